@@ -1,0 +1,90 @@
+include(GoogleTest)
+
+# keelson_library(NAME SOURCES a.cc... DEPS keelson_base... [PRIVATE_DEPS lib...] [PCH api])
+# One static library a folder. DEPS are part of the public headers, PRIVATE_DEPS are not.
+# PCH api: the folder's files see the object model through one shared precompiled header.
+function(keelson_library name)
+  cmake_parse_arguments(ARG "" "PCH" "SOURCES;DEPS;PRIVATE_DEPS" ${ARGN})
+  add_library(${name} STATIC ${ARG_SOURCES})
+  target_include_directories(${name} PUBLIC ${CMAKE_SOURCE_DIR} ${CMAKE_BINARY_DIR})
+  target_compile_options(${name} PRIVATE ${KEELSON_WARNINGS})
+  target_link_libraries(${name} PUBLIC ${ARG_DEPS} PRIVATE ${ARG_PRIVATE_DEPS})
+  keelson_pch(${name} "${ARG_PCH}")
+endfunction()
+
+# keelson_program(NAME SOURCES... DEPS... [PCH api] [BENCH])
+function(keelson_program name)
+  cmake_parse_arguments(ARG "" "PCH" "SOURCES;DEPS" ${ARGN})
+  add_executable(${name} ${ARG_SOURCES})
+  target_compile_options(${name} PRIVATE ${KEELSON_WARNINGS})
+  target_link_libraries(${name} PRIVATE ${ARG_DEPS})
+  keelson_pch(${name} "${ARG_PCH}")
+endfunction()
+
+# keelson_test(NAME SOURCES a_test.cc... DEPS... [LABEL unit|netns|root|vm] [PCH api])
+# Each TEST is a CTest test of its own; they may run side by side and in any order.
+function(keelson_test name)
+  cmake_parse_arguments(ARG "" "PCH;LABEL;TIMEOUT" "SOURCES;DEPS" ${ARGN})
+  if(NOT ARG_LABEL)
+    set(ARG_LABEL unit)
+  endif()
+  if(NOT ARG_TIMEOUT)
+    set(ARG_TIMEOUT 60)
+  endif()
+  add_executable(${name} ${ARG_SOURCES})
+  target_include_directories(${name} PRIVATE ${CMAKE_SOURCE_DIR})
+  target_compile_options(${name} PRIVATE ${KEELSON_WARNINGS})
+  target_link_libraries(${name} PRIVATE ${ARG_DEPS} GTest::gmock GTest::gtest_main Threads::Threads)
+  set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
+  keelson_pch(${name} "${ARG_PCH}")
+  gtest_discover_tests(${name} TEST_PREFIX ${name}. PROPERTIES LABELS ${ARG_LABEL} TIMEOUT ${ARG_TIMEOUT}
+                       DISCOVERY_MODE PRE_TEST)
+endfunction()
+
+# keelson_bench(NAME SOURCES... DEPS...): a Google Benchmark program, run by `./dev bench`.
+function(keelson_bench name)
+  cmake_parse_arguments(ARG "" "PCH" "SOURCES;DEPS" ${ARGN})
+  add_executable(${name} ${ARG_SOURCES})
+  target_compile_options(${name} PRIVATE ${KEELSON_WARNINGS})
+  target_link_libraries(${name} PRIVATE ${ARG_DEPS} benchmark::benchmark_main)
+  set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/bench)
+  keelson_pch(${name} "${ARG_PCH}")
+endfunction()
+
+function(keelson_pch name which)
+  if(which STREQUAL "api" AND NOT KEELSON_CLANG_TIDY)
+    target_precompile_headers(${name} REUSE_FROM keelson_pch_api)
+  elseif(which)
+    message(FATAL_ERROR "${name}: unknown precompiled header '${which}'")
+  endif()
+endfunction()
+
+# keelson_protos(NAME PROTOS a.proto... [GRPC] DEPS...): generated code, compiled once, without warnings.
+function(keelson_protos name)
+  cmake_parse_arguments(ARG "GRPC" "" "PROTOS;DEPS" ${ARGN})
+  set(generated)
+  foreach(proto ${ARG_PROTOS})
+    file(RELATIVE_PATH rel ${CMAKE_SOURCE_DIR} ${CMAKE_CURRENT_SOURCE_DIR}/${proto})
+    string(REGEX REPLACE "\\.proto$" "" stem ${rel})
+    set(outputs ${CMAKE_BINARY_DIR}/${stem}.pb.cc ${CMAKE_BINARY_DIR}/${stem}.pb.h)
+    set(plugin)
+    if(ARG_GRPC)
+      list(APPEND outputs ${CMAKE_BINARY_DIR}/${stem}.grpc.pb.cc ${CMAKE_BINARY_DIR}/${stem}.grpc.pb.h)
+      set(plugin --grpc_out=${CMAKE_BINARY_DIR} --plugin=protoc-gen-grpc=$<TARGET_FILE:gRPC::grpc_cpp_plugin>)
+    endif()
+    add_custom_command(
+      OUTPUT ${outputs}
+      COMMAND protobuf::protoc -I${CMAKE_SOURCE_DIR} --cpp_out=${CMAKE_BINARY_DIR} ${plugin} ${rel}
+      DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/${proto}
+      WORKING_DIRECTORY ${CMAKE_SOURCE_DIR}
+      VERBATIM)
+    list(APPEND generated ${outputs})
+  endforeach()
+  add_library(${name} STATIC ${generated})
+  target_include_directories(${name} SYSTEM PUBLIC ${CMAKE_BINARY_DIR})
+  target_compile_options(${name} PRIVATE -w)
+  target_link_libraries(${name} PUBLIC protobuf::libprotobuf ${ARG_DEPS})
+  if(ARG_GRPC)
+    target_link_libraries(${name} PUBLIC gRPC::grpc++)
+  endif()
+endfunction()

@@ -1,0 +1,40 @@
+# Language level, warnings, sanitizers, and the tools that make builds quick.
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_C_STANDARD 11)
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+set(CMAKE_RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/bin)
+
+set(KEELSON_SANITIZE "" CACHE STRING "Sanitizers to build with: address,undefined or thread")
+option(KEELSON_CLANG_TIDY "Run clang-tidy on every file that is compiled" OFF)
+
+if(NOT CMAKE_CXX_COMPILER_LAUNCHER)
+  find_program(CCACHE ccache)
+  if(CCACHE)
+    set(CMAKE_C_COMPILER_LAUNCHER ${CCACHE})
+    # Precompiled headers and ccache agree only with these relaxations (ccache(1), PRECOMPILED HEADERS).
+    set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env
+        CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime
+        CCACHE_BASEDIR=${CMAKE_SOURCE_DIR} CCACHE_NOHASHDIR=true ${CCACHE})
+  endif()
+endif()
+find_program(LLD ld.lld)
+if(LLD)
+  add_link_options(-fuse-ld=lld)
+endif()
+
+# Generated protobuf code is not ours to warn about; everything else is.
+set(KEELSON_WARNINGS -Wall -Wextra -Wpedantic -Wshadow=local -Wnon-virtual-dtor -Woverloaded-virtual)
+if(CMAKE_CXX_COMPILER_ID MATCHES "Clang")
+  list(APPEND KEELSON_WARNINGS -Wthread-safety -Wno-gnu-zero-variadic-macro-arguments)
+endif()
+add_compile_options(-fno-plt -ffunction-sections -fdata-sections)
+add_link_options(-Wl,--gc-sections -Wl,--as-needed)
+if(KEELSON_SANITIZE)
+  add_compile_options(-fsanitize=${KEELSON_SANITIZE} -fno-omit-frame-pointer)
+  add_link_options(-fsanitize=${KEELSON_SANITIZE})
+endif()
+if(KEELSON_CLANG_TIDY)
+  set(CMAKE_CXX_CLANG_TIDY clang-tidy --quiet)
+endif()

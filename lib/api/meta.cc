@@ -1,0 +1,172 @@
+#include "lib/api/meta.h"
+
+#include <cstdlib>
+#include <ctime>
+#include <random>
+
+#include <fmt/format.h>
+
+#include "lib/base/log.h"
+
+namespace keelson::api {
+namespace {
+
+using google::protobuf::FieldDescriptor;
+
+const FieldDescriptor* MetadataField(const Descriptor* descriptor, const Descriptor* type) {
+  const FieldDescriptor* field = descriptor->FindFieldByName("metadata");
+  return field && field->message_type() == type ? field : nullptr;
+}
+
+const FieldDescriptor& RequireMetadata(const Message& message, const Descriptor* type) {
+  const FieldDescriptor* field = MetadataField(message.GetDescriptor(), type);
+  if (!field) {
+    log::Error("Message has no metadata", {{"type", message.GetDescriptor()->full_name()}});
+    std::abort();
+  }
+  return *field;
+}
+
+std::mt19937_64& Random() {
+  thread_local std::mt19937_64 engine([] {
+    std::random_device device;
+    std::seed_seq seed{device(), device(), device(), device()};
+    return std::mt19937_64(seed);
+  }());
+  return engine;
+}
+
+}  // namespace
+
+const metav1::ObjectMeta& Meta(const Message& object) {
+  const FieldDescriptor& field = RequireMetadata(object, metav1::ObjectMeta::descriptor());
+  return static_cast<const metav1::ObjectMeta&>(object.GetReflection()->GetMessage(object, &field));
+}
+
+metav1::ObjectMeta& MutableMeta(Message& object) {
+  const FieldDescriptor& field = RequireMetadata(object, metav1::ObjectMeta::descriptor());
+  return static_cast<metav1::ObjectMeta&>(*object.GetReflection()->MutableMessage(&object, &field));
+}
+
+bool HasObjectMeta(const Descriptor* descriptor) {
+  return MetadataField(descriptor, metav1::ObjectMeta::descriptor()) != nullptr;
+}
+
+metav1::ListMeta& MutableListMeta(Message& list) {
+  const FieldDescriptor& field = RequireMetadata(list, metav1::ListMeta::descriptor());
+  return static_cast<metav1::ListMeta&>(*list.GetReflection()->MutableMessage(&list, &field));
+}
+
+std::string KeyOf(const Message& object) {
+  const metav1::ObjectMeta& meta = Meta(object);
+  return KeyOf(meta.namespace_(), meta.name());
+}
+
+std::string KeyOf(std::string_view ns, std::string_view name) {
+  return ns.empty() ? std::string(name) : std::string(ns) + "/" + std::string(name);
+}
+
+std::pair<std::string, std::string> SplitKey(std::string_view key) {
+  auto slash = key.find('/');
+  if (slash == std::string_view::npos) return {"", std::string(key)};
+  return {std::string(key.substr(0, slash)), std::string(key.substr(slash + 1))};
+}
+
+const metav1::OwnerReference* ControllerOf(const metav1::ObjectMeta& meta) {
+  for (const auto& owner : meta.owner_references()) {
+    if (owner.controller()) return &owner;
+  }
+  return nullptr;
+}
+
+metav1::OwnerReference ControllerRef(const Message& owner) {
+  GroupVersionKind gvk = GvkOf(owner.GetDescriptor());
+  metav1::OwnerReference reference;
+  reference.set_api_version(gvk.ApiVersion());
+  reference.set_kind(gvk.kind);
+  reference.set_name(Meta(owner).name());
+  reference.set_uid(Meta(owner).uid());
+  reference.set_controller(true);
+  reference.set_block_owner_deletion(true);
+  return reference;
+}
+
+metav1::Time ToTime(WallTime time) {
+  metav1::Time out;
+  out.set_seconds(std::chrono::duration_cast<std::chrono::seconds>(time.time_since_epoch()).count());
+  return out;
+}
+
+metav1::MicroTime ToMicroTime(WallTime time) {
+  auto micros = std::chrono::duration_cast<std::chrono::microseconds>(time.time_since_epoch()).count();
+  metav1::MicroTime out;
+  out.set_seconds(micros / 1'000'000);
+  if (micros % 1'000'000 != 0) out.set_nanos(static_cast<int32_t>(micros % 1'000'000) * 1000);
+  return out;
+}
+
+WallTime FromTime(const metav1::Time& time) {
+  return WallTime(std::chrono::seconds(time.seconds()) + std::chrono::nanoseconds(time.nanos()));
+}
+
+WallTime FromMicroTime(const metav1::MicroTime& time) {
+  return WallTime(std::chrono::seconds(time.seconds()) + std::chrono::nanoseconds(time.nanos()));
+}
+
+std::string FormatTime(const metav1::Time& time) {
+  time_t seconds = time.seconds();
+  std::tm parts;
+  gmtime_r(&seconds, &parts);
+  return fmt::format("{:04}-{:02}-{:02}T{:02}:{:02}:{:02}Z", parts.tm_year + 1900, parts.tm_mon + 1, parts.tm_mday,
+                     parts.tm_hour, parts.tm_min, parts.tm_sec);
+}
+
+std::string NewUid() {
+  uint64_t high = Random()(), low = Random()();
+  high = (high & ~uint64_t{0xf000}) | 0x4000;                           // version 4
+  low = (low & ~(uint64_t{3} << 62)) | (uint64_t{2} << 62);             // RFC 4122 variant
+  return fmt::format("{:08x}-{:04x}-{:04x}-{:04x}-{:012x}", high >> 32, (high >> 16) & 0xffff, high & 0xffff, low >> 48,
+                     low & 0xffffffffffff);
+}
+
+std::string RandomSuffix(size_t length) {
+  constexpr std::string_view kAlphabet = "bcdfghjklmnpqrstvwxz2456789";
+  std::uniform_int_distribution<size_t> pick(0, kAlphabet.size() - 1);
+  std::string out;
+  while (out.size() < length) out += kAlphabet[pick(Random())];
+  return out;
+}
+
+metav1::Status ToStatus(const Error& error) {
+  metav1::Status status;
+  status.set_status("Failure");
+  status.set_message(error.message());
+  status.set_reason(std::string(Reason(error.code())));
+  status.set_code(HttpStatus(error.code()));
+  if (const ErrorDetails* from = error.details()) {
+    metav1::StatusDetails& to = *status.mutable_details();
+    if (!from->name.empty()) to.set_name(from->name);
+    if (!from->group.empty()) to.set_group(from->group);
+    if (!from->kind.empty()) to.set_kind(from->kind);
+    if (!from->uid.empty()) to.set_uid(from->uid);
+    if (from->retry_after_seconds != 0) to.set_retry_after_seconds(from->retry_after_seconds);
+    for (const ErrorCause& cause : from->causes) {
+      metav1::StatusCause& added = *to.add_causes();
+      if (!cause.reason.empty()) added.set_reason(cause.reason);
+      if (!cause.message.empty()) added.set_message(cause.message);
+      if (!cause.field.empty()) added.set_field(cause.field);
+    }
+  }
+  return status;
+}
+
+Error FromStatus(const metav1::Status& status) {
+  Error error(CodeOf(status.code(), status.reason()), status.message());
+  if (!status.has_details()) return error;
+  const metav1::StatusDetails& from = status.details();
+  ErrorDetails details{from.name(), from.group(), from.kind(), from.uid(), {}, from.retry_after_seconds()};
+  for (const auto& cause : from.causes()) details.causes.push_back({cause.reason(), cause.message(), cause.field()});
+  return error.WithDetails(std::move(details));
+}
+
+}  // namespace keelson::api

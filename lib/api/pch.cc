@@ -1,0 +1,1 @@
+#include "lib/api/types.h"

@@ -1,0 +1,68 @@
+// What resources exist and which message is behind each: the static part of API discovery.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include <google/protobuf/message.h>
+
+namespace keelson::api {
+
+using google::protobuf::Descriptor;
+using google::protobuf::Message;
+
+struct GroupVersionKind {
+  std::string group, version, kind;
+  // "v1" for the core group, "apps/v1" otherwise.
+  std::string ApiVersion() const { return group.empty() ? version : group + "/" + version; }
+  auto operator<=>(const GroupVersionKind&) const = default;
+};
+
+// "apps/v1" -> {"apps", "v1"}; "v1" -> {"", "v1"}.
+std::pair<std::string, std::string> SplitApiVersion(std::string_view api_version);
+
+// One row of the API: a resource ("pods") or a subresource ("pods/status"). Rows live for ever.
+struct ResourceInfo {
+  std::string_view group, version, resource;
+  std::string_view singular;                        // empty for subresources
+  std::string_view kind_group, kind_version, kind;  // what a request's body is
+  std::string_view message;                         // full protobuf name
+  bool namespaced;
+  std::string_view verbs, short_names, categories;  // comma separated, in discovery's order
+  std::string_view etcd_prefix;  // "/registry/pods/"; empty for what is not stored
+
+  std::string ApiVersion() const;                        // of the resource's group and version
+  GroupVersionKind Gvk() const;                          // of the body
+  const Descriptor* descriptor() const;                  // never null
+  const Message& prototype() const;                      // default instance
+  bool IsSubresource() const { return resource.find('/') != std::string_view::npos; }
+  bool HasVerb(std::string_view verb) const;
+  // "deployments.apps", "pods": how messages name a resource.
+  std::string GroupResource() const;
+};
+
+// All rows, in discovery's order: the core group first, then groups and resources by name.
+std::span<const ResourceInfo> Resources();
+
+// null when there is none. `resource` may hold a subresource: "pods/status".
+const ResourceInfo* FindResource(std::string_view group, std::string_view version, std::string_view resource);
+// The main resource (never a subresource) that serves a kind.
+const ResourceInfo* FindKind(std::string_view group, std::string_view version, std::string_view kind);
+// The main resource of a message type: ResourceOf(corev1::Pod::descriptor()). Aborts if there is none.
+const ResourceInfo& ResourceOf(const Descriptor* descriptor);
+template <typename T>
+const ResourceInfo& ResourceOf() {
+  return ResourceOf(T::descriptor());
+}
+
+// The kind of any API message, also of those that are not resources (Status, DeleteOptions, PodList);
+// group and version come from the message's package. Kinds in meta.v1 count as "v1".
+GroupVersionKind GvkOf(const Descriptor* descriptor);
+// The message type of a kind, or null: ("apps", "v1", "DeploymentList").
+const Descriptor* FindMessage(std::string_view group, std::string_view version, std::string_view kind);
+// A new, empty object of the type.
+std::unique_ptr<Message> NewObject(const Descriptor* descriptor);
+
+}  // namespace keelson::api

@@ -1,0 +1,187 @@
+#include "lib/base/metrics.h"
+
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <ctime>
+
+#include <fmt/format.h>
+
+#include "lib/base/file.h"
+
+namespace keelson::metrics {
+namespace {
+
+struct Registry {
+  Mutex mutex;
+  std::map<std::string, std::unique_ptr<Family>, std::less<>> families GUARDED_BY(mutex);
+  std::vector<std::function<void()>> collectors GUARDED_BY(mutex);
+};
+
+Registry& TheRegistry() {
+  static Registry* registry = new Registry;
+  return *registry;
+}
+
+Family& Make(Type type, std::string_view name, std::string_view help, std::vector<std::string> labels,
+             std::vector<double> bounds) {
+  Registry& registry = TheRegistry();
+  MutexLock lock(registry.mutex);
+  auto it = registry.families.find(name);
+  if (it == registry.families.end()) {
+    it = registry.families
+             .emplace(std::string(name),
+                      std::make_unique<Family>(type, std::string(name), std::string(help),
+                                               std::move(labels), std::move(bounds)))
+             .first;
+  }
+  return *it->second;
+}
+
+std::string Escape(std::string_view text) {
+  std::string out;
+  for (char c : text) {
+    if (c == '\\' || c == '"') out += '\\';
+    if (c == '\n') {
+      out += "\\n";
+    } else {
+      out += c;
+    }
+  }
+  return out;
+}
+
+std::string LabelText(const std::vector<std::string>& names, const std::vector<std::string>& values,
+                      std::string_view extra = {}) {
+  std::string out;
+  for (size_t i = 0; i < names.size() && i < values.size(); ++i) {
+    out += fmt::format("{}{}=\"{}\"", out.empty() ? "" : ",", names[i], Escape(values[i]));
+  }
+  if (!extra.empty()) out += fmt::format("{}{}", out.empty() ? "" : ",", extra);
+  return out.empty() ? out : "{" + out + "}";
+}
+
+void CollectProcess() {
+  static const double start = static_cast<double>(std::time(nullptr));
+  rusage usage;
+  getrusage(RUSAGE_SELF, &usage);
+  auto seconds = [](const timeval& t) { return static_cast<double>(t.tv_sec) + static_cast<double>(t.tv_usec) / 1e6; };
+  Counter("process_cpu_seconds_total", "User and system CPU time spent in seconds.")
+      .With()
+      .Set(seconds(usage.ru_utime) + seconds(usage.ru_stime));
+  if (auto statm = ReadFile("/proc/self/statm")) {
+    long pages_virtual = 0, pages_resident = 0;
+    if (std::sscanf(statm->c_str(), "%ld %ld", &pages_virtual, &pages_resident) == 2) {
+      const auto page = static_cast<double>(sysconf(_SC_PAGESIZE));
+      Gauge("process_resident_memory_bytes", "Resident memory size in bytes.").With().Set(static_cast<double>(pages_resident) * page);
+      Gauge("process_virtual_memory_bytes", "Virtual memory size in bytes.").With().Set(static_cast<double>(pages_virtual) * page);
+    }
+  }
+  if (auto fds = ListDir("/proc/self/fd")) {
+    Gauge("process_open_fds", "Number of open file descriptors.").With().Set(static_cast<double>(fds->size()));
+  }
+  Gauge("process_start_time_seconds", "Start time of the process since unix epoch in seconds.").With().Set(start);
+}
+
+}  // namespace
+
+Histogram::Histogram(const std::vector<double>& bounds)
+    : bounds_(bounds), counts_(new std::atomic<uint64_t>[bounds.size() + 1]()) {}
+
+void Histogram::Observe(double value) {
+  size_t i = static_cast<size_t>(std::lower_bound(bounds_.begin(), bounds_.end(), value) - bounds_.begin());
+  counts_[i].fetch_add(1, std::memory_order_relaxed);
+  sum_.Add(value);
+}
+
+Family::Family(Type type, std::string name, std::string help, std::vector<std::string> labels,
+               std::vector<double> bounds)
+    : type_(type), name_(std::move(name)), help_(std::move(help)), labels_(std::move(labels)), bounds_(std::move(bounds)) {}
+
+Value& Family::With(const std::vector<std::string>& label_values) {
+  MutexLock lock(mutex_);
+  auto& value = values_[label_values];
+  if (!value) value = std::make_unique<Value>();
+  return *value;
+}
+
+Histogram& Family::HistogramWith(const std::vector<std::string>& label_values) {
+  MutexLock lock(mutex_);
+  auto& histogram = histograms_[label_values];
+  if (!histogram) histogram = std::make_unique<Histogram>(bounds_);
+  return *histogram;
+}
+
+void Family::Remove(const std::vector<std::string>& label_values) {
+  MutexLock lock(mutex_);
+  values_.erase(label_values);
+  histograms_.erase(label_values);
+}
+
+void Family::Clear() {
+  MutexLock lock(mutex_);
+  values_.clear();
+  histograms_.clear();
+}
+
+void Family::Print(std::string& out) const {
+  MutexLock lock(mutex_);
+  if (values_.empty() && histograms_.empty()) return;
+  constexpr std::string_view kTypes[] = {"counter", "gauge", "histogram"};
+  out += fmt::format("# HELP {} {}\n# TYPE {} {}\n", name_, help_, name_, kTypes[static_cast<int>(type_)]);
+  for (const auto& [labels, value] : values_) {
+    out += fmt::format("{}{} {}\n", name_, LabelText(labels_, labels), value->Get());
+  }
+  for (const auto& [labels, histogram] : histograms_) {
+    uint64_t total = 0;
+    for (size_t i = 0; i <= histogram->bounds().size(); ++i) {
+      total += histogram->BucketCount(i);
+      std::string bound = i < histogram->bounds().size() ? fmt::format("{}", histogram->bounds()[i]) : "+Inf";
+      out += fmt::format("{}_bucket{} {}\n", name_, LabelText(labels_, labels, "le=\"" + bound + "\""), total);
+    }
+    out += fmt::format("{}_sum{} {}\n", name_, LabelText(labels_, labels), histogram->Sum());
+    out += fmt::format("{}_count{} {}\n", name_, LabelText(labels_, labels), total);
+  }
+}
+
+Family& Counter(std::string_view name, std::string_view help, std::vector<std::string> labels) {
+  return Make(Type::kCounter, name, help, std::move(labels), {});
+}
+Family& Gauge(std::string_view name, std::string_view help, std::vector<std::string> labels) {
+  return Make(Type::kGauge, name, help, std::move(labels), {});
+}
+Family& Histograms(std::string_view name, std::string_view help, std::vector<double> bounds,
+                   std::vector<std::string> labels) {
+  return Make(Type::kHistogram, name, help, std::move(labels), std::move(bounds));
+}
+
+void OnCollect(std::function<void()> collect) {
+  Registry& registry = TheRegistry();
+  MutexLock lock(registry.mutex);
+  registry.collectors.push_back(std::move(collect));
+}
+
+std::string Print() {
+  CollectProcess();
+  Registry& registry = TheRegistry();
+  std::vector<std::function<void()>> collectors;
+  {
+    MutexLock lock(registry.mutex);
+    collectors = registry.collectors;
+  }
+  for (const auto& collect : collectors) collect();
+  std::string out;
+  MutexLock lock(registry.mutex);
+  for (const auto& [name, family] : registry.families) family->Print(out);
+  return out;
+}
+
+std::vector<double> ExponentialBuckets(double start, double factor, int count) {
+  std::vector<double> bounds;
+  for (int i = 0; i < count; ++i, start *= factor) bounds.push_back(start);
+  return bounds;
+}
+
+}  // namespace keelson::metrics

@@ -1,0 +1,97 @@
+#include "lib/base/service_group.h"
+
+#include <csignal>
+#include <map>
+#include <memory>
+#include <optional>
+#include <thread>
+
+#include "lib/base/log.h"
+#include "lib/base/mutex.h"
+
+namespace keelson {
+namespace {
+
+struct State {
+  Mutex mutex;
+  CondVar changed;
+  std::map<std::string, bool> ready GUARDED_BY(mutex);
+  std::optional<Error> failure GUARDED_BY(mutex);
+  bool ending GUARDED_BY(mutex) = false;
+};
+
+}  // namespace
+
+void ServiceGroup::Add(Service service) { services_.push_back(std::move(service)); }
+
+Result<> ServiceGroup::Run(std::stop_token stop) {
+  State state;
+  std::vector<std::jthread> threads;
+  std::stop_callback on_stop(stop, [&] {
+    MutexLock lock(state.mutex);
+    state.ending = true;
+    state.changed.notify_all();
+  });
+  auto ready_or_ending = [&](const Service& service) NO_THREAD_SAFETY_ANALYSIS {
+    MutexLock lock(state.mutex);
+    for (;;) {
+      if (state.ending) return false;
+      bool all = true;
+      for (const std::string& need : service.needs) all = all && state.ready[need];
+      if (all) return true;
+      state.changed.wait(state.mutex);
+    }
+  };
+  for (const Service& service : services_) {
+    if (!ready_or_ending(service)) break;
+    log::Debug("Starting service", {{"service", service.name}});
+    threads.emplace_back([&state, &service](std::stop_token own) {
+      Result<> result = service.run(own, [&] {
+        MutexLock lock(state.mutex);
+        state.ready[service.name] = true;
+        state.changed.notify_all();
+      });
+      MutexLock lock(state.mutex);
+      if (!own.stop_requested() && !state.failure) {
+        state.failure = result ? Error(Code::kInternal, service.name + ": ended on its own")
+                               : result.error().Wrap(service.name);
+      }
+      state.ending = true;
+      state.changed.notify_all();
+    });
+  }
+  {
+    MutexLock lock(state.mutex);
+    while (!state.ending) state.changed.wait(state.mutex);
+  }
+  while (!threads.empty()) {
+    threads.back().request_stop();
+    threads.back().join();
+    threads.pop_back();
+  }
+  MutexLock lock(state.mutex);
+  if (state.failure) return *state.failure;
+  return {};
+}
+
+int ServiceGroup::RunUntilSignal() {
+  sigset_t signals;
+  sigemptyset(&signals);
+  sigaddset(&signals, SIGTERM);
+  sigaddset(&signals, SIGINT);
+  pthread_sigmask(SIG_BLOCK, &signals, nullptr);
+  std::signal(SIGPIPE, SIG_IGN);
+  std::stop_source source;
+  std::thread waiter([&] {
+    int signal = 0;
+    sigwait(&signals, &signal);
+    source.request_stop();
+  });
+  Result<> result = Run(source.get_token());
+  pthread_kill(waiter.native_handle(), SIGTERM);  // ends the waiter if no signal has
+  waiter.join();
+  if (!result) log::Error("Stopping after a failure", {{"err", result.error()}});
+  return result ? 0 : 1;
+}
+
+}  // namespace keelson

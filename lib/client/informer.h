@@ -1,0 +1,121 @@
+// client-go's shape: a reflector lists and watches a type into a store; handlers only enqueue keys.
+//
+//   InformerFactory informers(api);
+//   auto& pods = informers.Get<corev1::Pod>({.field_selector = "spec.nodeName=n1"});
+//   pods.AddIndex("node", [](const corev1::Pod& p) { return std::vector{p.spec().node_name()}; });
+//   pods.AddHandler([&](const Change<corev1::Pod>& c) { queue.Add(c.key); });
+//   group.Add({"informers", {}, [&](auto stop, auto ready) { return informers.Run(stop, ready); }});
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <stop_token>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "lib/api/scheme.h"
+#include "lib/client/rest.h"
+
+namespace keelson::client {
+
+// Untyped part. Stores keep wire bytes; a decoded object is made on demand and shared while anyone holds
+// it. Methods are thread safe.
+class InformerBase {
+ public:
+  using Object = std::shared_ptr<const google::protobuf::Message>;
+  struct RawChange {
+    std::string key;
+    Object old_object;  // null: added
+    Object new_object;  // null: deleted
+  };
+  using IndexFunction = std::function<std::vector<std::string>(const google::protobuf::Message&)>;
+
+  InformerBase(RestClient api, const api::ResourceInfo& info, ListOptions options, std::string ns);
+  ~InformerBase();
+
+  // Before Run. `decode_old`: handlers want the old object too (costs a decode an update).
+  void AddRawHandler(std::function<void(const RawChange&)> handler);
+  void AddRawIndex(std::string name, IndexFunction function);
+  Object RawGet(std::string_view key) const;  // null when absent
+  std::vector<Object> RawList() const;
+  std::vector<Object> RawByIndex(std::string_view index, std::string_view value) const;
+  std::vector<std::string> Keys() const;
+  size_t size() const;
+  bool synced() const;  // the first list has been delivered to all handlers
+  // Lists and watches until `stop`, with back-off on errors. on_synced is called once.
+  void Run(std::stop_token stop, const std::function<void()>& on_synced);
+  const api::ResourceInfo& info() const;
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+template <typename T>
+struct Change {
+  std::string key;
+  std::shared_ptr<const T> old_object;  // null: added
+  std::shared_ptr<const T> new_object;  // null: deleted
+  const T& object() const { return new_object ? *new_object : *old_object; }
+};
+
+// Handlers run one after another on the informer's thread and must not block.
+template <typename T>
+class Informer : public InformerBase {
+ public:
+  using InformerBase::InformerBase;
+  void AddHandler(std::function<void(const Change<T>&)> handler) {
+    AddRawHandler([handler = std::move(handler)](const RawChange& raw) {
+      handler(Change<T>{raw.key, Cast(raw.old_object), Cast(raw.new_object)});
+    });
+  }
+  void AddIndex(std::string name, std::function<std::vector<std::string>(const T&)> function) {
+    AddRawIndex(std::move(name), [function = std::move(function)](const google::protobuf::Message& m) {
+      return function(static_cast<const T&>(m));
+    });
+  }
+  std::shared_ptr<const T> Get(std::string_view key) const { return Cast(RawGet(key)); }
+  std::shared_ptr<const T> Get(std::string_view ns, std::string_view name) const {
+    return Get(ns.empty() ? std::string(name) : std::string(ns) + "/" + std::string(name));
+  }
+  std::vector<std::shared_ptr<const T>> List() const { return CastAll(RawList()); }
+  std::vector<std::shared_ptr<const T>> ByIndex(std::string_view index, std::string_view value) const {
+    return CastAll(RawByIndex(index, value));
+  }
+
+ private:
+  static std::shared_ptr<const T> Cast(const Object& object) { return std::static_pointer_cast<const T>(object); }
+  static std::vector<std::shared_ptr<const T>> CastAll(const std::vector<Object>& objects) {
+    std::vector<std::shared_ptr<const T>> out;
+    out.reserve(objects.size());
+    for (const Object& object : objects) out.push_back(Cast(object));
+    return out;
+  }
+};
+
+// One informer a type and selection, shared by all who ask. Get() before Run().
+class InformerFactory {
+ public:
+  explicit InformerFactory(RestClient api);
+  ~InformerFactory();
+  template <typename T>
+  Informer<T>& Get(const ListOptions& selection = {}, std::string ns = "") {
+    return static_cast<Informer<T>&>(Find(api::ResourceOf<T>(), selection, ns, [&] {
+      return std::unique_ptr<InformerBase>(new Informer<T>(api_, api::ResourceOf<T>(), selection, ns));
+    }));
+  }
+  // Untyped, for controllers that watch every kind (garbage collector, namespaces).
+  InformerBase& GetRaw(const api::ResourceInfo& info);
+  // Runs every informer in a thread of its own until `stop`; `ready` once all have synced.
+  Result<> Run(std::stop_token stop, const std::function<void()>& ready);
+
+ private:
+  InformerBase& Find(const api::ResourceInfo& info, const ListOptions& selection, const std::string& ns,
+                     const std::function<std::unique_ptr<InformerBase>()>& make);
+  RestClient api_;
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace keelson::client

@@ -1,0 +1,149 @@
+// Typed access to a Kubernetes API, in protobuf. Thread safe; copies share the transport.
+//
+//   RestClient api(transport);
+//   ASSIGN_OR_RETURN(corev1::Pod pod, api.Get<corev1::Pod>("default", "web-1"));
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "lib/api/scheme.h"
+#include "lib/api/types.h"
+#include "lib/base/error.h"
+#include "lib/client/transport.h"
+
+namespace keelson::client {
+
+struct ListOptions {
+  std::string label_selector, field_selector;
+  std::string resource_version;        // "" consistent, "0" any
+  std::string resource_version_match;
+  int64_t limit = 0;
+  std::string continue_token;
+};
+
+struct DeleteOptions {
+  std::optional<int64_t> grace_period_seconds;
+  std::string propagation_policy;  // Background, Foreground, Orphan; empty: the kind's default
+  std::string uid, resource_version;  // preconditions; empty: none
+};
+
+enum class PatchType { kJson, kMerge, kStrategicMerge };
+
+struct WatchEvent {
+  enum class Type { kAdded, kModified, kDeleted, kBookmark };
+  Type type;
+  std::string raw;  // the object's protobuf bytes, without envelope
+};
+
+class WatchStream {
+ public:
+  virtual ~WatchStream() = default;
+  // Blocks for the next event. An ERROR event is an error with its Status' code (kGone: list again).
+  // kUnavailable: the stream has ended; watch again from the last resource version.
+  virtual Result<WatchEvent> Next(std::stop_token stop) = 0;
+};
+
+class RestClient {
+ public:
+  explicit RestClient(std::shared_ptr<Transport> transport,
+                      std::chrono::milliseconds timeout = std::chrono::seconds(30));
+  // The same client whose calls end with kCancelled when `stop` is requested.
+  RestClient With(std::stop_token stop) const;
+
+  template <typename T>
+  Result<T> Get(std::string_view ns, std::string_view name) const {
+    T object;
+    RETURN_IF_ERROR(GetInto(api::ResourceOf<T>(), ns, name, object));
+    return object;
+  }
+  // The object as stored, from `object` as sent. Metadata names the place.
+  template <typename T>
+  Result<T> Create(const T& object) const {
+    T stored;
+    RETURN_IF_ERROR(Write("POST", object, "", stored));
+    return stored;
+  }
+  template <typename T>
+  Result<T> Update(const T& object, std::string_view subresource = "") const {
+    T stored;
+    RETURN_IF_ERROR(Write("PUT", object, subresource, stored));
+    return stored;
+  }
+  template <typename T>
+  Result<T> UpdateStatus(const T& object) const {
+    return Update(object, "status");
+  }
+  template <typename T>
+  Result<T> Patch(std::string_view ns, std::string_view name, PatchType type, std::string body,
+                  std::string_view subresource = "") const {
+    T stored;
+    RETURN_IF_ERROR(PatchInto(api::ResourceOf<T>(), ns, name, subresource, type, std::move(body), stored));
+    return stored;
+  }
+  template <typename T>
+  Result<> Delete(std::string_view ns, std::string_view name, const DeleteOptions& options = {}) const {
+    return DeleteObject(api::ResourceOf<T>(), ns, name, options);
+  }
+  template <typename T>
+  Result<std::vector<T>> List(std::string_view ns = "", const ListOptions& options = {}) const {
+    std::vector<T> items;
+    RETURN_IF_ERROR(ListEach(api::ResourceOf<T>(), ns, options, nullptr, [&](std::string_view raw) -> Result<> {
+      T item;
+      RETURN_IF_ERROR(DecodeInto(raw, item));
+      items.push_back(std::move(item));
+      return {};
+    }));
+    return items;
+  }
+
+  // ---- untyped; what the templates and the reflector stand on ----
+  Result<> GetInto(const api::ResourceInfo& info, std::string_view ns, std::string_view name,
+                   google::protobuf::Message& out) const;
+  Result<> Write(std::string_view method, const google::protobuf::Message& object, std::string_view subresource,
+                 google::protobuf::Message& out) const;
+  // POST of another kind to a subresource: Binding, TokenRequest, Eviction.
+  Result<> CreateSub(const api::ResourceInfo& parent, std::string_view ns, std::string_view name,
+                     std::string_view subresource, const google::protobuf::Message& body,
+                     google::protobuf::Message* out) const;
+  // POST of a kind that is not stored: SubjectAccessReview, TokenReview.
+  Result<> PatchInto(const api::ResourceInfo& info, std::string_view ns, std::string_view name,
+                     std::string_view subresource, PatchType type, std::string body,
+                     google::protobuf::Message& out) const;
+  Result<> DeleteObject(const api::ResourceInfo& info, std::string_view ns, std::string_view name,
+                        const DeleteOptions& options) const;
+  // Calls `each` with the wire bytes of every item; `resource_version` (may be null) gets the list's.
+  Result<> ListEach(const api::ResourceInfo& info, std::string_view ns, const ListOptions& options,
+                    std::string* resource_version,
+                    const std::function<Result<>(std::string_view raw)>& each) const;
+  // Bookmarks are asked for. `options.resource_version` is where to start.
+  Result<std::unique_ptr<WatchStream>> Watch(const api::ResourceInfo& info, std::string_view ns,
+                                             const ListOptions& options) const;
+  static Result<> DecodeInto(std::string_view raw, google::protobuf::Message& out);
+
+  Transport& transport() const { return *transport_; }
+
+ private:
+  std::shared_ptr<Transport> transport_;
+  std::chrono::milliseconds timeout_;
+  std::stop_token stop_;
+};
+
+// Reads, lets `change` edit, writes, and starts again when somebody else was quicker (up to 5 times).
+// `change` returns false when nothing is left to do.
+template <typename T>
+Result<T> UpdateWithRetry(const RestClient& api, std::string_view ns, std::string_view name,
+                          std::string_view subresource, const std::function<Result<bool>(T&)>& change) {
+  for (int attempt = 0;; ++attempt) {
+    ASSIGN_OR_RETURN(T object, api.Get<T>(ns, name));
+    ASSIGN_OR_RETURN(bool changed, change(object));
+    if (!changed) return object;
+    Result<T> stored = api.Update(object, subresource);
+    if (stored || !stored.error().Is(Code::kConflict) || attempt == 4) return stored;
+  }
+}
+
+}  // namespace keelson::client

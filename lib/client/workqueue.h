@@ -1,0 +1,52 @@
+// Rate-limited, deduplicating queue of keys, after client-go's workqueue: a key is handed to one worker at
+// a time; added again meanwhile, it is handed out once more when that worker is Done.
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <string_view>
+
+#include "lib/base/clock.h"
+#include "lib/base/error.h"
+
+namespace keelson::client {
+
+struct BackoffOptions {
+  std::chrono::milliseconds base{5};
+  std::chrono::milliseconds max{std::chrono::seconds(1000)};
+};
+
+class WorkQueue {  // thread safe
+ public:
+  explicit WorkQueue(std::string name, Clock& clock = Clock::Real(), BackoffOptions backoff = {});
+  ~WorkQueue();
+
+  void Add(std::string_view key);
+  void AddAfter(std::string_view key, std::chrono::nanoseconds delay);  // the earliest of several wins
+  void AddRateLimited(std::string_view key);                           // after base * 2^failures
+  void Forget(std::string_view key);                                   // failures back to zero
+  int Failures(std::string_view key) const;
+  // Blocks for a key; nullopt on `stop`.
+  std::optional<std::string> Get(std::stop_token stop);
+  void Done(std::string_view key);
+  size_t size() const;  // ready keys
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+// What a reconcile leaves: nothing, or another look later.
+struct Requeue {
+  std::optional<std::chrono::nanoseconds> after;
+};
+
+// `workers` threads take keys until `stop`. An error is logged once and retried with back-off.
+void RunWorkers(WorkQueue& queue, int workers, std::stop_token stop,
+                const std::function<Result<Requeue>(const std::string& key, std::stop_token stop)>& reconcile);
+
+}  // namespace keelson::client

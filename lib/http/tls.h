@@ -1,0 +1,33 @@
+// TLS settings and what is known of a peer. TLS 1.2 and 1.3.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace keelson::http {
+
+struct TlsServerOptions {
+  std::string certificate_file;  // PEM chain
+  std::string key_file;          // PEM
+  std::string client_ca_file;    // PEM bundle; empty: no client certificates are asked for
+  // Client certificates are asked for and, when presented, must verify (else the handshake goes on and
+  // ServerRequest::peer stays empty): other ways to authenticate follow.
+  std::vector<std::string> alpn = {"h2", "http/1.1"};
+};
+
+struct TlsClientOptions {
+  // Each of these is PEM text; who has files reads them. Empty: not used.
+  std::string ca_pem;  // empty: the system's CAs
+  std::string certificate_pem, key_pem;
+  std::string server_name;  // SNI and name to verify; empty: the URL's host
+  bool insecure_skip_verify = false;
+};
+
+struct PeerCertificate {
+  std::string common_name;                 // Kubernetes user
+  std::vector<std::string> organizations;  // Kubernetes groups
+  std::vector<std::string> dns_names, uris;
+  std::string sha256_fingerprint;  // hex
+};
+
+}  // namespace keelson::http
