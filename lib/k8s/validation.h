@@ -1,0 +1,26 @@
+// What an object must satisfy to be stored, kind by kind, with upstream's wordings. Objects have been
+// defaulted (defaulting.h) before. Pure and thread safe.
+#pragma once
+
+#include <google/protobuf/message.h>
+
+#include "lib/k8s/field_error.h"
+
+namespace keelson::k8s {
+
+// Rules of a new object: metadata (name, namespace, labels, annotations, owners, finalizers) and the
+// kind's own. metadata.name must be filled in already (generateName done). Kinds without rules of their
+// own get the metadata rules and enums and required fields as the schema declares them.
+FieldErrors Validate(const google::protobuf::Message& object);
+
+// Rules of an update: those of the new object, and what may not change from `old` to it.
+FieldErrors ValidateUpdate(const google::protobuf::Message& object, const google::protobuf::Message& old);
+
+// Rules of an update through the status subresource (metadata and what the kind guards in status).
+FieldErrors ValidateStatusUpdate(const google::protobuf::Message& object,
+                                 const google::protobuf::Message& old);
+
+// Rules of the pods/binding subresource's body.
+FieldErrors ValidateBinding(const google::protobuf::Message& binding);
+
+}  // namespace keelson::k8s
