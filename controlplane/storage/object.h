@@ -1,0 +1,133 @@
+// What the API server keeps of a stored object and of a change to it. Both are immutable and shared by
+// all readers; encoded forms are made once, on first demand.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "lib/api/scheme.h"
+#include "lib/api/selector.h"
+#include "lib/base/error.h"
+
+namespace keelson::storage {
+
+class Object;
+using ObjectPtr = std::shared_ptr<const Object>;
+using Bytes = std::shared_ptr<const std::string>;
+
+// One object at one revision, in one group and version. Thread safe.
+class Object {
+ public:
+  // From an etcd value (an envelope around bytes without resourceVersion). `key` is "namespace/name", or
+  // "name" for cluster-scoped resources. Values that are not `info`'s kind are an error.
+  static Result<ObjectPtr> FromStored(const api::ResourceInfo& info, std::string key, int64_t revision,
+                                      std::string_view value);
+  // From a message; its resourceVersion is set to `revision` (0: none, for objects that are not stored).
+  static ObjectPtr FromMessage(const api::ResourceInfo& info, const api::Message& message, int64_t revision);
+  // The same object under another revision: what a deletion shows.
+  ObjectPtr WithRevision(int64_t revision) const;
+
+  const api::ResourceInfo& info() const { return *info_; }  // of a main resource, or a subresource (Scale)
+  const std::string& key() const { return key_; }
+  std::string_view ns() const;  // empty for cluster-scoped
+  std::string_view name() const;
+  int64_t revision() const { return revision_; }
+
+  // application/vnd.kubernetes.protobuf, and the object's bytes inside; both with resourceVersion.
+  std::string_view Protobuf() const { return bytes_; }
+  std::string_view raw() const { return std::string_view(bytes_).substr(raw_offset_, raw_size_); }
+  // With kind and apiVersion, without a newline. Kept for later readers; DropIdle() frees what nobody
+  // has asked for lately.
+  Bytes Json() const;
+  // Decoded on demand and shared while anybody holds it. Never null: bytes are checked on the way in.
+  std::shared_ptr<const api::Message> Decode() const;
+  // A place for one more encoded form, of the caller's choice (table row cells). Every caller must use the
+  // same function for all objects of a kind.
+  Bytes Cached(const std::function<std::string(const Object&)>& make) const;
+
+  using Labels = std::vector<std::pair<std::string_view, std::string_view>>;  // sorted, into the bytes
+  const Labels& labels() const { return labels_; }
+  bool Matches(const api::LabelSelector& labels, const api::FieldSelector& fields) const;
+  size_t MemorySize() const;
+  // Frees encoded forms that were not asked for since the call before.
+  void DropIdle() const;
+
+  Object(const api::ResourceInfo& info, std::string key, int64_t revision, std::string_view raw);
+
+ private:
+  std::string_view Field(std::string_view name, bool& known) const;
+  void FindLabels();
+  Result<> FindFields();
+
+  const api::ResourceInfo* info_;
+  std::string key_;
+  int64_t revision_;
+  std::string bytes_;
+  uint32_t raw_offset_ = 0, raw_size_ = 0;
+  Labels labels_;
+  std::string fields_;  // values of SelectableFields() but metadata.*, each ended by a zero byte
+  mutable std::atomic<std::shared_ptr<const std::string>> json_, cached_;
+  mutable std::atomic<bool> json_used_{false};
+  mutable std::atomic<std::weak_ptr<const api::Message>> decoded_;
+};
+
+enum class Format { kJson, kProtobuf };
+
+class Event;
+using EventPtr = std::shared_ptr<const Event>;
+
+// One change as a watcher sees it. Shared by all watchers that see it so.
+class Event {
+ public:
+  enum class Type { kAdded, kModified, kDeleted, kBookmark };
+
+  Event(Type type, ObjectPtr object, int64_t revision);
+  // Progress only. `initial_events_end` adds the annotation k8s.io/initial-events-end.
+  static EventPtr Bookmark(const api::ResourceInfo& info, int64_t revision, bool initial_events_end);
+
+  Type type() const { return type_; }
+  std::string_view TypeName() const;                   // ADDED, MODIFIED, DELETED, BOOKMARK
+  const ObjectPtr& object() const { return object_; }  // a bookmark's holds only metadata
+  int64_t revision() const { return revision_; }
+  // Ready for the socket: a JSON line, or a length-prefixed protobuf WatchEvent. Made once.
+  Bytes Frame(Format format) const;
+
+ private:
+  const Type type_;
+  const ObjectPtr object_;
+  const int64_t revision_;
+  mutable std::atomic<std::shared_ptr<const std::string>> frames_[2];
+};
+
+// The same for frames that are not an object's own (tables, partial metadata): `object_json` is any JSON
+// value, `object_protobuf` an envelope.
+std::string JsonFrame(std::string_view type, std::string_view object_json);
+std::string ProtobufFrame(std::string_view type, std::string_view object_protobuf);
+
+// Receives a watch's events, in order. Calls come one at a time, from storage threads or from inside
+// Watch() itself, and must not block.
+class WatchSink {
+ public:
+  virtual ~WatchSink() = default;
+  // false: the reader is too slow or gone; nothing more is delivered, not even OnEnd.
+  virtual bool OnEvent(const EventPtr& event) = 0;
+  // The watch has ended: kGone (its place in history is lost; clients list again) or kUnavailable.
+  virtual void OnEnd(const Error& error) = 0;
+};
+
+// Destroying it ends the watch; after that no call is under way nor comes (do not destroy it from inside
+// OnEvent or OnEnd).
+class WatchHandle {
+ public:
+  virtual ~WatchHandle() = default;
+  // A bookmark with the present revision, as soon as it may be told.
+  virtual void RequestBookmark() = 0;
+};
+
+}  // namespace keelson::storage

@@ -1,0 +1,109 @@
+// The API server's view of etcd: one watch over the whole keyspace, demultiplexed into a cache a resource.
+// Reads come from the caches, consistent ones after the watch has passed etcd's own revision; writes are
+// compare-and-swap transactions. Thread safe.
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "controlplane/storage/object.h"
+#include "lib/api/scheme.h"
+#include "lib/api/selector.h"
+#include "lib/base/clock.h"
+#include "lib/base/error.h"
+
+namespace keelson::etcd {
+class Client;
+}
+
+namespace keelson::storage {
+
+// When a call must be over.
+struct Limits {
+  SteadyTime deadline = SteadyTime::max();
+  std::stop_token stop;
+};
+
+struct Predicate {
+  api::LabelSelector labels;
+  api::FieldSelector fields;  // only fields that the kind supports
+  bool IsEverything() const { return labels.IsEverything() && fields.IsEverything(); }
+};
+
+struct ListRequest {
+  std::string_view ns;  // empty: all
+  Predicate predicate;
+  std::string resource_version, match;  // match: "", NotOlderThan or Exact
+  int64_t limit = 0;
+  std::string continue_token;
+};
+
+struct ListResult {
+  std::vector<ObjectPtr> items;
+  int64_t revision = 0;
+  std::string continue_token;
+  std::optional<int64_t> remaining;
+};
+
+struct WatchRequest {
+  std::string ns;
+  Predicate predicate;
+  std::string resource_version;
+  bool bookmarks = false;
+  bool initial_events = false;      // synthetic ADDED events of all that is there first
+  bool initial_events_end = false;  // and a marked bookmark after them
+};
+
+// The outcome of a write that lost: what is stored now.
+struct Conflict {
+  ObjectPtr current;  // null: it does not exist
+};
+
+class Store {
+ public:
+  struct Options {
+    size_t history_events = 4096;    // a resource
+    size_t history_bytes = 8 << 20;  // a resource
+    std::chrono::seconds bookmark_period{60};
+    std::chrono::seconds compact_period{300};  // 0: never
+  };
+
+  Store(std::shared_ptr<etcd::Client> client, Options options, Clock& clock = Clock::Real());
+  ~Store();
+
+  // Fills the caches, calls ready(), then follows etcd until `stop`, through every failure of it.
+  Result<> Run(std::stop_token stop, const std::function<void()>& ready);
+  bool ready() const;
+  int64_t revision() const;  // that the caches have reached
+
+  // ---- reads; `info` is a main resource; objects come in its group and version ----
+  // null: not there. At "": linearizable.
+  Result<ObjectPtr> Get(const api::ResourceInfo& info, std::string_view key,
+                        std::string_view resource_version, const Limits& limits);
+  // What the cache has now, without waiting.
+  ObjectPtr Peek(const api::ResourceInfo& info, std::string_view key) const;
+  void ForEach(const api::ResourceInfo& info, const std::function<void(const ObjectPtr&)>& each) const;
+  Result<ListResult> List(const api::ResourceInfo& info, const ListRequest& request, const Limits& limits);
+  Result<std::unique_ptr<WatchHandle>> Watch(const api::ResourceInfo& info, const WatchRequest& request,
+                                             std::shared_ptr<WatchSink> sink, const Limits& limits);
+
+  // ---- writes; `message` has no resourceVersion; `expected` 0: must not exist ----
+  // The stored object; a lost race is an error value kConflict, with what is stored in `conflict`.
+  Result<ObjectPtr> Put(const api::ResourceInfo& info, std::string_view key, const api::Message& message,
+                        int64_t expected, std::chrono::seconds ttl, Conflict& conflict, const Limits& limits);
+  // The revision of the deletion.
+  Result<int64_t> Delete(const api::ResourceInfo& info, std::string_view key, int64_t expected,
+                         Conflict& conflict, const Limits& limits);
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace keelson::storage
