@@ -1,0 +1,57 @@
+#include "lib/rpc/channel.h"
+
+#include <grpcpp/grpcpp.h>
+#include <gtest/gtest.h>
+
+#include "lib/rpc/proto/etcd.grpc.pb.h"
+
+namespace keelson::rpc {
+namespace {
+
+TEST(ToErrorTest, MapsCodes) {
+  struct Case {
+    grpc::StatusCode from;
+    Code to;
+  };
+  for (const Case& c :
+       {Case{grpc::StatusCode::NOT_FOUND, Code::kNotFound},
+        Case{grpc::StatusCode::DEADLINE_EXCEEDED, Code::kTimeout},
+        Case{grpc::StatusCode::UNAVAILABLE, Code::kUnavailable},
+        Case{grpc::StatusCode::OUT_OF_RANGE, Code::kGone}, Case{grpc::StatusCode::ABORTED, Code::kConflict},
+        Case{grpc::StatusCode::UNKNOWN, Code::kInternal}}) {
+    Error error = ToError(grpc::Status(c.from, "why"), "do it");
+    EXPECT_EQ(error.code(), c.to);
+    EXPECT_EQ(error.message(), "do it: why");
+  }
+}
+
+TEST(CallTest, AbsentServerIsUnavailableOrTimesOut) {
+  auto kv = etcdserverpb::KV::NewStub(UnixChannel("/nonexistent/keelson.sock"));
+  etcdserverpb::RangeRequest request;
+  etcdserverpb::RangeResponse reply;
+  Call call(std::chrono::milliseconds(500));
+  Result<> done = call.Done(kv->Range(call.context(), request, &reply), "range");
+  ASSERT_FALSE(done);
+  EXPECT_EQ(done.error().code(), Code::kUnavailable);
+}
+
+TEST(CallTest, StopCancels) {
+  auto kv = etcdserverpb::KV::NewStub(UnixChannel("/nonexistent/keelson.sock"));
+  std::stop_source stop;
+  stop.request_stop();
+  etcdserverpb::RangeRequest request;
+  etcdserverpb::RangeResponse reply;
+  Call call(std::chrono::seconds(30), stop.get_token());
+  Result<> done = call.Done(kv->Range(call.context(), request, &reply), "range");
+  ASSERT_FALSE(done);
+  EXPECT_EQ(done.error().code(), Code::kCancelled);
+}
+
+TEST(TimeLeftTest, IsBoundedBothWays) {
+  using std::chrono::milliseconds;
+  EXPECT_EQ(TimeLeft(SteadyTime::max(), milliseconds(7)), milliseconds(7));
+  EXPECT_EQ(TimeLeft(SteadyTime::min(), milliseconds(7)), milliseconds(1));
+}
+
+}  // namespace
+}  // namespace keelson::rpc
