@@ -1,0 +1,111 @@
+"""The layer law of ARCHITECTURE.md, checked on every #include and on what the CNI plugins link.
+
+usage: layer_law.py SOURCE_DIR [BUILD_BIN_DIR]
+"""
+import pathlib
+import re
+import subprocess
+import sys
+
+# lib/ folders by layer: a folder includes lower layers and itself, never a sibling.
+LAYERS = {"base": 0, "api": 1, "event": 1, "linux": 1, "k8s": 2, "netlink": 2, "nft": 2, "bpf": 2, "http": 2,
+          "rpc": 2, "client": 3}
+PROGRAMS = {"kubelet", "proxy", "cni", "csi", "controlplane", "ctl"}
+
+# Foreign headers and the folders that may include them. A trailing "*" in a home stands for any suffix.
+HOMES = [
+    (r"netlink/(?!.*libmnl)", ["lib/netlink"]),
+    (r"libmnl/", ["lib/netlink", "lib/nft"]),
+    (r"libnftnl/", ["lib/nft"]),
+    (r"linux/netfilter", ["lib/netlink", "lib/nft", "proxy", "cni"]),
+    (r"bpf/", ["lib/bpf"]),
+    (r"systemd/", ["lib/event", "lib/base"]),
+    (r"grpc(pp)?/", ["lib/rpc", "controlplane/etcd", "kubelet/cri"]),
+    (r"boost/asio", ["lib/event", "lib/http"]),
+    (r"boost/beast", ["lib/http"]),
+    (r"nghttp2/", ["lib/http"]),
+    (r"openssl/", ["lib/http", "controlplane/apiserver/auth", "controlplane/etcd", "lib/base"]),
+]
+# What a header outside its own folder's privacy must not show.
+HIDDEN_IN_PUBLIC_HEADERS = re.compile(r"^(netlink/|libmnl/|libnftnl/|bpf/|systemd/|grpc|boost/asio|boost/beast|nghttp2/|openssl/)")
+# Start-up is a CNI plugin's cost.
+HEAVY_LIBRARIES = re.compile(r"libgrpc|libprotobuf|libssl|libcrypto|libboost_url")
+CNI_PLUGINS = ["bridge", "host-local", "loopback", "portmap", "bandwidth"]
+
+INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]', re.M)
+
+
+def folder(path):
+    """lib/base/error.h -> lib/base; kubelet/pod/worker.cc -> kubelet."""
+    parts = path.split("/")
+    return "/".join(parts[:2]) if parts[0] == "lib" else parts[0]
+
+
+def check_own(path, target, problems):
+    here, there = folder(path), folder(target)
+    if here == there:
+        return
+    if here.startswith("lib/"):
+        if not there.startswith("lib/"):
+            problems.append(f"{path}: lib/ includes {target}")
+        elif LAYERS[there[4:]] >= LAYERS[here[4:]]:
+            problems.append(f"{path}: layer {LAYERS[here[4:]]} includes {target} of layer {LAYERS[there[4:]]}")
+    elif here in PROGRAMS and there in PROGRAMS:
+        problems.append(f"{path}: program includes another program's {target}")
+
+
+def check_foreign(path, target, problems):
+    for pattern, homes in HOMES:
+        if re.match(pattern, target) and not any(path.startswith(home) for home in homes):
+            problems.append(f"{path}: <{target}> belongs to {', '.join(homes)}")
+    if path.startswith("lib/") and path.endswith(".h") and not path.endswith("_internal.h"):
+        if HIDDEN_IN_PUBLIC_HEADERS.match(target):
+            problems.append(f"{path}: a public header shows <{target}> (private ones end in _internal.h)")
+
+
+def check_sources(root):
+    problems = []
+    files = [p for d in ["lib", *sorted(PROGRAMS), "tests"] for p in (root / d).rglob("*") if p.suffix in (".h", ".cc", ".c")]
+    for file in files:
+        path = file.relative_to(root).as_posix()
+        text = file.read_text()
+        for bracket, target in INCLUDE.findall(text):
+            if bracket == '"':
+                if folder(target) in PROGRAMS or target.startswith("lib/"):
+                    check_own(path, target, problems)
+                elif not path.startswith("lib/bpf"):
+                    problems.append(f'{path}: "{target}" is not named from the root of the tree')
+            else:
+                check_foreign(path, target, problems)
+        lines = text.count("\n")
+        if lines > 800 and not path.endswith("_table.cc"):
+            problems.append(f"{path}: {lines} lines, split it")
+    if not files:
+        problems.append(f"no sources below {root}")
+    return problems
+
+
+def check_plugins(bin_dir):
+    problems = []
+    for name in CNI_PLUGINS:
+        program = bin_dir / name
+        if not program.exists():
+            continue
+        out = subprocess.run(["readelf", "-d", program], capture_output=True, text=True, check=True).stdout
+        for library in re.findall(r"\(NEEDED\).*\[(.+)\]", out):
+            if HEAVY_LIBRARIES.search(library):
+                problems.append(f"{name}: links {library}")
+    return problems
+
+
+def main():
+    problems = check_sources(pathlib.Path(sys.argv[1]))
+    if len(sys.argv) > 2:
+        problems += check_plugins(pathlib.Path(sys.argv[2]))
+    for problem in sorted(set(problems)):
+        print(problem)
+    sys.exit(1 if problems else 0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,66 @@
+# Settings and helpers of the ./dev script. Everything of one cluster lives below KEELSON_DIR.
+
+export KEELSON_PRESET=${KEELSON_PRESET:-release}
+BUILD=$ROOT/build/$KEELSON_PRESET
+BIN=$BUILD/bin
+KEELSON_DIR=${KEELSON_DIR:-/var/lib/keelson-dev}
+PKI=$KEELSON_DIR/pki
+CONF=$KEELSON_DIR/conf
+RUN=$KEELSON_DIR/run
+LOGS=$KEELSON_DIR/log
+
+KEELSON_NODE_NAME=${KEELSON_NODE_NAME:-node1}
+KEELSON_API_PORT=${KEELSON_API_PORT:-6443}
+KEELSON_KUBELET_PORT=${KEELSON_KUBELET_PORT:-10250}
+KEELSON_KUBELET_HEALTHZ_PORT=${KEELSON_KUBELET_HEALTHZ_PORT:-10248}
+KEELSON_PROXY_HEALTHZ_PORT=${KEELSON_PROXY_HEALTHZ_PORT:-10256}
+KEELSON_PROXY_METRICS_PORT=${KEELSON_PROXY_METRICS_PORT:-10249}
+KEELSON_POD_CIDR=${KEELSON_POD_CIDR:-10.244.0.0/24}
+KEELSON_SERVICE_CIDR=${KEELSON_SERVICE_CIDR:-10.96.0.0/16}
+KEELSON_CGROUP_ROOT=${KEELSON_CGROUP_ROOT:-/keelson-$(printf %s "$KEELSON_DIR" | sha256sum | cut -c1-8)}
+KEELSON_BRIDGE=${KEELSON_BRIDGE:-keelson0}
+CONTAINERD_SOCKET=$RUN/containerd.sock
+DAEMONS=(containerd kube-controlplane kubelet kube-proxy)
+
+die() {
+  printf 'dev: %s\n' "$*" >&2
+  exit 1
+}
+
+# step TEXT: says what is being done, with the seconds since the command began.
+step() { printf '[%4ds] %s\n' "$SECONDS" "$*"; }
+
+need_root() { [ "$(id -u)" = 0 ] || die "this command needs root"; }
+
+# await SECONDS WHAT COMMAND...: repeats the command until it succeeds; on time-out shows its last output.
+await() {
+  local limit=$1 what=$2 output end
+  shift 2
+  end=$((SECONDS + limit))
+  until output=$("$@" 2>&1); do
+    if [ "$SECONDS" -ge "$end" ]; then
+      printf '%s\n' "$output" | tail -n 20 >&2
+      die "gave up after ${limit} s waiting for $what"
+    fi
+    sleep 0.2
+  done
+}
+
+# The address that other machines reach this one by, or the first one that is not loopback.
+node_ip() {
+  if [ -n "${KEELSON_NODE_IP:-}" ]; then
+    printf '%s' "$KEELSON_NODE_IP"
+    return
+  fi
+  local ip
+  ip=$(ip -4 -o route get 192.0.2.1 2>/dev/null | sed -n 's/.* src \([0-9.]*\).*/\1/p' | head -n 1)
+  [ -n "$ip" ] || ip=$(ip -4 -o addr show scope global | awk '{sub("/.*", "", $4); print $4; exit}')
+  [ -n "$ip" ] || die "this machine has no IPv4 address but loopback; set KEELSON_NODE_IP"
+  printf '%s' "$ip"
+}
+
+# The first address of an IPv4 range given as A.B.C.D/N, plus an offset in the last octet.
+cidr_address() {
+  local base=${1%/*}
+  printf '%s.%d' "${base%.*}" $((${base##*.} + $2))
+}

@@ -1,0 +1,53 @@
+# Debian packages: for building, for running a cluster, for the tests.
+
+BUILD_PACKAGES=(
+  g++ cmake ninja-build pkg-config ccache lld git ca-certificates
+  libnghttp2-dev libssl-dev zlib1g-dev
+  libgrpc++-dev libprotobuf-dev protobuf-compiler protobuf-compiler-grpc
+  libnl-3-dev libnl-route-3-dev libnl-genl-3-dev libnftnl-dev libmnl-dev
+  libsystemd-dev libyaml-cpp-dev libre2-dev libexpected-dev libspdlog-dev libfmt-dev libcli11-dev
+  libgtest-dev libgmock-dev libbenchmark-dev
+)
+RUN_PACKAGES=(containerd runc etcd-server nftables iproute2 iptables busybox-static umoci skopeo openssl curl procps kmod)
+TEST_PACKAGES=(python3 python3-yaml nghttp2-client)
+
+# Boost is versioned in Debian: 1.81 on Debian 12, the default one later.
+boost_packages() {
+  if apt-cache show libboost1.81-dev >/dev/null 2>&1; then
+    echo libboost1.81-dev libboost-json1.81-dev libboost-url1.81-dev libboost-system1.81-dev
+  else
+    echo libboost-dev libboost-json-dev libboost-url-dev libboost-system-dev
+  fi
+}
+
+package_installed() { [ "$(dpkg-query -W -f='${db:Status-Status}' "$1" 2>/dev/null)" = installed ]; }
+
+deps_missing() {
+  local package
+  for package in "${BUILD_PACKAGES[@]}" "${RUN_PACKAGES[@]}" "${TEST_PACKAGES[@]}" $(boost_packages); do
+    package_installed "$package" || echo "$package"
+  done
+}
+
+deps_install() {
+  command -v apt-get >/dev/null || die "only Debian 12 and 13 are supported: apt-get is missing"
+  local missing
+  # Without package lists apt-cache knows no Boost version: fetch them before asking.
+  apt-cache show libgrpc++-dev >/dev/null 2>&1 || { need_root; step "apt-get update"; apt-get update -qq; }
+  missing=$(deps_missing)
+  [ -n "$missing" ] || return 0
+  need_root
+  step "installing $(wc -w <<<"$missing") packages"
+  apt-get update -qq
+  # A host's own containerd or etcd is left as it is; freshly installed ones are not started.
+  local policy=/usr/sbin/policy-rc.d made_policy=
+  if [ ! -e $policy ]; then
+    printf '#!/bin/sh\nexit 101\n' >$policy
+    chmod 755 $policy
+    made_policy=1
+  fi
+  # shellcheck disable=SC2086
+  DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $missing >/dev/null ||
+    { [ -z "$made_policy" ] || rm -f $policy; die "apt-get install failed"; }
+  [ -z "$made_policy" ] || rm -f $policy
+}

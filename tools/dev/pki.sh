@@ -1,0 +1,74 @@
+# The cluster's certificates and keys: one CA, a certificate a component, a key for ServiceAccount tokens.
+# Made once; what exists is kept.
+
+pki_key() { [ -f "$1" ] || (umask 077 && openssl ecparam -name prime256v1 -genkey -noout -out "$1"); }
+
+pki_ca() {
+  pki_key "$PKI/ca.key"
+  [ -f "$PKI/ca.crt" ] || openssl req -x509 -new -key "$PKI/ca.key" -days 3650 -subj /CN=keelson-dev-ca -out "$PKI/ca.crt" \
+    -addext basicConstraints=critical,CA:TRUE -addext keyUsage=critical,keyCertSign,cRLSign,digitalSignature
+}
+
+# pki_cert NAME SUBJECT [SAN]: a client certificate; with subject alternative names a serving one too.
+pki_cert() {
+  local name=$1 subject=$2 san=${3:-} usage=clientAuth
+  [ -z "$san" ] || usage=serverAuth,clientAuth
+  pki_key "$PKI/$name.key"
+  [ ! -f "$PKI/$name.crt" ] || return 0
+  {
+    echo "basicConstraints=critical,CA:FALSE"
+    echo "keyUsage=critical,digitalSignature"
+    echo "extendedKeyUsage=$usage"
+    [ -z "$san" ] || echo "subjectAltName=$san"
+  } >"$PKI/$name.ext"
+  openssl req -new -key "$PKI/$name.key" -subj "$subject" -out "$PKI/$name.csr"
+  openssl x509 -req -in "$PKI/$name.csr" -CA "$PKI/ca.crt" -CAkey "$PKI/ca.key" -set_serial "0x$(openssl rand -hex 16)" \
+    -days 3650 -extfile "$PKI/$name.ext" -out "$PKI/$name.crt" 2>/dev/null
+  rm -f "$PKI/$name.ext" "$PKI/$name.csr"
+}
+
+# pki_kubeconfig NAME: $CONF/NAME.kubeconfig with the credentials of that name inside.
+pki_kubeconfig() {
+  local name=$1 file=$CONF/$1.kubeconfig
+  (umask 077 && cat >"$file.new") <<CONFIG
+apiVersion: v1
+kind: Config
+clusters:
+- name: keelson
+  cluster:
+    server: https://$(node_ip):$KEELSON_API_PORT
+    certificate-authority-data: $(base64 -w0 "$PKI/ca.crt")
+users:
+- name: $name
+  user:
+    client-certificate-data: $(base64 -w0 "$PKI/$name.crt")
+    client-key-data: $(base64 -w0 "$PKI/$name.key")
+contexts:
+- name: keelson
+  context:
+    cluster: keelson
+    user: $name
+current-context: keelson
+CONFIG
+  mv "$file.new" "$file"
+}
+
+pki_make() {
+  local ip service_ip
+  ip=$(node_ip)
+  service_ip=$(cidr_address "$KEELSON_SERVICE_CIDR" 1)
+  mkdir -p "$PKI" "$CONF"
+  chmod 700 "$PKI"
+  pki_ca
+  pki_cert apiserver /CN=kube-apiserver "DNS:kubernetes,DNS:kubernetes.default,DNS:kubernetes.default.svc,DNS:kubernetes.default.svc.cluster.local,DNS:localhost,IP:127.0.0.1,IP:$ip,IP:$service_ip"
+  pki_cert apiserver-kubelet-client /O=system:masters/CN=kube-apiserver-kubelet-client
+  pki_cert admin /O=system:masters/CN=kubernetes-admin
+  pki_cert kubelet "/O=system:nodes/CN=system:node:$KEELSON_NODE_NAME"
+  pki_cert kubelet-serving "/O=system:nodes/CN=system:node:$KEELSON_NODE_NAME" "DNS:$KEELSON_NODE_NAME,IP:$ip,IP:127.0.0.1"
+  pki_cert kube-proxy /CN=system:kube-proxy
+  pki_key "$PKI/sa.key"
+  [ -f "$PKI/sa.pub" ] || openssl ec -in "$PKI/sa.key" -pubout -out "$PKI/sa.pub" 2>/dev/null
+  pki_kubeconfig admin
+  pki_kubeconfig kubelet
+  pki_kubeconfig kube-proxy
+}

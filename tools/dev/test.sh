@@ -1,0 +1,29 @@
+# Tests and benchmarks.
+
+run_tests() {
+  local which=${1:-all}
+  [ $# -eq 0 ] || shift
+  need_root
+  deps_install
+  build
+  local labels=()
+  case $which in
+    all) ;;
+    unit | netns | root | e2e | vm) labels=(-L "^$which\$") ;;
+    *) die "unknown tests: $which" ;;
+  esac
+  step "tests"
+  ctest --test-dir "$BUILD" --output-on-failure --no-tests=error -j "$(nproc)" "${labels[@]}" "$@"
+}
+
+run_bench() {
+  build
+  local bench found=
+  for bench in "$BUILD"/bench/*; do
+    [ $# -eq 0 ] || [[ " $* " == *" $(basename "$bench") "* ]] || continue
+    found=1
+    step "$(basename "$bench")"
+    "$bench" --benchmark_counters_tabular=true
+  done
+  [ -n "$found" ] || die "no such benchmark"
+}
