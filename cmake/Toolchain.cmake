@@ -25,7 +25,8 @@ if(LLD)
 endif()
 
 # Generated protobuf code is not ours to warn about; everything else is.
-set(KEELSON_WARNINGS -Wall -Wextra -Wpedantic -Wshadow=local -Wnon-virtual-dtor -Woverloaded-virtual)
+set(KEELSON_WARNINGS -Wall -Wextra -Wpedantic -Wshadow=local -Wnon-virtual-dtor -Woverloaded-virtual
+    -Wno-missing-field-initializers)
 if(CMAKE_CXX_COMPILER_ID MATCHES "Clang")
   list(APPEND KEELSON_WARNINGS -Wthread-safety -Wno-gnu-zero-variadic-macro-arguments)
 endif()
