@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 
+#include "lib/base/clock.h"
 #include "lib/client/rest.h"
 
 namespace keelson::client {

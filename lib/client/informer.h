@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "lib/api/scheme.h"
+#include "lib/base/clock.h"
 #include "lib/client/rest.h"
 
 namespace keelson::client {
@@ -31,10 +32,11 @@ class InformerBase {
   };
   using IndexFunction = std::function<std::vector<std::string>(const google::protobuf::Message&)>;
 
-  InformerBase(RestClient api, const api::ResourceInfo& info, ListOptions options, std::string ns);
-  ~InformerBase();
+  InformerBase(RestClient api, const api::ResourceInfo& info, ListOptions options, std::string ns,
+               Clock& clock = Clock::Real());
+  virtual ~InformerBase();
 
-  // Before Run. `decode_old`: handlers want the old object too (costs a decode an update).
+  // Before Run.
   void AddRawHandler(std::function<void(const RawChange&)> handler);
   void AddRawIndex(std::string name, IndexFunction function);
   Object RawGet(std::string_view key) const;  // null when absent
@@ -85,7 +87,9 @@ class Informer : public InformerBase {
   }
 
  private:
-  static std::shared_ptr<const T> Cast(const Object& object) { return std::static_pointer_cast<const T>(object); }
+  static std::shared_ptr<const T> Cast(const Object& object) {
+    return std::static_pointer_cast<const T>(object);
+  }
   static std::vector<std::shared_ptr<const T>> CastAll(const std::vector<Object>& objects) {
     std::vector<std::shared_ptr<const T>> out;
     out.reserve(objects.size());
@@ -97,16 +101,17 @@ class Informer : public InformerBase {
 // One informer a type and selection, shared by all who ask. Get() before Run().
 class InformerFactory {
  public:
-  explicit InformerFactory(RestClient api);
+  explicit InformerFactory(RestClient api, Clock& clock = Clock::Real());
   ~InformerFactory();
   template <typename T>
   Informer<T>& Get(const ListOptions& selection = {}, std::string ns = "") {
     return static_cast<Informer<T>&>(Find(api::ResourceOf<T>(), selection, ns, [&] {
-      return std::unique_ptr<InformerBase>(new Informer<T>(api_, api::ResourceOf<T>(), selection, ns));
+      return std::make_unique<Informer<T>>(api_, api::ResourceOf<T>(), selection, ns, clock_);
     }));
   }
-  // Untyped, for controllers that watch every kind (garbage collector, namespaces).
-  InformerBase& GetRaw(const api::ResourceInfo& info);
+  // Of any kind, metadata alone: its objects are metav1::PartialObjectMetadata and cost little memory. For
+  // controllers that watch every kind (garbage collector, namespaces).
+  Informer<metav1::PartialObjectMetadata>& GetMetadata(const api::ResourceInfo& info);
   // Runs every informer in a thread of its own until `stop`; `ready` once all have synced.
   Result<> Run(std::stop_token stop, const std::function<void()>& ready);
 
@@ -114,6 +119,7 @@ class InformerFactory {
   InformerBase& Find(const api::ResourceInfo& info, const ListOptions& selection, const std::string& ns,
                      const std::function<std::unique_ptr<InformerBase>()>& make);
   RestClient api_;
+  Clock& clock_;
   struct Impl;
   std::unique_ptr<Impl> impl_;
 };

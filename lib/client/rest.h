@@ -4,8 +4,11 @@
 //   ASSIGN_OR_RETURN(corev1::Pod pod, api.Get<corev1::Pod>("default", "web-1"));
 #pragma once
 
+#include <chrono>
 #include <functional>
 #include <memory>
+#include <optional>
+#include <stop_token>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -19,15 +22,18 @@ namespace keelson::client {
 
 struct ListOptions {
   std::string label_selector, field_selector;
-  std::string resource_version;        // "" consistent, "0" any
+  std::string resource_version;  // "" consistent, "0" any
   std::string resource_version_match;
-  int64_t limit = 0;
+  int64_t limit = 0;  // page size; pages are followed to the end
   std::string continue_token;
+  // Only `metadata` is of use in what comes back: servers that can send nothing else (PartialObjectMetadata,
+  // whose wire form is a part of every kind's).
+  bool metadata_only = false;
 };
 
 struct DeleteOptions {
   std::optional<int64_t> grace_period_seconds;
-  std::string propagation_policy;  // Background, Foreground, Orphan; empty: the kind's default
+  std::string propagation_policy;     // Background, Foreground, Orphan; empty: the kind's default
   std::string uid, resource_version;  // preconditions; empty: none
 };
 
@@ -91,25 +97,27 @@ class RestClient {
   template <typename T>
   Result<std::vector<T>> List(std::string_view ns = "", const ListOptions& options = {}) const {
     std::vector<T> items;
-    RETURN_IF_ERROR(ListEach(api::ResourceOf<T>(), ns, options, nullptr, [&](std::string_view raw) -> Result<> {
-      T item;
-      RETURN_IF_ERROR(DecodeInto(raw, item));
-      items.push_back(std::move(item));
-      return {};
-    }));
+    RETURN_IF_ERROR(
+        ListEach(api::ResourceOf<T>(), ns, options, nullptr, [&](std::string_view raw) -> Result<> {
+          T item;
+          RETURN_IF_ERROR(DecodeInto(raw, item));
+          items.push_back(std::move(item));
+          return {};
+        }));
     return items;
   }
+
+  // POST of a kind that is not stored goes through Create() too: SubjectAccessReview, TokenReview.
 
   // ---- untyped; what the templates and the reflector stand on ----
   Result<> GetInto(const api::ResourceInfo& info, std::string_view ns, std::string_view name,
                    google::protobuf::Message& out) const;
-  Result<> Write(std::string_view method, const google::protobuf::Message& object, std::string_view subresource,
-                 google::protobuf::Message& out) const;
+  Result<> Write(std::string_view method, const google::protobuf::Message& object,
+                 std::string_view subresource, google::protobuf::Message& out) const;
   // POST of another kind to a subresource: Binding, TokenRequest, Eviction.
   Result<> CreateSub(const api::ResourceInfo& parent, std::string_view ns, std::string_view name,
                      std::string_view subresource, const google::protobuf::Message& body,
                      google::protobuf::Message* out) const;
-  // POST of a kind that is not stored: SubjectAccessReview, TokenReview.
   Result<> PatchInto(const api::ResourceInfo& info, std::string_view ns, std::string_view name,
                      std::string_view subresource, PatchType type, std::string body,
                      google::protobuf::Message& out) const;

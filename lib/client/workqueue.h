@@ -27,13 +27,14 @@ class WorkQueue {  // thread safe
 
   void Add(std::string_view key);
   void AddAfter(std::string_view key, std::chrono::nanoseconds delay);  // the earliest of several wins
-  void AddRateLimited(std::string_view key);                           // after base * 2^failures
-  void Forget(std::string_view key);                                   // failures back to zero
+  void AddRateLimited(std::string_view key);                            // after base * 2^failures
+  void Forget(std::string_view key);                                    // failures back to zero
   int Failures(std::string_view key) const;
   // Blocks for a key; nullopt on `stop`.
   std::optional<std::string> Get(std::stop_token stop);
   void Done(std::string_view key);
   size_t size() const;  // ready keys
+  const std::string& name() const;
 
  private:
   struct Impl;
@@ -46,7 +47,8 @@ struct Requeue {
 };
 
 // `workers` threads take keys until `stop`. An error is logged once and retried with back-off.
-void RunWorkers(WorkQueue& queue, int workers, std::stop_token stop,
-                const std::function<Result<Requeue>(const std::string& key, std::stop_token stop)>& reconcile);
+void RunWorkers(
+    WorkQueue& queue, int workers, std::stop_token stop,
+    const std::function<Result<Requeue>(const std::string& key, std::stop_token stop)>& reconcile);
 
 }  // namespace keelson::client

@@ -1,0 +1,256 @@
+#include "lib/client/informer.h"
+
+#include <atomic>
+#include <map>
+#include <thread>
+#include <tuple>
+#include <unordered_set>
+
+#include "lib/api/meta.h"
+#include "lib/base/log.h"
+#include "lib/client/backoff.h"
+#include "lib/client/store.h"
+#include "lib/client/wire.h"
+
+namespace keelson::client {
+
+using google::protobuf::Message;
+
+struct InformerBase::Impl {
+  Impl(RestClient a, const api::ResourceInfo& i, ListOptions o, std::string n, Clock& c)
+      : api(std::move(a)),
+        info(i),
+        options(std::move(o)),
+        ns(std::move(n)),
+        clock(c),
+        store(options.metadata_only ? metav1::PartialObjectMetadata::default_instance() : info.prototype()) {}
+
+  RestClient api;
+  const api::ResourceInfo& info;
+  const ListOptions options;
+  const std::string ns;
+  Clock& clock;
+  ObjectStore store;
+  std::vector<std::function<void(const RawChange&)>> handlers;
+  std::atomic<bool> synced{false};
+  std::string resource_version;  // of the last list or event; touched by the informer's thread alone
+
+  void Notify(const RawChange& change) {
+    for (const auto& handler : handlers) handler(change);
+  }
+
+  // What is kept of an object: all of it, or the bytes of its metadata field alone.
+  Result<std::string> Trim(std::string_view raw) const {
+    if (!options.metadata_only) return std::string(raw);
+    std::string out;
+    RETURN_IF_ERROR(ForEachField(raw, [&](int number, std::string_view payload) -> Result<> {
+      if (number != 1) return {};
+      out += '\x0a';  // field 1, length-delimited
+      for (size_t n = payload.size();; n >>= 7) {
+        out += static_cast<char>((n & 0x7f) | (n > 0x7f ? 0x80 : 0));
+        if (n <= 0x7f) break;
+      }
+      out += payload;
+      return {};
+    }));
+    return out;
+  }
+
+  Result<Object> Decode(const std::string& kept) const {
+    if (Object object = store.Decode(kept)) return object;
+    return Error(Code::kInternal, "undecodable object from the API server");
+  }
+
+  // Takes in one object as added or changed, and returns it.
+  Result<Object> Apply(std::string_view raw) {
+    ASSIGN_OR_RETURN(std::string kept, Trim(raw));
+    ASSIGN_OR_RETURN(Object object, Decode(kept));
+    std::string key = api::KeyOf(*object);
+    if (store.Holds(key, kept)) return object;
+    Object before = store.Put(key, std::move(kept), object);
+    Notify({key, before, object});
+    return object;
+  }
+
+  void Forget(const std::string& key, Object last) {
+    Object before = store.Remove(key);
+    if (!before) return;
+    Notify({key, last ? std::move(last) : before, nullptr});
+  }
+
+  // Lists, and makes the store equal to the list.
+  Result<> Relist(const RestClient& client) {
+    std::unordered_set<std::string> seen;
+    std::string version;
+    RETURN_IF_ERROR(client.ListEach(info, ns, options, &version, [&](std::string_view raw) -> Result<> {
+      ASSIGN_OR_RETURN(Object object, Apply(raw));
+      seen.insert(api::KeyOf(*object));
+      return {};
+    }));
+    for (const std::string& key : store.Keys()) {
+      if (!seen.count(key)) Forget(key, nullptr);
+    }
+    resource_version = version;
+    return {};
+  }
+
+  Result<> Handle(const WatchEvent& event) {
+    Object object;
+    if (event.type == WatchEvent::Type::kAdded || event.type == WatchEvent::Type::kModified) {
+      ASSIGN_OR_RETURN(object, Apply(event.raw));
+    } else {
+      ASSIGN_OR_RETURN(std::string kept, Trim(event.raw));
+      ASSIGN_OR_RETURN(object, Decode(kept));
+    }
+    resource_version = api::Meta(*object).resource_version();
+    if (event.type == WatchEvent::Type::kDeleted) Forget(api::KeyOf(*object), object);
+    return {};
+  }
+
+  // Until the stream ends or fails. `opened` says whether there was one, `events` counts what came.
+  Result<> WatchOnce(const RestClient& client, std::stop_token stop, bool& opened, int& events) {
+    ListOptions from = options;
+    from.resource_version = resource_version;
+    ASSIGN_OR_RETURN(std::unique_ptr<WatchStream> stream, client.Watch(info, ns, from));
+    opened = true;
+    for (;;) {
+      ASSIGN_OR_RETURN(WatchEvent event, stream->Next(stop));
+      ++events;
+      RETURN_IF_ERROR(Handle(event));
+    }
+  }
+
+  void Run(std::stop_token stop, const std::function<void()>& on_synced);
+};
+
+void InformerBase::Impl::Run(std::stop_token stop, const std::function<void()>& on_synced) {
+  const RestClient client = api.With(stop);
+  ReconnectBackoff backoff(clock);
+  auto failed = [&](const Error& error, std::string_view what, log::Level level = log::Level::kWarn) {
+    if (stop.stop_requested()) return false;
+    log::Write(level, what, {{"resource", info.GroupResource()}, {"err", error}});
+    return SleepFor(clock, backoff.Next(), stop);
+  };
+  bool listed = false;
+  while (!stop.stop_requested()) {
+    if (!listed) {
+      if (Result<> result = Relist(client); !result) {
+        if (!failed(result.error(), "Listing failed, will be retried")) return;
+        continue;
+      }
+      listed = true;
+      if (!synced.exchange(true) && on_synced) on_synced();
+    }
+    bool opened = false;
+    int events = 0;
+    Result<> result = WatchOnce(client, stop, opened, events);
+    if (stop.stop_requested()) return;
+    if (events > 0) backoff.Reset();
+    switch (result.error().code()) {
+      case Code::kUnavailable:
+      case Code::kTimeout:
+      case Code::kTooManyRequests:
+        // The server is away or has ended the stream: go on from where we are. A stream that has brought
+        // something ends for good reasons, so the next one starts at once.
+        if (events == 0 && !failed(result.error(), "Watch ended, will be opened again",
+                                   opened ? log::Level::kDebug : log::Level::kWarn)) {
+          return;
+        }
+        break;
+      case Code::kGone:
+        listed = false;
+        if (events == 0 && !failed(result.error(), "Watch is too old, will list again", log::Level::kDebug))
+          return;
+        break;
+      default:
+        listed = false;
+        if (!failed(result.error(), "Watch failed, will list again")) return;
+    }
+  }
+}
+
+InformerBase::InformerBase(RestClient api, const api::ResourceInfo& info, ListOptions options, std::string ns,
+                           Clock& clock)
+    : impl_(std::make_unique<Impl>(std::move(api), info, std::move(options), std::move(ns), clock)) {}
+
+InformerBase::~InformerBase() = default;
+
+void InformerBase::AddRawHandler(std::function<void(const RawChange&)> handler) {
+  impl_->handlers.push_back(std::move(handler));
+}
+void InformerBase::AddRawIndex(std::string name, IndexFunction function) {
+  impl_->store.AddIndex(std::move(name), std::move(function));
+}
+InformerBase::Object InformerBase::RawGet(std::string_view key) const { return impl_->store.Get(key); }
+std::vector<InformerBase::Object> InformerBase::RawList() const { return impl_->store.List(); }
+std::vector<InformerBase::Object> InformerBase::RawByIndex(std::string_view index,
+                                                           std::string_view value) const {
+  return impl_->store.ByIndex(index, value);
+}
+std::vector<std::string> InformerBase::Keys() const { return impl_->store.Keys(); }
+size_t InformerBase::size() const { return impl_->store.size(); }
+bool InformerBase::synced() const { return impl_->synced; }
+const api::ResourceInfo& InformerBase::info() const { return impl_->info; }
+void InformerBase::Run(std::stop_token stop, const std::function<void()>& on_synced) {
+  impl_->Run(std::move(stop), on_synced);
+}
+
+struct InformerFactory::Impl {
+  using Id = std::tuple<std::string, std::string, std::string, std::string, bool>;
+  Mutex mutex;
+  std::map<Id, std::unique_ptr<InformerBase>> informers GUARDED_BY(mutex);
+};
+
+InformerFactory::InformerFactory(RestClient api, Clock& clock)
+    : api_(std::move(api)), clock_(clock), impl_(std::make_unique<Impl>()) {}
+
+InformerFactory::~InformerFactory() = default;
+
+InformerBase& InformerFactory::Find(const api::ResourceInfo& info, const ListOptions& selection,
+                                    const std::string& ns,
+                                    const std::function<std::unique_ptr<InformerBase>()>& make) {
+  MutexLock lock(impl_->mutex);
+  auto& informer =
+      impl_->informers[{info.GroupResource() + "/" + std::string(info.version), ns, selection.label_selector,
+                        selection.field_selector, selection.metadata_only}];
+  if (!informer) informer = make();
+  return *informer;
+}
+
+Informer<metav1::PartialObjectMetadata>& InformerFactory::GetMetadata(const api::ResourceInfo& info) {
+  using MetadataInformer = Informer<metav1::PartialObjectMetadata>;
+  ListOptions selection;
+  selection.metadata_only = true;
+  return static_cast<MetadataInformer&>(Find(info, selection, "", [&] {
+    return std::make_unique<MetadataInformer>(api_, info, selection, "", clock_);
+  }));
+}
+
+Result<> InformerFactory::Run(std::stop_token stop, const std::function<void()>& ready) {
+  std::vector<InformerBase*> all;
+  {
+    MutexLock lock(impl_->mutex);
+    for (auto& [id, informer] : impl_->informers) all.push_back(informer.get());
+  }
+  std::atomic<size_t> missing = all.size();
+  auto one_synced = [&] {
+    if (missing.fetch_sub(1) == 1 && ready) ready();
+  };
+  if (all.empty() && ready) ready();
+  Mutex mutex;
+  CondVar ended;
+  std::vector<std::jthread> threads;
+  threads.reserve(all.size());
+  for (InformerBase* informer : all) threads.emplace_back([&, informer] { informer->Run(stop, one_synced); });
+  threads.clear();  // joins: each runs until the stop
+  // Without a single informer there is still a service to be, until the stop.
+  std::stop_callback wake(stop, [&] {
+    MutexLock lock(mutex);
+    ended.notify_all();
+  });
+  MutexLock lock(mutex);
+  while (!stop.stop_requested()) ended.wait(mutex);
+  return {};
+}
+
+}  // namespace keelson::client

@@ -1,0 +1,244 @@
+#include "lib/client/rest.h"
+
+#include <random>
+
+#include "lib/api/codec.h"
+#include "lib/api/meta.h"
+#include "lib/client/watch.h"
+#include "lib/client/wire.h"
+
+namespace keelson::client {
+namespace {
+
+using google::protobuf::Message;
+
+constexpr std::string_view kProtobuf = "application/vnd.kubernetes.protobuf";
+constexpr std::string_view kMetadataOnly =
+    "application/vnd.kubernetes.protobuf;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,"
+    "application/vnd.kubernetes.protobuf";
+constexpr std::string_view kMetadataListOnly =
+    "application/vnd.kubernetes.protobuf;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,"
+    "application/vnd.kubernetes.protobuf";
+
+void AppendEscaped(std::string_view text, std::string& out) {
+  constexpr char kHex[] = "0123456789ABCDEF";
+  for (unsigned char c : text) {
+    if (isalnum(c) || c == '-' || c == '_' || c == '.' || c == '~') {
+      out += static_cast<char>(c);
+    } else {
+      out += '%';
+      out += kHex[c >> 4];
+      out += kHex[c & 15];
+    }
+  }
+}
+
+std::string PathOf(const api::ResourceInfo& info, std::string_view ns, std::string_view name,
+                   std::string_view subresource) {
+  std::string path = info.group.empty() ? "/api/" : "/apis/" + std::string(info.group) + "/";
+  path += info.version;
+  if (info.namespaced && !ns.empty()) {
+    path += "/namespaces/";
+    AppendEscaped(ns, path);
+  }
+  path += '/';
+  path += info.resource;
+  for (std::string_view part : {name, subresource}) {
+    if (part.empty()) continue;
+    path += '/';
+    AppendEscaped(part, path);
+  }
+  return path;
+}
+
+class Query {
+ public:
+  Query& Add(std::string_view key, std::string_view value) {
+    if (value.empty()) return *this;
+    text_ += text_.empty() ? '?' : '&';
+    text_ += key;
+    text_ += '=';
+    AppendEscaped(value, text_);
+    return *this;
+  }
+  const std::string& text() const { return text_; }
+
+ private:
+  std::string text_;
+};
+
+Query SelectionOf(const ListOptions& options) {
+  Query query;
+  query.Add("labelSelector", options.label_selector)
+      .Add("fieldSelector", options.field_selector)
+      .Add("resourceVersion", options.resource_version)
+      .Add("resourceVersionMatch", options.resource_version_match);
+  return query;
+}
+
+Error ErrorOf(const ApiResponse& response) {
+  Result<api::Envelope> envelope = api::OpenEnvelope(response.body);
+  if (envelope && envelope->type_meta.kind == "Status") {
+    metav1::Status status;
+    if (api::DecodeRaw(envelope->raw, status)) return api::FromStatus(status);
+  }
+  // A proxy in between, or a server too busy to negotiate a form: the text is all there is.
+  std::string text = response.body.substr(0, 512);
+  if (text.empty()) text = "the server answered with status " + std::to_string(response.status);
+  return Error(CodeOf(response.status, ""), std::move(text));
+}
+
+Result<ApiResponse> Exchange(Transport& transport, const ApiRequest& request,
+                             std::chrono::milliseconds timeout, std::stop_token stop) {
+  ASSIGN_OR_RETURN(ApiResponse response, transport.Do(request, timeout, std::move(stop)));
+  if (response.status < 200 || response.status > 299) return ErrorOf(response);
+  return response;
+}
+
+Result<> DecodeReply(const ApiResponse& response, Message& out) {
+  Result<> decoded = api::DecodeProtobuf(response.body, out);
+  if (!decoded) return Error(Code::kInternal, decoded.error().Wrap("reply of the API server").message());
+  return {};
+}
+
+std::string_view ContentTypeOf(PatchType type) {
+  switch (type) {
+    case PatchType::kJson:
+      return "application/json-patch+json";
+    case PatchType::kMerge:
+      return "application/merge-patch+json";
+    case PatchType::kStrategicMerge:
+      break;
+  }
+  return "application/strategic-merge-patch+json";
+}
+
+// One page of a list: items to `each`, resource version and continue token from its ListMeta.
+Result<> ReadList(std::string_view raw, metav1::ListMeta& meta,
+                  const std::function<Result<>(std::string_view raw)>& each) {
+  return ForEachField(raw, [&](int number, std::string_view payload) -> Result<> {
+    if (number == 1) return api::DecodeRaw(payload, meta);
+    if (number == 2) return each(payload);
+    return {};
+  });
+}
+
+// Servers close a watch after a while anyway; spread, so that all clients do not come back at once.
+int WatchTimeoutSeconds() {
+  thread_local std::minstd_rand random(std::random_device{}());
+  return std::uniform_int_distribution<int>(300, 600)(random);
+}
+
+}  // namespace
+
+RestClient::RestClient(std::shared_ptr<Transport> transport, std::chrono::milliseconds timeout)
+    : transport_(std::move(transport)), timeout_(timeout) {}
+
+RestClient RestClient::With(std::stop_token stop) const {
+  RestClient copy = *this;
+  copy.stop_ = std::move(stop);
+  return copy;
+}
+
+Result<> RestClient::GetInto(const api::ResourceInfo& info, std::string_view ns, std::string_view name,
+                             Message& out) const {
+  ApiRequest request;
+  request.target = PathOf(info, ns, name, "");
+  ASSIGN_OR_RETURN(ApiResponse response, Exchange(*transport_, request, timeout_, stop_));
+  return DecodeReply(response, out);
+}
+
+Result<> RestClient::Write(std::string_view method, const Message& object, std::string_view subresource,
+                           Message& out) const {
+  const api::ResourceInfo& info = api::ResourceOf(object.GetDescriptor());
+  const metav1::ObjectMeta& meta = api::Meta(object);
+  bool create = method == "POST";
+  ApiRequest request;
+  request.method = method;
+  request.target = PathOf(info, meta.namespace_(), create ? std::string_view() : meta.name(), subresource);
+  request.content_type = kProtobuf;
+  request.body = api::EncodeProtobuf(object, info.Gvk());
+  ASSIGN_OR_RETURN(ApiResponse response, Exchange(*transport_, request, timeout_, stop_));
+  return DecodeReply(response, out);
+}
+
+Result<> RestClient::CreateSub(const api::ResourceInfo& parent, std::string_view ns, std::string_view name,
+                               std::string_view subresource, const Message& body, Message* out) const {
+  ApiRequest request;
+  request.method = "POST";
+  request.target = PathOf(parent, ns, name, subresource);
+  request.content_type = kProtobuf;
+  request.body = api::EncodeProtobuf(body, api::GvkOf(body.GetDescriptor()));
+  ASSIGN_OR_RETURN(ApiResponse response, Exchange(*transport_, request, timeout_, stop_));
+  return out ? DecodeReply(response, *out) : Result<>();
+}
+
+Result<> RestClient::PatchInto(const api::ResourceInfo& info, std::string_view ns, std::string_view name,
+                               std::string_view subresource, PatchType type, std::string body,
+                               Message& out) const {
+  ApiRequest request;
+  request.method = "PATCH";
+  request.target = PathOf(info, ns, name, subresource);
+  request.content_type = ContentTypeOf(type);
+  request.body = std::move(body);
+  ASSIGN_OR_RETURN(ApiResponse response, Exchange(*transport_, request, timeout_, stop_));
+  return DecodeReply(response, out);
+}
+
+Result<> RestClient::DeleteObject(const api::ResourceInfo& info, std::string_view ns, std::string_view name,
+                                  const DeleteOptions& options) const {
+  metav1::DeleteOptions body;
+  if (options.grace_period_seconds) body.set_grace_period_seconds(*options.grace_period_seconds);
+  if (!options.propagation_policy.empty()) body.set_propagation_policy(options.propagation_policy);
+  if (!options.uid.empty()) body.mutable_preconditions()->set_uid(options.uid);
+  if (!options.resource_version.empty()) {
+    body.mutable_preconditions()->set_resource_version(options.resource_version);
+  }
+  ApiRequest request;
+  request.method = "DELETE";
+  request.target = PathOf(info, ns, name, "");
+  request.content_type = kProtobuf;
+  request.body = api::EncodeProtobuf(body, api::GvkOf(body.GetDescriptor()));
+  RETURN_IF_ERROR(Exchange(*transport_, request, timeout_, stop_));
+  return {};
+}
+
+Result<> RestClient::ListEach(const api::ResourceInfo& info, std::string_view ns, const ListOptions& options,
+                              std::string* resource_version,
+                              const std::function<Result<>(std::string_view raw)>& each) const {
+  ListOptions page = options;
+  for (;;) {
+    Query query = SelectionOf(page);
+    if (page.limit > 0) query.Add("limit", std::to_string(page.limit));
+    query.Add("continue", page.continue_token);
+    ApiRequest request;
+    request.target = PathOf(info, ns, "", "") + query.text();
+    if (options.metadata_only) request.accept = kMetadataListOnly;
+    ASSIGN_OR_RETURN(ApiResponse response, Exchange(*transport_, request, timeout_, stop_));
+    ASSIGN_OR_RETURN(api::Envelope envelope, api::OpenEnvelope(response.body));
+    metav1::ListMeta meta;
+    RETURN_IF_ERROR(ReadList(envelope.raw, meta, each));
+    if (resource_version) *resource_version = meta.resource_version();
+    if (meta.continue_().empty()) return {};
+    page.continue_token = meta.continue_();
+    page.resource_version.clear();  // the token carries it
+    page.resource_version_match.clear();
+  }
+}
+
+Result<std::unique_ptr<WatchStream>> RestClient::Watch(const api::ResourceInfo& info, std::string_view ns,
+                                                       const ListOptions& options) const {
+  Query query = SelectionOf(options);
+  query.Add("watch", "true")
+      .Add("allowWatchBookmarks", "true")
+      .Add("timeoutSeconds", std::to_string(WatchTimeoutSeconds()));
+  ApiRequest request;
+  request.target = PathOf(info, ns, "", "") + query.text();
+  if (options.metadata_only) request.accept = kMetadataOnly;
+  ASSIGN_OR_RETURN(std::unique_ptr<ApiStream> stream, transport_->Open(request, stop_));
+  return NewWatchStream(std::move(stream), stop_);
+}
+
+Result<> RestClient::DecodeInto(std::string_view raw, Message& out) { return api::DecodeRaw(raw, out); }
+
+}  // namespace keelson::client

@@ -1,0 +1,69 @@
+// An informer's local copy of the API: wire bytes by key, decoded on demand, and indexes over them.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "lib/base/mutex.h"
+#include "lib/client/informer.h"
+
+namespace keelson::client {
+
+class ObjectStore {  // thread safe
+ public:
+  using Object = InformerBase::Object;
+  using IndexFunction = InformerBase::IndexFunction;
+
+  explicit ObjectStore(const google::protobuf::Message& prototype) : prototype_(prototype) {}
+
+  // Before the first object.
+  void AddIndex(std::string name, IndexFunction function);
+
+  // Null when the bytes cannot be decoded.
+  Object Decode(std::string_view raw) const;
+
+  // Stores an object of which `object` is the decoded form; returns the one before (null: none).
+  Object Put(const std::string& key, std::string raw, const Object& object);
+  Object Remove(std::string_view key);                           // what was there, or null
+  bool Holds(std::string_view key, std::string_view raw) const;  // the very same bytes
+
+  Object Get(std::string_view key) const;
+  std::vector<Object> List() const;
+  std::vector<Object> ByIndex(std::string_view index, std::string_view value) const;
+  std::vector<std::string> Keys() const;
+  size_t size() const;
+
+ private:
+  struct Entry {
+    std::shared_ptr<const std::string> raw;
+    mutable std::weak_ptr<const google::protobuf::Message> decoded;
+    std::vector<std::vector<std::string>> index_values;  // one list an index
+  };
+  struct Index {
+    std::string name;
+    IndexFunction function;
+    std::map<std::string, std::set<std::string>, std::less<>> keys;  // by value
+  };
+  struct Picked {
+    std::string key;
+    std::shared_ptr<const std::string> raw;
+    Object object;  // null when nobody holds it
+  };
+
+  static Picked Pick(const std::string& key, const Entry& entry);
+  Object Materialize(Picked picked) const;
+  std::vector<Object> MaterializeAll(std::vector<Picked> picked) const;
+  void Unindex(const std::string& key, const Entry& entry) REQUIRES(mutex_);
+
+  const google::protobuf::Message& prototype_;
+  mutable Mutex mutex_;
+  std::map<std::string, Entry, std::less<>> entries_ GUARDED_BY(mutex_);
+  std::vector<Index> indexes_ GUARDED_BY(mutex_);
+};
+
+}  // namespace keelson::client

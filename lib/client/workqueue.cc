@@ -1,0 +1,181 @@
+#include "lib/client/workqueue.h"
+
+#include <deque>
+#include <map>
+#include <thread>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+#include "lib/base/log.h"
+#include "lib/base/mutex.h"
+
+namespace keelson::client {
+
+// A key is in at most one of three states besides waiting for its time:
+//
+//   Add          Get                Done
+//   ---> dirty ------> processing ------>  (gone)
+//                        | Add                ^
+//                        v                    |
+//                      processing + dirty ----+--> dirty, queued again
+struct WorkQueue::Impl {
+  Impl(std::string queue_name, Clock& c, BackoffOptions b)
+      : name(std::move(queue_name)), clock(c), backoff(b) {}
+
+  const std::string name;
+  Clock& clock;
+  const BackoffOptions backoff;
+
+  Mutex mutex;
+  CondVar changed;
+  std::deque<std::string> ready GUARDED_BY(mutex);
+  std::unordered_set<std::string> dirty GUARDED_BY(mutex), processing GUARDED_BY(mutex);
+  std::multimap<SteadyTime, std::string> waiting GUARDED_BY(mutex);
+  std::unordered_map<std::string, std::multimap<SteadyTime, std::string>::iterator> waiting_by_key
+      GUARDED_BY(mutex);
+  std::unordered_map<std::string, int> failures GUARDED_BY(mutex);
+
+  void AddLocked(const std::string& key) REQUIRES(mutex) {
+    if (!dirty.insert(key).second) return;
+    if (processing.count(key)) return;
+    ready.push_back(key);
+    changed.notify_one();
+  }
+
+  // Moves what is due to `ready`; returns when the next one is.
+  SteadyTime PromoteLocked() REQUIRES(mutex) {
+    SteadyTime now = clock.SteadyNow();
+    while (!waiting.empty()) {
+      auto first = waiting.begin();
+      if (first->first > now) return first->first;
+      std::string key = std::move(first->second);
+      waiting_by_key.erase(key);
+      waiting.erase(first);
+      AddLocked(key);
+    }
+    return SteadyTime::max();
+  }
+
+  void AddAfterLocked(const std::string& key, std::chrono::nanoseconds delay) REQUIRES(mutex) {
+    if (delay.count() <= 0) return AddLocked(key);
+    SteadyTime at = clock.SteadyNow() + delay;
+    auto it = waiting_by_key.find(key);
+    if (it != waiting_by_key.end()) {
+      if (it->second->first <= at) return;
+      waiting.erase(it->second);
+      it->second = waiting.emplace(at, key);
+    } else {
+      waiting_by_key.emplace(key, waiting.emplace(at, key));
+    }
+    changed.notify_one();  // the waiter's deadline may be too late now
+  }
+};
+
+WorkQueue::WorkQueue(std::string name, Clock& clock, BackoffOptions backoff)
+    : impl_(std::make_unique<Impl>(std::move(name), clock, backoff)) {}
+
+WorkQueue::~WorkQueue() = default;
+
+void WorkQueue::Add(std::string_view key) {
+  MutexLock lock(impl_->mutex);
+  impl_->AddLocked(std::string(key));
+}
+
+void WorkQueue::AddAfter(std::string_view key, std::chrono::nanoseconds delay) {
+  MutexLock lock(impl_->mutex);
+  impl_->AddAfterLocked(std::string(key), delay);
+}
+
+void WorkQueue::AddRateLimited(std::string_view key) {
+  MutexLock lock(impl_->mutex);
+  int failures = impl_->failures[std::string(key)]++;
+  std::chrono::milliseconds delay = impl_->backoff.base;
+  for (int i = 0; i < failures && delay < impl_->backoff.max; ++i) delay *= 2;
+  impl_->AddAfterLocked(std::string(key), std::min(delay, impl_->backoff.max));
+}
+
+void WorkQueue::Forget(std::string_view key) {
+  MutexLock lock(impl_->mutex);
+  impl_->failures.erase(std::string(key));
+}
+
+int WorkQueue::Failures(std::string_view key) const {
+  MutexLock lock(impl_->mutex);
+  auto it = impl_->failures.find(std::string(key));
+  return it == impl_->failures.end() ? 0 : it->second;
+}
+
+std::optional<std::string> WorkQueue::Get(std::stop_token stop) {
+  Impl& q = *impl_;
+  std::stop_callback wake(stop, [&q] {
+    MutexLock lock(q.mutex);
+    q.changed.notify_all();
+  });
+  MutexLock lock(q.mutex);
+  for (;;) {
+    if (stop.stop_requested()) return std::nullopt;
+    SteadyTime next = q.PromoteLocked();
+    if (!q.ready.empty()) {
+      std::string key = std::move(q.ready.front());
+      q.ready.pop_front();
+      q.dirty.erase(key);
+      q.processing.insert(key);
+      return key;
+    }
+    q.clock.WaitUntil(q.mutex, q.changed, next);
+  }
+}
+
+void WorkQueue::Done(std::string_view key) {
+  MutexLock lock(impl_->mutex);
+  std::string owned(key);
+  impl_->processing.erase(owned);
+  if (!impl_->dirty.count(owned)) return;
+  impl_->ready.push_back(std::move(owned));
+  impl_->changed.notify_one();
+}
+
+size_t WorkQueue::size() const {
+  MutexLock lock(impl_->mutex);
+  impl_->PromoteLocked();
+  return impl_->ready.size();
+}
+
+const std::string& WorkQueue::name() const { return impl_->name; }
+
+namespace {
+
+void ProcessOne(WorkQueue& queue, const std::string& key, std::stop_token stop,
+                const std::function<Result<Requeue>(const std::string&, std::stop_token)>& reconcile) {
+  Result<Requeue> result = reconcile(key, stop);
+  if (!result) {
+    if (stop.stop_requested()) return;
+    // A conflict only says that the local store was behind: the next look will see the newer object.
+    log::Level level = result.error().Is(Code::kConflict) ? log::Level::kDebug : log::Level::kWarn;
+    log::Write(level, "Reconcile failed, will be retried",
+               {{"queue", queue.name()}, {"key", key}, {"err", result.error()}});
+    queue.AddRateLimited(key);
+    return;
+  }
+  queue.Forget(key);
+  if (result->after) queue.AddAfter(key, *result->after);
+}
+
+}  // namespace
+
+void RunWorkers(
+    WorkQueue& queue, int workers, std::stop_token stop,
+    const std::function<Result<Requeue>(const std::string& key, std::stop_token stop)>& reconcile) {
+  auto work = [&] {
+    while (std::optional<std::string> key = queue.Get(stop)) {
+      ProcessOne(queue, *key, stop, reconcile);
+      queue.Done(*key);
+    }
+  };
+  std::vector<std::jthread> threads;
+  for (int i = 1; i < workers; ++i) threads.emplace_back(work);
+  work();
+}
+
+}  // namespace keelson::client
