@@ -8,8 +8,8 @@ BUILD_PACKAGES=(
   libsystemd-dev libyaml-cpp-dev libre2-dev libexpected-dev libspdlog-dev libfmt-dev libcli11-dev
   libgtest-dev libgmock-dev libbenchmark-dev
 )
-RUN_PACKAGES=(containerd runc etcd-server nftables iproute2 iptables busybox-static umoci skopeo openssl curl procps kmod)
-TEST_PACKAGES=(python3 python3-yaml nghttp2-client)
+RUN_PACKAGES=(containerd runc etcd-server nftables iproute2 busybox-static umoci skopeo openssl curl procps kmod)
+TEST_PACKAGES=(python3 nghttp2-client)
 
 # Boost is versioned in Debian: 1.81 on Debian 12, the default one later.
 boost_packages() {
@@ -20,13 +20,13 @@ boost_packages() {
   fi
 }
 
-package_installed() { [ "$(dpkg-query -W -f='${db:Status-Status}' "$1" 2>/dev/null)" = installed ]; }
-
 deps_missing() {
-  local package
-  for package in "${BUILD_PACKAGES[@]}" "${RUN_PACKAGES[@]}" "${TEST_PACKAGES[@]}" $(boost_packages); do
-    package_installed "$package" || echo "$package"
-  done
+  local wanted=("${BUILD_PACKAGES[@]}" "${RUN_PACKAGES[@]}" "${TEST_PACKAGES[@]}")
+  # shellcheck disable=SC2207
+  wanted+=($(boost_packages))
+  # Multi-arch packages print as NAME:ARCH with some formats: ${Package} is the bare name.
+  comm -23 <(printf '%s\n' "${wanted[@]}" | sort -u) \
+    <(dpkg-query -W -f='${db:Status-Status} ${Package}\n' "${wanted[@]}" 2>/dev/null | sed -n 's/^installed //p' | sort -u)
 }
 
 deps_install() {

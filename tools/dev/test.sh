@@ -16,8 +16,15 @@ run_tests() {
   ctest --test-dir "$BUILD" --output-on-failure --no-tests=error -j "$(nproc)" "${labels[@]}" "$@"
 }
 
+# ./dev bench: all micro-benchmarks; ./dev bench NAME...: those; ./dev bench cluster: the running cluster.
 run_bench() {
   build
+  if [ "${1:-}" = cluster ]; then
+    need_root
+    daemon_pid kubelet >/dev/null || die "no cluster runs in $KEELSON_DIR: run ./dev up"
+    python3 "$ROOT/tests/bench/cluster_bench.py" "$KEELSON_DIR" "$BUILD" "${@:2}"
+    return
+  fi
   local bench found=
   for bench in "$BUILD"/bench/*; do
     [ $# -eq 0 ] || [[ " $* " == *" $(basename "$bench") "* ]] || continue

@@ -1,0 +1,142 @@
+// Starts and removes pods by bare CRI calls, as a kubelet makes them for a pod of one container, and prints
+// the milliseconds from the first call to the container's being seen running, one pod a line. This is the floor
+// for a kubelet's create-to-Ready on the same runtime.
+#include <chrono>
+#include <cstdio>
+#include <string>
+#include <vector>
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+#include <grpcpp/grpcpp.h>
+
+#include "lib/base/error.h"
+#include "lib/base/file.h"
+#include "lib/rpc/channel.h"
+#include "lib/rpc/proto/cri.grpc.pb.h"
+
+namespace keelson {
+namespace {
+
+namespace cri = ::runtime::v1;
+
+struct Options {
+  std::string endpoint, image, cgroup_parent, log_dir;
+  int pods = 30;
+};
+
+class Runtime {
+ public:
+  explicit Runtime(const Options& options)
+      : options_(options),
+        runtime_(cri::RuntimeService::NewStub(rpc::PlainChannel(options.endpoint))),
+        images_(cri::ImageService::NewStub(rpc::PlainChannel(options.endpoint))) {}
+
+  Result<std::string> Start(int number) {
+    cri::RunPodSandboxRequest sandbox;
+    cri::PodSandboxConfig& config = *sandbox.mutable_config();
+    const std::string name = fmt::format("bare-{}", number);
+    config.mutable_metadata()->set_name(name);
+    config.mutable_metadata()->set_uid(fmt::format("bare-cri-{}", number));
+    config.mutable_metadata()->set_namespace_("bare");
+    config.set_hostname(name);
+    config.set_log_directory(options_.log_dir + "/" + name);
+    config.mutable_linux()->set_cgroup_parent(options_.cgroup_parent);
+    RETURN_IF_ERROR(MakeDirs(config.log_directory()));
+    cri::RunPodSandboxResponse made;
+    RETURN_IF_ERROR(Make("run sandbox", &cri::RuntimeService::Stub::RunPodSandbox, sandbox, made));
+    cri::PodSandboxStatusRequest ask;
+    ask.set_pod_sandbox_id(made.pod_sandbox_id());
+    cri::PodSandboxStatusResponse sandbox_status;
+    RETURN_IF_ERROR(Make("sandbox status", &cri::RuntimeService::Stub::PodSandboxStatus, ask, sandbox_status));
+
+    cri::ImageStatusRequest image;
+    image.mutable_image()->set_image(options_.image);
+    cri::ImageStatusResponse image_status;
+    rpc::Call image_call(kTimeout);
+    RETURN_IF_ERROR(image_call.Done(images_->ImageStatus(image_call.context(), image, &image_status), "image status"));
+
+    cri::CreateContainerRequest create;
+    create.set_pod_sandbox_id(made.pod_sandbox_id());
+    *create.mutable_sandbox_config() = config;
+    create.mutable_config()->mutable_metadata()->set_name("main");
+    create.mutable_config()->mutable_image()->set_image(options_.image);
+    create.mutable_config()->set_log_path("main.log");
+    cri::CreateContainerResponse created;
+    RETURN_IF_ERROR(Make("create container", &cri::RuntimeService::Stub::CreateContainer, create, created));
+    cri::StartContainerRequest start;
+    start.set_container_id(created.container_id());
+    cri::StartContainerResponse started;
+    RETURN_IF_ERROR(Make("start container", &cri::RuntimeService::Stub::StartContainer, start, started));
+    cri::ContainerStatusRequest look;
+    look.set_container_id(created.container_id());
+    cri::ContainerStatusResponse seen;
+    RETURN_IF_ERROR(Make("container status", &cri::RuntimeService::Stub::ContainerStatus, look, seen));
+    if (seen.status().state() != cri::CONTAINER_RUNNING) return Error(Code::kInternal, name + ": not running");
+    return made.pod_sandbox_id();
+  }
+
+  Result<> Remove(const std::string& sandbox) {
+    cri::StopPodSandboxRequest stop;
+    stop.set_pod_sandbox_id(sandbox);
+    cri::StopPodSandboxResponse stopped;
+    RETURN_IF_ERROR(Make("stop sandbox", &cri::RuntimeService::Stub::StopPodSandbox, stop, stopped));
+    cri::RemovePodSandboxRequest remove;
+    remove.set_pod_sandbox_id(sandbox);
+    cri::RemovePodSandboxResponse removed;
+    return Make("remove sandbox", &cri::RuntimeService::Stub::RemovePodSandbox, remove, removed);
+  }
+
+ private:
+  static constexpr std::chrono::milliseconds kTimeout{60000};
+
+  template <typename Method, typename Request, typename Response>
+  Result<> Make(const char* what, Method method, const Request& request, Response& response) {
+    rpc::Call call(kTimeout);
+    return call.Done(((*runtime_).*method)(call.context(), request, &response), what);
+  }
+
+  const Options& options_;
+  std::unique_ptr<cri::RuntimeService::Stub> runtime_;
+  std::unique_ptr<cri::ImageService::Stub> images_;
+};
+
+Result<> Run(const Options& options) {
+  Runtime runtime(options);
+  std::vector<std::string> sandboxes;
+  Result<> outcome;
+  for (int i = 0; i < options.pods && outcome; ++i) {
+    auto begin = std::chrono::steady_clock::now();
+    Result<std::string> sandbox = runtime.Start(i);
+    std::chrono::duration<double, std::milli> took = std::chrono::steady_clock::now() - begin;
+    if (!sandbox) {
+      outcome = sandbox.error();
+      break;
+    }
+    std::printf("%.1f\n", took.count());
+    sandboxes.push_back(*sandbox);
+  }
+  for (const std::string& sandbox : sandboxes) {
+    if (Result<> removed = runtime.Remove(sandbox); !removed && outcome) outcome = removed;
+  }
+  return outcome;
+}
+
+}  // namespace
+}  // namespace keelson
+
+int main(int argc, char** argv) {
+  keelson::Options options;
+  CLI::App app("Pods by bare CRI calls, timed");
+  app.add_option("--endpoint", options.endpoint, "unix:///path of the runtime")->required();
+  app.add_option("--image", options.image, "image of the one container")->required();
+  app.add_option("--cgroup-parent", options.cgroup_parent, "cgroup of the pods");
+  app.add_option("--log-dir", options.log_dir, "where container logs go")->required();
+  app.add_option("--pods", options.pods, "how many, one after another");
+  CLI11_PARSE(app, argc, argv);
+  if (auto result = keelson::Run(options); !result) {
+    std::fprintf(stderr, "cri_pods: %s\n", result.error().message().c_str());
+    return 1;
+  }
+  return 0;
+}
