@@ -10,6 +10,17 @@
 #define KEELSON_TSA(x)
 #endif
 
+// absl, behind gRPC's headers, defines some of these names to the same effect.
+#undef CAPABILITY
+#undef SCOPED_CAPABILITY
+#undef GUARDED_BY
+#undef PT_GUARDED_BY
+#undef REQUIRES
+#undef EXCLUDES
+#undef ACQUIRE
+#undef RELEASE
+#undef NO_THREAD_SAFETY_ANALYSIS
+
 #define CAPABILITY(x) KEELSON_TSA(capability(x))
 #define SCOPED_CAPABILITY KEELSON_TSA(scoped_lockable)
 #define GUARDED_BY(x) KEELSON_TSA(guarded_by(x))
