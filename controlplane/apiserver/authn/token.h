@@ -1,0 +1,81 @@
+// ServiceAccount tokens: JWTs as Kubernetes' bound tokens are (KEP-1205): who they speak for and which
+// object's life they share.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "controlplane/apiserver/user.h"
+#include "lib/base/clock.h"
+#include "lib/base/error.h"
+#include "lib/base/mutex.h"
+#include "lib/http/signing_key.h"
+
+namespace keelson::apiserver {
+
+struct TokenClaims {
+  struct Object {
+    std::string name, uid;
+  };
+  std::string issuer, subject, id;
+  std::vector<std::string> audiences;
+  int64_t expires = 0, not_before = 0, issued_at = 0;  // seconds since the epoch; 0: absent
+  std::string ns;
+  Object service_account;
+  std::optional<Object> pod, node, secret;
+};
+
+// Header, claims and signature joined by dots.
+Result<std::string> SignToken(const TokenClaims& claims, const http::SigningKey& key);
+// Checks nothing but the form; `signed_part` and `signature` are what a key has to verify.
+struct ParsedToken {
+  TokenClaims claims;
+  std::string algorithm, key_id, signature;
+  std::string_view signed_part;  // points into the token
+};
+Result<ParsedToken> ParseToken(std::string_view token);
+
+// What the check of a bound object needs to know; nullopt when there is no such object.
+struct ObjectIdentity {
+  std::string uid;
+  std::optional<WallTime> deleted;  // deletionTimestamp
+};
+using IdentityLookup = std::function<std::optional<ObjectIdentity>(
+    std::string_view resource, std::string_view ns, std::string_view name)>;
+
+class TokenAuthenticator {  // thread safe
+ public:
+  struct Options {
+    std::vector<std::string> issuers;  // the first one is who new tokens are from
+    std::vector<http::SigningKey> keys;
+    std::vector<std::string> api_audiences;  // of this server
+  };
+  TokenAuthenticator(Options options, IdentityLookup lookup, Clock& clock = Clock::Real());
+
+  struct Answer {
+    User user;
+    std::vector<std::string> audiences;  // those of the token that were asked for
+  };
+  // `audiences` empty: this server's. nullopt: not a token of ours, others may know it. An error
+  // (kUnauthenticated) says why one of ours is not good.
+  Result<std::optional<Answer>> Authenticate(std::string_view token,
+                                             const std::vector<std::string>& audiences = {});
+
+ private:
+  // Tokens whose signature has been found good; everything that changes with time is checked each time.
+  Result<std::optional<TokenClaims>> Verified(std::string_view token) EXCLUDES(mutex_);
+  Result<> CheckObjects(const TokenClaims& claims) const;
+  bool VerifySignature(const ParsedToken& token) const;
+
+  const Options options_;
+  const IdentityLookup lookup_;
+  Clock& clock_;
+  Mutex mutex_;
+  std::unordered_map<std::string, TokenClaims> verified_ GUARDED_BY(mutex_);
+};
+
+}  // namespace keelson::apiserver

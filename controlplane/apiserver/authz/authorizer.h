@@ -1,0 +1,63 @@
+// May this user do that?
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "controlplane/apiserver/request_info.h"
+#include "controlplane/apiserver/user.h"
+#include "lib/base/error.h"
+
+namespace keelson::apiserver {
+
+// What is asked for. `request.path` and `request.verb` alone count when it is no resource request.
+struct Attributes {
+  const User& user;
+  const RequestInfo& request;
+};
+
+struct Decision {
+  bool allowed = false;
+  std::string reason;            // for reviews and messages; may be empty
+  std::string evaluation_error;  // roles that could not be found, ...
+};
+
+struct PolicyRule {
+  std::vector<std::string> verbs, groups, resources, names, urls;
+};
+
+class Authorizer {  // thread safe
+ public:
+  virtual ~Authorizer() = default;
+  virtual Decision Authorize(const Attributes& attributes) const = 0;
+  // All rules that hold for the user in a namespace (cluster-wide ones included).
+  virtual std::vector<PolicyRule> RulesFor(const User& user, std::string_view ns) const = 0;
+};
+
+// In order; the first that allows wins.
+class UnionAuthorizer : public Authorizer {
+ public:
+  explicit UnionAuthorizer(std::vector<std::shared_ptr<const Authorizer>> all) : all_(std::move(all)) {}
+  Decision Authorize(const Attributes& attributes) const override;
+  std::vector<PolicyRule> RulesFor(const User& user, std::string_view ns) const override;
+
+ private:
+  const std::vector<std::shared_ptr<const Authorizer>> all_;
+};
+
+// The group system:masters may do everything; no policy can take that away.
+class MastersAuthorizer : public Authorizer {
+ public:
+  Decision Authorize(const Attributes& attributes) const override;
+  std::vector<PolicyRule> RulesFor(const User& user, std::string_view ns) const override;
+};
+
+bool Allows(const PolicyRule& rule, const RequestInfo& request);
+
+// 403 in upstream's words:
+//   pods "x" is forbidden: User "u" cannot get resource "pods" in API group "" in the namespace "default"
+Error ForbiddenTo(const Attributes& attributes, std::string_view reason = "");
+
+}  // namespace keelson::apiserver
