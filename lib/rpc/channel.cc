@@ -77,6 +77,10 @@ std::shared_ptr<grpc::Channel> TlsChannel(const std::string& host_port, const Tl
   ssl.pem_cert_chain = options.certificate_pem;
   ssl.pem_private_key = options.key_pem;
   grpc::ChannelArguments arguments = Arguments();
+  if (options.keepalive.count() > 0) {
+    arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, static_cast<int>(options.keepalive.count()));
+    arguments.SetInt(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, 10000);
+  }
   if (!options.server_name.empty()) arguments.SetSslTargetNameOverride(options.server_name);
   return grpc::CreateCustomChannel(host_port, grpc::SslCredentials(ssl), arguments);
 }
@@ -112,6 +116,11 @@ Result<> Call::Done(const grpc::Status& status, std::string_view what) const {
 Error ToError(const grpc::Status& status, std::string_view what) {
   if (status.ok()) std::abort();
   return Error(CodeOf(status.error_code()), std::string(what) + ": " + status.error_message());
+}
+
+bool AwaitConnected(grpc::Channel& channel, std::chrono::milliseconds timeout) {
+  if (channel.GetState(true) == GRPC_CHANNEL_READY) return true;
+  return channel.WaitForConnected(std::chrono::system_clock::now() + timeout);
 }
 
 std::chrono::milliseconds TimeLeft(SteadyTime deadline, std::chrono::milliseconds most) {

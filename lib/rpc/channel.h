@@ -33,6 +33,8 @@ struct TlsOptions {
   std::string ca_pem;                    // who signs servers
   std::string certificate_pem, key_pem;  // ours; both empty: none
   std::string server_name;               // to check instead of the target's host; may be empty
+  // Pings a silent peer this often while calls are under way; 0: never. Servers refuse what is too often.
+  std::chrono::milliseconds keepalive{0};
 };
 std::shared_ptr<grpc::Channel> TlsChannel(const std::string& host_port, const TlsOptions& options);
 
@@ -57,6 +59,8 @@ class Call {
 // Aborts on an OK status. The gRPC code decides ours: DEADLINE_EXCEEDED kTimeout, UNAVAILABLE kUnavailable,
 // FAILED_PRECONDITION and ABORTED kConflict, OUT_OF_RANGE kGone, RESOURCE_EXHAUSTED kTooManyRequests, ...
 Error ToError(const grpc::Status& status, std::string_view what);
+// Waits until the channel is connected; false when it is not within `timeout`.
+bool AwaitConnected(grpc::Channel& channel, std::chrono::milliseconds timeout);
 // Until `deadline`, at most `most`; at least a millisecond, so that it is never taken for "no deadline".
 std::chrono::milliseconds TimeLeft(SteadyTime deadline, std::chrono::milliseconds most);
 

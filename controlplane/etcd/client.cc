@@ -1,0 +1,289 @@
+#include "controlplane/etcd/client.h"
+
+#include <algorithm>
+#include <atomic>
+
+#include <grpcpp/grpcpp.h>
+
+#include "lib/base/mutex.h"
+#include "lib/rpc/channel.h"
+#include "lib/rpc/proto/etcd.grpc.pb.h"
+
+namespace keelson::etcd {
+namespace {
+
+namespace pb = etcdserverpb;
+using std::chrono::milliseconds;
+
+// How long one endpoint may take to connect before the next one is tried.
+constexpr milliseconds kConnectPatience{1000};
+
+struct Endpoint {
+  std::shared_ptr<grpc::Channel> channel;
+  std::unique_ptr<pb::KV::Stub> kv;
+  std::unique_ptr<pb::Lease::Stub> lease;
+  std::unique_ptr<pb::Watch::Stub> watch;
+  std::unique_ptr<pb::Maintenance::Stub> maintenance;
+};
+
+std::unique_ptr<Endpoint> Connect(const std::string& url, const ClientOptions& options) {
+  constexpr std::string_view kTls = "https://", kPlain = "http://";
+  auto endpoint = std::make_unique<Endpoint>();
+  if (url.compare(0, kTls.size(), kTls) == 0) {
+    rpc::TlsOptions tls{options.ca_pem, options.certificate_pem, options.key_pem, "",
+                        std::chrono::seconds(30)};
+    endpoint->channel = rpc::TlsChannel(url.substr(kTls.size()), tls);
+  } else {
+    bool plain = url.compare(0, kPlain.size(), kPlain) == 0;
+    endpoint->channel = rpc::PlainChannel(plain ? url.substr(kPlain.size()) : url);
+  }
+  endpoint->kv = pb::KV::NewStub(endpoint->channel);
+  endpoint->lease = pb::Lease::NewStub(endpoint->channel);
+  endpoint->watch = pb::Watch::NewStub(endpoint->channel);
+  endpoint->maintenance = pb::Maintenance::NewStub(endpoint->channel);
+  return endpoint;
+}
+
+KeyValue FromProto(mvccpb::KeyValue& from) {
+  KeyValue kv;
+  kv.key = std::move(*from.mutable_key());
+  kv.value = std::move(*from.mutable_value());
+  kv.mod_revision = from.mod_revision();
+  kv.create_revision = from.create_revision();
+  kv.version = from.version();
+  kv.lease = from.lease();
+  return kv;
+}
+
+}  // namespace
+
+std::string PrefixEnd(std::string prefix) {
+  while (!prefix.empty()) {
+    auto& last = reinterpret_cast<unsigned char&>(prefix.back());
+    if (last != 0xff) {
+      ++last;
+      return prefix;
+    }
+    prefix.pop_back();
+  }
+  return std::string(1, '\0');  // etcd's "to the end of the keyspace"
+}
+
+struct Client::Impl {
+  ClientOptions options;
+  std::vector<std::unique_ptr<Endpoint>> endpoints;
+  std::atomic<size_t> current{0};
+
+  SteadyTime Deadline(const Limits& limits) const {
+    return std::min(limits.deadline, std::chrono::steady_clock::now() + options.timeout);
+  }
+
+  // A connected endpoint: the present one, or the next that answers. Nothing is sent on one that is not
+  // connected, so that a failed write is known not to have happened.
+  Result<Endpoint*> Pick(SteadyTime deadline, const std::stop_token& stop) {
+    while (true) {
+      for (size_t tried = 0; tried < endpoints.size(); ++tried) {
+        if (stop.stop_requested()) return Error(Code::kCancelled, "etcd: stopped");
+        size_t index = current.load() % endpoints.size();
+        if (rpc::AwaitConnected(*endpoints[index]->channel, rpc::TimeLeft(deadline, kConnectPatience)))
+          return endpoints[index].get();
+        Abandon(index);
+      }
+      if (std::chrono::steady_clock::now() >= deadline)
+        return Error(Code::kUnavailable, "etcd: no endpoint can be reached");
+    }
+  }
+  void Abandon(size_t index) { current.compare_exchange_strong(index, (index + 1) % endpoints.size()); }
+  void Abandon(const Endpoint* endpoint) {
+    for (size_t i = 0; i < endpoints.size(); ++i) {
+      if (endpoints[i].get() == endpoint) Abandon(i);
+    }
+  }
+
+  // One call: `invoke(endpoint, context)`. Reads are repeated while etcd is away.
+  template <typename Invoke>
+  Result<> Do(std::string_view what, bool repeat, const Limits& limits, const Invoke& invoke) {
+    SteadyTime deadline = Deadline(limits);
+    while (true) {
+      ASSIGN_OR_RETURN(Endpoint * endpoint, Pick(deadline, limits.stop));
+      rpc::Call call(rpc::TimeLeft(deadline, options.timeout), limits.stop);
+      Result<> done = call.Done(invoke(*endpoint, call.context()), what);
+      if (done || !done.error().Is(Code::kUnavailable)) return done;
+      Abandon(endpoint);
+      if (!repeat || std::chrono::steady_clock::now() >= deadline) return done;
+    }
+  }
+
+  Result<TxnResult> Txn(const pb::TxnRequest& request, const Limits& limits) {
+    pb::TxnResponse reply;
+    RETURN_IF_ERROR(Do("etcd txn", false, limits, [&](Endpoint& endpoint, grpc::ClientContext* context) {
+      return endpoint.kv->Txn(context, request, &reply);
+    }));
+    TxnResult result;
+    result.succeeded = reply.succeeded();
+    result.revision = reply.header().revision();
+    if (!reply.succeeded() && reply.responses_size() > 0) {
+      auto& range = *reply.mutable_responses(0)->mutable_response_range();
+      if (range.kvs_size() > 0) result.current = FromProto(*range.mutable_kvs(0));
+    }
+    return result;
+  }
+};
+
+Client::Client(ClientOptions options) : impl_(std::make_unique<Impl>()) {
+  impl_->options = std::move(options);
+  for (const std::string& url : impl_->options.endpoints)
+    impl_->endpoints.push_back(Connect(url, impl_->options));
+}
+
+Client::~Client() = default;
+
+Result<RangeResult> Client::Range(std::string_view key, const RangeOptions& options, const Limits& limits) {
+  pb::RangeRequest request;
+  request.set_key(std::string(key));
+  request.set_range_end(options.end);
+  request.set_limit(options.limit);
+  request.set_revision(options.revision);
+  request.set_keys_only(options.keys_only);
+  request.set_count_only(options.count_only);
+  pb::RangeResponse reply;
+  RETURN_IF_ERROR(
+      impl_->Do("etcd range", true, limits, [&](Endpoint& endpoint, grpc::ClientContext* context) {
+        return endpoint.kv->Range(context, request, &reply);
+      }));
+  RangeResult result;
+  result.revision = reply.header().revision();
+  result.count = reply.count();
+  result.more = reply.more();
+  result.kvs.reserve(reply.kvs_size());
+  for (auto& kv : *reply.mutable_kvs()) result.kvs.push_back(FromProto(kv));
+  return result;
+}
+
+Result<int64_t> Client::Revision(const Limits& limits) {
+  RangeOptions options;
+  options.count_only = true;
+  ASSIGN_OR_RETURN(RangeResult result, Range(std::string(1, '\0'), options, limits));
+  return result.revision;
+}
+
+Result<TxnResult> Client::PutIf(std::string_view key, std::string_view value, int64_t expected, int64_t lease,
+                                const Limits& limits) {
+  pb::TxnRequest request;
+  pb::Compare& compare = *request.add_compare();
+  compare.set_target(pb::Compare::MOD);
+  compare.set_key(std::string(key));
+  compare.set_mod_revision(expected);
+  pb::PutRequest& put = *request.add_success()->mutable_request_put();
+  put.set_key(std::string(key));
+  put.set_value(std::string(value));
+  put.set_lease(lease);
+  request.add_failure()->mutable_request_range()->set_key(std::string(key));
+  return impl_->Txn(request, limits);
+}
+
+Result<TxnResult> Client::DeleteIf(std::string_view key, int64_t expected, const Limits& limits) {
+  pb::TxnRequest request;
+  pb::Compare& compare = *request.add_compare();
+  compare.set_target(pb::Compare::MOD);
+  compare.set_key(std::string(key));
+  compare.set_mod_revision(expected);
+  request.add_success()->mutable_request_delete_range()->set_key(std::string(key));
+  request.add_failure()->mutable_request_range()->set_key(std::string(key));
+  return impl_->Txn(request, limits);
+}
+
+Result<TxnResult> Client::PutIfVersion(std::string_view key, std::string_view value, int64_t version,
+                                       const Limits& limits) {
+  pb::TxnRequest request;
+  pb::Compare& compare = *request.add_compare();
+  compare.set_target(pb::Compare::VERSION);
+  compare.set_key(std::string(key));
+  compare.set_version(version);
+  pb::PutRequest& put = *request.add_success()->mutable_request_put();
+  put.set_key(std::string(key));
+  put.set_value(std::string(value));
+  request.add_failure()->mutable_request_range()->set_key(std::string(key));
+  return impl_->Txn(request, limits);
+}
+
+Result<int64_t> Client::GrantLease(std::chrono::seconds ttl, const Limits& limits) {
+  pb::LeaseGrantRequest request;
+  request.set_ttl(ttl.count());
+  pb::LeaseGrantResponse reply;
+  RETURN_IF_ERROR(
+      impl_->Do("etcd lease", true, limits, [&](Endpoint& endpoint, grpc::ClientContext* context) {
+        return endpoint.lease->LeaseGrant(context, request, &reply);
+      }));
+  return reply.id();
+}
+
+Result<> Client::Compact(int64_t revision, const Limits& limits) {
+  pb::CompactionRequest request;
+  request.set_revision(revision);
+  pb::CompactionResponse reply;
+  return impl_->Do("etcd compact", false, limits, [&](Endpoint& endpoint, grpc::ClientContext* context) {
+    return endpoint.kv->Compact(context, request, &reply);
+  });
+}
+
+Result<ServerStatus> Client::Status(const Limits& limits) {
+  pb::StatusResponse reply;
+  RETURN_IF_ERROR(
+      impl_->Do("etcd status", true, limits, [&](Endpoint& endpoint, grpc::ClientContext* context) {
+        return endpoint.maintenance->Status(context, pb::StatusRequest(), &reply);
+      }));
+  ServerStatus status;
+  status.version = reply.version();
+  status.db_size = reply.dbsize();
+  status.revision = reply.header().revision();
+  status.has_leader = reply.leader() != 0;
+  return status;
+}
+
+Error Client::Watch(std::string_view key, std::string_view end, int64_t start_revision,
+                    const std::function<void()>& created, const std::function<void(WatchBatch)>& each,
+                    std::stop_token stop) {
+  Limits limits;
+  limits.stop = stop;
+  Result<Endpoint*> endpoint = impl_->Pick(impl_->Deadline(limits), stop);
+  if (!endpoint) return endpoint.error();
+  rpc::Call call(milliseconds(0), stop);
+  // A member that has lost its leader would otherwise go on without a word.
+  call.context()->AddMetadata("hasleader", "true");
+  auto stream = (*endpoint)->watch->Watch(call.context());
+  pb::WatchRequest request;
+  auto& create = *request.mutable_create_request();
+  create.set_key(std::string(key));
+  create.set_range_end(std::string(end));
+  create.set_start_revision(start_revision);
+  stream->Write(request);
+
+  std::optional<Error> ended;
+  pb::WatchResponse reply;
+  while (!ended && stream->Read(&reply)) {
+    if (reply.compact_revision() != 0) {
+      ended = Error(Code::kGone, "etcd watch: required revision has been compacted");
+    } else if (reply.canceled()) {
+      ended = Error(Code::kUnavailable, "etcd watch: cancelled by the server: " + reply.cancel_reason());
+    } else if (reply.created()) {
+      created();
+    } else if (reply.events_size() > 0) {
+      WatchBatch batch;
+      batch.events.reserve(reply.events_size());
+      for (auto& event : *reply.mutable_events())
+        batch.events.push_back({event.type() == mvccpb::Event::DELETE, FromProto(*event.mutable_kv())});
+      batch.revision = batch.events.back().kv.mod_revision;
+      each(std::move(batch));
+    }
+  }
+  call.Cancel();
+  grpc::Status status = stream->Finish();
+  if (ended) return *ended;
+  if (stop.stop_requested()) return Error(Code::kCancelled, "etcd watch: stopped");
+  impl_->Abandon(*endpoint);
+  if (status.ok()) return Error(Code::kUnavailable, "etcd watch: ended by the server");
+  return rpc::ToError(status, "etcd watch");
+}
+
+}  // namespace keelson::etcd

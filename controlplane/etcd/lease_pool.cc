@@ -1,0 +1,33 @@
+#include "controlplane/etcd/lease_pool.h"
+
+#include <algorithm>
+
+namespace keelson::etcd {
+namespace {
+
+// etcd ends a lease's keys in one go, which must stay a small transaction.
+constexpr int kMaxUses = 1000;
+constexpr std::chrono::seconds kReuse{60};
+
+}  // namespace
+
+Result<int64_t> LeasePool::LeaseFor(std::chrono::seconds ttl, const Limits& limits) {
+  {
+    MutexLock lock(mutex_);
+    auto found = leases_.find(ttl);
+    if (found != leases_.end() && found->second.uses < kMaxUses &&
+        clock_.SteadyNow() < found->second.reuse_until) {
+      ++found->second.uses;
+      return found->second.id;
+    }
+  }
+  std::chrono::seconds reuse = std::min<std::chrono::seconds>(
+      kReuse, std::max<std::chrono::seconds>(ttl / 20, std::chrono::seconds(1)));
+  SteadyTime granted = clock_.SteadyNow();
+  ASSIGN_OR_RETURN(int64_t id, client_.GrantLease(ttl + reuse, limits));
+  MutexLock lock(mutex_);
+  leases_[ttl] = Lease{id, granted + reuse, 1};
+  return id;
+}
+
+}  // namespace keelson::etcd

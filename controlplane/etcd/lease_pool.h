@@ -1,0 +1,32 @@
+// Leases that give keys a lifetime. One lease serves all keys written within a minute, so that a burst of
+// Events costs no lease each; keys live a little longer than asked, never shorter.
+#pragma once
+
+#include <chrono>
+#include <map>
+
+#include "controlplane/etcd/client.h"
+#include "lib/base/clock.h"
+#include "lib/base/mutex.h"
+
+namespace keelson::etcd {
+
+class LeasePool {
+ public:
+  LeasePool(Client& client, Clock& clock) : client_(client), clock_(clock) {}
+
+  Result<int64_t> LeaseFor(std::chrono::seconds ttl, const Limits& limits);
+
+ private:
+  struct Lease {
+    int64_t id = 0;
+    SteadyTime reuse_until;
+    int uses = 0;
+  };
+  Client& client_;
+  Clock& clock_;
+  Mutex mutex_;
+  std::map<std::chrono::seconds, Lease> leases_ GUARDED_BY(mutex_);
+};
+
+}  // namespace keelson::etcd

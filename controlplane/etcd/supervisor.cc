@@ -1,0 +1,165 @@
+#include "controlplane/etcd/supervisor.h"
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "controlplane/etcd/child.h"
+#include "lib/base/file.h"
+#include "lib/base/log.h"
+
+namespace keelson::etcd {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+constexpr milliseconds kFirstBackoff{100}, kLastBackoff{10000};
+constexpr seconds kStable{60};        // alive so long: the next death is a new story
+constexpr seconds kStopPatience{10};  // between SIGTERM and SIGKILL
+constexpr int kMaxFirstFailures = 5;
+
+Result<int> FreePort() {
+  UniqueFd fd(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  if (!fd) return ErrnoError("socket");
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t size = sizeof address;
+  if (bind(fd.get(), reinterpret_cast<sockaddr*>(&address), size) != 0) return ErrnoError("bind");
+  if (getsockname(fd.get(), reinterpret_cast<sockaddr*>(&address), &size) != 0)
+    return ErrnoError("getsockname");
+  return ntohs(address.sin_port);
+}
+
+// Makes a stop request visible to poll().
+class StopFd {
+ public:
+  explicit StopFd(std::stop_token stop)
+      : fd_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)), on_stop_(std::move(stop), Wake{fd_.get()}) {}
+  int get() const { return fd_.get(); }
+
+ private:
+  struct Wake {
+    int fd;
+    void operator()() const { eventfd_write(fd, 1); }
+  };
+  UniqueFd fd_;
+  std::stop_callback<Wake> on_stop_;
+};
+
+// True when `fd` became readable; `stop_fd` (or -1) ends the wait too.
+bool AwaitReadable(int fd, int stop_fd, milliseconds timeout) {
+  pollfd fds[2] = {{fd, POLLIN, 0}, {stop_fd, POLLIN, 0}};
+  poll(fds, 2, timeout.count() < 0 ? -1 : static_cast<int>(timeout.count()));
+  return fds[0].revents != 0;
+}
+
+std::string LastLines(const std::string& path) {
+  constexpr size_t kShown = 1500;
+  Result<std::string> text = ReadFile(path);
+  if (!text) return "";
+  return text->size() > kShown ? text->substr(text->size() - kShown) : *text;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Supervisor>> Supervisor::Make(SupervisorOptions options) {
+  RETURN_IF_ERROR(MakeDirs(options.data_dir, 0700));
+  if (options.pki.ca_file.empty()) {
+    ASSIGN_OR_RETURN(options.pki, EnsurePki(options.data_dir + "/pki"));
+  }
+  if (options.client_port == 0) {
+    ASSIGN_OR_RETURN(options.client_port, FreePort());
+  }
+  while (options.peer_port == 0 || options.peer_port == options.client_port) {
+    ASSIGN_OR_RETURN(options.peer_port, FreePort());
+  }
+  std::unique_ptr<Supervisor> made(new Supervisor(std::move(options)));
+  ClientOptions& client = made->client_options_;
+  client.endpoints = {fmt::format("https://127.0.0.1:{}", made->options_.client_port)};
+  ASSIGN_OR_RETURN(client.ca_pem, ReadFile(made->options_.pki.ca_file));
+  ASSIGN_OR_RETURN(client.certificate_pem, ReadFile(made->options_.pki.client_certificate_file));
+  ASSIGN_OR_RETURN(client.key_pem, ReadFile(made->options_.pki.client_key_file));
+  return made;
+}
+
+std::vector<std::string> Supervisor::Arguments() const {
+  std::string client = fmt::format("https://127.0.0.1:{}", options_.client_port);
+  std::string peer = fmt::format("https://127.0.0.1:{}", options_.peer_port);
+  const Pki& pki = options_.pki;
+  std::vector<std::string> arguments = {options_.binary,
+                                        "--name=default",
+                                        "--data-dir=" + options_.data_dir + "/data",
+                                        "--listen-client-urls=" + client,
+                                        "--advertise-client-urls=" + client,
+                                        "--listen-peer-urls=" + peer,
+                                        "--initial-advertise-peer-urls=" + peer,
+                                        "--initial-cluster=default=" + peer,
+                                        "--client-cert-auth=true",
+                                        "--trusted-ca-file=" + pki.ca_file,
+                                        "--cert-file=" + pki.server_certificate_file,
+                                        "--key-file=" + pki.server_key_file,
+                                        "--peer-client-cert-auth=true",
+                                        "--peer-trusted-ca-file=" + pki.ca_file,
+                                        "--peer-cert-file=" + pki.server_certificate_file,
+                                        "--peer-key-file=" + pki.server_key_file,
+                                        "--logger=zap",
+                                        "--log-outputs=stderr",
+                                        "--quota-backend-bytes=8589934592",
+                                        "--snapshot-count=10000"};
+  arguments.insert(arguments.end(), options_.extra_arguments.begin(), options_.extra_arguments.end());
+  return arguments;
+}
+
+bool Supervisor::AwaitHealthy(int pidfd, std::stop_token stop) {
+  Client client(client_options_);
+  while (!stop.stop_requested() && !AwaitReadable(pidfd, -1, milliseconds(0))) {
+    Limits limits{std::chrono::steady_clock::now() + milliseconds(500), stop};
+    // A linearizable read needs a leader, so it says more than an open port.
+    if (client.Revision(limits)) return true;
+  }
+  return false;
+}
+
+Result<> Supervisor::Run(std::stop_token stop, const std::function<void()>& ready) {
+  StopFd stop_fd(stop);
+  std::string log_file = options_.data_dir + "/etcd.log";
+  bool was_ready = false;
+  int failures = 0;
+  milliseconds backoff = kFirstBackoff;
+  while (!stop.stop_requested()) {
+    SteadyTime started = std::chrono::steady_clock::now();
+    ASSIGN_OR_RETURN(Child child, Child::Start(Arguments(), log_file));
+    pid_ = child.pid();
+    if (AwaitHealthy(child.pidfd(), stop) && !was_ready) {
+      was_ready = true;
+      ready();
+    }
+    if (!AwaitReadable(child.pidfd(), stop_fd.get(), milliseconds(-1))) {
+      child.Signal(SIGTERM);
+      AwaitReadable(child.pidfd(), -1, kStopPatience);
+      pid_ = 0;
+      return {};  // ~Child kills what is left
+    }
+    pid_ = 0;
+    std::string how = child.Wait();
+    if (stop.stop_requested()) break;
+    log::Warn("etcd has ended; starting it again", {{"how", how}});
+    if (!was_ready && ++failures >= kMaxFirstFailures)
+      return Error(Code::kUnavailable, fmt::format("etcd does not start: {}: {}", how, LastLines(log_file)));
+    if (std::chrono::steady_clock::now() - started > kStable) backoff = kFirstBackoff;
+    AwaitReadable(stop_fd.get(), -1, backoff);
+    backoff = std::min(backoff * 2, kLastBackoff);
+  }
+  return {};
+}
+
+}  // namespace keelson::etcd

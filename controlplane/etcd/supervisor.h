@@ -1,0 +1,54 @@
+// An etcd of our own: started as a child on the loopback interface with mutual TLS, watched, and started
+// again when it dies. It dies with us, so a new control plane always finds its data directory free.
+//
+//   DATA_DIR/
+//     data/      etcd's own
+//     pki/       see pki.h
+//     etcd.log
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <stop_token>
+#include <string>
+#include <vector>
+
+#include "controlplane/etcd/client.h"
+#include "controlplane/etcd/pki.h"
+#include "lib/base/error.h"
+
+namespace keelson::etcd {
+
+struct SupervisorOptions {
+  std::string binary = "etcd";  // a name is looked up in PATH
+  std::string data_dir;
+  int client_port = 0, peer_port = 0;  // 0: a free one
+  Pki pki;                             // all empty: made under data_dir
+  std::vector<std::string> extra_arguments;
+};
+
+class Supervisor {
+ public:
+  // Makes directories and certificates and settles the ports; starts nothing yet.
+  static Result<std::unique_ptr<Supervisor>> Make(SupervisorOptions options);
+
+  // How to reach it; the same for the supervisor's whole life.
+  const ClientOptions& client_options() const { return client_options_; }
+  // Keeps etcd running until `stop`, then ends it. ready() is called once, when it first answers. An etcd
+  // that has never answered and gives up at once is an error (its log's last lines are in the message).
+  Result<> Run(std::stop_token stop, const std::function<void()>& ready);
+  // Of the running etcd; 0 when there is none.
+  int pid() const { return pid_.load(); }
+
+ private:
+  explicit Supervisor(SupervisorOptions options) : options_(std::move(options)) {}
+  std::vector<std::string> Arguments() const;
+  bool AwaitHealthy(int pidfd, std::stop_token stop);
+
+  SupervisorOptions options_;
+  ClientOptions client_options_;
+  std::atomic<int> pid_{0};
+};
+
+}  // namespace keelson::etcd

@@ -1,0 +1,26 @@
+// For tests: an etcd of their own, gone with the object.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <thread>
+
+#include "controlplane/etcd/supervisor.h"
+
+namespace keelson::etcd {
+
+class TestEtcd {
+ public:
+  static bool Available();
+
+  TestEtcd();  // aborts when it does not start
+  ~TestEtcd();
+  Supervisor& supervisor() { return *supervisor_; }
+
+ private:
+  std::string dir_;
+  std::unique_ptr<Supervisor> supervisor_;
+  std::jthread thread_;
+};
+
+}  // namespace keelson::etcd
