@@ -1,0 +1,296 @@
+#include "kubelet/cri/convert.h"
+
+namespace keelson::kubelet::cri {
+
+namespace v1 = runtime::v1;
+
+namespace {
+
+template <typename Map>
+void CopyTo(const Labels& in, Map* out) {
+  for (const auto& [key, value] : in) (*out)[key] = value;
+}
+
+template <typename Map>
+Labels CopyFrom(const Map& in) {
+  return Labels(in.begin(), in.end());
+}
+
+void ToWire(const NamespaceOptions& in, v1::NamespaceOption& out) {
+  out.set_network(static_cast<v1::NamespaceMode>(in.network));
+  out.set_pid(static_cast<v1::NamespaceMode>(in.pid));
+  out.set_ipc(static_cast<v1::NamespaceMode>(in.ipc));
+  out.set_target_id(in.target_id);
+}
+
+void ToWire(const SecurityProfile& in, v1::SecurityProfile& out) {
+  out.set_profile_type(static_cast<v1::SecurityProfile::ProfileType>(in.type));
+  out.set_localhost_ref(in.localhost_ref);
+}
+
+void ToWire(const SeLinuxOptions& in, v1::SELinuxOption& out) {
+  out.set_user(in.user);
+  out.set_role(in.role);
+  out.set_type(in.type);
+  out.set_level(in.level);
+}
+
+SandboxMetadata Metadata(const v1::PodSandboxMetadata& in) {
+  return {in.name(), in.uid(), in.namespace_(), in.attempt()};
+}
+
+SandboxState State(v1::PodSandboxState state) {
+  return state == v1::SANDBOX_READY ? SandboxState::kReady : SandboxState::kNotReady;
+}
+
+ContainerState State(v1::ContainerState state) {
+  switch (state) {
+    case v1::CONTAINER_CREATED:
+      return ContainerState::kCreated;
+    case v1::CONTAINER_RUNNING:
+      return ContainerState::kRunning;
+    case v1::CONTAINER_EXITED:
+      return ContainerState::kExited;
+    default:
+      return ContainerState::kUnknown;
+  }
+}
+
+void SecurityToWire(const SandboxConfig& in, v1::LinuxSandboxSecurityContext& out) {
+  ToWire(in.namespaces, *out.mutable_namespace_options());
+  if (in.run_as_user) out.mutable_run_as_user()->set_value(*in.run_as_user);
+  if (in.run_as_group) out.mutable_run_as_group()->set_value(*in.run_as_group);
+  out.set_readonly_rootfs(in.readonly_rootfs);
+  out.set_privileged(in.privileged);
+  for (int64_t group : in.supplemental_groups) out.add_supplemental_groups(group);
+  if (in.strict_supplemental_groups) out.set_supplemental_groups_policy(v1::Strict);
+  if (in.seccomp) ToWire(*in.seccomp, *out.mutable_seccomp());
+  if (in.selinux) ToWire(*in.selinux, *out.mutable_selinux_options());
+}
+
+void SecurityToWire(const ContainerConfig& in, v1::LinuxContainerSecurityContext& out) {
+  for (const std::string& name : in.add_capabilities) out.mutable_capabilities()->add_add_capabilities(name);
+  for (const std::string& name : in.drop_capabilities)
+    out.mutable_capabilities()->add_drop_capabilities(name);
+  out.set_privileged(in.privileged);
+  ToWire(in.namespaces, *out.mutable_namespace_options());
+  if (in.selinux) ToWire(*in.selinux, *out.mutable_selinux_options());
+  if (in.run_as_user) out.mutable_run_as_user()->set_value(*in.run_as_user);
+  if (in.run_as_group) out.mutable_run_as_group()->set_value(*in.run_as_group);
+  out.set_run_as_username(in.run_as_username);
+  out.set_readonly_rootfs(in.readonly_rootfs);
+  for (int64_t group : in.supplemental_groups) out.add_supplemental_groups(group);
+  if (in.strict_supplemental_groups) out.set_supplemental_groups_policy(v1::Strict);
+  out.set_no_new_privs(in.no_new_privs);
+  for (const std::string& path : in.masked_paths) out.add_masked_paths(path);
+  for (const std::string& path : in.readonly_paths) out.add_readonly_paths(path);
+  if (in.seccomp) ToWire(*in.seccomp, *out.mutable_seccomp());
+  if (in.apparmor) ToWire(*in.apparmor, *out.mutable_apparmor());
+}
+
+template <typename Value>
+std::optional<uint64_t> Number(bool has, const Value& value) {
+  if (!has) return std::nullopt;
+  return value.value();
+}
+
+}  // namespace
+
+void ToWire(const LinuxResources& in, v1::LinuxContainerResources& out) {
+  out.set_cpu_period(in.cpu_period);
+  out.set_cpu_quota(in.cpu_quota);
+  out.set_cpu_shares(in.cpu_shares);
+  out.set_memory_limit_in_bytes(in.memory_limit_bytes);
+  out.set_oom_score_adj(in.oom_score_adj);
+  out.set_cpuset_cpus(in.cpuset_cpus);
+  out.set_cpuset_mems(in.cpuset_mems);
+  for (const auto& [size, limit] : in.hugepage_limits) {
+    auto* item = out.add_hugepage_limits();
+    item->set_page_size(size);
+    item->set_limit(limit);
+  }
+  CopyTo(in.unified, out.mutable_unified());
+}
+
+void ToWire(const SandboxConfig& in, v1::PodSandboxConfig& out) {
+  auto& metadata = *out.mutable_metadata();
+  metadata.set_name(in.metadata.name);
+  metadata.set_uid(in.metadata.uid);
+  metadata.set_namespace_(in.metadata.ns);
+  metadata.set_attempt(in.metadata.attempt);
+  out.set_hostname(in.hostname);
+  out.set_log_directory(in.log_directory);
+  auto& dns = *out.mutable_dns_config();
+  for (const std::string& server : in.dns_servers) dns.add_servers(server);
+  for (const std::string& search : in.dns_searches) dns.add_searches(search);
+  for (const std::string& option : in.dns_options) dns.add_options(option);
+  for (const PortMapping& port : in.port_mappings) {
+    auto& item = *out.add_port_mappings();
+    item.set_protocol(static_cast<v1::Protocol>(port.protocol));
+    item.set_container_port(port.container_port);
+    item.set_host_port(port.host_port);
+    item.set_host_ip(port.host_ip);
+  }
+  CopyTo(in.labels, out.mutable_labels());
+  CopyTo(in.annotations, out.mutable_annotations());
+  auto& linux_config = *out.mutable_linux();
+  linux_config.set_cgroup_parent(in.cgroup_parent);
+  CopyTo(in.sysctls, linux_config.mutable_sysctls());
+  SecurityToWire(in, *linux_config.mutable_security_context());
+  ToWire(in.resources, *linux_config.mutable_resources());
+  ToWire(in.overhead, *linux_config.mutable_overhead());
+}
+
+void ToWire(const ContainerConfig& in, v1::ContainerConfig& out) {
+  out.mutable_metadata()->set_name(in.name);
+  out.mutable_metadata()->set_attempt(in.attempt);
+  out.mutable_image()->set_image(in.image);
+  out.mutable_image()->set_user_specified_image(in.user_specified_image);
+  for (const std::string& word : in.command) out.add_command(word);
+  for (const std::string& word : in.args) out.add_args(word);
+  out.set_working_dir(in.working_dir);
+  for (const auto& [key, value] : in.envs) {
+    auto& item = *out.add_envs();
+    item.set_key(key);
+    item.set_value(value);
+  }
+  for (const Mount& mount : in.mounts) {
+    auto& item = *out.add_mounts();
+    item.set_container_path(mount.container_path);
+    item.set_host_path(mount.host_path);
+    item.set_readonly(mount.readonly);
+    item.set_recursive_read_only(mount.recursive_read_only);
+    item.set_propagation(static_cast<v1::MountPropagation>(mount.propagation));
+    item.set_selinux_relabel(mount.selinux_relabel);
+  }
+  for (const Device& device : in.devices) {
+    auto& item = *out.add_devices();
+    item.set_container_path(device.container_path);
+    item.set_host_path(device.host_path);
+    item.set_permissions(device.permissions);
+  }
+  CopyTo(in.labels, out.mutable_labels());
+  CopyTo(in.annotations, out.mutable_annotations());
+  out.set_log_path(in.log_path);
+  out.set_stdin(in.stdin_open);
+  out.set_stdin_once(in.stdin_once);
+  out.set_tty(in.tty);
+  if (in.stop_signal) out.set_stop_signal(static_cast<v1::Signal>(in.stop_signal));
+  ToWire(in.resources, *out.mutable_linux()->mutable_resources());
+  SecurityToWire(in, *out.mutable_linux()->mutable_security_context());
+}
+
+void ToWire(const AuthConfig& in, v1::AuthConfig& out) {
+  out.set_username(in.username);
+  out.set_password(in.password);
+  out.set_auth(in.auth);
+  out.set_server_address(in.server_address);
+  out.set_identity_token(in.identity_token);
+  out.set_registry_token(in.registry_token);
+}
+
+Sandbox FromWire(const v1::PodSandbox& in) {
+  return {in.id(), Metadata(in.metadata()), State(in.state()), in.created_at(), CopyFrom(in.labels())};
+}
+
+SandboxStatus FromWire(const v1::PodSandboxStatus& in) {
+  SandboxStatus out;
+  out.id = in.id();
+  out.metadata = Metadata(in.metadata());
+  out.state = State(in.state());
+  out.created_at = in.created_at();
+  if (!in.network().ip().empty()) out.ips.push_back(in.network().ip());
+  for (const auto& ip : in.network().additional_ips()) out.ips.push_back(ip.ip());
+  out.network = static_cast<NamespaceMode>(in.linux().namespaces().options().network());
+  out.labels = CopyFrom(in.labels());
+  out.annotations = CopyFrom(in.annotations());
+  return out;
+}
+
+Container FromWire(const v1::Container& in) {
+  Container out;
+  out.id = in.id();
+  out.sandbox_id = in.pod_sandbox_id();
+  out.name = in.metadata().name();
+  out.attempt = in.metadata().attempt();
+  out.image = in.image().image();
+  out.image_ref = in.image_ref();
+  out.state = State(in.state());
+  out.created_at = in.created_at();
+  out.labels = CopyFrom(in.labels());
+  out.annotations = CopyFrom(in.annotations());
+  return out;
+}
+
+ContainerStatus FromWire(const v1::ContainerStatus& in) {
+  ContainerStatus out;
+  out.id = in.id();
+  out.name = in.metadata().name();
+  out.attempt = in.metadata().attempt();
+  out.state = State(in.state());
+  out.created_at = in.created_at();
+  out.started_at = in.started_at();
+  out.finished_at = in.finished_at();
+  out.exit_code = in.exit_code();
+  out.image =
+      in.image().user_specified_image().empty() ? in.image().image() : in.image().user_specified_image();
+  out.image_ref = in.image_ref();
+  out.image_id = in.image_id();
+  out.reason = in.reason();
+  out.message = in.message();
+  out.labels = CopyFrom(in.labels());
+  out.annotations = CopyFrom(in.annotations());
+  for (const auto& mount : in.mounts()) {
+    Mount item;
+    item.container_path = mount.container_path();
+    item.host_path = mount.host_path();
+    item.readonly = mount.readonly();
+    out.mounts.push_back(std::move(item));
+  }
+  out.log_path = in.log_path();
+  return out;
+}
+
+Image FromWire(const v1::Image& in) {
+  Image out;
+  out.id = in.id();
+  out.repo_tags.assign(in.repo_tags().begin(), in.repo_tags().end());
+  out.repo_digests.assign(in.repo_digests().begin(), in.repo_digests().end());
+  out.size = in.size();
+  if (in.has_uid()) out.uid = in.uid().value();
+  out.username = in.username();
+  out.pinned = in.pinned();
+  return out;
+}
+
+RuntimeStatus FromWire(const v1::StatusResponse& in) {
+  RuntimeStatus out;
+  for (const auto& condition : in.status().conditions())
+    out.conditions.push_back({condition.type(), condition.status(), condition.reason(), condition.message()});
+  for (const auto& handler : in.runtime_handlers())
+    out.handlers.push_back({handler.name(), handler.features().recursive_read_only_mounts(),
+                            handler.features().user_namespaces()});
+  return out;
+}
+
+ContainerEvent FromWire(const v1::ContainerEventResponse& in) {
+  return {in.container_id(), static_cast<ContainerEvent::Type>(in.container_event_type()),
+          in.pod_sandbox_status().metadata().uid()};
+}
+
+ContainerStats FromWire(const v1::ContainerStats& in) {
+  ContainerStats out;
+  out.id = in.attributes().id();
+  out.name = in.attributes().metadata().name();
+  out.labels = CopyFrom(in.attributes().labels());
+  out.timestamp = in.cpu().timestamp();
+  out.cpu_usage_core_nanos =
+      Number(in.cpu().has_usage_core_nano_seconds(), in.cpu().usage_core_nano_seconds());
+  out.memory_usage_bytes = Number(in.memory().has_usage_bytes(), in.memory().usage_bytes());
+  out.memory_working_set_bytes = Number(in.memory().has_working_set_bytes(), in.memory().working_set_bytes());
+  out.memory_rss_bytes = Number(in.memory().has_rss_bytes(), in.memory().rss_bytes());
+  out.writable_layer_bytes = Number(in.writable_layer().has_used_bytes(), in.writable_layer().used_bytes());
+  return out;
+}
+
+}  // namespace keelson::kubelet::cri

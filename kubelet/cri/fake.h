@@ -1,0 +1,114 @@
+// A runtime in memory: sandboxes, containers and images with the states and transitions of a real one.
+// Failures and exits are scripted by tests; what was asked for can be looked at.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "kubelet/cri/runtime.h"
+#include "lib/base/clock.h"
+#include "lib/base/mutex.h"
+
+namespace keelson::kubelet::cri {
+
+class FakeRuntime : public RuntimeService, public ImageService {  // thread safe
+ public:
+  explicit FakeRuntime(Clock& clock = Clock::Real()) : clock_(clock) {}
+
+  // ---- script ----
+  void AddImage(const std::string& name, std::optional<int64_t> uid = {});
+  void SetPullable(const std::string& name);  // PullImage finds it; others fail with kNotFound
+  // The next call named `method` ("RunPodSandbox", ...) fails; once, or until cleared with nullopt.
+  void Fail(const std::string& method, std::optional<Error> error, bool once = true);
+  void ExitContainer(const std::string& pod_uid, const std::string& name, int exit_code,
+                     const std::string& reason = "");
+  void KillSandbox(const std::string& pod_uid);
+  // Started containers whose name is in here exit at once with this code.
+  void ExitOnStart(const std::string& name, int exit_code);
+  void SetExec(std::function<Result<ExecResult>(const std::string& container_name,
+                                                const std::vector<std::string>& command)>
+                   exec);
+  void SetReady(bool runtime, bool network);
+
+  // ---- look ----
+  std::vector<std::string> Calls() const;  // "RunPodSandbox web", "StartContainer main", ... in order
+  size_t Count(const std::string& call) const;
+  ContainerConfig LastConfig(const std::string& name) const;
+  SandboxConfig LastSandboxConfig(const std::string& pod_uid) const;
+  std::string RunningContainer(const std::string& pod_uid, const std::string& name) const;  // id or empty
+  std::chrono::seconds LastGrace() const;
+  // Blocks until `condition` holds; looked at again after every call.
+  void Await(const std::function<bool()>& condition);
+
+  // ---- RuntimeService ----
+  Result<Version> GetVersion(std::stop_token) override;
+  Result<RuntimeStatus> Status(std::stop_token) override;
+  Result<bool> CgroupDriver(bool& systemd, std::stop_token) override;
+  Result<std::string> RunPodSandbox(const SandboxConfig&, const std::string&, std::stop_token) override;
+  Result<> StopPodSandbox(const std::string& id, std::stop_token) override;
+  Result<> RemovePodSandbox(const std::string& id, std::stop_token) override;
+  Result<SandboxStatus> PodSandboxStatus(const std::string& id, std::stop_token) override;
+  Result<std::vector<Sandbox>> ListPodSandbox(const Filter&, std::stop_token) override;
+  Result<std::string> CreateContainer(const std::string&, const ContainerConfig&, const SandboxConfig&,
+                                      std::stop_token) override;
+  Result<> StartContainer(const std::string& id, std::stop_token) override;
+  Result<> StopContainer(const std::string& id, std::chrono::seconds grace, std::stop_token) override;
+  Result<> RemoveContainer(const std::string& id, std::stop_token) override;
+  Result<ContainerStatus> GetContainerStatus(const std::string& id, std::stop_token) override;
+  Result<std::vector<Container>> ListContainers(const Filter&, std::stop_token) override;
+  Result<> UpdateContainerResources(const std::string&, const LinuxResources&, std::stop_token) override;
+  Result<> ReopenContainerLog(const std::string&, std::stop_token) override;
+  Result<std::vector<ContainerStats>> ListContainerStats(const Filter&, std::stop_token) override;
+  Result<ExecResult> ExecSync(const std::string&, const std::vector<std::string>&, std::chrono::seconds,
+                              std::stop_token) override;
+  Result<std::string> Exec(const std::string&, const std::vector<std::string>&, const ExecOptions&,
+                           std::stop_token) override;
+  Result<std::string> Attach(const std::string&, const ExecOptions&, std::stop_token) override;
+  Result<std::string> PortForward(const std::string&, const std::vector<int32_t>&, std::stop_token) override;
+  Result<> WatchEvents(const std::function<void(const ContainerEvent&)>&, std::stop_token) override;
+
+  // ---- ImageService ----
+  Result<std::vector<Image>> ListImages(std::stop_token) override;
+  Result<std::optional<Image>> ImageStatus(const std::string& image, std::stop_token) override;
+  Result<std::string> PullImage(const std::string&, const std::optional<AuthConfig>&, const SandboxConfig&,
+                                std::stop_token) override;
+  Result<> RemoveImage(const std::string& image, std::stop_token) override;
+  Result<std::vector<FilesystemUsage>> ImageFsInfo(std::stop_token) override;
+
+ private:
+  struct SandboxEntry {
+    SandboxConfig config;
+    SandboxStatus status;
+  };
+  struct ContainerEntry {
+    std::string sandbox_id;
+    ContainerConfig config;
+    ContainerStatus status;
+  };
+  Result<> Begin(const std::string& method, const std::string& detail) REQUIRES(mutex_);
+  int64_t NowNanos() REQUIRES(mutex_);
+  void Exit(ContainerEntry& container, int code, const std::string& reason) REQUIRES(mutex_);
+
+  Clock& clock_;
+  mutable Mutex mutex_;
+  CondVar changed_;
+  int next_id_ GUARDED_BY(mutex_) = 1;
+  int64_t last_time_ GUARDED_BY(mutex_) = 0;
+  std::map<std::string, SandboxEntry> sandboxes_ GUARDED_BY(mutex_);
+  std::map<std::string, ContainerEntry> containers_ GUARDED_BY(mutex_);
+  std::map<std::string, Image> images_ GUARDED_BY(mutex_);
+  std::set<std::string> pullable_ GUARDED_BY(mutex_);
+  std::map<std::string, std::pair<Error, bool>> failures_ GUARDED_BY(mutex_);
+  std::map<std::string, int> exit_on_start_ GUARDED_BY(mutex_);
+  std::function<Result<ExecResult>(const std::string&, const std::vector<std::string>&)> exec_
+      GUARDED_BY(mutex_);
+  std::vector<std::string> calls_ GUARDED_BY(mutex_);
+  std::chrono::seconds last_grace_ GUARDED_BY(mutex_){0};
+  bool runtime_ready_ GUARDED_BY(mutex_) = true;
+  bool network_ready_ GUARDED_BY(mutex_) = true;
+};
+
+}  // namespace keelson::kubelet::cri

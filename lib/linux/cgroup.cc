@@ -1,0 +1,270 @@
+#include "lib/linux/cgroup.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <set>
+#include <sstream>
+
+#include "lib/base/file.h"
+#include "lib/linux/mount.h"
+
+namespace keelson::linux {
+
+namespace {
+
+// The controllers that this class sets on v1; the runtime makes the others' directories itself.
+constexpr const char* kUsedControllers[] = {"cpu", "cpuacct", "cpuset", "memory", "pids"};
+
+std::string Trim(std::string text) {
+  while (!text.empty() && (text.back() == '\n' || text.back() == ' ')) text.pop_back();
+  return text;
+}
+
+std::vector<std::string> Split(const std::string& text, char separator) {
+  std::vector<std::string> parts;
+  std::istringstream in(text);
+  for (std::string part; std::getline(in, part, separator);)
+    if (!part.empty()) parts.push_back(part);
+  return parts;
+}
+
+std::optional<uint64_t> ReadNumber(const std::string& path) {
+  auto text = ReadFile(path);
+  if (!text || text->empty() || !isdigit(static_cast<unsigned char>((*text)[0]))) return std::nullopt;
+  return std::strtoull(text->c_str(), nullptr, 10);
+}
+
+// "key value" lines: memory.stat, cpu.stat.
+std::optional<uint64_t> ReadKey(const std::string& path, const std::string& key) {
+  auto text = ReadFile(path);
+  if (!text) return std::nullopt;
+  std::istringstream in(*text);
+  std::string name;
+  uint64_t value = 0;
+  while (in >> name >> value)
+    if (name == key) return value;
+  return std::nullopt;
+}
+
+// A new cpuset is empty and takes no process until it has cpus and mems.
+Result<> InheritCpuset(const std::string& root, const std::string& path) {
+  for (const char* file : {"cpuset.cpus", "cpuset.mems"}) {
+    std::string dir = root;
+    auto value = ReadFile(dir + "/" + file);
+    for (const std::string& part : Split(path, '/')) {
+      dir += "/" + part;
+      auto own = ReadFile(dir + "/" + file);
+      if (own && Trim(*own).empty() && value)
+        RETURN_IF_ERROR(WriteFile(dir + "/" + file, Trim(*value)));
+      else if (own)
+        value = own;
+    }
+  }
+  return {};
+}
+
+// Children of a v2 cgroup have a controller only if every parent passes it on.
+void EnableControllers(const std::string& root, const std::string& path) {
+  auto available = ReadFile(root + "/cgroup.controllers");
+  if (!available) return;
+  std::string dir = root;
+  std::vector<std::string> parts = Split(path, '/');
+  for (size_t i = 0; i <= parts.size(); ++i) {
+    for (const std::string& name : Split(Trim(*available), ' '))
+      (void)WriteFile(dir + "/cgroup.subtree_control", "+" + name);  // some cannot be: rt processes, threads
+    if (i < parts.size()) dir += "/" + parts[i];
+    if (i + 1 >= parts.size()) break;  // the last one is for processes or for the runtime to split further
+  }
+}
+
+Result<> RemoveDir(const std::string& dir) {
+  auto names = ListDir(dir);
+  if (!names) return names.error().Is(Code::kNotFound) ? Result<>() : Result<>(names.error());
+  for (const std::string& name : *names) {
+    struct stat info = {};
+    if (::lstat((dir + "/" + name).c_str(), &info) == 0 && S_ISDIR(info.st_mode))
+      RETURN_IF_ERROR(RemoveDir(dir + "/" + name));
+  }
+  if (::rmdir(dir.c_str()) != 0 && errno != ENOENT) return ErrnoError("remove cgroup " + dir);
+  return {};
+}
+
+void CollectProcesses(const std::string& dir, std::set<pid_t>& pids) {
+  if (auto text = ReadFile(dir + "/cgroup.procs")) {
+    std::istringstream in(*text);
+    for (pid_t pid = 0; in >> pid;) pids.insert(pid);
+  }
+  auto names = ListDir(dir);
+  if (!names) return;
+  for (const std::string& name : *names) {
+    struct stat info = {};
+    std::string child = dir + "/" + name;
+    if (::lstat(child.c_str(), &info) == 0 && S_ISDIR(info.st_mode)) CollectProcesses(child, pids);
+  }
+}
+
+}  // namespace
+
+Cgroups::Cgroups(std::string unified, std::map<std::string, std::string> controllers)
+    : unified_(std::move(unified)), controllers_(std::move(controllers)) {
+  std::set<std::string> mounts;
+  if (!unified_.empty()) mounts.insert(unified_);
+  for (const auto& [name, mount] : controllers_) mounts.insert(mount);
+  all_mounts_.assign(mounts.begin(), mounts.end());
+}
+
+Result<Cgroups> Cgroups::Detect(const std::string& mountinfo) {
+  ASSIGN_OR_RETURN(auto mounts, ListMounts(mountinfo));
+  static const std::set<std::string> kKnown = {"cpu",      "cpuacct", "cpuset",     "memory",  "pids",
+                                               "blkio",    "devices", "freezer",    "hugetlb", "net_cls",
+                                               "net_prio", "misc",    "perf_event", "rdma"};
+  std::string v2;
+  std::map<std::string, std::string> controllers;
+  std::set<std::string> all;
+  for (const MountInfo& mount : mounts) {
+    if (mount.fs_type == "cgroup2") {
+      if (v2.empty()) v2 = mount.mount_point;
+      all.insert(mount.mount_point);
+    } else if (mount.fs_type == "cgroup") {
+      all.insert(mount.mount_point);
+      for (const std::string& option : Split(mount.super_options, ','))
+        if (kKnown.count(option)) controllers.emplace(option, mount.mount_point);
+    }
+  }
+  // On a hybrid system the v2 mount exists without controllers: v1 it is then.
+  bool use_v2 = !v2.empty() && !controllers.count("memory");
+  if (!use_v2 && !controllers.count("memory"))
+    return Error(Code::kNotFound, "no cgroup file system with a memory controller is mounted");
+  Cgroups found(use_v2 ? v2 : "", use_v2 ? std::map<std::string, std::string>{} : controllers);
+  found.all_mounts_.assign(all.begin(), all.end());
+  return found;
+}
+
+const std::string* Cgroups::Controller(const std::string& name) const {
+  auto it = controllers_.find(name);
+  return it == controllers_.end() ? nullptr : &it->second;
+}
+
+Result<> Cgroups::Create(const std::string& path, const CgroupLimits& limits) const {
+  if (unified()) {
+    RETURN_IF_ERROR(MakeDirs(unified_ + path));
+    EnableControllers(unified_, path);
+  } else {
+    for (const char* name : kUsedControllers) {
+      const std::string* root = Controller(name);
+      if (!root) continue;
+      RETURN_IF_ERROR(MakeDirs(*root + path));
+      if (std::string_view(name) == "cpuset") RETURN_IF_ERROR(InheritCpuset(*root, path));
+    }
+  }
+  return Apply(path, limits);
+}
+
+Result<> Cgroups::Update(const std::string& path, const CgroupLimits& limits) const {
+  return Apply(path, limits);
+}
+
+Result<> Cgroups::Apply(const std::string& path, const CgroupLimits& limits) const {
+  return unified() ? ApplyV2(path, limits) : ApplyV1(path, limits);
+}
+
+Result<> Cgroups::ApplyV1(const std::string& path, const CgroupLimits& limits) const {
+  if (const std::string* cpu = Controller("cpu")) {
+    if (limits.cpu_shares)
+      RETURN_IF_ERROR(WriteFile(*cpu + path + "/cpu.shares", std::to_string(*limits.cpu_shares)));
+    if (limits.cpu_quota_us && PathExists(*cpu + path + "/cpu.cfs_quota_us")) {
+      RETURN_IF_ERROR(WriteFile(*cpu + path + "/cpu.cfs_period_us", std::to_string(limits.cpu_period_us)));
+      RETURN_IF_ERROR(WriteFile(*cpu + path + "/cpu.cfs_quota_us", std::to_string(*limits.cpu_quota_us)));
+    }
+  }
+  if (const std::string* memory = Controller("memory"); memory && limits.memory_limit_bytes)
+    RETURN_IF_ERROR(
+        WriteFile(*memory + path + "/memory.limit_in_bytes", std::to_string(*limits.memory_limit_bytes)));
+  if (const std::string* pids = Controller("pids"); pids && limits.pids_max)
+    RETURN_IF_ERROR(WriteFile(*pids + path + "/pids.max",
+                              *limits.pids_max < 0 ? std::string("max") : std::to_string(*limits.pids_max)));
+  return {};
+}
+
+Result<> Cgroups::ApplyV2(const std::string& path, const CgroupLimits& limits) const {
+  std::string dir = unified_ + path;
+  auto number_or_max = [](int64_t value) { return value < 0 ? std::string("max") : std::to_string(value); };
+  if (limits.cpu_shares)
+    RETURN_IF_ERROR(WriteFile(dir + "/cpu.weight", std::to_string(WeightOfShares(*limits.cpu_shares))));
+  if (limits.cpu_quota_us)
+    RETURN_IF_ERROR(WriteFile(
+        dir + "/cpu.max", number_or_max(*limits.cpu_quota_us) + " " + std::to_string(limits.cpu_period_us)));
+  if (limits.memory_limit_bytes)
+    RETURN_IF_ERROR(WriteFile(dir + "/memory.max", number_or_max(*limits.memory_limit_bytes)));
+  if (limits.pids_max) RETURN_IF_ERROR(WriteFile(dir + "/pids.max", number_or_max(*limits.pids_max)));
+  return {};
+}
+
+Result<> Cgroups::Remove(const std::string& path) const {
+  Result<> first;
+  for (const std::string& mount : all_mounts_)
+    if (auto removed = RemoveDir(mount + path); !removed && first) first = removed;
+  return first;
+}
+
+bool Cgroups::Exists(const std::string& path) const {
+  if (unified()) return PathExists(unified_ + path);
+  const std::string* memory = Controller("memory");
+  return memory && PathExists(*memory + path);
+}
+
+std::vector<std::string> Cgroups::Children(const std::string& path) const {
+  std::set<std::string> children;
+  for (const std::string& mount : all_mounts_) {
+    auto names = ListDir(mount + path);
+    if (!names) continue;
+    for (const std::string& name : *names) {
+      struct stat info = {};
+      if (::lstat((mount + path + "/" + name).c_str(), &info) == 0 && S_ISDIR(info.st_mode))
+        children.insert(name);
+    }
+  }
+  return {children.begin(), children.end()};
+}
+
+std::vector<pid_t> Cgroups::Processes(const std::string& path) const {
+  std::set<pid_t> pids;
+  for (const std::string& mount : all_mounts_) CollectProcesses(mount + path, pids);
+  return {pids.begin(), pids.end()};
+}
+
+CgroupUsage Cgroups::Usage(const std::string& path) const {
+  CgroupUsage usage;
+  std::optional<uint64_t> inactive;
+  if (unified()) {
+    std::string dir = unified_ + path;
+    if (auto micros = ReadKey(dir + "/cpu.stat", "usage_usec")) usage.cpu_nanos = *micros * 1000;
+    usage.memory_bytes = ReadNumber(dir + "/memory.current");
+    inactive = ReadKey(dir + "/memory.stat", "inactive_file");
+    usage.processes = ReadNumber(dir + "/pids.current");
+  } else {
+    if (const std::string* cpu = Controller("cpuacct"))
+      usage.cpu_nanos = ReadNumber(*cpu + path + "/cpuacct.usage");
+    if (const std::string* memory = Controller("memory")) {
+      usage.memory_bytes = ReadNumber(*memory + path + "/memory.usage_in_bytes");
+      inactive = ReadKey(*memory + path + "/memory.stat", "total_inactive_file");
+    }
+    if (const std::string* pids = Controller("pids"))
+      usage.processes = ReadNumber(*pids + path + "/pids.current");
+  }
+  if (usage.memory_bytes) {
+    uint64_t file = inactive.value_or(0);
+    usage.memory_working_set_bytes = *usage.memory_bytes > file ? *usage.memory_bytes - file : 0;
+  }
+  return usage;
+}
+
+uint64_t Cgroups::WeightOfShares(uint64_t shares) {
+  shares = std::clamp<uint64_t>(shares, 2, 262144);
+  return 1 + ((shares - 2) * 9999) / 262142;
+}
+
+}  // namespace keelson::linux

@@ -1,0 +1,70 @@
+// Control groups by plain files (cgroupfs driver), the same on v1, on v1-hybrid and on v2.
+//
+//   /sys/fs/cgroup/memory/kubepods/burstable/pod1   v1: one directory a controller hierarchy
+//   /sys/fs/cgroup/kubepods/burstable/pod1          v2: one directory
+//
+// A cgroup is named by its path below the hierarchy's root: "/kubepods/burstable/pod1". Thread safe.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "lib/base/error.h"
+
+namespace keelson::linux {
+
+// What is nullopt is left as it is. cpu_quota -1, memory_limit -1 and pids_max -1 mean no limit.
+struct CgroupLimits {
+  std::optional<uint64_t> cpu_shares;  // v1 scale: 2 to 262144; v2 gets the corresponding weight
+  std::optional<int64_t> cpu_quota_us;
+  uint64_t cpu_period_us = 100000;
+  std::optional<int64_t> memory_limit_bytes;
+  std::optional<int64_t> pids_max;
+};
+
+struct CgroupUsage {
+  std::optional<uint64_t> cpu_nanos;
+  std::optional<uint64_t> memory_bytes, memory_working_set_bytes;  // working set: without inactive file pages
+  std::optional<uint64_t> processes;
+};
+
+class Cgroups {
+ public:
+  // Finds the hierarchies in a mountinfo file. kNotFound when there is no cgroup mount with controllers.
+  static Result<Cgroups> Detect(const std::string& mountinfo = "/proc/self/mountinfo");
+  // For tests: `unified` is the v2 mount with controllers, or `controllers` maps a v1 controller to its
+  // mount.
+  Cgroups(std::string unified, std::map<std::string, std::string> controllers);
+
+  bool unified() const { return !unified_.empty(); }
+  // Makes the cgroup with all its parents (existing ones stay) and applies the limits.
+  Result<> Create(const std::string& path, const CgroupLimits& limits) const;
+  Result<> Update(const std::string& path, const CgroupLimits& limits) const;
+  // Removes it and all below it from every hierarchy, also from those that others filled. Absent is fine;
+  // kConflict (EBUSY) while a process is inside.
+  Result<> Remove(const std::string& path) const;
+  bool Exists(const std::string& path) const;
+  std::vector<std::string> Children(const std::string& path) const;  // sorted names
+  std::vector<pid_t> Processes(const std::string& path) const;       // of the whole subtree
+  CgroupUsage Usage(const std::string& path) const;
+
+  // 2 -> 1, 1024 -> 39, 262144 -> 10000: the mapping that runc and crun use.
+  static uint64_t WeightOfShares(uint64_t shares);
+
+ private:
+  const std::string* Controller(const std::string& name) const;
+  Result<> Apply(const std::string& path, const CgroupLimits& limits) const;
+  Result<> ApplyV1(const std::string& path, const CgroupLimits& limits) const;
+  Result<> ApplyV2(const std::string& path, const CgroupLimits& limits) const;
+
+  std::string unified_;                             // v2 mount point, empty on v1
+  std::map<std::string, std::string> controllers_;  // v1: controller -> mount point
+  std::vector<std::string> all_mounts_;             // every hierarchy, also named and empty ones
+};
+
+}  // namespace keelson::linux

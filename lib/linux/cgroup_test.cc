@@ -1,0 +1,80 @@
+#include "lib/linux/cgroup.h"
+
+#include <gtest/gtest.h>
+#include <stdlib.h>
+
+#include "lib/base/file.h"
+#include "lib/linux/mount.h"
+
+namespace keelson::linux {
+namespace {
+
+class CgroupTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    char name[] = "/tmp/cgroup_test.XXXXXX";
+    dir_ = ::mkdtemp(name);
+  }
+  void TearDown() override { (void)RemoveTree(dir_); }
+  std::string dir_;
+};
+
+TEST_F(CgroupTest, WritesV2Limits) {
+  Cgroups cgroups(dir_, {});
+  CgroupLimits limits{
+      .cpu_shares = 1024, .cpu_quota_us = 50000, .memory_limit_bytes = 1 << 20, .pids_max = -1};
+  ASSERT_TRUE(cgroups.Create("/kubepods/burstable/pod1", limits));
+  std::string pod = dir_ + "/kubepods/burstable/pod1";
+  EXPECT_EQ(*ReadFile(pod + "/cpu.weight"), "39");
+  EXPECT_EQ(*ReadFile(pod + "/cpu.max"), "50000 100000");
+  EXPECT_EQ(*ReadFile(pod + "/memory.max"), "1048576");
+  EXPECT_EQ(*ReadFile(pod + "/pids.max"), "max");
+  EXPECT_EQ(cgroups.Children("/kubepods/burstable"), std::vector<std::string>{"pod1"});
+}
+
+TEST_F(CgroupTest, NewCpusetInheritsFromItsParent) {
+  ASSERT_TRUE(MakeDirs(dir_ + "/cpuset/a/b"));
+  ASSERT_TRUE(WriteFile(dir_ + "/cpuset/cpuset.cpus", "0-1\n"));
+  ASSERT_TRUE(WriteFile(dir_ + "/cpuset/cpuset.mems", "0\n"));
+  for (const char* path : {"/a", "/a/b"})
+    for (const char* file : {"/cpuset.cpus", "/cpuset.mems"})
+      ASSERT_TRUE(WriteFile(dir_ + "/cpuset" + path + file, "\n"));
+  Cgroups cgroups("", {{"cpuset", dir_ + "/cpuset"}, {"cpu", dir_ + "/cpu"}});
+  ASSERT_TRUE(cgroups.Create("/a/b", {.cpu_shares = 2}));
+  EXPECT_EQ(*ReadFile(dir_ + "/cpuset/a/b/cpuset.cpus"), "0-1");
+  EXPECT_EQ(*ReadFile(dir_ + "/cpuset/a/b/cpuset.mems"), "0");
+  EXPECT_EQ(*ReadFile(dir_ + "/cpu/a/b/cpu.shares"), "2");
+}
+
+TEST_F(CgroupTest, DetectPrefersV1WhenTheUnifiedMountHasNoControllers) {
+  std::string hybrid =
+      "30 24 0:25 / /sys/fs/cgroup/memory rw - cgroup cgroup rw,memory\n"
+      "31 24 0:26 / /sys/fs/cgroup/cpu,cpuacct rw shared:1 - cgroup cgroup rw,cpu,cpuacct\n"
+      "32 24 0:27 / /sys/fs/cgroup/unified rw - cgroup2 cgroup2 rw\n";
+  ASSERT_TRUE(WriteFile(dir_ + "/hybrid", hybrid));
+  ASSERT_TRUE(WriteFile(dir_ + "/v2", "30 24 0:25 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n"));
+  ASSERT_TRUE(WriteFile(dir_ + "/none", "30 24 0:25 / / rw - ext4 /dev/vda rw\n"));
+  EXPECT_FALSE(Cgroups::Detect(dir_ + "/hybrid")->unified());
+  EXPECT_TRUE(Cgroups::Detect(dir_ + "/v2")->unified());
+  EXPECT_EQ(Cgroups::Detect(dir_ + "/none").error().code(), Code::kNotFound);
+}
+
+TEST(Weight, FollowsShares) {
+  EXPECT_EQ(Cgroups::WeightOfShares(2), 1u);
+  EXPECT_EQ(Cgroups::WeightOfShares(1024), 39u);
+  EXPECT_EQ(Cgroups::WeightOfShares(262144), 10000u);
+}
+
+TEST_F(CgroupTest, MountInfoUndoesEscapes) {
+  ASSERT_TRUE(WriteFile(
+      dir_ + "/m", "36 35 98:0 /mnt1 /mnt\\0402 rw,noatime master:1 - ext3 /dev/root rw,errors=continue\n"));
+  auto mounts = ListMounts(dir_ + "/m");
+  ASSERT_TRUE(mounts);
+  ASSERT_EQ(mounts->size(), 1u);
+  EXPECT_EQ((*mounts)[0].mount_point, "/mnt 2");
+  EXPECT_EQ((*mounts)[0].root, "/mnt1");
+  EXPECT_EQ((*mounts)[0].super_options, "rw,errors=continue");
+}
+
+}  // namespace
+}  // namespace keelson::linux
