@@ -1,0 +1,32 @@
+// A rtnetlink socket. It stays bound to the network namespace it was opened in, whatever its thread does
+// later; so one process may hold sockets of many namespaces. Not thread safe.
+//
+// The verbs in link.h, addr.h, route.h and neigh.h take one. They are synchronous: the kernel has done the
+// work, or refused it, when they return. Errors carry errno and, where the kernel gives one, its reason.
+#pragma once
+
+#include <memory>
+
+#include "lib/base/error.h"
+#include "lib/linux/netns.h"
+
+struct nl_sock;
+
+namespace keelson::netlink {
+
+class Socket {
+ public:
+  static Result<Socket> Open();  // in the calling thread's namespace
+  static Result<Socket> OpenIn(const linux::NetNs& netns);
+  Socket(Socket&&) noexcept;
+  Socket& operator=(Socket&&) noexcept;
+  ~Socket();
+
+  nl_sock* get() const { return socket_; }  // for this folder
+
+ private:
+  explicit Socket(nl_sock* socket) : socket_(socket) {}
+  nl_sock* socket_;
+};
+
+}  // namespace keelson::netlink
