@@ -2,6 +2,7 @@
 // wrong, in upstream's words and order, empty when all is well.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
