@@ -226,6 +226,11 @@ Informer<metav1::PartialObjectMetadata>& InformerFactory::GetMetadata(const api:
   }));
 }
 
+size_t InformerFactory::size() const {
+  MutexLock lock(impl_->mutex);
+  return impl_->informers.size();
+}
+
 Result<> InformerFactory::Run(std::stop_token stop, const std::function<void()>& ready) {
   std::vector<InformerBase*> all;
   {

@@ -112,6 +112,7 @@ class InformerFactory {
   // Of any kind, metadata alone: its objects are metav1::PartialObjectMetadata and cost little memory. For
   // controllers that watch every kind (garbage collector, namespaces).
   Informer<metav1::PartialObjectMetadata>& GetMetadata(const api::ResourceInfo& info);
+  size_t size() const;  // informers so far
   // Runs every informer in a thread of its own until `stop`; `ready` once all have synced.
   Result<> Run(std::stop_token stop, const std::function<void()>& ready);
 

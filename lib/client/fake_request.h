@@ -1,0 +1,22 @@
+// Request targets taken apart, for FakeApi.
+#pragma once
+
+#include <map>
+#include <string>
+
+#include "lib/api/scheme.h"
+#include "lib/base/error.h"
+
+namespace keelson::client {
+
+struct FakeRequest {
+  const api::ResourceInfo* info = nullptr;  // of the main resource
+  std::string ns, name, subresource;
+  std::map<std::string, std::string> query;
+
+  // kNotFound for what is no path of the API.
+  static Result<FakeRequest> Parse(std::string_view target);
+  std::string Key() const;
+};
+
+}  // namespace keelson::client
