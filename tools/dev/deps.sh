@@ -13,7 +13,7 @@ TEST_PACKAGES=(python3 nghttp2-client)
 
 # Boost is versioned in Debian: 1.81 on Debian 12, the default one later.
 boost_packages() {
-  if apt-cache show libboost1.81-dev >/dev/null 2>&1; then
+  if [ -n "$(apt-cache madison libboost1.81-dev 2>/dev/null)" ]; then
     echo libboost1.81-dev libboost-json1.81-dev libboost-url1.81-dev libboost-system1.81-dev
   else
     echo libboost-dev libboost-json-dev libboost-url-dev libboost-system-dev
@@ -33,7 +33,7 @@ deps_install() {
   command -v apt-get >/dev/null || die "only Debian 12 and 13 are supported: apt-get is missing"
   local missing
   # Without package lists apt-cache knows no Boost version: fetch them before asking.
-  apt-cache show libgrpc++-dev >/dev/null 2>&1 || { need_root; step "apt-get update"; apt-get update -qq; }
+  [ -n "$(apt-cache madison libgrpc++-dev 2>/dev/null)" ] || { need_root; step "apt-get update"; apt-get update -qq; }
   missing=$(deps_missing)
   [ -n "$missing" ] || return 0
   need_root
