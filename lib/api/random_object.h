@@ -1,0 +1,16 @@
+// For tests: random canonical objects of any message type.
+#pragma once
+
+#include <cstdint>
+#include <random>
+
+#include "lib/api/scheme.h"
+
+namespace keelson::api {
+
+// Fills `object` with random fields; what it holds is canonical in the sense of codec.h.
+void FillRandom(Message& object, std::mt19937& random, int depth = 0);
+// Adds explicit zeros where they mean nothing, as a Go client sends them.
+void AddValueZeros(Message& object);
+
+}  // namespace keelson::api

@@ -1,0 +1,33 @@
+// Internal to lib/api: the text forms of times, durations and binary data in JSON, as Go reads and writes
+// them.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "lib/api/wire.h"
+#include "lib/base/error.h"
+
+namespace keelson::api {
+
+struct Instant {
+  int64_t seconds = 0;
+  int32_t nanos = 0;
+};
+
+// 2026-01-01T00:00:00Z, with six fractional digits if `micro`. Appends.
+void AppendTime(Instant time, bool micro, Sink& out);
+// RFC 3339 with any offset; `micro` requires six fractional digits. Errors in the words of Go's time.Parse.
+Result<Instant> ParseTime(std::string_view text, bool micro);
+// Year 1 in UTC is what Go calls the zero time.
+bool IsZeroTime(Instant time);
+
+std::string FormatGoDuration(int64_t nanos);  // 1h30m0s, 1.5s, 100ms, 0s
+Result<int64_t> ParseGoDuration(std::string_view text);
+
+void AppendBase64(std::string_view bytes, Sink& out);
+// Standard alphabet with padding; line breaks are ignored.
+Result<> DecodeBase64(std::string_view text, Sink& out);
+
+}  // namespace keelson::api
