@@ -19,9 +19,9 @@ class Headers {
   Headers(std::initializer_list<std::pair<std::string, std::string>> items) : items_(items) {}
 
   void Add(std::string name, std::string value) { items_.emplace_back(std::move(name), std::move(value)); }
-  void Set(std::string name, std::string value);            // replaces all of that name
+  void Set(std::string name, std::string value);  // replaces all of that name
   void Remove(std::string_view name);
-  std::string_view Get(std::string_view name) const;        // first one; empty when absent
+  std::string_view Get(std::string_view name) const;  // first one; empty when absent
   bool Has(std::string_view name) const;
   std::vector<std::string_view> All(std::string_view name) const;
   auto begin() const { return items_.begin(); }
@@ -49,8 +49,8 @@ class Query {
   std::vector<std::pair<std::string, std::string>> items_;
 };
 
-std::string PercentDecode(std::string_view text);        // of a path: '+' stays
-std::string PercentEncode(std::string_view text);        // everything but unreserved characters
+std::string PercentDecode(std::string_view text);  // of a path: '+' stays
+std::string PercentEncode(std::string_view text);  // everything but unreserved characters
 
 bool EqualsIgnoreCase(std::string_view a, std::string_view b);
 

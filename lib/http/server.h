@@ -29,8 +29,8 @@ struct ServerRequest {
   Headers headers;  // HTTP/2: :authority appears as Host
   std::string body;
   int http_major = 1;
-  std::string remote_address;             // "10.0.0.1:4711"
-  std::optional<PeerCertificate> peer;    // set when a client certificate was presented and verified
+  std::string remote_address;           // "10.0.0.1:4711"
+  std::optional<PeerCertificate> peer;  // set when a client certificate was presented and verified
 };
 
 // Thread safe. Destroying the last reference without a Finish() cuts the connection (or resets the stream).
@@ -41,7 +41,8 @@ class ResponseWriter {
   // The whole response. Content-Length is set here; HEAD drops the body.
   virtual void Reply(int status, Headers headers, std::string body) = 0;
   // The same without a copy of shared bytes, in order.
-  virtual void ReplyShared(int status, Headers headers, std::vector<std::shared_ptr<const std::string>> body) = 0;
+  virtual void ReplyShared(int status, Headers headers,
+                           std::vector<std::shared_ptr<const std::string>> body) = 0;
 
   // A response of unknown length (chunked, or HTTP/2 DATA): Start, any number of Write, Finish.
   virtual void Start(int status, Headers headers) = 0;

@@ -1,0 +1,141 @@
+#include "lib/event/loop.h"
+
+#include <pthread.h>
+#include <signal.h>
+
+#include <thread>
+
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/posix/stream_descriptor.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/asio/steady_timer.hpp>
+
+#include "lib/base/mutex.h"
+
+namespace keelson::event {
+
+namespace asio = boost::asio;
+
+struct Loop::Impl {
+  asio::io_context context{1};
+  asio::executor_work_guard<asio::io_context::executor_type> work{context.get_executor()};
+  std::thread thread;
+  std::thread::id id;
+};
+
+std::shared_ptr<Loop> Loop::Create(const std::string& thread_name) {
+  auto impl = std::make_shared<Impl>();
+  // New threads inherit the mask, so that no signal handler and no SIGPIPE ever meets this thread.
+  sigset_t all, old;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &old);
+  impl->thread = std::thread([impl, name = thread_name.substr(0, 15)] {
+    pthread_setname_np(pthread_self(), name.c_str());
+    impl->context.run();
+  });
+  pthread_sigmask(SIG_SETMASK, &old, nullptr);
+  impl->id = impl->thread.get_id();
+  return std::shared_ptr<Loop>(new Loop(std::move(impl)));
+}
+
+std::shared_ptr<Loop> Loop::Shared() {
+  static Mutex mutex;
+  static std::weak_ptr<Loop> shared;
+  MutexLock lock(mutex);
+  std::shared_ptr<Loop> loop = shared.lock();
+  if (!loop) shared = loop = Create("io");
+  return loop;
+}
+
+Loop::~Loop() {
+  impl_->context.stop();
+  // The last owner may be a task of this very loop; the thread then ends by itself and holds the Impl.
+  if (OnLoopThread()) {
+    impl_->thread.detach();
+  } else {
+    impl_->thread.join();
+  }
+}
+
+void Loop::Post(std::function<void()> task) { asio::post(impl_->context, std::move(task)); }
+bool Loop::OnLoopThread() const { return std::this_thread::get_id() == impl_->id; }
+
+struct Timer::State {
+  explicit State(asio::io_context& context) : timer(context) {}
+  asio::steady_timer timer;
+  std::function<void()> callback;
+  uint64_t generation = 0;
+};
+
+Timer::Timer(Loop& loop) : state_(std::make_shared<State>(loop.impl().context)) {}
+Timer::~Timer() { Cancel(); }
+
+void Timer::Start(std::chrono::nanoseconds after, std::function<void()> callback) {
+  uint64_t generation = ++state_->generation;
+  state_->callback = std::move(callback);
+  state_->timer.expires_after(after);
+  state_->timer.async_wait([state = state_, generation](const boost::system::error_code&) {
+    if (state->generation != generation) return;
+    ++state->generation;
+    auto run = std::move(state->callback);
+    state->callback = nullptr;
+    run();
+  });
+}
+
+void Timer::Cancel() {
+  ++state_->generation;
+  state_->callback = nullptr;
+  state_->timer.cancel();
+}
+
+struct FdWatch::State {
+  struct Side {
+    std::function<void()> callback;
+    uint64_t generation = 0;
+  };
+  State(asio::io_context& context, int fd) : descriptor(context, fd) {}
+  asio::posix::stream_descriptor descriptor;
+  Side read, write;
+
+  static void Await(const std::shared_ptr<State>& state, bool for_read, std::function<void()> callback) {
+    Side& side = for_read ? state->read : state->write;
+    uint64_t generation = ++side.generation;
+    side.callback = std::move(callback);
+    auto kind =
+        for_read ? asio::posix::stream_descriptor::wait_read : asio::posix::stream_descriptor::wait_write;
+    state->descriptor.async_wait(kind, [state, for_read, generation](const boost::system::error_code&) {
+      Side& mine = for_read ? state->read : state->write;
+      if (mine.generation != generation) return;
+      ++mine.generation;
+      auto run = std::move(mine.callback);
+      mine.callback = nullptr;
+      run();
+    });
+  }
+};
+
+FdWatch::FdWatch(Loop& loop, int fd) : state_(std::make_shared<State>(loop.impl().context, fd)) {}
+
+FdWatch::~FdWatch() {
+  Cancel();
+  state_->descriptor.release();
+}
+
+void FdWatch::AwaitReadable(std::function<void()> callback) {
+  State::Await(state_, true, std::move(callback));
+}
+void FdWatch::AwaitWritable(std::function<void()> callback) {
+  State::Await(state_, false, std::move(callback));
+}
+
+void FdWatch::Cancel() {
+  for (auto* side : {&state_->read, &state_->write}) {
+    ++side->generation;
+    side->callback = nullptr;
+  }
+  boost::system::error_code ignored;
+  state_->descriptor.cancel(ignored);
+}
+
+}  // namespace keelson::event

@@ -1,0 +1,332 @@
+#include "lib/http/channel.h"
+
+#include <errno.h>
+#include <openssl/err.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+namespace keelson::http {
+namespace {
+
+constexpr size_t kReadSize = 32 << 10;
+constexpr size_t kRecordSize = 16 << 10;
+constexpr size_t kJoinBelow = 4 << 10;  // larger slices are encrypted where they lie
+constexpr int kReadsATurn = 8;          // then other connections get theirs
+constexpr auto kLinger = std::chrono::milliseconds(500);
+
+Error Broken(int errnum, const std::string& tls_text) {
+  if (!tls_text.empty()) return Error(Code::kUnavailable, "connection: " + tls_text);
+  return Error(Code::kUnavailable, Error::FromErrno(errnum, "connection").message(), errnum);
+}
+
+}  // namespace
+
+Channel::Channel(std::shared_ptr<event::Loop> loop, UniqueFd fd, SslPtr ssl)
+    : loop_(std::move(loop)), fd_(std::move(fd)), ssl_(std::move(ssl)) {}
+
+Channel::~Channel() {
+  if (!watch_ && !timer_) return;
+  // The last owner may be on any thread; the watch lives on the loop.
+  if (loop_->OnLoopThread()) return;
+  loop_->Post([watch = std::shared_ptr<event::FdWatch>(std::move(watch_)),
+               timer = std::shared_ptr<event::Timer>(std::move(timer_)),
+               fd = std::make_shared<UniqueFd>(std::move(fd_)),
+               ssl = std::shared_ptr<SSL>(std::move(ssl_))] {});
+}
+
+void Channel::Handshake(std::chrono::milliseconds timeout, std::function<void(Result<>)> done) {
+  watch_ = std::make_unique<event::FdWatch>(*loop_, fd_.get());
+  timer_ = std::make_unique<event::Timer>(*loop_);
+  if (!ssl_) return done({});
+  handshake_done_ = std::move(done);
+  timer_->Start(timeout, [self = shared_from_this()] {
+    self->EndHandshake(Error(Code::kTimeout, "TLS handshake: timed out"));
+  });
+  StepHandshake();
+}
+
+void Channel::StepHandshake() {
+  if (closed_) return;
+  ERR_clear_error();
+  int result = SSL_do_handshake(ssl_.get());
+  if (result == 1) return EndHandshake({});
+  Io io = SslOutcome(result);
+  auto again = [self = shared_from_this()] { self->StepHandshake(); };
+  if (io == Io::kWantRead) return watch_->AwaitReadable(again);
+  if (io == Io::kWantWrite) return watch_->AwaitWritable(again);
+  std::string text = OpenSslErrors();
+  long verify = SSL_get_verify_result(ssl_.get());
+  if (!SSL_is_server(ssl_.get()) && verify != X509_V_OK) text = X509_verify_cert_error_string(verify);
+  EndHandshake(Error(Code::kUnavailable, "TLS handshake: " + text));
+}
+
+void Channel::EndHandshake(Result<> result) {
+  if (!handshake_done_) return;
+  timer_->Cancel();
+  auto done = std::move(handshake_done_);
+  handshake_done_ = nullptr;
+  if (!result) Close();
+  done(std::move(result));
+}
+
+void Channel::SetReceiver(std::shared_ptr<Receiver> receiver) {
+  receiver_ = std::move(receiver);
+  ResumeReading();
+}
+
+void Channel::ResumeReading() {
+  paused_ = false;
+  if (reading_ || closed_ || read_ended_) return;
+  reading_ = true;
+  // Not at once: the caller may be inside OnData. TLS may hold bytes that the socket no longer shows.
+  loop_->Post([self = shared_from_this()] { self->Readable(); });
+}
+
+void Channel::AwaitReadable() {
+  reading_ = true;
+  watch_->AwaitReadable([self = shared_from_this()] { self->Readable(); });
+}
+
+void Channel::Readable() {
+  reading_ = false;
+  static thread_local std::array<char, kReadSize> buffer;
+  auto keep = shared_from_this();
+  for (int turn = 0; !closed_ && !read_ended_ && !paused_; ++turn) {
+    if (turn == kReadsATurn) {
+      reading_ = true;
+      loop_->Post([self = shared_from_this()] { self->Readable(); });
+      return;
+    }
+    size_t count = 0;
+    switch (ReadSome(buffer.data(), buffer.size(), count)) {
+      case Io::kDone:
+        if (lingering_) break;
+        if (auto receiver = receiver_) receiver->OnData({buffer.data(), count});
+        break;
+      case Io::kWantRead:
+        return AwaitReadable();
+      case Io::kWantWrite:
+        reading_ = read_wants_write_ = true;
+        return AwaitWritable();
+      case Io::kEnd:
+        return ReadEnded(nullptr);
+      case Io::kFailed:
+        return Failed(Broken(last_errno_, ssl_ && !last_errno_ ? OpenSslErrors() : ""));
+    }
+  }
+}
+
+Channel::Io Channel::ReadSome(char* buffer, size_t size, size_t& count) {
+  if (ssl_) {
+    ERR_clear_error();
+    int result = SSL_read_ex(ssl_.get(), buffer, size, &count);
+    return result == 1 ? Io::kDone : SslOutcome(result);
+  }
+  ssize_t n;
+  do n = recv(fd_.get(), buffer, size, 0);
+  while (n < 0 && errno == EINTR);
+  if (n > 0) count = static_cast<size_t>(n);
+  if (n >= 0) return n ? Io::kDone : Io::kEnd;
+  last_errno_ = errno;
+  return errno == EAGAIN ? Io::kWantRead : Io::kFailed;
+}
+
+Channel::Io Channel::SslOutcome(int result) {
+  int saved = errno;
+  switch (SSL_get_error(ssl_.get(), result)) {
+    case SSL_ERROR_WANT_READ:
+      return Io::kWantRead;
+    case SSL_ERROR_WANT_WRITE:
+      return Io::kWantWrite;
+    case SSL_ERROR_ZERO_RETURN:
+      return Io::kEnd;
+    case SSL_ERROR_SYSCALL:
+      last_errno_ = saved ? saved : ECONNRESET;
+      return Io::kFailed;
+    default:
+      last_errno_ = 0;
+      return Io::kFailed;
+  }
+}
+
+void Channel::ReadEnded(const Error* failure) {
+  if (read_ended_) return;
+  read_ended_ = true;
+  if (lingering_ && queued() == 0) return Close();
+  if (auto receiver = receiver_) receiver->OnEnd(failure);
+}
+
+void Channel::Failed(const Error& error) {
+  if (write_failed_) return;
+  write_failed_ = read_ended_ = true;
+  out_.clear();
+  queued_ = 0;
+  if (lingering_) return Close();
+  if (auto receiver = receiver_) receiver->OnEnd(&error);
+}
+
+void Channel::Send(std::string bytes) { Send(std::make_shared<const std::string>(std::move(bytes))); }
+
+void Channel::Send(std::shared_ptr<const std::string> owner, size_t offset, size_t size) {
+  if (closed_ || write_failed_ || shutdown_done_ || size == 0) return;
+  queued_.fetch_add(size, std::memory_order_relaxed);
+  out_.push_back({std::move(owner), offset, size});
+}
+
+void Channel::Flush() {
+  if (closed_ || writing_ || flushing_) return;
+  auto keep = shared_from_this();
+  flushing_ = true;  // OnDrained may send more: the loop takes it, without recursion
+  do {
+    Io io = Io::kDone;
+    while (queued() > 0 && io == Io::kDone) io = WriteSome();
+    if (io == Io::kWantWrite || io == Io::kWantRead) {
+      AwaitWritable();
+      break;
+    }
+    if (io != Io::kDone) {
+      flushing_ = false;
+      return Failed(Broken(last_errno_, ssl_ && !last_errno_ ? OpenSslErrors() : ""));
+    }
+    QueueEmpty();
+  } while (queued() > 0 && !closed_);
+  flushing_ = false;
+}
+
+void Channel::AwaitWritable() {
+  writing_ = true;
+  watch_->AwaitWritable([self = shared_from_this()] {
+    self->writing_ = false;
+    if (std::exchange(self->read_wants_write_, false)) self->Readable();
+    self->Flush();
+  });
+}
+
+Channel::Io Channel::WriteSome() { return ssl_ ? WriteTls() : WritePlain(); }
+
+Channel::Io Channel::WritePlain() {
+  iovec parts[64];
+  int count = 0;
+  for (const Slice& slice : out_) {
+    parts[count++] = {const_cast<char*>(slice.owner->data() + slice.offset), slice.size};
+    if (count == 64) break;
+  }
+  msghdr message{};
+  message.msg_iov = parts;
+  message.msg_iovlen = static_cast<size_t>(count);
+  ssize_t n;
+  do n = sendmsg(fd_.get(), &message, MSG_NOSIGNAL);
+  while (n < 0 && errno == EINTR);
+  if (n < 0) {
+    last_errno_ = errno;
+    return errno == EAGAIN ? Io::kWantWrite : Io::kFailed;
+  }
+  Consume(static_cast<size_t>(n));
+  queued_.fetch_sub(static_cast<size_t>(n), std::memory_order_relaxed);
+  return Io::kDone;
+}
+
+Channel::Io Channel::WriteTls() {
+  // A write that has to be repeated must offer the same bytes: record_ stays as it is until written.
+  if (record_offset_ == record_.size() && out_.front().size < kJoinBelow) {
+    record_.clear();
+    record_offset_ = 0;
+    while (!out_.empty() && record_.size() + out_.front().size <= kRecordSize &&
+           out_.front().size < kJoinBelow) {
+      record_.append(*out_.front().owner, out_.front().offset, out_.front().size);
+      out_.pop_front();
+    }
+  }
+  bool joined = record_offset_ < record_.size();
+  const char* data =
+      joined ? record_.data() + record_offset_ : out_.front().owner->data() + out_.front().offset;
+  size_t size = joined ? record_.size() - record_offset_ : out_.front().size;
+  size_t written = 0;
+  ERR_clear_error();
+  int result = SSL_write_ex(ssl_.get(), data, size, &written);
+  if (result != 1) return SslOutcome(result);
+  queued_.fetch_sub(written, std::memory_order_relaxed);
+  if (!joined) {
+    Consume(written);
+    return Io::kDone;
+  }
+  record_offset_ += written;
+  if (record_offset_ == record_.size()) {
+    std::string().swap(record_);
+    record_offset_ = 0;
+  }
+  return Io::kDone;
+}
+
+void Channel::Consume(size_t count) {
+  while (count > 0) {
+    Slice& front = out_.front();
+    size_t taken = std::min(count, front.size);
+    front.offset += taken;
+    front.size -= taken;
+    count -= taken;
+    if (front.size == 0) out_.pop_front();
+  }
+}
+
+void Channel::QueueEmpty() {
+  if (out_.empty()) std::deque<Slice>().swap(out_);
+  if (shutdown_wanted_ && !shutdown_done_) FinishShutdown();
+  if (lingering_ && read_ended_) return Close();
+  if (auto receiver = receiver_) receiver->OnDrained();
+}
+
+void Channel::FinishShutdown() {
+  shutdown_done_ = true;
+  ERR_clear_error();
+  if (ssl_) SSL_shutdown(ssl_.get());
+  ERR_clear_error();
+  // After close_notify the peer may still answer; a plain socket says the same by FIN.
+  if (!ssl_ || lingering_) shutdown(fd_.get(), SHUT_WR);
+}
+
+void Channel::ShutdownWrite() {
+  shutdown_wanted_ = true;
+  Flush();
+}
+
+void Channel::CloseGracefully() {
+  if (closed_ || lingering_) return;
+  lingering_ = true;
+  receiver_ = nullptr;
+  shutdown_wanted_ = true;
+  timer_->Start(kLinger, [self = shared_from_this()] {
+    // A slow reader may need longer for what is queued, as long as it moves.
+    if (self->queued() == 0) return self->Close();
+    self->timer_->Start(kLinger * 20, [self] { self->Close(); });
+  });
+  Flush();
+  if (write_failed_) return Close();
+  ResumeReading();
+}
+
+void Channel::Close() {
+  if (closed_) return;
+  closed_ = true;
+  if (timer_) timer_->Cancel();
+  if (ssl_ && !shutdown_done_ && !write_failed_ && !handshake_done_) {
+    ERR_clear_error();
+    SSL_shutdown(ssl_.get());
+    ERR_clear_error();
+  }
+  watch_.reset();
+  fd_.Reset();
+  out_.clear();
+  std::string().swap(record_);
+  record_offset_ = 0;
+  queued_ = 0;
+  // Not at once: the caller may be the receiver itself.
+  if (receiver_) loop_->Post([receiver = std::move(receiver_)] {});
+  receiver_ = nullptr;
+}
+
+}  // namespace keelson::http

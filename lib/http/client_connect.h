@@ -1,0 +1,29 @@
+// Where a client connects to, and the connecting. Internal to lib/http.
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "lib/base/error.h"
+#include "lib/http/channel.h"
+
+namespace keelson::http {
+
+struct Endpoint {
+  bool tls = false;
+  std::string host;  // name or IP literal without brackets
+  std::string port;
+  std::string unix_path;  // set for unix sockets, the rest is then empty
+  std::string authority;  // the Host header
+};
+
+Result<Endpoint> ParseBaseUrl(const std::string& url);
+
+// Resolves, connects and, with a `context`, shakes hands. Runs on `loop`; `done` too, exactly once.
+void Connect(std::shared_ptr<event::Loop> loop, const Endpoint& endpoint, SslContextPtr context,
+             const TlsClientOptions& tls, std::chrono::milliseconds timeout,
+             std::function<void(Result<std::shared_ptr<Channel>>)> done);
+
+}  // namespace keelson::http
