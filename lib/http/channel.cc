@@ -14,7 +14,7 @@ namespace {
 
 constexpr size_t kReadSize = 32 << 10;
 constexpr size_t kRecordSize = 16 << 10;
-constexpr size_t kJoinBelow = 4 << 10;  // larger slices are encrypted where they lie
+constexpr size_t kJoinBelow = 4 << 10;  // a larger slice at the front is encrypted where it lies
 constexpr int kReadsATurn = 8;          // then other connections get theirs
 constexpr auto kLinger = std::chrono::milliseconds(500);
 
@@ -235,10 +235,11 @@ Channel::Io Channel::WriteTls() {
   if (record_offset_ == record_.size() && out_.front().size < kJoinBelow) {
     record_.clear();
     record_offset_ = 0;
-    while (!out_.empty() && record_.size() + out_.front().size <= kRecordSize &&
-           out_.front().size < kJoinBelow) {
-      record_.append(*out_.front().owner, out_.front().offset, out_.front().size);
-      out_.pop_front();
+    while (!out_.empty() && record_.size() < kRecordSize) {
+      const Slice& front = out_.front();
+      size_t taken = std::min(kRecordSize - record_.size(), front.size);
+      record_.append(*front.owner, front.offset, taken);
+      Consume(taken);
     }
   }
   bool joined = record_offset_ < record_.size();

@@ -59,9 +59,10 @@ void ClientCore::Connected(std::shared_ptr<Channel> channel, std::shared_ptr<Exc
     channel->Close();
     return exchange->OnFail(Error(Code::kCancelled, "client closed"));
   }
-  bool http2 = false;
+  bool http2 = channel->ssl() && NegotiatedProtocol(channel->ssl()) == "h2";
   if (!exchange->upgrade) speaks_http2_ = http2;
-  auto connection = MakeHttp1Connection(shared_from_this(), std::move(channel));
+  auto connection = http2 ? MakeHttp2Connection(shared_from_this(), std::move(channel))
+                          : MakeHttp1Connection(shared_from_this(), std::move(channel));
   connections_.insert(connection);
   if (exchange->over()) {
     // Given up meanwhile; the connection serves another.
@@ -161,7 +162,7 @@ Result<std::unique_ptr<Client>> Client::Create(ClientOptions options) {
   if (endpoint.tls) {
     ASSIGN_OR_RETURN(http1_only, MakeClientContext(options.tls, false));
     any = http1_only;
-    if (false) {
+    if (options.http2) {
       ASSIGN_OR_RETURN(any, MakeClientContext(options.tls, true));
     }
   }

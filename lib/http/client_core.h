@@ -55,5 +55,7 @@ class ClientCore : public std::enable_shared_from_this<ClientCore> {
 
 std::shared_ptr<ClientConnection> MakeHttp1Connection(std::shared_ptr<ClientCore> core,
                                                       std::shared_ptr<Channel> channel);
+std::shared_ptr<ClientConnection> MakeHttp2Connection(std::shared_ptr<ClientCore> core,
+                                                      std::shared_ptr<Channel> channel);
 
 }  // namespace keelson::http

@@ -12,7 +12,8 @@ namespace {
 using std::chrono::milliseconds;
 
 INSTANTIATE_TEST_SUITE_P(Wires, HttpTest,
-                         ::testing::Values(Wire{"plain1", false, false}, Wire{"tls1", true, false}),
+                         ::testing::Values(Wire{"plain1", false, false}, Wire{"tls1", true, false},
+                                           Wire{"tls2", true, true}),
                          [](const auto& wire) { return wire.param.name; });
 
 void Echo(std::shared_ptr<const ServerRequest> request, std::shared_ptr<ResponseWriter> writer) {
@@ -295,7 +296,7 @@ TEST(HttpTls, ClientCertificatesAreSeenWhenTheyVerify) {
       {{}, "nobody"},
       {bad, "nobody"},
   };
-  for (bool http2 : {false}) {
+  for (bool http2 : {false, true}) {
     for (const Case& c : cases) {
       ClientOptions options;
       options.base_url = server.Url("https");

@@ -44,7 +44,8 @@ class Response : public std::enable_shared_from_this<Response> {  // thread safe
   Batch Take();
   void Complete();  // all sent, or the client has gone: runs the callbacks, once
   bool closed() const;
-  int64_t stream_id = 0;  // the session's own (HTTP/2)
+  int64_t stream_id = 0;          // HTTP/2: the session's own
+  std::atomic<size_t> behind{0};  // HTTP/2: taken by the session and not sent yet
 
   // Writer side: see ResponseWriter.
   bool Head(int status, Headers headers, std::optional<size_t> content_length,

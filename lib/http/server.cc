@@ -78,7 +78,8 @@ class Arriving final : public Connection, public std::enable_shared_from_this<Ar
       Origin origin{self->remote_, std::nullopt};
       SSL* ssl = self->channel_->ssl();
       if (ssl) origin.peer = VerifiedPeer(ssl);
-      StartHttp1(self->core_, self->channel_, std::move(origin));
+      bool http2 = ssl && NegotiatedProtocol(ssl) == "h2";
+      (http2 ? StartHttp2 : StartHttp1)(self->core_, self->channel_, std::move(origin));
     });
   }
 
@@ -115,9 +116,7 @@ class ServerImpl final : public Server {
   Result<> Run(std::stop_token stop, std::chrono::milliseconds grace) override;
   Result<> ReloadTls() override {
     if (!core_->options.tls) return {};
-    TlsServerOptions tls = *core_->options.tls;
-    std::erase(tls.alpn, "h2");
-    ASSIGN_OR_RETURN(SslContextPtr context, MakeServerContext(tls));
+    ASSIGN_OR_RETURN(SslContextPtr context, MakeServerContext(*core_->options.tls));
     MutexLock lock(mutex_);
     context_ = std::move(context);
     return {};

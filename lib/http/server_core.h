@@ -65,6 +65,7 @@ struct ServerCore {
 
 // Begins serving HTTP on a connection whose handshake is done; on its loop.
 void StartHttp1(std::shared_ptr<ServerCore> core, std::shared_ptr<Channel> channel, Origin origin);
+void StartHttp2(std::shared_ptr<ServerCore> core, std::shared_ptr<Channel> channel, Origin origin);
 
 // Fills path, query and the like from a request target; false when it is not an origin-form path.
 bool SetTarget(ServerRequest& request, std::string_view target);
