@@ -22,7 +22,7 @@ using ObjectPtr = std::shared_ptr<const Object>;
 using Bytes = std::shared_ptr<const std::string>;
 
 // One object at one revision, in one group and version. Thread safe.
-class Object {
+class Object : public std::enable_shared_from_this<Object> {
  public:
   // From an etcd value (an envelope around bytes without resourceVersion). `key` is "namespace/name", or
   // "name" for cluster-scoped resources. Values that are not `info`'s kind are an error.
@@ -32,6 +32,8 @@ class Object {
   static ObjectPtr FromMessage(const api::ResourceInfo& info, const api::Message& message, int64_t revision);
   // The same object under another revision: what a deletion shows.
   ObjectPtr WithRevision(int64_t revision) const;
+  // The same object in another group and version that shares its storage.
+  ObjectPtr In(const api::ResourceInfo& info) const;
 
   const api::ResourceInfo& info() const { return *info_; }  // of a main resource, or a subresource (Scale)
   const std::string& key() const { return key_; }
@@ -45,6 +47,7 @@ class Object {
   // With kind and apiVersion, without a newline. Kept for later readers; DropIdle() frees what nobody
   // has asked for lately.
   Bytes Json() const;
+  Bytes JsonIfKnown() const;  // null unless somebody has asked before
   // Decoded on demand and shared while anybody holds it. Never null: bytes are checked on the way in.
   std::shared_ptr<const api::Message> Decode() const;
   // A place for one more encoded form, of the caller's choice (table row cells). Every caller must use the
@@ -58,12 +61,14 @@ class Object {
   // Frees encoded forms that were not asked for since the call before.
   void DropIdle() const;
 
-  Object(const api::ResourceInfo& info, std::string key, int64_t revision, std::string_view raw);
+  // Use the makers above.
+  Object(const api::ResourceInfo& info, std::string key, int64_t revision);
 
  private:
+  static Result<std::shared_ptr<Object>> Make(const api::ResourceInfo& info, std::string key,
+                                              int64_t revision, std::string_view raw);
+  void SetFields(const api::Message& message);
   std::string_view Field(std::string_view name, bool& known) const;
-  void FindLabels();
-  Result<> FindFields();
 
   const api::ResourceInfo* info_;
   std::string key_;

@@ -12,23 +12,16 @@
 #include <string_view>
 #include <vector>
 
+#include "controlplane/etcd/client.h"
 #include "controlplane/storage/object.h"
 #include "lib/api/scheme.h"
 #include "lib/api/selector.h"
 #include "lib/base/clock.h"
 #include "lib/base/error.h"
 
-namespace keelson::etcd {
-class Client;
-}
-
 namespace keelson::storage {
 
-// When a call must be over.
-struct Limits {
-  SteadyTime deadline = SteadyTime::max();
-  std::stop_token stop;
-};
+using etcd::Limits;  // when a call must be over
 
 struct Predicate {
   api::LabelSelector labels;
@@ -68,8 +61,8 @@ struct Conflict {
 class Store {
  public:
   struct Options {
-    size_t history_events = 4096;    // a resource
-    size_t history_bytes = 8 << 20;  // a resource
+    size_t history_events = 2048;    // a resource
+    size_t history_bytes = 4 << 20;  // a resource
     std::chrono::seconds bookmark_period{60};
     std::chrono::seconds compact_period{300};  // 0: never
   };

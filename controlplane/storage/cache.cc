@@ -1,0 +1,216 @@
+#include "controlplane/storage/cache.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+namespace keelson::storage {
+namespace {
+
+// History that nobody can still need: clients that lag more than this list again, at the price of a list.
+constexpr std::chrono::minutes kHistoryAge{5};
+constexpr size_t kHistoryKept = 64;  // events that age does not remove
+
+bool InNamespace(std::string_view key, std::string_view ns) {
+  return ns.empty() || (key.size() > ns.size() && key[ns.size()] == '/' && key.substr(0, ns.size()) == ns);
+}
+
+}  // namespace
+
+void ResourceCache::Reset(std::vector<ObjectPtr> objects, int64_t revision) {
+  std::shared_ptr<const Watchers> watchers;
+  std::map<std::string_view, ObjectPtr> old;
+  {
+    MutexLock lock(mutex_);
+    old.swap(objects_);
+    for (ObjectPtr& object : objects) {
+      std::string_view key = object->key();
+      objects_.emplace_hint(objects_.end(), key, std::move(object));
+    }
+    history_.clear();
+    history_bytes_ = 0;
+    floor_ = last_change_ = revision;
+    watchers = watchers_;
+    watchers_ = std::make_shared<Watchers>();
+  }
+  for (const auto& watcher : *watchers) watcher->End(Error(Code::kGone, "too old resource version"));
+}
+
+void ResourceCache::Remember(ChangePtr change) {
+  SteadyTime now = clock_.SteadyNow();
+  size_t bytes = change->MemorySize();
+  history_bytes_ += bytes;
+  history_.push_back({std::move(change), bytes, now});
+  while (history_.size() > limits_.history_events ||
+         (history_bytes_ > limits_.history_bytes && history_.size() > 1) ||
+         (history_.size() > kHistoryKept && now - history_.front().at > kHistoryAge)) {
+    floor_ = history_.front().change->revision();
+    history_bytes_ -= history_.front().bytes;
+    history_.pop_front();
+  }
+}
+
+void ResourceCache::Apply(std::vector<Update> updates, int64_t revision) {
+  std::vector<ChangePtr> changes;
+  std::shared_ptr<const Watchers> watchers;
+  {
+    MutexLock lock(mutex_);
+    for (Update& update : updates) {
+      ObjectPtr previous;
+      if (auto found = objects_.find(update.key); found != objects_.end()) {
+        previous = std::move(found->second);
+        objects_.erase(found);  // the key's bytes go with the object
+      }
+      if (update.object) objects_.emplace(update.object->key(), update.object);
+      if (!previous && !update.object) continue;
+      changes.push_back(std::make_shared<Change>(std::move(update.object), std::move(previous), revision));
+      Remember(changes.back());
+    }
+    if (!changes.empty()) last_change_ = revision;
+    watchers = watchers_;
+  }
+  for (const ChangePtr& change : changes) {
+    for (const auto& watcher : *watchers) watcher->Offer(change);
+  }
+}
+
+void ResourceCache::EndWatches(const Error& error) {
+  std::shared_ptr<const Watchers> watchers;
+  {
+    MutexLock lock(mutex_);
+    watchers = watchers_;
+    watchers_ = std::make_shared<Watchers>();
+  }
+  for (const auto& watcher : *watchers) watcher->End(error);
+}
+
+ObjectPtr ResourceCache::Get(std::string_view key) const {
+  MutexLock lock(mutex_);
+  auto found = objects_.find(key);
+  return found == objects_.end() ? nullptr : found->second;
+}
+
+ResourceCache::Page ResourceCache::List(std::string_view ns, std::string_view start,
+                                        const Predicate& predicate, int64_t limit, int64_t reached) const {
+  Page page;
+  // '0' follows '/': the range of a namespace's keys is [ns/, ns0).
+  std::string first = ns.empty() ? "" : std::string(ns) + "/";
+  std::string last = ns.empty() ? "" : std::string(ns) + "0";
+  if (start > first) first = std::string(start);
+  std::vector<ObjectPtr> candidates;
+  {
+    MutexLock lock(mutex_);
+    page.revision = std::max(reached, last_change_);
+    auto begin = objects_.lower_bound(first);
+    auto end = ns.empty() ? objects_.end() : objects_.lower_bound(last);
+    if (ns.empty() && first.empty()) candidates.reserve(objects_.size());
+    bool everything = predicate.IsEverything();
+    auto it = begin;
+    for (; it != end; ++it) {
+      if (everything && limit > 0 && static_cast<int64_t>(candidates.size()) == limit) break;
+      candidates.push_back(it->second);
+    }
+    page.more = it != end;
+    page.left = page.more ? std::distance(it, end) : 0;
+  }
+  if (predicate.IsEverything()) {
+    page.items = std::move(candidates);
+    return page;
+  }
+  // Matching happens outside the lock: writers need not wait for a long list.
+  size_t i = 0;
+  for (; i < candidates.size(); ++i) {
+    if (!candidates[i]->Matches(predicate.labels, predicate.fields)) continue;
+    if (limit > 0 && static_cast<int64_t>(page.items.size()) == limit) break;
+    page.items.push_back(std::move(candidates[i]));
+  }
+  page.more = i < candidates.size();
+  page.left = static_cast<int64_t>(candidates.size() - i);
+  return page;
+}
+
+int64_t ResourceCache::last_change() const {
+  MutexLock lock(mutex_);
+  return last_change_;
+}
+
+void ResourceCache::ForEach(const std::function<void(const ObjectPtr&)>& each) const {
+  std::vector<ObjectPtr> all;
+  {
+    MutexLock lock(mutex_);
+    all.reserve(objects_.size());
+    for (const auto& [key, object] : objects_) all.push_back(object);
+  }
+  for (const ObjectPtr& object : all) each(object);
+}
+
+void ResourceCache::Begin(const std::shared_ptr<Watcher>& watcher, int64_t from, bool initial,
+                          int64_t reached) {
+  std::vector<ObjectPtr> objects;
+  std::vector<ChangePtr> changes;
+  int64_t revision = 0, floor = 0;
+  {
+    MutexLock lock(mutex_);
+    revision = std::max(reached, last_change_);
+    floor = floor_;
+    if (initial) {
+      for (const auto& [key, object] : objects_) {
+        if (InNamespace(key, watcher->request().ns)) objects.push_back(object);
+      }
+    } else if (from >= floor_) {
+      auto after =
+          std::upper_bound(history_.begin(), history_.end(), from,
+                           [](int64_t rv, const Recent& recent) { return rv < recent.change->revision(); });
+      for (; after != history_.end(); ++after) changes.push_back(after->change);
+    }
+    if (initial || from >= floor_) {
+      auto more = std::make_shared<Watchers>(*watchers_);
+      more->push_back(watcher);
+      watchers_ = std::move(more);
+    }
+  }
+  if (!initial && from < floor) {
+    watcher->End(Error(Code::kGone, fmt::format("too old resource version: {} ({})", from, floor)));
+    watcher->CatchUp();
+    return;
+  }
+  bool goes_on = true;
+  for (size_t i = 0; goes_on && i < objects.size(); ++i) {
+    if (!watcher->Wants(*objects[i])) continue;
+    ObjectPtr object = objects[i]->In(watcher->info());
+    goes_on = watcher->Send(std::make_shared<Event>(Event::Type::kAdded, object, object->revision()));
+  }
+  for (size_t i = 0; goes_on && i < changes.size(); ++i) {
+    if (EventPtr event = watcher->Select(*changes[i])) goes_on = watcher->Send(event);
+  }
+  if (goes_on && watcher->request().initial_events_end)
+    watcher->Send(Event::Bookmark(watcher->info(), revision, true));
+  watcher->CatchUp();
+}
+
+void ResourceCache::Forget(const std::shared_ptr<Watcher>& watcher) {
+  MutexLock lock(mutex_);
+  auto rest = std::make_shared<Watchers>();
+  rest->reserve(watchers_->size());
+  for (const auto& one : *watchers_) {
+    if (one != watcher) rest->push_back(one);
+  }
+  watchers_ = std::move(rest);
+}
+
+std::shared_ptr<const ResourceCache::Watchers> ResourceCache::CurrentWatchers() const {
+  MutexLock lock(mutex_);
+  return watchers_;
+}
+
+void ResourceCache::OfferBookmarks(int64_t revision) {
+  for (const auto& watcher : *CurrentWatchers()) {
+    if (watcher->request().bookmarks) watcher->OfferBookmark(revision);
+  }
+}
+
+void ResourceCache::DropIdle() const {
+  ForEach([](const ObjectPtr& object) { object->DropIdle(); });
+}
+
+}  // namespace keelson::storage

@@ -1,0 +1,223 @@
+#include "controlplane/storage/object.h"
+
+#include <charconv>
+#include <mutex>
+#include <unordered_map>
+
+#include <google/protobuf/arena.h>
+
+#include "controlplane/storage/convert.h"
+#include "controlplane/storage/wire.h"
+#include "lib/api/codec.h"
+#include "lib/api/meta.h"
+#include "lib/base/log.h"
+
+namespace keelson::storage {
+namespace {
+
+// Fields that a kind's selectors may name, without metadata.*: those are in the key.
+const std::vector<std::string>& IndexedFields(const api::Descriptor* descriptor) {
+  static Mutex mutex;
+  static std::unordered_map<const api::Descriptor*, std::unique_ptr<std::vector<std::string>>> known;
+  MutexLock lock(mutex);
+  auto& fields = known[descriptor];
+  if (!fields) {
+    fields = std::make_unique<std::vector<std::string>>();
+    for (std::string& field : api::SelectableFields(descriptor)) {
+      if (field.compare(0, 9, "metadata.") != 0) fields->push_back(std::move(field));
+    }
+  }
+  return *fields;
+}
+
+bool ParseInteger(std::string_view text, int64_t& value) {
+  auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  return error == std::errc() && end == text.data() + text.size();
+}
+
+bool Satisfies(const Object::Labels& labels, const api::LabelSelector::Requirement& requirement) {
+  using Op = api::LabelSelector::Op;
+  auto found = std::lower_bound(labels.begin(), labels.end(), std::string_view(requirement.key),
+                                [](const auto& label, std::string_view key) { return label.first < key; });
+  bool has = found != labels.end() && found->first == requirement.key;
+  bool listed = has && std::binary_search(requirement.values.begin(), requirement.values.end(), found->second,
+                                          [](std::string_view a, std::string_view b) { return a < b; });
+  switch (requirement.op) {
+    case Op::kIn:
+      return listed;
+    case Op::kNotIn:
+      return !listed;
+    case Op::kExists:
+      return has;
+    case Op::kDoesNotExist:
+      return !has;
+    default:
+      break;
+  }
+  int64_t value = 0, bound = 0;
+  if (!has || requirement.values.empty() || !ParseInteger(found->second, value) ||
+      !ParseInteger(requirement.values[0], bound))
+    return false;
+  return requirement.op == Op::kGreaterThan ? value > bound : value < bound;
+}
+
+}  // namespace
+
+Object::Object(const api::ResourceInfo& info, std::string key, int64_t revision)
+    : info_(&info), key_(std::move(key)), revision_(revision) {}
+
+Result<std::shared_ptr<Object>> Object::Make(const api::ResourceInfo& info, std::string key, int64_t revision,
+                                             std::string_view raw) {
+  auto object = std::make_shared<Object>(info, std::move(key), revision);
+  ASSIGN_OR_RETURN(Span span,
+                   AppendEnvelope(info.Gvk().ApiVersion(), info.kind, raw, revision, object->bytes_));
+  object->raw_offset_ = static_cast<uint32_t>(span.offset);
+  object->raw_size_ = static_cast<uint32_t>(span.size);
+  object->labels_ = FindLabels(object->raw());
+  return object;
+}
+
+void Object::SetFields(const api::Message& message) {
+  for (const std::string& field : IndexedFields(message.GetDescriptor())) {
+    fields_ += api::SelectableField(message, field).value_or("");
+    fields_ += '\0';
+  }
+}
+
+Result<ObjectPtr> Object::FromStored(const api::ResourceInfo& info, std::string key, int64_t revision,
+                                     std::string_view value) {
+  ASSIGN_OR_RETURN(api::Envelope envelope, api::OpenEnvelope(value));
+  if (envelope.type_meta.kind != info.kind)
+    return Error(Code::kInternal,
+                 "stored object is a " + envelope.type_meta.kind + ", not a " + std::string(info.kind));
+  if (envelope.type_meta.api_version != info.ApiVersion()) {
+    // Written through another version that shares the storage, or by an older server. Versions of one
+    // group agree on the wire where no conversion is known.
+    auto [group, version] = api::SplitApiVersion(envelope.type_meta.api_version);
+    const api::ResourceInfo* other = api::FindKind(group, version, info.kind);
+    if (other && &StoredAs(*other) == &info) {
+      std::unique_ptr<api::Message> message = api::NewObject(other->descriptor());
+      RETURN_IF_ERROR(api::DecodeRaw(envelope.raw, *message));
+      std::unique_ptr<api::Message> converted = Convert(*message, info);
+      ASSIGN_OR_RETURN(std::shared_ptr<Object> object,
+                       Make(info, std::move(key), revision, api::EncodeRaw(*converted)));
+      object->SetFields(*converted);
+      return ObjectPtr(std::move(object));
+    }
+  }
+  ASSIGN_OR_RETURN(std::shared_ptr<Object> object, Make(info, std::move(key), revision, envelope.raw));
+  google::protobuf::Arena arena;
+  api::Message* message = info.prototype().New(&arena);
+  if (!message->ParsePartialFromString(std::string(envelope.raw)))
+    return Error(Code::kInternal, "stored object cannot be decoded");
+  object->SetFields(*message);
+  return ObjectPtr(std::move(object));
+}
+
+ObjectPtr Object::FromMessage(const api::ResourceInfo& info, const api::Message& message, int64_t revision) {
+  std::string key = api::HasObjectMeta(message.GetDescriptor()) ? api::KeyOf(message) : "";
+  Result<std::shared_ptr<Object>> object = Make(info, std::move(key), revision, api::EncodeRaw(message));
+  if (!object) {
+    log::Error("Cannot read what was just encoded", {{"error", object.error()}});
+    std::abort();
+  }
+  if (!info.IsSubresource()) (*object)->SetFields(message);
+  return *object;
+}
+
+ObjectPtr Object::WithRevision(int64_t revision) const {
+  Result<std::shared_ptr<Object>> copy = Make(*info_, key_, revision, raw());
+  if (!copy) std::abort();  // our own bytes
+  (*copy)->fields_ = fields_;
+  return *copy;
+}
+
+ObjectPtr Object::In(const api::ResourceInfo& info) const {
+  if (&info == info_) return shared_from_this();
+  return FromMessage(info, *Convert(*Decode(), info), revision_);
+}
+
+std::string_view Object::ns() const {
+  size_t slash = key_.find('/');
+  return slash == std::string::npos ? std::string_view() : std::string_view(key_).substr(0, slash);
+}
+
+std::string_view Object::name() const {
+  size_t slash = key_.find('/');
+  return slash == std::string::npos ? std::string_view(key_) : std::string_view(key_).substr(slash + 1);
+}
+
+Bytes Object::Json() const {
+  json_used_.store(true, std::memory_order_relaxed);
+  if (Bytes known = json_.load()) return known;
+  auto made = std::make_shared<std::string>();
+  api::GroupVersionKind gvk = info_->Gvk();
+  api::EncodeJson(*Decode(), &gvk, *made);
+  made->shrink_to_fit();
+  json_.store(made);
+  return made;
+}
+
+Bytes Object::JsonIfKnown() const { return json_.load(); }
+
+std::shared_ptr<const api::Message> Object::Decode() const {
+  if (auto known = decoded_.load().lock()) return known;
+  std::shared_ptr<api::Message> message = api::NewObject(info_->descriptor());
+  if (Result<> decoded = api::DecodeRaw(raw(), *message); !decoded) {
+    log::Error("Cannot decode checked bytes", {{"key", key_}, {"error", decoded.error()}});
+    std::abort();
+  }
+  decoded_.store(std::weak_ptr<const api::Message>(message));
+  return message;
+}
+
+Bytes Object::Cached(const std::function<std::string(const Object&)>& make) const {
+  json_used_.store(true, std::memory_order_relaxed);
+  if (Bytes known = cached_.load()) return known;
+  auto made = std::make_shared<const std::string>(make(*this));
+  cached_.store(made);
+  return made;
+}
+
+bool Object::Matches(const api::LabelSelector& labels, const api::FieldSelector& fields) const {
+  if (!labels.IsEverything()) {
+    if (labels.requirements().empty()) return false;  // Nothing()
+    for (const auto& requirement : labels.requirements()) {
+      if (!Satisfies(labels_, requirement)) return false;
+    }
+  }
+  for (const auto& term : fields.terms) {
+    bool known = true;
+    std::string_view value = Field(term.field, known);
+    if (!known || (value == term.value) != term.equal) return false;
+  }
+  return true;
+}
+
+std::string_view Object::Field(std::string_view name, bool& known) const {
+  known = true;
+  if (name == "metadata.name") return this->name();
+  if (name == "metadata.namespace") return ns();
+  std::string_view rest = fields_;
+  for (const std::string& field : IndexedFields(info_->descriptor())) {
+    size_t end = rest.find('\0');
+    if (end == std::string_view::npos) break;
+    if (field == name) return rest.substr(0, end);
+    rest.remove_prefix(end + 1);
+  }
+  known = false;
+  return {};
+}
+
+size_t Object::MemorySize() const {
+  return sizeof *this + key_.capacity() + bytes_.capacity() + fields_.capacity() +
+         labels_.capacity() * sizeof labels_[0];
+}
+
+void Object::DropIdle() const {
+  if (json_used_.exchange(false, std::memory_order_relaxed)) return;
+  json_.store(nullptr);
+  cached_.store(nullptr);
+}
+
+}  // namespace keelson::storage

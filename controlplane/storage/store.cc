@@ -1,0 +1,320 @@
+#include "controlplane/storage/store.h"
+
+#include <atomic>
+#include <charconv>
+#include <thread>
+
+#include <fmt/format.h>
+
+#include "controlplane/etcd/compactor.h"
+#include "controlplane/etcd/lease_pool.h"
+#include "controlplane/storage/cache.h"
+#include "controlplane/storage/continue_token.h"
+#include "controlplane/storage/convert.h"
+#include "controlplane/storage/feed.h"
+#include "lib/api/codec.h"
+
+namespace keelson::storage {
+namespace {
+
+Result<int64_t> ParseRevision(std::string_view text) {
+  if (text.empty()) return 0;
+  int64_t value = 0;
+  auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size() || value < 0) {
+    return Error(
+        Code::kBadRequest,
+        fmt::format("Invalid value: \"{}\": strconv.ParseUint: parsing \"{}\": invalid syntax", text, text));
+  }
+  return value;
+}
+
+// Names one watch for its owner.
+class Handle : public WatchHandle {
+ public:
+  Handle(ResourceCache& cache, std::shared_ptr<Watcher> watcher, RevisionGate& gate)
+      : cache_(cache), watcher_(std::move(watcher)), gate_(gate) {}
+  ~Handle() override {
+    cache_.Forget(watcher_);
+    watcher_->Detach();
+  }
+  void RequestBookmark() override { watcher_->OfferBookmark(gate_.reached()); }
+
+ private:
+  ResourceCache& cache_;
+  const std::shared_ptr<Watcher> watcher_;
+  RevisionGate& gate_;
+};
+
+}  // namespace
+
+struct Store::Impl {
+  std::shared_ptr<etcd::Client> client;
+  Options options;
+  Clock& clock;
+  etcd::LeasePool leases;
+  Caches caches;
+  RevisionGate gate;
+  std::atomic<bool> ready{false};
+
+  Impl(std::shared_ptr<etcd::Client> c, Options o, Clock& k)
+      : client(std::move(c)),
+        options(o),
+        clock(k),
+        leases(*client, clock),
+        caches({options.history_events, options.history_bytes}, clock),
+        gate(*client) {}
+
+  Result<ResourceCache*> CacheOf(const api::ResourceInfo& info) {
+    if (ResourceCache* cache = caches.Of(info)) return cache;
+    return Error(Code::kInternal, fmt::format("{} is not a stored resource", info.resource));
+  }
+
+  // The caches are at least as new as the request asks for.
+  Result<> AwaitFresh(std::string_view resource_version, const Limits& limits) {
+    if (resource_version == "0") return {};
+    int64_t wanted = 0;
+    if (resource_version.empty()) {
+      ASSIGN_OR_RETURN(wanted, gate.Latest(limits));
+    } else {
+      ASSIGN_OR_RETURN(wanted, ParseRevision(resource_version));
+    }
+    return gate.Await(wanted, limits);
+  }
+
+  void Tick(std::stop_token stop) {
+    Mutex mutex;
+    CondVar wake;
+    std::stop_callback on_stop(stop, [&] {
+      MutexLock lock(mutex);
+      wake.notify_all();
+    });
+    while (true) {
+      SteadyTime next = clock.SteadyNow() + options.bookmark_period;
+      {
+        MutexLock lock(mutex);
+        while (!stop.stop_requested() && clock.SteadyNow() < next) clock.WaitUntil(mutex, wake, next);
+      }
+      if (stop.stop_requested()) return;
+      int64_t revision = gate.reached();
+      caches.ForEach([&](ResourceCache& cache) {
+        cache.OfferBookmarks(revision);
+        cache.DropIdle();
+      });
+    }
+  }
+
+  Result<ListResult> ListAt(ResourceCache& cache, const api::ResourceInfo& info, const ListRequest& request,
+                            int64_t revision, std::string start, bool continued, const Limits& limits);
+  ListResult FromPage(ResourceCache::Page page, const api::ResourceInfo& info, const ListRequest& request);
+};
+
+Store::Store(std::shared_ptr<etcd::Client> client, Options options, Clock& clock)
+    : impl_(std::make_unique<Impl>(std::move(client), options, clock)) {}
+
+Store::~Store() = default;
+
+Result<> Store::Run(std::stop_token stop, const std::function<void()>& ready) {
+  std::jthread ticker([this](std::stop_token own) { impl_->Tick(own); });
+  std::jthread compactor;
+  if (impl_->options.compact_period.count() > 0) {
+    compactor = std::jthread([this](std::stop_token own) {
+      etcd::Compactor(*impl_->client).Run(impl_->options.compact_period, impl_->clock, own);
+    });
+  }
+  Feed feed(*impl_->client, impl_->caches, impl_->gate);
+  feed.Run(stop, [&] {
+    impl_->ready = true;
+    ready();
+  });
+  return {};
+}
+
+bool Store::ready() const { return impl_->ready; }
+int64_t Store::revision() const { return impl_->gate.reached(); }
+
+// ---- reads ----
+
+Result<ObjectPtr> Store::Get(const api::ResourceInfo& info, std::string_view key,
+                             std::string_view resource_version, const Limits& limits) {
+  ASSIGN_OR_RETURN(ResourceCache * cache, impl_->CacheOf(info));
+  ObjectPtr object = cache->Get(key);
+  if (resource_version.empty()) {
+    ASSIGN_OR_RETURN(etcd::RangeResult range,
+                     impl_->client->Range(std::string(info.etcd_prefix) + std::string(key), {}, limits));
+    if (range.kvs.empty()) return ObjectPtr();
+    const etcd::KeyValue& kv = range.kvs[0];
+    // What the cache has carries encoded forms along.
+    if (!object || object->revision() != kv.mod_revision) {
+      ASSIGN_OR_RETURN(object,
+                       Object::FromStored(cache->info(), std::string(key), kv.mod_revision, kv.value));
+    }
+  } else if (resource_version != "0") {
+    RETURN_IF_ERROR(impl_->AwaitFresh(resource_version, limits));
+    object = cache->Get(key);
+  }
+  return object ? object->In(info) : nullptr;
+}
+
+ObjectPtr Store::Peek(const api::ResourceInfo& info, std::string_view key) const {
+  ResourceCache* cache = impl_->caches.Of(info);
+  ObjectPtr object = cache ? cache->Get(key) : nullptr;
+  return object ? object->In(info) : nullptr;
+}
+
+void Store::ForEach(const api::ResourceInfo& info, const std::function<void(const ObjectPtr&)>& each) const {
+  if (ResourceCache* cache = impl_->caches.Of(info)) cache->ForEach(each);
+}
+
+ListResult Store::Impl::FromPage(ResourceCache::Page page, const api::ResourceInfo& info,
+                                 const ListRequest& request) {
+  ListResult result;
+  result.revision = page.revision;
+  if (page.more && !page.items.empty()) {
+    std::string_view last = page.items.back()->key();
+    if (!request.ns.empty()) last.remove_prefix(request.ns.size() + 1);
+    result.continue_token = Encode({page.revision, std::string(last) + '\0'});
+    // With a selector nobody knows how many of the rest it will take.
+    if (request.predicate.IsEverything()) result.remaining = page.left;
+  }
+  result.items = std::move(page.items);
+  for (ObjectPtr& item : result.items) item = item->In(info);
+  return result;
+}
+
+// A list as of an exact revision, from etcd's history.
+Result<ListResult> Store::Impl::ListAt(ResourceCache& cache, const api::ResourceInfo& info,
+                                       const ListRequest& request, int64_t revision, std::string start,
+                                       bool continued, const Limits& limits) {
+  std::string prefix(info.etcd_prefix);
+  if (!request.ns.empty()) prefix += std::string(request.ns) + "/";
+  etcd::RangeOptions options;
+  options.end = etcd::PrefixEnd(prefix);
+  options.revision = revision;
+  options.limit = request.limit > 0 ? request.limit : 500;
+  std::string next = prefix + start;
+  ResourceCache::Page page;
+  page.revision = revision;
+  while (true) {
+    Result<etcd::RangeResult> range = client->Range(next, options, limits);
+    if (!range && range.error().Is(Code::kGone)) {
+      return Error(Code::kGone,
+                   continued ? "The provided continue parameter is too old to display a consistent list "
+                               "result. You must start a new list without the continue parameter."
+                             : "The resourceVersion for the provided list is too old.");
+    }
+    if (!range) return range.error();
+    size_t i = 0;
+    for (; i < range->kvs.size(); ++i) {
+      if (request.limit > 0 && static_cast<int64_t>(page.items.size()) == request.limit) break;
+      const etcd::KeyValue& kv = range->kvs[i];
+      std::string key = kv.key.substr(info.etcd_prefix.size());
+      ObjectPtr object = cache.Get(key);
+      if (!object || object->revision() != kv.mod_revision) {
+        ASSIGN_OR_RETURN(object, Object::FromStored(cache.info(), std::move(key), kv.mod_revision, kv.value));
+      }
+      if (object->Matches(request.predicate.labels, request.predicate.fields))
+        page.items.push_back(std::move(object));
+    }
+    page.left = range->count - static_cast<int64_t>(i);
+    page.more = page.left > 0;
+    bool full = request.limit > 0 && static_cast<int64_t>(page.items.size()) == request.limit;
+    if (full || !range->more || range->kvs.empty()) break;
+    next = range->kvs.back().key + '\0';
+  }
+  return FromPage(std::move(page), info, request);
+}
+
+Result<ListResult> Store::List(const api::ResourceInfo& info, const ListRequest& request,
+                               const Limits& limits) {
+  ASSIGN_OR_RETURN(ResourceCache * cache, impl_->CacheOf(info));
+  std::string prefix = request.ns.empty() ? "" : std::string(request.ns) + "/";
+  if (!request.continue_token.empty()) {
+    ASSIGN_OR_RETURN(ContinueToken token, DecodeContinue(request.continue_token));
+    int64_t reached = impl_->gate.reached();
+    bool anything = token.revision < 0;
+    // Nothing has changed since the first page: the cache is that page's snapshot.
+    if (anything || (token.revision <= reached && cache->last_change() <= token.revision)) {
+      ResourceCache::Page page =
+          cache->List(request.ns, prefix + token.start, request.predicate, request.limit, reached);
+      if (anything || page.revision == reached) {
+        if (!anything && cache->last_change() <= token.revision) page.revision = token.revision;
+        if (anything || page.revision == token.revision)
+          return impl_->FromPage(std::move(page), info, request);
+      }
+    }
+    return impl_->ListAt(*cache, info, request, token.revision, token.start, true, limits);
+  }
+  bool exact = request.match == "Exact";
+  // Old clients: a paged list from an explicit version means exactly that one.
+  if (request.match.empty() && request.limit > 0 && !request.resource_version.empty() &&
+      request.resource_version != "0")
+    exact = true;
+  if (exact) {
+    ASSIGN_OR_RETURN(int64_t revision, ParseRevision(request.resource_version));
+    RETURN_IF_ERROR(impl_->gate.Await(revision, limits));
+    return impl_->ListAt(*cache, info, request, revision, "", false, limits);
+  }
+  RETURN_IF_ERROR(impl_->AwaitFresh(request.resource_version, limits));
+  // At "0" everything comes at once, as it does upstream: the point is to be cheap.
+  int64_t limit = request.resource_version == "0" ? 0 : request.limit;
+  return impl_->FromPage(cache->List(request.ns, "", request.predicate, limit, impl_->gate.reached()), info,
+                         request);
+}
+
+Result<std::unique_ptr<WatchHandle>> Store::Watch(const api::ResourceInfo& info, const WatchRequest& request,
+                                                  std::shared_ptr<WatchSink> sink, const Limits& limits) {
+  ASSIGN_OR_RETURN(ResourceCache * cache, impl_->CacheOf(info));
+  ASSIGN_OR_RETURN(int64_t from, ParseRevision(request.resource_version));
+  RETURN_IF_ERROR(impl_->AwaitFresh(request.resource_version, limits));
+  auto watcher = std::make_shared<Watcher>(info, request, std::move(sink));
+  auto handle = std::make_unique<Handle>(*cache, watcher, impl_->gate);
+  int64_t reached = impl_->gate.reached();
+  cache->Begin(watcher, request.resource_version.empty() ? reached : from, request.initial_events, reached);
+  return std::unique_ptr<WatchHandle>(std::move(handle));
+}
+
+// ---- writes ----
+
+Result<ObjectPtr> Store::Put(const api::ResourceInfo& info, std::string_view key, const api::Message& message,
+                             int64_t expected, std::chrono::seconds ttl, Conflict& conflict,
+                             const Limits& limits) {
+  const api::ResourceInfo& stored = StoredAs(info);
+  std::string value;
+  if (&stored == &info) {
+    value = api::EncodeProtobuf(message, info.Gvk());
+  } else {
+    value = api::EncodeProtobuf(*Convert(message, stored), stored.Gvk());
+  }
+  int64_t lease = 0;
+  if (ttl.count() > 0) {
+    ASSIGN_OR_RETURN(lease, impl_->leases.LeaseFor(ttl, limits));
+  }
+  ASSIGN_OR_RETURN(etcd::TxnResult txn, impl_->client->PutIf(std::string(info.etcd_prefix) + std::string(key),
+                                                             value, expected, lease, limits));
+  if (txn.succeeded) return Object::FromMessage(info, message, txn.revision);
+  conflict.current = nullptr;
+  if (txn.current) {
+    ASSIGN_OR_RETURN(ObjectPtr current, Object::FromStored(stored, std::string(key),
+                                                           txn.current->mod_revision, txn.current->value));
+    conflict.current = current->In(info);
+  }
+  return Error(Code::kConflict, "the stored object is another one");
+}
+
+Result<int64_t> Store::Delete(const api::ResourceInfo& info, std::string_view key, int64_t expected,
+                              Conflict& conflict, const Limits& limits) {
+  ASSIGN_OR_RETURN(
+      etcd::TxnResult txn,
+      impl_->client->DeleteIf(std::string(info.etcd_prefix) + std::string(key), expected, limits));
+  if (txn.succeeded) return txn.revision;
+  conflict.current = nullptr;
+  if (txn.current) {
+    ASSIGN_OR_RETURN(ObjectPtr current, Object::FromStored(StoredAs(info), std::string(key),
+                                                           txn.current->mod_revision, txn.current->value));
+    conflict.current = current->In(info);
+  }
+  return Error(Code::kConflict, "the stored object is another one");
+}
+
+}  // namespace keelson::storage
