@@ -1,0 +1,64 @@
+// What the kubelet's HTTPS API on port 10250 needs of the kubelet. The server authenticates, authorizes and
+// speaks HTTP; the kubelet knows pods and the runtime.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <stop_token>
+#include <string>
+#include <vector>
+
+#include "lib/base/error.h"
+
+namespace keelson::kubelet::server {
+
+struct ContainerRef {
+  std::string pod_namespace, pod_name;
+  std::string pod_uid;    // empty: any pod of that name
+  std::string container;  // empty in port-forward requests
+};
+
+struct ExecRequest {
+  std::vector<std::string> command;  // empty for attach
+  bool in = false, out = false, err = false, tty = false;
+};
+
+// Where a container's log is. With `path` "" there is none (yet).
+struct LogSource {
+  std::string path;      // the file that is written now; <path>.<timestamp>[.gz] are older parts
+  bool running = false;  // more may come
+};
+
+struct RunResult {
+  int exit_code = 0;
+  std::string output;  // stdout, then stderr
+};
+
+// Thread safe; called on worker threads, may block. kNotFound: no such pod, container, or no earlier
+// instance (the message goes to the user); kBadRequest: container not running.
+class KubeletBackend {
+ public:
+  virtual ~KubeletBackend() = default;
+
+  virtual std::string PodsJson() = 0;  // v1.PodList
+  // The log of the current, or of the `previous`, instance. Asked again while a log is followed (about once
+  // a second): when `running` has become false, or the path another, the follower ends after the last line.
+  virtual Result<LogSource> ContainerLog(const ContainerRef& container, bool previous) = 0;
+  // URLs of the runtime's streaming server.
+  virtual Result<std::string> ExecUrl(const ContainerRef& container, const ExecRequest& request,
+                                      std::stop_token stop) = 0;
+  virtual Result<std::string> AttachUrl(const ContainerRef& container, const ExecRequest& request,
+                                        std::stop_token stop) = 0;
+  virtual Result<std::string> PortForwardUrl(const ContainerRef& pod, const std::vector<int32_t>& ports,
+                                             std::stop_token stop) = 0;
+  virtual Result<RunResult> Run(const ContainerRef& container, const std::vector<std::string>& command,
+                                std::chrono::seconds timeout, std::stop_token stop) = 0;
+
+  virtual Result<> Healthz() = 0;                      // the error's message is the body of the 500
+  virtual Result<std::string> StatsSummaryJson() = 0;  // /stats/summary
+  virtual Result<std::string> ResourceMetrics() = 0;   // /metrics/resource, Prometheus text
+  virtual Result<std::string> CadvisorMetrics() = 0;   // /metrics/cadvisor
+  virtual std::string ConfigzJson() = 0;               // {"kubeletconfig": {...}}
+};
+
+}  // namespace keelson::kubelet::server

@@ -1,0 +1,38 @@
+// The kubelet's HTTPS API: /pods, /containerLogs, /exec, /attach, /portForward, /run, /metrics, ...
+#pragma once
+
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "kubelet/server/backend.h"
+#include "lib/client/rest.h"
+#include "lib/http/server.h"
+
+namespace keelson::kubelet::server {
+
+struct KubeletServerOptions {
+  std::string node_name;
+  bool anonymous = false;              // requests without credentials are system:anonymous, else 401
+  bool webhook_authentication = true;  // bearer tokens by TokenReview
+  bool webhook_authorization = true;   // SubjectAccessReview; false: all who are authenticated may
+  std::chrono::seconds authentication_ttl{120};
+  std::chrono::seconds authorized_ttl{300}, unauthorized_ttl{30};
+};
+
+// The handler for http::Server. Authentication: client certificates that the server has verified, bearer
+// tokens by TokenReview. Authorization: SubjectAccessReview for resource nodes, subresource proxy, log,
+// stats, metrics, ... of this node. /healthz (and its kin) need neither review when read.
+class KubeletServer {
+ public:
+  KubeletServer(KubeletServerOptions options, KubeletBackend& backend, client::RestClient api);
+  ~KubeletServer();  // ends what still streams
+  http::Handler handler();
+
+ private:
+  struct Impl;
+  std::shared_ptr<Impl> impl_;
+};
+
+}  // namespace keelson::kubelet::server
