@@ -45,6 +45,8 @@ class Transport {
 struct RestConfig {
   std::string server;  // https://host:port
   std::string ca_pem, certificate_pem, key_pem;
+  // Where those texts came from, if from files: looked at again while the transport is used.
+  std::string ca_file, certificate_file, key_file;
   std::string token;
   std::string token_file;  // read again when it changes; wins over token
   std::string tls_server_name;

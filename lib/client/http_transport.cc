@@ -1,0 +1,182 @@
+#include <sys/stat.h>
+
+#include <utility>
+
+#include "lib/api/codec.h"
+#include "lib/api/meta.h"
+#include "lib/base/file.h"
+#include "lib/base/mutex.h"
+#include "lib/client/transport.h"
+#include "lib/http/client.h"
+
+namespace keelson::client {
+namespace {
+
+using std::chrono::seconds;
+using std::chrono::steady_clock;
+
+constexpr seconds kLookEvery{5};     // at the files' times
+constexpr seconds kHeadTimeout{60};  // until a watch answers
+
+// What shows that a file has become another.
+struct FileMark {
+  std::string path;
+  timespec changed{};
+  ino_t inode = 0;
+
+  bool Update() {  // true when it differs from the last look
+    struct stat now {};
+    if (path.empty() || stat(path.c_str(), &now) != 0) return false;
+    bool same =
+        now.st_ino == inode && now.st_mtim.tv_sec == changed.tv_sec && now.st_mtim.tv_nsec == changed.tv_nsec;
+    inode = now.st_ino;
+    changed = now.st_mtim;
+    return !same;
+  }
+};
+
+std::string Trimmed(std::string text) {
+  while (!text.empty() && (text.back() == '\n' || text.back() == '\r' || text.back() == ' ')) text.pop_back();
+  return text;
+}
+
+class HttpStream final : public ApiStream {
+ public:
+  HttpStream(std::shared_ptr<http::Client> client, std::unique_ptr<http::ResponseReader> reader)
+      : client_(std::move(client)), reader_(std::move(reader)) {}
+  Result<std::string> Read(std::stop_token stop, std::chrono::milliseconds idle) override {
+    return reader_->Read(std::move(stop), idle);
+  }
+
+ private:
+  std::shared_ptr<http::Client> client_;  // its connections, while files may have given us another
+  std::unique_ptr<http::ResponseReader> reader_;
+};
+
+// Servers that fail before they know the client's formats answer in JSON or plain text.
+Error ErrorOf(int status, const std::string& body) {
+  metav1::Status decoded;
+  if (body.compare(0, api::kProtobufMagic.size(), api::kProtobufMagic) == 0) {
+    if (api::DecodeProtobuf(body, decoded)) return api::FromStatus(decoded);
+  } else if (!body.empty() && body[0] == '{') {
+    api::TypeMeta type;
+    if (api::DecodeJson(body, decoded, nullptr, &type) && type.kind == "Status")
+      return api::FromStatus(decoded);
+  }
+  return Error(CodeOf(status, ""),
+               body.empty() ? "the server answered " + std::to_string(status) : Trimmed(body));
+}
+
+class HttpTransport final : public Transport {
+ public:
+  explicit HttpTransport(const RestConfig& config)
+      : config_(config),
+        ca_{config.ca_file},
+        certificate_{config.certificate_file},
+        key_{config.key_file},
+        token_file_{config.token_file},
+        token_(config.token) {}
+
+  Result<> Begin() {
+    MutexLock lock(mutex_);
+    Look();
+    RETURN_IF_ERROR(Connect());
+    return {};
+  }
+
+  Result<ApiResponse> Do(const ApiRequest& request, std::chrono::milliseconds timeout,
+                         std::stop_token stop) override {
+    http::ClientRequest out;
+    std::shared_ptr<http::Client> client = Prepare(request, out);
+    ASSIGN_OR_RETURN(http::ClientResponse response, client->Do(out, timeout, std::move(stop)));
+    return ApiResponse{response.status, std::string(response.headers.Get("Content-Type")),
+                       std::move(response.body)};
+  }
+
+  Result<std::unique_ptr<ApiStream>> Open(const ApiRequest& request, std::stop_token stop) override {
+    http::ClientRequest out;
+    std::shared_ptr<http::Client> client = Prepare(request, out);
+    ASSIGN_OR_RETURN(std::unique_ptr<http::ResponseReader> reader, client->Open(out, kHeadTimeout, stop));
+    if (reader->status() >= 200 && reader->status() <= 299) {
+      return std::unique_ptr<ApiStream>(new HttpStream(std::move(client), std::move(reader)));
+    }
+    std::string body;
+    for (;;) {
+      ASSIGN_OR_RETURN(std::string piece, reader->Read(stop, kHeadTimeout));
+      if (piece.empty() || body.size() > (1 << 20)) break;
+      body += piece;
+    }
+    return ErrorOf(reader->status(), body);
+  }
+
+ private:
+  std::shared_ptr<http::Client> Prepare(const ApiRequest& request, http::ClientRequest& out) {
+    out.method = request.method;
+    out.target = request.target;
+    out.body = request.body;
+    if (!request.accept.empty()) out.headers.Add("Accept", request.accept);
+    if (!request.content_type.empty()) out.headers.Add("Content-Type", request.content_type);
+    if (!config_.user_agent.empty()) out.headers.Add("User-Agent", config_.user_agent);
+    MutexLock lock(mutex_);
+    Refresh();
+    if (!token_.empty()) out.headers.Add("Authorization", "Bearer " + token_);
+    return client_;
+  }
+
+  // A file that cannot be read or understood just now leaves what was in force.
+  void Refresh() REQUIRES(mutex_) {
+    if (steady_clock::now() - looked_ < kLookEvery) return;
+    if (!Look()) return;
+    [[maybe_unused]] Result<> kept = Connect();
+  }
+
+  // True when certificates have changed.
+  bool Look() REQUIRES(mutex_) {
+    looked_ = steady_clock::now();
+    if (token_file_.Update()) {
+      if (Result<std::string> text = ReadFile(token_file_.path)) token_ = Trimmed(std::move(*text));
+    }
+    bool changed = ca_.Update();
+    changed |= certificate_.Update();
+    changed |= key_.Update();
+    if (!changed) return false;
+    auto read = [](const FileMark& file, std::string& pem) {
+      if (file.path.empty()) return;
+      if (Result<std::string> text = ReadFile(file.path)) pem = std::move(*text);
+    };
+    read(ca_, config_.ca_pem);
+    read(certificate_, config_.certificate_pem);
+    read(key_, config_.key_pem);
+    return true;
+  }
+
+  Result<> Connect() REQUIRES(mutex_) {
+    http::ClientOptions options;
+    options.base_url = config_.server;
+    options.tls.ca_pem = config_.ca_pem;
+    options.tls.certificate_pem = config_.certificate_pem;
+    options.tls.key_pem = config_.key_pem;
+    options.tls.server_name = config_.tls_server_name;
+    options.tls.insecure_skip_verify = config_.insecure;
+    ASSIGN_OR_RETURN(client_, http::Client::Create(std::move(options)));
+    return {};
+  }
+
+  Mutex mutex_;
+  RestConfig config_;  // PEM texts under the mutex, the rest never changes
+  FileMark ca_ GUARDED_BY(mutex_), certificate_ GUARDED_BY(mutex_), key_ GUARDED_BY(mutex_);
+  FileMark token_file_ GUARDED_BY(mutex_);
+  std::string token_ GUARDED_BY(mutex_);
+  steady_clock::time_point looked_ GUARDED_BY(mutex_);
+  std::shared_ptr<http::Client> client_ GUARDED_BY(mutex_);
+};
+
+}  // namespace
+
+Result<std::shared_ptr<Transport>> NewHttpTransport(const RestConfig& config) {
+  auto transport = std::make_shared<HttpTransport>(config);
+  RETURN_IF_ERROR(transport->Begin());
+  return std::shared_ptr<Transport>(std::move(transport));
+}
+
+}  // namespace keelson::client
