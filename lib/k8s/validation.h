@@ -10,10 +10,12 @@ namespace keelson::k8s {
 
 // Rules of a new object: metadata (name, namespace, labels, annotations, owners, finalizers) and the
 // kind's own. metadata.name must be filled in already (generateName done). Kinds without rules of their
-// own get the metadata rules and enums and required fields as the schema declares them.
+// own get the metadata rules, and closed string types as the schema declares them.
 FieldErrors Validate(const google::protobuf::Message& object);
 
-// Rules of an update: those of the new object, and what may not change from `old` to it.
+// Rules of an update: those of the new object, and what may not change from `old` to it. The registry has
+// done its part before: resourceVersion, uid, creationTimestamp and allocated values (clusterIP, node ports)
+// that the user left out are copied from `old`.
 FieldErrors ValidateUpdate(const google::protobuf::Message& object, const google::protobuf::Message& old);
 
 // Rules of an update through the status subresource (metadata and what the kind guards in status).
