@@ -21,6 +21,7 @@ class TypeView {
     bool merge = false;        // patchStrategy merge
     bool retain_keys = false;  // patchStrategy retainKeys
     bool replace = false;      // patchStrategy replace
+    bool map = false;          // a map: any key, and `type` is that of its values
     std::string_view merge_key;
     const TypeView* type = nullptr;  // of the value, or of a list's or map's items; null for scalars and free-form
   };
