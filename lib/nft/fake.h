@@ -1,0 +1,24 @@
+// nf_tables in memory, for tests: atomic, with the kernel's errors for dangling and missing references.
+#pragma once
+
+#include <map>
+#include <string>
+#include <utility>
+
+#include "lib/nft/kernel.h"
+
+namespace keelson::nft {
+
+class FakeKernel : public Kernel {
+ public:
+  Result<> Apply(const Transaction& transaction) override;
+  Result<std::optional<Ruleset>> Read(const Table& table) override;
+
+  int applied() const { return applied_; }  // transactions that were accepted
+
+ private:
+  std::map<std::pair<Family, std::string>, Ruleset> tables_;
+  int applied_ = 0;
+};
+
+}  // namespace keelson::nft

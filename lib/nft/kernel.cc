@@ -1,0 +1,155 @@
+#include "lib/nft/kernel.h"
+
+#include <arpa/inet.h>
+#include <libmnl/libmnl.h>
+#include <linux/netfilter/nf_tables.h>
+#include <linux/netfilter/nfnetlink.h>
+#include <linux/netlink.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+
+#include "lib/nft/attributes.h"
+#include "lib/nft/decode.h"
+#include "lib/nft/encode.h"
+#include "lib/nft/socket.h"
+#include "lib/nft/text.h"
+
+namespace keelson::nft {
+namespace {
+
+// Which element of a message the kernel objects to: the attribute at `offset` lies inside it.
+size_t ElementAt(const nlmsghdr* message, uint32_t offset) {
+  const nlattr* list = nullptr;
+  ForEachAttribute(message, sizeof(nfgenmsg), [&](const nlattr* attribute) {
+    if (mnl_attr_get_type(attribute) == NFTA_SET_ELEM_LIST_ELEMENTS) list = attribute;
+  });
+  size_t index = 0, found = 0;
+  if (!list) return found;
+  ForEachNested(list, [&](const nlattr* attribute) {
+    auto begin = static_cast<uint32_t>(reinterpret_cast<const char*>(attribute) -
+                                       reinterpret_cast<const char*>(message));
+    if (offset >= begin && offset < begin + attribute->nla_len) found = index;
+    ++index;
+  });
+  return found;
+}
+
+// The change that a refused message belongs to, cut down to the element in question.
+std::string Describe(const Transaction& transaction, const Batch& batch, uint32_t seq, uint32_t offset) {
+  uint32_t index = seq - batch.first_seq - 1;
+  std::string where = ToText(transaction.table()) + ": ";
+  if (index >= batch.messages.size()) return where + "commit";
+  const Batch::Message& message = batch.messages[index];
+  Op op = transaction.ops()[message.op];
+  auto* header = reinterpret_cast<const nlmsghdr*>(batch.bytes.data() + message.offset);
+  auto cut = [&](std::vector<Element>& elements) {
+    size_t at = std::min(message.first_element + ElementAt(header, offset), elements.size() - 1);
+    elements = {elements[at]};
+  };
+  if (auto* add = std::get_if<op::AddElements>(&op)) cut(add->elements);
+  if (auto* remove = std::get_if<op::DeleteElements>(&op)) cut(remove->elements);
+  return where + ToText(op);
+}
+
+class RealKernel : public Kernel {
+ public:
+  explicit RealKernel(NetfilterSocket socket) : socket_(std::move(socket)) {}
+
+  Result<> Apply(const Transaction& transaction) override {
+    if (transaction.empty()) return {};
+    Batch batch = Encode(transaction, seq_);
+    seq_ += static_cast<uint32_t>(batch.messages.size()) + 2;
+    RETURN_IF_ERROR(socket_.Send(batch.bytes));
+    uint32_t last = batch.first_seq + static_cast<uint32_t>(batch.messages.size());
+    std::optional<Error> failure;
+    bool done = false;
+    // The kernel has worked through the batch before send() returned: all answers are there.
+    Result<> read = socket_.ReceiveQueued([&](const nlmsghdr* header) {
+      if (header->nlmsg_type != NLMSG_ERROR || header->nlmsg_seq < batch.first_seq) return;
+      auto* answer = static_cast<const nlmsgerr*>(mnl_nlmsg_get_payload(header));
+      if (answer->error == 0) {
+        done = done || header->nlmsg_seq == last;
+      } else if (!failure) {
+        std::string what = Describe(transaction, batch, header->nlmsg_seq, socket_.BadAttribute(header));
+        failure = Error::FromErrno(-answer->error, what);
+      }
+    });
+    if (failure) return *failure;
+    RETURN_IF_ERROR(read);
+    if (!done) return Error(Code::kInternal, ToText(transaction.table()) + ": no answer to a transaction");
+    return {};
+  }
+
+  Result<std::optional<Ruleset>> Read(const Table& table) override {
+    for (int attempt = 0; attempt < 20; ++attempt) {
+      ASSIGN_OR_RETURN(uint32_t before, Generation());
+      bool torn = false;
+      Result<std::optional<Ruleset>> found = ReadOnce(table, torn);
+      if (!found && !torn) return found;
+      ASSIGN_OR_RETURN(uint32_t after, Generation());
+      if (found && !torn && before == after) return found;
+    }
+    return Error(Code::kUnavailable, ToText(table) + " changes faster than it can be read");
+  }
+
+ private:
+  Result<uint32_t> Generation() {
+    uint32_t generation = 0;
+    RETURN_IF_ERROR(socket_.Query(NFT_MSG_GETGEN, 0, 0, seq_++, {}, [&](const nlmsghdr* header) {
+      ForEachAttribute(header, sizeof(nfgenmsg), [&](const nlattr* attribute) {
+        if (mnl_attr_get_type(attribute) == NFTA_GEN_ID) generation = ntohl(mnl_attr_get_u32(attribute));
+      });
+    }));
+    return generation;
+  }
+
+  Result<std::optional<Ruleset>> ReadOnce(const Table& table, bool& torn) {
+    auto family = static_cast<uint16_t>(table.family);
+    auto query = [&](int type, int flags, std::vector<std::pair<uint16_t, std::string>> attributes,
+                     const std::function<void(const nlmsghdr*)>& each) -> Result<> {
+      return socket_.Query(type, family, flags, seq_++, attributes, [&](const nlmsghdr* header) {
+        torn = torn || (header->nlmsg_flags & NLM_F_DUMP_INTR);
+        each(header);
+      });
+    };
+    Ruleset out{.table = table};
+    Result<> exists = query(NFT_MSG_GETTABLE, 0, {{NFTA_TABLE_NAME, table.name}}, [](const nlmsghdr*) {});
+    if (!exists && exists.error().Is(Code::kNotFound)) return std::optional<Ruleset>();
+    if (!exists) return exists.error();
+    RETURN_IF_ERROR(query(NFT_MSG_GETCHAIN, NLM_F_DUMP, {{NFTA_CHAIN_TABLE, table.name}},
+                          [&](const nlmsghdr* header) { DecodeChain(header, out); }));
+    RETURN_IF_ERROR(query(NFT_MSG_GETRULE, NLM_F_DUMP, {{NFTA_RULE_TABLE, table.name}},
+                          [&](const nlmsghdr* header) { DecodeRule(header, out); }));
+    RETURN_IF_ERROR(query(NFT_MSG_GETSET, NLM_F_DUMP, {{NFTA_SET_TABLE, table.name}},
+                          [&](const nlmsghdr* header) { DecodeSet(header, out); }));
+    for (auto& [name, contents] : out.sets) {
+      Ruleset::SetContents& into = contents;
+      RETURN_IF_ERROR(query(NFT_MSG_GETSETELEM, NLM_F_DUMP,
+                            {{NFTA_SET_ELEM_LIST_TABLE, table.name}, {NFTA_SET_ELEM_LIST_SET, name}},
+                            [&](const nlmsghdr* header) { DecodeElements(header, into); }));
+    }
+    return std::optional<Ruleset>(std::move(out));
+  }
+
+  NetfilterSocket socket_;
+  uint32_t seq_ = 1;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<Kernel>> OpenKernel() {
+  ASSIGN_OR_RETURN(NetfilterSocket socket, NetfilterSocket::Open());
+  return std::unique_ptr<Kernel>(std::make_unique<RealKernel>(std::move(socket)));
+}
+
+Result<std::unique_ptr<Kernel>> OpenKernel(const linux::NetNs& netns) {
+  std::unique_ptr<Kernel> kernel;
+  RETURN_IF_ERROR(netns.Run([&]() -> Result<> {
+    ASSIGN_OR_RETURN(kernel, OpenKernel());
+    return {};
+  }));
+  return kernel;
+}
+
+}  // namespace keelson::nft

@@ -1,0 +1,26 @@
+// Where transactions go: the kernel's nf_tables, or a fake (fake.h). Both pass the same conformance test.
+#pragma once
+
+#include <memory>
+#include <optional>
+
+#include "lib/linux/netns.h"
+#include "lib/nft/transaction.h"
+
+namespace keelson::nft {
+
+class Kernel {
+ public:
+  virtual ~Kernel() = default;
+  // All or nothing. The error names the change that was refused.
+  virtual Result<> Apply(const Transaction& transaction) = 0;
+  // A consistent copy; nullopt when there is no such table. Elements whose timeout has passed are left out.
+  virtual Result<std::optional<Ruleset>> Read(const Table& table) = 0;
+};
+
+// Of the calling thread's network namespace, or of `netns`; it stays there. Not thread safe. Needs
+// CAP_NET_ADMIN. Tried with Linux 6.1 to 6.18.
+Result<std::unique_ptr<Kernel>> OpenKernel();
+Result<std::unique_ptr<Kernel>> OpenKernel(const linux::NetNs& netns);
+
+}  // namespace keelson::nft

@@ -1,0 +1,258 @@
+// One test for the kernel and for the fake: what holds of one holds of the other.
+#include "lib/nft/kernel.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "lib/nft/diff.h"
+#include "lib/nft/fake.h"
+#include "lib/nft/text.h"
+
+namespace keelson::nft {
+namespace {
+
+using ::testing::HasSubstr;
+
+const Table kTable{Family::kIpv4, "keelson-test"};
+const Set kEndpoints{.name = "endpoints",
+                     .key = {Type::kIpv4Addr, Type::kInetProto, Type::kInetService, Type::kMark},
+                     .data = {Type::kIpv4Addr, Type::kInetService}};
+const Set kPicks{.name = "picks", .key = {Type::kMark}, .verdicts = true};
+
+Element Endpoint(const std::string& vip, uint16_t port, uint32_t slot, const std::string& to) {
+  return {.key = Key().Ip(*IpAddress::Parse(vip)).Proto(6).Port(port).Mark(slot).bytes(),
+          .data = Key().Ip(*IpAddress::Parse(to)).Port(8080).bytes()};
+}
+
+Rule PickRule(uint32_t n) {
+  Rule rule("pick-" + std::to_string(n));
+  rule.Load(0, Field::kIpDaddr).Load(1, Field::kL4Proto).Load(2, Field::kDestinationPort).Random(3, n);
+  return rule.Map(0, "endpoints", 0).Dnat(Family::kIpv4, 0, 1);
+}
+
+Ruleset SmallRuleset() {
+  Ruleset out{.table = kTable};
+  out.sets["endpoints"].set = kEndpoints;
+  out.sets["picks"].set = kPicks;
+  out.chains["pick-2"] = {{.name = "pick-2"}, {PickRule(2)}};
+  Rule enter("prerouting");
+  enter.Load(0, Field::kMark).VerdictMap(0, "picks");
+  out.chains["prerouting"] = {
+      {.name = "prerouting", .hook = Hook{HookType::kNat, HookPoint::kPrerouting, -100}}, {enter}};
+  for (const Element& e :
+       {Endpoint("10.0.0.1", 80, 0, "10.1.0.1"), Endpoint("10.0.0.1", 80, 1, "10.1.0.2")}) {
+    out.sets["endpoints"].elements[e.key] = e;
+  }
+  Element pick{.key = Key().Mark(2).bytes(), .verdict = Goto("pick-2")};
+  out.sets["picks"].elements[pick.key] = pick;
+  return out;
+}
+
+class KernelTest : public ::testing::TestWithParam<bool> {
+ protected:
+  void SetUp() override {
+    if (!GetParam()) {
+      kernel_ = std::make_unique<FakeKernel>();
+      return;
+    }
+    auto netns = linux::NetNs::Make();
+    if (!netns) GTEST_SKIP() << netns.error().message();
+    auto kernel = OpenKernel(*netns);
+    ASSERT_TRUE(kernel) << kernel.error().message();
+    kernel_ = std::move(*kernel);
+  }
+  void Install(const Ruleset& ruleset) {
+    auto applied = kernel_->Apply(Diff(std::nullopt, ruleset));
+    ASSERT_TRUE(applied) << applied.error().message();
+  }
+  Ruleset Found() {
+    auto found = kernel_->Read(kTable);
+    if (!found || !*found) {
+      ADD_FAILURE() << (found ? "no table" : found.error().message());
+      return {.table = kTable};
+    }
+    return std::move(**found);
+  }
+  // The same text for expressions and for their fingerprints.
+  static std::string Canonical(Ruleset ruleset) {
+    for (auto& [name, contents] : ruleset.chains) {
+      for (Rule& rule : contents.rules) {
+        Rule bare(rule.chain());
+        bare.set_found_fingerprint(rule.Fingerprint());
+        rule = bare;
+      }
+    }
+    return ToText(ruleset);
+  }
+  Error Refused(const Transaction& transaction) {
+    auto applied = kernel_->Apply(transaction);
+    if (applied) ADD_FAILURE() << "accepted: " << ToText(transaction);
+    return applied ? Error(Code::kInternal, "") : applied.error();
+  }
+  std::unique_ptr<Kernel> kernel_;
+};
+
+TEST_P(KernelTest, ReadsBackWhatWasApplied) {
+  ASSERT_FALSE(*kernel_->Read(kTable));
+  Ruleset wanted = SmallRuleset();
+  Install(wanted);
+  EXPECT_EQ(Canonical(Found()), Canonical(wanted));
+  EXPECT_TRUE(Diff(Found(), wanted).empty()) << ToText(Diff(Found(), wanted));
+}
+
+TEST_P(KernelTest, AFailedTransactionChangesNothingAndSaysWhatFailed) {
+  Install(SmallRuleset());
+  std::string before = Canonical(Found());
+  Transaction t(kTable);
+  std::vector<Element> gone;
+  for (uint32_t i = 0; i < 300; ++i) gone.push_back(Endpoint("10.0.0.9", 80, i, "10.1.0.1"));
+  t.AddElements(kEndpoints, gone);
+  gone[200] = Endpoint("10.0.0.8", 80, 200, "10.1.0.1");
+  t.DeleteElements(kEndpoints, gone);
+  Error error = Refused(t);
+  EXPECT_EQ(error.code(), Code::kNotFound);
+  EXPECT_EQ(error.errnum(), ENOENT);
+  EXPECT_THAT(error.message(), HasSubstr("table ip keelson-test: delete element endpoints"));
+  EXPECT_THAT(error.message(), HasSubstr("10.0.0.8 . tcp . 80 . 200"));
+  EXPECT_EQ(Canonical(Found()), before);
+}
+
+TEST_P(KernelTest, RefusesDanglingReferences) {
+  Install(SmallRuleset());
+  Transaction chain_in_use(kTable);
+  chain_in_use.DeleteChain("pick-2");
+  EXPECT_EQ(Refused(chain_in_use).errnum(), EBUSY);
+  Transaction set_in_use(kTable);
+  set_in_use.DeleteSet("endpoints");
+  EXPECT_EQ(Refused(set_in_use).errnum(), EBUSY);
+  Transaction missing_chain(kTable);
+  missing_chain.AddElements(kPicks, {{.key = Key().Mark(3).bytes(), .verdict = Goto("pick-3")}});
+  EXPECT_EQ(Refused(missing_chain).errnum(), ENOENT);
+  Transaction missing_set(kTable);
+  Rule rule("pick-2");
+  rule.Load(0, Field::kIpDaddr).InSet(0, "nowhere");
+  missing_set.AddRule(rule);
+  EXPECT_EQ(Refused(missing_set).errnum(), ENOENT);
+}
+
+TEST_P(KernelTest, ElementsAreAddedOnceAndChangedByTakingThemOut) {
+  Install(SmallRuleset());
+  Transaction same(kTable);
+  same.AddElements(kEndpoints, {Endpoint("10.0.0.1", 80, 0, "10.1.0.1")});
+  EXPECT_TRUE(kernel_->Apply(same));
+  Transaction other(kTable);
+  other.AddElements(kEndpoints, {Endpoint("10.0.0.1", 80, 0, "10.1.0.7")});
+  EXPECT_EQ(Refused(other).code(), Code::kAlreadyExists);
+  Transaction swap(kTable);
+  swap.DeleteElements(kEndpoints, {Endpoint("10.0.0.1", 80, 0, "10.1.0.1")});
+  swap.AddElements(kEndpoints, {Endpoint("10.0.0.1", 80, 0, "10.1.0.7")});
+  auto swapped = kernel_->Apply(swap);
+  EXPECT_TRUE(swapped) << swapped.error().message();
+  Element now = Endpoint("10.0.0.1", 80, 0, "10.1.0.7");
+  EXPECT_EQ(Found().sets["endpoints"].elements.at(now.key), now);
+  Transaction narrow(kTable);
+  narrow.AddElements(kPicks, {{.key = "x", .verdict = Goto("pick-2")}});
+  EXPECT_EQ(Refused(narrow).code(), Code::kInvalid);
+}
+
+TEST_P(KernelTest, ChainsExclusivelyAndTablesAsAWhole) {
+  Install(SmallRuleset());
+  Transaction again(kTable);
+  again.CreateChain({.name = "pick-2"});
+  EXPECT_EQ(Refused(again).code(), Code::kAlreadyExists);
+  Transaction drop(kTable);
+  drop.DeleteTable();
+  EXPECT_TRUE(kernel_->Apply(drop));
+  EXPECT_FALSE(*kernel_->Read(kTable));
+  EXPECT_EQ(Refused(drop).code(), Code::kNotFound);
+}
+
+TEST_P(KernelTest, DiffGoesFromAnyStateToAnyOther) {
+  Ruleset first = SmallRuleset();
+  Ruleset second = SmallRuleset();
+  second.chains.erase("pick-2");
+  second.chains["pick-3"] = {{.name = "pick-3"}, {PickRule(3)}};
+  second.sets["picks"].elements.clear();
+  Element pick{.key = Key().Mark(2).bytes(), .verdict = Goto("pick-3")};
+  second.sets["picks"].elements[pick.key] = pick;
+  Element moved = Endpoint("10.0.0.1", 80, 1, "10.1.0.9");
+  second.sets["endpoints"].elements[moved.key] = moved;
+  Ruleset third = second;
+  third.sets["endpoints"].set.data = {Type::kIpv4Addr};
+  third.sets["endpoints"].elements.clear();
+  third.chains["pick-3"].rules.clear();
+  third.chains["prerouting"].chain.hook->priority = -90;
+  Install(first);
+  for (const Ruleset& wanted : {second, third, first, third, second}) {
+    Transaction diff = Diff(Found(), wanted);
+    auto applied = kernel_->Apply(diff);
+    ASSERT_TRUE(applied) << applied.error().message() << "\n" << ToText(diff);
+    EXPECT_EQ(Canonical(Found()), Canonical(wanted));
+  }
+}
+
+TEST_P(KernelTest, TenThousandElementsInOneTransaction) {
+  Install(SmallRuleset());
+  std::vector<Element> many;
+  for (uint32_t i = 0; i < 10000; ++i) many.push_back(Endpoint("10.0.1.1", 80, i, "10.1.0.1"));
+  Transaction t(kTable);
+  t.AddElements(kEndpoints, many);
+  auto applied = kernel_->Apply(t);
+  ASSERT_TRUE(applied) << applied.error().message();
+  EXPECT_EQ(Found().sets["endpoints"].elements.size(), 10002u);
+}
+
+TEST_P(KernelTest, EveryExpressionAndKindOfSetIsAccepted) {
+  for (Family family : {Family::kIpv4, Family::kIpv6, Family::kInet}) {
+    Table table{family, "keelson-all"};
+    bool v6 = family == Family::kIpv6;
+    Type address = v6 ? Type::kIpv6Addr : Type::kIpv4Addr;
+    int next = v6 ? 4 : 1;
+    Transaction t(table);
+    t.AddTable();
+    t.AddSet({.name = "sources", .key = {Type::kInetService, address}, .interval = true});
+    t.AddSet({.name = "sticky",
+              .key = {address, Type::kInetService},
+              .data = {address, Type::kInetService},
+              .dynamic = true,
+              .timeout = std::chrono::hours(3)});
+    IpAddress low = *IpAddress::Parse(v6 ? "fd00::" : "10.0.0.0"),
+              high = *IpAddress::Parse(v6 ? "fd00::f" : "10.0.0.9");
+    t.AddElements({.name = "sources", .key = {Type::kInetService, address}, .interval = true},
+                  {{.key = Key().Port(80).Ip(low).bytes(), .key_end = Key().Port(80).Ip(high).bytes()}});
+    t.AddChain({.name = "nat", .hook = Hook{HookType::kNat, HookPoint::kPrerouting, -100}});
+    t.AddChain({.name = "out", .hook = Hook{HookType::kNat, HookPoint::kPostrouting, 100}});
+    t.AddChain({.name = "filter", .hook = Hook{HookType::kFilter, HookPoint::kForward, -110}});
+    t.AddChain({.name = "sub"});
+    Rule stick("nat");
+    stick.Load(0, v6 ? Field::kIp6Saddr : Field::kIpSaddr).Load(next, Field::kDestinationPort);
+    stick.Map(0, "sticky", next + 1).Update(0, "sticky", next + 1, std::chrono::hours(3));
+    t.AddRule(stick.Remove(0, "sticky").Dnat(v6 ? Family::kIpv6 : Family::kIpv4, next + 1, next + 1 + next));
+    Rule mark("nat");
+    t.AddRule(mark.MarkBits(0x4000).Counter().Finish(Jump("sub")));
+    Rule masq("out");
+    t.AddRule(masq.AnyBit(Field::kMark, 0x4000).UnmarkBits(0x4000).Masquerade());
+    Rule source("filter");
+    source.AnyBit(Field::kCtState, 8).AnyBit(Field::kCtStatus, 0x20).Load(0, Field::kDestinationPort);
+    t.AddRule(source.Load(1, v6 ? Field::kIp6Saddr : Field::kIpSaddr)
+                  .NotInSet(0, "sources")
+                  .Finish({Verdict::Kind::kDrop}));
+    Rule reset("filter");
+    t.AddRule(reset.Load(0, Field::kL4Proto).Equal(0, std::string(1, '\6')).RejectTcpReset());
+    Rule unreachable("filter");
+    t.AddRule(unreachable.Load(0, Field::kSourcePort).Load(1, Field::kNfProto).RejectUnreachable());
+    Rule types("nat");
+    t.AddRule(types.Load(0, Field::kDaddrType)
+                  .Load(1, Field::kSaddrType)
+                  .Random(2, 7, 65536)
+                  .Finish({Verdict::Kind::kReturn}));
+    auto applied = kernel_->Apply(t);
+    EXPECT_TRUE(applied) << applied.error().message();
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Fake, KernelTest, ::testing::Values(false));
+INSTANTIATE_TEST_SUITE_P(Real, KernelTest, ::testing::Values(true));
+
+}  // namespace
+}  // namespace keelson::nft

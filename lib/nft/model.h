@@ -1,0 +1,103 @@
+// nftables objects as values: what user space says about a table, independent of netlink.
+//
+// Everything here belongs to one table, so no object names it. Keys and data of sets are bytes in the form
+// the kernel compares: network order for addresses and ports, host order for marks; in concatenations each
+// part is padded to 4 bytes. Key() builds them.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "lib/base/ip.h"
+#include "lib/nft/rule.h"
+
+namespace keelson::nft {
+
+enum class Family : uint8_t { kInet = 1, kIpv4 = 2, kIpv6 = 10 };  // NFPROTO_*
+
+struct Table {
+  Family family;
+  std::string name;
+};
+
+enum class HookType { kFilter, kNat };
+enum class HookPoint : uint8_t { kPrerouting, kInput, kForward, kOutput, kPostrouting };  // NF_INET_*
+
+struct Hook {
+  HookType type = HookType::kFilter;
+  HookPoint point = HookPoint::kPrerouting;
+  int priority = 0;
+  bool operator==(const Hook&) const = default;
+};
+
+struct Chain {
+  std::string name;
+  std::optional<Hook> hook = {};  // a base chain; policy is accept
+  bool operator==(const Chain&) const = default;
+};
+
+enum class Type : uint8_t { kIpv4Addr, kIpv6Addr, kInetProto, kInetService, kMark };
+size_t SizeOf(Type type);
+
+// A set, or with `data` or `verdicts` a map.
+struct Set {
+  std::string name;
+  std::vector<Type> key;
+  std::vector<Type> data = {};
+  bool verdicts = false;
+  bool interval = false;                 // elements are ranges of each part: key to key_end
+  bool dynamic = false;                  // rules add elements (Update)
+  std::chrono::milliseconds timeout{0};  // elements' lifetime; 0: for ever
+  bool IsMap() const { return verdicts || !data.empty(); }
+  bool operator==(const Set&) const = default;
+};
+
+struct Element {
+  std::string key;
+  std::string key_end = {};  // interval sets
+  std::string data = {};     // maps
+  std::optional<Verdict> verdict = {};
+  bool operator==(const Element&) const = default;
+};
+
+// One key or datum, part by part:  Key().Ip(address).Proto(6).Port(80).Mark(2).bytes()
+class Key {
+ public:
+  Key& Ip(const IpAddress& address);
+  Key& Proto(uint8_t protocol);
+  Key& Port(uint16_t port);
+  Key& Mark(uint32_t mark);
+  std::string bytes() const;  // a single part is not padded
+
+ private:
+  void Append(std::string_view bytes);
+  std::string bytes_;
+  size_t unpadded_ = 0;
+  int parts_ = 0;
+};
+
+// Bytes that a key or datum of these types has.
+size_t WidthOf(const std::vector<Type>& types);
+
+// A table's whole contents, wanted or found.
+struct Ruleset {
+  struct ChainContents {
+    Chain chain;
+    std::vector<Rule> rules;  // as found in the kernel: comments only, no expressions
+  };
+  struct SetContents {
+    Set set;
+    std::unordered_map<std::string, Element> elements;  // by key
+  };
+  Table table;
+  std::map<std::string, ChainContents> chains;
+  std::map<std::string, SetContents> sets;
+};
+
+}  // namespace keelson::nft

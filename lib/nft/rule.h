@@ -1,0 +1,165 @@
+// Rules as short programs over sixteen 4-byte registers, as the kernel's nf_tables virtual machine runs them:
+// values are loaded into registers side by side, and a lookup's key is the registers from its first one on.
+//
+//   Rule pick("pick-3");
+//   pick.Load(0, Field::kIpDaddr).Load(1, Field::kL4Proto).Load(2, Field::kDestinationPort)
+//       .Random(3, 3).Map(0, "endpoints", 0).Dnat(Family::kIpv4, 0, 1);
+//
+// A rule ends early, without effect of what follows, when a comparison or lookup fails.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+namespace keelson::nft {
+
+enum class Family : uint8_t;
+
+struct Verdict {
+  enum class Kind { kAccept, kDrop, kReturn, kJump, kGoto };
+  Kind kind = Kind::kAccept;
+  std::string chain = {};  // jump and goto
+  bool operator==(const Verdict&) const = default;
+};
+inline Verdict Goto(std::string chain) { return {Verdict::Kind::kGoto, std::move(chain)}; }
+inline Verdict Jump(std::string chain) { return {Verdict::Kind::kJump, std::move(chain)}; }
+
+enum class Field {
+  kIpSaddr,   // 1 register
+  kIpDaddr,   // 1 register
+  kIp6Saddr,  // 4 registers
+  kIp6Daddr,  // 4 registers
+  kL4Proto,
+  kSourcePort,
+  kDestinationPort,
+  kNfProto,  // meta nfproto: 2 IPv4, 10 IPv6
+  kMark,
+  kCtState,    // bits: 1 invalid, 2 established, 4 related, 8 new
+  kCtStatus,   // bits: 0x10 source NATed, 0x20 destination NATed
+  kDaddrType,  // fib daddr type: 1 unicast, 2 local, ... (RTN_*)
+  kSaddrType,
+};
+int RegistersOf(Field field);
+
+namespace expr {
+struct Load {
+  int reg;
+  Field field;
+};
+struct Random {
+  int reg;
+  uint32_t modulus, offset;
+};  // offset + a number below modulus
+struct Compare {
+  int reg;
+  bool equal;
+  std::string value;
+};
+struct Mask {
+  int reg;
+  std::string mask, xor_with;
+};  // in place
+struct Lookup {
+  int key;
+  std::string set;
+  bool negate;
+};  // goes on if present (absent with negate)
+struct Map {
+  int key;
+  std::string set;
+  int out;
+};  // the datum; stops if absent
+struct VerdictMap {
+  int key;
+  std::string set;
+};
+struct SetMark {
+  int reg;
+};
+// `op`: update adds or renews (datum of an existing element stays), remove takes away.
+struct Update {
+  enum class Op { kUpdate, kRemove } op;
+  int key;
+  std::string set;
+  int data;
+  std::chrono::milliseconds timeout;
+};
+struct Dnat {
+  Family family;
+  int address, port;
+};
+struct Masquerade {};  // with fully random ports
+struct Reject {
+  bool tcp_reset;
+};  // else ICMP port unreachable of the packet's family
+struct Finish {
+  Verdict verdict;
+};
+struct Counter {};
+}  // namespace expr
+
+using Expr = std::variant<expr::Load, expr::Random, expr::Compare, expr::Mask, expr::Lookup, expr::Map,
+                          expr::VerdictMap, expr::SetMark, expr::Update, expr::Dnat, expr::Masquerade,
+                          expr::Reject, expr::Finish, expr::Counter>;
+
+class Rule {
+ public:
+  explicit Rule(std::string chain) : chain_(std::move(chain)) {}
+
+  Rule& Load(int reg, Field field) { return Add(expr::Load{reg, field}); }
+  Rule& Random(int reg, uint32_t modulus, uint32_t offset = 0) {
+    return Add(expr::Random{reg, modulus, offset});
+  }
+  Rule& Equal(int reg, std::string value) { return Add(expr::Compare{reg, true, std::move(value)}); }
+  Rule& NotEqual(int reg, std::string value) { return Add(expr::Compare{reg, false, std::move(value)}); }
+  Rule& Mask(int reg, std::string mask, std::string xor_with) {
+    return Add(expr::Mask{reg, std::move(mask), std::move(xor_with)});
+  }
+  Rule& InSet(int key, std::string set) { return Add(expr::Lookup{key, std::move(set), false}); }
+  Rule& NotInSet(int key, std::string set) { return Add(expr::Lookup{key, std::move(set), true}); }
+  Rule& Map(int key, std::string set, int out) { return Add(expr::Map{key, std::move(set), out}); }
+  Rule& VerdictMap(int key, std::string set) { return Add(expr::VerdictMap{key, std::move(set)}); }
+  Rule& SetMark(int reg) { return Add(expr::SetMark{reg}); }
+  Rule& Update(int key, std::string set, int data, std::chrono::milliseconds timeout) {
+    return Add(expr::Update{expr::Update::Op::kUpdate, key, std::move(set), data, timeout});
+  }
+  // Of a dynamic map; absent is fine. (The kernel wants a datum register even here.)
+  Rule& Remove(int key, std::string map) {
+    return Add(expr::Update{expr::Update::Op::kRemove, key, std::move(map), key, {}});
+  }
+  Rule& Dnat(Family family, int address, int port) { return Add(expr::Dnat{family, address, port}); }
+  Rule& Masquerade() { return Add(expr::Masquerade{}); }
+  Rule& RejectTcpReset() { return Add(expr::Reject{true}); }
+  Rule& RejectUnreachable() { return Add(expr::Reject{false}); }
+  Rule& Finish(Verdict verdict) { return Add(expr::Finish{std::move(verdict)}); }
+  Rule& Counter() { return Add(expr::Counter{}); }
+
+  // Load a field and compare: `bits` of `field` are all zero (or not).
+  Rule& AnyBit(Field field, uint32_t bits);
+  // mark |= bits, mark &= ~bits; register 15 is used.
+  Rule& MarkBits(uint32_t bits);
+  Rule& UnmarkBits(uint32_t bits);
+
+  const std::string& chain() const { return chain_; }
+  const std::vector<Expr>& exprs() const { return exprs_; }
+  // What tells a rule found in the kernel from one wanted: kept as the rule's comment. Of a rule that was
+  // built it is a hash of its text.
+  std::string Fingerprint() const;
+  void set_found_fingerprint(std::string comment) { found_ = std::move(comment); }
+
+ private:
+  Rule& Add(Expr expr) {
+    exprs_.push_back(std::move(expr));
+    return *this;
+  }
+  std::string chain_;
+  std::vector<Expr> exprs_;
+  std::string found_;
+};
+
+}  // namespace keelson::nft

@@ -1,0 +1,44 @@
+// Inside lib/nft only: the nfnetlink socket.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "lib/base/error.h"
+
+struct mnl_socket;
+struct nlmsghdr;
+
+namespace keelson::nft {
+
+class NetfilterSocket {
+ public:
+  static Result<NetfilterSocket> Open();
+  NetfilterSocket(NetfilterSocket&& other) noexcept
+      : socket_(std::exchange(other.socket_, nullptr)), buffer_(std::move(other.buffer_)) {}
+  NetfilterSocket& operator=(NetfilterSocket&&) = delete;
+  ~NetfilterSocket();
+
+  using Each = std::function<void(const nlmsghdr*)>;
+  // In one datagram, as nf_tables wants its batches; the send buffer grows as needed.
+  Result<> Send(std::string_view bytes);
+  // Hands out what is queued and returns without waiting.
+  Result<> ReceiveQueued(const Each& each);
+  // A request with string attributes; `each` gets the answers. Blocks until the kernel has ended them.
+  Result<> Query(int type, uint16_t family, int flags, uint32_t seq,
+                 const std::vector<std::pair<uint16_t, std::string>>& attributes, const Each& each);
+  // Offset into the refused message of the attribute that the kernel objects to; 0: it did not say.
+  static uint32_t BadAttribute(const nlmsghdr* error);
+
+ private:
+  explicit NetfilterSocket(mnl_socket* socket) : socket_(socket), buffer_(128 << 10, '\0') {}
+  Result<size_t> Receive(int flags);  // 0: nothing queued
+  mnl_socket* socket_;
+  std::string buffer_;
+};
+
+}  // namespace keelson::nft
