@@ -1,0 +1,27 @@
+// Configuration of the bridge plugin; the fields are the CNI reference plugin's.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "cni/lib/plugin.h"
+#include "lib/netlink/link.h"
+
+namespace keelson::cni {
+
+struct BridgeConfig {
+  std::string bridge = "cni0";
+  bool is_gateway = false;          // the bridge carries the subnet's gateway address
+  bool is_default_gateway = false;  // and the container's default route leads there
+  bool force_address = false;       // the bridge's old address of an overlapping subnet is dropped
+  bool masquerade = false;          // ipMasq
+  bool hairpin = false, promisc = false;
+  int mtu = 0;
+  std::optional<netlink::MacAddress> mac;  // for the container's end, when the runtime asks for one
+  std::string ipam;                        // plugin; empty: no addresses
+  Dns dns;
+};
+
+Outcome<BridgeConfig> ReadBridgeConfig(const Request& request);
+
+}  // namespace keelson::cni

@@ -1,0 +1,85 @@
+#include "cni/bridge/host.h"
+
+#include <sys/random.h>
+#include <unistd.h>
+
+#include "lib/linux/sysctl.h"
+#include "lib/netlink/addr.h"
+
+namespace keelson::cni {
+namespace {
+
+// A bridge without an address of its own takes the lowest of its ports', and containers would see their
+// gateway's change.
+netlink::MacAddress RandomMac() {
+  std::array<uint8_t, 6> bytes{};
+  (void)::getrandom(bytes.data(), bytes.size(), 0);
+  bytes[0] = static_cast<uint8_t>((bytes[0] & 0xfe) | 0x02);  // unicast, locally administered
+  return netlink::MacAddress(bytes);
+}
+
+Outcome<netlink::Link> FindOrMake(netlink::Socket& host, const BridgeConfig& config) {
+  Result<netlink::Link> found = netlink::GetLink(host, config.bridge);
+  if (!found && found.error().Is(Code::kNotFound)) {
+    Result<> made = netlink::CreateBridge(host, config.bridge, config.mtu, RandomMac());
+    if (!made && !made.error().Is(Code::kAlreadyExists)) return made.error();
+    found = netlink::GetLink(host, config.bridge);
+  }
+  if (!found) return found.error();
+  if (found->kind != "bridge") {
+    return CniError{kInvalidConfig, config.bridge + " already exists but is not a bridge", ""};
+  }
+  return std::move(*found);
+}
+
+}  // namespace
+
+Outcome<netlink::Link> EnsureBridge(netlink::Socket& host, const BridgeConfig& config) {
+  ASSIGN_OR_RETURN(netlink::Link bridge, FindOrMake(host, config));
+  bool promisc = config.promisc && !bridge.promisc;
+  if (!bridge.up || promisc) {
+    // Routers of the container network are no routers of this host's.
+    (void)linux::EnsureSysctl("net/ipv6/conf/" + config.bridge + "/accept_ra", "0");
+    netlink::LinkChange change{.up = true};
+    if (promisc) change.promisc = true;
+    RETURN_IF_ERROR(netlink::ChangeLink(host, bridge.index, change));
+    bridge.up = true;
+  }
+  return bridge;
+}
+
+Outcome<> EnsureGateway(netlink::Socket& host, const netlink::Link& bridge, const IpPrefix& address,
+                        bool force) {
+  ASSIGN_OR_RETURN(auto present, netlink::ListAddresses(host, bridge.index));
+  bool there = false;
+  for (const netlink::Address& other : present) {
+    if (other.prefix == address) there = true;
+    // Several IPv6 subnets on one bridge are usual; an IPv4 address of another subnet is a left-over.
+    if (other.prefix == address || other.link_scope || other.prefix.is_v4() != address.is_v4()) continue;
+    if (!address.is_v4() && !other.prefix.Overlaps(address)) continue;
+    if (!force) {
+      return CniError{kInvalidConfig,
+                      bridge.name + " already has an IP address different from " + address.ToString(),
+                      other.prefix.ToString()};
+    }
+    RETURN_IF_ERROR(netlink::DeleteAddress(host, bridge.index, other.prefix));
+  }
+  if (!there) {
+    if (!address.is_v4()) (void)linux::EnsureSysctl("net/ipv6/conf/" + bridge.name + "/disable_ipv6", "0");
+    Result<> added = netlink::AddAddress(host, bridge.index, address);
+    if (!added && !added.error().Is(Code::kAlreadyExists)) return added.error();
+  }
+  RETURN_IF_ERROR(
+      linux::EnsureSysctl(address.is_v4() ? "net/ipv4/ip_forward" : "net/ipv6/conf/all/forwarding", "1"));
+  return {};
+}
+
+Outcome<netlink::Link> AwaitPort(netlink::Socket& host, int index) {
+  for (int waited_ms = 0;; ++waited_ms) {
+    ASSIGN_OR_RETURN(netlink::Link port, netlink::GetLink(host, index));
+    if (port.oper_up || waited_ms >= 1000) return port;
+    ::usleep(1000);
+  }
+}
+
+}  // namespace keelson::cni

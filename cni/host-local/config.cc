@@ -1,0 +1,161 @@
+#include "cni/host-local/config.h"
+
+#include <sstream>
+
+#include "cni/lib/json.h"
+#include "lib/base/file.h"
+
+namespace keelson::cni {
+namespace {
+
+using boost::json::object;
+
+CniError Bad(std::string message) { return {kInvalidConfig, std::move(message), ""}; }
+
+Outcome<> Default(const object& json, std::string_view field, const Range& range, IpAddress fallback,
+                  IpAddress& out) {
+  ASSIGN_OR_RETURN(std::string text, GetString(json, field));
+  if (text.empty()) {
+    out = fallback;
+    return {};
+  }
+  ASSIGN_OR_RETURN(out, IpAddress::Parse(text));
+  if (!range.subnet.Contains(out)) {
+    return Bad(std::string(field) + " " + text + " not in network " + range.subnet.ToString());
+  }
+  return {};
+}
+
+Outcome<Range> ParseRange(const object& json) {
+  Range range;
+  ASSIGN_OR_RETURN(std::string subnet, GetString(json, "subnet"));
+  ASSIGN_OR_RETURN(range.subnet, IpPrefix::Parse(subnet));
+  IpAddress network = range.subnet.Network();
+  if (range.subnet.address() != network) {
+    return Bad("network has host bits set: " + subnet + ", the network address is " + network.ToString());
+  }
+  if (range.subnet.length() > network.bits() - 2)
+    return Bad("network " + subnet + " too small to allocate from");
+  // IPv4 keeps its last address for broadcast.
+  IpAddress last = range.subnet.is_v4() ? range.subnet.Last().Plus(-1) : range.subnet.Last();
+  RETURN_IF_ERROR(Default(json, "gateway", range, network.Plus(1), range.gateway));
+  RETURN_IF_ERROR(Default(json, "rangeStart", range, network.Plus(1), range.start));
+  RETURN_IF_ERROR(Default(json, "rangeEnd", range, last, range.end));
+  if (range.end < range.start) return Bad("rangeEnd is before rangeStart in " + subnet);
+  return range;
+}
+
+Outcome<> AddSet(const boost::json::value& json, std::vector<RangeSet>& sets) {
+  if (!json.is_array() || json.get_array().empty()) return Bad("ranges must hold non-empty lists");
+  RangeSet set;
+  for (const auto& item : json.get_array()) {
+    if (!item.is_object()) return Bad("a range must be an object");
+    ASSIGN_OR_RETURN(Range range, ParseRange(item.get_object()));
+    if (!set.empty() && set[0].subnet.is_v4() != range.subnet.is_v4()) {
+      return Bad("mixed address families in one range set");
+    }
+    set.push_back(range);
+  }
+  sets.push_back(std::move(set));
+  return {};
+}
+
+Outcome<> CheckOverlap(const std::vector<RangeSet>& sets) {
+  std::vector<Range> seen;
+  for (const RangeSet& set : sets) {
+    for (const Range& range : set) {
+      for (const Range& other : seen) {
+        if (range.subnet.is_v4() == other.subnet.is_v4() && range.start <= other.end &&
+            other.start <= range.end) {
+          return Bad("range " + range.start.ToString() + "-" + range.end.ToString() + " overlaps with " +
+                     other.start.ToString() + "-" + other.end.ToString());
+        }
+      }
+      seen.push_back(range);
+    }
+  }
+  return {};
+}
+
+// Addresses that the caller wants: CNI_ARGS' IP, args.cni.ips, runtimeConfig.ips; with or without a length.
+Outcome<> ReadRequested(const Request& request, HostLocalConfig& out) {
+  std::vector<std::string> texts;
+  if (auto found = request.args.find("IP"); found != request.args.end()) texts.push_back(found->second);
+  auto collect = [&](const object* json) -> Outcome<> {
+    if (!json) return {};
+    ASSIGN_OR_RETURN(auto items, GetStrings(*json, "ips"));
+    texts.insert(texts.end(), items.begin(), items.end());
+    return {};
+  };
+  ASSIGN_OR_RETURN(const object* args, GetObject(request.config, "args"));
+  if (args) {
+    ASSIGN_OR_RETURN(const object* cni, GetObject(*args, "cni"));
+    RETURN_IF_ERROR(collect(cni));
+  }
+  ASSIGN_OR_RETURN(const object* runtime, GetObject(request.config, "runtimeConfig"));
+  RETURN_IF_ERROR(collect(runtime));
+  for (const std::string& text : texts) {
+    ASSIGN_OR_RETURN(IpAddress address, IpAddress::Parse(text.substr(0, text.find('/'))));
+    out.requested.push_back(address);
+  }
+  return {};
+}
+
+// nameserver, search, domain and options lines of a resolv.conf(5).
+Outcome<Dns> ReadResolvConf(const std::string& path) {
+  ASSIGN_OR_RETURN(std::string text, ReadFile(path));
+  Dns dns;
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) {
+    std::istringstream words(line.substr(0, line.find_first_of("#;")));
+    std::string keyword, word;
+    words >> keyword;
+    if (keyword == "search") dns.search.clear();
+    while (words >> word) {
+      if (keyword == "nameserver") dns.nameservers.push_back(word);
+      if (keyword == "search") dns.search.push_back(word);
+      if (keyword == "options") dns.options.push_back(word);
+      if (keyword == "domain") dns.domain = word;
+    }
+  }
+  return dns;
+}
+
+}  // namespace
+
+Outcome<HostLocalConfig> ReadHostLocalConfig(const Request& request) {
+  HostLocalConfig out;
+  ASSIGN_OR_RETURN(const object* ipam, GetObject(request.config, "ipam"));
+  if (!ipam) return Bad("IPAM config missing 'ipam' key");
+  ASSIGN_OR_RETURN(std::string subnet, GetString(*ipam, "subnet"));
+  if (!subnet.empty()) {
+    ASSIGN_OR_RETURN(Range range, ParseRange(*ipam));
+    out.ranges.push_back({range});
+  }
+  ASSIGN_OR_RETURN(const auto* ranges, GetArray(*ipam, "ranges"));
+  ASSIGN_OR_RETURN(const object* runtime, GetObject(request.config, "runtimeConfig"));
+  if (runtime) {
+    ASSIGN_OR_RETURN(const auto* dynamic, GetArray(*runtime, "ipRanges"));
+    if (dynamic && !dynamic->empty()) ranges = dynamic;
+  }
+  if (ranges) {
+    for (const auto& set : *ranges) RETURN_IF_ERROR(AddSet(set, out.ranges));
+  }
+  if (out.ranges.empty()) return Bad("no IP ranges specified");
+  RETURN_IF_ERROR(CheckOverlap(out.ranges));
+  ASSIGN_OR_RETURN(auto routes, GetObjects(*ipam, "routes"));
+  for (const object* item : routes) {
+    ASSIGN_OR_RETURN(RouteConfig route, ParseRoute(*item));
+    out.routes.push_back(std::move(route));
+  }
+  RETURN_IF_ERROR(ReadRequested(request, out));
+  ASSIGN_OR_RETURN(std::string data_dir, GetString(*ipam, "dataDir"));
+  out.data_dir = (data_dir.empty() ? "/var/lib/cni/networks" : data_dir) + "/" + request.network;
+  ASSIGN_OR_RETURN(std::string resolv_conf, GetString(*ipam, "resolvConf"));
+  if (!resolv_conf.empty()) {
+    ASSIGN_OR_RETURN(out.dns, ReadResolvConf(resolv_conf));
+  }
+  return out;
+}
+
+}  // namespace keelson::cni

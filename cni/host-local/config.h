@@ -1,0 +1,36 @@
+// The `ipam` section of host-local.
+//
+//   "ipam": {"type": "host-local",
+//            "ranges": [[{"subnet": "10.1.0.0/24", "rangeStart": "10.1.0.10", "gateway": "10.1.0.1"}],
+//                       [{"subnet": "fd00:1::/64"}]],
+//            "routes": [{"dst": "0.0.0.0/0"}], "dataDir": "/run/ipam"}
+//
+// One address is taken of each entry of `ranges`; the ranges within an entry are alternatives.
+// `subnet`, `rangeStart`, `rangeEnd` and `gateway` directly below `ipam` are an older form of a first range.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "cni/lib/plugin.h"
+
+namespace keelson::cni {
+
+struct Range {
+  IpPrefix subnet;
+  IpAddress start, end, gateway;
+  bool Contains(const IpAddress& address) const { return start <= address && address <= end; }
+};
+using RangeSet = std::vector<Range>;
+
+struct HostLocalConfig {
+  std::vector<RangeSet> ranges;
+  std::vector<RouteConfig> routes;
+  std::vector<IpAddress> requested;  // each must be in a range set of its own
+  std::string data_dir;              // of this network: DATADIR/NAME
+  Dns dns;
+};
+
+Outcome<HostLocalConfig> ReadHostLocalConfig(const Request& request);
+
+}  // namespace keelson::cni

@@ -1,0 +1,29 @@
+// Reading configuration fields from Boost.JSON with errors that name the field.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <boost/json/array.hpp>
+#include <boost/json/object.hpp>
+
+#include "cni/lib/error.h"
+
+namespace keelson::cni {
+
+// Absent and null fields give the fallback; a field of another type is kDecodingFailure.
+Outcome<std::string> GetString(const boost::json::object& json, std::string_view field);
+Outcome<bool> GetBool(const boost::json::object& json, std::string_view field, bool fallback = false);
+Outcome<int> GetInt(const boost::json::object& json, std::string_view field, int fallback = 0);
+Outcome<std::vector<std::string>> GetStrings(const boost::json::object& json, std::string_view field);
+// null when absent.
+Outcome<const boost::json::object*> GetObject(const boost::json::object& json, std::string_view field);
+Outcome<const boost::json::array*> GetArray(const boost::json::object& json, std::string_view field);
+// The objects of an array; absent: empty.
+Outcome<std::vector<const boost::json::object*>> GetObjects(const boost::json::object& json,
+                                                            std::string_view field);
+Outcome<boost::json::object> ParseJson(std::string_view text, std::string_view what);
+
+}  // namespace keelson::cni

@@ -1,0 +1,153 @@
+#include "cni/lib/result.h"
+
+#include <algorithm>
+
+#include "cni/lib/json.h"
+
+namespace keelson::cni {
+namespace {
+
+using boost::json::array;
+using boost::json::object;
+
+bool HasIpVersion(std::string_view version) { return version.starts_with("0."); }  // dropped in 1.0.0
+bool HasMtu(std::string_view version) { return version == "1.1.0"; }
+
+object ToJson(const Interface& interface, std::string_view version) {
+  object out;
+  out["name"] = interface.name;
+  if (!interface.mac.empty()) out["mac"] = interface.mac;
+  if (interface.mtu > 0 && HasMtu(version)) out["mtu"] = interface.mtu;
+  if (!interface.sandbox.empty()) out["sandbox"] = interface.sandbox;
+  return out;
+}
+
+object ToJson(const IpConfig& ip, std::string_view version) {
+  object out;
+  if (HasIpVersion(version)) out["version"] = ip.address.is_v4() ? "4" : "6";
+  if (ip.interface) out["interface"] = *ip.interface;
+  out["address"] = ip.address.ToString();
+  if (ip.gateway) out["gateway"] = ip.gateway->ToString();
+  return out;
+}
+
+object ToJson(const RouteConfig& route, std::string_view version) {
+  object out;
+  out["dst"] = route.destination.ToString();
+  if (route.gateway) out["gw"] = route.gateway->ToString();
+  if (!HasMtu(version)) return out;
+  if (route.mtu > 0) out["mtu"] = route.mtu;
+  if (route.advmss > 0) out["advmss"] = route.advmss;
+  if (route.priority > 0) out["priority"] = route.priority;
+  if (route.table > 0) out["table"] = route.table;
+  if (route.scope) out["scope"] = *route.scope;
+  return out;
+}
+
+object ToJson(const Dns& dns) {
+  object out;
+  auto list = [&](const char* name, const std::vector<std::string>& items) {
+    if (!items.empty()) out[name] = array(items.begin(), items.end());
+  };
+  list("nameservers", dns.nameservers);
+  if (!dns.domain.empty()) out["domain"] = dns.domain;
+  list("search", dns.search);
+  list("options", dns.options);
+  return out;
+}
+
+Outcome<std::optional<IpAddress>> GetAddress(const object& json, std::string_view field) {
+  ASSIGN_OR_RETURN(std::string text, GetString(json, field));
+  if (text.empty()) return std::optional<IpAddress>();
+  ASSIGN_OR_RETURN(IpAddress address, IpAddress::Parse(text));
+  return std::optional<IpAddress>(address);
+}
+
+Outcome<IpConfig> ParseIp(const object& json) {
+  IpConfig ip;
+  ASSIGN_OR_RETURN(std::string address, GetString(json, "address"));
+  ASSIGN_OR_RETURN(ip.address, IpPrefix::Parse(address));
+  ASSIGN_OR_RETURN(ip.gateway, GetAddress(json, "gateway"));
+  ASSIGN_OR_RETURN(int interface, GetInt(json, "interface", -1));
+  if (interface >= 0) ip.interface = interface;
+  return ip;
+}
+
+}  // namespace
+
+const std::vector<std::string>& SupportedVersions() {
+  static const std::vector<std::string> versions = {"0.3.0", "0.3.1", "0.4.0", "1.0.0", "1.1.0"};
+  return versions;
+}
+
+bool IsSupported(std::string_view version) {
+  const auto& versions = SupportedVersions();
+  return std::find(versions.begin(), versions.end(), version) != versions.end();
+}
+
+object ToJson(const AddResult& result, std::string_view version) {
+  object out;
+  out["cniVersion"] = version;
+  array interfaces, ips, routes;
+  for (const auto& interface : result.interfaces) interfaces.push_back(ToJson(interface, version));
+  for (const auto& ip : result.ips) ips.push_back(ToJson(ip, version));
+  for (const auto& route : result.routes) routes.push_back(ToJson(route, version));
+  if (!interfaces.empty()) out["interfaces"] = std::move(interfaces);
+  if (!ips.empty()) out["ips"] = std::move(ips);
+  if (!routes.empty()) out["routes"] = std::move(routes);
+  out["dns"] = ToJson(result.dns);
+  return out;
+}
+
+Outcome<RouteConfig> ParseRoute(const object& json) {
+  RouteConfig route;
+  ASSIGN_OR_RETURN(std::string destination, GetString(json, "dst"));
+  ASSIGN_OR_RETURN(route.destination, IpPrefix::Parse(destination));
+  ASSIGN_OR_RETURN(route.gateway, GetAddress(json, "gw"));
+  ASSIGN_OR_RETURN(route.mtu, GetInt(json, "mtu"));
+  ASSIGN_OR_RETURN(route.advmss, GetInt(json, "advmss"));
+  ASSIGN_OR_RETURN(route.priority, GetInt(json, "priority"));
+  ASSIGN_OR_RETURN(route.table, GetInt(json, "table"));
+  ASSIGN_OR_RETURN(int scope, GetInt(json, "scope", -1));
+  if (scope >= 0) route.scope = scope;
+  return route;
+}
+
+Outcome<Dns> ParseDns(const object& json) {
+  Dns dns;
+  ASSIGN_OR_RETURN(dns.nameservers, GetStrings(json, "nameservers"));
+  ASSIGN_OR_RETURN(dns.domain, GetString(json, "domain"));
+  ASSIGN_OR_RETURN(dns.search, GetStrings(json, "search"));
+  ASSIGN_OR_RETURN(dns.options, GetStrings(json, "options"));
+  return dns;
+}
+
+Outcome<AddResult> ParseResult(const object& json) {
+  AddResult result;
+  ASSIGN_OR_RETURN(auto interfaces, GetObjects(json, "interfaces"));
+  for (const object* item : interfaces) {
+    Interface interface;
+    ASSIGN_OR_RETURN(interface.name, GetString(*item, "name"));
+    ASSIGN_OR_RETURN(interface.mac, GetString(*item, "mac"));
+    ASSIGN_OR_RETURN(interface.sandbox, GetString(*item, "sandbox"));
+    ASSIGN_OR_RETURN(interface.mtu, GetInt(*item, "mtu"));
+    result.interfaces.push_back(std::move(interface));
+  }
+  ASSIGN_OR_RETURN(auto ips, GetObjects(json, "ips"));
+  for (const object* item : ips) {
+    ASSIGN_OR_RETURN(IpConfig ip, ParseIp(*item));
+    result.ips.push_back(std::move(ip));
+  }
+  ASSIGN_OR_RETURN(auto routes, GetObjects(json, "routes"));
+  for (const object* item : routes) {
+    ASSIGN_OR_RETURN(RouteConfig route, ParseRoute(*item));
+    result.routes.push_back(std::move(route));
+  }
+  ASSIGN_OR_RETURN(const object* dns, GetObject(json, "dns"));
+  if (dns) {
+    ASSIGN_OR_RETURN(result.dns, ParseDns(*dns));
+  }
+  return result;
+}
+
+}  // namespace keelson::cni
