@@ -135,13 +135,15 @@ class ClientImpl final : public Client {
   }
 
   Result<Upgraded> Upgrade(const ClientRequest& request, std::chrono::milliseconds timeout,
-                           std::stop_token stop) override {
+                           std::stop_token stop, ClientResponse* refusal) override {
     auto exchange = Begin(request, false, true);
     RETURN_IF_ERROR(exchange->AwaitEnd(Exchange::DeadlineIn(timeout), std::move(stop)));
     if (auto stream = exchange->TakeStream()) {
       return Upgraded{std::move(exchange->headers()), MakeStream(std::move(stream))};
     }
-    return Error(CodeOf(exchange->status(), ""), exchange->body());
+    Error error(CodeOf(exchange->status(), ""), exchange->body());
+    if (refusal) *refusal = {exchange->status(), std::move(exchange->headers()), std::move(exchange->body())};
+    return error;
   }
 
  private:

@@ -59,13 +59,13 @@ class Client {
                                                        std::chrono::milliseconds timeout,
                                                        std::stop_token stop = {}) = 0;
   // An HTTP/1.1 request with Connection: Upgrade on a connection of its own. A status other than 101 is
-  // an error with the body as its message and the code of that status.
+  // an error with the body as its message and the code of that status; `refusal`, when given, gets it whole.
   struct Upgraded {
     Headers headers;  // of the 101
     std::unique_ptr<Stream> stream;
   };
   virtual Result<Upgraded> Upgrade(const ClientRequest& request, std::chrono::milliseconds timeout,
-                                   std::stop_token stop = {}) = 0;
+                                   std::stop_token stop = {}, ClientResponse* refusal = nullptr) = 0;
 };
 
 }  // namespace keelson::http

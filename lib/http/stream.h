@@ -9,8 +9,9 @@
 
 namespace keelson::http {
 
-// Callbacks run on an I/O thread and must not block. One read and one write may be under way at a time.
-// Destroying the stream closes it; callbacks under way then end with kCancelled.
+// Callbacks run on an I/O thread, never inside the call that asks for them, and must not block. One read and
+// one write may be under way at a time. Destroying the stream closes it; callbacks under way then end with
+// kCancelled.
 class Stream {
  public:
   virtual ~Stream() = default;

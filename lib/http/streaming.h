@@ -17,6 +17,13 @@ namespace keelson::http {
 
 bool IsUpgradeRequest(const ServerRequest& request);
 
+// Which streams an exec or attach request asks for: stdin, stdout, stderr, tty as the API server names them,
+// or input, output, error, tty as the kubelet does. With a terminal there is no stderr.
+struct RemoteCommandStreams {
+  bool in = false, out = false, err = false, tty = false;
+};
+Result<RemoteCommandStreams> ParseRemoteCommand(const Query& query);  // kBadRequest: none at all
+
 // Passes the client's own upgrade request on to `upstream` at `target` unchanged (plus `extra`, e.g. an
 // Authorization header; the client's own Authorization is dropped) and splices the two connections. An
 // answer other than 101 is passed back. Used where both sides speak the same protocols (API server to
@@ -31,5 +38,8 @@ enum class StreamingKind { kRemoteCommand, kPortForward };
 // v5's CLOSE (half-closed stdin) and the v4 error channel's Status. Threads: as ProxyUpgrade.
 void ServeStreaming(const ServerRequest& request, std::shared_ptr<ResponseWriter> writer, StreamingKind kind,
                     const std::string& url);
+// The same from any server that speaks SPDY/3.1, e.g. a kubelet that knows no WebSocket.
+void ServeStreaming(const ServerRequest& request, std::shared_ptr<ResponseWriter> writer, StreamingKind kind,
+                    Client& upstream, const std::string& target, const Headers& extra);
 
 }  // namespace keelson::http

@@ -1,0 +1,53 @@
+// Two streams, and something between them that reads and writes both. Internal to lib/http.
+//
+// Side 0 is the client, side 1 the server behind. A side is not read while too much waits to be written to
+// the other, so nothing is buffered without bound. Runs on the streams' I/O threads, under its own mutex;
+// holds itself until both streams are done.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "lib/base/mutex.h"
+#include "lib/http/stream.h"
+
+namespace keelson::http {
+
+class Relay : public std::enable_shared_from_this<Relay> {
+ public:
+  virtual ~Relay() = default;
+  void Start();
+
+ protected:
+  enum Side { kClient = 0, kServer = 1 };
+  Relay(std::unique_ptr<Stream> client, std::unique_ptr<Stream> server);
+
+  // Called with the mutex held; they may Send() and End().
+  virtual void OnStart() REQUIRES(mutex_) {}
+  virtual void OnBytes(Side side, std::string_view bytes) REQUIRES(mutex_) = 0;
+  virtual void OnEnd(Side side, const Error* failure) REQUIRES(mutex_) = 0;
+
+  std::string& out(Side side) REQUIRES(mutex_) { return legs_[side].out; }       // append to it to send
+  void Hold(Side side, bool held) REQUIRES(mutex_) { legs_[side].held = held; }  // read no more for now
+  // Reads no more, writes what waits, then closes both.
+  void End() REQUIRES(mutex_) { ending_ = true; }
+
+  Mutex mutex_;
+
+ private:
+  struct Leg {
+    std::unique_ptr<Stream> stream;
+    std::string out;
+    bool reading = false, writing = false, ended = false, held = false;
+  };
+  void Move() REQUIRES(mutex_);
+  void ReadDone(Side side, Result<std::string> bytes);
+  void WriteDone(Side side, Result<> result);
+
+  Leg legs_[2] GUARDED_BY(mutex_);
+  bool ending_ GUARDED_BY(mutex_) = false, closed_ GUARDED_BY(mutex_) = false;
+};
+
+}  // namespace keelson::http

@@ -1,0 +1,65 @@
+// SPDY/3.1 frames as far as a client of Kubernetes' streaming servers needs them: it opens streams, sends
+// and receives data. Internal to lib/http.
+//
+// The servers (moby/spdystream) keep no windows and drop data for a stream that they have not replied to,
+// so: wait for the reply, and let TCP hold back.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "lib/base/error.h"
+#include "lib/http/message.h"
+
+namespace keelson::http {
+
+std::string_view SpdyDictionary();  // of SPDY/3 header blocks
+
+class SpdyWriter {
+ public:
+  SpdyWriter();
+  ~SpdyWriter();
+  // Frames are appended to `out`. Stream ids of a client are odd and rise. Header names: lower case.
+  void SynStream(std::string& out, uint32_t stream, const Headers& headers);
+  static void Data(std::string& out, uint32_t stream, std::string_view bytes, bool fin);
+  static void RstStream(std::string& out, uint32_t stream, uint32_t status);
+  static void Ping(std::string& out, uint32_t id);
+  static void GoAway(std::string& out, uint32_t last_stream, uint32_t status);
+
+ private:
+  struct Deflater;
+  std::unique_ptr<Deflater> deflater_;  // one for the connection: header blocks build on each other
+};
+
+// Reads what the server sends. Header blocks are passed over: nothing that they say is needed.
+class SpdyParser {
+ public:
+  struct Events {
+    std::function<void(uint32_t stream)> on_reply;
+    // As the bytes come; `fin` with the last of them (which may be empty).
+    std::function<void(uint32_t stream, std::string_view bytes, bool fin)> on_data;
+    std::function<void(uint32_t stream)> on_reset;
+    std::function<void(uint32_t id)> on_ping;
+    std::function<void()> on_goaway;
+  };
+  explicit SpdyParser(Events events) : events_(std::move(events)) {}
+  Result<> Feed(std::string_view bytes);  // kUnavailable: not SPDY/3
+
+ private:
+  Result<> BeginFrame();
+  void EndControl();
+
+  Events events_;
+  std::string head_;     // 8 bytes
+  std::string control_;  // the first bytes of a control frame
+  bool in_frame_ = false, is_control_ = false;
+  uint16_t type_ = 0;
+  uint8_t flags_ = 0;
+  uint32_t stream_ = 0;
+  uint32_t left_ = 0;
+};
+
+}  // namespace keelson::http

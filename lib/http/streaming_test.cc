@@ -1,0 +1,300 @@
+// A WebSocket client, our server, and a fake of containerd's streaming server behind it.
+#include "lib/http/streaming.h"
+
+#include <gtest/gtest.h>
+
+#include <map>
+
+#include "lib/http/http_fixture.h"
+#include "lib/http/spdy_test_peer.h"
+#include "lib/http/websocket.h"
+
+namespace keelson::http {
+namespace {
+
+// Blocking calls on a Stream.
+class Wire1 {
+ public:
+  explicit Wire1(std::unique_ptr<Stream> stream) : stream_(std::move(stream)) {}
+  std::string Read() {  // empty at the end
+    std::promise<Result<std::string>> done;
+    stream_->AsyncRead([&](Result<std::string> r) { done.set_value(std::move(r)); });
+    auto future = done.get_future();
+    if (future.wait_for(kSoon) != std::future_status::ready) {
+      ADD_FAILURE() << "nothing to read";
+      stream_->Close();
+    }
+    return future.get().value_or("");
+  }
+  bool Write(std::string data) {
+    std::promise<bool> done;
+    stream_->AsyncWrite(std::move(data), [&](Result<> r) { done.set_value(r.has_value()); });
+    return done.get_future().get();
+  }
+  Stream& stream() { return *stream_; }
+
+ private:
+  std::unique_ptr<Stream> stream_;
+};
+
+std::string ClientFrame(uint8_t first, std::string_view payload) {
+  std::string out(1, static_cast<char>(first));
+  if (payload.size() < 126) {
+    out += static_cast<char>(0x80 | payload.size());
+  } else {
+    out += static_cast<char>(0x80 | 127);
+    for (int i = 7; i >= 0; --i) out += static_cast<char>(payload.size() >> (8 * i) & 0xff);
+  }
+  return out.append(4, '\0').append(payload);  // a mask of zeros
+}
+
+// Takes frames off a WebSocket: {opcode, payload}.
+class WsReader {
+ public:
+  explicit WsReader(Wire1& wire) : wire_(wire) {}
+  std::pair<int, std::string> Next() {
+    for (;;) {
+      if (buffer_.size() >= 2) {
+        size_t size = static_cast<unsigned char>(buffer_[1]), head = 2;
+        if (size == 126) head = 4;
+        if (size == 127) head = 10;
+        if (buffer_.size() >= head) {
+          if (head > 2) {
+            size = 0;
+            for (size_t i = 2; i < head; ++i) size = size << 8 | static_cast<unsigned char>(buffer_[i]);
+          }
+          if (buffer_.size() >= head + size) {
+            int opcode = buffer_[0] & 15;
+            std::string payload = buffer_.substr(head, size);
+            buffer_.erase(0, head + size);
+            return {opcode, payload};
+          }
+        }
+      }
+      std::string more = wire_.Read();
+      if (more.empty()) return {-1, ""};
+      buffer_ += more;
+    }
+  }
+
+ private:
+  Wire1& wire_;
+  std::string buffer_;
+};
+
+// Answers one connection as containerd does: replies to streams, echoes stdin to stdout, tells resizes on
+// stderr, and reports success when stdin ends.
+void FakeRuntime(std::unique_ptr<Stream> stream) {
+  Wire1 wire(std::move(stream));
+  SpdyTestPeer peer;
+  std::map<std::string, uint32_t> ids;
+  std::map<uint32_t, std::string> types;
+  for (;;) {
+    std::string bytes = wire.Read();
+    if (bytes.empty()) return;
+    std::string out;
+    for (auto& frame : peer.Take(bytes)) {
+      if (frame.type == 1) {
+        std::string type(frame.headers.Get("streamtype"));
+        ids[type] = frame.stream;
+        types[frame.stream] = type;
+        out += SpdyTestPeer::Reply(frame.stream);
+        if (type == "stdout") SpdyWriter::Ping(out, 2);
+      } else if (frame.type == 0 && types[frame.stream] == "stdin") {
+        if (!frame.data.empty()) SpdyWriter::Data(out, ids["stdout"], frame.data, false);
+        if (frame.fin) {
+          SpdyWriter::Data(out, ids["error"], R"({"metadata":{},)", false);
+          SpdyWriter::Data(out, ids["error"], R"("status":"Success"})", false);
+          for (auto& [id, type] : types) SpdyWriter::RstStream(out, id, 5);
+          SpdyWriter::GoAway(out, 0, 0);
+        }
+      } else if (frame.type == 0 && types[frame.stream] == "resize") {
+        SpdyWriter::Data(out, ids["stdout"], "resized " + frame.data, false);
+      }
+    }
+    if (!out.empty() && !wire.Write(out)) return;
+  }
+}
+
+class StreamingTest : public ::testing::Test {
+ protected:
+  StreamingTest()
+      : runtime_([this](auto request, auto writer) { Runtime(*request, *writer); }),
+        front_([this](auto request, auto writer) {
+          bool forward = request->path.find("portforward") != std::string::npos;
+          std::string token = request->query.Has("missing") ? "/none"
+                              : forward                     ? "/portforward/T"
+                                                            : "/exec/T";
+          ServeStreaming(*request, writer,
+                         forward ? StreamingKind::kPortForward : StreamingKind::kRemoteCommand,
+                         runtime_.Url() + token);
+        }) {}
+
+  void Runtime(const ServerRequest& request, ResponseWriter& writer) {
+    if (request.path == "/none")
+      return writer.Reply(404, {{"Content-Type", "application/x"}}, "token unknown");
+    EXPECT_EQ(request.headers.Get("Upgrade"), "SPDY/3.1");
+    std::string protocol(request.headers.Get("X-Stream-Protocol-Version"));
+    auto stream = writer.Upgrade(
+        {{"Connection", "Upgrade"}, {"Upgrade", "SPDY/3.1"}, {"X-Stream-Protocol-Version", protocol}});
+    ASSERT_TRUE(stream);
+    if (protocol == "v4.remotecommand.k8s.io") return FakeRuntime(std::move(*stream));
+    EXPECT_EQ(protocol, "portforward.k8s.io");
+    Wire1 wire(std::move(*stream));
+    for (std::string bytes = wire.Read(); !bytes.empty(); bytes = wire.Read()) {
+      if (!wire.Write("<" + bytes + ">")) return;
+      if (bytes == "bye") return;
+    }
+  }
+
+  Result<Client::Upgraded> Dial(const std::string& target, const std::string& protocols,
+                                ClientResponse* refusal = nullptr) {
+    client_ = NewClient({front_.Url(), {}, true, kSoon});
+    return client_->Upgrade({"GET",
+                             target,
+                             {{"Connection", "Upgrade"},
+                              {"Upgrade", "websocket"},
+                              {"Sec-WebSocket-Version", "13"},
+                              {"Sec-WebSocket-Key", "dGhlIHNhbXBsZSBub25jZQ=="},
+                              {"Sec-WebSocket-Protocol", protocols}},
+                             ""},
+                            kSoon, {}, refusal);
+  }
+
+  RunningServer runtime_, front_;
+  std::unique_ptr<Client> client_;
+};
+
+std::string Message(unsigned char channel, std::string_view text) {
+  return std::string(1, static_cast<char>(channel)) + std::string(text);
+}
+
+TEST_F(StreamingTest, ExecWithHalfClosedStdin) {
+  auto upgraded = Dial("/exec?stdin=true&stdout=true&stderr=true&command=cat", "v5.channel.k8s.io");
+  ASSERT_TRUE(upgraded) << upgraded.error().message();
+  EXPECT_EQ(upgraded->headers.Get("Sec-WebSocket-Protocol"), "v5.channel.k8s.io");
+  Wire1 wire(std::move(upgraded->stream));
+  WsReader reader(wire);
+  EXPECT_EQ(reader.Next(), std::make_pair(2, Message(1, "")));
+  ASSERT_TRUE(wire.Write(ClientFrame(0x82, Message(0, "hello"))));
+  EXPECT_EQ(reader.Next(), std::make_pair(2, Message(1, "hello")));
+  ASSERT_TRUE(wire.Write(ClientFrame(0x89, "beat")));
+  EXPECT_EQ(reader.Next(), std::make_pair(10, std::string("beat")));
+  ASSERT_TRUE(wire.Write(ClientFrame(0x82, std::string("\xff\x00", 2))));
+  EXPECT_EQ(reader.Next(), std::make_pair(2, Message(3, R"({"metadata":{},"status":"Success"})")));
+  auto [opcode, payload] = reader.Next();
+  EXPECT_EQ(opcode, 8);
+  EXPECT_EQ(payload, std::string("\x03\xe8"));
+  EXPECT_EQ(reader.Next().first, -1);
+}
+
+TEST_F(StreamingTest, TerminalResizesAndHasNoStderr) {
+  auto upgraded = Dial("/exec?input=1&output=1&error=1&tty=1", "v4.channel.k8s.io");
+  ASSERT_TRUE(upgraded) << upgraded.error().message();
+  Wire1 wire(std::move(upgraded->stream));
+  WsReader reader(wire);
+  EXPECT_EQ(reader.Next(), std::make_pair(2, Message(1, "")));
+  ASSERT_TRUE(wire.Write(ClientFrame(0x82, Message(4, R"({"Width":80})"))));
+  EXPECT_EQ(reader.Next(), std::make_pair(2, Message(1, R"(resized {"Width":80})")));
+  ASSERT_TRUE(wire.Write(ClientFrame(0x88, "\x03\xe8")));
+  EXPECT_EQ(reader.Next().first, 8);
+  EXPECT_EQ(reader.Next().first, -1);
+}
+
+TEST_F(StreamingTest, Base64Messages) {
+  auto upgraded = Dial("/exec?stdin=1&stdout=1", "v4.base64.channel.k8s.io");
+  ASSERT_TRUE(upgraded) << upgraded.error().message();
+  Wire1 wire(std::move(upgraded->stream));
+  WsReader reader(wire);
+  EXPECT_EQ(reader.Next(), std::make_pair(1, std::string("1")));
+  ASSERT_TRUE(wire.Write(ClientFrame(0x81, "0Zm9v")));
+  EXPECT_EQ(reader.Next(), std::make_pair(1, std::string("1Zm9v")));
+  ASSERT_TRUE(wire.Write(ClientFrame(0x81, "0!!")));
+  EXPECT_EQ(reader.Next().first, 8);
+}
+
+TEST_F(StreamingTest, MuchDataBothWaysArrivesWhole) {
+  auto upgraded = Dial("/exec?stdin=true&stdout=true", "v5.channel.k8s.io");
+  ASSERT_TRUE(upgraded) << upgraded.error().message();
+  Wire1 wire(std::move(upgraded->stream));
+  WsReader reader(wire);
+  reader.Next();
+  const size_t size = 8 << 20;
+  std::jthread writer([&] {
+    std::string block(size / 8, 'd');
+    for (int i = 0; i < 8; ++i) EXPECT_TRUE(wire.Write(ClientFrame(0x82, Message(0, block))));
+    EXPECT_TRUE(wire.Write(ClientFrame(0x82, std::string("\xff\x00", 2))));
+  });
+  size_t got = 0;
+  for (;;) {
+    auto [opcode, payload] = reader.Next();
+    if (opcode != 2) break;
+    if (payload[0] == 1) got += payload.size() - 1;
+  }
+  EXPECT_EQ(got, size);
+}
+
+TEST_F(StreamingTest, PortForwardTunnel) {
+  auto upgraded = Dial("/portforward", "SPDY/3.1+portforward.k8s.io");
+  ASSERT_TRUE(upgraded) << upgraded.error().message();
+  EXPECT_EQ(upgraded->headers.Get("Sec-WebSocket-Protocol"), "SPDY/3.1+portforward.k8s.io");
+  Wire1 wire(std::move(upgraded->stream));
+  WsReader reader(wire);
+  ASSERT_TRUE(wire.Write(ClientFrame(0x82, "frame")));
+  EXPECT_EQ(reader.Next(), std::make_pair(2, std::string("<frame>")));
+  ASSERT_TRUE(wire.Write(ClientFrame(0x82, "bye")));
+  EXPECT_EQ(reader.Next(), std::make_pair(2, std::string("<bye>")));
+  EXPECT_EQ(reader.Next(), std::make_pair(8, std::string("\x03\xe8")));
+}
+
+TEST_F(StreamingTest, Refusals) {
+  ClientResponse refusal;
+  EXPECT_FALSE(Dial("/exec?stdout=1&missing=1", "v5.channel.k8s.io", &refusal));
+  EXPECT_EQ(refusal.status, 404);
+  EXPECT_EQ(refusal.body, "token unknown");
+  EXPECT_EQ(refusal.headers.Get("Content-Type"), "application/x");
+  EXPECT_FALSE(Dial("/exec?stdout=1", "v9.channel.k8s.io", &refusal));
+  EXPECT_EQ(refusal.status, 400);
+  EXPECT_FALSE(Dial("/exec", "v5.channel.k8s.io", &refusal));
+  EXPECT_EQ(refusal.status, 400);
+  EXPECT_FALSE(Dial("/portforward", "v4.channel.k8s.io", &refusal));
+  EXPECT_EQ(refusal.status, 400);
+  auto plain = client_->Do({"GET", "/exec?stdout=1", {}, ""}, kSoon);
+  ASSERT_TRUE(plain);
+  EXPECT_EQ(plain->status, 400);
+}
+
+TEST_F(StreamingTest, BrokenClientIsToldAndCut) {
+  auto upgraded = Dial("/exec?stdin=1&stdout=1", "v5.channel.k8s.io");
+  ASSERT_TRUE(upgraded) << upgraded.error().message();
+  Wire1 wire(std::move(upgraded->stream));
+  WsReader reader(wire);
+  reader.Next();
+  ASSERT_TRUE(wire.Write("\xff\xff\xff\xff\xff\xff\xff\xff rubbish"));
+  auto [opcode, payload] = reader.Next();
+  EXPECT_EQ(opcode, 8);
+  EXPECT_EQ(payload.substr(0, 2), std::string("\x03\xea"));
+  EXPECT_EQ(reader.Next().first, -1);
+}
+
+TEST_F(StreamingTest, SpdyClientsAreSpliced) {
+  client_ = NewClient({front_.Url(), {}, true, kSoon});
+  auto upgraded = client_->Upgrade({"POST",
+                                    "/portforward",
+                                    {{"Connection", "Upgrade"},
+                                     {"Upgrade", "SPDY/3.1"},
+                                     {"X-Stream-Protocol-Version", "portforward.k8s.io"},
+                                     {"Authorization", "Bearer secret"}},
+                                    ""},
+                                   kSoon);
+  ASSERT_TRUE(upgraded) << upgraded.error().message();
+  EXPECT_EQ(upgraded->headers.Get("X-Stream-Protocol-Version"), "portforward.k8s.io");
+  Wire1 wire(std::move(upgraded->stream));
+  ASSERT_TRUE(wire.Write("one"));
+  EXPECT_EQ(wire.Read(), "<one>");
+  wire.stream().ShutdownWrite();
+  EXPECT_EQ(wire.Read(), "");
+}
+
+}  // namespace
+}  // namespace keelson::http
