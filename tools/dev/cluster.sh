@@ -169,6 +169,7 @@ cluster_down() {
   fi
   step "removing network, mounts and cgroups"
   [ ! -x "$BIN/kube-proxy" ] || "$BIN/kube-proxy" --cleanup >/dev/null 2>&1 || true
+  nft delete table inet keelson-cni 2>/dev/null || true
   ip link delete "$KEELSON_BRIDGE" 2>/dev/null || true
   awk -v dir="$KEELSON_DIR/" 'index($5, dir) == 1 {print $5}' /proc/self/mountinfo | sort -r |
     while read -r mount; do umount -l "$mount" 2>/dev/null || true; done
