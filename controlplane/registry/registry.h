@@ -80,7 +80,7 @@ struct WriteOptions {
 };
 
 struct Written {
-  ObjectPtr object;
+  ObjectPtr object;                   // null for bindings and evictions: the answer is a Status "Success"
   bool created = false;               // 201 rather than 200
   std::vector<std::string> warnings;  // for Warning headers: unknown fields under kWarn
 };

@@ -1,0 +1,42 @@
+#include <fmt/format.h>
+
+#include "controlplane/registry/registry.h"
+
+namespace keelson::registry {
+namespace {
+
+// Upstream puts the resource's name, not the kind's, into details.kind of these.
+ErrorDetails DetailsOf(const ResourceInfo& info, std::string_view name) {
+  ErrorDetails details;
+  details.name = std::string(name);
+  details.group = std::string(info.group);
+  details.kind = std::string(info.resource.substr(0, info.resource.find('/')));
+  return details;
+}
+
+}  // namespace
+
+Error NotFoundError(const ResourceInfo& info, std::string_view name) {
+  return Error(Code::kNotFound, fmt::format("{} \"{}\" not found", info.GroupResource(), name))
+      .WithDetails(DetailsOf(info, name));
+}
+
+Error AlreadyExistsError(const ResourceInfo& info, std::string_view name) {
+  return Error(Code::kAlreadyExists, fmt::format("{} \"{}\" already exists", info.GroupResource(), name))
+      .WithDetails(DetailsOf(info, name));
+}
+
+Error ConflictError(const ResourceInfo& info, std::string_view name, std::string_view why) {
+  return Error(Code::kConflict,
+               fmt::format("Operation cannot be fulfilled on {} \"{}\": {}", info.GroupResource(), name, why))
+      .WithDetails(DetailsOf(info, name));
+}
+
+Error ForbiddenError(const ResourceInfo& info, std::string_view name, std::string_view why) {
+  std::string subject =
+      name.empty() ? info.GroupResource() : fmt::format("{} \"{}\"", info.GroupResource(), name);
+  return Error(Code::kForbidden, fmt::format("{} is forbidden: {}", subject, why))
+      .WithDetails(DetailsOf(info, name));
+}
+
+}  // namespace keelson::registry

@@ -1,0 +1,130 @@
+// Internal to the registry: its state, and the steps that its verbs share.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "controlplane/registry/registry.h"
+#include "controlplane/registry/service_allocator.h"
+#include "controlplane/registry/strategy.h"
+#include "controlplane/storage/store.h"
+
+namespace keelson::registry {
+
+// An object as it was read, to be changed and written back.
+struct Current {
+  ObjectPtr object;  // null: it does not exist
+  bool from_cache = false;
+};
+
+// Makes the new object from the stored one; called again when a write has lost a race.
+using Change = std::function<Result<std::unique_ptr<Message>>(const Message& current)>;
+
+struct UpdateRequest {
+  const ResourceInfo& info;  // the main row
+  std::string_view ns, name;
+  Part part = Part::kMain;
+  // The row that was asked for: what admission sees, and whose part this is.
+  const ResourceInfo* requested = nullptr;
+  Change change;
+  // For create on update: the object to create when there is none; null: not found is an error.
+  std::function<std::unique_ptr<Message>()> create;
+  bool patch = false;
+};
+
+struct Registry::Impl {
+  storage::Store& store;
+  Config config;
+  Clock& clock;
+  ServiceAllocator allocator;
+  std::map<const ResourceInfo*, std::unique_ptr<Strategy>> strategies;
+
+  Impl(storage::Store& s, Config c, Clock& k);
+
+  const Strategy& StrategyOf(const ResourceInfo& info) const;  // of a main row
+  storage::Limits LimitsOf(const WriteOptions& options) const;
+  storage::Limits ReadLimits(std::stop_token stop) const;
+  std::chrono::seconds TtlOf(const ResourceInfo& info) const;
+
+  // ---- read.cc ----
+  Result<storage::Predicate> ParseSelectors(const ResourceInfo& info, const ListOptions& options) const;
+
+  // ---- write.cc ----
+  Result<> CheckNamespace(const ResourceInfo& info, std::string_view ns, const storage::Limits& limits) const;
+  Result<Written> Create(const ResourceInfo& info, const ResourceInfo& requested, std::string_view ns,
+                         std::unique_ptr<Message> object, const WriteOptions& options);
+  Result<Written> Update(const UpdateRequest& request, const WriteOptions& options);
+  Result<Written> TryUpdate(const UpdateRequest& request, const Current& current, const WriteOptions& options,
+                            Current& newer);
+
+  // ---- delete.cc ----
+  Result<Deleted> Delete(const ResourceInfo& info, std::string_view ns, std::string_view name,
+                         const metav1::DeleteOptions& delete_options, const WriteOptions& options);
+  Result<Deleted> TryDelete(const ResourceInfo& info, const Current& current,
+                            const metav1::DeleteOptions& delete_options, const WriteOptions& options,
+                            Current& newer);
+  // Removes the object for good.
+  Result<Deleted> Remove(const ResourceInfo& info, const Current& current, const WriteOptions& options,
+                         Current& newer);
+
+  // ---- subresource.cc ----
+  Result<ObjectPtr> ScaleOf(const ResourceInfo& scale_info, const Message& parent) const;
+  Result<Written> UpdateScale(const ResourceInfo& scale_info, std::string_view ns, std::string_view name,
+                              const Change& change, const WriteOptions& options);
+  Result<Written> Bind(const ResourceInfo& info, std::string_view ns, std::string_view name,
+                       const Message& binding, const WriteOptions& options);
+  Result<Written> Evict(const ResourceInfo& info, std::string_view ns, std::string_view name,
+                        const Message& eviction, const WriteOptions& options);
+};
+
+// The main row behind a row, and which part of it a subresource stands for.
+const ResourceInfo& MainRow(const ResourceInfo& info);
+Result<Part> PartOf(const ResourceInfo& info);
+std::string_view SubresourceOf(const ResourceInfo& info);  // "status", or empty
+
+std::unique_ptr<Message> Clone(const Message& message);
+// Runs `attempt` on the cached object, on the stored one when that fails, and on what others have written
+// meanwhile. `attempt` fills `newer` when it has lost a race.
+template <typename T>
+Result<T> WithRetries(storage::Store& store, const ResourceInfo& info, std::string_view key,
+                      const storage::Limits& limits,
+                      const std::function<Result<T>(const Current& current, Current& newer)>& attempt);
+
+// What JSON patches do; in patch.cc.
+Result<std::unique_ptr<Message>> ApplyPatch(const Message& current, const api::GroupVersionKind& gvk,
+                                            PatchType type, std::string_view patch,
+                                            FieldValidation validation, std::vector<std::string>& warnings);
+
+inline constexpr int kMaxAttempts = 24;
+
+template <typename T>
+Result<T> WithRetries(storage::Store& store, const ResourceInfo& info, std::string_view key,
+                      const storage::Limits& limits,
+                      const std::function<Result<T>(const Current& current, Current& newer)>& attempt) {
+  Current current{store.Peek(info, key), true};
+  if (!current.object) {
+    ASSIGN_OR_RETURN(current.object, store.Get(info, key, "", limits));
+    current.from_cache = false;
+  }
+  for (int i = 0;; ++i) {
+    Current newer;
+    bool lost = false;
+    newer.from_cache = true;  // until the attempt says otherwise
+    Result<T> outcome = attempt(current, newer);
+    if (outcome) return outcome;
+    lost = !newer.from_cache;
+    if (lost && i < kMaxAttempts) {
+      current = newer;
+      continue;
+    }
+    if (!current.from_cache) return outcome;
+    // The error may come from an outdated copy: ask etcd before telling anybody.
+    ASSIGN_OR_RETURN(ObjectPtr stored, store.Get(info, key, "", limits));
+    if (stored && current.object && stored->revision() == current.object->revision()) return outcome;
+    current = {stored, false};
+  }
+}
+
+}  // namespace keelson::registry

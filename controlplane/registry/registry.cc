@@ -1,0 +1,162 @@
+#include "controlplane/registry/registry.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "controlplane/registry/impl.h"
+#include "controlplane/storage/convert.h"
+#include "lib/api/meta.h"
+
+namespace keelson::registry {
+namespace {
+
+constexpr std::chrono::seconds kLongest{30};
+
+}  // namespace
+
+std::string_view SubresourceOf(const ResourceInfo& info) {
+  size_t slash = info.resource.find('/');
+  return slash == std::string_view::npos ? std::string_view() : info.resource.substr(slash + 1);
+}
+
+const ResourceInfo& MainRow(const ResourceInfo& info) {
+  if (!info.IsSubresource()) return info;
+  return *api::FindResource(info.group, info.version, info.resource.substr(0, info.resource.find('/')));
+}
+
+Result<Part> PartOf(const ResourceInfo& info) {
+  std::string_view sub = SubresourceOf(info);
+  if (sub.empty()) return Part::kMain;
+  if (sub == "status") return Part::kStatus;
+  if (sub == "finalize") return Part::kFinalize;
+  if (sub == "approval") return Part::kApproval;
+  if (sub == "ephemeralcontainers") return Part::kEphemeralContainers;
+  if (sub == "resize") return Part::kResize;
+  return Error(Code::kMethodNotAllowed, fmt::format("{} cannot be written this way", info.resource));
+}
+
+std::unique_ptr<Message> Clone(const Message& message) {
+  std::unique_ptr<Message> copy(message.New());
+  copy->CopyFrom(message);
+  return copy;
+}
+
+Registry::Impl::Impl(storage::Store& s, Config c, Clock& k)
+    : store(s), config(std::move(c)), clock(k), allocator(store, config, clock) {
+  for (const ResourceInfo& info : api::Resources()) {
+    if (!info.etcd_prefix.empty()) strategies.emplace(&info, MakeStrategy(info, allocator));
+  }
+}
+
+const Strategy& Registry::Impl::StrategyOf(const ResourceInfo& info) const { return *strategies.at(&info); }
+
+storage::Limits Registry::Impl::LimitsOf(const WriteOptions& options) const {
+  return {std::min(options.deadline, std::chrono::steady_clock::now() + kLongest), options.stop};
+}
+
+storage::Limits Registry::Impl::ReadLimits(std::stop_token stop) const {
+  return {std::chrono::steady_clock::now() + kLongest, std::move(stop)};
+}
+
+std::chrono::seconds Registry::Impl::TtlOf(const ResourceInfo& info) const {
+  return info.resource == "events" ? config.event_ttl : std::chrono::seconds(0);
+}
+
+Registry::Registry(storage::Store& store, Config config, Clock& clock)
+    : store_(store), impl_(std::make_unique<Impl>(store, std::move(config), clock)) {}
+
+Registry::~Registry() = default;
+
+Result<> Registry::Start(std::stop_token stop) {
+  return impl_->allocator.Start(impl_->ReadLimits(std::move(stop)));
+}
+
+Result<ObjectPtr> Registry::Get(const ResourceInfo& info, std::string_view ns, std::string_view name,
+                                std::string_view resource_version, std::stop_token stop) {
+  const ResourceInfo& main = MainRow(info);
+  ASSIGN_OR_RETURN(ObjectPtr object,
+                   store_.Get(main, api::KeyOf(ns, name), resource_version, impl_->ReadLimits(stop)));
+  if (!object) return NotFoundError(main, name);
+  if (SubresourceOf(info) != "scale") return object;
+  return impl_->ScaleOf(info, *object->Decode());
+}
+
+Result<Written> Registry::Create(const ResourceInfo& info, std::string_view ns, std::string_view name,
+                                 std::unique_ptr<Message> object, const WriteOptions& options) {
+  std::string_view sub = SubresourceOf(info);
+  if (sub == "binding") return impl_->Bind(info, ns, name, *object, options);
+  if (sub == "eviction") return impl_->Evict(info, ns, name, *object, options);
+  if (!sub.empty() || info.etcd_prefix.empty())
+    return Error(Code::kMethodNotAllowed, fmt::format("{} cannot be created this way", info.resource));
+  return impl_->Create(info, info, ns, std::move(object), options);
+}
+
+Result<Written> Registry::Update(const ResourceInfo& info, std::string_view ns, std::string_view name,
+                                 std::unique_ptr<Message> object, const WriteOptions& options) {
+  std::shared_ptr<const Message> body = std::move(object);
+  auto change = [&body](const Message&) -> Result<std::unique_ptr<Message>> { return Clone(*body); };
+  if (SubresourceOf(info) == "scale") return impl_->UpdateScale(info, ns, name, change, options);
+  const ResourceInfo& main = MainRow(info);
+  ASSIGN_OR_RETURN(Part part, PartOf(info));
+  UpdateRequest request{main, ns, name, part, &info, change, {}, false};
+  if (part == Part::kMain && impl_->StrategyOf(main).AllowsCreateOnUpdate())
+    request.create = [&body] { return Clone(*body); };
+  return impl_->Update(request, options);
+}
+
+Result<Written> Registry::Modify(const ResourceInfo& info, std::string_view ns, std::string_view name,
+                                 const std::function<Result<>(Message& object)>& change,
+                                 const WriteOptions& options) {
+  ASSIGN_OR_RETURN(Part part, PartOf(info));
+  UpdateRequest request{MainRow(info), ns, name, part, &info, {}, {}, false};
+  request.change = [&](const Message& current) -> Result<std::unique_ptr<Message>> {
+    std::unique_ptr<Message> changed = Clone(current);
+    RETURN_IF_ERROR(change(*changed));
+    return changed;
+  };
+  return impl_->Update(request, options);
+}
+
+Result<Written> Registry::Patch(const ResourceInfo& info, std::string_view ns, std::string_view name,
+                                PatchType type, std::string_view patch, const WriteOptions& options) {
+  std::vector<std::string> warnings;
+  auto change = [&](const Message& current) {
+    warnings.clear();
+    return ApplyPatch(current, info.Gvk(), type, patch, options.field_validation, warnings);
+  };
+  Result<Written> written = Error(Code::kInternal, "");
+  if (SubresourceOf(info) == "scale") {
+    written = impl_->UpdateScale(info, ns, name, change, options);
+  } else {
+    ASSIGN_OR_RETURN(Part part, PartOf(info));
+    written = impl_->Update({MainRow(info), ns, name, part, &info, change, {}, true}, options);
+  }
+  if (written) written->warnings = std::move(warnings);
+  return written;
+}
+
+Result<Deleted> Registry::Delete(const ResourceInfo& info, std::string_view ns, std::string_view name,
+                                 const metav1::DeleteOptions& delete_options, const WriteOptions& options) {
+  return impl_->Delete(info, ns, name, delete_options, options);
+}
+
+Result<ObjectList> Registry::DeleteCollection(const ResourceInfo& info, std::string_view ns,
+                                              const ListOptions& list,
+                                              const metav1::DeleteOptions& delete_options,
+                                              const WriteOptions& options) {
+  ASSIGN_OR_RETURN(ObjectList found, List(info, ns, list, options.stop));
+  ObjectList deleted;
+  deleted.revision = found.revision;
+  for (const ObjectPtr& object : found.items) {
+    Result<Deleted> one = impl_->Delete(info, object->ns(), object->name(), delete_options, options);
+    if (one) {
+      deleted.items.push_back(one->object);
+    } else if (!one.error().Is(Code::kNotFound)) {
+      return one.error();
+    }
+  }
+  return deleted;
+}
+
+}  // namespace keelson::registry

@@ -1,0 +1,206 @@
+// Subresources of another kind than their parent: scale, binding, eviction.
+#include <fmt/format.h>
+
+#include "controlplane/registry/impl.h"
+#include "lib/api/meta.h"
+#include "lib/api/proto/policy_v1.pb.h"
+#include "lib/api/selector.h"
+#include "lib/k8s/field_error.h"
+#include "lib/k8s/validation.h"
+
+namespace keelson::registry {
+namespace {
+
+using autoscalingv1::Scale;
+
+// The common part of four kinds.
+struct Scaled {
+  int32_t wanted = 0, present = 0;
+  std::string selector;
+};
+
+template <typename T>
+Result<Scaled> ScaledOf(const T& object) {
+  ASSIGN_OR_RETURN(api::LabelSelector selector, api::LabelSelector::From(object.spec().selector()));
+  // Absent means one.
+  int32_t wanted = object.spec().has_replicas() ? object.spec().replicas() : 1;
+  return Scaled{wanted, object.status().replicas(), selector.ToString()};
+}
+
+Result<Scaled> Read(const Message& parent) {
+  const api::Descriptor* type = parent.GetDescriptor();
+  if (type == appsv1::Deployment::descriptor())
+    return ScaledOf(static_cast<const appsv1::Deployment&>(parent));
+  if (type == appsv1::ReplicaSet::descriptor())
+    return ScaledOf(static_cast<const appsv1::ReplicaSet&>(parent));
+  if (type == appsv1::StatefulSet::descriptor())
+    return ScaledOf(static_cast<const appsv1::StatefulSet&>(parent));
+  if (type != corev1::ReplicationController::descriptor())
+    return Error(Code::kInternal, type->name() + " cannot be scaled");
+  const auto& rc = static_cast<const corev1::ReplicationController&>(parent);
+  int32_t wanted = rc.spec().has_replicas() ? rc.spec().replicas() : 1;
+  return Scaled{wanted, rc.status().replicas(), api::LabelSelector::FromMap(rc.spec().selector()).ToString()};
+}
+
+void SetReplicas(Message& parent, int32_t replicas) {
+  const api::Descriptor* type = parent.GetDescriptor();
+  if (type == appsv1::Deployment::descriptor()) {
+    static_cast<appsv1::Deployment&>(parent).mutable_spec()->set_replicas(replicas);
+  } else if (type == appsv1::ReplicaSet::descriptor()) {
+    static_cast<appsv1::ReplicaSet&>(parent).mutable_spec()->set_replicas(replicas);
+  } else if (type == appsv1::StatefulSet::descriptor()) {
+    static_cast<appsv1::StatefulSet&>(parent).mutable_spec()->set_replicas(replicas);
+  } else {
+    static_cast<corev1::ReplicationController&>(parent).mutable_spec()->set_replicas(replicas);
+  }
+}
+
+Result<Scale> MakeScale(const Message& parent) {
+  ASSIGN_OR_RETURN(Scaled scaled, Read(parent));
+  const metav1::ObjectMeta& meta = api::Meta(parent);
+  Scale scale;
+  scale.mutable_metadata()->set_name(meta.name());
+  scale.mutable_metadata()->set_namespace_(meta.namespace_());
+  scale.mutable_metadata()->set_uid(meta.uid());
+  scale.mutable_metadata()->set_resource_version(meta.resource_version());
+  if (meta.has_creation_timestamp())
+    *scale.mutable_metadata()->mutable_creation_timestamp() = meta.creation_timestamp();
+  if (scaled.wanted != 0) scale.mutable_spec()->set_replicas(scaled.wanted);
+  if (scaled.present != 0) scale.mutable_status()->set_replicas(scaled.present);
+  if (!scaled.selector.empty()) scale.mutable_status()->set_selector(scaled.selector);
+  return scale;
+}
+
+// pods/binding's errors name that resource.
+Error BindingConflict(std::string_view name, std::string_view why) {
+  ErrorDetails details;
+  details.name = std::string(name);
+  details.kind = "pods/binding";
+  return Error(Code::kConflict,
+               fmt::format("Operation cannot be fulfilled on pods/binding \"{}\": {}", name, why))
+      .WithDetails(std::move(details));
+}
+
+void MarkScheduled(corev1::Pod& pod, Clock& clock) {
+  corev1::PodCondition* condition = nullptr;
+  for (auto& one : *pod.mutable_status()->mutable_conditions()) {
+    if (one.type() == "PodScheduled") condition = &one;
+  }
+  if (!condition) condition = pod.mutable_status()->add_conditions();
+  if (condition->status() != "True") *condition->mutable_last_transition_time() = api::ToTime(clock.Now());
+  condition->set_type("PodScheduled");
+  condition->set_status("True");
+  condition->clear_reason();
+  condition->clear_message();
+}
+
+Result<> Assign(corev1::Pod& pod, const corev1::Binding& binding, Clock& clock) {
+  const std::string& name = pod.metadata().name();
+  if (pod.metadata().has_deletion_timestamp())
+    return BindingConflict(name, fmt::format("pod {} is being deleted, cannot be assigned to a host", name));
+  if (!pod.spec().node_name().empty())
+    return BindingConflict(
+        name, fmt::format("pod {} is already assigned to node \"{}\"", name, pod.spec().node_name()));
+  if (pod.spec().scheduling_gates_size() > 0)
+    return BindingConflict(name, fmt::format("pod {} has non-empty .spec.schedulingGates", name));
+  pod.mutable_spec()->set_node_name(binding.target().name());
+  for (const auto& entry : binding.metadata().annotations())
+    (*pod.mutable_metadata()->mutable_annotations())[entry.first] = entry.second;
+  MarkScheduled(pod, clock);
+  return {};
+}
+
+}  // namespace
+
+Result<ObjectPtr> Registry::Impl::ScaleOf(const ResourceInfo& scale_info, const Message& parent) const {
+  ASSIGN_OR_RETURN(Scale scale, MakeScale(parent));
+  int64_t revision = std::atoll(scale.metadata().resource_version().c_str());
+  return storage::Object::FromMessage(scale_info, scale, revision);
+}
+
+Result<Written> Registry::Impl::UpdateScale(const ResourceInfo& scale_info, std::string_view ns,
+                                            std::string_view name, const Change& change,
+                                            const WriteOptions& options) {
+  const ResourceInfo& main = MainRow(scale_info);
+  UpdateRequest request{main, ns, name, Part::kMain, &scale_info, {}, {}, false};
+  request.change = [&](const Message& current) -> Result<std::unique_ptr<Message>> {
+    ASSIGN_OR_RETURN(Scale before, MakeScale(current));
+    ASSIGN_OR_RETURN(std::unique_ptr<Message> changed, change(before));
+    const auto& scale = static_cast<const Scale&>(*changed);
+    if (!scale.metadata().name().empty() && scale.metadata().name() != name)
+      return Error(Code::kBadRequest,
+                   fmt::format("the name of the object ({}) does not match the name on the URL ({})",
+                               scale.metadata().name(), name));
+    if (scale.spec().replicas() < 0) {
+      return k8s::ToInvalid(
+          scale_info.Gvk(), name,
+          {k8s::Invalid(k8s::Path("spec").Child("replicas"), int64_t{scale.spec().replicas()},
+                        "must be greater than or equal to 0")});
+    }
+    std::unique_ptr<Message> parent = Clone(current);
+    SetReplicas(*parent, scale.spec().replicas());
+    metav1::ObjectMeta& meta = api::MutableMeta(*parent);
+    if (!scale.metadata().resource_version().empty())
+      meta.set_resource_version(scale.metadata().resource_version());
+    if (!scale.metadata().uid().empty()) meta.set_uid(scale.metadata().uid());
+    return parent;
+  };
+  // The parent's own admission sees the parent; scale has none of its own here.
+  ASSIGN_OR_RETURN(Written written, Update(request, options));
+  ASSIGN_OR_RETURN(written.object, ScaleOf(scale_info, *written.object->Decode()));
+  return written;
+}
+
+Result<Written> Registry::Impl::Bind(const ResourceInfo& info, std::string_view ns, std::string_view name,
+                                     const Message& body, const WriteOptions& options) {
+  corev1::Binding binding = static_cast<const corev1::Binding&>(body);
+  if (binding.metadata().name().empty()) binding.mutable_metadata()->set_name(std::string(name));
+  if (binding.metadata().name() != name)
+    return Error(Code::kBadRequest, fmt::format("name in URL does not match name in Binding object: {} != {}",
+                                                name, binding.metadata().name()));
+  if (k8s::FieldErrors errors = k8s::ValidateBinding(binding); !errors.empty())
+    return k8s::ToInvalid(info.Gvk(), name, errors);
+  const ResourceInfo& pods = api::ResourceOf<corev1::Pod>();
+  if (options.admission) RETURN_IF_ERROR(options.admission(Operation::kCreate, info, &binding, nullptr));
+  storage::Limits limits = LimitsOf(options);
+  return WithRetries<Written>(
+      store, pods, api::KeyOf(ns, name), limits,
+      [&](const Current& current, Current& newer) -> Result<Written> {
+        if (!current.object) return NotFoundError(pods, name);
+        std::unique_ptr<Message> object = Clone(*current.object->Decode());
+        auto& pod = static_cast<corev1::Pod&>(*object);
+        if (!binding.metadata().uid().empty() && binding.metadata().uid() != pod.metadata().uid())
+          return BindingConflict(
+              name, fmt::format("Precondition failed: UID in precondition: {}, UID in object meta: {}",
+                                binding.metadata().uid(), pod.metadata().uid()));
+        RETURN_IF_ERROR(Assign(pod, binding, clock));
+        pod.mutable_metadata()->clear_resource_version();
+        if (options.dry_run) return Written{nullptr, true, {}};
+        storage::Conflict conflict;
+        Result<ObjectPtr> stored =
+            store.Put(pods, current.object->key(), pod, current.object->revision(), {}, conflict, limits);
+        if (stored) return Written{nullptr, true, {}};
+        if (stored.error().Is(Code::kConflict)) newer = {conflict.current, false};
+        return stored.error();
+      });
+}
+
+Result<Written> Registry::Impl::Evict(const ResourceInfo& info, std::string_view ns, std::string_view name,
+                                      const Message& body, const WriteOptions& options) {
+  const auto& eviction = static_cast<const api::policy::v1::Eviction&>(body);
+  if (!eviction.metadata().name().empty() && eviction.metadata().name() != name)
+    return Error(Code::kBadRequest,
+                 fmt::format("name in URL does not match name in Eviction object: {} != {}", name,
+                             eviction.metadata().name()));
+  if (options.admission) {
+    std::unique_ptr<Message> copy = Clone(body);
+    RETURN_IF_ERROR(options.admission(Operation::kCreate, info, copy.get(), nullptr));
+  }
+  const ResourceInfo& pods = api::ResourceOf<corev1::Pod>();
+  WriteOptions own = options;
+  if (eviction.delete_options().dry_run_size() > 0) own.dry_run = true;
+  ASSIGN_OR_RETURN([[maybe_unused]] Deleted deleted, Delete(pods, ns, name, eviction.delete_options(), own));
+  return Written{nullptr, true, {}};
+}
+
+}  // namespace keelson::registry

@@ -1,0 +1,236 @@
+// Create and update.
+#include <fmt/format.h>
+
+#include "controlplane/registry/impl.h"
+#include "lib/api/codec.h"
+#include "lib/api/meta.h"
+#include "lib/k8s/defaulting.h"
+#include "lib/k8s/field_error.h"
+#include "lib/k8s/validation.h"
+
+namespace keelson::registry {
+namespace {
+
+constexpr size_t kMaxGeneratedBase = 58;  // 63 less the suffix
+constexpr int kGenerateAttempts = 8;
+
+// Encoded without resourceVersion: what decides whether a write changes anything.
+std::string Comparable(const Message& object) {
+  std::unique_ptr<Message> copy = Clone(object);
+  api::MutableMeta(*copy).clear_resource_version();
+  return api::EncodeRaw(*copy);
+}
+
+Result<> CheckScope(const ResourceInfo& info, std::string_view ns, Message& object) {
+  metav1::ObjectMeta& meta = api::MutableMeta(object);
+  if (!info.namespaced) {
+    if (!ns.empty() || !meta.namespace_().empty()) meta.clear_namespace_();
+    return {};
+  }
+  if (meta.namespace_().empty()) meta.set_namespace_(std::string(ns));
+  if (meta.namespace_() == ns) return {};
+  return Error(Code::kBadRequest,
+               "the namespace of the provided object does not match the namespace sent on the request");
+}
+
+void FillSystemFields(Message& object, Clock& clock) {
+  metav1::ObjectMeta& meta = api::MutableMeta(object);
+  meta.set_uid(api::NewUid());
+  *meta.mutable_creation_timestamp() = api::ToTime(clock.Now());
+  meta.clear_deletion_timestamp();
+  meta.clear_deletion_grace_period_seconds();
+  meta.clear_self_link();
+  meta.clear_managed_fields();
+}
+
+// What no client may change: as in `old`, where it was left out or always.
+void KeepSystemFields(Message& object, const Message& old) {
+  metav1::ObjectMeta& meta = api::MutableMeta(object);
+  const metav1::ObjectMeta& before = api::Meta(old);
+  if (meta.uid().empty()) meta.set_uid(before.uid());
+  if (!meta.has_creation_timestamp() && before.has_creation_timestamp())
+    *meta.mutable_creation_timestamp() = before.creation_timestamp();
+  if (before.has_deletion_timestamp()) *meta.mutable_deletion_timestamp() = before.deletion_timestamp();
+  if (before.has_deletion_grace_period_seconds())
+    meta.set_deletion_grace_period_seconds(before.deletion_grace_period_seconds());
+  if (before.has_generation()) {
+    meta.set_generation(before.generation());
+  } else {
+    meta.clear_generation();
+  }
+  meta.clear_self_link();
+  *meta.mutable_managed_fields() = before.managed_fields();
+}
+
+// The version, UID and name that the client has said.
+Result<> CheckIdentity(const UpdateRequest& request, const Message& object, const storage::Object& current,
+                       bool may_be_unconditional) {
+  const metav1::ObjectMeta& meta = api::Meta(object);
+  if (meta.name() != request.name) {
+    return Error(Code::kBadRequest,
+                 fmt::format("the name of the object ({}) does not match the name on the URL ({})",
+                             meta.name(), request.name));
+  }
+  if (meta.resource_version().empty() || meta.resource_version() == "0") {
+    if (may_be_unconditional) return {};
+    k8s::Path path("metadata");
+    return k8s::ToInvalid(
+        request.info.Gvk(), request.name,
+        {k8s::InvalidRaw(path.Child("resourceVersion"), "0", "must be specified for an update")});
+  }
+  if (meta.resource_version() != std::to_string(current.revision())) {
+    return ConflictError(
+        request.info, request.name,
+        "the object has been modified; please apply your changes to the latest version and try again");
+  }
+  return {};
+}
+
+Result<> CheckUid(const UpdateRequest& request, const Message& object, const Message& old) {
+  const std::string& uid = api::Meta(object).uid();
+  if (uid.empty() || uid == api::Meta(old).uid()) return {};
+  return ConflictError(request.info, request.name,
+                       fmt::format("Precondition failed: UID in precondition: {}, UID in object meta: {}",
+                                   uid, api::Meta(old).uid()));
+}
+
+}  // namespace
+
+Result<> Registry::Impl::CheckNamespace(const ResourceInfo& info, std::string_view ns,
+                                        const storage::Limits& limits) const {
+  static const ResourceInfo& namespaces = api::ResourceOf<corev1::Namespace>();
+  ObjectPtr object = store.Peek(namespaces, ns);
+  if (!object) {
+    // It may be so new that the cache does not have it.
+    ASSIGN_OR_RETURN(object, store.Get(namespaces, ns, "", limits));
+  }
+  if (!object) return NotFoundError(namespaces, ns);
+  auto decoded = object->Decode();
+  if (static_cast<const corev1::Namespace&>(*decoded).status().phase() != "Terminating" &&
+      !api::Meta(*decoded).has_deletion_timestamp())
+    return {};
+  Error forbidden = ForbiddenError(
+      info, "",
+      fmt::format("unable to create new content in namespace {} because it is being terminated", ns));
+  ErrorDetails details = *forbidden.details();
+  details.causes.push_back(
+      {"NamespaceTerminating", fmt::format("namespace {} is being terminated", ns), "metadata.namespace"});
+  return forbidden.WithDetails(std::move(details));
+}
+
+Result<Written> Registry::Impl::Create(const ResourceInfo& info, const ResourceInfo& requested,
+                                       std::string_view ns, std::unique_ptr<Message> object,
+                                       const WriteOptions& options) {
+  const Strategy& strategy = StrategyOf(info);
+  Context context{info, options, clock, LimitsOf(options)};
+  metav1::ObjectMeta& meta = api::MutableMeta(*object);
+  if (!meta.resource_version().empty())
+    return Error(Code::kBadRequest, "resourceVersion should not be set on objects to be created");
+  RETURN_IF_ERROR(CheckScope(info, ns, *object));
+  if (info.namespaced) RETURN_IF_ERROR(CheckNamespace(info, ns, context.limits));
+  const bool generated = meta.name().empty() && !meta.generate_name().empty();
+  std::unique_ptr<Message> original = generated ? Clone(*object) : nullptr;
+  for (int attempt = 1;; ++attempt) {
+    if (original) {
+      object = Clone(*original);
+      metav1::ObjectMeta& fresh = api::MutableMeta(*object);
+      fresh.set_name(fresh.generate_name().substr(0, kMaxGeneratedBase) + api::RandomSuffix());
+    }
+    Effects effects;
+    FillSystemFields(*object, clock);
+    k8s::SetDefaults(*object);
+    strategy.PrepareCreate(context, *object);
+    if (options.admission) {
+      RETURN_IF_ERROR(options.admission(Operation::kCreate, requested, object.get(), nullptr));
+      k8s::SetDefaults(*object);
+    }
+    api::Normalize(*object);
+    RETURN_IF_ERROR(strategy.Allocate(context, *object, nullptr, effects));
+    const std::string name = api::Meta(*object).name();
+    if (k8s::FieldErrors errors = k8s::Validate(*object); !errors.empty())
+      return k8s::ToInvalid(info.Gvk(), name, errors);
+    const std::string key = api::KeyOf(*object);
+    if (options.dry_run) {
+      ASSIGN_OR_RETURN(ObjectPtr existing, store.Get(info, key, "", context.limits));
+      if (existing) return AlreadyExistsError(info, name);
+      return Written{storage::Object::FromMessage(info, *object, 0), true, {}};
+    }
+    storage::Conflict conflict;
+    Result<ObjectPtr> stored = store.Put(info, key, *object, 0, TtlOf(info), conflict, context.limits);
+    if (stored) {
+      effects.Commit();
+      return Written{*stored, true, {}};
+    }
+    if (!stored.error().Is(Code::kConflict)) return stored.error();
+    if (generated && attempt < kGenerateAttempts) continue;
+    Error exists = AlreadyExistsError(info, name);
+    if (conflict.current && api::Meta(*conflict.current->Decode()).has_deletion_timestamp())
+      return exists.Wrap("object is being deleted");
+    return exists;
+  }
+}
+
+Result<Written> Registry::Impl::Update(const UpdateRequest& request, const WriteOptions& options) {
+  storage::Limits limits = LimitsOf(options);
+  const std::string key = api::KeyOf(request.ns, request.name);
+  return WithRetries<Written>(
+      store, request.info, key, limits, [&](const Current& current, Current& newer) -> Result<Written> {
+        if (current.object) return TryUpdate(request, current, options, newer);
+        if (!request.create) return NotFoundError(request.info, request.name);
+        std::unique_ptr<Message> object = request.create();
+        api::MutableMeta(*object).clear_resource_version();
+        api::MutableMeta(*object).set_name(std::string(request.name));
+        return Create(request.info, request.info, request.ns, std::move(object), options);
+      });
+}
+
+Result<Written> Registry::Impl::TryUpdate(const UpdateRequest& request, const Current& current,
+                                          const WriteOptions& options, Current& newer) {
+  const ResourceInfo& info = request.info;
+  const Strategy& strategy = StrategyOf(info);
+  Context context{info, options, clock, LimitsOf(options)};
+  std::shared_ptr<const Message> old = current.object->Decode();
+  ASSIGN_OR_RETURN(std::unique_ptr<Message> object, request.change(*old));
+  if (api::Meta(*object).name().empty() && request.part != Part::kMain)
+    api::MutableMeta(*object).set_name(std::string(request.name));
+  RETURN_IF_ERROR(CheckScope(info, request.ns, *object));
+  bool may_be_unconditional = request.part != Part::kMain || strategy.AllowsUnconditionalUpdate();
+  RETURN_IF_ERROR(CheckIdentity(request, *object, *current.object, may_be_unconditional));
+  RETURN_IF_ERROR(CheckUid(request, *object, *old));
+  Effects effects;
+  k8s::SetDefaults(*object);
+  KeepSystemFields(*object, *old);
+  if (request.part == Part::kMain) {
+    strategy.PrepareUpdate(context, *object, *old);
+  } else {
+    strategy.PreparePart(context, request.part, *object, *old);
+  }
+  if (options.admission) {
+    RETURN_IF_ERROR(options.admission(Operation::kUpdate, *request.requested, object.get(), old.get()));
+    k8s::SetDefaults(*object);
+  }
+  api::Normalize(*object);
+  api::MutableMeta(*object).clear_resource_version();
+  if (request.part == Part::kMain) RETURN_IF_ERROR(strategy.Allocate(context, *object, old.get(), effects));
+  k8s::FieldErrors errors = request.part == Part::kStatus ? k8s::ValidateStatusUpdate(*object, *old)
+                                                          : k8s::ValidateUpdate(*object, *old);
+  if (!errors.empty()) return k8s::ToInvalid(info.Gvk(), request.name, errors);
+  if (strategy.ReadyToGo(*object)) {
+    ASSIGN_OR_RETURN(Deleted gone, Remove(info, current, options, newer));
+    return Written{storage::Object::FromMessage(info, *object, gone.object->revision()), false, {}};
+  }
+  if (Comparable(*object) == Comparable(*old)) return Written{current.object, false, {}};
+  if (options.dry_run)
+    return Written{storage::Object::FromMessage(info, *object, current.object->revision()), false, {}};
+  storage::Conflict conflict;
+  Result<ObjectPtr> stored = store.Put(info, current.object->key(), *object, current.object->revision(),
+                                       TtlOf(info), conflict, context.limits);
+  if (!stored) {
+    if (stored.error().Is(Code::kConflict)) newer = {conflict.current, false};
+    return stored.error();
+  }
+  effects.Commit();
+  return Written{*stored, false, {}};
+}
+
+}  // namespace keelson::registry
