@@ -1,0 +1,64 @@
+// Nothing new in a namespace that is not there or is going away; the system's own namespaces stay.
+#include <fmt/format.h>
+
+#include "controlplane/apiserver/admission/admission.h"
+#include "lib/api/meta.h"
+
+namespace keelson::apiserver {
+namespace {
+
+bool IsProtected(std::string_view name) {
+  return name == "default" || name == "kube-system" || name == "kube-public";
+}
+
+// Reviews speak of namespaces, they do not live in them.
+bool IsExempt(const api::ResourceInfo& info) {
+  return info.group == "authorization.k8s.io" || info.etcd_prefix.empty();
+}
+
+class NamespaceLifecycle : public AdmissionPlugin {
+ public:
+  explicit NamespaceLifecycle(storage::Store& store) : store_(store) {}
+  std::string_view name() const override { return "NamespaceLifecycle"; }
+
+  Result<> Validate(const AdmissionRequest& request) override {
+    if (request.operation == registry::Operation::kDelete && request.Is("", "namespaces")) {
+      if (IsProtected(request.name)) return NotAdmitted(request, "this namespace may not be deleted");
+      return {};
+    }
+    if (request.operation != registry::Operation::kCreate || request.ns.empty() || IsExempt(request.info))
+      return {};
+    const api::ResourceInfo& namespaces = api::ResourceOf<corev1::Namespace>();
+    ASSIGN_OR_RETURN(storage::ObjectPtr found, Find(namespaces, request.ns));
+    if (!found) return registry::NotFoundError(namespaces, request.ns);
+    auto object = std::static_pointer_cast<const corev1::Namespace>(found->Decode());
+    bool terminating =
+        object->metadata().has_deletion_timestamp() || object->status().phase() == "Terminating";
+    if (!terminating) return {};
+    std::string why = fmt::format(
+        "unable to create new content in namespace {} because it is being terminated", request.ns);
+    Error error = NotAdmitted(request, why);
+    ErrorDetails details = error.details() ? *error.details() : ErrorDetails{};
+    details.causes.push_back({"NamespaceTerminating",
+                              fmt::format("namespace {} is being terminated", request.ns),
+                              "metadata.namespace"});
+    return error.WithDetails(std::move(details));
+  }
+
+ private:
+  // The cache may be a moment behind a namespace that has just been made: ask again consistently.
+  Result<storage::ObjectPtr> Find(const api::ResourceInfo& namespaces, std::string_view name) {
+    if (storage::ObjectPtr cached = store_.Peek(namespaces, name)) return cached;
+    return store_.Get(namespaces, name, "", {SteadyTime::clock::now() + std::chrono::seconds(10), {}});
+  }
+
+  storage::Store& store_;
+};
+
+}  // namespace
+
+std::unique_ptr<AdmissionPlugin> NewNamespaceLifecycle(storage::Store& store) {
+  return std::make_unique<NamespaceLifecycle>(store);
+}
+
+}  // namespace keelson::apiserver

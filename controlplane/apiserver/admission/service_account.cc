@@ -1,0 +1,130 @@
+// Every pod runs as a ServiceAccount and gets its token, the cluster's CA and its namespace in
+// /var/run/secrets/kubernetes.io/serviceaccount, from one projected volume.
+#include <fmt/format.h>
+
+#include "controlplane/apiserver/admission/admission.h"
+#include "lib/api/meta.h"
+#include "lib/k8s/pod_util.h"
+
+namespace keelson::apiserver {
+namespace {
+
+constexpr const char* kMountPath = "/var/run/secrets/kubernetes.io/serviceaccount";
+constexpr const char* kVolumePrefix = "kube-api-access-";
+// Marks tokens of the default volume; upstream's kubelets and servers know the odd second count by it.
+constexpr int64_t kTokenSeconds = 3607;
+constexpr int32_t kMode = 0644;
+
+template <typename Containers>
+bool AllMounted(const Containers& containers) {
+  for (const corev1::Container& container : containers) {
+    bool mounted = false;
+    for (const corev1::VolumeMount& mount : container.volume_mounts())
+      mounted |= mount.mount_path() == kMountPath;
+    if (!mounted) return false;
+  }
+  return true;
+}
+
+template <typename Containers>
+void Mount(Containers& containers, const std::string& volume) {
+  for (corev1::Container& container : containers) {
+    bool mounted = false;
+    for (const corev1::VolumeMount& mount : container.volume_mounts())
+      mounted |= mount.mount_path() == kMountPath;
+    if (mounted) continue;
+    corev1::VolumeMount& mount = *container.add_volume_mounts();
+    mount.set_name(volume);
+    mount.set_read_only(true);
+    mount.set_mount_path(kMountPath);
+  }
+}
+
+void AddTokenVolume(corev1::PodSpec& spec, const std::string& name) {
+  corev1::Volume& volume = *spec.add_volumes();
+  volume.set_name(name);
+  corev1::ProjectedVolumeSource& projected = *volume.mutable_volume_source()->mutable_projected();
+  projected.set_default_mode(kMode);
+  corev1::ServiceAccountTokenProjection& token = *projected.add_sources()->mutable_service_account_token();
+  token.set_path("token");
+  token.set_expiration_seconds(kTokenSeconds);
+  corev1::ConfigMapProjection& ca = *projected.add_sources()->mutable_config_map();
+  ca.mutable_local_object_reference()->set_name("kube-root-ca.crt");
+  corev1::KeyToPath& file = *ca.add_items();
+  file.set_key("ca.crt");
+  file.set_path("ca.crt");
+  corev1::DownwardAPIVolumeFile& ns = *projected.add_sources()->mutable_downward_api()->add_items();
+  ns.set_path("namespace");
+  ns.mutable_field_ref()->set_api_version("v1");
+  ns.mutable_field_ref()->set_field_path("metadata.namespace");
+}
+
+class ServiceAccountAdmission : public AdmissionPlugin {
+ public:
+  explicit ServiceAccountAdmission(storage::Store& store) : store_(store) {}
+  std::string_view name() const override { return "ServiceAccount"; }
+
+  Result<> Mutate(const AdmissionRequest& request) override {
+    if (request.operation != registry::Operation::kCreate || !request.Is("", "pods")) return {};
+    auto& pod = static_cast<corev1::Pod&>(*request.object);
+    // Mirror pods have no identity: they are written after the fact.
+    if (k8s::IsMirror(pod)) return {};
+    corev1::PodSpec& spec = *pod.mutable_spec();
+    if (spec.service_account_name().empty()) spec.set_service_account_name("default");
+    spec.set_service_account(spec.service_account_name());
+    const api::ResourceInfo& accounts = api::ResourceOf<corev1::ServiceAccount>();
+    std::string key = api::KeyOf(request.ns, spec.service_account_name());
+    storage::ObjectPtr found = store_.Peek(accounts, key);
+    if (!found) {
+      ASSIGN_OR_RETURN(
+          found, store_.Get(accounts, key, "", {SteadyTime::clock::now() + std::chrono::seconds(10), {}}));
+    }
+    if (!found) {
+      return NotAdmitted(
+          request, fmt::format("error looking up service account {}: serviceaccount \"{}\" not found", key,
+                               spec.service_account_name()));
+    }
+    auto account = std::static_pointer_cast<const corev1::ServiceAccount>(found->Decode());
+    if (spec.image_pull_secrets().empty()) *spec.mutable_image_pull_secrets() = account->image_pull_secrets();
+    bool mount = spec.has_automount_service_account_token()       ? spec.automount_service_account_token()
+                 : account->has_automount_service_account_token() ? account->automount_service_account_token()
+                                                                  : true;
+    if (mount) MountToken(spec);
+    return {};
+  }
+
+  Result<> Validate(const AdmissionRequest& request) override {
+    if (request.operation != registry::Operation::kCreate || !request.Is("", "pods")) return {};
+    const auto& pod = static_cast<const corev1::Pod&>(*request.object);
+    if (!k8s::IsMirror(pod)) return {};
+    if (!pod.spec().service_account_name().empty()) {
+      return NotAdmitted(request, "a mirror pod may not reference service accounts");
+    }
+    return {};
+  }
+
+ private:
+  static void MountToken(corev1::PodSpec& spec) {
+    if (AllMounted(spec.containers()) && AllMounted(spec.init_containers())) return;
+    std::string volume;
+    for (const corev1::Volume& one : spec.volumes()) {
+      if (one.name().rfind(kVolumePrefix, 0) == 0 && one.volume_source().has_projected()) volume = one.name();
+    }
+    if (volume.empty()) {
+      volume = kVolumePrefix + api::RandomSuffix();
+      AddTokenVolume(spec, volume);
+    }
+    Mount(*spec.mutable_containers(), volume);
+    Mount(*spec.mutable_init_containers(), volume);
+  }
+
+  storage::Store& store_;
+};
+
+}  // namespace
+
+std::unique_ptr<AdmissionPlugin> NewServiceAccountAdmission(storage::Store& store) {
+  return std::make_unique<ServiceAccountAdmission>(store);
+}
+
+}  // namespace keelson::apiserver

@@ -1,0 +1,37 @@
+// What every cluster has from its first minute. Each function is idempotent and leaves alone what users may
+// change.
+#pragma once
+
+#include <stop_token>
+#include <string>
+
+#include "controlplane/registry/registry.h"
+
+namespace keelson::apiserver {
+
+// default, kube-system, kube-public, kube-node-lease
+Result<> EnsureSystemNamespaces(registry::Registry& registry, std::stop_token stop);
+// Roles and bindings that are missing, and rules and subjects that are missing from those there are, unless
+// the annotation rbac.authorization.kubernetes.io/autoupdate says false.
+Result<> EnsureBootstrapRoles(registry::Registry& registry, std::stop_token stop);
+// system-cluster-critical, system-node-critical
+Result<> EnsurePriorityClasses(registry::Registry& registry, std::stop_token stop);
+
+struct KubernetesServiceOptions {
+  std::string service_ip;         // the first address of the service range
+  std::string advertise_address;  // where this server is reached
+  int port = 6443;
+};
+// The Service default/kubernetes, with its Endpoints and EndpointSlice, which name this server alone: one
+// API server a cluster writes them.
+Result<> EnsureKubernetesService(registry::Registry& registry, const KubernetesServiceOptions& options,
+                                 std::stop_token stop);
+
+// "10.96.0.1" of "10.96.0.0/12"; IPv6 too.
+Result<std::string> FirstServiceIp(const std::string& cidr);
+
+// Creates the object unless it is there.
+Result<> CreateIfAbsent(registry::Registry& registry, const api::Message& object, std::stop_token stop);
+registry::WriteOptions BootstrapWrite(std::stop_token stop);
+
+}  // namespace keelson::apiserver

@@ -1,0 +1,118 @@
+#include <arpa/inet.h>
+
+#include <cstring>
+
+#include "controlplane/apiserver/bootstrap/bootstrap.h"
+#include "lib/api/codec.h"
+#include "lib/api/meta.h"
+
+namespace keelson::apiserver {
+namespace {
+
+constexpr const char* kName = "kubernetes";
+constexpr const char* kNamespace = "default";
+
+void SetMeta(metav1::ObjectMeta& meta) {
+  meta.set_name(kName);
+  meta.set_namespace_(kNamespace);
+}
+
+corev1::Service WantedService(const KubernetesServiceOptions& options) {
+  corev1::Service service;
+  SetMeta(*service.mutable_metadata());
+  (*service.mutable_metadata()->mutable_labels())["component"] = "apiserver";
+  (*service.mutable_metadata()->mutable_labels())["provider"] = "kubernetes";
+  corev1::ServiceSpec& spec = *service.mutable_spec();
+  spec.set_type("ClusterIP");
+  spec.set_cluster_ip(options.service_ip);
+  spec.add_cluster_ips(options.service_ip);
+  spec.set_session_affinity("None");
+  corev1::ServicePort& port = *spec.add_ports();
+  port.set_name("https");
+  port.set_protocol("TCP");
+  port.set_port(443);
+  port.mutable_target_port()->set_int_val(options.port);
+  return service;
+}
+
+void FillEndpoints(const KubernetesServiceOptions& options, corev1::Endpoints& endpoints) {
+  SetMeta(*endpoints.mutable_metadata());
+  // The mirroring controller must leave these alone: their slice is written here.
+  (*endpoints.mutable_metadata()->mutable_labels())["endpointslice.kubernetes.io/skip-mirror"] = "true";
+  endpoints.clear_subsets();
+  corev1::EndpointSubset& subset = *endpoints.add_subsets();
+  subset.add_addresses()->set_ip(options.advertise_address);
+  corev1::EndpointPort& port = *subset.add_ports();
+  port.set_name("https");
+  port.set_port(options.port);
+  port.set_protocol("TCP");
+}
+
+void FillSlice(const KubernetesServiceOptions& options, discoveryv1::EndpointSlice& slice) {
+  SetMeta(*slice.mutable_metadata());
+  (*slice.mutable_metadata()->mutable_labels())["kubernetes.io/service-name"] = kName;
+  bool v6 = options.advertise_address.find(':') != std::string::npos;
+  slice.set_address_type(v6 ? "IPv6" : "IPv4");
+  slice.clear_endpoints();
+  discoveryv1::Endpoint& endpoint = *slice.add_endpoints();
+  endpoint.add_addresses(options.advertise_address);
+  endpoint.mutable_conditions()->set_ready(true);
+  slice.clear_ports();
+  discoveryv1::EndpointPort& port = *slice.add_ports();
+  port.set_name("https");
+  port.set_port(options.port);
+  port.set_protocol("TCP");
+}
+
+// Creates the object, or makes it what `fill` says where it is not.
+template <typename T>
+Result<> Reconcile(registry::Registry& registry, const std::function<void(T&)>& fill, std::stop_token stop) {
+  const api::ResourceInfo& info = api::ResourceOf<T>();
+  Result<registry::ObjectPtr> found = registry.Get(info, kNamespace, kName, "", stop);
+  if (!found && !found.error().Is(Code::kNotFound)) return found.error();
+  if (!found) {
+    T wanted;
+    fill(wanted);
+    return CreateIfAbsent(registry, wanted, stop);
+  }
+  T before = static_cast<const T&>(*(*found)->Decode());
+  T after = before;
+  fill(after);
+  if (api::EncodeRaw(before) == api::EncodeRaw(after)) return {};
+  auto updated = registry.Modify(
+      info, kNamespace, kName,
+      [&](api::Message& object) -> Result<> {
+        fill(static_cast<T&>(object));
+        return {};
+      },
+      BootstrapWrite(stop));
+  if (!updated) return updated.error();
+  return {};
+}
+
+}  // namespace
+
+Result<std::string> FirstServiceIp(const std::string& cidr) {
+  std::string ip = cidr.substr(0, cidr.find('/'));
+  unsigned char bytes[16];
+  char text[INET6_ADDRSTRLEN];
+  int family = ip.find(':') == std::string::npos ? AF_INET : AF_INET6;
+  size_t size = family == AF_INET ? 4 : 16;
+  if (inet_pton(family, ip.c_str(), bytes) != 1) return Error(Code::kInvalid, "not a CIDR: " + cidr);
+  for (size_t i = size; i-- > 0;) {
+    if (++bytes[i] != 0) break;
+  }
+  inet_ntop(family, bytes, text, sizeof text);
+  return std::string(text);
+}
+
+Result<> EnsureKubernetesService(registry::Registry& registry, const KubernetesServiceOptions& options,
+                                 std::stop_token stop) {
+  RETURN_IF_ERROR(CreateIfAbsent(registry, WantedService(options), stop));
+  RETURN_IF_ERROR(Reconcile<corev1::Endpoints>(
+      registry, [&](corev1::Endpoints& object) { FillEndpoints(options, object); }, stop));
+  return Reconcile<discoveryv1::EndpointSlice>(
+      registry, [&](discoveryv1::EndpointSlice& object) { FillSlice(options, object); }, stop);
+}
+
+}  // namespace keelson::apiserver

@@ -1,0 +1,35 @@
+// What the server serves, told to clients: /api, /apis, /apis/GROUP, /apis/GROUP/VERSION, and all of it at
+// once in the aggregated form (KEP-3352).
+#pragma once
+
+#include <map>
+#include <string>
+
+#include "controlplane/apiserver/handlers/context.h"
+
+namespace keelson::apiserver {
+
+class Discovery {  // thread safe
+ public:
+  explicit Discovery(std::string server_address);  // host:port for clients
+  // false: the path is none of discovery's.
+  bool Handle(Context& context) const;
+
+ private:
+  struct Document {
+    std::string path;
+    std::unique_ptr<api::Message> message;
+    api::GroupVersionKind gvk;
+  };
+  void AddGroups();
+  void AddResourceLists();
+  void Add(std::string path, std::unique_ptr<api::Message> message, std::string kind);
+  void ReplyAggregated(Context& context, const std::string& json, const std::string& etag) const;
+
+  const std::string server_address_;
+  std::map<std::string, Document, std::less<>> documents_;
+  std::string core_aggregated_, groups_aggregated_;  // JSON
+  std::string core_etag_, groups_etag_;
+};
+
+}  // namespace keelson::apiserver

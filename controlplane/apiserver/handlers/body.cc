@@ -1,0 +1,187 @@
+#include "controlplane/apiserver/handlers/body.h"
+
+#include <charconv>
+
+#include <fmt/format.h>
+
+#include "controlplane/apiserver/handlers/yaml.h"
+#include "lib/api/codec.h"
+#include "lib/api/meta.h"
+
+namespace keelson::apiserver {
+namespace {
+
+std::string Summary(std::string_view body) {
+  constexpr size_t kMax = 30;
+  if (body.empty()) return "<empty>";
+  if (body.front() == '{')
+    return body.size() > kMax ? std::string(body.substr(0, kMax)) + " ..." : std::string(body);
+  std::string out;
+  for (unsigned char c : body.substr(0, kMax)) out += fmt::format("{:02x}", c);
+  return body.size() > kMax ? out + " ..." : out;
+}
+
+std::string Join(const std::vector<std::string>& all) { return fmt::format("{}", fmt::join(all, ", ")); }
+
+// The kind in the body against the one that the resource takes.
+Result<> CheckType(const api::TypeMeta& type, const api::GroupVersionKind& want) {
+  auto [group, version] = api::SplitApiVersion(type.api_version);
+  if (!type.kind.empty() && type.kind != want.kind) {
+    std::string why =
+        api::FindMessage(group, version, type.kind)
+            ? fmt::format("converting ({}.{}) to ({}.{}): unknown conversion", version, type.kind,
+                          want.version, want.kind)
+            : fmt::format("no kind \"{}\" is registered for version \"{}\" in scheme \"keelson\"", type.kind,
+                          type.api_version);
+    return Error(Code::kBadRequest, fmt::format("{} in version \"{}\" cannot be handled as a {}: {}",
+                                                type.kind, version, want.kind, why));
+  }
+  if (!type.api_version.empty() && (group != want.group || version != want.version)) {
+    return Error(Code::kBadRequest,
+                 fmt::format("the API version in the data ({}) does not match the expected API version ({})",
+                             type.api_version, want.ApiVersion()));
+  }
+  return {};
+}
+
+Result<> DecodeJsonBody(Context& context, std::string_view json, const api::GroupVersionKind& want,
+                        registry::FieldValidation validation, api::Message& object) {
+  Result<api::TypeMeta> type = api::PeekTypeMeta(json);
+  if (!type) {
+    return Error(
+        Code::kBadRequest,
+        fmt::format("the object provided is unrecognized (must be of type {}): couldn't get version/kind; "
+                    "json parse error: {} ({})",
+                    want.kind, type.error().message(), Summary(json)));
+  }
+  RETURN_IF_ERROR(CheckType(*type, want));
+  auto cannot = [&](std::string_view why) {
+    return Error(Code::kBadRequest, fmt::format("{} in version \"{}\" cannot be handled as a {}: {}",
+                                                want.kind, want.version, want.kind, why));
+  };
+  api::DecodeReport report;
+  Result<> decoded = api::DecodeJson(json, object, &report);
+  if (!decoded) return cannot(decoded.error().message());
+  if (report.problems.empty() || validation == registry::FieldValidation::kIgnore) return {};
+  if (validation == registry::FieldValidation::kStrict) {
+    return cannot("strict decoding error: " + Join(report.problems));
+  }
+  for (std::string& problem : report.problems) context.warnings.push_back(std::move(problem));
+  return {};
+}
+
+Result<> DecodeInto(Context& context, const api::GroupVersionKind& want, registry::FieldValidation validation,
+                    api::Message& object) {
+  const std::string& body = context.request->body;
+  ASSIGN_OR_RETURN(Encoding encoding, BodyEncoding(*context.request));
+  if (encoding == Encoding::kJson) return DecodeJsonBody(context, body, want, validation, object);
+  if (encoding == Encoding::kYaml) {
+    ASSIGN_OR_RETURN(std::string json, YamlToJson(body));
+    return DecodeJsonBody(context, json, want, validation, object);
+  }
+  api::TypeMeta type;
+  Result<> decoded = api::DecodeProtobuf(body, object, &type);
+  if (!decoded) {
+    return Error(Code::kBadRequest,
+                 fmt::format("the object provided is unrecognized (must be of type {}): {} ({})", want.kind,
+                             decoded.error().message(), Summary(body)));
+  }
+  return CheckType(type, want);
+}
+
+Result<std::optional<int64_t>> IntParameter(const http::Query& query, std::string_view name) {
+  std::string_view text = query.Get(name);
+  if (text.empty()) return std::optional<int64_t>();
+  int64_t value = 0;
+  auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (problem != std::errc() || end != text.data() + text.size()) {
+    return Error(Code::kBadRequest, fmt::format("strconv.ParseInt: parsing \"{}\": invalid syntax", text));
+  }
+  return std::optional<int64_t>(value);
+}
+
+Result<bool> ParseDryRun(const std::vector<std::string_view>& values) {
+  for (std::string_view value : values) {
+    if (value != "All") {
+      return Error(Code::kInvalid,
+                   fmt::format("dryRun: Unsupported value: \"{}\": supported values: \"All\"", value));
+    }
+  }
+  return !values.empty();
+}
+
+}  // namespace
+
+Result<std::unique_ptr<api::Message>> DecodeObject(Context& context, registry::FieldValidation validation) {
+  std::unique_ptr<api::Message> object = api::NewObject(context.resource->descriptor());
+  RETURN_IF_ERROR(DecodeInto(context, context.resource->Gvk(), validation, *object));
+  return object;
+}
+
+Result<metav1::DeleteOptions> DecodeDeleteOptions(Context& context) {
+  metav1::DeleteOptions options;
+  if (!context.request->body.empty()) {
+    // Clients send it in meta.k8s.io/v1, v1, or the group and version of the resource: all mean the same.
+    const std::string& body = context.request->body;
+    ASSIGN_OR_RETURN(Encoding encoding, BodyEncoding(*context.request));
+    if (encoding == Encoding::kProtobuf) {
+      RETURN_IF_ERROR(api::DecodeProtobuf(body, options));
+      return options;
+    }
+    std::string json = body;
+    if (encoding == Encoding::kYaml) {
+      ASSIGN_OR_RETURN(json, YamlToJson(body));
+    }
+    Result<> decoded = api::DecodeJson(json, options);
+    if (!decoded) return Error(Code::kBadRequest, decoded.error().message());
+    return options;
+  }
+  const http::Query& query = context.query();
+  ASSIGN_OR_RETURN(std::optional<int64_t> grace, IntParameter(query, "gracePeriodSeconds"));
+  if (grace) options.set_grace_period_seconds(*grace);
+  if (query.Has("propagationPolicy"))
+    options.set_propagation_policy(std::string(query.Get("propagationPolicy")));
+  if (query.Has("orphanDependents")) options.set_orphan_dependents(query.GetBool("orphanDependents"));
+  for (std::string_view value : query.All("dryRun")) options.add_dry_run(std::string(value));
+  return options;
+}
+
+Result<registry::WriteOptions> ParseWriteOptions(const Context& context) {
+  const http::Query& query = context.query();
+  registry::WriteOptions options;
+  ASSIGN_OR_RETURN(options.dry_run, ParseDryRun(query.All("dryRun")));
+  options.field_manager = query.Get("fieldManager");
+  if (options.field_manager.empty()) {
+    std::string_view agent = context.request->headers.Get("User-Agent");
+    options.field_manager = agent.substr(0, agent.find('/'));
+  }
+  std::string_view validation = query.Get("fieldValidation");
+  if (validation == "Strict") {
+    options.field_validation = registry::FieldValidation::kStrict;
+  } else if (validation == "Ignore") {
+    options.field_validation = registry::FieldValidation::kIgnore;
+  } else if (!validation.empty() && validation != "Warn") {
+    return Error(Code::kInvalid, fmt::format("fieldValidation: Unsupported value: \"{}\": supported values: "
+                                             "\"Ignore\", \"Strict\", \"Warn\"",
+                                             validation));
+  }
+  options.user = {context.user.name, context.user.uid, context.user.groups, context.user.extra};
+  return options;
+}
+
+Result<registry::ListOptions> ParseListOptions(const Context& context) {
+  const http::Query& query = context.query();
+  registry::ListOptions options;
+  options.label_selector = query.Get("labelSelector");
+  options.field_selector = query.Get("fieldSelector");
+  options.resource_version = query.Get("resourceVersion");
+  options.resource_version_match = query.Get("resourceVersionMatch");
+  options.continue_token = query.Get("continue");
+  ASSIGN_OR_RETURN(std::optional<int64_t> limit, IntParameter(query, "limit"));
+  options.limit = std::max<int64_t>(0, limit.value_or(0));
+  options.allow_bookmarks = query.GetBool("allowWatchBookmarks");
+  if (query.Has("sendInitialEvents")) options.send_initial_events = query.GetBool("sendInitialEvents");
+  return options;
+}
+
+}  // namespace keelson::apiserver

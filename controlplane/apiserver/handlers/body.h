@@ -1,0 +1,26 @@
+// Request bodies as objects.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "controlplane/apiserver/handlers/context.h"
+#include "controlplane/registry/registry.h"
+
+namespace keelson::apiserver {
+
+inline constexpr size_t kMaxBody = 3u << 20;
+
+// The object of a create or update. Unknown and duplicate fields are errors under kStrict, warnings under
+// kWarn. All problems are kBadRequest, worded as upstream does.
+Result<std::unique_ptr<api::Message>> DecodeObject(Context& context, registry::FieldValidation validation);
+
+// DeleteOptions from the body or, without one, from the query.
+Result<metav1::DeleteOptions> DecodeDeleteOptions(Context& context);
+
+// ?fieldValidation=, ?dryRun=, ?fieldManager= and the user.
+Result<registry::WriteOptions> ParseWriteOptions(const Context& context);
+Result<registry::ListOptions> ParseListOptions(const Context& context);
+
+}  // namespace keelson::apiserver

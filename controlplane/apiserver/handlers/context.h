@@ -1,0 +1,29 @@
+// One request on its way through the server.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "controlplane/apiserver/handlers/negotiation.h"
+#include "controlplane/apiserver/request_info.h"
+#include "controlplane/apiserver/user.h"
+#include "lib/api/scheme.h"
+#include "lib/http/server.h"
+
+namespace keelson::apiserver {
+
+struct Context {
+  std::shared_ptr<const http::ServerRequest> request;
+  std::shared_ptr<http::ResponseWriter> writer;
+  User user;  // after impersonation
+  RequestInfo info;
+  const api::ResourceInfo* resource = nullptr;  // the row that was asked for; null for non-resource paths
+  Output output;
+  std::vector<std::string> warnings;
+  int status = 0;  // of the reply, once there is one
+
+  const http::Query& query() const { return request->query; }
+};
+
+}  // namespace keelson::apiserver

@@ -1,0 +1,36 @@
+// Connections to kubelets, pods and services behind the API server.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+
+#include "controlplane/storage/store.h"
+#include "lib/base/mutex.h"
+#include "lib/http/client.h"
+
+namespace keelson::apiserver {
+
+class BackendClients {  // thread safe
+ public:
+  struct Options {
+    // Client certificate for kubelets, and the CA of their serving certificates (PEM; empty: not verified).
+    std::string kubelet_certificate_pem, kubelet_key_pem, kubelet_ca_pem;
+  };
+  BackendClients(storage::Store& store, Options options) : store_(store), options_(std::move(options)) {}
+
+  // The kubelet of a node. NotFound; kUnavailable when the node has no address.
+  Result<std::shared_ptr<http::Client>> Kubelet(std::string_view node);
+  // A pod or a service's endpoint; whatever certificate it shows is taken.
+  Result<std::shared_ptr<http::Client>> Plain(const std::string& base_url);
+
+ private:
+  Result<std::shared_ptr<http::Client>> Get(const std::string& base_url, http::TlsClientOptions tls);
+
+  storage::Store& store_;
+  const Options options_;
+  Mutex mutex_;
+  std::map<std::string, std::shared_ptr<http::Client>> clients_ GUARDED_BY(mutex_);
+};
+
+}  // namespace keelson::apiserver

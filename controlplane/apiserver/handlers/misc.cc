@@ -1,0 +1,90 @@
+#include "controlplane/apiserver/handlers/misc.h"
+
+#include <algorithm>
+#include <set>
+
+#include <boost/json.hpp>
+
+#include "controlplane/apiserver/handlers/response.h"
+#include "lib/base/metrics.h"
+
+namespace keelson::apiserver {
+namespace {
+
+namespace json = boost::json;
+
+#if defined(__aarch64__)
+constexpr const char* kPlatform = "linux/arm64";
+#else
+constexpr const char* kPlatform = "linux/amd64";
+#endif
+
+std::string Version() {
+  return json::serialize(json::object{{"major", "1"},
+                                      {"minor", "36"},
+                                      {"emulationMajor", "1"},
+                                      {"emulationMinor", "36"},
+                                      {"minCompatibilityMajor", "1"},
+                                      {"minCompatibilityMinor", "35"},
+                                      {"gitVersion", kGitVersion},
+                                      {"gitCommit", ""},
+                                      {"gitTreeState", "clean"},
+                                      {"buildDate", ""},
+                                      {"goVersion", ""},
+                                      {"compiler", "c++"},
+                                      {"platform", kPlatform}});
+}
+
+std::string Configuration(const MiscHandler::Options& options) {
+  std::set<std::string> algorithms;
+  for (const http::SigningKey& key : options.keys) algorithms.insert(key.algorithm());
+  return json::serialize(
+      json::object{{"issuer", options.issuer},
+                   {"jwks_uri", options.jwks_url},
+                   {"response_types_supported", {"id_token"}},
+                   {"subject_types_supported", {"public"}},
+                   {"id_token_signing_alg_values_supported", json::value_from(algorithms)}});
+}
+
+std::string Jwks(const std::vector<http::SigningKey>& keys) {
+  json::array all;
+  std::set<std::string> seen;
+  for (const http::SigningKey& key : keys) {
+    if (!seen.insert(key.id()).second) continue;
+    json::object one;
+    for (const auto& member : key.Jwk()) one[member.first] = member.second;
+    all.push_back(std::move(one));
+  }
+  return json::serialize(json::object{{"keys", std::move(all)}});
+}
+
+}  // namespace
+
+MiscHandler::MiscHandler(Options options)
+    : paths_(options.paths),
+      version_(Version()),
+      configuration_(Configuration(options)),
+      jwks_(Jwks(options.keys)) {
+  std::sort(paths_.begin(), paths_.end());
+}
+
+bool MiscHandler::Handle(Context& context) const {
+  const std::string& path = context.info.path;
+  if (path == "/version" || path == "/version/") {
+    ReplyText(context, 200, "application/json", version_);
+  } else if (path == "/metrics") {
+    ReplyText(context, 200, "text/plain; version=0.0.4; charset=utf-8", metrics::Print());
+  } else if (path == "/.well-known/openid-configuration") {
+    ReplyText(context, 200, "application/json", configuration_);
+  } else if (path == "/openid/v1/jwks") {
+    ReplyText(context, 200, "application/jwk-set+json", jwks_);
+  } else if (path == "/" || path == "/index.html") {
+    ReplyText(context, 200, "application/json",
+              json::serialize(json::object{{"paths", json::value_from(paths_)}}));
+  } else {
+    return false;
+  }
+  return true;
+}
+
+}  // namespace keelson::apiserver

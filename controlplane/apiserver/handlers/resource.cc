@@ -1,0 +1,170 @@
+#include "controlplane/apiserver/handlers/resource.h"
+
+#include "controlplane/apiserver/handlers/body.h"
+#include "controlplane/apiserver/handlers/response.h"
+#include "controlplane/apiserver/handlers/yaml.h"
+#include "lib/api/meta.h"
+
+namespace keelson::apiserver {
+namespace {
+
+void ReplyWritten(Context& context, registry::Written written, int status) {
+  for (std::string& warning : written.warnings) context.warnings.push_back(std::move(warning));
+  ReplyObject(context, status, written.object);
+}
+
+// What a finished deletion is answered with where the object is not.
+metav1::Status DeletedStatus(const storage::Object& object) {
+  metav1::Status status;
+  status.mutable_metadata();
+  status.set_status("Success");
+  metav1::StatusDetails& details = *status.mutable_details();
+  details.set_name(std::string(object.name()));
+  if (!object.info().group.empty()) details.set_group(std::string(object.info().group));
+  details.set_kind(std::string(object.info().resource));
+  details.set_uid(api::Meta(*object.Decode()).uid());
+  return status;
+}
+
+Result<registry::PatchType> PatchTypeOf(const Context& context) {
+  std::string type = ParseMediaType(context.request->headers.Get("Content-Type")).type;
+  if (type == "application/json-patch+json") return registry::PatchType::kJson;
+  if (type == "application/merge-patch+json") return registry::PatchType::kMerge;
+  if (type == "application/strategic-merge-patch+json") return registry::PatchType::kStrategicMerge;
+  return Error(
+      Code::kUnsupportedMediaType,
+      "the body of the request was in an unknown format - accepted media types include: "
+      "application/json-patch+json, application/merge-patch+json, application/strategic-merge-patch+json");
+}
+
+}  // namespace
+
+void ResourceHandler::Handle(Context& context) {
+  const std::string& verb = context.info.verb;
+  Result<> done;
+  if (verb == "get")
+    done = Get(context);
+  else if (verb == "list")
+    done = List(context);
+  else if (verb == "watch")
+    done = Watch(context);
+  else if (verb == "create")
+    done = Create(context);
+  else if (verb == "update")
+    done = Update(context);
+  else if (verb == "patch")
+    done = Patch(context);
+  else if (verb == "delete")
+    done = Delete(context);
+  else
+    done = DeleteCollection(context);
+  if (!done) ReplyError(context, done.error());
+}
+
+Result<registry::WriteOptions> ResourceHandler::Options(const Context& context) const {
+  ASSIGN_OR_RETURN(registry::WriteOptions options, ParseWriteOptions(context));
+  options.admission = [this, &context](registry::Operation operation, const api::ResourceInfo& info,
+                                       api::Message* object, const api::Message* old_object) {
+    std::string_view name = context.info.name;
+    if (name.empty() && old_object) name = api::Meta(*old_object).name();
+    std::string_view ns = context.info.ns;
+    // A namespace lies in no namespace, though its path looks so.
+    if (!info.namespaced) ns = "";
+    return admission_.Run({operation, info, ns, name, object, old_object, context.user});
+  };
+  return options;
+}
+
+Result<> ResourceHandler::Get(Context& context) {
+  ASSIGN_OR_RETURN(registry::ObjectPtr object,
+                   registry_.Get(*context.resource, context.info.ns, context.info.name,
+                                 context.query().Get("resourceVersion")));
+  ReplyObject(context, 200, object);
+  return {};
+}
+
+Result<> ResourceHandler::List(Context& context) {
+  ASSIGN_OR_RETURN(registry::ListOptions options, ParseListOptions(context));
+  ASSIGN_OR_RETURN(registry::ObjectList list, registry_.List(*context.resource, context.info.ns, options));
+  ReplyList(context, list);
+  return {};
+}
+
+Result<> ResourceHandler::Watch(Context& context) {
+  ASSIGN_OR_RETURN(registry::ListOptions options, ParseListOptions(context));
+  // GET .../NAME?watch=true, as the deprecated paths have it: a watch of that one object.
+  if (!context.info.name.empty() && options.field_selector.empty()) {
+    options.field_selector = "metadata.name=" + context.info.name;
+  }
+  watches_.Start(context, options);
+  return {};
+}
+
+Result<> ResourceHandler::Create(Context& context) {
+  ASSIGN_OR_RETURN(registry::WriteOptions options, Options(context));
+  ASSIGN_OR_RETURN(std::unique_ptr<api::Message> object, DecodeObject(context, options.field_validation));
+  const api::ResourceInfo* resource = context.resource;
+  std::string name = context.info.name;
+  if (resource->resource == "bindings") {
+    // The old way to bind: the pod's name is in the body.
+    resource = api::FindResource("", "v1", "pods/binding");
+    name = api::Meta(*object).name();
+  }
+  ASSIGN_OR_RETURN(registry::Written written,
+                   registry_.Create(*resource, context.info.ns, name, std::move(object), options));
+  ReplyWritten(context, std::move(written), 201);
+  return {};
+}
+
+Result<> ResourceHandler::Update(Context& context) {
+  ASSIGN_OR_RETURN(registry::WriteOptions options, Options(context));
+  ASSIGN_OR_RETURN(std::unique_ptr<api::Message> object, DecodeObject(context, options.field_validation));
+  ASSIGN_OR_RETURN(
+      registry::Written written,
+      registry_.Update(*context.resource, context.info.ns, context.info.name, std::move(object), options));
+  int status = written.created ? 201 : 200;
+  ReplyWritten(context, std::move(written), status);
+  return {};
+}
+
+Result<> ResourceHandler::Patch(Context& context) {
+  ASSIGN_OR_RETURN(registry::PatchType type, PatchTypeOf(context));
+  ASSIGN_OR_RETURN(registry::WriteOptions options, Options(context));
+  ASSIGN_OR_RETURN(registry::Written written,
+                   registry_.Patch(*context.resource, context.info.ns, context.info.name, type,
+                                   context.request->body, options));
+  int status = written.created ? 201 : 200;
+  ReplyWritten(context, std::move(written), status);
+  return {};
+}
+
+Result<> ResourceHandler::Delete(Context& context) {
+  ASSIGN_OR_RETURN(registry::WriteOptions options, Options(context));
+  ASSIGN_OR_RETURN(metav1::DeleteOptions delete_options, DecodeDeleteOptions(context));
+  for (const std::string& value : delete_options.dry_run()) options.dry_run |= value == "All";
+  ASSIGN_OR_RETURN(registry::Deleted deleted, registry_.Delete(*context.resource, context.info.ns,
+                                                               context.info.name, delete_options, options));
+  bool waits_for_dependents = delete_options.has_orphan_dependents() && !delete_options.orphan_dependents();
+  int status = !deleted.gone && waits_for_dependents ? 202 : 200;
+  if (deleted.return_object || !deleted.gone) {
+    ReplyObject(context, status, deleted.object);
+  } else {
+    context.output.as = As::kObject;
+    ReplyMessage(context, status, DeletedStatus(*deleted.object), {"", "v1", "Status"});
+  }
+  return {};
+}
+
+Result<> ResourceHandler::DeleteCollection(Context& context) {
+  ASSIGN_OR_RETURN(registry::WriteOptions options, Options(context));
+  ASSIGN_OR_RETURN(registry::ListOptions list, ParseListOptions(context));
+  ASSIGN_OR_RETURN(metav1::DeleteOptions delete_options, DecodeDeleteOptions(context));
+  for (const std::string& value : delete_options.dry_run()) options.dry_run |= value == "All";
+  ASSIGN_OR_RETURN(
+      registry::ObjectList deleted,
+      registry_.DeleteCollection(*context.resource, context.info.ns, list, delete_options, options));
+  ReplyList(context, deleted);
+  return {};
+}
+
+}  // namespace keelson::apiserver

@@ -1,0 +1,35 @@
+// The verbs of stored resources.
+#pragma once
+
+#include "controlplane/apiserver/admission/admission.h"
+#include "controlplane/apiserver/handlers/context.h"
+#include "controlplane/apiserver/handlers/watch.h"
+#include "controlplane/registry/registry.h"
+
+namespace keelson::apiserver {
+
+class ResourceHandler {  // thread safe
+ public:
+  ResourceHandler(registry::Registry& registry, WatchManager& watches, const AdmissionChain& admission)
+      : registry_(registry), watches_(watches), admission_(admission) {}
+
+  // context.resource is set and the verb is one of its verbs.
+  void Handle(Context& context);
+
+ private:
+  Result<> Get(Context& context);
+  Result<> List(Context& context);
+  Result<> Watch(Context& context);
+  Result<> Create(Context& context);
+  Result<> Update(Context& context);
+  Result<> Patch(Context& context);
+  Result<> Delete(Context& context);
+  Result<> DeleteCollection(Context& context);
+  Result<registry::WriteOptions> Options(const Context& context) const;
+
+  registry::Registry& registry_;
+  WatchManager& watches_;
+  const AdmissionChain& admission_;
+};
+
+}  // namespace keelson::apiserver

@@ -1,0 +1,195 @@
+#include "controlplane/apiserver/handlers/response.h"
+
+#include "controlplane/apiserver/handlers/gzip.h"
+#include "controlplane/apiserver/handlers/table.h"
+#include "lib/api/codec.h"
+#include "lib/api/meta.h"
+
+namespace keelson::apiserver {
+namespace {
+
+using Piece = std::shared_ptr<const std::string>;
+using Pieces = std::vector<Piece>;
+
+constexpr size_t kGzipAbove = 128 * 1024;
+constexpr size_t kPrettyBelow = 1 << 20;
+
+Piece Own(std::string text) { return std::make_shared<const std::string>(std::move(text)); }
+const Piece& Newline() {
+  static const Piece piece = Own("\n");
+  return piece;
+}
+const Piece& Comma() {
+  static const Piece piece = Own(",");
+  return piece;
+}
+
+void AppendVarint(std::string& out, uint64_t value) {
+  for (; value >= 0x80; value >>= 7) out += static_cast<char>(value | 0x80);
+  out += static_cast<char>(value);
+}
+
+void AppendField(std::string& out, int number, std::string_view bytes) {
+  AppendVarint(out, static_cast<uint64_t>(number) << 3 | 2);
+  AppendVarint(out, bytes.size());
+  out += bytes;
+}
+
+size_t Size(const Pieces& pieces) {
+  size_t size = 0;
+  for (const Piece& piece : pieces) size += piece->size();
+  return size;
+}
+
+std::string Join(const Pieces& pieces) {
+  std::string out;
+  out.reserve(Size(pieces));
+  for (const Piece& piece : pieces) out += *piece;
+  return out;
+}
+
+// JSON in the negotiated form; YAML is a superset of it.
+void ReplyJson(Context& context, int status, Pieces pieces) {
+  if (context.output.pretty && Size(pieces) < kPrettyBelow) pieces = {Own(api::PrettyJson(Join(pieces)))};
+  pieces.push_back(Newline());
+  ReplyBytes(context, status, context.output.ContentType(), std::move(pieces));
+}
+
+metav1::ListMeta ListMetaOf(const registry::ObjectList& list) {
+  metav1::ListMeta meta;
+  meta.set_resource_version(std::to_string(list.revision));
+  if (!list.continue_token.empty()) meta.set_continue_(list.continue_token);
+  if (list.remaining) meta.set_remaining_item_count(*list.remaining);
+  return meta;
+}
+
+api::GroupVersionKind ListKind(const Context& context) {
+  if (context.output.as == As::kPartialMetadata) {
+    return {"meta.k8s.io", context.output.version, "PartialObjectMetadataList"};
+  }
+  api::GroupVersionKind gvk = context.resource->Gvk();
+  gvk.kind += "List";
+  return gvk;
+}
+
+}  // namespace
+
+void ReplyBytes(Context& context, int status, std::string_view content_type, Pieces pieces) {
+  http::Headers headers{{"Content-Type", std::string(content_type)}, {"Cache-Control", "no-cache, private"}};
+  for (const std::string& warning : context.warnings) headers.Add("Warning", WarningHeader(warning));
+  context.status = status;
+  if (context.output.gzip && Size(pieces) >= kGzipAbove) {
+    headers.Add("Content-Encoding", "gzip");
+    headers.Add("Vary", "Accept-Encoding");
+    context.writer->Reply(status, std::move(headers), Gzip(pieces));
+    return;
+  }
+  context.writer->ReplyShared(status, std::move(headers), std::move(pieces));
+}
+
+void ReplyText(Context& context, int status, std::string_view content_type, std::string body) {
+  ReplyBytes(context, status, content_type, {Own(std::move(body))});
+}
+
+std::string WrapProtobuf(const api::GroupVersionKind& gvk, std::string_view raw) {
+  std::string type;
+  AppendField(type, 1, gvk.ApiVersion());
+  AppendField(type, 2, gvk.kind);
+  std::string out(api::kProtobufMagic);
+  out.reserve(raw.size() + type.size() + 32);
+  AppendField(out, 1, type);
+  AppendField(out, 2, raw);
+  AppendField(out, 3, "");  // Go writes its empty strings too
+  AppendField(out, 4, "");
+  return out;
+}
+
+void ReplyMessage(Context& context, int status, const api::Message& message,
+                  const api::GroupVersionKind& gvk) {
+  if (context.output.encoding == Encoding::kProtobuf) {
+    ReplyText(context, status, context.output.ContentType(), WrapProtobuf(gvk, api::EncodeRaw(message)));
+  } else {
+    ReplyJson(context, status, {Own(api::EncodeJson(message, gvk))});
+  }
+}
+
+void ReplyMessage(Context& context, int status, const api::Message& message) {
+  ReplyMessage(context, status, message, api::GvkOf(message.GetDescriptor()));
+}
+
+void ReplyError(Context& context, const Error& error) {
+  metav1::Status status = api::ToStatus(error);
+  status.mutable_metadata();
+  context.output.as = As::kObject;
+  ReplyMessage(context, HttpStatus(error.code()), status, {"", "v1", "Status"});
+}
+
+metav1::PartialObjectMetadata PartialMetadata(const storage::Object& object) {
+  metav1::PartialObjectMetadata partial;
+  *partial.mutable_metadata() = api::Meta(*object.Decode());
+  return partial;
+}
+
+std::string PartialMetadataJson(const storage::Object& object, std::string_view version) {
+  return api::EncodeJson(PartialMetadata(object),
+                         {"meta.k8s.io", std::string(version), "PartialObjectMetadata"});
+}
+
+std::string PartialMetadataProtobuf(const storage::Object& object, std::string_view version) {
+  return WrapProtobuf({"meta.k8s.io", std::string(version), "PartialObjectMetadata"},
+                      api::EncodeRaw(PartialMetadata(object)));
+}
+
+void ReplyObject(Context& context, int status, const registry::ObjectPtr& object) {
+  const Output& output = context.output;
+  if (output.as == As::kTable) {
+    if (TableMaker table(object->info(), context.query(), output.version); table.ok()) {
+      return ReplyJson(context, status, table.Table({object}, metav1::ListMeta(), object->revision()));
+    }
+  } else if (output.as == As::kPartialMetadata) {
+    if (output.encoding == Encoding::kProtobuf) {
+      return ReplyText(context, status, output.ContentType(),
+                       PartialMetadataProtobuf(*object, output.version));
+    }
+    return ReplyJson(context, status, {Own(PartialMetadataJson(*object, output.version))});
+  }
+  if (output.encoding == Encoding::kProtobuf) {
+    return ReplyText(context, status, output.ContentType(), std::string(object->Protobuf()));
+  }
+  ReplyJson(context, status, {object->Json()});
+}
+
+void ReplyList(Context& context, const registry::ObjectList& list) {
+  const Output& output = context.output;
+  metav1::ListMeta meta = ListMetaOf(list);
+  bool partial = output.as == As::kPartialMetadata;
+  api::GroupVersionKind gvk = ListKind(context);
+  if (output.as == As::kTable) {
+    if (TableMaker table(*context.resource, context.query(), output.version); table.ok()) {
+      return ReplyJson(context, 200, table.Table(list.items, meta, list.revision));
+    }
+  }
+  if (output.encoding == Encoding::kProtobuf) {
+    std::string raw;
+    size_t size = 64;
+    for (const registry::ObjectPtr& item : list.items) size += item->raw().size() + 8;
+    raw.reserve(size);
+    AppendField(raw, 1, api::EncodeRaw(meta));
+    for (const registry::ObjectPtr& item : list.items) {
+      AppendField(raw, 2, partial ? std::string_view(api::EncodeRaw(PartialMetadata(*item))) : item->raw());
+    }
+    return ReplyText(context, 200, output.ContentType(), WrapProtobuf(gvk, raw));
+  }
+  Pieces pieces;
+  pieces.reserve(2 * list.items.size() + 3);
+  pieces.push_back(Own("{\"kind\":\"" + gvk.kind + "\",\"apiVersion\":\"" + gvk.ApiVersion() +
+                       "\",\"metadata\":" + api::EncodeJson(meta) + ",\"items\":["));
+  for (const registry::ObjectPtr& item : list.items) {
+    if (pieces.size() > 1) pieces.push_back(Comma());
+    pieces.push_back(partial ? Own(PartialMetadataJson(*item, output.version)) : item->Json());
+  }
+  pieces.push_back(Own("]}"));
+  ReplyJson(context, 200, std::move(pieces));
+}
+
+}  // namespace keelson::apiserver

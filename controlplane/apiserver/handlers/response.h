@@ -1,0 +1,32 @@
+// Replies in the negotiated form. Each ends the request.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "controlplane/apiserver/handlers/context.h"
+#include "controlplane/registry/registry.h"
+
+namespace keelson::apiserver {
+
+void ReplyError(Context& context, const Error& error);
+void ReplyObject(Context& context, int status, const registry::ObjectPtr& object);
+// Cached bytes of the items, one after another: nothing is encoded again.
+void ReplyList(Context& context, const registry::ObjectList& list);
+void ReplyMessage(Context& context, int status, const api::Message& message,
+                  const api::GroupVersionKind& gvk);
+void ReplyMessage(Context& context, int status, const api::Message& message);
+// Bodies that are what they are, whatever was asked for.
+void ReplyText(Context& context, int status, std::string_view content_type, std::string body);
+void ReplyBytes(Context& context, int status, std::string_view content_type,
+                std::vector<std::shared_ptr<const std::string>> pieces);
+
+// The application/vnd.kubernetes.protobuf envelope around an object's bytes.
+std::string WrapProtobuf(const api::GroupVersionKind& gvk, std::string_view raw);
+// PartialObjectMetadata of an object. Protobuf: the object's first field is its metadata.
+metav1::PartialObjectMetadata PartialMetadata(const storage::Object& object);
+std::string PartialMetadataJson(const storage::Object& object, std::string_view version);
+std::string PartialMetadataProtobuf(const storage::Object& object, std::string_view version);
+
+}  // namespace keelson::apiserver

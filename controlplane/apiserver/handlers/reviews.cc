@@ -1,0 +1,176 @@
+#include "controlplane/apiserver/handlers/reviews.h"
+
+#include <fmt/format.h>
+
+#include "controlplane/apiserver/handlers/body.h"
+#include "controlplane/apiserver/handlers/response.h"
+#include "lib/api/meta.h"
+
+namespace keelson::apiserver {
+namespace {
+
+void ToProto(const User& user, authenticationv1::UserInfo& out) {
+  out.set_username(user.name);
+  if (!user.uid.empty()) out.set_uid(user.uid);
+  for (const std::string& group : user.groups) out.add_groups(group);
+  for (const auto& entry : user.extra) {
+    auto& values = (*out.mutable_extra())[entry.first];
+    for (const std::string& value : entry.second) values.add_items(value);
+  }
+}
+
+User ToUser(const authorizationv1::SubjectAccessReviewSpec& spec) {
+  User user{spec.user(), spec.uid(), {spec.groups().begin(), spec.groups().end()}, {}};
+  for (const auto& entry : spec.extra()) {
+    user.extra[entry.first] = {entry.second.items().begin(), entry.second.items().end()};
+  }
+  return user;
+}
+
+RequestInfo ToRequest(const authorizationv1::ResourceAttributes& from) {
+  RequestInfo info;
+  info.is_resource = true;
+  info.verb = from.verb();
+  info.group = from.group();
+  info.version = from.version();
+  info.ns = from.namespace_();
+  info.resource = from.resource();
+  info.subresource = from.subresource();
+  info.name = from.name();
+  return info;
+}
+
+Error Invalid(std::string_view kind, std::string_view field, std::string_view why) {
+  ErrorDetails details;
+  details.kind = kind;
+  details.group = "authorization.k8s.io";
+  details.causes.push_back({"FieldValueInvalid", std::string(why), std::string(field)});
+  return Error(Code::kInvalid, fmt::format("{}.authorization.k8s.io \"\" is invalid: {}: Invalid value: {}",
+                                           kind, field, why))
+      .WithDetails(std::move(details));
+}
+
+template <typename Repeated>
+void AddAll(Repeated& to, const std::vector<std::string>& from) {
+  for (const std::string& one : from) *to.Add() = one;
+}
+
+}  // namespace
+
+bool ReviewHandler::Serves(const api::ResourceInfo& resource) {
+  return resource.group == "authentication.k8s.io" || resource.group == "authorization.k8s.io";
+}
+
+void ReviewHandler::Handle(Context& context) const {
+  Result<registry::WriteOptions> options = ParseWriteOptions(context);
+  if (!options) return ReplyError(context, options.error());
+  auto review = DecodeObject(context, options->field_validation);
+  if (!review) return ReplyError(context, review.error());
+  Result<> answered = Answer(context, **review);
+  if (!answered) return ReplyError(context, answered.error());
+  context.output.as = As::kObject;
+  ReplyMessage(context, 201, **review, context.resource->Gvk());
+}
+
+Result<> ReviewHandler::Answer(Context& context, api::Message& review) const {
+  std::string_view kind = context.resource->kind;
+  if (kind == "TokenReview") {
+    TokenReview(static_cast<authenticationv1::TokenReview&>(review));
+    return {};
+  }
+  if (kind == "SelfSubjectReview") {
+    auto& self = static_cast<authenticationv1::SelfSubjectReview&>(review);
+    *self.mutable_metadata()->mutable_creation_timestamp() = api::ToTime(Clock::Real().Now());
+    ToProto(context.user, *self.mutable_status()->mutable_user_info());
+    return {};
+  }
+  if (kind == "SelfSubjectRulesReview") {
+    return RulesReview(context.user, static_cast<authorizationv1::SelfSubjectRulesReview&>(review));
+  }
+  auto access = [&](const User& user, auto& spec, auto& status) {
+    return Access(user, spec.has_resource_attributes() ? &spec.resource_attributes() : nullptr,
+                  spec.has_non_resource_attributes() ? &spec.non_resource_attributes() : nullptr, status);
+  };
+  if (kind == "SelfSubjectAccessReview") {
+    auto& self = static_cast<authorizationv1::SelfSubjectAccessReview&>(review);
+    return access(context.user, self.spec(), *self.mutable_status());
+  }
+  if (kind == "LocalSubjectAccessReview") {
+    auto& local = static_cast<authorizationv1::LocalSubjectAccessReview&>(review);
+    if (local.spec().has_resource_attributes() &&
+        local.spec().resource_attributes().namespace_() != context.info.ns) {
+      return Error(
+          Code::kBadRequest,
+          fmt::format("spec.resourceAttributes.namespace must match namespace: {}", context.info.ns));
+    }
+    return access(ToUser(local.spec()), local.spec(), *local.mutable_status());
+  }
+  auto& subject = static_cast<authorizationv1::SubjectAccessReview&>(review);
+  if (subject.spec().user().empty() && subject.spec().groups().empty()) {
+    return Invalid("SubjectAccessReview", "spec.user", "at least one of user or group must be specified");
+  }
+  return access(ToUser(subject.spec()), subject.spec(), *subject.mutable_status());
+}
+
+void ReviewHandler::TokenReview(authenticationv1::TokenReview& review) const {
+  std::vector<std::string> audiences(review.spec().audiences().begin(), review.spec().audiences().end());
+  authenticationv1::TokenReviewStatus& status = *review.mutable_status();
+  status.Clear();
+  if (review.spec().token().empty()) {
+    status.set_error("token is required");
+    return;
+  }
+  Result<TokenAuthenticator::Answer> answer =
+      authenticator_.AuthenticateToken(review.spec().token(), audiences);
+  if (!answer) {
+    status.set_error(answer.error().message());
+    return;
+  }
+  status.set_authenticated(true);
+  ToProto(answer->user, *status.mutable_user());
+  AddAll(*status.mutable_audiences(), answer->audiences.empty() ? api_audiences_ : answer->audiences);
+}
+
+Result<> ReviewHandler::RulesReview(const User& user, authorizationv1::SelfSubjectRulesReview& review) const {
+  if (review.spec().namespace_().empty()) return Error(Code::kBadRequest, "no namespace on request");
+  authorizationv1::SubjectRulesReviewStatus& status = *review.mutable_status();
+  status.Clear();
+  for (const PolicyRule& rule : authorizer_.RulesFor(user, review.spec().namespace_())) {
+    if (!rule.urls.empty()) {
+      authorizationv1::NonResourceRule& out = *status.add_non_resource_rules();
+      AddAll(*out.mutable_verbs(), rule.verbs);
+      AddAll(*out.mutable_non_resource_urls(), rule.urls);
+      continue;
+    }
+    authorizationv1::ResourceRule& out = *status.add_resource_rules();
+    AddAll(*out.mutable_verbs(), rule.verbs);
+    AddAll(*out.mutable_api_groups(), rule.groups);
+    AddAll(*out.mutable_resources(), rule.resources);
+    AddAll(*out.mutable_resource_names(), rule.names);
+  }
+  return {};
+}
+
+Result<> ReviewHandler::Access(const User& user, const authorizationv1::ResourceAttributes* resource,
+                               const authorizationv1::NonResourceAttributes* path,
+                               authorizationv1::SubjectAccessReviewStatus& status) const {
+  if ((resource != nullptr) == (path != nullptr)) {
+    return Invalid("SubjectAccessReview", "spec.resourceAttributes",
+                   "exactly one of nonResourceAttributes or resourceAttributes must be specified");
+  }
+  RequestInfo request;
+  if (resource) {
+    request = ToRequest(*resource);
+  } else {
+    request.verb = path->verb();
+    request.path = path->path();
+  }
+  Decision decision = authorizer_.Authorize({user, request});
+  status.Clear();
+  if (decision.allowed) status.set_allowed(true);
+  if (!decision.reason.empty()) status.set_reason(decision.reason);
+  if (!decision.evaluation_error.empty()) status.set_evaluation_error(decision.evaluation_error);
+  return {};
+}
+
+}  // namespace keelson::apiserver

@@ -1,0 +1,34 @@
+// Questions put as objects: who is this token's owner, may that user do this. Nothing is stored.
+#pragma once
+
+#include <memory>
+
+#include "controlplane/apiserver/authn/authenticator.h"
+#include "controlplane/apiserver/authz/authorizer.h"
+#include "controlplane/apiserver/handlers/context.h"
+
+namespace keelson::apiserver {
+
+class ReviewHandler {  // thread safe
+ public:
+  ReviewHandler(const Authenticator& authenticator, const Authorizer& authorizer,
+                std::vector<std::string> api_audiences)
+      : authenticator_(authenticator), authorizer_(authorizer), api_audiences_(std::move(api_audiences)) {}
+
+  static bool Serves(const api::ResourceInfo& resource);
+  void Handle(Context& context) const;
+
+ private:
+  Result<> Answer(Context& context, api::Message& review) const;
+  void TokenReview(authenticationv1::TokenReview& review) const;
+  Result<> RulesReview(const User& user, authorizationv1::SelfSubjectRulesReview& review) const;
+  Result<> Access(const User& user, const authorizationv1::ResourceAttributes* resource,
+                  const authorizationv1::NonResourceAttributes* path,
+                  authorizationv1::SubjectAccessReviewStatus& status) const;
+
+  const Authenticator& authenticator_;
+  const Authorizer& authorizer_;
+  const std::vector<std::string> api_audiences_;
+};
+
+}  // namespace keelson::apiserver

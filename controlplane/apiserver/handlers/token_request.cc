@@ -1,0 +1,135 @@
+#include "controlplane/apiserver/handlers/token_request.h"
+
+#include <fmt/format.h>
+
+#include "controlplane/apiserver/handlers/body.h"
+#include "controlplane/apiserver/handlers/response.h"
+#include "lib/api/meta.h"
+
+namespace keelson::apiserver {
+namespace {
+
+constexpr int64_t kDefaultSeconds = 3600;
+constexpr int64_t kMinSeconds = 600;
+constexpr int64_t kMaxSeconds = int64_t{1} << 32;
+
+Error Invalid(std::string_view field, std::string_view value, std::string_view why) {
+  ErrorDetails details;
+  details.kind = "TokenRequest";
+  details.group = "authentication.k8s.io";
+  details.causes.push_back(
+      {"FieldValueInvalid", fmt::format("Invalid value: {}: {}", value, why), std::string(field)});
+  return Error(Code::kInvalid,
+               fmt::format("TokenRequest.authentication.k8s.io \"\" is invalid: {}: Invalid value: {}: {}",
+                           field, value, why))
+      .WithDetails(std::move(details));
+}
+
+Result<> CheckUid(const api::ResourceInfo& info, const authenticationv1::BoundObjectReference& reference,
+                  const std::string& uid) {
+  if (reference.uid().empty() || reference.uid() == uid) return {};
+  return registry::ConflictError(
+      info, reference.name(),
+      fmt::format("the UID in the bound object reference ({}) does not match the UID in "
+                  "record. The object might have been deleted and then recreated",
+                  reference.uid()));
+}
+
+}  // namespace
+
+void TokenIssuer::Handle(Context& context) const {
+  Result<registry::WriteOptions> options = ParseWriteOptions(context);
+  if (!options) return ReplyError(context, options.error());
+  auto body = DecodeObject(context, options->field_validation);
+  if (!body) return ReplyError(context, body.error());
+  auto& request = static_cast<authenticationv1::TokenRequest&>(**body);
+  Result<> issued = Issue(context.info.ns, context.info.name, request);
+  if (!issued) return ReplyError(context, issued.error());
+  context.output.as = As::kObject;
+  ReplyMessage(context, 201, request, context.resource->Gvk());
+}
+
+Result<> TokenIssuer::Bind(const authenticationv1::BoundObjectReference& reference,
+                           TokenClaims& claims) const {
+  auto get = [&](std::string_view resource,
+                 std::string_view ns) -> Result<std::shared_ptr<const api::Message>> {
+    const api::ResourceInfo& info = *api::FindResource("", "v1", resource);
+    ASSIGN_OR_RETURN(registry::ObjectPtr object, registry_.Get(info, ns, reference.name()));
+    std::shared_ptr<const api::Message> message = object->Decode();
+    RETURN_IF_ERROR(CheckUid(info, reference, api::Meta(*message).uid()));
+    return message;
+  };
+  if (reference.kind() == "Pod") {
+    ASSIGN_OR_RETURN(std::shared_ptr<const api::Message> message, get("pods", claims.ns));
+    const auto& pod = static_cast<const corev1::Pod&>(*message);
+    if (pod.spec().service_account_name() != claims.service_account.name) {
+      return Error(Code::kBadRequest,
+                   fmt::format("cannot bind token for serviceaccount \"{}\" to pod running with different "
+                               "serviceaccount name.",
+                               claims.service_account.name));
+    }
+    claims.pod = TokenClaims::Object{pod.metadata().name(), pod.metadata().uid()};
+    if (pod.spec().node_name().empty()) return {};
+    auto node = registry_.Get(*api::FindResource("", "v1", "nodes"), "", pod.spec().node_name(), "0");
+    claims.node =
+        TokenClaims::Object{pod.spec().node_name(), node ? api::Meta(*(*node)->Decode()).uid() : ""};
+    return {};
+  }
+  if (reference.kind() == "Node") {
+    ASSIGN_OR_RETURN(std::shared_ptr<const api::Message> message, get("nodes", ""));
+    claims.node = TokenClaims::Object{reference.name(), api::Meta(*message).uid()};
+    return {};
+  }
+  if (reference.kind() == "Secret") {
+    ASSIGN_OR_RETURN(std::shared_ptr<const api::Message> message, get("secrets", claims.ns));
+    claims.secret = TokenClaims::Object{reference.name(), api::Meta(*message).uid()};
+    return {};
+  }
+  return Error(Code::kBadRequest, fmt::format("cannot bind token to object of type {}.{}",
+                                              reference.api_version(), reference.kind()));
+}
+
+Result<> TokenIssuer::Issue(std::string_view ns, std::string_view account,
+                            authenticationv1::TokenRequest& request) const {
+  authenticationv1::TokenRequestSpec& spec = *request.mutable_spec();
+  if (!spec.has_expiration_seconds()) spec.set_expiration_seconds(kDefaultSeconds);
+  int64_t seconds = spec.expiration_seconds();
+  if (seconds < kMinSeconds) {
+    return Invalid("spec.expirationSeconds", std::to_string(seconds),
+                   "may not specify a duration less than 10 minutes");
+  }
+  if (seconds > kMaxSeconds) {
+    return Invalid("spec.expirationSeconds", std::to_string(seconds),
+                   "may not specify a duration larger than 2^32 seconds");
+  }
+  seconds = std::min<int64_t>(seconds, options_.max_expiration.count());
+  if (spec.audiences().empty()) {
+    for (const std::string& audience : options_.default_audiences) spec.add_audiences(audience);
+  }
+  const api::ResourceInfo& info = *api::FindResource("", "v1", "serviceaccounts");
+  ASSIGN_OR_RETURN(registry::ObjectPtr found, registry_.Get(info, ns, account));
+  std::shared_ptr<const api::Message> stored = found->Decode();
+
+  TokenClaims claims;
+  claims.issuer = options_.issuer;
+  claims.subject = fmt::format("{}{}:{}", kUserServiceAccountPrefix, ns, account);
+  claims.id = api::NewUid();
+  claims.audiences = {spec.audiences().begin(), spec.audiences().end()};
+  claims.issued_at = api::ToTime(clock_.Now()).seconds();
+  claims.not_before = claims.issued_at;
+  claims.expires = claims.issued_at + seconds;
+  claims.ns = ns;
+  claims.service_account = {std::string(account), api::Meta(*stored).uid()};
+  if (spec.has_bound_object_ref()) RETURN_IF_ERROR(Bind(spec.bound_object_ref(), claims));
+
+  ASSIGN_OR_RETURN(std::string token, SignToken(claims, options_.key));
+  metav1::ObjectMeta& meta = *request.mutable_metadata();
+  meta.set_name(std::string(account));
+  meta.set_namespace_(std::string(ns));
+  *meta.mutable_creation_timestamp() = api::ToTime(clock_.Now());
+  request.mutable_status()->set_token(std::move(token));
+  request.mutable_status()->mutable_expiration_timestamp()->set_seconds(claims.expires);
+  return {};
+}
+
+}  // namespace keelson::apiserver

@@ -1,0 +1,34 @@
+// serviceaccounts/token: tokens for ServiceAccounts, bound to a pod, a node or a secret or to nothing else.
+#pragma once
+
+#include "controlplane/apiserver/authn/token.h"
+#include "controlplane/apiserver/handlers/context.h"
+#include "controlplane/registry/registry.h"
+
+namespace keelson::apiserver {
+
+class TokenIssuer {  // thread safe
+ public:
+  struct Options {
+    std::string issuer;
+    http::SigningKey key;
+    std::vector<std::string> default_audiences;
+    std::chrono::seconds max_expiration{std::chrono::hours(24 * 365)};
+  };
+  TokenIssuer(registry::Registry& registry, Options options, Clock& clock = Clock::Real())
+      : registry_(registry), options_(std::move(options)), clock_(clock) {}
+
+  void Handle(Context& context) const;
+  // Fills `request` in. NotFound, Conflict (the bound object's uid is another), Invalid.
+  Result<> Issue(std::string_view ns, std::string_view account,
+                 authenticationv1::TokenRequest& request) const;
+
+ private:
+  Result<> Bind(const authenticationv1::BoundObjectReference& reference, TokenClaims& claims) const;
+
+  registry::Registry& registry_;
+  const Options options_;
+  Clock& clock_;
+};
+
+}  // namespace keelson::apiserver

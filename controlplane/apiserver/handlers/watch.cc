@@ -1,0 +1,232 @@
+#include "controlplane/apiserver/handlers/watch.h"
+
+#include <atomic>
+#include <charconv>
+#include <random>
+
+#include "controlplane/apiserver/handlers/response.h"
+#include "controlplane/apiserver/handlers/table.h"
+#include "lib/api/codec.h"
+#include "lib/api/meta.h"
+#include "lib/base/metrics.h"
+
+namespace keelson::apiserver {
+namespace {
+
+// What a client may leave unread; above, its watch is cut and it starts again with a list.
+constexpr size_t kMaxQueued = 16u << 20;
+// Without ?timeoutSeconds= a watch ends after one to two of these, so that all do not end together.
+constexpr std::chrono::seconds kMinTimeout{1800};
+
+metrics::Value& ActiveWatches(const Context& context) {
+  static metrics::Family& family =
+      metrics::Gauge("apiserver_longrunning_requests", "Watches and streams that are open.",
+                     {"verb", "group", "version", "resource"});
+  return family.With({"WATCH", context.info.group, context.info.version, context.info.resource});
+}
+
+std::chrono::seconds TimeoutOf(const Context& context) {
+  std::string_view text = context.query().Get("timeoutSeconds");
+  int64_t seconds = 0;
+  std::from_chars(text.data(), text.data() + text.size(), seconds);
+  if (seconds > 0) return std::chrono::seconds(seconds);
+  thread_local std::minstd_rand random(std::random_device{}());
+  return kMinTimeout + std::chrono::seconds(random() % static_cast<uint32_t>(kMinTimeout.count()));
+}
+
+std::string ContentType(const Output& output) {
+  return output.encoding == Encoding::kProtobuf ? output.ContentType() + ";stream=watch" : "application/json";
+}
+
+}  // namespace
+
+// Sessions that are open. Shared with the callbacks of connections, which may outlive the manager.
+struct WatchManager::Queue {
+  mutable Mutex mutex;
+  CondVar changed;
+  std::vector<std::shared_ptr<Session>> sessions GUARDED_BY(mutex);
+  bool woken GUARDED_BY(mutex) = false;
+
+  void Wake() {
+    MutexLock lock(mutex);
+    woken = true;
+    changed.notify_all();
+  }
+};
+
+class WatchManager::Session : public storage::WatchSink, public std::enable_shared_from_this<Session> {
+ public:
+  Session(const Context& context, SteadyTime ends)
+      : writer_(context.writer),
+        output_(context.output),
+        info_(*context.resource),
+        ends_(ends),
+        active_(ActiveWatches(context)) {
+    if (output_.as == As::kTable) {
+      table_ = std::make_unique<TableMaker>(info_, context.query(), output_.version);
+      if (!table_->ok()) table_.reset();
+    }
+    active_.Add(1);
+  }
+  ~Session() override { active_.Add(-1); }
+
+  bool OnEvent(const storage::EventPtr& event) override {
+    if (over_.load() || writer_->closed()) return false;
+    storage::Bytes frame = Encode(*event);
+    if (initial_)
+      initial_bytes_ += frame->size();
+    else if (writer_->queued_bytes() > kMaxQueued + initial_bytes_)
+      return Cut();
+    return writer_->Write(std::move(frame));
+  }
+
+  void OnEnd(const Error& error) override {
+    metav1::Status status = api::ToStatus(error);
+    status.mutable_metadata();
+    const api::GroupVersionKind gvk{"", "v1", "Status"};
+    writer_->Write(std::make_shared<const std::string>(
+        output_.encoding == Encoding::kProtobuf
+            ? storage::ProtobufFrame("ERROR", WrapProtobuf(gvk, api::EncodeRaw(status)))
+            : storage::JsonFrame("ERROR", api::EncodeJson(status, gvk))));
+    End();
+  }
+
+  void InitialDone() { initial_ = false; }
+  void Keep(std::unique_ptr<storage::WatchHandle> handle) { handle_ = std::move(handle); }
+  bool over() const { return over_.load() || writer_->closed(); }
+  SteadyTime ends() const { return ends_; }
+  void End() {
+    if (!over_.exchange(true)) writer_->Finish();
+  }
+  // Not from inside a callback of the watch.
+  void Release() {
+    handle_.reset();
+    End();
+  }
+
+ private:
+  bool Cut() {
+    End();
+    return false;
+  }
+
+  storage::Bytes Encode(const storage::Event& event) {
+    bool protobuf = output_.encoding == Encoding::kProtobuf;
+    storage::Format format = protobuf ? storage::Format::kProtobuf : storage::Format::kJson;
+    bool bookmark = event.type() == storage::Event::Type::kBookmark;
+    if (table_ && !bookmark) {
+      return std::make_shared<const std::string>(
+          storage::JsonFrame(event.TypeName(), table_->Row(*event.object())));
+    }
+    if (output_.as == As::kPartialMetadata) {
+      return std::make_shared<const std::string>(
+          protobuf
+              ? storage::ProtobufFrame(event.TypeName(),
+                                       PartialMetadataProtobuf(*event.object(), output_.version))
+              : storage::JsonFrame(event.TypeName(), PartialMetadataJson(*event.object(), output_.version)));
+    }
+    return event.Frame(format);
+  }
+
+  const std::shared_ptr<http::ResponseWriter> writer_;
+  const Output output_;
+  const api::ResourceInfo& info_;
+  const SteadyTime ends_;
+  metrics::Value& active_;
+  std::unique_ptr<TableMaker> table_;
+  std::unique_ptr<storage::WatchHandle> handle_;
+  std::atomic<bool> over_{false}, initial_{true};
+  size_t initial_bytes_ = 0;  // a client may take its time over the first list
+};
+
+WatchManager::WatchManager(registry::Registry& registry, Clock& clock)
+    : registry_(registry), clock_(clock), queue_(std::make_shared<Queue>()) {}
+
+WatchManager::~WatchManager() = default;
+
+size_t WatchManager::size() const {
+  MutexLock lock(queue_->mutex);
+  return queue_->sessions.size();
+}
+
+void WatchManager::Start(Context& context, const registry::ListOptions& options) {
+  auto session = std::make_shared<Session>(context, clock_.SteadyNow() + TimeoutOf(context));
+  // The head goes out first: initial events follow it in the connection's queue. An error found by
+  // Watch() itself still has to be a plain reply, so the head waits for the first thing to say.
+  struct Head : storage::WatchSink {
+    std::shared_ptr<Session> session;
+    std::shared_ptr<http::ResponseWriter> writer;
+    http::Headers headers;
+    Mutex mutex;
+    bool started GUARDED_BY(mutex) = false;
+
+    void Begin() {
+      MutexLock lock(mutex);
+      if (std::exchange(started, true)) return;
+      writer->Start(200, std::move(headers));
+    }
+    bool OnEvent(const storage::EventPtr& event) override {
+      Begin();
+      return session->OnEvent(event);
+    }
+    void OnEnd(const Error& error) override {
+      Begin();
+      session->OnEnd(error);
+    }
+  };
+  auto head = std::make_shared<Head>();
+  head->session = session;
+  head->writer = context.writer;
+  head->headers = {{"Content-Type", ContentType(context.output)}, {"Cache-Control", "no-cache, private"}};
+  for (const std::string& warning : context.warnings) head->headers.Add("Warning", WarningHeader(warning));
+  auto handle = registry_.Watch(*context.resource, context.info.ns, options, head);
+  if (!handle) return ReplyError(context, handle.error());
+  context.status = 200;
+  head->Begin();
+  session->InitialDone();
+  session->Keep(std::move(*handle));
+  {
+    MutexLock lock(queue_->mutex);
+    queue_->sessions.push_back(session);
+  }
+  std::weak_ptr<Queue> queue = queue_;
+  context.writer->OnClose([queue] {
+    if (auto alive = queue.lock()) alive->Wake();
+  });
+  queue_->Wake();
+}
+
+void WatchManager::Run(std::stop_token stop) {
+  std::stop_callback wake(stop, [this] { queue_->Wake(); });
+  while (!stop.stop_requested()) {
+    std::vector<std::shared_ptr<Session>> over;
+    {
+      MutexLock lock(queue_->mutex);
+      SteadyTime next = clock_.SteadyNow() + std::chrono::seconds(60);
+      for (const auto& session : queue_->sessions) next = std::min(next, session->ends());
+      while (!queue_->woken && clock_.SteadyNow() < next)
+        clock_.WaitUntil(queue_->mutex, queue_->changed, next);
+      queue_->woken = false;
+      SteadyTime now = clock_.SteadyNow();
+      auto& sessions = queue_->sessions;
+      for (size_t i = 0; i < sessions.size();) {
+        if (!sessions[i]->over() && sessions[i]->ends() > now) {
+          ++i;
+          continue;
+        }
+        over.push_back(std::move(sessions[i]));
+        sessions[i] = std::move(sessions.back());
+        sessions.pop_back();
+      }
+    }
+    for (const auto& session : over) session->Release();
+  }
+  std::vector<std::shared_ptr<Session>> rest;
+  {
+    MutexLock lock(queue_->mutex);
+    rest.swap(queue_->sessions);
+  }
+  for (const auto& session : rest) session->Release();
+}
+
+}  // namespace keelson::apiserver

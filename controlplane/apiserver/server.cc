@@ -1,0 +1,429 @@
+#include "controlplane/apiserver/server.h"
+
+#include <atomic>
+
+#include <fmt/format.h>
+
+#include "controlplane/apiserver/admission/admission.h"
+#include "controlplane/apiserver/authn/impersonation.h"
+#include "controlplane/apiserver/authz/aggregation.h"
+#include "controlplane/apiserver/authz/node.h"
+#include "controlplane/apiserver/authz/rbac.h"
+#include "controlplane/apiserver/discovery.h"
+#include "controlplane/apiserver/follower.h"
+#include "controlplane/apiserver/handlers/body.h"
+#include "controlplane/apiserver/handlers/connect.h"
+#include "controlplane/apiserver/handlers/misc.h"
+#include "controlplane/apiserver/handlers/resource.h"
+#include "controlplane/apiserver/handlers/response.h"
+#include "controlplane/apiserver/handlers/reviews.h"
+#include "controlplane/apiserver/handlers/token_request.h"
+#include "controlplane/apiserver/handlers/watch.h"
+#include "controlplane/apiserver/health.h"
+#include "controlplane/apiserver/local_transport.h"
+#include "lib/api/meta.h"
+#include "lib/base/log.h"
+#include "lib/base/metrics.h"
+
+namespace keelson::apiserver {
+namespace {
+
+constexpr std::chrono::seconds kServiceCheckPeriod{10};
+
+Error MethodNotAllowed() {
+  return Error(Code::kMethodNotAllowed, "the server does not allow this method on the requested resource");
+}
+Error NoSuchPath() {
+  return Error(Code::kNotFound, "the server could not find the requested resource").WithDetails({});
+}
+
+// Anybody may ask for these, also before roles have been read.
+bool IsPublicPath(const std::string& path) {
+  for (std::string_view prefix : {"/healthz", "/livez", "/readyz"}) {
+    if (path == prefix || path.rfind(std::string(prefix) + "/", 0) == 0) return true;
+  }
+  return false;
+}
+
+bool IsMutating(const std::string& verb) { return verb != "get" && verb != "list" && verb != "watch"; }
+
+std::optional<ObjectIdentity> FindIdentity(storage::Store& store, std::string_view resource,
+                                           std::string_view ns, std::string_view name) {
+  const api::ResourceInfo* info = api::FindResource("", "v1", resource);
+  storage::ObjectPtr object = store.Peek(*info, api::KeyOf(ns, name));
+  if (!object) {
+    // The token of an object that has just been made may come before the cache has seen the object.
+    auto read =
+        store.Get(*info, api::KeyOf(ns, name), "", {SteadyTime::clock::now() + std::chrono::seconds(5), {}});
+    if (!read || !*read) return std::nullopt;
+    object = *read;
+  }
+  std::shared_ptr<const api::Message> message = object->Decode();
+  const metav1::ObjectMeta& meta = api::Meta(*message);
+  ObjectIdentity identity{meta.uid(), std::nullopt};
+  if (meta.has_deletion_timestamp()) identity.deleted = api::FromTime(meta.deletion_timestamp());
+  return identity;
+}
+
+class RequestMetrics {
+ public:
+  RequestMetrics()
+      : total_(metrics::Counter("apiserver_request_total", "Requests answered.",
+                                {"verb", "dry_run", "group", "version", "resource", "subresource", "scope",
+                                 "component", "code"})),
+        seconds_(metrics::Histograms(
+            "apiserver_request_duration_seconds", "Time to answer; watches are left out.",
+            {0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60},
+            {"verb", "dry_run", "group", "version", "resource", "subresource", "scope", "component"})),
+        inflight_(metrics::Gauge("apiserver_current_inflight_requests", "Requests that are being answered.",
+                                 {"request_kind"})) {}
+
+  metrics::Value& Inflight(const RequestInfo& info) {
+    return inflight_.With({IsMutating(info.verb) && info.is_resource ? "mutating" : "readOnly"});
+  }
+
+  void Record(const Context& context, std::chrono::duration<double> took) {
+    const RequestInfo& info = context.info;
+    std::string verb = Upper(info.is_resource ? info.verb : context.request->method);
+    // Of unknown resources nothing is kept: anybody could make up names without end.
+    bool known = context.resource != nullptr;
+    std::string scope = !info.is_resource    ? ""
+                        : !info.name.empty() ? "resource"
+                        : info.ns.empty()    ? "cluster"
+                                             : "namespace";
+    std::vector<std::string> labels = {verb,
+                                       context.query().Has("dryRun") ? "All" : "",
+                                       known ? info.group : "",
+                                       known ? info.version : "",
+                                       known ? info.resource : "",
+                                       known ? info.subresource : "",
+                                       scope,
+                                       "apiserver"};
+    if (info.verb != "watch") seconds_.HistogramWith(labels).Observe(took.count());
+    labels.push_back(std::to_string(context.status));
+    total_.With(labels).Increment();
+  }
+
+ private:
+  static std::string Upper(std::string text) {
+    if (text == "update") return "PUT";
+    if (text == "create") return "POST";
+    for (char& c : text) c = static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
+    return text;
+  }
+
+  metrics::Family& total_;
+  metrics::Family& seconds_;
+  metrics::Family& inflight_;
+};
+
+// Every stored resource once, for apiserver_storage_objects.
+void CountObjects(storage::Store& store) {
+  static metrics::Family& family =
+      metrics::Gauge("apiserver_storage_objects", "Objects stored, by resource.", {"resource"});
+  for (const api::ResourceInfo& info : api::Resources()) {
+    if (info.IsSubresource() || info.etcd_prefix.empty()) continue;
+    size_t count = 0;
+    store.ForEach(info, [&](const storage::ObjectPtr&) { ++count; });
+    family.With({info.GroupResource()}).Set(static_cast<double>(count));
+  }
+}
+
+std::vector<std::string> ServedPaths() {
+  std::vector<std::string> out = {"/.well-known/openid-configuration",
+                                  "/api",
+                                  "/api/v1",
+                                  "/apis",
+                                  "/healthz",
+                                  "/livez",
+                                  "/metrics",
+                                  "/openapi/v2",
+                                  "/openapi/v3",
+                                  "/openid/v1/jwks",
+                                  "/readyz",
+                                  "/version"};
+  for (const api::ResourceInfo& info : api::Resources()) {
+    if (info.group.empty()) continue;
+    std::string group = "/apis/" + std::string(info.group);
+    for (const std::string& path : {group, group + "/" + std::string(info.version)}) {
+      if (std::find(out.begin(), out.end(), path) == out.end()) out.push_back(path);
+    }
+  }
+  return out;
+}
+
+}  // namespace
+
+struct ApiServer::Impl {
+  Impl(ApiServerOptions given, registry::Registry& the_registry, storage::Store& the_store);
+
+  Result<> Authorize(const Context& context) const;
+  Result<> FindRow(Context& context) const;
+  void Dispatch(Context& context);
+  void HandleResource(Context& context);
+  void HandlePath(Context& context);
+  Result<> Bootstrap(std::stop_token stop);
+  Result<> RunBootstrap(std::stop_token stop, const ServiceGroup::Ready& ready);
+  void FollowRoles();
+
+  ApiServerOptions options;
+  registry::Registry& registry;
+  storage::Store& store;
+  std::atomic<bool> bootstrapped{false};
+
+  std::shared_ptr<RbacAuthorizer> rbac = std::make_shared<RbacAuthorizer>();
+  std::shared_ptr<Authorizer> authorizer;
+  std::unique_ptr<Authenticator> authenticator;
+  std::unique_ptr<AdmissionChain> admission;
+  std::unique_ptr<TokenIssuer> tokens;
+  std::unique_ptr<MiscHandler> misc;
+  Follower follower;
+  RoleAggregator aggregator;
+  WatchManager watches;
+  BackendClients backends;
+  ConnectHandler connect;
+  std::unique_ptr<ReviewHandler> reviews;
+  std::unique_ptr<ResourceHandler> resources;
+  Discovery discovery;
+  Health health;
+  RequestMetrics request_metrics;
+};
+
+ApiServer::Impl::Impl(ApiServerOptions given, registry::Registry& the_registry, storage::Store& the_store)
+    : options(std::move(given)),
+      registry(the_registry),
+      store(the_store),
+      authorizer(std::make_shared<UnionAuthorizer>(std::vector<std::shared_ptr<const Authorizer>>{
+          std::make_shared<MastersAuthorizer>(), std::make_shared<NodeAuthorizer>(), rbac})),
+      follower(store),
+      aggregator(registry),
+      watches(registry),
+      backends(store, options.backends),
+      connect(registry, *authorizer, backends),
+      discovery(fmt::format("{}:{}", options.kubernetes_service.advertise_address,
+                            options.kubernetes_service.port)),
+      health({{"ping", true, [] { return Result<>(); }},
+              {"etcd", true,
+               [this]() -> Result<> {
+                 if (store.ready()) return {};
+                 return Error(Code::kUnavailable, "the caches have not been filled");
+               }},
+              {"poststarthook/bootstrap", false, [this]() -> Result<> {
+                 if (bootstrapped.load()) return {};
+                 return Error(Code::kUnavailable, "not finished");
+               }}}) {
+  if (options.api_audiences.empty()) options.api_audiences = options.issuers;
+  auto token_authenticator = std::make_shared<TokenAuthenticator>(
+      TokenAuthenticator::Options{options.issuers, options.verify_keys, options.api_audiences},
+      [this](std::string_view resource, std::string_view ns, std::string_view name) {
+        return FindIdentity(store, resource, ns, name);
+      });
+  authenticator = std::make_unique<Authenticator>(options.static_tokens, std::move(token_authenticator));
+  std::vector<std::unique_ptr<AdmissionPlugin>> plugins;
+  plugins.push_back(NewNamespaceLifecycle(store));
+  plugins.push_back(NewServiceAccountAdmission(store));
+  plugins.push_back(NewDefaultTolerationSeconds());
+  plugins.push_back(NewPriority(store));
+  plugins.push_back(NewPodStatus());
+  plugins.push_back(NewNodeRestriction(store));
+  plugins.push_back(NewRbacEscalation(authorizer, store));
+  admission = std::make_unique<AdmissionChain>(std::move(plugins));
+  if (options.signing_key) {
+    tokens = std::make_unique<TokenIssuer>(
+        registry, TokenIssuer::Options{options.issuers.front(), *options.signing_key, options.api_audiences});
+  }
+  misc = std::make_unique<MiscHandler>(MiscHandler::Options{
+      options.issuers.front(),
+      fmt::format("https://{}:{}/openid/v1/jwks", options.kubernetes_service.advertise_address,
+                  options.kubernetes_service.port),
+      options.verify_keys, ServedPaths()});
+  reviews = std::make_unique<ReviewHandler>(*authenticator, *authorizer, options.api_audiences);
+  resources = std::make_unique<ResourceHandler>(registry, watches, *admission);
+  FollowRoles();
+}
+
+void ApiServer::Impl::FollowRoles() {
+  follower.Add({&api::ResourceOf<rbacv1::ClusterRole>(),
+                [this](const storage::ObjectPtr& object) {
+                  auto role = std::static_pointer_cast<const rbacv1::ClusterRole>(object->Decode());
+                  rbac->Put(*role);
+                  aggregator.Put(std::move(role));
+                },
+                [this](const std::string& key) {
+                  rbac->RemoveRole(key);
+                  aggregator.Remove(key);
+                }});
+  follower.Add({&api::ResourceOf<rbacv1::Role>(),
+                [this](const storage::ObjectPtr& object) {
+                  rbac->Put(static_cast<const rbacv1::Role&>(*object->Decode()));
+                },
+                [this](const std::string& key) { rbac->RemoveRole(key); }});
+  follower.Add({&api::ResourceOf<rbacv1::ClusterRoleBinding>(),
+                [this](const storage::ObjectPtr& object) {
+                  rbac->Put(static_cast<const rbacv1::ClusterRoleBinding&>(*object->Decode()));
+                },
+                [this](const std::string& key) { rbac->RemoveBinding(key); }});
+  follower.Add({&api::ResourceOf<rbacv1::RoleBinding>(),
+                [this](const storage::ObjectPtr& object) {
+                  rbac->Put(static_cast<const rbacv1::RoleBinding&>(*object->Decode()));
+                },
+                [this](const std::string& key) { rbac->RemoveBinding(key); }});
+}
+
+ApiServer::ApiServer(ApiServerOptions options, registry::Registry& registry, storage::Store& store)
+    : impl_(std::make_unique<Impl>(std::move(options), registry, store)) {
+  metrics::OnCollect([&store] { CountObjects(store); });
+}
+ApiServer::~ApiServer() = default;
+
+void ApiServer::Handle(std::shared_ptr<const http::ServerRequest> request,
+                       std::shared_ptr<http::ResponseWriter> writer) {
+  Result<User> user = impl_->authenticator->Authenticate(*request);
+  if (user) user = Impersonate(*user, request->headers, *impl_->authorizer);
+  if (user) return HandleAs(*user, std::move(request), std::move(writer));
+  Context context;
+  context.request = std::move(request);
+  context.writer = std::move(writer);
+  if (Result<Output> output = NegotiateOutput(*context.request, true)) context.output = *output;
+  ReplyError(context, user.error());
+}
+
+void ApiServer::HandleAs(const User& user, std::shared_ptr<const http::ServerRequest> request,
+                         std::shared_ptr<http::ResponseWriter> writer) {
+  Context context;
+  context.request = std::move(request);
+  context.writer = std::move(writer);
+  context.user = user;
+  context.info = ParseRequestInfo(context.request->method, context.request->path, context.request->query);
+  metrics::Value& inflight = impl_->request_metrics.Inflight(context.info);
+  inflight.Add(1);
+  auto begin = SteadyTime::clock::now();
+  try {
+    impl_->Dispatch(context);
+  } catch (const std::exception& error) {
+    // No exception is meant to get here: what a library threw must not take the server down.
+    log::Error("Request failed unexpectedly", {{"path", context.info.path}, {"error", error.what()}});
+    if (context.status == 0) ReplyError(context, Error(Code::kInternal, "Internal error occurred"));
+  }
+  inflight.Add(-1);
+  impl_->request_metrics.Record(context, SteadyTime::clock::now() - begin);
+}
+
+Result<> ApiServer::Impl::Authorize(const Context& context) const {
+  if (!context.info.is_resource && IsPublicPath(context.info.path)) return {};
+  Attributes attributes{context.user, context.info};
+  Decision decision = authorizer->Authorize(attributes);
+  if (decision.allowed) return {};
+  return ForbiddenTo(attributes, decision.reason);
+}
+
+void ApiServer::Impl::Dispatch(Context& context) {
+  Result<Output> output = NegotiateOutput(*context.request, true);
+  if (output) context.output = *output;
+  if (Result<> allowed = Authorize(context); !allowed) return ReplyError(context, allowed.error());
+  if (context.request->body.size() > kMaxBody) {
+    return ReplyError(context,
+                      Error(Code::kTooLarge, fmt::format("Request entity too large: limit is {}", kMaxBody)));
+  }
+  if (!context.info.is_resource) return HandlePath(context);
+  if (Result<> found = FindRow(context); !found) return ReplyError(context, found.error());
+  // What comes from a kubelet or a pod is in the form that it comes in.
+  if (!output && !ConnectHandler::Serves(*context.resource)) return ReplyError(context, output.error());
+  HandleResource(context);
+}
+
+Result<> ApiServer::Impl::FindRow(Context& context) const {
+  const RequestInfo& info = context.info;
+  context.resource = api::FindResource(info.group, info.version, info.FullResource());
+  if (!context.resource) return NoSuchPath();
+  const api::ResourceInfo& row = *context.resource;
+  // A namespace's own path names it twice over.
+  bool in_namespace = !info.ns.empty() && info.resource != "namespaces";
+  if (!row.namespaced && in_namespace) return NoSuchPath();
+  bool named =
+      !info.name.empty() && info.verb != "list" && info.verb != "watch" && info.verb != "deletecollection";
+  bool needs_namespace = named || info.verb == "create" || info.verb == "deletecollection";
+  if (row.namespaced && info.ns.empty() && needs_namespace) return named ? NoSuchPath() : MethodNotAllowed();
+  if (info.verb.empty() || !row.HasVerb(info.verb)) return MethodNotAllowed();
+  bool wants_name = info.verb == "update" || info.verb == "patch";
+  if (wants_name && info.name.empty()) return MethodNotAllowed();
+  if (info.verb == "create" && !row.IsSubresource() && !info.name.empty()) return MethodNotAllowed();
+  return {};
+}
+
+void ApiServer::Impl::HandleResource(Context& context) {
+  const api::ResourceInfo& row = *context.resource;
+  if (ConnectHandler::Serves(row)) return connect.Handle(context);
+  if (ReviewHandler::Serves(row)) return reviews->Handle(context);
+  if (row.resource == "serviceaccounts/token" && row.group.empty()) {
+    if (tokens) return tokens->Handle(context);
+    return ReplyError(context, Error(Code::kUnimplemented, "the server has no key to sign tokens with"));
+  }
+  resources->Handle(context);
+}
+
+void ApiServer::Impl::HandlePath(Context& context) {
+  if (health.Handle(context) || discovery.Handle(context) || misc->Handle(context)) return;
+  if (context.info.path.rfind("/api", 0) == 0) return ReplyError(context, NoSuchPath());
+  ReplyText(context, 404, "text/plain; charset=utf-8", "404 page not found\n");
+}
+
+Result<> ApiServer::Impl::Bootstrap(std::stop_token stop) {
+  RETURN_IF_ERROR(EnsureSystemNamespaces(registry, stop));
+  RETURN_IF_ERROR(EnsureBootstrapRoles(registry, stop));
+  RETURN_IF_ERROR(EnsurePriorityClasses(registry, stop));
+  return EnsureKubernetesService(registry, options.kubernetes_service, stop);
+}
+
+Result<> ApiServer::Impl::RunBootstrap(std::stop_token stop, const ServiceGroup::Ready& ready) {
+  RETURN_IF_ERROR(registry.Start(stop));
+  Mutex mutex;
+  CondVar never;
+  auto pause = [&](std::chrono::milliseconds time) {
+    MutexLock lock(mutex);
+    never.wait_for(mutex, stop, time, [] { return false; });
+  };
+  while (!stop.stop_requested()) {
+    Result<> done = bootstrapped.load() ? EnsureKubernetesService(registry, options.kubernetes_service, stop)
+                                        : Bootstrap(stop);
+    if (!done && !stop.stop_requested())
+      log::Warn("Cannot write what the cluster needs", {{"error", done.error()}});
+    if (done && !bootstrapped.exchange(true)) ready();
+    pause(done ? std::chrono::milliseconds(kServiceCheckPeriod) : std::chrono::milliseconds(500));
+  }
+  return {};
+}
+
+Result<> ApiServer::Run(std::stop_token stop, ServiceGroup::Ready ready) {
+  Impl& impl = *impl_;
+  ServiceGroup group;
+  group.Add({"watches", {}, [&](std::stop_token token, ServiceGroup::Ready up) -> Result<> {
+               up();
+               impl.watches.Run(token);
+               return {};
+             }});
+  group.Add({"roles", {}, [&](std::stop_token token, ServiceGroup::Ready up) {
+               return impl.follower.Run(token, up);
+             }});
+  group.Add({"bootstrap", {"roles"}, [&](std::stop_token token, ServiceGroup::Ready up) {
+               return impl.RunBootstrap(token, [&] {
+                 up();
+                 ready();
+               });
+             }});
+  group.Add({"aggregation", {"bootstrap"}, [&](std::stop_token token, ServiceGroup::Ready up) -> Result<> {
+               up();
+               impl.aggregator.Run(token);
+               return {};
+             }});
+  return group.Run(stop);
+}
+
+std::shared_ptr<client::Transport> ApiServer::TransportFor(User user) {
+  return NewLocalTransport([this, user = std::move(user)](std::shared_ptr<const http::ServerRequest> request,
+                                                          std::shared_ptr<http::ResponseWriter> writer) {
+    HandleAs(user, std::move(request), std::move(writer));
+  });
+}
+
+}  // namespace keelson::apiserver

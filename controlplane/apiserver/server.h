@@ -1,0 +1,59 @@
+// The API server: one request from the socket (or from inside the process) to its reply.
+//
+//   authentication -> impersonation -> authorization -> discovery, health, ... or, for resources:
+//   connect (logs, exec, proxies) | reviews | tokens | registry with admission
+#pragma once
+
+#include <memory>
+#include <stop_token>
+#include <string>
+#include <vector>
+
+#include "controlplane/apiserver/authn/authenticator.h"
+#include "controlplane/apiserver/bootstrap/bootstrap.h"
+#include "controlplane/apiserver/handlers/kubelet_client.h"
+#include "controlplane/apiserver/user.h"
+#include "controlplane/registry/registry.h"
+#include "controlplane/storage/store.h"
+#include "lib/base/service_group.h"
+#include "lib/client/transport.h"
+#include "lib/http/server.h"
+
+namespace keelson::apiserver {
+
+struct ApiServerOptions {
+  std::vector<std::string> issuers = {"https://kubernetes.default.svc"};  // the first one signs
+  std::vector<std::string> api_audiences;                                 // empty: the issuers
+  std::vector<http::SigningKey> verify_keys;                              // of ServiceAccount tokens
+  std::optional<http::SigningKey> signing_key;                            // none: no TokenRequest
+  std::map<std::string, User, std::less<>> static_tokens;
+  BackendClients::Options backends;
+  KubernetesServiceOptions kubernetes_service;
+};
+
+class ApiServer {
+ public:
+  // `registry` and `store` outlive the server.
+  ApiServer(ApiServerOptions options, registry::Registry& registry, storage::Store& store);
+  ~ApiServer();
+
+  // What serves the socket.
+  void Handle(std::shared_ptr<const http::ServerRequest> request,
+              std::shared_ptr<http::ResponseWriter> writer);
+  // The same with the user known: for requests from inside the process.
+  void HandleAs(const User& user, std::shared_ptr<const http::ServerRequest> request,
+                std::shared_ptr<http::ResponseWriter> writer);
+
+  // Starts the registry, follows roles and bindings, makes what every cluster has, calls ready(), and keeps
+  // all of it so until `stop`. The store is ready before.
+  Result<> Run(std::stop_token stop, ServiceGroup::Ready ready);
+
+  // In-process requests as `user`.
+  std::shared_ptr<client::Transport> TransportFor(User user);
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace keelson::apiserver
