@@ -181,7 +181,7 @@ void ConnectHandler::Pump(std::shared_ptr<http::ResponseWriter> writer, std::sha
   auto closed = std::make_shared<std::stop_source>();
   writer->OnClose([closed] { closed->request_stop(); });
   std::shared_ptr<http::ResponseReader> shared = std::move(reader);
-  std::jthread thread([=](std::stop_token stop) {
+  std::jthread thread([=, keep = std::move(client)](std::stop_token stop) {
     std::stop_callback forward(stop, [closed] { closed->request_stop(); });
     std::stop_token over = closed->get_token();
     Mutex mutex;

@@ -1,0 +1,46 @@
+// What kube-controlplane can be told on its command line; flags carry upstream's names.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace keelson::controlplane {
+
+struct Options {
+  std::vector<std::string> roles = {"apiserver", "scheduler", "controllers"};
+  int verbosity = 0;
+
+  std::vector<std::string> etcd_servers;  // empty: one of our own below data_dir
+  std::string etcd_ca_file, etcd_certificate_file, etcd_key_file;
+  std::string etcd_binary = "etcd";
+  std::string data_dir = "/var/lib/keelson/controlplane";
+
+  std::string bind_address = "0.0.0.0";
+  int secure_port = 6443;
+  std::string advertise_address;  // empty: bind_address, or the address of the default route
+  std::string tls_certificate_file, tls_key_file, client_ca_file, token_auth_file;
+
+  std::vector<std::string> service_account_issuers = {"https://kubernetes.default.svc.cluster.local"};
+  std::vector<std::string> service_account_key_files, api_audiences;
+  std::string service_account_signing_key_file;
+  std::string service_cluster_ip_range = "10.96.0.0/12";  // one or two, with a comma
+  std::string service_node_port_range = "30000-32767";
+
+  std::string kubelet_certificate_file, kubelet_key_file, kubelet_ca_file;
+  std::string root_ca_file;  // published to every namespace; empty: client_ca_file
+  std::string kubeconfig;    // for roles without an API server in the process
+  std::string cluster_cidr;
+  bool allocate_node_cidrs = false;
+
+  bool Has(const std::string& role) const {
+    for (const std::string& one : roles) {
+      if (one == role) return true;
+    }
+    return false;
+  }
+};
+
+// Runs until SIGTERM or SIGINT. The process's exit code.
+int RunControlPlane(const Options& options);
+
+}  // namespace keelson::controlplane

@@ -1,0 +1,239 @@
+// What kube-controlplane consists of, in order of start:
+//
+//   etcd (unless --etcd-servers) -> storage -> apiserver -> https -> scheduler, controllers
+//
+// Scheduler and controllers reach the API server inside the process, or over --kubeconfig.
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+
+#include <cstdlib>
+#include <memory>
+#include <optional>
+#include <thread>
+
+#include "controlplane/apiserver/server.h"
+#include "controlplane/etcd/client.h"
+#include "controlplane/etcd/supervisor.h"
+#include "controlplane/options.h"
+#include "controlplane/registry/registry.h"
+#include "controlplane/storage/store.h"
+#include "lib/base/fd.h"
+#include "lib/base/file.h"
+#include "lib/base/log.h"
+#include "lib/base/service_group.h"
+#include "lib/client/rest.h"
+#include "lib/client/transport.h"
+#include "lib/http/server.h"
+
+namespace keelson::controlplane {
+namespace {
+
+// Above what the API takes, so that what is too large is refused by the API server, with a Status.
+constexpr size_t kMaxBody = 16u << 20;
+constexpr int kWorkers = 32;
+constexpr std::chrono::seconds kReloadPeriod{60};
+
+std::vector<std::string> SplitCommas(std::string_view text) {
+  std::vector<std::string> out;
+  while (!text.empty()) {
+    auto comma = text.find(',');
+    out.emplace_back(text.substr(0, comma));
+    text = comma == std::string_view::npos ? "" : text.substr(comma + 1);
+  }
+  return out;
+}
+
+Result<std::string> ReadIfSet(const std::string& path) {
+  return path.empty() ? std::string() : ReadFile(path);
+}
+
+// The address that packets to other hosts leave from. Nothing is sent.
+std::string DefaultRouteAddress() {
+  UniqueFd fd(socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_port = htons(9);
+  inet_pton(AF_INET, "192.0.2.1", &address.sin_addr);
+  socklen_t size = sizeof address;
+  char text[INET_ADDRSTRLEN];
+  if (!fd || connect(fd.get(), reinterpret_cast<sockaddr*>(&address), sizeof address) != 0 ||
+      getsockname(fd.get(), reinterpret_cast<sockaddr*>(&address), &size) != 0) {
+    return "127.0.0.1";
+  }
+  return inet_ntop(AF_INET, &address.sin_addr, text, sizeof text);
+}
+
+std::string AdvertiseAddress(const Options& options) {
+  if (!options.advertise_address.empty()) return options.advertise_address;
+  bool any =
+      options.bind_address == "0.0.0.0" || options.bind_address == "::" || options.bind_address.empty();
+  return any ? DefaultRouteAddress() : options.bind_address;
+}
+
+Result<registry::Config> RegistryConfig(const Options& options) {
+  registry::Config config;
+  config.service_cidrs = SplitCommas(options.service_cluster_ip_range);
+  auto dash = options.service_node_port_range.find('-');
+  if (config.service_cidrs.empty() || dash == std::string::npos) {
+    return Error(Code::kInvalid, "--service-cluster-ip-range and --service-node-port-range must be ranges");
+  }
+  config.node_port_first = std::atoi(options.service_node_port_range.c_str());
+  config.node_port_last = std::atoi(options.service_node_port_range.c_str() + dash + 1);
+  if (config.node_port_first <= 0 || config.node_port_last < config.node_port_first ||
+      config.node_port_last > 65535) {
+    return Error(Code::kInvalid, "--service-node-port-range is no range of ports");
+  }
+  return config;
+}
+
+Result<> ReadKeys(const Options& options, apiserver::ApiServerOptions& out) {
+  for (const std::string& path : options.service_account_key_files) {
+    ASSIGN_OR_RETURN(std::string pem, ReadFile(path));
+    auto keys = http::SigningKey::FromPem(pem);
+    if (!keys) return keys.error().Wrap(path);
+    out.verify_keys.insert(out.verify_keys.end(), keys->begin(), keys->end());
+  }
+  if (options.service_account_signing_key_file.empty()) return {};
+  ASSIGN_OR_RETURN(std::string pem, ReadFile(options.service_account_signing_key_file));
+  auto keys = http::SigningKey::FromPem(pem);
+  if (!keys) return keys.error().Wrap(options.service_account_signing_key_file);
+  if (!keys->front().is_private()) {
+    return Error(Code::kInvalid, options.service_account_signing_key_file + ": no private key");
+  }
+  out.signing_key = keys->front();
+  out.verify_keys.push_back(keys->front());
+  return {};
+}
+
+Result<apiserver::ApiServerOptions> ApiServerOptionsOf(const Options& options) {
+  apiserver::ApiServerOptions out;
+  out.issuers = options.service_account_issuers;
+  out.api_audiences = options.api_audiences;
+  RETURN_IF_ERROR(ReadKeys(options, out));
+  if (!options.token_auth_file.empty()) {
+    ASSIGN_OR_RETURN(std::string text, ReadFile(options.token_auth_file));
+    ASSIGN_OR_RETURN(out.static_tokens, apiserver::Authenticator::ParseTokenFile(text));
+  }
+  ASSIGN_OR_RETURN(out.backends.kubelet_certificate_pem, ReadIfSet(options.kubelet_certificate_file));
+  ASSIGN_OR_RETURN(out.backends.kubelet_key_pem, ReadIfSet(options.kubelet_key_file));
+  ASSIGN_OR_RETURN(out.backends.kubelet_ca_pem, ReadIfSet(options.kubelet_ca_file));
+  ASSIGN_OR_RETURN(out.kubernetes_service.service_ip,
+                   apiserver::FirstServiceIp(SplitCommas(options.service_cluster_ip_range).front()));
+  out.kubernetes_service.advertise_address = AdvertiseAddress(options);
+  out.kubernetes_service.port = options.secure_port;
+  return out;
+}
+
+// Everything that lives as long as the process, made before the first service runs.
+struct ControlPlane {
+  std::unique_ptr<etcd::Supervisor> etcd;
+  std::shared_ptr<etcd::Client> etcd_client;
+  std::unique_ptr<storage::Store> store;
+  std::unique_ptr<registry::Registry> registry;
+  std::unique_ptr<apiserver::ApiServer> apiserver;
+  std::unique_ptr<http::Server> https;
+};
+
+Result<> MakeEtcd(const Options& options, ControlPlane& plane) {
+  etcd::ClientOptions client;
+  if (options.etcd_servers.empty()) {
+    etcd::SupervisorOptions supervisor;
+    supervisor.binary = options.etcd_binary;
+    supervisor.data_dir = options.data_dir + "/etcd";
+    RETURN_IF_ERROR(MakeDirs(supervisor.data_dir, 0700));
+    ASSIGN_OR_RETURN(plane.etcd, etcd::Supervisor::Make(std::move(supervisor)));
+    client = plane.etcd->client_options();
+  } else {
+    client.endpoints = options.etcd_servers;
+    ASSIGN_OR_RETURN(client.ca_pem, ReadIfSet(options.etcd_ca_file));
+    ASSIGN_OR_RETURN(client.certificate_pem, ReadIfSet(options.etcd_certificate_file));
+    ASSIGN_OR_RETURN(client.key_pem, ReadIfSet(options.etcd_key_file));
+  }
+  plane.etcd_client = std::make_shared<etcd::Client>(std::move(client));
+  return {};
+}
+
+Result<> MakeApiServer(const Options& options, ControlPlane& plane) {
+  RETURN_IF_ERROR(MakeEtcd(options, plane));
+  ASSIGN_OR_RETURN(registry::Config config, RegistryConfig(options));
+  ASSIGN_OR_RETURN(apiserver::ApiServerOptions api, ApiServerOptionsOf(options));
+  plane.store = std::make_unique<storage::Store>(plane.etcd_client, storage::Store::Options());
+  plane.registry = std::make_unique<registry::Registry>(*plane.store, std::move(config));
+  plane.apiserver = std::make_unique<apiserver::ApiServer>(std::move(api), *plane.registry, *plane.store);
+
+  http::ServerOptions server;
+  server.address = options.bind_address;
+  server.port = static_cast<uint16_t>(options.secure_port);
+  server.tls.emplace();
+  server.tls->certificate_file = options.tls_certificate_file;
+  server.tls->key_file = options.tls_key_file;
+  server.tls->client_ca_file = options.client_ca_file;
+  server.io_threads = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
+  server.worker_threads = kWorkers;
+  server.max_body = kMaxBody;
+  apiserver::ApiServer& apiserver = *plane.apiserver;
+  auto listening = http::Server::Listen(std::move(server), [&apiserver](auto request, auto writer) {
+    apiserver.Handle(std::move(request), std::move(writer));
+  });
+  if (!listening) return listening.error();
+  plane.https = std::move(*listening);
+  return {};
+}
+
+// Certificates that were renewed on disk are taken up without a restart.
+void ReloadCertificates(http::Server& server, std::stop_token stop) {
+  Mutex mutex;
+  CondVar never;
+  while (!stop.stop_requested()) {
+    {
+      MutexLock lock(mutex);
+      never.wait_for(mutex, stop, kReloadPeriod, [] { return false; });
+    }
+    if (stop.stop_requested()) return;
+    if (Result<> reloaded = server.ReloadTls(); !reloaded) {
+      log::Warn("Cannot read the serving certificate again", {{"error", reloaded.error()}});
+    }
+  }
+}
+
+void AddApiServer(ServiceGroup& group, const Options& options, ControlPlane& plane) {
+  std::vector<std::string> storage_needs;
+  if (plane.etcd) {
+    group.Add({"etcd", {}, [&plane](std::stop_token stop, ServiceGroup::Ready ready) {
+                 return plane.etcd->Run(stop, ready);
+               }});
+    storage_needs.push_back("etcd");
+  }
+  group.Add({"storage", storage_needs, [&plane](std::stop_token stop, ServiceGroup::Ready ready) {
+               return plane.store->Run(stop, ready);
+             }});
+  group.Add({"apiserver", {"storage"}, [&plane](std::stop_token stop, ServiceGroup::Ready ready) {
+               return plane.apiserver->Run(stop, ready);
+             }});
+  group.Add(
+      {"https", {"apiserver"}, [&plane, &options](std::stop_token stop, ServiceGroup::Ready ready) {
+         log::Info("API server listens", {{"address", options.bind_address}, {"port", plane.https->port()}});
+         ready();
+         std::jthread reload([&plane](std::stop_token token) { ReloadCertificates(*plane.https, token); });
+         return plane.https->Run(stop);
+       }});
+}
+
+}  // namespace
+
+int RunControlPlane(const Options& options) {
+  if (options.verbosity >= 4) log::SetLevel(log::Level::kDebug);
+  ControlPlane plane;
+  ServiceGroup group;
+  if (options.Has("apiserver")) {
+    if (Result<> made = MakeApiServer(options, plane); !made) {
+      log::Error("Cannot start the API server", {{"error", made.error()}});
+      return 1;
+    }
+    AddApiServer(group, options, plane);
+  }
+  return group.RunUntilSignal();
+}
+
+}  // namespace keelson::controlplane
