@@ -22,8 +22,8 @@ struct KubeletServerOptions {
 };
 
 // The handler for http::Server. Authentication: client certificates that the server has verified, bearer
-// tokens by TokenReview. Authorization: SubjectAccessReview for resource nodes, subresource proxy, log,
-// stats, metrics, ... of this node. /healthz (and its kin) need neither review when read.
+// tokens by TokenReview. Authorization of every request: SubjectAccessReview for this node, resource nodes,
+// subresource stats, metrics, log, pods, healthz, configz or proxy, as the path has it.
 class KubeletServer {
  public:
   KubeletServer(KubeletServerOptions options, KubeletBackend& backend, client::RestClient api);

@@ -1,0 +1,222 @@
+#include "kubelet/server/server.h"
+
+#include <algorithm>
+#include <chrono>
+
+#include "kubelet/server/auth.h"
+#include "kubelet/server/log_follower.h"
+#include "lib/base/log.h"
+#include "lib/base/metrics.h"
+#include "lib/http/streaming.h"
+
+namespace keelson::kubelet::server {
+namespace {
+
+using Request = std::shared_ptr<const http::ServerRequest>;
+using Writer = std::shared_ptr<http::ResponseWriter>;
+
+constexpr std::chrono::seconds kRunTimeout{240};
+
+void ReplyText(http::ResponseWriter& writer, int status, std::string text) {
+  writer.Reply(status, {{"Content-Type", "text/plain; charset=utf-8"}}, std::move(text));
+}
+void ReplyJson(http::ResponseWriter& writer, std::string json) {
+  writer.Reply(200, {{"Content-Type", "application/json"}}, std::move(json));
+}
+void ReplyError(http::ResponseWriter& writer, const Error& error) {
+  ReplyText(writer, HttpStatus(error.code()), error.message() + "\n");
+}
+void ReplyMetrics(http::ResponseWriter& writer, Result<std::string> text) {
+  if (!text) return ReplyError(writer, text.error());
+  writer.Reply(200, {{"Content-Type", "text/plain; version=0.0.4; charset=utf-8"}}, std::move(*text));
+}
+void ReplyJsonOr(http::ResponseWriter& writer, Result<std::string> json) {
+  if (!json) return ReplyError(writer, json.error());
+  ReplyJson(writer, std::move(*json));
+}
+
+std::vector<std::string> Segments(std::string_view raw_path) {
+  std::vector<std::string> out;
+  while (!raw_path.empty()) {
+    size_t slash = raw_path.find('/');
+    if (slash != 0) out.push_back(http::PercentDecode(raw_path.substr(0, slash)));
+    raw_path = slash == std::string_view::npos ? std::string_view() : raw_path.substr(slash + 1);
+  }
+  return out;
+}
+
+// {verb}/{namespace}/{pod}[/{uid}]/{container}
+std::optional<ContainerRef> ContainerOf(const std::vector<std::string>& path) {
+  if (path.size() == 4) return ContainerRef{path[1], path[2], "", path[3]};
+  if (path.size() == 5) return ContainerRef{path[1], path[2], path[3], path[4]};
+  return std::nullopt;
+}
+
+int64_t NowNanoseconds() {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::Real().Now().time_since_epoch()).count();
+}
+
+}  // namespace
+
+struct KubeletServer::Impl {
+  Impl(const KubeletServerOptions& options, KubeletBackend& b, client::RestClient api)
+      : auth(options, std::move(api)), backend(b) {}
+
+  void Handle(const Request& request, const Writer& writer);
+  void Route(const Request& request, const Writer& writer, const std::vector<std::string>& path);
+  void Health(http::ResponseWriter& writer);
+  void Logs(const http::ServerRequest& request, const Writer& writer, const ContainerRef& container);
+  void Exec(const http::ServerRequest& request, const Writer& writer, const ContainerRef& container,
+            bool attach);
+  void PortForward(const http::ServerRequest& request, const Writer& writer, const ContainerRef& pod);
+  void Run(const http::ServerRequest& request, http::ResponseWriter& writer, const ContainerRef& container);
+
+  Auth auth;
+  KubeletBackend& backend;
+  std::stop_source stop;
+  LogFollower follower;
+};
+
+KubeletServer::KubeletServer(KubeletServerOptions options, KubeletBackend& backend, client::RestClient api)
+    : impl_(std::make_shared<Impl>(options, backend, std::move(api))) {}
+
+KubeletServer::~KubeletServer() { impl_->stop.request_stop(); }
+
+http::Handler KubeletServer::handler() {
+  return [impl = impl_](Request request, Writer writer) { impl->Handle(request, writer); };
+}
+
+void KubeletServer::Impl::Handle(const Request& request, const Writer& writer) {
+  static metrics::Family& requests =
+      metrics::Counter("kubelet_http_requests_total",
+                       "Number of the http requests received since the server started", {"method", "path"});
+  std::vector<std::string> path = Segments(request->raw_path);
+  static constexpr std::string_view kKnown[] = {"healthz",       "pods", "metrics", "stats", "configz",
+                                                "containerLogs", "exec", "attach",  "run",   "portForward"};
+  bool known = !path.empty() && std::find(std::begin(kKnown), std::end(kKnown), path[0]) != std::end(kKnown);
+  requests.With({request->method, known ? path[0] : "other"}).Increment();
+
+  Result<User> user = auth.Authenticate(*request);
+  if (!user) return ReplyText(*writer, 401, "Unauthorized");
+  Result<> allowed = auth.Authorize(*user, AccessOf(*request));
+  if (!allowed) return ReplyText(*writer, HttpStatus(allowed.error().code()), allowed.error().message());
+  if (!known) return ReplyText(*writer, 404, "404 page not found\n");
+  Route(request, writer, path);
+}
+
+void KubeletServer::Impl::Route(const Request& request, const Writer& writer,
+                                const std::vector<std::string>& path) {
+  const std::string& verb = path[0];
+  bool streams = verb == "exec" || verb == "attach" || verb == "portForward";
+  bool writes = verb == "run";
+  bool is_get = request->method == "GET" || request->method == "HEAD";
+  bool is_post = request->method == "POST";
+  if (writes ? !is_post : !(is_get || (is_post && (streams || verb == "stats")))) {
+    return writer->Reply(405,
+                         {{"Allow", writes    ? "POST"
+                                    : streams ? "GET, POST"
+                                              : "GET"}},
+                         "Method Not Allowed\n");
+  }
+  if (verb == "healthz") return Health(*writer);
+  if (verb == "pods" && path.size() == 1) return ReplyJson(*writer, backend.PodsJson());
+  if (verb == "configz" && path.size() == 1) return ReplyJson(*writer, backend.ConfigzJson());
+  if (verb == "stats" && path.size() == 2 && path[1] == "summary") {
+    return ReplyJsonOr(*writer, backend.StatsSummaryJson());
+  }
+  if (verb == "metrics" && path.size() == 1) return ReplyMetrics(*writer, metrics::Print());
+  if (verb == "metrics" && path.size() == 2) {
+    if (path[1] == "resource") return ReplyMetrics(*writer, backend.ResourceMetrics());
+    if (path[1] == "cadvisor") return ReplyMetrics(*writer, backend.CadvisorMetrics());
+    if (path[1] == "probes") return ReplyMetrics(*writer, std::string());
+  }
+  if (verb == "portForward" && (path.size() == 3 || path.size() == 4)) {
+    return PortForward(*request, writer, {path[1], path[2], path.size() == 4 ? path[3] : "", ""});
+  }
+  if (std::optional<ContainerRef> container = ContainerOf(path)) {
+    if (verb == "containerLogs" && container->pod_uid.empty()) return Logs(*request, writer, *container);
+    if (verb == "exec" || verb == "attach") return Exec(*request, writer, *container, verb == "attach");
+    if (verb == "run") return Run(*request, *writer, *container);
+  }
+  ReplyText(*writer, 404, "404 page not found\n");
+}
+
+void KubeletServer::Impl::Health(http::ResponseWriter& writer) {
+  Result<> healthy = backend.Healthz();
+  if (!healthy) return ReplyText(writer, 500, healthy.error().message() + "\n");
+  ReplyText(writer, 200, "ok");
+}
+
+void KubeletServer::Impl::Logs(const http::ServerRequest& request, const Writer& writer,
+                               const ContainerRef& container) {
+  Result<LogOptions> options = ParseLogOptions(request.query, NowNanoseconds());
+  if (!options) return ReplyError(*writer, options.error());
+  bool previous = options->previous;
+  Result<LogSource> source = backend.ContainerLog(container, previous);
+  if (!source) return ReplyError(*writer, source.error());
+  if (source->path.empty() || !source->running) options->follow = false;
+  auto session = std::make_unique<LogSession>(*options, source->path, writer);
+  if (request.method == "HEAD") return writer->Finish();
+  if (session->Pump() == LogSession::State::kDone) return;
+  follower.Add(std::move(session),
+               [this, container, previous, path = source->path, follow = options->follow] {
+                 if (!follow || stop.stop_requested()) return false;
+                 Result<LogSource> now = backend.ContainerLog(container, previous);
+                 return now && now->running && now->path == path;
+               });
+}
+
+void KubeletServer::Impl::Exec(const http::ServerRequest& request, const Writer& writer,
+                               const ContainerRef& container, bool attach) {
+  Result<http::RemoteCommandStreams> streams = http::ParseRemoteCommand(request.query);
+  if (!streams) return ReplyError(*writer, streams.error());
+  if (!http::IsUpgradeRequest(request)) return ReplyText(*writer, 400, "Upgrade request required\n");
+  ExecRequest wanted;
+  for (std::string_view word : request.query.All("command")) wanted.command.emplace_back(word);
+  wanted.in = streams->in;
+  wanted.out = streams->out;
+  wanted.err = streams->err;
+  wanted.tty = streams->tty;
+  Result<std::string> url = attach ? backend.AttachUrl(container, wanted, stop.get_token())
+                                   : backend.ExecUrl(container, wanted, stop.get_token());
+  if (!url) return ReplyError(*writer, url.error());
+  http::ServeStreaming(request, writer, http::StreamingKind::kRemoteCommand, *url);
+}
+
+void KubeletServer::Impl::PortForward(const http::ServerRequest& request, const Writer& writer,
+                                      const ContainerRef& pod) {
+  if (!http::IsUpgradeRequest(request)) return ReplyText(*writer, 400, "Upgrade request required\n");
+  std::vector<int32_t> ports;
+  for (std::string_view list : request.query.All("port")) {
+    int32_t port = 0;
+    for (char c : list) port = c >= '0' && c <= '9' && port < 65536 ? port * 10 + (c - '0') : 65536;
+    if (port < 1 || port > 65535)
+      return ReplyText(*writer, 400, "invalid port \"" + std::string(list) + "\"\n");
+    ports.push_back(port);
+  }
+  Result<std::string> url = backend.PortForwardUrl(pod, ports, stop.get_token());
+  if (!url) return ReplyError(*writer, url.error());
+  http::ServeStreaming(request, writer, http::StreamingKind::kPortForward, *url);
+}
+
+void KubeletServer::Impl::Run(const http::ServerRequest& request, http::ResponseWriter& writer,
+                              const ContainerRef& container) {
+  std::vector<std::string> command;
+  std::string words(request.query.Get("cmd"));
+  for (size_t at = 0; at <= words.size();) {
+    size_t space = words.find(' ', at);
+    command.push_back(words.substr(at, space == std::string::npos ? space : space - at));
+    if (space == std::string::npos) break;
+    at = space + 1;
+  }
+  Result<RunResult> result = backend.Run(container, command, kRunTimeout, stop.get_token());
+  if (!result) return ReplyError(writer, result.error());
+  if (result->exit_code != 0) {
+    return ReplyText(
+        writer, 500,
+        "command '" + words + "' exited with " + std::to_string(result->exit_code) + ": " + result->output);
+  }
+  ReplyText(writer, 200, std::move(result->output));
+}
+
+}  // namespace keelson::kubelet::server

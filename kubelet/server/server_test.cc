@@ -1,0 +1,245 @@
+#include "kubelet/server/server.h"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+
+#include "lib/api/codec.h"
+
+#include "lib/base/file.h"
+#include "lib/client/fake_api.h"
+#include "lib/http/http_fixture.h"
+
+namespace keelson::kubelet::server {
+namespace {
+
+using http::kSoon;
+
+class FakeBackend : public KubeletBackend {
+ public:
+  std::string PodsJson() override { return R"({"kind":"PodList"})"; }
+  Result<LogSource> ContainerLog(const ContainerRef& c, bool previous) override {
+    if (c.container != "main") {
+      return Error(Code::kNotFound,
+                   "container \"" + c.container + "\" not found in pod \"" + c.pod_name + "\"");
+    }
+    return LogSource{previous ? log + ".previous" : log, running};
+  }
+  Result<std::string> ExecUrl(const ContainerRef& c, const ExecRequest& r, std::stop_token) override {
+    std::string command;
+    for (const std::string& word : r.command) command += word + " ";
+    asked = c.pod_namespace + "/" + c.pod_name + "/" + c.pod_uid + "/" + c.container + " " + command +
+            (r.in ? "i" : "") + (r.out ? "o" : "") + (r.err ? "e" : "") + (r.tty ? "t" : "");
+    return streaming + "/exec/T";
+  }
+  Result<std::string> AttachUrl(const ContainerRef&, const ExecRequest&, std::stop_token) override {
+    return Error(Code::kNotFound, "container not running");
+  }
+  Result<std::string> PortForwardUrl(const ContainerRef& pod, const std::vector<int32_t>& ports,
+                                     std::stop_token) override {
+    asked = pod.pod_namespace + "/" + pod.pod_name + "/" + pod.pod_uid + " " + std::to_string(ports.size());
+    return streaming + "/portforward/T";
+  }
+  Result<RunResult> Run(const ContainerRef&, const std::vector<std::string>& command, std::chrono::seconds,
+                        std::stop_token) override {
+    return RunResult{command[0] == "false" ? 1 : 0, std::to_string(command.size()) + " words\n"};
+  }
+  Result<> Healthz() override {
+    if (sick) return Error(Code::kUnavailable, "runtime is down");
+    return {};
+  }
+  Result<std::string> StatsSummaryJson() override { return std::string("{\"node\":{}}"); }
+  Result<std::string> ResourceMetrics() override { return std::string("node_cpu 1\n"); }
+  Result<std::string> CadvisorMetrics() override { return Error(Code::kUnimplemented, "no cadvisor"); }
+  std::string ConfigzJson() override { return "{\"kubeletconfig\":{}}"; }
+
+  std::string log, streaming, asked;
+  std::atomic<bool> running{false}, sick{false};
+};
+
+class KubeletServerTest : public ::testing::Test {
+ protected:
+  KubeletServerTest()
+      : api_(std::make_shared<client::FakeApi>()),
+        streaming_([](auto request, auto writer) {
+          auto stream = writer->Upgrade({{"Connection", "Upgrade"}, {"Upgrade", "SPDY/3.1"}});
+          EXPECT_TRUE(stream) << request->path;
+        }),
+        server_(Options(), backend_, client::RestClient(api_)),
+        http_(server_.handler(), http::TlsOptions(pki_)) {
+    backend_.log = pki_.dir() + "/0.log";
+    backend_.streaming = streaming_.Url();
+    api_->SetInterceptor([this](const client::ApiRequest& request) { return Review(request); });
+  }
+  static KubeletServerOptions Options() {
+    KubeletServerOptions options;
+    options.node_name = "n1";
+    return options;
+  }
+
+  std::optional<Result<client::ApiResponse>> Review(const client::ApiRequest& request) {
+    if (down_) return Result<client::ApiResponse>(Error(Code::kUnavailable, "no API server"));
+    if (request.target.find("tokenreviews") != std::string::npos) {
+      ++token_reviews_;
+      authenticationv1::TokenReview review;
+      EXPECT_TRUE(api::DecodeProtobuf(request.body, review));
+      bool good = review.spec().token() == "good";
+      review.mutable_status()->set_authenticated(good);
+      if (good) review.mutable_status()->mutable_user()->set_username("system:serviceaccount:a:b");
+      return client::FakeApi::Answer(review, 201);
+    }
+    ++access_reviews_;
+    authorizationv1::SubjectAccessReview review;
+    EXPECT_TRUE(api::DecodeProtobuf(request.body, review));
+    const auto& what = review.spec().resource_attributes();
+    EXPECT_EQ(what.resource(), "nodes");
+    EXPECT_EQ(what.name(), "n1");
+    last_access_ = what.verb() + " " + what.subresource();
+    bool admin = false;
+    for (const std::string& group : review.spec().groups()) admin |= group == "admins";
+    bool metrics_reader =
+        review.spec().user() == "system:serviceaccount:a:b" && what.subresource() == "metrics";
+    review.mutable_status()->set_allowed(admin || metrics_reader);
+    return client::FakeApi::Answer(review, 201);
+  }
+
+  std::unique_ptr<http::Client> As(const std::string& name, const std::vector<std::string>& groups) {
+    http::ClientOptions options;
+    options.base_url = http_.Url("https");
+    options.tls.ca_pem = pki_.ca_pem();
+    if (!name.empty()) {
+      auto certificate = pki_.Client(name, groups);
+      options.tls.certificate_pem = certificate.certificate_pem;
+      options.tls.key_pem = certificate.key_pem;
+    }
+    return http::NewClient(options);
+  }
+  static std::string Get(http::Client& client, const std::string& target, const std::string& token = "",
+                         const std::string& method = "GET") {
+    http::ClientRequest request{method, target, {}, ""};
+    if (!token.empty()) request.headers.Add("Authorization", "Bearer " + token);
+    auto response = client.Do(request, kSoon);
+    return response ? std::to_string(response->status) + " " + response->body : response.error().message();
+  }
+
+  http::TestPki pki_;
+  std::shared_ptr<client::FakeApi> api_;
+  FakeBackend backend_;
+  std::atomic<int> token_reviews_{0}, access_reviews_{0};
+  std::atomic<bool> down_{false};
+  std::string last_access_;
+  http::RunningServer streaming_;
+  KubeletServer server_;
+  http::RunningServer http_;
+};
+
+TEST_F(KubeletServerTest, EndpointsForAnAdministrator) {
+  auto admin = As("root", {"admins"});
+  struct Case {
+    std::string target, expected, access;
+  } cases[] = {
+      {"/healthz", "200 ok", "get healthz"},
+      {"/pods", R"(200 {"kind":"PodList"})", "get pods"},
+      {"/configz", R"(200 {"kubeletconfig":{}})", "get configz"},
+      {"/stats/summary", R"(200 {"node":{}})", "get stats"},
+      {"/metrics/resource", "200 node_cpu 1\n", "get metrics"},
+      {"/metrics/cadvisor", "501 no cadvisor\n", ""},
+      {"/metrics/probes", "200 ", ""},
+      {"/nowhere", "404 404 page not found\n", "get proxy"},
+      {"/exec/ns/pod/main?output=1", "400 Upgrade request required\n", ""},
+      {"/exec/ns/pod/main", "400 you must specify at least 1 of stdin, stdout, stderr\n", ""},
+      {"/containerLogs/ns/pod/other", "404 container \"other\" not found in pod \"pod\"\n", ""},
+      {"/containerLogs/ns/pod/main?tailLines=x", "400 {\"message\": \"Unable to decode query.\"}\n", ""},
+      {"/containerLogs/ns/pod/main?tailLines=-1", "422 {\"message\": \"Invalid request.\"}\n", ""},
+  };
+  for (const Case& c : cases) {
+    last_access_.clear();
+    EXPECT_EQ(Get(*admin, c.target), c.expected) << c.target;
+    if (!c.access.empty()) {
+      EXPECT_EQ(last_access_, c.access);
+    }
+  }
+  EXPECT_NE(Get(*admin, "/metrics").find("kubelet_http_requests_total"), std::string::npos);
+  EXPECT_EQ(Get(*admin, "/pods", "", "DELETE"), "405 Method Not Allowed\n");
+  EXPECT_EQ(Get(*admin, "/run/ns/pod/main?cmd=a+b", "", "POST"), "200 2 words\n");
+  EXPECT_EQ(Get(*admin, "/run/ns/pod/main?cmd=false", "", "POST"),
+            "500 command 'false' exited with 1: 1 words\n");
+  backend_.sick = true;
+  EXPECT_EQ(Get(*admin, "/healthz"), "500 runtime is down\n");
+}
+
+TEST_F(KubeletServerTest, WhoMayWhat) {
+  EXPECT_EQ(Get(*As("", {}), "/pods"), "401 Unauthorized");
+  EXPECT_EQ(Get(*As("", {}), "/pods", "bad"), "401 Unauthorized");
+  EXPECT_EQ(Get(*As("someone", {"users"}), "/pods"),
+            "403 Forbidden (user=someone, verb=get, resource=nodes, subresource(s)=[pods, proxy])");
+  auto nobody = As("", {});
+  EXPECT_EQ(Get(*nobody, "/metrics/probes", "good"), "200 ");
+  EXPECT_EQ(Get(*nobody, "/pods", "good").substr(0, 3), "403");
+}
+
+TEST_F(KubeletServerTest, AnswersOfTheApiServerAreKept) {
+  auto client = As("", {});
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(Get(*client, "/metrics/probes", "good"), "200 ");
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(Get(*client, "/metrics/probes", "bad"), "401 Unauthorized");
+  EXPECT_EQ(token_reviews_, 2);
+  EXPECT_EQ(access_reviews_, 1);
+  down_ = true;
+  EXPECT_EQ(Get(*client, "/metrics/probes", "good"), "200 ");
+  EXPECT_EQ(Get(*client, "/metrics/probes", "other"), "401 Unauthorized");
+  EXPECT_EQ(Get(*As("root", {"admins"}), "/pods"),
+            "500 Authorization error (user=root, verb=get, resource=nodes, subresource=pods)");
+}
+
+TEST_F(KubeletServerTest, Logs) {
+  auto admin = As("root", {"admins"});
+  ASSERT_TRUE(
+      WriteFile(backend_.log, "2026-01-01T00:00:01Z stdout F one\n2026-01-01T00:00:02Z stdout F two\n"));
+  ASSERT_TRUE(WriteFile(backend_.log + ".previous", "2025-01-01T00:00:01Z stdout F before\n"));
+  EXPECT_EQ(Get(*admin, "/containerLogs/ns/pod/main"), "200 one\ntwo\n");
+  EXPECT_EQ(Get(*admin, "/containerLogs/ns/pod/main?tailLines=1&timestamps=true"),
+            "200 2026-01-01T00:00:02.000000000Z two\n");
+  EXPECT_EQ(Get(*admin, "/containerLogs/ns/pod/main?previous=true"), "200 before\n");
+  EXPECT_EQ(Get(*admin, "/containerLogs/ns/pod/main?follow=true"), "200 one\ntwo\n");  // it has ended
+  backend_.running = true;
+  auto reader = admin->Open({"GET", "/containerLogs/ns/pod/main?follow=true", {}, ""}, kSoon);
+  ASSERT_TRUE(reader) << reader.error().message();
+  EXPECT_EQ((*reader)->Read({}, kSoon).value_or("failed"), "one\ntwo\n");
+  std::string more = ReadFile(backend_.log).value_or("") + "2026-01-01T00:00:03Z stderr F three\n";
+  ASSERT_TRUE(WriteFile(backend_.log, more));
+  std::string got;
+  while (got.find("three\n") == std::string::npos) {
+    auto piece = (*reader)->Read({}, kSoon);
+    ASSERT_TRUE(piece && !piece->empty());
+    got += *piece;
+  }
+  backend_.running = false;
+  EXPECT_EQ((*reader)->Read({}, kSoon).value_or("failed"), "");
+}
+
+TEST_F(KubeletServerTest, StreamsAreAskedForAsTheRequestSays) {
+  auto admin = As("root", {"admins"});
+  auto upgrade = [&](const std::string& target) {
+    auto upgraded = admin->Upgrade({"POST",
+                                    target,
+                                    {{"Connection", "Upgrade"},
+                                     {"Upgrade", "SPDY/3.1"},
+                                     {"X-Stream-Protocol-Version", "v4.remotecommand.k8s.io"}},
+                                    ""},
+                                   kSoon);
+    return upgraded ? std::string("up") : upgraded.error().message();
+  };
+  EXPECT_EQ(upgrade("/exec/ns/pod/main?command=sh&command=-c&input=1&output=1&error=1"), "up");
+  EXPECT_EQ(backend_.asked, "ns/pod//main sh -c ioe");
+  EXPECT_EQ(upgrade("/exec/ns/pod/uid-1/main?command=sh&stdin=true&stdout=true&stderr=true&tty=true"), "up");
+  EXPECT_EQ(backend_.asked, "ns/pod/uid-1/main sh iot");
+  EXPECT_EQ(upgrade("/attach/ns/pod/main?output=1"), "container not running\n");
+  EXPECT_EQ(upgrade("/portForward/ns/pod"), "up");
+  EXPECT_EQ(backend_.asked, "ns/pod/ 0");
+  EXPECT_EQ(upgrade("/portForward/ns/pod/uid-1?port=80&port=443"), "up");
+  EXPECT_EQ(backend_.asked, "ns/pod/uid-1 2");
+  EXPECT_EQ(upgrade("/portForward/ns/pod?port=0"), "invalid port \"0\"\n");
+}
+
+}  // namespace
+}  // namespace keelson::kubelet::server
