@@ -1,0 +1,26 @@
+// OpenAPI documents of the served resources, derived from the descriptors: what kubectl explain, apply and
+// validation read. Documents are large, are made anew each call and not kept; keep them compressed.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "lib/api/scheme.h"
+
+namespace keelson::api {
+
+// /openapi/v2 as application/json.
+std::string OpenApiV2Json();
+// /openapi/v2 as application/com.github.proto-openapi.spec.v2.v1.0+protobuf (also spelled spec.v2@v1.0), the
+// only form that client-go asks for: openapi.v2.Document of google/gnostic.
+std::string OpenApiV2Protobuf();
+
+// /openapi/v3: the documents there are, each with a hash of its contents in its URL.
+std::string OpenApiV3IndexJson();
+// /openapi/v3/api/v1 and /openapi/v3/apis/{group}/{version}; empty when nothing of it is served.
+std::string OpenApiV3Json(std::string_view group, std::string_view version);
+
+// io.k8s.api.apps.v1.Deployment, io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta, ...
+std::string OpenApiName(const Descriptor* descriptor);
+
+}  // namespace keelson::api

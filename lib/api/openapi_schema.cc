@@ -1,0 +1,248 @@
+#include <algorithm>
+#include <map>
+
+#include <fmt/format.h>
+
+#include "lib/api/openapi.h"
+#include "lib/api/openapi_parts.h"
+#include "lib/api/type_table.h"
+
+namespace keelson::api {
+namespace {
+
+constexpr std::string_view kPackagePrefix = "keelson.api.";
+
+std::string Quoted(std::string_view text) {
+  std::string out = "\"";
+  for (char c : text) {
+    if (c == '"' || c == '\\') out += '\\';
+    out += c;
+  }
+  return out + "\"";
+}
+
+template <typename List>
+std::string QuotedList(const List& list) {
+  std::string out = "[";
+  for (const auto& item : list) out += (out.size() > 1 ? "," : "") + Quoted(item);
+  return out + "]";
+}
+
+// Collects the members of a JSON object.
+class ObjectText {
+ public:
+  ObjectText& Add(std::string_view name, std::string_view json) {
+    text_ += (text_.empty() ? "" : ",") + Quoted(name) + ":";
+    text_ += json;
+    return *this;
+  }
+  bool empty() const { return text_.empty(); }
+  std::string Take() const { return "{" + text_ + "}"; }
+
+ private:
+  std::string text_;
+};
+
+std::string TypeText(std::string_view type, std::string_view format = {}) {
+  return format.empty() ? fmt::format(R"({{"type":"{}"}})", type)
+                        : fmt::format(R"({{"type":"{}","format":"{}"}})", type, format);
+}
+
+std::string ScalarSchema(ValueKind kind) {
+  switch (kind) {
+    case ValueKind::kString:
+      return TypeText("string");
+    case ValueKind::kBytes:
+      return TypeText("string", "byte");
+    case ValueKind::kBool:
+      return TypeText("boolean");
+    case ValueKind::kInt32:
+      return TypeText("integer", "int32");
+    case ValueKind::kInt64:
+      return TypeText("integer", "int64");
+    case ValueKind::kDouble:
+      return TypeText("number", "double");
+    case ValueKind::kMessage:
+      break;
+  }
+  return "{}";
+}
+
+// Types whose JSON is no object, or nothing for those that are.
+std::string FormSchema(const MessageInfo& info, bool v3) {
+  switch (info.form) {
+    case JSON_OBJECT:
+      return "";
+    case JSON_TIME:
+    case JSON_MICRO_TIME:
+      return TypeText("string", "date-time");
+    case JSON_DURATION:
+      return TypeText("string");
+    case JSON_QUANTITY:
+      return v3 ? R"({"oneOf":[{"type":"string"},{"type":"number"}]})" : TypeText("string");
+    case JSON_INT_OR_STRING:
+      return v3 ? R"({"format":"int-or-string","oneOf":[{"type":"integer"},{"type":"string"}]})"
+                : TypeText("string", "int-or-string");
+    case JSON_RAW:
+      return info.descriptor->name() == "JSON" ? "{}" : TypeText("object");
+    case JSON_LIST:
+      return R"({"items":{"type":"string"},"type":"array"})";
+    case JSON_SCHEMA_OR_BOOL:
+    case JSON_SCHEMA_OR_ARRAY:
+    case JSON_SCHEMA_OR_STRINGS:
+      return "{}";
+  }
+  return "{}";
+}
+
+// The extensions and constraints that stand beside a field's type.
+void AddFieldFacts(const FieldInfo& field, ObjectText& out) {
+  static const std::map<ListType, std::string_view> kListTypes = {
+      {LIST_ATOMIC, "atomic"}, {LIST_MAP, "map"}, {LIST_SET, "set"}};
+  const auto& options = field.descriptor->options();
+  if (options.HasExtension(default_json)) out.Add("default", options.GetExtension(default_json));
+  ListType list = options.GetExtension(list_type);
+  if (list == MAP_ATOMIC || list == MAP_GRANULAR)
+    out.Add("x-kubernetes-map-type", list == MAP_ATOMIC ? "\"atomic\"" : "\"granular\"");
+  std::vector<std::string> keys;
+  for (int i = 0; i < options.ExtensionSize(list_map_key); ++i)
+    keys.push_back(options.GetExtension(list_map_key, i));
+  if (!keys.empty()) out.Add("x-kubernetes-list-map-keys", QuotedList(keys));
+  if (auto it = kListTypes.find(list); it != kListTypes.end())
+    out.Add("x-kubernetes-list-type", Quoted(it->second));
+  if (options.HasExtension(patch_merge_key))
+    out.Add("x-kubernetes-patch-merge-key", Quoted(options.GetExtension(patch_merge_key)));
+  if (options.HasExtension(patch_strategy))
+    out.Add("x-kubernetes-patch-strategy", Quoted(options.GetExtension(patch_strategy)));
+}
+
+std::string WithoutBraces(std::string_view json) { return std::string(json.substr(1, json.size() - 2)); }
+
+// `value` (an object) with the members of `facts` added.
+std::string Joined(const std::string& value, const ObjectText& facts) {
+  if (facts.empty()) return value;
+  std::string members = WithoutBraces(value);
+  return "{" + members + (members.empty() ? "" : ",") + WithoutBraces(facts.Take()) + "}";
+}
+
+std::string FieldSchema(const FieldInfo& field, OpenApiVersion version) {
+  bool v3 = version == OpenApiVersion::kV3;
+  const auto& options = field.descriptor->options();
+  std::string value = field.kind == ValueKind::kMessage ? SchemaRef(field.message->descriptor, version)
+                                                        : ScalarSchema(field.kind);
+  std::vector<std::string> values;
+  for (int i = 0; i < options.ExtensionSize(enum_value); ++i)
+    values.push_back(options.GetExtension(enum_value, i));
+  if (!values.empty()) {
+    std::sort(values.begin(), values.end());
+    ObjectText constraint;
+    constraint.Add("enum", QuotedList(values));
+    value = Joined(value, constraint);
+  }
+  ObjectText facts;
+  AddFieldFacts(field, facts);
+  if (field.map) return Joined(R"({"additionalProperties":)" + value + R"(,"type":"object"})", facts);
+  if (field.repeated) return Joined(R"({"items":)" + value + R"(,"type":"array"})", facts);
+  // Beside a reference nothing else counts in version 3, so it moves into allOf.
+  if (v3 && field.kind == ValueKind::kMessage && !facts.empty())
+    return Joined("{\"allOf\":[" + value + "]}", facts);
+  return Joined(value, facts);
+}
+
+// The kinds that a type is known by, as x-kubernetes-group-version-kind lists them.
+std::string KindsJson(const Descriptor* type) {
+  GroupVersionKind gvk = GvkOf(type);
+  auto entry = [&](std::string_view group, std::string_view version) {
+    return fmt::format(R"({{"group":"{}","kind":"{}","version":"{}"}})", group, gvk.kind, version);
+  };
+  if (type->name() == "DeleteOptions" || type->name() == "WatchEvent") {
+    std::string out;
+    std::set<std::pair<std::string_view, std::string_view>> seen;
+    for (const ResourceInfo& info : Resources()) {
+      if (!seen.emplace(info.group, info.version).second) continue;
+      out += (out.empty() ? "" : ",") + entry(info.group, info.version);
+    }
+    return "[" + out + "]";
+  }
+  return "[" + entry(gvk.group, gvk.version) + "]";
+}
+
+bool IsKind(const Descriptor* type) {
+  static const std::set<const Descriptor*>* kinds = [] {
+    auto* all = new std::set<const Descriptor*>;
+    for (const ResourceInfo& info : Resources()) {
+      all->insert(info.descriptor());
+      GroupVersionKind gvk = info.Gvk();
+      if (const Descriptor* list = FindMessage(gvk.group, gvk.version, gvk.kind + "List")) all->insert(list);
+    }
+    for (const char* name :
+         {"Status", "DeleteOptions", "WatchEvent", "APIResourceList", "APIGroup", "APIGroupList"}) {
+      if (const Descriptor* other = FindMessage("meta.k8s.io", "v1", name)) all->insert(other);
+      if (const Descriptor* other = FindMessage("", "v1", name)) all->insert(other);
+    }
+    return all;
+  }();
+  return kinds->count(type) != 0;
+}
+
+}  // namespace
+
+std::string OpenApiName(const Descriptor* descriptor) {
+  std::string_view package = descriptor->file()->package();
+  package.remove_prefix(std::min(kPackagePrefix.size(), package.size()));
+  static const std::map<std::string_view, std::string_view> kHomes = {
+      {"meta.v1", "io.k8s.apimachinery.pkg.apis.meta.v1"},
+      {"runtime", "io.k8s.apimachinery.pkg.runtime"},
+      {"intstr", "io.k8s.apimachinery.pkg.util.intstr"},
+      {"resource", "io.k8s.apimachinery.pkg.api.resource"},
+      {"apiextensions.v1", "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1"},
+      {"apiregistration.v1", "io.k8s.kube-aggregator.pkg.apis.apiregistration.v1"},
+      {"metrics.v1beta1", "io.k8s.metrics.pkg.apis.metrics.v1beta1"},
+  };
+  auto it = kHomes.find(package);
+  std::string home = it != kHomes.end() ? std::string(it->second) : "io.k8s.api." + std::string(package);
+  return home + "." + descriptor->name();
+}
+
+std::string SchemaRef(const Descriptor* type, OpenApiVersion version) {
+  std::string_view where = version == OpenApiVersion::kV3 ? "#/components/schemas/" : "#/definitions/";
+  return fmt::format(R"({{"$ref":"{}{}"}})", where, OpenApiName(type));
+}
+
+std::string SchemaJson(const Descriptor* type, OpenApiVersion version) {
+  const MessageInfo& info = InfoOf(type);
+  if (info.form != JSON_OBJECT) return FormSchema(info, version == OpenApiVersion::kV3);
+  std::map<std::string, std::string> properties;
+  std::vector<std::string> required;
+  for (const JsonKey& key : info.keys) {
+    properties[std::string(key.field->json_name)] = FieldSchema(*key.field, version);
+    if (key.field->descriptor->options().GetExtension(api::required))
+      required.emplace_back(key.field->json_name);
+  }
+  bool kind = IsKind(type);
+  if (kind || info.has_type_meta) {
+    properties.try_emplace("apiVersion", TypeText("string"));
+    properties.try_emplace("kind", TypeText("string"));
+  }
+  ObjectText members;
+  for (const auto& [name, json] : properties) members.Add(name, json);
+  std::sort(required.begin(), required.end());
+  ObjectText schema;
+  if (!members.empty()) schema.Add("properties", members.Take());
+  if (!required.empty()) schema.Add("required", QuotedList(required));
+  schema.Add("type", "\"object\"");
+  if (kind) schema.Add("x-kubernetes-group-version-kind", KindsJson(type));
+  if (type->options().GetExtension(atomic)) schema.Add("x-kubernetes-map-type", "\"atomic\"");
+  return schema.Take();
+}
+
+void AddReferencedTypes(const Descriptor* type, std::set<const Descriptor*>& types) {
+  if (!types.insert(type).second) return;
+  const MessageInfo& info = InfoOf(type);
+  if (info.form != JSON_OBJECT) return;
+  for (const JsonKey& key : info.keys) {
+    if (key.field->kind == ValueKind::kMessage) AddReferencedTypes(key.field->message->descriptor, types);
+  }
+}
+
+}  // namespace keelson::api

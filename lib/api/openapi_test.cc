@@ -1,0 +1,139 @@
+#include "lib/api/openapi.h"
+
+#include <set>
+
+#include <gtest/gtest.h>
+#include <boost/json/parse.hpp>
+#include <boost/json/serialize.hpp>
+#include <boost/json/value.hpp>
+
+#include "lib/api/types.h"
+#include "lib/api/wire.h"
+
+namespace keelson::api {
+namespace {
+
+namespace json = boost::json;
+
+json::value Parse(const std::string& text) {
+  json::parse_options options;
+  options.max_depth = 100;
+  return json::parse(text, {}, options);
+}
+
+// All references in the document name something that is there.
+void CheckRefs(const json::value& value, const json::object& definitions, const std::string& prefix) {
+  if (const json::array* list = value.if_array()) {
+    for (const json::value& item : *list) CheckRefs(item, definitions, prefix);
+  }
+  const json::object* object = value.if_object();
+  if (!object) return;
+  for (const auto& member : *object) {
+    if (member.key() == "$ref" && member.value().is_string()) {
+      std::string ref(member.value().as_string().c_str());
+      ASSERT_EQ(ref.substr(0, prefix.size()), prefix);
+      ASSERT_TRUE(definitions.contains(ref.substr(prefix.size()))) << ref;
+    } else {
+      CheckRefs(member.value(), definitions, prefix);
+    }
+  }
+}
+
+const json::value& At(const json::value& value, std::initializer_list<const char*> path) {
+  const json::value* at = &value;
+  for (const char* name : path) at = &at->at(name);
+  return *at;
+}
+
+TEST(OpenApi, NamesAsUpstream) {
+  EXPECT_EQ(OpenApiName(appsv1::Deployment::descriptor()), "io.k8s.api.apps.v1.Deployment");
+  EXPECT_EQ(OpenApiName(metav1::ObjectMeta::descriptor()), "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta");
+  EXPECT_EQ(OpenApiName(Quantity::descriptor()), "io.k8s.apimachinery.pkg.api.resource.Quantity");
+  EXPECT_EQ(OpenApiName(intstr::IntOrString::descriptor()),
+            "io.k8s.apimachinery.pkg.util.intstr.IntOrString");
+}
+
+TEST(OpenApi, VersionThreeDocumentsAreWhole) {
+  json::value index = Parse(OpenApiV3IndexJson());
+  ASSERT_TRUE(At(index, {"paths"}).as_object().contains("api/v1"));
+  ASSERT_TRUE(At(index, {"paths"}).as_object().contains("apis/apps/v1"));
+  std::set<std::pair<std::string_view, std::string_view>> served;
+  for (const ResourceInfo& info : Resources()) served.emplace(info.group, info.version);
+  EXPECT_EQ(At(index, {"paths"}).as_object().size(), served.size());
+  for (const auto& [group, version] : served) {
+    SCOPED_TRACE(std::string(group) + "/" + std::string(version));
+    json::value document = Parse(OpenApiV3Json(group, version));
+    CheckRefs(document, At(document, {"components", "schemas"}).as_object(), "#/components/schemas/");
+  }
+  EXPECT_EQ(OpenApiV3Json("nope", "v1"), "");
+}
+
+TEST(OpenApi, WhatKubectlLooksFor) {
+  json::value document = Parse(OpenApiV3Json("apps", "v1"));
+  const json::value& patch =
+      At(document, {"paths", "/apis/apps/v1/namespaces/{namespace}/deployments/{name}", "patch"});
+  EXPECT_EQ(json::serialize(patch.at("x-kubernetes-group-version-kind")),
+            R"({"group":"apps","kind":"Deployment","version":"v1"})");
+  EXPECT_EQ(patch.at("operationId"), "patchAppsV1NamespacedDeployment");
+  bool validates = false;
+  for (const json::value& parameter : patch.at("parameters").as_array()) {
+    validates = validates || parameter.at("name") == "fieldValidation";
+  }
+  EXPECT_TRUE(validates);
+  EXPECT_TRUE(At(document, {"paths"}).as_object().contains("/apis/apps/v1/deployments"));
+  const json::value& schemas = At(document, {"components", "schemas"});
+  const json::value& deployment = schemas.at("io.k8s.api.apps.v1.Deployment");
+  EXPECT_EQ(json::serialize(deployment.at("x-kubernetes-group-version-kind")),
+            R"([{"group":"apps","kind":"Deployment","version":"v1"}])");
+  EXPECT_TRUE(deployment.at("properties").as_object().contains("apiVersion"));
+  const json::value& spec = schemas.at("io.k8s.api.apps.v1.DeploymentSpec");
+  EXPECT_EQ(json::serialize(spec.at("required")), R"(["selector","template"])");
+  EXPECT_EQ(
+      json::serialize(At(spec, {"properties", "strategy"})),
+      R"({"allOf":[{"$ref":"#/components/schemas/io.k8s.api.apps.v1.DeploymentStrategy"}],"x-kubernetes-patch-strategy":"retainKeys"})");
+  const json::value& containers = At(schemas, {"io.k8s.api.core.v1.PodSpec", "properties", "containers"});
+  EXPECT_EQ(containers.at("x-kubernetes-patch-merge-key"), "name");
+  EXPECT_EQ(containers.at("x-kubernetes-patch-strategy"), "merge");
+  EXPECT_EQ(containers.at("x-kubernetes-list-type"), "map");
+  EXPECT_TRUE(At(schemas, {"io.k8s.api.core.v1.Volume", "properties"}).as_object().contains("emptyDir"));
+  EXPECT_EQ(json::serialize(schemas.at("io.k8s.apimachinery.pkg.util.intstr.IntOrString")),
+            R"({"format":"int-or-string","oneOf":[{"type":"integer"},{"type":"string"}]})");
+}
+
+TEST(OpenApi, VersionTwo) {
+  json::value document = Parse(OpenApiV2Json());
+  EXPECT_EQ(document.at("swagger"), "2.0");
+  const json::object& definitions = document.at("definitions").as_object();
+  CheckRefs(document, definitions, "#/definitions/");
+  EXPECT_TRUE(definitions.contains("io.k8s.api.core.v1.Pod"));
+  EXPECT_EQ(json::serialize(At(document, {"definitions", "io.k8s.apimachinery.pkg.api.resource.Quantity"})),
+            R"({"type":"string"})");
+  EXPECT_EQ(At(document, {"paths", "/api/v1/pods", "get", "operationId"}), "listCoreV1PodForAllNamespaces");
+  EXPECT_EQ(At(document, {"paths", "/api/v1/nodes/{name}/status", "put", "operationId"}),
+            "replaceCoreV1NodeStatus");
+}
+
+TEST(OpenApi, GnosticFormHasTheSameContents) {
+  json::value document = Parse(OpenApiV2Json());
+  std::string bytes = OpenApiV2Protobuf();
+  size_t paths = 0, definitions = 0;
+  wire::Record record, entry;
+  for (const char *p = bytes.data(), *end = p + bytes.size(); p < end;) {
+    ASSERT_TRUE(wire::ReadRecord(p, end, record));
+    if (record.field != 8 && record.field != 9) continue;
+    for (const char *q = record.bytes.data(), *stop = q + record.bytes.size(); q < stop;) {
+      ASSERT_TRUE(wire::ReadRecord(q, stop, entry));
+      ++(record.field == 8 ? paths : definitions);
+      wire::Record name;
+      const char* inner = entry.bytes.data();
+      ASSERT_TRUE(wire::ReadRecord(inner, inner + entry.bytes.size(), name));
+      const json::object& section = document.at(record.field == 8 ? "paths" : "definitions").as_object();
+      EXPECT_TRUE(section.contains(json::string_view(name.bytes.data(), name.bytes.size())));
+    }
+  }
+  EXPECT_EQ(paths, document.at("paths").as_object().size());
+  EXPECT_EQ(definitions, document.at("definitions").as_object().size());
+}
+
+}  // namespace
+}  // namespace keelson::api
