@@ -210,11 +210,13 @@ Result<Written> Registry::Impl::TryUpdate(const UpdateRequest& request, const Cu
     k8s::SetDefaults(*object);
   }
   api::Normalize(*object);
-  api::MutableMeta(*object).clear_resource_version();
+  // Validation wants the version; an unconditional update is one of whatever is there.
+  api::MutableMeta(*object).set_resource_version(std::to_string(current.object->revision()));
   if (request.part == Part::kMain) RETURN_IF_ERROR(strategy.Allocate(context, *object, old.get(), effects));
   k8s::FieldErrors errors = request.part == Part::kStatus ? k8s::ValidateStatusUpdate(*object, *old)
                                                           : k8s::ValidateUpdate(*object, *old);
   if (!errors.empty()) return k8s::ToInvalid(info.Gvk(), request.name, errors);
+  api::MutableMeta(*object).clear_resource_version();
   if (strategy.ReadyToGo(*object)) {
     ASSIGN_OR_RETURN(Deleted gone, Remove(info, current, options, newer));
     return Written{storage::Object::FromMessage(info, *object, gone.object->revision()), false, {}};
