@@ -224,7 +224,7 @@ TEST_F(KubeletServerTest, StreamsAreAskedForAsTheRequestSays) {
                                     target,
                                     {{"Connection", "Upgrade"},
                                      {"Upgrade", "SPDY/3.1"},
-                                     {"X-Stream-Protocol-Version", "v4.remotecommand.k8s.io"}},
+                                     {"X-Stream-Protocol-Version", "v4.channel.k8s.io"}},
                                     ""},
                                    kSoon);
     return upgraded ? std::string("up") : upgraded.error().message();

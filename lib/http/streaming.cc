@@ -55,7 +55,7 @@ void ServeRemoteCommand(const ServerRequest& request, ResponseWriter& writer, Cl
   if (!streams) return Refuse(writer, 400, streams.error().message());
   Result<Headers> accept = WebSocketHandshake(request, protocol->name);
   if (!accept) return Refuse(writer, 400, accept.error().message());
-  auto upgraded = AskUpstream(SpdyRequest(target, "v4.remotecommand.k8s.io", extra), writer, upstream);
+  auto upgraded = AskUpstream(SpdyRequest(target, "v4.channel.k8s.io", extra), writer, upstream);
   if (!upgraded) return;
   Result<std::unique_ptr<Stream>> client = writer.Upgrade(std::move(*accept));
   if (client) RelayRemoteCommand(std::move(*client), std::move(upgraded->stream), *protocol, *streams);

@@ -3,7 +3,7 @@
 //
 // Clients come with WebSocket (subprotocols v5.channel.k8s.io, v4.channel.k8s.io, ... for exec and attach;
 // "SPDY/3.1+portforward.k8s.io", which tunnels SPDY frames, for port-forward) or with SPDY/3.1
-// (X-Stream-Protocol-Version: v4.remotecommand.k8s.io, portforward.k8s.io).
+// (X-Stream-Protocol-Version: v4.channel.k8s.io, portforward.k8s.io).
 #pragma once
 
 #include <functional>

@@ -138,7 +138,7 @@ class StreamingTest : public ::testing::Test {
     auto stream = writer.Upgrade(
         {{"Connection", "Upgrade"}, {"Upgrade", "SPDY/3.1"}, {"X-Stream-Protocol-Version", protocol}});
     ASSERT_TRUE(stream);
-    if (protocol == "v4.remotecommand.k8s.io") return FakeRuntime(std::move(*stream));
+    if (protocol == "v4.channel.k8s.io") return FakeRuntime(std::move(*stream));
     EXPECT_EQ(protocol, "portforward.k8s.io");
     Wire1 wire(std::move(*stream));
     for (std::string bytes = wire.Read(); !bytes.empty(); bytes = wire.Read()) {
