@@ -103,6 +103,7 @@ void DefaultQueuing(flowcontrolv1::QueuingConfiguration& queuing) {
 }
 
 void DefaultPriorityLevel(flowcontrolv1::PriorityLevelConfiguration& object) {
+  if (!object.has_spec()) return;
   flowcontrolv1::PriorityLevelConfigurationSpec& spec = *object.mutable_spec();
   if (spec.has_limited()) {
     flowcontrolv1::LimitedPriorityLevelConfiguration& limited = *spec.mutable_limited();

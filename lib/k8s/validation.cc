@@ -1,5 +1,7 @@
 #include "lib/k8s/validation.h"
 
+#include <algorithm>
+
 #include "lib/api/meta.h"
 #include "lib/api/proto/options.pb.h"
 #include "lib/api/scheme.h"
@@ -41,6 +43,7 @@ void CheckFieldEnum(const FieldDescriptor* field, const std::string& value, cons
     supported.push_back(options.GetExtension(api::enum_value, i));
     if (supported.back() == value) return;
   }
+  std::sort(supported.begin(), supported.end());
   errors.push_back(NotSupported(path, value, supported));
 }
 

@@ -1,0 +1,312 @@
+// Cache, queue and algorithm.
+#include <gtest/gtest.h>
+
+#include "controlplane/scheduler/algorithm.h"
+#include "controlplane/scheduler/cache.h"
+#include "controlplane/scheduler/plugins/plugins.h"
+#include "controlplane/scheduler/queue.h"
+#include "controlplane/scheduler/testing.h"
+
+namespace keelson::scheduler {
+namespace {
+
+using testing::Info;
+using testing::MakeNode;
+using testing::MakePod;
+using namespace std::chrono_literals;
+
+class CacheTest : public ::testing::Test {
+ protected:
+  void SetNode(const corev1::Node& node) { cache_.SetNode(std::make_shared<const NodeFacts>(node, names_)); }
+  PodPtr On(const std::string& name, const std::string& node, const std::string& cpu) {
+    corev1::Pod pod = MakePod(name, cpu);
+    pod.mutable_spec()->set_node_name(node);
+    return Info(pod, names_);
+  }
+  // Milli CPU in use on a node; -1 when there is none.
+  int64_t Used(const std::string& node) {
+    cache_.Update(snapshot_);
+    const auto it = snapshot_.slots.find(node);
+    return it == snapshot_.slots.end() ? -1 : snapshot_.nodes[it->second].used.milli_cpu;
+  }
+
+  ResourceNames names_;
+  Cache cache_;
+  Snapshot snapshot_;
+};
+
+TEST_F(CacheTest, CountsPodsOnNodes) {
+  SetNode(MakeNode("a"));
+  EXPECT_EQ(Used("a"), 0);
+  cache_.SetPod(On("p", "a", "1"));
+  EXPECT_EQ(Used("a"), 1000);
+  cache_.SetPod(On("p", "a", "2"));  // resized
+  EXPECT_EQ(Used("a"), 2000);
+  EXPECT_TRUE(cache_.RemovePod("default/p"));
+  EXPECT_FALSE(cache_.RemovePod("default/p"));
+  EXPECT_EQ(Used("a"), 0);
+}
+
+TEST_F(CacheTest, PodsMayComeBeforeTheirNode) {
+  cache_.SetPod(On("p", "a", "1"));
+  EXPECT_EQ(Used("a"), -1);
+  SetNode(MakeNode("a"));
+  EXPECT_EQ(Used("a"), 1000);
+  cache_.RemoveNode("a");
+  EXPECT_EQ(Used("a"), -1);
+  EXPECT_EQ(snapshot_.count(), 0u);
+  SetNode(MakeNode("a"));
+  EXPECT_EQ(Used("a"), 1000);
+}
+
+TEST_F(CacheTest, AssumedPodsCountUntilForgotten) {
+  SetNode(MakeNode("a"));
+  const PodPtr pod = Info(MakePod("p", "1"), names_);
+  EXPECT_TRUE(cache_.Assume(pod, "a"));
+  EXPECT_FALSE(cache_.Assume(pod, "a"));
+  EXPECT_EQ(Used("a"), 1000);
+  cache_.Forget("default/p");
+  EXPECT_EQ(Used("a"), 0);
+}
+
+TEST_F(CacheTest, ConfirmedPodsAreNotForgotten) {
+  SetNode(MakeNode("a"));
+  SetNode(MakeNode("b"));
+  cache_.Assume(Info(MakePod("p", "1"), names_), "a");
+  cache_.SetPod(On("p", "a", "1"));
+  EXPECT_FALSE(cache_.IsAssumed("default/p"));
+  cache_.Forget("default/p");
+  EXPECT_EQ(Used("a"), 1000);
+  // Somebody else was quicker.
+  cache_.Assume(Info(MakePod("q", "1"), names_), "a");
+  cache_.SetPod(On("q", "b", "1"));
+  EXPECT_EQ(Used("a"), 1000);
+  EXPECT_EQ(Used("b"), 1000);
+}
+
+TEST_F(CacheTest, SlotsAreUsedAgain) {
+  for (int i = 0; i < 5; ++i) {
+    SetNode(MakeNode("n" + std::to_string(i)));
+    EXPECT_EQ(Used("n" + std::to_string(i)), 0);
+    cache_.RemoveNode("n" + std::to_string(i));
+  }
+  SetNode(MakeNode("a"));
+  SetNode(MakeNode("b"));
+  cache_.RemoveNode("a");
+  SetNode(MakeNode("c"));
+  EXPECT_EQ(Used("b"), 0);
+  EXPECT_EQ(Used("c"), 0);
+  EXPECT_EQ(snapshot_.count(), 2u);
+  EXPECT_EQ(snapshot_.nodes.size(), 2u);
+}
+
+class QueueTest : public ::testing::Test {
+ protected:
+  PodPtr Pod(const std::string& name, int32_t priority = 0) {
+    corev1::Pod pod = MakePod(name);
+    pod.mutable_spec()->set_priority(priority);
+    return Info(pod, names_);
+  }
+  std::string Pop() {
+    const std::optional<PodPtr> pod = queue_.Pop(stop_.get_token());
+    return pod ? (*pod)->name : "";
+  }
+  std::string Sizes() {
+    const SchedulingQueue::Sizes sizes = queue_.sizes();
+    return std::to_string(sizes.active) + "/" + std::to_string(sizes.backoff) + "/" +
+           std::to_string(sizes.unschedulable) + "/" + std::to_string(sizes.gated);
+  }
+  void Advance(std::chrono::nanoseconds by) {
+    clock_.Advance(by);
+    queue_.Flush();
+  }
+
+  ResourceNames names_;
+  FakeClock clock_;
+  std::stop_source stop_;
+  bool hint_ = true;
+  SchedulingQueue queue_{clock_, QueueOptions(),
+                         [this](const auto&, const auto&, const auto&) { return hint_; }};
+  const ClusterEvent event_{ClusterEvent::Kind::kFlush, nullptr, nullptr, nullptr};
+};
+
+TEST_F(QueueTest, PriorityThenAge) {
+  queue_.Set(Pod("a"), false);
+  queue_.Set(Pod("b", 10), false);
+  queue_.Set(Pod("c"), false);
+  EXPECT_EQ(Pop(), "b");
+  EXPECT_EQ(Pop(), "a");
+  EXPECT_EQ(Pop(), "c");
+  stop_.request_stop();
+  EXPECT_EQ(Pop(), "");
+}
+
+TEST_F(QueueTest, UnschedulablePodsWaitForAnEventThatMayHelp) {
+  queue_.Set(Pod("a"), false);
+  Pop();
+  queue_.Unschedulable(Pod("a"), {"NodeResourcesFit"});
+  EXPECT_EQ(Sizes(), "0/0/1/0");
+  hint_ = false;
+  clock_.Advance(2s);
+  queue_.Notify(event_);
+  EXPECT_EQ(Sizes(), "0/0/1/0");
+  hint_ = true;
+  queue_.Notify(event_);
+  EXPECT_EQ(Sizes(), "1/0/0/0");
+}
+
+TEST_F(QueueTest, BackoffDoublesUpToTheLimit) {
+  queue_.Set(Pod("a"), false);
+  for (std::chrono::seconds wait : {1s, 2s, 4s, 8s, 10s, 10s}) {
+    EXPECT_EQ(Pop(), "a");
+    queue_.Unschedulable(Pod("a"), {"x"});
+    queue_.Notify(event_);
+    EXPECT_EQ(Sizes(), "0/1/0/0");
+    Advance(wait - 1ms);
+    EXPECT_EQ(Sizes(), "0/1/0/0") << wait.count();
+    Advance(1ms);
+    EXPECT_EQ(Sizes(), "1/0/0/0") << wait.count();
+  }
+}
+
+TEST_F(QueueTest, EventsDuringTheAttemptCount) {
+  queue_.Set(Pod("a"), false);
+  Pop();
+  queue_.Notify(event_);
+  queue_.Unschedulable(Pod("a"), {"x"});
+  EXPECT_EQ(Sizes(), "0/1/0/0");
+}
+
+TEST_F(QueueTest, FlushAfterFiveMinutes) {
+  queue_.Set(Pod("a"), false);
+  Pop();
+  queue_.Unschedulable(Pod("a"), {"x"});
+  Advance(5min - 1s);
+  EXPECT_EQ(Sizes(), "0/0/1/0");
+  Advance(1s);
+  EXPECT_EQ(Sizes(), "1/0/0/0");
+}
+
+TEST_F(QueueTest, GatedPodsWaitForTheirGates) {
+  corev1::Pod pod = MakePod("a");
+  pod.mutable_spec()->add_scheduling_gates()->set_name("wait");
+  queue_.Set(Info(pod, names_), false);
+  queue_.Notify(event_);
+  Advance(6min);
+  EXPECT_EQ(Sizes(), "0/0/0/1");
+  queue_.Set(Pod("a"), true);
+  EXPECT_EQ(Sizes(), "1/0/0/0");
+}
+
+TEST_F(QueueTest, StatusUpdatesDoNotWake) {
+  queue_.Set(Pod("a"), false);
+  Pop();
+  queue_.Unschedulable(Pod("a"), {"x"});
+  queue_.Set(Pod("a"), false);
+  EXPECT_EQ(Sizes(), "0/0/1/0");
+  clock_.Advance(2s);
+  queue_.Set(Pod("a"), true);
+  EXPECT_EQ(Sizes(), "1/0/0/0");
+}
+
+TEST_F(QueueTest, FailedBindingsComeBack) {
+  queue_.Set(Pod("a"), false);
+  Pop();
+  queue_.Done("default/a");
+  EXPECT_EQ(Sizes(), "0/0/0/0");
+  queue_.Retry(Pod("a"));
+  EXPECT_EQ(Sizes(), "0/1/0/0");
+  Advance(1s);
+  EXPECT_EQ(Pop(), "a");
+  queue_.Remove("default/a");
+  queue_.Unschedulable(Pod("a"), {"x"});  // gone meanwhile
+  EXPECT_EQ(Sizes(), "0/0/0/0");
+}
+
+class AlgorithmTest : public ::testing::Test {
+ protected:
+  AlgorithmTest() { AddNodePlugins(framework_, reasons_, names_); }
+  void Add(const corev1::Node& node) { cache_.SetNode(std::make_shared<const NodeFacts>(node, names_)); }
+  // The node's name, or why there is none.
+  std::string Schedule(const corev1::Pod& pod) {
+    cache_.Update(snapshot_);
+    CycleState state;
+    const Decision decision = algorithm_.Schedule(state, *Info(pod, names_), snapshot_);
+    if (decision.node.empty()) return decision.diagnosis.Message(reasons_);
+    return std::string(decision.node);
+  }
+  std::string Place(const corev1::Pod& pod) {
+    std::string node = Schedule(pod);
+    if (snapshot_.slots.contains(node)) cache_.Assume(Info(pod, names_), node);
+    return node;
+  }
+
+  ResourceNames names_;
+  Reasons reasons_;
+  Framework framework_;
+  Cache cache_;
+  Snapshot snapshot_;
+  Algorithm algorithm_{framework_, 0, 7};
+};
+
+TEST_F(AlgorithmTest, SaysWhyAsUpstream) {
+  EXPECT_EQ(Schedule(MakePod("p")), "no nodes available to schedule pods");
+  Add(MakeNode("a", "1"));
+  corev1::Node cordoned = MakeNode("b");
+  cordoned.mutable_spec()->set_unschedulable(true);
+  Add(cordoned);
+  Add(MakeNode("c", "1", "1Mi"));
+  EXPECT_EQ(
+      Schedule(MakePod("p", "2", "1Gi")),
+      "0/3 nodes are available: 1 Insufficient memory, 1 node(s) were unschedulable, 2 Insufficient cpu.");
+}
+
+TEST_F(AlgorithmTest, SpreadsByFreeRoom) {
+  for (int i = 0; i < 4; ++i) Add(MakeNode("n" + std::to_string(i), "4", "8Gi"));
+  std::map<std::string, int> placed;
+  for (int i = 0; i < 16; ++i) ++placed[Place(MakePod("p" + std::to_string(i), "1", "2Gi"))];
+  EXPECT_EQ(placed.size(), 4u);
+  for (const auto& [node, count] : placed) EXPECT_EQ(count, 4) << node;
+  EXPECT_EQ(Schedule(MakePod("last", "1", "2Gi")),
+            "0/4 nodes are available: 4 Insufficient cpu, 4 Insufficient memory.");
+}
+
+TEST_F(AlgorithmTest, RemembersResultsOnlyWhileNodesStay) {
+  Add(MakeNode("a", "1"));
+  EXPECT_EQ(Schedule(MakePod("p", "2")), "0/1 nodes are available: 1 Insufficient cpu.");
+  EXPECT_EQ(Schedule(MakePod("q", "2")), "0/1 nodes are available: 1 Insufficient cpu.");
+  Add(MakeNode("a", "4"));
+  EXPECT_EQ(Schedule(MakePod("r", "2")), "a");
+}
+
+TEST_F(AlgorithmTest, PodsThatNameOneNodeLookAtNoOther) {
+  for (int i = 0; i < 5; ++i) Add(MakeNode("n" + std::to_string(i)));
+  corev1::Pod pod = MakePod("p");
+  auto& field = *pod.mutable_spec()
+                     ->mutable_affinity()
+                     ->mutable_node_affinity()
+                     ->mutable_required_during_scheduling_ignored_during_execution()
+                     ->add_node_selector_terms()
+                     ->add_match_fields();
+  field.set_key("metadata.name");
+  field.set_operator_("In");
+  field.add_values("n3");
+  cache_.Update(snapshot_);
+  CycleState state;
+  const Decision decision = algorithm_.Schedule(state, *Info(pod, names_), snapshot_);
+  EXPECT_EQ(decision.node, "n3");
+  EXPECT_EQ(decision.evaluated, 1u);
+}
+
+TEST(EnoughNodes, ShrinksWithTheCluster) {
+  EXPECT_EQ(Algorithm::EnoughNodes(50, 0), 50u);
+  EXPECT_EQ(Algorithm::EnoughNodes(100, 0), 100u);
+  EXPECT_EQ(Algorithm::EnoughNodes(1000, 0), 420u);
+  EXPECT_EQ(Algorithm::EnoughNodes(5000, 0), 500u);
+  EXPECT_EQ(Algorithm::EnoughNodes(10000, 0), 500u);
+  EXPECT_EQ(Algorithm::EnoughNodes(5000, 40), 2000u);
+  EXPECT_EQ(Algorithm::EnoughNodes(5000, 100), 5000u);
+}
+
+}  // namespace
+}  // namespace keelson::scheduler

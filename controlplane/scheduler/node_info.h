@@ -1,0 +1,39 @@
+// What the scheduler keeps of a node: facts as the node object states them (shared, replaced as a whole) and
+// what the pods on it use.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "controlplane/scheduler/pod_info.h"
+
+namespace keelson::scheduler {
+
+struct NodeFacts {
+  std::string name;
+  k8s::LabelSet labels;
+  k8s::Taints taints;
+  bool unschedulable = false;
+  Resources allocatable;
+  size_t prefer_no_schedule = 0;  // taints with that effect
+  bool hard_taints = false;       // any taint with another effect
+
+  NodeFacts(const corev1::Node& node, ResourceNames& names);
+  k8s::NodeView view() const { return {name, labels}; }
+};
+
+struct NodeInfo {
+  std::shared_ptr<const NodeFacts> facts;  // null: pods name a node that is not there
+  Resources allocatable;                   // of facts, close at hand
+  Resources used;                          // pods counts them
+  int64_t scoring_milli_cpu = 0, scoring_memory = 0;
+  std::vector<k8s::HostPort> ports;
+  // Never the same for two states of any two nodes.
+  uint64_t generation = 0;
+
+  void AddPod(const PodInfo& pod);
+  void RemovePod(const PodInfo& pod);
+};
+
+}  // namespace keelson::scheduler

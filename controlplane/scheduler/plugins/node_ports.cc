@@ -1,0 +1,39 @@
+#include "controlplane/scheduler/plugins/plugins.h"
+
+namespace keelson::scheduler {
+
+namespace {
+
+class NodePorts : public FilterPlugin {
+ public:
+  explicit NodePorts(Reasons& reasons)
+      : reason_(reasons.Intern("node(s) didn't have free ports for the requested pod ports")) {}
+  std::string_view name() const override { return "NodePorts"; }
+
+  Verdict Filter(const CycleState&, const PodInfo& pod, const NodeInfo& node) override {
+    if (pod.ports.empty() || node.ports.empty() || !Conflict(pod.ports, node.ports)) return {};
+    return Verdict::Unschedulable(reason_);
+  }
+  bool MayHelp(const ClusterEvent& event, const PodInfo& pod) const override {
+    if (event.kind == ClusterEvent::Kind::kPodRemoved) return Conflict(pod.ports, event.pod->ports);
+    return event.kind == ClusterEvent::Kind::kNodeAdded;
+  }
+
+ private:
+  static bool Conflict(const std::vector<k8s::HostPort>& wanted, const std::vector<k8s::HostPort>& used) {
+    for (const k8s::HostPort& port : wanted) {
+      for (const k8s::HostPort& other : used) {
+        if (k8s::Conflicts(port, other)) return true;
+      }
+    }
+    return false;
+  }
+
+  const uint16_t reason_;
+};
+
+}  // namespace
+
+std::unique_ptr<Plugin> NewNodePorts(Reasons& reasons) { return std::make_unique<NodePorts>(reasons); }
+
+}  // namespace keelson::scheduler

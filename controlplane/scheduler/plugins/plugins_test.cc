@@ -1,0 +1,175 @@
+#include "controlplane/scheduler/plugins/plugins.h"
+
+#include <gtest/gtest.h>
+
+#include "controlplane/scheduler/testing.h"
+
+namespace keelson::scheduler {
+namespace {
+
+using testing::Info;
+using testing::MakeNode;
+using testing::MakePod;
+
+class PluginTest : public ::testing::Test {
+ protected:
+  // What a filter says of the pod on the node: "" when it fits.
+  std::string Filter(Plugin& plugin, const corev1::Pod& pod, const NodeInfo& node) {
+    const Verdict verdict = dynamic_cast<FilterPlugin&>(plugin).Filter(state_, *Info(pod, names_), node);
+    std::string out;
+    for (int i = 0; i < verdict.count; ++i) out += (i ? ", " : "") + reasons_.Text(verdict.reasons[i]);
+    if (verdict.code == Verdict::Code::kUnresolvable) out += " (for good)";
+    return out;
+  }
+  std::string Filter(Plugin& plugin, const corev1::Pod& pod, const corev1::Node& node) {
+    return Filter(plugin, pod, Info(node, names_));
+  }
+  std::vector<int64_t> Scores(Plugin& plugin, const corev1::Pod& pod, const std::vector<NodeInfo>& nodes) {
+    auto& score = dynamic_cast<ScorePlugin&>(plugin);
+    std::vector<int64_t> out;
+    for (const NodeInfo& node : nodes) out.push_back(score.Score(state_, *Info(pod, names_), node));
+    score.Normalize(out);
+    return out;
+  }
+  ClusterEvent NodeAdded(const corev1::Node& node) {
+    return {ClusterEvent::Kind::kNodeAdded, std::make_shared<const NodeFacts>(node, names_), nullptr,
+            nullptr};
+  }
+  ClusterEvent NodeChanged(const corev1::Node& old, const corev1::Node& node) {
+    return {ClusterEvent::Kind::kNodeChanged, std::make_shared<const NodeFacts>(node, names_),
+            std::make_shared<const NodeFacts>(old, names_), nullptr};
+  }
+  ClusterEvent PodRemoved(const corev1::Pod& pod) {
+    return {ClusterEvent::Kind::kPodRemoved, nullptr, nullptr, Info(pod, names_)};
+  }
+
+  ResourceNames names_;
+  Reasons reasons_;
+  CycleState state_;
+};
+
+TEST_F(PluginTest, NodeName) {
+  const auto plugin = NewNodeName(reasons_);
+  corev1::Pod pod = MakePod("p");
+  EXPECT_EQ(Filter(*plugin, pod, MakeNode("a")), "");
+  pod.mutable_spec()->set_node_name("b");
+  EXPECT_EQ(Filter(*plugin, pod, MakeNode("a")), "node(s) didn't match the requested node name (for good)");
+  EXPECT_EQ(Filter(*plugin, pod, MakeNode("b")), "");
+}
+
+TEST_F(PluginTest, NodeUnschedulable) {
+  const auto plugin = NewNodeUnschedulable(reasons_);
+  corev1::Node node = MakeNode("a");
+  corev1::Pod pod = MakePod("p");
+  EXPECT_EQ(Filter(*plugin, pod, node), "");
+  const corev1::Node before = node;
+  node.mutable_spec()->set_unschedulable(true);
+  EXPECT_EQ(Filter(*plugin, pod, node), "node(s) were unschedulable (for good)");
+  EXPECT_FALSE(plugin->MayHelp(NodeAdded(node), *Info(pod, names_)));
+  EXPECT_TRUE(plugin->MayHelp(NodeChanged(node, before), *Info(pod, names_)));
+  corev1::Toleration& toleration = *pod.mutable_spec()->add_tolerations();
+  toleration.set_key("node.kubernetes.io/unschedulable");
+  toleration.set_operator_("Exists");
+  EXPECT_EQ(Filter(*plugin, pod, node), "");
+}
+
+TEST_F(PluginTest, TaintToleration) {
+  const auto plugin = NewTaintToleration(reasons_);
+  corev1::Node node = MakeNode("a"), soft = MakeNode("b");
+  corev1::Taint& taint = *node.mutable_spec()->add_taints();
+  taint.set_key("k");
+  taint.set_effect("NoSchedule");
+  *soft.mutable_spec()->add_taints() = taint;
+  soft.mutable_spec()->mutable_taints(0)->set_effect("PreferNoSchedule");
+  corev1::Pod pod = MakePod("p");
+  EXPECT_EQ(Filter(*plugin, pod, node), "node(s) had untolerated taint(s) (for good)");
+  EXPECT_EQ(Filter(*plugin, pod, soft), "");
+  EXPECT_EQ(Scores(*plugin, pod, {Info(MakeNode("c"), names_), Info(soft, names_)}),
+            (std::vector<int64_t>{100, 0}));
+  EXPECT_TRUE(plugin->MayHelp(NodeChanged(node, MakeNode("a")), *Info(pod, names_)));
+  EXPECT_FALSE(plugin->MayHelp(NodeChanged(MakeNode("a"), MakeNode("a")), *Info(pod, names_)));
+  pod.mutable_spec()->add_tolerations()->set_operator_("Exists");
+  EXPECT_EQ(Filter(*plugin, pod, node), "");
+}
+
+TEST_F(PluginTest, NodeAffinity) {
+  const auto plugin = NewNodeAffinity(reasons_);
+  corev1::Node node = MakeNode("a"), other = MakeNode("b");
+  (*node.mutable_metadata()->mutable_labels())["disk"] = "ssd";
+  corev1::Pod pod = MakePod("p");
+  (*pod.mutable_spec()->mutable_node_selector())["disk"] = "ssd";
+  EXPECT_EQ(Filter(*plugin, pod, node), "");
+  EXPECT_EQ(Filter(*plugin, pod, other), "node(s) didn't match Pod's node affinity/selector (for good)");
+  EXPECT_TRUE(plugin->MayHelp(NodeAdded(node), *Info(pod, names_)));
+  EXPECT_FALSE(plugin->MayHelp(NodeAdded(other), *Info(pod, names_)));
+
+  corev1::Pod choosy = MakePod("q");
+  auto& preferred = *choosy.mutable_spec()
+                         ->mutable_affinity()
+                         ->mutable_node_affinity()
+                         ->add_preferred_during_scheduling_ignored_during_execution();
+  preferred.set_weight(7);
+  auto& expression = *preferred.mutable_preference()->add_match_expressions();
+  expression.set_key("disk");
+  expression.set_operator_("Exists");
+  EXPECT_EQ(Scores(*plugin, choosy, {Info(node, names_), Info(other, names_)}),
+            (std::vector<int64_t>{100, 0}));
+}
+
+TEST_F(PluginTest, NodePorts) {
+  const auto plugin = NewNodePorts(reasons_);
+  corev1::Pod pod = MakePod("p");
+  corev1::ContainerPort& port = *pod.mutable_spec()->mutable_containers(0)->add_ports();
+  port.set_container_port(80);
+  port.set_host_port(8080);
+  NodeInfo node = Info(MakeNode("a"), names_);
+  EXPECT_EQ(Filter(*plugin, pod, node), "");
+  node.AddPod(*Info(pod, names_));
+  EXPECT_EQ(Filter(*plugin, pod, node), "node(s) didn't have free ports for the requested pod ports");
+  EXPECT_TRUE(plugin->MayHelp(PodRemoved(pod), *Info(pod, names_)));
+  EXPECT_FALSE(plugin->MayHelp(PodRemoved(MakePod("x")), *Info(pod, names_)));
+  node.RemovePod(*Info(pod, names_));
+  EXPECT_EQ(Filter(*plugin, pod, node), "");
+}
+
+TEST_F(PluginTest, NodeResourcesFit) {
+  const auto plugin = NewNodeResourcesFit(reasons_, names_);
+  NodeInfo node = Info(MakeNode("a", "1", "1Gi", "2"), names_);
+  EXPECT_EQ(Filter(*plugin, MakePod("p", "1", "1Gi"), node), "");
+  EXPECT_EQ(Filter(*plugin, MakePod("p", "1001m", "2Gi"), node),
+            "Insufficient cpu, Insufficient memory (for good)");
+  node.AddPod(*Info(MakePod("x", "600m"), names_));
+  EXPECT_EQ(Filter(*plugin, MakePod("p", "500m"), node), "Insufficient cpu");
+  EXPECT_EQ(Filter(*plugin, MakePod("p", "400m"), node), "");
+  node.AddPod(*Info(MakePod("y"), names_));
+  EXPECT_EQ(Filter(*plugin, MakePod("p"), node), "Too many pods");
+  corev1::Pod gpu = MakePod("g");
+  (*gpu.mutable_spec()->mutable_containers(0)->mutable_resources()->mutable_requests())["example.com/gpu"]
+      .set_string("1");
+  EXPECT_EQ(Filter(*plugin, gpu, MakeNode("b")), "Insufficient example.com/gpu (for good)");
+  corev1::Node with_gpu = MakeNode("c");
+  (*with_gpu.mutable_status()->mutable_allocatable())["example.com/gpu"].set_string("1");
+  NodeInfo gpu_node = Info(with_gpu, names_);
+  EXPECT_EQ(Filter(*plugin, gpu, gpu_node), "");
+  gpu_node.AddPod(*Info(gpu, names_));
+  EXPECT_EQ(Filter(*plugin, gpu, gpu_node), "Insufficient example.com/gpu");
+  EXPECT_FALSE(plugin->MayHelp(NodeAdded(MakeNode("d", "1")), *Info(MakePod("p", "2"), names_)));
+  EXPECT_TRUE(plugin->MayHelp(NodeAdded(MakeNode("d", "2")), *Info(MakePod("p", "2"), names_)));
+}
+
+TEST_F(PluginTest, LeastAllocatedPrefersTheEmptierNode) {
+  const auto plugin = NewNodeResourcesFit(reasons_, names_);
+  NodeInfo empty = Info(MakeNode("a", "4", "8Gi"), names_), half = empty;
+  half.AddPod(*Info(MakePod("x", "2", "4Gi"), names_));
+  EXPECT_EQ(Scores(*plugin, MakePod("p", "1", "2Gi"), {empty, half}), (std::vector<int64_t>{75, 25}));
+}
+
+TEST_F(PluginTest, BalancedAllocationPrefersEqualShares) {
+  const auto plugin = NewBalancedAllocation();
+  EXPECT_EQ(Scores(*plugin, MakePod("p", "2", "4Gi"),
+                   {Info(MakeNode("a", "4", "8Gi"), names_), Info(MakeNode("b", "4", "4Gi"), names_)}),
+            (std::vector<int64_t>{100, 75}));
+}
+
+}  // namespace
+}  // namespace keelson::scheduler

@@ -1,0 +1,46 @@
+#include "controlplane/scheduler/plugins/plugins.h"
+
+namespace keelson::scheduler {
+
+namespace {
+
+class TaintToleration : public FilterPlugin, public ScorePlugin {
+ public:
+  explicit TaintToleration(Reasons& reasons) : reason_(reasons.Intern("node(s) had untolerated taint(s)")) {}
+  std::string_view name() const override { return "TaintToleration"; }
+
+  Verdict Filter(const CycleState&, const PodInfo& pod, const NodeInfo& node) override {
+    if (Admits(pod, *node.facts)) return {};
+    return Verdict::Unresolvable(reason_);
+  }
+  // Counts the taints that the pod would rather not meet.
+  int64_t Score(const CycleState&, const PodInfo& pod, const NodeInfo& node) override {
+    if (node.facts->prefer_no_schedule == 0) return 0;
+    int64_t count = 0;
+    for (const corev1::Taint& taint : node.facts->taints) {
+      if (taint.effect() == k8s::kPreferNoSchedule && !k8s::Tolerates(pod.tolerations, taint)) ++count;
+    }
+    return count;
+  }
+  void Normalize(std::vector<int64_t>& scores) const override { NormalizeByLargest(scores, true); }
+  int64_t weight() const override { return 3; }
+  bool MayHelp(const ClusterEvent& event, const PodInfo& pod) const override {
+    if (!event.node || !Admits(pod, *event.node)) return false;
+    return !event.old_node || !Admits(pod, *event.old_node);
+  }
+
+ private:
+  static bool Admits(const PodInfo& pod, const NodeFacts& node) {
+    return !node.hard_taints || !k8s::FindUntolerated(node.taints, pod.tolerations);
+  }
+
+  const uint16_t reason_;
+};
+
+}  // namespace
+
+std::unique_ptr<Plugin> NewTaintToleration(Reasons& reasons) {
+  return std::make_unique<TaintToleration>(reasons);
+}
+
+}  // namespace keelson::scheduler

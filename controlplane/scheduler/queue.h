@@ -1,0 +1,120 @@
+// Pods that wait for a node.
+//
+//              Add                Pop                          no node
+//   (new) ---> [active] ------------> (in flight) ----------------------> [unschedulable]
+//                 ^                        |  failed by error,                  |
+//                 |  back-off over         v  or an event came meanwhile        | an event that may help,
+//              [backoff] <-----------------+------------------------------------+ or 5 minutes
+//
+// Pods with scheduling gates wait in [unschedulable] until they are changed.
+#pragma once
+
+#include <chrono>
+#include <deque>
+#include <functional>
+#include <map>
+#include <optional>
+#include <set>
+#include <stop_token>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "controlplane/scheduler/framework.h"
+#include "lib/base/clock.h"
+#include "lib/base/mutex.h"
+
+namespace keelson::scheduler {
+
+struct QueueOptions {
+  std::chrono::nanoseconds initial_backoff{std::chrono::seconds(1)};
+  std::chrono::nanoseconds max_backoff{std::chrono::seconds(10)};
+  std::chrono::nanoseconds max_unschedulable{std::chrono::minutes(5)};
+};
+
+class SchedulingQueue {  // thread safe
+ public:
+  // Whether `event` may help a pod that these plugins have ruled out; called under the queue's lock.
+  using Hint = std::function<bool(const std::vector<std::string_view>& rejected_by, const ClusterEvent& event,
+                                  const PodInfo& pod)>;
+  SchedulingQueue(Clock& clock, QueueOptions options, Hint hint);
+
+  // A pod without a node is new or has changed (`spec_changed`: in a way that matters to scheduling).
+  void Set(PodPtr pod, bool spec_changed);
+  // It has a node, or is gone.
+  void Remove(std::string_view key);
+
+  // Blocks for the next pod: highest priority first, then the longest waiting. nullopt on `stop`.
+  std::optional<PodPtr> Pop(std::stop_token stop);
+  // The pod that was popped has got a node, or is of no more interest.
+  void Done(std::string_view key);
+  // No node was right for it. It waits for an event that may help, or for back-off when one came meanwhile.
+  void Unschedulable(const PodPtr& pod, std::vector<std::string_view> rejected_by);
+  // Something else went wrong, maybe after Done: another try after back-off.
+  void Retry(const PodPtr& pod);
+
+  // Wakes the pods that `event` may help.
+  void Notify(const ClusterEvent& event);
+  // Moves what has waited long enough. Returns when to call again at the latest.
+  SteadyTime Flush();
+  // Flushes when due, until `stop`.
+  void Run(std::stop_token stop);
+
+  struct Sizes {
+    size_t active, backoff, unschedulable, gated;
+  };
+  Sizes sizes() const;
+
+ private:
+  enum class Place { kActive, kBackoff, kUnschedulable, kInFlight };
+  struct Entry {
+    PodPtr pod;
+    Place place = Place::kActive;
+    SteadyTime queued;      // since when it waits for its turn
+    SteadyTime due;         // kBackoff: when it ends; kUnschedulable: when to try anyway
+    uint64_t sequence = 0;  // of arrival
+    int attempts = 0;
+    std::vector<std::string_view> rejected_by;
+    uint64_t first_event = 0;  // kInFlight: the events from here on have happened since Pop
+    bool changed = false;      // kInFlight: replaced meanwhile
+  };
+  struct Order {  // of active pods
+    int32_t priority;
+    SteadyTime queued;
+    uint64_t sequence;
+    bool operator<(const Order& other) const {
+      if (priority != other.priority) return priority > other.priority;
+      if (queued != other.queued) return queued < other.queued;
+      return sequence < other.sequence;
+    }
+  };
+  using Entries = std::map<std::string, Entry, std::less<>>;
+
+  static Order OrderOf(const Entry& entry) { return {entry.pod->priority, entry.queued, entry.sequence}; }
+  std::chrono::nanoseconds BackoffOf(const Entry& entry) const;
+  void Leave(Entries::iterator it) REQUIRES(mutex_);
+  void Activate(Entries::iterator it) REQUIRES(mutex_);
+  void BackOff(Entries::iterator it) REQUIRES(mutex_);
+  void Park(Entries::iterator it) REQUIRES(mutex_);
+  void Wake(Entries::iterator it) REQUIRES(mutex_);
+  void ForgetEvents() REQUIRES(mutex_);
+  SteadyTime FlushLocked() REQUIRES(mutex_);
+
+  Clock& clock_;
+  const QueueOptions options_;
+  const Hint hint_;
+  mutable Mutex mutex_;
+  CondVar ready_;    // an active pod
+  CondVar changed_;  // something to flush earlier
+  Entries entries_ GUARDED_BY(mutex_);
+  std::map<Order, Entries::iterator> active_ GUARDED_BY(mutex_);
+  std::set<std::pair<SteadyTime, std::string>> backoff_ GUARDED_BY(mutex_);
+  std::set<std::pair<SteadyTime, std::string>> unschedulable_ GUARDED_BY(mutex_);
+  size_t in_flight_ GUARDED_BY(mutex_) = 0;
+  // Events since the oldest pod in flight was popped.
+  std::deque<ClusterEvent> events_ GUARDED_BY(mutex_);
+  uint64_t events_begin_ GUARDED_BY(mutex_) = 0;
+  uint64_t sequence_ GUARDED_BY(mutex_) = 0;
+};
+
+}  // namespace keelson::scheduler

@@ -1,0 +1,207 @@
+// The whole scheduler against an API server in memory.
+#include "controlplane/scheduler/scheduler.h"
+
+#include <thread>
+
+#include <gtest/gtest.h>
+
+#include "controlplane/scheduler/testing.h"
+#include "lib/client/fake_api.h"
+#include "lib/k8s/pod_util.h"
+
+namespace keelson::scheduler {
+namespace {
+
+using testing::MakeNode;
+using testing::MakePod;
+using namespace std::chrono_literals;
+
+class SchedulerTest : public ::testing::Test {
+ protected:
+  SchedulerTest() : fake_(std::make_shared<client::FakeApi>()), api_(fake_) {}
+  ~SchedulerTest() override {
+    if (thread_.joinable()) {
+      thread_.request_stop();
+      thread_.join();
+    }
+  }
+
+  void Start() {
+    Options options;
+    options.binders = 2;
+    options.seed = 1;
+    options.initial_backoff = 20ms;
+    thread_ = std::jthread([this, options](std::stop_token stop) {
+      const Result<> run = scheduler::Run(api_, options, stop, nullptr);
+      EXPECT_TRUE(run) << (run ? "" : run.error().message());
+    });
+  }
+
+  corev1::Pod Create(const corev1::Pod& pod) {
+    Result<corev1::Pod> created = api_.Create(pod);
+    EXPECT_TRUE(created) << (created ? "" : created.error().message());
+    return created ? *created : pod;
+  }
+  // Follows all pods until `done` says so of one of them; fails after ten seconds.
+  corev1::Pod Await(const std::string& name, const std::function<bool(const corev1::Pod&)>& done) {
+    const auto& info = api::ResourceOf<corev1::Pod>();
+    client::ListOptions options;
+    corev1::Pod found;
+    bool hit = false;
+    const auto look = [&](std::string_view raw) -> Result<> {
+      corev1::Pod pod;
+      RETURN_IF_ERROR(client::RestClient::DecodeInto(raw, pod));
+      if (pod.metadata().name() == name && done(pod)) {
+        found = pod;
+        hit = true;
+      }
+      return {};
+    };
+    EXPECT_TRUE(api_.ListEach(info, "", options, &options.resource_version, look));
+    if (hit) return found;
+    auto watch = api_.Watch(info, "", options);
+    EXPECT_TRUE(watch);
+    std::stop_source stop;
+    std::jthread alarm([&](std::stop_token end) {
+      Mutex mutex;
+      CondVar cv;
+      MutexLock lock(mutex);
+      if (!cv.wait_for(mutex, end, 10s, [] { return false; }) && !end.stop_requested()) stop.request_stop();
+    });
+    while (watch && !hit) {
+      Result<client::WatchEvent> event = (*watch)->Next(stop.get_token());
+      if (!event) {
+        ADD_FAILURE() << name << ": " << event.error().message();
+        break;
+      }
+      if (event->type == client::WatchEvent::Type::kBookmark) continue;
+      EXPECT_TRUE(look(event->raw));
+    }
+    return found;
+  }
+  std::string NodeOf(const std::string& name) {
+    return Await(name, [](const corev1::Pod& pod) { return !pod.spec().node_name().empty(); })
+        .spec()
+        .node_name();
+  }
+  std::string WhyNot(const std::string& name) {
+    const corev1::Pod pod = Await(name, [](const corev1::Pod& p) {
+      const corev1::PodCondition* condition = k8s::FindCondition(p.status(), k8s::kPodScheduled);
+      return condition && condition->status() == "False";
+    });
+    const corev1::PodCondition* condition = k8s::FindCondition(pod.status(), k8s::kPodScheduled);
+    return condition ? condition->reason() + ": " + condition->message() : "";
+  }
+
+  std::shared_ptr<client::FakeApi> fake_;
+  client::RestClient api_;
+  std::jthread thread_;
+};
+
+TEST_F(SchedulerTest, BindsPodsThatAreThereAndThatCome) {
+  fake_->Put(MakeNode("n1"));
+  fake_->Put(MakePod("early", "1"));
+  Start();
+  EXPECT_EQ(NodeOf("early"), "n1");
+  Create(MakePod("late", "1"));
+  EXPECT_EQ(NodeOf("late"), "n1");
+}
+
+TEST_F(SchedulerTest, ReportsAndRetriesWhenRoomAppears) {
+  fake_->Put(MakeNode("n1", "1"));
+  Start();
+  Create(MakePod("big", "2"));
+  EXPECT_EQ(WhyNot("big"), "Unschedulable: 0/1 nodes are available: 1 Insufficient cpu.");
+  ASSERT_TRUE(api_.Create(MakeNode("n2", "4")));
+  EXPECT_EQ(NodeOf("big"), "n2");
+}
+
+TEST_F(SchedulerTest, RoomOfDeletedPodsIsUsedAgain) {
+  fake_->Put(MakeNode("n1", "1"));
+  Start();
+  Create(MakePod("first", "800m"));
+  EXPECT_EQ(NodeOf("first"), "n1");
+  Create(MakePod("second", "800m"));
+  EXPECT_EQ(WhyNot("second"), "Unschedulable: 0/1 nodes are available: 1 Insufficient cpu.");
+  client::DeleteOptions now;
+  now.grace_period_seconds = 0;
+  ASSERT_TRUE(api_.Delete<corev1::Pod>("default", "first", now));
+  EXPECT_EQ(NodeOf("second"), "n1");
+}
+
+TEST_F(SchedulerTest, NeverOvercommitsUnderABurst) {
+  for (int i = 0; i < 5; ++i) fake_->Put(MakeNode("n" + std::to_string(i), "2"));
+  for (int i = 0; i < 25; ++i) fake_->Put(MakePod("p" + std::to_string(i), "500m"));
+  Start();
+  std::map<std::string, int> placed;
+  int waiting = 0;
+  for (int i = 0; i < 25; ++i) {
+    const corev1::Pod pod = Await("p" + std::to_string(i), [](const corev1::Pod& p) {
+      return !p.spec().node_name().empty() || k8s::FindCondition(p.status(), k8s::kPodScheduled);
+    });
+    pod.spec().node_name().empty() ? ++waiting : ++placed[pod.spec().node_name()];
+  }
+  EXPECT_EQ(waiting, 5);
+  for (const auto& [node, count] : placed) EXPECT_EQ(count, 4) << node;
+}
+
+TEST_F(SchedulerTest, LeavesOthersPodsGatedPodsAndDyingPodsAlone) {
+  fake_->Put(MakeNode("n1"));
+  corev1::Pod foreign = MakePod("foreign"), gated = MakePod("gated"), dying = MakePod("dying");
+  foreign.mutable_spec()->set_scheduler_name("other");
+  gated.mutable_spec()->add_scheduling_gates()->set_name("wait");
+  dying.mutable_metadata()->mutable_deletion_timestamp()->set_seconds(1);
+  for (const corev1::Pod& pod : {foreign, gated, dying}) fake_->Put(pod);
+  Start();
+  // When a pod that came later is bound, these would have been.
+  Create(MakePod("normal"));
+  EXPECT_EQ(NodeOf("normal"), "n1");
+  for (const char* name : {"foreign", "gated", "dying"}) {
+    EXPECT_EQ(api_.Get<corev1::Pod>("default", name)->spec().node_name(), "") << name;
+  }
+  Result<corev1::Pod> open = api_.Get<corev1::Pod>("default", "gated");
+  ASSERT_TRUE(open);
+  open->mutable_spec()->clear_scheduling_gates();
+  ASSERT_TRUE(api_.Update(*open));
+  EXPECT_EQ(NodeOf("gated"), "n1");
+}
+
+TEST_F(SchedulerTest, FailedBindingsAreTriedAgain) {
+  fake_->Put(MakeNode("n1", "1"));
+  std::atomic<int> refused{0};
+  fake_->SetInterceptor([&](const client::ApiRequest& request) -> std::optional<Result<client::ApiResponse>> {
+    if (request.target.find("/binding") == std::string::npos || refused++ > 0) return std::nullopt;
+    return client::FakeApi::Refuse(Error(Code::kUnavailable, "not now"));
+  });
+  Start();
+  Create(MakePod("p", "1"));
+  EXPECT_EQ(NodeOf("p"), "n1");
+  EXPECT_EQ(refused, 2);
+}
+
+TEST_F(SchedulerTest, TaintsAndSelectorsDecide) {
+  corev1::Node tainted = MakeNode("tainted"), labelled = MakeNode("labelled", "1");
+  corev1::Taint& taint = *tainted.mutable_spec()->add_taints();
+  taint.set_key("node.kubernetes.io/not-ready");
+  taint.set_effect("NoSchedule");
+  (*labelled.mutable_metadata()->mutable_labels())["disk"] = "ssd";
+  fake_->Put(tainted);
+  fake_->Put(labelled);
+  Start();
+  corev1::Pod pod = MakePod("p");
+  (*pod.mutable_spec()->mutable_node_selector())["disk"] = "ssd";
+  Create(pod);
+  EXPECT_EQ(NodeOf("p"), "labelled");
+  Create(MakePod("big", "2"));
+  EXPECT_EQ(
+      WhyNot("big"),
+      "Unschedulable: 0/2 nodes are available: 1 Insufficient cpu, 1 node(s) had untolerated taint(s).");
+  Result<corev1::Node> node = api_.Get<corev1::Node>("", "tainted");
+  ASSERT_TRUE(node);
+  node->mutable_spec()->clear_taints();
+  ASSERT_TRUE(api_.Update(*node));
+  EXPECT_EQ(NodeOf("big"), "tainted");
+}
+
+}  // namespace
+}  // namespace keelson::scheduler
