@@ -1,0 +1,73 @@
+#include "lib/client/watch.h"
+
+#include <gtest/gtest.h>
+
+#include "lib/api/codec.h"
+#include "lib/api/meta.h"
+
+namespace keelson::client {
+namespace {
+
+corev1::ConfigMap Named(const std::string& name) {
+  corev1::ConfigMap map;
+  map.mutable_metadata()->set_name(name);
+  return map;
+}
+
+std::string Enveloped(const google::protobuf::Message& object) {
+  return api::EncodeProtobuf(object, api::GvkOf(object.GetDescriptor()));
+}
+
+TEST(FrameReaderTest, CutsFramesWhateverThePieces) {
+  std::string bytes;
+  for (const char* name : {"a", "bb", "ccc"}) bytes += EncodeWatchFrame("ADDED", Enveloped(Named(name)));
+  for (size_t piece : {size_t{1}, size_t{3}, size_t{7}, bytes.size()}) {
+    FrameReader reader;
+    std::vector<std::string> names;
+    for (size_t at = 0; at < bytes.size(); at += piece) {
+      reader.Append(std::string_view(bytes).substr(at, piece));
+      for (;;) {
+        auto frame = reader.Next();
+        ASSERT_TRUE(frame);
+        if (!*frame) break;
+        auto event = DecodeWatchEvent(**frame);
+        ASSERT_TRUE(event) << event.error().message();
+        corev1::ConfigMap map;
+        ASSERT_TRUE(api::DecodeRaw(event->raw, map));
+        names.push_back(map.metadata().name());
+      }
+    }
+    EXPECT_EQ(names, (std::vector<std::string>{"a", "bb", "ccc"})) << "pieces of " << piece;
+  }
+}
+
+TEST(FrameReaderTest, RefusesAbsurdLengths) {
+  FrameReader reader;
+  reader.Append("\x7f\xff\xff\xff rest");
+  EXPECT_FALSE(reader.Next());
+}
+
+TEST(DecodeWatchEventTest, UnderstandsAnEnvelopedEventToo) {
+  std::string frame = EncodeWatchFrame("MODIFIED", Enveloped(Named("a"))).substr(4);
+  metav1::WatchEvent bare;
+  ASSERT_TRUE(bare.ParseFromString(frame));
+  auto event = DecodeWatchEvent(api::EncodeProtobuf(bare, {"", "v1", "WatchEvent"}));
+  ASSERT_TRUE(event) << event.error().message();
+  EXPECT_EQ(event->type, WatchEvent::Type::kModified);
+}
+
+TEST(DecodeWatchEventTest, ErrorEventIsAnError) {
+  metav1::Status status = api::ToStatus(Error(Code::kGone, "too old resource version: 1 (5)"));
+  std::string frame = EncodeWatchFrame("ERROR", api::EncodeProtobuf(status, {"", "v1", "Status"})).substr(4);
+  auto event = DecodeWatchEvent(frame);
+  ASSERT_FALSE(event);
+  EXPECT_EQ(event.error().code(), Code::kGone);
+}
+
+TEST(DecodeWatchEventTest, GarbageIsAnError) {
+  for (std::string_view bytes : {"", "\x0a\xff", "garbage", "k8s\0garbage"})
+    EXPECT_FALSE(DecodeWatchEvent(bytes));
+}
+
+}  // namespace
+}  // namespace keelson::client
