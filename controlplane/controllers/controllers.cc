@@ -1,0 +1,111 @@
+#include "controlplane/controllers/controllers.h"
+
+#include <memory>
+#include <thread>
+
+#include "controlplane/controllers/controller.h"
+#include "controlplane/controllers/deployment/controller.h"
+#include "controlplane/controllers/endpoints/endpoints_controller.h"
+#include "controlplane/controllers/endpoints/slice_controller.h"
+#include "controlplane/controllers/garbagecollector/garbage_collector.h"
+#include "controlplane/controllers/namespaces/namespace_controller.h"
+#include "controlplane/controllers/namespaces/root_ca_publisher.h"
+#include "controlplane/controllers/namespaces/service_account_controller.h"
+#include "controlplane/controllers/node/node_ipam.h"
+#include "controlplane/controllers/node/node_lifecycle.h"
+#include "controlplane/controllers/node/pod_gc.h"
+#include "controlplane/controllers/node/taint_eviction.h"
+#include "controlplane/controllers/replicaset/controller.h"
+#include "lib/base/log.h"
+
+namespace keelson::controllers {
+namespace {
+
+// Everything that Run() builds; declared in the order that it depends on each other.
+struct Manager {
+  Manager(client::RestClient a, Clock& c) : api(std::move(a)), clock(c), informers(api, clock) {}
+
+  client::RestClient api;
+  Clock& clock;
+  client::InformerFactory informers;
+  std::vector<std::unique_ptr<client::EventRecorder>> recorders;
+  std::unique_ptr<EndpointPods> endpoint_pods;
+  std::vector<std::unique_ptr<Controller>> controllers;
+
+  template <typename T, typename... Args>
+  void Add(const Options& options, const char* name, const char* event_source, Args&&... args) {
+    if (options.disabled.count(name)) return;
+    recorders.push_back(std::make_unique<client::EventRecorder>(api, event_source, "", clock));
+    controllers.push_back(
+        std::make_unique<T>(api, informers, *recorders.back(), clock, std::forward<Args>(args)...));
+  }
+};
+
+Result<> Build(Manager& manager, const Options& options) {
+  const bool slices = !options.disabled.count("endpointslice"),
+             endpoints = !options.disabled.count("endpoints");
+  if (slices || endpoints) manager.endpoint_pods = std::make_unique<EndpointPods>(manager.informers);
+  manager.Add<NamespaceController>(options, "namespace", "namespace-controller");
+  manager.Add<ServiceAccountController>(options, "serviceaccount", "serviceaccount-controller");
+  if (!options.root_ca_pem.empty()) {
+    manager.Add<RootCaPublisher>(options, "root-ca-publisher", "root-ca-cert-publisher", options.root_ca_pem);
+  }
+  manager.Add<DeploymentController>(options, "deployment", "deployment-controller");
+  manager.Add<ReplicaSetController>(options, "replicaset", "replicaset-controller");
+  manager.Add<GarbageCollector>(options, "garbage-collector", "garbage-collector-controller");
+  manager.Add<NodeLifecycleController>(options, "node-lifecycle", "node-controller", options);
+  manager.Add<TaintEvictionController>(options, "taint-eviction", "taint-eviction-controller");
+  manager.Add<PodGcController>(options, "pod-garbage-collector", "pod-garbage-collector",
+                               options.terminated_pod_gc_threshold);
+  if (slices) {
+    manager.Add<EndpointSliceController>(options, "endpointslice", "endpoint-slice-controller",
+                                         *manager.endpoint_pods);
+  }
+  if (endpoints) {
+    manager.Add<EndpointsController>(options, "endpoints", "endpoint-controller", *manager.endpoint_pods);
+  }
+  if (options.allocate_node_cidrs && !options.disabled.count("node-ipam")) {
+    ASSIGN_OR_RETURN(std::vector<CidrPool> pools, NodeIpamController::MakePools(options));
+    manager.Add<NodeIpamController>(options, "node-ipam", "node-ipam-controller", std::move(pools));
+  }
+  return {};
+}
+
+}  // namespace
+
+std::vector<std::string> ControllerNames() {
+  return {"deployment", "endpoints",         "endpointslice",  "garbage-collector",
+          "namespace",  "node-ipam",         "node-lifecycle", "pod-garbage-collector",
+          "replicaset", "root-ca-publisher", "serviceaccount", "taint-eviction"};
+}
+
+Result<> Run(client::RestClient api, const Options& options, std::stop_token stop,
+             std::function<void()> ready, Clock& clock) {
+  for (const std::string& name : options.disabled) {
+    std::vector<std::string> known = ControllerNames();
+    if (std::find(known.begin(), known.end(), name) == known.end()) {
+      return Error(Code::kInvalid, "no such controller: " + name);
+    }
+  }
+  Manager manager(std::move(api), clock);
+  RETURN_IF_ERROR(Build(manager, options));
+
+  // The informers outlive the workers: their thread is joined last.
+  std::vector<std::jthread> threads;
+  for (auto& recorder : manager.recorders) {
+    threads.emplace_back([&recorder, stop] { recorder->Run(stop); });
+  }
+  std::vector<std::jthread> workers;
+  Result<> result = manager.informers.Run(stop, [&] {
+    for (auto& controller : manager.controllers) {
+      workers.emplace_back([&controller, stop] { controller->Run(stop); });
+    }
+    log::Info("Controllers started", {{"count", manager.controllers.size()}});
+    if (ready) ready();
+  });
+  workers.clear();
+  threads.clear();
+  return result;
+}
+
+}  // namespace keelson::controllers

@@ -1,0 +1,205 @@
+#include "controlplane/controllers/garbagecollector/garbage_collector.h"
+
+#include <algorithm>
+
+#include "controlplane/controllers/kinds.h"
+#include "controlplane/controllers/ownership.h"
+#include "lib/api/meta.h"
+
+namespace keelson::controllers {
+namespace {
+
+constexpr char kForeground[] = "foregroundDeletion";
+constexpr char kOrphan[] = "orphan";
+
+bool HasFinalizer(const metav1::ObjectMeta& meta, std::string_view finalizer) {
+  return std::find(meta.finalizers().begin(), meta.finalizers().end(), finalizer) != meta.finalizers().end();
+}
+
+GraphNode NodeOf(const api::ResourceInfo& info, const metav1::ObjectMeta& meta) {
+  GraphNode node;
+  node.info = &info;
+  node.ns = meta.namespace_();
+  node.name = meta.name();
+  node.uid = meta.uid();
+  node.owners.assign(meta.owner_references().begin(), meta.owner_references().end());
+  node.deleting = meta.has_deletion_timestamp();
+  node.foreground = node.deleting && HasFinalizer(meta, kForeground);
+  node.orphaning = node.deleting && HasFinalizer(meta, kOrphan);
+  return node;
+}
+
+Result<metav1::ObjectMeta> ReadMeta(const client::RestClient& api, const api::ResourceInfo& info,
+                                    const std::string& ns, const std::string& name) {
+  std::unique_ptr<google::protobuf::Message> object(info.prototype().New());
+  RETURN_IF_ERROR(api.GetInto(info, ns, name, *object));
+  return api::Meta(*object);
+}
+
+}  // namespace
+
+GarbageCollector::GarbageCollector(client::RestClient api, client::InformerFactory& informers,
+                                   client::EventRecorder&, Clock& clock)
+    : Controller("garbage-collector", clock, 4), api_(std::move(api)) {
+  for (const api::ResourceInfo* info : CollectableKinds()) {
+    if (info->resource == "events") continue;  // many, short-lived, and never owned
+    informers.GetMetadata(*info).AddHandler([this, info](const auto& change) { Observe(*info, change); });
+  }
+}
+
+void GarbageCollector::Observe(const api::ResourceInfo& info,
+                               const client::Change<metav1::PartialObjectMetadata>& change) {
+  std::vector<std::string> affected;
+  auto forget = [&](const std::string& uid) {
+    std::vector<std::string> more = graph_.Forget(uid);
+    affected.insert(affected.end(), more.begin(), more.end());
+  };
+  const bool replaced = change.old_object && change.new_object &&
+                        change.old_object->metadata().uid() != change.new_object->metadata().uid();
+  if (replaced) forget(change.old_object->metadata().uid());
+  if (change.new_object) {
+    affected = [&] {
+      std::vector<std::string> own = graph_.Observe(NodeOf(info, change.new_object->metadata()));
+      own.insert(own.end(), affected.begin(), affected.end());
+      return own;
+    }();
+  } else {
+    forget(change.old_object->metadata().uid());
+  }
+  for (const std::string& uid : affected) queue().Add(uid);
+}
+
+Result<bool> GarbageCollector::IsAbsent(const client::RestClient& api, const GraphNode& node,
+                                        const metav1::OwnerReference& owner) {
+  const api::ResourceInfo* info = KindOf(owner.api_version(), owner.kind());
+  if (!info) return false;                                // a custom resource, of which we cannot tell
+  if (info->namespaced && node.ns.empty()) return false;  // cannot be; upstream leaves such objects alone
+  Result<metav1::ObjectMeta> live = ReadMeta(api, *info, info->namespaced ? node.ns : "", owner.name());
+  if (live) return live->uid() != owner.uid();
+  if (live.error().Is(Code::kNotFound)) return true;
+  return live.error().Wrap("read owner");
+}
+
+Result<GarbageCollector::Owners> GarbageCollector::Classify(const client::RestClient& api,
+                                                            const GraphNode& node,
+                                                            const metav1::ObjectMeta& live) {
+  Owners owners;
+  for (const metav1::OwnerReference& owner : live.owner_references()) {
+    ASSIGN_OR_RETURN(bool absent, IsAbsent(api, node, owner));
+    std::optional<GraphNode> known = graph_.Find(owner.uid());
+    if (absent) {
+      owners.absent.push_back(owner.uid());
+    } else if (known && known->foreground) {
+      owners.waiting.push_back(owner.uid());
+    } else {
+      owners.solid = true;
+    }
+  }
+  return owners;
+}
+
+Result<> GarbageCollector::RemoveOwners(const client::RestClient& api, const GraphNode& node,
+                                        const std::vector<std::string>& uids) {
+  std::string references;
+  for (const std::string& uid : uids) {
+    references +=
+        (references.empty() ? "" : ",") + std::string(R"({"$patch":"delete","uid":)") + JsonQuoted(uid) + "}";
+  }
+  std::unique_ptr<google::protobuf::Message> stored(node.info->prototype().New());
+  Result<> patched = api.PatchInto(
+      *node.info, node.ns, node.name, "", client::PatchType::kStrategicMerge,
+      R"({"metadata":{"ownerReferences":[)" + references + R"(],"uid":)" + JsonQuoted(node.uid) + "}}",
+      *stored);
+  if (!patched && !patched.error().Is(Code::kNotFound))
+    return patched.error().Wrap("remove owner references");
+  return {};
+}
+
+Result<> GarbageCollector::RemoveFinalizer(const client::RestClient& api, const GraphNode& node,
+                                           const metav1::ObjectMeta& live, const std::string& finalizer) {
+  std::string kept;
+  for (const std::string& other : live.finalizers()) {
+    if (other != finalizer) kept += (kept.empty() ? "" : ",") + JsonQuoted(other);
+  }
+  std::unique_ptr<google::protobuf::Message> stored(node.info->prototype().New());
+  // The resource version makes sure that no finalizer added meanwhile is lost.
+  Result<> patched =
+      api.PatchInto(*node.info, node.ns, node.name, "", client::PatchType::kMerge,
+                    R"({"metadata":{"resourceVersion":)" + JsonQuoted(live.resource_version()) +
+                        R"(,"finalizers":[)" + kept + "]}}",
+                    *stored);
+  if (!patched && !patched.error().Is(Code::kNotFound)) return patched.error().Wrap("remove finalizer");
+  return {};
+}
+
+Result<> GarbageCollector::FinishForeground(const client::RestClient& api, const GraphNode& node,
+                                            const metav1::ObjectMeta& live) {
+  bool blocked = false;
+  for (const GraphNode& dependent : graph_.Dependents(node.uid)) {
+    bool blocks = std::any_of(dependent.owners.begin(), dependent.owners.end(), [&](const auto& owner) {
+      return owner.uid() == node.uid && owner.block_owner_deletion();
+    });
+    blocked = blocked || blocks;
+    if (!dependent.foreground) queue().Add(dependent.uid);
+  }
+  if (blocked) return {};  // looked at again when one of them goes
+  return RemoveFinalizer(api, node, live, kForeground);
+}
+
+Result<> GarbageCollector::Orphan(const client::RestClient& api, const GraphNode& node,
+                                  const metav1::ObjectMeta& live) {
+  for (const GraphNode& dependent : graph_.Dependents(node.uid)) {
+    RETURN_IF_ERROR(RemoveOwners(api, dependent, {node.uid}));
+  }
+  return RemoveFinalizer(api, node, live, kOrphan);
+}
+
+Result<> GarbageCollector::DeleteNode(const client::RestClient& api, const GraphNode& node,
+                                      const metav1::ObjectMeta& live, const char* policy) {
+  client::DeleteOptions options;
+  options.propagation_policy = policy;
+  options.uid = node.uid;
+  options.resource_version = live.resource_version();  // the owners are those that were looked at
+  Result<> deleted = api.DeleteObject(*node.info, node.ns, node.name, options);
+  if (!deleted && !deleted.error().Is(Code::kNotFound)) return deleted.error().Wrap("delete");
+  return {};
+}
+
+Result<> GarbageCollector::Collect(const client::RestClient& api, const GraphNode& node,
+                                   const metav1::ObjectMeta& live) {
+  if (live.owner_references().empty()) return {};
+  ASSIGN_OR_RETURN(Owners owners, Classify(api, node, live));
+  std::vector<std::string> removable = owners.absent;
+  removable.insert(removable.end(), owners.waiting.begin(), owners.waiting.end());
+  if (removable.empty()) return {};
+  if (owners.solid) return RemoveOwners(api, node, removable);
+  if (!owners.waiting.empty() && !graph_.Dependents(node.uid).empty()) {
+    return DeleteNode(api, node, live, "Foreground");  // its owner waits, so its dependents go first too
+  }
+  const char* policy = HasFinalizer(live, kOrphan)       ? "Orphan"
+                       : HasFinalizer(live, kForeground) ? "Foreground"
+                                                         : "Background";
+  return DeleteNode(api, node, live, policy);
+}
+
+Result<Requeue> GarbageCollector::Reconcile(const std::string& key, std::stop_token stop) {
+  std::optional<GraphNode> node = graph_.Find(key);
+  if (!node) return Requeue{};
+  if (node->deleting && !node->foreground && !node->orphaning) return Requeue{};
+  if (!node->deleting && (node->owners.empty() || graph_.AllOwnersStand(*node))) return Requeue{};
+
+  const client::RestClient api = api_.With(stop);
+  Result<metav1::ObjectMeta> live = ReadMeta(api, *node->info, node->ns, node->name);
+  if (!live && live.error().Is(Code::kNotFound)) return Requeue{};
+  if (!live) return live.error();
+  if (live->uid() != node->uid) return Requeue{};
+  if (live->has_deletion_timestamp()) {
+    if (HasFinalizer(*live, kOrphan)) RETURN_IF_ERROR(Orphan(api, *node, *live));
+    if (HasFinalizer(*live, kForeground)) RETURN_IF_ERROR(FinishForeground(api, *node, *live));
+    return Requeue{};
+  }
+  RETURN_IF_ERROR(Collect(api, *node, *live));
+  return Requeue{};
+}
+
+}  // namespace keelson::controllers

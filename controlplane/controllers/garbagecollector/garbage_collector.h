@@ -1,0 +1,52 @@
+// Deletes objects whose owners are all gone, and carries out the two other propagation policies:
+//
+//   Background  owner deleted -> dependents deleted afterwards
+//   Foreground  owner has finalizer foregroundDeletion -> dependents deleted first, then the finalizer
+//   removed Orphan      owner has finalizer orphan -> its UID removed from dependents, then the finalizer
+//   removed
+//
+// The graph only proposes: before anything is deleted, object and owners are read from the API.
+#pragma once
+
+#include <map>
+
+#include "controlplane/controllers/controller.h"
+#include "controlplane/controllers/garbagecollector/graph.h"
+
+namespace keelson::controllers {
+
+class GarbageCollector : public Controller {
+ public:
+  GarbageCollector(client::RestClient api, client::InformerFactory& informers, client::EventRecorder& events,
+                   Clock& clock);
+  Result<Requeue> Reconcile(const std::string& key, std::stop_token stop) override;  // key: a UID
+
+ private:
+  void Observe(const api::ResourceInfo& info, const client::Change<metav1::PartialObjectMetadata>& change);
+
+  // How the owners of an object stand, as the API says.
+  struct Owners {
+    bool solid = false;                        // one that stays
+    std::vector<std::string> waiting, absent;  // UIDs: being deleted in the foreground; gone
+  };
+  Result<Owners> Classify(const client::RestClient& api, const GraphNode& node,
+                          const metav1::ObjectMeta& live);
+  Result<bool> IsAbsent(const client::RestClient& api, const GraphNode& node,
+                        const metav1::OwnerReference& owner);
+
+  Result<> Collect(const client::RestClient& api, const GraphNode& node, const metav1::ObjectMeta& live);
+  Result<> FinishForeground(const client::RestClient& api, const GraphNode& node,
+                            const metav1::ObjectMeta& live);
+  Result<> Orphan(const client::RestClient& api, const GraphNode& node, const metav1::ObjectMeta& live);
+  Result<> RemoveFinalizer(const client::RestClient& api, const GraphNode& node,
+                           const metav1::ObjectMeta& live, const std::string& finalizer);
+  Result<> RemoveOwners(const client::RestClient& api, const GraphNode& node,
+                        const std::vector<std::string>& uids);
+  Result<> DeleteNode(const client::RestClient& api, const GraphNode& node, const metav1::ObjectMeta& live,
+                      const char* policy);
+
+  client::RestClient api_;
+  OwnerGraph graph_;
+};
+
+}  // namespace keelson::controllers

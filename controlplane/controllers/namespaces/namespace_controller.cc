@@ -1,0 +1,183 @@
+#include "controlplane/controllers/namespaces/namespace_controller.h"
+
+#include <fmt/format.h>
+#include <google/protobuf/util/message_differencer.h>
+
+#include "controlplane/controllers/kinds.h"
+#include "lib/api/meta.h"
+
+namespace keelson::controllers {
+namespace {
+
+constexpr char kFinalizer[] = "kubernetes";
+
+bool HoldsFinalizer(const corev1::Namespace& ns) {
+  const auto& finalizers = ns.spec().finalizers();
+  return std::find(finalizers.begin(), finalizers.end(), kFinalizer) != finalizers.end();
+}
+
+std::string Joined(const std::vector<std::string>& parts) {
+  std::string out;
+  for (const std::string& part : parts) out += (out.empty() ? "" : ", ") + part;
+  return out;
+}
+
+void SetCondition(corev1::NamespaceStatus& status, const char* type, bool bad, const char* reason,
+                  std::string message, WallTime now) {
+  corev1::NamespaceCondition* condition = nullptr;
+  for (auto& existing : *status.mutable_conditions()) {
+    if (existing.type() == type) condition = &existing;
+  }
+  if (!condition) {
+    condition = status.add_conditions();
+    condition->set_type(type);
+  }
+  const char* value = bad ? "True" : "False";
+  if (condition->status() != value) *condition->mutable_last_transition_time() = api::ToTime(now);
+  condition->set_status(value);
+  condition->set_reason(reason);
+  condition->set_message(std::move(message));
+}
+
+}  // namespace
+
+void SetDeletionConditions(const NamespaceController::Content& content, WallTime now,
+                           corev1::NamespaceStatus& status) {
+  SetCondition(status, "NamespaceDeletionDiscoveryFailure", false, "ResourcesDiscovered",
+               "All resources successfully discovered", now);
+  SetCondition(status, "NamespaceDeletionGroupVersionParsingFailure", false, "ParsedGroupVersions",
+               "All legacy kube types successfully parsed", now);
+  if (content.failures.empty()) {
+    SetCondition(status, "NamespaceDeletionContentFailure", false, "ContentDeleted",
+                 "All content successfully deleted, may be waiting on finalization", now);
+  } else {
+    SetCondition(status, "NamespaceDeletionContentFailure", true, "ContentDeletionFailed",
+                 "Failed to delete all resource types, " + std::to_string(content.failures.size()) +
+                     " remaining: " + Joined(content.failures),
+                 now);
+  }
+  std::vector<std::string> remaining, finalizers;
+  for (const auto& [kind, count] : content.remaining) {
+    remaining.push_back(fmt::format("{} has {} resource instances", kind, count));
+  }
+  for (const auto& [name, count] : content.finalizers) {
+    finalizers.push_back(fmt::format("{} in {} resource instances", name, count));
+  }
+  if (remaining.empty()) {
+    SetCondition(status, "NamespaceContentRemaining", false, "ContentRemoved",
+                 "All content successfully removed", now);
+  } else {
+    SetCondition(status, "NamespaceContentRemaining", true, "SomeResourcesRemain",
+                 "Some resources are remaining: " + Joined(remaining), now);
+  }
+  if (finalizers.empty()) {
+    SetCondition(status, "NamespaceFinalizersRemaining", false, "ContentHasNoFinalizers",
+                 "All content-preserving finalizers finished", now);
+  } else {
+    SetCondition(status, "NamespaceFinalizersRemaining", true, "SomeFinalizersRemain",
+                 "Some content in the namespace has finalizers remaining: " + Joined(finalizers), now);
+  }
+}
+
+NamespaceController::NamespaceController(client::RestClient api, client::InformerFactory& informers,
+                                         client::EventRecorder&, Clock& clock)
+    : Controller("namespace", clock, 2),
+      api_(std::move(api)),
+      namespaces_(informers.Get<corev1::Namespace>()) {
+  namespaces_.AddHandler([this](const client::Change<corev1::Namespace>& change) {
+    if (change.new_object && change.new_object->metadata().has_deletion_timestamp()) queue().Add(change.key);
+  });
+  // The last object to go lets the namespace go; no polling is needed for it.
+  for (const api::ResourceInfo* info : CollectableKinds()) {
+    if (!info->namespaced || info->resource == "events") continue;  // events go at once
+    informers.GetMetadata(*info).AddHandler(
+        [this](const client::Change<metav1::PartialObjectMetadata>& change) {
+          if (change.new_object) return;
+          std::string ns = api::SplitKey(change.key).first;
+          auto owner = namespaces_.Get(ns);
+          if (owner && owner->metadata().has_deletion_timestamp()) queue().Add(ns);
+        });
+  }
+}
+
+Result<> NamespaceController::DeleteContent(const client::RestClient& api, const api::ResourceInfo& info,
+                                            const std::string& ns, Content& content) {
+  std::vector<metav1::ObjectMeta> objects;
+  RETURN_IF_ERROR(
+      api.ListEach(info, ns, {.metadata_only = true}, nullptr, [&](std::string_view raw) -> Result<> {
+        metav1::PartialObjectMetadata object;
+        RETURN_IF_ERROR(client::RestClient::DecodeInto(raw, object));
+        objects.push_back(std::move(*object.mutable_metadata()));
+        return {};
+      }));
+  Mutex mutex;
+  std::optional<Error> failure;
+  ParallelFor(objects.size(), [&](size_t i) {
+    if (objects[i].has_deletion_timestamp()) return;
+    Result<> deleted = api.DeleteObject(info, ns, objects[i].name(),
+                                        {.propagation_policy = "Background", .uid = objects[i].uid()});
+    if (deleted || deleted.error().Is(Code::kNotFound) || deleted.error().Is(Code::kConflict)) return;
+    MutexLock lock(mutex);
+    failure = deleted.error();
+  });
+  if (failure) return *failure;
+  if (objects.empty()) return {};
+
+  // Most are gone by now; the rest takes its time.
+  int left = 0;
+  RETURN_IF_ERROR(
+      api.ListEach(info, ns, {.metadata_only = true}, nullptr, [&](std::string_view raw) -> Result<> {
+        metav1::PartialObjectMetadata object;
+        RETURN_IF_ERROR(client::RestClient::DecodeInto(raw, object));
+        ++left;
+        for (const std::string& finalizer : object.metadata().finalizers()) ++content.finalizers[finalizer];
+        content.grace =
+            std::max(content.grace, std::chrono::seconds(object.metadata().deletion_grace_period_seconds()));
+        return {};
+      }));
+  if (left > 0) {
+    content.remaining[std::string(info.resource) + "." + std::string(info.group)] += left;
+  }
+  return {};
+}
+
+Result<> NamespaceController::WriteStatus(const client::RestClient& api, const corev1::Namespace& ns,
+                                          const Content& content) {
+  corev1::Namespace changed = ns;
+  changed.mutable_status()->set_phase("Terminating");
+  SetDeletionConditions(content, clock().Now(), *changed.mutable_status());
+  if (google::protobuf::util::MessageDifferencer::Equals(changed.status(), ns.status())) return {};
+  RETURN_IF_ERROR(api.UpdateStatus(changed));
+  return {};
+}
+
+Result<Requeue> NamespaceController::Reconcile(const std::string& key, std::stop_token stop) {
+  const client::RestClient api = api_.With(stop);
+  Result<corev1::Namespace> ns = api.Get<corev1::Namespace>("", key);
+  if (!ns && ns.error().Is(Code::kNotFound)) return Requeue{};
+  if (!ns) return ns.error();
+  if (!ns->metadata().has_deletion_timestamp() || !HoldsFinalizer(*ns)) return Requeue{};
+
+  Content content;
+  for (const api::ResourceInfo* info : CollectableKinds()) {
+    if (!info->namespaced) continue;
+    if (Result<> result = DeleteContent(api, *info, key, content); !result) {
+      if (stop.stop_requested()) return result.error();
+      content.failures.push_back(info->GroupResource() + ": " + result.error().message());
+    }
+  }
+  if (!content.remaining.empty() || !content.failures.empty()) {
+    Result<> written = WriteStatus(api, *ns, content);
+    if (!written && !written.error().Is(Code::kConflict)) return written.error();
+    if (!content.failures.empty()) return Error(Code::kUnavailable, Joined(content.failures));
+    // The informers say when something goes; this is for the case that they miss it.
+    return Requeue{content.grace / 2 + std::chrono::seconds(15)};
+  }
+  auto& finalizers = *ns->mutable_spec()->mutable_finalizers();
+  finalizers.erase(std::remove(finalizers.begin(), finalizers.end(), kFinalizer), finalizers.end());
+  auto finalized = api.Update(*ns, "finalize");
+  if (!finalized && !finalized.error().Is(Code::kNotFound)) return finalized.error().Wrap("finalize");
+  return Requeue{};
+}
+
+}  // namespace keelson::controllers

@@ -1,0 +1,187 @@
+#include "controlplane/controllers/node/node_ipam.h"
+
+#include <arpa/inet.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cstring>
+
+#include "controlplane/controllers/ownership.h"
+#include "lib/api/meta.h"
+
+namespace keelson::controllers {
+namespace {
+
+constexpr int kMaxBlockBits = 16;  // at most 65536 blocks, as upstream
+
+// Splits "address/bits"; the address goes to `bytes`. Returns 4 or 16 and the bits, or nullopt.
+std::optional<std::pair<int, int>> ParseCidr(const std::string& text, unsigned char* bytes) {
+  size_t slash = text.find('/');
+  if (slash == std::string::npos) return std::nullopt;
+  int bits = -1;
+  auto [end, error] = std::from_chars(text.data() + slash + 1, text.data() + text.size(), bits);
+  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  const std::string address = text.substr(0, slash);
+  int size = inet_pton(AF_INET, address.c_str(), bytes) == 1    ? 4
+             : inet_pton(AF_INET6, address.c_str(), bytes) == 1 ? 16
+                                                                : 0;
+  if (size == 0 || bits < 0 || bits > size * 8) return std::nullopt;
+  return std::pair(size, bits);
+}
+
+}  // namespace
+
+Result<CidrPool> CidrPool::Parse(const std::string& range, int block_bits) {
+  CidrPool pool;
+  auto parsed = ParseCidr(range, pool.base_);
+  if (!parsed) return Error(Code::kInvalid, "not a CIDR: " + range);
+  std::tie(pool.bytes_, pool.range_bits_) = *parsed;
+  pool.block_bits_ = block_bits;
+  if (block_bits < pool.range_bits_ || block_bits > pool.bytes_ * 8) {
+    return Error(Code::kInvalid, "node mask /" + std::to_string(block_bits) + " does not fit into " + range);
+  }
+  if (block_bits - pool.range_bits_ > kMaxBlockBits) {
+    return Error(Code::kInvalid, range + " has too many blocks of /" + std::to_string(block_bits));
+  }
+  for (int bit = pool.range_bits_; bit < pool.bytes_ * 8; ++bit) {
+    pool.base_[bit / 8] = static_cast<unsigned char>(pool.base_[bit / 8] & ~(0x80 >> bit % 8));
+  }
+  pool.count_ = uint64_t{1} << (block_bits - pool.range_bits_);
+  return pool;
+}
+
+std::string CidrPool::BlockAt(uint64_t index) const {
+  unsigned char address[16];
+  std::memcpy(address, base_, sizeof address);
+  for (int bit = block_bits_ - 1; bit >= range_bits_; --bit, index >>= 1) {
+    if (index & 1) address[bit / 8] = static_cast<unsigned char>(address[bit / 8] | 0x80 >> bit % 8);
+  }
+  char text[INET6_ADDRSTRLEN];
+  inet_ntop(bytes_ == 4 ? AF_INET : AF_INET6, address, text, sizeof text);
+  return std::string(text) + "/" + std::to_string(block_bits_);
+}
+
+std::optional<uint64_t> CidrPool::IndexOf(const std::string& block) const {
+  unsigned char address[16] = {};
+  auto parsed = ParseCidr(block, address);
+  if (!parsed || parsed->first != bytes_ || parsed->second != block_bits_) return std::nullopt;
+  uint64_t index = 0;
+  for (int bit = 0; bit < block_bits_; ++bit) {
+    const bool set = address[bit / 8] & 0x80 >> bit % 8;
+    if (bit >= range_bits_) {
+      index = index << 1 | (set ? 1 : 0);
+    } else if (set != static_cast<bool>(base_[bit / 8] & 0x80 >> bit % 8)) {
+      return std::nullopt;
+    }
+  }
+  return index;
+}
+
+std::optional<std::string> CidrPool::Allocate() {
+  if (used_.size() >= count_) return std::nullopt;
+  // Onwards from the last: a block that was given back rests as long as possible.
+  while (used_.count(next_)) next_ = (next_ + 1) % count_;
+  used_.insert(next_);
+  std::string block = BlockAt(next_);
+  next_ = (next_ + 1) % count_;
+  return block;
+}
+
+bool CidrPool::Reserve(const std::string& block) {
+  std::optional<uint64_t> index = IndexOf(block);
+  if (index) used_.insert(*index);
+  return index.has_value();
+}
+
+void CidrPool::Release(const std::string& block) {
+  if (std::optional<uint64_t> index = IndexOf(block)) used_.erase(*index);
+}
+
+Result<std::vector<CidrPool>> NodeIpamController::MakePools(const Options& options) {
+  std::vector<CidrPool> pools;
+  for (const std::string& range : options.cluster_cidrs) {
+    const bool ipv6 = range.find(':') != std::string::npos;
+    ASSIGN_OR_RETURN(CidrPool pool, CidrPool::Parse(range, ipv6 ? options.node_cidr_mask_size_ipv6
+                                                                : options.node_cidr_mask_size_ipv4));
+    pools.push_back(std::move(pool));
+  }
+  if (pools.empty())
+    return Error(Code::kInvalid, "node CIDRs are to be allocated but no cluster CIDR is given");
+  return pools;
+}
+
+NodeIpamController::NodeIpamController(client::RestClient api, client::InformerFactory& informers,
+                                       client::EventRecorder& events, Clock& clock,
+                                       std::vector<CidrPool> pools)
+    : Controller("node-ipam", clock),
+      api_(std::move(api)),
+      events_(events),
+      nodes_(informers.Get<corev1::Node>()),
+      pools_(std::move(pools)) {
+  nodes_.AddHandler([this](const auto& change) { queue().Add(change.key); });
+}
+
+// Before the first block is given out, all that are in use must be known.
+void NodeIpamController::ReserveAllOnce() {
+  if (std::exchange(reserved_, true)) return;
+  for (const auto& node : nodes_.List()) {
+    auto& blocks = held_[node->metadata().name()];
+    for (const std::string& block : node->spec().pod_cidrs()) {
+      for (CidrPool& pool : pools_) {
+        if (pool.Reserve(block)) blocks.push_back(block);
+      }
+    }
+  }
+}
+
+void NodeIpamController::Release(const std::vector<std::string>& blocks) {
+  for (const std::string& block : blocks) {
+    for (CidrPool& pool : pools_) pool.Release(block);
+  }
+}
+
+Result<Requeue> NodeIpamController::Reconcile(const std::string& key, std::stop_token stop) {
+  ReserveAllOnce();
+  auto node = nodes_.Get(key);
+  if (!node) {
+    auto it = held_.find(key);
+    if (it == held_.end()) return Requeue{};
+    Release(it->second);
+    held_.erase(it);
+    return Requeue{};
+  }
+  std::vector<std::string>& blocks = held_[key];
+  if (node->spec().pod_cidrs_size() > 0) {
+    if (!blocks.empty()) return Requeue{};
+    for (const std::string& block : node->spec().pod_cidrs()) {
+      for (CidrPool& pool : pools_) {
+        if (pool.Reserve(block)) blocks.push_back(block);
+      }
+    }
+    return Requeue{};
+  }
+  if (blocks.empty()) {
+    for (CidrPool& pool : pools_) {
+      std::optional<std::string> block = pool.Allocate();
+      if (!block) {
+        Release(blocks);
+        blocks.clear();
+        events_.Record(*node, "Normal", "CIDRNotAvailable",
+                       "Node " + key + " status is now: CIDRNotAvailable");
+        return Error(Code::kUnavailable, "no pod addresses left for the node");
+      }
+      blocks.push_back(*block);
+    }
+  }
+  std::string list;
+  for (const std::string& block : blocks) list += (list.empty() ? "" : ",") + JsonQuoted(block);
+  // The uid keeps the blocks from a new node of the same name; a retry sends the same ones.
+  Result<corev1::Node> patched = api_.With(stop).Patch<corev1::Node>(
+      "", key, client::PatchType::kMerge,
+      R"({"metadata":{"uid":)" + JsonQuoted(node->metadata().uid()) + R"(},"spec":{"podCIDR":)" +
+          JsonQuoted(blocks.front()) + R"(,"podCIDRs":[)" + list + "]}}");
+  if (patched || patched.error().Is(Code::kNotFound)) return Requeue{};
+  return patched.error().Wrap("assign pod CIDR");
+}
+
+}  // namespace keelson::controllers

@@ -1,0 +1,56 @@
+// Gives every node its part of the cluster's pod addresses: spec.podCIDR and spec.podCIDRs.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "controlplane/controllers/controller.h"
+#include "controlplane/controllers/controllers.h"
+
+namespace keelson::controllers {
+
+// Hands out equal blocks of a range.
+class CidrPool {
+ public:
+  // "10.244.0.0/16" in blocks of /24. kInvalid when that cannot be.
+  static Result<CidrPool> Parse(const std::string& range, int block_bits);
+  std::optional<std::string> Allocate();   // the next free block; nullopt when there is none
+  bool Reserve(const std::string& block);  // in use already; false when it is not of this pool
+  void Release(const std::string& block);
+  bool is_ipv6() const { return bytes_ == 16; }
+
+ private:
+  std::optional<uint64_t> IndexOf(const std::string& block) const;
+  std::string BlockAt(uint64_t index) const;
+
+  int bytes_ = 4, range_bits_ = 0, block_bits_ = 0;
+  unsigned char base_[16] = {};
+  uint64_t count_ = 0, next_ = 0;
+  std::set<uint64_t> used_;
+};
+
+class NodeIpamController : public Controller {
+ public:
+  // `pools`: one a family, in the order that podCIDRs are to have.
+  NodeIpamController(client::RestClient api, client::InformerFactory& informers,
+                     client::EventRecorder& events, Clock& clock, std::vector<CidrPool> pools);
+  static Result<std::vector<CidrPool>> MakePools(const Options& options);
+  Result<Requeue> Reconcile(const std::string& key, std::stop_token stop) override;  // key: a node
+
+ private:
+  void ReserveAllOnce();
+  void Release(const std::vector<std::string>& blocks);
+
+  client::RestClient api_;
+  client::EventRecorder& events_;
+  client::Informer<corev1::Node>& nodes_;
+  // One worker: no lock.
+  std::vector<CidrPool> pools_;
+  bool reserved_ = false;
+  std::map<std::string, std::vector<std::string>> held_;  // blocks by node
+};
+
+}  // namespace keelson::controllers

@@ -1,0 +1,159 @@
+#include "controlplane/controllers/node/node_lifecycle.h"
+
+#include <algorithm>
+
+#include <google/protobuf/util/message_differencer.h>
+
+#include "lib/api/meta.h"
+#include "lib/k8s/pod_util.h"
+#include "lib/k8s/tolerations.h"
+
+namespace keelson::controllers {
+namespace {
+
+using google::protobuf::util::MessageDifferencer;
+
+constexpr char kLeaseNamespace[] = "kube-node-lease";
+
+bool SameTaints(const TaintList& a, const TaintList& b) {
+  return a.size() == b.size() && std::equal(a.begin(), a.end(), b.begin(), [](const auto& x, const auto& y) {
+           return MessageDifferencer::Equals(x, y);
+         });
+}
+
+bool HasNoExecute(const TaintList& taints) {
+  return std::any_of(taints.begin(), taints.end(), [](const corev1::Taint& taint) {
+    return taint.effect() == k8s::kNoExecute && (taint.key() == kNotReady || taint.key() == kUnreachable);
+  });
+}
+
+}  // namespace
+
+NodeLifecycleController::NodeLifecycleController(client::RestClient api, client::InformerFactory& informers,
+                                                 client::EventRecorder& events, Clock& clock,
+                                                 const Options& options)
+    : Controller("node-lifecycle", clock),
+      api_(std::move(api)),
+      events_(events),
+      options_(options),
+      nodes_(informers.Get<corev1::Node>()),
+      leases_(informers.Get<coordinationv1::Lease>({}, kLeaseNamespace)),
+      pods_(informers.Get<corev1::Pod>()),
+      tokens_at_(clock.SteadyNow()) {
+  pods_.AddIndex("node", [](const corev1::Pod& pod) { return std::vector{pod.spec().node_name()}; });
+  nodes_.AddHandler([this](const auto& change) { queue().Add(change.key); });
+  // A pod that claims to be ready on a node that nobody hears of is not.
+  pods_.AddHandler([this](const client::Change<corev1::Pod>& change) {
+    if (!change.new_object || !k8s::IsReady(*change.new_object)) return;
+    auto node = nodes_.Get(change.new_object->spec().node_name());
+    if (node && HealthOf(*node) == NodeHealth::kUnknown) queue().Add(api::KeyOf(*node));
+  });
+}
+
+std::chrono::nanoseconds NodeLifecycleController::Silence(const corev1::Node& node) {
+  const std::string& name = node.metadata().name();
+  auto lease = leases_.Get(kLeaseNamespace, name);
+  const corev1::NodeCondition* ready = k8s::FindCondition(node.status(), "Ready");
+  const int64_t renewed =
+      lease ? lease->spec().renew_time().seconds() * 1'000'000 + lease->spec().renew_time().nanos() / 1000
+            : 0;
+  // What we wrote ourselves is no sign of life.
+  const bool by_kubelet =
+      ready && ready->reason() != "NodeStatusUnknown" && ready->reason() != "NodeStatusNeverUpdated";
+  const int64_t heartbeat = by_kubelet ? ready->last_heartbeat_time().seconds() : 0;
+  const SteadyTime now = clock().SteadyNow();
+
+  MutexLock lock(mutex_);
+  auto [it, first] = pulses_.try_emplace(name);
+  Pulse& pulse = it->second;
+  if (first || pulse.uid != node.metadata().uid()) {
+    pulse = {node.metadata().uid(), renewed, heartbeat, now, false, false};
+  } else if (renewed != pulse.renewed || (heartbeat != 0 && heartbeat != pulse.heartbeat)) {
+    pulse.renewed = renewed;
+    pulse.heartbeat = heartbeat;
+    pulse.last = now;
+  }
+  pulse.reported = pulse.reported || renewed != 0 || heartbeat != 0;
+  const auto allowed =
+      pulse.reported ? options_.node_monitor_grace_period : options_.node_startup_grace_period;
+  return now - pulse.last > allowed ? now - pulse.last : std::chrono::nanoseconds(0);
+}
+
+bool NodeLifecycleController::MustMarkPods(const corev1::Node& node) {
+  const NodeHealth health = HealthOf(node);
+  MutexLock lock(mutex_);
+  bool& marked = pulses_[node.metadata().name()].pods_marked;
+  if (health == NodeHealth::kReady || !k8s::FindCondition(node.status(), "Ready")) {
+    marked = false;
+    return false;
+  }
+  return health == NodeHealth::kUnknown || !std::exchange(marked, true);
+}
+
+// A token bucket of one; none while all nodes are unhealthy.
+bool NodeLifecycleController::MayEvict() {
+  bool any_healthy = false;
+  for (const auto& node : nodes_.List()) any_healthy = any_healthy || HealthOf(*node) == NodeHealth::kReady;
+  if (!any_healthy) return false;
+  MutexLock lock(mutex_);
+  const SteadyTime now = clock().SteadyNow();
+  std::chrono::duration<double> passed = now - tokens_at_;
+  tokens_at_ = now;
+  eviction_tokens_ = std::min(1.0, eviction_tokens_ + passed.count() * options_.node_eviction_rate);
+  if (eviction_tokens_ < 1) return false;
+  eviction_tokens_ -= 1;
+  return true;
+}
+
+Result<> NodeLifecycleController::MarkPodsNotReady(const client::RestClient& api, const std::string& node) {
+  for (const auto& pod : pods_.ByIndex("node", node)) {
+    const corev1::PodCondition* before = k8s::FindCondition(pod->status(), k8s::kPodReady);
+    if (!before || before->status() != "True") continue;
+    corev1::Pod changed = *pod;
+    corev1::PodCondition condition = *before;
+    condition.set_status("False");
+    if (!k8s::SetCondition(*changed.mutable_status(), std::move(condition), clock().Now())) continue;
+    Result<corev1::Pod> stored = api.UpdateStatus(changed);
+    if (!stored && !stored.error().Is(Code::kNotFound)) return stored.error().Wrap("mark pod not ready");
+    events_.Record(*pod, "Warning", "NodeNotReady", "Node is not ready");
+  }
+  return {};
+}
+
+Result<> NodeLifecycleController::ApplyTaints(const client::RestClient& api, const corev1::Node& node) {
+  const WallTime now = clock().Now();
+  const bool unhealthy = k8s::FindCondition(node.status(), "Ready") && HealthOf(node) != NodeHealth::kReady;
+  const bool evict = unhealthy && !HasNoExecute(node.spec().taints()) && MayEvict();
+  TaintList wanted = PlanTaints(node, evict, now);
+  if (SameTaints(wanted, node.spec().taints())) return {};
+  corev1::Node changed = node;
+  *changed.mutable_spec()->mutable_taints() = std::move(wanted);
+  RETURN_IF_ERROR(api.Update(changed));
+  return {};
+}
+
+Result<Requeue> NodeLifecycleController::Reconcile(const std::string& key, std::stop_token stop) {
+  auto stored = nodes_.Get(key);
+  if (!stored) {
+    MutexLock lock(mutex_);
+    pulses_.erase(key);
+    return Requeue{};
+  }
+  const client::RestClient api = api_.With(stop);
+  corev1::Node node = *stored;
+  if (Silence(node).count() > 0) {
+    const NodeHealth before = HealthOf(node);
+    if (MarkUnknown(*node.mutable_status(), api::FromTime(node.metadata().creation_timestamp()),
+                    clock().Now())) {
+      ASSIGN_OR_RETURN(node, api.UpdateStatus(node));
+      if (before == NodeHealth::kReady) {
+        events_.Record(node, "Normal", "NodeNotReady", "Node " + key + " status is now: NodeNotReady");
+      }
+    }
+  }
+  if (MustMarkPods(node)) RETURN_IF_ERROR(MarkPodsNotReady(api, key));
+  RETURN_IF_ERROR(ApplyTaints(api, node));
+  return Requeue{options_.node_monitor_period};
+}
+
+}  // namespace keelson::controllers

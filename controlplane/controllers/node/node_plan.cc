@@ -1,0 +1,129 @@
+#include "controlplane/controllers/node/node_plan.h"
+
+#include <algorithm>
+
+#include "lib/api/meta.h"
+#include "lib/k8s/pod_util.h"
+#include "lib/k8s/tolerations.h"
+
+namespace keelson::controllers {
+namespace {
+
+struct PressureTaint {
+  const char* condition;
+  const char* taint;
+};
+constexpr PressureTaint kPressures[] = {
+    {"MemoryPressure", "node.kubernetes.io/memory-pressure"},
+    {"DiskPressure", "node.kubernetes.io/disk-pressure"},
+    {"PIDPressure", "node.kubernetes.io/pid-pressure"},
+    {"NetworkUnavailable", "node.kubernetes.io/network-unavailable"},
+};
+constexpr char kUnschedulable[] = "node.kubernetes.io/unschedulable";
+
+corev1::Taint MakeTaint(const char* key, std::string_view effect) {
+  corev1::Taint taint;
+  taint.set_key(key);
+  taint.set_effect(std::string(effect));
+  return taint;
+}
+
+// Taints that this controller owns: only these are ever removed.
+bool IsOurs(const corev1::Taint& taint) {
+  if (taint.key() == kNotReady || taint.key() == kUnreachable) {
+    return taint.effect() == k8s::kNoSchedule || taint.effect() == k8s::kNoExecute;
+  }
+  if (taint.effect() != k8s::kNoSchedule) return false;
+  return taint.key() == kUnschedulable || std::any_of(std::begin(kPressures), std::end(kPressures),
+                                                      [&](const auto& p) { return taint.key() == p.taint; });
+}
+
+}  // namespace
+
+NodeHealth HealthOf(const corev1::Node& node) {
+  const corev1::NodeCondition* ready = k8s::FindCondition(node.status(), "Ready");
+  if (!ready || ready->status() == "Unknown") return NodeHealth::kUnknown;
+  return ready->status() == "True" ? NodeHealth::kReady : NodeHealth::kNotReady;
+}
+
+bool MarkUnknown(corev1::NodeStatus& status, WallTime created, WallTime now) {
+  bool changed = false;
+  for (const char* type : {"Ready", "MemoryPressure", "DiskPressure", "PIDPressure"}) {
+    const corev1::NodeCondition* before = k8s::FindCondition(status, type);
+    if (before && before->status() == "Unknown") continue;
+    corev1::NodeCondition condition;
+    condition.set_type(type);
+    condition.set_status("Unknown");
+    condition.set_reason(before ? "NodeStatusUnknown" : "NodeStatusNeverUpdated");
+    condition.set_message(before ? "Kubelet stopped posting node status."
+                                 : "Kubelet never posted node status.");
+    if (before) {
+      *condition.mutable_last_heartbeat_time() = before->last_heartbeat_time();
+    } else {
+      *condition.mutable_last_heartbeat_time() = api::ToTime(created);
+    }
+    changed |= k8s::SetCondition(status, std::move(condition), now);
+  }
+  return changed;
+}
+
+TaintList PlanTaints(const corev1::Node& node, bool evict, WallTime now) {
+  std::vector<corev1::Taint> wanted;
+  const bool has_ready = k8s::FindCondition(node.status(), "Ready") != nullptr;
+  const NodeHealth health = HealthOf(node);
+  const char* key = health == NodeHealth::kNotReady ? kNotReady : kUnreachable;
+  // A node that has not reported yet carries the not-ready taint that it was admitted with.
+  if (!has_ready) key = kNotReady;
+  if (health != NodeHealth::kReady) {
+    wanted.push_back(MakeTaint(key, k8s::kNoSchedule));
+    const bool had =
+        std::any_of(node.spec().taints().begin(), node.spec().taints().end(), [](const auto& taint) {
+          return taint.effect() == k8s::kNoExecute &&
+                 (taint.key() == kNotReady || taint.key() == kUnreachable);
+        });
+    if (evict || had) wanted.push_back(MakeTaint(key, k8s::kNoExecute));
+  }
+  for (const PressureTaint& pressure : kPressures) {
+    const corev1::NodeCondition* condition = k8s::FindCondition(node.status(), pressure.condition);
+    if (condition && condition->status() == "True")
+      wanted.push_back(MakeTaint(pressure.taint, k8s::kNoSchedule));
+  }
+  if (node.spec().unschedulable()) wanted.push_back(MakeTaint(kUnschedulable, k8s::kNoSchedule));
+
+  TaintList out;
+  for (const corev1::Taint& taint : node.spec().taints()) {
+    auto it = std::find_if(wanted.begin(), wanted.end(),
+                           [&](const corev1::Taint& w) { return k8s::SameTaint(w, taint); });
+    if (it == wanted.end() && IsOurs(taint)) continue;
+    *out.Add() = taint;
+    if (it != wanted.end()) wanted.erase(it);
+  }
+  for (corev1::Taint& taint : wanted) {
+    *taint.mutable_time_added() = api::ToTime(now);
+    *out.Add() = std::move(taint);
+  }
+  return out;
+}
+
+std::optional<WallTime> EvictionTime(const corev1::Pod& pod, const TaintList& taints, WallTime seen) {
+  std::optional<WallTime> leave;
+  for (const corev1::Taint& taint : taints) {
+    if (taint.effect() != k8s::kNoExecute) continue;
+    std::optional<std::chrono::seconds> patience;  // the shortest of the tolerations that fit
+    bool tolerated = false;
+    for (const corev1::Toleration& toleration : pod.spec().tolerations()) {
+      if (!k8s::Tolerates(toleration, taint)) continue;
+      tolerated = true;
+      if (!toleration.has_toleration_seconds()) continue;
+      std::chrono::seconds seconds(std::max<int64_t>(toleration.toleration_seconds(), 0));
+      if (!patience || seconds < *patience) patience = seconds;
+    }
+    if (tolerated && !patience) continue;
+    WallTime since = taint.has_time_added() ? api::FromTime(taint.time_added()) : seen;
+    WallTime at = since + patience.value_or(std::chrono::seconds(0));
+    if (!leave || at < *leave) leave = at;
+  }
+  return leave;
+}
+
+}  // namespace keelson::controllers

@@ -1,0 +1,29 @@
+// Removes pods that no kubelet will ever remove: bound to nodes that are gone, terminating without a node,
+// terminating on nodes marked out of service, and finished ones beyond a threshold.
+#pragma once
+
+#include <map>
+
+#include "controlplane/controllers/controller.h"
+
+namespace keelson::controllers {
+
+class PodGcController : public Controller {
+ public:
+  PodGcController(client::RestClient api, client::InformerFactory& informers, client::EventRecorder& events,
+                  Clock& clock, int terminated_threshold);
+  // One key, every 20 seconds.
+  Result<Requeue> Reconcile(const std::string& key, std::stop_token stop) override;
+
+ private:
+  Result<> Remove(const client::RestClient& api, const corev1::Pod& pod, const char* why);
+  Result<bool> IsNodeGone(const client::RestClient& api, const std::string& node);
+
+  client::RestClient api_;
+  client::Informer<corev1::Pod>& pods_;
+  client::Informer<corev1::Node>& nodes_;
+  const int terminated_threshold_;
+  std::map<std::string, SteadyTime> missing_since_;  // nodes that pods name and nobody has; Reconcile's own
+};
+
+}  // namespace keelson::controllers

@@ -1,0 +1,85 @@
+#include "controlplane/controllers/node/taint_eviction.h"
+
+#include <algorithm>
+
+#include "controlplane/controllers/node/node_plan.h"
+#include "lib/api/meta.h"
+#include "lib/k8s/pod_util.h"
+#include "lib/k8s/tolerations.h"
+
+namespace keelson::controllers {
+namespace {
+
+bool HasNoExecute(const corev1::Node& node) {
+  return std::any_of(node.spec().taints().begin(), node.spec().taints().end(),
+                     [](const corev1::Taint& taint) { return taint.effect() == k8s::kNoExecute; });
+}
+
+}  // namespace
+
+TaintEvictionController::TaintEvictionController(client::RestClient api, client::InformerFactory& informers,
+                                                 client::EventRecorder& events, Clock& clock)
+    : Controller("taint-eviction", clock, 2),
+      api_(std::move(api)),
+      events_(events),
+      pods_(informers.Get<corev1::Pod>()),
+      nodes_(informers.Get<corev1::Node>()) {
+  pods_.AddIndex("node", [](const corev1::Pod& pod) { return std::vector{pod.spec().node_name()}; });
+  nodes_.AddHandler([this](const auto& change) { OnNode(change); });
+  pods_.AddHandler([this](const client::Change<corev1::Pod>& change) {
+    if (!change.new_object) {
+      MutexLock lock(mutex_);
+      first_seen_.erase(change.old_object->metadata().uid());
+      return;
+    }
+    auto node = nodes_.Get(change.new_object->spec().node_name());
+    if (node && HasNoExecute(*node)) queue().Add(change.key);
+  });
+}
+
+void TaintEvictionController::OnNode(const client::Change<corev1::Node>& change) {
+  const bool before = change.old_object && HasNoExecute(*change.old_object);
+  const bool now = change.new_object && HasNoExecute(*change.new_object);
+  if (!before && !now) return;
+  for (const auto& pod : pods_.ByIndex("node", change.key)) queue().Add(api::KeyOf(*pod));
+}
+
+WallTime TaintEvictionController::FirstSeen(const std::string& pod_uid) {
+  MutexLock lock(mutex_);
+  return first_seen_.try_emplace(pod_uid, clock().Now()).first->second;
+}
+
+Result<Requeue> TaintEvictionController::Reconcile(const std::string& key, std::stop_token stop) {
+  auto pod = pods_.Get(key);
+  if (!pod || k8s::IsTerminating(*pod) || k8s::IsTerminal(*pod)) return Requeue{};
+  const metav1::ObjectMeta& meta = pod->metadata();
+  auto node = nodes_.Get(pod->spec().node_name());
+  if (!node || !HasNoExecute(*node)) {
+    MutexLock lock(mutex_);
+    first_seen_.erase(meta.uid());
+    return Requeue{};
+  }
+  const WallTime now = clock().Now();
+  std::optional<WallTime> leave = EvictionTime(*pod, node->spec().taints(), FirstSeen(meta.uid()));
+  if (!leave) return Requeue{};
+  if (*leave > now) return Requeue{*leave - now};
+
+  const client::RestClient api = api_.With(stop);
+  events_.Record(*pod, "Normal", "TaintManagerEviction", "Marking for deletion Pod " + key);
+  corev1::Pod changed = *pod;
+  corev1::PodCondition condition;
+  condition.set_type(std::string(k8s::kDisruptionTarget));
+  condition.set_status("True");
+  condition.set_reason("DeletionByTaintManager");
+  condition.set_message("Taint manager: deleting due to NoExecute taint");
+  if (k8s::SetCondition(*changed.mutable_status(), std::move(condition), now)) {
+    Result<corev1::Pod> stored = api.UpdateStatus(changed);
+    if (!stored && stored.error().Is(Code::kNotFound)) return Requeue{};
+    if (!stored) return stored.error();
+  }
+  Result<> deleted = api.Delete<corev1::Pod>(meta.namespace_(), meta.name(), {.uid = meta.uid()});
+  if (!deleted && !deleted.error().Is(Code::kNotFound)) return deleted.error().Wrap("evict");
+  return Requeue{};
+}
+
+}  // namespace keelson::controllers

@@ -1,0 +1,29 @@
+// Evicts pods from nodes with NoExecute taints that they do not tolerate, or tolerate only for a while.
+#pragma once
+
+#include <map>
+
+#include "controlplane/controllers/controller.h"
+
+namespace keelson::controllers {
+
+class TaintEvictionController : public Controller {
+ public:
+  TaintEvictionController(client::RestClient api, client::InformerFactory& informers,
+                          client::EventRecorder& events, Clock& clock);
+  Result<Requeue> Reconcile(const std::string& key, std::stop_token stop) override;  // key: a pod
+
+ private:
+  void OnNode(const client::Change<corev1::Node>& change);
+  // When taints without a time of their own were first seen on the pod.
+  WallTime FirstSeen(const std::string& pod_uid) EXCLUDES(mutex_);
+
+  client::RestClient api_;
+  client::EventRecorder& events_;
+  client::Informer<corev1::Pod>& pods_;
+  client::Informer<corev1::Node>& nodes_;
+  Mutex mutex_;
+  std::map<std::string, WallTime> first_seen_ GUARDED_BY(mutex_);  // by pod UID
+};
+
+}  // namespace keelson::controllers

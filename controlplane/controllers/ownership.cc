@@ -1,0 +1,35 @@
+#include "controlplane/controllers/ownership.h"
+
+#include <fmt/format.h>
+
+namespace keelson::controllers {
+
+std::string JsonQuoted(std::string_view text) {
+  std::string out = "\"";
+  for (unsigned char c : text) {
+    if (c == '"' || c == '\\') {
+      out += '\\';
+      out += static_cast<char>(c);
+    } else if (c < 0x20) {
+      out += fmt::format("\\u{:04x}", c);
+    } else {
+      out += static_cast<char>(c);
+    }
+  }
+  return out + '"';
+}
+
+std::string AdoptPatch(const metav1::OwnerReference& owner, std::string_view object_uid) {
+  return fmt::format(
+      R"({{"metadata":{{"ownerReferences":[{{"apiVersion":{},"kind":{},"name":{},"uid":{},"controller":true,)"
+      R"("blockOwnerDeletion":true}}],"uid":{}}}}})",
+      JsonQuoted(owner.api_version()), JsonQuoted(owner.kind()), JsonQuoted(owner.name()),
+      JsonQuoted(owner.uid()), JsonQuoted(object_uid));
+}
+
+std::string ReleasePatch(std::string_view owner_uid, std::string_view object_uid) {
+  return fmt::format(R"({{"metadata":{{"ownerReferences":[{{"$patch":"delete","uid":{}}}],"uid":{}}}}})",
+                     JsonQuoted(owner_uid), JsonQuoted(object_uid));
+}
+
+}  // namespace keelson::controllers

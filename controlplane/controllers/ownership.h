@@ -1,0 +1,19 @@
+// Owner references as patches, and who owns what: shared by controllers that adopt and release.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "lib/api/types.h"
+
+namespace keelson::controllers {
+
+// A JSON string literal.
+std::string JsonQuoted(std::string_view text);
+
+// Strategic merge patches of one object's ownerReferences. The uid in the patch makes it fail with a
+// conflict when the object has been replaced by another of the same name.
+std::string AdoptPatch(const metav1::OwnerReference& owner, std::string_view object_uid);
+std::string ReleasePatch(std::string_view owner_uid, std::string_view object_uid);
+
+}  // namespace keelson::controllers

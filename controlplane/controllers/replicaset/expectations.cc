@@ -1,0 +1,41 @@
+#include "controlplane/controllers/replicaset/expectations.h"
+
+namespace keelson::controllers {
+
+void Expectations::ExpectCreations(const std::string& key, int count) {
+  MutexLock lock(mutex_);
+  outstanding_[key] = {count, {}, clock_.SteadyNow()};
+}
+
+void Expectations::ExpectDeletions(const std::string& key, const std::vector<std::string>& pods) {
+  MutexLock lock(mutex_);
+  outstanding_[key] = {0, {pods.begin(), pods.end()}, clock_.SteadyNow()};
+}
+
+void Expectations::CreationObserved(const std::string& key) {
+  MutexLock lock(mutex_);
+  auto it = outstanding_.find(key);
+  if (it != outstanding_.end() && it->second.creations > 0) --it->second.creations;
+}
+
+void Expectations::DeletionObserved(const std::string& key, const std::string& pod) {
+  MutexLock lock(mutex_);
+  auto it = outstanding_.find(key);
+  if (it != outstanding_.end()) it->second.deletions.erase(pod);
+}
+
+bool Expectations::Satisfied(const std::string& key) {
+  constexpr std::chrono::minutes kLost{5};
+  MutexLock lock(mutex_);
+  auto it = outstanding_.find(key);
+  if (it == outstanding_.end()) return true;
+  if (it->second.creations == 0 && it->second.deletions.empty()) return true;
+  return clock_.SteadyNow() - it->second.since > kLost;
+}
+
+void Expectations::Forget(const std::string& key) {
+  MutexLock lock(mutex_);
+  outstanding_.erase(key);
+}
+
+}  // namespace keelson::controllers

@@ -1,0 +1,38 @@
+// What a controller has asked for and its informer has not shown yet. Without it, a second look at a store
+// that lags behind would create or delete the same pods again.
+#pragma once
+
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "lib/base/clock.h"
+#include "lib/base/mutex.h"
+
+namespace keelson::controllers {
+
+class Expectations {  // thread safe
+ public:
+  explicit Expectations(Clock& clock) : clock_(clock) {}
+
+  void ExpectCreations(const std::string& key, int count);
+  void ExpectDeletions(const std::string& key, const std::vector<std::string>& pods);
+  void CreationObserved(const std::string& key);  // or: failed
+  void DeletionObserved(const std::string& key, const std::string& pod);
+  // Nothing outstanding, or outstanding for so long (5 minutes) that an event must have been lost.
+  bool Satisfied(const std::string& key);
+  void Forget(const std::string& key);
+
+ private:
+  struct Outstanding {
+    int creations = 0;
+    std::set<std::string> deletions;
+    SteadyTime since;
+  };
+  Clock& clock_;
+  Mutex mutex_;
+  std::map<std::string, Outstanding> outstanding_ GUARDED_BY(mutex_);
+};
+
+}  // namespace keelson::controllers
