@@ -1,0 +1,47 @@
+// ObjectSource on the API server: Services from an informer, ConfigMaps and Secrets by name, when a pod needs
+// them. What has been read is good for a second, so that a burst of pods reads it once, and for ever if it is
+// immutable.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <variant>
+
+#include "kubelet/container/objects.h"
+#include "lib/client/informer.h"
+#include "lib/client/rest.h"
+
+namespace keelson::kubelet {
+
+class ApiObjects : public ObjectSource {  // thread safe
+ public:
+  ApiObjects(client::RestClient api, client::Informer<corev1::Service>& services,
+             Clock& clock = Clock::Real());
+
+  Result<std::shared_ptr<const corev1::ConfigMap>> GetConfigMap(const std::string& ns,
+                                                                const std::string& name) override;
+  Result<std::shared_ptr<const corev1::Secret>> GetSecret(const std::string& ns,
+                                                          const std::string& name) override;
+  std::vector<std::shared_ptr<const corev1::Service>> Services(const std::string& ns) override;
+  Result<Token> RequestToken(const corev1::Pod& pod, const std::string& audience, int64_t seconds) override;
+
+ private:
+  template <typename T>
+  struct Cached {
+    std::shared_ptr<const T> object;
+    SteadyTime read;
+  };
+  template <typename T>
+  Result<std::shared_ptr<const T>> Get(std::map<std::string, Cached<T>>& cache, const std::string& ns,
+                                       const std::string& name);
+
+  client::RestClient api_;
+  client::Informer<corev1::Service>& services_;
+  Clock& clock_;
+  Mutex mutex_;
+  std::map<std::string, Cached<corev1::ConfigMap>> config_maps_;  // both guarded by mutex_
+  std::map<std::string, Cached<corev1::Secret>> secrets_;
+};
+
+}  // namespace keelson::kubelet

@@ -1,0 +1,62 @@
+// What the HTTPS API on port 10250 asks of this kubelet.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "kubelet/cm/pod_cgroups.h"
+#include "kubelet/config/config.h"
+#include "kubelet/cri/runtime.h"
+#include "kubelet/pod/pod_workers.h"
+#include "kubelet/server/backend.h"
+
+namespace keelson::kubelet {
+
+class Backend : public server::KubeletBackend {  // thread safe
+ public:
+  Backend(PodWorkers& workers, StatusManager& statuses, cri::RuntimeService& runtime, PodCgroups& cgroups,
+          std::string node_name, const KubeletConfig& config, std::function<Result<>()> health)
+      : workers_(workers),
+        statuses_(statuses),
+        runtime_(runtime),
+        cgroups_(cgroups),
+        node_name_(std::move(node_name)),
+        config_(config),
+        health_(std::move(health)) {}
+
+  std::string PodsJson() override;
+  Result<server::LogSource> ContainerLog(const server::ContainerRef& container, bool previous) override;
+  Result<std::string> ExecUrl(const server::ContainerRef& container, const server::ExecRequest& request,
+                              std::stop_token stop) override;
+  Result<std::string> AttachUrl(const server::ContainerRef& container, const server::ExecRequest& request,
+                                std::stop_token stop) override;
+  Result<std::string> PortForwardUrl(const server::ContainerRef& pod, const std::vector<int32_t>& ports,
+                                     std::stop_token stop) override;
+  Result<server::RunResult> Run(const server::ContainerRef& container,
+                                const std::vector<std::string>& command, std::chrono::seconds timeout,
+                                std::stop_token stop) override;
+  Result<> Healthz() override { return health_(); }
+  Result<std::string> StatsSummaryJson() override;
+  Result<std::string> ResourceMetrics() override;
+  Result<std::string> CadvisorMetrics() override;
+  std::string ConfigzJson() override;
+
+ private:
+  struct Target {
+    PodWorkers::PodPtr pod;
+    PodRuntimeStatus runtime;
+  };
+  Result<Target> Find(const server::ContainerRef& ref, std::stop_token stop);
+  Result<ContainerRecord> Running(const server::ContainerRef& ref, std::stop_token stop);
+
+  PodWorkers& workers_;
+  StatusManager& statuses_;
+  cri::RuntimeService& runtime_;
+  PodCgroups& cgroups_;
+  const std::string node_name_;
+  const KubeletConfig& config_;
+  const std::function<Result<>()> health_;
+};
+
+}  // namespace keelson::kubelet

@@ -1,0 +1,43 @@
+// The cgroup tree of pods, by quality of service:
+//
+//   <cgroupRoot>/kubepods/pod<uid>             Guaranteed
+//                        /burstable/pod<uid>
+//                        /besteffort/pod<uid>
+#pragma once
+
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "kubelet/container/node_context.h"
+#include "lib/api/types.h"
+#include "lib/base/error.h"
+#include "lib/linux/cgroup.h"
+
+namespace keelson::kubelet {
+
+class PodCgroups {  // thread safe
+ public:
+  virtual ~PodCgroups() = default;
+  // Makes the parts of the tree that are there with any pods or none.
+  virtual Result<> Start(const NodeContext& node) = 0;
+  // Makes the pod's cgroup and sets its limits; idempotent.
+  virtual Result<> Ensure(const corev1::Pod& pod, const NodeContext& node) = 0;
+  // What the runtime is told as the parent of the pod's containers; empty when pods have no cgroups.
+  virtual std::string Parent(const corev1::Pod& pod) const = 0;
+  // Whatever its class was. Absent is fine; kConflict while processes are inside.
+  virtual Result<> Remove(const std::string& uid) = 0;
+  virtual std::set<std::string> Uids() const = 0;  // of pods that have a cgroup
+  virtual linux::CgroupUsage Usage(const corev1::Pod& pod) const = 0;
+};
+
+struct CgroupOptions {
+  std::string root;             // cgroupRoot; "/" or empty: the hierarchy's root
+  bool per_qos = true;          // cgroupsPerQOS; false: no pod cgroups at all, containers go below root
+  int64_t pod_pids_limit = -1;  // podPidsLimit
+};
+
+std::unique_ptr<PodCgroups> NewPodCgroups(linux::Cgroups cgroups, const CgroupOptions& options);
+
+}  // namespace keelson::kubelet

@@ -1,0 +1,146 @@
+#include "kubelet/container/container_config.h"
+
+#include <map>
+
+#include "kubelet/container/expansion.h"
+#include "kubelet/container/labels.h"
+#include "kubelet/container/resources.h"
+#include "kubelet/container/security.h"
+
+namespace keelson::kubelet {
+
+namespace {
+
+constexpr char kDefaultMessagePath[] = "/dev/termination-log";
+
+cri::Mount::Propagation Propagation(const std::string& mode) {
+  if (mode == "HostToContainer") return cri::Mount::Propagation::kHostToContainer;
+  if (mode == "Bidirectional") return cri::Mount::Propagation::kBidirectional;
+  return cri::Mount::Propagation::kPrivate;
+}
+
+std::function<std::optional<std::string>(const std::string&)> Lookup(const Env& env) {
+  auto values = std::make_shared<std::map<std::string, std::string>>(env.begin(), env.end());
+  return [values](const std::string& name) -> std::optional<std::string> {
+    auto it = values->find(name);
+    if (it == values->end()) return std::nullopt;
+    return it->second;
+  };
+}
+
+Result<std::string> HostPath(const ContainerInput& input, const corev1::VolumeMount& mount, int index,
+                             const Env& env) {
+  auto it = input.volumes.find(mount.name());
+  if (it == input.volumes.end())
+    return Error(Code::kUnavailable, "volume \"" + mount.name() + "\" of container \"" +
+                                         input.container.name() + "\" is not mounted yet");
+  std::string sub = mount.sub_path();
+  if (!mount.sub_path_expr().empty()) {
+    std::string unknown;
+    sub = Expand(mount.sub_path_expr(), Lookup(env), &unknown);
+    if (!unknown.empty())
+      return Error(Code::kInvalid,
+                   "missing value for \"" + unknown + "\" in subPathExpr of volume \"" + mount.name() + "\"");
+  }
+  if (sub.empty()) return it->second;
+  if (sub[0] == '/') return Error(Code::kInvalid, "error SubPath `" + sub + "` must not be an absolute path");
+  return input.sub_path(it->second, sub, mount.name(), input.container.name(), index, mount.read_only());
+}
+
+Result<> AddMounts(const ContainerInput& input, const Env& env, cri::ContainerConfig& out) {
+  bool own_hosts = false;
+  int index = 0;
+  for (const auto& mount : input.container.volume_mounts()) {
+    cri::Mount item;
+    item.container_path = mount.mount_path();
+    if (!item.container_path.empty() && item.container_path[0] != '/')
+      item.container_path = "/" + item.container_path;
+    ASSIGN_OR_RETURN(item.host_path, HostPath(input, mount, index++, env));
+    item.readonly = mount.read_only();
+    item.recursive_read_only = mount.recursive_read_only() == "Enabled";
+    item.propagation = Propagation(mount.mount_propagation());
+    own_hosts = own_hosts || item.container_path == "/etc/hosts";
+    out.mounts.push_back(std::move(item));
+  }
+  if (!own_hosts && !input.hosts_file.empty()) {
+    cri::Mount hosts;
+    hosts.container_path = "/etc/hosts";
+    hosts.host_path = input.hosts_file;
+    hosts.readonly = input.container.security_context().read_only_root_filesystem();
+    out.mounts.push_back(std::move(hosts));
+  }
+  if (!input.message_file.empty()) {
+    cri::Mount message;
+    message.container_path = out.annotations[kMessagePathAnnotation];
+    message.host_path = input.message_file;
+    out.mounts.push_back(std::move(message));
+  }
+  return {};
+}
+
+void AddLabels(const ContainerInput& input, cri::ContainerConfig& out) {
+  const metav1::ObjectMeta& meta = input.pod.metadata();
+  out.labels[kContainerNameLabel] = input.container.name();
+  out.labels[kPodNameLabel] = meta.name();
+  out.labels[kPodNamespaceLabel] = meta.namespace_();
+  out.labels[kPodUidLabel] = meta.uid();
+  out.annotations[kHashAnnotation] = ContainerHash(input.container);
+  out.annotations[kRestartCountAnnotation] = std::to_string(input.restart_count);
+  const std::string& path = input.container.termination_message_path();
+  out.annotations[kMessagePathAnnotation] = path.empty() ? kDefaultMessagePath : path;
+  const std::string& policy = input.container.termination_message_policy();
+  out.annotations[kMessagePolicyAnnotation] = policy.empty() ? "File" : policy;
+  if (input.pod.spec().has_termination_grace_period_seconds())
+    out.annotations[kGraceAnnotation] = std::to_string(input.pod.spec().termination_grace_period_seconds());
+}
+
+}  // namespace
+
+Result<cri::ContainerConfig> BuildContainerConfig(const ContainerInput& input, ObjectSource& objects,
+                                                  const NodeContext& node) {
+  const corev1::Container& container = input.container;
+  cri::ContainerConfig out;
+  out.name = container.name();
+  out.attempt = static_cast<uint32_t>(input.restart_count);
+  out.image = input.image_ref;
+  out.user_specified_image = container.image();
+  AddLabels(input, out);
+  ASSIGN_OR_RETURN(Env env, BuildEnv(input.pod, container, objects, node));
+  RETURN_IF_ERROR(AddMounts(input, env, out));
+  auto lookup = Lookup(env);
+  for (const std::string& word : container.command()) out.command.push_back(Expand(word, lookup));
+  for (const std::string& word : container.args()) out.args.push_back(Expand(word, lookup));
+  out.envs = std::move(env);
+  out.working_dir = container.working_dir();
+  out.log_path = LogPath(container.name(), input.restart_count);
+  out.stdin_open = container.stdin();
+  out.stdin_once = container.stdin_once();
+  out.tty = container.tty();
+  out.resources = ContainerResources(input.pod, container, node);
+  RETURN_IF_ERROR(ApplyContainerSecurity(input.pod, container, input.image, node, out));
+  return out;
+}
+
+std::string ContainerHash(const corev1::Container& container) {
+  uint64_t hash = 14695981039346656037ull;  // FNV-1a, 64 bit: stable from one start to the next
+  auto add = [&hash](std::string_view text) {
+    for (unsigned char c : text) hash = (hash ^ c) * 1099511628211ull;
+    hash = (hash ^ 0xff) * 1099511628211ull;
+  };
+  add(container.name());
+  add(container.image());
+  return fmt::format("{:x}", hash);
+}
+
+std::string LogPath(const std::string& container, int restart_count) {
+  return container + "/" + std::to_string(restart_count) + ".log";
+}
+
+corev1::Container FromEphemeral(const corev1::EphemeralContainer& ephemeral) {
+  // The two have the same fields under the same numbers.
+  corev1::Container out;
+  out.ParseFromString(ephemeral.ephemeral_container_common().SerializeAsString());
+  return out;
+}
+
+}  // namespace keelson::kubelet

@@ -1,0 +1,47 @@
+// What the runtime is told of one container. Pure, but for the objects that variables refer to and the
+// files and directories that the container's mounts need.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <string>
+
+#include "kubelet/container/env.h"
+#include "kubelet/container/node_context.h"
+#include "kubelet/container/objects.h"
+#include "kubelet/cri/types.h"
+
+namespace keelson::kubelet {
+
+// Volume name -> host path, of the pod's mounted volumes.
+using VolumePaths = std::map<std::string, std::string>;
+
+// Makes a host path for a subPath below a volume's own: makes directories, follows no symlink out of the
+// volume.
+using SubPathFunction = std::function<Result<std::string>(
+    const std::string& volume_path, const std::string& sub_path, const std::string& volume,
+    const std::string& container, int index, bool read_only)>;
+
+struct ContainerInput {
+  const corev1::Pod& pod;  // with status.podIPs and status.hostIPs filled in
+  const corev1::Container& container;
+  const cri::Image& image;
+  std::string image_ref;  // to run
+  int restart_count = 0;
+  const VolumePaths& volumes;
+  SubPathFunction sub_path;
+  std::string message_file;  // host path of the termination message, exists; empty: none
+  std::string hosts_file;    // host path of the managed /etc/hosts; empty: none
+};
+
+Result<cri::ContainerConfig> BuildContainerConfig(const ContainerInput& input, ObjectSource& objects,
+                                                  const NodeContext& node);
+
+// Changes when the container has to be made anew.
+std::string ContainerHash(const corev1::Container& container);
+// "main/0.log", below the pod's log directory.
+std::string LogPath(const std::string& container, int restart_count);
+// A debug container in the form of any other.
+corev1::Container FromEphemeral(const corev1::EphemeralContainer& ephemeral);
+
+}  // namespace keelson::kubelet

@@ -1,0 +1,19 @@
+// Labels and annotations by which the runtime's sandboxes and containers are known again after a restart of
+// the kubelet. The names are shared with other node tools (crictl, log collectors).
+#pragma once
+
+namespace keelson::kubelet {
+
+inline constexpr char kPodNameLabel[] = "io.kubernetes.pod.name";
+inline constexpr char kPodNamespaceLabel[] = "io.kubernetes.pod.namespace";
+inline constexpr char kPodUidLabel[] = "io.kubernetes.pod.uid";
+inline constexpr char kContainerNameLabel[] = "io.kubernetes.container.name";
+
+inline constexpr char kHashAnnotation[] = "io.kubernetes.container.hash";
+inline constexpr char kRestartCountAnnotation[] = "io.kubernetes.container.restartCount";
+inline constexpr char kMessagePathAnnotation[] = "io.kubernetes.container.terminationMessagePath";
+inline constexpr char kMessagePolicyAnnotation[] = "io.kubernetes.container.terminationMessagePolicy";
+inline constexpr char kPreStopAnnotation[] = "io.kubernetes.container.preStopHandler";
+inline constexpr char kGraceAnnotation[] = "io.kubernetes.pod.terminationGracePeriod";
+
+}  // namespace keelson::kubelet

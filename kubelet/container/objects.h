@@ -1,0 +1,32 @@
+// API objects that pods refer to, as the kubelet reads them.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "lib/api/types.h"
+#include "lib/base/error.h"
+
+namespace keelson::kubelet {
+
+class ObjectSource {  // thread safe
+ public:
+  virtual ~ObjectSource() = default;
+  // kNotFound when there is none; other codes when it cannot be known now.
+  virtual Result<std::shared_ptr<const corev1::ConfigMap>> GetConfigMap(const std::string& ns,
+                                                                        const std::string& name) = 0;
+  virtual Result<std::shared_ptr<const corev1::Secret>> GetSecret(const std::string& ns,
+                                                                  const std::string& name) = 0;
+  // All Services of a namespace.
+  virtual std::vector<std::shared_ptr<const corev1::Service>> Services(const std::string& ns) = 0;
+  // A token of `service_account` bound to the pod, as the TokenRequest API gives it.
+  struct Token {
+    std::string value;
+    metav1::Time expires;
+  };
+  virtual Result<Token> RequestToken(const corev1::Pod& pod, const std::string& audience,
+                                     int64_t seconds) = 0;
+};
+
+}  // namespace keelson::kubelet

@@ -1,0 +1,138 @@
+#include "kubelet/container/runtime_status.h"
+
+#include <algorithm>
+#include <cstdlib>
+
+#include "kubelet/container/labels.h"
+
+namespace keelson::kubelet {
+
+namespace {
+
+std::string ValueOf(const cri::Labels& labels, const char* key) {
+  auto it = labels.find(key);
+  return it == labels.end() ? std::string() : it->second;
+}
+
+ContainerRecord Record(cri::ContainerStatus status, const std::string& sandbox_id) {
+  ContainerRecord record;
+  static_cast<cri::ContainerStatus&>(record) = std::move(status);
+  record.sandbox_id = sandbox_id;
+  if (std::string name = ValueOf(record.labels, kContainerNameLabel); !name.empty()) record.name = name;
+  record.restart_count = std::atoi(ValueOf(record.annotations, kRestartCountAnnotation).c_str());
+  record.hash = ValueOf(record.annotations, kHashAnnotation);
+  return record;
+}
+
+template <typename T>
+void NewestFirst(std::vector<T>& items) {
+  std::sort(items.begin(), items.end(), [](const T& a, const T& b) { return a.created_at > b.created_at; });
+}
+
+Result<> InspectSandboxes(cri::RuntimeService& runtime, const cri::Filter& filter,
+                          const PodRuntimeStatus* previous, std::stop_token stop, PodRuntimeStatus& out) {
+  ASSIGN_OR_RETURN(auto sandboxes, runtime.ListPodSandbox(filter, stop));
+  for (const cri::Sandbox& sandbox : sandboxes) {
+    const cri::SandboxStatus* known = nullptr;
+    if (previous)
+      for (const auto& item : previous->sandboxes)
+        if (item.id == sandbox.id && item.state == sandbox.state) known = &item;
+    if (known && (!known->ips.empty() || known->network == cri::NamespaceMode::kNode ||
+                  known->state == cri::SandboxState::kNotReady)) {
+      out.sandboxes.push_back(*known);
+      continue;
+    }
+    auto status = runtime.PodSandboxStatus(sandbox.id, stop);
+    if (!status && status.error().Is(Code::kNotFound)) continue;  // removed since the list
+    if (!status) return status.error();
+    out.sandboxes.push_back(std::move(*status));
+  }
+  NewestFirst(out.sandboxes);
+  return {};
+}
+
+Result<> InspectContainers(cri::RuntimeService& runtime, const cri::Filter& filter,
+                           const PodRuntimeStatus* previous, std::stop_token stop, PodRuntimeStatus& out) {
+  ASSIGN_OR_RETURN(auto containers, runtime.ListContainers(filter, stop));
+  for (const cri::Container& container : containers) {
+    const ContainerRecord* known = previous ? previous->ById(container.id) : nullptr;
+    if (known && known->state == container.state &&
+        (known->state == cri::ContainerState::kExited || known->state == cri::ContainerState::kRunning)) {
+      out.containers.push_back(*known);
+      continue;
+    }
+    auto status = runtime.GetContainerStatus(container.id, stop);
+    if (!status && status.error().Is(Code::kNotFound)) continue;
+    if (!status) return status.error();
+    out.containers.push_back(Record(std::move(*status), container.sandbox_id));
+  }
+  NewestFirst(out.containers);
+  return {};
+}
+
+}  // namespace
+
+const cri::SandboxStatus* PodRuntimeStatus::ReadySandbox() const {
+  if (sandboxes.empty() || sandboxes.front().state != cri::SandboxState::kReady) return nullptr;
+  return &sandboxes.front();
+}
+
+const ContainerRecord* PodRuntimeStatus::Latest(std::string_view wanted) const {
+  for (const ContainerRecord& record : containers)
+    if (record.name == wanted) return &record;
+  return nullptr;
+}
+
+const ContainerRecord* PodRuntimeStatus::Previous(std::string_view wanted) const {
+  bool first = true;
+  for (const ContainerRecord& record : containers) {
+    if (record.name != wanted) continue;
+    if (!first) return &record;
+    first = false;
+  }
+  return nullptr;
+}
+
+const ContainerRecord* PodRuntimeStatus::ById(std::string_view id) const {
+  for (const ContainerRecord& record : containers)
+    if (record.id == id) return &record;
+  return nullptr;
+}
+
+bool PodRuntimeStatus::AnyRunning() const {
+  return std::any_of(containers.begin(), containers.end(), [](const ContainerRecord& record) {
+    return record.state == cri::ContainerState::kRunning || record.state == cri::ContainerState::kUnknown;
+  });
+}
+
+std::vector<std::string> PodRuntimeStatus::Ips() const {
+  const cri::SandboxStatus* sandbox = ReadySandbox();
+  return sandbox ? sandbox->ips : std::vector<std::string>();
+}
+
+Fingerprint FingerprintOf(const PodRuntimeStatus& status) {
+  Fingerprint out;
+  for (const auto& sandbox : status.sandboxes) out[sandbox.id] = static_cast<int>(sandbox.state);
+  for (const auto& container : status.containers) out[container.id] = static_cast<int>(container.state);
+  return out;
+}
+
+Result<PodRuntimeStatus> InspectPod(cri::RuntimeService& runtime, const std::string& uid,
+                                    const PodRuntimeStatus* previous, std::stop_token stop) {
+  PodRuntimeStatus out;
+  out.uid = uid;
+  cri::Filter filter;
+  filter.labels[kPodUidLabel] = uid;
+  RETURN_IF_ERROR(InspectSandboxes(runtime, filter, previous, stop, out));
+  RETURN_IF_ERROR(InspectContainers(runtime, filter, previous, stop, out));
+  if (!out.sandboxes.empty()) {
+    out.name = out.sandboxes.front().metadata.name;
+    out.ns = out.sandboxes.front().metadata.ns;
+  } else if (!out.containers.empty()) {
+    out.name = ValueOf(out.containers.front().labels, kPodNameLabel);
+    out.ns = ValueOf(out.containers.front().labels, kPodNamespaceLabel);
+  }
+  return out;
+}
+
+}  // namespace keelson::kubelet

@@ -1,0 +1,153 @@
+#include "kubelet/container/security.h"
+
+namespace keelson::kubelet {
+
+namespace {
+
+// What a container must not see or write below /proc and /sys unless procMount says Unmasked.
+const std::vector<std::string>& MaskedPaths() {
+  static const std::vector<std::string> kPaths = {"/proc/asound",
+                                                  "/proc/acpi",
+                                                  "/proc/kcore",
+                                                  "/proc/keys",
+                                                  "/proc/latency_stats",
+                                                  "/proc/timer_list",
+                                                  "/proc/timer_stats",
+                                                  "/proc/sched_debug",
+                                                  "/proc/scsi",
+                                                  "/sys/firmware",
+                                                  "/sys/devices/virtual/powercap"};
+  return kPaths;
+}
+
+const std::vector<std::string>& ReadonlyPaths() {
+  static const std::vector<std::string> kPaths = {"/proc/bus", "/proc/fs", "/proc/irq", "/proc/sys",
+                                                  "/proc/sysrq-trigger"};
+  return kPaths;
+}
+
+cri::SecurityProfile Profile(const std::string& type, const std::string& localhost) {
+  cri::SecurityProfile out;
+  if (type == "Unconfined") out.type = cri::SecurityProfile::Type::kUnconfined;
+  if (type == "Localhost") {
+    out.type = cri::SecurityProfile::Type::kLocalhost;
+    out.localhost_ref = localhost;
+  }
+  return out;
+}
+
+cri::SecurityProfile DefaultSeccomp(const NodeContext& node) {
+  return Profile(node.seccomp_default ? "RuntimeDefault" : "Unconfined", "");
+}
+
+cri::SeLinuxOptions SeLinux(const corev1::SELinuxOptions& in) {
+  return {in.user(), in.role(), in.type(), in.level()};
+}
+
+Result<> CheckNonRoot(const corev1::PodSpec& spec, const corev1::Container& container,
+                      const cri::Image& image) {
+  const auto& own = container.security_context();
+  const auto& pods = spec.security_context();
+  bool required = own.has_run_as_non_root() ? own.run_as_non_root() : pods.run_as_non_root();
+  if (!required) return {};
+  if (auto user = EffectiveUser(spec, container)) {
+    if (*user != 0) return {};
+    return Error(Code::kInvalid, "container's runAsUser breaks non-root policy");
+  }
+  if (image.uid && *image.uid != 0) return {};
+  if (image.uid || image.username.empty())
+    return Error(Code::kInvalid, "container has runAsNonRoot and image will run as root");
+  return Error(Code::kInvalid, "container has runAsNonRoot and image has non-numeric user (" +
+                                   image.username + "), cannot verify user is non-root");
+}
+
+}  // namespace
+
+cri::NamespaceOptions PodNamespaces(const corev1::PodSpec& spec) {
+  cri::NamespaceOptions out;
+  if (spec.host_network()) out.network = cri::NamespaceMode::kNode;
+  if (spec.host_pid())
+    out.pid = cri::NamespaceMode::kNode;
+  else if (spec.share_process_namespace())
+    out.pid = cri::NamespaceMode::kPod;
+  if (spec.host_ipc()) out.ipc = cri::NamespaceMode::kNode;
+  return out;
+}
+
+bool IsPrivileged(const corev1::Container& container) { return container.security_context().privileged(); }
+
+std::optional<int64_t> EffectiveUser(const corev1::PodSpec& spec, const corev1::Container& container) {
+  if (container.security_context().has_run_as_user()) return container.security_context().run_as_user();
+  if (spec.security_context().has_run_as_user()) return spec.security_context().run_as_user();
+  return std::nullopt;
+}
+
+void ApplySandboxSecurity(const corev1::PodSpec& spec, const NodeContext& node, cri::SandboxConfig& out) {
+  out.namespaces = PodNamespaces(spec);
+  const corev1::PodSecurityContext& context = spec.security_context();
+  if (context.has_run_as_user()) out.run_as_user = context.run_as_user();
+  if (context.has_run_as_group() && context.has_run_as_user()) out.run_as_group = context.run_as_group();
+  for (int64_t group : context.supplemental_groups()) out.supplemental_groups.push_back(group);
+  if (context.has_fs_group()) out.supplemental_groups.push_back(context.fs_group());
+  out.strict_supplemental_groups = context.supplemental_groups_policy() == "Strict";
+  if (context.has_se_linux_options()) out.selinux = SeLinux(context.se_linux_options());
+  for (const auto& sysctl : context.sysctls()) out.sysctls[sysctl.name()] = sysctl.value();
+  out.seccomp = context.has_seccomp_profile()
+                    ? Profile(context.seccomp_profile().type(), context.seccomp_profile().localhost_profile())
+                    : Profile("RuntimeDefault", "");
+  (void)node;
+  for (const auto& container : spec.init_containers()) out.privileged |= IsPrivileged(container);
+  for (const auto& container : spec.containers()) out.privileged |= IsPrivileged(container);
+}
+
+Result<> ApplyContainerSecurity(const corev1::Pod& pod, const corev1::Container& container,
+                                const cri::Image& image, const NodeContext& node, cri::ContainerConfig& out) {
+  const corev1::PodSpec& spec = pod.spec();
+  const corev1::SecurityContext& own = container.security_context();
+  const corev1::PodSecurityContext& pods = spec.security_context();
+  RETURN_IF_ERROR(CheckNonRoot(spec, container, image));
+
+  out.namespaces = PodNamespaces(spec);
+  out.privileged = own.privileged();
+  out.add_capabilities.assign(own.capabilities().add().begin(), own.capabilities().add().end());
+  out.drop_capabilities.assign(own.capabilities().drop().begin(), own.capabilities().drop().end());
+  out.readonly_rootfs = own.read_only_root_filesystem();
+  out.no_new_privs = own.has_allow_privilege_escalation() && !own.allow_privilege_escalation();
+
+  out.run_as_user = EffectiveUser(spec, container);
+  if (!out.run_as_user) {
+    out.run_as_user = image.uid;
+    if (!image.uid) out.run_as_username = image.username;
+  }
+  if (own.has_run_as_group())
+    out.run_as_group = own.run_as_group();
+  else if (pods.has_run_as_group())
+    out.run_as_group = pods.run_as_group();
+  for (int64_t group : pods.supplemental_groups()) out.supplemental_groups.push_back(group);
+  if (pods.has_fs_group()) out.supplemental_groups.push_back(pods.fs_group());
+  out.strict_supplemental_groups = pods.supplemental_groups_policy() == "Strict";
+
+  if (own.has_se_linux_options())
+    out.selinux = SeLinux(own.se_linux_options());
+  else if (pods.has_se_linux_options())
+    out.selinux = SeLinux(pods.se_linux_options());
+  if (own.has_seccomp_profile())
+    out.seccomp = Profile(own.seccomp_profile().type(), own.seccomp_profile().localhost_profile());
+  else if (pods.has_seccomp_profile())
+    out.seccomp = Profile(pods.seccomp_profile().type(), pods.seccomp_profile().localhost_profile());
+  else
+    out.seccomp = DefaultSeccomp(node);
+  if (out.privileged) out.seccomp = Profile("Unconfined", "");
+  if (own.has_app_armor_profile())
+    out.apparmor = Profile(own.app_armor_profile().type(), own.app_armor_profile().localhost_profile());
+  else if (pods.has_app_armor_profile())
+    out.apparmor = Profile(pods.app_armor_profile().type(), pods.app_armor_profile().localhost_profile());
+
+  if (own.proc_mount() != "Unmasked" && !out.privileged) {
+    out.masked_paths = MaskedPaths();
+    out.readonly_paths = ReadonlyPaths();
+  }
+  return {};
+}
+
+}  // namespace keelson::kubelet

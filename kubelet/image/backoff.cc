@@ -1,0 +1,45 @@
+#include "kubelet/image/backoff.h"
+
+#include <algorithm>
+
+namespace keelson::kubelet {
+
+using std::chrono::milliseconds;
+
+milliseconds Backoff::Left(const std::string& key, WallTime since) const {
+  MutexLock lock(mutex_);
+  auto it = entries_.find(key);
+  if (it == entries_.end()) return milliseconds(0);
+  auto passed = std::chrono::duration_cast<milliseconds>(clock_.Now() - since);
+  return std::max(milliseconds(0), it->second.wait - passed);
+}
+
+milliseconds Backoff::Current(const std::string& key) const {
+  MutexLock lock(mutex_);
+  auto it = entries_.find(key);
+  return it == entries_.end() ? milliseconds(0) : it->second.wait;
+}
+
+void Backoff::Next(const std::string& key) {
+  MutexLock lock(mutex_);
+  WallTime now = clock_.Now();
+  auto [it, fresh] = entries_.try_emplace(key, Entry{first_, now});
+  if (!fresh) {
+    bool quiet = now - it->second.updated > 2 * max_;
+    it->second.wait = quiet ? first_ : std::min(it->second.wait * 2, max_);
+  }
+  it->second.updated = now;
+}
+
+void Backoff::Forget(const std::string& key) {
+  MutexLock lock(mutex_);
+  entries_.erase(key);
+}
+
+void Backoff::ForgetPrefix(const std::string& prefix) {
+  MutexLock lock(mutex_);
+  auto it = entries_.lower_bound(prefix);
+  while (it != entries_.end() && it->first.compare(0, prefix.size(), prefix) == 0) it = entries_.erase(it);
+}
+
+}  // namespace keelson::kubelet

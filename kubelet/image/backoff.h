@@ -1,0 +1,38 @@
+// Waits that grow with every failure, by key.
+#pragma once
+
+#include <chrono>
+#include <map>
+#include <string>
+
+#include "lib/base/clock.h"
+#include "lib/base/mutex.h"
+
+namespace keelson::kubelet {
+
+// first, 2 first, 4 first, ... up to max. A key that has been quiet for twice the maximum starts anew.
+class Backoff {  // thread safe
+ public:
+  Backoff(std::chrono::milliseconds first, std::chrono::milliseconds max, Clock& clock = Clock::Real())
+      : first_(first), max_(max), clock_(clock) {}
+
+  // What is left to wait since `since`, the time of the last failure; zero when the next try may be made.
+  std::chrono::milliseconds Left(const std::string& key, WallTime since) const;
+  std::chrono::milliseconds Current(const std::string& key) const;
+  // A try is being made: the wait after it will be the next longer one.
+  void Next(const std::string& key);
+  void Forget(const std::string& key);
+  void ForgetPrefix(const std::string& prefix);
+
+ private:
+  struct Entry {
+    std::chrono::milliseconds wait;
+    WallTime updated;
+  };
+  const std::chrono::milliseconds first_, max_;
+  Clock& clock_;
+  mutable Mutex mutex_;
+  std::map<std::string, Entry> entries_ GUARDED_BY(mutex_);
+};
+
+}  // namespace keelson::kubelet

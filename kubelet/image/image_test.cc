@@ -1,0 +1,106 @@
+#include <gtest/gtest.h>
+
+#include "kubelet/cri/fake.h"
+#include "kubelet/image/image_manager.h"
+
+namespace keelson::kubelet {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+TEST(NormalizeImage, AddsRegistryAndTag) {
+  struct Case {
+    const char *in, *out;
+  };
+  for (const Case& c : {Case{"busybox", "docker.io/library/busybox:latest"},
+                        {"a/b:1", "docker.io/a/b:1"},
+                        {"localhost/x", "localhost/x:latest"},
+                        {"r.io:5000/x/y:2", "r.io:5000/x/y:2"},
+                        {"r.io/x@sha256:0123456789012345678901234567890123456789012345678901234567890123",
+                         "r.io/x@sha256:0123456789012345678901234567890123456789012345678901234567890123"},
+                        {"Bad Name", ""},
+                        {"UPPER", ""}})
+    EXPECT_EQ(NormalizeImage(c.in), c.out) << c.in;
+}
+
+TEST(Backoff, DoublesUpToTheMaximumAndForgets) {
+  FakeClock clock;
+  Backoff backoff(seconds(10), seconds(35), clock);
+  EXPECT_EQ(backoff.Left("k", clock.Now()), milliseconds(0));
+  for (int want : {10, 20, 35, 35}) {
+    backoff.Next("k");
+    EXPECT_EQ(backoff.Left("k", clock.Now()), seconds(want));
+  }
+  WallTime failed = clock.Now();
+  clock.Advance(seconds(30));
+  EXPECT_EQ(backoff.Left("k", failed), seconds(5));
+  clock.Advance(seconds(60));
+  backoff.Next("k");
+  EXPECT_EQ(backoff.Left("k", clock.Now()), seconds(10)) << "quiet for twice the maximum";
+}
+
+class ImageTest : public ::testing::Test {
+ protected:
+  bool Ensure(const std::string& policy) {
+    failure_ = {};
+    events_.clear();
+    cri::SandboxConfig sandbox;
+    std::vector<corev1::Secret> secrets;
+    pod_.mutable_metadata()->set_uid("u");
+    return manager_.Ensure({pod_, "img:1", policy, sandbox, secrets,
+                            [this](const std::string&, const std::string& reason, const std::string&) {
+                              events_.push_back(reason);
+                            }},
+                           {}, out_, failure_);
+  }
+  FakeClock clock_;
+  cri::FakeRuntime runtime_{clock_};
+  ImageManager manager_{runtime_, {}, clock_};
+  corev1::Pod pod_;
+  EnsuredImage out_;
+  ImageFailure failure_;
+  std::vector<std::string> events_;
+};
+
+TEST_F(ImageTest, PresentImageIsNotPulled) {
+  runtime_.AddImage("img:1");
+  EXPECT_TRUE(Ensure("IfNotPresent"));
+  EXPECT_EQ(out_.ref, "sha256:img:1");
+  EXPECT_EQ(events_, std::vector<std::string>{"Pulled"});
+  EXPECT_EQ(runtime_.Count("PullImage img:1"), 0u);
+}
+
+TEST_F(ImageTest, NeverWithoutImageFails) {
+  EXPECT_FALSE(Ensure("Never"));
+  EXPECT_EQ(failure_.reason, "ErrImageNeverPull");
+}
+
+TEST_F(ImageTest, FailedPullBacksOff) {
+  EXPECT_FALSE(Ensure("IfNotPresent"));
+  EXPECT_EQ(failure_.reason, "ErrImagePull");
+  EXPECT_FALSE(Ensure("IfNotPresent"));
+  EXPECT_EQ(failure_.reason, "ImagePullBackOff");
+  EXPECT_EQ(failure_.retry, seconds(10));
+  EXPECT_EQ(runtime_.Count("PullImage img:1"), 1u);
+  runtime_.SetPullable("img:1");
+  clock_.Advance(seconds(11));
+  EXPECT_TRUE(Ensure("IfNotPresent"));
+  EXPECT_EQ(events_, (std::vector<std::string>{"Pulling", "Pulled"}));
+}
+
+TEST(Credentials, MatchTheRegistry) {
+  corev1::Secret secret;
+  secret.set_type("kubernetes.io/dockerconfigjson");
+  (*secret.mutable_data())[".dockerconfigjson"] =
+      R"({"auths":{"https://index.docker.io/v1/":{"auth":"dXNlcjpwYXNz"},"r.io":{"username":"a","password":"b"}}})";
+  auto docker = FindCredentials("docker.io/library/busybox:latest", {secret});
+  ASSERT_EQ(docker.size(), 1u);
+  EXPECT_EQ(docker[0].username, "user");
+  EXPECT_EQ(docker[0].password, "pass");
+  EXPECT_EQ(FindCredentials("r.io/x:1", {secret})[0].password, "b");
+  EXPECT_TRUE(FindCredentials("other.io/x:1", {secret}).empty());
+}
+
+}  // namespace
+}  // namespace keelson::kubelet

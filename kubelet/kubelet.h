@@ -1,0 +1,44 @@
+// The kubelet without its outside: everything between an API client and a container runtime. main.cc gives it
+// the real ones, tests fakes.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "kubelet/cm/pod_cgroups.h"
+#include "kubelet/config/config.h"
+#include "kubelet/cri/runtime.h"
+#include "kubelet/server/backend.h"
+#include "kubelet/volume/plugin.h"
+#include "lib/base/service_group.h"
+#include "lib/client/rest.h"
+
+namespace keelson::kubelet {
+
+struct KubeletParts {
+  client::RestClient api;
+  cri::RuntimeService& runtime;
+  cri::ImageService& images;
+  PodCgroups& cgroups;
+  Mounter& mounter;
+  bool cgroup_v2 = false;
+  std::string runtime_name, runtime_version;  // containerd, 1.6.20
+};
+
+class Kubelet {
+ public:
+  Kubelet(KubeletParts parts, const Settings& settings, Clock& clock = Clock::Real());
+  ~Kubelet();
+  // In the order of their needs: runtime events, informers, status writer, probes, node, pods, ...
+  void AddServices(ServiceGroup& group);
+  server::KubeletBackend& backend();
+  const std::string& node_name() const;
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace keelson::kubelet

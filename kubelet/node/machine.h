@@ -1,0 +1,46 @@
+// The machine, as a node shows it.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "lib/api/types.h"
+#include "lib/k8s/pod_resources.h"
+
+namespace keelson::kubelet {
+
+struct Machine {
+  int cpus = 1;
+  int64_t memory_bytes = 0;
+  int64_t ephemeral_bytes = 0;  // of the file system that holds the root directory
+  int64_t max_pids = 0;
+  std::string machine_id, system_uuid, boot_id, kernel_version, os_image, architecture;
+};
+Machine ReadMachine(const std::string& root_dir);
+// What changes from minute to minute.
+struct MachineLoad {
+  int64_t memory_available = 0;
+  int64_t disk_available = 0, inodes_free_percent = 100;
+  int64_t pids_available = 0;
+};
+MachineLoad ReadMachineLoad(const std::string& root_dir);
+
+std::string HostName();  // lower case
+// The address that the host would send from to the outside; empty without a route. UDP connect: nothing is
+// sent.
+std::string DefaultAddress();
+
+struct Reservations {
+  std::map<std::string, std::string> system, kube, eviction_hard;
+  int max_pods = 110;
+};
+// Capacity, and what of it pods may have.
+k8s::ResourceList CapacityOf(const Machine& machine, const Reservations& reservations);
+k8s::ResourceList AllocatableOf(const Machine& machine, const Reservations& reservations);
+// "100Mi", or "10%" of `whole`; 0 when the signal has no threshold.
+int64_t ThresholdOf(const std::map<std::string, std::string>& thresholds, const std::string& signal,
+                    int64_t whole);
+
+}  // namespace keelson::kubelet

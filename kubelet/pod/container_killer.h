@@ -1,0 +1,53 @@
+// Stops containers as their pods want it: preStop hook first, then SIGTERM, SIGKILL when the time is up.
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <stop_token>
+#include <string>
+#include <vector>
+
+#include "kubelet/container/runtime_status.h"
+#include "kubelet/cri/runtime.h"
+#include "kubelet/pod/executor.h"
+#include "kubelet/probe/handler.h"
+
+namespace keelson::kubelet {
+
+struct KillRequest {
+  const corev1::Pod* pod = nullptr;  // null for pods that only the runtime knows
+  std::string id, container, pod_ip;
+  std::string event_message;
+  std::chrono::seconds grace{30};
+};
+
+class ContainerKiller {  // thread safe
+ public:
+  using Event =
+      std::function<void(const corev1::Pod& pod, const std::string& container, const std::string& type,
+                         const std::string& reason, const std::string& message)>;
+  ContainerKiller(cri::RuntimeService& runtime, HandlerRunner& handlers, Executor& executor, Event event,
+                  Clock& clock)
+      : runtime_(runtime),
+        handlers_(handlers),
+        executor_(executor),
+        event_(std::move(event)),
+        clock_(clock) {}
+
+  Result<> Kill(const KillRequest& request, std::stop_token stop);
+  // All side by side, but sidecars after the others, in reverse order; then the sandboxes. The first failure
+  // is returned, after all have been tried.
+  Result<> KillPod(const corev1::Pod* pod, const PodRuntimeStatus& runtime, std::chrono::seconds grace,
+                   std::stop_token stop);
+
+ private:
+  Result<> KillAll(std::vector<KillRequest> requests, std::stop_token stop);
+
+  cri::RuntimeService& runtime_;
+  HandlerRunner& handlers_;
+  Executor& executor_;
+  Event event_;
+  Clock& clock_;
+};
+
+}  // namespace keelson::kubelet

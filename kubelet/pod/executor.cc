@@ -1,0 +1,87 @@
+#include "kubelet/pod/executor.h"
+
+#include <atomic>
+#include <memory>
+
+namespace keelson::kubelet {
+
+namespace {
+constexpr std::chrono::seconds kIdleLife(10);
+}
+
+Executor::Executor(size_t max_threads) : max_threads_(max_threads) {}
+
+Executor::~Executor() {
+  std::list<std::thread> ended;
+  {
+    MutexLock lock(mutex_);
+    stopping_ = true;
+    work_.notify_all();
+    while (!threads_.empty()) ended_.wait(mutex_);
+    ended.swap(ended_threads_);
+  }
+  for (std::thread& thread : ended) thread.join();
+}
+
+void Executor::Submit(std::function<void()> task) {
+  std::list<std::thread> ended;
+  {
+    MutexLock lock(mutex_);
+    tasks_.push_back(std::move(task));
+    ended.swap(ended_threads_);
+    if (idle_ >= tasks_.size() || threads_.size() >= max_threads_) {
+      work_.notify_one();
+    } else {
+      threads_.emplace_front();
+      auto self = threads_.begin();
+      *self = std::thread([this, self] { Loop(self); });
+    }
+  }
+  for (std::thread& thread : ended) thread.join();
+}
+
+void Executor::RunAll(std::vector<std::function<void()>> tasks) {
+  if (tasks.empty()) return;
+  struct State {
+    Mutex mutex;
+    CondVar cv;
+    size_t left;
+  };
+  auto state = std::make_shared<State>();
+  state->left = tasks.size() - 1;
+  for (size_t i = 1; i < tasks.size(); ++i) {
+    Submit([task = std::move(tasks[i]), state] {
+      task();
+      MutexLock lock(state->mutex);
+      if (--state->left == 0) state->cv.notify_all();
+    });
+  }
+  tasks[0]();
+  MutexLock lock(state->mutex);
+  while (state->left > 0) state->cv.wait(state->mutex);
+}
+
+void Executor::Loop(std::list<std::thread>::iterator self) {
+  mutex_.lock();
+  while (true) {
+    if (tasks_.empty()) {
+      if (stopping_) break;
+      ++idle_;
+      bool timed_out = work_.wait_for(mutex_, kIdleLife) == std::cv_status::timeout;
+      --idle_;
+      if (timed_out && tasks_.empty()) break;
+      continue;
+    }
+    std::function<void()> task = std::move(tasks_.front());
+    tasks_.pop_front();
+    mutex_.unlock();
+    task();
+    task = nullptr;  // what it holds goes before the next wait
+    mutex_.lock();
+  }
+  ended_threads_.splice(ended_threads_.begin(), threads_, self);
+  ended_.notify_all();
+  mutex_.unlock();
+}
+
+}  // namespace keelson::kubelet

@@ -1,0 +1,134 @@
+#include "kubelet/pod/pleg.h"
+
+#include <thread>
+
+#include "kubelet/container/labels.h"
+
+namespace keelson::kubelet {
+
+namespace {
+
+constexpr std::chrono::minutes kPatience(3);
+constexpr std::chrono::seconds kSlowRelist(60);  // while the event stream runs
+
+std::string UidOf(const cri::Labels& labels) {
+  auto it = labels.find(kPodUidLabel);
+  return it == labels.end() ? std::string() : it->second;
+}
+
+}  // namespace
+
+void Pleg::Seen(const std::string& uid, const PodRuntimeStatus& status) {
+  Fingerprint fingerprint = FingerprintOf(status);
+  MutexLock lock(mutex_);
+  if (fingerprint.empty())
+    pods_.erase(uid);
+  else
+    pods_[uid] = std::move(fingerprint);
+  seen_at_[uid] = relists_;
+}
+
+Result<> Pleg::Relist(std::stop_token stop) {
+  uint64_t number = 0;
+  {
+    MutexLock lock(mutex_);
+    number = ++relists_;
+  }
+  ASSIGN_OR_RETURN(auto sandboxes, runtime_.ListPodSandbox({}, stop));
+  ASSIGN_OR_RETURN(auto containers, runtime_.ListContainers({}, stop));
+  std::map<std::string, Fingerprint> now;
+  for (const auto& sandbox : sandboxes)
+    if (std::string uid = UidOf(sandbox.labels); !uid.empty())
+      now[uid][sandbox.id] = static_cast<int>(sandbox.state);
+  for (const auto& container : containers)
+    if (std::string uid = UidOf(container.labels); !uid.empty())
+      now[uid][container.id] = static_cast<int>(container.state);
+  std::set<std::string> changed;
+  {
+    MutexLock lock(mutex_);
+    last_good_ = clock_.SteadyNow();
+    for (const auto& [uid, fingerprint] : pods_)
+      if (!now.count(uid)) changed.insert(uid);
+    for (const auto& [uid, fingerprint] : now)
+      if (auto it = pods_.find(uid); it == pods_.end() || it->second != fingerprint) changed.insert(uid);
+    for (const std::string& uid : changed) {
+      auto seen = seen_at_.find(uid);
+      // Its worker looked while this list was being made: who of the two is newer is not known. The worker's
+      // word stands; the next list will tell.
+      if (seen != seen_at_.end() && seen->second >= number) continue;
+      if (auto it = now.find(uid); it != now.end())
+        pods_[uid] = it->second;
+      else
+        pods_.erase(uid);
+    }
+    std::erase_if(seen_at_, [&](const auto& item) { return item.second + 10 < number; });
+  }
+  for (const std::string& uid : changed) on_change_(uid);
+  return {};
+}
+
+std::set<std::string> Pleg::Uids() const {
+  MutexLock lock(mutex_);
+  std::set<std::string> uids;
+  for (const auto& [uid, fingerprint] : pods_) uids.insert(uid);
+  return uids;
+}
+
+std::optional<std::string> Pleg::Unhealthy() const {
+  MutexLock lock(mutex_);
+  auto silent = clock_.SteadyNow() - last_good_;
+  if (silent < kPatience) return std::nullopt;
+  auto seconds = std::chrono::duration_cast<std::chrono::seconds>(silent).count();
+  return "PLEG is not healthy: pleg was last seen active " + std::to_string(seconds) +
+         "s ago; threshold is 3m0s";
+}
+
+void Pleg::RunEvents(std::stop_token stop) {
+  while (!stop.stop_requested()) {
+    bool first = true;
+    auto ended = runtime_.WatchEvents(
+        [&](const cri::ContainerEvent& event) {
+          if (first) {
+            MutexLock lock(mutex_);
+            events_ = true;
+            first = false;
+          }
+          if (!event.pod_uid.empty()) on_change_(event.pod_uid);
+        },
+        stop);
+    MutexLock lock(mutex_);
+    events_ = false;
+    changed_.notify_all();
+    if (!ended && ended.error().Is(Code::kUnimplemented)) return;
+    SteadyTime retry = clock_.SteadyNow() + std::chrono::seconds(1);
+    while (!stop.stop_requested() && clock_.SteadyNow() < retry) clock_.WaitUntil(mutex_, changed_, retry);
+  }
+}
+
+void Pleg::Run(std::stop_token stop, const std::function<void()>& ready) {
+  std::stop_callback wake(stop, [this] {
+    MutexLock lock(mutex_);
+    changed_.notify_all();
+  });
+  {
+    MutexLock lock(mutex_);
+    last_good_ = clock_.SteadyNow();
+  }
+  std::jthread events([this, stop](std::stop_token) { RunEvents(stop); });
+  bool told = false, failing = false;
+  while (!stop.stop_requested()) {
+    auto done = Relist(stop);
+    if (!done && !failing && !stop.stop_requested())
+      log::Warn("Container runtime does not answer", {{"error", done.error()}});
+    failing = !done;
+    if (done && !told) ready();
+    told = told || done.has_value();
+    MutexLock lock(mutex_);
+    SteadyTime next = clock_.SteadyNow() + (events_ ? std::chrono::milliseconds(kSlowRelist) : period_);
+    bool had_events = events_;
+    while (!stop.stop_requested() && clock_.SteadyNow() < next && had_events == events_)
+      clock_.WaitUntil(mutex_, changed_, next);
+  }
+}
+
+}  // namespace keelson::kubelet

@@ -1,0 +1,53 @@
+// One pass over one pod: look, plan, act, look again, report.
+#pragma once
+
+#include "kubelet/pod/pod_syncer.h"
+
+namespace keelson::kubelet {
+
+class PodSyncTask {
+ public:
+  PodSyncTask(PodSyncer::Dependencies& deps, const PodSyncer::Options& options, Clock& clock,
+              Backoff& backoff, const PodSyncer::PodPtr& pod, PodMemory& memory, std::stop_token stop);
+
+  Result<SyncResult> Run();
+  Result<> Inspect();  // the runtime, into memory
+  corev1::PodStatus ReportStatus(bool terminal);
+
+ private:
+  // What has to be there before the first container starts. Volumes are set up, and images asked for, while
+  // the sandbox is being made.
+  Result<> Prepare(const PodActions& actions, std::string& sandbox_id);
+  Result<> CreateSandbox(std::string& sandbox_id);
+  void MountVolumes(const std::vector<std::string>& pod_ips);  // touches nothing but volumes_
+  void NoteVolumes();
+  Result<> Kill(const PodActions& actions);
+
+  // Starts one container, or notes why not.
+  void Start(const corev1::Container& container, const std::string& sandbox_id);
+  bool HeldBack(const corev1::Container& container, const ContainerRecord* last);
+  bool EnsureImage(const corev1::Container& container, EnsuredImage& image);
+  Result<std::string> Create(const corev1::Container& container, const EnsuredImage& image, int restarts,
+                             const std::string& sandbox_id, bool& config_error);
+  Result<> RunPostStart(const corev1::Container& container, const std::string& id);
+  void Wait(const std::string& container, const std::string& reason, const std::string& message);
+  void Again(std::chrono::milliseconds after);
+  const corev1::Container* Find(const std::string& name, corev1::Container& storage) const;
+  std::vector<corev1::Secret> PullSecrets();
+  void PlanQuickLook(const PodActions& actions);
+  void Event(const std::string& container, const char* type, const char* reason, const std::string& message);
+
+  PodSyncer::Dependencies& deps_;
+  const PodSyncer::Options& options_;
+  Clock& clock_;
+  Backoff& backoff_;
+  const PodSyncer::PodPtr& pod_;
+  PodMemory& memory_;
+  std::stop_token stop_;
+  const NodeContext node_;
+  cri::SandboxConfig sandbox_config_;
+  Result<VolumePaths> volumes_;
+  SyncResult result_;
+};
+
+}  // namespace keelson::kubelet

@@ -1,0 +1,99 @@
+#include "kubelet/pod/pod_syncer.h"
+
+#include <sys/stat.h>
+
+#include <algorithm>
+
+#include "kubelet/container/container_config.h"
+#include "kubelet/container/sandbox_config.h"
+#include "kubelet/pod/container_killer.h"
+#include "kubelet/pod/pod_sync_task.h"
+#include "kubelet/pod/termination_message.h"
+#include "lib/base/file.h"
+#include "lib/k8s/pod_util.h"
+
+namespace keelson::kubelet {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+PodSyncer::PodSyncer(Dependencies dependencies, const Options& options, Clock& clock)
+    : deps_(std::move(dependencies)),
+      options_(options),
+      clock_(clock),
+      crash_backoff_(options.crash_backoff_first, options.crash_backoff_max, clock) {}
+
+Result<SyncResult> PodSyncer::Sync(const PodPtr& pod, PodMemory& memory, std::stop_token stop) {
+  if (!memory.inspected) {
+    ASSIGN_OR_RETURN(memory.runtime, InspectPod(deps_.runtime, pod->metadata().uid(), nullptr, stop));
+    memory.inspected = true;
+  }
+  if (!memory.admitted) {
+    // A pod that ran before is not sent away by a restart of the kubelet.
+    bool ran = !memory.runtime.containers.empty() || !memory.runtime.sandboxes.empty();
+    if (auto failure = ran ? std::nullopt : deps_.admit(*pod)) {
+      deps_.event(*pod, "", "Warning", failure->reason, failure->message);
+      deps_.statuses.Set(pod, RejectedStatus(*pod, failure->reason, failure->message, clock_.Now()));
+      SyncResult result;
+      result.ended = true;
+      return result;
+    }
+    memory.admitted = true;
+  }
+  return PodSyncTask(deps_, options_, clock_, crash_backoff_, pod, memory, stop).Run();
+}
+
+Result<> PodSyncer::Terminate(const PodPtr& pod, PodMemory& memory, seconds grace, std::stop_token stop) {
+  const std::string& uid = pod->metadata().uid();
+  deps_.probes.StopLiveness(uid);
+  PodSyncTask task(deps_, options_, clock_, crash_backoff_, pod, memory, stop);
+  RETURN_IF_ERROR(task.Inspect());
+  ContainerKiller killer(deps_.runtime, deps_.handlers, deps_.executor, deps_.event, clock_);
+  RETURN_IF_ERROR(killer.KillPod(pod.get(), memory.runtime, grace, stop));
+  deps_.probes.Remove(uid);
+  RETURN_IF_ERROR(task.Inspect());
+  if (memory.runtime.AnyRunning()) return Error(Code::kUnavailable, "containers of the pod still run");
+  // A pod that the node did not take has no more to tell.
+  bool rejected = memory.runtime.containers.empty() && memory.runtime.sandboxes.empty() && !memory.admitted;
+  if (!rejected || !k8s::IsTerminal(*pod)) task.ReportStatus(true);
+  return {};
+}
+
+Result<> PodSyncer::CleanUp(const PodPtr& pod, PodMemory&, std::stop_token) {
+  const std::string& uid = pod->metadata().uid();
+  RETURN_IF_ERROR(deps_.volumes.Remove(deps_.node().paths, uid));
+  RETURN_IF_ERROR(deps_.cgroups.Remove(uid));
+  deps_.images.ForgetPod(uid);
+  crash_backoff_.ForgetPrefix(uid + "/");
+  return {};
+}
+
+Result<> PodSyncer::RemoveFromRuntime(const std::string& uid, std::stop_token stop) {
+  ASSIGN_OR_RETURN(PodRuntimeStatus status, InspectPod(deps_.runtime, uid, nullptr, stop));
+  for (const ContainerRecord& record : status.containers)
+    RETURN_IF_ERROR(deps_.runtime.RemoveContainer(record.id, stop));
+  for (const auto& sandbox : status.sandboxes) {
+    RETURN_IF_ERROR(deps_.runtime.StopPodSandbox(sandbox.id, stop));
+    RETURN_IF_ERROR(deps_.runtime.RemovePodSandbox(sandbox.id, stop));
+  }
+  if (status.name.empty()) return {};
+  return RemoveTree(deps_.node().paths.PodLogs(status.ns, status.name, uid));
+}
+
+void PodSyncer::CollectGarbage(const PodPtr&, PodMemory& memory, std::stop_token stop) {
+  constexpr int kKeptRuns = 2;
+  std::map<std::string, int> runs;
+  for (const ContainerRecord& record : memory.runtime.containers) {
+    if (++runs[record.name] <= kKeptRuns || record.state != cri::ContainerState::kExited) continue;
+    if (deps_.runtime.RemoveContainer(record.id, stop)) (void)RemoveFile(record.log_path);
+  }
+  for (size_t i = 1; i < memory.runtime.sandboxes.size(); ++i) {
+    const auto& sandbox = memory.runtime.sandboxes[i];
+    bool used = std::any_of(memory.runtime.containers.begin(), memory.runtime.containers.end(),
+                            [&](const auto& record) { return record.sandbox_id == sandbox.id; });
+    if (!used && sandbox.state == cri::SandboxState::kNotReady)
+      (void)deps_.runtime.RemovePodSandbox(sandbox.id, stop);
+  }
+}
+
+}  // namespace keelson::kubelet

@@ -1,0 +1,91 @@
+// The effects on one pod: makes it run as its spec says, takes it down, cleans up after it. Who calls decides
+// when (pod_workers.h); here is how. Everything may be called again after a failure or a restart.
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <stop_token>
+#include <string>
+
+#include "kubelet/cm/pod_cgroups.h"
+#include "kubelet/container/objects.h"
+#include "kubelet/cri/runtime.h"
+#include "kubelet/image/image_manager.h"
+#include "kubelet/pod/actions.h"
+#include "kubelet/pod/executor.h"
+#include "kubelet/probe/manager.h"
+#include "kubelet/status/generate.h"
+#include "kubelet/status/manager.h"
+#include "kubelet/volume/volume_manager.h"
+#include "lib/k8s/fit.h"
+
+namespace keelson::kubelet {
+
+// What is remembered of a pod between calls; only one call for a pod is under way at a time.
+struct PodMemory {
+  bool inspected = false;  // `runtime` has been asked for at least once
+  bool admitted = false;
+  PodRuntimeStatus runtime;
+  std::map<std::string, WaitingReason> waiting;
+  int quick_looks = 0;  // looks soon after own actions whose end no event will tell
+  bool sandbox_failed = false;
+  std::string mount_error;  // told last, so as not to tell it again and again
+};
+
+struct SyncResult {
+  std::optional<std::chrono::milliseconds> again;  // look again after this
+  bool ended = false;                              // Succeeded or Failed: no container will run again
+};
+
+class PodSyncer {  // thread safe for different pods
+ public:
+  using PodPtr = std::shared_ptr<const corev1::Pod>;
+  struct Dependencies {
+    cri::RuntimeService& runtime;
+    ImageManager& images;
+    VolumeManager& volumes;
+    PodCgroups& cgroups;
+    ObjectSource& objects;
+    HandlerRunner& handlers;
+    ProbeManager& probes;
+    StatusManager& statuses;
+    Executor& executor;
+    std::function<NodeContext()> node;
+    // Reason why the node does not take a pod; empty: it does.
+    std::function<std::optional<k8s::AdmitFailure>(const corev1::Pod& pod)> admit;
+    // `container` is empty for events of the pod as a whole.
+    std::function<void(const corev1::Pod& pod, const std::string& container, const std::string& type,
+                       const std::string& reason, const std::string& message)>
+        event;
+    // What has been seen of a pod's sandbox and containers: others need not look.
+    std::function<void(const std::string& uid, const PodRuntimeStatus& status)> seen;
+  };
+  struct Options {
+    std::chrono::milliseconds crash_backoff_first{std::chrono::seconds(10)},
+        crash_backoff_max{std::chrono::seconds(300)};
+    std::string runtime_name = "containerd";
+  };
+  PodSyncer(Dependencies dependencies, const Options& options, Clock& clock = Clock::Real());
+
+  Result<SyncResult> Sync(const PodPtr& pod, PodMemory& memory, std::stop_token stop);
+  // Runs preStop hooks, stops all containers within `grace`, then the sandbox; reports the final status.
+  Result<> Terminate(const PodPtr& pod, PodMemory& memory, std::chrono::seconds grace, std::stop_token stop);
+  // After Terminate: volumes, directories and cgroup go.
+  Result<> CleanUp(const PodPtr& pod, PodMemory& memory, std::stop_token stop);
+  // After CleanUp, once the API has no such pod: containers, sandboxes and logs go too.
+  Result<> RemoveFromRuntime(const std::string& uid, std::stop_token stop);
+  // Old runs of containers, all but the latest two; old sandboxes.
+  void CollectGarbage(const PodPtr& pod, PodMemory& memory, std::stop_token stop);
+
+ private:
+  friend class PodSyncTask;
+  Dependencies deps_;
+  const Options options_;
+  Clock& clock_;
+  Backoff crash_backoff_;
+};
+
+}  // namespace keelson::kubelet

@@ -1,0 +1,90 @@
+// Decides what is done to each pod, and when. One worker a pod at a time, keyed by UID.
+//
+//   Update(pod) --> Syncing ---------------> Terminating ------------> Terminated ----------> Finished
+//                   sandbox, containers,     preStop, StopContainer,   volumes unmounted,     nothing left on
+//                   the probes, status           StopPodSandbox,           cgroup removed         node but
+//                   records in
+//                                            final status                                     the runtime
+//                     |                        ^    |                                           |
+//                     | deleted in the API,    |    | a shorter grace period                    | pod is gone
+//                     from | ended (Succeeded or ---'    | begins it again                           | the
+//                     API: records | Failed), rejected           '--> Terminating v are removed | or gone
+//                     from the API                                                  forgotten
+//
+// A pod never goes back. A new pod of the same name has another UID and is held until this one is Finished
+// (static pods), or runs beside its end (pods of the API, whose names are free only after it).
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <stop_token>
+#include <string>
+#include <vector>
+
+#include "kubelet/pod/pod_syncer.h"
+#include "lib/client/workqueue.h"
+
+namespace keelson::kubelet {
+
+class PodWorkers {  // thread safe
+ public:
+  using PodPtr = std::shared_ptr<const corev1::Pod>;
+  struct Options {
+    std::chrono::milliseconds sync_frequency{std::chrono::minutes(1)};
+    std::chrono::milliseconds retry_first{250}, retry_max{std::chrono::seconds(60)};
+  };
+  PodWorkers(PodSyncer& syncer, StatusManager& statuses, Executor& executor, const Options& options,
+             Clock& clock = Clock::Real());
+
+  void Update(PodPtr pod);              // as the API has it now
+  void Remove(const std::string& uid);  // the API has it no more
+  void Touch(const std::string& uid);   // something happened to it on the node
+  // The runtime has a pod that nobody asked for, since the kubelet was away when it was deleted.
+  void Orphan(const PodRuntimeStatus& status);
+
+  std::vector<PodPtr> Pods() const;                                   // all that are known and not orphans
+  PodPtr Find(const std::string& ns, const std::string& name) const;  // the newest; null when there is none
+  std::optional<PodRuntimeStatus> Runtime(const std::string& uid) const;  // as last seen
+  std::set<std::string> Uids() const;
+  // Admitted and not ended: what the node's resources are spoken for by.
+  std::vector<PodPtr> Active(const std::string& except_uid) const;
+
+  void Run(std::stop_token stop);
+
+ private:
+  enum class State { kSyncing, kTerminating, kTerminated, kFinished };
+  struct Entry {
+    PodPtr pod;
+    State state = State::kSyncing;
+    bool end = false;  // leave Syncing
+    bool gone = false, orphan = false, ended = false;
+    std::optional<std::chrono::seconds> grace;
+    std::stop_source stop;
+    PodMemory memory;          // of the worker
+    PodRuntimeStatus runtime;  // a copy for others
+  };
+  struct Work;
+
+  void Reconcile(const std::string& uid, std::stop_token stop);
+  Result<std::optional<std::chrono::milliseconds>> Step(const std::string& uid,
+                                                        const std::shared_ptr<Entry>& entry,
+                                                        std::stop_token stop);
+  Result<std::optional<std::chrono::milliseconds>> SyncStep(const std::shared_ptr<Entry>& entry,
+                                                            const PodPtr& pod, std::stop_token stop);
+  void End(Entry& entry) REQUIRES(mutex_);
+  std::chrono::seconds GraceOf(const Entry& entry) const REQUIRES(mutex_);
+
+  PodSyncer& syncer_;
+  StatusManager& statuses_;
+  Executor& executor_;
+  const Options options_;
+  client::WorkQueue queue_;
+  mutable Mutex mutex_;
+  std::map<std::string, std::shared_ptr<Entry>> entries_ GUARDED_BY(mutex_);
+};
+
+}  // namespace keelson::kubelet

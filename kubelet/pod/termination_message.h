@@ -1,0 +1,14 @@
+// What a container said before its end, for status.containerStatuses[].state.terminated.message.
+#pragma once
+
+#include <string>
+
+#include "kubelet/container/runtime_status.h"
+
+namespace keelson::kubelet {
+
+// The termination message file, at most 4096 bytes; for FallbackToLogsOnError and a failed container without
+// a message the end of its log, at most 2048 bytes or 80 lines. Empty when there is nothing.
+std::string TerminationMessage(const ContainerRecord& record);
+
+}  // namespace keelson::kubelet

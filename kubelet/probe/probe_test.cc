@@ -1,0 +1,138 @@
+#include <gtest/gtest.h>
+
+#include <thread>
+
+#include "kubelet/probe/manager.h"
+#include "lib/api/codec.h"
+
+namespace keelson::kubelet {
+namespace {
+
+using std::chrono::seconds;
+
+class FakeRunner : public HandlerRunner {
+ public:
+  ProbeOutcome Probe(const corev1::ProbeHandler& handler, const HandlerTarget&, seconds,
+                     std::stop_token) override {
+    MutexLock lock(mutex_);
+    const std::string& what = handler.exec().command(0);
+    ++count_[what];
+    changed_.notify_all();
+    return {good_[what] ? ProbeOutcome::kSuccess : ProbeOutcome::kFailure, "why"};
+  }
+  Result<> Run(const corev1::LifecycleHandler&, const HandlerTarget&, seconds, std::stop_token) override {
+    return {};
+  }
+
+  void Set(const std::string& what, bool good) {
+    MutexLock lock(mutex_);
+    good_[what] = good;
+  }
+  void Await(const std::string& what, int count) {
+    MutexLock lock(mutex_);
+    while (count_[what] < count) changed_.wait(mutex_);
+  }
+  int Count(const std::string& what) {
+    MutexLock lock(mutex_);
+    return count_[what];
+  }
+
+ private:
+  Mutex mutex_;
+  CondVar changed_;
+  std::map<std::string, bool> good_;
+  std::map<std::string, int> count_;
+};
+
+class ProbeTest : public ::testing::Test {
+ protected:
+  void Start(const std::string& probes) {
+    auto pod = std::make_shared<corev1::Pod>();
+    ASSERT_TRUE(api::DecodeJson(
+        R"({"metadata":{"name":"p","uid":"u"},"spec":{"containers":[{"name":"c",)" + probes + "}]}}", *pod));
+    pod_ = pod;
+    ContainerRecord record;
+    record.id = "id";
+    record.name = "c";
+    record.state = cri::ContainerState::kRunning;
+    record.started_at =
+        std::chrono::duration_cast<std::chrono::nanoseconds>((clock_.Now() + seconds(1)).time_since_epoch())
+            .count();
+    runtime_.containers = {record};
+    thread_ = std::jthread([this](std::stop_token stop) { manager_.Run(stop); });
+    manager_.Update(pod_, runtime_);
+  }
+  // Moves time second by second; between steps the manager has looked and the probes have answered.
+  void Step(int count, const std::string& what, int want) {
+    for (int i = 0; i < count; ++i) {
+      clock_.AwaitWaiters(1);
+      clock_.Advance(seconds(1));
+    }
+    runner_.Await(what, want);
+  }
+  void AwaitResult(ProbeKind kind, bool want) {
+    MutexLock lock(mutex_);
+    while (manager_.Get(kind, "id") != std::optional<bool>(want))
+      changed_.wait_for(mutex_, std::chrono::milliseconds(20));
+  }
+
+  FakeClock clock_;
+  FakeRunner runner_;
+  Executor executor_;
+  Mutex mutex_;
+  CondVar changed_;
+  std::vector<std::string> events_;
+  ProbeManager manager_{
+      runner_, executor_,
+      [this](const std::string&) {
+        MutexLock lock(mutex_);
+        changed_.notify_all();
+      },
+      [this](const corev1::Pod&, const std::string&, const std::string& reason, const std::string& message) {
+        MutexLock lock(mutex_);
+        events_.push_back(reason + ": " + message);
+      },
+      clock_};
+  std::shared_ptr<const corev1::Pod> pod_;
+  PodRuntimeStatus runtime_;
+  std::jthread thread_;
+};
+
+TEST_F(ProbeTest, ThresholdsDecide) {
+  runner_.Set("ready", true);
+  Start(R"("readinessProbe":{"exec":{"command":["ready"]},"periodSeconds":1,"failureThreshold":2})");
+  AwaitResult(ProbeKind::kReadiness, true);
+  runner_.Set("ready", false);
+  int seen = runner_.Count("ready");
+  Step(1, "ready", seen + 1);
+  EXPECT_EQ(manager_.Get(ProbeKind::kReadiness, "id"), true) << "one failure is not enough";
+  Step(1, "ready", seen + 2);
+  AwaitResult(ProbeKind::kReadiness, false);
+  MutexLock lock(mutex_);
+  EXPECT_EQ(events_.front(), "Unhealthy: Readiness probe failed: why");
+}
+
+TEST_F(ProbeTest, LivenessWaitsForStartup) {
+  runner_.Set("live", true);
+  Start(R"("startupProbe":{"exec":{"command":["up"]},"periodSeconds":1,"failureThreshold":30},
+           "livenessProbe":{"exec":{"command":["live"]},"periodSeconds":1})");
+  runner_.Await("up", 1);
+  EXPECT_EQ(runner_.Count("live"), 0);
+  runner_.Set("up", true);
+  Step(1, "up", 2);
+  AwaitResult(ProbeKind::kStartup, true);
+  runner_.Await("live", 1);
+  AwaitResult(ProbeKind::kLiveness, true);
+}
+
+TEST_F(ProbeTest, ExitedContainersAreForgotten) {
+  runner_.Set("ready", true);
+  Start(R"("readinessProbe":{"exec":{"command":["ready"]}})");
+  AwaitResult(ProbeKind::kReadiness, true);
+  runtime_.containers[0].state = cri::ContainerState::kExited;
+  manager_.Update(pod_, runtime_);
+  EXPECT_EQ(manager_.Get(ProbeKind::kReadiness, "id"), std::nullopt);
+}
+
+}  // namespace
+}  // namespace keelson::kubelet

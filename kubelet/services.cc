@@ -1,0 +1,135 @@
+#include "kubelet/services.h"
+
+#include "kubelet/config/config.h"
+#include "kubelet/cri/grpc_runtime.h"
+#include "kubelet/kubelet.h"
+#include "kubelet/server/server.h"
+#include "lib/base/file.h"
+#include "lib/base/log.h"
+#include "lib/client/transport.h"
+#include "lib/http/server.h"
+#include "lib/linux/cgroup.h"
+
+namespace keelson::kubelet {
+
+namespace {
+
+// The runtime may come up after us.
+Result<cri::Version> AwaitRuntime(cri::RuntimeService& runtime) {
+  constexpr int kTries = 600;
+  Mutex mutex;
+  CondVar cv;
+  for (int i = 0;; ++i) {
+    auto version = runtime.GetVersion();
+    if (version || i == kTries) return version;
+    if (i == 0) log::Warn("Waiting for the container runtime", {{"error", version.error()}});
+    MutexLock lock(mutex);
+    cv.wait_for(mutex, std::chrono::milliseconds(500));
+  }
+}
+
+Result<> CheckCgroupDriver(cri::RuntimeService& runtime, const KubeletConfig& config) {
+  bool systemd = config.cgroup_driver == "systemd";
+  ASSIGN_OR_RETURN(bool known, runtime.CgroupDriver(systemd));
+  (void)known;  // else our own setting counts
+  if (!systemd) return {};
+  return Error(Code::kUnimplemented,
+               "the systemd cgroup driver is not supported yet: set cgroupDriver: cgroupfs "
+               "here and SystemdCgroup = false in the runtime");
+}
+
+Result<std::unique_ptr<http::Server>> ListenApi(const Settings& settings, http::Handler handler) {
+  http::ServerOptions options;
+  options.address = settings.config.address;
+  options.port = settings.config.port;
+  http::TlsServerOptions tls;
+  tls.certificate_file = settings.config.tls_cert_file.empty() ? settings.flags.cert_dir + "/kubelet.crt"
+                                                               : settings.config.tls_cert_file;
+  tls.key_file = settings.config.tls_private_key_file.empty() ? settings.flags.cert_dir + "/kubelet.key"
+                                                              : settings.config.tls_private_key_file;
+  tls.client_ca_file = settings.config.client_ca_file;
+  options.tls = tls;
+  return http::Server::Listen(std::move(options), std::move(handler));
+}
+
+Result<std::unique_ptr<http::Server>> ListenHealth(const Settings& settings,
+                                                   server::KubeletBackend& backend) {
+  http::ServerOptions options;
+  options.address = settings.config.healthz_address;
+  options.port = settings.config.healthz_port;
+  options.worker_threads = 1;
+  return http::Server::Listen(options, [&backend](auto request, auto writer) {
+    if (request->path != "/healthz") return writer->Reply(404, {}, "404 page not found\n");
+    auto healthy = backend.Healthz();
+    writer->Reply(healthy ? 200 : 500, {{"Content-Type", "text/plain"}},
+                  healthy ? "ok" : healthy.error().message());
+  });
+}
+
+void AddServer(ServiceGroup& group, const char* name, http::Server& server) {
+  group.Add({name, {}, [&server](std::stop_token stop, ServiceGroup::Ready ready) {
+               ready();
+               return server.Run(stop);
+             }});
+}
+
+Result<int> Run(const Settings& settings) {
+  if (settings.flags.verbosity > 2) log::SetLevel(log::Level::kDebug);
+  if (settings.flags.kubeconfig.empty()) return Error(Code::kBadRequest, "--kubeconfig is required");
+  ASSIGN_OR_RETURN(client::RestConfig rest, client::LoadKubeconfig(settings.flags.kubeconfig));
+  rest.user_agent = "kubelet/v1.36.2 (linux) keelson";
+  ASSIGN_OR_RETURN(auto transport, client::NewHttpTransport(rest));
+  client::RestClient api(transport);
+
+  cri::GrpcServices cri = cri::NewGrpcServices(
+      {settings.flags.container_runtime_endpoint, settings.config.image_service_endpoint,
+       std::chrono::duration_cast<std::chrono::seconds>(settings.config.runtime_request_timeout)});
+  ASSIGN_OR_RETURN(cri::Version version, AwaitRuntime(*cri.runtime));
+  RETURN_IF_ERROR(CheckCgroupDriver(*cri.runtime, settings.config));
+  log::Info("Container runtime found", {{"name", version.name}, {"version", version.version}});
+  RETURN_IF_ERROR(MakeDirs(settings.flags.root_dir, 0750));
+  ASSIGN_OR_RETURN(linux::Cgroups cgroups, linux::Cgroups::Detect());
+  bool cgroup_v2 = cgroups.unified();
+  auto pod_cgroups = NewPodCgroups(
+      std::move(cgroups),
+      {settings.config.cgroup_root, settings.config.cgroups_per_qos, settings.config.pod_pids_limit});
+  auto mounter = NewMounter();
+  Kubelet kubelet(
+      {api, *cri.runtime, *cri.images, *pod_cgroups, *mounter, cgroup_v2, version.name, version.version},
+      settings);
+
+  ServiceGroup group;
+  kubelet.AddServices(group);
+  server::KubeletServerOptions server_options;
+  server_options.node_name = kubelet.node_name();
+  server_options.anonymous = settings.config.anonymous;
+  server_options.webhook_authentication = settings.config.webhook_authentication;
+  server_options.webhook_authorization = settings.config.webhook_authorization;
+  server::KubeletServer server(server_options, kubelet.backend(), api);
+  ASSIGN_OR_RETURN(auto listener, ListenApi(settings, server.handler()));
+  AddServer(group, "server", *listener);
+  std::unique_ptr<http::Server> health;
+  if (settings.config.healthz_port != 0) {
+    ASSIGN_OR_RETURN(health, ListenHealth(settings, kubelet.backend()));
+    AddServer(group, "healthz", *health);
+  }
+  return group.RunUntilSignal();
+}
+
+}  // namespace
+
+int RunKubelet(int argc, char** argv) {
+  auto settings = LoadSettings(argc, argv);
+  if (!settings) {
+    bool told =
+        settings.error().errnum() != 0 || settings.error().message().find("help") != std::string::npos;
+    if (!told) log::Error("Cannot start", {{"error", settings.error()}});
+    return settings.error().errnum();
+  }
+  auto code = Run(*settings);
+  if (code) return *code;
+  log::Error("Cannot start", {{"error", code.error()}});
+  return 1;
+}
+
+}  // namespace keelson::kubelet

@@ -1,0 +1,182 @@
+#include "kubelet/status/manager.h"
+
+#include <boost/json.hpp>
+
+#include "lib/api/codec.h"
+#include "lib/client/workqueue.h"
+#include "lib/k8s/pod_util.h"
+
+namespace keelson::kubelet {
+
+namespace json = boost::json;
+
+namespace {
+
+constexpr int kWriters = 4;
+
+json::object ToJson(const corev1::PodStatus& status) {
+  json::error_code failed;
+  json::value value = json::parse(api::EncodeJson(status), failed);
+  return !failed && value.is_object() ? value.as_object() : json::object();
+}
+
+const json::value* FindType(const json::value* list, const json::value& type) {
+  if (!list || !list->is_array()) return nullptr;
+  for (const json::value& item : list->as_array())
+    if (item.is_object() && item.as_object().if_contains("type") && item.at("type") == type) return &item;
+  return nullptr;
+}
+
+json::array ChangedConditions(const json::value* base, const json::value& desired) {
+  json::array out;
+  if (!desired.is_array()) return out;
+  for (const json::value& item : desired.as_array()) {
+    const json::value* old = FindType(base, item.at("type"));
+    if (old && *old == item) continue;
+    json::object changed = item.as_object();
+    if (old)  // what a condition no longer says has to be taken out of it
+      for (const auto& field : old->as_object())
+        if (!changed.if_contains(field.key())) changed[field.key()] = nullptr;
+    out.push_back(std::move(changed));
+  }
+  return out;
+}
+
+int64_t VersionOf(const std::string& resource_version) {
+  return std::strtoll(resource_version.c_str(), nullptr, 10);
+}
+
+}  // namespace
+
+std::optional<std::string> StatusPatch(const std::string& uid, const corev1::PodStatus& base,
+                                       const corev1::PodStatus& desired) {
+  json::object old = ToJson(base), wanted = ToJson(desired), changed;
+  for (const auto& field : wanted) {
+    const json::value* before = old.if_contains(field.key());
+    if (before && *before == field.value()) continue;
+    if (field.key() == "conditions") {
+      json::array conditions = ChangedConditions(before, field.value());
+      if (!conditions.empty()) changed["conditions"] = std::move(conditions);
+    } else if ((field.key() == "podIPs" || field.key() == "hostIPs") && before) {
+      json::array list = {{{"$patch", "replace"}}};  // these lists would merge by address
+      for (const json::value& item : field.value().as_array()) list.push_back(item);
+      changed[field.key()] = std::move(list);
+    } else {
+      changed[field.key()] = field.value();
+    }
+  }
+  for (const auto& field : old)
+    if (!wanted.if_contains(field.key())) changed[field.key()] = nullptr;
+  if (changed.empty()) return std::nullopt;
+  json::object patch;
+  patch["metadata"] = {{"uid", uid}};
+  patch["status"] = std::move(changed);
+  return json::serialize(patch);
+}
+
+struct StatusManager::Impl {
+  struct Entry {
+    std::shared_ptr<const corev1::Pod> pod;
+    corev1::PodStatus desired;
+    bool set = false, finished = false;
+    corev1::PodStatus written;  // what the API answered last
+    int64_t written_version = 0;
+  };
+
+  Impl(client::RestClient client, Clock& clock)
+      : api(std::move(client)),
+        queue("pod_status", clock, {std::chrono::milliseconds(100), std::chrono::seconds(30)}) {}
+
+  Result<client::Requeue> Reconcile(const std::string& uid, std::stop_token stop) {
+    Entry entry;
+    {
+      MutexLock lock(mutex);
+      auto it = entries.find(uid);
+      if (it == entries.end()) return client::Requeue{};
+      entry = it->second;
+    }
+    if (entry.set) RETURN_IF_ERROR(Write(uid, entry, stop));
+    if (!entry.finished || !k8s::IsTerminating(*entry.pod)) return client::Requeue{};
+    client::DeleteOptions options;
+    options.grace_period_seconds = 0;
+    options.uid = uid;
+    const metav1::ObjectMeta& meta = entry.pod->metadata();
+    auto deleted = api.With(stop).Delete<corev1::Pod>(meta.namespace_(), meta.name(), options);
+    if (!deleted && !deleted.error().Is(Code::kNotFound) && !deleted.error().Is(Code::kConflict))
+      return deleted.error().Wrap("delete pod " + meta.namespace_() + "/" + meta.name());
+    return client::Requeue{};
+  }
+
+  Result<> Write(const std::string& uid, const Entry& entry, std::stop_token stop) {
+    const metav1::ObjectMeta& meta = entry.pod->metadata();
+    bool newer = entry.written_version > VersionOf(meta.resource_version());
+    const corev1::PodStatus& base = newer ? entry.written : entry.pod->status();
+    auto patch = StatusPatch(uid, base, entry.desired);
+    if (!patch) return {};
+    auto stored = api.With(stop).Patch<corev1::Pod>(
+        meta.namespace_(), meta.name(), client::PatchType::kStrategicMerge, std::move(*patch), "status");
+    if (!stored) {
+      // Gone, or another pod of that name: nobody is left to be told.
+      if (stored.error().Is(Code::kNotFound) || stored.error().Is(Code::kConflict)) return {};
+      return stored.error().Wrap("write status of pod " + meta.namespace_() + "/" + meta.name());
+    }
+    MutexLock lock(mutex);
+    auto it = entries.find(uid);
+    if (it == entries.end()) return {};
+    it->second.written = stored->status();
+    it->second.written_version = VersionOf(stored->metadata().resource_version());
+    return {};
+  }
+
+  client::RestClient api;
+  client::WorkQueue queue;
+  mutable Mutex mutex;
+  std::map<std::string, Entry> entries GUARDED_BY(mutex);
+};
+
+StatusManager::StatusManager(client::RestClient api, Clock& clock)
+    : impl_(std::make_unique<Impl>(std::move(api), clock)) {}
+StatusManager::~StatusManager() = default;
+
+void StatusManager::Set(std::shared_ptr<const corev1::Pod> pod, corev1::PodStatus status) {
+  const std::string uid = pod->metadata().uid();
+  {
+    MutexLock lock(impl_->mutex);
+    Impl::Entry& entry = impl_->entries[uid];
+    entry.pod = std::move(pod);
+    entry.desired = std::move(status);
+    entry.set = true;
+  }
+  impl_->queue.Add(uid);
+}
+
+std::optional<corev1::PodStatus> StatusManager::Get(const std::string& uid) const {
+  MutexLock lock(impl_->mutex);
+  auto it = impl_->entries.find(uid);
+  if (it == impl_->entries.end() || !it->second.set) return std::nullopt;
+  return it->second.desired;
+}
+
+void StatusManager::Finish(std::shared_ptr<const corev1::Pod> pod) {
+  const std::string uid = pod->metadata().uid();
+  {
+    MutexLock lock(impl_->mutex);
+    Impl::Entry& entry = impl_->entries[uid];
+    entry.pod = std::move(pod);
+    entry.finished = true;
+  }
+  impl_->queue.Add(uid);
+}
+
+void StatusManager::Forget(const std::string& uid) {
+  MutexLock lock(impl_->mutex);
+  impl_->entries.erase(uid);
+}
+
+void StatusManager::Run(std::stop_token stop) {
+  client::RunWorkers(impl_->queue, kWriters, stop, [this](const std::string& uid, std::stop_token token) {
+    return impl_->Reconcile(uid, token);
+  });
+}
+
+}  // namespace keelson::kubelet

@@ -1,0 +1,29 @@
+// A containerd of a test's own: root, state, socket, network namespace and cgroup apart from the machine's.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "lib/base/error.h"
+
+namespace keelson::kubelet {
+
+class Containerd {
+ public:
+  // Why this machine cannot run one; empty when it can.
+  static std::string Missing();
+  // Starts it below `dir` with images docker.io/library/pause:test and docker.io/library/busybox:test, which
+  // are made on the spot. Moves the calling thread into a fresh network namespace first: threads made from
+  // then on are in it too.
+  static Result<std::unique_ptr<Containerd>> Start(const std::string& dir);
+  ~Containerd();
+
+  const std::string& socket() const { return socket_; }
+
+ private:
+  Containerd() = default;
+  pid_t pid_ = -1;
+  std::string dir_, socket_;
+};
+
+}  // namespace keelson::kubelet

@@ -1,0 +1,60 @@
+// A kubelet on an API server in memory, for tests: with a runtime in memory or a real one.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <thread>
+
+#include "kubelet/kubelet.h"
+#include "lib/client/fake_api.h"
+
+namespace keelson::kubelet {
+
+class NoMounts : public Mounter {  // remembers only
+ public:
+  Result<> MountTmpfs(const std::string& target, const std::string&) override;
+  Result<> Bind(const std::string&, const std::string& target, bool) override;
+  Result<bool> IsMountPoint(const std::string& path) override;
+  Result<> Unmount(const std::string& target, bool) override;
+  Result<std::vector<std::string>> MountPointsUnder(const std::string& prefix) override;
+
+ private:
+  Mutex mutex_;
+  std::set<std::string> mounts_ GUARDED_BY(mutex_);
+};
+
+// Temporary directory, API, settings; Start and Stop run the kubelet as often as one likes.
+class KubeletHarness {
+ public:
+  KubeletHarness(cri::RuntimeService& runtime, cri::ImageService& images, PodCgroups& cgroups,
+                 Mounter& mounter, std::string dir, const std::string& node_ip);
+  ~KubeletHarness();
+
+  void Start();  // returns when the node is registered and pods are looked at
+  void Stop();
+  corev1::Pod Create(const std::string& json);  // defaulted and bound to this node
+  // Blocks until the pod in the API satisfies `condition` (null: the pod is gone). False after 60 s.
+  bool Await(const std::string& name, const std::function<bool(const corev1::Pod*)>& condition);
+  corev1::Pod Get(const std::string& name);
+  void Delete(const std::string& name, int64_t grace);
+
+  client::RestClient& api() { return api_; }
+  Settings& settings() { return settings_; }
+  server::KubeletBackend& backend() { return kubelet_->backend(); }
+
+ private:
+  cri::RuntimeService& runtime_;
+  cri::ImageService& images_;
+  PodCgroups& cgroups_;
+  Mounter& mounter_;
+  Settings settings_;
+  std::shared_ptr<client::FakeApi> fake_;
+  client::RestClient api_;
+  std::unique_ptr<Kubelet> kubelet_;
+  std::jthread thread_;
+};
+
+bool IsPodReady(const corev1::Pod* pod);
+
+}  // namespace keelson::kubelet

@@ -1,0 +1,258 @@
+#include <sys/stat.h>
+
+#include "kubelet/container/field_value.h"
+#include "kubelet/container/security.h"
+#include "kubelet/volume/atomic_writer.h"
+#include "kubelet/volume/plugin.h"
+#include "lib/api/meta.h"
+#include "lib/base/file.h"
+#include "lib/k8s/pod_util.h"
+
+namespace keelson::kubelet {
+
+namespace {
+
+constexpr mode_t kDefaultMode = 0644;
+constexpr int64_t kDefaultTokenSeconds = 3600;
+
+using KeyItems = google::protobuf::RepeatedPtrField<corev1::KeyToPath>;
+
+// Tokens are asked for once and again when four fifths of their life, or a day, have gone.
+class TokenCache {  // thread safe
+ public:
+  TokenCache(ObjectSource& objects, Clock& clock) : objects_(objects), clock_(clock) {}
+
+  Result<std::string> Get(const corev1::Pod& pod, const std::string& audience, int64_t seconds) {
+    std::string key = pod.metadata().uid() + "/" + audience + "/" + std::to_string(seconds);
+    {
+      MutexLock lock(mutex_);
+      auto it = tokens_.find(key);
+      if (it != tokens_.end() && clock_.Now() < it->second.renew) return it->second.value;
+    }
+    WallTime now = clock_.Now();
+    auto token = objects_.RequestToken(pod, audience, seconds);
+    MutexLock lock(mutex_);
+    auto it = tokens_.find(key);
+    if (!token) {  // an old one that still holds is better than none
+      if (it != tokens_.end() && now < it->second.expires) return it->second.value;
+      return token.error();
+    }
+    WallTime expires = api::FromTime(token->expires);
+    auto life = std::max(expires - now, WallTime::duration::zero());
+    WallTime renew = std::min(now + life * 4 / 5, now + WallTime::duration(std::chrono::hours(24)));
+    tokens_[key] = {token->value, renew, expires};
+    return token->value;
+  }
+
+  void ForgetPod(const std::string& uid) {
+    MutexLock lock(mutex_);
+    std::erase_if(tokens_,
+                  [&](const auto& item) { return item.first.compare(0, uid.size() + 1, uid + "/") == 0; });
+  }
+
+ private:
+  struct Entry {
+    std::string value;
+    WallTime renew, expires;
+  };
+  ObjectSource& objects_;
+  Clock& clock_;
+  Mutex mutex_;
+  std::map<std::string, Entry> tokens_ GUARDED_BY(mutex_);
+};
+
+mode_t ModeOf(bool has, int32_t mode, mode_t fallback) { return has ? static_cast<mode_t>(mode) : fallback; }
+
+// All keys under their own names, or the listed ones under the listed paths.
+template <typename Find, typename All>
+Result<> Select(const KeyItems& items, mode_t mode, bool optional, const std::string& missing,
+                const Find& find, const All& all, Payload& out) {
+  if (items.empty()) {
+    all([&](const std::string& key, const std::string& value) { out[key] = {value, mode, std::nullopt}; });
+    return {};
+  }
+  for (const auto& item : items) {
+    const std::string* value = find(item.key());
+    if (value)
+      out[item.path()] = {*value, ModeOf(item.has_mode(), item.mode(), mode), std::nullopt};
+    else if (!optional)
+      return Error(Code::kInvalid, missing + item.key());
+  }
+  return {};
+}
+
+Result<> AddConfigMap(const corev1::ConfigMap& map, const KeyItems& items, mode_t mode, bool optional,
+                      Payload& out) {
+  auto find = [&map](const std::string& key) -> const std::string* {
+    if (auto it = map.data().find(key); it != map.data().end()) return &it->second;
+    auto it = map.binary_data().find(key);
+    return it == map.binary_data().end() ? nullptr : &it->second;
+  };
+  auto all = [&map](const auto& each) {
+    for (const auto& [key, value] : map.data()) each(key, value);
+    for (const auto& [key, value] : map.binary_data()) each(key, value);
+  };
+  return Select(items, mode, optional, "configmap references non-existent config key: ", find, all, out);
+}
+
+Result<> AddSecret(const corev1::Secret& secret, const KeyItems& items, mode_t mode, bool optional,
+                   Payload& out) {
+  auto find = [&secret](const std::string& key) -> const std::string* {
+    auto it = secret.data().find(key);
+    return it == secret.data().end() ? nullptr : &it->second;
+  };
+  auto all = [&secret](const auto& each) {
+    for (const auto& [key, value] : secret.data()) each(key, value);
+  };
+  return Select(items, mode, optional, "references non-existent secret key: ", find, all, out);
+}
+
+// The user that all containers run as, if it is one and the same.
+std::optional<uid_t> FsUser(const corev1::Pod& pod) {
+  std::optional<int64_t> user;
+  bool same = true;
+  k8s::ForEachContainer(pod.spec(), [&](const corev1::Container& container) {
+    auto own = EffectiveUser(pod.spec(), container);
+    if (!own || (user && *user != *own)) same = false;
+    user = own;
+  });
+  if (!same || !user) return std::nullopt;
+  return static_cast<uid_t>(*user);
+}
+
+class PayloadPlugin : public VolumePlugin {
+ public:
+  PayloadPlugin(Mounter& mounter, ObjectSource& objects, Clock& clock)
+      : mounter_(mounter), objects_(objects), clock_(clock), tokens_(objects, clock) {}
+
+  std::string name() const override { return "kubernetes.io/projected"; }
+  bool Supports(const corev1::Volume& volume) const override {
+    const auto& source = volume.volume_source();
+    return source.has_config_map() || source.has_secret() || source.has_downward_api() ||
+           source.has_projected();
+  }
+  void ForgetPod(const std::string& uid) override { tokens_.ForgetPod(uid); }
+
+  Result<std::string> SetUp(const VolumeInput& input, std::stop_token) override {
+    Payload payload;
+    RETURN_IF_ERROR(Collect(input, payload));
+    std::string path =
+        input.node.paths.Volume(input.pod.metadata().uid(), Kind(input.volume), input.volume.name());
+    RETURN_IF_ERROR(MakeDirs(path));
+    // What may be secret is never written to a disk.
+    if (!input.volume.volume_source().has_config_map()) {
+      ASSIGN_OR_RETURN(bool mounted, mounter_.IsMountPoint(path));
+      if (!mounted) {
+        RETURN_IF_ERROR(mounter_.MountTmpfs(path, ""));
+        if (::chmod(path.c_str(), 0777) != 0) return ErrnoError("chmod " + path);
+      }
+    }
+    auto group = FsGroup(input.pod);
+    if (group && ::chown(path.c_str(), -1, *group) != 0) return ErrnoError("chown " + path);
+    RETURN_IF_ERROR(WritePayload(path, payload, group, clock_));
+    return path;
+  }
+
+ private:
+  static const char* Kind(const corev1::Volume& volume) {
+    const auto& source = volume.volume_source();
+    if (source.has_config_map()) return "kubernetes.io/configmap";
+    if (source.has_secret()) return "kubernetes.io/secret";
+    return source.has_downward_api() ? "kubernetes.io/downward-api" : "kubernetes.io/projected";
+  }
+
+  Result<> Collect(const VolumeInput& input, Payload& out) {
+    const corev1::VolumeSource& source = input.volume.volume_source();
+    if (source.has_config_map()) {
+      const auto& map = source.config_map();
+      return ConfigMapInto(input, map.local_object_reference().name(), map.items(), map.optional(),
+                           ModeOf(map.has_default_mode(), map.default_mode(), kDefaultMode), out);
+    }
+    if (source.has_secret()) {
+      const auto& secret = source.secret();
+      return SecretInto(input, secret.secret_name(), secret.items(), secret.optional(),
+                        ModeOf(secret.has_default_mode(), secret.default_mode(), kDefaultMode), out);
+    }
+    if (source.has_downward_api()) {
+      const auto& fields = source.downward_api();
+      return FieldsInto(input, fields.items(),
+                        ModeOf(fields.has_default_mode(), fields.default_mode(), kDefaultMode), out);
+    }
+    const auto& projected = source.projected();
+    mode_t mode = ModeOf(projected.has_default_mode(), projected.default_mode(), kDefaultMode);
+    for (const auto& item : projected.sources()) RETURN_IF_ERROR(ProjectionInto(input, item, mode, out));
+    return {};
+  }
+
+  Result<> ProjectionInto(const VolumeInput& input, const corev1::VolumeProjection& item, mode_t mode,
+                          Payload& out) {
+    if (item.has_config_map())
+      return ConfigMapInto(input, item.config_map().local_object_reference().name(),
+                           item.config_map().items(), item.config_map().optional(), mode, out);
+    if (item.has_secret())
+      return SecretInto(input, item.secret().local_object_reference().name(), item.secret().items(),
+                        item.secret().optional(), mode, out);
+    if (item.has_downward_api()) return FieldsInto(input, item.downward_api().items(), mode, out);
+    if (item.has_service_account_token()) return TokenInto(input, item.service_account_token(), mode, out);
+    return Error(Code::kUnimplemented, "projected volume \"" + input.volume.name() +
+                                           "\" has a source that this kubelet does not support");
+  }
+
+  Result<> ConfigMapInto(const VolumeInput& input, const std::string& name, const KeyItems& items,
+                         bool optional, mode_t mode, Payload& out) {
+    auto map = objects_.GetConfigMap(input.pod.metadata().namespace_(), name);
+    if (map) return AddConfigMap(**map, items, mode, optional, out);
+    if (map.error().Is(Code::kNotFound) && optional) return {};
+    return Missing(map.error(), "configmap", name);
+  }
+
+  Result<> SecretInto(const VolumeInput& input, const std::string& name, const KeyItems& items, bool optional,
+                      mode_t mode, Payload& out) {
+    auto secret = objects_.GetSecret(input.pod.metadata().namespace_(), name);
+    if (secret) return AddSecret(**secret, items, mode, optional, out);
+    if (secret.error().Is(Code::kNotFound) && optional) return {};
+    return Missing(secret.error(), "secret", name);
+  }
+
+  static Error Missing(const Error& error, const std::string& what, const std::string& name) {
+    if (!error.Is(Code::kNotFound)) return error;
+    return Error(Code::kNotFound, what + " \"" + name + "\" not found");
+  }
+
+  Result<> FieldsInto(const VolumeInput& input,
+                      const google::protobuf::RepeatedPtrField<corev1::DownwardAPIVolumeFile>& items,
+                      mode_t mode, Payload& out) {
+    for (const auto& item : items) {
+      Result<std::string> value = item.has_field_ref() ? FieldValue(input.pod, item.field_ref().field_path())
+                                                       : ResourceValue(input.pod, item.resource_field_ref(),
+                                                                       "", input.node.allocatable);
+      if (!value) return value.error();
+      out[item.path()] = {std::move(*value), ModeOf(item.has_mode(), item.mode(), mode), std::nullopt};
+    }
+    return {};
+  }
+
+  Result<> TokenInto(const VolumeInput& input, const corev1::ServiceAccountTokenProjection& source,
+                     mode_t mode, Payload& out) {
+    int64_t seconds = source.has_expiration_seconds() ? source.expiration_seconds() : kDefaultTokenSeconds;
+    ASSIGN_OR_RETURN(std::string token, tokens_.Get(input.pod, source.audience(), seconds));
+    // Whoever the pod runs as reads it, and nobody else.
+    auto user = FsUser(input.pod);
+    if (user || FsGroup(input.pod)) mode = 0600;
+    out[source.path()] = {std::move(token), mode, user};
+    return {};
+  }
+
+  Mounter& mounter_;
+  ObjectSource& objects_;
+  Clock& clock_;
+  TokenCache tokens_;
+};
+
+}  // namespace
+
+std::unique_ptr<VolumePlugin> NewPayloadPlugin(Mounter& mounter, ObjectSource& objects, Clock& clock) {
+  return std::make_unique<PayloadPlugin>(mounter, objects, clock);
+}
+
+}  // namespace keelson::kubelet
