@@ -59,7 +59,7 @@ Exchange::Deadline Exchange::DeadlineIn(std::chrono::milliseconds timeout) {
 Result<> Exchange::Await(Deadline deadline, std::stop_token stop,
                          const std::function<bool()>& ready) NO_THREAD_SAFETY_ANALYSIS {
   std::unique_lock lock(mutex_);
-  changed_.wait_until(lock, stop, deadline, [&] { return failure_ || ready(); });
+  changed_.wait_until(lock, stop, deadline, [&]() NO_THREAD_SAFETY_ANALYSIS { return failure_ || ready(); });
   if (ready()) return {};
   if (failure_) return *failure_;
   std::string what = request.method + " " + request.target;

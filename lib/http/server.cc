@@ -162,10 +162,12 @@ void ServerImpl::Accept() {
 
 void ServerImpl::Welcome(UniqueFd fd, std::string remote) {
   int one = 1, idle = 60, interval = 15;
+  unsigned user_timeout = 60000;  // for a client that vanished while we send to it
   setsockopt(fd.get(), IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
   setsockopt(fd.get(), SOL_SOCKET, SO_KEEPALIVE, &one, sizeof one);
   setsockopt(fd.get(), IPPROTO_TCP, TCP_KEEPIDLE, &idle, sizeof idle);
   setsockopt(fd.get(), IPPROTO_TCP, TCP_KEEPINTVL, &interval, sizeof interval);
+  setsockopt(fd.get(), IPPROTO_TCP, TCP_USER_TIMEOUT, &user_timeout, sizeof user_timeout);
   SslPtr ssl;
   if (core_->options.tls) {
     SslContextPtr context;
@@ -185,7 +187,8 @@ void ServerImpl::Welcome(UniqueFd fd, std::string remote) {
 
 bool ServerImpl::AwaitNoConnections(std::chrono::milliseconds timeout) NO_THREAD_SAFETY_ANALYSIS {
   std::unique_lock lock(core_->mutex);
-  return core_->changed.wait_for(lock, timeout, [this] { return core_->connections.empty(); });
+  return core_->changed.wait_for(lock, timeout,
+                                 [this]() NO_THREAD_SAFETY_ANALYSIS { return core_->connections.empty(); });
 }
 
 Result<> ServerImpl::Run(std::stop_token stop, std::chrono::milliseconds grace) {
