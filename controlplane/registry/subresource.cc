@@ -122,7 +122,8 @@ Result<Written> Registry::Impl::UpdateScale(const ResourceInfo& scale_info, std:
                                             std::string_view name, const Change& change,
                                             const WriteOptions& options) {
   const ResourceInfo& main = MainRow(scale_info);
-  UpdateRequest request{main, ns, name, Part::kMain, &scale_info, {}, {}, false};
+  // Admission sees what changes: the parent.
+  UpdateRequest request{main, ns, name, Part::kMain, &main, {}, {}, false};
   request.change = [&](const Message& current) -> Result<std::unique_ptr<Message>> {
     ASSIGN_OR_RETURN(Scale before, MakeScale(current));
     ASSIGN_OR_RETURN(std::unique_ptr<Message> changed, change(before));
@@ -145,7 +146,6 @@ Result<Written> Registry::Impl::UpdateScale(const ResourceInfo& scale_info, std:
     if (!scale.metadata().uid().empty()) meta.set_uid(scale.metadata().uid());
     return parent;
   };
-  // The parent's own admission sees the parent; scale has none of its own here.
   ASSIGN_OR_RETURN(Written written, Update(request, options));
   ASSIGN_OR_RETURN(written.object, ScaleOf(scale_info, *written.object->Decode()));
   return written;

@@ -188,15 +188,15 @@ Result<ListResult> Store::Impl::ListAt(ResourceCache& cache, const api::Resource
                                        bool continued, const Limits& limits) {
   std::string prefix(info.etcd_prefix);
   if (!request.ns.empty()) prefix += std::string(request.ns) + "/";
-  etcd::RangeOptions options;
-  options.end = etcd::PrefixEnd(prefix);
-  options.revision = revision;
-  options.limit = request.limit > 0 ? request.limit : 500;
+  etcd::RangeOptions at;
+  at.end = etcd::PrefixEnd(prefix);
+  at.revision = revision;
+  at.limit = request.limit > 0 ? request.limit : 500;
   std::string next = prefix + start;
   ResourceCache::Page page;
   page.revision = revision;
   while (true) {
-    Result<etcd::RangeResult> range = client->Range(next, options, limits);
+    Result<etcd::RangeResult> range = client->Range(next, at, limits);
     if (!range && range.error().Is(Code::kGone)) {
       return Error(Code::kGone,
                    continued ? "The provided continue parameter is too old to display a consistent list "
