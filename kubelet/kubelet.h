@@ -12,6 +12,7 @@
 #include "kubelet/cri/runtime.h"
 #include "kubelet/server/backend.h"
 #include "kubelet/volume/plugin.h"
+#include "lib/base/clock.h"
 #include "lib/base/service_group.h"
 #include "lib/client/rest.h"
 

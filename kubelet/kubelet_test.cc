@@ -13,13 +13,37 @@
 namespace keelson::kubelet {
 namespace {
 
+class CgroupNames : public PodCgroups {  // thread safe
+ public:
+  Result<> Start(const NodeContext&) override { return {}; }
+  Result<> Ensure(const corev1::Pod& pod, const NodeContext&) override {
+    MutexLock lock(mutex_);
+    uids_.insert(pod.metadata().uid());
+    return {};
+  }
+  std::string Parent(const corev1::Pod& pod) const override { return "/kubepods/pod" + pod.metadata().uid(); }
+  Result<> Remove(const std::string& uid) override {
+    MutexLock lock(mutex_);
+    uids_.erase(uid);
+    return {};
+  }
+  std::set<std::string> Uids() const override {
+    MutexLock lock(mutex_);
+    return uids_;
+  }
+  linux::CgroupUsage Usage(const corev1::Pod&) const override { return {}; }
+
+ private:
+  mutable Mutex mutex_;
+  std::set<std::string> uids_ GUARDED_BY(mutex_);
+};
+
 class KubeletTest : public ::testing::Test {
  protected:
   void SetUp() override {
     char name[] = "/tmp/kubelet_test.XXXXXX";
     dir_ = ::mkdtemp(name);
-    cgroups_ = NewPodCgroups(linux::Cgroups(dir_ + "/cgroup", {}), {});
-    harness_ = std::make_unique<KubeletHarness>(runtime_, runtime_, *cgroups_, mounter_, dir_, "10.7.0.1");
+    harness_ = std::make_unique<KubeletHarness>(runtime_, runtime_, cgroups_, mounter_, dir_, "10.7.0.1");
     runtime_.AddImage("img:1");
   }
   void TearDown() override {
@@ -33,11 +57,12 @@ class KubeletTest : public ::testing::Test {
   std::string dir_;
   cri::FakeRuntime runtime_;
   NoMounts mounter_;
-  std::unique_ptr<PodCgroups> cgroups_;
+  CgroupNames cgroups_;
   std::unique_ptr<KubeletHarness> harness_;
 };
 
-constexpr char kPod[] = R"({"metadata":{"name":"web"},"spec":{"containers":[{"name":"main","image":"img:1"}]}})";
+constexpr char kPod[] =
+    R"({"metadata":{"name":"web"},"spec":{"containers":[{"name":"main","image":"img:1"}]}})";
 
 TEST_F(KubeletTest, RegistersTheNode) {
   harness_->Start();
@@ -58,11 +83,12 @@ TEST_F(KubeletTest, RunsAPodToItsEnd) {
   EXPECT_EQ(running.status().host_ip(), "10.7.0.1");
   EXPECT_FALSE(running.status().pod_ip().empty());
   EXPECT_EQ(runtime_.LastSandboxConfig(pod.metadata().uid()).cgroup_parent,
-            "/kubepods/besteffort/pod" + pod.metadata().uid());
+            "/kubepods/pod" + pod.metadata().uid());
   harness_->Delete("web", 5);
   ASSERT_TRUE(harness_->Await("web", [](const corev1::Pod* gone) { return gone == nullptr; }));
   EXPECT_EQ(runtime_.LastGrace(), std::chrono::seconds(5));
   EXPECT_FALSE(PathExists(dir_ + "/kubelet/pods/" + pod.metadata().uid()));
+  EXPECT_TRUE(cgroups_.Uids().empty());
   runtime_.Await([&] { return runtime_.Count("RemovePodSandbox web") > 0; });
 }
 
@@ -74,7 +100,8 @@ TEST_F(KubeletTest, RestartOfTheKubeletDisturbsNothing) {
   size_t made = runtime_.Count("CreateContainer main");
   harness_->Stop();
   harness_->Start();
-  corev1::Pod second = harness_->Create(R"({"metadata":{"name":"two"},"spec":{"containers":[{"name":"x","image":"img:1"}]}})");
+  corev1::Pod second =
+      harness_->Create(R"({"metadata":{"name":"two"},"spec":{"containers":[{"name":"x","image":"img:1"}]}})");
   ASSERT_TRUE(harness_->Await("two", IsPodReady));
   EXPECT_EQ(harness_->Get("web").status().container_statuses(0).container_id(), id);
   EXPECT_EQ(harness_->Get("web").status().container_statuses(0).restart_count(), 0);
@@ -104,31 +131,39 @@ TEST_F(KubeletTest, ExitedContainerIsRestartedThenHeldBack) {
   const auto& status = held.status().container_statuses(0);
   EXPECT_EQ(status.restart_count(), 1);
   EXPECT_EQ(status.last_state().terminated().exit_code(), 3);
-  EXPECT_NE(status.state().waiting().message().find("back-off 10s restarting failed container=main"), std::string::npos);
+  EXPECT_NE(status.state().waiting().message().find("back-off 10s restarting failed container=main"),
+            std::string::npos);
 }
 
 TEST_F(KubeletTest, JobLikePodsSucceedAndFail) {
   harness_->Start();
   runtime_.ExitOnStart("good", 0);
   runtime_.ExitOnStart("bad", 7);
-  harness_->Create(R"({"metadata":{"name":"a"},"spec":{"restartPolicy":"Never","initContainers":[{"name":"good","image":"img:1"}],
+  harness_->Create(
+      R"({"metadata":{"name":"a"},"spec":{"restartPolicy":"Never","initContainers":[{"name":"good","image":"img:1"}],
       "containers":[{"name":"bad","image":"img:1"}]}})");
-  ASSERT_TRUE(harness_->Await("a", [](const corev1::Pod* p) { return p && p->status().phase() == "Failed"; }));
+  ASSERT_TRUE(
+      harness_->Await("a", [](const corev1::Pod* p) { return p && p->status().phase() == "Failed"; }));
   EXPECT_EQ(harness_->Get("a").status().container_statuses(0).state().terminated().exit_code(), 7);
-  harness_->Create(R"({"metadata":{"name":"b"},"spec":{"restartPolicy":"OnFailure","containers":[{"name":"good","image":"img:1"}]}})");
-  ASSERT_TRUE(harness_->Await("b", [](const corev1::Pod* p) { return p && p->status().phase() == "Succeeded"; }));
+  harness_->Create(
+      R"({"metadata":{"name":"b"},"spec":{"restartPolicy":"OnFailure","containers":[{"name":"good","image":"img:1"}]}})");
+  ASSERT_TRUE(
+      harness_->Await("b", [](const corev1::Pod* p) { return p && p->status().phase() == "Succeeded"; }));
 }
 
 TEST_F(KubeletTest, SaysWhyAPodDoesNotRun) {
   harness_->Start();
-  harness_->Create(R"({"metadata":{"name":"noimage"},"spec":{"containers":[{"name":"c","image":"absent:1"}]}})");
+  harness_->Create(
+      R"({"metadata":{"name":"noimage"},"spec":{"containers":[{"name":"c","image":"absent:1"}]}})");
   ASSERT_TRUE(harness_->Await("noimage", [](const corev1::Pod* p) { return Waiting(p) == "ErrImagePull"; }));
   harness_->Create(R"({"metadata":{"name":"noconfig"},"spec":{"containers":[{"name":"c","image":"img:1",
       "envFrom":[{"configMapRef":{"name":"absent"}}]}]}})");
-  ASSERT_TRUE(harness_->Await("noconfig", [](const corev1::Pod* p) { return Waiting(p) == "CreateContainerConfigError"; }));
+  ASSERT_TRUE(harness_->Await(
+      "noconfig", [](const corev1::Pod* p) { return Waiting(p) == "CreateContainerConfigError"; }));
   harness_->Create(R"({"metadata":{"name":"toobig"},"spec":{"containers":[{"name":"c","image":"img:1",
       "resources":{"requests":{"cpu":"100k"}}}]}})");
-  ASSERT_TRUE(harness_->Await("toobig", [](const corev1::Pod* p) { return p && p->status().reason() == "OutOfcpu"; }));
+  ASSERT_TRUE(harness_->Await("toobig",
+                              [](const corev1::Pod* p) { return p && p->status().reason() == "OutOfcpu"; }));
   EXPECT_EQ(harness_->Get("toobig").status().phase(), "Failed");
 }
 

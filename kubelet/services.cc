@@ -6,6 +6,7 @@
 #include "kubelet/server/server.h"
 #include "lib/base/file.h"
 #include "lib/base/log.h"
+#include "lib/base/mutex.h"
 #include "lib/client/transport.h"
 #include "lib/http/server.h"
 #include "lib/linux/cgroup.h"

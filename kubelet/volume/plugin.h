@@ -10,6 +10,7 @@
 #include "kubelet/container/node_context.h"
 #include "kubelet/container/objects.h"
 #include "lib/api/types.h"
+#include "lib/base/clock.h"
 #include "lib/base/error.h"
 
 namespace keelson::kubelet {
