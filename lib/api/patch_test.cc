@@ -139,6 +139,23 @@ TEST(StrategicMergePatch, PodSpec) {
   for (const Case& c : kCases) CheckStrategic(c, corev1::PodSpec::descriptor());
 }
 
+// The patch that kubectl 1.32 computes for an apply that changes a container, adds one, drops one, swaps a
+// volume's source and the strategy.
+TEST(StrategicMergePatch, WhatKubectlApplySends) {
+  CheckStrategic(
+      {R"({"spec":{"strategy":{"type":"RollingUpdate","rollingUpdate":{"maxSurge":1}},"template":{"spec":{)"
+       R"("containers":[{"name":"a","image":"a"},{"name":"b","image":"b","imagePullPolicy":"Always"}],)"
+       R"("volumes":[{"name":"v","emptyDir":{}}]}}}})",
+       R"({"spec":{"strategy":{"$retainKeys":["type"],"type":"Recreate"},"template":{"spec":{)"
+       R"("$setElementOrder/containers":[{"name":"b"},{"name":"c"}],"$setElementOrder/volumes":[{"name":"v"}],)"
+       R"("containers":[{"image":"b2","name":"b"},{"image":"c","name":"c"},{"$patch":"delete","name":"a"}],)"
+       R"("volumes":[{"$retainKeys":["hostPath","name"],"emptyDir":null,"hostPath":{"path":"/x"},"name":"v"}]}}}})",
+       R"({"spec":{"strategy":{"type":"Recreate"},"template":{"spec":{)"
+       R"("containers":[{"name":"b","image":"b2","imagePullPolicy":"Always"},{"image":"c","name":"c"}],)"
+       R"("volumes":[{"name":"v","hostPath":{"path":"/x"}}]}}}})"},
+      appsv1::Deployment::descriptor());
+}
+
 TEST(StrategicMergePatch, OtherTypes) {
   CheckStrategic({R"({"metadata":{"finalizers":["a","b","c"]}})",
                   R"({"metadata":{"$deleteFromPrimitiveList/finalizers":["b"],"finalizers":["d"],)"

@@ -12,7 +12,7 @@ namespace keelson::api {
 // Finish() was called.
 class Sink {
  public:
-  explicit Sink(std::string& out) : out_(out), size_(out.size()) { out_.resize(out_.capacity()); }
+  explicit Sink(std::string& out) : out_(out), start_(out.size()), size_(out.size()) {}
   ~Sink() { Finish(); }
   Sink(const Sink&) = delete;
   Sink& operator=(const Sink&) = delete;
@@ -24,7 +24,8 @@ class Sink {
 
   // Room for `n` more bytes at the returned place; Advance() makes them part of the output.
   char* Room(size_t n) {
-    if (out_.size() - size_ < n) out_.resize(out_.size() + out_.size() / 2 + n + 256);
+    // In steps by what was written here, not by what there was before: a step is filled with zeros.
+    if (out_.size() - size_ < n) out_.resize(size_ + n + 512 + (size_ - start_) / 2);
     return out_.data() + size_;
   }
   void Advance(size_t n) { size_ += n; }
@@ -39,7 +40,7 @@ class Sink {
 
  private:
   std::string& out_;
-  size_t size_;
+  size_t start_, size_;
 };
 
 namespace wire {
