@@ -1,4 +1,4 @@
-#include "lib/nft/decode.h"
+#include "lib/nft/decode_internal.h"
 
 #include <libnftnl/chain.h>
 #include <libnftnl/rule.h>
@@ -8,8 +8,8 @@
 
 #include <memory>
 
-#include "lib/nft/encode.h"
-#include "lib/nft/encode_expr.h"
+#include "lib/nft/encode_expr_internal.h"
+#include "lib/nft/encode_internal.h"
 
 namespace keelson::nft {
 namespace {

@@ -1,4 +1,4 @@
-#include "lib/nft/encode.h"
+#include "lib/nft/encode_internal.h"
 
 #include <libmnl/libmnl.h>
 #include <libnftnl/chain.h>
@@ -13,7 +13,7 @@
 #include <algorithm>
 #include <memory>
 
-#include "lib/nft/encode_expr.h"
+#include "lib/nft/encode_expr_internal.h"
 
 namespace keelson::nft {
 namespace {

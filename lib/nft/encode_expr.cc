@@ -1,4 +1,4 @@
-#include "lib/nft/encode_expr.h"
+#include "lib/nft/encode_expr_internal.h"
 
 #include <libnftnl/expr.h>
 #include <linux/icmp.h>

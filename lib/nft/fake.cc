@@ -146,6 +146,7 @@ struct Applier {
 }  // namespace
 
 Result<> FakeKernel::Apply(const Transaction& transaction) {
+  if (transaction.empty()) return {};
   const Table& name = transaction.table();
   auto key = std::make_pair(name.family, name.name);
   std::optional<Ruleset> copy;

@@ -9,10 +9,10 @@
 
 #include <algorithm>
 
-#include "lib/nft/attributes.h"
-#include "lib/nft/decode.h"
-#include "lib/nft/encode.h"
-#include "lib/nft/socket.h"
+#include "lib/nft/attributes_internal.h"
+#include "lib/nft/decode_internal.h"
+#include "lib/nft/encode_internal.h"
+#include "lib/nft/socket_internal.h"
 #include "lib/nft/text.h"
 
 namespace keelson::nft {
@@ -93,8 +93,7 @@ class RealKernel : public Kernel {
     return Error(Code::kUnavailable, ToText(table) + " changes faster than it can be read");
   }
 
- private:
-  Result<uint32_t> Generation() {
+  Result<uint32_t> Generation() override {
     uint32_t generation = 0;
     RETURN_IF_ERROR(socket_.Query(NFT_MSG_GETGEN, 0, 0, seq_++, {}, [&](const nlmsghdr* header) {
       ForEachAttribute(header, sizeof(nfgenmsg), [&](const nlattr* attribute) {
@@ -104,6 +103,7 @@ class RealKernel : public Kernel {
     return generation;
   }
 
+ private:
   Result<std::optional<Ruleset>> ReadOnce(const Table& table, bool& torn) {
     auto family = static_cast<uint16_t>(table.family);
     auto query = [&](int type, int flags, std::vector<std::pair<uint16_t, std::string>> attributes,

@@ -16,6 +16,8 @@ class Kernel {
   virtual Result<> Apply(const Transaction& transaction) = 0;
   // A consistent copy; nullopt when there is no such table. Elements whose timeout has passed are left out.
   virtual Result<std::optional<Ruleset>> Read(const Table& table) = 0;
+  // Grows by one with every transaction, of whomever, that changed any table.
+  virtual Result<uint32_t> Generation() = 0;
 };
 
 // Of the calling thread's network namespace, or of `netns`; it stays there. Not thread safe. Needs

@@ -95,7 +95,9 @@ class KernelTest : public ::testing::TestWithParam<bool> {
 TEST_P(KernelTest, ReadsBackWhatWasApplied) {
   ASSERT_FALSE(*kernel_->Read(kTable));
   Ruleset wanted = SmallRuleset();
+  uint32_t before = *kernel_->Generation();
   Install(wanted);
+  EXPECT_EQ(*kernel_->Generation(), before + 1);
   EXPECT_EQ(Canonical(Found()), Canonical(wanted));
   EXPECT_TRUE(Diff(Found(), wanted).empty()) << ToText(Diff(Found(), wanted));
 }

@@ -1,4 +1,4 @@
-#include "lib/nft/socket.h"
+#include "lib/nft/socket_internal.h"
 
 #include <libmnl/libmnl.h>
 #include <linux/netfilter/nfnetlink.h>
@@ -7,7 +7,7 @@
 
 #include <cerrno>
 
-#include "lib/nft/attributes.h"
+#include "lib/nft/attributes_internal.h"
 
 namespace keelson::nft {
 namespace {
