@@ -4,7 +4,7 @@
 #include <linux/rtnetlink.h>
 #include <sys/socket.h>
 
-#include "lib/netlink/request.h"
+#include "lib/netlink/request_internal.h"
 
 namespace keelson::netlink {
 namespace {

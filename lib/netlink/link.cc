@@ -8,7 +8,7 @@
 #include <cstdio>
 #include <cstring>
 
-#include "lib/netlink/request.h"
+#include "lib/netlink/request_internal.h"
 
 namespace keelson::netlink {
 namespace {

@@ -6,7 +6,7 @@
 
 #include <cstring>
 
-#include "lib/netlink/request.h"
+#include "lib/netlink/request_internal.h"
 
 namespace keelson::netlink {
 namespace {

@@ -9,7 +9,7 @@
 #include <optional>
 #include <utility>
 
-#include "lib/netlink/request.h"
+#include "lib/netlink/request_internal.h"
 
 namespace keelson::netlink {
 namespace {
@@ -51,12 +51,12 @@ int OnError(sockaddr_nl*, nlmsgerr* error, void* arg) {
 
 }  // namespace
 
-Result<Socket> Socket::Open() {
+Result<Socket> Socket::OpenProtocol(int protocol) {
   nl_sock* raw = nl_socket_alloc();
   if (!raw) return Error(Code::kInternal, "allocate netlink socket");
   Socket socket(raw);
   errno = 0;
-  if (int failed = nl_connect(raw, NETLINK_ROUTE); failed != 0) {
+  if (int failed = nl_connect(raw, protocol); failed != 0) {
     if (errno != 0) return ErrnoError("open netlink socket");
     return Error(Code::kInternal, std::string("open netlink socket: ") + nl_geterror(failed));
   }
@@ -66,13 +66,20 @@ Result<Socket> Socket::Open() {
   return socket;
 }
 
-Result<Socket> Socket::OpenIn(const linux::NetNs& netns) {
+Result<Socket> Socket::OpenProtocolIn(const linux::NetNs& netns, int protocol) {
   std::optional<Socket> socket;
   RETURN_IF_ERROR(netns.Run([&]() -> Result<> {
-    ASSIGN_OR_RETURN(socket, Open());
+    ASSIGN_OR_RETURN(socket, OpenProtocol(protocol));
     return {};
   }));
   return std::move(*socket);
+}
+
+Result<Socket> Socket::Open() { return OpenProtocol(NETLINK_ROUTE); }
+Result<Socket> Socket::OpenIn(const linux::NetNs& netns) { return OpenProtocolIn(netns, NETLINK_ROUTE); }
+Result<Socket> Socket::OpenNetfilter() { return OpenProtocol(NETLINK_NETFILTER); }
+Result<Socket> Socket::OpenNetfilterIn(const linux::NetNs& netns) {
+  return OpenProtocolIn(netns, NETLINK_NETFILTER);
 }
 
 Socket::Socket(Socket&& other) noexcept : socket_(std::exchange(other.socket_, nullptr)) {}

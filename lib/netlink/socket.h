@@ -1,5 +1,6 @@
-// A rtnetlink socket. It stays bound to the network namespace it was opened in, whatever its thread does
-// later; so one process may hold sockets of many namespaces. Not thread safe.
+// A netlink socket, of the routing family unless said otherwise. It stays bound to the network namespace it
+// was opened in, whatever its thread does later; so one process may hold sockets of many namespaces. Not
+// thread safe.
 //
 // The verbs in link.h, addr.h, route.h and neigh.h take one. They are synchronous: the kernel has done the
 // work, or refused it, when they return. Errors carry errno and, where the kernel gives one, its reason.
@@ -18,6 +19,8 @@ class Socket {
  public:
   static Result<Socket> Open();  // in the calling thread's namespace
   static Result<Socket> OpenIn(const linux::NetNs& netns);
+  static Result<Socket> OpenNetfilter();  // for conntrack.h
+  static Result<Socket> OpenNetfilterIn(const linux::NetNs& netns);
   Socket(Socket&&) noexcept;
   Socket& operator=(Socket&&) noexcept;
   ~Socket();
@@ -26,6 +29,8 @@ class Socket {
 
  private:
   explicit Socket(nl_sock* socket) : socket_(socket) {}
+  static Result<Socket> OpenProtocol(int protocol);
+  static Result<Socket> OpenProtocolIn(const linux::NetNs& netns, int protocol);
   nl_sock* socket_;
 };
 
