@@ -1,0 +1,89 @@
+// Service rules through the kernel: everything at once, and one Service more. In a network namespace of its
+// own.
+#include <benchmark/benchmark.h>
+
+#include "proxy/nftables/dataplane.h"
+
+namespace keelson::proxy::nftables {
+namespace {
+
+std::vector<ResolvedPort> ServiceNumber(int i) {
+  auto ip = [](const char* base, int offset) { return IpAddress::Parse(base)->Plus(offset); };
+  ResolvedPort port;
+  port.service = {
+      .name = "ns/svc-" + std::to_string(i) + ":http", .cluster_ip = ip("10.96.0.1", i), .port = 80};
+  if (i % 10 == 0) port.service.node_port = static_cast<uint16_t>(20000 + i % 40000);
+  for (int e = 0; e < 3; ++e) port.cluster.push_back({ip("10.128.0.1", i * 3 + e), 8080, e == 0});
+  return {port};
+}
+
+std::unique_ptr<Dataplane> MakeDataplane(benchmark::State& state, const linux::NetNs& netns) {
+  auto kernel = nft::OpenKernel(netns);
+  if (!kernel) {
+    state.SkipWithError(kernel.error().message().c_str());
+    return nullptr;
+  }
+  return std::make_unique<Dataplane>(std::move(*kernel), Options{});
+}
+
+void FullSync(benchmark::State& state) {
+  for (auto _ : state) {
+    state.PauseTiming();
+    auto netns = linux::NetNs::Make();
+    if (!netns) return state.SkipWithError(netns.error().message().c_str());
+    auto dataplane = MakeDataplane(state, *netns);
+    if (!dataplane) return;
+    state.ResumeTiming();
+    for (int i = 0; i < state.range(0); ++i)
+      dataplane->plan().SetService(std::to_string(i), ServiceNumber(i));
+    auto synced = dataplane->Sync();
+    if (!synced) return state.SkipWithError(synced.error().message().c_str());
+    state.counters["elements"] = static_cast<double>(dataplane->plan().size());
+  }
+}
+
+// A proxy that starts anew and finds everything in place.
+void Restart(benchmark::State& state) {
+  auto netns = linux::NetNs::Make();
+  if (!netns) return state.SkipWithError(netns.error().message().c_str());
+  auto first = MakeDataplane(state, *netns);
+  if (!first) return;
+  for (int i = 0; i < state.range(0); ++i) first->plan().SetService(std::to_string(i), ServiceNumber(i));
+  if (auto synced = first->Sync(); !synced) return state.SkipWithError(synced.error().message().c_str());
+  for (auto _ : state) {
+    auto again = MakeDataplane(state, *netns);
+    for (int i = 0; i < state.range(0); ++i) again->plan().SetService(std::to_string(i), ServiceNumber(i));
+    auto synced = again->Sync();
+    if (!synced || synced->operations != 0)
+      return state.SkipWithError("the restarted proxy changed something");
+  }
+}
+
+void OneServiceMore(benchmark::State& state) {
+  auto netns = linux::NetNs::Make();
+  if (!netns) return state.SkipWithError(netns.error().message().c_str());
+  auto dataplane = MakeDataplane(state, *netns);
+  if (!dataplane) return;
+  int next = 0;
+  for (; next < state.range(0); ++next)
+    dataplane->plan().SetService(std::to_string(next), ServiceNumber(next));
+  if (auto synced = dataplane->Sync(); !synced) return state.SkipWithError(synced.error().message().c_str());
+  for (auto _ : state) {
+    dataplane->plan().SetService(std::to_string(next), ServiceNumber(next));
+    ++next;
+    if (!dataplane->Sync()) return state.SkipWithError("sync failed");
+  }
+}
+
+BENCHMARK(FullSync)->Arg(1000)->Arg(10000)->Unit(benchmark::kMillisecond)->UseRealTime()->Iterations(3);
+BENCHMARK(Restart)->Arg(1000)->Arg(10000)->Unit(benchmark::kMillisecond)->UseRealTime()->Iterations(3);
+BENCHMARK(OneServiceMore)
+    ->Arg(1000)
+    ->Arg(10000)
+    ->Arg(50000)
+    ->Unit(benchmark::kMicrosecond)
+    ->UseRealTime()
+    ->Iterations(200);
+
+}  // namespace
+}  // namespace keelson::proxy::nftables

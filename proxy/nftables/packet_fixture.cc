@@ -1,0 +1,205 @@
+#include "proxy/nftables/packet_fixture.h"
+
+#include <netinet/in.h>
+#include <poll.h>
+#include <sys/socket.h>
+
+#include <cstring>
+
+#include "lib/linux/sysctl.h"
+#include "lib/netlink/addr.h"
+#include "lib/netlink/link.h"
+#include "lib/netlink/route.h"
+
+namespace keelson::proxy {
+namespace {
+
+struct SocketAddress {
+  sockaddr_storage storage{};
+  socklen_t size = 0;
+  sockaddr* get() { return reinterpret_cast<sockaddr*>(&storage); }
+};
+
+SocketAddress ToSocketAddress(const IpAddress& ip, uint16_t port) {
+  SocketAddress out;
+  if (ip.is_v4()) {
+    auto* v4 = reinterpret_cast<sockaddr_in*>(&out.storage);
+    v4->sin_family = AF_INET;
+    v4->sin_port = htons(port);
+    std::memcpy(&v4->sin_addr, ip.bytes().data(), 4);
+    out.size = sizeof *v4;
+  } else {
+    auto* v6 = reinterpret_cast<sockaddr_in6*>(&out.storage);
+    v6->sin6_family = AF_INET6;
+    v6->sin6_port = htons(port);
+    std::memcpy(&v6->sin6_addr, ip.bytes().data(), 16);
+    out.size = sizeof *v6;
+  }
+  return out;
+}
+
+IpAddress AddressOf(const SocketAddress& address) {
+  if (address.storage.ss_family == AF_INET) {
+    auto* v4 = reinterpret_cast<const sockaddr_in*>(&address.storage);
+    return IpAddress::FromBytes({reinterpret_cast<const char*>(&v4->sin_addr), 4});
+  }
+  auto* v6 = reinterpret_cast<const sockaddr_in6*>(&address.storage);
+  return IpAddress::FromBytes({reinterpret_cast<const char*>(&v6->sin6_addr), 16});
+}
+
+Result<UniqueFd> NewSocket(const IpAddress& ip) {
+  UniqueFd fd(::socket(ip.is_v4() ? AF_INET : AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  if (!fd) return ErrnoError("socket");
+  return fd;
+}
+
+// One more pod: a veth from the bridge into `pod`, with addresses and default routes.
+Result<> AddPod(netlink::Socket& node, int bridge, const linux::NetNs& pod, int number) {
+  std::string n = std::to_string(number);
+  RETURN_IF_ERROR(netlink::CreateVeth(node, {.name = "pod" + n, .master = bridge, .up = true},
+                                      {.name = "eth0", .netns_fd = pod.fd()}, 0));
+  ASSIGN_OR_RETURN(netlink::Link port, netlink::GetLink(node, "pod" + n));
+  RETURN_IF_ERROR(netlink::ChangePort(node, port.index, {.hairpin = true}));
+  ASSIGN_OR_RETURN(netlink::Socket inside, netlink::Socket::OpenIn(pod));
+  ASSIGN_OR_RETURN(netlink::Link eth0, netlink::GetLink(inside, "eth0"));
+  RETURN_IF_ERROR(netlink::SetUp(inside, eth0.index));
+  for (std::string address : {"10.1.0." + n + "/24", "fd01::" + n + "/64"}) {
+    RETURN_IF_ERROR(netlink::AddAddress(inside, eth0.index, *IpPrefix::Parse(address)));
+  }
+  for (auto [destination, gateway] : {std::pair("0.0.0.0/0", "10.1.0.254"), std::pair("::/0", "fd01::fe")}) {
+    RETURN_IF_ERROR(netlink::AddRoute(inside, {.destination = *IpPrefix::Parse(destination),
+                                               .gateway = *IpAddress::Parse(gateway),
+                                               .link_index = eth0.index}));
+  }
+  return {};
+}
+
+Result<> AddClient(netlink::Socket& node, const linux::NetNs& client) {
+  RETURN_IF_ERROR(netlink::CreateVeth(node, {.name = "outside", .up = true},
+                                      {.name = "eth0", .netns_fd = client.fd()}, 0));
+  ASSIGN_OR_RETURN(netlink::Link outside, netlink::GetLink(node, "outside"));
+  RETURN_IF_ERROR(netlink::AddAddress(node, outside.index, *IpPrefix::Parse("172.30.0.1/24")));
+  RETURN_IF_ERROR(netlink::AddAddress(node, outside.index, *IpPrefix::Parse("fd30::1/64")));
+  ASSIGN_OR_RETURN(netlink::Socket inside, netlink::Socket::OpenIn(client));
+  ASSIGN_OR_RETURN(netlink::Link eth0, netlink::GetLink(inside, "eth0"));
+  RETURN_IF_ERROR(netlink::SetUp(inside, eth0.index));
+  RETURN_IF_ERROR(netlink::AddAddress(inside, eth0.index, *IpPrefix::Parse("172.30.0.2/24")));
+  RETURN_IF_ERROR(netlink::AddAddress(inside, eth0.index, *IpPrefix::Parse("fd30::2/64")));
+  RETURN_IF_ERROR(netlink::AddRoute(inside, {.destination = *IpPrefix::Parse("0.0.0.0/0"),
+                                             .gateway = *IpAddress::Parse("172.30.0.1"),
+                                             .link_index = eth0.index}));
+  // Service addresses need some route before they are translated.
+  for (auto [destination, gateway] : {std::pair("0.0.0.0/0", "172.30.0.2"), std::pair("::/0", "fd30::2")}) {
+    RETURN_IF_ERROR(netlink::AddRoute(node, {.destination = *IpPrefix::Parse(destination),
+                                             .gateway = *IpAddress::Parse(gateway),
+                                             .link_index = outside.index}));
+  }
+  return netlink::AddRoute(inside, {.destination = *IpPrefix::Parse("::/0"),
+                                    .gateway = *IpAddress::Parse("fd30::1"),
+                                    .link_index = eth0.index});
+}
+
+}  // namespace
+
+EchoServer::EchoServer(std::string name, const linux::NetNs& netns, const IpAddress& ip, uint16_t port)
+    : name_(std::move(name)) {
+  Result<> ready = netns.Run([&]() -> Result<> {
+    ASSIGN_OR_RETURN(listener_, NewSocket(ip));
+    int on = 1;
+    ::setsockopt(listener_.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+    SocketAddress address = ToSocketAddress(ip, port);
+    if (::bind(listener_.get(), address.get(), address.size) != 0) return ErrnoError("bind");
+    if (::listen(listener_.get(), 64) != 0) return ErrnoError("listen");
+    return {};
+  });
+  if (!ready) std::abort();
+  thread_ = std::jthread([this](std::stop_token stop) { Serve(stop); });
+}
+
+EchoServer::~EchoServer() {
+  thread_.request_stop();
+  thread_.join();
+}
+
+void EchoServer::Serve(std::stop_token stop) {
+  std::vector<UniqueFd> peers;
+  while (!stop.stop_requested()) {
+    std::vector<pollfd> polled = {{listener_.get(), POLLIN, 0}};
+    for (const UniqueFd& peer : peers) polled.push_back({peer.get(), POLLIN, 0});
+    if (::poll(polled.data(), polled.size(), 20) <= 0) continue;
+    for (size_t i = 1; i < polled.size(); ++i) {
+      if (polled[i].revents == 0) continue;
+      char buffer[256];
+      ssize_t got = ::recv(polled[i].fd, buffer, sizeof buffer, 0);
+      if (got > 0) {
+        (void)::send(polled[i].fd, buffer, static_cast<size_t>(got), MSG_NOSIGNAL);
+      } else {
+        std::erase_if(peers, [&](const UniqueFd& fd) { return fd.get() == polled[i].fd; });
+      }
+    }
+    if (!polled[0].revents) continue;
+    SocketAddress from;
+    from.size = sizeof from.storage;
+    UniqueFd peer(::accept4(listener_.get(), from.get(), &from.size, SOCK_CLOEXEC));
+    if (!peer) continue;
+    std::string greeting = name_ + " " + AddressOf(from).ToString() + "\n";
+    (void)::send(peer.get(), greeting.data(), greeting.size(), MSG_NOSIGNAL);
+    peers.push_back(std::move(peer));
+  }
+}
+
+Result<Connection> Connection::Open(const linux::NetNs& from, const IpAddress& ip, uint16_t port,
+                                    std::chrono::milliseconds limit) {
+  Connection out;
+  RETURN_IF_ERROR(from.Run([&]() -> Result<> {
+    ASSIGN_OR_RETURN(out.fd_, NewSocket(ip));
+    return {};
+  }));
+  timeval time{.tv_sec = limit.count() / 1000, .tv_usec = limit.count() % 1000 * 1000};
+  ::setsockopt(out.fd_.get(), SOL_SOCKET, SO_SNDTIMEO, &time, sizeof time);
+  ::setsockopt(out.fd_.get(), SOL_SOCKET, SO_RCVTIMEO, &time, sizeof time);
+  SocketAddress to = ToSocketAddress(ip, port);
+  if (::connect(out.fd_.get(), to.get(), to.size) != 0) {
+    return Error::FromErrno(errno == EINPROGRESS ? ETIMEDOUT : errno, "connect");
+  }
+  std::string greeting;
+  char c = 0;
+  while (::recv(out.fd_.get(), &c, 1, 0) == 1 && c != '\n') greeting += c;
+  auto space = greeting.find(' ');
+  if (c != '\n' || space == std::string::npos) return Error(Code::kUnavailable, "no greeting");
+  out.server_ = greeting.substr(0, space);
+  out.seen_as_ = greeting.substr(space + 1);
+  return out;
+}
+
+bool Connection::Echoes() {
+  char buffer[8] = {};
+  return ::send(fd_.get(), "ping", 4, MSG_NOSIGNAL) == 4 && ::recv(fd_.get(), buffer, 4, MSG_WAITALL) == 4 &&
+         std::string_view(buffer, 4) == "ping";
+}
+
+Result<std::unique_ptr<World>> World::Make() {
+  ASSIGN_OR_RETURN(linux::NetNs node_ns, linux::NetNs::Make());
+  ASSIGN_OR_RETURN(linux::NetNs client_ns, linux::NetNs::Make());
+  ASSIGN_OR_RETURN(linux::NetNs pod1_ns, linux::NetNs::Make());
+  ASSIGN_OR_RETURN(linux::NetNs pod2_ns, linux::NetNs::Make());
+  std::unique_ptr<World> world(
+      new World{std::move(node_ns), std::move(client_ns), std::move(pod1_ns), std::move(pod2_ns)});
+  ASSIGN_OR_RETURN(netlink::Socket node, netlink::Socket::OpenIn(world->node));
+  for (const char* key : {"net/ipv4/ip_forward", "net/ipv6/conf/all/forwarding"}) {
+    RETURN_IF_ERROR(world->node.Run([&] { return linux::WriteSysctl(key, "1"); }));
+  }
+  RETURN_IF_ERROR(netlink::CreateBridge(node, "br0", 0, netlink::MacAddress({2, 0, 0, 0, 0, 1})));
+  ASSIGN_OR_RETURN(netlink::Link bridge, netlink::GetLink(node, "br0"));
+  RETURN_IF_ERROR(netlink::SetUp(node, bridge.index));
+  ASSIGN_OR_RETURN(netlink::Link lo, netlink::GetLink(node, "lo"));
+  RETURN_IF_ERROR(netlink::SetUp(node, lo.index));
+  RETURN_IF_ERROR(netlink::AddAddress(node, bridge.index, *IpPrefix::Parse("10.1.0.254/24")));
+  RETURN_IF_ERROR(netlink::AddAddress(node, bridge.index, *IpPrefix::Parse("fd01::fe/64")));
+  RETURN_IF_ERROR(AddPod(node, bridge.index, world->pod1, 1));
+  RETURN_IF_ERROR(AddPod(node, bridge.index, world->pod2, 2));
+  RETURN_IF_ERROR(AddClient(node, world->client));
+  return world;
+}
+
+}  // namespace keelson::proxy

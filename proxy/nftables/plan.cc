@@ -1,0 +1,309 @@
+#include "proxy/nftables/plan.h"
+
+#include <algorithm>
+#include <tuple>
+
+namespace keelson::proxy::nftables {
+namespace {
+
+bool Before(const Backend& a, const Backend& b) { return std::tie(a.ip, a.port) < std::tie(b.ip, b.port); }
+
+// `now` (sorted) in an order that keeps as many slots of `before` as it can.
+std::vector<Backend> KeepSlots(const std::vector<Backend>& before, const std::vector<Backend>& now) {
+  if (before.empty() || now.empty()) return now;
+  std::vector<std::optional<Backend>> slots(now.size());
+  std::vector<Backend> homeless;
+  for (size_t i = 0; i < before.size(); ++i) {
+    auto still = std::lower_bound(now.begin(), now.end(), before[i], Before);
+    if (still == now.end() || Before(before[i], *still)) continue;
+    if (i < slots.size()) {
+      slots[i] = *still;
+    } else {
+      homeless.push_back(*still);
+    }
+  }
+  std::vector<Backend> known = before;
+  std::sort(known.begin(), known.end(), Before);
+  for (const Backend& b : now) {
+    if (!std::binary_search(known.begin(), known.end(), b, Before)) homeless.push_back(b);
+  }
+  auto next = homeless.begin();
+  std::vector<Backend> out;
+  for (const auto& slot : slots) out.push_back(slot ? *slot : *next++);
+  return out;
+}
+
+}  // namespace
+
+// Collects what one Service contributes.
+class Plan::Collector {
+ public:
+  Collector(Plan& plan, Owner& owner) : plan_(plan), old_slots_(std::move(owner.slots)), owner_(owner) {
+    owner_.slots.clear();
+  }
+
+  void Add(const ResolvedPort& port) {
+    const ServicePort& service = port.service;
+    Slots& slots = owner_.slots[service.name + "/" + std::to_string(service.protocol)];
+    auto old = old_slots_.find(service.name + "/" + std::to_string(service.protocol));
+    slots.cluster = old == old_slots_.end() ? port.cluster : KeepSlots(old->second.cluster, port.cluster);
+    slots.local = old == old_slots_.end() ? port.local : KeepSlots(old->second.local, port.local);
+    Put(kClusterIps, nft::Key().Ip(service.cluster_ip).bytes());
+    ClusterIp(service, slots);
+    for (const IpAddress& ip : service.external_ips) External(service, slots, &ip);
+    if (service.node_port != 0) External(service, slots, nullptr);
+    for (const auto* list : {&slots.cluster, &slots.local}) {
+      for (const Backend& backend : *list) {
+        if (!backend.local) continue;
+        Put(kHairpin, nft::Key().Ip(backend.ip).Ip(backend.ip).bytes());
+        Put(kLocalEndpoints, nft::Key().Ip(backend.ip).bytes());
+      }
+    }
+    for (const IpAddress& ip : service.limited_ips) SourceRanges(service, ip);
+  }
+
+  std::vector<Item> TakeItems() { return std::move(items_); }
+  std::vector<PickSpec> TakePicks() { return std::move(picks_); }
+
+ private:
+  static std::string VipKey(const ServicePort& s, const IpAddress& ip) {
+    return nft::Key().Ip(ip).Proto(s.protocol).Port(s.port).bytes();
+  }
+  static std::string NodePortKey(const ServicePort& s) {
+    return nft::Key().Proto(s.protocol).Port(s.node_port).bytes();
+  }
+  void Put(SetId set, std::string key, std::string data = "", std::string key_end = "") {
+    items_.push_back({set, std::move(key), {std::move(data), std::move(key_end)}});
+  }
+
+  void ClusterIp(const ServicePort& s, const Slots& slots) {
+    const auto& list = s.internal_local ? slots.local : slots.cluster;
+    std::string key = VipKey(s, s.cluster_ip);
+    if (list.empty()) {
+      Put(slots.cluster.empty() ? kRejectServices : kDropServices, key);
+      return;
+    }
+    PickSpec spec{.kind = PickSpec::Kind::kCluster,
+                  .cluster = static_cast<uint32_t>(list.size()),
+                  .affinity = s.affinity};
+    Install(spec, key, list, {});
+  }
+
+  // `ip` null: the NodePort.
+  void External(const ServicePort& s, const Slots& slots, const IpAddress* ip) {
+    std::string key = ip ? VipKey(s, *ip) : NodePortKey(s);
+    const std::vector<Backend> none;
+    const auto& local = s.external_local ? slots.local : none;
+    if (slots.cluster.empty() && local.empty()) {
+      Put(ip ? kRejectServices : kRejectNodePorts, key);
+      return;
+    }
+    PickSpec spec{.kind = s.external_local ? PickSpec::Kind::kExternalLocal : PickSpec::Kind::kExternal,
+                  .node_port = ip == nullptr,
+                  .cluster = static_cast<uint32_t>(slots.cluster.size()),
+                  .local = static_cast<uint32_t>(local.size()),
+                  .affinity = s.affinity};
+    // What nobody picked an endpoint for came from outside.
+    if (s.external_local && local.empty()) Put(ip ? kDropServices : kDropNodePorts, key);
+    Install(spec, key, slots.cluster, local);
+  }
+
+  void Install(const PickSpec& spec, const std::string& key, const std::vector<Backend>& cluster,
+               const std::vector<Backend>& local) {
+    picks_.push_back(spec);
+    std::string id = nft::Key().Mark(plan_.PickId(spec)).bytes();
+    Put(spec.node_port ? kNodePorts : kServices, key, id);
+    SetId endpoints = spec.node_port ? kNodePortEndpoints : kEndpoints;
+    SetId sticky = spec.node_port ? kNodePortSticky : kSticky;
+    auto put = [&](const std::vector<Backend>& list, uint32_t first) {
+      for (size_t i = 0; i < list.size(); ++i) {
+        std::string backend = nft::Key().Ip(list[i].ip).Port(list[i].port).bytes();
+        Put(endpoints, key + nft::Key().Mark(first + static_cast<uint32_t>(i)).bytes(), backend);
+        if (spec.affinity.count() > 0) Put(sticky, key + backend);
+      }
+    };
+    put(cluster, 0);
+    put(local, kLocalSlots);
+  }
+
+  void SourceRanges(const ServicePort& s, const IpAddress& ip) {
+    std::string key = VipKey(s, ip);
+    Put(kLimited, key);
+    for (const IpPrefix& range : s.source_ranges) {
+      Put(kSourceRanges, key + std::string(range.Network().bytes()), "",
+          key + std::string(range.Last().bytes()));
+    }
+  }
+
+  Plan& plan_;
+  std::map<std::string, Slots> old_slots_;
+  Owner& owner_;
+  std::vector<Item> items_;
+  std::vector<PickSpec> picks_;
+};
+
+Plan::Plan(Options options) : options_(std::move(options)) {}
+
+void Plan::SetService(const std::string& key, const std::vector<ResolvedPort>& ports) {
+  if (ports.empty()) {
+    auto found = owners_.find(key);
+    if (found == owners_.end()) return;
+    Replace(found->second, {}, {});
+    owners_.erase(found);
+    return;
+  }
+  Owner& owner = owners_[key];
+  Collector collector(*this, owner);
+  for (const ResolvedPort& port : ports) collector.Add(port);
+  std::vector<Item> items = collector.TakeItems();
+  Replace(owner, std::move(items), collector.TakePicks());
+}
+
+void Plan::SetNodeIps(const std::vector<IpAddress>& ips) {
+  std::vector<Item> items;
+  for (const IpAddress& ip : ips) {
+    if (ip.is_v4() == options_.v4) items.push_back({kNodePortIps, nft::Key().Ip(ip).bytes(), {}});
+  }
+  Replace(node_, std::move(items), {});
+}
+
+void Plan::Touch(SetId set, const std::string& key) {
+  auto [at, added] = before_[set].try_emplace(key);
+  if (!added) return;
+  auto found = claims_[set].find(key);
+  if (found != claims_[set].end()) at->second = found->second.front().datum;
+}
+
+void Plan::Replace(Owner& owner, std::vector<Item> items, std::vector<PickSpec> picks) {
+  // One owner claims a key once, however many of its ports ask for it.
+  std::stable_sort(items.begin(), items.end(), [](const Item& a, const Item& b) {
+    return std::tie(a.set, a.key) < std::tie(b.set, b.key);
+  });
+  items.erase(std::unique(items.begin(), items.end(),
+                          [](const Item& a, const Item& b) { return a.set == b.set && a.key == b.key; }),
+              items.end());
+  std::sort(picks.begin(), picks.end());
+  picks.erase(std::unique(picks.begin(), picks.end()), picks.end());
+  for (const PickSpec& spec : picks) ++picks_[spec].users;
+  for (const PickSpec& spec : owner.picks) --picks_[spec].users;
+
+  auto old = owner.keys.begin();
+  auto drop = [&](const std::pair<SetId, std::string>& gone) {
+    Touch(gone.first, gone.second);
+    auto found = claims_[gone.first].find(gone.second);
+    std::erase_if(found->second, [&](const Claim& c) { return c.owner == &owner; });
+    if (found->second.empty()) claims_[gone.first].erase(found);
+  };
+  std::vector<std::pair<SetId, std::string>> keys;
+  keys.reserve(items.size());
+  for (Item& item : items) {
+    auto key = std::make_pair(item.set, std::move(item.key));
+    while (old != owner.keys.end() && *old < key) drop(*old++);
+    bool had = old != owner.keys.end() && *old == key;
+    if (had) ++old;
+    Claims& claims = claims_[key.first][key.second];
+    auto mine = std::find_if(claims.begin(), claims.end(), [&](const Claim& c) { return c.owner == &owner; });
+    if (mine == claims.end() || !(mine->datum == item.datum)) {
+      // Touch looks at the claims as they were, so an entry made just now must not show.
+      if (claims.empty()) {
+        before_[key.first].try_emplace(key.second);
+      } else {
+        Touch(key.first, key.second);
+      }
+      if (mine == claims.end()) {
+        claims.push_back({&owner, std::move(item.datum)});
+      } else {
+        mine->datum = std::move(item.datum);
+      }
+    }
+    keys.push_back(std::move(key));
+  }
+  while (old != owner.keys.end()) drop(*old++);
+  owner.keys = std::move(keys);
+  owner.picks = std::move(picks);
+}
+
+// Ids come from the chain's name, so that a restarted proxy finds in the kernel what it would write itself.
+uint32_t Plan::PickId(const PickSpec& spec) {
+  auto [at, added] = picks_.try_emplace(spec);
+  if (!added) return at->second.id;
+  uint32_t id = 2166136261u;  // FNV-1a
+  for (unsigned char c : spec.ChainName()) id = (id ^ c) * 16777619u;
+  while (pick_by_id_.contains(id)) ++id;
+  pick_by_id_[id] = spec;
+  return at->second.id = id;
+}
+
+nft::Element Plan::ElementOf(const std::string& key, const Datum& datum) {
+  return {.key = key, .key_end = datum.key_end, .data = datum.data};
+}
+
+nft::Transaction Plan::TakeChanges() {
+  nft::Transaction out(options_.Table());
+  const nft::Set& picks = SetOf(kPicks, options_.v4);
+  std::vector<nft::Element> new_picks, old_picks;
+  std::vector<std::string> old_chains;
+  for (auto& [spec, pick] : picks_) {
+    if (pick.users == 0 || installed_picks_.contains(spec)) continue;
+    out.AddChain({.name = spec.ChainName()});
+    for (const nft::Rule& rule : PickRules(spec, options_)) out.AddRule(rule);
+    new_picks.push_back({.key = nft::Key().Mark(pick.id).bytes(), .verdict = nft::Goto(spec.ChainName())});
+    installed_picks_[spec] = pick.id;
+  }
+  out.AddElements(picks, std::move(new_picks));
+  for (int i = 0; i < kSetCount; ++i) {
+    auto id = static_cast<SetId>(i);
+    std::vector<nft::Element> gone, added;
+    for (const auto& [key, before] : before_[i]) {
+      auto found = claims_[i].find(key);
+      const Datum* now = found == claims_[i].end() ? nullptr : &found->second.front().datum;
+      if (before && now && *before == *now) continue;
+      if (before) gone.push_back(ElementOf(key, *before));
+      if (now) added.push_back(ElementOf(key, *now));
+    }
+    before_[i].clear();
+    out.DeleteElements(SetOf(id, options_.v4), std::move(gone));
+    out.AddElements(SetOf(id, options_.v4), std::move(added));
+  }
+  for (auto pick = picks_.begin(); pick != picks_.end();) {
+    if (pick->second.users > 0) {
+      ++pick;
+      continue;
+    }
+    if (installed_picks_.erase(pick->first) > 0) {
+      old_picks.push_back(
+          {.key = nft::Key().Mark(pick->second.id).bytes(), .verdict = nft::Goto(pick->first.ChainName())});
+      old_chains.push_back(pick->first.ChainName());
+    }
+    pick_by_id_.erase(pick->second.id);
+    pick = picks_.erase(pick);
+  }
+  out.DeleteElements(picks, std::move(old_picks));
+  for (const std::string& chain : old_chains) out.DeleteChain(chain);
+  return out;
+}
+
+nft::Ruleset Plan::Wanted() const {
+  nft::Ruleset out = FixedRuleset(options_);
+  for (const auto& [spec, pick] : picks_) {
+    if (pick.users == 0) continue;
+    std::string name = spec.ChainName();
+    out.chains[name] = {{.name = name}, PickRules(spec, options_)};
+    std::string key = nft::Key().Mark(pick.id).bytes();
+    out.sets[SetOf(kPicks, options_.v4).name].elements[key] = {.key = key, .verdict = nft::Goto(name)};
+  }
+  for (int i = 0; i < kSetCount; ++i) {
+    auto id = static_cast<SetId>(i);
+    auto& elements = out.sets[SetOf(id, options_.v4).name].elements;
+    for (const auto& [key, claims] : claims_[i]) elements[key] = ElementOf(key, claims.front().datum);
+  }
+  return out;
+}
+
+size_t Plan::size() const {
+  size_t out = 0;
+  for (const auto& set : claims_) out += set.size();
+  return out;
+}
+
+}  // namespace keelson::proxy::nftables

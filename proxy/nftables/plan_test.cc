@@ -1,0 +1,246 @@
+#include "proxy/nftables/plan.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "lib/nft/diff.h"
+#include "lib/nft/fake.h"
+#include "lib/nft/text.h"
+#include "proxy/nftables/dataplane.h"
+
+namespace keelson::proxy::nftables {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+IpAddress Ip(const std::string& text) { return *IpAddress::Parse(text); }
+
+std::vector<Backend> Backends(std::initializer_list<const char*> ips) {
+  std::vector<Backend> out;
+  for (std::string ip : ips) {
+    bool local = ip.back() == '*';
+    if (local) ip.pop_back();
+    out.push_back({Ip(ip), 8080, local});
+  }
+  std::sort(out.begin(), out.end());
+  return out;
+}
+
+ResolvedPort Port(const char* cluster_ip, std::initializer_list<const char*> backends) {
+  ResolvedPort out;
+  out.service = {.name = "default/web:http", .cluster_ip = Ip(cluster_ip), .port = 80};
+  out.cluster = Backends(backends);
+  return out;
+}
+
+// Elements and pick chains only: what Services contribute.
+std::string Contribution(const Plan& plan) {
+  nft::Ruleset wanted = plan.Wanted(), fixed = FixedRuleset(plan.options());
+  for (const auto& [name, contents] : fixed.chains) wanted.chains.erase(name);
+  std::erase_if(wanted.sets, [](const auto& set) { return set.second.elements.empty(); });
+  return nft::ToText(wanted);
+}
+
+TEST(Plan, GoldenClusterIp) {
+  Plan plan(Options{.pod_cidrs = {*IpPrefix::Parse("10.1.0.0/16")}});
+  plan.SetService("default/web", {Port("10.96.0.1", {"10.1.0.1*", "10.1.1.1"})});
+  EXPECT_EQ(Contribution(plan), R"(table ip keelson-proxy {
+  set cluster-ips { type ipv4_addr }
+    10.96.0.1
+  map endpoints { type ipv4_addr . inet_proto . inet_service . mark : ipv4_addr . inet_service }
+    10.96.0.1 . tcp . 80 . 0 : 10.1.0.1 . 8080
+    10.96.0.1 . tcp . 80 . 1 : 10.1.1.1 . 8080
+  set hairpin { type ipv4_addr . ipv4_addr }
+    10.1.0.1 . 10.1.0.1
+  set local-endpoints { type ipv4_addr }
+    10.1.0.1
+  map picks { type mark : verdict }
+    3087816391 : goto pick-2
+  map services { type ipv4_addr . inet_proto . inet_service : mark }
+    10.96.0.1 . tcp . 80 : 3087816391
+  chain pick-2
+    r0 = ip saddr; r0 = r0 & 0xffff0000 ^ 0x00000000; r0 != 0x0a010000; r15 = meta mark; r15 = r15 & 0xffbfffff ^ 0x00400000; meta mark = r15
+    r0 = ip daddr; r1 = meta l4proto; r2 = th dport; r3 = numgen random mod 2; r0 = @endpoints[r0]; dnat r0 port r1
+}
+)");
+}
+
+TEST(Plan, GoldenFixedPart) {
+  std::string text = nft::ToText(FixedRuleset(Options{}));
+  for (const char* line :
+       {"chain nat-prerouting { type nat hook prerouting priority -100 }\n    jump services",
+        "chain nat-output { type nat hook output priority -100 }\n    jump services",
+        "chain services\n    r0 = ip daddr; r1 = meta l4proto; r2 = th dport; r0 = @services[r0]; verdict "
+        "@picks[r0]\n"
+        "    r0 = ip daddr; r0 in @nodeport-ips; r0 = meta l4proto; r1 = th dport; r0 = @nodeports[r0]; "
+        "verdict @picks[r0]",
+        "chain reject\n    r0 = meta l4proto; r0 == 0x06; reject with tcp reset\n    reject with "
+        "port-unreachable",
+        "r0 = ip daddr; r0 in @cluster-ips; goto reject",
+        "r15 = ct status; r15 = r15 & 0x20000000 ^ 0x00000000; r15 != 0x00000000; r0 = ip saddr; r1 = ip "
+        "daddr; "
+        "r0 in @hairpin; masquerade fully-random"}) {
+    EXPECT_THAT(text, HasSubstr(line));
+  }
+  EXPECT_THAT(nft::ToText(FixedRuleset(Options{.v4 = false})),
+              HasSubstr("r0 = ip6 daddr; r4 = meta l4proto; r5 = th dport; r0 = @services[r0]"));
+}
+
+TEST(Plan, ExternalTrafficPolicies) {
+  Plan plan{Options{}};
+  ResolvedPort port = Port("10.96.0.1", {"10.1.0.1*", "10.1.1.1"});
+  port.service.node_port = 30080;
+  port.service.external_ips = {Ip("192.0.2.1")};
+  plan.SetService("default/web", {port});
+  std::string text = Contribution(plan);
+  EXPECT_THAT(text, HasSubstr("goto nodeport-2"));
+  EXPECT_THAT(text, HasSubstr("goto pick-external-2"));
+  EXPECT_THAT(text, HasSubstr("tcp . 30080 . 1 : 10.1.1.1 . 8080"));
+  EXPECT_THAT(text, HasSubstr("192.0.2.1 . tcp . 80 . 0 : 10.1.0.1 . 8080"));
+
+  port.service.external_local = true;
+  port.local = Backends({"10.1.0.1*"});
+  plan.SetService("default/web", {port});
+  text = Contribution(plan);
+  EXPECT_THAT(text, HasSubstr("goto nodeport-local-2-1"));
+  EXPECT_THAT(text, HasSubstr("tcp . 30080 . 65536 : 10.1.0.1 . 8080"));
+  EXPECT_THAT(text, HasSubstr("numgen random mod 1 offset 65536"));
+  EXPECT_THAT(text, Not(HasSubstr("drop-nodeports")));
+
+  port.local.clear();
+  plan.SetService("default/web", {port});
+  text = Contribution(plan);
+  EXPECT_THAT(text, HasSubstr("set drop-nodeports { type inet_proto . inet_service }\n    tcp . 30080"));
+  EXPECT_THAT(
+      text,
+      HasSubstr(
+          "set drop-services { type ipv4_addr . inet_proto . inet_service }\n    192.0.2.1 . tcp . 80"));
+
+  port.cluster.clear();
+  plan.SetService("default/web", {port});
+  text = Contribution(plan);
+  EXPECT_THAT(text, HasSubstr("set reject-nodeports { type inet_proto . inet_service }\n    tcp . 30080"));
+  EXPECT_THAT(text, HasSubstr("10.96.0.1 . tcp . 80\n    192.0.2.1 . tcp . 80"));
+  EXPECT_THAT(text, Not(HasSubstr("chain ")));
+}
+
+TEST(Plan, InternalTrafficPolicyLocalWithoutLocalEndpointsDrops) {
+  Plan plan{Options{}};
+  ResolvedPort port = Port("10.96.0.1", {"10.1.1.1"});
+  port.service.internal_local = true;
+  plan.SetService("default/web", {port});
+  EXPECT_THAT(Contribution(plan), HasSubstr("set drop-services"));
+  EXPECT_THAT(Contribution(plan), Not(HasSubstr("map services")));
+}
+
+TEST(Plan, SourceRangesGuardLoadBalancerAddresses) {
+  Plan plan{Options{}};
+  ResolvedPort port = Port("10.96.0.1", {"10.1.1.1"});
+  port.service.external_ips = port.service.limited_ips = {Ip("192.0.2.1")};
+  port.service.source_ranges = {*IpPrefix::Parse("203.0.113.0/24")};
+  plan.SetService("default/web", {port});
+  EXPECT_THAT(Contribution(plan),
+              HasSubstr("192.0.2.1 . tcp . 80 . 203.0.113.0-192.0.2.1 . tcp . 80 . 203.0.113.255"));
+}
+
+TEST(Plan, ChangesCostWhatChanges) {
+  Plan plan{Options{}};
+  for (int i = 0; i < 100; ++i) {
+    ResolvedPort port = Port("10.96.0.1", {"10.1.0.1", "10.1.0.2", "10.1.0.3"});
+    port.service.cluster_ip = Ip("10.96.0.1").Plus(i);
+    plan.SetService("default/web-" + std::to_string(i), {port});
+  }
+  plan.TakeChanges();
+  EXPECT_TRUE(plan.TakeChanges().empty());
+
+  ResolvedPort port = Port("10.96.0.1", {"10.1.0.1", "10.1.0.2", "10.1.0.4"});
+  plan.SetService("default/web-0", {port});
+  EXPECT_EQ(nft::ToText(plan.TakeChanges()),
+            "table ip keelson-proxy\n"
+            "delete element endpoints { 10.96.0.1 . tcp . 80 . 2 : 10.1.0.3 . 8080 }\n"
+            "add element endpoints { 10.96.0.1 . tcp . 80 . 2 : 10.1.0.4 . 8080 }\n");
+
+  // The first endpoint goes: the last one takes its slot.
+  port.cluster = Backends({"10.1.0.2", "10.1.0.4"});
+  plan.SetService("default/web-0", {port});
+  std::string text = nft::ToText(plan.TakeChanges());
+  EXPECT_THAT(text, HasSubstr("add chain pick-2"));
+  EXPECT_THAT(text, HasSubstr("add element endpoints { 10.96.0.1 . tcp . 80 . 0 : 10.1.0.4 . 8080 }"));
+  EXPECT_THAT(text, Not(HasSubstr("10.1.0.2")));
+
+  plan.SetService("default/web-0", {port});
+  EXPECT_TRUE(plan.TakeChanges().empty());
+  plan.SetService("default/web-0", {});
+  text = nft::ToText(plan.TakeChanges());
+  EXPECT_THAT(text, HasSubstr("delete chain pick-2"));
+  EXPECT_THAT(text, Not(HasSubstr("add ")));
+}
+
+TEST(Plan, TheFirstClaimHoldsAndTheNextInherits) {
+  Plan plan{Options{}};
+  ResolvedPort a = Port("10.96.0.1", {"10.1.0.1"}), b = Port("10.96.0.2", {"10.1.0.2"});
+  a.service.external_ips = b.service.external_ips = {Ip("192.0.2.1")};
+  plan.SetService("default/a", {a});
+  plan.SetService("default/b", {b});
+  EXPECT_THAT(Contribution(plan), HasSubstr("192.0.2.1 . tcp . 80 . 0 : 10.1.0.1 . 8080"));
+  plan.TakeChanges();
+  plan.SetService("default/a", {});
+  EXPECT_THAT(Contribution(plan), HasSubstr("192.0.2.1 . tcp . 80 . 0 : 10.1.0.2 . 8080"));
+  EXPECT_THAT(nft::ToText(plan.TakeChanges()), HasSubstr("192.0.2.1 . tcp . 80 . 0 : 10.1.0.2 . 8080"));
+}
+
+// Whatever happens: following the changes ends where starting afresh ends.
+TEST(Plan, ChangesAndFreshStartAgree) {
+  auto fake = std::make_unique<nft::FakeKernel>();
+  nft::FakeKernel& kernel = *fake;
+  Dataplane dataplane(std::move(fake), Options{.pod_cidrs = {*IpPrefix::Parse("10.1.0.0/16")}});
+  uint32_t seed = 12345;
+  auto random = [&](uint32_t below) { return (seed = seed * 1664525u + 1013904223u) / 65536u % below; };
+  for (int step = 0; step < 300; ++step) {
+    for (uint32_t changes = random(4); changes-- > 0;) {
+      uint32_t i = random(8);
+      ResolvedPort port = Port("10.96.0.1", {});
+      port.service.cluster_ip = Ip("10.96.0.1").Plus(i);
+      if (random(3) == 0) port.service.external_ips = {Ip("192.0.2.1").Plus(random(2))};
+      if (random(3) == 0) port.service.node_port = static_cast<uint16_t>(30000 + random(3));
+      if (random(3) == 0) port.service.affinity = std::chrono::seconds(10 + random(2));
+      port.service.external_local = random(2);
+      for (uint32_t e = 0; e < random(6); ++e)
+        port.cluster.push_back({Ip("10.1.0.1").Plus(random(20)), 80, random(2) == 0});
+      std::sort(port.cluster.begin(), port.cluster.end());
+      port.cluster.erase(std::unique(port.cluster.begin(), port.cluster.end(),
+                                     [](const Backend& a, const Backend& b) { return a.ip == b.ip; }),
+                         port.cluster.end());
+      for (const Backend& b : port.cluster)
+        if (b.local) port.local.push_back(b);
+      bool gone = random(5) == 0;
+      dataplane.plan().SetService("ns/" + std::to_string(i),
+                                  gone ? std::vector<ResolvedPort>{} : std::vector{port});
+    }
+    auto synced = dataplane.Sync();
+    ASSERT_TRUE(synced) << synced.error().message();
+    nft::Transaction rest =
+        nft::Diff(*kernel.Read(dataplane.plan().options().Table()), dataplane.plan().Wanted());
+    ASSERT_TRUE(rest.empty()) << "step " << step << "\n" << nft::ToText(rest);
+  }
+}
+
+TEST(Dataplane, RestartFindsItsOwnAndRepairsWhatOthersDid) {
+  auto fake = std::make_unique<nft::FakeKernel>();
+  nft::FakeKernel& kernel = *fake;
+  Dataplane dataplane(std::move(fake), Options{});
+  dataplane.plan().SetService("default/web", {Port("10.96.0.1", {"10.1.0.1"})});
+  ASSERT_TRUE(dataplane.Sync());
+  EXPECT_EQ(dataplane.Verify()->operations, 0u);
+  nft::Transaction meddle(Options{}.Table());
+  nft::Set endpoints = SetOf(kEndpoints, true);
+  meddle.DeleteElements(endpoints,
+                        {{.key = nft::Key().Ip(Ip("10.96.0.1")).Proto(6).Port(80).Mark(0).bytes()}});
+  ASSERT_TRUE(kernel.Apply(meddle));
+  EXPECT_EQ(dataplane.Verify()->operations, 1u);
+  EXPECT_EQ(kernel.Read(Options{}.Table())->value().sets["endpoints"].elements.size(), 1u);
+}
+
+}  // namespace
+}  // namespace keelson::proxy::nftables
