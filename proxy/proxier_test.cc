@@ -1,0 +1,181 @@
+#include "proxy/proxier.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <latch>
+#include <thread>
+
+#include "lib/api/types.h"
+#include "lib/nft/fake.h"
+#include "lib/nft/text.h"
+
+namespace keelson::proxy {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+// A fake kernel that outlives the proxier, counts, and can be told to refuse.
+struct SharedKernel {
+  Mutex mutex;
+  CondVar changed;
+  nft::FakeKernel fake GUARDED_BY(mutex);
+  int refusals GUARDED_BY(mutex) = 0;
+  int attempts GUARDED_BY(mutex) = 0;
+
+  class View : public nft::Kernel {
+   public:
+    explicit View(SharedKernel& shared) : shared_(shared) {}
+    Result<> Apply(const nft::Transaction& t) override {
+      MutexLock lock(shared_.mutex);
+      ++shared_.attempts;
+      shared_.changed.notify_all();
+      if (shared_.refusals > 0) {
+        --shared_.refusals;
+        return Error(Code::kUnavailable, "refused");
+      }
+      return shared_.fake.Apply(t);
+    }
+    Result<std::optional<nft::Ruleset>> Read(const nft::Table& t) override {
+      MutexLock lock(shared_.mutex);
+      return shared_.fake.Read(t);
+    }
+    Result<uint32_t> Generation() override {
+      MutexLock lock(shared_.mutex);
+      return shared_.fake.Generation();
+    }
+
+   private:
+    SharedKernel& shared_;
+  };
+
+  std::string Text() {
+    MutexLock lock(mutex);
+    return TextLocked();
+  }
+  // Blocks until the kernel's text fits; false after 10 s.
+  bool Await(const std::function<bool(const std::string&)>& fits) {
+    auto limit = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+    MutexLock lock(mutex);
+    while (!fits(TextLocked())) {
+      if (changed.wait_until(mutex, limit) == std::cv_status::timeout) return fits(TextLocked());
+    }
+    return true;
+  }
+
+ private:
+  std::string TextLocked() REQUIRES(mutex) {
+    auto found = fake.Read({nft::Family::kIpv4, "keelson-proxy"});
+    return found && *found ? nft::ToText(**found) : "";
+  }
+};
+
+corev1::Service MakeService(const std::string& ip) {
+  corev1::Service service;
+  service.mutable_spec()->set_cluster_ip(ip);
+  service.mutable_spec()->add_ports()->set_port(80);
+  return service;
+}
+
+discoveryv1::EndpointSlice MakeSlice(const std::string& ip) {
+  discoveryv1::EndpointSlice slice;
+  slice.mutable_metadata()->set_namespace_("default");
+  (*slice.mutable_metadata()->mutable_labels())["kubernetes.io/service-name"] = "web";
+  slice.set_address_type("IPv4");
+  slice.add_ports()->set_port(8080);
+  slice.add_endpoints()->add_addresses(ip);
+  return slice;
+}
+
+class ProxierTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    ProxierOptions options{.node_name = "here", .v4 = {.v4 = true}, .v6 = {.v4 = false}};
+    proxier_ = std::make_unique<Proxier>(
+        options,
+        [this] {
+          return Result<std::unique_ptr<nft::Kernel>>(std::make_unique<SharedKernel::View>(kernel_));
+        },
+        [](const std::vector<IpAddress>& own) { return Result<std::vector<IpAddress>>(own); }, health_,
+        clock_);
+    thread_ = std::jthread(
+        [this](std::stop_token stop) { EXPECT_TRUE(proxier_->Run(stop, [this] { ready_.count_down(); })); });
+  }
+  SharedKernel kernel_;
+  FakeClock clock_;
+  Health health_{std::chrono::seconds(60), clock_};
+  std::latch ready_{1};
+  std::unique_ptr<Proxier> proxier_;
+  std::jthread thread_;
+};
+
+auto Has(std::string part) {
+  return [part](const std::string& text) { return text.find(part) != std::string::npos; };
+}
+
+TEST_F(ProxierTest, WritesOnceSyncedAndFollowsChanges) {
+  auto service = MakeService("10.96.0.1");
+  auto slice = MakeSlice("10.1.0.1");
+  proxier_->OnService("default/web", &service);
+  proxier_->OnSlice("default/web-1", &slice);
+  EXPECT_EQ(kernel_.Text(), "");
+  EXPECT_FALSE(health_.Healthy());
+  proxier_->MarkSynced();
+  ready_.wait();
+  EXPECT_TRUE(health_.Healthy());
+  EXPECT_THAT(kernel_.Text(), HasSubstr("10.96.0.1 . tcp . 80 . 0 : 10.1.0.1 . 8080"));
+
+  auto moved = MakeSlice("10.1.0.2");
+  proxier_->OnSlice("default/web-1", &moved);
+  EXPECT_TRUE(kernel_.Await(Has("10.96.0.1 . tcp . 80 . 0 : 10.1.0.2 . 8080")));
+  corev1::Node node;
+  auto& address = *node.mutable_status()->add_addresses();
+  address.set_type("InternalIP");
+  address.set_address("172.30.0.1");
+  proxier_->OnNode(&node);
+  EXPECT_TRUE(kernel_.Await(Has("set nodeport-ips { type ipv4_addr }\n    172.30.0.1")));
+  proxier_->OnService("default/web", nullptr);
+  EXPECT_TRUE(
+      kernel_.Await([](const std::string& text) { return text.find("10.96.0.1") == std::string::npos; }));
+}
+
+TEST_F(ProxierTest, TriesAgainAfterARefusal) {
+  proxier_->MarkSynced();
+  ready_.wait();
+  int before;
+  {
+    MutexLock lock(kernel_.mutex);
+    kernel_.refusals = 1;
+    before = kernel_.attempts;
+  }
+  auto service = MakeService("10.96.0.1");
+  proxier_->OnService("default/web", &service);
+  {
+    MutexLock lock(kernel_.mutex);
+    while (kernel_.attempts == before) kernel_.changed.wait(kernel_.mutex);
+  }
+  clock_.AwaitWaiters(1);
+  EXPECT_THAT(kernel_.Text(), Not(HasSubstr("10.96.0.1")));
+  clock_.Advance(std::chrono::seconds(1));
+  EXPECT_TRUE(kernel_.Await(Has("10.96.0.1")));
+}
+
+TEST_F(ProxierTest, RepairsWhatOthersDidAtTheNextLook) {
+  auto service = MakeService("10.96.0.1");
+  proxier_->OnService("default/web", &service);
+  proxier_->MarkSynced();
+  ready_.wait();
+  {
+    MutexLock lock(kernel_.mutex);
+    nft::Transaction drop({nft::Family::kIpv4, "keelson-proxy"});
+    drop.DeleteTable();
+    ASSERT_TRUE(kernel_.fake.Apply(drop));
+  }
+  clock_.AwaitWaiters(1);
+  clock_.Advance(std::chrono::seconds(30));
+  EXPECT_TRUE(kernel_.Await(Has("10.96.0.1")));
+}
+
+}  // namespace
+}  // namespace keelson::proxy
