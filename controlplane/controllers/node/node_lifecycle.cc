@@ -90,11 +90,7 @@ bool NodeLifecycleController::MustMarkPods(const corev1::Node& node) {
   return health == NodeHealth::kUnknown || !std::exchange(marked, true);
 }
 
-// A token bucket of one; none while all nodes are unhealthy.
-bool NodeLifecycleController::MayEvict() {
-  bool any_healthy = false;
-  for (const auto& node : nodes_.List()) any_healthy = any_healthy || HealthOf(*node) == NodeHealth::kReady;
-  if (!any_healthy) return false;
+bool NodeLifecycleController::TakeEvictionToken() {
   MutexLock lock(mutex_);
   const SteadyTime now = clock().SteadyNow();
   std::chrono::duration<double> passed = now - tokens_at_;
@@ -103,6 +99,19 @@ bool NodeLifecycleController::MayEvict() {
   if (eviction_tokens_ < 1) return false;
   eviction_tokens_ -= 1;
   return true;
+}
+
+Eviction NodeLifecycleController::EvictionOf(const corev1::Node& node) {
+  const bool unhealthy = k8s::FindCondition(node.status(), "Ready") && HealthOf(node) != NodeHealth::kReady;
+  if (!unhealthy) return Eviction::kKeep;
+  bool any_healthy = false;
+  for (const auto& other : nodes_.List()) {
+    const bool self = other->metadata().name() == node.metadata().name();
+    any_healthy = any_healthy || (!self && HealthOf(*other) == NodeHealth::kReady);
+  }
+  if (!any_healthy) return Eviction::kCancel;
+  if (HasNoExecute(node.spec().taints())) return Eviction::kKeep;
+  return TakeEvictionToken() ? Eviction::kStart : Eviction::kKeep;
 }
 
 Result<> NodeLifecycleController::MarkPodsNotReady(const client::RestClient& api, const std::string& node) {
@@ -122,9 +131,7 @@ Result<> NodeLifecycleController::MarkPodsNotReady(const client::RestClient& api
 
 Result<> NodeLifecycleController::ApplyTaints(const client::RestClient& api, const corev1::Node& node) {
   const WallTime now = clock().Now();
-  const bool unhealthy = k8s::FindCondition(node.status(), "Ready") && HealthOf(node) != NodeHealth::kReady;
-  const bool evict = unhealthy && !HasNoExecute(node.spec().taints()) && MayEvict();
-  TaintList wanted = PlanTaints(node, evict, now);
+  TaintList wanted = PlanTaints(node, EvictionOf(node), now);
   if (SameTaints(wanted, node.spec().taints())) return {};
   corev1::Node changed = node;
   *changed.mutable_spec()->mutable_taints() = std::move(wanted);

@@ -4,7 +4,7 @@
 //   Lease renewed --- silence for the grace period ---> conditions Unknown, taint unreachable:NoSchedule,
 //                                                       pods not ready; NoExecute taint (rate limited)
 //
-// When no node at all is healthy the fault is likely to be ours, so no NoExecute taint is set then.
+// When no node at all is healthy the fault is likely to be ours: then nobody is evicted.
 #pragma once
 
 #include <map>
@@ -33,7 +33,8 @@ class NodeLifecycleController : public Controller {
   };
 
   std::chrono::nanoseconds Silence(const corev1::Node& node) EXCLUDES(mutex_);
-  bool MayEvict() EXCLUDES(mutex_);
+  bool TakeEvictionToken() EXCLUDES(mutex_);
+  Eviction EvictionOf(const corev1::Node& node);
   // Whether the node's pods are to be marked not ready now. A kubelet that is alive says itself what becomes
   // of its pods afterwards; for one that is silent nobody else does.
   bool MustMarkPods(const corev1::Node& node) EXCLUDES(mutex_);

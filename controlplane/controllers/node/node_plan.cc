@@ -67,7 +67,7 @@ bool MarkUnknown(corev1::NodeStatus& status, WallTime created, WallTime now) {
   return changed;
 }
 
-TaintList PlanTaints(const corev1::Node& node, bool evict, WallTime now) {
+TaintList PlanTaints(const corev1::Node& node, Eviction eviction, WallTime now) {
   std::vector<corev1::Taint> wanted;
   const bool has_ready = k8s::FindCondition(node.status(), "Ready") != nullptr;
   const NodeHealth health = HealthOf(node);
@@ -81,7 +81,8 @@ TaintList PlanTaints(const corev1::Node& node, bool evict, WallTime now) {
           return taint.effect() == k8s::kNoExecute &&
                  (taint.key() == kNotReady || taint.key() == kUnreachable);
         });
-    if (evict || had) wanted.push_back(MakeTaint(key, k8s::kNoExecute));
+    if (eviction == Eviction::kStart || (eviction == Eviction::kKeep && had))
+      wanted.push_back(MakeTaint(key, k8s::kNoExecute));
   }
   for (const PressureTaint& pressure : kPressures) {
     const corev1::NodeCondition* condition = k8s::FindCondition(node.status(), pressure.condition);

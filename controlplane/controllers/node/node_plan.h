@@ -21,11 +21,17 @@ NodeHealth HealthOf(const corev1::Node& node);  // by the Ready condition
 // changed.
 bool MarkUnknown(corev1::NodeStatus& status, WallTime created, WallTime now);
 
-// The node's taints as they should be: those by condition and by spec.unschedulable (NoSchedule) replaced,
-// those of `no_execute` (not-ready, unreachable) set, kept or cleared, all others untouched. `evict`: whether
-// an unhealthy node gets its NoExecute taint now.
+// What becomes of an unhealthy node's NoExecute taint.
+enum class Eviction {
+  kKeep,   // as it is
+  kStart,  // set it
+  kCancel  // clear it: the fault is not the node's
+};
+
+// The node's taints as they should be: those by condition and by spec.unschedulable (NoSchedule) and those
+// for eviction (not-ready and unreachable, NoExecute) are ours, all others stay untouched.
 using TaintList = google::protobuf::RepeatedPtrField<corev1::Taint>;
-TaintList PlanTaints(const corev1::Node& node, bool evict, WallTime now);
+TaintList PlanTaints(const corev1::Node& node, Eviction eviction, WallTime now);
 
 // When a pod must leave a node with these taints; nullopt: it may stay. `seen` gives the moment for taints
 // that carry no time.

@@ -1,0 +1,140 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "controlplane/controllers/namespaces/namespace_controller.h"
+#include "controlplane/controllers/namespaces/root_ca_publisher.h"
+#include "controlplane/controllers/namespaces/service_account_controller.h"
+#include "controlplane/controllers/testing.h"
+
+namespace keelson::controllers {
+namespace {
+
+using ::testing::HasSubstr;
+
+void CreateNamespace(TestCluster& cluster, const std::string& name) {
+  corev1::Namespace ns;
+  ns.mutable_metadata()->set_name(name);
+  ASSERT_TRUE(cluster.api.Create(ns));
+}
+
+class NamespaceTest : public ::testing::Test {
+ protected:
+  TestCluster cluster_;
+  NamespaceController& controller_ = cluster_.Make<NamespaceController>();
+};
+
+TEST_F(NamespaceTest, DeletesContentThenItself) {
+  CreateNamespace(cluster_, "team");
+  for (const char* ns : {"team", "default"}) {
+    corev1::ConfigMap map;
+    map.mutable_metadata()->set_namespace_(ns);
+    map.mutable_metadata()->set_name("m");
+    ASSERT_TRUE(cluster_.api.Create(map));
+    corev1::Secret secret;
+    *secret.mutable_metadata() = map.metadata();
+    ASSERT_TRUE(cluster_.api.Create(secret));
+  }
+  cluster_.Start();
+  ASSERT_TRUE(cluster_.api.Delete<corev1::Namespace>("", "team"));
+  cluster_.Drain({&controller_});
+  EXPECT_FALSE(cluster_.api.Get<corev1::Namespace>("", "team"));
+  EXPECT_EQ(cluster_.List<corev1::ConfigMap>().size(), 1u);
+  EXPECT_EQ(cluster_.List<corev1::Secret>().size(), 1u);
+  EXPECT_TRUE(cluster_.errors.empty());
+}
+
+TEST_F(NamespaceTest, WaitsForPodsAndSaysSo) {
+  CreateNamespace(cluster_, "team");
+  corev1::Pod pod = PodNamed("slow", {}, "n1");
+  pod.mutable_metadata()->set_namespace_("team");
+  pod.mutable_metadata()->add_finalizers("example.com/hold");
+  ASSERT_TRUE(cluster_.api.Create(pod));
+  cluster_.Start();
+  ASSERT_TRUE(cluster_.api.Delete<corev1::Namespace>("", "team"));
+  cluster_.Drain({&controller_});
+  auto ns = cluster_.Get<corev1::Namespace>("", "team");
+  EXPECT_EQ(ns.status().phase(), "Terminating");
+  std::map<std::string, std::string> conditions;
+  for (const auto& c : ns.status().conditions()) conditions[c.type()] = c.status() + " " + c.message();
+  EXPECT_EQ(conditions["NamespaceContentRemaining"],
+            "True Some resources are remaining: pods. has 1 resource instances");
+  EXPECT_THAT(conditions["NamespaceFinalizersRemaining"],
+              HasSubstr("example.com/hold in 1 resource instances"));
+  EXPECT_THAT(conditions["NamespaceDeletionContentFailure"], HasSubstr("False"));
+
+  auto held = cluster_.Get<corev1::Pod>("team", "slow");
+  held.mutable_metadata()->clear_finalizers();
+  ASSERT_TRUE(cluster_.api.Update(held));
+  ASSERT_TRUE(cluster_.api.Delete<corev1::Pod>("team", "slow", {.grace_period_seconds = 0}));
+  cluster_.Drain({&controller_});  // the pod's going is enough; no time has passed
+  EXPECT_FALSE(cluster_.api.Get<corev1::Namespace>("", "team"));
+}
+
+TEST_F(NamespaceTest, FailuresAreReportedAndRetried) {
+  CreateNamespace(cluster_, "team");
+  corev1::ConfigMap map;
+  map.mutable_metadata()->set_namespace_("team");
+  map.mutable_metadata()->set_name("m");
+  ASSERT_TRUE(cluster_.api.Create(map));
+  std::atomic<bool> refuse = true;
+  cluster_.fake->SetInterceptor(
+      [&](const client::ApiRequest& r) -> std::optional<Result<client::ApiResponse>> {
+        if (refuse && r.method == "DELETE" && r.target.find("configmaps") != std::string::npos) {
+          return client::FakeApi::Refuse(Error(Code::kInternal, "broken webhook"));
+        }
+        return std::nullopt;
+      });
+  cluster_.Start();
+  ASSERT_TRUE(cluster_.api.Delete<corev1::Namespace>("", "team"));
+  cluster_.Drain({&controller_});
+  EXPECT_FALSE(cluster_.errors.empty());
+  auto ns = cluster_.Get<corev1::Namespace>("", "team");
+  bool reported = false;
+  for (const auto& c : ns.status().conditions()) reported |= c.reason() == "ContentDeletionFailed";
+  EXPECT_TRUE(reported);
+  refuse = false;
+  cluster_.Advance(std::chrono::seconds(1), {&controller_});
+  EXPECT_FALSE(cluster_.api.Get<corev1::Namespace>("", "team"));
+}
+
+TEST(ServiceAccountTest, EveryActiveNamespaceHasDefault) {
+  TestCluster cluster;
+  ServiceAccountController& controller = cluster.Make<ServiceAccountController>();
+  CreateNamespace(cluster, "team");
+  CreateNamespace(cluster, "leaving");
+  ASSERT_TRUE(cluster.api.Delete<corev1::Namespace>("", "leaving"));
+  cluster.Start();
+  cluster.Drain({&controller});
+  EXPECT_TRUE(cluster.api.Get<corev1::ServiceAccount>("team", "default"));
+  EXPECT_FALSE(cluster.api.Get<corev1::ServiceAccount>("leaving", "default"));
+  ASSERT_TRUE(cluster.api.Delete<corev1::ServiceAccount>("team", "default"));
+  cluster.Drain({&controller});
+  EXPECT_TRUE(cluster.api.Get<corev1::ServiceAccount>("team", "default"));
+  CreateNamespace(cluster, "late");
+  cluster.Drain({&controller});
+  EXPECT_TRUE(cluster.api.Get<corev1::ServiceAccount>("late", "default"));
+}
+
+TEST(RootCaPublisherTest, PublishesAndRepairs) {
+  TestCluster cluster;
+  RootCaPublisher& publisher = cluster.Make<RootCaPublisher>("PEM");
+  CreateNamespace(cluster, "team");
+  cluster.Start();
+  cluster.Drain({&publisher});
+  auto map = cluster.Get<corev1::ConfigMap>("team", "kube-root-ca.crt");
+  EXPECT_EQ(map.data().at("ca.crt"), "PEM");
+  EXPECT_FALSE(map.metadata().annotations().at("kubernetes.io/description").empty());
+  (*map.mutable_data())["ca.crt"] = "forged";
+  (*map.mutable_data())["more"] = "x";
+  ASSERT_TRUE(cluster.api.Update(map));
+  cluster.Drain({&publisher});
+  map = cluster.Get<corev1::ConfigMap>("team", "kube-root-ca.crt");
+  EXPECT_EQ(map.data().at("ca.crt"), "PEM");
+  EXPECT_EQ(map.data().size(), 1u);
+  ASSERT_TRUE(cluster.api.Delete<corev1::ConfigMap>("team", "kube-root-ca.crt"));
+  cluster.Drain({&publisher});
+  EXPECT_TRUE(cluster.api.Get<corev1::ConfigMap>("team", "kube-root-ca.crt"));
+}
+
+}  // namespace
+}  // namespace keelson::controllers

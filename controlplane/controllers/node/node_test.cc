@@ -1,0 +1,205 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "controlplane/controllers/node/node_ipam.h"
+#include "controlplane/controllers/node/node_lifecycle.h"
+#include "controlplane/controllers/node/pod_gc.h"
+#include "controlplane/controllers/node/taint_eviction.h"
+#include "controlplane/controllers/testing.h"
+#include "lib/api/meta.h"
+#include "lib/k8s/pod_util.h"
+
+namespace keelson::controllers {
+namespace {
+
+using namespace std::chrono_literals;
+
+class NodeLifecycleTest : public ::testing::Test {
+ protected:
+  void Heartbeat(const std::string& name) {
+    coordinationv1::Lease lease;
+    lease.mutable_metadata()->set_name(name);
+    lease.mutable_metadata()->set_namespace_("kube-node-lease");
+    *lease.mutable_spec()->mutable_renew_time() = api::ToMicroTime(cluster_.clock.Now());
+    cluster_.fake->Put(lease);
+  }
+  void Pass(int seconds, const std::vector<std::string>& alive) {
+    for (int i = 0; i < seconds; i += 5) {
+      for (const std::string& name : alive) Heartbeat(name);
+      cluster_.Advance(5s, {&lifecycle_, &eviction_});
+    }
+  }
+  std::string Ready(const std::string& name) {
+    auto node = cluster_.Get<corev1::Node>("", name);
+    const auto* ready = k8s::FindCondition(node.status(), "Ready");
+    return ready ? ready->status() : "none";
+  }
+  bool HasTaint(const std::string& name, const std::string& key, const std::string& effect) {
+    const auto node = cluster_.Get<corev1::Node>("", name);
+    for (const auto& taint : node.spec().taints()) {
+      if (taint.key() == "node.kubernetes.io/" + key && taint.effect() == effect) return true;
+    }
+    return false;
+  }
+
+  TestCluster cluster_;
+  Options options_;
+  NodeLifecycleController& lifecycle_ = cluster_.Make<NodeLifecycleController>(options_);
+  TaintEvictionController& eviction_ = cluster_.Make<TaintEvictionController>();
+};
+
+TEST_F(NodeLifecycleTest, SilentNodeIsUnreachableAndItsPodsLeave) {
+  for (const char* name : {"alive", "silent"}) {
+    cluster_.fake->Put(NodeNamed(name));
+    Heartbeat(name);
+  }
+  corev1::Pod pod = PodNamed("a", {}, "silent");
+  auto& toleration = *pod.mutable_spec()->add_tolerations();
+  toleration.set_key(kUnreachable);
+  toleration.set_operator_("Exists");
+  toleration.set_effect("NoExecute");
+  toleration.set_toleration_seconds(20);
+  MakeReady(pod, cluster_.clock.Now());
+  cluster_.fake->Put(pod);
+  cluster_.Start();
+  cluster_.Drain({&lifecycle_, &eviction_});
+
+  Pass(40, {"alive"});
+  EXPECT_EQ(Ready("silent"), "True");
+  Pass(10, {"alive"});
+  EXPECT_EQ(Ready("silent"), "Unknown");
+  EXPECT_EQ(Ready("alive"), "True");
+  EXPECT_TRUE(HasTaint("silent", "unreachable", "NoSchedule"));
+  EXPECT_TRUE(HasTaint("silent", "unreachable", "NoExecute"));
+  EXPECT_FALSE(HasTaint("alive", "unreachable", "NoSchedule"));
+  auto marked = cluster_.Get<corev1::Pod>("default", "a");
+  EXPECT_FALSE(k8s::IsReady(marked));
+  EXPECT_FALSE(marked.metadata().has_deletion_timestamp());
+
+  Pass(25, {"alive"});
+  auto evicted = cluster_.Get<corev1::Pod>("default", "a");
+  EXPECT_TRUE(evicted.metadata().has_deletion_timestamp());
+  const auto* target = k8s::FindCondition(evicted.status(), "DisruptionTarget");
+  ASSERT_TRUE(target);
+  EXPECT_EQ(target->reason(), "DeletionByTaintManager");
+}
+
+TEST_F(NodeLifecycleTest, ComesBack) {
+  for (const char* name : {"alive", "silent"}) cluster_.fake->Put(NodeNamed(name));
+  cluster_.Start();
+  Heartbeat("silent");
+  Pass(70, {"alive"});
+  ASSERT_EQ(Ready("silent"), "Unknown");
+  auto node = cluster_.Get<corev1::Node>("", "silent");
+  for (auto& condition : *node.mutable_status()->mutable_conditions()) {
+    if (condition.type() == "Ready") {
+      condition.set_status("True");
+      condition.set_reason("KubeletReady");
+    }
+  }
+  cluster_.fake->Put(node);
+  Pass(5, {"alive", "silent"});
+  EXPECT_EQ(Ready("silent"), "True");
+  EXPECT_FALSE(HasTaint("silent", "unreachable", "NoSchedule"));
+  EXPECT_FALSE(HasTaint("silent", "unreachable", "NoExecute"));
+}
+
+TEST_F(NodeLifecycleTest, NobodyIsEvictedWhenAllAreSilent) {
+  for (const char* name : {"a", "b"}) cluster_.fake->Put(NodeNamed(name));
+  cluster_.Start();
+  Heartbeat("a");
+  Heartbeat("b");
+  Pass(120, {});
+  for (const char* name : {"a", "b"}) {
+    EXPECT_EQ(Ready(name), "Unknown");
+    EXPECT_TRUE(HasTaint(name, "unreachable", "NoSchedule"));
+    EXPECT_FALSE(HasTaint(name, "unreachable", "NoExecute"));
+  }
+}
+
+TEST_F(NodeLifecycleTest, EvictionsAreRateLimited) {
+  cluster_.fake->Put(NodeNamed("alive"));
+  for (const char* name : {"s1", "s2", "s3"}) cluster_.fake->Put(NodeNamed(name, "False"));
+  cluster_.Start();
+  cluster_.Drain({&lifecycle_});
+  auto tainted = [&] {
+    int count = 0;
+    for (const char* name : {"s1", "s2", "s3"}) count += HasTaint(name, "not-ready", "NoExecute");
+    return count;
+  };
+  EXPECT_EQ(tainted(), 1);
+  Pass(10, {"alive", "s1", "s2", "s3"});
+  EXPECT_EQ(tainted(), 2);
+  Pass(10, {"alive", "s1", "s2", "s3"});
+  EXPECT_EQ(tainted(), 3);
+}
+
+TEST_F(NodeLifecycleTest, UntoleratedTaintEvictsAtOnce) {
+  cluster_.fake->Put(NodeNamed("n1"));
+  corev1::Pod pod = PodNamed("a", {}, "n1");
+  cluster_.fake->Put(pod);
+  cluster_.Start();
+  cluster_.Drain({&lifecycle_, &eviction_});
+  auto node = cluster_.Get<corev1::Node>("", "n1");
+  auto& taint = *node.mutable_spec()->add_taints();
+  taint.set_key("maintenance");
+  taint.set_effect("NoExecute");
+  ASSERT_TRUE(cluster_.api.Update(node));
+  cluster_.Drain({&lifecycle_, &eviction_});
+  EXPECT_TRUE(cluster_.Get<corev1::Pod>("default", "a").metadata().has_deletion_timestamp());
+}
+
+TEST(PodGcTest, RemovesWhatNobodyElseWill) {
+  TestCluster cluster;
+  PodGcController& gc = cluster.Make<PodGcController>(1);
+  cluster.fake->Put(NodeNamed("n1"));
+  cluster.fake->Put(PodNamed("stays", {}, "n1"));
+  cluster.fake->Put(PodNamed("lost", {}, "gone"));
+  corev1::Pod unscheduled = PodNamed("unscheduled");
+  *unscheduled.mutable_metadata()->mutable_deletion_timestamp() = api::ToTime(cluster.clock.Now());
+  cluster.fake->Put(unscheduled);
+  for (int i = 0; i < 3; ++i) {
+    corev1::Pod done = PodNamed("done-" + std::to_string(i), {}, "n1");
+    *done.mutable_metadata()->mutable_creation_timestamp() = api::ToTime(cluster.clock.Now() + 1s * i);
+    done.mutable_status()->set_phase("Succeeded");
+    cluster.fake->Put(done);
+  }
+  cluster.Start();
+  cluster.Drain({&gc});
+  auto names = [&] {
+    std::set<std::string> out;
+    for (const auto& pod : cluster.List<corev1::Pod>()) out.insert(pod.metadata().name());
+    return out;
+  };
+  EXPECT_EQ(names(), (std::set<std::string>{"stays", "lost", "done-2"}))
+      << "a missing node has its quarantine";
+  cluster.Advance(20s, {&gc});
+  EXPECT_EQ(names().count("lost"), 1u);
+  cluster.Advance(20s, {&gc});
+  EXPECT_EQ(names(), (std::set<std::string>{"stays", "done-2"}));
+}
+
+TEST(NodeIpamTest, GivesEveryNodeItsBlock) {
+  TestCluster cluster;
+  Options options;
+  options.cluster_cidrs = {"10.244.0.0/16", "fd00::/56"};
+  auto pools = NodeIpamController::MakePools(options);
+  ASSERT_TRUE(pools) << pools.error().message();
+  NodeIpamController& ipam = cluster.Make<NodeIpamController>(*pools);
+  corev1::Node taken = NodeNamed("a-taken");
+  taken.mutable_spec()->set_pod_cidr("10.244.0.0/24");
+  taken.mutable_spec()->add_pod_cidrs("10.244.0.0/24");
+  taken.mutable_spec()->add_pod_cidrs("fd00::/64");
+  cluster.fake->Put(taken);
+  cluster.fake->Put(NodeNamed("b-new"));
+  cluster.Start();
+  cluster.Drain({&ipam});
+  auto node = cluster.Get<corev1::Node>("", "b-new");
+  EXPECT_EQ(node.spec().pod_cidr(), "10.244.1.0/24");
+  ASSERT_EQ(node.spec().pod_cidrs_size(), 2);
+  EXPECT_EQ(node.spec().pod_cidrs(1), "fd00:0:0:1::/64");
+  EXPECT_TRUE(cluster.errors.empty());
+}
+
+}  // namespace
+}  // namespace keelson::controllers

@@ -1,0 +1,156 @@
+#include "controlplane/controllers/replicaset/plan.h"
+
+#include <gtest/gtest.h>
+
+#include "controlplane/controllers/replicaset/expectations.h"
+#include "controlplane/controllers/testing.h"
+#include "lib/api/meta.h"
+
+namespace keelson::controllers {
+namespace {
+
+using namespace std::chrono_literals;
+
+const WallTime kNow{std::chrono::seconds(1'800'000'000)};
+
+struct PodSpec {
+  std::string name;
+  std::string node;
+  std::string phase = "Running";
+  bool ready = true;
+  std::string cost;
+  std::chrono::seconds ready_for{100};
+  int restarts = 0;
+  std::chrono::seconds age{1000};
+};
+
+std::shared_ptr<const corev1::Pod> Make(const PodSpec& spec) {
+  corev1::Pod pod = PodNamed(spec.name, {}, spec.node);
+  pod.mutable_metadata()->set_uid(spec.name);
+  *pod.mutable_metadata()->mutable_creation_timestamp() = api::ToTime(kNow - spec.age);
+  if (!spec.cost.empty()) {
+    (*pod.mutable_metadata()->mutable_annotations())["controller.kubernetes.io/pod-deletion-cost"] =
+        spec.cost;
+  }
+  if (spec.ready) MakeReady(pod, kNow - spec.ready_for);
+  pod.mutable_status()->set_phase(spec.phase);
+  pod.mutable_status()->add_container_statuses()->set_restart_count(spec.restarts);
+  return std::make_shared<corev1::Pod>(pod);
+}
+
+TEST(PodsToDeleteTest, WeighsInOrder) {
+  struct Case {
+    const char* what;
+    PodSpec first, second;  // first must go
+  };
+  const Case cases[] = {
+      {"no node", {"b", ""}, {"a", "n1"}},
+      {"pending", {"b", "n1", "Pending", false}, {"a", "n1", "Running", false}},
+      {"not ready", {"b", "n1", "Running", false}, {"a", "n1"}},
+      {"not ready outweighs cost", {"b", "n1", "Running", false, "100"}, {"a", "n1", "Running", true, "-5"}},
+      {"deletion cost", {"b", "n1", "Running", true, "-5"}, {"a", "n1"}},
+      {"malformed cost is none", {"a", "n1", "Running", true, "x"}, {"b", "n1", "Running", true, "1"}},
+      {"ready for less time", {"b", "n1", "Running", true, "", 10s}, {"a", "n1", "Running", true, "", 1000s}},
+      {"ready about as long: by uid",
+       {"a", "n1", "Running", true, "", 100s},
+       {"b", "n1", "Running", true, "", 101s}},
+      {"more restarts", {"b", "n1", "Running", true, "", 100s, 3}, {"a", "n1"}},
+      {"younger",
+       {"b", "n1", "Running", true, "", 100s, 0, 50s},
+       {"a", "n1", "Running", true, "", 100s, 0, 5000s}},
+  };
+  for (const Case& c : cases) {
+    PodPointers pods = {Make(c.second), Make(c.first)};
+    auto chosen = PodsToDelete(pods, pods, 1, kNow);
+    ASSERT_EQ(chosen.size(), 1u);
+    EXPECT_EQ(chosen[0]->metadata().name(), c.first.name) << c.what;
+  }
+}
+
+TEST(PodsToDeleteTest, CrowdedNodesFirst) {
+  PodPointers pods = {Make({"a", "n1"}), Make({"b", "n2"})};
+  PodPointers related = pods;
+  related.push_back(Make({"sibling", "n2"}));
+  EXPECT_EQ(PodsToDelete(pods, related, 1, kNow)[0]->metadata().name(), "b");
+}
+
+TEST(PodsToDeleteTest, AllWhenAsked) {
+  PodPointers pods = {Make({"a", "n1"}), Make({"b", "n2"})};
+  EXPECT_EQ(PodsToDelete(pods, pods, 5, kNow).size(), 2u);
+}
+
+TEST(SlowStartTest, DoublesAndStopsAtTheFirstFailure) {
+  struct Case {
+    int count, capacity;
+    std::vector<int> batches;
+    int made;
+  };
+  for (const Case& c : {Case{0, 99, {}, 0}, Case{1, 99, {1}, 1}, Case{10, 99, {1, 2, 4, 3}, 10},
+                        Case{10, 0, {1}, 0}, Case{10, 2, {1, 2}, 2}, Case{7, 7, {1, 2, 4}, 7}}) {
+    std::vector<int> batches;
+    int capacity = c.capacity;
+    int made = SlowStart(c.count, [&](int n) {
+      batches.push_back(n);
+      int done = std::min(n, capacity);
+      capacity -= done;
+      return done;
+    });
+    EXPECT_EQ(batches, c.batches) << c.count;
+    EXPECT_EQ(made, c.made) << c.count;
+  }
+}
+
+TEST(ReplicaCountsTest, CountsAndTimesAvailability) {
+  appsv1::ReplicaSet set;
+  set.mutable_spec()->set_min_ready_seconds(60);
+  (*set.mutable_spec()->mutable_template_()->mutable_metadata()->mutable_labels())["app"] = "web";
+  auto labelled = std::make_shared<corev1::Pod>(*Make({"a", "n1", "Running", true, "", 20s}));
+  (*labelled->mutable_metadata()->mutable_labels())["app"] = "web";
+  PodPointers pods = {labelled, Make({"b", "n1", "Running", true, "", 100s}),
+                      Make({"c", "n1", "Running", false}), Make({"d", "n1", "Running", true, "", 50s})};
+  ReplicaCounts counts = CountReplicas(set, pods, 2, kNow);
+  EXPECT_EQ(counts.replicas, 4);
+  EXPECT_EQ(counts.fully_labeled, 1);
+  EXPECT_EQ(counts.ready, 3);
+  EXPECT_EQ(counts.available, 1);
+  EXPECT_EQ(counts.terminating, 2);
+  EXPECT_EQ(counts.next_available, std::chrono::nanoseconds(10s));
+}
+
+TEST(NewStatusTest, FailureComesAndGoes) {
+  appsv1::ReplicaSet set;
+  set.mutable_metadata()->set_generation(3);
+  const std::string failure = "quota";
+  *set.mutable_status() = NewStatus(set, {}, &failure, -2, kNow);
+  ASSERT_EQ(set.status().conditions_size(), 1);
+  EXPECT_EQ(set.status().conditions(0).type(), "ReplicaFailure");
+  EXPECT_EQ(set.status().conditions(0).reason(), "FailedCreate");
+  EXPECT_EQ(set.status().conditions(0).message(), "quota");
+  EXPECT_EQ(set.status().observed_generation(), 3);
+  EXPECT_FALSE(set.status().has_ready_replicas());
+  *set.mutable_status() = NewStatus(set, {}, nullptr, 0, kNow);
+  EXPECT_EQ(set.status().conditions_size(), 0);
+}
+
+TEST(ExpectationsTest, SatisfiedWhenSeenOrLost) {
+  FakeClock clock;
+  Expectations expectations(clock);
+  EXPECT_TRUE(expectations.Satisfied("a"));
+  expectations.ExpectCreations("a", 2);
+  expectations.CreationObserved("a");
+  EXPECT_FALSE(expectations.Satisfied("a"));
+  expectations.CreationObserved("a");
+  EXPECT_TRUE(expectations.Satisfied("a"));
+  expectations.ExpectDeletions("a", {"p", "q"});
+  expectations.DeletionObserved("a", "p");
+  expectations.DeletionObserved("a", "p");  // twice the same
+  EXPECT_FALSE(expectations.Satisfied("a"));
+  clock.Advance(301s);
+  EXPECT_TRUE(expectations.Satisfied("a"));
+  expectations.ExpectCreations("b", 1);
+  expectations.Forget("b");
+  EXPECT_TRUE(expectations.Satisfied("b"));
+}
+
+}  // namespace
+}  // namespace keelson::controllers
