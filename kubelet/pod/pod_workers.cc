@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "lib/api/codec.h"
 #include "lib/api/meta.h"
 #include "lib/k8s/pod_util.h"
 
@@ -9,6 +10,23 @@ namespace keelson::kubelet {
 
 using std::chrono::milliseconds;
 using std::chrono::seconds;
+
+namespace {
+
+// Our own status writes come back as updates: nothing is to be done for them. Conditions that a readiness
+// gate waits for are others' business and count.
+bool OnlyStatusDiffers(const corev1::Pod& a, const corev1::Pod& b) {
+  if (b.spec().readiness_gates_size() > 0) return false;
+  auto bare = [](metav1::ObjectMeta meta) {
+    meta.clear_resource_version();
+    meta.clear_managed_fields();
+    return api::EncodeRaw(meta);
+  };
+  return bare(a.metadata()) == bare(b.metadata()) && api::EncodeRaw(a.spec()) == api::EncodeRaw(b.spec()) &&
+         k8s::IsTerminal(a) == k8s::IsTerminal(b);
+}
+
+}  // namespace
 
 PodWorkers::PodWorkers(PodSyncer& syncer, StatusManager& statuses, Executor& executor, const Options& options,
                        Clock& clock)
@@ -43,6 +61,10 @@ void PodWorkers::Update(PodPtr pod) {
       entry = std::make_shared<Entry>();
       // A pod that ended before this kubelet began has nothing to sync.
       entry->ended = k8s::IsTerminal(*pod);
+    }
+    if (entry->pod && !entry->gone && OnlyStatusDiffers(*entry->pod, *pod)) {
+      entry->pod = std::move(pod);
+      return;
     }
     entry->pod = std::move(pod);
     entry->gone = false;
@@ -144,13 +166,21 @@ std::vector<PodWorkers::PodPtr> PodWorkers::Active(const std::string& except_uid
 
 void PodWorkers::Run(std::stop_token stop) {
   while (auto uid = queue_.Get(stop)) {
+    {
+      MutexLock lock(mutex_);
+      ++running_;
+    }
     executor_.Submit([this, uid = *uid, stop] {
       Reconcile(uid, stop);
       queue_.Done(uid);
+      MutexLock lock(mutex_);
+      if (--running_ == 0) idle_.notify_all();
     });
   }
+  // Nothing is under way any more when this returns: who called may take everything down.
   MutexLock lock(mutex_);
   for (auto& [uid, entry] : entries_) entry->stop.request_stop();
+  while (running_ > 0) idle_.wait(mutex_);
 }
 
 void PodWorkers::Reconcile(const std::string& uid, std::stop_token stop) {

@@ -85,6 +85,8 @@ class PodWorkers {  // thread safe
   client::WorkQueue queue_;
   mutable Mutex mutex_;
   std::map<std::string, std::shared_ptr<Entry>> entries_ GUARDED_BY(mutex_);
+  int running_ GUARDED_BY(mutex_) = 0;
+  CondVar idle_;
 };
 
 }  // namespace keelson::kubelet

@@ -141,15 +141,20 @@ void ProbeManager::Run(std::stop_token stop) {
     }
     clock_.WaitUntil(mutex_, changed_, next);
   }
+  while (running_ > 0) changed_.wait(mutex_);  // probes under way end soon: their stop was requested too
 }
 
 void ProbeManager::Launch(const Key& key, Entry& entry) {
   entry.running = true;
+  ++running_;
   executor_.Submit([this, key, generation = entry.generation, pod = entry.pod, probe = entry.probe,
                     container = entry.container, ip = entry.pod_ip, stop = stop_] {
     HandlerTarget target{pod->spec(), key.container_id, container, ip};
     Done(key, generation,
          runner_.Probe(probe.handler(), target, AtLeastOne(probe.timeout_seconds(), 1), stop));
+    MutexLock lock(mutex_);
+    --running_;
+    changed_.notify_all();
   });
 }
 

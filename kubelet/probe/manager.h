@@ -73,6 +73,7 @@ class ProbeManager : public ProbeResults {  // thread safe
   std::map<Key, Entry> entries_ GUARDED_BY(mutex_);
   std::set<std::string> dying_ GUARDED_BY(mutex_);  // pods whose liveness does not matter any more
   uint64_t next_generation_ GUARDED_BY(mutex_) = 1;
+  int running_ GUARDED_BY(mutex_) = 0;
   std::stop_token stop_ GUARDED_BY(mutex_);
 };
 
