@@ -1,5 +1,6 @@
 // The server's side of an HTTP/1.1 connection: one request at a time, the next is read when the response
 // has been sent.
+#include <optional>
 #include <utility>
 
 #include "lib/http/channel_stream.h"
@@ -97,7 +98,7 @@ class Http1Session final : public Channel::Receiver,
   std::shared_ptr<ServerCore> core_;
   std::shared_ptr<Channel> channel_;
   const Origin origin_;
-  event::Timer timer_;
+  std::optional<event::Timer> timer_;  // ends with the connection: writers may outlive it on any thread
   Http1Parser parser_;
   std::string in_;  // bytes behind the current message
   std::string body_;
@@ -110,12 +111,12 @@ class Http1Session final : public Channel::Receiver,
 };
 
 void Http1Session::AwaitRequest() {
-  timer_.Start(core_->options.idle_timeout, [this] { End(true); });
+  timer_->Start(core_->options.idle_timeout, [this] { End(true); });
 }
 
 void Http1Session::Parse(std::string_view bytes) {
   while (!bytes.empty() && !current_ && !ended_) {
-    if (!parser_.started()) timer_.Start(core_->options.header_timeout, [this] { End(false); });
+    if (!parser_.started()) timer_->Start(core_->options.header_timeout, [this] { End(false); });
     Result<size_t> taken = parser_.Feed(bytes);
     if (!taken) {
       if (taken.error().Is(Code::kTooLarge)) return Refuse(413, taken.error().message());
@@ -137,7 +138,7 @@ void Http1Session::Parse(std::string_view bytes) {
 
 void Http1Session::HeadSeen() {
   head_seen_ = true;
-  timer_.Start(core_->options.idle_timeout, [this] { End(false); });
+  timer_->Start(core_->options.idle_timeout, [this] { End(false); });
   if (!parser_.done() && EqualsIgnoreCase(parser_.head().headers.Get("Expect"), "100-continue")) {
     channel_->Send("HTTP/1.1 100 Continue\r\n\r\n");
     channel_->Flush();
@@ -147,7 +148,7 @@ void Http1Session::HeadSeen() {
 bool IsHostMissing(const MessageHead& head) { return head.version >= 11 && !head.headers.Has("Host"); }
 
 void Http1Session::Dispatch() {
-  timer_.Cancel();
+  timer_->Cancel();
   auto request = std::make_shared<ServerRequest>();
   MessageHead& head = parser_.head();
   if (IsHostMissing(head) || !SetTarget(*request, head.target)) return Refuse(400, "malformed request");
@@ -249,7 +250,7 @@ void Http1Session::ResponseDone() {
 void Http1Session::End(bool gracefully) {
   if (std::exchange(ended_, true)) return;
   auto self = shared_from_this();
-  timer_.Cancel();
+  timer_.reset();
   if (gracefully) {
     channel_->CloseGracefully();
   } else {
@@ -270,7 +271,7 @@ Result<std::unique_ptr<Stream>> Http1Session::UpgradeResponse(const std::shared_
       return stream->Fail(Error(Code::kCancelled, "upgrade: the client has gone"));
     }
     self->ended_ = true;
-    self->timer_.Cancel();
+    self->timer_.reset();
     self->current_.reset();
     auto upgraded = std::make_shared<UpgradedConnection>(stream);
     self->core_->Add(upgraded);

@@ -1,4 +1,5 @@
 // The server's side of an HTTP/2 connection.
+#include <optional>
 #include <unordered_map>
 #include <utility>
 
@@ -73,7 +74,7 @@ class Http2Session final : public Http2Link,
 
   std::shared_ptr<ServerCore> core_;
   const Origin origin_;
-  event::Timer timer_;
+  std::optional<event::Timer> timer_;  // ends with the connection: writers may outlive it on any thread
   std::unordered_map<int32_t, ServerStream> streams_;
 };
 
@@ -125,7 +126,7 @@ void Http2Session::Begin() {
 }
 
 void Http2Session::WatchIdle() {
-  timer_.Start(core_->options.idle_timeout, [this] { Drain(); });
+  timer_->Start(core_->options.idle_timeout, [this] { Drain(); });
 }
 
 void Http2Session::Drain() {
@@ -137,7 +138,7 @@ void Http2Session::Drain() {
 }
 
 int Http2Session::OnBeginHeaders(int32_t id) {
-  timer_.Cancel();
+  timer_->Cancel();
   streams_[id];
   return 0;
 }
@@ -263,7 +264,7 @@ void Http2Session::Deliver(const std::shared_ptr<Response>& response) {
 void Http2Session::Ended(const Error*) {
   if (std::exchange(ended_, true)) return;
   auto self = shared_from_this();
-  timer_.Cancel();
+  timer_.reset();
   channel_->CloseGracefully();
   auto streams = std::exchange(streams_, {});
   for (auto& [id, stream] : streams) {
