@@ -13,10 +13,12 @@
 #include <thread>
 
 #include "controlplane/apiserver/server.h"
+#include "controlplane/controllers/controllers.h"
 #include "controlplane/etcd/client.h"
 #include "controlplane/etcd/supervisor.h"
 #include "controlplane/options.h"
 #include "controlplane/registry/registry.h"
+#include "controlplane/scheduler/scheduler.h"
 #include "controlplane/storage/store.h"
 #include "lib/base/fd.h"
 #include "lib/base/file.h"
@@ -220,6 +222,49 @@ void AddApiServer(ServiceGroup& group, const Options& options, ControlPlane& pla
        }});
 }
 
+// How the role reaches the API: inside the process as `user`, or as --kubeconfig says.
+Result<client::RestClient> ClientFor(const Options& options, ControlPlane& plane, const char* user) {
+  if (plane.apiserver) {
+    return client::RestClient(
+        plane.apiserver->TransportFor({user, "", {std::string(apiserver::kGroupAuthenticated)}, {}}));
+  }
+  if (options.kubeconfig.empty()) {
+    return Error(Code::kInvalid, "--kubeconfig is needed where no API server is in the process");
+  }
+  ASSIGN_OR_RETURN(client::RestConfig config, client::LoadKubeconfig(options.kubeconfig));
+  config.user_agent = "kube-controlplane";
+  ASSIGN_OR_RETURN(std::shared_ptr<client::Transport> transport, client::NewHttpTransport(config));
+  return client::RestClient(std::move(transport));
+}
+
+Result<controllers::Options> ControllerOptions(const Options& options) {
+  controllers::Options out;
+  const std::string& ca_file = options.root_ca_file.empty() ? options.client_ca_file : options.root_ca_file;
+  ASSIGN_OR_RETURN(out.root_ca_pem, ReadIfSet(ca_file));
+  out.allocate_node_cidrs = options.allocate_node_cidrs;
+  out.cluster_cidrs = SplitCommas(options.cluster_cidr);
+  return out;
+}
+
+Result<> AddClients(ServiceGroup& group, const Options& options, ControlPlane& plane) {
+  std::vector<std::string> needs;
+  if (plane.apiserver) needs.push_back("https");
+  if (options.Has("scheduler")) {
+    ASSIGN_OR_RETURN(client::RestClient api, ClientFor(options, plane, "system:kube-scheduler"));
+    group.Add({"scheduler", needs, [api](std::stop_token stop, ServiceGroup::Ready ready) {
+                 return scheduler::Run(api, scheduler::Options(), stop, ready);
+               }});
+  }
+  if (options.Has("controllers")) {
+    ASSIGN_OR_RETURN(client::RestClient api, ClientFor(options, plane, "system:kube-controller-manager"));
+    ASSIGN_OR_RETURN(controllers::Options settings, ControllerOptions(options));
+    group.Add({"controllers", needs, [api, settings](std::stop_token stop, ServiceGroup::Ready ready) {
+                 return controllers::Run(api, settings, stop, ready);
+               }});
+  }
+  return {};
+}
+
 }  // namespace
 
 int RunControlPlane(const Options& options) {
@@ -232,6 +277,10 @@ int RunControlPlane(const Options& options) {
       return 1;
     }
     AddApiServer(group, options, plane);
+  }
+  if (Result<> added = AddClients(group, options, plane); !added) {
+    log::Error("Cannot start the control plane", {{"error", added.error()}});
+    return 1;
   }
   return group.RunUntilSignal();
 }

@@ -14,6 +14,7 @@
 #include "controlplane/apiserver/handlers/body.h"
 #include "controlplane/apiserver/handlers/connect.h"
 #include "controlplane/apiserver/handlers/misc.h"
+#include "controlplane/apiserver/handlers/openapi.h"
 #include "controlplane/apiserver/handlers/resource.h"
 #include "controlplane/apiserver/handlers/response.h"
 #include "controlplane/apiserver/handlers/reviews.h"
@@ -186,6 +187,7 @@ struct ApiServer::Impl {
   std::unique_ptr<ResourceHandler> resources;
   Discovery discovery;
   Health health;
+  OpenApiHandler openapi;
   RequestMetrics request_metrics;
 };
 
@@ -363,7 +365,8 @@ void ApiServer::Impl::HandleResource(Context& context) {
 }
 
 void ApiServer::Impl::HandlePath(Context& context) {
-  if (health.Handle(context) || discovery.Handle(context) || misc->Handle(context)) return;
+  if (health.Handle(context) || discovery.Handle(context) || openapi.Handle(context) || misc->Handle(context))
+    return;
   if (context.info.path.rfind("/api", 0) == 0) return ReplyError(context, NoSuchPath());
   ReplyText(context, 404, "text/plain; charset=utf-8", "404 page not found\n");
 }
@@ -371,10 +374,10 @@ void ApiServer::Impl::HandlePath(Context& context) {
 Result<> ApiServer::Impl::Bootstrap(std::stop_token stop) {
   RETURN_IF_ERROR(EnsureSystemNamespaces(registry, stop));
   RETURN_IF_ERROR(EnsureBootstrapRoles(registry, stop));
-  RETURN_IF_ERROR(EnsurePriorityClasses(registry, stop));
-  return EnsureKubernetesService(registry, options.kubernetes_service, stop);
+  return EnsurePriorityClasses(registry, stop);
 }
 
+// The kubernetes Service comes after ready(): an address that may not be in it must not keep the server down.
 Result<> ApiServer::Impl::RunBootstrap(std::stop_token stop, const ServiceGroup::Ready& ready) {
   RETURN_IF_ERROR(registry.Start(stop));
   Mutex mutex;
@@ -384,12 +387,24 @@ Result<> ApiServer::Impl::RunBootstrap(std::stop_token stop, const ServiceGroup:
     never.wait_for(mutex, stop, time, [] { return false; });
   };
   while (!stop.stop_requested()) {
-    Result<> done = bootstrapped.load() ? EnsureKubernetesService(registry, options.kubernetes_service, stop)
-                                        : Bootstrap(stop);
-    if (!done && !stop.stop_requested())
-      log::Warn("Cannot write what the cluster needs", {{"error", done.error()}});
-    if (done && !bootstrapped.exchange(true)) ready();
-    pause(done ? std::chrono::milliseconds(kServiceCheckPeriod) : std::chrono::milliseconds(500));
+    Result<> done = Bootstrap(stop);
+    if (done) break;
+    if (!stop.stop_requested()) log::Warn("Cannot write what the cluster needs", {{"error", done.error()}});
+    pause(std::chrono::milliseconds(500));
+  }
+  if (stop.stop_requested()) return {};
+  bool failing = false;
+  for (bool first = true; !stop.stop_requested(); first = false) {
+    Result<> done = EnsureKubernetesService(registry, options.kubernetes_service, stop);
+    if (!done && !std::exchange(failing, true)) {
+      log::Warn("Cannot keep the kubernetes Service", {{"error", done.error()}});
+    }
+    if (done) failing = false;
+    if (first) {
+      bootstrapped.store(true);
+      ready();
+    }
+    pause(kServiceCheckPeriod);
   }
   return {};
 }

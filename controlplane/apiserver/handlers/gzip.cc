@@ -30,4 +30,23 @@ std::string Gzip(const std::vector<std::shared_ptr<const std::string>>& pieces) 
   return out;
 }
 
+std::string Gunzip(const std::string& gzip) {
+  z_stream stream{};
+  constexpr int kGzipWindow = 15 + 16;
+  if (inflateInit2(&stream, kGzipWindow) != Z_OK) std::abort();
+  stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(gzip.data()));
+  stream.avail_in = static_cast<uInt>(gzip.size());
+  std::string out;
+  char buffer[32768];
+  int status = Z_OK;
+  while (status == Z_OK) {
+    stream.next_out = reinterpret_cast<Bytef*>(buffer);
+    stream.avail_out = sizeof buffer;
+    status = inflate(&stream, Z_NO_FLUSH);
+    if (status == Z_OK || status == Z_STREAM_END) out.append(buffer, sizeof buffer - stream.avail_out);
+  }
+  inflateEnd(&stream);
+  return status == Z_STREAM_END ? out : "";
+}
+
 }  // namespace keelson::apiserver

@@ -143,9 +143,8 @@ std::string PartialMetadataProtobuf(const storage::Object& object, std::string_v
 void ReplyObject(Context& context, int status, const registry::ObjectPtr& object) {
   const Output& output = context.output;
   if (output.as == As::kTable) {
-    if (TableMaker table(object->info(), context.query(), output.version); table.ok()) {
-      return ReplyJson(context, status, table.Table({object}, metav1::ListMeta(), object->revision()));
-    }
+    TableMaker table(object->info(), context.query(), output.version);
+    return ReplyJson(context, status, table.Table({object}, metav1::ListMeta(), object->revision()));
   } else if (output.as == As::kPartialMetadata) {
     if (output.encoding == Encoding::kProtobuf) {
       return ReplyText(context, status, output.ContentType(),
@@ -165,9 +164,8 @@ void ReplyList(Context& context, const registry::ObjectList& list) {
   bool partial = output.as == As::kPartialMetadata;
   api::GroupVersionKind gvk = ListKind(context);
   if (output.as == As::kTable) {
-    if (TableMaker table(*context.resource, context.query(), output.version); table.ok()) {
-      return ReplyJson(context, 200, table.Table(list.items, meta, list.revision));
-    }
+    TableMaker table(*context.resource, context.query(), output.version);
+    return ReplyJson(context, 200, table.Table(list.items, meta, list.revision));
   }
   if (output.encoding == Encoding::kProtobuf) {
     std::string raw;

@@ -2,7 +2,7 @@
 
 #include "controlplane/apiserver/handlers/response.h"
 #include "lib/api/codec.h"
-#include "lib/api/meta.h"
+#include "lib/api/table.h"
 
 namespace keelson::apiserver {
 namespace {
@@ -13,14 +13,12 @@ std::shared_ptr<const std::string> Own(std::string text) {
   return std::make_shared<const std::string>(std::move(text));
 }
 
-// Kinds without columns of their own.
-constexpr std::string_view kDefaultColumns =
-    R"([{"name":"Name","type":"string","format":"name","description":"Name of the object","priority":0},)"
-    R"({"name":"Created At","type":"date","format":"","description":"Time of creation","priority":0}])";
-
-std::string DefaultCells(const storage::Object& object) {
-  return "[\"" + std::string(object.name()) + "\",\"" +
-         api::FormatTime(api::Meta(*object.Decode()).creation_timestamp()) + "\"]";
+// What a row is made of, kept with the object: its cells with marks for ages, its conditions (may be empty)
+// and its metadata, a line each; none of the three holds a newline.
+std::string MakeParts(const storage::Object& object) {
+  std::shared_ptr<const api::Message> message = object.Decode();
+  return api::TableCells(*message) + "\n" + api::TableRowConditions(*message) + "\n" +
+         PartialMetadataJson(object, "v1");
 }
 
 }  // namespace
@@ -28,40 +26,58 @@ std::string DefaultCells(const storage::Object& object) {
 TableMaker::TableMaker(const api::ResourceInfo& info, const http::Query& query, std::string_view version)
     : info_(info), version_(version), include_(query.Get("includeObject")) {}
 
-bool TableMaker::ok() const { return true; }
-
-std::string TableMaker::RowJson(const storage::Object& object) const {
-  std::string row = "{\"cells\":" + *object.Cached(DefaultCells) + ",\"object\":";
-  if (include_ == "Object")
+std::string TableMaker::RowJson(const storage::Object& object, WallTime now) const {
+  storage::Bytes parts = object.Cached(MakeParts);
+  std::string_view rest = *parts;
+  auto next = [&rest] {
+    auto end = rest.find('\n');
+    std::string_view line = rest.substr(0, end);
+    rest = end == std::string_view::npos ? "" : rest.substr(end + 1);
+    return line;
+  };
+  std::string row = "{\"cells\":" + api::RenderCells(next(), now);
+  if (std::string_view conditions = next(); !conditions.empty()) {
+    row += ",\"conditions\":";
+    row += conditions;
+  }
+  row += ",\"object\":";
+  if (include_ == "Object") {
     row += *object.Json();
-  else if (include_ == "None")
+  } else if (include_ == "None") {
     row += "null";
-  else
+  } else if (version_ == "v1") {
+    row += next();
+  } else {
     row += PartialMetadataJson(object, version_);
+  }
   return row + "}";
+}
+
+std::string TableMaker::Head(const metav1::ListMeta& meta) {
+  bool first = !std::exchange(columns_sent_, true);
+  return "{\"kind\":\"Table\",\"apiVersion\":\"meta.k8s.io/" + version_ +
+         "\",\"metadata\":" + api::EncodeJson(meta) +
+         ",\"columnDefinitions\":" + (first ? api::TableColumnsJson(info_.descriptor()) : "[]") +
+         ",\"rows\":[";
 }
 
 Pieces TableMaker::Table(const std::vector<registry::ObjectPtr>& items, const metav1::ListMeta& meta,
                          int64_t revision) {
   metav1::ListMeta shown = meta;
   shown.set_resource_version(std::to_string(revision));
+  WallTime now = Clock::Real().Now();
   Pieces out;
-  out.push_back(Own("{\"kind\":\"Table\",\"apiVersion\":\"meta.k8s.io/" + version_ +
-                    "\",\"metadata\":" + api::EncodeJson(shown) + ",\"columnDefinitions\":" +
-                    (columns_sent_ ? "[]" : std::string(kDefaultColumns)) + ",\"rows\":["));
-  columns_sent_ = true;
-  for (size_t i = 0; i < items.size(); ++i) out.push_back(Own((i == 0 ? "" : ",") + RowJson(*items[i])));
+  out.reserve(items.size() + 2);
+  out.push_back(Own(Head(shown)));
+  for (size_t i = 0; i < items.size(); ++i) out.push_back(Own((i == 0 ? "" : ",") + RowJson(*items[i], now)));
   out.push_back(Own("]}"));
   return out;
 }
 
 std::string TableMaker::Row(const storage::Object& object) {
-  std::string out = "{\"kind\":\"Table\",\"apiVersion\":\"meta.k8s.io/" + version_ +
-                    "\",\"metadata\":{\"resourceVersion\":\"" + std::to_string(object.revision()) +
-                    "\"},\"columnDefinitions\":" + (columns_sent_ ? "[]" : std::string(kDefaultColumns)) +
-                    ",\"rows\":[" + RowJson(object) + "]}";
-  columns_sent_ = true;
-  return out;
+  metav1::ListMeta meta;
+  meta.set_resource_version(std::to_string(object.revision()));
+  return Head(meta) + RowJson(object, Clock::Real().Now()) + "]}";
 }
 
 }  // namespace keelson::apiserver

@@ -15,8 +15,6 @@ namespace keelson::apiserver {
 class TableMaker {
  public:
   TableMaker(const api::ResourceInfo& info, const http::Query& query, std::string_view version);
-  // false: the resource has no table; answer with the objects.
-  bool ok() const;
   // The table's JSON. Rows are joined from cached cells.
   std::vector<std::shared_ptr<const std::string>> Table(const std::vector<registry::ObjectPtr>& items,
                                                         const metav1::ListMeta& meta, int64_t revision);
@@ -24,10 +22,11 @@ class TableMaker {
   std::string Row(const storage::Object& object);
 
  private:
-  std::string RowJson(const storage::Object& object) const;
+  std::string Head(const metav1::ListMeta& meta);
+  std::string RowJson(const storage::Object& object, WallTime now) const;
 
   const api::ResourceInfo& info_;
-  std::string version_, include_;
+  const std::string version_, include_;
   bool columns_sent_ = false;
 };
 

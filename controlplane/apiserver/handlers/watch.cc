@@ -64,7 +64,6 @@ class WatchManager::Session : public storage::WatchSink, public std::enable_shar
         active_(ActiveWatches(context)) {
     if (output_.as == As::kTable) {
       table_ = std::make_unique<TableMaker>(info_, context.query(), output_.version);
-      if (!table_->ok()) table_.reset();
     }
     active_.Add(1);
   }
