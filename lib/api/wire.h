@@ -34,6 +34,7 @@ class Sink {
     ++size_;
   }
   void Append(std::string_view text) {
+    if (text.empty()) return;
     std::memcpy(Room(text.size()), text.data(), text.size());
     size_ += text.size();
   }
