@@ -6,6 +6,7 @@
 #include <cstdio>
 
 #include "kubelet/cri/grpc_runtime.h"
+#include "kubelet/cri/runtime_conformance.h"
 #include "kubelet/testing/containerd.h"
 #include "kubelet/testing/fixture.h"
 #include "lib/base/file.h"
@@ -30,7 +31,8 @@ class ContainerdTest : public ::testing::Test {
     cri_ = cri::NewGrpcServices({containerd_->socket()});
     cgroups_ = NewPodCgroups(*cgroups, {root_});
     mounter_ = NewMounter();
-    harness_ = std::make_unique<KubeletHarness>(*cri_.runtime, *cri_.images, *cgroups_, *mounter_, dir_, "10.213.0.1");
+    harness_ = std::make_unique<KubeletHarness>(*cri_.runtime, *cri_.images, *cgroups_, *mounter_, dir_,
+                                                "10.213.0.1");
     harness_->Start();
   }
   void TearDown() override {
@@ -39,7 +41,8 @@ class ContainerdTest : public ::testing::Test {
     if (linux_cgroups_) EXPECT_TRUE(linux_cgroups_->Remove(root_));
   }
   std::string Exec(const std::string& container, const std::vector<std::string>& command) {
-    auto result = harness_->backend().Run({"default", "web", "", container}, command, std::chrono::seconds(10), {});
+    auto result =
+        harness_->backend().Run({"default", "web", "", container}, command, std::chrono::seconds(10), {});
     return result ? result->output : "error: " + result.error().message();
   }
   std::string dir_, root_;
@@ -90,7 +93,8 @@ TEST_F(ContainerdTest, APodLives) {
   EXPECT_EQ(Exec("main", {"cat", "/one"}), "blue");
   EXPECT_EQ(Exec("main", {"cat", "/info/labels"}), "app=\"web\"");
   EXPECT_NE(Exec("main", {"env"}).find("IP=" + running.status().pod_ip() + "\n"), std::string::npos);
-  EXPECT_NE(Exec("main", {"cat", "/etc/hosts"}).find(running.status().pod_ip() + "\tweb\n"), std::string::npos);
+  EXPECT_NE(Exec("main", {"cat", "/etc/hosts"}).find(running.status().pod_ip() + "\tweb\n"),
+            std::string::npos);
   EXPECT_EQ(Exec("main", {"hostname"}), "web\n");
   std::string cgroup = root_ + "/kubepods/burstable/pod" + pod.metadata().uid();
   EXPECT_FALSE(linux_cgroups_->Processes(cgroup).empty()) << "containers are in the pod's cgroup";
@@ -103,12 +107,14 @@ TEST_F(ContainerdTest, APodLives) {
   corev1::Pod probe = harness_->Create(
       R"({"metadata":{"name":"other"},"spec":{"restartPolicy":"Never","containers":[{"name":"c","image":"busybox:test",
           "command":["sh","-c","echo bye > /dev/termination-log; exit 3"]}]}})");
-  ASSERT_TRUE(harness_->Await("other", [](const corev1::Pod* p) { return p && p->status().phase() == "Failed"; }));
+  ASSERT_TRUE(
+      harness_->Await("other", [](const corev1::Pod* p) { return p && p->status().phase() == "Failed"; }));
   const auto other = harness_->Get("other");
   EXPECT_EQ(other.status().container_statuses(0).state().terminated().exit_code(), 3);
   EXPECT_EQ(other.status().container_statuses(0).state().terminated().message(), "bye\n");
   corev1::Pod still = harness_->Get("web");
-  EXPECT_EQ(still.status().container_statuses(0).container_id(), running.status().container_statuses(0).container_id());
+  EXPECT_EQ(still.status().container_statuses(0).container_id(),
+            running.status().container_statuses(0).container_id());
   EXPECT_EQ(still.status().container_statuses(0).restart_count(), 0);
   EXPECT_TRUE(IsPodReady(&still));
 
@@ -123,11 +129,24 @@ TEST_F(ContainerdTest, APodLives) {
   EXPECT_TRUE(harness_->Await("other", [](const corev1::Pod* gone) { return gone == nullptr; }));
 }
 
+TEST_F(ContainerdTest, RuntimeDoesAsTheFakeDoes) {
+  cri::SandboxConfig config;
+  config.log_directory = dir_;
+  config.cgroup_parent = root_ + "/conformance";
+  config.hostname = "conformance";
+  // Apart from the kubelet's pods: it would take this one for an orphan.
+  harness_->Stop();
+  cri::CheckRuntimeConformance(*cri_.runtime, *cri_.images, "docker.io/library/busybox:test",
+                               {"sh", "-c", "while true; do sleep 1; done"}, config);
+}
+
 TEST_F(ContainerdTest, MemoryLimitIsTold) {
-  harness_->Create(R"json({"metadata":{"name":"hungry"},"spec":{"restartPolicy":"Never","containers":[{"name":"c",
+  harness_->Create(
+      R"json({"metadata":{"name":"hungry"},"spec":{"restartPolicy":"Never","containers":[{"name":"c",
       "image":"busybox:test","command":["sh","-c","x=x; while true; do x=$x$x; done"],
       "resources":{"limits":{"memory":"16Mi"}}}]}})json");
-  ASSERT_TRUE(harness_->Await("hungry", [](const corev1::Pod* p) { return p && p->status().phase() == "Failed"; }));
+  ASSERT_TRUE(
+      harness_->Await("hungry", [](const corev1::Pod* p) { return p && p->status().phase() == "Failed"; }));
   const auto pod = harness_->Get("hungry");
   EXPECT_EQ(pod.status().container_statuses(0).state().terminated().exit_code(), 137);
   EXPECT_EQ(pod.status().container_statuses(0).state().terminated().reason(), "OOMKilled");

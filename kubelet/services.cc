@@ -120,12 +120,12 @@ Result<int> Run(const Settings& settings) {
 }  // namespace
 
 int RunKubelet(int argc, char** argv) {
-  auto settings = LoadSettings(argc, argv);
+  std::optional<int> exit_code;
+  auto settings = LoadSettings(argc, argv, exit_code);
+  if (exit_code) return *exit_code;
   if (!settings) {
-    bool told =
-        settings.error().errnum() != 0 || settings.error().message().find("help") != std::string::npos;
-    if (!told) log::Error("Cannot start", {{"error", settings.error()}});
-    return settings.error().errnum();
+    log::Error("Cannot start", {{"error", settings.error()}});
+    return 1;
   }
   auto code = Run(*settings);
   if (code) return *code;

@@ -156,7 +156,7 @@ Result<KubeletConfig> ParseKubeletConfig(const std::string& yaml) {
   return out;
 }
 
-Result<Settings> LoadSettings(int argc, char** argv) {
+Result<Settings> LoadSettings(int argc, char** argv, std::optional<int>& exit_code) {
   Settings out;
   KubeletFlags& flags = out.flags;
   std::string version;
@@ -183,8 +183,8 @@ Result<Settings> LoadSettings(int argc, char** argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& e) {
-    int code = app.exit(e);
-    return Error(Code::kBadRequest, e.what(), code);
+    exit_code = app.exit(e);
+    return Error(Code::kBadRequest, e.what());
   }
   if (!flags.config.empty()) {
     ASSIGN_OR_RETURN(std::string text, ReadFile(flags.config));

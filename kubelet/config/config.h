@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -68,9 +69,9 @@ struct Settings {
 
 // kBadRequest with the place of the mistake. Fields that this kubelet has no use for are accepted.
 Result<KubeletConfig> ParseKubeletConfig(const std::string& yaml);
-// Of the command line; `--config` is read. On --help or a mistake the text has been printed and the error's
-// errnum is the exit code (0 for help).
-Result<Settings> LoadSettings(int argc, char** argv);
+// Of the command line; `--config` is read. `exit_code` is set when all has been said already: --help, --version
+// and mistakes in flags.
+Result<Settings> LoadSettings(int argc, char** argv, std::optional<int>& exit_code);
 
 // "1h30m", "10s", "250ms".
 Result<std::chrono::milliseconds> ParseDuration(const std::string& text);

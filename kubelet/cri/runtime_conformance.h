@@ -1,0 +1,79 @@
+// What every RuntimeService does, the fake and the real ones alike. Include in a test and call.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string>
+
+#include "kubelet/cri/runtime.h"
+
+namespace keelson::kubelet::cri {
+
+// `image` is present and its command runs until it is stopped; `make` fills in what the runtime under test
+// needs of a sandbox (log directory, cgroup parent).
+inline void CheckRuntimeConformance(RuntimeService& runtime, ImageService& images, const std::string& image,
+                                    const std::vector<std::string>& command, SandboxConfig sandbox_config) {
+  ASSERT_TRUE(runtime.GetVersion());
+  auto status = images.ImageStatus(image);
+  ASSERT_TRUE(status && *status);
+  auto absent = images.ImageStatus("docker.io/library/absent:0");
+  ASSERT_TRUE(absent);
+  EXPECT_FALSE(*absent);
+
+  sandbox_config.metadata = {"conformance", "uid-conformance", "default", 0};
+  sandbox_config.labels["io.kubernetes.pod.uid"] = "uid-conformance";
+  sandbox_config.namespaces.network = NamespaceMode::kNode;
+  auto sandbox = runtime.RunPodSandbox(sandbox_config, "");
+  ASSERT_TRUE(sandbox) << sandbox.error().message();
+  auto sandbox_status = runtime.PodSandboxStatus(*sandbox);
+  ASSERT_TRUE(sandbox_status);
+  EXPECT_EQ(sandbox_status->state, SandboxState::kReady);
+  EXPECT_EQ(sandbox_status->network, NamespaceMode::kNode);
+  EXPECT_EQ(sandbox_status->metadata.uid, "uid-conformance");
+
+  ContainerConfig config;
+  config.name = "main";
+  config.image = (*status)->id;
+  config.user_specified_image = image;
+  config.command = command;
+  config.log_path = "main.log";
+  config.labels["io.kubernetes.pod.uid"] = "uid-conformance";
+  config.annotations["note"] = "kept";
+  auto id = runtime.CreateContainer(*sandbox, config, sandbox_config);
+  ASSERT_TRUE(id) << id.error().message();
+  EXPECT_EQ(runtime.GetContainerStatus(*id)->state, ContainerState::kCreated);
+  ASSERT_TRUE(runtime.StartContainer(*id));
+  EXPECT_FALSE(runtime.StartContainer(*id)) << "only once";
+  auto running = runtime.GetContainerStatus(*id);
+  ASSERT_TRUE(running);
+  EXPECT_EQ(running->state, ContainerState::kRunning);
+  EXPECT_GT(running->started_at, 0);
+  EXPECT_EQ(running->annotations.at("note"), "kept");
+
+  Filter filter;
+  filter.labels["io.kubernetes.pod.uid"] = "uid-conformance";
+  EXPECT_EQ(runtime.ListContainers(filter)->size(), 1u);
+  EXPECT_EQ(runtime.ListContainers(filter)->front().sandbox_id, *sandbox);
+  filter.labels["io.kubernetes.pod.uid"] = "another";
+  EXPECT_EQ(runtime.ListContainers(filter)->size(), 0u);
+
+  ASSERT_TRUE(runtime.StopContainer(*id, std::chrono::seconds(0)));
+  auto exited = runtime.GetContainerStatus(*id);
+  ASSERT_TRUE(exited);
+  EXPECT_EQ(exited->state, ContainerState::kExited);
+  EXPECT_NE(exited->exit_code, 0);
+  EXPECT_GE(exited->finished_at, exited->started_at);
+  EXPECT_TRUE(runtime.StopContainer(*id, std::chrono::seconds(0))) << "stopping again is fine";
+  EXPECT_TRUE(runtime.RemoveContainer(*id));
+  EXPECT_TRUE(runtime.RemoveContainer(*id)) << "removing again is fine";
+  EXPECT_EQ(runtime.GetContainerStatus(*id).error().code(), Code::kNotFound);
+
+  ASSERT_TRUE(runtime.StopPodSandbox(*sandbox));
+  EXPECT_EQ(runtime.PodSandboxStatus(*sandbox)->state, SandboxState::kNotReady);
+  ASSERT_TRUE(runtime.RemovePodSandbox(*sandbox));
+  EXPECT_TRUE(runtime.RemovePodSandbox(*sandbox)) << "removing again is fine";
+  EXPECT_EQ(runtime.PodSandboxStatus(*sandbox).error().code(), Code::kNotFound);
+}
+
+}  // namespace keelson::kubelet::cri
