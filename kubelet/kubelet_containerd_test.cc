@@ -133,11 +133,24 @@ TEST_F(ContainerdTest, RuntimeDoesAsTheFakeDoes) {
   cri::SandboxConfig config;
   config.log_directory = dir_;
   config.cgroup_parent = root_ + "/conformance";
-  config.hostname = "conformance";
   // Apart from the kubelet's pods: it would take this one for an orphan.
   harness_->Stop();
   cri::CheckRuntimeConformance(*cri_.runtime, *cri_.images, "docker.io/library/busybox:test",
                                {"sh", "-c", "while true; do sleep 1; done"}, config);
+}
+
+TEST_F(ContainerdTest, HostNetworkPodRuns) {
+  harness_->Create(
+      R"json({"metadata":{"name":"host"},"spec":{"hostNetwork":true,"restartPolicy":"Never","containers":[
+      {"name":"c","image":"busybox:test","command":["sh","-c","cat /etc/hosts > /dev/termination-log"]}]}})json");
+  ASSERT_TRUE(
+      harness_->Await("host", [](const corev1::Pod* p) { return p && p->status().phase() == "Succeeded"; }));
+  const auto pod = harness_->Get("host");
+  EXPECT_EQ(pod.status().pod_ip(), "10.213.0.1");
+  EXPECT_NE(pod.status().container_statuses(0).state().terminated().message().find("(host network)"),
+            std::string::npos);
+  harness_->Delete("host", 0);
+  EXPECT_TRUE(harness_->Await("host", [](const corev1::Pod* gone) { return gone == nullptr; }));
 }
 
 TEST_F(ContainerdTest, MemoryLimitIsTold) {

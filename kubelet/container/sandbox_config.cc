@@ -29,7 +29,8 @@ cri::SandboxConfig BuildSandboxConfig(const corev1::Pod& pod, const NodeContext&
   const metav1::ObjectMeta& meta = pod.metadata();
   cri::SandboxConfig out;
   out.metadata = {meta.name(), meta.uid(), meta.namespace_(), attempt};
-  out.hostname = PodHostname(pod, node);
+  // On the host network the pod shares the host's UTS namespace: runtimes refuse to set a name there.
+  if (!pod.spec().host_network()) out.hostname = PodHostname(pod, node);
   out.log_directory = node.paths.PodLogs(meta.namespace_(), meta.name(), meta.uid());
   DnsConfig dns = PodDns(pod, node, host_dns);
   out.dns_servers = std::move(dns.servers);

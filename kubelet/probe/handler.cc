@@ -10,6 +10,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "kubelet/probe/grpc_probe.h"
 #include "lib/base/fd.h"
 #include "lib/base/mutex.h"
 #include "lib/http/client.h"
@@ -83,7 +84,9 @@ class Runner : public HandlerRunner {
     if (handler.has_exec()) return Exec(handler.exec(), target, timeout, stop);
     if (handler.has_http_get()) return Http(handler.http_get(), target, timeout, stop, "kube-probe/1.36");
     if (handler.has_tcp_socket()) return Tcp(handler.tcp_socket(), target, timeout);
-    if (handler.has_grpc()) return {ProbeOutcome::kUnknown, "gRPC probes are not supported by this kubelet"};
+    if (handler.has_grpc())
+      return CheckGrpcHealth(Bracketed(target.pod_ip) + ":" + std::to_string(handler.grpc().port()),
+                             handler.grpc().service(), timeout, stop);
     return {ProbeOutcome::kUnknown, "missing probe handler"};
   }
 

@@ -20,7 +20,7 @@ HOMES = [
     (r"linux/netfilter", ["lib/netlink", "lib/nft", "proxy", "cni"]),
     (r"bpf/", ["lib/bpf"]),
     (r"systemd/", ["lib/event", "lib/base"]),
-    (r"grpc(pp)?/", ["lib/rpc", "controlplane/etcd", "kubelet/cri", "tests/bench"]),
+    (r"grpc(pp)?/", ["lib/rpc", "controlplane/etcd", "kubelet/cri", "kubelet/probe", "tests/bench"]),
     (r"boost/asio", ["lib/event", "lib/http"]),
     (r"boost/beast", ["lib/http"]),
     (r"nghttp2/", ["lib/http"]),
