@@ -60,6 +60,8 @@ void SchedulingQueue::Park(Entries::iterator it) {
   entry.place = Place::kUnschedulable;
   entry.due = clock_.SteadyNow() + options_.max_unschedulable;
   unschedulable_.emplace(entry.due, it->first);
+  entry.gated = entry.pod->gated;
+  gated_ += entry.gated;
 }
 
 void SchedulingQueue::ForgetEvents() {
@@ -193,17 +195,18 @@ void SchedulingQueue::Notify(const ClusterEvent& event) {
 SteadyTime SchedulingQueue::FlushLocked() {
   const SteadyTime now = clock_.SteadyNow();
   for (auto* waiting : {&backoff_, &unschedulable_}) {
-    std::vector<std::string> again;
-    while (!waiting->empty() && waiting->begin()->first <= now) {
-      const auto it = entries_.find(waiting->begin()->second);
-      waiting->erase(waiting->begin());
+    std::vector<Entries::iterator> due;
+    for (auto it = waiting->begin(); it != waiting->end() && it->first <= now; ++it) {
+      due.push_back(entries_.find(it->second));
+    }
+    for (Entries::iterator it : due) {
+      Leave(it);
       if (it->second.pod->gated) {
-        again.push_back(it->first);
+        Park(it);
       } else {
         Activate(it);
       }
     }
-    for (const std::string& key : again) Park(entries_.find(key));
   }
   SteadyTime next = now + kFlushInterval;
   if (!backoff_.empty()) next = std::min(next, backoff_.begin()->first);
@@ -227,11 +230,7 @@ void SchedulingQueue::Run(std::stop_token stop) {
 
 SchedulingQueue::Sizes SchedulingQueue::sizes() const {
   MutexLock lock(mutex_);
-  Sizes sizes{active_.size(), backoff_.size(), 0, 0};
-  for (const auto& [due, key] : unschedulable_) {
-    ++(entries_.find(key)->second.pod->gated ? sizes.gated : sizes.unschedulable);
-  }
-  return sizes;
+  return {active_.size(), backoff_.size(), unschedulable_.size() - gated_, gated_};
 }
 
 }  // namespace keelson::scheduler

@@ -77,6 +77,7 @@ class SchedulingQueue {  // thread safe
     std::vector<std::string_view> rejected_by;
     uint64_t first_event = 0;  // kInFlight: the events from here on have happened since Pop
     bool changed = false;      // kInFlight: replaced meanwhile
+    bool gated = false;        // kUnschedulable: counted in gated_
   };
   struct Order {  // of active pods
     int32_t priority;
@@ -111,6 +112,7 @@ class SchedulingQueue {  // thread safe
   std::set<std::pair<SteadyTime, std::string>> backoff_ GUARDED_BY(mutex_);
   std::set<std::pair<SteadyTime, std::string>> unschedulable_ GUARDED_BY(mutex_);
   size_t in_flight_ GUARDED_BY(mutex_) = 0;
+  size_t gated_ GUARDED_BY(mutex_) = 0;
   // Events since the oldest pod in flight was popped.
   std::deque<ClusterEvent> events_ GUARDED_BY(mutex_);
   uint64_t events_begin_ GUARDED_BY(mutex_) = 0;

@@ -112,7 +112,7 @@ TEST_F(SchedulerTest, ReportsAndRetriesWhenRoomAppears) {
   Start();
   Create(MakePod("big", "2"));
   EXPECT_EQ(WhyNot("big"), "Unschedulable: 0/1 nodes are available: 1 Insufficient cpu.");
-  ASSERT_TRUE(api_.Create(MakeNode("n2", "4")));
+  fake_->Put(MakeNode("n2", "4"));
   EXPECT_EQ(NodeOf("big"), "n2");
 }
 
