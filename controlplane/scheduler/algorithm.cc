@@ -50,10 +50,14 @@ Algorithm::Memory& Algorithm::MemoryOf(const PodInfo& pod, size_t slots) {
     memories_.splice(memories_.begin(), memories_, known->second);
   } else {
     if (memories_.size() == kSignatures) {
+      // The oldest makes room; its array serves on, and the epoch tells old results from new ones.
       by_signature_.erase(memories_.back().signature);
-      memories_.pop_back();
+      memories_.splice(memories_.begin(), memories_, std::prev(memories_.end()));
+    } else {
+      memories_.emplace_front();
     }
-    memories_.push_front({pod.signature, {}});
+    memories_.front().signature = pod.signature;
+    memories_.front().epoch = ++epoch_;
     by_signature_.emplace(memories_.front().signature, memories_.begin());
   }
   memories_.front().nodes.resize(slots);
@@ -61,9 +65,10 @@ Algorithm::Memory& Algorithm::MemoryOf(const PodInfo& pod, size_t slots) {
 }
 
 const Algorithm::Cached& Algorithm::Evaluate(const CycleState& state, const PodInfo& pod,
-                                             const NodeInfo& node, Cached& cached) {
-  if (cached.generation == node.generation) return cached;
+                                             const NodeInfo& node, uint32_t epoch, Cached& cached) {
+  if (cached.generation == node.generation && cached.epoch == epoch) return cached;
   cached.generation = node.generation;
+  cached.epoch = epoch;
   cached.scored = false;
   cached.verdict = {};
   const std::vector<FilterPlugin*>& filters = framework_.filters();
@@ -79,7 +84,7 @@ void Algorithm::Visit(const CycleState& state, const PodInfo& pod, const Snapsho
   const NodeInfo& node = snapshot.nodes[slot];
   if (!node.facts) return;
   ++decision.evaluated;
-  const Cached& cached = Evaluate(state, pod, node, memory.nodes[slot]);
+  const Cached& cached = Evaluate(state, pod, node, memory.epoch, memory.nodes[slot]);
   if (cached.verdict.ok()) {
     feasible_.push_back(slot);
     return;

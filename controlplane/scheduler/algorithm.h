@@ -48,6 +48,7 @@ class Algorithm {
   static constexpr size_t kMaxScores = 4;
   struct Cached {
     uint64_t generation = 0;
+    uint32_t epoch = 0;
     Verdict verdict;
     uint8_t plugin = 0;  // which filter said no
     bool scored = false;
@@ -55,11 +56,13 @@ class Algorithm {
   };
   struct Memory {
     std::string signature;
-    std::vector<Cached> nodes;
+    uint32_t epoch = 0;         // results of another epoch are of another signature
+    std::vector<Cached> nodes;  // by slot
   };
 
   Memory& MemoryOf(const PodInfo& pod, size_t slots);
-  const Cached& Evaluate(const CycleState& state, const PodInfo& pod, const NodeInfo& node, Cached& cached);
+  const Cached& Evaluate(const CycleState& state, const PodInfo& pod, const NodeInfo& node, uint32_t epoch,
+                         Cached& cached);
   // Slots of feasible nodes.
   void FindFeasible(const CycleState& state, const PodInfo& pod, const Snapshot& snapshot,
                     const std::vector<std::string_view>* only, Memory& memory, Decision& decision);
@@ -72,6 +75,7 @@ class Algorithm {
   std::mt19937_64 random_;
   size_t next_start_ = 0;       // nodes take turns
   std::list<Memory> memories_;  // latest first
+  uint32_t epoch_ = 0;
   std::unordered_map<std::string_view, std::list<Memory>::iterator> by_signature_;
   // Scratch of one call.
   std::vector<size_t> feasible_;

@@ -69,6 +69,7 @@ void Cache::SetPod(PodPtr pod) {
                       placed.pod->requests == pod->requests && placed.pod->ports == pod->ports;
     if (same) {
       // Nothing that counts has changed: the node, and all that was worked out for it, stays.
+      placed.pod = std::move(pod);
       placed.assumed = false;
       return;
     }

@@ -279,6 +279,19 @@ TEST_F(AlgorithmTest, RemembersResultsOnlyWhileNodesStay) {
   EXPECT_EQ(Schedule(MakePod("r", "2")), "a");
 }
 
+TEST_F(AlgorithmTest, ManyShapesOfPodsDoNotMix) {
+  Add(MakeNode("small", "1"));
+  Add(MakeNode("large", "4"));
+  for (int round = 0; round < 3; ++round) {
+    for (int i = 0; i < 40; ++i) {
+      const std::string milli = std::to_string(1001 + i) + "m";
+      EXPECT_EQ(Schedule(MakePod("p", milli)), "large");
+      EXPECT_EQ(Schedule(MakePod("q", std::to_string(4001 + i) + "m")),
+                "0/2 nodes are available: 2 Insufficient cpu.");
+    }
+  }
+}
+
 TEST_F(AlgorithmTest, PodsThatNameOneNodeLookAtNoOther) {
   for (int i = 0; i < 5; ++i) Add(MakeNode("n" + std::to_string(i)));
   corev1::Pod pod = MakePod("p");

@@ -114,6 +114,7 @@ class ScorePlugin : public virtual Plugin {
 class ReservePlugin : public virtual Plugin {
  public:
   virtual Result<> Reserve(CycleState& state, const PodInfo& pod, std::string_view node) = 0;
+  // Also after a failed Reserve, and maybe twice.
   virtual void Unreserve(CycleState& state, const PodInfo& pod, std::string_view node) = 0;
 };
 

@@ -32,7 +32,10 @@ void Intake::Released(const std::string& key) {
 void Intake::Waiting(PodPtr pod) {
   PodPtr& known = waiting_[pod->key];
   const bool same_pod = known && known->uid == pod->uid;
-  if (known && !same_pod) queue_.Remove(pod->key);
+  if (known && !same_pod) {  // a successor of the same name
+    queue_.Remove(pod->key);
+    Released(pod->key);
+  }
   const bool spec_changed = same_pod && (known->signature != pod->signature || known->gated != pod->gated ||
                                          known->priority != pod->priority);
   known = pod;

@@ -27,10 +27,11 @@ void SchedulingQueue::Leave(Entries::iterator it) {
       active_.erase(OrderOf(entry));
       break;
     case Place::kBackoff:
-      backoff_.erase({entry.due, it->first});
+      backoff_.erase(DueOf(entry));
       break;
     case Place::kUnschedulable:
-      unschedulable_.erase({entry.due, it->first});
+      unschedulable_.erase(DueOf(entry));
+      gated_ -= entry.gated;
       break;
     case Place::kInFlight:
       --in_flight_;
@@ -51,7 +52,7 @@ void SchedulingQueue::BackOff(Entries::iterator it) {
   Entry& entry = it->second;
   entry.place = Place::kBackoff;
   entry.due = clock_.SteadyNow() + BackoffOf(entry);
-  backoff_.emplace(entry.due, it->first);
+  backoff_.emplace(DueOf(entry), it);
   changed_.notify_all();
 }
 
@@ -59,7 +60,7 @@ void SchedulingQueue::Park(Entries::iterator it) {
   Entry& entry = it->second;
   entry.place = Place::kUnschedulable;
   entry.due = clock_.SteadyNow() + options_.max_unschedulable;
-  unschedulable_.emplace(entry.due, it->first);
+  unschedulable_.emplace(DueOf(entry), it);
   entry.gated = entry.pod->gated;
   gated_ += entry.gated;
 }
@@ -177,27 +178,27 @@ void SchedulingQueue::Wake(Entries::iterator it) {
   }
   entry.place = Place::kBackoff;
   entry.due = over;
-  backoff_.emplace(entry.due, it->first);
+  backoff_.emplace(DueOf(entry), it);
   changed_.notify_all();
 }
 
 void SchedulingQueue::Notify(const ClusterEvent& event) {
   MutexLock lock(mutex_);
   if (in_flight_ > 0) events_.push_back(event);
-  std::vector<std::string> helped;
-  for (const auto& [due, key] : unschedulable_) {
-    const Entry& entry = entries_.find(key)->second;
-    if (!entry.pod->gated && hint_(entry.rejected_by, event, *entry.pod)) helped.push_back(key);
+  std::vector<Entries::iterator> helped;
+  for (const auto& [due, it] : unschedulable_) {
+    const Entry& entry = it->second;
+    if (!entry.pod->gated && hint_(entry.rejected_by, event, *entry.pod)) helped.push_back(it);
   }
-  for (const std::string& key : helped) Wake(entries_.find(key));
+  for (Entries::iterator it : helped) Wake(it);
 }
 
 SteadyTime SchedulingQueue::FlushLocked() {
   const SteadyTime now = clock_.SteadyNow();
   for (auto* waiting : {&backoff_, &unschedulable_}) {
     std::vector<Entries::iterator> due;
-    for (auto it = waiting->begin(); it != waiting->end() && it->first <= now; ++it) {
-      due.push_back(entries_.find(it->second));
+    for (auto it = waiting->begin(); it != waiting->end() && it->first.first <= now; ++it) {
+      due.push_back(it->second);
     }
     for (Entries::iterator it : due) {
       Leave(it);
@@ -209,8 +210,8 @@ SteadyTime SchedulingQueue::FlushLocked() {
     }
   }
   SteadyTime next = now + kFlushInterval;
-  if (!backoff_.empty()) next = std::min(next, backoff_.begin()->first);
-  if (!unschedulable_.empty()) next = std::min(next, unschedulable_.begin()->first);
+  if (!backoff_.empty()) next = std::min(next, backoff_.begin()->first.first);
+  if (!unschedulable_.empty()) next = std::min(next, unschedulable_.begin()->first.first);
   return next;
 }
 

@@ -14,7 +14,6 @@
 #include <functional>
 #include <map>
 #include <optional>
-#include <set>
 #include <stop_token>
 #include <string>
 #include <string_view>
@@ -90,7 +89,9 @@ class SchedulingQueue {  // thread safe
     }
   };
   using Entries = std::map<std::string, Entry, std::less<>>;
+  using Due = std::pair<SteadyTime, uint64_t>;  // and the sequence, which is unique
 
+  static Due DueOf(const Entry& entry) { return {entry.due, entry.sequence}; }
   static Order OrderOf(const Entry& entry) { return {entry.pod->priority, entry.queued, entry.sequence}; }
   std::chrono::nanoseconds BackoffOf(const Entry& entry) const;
   void Leave(Entries::iterator it) REQUIRES(mutex_);
@@ -109,8 +110,8 @@ class SchedulingQueue {  // thread safe
   CondVar changed_;  // something to flush earlier
   Entries entries_ GUARDED_BY(mutex_);
   std::map<Order, Entries::iterator> active_ GUARDED_BY(mutex_);
-  std::set<std::pair<SteadyTime, std::string>> backoff_ GUARDED_BY(mutex_);
-  std::set<std::pair<SteadyTime, std::string>> unschedulable_ GUARDED_BY(mutex_);
+  std::map<Due, Entries::iterator> backoff_ GUARDED_BY(mutex_);
+  std::map<Due, Entries::iterator> unschedulable_ GUARDED_BY(mutex_);
   size_t in_flight_ GUARDED_BY(mutex_) = 0;
   size_t gated_ GUARDED_BY(mutex_) = 0;
   // Events since the oldest pod in flight was popped.

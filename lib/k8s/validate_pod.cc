@@ -1,6 +1,7 @@
 // Pods, pod templates, and what may change in a pod once it exists.
 #include <algorithm>
 #include <limits>
+#include <optional>
 #include <set>
 
 #include <fmt/format.h>
