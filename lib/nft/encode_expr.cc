@@ -107,6 +107,12 @@ struct Encode {
     PutBytes(e, NFTNL_EXPR_BITWISE_XOR, x.xor_with);
     return e;
   }
+  nftnl_expr* operator()(const expr::Immediate& x) const {
+    nftnl_expr* e = nftnl_expr_alloc("immediate");
+    nftnl_expr_set_u32(e, NFTNL_EXPR_IMM_DREG, Register(x.reg));
+    PutBytes(e, NFTNL_EXPR_IMM_DATA, x.value);
+    return e;
+  }
   static nftnl_expr* Lookup(int key, const std::string& set) {
     nftnl_expr* e = nftnl_expr_alloc("lookup");
     nftnl_expr_set_u32(e, NFTNL_EXPR_LOOKUP_SREG, Register(key));
@@ -136,13 +142,9 @@ struct Encode {
   }
   nftnl_expr* operator()(const expr::Update& x) const {
     nftnl_expr* e = nftnl_expr_alloc("dynset");
-    bool remove = x.op == expr::Update::Op::kRemove;
-    nftnl_expr_set_u32(e, NFTNL_EXPR_DYNSET_OP, remove ? NFT_DYNSET_OP_DELETE : NFT_DYNSET_OP_UPDATE);
+    nftnl_expr_set_u32(e, NFTNL_EXPR_DYNSET_OP, NFT_DYNSET_OP_UPDATE);
     nftnl_expr_set_u32(e, NFTNL_EXPR_DYNSET_SREG_KEY, Register(x.key));
-    if (x.data >= 0) nftnl_expr_set_u32(e, NFTNL_EXPR_DYNSET_SREG_DATA, Register(x.data));
-    if (x.timeout.count() > 0) {
-      nftnl_expr_set_u64(e, NFTNL_EXPR_DYNSET_TIMEOUT, static_cast<uint64_t>(x.timeout.count()));
-    }
+    nftnl_expr_set_u64(e, NFTNL_EXPR_DYNSET_TIMEOUT, static_cast<uint64_t>(x.timeout.count()));
     nftnl_expr_set_str(e, NFTNL_EXPR_DYNSET_SET_NAME, x.set.c_str());
     return e;
   }

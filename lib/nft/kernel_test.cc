@@ -214,10 +214,12 @@ TEST_P(KernelTest, EveryExpressionAndKindOfSetIsAccepted) {
     t.AddTable();
     t.AddSet({.name = "sources", .key = {Type::kInetService, address}, .interval = true});
     t.AddSet({.name = "sticky",
-              .key = {address, Type::kInetService},
-              .data = {address, Type::kInetService},
+              .key = {address, Type::kInetService, Type::kMark},
               .dynamic = true,
               .timeout = std::chrono::hours(3)});
+    t.AddSet({.name = "backends",
+              .key = {Type::kInetService, Type::kMark},
+              .data = {address, Type::kInetService}});
     IpAddress low = *IpAddress::Parse(v6 ? "fd00::" : "10.0.0.0"),
               high = *IpAddress::Parse(v6 ? "fd00::f" : "10.0.0.9");
     t.AddElements({.name = "sources", .key = {Type::kInetService, address}, .interval = true},
@@ -228,8 +230,9 @@ TEST_P(KernelTest, EveryExpressionAndKindOfSetIsAccepted) {
     t.AddChain({.name = "sub"});
     Rule stick("nat");
     stick.Load(0, v6 ? Field::kIp6Saddr : Field::kIpSaddr).Load(next, Field::kDestinationPort);
-    stick.Map(0, "sticky", next + 1).Update(0, "sticky", next + 1, std::chrono::hours(3));
-    t.AddRule(stick.Remove(0, "sticky").Dnat(v6 ? Family::kIpv6 : Family::kIpv4, next + 1, next + 1 + next));
+    stick.Immediate(next + 1, Key().Mark(7).bytes()).InSet(0, "sticky").Map(next, "backends", next + 2);
+    stick.Update(0, "sticky", std::chrono::hours(3));
+    t.AddRule(stick.Dnat(v6 ? Family::kIpv6 : Family::kIpv4, next + 2, next + 2 + next));
     Rule mark("nat");
     t.AddRule(mark.MarkBits(0x4000).Counter().Finish(Jump("sub")));
     Rule masq("out");

@@ -5,7 +5,9 @@
 //   pick.Load(0, Field::kIpDaddr).Load(1, Field::kL4Proto).Load(2, Field::kDestinationPort)
 //       .Random(3, 3).Map(0, "endpoints", 0).Dnat(Family::kIpv4, 0, 1);
 //
-// A rule ends early, without effect of what follows, when a comparison or lookup fails.
+// A rule ends early, without effect of what follows, when a comparison or lookup fails. A map's datum must
+// not be (part of) the key of another lookup: the kernel can do that, but nft(8) up to 1.0.6 dies of listing
+// it.
 #pragma once
 
 #include <chrono>
@@ -51,29 +53,37 @@ struct Load {
   int reg;
   Field field;
 };
+// reg = offset + a number below modulus
 struct Random {
   int reg;
   uint32_t modulus, offset;
-};  // offset + a number below modulus
+};
 struct Compare {
   int reg;
   bool equal;
   std::string value;
 };
+// reg = (reg & mask) ^ xor_with
 struct Mask {
   int reg;
   std::string mask, xor_with;
-};  // in place
+};
+struct Immediate {
+  int reg;
+  std::string value;
+};
+// Goes on if the key is in the set (is not, with negate).
 struct Lookup {
   int key;
   std::string set;
   bool negate;
-};  // goes on if present (absent with negate)
+};
+// Puts the key's datum into registers from `out` on; stops if the key is absent.
 struct Map {
   int key;
   std::string set;
   int out;
-};  // the datum; stops if absent
+};
 struct VerdictMap {
   int key;
   std::string set;
@@ -81,12 +91,10 @@ struct VerdictMap {
 struct SetMark {
   int reg;
 };
-// `op`: update adds or renews (datum of an existing element stays), remove takes away.
+// Adds the key to a dynamic set, or renews its time.
 struct Update {
-  enum class Op { kUpdate, kRemove } op;
   int key;
   std::string set;
-  int data;
   std::chrono::milliseconds timeout;
 };
 struct Dnat {
@@ -94,18 +102,19 @@ struct Dnat {
   int address, port;
 };
 struct Masquerade {};  // with fully random ports
+// With a TCP reset, or with the port unreachable of the packet's family.
 struct Reject {
   bool tcp_reset;
-};  // else ICMP port unreachable of the packet's family
+};
 struct Finish {
   Verdict verdict;
 };
 struct Counter {};
 }  // namespace expr
 
-using Expr = std::variant<expr::Load, expr::Random, expr::Compare, expr::Mask, expr::Lookup, expr::Map,
-                          expr::VerdictMap, expr::SetMark, expr::Update, expr::Dnat, expr::Masquerade,
-                          expr::Reject, expr::Finish, expr::Counter>;
+using Expr = std::variant<expr::Load, expr::Random, expr::Compare, expr::Mask, expr::Immediate, expr::Lookup,
+                          expr::Map, expr::VerdictMap, expr::SetMark, expr::Update, expr::Dnat,
+                          expr::Masquerade, expr::Reject, expr::Finish, expr::Counter>;
 
 class Rule {
  public:
@@ -115,6 +124,7 @@ class Rule {
   Rule& Random(int reg, uint32_t modulus, uint32_t offset = 0) {
     return Add(expr::Random{reg, modulus, offset});
   }
+  Rule& Immediate(int reg, std::string value) { return Add(expr::Immediate{reg, std::move(value)}); }
   Rule& Equal(int reg, std::string value) { return Add(expr::Compare{reg, true, std::move(value)}); }
   Rule& NotEqual(int reg, std::string value) { return Add(expr::Compare{reg, false, std::move(value)}); }
   Rule& Mask(int reg, std::string mask, std::string xor_with) {
@@ -125,12 +135,8 @@ class Rule {
   Rule& Map(int key, std::string set, int out) { return Add(expr::Map{key, std::move(set), out}); }
   Rule& VerdictMap(int key, std::string set) { return Add(expr::VerdictMap{key, std::move(set)}); }
   Rule& SetMark(int reg) { return Add(expr::SetMark{reg}); }
-  Rule& Update(int key, std::string set, int data, std::chrono::milliseconds timeout) {
-    return Add(expr::Update{expr::Update::Op::kUpdate, key, std::move(set), data, timeout});
-  }
-  // Of a dynamic map; absent is fine. (The kernel wants a datum register even here.)
-  Rule& Remove(int key, std::string map) {
-    return Add(expr::Update{expr::Update::Op::kRemove, key, std::move(map), key, {}});
+  Rule& Update(int key, std::string set, std::chrono::milliseconds timeout) {
+    return Add(expr::Update{key, std::move(set), timeout});
   }
   Rule& Dnat(Family family, int address, int port) { return Add(expr::Dnat{family, address, port}); }
   Rule& Masquerade() { return Add(expr::Masquerade{}); }

@@ -130,6 +130,7 @@ struct ExprText {
   std::string operator()(const expr::Mask& e) const {
     return R(e.reg) + " = " + R(e.reg) + " & " + Hex(e.mask) + " ^ " + Hex(e.xor_with);
   }
+  std::string operator()(const expr::Immediate& e) const { return R(e.reg) + " = " + Hex(e.value); }
   std::string operator()(const expr::Lookup& e) const {
     return R(e.key) + (e.negate ? " not in @" : " in @") + e.set;
   }
@@ -141,10 +142,7 @@ struct ExprText {
   }
   std::string operator()(const expr::SetMark& e) const { return "meta mark = " + R(e.reg); }
   std::string operator()(const expr::Update& e) const {
-    if (e.op == expr::Update::Op::kRemove) return "delete @" + e.set + "[" + R(e.key) + "]";
-    std::string out = "update @" + e.set + "[" + R(e.key) + "]";
-    if (e.data >= 0) out += " = " + R(e.data);
-    return out + " timeout " + std::to_string(e.timeout.count()) + "ms";
+    return "update @" + e.set + "[" + R(e.key) + "] timeout " + std::to_string(e.timeout.count()) + "ms";
   }
   std::string operator()(const expr::Dnat& e) const { return "dnat " + R(e.address) + " port " + R(e.port); }
   std::string operator()(const expr::Masquerade&) const { return "masquerade fully-random"; }
