@@ -15,8 +15,8 @@ constexpr int kBeforeDnat = -110;
 constexpr int kDnat = -100;  // NF_IP_PRI_NAT_DST
 constexpr int kAfterDnat = -90;
 constexpr int kSnat = 100;  // NF_IP_PRI_NAT_SRC
-// Elements of the affinity maps carry their Service's timeout; this is what the map's declaration needs.
-constexpr std::chrono::milliseconds kMapTimeout = std::chrono::hours(3);
+// Elements of the affinity sets carry their Service's timeout; this is what the set's declaration needs.
+constexpr std::chrono::milliseconds kSetTimeout = std::chrono::hours(3);
 
 std::array<nft::Set, kSetCount> MakeSets(bool v4) {
   Type ip = v4 ? Type::kIpv4Addr : Type::kIpv6Addr;
@@ -28,10 +28,9 @@ std::array<nft::Set, kSetCount> MakeSets(bool v4) {
   };
   std::vector<Type> backend = {ip, Type::kInetService};
   std::array<nft::Set, kSetCount> sets;
-  sets[kServices] = {.name = "services", .key = vip, .data = {Type::kMark}};
-  sets[kPicks] = {.name = "picks", .key = {Type::kMark}, .verdicts = true};
+  sets[kServices] = {.name = "services", .key = vip};
   sets[kEndpoints] = {.name = "endpoints", .key = with(vip, {Type::kMark}), .data = backend};
-  sets[kNodePorts] = {.name = "nodeports", .key = node_port, .data = {Type::kMark}};
+  sets[kNodePorts] = {.name = "nodeports", .key = node_port};
   sets[kNodePortEndpoints] = {
       .name = "nodeport-endpoints", .key = with(node_port, {Type::kMark}), .data = backend};
   sets[kNodePortIps] = {.name = "nodeport-ips", .key = {ip}};
@@ -44,15 +43,14 @@ std::array<nft::Set, kSetCount> MakeSets(bool v4) {
   sets[kLocalEndpoints] = {.name = "local-endpoints", .key = {ip}};
   sets[kLimited] = {.name = "limited", .key = vip};
   sets[kSourceRanges] = {.name = "source-ranges", .key = with(vip, {ip}), .interval = true};
-  sets[kSticky] = {.name = "sticky", .key = with(vip, backend)};
-  sets[kNodePortSticky] = {.name = "nodeport-sticky", .key = with(node_port, backend)};
-  sets[kAffinity] = {
-      .name = "affinity", .key = with({ip}, vip), .data = backend, .dynamic = true, .timeout = kMapTimeout};
+  sets[kAffinity] = {.name = "affinity",
+                     .key = with({ip}, with(vip, {Type::kMark})),
+                     .dynamic = true,
+                     .timeout = kSetTimeout};
   sets[kNodePortAffinity] = {.name = "nodeport-affinity",
-                             .key = with({ip}, node_port),
-                             .data = backend,
+                             .key = with({ip}, with(node_port, {Type::kMark})),
                              .dynamic = true,
-                             .timeout = kMapTimeout};
+                             .timeout = kSetTimeout};
   return sets;
 }
 
@@ -159,21 +157,21 @@ class PickWriter {
       rules_.push_back(rule);
       return;
     }
-    // client . destination | endpoint: the client's endpoint as long as it is one of the Service's ...
+    // client . destination . slot: the client's slot of last time if it is still filled ...
     std::string affinity = build_.Name(spec_.node_port ? kNodePortAffinity : kAffinity);
-    std::string sticky = build_.Name(spec_.node_port ? kNodePortSticky : kSticky);
-    Rule again = prefix;
-    again.Load(0, build_.Source());
-    int backend = LoadKey(again, width);
-    again.Map(0, affinity, backend).InSet(width, sticky).Update(0, affinity, backend, spec_.affinity);
-    rules_.push_back(again.Dnat(family, backend, backend + width));
-    // ... else a new one. An update leaves the datum of an old entry alone, so that goes first.
+    auto finish = [&](Rule& rule, int slot) {
+      rule.Map(width, build_.Name(endpoints), slot + 1).Update(0, affinity, spec_.affinity);
+      rules_.push_back(rule.Dnat(family, slot + 1, slot + 1 + width));
+    };
+    for (uint32_t i = 0; i < count; ++i) {
+      Rule again = prefix;
+      int slot = LoadKey(again.Load(0, build_.Source()), width);
+      finish(again.Immediate(slot, nft::Key().Mark(first_slot + i).bytes()).InSet(0, affinity), slot);
+    }
+    // ... else a new one.
     Rule fresh = prefix;
-    fresh.Load(0, build_.Source());
-    LoadKey(fresh, width);
-    fresh.Random(backend, count, first_slot).Map(width, build_.Name(endpoints), backend).Remove(0, affinity);
-    fresh.Update(0, affinity, backend, spec_.affinity);
-    rules_.push_back(fresh.Dnat(family, backend, backend + width));
+    int slot = LoadKey(fresh.Load(0, build_.Source()), width);
+    finish(fresh.Random(slot, count, first_slot), slot);
   }
 
   int LoadKey(Rule& rule, int at) const {
@@ -204,7 +202,8 @@ class FixedWriter {
     Base("filter-input", nft::HookType::kFilter, nft::HookPoint::kInput, kBeforeDnat);
     Base("filter-forward", nft::HookType::kFilter, nft::HookPoint::kForward, kBeforeDnat);
     Base("filter-output", nft::HookType::kFilter, nft::HookPoint::kOutput, kAfterDnat);
-    for (const char* name : {"services", "filter", "reject"}) out_.chains[name].chain.name = name;
+    for (const char* name : {"services", "dispatch", "dispatch-nodeports", "filter", "reject"})
+      out_.chains[name].chain.name = name;
     for (const char* name : {"nat-prerouting", "nat-output"}) Add(Rule(name).Finish(nft::Jump("services")));
     for (const char* name : {"filter-input", "filter-forward", "filter-output"}) {
       Add(Rule(name).AnyBit(Field::kCtState, kCtStateNew).Finish(nft::Jump("filter")));
@@ -229,10 +228,10 @@ class FixedWriter {
   void Services() {
     Rule vip("services");
     build_.LoadVip(vip, 0);
-    Add(vip.Map(0, build_.Name(kServices), 0).VerdictMap(0, build_.Name(kPicks)));
+    Add(vip.InSet(0, build_.Name(kServices)).Finish(nft::Goto(DispatchChain(false))));
     Rule node_port = ToNode("services");
     build_.LoadNodePort(node_port, 0);
-    Add(node_port.Map(0, build_.Name(kNodePorts), 0).VerdictMap(0, build_.Name(kPicks)));
+    Add(node_port.InSet(0, build_.Name(kNodePorts)).Finish(nft::Goto(DispatchChain(true))));
   }
 
   void Filter() {
@@ -307,6 +306,24 @@ std::string PickSpec::ChainName() const {
   out += std::to_string(cluster);
   if (kind == Kind::kExternalLocal) out += "-" + std::to_string(local);
   if (affinity.count() > 0) out += "-sticky-" + std::to_string(affinity.count());
+  return out;
+}
+
+nft::Set UseSet(const PickSpec& spec, bool v4) {
+  return {.name = "use-" + spec.ChainName(), .key = SetOf(spec.node_port ? kNodePorts : kServices, v4).key};
+}
+
+const char* DispatchChain(bool node_port) { return node_port ? "dispatch-nodeports" : "dispatch"; }
+
+std::vector<nft::Rule> DispatchRules(bool node_port, const std::vector<PickSpec>& specs,
+                                     const Options& options) {
+  Builder build(options);
+  std::vector<nft::Rule> out;
+  for (const PickSpec& spec : specs) {
+    Rule rule(DispatchChain(node_port));
+    node_port ? build.LoadNodePort(rule, 0) : build.LoadVip(rule, 0);
+    out.push_back(rule.InSet(0, UseSet(spec, options.v4).name).Finish(nft::Goto(spec.ChainName())));
+  }
   return out;
 }
 

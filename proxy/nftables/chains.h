@@ -1,17 +1,18 @@
-// The fixed part of the proxy's nftables table, and the chains that pick an endpoint.
+// The proxy's nftables table: its fixed part, and the chains that pick an endpoint.
 //
-//   nat prerouting, output      -> services
-//   services                       daddr . proto . dport -> pick id -> goto pick chain    (Services'
-//   addresses)
-//                                  proto . dport, daddr one of the node's -> the same     (NodePorts)
-//   pick chain                     maybe mark for masquerade; slot = random mod N; dnat to the endpoint in
-//                                  that slot. One chain for each N (and way of picking), not for each
-//                                  Service.
-//   nat postrouting                masquerades what is marked, and a pod that reached itself
+//   nat prerouting, output   -> services
+//   services                    daddr . proto . dport in @services -> dispatch        (Services' addresses)
+//                               proto . dport in @nodeports -> dispatch-nodeports     (if daddr is the
+//                               node's)
+//   dispatch                    for each way of picking: daddr . proto . dport in @use-PICK -> PICK
+//   pick chain                  maybe mark for masquerade; slot = random mod N; dnat to the endpoint in that
+//                               slot. One chain for each N (and way of picking), not for each Service.
+//   nat postrouting             masquerades what is marked, and a pod that reached itself
 //   filter input, forward, output -> filter, for new connections: reject or drop what has no endpoint
 //
-// Why ids between `services` and `picks`: the kernel walks all verdicts of a table again whenever one is
-// added. With verdicts in `picks` only, adding a Service costs the same at ten as at 50 000.
+// Why sets in `dispatch` and not one verdict map: the kernel walks all verdicts of a table again whenever one
+// is added (12 ms at 50 000). So adding a Service costs the same however many there are, and a packet has as
+// many more lookups as there are different numbers of endpoints.
 #pragma once
 
 #include <chrono>
@@ -38,7 +39,6 @@ struct Options {
 
 enum SetId {
   kServices,
-  kPicks,
   kEndpoints,
   kNodePorts,
   kNodePortEndpoints,
@@ -52,8 +52,6 @@ enum SetId {
   kLocalEndpoints,
   kLimited,
   kSourceRanges,
-  kSticky,
-  kNodePortSticky,
   kAffinity,
   kNodePortAffinity,
   kSetCount,
@@ -72,9 +70,16 @@ struct PickSpec {
 
   std::string ChainName() const;
 };
+// The set of the addresses or NodePorts that are picked for so.
+nft::Set UseSet(const PickSpec& spec, bool v4);
 std::vector<nft::Rule> PickRules(const PickSpec& spec, const Options& options);
 
-// Everything but pick chains and elements.
+// `dispatch` or `dispatch-nodeports`, and its rules. `specs` are those of that kind.
+const char* DispatchChain(bool node_port);
+std::vector<nft::Rule> DispatchRules(bool node_port, const std::vector<PickSpec>& specs,
+                                     const Options& options);
+
+// Everything but pick chains, their sets, and elements; the dispatch chains are empty.
 nft::Ruleset FixedRuleset(const Options& options);
 
 }  // namespace keelson::proxy::nftables

@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <set>
 
 #include "lib/linux/sysctl.h"
@@ -193,6 +194,34 @@ TEST_F(PacketTest, Ipv6) {
   EXPECT_EQ(Servers(world_->client, "fd96::1", 80, 12).size(), 1u);
   Set(Service({}, false));
   EXPECT_EQ(Connect(world_->client, "fd96::1", 80).error().errnum(), ECONNREFUSED);
+}
+
+// Not all that the kernel takes can nft(8) list: it would die of it, and with it whoever debugs a node.
+TEST_F(PacketTest, TheNftProgramCanListIt) {
+  if (std::system("command -v nft >/dev/null") != 0) GTEST_SKIP() << "nft is not installed";
+  for (bool v4 : {true, false}) {
+    Start(v4, true);
+    ResolvedPort port = Service({1, 2}, v4), sticky = Service({1, 2}, v4), local = Service({1, 2}, v4);
+    port.service.external_ips = port.service.limited_ips = {Ip(v4 ? "192.0.2.7" : "fd02::7")};
+    port.service.source_ranges = {*IpPrefix::Parse(v4 ? "203.0.113.0/24" : "fd03::/64")};
+    sticky.service.affinity = std::chrono::seconds(60);
+    sticky.service.port = 81;
+    sticky.service.node_port = 30081;
+    local.service.external_local = true;
+    local.service.port = 82;
+    local.service.node_port = 30082;
+    local.local = {local.cluster[0]};
+    dataplane_->plan().SetService("default/web", {port, sticky, local});
+    auto synced = dataplane_->Sync();
+    ASSERT_TRUE(synced) << synced.error().message();
+    int status = -1;
+    auto ran = world_->node.Run([&]() -> Result<> {
+      status = std::system("nft list ruleset >/dev/null");
+      return {};
+    });
+    EXPECT_TRUE(ran);
+    EXPECT_EQ(status, 0);
+  }
 }
 
 // Without br_netfilter the reply of one pod to another goes over the bridge, past the node's translation.

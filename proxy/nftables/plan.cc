@@ -38,7 +38,7 @@ std::vector<Backend> KeepSlots(const std::vector<Backend>& before, const std::ve
 // Collects what one Service contributes.
 class Plan::Collector {
  public:
-  Collector(Plan& plan, Owner& owner) : plan_(plan), old_slots_(std::move(owner.slots)), owner_(owner) {
+  explicit Collector(Owner& owner) : old_slots_(std::move(owner.slots)), owner_(owner) {
     owner_.slots.clear();
   }
 
@@ -111,15 +111,12 @@ class Plan::Collector {
   void Install(const PickSpec& spec, const std::string& key, const std::vector<Backend>& cluster,
                const std::vector<Backend>& local) {
     picks_.push_back(spec);
-    std::string id = nft::Key().Mark(plan_.PickId(spec)).bytes();
-    Put(spec.node_port ? kNodePorts : kServices, key, id);
+    Put(spec.node_port ? kNodePorts : kServices, key, spec.ChainName());
     SetId endpoints = spec.node_port ? kNodePortEndpoints : kEndpoints;
-    SetId sticky = spec.node_port ? kNodePortSticky : kSticky;
     auto put = [&](const std::vector<Backend>& list, uint32_t first) {
       for (size_t i = 0; i < list.size(); ++i) {
         std::string backend = nft::Key().Ip(list[i].ip).Port(list[i].port).bytes();
         Put(endpoints, key + nft::Key().Mark(first + static_cast<uint32_t>(i)).bytes(), backend);
-        if (spec.affinity.count() > 0) Put(sticky, key + backend);
       }
     };
     put(cluster, 0);
@@ -135,7 +132,6 @@ class Plan::Collector {
     }
   }
 
-  Plan& plan_;
   std::map<std::string, Slots> old_slots_;
   Owner& owner_;
   std::vector<Item> items_;
@@ -153,7 +149,7 @@ void Plan::SetService(const std::string& key, const std::vector<ResolvedPort>& p
     return;
   }
   Owner& owner = owners_[key];
-  Collector collector(*this, owner);
+  Collector collector(owner);
   for (const ResolvedPort& port : ports) collector.Add(port);
   std::vector<Item> items = collector.TakeItems();
   Replace(owner, std::move(items), collector.TakePicks());
@@ -184,8 +180,8 @@ void Plan::Replace(Owner& owner, std::vector<Item> items, std::vector<PickSpec> 
               items.end());
   std::sort(picks.begin(), picks.end());
   picks.erase(std::unique(picks.begin(), picks.end()), picks.end());
-  for (const PickSpec& spec : picks) ++picks_[spec].users;
-  for (const PickSpec& spec : owner.picks) --picks_[spec].users;
+  for (const PickSpec& spec : picks) ++picks_[spec];
+  for (const PickSpec& spec : owner.picks) --picks_[spec];
 
   auto old = owner.keys.begin();
   auto drop = [&](const std::pair<SetId, std::string>& gone) {
@@ -223,79 +219,140 @@ void Plan::Replace(Owner& owner, std::vector<Item> items, std::vector<PickSpec> 
   owner.picks = std::move(picks);
 }
 
-// Ids come from the chain's name, so that a restarted proxy finds in the kernel what it would write itself.
-uint32_t Plan::PickId(const PickSpec& spec) {
-  auto [at, added] = picks_.try_emplace(spec);
-  if (!added) return at->second.id;
-  uint32_t id = 2166136261u;  // FNV-1a
-  for (unsigned char c : spec.ChainName()) id = (id ^ c) * 16777619u;
-  while (pick_by_id_.contains(id)) ++id;
-  pick_by_id_[id] = spec;
-  return at->second.id = id;
-}
-
 nft::Element Plan::ElementOf(const std::string& key, const Datum& datum) {
   return {.key = key, .key_end = datum.key_end, .data = datum.data};
 }
 
-nft::Transaction Plan::TakeChanges() {
-  nft::Transaction out(options_.Table());
-  const nft::Set& picks = SetOf(kPicks, options_.v4);
-  std::vector<nft::Element> new_picks, old_picks;
-  std::vector<std::string> old_chains;
-  for (auto& [spec, pick] : picks_) {
-    if (pick.users == 0 || installed_picks_.contains(spec)) continue;
-    out.AddChain({.name = spec.ChainName()});
-    for (const nft::Rule& rule : PickRules(spec, options_)) out.AddRule(rule);
-    new_picks.push_back({.key = nft::Key().Mark(pick.id).bytes(), .verdict = nft::Goto(spec.ChainName())});
-    installed_picks_[spec] = pick.id;
+std::vector<PickSpec> Plan::SpecsInUse(bool node_port) const {
+  std::vector<PickSpec> out;
+  for (const auto& [spec, users] : picks_) {
+    if (users > 0 && spec.node_port == node_port) out.push_back(spec);
   }
-  out.AddElements(picks, std::move(new_picks));
-  for (int i = 0; i < kSetCount; ++i) {
-    auto id = static_cast<SetId>(i);
-    std::vector<nft::Element> gone, added;
-    for (const auto& [key, before] : before_[i]) {
-      auto found = claims_[i].find(key);
-      const Datum* now = found == claims_[i].end() ? nullptr : &found->second.front().datum;
-      if (before && now && *before == *now) continue;
-      if (before) gone.push_back(ElementOf(key, *before));
-      if (now) added.push_back(ElementOf(key, *now));
-    }
-    before_[i].clear();
-    out.DeleteElements(SetOf(id, options_.v4), std::move(gone));
-    out.AddElements(SetOf(id, options_.v4), std::move(added));
-  }
-  for (auto pick = picks_.begin(); pick != picks_.end();) {
-    if (pick->second.users > 0) {
-      ++pick;
-      continue;
-    }
-    if (installed_picks_.erase(pick->first) > 0) {
-      old_picks.push_back(
-          {.key = nft::Key().Mark(pick->second.id).bytes(), .verdict = nft::Goto(pick->first.ChainName())});
-      old_chains.push_back(pick->first.ChainName());
-    }
-    pick_by_id_.erase(pick->second.id);
-    pick = picks_.erase(pick);
-  }
-  out.DeleteElements(picks, std::move(old_picks));
-  for (const std::string& chain : old_chains) out.DeleteChain(chain);
   return out;
 }
 
+// One call's worth of TakeChanges.
+class Plan::Changes {
+ public:
+  explicit Changes(Plan& plan) : plan_(plan), v4_(plan.options_.v4), out_(plan.options_.Table()) {}
+
+  nft::Transaction Run() {
+    AddPicks();
+    for (int i = 0; i < kSetCount; ++i) {
+      auto id = static_cast<SetId>(i);
+      if (id == kServices || id == kNodePorts) {
+        Uses(id);
+      } else {
+        Elements(id);
+      }
+    }
+    for (bool node_port : {false, true}) {
+      if (!dispatch_changed_[node_port]) continue;
+      out_.FlushChain(DispatchChain(node_port));
+      for (const nft::Rule& rule : DispatchRules(node_port, plan_.SpecsInUse(node_port), plan_.options_))
+        out_.AddRule(rule);
+    }
+    RemovePicks();
+    return std::move(out_);
+  }
+
+ private:
+  using Sorted = std::map<std::string, std::vector<nft::Element>>;
+
+  void AddPicks() {
+    for (const auto& [spec, users] : plan_.picks_) {
+      bool installed = plan_.installed_picks_.contains(spec);
+      if (users == 0 && installed) dispatch_changed_[spec.node_port] = true;
+      if (users == 0 || installed) continue;
+      out_.AddChain({.name = spec.ChainName()});
+      for (const nft::Rule& rule : PickRules(spec, plan_.options_)) out_.AddRule(rule);
+      out_.AddSet(UseSet(spec, v4_));
+      plan_.installed_picks_.insert(spec);
+      dispatch_changed_[spec.node_port] = true;
+    }
+  }
+
+  // Calls each(key, before, now) for what is different; null: absent.
+  template <typename Each>
+  void ForEachChange(SetId id, Each each) {
+    for (const auto& [key, before] : plan_.before_[id]) {
+      auto found = plan_.claims_[id].find(key);
+      const Datum* now = found == plan_.claims_[id].end() ? nullptr : &found->second.front().datum;
+      if (before && now && *before == *now) continue;
+      if (before || now) each(key, before ? &*before : nullptr, now);
+    }
+    plan_.before_[id].clear();
+  }
+
+  void Elements(SetId id) {
+    std::vector<nft::Element> gone, added;
+    ForEachChange(id, [&](const std::string& key, const Datum* before, const Datum* now) {
+      if (before) gone.push_back(ElementOf(key, *before));
+      if (now) added.push_back(ElementOf(key, *now));
+    });
+    out_.DeleteElements(SetOf(id, v4_), std::move(gone));
+    out_.AddElements(SetOf(id, v4_), std::move(added));
+  }
+
+  void Uses(SetId id) {
+    std::vector<nft::Element> gone, added;
+    Sorted gone_uses, added_uses;
+    ForEachChange(id, [&](const std::string& key, const Datum* before, const Datum* now) {
+      if (before) gone_uses[before->data].push_back({.key = key});
+      if (now) added_uses[now->data].push_back({.key = key});
+      if (before && !now) gone.push_back({.key = key});
+      if (now && !before) added.push_back({.key = key});
+    });
+    auto use_set = [&](const std::string& chain) {
+      return nft::Set{.name = "use-" + chain, .key = SetOf(id, v4_).key};
+    };
+    for (auto& [chain, elements] : gone_uses) out_.DeleteElements(use_set(chain), std::move(elements));
+    for (auto& [chain, elements] : added_uses) out_.AddElements(use_set(chain), std::move(elements));
+    out_.DeleteElements(SetOf(id, v4_), std::move(gone));
+    out_.AddElements(SetOf(id, v4_), std::move(added));
+  }
+
+  // After the dispatch rules, which speak of them.
+  void RemovePicks() {
+    std::erase_if(plan_.picks_, [&](const auto& pick) {
+      if (pick.second > 0) return false;
+      if (plan_.installed_picks_.erase(pick.first) > 0) {
+        out_.DeleteSet(UseSet(pick.first, v4_).name);
+        out_.DeleteChain(pick.first.ChainName());
+      }
+      return true;
+    });
+  }
+
+  Plan& plan_;
+  bool v4_;
+  nft::Transaction out_;
+  bool dispatch_changed_[2] = {false, false};
+};
+
+nft::Transaction Plan::TakeChanges() { return Changes(*this).Run(); }
+
 nft::Ruleset Plan::Wanted() const {
   nft::Ruleset out = FixedRuleset(options_);
-  for (const auto& [spec, pick] : picks_) {
-    if (pick.users == 0) continue;
-    std::string name = spec.ChainName();
-    out.chains[name] = {{.name = name}, PickRules(spec, options_)};
-    std::string key = nft::Key().Mark(pick.id).bytes();
-    out.sets[SetOf(kPicks, options_.v4).name].elements[key] = {.key = key, .verdict = nft::Goto(name)};
+  for (bool node_port : {false, true}) {
+    std::vector<PickSpec> specs = SpecsInUse(node_port);
+    out.chains[DispatchChain(node_port)].rules = DispatchRules(node_port, specs, options_);
+    for (const PickSpec& spec : specs) {
+      std::string name = spec.ChainName();
+      out.chains[name] = {{.name = name}, PickRules(spec, options_)};
+      nft::Set use = UseSet(spec, options_.v4);
+      out.sets[use.name].set = use;
+    }
   }
   for (int i = 0; i < kSetCount; ++i) {
     auto id = static_cast<SetId>(i);
+    bool uses = id == kServices || id == kNodePorts;
     auto& elements = out.sets[SetOf(id, options_.v4).name].elements;
-    for (const auto& [key, claims] : claims_[i]) elements[key] = ElementOf(key, claims.front().datum);
+    for (const auto& [key, claims] : claims_[i]) {
+      const Datum& datum = claims.front().datum;
+      elements[key] = uses ? nft::Element{.key = key} : ElementOf(key, datum);
+      if (uses) out.sets["use-" + datum.data].elements[key] = {.key = key};
+    }
   }
   return out;
 }

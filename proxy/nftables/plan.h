@@ -10,6 +10,7 @@
 
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -33,6 +34,7 @@ class Plan {
   size_t size() const;  // elements
 
  private:
+  // `data` of kServices and kNodePorts is the name of the pick chain: which of the sets the key goes to.
   struct Datum {
     std::string data, key_end;
     bool operator==(const Datum&) const = default;
@@ -58,24 +60,20 @@ class Plan {
   using Claims = std::vector<Claim>;
 
   class Collector;
+  class Changes;
   void Replace(Owner& owner, std::vector<Item> items, std::vector<PickSpec> picks);
   void Touch(SetId set, const std::string& key);
-  uint32_t PickId(const PickSpec& spec);
   static nft::Element ElementOf(const std::string& key, const Datum& datum);
+  std::vector<PickSpec> SpecsInUse(bool node_port) const;
 
-  struct Pick {
-    uint32_t id;
-    int users = 0;
-  };
   const Options options_;
   std::unordered_map<std::string, Owner> owners_;
   Owner node_;
   std::unordered_map<std::string, Claims> claims_[kSetCount];
-  std::map<PickSpec, Pick> picks_;
-  std::map<uint32_t, PickSpec> pick_by_id_;
+  std::map<PickSpec, int> picks_;  // users
   // As it was at the last TakeChanges, of what has been touched since.
   std::unordered_map<std::string, std::optional<Datum>> before_[kSetCount];
-  std::map<PickSpec, uint32_t> installed_picks_;
+  std::set<PickSpec> installed_picks_;
 };
 
 }  // namespace keelson::proxy::nftables
