@@ -12,6 +12,7 @@
 #include "controlplane/apiserver/discovery.h"
 #include "controlplane/apiserver/follower.h"
 #include "controlplane/apiserver/handlers/body.h"
+#include "controlplane/apiserver/handlers/component_status.h"
 #include "controlplane/apiserver/handlers/connect.h"
 #include "controlplane/apiserver/handlers/misc.h"
 #include "controlplane/apiserver/handlers/openapi.h"
@@ -350,6 +351,8 @@ Result<> ApiServer::Impl::FindRow(Context& context) const {
   bool wants_name = info.verb == "update" || info.verb == "patch";
   if (wants_name && info.name.empty()) return MethodNotAllowed();
   if (info.verb == "create" && !row.IsSubresource() && !info.name.empty()) return MethodNotAllowed();
+  // RBAC was asked about a namespace in that namespace; it is stored outside of all.
+  if (!row.namespaced) context.info.ns.clear();
   return {};
 }
 
@@ -357,6 +360,7 @@ void ApiServer::Impl::HandleResource(Context& context) {
   const api::ResourceInfo& row = *context.resource;
   if (ConnectHandler::Serves(row)) return connect.Handle(context);
   if (ReviewHandler::Serves(row)) return reviews->Handle(context);
+  if (row.kind == "ComponentStatus") return HandleComponentStatus(context, store.ready());
   if (row.resource == "serviceaccounts/token" && row.group.empty()) {
     if (tokens) return tokens->Handle(context);
     return ReplyError(context, Error(Code::kUnimplemented, "the server has no key to sign tokens with"));

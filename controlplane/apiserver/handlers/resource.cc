@@ -67,10 +67,7 @@ Result<registry::WriteOptions> ResourceHandler::Options(const Context& context) 
                                        api::Message* object, const api::Message* old_object) {
     std::string_view name = context.info.name;
     if (name.empty() && old_object) name = api::Meta(*old_object).name();
-    std::string_view ns = context.info.ns;
-    // A namespace lies in no namespace, though its path looks so.
-    if (!info.namespaced) ns = "";
-    return admission_.Run({operation, info, ns, name, object, old_object, context.user});
+    return admission_.Run({operation, info, context.info.ns, name, object, old_object, context.user});
   };
   return options;
 }

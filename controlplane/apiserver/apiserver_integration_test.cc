@@ -1,0 +1,369 @@
+// A real etcd, the real program and the real kubectl.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <boost/json.hpp>
+
+#include "controlplane/apiserver/testing/cluster.h"
+
+namespace keelson::apiserver {
+namespace {
+
+namespace json = boost::json;
+using testing::HasSubstr;
+using testing::Not;
+
+constexpr const char* kDeployment = R"(
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: web, labels: {app: web}}
+spec:
+  replicas: 2
+  selector: {matchLabels: {app: web}}
+  template:
+    metadata: {labels: {app: web}}
+    spec:
+      containers: [{name: c, image: busybox, ports: [{containerPort: 80}]}]
+)";
+
+class ApiServer : public testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    missing_ = TestCluster::Missing();
+    if (missing_.empty()) cluster_ = std::make_unique<TestCluster>();
+  }
+  static void TearDownTestSuite() { cluster_.reset(); }
+  void SetUp() override {
+    if (!missing_.empty()) GTEST_SKIP() << missing_;
+    ns_ = "t" + std::to_string(++count_);
+    ASSERT_EQ(cluster_->Kubectl({"create", "ns", ns_}).code, 0);
+    // Pods need the account, which a controller makes.
+    Output account = cluster_->Kubectl({"-n", ns_, "wait", "--for=create", "sa/default", "--timeout=30s"});
+    ASSERT_EQ(account.code, 0) << account.err;
+  }
+
+  // kubectl that must succeed; its output.
+  std::string Kubectl(std::vector<std::string> arguments, const std::string& input = "") {
+    arguments.insert(arguments.begin(), {"-n", ns_});
+    Output output = cluster_->Kubectl(arguments, input);
+    EXPECT_EQ(output.code, 0) << testing::PrintToString(arguments) << "\n" << output.err;
+    return output.out;
+  }
+  std::string KubectlError(std::vector<std::string> arguments, const std::string& input = "",
+                           const std::string& user = "admin") {
+    arguments.insert(arguments.begin(), {"-n", ns_});
+    Output output = cluster_->Kubectl(arguments, input, user);
+    EXPECT_NE(output.code, 0) << testing::PrintToString(arguments) << "\n" << output.out;
+    return output.err;
+  }
+  struct Answer {
+    int status;
+    json::value body;
+    std::string text;
+    http::Headers headers;
+    std::string Message() const { return std::string(body.at("message").as_string()); }
+    std::string Reason() const { return std::string(body.at("reason").as_string()); }
+  };
+  Answer Do(const std::string& method, const std::string& target, const std::string& body = "",
+            const std::string& type = "application/json", const std::string& accept = "application/json",
+            const std::string& user = "admin") {
+    http::ClientRequest request;
+    request.method = method;
+    request.target = target;
+    request.headers = {{"Accept", accept}};
+    if (!body.empty()) request.headers.Add("Content-Type", type);
+    request.body = body;
+    http::ClientResponse response = cluster_->Do(request, user);
+    boost::system::error_code error;
+    return {response.status, json::parse(response.body, error), response.body, response.headers};
+  }
+  std::string Path(const std::string& rest) { return "/api/v1/namespaces/" + ns_ + "/" + rest; }
+
+  static std::string missing_;
+  static std::unique_ptr<TestCluster> cluster_;
+  static int count_;
+  std::string ns_;
+};
+std::string ApiServer::missing_;
+std::unique_ptr<TestCluster> ApiServer::cluster_;
+int ApiServer::count_ = 0;
+
+TEST_F(ApiServer, ApplyChangeAndDelete) {
+  EXPECT_EQ(Kubectl({"apply", "-f", "-"}, kDeployment), "deployment.apps/web created\n");
+  EXPECT_EQ(Kubectl({"apply", "-f", "-"}, kDeployment), "deployment.apps/web unchanged\n");
+  EXPECT_EQ(Kubectl({"get", "deploy", "web", "-o", "jsonpath={.metadata.generation}"}), "1");
+  Kubectl({"wait", "--for=jsonpath={.status.updatedReplicas}=2", "deploy/web", "--timeout=30s"});
+  EXPECT_THAT(Kubectl({"get", "deploy", "-o", "wide"}), HasSubstr("SELECTOR"));
+  EXPECT_THAT(Kubectl({"get", "pods"}), HasSubstr("Pending"));
+
+  Kubectl({"scale", "deploy", "web", "--replicas=3"});
+  EXPECT_EQ(Kubectl({"get", "deploy", "web", "-o", "jsonpath={.spec.replicas}"}), "3");
+  Kubectl({"patch", "deploy", "web", "-p", R"({"metadata":{"labels":{"x":"y"}}})"});
+  Kubectl(
+      {"patch", "deploy", "web", "--type=json", "-p", R"([{"op":"remove","path":"/metadata/labels/app"}])"});
+  Kubectl({"patch", "deploy", "web", "--type=merge", "-p", R"({"spec":{"minReadySeconds":7}})"});
+  EXPECT_EQ(Kubectl({"get", "deploy", "web", "-o", "jsonpath={.metadata.labels} {.spec.minReadySeconds}"}),
+            R"({"x":"y"} 7)");
+  Kubectl({"set", "image", "deploy/web", "c=nginx"});
+  EXPECT_EQ(Kubectl({"get", "deploy", "web", "-o", "jsonpath={.spec.template.spec.containers[0].image}"}),
+            "nginx");
+  EXPECT_THAT(Kubectl({"describe", "deploy", "web"}), HasSubstr("3 desired"));
+  Kubectl({"delete", "deploy", "web", "--timeout=30s"});
+  EXPECT_THAT(KubectlError({"get", "deploy", "web"}), HasSubstr("deployments.apps \"web\" not found"));
+  Kubectl({"wait", "--for=delete", "pods", "--all", "--timeout=30s"});
+}
+
+TEST_F(ApiServer, PodsAreCompletedOnTheWayIn) {
+  Kubectl({"run", "p", "--image=busybox"});
+  auto field = [&](const char* path) {
+    return Kubectl({"get", "pod", "p", "-o", std::string("jsonpath=") + path});
+  };
+  EXPECT_EQ(field("{.spec.serviceAccountName}"), "default");
+  EXPECT_EQ(field("{.spec.volumes[0].projected.sources[1].configMap.name}"), "kube-root-ca.crt");
+  EXPECT_EQ(field("{.spec.containers[0].volumeMounts[0].mountPath}"),
+            "/var/run/secrets/kubernetes.io/serviceaccount");
+  EXPECT_EQ(field("{.spec.tolerations[*].key}"),
+            "node.kubernetes.io/not-ready node.kubernetes.io/unreachable");
+  EXPECT_EQ(field("{.spec.priority} {.spec.preemptionPolicy}"), "0 PreemptLowerPriority");
+  EXPECT_EQ(field("{.status.phase} {.status.qosClass}"), "Pending BestEffort");
+  EXPECT_THAT(
+      KubectlError({"run", "q", "--image=b", "--overrides", R"({"spec":{"priorityClassName":"none"}})"}),
+      HasSubstr("no PriorityClass with name none was found"));
+  Kubectl(
+      {"run", "q", "--image=b", "--overrides", R"({"spec":{"priorityClassName":"system-node-critical"}})"});
+  EXPECT_EQ(Kubectl({"get", "pod", "q", "-o", "jsonpath={.spec.priority}"}), "2000001000");
+}
+
+TEST_F(ApiServer, WhatKubectlAsksBeforehand) {
+  EXPECT_THAT(Kubectl({"api-resources"}), HasSubstr("deployments"));
+  EXPECT_THAT(Kubectl({"api-versions"}), HasSubstr("apps/v1\n"));
+  EXPECT_THAT(Kubectl({"explain", "pod.spec.containers.livenessProbe"}), HasSubstr("initialDelaySeconds"));
+  EXPECT_THAT(Kubectl({"version"}), HasSubstr("Server Version: v1.36."));
+  EXPECT_THAT(Kubectl({"get", "componentstatuses"}), HasSubstr("etcd-0"));
+  EXPECT_THAT(Kubectl({"get", "endpointslices", "-n", "default"}), HasSubstr("192.0.2.10"));
+  Kubectl({"label", "ns", ns_, "a=b"});
+  EXPECT_EQ(Kubectl({"get", "ns", "-l", "a=b", "-o", "name"}), "namespace/" + ns_ + "\n");
+}
+
+TEST_F(ApiServer, WrongRequestsAreRefusedAndStoreNothing) {
+  struct Case {
+    const char *what, *method, *path, *type, *body;
+    int status;
+    const char *reason, *message;
+  };
+  const std::string big = R"({"kind":"ConfigMap","apiVersion":"v1","metadata":{"name":"big"},"data":{"a":")" +
+                          std::string(3 << 20, 'x') + "\"}}";
+  constexpr const char* kJson = "application/json";
+  const Case cases[] = {
+      {"malformed", "POST", "configmaps", kJson, R"({"kind":"ConfigMap",)", 400, "BadRequest",
+       "the object provided is unrecognized (must be of type ConfigMap)"},
+      {"unknown field", "POST", "configmaps?fieldValidation=Strict", kJson,
+       R"({"metadata":{"name":"x"},"dta":{}})", 400, "BadRequest",
+       "strict decoding error: unknown field \"dta\""},
+      {"wrong type", "POST", "services", kJson,
+       R"({"metadata":{"name":"x"},"spec":{"ports":[{"port":"http"}]}})", 400, "BadRequest",
+       "cannot unmarshal string into Go struct field"},
+      {"bad name", "POST", "configmaps", kJson, R"({"metadata":{"name":"A_b"}})", 422, "Invalid",
+       "metadata.name: Invalid value: \"A_b\""},
+      {"no name", "POST", "configmaps", kJson, R"({"metadata":{}})", 422, "Invalid",
+       "name or generateName is required"},
+      {"other kind", "POST", "configmaps", kJson, R"({"kind":"Secret","apiVersion":"v1"})", 400, "BadRequest",
+       "cannot be handled as a ConfigMap"},
+      {"other version", "POST", "configmaps", kJson, R"({"kind":"ConfigMap","apiVersion":"v7"})", 400,
+       "BadRequest", "does not match the expected API version (v1)"},
+      {"too large", "POST", "configmaps", kJson, big.c_str(), 413, "RequestEntityTooLarge",
+       "limit is 3145728"},
+      {"media type", "POST", "configmaps", "text/plain", "x", 415, "UnsupportedMediaType", "unknown format"},
+      {"patch type", "PATCH", "configmaps/kube-root-ca.crt", kJson, "{}", 415, "UnsupportedMediaType",
+       "application/merge-patch+json"},
+      {"unknown resource", "POST", "foos", kJson, "{}", 404, "NotFound",
+       "the server could not find the requested resource"},
+      {"method", "PUT", "configmaps", kJson, "{}", 405, "MethodNotAllowed", "does not allow this method"},
+      {"selector", "GET", "configmaps?labelSelector=a%3D%3D%3Db", kJson, "", 400, "BadRequest",
+       "unable to parse"},
+      {"field", "GET", "pods?fieldSelector=spec.foo%3Db", kJson, "", 400, "BadRequest",
+       "field label not supported: spec.foo"},
+      {"limit", "GET", "pods?limit=many", kJson, "", 400, "BadRequest", "invalid syntax"},
+  };
+  for (const Case& c : cases) {
+    SCOPED_TRACE(c.what);
+    Answer answer = Do(c.method, Path(c.path), c.body, c.type);
+    EXPECT_EQ(answer.status, c.status) << answer.text;
+    if (!answer.body.is_object()) continue;
+    EXPECT_EQ(answer.body.at("kind").as_string(), "Status");
+    EXPECT_EQ(answer.body.at("code").to_number<int>(), c.status);
+    EXPECT_EQ(answer.Reason(), c.reason);
+    EXPECT_THAT(answer.Message(), HasSubstr(c.message));
+  }
+  EXPECT_EQ(Kubectl({"get", "cm,svc", "-o", "name"}), "configmap/kube-root-ca.crt\n");
+  EXPECT_EQ(Do("GET", Path("pods"), "", "", "text/html").status, 406);
+}
+
+TEST_F(ApiServer, ConflictsAndDryRuns) {
+  Kubectl({"create", "cm", "c", "--from-literal=a=b"});
+  Answer read = Do("GET", Path("configmaps/c"));
+  json::object object = read.body.as_object();
+  object["data"] = {{"a", "c"}};
+  EXPECT_EQ(Do("PUT", Path("configmaps/c"), json::serialize(object)).status, 200);
+  Answer stale = Do("PUT", Path("configmaps/c"), json::serialize(object));
+  EXPECT_EQ(stale.status, 409);
+  EXPECT_EQ(stale.Reason(), "Conflict");
+  EXPECT_THAT(stale.Message(), HasSubstr("the object has been modified"));
+  EXPECT_THAT(KubectlError({"create", "cm", "c"}), HasSubstr("configmaps \"c\" already exists"));
+  Answer dry = Do("POST", Path("configmaps?dryRun=All"), R"({"metadata":{"name":"dry"},"extra":1})");
+  EXPECT_EQ(dry.status, 201);
+  EXPECT_EQ(dry.headers.Get("Warning"), "299 - \"unknown field \\\"extra\\\"\"");
+  EXPECT_EQ(Do("GET", Path("configmaps/dry")).status, 404);
+  Answer yaml =
+      Do("POST", Path("configmaps"), "metadata: {name: y}\ndata: {on: 'yes'}\n", "application/yaml");
+  EXPECT_EQ(yaml.status, 201) << yaml.text;
+  Answer gone = Do("DELETE", Path("configmaps/y"));
+  EXPECT_EQ(gone.body.at("status").as_string(), "Success");
+  EXPECT_EQ(gone.body.at("details").at("kind").as_string(), "configmaps");
+}
+
+TEST_F(ApiServer, FormsOfAReply) {
+  Kubectl({"create", "cm", "c", "--from-literal=a=b"});
+  Answer table = Do("GET", Path("configmaps"), "", "", "application/json;as=Table;v=v1;g=meta.k8s.io");
+  EXPECT_EQ(table.body.at("kind").as_string(), "Table");
+  EXPECT_EQ(table.body.at("columnDefinitions").at(0).at("name").as_string(), "Name");
+  EXPECT_EQ(table.body.at("rows").as_array().size(), 2u);
+  EXPECT_EQ(table.body.at("rows").at(0).at("object").at("kind").as_string(), "PartialObjectMetadata");
+  Answer partial = Do("GET", Path("configmaps"), "", "",
+                      "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io");
+  EXPECT_EQ(partial.body.at("kind").as_string(), "PartialObjectMetadataList");
+  EXPECT_THAT(partial.text, Not(HasSubstr("\"data\"")));
+  Answer protobuf = Do("GET", Path("configmaps/c"), "", "", "application/vnd.kubernetes.protobuf");
+  EXPECT_EQ(protobuf.text.substr(0, 4), std::string("k8s\0", 4));
+  EXPECT_EQ(protobuf.headers.Get("Content-Type"), "application/vnd.kubernetes.protobuf");
+  Answer page = Do("GET", Path("configmaps?limit=1"));
+  EXPECT_EQ(page.body.at("items").as_array().size(), 1u);
+  std::string token(page.body.at("metadata").at("continue").as_string());
+  Answer next = Do("GET", Path("configmaps?limit=1&continue=" + http::PercentEncode(token)));
+  EXPECT_EQ(next.body.at("items").at(0).at("metadata").at("name").as_string(), "kube-root-ca.crt");
+  Answer aggregated =
+      Do("GET", "/apis", "", "", "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList");
+  EXPECT_EQ(aggregated.body.at("kind").as_string(), "APIGroupDiscoveryList");
+  EXPECT_FALSE(aggregated.headers.Get("ETag").empty());
+}
+
+TEST_F(ApiServer, Watch) {
+  Answer list = Do("GET", Path("configmaps"));
+  std::string revision(list.body.at("metadata").at("resourceVersion").as_string());
+  Kubectl({"create", "cm", "c", "--from-literal=a=b"});
+  Kubectl({"label", "cm", "c", "x=y"});
+  Kubectl({"delete", "cm", "c"});
+  std::string watch = Path("configmaps?watch=true&timeoutSeconds=1&resourceVersion=" + revision);
+  std::vector<std::string> types;
+  std::string text = Do("GET", watch).text;
+  for (size_t at = 0; at < text.size();) {
+    size_t end = text.find('\n', at);
+    ASSERT_NE(end, std::string::npos);
+    types.emplace_back(json::parse(text.substr(at, end - at)).at("type").as_string());
+    at = end + 1;
+  }
+  EXPECT_EQ(types, (std::vector<std::string>{"ADDED", "MODIFIED", "DELETED"}));
+  std::string labelled = Do("GET", watch + "&labelSelector=x%3Dy").text;
+  EXPECT_THAT(labelled, HasSubstr("\"type\":\"ADDED\""));
+  EXPECT_THAT(labelled, Not(HasSubstr("MODIFIED")));
+  std::string table = Do("GET", watch, "", "", "application/json;as=Table;v=v1;g=meta.k8s.io").text;
+  EXPECT_THAT(table, HasSubstr("\"kind\":\"Table\""));
+  std::string frames = Do("GET", watch, "", "", "application/vnd.kubernetes.protobuf").text;
+  EXPECT_EQ(frames.substr(4, 4), std::string("k8s\0", 4));
+}
+
+TEST_F(ApiServer, WhoMayDoWhat) {
+  cluster_->AddUser("alice", {"dev"});
+  cluster_->AddUser("system:node:n1", {"system:nodes"});
+  EXPECT_THAT(
+      KubectlError({"get", "pods"}, "", "alice"),
+      HasSubstr("pods is forbidden: User \"alice\" cannot list resource \"pods\" in API group \"\" in the "
+                "namespace \"" +
+                ns_ + "\""));
+  Kubectl({"create", "rolebinding", "r", "--clusterrole=edit", "--group=dev"});
+  Kubectl({"wait", "--for=create", "rolebinding/r", "--timeout=10s"});
+  EXPECT_EQ(Kubectl({"auth", "can-i", "create", "pods", "--as=alice", "--as-group=dev"}), "yes\n");
+  EXPECT_EQ(cluster_->Kubectl({"-n", ns_, "create", "cm", "mine"}, "", "alice").code, 0);
+  EXPECT_THAT(KubectlError({"create", "rolebinding", "up", "--clusterrole=cluster-admin", "--user=alice"}, "",
+                           "alice"),
+              HasSubstr("forbidden"));
+  EXPECT_THAT(KubectlError({"get", "pods", "--as=bob"}, "", "alice"), HasSubstr("cannot impersonate"));
+
+  Kubectl({"create", "rolebinding", "adm", "--clusterrole=admin", "--user=carol"});
+  EXPECT_THAT(KubectlError({"create", "rolebinding", "up", "--clusterrole=cluster-admin", "--user=carol",
+                            "--as=carol"}),
+              HasSubstr("attempting to grant RBAC permissions not currently held"));
+
+  EXPECT_EQ(Do("GET", "/version", "", "", "*/*", "").status, 200);
+  EXPECT_EQ(Do("GET", "/api/v1/pods", "", "", "*/*", "").status, 403);
+  constexpr const char* kNode = R"({"kind":"Node","apiVersion":"v1","metadata":{"name":"%s"}})";
+  auto node = [&](const char* name) {
+    std::string body = kNode;
+    body.replace(body.find("%s"), 2, name);
+    return Do("POST", "/api/v1/nodes", body, "application/json", "application/json", "system:node:n1");
+  };
+  EXPECT_EQ(node("n1").status, 201);
+  EXPECT_EQ(node("n2").status, 403);
+  EXPECT_EQ(Do("GET", "/api/v1/secrets", "", "", "*/*", "system:node:n1").status, 403);
+}
+
+TEST_F(ApiServer, Tokens) {
+  std::string token = Kubectl({"create", "token", "default", "--duration=20m"});
+  while (!token.empty() && token.back() == '\n') token.pop_back();
+  http::ClientRequest request;
+  request.method = "POST";
+  request.target = "/apis/authentication.k8s.io/v1/selfsubjectreviews";
+  request.headers = {{"Authorization", "Bearer " + token}, {"Content-Type", "application/json"}};
+  request.body = "{}";
+  http::ClientResponse self = cluster_->Do(request, "");
+  ASSERT_EQ(self.status, 201) << self.body;
+  EXPECT_EQ(json::parse(self.body).at("status").at("userInfo").at("username").as_string(),
+            "system:serviceaccount:" + ns_ + ":default");
+  Answer review = Do(
+      "POST", "/apis/authentication.k8s.io/v1/tokenreviews",
+      R"({"kind":"TokenReview","apiVersion":"authentication.k8s.io/v1","spec":{"token":")" + token + "\"}}");
+  EXPECT_TRUE(review.body.at("status").at("authenticated").as_bool());
+  EXPECT_THAT(KubectlError({"create", "token", "default", "--duration=1m"}),
+              HasSubstr("may not specify a duration less than 10 minutes"));
+  EXPECT_THAT(KubectlError({"create", "token", "nobody"}), HasSubstr("serviceaccounts \"nobody\" not found"));
+
+  // A token bound to a pod ends with the pod.
+  Kubectl({"run", "p", "--image=busybox"});
+  token = Kubectl({"create", "token", "default", "--bound-object-kind=Pod", "--bound-object-name=p"});
+  while (!token.empty() && token.back() == '\n') token.pop_back();
+  request.headers.Set("Authorization", "Bearer " + token);
+  EXPECT_EQ(cluster_->Do(request, "").status, 201);
+  Kubectl({"delete", "pod", "p", "--grace-period=0", "--force"});
+  EXPECT_EQ(cluster_->Do(request, "").status, 401);
+  Answer keys = Do("GET", "/openid/v1/jwks");
+  EXPECT_EQ(keys.body.at("keys").at(0).at("alg").as_string(), "RS256");
+}
+
+TEST_F(ApiServer, BindingAndEviction) {
+  Kubectl({"run", "p", "--image=busybox"});
+  Answer bound = Do("POST", Path("pods/p/binding"), R"({"target":{"kind":"Node","name":"somewhere"}})");
+  EXPECT_EQ(bound.status, 201) << bound.text;
+  EXPECT_EQ(bound.body.at("status").as_string(), "Success");
+  EXPECT_EQ(Kubectl({"get", "pod", "p", "-o", "jsonpath={.spec.nodeName}"}), "somewhere");
+  EXPECT_EQ(Do("POST", Path("pods/p/binding"), R"({"target":{"name":"elsewhere"}})").status, 409);
+  // Nobody runs there: what leads to a kubelet says so.
+  Answer log = Do("GET", Path("pods/p/log"));
+  EXPECT_EQ(log.status, 404);
+  EXPECT_THAT(log.text, HasSubstr("nodes \\\"somewhere\\\" not found"));
+  EXPECT_EQ(Do("GET", Path("pods/p/log?container=none")).status, 400);
+  EXPECT_EQ(Do("POST", Path("pods/p/exec?command=ls&stdout=1")).status, 400);
+}
+
+TEST_F(ApiServer, HealthAndMetrics) {
+  EXPECT_THAT(Do("GET", "/readyz?verbose", "", "", "*/*", "").text, HasSubstr("[+]etcd ok\n"));
+  EXPECT_EQ(Do("GET", "/livez", "", "", "*/*", "").text, "ok");
+  EXPECT_EQ(Do("GET", "/healthz/ping", "", "", "*/*", "").text, "ok");
+  EXPECT_EQ(Do("GET", "/healthz/none", "", "", "*/*", "").status, 404);
+  std::string metrics = Do("GET", "/metrics", "", "", "*/*").text;
+  EXPECT_THAT(metrics, HasSubstr("apiserver_request_total{verb=\"POST\""));
+  EXPECT_THAT(metrics, HasSubstr("apiserver_request_duration_seconds_bucket"));
+  EXPECT_THAT(metrics, HasSubstr("apiserver_storage_objects{resource=\"namespaces\"}"));
+}
+
+}  // namespace
+}  // namespace keelson::apiserver

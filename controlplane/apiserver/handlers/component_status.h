@@ -1,0 +1,10 @@
+// The deprecated componentstatuses: what the API server itself stands on.
+#pragma once
+
+#include "controlplane/apiserver/handlers/context.h"
+
+namespace keelson::apiserver {
+
+void HandleComponentStatus(Context& context, bool etcd_healthy);
+
+}  // namespace keelson::apiserver
