@@ -48,11 +48,9 @@ Result<> DecodeJsonBody(Context& context, std::string_view json, const api::Grou
                         registry::FieldValidation validation, api::Message& object) {
   Result<api::TypeMeta> type = api::PeekTypeMeta(json);
   if (!type) {
-    return Error(
-        Code::kBadRequest,
-        fmt::format("the object provided is unrecognized (must be of type {}): couldn't get version/kind; "
-                    "json parse error: {} ({})",
-                    want.kind, type.error().message(), Summary(json)));
+    return Error(Code::kBadRequest,
+                 fmt::format("the object provided is unrecognized (must be of type {}): {} ({})", want.kind,
+                             type.error().message(), Summary(json)));
   }
   RETURN_IF_ERROR(CheckType(*type, want));
   auto cannot = [&](std::string_view why) {

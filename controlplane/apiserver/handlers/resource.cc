@@ -10,7 +10,14 @@ namespace {
 
 void ReplyWritten(Context& context, registry::Written written, int status) {
   for (std::string& warning : written.warnings) context.warnings.push_back(std::move(warning));
-  ReplyObject(context, status, written.object);
+  if (written.object) return ReplyObject(context, status, written.object);
+  // Bindings and evictions leave nothing of their own behind.
+  metav1::Status success;
+  success.mutable_metadata();
+  success.set_status("Success");
+  success.set_code(status);
+  context.output.as = As::kObject;
+  ReplyMessage(context, status, success, {"", "v1", "Status"});
 }
 
 // What a finished deletion is answered with where the object is not.
