@@ -2,9 +2,14 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <future>
+#include <thread>
+
 #include <boost/json.hpp>
 
 #include "controlplane/apiserver/testing/cluster.h"
+#include "lib/base/file.h"
+#include "lib/http/server.h"
 
 namespace keelson::apiserver {
 namespace {
@@ -354,6 +359,101 @@ TEST_F(ApiServer, BindingAndEviction) {
   EXPECT_THAT(log.text, HasSubstr("nodes \\\"somewhere\\\" not found"));
   EXPECT_EQ(Do("GET", Path("pods/p/log?container=none")).status, 400);
   EXPECT_EQ(Do("POST", Path("pods/p/exec?command=ls&stdout=1")).status, 400);
+}
+
+// A kubelet that says what it was asked, and echoes what an upgraded connection brings.
+class EchoKubelet {
+ public:
+  explicit EchoKubelet(const http::TestPki& pki) {
+    http::ServerOptions options;
+    options.tls.emplace();
+    options.tls->certificate_file = pki.server_cert_file();
+    options.tls->key_file = pki.server_key_file();
+    options.tls->client_ca_file = pki.ca_file();
+    auto listening = http::Server::Listen(std::move(options), Serve);
+    if (!listening) abort();
+    server_ = std::move(*listening);
+    thread_ = std::jthread([this](std::stop_token stop) { (void)server_->Run(stop); });
+  }
+  int port() const { return server_->port(); }
+
+ private:
+  static void Serve(std::shared_ptr<const http::ServerRequest> request,
+                    std::shared_ptr<http::ResponseWriter> writer) {
+    std::string who = request->peer ? request->peer->common_name : "nobody";
+    if (request->headers.Get("Upgrade").empty()) {
+      writer->Reply(request->path == "/teapot" ? 418 : 200, {{"Content-Type", "text/plain"}},
+                    who + " " + request->method + " " + request->raw_path + "?" + request->raw_query + " " +
+                        request->body);
+      return;
+    }
+    auto stream = writer->Upgrade({{"Connection", "Upgrade"}, {"Upgrade", "echo"}});
+    if (stream) Echo(std::move(*stream), who + " " + request->raw_path + "?" + request->raw_query + "\n");
+  }
+  static void Echo(std::shared_ptr<http::Stream> stream, std::string text) {
+    stream->AsyncWrite(std::move(text), [stream](Result<> written) {
+      if (!written) return;
+      stream->AsyncRead([stream](Result<std::string> read) {
+        if (read && !read->empty()) Echo(stream, std::move(*read));
+      });
+    });
+  }
+
+  std::unique_ptr<http::Server> server_;
+  std::jthread thread_;
+};
+
+std::string ReadUntil(http::Stream& stream, const std::string& end) {
+  std::string text;
+  while (text.find(end) == std::string::npos) {
+    std::promise<Result<std::string>> promise;
+    stream.AsyncRead([&](Result<std::string> read) { promise.set_value(std::move(read)); });
+    Result<std::string> piece = promise.get_future().get();
+    if (!piece || piece->empty()) break;
+    text += *piece;
+  }
+  return text;
+}
+
+TEST_F(ApiServer, WhatLeadsToTheKubelet) {
+  EchoKubelet kubelet(cluster_->pki());
+  std::string node = "kubelet-" + ns_;
+  ASSERT_EQ(Do("POST", "/api/v1/nodes", R"({"metadata":{"name":")" + node + "\"}}").status, 201);
+  std::string status = R"({"status":{"addresses":[{"type":"InternalIP","address":"127.0.0.1"}],)"
+                       R"("daemonEndpoints":{"kubeletEndpoint":{"Port":)" +
+                       std::to_string(kubelet.port()) + "}}}}";
+  ASSERT_EQ(Do("PATCH", "/api/v1/nodes/" + node + "/status", status, "application/merge-patch+json").status,
+            200);
+  Kubectl({"run", "p", "--image=busybox"});
+  ASSERT_EQ(Do("POST", Path("pods/p/binding"), R"({"target":{"name":")" + node + "\"}}").status, 201);
+
+  const std::string me = "kube-apiserver-kubelet-client";
+  EXPECT_EQ(Kubectl({"logs", "p", "--tail=5", "-f"}),
+            me + " GET /containerLogs/" + ns_ + "/p/p?follow=true&tailLines=5 ");
+  std::string proxy = "/api/v1/nodes/" + node + "/proxy";
+  EXPECT_EQ(Do("POST", proxy + "/a%2Fb?x=1", "body", "text/plain").text, me + " POST /a%2Fb?x=1 body");
+  EXPECT_EQ(Do("GET", proxy).text, me + " GET /? ");
+  EXPECT_EQ(Do("GET", proxy + "/teapot").status, 418);
+
+  http::ClientOptions options;
+  options.base_url = cluster_->url();
+  options.tls.ca_pem = cluster_->pki().ca_pem();
+  http::TestCertificate admin = cluster_->pki().Client("admin", {"system:masters"});
+  options.tls.certificate_pem = admin.certificate_pem;
+  options.tls.key_pem = admin.key_pem;
+  auto client = http::Client::Create(std::move(options));
+  http::ClientRequest request;
+  request.method = "POST";
+  request.target =
+      Path("pods/p/exec?command=sh&command=-c&stdin=true&stdout=1&stderr=0&tty=true&container=p");
+  request.headers = {{"Connection", "Upgrade"}, {"Upgrade", "echo"}};
+  auto upgraded = (*client)->Upgrade(request, std::chrono::seconds(10));
+  ASSERT_TRUE(upgraded) << upgraded.error().message();
+  EXPECT_EQ(ReadUntil(*upgraded->stream, "\n"),
+            me + " /exec/" + ns_ + "/p/p?command=sh&command=-c&input=1&output=1&tty=1\n");
+  upgraded->stream->AsyncWrite("ping\n", [](Result<>) {});
+  EXPECT_EQ(ReadUntil(*upgraded->stream, "\n"), "ping\n");
+  Kubectl({"delete", "node", node});
 }
 
 TEST_F(ApiServer, HealthAndMetrics) {

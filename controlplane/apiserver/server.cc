@@ -67,6 +67,15 @@ std::optional<ObjectIdentity> FindIdentity(storage::Store& store, std::string_vi
   return identity;
 }
 
+// A consistent read: it succeeds when etcd has a leader and the caches keep up with it.
+Result<> AskEtcd(storage::Store& store) {
+  constexpr std::chrono::seconds kPatience{2};
+  auto read = store.Get(api::ResourceOf<corev1::Namespace>(), "default", "",
+                        {SteadyTime::clock::now() + kPatience, {}});
+  if (!read) return read.error();
+  return {};
+}
+
 class RequestMetrics {
  public:
   RequestMetrics()
@@ -206,11 +215,13 @@ ApiServer::Impl::Impl(ApiServerOptions given, registry::Registry& the_registry, 
       discovery(fmt::format("{}:{}", options.kubernetes_service.advertise_address,
                             options.kubernetes_service.port)),
       health({{"ping", true, [] { return Result<>(); }},
-              {"etcd", true,
+              {"caches", true,
                [this]() -> Result<> {
                  if (store.ready()) return {};
                  return Error(Code::kUnavailable, "the caches have not been filled");
                }},
+              // Not for /livez: no restart of this server brings etcd back.
+              {"etcd", false, [this] { return AskEtcd(store); }},
               {"poststarthook/bootstrap", false, [this]() -> Result<> {
                  if (bootstrapped.load()) return {};
                  return Error(Code::kUnavailable, "not finished");

@@ -24,6 +24,7 @@ class TokenIssuer {  // thread safe
                  authenticationv1::TokenRequest& request) const;
 
  private:
+  Result<> CheckNode(const Context& context, const authenticationv1::TokenRequestSpec& spec) const;
   Result<> Bind(const authenticationv1::BoundObjectReference& reference, TokenClaims& claims) const;
 
   registry::Registry& registry_;

@@ -112,6 +112,9 @@ TestCluster::TestCluster() : port_(FreePort()) {
   const std::string& dir = pki_.dir();
   Result<http::SigningKey> key = http::SigningKey::GenerateRsa();
   Check(WriteFile(dir + "/sa.key", *key->PrivatePem(), 0600));
+  http::TestCertificate kubelet = pki_.Client("kube-apiserver-kubelet-client", {"system:masters"});
+  Check(WriteFile(dir + "/kubelet.crt", kubelet.certificate_pem));
+  Check(WriteFile(dir + "/kubelet.key", kubelet.key_pem, 0600));
   // The advertised address only has to be one that Endpoints may hold; nobody connects to it here.
   std::vector<std::string> arguments = {KEELSON_CONTROLPLANE,
                                         "--data-dir",
@@ -129,7 +132,13 @@ TestCluster::TestCluster() : port_(FreePort()) {
                                         "--client-ca-file",
                                         pki_.ca_file(),
                                         "--service-account-signing-key-file",
-                                        dir + "/sa.key"};
+                                        dir + "/sa.key",
+                                        "--kubelet-client-certificate",
+                                        dir + "/kubelet.crt",
+                                        "--kubelet-client-key",
+                                        dir + "/kubelet.key",
+                                        "--kubelet-certificate-authority",
+                                        pki_.ca_file()};
   std::vector<char*> argv = Pointers(arguments);
   std::string log = dir + "/controlplane.log";
   pid_ = fork();

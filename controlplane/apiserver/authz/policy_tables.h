@@ -1,0 +1,39 @@
+// Internal to authz/: the rules behind bootstrap_policy.h, as tables.
+#pragma once
+
+#include <string_view>
+#include <vector>
+
+namespace keelson::apiserver {
+
+inline constexpr std::string_view kRead = "get,list,watch";
+inline constexpr std::string_view kWrite = "create,delete,deletecollection,patch,update";
+inline constexpr std::string_view kReadWrite = "create,delete,deletecollection,get,list,patch,update,watch";
+
+// One rule of a table. `groups` is a comma-separated list in which nothing stands for the core group.
+// A rule with `urls` has neither groups nor resources.
+struct RuleRow {
+  std::string_view verbs, groups, resources, names, urls;
+};
+
+struct RoleRow {
+  std::string_view name;
+  std::vector<RuleRow> rules;
+  std::string_view aggregate_to;    // admin, edit, view: the role that takes these rules in
+  std::string_view aggregate_from;  // the label's suffix that this role is made of
+};
+
+inline RuleRow UrlsRule(std::string_view urls, std::string_view verbs = "get") {
+  return {verbs, "", "", "", urls};
+}
+inline RuleRow EventsRule() { return {"create,patch,update", ",events.k8s.io", "events", "", ""}; }
+
+const std::vector<RuleRow>& NodeRuleRows();
+std::vector<RoleRow> UserRoles();
+std::vector<RoleRow> AccessRoles();
+std::vector<RoleRow> ComponentRoles();
+// Named system:controller:NAME, and bound to the ServiceAccount kube-system/NAME for upstream's controller
+// manager and to the user system:kube-controller-manager, as which our controllers run.
+std::vector<RoleRow> ControllerRoles();
+
+}  // namespace keelson::apiserver
