@@ -37,6 +37,10 @@ Outcome<> EnsureMasquerade(const IpPrefix& subnet) {
   bool v4 = subnet.is_v4();
   nft::Transaction t({nft::Family::kInet, kTable});
   std::string chain = ChainName(subnet);
+  ASSIGN_OR_RETURN(auto kernel, nft::OpenKernel());
+  // A refused transaction takes the kernel some milliseconds.
+  ASSIGN_OR_RETURN(bool there, kernel->HasChain(t.table(), chain));
+  if (there) return {};
   t.AddTable();
   t.CreateChain(
       {.name = chain, .hook = nft::Hook{nft::HookType::kNat, nft::HookPoint::kPostrouting, kSourceNat}});
@@ -48,7 +52,6 @@ Outcome<> EnsureMasquerade(const IpPrefix& subnet) {
   ASSIGN_OR_RETURN(IpPrefix multicast, IpPrefix::Parse(v4 ? "224.0.0.0/4" : "ff00::/8"));
   Compare(rule, v4 ? nft::Field::kIpDaddr : nft::Field::kIp6Daddr, multicast, false);
   t.AddRule(rule.Masquerade());
-  ASSIGN_OR_RETURN(auto kernel, nft::OpenKernel());
   Result<> applied = kernel->Apply(t);
   if (!applied && !applied.error().Is(Code::kAlreadyExists)) return applied.error();
   return {};

@@ -162,6 +162,11 @@ Result<> FakeKernel::Apply(const Transaction& transaction) {
   return {};
 }
 
+Result<bool> FakeKernel::HasChain(const Table& table, const std::string& chain) {
+  auto found = tables_.find({table.family, table.name});
+  return found != tables_.end() && found->second.chains.contains(chain);
+}
+
 Result<std::optional<Ruleset>> FakeKernel::Read(const Table& table) {
   auto found = tables_.find({table.family, table.name});
   if (found == tables_.end()) return std::optional<Ruleset>();

@@ -13,6 +13,7 @@ class FakeKernel : public Kernel {
  public:
   Result<> Apply(const Transaction& transaction) override;
   Result<std::optional<Ruleset>> Read(const Table& table) override;
+  Result<bool> HasChain(const Table& table, const std::string& chain) override;
   Result<uint32_t> Generation() override { return static_cast<uint32_t>(applied_) + 1; }
 
   int applied() const { return applied_; }  // transactions that were accepted

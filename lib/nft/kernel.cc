@@ -93,6 +93,15 @@ class RealKernel : public Kernel {
     return Error(Code::kUnavailable, ToText(table) + " changes faster than it can be read");
   }
 
+  Result<bool> HasChain(const Table& table, const std::string& chain) override {
+    Result<> found =
+        socket_.Query(NFT_MSG_GETCHAIN, static_cast<uint16_t>(table.family), 0, seq_++,
+                      {{NFTA_CHAIN_TABLE, table.name}, {NFTA_CHAIN_NAME, chain}}, [](const nlmsghdr*) {});
+    if (!found && found.error().Is(Code::kNotFound)) return false;
+    if (!found) return found.error();
+    return true;
+  }
+
   Result<uint32_t> Generation() override {
     uint32_t generation = 0;
     RETURN_IF_ERROR(socket_.Query(NFT_MSG_GETGEN, 0, 0, seq_++, {}, [&](const nlmsghdr* header) {

@@ -16,6 +16,8 @@ class Kernel {
   virtual Result<> Apply(const Transaction& transaction) = 0;
   // A consistent copy; nullopt when there is no such table. Elements whose timeout has passed are left out.
   virtual Result<std::optional<Ruleset>> Read(const Table& table) = 0;
+  // Cheap, where Read is not.
+  virtual Result<bool> HasChain(const Table& table, const std::string& chain) = 0;
   // Grows by one with every transaction, of whomever, that changed any table.
   virtual Result<uint32_t> Generation() = 0;
 };

@@ -98,6 +98,9 @@ TEST_P(KernelTest, ReadsBackWhatWasApplied) {
   uint32_t before = *kernel_->Generation();
   Install(wanted);
   EXPECT_EQ(*kernel_->Generation(), before + 1);
+  EXPECT_TRUE(*kernel_->HasChain(kTable, "pick-2"));
+  EXPECT_FALSE(*kernel_->HasChain(kTable, "pick-3"));
+  EXPECT_FALSE(*kernel_->HasChain({Family::kIpv4, "nowhere"}, "pick-2"));
   EXPECT_EQ(Canonical(Found()), Canonical(wanted));
   EXPECT_TRUE(Diff(Found(), wanted).empty()) << ToText(Diff(Found(), wanted));
 }
