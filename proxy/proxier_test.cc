@@ -41,6 +41,10 @@ struct SharedKernel {
       MutexLock lock(shared_.mutex);
       return shared_.fake.Read(t);
     }
+    Result<bool> HasChain(const nft::Table& t, const std::string& chain) override {
+      MutexLock lock(shared_.mutex);
+      return shared_.fake.HasChain(t, chain);
+    }
     Result<uint32_t> Generation() override {
       MutexLock lock(shared_.mutex);
       return shared_.fake.Generation();

@@ -148,6 +148,51 @@ void EchoServer::Serve(std::stop_token stop) {
   }
 }
 
+UdpServer::UdpServer(std::string name, const linux::NetNs& netns, const IpAddress& ip, uint16_t port)
+    : name_(std::move(name)) {
+  Result<> ready = netns.Run([&]() -> Result<> {
+    socket_.Reset(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+    SocketAddress address = ToSocketAddress(ip, port);
+    if (::bind(socket_.get(), address.get(), address.size) != 0) return ErrnoError("bind");
+    return {};
+  });
+  if (!ready) std::abort();
+  thread_ = std::jthread([this](std::stop_token stop) {
+    while (!stop.stop_requested()) {
+      pollfd polled{socket_.get(), POLLIN, 0};
+      if (::poll(&polled, 1, 20) <= 0) continue;
+      char buffer[64];
+      SocketAddress from;
+      from.size = sizeof from.storage;
+      if (::recvfrom(socket_.get(), buffer, sizeof buffer, 0, from.get(), &from.size) < 0) continue;
+      (void)::sendto(socket_.get(), name_.data(), name_.size(), 0, from.get(), from.size);
+    }
+  });
+}
+
+UdpServer::~UdpServer() {
+  thread_.request_stop();
+  thread_.join();
+}
+
+UdpClient::UdpClient(const linux::NetNs& from) {
+  Result<> opened = from.Run([&]() -> Result<> {
+    socket_.Reset(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+    return {};
+  });
+  if (!opened) std::abort();
+}
+
+std::string UdpClient::Ask(const IpAddress& ip, uint16_t port, std::chrono::milliseconds limit) {
+  SocketAddress to = ToSocketAddress(ip, port);
+  (void)::sendto(socket_.get(), "who", 3, 0, to.get(), to.size);
+  pollfd polled{socket_.get(), POLLIN, 0};
+  if (::poll(&polled, 1, static_cast<int>(limit.count())) <= 0) return "";
+  char buffer[64];
+  ssize_t got = ::recv(socket_.get(), buffer, sizeof buffer, 0);
+  return got > 0 ? std::string(buffer, static_cast<size_t>(got)) : "";
+}
+
 Result<Connection> Connection::Open(const linux::NetNs& from, const IpAddress& ip, uint16_t port,
                                     std::chrono::milliseconds limit) {
   Connection out;

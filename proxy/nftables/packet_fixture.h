@@ -2,7 +2,7 @@
 // and servers and connections between them over real sockets.
 #pragma once
 
-#include <atomic>
+#include <chrono>
 #include <memory>
 #include <string>
 #include <thread>
@@ -25,6 +25,30 @@ class EchoServer {
   std::string name_;
   UniqueFd listener_;
   std::jthread thread_;
+};
+
+// Answers every datagram with its name.
+class UdpServer {
+ public:
+  UdpServer(std::string name, const linux::NetNs& netns, const IpAddress& ip, uint16_t port);
+  ~UdpServer();
+
+ private:
+  std::string name_;
+  UniqueFd socket_;
+  std::jthread thread_;
+};
+
+// One socket, so one source port: what connection tracking takes for one connection.
+class UdpClient {
+ public:
+  explicit UdpClient(const linux::NetNs& from);
+  // Who answers; empty after `limit` of silence.
+  std::string Ask(const IpAddress& ip, uint16_t port,
+                  std::chrono::milliseconds limit = std::chrono::seconds(2));
+
+ private:
+  UniqueFd socket_;
 };
 
 class Connection {

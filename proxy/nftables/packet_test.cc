@@ -6,6 +6,7 @@
 #include <set>
 
 #include "lib/linux/sysctl.h"
+#include "proxy/conntrack_cleaner.h"
 #include "proxy/nftables/dataplane.h"
 #include "proxy/nftables/packet_fixture.h"
 
@@ -194,6 +195,41 @@ TEST_F(PacketTest, Ipv6) {
   EXPECT_EQ(Servers(world_->client, "fd96::1", 80, 12).size(), 1u);
   Set(Service({}, false));
   EXPECT_EQ(Connect(world_->client, "fd96::1", 80).error().errnum(), ECONNREFUSED);
+}
+
+TEST_F(PacketTest, UdpClientsLeaveAnEndpointThatHasGone) {
+  UdpServer dns1("pod1", world_->pod1, Ip("10.1.0.1"), 5353),
+      dns2("pod2", world_->pod2, Ip("10.1.0.2"), 5353);
+  auto service = [](int pod) {
+    ResolvedPort port;
+    port.service = {.name = "default/dns:",
+                    .protocol = kUdp,
+                    .cluster_ip = Ip("10.96.0.10"),
+                    .port = 53,
+                    .node_port = 30053};
+    if (pod != 0) port.cluster = {{Ip("10.1.0." + std::to_string(pod)), 5353, true}};
+    return port;
+  };
+  auto socket = netlink::Socket::OpenNetfilterIn(world_->node);
+  ASSERT_TRUE(socket) << socket.error().message();
+  ConntrackCleaner cleaner;
+  cleaner.SetNodeIps({Ip("172.30.0.1")});
+  auto follow = [&](int pod) {
+    Set(service(pod));
+    cleaner.SetService("default/web", {service(pod)});
+    auto removed = cleaner.Clean(*socket);
+    EXPECT_TRUE(removed) << removed.error().message();
+    return removed.value_or(-1);
+  };
+  UdpClient by_ip(world_->client), by_port(world_->client);
+  EXPECT_EQ(follow(1), 0);
+  EXPECT_EQ(by_ip.Ask(Ip("10.96.0.10"), 53), "pod1");
+  EXPECT_EQ(by_port.Ask(Ip("172.30.0.1"), 30053), "pod1");
+  Set(service(2));  // without cleaning, the flow stays where it was
+  EXPECT_EQ(by_ip.Ask(Ip("10.96.0.10"), 53), "pod1");
+  EXPECT_EQ(follow(2), 2);
+  EXPECT_EQ(by_ip.Ask(Ip("10.96.0.10"), 53), "pod2");
+  EXPECT_EQ(by_port.Ask(Ip("172.30.0.1"), 30053), "pod2");
 }
 
 // Not all that the kernel takes can nft(8) list: it would die of it, and with it whoever debugs a node.
