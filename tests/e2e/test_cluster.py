@@ -85,7 +85,8 @@ class ClusterTest(unittest.TestCase):
         self.deploy_web()
         address = self.cluster.jsonpath(".spec.clusterIP", "service", "web")
         port = self.cluster.jsonpath(".spec.ports[0].nodePort", "service", "web-nodeport")
-        pods = {p["metadata"]["name"] for p in self.cluster.get("pods", "-l", "app=web")["items"]}
+        pods = {p["metadata"]["name"] for p in self.cluster.get("pods", "-l", "app=web")["items"]
+                if "deletionTimestamp" not in p["metadata"]}
         self.assertEqual(len(pods), 3)
         seen = set()
 
@@ -101,7 +102,7 @@ class ClusterTest(unittest.TestCase):
             self.assertIn("hello from", self.k("exec", name, "--", "wget", "-qO-", f"http://{address}/").stdout)
 
     def test_service_without_endpoints_refuses(self):
-        self.cluster.apply("{apiVersion: v1, kind: Service, metadata: {name: nobody}, spec: {selector: {app: nobody}, ports: [{port: 80}]}}")
+        self.cluster.apply("apiVersion: v1\nkind: Service\nmetadata: {name: nobody}\nspec: {selector: {app: nobody}, ports: [{port: 80}]}\n")
         address = self.cluster.jsonpath(".spec.clusterIP", "service", "nobody")
 
         def refused():
@@ -123,8 +124,12 @@ class ClusterTest(unittest.TestCase):
         self.k("rollout", "status", "deployment/web", "--timeout=90s")
         self.assertNotIn("STAGE", self.k("get", "deployment", "web", "-o", "yaml").stdout)
         self.assertIn("REVISION", self.k("rollout", "history", "deployment/web").stdout)
-        edited = subprocess.run(self.cluster.kubectl_args("edit", "service", "web"), capture_output=True, text=True,
-                                env=dict(self.cluster.env, KUBE_EDITOR="sed -i s/port:.80/port:.81/"))
+        with tempfile.TemporaryDirectory() as directory:
+            editor = pathlib.Path(directory, "editor")
+            editor.write_text("#!/bin/sh\nexec sed -i 's/port: 80$/port: 81/' \"$1\"\n")
+            editor.chmod(0o755)
+            edited = subprocess.run(self.cluster.kubectl_args("edit", "service", "web"), capture_output=True, text=True,
+                                    env=dict(self.cluster.env, KUBE_EDITOR=str(editor)))
         self.assertEqual(edited.returncode, 0, edited.stderr)
         self.assertEqual(self.cluster.jsonpath(".spec.ports[0].port", "service", "web"), "81")
         self.k("delete", "deployment", "web")
@@ -246,7 +251,7 @@ class ClusterTest(unittest.TestCase):
             self.assertIn(f'"reason":"{reason}"', result.stdout.replace(": ", ":"), body[:100])
             self.assertTrue(result.stdout.endswith(f"\n{code}"), result.stdout[-200:])
         self.assertEqual(before, {c["metadata"]["name"] for c in self.cluster.get("configmaps")["items"]})
-        unknown = self.k("create", "-f", "-", check=False, stdin='{apiVersion: v1, kind: ConfigMap, metadata: {name: bad}, dota: {a: b}}')
+        unknown = self.k("create", "-f", "-", check=False, stdin="apiVersion: v1\nkind: ConfigMap\nmetadata: {name: bad}\ndota: {a: b}\n")
         self.assertNotEqual(unknown.returncode, 0)
         self.assertIn('unknown field "dota"', unknown.stderr)
 

@@ -103,7 +103,7 @@ forget_previous_boot() {
 cluster_up() {
   need_root
   deps_install
-  build
+  build "${PROGRAMS[@]}"
   forget_previous_boot
   step "keys and certificates"
   pki_make
