@@ -21,7 +21,7 @@ spec:
       containers:
       - name: echo
         image: localhost/busybox:1
-        command: [nc, -lk, -p, "7000", -e, cat]
+        command: [nc, -ll, -p, "7000", -e, cat]
 ---
 apiVersion: v1
 kind: Service
@@ -87,7 +87,7 @@ class RecoveryTest(unittest.TestCase):
         self.say(f"after {daemon}")
         # Converges: a change made now is carried out by every part.
         name = f"after-{daemon}"
-        self.cluster.kubectl("create", "deployment", name, "--image=localhost/busybox:1", "--replicas=1", "--", "sleep", "1000")
+        self.cluster.kubectl("create", "deployment", name, "--image=registry.k8s.io/pause:3.10")
         self.cluster.kubectl("rollout", "status", f"deployment/{name}", "--timeout=90s")
         self.cluster.kubectl("delete", "deployment", name, "--wait=true")
         self.cluster.eventually("the pod to be gone", lambda: self.containers() == containers)
