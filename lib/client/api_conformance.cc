@@ -124,12 +124,18 @@ TEST_P(ApiConformance, GenerationFollowsTheSpec) {
   auto created = api_.Create(set);
   ASSERT_TRUE(created) << created.error().message();
   EXPECT_EQ(created->metadata().generation(), 1);
-  (*created->mutable_metadata()->mutable_annotations())["a"] = "b";
-  auto annotated = api_.Update(*created);
+  // Where controllers run, they write its status meanwhile: hence the retries.
+  auto edit = [&](const std::function<void(appsv1::ReplicaSet&)>& change) {
+    return UpdateWithRetry<appsv1::ReplicaSet>(api_, "default", set.metadata().name(), "",
+                                               [&](appsv1::ReplicaSet& live) -> Result<bool> {
+                                                 change(live);
+                                                 return true;
+                                               });
+  };
+  auto annotated = edit([](auto& live) { (*live.mutable_metadata()->mutable_annotations())["a"] = "b"; });
   ASSERT_TRUE(annotated) << annotated.error().message();
   EXPECT_EQ(annotated->metadata().generation(), 1);
-  annotated->mutable_spec()->set_min_ready_seconds(7);
-  auto changed = api_.Update(*annotated);
+  auto changed = edit([](auto& live) { live.mutable_spec()->set_min_ready_seconds(7); });
   ASSERT_TRUE(changed) << changed.error().message();
   EXPECT_EQ(changed->metadata().generation(), 2);
   EXPECT_TRUE(api_.Delete<appsv1::ReplicaSet>("default", set.metadata().name(),
@@ -280,17 +286,25 @@ TEST_P(ApiConformance, FinalizersHoldADeletedObject) {
 TEST_P(ApiConformance, PropagationPoliciesLeaveFinalizers) {
   for (const auto& [policy, finalizer] :
        {std::pair("Foreground", "foregroundDeletion"), {"Orphan", "orphan"}}) {
-    corev1::ConfigMap map = NewConfigMap(Unique("propagation"));
-    map.mutable_metadata()->add_finalizers("example.com/hold");
-    ASSERT_TRUE(api_.Create(map));
-    ASSERT_TRUE(
-        api_.Delete<corev1::ConfigMap>("default", map.metadata().name(), {.propagation_policy = policy}));
-    auto held = api_.Get<corev1::ConfigMap>("default", map.metadata().name());
+    // An Event, because no garbage collector looks after these.
+    corev1::Event event;
+    event.mutable_metadata()->set_name(Unique("propagation"));
+    event.mutable_metadata()->set_namespace_("default");
+    event.mutable_metadata()->add_finalizers("example.com/hold");
+    event.mutable_involved_object()->set_namespace_("default");
+    event.mutable_involved_object()->set_kind("Pod");
+    event.mutable_involved_object()->set_name("x");
+    const std::string& name = event.metadata().name();
+    auto created = api_.Create(event);
+    ASSERT_TRUE(created) << created.error().message();
+    ASSERT_TRUE(api_.Delete<corev1::Event>("default", name, {.propagation_policy = policy}));
+    auto held = api_.Get<corev1::Event>("default", name);
     ASSERT_TRUE(held) << held.error().message();
     const auto& finalizers = held->metadata().finalizers();
     EXPECT_EQ(std::count(finalizers.begin(), finalizers.end(), finalizer), 1) << policy;
     held->mutable_metadata()->clear_finalizers();
-    ASSERT_TRUE(api_.Update(*held));
+    auto released = api_.Update(*held);
+    ASSERT_TRUE(released) << released.error().message();
   }
 }
 
