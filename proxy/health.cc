@@ -1,5 +1,7 @@
 #include "proxy/health.h"
 
+#include <fmt/format.h>
+
 #include <atomic>
 #include <ctime>
 #include <thread>
@@ -53,8 +55,8 @@ bool Health::Healthy() const {
 std::string Health::Describe() const {
   MutexLock lock(mutex_);
   std::string updated = last_synced_ ? Stamp(*last_synced_) : "0001-01-01T00:00:00Z";
-  return "{\"lastUpdated\": \"" + updated + "\",\"currentTime\": \"" + Stamp(clock_.Now()) +
-         "\", \"nodeEligible\": " + (node_eligible_ ? "true" : "false") + "}";
+  return fmt::format(R"({{"lastUpdated": "{}","currentTime": "{}", "nodeEligible": {}}})", updated,
+                     Stamp(clock_.Now()), node_eligible_);
 }
 
 http::Handler Health::Handler() {
@@ -94,14 +96,13 @@ void HealthCheckServers::Sync(const std::map<std::string, HealthCheck>& wanted) 
     listener->port = check.port;
     listener->local->store(check.local_ready);
     auto slash = key.find('/');
-    std::string service = "{\"service\": {\"namespace\": \"" + key.substr(0, slash) + "\",\"name\": \"" +
-                          key.substr(slash + 1) + "\"},\"localEndpoints\": ";
+    std::string service = fmt::format(R"({{"service": {{"namespace": "{}","name": "{}"}},"localEndpoints": )",
+                                      key.substr(0, slash), key.substr(slash + 1));
     auto handler = [this, service, local = listener->local](std::shared_ptr<const http::ServerRequest>,
                                                             std::shared_ptr<http::ResponseWriter> writer) {
       size_t count = local->load();
       bool well = health_.Healthy();
-      std::string body =
-          service + std::to_string(count) + ",\"serviceProxyHealthy\": " + (well ? "true" : "false") + "}";
+      std::string body = fmt::format(R"({}{},"serviceProxyHealthy": {}}})", service, count, well);
       http::Headers headers = kJson;
       headers.Add("X-Load-Balancing-Endpoint-Weight", std::to_string(count));
       writer->Reply(count > 0 && well ? 200 : 503, headers, std::move(body));

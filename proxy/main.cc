@@ -63,6 +63,13 @@ int main(int argc, char** argv) {
                  "how often others' changes are looked for; default: 30s");
   app.add_option("--healthz-bind-address", given.healthz_address, "default: 0.0.0.0:10256; empty: none");
   app.add_option("--metrics-bind-address", given.metrics_address, "default: 127.0.0.1:10249; empty: none");
+  // Flags of other proxies that deployments pass along.
+  std::string ignored;
+  for (const char* name : {"--bind-address", "--conntrack-max-per-core", "--conntrack-min", "--feature-gates",
+                           "--conntrack-tcp-timeout-established", "--conntrack-tcp-timeout-close-wait",
+                           "--oom-score-adj", "--iptables-sync-period", "--iptables-min-sync-period"}) {
+    app.add_option(name, ignored, "accepted, without effect")->group("");
+  }
   app.add_option("-v,--v", given.verbosity, "log verbosity; from 2 on debug messages");
   app.add_flag("--cleanup", flags.cleanup, "remove the proxy's rules and exit");
   CLI11_PARSE(app, argc, argv);

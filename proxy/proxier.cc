@@ -120,6 +120,7 @@ void Proxier::OnNode(const corev1::Node* node) {
   MutexLock lock(mutex_);
   if (facts == node_) return;
   services_.SetPlace({options_.node_name, facts.zone});
+  if (options_.pods_of_node_cidr && facts.pod_cidrs != node_.pod_cidrs) services_.MarkAllChanged();
   node_ = std::move(facts);
   if (synced_) Wake();
 }
@@ -131,6 +132,7 @@ void Proxier::MarkSynced() {
 }
 
 void Proxier::OpenDataplanes(const NodeFacts& facts) {
+  pod_cidrs_ = facts.pod_cidrs;
   for (const nftables::Options* wanted : {&options_.v4, &options_.v6}) {
     nftables::Options options = *wanted;
     if (options_.pods_of_node_cidr) options.pod_cidrs.clear();
@@ -140,7 +142,8 @@ void Proxier::OpenDataplanes(const NodeFacts& facts) {
     Result<std::unique_ptr<nft::Kernel>> kernel = open_kernel_();
     if (!kernel) {
       log::Error("Cannot reach the kernel's nftables", {{"err", kernel.error()}});
-      continue;
+      dataplanes_.clear();
+      return;
     }
     auto dataplane = std::make_unique<nftables::Dataplane>(std::move(*kernel), options);
     // A kernel without IPv6 has no place for its rules.
@@ -170,10 +173,8 @@ std::optional<Proxier::Batch> Proxier::NextBatch(std::stop_token stop, SteadyTim
   return batch;
 }
 
-Result<> Proxier::Apply(Batch& batch) {
+Result<> Proxier::Apply(const Batch& batch) {
   SteadyTime begin = clock_.SteadyNow();
-  ASSIGN_OR_RETURN(std::vector<IpAddress> ips, node_port_ips_(batch.node.ips));
-  cleaner_.SetNodeIps(ips);
   for (const Batch::Change& change : batch.changes) {
     std::vector<ResolvedPort> both = change.v4;
     both.insert(both.end(), change.v6.begin(), change.v6.end());
@@ -181,12 +182,14 @@ Result<> Proxier::Apply(Batch& batch) {
   }
   for (auto& dataplane : dataplanes_) {
     nftables::Plan& plan = dataplane->plan();
-    plan.SetNodeIps(ips);
     for (const Batch::Change& change : batch.changes) {
       plan.SetService(change.key, plan.options().v4 ? change.v4 : change.v6);
     }
   }
-  batch.changes.clear();  // the plans have them, should the kernel refuse
+  // From here on the plans have the changes, whatever fails.
+  ASSIGN_OR_RETURN(std::vector<IpAddress> ips, node_port_ips_(batch.node.ips));
+  cleaner_.SetNodeIps(ips);
+  for (auto& dataplane : dataplanes_) dataplane->plan().SetNodeIps(ips);
   for (auto& dataplane : dataplanes_) {
     Result<nftables::SyncStats> stats = dataplane->Sync();
     if (stats && batch.verify) stats = dataplane->Verify();
@@ -230,8 +233,16 @@ Result<> Proxier::Run(std::stop_token stop, const std::function<void()>& ready) 
       MutexLock lock(mutex_);
       if (!synced_) continue;
     }
+    if (options_.pods_of_node_cidr && batch->node.pod_cidrs != pod_cidrs_) dataplanes_.clear();
     if (dataplanes_.empty()) OpenDataplanes(batch->node);
-    Result<> applied = dataplanes_.empty() ? Error(Code::kUnavailable, "no nftables") : Apply(*batch);
+    Result<> applied;
+    if (dataplanes_.empty()) {
+      MutexLock lock(mutex_);
+      services_.MarkAllChanged();  // nobody has taken this batch
+      applied = Error(Code::kUnavailable, "no nftables");
+    } else {
+      applied = Apply(*batch);
+    }
     if (!applied) {
       M().failures.Increment();
       log::Error("Service rules are not in sync",

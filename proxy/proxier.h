@@ -66,7 +66,7 @@ class Proxier {
   void Wake() REQUIRES(mutex_);
   void OpenDataplanes(const NodeFacts& facts);
   std::optional<Batch> NextBatch(std::stop_token stop, SteadyTime verify_at);
-  Result<> Apply(Batch& batch);
+  Result<> Apply(const Batch& batch);
   void CleanConntrack();
 
   const ProxierOptions options_;
@@ -84,6 +84,7 @@ class Proxier {
 
   // Run's thread only.
   std::vector<std::unique_ptr<nftables::Dataplane>> dataplanes_;
+  std::vector<IpPrefix> pod_cidrs_;  // of the Node, when dataplanes_ were made
   ConntrackCleaner cleaner_;
   HealthCheckServers health_checks_;
 };

@@ -176,6 +176,10 @@ bool ServiceMap::UpdateSlice(const std::string& key, const discoveryv1::Endpoint
 void ServiceMap::SetPlace(NodePlace place) {
   if (place == place_) return;
   place_ = std::move(place);
+  MarkAllChanged();
+}
+
+void ServiceMap::MarkAllChanged() {
   for (const auto& [key, service] : services_) changed_.insert(key);
 }
 

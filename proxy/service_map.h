@@ -77,6 +77,7 @@ class ServiceMap {
   bool UpdateService(const std::string& key, const api::core::v1::Service* service);
   bool UpdateSlice(const std::string& key, const api::discovery::v1::EndpointSlice* slice);
 
+  void MarkAllChanged();
   // Services changed since the last call.
   std::set<std::string> TakeChanged();
   std::vector<ResolvedPort> Resolve(const std::string& service_key, bool v4) const;

@@ -61,13 +61,11 @@ nftables::Options DataplaneOptions(const Config& config, bool v4) {
   return out;
 }
 
-// Without forwarding no Service works; a read-only /proc/sys may have it on already.
+// Without forwarding no Service works; a read-only /proc/sys may have it on already. IPv6's is left to who
+// sets the node's network up: switching it on makes a host forget the routes that it learned from routers.
 void EnsureForwarding() {
   if (Result<> on = linux::EnsureSysctl("net/ipv4/ip_forward", "1"); !on) {
     log::Warn("Cannot switch IPv4 forwarding on", {{"err", on.error()}});
-  }
-  if (Result<> on = linux::EnsureSysctl("net/ipv6/conf/all/forwarding", "1"); !on) {
-    log::Debug("Cannot switch IPv6 forwarding on", {{"err", on.error()}});
   }
 }
 

@@ -1,5 +1,7 @@
 #include "proxy/nftables/dataplane.h"
 
+#include <malloc.h>
+
 #include "lib/nft/diff.h"
 
 namespace keelson::proxy::nftables {
@@ -37,6 +39,7 @@ Result<SyncStats> Dataplane::FullSync() {
   ASSIGN_OR_RETURN(uint32_t now, kernel_->Generation());
   generation_ = now == before + (changes.empty() ? 0 : 1) ? now : 0;
   in_step_ = true;
+  ::malloc_trim(0);  // what was compared is large and seldom needed
   return SyncStats{.operations = changes.ops().size(), .full = true};
 }
 
