@@ -38,33 +38,29 @@ SteadyTime FakeClock::SteadyNow() const {
   return kFakeSteadyStart + elapsed_;
 }
 
+// Waiters look again every millisecond instead of being notified: their mutex and condition variable may
+// be gone by the time that Advance() could touch them.
 void FakeClock::WaitUntil(Mutex& mutex, CondVar& cv, SteadyTime deadline) {
+  std::chrono::nanoseconds entered;
   {
     MutexLock lock(mutex_);
     if (kFakeSteadyStart + elapsed_ >= deadline) return;
+    entered = elapsed_;
     waiters_.push_back({&mutex, &cv});
     waiters_changed_.notify_all();
   }
-  cv.wait(mutex);
+  cv.wait_for(mutex, std::chrono::milliseconds(1));
   MutexLock lock(mutex_);
+  if (elapsed_ != entered) return;  // Advance() has forgotten us
   auto it = std::find_if(waiters_.begin(), waiters_.end(),
                          [&](const Waiter& w) { return w.mutex == &mutex && w.cv == &cv; });
   if (it != waiters_.end()) waiters_.erase(it);
 }
 
 void FakeClock::Advance(std::chrono::nanoseconds by) {
-  std::vector<Waiter> waiters;
-  {
-    MutexLock lock(mutex_);
-    elapsed_ += by;
-    waiters = waiters_;
-  }
-  // A waiter registers while it holds its own mutex, so taking that mutex here means that it is
-  // inside wait() by now and that the notification reaches it.
-  for (const Waiter& waiter : waiters) {
-    MutexLock lock(*waiter.mutex);
-    waiter.cv->notify_all();
-  }
+  MutexLock lock(mutex_);
+  elapsed_ += by;
+  waiters_.clear();  // AwaitWaiters() counts those who have seen the new time
 }
 
 void FakeClock::AwaitWaiters(size_t count) {
