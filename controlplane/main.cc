@@ -59,8 +59,8 @@ int main(int argc, char** argv) {
   app.add_option("--root-ca-file", options.root_ca_file, "CA that pods verify the API server with");
   app.add_option("--kubeconfig", options.kubeconfig, "API server of a process without one");
   app.add_option("--cluster-cidr", options.cluster_cidr, "CIDR that nodes get their pod CIDRs from");
-  app.add_option("--allocate-node-cidrs", options.allocate_node_cidrs,
-                 "Give each node a pod CIDR of --cluster-cidr");
+  app.add_flag("--allocate-node-cidrs", options.allocate_node_cidrs,
+               "Give each node a pod CIDR of --cluster-cidr");
   CLI11_PARSE(app, argc, argv);
   return keelson::controlplane::RunControlPlane(options);
 }

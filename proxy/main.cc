@@ -44,6 +44,7 @@ Result<> Resolve(const CLI::App& app, const Flags& flags, const keelson::proxy::
 
 int main(int argc, char** argv) {
   CLI::App app{"kube-proxy programs Kubernetes Services into this node's nftables"};
+  app.set_version_flag("--version", std::string("Kubernetes v1.36.2"));
   Flags flags;
   keelson::proxy::Config given;
   app.add_option("--config", flags.config_file, "KubeProxyConfiguration file");

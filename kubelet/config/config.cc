@@ -156,6 +156,18 @@ Result<KubeletConfig> ParseKubeletConfig(const std::string& yaml) {
   return out;
 }
 
+namespace {
+
+// Static pods are not run yet. An empty directory, as workers of common installers have it, asks for none.
+Result<> RefuseStaticPods(const std::string& directory) {
+  if (directory.empty()) return {};
+  auto names = ListDir(directory);
+  if (!names || names->empty()) return {};
+  return Error(Code::kUnimplemented, "static pods are not supported: " + directory + " holds " + names->front());
+}
+
+}  // namespace
+
 Result<Settings> LoadSettings(int argc, char** argv, std::optional<int>& exit_code) {
   Settings out;
   KubeletFlags& flags = out.flags;
@@ -195,6 +207,7 @@ Result<Settings> LoadSettings(int argc, char** argv, std::optional<int>& exit_co
   if (flags.container_runtime_endpoint.empty())
     flags.container_runtime_endpoint = "unix:///run/containerd/containerd.sock";
   if (flags.pod_manifest_path.empty()) flags.pod_manifest_path = out.config.static_pod_path;
+  RETURN_IF_ERROR(RefuseStaticPods(flags.pod_manifest_path));
   if (flags.cert_dir.empty()) flags.cert_dir = flags.root_dir + "/pki";
   return out;
 }
