@@ -132,7 +132,8 @@ class ClusterTest(unittest.TestCase):
                                     env=dict(self.cluster.env, KUBE_EDITOR=str(editor)))
         self.assertEqual(edited.returncode, 0, edited.stderr)
         self.assertEqual(self.cluster.jsonpath(".spec.ports[0].port", "service", "web"), "81")
-        self.k("delete", "deployment", "web")
+        # Applying the manifest again would keep the port that was edited in, so the Service goes too.
+        self.k("delete", "deployment/web", "service/web")
         self.cluster.eventually("the pods to go with their Deployment",
                                 lambda: not self.cluster.get("pods", "-l", "app=web")["items"])
         self.assertEqual(self.cluster.get("replicasets", "-l", "app=web")["items"], [])
