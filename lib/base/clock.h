@@ -23,7 +23,7 @@ class Clock {
   static Clock& Real();
 };
 
-// Both times start at a fixed instant and move only by Advance(), which wakes all waiters.
+// Both times start at a fixed instant and move only by Advance(). Waiters see it within a millisecond.
 class FakeClock : public Clock {
  public:
   WallTime Now() const override;
@@ -31,7 +31,7 @@ class FakeClock : public Clock {
   void WaitUntil(Mutex& mutex, CondVar& cv, SteadyTime deadline) override;
 
   void Advance(std::chrono::nanoseconds by);
-  // Blocks until `count` threads are inside WaitUntil: after that, Advance() reaches them all.
+  // Blocks until `count` threads are inside WaitUntil and have seen the present time.
   void AwaitWaiters(size_t count);
 
  private:

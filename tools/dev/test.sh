@@ -6,6 +6,10 @@ run_tests() {
   need_root
   deps_install
   build
+  # Before any test: those of whole clusters run in namespaces that cannot fetch a package.
+  local kubectl
+  kubectl=$(kubectl_path)
+  export PATH=$PATH:${kubectl%/*}
   local labels=()
   case $which in
     all) ;;
