@@ -232,7 +232,8 @@ struct Kubelet::Impl {
       if (known.count(uid) || stop.stop_requested()) continue;
       auto status = InspectPod(parts.runtime, uid, nullptr, stop);
       if (!status || (status->sandboxes.empty() && status->containers.empty())) continue;
-      log::Info("Removing a pod that is unknown to the API", {{"namespace", status->ns}, {"pod", status->name}});
+      log::Info("Removing a pod that is unknown to the API",
+                {{"namespace", status->ns}, {"pod", status->name}});
       workers.Orphan(*status);
       known.insert(uid);
     }
@@ -240,7 +241,8 @@ struct Kubelet::Impl {
       if (known.count(uid) || stop.stop_requested()) continue;
       auto removed = volumes.Remove(context.paths, uid);
       if (removed) removed = parts.cgroups.Remove(uid);
-      if (!removed) log::Debug("Cannot remove what is left of a pod", {{"uid", uid}, {"error", removed.error()}});
+      if (!removed)
+        log::Debug("Cannot remove what is left of a pod", {{"uid", uid}, {"error", removed.error()}});
     }
   }
 

@@ -163,7 +163,8 @@ Result<> RefuseStaticPods(const std::string& directory) {
   if (directory.empty()) return {};
   auto names = ListDir(directory);
   if (!names || names->empty()) return {};
-  return Error(Code::kUnimplemented, "static pods are not supported: " + directory + " holds " + names->front());
+  return Error(Code::kUnimplemented,
+               "static pods are not supported: " + directory + " holds " + names->front());
 }
 
 }  // namespace

@@ -69,8 +69,8 @@ struct Settings {
 
 // kBadRequest with the place of the mistake. Fields that this kubelet has no use for are accepted.
 Result<KubeletConfig> ParseKubeletConfig(const std::string& yaml);
-// Of the command line; `--config` is read. `exit_code` is set when all has been said already: --help, --version
-// and mistakes in flags.
+// Of the command line; `--config` is read. `exit_code` is set when all has been said already: --help,
+// --version and mistakes in flags.
 Result<Settings> LoadSettings(int argc, char** argv, std::optional<int>& exit_code);
 
 // "1h30m", "10s", "250ms".

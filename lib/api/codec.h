@@ -48,10 +48,12 @@ std::string EncodeJson(const Message& object);  // without kind and apiVersion
 
 // The same between JSON and the object's wire bytes (no envelope), without building the object: for what is
 // stored, cached or passed on. JsonToWire appends canonical bytes in the order of the input's fields, not
-// deterministic ones; WireToJson accepts bytes that Go wrote (zeros, unknown fields) and skips what is malformed.
+// deterministic ones; WireToJson accepts bytes that Go wrote (zeros, unknown fields) and skips what is
+// malformed.
 Result<> JsonToWire(const Descriptor* descriptor, std::string_view json, std::string& wire,
                     DecodeReport* report = nullptr, TypeMeta* type_meta = nullptr);
-void WireToJson(const Descriptor* descriptor, std::string_view raw, const GroupVersionKind* gvk, std::string& out);
+void WireToJson(const Descriptor* descriptor, std::string_view raw, const GroupVersionKind* gvk,
+                std::string& out);
 
 // Two spaces a level, as `?pretty=true` and kubectl --raw show it. `json` must be valid.
 std::string PrettyJson(std::string_view json);
@@ -72,7 +74,7 @@ struct Envelope {
 Result<Envelope> OpenEnvelope(std::string_view bytes);  // kBadRequest when it is none
 // Parses and normalises (value-form zeros cleared). Fields that the schema does not know are dropped.
 Result<> DecodeProtobuf(std::string_view bytes, Message& object, TypeMeta* type_meta = nullptr);  // envelope
-Result<> DecodeRaw(std::string_view raw, Message& object);                                        // object alone
+Result<> DecodeRaw(std::string_view raw, Message& object);  // object alone
 // Clears value-form zeros throughout, canonicalises quantities and times; what DecodeProtobuf does with its
 // input. References into the object are invalid afterwards if there was anything to change.
 void Normalize(Message& object);

@@ -47,8 +47,7 @@ size_t IndexIn(const json::array& list, std::string_view text, size_t limit) {
   if (text.empty() || (text.size() > 1 && text[0] == '0')) return kNone;
   auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), index);
   (void)list;
-  return error == std::errc() && stop == text.data() + text.size() && index < limit ? index
-                                                                                    : kNone;
+  return error == std::errc() && stop == text.data() + text.size() && index < limit ? index : kNone;
 }
 
 json::value* Child(json::value& parent, const std::string& part) {

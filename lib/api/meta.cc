@@ -117,16 +117,16 @@ std::string FormatTime(const metav1::Time& time) {
   time_t seconds = time.seconds();
   std::tm parts;
   gmtime_r(&seconds, &parts);
-  return fmt::format("{:04}-{:02}-{:02}T{:02}:{:02}:{:02}Z", parts.tm_year + 1900, parts.tm_mon + 1, parts.tm_mday,
-                     parts.tm_hour, parts.tm_min, parts.tm_sec);
+  return fmt::format("{:04}-{:02}-{:02}T{:02}:{:02}:{:02}Z", parts.tm_year + 1900, parts.tm_mon + 1,
+                     parts.tm_mday, parts.tm_hour, parts.tm_min, parts.tm_sec);
 }
 
 std::string NewUid() {
   uint64_t high = Random()(), low = Random()();
-  high = (high & ~uint64_t{0xf000}) | 0x4000;                           // version 4
-  low = (low & ~(uint64_t{3} << 62)) | (uint64_t{2} << 62);             // RFC 4122 variant
-  return fmt::format("{:08x}-{:04x}-{:04x}-{:04x}-{:012x}", high >> 32, (high >> 16) & 0xffff, high & 0xffff, low >> 48,
-                     low & 0xffffffffffff);
+  high = (high & ~uint64_t{0xf000}) | 0x4000;                // version 4
+  low = (low & ~(uint64_t{3} << 62)) | (uint64_t{2} << 62);  // RFC 4122 variant
+  return fmt::format("{:08x}-{:04x}-{:04x}-{:04x}-{:012x}", high >> 32, (high >> 16) & 0xffff, high & 0xffff,
+                     low >> 48, low & 0xffffffffffff);
 }
 
 std::string RandomSuffix(size_t length) {
@@ -165,7 +165,8 @@ Error FromStatus(const metav1::Status& status) {
   if (!status.has_details()) return error;
   const metav1::StatusDetails& from = status.details();
   ErrorDetails details{from.name(), from.group(), from.kind(), from.uid(), {}, from.retry_after_seconds()};
-  for (const auto& cause : from.causes()) details.causes.push_back({cause.reason(), cause.message(), cause.field()});
+  for (const auto& cause : from.causes())
+    details.causes.push_back({cause.reason(), cause.message(), cause.field()});
   return error.WithDetails(std::move(details));
 }
 

@@ -34,8 +34,8 @@ WallTime FromTime(const metav1::Time& time);
 WallTime FromMicroTime(const metav1::MicroTime& time);
 std::string FormatTime(const metav1::Time& time);  // 2026-01-01T00:00:00Z
 
-std::string NewUid();                              // random UUID, RFC 4122 version 4
-std::string RandomSuffix(size_t length = 5);       // letters and digits that spell no word: names, generateName
+std::string NewUid();                         // random UUID, RFC 4122 version 4
+std::string RandomSuffix(size_t length = 5);  // letters and digits that spell no word: names, generateName
 
 // `Status` of an error, as the API server answers it; and back.
 metav1::Status ToStatus(const Error& error);

@@ -23,7 +23,8 @@ class TypeView {
     bool replace = false;      // patchStrategy replace
     bool map = false;          // a map: any key, and `type` is that of its values
     std::string_view merge_key;
-    const TypeView* type = nullptr;  // of the value, or of a list's or map's items; null for scalars and free-form
+    const TypeView* type =
+        nullptr;  // of the value, or of a list's or map's items; null for scalars and free-form
   };
   // nullopt-like: known=false when the type has no such field.
   virtual bool Find(std::string_view json_name, Field& field) const = 0;
@@ -35,7 +36,7 @@ const TypeView& TypeViewOf(const Descriptor* descriptor);
 Result<boost::json::value> ApplyJsonPatch(boost::json::value document, const boost::json::value& patch);
 boost::json::value ApplyMergePatch(boost::json::value document, const boost::json::value& patch);
 // Directives: $patch (replace, delete, merge), $deleteFromPrimitiveList/x, $setElementOrder/x, $retainKeys.
-Result<boost::json::value> ApplyStrategicMergePatch(boost::json::value document, const boost::json::value& patch,
-                                                    const TypeView& type);
+Result<boost::json::value> ApplyStrategicMergePatch(boost::json::value document,
+                                                    const boost::json::value& patch, const TypeView& type);
 
 }  // namespace keelson::api

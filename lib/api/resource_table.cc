@@ -3,6 +3,8 @@
 
 namespace keelson::api {
 
+// A row a line, however long: the table is read and searched by column.
+// clang-format off
 const ResourceInfo kResourceTable[] = {
     {"", "v1", "bindings", "binding", "", "v1", "Binding", "keelson.api.core.v1.Binding", true, "create", "", "", ""},
     {"", "v1", "componentstatuses", "componentstatus", "", "v1", "ComponentStatus", "keelson.api.core.v1.ComponentStatus", false, "get,list", "cs", "", ""},
@@ -118,6 +120,7 @@ const ResourceInfo kResourceTable[] = {
     {"storage.k8s.io", "v1", "volumeattachments/status", "", "storage.k8s.io", "v1", "VolumeAttachment", "keelson.api.storage.v1.VolumeAttachment", false, "get,patch,update", "", "", ""},
     {"storage.k8s.io", "v1", "volumeattributesclasses", "volumeattributesclass", "storage.k8s.io", "v1", "VolumeAttributesClass", "keelson.api.storage.v1.VolumeAttributesClass", false, "create,delete,deletecollection,get,list,patch,update,watch", "vac", "", "/registry/volumeattributesclasses/"},
 };
+// clang-format on
 
 const size_t kResourceTableSize = sizeof kResourceTable / sizeof kResourceTable[0];
 

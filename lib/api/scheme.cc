@@ -39,8 +39,14 @@ constexpr std::string_view kPackagePrefix = "keelson.api.";
 // The API group behind a package's first part: "rbac" -> "rbac.authorization.k8s.io".
 std::string GroupOfPackage(std::string_view name) {
   static const std::map<std::string_view, std::string_view> kGroups = {
-      {"core", ""}, {"meta", ""}, {"apps", "apps"}, {"autoscaling", "autoscaling"}, {"batch", "batch"},
-      {"policy", "policy"}, {"rbac", "rbac.authorization.k8s.io"}, {"flowcontrol", "flowcontrol.apiserver.k8s.io"}};
+      {"core", ""},
+      {"meta", ""},
+      {"apps", "apps"},
+      {"autoscaling", "autoscaling"},
+      {"batch", "batch"},
+      {"policy", "policy"},
+      {"rbac", "rbac.authorization.k8s.io"},
+      {"flowcontrol", "flowcontrol.apiserver.k8s.io"}};
   auto it = kGroups.find(name);
   return it != kGroups.end() ? std::string(it->second) : std::string(name) + ".k8s.io";
 }
@@ -69,22 +75,34 @@ struct Index {
           admissionregistration::v1::ValidatingWebhookConfiguration::descriptor()->file(),
           apidiscovery::v2::APIGroupDiscoveryList::descriptor()->file(),
           apiextensions::v1::CustomResourceDefinition::descriptor()->file(),
-          apiregistration::v1::APIService::descriptor()->file(), apps::v1::Deployment::descriptor()->file(),
+          apiregistration::v1::APIService::descriptor()->file(),
+          apps::v1::Deployment::descriptor()->file(),
           authentication::v1::TokenReview::descriptor()->file(),
           authorization::v1::SubjectAccessReview::descriptor()->file(),
           autoscaling::v1::Scale::descriptor()->file(),
-          autoscaling::v2::HorizontalPodAutoscaler::descriptor()->file(), batch::v1::Job::descriptor()->file(),
+          autoscaling::v2::HorizontalPodAutoscaler::descriptor()->file(),
+          batch::v1::Job::descriptor()->file(),
           certificates::v1::CertificateSigningRequest::descriptor()->file(),
-          coordination::v1::Lease::descriptor()->file(), core::v1::ObjectReference::descriptor()->file(),
-          core::v1::ConfigMap::descriptor()->file(), core::v1::Container::descriptor()->file(),
-          core::v1::Node::descriptor()->file(), core::v1::Pod::descriptor()->file(),
-          core::v1::Service::descriptor()->file(), core::v1::Volume::descriptor()->file(),
-          discovery::v1::EndpointSlice::descriptor()->file(), events::v1::Event::descriptor()->file(),
-          flowcontrol::v1::FlowSchema::descriptor()->file(), meta::v1::ObjectMeta::descriptor()->file(),
-          metrics::v1beta1::PodMetrics::descriptor()->file(), networking::v1::Ingress::descriptor()->file(),
-          node::v1::RuntimeClass::descriptor()->file(), policy::v1::PodDisruptionBudget::descriptor()->file(),
-          rbac::v1::Role::descriptor()->file(), resource::v1::ResourceClaim::descriptor()->file(),
-          scheduling::v1::PriorityClass::descriptor()->file(), storage::v1::StorageClass::descriptor()->file()}) {
+          coordination::v1::Lease::descriptor()->file(),
+          core::v1::ObjectReference::descriptor()->file(),
+          core::v1::ConfigMap::descriptor()->file(),
+          core::v1::Container::descriptor()->file(),
+          core::v1::Node::descriptor()->file(),
+          core::v1::Pod::descriptor()->file(),
+          core::v1::Service::descriptor()->file(),
+          core::v1::Volume::descriptor()->file(),
+          discovery::v1::EndpointSlice::descriptor()->file(),
+          events::v1::Event::descriptor()->file(),
+          flowcontrol::v1::FlowSchema::descriptor()->file(),
+          meta::v1::ObjectMeta::descriptor()->file(),
+          metrics::v1beta1::PodMetrics::descriptor()->file(),
+          networking::v1::Ingress::descriptor()->file(),
+          node::v1::RuntimeClass::descriptor()->file(),
+          policy::v1::PodDisruptionBudget::descriptor()->file(),
+          rbac::v1::Role::descriptor()->file(),
+          resource::v1::ResourceClaim::descriptor()->file(),
+          scheduling::v1::PriorityClass::descriptor()->file(),
+          storage::v1::StorageClass::descriptor()->file()}) {
       for (int i = 0; i < file->message_type_count(); ++i) {
         const Descriptor* type = file->message_type(i);
         GroupVersionKind gvk = GvkOf(type);
@@ -146,7 +164,8 @@ std::string ResourceInfo::GroupResource() const {
 
 std::span<const ResourceInfo> Resources() { return {kResourceTable, kResourceTableSize}; }
 
-const ResourceInfo* FindResource(std::string_view group, std::string_view version, std::string_view resource) {
+const ResourceInfo* FindResource(std::string_view group, std::string_view version,
+                                 std::string_view resource) {
   return Lookup(TheIndex().by_resource, group, version, resource);
 }
 
@@ -165,7 +184,8 @@ const ResourceInfo& ResourceOf(const Descriptor* descriptor) {
 
 GroupVersionKind GvkOf(const Descriptor* descriptor) {
   std::string_view package = descriptor->file()->package();
-  if (package.substr(0, kPackagePrefix.size()) == kPackagePrefix) package.remove_prefix(kPackagePrefix.size());
+  if (package.substr(0, kPackagePrefix.size()) == kPackagePrefix)
+    package.remove_prefix(kPackagePrefix.size());
   auto dot = package.find('.');
   if (dot == std::string_view::npos) return {"", "", descriptor->name()};
   return {GroupOfPackage(package.substr(0, dot)), std::string(package.substr(dot + 1)), descriptor->name()};

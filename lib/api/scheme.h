@@ -31,12 +31,12 @@ struct ResourceInfo {
   std::string_view message;                         // full protobuf name
   bool namespaced;
   std::string_view verbs, short_names, categories;  // comma separated, in discovery's order
-  std::string_view etcd_prefix;  // "/registry/pods/"; empty for what is not stored
+  std::string_view etcd_prefix;                     // "/registry/pods/"; empty for what is not stored
 
-  std::string ApiVersion() const;                        // of the resource's group and version
-  GroupVersionKind Gvk() const;                          // of the body
-  const Descriptor* descriptor() const;                  // never null
-  const Message& prototype() const;                      // default instance
+  std::string ApiVersion() const;        // of the resource's group and version
+  GroupVersionKind Gvk() const;          // of the body
+  const Descriptor* descriptor() const;  // never null
+  const Message& prototype() const;      // default instance
   bool IsSubresource() const { return resource.find('/') != std::string_view::npos; }
   bool HasVerb(std::string_view verb) const;
   // "deployments.apps", "pods": how messages name a resource.

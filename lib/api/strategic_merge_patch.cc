@@ -273,8 +273,7 @@ Result<> Merger::ListDirectives(json::array& original, json::array& patch, std::
         return Malformed(
             fmt::format("map: {} does not contain declared merge key: {}", json::serialize(item), key));
       }
-      for (size_t at = IndexOf(original, item, key); at != kNone;
-           at = IndexOf(original, item, key)) {
+      for (size_t at = IndexOf(original, item, key); at != kNone; at = IndexOf(original, item, key)) {
         original.erase(original.begin() + static_cast<std::ptrdiff_t>(at));
       }
     } else if (what == "merge") {

@@ -32,9 +32,8 @@ Family& Make(Type type, std::string_view name, std::string_view help, std::vecto
   auto it = registry.families.find(name);
   if (it == registry.families.end()) {
     it = registry.families
-             .emplace(std::string(name),
-                      std::make_unique<Family>(type, std::string(name), std::string(help),
-                                               std::move(labels), std::move(bounds)))
+             .emplace(std::string(name), std::make_unique<Family>(type, std::string(name), std::string(help),
+                                                                  std::move(labels), std::move(bounds)))
              .first;
   }
   return *it->second;
@@ -67,7 +66,9 @@ void CollectProcess() {
   static const double start = static_cast<double>(std::time(nullptr));
   rusage usage;
   getrusage(RUSAGE_SELF, &usage);
-  auto seconds = [](const timeval& t) { return static_cast<double>(t.tv_sec) + static_cast<double>(t.tv_usec) / 1e6; };
+  auto seconds = [](const timeval& t) {
+    return static_cast<double>(t.tv_sec) + static_cast<double>(t.tv_usec) / 1e6;
+  };
   Counter("process_cpu_seconds_total", "User and system CPU time spent in seconds.")
       .With()
       .Set(seconds(usage.ru_utime) + seconds(usage.ru_stime));
@@ -75,14 +76,22 @@ void CollectProcess() {
     long pages_virtual = 0, pages_resident = 0;
     if (std::sscanf(statm->c_str(), "%ld %ld", &pages_virtual, &pages_resident) == 2) {
       const auto page = static_cast<double>(sysconf(_SC_PAGESIZE));
-      Gauge("process_resident_memory_bytes", "Resident memory size in bytes.").With().Set(static_cast<double>(pages_resident) * page);
-      Gauge("process_virtual_memory_bytes", "Virtual memory size in bytes.").With().Set(static_cast<double>(pages_virtual) * page);
+      Gauge("process_resident_memory_bytes", "Resident memory size in bytes.")
+          .With()
+          .Set(static_cast<double>(pages_resident) * page);
+      Gauge("process_virtual_memory_bytes", "Virtual memory size in bytes.")
+          .With()
+          .Set(static_cast<double>(pages_virtual) * page);
     }
   }
   if (auto fds = ListDir("/proc/self/fd")) {
-    Gauge("process_open_fds", "Number of open file descriptors.").With().Set(static_cast<double>(fds->size()));
+    Gauge("process_open_fds", "Number of open file descriptors.")
+        .With()
+        .Set(static_cast<double>(fds->size()));
   }
-  Gauge("process_start_time_seconds", "Start time of the process since unix epoch in seconds.").With().Set(start);
+  Gauge("process_start_time_seconds", "Start time of the process since unix epoch in seconds.")
+      .With()
+      .Set(start);
 }
 
 }  // namespace
@@ -98,7 +107,11 @@ void Histogram::Observe(double value) {
 
 Family::Family(Type type, std::string name, std::string help, std::vector<std::string> labels,
                std::vector<double> bounds)
-    : type_(type), name_(std::move(name)), help_(std::move(help)), labels_(std::move(labels)), bounds_(std::move(bounds)) {}
+    : type_(type),
+      name_(std::move(name)),
+      help_(std::move(help)),
+      labels_(std::move(labels)),
+      bounds_(std::move(bounds)) {}
 
 Value& Family::With(const std::vector<std::string>& label_values) {
   MutexLock lock(mutex_);
@@ -139,7 +152,8 @@ void Family::Print(std::string& out) const {
     for (size_t i = 0; i <= histogram->bounds().size(); ++i) {
       total += histogram->BucketCount(i);
       std::string bound = i < histogram->bounds().size() ? fmt::format("{}", histogram->bounds()[i]) : "+Inf";
-      out += fmt::format("{}_bucket{} {}\n", name_, LabelText(labels_, labels, "le=\"" + bound + "\""), total);
+      out +=
+          fmt::format("{}_bucket{} {}\n", name_, LabelText(labels_, labels, "le=\"" + bound + "\""), total);
     }
     out += fmt::format("{}_sum{} {}\n", name_, LabelText(labels_, labels), histogram->Sum());
     out += fmt::format("{}_count{} {}\n", name_, LabelText(labels_, labels), total);

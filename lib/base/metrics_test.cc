@@ -17,8 +17,9 @@ TEST(Metrics, PrintsCountersWithEscapedLabels) {
 TEST(Metrics, HistogramBucketsAreCumulativeAndBoundsInclusive) {
   Family& family = Histograms("test_seconds", "Time.", {1, 2});
   for (double v : {0.5, 1.0, 1.5, 9.0}) family.HistogramWith().Observe(v);
-  EXPECT_THAT(Print(), HasSubstr("test_seconds_bucket{le=\"1\"} 2\ntest_seconds_bucket{le=\"2\"} 3\n"
-                                 "test_seconds_bucket{le=\"+Inf\"} 4\ntest_seconds_sum 12\ntest_seconds_count 4\n"));
+  EXPECT_THAT(Print(),
+              HasSubstr("test_seconds_bucket{le=\"1\"} 2\ntest_seconds_bucket{le=\"2\"} 3\n"
+                        "test_seconds_bucket{le=\"+Inf\"} 4\ntest_seconds_sum 12\ntest_seconds_count 4\n"));
 }
 
 TEST(Metrics, OneNameIsOneFamily) {

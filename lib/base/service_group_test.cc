@@ -41,8 +41,8 @@ TEST(ServiceGroup, StartsInOrderOfNeedsAndStopsInReverse) {
   group.Add({"server", {"store"}, service("server", false)});
   group.Add({"clients", {"server"}, service("clients", true)});
   EXPECT_TRUE(group.Run(source.get_token()));
-  EXPECT_EQ(log, (std::vector<std::string>{"start store", "start server", "start clients", "stop clients", "stop server",
-                                           "stop store"}));
+  EXPECT_EQ(log, (std::vector<std::string>{"start store", "start server", "start clients", "stop clients",
+                                           "stop server", "stop store"}));
 }
 
 TEST(ServiceGroup, AFailureStopsTheRestAndIsReturned) {

@@ -1,14 +1,14 @@
 // Starts and removes pods by bare CRI calls, as a kubelet makes them for a pod of one container, and prints
-// the milliseconds from the first call to the container's being seen running, one pod a line. This is the floor
-// for a kubelet's create-to-Ready on the same runtime.
+// the milliseconds from the first call to the container's being seen running, one pod a line. This is the
+// floor for a kubelet's create-to-Ready on the same runtime.
 #include <chrono>
 #include <cstdio>
 #include <string>
 #include <vector>
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 #include <grpcpp/grpcpp.h>
+#include <CLI/CLI.hpp>
 
 #include "lib/base/error.h"
 #include "lib/base/file.h"
@@ -48,13 +48,15 @@ class Runtime {
     cri::PodSandboxStatusRequest ask;
     ask.set_pod_sandbox_id(made.pod_sandbox_id());
     cri::PodSandboxStatusResponse sandbox_status;
-    RETURN_IF_ERROR(Make("sandbox status", &cri::RuntimeService::Stub::PodSandboxStatus, ask, sandbox_status));
+    RETURN_IF_ERROR(
+        Make("sandbox status", &cri::RuntimeService::Stub::PodSandboxStatus, ask, sandbox_status));
 
     cri::ImageStatusRequest image;
     image.mutable_image()->set_image(options_.image);
     cri::ImageStatusResponse image_status;
     rpc::Call image_call(kTimeout);
-    RETURN_IF_ERROR(image_call.Done(images_->ImageStatus(image_call.context(), image, &image_status), "image status"));
+    RETURN_IF_ERROR(
+        image_call.Done(images_->ImageStatus(image_call.context(), image, &image_status), "image status"));
 
     cri::CreateContainerRequest create;
     create.set_pod_sandbox_id(made.pod_sandbox_id());
@@ -72,7 +74,8 @@ class Runtime {
     look.set_container_id(created.container_id());
     cri::ContainerStatusResponse seen;
     RETURN_IF_ERROR(Make("container status", &cri::RuntimeService::Stub::ContainerStatus, look, seen));
-    if (seen.status().state() != cri::CONTAINER_RUNNING) return Error(Code::kInternal, name + ": not running");
+    if (seen.status().state() != cri::CONTAINER_RUNNING)
+      return Error(Code::kInternal, name + ": not running");
     return made.pod_sandbox_id();
   }
 

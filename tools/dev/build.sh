@@ -1,8 +1,16 @@
 # Configure and compile.
 
+configure() {
+  step "configuring ($KEELSON_PRESET)"
+  mkdir -p "$BUILD"
+  (cd "$ROOT" && cmake --preset "$KEELSON_PRESET") >"$BUILD/configure.log" 2>&1 || {
+    tail -n 30 "$BUILD/configure.log" >&2
+    die "cmake failed; see $BUILD/configure.log"
+  }
+}
+
 build() {
-  [ -f "$BUILD/build.ninja" ] || { step "configuring ($KEELSON_PRESET)"; (cd "$ROOT" && cmake --preset "$KEELSON_PRESET" >"$ROOT/build/configure.log" 2>&1) ||
-    { tail -n 30 "$ROOT/build/configure.log" >&2; die "cmake failed"; }; }
+  [ -f "$BUILD/build.ninja" ] || configure
   step "compiling ($KEELSON_PRESET; the first time takes some minutes)"
   # ninja's status line goes to the terminal only; in a log a line a minute is enough.
   if [ -t 1 ]; then

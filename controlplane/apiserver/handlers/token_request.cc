@@ -52,7 +52,8 @@ void TokenIssuer::Handle(Context& context) const {
 }
 
 // A kubelet gets tokens for the pods on its own node, bound to them, and no others.
-Result<> TokenIssuer::CheckNode(const Context& context, const authenticationv1::TokenRequestSpec& spec) const {
+Result<> TokenIssuer::CheckNode(const Context& context,
+                                const authenticationv1::TokenRequestSpec& spec) const {
   std::string node = NodeNameOf(context.user);
   if (node.empty()) return {};
   auto refuse = [&](std::string_view why) {
@@ -64,7 +65,8 @@ Result<> TokenIssuer::CheckNode(const Context& context, const authenticationv1::
   ASSIGN_OR_RETURN(registry::ObjectPtr object,
                    registry_.Get(api::ResourceOf<corev1::Pod>(), context.info.ns, bound.name()));
   const auto pod = std::static_pointer_cast<const corev1::Pod>(object->Decode());
-  if (pod->spec().node_name() != node) return refuse("node requested token bound to a pod scheduled on a different node");
+  if (pod->spec().node_name() != node)
+    return refuse("node requested token bound to a pod scheduled on a different node");
   return {};
 }
 
