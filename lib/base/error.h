@@ -93,14 +93,16 @@ Error ErrnoError(std::string_view what);
 #define KEELSON_CONCAT2(a, b) a##b
 #define KEELSON_CONCAT(a, b) KEELSON_CONCAT2(a, b)
 
-// Returns the error of `expr` from the calling function.
-#define RETURN_IF_ERROR(expr)                                                     \
-  do {                                                                            \
-    if (auto keelson_r = (expr); !keelson_r) return std::move(keelson_r).error(); \
+// Returns the error of `expr` from the calling function. The counter keeps names apart where `expr` holds a
+// lambda that uses the macro too.
+#define RETURN_IF_ERROR(expr) RETURN_IF_ERROR_IMPL(KEELSON_CONCAT(keelson_e_, __COUNTER__), expr)
+#define RETURN_IF_ERROR_IMPL(tmp, expr)                         \
+  do {                                                          \
+    if (auto tmp = (expr); !tmp) return std::move(tmp).error(); \
   } while (false)
 
 // lhs = value of `expr`, or returns its error from the calling function.
-#define ASSIGN_OR_RETURN(lhs, expr) ASSIGN_OR_RETURN_IMPL(KEELSON_CONCAT(keelson_r_, __LINE__), lhs, expr)
+#define ASSIGN_OR_RETURN(lhs, expr) ASSIGN_OR_RETURN_IMPL(KEELSON_CONCAT(keelson_r_, __COUNTER__), lhs, expr)
 #define ASSIGN_OR_RETURN_IMPL(tmp, lhs, expr) \
   auto tmp = (expr);                          \
   if (!tmp) return std::move(tmp).error();    \
