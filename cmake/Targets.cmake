@@ -21,10 +21,11 @@ function(keelson_program name)
   keelson_pch(${name} "${ARG_PCH}")
 endfunction()
 
-# keelson_test(NAME SOURCES a_test.cc... DEPS... [LABEL unit|netns|root|vm] [PCH api])
-# Each TEST is a CTest test of its own; they may run side by side and in any order.
+# keelson_test(NAME SOURCES a_test.cc... DEPS... [LABEL unit|netns|root|vm] [PCH api] [DRIVEN])
+# Each TEST is a CTest test of its own; they may run side by side and in any order. DRIVEN: built only; another
+# test (tests/e2e) runs it.
 function(keelson_test name)
-  cmake_parse_arguments(ARG "" "PCH;LABEL;TIMEOUT" "SOURCES;DEPS" ${ARGN})
+  cmake_parse_arguments(ARG "DRIVEN" "PCH;LABEL;TIMEOUT" "SOURCES;DEPS" ${ARGN})
   if(NOT ARG_LABEL)
     set(ARG_LABEL unit)
   endif()
@@ -37,8 +38,10 @@ function(keelson_test name)
   target_link_libraries(${name} PRIVATE ${ARG_DEPS} GTest::gmock GTest::gtest_main Threads::Threads)
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
   keelson_pch(${name} "${ARG_PCH}")
-  gtest_discover_tests(${name} TEST_PREFIX ${name}. PROPERTIES LABELS ${ARG_LABEL} TIMEOUT ${ARG_TIMEOUT}
-                       DISCOVERY_MODE PRE_TEST)
+  if(NOT ARG_DRIVEN)
+    gtest_discover_tests(${name} TEST_PREFIX ${name}. PROPERTIES LABELS ${ARG_LABEL} TIMEOUT ${ARG_TIMEOUT}
+                         DISCOVERY_MODE PRE_TEST)
+  endif()
 endfunction()
 
 # keelson_bench(NAME SOURCES... DEPS...): a Google Benchmark program, run by `./dev bench`.

@@ -38,7 +38,9 @@ class ContainerdTest : public ::testing::Test {
   void TearDown() override {
     harness_.reset();
     containerd_.reset();
-    if (linux_cgroups_) EXPECT_TRUE(linux_cgroups_->Remove(root_));
+    if (linux_cgroups_) {
+      EXPECT_TRUE(linux_cgroups_->Remove(root_));
+    }
   }
   std::string Exec(const std::string& container, const std::vector<std::string>& command) {
     auto result =

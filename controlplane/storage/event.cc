@@ -43,7 +43,7 @@ Bytes Event::Frame(Format format) const {
     // Not left behind in the object: most objects that change are never listed as they are now.
     std::string text;
     api::GroupVersionKind gvk = object_->info().Gvk();
-    api::EncodeJson(*object_->Decode(), &gvk, text);
+    api::WireToJson(object_->info().descriptor(), object_->raw(), &gvk, text);
     frame = JsonFrame(TypeName(), text);
   }
   auto made = std::make_shared<const std::string>(std::move(frame));

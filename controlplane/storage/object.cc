@@ -152,7 +152,7 @@ Bytes Object::Json() const {
   if (Bytes known = json_.load()) return known;
   auto made = std::make_shared<std::string>();
   api::GroupVersionKind gvk = info_->Gvk();
-  api::EncodeJson(*Decode(), &gvk, *made);
+  api::WireToJson(info_->descriptor(), raw(), &gvk, *made);
   made->shrink_to_fit();
   json_.store(made);
   return made;

@@ -132,8 +132,9 @@ TEST_F(EventRecorderTest, StartsAgainWhenTheServerForgot) {
   auto events = api_.List<corev1::Event>("default");
   ASSERT_TRUE(events);
   for (const auto& event : *events) {
-    if (event.reason() == "NodeReady")
+    if (event.reason() == "NodeReady") {
       ASSERT_TRUE(api_.Delete<corev1::Event>("default", event.metadata().name()));
+    }
   }
   recorder_.Record(node, "Normal", "NodeReady", "ready");
   AwaitWrites(5);  // the delete, a patch that finds nothing, a create

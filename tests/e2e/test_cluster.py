@@ -10,7 +10,7 @@ import tempfile
 import time
 import unittest
 
-from cluster import NODE_IP, ROOT, Cluster
+from cluster import NODE_IP, ROOT, Cluster, run
 
 WEB = (ROOT / "tools/dev/demo.yaml").read_text()
 
@@ -80,6 +80,13 @@ class ClusterTest(unittest.TestCase):
     def toolbox(self):
         self.cluster.apply(TOOLBOX)
         self.k("wait", "--for=condition=Ready", "--timeout=60s", "pod/toolbox")
+
+    def test_api_server_keeps_the_client_library_s_contract(self):
+        """The suite that the fake API server of the unit tests is held to, on the real one."""
+        suite = ROOT / "build" / os.environ.get("KEELSON_PRESET", "release") / "tests/client_server_conformance"
+        result = run(self.cluster.inside([suite]), env=dict(os.environ, KEELSON_CONFORMANCE_KUBECONFIG=str(self.cluster.dir / "state/conf/admin.kubeconfig")))
+        self.assertRegex(result.stdout, r"\[  PASSED  \] [1-9]")
+        self.assertNotIn("SKIPPED", result.stdout)
 
     def test_service_answers_by_cluster_ip_and_node_port(self):
         self.deploy_web()
