@@ -177,10 +177,11 @@ TEST_F(InformerTest, BookmarksMoveTheResumePoint) {
   fake_->EndWatches();
   ASSERT_TRUE(api_.Create(NewPod("b")));
   PassTimeUntil([this] { return ChangesSoFar() == 1; });
-  EXPECT_EQ(Changes(), Names{"+default/b"}); {
+  EXPECT_EQ(Changes(), Names{"+default/b"});
   for (const std::string& request : fake_->Requests()) {
-  }
-    if (request.rfind("GET", 0) == 0) EXPECT_NE(request.find("watch=true"), std::string::npos) << request;
+    if (request.rfind("GET", 0) == 0) {
+      EXPECT_NE(request.find("watch=true"), std::string::npos) << request;
+    }
   }
 }
 
