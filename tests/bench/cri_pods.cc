@@ -1,8 +1,10 @@
-// Starts and removes pods by bare CRI calls, as a kubelet makes them for a pod of one container, and prints
-// the milliseconds from the first call to the container's being seen running, one pod a line. This is the
-// floor for a kubelet's create-to-Ready on the same runtime.
+// Starts and removes pods by bare CRI calls, as a kubelet makes them for a pod of one container: the floor
+// for a kubelet on the same runtime. Prints milliseconds, a line a pod and step:
+//   start MS   from the first call (with --at-once: from the common beginning) to the container's being seen
+//   running stop MS    from StopContainer to the sandbox's being removed
 #include <chrono>
 #include <cstdio>
+#include <future>
 #include <string>
 #include <vector>
 
@@ -23,7 +25,18 @@ namespace cri = ::runtime::v1;
 struct Options {
   std::string endpoint, image, cgroup_parent, log_dir;
   int pods = 30;
+  bool at_once = false;
 };
+
+struct Pod {
+  std::string sandbox, container;
+};
+
+using SteadyTime = std::chrono::steady_clock::time_point;
+
+double MillisecondsSince(SteadyTime begin) {
+  return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begin).count();
+}
 
 class Runtime {
  public:
@@ -32,7 +45,7 @@ class Runtime {
         runtime_(cri::RuntimeService::NewStub(rpc::PlainChannel(options.endpoint))),
         images_(cri::ImageService::NewStub(rpc::PlainChannel(options.endpoint))) {}
 
-  Result<std::string> Start(int number) {
+  Result<Pod> Start(int number) {
     cri::RunPodSandboxRequest sandbox;
     cri::PodSandboxConfig& config = *sandbox.mutable_config();
     const std::string name = fmt::format("bare-{}", number);
@@ -76,16 +89,21 @@ class Runtime {
     RETURN_IF_ERROR(Make("container status", &cri::RuntimeService::Stub::ContainerStatus, look, seen));
     if (seen.status().state() != cri::CONTAINER_RUNNING)
       return Error(Code::kInternal, name + ": not running");
-    return made.pod_sandbox_id();
+    return Pod{made.pod_sandbox_id(), created.container_id()};
   }
 
-  Result<> Remove(const std::string& sandbox) {
+  Result<> Remove(const Pod& pod) {
+    cri::StopContainerRequest end;
+    end.set_container_id(pod.container);
+    end.set_timeout(30);
+    cri::StopContainerResponse ended;
+    RETURN_IF_ERROR(Make("stop container", &cri::RuntimeService::Stub::StopContainer, end, ended));
     cri::StopPodSandboxRequest stop;
-    stop.set_pod_sandbox_id(sandbox);
+    stop.set_pod_sandbox_id(pod.sandbox);
     cri::StopPodSandboxResponse stopped;
     RETURN_IF_ERROR(Make("stop sandbox", &cri::RuntimeService::Stub::StopPodSandbox, stop, stopped));
     cri::RemovePodSandboxRequest remove;
-    remove.set_pod_sandbox_id(sandbox);
+    remove.set_pod_sandbox_id(pod.sandbox);
     cri::RemovePodSandboxResponse removed;
     return Make("remove sandbox", &cri::RuntimeService::Stub::RemovePodSandbox, remove, removed);
   }
@@ -104,23 +122,49 @@ class Runtime {
   std::unique_ptr<cri::ImageService::Stub> images_;
 };
 
+// What was started is in `pods` even when another one failed.
+Result<> StartOneByOne(Runtime& runtime, int count, std::vector<Pod>& pods) {
+  for (int i = 0; i < count; ++i) {
+    SteadyTime begin = std::chrono::steady_clock::now();
+    ASSIGN_OR_RETURN(Pod pod, runtime.Start(i));
+    std::printf("start %.1f\n", MillisecondsSince(begin));
+    pods.push_back(pod);
+  }
+  return {};
+}
+
+Result<> StartAtOnce(Runtime& runtime, int count, std::vector<Pod>& pods) {
+  SteadyTime begin = std::chrono::steady_clock::now();
+  std::vector<std::future<Result<Pod>>> starts;
+  for (int i = 0; i < count; ++i) {
+    starts.push_back(std::async(std::launch::async, [&runtime, i, begin] {
+      Result<Pod> pod = runtime.Start(i);
+      if (pod) std::printf("start %.1f\n", MillisecondsSince(begin));
+      return pod;
+    }));
+  }
+  Result<> outcome;
+  for (auto& start : starts) {
+    Result<Pod> pod = start.get();
+    if (pod) {
+      pods.push_back(*pod);
+    } else {
+      outcome = pod.error();
+    }
+  }
+  return outcome;
+}
+
 Result<> Run(const Options& options) {
   Runtime runtime(options);
-  std::vector<std::string> sandboxes;
-  Result<> outcome;
-  for (int i = 0; i < options.pods && outcome; ++i) {
-    auto begin = std::chrono::steady_clock::now();
-    Result<std::string> sandbox = runtime.Start(i);
-    std::chrono::duration<double, std::milli> took = std::chrono::steady_clock::now() - begin;
-    if (!sandbox) {
-      outcome = sandbox.error();
-      break;
-    }
-    std::printf("%.1f\n", took.count());
-    sandboxes.push_back(*sandbox);
-  }
-  for (const std::string& sandbox : sandboxes) {
-    if (Result<> removed = runtime.Remove(sandbox); !removed && outcome) outcome = removed;
+  std::vector<Pod> pods;
+  Result<> outcome =
+      options.at_once ? StartAtOnce(runtime, options.pods, pods) : StartOneByOne(runtime, options.pods, pods);
+  for (const Pod& pod : pods) {
+    SteadyTime begin = std::chrono::steady_clock::now();
+    Result<> removed = runtime.Remove(pod);
+    if (removed) std::printf("stop %.1f\n", MillisecondsSince(begin));
+    if (!removed && outcome) outcome = removed;
   }
   return outcome;
 }
@@ -135,7 +179,8 @@ int main(int argc, char** argv) {
   app.add_option("--image", options.image, "image of the one container")->required();
   app.add_option("--cgroup-parent", options.cgroup_parent, "cgroup of the pods");
   app.add_option("--log-dir", options.log_dir, "where container logs go")->required();
-  app.add_option("--pods", options.pods, "how many, one after another");
+  app.add_option("--pods", options.pods, "how many");
+  app.add_flag("--at-once", options.at_once, "all together, and not one after another");
   CLI11_PARSE(app, argc, argv);
   if (auto result = keelson::Run(options); !result) {
     std::fprintf(stderr, "cri_pods: %s\n", result.error().message().c_str());
