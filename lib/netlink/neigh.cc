@@ -6,7 +6,7 @@
 
 #include <cstring>
 
-#include "lib/netlink/request_internal.h"
+#include "lib/netlink/requests_internal.h"
 
 namespace keelson::netlink {
 namespace {
@@ -21,19 +21,27 @@ ndmsg Header(int link_index, const IpAddress& address, uint16_t state) {
 
 }  // namespace
 
-Result<> ReplaceNeighbor(Socket& socket, const Neighbor& n) {
-  Request request(RTM_NEWNEIGH, NLM_F_CREATE | NLM_F_REPLACE,
-                  Header(n.link_index, n.address, n.permanent ? NUD_PERMANENT : NUD_REACHABLE),
-                  "set neighbour " + n.address.ToString());
-  request.PutBytes(NDA_DST, n.address.bytes());
-  request.PutBytes(NDA_LLADDR, std::string(n.mac.bytes().begin(), n.mac.bytes().end()));
-  return request.Run(socket);
+std::unique_ptr<Request> NeighborRequest(const Neighbor& n) {
+  auto request =
+      std::make_unique<Request>(RTM_NEWNEIGH, NLM_F_CREATE | NLM_F_REPLACE,
+                                Header(n.link_index, n.address, n.permanent ? NUD_PERMANENT : NUD_REACHABLE),
+                                "set neighbour " + n.address.ToString());
+  request->PutBytes(NDA_DST, n.address.bytes());
+  request->PutBytes(NDA_LLADDR, std::string(n.mac.bytes().begin(), n.mac.bytes().end()));
+  return request;
 }
 
+std::unique_ptr<Request> DeleteNeighborRequest(int link_index, const IpAddress& address) {
+  auto request = std::make_unique<Request>(RTM_DELNEIGH, 0, Header(link_index, address, 0),
+                                           "delete neighbour " + address.ToString());
+  request->PutBytes(NDA_DST, address.bytes());
+  return request;
+}
+
+Result<> ReplaceNeighbor(Socket& socket, const Neighbor& n) { return NeighborRequest(n)->Run(socket); }
+
 Result<bool> DeleteNeighbor(Socket& socket, int link_index, const IpAddress& address) {
-  Request request(RTM_DELNEIGH, 0, Header(link_index, address, 0), "delete neighbour " + address.ToString());
-  request.PutBytes(NDA_DST, address.bytes());
-  Result<> deleted = request.Run(socket);
+  Result<> deleted = DeleteNeighborRequest(link_index, address)->Run(socket);
   if (!deleted && deleted.error().Is(Code::kNotFound)) return false;
   if (!deleted) return deleted.error();
   return true;

@@ -44,6 +44,9 @@ class Request {
     nlmsg_append(message_, const_cast<T*>(&value), sizeof value, NLMSG_ALIGNTO);
   }
 
+  nl_msg* message() const { return message_; }  // for batches
+  const std::string& what() const { return what_; }
+
   // Sends and waits for the kernel's acknowledgement. `on_reply` gets every message that comes before it.
   Result<> Run(Socket& socket, const std::function<void(nlmsghdr*)>& on_reply = {});
 

@@ -3,42 +3,10 @@
 #include <linux/rtnetlink.h>
 #include <sys/socket.h>
 
-#include "lib/netlink/request_internal.h"
+#include "lib/netlink/requests_internal.h"
 
 namespace keelson::netlink {
 namespace {
-
-Result<> Modify(Socket& socket, int type, int flags, const Route& route, std::string_view verb) {
-  rtmsg header{};
-  header.rtm_family = route.destination.is_v4() ? AF_INET : AF_INET6;
-  header.rtm_dst_len = static_cast<uint8_t>(route.destination.length());
-  header.rtm_table = RT_TABLE_UNSPEC;
-  if (type == RTM_DELROUTE) {
-    header.rtm_scope = RT_SCOPE_NOWHERE;
-  } else {
-    header.rtm_protocol = RTPROT_STATIC;
-    header.rtm_type = RTN_UNICAST;
-    bool universe = route.gateway || !route.destination.is_v4();
-    header.rtm_scope = universe ? RT_SCOPE_UNIVERSE : RT_SCOPE_LINK;
-    if (route.onlink) header.rtm_flags |= RTNH_F_ONLINK;
-  }
-  if (route.scope >= 0) header.rtm_scope = static_cast<uint8_t>(route.scope);
-  Request request(type, flags, header, std::string(verb) + " route to " + route.destination.ToString());
-  std::string network(route.destination.Network().bytes());
-  request.PutBytes(RTA_DST, network);
-  request.PutU32(RTA_TABLE, static_cast<uint32_t>(route.table));
-  if (route.gateway) request.PutBytes(RTA_GATEWAY, route.gateway->bytes());
-  if (route.source) request.PutBytes(RTA_PREFSRC, route.source->bytes());
-  if (route.link_index > 0) request.PutU32(RTA_OIF, static_cast<uint32_t>(route.link_index));
-  if (route.metric > 0) request.PutU32(RTA_PRIORITY, static_cast<uint32_t>(route.metric));
-  if (type != RTM_DELROUTE && (route.mtu > 0 || route.advmss > 0)) {
-    request.Nest(RTA_METRICS, [&] {
-      if (route.mtu > 0) request.PutU32(RTAX_MTU, static_cast<uint32_t>(route.mtu));
-      if (route.advmss > 0) request.PutU32(RTAX_ADVMSS, static_cast<uint32_t>(route.advmss));
-    });
-  }
-  return request.Run(socket);
-}
 
 std::optional<IpAddress> AddressOf(nlattr* attribute) {
   if (!attribute || (nla_len(attribute) != 4 && nla_len(attribute) != 16)) return std::nullopt;
@@ -67,6 +35,7 @@ std::optional<Route> Parse(nlmsghdr* header, int table) {
   route.metric = number(RTA_PRIORITY);
   route.scope = info->rtm_scope;
   route.onlink = info->rtm_flags & RTNH_F_ONLINK;
+  route.protocol = info->rtm_protocol;
   if (nlattr* metrics = attributes[RTA_METRICS]) {
     auto metric = [&](int type) {
       nlattr* found = nla_find(static_cast<nlattr*>(nla_data(metrics)), nla_len(metrics), type);
@@ -80,16 +49,51 @@ std::optional<Route> Parse(nlmsghdr* header, int table) {
 
 }  // namespace
 
+std::unique_ptr<Request> RouteRequest(int type, int flags, const Route& route, std::string_view verb) {
+  rtmsg header{};
+  header.rtm_protocol = static_cast<uint8_t>(route.protocol);
+  header.rtm_family = route.destination.is_v4() ? AF_INET : AF_INET6;
+  header.rtm_dst_len = static_cast<uint8_t>(route.destination.length());
+  header.rtm_table = RT_TABLE_UNSPEC;
+  if (type == RTM_DELROUTE) {
+    header.rtm_scope = RT_SCOPE_NOWHERE;
+  } else {
+    if (route.protocol == 0) header.rtm_protocol = RTPROT_STATIC;
+    header.rtm_type = RTN_UNICAST;
+    bool universe = route.gateway || !route.destination.is_v4();
+    header.rtm_scope = universe ? RT_SCOPE_UNIVERSE : RT_SCOPE_LINK;
+    if (route.onlink) header.rtm_flags |= RTNH_F_ONLINK;
+  }
+  if (route.scope >= 0) header.rtm_scope = static_cast<uint8_t>(route.scope);
+  auto made = std::make_unique<Request>(type, flags, header,
+                                        std::string(verb) + " route to " + route.destination.ToString());
+  Request& request = *made;
+  std::string network(route.destination.Network().bytes());
+  request.PutBytes(RTA_DST, network);
+  request.PutU32(RTA_TABLE, static_cast<uint32_t>(route.table));
+  if (route.gateway) request.PutBytes(RTA_GATEWAY, route.gateway->bytes());
+  if (route.source) request.PutBytes(RTA_PREFSRC, route.source->bytes());
+  if (route.link_index > 0) request.PutU32(RTA_OIF, static_cast<uint32_t>(route.link_index));
+  if (route.metric > 0) request.PutU32(RTA_PRIORITY, static_cast<uint32_t>(route.metric));
+  if (type != RTM_DELROUTE && (route.mtu > 0 || route.advmss > 0)) {
+    request.Nest(RTA_METRICS, [&] {
+      if (route.mtu > 0) request.PutU32(RTAX_MTU, static_cast<uint32_t>(route.mtu));
+      if (route.advmss > 0) request.PutU32(RTAX_ADVMSS, static_cast<uint32_t>(route.advmss));
+    });
+  }
+  return made;
+}
+
 Result<> AddRoute(Socket& socket, const Route& route) {
-  return Modify(socket, RTM_NEWROUTE, NLM_F_CREATE | NLM_F_EXCL, route, "add");
+  return RouteRequest(RTM_NEWROUTE, NLM_F_CREATE | NLM_F_EXCL, route, "add")->Run(socket);
 }
 
 Result<> ReplaceRoute(Socket& socket, const Route& route) {
-  return Modify(socket, RTM_NEWROUTE, NLM_F_CREATE | NLM_F_REPLACE, route, "replace");
+  return RouteRequest(RTM_NEWROUTE, NLM_F_CREATE | NLM_F_REPLACE, route, "replace")->Run(socket);
 }
 
 Result<> DeleteRoute(Socket& socket, const Route& route) {
-  return Modify(socket, RTM_DELROUTE, 0, route, "delete");
+  return RouteRequest(RTM_DELROUTE, 0, route, "delete")->Run(socket);
 }
 
 Result<std::vector<Route>> ListRoutes(Socket& socket, int table) {

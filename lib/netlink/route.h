@@ -19,6 +19,7 @@ struct Route {
   int scope = -1;      // RT_SCOPE_*; -1: link without a gateway, universe with one
   int mtu = 0, advmss = 0;
   bool onlink = false;  // the gateway is reachable though no address says so
+  int protocol = 0;     // RTPROT_*: who made it. 0: static when added, whichever when deleted
   auto operator<=>(const Route&) const = default;
 };
 

@@ -81,6 +81,10 @@ Result<Socket> Socket::OpenNetfilter() { return OpenProtocol(NETLINK_NETFILTER);
 Result<Socket> Socket::OpenNetfilterIn(const linux::NetNs& netns) {
   return OpenProtocolIn(netns, NETLINK_NETFILTER);
 }
+Result<Socket> Socket::OpenXfrm() { return OpenProtocol(NETLINK_XFRM); }
+Result<Socket> Socket::OpenGeneric() { return OpenProtocol(NETLINK_GENERIC); }
+
+uint32_t Socket::port() const { return nl_socket_get_local_port(socket_); }
 
 Socket::Socket(Socket&& other) noexcept : socket_(std::exchange(other.socket_, nullptr)) {}
 Socket& Socket::operator=(Socket&& other) noexcept {

@@ -21,11 +21,15 @@ class Socket {
   static Result<Socket> OpenIn(const linux::NetNs& netns);
   static Result<Socket> OpenNetfilter();  // for conntrack.h
   static Result<Socket> OpenNetfilterIn(const linux::NetNs& netns);
+  static Result<Socket> OpenXfrm();     // for xfrm.h
+  static Result<Socket> OpenGeneric();  // for wireguard.h
   Socket(Socket&&) noexcept;
   Socket& operator=(Socket&&) noexcept;
   ~Socket();
 
   nl_sock* get() const { return socket_; }  // for this folder
+  // What the kernel names the author of a change by, in the events of monitor.h.
+  uint32_t port() const;
 
  private:
   explicit Socket(nl_sock* socket) : socket_(socket) {}

@@ -1,0 +1,32 @@
+// Whether the kernel follows the cluster, for /healthz. Thread safe.
+#pragma once
+
+#include <chrono>
+#include <optional>
+#include <string>
+
+#include "lib/base/clock.h"
+#include "lib/base/error.h"
+#include "lib/base/mutex.h"
+
+namespace keelson::cni::agent {
+
+class Health {
+ public:
+  // Unhealthy until the first sync, after one that failed, and when none came for `patience`.
+  Health(std::chrono::milliseconds patience, Clock& clock) : patience_(patience), clock_(clock) {}
+
+  void Synced();
+  void Failed(const Error& error);
+  // Empty when well; else what is wrong.
+  std::string Complaint() const;
+
+ private:
+  const std::chrono::milliseconds patience_;
+  Clock& clock_;
+  mutable Mutex mutex_;
+  std::optional<SteadyTime> last_sync_ GUARDED_BY(mutex_);
+  std::string failure_ GUARDED_BY(mutex_);
+};
+
+}  // namespace keelson::cni::agent

@@ -1,0 +1,113 @@
+// For tests: a small network of nodes, each a network namespace with a pod in another one, on one switch or
+// behind a router; agents that run in them against one fake API; and traffic between the pods.
+//
+//   pod - keelson0 [node a] eth0 10.0.0.1 --+                       +-- eth0 10.9.0.3 [node far] - pod
+//   pod - keelson0 [node b] eth0 10.0.0.2 --+-- 10.0.0.254 [router]-+
+//                                        (switch)   192.0.2.1: outside the cluster
+// IPv6 beside it: fd10::N/64, fd19::N/64, outside 2001:db8::1. Node number N has pods 10.244.N.0/24 and
+// fd44:N::/64, its pod is .2.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "cni/agent/node_watch.h"
+#include "cni/agent/syncer.h"
+#include "lib/client/fake_api.h"
+#include "lib/linux/netns.h"
+
+namespace keelson::cni::agent {
+
+// Answers each datagram with the address that it came from, at UDP port 7 of a namespace: of one
+// address, or of all (the answer then comes from the one that the kernel prefers).
+class Echo {
+ public:
+  explicit Echo(const linux::NetNs& netns, const char* address = "::");
+
+ private:
+  UniqueFd socket_;
+  std::jthread thread_;
+};
+
+// What `to` sees a datagram from `from` come from; empty when no answer comes within five seconds.
+std::string SeenAs(const linux::NetNs& from, const IpAddress& to);
+
+// A datagram every millisecond, until Finish().
+class Traffic {
+ public:
+  Traffic(const linux::NetNs& from, const IpAddress& to);
+  void AwaitReplies(int more);  // blocks until so many more have been answered
+  int Finish();                 // how many were never answered
+
+ private:
+  UniqueFd socket_;
+  std::atomic<int> sent_{0}, answered_{0};
+  std::jthread sender_, receiver_;
+};
+
+struct NodeSite {
+  std::string name;
+  int number = 0;
+  linux::NetNs host, pod;
+  std::vector<IpAddress> addresses;  // of the host
+  IpAddress PodIp(bool v4 = true) const;
+};
+
+// The agent's parts in a node's namespace, as services.cc puts them together.
+class RunningAgent {
+ public:
+  RunningAgent(const NodeSite& site, std::shared_ptr<client::Transport> api, Config config);
+  ~RunningAgent();
+  Syncer& syncer() { return *syncer_; }
+  Health& health() { return health_; }
+  // Blocks until `condition` holds; it is looked at after every sync.
+  bool Await(const std::function<bool()>& condition);
+
+ private:
+  Health health_;
+  std::unique_ptr<Syncer> syncer_;
+  NodeWatch nodes_;
+  std::vector<std::jthread> threads_;
+};
+
+class Network {
+ public:
+  static Result<std::unique_ptr<Network>> Make();
+  ~Network();
+  // A node on the switch, or behind the router; its Node object is stored in the fake API.
+  Result<> AddNode(const std::string& name, bool behind_router = false, bool dual_stack = true);
+  const NodeSite& site(const std::string& name) const;
+  Config ConfigFor(const std::string& name, Mode mode = Mode::kAuto) const;
+  corev1::Node ObjectOf(const NodeSite& site, bool dual_stack = true) const;
+
+  std::shared_ptr<client::FakeApi> api() const { return api_; }
+  const linux::NetNs& router() const { return router_; }
+  const std::string& dir() const { return dir_; }
+
+ private:
+  Network(linux::NetNs lan, linux::NetNs router);
+  Result<> Build();
+  Result<> Connect(NodeSite& site, bool behind_router);
+  Result<> AddPod(NodeSite& site);
+  linux::NetNs lan_, router_;
+  std::shared_ptr<client::FakeApi> api_;
+  std::string dir_;
+  std::vector<std::unique_ptr<NodeSite>> sites_;
+};
+
+// The fake API by HTTP on 127.0.0.1 of a node's namespace, for agents that are processes of their own.
+class ApiServer {
+ public:
+  ApiServer(const linux::NetNs& netns, std::shared_ptr<client::FakeApi> api);
+  ~ApiServer();
+  uint16_t port() const;
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace keelson::cni::agent

@@ -1,0 +1,147 @@
+#include "cni/agent/node.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <thread>
+
+#include "cni/agent/health.h"
+#include "cni/agent/node_watch.h"
+#include "lib/api/codec.h"
+#include "lib/client/fake_api.h"
+
+namespace keelson::cni::agent {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+corev1::Node Object(const std::string& name, std::vector<std::string> cidrs, std::vector<std::string> ips) {
+  corev1::Node node;
+  node.mutable_metadata()->set_name(name);
+  if (!cidrs.empty()) node.mutable_spec()->set_pod_cidr(cidrs[0]);
+  for (const std::string& cidr : cidrs) node.mutable_spec()->add_pod_cidrs(cidr);
+  for (const std::string& ip : ips) {
+    auto* address = node.mutable_status()->add_addresses();
+    address->set_type("InternalIP");
+    address->set_address(ip);
+  }
+  return node;
+}
+
+TEST(ParseNode, TakesWhatItNeeds) {
+  corev1::Node node = Object("n1", {"10.244.1.9/24", "fd44:1::/64"}, {"10.0.0.1"});
+  node.mutable_metadata()->set_resource_version("17");
+  (*node.mutable_metadata()->mutable_annotations())["other"] = "x";
+  (*node.mutable_metadata()->mutable_annotations())[kWireguardKeyAnnotation] = "abc=";
+  auto* host_name = node.mutable_status()->add_addresses();
+  host_name->set_type("Hostname");
+  host_name->set_address("n1");
+  ParsedNode parsed = *ParseNode(api::EncodeRaw(node));
+  EXPECT_EQ(parsed.resource_version, "17");
+  EXPECT_EQ(parsed.info.name, "n1");
+  EXPECT_EQ(parsed.info.wireguard_key, "abc=");
+  ASSERT_EQ(parsed.info.pod_cidrs.size(), 2u);
+  EXPECT_EQ(parsed.info.pod_cidrs[0].ToString(), "10.244.1.0/24");
+  ASSERT_EQ(parsed.info.addresses.size(), 1u);
+  EXPECT_EQ(parsed.info.AddressOf(false), nullptr);
+  EXPECT_THAT(parsed.info.ignored, ElementsAre());
+}
+
+TEST(ParseNode, OldServersHaveOnePodCidr) {
+  corev1::Node node;
+  node.mutable_metadata()->set_name("n1");
+  node.mutable_spec()->set_pod_cidr("10.244.1.0/24");
+  EXPECT_EQ(ParseNode(api::EncodeRaw(node))->info.pod_cidrs.size(), 1u);
+}
+
+TEST(ParseNode, NamesWhatItCannotRead) {
+  ParsedNode parsed =
+      *ParseNode(api::EncodeRaw(Object("n1", {"10.244.1.0", "x"}, {"localhost", "10.0.0.1"})));
+  EXPECT_THAT(parsed.info.ignored,
+              ElementsAre(HasSubstr("podCIDR \"10.244.1.0\""), HasSubstr("podCIDR \"x\""),
+                          HasSubstr("InternalIP \"localhost\"")));
+  EXPECT_EQ(parsed.info.addresses.size(), 1u);
+  EXPECT_FALSE(ParseNode("\x0a\x05xy"));
+}
+
+class NodeWatchTest : public ::testing::Test {
+ protected:
+  NodeWatchTest()
+      : api_(std::make_shared<client::FakeApi>()), watch_(client::RestClient(api_), [this] { ++changes_; }) {}
+  void Start() {
+    thread_ = std::jthread([this](std::stop_token stop) { (void)watch_.Run(stop); });
+    api_->AwaitIdle(1);
+  }
+  std::vector<std::string> Names() {
+    std::vector<std::string> out;
+    auto nodes = watch_.Nodes();
+    for (const auto& [name, node] : *nodes) out.push_back(name);
+    return out;
+  }
+  std::shared_ptr<client::FakeApi> api_;
+  std::atomic<int> changes_{0};
+  NodeWatch watch_;
+  std::jthread thread_;
+};
+
+TEST_F(NodeWatchTest, FollowsAndTellsOnlyWhatMatters) {
+  EXPECT_EQ(watch_.Nodes(), nullptr);
+  for (int i = 0; i < 250; ++i) api_->Put(Object("n" + std::to_string(i), {}, {}));
+  Start();
+  EXPECT_EQ(watch_.Nodes()->size(), 250u);
+  EXPECT_EQ(changes_, 1);
+  auto before = watch_.Nodes();
+  EXPECT_EQ(watch_.Nodes(), before);
+
+  corev1::Node node = Object("n7", {"10.244.7.0/24"}, {"10.0.0.7"});
+  api_->Put(node);
+  api_->AwaitIdle(1);
+  EXPECT_EQ(changes_, 2);
+  EXPECT_EQ(watch_.Nodes()->at("n7").pod_cidrs.size(), 1u);
+  EXPECT_TRUE(before->at("n7").pod_cidrs.empty());
+  // A heartbeat.
+  node.mutable_status()->set_phase("Running");
+  api_->Put(node);
+  api_->AwaitIdle(1);
+  EXPECT_EQ(changes_, 2);
+  ASSERT_TRUE(client::RestClient(api_).Delete<corev1::Node>("", "n7"));
+  api_->AwaitIdle(1);
+  EXPECT_EQ(changes_, 3);
+  EXPECT_FALSE(watch_.Nodes()->contains("n7"));
+}
+
+TEST_F(NodeWatchTest, GoesOnAfterTheStreamAndListsAgainWhenTooOld) {
+  api_->Put(Object("n1", {}, {}));
+  Start();
+  api_->SendBookmarks();
+  api_->AwaitIdle(1);
+  api_->EndWatches();
+  api_->Put(Object("n2", {}, {}));
+  api_->AwaitIdle(1);
+  EXPECT_THAT(Names(), ElementsAre("n1", "n2"));
+  // What happens unseen is found by a new list.
+  ASSERT_TRUE(client::RestClient(api_).Delete<corev1::Node>("", "n1"));
+  api_->AwaitIdle(1);
+  api_->Put(Object("n3", {}, {}));
+  api_->Compact();
+  api_->EndWatches();
+  api_->AwaitIdle(1);
+  EXPECT_THAT(Names(), ElementsAre("n2", "n3"));
+}
+
+TEST(Health, ComplainsUntilSyncedAndAfterFailuresAndSilence) {
+  FakeClock clock;
+  Health health(std::chrono::seconds(180), clock);
+  EXPECT_THAT(health.Complaint(), HasSubstr("no sync yet"));
+  health.Synced();
+  EXPECT_EQ(health.Complaint(), "");
+  health.Failed(Error(Code::kInternal, "broken"));
+  EXPECT_EQ(health.Complaint(), "broken");
+  health.Synced();
+  clock.Advance(std::chrono::seconds(181));
+  EXPECT_THAT(health.Complaint(), HasSubstr("181 s ago"));
+}
+
+}  // namespace
+}  // namespace keelson::cni::agent

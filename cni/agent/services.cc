@@ -1,0 +1,105 @@
+#include "cni/agent/services.h"
+
+#include <malloc.h>
+
+#include "cni/agent/masquerade.h"
+#include "cni/agent/node_watch.h"
+#include "cni/agent/syncer.h"
+#include "lib/base/file.h"
+#include "lib/base/log.h"
+#include "lib/base/metrics.h"
+#include "lib/base/service_group.h"
+#include "lib/client/transport.h"
+#include "lib/http/server.h"
+
+namespace keelson::cni::agent {
+namespace {
+
+http::Handler Pages(const Health& health) {
+  return [&health](std::shared_ptr<const http::ServerRequest> request,
+                   std::shared_ptr<http::ResponseWriter> writer) {
+    http::Headers text = {{"Content-Type", "text/plain; charset=utf-8"}};
+    if (request->path == "/healthz" || request->path == "/livez") {
+      std::string complaint = health.Complaint();
+      writer->Reply(complaint.empty() ? 200 : 503, text, complaint.empty() ? "ok" : complaint + "\n");
+    } else if (request->path == "/metrics") {
+      writer->Reply(200, {{"Content-Type", "text/plain; version=0.0.4; charset=utf-8"}}, metrics::Print());
+    } else {
+      writer->Reply(404, text, "404 page not found\n");
+    }
+  };
+}
+
+void AddServer(ServiceGroup& group, const std::string& name, const HostPort& where, http::Handler handler) {
+  if (where.host.empty()) return;
+  group.Add({name, {}, [where, handler](std::stop_token stop, ServiceGroup::Ready ready) -> Result<> {
+               auto server = http::Server::Listen(
+                   {.address = where.host, .port = where.port, .worker_threads = 1}, handler);
+               if (!server) return server.error();
+               ready();
+               return (*server)->Run(stop, std::chrono::milliseconds(100));
+             }});
+}
+
+Result<int> Run(const Config& config) {
+  RETURN_IF_ERROR(Validate(config));
+  if (config.encryption != Encryption::kNone || !config.bgp.bird_config.empty()) {
+    return Error(Code::kUnimplemented, "encryption and BGP are not part of this build");
+  }
+  ASSIGN_OR_RETURN(client::RestConfig api, client::LoadKubeconfig(config.kubeconfig));
+  api.user_agent = "kube-cni/keelson";
+  ASSIGN_OR_RETURN(std::shared_ptr<client::Transport> transport, client::NewHttpTransport(api));
+  client::RestClient client(transport);
+
+  SyncerOptions options;
+  Health health(3 * options.resync, Clock::Real());
+  std::unique_ptr<Syncer> syncer;
+  NodeWatch nodes(client, [&] { syncer->NodesChanged(); });
+  ASSIGN_OR_RETURN(syncer, Syncer::Open(
+                               config, [&] { return nodes.Nodes(); }, health, options));
+
+  ServiceGroup group;
+  AddServer(group, "healthz", config.healthz, Pages(health));
+  bool shared = config.metrics.host == config.healthz.host && config.metrics.port == config.healthz.port;
+  if (!shared) AddServer(group, "metrics", config.metrics, Pages(health));
+  group.Add({"monitor", {}, [&](std::stop_token stop, ServiceGroup::Ready ready) {
+               ready();
+               return syncer->RunMonitor(stop);
+             }});
+  group.Add({"syncer", {"monitor"}, [&](std::stop_token stop, ServiceGroup::Ready ready) {
+               ready();
+               return syncer->Run(stop);
+             }});
+  group.Add({"nodes", {"syncer"}, [&](std::stop_token stop, ServiceGroup::Ready ready) {
+               ready();
+               return nodes.Run(stop);
+             }});
+  log::Info("kube-cni starts", {{"node", config.node_name},
+                                {"server", api.server},
+                                {"mode", ToString(config.mode)},
+                                {"encryption", ToString(config.encryption)}});
+  return group.RunUntilSignal();
+}
+
+}  // namespace
+
+int RunAgent(const Config& config) {
+  // Lists of Nodes are large and short-lived: their memory is to go back, and threads are to share the rest.
+  ::mallopt(M_ARENA_MAX, 1);
+  ::mallopt(M_MMAP_THRESHOLD, 64 << 10);
+  Result<int> code = Run(config);
+  if (!code) log::Error("kube-cni cannot run", {{"err", code.error()}});
+  return code.value_or(1);
+}
+
+Result<> Cleanup(const Config& config) {
+  ASSIGN_OR_RETURN(netlink::Socket socket, netlink::Socket::Open());
+  ASSIGN_OR_RETURN(std::unique_ptr<nft::Kernel> nft, nft::OpenKernel());
+  if (!config.conf_dir.empty()) RETURN_IF_ERROR(RemoveFile(config.ConflistPath()));
+  ASSIGN_OR_RETURN(Changes changes, RemoveAll(socket, config));
+  RETURN_IF_ERROR(RemoveMasquerade(*nft));
+  if (!changes.refused.empty()) return changes.refused.front();
+  return {};
+}
+
+}  // namespace keelson::cni::agent
