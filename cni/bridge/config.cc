@@ -1,5 +1,7 @@
 #include "cni/bridge/config.h"
 
+#include <set>
+
 #include "cni/lib/json.h"
 
 namespace keelson::cni {
@@ -7,36 +9,76 @@ namespace {
 
 using boost::json::object;
 
-// Fields that change what packets may pass: ignoring them would be worse than refusing.
-Outcome<> RefuseUnsupported(const object& config) {
-  for (const char* field : {"macspoofchk", "disableContainerInterface", "portIsolation"}) {
-    ASSIGN_OR_RETURN(bool set, GetBool(config, field));
-    if (set) return CniError{kUnsupportedField, std::string("unsupported field ") + field, ""};
+CniError Bad(std::string message) { return {kInvalidConfig, std::move(message), ""}; }
+
+// {"id": 7} or {"minID": 10, "maxID": 20}, or both.
+Outcome<> AddTrunkItem(const object& item, std::set<int>& out) {
+  auto valid = [](int id) { return id > 0 && id <= 4094; };
+  ASSIGN_OR_RETURN(int low, GetInt(item, "minID", -1));
+  ASSIGN_OR_RETURN(int high, GetInt(item, "maxID", -1));
+  ASSIGN_OR_RETURN(int single, GetInt(item, "id", -1));
+  if (item.contains("minID") != item.contains("maxID")) {
+    return Bad(std::string("minID and maxID should be configured simultaneously, ") +
+               (item.contains("minID") ? "maxID" : "minID") + " is missing");
   }
-  ASSIGN_OR_RETURN(int vlan, GetInt(config, "vlan"));
-  ASSIGN_OR_RETURN(const auto* trunk, GetArray(config, "vlanTrunk"));
-  if (vlan != 0 || (trunk && !trunk->empty())) {
-    return CniError{kUnsupportedField, "unsupported field vlan", "this plugin has no VLAN filtering"};
+  if (item.contains("minID")) {
+    if (!valid(low)) return Bad("incorrect trunk minID parameter");
+    if (!valid(high)) return Bad("incorrect trunk maxID parameter");
+    if (high < low) return Bad("minID is greater than maxID in trunk parameter");
+    for (int id = low; id <= high; ++id) out.insert(id);
+  }
+  if (item.contains("id")) {
+    if (!valid(single)) return Bad("incorrect trunk id parameter");
+    out.insert(single);
   }
   return {};
 }
 
+Outcome<> ReadVlans(const object& config, BridgeConfig& out) {
+  ASSIGN_OR_RETURN(out.vlan, GetInt(config, "vlan"));
+  if (out.vlan < 0 || out.vlan > 4094) {
+    return Bad("invalid VLAN ID " + std::to_string(out.vlan) + " (must be between 0 and 4094)");
+  }
+  ASSIGN_OR_RETURN(auto items, GetObjects(config, "vlanTrunk"));
+  std::set<int> trunk;
+  for (const object* item : items) RETURN_IF_ERROR(AddTrunkItem(*item, trunk));
+  out.trunk.assign(trunk.begin(), trunk.end());
+  if (out.vlan > 0 && !out.trunk.empty()) return Bad("cannot set vlan and vlanTrunk at the same time");
+  ASSIGN_OR_RETURN(out.preserve_default_vlan, GetBool(config, "preserveDefaultVlan", true));
+  return {};
+}
+
+// The later ones win: CNI_ARGS, args.cni, runtimeConfig.
 Outcome<> ReadMac(const Request& request, BridgeConfig& out) {
   std::string text;
   if (auto found = request.args.find("MAC"); found != request.args.end()) text = found->second;
-  ASSIGN_OR_RETURN(const object* args, GetObject(request.config, "args"));
-  if (args) {
-    ASSIGN_OR_RETURN(const object* cni, GetObject(*args, "cni"));
-    if (cni && cni->contains("mac")) {
-      ASSIGN_OR_RETURN(text, GetString(*cni, "mac"));
-    }
-  }
-  ASSIGN_OR_RETURN(const object* runtime, GetObject(request.config, "runtimeConfig"));
-  if (runtime && runtime->contains("mac")) {
-    ASSIGN_OR_RETURN(text, GetString(*runtime, "mac"));
+  ASSIGN_OR_RETURN(const object* args, CniArgs(request.config));
+  ASSIGN_OR_RETURN(const object* runtime, RuntimeConfig(request.config));
+  for (const object* json : {args, runtime}) {
+    if (!json) continue;
+    ASSIGN_OR_RETURN(std::string mac, GetString(*json, "mac"));
+    if (!mac.empty()) text = mac;
   }
   if (text.empty()) return {};
   ASSIGN_OR_RETURN(out.mac, netlink::MacAddress::Parse(text));
+  return {};
+}
+
+// The runtime's (capability dns) before the configuration's.
+Outcome<> ReadDns(const object& config, BridgeConfig& out) {
+  ASSIGN_OR_RETURN(const object* dns, GetObject(config, "dns"));
+  if (dns) {
+    ASSIGN_OR_RETURN(out.dns, ParseDns(*dns));
+  }
+  ASSIGN_OR_RETURN(const object* runtime, RuntimeConfig(config));
+  if (!runtime) return {};
+  ASSIGN_OR_RETURN(const object* given, GetObject(*runtime, "dns"));
+  if (!given) return {};
+  Dns from_runtime;
+  ASSIGN_OR_RETURN(from_runtime.nameservers, GetStrings(*given, "servers"));
+  ASSIGN_OR_RETURN(from_runtime.search, GetStrings(*given, "searches"));
+  ASSIGN_OR_RETURN(from_runtime.options, GetStrings(*given, "options"));
+  if (!from_runtime.empty()) out.dns = std::move(from_runtime);
   return {};
 }
 
@@ -55,19 +97,26 @@ Outcome<BridgeConfig> ReadBridgeConfig(const Request& request) {
   ASSIGN_OR_RETURN(out.hairpin, GetBool(config, "hairpinMode"));
   ASSIGN_OR_RETURN(out.promisc, GetBool(config, "promiscMode"));
   ASSIGN_OR_RETURN(out.mtu, GetInt(config, "mtu"));
-  RETURN_IF_ERROR(RefuseUnsupported(config));
+  if (out.mtu < 0) return Bad("invalid MTU " + std::to_string(out.mtu));
   if (out.hairpin && out.promisc) {
-    return CniError{kInvalidConfig, "cannot set hairpin mode and promiscuous mode at the same time", ""};
+    return Bad("cannot set hairpin mode and promiscuous mode at the same time");
   }
+  RETURN_IF_ERROR(ReadVlans(config, out));
+  ASSIGN_OR_RETURN(out.check_mac, GetBool(config, "macspoofchk"));
+  ASSIGN_OR_RETURN(out.isolated, GetBool(config, "portIsolation"));
+  ASSIGN_OR_RETURN(out.leave_down, GetBool(config, "disableContainerInterface"));
+  ASSIGN_OR_RETURN(bool detect_duplicates, GetBool(config, "enabledad"));
+  // Ignoring what decides whether an address may be used would be worse than refusing it.
+  if (detect_duplicates) return CniError{kUnsupportedField, "unsupported field enabledad", ""};
   RETURN_IF_ERROR(ReadMac(request, out));
   ASSIGN_OR_RETURN(const object* ipam, GetObject(config, "ipam"));
   if (ipam) {
     ASSIGN_OR_RETURN(out.ipam, GetString(*ipam, "type"));
   }
-  ASSIGN_OR_RETURN(const object* dns, GetObject(config, "dns"));
-  if (dns) {
-    ASSIGN_OR_RETURN(out.dns, ParseDns(*dns));
+  if (!out.ipam.empty() && out.leave_down) {
+    return Bad("cannot use IPAM when DisableContainerInterface flag is set");
   }
+  RETURN_IF_ERROR(ReadDns(config, out));
   return out;
 }
 

@@ -3,6 +3,7 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "cni/lib/plugin.h"
 #include "lib/netlink/link.h"
@@ -17,6 +18,13 @@ struct BridgeConfig {
   bool masquerade = false;          // ipMasq
   bool hairpin = false, promisc = false;
   int mtu = 0;
+  int vlan = 0;                       // the container's, untagged on its own side; 0: none
+  std::vector<int> trunk;             // VLANs that it may tag its frames with
+  bool preserve_default_vlan = true;  // the port stays in the bridge's default VLAN besides
+  bool check_mac = false;             // macspoofchk: frames of another source address are dropped
+  bool isolated = false;              // portIsolation: no frames to other isolated ports
+  bool leave_down = false;            // disableContainerInterface
+  bool FiltersVlans() const { return vlan != 0 || !trunk.empty(); }
   std::optional<netlink::MacAddress> mac;  // for the container's end, when the runtime asks for one
   std::string ipam;                        // plugin; empty: no addresses
   Dns dns;

@@ -3,8 +3,12 @@
 #include <sys/random.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <cerrno>
+
 #include "lib/linux/sysctl.h"
 #include "lib/netlink/addr.h"
+#include "lib/netlink/bridge_vlan.h"
 
 namespace keelson::cni {
 namespace {
@@ -18,11 +22,12 @@ netlink::MacAddress RandomMac() {
   return netlink::MacAddress(bytes);
 }
 
-Outcome<netlink::Link> FindOrMake(netlink::Socket& host, const BridgeConfig& config) {
+Outcome<netlink::Link> FindOrMake(netlink::Socket& host, const BridgeConfig& config, bool& is_new) {
   Result<netlink::Link> found = netlink::GetLink(host, config.bridge);
   if (!found && found.error().Is(Code::kNotFound)) {
     Result<> made = netlink::CreateBridge(host, config.bridge, config.mtu, RandomMac());
     if (!made && !made.error().Is(Code::kAlreadyExists)) return made.error();
+    is_new = made.has_value();
     found = netlink::GetLink(host, config.bridge);
   }
   if (!found) return found.error();
@@ -32,10 +37,26 @@ Outcome<netlink::Link> FindOrMake(netlink::Socket& host, const BridgeConfig& con
   return std::move(*found);
 }
 
+Outcome<> FilterVlans(netlink::Socket& host, const netlink::Link& bridge) {
+  Result<> on = netlink::SetVlanFiltering(host, bridge.index, true);
+  if (on) return {};
+  if (on.error().errnum() == EOPNOTSUPP) {
+    return CniError{kUnsupportedField, "unsupported field vlan: this kernel's bridges do not filter VLANs",
+                    "CONFIG_BRIDGE_VLAN_FILTERING"};
+  }
+  return on.error();
+}
+
 }  // namespace
 
 Outcome<netlink::Link> EnsureBridge(netlink::Socket& host, const BridgeConfig& config) {
-  ASSIGN_OR_RETURN(netlink::Link bridge, FindOrMake(host, config));
+  bool is_new = false;
+  ASSIGN_OR_RETURN(netlink::Link bridge, FindOrMake(host, config, is_new));
+  if (config.FiltersVlans() && !bridge.vlan_filtering) {
+    Outcome<> filtering = FilterVlans(host, bridge);
+    if (!filtering && is_new) (void)netlink::DeleteLink(host, bridge.index);
+    if (!filtering) return filtering.error();
+  }
   bool promisc = config.promisc && !bridge.promisc;
   if (!bridge.up || promisc) {
     // Routers of the container network are no routers of this host's.
@@ -75,10 +96,15 @@ Outcome<> EnsureGateway(netlink::Socket& host, const netlink::Link& bridge, cons
 }
 
 Outcome<netlink::Link> AwaitPort(netlink::Socket& host, int index) {
-  for (int waited_ms = 0;; ++waited_ms) {
+  // It does at once, as a rule.
+  int step_us = 50;
+  for (int waited_us = 0;; waited_us += step_us, step_us = std::min(2 * step_us, 5000)) {
     ASSIGN_OR_RETURN(netlink::Link port, netlink::GetLink(host, index));
-    if (port.oper_up || waited_ms >= 1000) return port;
-    ::usleep(1000);
+    if (port.oper_up) return port;
+    if (waited_us >= 1'000'000) {
+      return CniError{kTryAgainLater, "bridge port " + port.name + " does not come up", ""};
+    }
+    ::usleep(static_cast<useconds_t>(step_us));
   }
 }
 

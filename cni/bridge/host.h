@@ -8,10 +8,10 @@ namespace keelson::cni {
 
 // Finds the bridge or makes it, and brings it up. Safe against others doing the same at the same time.
 Outcome<netlink::Link> EnsureBridge(netlink::Socket& host, const BridgeConfig& config);
-// Gives the bridge `address` and switches forwarding on for its family.
+// Gives `bridge` (or its gateway of one VLAN) `address` and switches forwarding on for its family.
 Outcome<> EnsureGateway(netlink::Socket& host, const netlink::Link& bridge, const IpPrefix& address,
                         bool force);
-// Blocks until the bridge port passes packets, for a second at most.
+// Blocks until the bridge port passes packets, for a second at most; kTryAgainLater then.
 Outcome<netlink::Link> AwaitPort(netlink::Socket& host, int index);
 
 }  // namespace keelson::cni

@@ -87,12 +87,9 @@ Outcome<> ReadRequested(const Request& request, HostLocalConfig& out) {
     texts.insert(texts.end(), items.begin(), items.end());
     return {};
   };
-  ASSIGN_OR_RETURN(const object* args, GetObject(request.config, "args"));
-  if (args) {
-    ASSIGN_OR_RETURN(const object* cni, GetObject(*args, "cni"));
-    RETURN_IF_ERROR(collect(cni));
-  }
-  ASSIGN_OR_RETURN(const object* runtime, GetObject(request.config, "runtimeConfig"));
+  ASSIGN_OR_RETURN(const object* args, CniArgs(request.config));
+  RETURN_IF_ERROR(collect(args));
+  ASSIGN_OR_RETURN(const object* runtime, RuntimeConfig(request.config));
   RETURN_IF_ERROR(collect(runtime));
   for (const std::string& text : texts) {
     ASSIGN_OR_RETURN(IpAddress address, IpAddress::Parse(text.substr(0, text.find('/'))));
@@ -101,7 +98,46 @@ Outcome<> ReadRequested(const Request& request, HostLocalConfig& out) {
   return {};
 }
 
-// nameserver, search, domain and options lines of a resolv.conf(5).
+// The runtime's ranges (capability ipRanges) come before the configuration's.
+Outcome<> ReadRanges(const Request& request, const object& ipam, std::vector<RangeSet>& out) {
+  auto add_all = [&](const object* json, const char* field) -> Outcome<> {
+    if (!json) return {};
+    ASSIGN_OR_RETURN(const auto* sets, GetArray(*json, field));
+    if (!sets) return {};
+    for (const auto& set : *sets) RETURN_IF_ERROR(AddSet(set, out));
+    return {};
+  };
+  ASSIGN_OR_RETURN(const object* runtime, RuntimeConfig(request.config));
+  RETURN_IF_ERROR(add_all(runtime, "ipRanges"));
+  ASSIGN_OR_RETURN(std::string subnet, GetString(ipam, "subnet"));
+  if (!subnet.empty()) {
+    ASSIGN_OR_RETURN(Range range, ParseRange(ipam));
+    out.push_back({range});
+  }
+  return add_all(&ipam, "ranges");
+}
+
+}  // namespace
+
+Outcome<HostLocalConfig> ReadHostLocalConfig(const Request& request) {
+  HostLocalConfig out;
+  ASSIGN_OR_RETURN(const object* ipam, GetObject(request.config, "ipam"));
+  if (!ipam) return Bad("IPAM config missing 'ipam' key");
+  RETURN_IF_ERROR(ReadRanges(request, *ipam, out.ranges));
+  if (out.ranges.empty()) return Bad("no IP ranges specified");
+  RETURN_IF_ERROR(CheckOverlap(out.ranges));
+  ASSIGN_OR_RETURN(auto routes, GetObjects(*ipam, "routes"));
+  for (const object* item : routes) {
+    ASSIGN_OR_RETURN(RouteConfig route, ParseRoute(*item));
+    out.routes.push_back(std::move(route));
+  }
+  RETURN_IF_ERROR(ReadRequested(request, out));
+  ASSIGN_OR_RETURN(std::string data_dir, GetString(*ipam, "dataDir"));
+  out.data_dir = (data_dir.empty() ? "/var/lib/cni/networks" : data_dir) + "/" + request.network;
+  ASSIGN_OR_RETURN(out.resolv_conf, GetString(*ipam, "resolvConf"));
+  return out;
+}
+
 Outcome<Dns> ReadResolvConf(const std::string& path) {
   ASSIGN_OR_RETURN(std::string text, ReadFile(path));
   Dns dns;
@@ -119,43 +155,6 @@ Outcome<Dns> ReadResolvConf(const std::string& path) {
     }
   }
   return dns;
-}
-
-}  // namespace
-
-Outcome<HostLocalConfig> ReadHostLocalConfig(const Request& request) {
-  HostLocalConfig out;
-  ASSIGN_OR_RETURN(const object* ipam, GetObject(request.config, "ipam"));
-  if (!ipam) return Bad("IPAM config missing 'ipam' key");
-  ASSIGN_OR_RETURN(std::string subnet, GetString(*ipam, "subnet"));
-  if (!subnet.empty()) {
-    ASSIGN_OR_RETURN(Range range, ParseRange(*ipam));
-    out.ranges.push_back({range});
-  }
-  ASSIGN_OR_RETURN(const auto* ranges, GetArray(*ipam, "ranges"));
-  ASSIGN_OR_RETURN(const object* runtime, GetObject(request.config, "runtimeConfig"));
-  if (runtime) {
-    ASSIGN_OR_RETURN(const auto* dynamic, GetArray(*runtime, "ipRanges"));
-    if (dynamic && !dynamic->empty()) ranges = dynamic;
-  }
-  if (ranges) {
-    for (const auto& set : *ranges) RETURN_IF_ERROR(AddSet(set, out.ranges));
-  }
-  if (out.ranges.empty()) return Bad("no IP ranges specified");
-  RETURN_IF_ERROR(CheckOverlap(out.ranges));
-  ASSIGN_OR_RETURN(auto routes, GetObjects(*ipam, "routes"));
-  for (const object* item : routes) {
-    ASSIGN_OR_RETURN(RouteConfig route, ParseRoute(*item));
-    out.routes.push_back(std::move(route));
-  }
-  RETURN_IF_ERROR(ReadRequested(request, out));
-  ASSIGN_OR_RETURN(std::string data_dir, GetString(*ipam, "dataDir"));
-  out.data_dir = (data_dir.empty() ? "/var/lib/cni/networks" : data_dir) + "/" + request.network;
-  ASSIGN_OR_RETURN(std::string resolv_conf, GetString(*ipam, "resolvConf"));
-  if (!resolv_conf.empty()) {
-    ASSIGN_OR_RETURN(out.dns, ReadResolvConf(resolv_conf));
-  }
-  return out;
 }
 
 }  // namespace keelson::cni

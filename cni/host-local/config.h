@@ -28,9 +28,11 @@ struct HostLocalConfig {
   std::vector<RouteConfig> routes;
   std::vector<IpAddress> requested;  // each must be in a range set of its own
   std::string data_dir;              // of this network: DATADIR/NAME
-  Dns dns;
+  std::string resolv_conf;           // a file to take the answer's DNS settings from; empty: none
 };
 
 Outcome<HostLocalConfig> ReadHostLocalConfig(const Request& request);
+// nameserver, search, domain and options lines of a resolv.conf(5).
+Outcome<Dns> ReadResolvConf(const std::string& path);
 
 }  // namespace keelson::cni

@@ -55,7 +55,10 @@ TEST_F(HostLocalTest, GoesRoundTheRangeAndRefusesWhenItIsFull) {
   EXPECT_THAT(Add("d", kSmall), ElementsAre("10.1.0.5/29"));
   EXPECT_THAT(Add("e", kSmall), ElementsAre("10.1.0.6/29"));
   EXPECT_THAT(Add("f", kSmall), ElementsAre("10.1.0.2/29"));
-  EXPECT_THAT(Add("g", kSmall), ElementsAre(HasSubstr("no IP addresses available")));
+  EXPECT_THAT(
+      Add("g", kSmall),
+      ElementsAre(
+          "failed to allocate for range 0: no IP addresses available in range set: 10.1.0.1-10.1.0.6"));
 }
 
 TEST_F(HostLocalTest, TheSameContainerGetsTheSameAddressAndDelIsIdempotent) {
@@ -84,9 +87,9 @@ TEST_F(HostLocalTest, TakesOneAddressOfEachRangeSet) {
 TEST_F(HostLocalTest, GivesRequestedAddressesOrNone) {
   EXPECT_THAT(Add("a", kSmall, "IP=10.1.0.5"), ElementsAre("10.1.0.5/29"));
   EXPECT_THAT(Add("b", kSmall, "IP=10.1.0.5"), ElementsAre(HasSubstr("not available")));
-  EXPECT_THAT(Add("b", kSmall, "IP=10.9.0.5"), ElementsAre(HasSubstr("none of the ranges")));
+  EXPECT_THAT(Add("b", kSmall, "IP=10.9.0.5"), ElementsAre("failed to allocate all requested IPs: 10.9.0.5"));
   EXPECT_THAT(Add("b", kSmall, "IP=10.1.0.1"), ElementsAre(HasSubstr("gateway")));
-  EXPECT_THAT(*ListDir(dir_ + "/net"), ElementsAre("10.1.0.5", "last_reserved_ip.0", "lock"));
+  EXPECT_THAT(*ListDir(dir_ + "/net"), ElementsAre("10.1.0.5", "last_reserved_ip.0", "lock", "owner@a@eth0"));
 }
 
 TEST_F(HostLocalTest, RefusesBadRanges) {
@@ -132,7 +135,7 @@ TEST_F(HostLocalTest, ManyAtOnceGetDifferentAddresses) {
   for (auto& thread : threads) thread.join();
   auto store = Store::Open(dir_ + "/net");
   ASSERT_TRUE(store);
-  EXPECT_EQ(ListDir(dir_ + "/net")->size(), 160u + 2u);  // lock and last_reserved_ip.0
+  EXPECT_EQ(ListDir(dir_ + "/net")->size(), 2 * 160u + 2u);  // lock and last_reserved_ip.0
 }
 
 }  // namespace

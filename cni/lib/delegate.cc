@@ -3,11 +3,13 @@
 #include <fcntl.h>
 #include <spawn.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 
 #include <cstring>
 
 #include "cni/lib/json.h"
+#include "lib/base/fd.h"
 #include "lib/base/file.h"
 
 namespace keelson::cni {
@@ -52,11 +54,12 @@ std::vector<std::string> EnvironmentFor(const std::string& command, const Reques
   return out;
 }
 
-}  // namespace
+struct Process {
+  pid_t pid;
+  UniqueFd output;
+};
 
-Outcome<Delegate> Delegate::Start(const std::string& type, const std::string& command,
-                                  const Request& request) {
-  ASSIGN_OR_RETURN(std::string program, FindPlugin(type, request.path));
+Result<Process> Start(std::string program, const std::string& command, const Request& request) {
   ASSIGN_OR_RETURN(UniqueFd input, FileWith(request.config_text));
   int ends[2];
   if (::pipe2(ends, O_CLOEXEC) != 0) return ErrnoError("make pipe");
@@ -74,19 +77,21 @@ Outcome<Delegate> Delegate::Start(const std::string& type, const std::string& co
   int failed = ::posix_spawn(&pid, program.c_str(), &actions, nullptr, argv, pointers.data());
   posix_spawn_file_actions_destroy(&actions);
   if (failed != 0) return Error::FromErrno(failed, "start " + program);
-  return Delegate(type, pid, std::move(read_end));
+  return Process{pid, std::move(read_end)};
 }
 
-Outcome<std::string> Delegate::Wait() {
-  Result<std::string> output = ReadAll(output_.get(), type_ + "'s output");
+Outcome<std::string> Execute(const std::string& program, const std::string& type, const std::string& command,
+                             const Request& request) {
+  ASSIGN_OR_RETURN(Process process, Start(program, command, request));
+  Result<std::string> output = ReadAll(process.output.get(), type + "'s output");
   int status = 0;
-  while (::waitpid(pid_, &status, 0) < 0) {
-    if (errno != EINTR) return ErrnoError("wait for " + type_);
+  while (::waitpid(process.pid, &status, 0) < 0) {
+    if (errno != EINTR) return ErrnoError("wait for " + type);
   }
   if (!output) return output.error();
   if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return std::move(*output);
-  Outcome<boost::json::object> error = ParseJson(*output, type_ + "'s error");
-  if (!error) return CniError{kInternalFailure, type_ + " failed without an error: " + *output, ""};
+  Outcome<boost::json::object> error = ParseJson(*output, type + "'s error");
+  if (!error) return CniError{kInternalFailure, type + " failed without an error: " + *output, ""};
   CniError out{kInternalFailure, "", ""};
   ASSIGN_OR_RETURN(out.code, GetInt(*error, "code", kInternalFailure));
   ASSIGN_OR_RETURN(out.message, GetString(*error, "msg"));
@@ -94,9 +99,37 @@ Outcome<std::string> Delegate::Wait() {
   return out;
 }
 
-Outcome<> RunDelegate(const std::string& type, const std::string& command, const Request& request) {
-  ASSIGN_OR_RETURN(Delegate delegate, Delegate::Start(type, command, request));
-  ASSIGN_OR_RETURN(std::string ignored, delegate.Wait());
+// The plugin as a part of this program, if `program` is this one.
+const Plugin* Sibling(const std::string& program, const std::string& type, const Request& request) {
+  if (!request.siblings) return nullptr;
+  auto found = request.siblings->find(type);
+  struct stat mine, other;
+  if (found == request.siblings->end() || ::stat("/proc/self/exe", &mine) != 0 ||
+      ::stat(program.c_str(), &other) != 0 || mine.st_ino != other.st_ino || mine.st_dev != other.st_dev) {
+    return nullptr;
+  }
+  return &found->second;
+}
+
+}  // namespace
+
+Outcome<AddResult> DelegateAdd(const std::string& type, const Request& request) {
+  ASSIGN_OR_RETURN(std::string program, FindPlugin(type, request.path));
+  if (const Plugin* plugin = Sibling(program, type, request)) return plugin->add(request);
+  ASSIGN_OR_RETURN(std::string output, Execute(program, type, "ADD", request));
+  ASSIGN_OR_RETURN(boost::json::object json, ParseJson(output, type + "'s result"));
+  return ParseResult(json);
+}
+
+Outcome<> Delegate(const std::string& type, const std::string& command, const Request& request) {
+  ASSIGN_OR_RETURN(std::string program, FindPlugin(type, request.path));
+  if (const Plugin* plugin = Sibling(program, type, request)) {
+    if (command == "DEL") return plugin->del(request);
+    if (command == "CHECK") return plugin->check(request);
+    const auto& verb = command == "GC" ? plugin->gc : plugin->status;
+    return verb ? verb(request) : Outcome<>();
+  }
+  ASSIGN_OR_RETURN(std::string ignored, Execute(program, type, command, request));
   return {};
 }
 

@@ -1,29 +1,18 @@
 // Running another plugin (IPAM) from a plugin: same environment, same configuration.
+//
+// A plugin that is found to be this very program under another name is called directly: starting a process
+// takes as long as all else that an address manager does.
 #pragma once
 
 #include <string>
 
 #include "cni/lib/plugin.h"
-#include "lib/base/fd.h"
 
 namespace keelson::cni {
 
-class Delegate {
- public:
-  // Looks `type` up in the request's CNI_PATH and starts it with `command`.
-  static Outcome<Delegate> Start(const std::string& type, const std::string& command, const Request& request);
-  // Waits for its end; its error becomes ours. Call once.
-  Outcome<std::string> Wait();
-
- private:
-  Delegate(std::string type, int pid, UniqueFd output)
-      : type_(std::move(type)), pid_(pid), output_(std::move(output)) {}
-  std::string type_;
-  int pid_;
-  UniqueFd output_;
-};
-
-// Start and Wait, for verbs that answer nothing.
-Outcome<> RunDelegate(const std::string& type, const std::string& command, const Request& request);
+// Looks `type` up in the request's CNI_PATH; its error becomes ours.
+Outcome<AddResult> DelegateAdd(const std::string& type, const Request& request);
+// The verbs that answer nothing: DEL, CHECK, STATUS, GC.
+Outcome<> Delegate(const std::string& type, const std::string& command, const Request& request);
 
 }  // namespace keelson::cni

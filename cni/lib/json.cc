@@ -43,6 +43,14 @@ Outcome<int> GetInt(const object& json, std::string_view field, int fallback) {
   return static_cast<int>(found->get_int64());
 }
 
+Outcome<uint64_t> GetUnsigned(const object& json, std::string_view field) {
+  const value* found = Find(json, field);
+  if (!found) return uint64_t{0};
+  if (found->is_uint64()) return found->get_uint64();
+  if (found->is_int64() && found->get_int64() >= 0) return static_cast<uint64_t>(found->get_int64());
+  return WrongType(field, "an integer from 0 on");
+}
+
 Outcome<std::vector<std::string>> GetStrings(const object& json, std::string_view field) {
   std::vector<std::string> out;
   ASSIGN_OR_RETURN(const array* items, GetArray(json, field));
@@ -77,6 +85,12 @@ Outcome<std::vector<const object*>> GetObjects(const object& json, std::string_v
     out.push_back(&item.get_object());
   }
   return out;
+}
+
+Outcome<const object*> CniArgs(const object& config) {
+  ASSIGN_OR_RETURN(const object* args, GetObject(config, "args"));
+  if (!args) return nullptr;
+  return GetObject(*args, "cni");
 }
 
 Outcome<object> ParseJson(std::string_view text, std::string_view what) {

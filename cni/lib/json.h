@@ -17,6 +17,7 @@ namespace keelson::cni {
 Outcome<std::string> GetString(const boost::json::object& json, std::string_view field);
 Outcome<bool> GetBool(const boost::json::object& json, std::string_view field, bool fallback = false);
 Outcome<int> GetInt(const boost::json::object& json, std::string_view field, int fallback = 0);
+Outcome<uint64_t> GetUnsigned(const boost::json::object& json, std::string_view field);
 Outcome<std::vector<std::string>> GetStrings(const boost::json::object& json, std::string_view field);
 // null when absent.
 Outcome<const boost::json::object*> GetObject(const boost::json::object& json, std::string_view field);
@@ -24,6 +25,13 @@ Outcome<const boost::json::array*> GetArray(const boost::json::object& json, std
 // The objects of an array; absent: empty.
 Outcome<std::vector<const boost::json::object*>> GetObjects(const boost::json::object& json,
                                                             std::string_view field);
+// `runtimeConfig`, what the runtime gives for the capabilities that the configuration declares; null when
+// absent.
+inline Outcome<const boost::json::object*> RuntimeConfig(const boost::json::object& config) {
+  return GetObject(config, "runtimeConfig");
+}
+// `args.cni`, an older way for the same; null when absent.
+Outcome<const boost::json::object*> CniArgs(const boost::json::object& config);
 Outcome<boost::json::object> ParseJson(std::string_view text, std::string_view what);
 
 }  // namespace keelson::cni

@@ -168,8 +168,10 @@ CniError CniError::From(const Error& error) {
   return {code, error.message(), ""};
 }
 
-Reply RunPlugin(const Plugin& plugin, const Environment& environment, const std::string& config) {
+Reply RunPlugin(const Plugin& plugin, const Environment& environment, const std::string& config,
+                const PluginTable* siblings) {
   Request request;
+  request.siblings = siblings;
   if (Outcome<> read = ReadEnvironment(environment, request); !read) return Fail(read.error(), "");
   request.config_text = config;
   if (!config.empty() || request.command != "VERSION") {
@@ -182,7 +184,17 @@ Reply RunPlugin(const Plugin& plugin, const Environment& environment, const std:
   return {0, std::move(*answer)};
 }
 
-int PluginMain(const Plugin& plugin) {
+int PluginMain(const char* called_as, const PluginTable& plugins) {
+  std::string_view name = called_as;
+  name.remove_prefix(name.find_last_of('/') + 1);  // npos + 1 is 0
+  auto found = plugins.find(name);
+  if (found == plugins.end()) {
+    std::string message = "no CNI plugin is called " + std::string(name) + "; there are:";
+    for (const auto& [other, plugin] : plugins) message += " " + std::string(other);
+    (void)WriteAll(STDERR_FILENO, message + "\n", "stderr");
+    return 1;
+  }
+  const Plugin& plugin = found->second;
   Environment environment;
   for (char** entry = environ; *entry; ++entry) {
     std::string_view text = *entry;
@@ -197,7 +209,8 @@ int PluginMain(const Plugin& plugin) {
     return WriteAll(STDERR_FILENO, about, "stderr") ? 0 : 1;
   }
   Result<std::string> config = ReadAll(STDIN_FILENO, "stdin");
-  Reply reply = config ? RunPlugin(plugin, environment, *config) : Fail(CniError::From(config.error()), "");
+  Reply reply =
+      config ? RunPlugin(plugin, environment, *config, &plugins) : Fail(CniError::From(config.error()), "");
   if (!reply.output.empty() && !WriteAll(STDOUT_FILENO, reply.output + "\n", "stdout")) return 1;
   return reply.exit_code;
 }

@@ -1,6 +1,6 @@
 // The frame of a CNI plugin: reads the environment and the configuration, calls the verb, prints the answer.
 //
-//   int main() { return keelson::cni::PluginMain({.about = "CNI loopback", .add = Add, .del = Del, ...}); }
+//   int main(int, char** argv) { return PluginMain(argv[0], {{"loopback", LoopbackPlugin()}, ...}); }
 #pragma once
 
 #include <functional>
@@ -23,6 +23,10 @@ struct Attachment {
   auto operator<=>(const Attachment&) const = default;
 };
 
+struct Plugin;
+// The plugins that a program consists of, by the name that it is called by.
+using PluginTable = std::map<std::string_view, Plugin>;
+
 // One call. Which fields are set depends on the command; they have been validated for it.
 struct Request {
   std::string command;  // ADD DEL CHECK STATUS GC VERSION
@@ -34,6 +38,7 @@ struct Request {
   std::string version, network, type;  // cniVersion, name, type
   std::optional<AddResult> prev_result;
   std::vector<Attachment> valid_attachments;  // GC
+  const PluginTable* siblings = nullptr;      // in the same program; see delegate.h
 };
 
 struct Plugin {
@@ -52,8 +57,10 @@ struct Reply {
   std::string output;  // for stdout
 };
 
-Reply RunPlugin(const Plugin& plugin, const Environment& environment, const std::string& config);
-// The same with the process's own environment, stdin and stdout.
-int PluginMain(const Plugin& plugin);
+Reply RunPlugin(const Plugin& plugin, const Environment& environment, const std::string& config,
+                const PluginTable* siblings = nullptr);
+// The same with the process's own environment, stdin and stdout, for the plugin that `called_as` (argv[0])
+// ends with.
+int PluginMain(const char* called_as, const PluginTable& plugins);
 
 }  // namespace keelson::cni

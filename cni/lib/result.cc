@@ -19,6 +19,9 @@ object ToJson(const Interface& interface, std::string_view version) {
   if (!interface.mac.empty()) out["mac"] = interface.mac;
   if (interface.mtu > 0 && HasMtu(version)) out["mtu"] = interface.mtu;
   if (!interface.sandbox.empty()) out["sandbox"] = interface.sandbox;
+  if (!HasMtu(version)) return out;
+  if (!interface.socket_path.empty()) out["socketPath"] = interface.socket_path;
+  if (!interface.pci_id.empty()) out["pciID"] = interface.pci_id;
   return out;
 }
 
@@ -131,6 +134,8 @@ Outcome<AddResult> ParseResult(const object& json) {
     ASSIGN_OR_RETURN(interface.mac, GetString(*item, "mac"));
     ASSIGN_OR_RETURN(interface.sandbox, GetString(*item, "sandbox"));
     ASSIGN_OR_RETURN(interface.mtu, GetInt(*item, "mtu"));
+    ASSIGN_OR_RETURN(interface.socket_path, GetString(*item, "socketPath"));
+    ASSIGN_OR_RETURN(interface.pci_id, GetString(*item, "pciID"));
     result.interfaces.push_back(std::move(interface));
   }
   ASSIGN_OR_RETURN(auto ips, GetObjects(json, "ips"));

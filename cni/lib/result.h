@@ -20,7 +20,8 @@ bool IsSupported(std::string_view version);
 struct Interface {
   std::string name, mac;
   std::string sandbox;  // path of the network namespace; empty: the host's
-  int mtu = 0;          // written from 1.1.0 on
+  int mtu = 0;          // written from 1.1.0 on, like the two below
+  std::string socket_path, pci_id;
 };
 
 struct IpConfig {

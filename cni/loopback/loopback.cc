@@ -1,5 +1,6 @@
 #include "cni/loopback/loopback.h"
 
+#include "cni/lib/netns_socket.h"
 #include "lib/netlink/addr.h"
 #include "lib/netlink/link.h"
 
@@ -13,7 +14,7 @@ struct Loopback {
 
 Outcome<Loopback> Find(const Request& request) {
   ASSIGN_OR_RETURN(linux::NetNs netns, linux::NetNs::Open(request.netns));
-  ASSIGN_OR_RETURN(netlink::Socket socket, netlink::Socket::OpenIn(netns));
+  ASSIGN_OR_RETURN(netlink::Socket socket, OpenSocketIn(netns));
   ASSIGN_OR_RETURN(netlink::Link link, netlink::GetLink(socket, "lo"));
   return Loopback{std::move(socket), std::move(link)};
 }

@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <sys/vfs.h>
 
+#include <cstdlib>
 #include <thread>
 
 #include "lib/base/file.h"
@@ -54,6 +55,14 @@ Result<> NetNs::Run(const std::function<Result<>()>& body) const {
       result = body();
     }
   }).join();
+  return result;
+}
+
+Result<> NetNs::RunHere(const std::function<Result<>()>& body) const {
+  ASSIGN_OR_RETURN(UniqueFd home, OpenFile("/proc/thread-self/ns/net", O_RDONLY));
+  if (::setns(fd_.get(), CLONE_NEWNET) != 0) return ErrnoError("enter network namespace");
+  Result<> result = body();
+  if (::setns(home.get(), CLONE_NEWNET) != 0) std::abort();
   return result;
 }
 

@@ -25,6 +25,9 @@ class NetNs {
 
   // Runs `body` inside the namespace on a thread of its own and waits for it.
   Result<> Run(const std::function<Result<>()>& body) const;
+  // The same on the calling thread, which is back in its own namespace afterwards: for programs of one
+  // thread that cannot spare the time to make another. Aborts when there is no way back.
+  Result<> RunHere(const std::function<Result<>()>& body) const;
   // Gives it a name that keeps it alive: an empty file at `path`, bind mounted.
   Result<> BindTo(const std::string& path) const;
 

@@ -27,6 +27,15 @@ TEST(NetNs, RunsBodyInsideAndLeavesTheCallerOutside) {
   EXPECT_EQ(inside, made->inode());
   EXPECT_EQ(NetNs::OpenCurrent()->inode(), outside->inode());
   EXPECT_NE(*ReadSysctl("net/ipv4/ip_default_ttl"), "77");
+
+  uint64_t here = 0;
+  auto ran_here = made->RunHere([&]() -> Result<> {
+    here = NetNs::OpenCurrent()->inode();
+    return Error(Code::kConflict, "as said");
+  });
+  EXPECT_EQ(ran_here.error().message(), "as said");
+  EXPECT_EQ(here, made->inode());
+  EXPECT_EQ(NetNs::OpenCurrent()->inode(), outside->inode());
 }
 
 TEST(NetNs, NamedNamespaceIsFoundByPathUntilRemoved) {

@@ -15,6 +15,23 @@ namespace {
 
 std::string Bytes(const MacAddress& mac) { return {mac.bytes().begin(), mac.bytes().end()}; }
 
+nlattr* Find(nlattr* nest, int type) {
+  return nest ? nla_find(static_cast<nlattr*>(nla_data(nest)), nla_len(nest), type) : nullptr;
+}
+
+void ParseKind(nlattr* info, Link& link) {
+  auto flag = [](nlattr* attribute) { return attribute && nla_get_u8(attribute) != 0; };
+  if (nlattr* kind = Find(info, IFLA_INFO_KIND)) link.kind = nla_get_string(kind);
+  if (link.kind == "bridge") {
+    link.vlan_filtering = flag(Find(Find(info, IFLA_INFO_DATA), IFLA_BR_VLAN_FILTERING));
+  }
+  nlattr* port_of = Find(info, IFLA_INFO_SLAVE_KIND);
+  if (!port_of || std::strcmp(nla_get_string(port_of), "bridge") != 0) return;
+  nlattr* port = Find(info, IFLA_INFO_SLAVE_DATA);
+  link.hairpin = flag(Find(port, IFLA_BRPORT_MODE));
+  link.isolated = flag(Find(port, IFLA_BRPORT_ISOLATED));
+}
+
 Link Parse(nlmsghdr* header) {
   auto* info = static_cast<ifinfomsg*>(nlmsg_data(header));
   nlattr* attributes[IFLA_MAX + 1];
@@ -37,12 +54,8 @@ Link Parse(nlmsghdr* header) {
     std::memcpy(mac.data(), nla_data(address), mac.size());
     link.mac = MacAddress(mac);
   }
-  if (attributes[IFLA_LINKINFO]) {
-    if (nlattr* kind = nla_find(static_cast<nlattr*>(nla_data(attributes[IFLA_LINKINFO])),
-                                nla_len(attributes[IFLA_LINKINFO]), IFLA_INFO_KIND)) {
-      link.kind = nla_get_string(kind);
-    }
-  }
+  if (attributes[IFLA_IFALIAS]) link.alias = nla_get_string(attributes[IFLA_IFALIAS]);
+  ParseKind(attributes[IFLA_LINKINFO], link);
   return link;
 }
 
@@ -149,6 +162,7 @@ Result<> ChangeLink(Socket& socket, int index, const LinkChange& change) {
   if (change.master) request.PutU32(IFLA_MASTER, static_cast<uint32_t>(*change.master));
   if (change.mac) request.PutBytes(IFLA_ADDRESS, Bytes(*change.mac));
   if (change.name) request.PutString(IFLA_IFNAME, *change.name);
+  if (change.alias) request.PutString(IFLA_IFALIAS, *change.alias);
   if (change.netns_fd) request.PutU32(IFLA_NET_NS_FD, static_cast<uint32_t>(*change.netns_fd));
   return request.Run(socket);
 }

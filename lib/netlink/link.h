@@ -35,8 +35,11 @@ struct Link {
   bool oper_up = false;  // able to pass packets: carrier, and for a bridge port its port state
   bool loopback = false;
   bool promisc = false;
-  int master = 0;      // index of the bridge it is a port of; 0: none
-  int peer_index = 0;  // veth: the other end's index, in its own namespace
+  int master = 0;                          // index of the bridge it is a port of; 0: none
+  int peer_index = 0;                      // veth: the other end's index, in its own namespace
+  bool hairpin = false, isolated = false;  // of a bridge port, see PortChange
+  bool vlan_filtering = false;             // of a bridge
+  std::string alias;
 };
 
 // kNotFound when there is none.
@@ -65,6 +68,7 @@ struct LinkChange {
   std::optional<MacAddress> mac;
   std::optional<std::string> name;  // the link must be down
   std::optional<int> netns_fd;      // moves it; addresses and routes are lost
+  std::optional<std::string> alias;
 };
 Result<> ChangeLink(Socket& socket, int index, const LinkChange& change);
 inline Result<> SetUp(Socket& socket, int index) { return ChangeLink(socket, index, {.up = true}); }

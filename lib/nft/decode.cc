@@ -24,6 +24,9 @@ struct Deleter {
 
 std::string Text(const char* text) { return text ? text : ""; }
 
+static_assert(NFTNL_UDATA_RULE_COMMENT == 0 && NFTNL_UDATA_SET_ELEM_COMMENT == 0);
+
+// Of a rule or an element.
 int KeepComment(const nftnl_udata* attribute, void* arg) {
   if (nftnl_udata_type(attribute) == NFTNL_UDATA_RULE_COMMENT && nftnl_udata_len(attribute) > 0) {
     static_cast<std::string*>(arg)->assign(static_cast<const char*>(nftnl_udata_get(attribute)),
@@ -45,6 +48,9 @@ int KeepElement(nftnl_set_elem* element, void* arg) {
     out.verdict = Verdict{VerdictKind(code), bytes(NFTNL_SET_ELEM_CHAIN).c_str()};
   } else {
     out.data = bytes(NFTNL_SET_ELEM_DATA);
+  }
+  if (std::string userdata = bytes(NFTNL_SET_ELEM_USERDATA); !userdata.empty()) {
+    nftnl_udata_parse(userdata.data(), static_cast<uint32_t>(userdata.size()), KeepComment, &out.comment);
   }
   auto* into = static_cast<Ruleset::SetContents*>(arg);
   std::string key = out.key;

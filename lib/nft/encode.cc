@@ -31,7 +31,7 @@ using SetPtr = std::unique_ptr<nftnl_set, Deleter<nftnl_set_free>>;
 using TablePtr = std::unique_ptr<nftnl_table, Deleter<nftnl_table_free>>;
 
 // An attribute's length is 16 bits, elements of one message are one attribute; an element of ours stays
-// below 300 bytes.
+// below 500 bytes.
 constexpr size_t kElementsPerMessage = 128;
 constexpr size_t kScratchBytes = 256 << 10;
 
@@ -40,11 +40,9 @@ struct TypeRow {
   Type type;
   uint32_t number;
 };
-constexpr TypeRow kTypes[] = {{Type::kIpv4Addr, 7},
-                              {Type::kIpv6Addr, 8},
-                              {Type::kInetProto, 12},
-                              {Type::kInetService, 13},
-                              {Type::kMark, 19}};
+constexpr TypeRow kTypes[] = {{Type::kIpv4Addr, 7},   {Type::kIpv6Addr, 8},     {Type::kEtherAddr, 9},
+                              {Type::kInetProto, 12}, {Type::kInetService, 13}, {Type::kMark, 19},
+                              {Type::kIfname, 41}};
 
 class Encoder {
  public:
@@ -135,6 +133,14 @@ class Encoder {
       nftnl_set_set_data(set.get(), NFTNL_SET_DESC_CONCAT, lengths.data(),
                          static_cast<uint32_t>(lengths.size()));
     }
+    std::unique_ptr<nftnl_udata_buf, Deleter<nftnl_udata_buf_free>> hints(nftnl_udata_buf_alloc(64));
+    if (o.set.key == std::vector<Type>{Type::kIfname}) {
+      // nft(8) shows names backwards, and nothing of them, unless it is told that they are no big numbers.
+      constexpr uint32_t kHostByteOrder = 1;
+      nftnl_udata_put_u32(hints.get(), NFTNL_UDATA_SET_KEYBYTEORDER, kHostByteOrder);
+      nftnl_set_set_data(set.get(), NFTNL_SET_USERDATA, nftnl_udata_buf_data(hints.get()),
+                         nftnl_udata_buf_len(hints.get()));
+    }
     nlmsghdr* header = Start(NFT_MSG_NEWSET, NLM_F_CREATE);
     nftnl_set_nlmsg_build_payload(header, set.get());
     Finish(header);
@@ -147,7 +153,9 @@ class Encoder {
     Finish(header);
   }
 
-  void operator()(const op::AddElements& o) { Elements(NFT_MSG_NEWSETELEM, NLM_F_CREATE, o.set, o.elements); }
+  void operator()(const op::AddElements& o) {
+    Elements(NFT_MSG_NEWSETELEM, NLM_F_CREATE | (o.exclusive ? NLM_F_EXCL : 0), o.set, o.elements);
+  }
   void operator()(const op::DeleteElements& o) { Elements(NFT_MSG_DELSETELEM, 0, o.set, o.elements); }
 
  private:
@@ -198,6 +206,12 @@ class Encoder {
     put(NFTNL_SET_ELEM_KEY, element.key);
     put(NFTNL_SET_ELEM_KEY_END, element.key_end);
     if (!with_data) return out;
+    if (!element.comment.empty()) {
+      std::unique_ptr<nftnl_udata_buf, Deleter<nftnl_udata_buf_free>> comment(nftnl_udata_buf_alloc(256));
+      nftnl_udata_put_strz(comment.get(), NFTNL_UDATA_SET_ELEM_COMMENT, element.comment.c_str());
+      nftnl_set_elem_set(out, NFTNL_SET_ELEM_USERDATA, nftnl_udata_buf_data(comment.get()),
+                         nftnl_udata_buf_len(comment.get()));
+    }
     put(NFTNL_SET_ELEM_DATA, element.data);
     if (element.verdict) {
       nftnl_set_elem_set_u32(out, NFTNL_SET_ELEM_VERDICT,

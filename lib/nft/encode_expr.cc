@@ -80,6 +80,10 @@ struct Encode {
         return AddressType(x.reg, NFTA_FIB_F_DADDR);
       case Field::kSaddrType:
         return AddressType(x.reg, NFTA_FIB_F_SADDR);
+      case Field::kIifName:
+        return Meta(x.reg, NFT_META_IIFNAME);
+      case Field::kEtherSaddr:
+        return Payload(x.reg, NFT_PAYLOAD_LL_HEADER, 6, 6);
     }
     return nullptr;
   }

@@ -129,7 +129,8 @@ struct Applier {
         return ENOENT;
       }
       auto [at, added] = contents.elements.try_emplace(element.key, element);
-      if (!added && !(at->second == element)) return EEXIST;
+      bool same = at->second.data == element.data && at->second.verdict == element.verdict;
+      if (!added && (o.exclusive || !same)) return EEXIST;
     }
     return 0;
   }

@@ -93,6 +93,28 @@ class RealKernel : public Kernel {
     return Error(Code::kUnavailable, ToText(table) + " changes faster than it can be read");
   }
 
+  Result<std::optional<Ruleset>> ReadSets(const Table& table) override {
+    Ruleset out{.table = table};
+    ASSIGN_OR_RETURN(bool exists, HasTable(table));
+    if (!exists) return std::optional<Ruleset>();
+    RETURN_IF_ERROR(Ask(table, NFT_MSG_GETSET, NLM_F_DUMP, {{NFTA_SET_TABLE, table.name}},
+                        [&](const nlmsghdr* header) { DecodeSet(header, out); }));
+    for (auto set = out.sets.begin(); set != out.sets.end();) {
+      // A walk that a change has disturbed may have missed elements: it is made again.
+      Result<> read;
+      bool torn = true;
+      for (int attempt = 0; torn && attempt < 20; ++attempt) {
+        torn = false;
+        set->second.elements.clear();
+        read = ReadElements(table, set->second, torn);
+        if (!read) break;
+      }
+      if (!read && !read.error().Is(Code::kNotFound)) return read.error();
+      set = read ? std::next(set) : out.sets.erase(set);
+    }
+    return std::optional<Ruleset>(std::move(out));
+  }
+
   Result<bool> HasChain(const Table& table, const std::string& chain) override {
     Result<> found =
         socket_.Query(NFT_MSG_GETCHAIN, static_cast<uint16_t>(table.family), 0, seq_++,
@@ -113,31 +135,47 @@ class RealKernel : public Kernel {
   }
 
  private:
+  using Attributes = std::vector<std::pair<uint16_t, std::string>>;
+
+  Result<> Ask(const Table& table, int type, int flags, const Attributes& attributes,
+               const NetfilterSocket::Each& each) {
+    return socket_.Query(type, static_cast<uint16_t>(table.family), flags, seq_++, attributes, each);
+  }
+
+  Result<bool> HasTable(const Table& table) {
+    Result<> found = Ask(table, NFT_MSG_GETTABLE, 0, {{NFTA_TABLE_NAME, table.name}}, [](const nlmsghdr*) {});
+    if (!found && found.error().Is(Code::kNotFound)) return false;
+    if (!found) return found.error();
+    return true;
+  }
+
+  Result<> ReadElements(const Table& table, Ruleset::SetContents& into, bool& torn) {
+    return Ask(table, NFT_MSG_GETSETELEM, NLM_F_DUMP,
+               {{NFTA_SET_ELEM_LIST_TABLE, table.name}, {NFTA_SET_ELEM_LIST_SET, into.set.name}},
+               [&](const nlmsghdr* header) {
+                 torn = torn || (header->nlmsg_flags & NLM_F_DUMP_INTR);
+                 DecodeElements(header, into);
+               });
+  }
+
   Result<std::optional<Ruleset>> ReadOnce(const Table& table, bool& torn) {
-    auto family = static_cast<uint16_t>(table.family);
-    auto query = [&](int type, int flags, std::vector<std::pair<uint16_t, std::string>> attributes,
-                     const std::function<void(const nlmsghdr*)>& each) -> Result<> {
-      return socket_.Query(type, family, flags, seq_++, attributes, [&](const nlmsghdr* header) {
+    auto query = [&](int type, int flags, const Attributes& attributes,
+                     const NetfilterSocket::Each& each) -> Result<> {
+      return Ask(table, type, flags, attributes, [&](const nlmsghdr* header) {
         torn = torn || (header->nlmsg_flags & NLM_F_DUMP_INTR);
         each(header);
       });
     };
     Ruleset out{.table = table};
-    Result<> exists = query(NFT_MSG_GETTABLE, 0, {{NFTA_TABLE_NAME, table.name}}, [](const nlmsghdr*) {});
-    if (!exists && exists.error().Is(Code::kNotFound)) return std::optional<Ruleset>();
-    if (!exists) return exists.error();
+    ASSIGN_OR_RETURN(bool exists, HasTable(table));
+    if (!exists) return std::optional<Ruleset>();
     RETURN_IF_ERROR(query(NFT_MSG_GETCHAIN, NLM_F_DUMP, {{NFTA_CHAIN_TABLE, table.name}},
                           [&](const nlmsghdr* header) { DecodeChain(header, out); }));
     RETURN_IF_ERROR(query(NFT_MSG_GETRULE, NLM_F_DUMP, {{NFTA_RULE_TABLE, table.name}},
                           [&](const nlmsghdr* header) { DecodeRule(header, out); }));
     RETURN_IF_ERROR(query(NFT_MSG_GETSET, NLM_F_DUMP, {{NFTA_SET_TABLE, table.name}},
                           [&](const nlmsghdr* header) { DecodeSet(header, out); }));
-    for (auto& [name, contents] : out.sets) {
-      Ruleset::SetContents& into = contents;
-      RETURN_IF_ERROR(query(NFT_MSG_GETSETELEM, NLM_F_DUMP,
-                            {{NFTA_SET_ELEM_LIST_TABLE, table.name}, {NFTA_SET_ELEM_LIST_SET, name}},
-                            [&](const nlmsghdr* header) { DecodeElements(header, into); }));
-    }
+    for (auto& [name, contents] : out.sets) RETURN_IF_ERROR(ReadElements(table, contents, torn));
     return std::optional<Ruleset>(std::move(out));
   }
 

@@ -16,6 +16,9 @@ class Kernel {
   virtual Result<> Apply(const Transaction& transaction) = 0;
   // A consistent copy; nullopt when there is no such table. Elements whose timeout has passed are left out.
   virtual Result<std::optional<Ruleset>> Read(const Table& table) = 0;
+  // The same, perhaps without chains and rules, and each set by itself: between two of them the table may
+  // change. Cheaper than Read, and never in want of a quiet moment.
+  virtual Result<std::optional<Ruleset>> ReadSets(const Table& table) { return Read(table); }
   // Cheap, where Read is not.
   virtual Result<bool> HasChain(const Table& table, const std::string& chain) = 0;
   // Grows by one with every transaction, of whomever, that changed any table.

@@ -145,6 +145,9 @@ TEST_P(KernelTest, ElementsAreAddedOnceAndChangedByTakingThemOut) {
   Transaction same(kTable);
   same.AddElements(kEndpoints, {Endpoint("10.0.0.1", 80, 0, "10.1.0.1")});
   EXPECT_TRUE(kernel_->Apply(same));
+  Transaction exclusive(kTable);
+  exclusive.CreateElements(kEndpoints, {Endpoint("10.0.0.1", 80, 0, "10.1.0.1")});
+  EXPECT_EQ(Refused(exclusive).code(), Code::kAlreadyExists);
   Transaction other(kTable);
   other.AddElements(kEndpoints, {Endpoint("10.0.0.1", 80, 0, "10.1.0.7")});
   EXPECT_EQ(Refused(other).code(), Code::kAlreadyExists);
@@ -205,6 +208,32 @@ TEST_P(KernelTest, TenThousandElementsInOneTransaction) {
   auto applied = kernel_->Apply(t);
   ASSERT_TRUE(applied) << applied.error().message();
   EXPECT_EQ(Found().sets["endpoints"].elements.size(), 10002u);
+}
+
+TEST_P(KernelTest, ElementsKeepTheirComments) {
+  Table bridge{Family::kBridge, "keelson-test"};
+  Set senders{.name = "senders", .key = {Type::kIfname, Type::kEtherAddr}};
+  Element element{.key = Key().Ifname("veth0").EtherAddr(std::string("\2\0\0\0\0\7", 6)).bytes(),
+                  .comment = "whose"};
+  Transaction t(bridge);
+  t.AddTable();
+  t.AddSet(senders);
+  t.AddElements(senders, {element});
+  t.AddChain({.name = "prerouting", .hook = Hook{HookType::kFilter, HookPoint::kPrerouting, -300}});
+  Rule drop("prerouting");
+  t.AddRule(drop.Load(0, Field::kIifName)
+                .Load(4, Field::kEtherSaddr)
+                .NotInSet(0, "senders")
+                .Finish({Verdict::Kind::kDrop}));
+  auto applied = kernel_->Apply(t);
+  ASSERT_TRUE(applied) << applied.error().message();
+  auto found = *kernel_->ReadSets(bridge);
+  ASSERT_TRUE(found);
+  ASSERT_EQ(found->sets.size(), 1u);
+  EXPECT_EQ(found->sets["senders"].set, senders);
+  EXPECT_EQ(found->sets["senders"].elements.at(element.key), element);
+  EXPECT_EQ(ToText(senders, element), "veth0 . 02:00:00:00:00:07 comment \"whose\"");
+  EXPECT_FALSE(*kernel_->ReadSets({Family::kBridge, "nowhere"}));
 }
 
 TEST_P(KernelTest, EveryExpressionAndKindOfSetIsAccepted) {

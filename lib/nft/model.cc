@@ -29,6 +29,10 @@ size_t SizeOf(Type type) {
       return 1;
     case Type::kInetService:
       return 2;
+    case Type::kIfname:
+      return 16;
+    case Type::kEtherAddr:
+      return 6;
   }
   return 0;
 }
@@ -64,9 +68,30 @@ Key& Key::Mark(uint32_t mark) {
   Append(HostBytes(mark));
   return *this;
 }
+Key& Key::Ifname(std::string_view name) {
+  std::string padded(name.substr(0, SizeOf(Type::kIfname) - 1));
+  padded.resize(SizeOf(Type::kIfname));
+  Append(padded);
+  return *this;
+}
+Key& Key::EtherAddr(std::string_view address) {
+  Append(address);
+  return *this;
+}
 std::string Key::bytes() const { return parts_ == 1 ? bytes_.substr(0, unpadded_) : bytes_; }
 
-int RegistersOf(Field field) { return field == Field::kIp6Saddr || field == Field::kIp6Daddr ? 4 : 1; }
+int RegistersOf(Field field) {
+  switch (field) {
+    case Field::kIp6Saddr:
+    case Field::kIp6Daddr:
+    case Field::kIifName:
+      return 4;
+    case Field::kEtherSaddr:
+      return 2;
+    default:
+      return 1;
+  }
+}
 
 Rule& Rule::AnyBit(Field field, uint32_t bits) {
   return Load(kScratch, field).Mask(kScratch, HostBytes(bits), HostBytes(0)).NotEqual(kScratch, HostBytes(0));

@@ -19,7 +19,7 @@
 
 namespace keelson::nft {
 
-enum class Family : uint8_t { kInet = 1, kIpv4 = 2, kIpv6 = 10 };  // NFPROTO_*
+enum class Family : uint8_t { kInet = 1, kIpv4 = 2, kBridge = 7, kIpv6 = 10 };  // NFPROTO_*
 
 struct Table {
   Family family;
@@ -27,7 +27,8 @@ struct Table {
 };
 
 enum class HookType { kFilter, kNat };
-enum class HookPoint : uint8_t { kPrerouting, kInput, kForward, kOutput, kPostrouting };  // NF_INET_*
+// NF_INET_*; the bridge family numbers its hooks alike.
+enum class HookPoint : uint8_t { kPrerouting, kInput, kForward, kOutput, kPostrouting };
 
 struct Hook {
   HookType type = HookType::kFilter;
@@ -42,7 +43,7 @@ struct Chain {
   bool operator==(const Chain&) const = default;
 };
 
-enum class Type : uint8_t { kIpv4Addr, kIpv6Addr, kInetProto, kInetService, kMark };
+enum class Type : uint8_t { kIpv4Addr, kIpv6Addr, kInetProto, kInetService, kMark, kIfname, kEtherAddr };
 size_t SizeOf(Type type);
 
 // A set, or with `data` or `verdicts` a map.
@@ -63,6 +64,7 @@ struct Element {
   std::string key_end = {};  // interval sets
   std::string data = {};     // maps
   std::optional<Verdict> verdict = {};
+  std::string comment = {};  // 128 bytes at most; nft(8) shows it
   bool operator==(const Element&) const = default;
 };
 
@@ -73,7 +75,9 @@ class Key {
   Key& Proto(uint8_t protocol);
   Key& Port(uint16_t port);
   Key& Mark(uint32_t mark);
-  std::string bytes() const;  // a single part is not padded
+  Key& Ifname(std::string_view name);        // 15 bytes at most
+  Key& EtherAddr(std::string_view address);  // 6 bytes
+  std::string bytes() const;                 // a single part is not padded
 
  private:
   void Append(std::string_view bytes);

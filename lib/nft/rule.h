@@ -45,6 +45,8 @@ enum class Field {
   kCtStatus,   // bits: 0x10 source NATed, 0x20 destination NATed
   kDaddrType,  // fib daddr type: 1 unicast, 2 local, ... (RTN_*)
   kSaddrType,
+  kIifName,     // 4 registers; in a bridge table the port
+  kEtherSaddr,  // 2 registers
 };
 int RegistersOf(Field field);
 

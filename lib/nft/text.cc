@@ -30,6 +30,10 @@ std::string_view NameOf(Type type) {
       return "inet_service";
     case Type::kMark:
       return "mark";
+    case Type::kIfname:
+      return "ifname";
+    case Type::kEtherAddr:
+      return "ether_addr";
   }
   return "?";
 }
@@ -62,6 +66,10 @@ std::string_view NameOf(Field field) {
       return "fib daddr type";
     case Field::kSaddrType:
       return "fib saddr type";
+    case Field::kIifName:
+      return "meta iifname";
+    case Field::kEtherSaddr:
+      return "ether saddr";
   }
   return "?";
 }
@@ -91,6 +99,13 @@ std::string Value(Type type, std::string_view bytes) {
       uint32_t mark;
       std::memcpy(&mark, bytes.data(), sizeof mark);
       return std::to_string(mark);
+    }
+    case Type::kIfname:
+      return std::string(bytes.substr(0, bytes.find('\0')));
+    case Type::kEtherAddr: {
+      std::string out;
+      for (char c : bytes) out += (out.empty() ? "" : ":") + Hex({&c, 1}).substr(2);
+      return out;
     }
   }
   return Hex(bytes);
@@ -180,7 +195,8 @@ struct OpText {
   std::string operator()(const op::AddSet& o) const { return "add " + ToText(o.set); }
   std::string operator()(const op::DeleteSet& o) const { return "delete set " + o.name; }
   std::string operator()(const op::AddElements& o) const {
-    return "add element " + o.set.name + " " + Elements(o.set, o.elements);
+    return (o.exclusive ? "create element " : "add element ") + o.set.name + " " +
+           Elements(o.set, o.elements);
   }
   std::string operator()(const op::DeleteElements& o) const {
     return "delete element " + o.set.name + " " + Elements(o.set, o.elements);
@@ -190,9 +206,10 @@ struct OpText {
 }  // namespace
 
 std::string ToText(const Table& table) {
-  std::string_view family = table.family == Family::kInet   ? "inet"
-                            : table.family == Family::kIpv4 ? "ip"
-                                                            : "ip6";
+  std::string_view family = table.family == Family::kInet     ? "inet"
+                            : table.family == Family::kIpv4   ? "ip"
+                            : table.family == Family::kBridge ? "bridge"
+                                                              : "ip6";
   return "table " + std::string(family) + " " + table.name;
 }
 
@@ -239,6 +256,7 @@ std::string ToText(const Set& set, const Element& element) {
   if (!element.key_end.empty()) out += "-" + Values(set.key, element.key_end);
   if (element.verdict) out += " : " + ToText(*element.verdict);
   if (!element.data.empty()) out += " : " + Values(set.data, element.data);
+  if (!element.comment.empty()) out += " comment \"" + element.comment + "\"";
   return out;
 }
 

@@ -36,6 +36,7 @@ struct DeleteSet {
 struct AddElements {
   Set set;
   std::vector<Element> elements;
+  bool exclusive = false;  // kAlreadyExists when present
 };
 struct DeleteElements {
   Set set;
@@ -60,7 +61,10 @@ class Transaction {
   void AddSet(Set set) { ops_.emplace_back(op::AddSet{std::move(set)}); }
   void DeleteSet(std::string name) { ops_.emplace_back(op::DeleteSet{std::move(name)}); }
   void AddElements(Set set, std::vector<Element> elements) {
-    if (!elements.empty()) ops_.emplace_back(op::AddElements{std::move(set), std::move(elements)});
+    if (!elements.empty()) ops_.emplace_back(op::AddElements{std::move(set), std::move(elements), false});
+  }
+  void CreateElements(Set set, std::vector<Element> elements) {
+    if (!elements.empty()) ops_.emplace_back(op::AddElements{std::move(set), std::move(elements), true});
   }
   void DeleteElements(Set set, std::vector<Element> elements) {
     if (!elements.empty()) ops_.emplace_back(op::DeleteElements{std::move(set), std::move(elements)});

@@ -20,7 +20,7 @@ KEELSON_SERVICE_CIDR=${KEELSON_SERVICE_CIDR:-10.96.0.0/16}
 KEELSON_CGROUP_ROOT=${KEELSON_CGROUP_ROOT:-/keelson-$(printf %s "$KEELSON_DIR" | sha256sum | cut -c1-8)}
 KEELSON_BRIDGE=${KEELSON_BRIDGE:-keelson0}
 CONTAINERD_SOCKET=$RUN/containerd.sock
-PROGRAMS=(kube-controlplane kubelet kube-proxy kube-cni bridge host-local loopback)
+PROGRAMS=(kube-controlplane kubelet kube-proxy kube-cni bridge host-local loopback portmap bandwidth)
 DAEMONS=(containerd kube-controlplane kubelet kube-proxy)
 
 die() {

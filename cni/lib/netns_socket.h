@@ -1,0 +1,20 @@
+// Routing sockets of a container's namespace, without a thread for it: a plugin has but one.
+#pragma once
+
+#include <optional>
+
+#include "lib/linux/netns.h"
+#include "lib/netlink/socket.h"
+
+namespace keelson::cni {
+
+inline Result<netlink::Socket> OpenSocketIn(const linux::NetNs& netns) {
+  std::optional<netlink::Socket> socket;
+  RETURN_IF_ERROR(netns.RunHere([&]() -> Result<> {
+    ASSIGN_OR_RETURN(socket, netlink::Socket::Open());
+    return {};
+  }));
+  return std::move(*socket);
+}
+
+}  // namespace keelson::cni

@@ -1,0 +1,16 @@
+// All plugins, in one program that stands in the plugin directory under each of their names: they share the
+// pages of memory, and one calls another without starting a process.
+#include "cni/bandwidth/bandwidth.h"
+#include "cni/bridge/bridge.h"
+#include "cni/host-local/host_local.h"
+#include "cni/loopback/loopback.h"
+#include "cni/portmap/portmap.h"
+
+int main(int, char** argv) {
+  using namespace keelson::cni;
+  return PluginMain(argv[0], {{"bandwidth", BandwidthPlugin()},
+                              {"bridge", BridgePlugin()},
+                              {"host-local", HostLocalPlugin()},
+                              {"loopback", LoopbackPlugin()},
+                              {"portmap", PortmapPlugin()}});
+}
