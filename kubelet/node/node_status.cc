@@ -15,6 +15,7 @@ using std::chrono::milliseconds;
 namespace {
 
 constexpr size_t kMaxImages = 50, kMaxImageNames = 5;
+constexpr milliseconds kFastPeriod(250);
 constexpr char kLeaseNamespace[] = "kube-node-lease";
 
 void SetCondition(corev1::NodeStatus& status, const char* type, bool value, const std::string& reason,
@@ -244,7 +245,7 @@ Result<> NodeManager::UpdateStatus(std::stop_token stop) {
 }
 
 Result<> NodeManager::RunStatus(std::stop_token stop, const std::function<void()>& ready) {
-  constexpr milliseconds kFirst(200), kMost(7000), kFast(250);
+  constexpr milliseconds kFirst(200), kMost(7000);
   milliseconds wait = kFirst;
   while (options_.register_node) {
     auto registered = Register(stop);
@@ -254,8 +255,8 @@ Result<> NodeManager::RunStatus(std::stop_token stop, const std::function<void()
     if (!Sleep(wait, stop)) return {};
     wait = std::min(wait * 2, kMost);
   }
-  bool told = false;
-  do {
+  bool told = false, was_ready = false;
+  while (!stop.stop_requested()) {
     auto updated = UpdateStatus(stop);
     if (!updated && !stop.stop_requested())
       log::Warn("Cannot update the node's status", {{"error", updated.error()}});
@@ -263,8 +264,23 @@ Result<> NodeManager::RunStatus(std::stop_token stop, const std::function<void()
       ready();
       told = true;
     }
-  } while (Sleep(told ? options_.update_frequency : kFast, stop));
+    // Pods wait for a node that starts: that it has become ready is told at once, not at the next round.
+    const milliseconds pause = told ? options_.update_frequency : kFastPeriod;
+    if (was_ready)
+      Sleep(pause, stop);
+    else
+      was_ready = AwaitReadiness(pause, stop);
+  }
   return {};
+}
+
+bool NodeManager::AwaitReadiness(milliseconds limit, std::stop_token stop) {
+  const SteadyTime end = clock_.SteadyNow() + limit;
+  while (clock_.SteadyNow() < end) {
+    if (NotReady(facts_(stop)).empty()) return true;
+    if (!Sleep(kFastPeriod, stop)) break;
+  }
+  return false;
 }
 
 Result<> NodeManager::RenewLease(std::stop_token stop) {

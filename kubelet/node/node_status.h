@@ -58,6 +58,8 @@ class NodeManager {
  private:
   Result<> Register(std::stop_token stop);
   Result<> UpdateStatus(std::stop_token stop);
+  // False when the node is not ready within the limit.
+  bool AwaitReadiness(std::chrono::milliseconds limit, std::stop_token stop);
   Result<> RenewLease(std::stop_token stop);
   bool Sleep(std::chrono::milliseconds time, std::stop_token stop);
 
