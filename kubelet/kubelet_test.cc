@@ -109,6 +109,20 @@ TEST_F(KubeletTest, RestartOfTheKubeletDisturbsNothing) {
   EXPECT_EQ(runtime_.Count("StopContainer main"), 0u);
 }
 
+// As the control plane does with the pods of a node that has fallen silent.
+TEST_F(KubeletTest, StatusThatOthersChangedIsPutRight) {
+  harness_->settings().config.sync_frequency = std::chrono::hours(1);
+  harness_->Start();
+  harness_->Create(kPod);
+  ASSERT_TRUE(harness_->Await("web", IsPodReady));
+  corev1::Pod pod = harness_->Get("web");
+  for (auto& condition : *pod.mutable_status()->mutable_conditions())
+    if (condition.type() == "Ready") condition.set_status("False");
+  auto stored = harness_->api().UpdateStatus(pod);
+  ASSERT_TRUE(stored) << stored.error().message();
+  EXPECT_TRUE(harness_->Await("web", IsPodReady));
+}
+
 TEST_F(KubeletTest, PodsDeletedMeanwhileAreRemoved) {
   harness_->Start();
   harness_->Create(kPod);

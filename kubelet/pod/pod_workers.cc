@@ -63,7 +63,11 @@ void PodWorkers::Update(PodPtr pod) {
       entry->ended = k8s::IsTerminal(*pod);
     }
     if (entry->pod && !entry->gone && OnlyStatusDiffers(*entry->pod, *pod)) {
+      // A phase that others made final is not taken back; other conditions may open a readiness gate.
+      if (!k8s::IsTerminal(*pod)) statuses_.Reconcile(pod);
+      const bool gated = pod->spec().readiness_gates_size() > 0;
       entry->pod = std::move(pod);
+      if (gated) queue_.Add(uid);
       return;
     }
     entry->pod = std::move(pod);

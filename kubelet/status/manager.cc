@@ -150,6 +150,19 @@ void StatusManager::Set(std::shared_ptr<const corev1::Pod> pod, corev1::PodStatu
   impl_->queue.Add(uid);
 }
 
+void StatusManager::Reconcile(std::shared_ptr<const corev1::Pod> pod) {
+  const std::string uid = pod->metadata().uid();
+  const int64_t version = VersionOf(pod->metadata().resource_version());
+  {
+    MutexLock lock(impl_->mutex);
+    auto it = impl_->entries.find(uid);
+    if (it == impl_->entries.end() || !it->second.set || version <= it->second.written_version) return;
+    if (version <= VersionOf(it->second.pod->metadata().resource_version())) return;
+    it->second.pod = std::move(pod);
+  }
+  impl_->queue.Add(uid);
+}
+
 std::optional<corev1::PodStatus> StatusManager::Get(const std::string& uid) const {
   MutexLock lock(impl_->mutex);
   auto it = impl_->entries.find(uid);

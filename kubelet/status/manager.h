@@ -26,6 +26,9 @@ class StatusManager {  // thread safe
 
   // `pod` as the API has it.
   void Set(std::shared_ptr<const corev1::Pod> pod, corev1::PodStatus status);
+  // The API has shown `pod`: where another writer has changed what was set here, it is set again. One does
+  // when a node falls silent: the node's pods are marked not ready, and the kubelet may come back.
+  void Reconcile(std::shared_ptr<const corev1::Pod> pod);
   // What was set last; nullopt for a pod that is not known.
   std::optional<corev1::PodStatus> Get(const std::string& uid) const;
   // Nothing of the pod runs any more, its volumes and cgroup are gone: a pod that is being deleted may go.
