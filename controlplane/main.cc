@@ -61,6 +61,14 @@ int main(int argc, char** argv) {
   app.add_option("--cluster-cidr", options.cluster_cidr, "CIDR that nodes get their pod CIDRs from");
   app.add_flag("--allocate-node-cidrs", options.allocate_node_cidrs,
                "Give each node a pod CIDR of --cluster-cidr");
+  const CLI::AsNumberWithUnit duration(std::map<std::string, int>{{"s", 1}, {"m", 60}, {"h", 3600}},
+                                       CLI::AsNumberWithUnit::UNIT_REQUIRED);
+  app.add_option("--node-monitor-period", options.node_monitor_period_seconds,
+                 "How often nodes are looked at: 5s")
+      ->transform(duration);
+  app.add_option("--node-monitor-grace-period", options.node_monitor_grace_period_seconds,
+                 "How long a node may be silent before it is NotReady: 40s")
+      ->transform(duration);
   CLI11_PARSE(app, argc, argv);
   return keelson::controlplane::RunControlPlane(options);
 }

@@ -31,6 +31,8 @@ struct Options {
   std::string kubeconfig;    // for roles without an API server in the process
   std::string cluster_cidr;
   bool allocate_node_cidrs = false;
+  int node_monitor_period_seconds = 5;
+  int node_monitor_grace_period_seconds = 40;  // of silence, until a node is NotReady
 
   bool Has(const std::string& role) const {
     for (const std::string& one : roles) {

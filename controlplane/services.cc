@@ -243,6 +243,8 @@ Result<controllers::Options> ControllerOptions(const Options& options) {
   ASSIGN_OR_RETURN(out.root_ca_pem, ReadIfSet(ca_file));
   out.allocate_node_cidrs = options.allocate_node_cidrs;
   out.cluster_cidrs = SplitCommas(options.cluster_cidr);
+  out.node_monitor_period = std::chrono::seconds(options.node_monitor_period_seconds);
+  out.node_monitor_grace_period = std::chrono::seconds(options.node_monitor_grace_period_seconds);
   return out;
 }
 
