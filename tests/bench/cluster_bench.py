@@ -18,7 +18,7 @@ import tempfile
 import threading
 import time
 
-DAEMONS = ["containerd", "kube-controlplane", "kubelet", "kube-proxy"]
+DAEMONS = ["containerd", "kube-controlplane", "kubelet", "kube-proxy", "kube-cni"]
 IMAGE = "registry.k8s.io/pause:3.10"
 NAMESPACE = "keelson-bench"
 
@@ -90,8 +90,9 @@ def memory(pid):
     return ((int(values["Private_Clean"]) + int(values["Private_Dirty"])) / 1024, int(values["Anonymous"]) / 1024)
 
 
-def pids(state):
-    found = {d: int((state / "run" / f"{d}.pid").read_text().split()[0]) for d in DAEMONS}
+def pids(node):
+    files = {d: node / "run" / f"{d}.pid" for d in DAEMONS}
+    found = {d: int(file.read_text().split()[0]) for d, file in files.items() if file.exists()}
     for children in pathlib.Path(f"/proc/{found['kube-controlplane']}/task").glob("*/children"):
         for child in children.read_text().split():
             if pathlib.Path(f"/proc/{child}/comm").read_text().strip() == "etcd":
@@ -113,10 +114,10 @@ def summarise(values):
     return {"p50": round(statistics.median(values), 1), "p99": round(percentile(values, 99), 1), "n": len(values)}
 
 
-def bare_cri(state, build, count, *flags):
+def bare_cri(node, build, count, *flags):
     """What the runtime alone takes for the same pods, in milliseconds: {"start": [...], "stop": [...]}."""
     with tempfile.TemporaryDirectory(prefix="bare-cri-") as logs:
-        printed = subprocess.run([build / "bench-tools/cri_pods", "--endpoint", f"unix://{state}/run/containerd.sock", "--image", IMAGE,
+        printed = subprocess.run([build / "bench-tools/cri_pods", "--endpoint", f"unix://{node}/run/containerd.sock", "--image", IMAGE,
                                   "--log-dir", logs, "--cgroup-parent", "/bare-cri", "--pods", str(count), *flags],
                                  capture_output=True, text=True, check=True).stdout
     steps = {"start": [], "stop": []}
@@ -129,9 +130,10 @@ def bare_cri(state, build, count, *flags):
 def main():
     state, build = pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2])
     count = int(sys.argv[3]) if len(sys.argv) > 3 else 30
+    node = state / "nodes/node1"
     api = Api(state / "conf/admin.kubeconfig")
     result = {"cores": os.cpu_count(), "pods": count}
-    running = pids(state)
+    running = pids(node)
     result["memory_idle"] = {name: memory(pid) for name, pid in running.items()}
 
     api.call("POST", "/api/v1/namespaces", {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}})
@@ -165,10 +167,10 @@ def main():
         result["burst_pods_per_s"] = round(count / (max(watch.await_in(watch.ready, [f"burst-{i}" for i in range(count)])) - begin), 2)
     finally:
         api.call("DELETE", f"/api/v1/namespaces/{NAMESPACE}")
-    bare_cri(state, build, 1)  # the first one makes cgroups
-    bare = bare_cri(state, build, count)
+    bare_cri(node, build, 1)  # the first one makes cgroups
+    bare = bare_cri(node, build, count)
     result["bare_cri_start_ms"], result["bare_cri_stop_ms"] = summarise(bare["start"]), summarise(bare["stop"])
-    result["bare_burst_pods_per_s"] = round(count / max(bare_cri(state, build, count, "--at-once")["start"]) * 1000, 2)
+    result["bare_burst_pods_per_s"] = round(count / max(bare_cri(node, build, count, "--at-once")["start"]) * 1000, 2)
     report(result)
 
 

@@ -1,18 +1,23 @@
 """A cluster for tests: ./dev up in a network namespace, with its own state directory and cgroups.
 
 The namespace has a veth pair of its own and no way out, so any number of clusters and a developer's own
-run side by side, and nothing that a test does reaches the machine's network.
+run side by side, and nothing that a test does reaches the machine's network. It is the node of a cluster
+with one node; that of several has its nodes' bridge in it.
 """
+import hashlib
 import json
 import os
 import pathlib
+import select
 import shutil
+import signal
 import subprocess
 import tempfile
 import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-NODE_IP = "192.168.77.1"
+NODE_IP = "192.168.77.1"  # of the first node
+HOST_IP = "192.168.76.1"  # of the namespace around the nodes, where there are several
 
 
 def run(args, check=True, **kwargs):
@@ -22,21 +27,42 @@ def run(args, check=True, **kwargs):
     return result
 
 
+def kill(pid):
+    """kill -9, and returns when the process is gone."""
+    process = os.pidfd_open(pid)
+    try:
+        signal.pidfd_send_signal(process, signal.SIGKILL)
+        select.select([process], [], [], 20)
+    finally:
+        os.close(process)
+
+
 class Cluster:
-    def __init__(self):
+    """`nodes`: how many, each in namespaces of its own; None: one, which is the namespace around."""
+
+    def __init__(self, nodes=None, **settings):
         self.name = f"keelson-e2e-{os.getpid()}"
         self.dir = pathlib.Path(tempfile.mkdtemp(prefix="keelson-e2e-"))
-        self.env = dict(os.environ, KEELSON_DIR=str(self.dir / "state"), KEELSON_NODE_IP=NODE_IP, KEELSON_DEMO="no")
+        self.state = self.dir / "state"
+        self.id = hashlib.sha256(str(self.state).encode()).hexdigest()[:8]  # as in tools/dev/common.sh
+        self.nodes = [f"node{i + 1}" for i in range(nodes or 1)]
+        self._several = nodes is not None
+        self.env = dict(os.environ, KEELSON_DIR=str(self.state), KEELSON_DEMO="no", **settings)
+        if self._several:
+            self.env["KEELSON_NODE_SUBNET"] = "192.168.77.0/24"
+        else:
+            self.env["KEELSON_NODE_IP"] = NODE_IP
         self._kubectl = None
 
     # ---- life ----
     def up(self):
         run(["ip", "netns", "add", self.name])
+        address = HOST_IP if self._several else NODE_IP
         for command in (["link", "set", "lo", "up"], ["link", "add", "uplink0", "type", "veth", "peer", "name", "uplink1"],
-                        ["addr", "add", f"{NODE_IP}/24", "dev", "uplink0"], ["link", "set", "uplink0", "up"],
+                        ["addr", "add", f"{address}/24", "dev", "uplink0"], ["link", "set", "uplink0", "up"],
                         ["link", "set", "uplink1", "up"], ["route", "add", "default", "dev", "uplink0"]):
             run(["ip", "-n", self.name, *command])
-        self.dev("up")
+        self.dev("up", *(["--nodes", len(self.nodes)] if self._several else []))
 
     def down(self):
         result = self.dev("down", check=False)
@@ -48,21 +74,42 @@ class Cluster:
         """nsenter and not `ip netns exec`, which remounts /sys and hides the cgroups."""
         return ["nsenter", f"--net=/run/netns/{self.name}", *map(str, args)]
 
-    def dev(self, *args, check=True):
-        return run(self.inside([ROOT / "dev", *args]), check=check, env=self.env)
+    def dev(self, *args, check=True, **settings):
+        return run(self.inside([ROOT / "dev", *args]), check=check, env=dict(self.env, **settings))
 
-    def pid(self, daemon):
-        return int((self.dir / "state/run" / f"{daemon}.pid").read_text().split()[0])
+    def pid(self, daemon, node="node1"):
+        return int((self.state / "nodes" / node / "run" / f"{daemon}.pid").read_text().split()[0])
 
-    def log(self, daemon):
-        return (self.dir / "state/log" / f"{daemon}.log").read_text(errors="replace")
+    def kill(self, daemon, node="node1"):
+        kill(self.pid(daemon, node))
+
+    # ---- places ----
+    def on_node(self, node, args):
+        """The command in the node's network."""
+        netns = f"keelson-{self.id}-{node}" if self._several else self.name
+        return ["nsenter", f"--net=/run/netns/{netns}", *map(str, args)]
+
+    def in_pod(self, pod, args):
+        """The command in the pod's network, with the machine's programs."""
+        return ["nsenter", f"--net=/proc/{self.pod_processes(pod)[0]}/ns/net", *map(str, args)]
+
+    def pod_processes(self, pod):
+        """`pod`: a Pod object, or the name of one."""
+        pod = self.get("pod", pod) if isinstance(pod, str) else pod
+        pods = pathlib.Path(f"keelson-{self.id}", pod["spec"]["nodeName"], "kubepods")
+        for hierarchy in ("/sys/fs/cgroup", "/sys/fs/cgroup/pids"):
+            files = pathlib.Path(hierarchy, pods).glob(f"**/pod{pod['metadata']['uid']}/*/cgroup.procs")
+            processes = [int(pid) for file in files for pid in file.read_text().split()]
+            if processes:
+                return processes
+        return []
 
     # ---- kubectl ----
     def kubectl_args(self, *args):
         if self._kubectl is None:
             found = shutil.which("kubectl")
             self._kubectl = found or str(pathlib.Path.home() / ".cache/keelson/kubectl/usr/bin/kubectl")
-            self.env["KUBECONFIG"] = str(self.dir / "state/conf/admin.kubeconfig")
+            self.env["KUBECONFIG"] = str(self.state / "conf/admin.kubeconfig")
         return self.inside([self._kubectl, *args])
 
     def kubectl(self, *args, check=True, stdin=None, timeout=120):
@@ -85,6 +132,11 @@ class Cluster:
     # ---- traffic and waiting ----
     def fetch(self, url, check=True, timeout=2):
         return run(self.inside(["curl", "-fsS", "-m", timeout, url]), check=check).stdout
+
+    def fetch_from(self, place, url, timeout=2):
+        """`place`: a node's name, or a pod's."""
+        command = ["curl", "-fsS", "-m", timeout, url]
+        return run(self.on_node(place, command) if place in self.nodes else self.in_pod(place, command)).stdout
 
     def eventually(self, what, condition, seconds=60):
         """Repeats `condition` until it returns something true; the last failure is in the error."""

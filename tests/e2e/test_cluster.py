@@ -247,7 +247,7 @@ class ClusterTest(unittest.TestCase):
              "RequestEntityTooLarge", "413"),
         ]
         before = {c["metadata"]["name"] for c in self.cluster.get("configmaps")["items"]}
-        state = self.cluster.dir / "state"
+        state = self.cluster.state
         for body, reason, code in cases:
             with tempfile.NamedTemporaryFile("w") as file:
                 file.write(body)

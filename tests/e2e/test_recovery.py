@@ -1,11 +1,9 @@
 """kill -9 of each daemon, and of etcd: no container restarts, no connection breaks, no object is lost."""
-import os
 import pathlib
-import signal
 import subprocess
 import unittest
 
-from cluster import Cluster
+from cluster import Cluster, kill
 
 # Says one line a request on one long connection, so that a break shows.
 ECHO = """
@@ -80,7 +78,7 @@ class RecoveryTest(unittest.TestCase):
     def kill_and_recover(self, daemon, pid):
         self.say(f"before {daemon}")
         containers, objects = self.containers(), self.objects()
-        os.kill(pid, signal.SIGKILL)
+        kill(pid)
         self.say(f"without {daemon}")
         self.cluster.dev("up")
         self.cluster.eventually(f"{daemon} to be healthy", lambda: "unhealthy" not in self.cluster.dev("status").stdout)
@@ -113,6 +111,9 @@ class RecoveryTest(unittest.TestCase):
 
     def test_kube_proxy(self):
         self.kill_and_recover("kube-proxy", self.cluster.pid("kube-proxy"))
+
+    def test_kube_cni(self):
+        self.kill_and_recover("kube-cni", self.cluster.pid("kube-cni"))
 
 
 if __name__ == "__main__":

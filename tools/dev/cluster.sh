@@ -1,133 +1,91 @@
-# A one-node cluster on this machine: up is idempotent, down removes all of it.
-
-write_containerd_config() {
-  local restrict=false
-  # Without CAP_SYS_RESOURCE runc cannot lower an oom_score_adj and pods fail to start.
-  capability_sys_resource || restrict=true
-  cat >"$CONF/containerd.toml" <<CONFIG
-version = 2
-root = "$KEELSON_DIR/containerd"
-state = "$RUN/containerd"
-
-[grpc]
-  address = "$CONTAINERD_SOCKET"
-
-[plugins."io.containerd.internal.v1.opt"]
-  path = "$KEELSON_DIR/containerd/opt"
-
-[plugins."io.containerd.grpc.v1.cri"]
-  sandbox_image = "$PAUSE_IMAGE"
-  restrict_oom_score_adj = $restrict
-  disable_apparmor = true
-  netns_mounts_under_state_dir = true
-  stream_server_address = "127.0.0.1"
-  stream_server_port = "0"
-  [plugins."io.containerd.grpc.v1.cri".cni]
-    bin_dir = "$BIN"
-    conf_dir = "$CONF/cni"
-  [plugins."io.containerd.grpc.v1.cri".containerd.runtimes.runc]
-    runtime_type = "io.containerd.runc.v2"
-    [plugins."io.containerd.grpc.v1.cri".containerd.runtimes.runc.options]
-      SystemdCgroup = false
-CONFIG
-}
-
-# CAP_SYS_RESOURCE is bit 24 of the capability sets.
-capability_sys_resource() { [ $((0x$(awk '/^CapBnd/ {print $2}' /proc/self/status) >> 24 & 1)) = 1 ]; }
-
-write_cni_config() {
-  mkdir -p "$CONF/cni"
-  cat >"$CONF/cni/10-keelson.conflist" <<CONFIG
-{
-  "cniVersion": "1.0.0",
-  "name": "keelson",
-  "plugins": [
-    {
-      "type": "bridge",
-      "bridge": "$KEELSON_BRIDGE",
-      "isDefaultGateway": true,
-      "hairpinMode": true,
-      "ipMasq": true,
-      "ipam": {
-        "type": "host-local",
-        "dataDir": "$RUN/cni",
-        "ranges": [[{"subnet": "$KEELSON_POD_CIDR"}]]
-      }
-    }
-  ]
-}
-CONFIG
-}
-
-write_kubelet_config() {
-  cat >"$CONF/kubelet.yaml" <<CONFIG
-apiVersion: kubelet.config.k8s.io/v1beta1
-kind: KubeletConfiguration
-address: 0.0.0.0
-port: $KEELSON_KUBELET_PORT
-healthzBindAddress: 127.0.0.1
-healthzPort: $KEELSON_KUBELET_HEALTHZ_PORT
-authentication:
-  anonymous: {enabled: false}
-  webhook: {enabled: true}
-  x509: {clientCAFile: $PKI/ca.crt}
-authorization: {mode: Webhook}
-tlsCertFile: $PKI/kubelet-serving.crt
-tlsPrivateKeyFile: $PKI/kubelet-serving.key
-cgroupRoot: $KEELSON_CGROUP_ROOT
-cgroupDriver: cgroupfs
-podLogsDir: $KEELSON_DIR/pod-logs
-clusterDomain: cluster.local
-clusterDNS: [$(cidr_address "$KEELSON_SERVICE_CIDR" 10)]
-resolvConf: /etc/resolv.conf
-CONFIG
-}
+# A cluster on this machine: up is idempotent and repairs, down removes all of it.
 
 prepare_kernel() {
   local module
-  for module in overlay br_netfilter nf_tables; do
+  for module in overlay br_netfilter nf_tables vxlan; do
     modprobe "$module" 2>/dev/null || true  # built in, or absent: the kernel says so when it is needed
   done
-  echo 1 >/proc/sys/net/ipv4/ip_forward
 }
 
 # Sockets and container state of a machine that has been rebooted since are worthless.
 forget_previous_boot() {
   local boot
   boot=$(cat /proc/sys/kernel/random/boot_id)
-  if [ -f "$KEELSON_DIR/boot_id" ] && [ "$(cat "$KEELSON_DIR/boot_id")" != "$boot" ]; then rm -rf "$RUN"; fi
-  mkdir -p "$KEELSON_DIR" "$RUN" "$CONF" "$LOGS"
+  if [ -f "$KEELSON_DIR/boot_id" ] && [ "$(cat "$KEELSON_DIR/boot_id")" != "$boot" ]; then rm -rf "$KEELSON_DIR"/nodes/*/run; fi
+  mkdir -p "$KEELSON_DIR" "$CONF"
   echo "$boot" >"$KEELSON_DIR/boot_id"
+}
+
+# up [--nodes N]. Without it a cluster keeps the nodes that it has; nodes can be added but not taken away.
+parse_up() {
+  local nodes=
+  while [ $# -gt 0 ]; do
+    case $1 in
+      --nodes) nodes=${2:-} && shift 2 ;;
+      --nodes=*) nodes=${1#*=} && shift ;;
+      *) die "usage: ./dev up [--nodes N]" ;;
+    esac
+    [[ $nodes =~ ^[1-9][0-9]?$ ]] || die "--nodes takes a number from 1 to 99"
+  done
+  [ -n "$nodes" ] || return 0
+  if [ -f "$KEELSON_DIR/cluster" ] && [ "$nodes" -lt "${CLUSTER_NODES:-100}" ]; then
+    die "the cluster in $KEELSON_DIR has ${CLUSTER_NODES:-this machine as its only} node(s): run ./dev down first"
+  fi
+  CLUSTER_NODES=$nodes
+  choose_subnet
+}
+
+# Everything that must run on the node. The API server is not waited for: agents try until it answers.
+node_run() {
+  local daemon
+  node_configure
+  step "$NODE: containerd"
+  daemon_start_and_wait containerd
+  images_import "$KEELSON_DIR/images/pause.tar" "$KEELSON_DIR/images/busybox.tar"
+  for daemon in $(node_daemons); do daemon_start "$daemon"; done
+  step "$NODE: waiting for its agents"
+  for daemon in $(node_daemons); do daemon_wait "$daemon"; done
+}
+
+control_plane_wait() {
+  daemon_wait kube-controlplane
+  [ "$KEELSON_CNI" = none ] || run_kubectl apply -f "$ROOT/cni/agent/rbac.yaml" >/dev/null
 }
 
 cluster_up() {
   need_root
+  parse_up "$@"
   deps_install
-  build "${PROGRAMS[@]}"
+  if [ -n "${KEELSON_BIN:-}" ]; then programs_check; else build "${PROGRAMS[@]}"; fi
   forget_previous_boot
+  cluster_save
+  cluster_load
   step "keys and certificates"
   pki_make
+  each_node pki_node
   prepare_kernel
-  write_containerd_config
-  write_cni_config
-  write_kubelet_config
+  network_make
+  each_node node_power_on
+  step "control plane"
+  (node_use "${NODES[0]}"; daemon_start kube-controlplane)
   step "images"
   images_make
-  step "containerd"
-  # File descriptors: containerd asks for more than some hosts allow, and then refuses to start.
-  daemon_start_and_wait containerd
-  images_import "$KEELSON_DIR/images/pause.tar" "$KEELSON_DIR/images/busybox.tar"
-  step "control plane"
-  daemon_start_and_wait kube-controlplane
-  step "kubelet and kube-proxy"
-  daemon_start kubelet
-  daemon_start_and_wait kube-proxy
-  daemon_start_and_wait kubelet
-  await 60 "node $KEELSON_NODE_NAME to be Ready" \
-    run_kubectl wait --for=condition=Ready --timeout=1s "node/$KEELSON_NODE_NAME"
-  [ "${KEELSON_DEMO:-yes}" = no ] || demo
+  (node_use "${NODES[0]}"; control_plane_wait)
+  each_node_at_once node_run
+  if [ "$KEELSON_CNI" != none ]; then
+    step "waiting for the nodes to be Ready"
+    await 60 "all nodes to be Ready" run_kubectl wait --for=condition=Ready --timeout=2s "${NODES[@]/#/node/}"
+    [ "${KEELSON_DEMO:-yes}" = no ] || demo
+  fi
   step "up"
   summary
+}
+
+programs_check() {
+  local program
+  for program in "${PROGRAMS[@]}"; do
+    [ -x "$BIN/$program" ] || [ -x "$KEELSON_CNI_BIN_DIR/$program" ] || die "$BIN has no $program"
+  done
 }
 
 demo() {
@@ -137,10 +95,15 @@ demo() {
   local cluster_ip node_port
   cluster_ip=$(run_kubectl get service web -o 'jsonpath={.spec.clusterIP}')
   node_port=$(run_kubectl get service web-nodeport -o 'jsonpath={.spec.ports[0].nodePort}')
-  await 30 "http://$cluster_ip/ to answer" curl -fsS -m 2 "http://$cluster_ip/"
-  step "  http://$cluster_ip/ (ClusterIP): $(curl -fsS -m 2 "http://$cluster_ip/")"
-  await 30 "http://$(node_ip):$node_port/ to answer" curl -fsS -m 2 "http://$(node_ip):$node_port/"
-  step "  http://$(node_ip):$node_port/ (NodePort): $(curl -fsS -m 2 "http://$(node_ip):$node_port/")"
+  each_node demo_fetch "$cluster_ip" "$node_port"
+}
+
+demo_fetch() {
+  local url
+  for url in "http://$1/" "http://$NODE_IP:$2/"; do
+    await 30 "$url to answer on $NODE" in_node curl -fsS -m 2 "$url"
+    step "  $NODE: $url -> $(in_node curl -fsS -m 2 "$url")"
+  done
 }
 
 summary() {
@@ -152,31 +115,47 @@ summary() {
 TEXT
 }
 
-# Removes containers first, while containerd can still do it; then what they stood on.
+# ---- down ----
+# Where the machine is the node, containers are removed while containerd can still do it: it keeps files of
+# theirs outside our directory. A node in namespaces takes everything along.
+containers_remove() {
+  local id
+  daemon_pid containerd >/dev/null || return 0
+  for id in $(ctr_ tasks ls -q); do ctr_ tasks delete --force "$id" >/dev/null 2>&1 || true; done
+  for id in $(ctr_ containers ls -q); do ctr_ containers delete "$id" >/dev/null 2>&1 || true; done
+}
+
+node_remove() {
+  local daemon
+  if [ -n "$NODE_NETNS" ]; then
+    node_power_off
+    return
+  fi
+  for daemon in kubelet kube-cni kube-proxy kube-controlplane; do daemon_stop "$daemon"; done
+  containers_remove
+  daemon_stop containerd
+  node_kill
+  [ ! -x "$BIN/kube-proxy" ] || "$BIN/kube-proxy" --cleanup >/dev/null 2>&1 || true
+  [ ! -x "$BIN/kube-cni" ] || "$BIN/kube-cni" --cleanup --cni-conf-dir "$NODE_CONF/cni" >/dev/null 2>&1 || true
+  # What the CNI plugins made for containers that were taken from under them.
+  local table
+  for table in keelson-cni keelson-portmap; do nft delete table inet $table 2>/dev/null || true; done
+  ip link delete "$KEELSON_BRIDGE" 2>/dev/null || true
+  node_remove_cgroups
+}
+
 cluster_down() {
   need_root
   [ -d "$KEELSON_DIR" ] || { step "nothing to remove: $KEELSON_DIR does not exist"; return 0; }
-  step "stopping daemons"
-  daemon_stop kubelet
-  daemon_stop kube-proxy
-  daemon_stop kube-controlplane
-  if daemon_pid containerd >/dev/null; then
-    step "removing containers"
-    local id
-    for id in $(ctr_ tasks ls -q); do ctr_ tasks delete --force "$id" >/dev/null 2>&1 || true; done
-    for id in $(ctr_ containers ls -q); do ctr_ containers delete "$id" >/dev/null 2>&1 || true; done
-    daemon_stop containerd
-  fi
+  step "stopping ${#NODES[@]} node(s)"
+  each_node_at_once node_remove
   step "removing network, mounts and cgroups"
-  [ ! -x "$BIN/kube-proxy" ] || "$BIN/kube-proxy" --cleanup >/dev/null 2>&1 || true
-  nft delete table inet keelson-cni 2>/dev/null || true
-  ip link delete "$KEELSON_BRIDGE" 2>/dev/null || true
+  network_remove
   awk -v dir="$KEELSON_DIR/" 'index($5, dir) == 1 {print $5}' /proc/self/mountinfo | sort -r |
     while read -r mount; do umount -l "$mount" 2>/dev/null || true; done
-  local hierarchy
-  for hierarchy in /sys/fs/cgroup /sys/fs/cgroup/*; do
-    [ -d "$hierarchy$KEELSON_CGROUP_ROOT" ] || continue
-    find "$hierarchy$KEELSON_CGROUP_ROOT" -depth -type d -exec rmdir {} \; 2>/dev/null || true
+  local dir
+  for dir in $(cgroup_hierarchies); do
+    [ ! -d "$dir$KEELSON_CGROUP_ROOT" ] || find "$dir$KEELSON_CGROUP_ROOT" -depth -type d -exec rmdir {} \; 2>/dev/null || true
   done
   rm -rf "$KEELSON_DIR"
   step "down"

@@ -1,27 +1,36 @@
-# Settings and helpers of the ./dev script. Everything of one cluster lives below KEELSON_DIR.
+# Settings and helpers of the ./dev script. Everything of one cluster lives below KEELSON_DIR:
+#
+#   pki/ conf/ images/ controlplane/   the cluster's
+#   cluster                            what `up` was told: how many nodes, their subnet
+#   nodes/NAME/                        a node's: conf run log containerd kubelet pod-logs cni (see node.sh)
 
 export KEELSON_PRESET=${KEELSON_PRESET:-release}
 BUILD=$ROOT/build/$KEELSON_PRESET
-BIN=$BUILD/bin
-KEELSON_DIR=${KEELSON_DIR:-/var/lib/keelson-dev}
+BIN=$(realpath -m "${KEELSON_BIN:-$BUILD/bin}")
+KEELSON_DIR=$(realpath -m "${KEELSON_DIR:-/var/lib/keelson-dev}")
 PKI=$KEELSON_DIR/pki
 CONF=$KEELSON_DIR/conf
-RUN=$KEELSON_DIR/run
-LOGS=$KEELSON_DIR/log
 
+# Names of what the cluster makes outside KEELSON_DIR contain this, so that clusters do not meet.
+KEELSON_ID=$(printf %s "$KEELSON_DIR" | sha256sum | cut -c1-8)
 KEELSON_NODE_NAME=${KEELSON_NODE_NAME:-node1}
 KEELSON_API_PORT=${KEELSON_API_PORT:-6443}
 KEELSON_KUBELET_PORT=${KEELSON_KUBELET_PORT:-10250}
 KEELSON_KUBELET_HEALTHZ_PORT=${KEELSON_KUBELET_HEALTHZ_PORT:-10248}
 KEELSON_PROXY_HEALTHZ_PORT=${KEELSON_PROXY_HEALTHZ_PORT:-10256}
 KEELSON_PROXY_METRICS_PORT=${KEELSON_PROXY_METRICS_PORT:-10249}
-KEELSON_POD_CIDR=${KEELSON_POD_CIDR:-10.244.0.0/24}
+KEELSON_CNI_HEALTHZ_PORT=${KEELSON_CNI_HEALTHZ_PORT:-10261}
+KEELSON_CNI_METRICS_PORT=${KEELSON_CNI_METRICS_PORT:-10262}
+KEELSON_POD_CIDR=${KEELSON_POD_CIDR:-10.244.0.0/16}
 KEELSON_SERVICE_CIDR=${KEELSON_SERVICE_CIDR:-10.96.0.0/16}
-KEELSON_CGROUP_ROOT=${KEELSON_CGROUP_ROOT:-/keelson-$(printf %s "$KEELSON_DIR" | sha256sum | cut -c1-8)}
+KEELSON_CGROUP_ROOT=${KEELSON_CGROUP_ROOT:-/keelson-$KEELSON_ID}
 KEELSON_BRIDGE=${KEELSON_BRIDGE:-keelson0}
-CONTAINERD_SOCKET=$RUN/containerd.sock
+KEELSON_NODE_GRACE=${KEELSON_NODE_GRACE:-40}
+KEELSON_CNI=${KEELSON_CNI:-keelson}
+KEELSON_CNI_MODE=${KEELSON_CNI_MODE:-auto}
+KEELSON_CNI_BIN_DIR=${KEELSON_CNI_BIN_DIR:-$BIN}
 PROGRAMS=(kube-controlplane kubelet kube-proxy kube-cni bridge host-local loopback portmap bandwidth)
-DAEMONS=(containerd kube-controlplane kubelet kube-proxy)
+DAEMONS=(containerd kube-controlplane kubelet kube-proxy kube-cni)
 
 die() {
   printf 'dev: %s\n' "$*" >&2
@@ -48,7 +57,7 @@ await() {
 }
 
 # The address that other machines reach this one by, or the first one that is not loopback.
-node_ip() {
+host_ip() {
   if [ -n "${KEELSON_NODE_IP:-}" ]; then
     printf '%s' "$KEELSON_NODE_IP"
     return

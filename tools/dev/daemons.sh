@@ -1,62 +1,79 @@
-# The cluster's processes: each has a pid file, a log and a health check. A daemon that runs is left alone,
-# so starting all of them again repairs what has died.
+# A node's processes: each has a pid file, a log and a health check. A daemon that runs is left alone, so
+# starting all of them again repairs what has died. All functions are about the node in use (node_use).
+
+# The daemons that this node is to have, in the order they start.
+node_daemons() {
+  echo containerd
+  [ "$NODE" != "${NODES[0]}" ] || echo kube-controlplane
+  echo kubelet
+  echo kube-proxy
+  [ "$KEELSON_CNI" = none ] || echo kube-cni
+}
 
 daemon_pid() {
   local pid
-  pid=$(cat "$RUN/$1.pid" 2>/dev/null) || return 1
-  # A pid may have been given to somebody else meanwhile: the start time tells.
-  [ "$(awk '{print $22}' "/proc/${pid%% *}/stat" 2>/dev/null)" = "${pid##* }" ] || return 1
+  pid=$(cat "$NODE_RUN/$1.pid" 2>/dev/null) || return 1
+  # A pid may have been given to somebody else meanwhile: the start time tells. Z: ended, nobody has asked how.
+  [ "$(awk '$3 != "Z" {print $22}' "/proc/${pid%% *}/stat" 2>/dev/null)" = "${pid##* }" ] || return 1
   printf '%s' "${pid%% *}"
 }
 
+# daemon_command NAME: sets COMMAND.
 daemon_command() {
-  local ip
-  ip=$(node_ip)
   case $1 in
-    containerd) echo containerd --config "$CONF/containerd.toml" ;;
+    containerd) COMMAND=(containerd --config "$NODE_CONF/containerd.toml") ;;
     kube-controlplane)
-      echo "$BIN/kube-controlplane" --data-dir "$KEELSON_DIR/controlplane" --bind-address 0.0.0.0 --advertise-address "$ip" \
-        --secure-port "$KEELSON_API_PORT" --tls-cert-file "$PKI/apiserver.crt" --tls-private-key-file "$PKI/apiserver.key" \
-        --client-ca-file "$PKI/ca.crt" --root-ca-file "$PKI/ca.crt" \
-        --service-account-issuer https://kubernetes.default.svc.cluster.local \
-        --service-account-key-file "$PKI/sa.pub" --service-account-signing-key-file "$PKI/sa.key" \
-        --service-cluster-ip-range "$KEELSON_SERVICE_CIDR" \
-        --kubelet-client-certificate "$PKI/apiserver-kubelet-client.crt" \
-        --kubelet-client-key "$PKI/apiserver-kubelet-client.key" --kubelet-certificate-authority "$PKI/ca.crt"
+      COMMAND=("$BIN/kube-controlplane" --data-dir "$KEELSON_DIR/controlplane" --bind-address 0.0.0.0
+        --advertise-address "$NODE_IP" --secure-port "$KEELSON_API_PORT"
+        --tls-cert-file "$PKI/apiserver.crt" --tls-private-key-file "$PKI/apiserver.key"
+        --client-ca-file "$PKI/ca.crt" --root-ca-file "$PKI/ca.crt"
+        --service-account-issuer https://kubernetes.default.svc.cluster.local
+        --service-account-key-file "$PKI/sa.pub" --service-account-signing-key-file "$PKI/sa.key"
+        --service-cluster-ip-range "$KEELSON_SERVICE_CIDR" --allocate-node-cidrs=true --cluster-cidr "$KEELSON_POD_CIDR"
+        --node-monitor-grace-period "${KEELSON_NODE_GRACE}s" --node-monitor-period "$(((KEELSON_NODE_GRACE + 7) / 8))s"
+        --kubelet-client-certificate "$PKI/apiserver-kubelet-client.crt"
+        --kubelet-client-key "$PKI/apiserver-kubelet-client.key" --kubelet-certificate-authority "$PKI/ca.crt")
       ;;
     kubelet)
-      echo "$BIN/kubelet" --config "$CONF/kubelet.yaml" --kubeconfig "$CONF/kubelet.kubeconfig" \
-        --hostname-override "$KEELSON_NODE_NAME" --node-ip "$ip" --root-dir "$KEELSON_DIR/kubelet" \
-        --container-runtime-endpoint "unix://$CONTAINERD_SOCKET"
+      COMMAND=("$BIN/kubelet" --config "$NODE_CONF/kubelet.yaml" --kubeconfig "$NODE_CONF/kubelet.kubeconfig"
+        --hostname-override "$NODE" --node-ip "$NODE_IP" --root-dir "$NODE_DIR/kubelet"
+        --container-runtime-endpoint "unix://$NODE_SOCKET")
       ;;
     kube-proxy)
-      echo "$BIN/kube-proxy" --kubeconfig "$CONF/kube-proxy.kubeconfig" --hostname-override "$KEELSON_NODE_NAME" \
-        --cluster-cidr "$KEELSON_POD_CIDR" --healthz-bind-address "127.0.0.1:$KEELSON_PROXY_HEALTHZ_PORT" \
-        --metrics-bind-address "127.0.0.1:$KEELSON_PROXY_METRICS_PORT"
+      COMMAND=("$BIN/kube-proxy" --kubeconfig "$CONF/kube-proxy.kubeconfig" --hostname-override "$NODE"
+        --cluster-cidr "$KEELSON_POD_CIDR" --healthz-bind-address "127.0.0.1:$KEELSON_PROXY_HEALTHZ_PORT"
+        --metrics-bind-address "127.0.0.1:$KEELSON_PROXY_METRICS_PORT")
+      ;;
+    kube-cni)
+      COMMAND=("$BIN/kube-cni" --kubeconfig "$CONF/kube-cni.kubeconfig" --node-name "$NODE"
+        --cni-conf-dir "$NODE_CONF/cni" --cni-data-dir "$NODE_RUN/cni" --cni-bin-dir "$KEELSON_CNI_BIN_DIR"
+        --bridge "$KEELSON_BRIDGE"
+        --cluster-cidr "$KEELSON_POD_CIDR" --mode "$KEELSON_CNI_MODE" --healthz-bind-address "127.0.0.1:$KEELSON_CNI_HEALTHZ_PORT"
+        --metrics-bind-address "127.0.0.1:$KEELSON_CNI_METRICS_PORT")
       ;;
     *) die "no such daemon: $1 (${DAEMONS[*]})" ;;
   esac
 }
 
 daemon_healthy() {
+  local get=(in_node curl -fsS -m 2)
   case $1 in
-    containerd) ctr --address "$CONTAINERD_SOCKET" --timeout 2s version ;;
-    kube-controlplane) curl -fsS -m 2 --cacert "$PKI/ca.crt" "https://127.0.0.1:$KEELSON_API_PORT/readyz" ;;
-    kubelet) curl -fsS -m 2 "http://127.0.0.1:$KEELSON_KUBELET_HEALTHZ_PORT/healthz" ;;
-    kube-proxy) curl -fsS -m 2 "http://127.0.0.1:$KEELSON_PROXY_HEALTHZ_PORT/healthz" ;;
+    containerd) ctr --address "$NODE_SOCKET" --timeout 2s version ;;
+    kube-controlplane) "${get[@]}" --cacert "$PKI/ca.crt" "https://127.0.0.1:$KEELSON_API_PORT/readyz" ;;
+    kubelet) "${get[@]}" "http://127.0.0.1:$KEELSON_KUBELET_HEALTHZ_PORT/healthz" ;;
+    kube-proxy) "${get[@]}" "http://127.0.0.1:$KEELSON_PROXY_HEALTHZ_PORT/healthz" ;;
+    kube-cni) "${get[@]}" "http://127.0.0.1:$KEELSON_CNI_HEALTHZ_PORT/healthz" ;;
   esac >/dev/null
 }
 
 daemon_start() {
-  local name=$1 command pid
+  local name=$1 pid COMMAND
   ! daemon_pid "$name" >/dev/null || return 0
-  command=$(daemon_command "$name")
-  mkdir -p "$RUN" "$LOGS"
-  # shellcheck disable=SC2086
-  setsid $command >>"$LOGS/$name.log" 2>&1 </dev/null &
+  daemon_command "$name"
+  # Neither setsid, which makes no child where it need not, nor what it becomes changes the pid.
+  (node_exec setsid "${COMMAND[@]}") >>"$NODE_LOGS/$name.log" 2>&1 </dev/null &
   pid=$!
-  # setsid makes no child where it need not: $! is the daemon itself.
-  printf '%s %s' "$pid" "$(awk '{print $22}' "/proc/$pid/stat")" >"$RUN/$name.pid"
+  printf '%s %s' "$pid" "$(awk '{print $22}' "/proc/$pid/stat")" >"$NODE_RUN/$name.pid"
 }
 
 daemon_stop() {
@@ -64,25 +81,58 @@ daemon_stop() {
   pid=$(daemon_pid "$1") || return 0
   kill -TERM "$pid" 2>/dev/null || true
   await 20 "$1 to end" bash -c "! kill -0 $pid 2>/dev/null"
-  rm -f "$RUN/$1.pid"
+  rm -f "$NODE_RUN/$1.pid"
 }
 
-daemon_start_and_wait() {
-  daemon_start "$1"
+daemon_wait() {
   local end=$((SECONDS + 60))
   until daemon_healthy "$1" 2>/dev/null; do
-    daemon_pid "$1" >/dev/null || { tail -n 20 "$LOGS/$1.log" >&2; die "$1 ended; its log is $LOGS/$1.log"; }
-    [ "$SECONDS" -lt "$end" ] || { tail -n 20 "$LOGS/$1.log" >&2; die "$1 is not healthy after 60 s; its log is $LOGS/$1.log"; }
+    daemon_pid "$1" >/dev/null || { tail -n 20 "$NODE_LOGS/$1.log" >&2; die "$NODE: $1 ended; its log is $NODE_LOGS/$1.log"; }
+    [ "$SECONDS" -lt "$end" ] || { tail -n 20 "$NODE_LOGS/$1.log" >&2; die "$NODE: $1 is not healthy after 60 s; its log is $NODE_LOGS/$1.log"; }
     sleep 0.1
   done
 }
 
-cluster_status() {
+daemon_start_and_wait() {
+  daemon_start "$1"
+  daemon_wait "$1"
+}
+
+start_here() {
+  if node_daemons | grep -qx -- "$1"; then
+    node_is_on || die "$NODE is powered off: ./dev node start $NODE"
+    daemon_start_and_wait "$1"
+  fi
+}
+
+stop_here() { daemon_stop "$1"; }
+
+# start|stop NAME [NODE]: on that node, or on all that have it.
+daemon_control() {
+  local verb=$1 name=${2:-} which
+  need_root
+  [[ " ${DAEMONS[*]} " == *" $name "* ]] || die "usage: ./dev $verb NAME [NODE]; names: ${DAEMONS[*]}"
+  if [ $# -gt 2 ]; then
+    which=$(node_resolve "$3") || exit 1
+    (node_use "$which"; "${verb}_here" "$name")
+  else
+    each_node_at_once "${verb}_here" "$name"
+  fi
+}
+
+node_status() {
   local name pid health
-  printf '%-18s %-8s %-10s %s\n' DAEMON PID HEALTH LOG
-  for name in "${DAEMONS[@]}"; do
+  ! link_is_cut || health='cut off'
+  node_is_on || health='powered off'
+  [ -z "${health:-}" ] || printf '%-8s %s\n' "$NODE" "$health"
+  for name in $(node_daemons); do
     pid=$(daemon_pid "$name") || pid=-
     if [ "$pid" = - ]; then health=stopped; elif daemon_healthy "$name" 2>/dev/null; then health=ok; else health=unhealthy; fi
-    printf '%-18s %-8s %-10s %s\n' "$name" "$pid" "$health" "$LOGS/$name.log"
+    printf '%-8s %-18s %-8s %-10s %s\n' "$NODE" "$name" "$pid" "$health" "$NODE_LOGS/$name.log"
   done
+}
+
+cluster_status() {
+  printf '%-8s %-18s %-8s %-10s %s\n' NODE DAEMON PID HEALTH LOG
+  each_node node_status
 }

@@ -8,8 +8,9 @@ BUILD_PACKAGES=(
   libsystemd-dev libyaml-cpp-dev libre2-dev libexpected-dev libspdlog-dev libfmt-dev libcli11-dev
   libgtest-dev libgmock-dev libbenchmark-dev
 )
-RUN_PACKAGES=(containerd runc etcd-server nftables iproute2 busybox-static umoci skopeo openssl curl procps kmod)
-TEST_PACKAGES=(python3 nghttp2-client)
+RUN_PACKAGES=(containerd runc etcd-server nftables iproute2 util-linux busybox-static umoci skopeo openssl curl procps kmod)
+# containernetworking-plugins: a cluster is tested with other CNI plugins than ours as well.
+TEST_PACKAGES=(python3 nghttp2-client containernetworking-plugins)
 
 # Boost is versioned in Debian: 1.81 on Debian 12, the default one later.
 boost_packages() {
@@ -21,9 +22,13 @@ boost_packages() {
 }
 
 deps_missing() {
-  local wanted=("${BUILD_PACKAGES[@]}" "${RUN_PACKAGES[@]}" "${TEST_PACKAGES[@]}")
-  # shellcheck disable=SC2207
-  wanted+=($(boost_packages))
+  local wanted=("${RUN_PACKAGES[@]}")
+  if [ -z "${KEELSON_BIN:-}" ]; then
+    # shellcheck disable=SC2207
+    wanted+=("${BUILD_PACKAGES[@]}" "${TEST_PACKAGES[@]}" $(boost_packages))
+  elif [ ! -x "$BIN/pause" ]; then
+    wanted+=(gcc libc6-dev)  # the pause image's one program is compiled on the spot
+  fi
   # Multi-arch packages print as NAME:ARCH with some formats: ${Package} is the bare name.
   comm -23 <(printf '%s\n' "${wanted[@]}" | sort -u) \
     <(dpkg-query -W -f='${db:Status-Status} ${Package}\n' "${wanted[@]}" 2>/dev/null | sed -n 's/^installed //p' | sort -u)
@@ -33,7 +38,7 @@ deps_install() {
   command -v apt-get >/dev/null || die "only Debian 12 and 13 are supported: apt-get is missing"
   local missing
   # Without package lists apt-cache knows no Boost version: fetch them before asking.
-  [ -n "$(apt-cache madison libgrpc++-dev 2>/dev/null)" ] || { need_root; step "apt-get update"; apt-get update -qq; }
+  [ -n "$(apt-cache madison busybox-static 2>/dev/null)" ] || { need_root; step "apt-get update"; apt-get update -qq; }
   missing=$(deps_missing)
   [ -n "$missing" ] || return 0
   need_root

@@ -1,9 +1,9 @@
-# Container images made on the spot, without a registry, and their import into the node.
+# Container images made on the spot, without a registry, and their import into nodes.
 
 PAUSE_IMAGE=registry.k8s.io/pause:3.10
 BUSYBOX_IMAGE=localhost/busybox:1
 
-ctr_() { ctr --address "$CONTAINERD_SOCKET" --namespace k8s.io "$@"; }
+ctr_() { ctr --address "$NODE_SOCKET" --namespace k8s.io "$@"; }
 
 # image_archive NAME:TAG FILE UMOCI-CONFIG-OPTIONS... (root file system in $KEELSON_DIR/images/rootfs)
 image_archive() {
@@ -28,7 +28,11 @@ images_make() {
   mkdir -p "$dir"
   if [ ! -f "$dir/pause.tar" ]; then
     rm -rf "$rootfs" && mkdir -p "$rootfs"
-    cc -Os -static -s -o "$rootfs/pause" "$ROOT/images/pause/pause.c"
+    if [ -x "$BIN/pause" ]; then
+      cp "$BIN/pause" "$rootfs/pause"
+    else
+      cc -Os -static -s -o "$rootfs/pause" "$ROOT/images/pause/pause.c"
+    fi
     image_archive $PAUSE_IMAGE "$dir/pause.tar" --config.entrypoint /pause --config.user 65535:65535
   fi
   if [ ! -f "$dir/busybox.tar" ]; then
@@ -45,12 +49,18 @@ images_make() {
   fi
 }
 
+# Into the node in use (node_use).
 images_import() {
   local file
   for file in "$@"; do
     [ -f "$file" ] || die "no such archive: $file"
-    ctr_ images import "$file" >/dev/null || die "import of $file failed"
+    ctr_ images import "$file" >/dev/null || die "import of $file into $NODE failed"
   done
+}
+
+import_where_on() {
+  daemon_pid containerd >/dev/null || { echo "dev: $NODE: containerd is not running, nothing imported" >&2; return 0; }
+  images_import "$@"
 }
 
 images_command() {
@@ -58,5 +68,5 @@ images_command() {
   [ "$verb" = import ] && [ $# -gt 1 ] || die "usage: ./dev images import FILE..."
   shift
   need_root
-  images_import "$@"
+  each_node_at_once import_where_on "$@"
 }

@@ -27,16 +27,16 @@ pki_cert() {
   rm -f "$PKI/$name.ext" "$PKI/$name.csr"
 }
 
-# pki_kubeconfig NAME: $CONF/NAME.kubeconfig with the credentials of that name inside.
+# pki_kubeconfig NAME FILE: a kubeconfig with the credentials of that name inside.
 pki_kubeconfig() {
-  local name=$1 file=$CONF/$1.kubeconfig
+  local name=$1 file=$2
   (umask 077 && cat >"$file.new") <<CONFIG
 apiVersion: v1
 kind: Config
 clusters:
 - name: keelson
   cluster:
-    server: https://$(node_ip):$KEELSON_API_PORT
+    server: https://$(api_ip):$KEELSON_API_PORT
     certificate-authority-data: $(base64 -w0 "$PKI/ca.crt")
 users:
 - name: $name
@@ -54,8 +54,8 @@ CONFIG
 }
 
 pki_make() {
-  local ip service_ip
-  ip=$(node_ip)
+  local ip service_ip name
+  ip=$(api_ip)
   service_ip=$(cidr_address "$KEELSON_SERVICE_CIDR" 1)
   mkdir -p "$PKI" "$CONF"
   chmod 700 "$PKI"
@@ -63,12 +63,17 @@ pki_make() {
   pki_cert apiserver /CN=kube-apiserver "DNS:kubernetes,DNS:kubernetes.default,DNS:kubernetes.default.svc,DNS:kubernetes.default.svc.cluster.local,DNS:localhost,IP:127.0.0.1,IP:$ip,IP:$service_ip"
   pki_cert apiserver-kubelet-client /O=system:masters/CN=kube-apiserver-kubelet-client
   pki_cert admin /O=system:masters/CN=kubernetes-admin
-  pki_cert kubelet "/O=system:nodes/CN=system:node:$KEELSON_NODE_NAME"
-  pki_cert kubelet-serving "/O=system:nodes/CN=system:node:$KEELSON_NODE_NAME" "DNS:$KEELSON_NODE_NAME,IP:$ip,IP:127.0.0.1"
   pki_cert kube-proxy /CN=system:kube-proxy
+  pki_cert kube-cni /O=keelson:kube-cni/CN=keelson:kube-cni
   pki_key "$PKI/sa.key"
   [ -f "$PKI/sa.pub" ] || openssl ec -in "$PKI/sa.key" -pubout -out "$PKI/sa.pub" 2>/dev/null
-  pki_kubeconfig admin
-  pki_kubeconfig kubelet
-  pki_kubeconfig kube-proxy
+  for name in admin kube-proxy kube-cni; do pki_kubeconfig "$name" "$CONF/$name.kubeconfig"; done
+}
+
+# The kubelet's two certificates and its kubeconfig, for the node in use (node_use).
+pki_node() {
+  mkdir -p "$NODE_CONF"
+  pki_cert "$NODE" "/O=system:nodes/CN=system:node:$NODE"
+  pki_cert "$NODE-serving" "/O=system:nodes/CN=system:node:$NODE" "DNS:$NODE,IP:$NODE_IP,IP:127.0.0.1"
+  pki_kubeconfig "$NODE" "$NODE_CONF/kubelet.kubeconfig"
 }

@@ -25,8 +25,9 @@ run_bench() {
   build
   if [ "${1:-}" = cluster ]; then
     need_root
+    node_use "${NODES[0]}"
     daemon_pid kubelet >/dev/null || die "no cluster runs in $KEELSON_DIR: run ./dev up"
-    python3 "$ROOT/tests/bench/cluster_bench.py" "$KEELSON_DIR" "$BUILD" "${@:2}"
+    in_node python3 "$ROOT/tests/bench/cluster_bench.py" "$KEELSON_DIR" "$BUILD" "${@:2}"
     return
   fi
   local bench found=

@@ -1,0 +1,285 @@
+"""Two nodes: traffic between them, one of them lost, all daemons restarted under traffic."""
+import json
+import pathlib
+import re
+import signal
+import subprocess
+import unittest
+
+from cluster import HOST_IP, Cluster, run
+
+GRACE = 8  # seconds of silence after which a node is lost
+NODE_IPS = {"node1": "192.168.77.1", "node2": "192.168.77.2"}
+
+# One pod a node that says over HTTP who it is and who asked, and echoes lines on port 7000. It stays on its node,
+# come what may.
+PINNED = r"""
+apiVersion: v1
+kind: Pod
+metadata: {name: on-NODE, labels: {app: web}}
+spec:
+  nodeName: NODE
+  terminationGracePeriodSeconds: 1
+  tolerations: [{operator: Exists}]
+  containers:
+  - name: main
+    image: localhost/busybox:1
+    command:
+    - sh
+    - -c
+    - |
+      mkdir -p /www/cgi-bin
+      cat > /www/cgi-bin/who <<'END'
+      #!/bin/sh
+      printf 'Content-Type: text/plain\r\n\r\n%s %s\n' "$HOSTNAME" "$REMOTE_ADDR"
+      END
+      chmod +x /www/cgi-bin/who
+      nc -ll -p 7000 -e cat &
+      echo started on NODE
+      exec httpd -f -p 8080 -h /www
+    readinessProbe: {httpGet: {path: /cgi-bin/who, port: 8080}, periodSeconds: 1}
+---
+"""
+SERVICES = """
+apiVersion: v1
+kind: Service
+metadata: {name: web}
+spec:
+  type: NodePort
+  selector: {app: web}
+  ports:
+  - {name: http, port: 80, targetPort: 8080}
+  - {name: echo, port: 7, targetPort: 7000}
+---
+"""
+# Leaves a lost node two seconds after it is found to be lost.
+MOBILE = """
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: mobile}
+spec:
+  replicas: 4
+  selector: {matchLabels: {app: mobile}}
+  template:
+    metadata: {labels: {app: mobile}}
+    spec:
+      terminationGracePeriodSeconds: 1
+      tolerations:
+      - {key: node.kubernetes.io/unreachable, operator: Exists, effect: NoExecute, tolerationSeconds: 2}
+      - {key: node.kubernetes.io/not-ready, operator: Exists, effect: NoExecute, tolerationSeconds: 2}
+      containers:
+      - {name: main, image: localhost/busybox:1, command: [sleep, "100000"]}
+"""
+
+
+class MultiNodeTest(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.cluster = Cluster(nodes=2, KEELSON_NODE_GRACE=str(GRACE))
+        cls.addClassCleanup(cls.cluster.down)
+        cls.cluster.up()
+        cls.k = staticmethod(cls.cluster.kubectl)
+        cls.cluster.apply("".join(PINNED.replace("NODE", node) for node in cls.cluster.nodes) + SERVICES + MOBILE)
+        cls.k("wait", "--for=condition=Ready", "--timeout=60s", *(f"pod/on-{node}" for node in cls.cluster.nodes))
+        cls.pod_ip = {node: cls.cluster.jsonpath(".status.podIP", "pod", f"on-{node}") for node in cls.cluster.nodes}
+        service = cls.cluster.get("service", "web")["spec"]
+        cls.cluster_ip = service["clusterIP"]
+        cls.node_port = {port["name"]: port["nodePort"] for port in service["ports"]}
+
+    def setUp(self):
+        """Pods that may move are on both nodes, whatever the test before has done."""
+        self.k("rollout", "status", "deployment/mobile", "--timeout=60s")
+        if not all(self.pods_on(node, "mobile") for node in self.cluster.nodes):
+            self.k("rollout", "restart", "deployment/mobile")
+            self.k("rollout", "status", "deployment/mobile", "--timeout=60s")
+
+    # ---- what is asked ----
+    def who(self, place, url):
+        """Who answers, and as whom it saw the client."""
+        name, seen = self.cluster.fetch_from(place, f"{url}/cgi-bin/who").split()
+        return name, seen.removeprefix("[::ffff:").removeprefix("::ffff:").rstrip("]")
+
+    def assert_all_answer(self, place, url):
+        names = set()
+
+        def both():
+            names.add(self.who(place, url)[0])
+            return len(names) == 2
+
+        self.cluster.eventually(f"both pods to answer {place} at {url}", both, seconds=20)
+
+    def node(self, name):
+        node = self.cluster.get("node", name)
+        ready = next(c["status"] for c in node["status"]["conditions"] if c["type"] == "Ready")
+        taints = {(t["key"].split("/")[-1], t["effect"]) for t in node["spec"].get("taints", [])}
+        return ready, taints
+
+    def pods_on(self, node, app):
+        return [p for p in self.cluster.get("pods", "-l", f"app={app}")["items"] if p["spec"].get("nodeName") == node]
+
+    def container(self, pod):
+        status = self.cluster.get("pod", pod)["status"]["containerStatuses"][0]
+        return status["containerID"], status["restartCount"]
+
+    # ---- traffic ----
+    def assert_traffic_flows(self):
+        """Between pods of different nodes, and from everywhere to the Service in all its forms."""
+        for here, there in (("node1", "node2"), ("node2", "node1")):
+            name, seen = self.who(f"on-{here}", f"http://{self.pod_ip[there]}:8080")
+            self.assertEqual((name, seen), (f"on-{there}", self.pod_ip[here]), "pods see each other's own address")
+            self.assertEqual(self.who(here, f"http://{self.pod_ip[there]}:8080")[0], f"on-{there}")
+        for place in (*self.cluster.nodes, *(f"on-{node}" for node in self.cluster.nodes)):
+            self.assert_all_answer(place, f"http://{self.cluster_ip}")
+            for address in NODE_IPS.values():
+                self.assert_all_answer(place, f"http://{address}:{self.node_port['http']}")
+
+    def test_traffic_between_nodes(self):
+        self.assert_traffic_flows()
+        # From outside the cluster, too: the machine that the nodes are on.
+        for address in NODE_IPS.values():
+            self.assertIn("on-node", self.cluster.fetch(f"http://{address}:{self.node_port['http']}/cgi-bin/who"))
+        # Who leaves the cluster is seen under its node's address.
+        with subprocess.Popen(self.cluster.inside(["python3", "-c", PEER_NAME, HOST_IP]), stdout=subprocess.PIPE, text=True) as server:
+            self.assertEqual(server.stdout.readline(), "listening\n")
+            run(self.cluster.in_pod("on-node2", ["curl", "-fsS", "-m", "5", f"http://{HOST_IP}:8000/"]))
+            self.assertEqual(server.stdout.readline().strip(), NODE_IPS["node2"])
+
+    def test_kubectl_reaches_pods_on_every_node(self):
+        for node in self.cluster.nodes:
+            self.assertEqual(self.k("logs", f"on-{node}").stdout, f"started on {node}\n")
+            self.assertEqual(self.k("exec", "-i", f"on-{node}", "--", "cat", stdin="there and back\n").stdout, "there and back\n")
+            forward = self.cluster.start_kubectl("port-forward", f"pod/on-{node}", ":8080", stdout=subprocess.PIPE)
+            try:
+                port = re.search(r"127\.0\.0\.1:(\d+)", forward.stdout.readline()).group(1)
+                self.assertIn(f"on-{node}", self.cluster.fetch(f"http://127.0.0.1:{port}/cgi-bin/who", timeout=10))
+            finally:
+                forward.send_signal(signal.SIGTERM)
+                forward.wait()
+                forward.stdout.close()
+
+    def set_mode(self, mode):
+        self.cluster.dev("stop", "kube-cni")
+        self.cluster.dev("start", "kube-cni", KEELSON_CNI_MODE=mode)
+
+    def test_vxlan(self):
+        def devices():
+            """What each node sends to the other one's pod through."""
+            found = []
+            for here, there in (("node1", "node2"), ("node2", "node1")):
+                route = run(self.cluster.on_node(here, ["ip", "-j", "route", "get", self.pod_ip[there]]))
+                found.append(json.loads(route.stdout)[0]["dev"])
+            return found
+
+        self.assertEqual(devices(), ["eth0", "eth0"])
+        self.addCleanup(lambda: self.cluster.eventually("plain routes again", lambda: devices() == ["eth0", "eth0"]))
+        self.addCleanup(self.set_mode, "auto")
+        self.set_mode("vxlan")
+        self.cluster.eventually("routes through VXLAN", lambda: "eth0" not in devices())
+        for node, device in zip(self.cluster.nodes, devices()):
+            self.assertIn("vxlan id", run(self.cluster.on_node(node, ["ip", "-d", "link", "show", device])).stdout)
+        self.assert_traffic_flows()
+
+    # ---- a node is lost ----
+    def lose(self, node, how):
+        """Takes the node away and sees the cluster get over it. Returns the pods that had to leave."""
+        leaving = self.pods_on(node, "mobile")
+        self.assertTrue(leaving)
+        self.addCleanup(self.cluster.dev, "up")
+        self.cluster.dev("node", how, node)
+        self.cluster.eventually("the node to be Unknown", lambda: self.node(node)[0] == "Unknown", GRACE + 10)
+        self.cluster.eventually("taints", lambda: self.node(node)[1] == {("unreachable", "NoSchedule"), ("unreachable", "NoExecute")})
+        names = {p["metadata"]["name"] for p in leaving}
+
+        def evicted():
+            return all("deletionTimestamp" in p["metadata"] for p in self.pods_on(node, "mobile"))
+
+        self.cluster.eventually("its pods to be evicted", evicted, 20)
+        self.k("wait", "--for=jsonpath={.status.availableReplicas}=4", "--timeout=60s", "deployment/mobile")
+        other = next(n for n in self.cluster.nodes if n != node)
+        here = {p["metadata"]["name"] for p in self.pods_on(other, "mobile")}
+        self.assertEqual(len(here), 4)
+        # Nobody is there to say that they have ended: they stay until the node is back.
+        self.assertEqual({p["metadata"]["name"] for p in self.pods_on(node, "mobile")}, names)
+        # The Service leads to the node that is left.
+        for _ in range(10):
+            self.assertEqual(self.who(other, f"http://{self.cluster_ip}")[0], f"on-{other}")
+        self.assertEqual(self.node(other), ("True", set()))
+        return leaving
+
+    def assert_back(self, node):
+        self.cluster.eventually("the node to be Ready without taints", lambda: self.node(node) == ("True", set()), 60)
+        self.cluster.eventually("stale pods to be gone", lambda: not self.pods_on(node, "mobile"), 60)
+        self.k("wait", "--for=condition=Ready", "--timeout=30s", f"pod/on-{node}")
+        self.pod_ip[node] = self.cluster.jsonpath(".status.podIP", "pod", f"on-{node}")
+        self.assert_traffic_flows()
+
+    def test_node_stopped(self):
+        identity, restarts = self.container("on-node2")
+        self.lose("node2", "stop")
+        self.cluster.dev("node", "start", "node2")
+        self.assert_back("node2")
+        after, restarts_after = self.container("on-node2")
+        self.assertNotEqual(identity, after)
+        self.assertEqual(restarts_after, restarts + 1)
+
+    def test_node_cut_off(self):
+        before = self.container("on-node2")
+        leaving = self.lose("node2", "cut")
+        # Nobody can tell its pods to end, so they go on, and reach each other.
+        processes = {p["metadata"]["name"]: self.cluster.pod_processes(p) for p in leaving}
+        self.assertTrue(all(processes.values()), processes)
+        pinned = self.cluster.get("pod", "on-node2")
+        self.assertIn("on-node2", self.cluster.fetch_from("node2", f"http://{pinned['status']['podIP']}:8080/cgi-bin/who"))
+        self.cluster.dev("node", "heal", "node2")
+        self.assert_back("node2")
+        self.assertEqual(before, self.container("on-node2"))
+        for pod in leaving:
+            self.assertEqual(self.cluster.pod_processes(pod), [])
+
+    # ---- daemons restart ----
+    def test_rolling_restart_under_traffic(self):
+        clients = {}
+        for here, there in (("node1", "node2"), ("node2", "node1")):
+            targets = [f"{self.pod_ip[there]}:7000", f"{self.cluster_ip}:7", f"{NODE_IPS[there]}:{self.node_port['echo']}"]
+            clients[here] = subprocess.Popen(
+                self.cluster.in_pod(f"on-{here}", ["python3", pathlib.Path(__file__).with_name("traffic.py"), *targets]),
+                stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+            self.addCleanup(clients[here].communicate)
+            self.addCleanup(clients[here].kill)
+        for client in clients.values():
+            self.assertEqual(client.stdout.readline(), "ready\n")
+        before = {node: self.container(f"on-{node}") for node in self.cluster.nodes}
+        for node in reversed(self.cluster.nodes):
+            for daemon in ("kube-cni", "kube-proxy", "kubelet", "containerd"):
+                self.cluster.kill(daemon, node)
+                self.cluster.dev("start", daemon, node)
+        self.cluster.kill("kube-controlplane")
+        self.cluster.dev("start", "kube-controlplane")
+        # It all works together again: a change is carried out on both nodes.
+        self.k("rollout", "restart", "deployment/mobile")
+        self.k("rollout", "status", "deployment/mobile", "--timeout=60s")
+        for node, client in clients.items():
+            printed, _ = client.communicate(timeout=30)
+            happened = json.loads(printed)
+            print(f"\n{node}: {happened}")
+            self.assertEqual(happened["failures"], [])
+            self.assertGreater(min(*happened["held"].values(), *happened["fresh"].values()), 50)
+        self.assertEqual(before, {node: self.container(f"on-{node}") for node in self.cluster.nodes})
+
+
+# Says whose connection it has taken.
+PEER_NAME = """
+import http.server, sys
+class Handler(http.server.BaseHTTPRequestHandler):
+    def do_GET(self):
+        self.send_response(204); self.end_headers()
+    def log_message(self, *args):
+        print(self.client_address[0], flush=True)
+server = http.server.HTTPServer((sys.argv[1], 8000), Handler)
+print("listening", flush=True)
+server.handle_request()
+"""
+
+
+if __name__ == "__main__":
+    unittest.main()

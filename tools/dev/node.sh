@@ -1,0 +1,184 @@
+# Nodes. A cluster's only node is this machine itself, or its nodes are N network namespaces: each with a mount
+# namespace, a cgroup subtree, a containerd and agents of its own, on one bridge (network.sh).
+#
+#   nodes/NAME/conf run log                     of its daemons; run/ is gone after a power-off
+#   nodes/NAME/containerd kubelet pod-logs cni  state that outlives a power-off
+#   nodes/NAME/ns/mnt                           holds the mount namespace; /run/netns/keelson-ID-NAME the other
+
+# What `up` was told. CLUSTER_NODES is empty where the machine itself is the node.
+cluster_load() {
+  CLUSTER_NODES='' CLUSTER_SUBNET=''
+  # shellcheck source=/dev/null
+  [ ! -f "$KEELSON_DIR/cluster" ] || source "$KEELSON_DIR/cluster"
+  NODES=("$KEELSON_NODE_NAME")
+  # shellcheck disable=SC2207
+  [ -z "$CLUSTER_NODES" ] || NODES=($(seq -f 'node%.0f' "$CLUSTER_NODES"))
+}
+
+cluster_save() {
+  mkdir -p "$KEELSON_DIR"
+  printf 'CLUSTER_NODES=%s\nCLUSTER_SUBNET=%s\n' "$CLUSTER_NODES" "$CLUSTER_SUBNET" >"$KEELSON_DIR/cluster"
+}
+
+# node_use NAME: all settings of one node, as NODE_*. NODE_ENTER is what a command has in front to run there.
+node_use() {
+  NODE=$1
+  NODE_DIR=$KEELSON_DIR/nodes/$NODE
+  NODE_CONF=$NODE_DIR/conf
+  NODE_RUN=$NODE_DIR/run
+  NODE_LOGS=$NODE_DIR/log
+  NODE_SOCKET=$NODE_RUN/containerd.sock
+  NODE_CGROUP=$KEELSON_CGROUP_ROOT/$NODE
+  if [ -z "$CLUSTER_NODES" ]; then
+    NODE_IP=$(host_ip)
+    NODE_NETNS='' NODE_LINK='' NODE_ENTER=()
+  else
+    NODE_INDEX=${NODE#node}
+    NODE_IP=$(cidr_address "$CLUSTER_SUBNET" "$NODE_INDEX")
+    NODE_NETNS=keelson-$KEELSON_ID-$NODE
+    NODE_LINK=kn${KEELSON_ID}n$NODE_INDEX
+    NODE_ENTER=(nsenter "--net=/run/netns/$NODE_NETNS" "--mount=$NODE_DIR/ns/mnt")
+  fi
+}
+
+# node_resolve WHICH: the name of a node given by name or number.
+node_resolve() {
+  local name
+  for name in "${NODES[@]}"; do
+    if [ "$1" = "$name" ] || [ "node$1" = "$name" ]; then echo "$name"; return; fi
+  done
+  die "no such node: $1 (${NODES[*]})"
+}
+
+# The control plane runs on the first node.
+api_ip() { (node_use "${NODES[0]}"; printf '%s' "$NODE_IP"); }
+
+in_node() { "${NODE_ENTER[@]}" "$@"; }
+
+# each_node COMMAND...: once a node, one after another. The _at_once form does not wait in between.
+each_node() {
+  local name
+  # No `&&` or `||` around these: within them a failing command would not end the shell.
+  for name in "${NODES[@]}"; do (node_use "$name"; "$@"); done
+}
+
+each_node_at_once() {
+  local name pid pids=() failed=
+  for name in "${NODES[@]}"; do
+    (node_use "$name"; "$@") &
+    pids+=($!)
+  done
+  for pid in "${pids[@]}"; do wait "$pid" || failed=1; done
+  [ -z "$failed" ] || exit 1
+}
+
+# ---- cgroups ----
+# The node's processes are found by the node's cgroups: daemons are put into one, what they start inherits it.
+cgroup_hierarchies() {
+  local dir
+  for dir in /sys/fs/cgroup /sys/fs/cgroup/*; do [ ! -f "$dir/cgroup.procs" ] || echo "$dir"; done
+}
+
+# On v1 any one hierarchy would do: the one that no resource controller is bound to is the least intrusive.
+daemons_cgroup() {
+  local dir
+  for dir in /sys/fs/cgroup /sys/fs/cgroup/unified /sys/fs/cgroup/systemd /sys/fs/cgroup/pids; do
+    [ ! -f "$dir/cgroup.procs" ] || { echo "$dir$NODE_CGROUP/daemons"; return; }
+  done
+  die "no cgroups are mounted in /sys/fs/cgroup"
+}
+
+# node_exec COMMAND...: becomes the command, as a process of the node that ends when the node does.
+node_exec() {
+  local cgroup
+  cgroup=$(daemons_cgroup)
+  mkdir -p "$cgroup"
+  # shellcheck disable=SC2016
+  exec bash -c 'echo $$ >"$0/cgroup.procs" && exec "$@"' "$cgroup" "${NODE_ENTER[@]}" "$@"
+}
+
+node_processes() {
+  local dir
+  for dir in $(cgroup_hierarchies); do
+    [ ! -d "$dir$NODE_CGROUP" ] || find "$dir$NODE_CGROUP" -name cgroup.procs -exec cat {} + 2>/dev/null || true
+  done | sort -u
+}
+
+node_kill() {
+  local end=$((SECONDS + 20)) pids
+  while pids=$(node_processes) && [ -n "$pids" ]; do
+    # shellcheck disable=SC2086
+    kill -KILL $pids 2>/dev/null || true
+    [ "$SECONDS" -lt "$end" ] || die "$NODE: processes do not end: ${pids//$'\n'/ }"
+    sleep 0.05
+  done
+}
+
+node_remove_cgroups() {
+  local dir
+  for dir in $(cgroup_hierarchies); do
+    [ ! -d "$dir$NODE_CGROUP" ] || find "$dir$NODE_CGROUP" -depth -type d -exec rmdir {} \; 2>/dev/null || true
+  done
+}
+
+# ---- power ----
+is_namespace() { [ "$(stat -f -c %T "$1" 2>/dev/null)" = nsfs ]; }
+
+node_is_on() { [ -z "$NODE_NETNS" ] || { is_namespace "/run/netns/$NODE_NETNS" && is_namespace "$NODE_DIR/ns/mnt"; }; }
+
+# Makes the node's namespaces and plugs it in; nothing runs there yet.
+node_power_on() {
+  mkdir -p "$NODE_CONF" "$NODE_RUN" "$NODE_LOGS" "$NODE_DIR/cni"
+  [ -n "$NODE_NETNS" ] || { forward_packets; return 0; }
+  if node_is_on; then
+    link_heal
+    return 0
+  fi
+  node_unmake_namespaces
+  ip netns add "$NODE_NETNS"
+  link_make
+  mkdir -p "$NODE_DIR/ns" /run/containerd /var/lib/cni
+  mount --bind "$NODE_DIR/ns" "$NODE_DIR/ns"
+  mount --make-private "$NODE_DIR/ns"  # a file that holds a mount namespace cannot be on a shared mount
+  touch "$NODE_DIR/ns/mnt"
+  # What containerd, the CNI plugins and `ip netns` keep at fixed places is the node's own. Copies of other
+  # namespaces and containers that are mounted on the host would keep those alive.
+  # shellcheck disable=SC2016
+  nsenter "--net=/run/netns/$NODE_NETNS" unshare "--mount=$NODE_DIR/ns/mnt" --propagation private bash -ec '
+    findmnt -rno TARGET -t nsfs,overlay | grep -vx / | sort -r | while read -r mount; do umount -l "$mount"; done
+    mount -t tmpfs -o mode=755 run-containerd /run/containerd
+    mount -t tmpfs -o mode=755 run-netns /run/netns
+    mount --bind "$0" /var/lib/cni
+    echo 1 >/proc/sys/net/ipv4/ip_forward' "$NODE_DIR/cni"
+}
+
+# As if the plug were pulled: processes get no signal that they could see, memory and /run are lost.
+node_power_off() {
+  node_kill
+  node_unmake_namespaces
+  node_remove_cgroups
+  rm -rf "$NODE_RUN"
+}
+
+node_unmake_namespaces() {
+  ! is_namespace "$NODE_DIR/ns/mnt" || umount "$NODE_DIR/ns/mnt"
+  ! mountpoint -q "$NODE_DIR/ns" || umount "$NODE_DIR/ns"
+  [ ! -e "/run/netns/$NODE_NETNS" ] || ip netns delete "$NODE_NETNS"
+}
+
+node_command() {
+  local verb=${1:-} name
+  [ $# -ge 2 ] || die "usage: ./dev node stop|start|cut|heal|exec NODE [COMMAND...]"
+  need_root
+  name=$(node_resolve "$2") || exit 1
+  node_use "$name"
+  [ "$verb" = exec ] || [ -n "$NODE_NETNS" ] || die "the cluster's only node is this machine: see ./dev up --nodes"
+  case $verb in
+    stop) node_power_off ;;
+    start) node_power_on; node_run ;;
+    cut) link_cut ;;
+    heal) link_heal ;;
+    exec) shift 2; node_exec "$@" ;;
+    *) die "unknown: node $verb" ;;
+  esac
+}
