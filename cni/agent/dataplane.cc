@@ -16,7 +16,7 @@ bool Holds(const std::vector<T>& all, const U& one) {
 // Of what the agent sets of a route, whether two agree. A listing fills more fields than the agent does.
 bool SameRoute(const netlink::Route& a, const netlink::Route& b) {
   return a.destination == b.destination && a.gateway == b.gateway && a.link_index == b.link_index &&
-         a.metric == b.metric && a.onlink == b.onlink && a.protocol == b.protocol;
+         a.source == b.source && a.metric == b.metric && a.onlink == b.onlink && a.protocol == b.protocol;
 }
 
 const netlink::Link* FindLink(const HostState& host, const std::string& name) {

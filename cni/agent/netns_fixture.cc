@@ -158,7 +158,8 @@ IpAddress NodeSite::PodIp(bool v4) const {
   return *IpAddress::Parse(v4 ? "10.244." + n + ".2" : "fd44:" + n + "::2");
 }
 
-RunningAgent::RunningAgent(const NodeSite& site, std::shared_ptr<client::Transport> api, Config config)
+RunningAgent::RunningAgent(const NodeSite& site, std::shared_ptr<client::Transport> api, Config config,
+                           std::unique_ptr<Extension> extension)
     : health_(std::chrono::minutes(3), Clock::Real()),
       nodes_(client::RestClient(std::move(api)), [this] { syncer_->NodesChanged(); }) {
   Must(site.host.Run([&]() -> Result<> {
@@ -166,6 +167,7 @@ RunningAgent::RunningAgent(const NodeSite& site, std::shared_ptr<client::Transpo
                           .min_interval = std::chrono::milliseconds(1)};
     ASSIGN_OR_RETURN(syncer_, Syncer::Open(
                                   config, [this] { return nodes_.Nodes(); }, health_, options));
+    if (extension) syncer_->AddExtension(std::move(extension));
     // Threads inherit the namespace of who starts them.
     threads_.emplace_back([this](std::stop_token stop) { (void)syncer_->RunMonitor(stop); });
     threads_.emplace_back([this](std::stop_token stop) { (void)syncer_->Run(stop); });

@@ -59,7 +59,8 @@ struct NodeSite {
 // The agent's parts in a node's namespace, as services.cc puts them together.
 class RunningAgent {
  public:
-  RunningAgent(const NodeSite& site, std::shared_ptr<client::Transport> api, Config config);
+  RunningAgent(const NodeSite& site, std::shared_ptr<client::Transport> api, Config config,
+               std::unique_ptr<Extension> extension = nullptr);
   ~RunningAgent();
   Syncer& syncer() { return *syncer_; }
   Health& health() { return health_; }

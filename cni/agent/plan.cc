@@ -174,6 +174,8 @@ class Planner {
     if (!end || !way || way->link_index <= 0) return NoEnd(node);
     netlink::Route route = NewRoute(cidr, way->link_index);
     route.gateway = way->gateway ? *way->gateway : *hop;
+    // The policies know this node by this address.
+    if (const IpAddress* own = self_.AddressOf(cidr.is_v4())) route.source = *own;
     Add(Way::kIpsec, route);
   }
 

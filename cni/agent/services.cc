@@ -2,9 +2,12 @@
 
 #include <malloc.h>
 
+#include "cni/agent/bird.h"
+#include "cni/agent/ipsec.h"
 #include "cni/agent/masquerade.h"
 #include "cni/agent/node_watch.h"
 #include "cni/agent/syncer.h"
+#include "cni/agent/wireguard.h"
 #include "lib/base/file.h"
 #include "lib/base/log.h"
 #include "lib/base/metrics.h"
@@ -41,11 +44,27 @@ void AddServer(ServiceGroup& group, const std::string& name, const HostPort& whe
              }});
 }
 
+Result<> AddExtensions(const Config& config, const client::RestClient& client, Syncer& syncer) {
+  if (config.encryption == Encryption::kIpsec) {
+    ASSIGN_OR_RETURN(std::unique_ptr<Ipsec> ipsec, Ipsec::Open(config));
+    syncer.AddExtension(std::move(ipsec));
+  }
+  if (config.encryption == Encryption::kWireguard) {
+    auto publish = [client, name = config.node_name](const std::string& key) -> Result<> {
+      std::string patch = std::string(R"({"metadata":{"annotations":{")") + kWireguardKeyAnnotation +
+                          R"(":")" + key + R"("}}})";
+      RETURN_IF_ERROR(client.Patch<corev1::Node>("", name, client::PatchType::kMerge, std::move(patch)));
+      return {};
+    };
+    ASSIGN_OR_RETURN(std::unique_ptr<Wireguard> wireguard, Wireguard::Open(config, std::move(publish)));
+    syncer.AddExtension(std::move(wireguard));
+  }
+  if (!config.bgp.bird_config.empty()) syncer.AddExtension(std::make_unique<Bird>(config));
+  return {};
+}
+
 Result<int> Run(const Config& config) {
   RETURN_IF_ERROR(Validate(config));
-  if (config.encryption != Encryption::kNone || !config.bgp.bird_config.empty()) {
-    return Error(Code::kUnimplemented, "encryption and BGP are not part of this build");
-  }
   ASSIGN_OR_RETURN(client::RestConfig api, client::LoadKubeconfig(config.kubeconfig));
   api.user_agent = "kube-cni/keelson";
   ASSIGN_OR_RETURN(std::shared_ptr<client::Transport> transport, client::NewHttpTransport(api));
@@ -57,6 +76,7 @@ Result<int> Run(const Config& config) {
   NodeWatch nodes(client, [&] { syncer->NodesChanged(); });
   ASSIGN_OR_RETURN(syncer, Syncer::Open(
                                config, [&] { return nodes.Nodes(); }, health, options));
+  RETURN_IF_ERROR(AddExtensions(config, client, *syncer));
 
   ServiceGroup group;
   AddServer(group, "healthz", config.healthz, Pages(health));
@@ -81,6 +101,14 @@ Result<int> Run(const Config& config) {
   return group.RunUntilSignal();
 }
 
+// A kernel without IPsec has none to take away.
+Result<> RemoveEncryption(netlink::Socket& socket, const Config& config) {
+  if (Result<netlink::Socket> xfrm = netlink::Socket::OpenXfrm()) RETURN_IF_ERROR(Ipsec::RemoveAll(*xfrm));
+  Result<netlink::Link> device = netlink::GetLink(socket, config.wireguard_device);
+  if (device && device->kind == "wireguard") RETURN_IF_ERROR(netlink::DeleteLink(socket, device->index));
+  return {};
+}
+
 }  // namespace
 
 int RunAgent(const Config& config) {
@@ -98,6 +126,7 @@ Result<> Cleanup(const Config& config) {
   if (!config.conf_dir.empty()) RETURN_IF_ERROR(RemoveFile(config.ConflistPath()));
   ASSIGN_OR_RETURN(Changes changes, RemoveAll(socket, config));
   RETURN_IF_ERROR(RemoveMasquerade(*nft));
+  RETURN_IF_ERROR(RemoveEncryption(socket, config));
   if (!changes.refused.empty()) return changes.refused.front();
   return {};
 }

@@ -209,13 +209,21 @@ Result<bool> Syncer::SyncOnce() {
     forwarding_set_ = true;
   }
   int link = 0;
-  for (auto& extension : extensions_) RETURN_IF_ERROR(extension->BeforeRoutes(plan, link));
+  int extended = 0;
+  for (auto& extension : extensions_) {
+    ASSIGN_OR_RETURN(int made, extension->BeforeRoutes(plan, *nodes, link));
+    extended += made;
+  }
   Changes changes;
   Result<> linked = SyncLinks(plan, host, link, changes);
   ReportPlan(plan, changes);
   ASSIGN_OR_RETURN(bool rules_changed, SyncNft(plan));
   RETURN_IF_ERROR(linked);
-  for (auto& extension : extensions_) RETURN_IF_ERROR(extension->AfterRoutes(plan));
+  for (auto& extension : extensions_) {
+    ASSIGN_OR_RETURN(int made, extension->AfterRoutes(plan, *nodes));
+    extended += made;
+  }
+  if (extended > 0) changes.set["extension"] += extended;
   ASSIGN_OR_RETURN(bool written, WriteConflist(config_, ConflistText(config_, plan)));
   if (written)
     log::Info("CNI configuration written", {{"path", config_.ConflistPath()}, {"mtu", plan.pod_mtu}});

@@ -16,6 +16,7 @@
 
 #include "cni/agent/config.h"
 #include "cni/agent/dataplane.h"
+#include "cni/agent/extension.h"
 #include "cni/agent/health.h"
 #include "cni/agent/plan.h"
 #include "lib/base/clock.h"
@@ -24,16 +25,6 @@
 #include "lib/nft/kernel.h"
 
 namespace keelson::cni::agent {
-
-// A part of the agent that not every cluster has: encryption, BGP. Used by the syncer's thread alone.
-class Extension {
- public:
-  virtual ~Extension() = default;
-  // Before the routes are written. May set `link`: the device that kTunnelLink stands for.
-  virtual Result<> BeforeRoutes(const Plan& plan, int& link) = 0;
-  // After the routes are written.
-  virtual Result<> AfterRoutes(const Plan& plan) = 0;
-};
 
 struct SyncerOptions {
   std::chrono::milliseconds resync{60'000};

@@ -1,0 +1,146 @@
+#include "cni/agent/wireguard.h"
+
+#include <sys/random.h>
+
+#include <algorithm>
+#include <set>
+
+#include "lib/base/file.h"
+#include "lib/base/log.h"
+#include "lib/netlink/addr.h"
+
+namespace keelson::cni::agent {
+namespace {
+
+constexpr char kAlphabet[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+constexpr size_t kKeyBytes = 32;
+
+}  // namespace
+
+std::string EncodeBase64(std::string_view bytes) {
+  std::string out;
+  for (size_t i = 0; i < bytes.size(); i += 3) {
+    uint32_t group = 0;
+    size_t have = std::min<size_t>(3, bytes.size() - i);
+    for (size_t j = 0; j < 3; ++j) group = group << 8 | (j < have ? static_cast<uint8_t>(bytes[i + j]) : 0u);
+    for (size_t j = 0; j < 4; ++j) out += j <= have ? kAlphabet[group >> (18 - 6 * j) & 63] : '=';
+  }
+  return out;
+}
+
+Result<std::string> DecodeBase64(std::string_view text) {
+  std::string out;
+  if (text.size() % 4 != 0) return Error(Code::kInvalid, "not base64");
+  uint32_t group = 0;
+  for (size_t i = 0; i < text.size(); ++i) {
+    const char* at = std::char_traits<char>::find(kAlphabet, 64, text[i]);
+    bool padding = text[i] == '=' && i + 2 >= text.size() && (i + 1 == text.size() || text[i + 1] == '=');
+    if (!at && !padding) return Error(Code::kInvalid, "not base64");
+    group = group << 6 | (at ? static_cast<uint32_t>(at - kAlphabet) : 0u);
+    if (i % 4 == 3) {
+      for (int shift : {16, 8, 0}) out += static_cast<char>(group >> shift & 255);
+      group = 0;
+    }
+  }
+  size_t pads = text.ends_with("==") ? 2 : text.ends_with("=") ? 1 : 0;
+  out.resize(out.size() - pads);
+  return out;
+}
+
+netlink::WireguardChange CompareWireguard(const std::vector<netlink::WireguardPeer>& found, const Plan& plan,
+                                          uint16_t port) {
+  netlink::WireguardChange out;
+  std::set<std::string> wanted;
+  for (const PeerPlan& peer : plan.peers) {
+    Result<std::string> key = DecodeBase64(peer.wireguard_key);
+    if (!peer.address || !key || key->size() != kKeyBytes || !wanted.insert(*key).second) continue;
+    netlink::WireguardPeer made{*key, *peer.address, port, peer.pod_cidrs};
+    std::sort(made.allowed.begin(), made.allowed.end());
+    if (std::find(found.begin(), found.end(), made) == found.end()) out.set.push_back(std::move(made));
+  }
+  for (const netlink::WireguardPeer& peer : found) {
+    if (!wanted.contains(peer.public_key)) out.removed.push_back(peer.public_key);
+  }
+  return out;
+}
+
+Result<std::unique_ptr<Wireguard>> Wireguard::Open(const Config& config, Publish publish) {
+  ASSIGN_OR_RETURN(netlink::Socket route, netlink::Socket::Open());
+  ASSIGN_OR_RETURN(netlink::Socket generic, netlink::Socket::OpenGeneric());
+  std::unique_ptr<Wireguard> out(
+      new Wireguard(config, std::move(publish), std::move(route), std::move(generic)));
+  // Said at once, instead of at every sync: a kernel without it will not get it.
+  Result<netlink::Link> link = netlink::GetLink(out->route_, config.wireguard_device);
+  if (!link) {
+    RETURN_IF_ERROR(netlink::CreateWireguard(out->route_, config.wireguard_device, 0));
+  } else if (link->kind != "wireguard") {
+    return Error(Code::kAlreadyExists, "link " + link->name + " exists and is no WireGuard device");
+  }
+  return out;
+}
+
+Result<std::string> Wireguard::PrivateKey() const {
+  const std::string dir = config_.data_dir + "/.kube-cni", path = dir + "/wireguard.key";
+  if (Result<std::string> text = ReadFile(path)) {
+    Result<std::string> key = DecodeBase64(std::string_view(*text).substr(0, text->find('\n')));
+    if (key && key->size() == kKeyBytes) return key;
+    return Error(Code::kInvalid, path + " holds no key");
+  } else if (!text.error().Is(Code::kNotFound)) {
+    return text.error();
+  }
+  std::string key(kKeyBytes, '\0');
+  if (::getrandom(key.data(), key.size(), 0) != static_cast<ssize_t>(key.size()))
+    return ErrnoError("getrandom");
+  // RFC 7748: as Curve25519 wants its scalars.
+  key[0] = static_cast<char>(key[0] & 0xf8);
+  key[31] = static_cast<char>((key[31] & 0x7f) | 0x40);
+  RETURN_IF_ERROR(MakeDirs(dir, 0700));
+  RETURN_IF_ERROR(WriteFileAtomic(path, EncodeBase64(key) + "\n", 0600));
+  return key;
+}
+
+Result<netlink::Link> Wireguard::EnsureDevice(const Plan& plan, int& changes) {
+  Result<netlink::Link> link = netlink::GetLink(route_, config_.wireguard_device);
+  if (!link) {
+    RETURN_IF_ERROR(netlink::CreateWireguard(route_, config_.wireguard_device, plan.pod_mtu));
+    ++changes;
+    ASSIGN_OR_RETURN(link, netlink::GetLink(route_, config_.wireguard_device));
+  }
+  if (!link->up || link->mtu != plan.pod_mtu) {
+    RETURN_IF_ERROR(netlink::ChangeLink(route_, link->index, {.up = true, .mtu = plan.pod_mtu}));
+    ++changes;
+  }
+  for (const IpPrefix& cidr : plan.pod_cidrs) {
+    Result<> added = netlink::AddAddress(route_, link->index, IpPrefix::Host(cidr.Network()));
+    if (added) ++changes;
+    if (!added && !added.error().Is(Code::kAlreadyExists)) return added.error();
+  }
+  return link;
+}
+
+Result<int> Wireguard::BeforeRoutes(const Plan& plan, const NodeMap& nodes, int& link) {
+  int changes = 0;
+  ASSIGN_OR_RETURN(netlink::Link device, EnsureDevice(plan, changes));
+  link = device.index;
+  ASSIGN_OR_RETURN(netlink::WireguardDevice found, netlink::GetWireguard(generic_, config_.wireguard_device));
+  netlink::WireguardChange change = CompareWireguard(found.peers, plan, config_.wireguard_port);
+  if (found.port != config_.wireguard_port) change.port = config_.wireguard_port;
+  if (found.public_key.empty()) {
+    ASSIGN_OR_RETURN(change.private_key, PrivateKey());
+  }
+  if (change.private_key || change.port || !change.set.empty() || !change.removed.empty()) {
+    RETURN_IF_ERROR(netlink::ChangeWireguard(generic_, config_.wireguard_device, change));
+    changes += static_cast<int>(1 + change.set.size() + change.removed.size());
+  }
+  if (found.public_key.empty()) {
+    ASSIGN_OR_RETURN(found, netlink::GetWireguard(generic_, config_.wireguard_device));
+  }
+  std::string key = EncodeBase64(found.public_key);
+  if (nodes.at(config_.node_name).wireguard_key != key) {
+    RETURN_IF_ERROR(publish_(key));
+    log::Info("WireGuard key published", {{"key", key}});
+  }
+  return changes;
+}
+
+}  // namespace keelson::cni::agent

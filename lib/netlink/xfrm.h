@@ -1,0 +1,50 @@
+// IPsec in the kernel: security associations ("states": keys) and policies (what they are used for).
+// ESP in tunnel mode with AES-GCM only. `socket` comes from Socket::OpenXfrm().
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "lib/base/ip.h"
+#include "lib/netlink/socket.h"
+
+namespace keelson::netlink {
+
+struct XfrmState {
+  IpAddress source, destination;  // of outer packets
+  uint32_t spi = 0;               // host order, 256 and above; unique for a destination
+  uint32_t reqid = 0;             // what policies ask for
+  std::string key;                // AES-256 key and 4 bytes of salt; empty in listings
+};
+
+struct XfrmPolicy {
+  enum class Direction : uint8_t { kIn, kOut, kForward };
+  struct Tunnel {
+    IpAddress source, destination;
+    uint32_t spi = 0;  // 0: any state of the reqid
+    uint32_t reqid = 0;
+    auto operator<=>(const Tunnel&) const = default;
+  };
+  Direction direction = Direction::kOut;
+  IpPrefix source, destination;  // of inner packets
+  uint32_t priority = 0;         // the lowest matching one decides
+  bool block = false;
+  std::optional<Tunnel> tunnel = {};  // none: packets pass as they are
+  bool operator==(const XfrmPolicy&) const = default;
+};
+
+// Keys' lifetimes are unlimited, inner packets may be of either family, and replays are not looked for: a
+// sender that starts again counts from one. kAlreadyExists when the SPI is taken; kUnimplemented when the
+// kernel has no ESP or no AES-GCM.
+Result<> AddState(Socket& socket, const XfrmState& state);
+Result<bool> DeleteState(Socket& socket, const XfrmState& state);  // false: there was none
+Result<std::vector<XfrmState>> ListStates(Socket& socket);         // of ESP
+
+// Takes the place of one with the same direction and addresses.
+Result<> ReplacePolicy(Socket& socket, const XfrmPolicy& policy);
+Result<bool> DeletePolicy(Socket& socket, const XfrmPolicy& policy);  // false: there was none
+Result<std::vector<XfrmPolicy>> ListPolicies(Socket& socket);
+
+}  // namespace keelson::netlink
