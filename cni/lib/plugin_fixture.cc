@@ -9,12 +9,14 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstring>
 #include <thread>
 
 #include "cni/lib/json.h"
 #include "lib/base/file.h"
 #include "lib/linux/sysctl.h"
+#include "lib/netlink/addr.h"
 
 namespace keelson::cni {
 namespace {
@@ -97,10 +99,13 @@ Reply PluginFixture::Call(const std::string& plugin, const std::string& command,
 
 Reply PluginFixture::Call(const std::string& plugin, const std::string& command, const Container& c,
                           const std::string& config, const std::vector<std::string>& variables) {
-  // Of two variables of one name the first counts.
   std::vector<std::string> all = variables;
-  all.insert(all.end(), {"CNI_COMMAND=" + command, "CNI_CONTAINERID=" + c.id, "CNI_NETNS=" + c.path,
-                         "CNI_IFNAME=eth0", std::string("CNI_PATH=") + KEELSON_CNI_BIN});
+  for (const std::string& usual : {"CNI_COMMAND=" + command, "CNI_CONTAINERID=" + c.id, "CNI_NETNS=" + c.path,
+                                   std::string("CNI_IFNAME=eth0"), std::string("CNI_PATH=") + KEELSON_CNI_BIN}) {
+    std::string name = usual.substr(0, usual.find('=') + 1);
+    bool given = std::any_of(all.begin(), all.end(), [&](const std::string& v) { return v.starts_with(name); });
+    if (!given) all.push_back(usual);
+  }
   Reply reply;
   EXPECT_TRUE(host_->Run([&]() -> Result<> {
     reply = Execute(std::string(KEELSON_CNI_BIN) + "/" + plugin, all, config);
@@ -149,6 +154,18 @@ std::string PluginFixture::Sysctl(const std::string& key) const {
     return {};
   });
   return value;
+}
+
+std::unique_ptr<linux::NetNs> PluginFixture::Outside() {
+  auto out = std::make_unique<linux::NetNs>(*linux::NetNs::Make());
+  auto here = Routing(*host_), there = Routing(*out);
+  EXPECT_TRUE(
+      netlink::CreateVeth(here, {.name = "uplink", .up = true}, {.name = "eth0", .netns_fd = out->fd()}, 0));
+  netlink::Link uplink = *netlink::GetLink(here, "uplink"), eth0 = *netlink::GetLink(there, "eth0");
+  EXPECT_TRUE(netlink::AddAddress(here, uplink.index, *IpPrefix::Parse("192.0.2.1/24")));
+  EXPECT_TRUE(netlink::AddAddress(there, eth0.index, *IpPrefix::Parse("192.0.2.2/24")));
+  EXPECT_TRUE(netlink::SetUp(there, eth0.index));
+  return out;
 }
 
 std::string WithField(const std::string& config, const std::string& name, const std::string& json) {
@@ -210,14 +227,17 @@ void EchoServer::Serve() {
 }
 
 std::string Ask(const linux::NetNs& from, int socket_type, const std::string& address, uint16_t port,
-                int patience_ms) {
+                int patience_ms, uint16_t own_port) {
   std::string answer;
   Result<> asked = from.Run([&]() -> Result<> {
     UniqueFd socket(::socket(AF_INET6, socket_type | SOCK_CLOEXEC, 0));
     timeval limit{.tv_sec = patience_ms / 1000, .tv_usec = patience_ms % 1000 * 1000};
     ::setsockopt(socket.get(), SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit);
     ::setsockopt(socket.get(), SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
-    sockaddr_in6 where = AddressOf(address, port);
+    sockaddr_in6 where = AddressOf(address, port), own = AddressOf("::", own_port);
+    if (own_port != 0 && ::bind(socket.get(), reinterpret_cast<sockaddr*>(&own), sizeof own) != 0) {
+      return ErrnoError("bind");
+    }
     if (::connect(socket.get(), reinterpret_cast<sockaddr*>(&where), sizeof where) != 0) {
       return ErrnoError("connect");
     }

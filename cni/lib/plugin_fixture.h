@@ -47,6 +47,10 @@ class PluginFixture : public ::testing::Test {
   std::string Sysctl(const std::string& key) const;
   std::string Ipam() const { return dir_ + "/ipam/net"; }
 
+  // Another machine's namespace, joined to the host by a veth pair: 192.0.2.1 here, 192.0.2.2 there, which
+  // has no route to containers but by the host.
+  std::unique_ptr<linux::NetNs> Outside();
+
   std::unique_ptr<linux::NetNs> host_;
   std::string dir_;
   std::unique_ptr<Container> a_, b_;
@@ -58,11 +62,10 @@ inline std::string WithPrevious(const std::string& config, const std::string& re
   return WithField(config, "prevResult", result);
 }
 
-// What a client finds at address:port: "PEER" of the connection or datagram as the server saw it, or "" when
-// nobody answers within the time.
+// Answers with the sender's address as it sees it.
 class EchoServer {
  public:
-  // Answers with the sender's address, at all addresses of the namespace. Port 0: any.
+  // At all addresses of the namespace. Port 0: any.
   EchoServer(const linux::NetNs& netns, int socket_type, uint16_t port);
   ~EchoServer();
   uint16_t port() const { return port_; }
@@ -74,7 +77,8 @@ class EchoServer {
   UniqueFd listener_, stop_;
   std::unique_ptr<class EchoThread> thread_;
 };
+// What an EchoServer at address:port answers; "" when nobody does within the time. `own_port` 0: any.
 std::string Ask(const linux::NetNs& from, int socket_type, const std::string& address, uint16_t port,
-                int patience_ms = 3000);
+                int patience_ms = 3000, uint16_t own_port = 0);
 
 }  // namespace keelson::cni

@@ -21,7 +21,14 @@ run_tests() {
 }
 
 # ./dev bench: all micro-benchmarks; ./dev bench NAME...: those; ./dev bench cluster: the running cluster.
+# ./dev bench cni: the CNI plugins beside the reference plugins (Debian: containernetworking-plugins).
 run_bench() {
+  if [ "${1:-}" = cni ]; then
+    need_root
+    build bridge host-local portmap
+    python3 "$ROOT/tests/bench/cni_plugins_bench.py" "$BIN" "${@:2}"
+    return
+  fi
   build
   if [ "${1:-}" = cluster ]; then
     need_root

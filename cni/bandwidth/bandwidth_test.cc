@@ -1,0 +1,109 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/socket.h>
+
+#include "cni/lib/plugin_fixture.h"
+#include "lib/netlink/shaping.h"
+
+namespace keelson::cni {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr char kBoth[] =
+    R"("ingressRate":80000000,"ingressBurst":8000000,"egressRate":160000000,"egressBurst":16000000)";
+
+class BandwidthTest : public PluginFixture {
+ protected:
+  static std::string Config(const std::string& limits) {
+    return R"({"cniVersion":"1.1.0","name":"net","type":"bandwidth","runtimeConfig":{"bandwidth":{)" +
+           limits + "}}}";
+  }
+  std::vector<netlink::Link> Ifbs() const {
+    auto host = Routing(*host_);
+    std::vector<netlink::Link> out;
+    for (netlink::Link& link : *netlink::ListLinks(host)) {
+      if (link.kind == "ifb") out.push_back(link);
+    }
+    return out;
+  }
+};
+
+TEST_F(BandwidthTest, BothDirectionsAreShapedAndTrafficPasses) {
+  std::string joined = Join(*a_);
+  Reply added = Call("bandwidth", "ADD", *a_, WithPrevious(Config(kBoth), joined));
+  AddResult result = Parse(added);
+  ASSERT_EQ(result.interfaces.size(), 4u);
+  auto host = Routing(*host_);
+  netlink::Link port = *netlink::GetLink(host, result.interfaces[1].name);
+  netlink::Link ifb = *netlink::GetLink(host, result.interfaces[3].name);
+  EXPECT_TRUE(ifb.up);
+  EXPECT_EQ(ifb.alias, "net/a/eth0");
+  EXPECT_EQ(ifb.mac.ToString(), result.interfaces[3].mac);
+  auto ingress = *netlink::GetTokenBucket(host, port.index),
+       egress = *netlink::GetTokenBucket(host, ifb.index);
+  ASSERT_TRUE(ingress && egress);
+  EXPECT_EQ(ingress->rate, 10'000'000u);
+  EXPECT_NEAR(ingress->burst, 1'000'000.0, 1000);
+  EXPECT_EQ(ingress->limit, 1'250'000u);
+  EXPECT_EQ(egress->rate, 20'000'000u);
+  EXPECT_EQ(*netlink::GetRedirection(host, port.index), ifb.index);
+  EchoServer inside(a_->netns, SOCK_STREAM, 0), outside(*host_, SOCK_DGRAM, 0);
+  EXPECT_EQ(Ask(*host_, SOCK_STREAM, "10.7.0.2", inside.port()), "10.7.0.1");
+  EXPECT_EQ(Ask(a_->netns, SOCK_DGRAM, "10.7.0.1", outside.port()), "10.7.0.2");
+
+  std::string check = WithPrevious(Config(kBoth), added.output);
+  EXPECT_EQ(Call("bandwidth", "CHECK", *a_, check).exit_code, 0);
+  ASSERT_TRUE(netlink::SetTokenBucket(host, port.index, {.rate = 1000, .burst = 1000000, .limit = 2000000}));
+  EXPECT_THAT(Call("bandwidth", "CHECK", *a_, check).output, HasSubstr("Rate doesn't match"));
+
+  EXPECT_EQ(Call("bandwidth", "DEL", *a_, Config(kBoth)).exit_code, 0);
+  EXPECT_TRUE(Ifbs().empty());
+  EXPECT_EQ(Call("bandwidth", "DEL", *a_, Config(kBoth)).exit_code, 0);
+}
+
+TEST_F(BandwidthTest, OneDirectionAloneAndTwice) {
+  std::string joined = Join(*a_);
+  const char* egress = R"("egressRate":8000000,"egressBurst":800000)";
+  for (int round = 0; round < 2; ++round) {  // the second time as after an interrupted ADD
+    AddResult result = Parse(Call("bandwidth", "ADD", *a_, WithPrevious(Config(egress), joined)));
+    auto host = Routing(*host_);
+    EXPECT_FALSE(*netlink::GetTokenBucket(host, netlink::GetLink(host, result.interfaces[1].name)->index));
+    ASSERT_EQ(Ifbs().size(), 1u);
+    EXPECT_EQ(netlink::GetTokenBucket(host, Ifbs()[0].index)->value().rate, 1'000'000u);
+  }
+  Join(*b_);
+}
+
+TEST_F(BandwidthTest, CollectsDevicesOfItsNetwork) {
+  std::string joined_a = Join(*a_), joined_b = Join(*b_);
+  Parse(Call("bandwidth", "ADD", *a_, WithPrevious(Config(kBoth), joined_a)));
+  Parse(Call("bandwidth", "ADD", *b_, WithPrevious(Config(kBoth), joined_b)));
+  auto host = Routing(*host_);
+  ASSERT_TRUE(netlink::CreateIfb(host, "bwpstranger", 0, "other/c/eth0"));
+  ASSERT_EQ(Ifbs().size(), 3u);
+  std::string valid = R"([{"containerID":"a","ifname":"eth0"}])";
+  EXPECT_EQ(Call("bandwidth", "GC", *a_, WithField(Config(""), "cni.dev/valid-attachments", valid)).exit_code,
+            0);
+  auto left = Ifbs();
+  ASSERT_EQ(left.size(), 2u);
+  EXPECT_EQ(left[0].alias, "net/a/eth0");
+  EXPECT_EQ(left[1].alias, "other/c/eth0");
+}
+
+TEST_F(BandwidthTest, WithoutLimitsNothingIsTouched) {
+  std::string joined = Join(*a_);
+  EXPECT_EQ(Call("bandwidth", "ADD", *a_, WithPrevious(Config(""), joined)).output, joined);
+  EXPECT_THAT(Call("bandwidth", "ADD", *a_, Config(kBoth)).output,
+              HasSubstr("must be called as chained plugin"));
+  EXPECT_THAT(Call("bandwidth", "ADD", *a_, WithPrevious(Config(R"("ingressRate":5)"), joined)).output,
+              HasSubstr(R"("code":7)"));
+  EXPECT_EQ(Call("bandwidth", "STATUS", *a_, Config(kBoth)).exit_code, 0);
+  // An interface that the previous plugins do not tell of is not shaped.
+  Reply strange = Call("bandwidth", "ADD", *a_, WithPrevious(Config(kBoth), R"({"cniVersion":"1.1.0"})"));
+  EXPECT_THAT(strange.output, HasSubstr("no veth peer of container interface found"));
+  EXPECT_TRUE(Ifbs().empty());
+}
+
+}  // namespace
+}  // namespace keelson::cni
