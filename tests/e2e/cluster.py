@@ -53,6 +53,7 @@ class Cluster:
         else:
             self.env["KEELSON_NODE_IP"] = NODE_IP
         self._kubectl = None
+        self._before = set()
 
     # ---- life ----
     def up(self):
@@ -62,13 +63,24 @@ class Cluster:
                         ["addr", "add", f"{address}/24", "dev", "uplink0"], ["link", "set", "uplink0", "up"],
                         ["link", "set", "uplink1", "up"], ["route", "add", "default", "dev", "uplink0"]):
             run(["ip", "-n", self.name, *command])
+        self._before = self.traces()
         self.dev("up", *(["--nodes", len(self.nodes)] if self._several else []))
 
     def down(self):
         result = self.dev("down", check=False)
+        left = self.traces() - self._before if self._before else set()
         run(["ip", "netns", "delete", self.name], check=False)
         shutil.rmtree(self.dir, ignore_errors=True)
         assert result.returncode == 0, result.stdout + result.stderr
+        assert not left, f"./dev down left behind: {sorted(left)}"
+
+    def traces(self):
+        """What there is of the cluster on the machine."""
+        places = [*pathlib.Path("/sys/fs/cgroup").glob(f"**/keelson-{self.id}"), *pathlib.Path("/run/netns").glob(f"keelson-{self.id}-*")]
+        mounts = [line.split()[4] for line in pathlib.Path("/proc/self/mountinfo").read_text().splitlines()]
+        links = json.loads(run(self.inside(["ip", "-j", "link"])).stdout)
+        tables = run(self.inside(["nft", "list", "tables"])).stdout.splitlines()
+        return {*map(str, places), *(m for m in mounts if m.startswith(str(self.dir))), *(link["ifname"] for link in links), *tables}
 
     def inside(self, args):
         """nsenter and not `ip netns exec`, which remounts /sys and hides the cgroups."""

@@ -3,7 +3,7 @@
 Runs where it is started (a pod's or a node's network). Speaks to line echo servers at the ADDRESS:PORT arguments,
 says "ready" once each of them has answered, and at the end of its input prints what happened, as JSON:
 
-  {"held": {"10.0.0.1:7000": 812}, "fresh": {"10.0.0.1:7000": 790}, "slowest": 0.3, "failures": ["..."]}
+  {"held": {"10.0.0.1:7000": 812}, "fresh": {"10.0.0.1:7000": 790}, "slow": ["..."], "failures": ["..."]}
 """
 import json
 import socket
@@ -12,12 +12,12 @@ import threading
 import time
 
 HELD_PAUSE, FRESH_PAUSE = 0.02, 0.1  # a fresh connection costs the server a process
-PATIENCE = 8  # seconds; a lost packet shows as slow, a broken path as a failure
+SLOW, PATIENCE = 0.5, 8  # seconds; a lost packet shows as slow, a broken path as a failure
 
 stop = threading.Event()
 lock = threading.Lock()
 begin = time.monotonic()
-result = {"held": {}, "fresh": {}, "slowest": 0.0, "failures": []}
+result = {"held": {}, "fresh": {}, "slow": [], "failures": []}
 
 
 def connect(address):
@@ -39,8 +39,10 @@ def ask(connection, kind, address):
 
 
 def note(kind, address, started, error=None):
+    took = time.monotonic() - started
     with lock:
-        result["slowest"] = max(result["slowest"], round(time.monotonic() - started, 3))
+        if took > SLOW:
+            result["slow"].append(f"{kind} {address} after {started - begin:.1f} s: {took:.1f} s")
         if error is None:
             result[kind][address] = result[kind].get(address, 0) + 1
         else:
