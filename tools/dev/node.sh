@@ -141,11 +141,11 @@ node_power_on() {
   mount --bind "$NODE_DIR/ns" "$NODE_DIR/ns"
   mount --make-private "$NODE_DIR/ns"  # a file that holds a mount namespace cannot be on a shared mount
   touch "$NODE_DIR/ns/mnt"
-  # What containerd, the CNI plugins and `ip netns` keep at fixed places is the node's own. Copies of other
-  # namespaces and containers that are mounted on the host would keep those alive.
+  # What containerd, the CNI plugins and `ip netns` keep at fixed places is the node's own. Copies of network
+  # namespaces that are mounted on the host would keep those alive.
   # shellcheck disable=SC2016
   nsenter "--net=/run/netns/$NODE_NETNS" unshare "--mount=$NODE_DIR/ns/mnt" --propagation private bash -ec '
-    findmnt -rno TARGET -t nsfs,overlay | grep -vx / | sort -r | while read -r mount; do umount -l "$mount"; done
+    findmnt -rno TARGET -t nsfs | sort -r | while read -r mount; do umount -l "$mount"; done
     mount -t tmpfs -o mode=755 run-containerd /run/containerd
     mount -t tmpfs -o mode=755 run-netns /run/netns
     mount --bind "$0" /var/lib/cni
