@@ -1,7 +1,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/mount.h>
 #include <sys/socket.h>
 
+#include <cerrno>
+#include <cstring>
+
+#include "cni/lib/json.h"
 #include "cni/lib/plugin_fixture.h"
 #include "lib/base/file.h"
 #include "lib/netlink/addr.h"
@@ -263,6 +268,101 @@ TEST_F(BridgeTest, AnotherAddressManagerIsStarted) {
   EXPECT_EQ(result.ips[0].address.ToString(), "10.7.0.2/24");
   EXPECT_EQ(Call("bridge", "DEL", *a_, Bridge(""), {path}).exit_code, 0);
   EXPECT_FALSE(PathExists(Ipam() + "/10.7.0.2"));
+}
+
+// A small file system of its own for the address manager, with nothing left on it.
+class DiskFullTest : public BridgeTest {
+ protected:
+  void SetUp() override {
+    BridgeTest::SetUp();
+    if (IsSkipped()) return;
+    ASSERT_TRUE(MakeDirs(dir_ + "/ipam"));
+    if (::mount("tmpfs", (dir_ + "/ipam").c_str(), "tmpfs", 0, "size=64k") != 0) {
+      GTEST_SKIP() << "cannot mount a tmpfs: " << std::strerror(errno);
+    }
+    mounted_ = true;
+  }
+  void TearDown() override {
+    if (mounted_) ::umount2((dir_ + "/ipam").c_str(), MNT_DETACH);
+    BridgeTest::TearDown();
+  }
+  // Takes all that is left on the file system.
+  void Fill() { EXPECT_FALSE(WriteFile(dir_ + "/ipam/filler", std::string(1 << 20, 'x'))); }
+  void Relieve() { EXPECT_TRUE(RemoveFile(dir_ + "/ipam/filler")); }
+  bool mounted_ = false;
+};
+
+TEST_F(DiskFullTest, AddFailsWithoutATraceAndDelWorks) {
+  std::string first = Join(*b_);
+  Fill();
+  std::vector<std::string> before = *ListDir(Ipam());
+  Reply refused = Call("bridge", "ADD", *a_, Bridge(R"("isDefaultGateway":true,)"));
+  EXPECT_EQ(refused.exit_code, 1);
+  EXPECT_THAT(refused.output, HasSubstr(R"("code":5)"));
+  EXPECT_THAT(refused.output, HasSubstr("No space left on device"));
+  EXPECT_EQ(*ListDir(Ipam()), before);
+  auto inside = Routing(a_->netns);
+  EXPECT_FALSE(netlink::GetLink(inside, "eth0"));
+  EXPECT_EQ(Call("bridge", "CHECK", *b_, WithPrevious(Bridge(""), first)).exit_code, 0);
+  EXPECT_EQ(Call("bridge", "DEL", *b_, Bridge("")).exit_code, 0);
+  EXPECT_FALSE(PathExists(Ipam() + "/10.7.0.2"));
+  Relieve();
+  EXPECT_EQ(Parse(Call("bridge", "ADD", *a_, Bridge(""))).ips[0].address.ToString(), "10.7.0.3/24");
+}
+
+TEST_F(DiskFullTest, FromTheFirstAddOn) {
+  Fill();
+  Reply refused = Call("bridge", "ADD", *a_, Bridge(""));
+  EXPECT_THAT(refused.output, HasSubstr(R"("code":5)"));
+  Relieve();
+  EXPECT_EQ(Parse(Call("bridge", "ADD", *a_, Bridge(""))).ips[0].address.ToString(), "10.7.0.2/24");
+}
+
+// Whatever comes in: an error of the specification's form, and no crash.
+TEST_F(BridgeTest, MalformedConfigurationsAreErrors) {
+  std::string deep(1000, '[');
+  const std::string head = R"({"cniVersion":"1.1.0","name":"net","type":"x",)";
+  const std::string configs[] = {
+      "",
+      "{",
+      "[]",
+      "null",
+      "7",
+      "\"x\"",
+      deep,
+      std::string("\0\1\2", 3),
+      "{\"cniVersion\":\"\xff\"}",
+      R"({"cniVersion":[]})",
+      R"({"cniVersion":"1.1.0"})",
+      R"({"cniVersion":"9.0.0","name":"net"})",
+      R"({"cniVersion":"1.1.0","name":"../x"})",
+      head + R"("prevResult":7})",
+      head + R"("prevResult":{"ips":[{"address":"10.0.0.0/99"}]}})",
+      head + R"("prevResult":{"ips":[{}],"interfaces":7}})",
+      head + R"("prevResult":{"routes":[{"dst":"x"}]}})",
+      head + R"("cni.dev/valid-attachments":[7],"prevResult":[],"ipam":7,"runtimeConfig":7})",
+      head + R"("runtimeConfig":{"portMappings":7,"bandwidth":7,"mac":7,"ips":7,"ipRanges":7,"dns":7},
+                "bridge":[],"vlan":"x","vlanTrunk":{},"snat":7,"ingressRate":-1,"ipam":{"type":7,"subnet":[]},
+                "prevResult":{"ips":7}})"};
+  for (const char* plugin : {"bridge", "host-local", "loopback", "portmap", "bandwidth"}) {
+    for (const char* command : {"ADD", "CHECK", "DEL", "GC", "STATUS"}) {
+      for (const std::string& config : configs) {
+        Reply reply = Call(plugin, command, *a_, config);
+        SCOPED_TRACE(std::string(plugin) + " " + command + " " + config.substr(0, 200) + " -> " +
+                     reply.output);
+        ASSERT_EQ(reply.exit_code, 1);
+        auto error = ParseJson(reply.output, "error");
+        ASSERT_TRUE(error);
+        EXPECT_TRUE(error->contains("cniVersion") && error->contains("msg"));
+        int64_t code = error->at("code").as_int64();
+        EXPECT_TRUE(code == 1 || code == 2 || code == 4 || code == 6 || code == 7) << code;
+      }
+    }
+  }
+  Reply version = Call("bridge", "VERSION", *a_, "{");
+  EXPECT_EQ(version.exit_code, 1);
+  Reply unknown = Call("bridge", "FLY", *a_, Bridge(""));
+  EXPECT_THAT(unknown.output, HasSubstr(R"("code":4)"));
 }
 
 TEST_F(BridgeTest, LoopbackComesUp) {

@@ -121,6 +121,86 @@ TEST_F(HostLocalTest, AnEmptyReservationCountsAsFree) {
   EXPECT_THAT(Add("a", kSmall), ElementsAre("10.1.0.2/29"));
 }
 
+TEST_F(HostLocalTest, TheReferencePluginsEntriesAreUnderstood) {
+  ASSERT_TRUE(MakeDirs(dir_ + "/net"));
+  ASSERT_TRUE(WriteFile(dir_ + "/net/10.1.0.2", "old\r\neth0"));
+  ASSERT_TRUE(WriteFile(dir_ + "/net/10.1.0.3", "older"));  // of the time before interfaces were written
+  ASSERT_TRUE(WriteFile(dir_ + "/net/last_reserved_ip.0", "10.1.0.3"));
+  EXPECT_THAT(Add("a", kSmall), ElementsAre("10.1.0.4/29"));
+  EXPECT_EQ(Call("CHECK", "old", kSmall, "", R"(,"prevResult":{})").exit_code, 0);
+  EXPECT_EQ(Call("DEL", "old", kSmall).exit_code, 0);
+  EXPECT_EQ(Call("DEL", "older", kSmall).exit_code, 0);
+  EXPECT_THAT(*ListDir(dir_ + "/net"), ElementsAre("10.1.0.4", "last_reserved_ip.0", "lock", "owner@a@eth0"));
+}
+
+TEST_F(HostLocalTest, WhatAKilledPluginLeavesIsNoHindrance) {
+  ASSERT_TRUE(MakeDirs(dir_ + "/net"));
+  ASSERT_TRUE(WriteFile(dir_ + "/net/.new", "half"));
+  ASSERT_TRUE(WriteFile(dir_ + "/net/owner@a@eth0", "10.1.0.2\n10.1.0.3\nnonsense"));
+  ASSERT_TRUE(WriteFile(dir_ + "/net/owner@gone@eth0", ""));
+  ASSERT_TRUE(WriteFile(dir_ + "/net/last_reserved_ip.0", "10.1"));
+  ASSERT_TRUE(WriteFile(dir_ + "/net/10.1.0.3", "b\r\neth0"));  // not a's, whatever a's file says
+  EXPECT_THAT(Add("a", kSmall), ElementsAre("10.1.0.2/29"));
+  EXPECT_EQ(Call("DEL", "a", kSmall).exit_code, 0);
+  EXPECT_TRUE(PathExists(dir_ + "/net/10.1.0.3"));
+  EXPECT_EQ(
+      Call("GC", "", kSmall, "", R"(,"cni.dev/valid-attachments":[{"containerID":"b","ifname":"eth0"}])")
+          .exit_code,
+      0);
+  EXPECT_THAT(*ListDir(dir_ + "/net"), ElementsAre("10.1.0.3", "last_reserved_ip.0", "lock"));
+}
+
+TEST_F(HostLocalTest, TheRuntimesRangesComeFirst) {
+  Reply reply = Call("ADD", "a", kSmall, "", R"(,"runtimeConfig":{"ipRanges":[[{"subnet":"10.5.0.0/24"}]]})");
+  EXPECT_THAT(reply.output, HasSubstr("10.5.0.2/24"));
+  EXPECT_THAT(reply.output, HasSubstr("10.1.0.2/29"));
+  EXPECT_LT(reply.output.find("10.5.0.2"), reply.output.find("10.1.0.2"));
+}
+
+TEST_F(HostLocalTest, ResolvConfIsReadForAddOnly) {
+  std::string path = dir_ + "/resolv.conf";
+  ASSERT_TRUE(
+      WriteFile(path, "# x\nnameserver 10.0.0.10\nsearch a b\nsearch c\noptions ndots:5\ndomain d\n"));
+  std::string ipam = std::string(kSmall) + R"(,"resolvConf":")" + path + "\"";
+  EXPECT_THAT(
+      Call("ADD", "a", ipam).output,
+      HasSubstr(R"("dns":{"nameservers":["10.0.0.10"],"domain":"d","search":["c"],"options":["ndots:5"]})"));
+  ASSERT_TRUE(RemoveFile(path));
+  EXPECT_THAT(Call("ADD", "b", ipam).output, HasSubstr(R"("code":5)"));
+  EXPECT_EQ(Call("DEL", "a", ipam).exit_code, 0);
+}
+
+TEST_F(HostLocalTest, ErrorsAreTheReferencePluginsWords) {
+  std::string two = R"("ranges":[[{"subnet":"10.1.0.0/30"},{"subnet":"10.2.0.0/30"}]])";
+  Add("a", two);
+  Add("b", two);
+  Reply full = Call("ADD", "c", two);
+  EXPECT_THAT(full.output, HasSubstr(R"("code":999)"));
+  EXPECT_THAT(full.output,
+              HasSubstr("failed to allocate for range 0: no IP addresses available in range set: "
+                        "10.1.0.1-10.1.0.2,10.2.0.1-10.2.0.2"));
+  EXPECT_THAT(
+      Add("c", two, "IP=10.1.0.2"),
+      ElementsAre(
+          "failed to allocate for range 0: requested IP address 10.1.0.2 is not available in range set "
+          "10.1.0.1-10.1.0.2,10.2.0.1-10.2.0.2"));
+  EXPECT_THAT(Add("c", two, "IP=10.1.0.1"),
+              ElementsAre("failed to allocate for range 0: requested ip 10.1.0.1 is subnet's gateway"));
+}
+
+TEST_F(HostLocalTest, NearlyFullRangesAreSearchedToTheEnd) {
+  std::string ipam = R"("ranges":[[{"subnet":"10.1.0.0/23"}]])";
+  ASSERT_TRUE(MakeDirs(dir_ + "/net"));
+  for (int i = 2; i < 510; ++i) {
+    std::string address = IpAddress::Parse("10.1.0.0")->Plus(i).ToString();
+    if (i == 400) continue;
+    ASSERT_TRUE(WriteFile(dir_ + "/net/" + address, "x\r\neth0"));
+  }
+  EXPECT_THAT(Add("a", ipam), ElementsAre("10.1.1.144/23"));
+  EXPECT_THAT(Add("b", ipam), ElementsAre("10.1.1.254/23"));
+  EXPECT_THAT(Add("c", ipam), ElementsAre(HasSubstr("no IP addresses available")));
+}
+
 TEST_F(HostLocalTest, ManyAtOnceGetDifferentAddresses) {
   std::vector<std::thread> threads;
   for (int i = 0; i < 8; ++i) {

@@ -1,0 +1,225 @@
+// Every plugin, killed after each of its steps. What it leaves must go with DEL, or with the container's
+// namespace and GC, and must not stand in the way of the next ADD.
+//
+// A step is a system call that may change something outside of the process.
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <poll.h>
+#include <sys/mman.h>
+#include <sys/ptrace.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <set>
+
+#include "cni/lib/plugin_fixture.h"
+#include "lib/base/file.h"
+
+namespace keelson::cni {
+namespace {
+
+bool IsStep(uint64_t call) {
+  static const std::set<uint64_t> kSteps = {SYS_sendmsg, SYS_sendto, SYS_write, SYS_rename,    SYS_unlink,
+                                            SYS_openat,  SYS_mkdir,  SYS_setns, SYS_flock,     SYS_clone,
+                                            SYS_clone3,  SYS_fork,   SYS_vfork, SYS_exit_group};
+  return kSteps.contains(call);
+}
+
+// Runs a program, killed when it has done `steps` steps. Nothing when that has happened, else its reply.
+std::optional<Reply> RunFor(int steps, const std::string& program, const std::vector<std::string>& variables,
+                            const std::string& input) {
+  UniqueFd in(::memfd_create("in", MFD_CLOEXEC)), out(::memfd_create("out", MFD_CLOEXEC));
+  (void)WriteAll(in.get(), input, "memory");
+  ::lseek(in.get(), 0, SEEK_SET);
+  std::vector<char*> environment;
+  for (const std::string& v : variables) environment.push_back(const_cast<char*>(v.c_str()));
+  environment.push_back(nullptr);
+  char* argv[] = {const_cast<char*>(program.c_str()), nullptr};
+  pid_t pid = ::fork();
+  if (pid == 0) {
+    ::dup2(in.get(), 0);
+    ::dup2(out.get(), 1);
+    ::ptrace(PTRACE_TRACEME, 0, nullptr, nullptr);
+    ::execve(program.c_str(), argv, environment.data());
+    ::_exit(127);
+  }
+  int status = 0;
+  ::waitpid(pid, &status, 0);  // stopped at execve
+  ::ptrace(PTRACE_SETOPTIONS, pid, nullptr, PTRACE_O_EXITKILL | PTRACE_O_TRACESYSGOOD);
+  uint64_t call = 0;
+  for (int done = 0; done < steps;) {
+    ::ptrace(PTRACE_SYSCALL, pid, nullptr, nullptr);
+    ::waitpid(pid, &status, 0);
+    if (!WIFSTOPPED(status)) {
+      ::lseek(out.get(), 0, SEEK_SET);
+      return Reply{WIFEXITED(status) ? WEXITSTATUS(status) : 128, *ReadAll(out.get(), "memory")};
+    }
+    __ptrace_syscall_info info{};
+    ::ptrace(PTRACE_GET_SYSCALL_INFO, pid, sizeof info, &info);
+    if (info.op == PTRACE_SYSCALL_INFO_ENTRY) call = info.entry.nr;
+    if (info.op == PTRACE_SYSCALL_INFO_EXIT && IsStep(call)) ++done;
+  }
+  ::kill(pid, SIGKILL);
+  ::waitpid(pid, &status, 0);
+  return std::nullopt;
+}
+
+struct Link {
+  const char* plugin;
+  std::string config;
+};
+
+class KillTest : public PluginFixture {
+ protected:
+  // A chain up to and with the plugin that is to be killed.
+  std::vector<Link> Chain(const std::string& last) const {
+    std::vector<Link> out = {
+        {"bridge",
+         Bridge(R"("isDefaultGateway":true,"ipMasq":true,"hairpinMode":true,"macspoofchk":true,)")}};
+    const std::string head = R"({"cniVersion":"1.1.0","name":"net","type":")";
+    if (last == "portmap") {
+      out.push_back({"portmap", head + R"(portmap","runtimeConfig":{"portMappings":[
+          {"hostPort":8080,"containerPort":80},{"hostPort":53,"containerPort":53,"protocol":"udp"}]}})"});
+    }
+    if (last == "bandwidth") {
+      out.push_back({"bandwidth", head + R"(bandwidth","ingressRate":8000000,"ingressBurst":800000,
+                                           "egressRate":8000000,"egressBurst":800000})"});
+    }
+    return out;
+  }
+
+  // A host and a container as new.
+  void Renew() {
+    a_.reset();
+    (void)RemoveTree(dir_ + "/ipam");
+    host_ = std::make_unique<linux::NetNs>(*linux::NetNs::Make());
+    a_ = std::make_unique<Container>("a", dir_);
+  }
+
+  std::string AddAll(const std::vector<Link>& chain) {
+    std::string result;
+    for (const Link& link : chain) {
+      std::string config = result.empty() ? link.config : WithPrevious(link.config, result);
+      Reply reply = Call(link.plugin, "ADD", *a_, config);
+      EXPECT_EQ(reply.exit_code, 0) << link.plugin << ": " << reply.output;
+      result = reply.output;
+    }
+    return result;
+  }
+  void DeleteAll(const std::vector<Link>& chain) {
+    for (auto link = chain.rbegin(); link != chain.rend(); ++link) {
+      Reply reply = Call(link->plugin, "DEL", *a_, link->config);
+      EXPECT_EQ(reply.exit_code, 0) << link->plugin << ": " << reply.output;
+    }
+  }
+  void CollectAll(const std::vector<Link>& chain) {
+    for (const Link& link : chain) {
+      Reply reply = Call(link.plugin, "GC", *a_, WithField(link.config, "cni.dev/valid-attachments", "[]"));
+      EXPECT_EQ(reply.exit_code, 0) << link.plugin << ": " << reply.output;
+    }
+  }
+
+  // Interfaces of a namespace besides lo and the bridge.
+  std::string Interfaces(const linux::NetNs& netns) const {
+    auto routing = Routing(netns);
+    std::string out;
+    for (const netlink::Link& link : *netlink::ListLinks(routing)) {
+      if (!link.loopback && link.kind != "bridge") out += link.name + " ";
+    }
+    return out;
+  }
+  // What is left of a container, in words; empty: nothing.
+  std::string Leftovers() const {
+    std::string out = Interfaces(*host_);
+    for (auto [family, name] :
+         {std::pair(nft::Family::kInet, "keelson-portmap"), std::pair(nft::Family::kBridge, "keelson-cni")}) {
+      auto table = Table(family, name);
+      if (!table) continue;
+      for (const auto& [set, contents] : table->sets) {
+        for (const auto& [key, element] : contents.elements) {
+          if (!element.comment.empty()) out += set + ":" + element.comment + " ";
+        }
+      }
+    }
+    Result<std::vector<std::string>> files = ListDir(Ipam());
+    if (!files) return out;
+    for (const std::string& file : *files) {
+      if (!file.starts_with("last_reserved_ip.") && file != "lock" && file != ".new") out += file + " ";
+    }
+    return out;
+  }
+  // The kernel takes a namespace's devices after it has gone.
+  void AwaitNoVeth() {
+    auto host = Routing(*host_);
+    for (int i = 0; i < 500 && Interfaces(*host_).find("veth") != std::string::npos; ++i)
+      ::poll(nullptr, 0, 10);
+  }
+
+  // Kills `command` of the chain's last plugin after every step, and lets `clean` put things right.
+  void KillEverywhere(const std::string& plugin, const std::string& command,
+                      const std::function<void(const std::vector<Link>&)>& clean) {
+    std::vector<Link> chain = Chain(plugin);
+    int unclean = 0;
+    for (int steps = 0;; ++steps) {
+      Renew();
+      std::vector<Link> before = chain;
+      before.pop_back();
+      std::string result = AddAll(command == "ADD" ? before : chain);
+      std::string config = chain.back().config;
+      if (command == "ADD" && !result.empty()) config = WithPrevious(config, result);
+      std::optional<Reply> reply;
+      ASSERT_TRUE(host_->Run([&]() -> Result<> {
+        reply = RunFor(steps, std::string(KEELSON_CNI_BIN) + "/" + plugin,
+                       {"CNI_COMMAND=" + command, "CNI_CONTAINERID=a", "CNI_NETNS=" + a_->path,
+                        "CNI_IFNAME=eth0", std::string("CNI_PATH=") + KEELSON_CNI_BIN},
+                       config);
+        return {};
+      }));
+      if (reply) {
+        EXPECT_EQ(reply->exit_code, 0) << reply->output;
+      }
+      if (!reply && !Leftovers().empty()) ++unclean;
+      clean(chain);
+      EXPECT_EQ(Leftovers(), "") << plugin << " " << command << " after " << steps << " steps";
+      if (a_) {
+        EXPECT_EQ(Interfaces(a_->netns), "");
+        AddAll(chain);
+        DeleteAll(chain);
+        EXPECT_EQ(Leftovers(), "");
+      }
+      if (reply) {
+        EXPECT_GT(unclean, 2);  // it was killed with work half done indeed
+        return;
+      }
+      if (HasFailure()) return;
+    }
+  }
+  std::function<void(const std::vector<Link>&)> ByDel() {
+    return [this](const std::vector<Link>& chain) { DeleteAll(chain); };
+  }
+  std::function<void(const std::vector<Link>&)> ByGc() {
+    return [this](const std::vector<Link>& chain) {
+      auto gone = std::move(a_);
+      gone.reset();
+      a_ = std::make_unique<Container>("a", dir_);
+      AwaitNoVeth();
+      CollectAll(chain);
+    };
+  }
+};
+
+TEST_F(KillTest, BridgeAddThenDel) { KillEverywhere("bridge", "ADD", ByDel()); }
+TEST_F(KillTest, BridgeAddThenGc) { KillEverywhere("bridge", "ADD", ByGc()); }
+TEST_F(KillTest, BridgeDelThenDel) { KillEverywhere("bridge", "DEL", ByDel()); }
+TEST_F(KillTest, PortmapAddThenDel) { KillEverywhere("portmap", "ADD", ByDel()); }
+TEST_F(KillTest, PortmapAddThenGc) { KillEverywhere("portmap", "ADD", ByGc()); }
+TEST_F(KillTest, PortmapDelThenDel) { KillEverywhere("portmap", "DEL", ByDel()); }
+TEST_F(KillTest, BandwidthAddThenDel) { KillEverywhere("bandwidth", "ADD", ByDel()); }
+TEST_F(KillTest, BandwidthAddThenGc) { KillEverywhere("bandwidth", "ADD", ByGc()); }
+TEST_F(KillTest, BandwidthDelThenDel) { KillEverywhere("bandwidth", "DEL", ByDel()); }
+
+}  // namespace
+}  // namespace keelson::cni
