@@ -163,7 +163,8 @@ TEST_F(IpsecTest, WhatPassesBetweenNodesIsEncrypted) {
     ASSERT_DONE(Start(name, IpsecConfig(name), MakeIpsec));
     agents_[name]->syncer().AwaitSyncs(1);
   }
-  Capture capture(Site("a").host, "eth0");
+  // On the wire: at the node itself, packets show up once more when they have been decrypted.
+  Capture capture(network_->lan(), "node1");
   auto expect_meeting = [&](const char* from, const char* to, bool v4) {
     Echo echo(Site(to).pod);
     EXPECT_EQ(SeenAs(Site(from).pod, Site(to).PodIp(v4)), Site(from).PodIp(v4).ToString())
@@ -230,7 +231,7 @@ TEST_F(ExtensionsNetnsTest, WireguardBetweenNodes) {
     });
   };
   for (const char* name : {"a", "b", "far"}) ASSERT_TRUE(routed(name)) << name;
-  Capture capture(Site("a").host, "eth0");
+  Capture capture(network_->lan(), "node1");
   for (const char* other : {"b", "far"}) {
     Echo echo(Site(other).pod), own(Site("a").pod);
     for (bool v4 : {true, false}) {

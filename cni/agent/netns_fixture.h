@@ -85,6 +85,7 @@ class Network {
   corev1::Node ObjectOf(const NodeSite& site, bool dual_stack = true) const;
 
   std::shared_ptr<client::FakeApi> api() const { return api_; }
+  const linux::NetNs& lan() const { return lan_; }  // the switch: node number N is on its port nodeN
   const linux::NetNs& router() const { return router_; }
   const std::string& dir() const { return dir_; }
 

@@ -102,7 +102,7 @@ void Syncer::AwaitSyncs(uint64_t count) {
 
 bool Syncer::Matters(const netlink::KernelEvent& event) const {
   using Kind = netlink::KernelEvent::Kind;
-  if (event.author == own_port_) return false;
+  if (event.author == own_port_ || event.link_local) return false;
   MutexLock lock(mutex_);
   switch (event.kind) {
     case Kind::kLost:

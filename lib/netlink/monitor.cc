@@ -10,6 +10,8 @@
 #include <cstring>
 #include <optional>
 
+#include "lib/base/ip.h"
+
 namespace keelson::netlink {
 namespace {
 
@@ -32,6 +34,12 @@ int Number(const rtattr* attribute, int otherwise) {
   return static_cast<int>(value);
 }
 
+bool LinkLocal(const rtattr* address) {
+  if (!address || (RTA_PAYLOAD(address) != 4 && RTA_PAYLOAD(address) != 16)) return false;
+  IpAddress ip = IpAddress::FromBytes({static_cast<const char*>(RTA_DATA(address)), RTA_PAYLOAD(address)});
+  return ip.IsLinkLocal() || ip.IsMulticast();
+}
+
 std::optional<KernelEvent> Parse(const nlmsghdr* message) {
   KernelEvent event;
   event.author = message->nlmsg_pid;
@@ -51,6 +59,7 @@ std::optional<KernelEvent> Parse(const nlmsghdr* message) {
     case RTM_DELADDR:
       event.kind = KernelEvent::Kind::kAddress;
       event.link_index = static_cast<int>(static_cast<const ifaddrmsg*>(NLMSG_DATA(message))->ifa_index);
+      event.link_local = LinkLocal(Find<ifaddrmsg>(message, IFA_ADDRESS));
       return event;
     case RTM_NEWROUTE:
     case RTM_DELROUTE:
@@ -58,6 +67,7 @@ std::optional<KernelEvent> Parse(const nlmsghdr* message) {
       event.link_index = Number(Find<rtmsg>(message, RTA_OIF), 0);
       event.table =
           Number(Find<rtmsg>(message, RTA_TABLE), static_cast<const rtmsg*>(NLMSG_DATA(message))->rtm_table);
+      event.link_local = LinkLocal(Find<rtmsg>(message, RTA_DST));
       return event;
     case RTM_NEWNEIGH:
     case RTM_DELNEIGH:

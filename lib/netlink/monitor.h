@@ -19,7 +19,9 @@ struct KernelEvent {
   int link_index = 0;     // 0: none
   std::string link_name;  // kLink
   int table = 0;          // kRoute
-  uint32_t author = 0;    // Socket::port() of who did it; 0: the kernel itself
+  bool link_local =
+      false;            // kAddress, kRoute: of fe80::/10, 169.254/16 or multicast; every new link has such
+  uint32_t author = 0;  // Socket::port() of who did it; 0: the kernel itself
 };
 
 // Links, addresses, routes and neighbours of both families, of the namespace it was opened in. One waiting

@@ -127,6 +127,12 @@ TEST_F(OverlayTest, MonitorNamesWhatChangedAndWho) {
   EXPECT_EQ(events->back().table, 254);
   EXPECT_EQ(events->back().link_index, uplink_);
 
+  EXPECT_FALSE(events->back().link_local);
+  ASSERT_DONE(AddAddress(*socket_, uplink_, Prefix("169.254.7.7/16")));
+  events = next();
+  ASSERT_TRUE(events);
+  EXPECT_TRUE(events->front().link_local);
+
   Socket other = *Socket::OpenIn(*netns_);
   ASSERT_DONE(DeleteLink(other, "up0"));
   bool link_gone = false;

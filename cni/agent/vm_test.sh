@@ -1,0 +1,58 @@
+#!/bin/sh
+# Runs this folder's network tests under Debian's own kernel, which has what many test machines lack: ESP,
+# AES-GCM, WireGuard. The machine's root file system is the VM's, read-only under a RAM disk.
+#
+# usage: vm_test.sh BUILD_DIR [GTEST_FILTER]     needs qemu-system-x86, busybox, kmod and apt's sources
+set -eu
+build=$(cd "$1" && pwd)
+filter=${2:-*}
+dir=${KEELSON_VM_DIR:-/var/tmp/keelson-vm}
+mkdir -p "$dir" && cd "$dir"
+
+if ! ls root/boot/vmlinuz-* >/dev/null 2>&1; then
+  package=$(apt-cache depends linux-image-amd64 | sed -n 's/.*Depends: \(linux-image-[0-9].*\)/\1/p' | head -n 1)
+  apt-get download "$package"
+  dpkg -x "$package"_*.deb root
+fi
+version=$(basename root/lib/modules/*)
+depmod -b root "$version"
+
+rm -rf initrd && mkdir -p initrd/bin initrd/proc initrd/sys initrd/dev initrd/lower initrd/root initrd/modules
+cp "$(command -v busybox)" initrd/bin/busybox
+number=10
+for module in virtio_pci 9pnet_virtio 9p overlay; do
+  for file in $(modprobe -d root -S "$version" --show-depends "$module" | sed 's/^insmod //'); do
+    ls initrd/modules/*-"$(basename "$file")" >/dev/null 2>&1 && continue
+    cp "$file" "initrd/modules/$number-$(basename "$file")"
+    number=$((number + 1))
+  done
+done
+cat >initrd/init <<INIT
+#!/bin/busybox sh
+alias b=/bin/busybox
+b mount -t proc proc /proc; b mount -t sysfs sys /sys; b mount -t devtmpfs dev /dev
+for m in /modules/*; do b insmod \$m; done
+b mount -t 9p -o trans=virtio,version=9p2000.L,ro,cache=loose,msize=262144 root /lower
+b mkdir /ram; b mount -t tmpfs ram /ram; b mkdir /ram/upper /ram/work
+b mount -t overlay -o lowerdir=/lower,upperdir=/ram/upper,workdir=/ram/work overlay /root
+for d in proc sys dev; do b mount --move /\$d /root/\$d; done
+exec /bin/busybox chroot /root /bin/sh $dir/inside.sh
+INIT
+chmod +x initrd/init
+(cd initrd && find . | busybox cpio -o -H newc 2>/dev/null | gzip >../initrd.gz)
+
+cat >inside.sh <<INSIDE
+export PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root
+mount -t tmpfs tmp /run; mkdir -p /run/netns /lib/modules
+mount --bind $dir/root/lib/modules /lib/modules
+for m in esp4 esp6 xfrm_user gcm ctr seqiv wireguard vxlan veth bridge nf_tables nft_masq; do modprobe \$m; done
+ip link set lo up
+$build/tests/cni_agent_netns_test --gtest_filter='$filter' && echo VM-TESTS-PASSED
+sync; echo o >/proc/sysrq-trigger; sleep 9
+INSIDE
+
+timeout "${KEELSON_VM_SECONDS:-600}" qemu-system-x86_64 -accel tcg,thread=multi -cpu max -smp 2 -m 2G -nodefaults \
+  -nographic -serial stdio -no-reboot -kernel root/boot/vmlinuz-"$version" -initrd initrd.gz \
+  -append "console=ttyS0 quiet panic=-1" \
+  -virtfs local,path=/,mount_tag=root,security_model=none,readonly=on,multidevs=remap | tee output
+grep -q VM-TESTS-PASSED output
