@@ -2,6 +2,7 @@
 import json
 import pathlib
 import re
+import secrets
 import signal
 import subprocess
 import unittest
@@ -94,9 +95,9 @@ class MultiNodeTest(unittest.TestCase):
             self.k("rollout", "status", "deployment/mobile", "--timeout=60s")
 
     # ---- what is asked ----
-    def who(self, place, url):
+    def who(self, place, url, word=""):
         """Who answers, and as whom it saw the client."""
-        name, seen = self.cluster.fetch_from(place, f"{url}/cgi-bin/who").split()
+        name, seen = self.cluster.fetch_from(place, f"{url}/cgi-bin/who?{word}").split()
         return name, seen.removeprefix("[::ffff:").removeprefix("::ffff:").rstrip("]")
 
     def assert_all_answer(self, place, url):
@@ -157,26 +158,53 @@ class MultiNodeTest(unittest.TestCase):
                 forward.wait()
                 forward.stdout.close()
 
-    def set_mode(self, mode):
+    def devices(self):
+        """What each node sends to the other one's pod through."""
+        found = []
+        for here, there in (("node1", "node2"), ("node2", "node1")):
+            route = run(self.cluster.on_node(here, ["ip", "-j", "route", "get", self.pod_ip[there]]))
+            found.append(json.loads(route.stdout)[0]["dev"])
+        return found
+
+    def run_agents(self, **settings):
         self.cluster.dev("stop", "kube-cni")
-        self.cluster.dev("start", "kube-cni", KEELSON_CNI_MODE=mode)
+        self.cluster.dev("start", "kube-cni", **settings)
+
+    def run_agents_for_this_test(self, **settings):
+        self.assertEqual(self.devices(), ["eth0", "eth0"])
+        self.addCleanup(self.cluster.eventually, "plain routes again", lambda: self.devices() == ["eth0", "eth0"])
+        self.addCleanup(self.run_agents)
+        self.run_agents(**settings)
 
     def test_vxlan(self):
-        def devices():
-            """What each node sends to the other one's pod through."""
-            found = []
-            for here, there in (("node1", "node2"), ("node2", "node1")):
-                route = run(self.cluster.on_node(here, ["ip", "-j", "route", "get", self.pod_ip[there]]))
-                found.append(json.loads(route.stdout)[0]["dev"])
-            return found
-
-        self.assertEqual(devices(), ["eth0", "eth0"])
-        self.addCleanup(lambda: self.cluster.eventually("plain routes again", lambda: devices() == ["eth0", "eth0"]))
-        self.addCleanup(self.set_mode, "auto")
-        self.set_mode("vxlan")
-        self.cluster.eventually("routes through VXLAN", lambda: "eth0" not in devices())
-        for node, device in zip(self.cluster.nodes, devices()):
+        self.run_agents_for_this_test(KEELSON_CNI_MODE="vxlan")
+        self.cluster.eventually("routes through VXLAN", lambda: "eth0" not in self.devices())
+        for node, device in zip(self.cluster.nodes, self.devices()):
             self.assertIn("vxlan id", run(self.cluster.on_node(node, ["ip", "-d", "link", "show", device])).stdout)
+        self.assert_traffic_flows()
+
+    def wire(self):
+        """What passes node1's link while one pod says a word to the other: how many ESP packets, and who saw the word."""
+        link = f"kn{self.cluster.id}n1"
+        with subprocess.Popen(self.cluster.inside(["python3", "-c", CAPTURE, link, "open-sesame"]), stdin=subprocess.PIPE,
+                              stdout=subprocess.PIPE, text=True) as capture:
+            self.assertEqual(capture.stdout.readline(), "listening\n")
+            self.assertEqual(self.who("on-node1", f"http://{self.pod_ip['node2']}:8080", "open-sesame")[0], "on-node2")
+            return json.loads(capture.communicate()[0])
+
+    def test_ipsec(self):
+        self.assertGreater(self.wire()["words"], 0)
+        state = ["src", "192.0.2.1", "dst", "192.0.2.2", "proto", "esp", "spi", "1"]
+        cipher = ["aead", "rfc4106(gcm(aes))", f"0x{'01' * 36}", "128"]
+        if run(self.cluster.inside(["ip", "xfrm", "state", "add", *state, *cipher]), check=False).returncode != 0:
+            self.skipTest("this kernel has no ESP with AES-GCM")
+        run(self.cluster.inside(["ip", "xfrm", "state", "delete", *state]))
+        secret = self.cluster.dir / "ipsec.secret"
+        secret.write_text(secrets.token_hex(32) + "\n")
+        secret.chmod(0o600)
+        self.run_agents_for_this_test(KEELSON_CNI_FLAGS=f"--encryption ipsec --ipsec-key-file {secret}")
+        self.cluster.eventually("ESP", lambda: self.wire()["esp"] > 0)
+        self.assertEqual(self.wire()["words"], 0)
         self.assert_traffic_flows()
 
     # ---- a node is lost ----
@@ -278,6 +306,25 @@ class Handler(http.server.BaseHTTPRequestHandler):
 server = http.server.HTTPServer((sys.argv[1], 8000), Handler)
 print("listening", flush=True)
 server.handle_request()
+"""
+
+# Reads packets on a link until its input ends.
+CAPTURE = """
+import json, select, socket, sys
+link, word = sys.argv[1], sys.argv[2].encode()
+packets = socket.socket(socket.AF_PACKET, socket.SOCK_DGRAM, socket.htons(3))  # all protocols
+packets.bind((link, 3))
+print("listening", flush=True)
+seen = {"esp": 0, "words": 0}
+while True:
+    ready = select.select([packets, sys.stdin], [], [])[0]
+    if packets in ready:
+        data, address = packets.recvfrom(65536)
+        seen["esp"] += address[1] == 0x800 and data[9] == 50
+        seen["words"] += word in data
+    elif not sys.stdin.readline():
+        break
+print(json.dumps(seen))
 """
 
 

@@ -50,6 +50,8 @@ daemon_command() {
         --bridge "$KEELSON_BRIDGE"
         --cluster-cidr "$KEELSON_POD_CIDR" --mode "$KEELSON_CNI_MODE" --healthz-bind-address "127.0.0.1:$KEELSON_CNI_HEALTHZ_PORT"
         --metrics-bind-address "127.0.0.1:$KEELSON_CNI_METRICS_PORT")
+      # shellcheck disable=SC2206
+      COMMAND+=(${KEELSON_CNI_FLAGS:-})
       ;;
     *) die "no such daemon: $1 (${DAEMONS[*]})" ;;
   esac
