@@ -22,7 +22,8 @@ class BandwidthTest : public PluginFixture {
   std::vector<netlink::Link> Ifbs() const {
     auto host = Routing(*host_);
     std::vector<netlink::Link> out;
-    for (netlink::Link& link : *netlink::ListLinks(host)) {
+    std::vector<netlink::Link> links = *netlink::ListLinks(host);
+    for (const netlink::Link& link : links) {
       if (link.kind == "ifb") out.push_back(link);
     }
     return out;

@@ -126,7 +126,8 @@ class KillTest : public PluginFixture {
   std::string Interfaces(const linux::NetNs& netns) const {
     auto routing = Routing(netns);
     std::string out;
-    for (const netlink::Link& link : *netlink::ListLinks(routing)) {
+    std::vector<netlink::Link> links = *netlink::ListLinks(routing);
+    for (const netlink::Link& link : links) {
       if (!link.loopback && link.kind != "bridge") out += link.name + " ";
     }
     return out;
