@@ -1,4 +1,6 @@
 // kube-controlplane: API server, scheduler and controllers in one process, or each alone by --roles.
+#include <malloc.h>
+
 #include <CLI/CLI.hpp>
 
 #include "controlplane/options.h"
@@ -70,5 +72,7 @@ int main(int argc, char** argv) {
                  "How long a node may be silent before it is NotReady: 40s")
       ->transform(duration);
   CLI11_PARSE(app, argc, argv);
+  // glibc would make eight arenas a core, each with a burst's free memory left in it.
+  ::mallopt(M_ARENA_MAX, 4);
   return keelson::controlplane::RunControlPlane(options);
 }
