@@ -1,5 +1,7 @@
 #include "cni/lib/json.h"
 
+#include <strings.h>
+
 #include <boost/json/parse.hpp>
 
 namespace keelson::cni {
@@ -9,8 +11,15 @@ using boost::json::array;
 using boost::json::object;
 using boost::json::value;
 
+bool SameButForCase(std::string_view a, std::string_view b) {
+  return a.size() == b.size() && strncasecmp(a.data(), b.data(), a.size()) == 0;
+}
+
 const value* Find(const object& json, std::string_view field) {
   const value* found = json.if_contains(field);
+  for (auto it = json.begin(); !found && it != json.end(); ++it) {
+    if (SameButForCase(it->key(), field)) found = &it->value();
+  }
   return found && !found->is_null() ? found : nullptr;
 }
 

@@ -13,6 +13,7 @@
 
 namespace keelson::cni {
 
+// Fields are found in any case, as by every plugin in Go: containerd sends "HostPort" and "IngressRate".
 // Absent and null fields give the fallback; a field of another type is kDecodingFailure.
 Outcome<std::string> GetString(const boost::json::object& json, std::string_view field);
 Outcome<bool> GetBool(const boost::json::object& json, std::string_view field, bool fallback = false);

@@ -113,6 +113,15 @@ TEST(PortmapConfig, RefusesWithACodeWhatItCannotDo) {
   }
 }
 
+TEST(PortmapConfig, FieldsMayBeSpeltAsContainerdDoes) {
+  auto config =
+      Read(Mappings(R"({"HostPort":8081,"ContainerPort":80,"Protocol":"udp","HostIP":"10.0.0.1"})"));
+  ASSERT_TRUE(config) << config.error().message;
+  ASSERT_EQ(config->mappings.size(), 1u);
+  EXPECT_EQ(config->mappings[0].host_port, 8081);
+  EXPECT_EQ(config->mappings[0].container_port, 80);
+}
+
 TEST(PortmapConfig, TakesTheContainersOwnAddresses) {
   AddResult result;
   result.interfaces = {

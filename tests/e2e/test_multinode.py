@@ -17,7 +17,10 @@ NODE_IPS = {"node1": "192.168.77.1", "node2": "192.168.77.2"}
 PINNED = r"""
 apiVersion: v1
 kind: Pod
-metadata: {name: on-NODE, labels: {app: web}}
+metadata:
+  name: on-NODE
+  labels: {app: web}
+  annotations: {kubernetes.io/ingress-bandwidth: 100M, kubernetes.io/egress-bandwidth: 100M}
 spec:
   nodeName: NODE
   terminationGracePeriodSeconds: 1
@@ -25,6 +28,7 @@ spec:
   containers:
   - name: main
     image: localhost/busybox:1
+    ports: [{containerPort: 8080, hostPort: 8081}]
     command:
     - sh
     - -c
@@ -137,8 +141,11 @@ class MultiNodeTest(unittest.TestCase):
     def test_traffic_between_nodes(self):
         self.assert_traffic_flows()
         # From outside the cluster, too: the machine that the nodes are on.
-        for address in NODE_IPS.values():
+        for node, address in NODE_IPS.items():
             self.assertIn("on-node", self.cluster.fetch(f"http://{address}:{self.node_port['http']}/cgi-bin/who"))
+            self.assertIn(f"on-{node}", self.cluster.fetch(f"http://{address}:8081/cgi-bin/who"))
+            for place in (*self.cluster.nodes, "on-node1", "on-node2"):
+                self.assertEqual(self.who(place, f"http://{address}:8081")[0], f"on-{node}")
         # Who leaves the cluster is seen under its node's address.
         with subprocess.Popen(self.cluster.inside(["python3", "-c", PEER_NAME, HOST_IP]), stdout=subprocess.PIPE, text=True) as server:
             self.assertEqual(server.stdout.readline(), "listening\n")
