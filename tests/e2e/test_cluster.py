@@ -64,6 +64,22 @@ spec:
       - {path: labels, fieldRef: {fieldPath: metadata.labels}}
 """
 
+LIMITED = """
+apiVersion: v1
+kind: Pod
+metadata:
+  name: limited
+  annotations: {kubernetes.io/ingress-bandwidth: 10M, kubernetes.io/egress-bandwidth: 10M}
+spec:
+  terminationGracePeriodSeconds: 1
+  containers:
+  - name: httpd
+    image: localhost/busybox:1
+    command: [sh, -c, 'mkdir /www && hostname > /www/index.html && exec httpd -f -p 8080 -h /www']
+    ports: [{containerPort: 8080, hostPort: 8081}]
+    readinessProbe: {httpGet: {path: /, port: 8080}, periodSeconds: 1}
+"""
+
 
 class ClusterTest(unittest.TestCase):
     @classmethod
@@ -173,6 +189,12 @@ class ClusterTest(unittest.TestCase):
         self.assertEqual(token.count("."), 2)
         self.assertIn("BEGIN CERTIFICATE", sh("cat /var/run/secrets/kubernetes.io/serviceaccount/ca.crt"))
         self.assertEqual(sh("cat /var/run/secrets/kubernetes.io/serviceaccount/namespace"), "default")
+
+    def test_host_port_and_bandwidth(self):
+        """The pod stays: ./dev down has to find what the plugins made for it."""
+        self.cluster.apply(LIMITED)
+        self.k("wait", "--for=condition=Ready", "--timeout=60s", "pod/limited")
+        self.assertEqual(self.cluster.fetch(f"http://{NODE_IP}:8081/"), "limited\n")
 
     def test_logs_follow(self):
         self.toolbox()

@@ -125,6 +125,16 @@ containers_remove() {
   for id in $(ctr_ containers ls -q); do ctr_ containers delete "$id" >/dev/null 2>&1 || true; done
 }
 
+# What the CNI plugins have made for containers that were taken from under them: none of it is in use.
+cni_forget() {
+  local table
+  [ ! -x "$BIN/bandwidth" ] || CNI_COMMAND=GC CNI_PATH=$BIN "$BIN/bandwidth" >/dev/null <<CONFIG || true
+{"cniVersion": "1.1.0", "name": "keelson", "type": "bandwidth", "cni.dev/valid-attachments": []}
+CONFIG
+  for table in keelson-cni keelson-portmap; do nft delete table inet $table 2>/dev/null || true; done
+  ip link delete "$KEELSON_BRIDGE" 2>/dev/null || true
+}
+
 node_remove() {
   local daemon
   if [ -n "$NODE_NETNS" ]; then
@@ -137,10 +147,7 @@ node_remove() {
   node_kill
   [ ! -x "$BIN/kube-proxy" ] || "$BIN/kube-proxy" --cleanup >/dev/null 2>&1 || true
   [ ! -x "$BIN/kube-cni" ] || "$BIN/kube-cni" --cleanup --cni-conf-dir "$NODE_CONF/cni" >/dev/null 2>&1 || true
-  # What the CNI plugins made for containers that were taken from under them.
-  local table
-  for table in keelson-cni keelson-portmap; do nft delete table inet $table 2>/dev/null || true; done
-  ip link delete "$KEELSON_BRIDGE" 2>/dev/null || true
+  cni_forget
   node_remove_cgroups
 }
 
