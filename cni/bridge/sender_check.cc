@@ -1,6 +1,7 @@
 #include "cni/bridge/sender_check.h"
 
 #include "cni/lib/labelled_elements.h"
+#include "cni/lib/linger.h"
 #include "lib/nft/kernel.h"
 
 namespace keelson::cni {
@@ -49,6 +50,7 @@ Outcome<> CheckSender(const std::string& port, const netlink::MacAddress& mac, c
 Outcome<> RemoveSenders(const std::function<bool(std::string_view label)>& unwanted) {
   ASSIGN_OR_RETURN(auto kernel, nft::OpenKernel());
   ASSIGN_OR_RETURN(auto removed, RemoveElements(*kernel, Table(), unwanted));
+  if (!removed.empty()) CloseSocketsInChild();
   return {};
 }
 

@@ -12,11 +12,9 @@
 namespace keelson::cni {
 namespace {
 
-// The child: deletes, says how that went, ends. Nothing of the parent's stays open in it but the two ends:
-// runtimes wait until a plugin's output has no writer left.
+// The child: deletes, says how that went, ends.
 [[noreturn]] void DeleteAndReport(netlink::Socket& socket, const std::string& name, int report) {
-  int null = ::open("/dev/null", O_RDWR | O_CLOEXEC);
-  for (int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) ::dup2(null, fd);
+  LetGoOfStandardStreams();
   char begun = 0;
   (void)!::write(report, &begun, 1);
   Result<bool> deleted = netlink::DeleteLink(socket, name);
@@ -36,6 +34,11 @@ std::optional<int> ReadReport(int report, int timeout_ms) {
 }
 
 }  // namespace
+
+void LetGoOfStandardStreams() {
+  int null = ::open("/dev/null", O_RDWR | O_CLOEXEC);
+  for (int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) ::dup2(null, fd);
+}
 
 Outcome<> RemoveLink(netlink::Socket& child_socket, netlink::Socket& own, const std::string& name) {
   Result<netlink::Link> there = netlink::GetLink(own, name);

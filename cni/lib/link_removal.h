@@ -14,4 +14,7 @@ namespace keelson::cni {
 // and `own` are two sockets of that namespace; the first is used up.
 Outcome<> RemoveLink(netlink::Socket& child_socket, netlink::Socket& own, const std::string& name);
 
+// For a child process that outlives its parent: runtimes wait until a plugin's output has no writer left.
+void LetGoOfStandardStreams();
+
 }  // namespace keelson::cni

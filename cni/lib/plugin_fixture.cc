@@ -100,10 +100,12 @@ Reply PluginFixture::Call(const std::string& plugin, const std::string& command,
 Reply PluginFixture::Call(const std::string& plugin, const std::string& command, const Container& c,
                           const std::string& config, const std::vector<std::string>& variables) {
   std::vector<std::string> all = variables;
-  for (const std::string& usual : {"CNI_COMMAND=" + command, "CNI_CONTAINERID=" + c.id, "CNI_NETNS=" + c.path,
-                                   std::string("CNI_IFNAME=eth0"), std::string("CNI_PATH=") + KEELSON_CNI_BIN}) {
+  for (const std::string& usual :
+       {"CNI_COMMAND=" + command, "CNI_CONTAINERID=" + c.id, "CNI_NETNS=" + c.path,
+        std::string("CNI_IFNAME=eth0"), std::string("CNI_PATH=") + KEELSON_CNI_BIN}) {
     std::string name = usual.substr(0, usual.find('=') + 1);
-    bool given = std::any_of(all.begin(), all.end(), [&](const std::string& v) { return v.starts_with(name); });
+    bool given =
+        std::any_of(all.begin(), all.end(), [&](const std::string& v) { return v.starts_with(name); });
     if (!given) all.push_back(usual);
   }
   Reply reply;

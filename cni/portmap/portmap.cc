@@ -4,6 +4,7 @@
 
 #include "cni/lib/label.h"
 #include "cni/lib/labelled_elements.h"
+#include "cni/lib/linger.h"
 #include "cni/portmap/plan.h"
 #include "cni/portmap/stale_flows.h"
 #include "lib/linux/sysctl.h"
@@ -97,6 +98,7 @@ Outcome<> Remove(const std::function<bool(std::string_view)>& unwanted) {
     if (std::optional<MappedPort> port = ParseElement(item.set, item.element)) ports.push_back(*port);
   }
   (void)DropFlowsTo(ports);
+  if (!removed.empty()) CloseSocketsInChild();
   return {};
 }
 
