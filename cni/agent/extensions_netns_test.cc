@@ -201,12 +201,8 @@ TEST_F(IpsecTest, WhatPassesBetweenNodesIsEncrypted) {
 
 TEST_F(ExtensionsNetnsTest, WireguardBetweenNodes) {
   auto make = [&](const Config& config) -> Result<std::unique_ptr<Extension>> {
-    auto publish = [api = network_->api(), name = config.node_name](const std::string& key) -> Result<> {
-      std::string patch = std::string("{\"metadata\":{\"annotations\":{\"") + kWireguardKeyAnnotation +
-                          "\":\"" + key + "\"}}}";
-      RETURN_IF_ERROR(
-          client::RestClient(api).Patch<corev1::Node>("", name, client::PatchType::kMerge, patch));
-      return {};
+    auto publish = [source = NodeSource(network_->api()), name = config.node_name](const std::string& key) {
+      return source.Annotate(name, kWireguardKeyAnnotation, key);
     };
     ASSIGN_OR_RETURN(std::unique_ptr<Wireguard> wireguard, Wireguard::Open(config, publish));
     return std::unique_ptr<Extension>(std::move(wireguard));

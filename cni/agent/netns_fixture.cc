@@ -161,7 +161,7 @@ IpAddress NodeSite::PodIp(bool v4) const {
 RunningAgent::RunningAgent(const NodeSite& site, std::shared_ptr<client::Transport> api, Config config,
                            std::unique_ptr<Extension> extension)
     : health_(std::chrono::minutes(3), Clock::Real()),
-      nodes_(client::RestClient(std::move(api)), [this] { syncer_->NodesChanged(); }) {
+      nodes_(NodeSource(std::move(api)), [this] { syncer_->NodesChanged(); }) {
   Must(site.host.Run([&]() -> Result<> {
     SyncerOptions options{.nft_poll = std::chrono::milliseconds(20),
                           .min_interval = std::chrono::milliseconds(1)};

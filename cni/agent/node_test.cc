@@ -68,7 +68,7 @@ TEST(ParseNode, NamesWhatItCannotRead) {
 class NodeWatchTest : public ::testing::Test {
  protected:
   NodeWatchTest()
-      : api_(std::make_shared<client::FakeApi>()), watch_(client::RestClient(api_), [this] { ++changes_; }) {}
+      : api_(std::make_shared<client::FakeApi>()), watch_(NodeSource(api_), [this] { ++changes_; }) {}
   void Start() {
     thread_ = std::jthread([this](std::stop_token stop) { (void)watch_.Run(stop); });
     api_->AwaitIdle(1);
@@ -128,6 +128,23 @@ TEST_F(NodeWatchTest, GoesOnAfterTheStreamAndListsAgainWhenTooOld) {
   api_->EndWatches();
   api_->AwaitIdle(1);
   EXPECT_THAT(Names(), ElementsAre("n2", "n3"));
+}
+
+TEST(NodeSource, AnnotatesAndNamesRefusals) {
+  auto api = std::make_shared<client::FakeApi>();
+  api->Put(Object("n1", {}, {}));
+  NodeSource source(api);
+  ASSERT_TRUE(source.Annotate("n1", kWireguardKeyAnnotation, "a\"b/c+="));
+  auto stored = client::RestClient(api).Get<corev1::Node>("", "n1");
+  EXPECT_EQ(stored->metadata().annotations().at(kWireguardKeyAnnotation), "a\"b/c+=");
+  EXPECT_EQ(source.Annotate("n2", "k", "v").error().code(), Code::kNotFound);
+  api->SetInterceptor([](const client::ApiRequest&) -> std::optional<Result<client::ApiResponse>> {
+    return client::FakeApi::Refuse(Error(Code::kForbidden, "not you"));
+  });
+  auto refused = source.List([](std::string_view) -> Result<> { return {}; }, {});
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code(), Code::kForbidden);
+  EXPECT_EQ(refused.error().message(), "not you");
 }
 
 TEST(Health, ComplainsUntilSyncedAndAfterFailuresAndSilence) {

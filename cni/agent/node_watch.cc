@@ -6,16 +6,9 @@
 #include "lib/client/backoff.h"
 
 namespace keelson::cni::agent {
-namespace {
 
-constexpr int64_t kPage = 100;  // Nodes are large objects, mostly for the images that they list
-
-const api::ResourceInfo& Resource() { return api::ResourceOf<corev1::Node>(); }
-
-}  // namespace
-
-NodeWatch::NodeWatch(client::RestClient api, std::function<void()> on_change, Clock& clock)
-    : api_(std::move(api)), on_change_(std::move(on_change)), clock_(clock) {}
+NodeWatch::NodeWatch(NodeSource source, std::function<void()> on_change, Clock& clock)
+    : source_(std::move(source)), on_change_(std::move(on_change)), clock_(clock) {}
 
 std::shared_ptr<const NodeMap> NodeWatch::Nodes() const {
   MutexLock lock(mutex_);
@@ -24,16 +17,14 @@ std::shared_ptr<const NodeMap> NodeWatch::Nodes() const {
   return copy_;
 }
 
-Result<> NodeWatch::List(const client::RestClient& api) {
+Result<> NodeWatch::List(std::stop_token stop) {
   NodeMap found;
-  std::string version;
-  RETURN_IF_ERROR(
-      api.ListEach(Resource(), "", {.limit = kPage}, &version, [&](std::string_view raw) -> Result<> {
-        ASSIGN_OR_RETURN(ParsedNode node, ParseNode(raw));
-        found[node.info.name] = std::move(node.info);
-        return {};
-      }));
-  resource_version_ = version;
+  auto take = [&](std::string_view raw) -> Result<> {
+    ASSIGN_OR_RETURN(ParsedNode node, ParseNode(raw));
+    found[node.info.name] = std::move(node.info);
+    return {};
+  };
+  ASSIGN_OR_RETURN(resource_version_, source_.List(take, stop));
   bool changed;
   {
     MutexLock lock(mutex_);
@@ -68,9 +59,8 @@ Result<> NodeWatch::Handle(const client::WatchEvent& event) {
   return {};
 }
 
-Result<> NodeWatch::WatchOnce(const client::RestClient& api, std::stop_token stop, int& events) {
-  ASSIGN_OR_RETURN(std::unique_ptr<client::WatchStream> stream,
-                   api.Watch(Resource(), "", {.resource_version = resource_version_}));
+Result<> NodeWatch::WatchOnce(std::stop_token stop, int& events) {
+  ASSIGN_OR_RETURN(std::unique_ptr<client::WatchStream> stream, source_.Watch(resource_version_, stop));
   for (;;) {
     ASSIGN_OR_RETURN(client::WatchEvent event, stream->Next(stop));
     ++events;
@@ -79,12 +69,11 @@ Result<> NodeWatch::WatchOnce(const client::RestClient& api, std::stop_token sto
 }
 
 Result<> NodeWatch::Run(std::stop_token stop) {
-  const client::RestClient api = api_.With(stop);
   client::ReconnectBackoff backoff(clock_);
   bool listed = false;
   while (!stop.stop_requested()) {
     int events = 0;
-    Result<> result = listed ? WatchOnce(api, stop, events) : List(api);
+    Result<> result = listed ? WatchOnce(stop, events) : List(stop);
     if (stop.stop_requested()) break;
     if (result) {
       listed = true;

@@ -9,9 +9,9 @@
 #include <stop_token>
 
 #include "cni/agent/node.h"
+#include "cni/agent/node_source.h"
 #include "lib/base/clock.h"
 #include "lib/base/mutex.h"
-#include "lib/client/rest.h"
 
 namespace keelson::cni::agent {
 
@@ -19,7 +19,7 @@ class NodeWatch {
  public:
   // `on_change` runs on Run()'s thread after the first list, and whenever a NodeInfo has come, changed or
   // gone. It must not block.
-  NodeWatch(client::RestClient api, std::function<void()> on_change, Clock& clock = Clock::Real());
+  NodeWatch(NodeSource source, std::function<void()> on_change, Clock& clock = Clock::Real());
 
   // A copy to keep; null until the first list is complete. Thread safe.
   std::shared_ptr<const NodeMap> Nodes() const;
@@ -27,11 +27,11 @@ class NodeWatch {
   Result<> Run(std::stop_token stop);
 
  private:
-  Result<> List(const client::RestClient& api);
-  Result<> WatchOnce(const client::RestClient& api, std::stop_token stop, int& events);
+  Result<> List(std::stop_token stop);
+  Result<> WatchOnce(std::stop_token stop, int& events);
   Result<> Handle(const client::WatchEvent& event);
 
-  const client::RestClient api_;
+  const NodeSource source_;
   const std::function<void()> on_change_;
   Clock& clock_;
   std::string resource_version_;  // Run()'s thread only

@@ -44,17 +44,14 @@ void AddServer(ServiceGroup& group, const std::string& name, const HostPort& whe
              }});
 }
 
-Result<> AddExtensions(const Config& config, const client::RestClient& client, Syncer& syncer) {
+Result<> AddExtensions(const Config& config, const NodeSource& source, Syncer& syncer) {
   if (config.encryption == Encryption::kIpsec) {
     ASSIGN_OR_RETURN(std::unique_ptr<Ipsec> ipsec, Ipsec::Open(config));
     syncer.AddExtension(std::move(ipsec));
   }
   if (config.encryption == Encryption::kWireguard) {
-    auto publish = [client, name = config.node_name](const std::string& key) -> Result<> {
-      std::string patch = std::string(R"({"metadata":{"annotations":{")") + kWireguardKeyAnnotation +
-                          R"(":")" + key + R"("}}})";
-      RETURN_IF_ERROR(client.Patch<corev1::Node>("", name, client::PatchType::kMerge, std::move(patch)));
-      return {};
+    auto publish = [source, name = config.node_name](const std::string& key) {
+      return source.Annotate(name, kWireguardKeyAnnotation, key);
     };
     ASSIGN_OR_RETURN(std::unique_ptr<Wireguard> wireguard, Wireguard::Open(config, std::move(publish)));
     syncer.AddExtension(std::move(wireguard));
@@ -68,15 +65,15 @@ Result<int> Run(const Config& config) {
   ASSIGN_OR_RETURN(client::RestConfig api, client::LoadKubeconfig(config.kubeconfig));
   api.user_agent = "kube-cni/keelson";
   ASSIGN_OR_RETURN(std::shared_ptr<client::Transport> transport, client::NewHttpTransport(api));
-  client::RestClient client(transport);
+  NodeSource source(transport);
 
   SyncerOptions options;
   Health health(3 * options.resync, Clock::Real());
   std::unique_ptr<Syncer> syncer;
-  NodeWatch nodes(client, [&] { syncer->NodesChanged(); });
+  NodeWatch nodes(source, [&] { syncer->NodesChanged(); });
   ASSIGN_OR_RETURN(syncer, Syncer::Open(
                                config, [&] { return nodes.Nodes(); }, health, options));
-  RETURN_IF_ERROR(AddExtensions(config, client, *syncer));
+  RETURN_IF_ERROR(AddExtensions(config, source, *syncer));
 
   ServiceGroup group;
   AddServer(group, "healthz", config.healthz, Pages(health));

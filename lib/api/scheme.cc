@@ -1,7 +1,6 @@
 #include "lib/api/scheme.h"
 
 #include <cstdlib>
-#include <map>
 #include <memory>
 #include <unordered_map>
 
@@ -33,23 +32,6 @@ namespace {
 using google::protobuf::DescriptorPool;
 using google::protobuf::FileDescriptor;
 using google::protobuf::MessageFactory;
-
-constexpr std::string_view kPackagePrefix = "keelson.api.";
-
-// The API group behind a package's first part: "rbac" -> "rbac.authorization.k8s.io".
-std::string GroupOfPackage(std::string_view name) {
-  static const std::map<std::string_view, std::string_view> kGroups = {
-      {"core", ""},
-      {"meta", ""},
-      {"apps", "apps"},
-      {"autoscaling", "autoscaling"},
-      {"batch", "batch"},
-      {"policy", "policy"},
-      {"rbac", "rbac.authorization.k8s.io"},
-      {"flowcontrol", "flowcontrol.apiserver.k8s.io"}};
-  auto it = kGroups.find(name);
-  return it != kGroups.end() ? std::string(it->second) : std::string(name) + ".k8s.io";
-}
 
 struct Index {
   std::unordered_map<std::string, const ResourceInfo*> by_resource, by_kind;
@@ -180,15 +162,6 @@ const ResourceInfo& ResourceOf(const Descriptor* descriptor) {
     std::abort();
   }
   return *it->second;
-}
-
-GroupVersionKind GvkOf(const Descriptor* descriptor) {
-  std::string_view package = descriptor->file()->package();
-  if (package.substr(0, kPackagePrefix.size()) == kPackagePrefix)
-    package.remove_prefix(kPackagePrefix.size());
-  auto dot = package.find('.');
-  if (dot == std::string_view::npos) return {"", "", descriptor->name()};
-  return {GroupOfPackage(package.substr(0, dot)), std::string(package.substr(dot + 1)), descriptor->name()};
 }
 
 const Descriptor* FindMessage(std::string_view group, std::string_view version, std::string_view kind) {

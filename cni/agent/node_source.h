@@ -1,0 +1,34 @@
+// Nodes from the API server, as bytes. Beside lib/client's RestClient and informers because those carry every
+// API type along: this agent needs none, and a third of its memory would be their descriptors.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <stop_token>
+#include <string>
+#include <string_view>
+
+#include "lib/client/rest.h"
+#include "lib/client/transport.h"
+
+namespace keelson::cni::agent {
+
+class NodeSource {  // thread safe
+ public:
+  explicit NodeSource(std::shared_ptr<client::Transport> transport) : transport_(std::move(transport)) {}
+
+  // Calls `each` with every Node, page by page; the list's resource version.
+  Result<std::string> List(const std::function<Result<>(std::string_view raw)>& each,
+                           std::stop_token stop) const;
+  // From a resource version on, with bookmarks.
+  Result<std::unique_ptr<client::WatchStream>> Watch(const std::string& resource_version,
+                                                     std::stop_token stop) const;
+  // Sets one annotation.
+  Result<> Annotate(const std::string& node, const std::string& key, const std::string& value) const;
+
+ private:
+  Result<std::string> Exchange(const client::ApiRequest& request, std::stop_token stop) const;
+  std::shared_ptr<client::Transport> transport_;
+};
+
+}  // namespace keelson::cni::agent
