@@ -72,7 +72,7 @@ Result<> NetfilterSocket::ReceiveQueued(const Each& each) {
 Result<> NetfilterSocket::Query(int type, uint16_t family, int flags, uint32_t seq,
                                 const std::vector<std::pair<uint16_t, std::string>>& attributes,
                                 const Each& each) {
-  char request[2048];
+  char request[2048] = {};  // attributes are padded
   nlmsghdr* header = mnl_nlmsg_put_header(request);
   header->nlmsg_type = static_cast<uint16_t>((NFNL_SUBSYS_NFTABLES << 8) | type);
   header->nlmsg_flags = static_cast<uint16_t>(NLM_F_REQUEST | NLM_F_ACK | flags);
