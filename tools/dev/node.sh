@@ -142,10 +142,10 @@ node_power_on() {
   mount --make-private "$NODE_DIR/ns"  # a file that holds a mount namespace cannot be on a shared mount
   touch "$NODE_DIR/ns/mnt"
   # What containerd, the CNI plugins and `ip netns` keep at fixed places is the node's own. Copies of network
-  # namespaces that are mounted on the host would keep those alive.
+  # namespaces that are mounted on the host would keep those alive (one that lies under another mount stays).
   # shellcheck disable=SC2016
   nsenter "--net=/run/netns/$NODE_NETNS" unshare "--mount=$NODE_DIR/ns/mnt" --propagation private bash -ec '
-    findmnt -rno TARGET -t nsfs | sort -r | while read -r mount; do umount -l "$mount"; done
+    findmnt -rno TARGET -t nsfs | sort -r | while read -r mount; do umount -l "$mount" 2>/dev/null || true; done
     mount -t tmpfs -o mode=755 run-containerd /run/containerd
     mount -t tmpfs -o mode=755 run-netns /run/netns
     mount --bind "$0" /var/lib/cni
