@@ -1,5 +1,6 @@
 // Writes: what every resource has in common.
 #include "controlplane/registry/registry_fixture.h"
+#include "lib/api/proto/networking_v1.pb.h"
 
 namespace keelson::registry {
 namespace {
