@@ -209,6 +209,16 @@ std::string KubeCni() {
   return given ? given : KEELSON_KUBE_CNI;
 }
 
+// For what another process does.
+bool Eventually(const std::function<bool()>& condition) {
+  auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(30);
+  while (!condition()) {
+    if (std::chrono::steady_clock::now() > deadline) return false;
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+  return true;
+}
+
 // The program itself, in a node's namespace.
 class Daemon {
  public:
@@ -250,15 +260,12 @@ class Daemon {
   std::string Log() const { return ReadFile(log_).value_or(""); }
   // Blocks until the log says `what` that often.
   bool AwaitLog(const std::string& what, int times) {
-    auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(30);
-    while (std::chrono::steady_clock::now() < deadline) {
+    return Eventually([&] {
       std::string log = Log();
       int found = 0;
       for (size_t at = log.find(what); at != std::string::npos; at = log.find(what, at + 1)) ++found;
-      if (found >= times) return true;
-      std::this_thread::sleep_for(std::chrono::milliseconds(10));
-    }
-    return false;
+      return found >= times;
+    });
   }
 
  private:
@@ -294,6 +301,45 @@ TEST_F(AgentNetnsTest, KilledAndStartedAgainUnderTrafficLosesNothing) {
   EXPECT_EQ(near.Finish(), 0) << agent->Log();
   EXPECT_EQ(over_tunnel.Finish(), 0) << agent->Log();
   EXPECT_EQ(Routes("a"), good);
+  agent->Kill();
+}
+
+// Wherever the first sync is cut off: the configuration is there only if the routes are, and the next agent
+// finishes what was begun.
+TEST_F(AgentNetnsTest, KilledAtAnyMomentOfItsFirstSync) {
+  ASSERT_DONE(network_->AddNode("a"));
+  ASSERT_DONE(network_->AddNode("b"));
+  ASSERT_DONE(network_->AddNode("far", true));
+  ApiServer server(Site("a").host, network_->api());
+  Config config = network_->ConfigFor("a");
+  auto start = [&] { return std::make_unique<Daemon>(config, Site("a"), server.port(), network_->dir()); };
+  int unfinished = 0;
+  for (int milliseconds = 4; milliseconds <= 80; milliseconds += 4) {
+    auto agent = start();
+    std::this_thread::sleep_for(std::chrono::milliseconds(milliseconds));  // the moment
+    agent->Kill();
+    bool configured = PathExists(config.ConflistPath());
+    if (configured) {
+      EXPECT_EQ(Routes("a").size(), 4u) << milliseconds;
+      EXPECT_TRUE(Rules("a"));
+    }
+    unfinished += !configured;
+    for (const std::string& name : ListDir(config.conf_dir).value_or(std::vector<std::string>())) {
+      EXPECT_TRUE(name == config.conf_name || !name.ends_with("conflist")) << name;
+    }
+    if (milliseconds % 3 == 0) continue;  // sometimes the next one starts from what this one has left
+    ASSERT_DONE(Site("a").host.Run([&]() -> Result<> {
+      ASSIGN_OR_RETURN(
+          event::Process cleanup,
+          event::Process::Start({.argv = {KubeCni(), "--cleanup", "--cni-conf-dir", config.conf_dir}}));
+      RETURN_IF_ERROR(cleanup.Wait({}));
+      return {};
+    }));
+  }
+  EXPECT_GT(unfinished, 0);
+  auto agent = start();
+  ASSERT_TRUE(Eventually([&] { return PathExists(config.ConflistPath()) && Routes("a").size() == 4; }))
+      << agent->Log();
   agent->Kill();
 }
 
