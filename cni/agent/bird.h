@@ -3,6 +3,7 @@
 // own, 12). BIRD itself is started by somebody else: `bird -c FILE -s SOCKET`.
 #pragma once
 
+#include <chrono>
 #include <string>
 
 #include "cni/agent/extension.h"
