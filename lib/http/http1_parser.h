@@ -38,8 +38,9 @@ class Http1Parser {
 
   // A response to HEAD, or to a request that upgrades: no body whatever the head says. Before the head.
   void SkipBody();
-  // Bytes consumed; the rest is offered again with more behind it. Errors: kTooLarge (body),
-  // kBadRequest; HeadTooLarge() tells an over-long head from a malformed one.
+  // Bytes consumed (of a response nothing before its head is all there); the rest is offered again with more
+  // behind it. Errors: kTooLarge (body), kBadRequest; HeadTooLarge() tells an over-long head from a malformed
+  // one.
   Result<size_t> Feed(std::string_view bytes);
   // The peer has closed: completes a response that ends so, else an error.
   Result<> End();
@@ -56,6 +57,7 @@ class Http1Parser {
   template <bool is_request>
   struct Impl;
   std::unique_ptr<Base> Make() const;
+  Result<size_t> FeedResponseHead(std::string_view bytes);
   Role role_;
   Limits limits_;
   std::function<void(std::string_view)> on_body_;
