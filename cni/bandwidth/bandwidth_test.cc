@@ -1,6 +1,10 @@
+#include <arpa/inet.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <poll.h>
 #include <sys/socket.h>
+
+#include <chrono>
 
 #include "cni/lib/plugin_fixture.h"
 #include "lib/netlink/shaping.h"
@@ -61,6 +65,57 @@ TEST_F(BandwidthTest, BothDirectionsAreShapedAndTrafficPasses) {
   EXPECT_EQ(Call("bandwidth", "DEL", *a_, Config(kBoth)).exit_code, 0);
   EXPECT_TRUE(Ifbs().empty());
   EXPECT_EQ(Call("bandwidth", "DEL", *a_, Config(kBoth)).exit_code, 0);
+}
+
+// Sends 2 MB in datagrams as fast as it goes; the bytes that arrive, until none does for a while.
+size_t Flood(const linux::NetNs& from, const linux::NetNs& to, const std::string& address) {
+  UniqueFd receiver, sender;
+  sockaddr_in where{};
+  where.sin_family = AF_INET;
+  ::inet_pton(AF_INET, address.c_str(), &where.sin_addr);
+  auto* name = reinterpret_cast<sockaddr*>(&where);
+  socklen_t size = sizeof where;
+  EXPECT_TRUE(to.Run([&]() -> Result<> {
+    receiver.Reset(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+    int bytes = 8 << 20;
+    ::setsockopt(receiver.get(), SOL_SOCKET, SO_RCVBUFFORCE, &bytes, sizeof bytes);
+    if (::bind(receiver.get(), name, size) != 0) return ErrnoError("bind");
+    ::getsockname(receiver.get(), name, &size);
+    return {};
+  }));
+  EXPECT_TRUE(from.Run([&]() -> Result<> {
+    sender.Reset(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+    int bytes = 8 << 20;
+    ::setsockopt(sender.get(), SOL_SOCKET, SO_SNDBUFFORCE, &bytes, sizeof bytes);
+    return {};
+  }));
+  std::string datagram(1000, 'x');
+  for (int i = 0; i < 2000; ++i) ::sendto(sender.get(), datagram.data(), datagram.size(), 0, name, size);
+  size_t received = 0;
+  pollfd waiting{.fd = receiver.get(), .events = POLLIN, .revents = 0};
+  while (::poll(&waiting, 1, 300) > 0) {
+    char buffer[2000];
+    ssize_t got = ::recv(receiver.get(), buffer, sizeof buffer, 0);
+    if (got > 0) received += static_cast<size_t>(got);
+  }
+  return received;
+}
+
+TEST_F(BandwidthTest, WhatIsBeyondTheLimitDoesNotArrive) {
+  std::string joined = Join(*a_);
+  EXPECT_GT(Flood(*host_, a_->netns, "10.7.0.2"), 1'500'000u);
+  // 1 kB a second and 100 kB at once, as much in the queue: of 2 MB not more than a tenth and a little.
+  auto limited = [&](const linux::NetNs& from, const linux::NetNs& to, const char* address) {
+    auto begin = std::chrono::steady_clock::now();
+    size_t received = Flood(from, to, address);
+    std::chrono::duration<double> taken = std::chrono::steady_clock::now() - begin;
+    EXPECT_GT(received, 50'000u);
+    EXPECT_LT(static_cast<double>(received), 210'000 + 1'000 * taken.count());
+  };
+  const char* limits = R"("ingressRate":8000,"ingressBurst":800000,"egressRate":8000,"egressBurst":800000)";
+  Parse(Call("bandwidth", "ADD", *a_, WithPrevious(Config(limits), joined)));
+  limited(*host_, a_->netns, "10.7.0.2");
+  limited(a_->netns, *host_, "10.7.0.1");
 }
 
 TEST_F(BandwidthTest, OneDirectionAloneAndTwice) {
