@@ -15,8 +15,10 @@ corev1::ConfigMap NewConfigMap(const std::string& name) {
 
 std::string Unique(const std::string& prefix) { return prefix + "-" + api::RandomSuffix(10); }
 
+// Left alone by a cluster's scheduler, and so by its kubelets.
 corev1::Pod NewPod(const std::string& name) {
   corev1::Pod pod;
+  pod.mutable_spec()->set_scheduler_name("nobody");
   pod.mutable_metadata()->set_name(name);
   pod.mutable_metadata()->set_namespace_("default");
   corev1::Container& container = *pod.mutable_spec()->add_containers();
