@@ -46,7 +46,7 @@ class Cgroups {
   Result<> Create(const std::string& path, const CgroupLimits& limits) const;
   Result<> Update(const std::string& path, const CgroupLimits& limits) const;
   // Removes it and all below it from every hierarchy, also from those that others filled. Absent is fine;
-  // kConflict (EBUSY) while a process is inside.
+  // kUnavailable (EBUSY) while a process is inside.
   Result<> Remove(const std::string& path) const;
   bool Exists(const std::string& path) const;
   std::vector<std::string> Children(const std::string& path) const;  // sorted names

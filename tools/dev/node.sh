@@ -141,15 +141,29 @@ node_power_on() {
   mount --bind "$NODE_DIR/ns" "$NODE_DIR/ns"
   mount --make-private "$NODE_DIR/ns"  # a file that holds a mount namespace cannot be on a shared mount
   touch "$NODE_DIR/ns/mnt"
-  # What containerd, the CNI plugins and `ip netns` keep at fixed places is the node's own. Copies of network
-  # namespaces that are mounted on the host would keep those alive (one that lies under another mount stays).
-  # shellcheck disable=SC2016
-  nsenter "--net=/run/netns/$NODE_NETNS" unshare "--mount=$NODE_DIR/ns/mnt" --propagation private bash -ec '
-    findmnt -rno TARGET -t nsfs | sort -r | while read -r mount; do umount -l "$mount" 2>/dev/null || true; done
-    mount -t tmpfs -o mode=755 run-containerd /run/containerd
-    mount -t tmpfs -o mode=755 run-netns /run/netns
-    mount --bind "$0" /var/lib/cni
-    echo 1 >/proc/sys/net/ipv4/ip_forward' "$NODE_DIR/cni"
+  node_make_mounts
+}
+
+# What containerd, the CNI plugins and `ip netns` keep at fixed places is the node's own. Copies of network
+# namespaces that are mounted on the host would keep those alive.
+#
+# A mount namespace can be held by a file of older namespaces only, and Linux 6.18 numbers namespaces by batches of
+# each processor: one made elsewhere than ours may count as older, and the mount fails with EINVAL. One made on the
+# processor that ours was made on never does.
+node_make_mounts() {
+  local cpu error=''
+  for cpu in $(seq 0 $(($(nproc --all) - 1))); do
+    # shellcheck disable=SC2016
+    ! error=$(nsenter "--net=/run/netns/$NODE_NETNS" taskset -c "$cpu" unshare "--mount=$NODE_DIR/ns/mnt" \
+      --propagation private bash -ec '
+      findmnt -rno TARGET -t nsfs | sort -r | while read -r mount; do umount -l "$mount"; done
+      mount -t tmpfs -o mode=755 run-containerd /run/containerd
+      mount -t tmpfs -o mode=755 run-netns /run/netns
+      mount --bind "$0" /var/lib/cni
+      echo 1 >/proc/sys/net/ipv4/ip_forward' "$NODE_DIR/cni" 2>&1) || return 0
+    [[ $error == *"Invalid argument"* ]] || break
+  done
+  die "$NODE: $error"
 }
 
 # As if the plug were pulled: processes get no signal that they could see, memory and /run are lost.

@@ -1,10 +1,11 @@
 #!/bin/sh
-# Runs this folder's network tests under Debian's own kernel, which has what many test machines lack: ESP,
-# AES-GCM, WireGuard. The machine's root file system is the VM's, read-only under a RAM disk.
+# Runs one test program under Debian's own kernel, in an emulated machine. That kernel has what many test machines
+# lack: cgroup v2 with all controllers, ESP, WireGuard, bridges that filter VLANs. The machine's root file system is
+# the VM's, read-only under a RAM disk, so programs run as they were built.
 #
-# usage: vm_test.sh BUILD_DIR [GTEST_FILTER]     needs qemu-system-x86, busybox, kmod and apt's sources
+# usage: run.sh PROGRAM [GTEST_FILTER]      needs qemu-system-x86, busybox-static, kmod and apt's sources
 set -eu
-build=$(cd "$1" && pwd)
+program=$(realpath "$1")
 filter=${2:-*}
 dir=${KEELSON_VM_DIR:-/var/tmp/keelson-vm}
 mkdir -p "$dir" && cd "$dir"
@@ -44,15 +45,20 @@ chmod +x initrd/init
 cat >inside.sh <<INSIDE
 export PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root
 mount -t tmpfs tmp /run; mkdir -p /run/netns /lib/modules
+mount -t cgroup2 cgroup2 /sys/fs/cgroup
 mount --bind $dir/root/lib/modules /lib/modules
-for m in esp4 esp6 xfrm_user gcm ctr seqiv wireguard vxlan veth bridge nf_tables nft_masq; do modprobe \$m; done
+for m in esp4 esp6 xfrm_user gcm ctr seqiv wireguard vxlan veth bridge 8021q ifb nf_tables nft_masq; do modprobe \$m; done
 ip link set lo up
-$build/tests/cni_agent_netns_test --gtest_filter='$filter' && echo VM-TESTS-PASSED
+$program --gtest_color=no --gtest_filter='$filter' && echo VM-TESTS-PASSED
 sync; echo o >/proc/sysrq-trigger; sleep 9
 INSIDE
 
+# The serial line ends its lines in CR LF.
 timeout "${KEELSON_VM_SECONDS:-600}" qemu-system-x86_64 -accel tcg,thread=multi -cpu max -smp 2 -m 2G -nodefaults \
   -nographic -serial stdio -no-reboot -kernel root/boot/vmlinuz-"$version" -initrd initrd.gz \
   -append "console=ttyS0 quiet panic=-1" \
-  -virtfs local,path=/,mount_tag=root,security_model=none,readonly=on,multidevs=remap | tee output
-grep -q VM-TESTS-PASSED output
+  -virtfs local,path=/,mount_tag=root,security_model=none,readonly=on,multidevs=remap | tr -d '\r' | tee output
+grep -q '^VM-TESTS-PASSED' output
+# A filter that fits nothing, or tests that skip, prove nothing.
+grep -q '^\[  PASSED  \] [1-9]' output
+! grep -q '^\[  SKIPPED \]' output
