@@ -168,15 +168,16 @@ TEST_F(SchedulerTest, LeavesOthersPodsGatedPodsAndDyingPodsAlone) {
 
 TEST_F(SchedulerTest, FailedBindingsAreTriedAgain) {
   fake_->Put(MakeNode("n1", "1"));
-  std::atomic<int> refused{0};
-  fake_->SetInterceptor([&](const client::ApiRequest& request) -> std::optional<Result<client::ApiResponse>> {
-    if (request.target.find("/binding") == std::string::npos || refused++ > 0) return std::nullopt;
-    return client::FakeApi::Refuse(Error(Code::kUnavailable, "not now"));
-  });
+  auto refused = std::make_shared<std::atomic<int>>(0);  // outlives this function: so does the scheduler
+  fake_->SetInterceptor(
+      [refused](const client::ApiRequest& request) -> std::optional<Result<client::ApiResponse>> {
+        if (request.target.find("/binding") == std::string::npos || (*refused)++ > 0) return std::nullopt;
+        return client::FakeApi::Refuse(Error(Code::kUnavailable, "not now"));
+      });
   Start();
   Create(MakePod("p", "1"));
   EXPECT_EQ(NodeOf("p"), "n1");
-  EXPECT_EQ(refused, 2);
+  EXPECT_EQ(*refused, 2);
 }
 
 TEST_F(SchedulerTest, TaintsAndSelectorsDecide) {

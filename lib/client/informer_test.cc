@@ -143,9 +143,9 @@ TEST_F(InformerTest, ListsAgainWhenTooOldAndReportsTheDifference) {
   Start();
   Changes();
   // While the connection is away, three things happen, and the server forgets how.
-  std::atomic<bool> away = true;
-  fake_->SetInterceptor([&](const ApiRequest& request) -> std::optional<Result<ApiResponse>> {
-    if (away && request.method == "GET") return Result<ApiResponse>(Error(Code::kUnavailable, "away"));
+  auto away = std::make_shared<std::atomic<bool>>(true);
+  fake_->SetInterceptor([away](const ApiRequest& request) -> std::optional<Result<ApiResponse>> {
+    if (*away && request.method == "GET") return Result<ApiResponse>(Error(Code::kUnavailable, "away"));
     return std::nullopt;
   });
   fake_->EndWatches();
@@ -156,7 +156,7 @@ TEST_F(InformerTest, ListsAgainWhenTooOldAndReportsTheDifference) {
   ASSERT_TRUE(api_.Create(NewPod("comes")));
   fake_->Compact();
   clock_.AwaitWaiters(1);
-  away = false;
+  *away = false;
   PassTimeUntil([this] { return ChangesSoFar() == 3; });
   EXPECT_EQ(Changes(), (Names{"~default/changes", "+default/comes", "-default/goes"}));
   fake_->SetInterceptor(nullptr);
@@ -186,9 +186,10 @@ TEST_F(InformerTest, BookmarksMoveTheResumePoint) {
 }
 
 TEST_F(InformerTest, StartsWhenTheServerComes) {
-  std::atomic<int> refusals = 2;
-  fake_->SetInterceptor([&](const ApiRequest&) -> std::optional<Result<ApiResponse>> {
-    if (refusals-- > 0) return Result<ApiResponse>(Error(Code::kUnavailable, "not yet"));
+  // Asked until the fixture is gone, and so longer than this function lasts.
+  auto refusals = std::make_shared<std::atomic<int>>(2);
+  fake_->SetInterceptor([refusals](const ApiRequest&) -> std::optional<Result<ApiResponse>> {
+    if ((*refusals)-- > 0) return Result<ApiResponse>(Error(Code::kUnavailable, "not yet"));
     return std::nullopt;
   });
   std::jthread time([this] { PassTimeUntil([this] { return pods_.synced(); }); });

@@ -76,10 +76,10 @@ TEST_F(NamespaceTest, FailuresAreReportedAndRetried) {
   map.mutable_metadata()->set_namespace_("team");
   map.mutable_metadata()->set_name("m");
   ASSERT_TRUE(cluster_.api.Create(map));
-  std::atomic<bool> refuse = true;
+  auto refuse = std::make_shared<std::atomic<bool>>(true);  // asked for as long as the cluster lives
   cluster_.fake->SetInterceptor(
-      [&](const client::ApiRequest& r) -> std::optional<Result<client::ApiResponse>> {
-        if (refuse && r.method == "DELETE" && r.target.find("configmaps") != std::string::npos) {
+      [refuse](const client::ApiRequest& r) -> std::optional<Result<client::ApiResponse>> {
+        if (*refuse && r.method == "DELETE" && r.target.find("configmaps") != std::string::npos) {
           return client::FakeApi::Refuse(Error(Code::kInternal, "broken webhook"));
         }
         return std::nullopt;
@@ -92,7 +92,7 @@ TEST_F(NamespaceTest, FailuresAreReportedAndRetried) {
   bool reported = false;
   for (const auto& c : ns.status().conditions()) reported |= c.reason() == "ContentDeletionFailed";
   EXPECT_TRUE(reported);
-  refuse = false;
+  *refuse = false;
   cluster_.Advance(std::chrono::seconds(1), {&controller_});
   EXPECT_FALSE(cluster_.api.Get<corev1::Namespace>("", "team"));
 }

@@ -129,10 +129,10 @@ TEST_F(ReplicaSetTest, AdoptsMatchingOrphansAndReleasesOthers) {
 }
 
 TEST_F(ReplicaSetTest, FailureToCreateIsACondition) {
-  std::atomic<bool> refuse = true;
+  auto refuse = std::make_shared<std::atomic<bool>>(true);  // asked for as long as the cluster lives
   cluster_.fake->SetInterceptor(
-      [&](const client::ApiRequest& r) -> std::optional<Result<client::ApiResponse>> {
-        if (refuse && r.method == "POST" && r.target.find("/pods") != std::string::npos) {
+      [refuse](const client::ApiRequest& r) -> std::optional<Result<client::ApiResponse>> {
+        if (*refuse && r.method == "POST" && r.target.find("/pods") != std::string::npos) {
           return client::FakeApi::Refuse(Error(Code::kForbidden, "exceeded quota"));
         }
         return std::nullopt;
@@ -141,7 +141,7 @@ TEST_F(ReplicaSetTest, FailureToCreateIsACondition) {
   ASSERT_EQ(Status().conditions_size(), 1);
   EXPECT_EQ(Status().conditions(0).reason(), "FailedCreate");
   EXPECT_EQ(Status().conditions(0).message(), "exceeded quota");
-  refuse = false;
+  *refuse = false;
   cluster_.Advance(1s, {&controller_});
   EXPECT_EQ(Pods().size(), 10u);
   EXPECT_EQ(Status().conditions_size(), 0);
