@@ -66,12 +66,19 @@ constexpr char kPod[] =
 
 TEST_F(KubeletTest, RegistersTheNode) {
   harness_->Start();
-  auto node = harness_->api().Get<corev1::Node>("", "node-under-test");
-  ASSERT_TRUE(node) << node.error().message();
-  EXPECT_TRUE(k8s::IsReady(*node));
-  EXPECT_EQ(node->metadata().labels().at("kubernetes.io/os"), "linux");
-  EXPECT_EQ(node->status().addresses(0).address(), "10.7.0.1");
-  EXPECT_GT(api::Amount::Of(node->status().capacity().at("memory")).Value(), 0);
+  // It may be registered before the runtime has said that it is ready.
+  auto changes = harness_->api().Watch(api::ResourceOf<corev1::Node>(), "", {});
+  ASSERT_TRUE(changes) << changes.error().message();
+  corev1::Node node;
+  while (!k8s::IsReady(node)) {
+    Result<client::WatchEvent> event = (*changes)->Next(std::stop_token());
+    ASSERT_TRUE(event) << event.error().message();
+    ASSERT_TRUE(client::RestClient::DecodeInto(event->raw, node));
+  }
+  EXPECT_EQ(node.metadata().name(), "node-under-test");
+  EXPECT_EQ(node.metadata().labels().at("kubernetes.io/os"), "linux");
+  EXPECT_EQ(node.status().addresses(0).address(), "10.7.0.1");
+  EXPECT_GT(api::Amount::Of(node.status().capacity().at("memory")).Value(), 0);
 }
 
 TEST_F(KubeletTest, RunsAPodToItsEnd) {
