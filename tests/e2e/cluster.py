@@ -68,11 +68,18 @@ class Cluster:
 
     def down(self):
         result = self.dev("down", check=False)
-        left = self.traces() - self._before if self._before else set()
+        left = self.left_behind() if self._before else set()
         run(["ip", "netns", "delete", self.name], check=False)
         shutil.rmtree(self.dir, ignore_errors=True)
         assert result.returncode == 0, result.stdout + result.stderr
         assert not left, f"./dev down left behind: {sorted(left)}"
+
+    def left_behind(self, seconds=20):
+        """The kernel takes a pod's namespace apart, and with it the veth on the node, some time after its last user."""
+        end = time.monotonic() + seconds
+        while (left := self.traces() - self._before) and time.monotonic() < end:
+            time.sleep(0.2)
+        return left
 
     def traces(self):
         """What there is of the cluster on the machine."""
