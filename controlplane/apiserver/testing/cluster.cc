@@ -108,7 +108,7 @@ std::string TestCluster::Missing() {
   return "";
 }
 
-TestCluster::TestCluster() : port_(FreePort()) {
+TestCluster::TestCluster(const std::vector<std::string>& flags) : port_(FreePort()) {
   const std::string& dir = pki_.dir();
   Result<http::SigningKey> key = http::SigningKey::GenerateRsa();
   Check(WriteFile(dir + "/sa.key", *key->PrivatePem(), 0600));
@@ -139,6 +139,7 @@ TestCluster::TestCluster() : port_(FreePort()) {
                                         dir + "/kubelet.key",
                                         "--kubelet-certificate-authority",
                                         pki_.ca_file()};
+  arguments.insert(arguments.end(), flags.begin(), flags.end());
   std::vector<char*> argv = Pointers(arguments);
   std::string log = dir + "/controlplane.log";
   pid_ = fork();

@@ -23,7 +23,8 @@ class TestCluster {
  public:
   // Why the machine cannot run it (no etcd, no kubectl), or empty.
   static std::string Missing();
-  TestCluster();  // aborts when it does not come up
+  // Aborts when it does not come up. `flags` go to the program after its own: {"--roles", "apiserver"}.
+  explicit TestCluster(const std::vector<std::string>& flags = {});
   ~TestCluster();
 
   // kubectl as admin (system:masters), or as another user that AddUser() knows.

@@ -1,0 +1,57 @@
+// Requests to the server under test, and their answers in each format as JSON.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "controlplane/apiserver/testing/cluster.h"
+#include "lib/api/scheme.h"
+#include "tests/api/json_value.h"
+
+namespace keelson::apitest {
+
+inline constexpr const char* kJson = "application/json";
+inline constexpr const char* kYaml = "application/yaml";
+inline constexpr const char* kProtobuf = "application/vnd.kubernetes.protobuf";
+
+struct Reply {
+  int status = 0;
+  std::string content_type, body;
+  std::vector<std::string> warnings;  // the text of 299 warnings
+  json::value value;                  // of a JSON, YAML or protobuf body
+
+  std::string message() const { return StringAt(value, {"message"}); }
+};
+
+class ApiClient {
+ public:
+  explicit ApiClient(apiserver::TestCluster& cluster);
+
+  // `body` is sent as `content_type`; the reply is decoded by its own content type. `descriptor`: what a
+  // protobuf reply holds.
+  Reply Do(const std::string& method, const std::string& target, const std::string& body = "",
+           const std::string& content_type = kJson, const std::string& accept = kJson);
+  Reply Get(const std::string& target, const std::string& accept = kJson) {
+    return Do("GET", target, "", kJson, accept);
+  }
+
+  // The first `count` events of a watch, as {type, object}; fewer when no more come within five seconds.
+  std::vector<json::value> Watch(const std::string& target, size_t count, const std::string& accept = kJson);
+
+ private:
+  std::unique_ptr<http::Client> client_;
+};
+
+// The path of a resource: /apis/apps/v1/namespaces/x/deployments/name/status. Empty parts are left out.
+std::string PathOf(const api::ResourceInfo& info, const std::string& name_space, const std::string& name = "",
+                   const std::string& subresource = "");
+// The path that objects of this kind are created at.
+std::string PathOfObject(const json::object& object, const std::string& name_space);
+
+// In application/vnd.kubernetes.protobuf, made from JSON.
+std::string ToProtobuf(const json::object& object);
+// The JSON of an envelope, by the kind it names.
+json::value FromProtobuf(std::string_view bytes);
+
+}  // namespace keelson::apitest
