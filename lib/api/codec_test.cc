@@ -272,6 +272,23 @@ TEST(Protobuf, TimesKeepTheEpoch) {
   EXPECT_FALSE(copy.deletion_timestamp().has_nanos());
 }
 
+TEST(Protobuf, TimesThatCannotBeWrittenAreRefused) {
+  for (int64_t seconds : {int64_t{253402300800}, int64_t{-62167219201}}) {
+    metav1::ObjectMeta meta, copy;
+    meta.mutable_creation_timestamp()->set_seconds(seconds);
+    EXPECT_FALSE(DecodeRaw(EncodeRaw(meta), copy)) << seconds;
+  }
+}
+
+TEST(Protobuf, YearOneIsNoTime) {
+  metav1::ObjectMeta meta, copy;
+  meta.mutable_creation_timestamp()->set_seconds(-62135596800);
+  meta.mutable_deletion_timestamp()->set_seconds(-62135596800);
+  ASSERT_TRUE(DecodeRaw(EncodeRaw(meta), copy));
+  EXPECT_FALSE(copy.has_creation_timestamp());
+  EXPECT_FALSE(copy.has_deletion_timestamp());
+}
+
 TEST(Protobuf, UnknownFieldsAreDropped) {
   corev1::Pod pod;
   std::string bytes("\x0a\x03\x0a\x01x\xfa\x3f\x01y", 9);  // metadata.name and field 1023

@@ -6,6 +6,7 @@
 #include "lib/api/codec.h"
 #include "lib/api/json_text.h"
 #include "lib/api/quantity.h"
+#include "lib/api/text_forms.h"
 #include "lib/api/type_table.h"
 #include "lib/api/wire.h"
 #include "lib/api/wire_parse.h"
@@ -63,9 +64,11 @@ class Normalizer {
     wire::Open open = wire::Begin(out_, number);
     if (!Message(*field.message, bytes, depth + 1)) return false;
     std::string_view written(out_.data() + open.start, out_.size() - open.start);
-    bool zero =
-        written.empty() || (field.message->form == JSON_QUANTITY && written == wire_parse::kZeroQuantity);
-    if (zero && !keep_empty) {
+    JsonForm form = field.message->form;
+    bool zero = written.empty() || (form == JSON_QUANTITY && written == wire_parse::kZeroQuantity);
+    // In JSON a zero time is null, that is none, wherever it stands.
+    bool no_time = written.empty() && (form == JSON_TIME || form == JSON_MICRO_TIME) && !field.repeated;
+    if (no_time || (zero && !keep_empty)) {
       out_.Truncate(open.rollback);
     } else {
       wire::End(out_, open);
@@ -100,8 +103,8 @@ class Normalizer {
     return true;
   }
 
-  // A time that is there at all is not the zero time, not even with zero seconds (1970). Go keeps seconds
-  // of a Time and microseconds of a MicroTime.
+  // Zero seconds are 1970; the zero time is year 1. Go keeps seconds of a Time and microseconds of a
+  // MicroTime.
   bool Time(std::string_view bytes, bool micro) {
     if (bytes.empty()) return true;
     uint64_t seconds = 0, nanos = 0;
@@ -111,6 +114,11 @@ class Normalizer {
       if (record.field == 1) seconds = record.number;
       if (record.field == 2) nanos = record.number / 1000 * 1000;
     }
+    if (!HasFourDigitYear(static_cast<int64_t>(seconds))) {
+      error_ = "Time.MarshalJSON: year outside of range [0,9999]";
+      return false;
+    }
+    if (IsZeroTime({static_cast<int64_t>(seconds), 0}) && (!micro || nanos == 0)) return true;
     wire::PutInt(out_, 1, seconds);
     if (micro && nanos != 0 && nanos < 1'000'000'000) wire::PutInt(out_, 2, nanos);
     return true;

@@ -190,6 +190,11 @@ void AppendTime(Instant time, bool micro, Sink& out) {
 
 Result<Instant> ParseTime(std::string_view text, bool micro) { return TimeParser(text, micro).Parse(); }
 
+bool HasFourDigitYear(int64_t seconds) {
+  static const int64_t kFirst = DaysFromCivil(0, 1, 1) * 86400, kEnd = DaysFromCivil(10'000, 1, 1) * 86400;
+  return seconds >= kFirst && seconds < kEnd;
+}
+
 bool IsZeroTime(Instant time) {
   static const int64_t kYearOne = DaysFromCivil(1, 1, 1) * 86400;
   return time.seconds == kYearOne && time.nanos == 0;

@@ -22,6 +22,8 @@ void AppendTime(Instant time, bool micro, Sink& out);
 Result<Instant> ParseTime(std::string_view text, bool micro);
 // Year 1 in UTC is what Go calls the zero time.
 bool IsZeroTime(Instant time);
+// Only such times can be written.
+bool HasFourDigitYear(int64_t seconds);
 
 std::string FormatGoDuration(int64_t nanos);  // 1h30m0s, 1.5s, 100ms, 0s
 Result<int64_t> ParseGoDuration(std::string_view text);
