@@ -226,9 +226,12 @@ TEST(ObjectTest, StoredBytesGetTheirRevision) {
 TEST(ObjectTest, RefusesGarbage) {
   corev1::Pod pod;
   std::string value = api::EncodeProtobuf(pod, api::ResourceOf<corev1::Service>().Gvk());
-  EXPECT_FALSE(Object::FromStored(Pods(), "d/x", 1, value));
-  EXPECT_FALSE(Object::FromStored(Pods(), "d/x", 1, "{}"));
-  EXPECT_FALSE(Object::FromStored(Pods(), "d/x", 1, std::string("k8s\0\x12\x02\x0a\x7f", 8)));
+  for (const std::string& bad :
+       {value, std::string("{}"), std::string(), std::string("k8s\0\x12\x02\x0a\x7f", 8)}) {
+    Result<ObjectPtr> read = Object::FromStored(Pods(), "d/x", 1, bad);
+    ASSERT_FALSE(read);
+    EXPECT_EQ(read.error().code(), Code::kInternal) << read.error().message();
+  }
 }
 
 TEST(ObjectTest, IdleFormsAreDropped) {

@@ -86,7 +86,9 @@ void Object::SetFields(const api::Message& message) {
 
 Result<ObjectPtr> Object::FromStored(const api::ResourceInfo& info, std::string key, int64_t revision,
                                      std::string_view value) {
-  ASSIGN_OR_RETURN(api::Envelope envelope, api::OpenEnvelope(value));
+  Result<api::Envelope> opened = api::OpenEnvelope(value);
+  if (!opened) return Error(Code::kInternal, "stored object: " + opened.error().message());
+  const api::Envelope& envelope = *opened;
   if (envelope.type_meta.kind != info.kind)
     return Error(Code::kInternal,
                  "stored object is a " + envelope.type_meta.kind + ", not a " + std::string(info.kind));

@@ -83,7 +83,7 @@ void FanOut(benchmark::State& state) {
   }
   state.SetItemsProcessed(state.iterations() * state.range(0));
 }
-BENCHMARK(FanOut)->Arg(1)->Arg(500);
+BENCHMARK(FanOut)->Arg(1)->Arg(500)->Arg(1000);
 
 }  // namespace
 }  // namespace keelson::storage

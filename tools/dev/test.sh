@@ -21,7 +21,8 @@ run_tests() {
   ctest --test-dir "$BUILD" --output-on-failure --no-tests=error -j "$(nproc)" "${labels[@]}" "$@"
 }
 
-# ./dev bench: all micro-benchmarks; ./dev bench NAME...: those; ./dev bench cluster: the running cluster.
+# ./dev bench: all micro-benchmarks; ./dev bench NAME...: those; ./dev bench cluster: the running cluster;
+# ./dev bench api: its API server under load, beside what etcd alone takes on the same disk.
 # ./dev bench cni: the CNI plugins beside the reference plugins (Debian: containernetworking-plugins).
 run_bench() {
   if [ "${1:-}" = cni ]; then
@@ -36,6 +37,16 @@ run_bench() {
     node_use "${NODES[0]}"
     daemon_pid kubelet >/dev/null || die "no cluster runs in $KEELSON_DIR: run ./dev up"
     in_node python3 "$ROOT/tests/bench/cluster_bench.py" "$KEELSON_DIR" "$BUILD" "${@:2}"
+    return
+  fi
+  if [ "${1:-}" = api ]; then
+    need_root
+    node_use "${NODES[0]}"
+    local pid etcd
+    pid=$(daemon_pid kube-controlplane) || die "no cluster runs in $KEELSON_DIR: run ./dev up"
+    etcd=$(pgrep -P "$pid" etcd) || etcd=
+    in_node "$BUILD/bench-tools/api_load" --kubeconfig "$(admin_kubeconfig)" --pid "$pid" ${etcd:+--pid "$etcd"} \
+      --etcd-dir "$KEELSON_DIR" "${@:2}"
     return
   fi
   local bench found=
