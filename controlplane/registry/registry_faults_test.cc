@@ -125,15 +125,7 @@ TEST_F(RegistryFaults, CompactionIsSeenByThoseWhoAreLateOnly) {
   Result<ObjectList> second = (*plane_)->List(Row<corev1::ConfigMap>(), "default", page);
   ASSERT_FALSE(second);
   EXPECT_EQ(second.error().code(), Code::kGone);
-  EXPECT_EQ(
-      second.error().message(),
-      "The provided continue parameter is too old to display a consistent list result. You can start a new "
-      "list without the continue parameter, or use the continue token in this response to retrieve the "
-      "remainder of the results. Continuing with the provided token results in an inconsistent list - "
-      "objects "
-      "that were created, modified, or deleted between the time the first chunk was returned and now may "
-      "show "
-      "up in the list.");
+  EXPECT_EQ(second.error().message().find("The provided continue parameter is too old"), 0U);
   ListOptions exact;
   exact.resource_version = std::to_string(old);
   exact.resource_version_match = "Exact";
