@@ -13,6 +13,7 @@
 #include "lib/base/service_group.h"
 #include "lib/client/informer.h"
 #include "lib/client/transport.h"
+#include "lib/http/server_service.h"
 #include "lib/linux/sysctl.h"
 #include "proxy/node_addresses.h"
 #include "proxy/proxier.h"
@@ -85,18 +86,12 @@ http::Handler MetricsHandler() {
   };
 }
 
-// A small HTTP server as a service; an empty address means none.
-Result<> AddServer(ServiceGroup& group, const std::string& name, const std::string& address,
-                   uint16_t default_port, http::Handler handler) {
+// An empty address means no server.
+Result<> AddPages(ServiceGroup& group, const std::string& name, const std::string& address,
+                  uint16_t default_port, http::Handler handler) {
   if (address.empty()) return {};
   ASSIGN_OR_RETURN(HostPort where, ParseHostPort(address, default_port));
-  group.Add({name, {}, [where, handler](std::stop_token stop, ServiceGroup::Ready ready) -> Result<> {
-               auto server = http::Server::Listen(
-                   {.address = where.host, .port = where.port, .worker_threads = 1}, handler);
-               if (!server) return server.error();
-               ready();
-               return (*server)->Run(stop, std::chrono::milliseconds(100));
-             }});
+  http::AddServer(group, name, where.host, where.port, std::move(handler));
   return {};
 }
 
@@ -135,8 +130,8 @@ Result<int> Run(const Config& config) {
   Connect(informers, node_name, proxier);
 
   ServiceGroup group;
-  RETURN_IF_ERROR(AddServer(group, "healthz", config.healthz_address, kHealthzPort, health.Handler()));
-  RETURN_IF_ERROR(AddServer(group, "metrics", config.metrics_address, kMetricsPort, MetricsHandler()));
+  RETURN_IF_ERROR(AddPages(group, "healthz", config.healthz_address, kHealthzPort, health.Handler()));
+  RETURN_IF_ERROR(AddPages(group, "metrics", config.metrics_address, kMetricsPort, MetricsHandler()));
   group.Add({"proxier", {}, [&](std::stop_token stop, ServiceGroup::Ready ready) {
                ready();
                return proxier.Run(stop, [] { log::Info("Service rules are in place"); });

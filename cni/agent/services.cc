@@ -13,7 +13,7 @@
 #include "lib/base/metrics.h"
 #include "lib/base/service_group.h"
 #include "lib/client/transport.h"
-#include "lib/http/server.h"
+#include "lib/http/server_service.h"
 
 namespace keelson::cni::agent {
 namespace {
@@ -31,17 +31,6 @@ http::Handler Pages(const Health& health) {
       writer->Reply(404, text, "404 page not found\n");
     }
   };
-}
-
-void AddServer(ServiceGroup& group, const std::string& name, const HostPort& where, http::Handler handler) {
-  if (where.host.empty()) return;
-  group.Add({name, {}, [where, handler](std::stop_token stop, ServiceGroup::Ready ready) -> Result<> {
-               auto server = http::Server::Listen(
-                   {.address = where.host, .port = where.port, .worker_threads = 1}, handler);
-               if (!server) return server.error();
-               ready();
-               return (*server)->Run(stop, std::chrono::milliseconds(100));
-             }});
 }
 
 Result<> AddExtensions(const Config& config, const NodeSource& source, Syncer& syncer) {
@@ -76,9 +65,9 @@ Result<int> Run(const Config& config) {
   RETURN_IF_ERROR(AddExtensions(config, source, *syncer));
 
   ServiceGroup group;
-  AddServer(group, "healthz", config.healthz, Pages(health));
+  http::AddServer(group, "healthz", config.healthz.host, config.healthz.port, Pages(health));
   bool shared = config.metrics.host == config.healthz.host && config.metrics.port == config.healthz.port;
-  if (!shared) AddServer(group, "metrics", config.metrics, Pages(health));
+  if (!shared) http::AddServer(group, "metrics", config.metrics.host, config.metrics.port, Pages(health));
   group.Add({"monitor", {}, [&](std::stop_token stop, ServiceGroup::Ready ready) {
                ready();
                return syncer->RunMonitor(stop);

@@ -71,10 +71,7 @@ Result<bool> DeleteFlow(Socket& socket, const Flow& flow) {
   Request request(Type(IPCTNL_MSG_CT_DELETE), 0, Header(flow.source.is_v4()),
                   "delete tracked connection to " + flow.destination.ToString());
   request.PutBytes(CTA_TUPLE_ORIG | NLA_F_NESTED, flow.tuple);
-  Result<> deleted = request.Run(socket);
-  if (!deleted && deleted.error().Is(Code::kNotFound)) return false;
-  if (!deleted) return deleted.error();
-  return true;
+  return request.RunIfThere(socket);
 }
 
 }  // namespace keelson::netlink

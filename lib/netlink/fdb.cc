@@ -39,10 +39,7 @@ Result<> ReplaceForwarding(Socket& socket, const Forwarding& entry) {
 }
 
 Result<bool> DeleteForwarding(Socket& socket, const Forwarding& entry) {
-  Result<> deleted = DeleteForwardingRequest(entry)->Run(socket);
-  if (!deleted && deleted.error().Is(Code::kNotFound)) return false;
-  if (!deleted) return deleted.error();
-  return true;
+  return DeleteForwardingRequest(entry)->RunIfThere(socket);
 }
 
 Result<std::vector<Forwarding>> ListForwarding(Socket& socket, int link_index) {

@@ -188,10 +188,7 @@ Result<> DeleteLink(Socket& socket, int index) {
 Result<bool> DeleteLink(Socket& socket, std::string_view name) {
   Request request(RTM_DELLINK, 0, ifinfomsg{}, "delete link " + std::string(name));
   request.PutString(IFLA_IFNAME, name);
-  Result<> deleted = request.Run(socket);
-  if (!deleted && deleted.error().Is(Code::kNotFound)) return false;
-  if (!deleted) return deleted.error();
-  return true;
+  return request.RunIfThere(socket);
 }
 
 }  // namespace keelson::netlink

@@ -41,10 +41,7 @@ std::unique_ptr<Request> DeleteNeighborRequest(int link_index, const IpAddress& 
 Result<> ReplaceNeighbor(Socket& socket, const Neighbor& n) { return NeighborRequest(n)->Run(socket); }
 
 Result<bool> DeleteNeighbor(Socket& socket, int link_index, const IpAddress& address) {
-  Result<> deleted = DeleteNeighborRequest(link_index, address)->Run(socket);
-  if (!deleted && deleted.error().Is(Code::kNotFound)) return false;
-  if (!deleted) return deleted.error();
-  return true;
+  return DeleteNeighborRequest(link_index, address)->RunIfThere(socket);
 }
 
 Result<std::vector<Neighbor>> ListNeighbors(Socket& socket, int link_index) {

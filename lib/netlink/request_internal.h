@@ -49,6 +49,8 @@ class Request {
 
   // Sends and waits for the kernel's acknowledgement. `on_reply` gets every message that comes before it.
   Result<> Run(Socket& socket, const std::function<void(nlmsghdr*)>& on_reply = {});
+  // For deletions: false when there was nothing to delete.
+  Result<bool> RunIfThere(Socket& socket);
 
  private:
   Request(int type, int flags, std::string what);

@@ -98,6 +98,13 @@ Socket::~Socket() {
 Request::Request(int type, int flags, std::string what)
     : message_(nlmsg_alloc_simple(type, flags)), what_(std::move(what)) {}
 
+Result<bool> Request::RunIfThere(Socket& socket) {
+  Result<> deleted = Run(socket);
+  if (!deleted && deleted.error().Is(Code::kNotFound)) return false;
+  if (!deleted) return deleted.error();
+  return true;
+}
+
 Result<> Request::Run(Socket& socket, const std::function<void(nlmsghdr*)>& on_reply) {
   bool interrupted = false;
   return Once(socket, on_reply, interrupted);
