@@ -63,21 +63,31 @@ function(keelson_pch name which)
 endfunction()
 
 # keelson_protos(NAME PROTOS a.proto... [GRPC] DEPS...): generated code, compiled once, without warnings.
+# protoc writes beside the outputs, which change only with their contents: a comment costs no compile.
 function(keelson_protos name)
   cmake_parse_arguments(ARG "GRPC" "" "PROTOS;DEPS" ${ARGN})
   set(generated)
+  set(fresh ${CMAKE_BINARY_DIR}/protoc)
+  file(MAKE_DIRECTORY ${fresh})
   foreach(proto ${ARG_PROTOS})
     file(RELATIVE_PATH rel ${CMAKE_SOURCE_DIR} ${CMAKE_CURRENT_SOURCE_DIR}/${proto})
     string(REGEX REPLACE "\\.proto$" "" stem ${rel})
-    set(outputs ${CMAKE_BINARY_DIR}/${stem}.pb.cc ${CMAKE_BINARY_DIR}/${stem}.pb.h)
+    set(files ${stem}.pb.cc ${stem}.pb.h)
     set(plugin)
     if(ARG_GRPC)
-      list(APPEND outputs ${CMAKE_BINARY_DIR}/${stem}.grpc.pb.cc ${CMAKE_BINARY_DIR}/${stem}.grpc.pb.h)
-      set(plugin --grpc_out=${CMAKE_BINARY_DIR} --plugin=protoc-gen-grpc=$<TARGET_FILE:gRPC::grpc_cpp_plugin>)
+      list(APPEND files ${stem}.grpc.pb.cc ${stem}.grpc.pb.h)
+      set(plugin --grpc_out=${fresh} --plugin=protoc-gen-grpc=$<TARGET_FILE:gRPC::grpc_cpp_plugin>)
     endif()
+    set(outputs)
+    set(copies)
+    foreach(file ${files})
+      list(APPEND outputs ${CMAKE_BINARY_DIR}/${file})
+      list(APPEND copies COMMAND ${CMAKE_COMMAND} -E copy_if_different ${fresh}/${file} ${CMAKE_BINARY_DIR}/${file})
+    endforeach()
     add_custom_command(
       OUTPUT ${outputs}
-      COMMAND protobuf::protoc -I${CMAKE_SOURCE_DIR} --cpp_out=${CMAKE_BINARY_DIR} ${plugin} ${rel}
+      COMMAND protobuf::protoc -I${CMAKE_SOURCE_DIR} --cpp_out=${fresh} ${plugin} ${rel}
+      ${copies}
       DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/${proto}
       WORKING_DIRECTORY ${CMAKE_SOURCE_DIR}
       VERBATIM)
