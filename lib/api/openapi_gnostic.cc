@@ -105,6 +105,7 @@ void PutParameter(Sink& out, uint32_t field, const json::object& parameter) {
     wire::Open plain = wire::Begin(out, 2), inner = wire::Begin(out, path ? 4 : 3);
     if (required) wire::PutInt(out, 1, 1);
     wire::PutBytes(out, 2, in);
+    wire::PutBytes(out, 3, Text(parameter.at("description")));
     wire::PutBytes(out, 4, Text(parameter.at("name")));
     wire::PutBytes(out, path ? 5 : 6, Text(parameter.at("type")));
     wire::End(out, inner);
@@ -141,6 +142,7 @@ void PutOperation(Sink& out, uint32_t field, const json::object& operation) {
   for (const auto& member : operation) {
     std::string_view name = View(member.key());
     const json::value& value = member.value();
+    if (name == "description") wire::PutBytes(out, 3, Text(value));
     if (name == "operationId") wire::PutBytes(out, 5, Text(value));
     if (name == "produces") PutTexts(out, 6, value);
     if (name == "consumes") PutTexts(out, 7, value);

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "lib/api/descriptions.h"
 #include "lib/api/openapi.h"
 #include "lib/api/openapi_parts.h"
 #include "lib/api/types.h"
@@ -40,24 +41,37 @@ constexpr std::string_view kObjectTypes[] = {"application/json", "application/vn
 
 // One thing that can be done at a path.
 struct Action {
-  std::string_view verb;    // of discovery
-  std::string_view method;  // of HTTP
-  std::string_view action;  // x-kubernetes-action
-  std::string_view prefix;  // of the operation's id
+  std::string_view verb;         // of discovery
+  std::string_view method;       // of HTTP
+  std::string_view action;       // x-kubernetes-action
+  std::string_view prefix;       // of the operation's id
+  std::string_view description;  // up to what it is done to
 };
-constexpr Action kCollectionActions[] = {
-    {"list", "get", "list", "list"},
-    {"create", "post", "post", "create"},
-    {"deletecollection", "delete", "deletecollection", "deleteCollection"}};
-constexpr Action kItemActions[] = {{"get", "get", "get", "read"},
-                                   {"update", "put", "put", "replace"},
-                                   {"patch", "patch", "patch", "patch"},
-                                   {"delete", "delete", "delete", "delete"}};
-constexpr Action kSubresourceActions[] = {{"get", "get", "get", "read"},
-                                          {"update", "put", "put", "replace"},
-                                          {"patch", "patch", "patch", "patch"},
-                                          {"create", "post", "post", "create"},
-                                          {"delete", "delete", "delete", "delete"}};
+constexpr Action kCollectionActions[] = {{"list", "get", "list", "list", "List or watch objects of kind"},
+                                         {"create", "post", "post", "create", "Create an object of kind"},
+                                         {"deletecollection", "delete", "deletecollection",
+                                          "deleteCollection", "Delete a selection of objects of kind"}};
+constexpr Action kItemActions[] = {{"get", "get", "get", "read", "Read the"},
+                                   {"update", "put", "put", "replace", "Replace the"},
+                                   {"patch", "patch", "patch", "patch", "Change parts of the"},
+                                   {"delete", "delete", "delete", "delete", "Delete the"}};
+constexpr Action kSubresourceActions[] = {{"get", "get", "get", "read", "Read"},
+                                          {"update", "put", "put", "replace", "Replace"},
+                                          {"patch", "patch", "patch", "patch", "Change parts of"},
+                                          {"create", "post", "post", "create", "Create"},
+                                          {"delete", "delete", "delete", "delete", "Delete"}};
+
+// What a parameter is for. Most are fields of the options that are described with the types.
+std::string_view ParameterText(std::string_view name) {
+  if (name == "pretty") return "Whether JSON is indented for people: true or false.";
+  if (name == "name") return "Name of the object.";
+  if (name == "namespace") return "Namespace of the objects.";
+  for (const Descriptor* options : {metav1::ListOptions::descriptor(), metav1::PatchOptions::descriptor(),
+                                    metav1::DeleteOptions::descriptor()}) {
+    if (const auto* field = options->FindFieldByCamelcaseName(std::string(name))) return DescriptionOf(field);
+  }
+  return "";
+}
 
 std::string Capitalized(std::string_view word) {
   std::string out(word);
@@ -116,8 +130,8 @@ class PathWriter {
   std::string ParameterJson(const Parameter& parameter, std::string_view in) const {
     std::string schema = fmt::format(R"("type":"{}","uniqueItems":true)", parameter.type);
     if (v3_) schema = "\"schema\":{" + schema + "}";
-    return fmt::format(R"({{"in":"{}","name":"{}",{}{}}})", in, parameter.name,
-                       in == "path" ? "\"required\":true," : "", schema);
+    return fmt::format(R"({{"description":"{}","in":"{}","name":"{}",{}{}}})", ParameterText(parameter.name),
+                       in, parameter.name, in == "path" ? "\"required\":true," : "", schema);
   }
 
   std::string Operation(const Action& action, std::string_view scope) const {
@@ -144,7 +158,8 @@ class PathWriter {
     id += OwnerKind();
     if (slash != std::string_view::npos) id += Capitalized(info_.resource.substr(slash + 1));
     if (scope == "AllNamespaces") id += "ForAllNamespaces";
-    std::string out = fmt::format(R"({{"operationId":"{}",)", id);
+    std::string out =
+        fmt::format(R"({{"description":"{}.","operationId":"{}",)", OperationText(action, connect), id);
     if (!v3_)
       out +=
           fmt::format(R"("consumes":{},"produces":{},)",
@@ -156,6 +171,14 @@ class PathWriter {
         R"("x-kubernetes-action":"{}","x-kubernetes-group-version-kind":{{"group":"{}","kind":"{}","version":"{}"}}}})",
         connect ? "connect" : action.action, info_.kind_group, info_.kind, info_.kind_version);
     return out;
+  }
+
+  std::string OperationText(const Action& action, bool connect) const {
+    size_t slash = info_.resource.find('/');
+    if (slash == std::string_view::npos) return fmt::format("{} {}", action.description, info_.kind);
+    std::string_view subresource = info_.resource.substr(slash + 1);
+    if (connect) return fmt::format("Connect to the {} of the {}", subresource, OwnerKind());
+    return fmt::format("{} the {} of the {}", action.description, subresource, OwnerKind());
   }
 
   // The kind of the main resource, which operations are named after.

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "lib/api/descriptions.h"
 #include "lib/api/openapi.h"
 #include "lib/api/openapi_parts.h"
 #include "lib/api/type_table.h"
@@ -11,6 +12,12 @@ namespace keelson::api {
 namespace {
 
 constexpr std::string_view kPackagePrefix = "keelson.api.";
+
+// The members of every kind that no message declares.
+constexpr std::string_view kApiVersionSchema =
+    R"({"description":"Group and version of the schema that the object is written in, such as apps/v1; just v1 for the core group.","type":"string"})";
+constexpr std::string_view kKindSchema =
+    R"({"description":"Name of the object's type in CamelCase, such as Deployment; cannot be changed.","type":"string"})";
 
 std::string Quoted(std::string_view text) {
   std::string out = "\"";
@@ -95,10 +102,15 @@ std::string FormSchema(const MessageInfo& info, bool v3) {
   return "{}";
 }
 
-// The extensions and constraints that stand beside a field's type.
+void AddDescription(std::string_view text, ObjectText& out) {
+  if (!text.empty()) out.Add("description", Quoted(text));
+}
+
+// The description, extensions and constraints that stand beside a field's type.
 void AddFieldFacts(const FieldInfo& field, ObjectText& out) {
   static const std::map<ListType, std::string_view> kListTypes = {
       {LIST_ATOMIC, "atomic"}, {LIST_MAP, "map"}, {LIST_SET, "set"}};
+  AddDescription(DescriptionOf(field.descriptor), out);
   const auto& options = field.descriptor->options();
   if (options.HasExtension(default_json)) out.Add("default", options.GetExtension(default_json));
   ListType list = options.GetExtension(list_type);
@@ -211,7 +223,9 @@ std::string SchemaRef(const Descriptor* type, OpenApiVersion version) {
 
 std::string SchemaJson(const Descriptor* type, OpenApiVersion version) {
   const MessageInfo& info = InfoOf(type);
-  if (info.form != JSON_OBJECT) return FormSchema(info, version == OpenApiVersion::kV3);
+  ObjectText schema;
+  AddDescription(DescriptionOf(type), schema);
+  if (info.form != JSON_OBJECT) return Joined(FormSchema(info, version == OpenApiVersion::kV3), schema);
   std::map<std::string, std::string> properties;
   std::vector<std::string> required;
   for (const JsonKey& key : info.keys) {
@@ -221,13 +235,12 @@ std::string SchemaJson(const Descriptor* type, OpenApiVersion version) {
   }
   bool kind = IsKind(type);
   if (kind || info.has_type_meta) {
-    properties.try_emplace("apiVersion", TypeText("string"));
-    properties.try_emplace("kind", TypeText("string"));
+    properties.try_emplace("apiVersion", std::string(kApiVersionSchema));
+    properties.try_emplace("kind", std::string(kKindSchema));
   }
   ObjectText members;
   for (const auto& [name, json] : properties) members.Add(name, json);
   std::sort(required.begin(), required.end());
-  ObjectText schema;
   if (!members.empty()) schema.Add("properties", members.Take());
   if (!required.empty()) schema.Add("required", QuotedList(required));
   schema.Add("type", "\"object\"");

@@ -78,6 +78,7 @@ TEST(OpenApi, WhatKubectlLooksFor) {
   bool validates = false;
   for (const json::value& parameter : patch.at("parameters").as_array()) {
     validates = validates || parameter.at("name") == "fieldValidation";
+    EXPECT_NE(parameter.at("description"), "") << json::serialize(parameter);
   }
   EXPECT_TRUE(validates);
   EXPECT_TRUE(At(document, {"paths"}).as_object().contains("/apis/apps/v1/deployments"));
@@ -90,14 +91,19 @@ TEST(OpenApi, WhatKubectlLooksFor) {
   EXPECT_EQ(json::serialize(spec.at("required")), R"(["selector","template"])");
   EXPECT_EQ(
       json::serialize(At(spec, {"properties", "strategy"})),
-      R"({"allOf":[{"$ref":"#/components/schemas/io.k8s.api.apps.v1.DeploymentStrategy"}],"x-kubernetes-patch-strategy":"retainKeys"})");
+      R"({"allOf":[{"$ref":"#/components/schemas/io.k8s.api.apps.v1.DeploymentStrategy"}],"description":"How old pods are replaced by new ones.","x-kubernetes-patch-strategy":"retainKeys"})");
   const json::value& containers = At(schemas, {"io.k8s.api.core.v1.PodSpec", "properties", "containers"});
   EXPECT_EQ(containers.at("x-kubernetes-patch-merge-key"), "name");
   EXPECT_EQ(containers.at("x-kubernetes-patch-strategy"), "merge");
   EXPECT_EQ(containers.at("x-kubernetes-list-type"), "map");
   EXPECT_TRUE(At(schemas, {"io.k8s.api.core.v1.Volume", "properties"}).as_object().contains("emptyDir"));
-  EXPECT_EQ(json::serialize(schemas.at("io.k8s.apimachinery.pkg.util.intstr.IntOrString")),
-            R"({"format":"int-or-string","oneOf":[{"type":"integer"},{"type":"string"}]})");
+  EXPECT_EQ(
+      json::serialize(schemas.at("io.k8s.apimachinery.pkg.util.intstr.IntOrString")),
+      R"({"format":"int-or-string","oneOf":[{"type":"integer"},{"type":"string"}],"description":"A whole number, or a text such as a name or percentage."})");
+  EXPECT_EQ(spec.at("description"), "Desired state of a Deployment.");
+  EXPECT_EQ(At(spec, {"properties", "replicas", "description"}), "How many pods are wanted; 1 by default.");
+  EXPECT_NE(At(deployment, {"properties", "apiVersion", "description"}), "");
+  EXPECT_EQ(patch.at("description"), "Change parts of the Deployment.");
 }
 
 TEST(OpenApi, VersionTwo) {
@@ -107,7 +113,9 @@ TEST(OpenApi, VersionTwo) {
   CheckRefs(document, definitions, "#/definitions/");
   EXPECT_TRUE(definitions.contains("io.k8s.api.core.v1.Pod"));
   EXPECT_EQ(json::serialize(At(document, {"definitions", "io.k8s.apimachinery.pkg.api.resource.Quantity"})),
-            R"({"type":"string"})");
+            R"({"type":"string","description":"A number with a unit, such as 500m, 1.5, 64Mi or 2G."})");
+  EXPECT_EQ(json::serialize(At(document, {"definitions", "io.k8s.api.core.v1.Pod", "properties", "spec"})),
+            R"({"$ref":"#/definitions/io.k8s.api.core.v1.PodSpec","description":"What to run and where."})");
   EXPECT_EQ(At(document, {"paths", "/api/v1/pods", "get", "operationId"}), "listCoreV1PodForAllNamespaces");
   EXPECT_EQ(At(document, {"paths", "/api/v1/nodes/{name}/status", "put", "operationId"}),
             "replaceCoreV1NodeStatus");
