@@ -78,6 +78,8 @@ void CheckClaimSpec(const corev1::PersistentVolumeClaimSpec& spec, const Path& p
 class RuleTable;
 void RegisterPodRules(RuleTable& table);
 void RegisterServiceRules(RuleTable& table);
+void RegisterServiceCidrRules(RuleTable& table);
+void RegisterEndpointRules(RuleTable& table);
 void RegisterWorkloadRules(RuleTable& table);
 void RegisterConfigRules(RuleTable& table);
 void RegisterNodeRules(RuleTable& table);

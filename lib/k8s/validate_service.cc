@@ -1,10 +1,13 @@
-// Services and their endpoints.
-#include <algorithm>
+// Services: what is checked of every one, and of the load balancer's status. Addresses and updates are in
+// validate_service_update.cc.
+#include "lib/k8s/validate_service.h"
+
 #include <set>
 
 #include <fmt/format.h>
 
 #include "lib/k8s/rule_table.h"
+#include "lib/k8s/validate_network.h"
 
 namespace keelson::k8s {
 
@@ -13,13 +16,56 @@ namespace {
 constexpr std::string_view kHeadless = "None";
 const std::vector<std::string_view> kProtocols = {"SCTP", "TCP", "UDP"};
 const std::vector<std::string_view> kTypes = {"ClusterIP", "ExternalName", "LoadBalancer", "NodePort"};
+const std::vector<std::string_view> kTrafficPolicies = {"Cluster", "Local"};
 constexpr int64_t kMaxAffinitySeconds = 86400;
-constexpr int64_t kMaxEndpoints = 1000, kMaxSlicePorts = 20000, kMaxAddresses = 100;
+constexpr char kOnlyBalanced[] = "may only be used when `type` is 'LoadBalancer'";
+constexpr char kHints[] = "service.kubernetes.io/topology-aware-hints";
+constexpr char kMode[] = "service.kubernetes.io/topology-mode";
+constexpr char kSourceRanges[] = "service.beta.kubernetes.io/load-balancer-source-ranges";
 
-bool IsHeadless(const corev1::ServiceSpec& spec) { return spec.cluster_ip() == kHeadless; }
+bool IsBalanced(const corev1::ServiceSpec& spec) { return spec.type() == "LoadBalancer"; }
+bool NeedsHealthCheck(const corev1::ServiceSpec& spec) {
+  return IsBalanced(spec) && spec.external_traffic_policy() == "Local";
+}
+bool IsExternallyAccessible(const corev1::ServiceSpec& spec) {
+  return IsBalanced(spec) || spec.type() == "NodePort" ||
+         (spec.type() == "ClusterIP" && !spec.external_ips().empty());
+}
 
-void CheckServicePort(const corev1::ServicePort& port, bool name_required, std::set<std::string_view>& names,
-                      const Path& path, FieldErrors& errors) {
+std::string_view Trimmed(std::string_view text) {
+  while (!text.empty() && (text.front() == ' ' || text.front() == '\t')) text.remove_prefix(1);
+  while (!text.empty() && (text.back() == ' ' || text.back() == '\t')) text.remove_suffix(1);
+  return text;
+}
+
+void CheckTopologyAnnotations(const metav1::ObjectMeta& meta, FieldErrors& errors) {
+  const auto hints = meta.annotations().find(kHints), mode = meta.annotations().find(kMode);
+  if (hints == meta.annotations().end() || mode == meta.annotations().end()) return;
+  if (hints->second == mode->second) return;
+  const Path metadata("metadata");
+  errors.push_back(Invalid(metadata.Child("annotations").Key(kMode), mode->second,
+                           fmt::format("must match annotations[{}] when both are specified", kHints)));
+}
+
+void CheckHeadlessOf(const corev1::ServiceSpec& spec, const Path& path, FieldErrors& errors) {
+  if (!IsHeadless(spec)) return;
+  errors.push_back(Invalid(path.Child("clusterIPs").Index(0), kHeadless,
+                           fmt::format("may not be set to 'None' for {} services", spec.type())));
+}
+
+void CheckExternalName(const corev1::ServiceSpec& spec, const Path& path, FieldErrors& errors) {
+  constexpr char kNotFor[] = "may not be set for ExternalName services";
+  if (!spec.cluster_ips().empty()) errors.push_back(Forbidden(path.Child("clusterIPs"), kNotFor));
+  if (!spec.ip_families().empty()) errors.push_back(Forbidden(path.Child("ipFamilies"), kNotFor));
+  if (spec.has_ip_family_policy()) errors.push_back(Forbidden(path.Child("ipFamilyPolicy"), kNotFor));
+  // A dot at the end makes it a fully qualified one.
+  std::string_view name = spec.external_name();
+  if (name.ends_with('.')) name.remove_suffix(1);
+  CheckName(name, CheckDns1123Subdomain, path.Child("externalName"), errors);
+}
+
+void CheckPort(const corev1::ServicePort& port, bool name_required, std::set<std::string_view>& names,
+               const Path& path, FieldErrors& errors) {
   if (port.name().empty()) {
     if (name_required) errors.push_back(Required(path.Child("name")));
   } else {
@@ -35,287 +81,235 @@ void CheckServicePort(const corev1::ServicePort& port, bool name_required, std::
   }
 }
 
-void CheckServicePorts(const corev1::ServiceSpec& spec, const Path& path, FieldErrors& errors) {
-  const Path list = path.Child("ports");
-  if (spec.ports().empty() && !IsHeadless(spec) && spec.type() != "ExternalName")
-    errors.push_back(Required(list));
-  const bool node_ports = spec.type() == "NodePort" || spec.type() == "LoadBalancer";
+void CheckPorts(const corev1::ServiceSpec& spec, const Path& path, FieldErrors& errors) {
   std::set<std::string_view> names;
-  std::set<std::pair<std::string_view, int32_t>> ports, used_node_ports;
+  const Path list = path.Child("ports");
+  for (int i = 0; i < spec.ports_size(); ++i) {
+    const Path item = list.Index(i);
+    CheckPort(spec.ports(i), spec.ports_size() > 1, names, item, errors);
+  }
+}
+
+void CheckAffinity(const corev1::ServiceSpec& spec, const Path& path, FieldErrors& errors) {
+  CheckEnum(spec.session_affinity(), {"ClientIP", "None"}, path.Child("sessionAffinity"), errors);
+  const Path config = path.Child("sessionAffinityConfig");
+  if (spec.session_affinity() == "None" && spec.has_session_affinity_config()) {
+    errors.push_back(Forbidden(config, "must not be set when session affinity is None"));
+  }
+  if (spec.session_affinity() != "ClientIP") return;
+  constexpr char kWhen[] = "when session affinity type is ClientIP";
+  const Path client_ip = config.Child("clientIP");
+  const Path timeout = client_ip.Child("timeoutSeconds");
+  if (!spec.has_session_affinity_config()) {
+    errors.push_back(Required(config, kWhen));
+  } else if (!spec.session_affinity_config().has_client_ip()) {
+    errors.push_back(Required(client_ip, kWhen));
+  } else if (!spec.session_affinity_config().client_ip().has_timeout_seconds()) {
+    errors.push_back(Required(timeout, kWhen));
+  } else if (const int64_t seconds = spec.session_affinity_config().client_ip().timeout_seconds();
+             seconds <= 0 || seconds > kMaxAffinitySeconds) {
+    errors.push_back(Invalid(timeout, seconds,
+                             fmt::format("must be greater than 0 and less than {}", kMaxAffinitySeconds)));
+  }
+}
+
+void CheckExternalIps(const corev1::ServiceSpec& spec, const Strings& old, const Path& path,
+                      FieldErrors& errors) {
+  const Path list = path.Child("externalIPs");
+  for (int i = 0; i < spec.external_ips_size(); ++i) {
+    const Path item = list.Index(i);
+    const size_t before = errors.size();
+    CheckStrictIp(spec.external_ips(i), old, item, errors);
+    if (errors.size() == before) CheckNonSpecialIp(spec.external_ips(i), item, errors);
+  }
+}
+
+void CheckNodePorts(const corev1::ServiceSpec& spec, const Path& path, FieldErrors& errors) {
+  const Path list = path.Child("ports");
+  if (spec.type() == "ClusterIP") {
+    for (int i = 0; i < spec.ports_size(); ++i) {
+      if (spec.ports(i).node_port() == 0) continue;
+      errors.push_back(
+          Forbidden(list.Index(i).Child("nodePort"), "may not be used when `type` is 'ClusterIP'"));
+    }
+  }
+  std::set<std::pair<std::string_view, int32_t>> node_ports, ports;
   for (int i = 0; i < spec.ports_size(); ++i) {
     const corev1::ServicePort& port = spec.ports(i);
-    const Path item = list.Index(i);
-    CheckServicePort(port, spec.ports_size() > 1, names, item, errors);
-    if (!ports.emplace(port.protocol(), port.port()).second) {
-      errors.push_back(DuplicateRaw(
-          item, fmt::format(R"({{"port":{},"protocol":{}}})", port.port(), Quote(port.protocol()))));
-    }
-    if (port.node_port() == 0) continue;
-    if (!node_ports) {
-      errors.push_back(
-          Forbidden(item.Child("nodePort"), fmt::format("may not be used when `type` is '{}'", spec.type())));
-    } else if (!used_node_ports.emplace(port.protocol(), port.node_port()).second) {
-      errors.push_back(DuplicateRaw(item.Child("nodePort"), std::to_string(port.node_port())));
-    }
+    if (port.node_port() == 0 || node_ports.emplace(port.protocol(), port.node_port()).second) continue;
+    errors.push_back(DuplicateRaw(list.Index(i).Child("nodePort"), std::to_string(port.node_port())));
+  }
+  for (int i = 0; i < spec.ports_size(); ++i) {
+    const corev1::ServicePort& port = spec.ports(i);
+    if (ports.emplace(port.protocol(), port.port()).second) continue;
+    // The Go struct of the internal type, which has no JSON names.
+    errors.push_back(DuplicateRaw(
+        list.Index(i),
+        fmt::format(R"({{"Name":"","Protocol":{},"AppProtocol":null,"Port":{},"TargetPort":0,"NodePort":0}})",
+                    Quote(port.protocol()), port.port())));
   }
 }
 
-void CheckServiceType(const corev1::ServiceSpec& spec, const Path& path, FieldErrors& errors) {
-  CheckEnum(spec.type(), kTypes, path.Child("type"), errors);
-  const Path cluster_ips = path.Child("clusterIPs");
-  if (spec.type() == "LoadBalancer" || spec.type() == "NodePort") {
-    if (IsHeadless(spec)) {
-      errors.push_back(Invalid(cluster_ips.Index(0), kHeadless,
-                               fmt::format("may not be set to 'None' for {} services", spec.type())));
+void CheckSourceRanges(const corev1::Service& service, const Strings& old, const Path& path,
+                       FieldErrors& errors) {
+  const corev1::ServiceSpec& spec = service.spec();
+  if (!spec.load_balancer_source_ranges().empty()) {
+    const Path ranges = path.Child("LoadBalancerSourceRanges");  // written so upstream
+    if (!IsBalanced(spec)) errors.push_back(Forbidden(ranges, kOnlyBalanced));
+    for (int i = 0; i < spec.load_balancer_source_ranges_size(); ++i) {
+      const Path item = ranges.Index(i);
+      CheckStrictCidr(std::string(Trimmed(spec.load_balancer_source_ranges(i))), old, item, errors);
     }
+    return;
   }
-  if (spec.type() != "ExternalName") return;
-  if (!spec.cluster_ips().empty()) {
-    errors.push_back(Forbidden(cluster_ips, "may not be set for ExternalName services"));
-  }
-  std::string_view name = spec.external_name();
-  if (name.ends_with('.')) name.remove_suffix(1);
-  CheckName(name, CheckDns1123Subdomain, path.Child("externalName"), errors);
-}
-
-void CheckAddresses(const corev1::ServiceSpec& spec, const Path& path, FieldErrors& errors) {
-  const Path cluster_ips = path.Child("clusterIPs");
-  for (int i = 0; i < spec.cluster_ips_size(); ++i) {
-    const std::string& ip = spec.cluster_ips(i);
-    if (ip == kHeadless) {
-      if (i > 0) errors.push_back(Invalid(cluster_ips, ip, "'None' must be the first and only value"));
-      continue;
-    }
-    CheckIpAddress(ip, cluster_ips.Index(i), errors);
-  }
-  if (!spec.cluster_ips().empty() && spec.cluster_ips(0) != spec.cluster_ip()) {
-    errors.push_back(
-        InvalidRaw(cluster_ips, PrintStrings(spec.cluster_ips()), "first value must match `clusterIP`"));
-  }
-  const Path external = path.Child("externalIPs");
-  for (int i = 0; i < spec.external_ips_size(); ++i) {
-    CheckIpAddress(spec.external_ips(i), external.Index(i), errors);
-  }
-  const Path families = path.Child("ipFamilies");
-  std::set<std::string_view> seen;
-  for (int i = 0; i < spec.ip_families_size(); ++i) {
-    CheckEnum(spec.ip_families(i), {"IPv4", "IPv6"}, families.Index(i), errors);
-    if (!seen.insert(spec.ip_families(i)).second) {
-      errors.push_back(Duplicate(families.Index(i), spec.ip_families(i)));
-    }
-  }
-  if (spec.has_ip_family_policy()) {
-    CheckEnum(spec.ip_family_policy(), {"PreferDualStack", "RequireDualStack", "SingleStack"},
-              path.Child("ipFamilyPolicy"), errors);
+  const auto annotation = service.metadata().annotations().find(kSourceRanges);
+  if (annotation == service.metadata().annotations().end()) return;
+  const Path metadata("metadata");
+  const Path annotations = metadata.Child("annotations");
+  const Path here = annotations.Key(kSourceRanges);
+  if (!IsBalanced(spec)) errors.push_back(Forbidden(here, kOnlyBalanced));
+  std::string_view rest = Trimmed(annotation->second);
+  while (!rest.empty()) {
+    const size_t comma = rest.find(',');
+    CheckStrictCidr(std::string(Trimmed(rest.substr(0, comma))), old, here, errors);
+    rest = comma == std::string_view::npos ? std::string_view() : rest.substr(comma + 1);
   }
 }
 
-void CheckTraffic(const corev1::ServiceSpec& spec, const Path& path, FieldErrors& errors) {
-  CheckEnum(spec.session_affinity(), {"ClientIP", "None"}, path.Child("sessionAffinity"), errors);
-  if (spec.session_affinity() == "ClientIP") {
-    const int64_t seconds = spec.session_affinity_config().client_ip().timeout_seconds();
-    const Path config = path.Child("sessionAffinityConfig");
-    const Path client_ip = config.Child("clientIP");
-    if (seconds <= 0 || seconds > kMaxAffinitySeconds) {
-      errors.push_back(Invalid(client_ip.Child("timeoutSeconds"), seconds,
-                               fmt::format("must be greater than 0 and less than {}", kMaxAffinitySeconds)));
-    }
-  }
-  const bool balanced = spec.type() == "LoadBalancer";
-  const bool external =
-      balanced || spec.type() == "NodePort" || (spec.type() == "ClusterIP" && !spec.external_ips().empty());
-  if (!external && !spec.external_traffic_policy().empty()) {
-    errors.push_back(Invalid(path.Child("externalTrafficPolicy"), spec.external_traffic_policy(),
+void CheckExternalTraffic(const corev1::ServiceSpec& spec, const Path& path, FieldErrors& errors) {
+  const Path policy = path.Child("externalTrafficPolicy");
+  if (IsExternallyAccessible(spec)) {
+    CheckEnum(spec.external_traffic_policy(), kTrafficPolicies, policy, errors);
+  } else if (!spec.external_traffic_policy().empty()) {
+    errors.push_back(Invalid(policy, spec.external_traffic_policy(),
                              "may only be set for externally-accessible services"));
-  } else if (external) {
-    CheckEnum(spec.external_traffic_policy(), {"Cluster", "Local"}, path.Child("externalTrafficPolicy"),
-              errors);
   }
+  const Path port = path.Child("healthCheckNodePort");
+  if (!NeedsHealthCheck(spec)) {
+    if (spec.health_check_node_port() == 0) return;
+    errors.push_back(
+        Invalid(port, int64_t{spec.health_check_node_port()},
+                "may only be set when `type` is 'LoadBalancer' and `externalTrafficPolicy` is 'Local'"));
+  } else if (spec.health_check_node_port() == 0) {
+    errors.push_back(Required(port));
+  } else {
+    CheckRange(spec.health_check_node_port(), 1, 65535, port, errors);
+  }
+}
+
+void CheckInternalTraffic(const corev1::ServiceSpec& spec, const Path& path, FieldErrors& errors) {
+  const Path policy = path.Child("internalTrafficPolicy");
   if (spec.has_internal_traffic_policy()) {
-    CheckEnum(spec.internal_traffic_policy(), {"Cluster", "Local"}, path.Child("internalTrafficPolicy"),
-              errors);
+    if (spec.internal_traffic_policy() != "Cluster" && spec.internal_traffic_policy() != "Local") {
+      errors.push_back(NotSupported(policy, spec.internal_traffic_policy(), kTrafficPolicies));
+    }
+  } else if (spec.type() == "NodePort" || IsBalanced(spec) || spec.type() == "ClusterIP") {
+    errors.push_back(Required(policy));
   }
-  constexpr char kOnlyBalanced[] = "may only be used when `type` is 'LoadBalancer'";
-  if (!balanced && spec.has_allocate_load_balancer_node_ports()) {
+  if (!spec.has_traffic_distribution()) return;
+  static const std::vector<std::string_view> kKnown = {"PreferClose", "PreferSameZone", "PreferSameNode"};
+  for (std::string_view known : kKnown) {
+    if (spec.traffic_distribution() == known) return;
+  }
+  errors.push_back(NotSupported(path.Child("trafficDistribution"), spec.traffic_distribution(), kKnown));
+}
+
+// `old` is null for a new Service.
+void CheckService(const corev1::Service& service, const corev1::Service* old, FieldErrors& errors) {
+  const Path path("spec");
+  const corev1::ServiceSpec& spec = service.spec();
+  const corev1::ServiceSpec& before = old ? old->spec() : corev1::ServiceSpec::default_instance();
+  CheckTopologyAnnotations(service.metadata(), errors);
+  if (spec.ports().empty() && !IsHeadless(spec) && spec.type() != "ExternalName") {
+    errors.push_back(Required(path.Child("ports")));
+  }
+  if (IsBalanced(spec) || spec.type() == "NodePort") CheckHeadlessOf(spec, path, errors);
+  if (spec.type() == "ExternalName") CheckExternalName(spec, path, errors);
+  CheckPorts(spec, path, errors);
+  CheckLabels(spec.selector(), path.Child("selector"), errors);
+  CheckAffinity(spec, path, errors);
+  CheckServiceAddresses(spec, before.cluster_ips(), errors);
+  CheckExternalIps(spec, before.external_ips(), path, errors);
+  CheckEnum(spec.type(), kTypes, path.Child("type"), errors);
+  CheckNodePorts(spec, path, errors);
+  CheckSourceRanges(service, before.load_balancer_source_ranges(), path, errors);
+  if (spec.has_allocate_load_balancer_node_ports() && !IsBalanced(spec)) {
     errors.push_back(Forbidden(path.Child("allocateLoadBalancerNodePorts"), kOnlyBalanced));
   }
-  if (!balanced && spec.has_load_balancer_class()) {
-    errors.push_back(Forbidden(path.Child("loadBalancerClass"), kOnlyBalanced));
+  if (IsBalanced(spec) && !spec.has_allocate_load_balancer_node_ports()) {
+    errors.push_back(Required(Path("allocateLoadBalancerNodePorts")));
   }
-  const Path ranges = path.Child("loadBalancerSourceRanges");
-  if (!balanced && !spec.load_balancer_source_ranges().empty()) {
-    errors.push_back(Forbidden(ranges, kOnlyBalanced));
+  if (spec.has_load_balancer_class()) {
+    const Path here = path.Child("loadBalancerClass");
+    if (IsBalanced(spec)) {
+      AddProblems(CheckQualifiedName(spec.load_balancer_class()), spec.load_balancer_class(), here, errors);
+    } else {
+      errors.push_back(Forbidden(here, kOnlyBalanced));
+    }
   }
-  for (int i = 0; i < spec.load_balancer_source_ranges_size(); ++i) {
-    if (IsCidr(spec.load_balancer_source_ranges(i))) continue;
-    errors.push_back(Invalid(ranges.Index(i), spec.load_balancer_source_ranges(i),
-                             "must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)"));
+  CheckExternalTraffic(spec, path, errors);
+  CheckInternalTraffic(spec, path, errors);
+}
+
+void CheckNewService(const corev1::Service& service, FieldErrors& errors) {
+  CheckService(service, nullptr, errors);
+}
+
+void CheckUpdatedService(const corev1::Service& service, const corev1::Service& old, FieldErrors& errors) {
+  CheckServiceChange(service.spec(), old.spec(), errors);
+  if (NeedsHealthCheck(service.spec()) && NeedsHealthCheck(old.spec()) &&
+      service.spec().health_check_node_port() != old.spec().health_check_node_port()) {
+    errors.push_back(Forbidden(Path("spec").Child("healthCheckNodePort"), kImmutable));
+  }
+  CheckService(service, &old, errors);
+}
+
+void CheckIngress(const corev1::LoadBalancerIngress& ingress, const Strings& old_ips, const Path& path,
+                  FieldErrors& errors) {
+  const Path mode = path.Child("ipMode");
+  if (!ingress.ip().empty()) CheckStrictIp(ingress.ip(), old_ips, path.Child("ip"), errors);
+  if (!ingress.has_ip_mode()) {
+    if (!ingress.ip().empty()) errors.push_back(Required(mode, "must be specified when `ip` is set"));
+  } else if (ingress.ip().empty()) {
+    errors.push_back(Forbidden(mode, "may not be specified when `ip` is not set"));
+  } else if (ingress.ip_mode() != "VIP" && ingress.ip_mode() != "Proxy") {
+    errors.push_back(NotSupported(mode, ingress.ip_mode(), {"Proxy", "VIP"}));
+  }
+  if (ingress.hostname().empty()) return;
+  const Path hostname = path.Child("hostname");
+  AddProblems(CheckDns1123Subdomain(ingress.hostname()), ingress.hostname(), hostname, errors);
+  if (CheckIp(ingress.hostname()).empty()) {
+    errors.push_back(Invalid(hostname, ingress.hostname(), "must be a DNS name, not an IP address"));
   }
 }
 
-void CheckService(const corev1::Service& service, FieldErrors& errors) {
-  const Path path("spec");
-  const corev1::ServiceSpec& spec = service.spec();
-  CheckServiceType(spec, path, errors);
-  CheckServicePorts(spec, path, errors);
-  CheckLabels(spec.selector(), path.Child("selector"), errors);
-  CheckTraffic(spec, path, errors);
-  CheckAddresses(spec, path, errors);
-}
-
-void CheckServiceUpdate(const corev1::Service& service, const corev1::Service& old, FieldErrors& errors) {
-  const corev1::ServiceSpec& spec = service.spec();
-  const corev1::ServiceSpec& before = old.spec();
-  if (spec.type() == "ExternalName" || before.type() == "ExternalName" || before.cluster_ip().empty()) return;
-  const Path path("spec");
-  const Path cluster_ips = path.Child("clusterIPs");
-  if (spec.cluster_ip().empty()) {
-    errors.push_back(InvalidRaw(cluster_ips.Index(0), PrintStrings(spec.cluster_ips()),
-                                "primary clusterIP can not be unset"));
-  } else if (spec.cluster_ip() != before.cluster_ip()) {
-    errors.push_back(
-        InvalidRaw(cluster_ips.Index(0), PrintStrings(spec.cluster_ips()), "may not change once set"));
+void CheckServiceStatus(const corev1::Service& service, const corev1::Service& old, FieldErrors& errors) {
+  const auto& list = service.status().load_balancer().ingress();
+  const Path status("status");
+  const Path balancer = status.Child("loadBalancer");
+  const Path path = balancer.Child("ingress");
+  if (!IsBalanced(service.spec()) && !list.empty()) {
+    errors.push_back(Forbidden(path, "may only be used when `spec.type` is 'LoadBalancer'"));
+    return;
   }
-}
-
-// ---- endpoints ----
-
-// Addresses that traffic must not be led to.
-void CheckEndpointIp(const std::string& ip, const Path& path, FieldErrors& errors) {
-  const size_t before = errors.size();
-  CheckIpAddress(ip, path, errors);
-  if (errors.size() != before) return;
-  if (ip == "0.0.0.0" || ip == "::") {
-    errors.push_back(Invalid(path, ip, "may not be unspecified (0.0.0.0 or ::)"));
-  }
-  if (ip.starts_with("127.") || ip == "::1") {
-    errors.push_back(Invalid(path, ip, "may not be in the loopback range (127.0.0.0/8, ::1/128)"));
-  }
-  if (ip.starts_with("169.254.") || ip.starts_with("fe80:")) {
-    errors.push_back(Invalid(path, ip, "may not be in the link-local range (169.254.0.0/16, fe80::/10)"));
-  }
-  if (ip.starts_with("224.0.0.") || ip.starts_with("ff02:")) {
-    errors.push_back(
-        Invalid(path, ip, "may not be in the link-local multicast range (224.0.0.0/24, ff02::/10)"));
-  }
-}
-
-void CheckEndpointAddresses(const google::protobuf::RepeatedPtrField<corev1::EndpointAddress>& addresses,
-                            const Path& path, FieldErrors& errors) {
-  for (int i = 0; i < addresses.size(); ++i) {
+  Strings old_ips;
+  for (const auto& ingress : old.status().load_balancer().ingress()) *old_ips.Add() = ingress.ip();
+  for (int i = 0; i < list.size(); ++i) {
     const Path item = path.Index(i);
-    CheckEndpointIp(addresses[i].ip(), item.Child("ip"), errors);
-    if (!addresses[i].hostname().empty()) {
-      AddProblems(CheckDns1123Label(addresses[i].hostname()), addresses[i].hostname(), item.Child("hostname"),
-                  errors);
-    }
-    if (!addresses[i].node_name().empty()) {
-      AddProblems(CheckDns1123Subdomain(addresses[i].node_name()), addresses[i].node_name(),
-                  item.Child("nodeName"), errors);
-    }
+    CheckIngress(list[i], old_ips, item, errors);
   }
-}
-
-void CheckEndpoints(const corev1::Endpoints& endpoints, FieldErrors& errors) {
-  const Path subsets("subsets");
-  for (int i = 0; i < endpoints.subsets_size(); ++i) {
-    const corev1::EndpointSubset& subset = endpoints.subsets(i);
-    const Path item = subsets.Index(i);
-    if (subset.addresses().empty() && subset.not_ready_addresses().empty()) {
-      errors.push_back(Required(item, "must specify `addresses` or `notReadyAddresses`"));
-    }
-    CheckEndpointAddresses(subset.addresses(), item.Child("addresses"), errors);
-    CheckEndpointAddresses(subset.not_ready_addresses(), item.Child("notReadyAddresses"), errors);
-    const Path ports = item.Child("ports");
-    for (int j = 0; j < subset.ports_size(); ++j) {
-      const corev1::EndpointPort& port = subset.ports(j);
-      const Path here = ports.Index(j);
-      if (port.name().empty()) {
-        if (subset.ports_size() > 1) errors.push_back(Required(here.Child("name")));
-      } else {
-        AddProblems(CheckDns1123Label(port.name()), port.name(), here.Child("name"), errors);
-      }
-      CheckRange(port.port(), 1, 65535, here.Child("port"), errors);
-      CheckEnum(port.protocol(), kProtocols, here.Child("protocol"), errors);
-    }
-  }
-}
-
-void CheckSliceAddress(const std::string& type, const std::string& address, const Path& path,
-                       FieldErrors& errors) {
-  if (type == "FQDN") {
-    AddProblems(CheckDns1123Subdomain(address), address, path, errors);
-  } else if (type == "IPv4" && !IsIpv4(address)) {
-    errors.push_back(Invalid(path, address, "must be an IPv4 address"));
-  } else if (type == "IPv6" && !IsIpv6(address)) {
-    errors.push_back(Invalid(path, address, "must be an IPv6 address"));
-  } else {
-    CheckEndpointIp(address, path, errors);
-  }
-}
-
-void CheckSliceEndpoints(const discoveryv1::EndpointSlice& slice, FieldErrors& errors) {
-  const Path list("endpoints");
-  if (slice.endpoints_size() > kMaxEndpoints) {
-    errors.push_back(TooMany(list, slice.endpoints_size(), kMaxEndpoints));
-    return;
-  }
-  for (int i = 0; i < slice.endpoints_size(); ++i) {
-    const discoveryv1::Endpoint& endpoint = slice.endpoints(i);
-    const Path item = list.Index(i);
-    const Path addresses = item.Child("addresses");
-    if (endpoint.addresses().empty()) {
-      errors.push_back(Required(addresses, "must contain at least 1 address"));
-    } else if (endpoint.addresses_size() > kMaxAddresses) {
-      errors.push_back(TooMany(addresses, endpoint.addresses_size(), kMaxAddresses));
-    }
-    for (int j = 0; j < endpoint.addresses_size(); ++j) {
-      CheckSliceAddress(slice.address_type(), endpoint.addresses(j), addresses.Index(j), errors);
-    }
-    if (endpoint.has_hostname()) {
-      AddProblems(CheckDns1123Label(endpoint.hostname()), endpoint.hostname(), item.Child("hostname"),
-                  errors);
-    }
-    if (endpoint.has_node_name()) {
-      AddProblems(CheckDns1123Subdomain(endpoint.node_name()), endpoint.node_name(), item.Child("nodeName"),
-                  errors);
-    }
-  }
-}
-
-void CheckSlice(const discoveryv1::EndpointSlice& slice, FieldErrors& errors) {
-  CheckEnum(slice.address_type(), {"FQDN", "IPv4", "IPv6"}, Path("addressType"), errors);
-  CheckSliceEndpoints(slice, errors);
-  const Path ports("ports");
-  if (slice.ports_size() > kMaxSlicePorts) {
-    errors.push_back(TooMany(ports, slice.ports_size(), kMaxSlicePorts));
-    return;
-  }
-  std::set<std::string_view> names;
-  for (int i = 0; i < slice.ports_size(); ++i) {
-    const discoveryv1::EndpointPort& port = slice.ports(i);
-    const Path item = ports.Index(i);
-    if (!port.name().empty()) {
-      AddProblems(CheckDns1123Label(port.name()), port.name(), item.Child("name"), errors);
-    }
-    if (!names.insert(port.name()).second) errors.push_back(Duplicate(item.Child("name"), port.name()));
-    CheckEnum(port.protocol(), kProtocols, item.Child("protocol"), errors);
-  }
-}
-
-void CheckSliceUpdate(const discoveryv1::EndpointSlice& slice, const discoveryv1::EndpointSlice& old,
-                      FieldErrors& errors) {
-  CheckImmutable(slice.address_type(), old.address_type(), Path("addressType"), errors);
 }
 
 }  // namespace
 
+bool IsHeadless(const corev1::ServiceSpec& spec) {
+  return spec.cluster_ips_size() == 1 ? spec.cluster_ips(0) == kHeadless : spec.cluster_ip() == kHeadless;
+}
+
 void RegisterServiceRules(RuleTable& table) {
-  table.Add<corev1::Service, CheckService>().name = CheckDns1035Label;
-  table.AddUpdate<corev1::Service, CheckServiceUpdate>();
-  table.Add<corev1::Endpoints, CheckEndpoints>();
-  table.Add<discoveryv1::EndpointSlice, CheckSlice>();
-  table.AddUpdate<discoveryv1::EndpointSlice, CheckSliceUpdate>();
+  table.Add<corev1::Service, CheckNewService>().name = CheckDns1035Label;
+  table.AddUpdate<corev1::Service, CheckUpdatedService>(true);
+  table.AddStatus<corev1::Service, CheckServiceStatus>();
 }
 
 }  // namespace keelson::k8s

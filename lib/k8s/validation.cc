@@ -21,6 +21,8 @@ const RuleTable& Rules() {
     auto* made = new RuleTable;
     RegisterPodRules(*made);
     RegisterServiceRules(*made);
+    RegisterServiceCidrRules(*made);
+    RegisterEndpointRules(*made);
     RegisterWorkloadRules(*made);
     RegisterConfigRules(*made);
     RegisterNodeRules(*made);
