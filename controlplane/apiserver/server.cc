@@ -441,6 +441,11 @@ Result<> ApiServer::Run(std::stop_token stop, ServiceGroup::Ready ready) {
                  ready();
                });
              }});
+  group.Add({"allocation", {"bootstrap"}, [&](std::stop_token token, ServiceGroup::Ready up) -> Result<> {
+               up();
+               impl.registry.Maintain(token);
+               return {};
+             }});
   group.Add({"aggregation", {"bootstrap"}, [&](std::stop_token token, ServiceGroup::Ready up) -> Result<> {
                up();
                impl.aggregator.Run(token);

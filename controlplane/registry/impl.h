@@ -8,6 +8,7 @@
 
 #include "controlplane/registry/registry.h"
 #include "controlplane/registry/service_allocator.h"
+#include "controlplane/registry/service_repair.h"
 #include "controlplane/registry/strategy.h"
 #include "controlplane/storage/store.h"
 
@@ -39,6 +40,7 @@ struct Registry::Impl {
   Config config;
   Clock& clock;
   ServiceAllocator allocator;
+  ServiceRepair repair;
   std::map<const ResourceInfo*, std::unique_ptr<Strategy>> strategies;
 
   Impl(storage::Store& s, Config c, Clock& k);
@@ -47,6 +49,9 @@ struct Registry::Impl {
   storage::Limits LimitsOf(const WriteOptions& options) const;
   storage::Limits ReadLimits(std::stop_token stop) const;
   std::chrono::seconds TtlOf(const ResourceInfo& info) const;
+
+  // A warning event about `about`, at most one attempt.
+  void Warn(const Message& about, std::string_view reason, std::string note);
 
   // ---- read.cc ----
   Result<storage::Predicate> ParseSelectors(const ResourceInfo& info, const ListOptions& options) const;

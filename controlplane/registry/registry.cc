@@ -6,7 +6,9 @@
 
 #include "controlplane/registry/impl.h"
 #include "controlplane/storage/convert.h"
+#include "lib/api/codec.h"
 #include "lib/api/meta.h"
+#include "lib/base/log.h"
 
 namespace keelson::registry {
 namespace {
@@ -43,7 +45,13 @@ std::unique_ptr<Message> Clone(const Message& message) {
 }
 
 Registry::Impl::Impl(storage::Store& s, Config c, Clock& k)
-    : store(s), config(std::move(c)), clock(k), allocator(store, config, clock) {
+    : store(s),
+      config(std::move(c)),
+      clock(k),
+      allocator(store, config, clock),
+      repair(allocator, clock, [this](const Message& about, std::string_view reason, std::string note) {
+        Warn(about, reason, std::move(note));
+      }) {
   for (const ResourceInfo& info : api::Resources()) {
     if (!info.etcd_prefix.empty()) strategies.emplace(&info, MakeStrategy(info, allocator));
   }
@@ -69,7 +77,38 @@ Registry::Registry(storage::Store& store, Config config, Clock& clock)
 Registry::~Registry() = default;
 
 Result<> Registry::Start(std::stop_token stop) {
-  return impl_->allocator.Start(impl_->ReadLimits(std::move(stop)));
+  storage::Limits limits = impl_->ReadLimits(std::move(stop));
+  RETURN_IF_ERROR(impl_->allocator.Start(limits));
+  return impl_->repair.Start(limits);
+}
+
+void Registry::Maintain(std::stop_token stop) { impl_->repair.Run(std::move(stop)); }
+
+void Registry::Impl::Warn(const Message& about, std::string_view reason, std::string note) {
+  const metav1::ObjectMeta& meta = api::Meta(about);
+  const ResourceInfo& info = api::ResourceOf(about.GetDescriptor());
+  log::Warn("Allocation repair", {{"object", api::KeyOf(about)}, {"reason", reason}, {"note", note}});
+  auto event = std::make_unique<corev1::Event>();
+  const std::string ns = meta.namespace_().empty() ? "default" : meta.namespace_();
+  event->mutable_metadata()->set_namespace_(ns);
+  event->mutable_metadata()->set_name(meta.name() + "." + api::RandomSuffix(16));
+  corev1::ObjectReference& involved = *event->mutable_involved_object();
+  involved.set_kind(std::string(info.kind));
+  involved.set_api_version(info.Gvk().ApiVersion());
+  involved.set_name(meta.name());
+  involved.set_namespace_(meta.namespace_());
+  involved.set_uid(meta.uid());
+  involved.set_resource_version(meta.resource_version());
+  event->set_type("Warning");
+  event->set_reason(std::string(reason));
+  event->set_message(std::move(note));
+  event->set_count(1);
+  *event->mutable_first_timestamp() = *event->mutable_last_timestamp() = api::ToTime(clock.Now());
+  event->mutable_source()->set_component("service-allocation-repair");
+  api::Normalize(*event);
+  const ResourceInfo& events = api::ResourceOf<corev1::Event>();
+  Result<Written> written = Create(events, events, ns, std::move(event), {});
+  if (!written) log::Warn("Cannot record an event", {{"error", written.error()}});
 }
 
 Result<ObjectPtr> Registry::Get(const ResourceInfo& info, std::string_view ns, std::string_view name,
@@ -132,7 +171,9 @@ Result<Written> Registry::Patch(const ResourceInfo& info, std::string_view ns, s
     ASSIGN_OR_RETURN(Part part, PartOf(info));
     written = impl_->Update({MainRow(info), ns, name, part, &info, change, {}, true}, options);
   }
-  if (written) written->warnings = std::move(warnings);
+  if (written)
+    written->warnings.insert(written->warnings.begin(), std::make_move_iterator(warnings.begin()),
+                             std::make_move_iterator(warnings.end()));
   return written;
 }
 

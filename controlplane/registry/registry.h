@@ -105,6 +105,8 @@ class Registry {
   // Makes the ServiceCIDR "kubernetes" and rebuilds the allocators; once, after the store is ready, before
   // the first write.
   Result<> Start(std::stop_token stop);
+  // After Start(), until `stop`: keeps what Services hold and what is allocated the same.
+  void Maintain(std::stop_token stop);
 
   // resource_version: "" is the newest, "0" whatever the cache has, otherwise not older than that.
   Result<ObjectPtr> Get(const ResourceInfo& info, std::string_view ns, std::string_view name,

@@ -26,12 +26,12 @@ inline const ResourceInfo& Row(std::string_view group, std::string_view resource
 // A store and a registry on an etcd, as one control plane has them.
 class Plane {
  public:
-  explicit Plane(etcd::TestEtcd& etcd)
+  explicit Plane(etcd::TestEtcd& etcd, Config config = {})
       : client_(std::make_shared<etcd::Client>(etcd.supervisor().client_options())), store_(client_, {}) {
     std::promise<void> ready;
     thread_ = std::jthread([&](std::stop_token stop) { (void)store_.Run(stop, [&] { ready.set_value(); }); });
     ready.get_future().wait();
-    registry_ = std::make_unique<Registry>(store_, Config{});
+    registry_ = std::make_unique<Registry>(store_, std::move(config));
     EXPECT_TRUE(registry_->Start({}));
   }
   ~Plane() {

@@ -24,6 +24,11 @@ class Effects {
     undo_.clear();
     Run(done_);
   }
+  // Whether the write has happened is not known: everything stays, for repairs to look at.
+  void Abandon() {
+    undo_.clear();
+    done_.clear();
+  }
 
  private:
   static void Run(std::vector<std::function<void()>>& actions) {
@@ -53,6 +58,8 @@ class Strategy {
   virtual void PreparePart(const Context& context, Part part, Message& object, const Message& old) const;
   // Addresses, ports. `old` is null on create; dry runs must leave no trace.
   virtual Result<> Allocate(const Context&, Message&, const Message*, Effects&) const { return {}; }
+  // For Warning headers: what is accepted and should not have been asked for. `old` is null on create.
+  virtual std::vector<std::string> Warnings(const Message&, const Message*) const { return {}; }
   // The object is gone from storage.
   virtual void Deleted(const Context&, const Message&) const {}
 

@@ -153,15 +153,19 @@ Result<Written> Registry::Impl::Create(const ResourceInfo& info, const ResourceI
     if (options.dry_run) {
       ASSIGN_OR_RETURN(ObjectPtr existing, store.Get(info, key, "", context.limits));
       if (existing) return AlreadyExistsError(info, name);
-      return Written{storage::Object::FromMessage(info, *object, 0), true, {}};
+      return Written{storage::Object::FromMessage(info, *object, 0), true,
+                     strategy.Warnings(*object, nullptr)};
     }
     storage::Conflict conflict;
     Result<ObjectPtr> stored = store.Put(info, key, *object, 0, TtlOf(info), conflict, context.limits);
     if (stored) {
       effects.Commit();
-      return Written{*stored, true, {}};
+      return Written{*stored, true, strategy.Warnings(*object, nullptr)};
     }
-    if (!stored.error().Is(Code::kConflict)) return stored.error();
+    if (!stored.error().Is(Code::kConflict)) {
+      effects.Abandon();
+      return stored.error();
+    }
     if (generated && attempt < kGenerateAttempts) continue;
     Error exists = AlreadyExistsError(info, name);
     if (conflict.current && api::Meta(*conflict.current->Decode()).has_deletion_timestamp())
@@ -228,11 +232,15 @@ Result<Written> Registry::Impl::TryUpdate(const UpdateRequest& request, const Cu
   Result<ObjectPtr> stored = store.Put(info, current.object->key(), *object, current.object->revision(),
                                        TtlOf(info), conflict, context.limits);
   if (!stored) {
-    if (stored.error().Is(Code::kConflict)) newer = {conflict.current, false};
+    if (stored.error().Is(Code::kConflict)) {
+      newer = {conflict.current, false};
+    } else {
+      effects.Abandon();
+    }
     return stored.error();
   }
   effects.Commit();
-  return Written{*stored, false, {}};
+  return Written{*stored, false, strategy.Warnings(*object, old.get())};
 }
 
 }  // namespace keelson::registry

@@ -1,0 +1,193 @@
+#include "controlplane/registry/ip_allocator.h"
+
+#include <algorithm>
+#include <random>
+
+#include <fmt/format.h>
+
+#include "controlplane/registry/service_families.h"
+#include "lib/api/meta.h"
+#include "lib/api/proto/networking_v1.pb.h"
+#include "lib/base/log.h"
+
+namespace keelson::registry {
+namespace {
+
+namespace networkingv1 = api::networking::v1;
+
+const ResourceInfo& IpAddresses() {
+  static const ResourceInfo& info = api::ResourceOf<networkingv1::IPAddress>();
+  return info;
+}
+
+// Addresses that can be handed out: all but an IPv4 range's first and last, and an IPv6 range's first.
+int64_t Usable(const IpPrefix& range) {
+  int bits = std::min(range.address().bits() - range.length(), 62);
+  int64_t size = int64_t{1} << bits;
+  return std::max<int64_t>(0, range.is_v4() ? size - 2 : size - 1);
+}
+
+bool OwnedBy(const networkingv1::IPAddress& address, const ServiceRef& owner) {
+  const auto& ref = address.spec().parent_ref();
+  return ref.resource() == "services" && ref.group().empty() && ref.namespace_() == owner.ns &&
+         ref.name() == owner.name;
+}
+
+// One without a condition counts as ready: the controller that sets it may be late.
+bool IsReady(const networkingv1::ServiceCIDR& cidr) {
+  if (cidr.metadata().has_deletion_timestamp()) return false;
+  for (const auto& condition : cidr.status().conditions()) {
+    if (condition.type() == "Ready") return condition.status() == "True";
+  }
+  return true;
+}
+
+networkingv1::IPAddress MakeAddress(const IpAddress& ip, const ServiceRef& owner, Clock& clock) {
+  networkingv1::IPAddress address;
+  metav1::ObjectMeta& meta = *address.mutable_metadata();
+  meta.set_name(ip.ToString());
+  meta.set_uid(api::NewUid());
+  *meta.mutable_creation_timestamp() = api::ToTime(clock.Now());
+  (*meta.mutable_labels())["ipaddress.kubernetes.io/ip-family"] = std::string(ip.is_v4() ? kIpv4 : kIpv6);
+  (*meta.mutable_labels())[kManagedByLabel] = kIpManager;
+  auto& ref = *address.mutable_spec()->mutable_parent_ref();
+  ref.set_resource("services");
+  ref.set_namespace_(owner.ns);
+  ref.set_name(owner.name);
+  return address;
+}
+
+}  // namespace
+
+int64_t StaticPart(int64_t size, int64_t step, int64_t least, int64_t most) {
+  if (size <= least) return 0;
+  return std::clamp(size / step, least, most);
+}
+
+int64_t RandomBetween(int64_t first, int64_t end) {
+  thread_local std::mt19937_64 engine{std::random_device{}()};
+  return std::uniform_int_distribution<int64_t>(first, end - 1)(engine);
+}
+
+std::vector<IpPrefix> IpAllocator::Ranges(bool ready) const {
+  std::vector<IpPrefix> ranges;
+  size_t of_default = 0;
+  store_.ForEach(api::ResourceOf<networkingv1::ServiceCIDR>(), [&](const ObjectPtr& object) {
+    auto message = object->Decode();
+    const auto& cidr = static_cast<const networkingv1::ServiceCIDR&>(*message);
+    if (ready && !IsReady(cidr)) return;
+    for (const std::string& text : cidr.spec().cidrs()) {
+      Result<IpPrefix> range = IpPrefix::Parse(text);
+      if (!range) continue;
+      if (object->name() == "kubernetes") {
+        ranges.insert(ranges.begin() + static_cast<ptrdiff_t>(of_default++), range->Masked());
+      } else {
+        ranges.push_back(range->Masked());
+      }
+    }
+  });
+  return ranges;
+}
+
+bool IpAllocator::InRange(const IpPrefix& range, const IpAddress& ip) {
+  return range.is_v4() == ip.is_v4() && range.Contains(ip) && ip != range.Network() &&
+         !(ip.is_v4() && ip == range.Last());
+}
+
+// One that is there already is not taken over, even when it names the same Service: it may be that of a
+// Service that exists, and would be released when this write finds out.
+Result<bool> IpAllocator::Create(const IpAddress& ip, const ServiceRef& owner,
+                                 const storage::Limits& limits) {
+  networkingv1::IPAddress address = MakeAddress(ip, owner, clock_);
+  storage::Conflict conflict;
+  Result<ObjectPtr> stored =
+      store_.Put(IpAddresses(), address.metadata().name(), address, 0, {}, conflict, limits);
+  if (stored) return true;
+  if (!stored.error().Is(Code::kConflict)) return stored.error();
+  return false;
+}
+
+Result<std::string> IpAllocator::AllocateFrom(const IpPrefix& range, const ServiceRef& owner, bool dry_run,
+                                              const storage::Limits& limits) {
+  const int64_t size = Usable(range);
+  const int64_t first = StaticPart(size, 16, 16, 256);
+  // Upper part first, from a random place; the part for named addresses when that is full.
+  for (auto [begin, end] : {std::pair(first, size), std::pair(int64_t{0}, first)}) {
+    if (begin >= end) continue;
+    const int64_t start = RandomBetween(begin, end);
+    for (int64_t i = 0; i < end - begin; ++i) {
+      const IpAddress ip = range.Network().Plus(1 + begin + (start - begin + i) % (end - begin));
+      std::string text = ip.ToString();
+      if (store_.Peek(IpAddresses(), text)) continue;
+      if (dry_run) return text;
+      ASSIGN_OR_RETURN(bool created, Create(ip, owner, limits));
+      if (created) return text;
+    }
+  }
+  return std::string();
+}
+
+// A range may be so new that the cache does not have it.
+Result<> IpAllocator::Refresh(const storage::Limits& limits) const {
+  ASSIGN_OR_RETURN([[maybe_unused]] ObjectPtr any,
+                   store_.Get(api::ResourceOf<networkingv1::ServiceCIDR>(), "kubernetes", "", limits));
+  return {};
+}
+
+Result<std::string> IpAllocator::Allocate(std::string_view family, const ServiceRef& owner, bool dry_run,
+                                          const storage::Limits& limits) {
+  for (bool again : {false, true}) {
+    if (again) RETURN_IF_ERROR(Refresh(limits));
+    for (const IpPrefix& range : Ranges(true)) {
+      if (range.is_v4() != (family == kIpv4)) continue;
+      ASSIGN_OR_RETURN(std::string ip, AllocateFrom(range, owner, dry_run, limits));
+      if (!ip.empty()) return ip;
+    }
+  }
+  return Error(Code::kInternal, "Internal error occurred: failed to allocate a serviceIP: range is full");
+}
+
+Result<> IpAllocator::Fits(const IpAddress& ip) const {
+  const std::vector<IpPrefix> ranges = Ranges(true);
+  const auto range =
+      std::find_if(ranges.begin(), ranges.end(), [&](const IpPrefix& r) { return r.Contains(ip); });
+  if (range == ranges.end())
+    return Error(Code::kInvalid, "the provided network does not match the current range");
+  if (std::any_of(ranges.begin(), ranges.end(), [&](const IpPrefix& r) { return InRange(r, ip); })) return {};
+  return Error(Code::kInvalid,
+               fmt::format("the provided IP ({}) is not in the valid range. The range of valid IPs is {}",
+                           ip.ToString(), range->ToString()));
+}
+
+Result<> IpAllocator::Claim(std::string_view text, const ServiceRef& owner, bool dry_run,
+                            const storage::Limits& limits) {
+  ASSIGN_OR_RETURN(IpAddress ip, IpAddress::Parse(text));
+  if (Result<> fits = Fits(ip); !fits) {
+    RETURN_IF_ERROR(Refresh(limits));
+    RETURN_IF_ERROR(Fits(ip));
+  }
+  if (dry_run) return {};  // whether it is free would be out of date at once
+  ASSIGN_OR_RETURN(bool created, Create(ip, owner, limits));
+  if (!created) return Error(Code::kInvalid, "provided IP is already allocated");
+  return {};
+}
+
+void IpAllocator::Release(std::string_view ip, const ServiceRef& owner) {
+  Result<IpAddress> parsed = IpAddress::Parse(ip);
+  const std::string name = parsed ? parsed->ToString() : std::string(ip);
+  storage::Limits limits{std::chrono::steady_clock::now() + std::chrono::seconds(10), {}};
+  Result<ObjectPtr> found = store_.Get(IpAddresses(), name, "", limits);
+  if (!found) {
+    log::Warn("Cannot release a cluster IP", {{"ip", ip}, {"error", found.error()}});
+    return;
+  }
+  if (!*found) return;
+  auto message = (*found)->Decode();
+  if (!OwnedBy(static_cast<const networkingv1::IPAddress&>(*message), owner)) return;
+  storage::Conflict conflict;
+  Result<int64_t> deleted = store_.Delete(IpAddresses(), name, (*found)->revision(), conflict, limits);
+  if (deleted || deleted.error().Is(Code::kConflict)) return;
+  log::Warn("Cannot release a cluster IP", {{"ip", ip}, {"error", deleted.error()}});
+}
+
+}  // namespace keelson::registry
