@@ -1,42 +1,13 @@
 // Patches of each type, on one object that has all that they can touch.
-#include <boost/json/parse.hpp>
 #include <boost/json/serialize.hpp>
 
 #include "lib/api/codec.h"
 #include "lib/api/patch.h"
+#include "tests/fuzz/documents.h"
 #include "tests/fuzz/fuzz.h"
 
 namespace keelson::fuzz {
 namespace {
-
-namespace json = boost::json;
-
-constexpr const char* kPod = R"({"kind":"Pod","apiVersion":"v1",
-"metadata":{"name":"p","namespace":"default","labels":{"app":"web","tier":"1"},"finalizers":["a/b","c/d"],
-  "ownerReferences":[{"apiVersion":"v1","kind":"Node","name":"n","uid":"1"}]},
-"spec":{"volumes":[{"name":"v","emptyDir":{}},{"name":"w","hostPath":{"path":"/w"}}],
-  "containers":[{"name":"a","image":"x","env":[{"name":"E","value":"1"}],
-      "ports":[{"containerPort":80,"protocol":"TCP"},{"containerPort":53,"protocol":"UDP"}]},
-    {"name":"b","image":"y","command":["sh","-c"]}],
-  "tolerations":[{"key":"k"}],"nodeSelector":{"a":"b"}},
-"status":{"phase":"Running","conditions":[{"type":"Ready","status":"True"}]}})";
-
-json::parse_options Deep() {
-  json::parse_options options;
-  options.max_depth = 1000;
-  return options;
-}
-
-bool Parse(std::string_view text, json::value& out) {
-  boost::system::error_code error;
-  out = json::parse(text, error, {}, Deep());
-  return !error;
-}
-
-const json::value& Document() {
-  static const json::value* document = new json::value(json::parse(kPod));
-  return *document;
-}
 
 // Whatever a patch leaves is refused or decodes to an object that can be written again.
 void CheckResult(const json::value& patched) {
