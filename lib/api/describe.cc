@@ -1,5 +1,6 @@
 // A step of the build: reads the descriptors of lib/api/proto with their comments (protoc
 // --include_source_info --descriptor_set_out) and writes the table of lib/api/descriptions.h as C++.
+#include <algorithm>
 #include <cstdio>
 #include <fstream>
 #include <map>
