@@ -117,7 +117,7 @@ std::vector<json::value> ApiClient::Watch(const std::string& target, size_t coun
   bool protobuf = accept.starts_with(kProtobuf);
   std::string buffer;
   while (out.size() < count) {
-    auto piece = (*reader)->Read(stop.get_token(), std::chrono::seconds(5));
+    auto piece = (*reader)->Read(stop.get_token(), std::chrono::seconds(2));
     if (!piece || piece->empty()) break;
     buffer += *piece;
     TakeEvents(protobuf, buffer, out);

@@ -36,7 +36,7 @@ class ApiClient {
     return Do("GET", target, "", kJson, accept);
   }
 
-  // The first `count` events of a watch, as {type, object}; fewer when no more come within five seconds.
+  // The first `count` events of a watch, as {type, object}; fewer when no more come within two seconds.
   std::vector<json::value> Watch(const std::string& target, size_t count, const std::string& accept = kJson);
 
  private:

@@ -157,6 +157,7 @@ json::value Overlay(json::value base, const json::value& change) {
 bool Matches(std::string_view matcher, const json::value& got) {
   if (matcher == "<any>") return true;
   if (matcher == "<number>") return got.is_number();
+  if (matcher == "<null>") return got.is_null();
   if (!got.is_string()) return false;
   static const std::vector<std::pair<std::string_view, std::regex>> kForms = {
       {"<uuid>", std::regex("[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}")},

@@ -97,7 +97,7 @@ void Lifecycle::TableRows() {
     }
     columns.push_back(json::object{{"name", json::string(name)},
                                    {"type", json::string(type)},
-                                   {"format", name == "Name" ? "name" : "<any>"},
+                                   {"format", name == "Name" && !wide ? "name" : "<any>"},
                                    {"description", "<any>"},
                                    {"priority", wide ? 1 : 0}});
     cells.push_back(cell);
@@ -149,6 +149,7 @@ void Lifecycle::Selectors() {
   Reply reply = client_.Get(Path() + "?fieldSelector=" + Query("spec.bogus=1"));
   ExpectStatus(reply, 400, "list by an unknown field");
   const json::value* message = fixture_.Find("unknown_field");
+  if (message && message->as_string() == "<any>") return;
   EXPECT_EQ(
       reply.message(),
       message ? std::string(message->as_string())
