@@ -13,10 +13,28 @@ namespace {
 namespace fs = std::filesystem;
 
 // A misspelt key would be a check that never runs.
-const std::set<std::string_view> kKeys = {
-    "resource", "setup",  "create",   "defaults",      "expect",        "generation", "generation_by_labels",
-    "again",    "table",  "select",   "steps",         "invalid",       "more",       "copy",
-    "copies",   "delete", "warnings", "unconditional", "unknown_field", "verbs",      "label_step"};
+const std::set<std::string_view> kKeys = {"resource",
+                                          "setup",
+                                          "create",
+                                          "defaults",
+                                          "expect",
+                                          "generation",
+                                          "generation_by_labels",
+                                          "again",
+                                          "create_on_update",
+                                          "table",
+                                          "select",
+                                          "steps",
+                                          "invalid",
+                                          "more",
+                                          "copy",
+                                          "copies",
+                                          "delete",
+                                          "warnings",
+                                          "unconditional",
+                                          "unknown_field",
+                                          "verbs",
+                                          "label_step"};
 
 [[noreturn]] void Die(const std::string& file, const std::string& why) {
   fprintf(stderr, "%s: %s\n", file.c_str(), why.c_str());

@@ -81,17 +81,16 @@ Lifecycle::Expected Lifecycle::ExpectedOf(const json::object& fixture, const jso
   json::object metadata = ObjectOr(out.object.if_contains("metadata"));
   if (info_.namespaced) metadata["namespace"] = ns_;
   out.object["metadata"] = metadata;
-  out.generation = fixture_.Flag("generation", false) ? 1 : 0;
+  out.generation = fixture_.Find("generation") ? 1 : 0;
   return out;
 }
 
 json::object Lifecycle::Copy(const std::string& suffix) const {
   json::value copy = fixture_.Create();
   if (const json::value* change = fixture_.Find("copy")) copy = Overlay(std::move(copy), *change);
-  std::string name = name_ + suffix;
-  if (const json::value* names = fixture_.Find("copies"); names && names->as_object().contains(suffix))
-    name = names->as_object().at(suffix).as_string();
-  return Overlay(std::move(copy), json::object{{"metadata", {{"name", name}}}}).as_object();
+  if (const json::value* copies = fixture_.Find("copies"))
+    return Overlay(std::move(copy), copies->as_object().at(suffix)).as_object();
+  return Overlay(std::move(copy), json::object{{"metadata", {{"name", name_ + suffix}}}}).as_object();
 }
 
 bool Lifecycle::Create() {

@@ -143,9 +143,9 @@ void Lifecycle::Step(const json::object& step, const std::string& where) {
     expected_.object = Overlay(expected_.object, step.at(verb.key)).as_object();
   bool counts = Counted(before.object) != Counted(expected_.object);
   if (fixture_.Flag("generation_by_labels", false)) {
-    counts |= Differences(*At(before.object, {"metadata"}), *At(expected_.object, {"metadata"})).size() > 0;
+    counts |= *At(before.object, {"metadata", "labels"}) != *At(expected_.object, {"metadata", "labels"});
   }
-  if (before.generation && counts) ++expected_.generation;
+  if (fixture_.Flag("generation", false) && counts) ++expected_.generation;
   if (status >= 300) return;
   json::value now = reply.value;
   if (const json::value* answer = step.if_contains("reply")) {
@@ -221,6 +221,12 @@ void Lifecycle::Conflicts() {
   ExpectStatus(reply, 400, "update under another name");
   EXPECT_EQ(reply.message(),
             "the name of the object (other) does not match the name on the URL (" + name_ + ")");
+  json::value missing = Overlay(Copy("-b"), json::object{{"metadata", {{"name", "missing"}}}});
+  bool creates = fixture_.Flag("create_on_update", false);
+  if (creates || !fixture_.Find("copies")) {
+    reply = client_.Do("PUT", Path("missing") + "?dryRun=All", json::serialize(missing));
+    ExpectStatus(reply, creates ? 201 : 404, "update of what is not there");
+  }
   reply = client_.Do("PATCH", Path("missing"), "{}", "application/merge-patch+json");
   ExpectStatus(reply, 404, "patch of what is not there");
   EXPECT_EQ(reply.message(), info_.GroupResource() + " \"missing\" not found");
@@ -245,12 +251,15 @@ void Lifecycle::InvalidCase(const json::object& one, const std::string& where) {
   std::string what = where + ", " + json::serialize(change);
   if (const json::value* message = one.if_contains("message")) {
     ExpectStatus(reply, static_cast<int>(one.at("status").as_int64()), what);
+    if (message->as_string() == "<any>") return;
     EXPECT_EQ(reply.message(), std::string(message->as_string())) << what;
     return;
   }
-  ExpectStatus(reply, 422, what);
-  if (reply.status != 422) return;
   const json::array& errors = one.at("errors").as_array();
+  if (reply.status != 422) {
+    ADD_FAILURE() << what << ": accepted (" << reply.status << ")\n" << errors.front();
+    return;
+  }
   std::string all;
   json::array causes;
   for (const json::value& error : errors) {
