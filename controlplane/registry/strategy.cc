@@ -69,11 +69,13 @@ Strategy::Strategy(const ResourceInfo& info) : info_(info) {
                                  "deviceclasses"},
                                 info.resource);
   keeps_status_on_create_ = info.resource == "nodes";
-  create_on_update_ = Contains({"endpoints", "events", "leases", "limitranges"}, info.resource);
+  create_on_update_ = Contains({"endpoints", "events", "leases", "limitranges", "runtimeclasses", "roles",
+                                "rolebindings", "clusterroles", "clusterrolebindings"},
+                               info.resource);
   // Kinds whose writers must say which version they change.
   unconditional_update_ =
       !Contains({"leases", "apiservices", "customresourcedefinitions", "csinodes", "csidrivers",
-                 "runtimeclasses", "poddisruptionbudgets", "volumeattachments", "servicecidrs"},
+                 "runtimeclasses", "poddisruptionbudgets", "volumeattachments"},
                 info.resource);
   orphans_by_default_ = Contains({"replicationcontrollers", "jobs"}, info.resource);
   returns_deleted_object_ =
