@@ -44,6 +44,7 @@ class Lifecycle {
   void BadRequests();
   void Steps();
   void Step(const json::object& step, const std::string& where);
+  void CheckApplier(const json::object& step, const json::value& now, const std::string& where);
   Reply Send(const json::object& step);
   void Unchanged();
   void Conflicts();

@@ -156,12 +156,27 @@ void Lifecycle::Step(const json::object& step, const std::string& where) {
     now = Live();
   }
   CheckObject(expected_, now, where);
+  if (verb.key == std::string("apply")) CheckApplier(step, now, where);
   Report(where + ", read", Differences(now, Live()));
   bool changed = before.object != expected_.object;
   if (changed &&
       StringAt(now, {"metadata", "resourceVersion"}) == StringAt(live_, {"metadata", "resourceVersion"}))
     ADD_FAILURE() << where << ": the resourceVersion stayed the same";
   Note("MODIFIED", now);
+}
+
+// Who applied has an entry of their own, whether anything changed or not.
+void Lifecycle::CheckApplier(const json::object& step, const json::value& now, const std::string& where) {
+  std::string manager = step.contains("manager") ? StringAt(step, {"manager"}) : "by-apply";
+  if (const json::value* managers = At(now, {"metadata", "managedFields"});
+      managers && managers->is_array()) {
+    for (const json::value& one : managers->as_array()) {
+      if (StringAt(one, {"manager"}) == manager && StringAt(one, {"operation"}) == "Apply" &&
+          StringAt(one, {"subresource"}) == StringAt(step, {"on"}))
+        return;
+    }
+  }
+  ADD_FAILURE() << where << ": no managedFields of " << manager;
 }
 
 // Writes that change nothing write nothing.
