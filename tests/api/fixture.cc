@@ -21,6 +21,7 @@ const std::set<std::string_view> kKeys = {"resource",
                                           "generation",
                                           "generation_by_labels",
                                           "again",
+                                          "also",
                                           "create_on_update",
                                           "table",
                                           "select",
@@ -41,14 +42,6 @@ const std::set<std::string_view> kKeys = {"resource",
   abort();
 }
 
-// apps/v1/deployments, v1/pods
-const api::ResourceInfo* Resolve(const std::string& text) {
-  size_t last = text.rfind('/');
-  if (last == std::string::npos) return nullptr;
-  auto [group, version] = api::SplitApiVersion(text.substr(0, last));
-  return api::FindResource(group, version, text.substr(last + 1));
-}
-
 std::string Replace(std::string text, const std::string& from, const std::string& to) {
   for (size_t at = 0; (at = text.find(from, at)) != std::string::npos; at += to.size())
     text.replace(at, from.size(), to);
@@ -56,6 +49,13 @@ std::string Replace(std::string text, const std::string& from, const std::string
 }
 
 }  // namespace
+
+const api::ResourceInfo* FindResource(const std::string& text) {
+  size_t last = text.rfind('/');
+  if (last == std::string::npos) return nullptr;
+  auto [group, version] = api::SplitApiVersion(text.substr(0, last));
+  return api::FindResource(group, version, text.substr(last + 1));
+}
 
 std::string FixtureName(const std::string& file) {
   fs::path path(file);
@@ -90,7 +90,7 @@ Fixture LoadFixture(const std::string& file) {
   for (const auto& item : fixture.text) {
     if (!kKeys.count(std::string_view(item.key()))) Die(file, "unknown key " + std::string(item.key()));
   }
-  fixture.info = Resolve(StringAt(fixture.text, {"resource"}));
+  fixture.info = FindResource(StringAt(fixture.text, {"resource"}));
   if (!fixture.info) Die(file, "no such resource");
   return fixture;
 }

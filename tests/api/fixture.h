@@ -24,6 +24,9 @@ struct Fixture {
   const json::object& Create() const { return Find("create")->as_object(); }
 };
 
+// apps/v1/deployments, v1/pods; null when there is none.
+const api::ResourceInfo* FindResource(const std::string& text);
+
 // All files below `directory`, sorted. Aborts with the file's name when one cannot be read.
 std::vector<std::string> FixtureFiles(const std::string& directory);
 Fixture LoadFixture(const std::string& file);

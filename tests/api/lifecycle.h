@@ -36,6 +36,7 @@ class Lifecycle {
   void Remove(const std::string& name);
   // lifecycle_reads.cc
   void Reads();
+  void OtherVersions(const json::array& versions);
   void Lists();
   void TableRows();
   void Selectors();

@@ -40,8 +40,27 @@ void Lifecycle::Reads() {
   Report("get as PartialObjectMetadata", Differences(MetadataOf(live_), reply.value));
   reply = client_.Get(Path(name_) + "?resourceVersion=0");
   Report("get from the cache", Differences(live_, reply.value));
+  if (const json::value* also = fixture_.Find("also")) OtherVersions(also->as_array());
   reply = client_.Get(Path(name_), "text/plain");
   ExpectStatus(reply, 406, "get as text");
+}
+
+// One object, served by several group versions.
+void Lifecycle::OtherVersions(const json::array& versions) {
+  for (const json::value& one : versions) {
+    const api::ResourceInfo* info = FindResource(StringAt(one, {"resource"}));
+    std::string where = "get as " + StringAt(one, {"resource"});
+    if (!info) {
+      ADD_FAILURE() << where << ": no such resource";
+      continue;
+    }
+    json::value expected = Overlay(json::object{{"metadata", *At(live_, {"metadata"})}}, one.at("expect"));
+    for (const char* format : {kJson, kProtobuf}) {
+      Reply reply = client_.Get(PathOf(*info, ns_, name_), format);
+      ExpectStatus(reply, 200, where);
+      Report(where, Differences(expected, reply.value));
+    }
+  }
 }
 
 void Lifecycle::Lists() {

@@ -182,9 +182,17 @@ void Lifecycle::CheckApplier(const json::object& step, const json::value& now, c
 // Writes that change nothing write nothing.
 void Lifecycle::Unchanged() {
   std::string version = StringAt(live_, {"metadata", "resourceVersion"});
-  Reply reply = client_.Do("PUT", Path(name_) + "?fieldManager=by-update", json::serialize(live_));
-  ExpectStatus(reply, 200, "update without a change");
-  EXPECT_EQ(StringAt(reply.value, {"metadata", "resourceVersion"}), version) << "update without a change";
+  Reply reply;
+  const std::pair<const char*, std::string> bodies[] = {
+      {kJson, json::serialize(live_)},
+      {kYaml, client_.Get(Path(name_), kYaml).body},
+      {kProtobuf, client_.Get(Path(name_), kProtobuf).body}};
+  for (const auto& [type, body] : bodies) {
+    reply = client_.Do("PUT", Path(name_) + "?fieldManager=by-update", body, type);
+    std::string where = std::string("update without a change from ") + type;
+    ExpectStatus(reply, 200, where);
+    EXPECT_EQ(StringAt(reply.value, {"metadata", "resourceVersion"}), version) << where;
+  }
   for (const char* type : {"application/merge-patch+json", "application/strategic-merge-patch+json"}) {
     reply = client_.Do("PATCH", Path(name_) + "?fieldManager=by-merge", "{}", type);
     ExpectStatus(reply, 200, std::string("empty ") + type);

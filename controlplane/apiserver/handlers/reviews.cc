@@ -5,6 +5,7 @@
 #include "controlplane/apiserver/handlers/body.h"
 #include "controlplane/apiserver/handlers/response.h"
 #include "lib/api/meta.h"
+#include "lib/k8s/field_error.h"
 
 namespace keelson::apiserver {
 namespace {
@@ -40,14 +41,50 @@ RequestInfo ToRequest(const authorizationv1::ResourceAttributes& from) {
   return info;
 }
 
-Error Invalid(std::string_view kind, std::string_view field, std::string_view why) {
-  ErrorDetails details;
-  details.kind = kind;
-  details.group = "authorization.k8s.io";
-  details.causes.push_back({"FieldValueInvalid", std::string(why), std::string(field)});
-  return Error(Code::kInvalid, fmt::format("{}.authorization.k8s.io \"\" is invalid: {}: Invalid value: {}",
-                                           kind, field, why))
-      .WithDetails(std::move(details));
+// What upstream says of a spec that asks for nothing, or for two things at once. The value of an unset
+// pointer prints as "null".
+template <typename Spec>
+k8s::FieldErrors CheckAttributes(const Spec& spec) {
+  const k8s::Path path("spec");
+  if (spec.has_resource_attributes() && spec.has_non_resource_attributes()) {
+    return {k8s::InvalidObject(path.Child("nonResourceAttributes"), spec.non_resource_attributes(),
+                               "cannot be specified in combination with resourceAttributes")};
+  }
+  if (!spec.has_resource_attributes() && !spec.has_non_resource_attributes()) {
+    return {k8s::Invalid(path.Child("resourceAttributes"), "null",
+                         "exactly one of nonResourceAttributes or resourceAttributes must be specified")};
+  }
+  return {};
+}
+
+k8s::FieldErrors CheckSubject(const authorizationv1::SubjectAccessReviewSpec& spec) {
+  k8s::FieldErrors errors = CheckAttributes(spec);
+  if (spec.user().empty() && spec.groups().empty()) {
+    errors.push_back(k8s::Invalid(k8s::Path("spec").Child("user"), spec.user(),
+                                  "at least one of user or group must be specified"));
+  }
+  return errors;
+}
+
+k8s::FieldErrors CheckLocal(const authorizationv1::LocalSubjectAccessReview& review, std::string_view ns) {
+  k8s::FieldErrors errors = CheckSubject(review.spec());
+  const k8s::Path path("spec");
+  const auto& resource = review.spec().resource_attributes();
+  if (review.spec().has_resource_attributes() && resource.namespace_() != ns) {
+    errors.push_back(k8s::Invalid(path.Child("resourceAttributes").Child("namespace"), resource.namespace_(),
+                                  "must match metadata.namespace"));
+  }
+  if (review.spec().has_non_resource_attributes()) {
+    errors.push_back(k8s::InvalidObject(path.Child("nonResourceAttributes"),
+                                        review.spec().non_resource_attributes(),
+                                        "disallowed on this kind of request"));
+  }
+  return errors;
+}
+
+Result<> Valid(const Context& context, const k8s::FieldErrors& errors) {
+  if (errors.empty()) return {};
+  return k8s::ToInvalid(context.resource->Gvk(), "", errors);
 }
 
 template <typename Repeated>
@@ -75,8 +112,7 @@ void ReviewHandler::Handle(Context& context) const {
 Result<> ReviewHandler::Answer(Context& context, api::Message& review) const {
   std::string_view kind = context.resource->kind;
   if (kind == "TokenReview") {
-    TokenReview(static_cast<authenticationv1::TokenReview&>(review));
-    return {};
+    return TokenReview(static_cast<authenticationv1::TokenReview&>(review));
   }
   if (kind == "SelfSubjectReview") {
     auto& self = static_cast<authenticationv1::SelfSubjectReview&>(review);
@@ -93,42 +129,35 @@ Result<> ReviewHandler::Answer(Context& context, api::Message& review) const {
   };
   if (kind == "SelfSubjectAccessReview") {
     auto& self = static_cast<authorizationv1::SelfSubjectAccessReview&>(review);
+    RETURN_IF_ERROR(Valid(context, CheckAttributes(self.spec())));
     return access(context.user, self.spec(), *self.mutable_status());
   }
   if (kind == "LocalSubjectAccessReview") {
     auto& local = static_cast<authorizationv1::LocalSubjectAccessReview&>(review);
-    if (local.spec().has_resource_attributes() &&
-        local.spec().resource_attributes().namespace_() != context.info.ns) {
-      return Error(
-          Code::kBadRequest,
-          fmt::format("spec.resourceAttributes.namespace must match namespace: {}", context.info.ns));
-    }
+    RETURN_IF_ERROR(Valid(context, CheckLocal(local, context.info.ns)));
     return access(ToUser(local.spec()), local.spec(), *local.mutable_status());
   }
   auto& subject = static_cast<authorizationv1::SubjectAccessReview&>(review);
-  if (subject.spec().user().empty() && subject.spec().groups().empty()) {
-    return Invalid("SubjectAccessReview", "spec.user", "at least one of user or group must be specified");
-  }
+  RETURN_IF_ERROR(Valid(context, CheckSubject(subject.spec())));
   return access(ToUser(subject.spec()), subject.spec(), *subject.mutable_status());
 }
 
-void ReviewHandler::TokenReview(authenticationv1::TokenReview& review) const {
+Result<> ReviewHandler::TokenReview(authenticationv1::TokenReview& review) const {
   std::vector<std::string> audiences(review.spec().audiences().begin(), review.spec().audiences().end());
   authenticationv1::TokenReviewStatus& status = *review.mutable_status();
   status.Clear();
-  if (review.spec().token().empty()) {
-    status.set_error("token is required");
-    return;
-  }
+  if (review.spec().token().empty())
+    return Error(Code::kBadRequest, "token is required for TokenReview in authentication");
   Result<TokenAuthenticator::Answer> answer =
       authenticator_.AuthenticateToken(review.spec().token(), audiences);
   if (!answer) {
     status.set_error(answer.error().message());
-    return;
+    return {};
   }
   status.set_authenticated(true);
   ToProto(answer->user, *status.mutable_user());
   AddAll(*status.mutable_audiences(), answer->audiences.empty() ? api_audiences_ : answer->audiences);
+  return {};
 }
 
 Result<> ReviewHandler::RulesReview(const User& user, authorizationv1::SelfSubjectRulesReview& review) const {
@@ -154,10 +183,6 @@ Result<> ReviewHandler::RulesReview(const User& user, authorizationv1::SelfSubje
 Result<> ReviewHandler::Access(const User& user, const authorizationv1::ResourceAttributes* resource,
                                const authorizationv1::NonResourceAttributes* path,
                                authorizationv1::SubjectAccessReviewStatus& status) const {
-  if ((resource != nullptr) == (path != nullptr)) {
-    return Invalid("SubjectAccessReview", "spec.resourceAttributes",
-                   "exactly one of nonResourceAttributes or resourceAttributes must be specified");
-  }
   RequestInfo request;
   if (resource) {
     request = ToRequest(*resource);

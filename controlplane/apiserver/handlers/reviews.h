@@ -20,7 +20,7 @@ class ReviewHandler {  // thread safe
 
  private:
   Result<> Answer(Context& context, api::Message& review) const;
-  void TokenReview(authenticationv1::TokenReview& review) const;
+  Result<> TokenReview(authenticationv1::TokenReview& review) const;
   Result<> RulesReview(const User& user, authorizationv1::SelfSubjectRulesReview& review) const;
   Result<> Access(const User& user, const authorizationv1::ResourceAttributes* resource,
                   const authorizationv1::NonResourceAttributes* path,
