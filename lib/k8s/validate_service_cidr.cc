@@ -14,10 +14,6 @@ namespace networkingv1 = api::networking::v1;
 
 bool IsV6(std::string_view cidr) { return cidr.find(':') != std::string_view::npos; }
 
-std::string PrintSpec(const networkingv1::ServiceCIDRSpec& spec) {
-  return fmt::format(R"({{"cidrs":{}}})", PrintStrings(spec.cidrs()));
-}
-
 void CheckRanges(const networkingv1::ServiceCIDRSpec& spec, const Path& path, FieldErrors& errors) {
   const Path cidrs = path.Child("cidrs");
   if (spec.cidrs().empty()) {
@@ -25,19 +21,16 @@ void CheckRanges(const networkingv1::ServiceCIDRSpec& spec, const Path& path, Fi
     return;
   }
   if (spec.cidrs_size() > 2) {
-    errors.push_back(InvalidRaw(cidrs, PrintSpec(spec), "may only hold up to 2 values"));
+    errors.push_back(InvalidRaw(cidrs, fmt::format(R"({{"CIDRs":{}}})", PrintStrings(spec.cidrs())),
+                                "may only hold up to 2 values"));
     return;
   }
-  if (spec.cidrs_size() == 2 &&
-      (!IsCidr(spec.cidrs(0)) || !IsCidr(spec.cidrs(1)) || IsV6(spec.cidrs(0)) == IsV6(spec.cidrs(1)))) {
-    errors.push_back(InvalidRaw(cidrs, PrintSpec(spec),
+  for (int i = 0; i < spec.cidrs_size(); ++i) CheckStrictCidr(spec.cidrs(i), {}, cidrs.Index(i), errors);
+  if (spec.cidrs_size() == 2 && IsCidr(spec.cidrs(0)) && IsCidr(spec.cidrs(1)) &&
+      IsV6(spec.cidrs(0)) == IsV6(spec.cidrs(1))) {
+    errors.push_back(InvalidRaw(cidrs, PrintStrings(spec.cidrs()),
                                 "may specify no more than one IP for each IP family, i.e 192.168.0.0/24 and "
-                                "2001:db8::/96"));
-    return;
-  }
-  for (int i = 0; i < spec.cidrs_size(); ++i) {
-    const Path item = cidrs.Index(i);
-    CheckStrictCidr(spec.cidrs(i), {}, item, errors);
+                                "2001:db8::/64"));
   }
 }
 
@@ -61,45 +54,11 @@ void CheckServiceCidrUpdate(const networkingv1::ServiceCIDR& object, const netwo
   }
 }
 
-// What Go's netip says about a name that is no address.
-std::string WhyNotAddress(std::string_view name) {
-  const std::string quoted = Quote(name);
-  if (name.find(':') != std::string_view::npos)
-    return fmt::format("ParseAddr({}): unable to parse IP", quoted);
-  if (name.find('.') == std::string_view::npos)
-    return fmt::format("ParseAddr({}): unable to parse IP", quoted);
-  int fields = 1;
-  size_t digits = 0;
-  int value = 0;
-  for (size_t i = 0; i < name.size(); ++i) {
-    const char c = name[i];
-    if (c >= '0' && c <= '9') {
-      if (digits == 1 && value == 0)
-        return fmt::format("ParseAddr({}): IPv4 field has octet with leading zero", quoted);
-      value = value * 10 + (c - '0');
-      ++digits;
-      if (value > 255) return fmt::format("ParseAddr({}): IPv4 field has value >255", quoted);
-      continue;
-    }
-    if (c != '.') {
-      return fmt::format("ParseAddr({}): unexpected character (at {})", quoted, Quote(name.substr(i)));
-    }
-    if (digits == 0 || i + 1 == name.size()) {
-      return fmt::format("ParseAddr({}): IPv4 field must have at least one digit (at {})", quoted,
-                         Quote(name.substr(i)));
-    }
-    if (++fields > 4) return fmt::format("ParseAddr({}): IPv4 address too long", quoted);
-    digits = 0;
-    value = 0;
-  }
-  return fmt::format("ParseAddr({}): IPv4 address too short", quoted);
-}
-
 // An IPAddress is named by its address, in the one canonical form.
 Problems CheckAddressName(std::string_view name) {
   Result<IpAddress> ip = IpAddress::Parse(name);
-  if (!ip) return {WhyNotAddress(name)};
-  if (ip->ToString() != name) return {"not a valid IP address in canonical format"};
+  if (!ip) return {"must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)"};
+  if (ip->ToString() != name) return {fmt::format("must be in canonical form ({})", Quote(ip->ToString()))};
   return {};
 }
 
