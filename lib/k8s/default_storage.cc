@@ -10,6 +10,7 @@ namespace {
 
 constexpr int32_t kFileMode = 0644;
 constexpr int64_t kTokenSeconds = 3600;
+constexpr int32_t kCertificateSeconds = 24 * 3600;
 
 void DefaultFiles(google::protobuf::RepeatedPtrField<corev1::DownwardAPIVolumeFile>& files) {
   for (corev1::DownwardAPIVolumeFile& file : files) {
@@ -25,6 +26,8 @@ void DefaultProjected(corev1::ProjectedVolumeSource& projected) {
     if (source.has_service_account_token() && !source.service_account_token().has_expiration_seconds()) {
       source.mutable_service_account_token()->set_expiration_seconds(kTokenSeconds);
     }
+    if (source.has_pod_certificate() && !source.pod_certificate().has_max_expiration_seconds())
+      source.mutable_pod_certificate()->set_max_expiration_seconds(kCertificateSeconds);
   }
 }
 

@@ -93,6 +93,7 @@ void DefaultJobSpec(batchv1::JobSpec& spec) {
   }
   if (!spec.has_completion_mode()) spec.set_completion_mode("NonIndexed");
   if (!spec.has_suspend()) spec.set_suspend(false);
+  if (!spec.has_manual_selector()) spec.set_manual_selector(false);
   if (spec.has_pod_failure_policy()) {
     for (batchv1::PodFailurePolicyRule& rule : *spec.mutable_pod_failure_policy()->mutable_rules()) {
       for (auto& pattern : *rule.mutable_on_pod_conditions()) {

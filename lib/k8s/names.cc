@@ -37,6 +37,19 @@ bool IsSubdomain(std::string_view text) {
     text.remove_prefix(dot + 1);
   }
 }
+// Labels may begin with an underscore and have more inside.
+bool IsUnderscoredSubdomain(std::string_view text) {
+  const auto inner = [](char c) { return IsLowerAlnum(c) || c == '-' || c == '_'; };
+  for (;;) {
+    const size_t dot = text.find('.');
+    std::string_view label = text.substr(0, dot);
+    if (label.starts_with('_')) label.remove_prefix(1);
+    if (label.empty() || !IsLowerAlnum(label.front()) || !IsLowerAlnum(label.back()) || !All(label, inner))
+      return false;
+    if (dot == std::string_view::npos) return true;
+    text.remove_prefix(dot + 1);
+  }
+}
 bool IsNamePart(std::string_view text) {
   return !text.empty() && IsAlnum(text.front()) && IsAlnum(text.back()) &&
          All(text, [](char c) { return IsAlnum(c) || c == '-' || c == '_' || c == '.'; });
@@ -105,6 +118,18 @@ Problems CheckDns1123Subdomain(std::string_view value) {
         "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or "
         "'.', and must start and end with an alphanumeric character",
         kSubdomainFormat, {"example.com"}));
+  }
+  return out;
+}
+
+Problems CheckDns1123SubdomainWithUnderscore(std::string_view value) {
+  Problems out;
+  if (value.size() > 253) out.push_back(TooLongProblem(253));
+  if (!IsUnderscoredSubdomain(value)) {
+    out.push_back(RegexProblem(
+        "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '_', '-' or "
+        "'.', and must start and end with an alphanumeric character",
+        R"(_?[a-z0-9]([-_a-z0-9]*[a-z0-9])?(\._?[a-z0-9]([-_a-z0-9]*[a-z0-9])?)*)", {"example.com"}));
   }
   return out;
 }

@@ -13,8 +13,9 @@ using Problems = std::vector<std::string>;
 
 Problems CheckDns1123Label(std::string_view value);      // 63 bytes: names of namespaces, containers, volumes
 Problems CheckDns1123Subdomain(std::string_view value);  // 253 bytes: names of most objects
-Problems CheckDns1035Label(std::string_view value);      // 63 bytes, begins with a letter: names of services
-Problems CheckQualifiedName(std::string_view value);     // label and annotation keys, resource names
+Problems CheckDns1123SubdomainWithUnderscore(std::string_view value);  // 253 bytes: DNS search domains
+Problems CheckDns1035Label(std::string_view value);   // 63 bytes, begins with a letter: names of services
+Problems CheckQualifiedName(std::string_view value);  // label and annotation keys, resource names
 Problems CheckLabelValue(std::string_view value);
 Problems CheckPathSegmentName(std::string_view value);  // RBAC names
 Problems CheckPortName(std::string_view value);         // 15 bytes: IANA service names

@@ -1,7 +1,10 @@
 // Internal to lib/k8s: the rules of each kind. Metadata is checked for all kinds alike, by MetaRules.
 #pragma once
 
+#include <string_view>
 #include <unordered_map>
+#include <utility>
+#include <vector>
 
 #include <google/protobuf/message.h>
 
@@ -22,6 +25,8 @@ struct KindRules {
   void (*update)(const Message&, const Message&, FieldErrors&) = nullptr;
   void (*status)(const Message&, const Message&, FieldErrors&) = nullptr;
   bool update_alone = false;
+  // Updates through other subresources, by the subresource's name.
+  std::vector<std::pair<std::string_view, void (*)(const Message&, const Message&, FieldErrors&)>> parts;
 };
 
 class RuleTable {
@@ -44,6 +49,10 @@ class RuleTable {
   template <typename T, UpdateRule<T> kRule>
   void AddStatus() {
     rules_[T::descriptor()].status = Wrap<T, kRule>();
+  }
+  template <typename T, UpdateRule<T> kRule>
+  void AddPart(std::string_view subresource) {
+    rules_[T::descriptor()].parts.emplace_back(subresource, Wrap<T, kRule>());
   }
   const KindRules* Find(const google::protobuf::Descriptor* descriptor) const {
     const auto it = rules_.find(descriptor);

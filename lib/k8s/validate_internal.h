@@ -55,10 +55,8 @@ void CheckAnnotations(const StringMap& annotations, const Path& path, FieldError
 
 // ---- parts of pods and nodes ----
 void CheckPodSpec(const corev1::PodSpec& spec, const Path& path, FieldErrors& errors);
-// metadata and spec of a template; the selector must match its labels.
+// metadata and spec of a template.
 void CheckPodTemplate(const corev1::PodTemplateSpec& object, const Path& path, FieldErrors& errors);
-void CheckVolumes(const corev1::PodSpec& spec, const Path& path, FieldErrors& errors);
-void CheckContainers(const corev1::PodSpec& spec, const Path& path, FieldErrors& errors);
 void CheckAffinity(const corev1::Affinity& affinity, const Path& path, FieldErrors& errors);
 void CheckTolerations(const google::protobuf::RepeatedPtrField<corev1::Toleration>& tolerations,
                       const Path& path, FieldErrors& errors);
@@ -67,7 +65,6 @@ void CheckObjectField(const corev1::ObjectFieldSelector& field,
                       const std::vector<std::string_view>& supported, const Path& path, FieldErrors& errors);
 void CheckResourceField(const corev1::ResourceFieldSelector& field, bool in_volume, const Path& path,
                         FieldErrors& errors);
-void CheckResources(const corev1::ResourceRequirements& resources, const Path& path, FieldErrors& errors);
 void CheckQuantity(std::string_view resource, const Quantity& quantity, const Path& path,
                    FieldErrors& errors);
 // A relative path without "..".
@@ -81,6 +78,8 @@ void RegisterServiceRules(RuleTable& table);
 void RegisterServiceCidrRules(RuleTable& table);
 void RegisterEndpointRules(RuleTable& table);
 void RegisterWorkloadRules(RuleTable& table);
+void RegisterStatefulSetRules(RuleTable& table);
+void RegisterJobRules(RuleTable& table);
 void RegisterConfigRules(RuleTable& table);
 void RegisterNodeRules(RuleTable& table);
 void RegisterRbacRules(RuleTable& table);

@@ -1,10 +1,9 @@
-// What pods say about nodes, and the resources that they ask for.
+// Which nodes pods want, tolerate and spread over.
 #include <algorithm>
 
 #include <fmt/format.h>
 
-#include "lib/api/quantity.h"
-#include "lib/k8s/validate_internal.h"
+#include "lib/k8s/validate_pod_internal.h"
 
 namespace keelson::k8s {
 
@@ -14,7 +13,8 @@ using Terms = google::protobuf::RepeatedPtrField<corev1::PodAffinityTerm>;
 using WeightedTerms = google::protobuf::RepeatedPtrField<corev1::WeightedPodAffinityTerm>;
 using Requirements = google::protobuf::RepeatedPtrField<corev1::NodeSelectorRequirement>;
 
-void CheckRequirement(const corev1::NodeSelectorRequirement& requirement, const Path& path,
+// Values of preferences may be anything: such terms just match nothing.
+void CheckRequirement(const corev1::NodeSelectorRequirement& requirement, bool preferred, const Path& path,
                       FieldErrors& errors) {
   const std::string& op = requirement.operator_();
   if (op == "In" || op == "NotIn") {
@@ -36,6 +36,10 @@ void CheckRequirement(const corev1::NodeSelectorRequirement& requirement, const 
     errors.push_back(Invalid(path.Child("operator"), op, "not a valid selector operator"));
   }
   CheckLabelKey(requirement.key(), path.Child("key"), errors);
+  if (preferred) return;
+  const Path values = path.Child("values");
+  for (int i = 0; i < requirement.values_size(); ++i)
+    AddProblems(CheckLabelValue(requirement.values(i)), requirement.values(i), values.Index(i), errors);
 }
 
 void CheckField(const corev1::NodeSelectorRequirement& requirement, const Path& path, FieldErrors& errors) {
@@ -57,13 +61,46 @@ void CheckField(const corev1::NodeSelectorRequirement& requirement, const Path& 
   }
 }
 
-void CheckTerm(const corev1::NodeSelectorTerm& term, const Path& path, FieldErrors& errors) {
+void CheckTerm(const corev1::NodeSelectorTerm& term, bool preferred, const Path& path, FieldErrors& errors) {
   const Path expressions = path.Child("matchExpressions"), fields = path.Child("matchFields");
   for (int i = 0; i < term.match_expressions_size(); ++i) {
-    CheckRequirement(term.match_expressions(i), expressions.Index(i), errors);
+    CheckRequirement(term.match_expressions(i), preferred, expressions.Index(i), errors);
   }
   for (int i = 0; i < term.match_fields_size(); ++i) {
     CheckField(term.match_fields(i), fields.Index(i), errors);
+  }
+}
+
+void CheckKeys(const Strings& keys, bool has_selector, const Path& path, FieldErrors& errors) {
+  if (keys.empty()) return;
+  if (!has_selector) {
+    errors.push_back(Forbidden(path, "must not be specified when labelSelector is not set"));
+    return;
+  }
+  for (int i = 0; i < keys.size(); ++i) CheckLabelKey(keys[i], path.Index(i), errors);
+}
+
+// matchLabelKeys have become requirements of the selector when this runs: a second one for the same key is
+// the user's.
+void CheckMatchLabelKeys(const corev1::PodAffinityTerm& term, const Path& path, FieldErrors& errors) {
+  CheckKeys(term.match_label_keys(), term.has_label_selector(), path.Child("matchLabelKeys"), errors);
+  CheckKeys(term.mismatch_label_keys(), term.has_label_selector(), path.Child("mismatchLabelKeys"), errors);
+  std::set<std::string_view> selected;
+  for (const auto& label : term.label_selector().match_labels()) selected.insert(label.first);
+  const Strings& keys = term.match_label_keys();
+  for (const auto& requirement : term.label_selector().match_expressions()) {
+    const auto found = std::find(keys.rbegin(), keys.rend(), requirement.key());
+    if (!selected.insert(requirement.key()).second && found != keys.rend()) {
+      const int index = static_cast<int>(keys.rend() - found) - 1;
+      errors.push_back(
+          Invalid(path.Index(index), requirement.key(), "exists in both matchLabelKeys and labelSelector"));
+    }
+  }
+  const Path list = path.Child("matchLabelKeys");
+  for (int i = 0; i < keys.size(); ++i) {
+    const auto& others = term.mismatch_label_keys();
+    if (std::find(others.begin(), others.end(), keys[i]) == others.end()) continue;
+    errors.push_back(Invalid(list.Index(i), keys[i], "exists in both matchLabelKeys and mismatchLabelKeys"));
   }
 }
 
@@ -76,6 +113,7 @@ void CheckPodTerm(const corev1::PodAffinityTerm& term, const Path& path, FieldEr
   for (const std::string& ns : term.namespaces()) {
     AddProblems(CheckDns1123Label(ns), ns, path.Child("namespace"), errors);
   }
+  CheckMatchLabelKeys(term, path, errors);
   if (term.topology_key().empty()) errors.push_back(Required(path.Child("topologyKey"), "can not be empty"));
   CheckLabelKey(term.topology_key(), path.Child("topologyKey"), errors);
 }
@@ -98,50 +136,16 @@ void CheckPodTerms(const Terms& required, const WeightedTerms& preferred, const 
   }
 }
 
-bool IsStandardContainerResource(std::string_view name) {
-  return name == "cpu" || name == "memory" || name == "ephemeral-storage" || IsHugePages(name);
-}
-
-bool MayOvercommit(std::string_view name) { return IsNativeResource(name) && !IsHugePages(name); }
-
-void CheckResourceName(std::string_view name, const Path& path, FieldErrors& errors) {
-  const Problems problems = CheckQualifiedName(name);
-  AddProblems(problems, name, path, errors);
-  if (problems.empty() && name.find('/') == std::string_view::npos && !IsStandardContainerResource(name)) {
-    errors.push_back(Invalid(path, name, "must be a standard resource for containers"));
-  }
-}
-
-void CheckRequest(const std::string& name, const Quantity& request, const QuantityMap& limits,
-                  const Path& path, FieldErrors& errors) {
-  const auto limit = limits.find(name);
-  const Path requests = path.Child("requests");
-  if (limit == limits.end()) {
-    if (!MayOvercommit(name)) {
-      errors.push_back(Required(path.Child("limits"), "Limit must be set for non overcommitable resources"));
-    }
-    return;
-  }
-  const api::Amount asked = api::Amount::Of(request), allowed = api::Amount::Of(limit->second);
-  if (!MayOvercommit(name) && !(asked == allowed)) {
-    errors.push_back(Invalid(requests, asked.ToString(),
-                             fmt::format("must be equal to {} limit of {}", name, allowed.ToString())));
-  } else if (MayOvercommit(name) && asked > allowed) {
-    errors.push_back(
-        Invalid(requests, asked.ToString(),
-                fmt::format("must be less than or equal to {} limit of {}", name, allowed.ToString())));
-  }
-}
-
 }  // namespace
 
 void CheckNodeSelector(const corev1::NodeSelector& selector, const Path& path, FieldErrors& errors) {
   const Path terms = path.Child("nodeSelectorTerms");
   if (selector.node_selector_terms().empty()) {
     errors.push_back(Required(terms, "must have at least one node selector term"));
+    return;
   }
   for (int i = 0; i < selector.node_selector_terms_size(); ++i) {
-    CheckTerm(selector.node_selector_terms(i), terms.Index(i), errors);
+    CheckTerm(selector.node_selector_terms(i), false, terms.Index(i), errors);
   }
 }
 
@@ -158,7 +162,7 @@ void CheckAffinity(const corev1::Affinity& affinity, const Path& path, FieldErro
       const auto& term = node.preferred_during_scheduling_ignored_during_execution(i);
       const Path item = soft.Index(i);
       CheckWeight(term.weight(), item, errors);
-      CheckTerm(term.preference(), item.Child("preference"), errors);
+      CheckTerm(term.preference(), true, item.Child("preference"), errors);
     }
   }
   if (affinity.has_pod_affinity()) {
@@ -193,14 +197,19 @@ void CheckTolerations(const google::protobuf::RepeatedPtrField<corev1::Toleratio
                                "effect must be 'NoExecute' when `tolerationSeconds` is set"));
     }
     if (op.empty() || op == "Equal") {
-      for (const std::string& problem : CheckLabelValue(toleration.value())) {
-        errors.push_back(Invalid(item.Child("operator"), toleration.value(), problem));
+      const Problems problems = CheckLabelValue(toleration.value());
+      if (!problems.empty()) {
+        errors.push_back(
+            Invalid(item.Child("operator"), toleration.value(), fmt::format("{}", fmt::join(problems, ";"))));
       }
     } else if (op == "Exists") {
       if (!toleration.value().empty()) {
         errors.push_back(Invalid(item.Child("operator"), toleration.value(),
                                  "value must be empty when `operator` is 'Exists'"));
       }
+    } else if (op == "Lt" || op == "Gt") {
+      // They exist, but need a feature that 1.36 has off.
+      errors.push_back(NotSupported(item.Child("operator"), op, {"Equal", "Exists", "Lt", "Gt"}));
     } else {
       errors.push_back(NotSupported(item.Child("operator"), op, {"Equal", "Exists"}));
     }
@@ -211,36 +220,73 @@ void CheckTolerations(const google::protobuf::RepeatedPtrField<corev1::Toleratio
   }
 }
 
-void CheckQuantity(std::string_view resource, const Quantity& quantity, const Path& path,
-                   FieldErrors& errors) {
-  const Result<api::Amount> amount = api::Amount::Parse(quantity.string());
-  if (!amount) {
-    errors.push_back(Invalid(path, quantity.string(), amount.error().message()));
-  } else if (*amount < api::Amount()) {
-    errors.push_back(Invalid(path, amount->ToString(), kNotNegative));
-  } else if (IsExtendedResource(resource) && amount->MilliValue() % 1000 != 0) {
-    errors.push_back(Invalid(path, amount->ToString(), "must be an integer"));
+namespace {
+
+void CheckInclusion(bool present, const std::string& policy, const Path& path, FieldErrors& errors) {
+  if (present && policy != "Honor" && policy != "Ignore")
+    errors.push_back(NotSupported(path, policy, {"Honor", "Ignore"}));
+}
+
+void CheckMinDomains(const corev1::TopologySpreadConstraint& constraint, const Path& path,
+                     FieldErrors& errors) {
+  if (!constraint.has_min_domains()) return;
+  const int64_t domains = constraint.min_domains();
+  if (domains <= 0) errors.push_back(Invalid(path, domains, "must be greater than zero"));
+  if (constraint.when_unsatisfiable() == "DoNotSchedule") return;
+  errors.push_back(Invalid(path, domains,
+                           fmt::format("can only use minDomains if whenUnsatisfiable=DoNotSchedule, not {}",
+                                       constraint.when_unsatisfiable())));
+}
+
+// As in affinity terms, the keys are in the selector by now, once.
+void CheckSpreadKeys(const corev1::TopologySpreadConstraint& constraint, const Path& path,
+                     FieldErrors& errors) {
+  const Strings& keys = constraint.match_label_keys();
+  if (keys.empty()) return;
+  if (!constraint.has_label_selector())
+    errors.push_back(Forbidden(path, "must not be specified when labelSelector is not set"));
+  const metav1::LabelSelector& selector = constraint.label_selector();
+  for (int i = 0; i < keys.size(); ++i) {
+    CheckLabelKey(keys[i], path.Index(i), errors);
+    const auto same_key = [&](const auto& requirement) { return requirement.key() == keys[i]; };
+    const auto& requirements = selector.match_expressions();
+    const auto times = std::count_if(requirements.begin(), requirements.end(), same_key) +
+                       (selector.match_labels().contains(keys[i]) ? 1 : 0);
+    if (times > 1)
+      errors.push_back(Invalid(path.Index(i), keys[i], "exists in both matchLabelKeys and labelSelector"));
   }
 }
 
-void CheckResources(const corev1::ResourceRequirements& resources, const Path& path, FieldErrors& errors) {
-  const Path limits = path.Child("limits"), requests = path.Child("requests");
-  for (const auto& [name, quantity] : resources.limits()) {
-    CheckResourceName(name, limits, errors);
-    CheckQuantity(name, quantity, limits.Key(name), errors);
-  }
-  for (const auto& [name, quantity] : resources.requests()) {
-    CheckResourceName(name, requests, errors);
-    CheckQuantity(name, quantity, requests.Key(name), errors);
-    CheckRequest(name, quantity, resources.limits(), path, errors);
-  }
-  for (const auto& [name, quantity] : resources.limits()) {
-    if (MayOvercommit(name) || resources.requests().contains(name)) continue;
-    // A limit alone counts as the request of resources that cannot be shared; only huge pages need more.
-    if (!IsHugePages(name)) continue;
-    const bool has_base = resources.requests().contains("cpu") || resources.requests().contains("memory") ||
-                          resources.limits().contains("cpu") || resources.limits().contains("memory");
-    if (!has_base) errors.push_back(Forbidden(path, "HugePages require cpu or memory"));
+}  // namespace
+
+void CheckSpreadConstraints(const corev1::PodSpec& spec, const Path& path, FieldErrors& errors) {
+  const auto& constraints = spec.topology_spread_constraints();
+  for (int i = 0; i < constraints.size(); ++i) {
+    const corev1::TopologySpreadConstraint& one = constraints[i];
+    const Path item = path.Index(i);
+    if (one.max_skew() <= 0)
+      errors.push_back(Invalid(item.Child("maxSkew"), int64_t{one.max_skew()}, "must be greater than zero"));
+    if (one.topology_key().empty()) errors.push_back(Required(item.Child("topologyKey"), "can not be empty"));
+    const std::string& action = one.when_unsatisfiable();
+    if (action != "DoNotSchedule" && action != "ScheduleAnyway") {
+      errors.push_back(
+          NotSupported(item.Child("whenUnsatisfiable"), action, {"DoNotSchedule", "ScheduleAnyway"}));
+    }
+    const bool repeated = std::any_of(constraints.begin() + i + 1, constraints.end(), [&](const auto& other) {
+      return other.topology_key() == one.topology_key() && other.when_unsatisfiable() == action;
+    });
+    if (repeated) {
+      errors.push_back(Duplicate(item.Child("{topologyKey, whenUnsatisfiable}"),
+                                 fmt::format("{{{}, {}}}", one.topology_key(), action)));
+    }
+    CheckMinDomains(one, item.Child("minDomains"), errors);
+    CheckInclusion(one.has_node_affinity_policy(), one.node_affinity_policy(),
+                   item.Child("nodeAffinityPolicy"), errors);
+    CheckInclusion(one.has_node_taints_policy(), one.node_taints_policy(), item.Child("nodeTaintsPolicy"),
+                   errors);
+    CheckSpreadKeys(one, item.Child("matchLabelKeys"), errors);
+    if (one.has_label_selector())
+      CheckLabelSelector(one.label_selector(), item.Child("labelSelector"), errors);
   }
 }
 

@@ -2,8 +2,8 @@
 #include <algorithm>
 
 #include <fmt/format.h>
-#include <google/protobuf/util/message_differencer.h>
 
+#include "lib/api/codec.h"
 #include "lib/k8s/int_or_string.h"
 #include "lib/k8s/validate_internal.h"
 
@@ -108,7 +108,7 @@ void CheckIpAddress(std::string_view value, const Path& path, FieldErrors& error
 }
 
 bool SameMessage(const google::protobuf::Message& a, const google::protobuf::Message& b) {
-  return google::protobuf::util::MessageDifferencer::Equals(a, b);
+  return api::EncodeRaw(a) == api::EncodeRaw(b);
 }
 
 bool SameMap(const StringMap& a, const StringMap& b) {

@@ -1,55 +1,245 @@
-// Controllers of pods: apps, batch, replication controllers.
+// Controllers of pods that are all alike: Deployments, ReplicaSets, DaemonSets, ReplicationControllers.
+#include "lib/k8s/validate_workload_internal.h"
+
 #include <fmt/format.h>
 
-#include "lib/api/proto/batch_v1.pb.h"
 #include "lib/api/selector.h"
-#include "lib/k8s/int_or_string.h"
 #include "lib/k8s/rule_table.h"
 
 namespace keelson::k8s {
 
-namespace batchv1 = api::batch::v1;
-
 namespace {
 
-constexpr size_t kCronJobName = 52;  // leaves room for the time that names its jobs
+// What Deployments and ReplicaSets say of their template.
+void CheckReplicatedTemplate(bool has_selector, const metav1::LabelSelector& selector,
+                             const corev1::PodTemplateSpec& object, const Path& spec, FieldErrors& errors) {
+  const Path path = spec.Child("template");
+  const Result<api::LabelSelector> parsed = api::LabelSelector::From(selector);
+  if (has_selector && !parsed) {
+    errors.push_back(InvalidObject(spec.Child("selector"), selector, "invalid label selector"));
+    return;
+  }
+  CheckSelects(has_selector, selector, object, path, errors);
+  CheckPodTemplate(object, path, errors);
+  CheckRunsForever(object, "ReplicaSet", path, errors);
+}
 
-void CheckRestartAlways(const corev1::PodTemplateSpec& object, const Path& path, FieldErrors& errors) {
-  const std::string& policy = object.spec().restart_policy();
+void CheckRollingDeployment(const appsv1::RollingUpdateDeployment& update, const Path& path,
+                            FieldErrors& errors) {
+  CheckIntOrPercent(update.max_unavailable(), path.Child("maxUnavailable"), errors);
+  CheckIntOrPercent(update.max_surge(), path.Child("maxSurge"), errors);
+  if (IsZero(update.max_unavailable()) && IsZero(update.max_surge())) {
+    errors.push_back(InvalidIntOrString(path.Child("maxUnavailable"), update.max_unavailable(),
+                                        "may not be 0 when `maxSurge` is 0"));
+  }
+  CheckAtMostAll(update.max_unavailable(), path.Child("maxUnavailable"), errors);
+}
+
+void CheckDeploymentStrategy(const appsv1::DeploymentStrategy& strategy, const Path& path,
+                             FieldErrors& errors) {
+  const Path rolling = path.Child("rollingUpdate");
+  if (strategy.type() == "Recreate") {
+    if (strategy.has_rolling_update())
+      errors.push_back(Forbidden(rolling, "may not be specified when strategy `type` is 'Recreate'"));
+  } else if (strategy.type() == "RollingUpdate") {
+    CheckRollingDeployment(strategy.rolling_update(), rolling, errors);
+  } else {
+    errors.push_back({FieldError::Type::kNotSupported, path.ToString(),
+                      InvalidObject(path, strategy, "").value,
+                      "supported values: \"Recreate\", \"RollingUpdate\""});
+  }
+}
+
+void CheckDeployment(const appsv1::Deployment& object, FieldErrors& errors) {
+  const Path path("spec");
+  const appsv1::DeploymentSpec& spec = object.spec();
+  CheckNonNegative(spec.replicas(), path.Child("replicas"), errors);
+  CheckWorkloadSelector(spec.has_selector(), spec.selector(), "deployment", path.Child("selector"), errors);
+  CheckReplicatedTemplate(spec.has_selector(), spec.selector(), spec.template_(), path, errors);
+  CheckDeploymentStrategy(spec.strategy(), path.Child("strategy"), errors);
+  CheckNonNegative(spec.min_ready_seconds(), path.Child("minReadySeconds"), errors);
+  CheckNonNegative(spec.revision_history_limit(), path.Child("revisionHistoryLimit"), errors);
+  if (!spec.has_progress_deadline_seconds()) return;
+  const Path deadline = path.Child("progressDeadlineSeconds");
+  CheckNonNegative(spec.progress_deadline_seconds(), deadline, errors);
+  if (spec.progress_deadline_seconds() <= spec.min_ready_seconds()) {
+    errors.push_back(
+        Invalid(deadline, int64_t{spec.progress_deadline_seconds()}, "must be greater than minReadySeconds"));
+  }
+}
+
+void CheckDeploymentStatus(const appsv1::Deployment& object, const appsv1::Deployment& old,
+                           FieldErrors& errors) {
+  const Path path("status");
+  const appsv1::DeploymentStatus& status = object.status();
+  CheckCounters({{"observedGeneration", status.observed_generation()},
+                 {"replicas", status.replicas()},
+                 {"updatedReplicas", status.updated_replicas()},
+                 {"readyReplicas", status.ready_replicas()},
+                 {"availableReplicas", status.available_replicas()},
+                 {"unavailableReplicas", status.unavailable_replicas()},
+                 {"terminatingReplicas", status.terminating_replicas()},
+                 {"collisionCount", status.collision_count()}},
+                path, errors);
+  CheckBelow({{"updatedReplicas", status.updated_replicas()},
+              {"readyReplicas", status.ready_replicas()},
+              {"availableReplicas", status.available_replicas()}},
+             status.replicas(), "status.replicas", path, errors);
+  CheckBelow({{"availableReplicas", status.available_replicas()}}, status.ready_replicas(), "readyReplicas",
+             path, errors);
+  CheckCollisions(status, old.status(), path, errors);
+}
+
+void CheckReplicaSet(const appsv1::ReplicaSet& object, FieldErrors& errors) {
+  const Path path("spec");
+  const appsv1::ReplicaSetSpec& spec = object.spec();
+  CheckNonNegative(spec.replicas(), path.Child("replicas"), errors);
+  CheckNonNegative(spec.min_ready_seconds(), path.Child("minReadySeconds"), errors);
+  // The wording is the Deployment's there too.
+  CheckWorkloadSelector(spec.has_selector(), spec.selector(), "deployment", path.Child("selector"), errors);
+  CheckReplicatedTemplate(spec.has_selector(), spec.selector(), spec.template_(), path, errors);
+}
+
+template <typename Status>
+void CheckReplicaStatus(const Status& status, const Path& path, FieldErrors& errors) {
+  CheckCounters({{"replicas", status.replicas()},
+                 {"fullyLabeledReplicas", status.fully_labeled_replicas()},
+                 {"readyReplicas", status.ready_replicas()},
+                 {"availableReplicas", status.available_replicas()},
+                 {"observedGeneration", status.observed_generation()}},
+                path, errors);
+  CheckBelow({{"fullyLabeledReplicas", status.fully_labeled_replicas()},
+              {"readyReplicas", status.ready_replicas()},
+              {"availableReplicas", status.available_replicas()}},
+             status.replicas(), "status.replicas", path, errors);
+  CheckBelow({{"availableReplicas", status.available_replicas()}}, status.ready_replicas(), "readyReplicas",
+             path, errors);
+}
+
+void CheckReplicaSetStatus(const appsv1::ReplicaSet& object, const appsv1::ReplicaSet&, FieldErrors& errors) {
+  const Path path("status");
+  CheckReplicaStatus(object.status(), path, errors);
+  CheckCounters({{"terminatingReplicas", object.status().terminating_replicas()}}, path, errors);
+}
+
+void CheckControllerStatus(const corev1::ReplicationController& object, const corev1::ReplicationController&,
+                           FieldErrors& errors) {
+  CheckReplicaStatus(object.status(), Path("status"), errors);
+}
+
+void CheckRollingDaemonSet(const appsv1::RollingUpdateDaemonSet& update, const Path& path,
+                           FieldErrors& errors) {
+  const Path unavailable = path.Child("maxUnavailable"), surge = path.Child("maxSurge");
+  CheckIntOrPercent(update.max_unavailable(), unavailable, errors);
+  CheckIntOrPercent(update.max_surge(), surge, errors);
+  CheckAtMostAll(update.max_unavailable(), unavailable, errors);
+  CheckAtMostAll(update.max_surge(), surge, errors);
+  const bool may_miss = !IsZero(update.max_unavailable()), may_exceed = !IsZero(update.max_surge());
+  if (may_miss && may_exceed) {
+    errors.push_back(
+        InvalidIntOrString(surge, update.max_surge(), "may not be set when maxUnavailable is non-zero"));
+  } else if (!may_miss && !may_exceed) {
+    errors.push_back(Required(unavailable, "cannot be 0 when maxSurge is 0"));
+  }
+}
+
+void CheckDaemonSet(const appsv1::DaemonSet& object, FieldErrors& errors) {
+  const Path path("spec");
+  const appsv1::DaemonSetSpec& spec = object.spec();
+  const Path at = path.Child("template"), selector = path.Child("selector");
+  CheckLabelSelector(spec.selector(), selector, errors);
+  CheckSelects(spec.has_selector(), spec.selector(), spec.template_(), at, errors);
+  if (spec.has_selector() && spec.selector().match_labels().empty() &&
+      spec.selector().match_expressions().empty()) {
+    errors.push_back(InvalidObject(selector, spec.selector(), "empty selector is invalid for daemonset"));
+  }
+  CheckPodTemplate(spec.template_(), at, errors);
+  CheckRunsForever(spec.template_(), "DaemonSet", at, errors);
+  CheckNonNegative(spec.min_ready_seconds(), path.Child("minReadySeconds"), errors);
+  const Path strategy = path.Child("updateStrategy");
+  const std::string& type = spec.update_strategy().type();
+  if (type == "RollingUpdate") {
+    CheckRollingDaemonSet(spec.update_strategy().rolling_update(), strategy.Child("rollingUpdate"), errors);
+  } else if (type != "OnDelete") {
+    errors.push_back({FieldError::Type::kNotSupported, strategy.ToString(),
+                      InvalidObject(strategy, spec.update_strategy(), "").value,
+                      "supported values: \"RollingUpdate\", \"OnDelete\""});
+  }
+  CheckNonNegative(spec.revision_history_limit(), path.Child("revisionHistoryLimit"), errors);
+}
+
+void CheckDaemonSetStatus(const appsv1::DaemonSet& object, const appsv1::DaemonSet& old,
+                          FieldErrors& errors) {
+  const Path path("status");
+  const appsv1::DaemonSetStatus& status = object.status();
+  CheckCounters({{"currentNumberScheduled", status.current_number_scheduled()},
+                 {"numberMisscheduled", status.number_misscheduled()},
+                 {"desiredNumberScheduled", status.desired_number_scheduled()},
+                 {"numberReady", status.number_ready()},
+                 {"observedGeneration", status.observed_generation()},
+                 {"updatedNumberScheduled", status.updated_number_scheduled()},
+                 {"numberAvailable", status.number_available()},
+                 {"numberUnavailable", status.number_unavailable()},
+                 {"collisionCount", status.collision_count()}},
+                path, errors);
+  CheckCollisions(status, old.status(), path, errors);
+}
+
+void CheckReplicationController(const corev1::ReplicationController& object, FieldErrors& errors) {
+  const Path path("spec");
+  const corev1::ReplicationControllerSpec& spec = object.spec();
+  CheckNonNegative(spec.min_ready_seconds(), path.Child("minReadySeconds"), errors);
+  if (spec.selector().empty()) errors.push_back(Required(path.Child("selector")));
+  CheckNonNegative(spec.replicas(), path.Child("replicas"), errors);
+  const Path at = path.Child("template");
+  if (!spec.has_template_()) {
+    errors.push_back(Required(at));
+    return;
+  }
+  metav1::LabelSelector selector;
+  *selector.mutable_match_labels() = spec.selector();
+  if (!spec.selector().empty()) CheckSelects(true, selector, spec.template_(), at, errors);
+  CheckPodTemplate(spec.template_(), at, errors);
+  CheckRunsForever(spec.template_(), "ReplicationController", at, errors);
+}
+
+template <typename T>
+void CheckSameSelector(const T& object, const T& old, FieldErrors& errors) {
+  CheckImmutable(object.spec().selector(), old.spec().selector(), Path("spec").Child("selector"), errors);
+}
+
+}  // namespace
+
+void CheckRunsForever(const corev1::PodTemplateSpec& object, std::string_view kind, const Path& path,
+                      FieldErrors& errors) {
   const Path spec = path.Child("spec");
+  const std::string& policy = object.spec().restart_policy();
   if (policy != "Always") errors.push_back(NotSupported(spec.Child("restartPolicy"), policy, {"Always"}));
   if (object.spec().has_active_deadline_seconds()) {
     errors.push_back(Forbidden(spec.Child("activeDeadlineSeconds"),
-                               "activeDeadlineSeconds in ReplicaSet is not Supported"));
+                               fmt::format("activeDeadlineSeconds in {} is not Supported", kind)));
   }
 }
 
-// A selector that is there, is not empty, and selects the template's pods.
-void CheckSelected(bool has_selector, const metav1::LabelSelector& selector,
-                   const corev1::PodTemplateSpec& object, std::string_view kind, const Path& path,
-                   FieldErrors& errors) {
-  const Path field = path.Child("selector");
-  if (!has_selector) {
-    errors.push_back(Required(field));
-  } else {
-    CheckLabelSelector(selector, field, errors);
-    if (selector.match_labels().empty() && selector.match_expressions().empty()) {
-      errors.push_back(InvalidObject(field, selector, fmt::format("empty selector is invalid for {}", kind)));
-    }
+void CheckWorkloadSelector(bool present, const metav1::LabelSelector& selector, std::string_view kind,
+                           const Path& path, FieldErrors& errors) {
+  if (!present) {
+    errors.push_back(Required(path));
+    return;
   }
-  const Path at = path.Child("template");
+  CheckLabelSelector(selector, path, errors);
+  if (selector.match_labels().empty() && selector.match_expressions().empty())
+    errors.push_back(InvalidObject(path, selector, fmt::format("empty selector is invalid for {}", kind)));
+}
+
+void CheckSelects(bool present, const metav1::LabelSelector& selector, const corev1::PodTemplateSpec& object,
+                  const Path& path, FieldErrors& errors) {
   const Result<api::LabelSelector> parsed = api::LabelSelector::From(selector);
-  if (!parsed) {
-    errors.push_back(InvalidObject(field, selector, "invalid label selector"));
-  } else if (has_selector && !parsed->Matches(object.metadata().labels())) {
-    const Path metadata = at.Child("metadata");
-    errors.push_back(InvalidRaw(metadata.Child("labels"), PrintMap(object.metadata().labels()),
-                                "`selector` does not match template `labels`"));
-  }
-  CheckPodTemplate(object, at, errors);
+  if (!parsed || (present && parsed->Matches(object.metadata().labels()))) return;
+  errors.push_back(InvalidRaw(path.Child("metadata").Child("labels"), PrintMap(object.metadata().labels()),
+                              "`selector` does not match template `labels`"));
 }
 
-// Zero, as a number or a percentage.
 bool IsZero(const intstr::IntOrString& value) {
   const Result<int64_t> scaled = ScaledValue(value, 100, true);
   return scaled && *scaled == 0;
@@ -66,234 +256,31 @@ FieldError InvalidIntOrString(const Path& path, const intstr::IntOrString& value
                          : Invalid(path, int64_t{value.int_val()}, detail);
 }
 
-void CheckRolling(const intstr::IntOrString& unavailable, const intstr::IntOrString& surge, const Path& path,
-                  FieldErrors& errors) {
-  CheckIntOrPercent(unavailable, path.Child("maxUnavailable"), errors);
-  CheckIntOrPercent(surge, path.Child("maxSurge"), errors);
-  CheckAtMostAll(unavailable, path.Child("maxUnavailable"), errors);
-  if (IsZero(unavailable) && IsZero(surge)) {
+void CheckCounters(std::initializer_list<Counter> counters, const Path& path, FieldErrors& errors) {
+  for (const Counter& one : counters) CheckNonNegative(one.value, path.Child(one.field), errors);
+}
+
+void CheckBelow(std::initializer_list<Counter> counters, int64_t limit, std::string_view name,
+                const Path& path, FieldErrors& errors) {
+  for (const Counter& one : counters) {
+    if (one.value <= limit) continue;
     errors.push_back(
-        InvalidIntOrString(path.Child("maxUnavailable"), unavailable, "may not be 0 when `maxSurge` is 0"));
+        Invalid(path.Child(one.field), one.value, fmt::format("cannot be greater than {}", name)));
   }
 }
-
-void CheckDeployment(const appsv1::Deployment& object, FieldErrors& errors) {
-  const Path path("spec");
-  const appsv1::DeploymentSpec& spec = object.spec();
-  CheckNonNegative(spec.replicas(), path.Child("replicas"), errors);
-  CheckSelected(spec.has_selector(), spec.selector(), spec.template_(), "deployment", path, errors);
-  CheckRestartAlways(spec.template_(), path.Child("template"), errors);
-  const Path strategy = path.Child("strategy");
-  CheckEnum(spec.strategy().type(), {"Recreate", "RollingUpdate"}, strategy.Child("type"), errors);
-  const Path rolling = strategy.Child("rollingUpdate");
-  if (spec.strategy().type() == "Recreate" && spec.strategy().has_rolling_update()) {
-    errors.push_back(Forbidden(rolling, "may not be specified when strategy `type` is 'Recreate'"));
-  } else if (spec.strategy().type() == "RollingUpdate") {
-    const appsv1::RollingUpdateDeployment& update = spec.strategy().rolling_update();
-    CheckRolling(update.max_unavailable(), update.max_surge(), rolling, errors);
-  }
-  CheckNonNegative(spec.min_ready_seconds(), path.Child("minReadySeconds"), errors);
-  if (spec.has_revision_history_limit()) {
-    CheckNonNegative(spec.revision_history_limit(), path.Child("revisionHistoryLimit"), errors);
-  }
-  if (spec.has_progress_deadline_seconds()) {
-    CheckNonNegative(spec.progress_deadline_seconds(), path.Child("progressDeadlineSeconds"), errors);
-    if (spec.progress_deadline_seconds() <= spec.min_ready_seconds()) {
-      errors.push_back(Invalid(path.Child("progressDeadlineSeconds"),
-                               int64_t{spec.progress_deadline_seconds()},
-                               "must be greater than minReadySeconds"));
-    }
-  }
-}
-
-void CheckReplicaSet(const appsv1::ReplicaSet& object, FieldErrors& errors) {
-  const Path path("spec");
-  const appsv1::ReplicaSetSpec& spec = object.spec();
-  CheckNonNegative(spec.replicas(), path.Child("replicas"), errors);
-  CheckNonNegative(spec.min_ready_seconds(), path.Child("minReadySeconds"), errors);
-  CheckSelected(spec.has_selector(), spec.selector(), spec.template_(), "deployment", path, errors);
-  CheckRestartAlways(spec.template_(), path.Child("template"), errors);
-}
-
-void CheckDaemonSet(const appsv1::DaemonSet& object, FieldErrors& errors) {
-  const Path path("spec");
-  const appsv1::DaemonSetSpec& spec = object.spec();
-  CheckSelected(spec.has_selector(), spec.selector(), spec.template_(), "daemonset", path, errors);
-  CheckRestartAlways(spec.template_(), path.Child("template"), errors);
-  CheckNonNegative(spec.min_ready_seconds(), path.Child("minReadySeconds"), errors);
-  const Path strategy = path.Child("updateStrategy");
-  CheckEnum(spec.update_strategy().type(), {"RollingUpdate", "OnDelete"}, strategy.Child("type"), errors);
-  if (spec.update_strategy().type() == "RollingUpdate") {
-    const appsv1::RollingUpdateDaemonSet& update = spec.update_strategy().rolling_update();
-    const Path rolling = strategy.Child("rollingUpdate");
-    CheckRolling(update.max_unavailable(), update.max_surge(), rolling, errors);
-    if (!IsZero(update.max_unavailable()) && !IsZero(update.max_surge())) {
-      errors.push_back(InvalidIntOrString(rolling.Child("maxSurge"), update.max_surge(),
-                                          "may not be set when maxUnavailable is non-zero"));
-    }
-  }
-  if (spec.has_revision_history_limit()) {
-    CheckNonNegative(spec.revision_history_limit(), path.Child("revisionHistoryLimit"), errors);
-  }
-}
-
-void CheckStatefulSet(const appsv1::StatefulSet& object, FieldErrors& errors) {
-  const Path path("spec");
-  const appsv1::StatefulSetSpec& spec = object.spec();
-  const std::string& management = spec.pod_management_policy();
-  if (management.empty()) {
-    errors.push_back(Required(path.Child("podManagementPolicy")));
-  } else if (management != "OrderedReady" && management != "Parallel") {
-    errors.push_back(
-        Invalid(path.Child("podManagementPolicy"), management, "must be 'OrderedReady' or 'Parallel'"));
-  }
-  const Path strategy = path.Child("updateStrategy");
-  const std::string& type = spec.update_strategy().type();
-  if (type.empty()) {
-    errors.push_back(Required(strategy));
-  } else if (type != "RollingUpdate" && type != "OnDelete") {
-    errors.push_back(
-        InvalidObject(strategy, spec.update_strategy(), "must be 'RollingUpdate' or 'OnDelete'"));
-  } else if (type == "OnDelete" && spec.update_strategy().has_rolling_update()) {
-    errors.push_back(
-        Invalid(strategy.Child("rollingUpdate"), "", "only allowed for updateStrategy 'RollingUpdate'"));
-  }
-  const Path rolling = strategy.Child("rollingUpdate");
-  CheckNonNegative(spec.update_strategy().rolling_update().partition(), rolling.Child("partition"), errors);
-  CheckNonNegative(spec.replicas(), path.Child("replicas"), errors);
-  CheckNonNegative(spec.min_ready_seconds(), path.Child("minReadySeconds"), errors);
-  if (!spec.service_name().empty()) {
-    AddProblems(CheckDns1123Subdomain(spec.service_name()), spec.service_name(), path.Child("serviceName"),
-                errors);
-  }
-  CheckSelected(spec.has_selector(), spec.selector(), spec.template_(), "statefulset", path, errors);
-  CheckRestartAlways(spec.template_(), path.Child("template"), errors);
-}
-
-void CheckReplicationController(const corev1::ReplicationController& object, FieldErrors& errors) {
-  const Path path("spec");
-  const corev1::ReplicationControllerSpec& spec = object.spec();
-  CheckNonNegative(spec.min_ready_seconds(), path.Child("minReadySeconds"), errors);
-  if (spec.selector().empty()) errors.push_back(Required(path.Child("selector")));
-  CheckNonNegative(spec.replicas(), path.Child("replicas"), errors);
-  const Path at = path.Child("template");
-  if (!spec.has_template_()) {
-    errors.push_back(Required(at));
-    return;
-  }
-  const auto& labels = spec.template_().metadata().labels();
-  if (!spec.selector().empty() && !api::LabelSelector::FromMap(spec.selector()).Matches(labels)) {
-    const Path metadata = at.Child("metadata");
-    errors.push_back(InvalidRaw(metadata.Child("labels"), PrintMap(labels),
-                                "`selector` does not match template `labels`"));
-  }
-  CheckPodTemplate(spec.template_(), at, errors);
-  CheckRestartAlways(spec.template_(), at, errors);
-}
-
-void CheckJobSpec(const batchv1::JobSpec& spec, const Path& path, FieldErrors& errors) {
-  CheckNonNegative(spec.parallelism(), path.Child("parallelism"), errors);
-  CheckNonNegative(spec.completions(), path.Child("completions"), errors);
-  CheckNonNegative(spec.active_deadline_seconds(), path.Child("activeDeadlineSeconds"), errors);
-  CheckNonNegative(spec.backoff_limit(), path.Child("backoffLimit"), errors);
-  CheckNonNegative(spec.ttl_seconds_after_finished(), path.Child("ttlSecondsAfterFinished"), errors);
-  if (spec.has_completion_mode()) {
-    CheckEnum(spec.completion_mode(), {"NonIndexed", "Indexed"}, path.Child("completionMode"), errors);
-    if (spec.completion_mode() == "Indexed" && !spec.has_completions()) {
-      errors.push_back(Required(path.Child("completions"), "when completion mode is Indexed"));
-    }
-  }
-  const Path at = path.Child("template");
-  CheckPodTemplate(spec.template_(), at, errors);
-  const std::string& policy = spec.template_().spec().restart_policy();
-  const Path pod = at.Child("spec");
-  if (policy == "Always") {
-    errors.push_back(Required(pod.Child("restartPolicy"), "valid values: \"OnFailure\", \"Never\""));
-  } else {
-    CheckEnum(policy, {"OnFailure", "Never"}, pod.Child("restartPolicy"), errors);
-  }
-  if (spec.has_selector()) CheckLabelSelector(spec.selector(), path.Child("selector"), errors);
-}
-
-void CheckJob(const batchv1::Job& object, FieldErrors& errors) {
-  CheckJobSpec(object.spec(), Path("spec"), errors);
-}
-
-void CheckCronJob(const batchv1::CronJob& object, FieldErrors& errors) {
-  const Path path("spec");
-  const batchv1::CronJobSpec& spec = object.spec();
-  if (spec.schedule().empty()) errors.push_back(Required(path.Child("schedule")));
-  CheckEnum(spec.concurrency_policy(), {"Allow", "Forbid", "Replace"}, path.Child("concurrencyPolicy"),
-            errors);
-  CheckNonNegative(spec.starting_deadline_seconds(), path.Child("startingDeadlineSeconds"), errors);
-  CheckNonNegative(spec.successful_jobs_history_limit(), path.Child("successfulJobsHistoryLimit"), errors);
-  CheckNonNegative(spec.failed_jobs_history_limit(), path.Child("failedJobsHistoryLimit"), errors);
-  const Path job = path.Child("jobTemplate");
-  CheckJobSpec(spec.job_template().spec(), job.Child("spec"), errors);
-  if (object.metadata().name().size() > kCronJobName) {
-    const Path metadata("metadata");
-    errors.push_back(
-        Invalid(metadata.Child("name"), object.metadata().name(), "must be no more than 52 characters"));
-  }
-}
-
-template <typename T>
-void CheckSameSelector(const T& object, const T& old, FieldErrors& errors) {
-  const Path path("spec");
-  CheckImmutable(object.spec().selector(), old.spec().selector(), path.Child("selector"), errors);
-}
-
-void CheckStatefulSetUpdate(const appsv1::StatefulSet& object, const appsv1::StatefulSet& old,
-                            FieldErrors& errors) {
-  appsv1::StatefulSetSpec now = object.spec(), before = old.spec();
-  for (appsv1::StatefulSetSpec* spec : {&now, &before}) {
-    spec->clear_replicas();
-    spec->clear_template_();
-    spec->clear_update_strategy();
-    spec->clear_min_ready_seconds();
-    spec->clear_ordinals();
-    spec->clear_revision_history_limit();
-    spec->clear_persistent_volume_claim_retention_policy();
-  }
-  if (SameMessage(now, before)) return;
-  errors.push_back(
-      Forbidden(Path("spec"),
-                "updates to statefulset spec for fields other than 'replicas', 'ordinals', 'template', "
-                "'updateStrategy', 'revisionHistoryLimit', 'persistentVolumeClaimRetentionPolicy' and "
-                "'minReadySeconds' are forbidden"));
-}
-
-void CheckJobUpdate(const batchv1::Job& object, const batchv1::Job& old, FieldErrors& errors) {
-  const Path path("spec");
-  CheckImmutable(object.spec().selector(), old.spec().selector(), path.Child("selector"), errors);
-  // A suspended job that has not started may still get scheduling directives.
-  if (!old.spec().suspend() || old.status().has_start_time()) {
-    CheckImmutable(object.spec().template_(), old.spec().template_(), path.Child("template"), errors);
-  }
-  CheckImmutable(object.spec().completion_mode(), old.spec().completion_mode(), path.Child("completionMode"),
-                 errors);
-  const bool elastic = object.spec().completion_mode() == "Indexed" &&
-                       object.spec().completions() == object.spec().parallelism();
-  if (!elastic && object.spec().completions() != old.spec().completions()) {
-    errors.push_back(Invalid(path.Child("completions"), int64_t{object.spec().completions()}, kImmutable));
-  }
-}
-
-}  // namespace
 
 void RegisterWorkloadRules(RuleTable& table) {
   table.Add<appsv1::Deployment, CheckDeployment>();
   table.AddUpdate<appsv1::Deployment, CheckSameSelector<appsv1::Deployment>>();
+  table.AddStatus<appsv1::Deployment, CheckDeploymentStatus>();
   table.Add<appsv1::ReplicaSet, CheckReplicaSet>();
   table.AddUpdate<appsv1::ReplicaSet, CheckSameSelector<appsv1::ReplicaSet>>();
+  table.AddStatus<appsv1::ReplicaSet, CheckReplicaSetStatus>();
   table.Add<appsv1::DaemonSet, CheckDaemonSet>();
   table.AddUpdate<appsv1::DaemonSet, CheckSameSelector<appsv1::DaemonSet>>();
-  table.Add<appsv1::StatefulSet, CheckStatefulSet>();
-  table.AddUpdate<appsv1::StatefulSet, CheckStatefulSetUpdate>();
+  table.AddStatus<appsv1::DaemonSet, CheckDaemonSetStatus>();
   table.Add<corev1::ReplicationController, CheckReplicationController>();
-  table.Add<batchv1::Job, CheckJob>();
-  table.AddUpdate<batchv1::Job, CheckJobUpdate>();
-  table.Add<batchv1::CronJob, CheckCronJob>();
+  table.AddStatus<corev1::ReplicationController, CheckControllerStatus>();
 }
 
 }  // namespace keelson::k8s

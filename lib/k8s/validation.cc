@@ -24,6 +24,8 @@ const RuleTable& Rules() {
     RegisterServiceCidrRules(*made);
     RegisterEndpointRules(*made);
     RegisterWorkloadRules(*made);
+    RegisterStatefulSetRules(*made);
+    RegisterJobRules(*made);
     RegisterConfigRules(*made);
     RegisterNodeRules(*made);
     RegisterRbacRules(*made);
@@ -137,6 +139,20 @@ FieldErrors ValidateStatusUpdate(const Message& object, const Message& old) {
   return errors;
 }
 
+FieldErrors ValidatePartUpdate(const Message& object, const Message& old, std::string_view subresource) {
+  const KindRules* rules = Rules().Find(object.GetDescriptor());
+  if (rules) {
+    for (const auto& [name, rule] : rules->parts) {
+      if (name != subresource) continue;
+      FieldErrors errors;
+      CheckObjectMetaUpdate(api::Meta(object), api::Meta(old), Path("metadata"), errors);
+      rule(object, old, errors);
+      return errors;
+    }
+  }
+  return ValidateUpdate(object, old);
+}
+
 FieldErrors ValidateBinding(const Message& binding) {
   const auto& object = static_cast<const corev1::Binding&>(binding);
   FieldErrors errors;
@@ -144,7 +160,12 @@ FieldErrors ValidateBinding(const Message& binding) {
   if (!object.target().kind().empty() && object.target().kind() != "Node") {
     errors.push_back(NotSupported(target.Child("kind"), object.target().kind(), {"Node", "<empty>"}));
   }
-  if (object.target().name().empty()) errors.push_back(Required(target.Child("name")));
+  if (object.target().name().empty()) {
+    errors.push_back(Required(target.Child("name")));
+  } else if (object.target().kind().empty() || object.target().kind() == "Node") {
+    AddProblems(CheckDns1123Subdomain(object.target().name()), object.target().name(), target.Child("name"),
+                errors);
+  }
   return errors;
 }
 

@@ -2,6 +2,8 @@
 // defaulted (defaulting.h) before. Pure and thread safe.
 #pragma once
 
+#include <string_view>
+
 #include <google/protobuf/message.h>
 
 #include "lib/k8s/field_error.h"
@@ -21,6 +23,11 @@ FieldErrors ValidateUpdate(const google::protobuf::Message& object, const google
 // Rules of an update through the status subresource (metadata and what the kind guards in status).
 FieldErrors ValidateStatusUpdate(const google::protobuf::Message& object,
                                  const google::protobuf::Message& old);
+
+// Rules of an update through another subresource ("ephemeralcontainers", "resize", ...); those of an update
+// where the kind has none for it.
+FieldErrors ValidatePartUpdate(const google::protobuf::Message& object, const google::protobuf::Message& old,
+                               std::string_view subresource);
 
 // Rules of the pods/binding subresource's body.
 FieldErrors ValidateBinding(const google::protobuf::Message& binding);

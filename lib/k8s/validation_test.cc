@@ -103,7 +103,11 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"v1",
              "Pod",
              PodWith(R"("resources":{"requests":{"gold":"1"}})"),
-             {"spec.containers[0].resources.requests: Invalid value: \"gold\": must be a standard resource "
+             {"spec.containers[0].resources.requests[gold]: Invalid value: \"gold\": must be a standard "
+              "resource type "
+              "or fully qualified",
+              "spec.containers[0].resources.requests[gold]: Invalid value: \"gold\": must be a standard "
+              "resource "
               "for containers"}},
         Case{"v1",
              "Pod",
@@ -303,7 +307,7 @@ INSTANTIATE_TEST_SUITE_P(
                    "Pod",
                    Pod(kContainers),
                    Pod(std::string(kContainers) + R"(,"hostname":"h")"),
-                   {std::string(kPodFields) + "\n  spec.hostname"}},
+                   {std::string(kPodFields) + "\n+ spec.hostname: \"h\"\n"}},
         UpdateCase{"v1",
                    "Pod",
                    Pod(kContainers),
@@ -319,7 +323,8 @@ INSTANTIATE_TEST_SUITE_P(
                    "Pod",
                    Pod(kContainers),
                    Pod(R"("containers":[])"),
-                   {"spec.containers: Forbidden: pod updates may not add or remove containers"}},
+                   {"spec.containers: Required value",
+                    "spec.containers: Forbidden: pod updates may not add or remove containers"}},
         UpdateCase{
             "v1",
             "Pod",
