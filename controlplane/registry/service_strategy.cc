@@ -179,10 +179,6 @@ class ServiceStrategy : public Strategy {
     return AllocatePorts(context, service, before, effects);
   }
 
-  std::vector<std::string> Warnings(const Message& object, const Message*) const override {
-    return k8s::ServiceWarnings(static_cast<const Service&>(object));
-  }
-
   void Deleted(const Context&, const Message& object) const override {
     const auto& service = static_cast<const Service&>(object);
     const ServiceSpec& spec = service.spec();

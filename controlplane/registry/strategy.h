@@ -43,6 +43,7 @@ struct Context {
   const WriteOptions& options;
   Clock& clock;
   storage::Limits limits;
+  std::vector<std::string>* warnings = nullptr;  // for the client; may be null
 };
 
 class Strategy {
@@ -58,8 +59,6 @@ class Strategy {
   virtual void PreparePart(const Context& context, Part part, Message& object, const Message& old) const;
   // Addresses, ports. `old` is null on create; dry runs must leave no trace.
   virtual Result<> Allocate(const Context&, Message&, const Message*, Effects&) const { return {}; }
-  // For Warning headers: what is accepted and should not have been asked for. `old` is null on create.
-  virtual std::vector<std::string> Warnings(const Message&, const Message*) const { return {}; }
   // The object is gone from storage.
   virtual void Deleted(const Context&, const Message&) const {}
 

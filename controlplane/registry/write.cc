@@ -7,6 +7,7 @@
 #include "lib/k8s/defaulting.h"
 #include "lib/k8s/field_error.h"
 #include "lib/k8s/validation.h"
+#include "lib/k8s/warnings.h"
 
 namespace keelson::registry {
 namespace {
@@ -94,6 +95,12 @@ Result<> CheckUid(const UpdateRequest& request, const Message& object, const Mes
                                    uid, api::Meta(old).uid()));
 }
 
+k8s::FieldErrors ValidateChange(const UpdateRequest& request, const Message& object, const Message& old) {
+  if (request.part == Part::kMain) return k8s::ValidateUpdate(object, old);
+  if (request.part == Part::kStatus) return k8s::ValidateStatusUpdate(object, old);
+  return k8s::ValidatePartUpdate(object, old, SubresourceOf(*request.requested));
+}
+
 }  // namespace
 
 Result<> Registry::Impl::CheckNamespace(const ResourceInfo& info, std::string_view ns,
@@ -122,7 +129,8 @@ Result<Written> Registry::Impl::Create(const ResourceInfo& info, const ResourceI
                                        std::string_view ns, std::unique_ptr<Message> object,
                                        const WriteOptions& options) {
   const Strategy& strategy = StrategyOf(info);
-  Context context{info, options, clock, LimitsOf(options)};
+  std::vector<std::string> warnings;
+  Context context{info, options, clock, LimitsOf(options), &warnings};
   metav1::ObjectMeta& meta = api::MutableMeta(*object);
   if (!meta.resource_version().empty())
     return Error(Code::kBadRequest, "resourceVersion should not be set on objects to be created");
@@ -137,30 +145,32 @@ Result<Written> Registry::Impl::Create(const ResourceInfo& info, const ResourceI
       fresh.set_name(fresh.generate_name().substr(0, kMaxGeneratedBase) + api::RandomSuffix());
     }
     Effects effects;
+    warnings.clear();
     FillSystemFields(*object, clock);
     k8s::SetDefaults(*object);
-    strategy.PrepareCreate(context, *object);
     if (options.admission) {
       RETURN_IF_ERROR(options.admission(Operation::kCreate, requested, object.get(), nullptr));
       k8s::SetDefaults(*object);
     }
+    // What follows from the spec (QoS class, generation) follows from what admission has made of it.
+    strategy.PrepareCreate(context, *object);
     api::Normalize(*object);
     RETURN_IF_ERROR(strategy.Allocate(context, *object, nullptr, effects));
     const std::string name = api::Meta(*object).name();
     if (k8s::FieldErrors errors = k8s::Validate(*object); !errors.empty())
       return k8s::ToInvalid(info.Gvk(), name, errors);
+    for (std::string& warning : k8s::WarningsOnCreate(*object)) warnings.push_back(std::move(warning));
     const std::string key = api::KeyOf(*object);
     if (options.dry_run) {
       ASSIGN_OR_RETURN(ObjectPtr existing, store.Get(info, key, "", context.limits));
       if (existing) return AlreadyExistsError(info, name);
-      return Written{storage::Object::FromMessage(info, *object, 0), true,
-                     strategy.Warnings(*object, nullptr)};
+      return Written{storage::Object::FromMessage(info, *object, 0), true, std::move(warnings)};
     }
     storage::Conflict conflict;
     Result<ObjectPtr> stored = store.Put(info, key, *object, 0, TtlOf(info), conflict, context.limits);
     if (stored) {
       effects.Commit();
-      return Written{*stored, true, strategy.Warnings(*object, nullptr)};
+      return Written{*stored, true, std::move(warnings)};
     }
     if (!stored.error().Is(Code::kConflict)) {
       effects.Abandon();
@@ -204,30 +214,32 @@ Result<Written> Registry::Impl::TryUpdate(const UpdateRequest& request, const Cu
   Effects effects;
   k8s::SetDefaults(*object);
   KeepSystemFields(*object, *old);
+  if (options.admission) {
+    RETURN_IF_ERROR(options.admission(Operation::kUpdate, *request.requested, object.get(), old.get()));
+    k8s::SetDefaults(*object);
+  }
   if (request.part == Part::kMain) {
     strategy.PrepareUpdate(context, *object, *old);
   } else {
     strategy.PreparePart(context, request.part, *object, *old);
   }
-  if (options.admission) {
-    RETURN_IF_ERROR(options.admission(Operation::kUpdate, *request.requested, object.get(), old.get()));
-    k8s::SetDefaults(*object);
-  }
   api::Normalize(*object);
   // Validation wants the version; an unconditional update is one of whatever is there.
   api::MutableMeta(*object).set_resource_version(std::to_string(current.object->revision()));
   if (request.part == Part::kMain) RETURN_IF_ERROR(strategy.Allocate(context, *object, old.get(), effects));
-  k8s::FieldErrors errors = request.part == Part::kStatus ? k8s::ValidateStatusUpdate(*object, *old)
-                                                          : k8s::ValidateUpdate(*object, *old);
+  k8s::FieldErrors errors = ValidateChange(request, *object, *old);
   if (!errors.empty()) return k8s::ToInvalid(info.Gvk(), request.name, errors);
+  std::vector<std::string> warnings;
+  if (request.part == Part::kMain) warnings = k8s::WarningsOnUpdate(*object, *old);
   api::MutableMeta(*object).clear_resource_version();
   if (strategy.ReadyToGo(*object)) {
     ASSIGN_OR_RETURN(Deleted gone, Remove(info, current, options, newer));
     return Written{storage::Object::FromMessage(info, *object, gone.object->revision()), false, {}};
   }
-  if (Comparable(*object) == Comparable(*old)) return Written{current.object, false, {}};
+  if (Comparable(*object) == Comparable(*old)) return Written{current.object, false, std::move(warnings)};
   if (options.dry_run)
-    return Written{storage::Object::FromMessage(info, *object, current.object->revision()), false, {}};
+    return Written{storage::Object::FromMessage(info, *object, current.object->revision()), false,
+                   std::move(warnings)};
   storage::Conflict conflict;
   Result<ObjectPtr> stored = store.Put(info, current.object->key(), *object, current.object->revision(),
                                        TtlOf(info), conflict, context.limits);
@@ -240,7 +252,7 @@ Result<Written> Registry::Impl::TryUpdate(const UpdateRequest& request, const Cu
     return stored.error();
   }
   effects.Commit();
-  return Written{*stored, false, strategy.Warnings(*object, old.get())};
+  return Written{*stored, false, std::move(warnings)};
 }
 
 }  // namespace keelson::registry

@@ -12,6 +12,7 @@
 #include "lib/api/proto/batch_v1.pb.h"
 #include "lib/api/quantity.h"
 #include "lib/k8s/names.h"
+#include "lib/k8s/service_rules.h"
 #include "lib/k8s/warnings_internal.h"
 
 namespace keelson::k8s {
@@ -145,29 +146,7 @@ void WarnOfVolume(const corev1::PersistentVolume& object, bool, Warnings& out) {
 }
 
 void WarnOfService(const corev1::Service& object, bool, Warnings& out) {
-  const corev1::ServiceSpec& spec = object.spec();
-  const Path path("spec");
-  if (object.metadata().annotations().contains("service.kubernetes.io/topology-aware-hints")) {
-    out.push_back(
-        "annotation service.kubernetes.io/topology-aware-hints is deprecated, please use "
-        "service.kubernetes.io/topology-mode instead");
-  }
-  const auto warn_of_ips = [&](const auto& ips, const Path& list) {
-    for (int i = 0; i < ips.size(); ++i) WarnOfIp(ips[i], list.Index(i), out);
-  };
-  const bool headless = spec.cluster_ip() == "None", external = spec.type() == "ExternalName";
-  if (!headless) warn_of_ips(spec.cluster_ips(), path.Child("clusterIPs"));
-  warn_of_ips(spec.external_ips(), path.Child("externalIPs"));
-  if (!spec.load_balancer_ip().empty()) WarnOfIp(spec.load_balancer_ip(), path.Child("loadBalancerIP"), out);
-  if (external && !spec.external_ips().empty())
-    out.push_back("spec.externalIPs is ignored when spec.type is \"ExternalName\"");
-  if (!external && !spec.external_name().empty())
-    out.push_back("spec.externalName is ignored when spec.type is not \"ExternalName\"");
-  if (external || !headless) return;
-  if (!spec.load_balancer_ip().empty()) out.push_back("spec.loadBalancerIP is ignored for headless services");
-  if (!spec.external_ips().empty()) out.push_back("spec.externalIPs is ignored for headless services");
-  if (spec.session_affinity() != "None")
-    out.push_back("spec.SessionAffinity is ignored for headless services");
+  for (std::string& text : ServiceWarnings(object)) out.push_back(std::move(text));
 }
 
 using Rule = void (*)(const Message& object, bool is_new, Warnings& out);
