@@ -164,6 +164,7 @@ void ResourceCache::Begin(const std::shared_ptr<Watcher>& watcher, int64_t from,
       for (; after != history_.end(); ++after) changes.push_back(after->change);
     }
     if (initial || from >= floor_) {
+      watcher->StartAfter(initial ? revision : from);
       auto more = std::make_shared<Watchers>(*watchers_);
       more->push_back(watcher);
       watchers_ = std::move(more);

@@ -172,6 +172,19 @@ TEST_F(CacheTest, BookmarksNeverGoBack) {
   EXPECT_EQ(recorder->lines, (Lines{"BOOKMARK 100", "ADDED a/1 101", "BOOKMARK 101"}));
 }
 
+TEST_F(CacheTest, AWatchFromTheFutureBeginsThere) {
+  cache_.Reset({}, 100);
+  WatchRequest request;
+  request.bookmarks = true;
+  auto [watcher, recorder] = Watch(request, 102, false);
+  Put("a/1");
+  Put("a/2");
+  cache_.OfferBookmarks(101);
+  EXPECT_EQ(recorder->lines, Lines{});
+  Put("a/3");
+  EXPECT_EQ(recorder->lines, Lines{"ADDED a/3 103"});
+}
+
 TEST_F(CacheTest, CutsOffWhoIsTooSlow) {
   cache_.Reset({}, 100);
   auto [watcher, recorder] = Watch({}, 100, false, std::make_shared<Recorder>(2));
@@ -289,11 +302,57 @@ TEST(ContinueTokenTest, RoundTripsAndRefusesGarbage) {
   ASSERT_TRUE(token) << token.error().message();
   EXPECT_EQ(token->revision, 42);
   EXPECT_EQ(token->start, std::string("pod-1\0", 6));
-  for (const char* bad : {"", "!", "e30", "eyJ2IjoieCJ9"}) {
-    Result<ContinueToken> result = DecodeContinue(bad);
-    ASSERT_FALSE(result) << bad;
-    EXPECT_EQ(result.error().code(), Code::kBadRequest);
+}
+
+std::string Encoded(const std::string& json) {
+  static constexpr char kAlphabet[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+  std::string out;
+  uint32_t bits = 0;
+  int have = 0;
+  for (unsigned char byte : json) {
+    bits = bits << 8 | byte;
+    for (have += 8; have >= 6; have -= 6) out += kAlphabet[bits >> (have - 6) & 63];
   }
+  if (have > 0) out += kAlphabet[bits << (6 - have) & 63];
+  return out;
+}
+
+TEST(ContinueTokenTest, RefusesInUpstreamsWords) {
+  struct Case {
+    std::string token, problem;
+  };
+  const Case kCases[] = {
+      {"", ": unexpected end of JSON input"},
+      {"!", ": illegal base64 data at input byte 0"},
+      {"eyJ9=", ": illegal base64 data at input byte 4"},
+      {Encoded("x"), ": invalid character 'x' looking for beginning of value"},
+      {Encoded("{"), ": unexpected end of JSON input"},
+      {Encoded("{}"), ": server does not recognize this encoded version "},
+      {Encoded(R"({"v":"meta.k8s.io/v9","rv":1,"start":"a"})"),
+       ": server does not recognize this encoded version meta.k8s.io/v9"},
+      {Encoded(R"({"v":"meta.k8s.io/v1","start":"a"})"),
+       ": incorrect encoded start resourceVersion (version meta.k8s.io/v1)"},
+      {Encoded(R"({"v":"meta.k8s.io/v1","rv":0,"start":"a"})"),
+       ": incorrect encoded start resourceVersion (version meta.k8s.io/v1)"},
+      {Encoded(R"({"v":"meta.k8s.io/v1","rv":5})"), ": encoded start key empty (version meta.k8s.io/v1)"},
+      {Encoded(R"({"v":"meta.k8s.io/v1","rv":5,"start":"../secrets/x"})"), ": ../secrets/x"},
+      {Encoded(R"({"v":"meta.k8s.io/v1","rv":5,"start":"a//b"})"), ": a//b"},
+      {Encoded(R"({"v":"meta.k8s.io/v1","rv":5,"start":"a/./b"})"), ": a/./b"},
+  };
+  for (const Case& c : kCases) {
+    Result<ContinueToken> result = DecodeContinue(c.token);
+    ASSERT_FALSE(result) << c.token;
+    EXPECT_EQ(result.error().code(), Code::kBadRequest);
+    EXPECT_EQ(result.error().message(), "continue key is not valid" + c.problem);
+  }
+}
+
+TEST(ContinueTokenTest, GoesOnInconsistently) {
+  Result<ContinueToken> token = DecodeContinue(InconsistentToken(Encode({42, std::string("ns/pod-1\0", 9)})));
+  ASSERT_TRUE(token);
+  EXPECT_EQ(token->revision, -1);
+  EXPECT_EQ(token->start, std::string("ns/pod-1\0", 9));
+  EXPECT_EQ(InconsistentToken("?"), "");
 }
 
 }  // namespace

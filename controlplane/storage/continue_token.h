@@ -17,5 +17,7 @@ struct ContinueToken {
 
 std::string Encode(const ContinueToken& token);
 Result<ContinueToken> DecodeContinue(std::string_view text);  // kBadRequest
+// The token that goes on where `text` does, from whatever there is now; empty when `text` is none.
+std::string InconsistentToken(std::string_view text);
 
 }  // namespace keelson::storage

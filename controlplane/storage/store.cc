@@ -15,6 +15,7 @@
 #include "controlplane/storage/convert.h"
 #include "controlplane/storage/feed.h"
 #include "lib/api/codec.h"
+#include "lib/api/meta.h"
 
 namespace keelson::storage {
 namespace {
@@ -23,12 +24,25 @@ Result<int64_t> ParseRevision(std::string_view text) {
   if (text.empty()) return 0;
   int64_t value = 0;
   auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size() || value < 0) {
-    return Error(
-        Code::kBadRequest,
-        fmt::format("Invalid value: \"{}\": strconv.ParseUint: parsing \"{}\": invalid syntax", text, text));
-  }
-  return value;
+  bool all = end == text.data() + text.size();
+  if (error == std::errc() && all && value >= 0) return value;
+  bool too_large = error == std::errc::result_out_of_range && all && text.front() != '-';
+  return Error(Code::kBadRequest,
+               fmt::format("resourceVersion: Invalid value: \"{}\": strconv.ParseUint: parsing \"{}\": {}",
+                           text, text, too_large ? "value out of range" : "invalid syntax"));
+}
+
+Error ListExpired() { return Error(Code::kGone, "The resourceVersion for the provided list is too old."); }
+
+// Whoever answers adds a token that goes on with whatever there is now (InconsistentToken()).
+Error ContinueExpired() {
+  return Error(
+      Code::kGone,
+      "The provided continue parameter is too old to display a consistent list result. You can start "
+      "a new list without the continue parameter, or use the continue token in this response to "
+      "retrieve the remainder of the results. Continuing with the provided token results in an "
+      "inconsistent list - objects that were created, modified, or deleted between the time the "
+      "first chunk was returned and now may show up in the list.");
 }
 
 // Names one watch for its owner.
@@ -110,7 +124,13 @@ struct Store::Impl {
 
   Result<ListResult> ListAt(ResourceCache& cache, const api::ResourceInfo& info, const ListRequest& request,
                             int64_t revision, std::string start, bool continued, const Limits& limits);
+  Result<ListResult> Continue(ResourceCache& cache, const api::ResourceInfo& info, const ListRequest& request,
+                              const Limits& limits);
+  Result<ListResult> One(ResourceCache& cache, const api::ResourceInfo& info, const ListRequest& request,
+                         const Limits& limits);
   ListResult FromPage(ResourceCache::Page page, const api::ResourceInfo& info, const ListRequest& request);
+  // kGone unless etcd still has what there was at `revision`.
+  Result<> CheckKept(const api::ResourceInfo& info, int64_t revision, const Limits& limits);
 };
 
 Store::Store(std::shared_ptr<etcd::Client> client, Options options, Clock& clock)
@@ -201,12 +221,7 @@ Result<ListResult> Store::Impl::ListAt(ResourceCache& cache, const api::Resource
   page.revision = revision;
   while (true) {
     Result<etcd::RangeResult> range = client->Range(next, at, limits);
-    if (!range && range.error().Is(Code::kGone)) {
-      return Error(Code::kGone,
-                   continued ? "The provided continue parameter is too old to display a consistent list "
-                               "result. You must start a new list without the continue parameter."
-                             : "The resourceVersion for the provided list is too old.");
-    }
+    if (!range && range.error().Is(Code::kGone)) return continued ? ContinueExpired() : ListExpired();
     if (!range) return range.error();
     size_t i = 0;
     for (; i < range->kvs.size(); ++i) {
@@ -229,26 +244,80 @@ Result<ListResult> Store::Impl::ListAt(ResourceCache& cache, const api::Resource
   return FromPage(std::move(page), info, request);
 }
 
+Result<> Store::Impl::CheckKept(const api::ResourceInfo& info, int64_t revision, const Limits& limits) {
+  etcd::RangeOptions at;
+  at.revision = revision;
+  at.count_only = true;
+  Result<etcd::RangeResult> range = client->Range(info.etcd_prefix, at, limits);
+  if (range) return {};
+  return range.error().Is(Code::kGone) ? ContinueExpired() : range.error();
+}
+
+Result<ListResult> Store::Impl::Continue(ResourceCache& cache, const api::ResourceInfo& info,
+                                         const ListRequest& request, const Limits& limits) {
+  Result<ContinueToken> token = DecodeContinue(request.continue_token);
+  if (!token) return Error(Code::kBadRequest, "invalid continue token: " + token.error().message());
+  if (!request.resource_version.empty() && request.resource_version != "0")
+    return Error(Code::kBadRequest, "specifying resource version is not allowed when using continue");
+  std::string prefix = request.ns.empty() ? "" : std::string(request.ns) + "/";
+  bool anything = token->revision < 0;
+  if (anything) {
+    RETURN_IF_ERROR(AwaitFresh("", limits));
+  } else {
+    RETURN_IF_ERROR(gate.Await(token->revision, limits));
+  }
+  int64_t reached = gate.reached();
+  if (anything)
+    return FromPage(cache.List(request.ns, prefix + token->start, request.predicate, request.limit, reached),
+                    info, request);
+  // While nothing has changed since the first page the cache is that page's snapshot. It expires with
+  // etcd's all the same: clients may count on that.
+  if (cache.last_change() <= token->revision) {
+    ResourceCache::Page page =
+        cache.List(request.ns, prefix + token->start, request.predicate, request.limit, reached);
+    if (page.revision == reached && cache.last_change() <= token->revision) {
+      RETURN_IF_ERROR(CheckKept(info, token->revision, limits));
+      page.revision = token->revision;
+      return FromPage(std::move(page), info, request);
+    }
+  }
+  return ListAt(cache, info, request, token->revision, token->start, true, limits);
+}
+
+Result<ListResult> Store::Impl::One(ResourceCache& cache, const api::ResourceInfo& info,
+                                    const ListRequest& request, const Limits& limits) {
+  ListResult result;
+  std::string key = api::KeyOf(request.ns, request.name);
+  ObjectPtr object;
+  if (request.match == "Exact") {
+    ASSIGN_OR_RETURN(result.revision, ParseRevision(request.resource_version));
+    RETURN_IF_ERROR(gate.Await(result.revision, limits));
+    etcd::RangeOptions at;
+    at.revision = result.revision;
+    Result<etcd::RangeResult> range = client->Range(std::string(info.etcd_prefix) + key, at, limits);
+    if (!range) return range.error().Is(Code::kGone) ? ListExpired() : range.error();
+    if (!range->kvs.empty()) {
+      ASSIGN_OR_RETURN(
+          object, Object::FromStored(cache.info(), key, range->kvs[0].mod_revision, range->kvs[0].value));
+    }
+  } else {
+    RETURN_IF_ERROR(AwaitFresh(request.resource_version, limits));
+    result.revision = gate.reached();
+    object = cache.Get(key);
+    if (object) result.revision = std::max(result.revision, object->revision());
+  }
+  if (object && object->Matches(request.predicate.labels, request.predicate.fields))
+    result.items.push_back(object->In(info));
+  return result;
+}
+
 Result<ListResult> Store::List(const api::ResourceInfo& info, const ListRequest& request,
                                const Limits& limits) {
   ASSIGN_OR_RETURN(ResourceCache * cache, impl_->CacheOf(info));
-  std::string prefix = request.ns.empty() ? "" : std::string(request.ns) + "/";
-  if (!request.continue_token.empty()) {
-    ASSIGN_OR_RETURN(ContinueToken token, DecodeContinue(request.continue_token));
-    int64_t reached = impl_->gate.reached();
-    bool anything = token.revision < 0;
-    // Nothing has changed since the first page: the cache is that page's snapshot.
-    if (anything || (token.revision <= reached && cache->last_change() <= token.revision)) {
-      ResourceCache::Page page =
-          cache->List(request.ns, prefix + token.start, request.predicate, request.limit, reached);
-      if (anything || page.revision == reached) {
-        if (!anything && cache->last_change() <= token.revision) page.revision = token.revision;
-        if (anything || page.revision == token.revision)
-          return impl_->FromPage(std::move(page), info, request);
-      }
-    }
-    return impl_->ListAt(*cache, info, request, token.revision, token.start, true, limits);
-  }
+  if (Result<int64_t> revision = ParseRevision(request.resource_version); !revision)
+    return revision.error().Wrap("invalid resource version");
+  if (!request.name.empty()) return impl_->One(*cache, info, request, limits);
+  if (!request.continue_token.empty()) return impl_->Continue(*cache, info, request, limits);
   bool exact = request.match == "Exact";
   // Old clients: a paged list from an explicit version means exactly that one.
   if (request.match.empty() && request.limit > 0 && !request.resource_version.empty() &&
@@ -270,11 +339,14 @@ Result<std::unique_ptr<WatchHandle>> Store::Watch(const api::ResourceInfo& info,
                                                   std::shared_ptr<WatchSink> sink, const Limits& limits) {
   ASSIGN_OR_RETURN(ResourceCache * cache, impl_->CacheOf(info));
   ASSIGN_OR_RETURN(int64_t from, ParseRevision(request.resource_version));
-  RETURN_IF_ERROR(impl_->AwaitFresh(request.resource_version, limits));
+  // From a version of the future a watch begins when that is reached; initial events have to be as new.
+  if (request.initial_events || request.resource_version.empty()) {
+    RETURN_IF_ERROR(impl_->AwaitFresh(request.resource_version, limits));
+  }
   auto watcher = std::make_shared<Watcher>(info, request, std::move(sink));
   auto handle = std::make_unique<Handle>(*cache, watcher, impl_->gate);
   int64_t reached = impl_->gate.reached();
-  cache->Begin(watcher, request.resource_version.empty() ? reached : from, request.initial_events, reached);
+  cache->Begin(watcher, from == 0 ? reached : from, request.initial_events, reached);
   return std::unique_ptr<WatchHandle>(std::move(handle));
 }
 

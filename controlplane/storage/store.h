@@ -30,7 +30,8 @@ struct Predicate {
 };
 
 struct ListRequest {
-  std::string_view ns;  // empty: all
+  std::string_view ns;    // empty: all
+  std::string_view name;  // only this object; `ns` is then given unless the resource has none
   Predicate predicate;
   std::string resource_version, match;  // match: "", NotOlderThan or Exact
   int64_t limit = 0;

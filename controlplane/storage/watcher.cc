@@ -1,5 +1,7 @@
 #include "controlplane/storage/watcher.h"
 
+#include <algorithm>
+
 namespace keelson::storage {
 
 EventPtr Change::Shared(Event::Type type, const ObjectPtr& object) const {
@@ -38,7 +40,7 @@ bool Watcher::Send(const EventPtr& event) {
   {
     MutexLock lock(mutex_);
     if (dead_) return false;
-    last_revision_ = event->revision();
+    last_revision_ = std::max(last_revision_, event->revision());
   }
   if (sink_->OnEvent(event)) return true;
   MutexLock lock(mutex_);
@@ -46,9 +48,18 @@ bool Watcher::Send(const EventPtr& event) {
   return false;
 }
 
+void Watcher::StartAfter(int64_t revision) {
+  MutexLock lock(mutex_);
+  after_ = last_revision_ = revision;
+}
+
 void Watcher::CatchUp() { Drain(); }
 
 void Watcher::Offer(const ChangePtr& change) {
+  {
+    MutexLock lock(mutex_);
+    if (change->revision() <= after_) return;
+  }
   if (EventPtr event = Select(*change)) Enqueue({std::move(event), Error(Code::kInternal, "")});
 }
 
@@ -87,7 +98,7 @@ void Watcher::Drain() {
       }
       item = std::move(queue_.front());
       queue_.pop_front();
-      if (item.event) last_revision_ = item.event->revision();
+      if (item.event) last_revision_ = std::max(last_revision_, item.event->revision());
     }
     bool goes_on = false;
     if (item.event) {

@@ -44,6 +44,8 @@ class Watcher {
   Watcher(const api::ResourceInfo& info, WatchRequest request, std::shared_ptr<WatchSink> sink)
       : info_(info), request_(std::move(request)), sink_(std::move(sink)) {}
 
+  // Before the first event: nothing up to `revision` is of interest.
+  void StartAfter(int64_t revision);
   // From Begin() to CatchUp() live events queue up behind what the beginner delivers by Send(), which is
   // false once the sink has had enough.
   bool Send(const EventPtr& event);
@@ -77,6 +79,7 @@ class Watcher {
   CondVar idle_;
   bool delivering_ GUARDED_BY(mutex_) = true;  // somebody is inside the sink; at first the beginner
   bool dead_ GUARDED_BY(mutex_) = false;
+  int64_t after_ GUARDED_BY(mutex_) = 0;
   int64_t last_revision_ GUARDED_BY(mutex_) = 0;
   std::deque<Item> queue_ GUARDED_BY(mutex_);
 };
