@@ -6,18 +6,92 @@
 #include "controlplane/registry/impl.h"
 #include "controlplane/storage/convert.h"
 #include "lib/api/selector.h"
+#include "lib/k8s/field_error.h"
 
 namespace keelson::registry {
 namespace {
 
+constexpr std::string_view kExact = "Exact", kNotOlderThan = "NotOlderThan";
+
 // events.k8s.io names fields as its own form does; selection happens on the stored form.
 std::string StoredField(const ResourceInfo& info, const std::string& field) {
-  if (info.group != "events.k8s.io") return field;
-  constexpr std::string_view kRegarding = "regarding.";
-  if (field.compare(0, kRegarding.size(), kRegarding) == 0)
-    return "involvedObject." + field.substr(kRegarding.size());
-  if (field == "reportingController") return "reportingComponent";
+  if (info.group == "events.k8s.io") {
+    constexpr std::string_view kRegarding = "regarding.";
+    if (field.compare(0, kRegarding.size(), kRegarding) == 0)
+      return "involvedObject." + field.substr(kRegarding.size());
+    if (field == "reportingController") return "reportingComponent";
+  }
+  if (info.kind == "Pod" && field == "spec.host") return "spec.nodeName";
   return field;
+}
+
+// Kinds with fields of their own each say it their own way.
+Error NotSelectable(const ResourceInfo& info, bool has_own_fields, const std::string& field) {
+  std::string message = fmt::format(
+      "\"{}\" is not a known field selector: only \"metadata.name\", \"metadata.namespace\"", field);
+  if (info.kind == "Job") {
+    message = fmt::format("field label \"{}\" not supported for batchv1.Job", field);
+  } else if (info.kind == "ResourceSlice") {
+    message =
+        fmt::format("field label not supported for {}, Kind={}: {}", info.ApiVersion(), info.kind, field);
+  } else if (has_own_fields) {
+    message = fmt::format("field label not supported: {}", field);
+  }
+  return Error(Code::kBadRequest, std::move(message));
+}
+
+Error InvalidOptions(const k8s::FieldErrors& errors) {
+  return k8s::ToInvalid({"meta.k8s.io", "v1", "ListOptions"}, "", errors);
+}
+
+Result<> ValidateList(const ListOptions& options) {
+  const k8s::Path match("resourceVersionMatch");
+  const std::string& value = options.resource_version_match;
+  k8s::FieldErrors errors;
+  if (!value.empty()) {
+    if (options.resource_version.empty())
+      errors.push_back(
+          k8s::Forbidden(match, "resourceVersionMatch is forbidden unless resourceVersion is provided"));
+    if (!options.continue_token.empty())
+      errors.push_back(k8s::Forbidden(match, "resourceVersionMatch is forbidden when continue is provided"));
+    if (value != kExact && value != kNotOlderThan)
+      errors.push_back(k8s::NotSupported(match, value, {kExact, kNotOlderThan, ""}));
+    if (value == kExact && options.resource_version == "0")
+      errors.push_back(
+          k8s::Forbidden(match, "resourceVersionMatch \"exact\" is forbidden for resourceVersion \"0\""));
+  }
+  if (options.send_initial_events)
+    errors.push_back(
+        k8s::Forbidden(k8s::Path("sendInitialEvents"), "sendInitialEvents is forbidden for list"));
+  if (errors.empty()) return {};
+  return InvalidOptions(errors);
+}
+
+Result<> ValidateWatch(const ListOptions& options) {
+  const k8s::Path match("resourceVersionMatch");
+  const std::string& value = options.resource_version_match;
+  k8s::FieldErrors errors;
+  if (options.send_initial_events && value != kNotOlderThan)
+    errors.push_back(
+        k8s::Forbidden(match, "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan"));
+  if (!value.empty()) {
+    if (!options.send_initial_events)
+      errors.push_back(k8s::Forbidden(
+          match, "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided"));
+    if (value != kNotOlderThan) errors.push_back(k8s::NotSupported(match, value, {kNotOlderThan}));
+    if (!options.continue_token.empty())
+      errors.push_back(k8s::Forbidden(match, "resourceVersionMatch is forbidden when continue is provided"));
+  }
+  if (errors.empty()) return {};
+  return InvalidOptions(errors);
+}
+
+// The value that a selector pins a field to, or nothing.
+const std::string* Pinned(const api::FieldSelector& fields, std::string_view field) {
+  for (const auto& term : fields.terms) {
+    if (term.equal && term.field == field) return &term.value;
+  }
+  return nullptr;
 }
 
 }  // namespace
@@ -27,38 +101,44 @@ Result<storage::Predicate> Registry::Impl::ParseSelectors(const ResourceInfo& in
   storage::Predicate predicate;
   ASSIGN_OR_RETURN(predicate.labels, api::LabelSelector::Parse(options.label_selector));
   ASSIGN_OR_RETURN(predicate.fields, api::FieldSelector::Parse(options.field_selector));
-  if (predicate.fields.IsEverything()) return predicate;
   std::vector<std::string> known = api::SelectableFields(storage::StoredAs(info).descriptor());
+  bool has_own_fields = std::any_of(known.begin(), known.end(), [](const std::string& field) {
+    return field.compare(0, 9, "metadata.") != 0;
+  });
   for (auto& term : predicate.fields.terms) {
-    term.field = StoredField(info, term.field);
-    if (term.field == "metadata.name" || (term.field == "metadata.namespace" && info.namespaced)) continue;
-    if (std::find(known.begin(), known.end(), term.field) != known.end()) continue;
-    return Error(
-        Code::kBadRequest,
-        fmt::format("Unable to find \"{}, Resource={}\" that match label selector \"{}\", field selector "
-                    "\"{}\": field label not supported: {}",
-                    info.group.empty() ? "/" + std::string(info.version) : info.ApiVersion(), info.resource,
-                    options.label_selector, options.field_selector, term.field));
+    std::string asked = std::exchange(term.field, StoredField(info, term.field));
+    // The stored form's own names are not those of this version.
+    bool foreign = asked == term.field && info.group == "events.k8s.io" &&
+                   (asked.compare(0, 15, "involvedObject.") == 0 || asked == "reportingComponent");
+    bool is_known = std::find(known.begin(), known.end(), term.field) != known.end();
+    // Kinds without fields of their own take both names, whether they have namespaces or not.
+    bool common = !has_own_fields && (asked == "metadata.name" || asked == "metadata.namespace");
+    if (foreign || (!is_known && !common)) return NotSelectable(info, has_own_fields, asked);
+  }
+  if (options.name.empty()) return predicate;
+  if (predicate.fields.IsEverything()) {
+    predicate.fields.terms.push_back({"metadata.name", options.name, true});
+  } else if (const std::string* name = Pinned(predicate.fields, "metadata.name");
+             !name || *name != options.name) {
+    return Error(Code::kBadRequest, "fieldSelector metadata.name doesn't match requested name");
   }
   return predicate;
 }
 
 Result<ObjectList> Registry::List(const ResourceInfo& info, std::string_view ns, const ListOptions& options,
                                   std::stop_token stop) {
-  if (options.resource_version_match == "Exact" &&
-      (options.resource_version.empty() || options.resource_version == "0"))
-    return Error(Code::kBadRequest,
-                 "resourceVersionMatch: Forbidden: resourceVersionMatch \"Exact\" is forbidden for "
-                 "resourceVersion \"\" and \"0\"");
-  if (!options.resource_version_match.empty() && options.resource_version.empty())
-    return Error(Code::kBadRequest,
-                 "resourceVersionMatch: Forbidden: resourceVersionMatch is forbidden unless resourceVersion "
-                 "is provided");
-  if (!options.continue_token.empty() && !options.resource_version.empty() && options.resource_version != "0")
-    return Error(Code::kBadRequest, "specifying resource version is not allowed when using continue");
+  RETURN_IF_ERROR(ValidateList(options));
   storage::ListRequest request;
   ASSIGN_OR_RETURN(request.predicate, impl_->ParseSelectors(info, options));
   request.ns = ns;
+  if (const std::string* pinned = Pinned(request.predicate.fields, "metadata.namespace");
+      pinned && ns.empty() && info.namespaced && !pinned->empty()) {
+    request.ns = *pinned;
+  }
+  if (const std::string* name = Pinned(request.predicate.fields, "metadata.name");
+      name && !name->empty() && (!info.namespaced || !request.ns.empty())) {
+    request.name = *name;
+  }
   request.resource_version = options.resource_version;
   request.match = options.resource_version_match;
   request.limit = options.limit;
@@ -68,22 +148,28 @@ Result<ObjectList> Registry::List(const ResourceInfo& info, std::string_view ns,
 }
 
 Result<std::unique_ptr<storage::WatchHandle>> Registry::Watch(const ResourceInfo& info, std::string_view ns,
-                                                              const ListOptions& options,
+                                                              const ListOptions& given,
                                                               std::shared_ptr<storage::WatchSink> sink,
                                                               std::stop_token stop) {
+  ListOptions options = given;
+  // Without a version to start from, and at "0", a watch tells first what there is.
+  bool from_nowhere = options.resource_version.empty() || options.resource_version == "0";
+  if (from_nowhere && !options.send_initial_events && options.resource_version_match.empty()) {
+    options.send_initial_events = true;
+    options.resource_version_match = kNotOlderThan;
+  }
+  RETURN_IF_ERROR(ValidateWatch(options));
   storage::WatchRequest request;
   ASSIGN_OR_RETURN(request.predicate, impl_->ParseSelectors(info, options));
   request.ns = std::string(ns);
+  if (const std::string* pinned = Pinned(request.predicate.fields, "metadata.namespace");
+      pinned && ns.empty() && info.namespaced && !pinned->empty()) {
+    request.ns = *pinned;
+  }
   request.resource_version = options.resource_version;
   request.bookmarks = options.allow_bookmarks;
-  // Without a version to start from, and at "0", a watch tells first what there is.
-  bool from_nowhere = options.resource_version.empty() || options.resource_version == "0";
-  request.initial_events = options.send_initial_events.value_or(from_nowhere);
-  request.initial_events_end = options.send_initial_events.value_or(false) && options.allow_bookmarks;
-  if (options.send_initial_events.has_value() && options.resource_version_match != "NotOlderThan")
-    return Error(Code::kInvalid,
-                 "ListOptions.meta.k8s.io \"\" is invalid: resourceVersionMatch: Forbidden: "
-                 "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan");
+  request.initial_events = options.send_initial_events.value_or(false);
+  request.initial_events_end = request.initial_events && options.allow_bookmarks;
   return store_.Watch(info, request, std::move(sink), impl_->ReadLimits(stop));
 }
 

@@ -41,9 +41,11 @@ struct ListOptions {
   std::string resource_version, resource_version_match;
   int64_t limit = 0;
   std::string continue_token;
+  std::string name;  // only this object; a field selector may then name it too, and nothing else
   // Watch only.
   bool allow_bookmarks = false;
   std::optional<bool> send_initial_events;
+  std::optional<int64_t> timeout_seconds;  // for whoever holds the watch
 };
 
 struct ObjectList {

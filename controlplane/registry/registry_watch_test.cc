@@ -32,7 +32,7 @@ TEST_F(RegistryTest, ListsInPagesOfOneSnapshot) {
   options.field_selector = "spec.foo=x";
   Result<ObjectList> bad = (*plane_)->List(Row<corev1::ConfigMap>(), "default", options);
   ASSERT_FALSE(bad);
-  EXPECT_NE(bad.error().message().find("field label not supported: spec.foo"), std::string::npos);
+  EXPECT_NE(bad.error().message().find("\"spec.foo\" is not a known field selector"), std::string::npos);
 }
 
 class Waiter : public storage::WatchSink {

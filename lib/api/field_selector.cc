@@ -31,9 +31,10 @@ const Table& TableOf(const Descriptor* type) {
         {"spec.hostNetwork", "spec.host_network"},
         {"status.phase", "status.phase"},
         {"status.podIP", "status.pod_ip"},
+        {"status.podIPs", ""},  // may be named, and has no value
         {"status.nominatedNodeName", "status.nominated_node_name"}}},
       {corev1::Node::descriptor(), {{"spec.unschedulable", "spec.unschedulable"}}},
-      {corev1::Namespace::descriptor(), {{"status.phase", "status.phase"}}},
+      {corev1::Namespace::descriptor(), {{"name", "metadata.name"}, {"status.phase", "status.phase"}}},
       {corev1::Secret::descriptor(), {{"type", "type"}}},
       {corev1::Service::descriptor(), {{"spec.clusterIP", "spec.cluster_ip"}, {"spec.type", "spec.type"}}},
       {corev1::ReplicationController::descriptor(), {{"status.replicas", "status.replicas"}}},
@@ -64,6 +65,7 @@ const Table& TableOf(const Descriptor* type) {
         {"regarding.fieldPath", "regarding.field_path"},
         {"reason", "reason"},
         {"reportingController", "reporting_controller"},
+        {"source", "deprecated_source.component"},
         {"type", "type"}}},
   };
   static const Table kNone;
@@ -177,7 +179,6 @@ std::optional<std::string> SelectableField(const Message& object, std::string_vi
   if (field == "metadata.name") return Meta(object).name();
   if (field == "metadata.namespace" && IsNamespaced(type)) return Meta(object).namespace_();
   if (type == corev1::Pod::descriptor() && field == "spec.host") field = "spec.nodeName";
-  if (type == corev1::Namespace::descriptor() && field == "name") return Meta(object).name();
   for (const Selectable& entry : TableOf(type)) {
     if (entry.field != field) continue;
     std::string value = TextAt(object, entry.path);

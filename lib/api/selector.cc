@@ -86,7 +86,8 @@ Result<> Validate(const Requirement& requirement) {
     int64_t number;
     bool compares = requirement.op == Op::kGreaterThan || requirement.op == Op::kLessThan;
     if (compares && !ParseInt(value, number)) {
-      return invalid(field, value, "for 'Gt', 'Lt' operators, the value must be an integer");
+      return invalid(fmt::format("values[{}]", i), value,
+                     "for 'Gt', 'Lt' operators, the value must be an integer");
     }
     if (std::string why = ValueProblem(value); !compares && !why.empty()) return invalid(field, value, why);
   }
@@ -162,6 +163,9 @@ class LabelParser {
     if (absent) Advance();
     if (!Is(Token::kWord)) return Found("identifier");
     out.key = token_;
+    // The key is looked at before it belongs to anything: its path is as upstream prints none.
+    if (std::string why = KeyProblem(out.key); !why.empty())
+      return Error(Code::kBadRequest, fmt::format("<nil>: Invalid value: \"{}\": {}", out.key, why));
     Advance();
     if (absent || Is(Token::kEnd) || token_ == ",") {
       out.op = absent ? Op::kDoesNotExist : Op::kExists;
@@ -198,6 +202,10 @@ class LabelParser {
   Result<> Values(Requirement& out) {
     if (token_ != "(") return Error(Code::kBadRequest, fmt::format("found '{}' expected: '('", token_));
     Advance();
+    if (token_ == ")") {
+      return Error(Code::kBadRequest,
+                   "values: Invalid value: []: for 'in', 'notin' operators, values set can't be empty");
+    }
     for (bool after_comma = true;; Advance()) {
       if (Is(Token::kWord)) {
         if (!after_comma) return Found("',' or ')'");

@@ -67,7 +67,7 @@ TEST(LabelSelector, ErrorsInUpstreamsWords) {
       {"a in (b", "unable to parse requirement: found '', expected: ',', ')' or identifier"},
       {"a>b", "for 'Gt', 'Lt' operators, the value must be an integer"},
       {"a=-b", "Invalid value: \"-b\": a valid label must be"},
-      {"-a=b", "key: Invalid value: \"-a\": name part must consist of"},
+      {"-a=b", "<nil>: Invalid value: \"-a\": name part must consist of"},
       {"/a", "prefix part must be non-empty"},
   };
   for (const auto& [text, message] : kCases) {
