@@ -39,13 +39,6 @@ void AddMember(std::string& out, std::string_view name, std::string_view json) {
   out.append("\"").append(name).append("\":").append(json);
 }
 
-// FNV-1a: names a document's contents, and need not resist anyone.
-uint64_t Hash(std::string_view text) {
-  uint64_t hash = 14695981039346656037u;
-  for (char c : text) hash = (hash ^ static_cast<uint8_t>(c)) * 1099511628211u;
-  return hash;
-}
-
 }  // namespace
 
 std::string OpenApiV2Json() {
@@ -99,16 +92,17 @@ std::string OpenApiV3Json(std::string_view group, std::string_view version) {
   return out + "}}}";
 }
 
-std::string OpenApiV3IndexJson() {
-  std::string out = "{\"paths\":{";
-  for (const auto& [group, version] : ServedGroupVersions()) {
-    std::string path =
-        group.empty() ? fmt::format("api/{}", version) : fmt::format("apis/{}/{}", group, version);
-    std::string url = fmt::format(R"({{"serverRelativeURL":"/openapi/v3/{}?hash={:016X}"}})", path,
-                                  Hash(OpenApiV3Json(group, version)));
-    AddMember(out, path, url);
-  }
-  return out + "}}";
+std::string OpenApiV3Protobuf(std::string_view group, std::string_view version) {
+  std::string json = OpenApiV3Json(group, version);
+  return json.empty() ? "" : GnosticDocumentV3(json);
+}
+
+std::vector<std::string> OpenApiV3Paths() {
+  std::vector<std::string> paths;
+  for (const auto& [group, version] : ServedGroupVersions())
+    paths.push_back(group.empty() ? fmt::format("api/{}", version)
+                                  : fmt::format("apis/{}/{}", group, version));
+  return paths;
 }
 
 }  // namespace keelson::api

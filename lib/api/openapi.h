@@ -4,6 +4,7 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "lib/api/scheme.h"
 
@@ -15,10 +16,13 @@ std::string OpenApiV2Json();
 // only form that client-go asks for: openapi.v2.Document of google/gnostic.
 std::string OpenApiV2Protobuf();
 
-// /openapi/v3: the documents there are, each with a hash of its contents in its URL.
-std::string OpenApiV3IndexJson();
-// /openapi/v3/api/v1 and /openapi/v3/apis/{group}/{version}; empty when nothing of it is served.
+// What there is below /openapi/v3/: "api/v1" and "apis/{group}/{version}".
+std::vector<std::string> OpenApiV3Paths();
+// One of them; empty when nothing of it is served.
 std::string OpenApiV3Json(std::string_view group, std::string_view version);
+// The same document as openapi.v3.Document of google/gnostic:
+// application/com.github.proto-openapi.spec.v3.v1.0+protobuf.
+std::string OpenApiV3Protobuf(std::string_view group, std::string_view version);
 
 // io.k8s.api.apps.v1.Deployment, io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta, ...
 std::string OpenApiName(const Descriptor* descriptor);

@@ -28,5 +28,7 @@ std::set<const Descriptor*> TypesOf(std::string_view group, std::string_view ver
 // A schema or a path item of version 2 in gnostic's protobuf form.
 std::string GnosticSchema(std::string_view json);
 std::string GnosticPathItem(std::string_view json);
+// A whole document of version 3 in that form.
+std::string GnosticDocumentV3(std::string_view json);
 
 }  // namespace keelson::api

@@ -54,18 +54,46 @@ TEST(OpenApi, NamesAsUpstream) {
 }
 
 TEST(OpenApi, VersionThreeDocumentsAreWhole) {
-  json::value index = Parse(OpenApiV3IndexJson());
-  ASSERT_TRUE(At(index, {"paths"}).as_object().contains("api/v1"));
-  ASSERT_TRUE(At(index, {"paths"}).as_object().contains("apis/apps/v1"));
+  std::vector<std::string> paths = OpenApiV3Paths();
+  EXPECT_EQ(paths.front(), "api/v1");
+  EXPECT_EQ(std::count(paths.begin(), paths.end(), "apis/apps/v1"), 1);
   std::set<std::pair<std::string_view, std::string_view>> served;
   for (const ResourceInfo& info : Resources()) served.emplace(info.group, info.version);
-  EXPECT_EQ(At(index, {"paths"}).as_object().size(), served.size());
+  EXPECT_EQ(paths.size(), served.size());
   for (const auto& [group, version] : served) {
     SCOPED_TRACE(std::string(group) + "/" + std::string(version));
     json::value document = Parse(OpenApiV3Json(group, version));
     CheckRefs(document, At(document, {"components", "schemas"}).as_object(), "#/components/schemas/");
   }
   EXPECT_EQ(OpenApiV3Json("nope", "v1"), "");
+}
+
+TEST(OpenApi, VersionThreeInProtobufHasTheSameSchemas) {
+  json::value document = Parse(OpenApiV3Json("batch", "v1"));
+  std::string bytes = OpenApiV3Protobuf("batch", "v1");
+  std::set<std::string> schemas, paths;
+  // Document{openapi = 1, paths = 4{path = 1{name = 1}}, components = 5{schemas = 1{1{name = 1}}}}
+  auto each = [](std::string_view bytes, uint32_t field, const auto& visit) {
+    const char *p = bytes.data(), *end = p + bytes.size();
+    wire::Record record;
+    while (p < end) {
+      ASSERT_TRUE(wire::ReadRecord(p, end, record));
+      if (record.field == field) visit(record.bytes);
+    }
+  };
+  auto names = [&each](std::string_view bytes, std::set<std::string>& out) {
+    each(bytes, 1,
+         [&](std::string_view entry) { each(entry, 1, [&](std::string_view name) { out.emplace(name); }); });
+  };
+  each(bytes, 1, [](std::string_view version) { EXPECT_EQ(version, "3.0.0"); });
+  each(bytes, 4, [&](std::string_view all) { names(all, paths); });
+  each(bytes, 5, [&](std::string_view components) {
+    each(components, 1, [&](std::string_view all) { names(all, schemas); });
+  });
+  EXPECT_EQ(schemas.size(), At(document, {"components", "schemas"}).as_object().size());
+  EXPECT_EQ(schemas.count("io.k8s.api.batch.v1.Job"), 1U);
+  EXPECT_EQ(paths.size(), At(document, {"paths"}).as_object().size());
+  EXPECT_EQ(OpenApiV3Protobuf("nope", "v1"), "");
 }
 
 TEST(OpenApi, WhatKubectlLooksFor) {

@@ -24,16 +24,28 @@ std::vector<TableColumn> ParseColumns(std::string_view text) {
     std::string_view name = text.substr(0, end);
     TableColumn column;
     column.type = "string";
-    for (; !name.empty() && std::string_view("+#?").find(name.back()) != std::string_view::npos;
+    bool is_name = false, is_plain = false;
+    for (; !name.empty() && std::string_view("+#?@~").find(name.back()) != std::string_view::npos;
          name.remove_suffix(1)) {
-      if (name.back() == '+') {
-        column.priority = 1;
-      } else {
-        column.type = name.back() == '#' ? "integer" : "boolean";
+      switch (name.back()) {
+        case '+':
+          column.priority = 1;
+          break;
+        case '#':
+          column.type = "integer";
+          break;
+        case '?':
+          column.type = "boolean";
+          break;
+        case '@':
+          is_name = true;
+          break;
+        default:
+          is_plain = true;
       }
     }
     column.name = name;
-    if (name == "Name") column.format = "name";
+    if (is_name || (name == "Name" && !is_plain)) column.format = "name";
     columns.push_back(std::move(column));
     text.remove_prefix(std::min(end + 1, text.size()));
   }

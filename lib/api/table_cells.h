@@ -36,7 +36,7 @@ class Cells {
 };
 
 // "Name|Ready|Status|IP+|Desired#|Suspend?": `+` is shown with -o wide only, `#` is an integer, `?` a
-// boolean.
+// boolean. "Name" has the format "name"; `~` says that it has none, `@` that another column has it.
 struct TableKind {
   const Descriptor* descriptor;
   std::string_view columns;

@@ -190,7 +190,7 @@ void FillLease(const coordinationv1::Lease& object, Cells& cells) {
 
 std::vector<TableKind> CoreTables() {
   constexpr std::string_view kEvent =
-      "Last Seen|Type|Reason|Object|Subobject+|Source+|Message|First Seen+|Count+|Name+";
+      "Last Seen|Type|Reason|Object|Subobject+|Source+|Message|First Seen+|Count+|Name+~";
   return {
       TableOf<corev1::Node>(
           "Name|Status|Roles|Age|Version|Internal-IP+|External-IP+|OS-Image+|Kernel-Version+|"

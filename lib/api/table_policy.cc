@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include "lib/api/proto/admissionregistration_v1.pb.h"
+#include "lib/api/proto/apiregistration_v1.pb.h"
 #include "lib/api/proto/flowcontrol_v1.pb.h"
 #include "lib/api/proto/node_v1.pb.h"
 #include "lib/api/proto/policy_v1.pb.h"
@@ -120,6 +121,20 @@ void FillBudget(const policy::v1::PodDisruptionBudget& object, Cells& cells) {
   cells.Age(object.metadata());
 }
 
+void FillApiService(const apiregistration::v1::APIService& object, Cells& cells) {
+  const auto& service = object.spec().service();
+  std::string status = "Unknown";
+  for (const auto& condition : object.status().conditions()) {
+    if (condition.type() != "Available") continue;
+    status = condition.status();
+    if (status != "True" && !condition.reason().empty()) status += " (" + condition.reason() + ")";
+    break;
+  }
+  cells.Text(object.metadata().name());
+  cells.Text(object.spec().has_service() ? service.namespace_() + "/" + service.name() : "Local");
+  cells.Text(status).Age(object.metadata());
+}
+
 }  // namespace
 
 std::vector<TableKind> PolicyTables() {
@@ -127,6 +142,7 @@ std::vector<TableKind> PolicyTables() {
   constexpr std::string_view kBinding = "Name|Role|Age|Users+|Groups+|ServiceAccounts+";
   constexpr std::string_view kPolicyBinding = "Name|PolicyName|ParamRef|Age";
   return {
+      TableOf<apiregistration::v1::APIService>("Name|Service|Available|Age", FillApiService),
       TableOf<rbacv1::RoleBinding>(kBinding, FillBinding),
       TableOf<rbacv1::ClusterRoleBinding>(kBinding, FillBinding),
       TableOf<admission::MutatingWebhookConfiguration>("Name|Webhooks#|Age", FillWebhooks),

@@ -148,7 +148,7 @@ std::vector<TableKind> StorageTables() {
       TableOf<storage::v1::StorageClass>(
           "Name|Provisioner|ReclaimPolicy|VolumeBindingMode|AllowVolumeExpansion|Age", FillStorageClass),
       TableOf<storage::v1::VolumeAttributesClass>("Name|DriverName|Age", FillAttributesClass),
-      TableOf<storage::v1::VolumeAttachment>("Name|Attacher|PV|Node|Attached?|Age", FillAttachment),
+      TableOf<storage::v1::VolumeAttachment>("Name|Attacher@|PV|Node|Attached?|Age", FillAttachment),
       TableOf<storage::v1::CSIDriver>("Name|AttachRequired?|PodInfoOnMount?|StorageCapacity?|TokenRequests|"
                                       "RequiresRepublish?|Modes|Age",
                                       FillCsiDriver),

@@ -280,6 +280,11 @@ std::string MetricText(const autoscaling::v2::MetricTarget& target,
          (average ? " (avg)" : "");
 }
 
+void FillScale(const autoscalingv1::Scale& object, Cells& cells) {
+  cells.Text(object.metadata().name()).Number(object.spec().replicas()).Number(object.status().replicas());
+  cells.Age(object.metadata());
+}
+
 void FillAutoscalerV2(const autoscaling::v2::HorizontalPodAutoscaler& object, Cells& cells) {
   const auto& spec = object.spec();
   const auto& status = object.status();
@@ -357,6 +362,7 @@ std::vector<TableKind> WorkloadTables() {
       TableOf<batch::v1::CronJob>(
           "Name|Schedule|Timezone|Suspend?|Active#|Last Schedule|Age|Containers+|Images+|Selector+",
           FillCronJob),
+      TableOf<autoscalingv1::Scale>("Name~|Desired#|Available#|Age", FillScale),
       TableOf<autoscaling::v2::HorizontalPodAutoscaler>(kAutoscaler, FillAutoscalerV2),
       TableOf<autoscalingv1::HorizontalPodAutoscaler>(kAutoscaler, FillAutoscalerV1),
   };
