@@ -2,7 +2,11 @@
 
 #include <algorithm>
 
+#include <fmt/format.h>
+
 #include "controlplane/apiserver/handlers/response.h"
+#include "controlplane/apiserver/handlers/yaml.h"
+#include "controlplane/storage/convert.h"
 #include "lib/api/codec.h"
 #include "lib/api/proto/apidiscovery_v2.pb.h"
 #include "lib/http/signing_key.h"
@@ -12,8 +16,7 @@ namespace {
 
 namespace discoveryapi = api::apidiscovery::v2;
 
-constexpr std::string_view kAggregatedType =
-    "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
+constexpr std::string_view kDiscoveryGroup = "apidiscovery.k8s.io", kListKind = "APIGroupDiscoveryList";
 
 std::vector<std::string> Split(std::string_view text) {
   std::vector<std::string> out;
@@ -23,6 +26,33 @@ std::vector<std::string> Split(std::string_view text) {
     text = comma == std::string_view::npos ? "" : text.substr(comma + 1);
   }
   return out;
+}
+
+// Clients that look a kind up by its name alone take the first group that has it.
+constexpr std::string_view kGroupOrder[] = {"",
+                                            "apiregistration.k8s.io",
+                                            "apps",
+                                            "events.k8s.io",
+                                            "authentication.k8s.io",
+                                            "authorization.k8s.io",
+                                            "autoscaling",
+                                            "batch",
+                                            "certificates.k8s.io",
+                                            "networking.k8s.io",
+                                            "policy",
+                                            "rbac.authorization.k8s.io",
+                                            "storage.k8s.io",
+                                            "admissionregistration.k8s.io",
+                                            "apiextensions.k8s.io",
+                                            "scheduling.k8s.io",
+                                            "coordination.k8s.io",
+                                            "node.k8s.io",
+                                            "discovery.k8s.io",
+                                            "flowcontrol.apiserver.k8s.io",
+                                            "resource.k8s.io"};
+
+size_t PlaceOf(std::string_view group) {
+  return static_cast<size_t>(std::find(std::begin(kGroupOrder), std::end(kGroupOrder), group) - kGroupOrder);
 }
 
 struct Group {
@@ -40,7 +70,23 @@ std::vector<Group> Groups() {
       versions.emplace(versions.begin(), info.version);
     }
   }
+  std::stable_sort(out.begin(), out.end(),
+                   [](const Group& a, const Group& b) { return PlaceOf(a.name) < PlaceOf(b.name); });
   return out;
+}
+
+// Tells clients in which form a resource is stored: when it changes, stored objects want rewriting.
+std::string StorageVersionHash(const api::ResourceInfo& info) {
+  if (info.etcd_prefix.empty() || info.IsSubresource()) return "";
+  const api::ResourceInfo& stored = storage::StoredAs(info);
+  constexpr size_t kBytes = 8;
+  std::string hash = http::Base64UrlEncode(
+      http::Sha256(fmt::format("{}/{}/{}", stored.kind_group, stored.kind_version, stored.kind))
+          .substr(0, kBytes));
+  // The alphabet is that of plain base64, which pads.
+  std::replace(hash.begin(), hash.end(), '-', '+');
+  std::replace(hash.begin(), hash.end(), '_', '/');
+  return hash + '=';
 }
 
 std::string ApiVersion(const std::string& group, const std::string& version) {
@@ -73,6 +119,8 @@ metav1::APIResource ToApiResource(const api::ResourceInfo& info) {
   for (std::string& verb : Split(info.verbs)) out.mutable_verbs()->add_items(std::move(verb));
   for (std::string& name : Split(info.short_names)) out.add_short_names(std::move(name));
   for (std::string& category : Split(info.categories)) out.add_categories(std::move(category));
+  if (std::string hash = StorageVersionHash(info); !hash.empty())
+    out.set_storage_version_hash(std::move(hash));
   return out;
 }
 
@@ -110,16 +158,30 @@ discoveryapi::APIVersionDiscovery ToVersion(const std::string& group, const std:
   return out;
 }
 
-bool WantsAggregated(const Context& context) {
-  for (const MediaType& clause : ParseAccept(context.request->headers.Get("Accept"))) {
-    if (clause.type != "application/json" && clause.type != "*/*") continue;
-    if (clause.Parameter("as").empty()) return false;
-    if (clause.Parameter("as") == "APIGroupDiscoveryList" && clause.Parameter("g") == "apidiscovery.k8s.io" &&
-        clause.Parameter("v") == "v2") {
-      return true;
+// The version of the aggregated form that the client likes better than the plain document, with the encoding;
+// an empty version for plain.
+struct Wanted {
+  std::string version;
+  Encoding encoding = Encoding::kJson;
+};
+Wanted WantedForm(const http::ServerRequest& request) {
+  static constexpr std::pair<std::string_view, Encoding> kEncodings[] = {
+      {"application/json", Encoding::kJson},
+      {"application/yaml", Encoding::kYaml},
+      {"application/vnd.kubernetes.protobuf", Encoding::kProtobuf}};
+  for (const MediaType& clause : ParseAccept(request.headers.Get("Accept"))) {
+    for (const auto& [type, encoding] : kEncodings) {
+      if (clause.quality <= 0 || !Covers(clause, type)) continue;
+      std::string_view as = clause.Parameter("as"), version = clause.Parameter("v");
+      if (as.empty()) return {};
+      if (as == kListKind && clause.Parameter("g") == kDiscoveryGroup &&
+          (version == "v2" || version == "v2beta1")) {
+        return {std::string(version), encoding};
+      }
+      break;
     }
   }
-  return false;
+  return {};
 }
 
 std::string Etag(const std::string& body) { return "\"" + http::Sha256Hex(body) + "\""; }
@@ -129,19 +191,19 @@ std::string Etag(const std::string& body) { return "\"" + http::Sha256Hex(body) 
 Discovery::Discovery(std::string server_address) : server_address_(std::move(server_address)) {
   AddGroups();
   AddResourceLists();
-  discoveryapi::APIGroupDiscoveryList core, groups;
-  for (auto* list : {&core, &groups}) list->mutable_metadata();
+  auto core = std::make_unique<discoveryapi::APIGroupDiscoveryList>();
+  auto groups = std::make_unique<discoveryapi::APIGroupDiscoveryList>();
+  for (auto* list : {core.get(), groups.get()}) list->mutable_metadata();
   for (const Group& group : Groups()) {
-    auto& item = *(group.name.empty() ? core : groups).add_items();
+    auto& item = *(group.name.empty() ? *core : *groups).add_items();
     item.mutable_metadata();
     if (!group.name.empty()) item.mutable_metadata()->set_name(group.name);
     for (const std::string& version : group.versions) *item.add_versions() = ToVersion(group.name, version);
   }
-  const api::GroupVersionKind gvk{"apidiscovery.k8s.io", "v2", "APIGroupDiscoveryList"};
-  core_aggregated_ = api::EncodeJson(core, gvk);
-  groups_aggregated_ = api::EncodeJson(groups, gvk);
-  core_etag_ = Etag(core_aggregated_);
-  groups_etag_ = Etag(groups_aggregated_);
+  core_aggregated_.etag = Etag(api::EncodeJson(*core));
+  groups_aggregated_.etag = Etag(api::EncodeJson(*groups));
+  core_aggregated_.message = std::move(core);
+  groups_aggregated_.message = std::move(groups);
 }
 
 void Discovery::Add(std::string path, std::unique_ptr<api::Message> message, std::string kind) {
@@ -179,13 +241,32 @@ void Discovery::AddResourceLists() {
   }
 }
 
-void Discovery::ReplyAggregated(Context& context, const std::string& json, const std::string& etag) const {
-  http::Headers headers{{"Content-Type", std::string(kAggregatedType)},
-                        {"ETag", etag},
+void Discovery::ReplyAggregated(Context& context, const Aggregated& list, const std::string& version) const {
+  if (context.request->headers.Get("If-None-Match") == list.etag) {
+    context.status = 304;
+    context.writer->Reply(304, {{"ETag", list.etag}, {"Cache-Control", "public"}, {"Vary", "Accept"}}, "");
+    return;
+  }
+  const api::GroupVersionKind gvk{std::string(kDiscoveryGroup), version, std::string(kListKind)};
+  std::string body;
+  if (context.output.encoding == Encoding::kProtobuf) {
+    body = api::EncodeProtobuf(*list.message, gvk);
+  } else {
+    body = api::EncodeJson(*list.message, gvk);
+    if (context.output.encoding == Encoding::kYaml)
+      body = JsonToYaml(body);
+    else if (context.output.pretty)
+      body = api::PrettyJson(body);
+    else
+      body += '\n';
+  }
+  http::Headers headers{{"Content-Type", fmt::format("{};g={};v={};as={}", context.output.ContentType(),
+                                                     kDiscoveryGroup, version, kListKind)},
+                        {"ETag", list.etag},
                         {"Cache-Control", "public"},
                         {"Vary", "Accept"}};
-  context.status = context.request->headers.Get("If-None-Match") == etag ? 304 : 200;
-  context.writer->Reply(context.status, std::move(headers), context.status == 304 ? "" : json);
+  context.status = 200;
+  context.writer->Reply(200, std::move(headers), std::move(body));
 }
 
 bool Discovery::Handle(Context& context) const {
@@ -194,12 +275,14 @@ bool Discovery::Handle(Context& context) const {
   auto found = documents_.find(path);
   if (found == documents_.end()) return false;
   if (context.request->method != "GET" && context.request->method != "HEAD") return false;
-  if ((path == "/api" || path == "/apis") && WantsAggregated(context)) {
-    bool core = path == "/api";
-    ReplyAggregated(context, core ? core_aggregated_ : groups_aggregated_, core ? core_etag_ : groups_etag_);
-    return true;
+  if (path == "/api" || path == "/apis") {
+    if (Wanted wanted = WantedForm(*context.request); !wanted.version.empty()) {
+      context.output.encoding = wanted.encoding;
+      ReplyAggregated(context, path == "/api" ? core_aggregated_ : groups_aggregated_, wanted.version);
+      return true;
+    }
   }
-  Result<Output> output = NegotiateOutput(*context.request, false);
+  Result<Output> output = NegotiateOutput(*context.request, Forms::kPlain);
   if (!output) {
     ReplyError(context, output.error());
     return true;

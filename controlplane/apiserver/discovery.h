@@ -24,12 +24,15 @@ class Discovery {  // thread safe
   void AddGroups();
   void AddResourceLists();
   void Add(std::string path, std::unique_ptr<api::Message> message, std::string kind);
-  void ReplyAggregated(Context& context, const std::string& json, const std::string& etag) const;
+  struct Aggregated {
+    std::unique_ptr<api::Message> message;
+    std::string etag;  // of the contents, whatever the encoding
+  };
+  void ReplyAggregated(Context& context, const Aggregated& list, const std::string& version) const;
 
   const std::string server_address_;
   std::map<std::string, Document, std::less<>> documents_;
-  std::string core_aggregated_, groups_aggregated_;  // JSON
-  std::string core_etag_, groups_etag_;
+  Aggregated core_aggregated_, groups_aggregated_;
 };
 
 }  // namespace keelson::apiserver

@@ -20,6 +20,7 @@ class Health {
   explicit Health(std::vector<HealthCheck> checks) : checks_(std::move(checks)) {}
   // false: the path is not about health.
   bool Handle(Context& context) const;
+  std::vector<std::string> Paths() const;
 
  private:
   const std::vector<HealthCheck> checks_;

@@ -33,13 +33,21 @@ std::string Lower(std::string_view text) {
   return out;
 }
 
-// metadata.name=x as the only way to name the object of a list or watch: authorization may then look at it.
+// The name that a field selector pins the objects of a list or watch to: authorization may then look at it.
 std::string NameInFieldSelector(std::string_view selector) {
   constexpr std::string_view kField = "metadata.name=";
-  if (selector.find(',') != std::string_view::npos || selector.substr(0, kField.size()) != kField) return "";
-  selector.remove_prefix(kField.size());
-  if (!selector.empty() && selector.front() == '=') selector.remove_prefix(1);
-  return std::string(selector);
+  while (!selector.empty()) {
+    size_t end = selector.find(',');
+    std::string_view term = selector.substr(0, end);
+    selector.remove_prefix(end == std::string_view::npos ? selector.size() : end + 1);
+    if (term.substr(0, kField.size()) != kField) continue;
+    term.remove_prefix(kField.size());
+    if (!term.empty() && term.front() == '=') term.remove_prefix(1);
+    // What cannot be a segment of a path names nothing.
+    if (term == "." || term == ".." || term.find_first_of("/%\\") != std::string_view::npos) return "";
+    return std::string(term);
+  }
+  return "";
 }
 
 std::string JoinFrom(const std::vector<std::string_view>& parts, size_t from) {
@@ -87,7 +95,7 @@ RequestInfo ParseRequestInfo(std::string_view method, std::string_view path, con
 
   if (info.name.empty() && info.verb == "get") {
     std::string_view watch = query.Get("watch");
-    bool watching = query.Has("watch") && watch != "false" && watch != "0";
+    bool watching = query.Has("watch") && watch != "0" && !http::EqualsIgnoreCase(watch, "false");
     info.verb = watching ? "watch" : "list";
   } else if (info.name.empty() && info.verb == "delete") {
     info.verb = "deletecollection";

@@ -35,7 +35,12 @@ constexpr Case kResources[] = {
     {"GET", "/api/v1/nodes", "fieldSelector=metadata.name%3Dn1&watch=1", "watch", "", "v1", "", "nodes", "",
      "n1"},
     {"GET", "/api/v1/nodes", "fieldSelector=metadata.name%3Dn1,spec.x%3Dy", "list", "", "v1", "", "nodes", "",
-     ""},
+     "n1"},
+    {"GET", "/api/v1/nodes", "fieldSelector=metadata.name%21%3Dn1", "list", "", "v1", "", "nodes", "", ""},
+    {"GET", "/api/v1/nodes", "fieldSelector=metadata.name%3Da/b", "list", "", "v1", "", "nodes", "", ""},
+    {"GET", "/api/v1/nodes", "watch", "watch", "", "v1", "", "nodes", "", ""},
+    {"GET", "/api/v1/nodes", "watch=False", "list", "", "v1", "", "nodes", "", ""},
+    {"GET", "/api/v1/nodes", "watch=anything", "watch", "", "v1", "", "nodes", "", ""},
 };
 
 TEST(RequestInfo, Resources) {

@@ -140,19 +140,33 @@ void CountObjects(storage::Store& store) {
   }
 }
 
-std::vector<std::string> ServedPaths() {
-  std::vector<std::string> out = {"/.well-known/openid-configuration",
-                                  "/api",
-                                  "/api/v1",
-                                  "/apis",
-                                  "/healthz",
-                                  "/livez",
-                                  "/metrics",
-                                  "/openapi/v2",
-                                  "/openapi/v3",
-                                  "/openid/v1/jwks",
-                                  "/readyz",
-                                  "/version"};
+// Objects that are answers and nothing more make no tables.
+Forms FormsOf(const Context& context) {
+  if (context.info.verb == "watch") return Forms::kWatch;
+  const api::ResourceInfo& row = *context.resource;
+  bool stored = !row.etcd_prefix.empty() || row.kind == "ComponentStatus";
+  if (row.IsSubresource()) {
+    static constexpr std::string_view kAnswers[] = {"pods/binding", "pods/eviction", "serviceaccounts/token"};
+    stored = std::find(std::begin(kAnswers), std::end(kAnswers), row.resource) == std::end(kAnswers);
+  }
+  return stored ? Forms::kAll : Forms::kNoTable;
+}
+
+// Of served versions of the API; removal is planned for none of these.
+std::string_view DeprecationOf(const api::ResourceInfo& row) {
+  if (!row.group.empty()) return "";
+  if (row.kind == "Endpoints")
+    return "v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice";
+  if (row.kind == "ComponentStatus") return "v1 ComponentStatus is deprecated in v1.19+";
+  return "";
+}
+
+std::vector<std::string> ServedPaths(std::vector<std::string> out) {
+  for (const char* path :
+       {"/.well-known/openid-configuration", "/api", "/api/v1", "/apis", "/apis/", "/metrics", "/openapi/v2",
+        "/openapi/v3", "/openapi/v3/", "/openid/v1/jwks", "/version"}) {
+    out.emplace_back(path);
+  }
   for (const api::ResourceInfo& info : api::Resources()) {
     if (info.group.empty()) continue;
     std::string group = "/apis/" + std::string(info.group);
@@ -250,7 +264,7 @@ ApiServer::Impl::Impl(ApiServerOptions given, registry::Registry& the_registry, 
       options.issuers.front(),
       fmt::format("https://{}:{}/openid/v1/jwks", options.kubernetes_service.advertise_address,
                   options.kubernetes_service.port),
-      options.verify_keys, ServedPaths()});
+      options.verify_keys, ServedPaths(health.Paths())});
   reviews = std::make_unique<ReviewHandler>(*authenticator, *authorizer, options.api_audiences);
   resources = std::make_unique<ResourceHandler>(registry, watches, *admission);
   FollowRoles();
@@ -298,7 +312,6 @@ void ApiServer::Handle(std::shared_ptr<const http::ServerRequest> request,
   Context context;
   context.request = std::move(request);
   context.writer = std::move(writer);
-  if (Result<Output> output = NegotiateOutput(*context.request, true)) context.output = *output;
   ReplyError(context, user.error());
 }
 
@@ -332,8 +345,7 @@ Result<> ApiServer::Impl::Authorize(const Context& context) const {
 }
 
 void ApiServer::Impl::Dispatch(Context& context) {
-  Result<Output> output = NegotiateOutput(*context.request, true);
-  if (output) context.output = *output;
+  context.output = PlainOutput(*context.request);
   if (Result<> allowed = Authorize(context); !allowed) return ReplyError(context, allowed.error());
   if (context.request->body.size() > kMaxBody) {
     return ReplyError(context,
@@ -342,7 +354,13 @@ void ApiServer::Impl::Dispatch(Context& context) {
   if (!context.info.is_resource) return HandlePath(context);
   if (Result<> found = FindRow(context); !found) return ReplyError(context, found.error());
   // What comes from a kubelet or a pod is in the form that it comes in.
-  if (!output && !ConnectHandler::Serves(*context.resource)) return ReplyError(context, output.error());
+  if (!ConnectHandler::Serves(*context.resource)) {
+    Result<Output> output = NegotiateOutput(*context.request, FormsOf(context));
+    if (!output) return ReplyError(context, output.error());
+    context.output = *output;
+  }
+  if (std::string_view warning = DeprecationOf(*context.resource); !warning.empty())
+    context.warnings.emplace_back(warning);
   HandleResource(context);
 }
 
@@ -419,6 +437,7 @@ Result<> ApiServer::Impl::RunBootstrap(std::stop_token stop, const ServiceGroup:
       bootstrapped.store(true);
       ready();
     }
+    openapi.DropIdle();
     pause(kServiceCheckPeriod);
   }
   return {};

@@ -1,9 +1,8 @@
 #include "controlplane/apiserver/handlers/body.h"
 
-#include <charconv>
-
 #include <fmt/format.h>
 
+#include "controlplane/apiserver/handlers/list_options.h"
 #include "controlplane/apiserver/handlers/yaml.h"
 #include "lib/api/codec.h"
 #include "lib/api/meta.h"
@@ -45,7 +44,8 @@ Result<> CheckType(const api::TypeMeta& type, const api::GroupVersionKind& want)
 }
 
 Result<> DecodeJsonBody(Context& context, std::string_view json, const api::GroupVersionKind& want,
-                        registry::FieldValidation validation, api::Message& object) {
+                        registry::FieldValidation validation, api::Message& object,
+                        std::vector<std::string> problems = {}) {
   Result<api::TypeMeta> type = api::PeekTypeMeta(json);
   if (!type) {
     return Error(Code::kBadRequest,
@@ -60,11 +60,12 @@ Result<> DecodeJsonBody(Context& context, std::string_view json, const api::Grou
   api::DecodeReport report;
   Result<> decoded = api::DecodeJson(json, object, &report);
   if (!decoded) return cannot(decoded.error().message());
-  if (report.problems.empty() || validation == registry::FieldValidation::kIgnore) return {};
+  for (std::string& problem : report.problems) problems.push_back(std::move(problem));
+  if (problems.empty() || validation == registry::FieldValidation::kIgnore) return {};
   if (validation == registry::FieldValidation::kStrict) {
-    return cannot("strict decoding error: " + Join(report.problems));
+    return cannot("strict decoding error: " + Join(problems));
   }
-  for (std::string& problem : report.problems) context.warnings.push_back(std::move(problem));
+  for (std::string& problem : problems) context.warnings.push_back(std::move(problem));
   return {};
 }
 
@@ -74,8 +75,9 @@ Result<> DecodeInto(Context& context, const api::GroupVersionKind& want, registr
   ASSIGN_OR_RETURN(Encoding encoding, BodyEncoding(*context.request));
   if (encoding == Encoding::kJson) return DecodeJsonBody(context, body, want, validation, object);
   if (encoding == Encoding::kYaml) {
-    ASSIGN_OR_RETURN(std::string json, YamlToJson(body));
-    return DecodeJsonBody(context, json, want, validation, object);
+    std::vector<std::string> repeated;
+    ASSIGN_OR_RETURN(std::string json, YamlToJson(body, &repeated));
+    return DecodeJsonBody(context, json, want, validation, object, std::move(repeated));
   }
   api::TypeMeta type;
   Result<> decoded = api::DecodeProtobuf(body, object, &type);
@@ -85,17 +87,6 @@ Result<> DecodeInto(Context& context, const api::GroupVersionKind& want, registr
                              decoded.error().message(), Summary(body)));
   }
   return CheckType(type, want);
-}
-
-Result<std::optional<int64_t>> IntParameter(const http::Query& query, std::string_view name) {
-  std::string_view text = query.Get(name);
-  if (text.empty()) return std::optional<int64_t>();
-  int64_t value = 0;
-  auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (problem != std::errc() || end != text.data() + text.size()) {
-    return Error(Code::kBadRequest, fmt::format("strconv.ParseInt: parsing \"{}\": invalid syntax", text));
-  }
-  return std::optional<int64_t>(value);
 }
 
 Result<bool> ParseDryRun(const std::vector<std::string_view>& values) {
@@ -139,7 +130,7 @@ Result<metav1::DeleteOptions> DecodeDeleteOptions(Context& context) {
   if (grace) options.set_grace_period_seconds(*grace);
   if (query.Has("propagationPolicy"))
     options.set_propagation_policy(std::string(query.Get("propagationPolicy")));
-  if (query.Has("orphanDependents")) options.set_orphan_dependents(query.GetBool("orphanDependents"));
+  if (query.Has("orphanDependents")) options.set_orphan_dependents(IsSet(query, "orphanDependents"));
   for (std::string_view value : query.All("dryRun")) options.add_dry_run(std::string(value));
   return options;
 }
@@ -164,21 +155,6 @@ Result<registry::WriteOptions> ParseWriteOptions(const Context& context) {
                                              validation));
   }
   options.user = {context.user.name, context.user.uid, context.user.groups, context.user.extra};
-  return options;
-}
-
-Result<registry::ListOptions> ParseListOptions(const Context& context) {
-  const http::Query& query = context.query();
-  registry::ListOptions options;
-  options.label_selector = query.Get("labelSelector");
-  options.field_selector = query.Get("fieldSelector");
-  options.resource_version = query.Get("resourceVersion");
-  options.resource_version_match = query.Get("resourceVersionMatch");
-  options.continue_token = query.Get("continue");
-  ASSIGN_OR_RETURN(std::optional<int64_t> limit, IntParameter(query, "limit"));
-  options.limit = std::max<int64_t>(0, limit.value_or(0));
-  options.allow_bookmarks = query.GetBool("allowWatchBookmarks");
-  if (query.Has("sendInitialEvents")) options.send_initial_events = query.GetBool("sendInitialEvents");
   return options;
 }
 

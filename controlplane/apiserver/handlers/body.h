@@ -21,6 +21,5 @@ Result<metav1::DeleteOptions> DecodeDeleteOptions(Context& context);
 
 // ?fieldValidation=, ?dryRun=, ?fieldManager= and the user.
 Result<registry::WriteOptions> ParseWriteOptions(const Context& context);
-Result<registry::ListOptions> ParseListOptions(const Context& context);
 
 }  // namespace keelson::apiserver

@@ -21,7 +21,8 @@ struct Context {
   const api::ResourceInfo* resource = nullptr;  // the row that was asked for; null for non-resource paths
   Output output;
   std::vector<std::string> warnings;
-  int status = 0;  // of the reply, once there is one
+  int retry_after_seconds = 0;  // of the reply's header; 0: none
+  int status = 0;               // of the reply, once there is one
 
   const http::Query& query() const { return request->query; }
 };

@@ -6,6 +6,7 @@
 #include <boost/json.hpp>
 
 #include "controlplane/apiserver/handlers/response.h"
+#include "lib/api/codec.h"
 #include "lib/base/metrics.h"
 
 namespace keelson::apiserver {
@@ -19,20 +20,23 @@ constexpr const char* kPlatform = "linux/arm64";
 constexpr const char* kPlatform = "linux/amd64";
 #endif
 
+// People read these.
+std::string Shown(const json::value& value) { return api::PrettyJson(json::serialize(value)); }
+
 std::string Version() {
-  return json::serialize(json::object{{"major", "1"},
-                                      {"minor", "36"},
-                                      {"emulationMajor", "1"},
-                                      {"emulationMinor", "36"},
-                                      {"minCompatibilityMajor", "1"},
-                                      {"minCompatibilityMinor", "35"},
-                                      {"gitVersion", kGitVersion},
-                                      {"gitCommit", ""},
-                                      {"gitTreeState", "clean"},
-                                      {"buildDate", ""},
-                                      {"goVersion", ""},
-                                      {"compiler", "c++"},
-                                      {"platform", kPlatform}});
+  return Shown(json::object{{"major", "1"},
+                            {"minor", "36"},
+                            {"emulationMajor", "1"},
+                            {"emulationMinor", "36"},
+                            {"minCompatibilityMajor", "1"},
+                            {"minCompatibilityMinor", "35"},
+                            {"gitVersion", kGitVersion},
+                            {"gitCommit", ""},
+                            {"gitTreeState", "clean"},
+                            {"buildDate", ""},
+                            {"goVersion", ""},
+                            {"compiler", "c++"},
+                            {"platform", kPlatform}});
 }
 
 std::string Configuration(const MiscHandler::Options& options) {
@@ -79,8 +83,7 @@ bool MiscHandler::Handle(Context& context) const {
   } else if (path == "/openid/v1/jwks") {
     ReplyText(context, 200, "application/jwk-set+json", jwks_);
   } else if (path == "/" || path == "/index.html") {
-    ReplyText(context, 200, "application/json",
-              json::serialize(json::object{{"paths", json::value_from(paths_)}}));
+    ReplyText(context, 200, "application/json", Shown(json::object{{"paths", json::value_from(paths_)}}));
   } else {
     return false;
   }

@@ -11,7 +11,7 @@
 namespace keelson::apiserver {
 
 enum class Encoding { kJson, kYaml, kProtobuf };
-enum class As { kObject, kTable, kPartialMetadata };
+enum class As { kObject, kTable, kPartialMetadata, kPartialMetadataList };
 
 struct Output {
   Encoding encoding = Encoding::kJson;
@@ -23,6 +23,14 @@ struct Output {
   std::string ContentType() const;
 };
 
+// What an endpoint can answer with.
+enum class Forms {
+  kPlain,    // objects as they are: errors, discovery
+  kNoTable,  // also partial metadata: what is created and never stored
+  kAll,      // also tables
+  kWatch,    // the same as a stream, for which YAML has no form
+};
+
 // One clause of an Accept header: "application/json;as=Table;v=v1;g=meta.k8s.io;q=0.8".
 struct MediaType {
   std::string type;  // lower case, with the slash
@@ -31,17 +39,23 @@ struct MediaType {
   std::string_view Parameter(std::string_view name) const;  // empty when absent
 };
 MediaType ParseMediaType(std::string_view text);
-// In order of preference.
+// In order of preference: quality, then how specific they are. What is no media type is left out.
 std::vector<MediaType> ParseAccept(std::string_view header);
 
-// kNotAcceptable when the client wants nothing that is there. `transform`: the endpoint can answer with
-// tables and partial metadata.
-Result<Output> NegotiateOutput(const http::ServerRequest& request, bool transform);
+// Whether a clause of an Accept header covers "application/json" and the like.
+bool Covers(const MediaType& clause, std::string_view type);
+
+// JSON, with what does not depend on the Accept header: pretty and gzip.
+Output PlainOutput(const http::ServerRequest& request);
+// kNotAcceptable when the client wants nothing that is there.
+Result<Output> NegotiateOutput(const http::ServerRequest& request, Forms forms);
 
 // Of a body. kUnsupportedMediaType for anything else; none is JSON.
 Result<Encoding> BodyEncoding(const http::ServerRequest& request);
 
-// The value of one Warning header (RFC 7234): 299 - "text"
-std::string WarningHeader(std::string_view text);
+// The values of Warning headers (RFC 7234): 299 - "text", each text once. Clients are spared long ones: above
+// 4096 characters in all, each is cut at 256 and what is still too much is left out. Texts that no header may
+// hold (control characters, bytes that are not UTF-8) are dropped.
+std::vector<std::string> WarningHeaders(const std::vector<std::string>& texts);
 
 }  // namespace keelson::apiserver

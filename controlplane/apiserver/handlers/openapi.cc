@@ -1,5 +1,10 @@
 #include "controlplane/apiserver/handlers/openapi.h"
 
+#include <algorithm>
+#include <ctime>
+
+#include <fmt/format.h>
+
 #include "controlplane/apiserver/handlers/gzip.h"
 #include "controlplane/apiserver/handlers/response.h"
 #include "lib/api/openapi.h"
@@ -8,52 +13,111 @@
 namespace keelson::apiserver {
 namespace {
 
-constexpr std::string_view kV2 = "/openapi/v2";
-constexpr std::string_view kV3 = "/openapi/v3";
+constexpr std::string_view kV2 = "/openapi/v2", kV3 = "/openapi/v3";
 constexpr std::string_view kJson = "application/json";
 constexpr std::string_view kV2Protobuf = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf";
+constexpr std::string_view kV3Protobuf = "application/com.github.proto-openapi.spec.v3.v1.0+protobuf";
+// The first spelling, with a character that no media type may have; clients still ask for it.
+constexpr std::string_view kOldV2Protobuf = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf";
+constexpr std::string_view kOldV3Protobuf = "application/com.github.proto-openapi.spec.v3@v1.0+protobuf";
+
+constexpr std::chrono::minutes kIdle{5};
 
 enum class Wanted { kJson, kProtobuf, kNeither };
 
-Wanted WantedForm(const Context& context) {
-  std::vector<MediaType> clauses = ParseAccept(context.request->headers.Get("Accept"));
-  if (clauses.empty()) return Wanted::kJson;
-  for (const MediaType& clause : clauses) {
-    if (clause.type.find("proto-openapi.spec.v2") != std::string::npos) return Wanted::kProtobuf;
-    if (clause.type == kJson || clause.type == "*/*" || clause.type == "application/*") return Wanted::kJson;
+Wanted WantedForm(const Context& context, std::string_view protobuf, std::string_view old_protobuf) {
+  std::string_view header = context.request->headers.Get("Accept");
+  if (header.empty()) return Wanted::kJson;
+  for (const MediaType& clause : ParseAccept(header)) {
+    if (clause.quality <= 0) continue;
+    if (Covers(clause, kJson)) return Wanted::kJson;
+    if (clause.type == protobuf || clause.type == old_protobuf) return Wanted::kProtobuf;
   }
   return Wanted::kNeither;
 }
 
-}  // namespace
+std::string Quoted(const std::string& hash) { return "\"" + hash + "\""; }
 
-std::shared_ptr<const OpenApiHandler::Document> OpenApiHandler::Find(
-    const std::string& key, std::string_view content_type, const std::function<std::string()>& make) {
-  {
-    MutexLock lock(mutex_);
-    if (auto it = documents_.find(key); it != documents_.end()) return it->second;
+// If-None-Match: "a", W/"b" or *
+bool Matches(std::string_view header, const std::string& etag) {
+  while (!header.empty()) {
+    size_t comma = header.find(',');
+    std::string_view one = header.substr(0, comma);
+    header = comma == std::string_view::npos ? std::string_view() : header.substr(comma + 1);
+    while (!one.empty() && one.front() == ' ') one.remove_prefix(1);
+    while (!one.empty() && one.back() == ' ') one.remove_suffix(1);
+    if (one.substr(0, 2) == "W/") one.remove_prefix(2);
+    if (one == "*" || one == etag) return true;
   }
-  std::string text = make();
-  if (text.empty()) return nullptr;
-  auto made = std::make_shared<Document>();
-  made->content_type = content_type;
-  made->etag = "\"" + http::Sha256Hex(text) + "\"";
-  made->gzip = Gzip({std::make_shared<const std::string>(std::move(text))});
-  MutexLock lock(mutex_);
-  return documents_.emplace(key, std::move(made)).first->second;
+  return false;
 }
 
-void OpenApiHandler::Reply(Context& context, const Document& document) const {
-  http::Headers headers{{"Content-Type", document.content_type},
-                        {"ETag", document.etag},
-                        {"Vary", "Accept, Accept-Encoding"},
-                        {"Cache-Control", "no-cache, private"}};
-  if (context.request->headers.Get("If-None-Match") == document.etag) {
+std::string InAYear(WallTime now) {
+  std::time_t seconds = std::chrono::system_clock::to_time_t(now + std::chrono::hours(24 * 365));
+  std::tm time{};
+  gmtime_r(&seconds, &time);
+  char text[64];
+  size_t size = std::strftime(text, sizeof text, "%a, %d %b %Y %H:%M:%S GMT", &time);
+  return std::string(text, size);
+}
+
+// "apis/apps/v1" -> {"apps", "v1"}
+std::pair<std::string_view, std::string_view> GroupVersionOf(std::string_view path) {
+  size_t last = path.rfind('/');
+  std::string_view version = path.substr(last + 1);
+  size_t first = path.find('/');
+  return {first == last ? std::string_view() : path.substr(first + 1, last - first - 1), version};
+}
+
+void NotAcceptable(Context& context) {
+  context.status = 406;
+  context.writer->Reply(406, {{"Vary", "Accept"}}, "");
+}
+
+}  // namespace
+
+OpenApiHandler::DocumentPtr OpenApiHandler::Find(const std::string& key, std::string_view content_type,
+                                                 const std::string& hash,
+                                                 const std::function<std::string()>& make) {
+  {
+    MutexLock lock(mutex_);
+    if (auto it = documents_.find(key); it != documents_.end()) {
+      it->second.used = clock_.SteadyNow();
+      return it->second.document;
+    }
+  }
+  std::string text = make();
+  auto made = std::make_shared<Document>();
+  made->content_type = content_type;
+  made->hash = hash.empty() ? http::Sha256Hex(text) : hash;
+  made->gzip = Gzip({std::make_shared<const std::string>(std::move(text))});
+  MutexLock lock(mutex_);
+  return documents_.insert_or_assign(key, Kept{std::move(made), clock_.SteadyNow()}).first->second.document;
+}
+
+void OpenApiHandler::DropIdle() {
+  MutexLock lock(mutex_);
+  SteadyTime now = clock_.SteadyNow();
+  for (auto it = documents_.begin(); it != documents_.end();) {
+    it = now - it->second.used >= kIdle ? documents_.erase(it) : std::next(it);
+  }
+}
+
+size_t OpenApiHandler::kept() const {
+  MutexLock lock(mutex_);
+  return documents_.size();
+}
+
+void OpenApiHandler::Reply(Context& context, const Document& document, http::Headers headers) const {
+  headers.Set("ETag", Quoted(document.hash));
+  if (!headers.Has("Cache-Control")) headers.Add("Cache-Control", "no-cache, private");
+  if (Matches(context.request->headers.Get("If-None-Match"), Quoted(document.hash))) {
     context.status = 304;
     context.writer->Reply(304, std::move(headers), "");
     return;
   }
   context.status = 200;
+  headers.Add("Content-Type", document.content_type);
   if (context.output.gzip) {
     headers.Add("Content-Encoding", "gzip");
     context.writer->Reply(200, std::move(headers), document.gzip);
@@ -62,46 +126,80 @@ void OpenApiHandler::Reply(Context& context, const Document& document) const {
   }
 }
 
-void OpenApiHandler::HandleV3(Context& context, std::string_view rest) {
-  std::shared_ptr<const Document> document;
-  if (rest.empty()) {
-    document = Find(std::string(kV3), kJson, api::OpenApiV3IndexJson);
-  } else {
-    // /api/v1 or /apis/GROUP/VERSION
-    std::string_view group, version;
-    if (rest.substr(0, 5) == "/api/") {
-      version = rest.substr(5);
-    } else if (rest.substr(0, 6) == "/apis/") {
-      rest.remove_prefix(6);
-      auto slash = rest.find('/');
-      group = rest.substr(0, slash);
-      if (slash != std::string_view::npos) version = rest.substr(slash + 1);
-    }
-    if (!version.empty()) {
-      // Only groups and versions that are served are kept: anybody could ask for names without end.
-      document = Find(context.info.path, kJson, [&] { return api::OpenApiV3Json(group, version); });
-    }
+void OpenApiHandler::HandleV2(Context& context) {
+  Wanted wanted = WantedForm(context, kV2Protobuf, kOldV2Protobuf);
+  if (wanted == Wanted::kNeither) return NotAcceptable(context);
+  DocumentPtr document = wanted == Wanted::kProtobuf
+                             ? Find("v2 protobuf", kV2Protobuf, "", api::OpenApiV2Protobuf)
+                             : Find("v2 json", kJson, "", api::OpenApiV2Json);
+  Reply(context, *document, {{"Vary", "Accept, Accept-Encoding"}});
+}
+
+std::string OpenApiHandler::HashOf(const std::string& path) {
+  {
+    MutexLock lock(mutex_);
+    if (auto it = hashes_.find(path); it != hashes_.end()) return it->second;
   }
-  if (document) return Reply(context, *document);
-  ReplyText(context, 404, "text/plain; charset=utf-8", "404 page not found\n");
+  auto [group, version] = GroupVersionOf(path);
+  std::string hash = http::Sha256Hex(api::OpenApiV3Json(group, version));
+  std::transform(hash.begin(), hash.end(), hash.begin(), [](unsigned char c) { return std::toupper(c); });
+  MutexLock lock(mutex_);
+  return hashes_.emplace(path, std::move(hash)).first->second;
+}
+
+void OpenApiHandler::HandleIndex(Context& context) {
+  auto make = [this] {
+    std::string out = "{\"paths\":{";
+    for (const std::string& path : api::OpenApiV3Paths()) {
+      if (out.back() != '{') out += ',';
+      out +=
+          fmt::format(R"("{}":{{"serverRelativeURL":"/openapi/v3/{}?hash={}"}})", path, path, HashOf(path));
+    }
+    return out + "}}";
+  };
+  Reply(context, *Find("v3", kJson, "", make), {{"Vary", "Accept-Encoding"}});
+}
+
+void OpenApiHandler::HandleV3(Context& context, const std::string& path) {
+  // Nothing is kept for names that anybody could make up.
+  std::vector<std::string> served = api::OpenApiV3Paths();
+  if (std::find(served.begin(), served.end(), path) == served.end())
+    return ReplyText(context, 404, "text/plain; charset=utf-8", "404 page not found\n");
+  Wanted wanted = WantedForm(context, kV3Protobuf, kOldV3Protobuf);
+  if (wanted == Wanted::kNeither) return NotAcceptable(context);
+  std::string hash = HashOf(path);
+  http::Headers headers{{"Vary", "Accept, Accept-Encoding"}};
+  if (std::string_view asked = context.query().Get("hash"); !asked.empty()) {
+    if (asked != hash) {
+      context.status = 301;
+      headers.Add("Location", fmt::format("/openapi/v3/{}?hash={}", path, hash));
+      context.writer->Reply(301, std::move(headers), "");
+      return;
+    }
+    // The URL names the contents: they never change.
+    headers.Add("Cache-Control", "public, immutable");
+    headers.Add("Expires", InAYear(clock_.Now()));
+  }
+  auto [group, version] = GroupVersionOf(path);
+  DocumentPtr document =
+      wanted == Wanted::kProtobuf
+          ? Find(path + " protobuf", kV3Protobuf, hash,
+                 [g = group, v = version] { return api::OpenApiV3Protobuf(g, v); })
+          : Find(path, kJson, hash, [g = group, v = version] { return api::OpenApiV3Json(g, v); });
+  Reply(context, *document, std::move(headers));
 }
 
 bool OpenApiHandler::Handle(Context& context) {
   std::string_view path = context.info.path;
-  bool v2 = path == kV2;
-  bool v3 = path.substr(0, kV3.size()) == kV3 && (path.size() == kV3.size() || path[kV3.size()] == '/');
-  if (!v2 && !v3) return false;
-  Wanted wanted = WantedForm(context);
-  if (wanted == Wanted::kNeither || (v3 && wanted == Wanted::kProtobuf)) {
-    ReplyText(context, 406, "text/plain; charset=utf-8", "only application/json is served here\n");
-  } else if (v3) {
-    path.remove_prefix(kV3.size());
-    while (!path.empty() && path.back() == '/') path.remove_suffix(1);
-    HandleV3(context, path);
-  } else if (wanted == Wanted::kProtobuf) {
-    Reply(context, *Find("v2 protobuf", kV2Protobuf, api::OpenApiV2Protobuf));
+  while (path.size() > 1 && path.back() == '/') path.remove_suffix(1);
+  if (path == kV2) {
+    HandleV2(context);
+  } else if (path == kV3) {
+    HandleIndex(context);
+  } else if (path.substr(0, kV3.size() + 1) == std::string(kV3) + "/") {
+    HandleV3(context, std::string(path.substr(kV3.size() + 1)));
   } else {
-    Reply(context, *Find("v2 json", kJson, api::OpenApiV2Json));
+    return false;
   }
   return true;
 }

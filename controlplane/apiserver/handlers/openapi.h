@@ -7,27 +7,46 @@
 #include <string>
 
 #include "controlplane/apiserver/handlers/context.h"
+#include "lib/base/clock.h"
 #include "lib/base/mutex.h"
 
 namespace keelson::apiserver {
 
+// Documents are megabytes: they are made when they are first asked for, kept compressed, and given up when
+// nobody asks any more. Only their hashes stay, which the index of version 3 consists of.
 class OpenApiHandler {  // thread safe
  public:
+  explicit OpenApiHandler(Clock& clock = Clock::Real()) : clock_(clock) {}
+
   // false: the path is none of these.
   bool Handle(Context& context);
+  // Gives up what nobody has asked for lately.
+  void DropIdle();
+  size_t kept() const;
 
  private:
-  // Documents are megabytes; they are kept compressed, and made when they are first asked for.
   struct Document {
-    std::string gzip, etag, content_type;
+    std::string gzip, content_type;
+    std::string hash;  // of the contents; the same for both encodings of a document
   };
-  std::shared_ptr<const Document> Find(const std::string& key, std::string_view content_type,
-                                       const std::function<std::string()>& make);
-  void Reply(Context& context, const Document& document) const;
-  void HandleV3(Context& context, std::string_view rest);
+  using DocumentPtr = std::shared_ptr<const Document>;
+  struct Kept {
+    DocumentPtr document;
+    SteadyTime used;
+  };
 
-  Mutex mutex_;
-  std::map<std::string, std::shared_ptr<const Document>> documents_ GUARDED_BY(mutex_);
+  DocumentPtr Find(const std::string& key, std::string_view content_type, const std::string& hash,
+                   const std::function<std::string()>& make);
+  void Reply(Context& context, const Document& document, http::Headers headers) const;
+  void HandleV2(Context& context);
+  void HandleIndex(Context& context);
+  void HandleV3(Context& context, const std::string& path);
+  std::string HashOf(const std::string& path);
+
+  Clock& clock_;
+  mutable Mutex mutex_;
+  std::map<std::string, Kept> documents_ GUARDED_BY(mutex_);
+  std::map<std::string, std::string> hashes_ GUARDED_BY(mutex_);  // of version 3's documents, by path
 };
 
 }  // namespace keelson::apiserver

@@ -1,8 +1,9 @@
 #include "controlplane/apiserver/handlers/resource.h"
 
 #include "controlplane/apiserver/handlers/body.h"
+#include "controlplane/apiserver/handlers/list_options.h"
 #include "controlplane/apiserver/handlers/response.h"
-#include "controlplane/apiserver/handlers/yaml.h"
+#include "controlplane/storage/continue_token.h"
 #include "lib/api/meta.h"
 
 namespace keelson::apiserver {
@@ -89,17 +90,21 @@ Result<> ResourceHandler::Get(Context& context) {
 
 Result<> ResourceHandler::List(Context& context) {
   ASSIGN_OR_RETURN(registry::ListOptions options, ParseListOptions(context));
-  ASSIGN_OR_RETURN(registry::ObjectList list, registry_.List(*context.resource, context.info.ns, options));
-  ReplyList(context, list);
+  Result<registry::ObjectList> list = registry_.List(*context.resource, context.info.ns, options);
+  if (!list && list.error().Is(Code::kGone) && !options.continue_token.empty()) {
+    // Where the list went on, for those who would rather have an inconsistent rest than none.
+    metav1::Status status = api::ToStatus(list.error());
+    status.mutable_metadata()->set_continue_(storage::InconsistentToken(options.continue_token));
+    ReplyStatus(context, status);
+    return {};
+  }
+  if (!list) return list.error();
+  ReplyList(context, *list);
   return {};
 }
 
 Result<> ResourceHandler::Watch(Context& context) {
   ASSIGN_OR_RETURN(registry::ListOptions options, ParseListOptions(context));
-  // GET .../NAME?watch=true, as the deprecated paths have it: a watch of that one object.
-  if (!context.info.name.empty() && options.field_selector.empty()) {
-    options.field_selector = "metadata.name=" + context.info.name;
-  }
   watches_.Start(context, options);
   return {};
 }

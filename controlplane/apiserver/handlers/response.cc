@@ -1,7 +1,10 @@
 #include "controlplane/apiserver/handlers/response.h"
 
+#include <fmt/format.h>
+
 #include "controlplane/apiserver/handlers/gzip.h"
 #include "controlplane/apiserver/handlers/table.h"
+#include "controlplane/apiserver/handlers/yaml.h"
 #include "lib/api/codec.h"
 #include "lib/api/meta.h"
 
@@ -12,7 +15,6 @@ using Piece = std::shared_ptr<const std::string>;
 using Pieces = std::vector<Piece>;
 
 constexpr size_t kGzipAbove = 128 * 1024;
-constexpr size_t kPrettyBelow = 1 << 20;
 
 Piece Own(std::string text) { return std::make_shared<const std::string>(std::move(text)); }
 const Piece& Newline() {
@@ -48,11 +50,22 @@ std::string Join(const Pieces& pieces) {
   return out;
 }
 
-// JSON in the negotiated form; YAML is a superset of it.
+// JSON in the negotiated form: compact ends with a newline, pretty does not.
 void ReplyJson(Context& context, int status, Pieces pieces) {
-  if (context.output.pretty && Size(pieces) < kPrettyBelow) pieces = {Own(api::PrettyJson(Join(pieces)))};
-  pieces.push_back(Newline());
+  if (context.output.encoding == Encoding::kYaml) {
+    pieces = {Own(JsonToYaml(Join(pieces)))};
+  } else if (context.output.pretty) {
+    pieces = {Own(api::PrettyJson(Join(pieces)))};
+  } else {
+    pieces.push_back(Newline());
+  }
   ReplyBytes(context, status, context.output.ContentType(), std::move(pieces));
+}
+
+// "*core.PodList": what messages call the type of a result.
+std::string TypeName(const api::ResourceInfo& info, std::string_view suffix) {
+  std::string_view package = info.kind_group.substr(0, info.kind_group.find('.'));
+  return fmt::format("*{}.{}{}", package.empty() ? "core" : package, info.kind, suffix);
 }
 
 metav1::ListMeta ListMetaOf(const registry::ObjectList& list) {
@@ -64,7 +77,7 @@ metav1::ListMeta ListMetaOf(const registry::ObjectList& list) {
 }
 
 api::GroupVersionKind ListKind(const Context& context) {
-  if (context.output.as == As::kPartialMetadata) {
+  if (context.output.as == As::kPartialMetadataList) {
     return {"meta.k8s.io", context.output.version, "PartialObjectMetadataList"};
   }
   api::GroupVersionKind gvk = context.resource->Gvk();
@@ -74,9 +87,16 @@ api::GroupVersionKind ListKind(const Context& context) {
 
 }  // namespace
 
-void ReplyBytes(Context& context, int status, std::string_view content_type, Pieces pieces) {
+http::Headers ReplyHeaders(const Context& context, std::string_view content_type) {
   http::Headers headers{{"Content-Type", std::string(content_type)}, {"Cache-Control", "no-cache, private"}};
-  for (const std::string& warning : context.warnings) headers.Add("Warning", WarningHeader(warning));
+  for (std::string& warning : WarningHeaders(context.warnings)) headers.Add("Warning", std::move(warning));
+  if (context.retry_after_seconds > 0)
+    headers.Add("Retry-After", std::to_string(context.retry_after_seconds));
+  return headers;
+}
+
+void ReplyBytes(Context& context, int status, std::string_view content_type, Pieces pieces) {
+  http::Headers headers = ReplyHeaders(context, content_type);
   context.status = status;
   if (context.output.gzip && Size(pieces) >= kGzipAbove) {
     headers.Add("Content-Encoding", "gzip");
@@ -117,11 +137,19 @@ void ReplyMessage(Context& context, int status, const api::Message& message) {
   ReplyMessage(context, status, message, api::GvkOf(message.GetDescriptor()));
 }
 
+void ReplyStatus(Context& context, const metav1::Status& status) {
+  Result<Output> output = NegotiateOutput(*context.request, Forms::kPlain);
+  context.output = output ? *output : PlainOutput(*context.request);
+  if (!output) context.output.pretty = true;
+  if (status.details().retry_after_seconds() > 0)
+    context.retry_after_seconds = status.details().retry_after_seconds();
+  ReplyMessage(context, status.code(), status, {"", "v1", "Status"});
+}
+
 void ReplyError(Context& context, const Error& error) {
   metav1::Status status = api::ToStatus(error);
   status.mutable_metadata();
-  context.output.as = As::kObject;
-  ReplyMessage(context, HttpStatus(error.code()), status, {"", "v1", "Status"});
+  ReplyStatus(context, status);
 }
 
 metav1::PartialObjectMetadata PartialMetadata(const storage::Object& object) {
@@ -143,6 +171,7 @@ std::string PartialMetadataProtobuf(const storage::Object& object, std::string_v
 void ReplyObject(Context& context, int status, const registry::ObjectPtr& object) {
   const Output& output = context.output;
   if (output.as == As::kTable) {
+    if (Result<> good = TableMaker::Check(context.query()); !good) return ReplyError(context, good.error());
     TableMaker table(object->info(), context.query(), output.version);
     return ReplyJson(context, status, table.Table({object}, metav1::ListMeta(), object->revision()));
   } else if (output.as == As::kPartialMetadata) {
@@ -151,6 +180,11 @@ void ReplyObject(Context& context, int status, const registry::ObjectPtr& object
                        PartialMetadataProtobuf(*object, output.version));
     }
     return ReplyJson(context, status, {Own(PartialMetadataJson(*object, output.version))});
+  } else if (output.as == As::kPartialMetadataList) {
+    return ReplyError(context, Error(Code::kNotAcceptable,
+                                     fmt::format("you requested PartialObjectMetadataList, but the requested "
+                                                 "object is not a list ({})",
+                                                 TypeName(object->info(), ""))));
   }
   if (output.encoding == Encoding::kProtobuf) {
     return ReplyText(context, status, output.ContentType(), std::string(object->Protobuf()));
@@ -161,9 +195,16 @@ void ReplyObject(Context& context, int status, const registry::ObjectPtr& object
 void ReplyList(Context& context, const registry::ObjectList& list) {
   const Output& output = context.output;
   metav1::ListMeta meta = ListMetaOf(list);
-  bool partial = output.as == As::kPartialMetadata;
+  if (output.as == As::kPartialMetadata) {
+    return ReplyError(context, Error(Code::kNotAcceptable,
+                                     fmt::format("you requested PartialObjectMetadata, but the requested "
+                                                 "object is a list ({})",
+                                                 TypeName(*context.resource, "List"))));
+  }
+  bool partial = output.as == As::kPartialMetadataList;
   api::GroupVersionKind gvk = ListKind(context);
   if (output.as == As::kTable) {
+    if (Result<> good = TableMaker::Check(context.query()); !good) return ReplyError(context, good.error());
     TableMaker table(*context.resource, context.query(), output.version);
     return ReplyJson(context, 200, table.Table(list.items, meta, list.revision));
   }

@@ -10,7 +10,11 @@
 
 namespace keelson::apiserver {
 
+// Errors are Statuses in the form that the client accepts, JSON when it accepts none.
 void ReplyError(Context& context, const Error& error);
+void ReplyStatus(Context& context, const metav1::Status& status);
+// A watch that has not begun (a stream has its own errors): the same headers as other replies.
+http::Headers ReplyHeaders(const Context& context, std::string_view content_type);
 void ReplyObject(Context& context, int status, const registry::ObjectPtr& object);
 // Cached bytes of the items, one after another: nothing is encoded again.
 void ReplyList(Context& context, const registry::ObjectList& list);

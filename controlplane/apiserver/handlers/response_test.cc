@@ -1,5 +1,6 @@
 #include "controlplane/apiserver/handlers/response.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "controlplane/apiserver/handlers/gzip.h"
@@ -29,7 +30,8 @@ registry::ObjectList MakeList(int count) {
 }
 
 // The body of what `reply` answers.
-client::ApiResponse Answer(const Output& output, const std::function<void(Context&)>& reply) {
+client::ApiResponse Answer(const Output& output, const std::function<void(Context&)>& reply,
+                           client::ApiRequest request = {.accept = "application/json"}) {
   auto transport = NewLocalTransport([&](auto request, auto writer) {
     Context context;
     context.request = request;
@@ -38,7 +40,7 @@ client::ApiResponse Answer(const Output& output, const std::function<void(Contex
     context.output = output;
     reply(context);
   });
-  auto response = transport->Do({}, std::chrono::seconds(5), {});
+  auto response = transport->Do(request, std::chrono::seconds(5), {});
   EXPECT_TRUE(response);
   return *response;
 }
@@ -80,7 +82,7 @@ TEST(Response, ListsDecodeInBothForms) {
 
 TEST(Response, PartialMetadata) {
   Output output;
-  output.as = As::kPartialMetadata;
+  output.as = As::kPartialMetadataList;
   output.encoding = Encoding::kProtobuf;
   client::ApiResponse response = Answer(output, [](Context& context) { ReplyList(context, MakeList(2)); });
   metav1::PartialObjectMetadataList decoded;
@@ -102,6 +104,80 @@ TEST(Response, ErrorsAreStatuses) {
             "{\"kind\":\"Status\",\"apiVersion\":\"v1\",\"metadata\":{},\"status\":\"Failure\",\"message\":"
             "\"configmaps \\\"x\\\" not found\",\"reason\":\"NotFound\",\"details\":{\"name\":\"x\",\"kind\":"
             "\"configmaps\"},\"code\":404}\n");
+}
+
+TEST(Response, FormsThatDoNotFitAreNotAcceptable) {
+  Output output;
+  output.as = As::kPartialMetadata;
+  client::ApiResponse list = Answer(output, [](Context& context) { ReplyList(context, MakeList(1)); });
+  EXPECT_EQ(list.status, 406);
+  EXPECT_THAT(list.body,
+              testing::HasSubstr("you requested PartialObjectMetadata, but the requested object is a "
+                                 "list (*core.ConfigMapList)"));
+  output.as = As::kPartialMetadataList;
+  client::ApiResponse one =
+      Answer(output, [](Context& context) { ReplyObject(context, 200, MakeList(1).items[0]); });
+  EXPECT_EQ(one.status, 406);
+  EXPECT_THAT(one.body,
+              testing::HasSubstr("you requested PartialObjectMetadataList, but the requested object is "
+                                 "not a list (*core.ConfigMap)"));
+}
+
+TEST(Response, TablesTakeNoOtherRows) {
+  Output output;
+  output.as = As::kTable;
+  client::ApiResponse response =
+      Answer(output, [](Context& context) { ReplyList(context, MakeList(1)); },
+             {.target = "/?includeObject=Everything", .accept = "application/json"});
+  EXPECT_EQ(response.status, 400);
+  EXPECT_THAT(response.body,
+              testing::HasSubstr("Unable to convert to Table as requested: includeObject: Invalid value: "
+                                 "\\\"Everything\\\": must be 'Metadata', 'Object', 'None', or empty"));
+}
+
+TEST(Response, YamlAndPretty) {
+  Output output;
+  output.encoding = Encoding::kYaml;
+  auto reply = [](Context& context) { ReplyObject(context, 200, MakeList(1).items[0]); };
+  EXPECT_EQ(Answer(output, reply).body,
+            "apiVersion: v1\ndata:\n  key: value \"of\" c0\nkind: ConfigMap\nmetadata:\n  labels:\n"
+            "    app: web\n  name: c0\n  namespace: default\n  resourceVersion: \"10\"\n");
+  output.encoding = Encoding::kJson;
+  output.pretty = true;
+  EXPECT_EQ(Answer(output, reply).body.substr(0, 45),
+            "{\n  \"kind\": \"ConfigMap\",\n  \"apiVersion\": \"v1\"");
+}
+
+TEST(Response, ErrorsComeInTheFormThatTheClientReads) {
+  struct Case {
+    const char* accept;
+    std::string start;
+  };
+  const Case kCases[] = {
+      {"application/yaml", "apiVersion: v1\ncode: 504\n"},
+      {"application/vnd.kubernetes.protobuf", std::string("k8s\0", 4)},
+      {"application/json;as=Table;v=v1;g=meta.k8s.io,application/json", "{\"kind\":\"Status\""},
+      // Nothing that there is: JSON for people.
+      {"application/json;as=Table;v=v1;g=meta.k8s.io", "{\n  \"kind\": \"Status\""},
+      {"image/png", "{\n  \"kind\": \"Status\""},
+  };
+  for (const Case& c : kCases) {
+    client::ApiResponse response =
+        Answer({}, [](Context& context) { ReplyError(context, Error(Code::kTimeout, "later")); },
+               {.accept = c.accept});
+    EXPECT_EQ(response.status, 504);
+    EXPECT_EQ(response.body.substr(0, c.start.size()), c.start) << c.accept;
+  }
+}
+
+TEST(Response, HeadersOfErrors) {
+  Context context;
+  context.warnings = {"careful"};
+  context.retry_after_seconds = 3;
+  http::Headers headers = ReplyHeaders(context, "application/json");
+  EXPECT_EQ(headers.Get("Warning"), "299 - \"careful\"");
+  EXPECT_EQ(headers.Get("Retry-After"), "3");
+  EXPECT_EQ(headers.Get("Cache-Control"), "no-cache, private");
 }
 
 TEST(Gzip, RoundTrips) {

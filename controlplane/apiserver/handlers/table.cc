@@ -1,5 +1,7 @@
 #include "controlplane/apiserver/handlers/table.h"
 
+#include <fmt/format.h>
+
 #include "controlplane/apiserver/handlers/response.h"
 #include "lib/api/codec.h"
 #include "lib/api/table.h"
@@ -22,6 +24,16 @@ std::string MakeParts(const storage::Object& object) {
 }
 
 }  // namespace
+
+Result<> TableMaker::Check(const http::Query& query) {
+  std::string_view include = query.Get("includeObject");
+  if (include.empty() || include == "None" || include == "Metadata" || include == "Object") return {};
+  return Error(
+      Code::kBadRequest,
+      fmt::format("Unable to convert to Table as requested: includeObject: Invalid value: \"{}\": must "
+                  "be 'Metadata', 'Object', 'None', or empty",
+                  include));
+}
 
 TableMaker::TableMaker(const api::ResourceInfo& info, const http::Query& query, std::string_view version)
     : info_(info), version_(version), include_(query.Get("includeObject")) {}
@@ -57,7 +69,7 @@ std::string TableMaker::Head(const metav1::ListMeta& meta) {
   bool first = !std::exchange(columns_sent_, true);
   return "{\"kind\":\"Table\",\"apiVersion\":\"meta.k8s.io/" + version_ +
          "\",\"metadata\":" + api::EncodeJson(meta) +
-         ",\"columnDefinitions\":" + (first ? api::TableColumnsJson(info_.descriptor()) : "[]") +
+         ",\"columnDefinitions\":" + (first ? api::TableColumnsJson(info_.descriptor()) : "null") +
          ",\"rows\":[";
 }
 

@@ -14,6 +14,8 @@ namespace keelson::apiserver {
 // Tables of one resource, for one request's options (?includeObject=None|Metadata|Object).
 class TableMaker {
  public:
+  // kBadRequest when ?includeObject= is none of those.
+  static Result<> Check(const http::Query& query);
   TableMaker(const api::ResourceInfo& info, const http::Query& query, std::string_view version);
   // The table's JSON. Rows are joined from cached cells.
   std::vector<std::shared_ptr<const std::string>> Table(const std::vector<registry::ObjectPtr>& items,

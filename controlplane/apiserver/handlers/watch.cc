@@ -1,7 +1,6 @@
 #include "controlplane/apiserver/handlers/watch.h"
 
 #include <atomic>
-#include <charconv>
 #include <random>
 
 #include "controlplane/apiserver/handlers/response.h"
@@ -9,6 +8,7 @@
 #include "lib/api/codec.h"
 #include "lib/api/meta.h"
 #include "lib/base/metrics.h"
+#include "lib/http/websocket_writer.h"
 
 namespace keelson::apiserver {
 namespace {
@@ -17,6 +17,9 @@ namespace {
 constexpr size_t kMaxQueued = 16u << 20;
 // Without ?timeoutSeconds= a watch ends after one to two of these, so that all do not end together.
 constexpr std::chrono::seconds kMinTimeout{1800};
+constexpr std::chrono::seconds kMaxTimeout{std::chrono::hours(24 * 365)};
+// Before its time is up a watch tells how far it has come, so that the next one can go on from there.
+constexpr std::chrono::seconds kFarewell{2};
 
 metrics::Value& ActiveWatches(const Context& context) {
   static metrics::Family& family =
@@ -25,11 +28,9 @@ metrics::Value& ActiveWatches(const Context& context) {
   return family.With({"WATCH", context.info.group, context.info.version, context.info.resource});
 }
 
-std::chrono::seconds TimeoutOf(const Context& context) {
-  std::string_view text = context.query().Get("timeoutSeconds");
-  int64_t seconds = 0;
-  std::from_chars(text.data(), text.data() + text.size(), seconds);
-  if (seconds > 0) return std::chrono::seconds(seconds);
+std::chrono::seconds TimeoutOf(const registry::ListOptions& options) {
+  if (int64_t seconds = options.timeout_seconds.value_or(0); seconds != 0)
+    return std::chrono::seconds(std::clamp<int64_t>(seconds, 0, kMaxTimeout.count()));
   thread_local std::minstd_rand random(std::random_device{}());
   return kMinTimeout + std::chrono::seconds(random() % static_cast<uint32_t>(kMinTimeout.count()));
 }
@@ -56,11 +57,12 @@ struct WatchManager::Queue {
 
 class WatchManager::Session : public storage::WatchSink, public std::enable_shared_from_this<Session> {
  public:
-  Session(const Context& context, SteadyTime ends)
-      : writer_(context.writer),
+  Session(const Context& context, std::shared_ptr<http::ResponseWriter> writer, SteadyTime ends, bool framed)
+      : writer_(std::move(writer)),
         output_(context.output),
         info_(*context.resource),
         ends_(ends),
+        framed_(framed),
         active_(ActiveWatches(context)) {
     if (output_.as == As::kTable) {
       table_ = std::make_unique<TableMaker>(info_, context.query(), output_.version);
@@ -76,14 +78,14 @@ class WatchManager::Session : public storage::WatchSink, public std::enable_shar
       initial_bytes_ += frame->size();
     else if (writer_->queued_bytes() > kMaxQueued + initial_bytes_)
       return Cut();
-    return writer_->Write(std::move(frame));
+    return Send(std::move(frame));
   }
 
   void OnEnd(const Error& error) override {
     metav1::Status status = api::ToStatus(error);
     status.mutable_metadata();
     const api::GroupVersionKind gvk{"", "v1", "Status"};
-    writer_->Write(std::make_shared<const std::string>(
+    Send(std::make_shared<const std::string>(
         output_.encoding == Encoding::kProtobuf
             ? storage::ProtobufFrame("ERROR", WrapProtobuf(gvk, api::EncodeRaw(status)))
             : storage::JsonFrame("ERROR", api::EncodeJson(status, gvk))));
@@ -91,9 +93,18 @@ class WatchManager::Session : public storage::WatchSink, public std::enable_shar
   }
 
   void InitialDone() { initial_ = false; }
-  void Keep(std::unique_ptr<storage::WatchHandle> handle) { handle_ = std::move(handle); }
+  void Keep(std::unique_ptr<storage::WatchHandle> handle, bool bookmarks) {
+    handle_ = std::move(handle);
+    farewell_due_ = bookmarks;
+  }
   bool over() const { return over_.load() || writer_->closed(); }
   SteadyTime ends() const { return ends_; }
+  // When something is to be done about this session: first its last bookmark, then its end.
+  SteadyTime next() const { return farewell_due_ ? ends_ - kFarewell : ends_; }
+  void SayFarewell() {
+    farewell_due_ = false;
+    handle_->RequestBookmark();
+  }
   void End() {
     if (!over_.exchange(true)) writer_->Finish();
   }
@@ -109,11 +120,18 @@ class WatchManager::Session : public storage::WatchSink, public std::enable_shar
     return false;
   }
 
+  bool Send(storage::Bytes frame) {
+    // A message has a length of its own.
+    constexpr size_t kLength = 4;
+    if (!framed_ && output_.encoding == Encoding::kProtobuf)
+      frame = std::make_shared<const std::string>(frame->substr(kLength));
+    return writer_->Write(std::move(frame));
+  }
+
   storage::Bytes Encode(const storage::Event& event) {
     bool protobuf = output_.encoding == Encoding::kProtobuf;
     storage::Format format = protobuf ? storage::Format::kProtobuf : storage::Format::kJson;
-    bool bookmark = event.type() == storage::Event::Type::kBookmark;
-    if (table_ && !bookmark) {
+    if (table_) {
       return std::make_shared<const std::string>(
           storage::JsonFrame(event.TypeName(), table_->Row(*event.object())));
     }
@@ -131,6 +149,8 @@ class WatchManager::Session : public storage::WatchSink, public std::enable_shar
   const Output output_;
   const api::ResourceInfo& info_;
   const SteadyTime ends_;
+  const bool framed_;  // messages of the connection's own keep events apart, or the events' lengths do
+  bool farewell_due_ = false;
   metrics::Value& active_;
   std::unique_ptr<TableMaker> table_;
   std::unique_ptr<storage::WatchHandle> handle_;
@@ -149,7 +169,19 @@ size_t WatchManager::size() const {
 }
 
 void WatchManager::Start(Context& context, const registry::ListOptions& options) {
-  auto session = std::make_shared<Session>(context, clock_.SteadyNow() + TimeoutOf(context));
+  if (context.output.as == As::kTable) {
+    if (Result<> good = TableMaker::Check(context.query()); !good) return ReplyError(context, good.error());
+  }
+  bool websocket = http::WantsWebSocket(*context.request);
+  std::shared_ptr<http::ResponseWriter> writer = context.writer;
+  if (websocket) {
+    bool text = context.output.encoding != Encoding::kProtobuf;
+    auto upgraded = http::NewWebSocketWriter(*context.request, std::move(writer), text);
+    if (!upgraded) return ReplyError(context, upgraded.error());
+    writer = std::move(*upgraded);
+  }
+  auto session =
+      std::make_shared<Session>(context, writer, clock_.SteadyNow() + TimeoutOf(options), !websocket);
   // The head goes out first: initial events follow it in the connection's queue. An error found by
   // Watch() itself still has to be a plain reply, so the head waits for the first thing to say.
   struct Head : storage::WatchSink {
@@ -175,21 +207,20 @@ void WatchManager::Start(Context& context, const registry::ListOptions& options)
   };
   auto head = std::make_shared<Head>();
   head->session = session;
-  head->writer = context.writer;
-  head->headers = {{"Content-Type", ContentType(context.output)}, {"Cache-Control", "no-cache, private"}};
-  for (const std::string& warning : context.warnings) head->headers.Add("Warning", WarningHeader(warning));
+  head->writer = writer;
+  head->headers = ReplyHeaders(context, ContentType(context.output));
   auto handle = registry_.Watch(*context.resource, context.info.ns, options, head);
   if (!handle) return ReplyError(context, handle.error());
   context.status = 200;
   head->Begin();
   session->InitialDone();
-  session->Keep(std::move(*handle));
+  session->Keep(std::move(*handle), options.allow_bookmarks);
   {
     MutexLock lock(queue_->mutex);
     queue_->sessions.push_back(session);
   }
   std::weak_ptr<Queue> queue = queue_;
-  context.writer->OnClose([queue] {
+  writer->OnClose([queue] {
     if (auto alive = queue.lock()) alive->Wake();
   });
   queue_->Wake();
@@ -198,11 +229,11 @@ void WatchManager::Start(Context& context, const registry::ListOptions& options)
 void WatchManager::Run(std::stop_token stop) {
   std::stop_callback wake(stop, [this] { queue_->Wake(); });
   while (!stop.stop_requested()) {
-    std::vector<std::shared_ptr<Session>> over;
+    std::vector<std::shared_ptr<Session>> over, parting;
     {
       MutexLock lock(queue_->mutex);
       SteadyTime next = clock_.SteadyNow() + std::chrono::seconds(60);
-      for (const auto& session : queue_->sessions) next = std::min(next, session->ends());
+      for (const auto& session : queue_->sessions) next = std::min(next, session->next());
       while (!queue_->woken && clock_.SteadyNow() < next)
         clock_.WaitUntil(queue_->mutex, queue_->changed, next);
       queue_->woken = false;
@@ -210,6 +241,7 @@ void WatchManager::Run(std::stop_token stop) {
       auto& sessions = queue_->sessions;
       for (size_t i = 0; i < sessions.size();) {
         if (!sessions[i]->over() && sessions[i]->ends() > now) {
+          if (sessions[i]->next() <= now) parting.push_back(sessions[i]);
           ++i;
           continue;
         }
@@ -218,6 +250,7 @@ void WatchManager::Run(std::stop_token stop) {
         sessions.pop_back();
       }
     }
+    for (const auto& session : parting) session->SayFarewell();
     for (const auto& session : over) session->Release();
   }
   std::vector<std::shared_ptr<Session>> rest;

@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <set>
 
+#include <fmt/format.h>
 #include <yaml-cpp/yaml.h>
 #include <boost/json.hpp>
 
@@ -13,6 +14,8 @@ namespace {
 namespace json = boost::json;
 
 constexpr int kMaxDepth = 200;  // aliases may nest without end
+// A body of 3 MB has fewer; aliases of aliases could make any number of them.
+constexpr size_t kMaxNodes = 4u << 20;
 
 bool IsDecimal(std::string_view text) {
   if (!text.empty() && (text.front() == '-' || text.front() == '+')) text.remove_prefix(1);
@@ -48,41 +51,59 @@ json::value PlainScalar(const std::string& text) {
   return json::value(text);
 }
 
-Result<json::value> Convert(const YAML::Node& node, int depth) {
-  if (depth > kMaxDepth) return Error(Code::kBadRequest, "yaml: document is nested too deeply");
-  switch (node.Type()) {
-    case YAML::NodeType::Undefined:
-    case YAML::NodeType::Null:
-      return json::value(nullptr);
-    case YAML::NodeType::Scalar:
-      // "?" marks a plain scalar; quoted ones ("!") are strings whatever they look like.
-      if (node.Tag() == "?" || node.Tag().empty()) return PlainScalar(node.Scalar());
-      return json::value(node.Scalar());
-    case YAML::NodeType::Sequence: {
-      json::array out;
-      for (const YAML::Node& item : node) {
-        ASSIGN_OR_RETURN(json::value value, Convert(item, depth + 1));
-        out.push_back(std::move(value));
+class Converter {
+ public:
+  Result<json::value> Convert(const YAML::Node& node, int depth) {
+    if (depth > kMaxDepth) return Error(Code::kBadRequest, "yaml: document is nested too deeply");
+    if (++nodes_ > kMaxNodes) return Error(Code::kBadRequest, "yaml: document contains excessive aliasing");
+    switch (node.Type()) {
+      case YAML::NodeType::Undefined:
+      case YAML::NodeType::Null:
+        return json::value(nullptr);
+      case YAML::NodeType::Scalar:
+        // "?" marks a plain scalar; quoted ones ("!") are strings whatever they look like.
+        if (node.Tag() == "?" || node.Tag().empty()) return PlainScalar(node.Scalar());
+        return json::value(node.Scalar());
+      case YAML::NodeType::Sequence: {
+        json::array out;
+        for (const YAML::Node& item : node) {
+          ASSIGN_OR_RETURN(json::value value, Convert(item, depth + 1));
+          out.push_back(std::move(value));
+        }
+        return json::value(std::move(out));
       }
-      return json::value(std::move(out));
+      case YAML::NodeType::Map:
+        break;
     }
-    case YAML::NodeType::Map:
-      break;
+    json::object out;
+    for (const auto& entry : node) {
+      if (!entry.first.IsScalar()) return Error(Code::kBadRequest, "yaml: map keys must be scalars");
+      const std::string& key = entry.first.Scalar();
+      if (out.contains(key)) {
+        repeated_ +=
+            fmt::format("\n  line {}: key \"{}\" already set in map", entry.first.Mark().line + 1, key);
+      }
+      ASSIGN_OR_RETURN(json::value value, Convert(entry.second, depth + 1));
+      out[key] = std::move(value);
+    }
+    return json::value(std::move(out));
   }
-  json::object out;
-  for (const auto& entry : node) {
-    if (!entry.first.IsScalar()) return Error(Code::kBadRequest, "yaml: map keys must be scalars");
-    ASSIGN_OR_RETURN(json::value value, Convert(entry.second, depth + 1));
-    out[entry.first.Scalar()] = std::move(value);
-  }
-  return json::value(std::move(out));
-}
+
+  const std::string& repeated() const { return repeated_; }
+
+ private:
+  size_t nodes_ = 0;
+  std::string repeated_;
+};
 
 }  // namespace
 
-Result<std::string> YamlToJson(std::string_view yaml) {
+Result<std::string> YamlToJson(std::string_view yaml, std::vector<std::string>* problems) {
   try {
-    ASSIGN_OR_RETURN(json::value value, Convert(YAML::Load(std::string(yaml)), 0));
+    Converter converter;
+    ASSIGN_OR_RETURN(json::value value, converter.Convert(YAML::Load(std::string(yaml)), 0));
+    if (problems && !converter.repeated().empty())
+      problems->push_back("yaml: unmarshal errors:" + converter.repeated());
     return json::serialize(value);
   } catch (const YAML::Exception& error) {
     return Error(Code::kBadRequest, std::string("error converting YAML to JSON: ") + error.what());

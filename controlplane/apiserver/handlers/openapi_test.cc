@@ -1,0 +1,107 @@
+#include "controlplane/apiserver/handlers/openapi.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <boost/json.hpp>
+
+#include "controlplane/apiserver/handlers/gzip.h"
+#include "controlplane/apiserver/testing/recorder.h"
+
+namespace keelson::apiserver {
+namespace {
+
+namespace json = boost::json;
+using testing::HasSubstr;
+
+class OpenApi : public testing::Test {
+ protected:
+  std::shared_ptr<Recorder> Get(const std::string& target, http::Headers headers = {}) {
+    RecordedRequest request(target, std::move(headers));
+    EXPECT_TRUE(handler_.Handle(request.context)) << target;
+    return request.reply;
+  }
+  // The URL of a group's document as the index has it.
+  std::string Url(std::string_view path) {
+    json::value index = json::parse(Get("/openapi/v3")->body);
+    return std::string(index.at("paths").at(path).at("serverRelativeURL").as_string());
+  }
+
+  FakeClock clock_;
+  OpenApiHandler handler_{clock_};
+};
+
+TEST_F(OpenApi, DocumentsOfVersionThreeNeverChangeUnderTheirUrl) {
+  std::string url = Url("apis/storage.k8s.io/v1");
+  auto reply = Get(url);
+  EXPECT_EQ(reply->status, 200);
+  EXPECT_EQ(reply->headers.Get("Content-Type"), "application/json");
+  EXPECT_EQ(reply->headers.Get("Cache-Control"), "public, immutable");
+  EXPECT_THAT(std::string(reply->headers.Get("Expires")), HasSubstr(" GMT"));
+  std::string etag(reply->headers.Get("ETag"));
+  EXPECT_EQ(url, "/openapi/v3/apis/storage.k8s.io/v1?hash=" + etag.substr(1, etag.size() - 2));
+  EXPECT_EQ(json::parse(reply->body).at("openapi"), "3.0.0");
+
+  auto unchanged = Get("/openapi/v3/apis/storage.k8s.io/v1", {{"If-None-Match", "W/\"x\", " + etag}});
+  EXPECT_EQ(unchanged->status, 304);
+  EXPECT_EQ(unchanged->body, "");
+  auto plain = Get("/openapi/v3/apis/storage.k8s.io/v1");
+  EXPECT_EQ(plain->headers.Get("Cache-Control"), "no-cache, private");
+  EXPECT_FALSE(plain->headers.Has("Expires"));
+
+  auto elsewhere = Get("/openapi/v3/apis/storage.k8s.io/v1?hash=0123");
+  EXPECT_EQ(elsewhere->status, 301);
+  EXPECT_EQ(elsewhere->headers.Get("Location"), url);
+}
+
+TEST_F(OpenApi, FormsAndRefusals) {
+  struct Case {
+    const char *target, *accept;
+    int status;
+    const char* type;
+  };
+  constexpr Case kCases[] = {
+      {"/openapi/v3/apis/node.k8s.io/v1", "*/*", 200, "application/json"},
+      {"/openapi/v3/apis/node.k8s.io/v1", "application/com.github.proto-openapi.spec.v3@v1.0+protobuf", 200,
+       "application/com.github.proto-openapi.spec.v3.v1.0+protobuf"},
+      {"/openapi/v3/apis/node.k8s.io/v1", "application/com.github.proto-openapi.spec.v3.v1.0+protobuf", 200,
+       "application/com.github.proto-openapi.spec.v3.v1.0+protobuf"},
+      {"/openapi/v3/apis/node.k8s.io/v1", "text/html", 406, ""},
+      {"/openapi/v3/apis/nope/v1", "*/*", 404, "text/plain; charset=utf-8"},
+      {"/openapi/v3/api/v2", "*/*", 404, "text/plain; charset=utf-8"},
+      {"/openapi/v3/", "text/html", 200, "application/json"},
+      {"/openapi/v2", "text/html", 406, ""},
+  };
+  for (const Case& c : kCases) {
+    auto reply = Get(c.target, {{"Accept", c.accept}});
+    EXPECT_EQ(reply->status, c.status) << c.target << " " << c.accept;
+    EXPECT_EQ(reply->headers.Get("Content-Type"), c.type) << c.target << " " << c.accept;
+  }
+}
+
+TEST_F(OpenApi, IsCompressedForWhoWantsIt) {
+  auto plain = Get("/openapi/v3/apis/node.k8s.io/v1");
+  auto gzip = Get("/openapi/v3/apis/node.k8s.io/v1", {{"Accept-Encoding", "gzip"}});
+  EXPECT_EQ(gzip->headers.Get("Content-Encoding"), "gzip");
+  EXPECT_EQ(gzip->headers.Get("Vary"), "Accept, Accept-Encoding");
+  EXPECT_EQ(Gunzip(gzip->body), plain->body);
+}
+
+TEST_F(OpenApi, WhatNobodyAsksForIsGivenUp) {
+  Get("/openapi/v3/apis/node.k8s.io/v1");
+  Get("/openapi/v3/apis/policy/v1");
+  EXPECT_EQ(handler_.kept(), 2U);
+  clock_.Advance(std::chrono::minutes(4));
+  auto before = Get("/openapi/v3/apis/node.k8s.io/v1");
+  clock_.Advance(std::chrono::minutes(4));
+  handler_.DropIdle();
+  EXPECT_EQ(handler_.kept(), 1U);
+  clock_.Advance(std::chrono::minutes(6));
+  handler_.DropIdle();
+  EXPECT_EQ(handler_.kept(), 0U);
+  auto after = Get("/openapi/v3/apis/node.k8s.io/v1");
+  EXPECT_EQ(after->body, before->body);
+  EXPECT_EQ(after->headers.Get("ETag"), before->headers.Get("ETag"));
+}
+
+}  // namespace
+}  // namespace keelson::apiserver
