@@ -37,13 +37,15 @@ Bytes Event::Frame(Format format) const {
   std::string frame;
   if (format == Format::kProtobuf) {
     frame = ProtobufFrame(TypeName(), object_->Protobuf());
-  } else if (Bytes json = object_->JsonIfKnown()) {
-    frame = JsonFrame(TypeName(), *json);
   } else {
-    // Not left behind in the object: most objects that change are never listed as they are now.
     std::string text;
-    api::GroupVersionKind gvk = object_->info().Gvk();
-    api::WireToJson(object_->info().descriptor(), object_->raw(), &gvk, text);
+    if (Bytes json = object_->JsonIfKnown()) {
+      object_->AppendTyped(*json, text);
+    } else {
+      // Not left behind in the object: most objects that change are never listed as they are now.
+      api::GroupVersionKind gvk = object_->info().Gvk();
+      api::WireToJson(object_->info().descriptor(), object_->raw(), &gvk, text);
+    }
     frame = JsonFrame(TypeName(), text);
   }
   auto made = std::make_shared<const std::string>(std::move(frame));

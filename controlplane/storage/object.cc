@@ -153,14 +153,30 @@ Bytes Object::Json() const {
   json_used_.store(true, std::memory_order_relaxed);
   if (Bytes known = json_.load()) return known;
   auto made = std::make_shared<std::string>();
-  api::GroupVersionKind gvk = info_->Gvk();
-  api::WireToJson(info_->descriptor(), raw(), &gvk, *made);
+  api::WireToJson(info_->descriptor(), raw(), nullptr, *made);
   made->shrink_to_fit();
   json_.store(made);
   return made;
 }
 
 Bytes Object::JsonIfKnown() const { return json_.load(); }
+
+void Object::AppendTyped(std::string_view text, std::string& out) const {
+  out.reserve(out.size() + text.size() + 96);
+  out += R"({"kind":")";
+  out += info_->kind;
+  out += R"(","apiVersion":")";
+  out += info_->Gvk().ApiVersion();
+  out += '"';
+  if (text.size() > 2) out += ',';
+  out += text.substr(1);
+}
+
+std::string Object::TypedJson() const {
+  std::string out;
+  AppendTyped(*Json(), out);
+  return out;
+}
 
 std::shared_ptr<const api::Message> Object::Decode() const {
   if (auto known = decoded_.load().lock()) return known;

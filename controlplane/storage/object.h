@@ -44,10 +44,13 @@ class Object : public std::enable_shared_from_this<Object> {
   // application/vnd.kubernetes.protobuf, and the object's bytes inside; both with resourceVersion.
   std::string_view Protobuf() const { return bytes_; }
   std::string_view raw() const { return std::string_view(bytes_).substr(raw_offset_, raw_size_); }
-  // With kind and apiVersion, without a newline. Kept for later readers; DropIdle() frees what nobody
-  // has asked for lately.
+  // As an item of a list: without kind and apiVersion, which the list has, and without a newline. Kept for
+  // later readers; DropIdle() frees what nobody has asked for lately.
   Bytes Json() const;
   Bytes JsonIfKnown() const;  // null unless somebody has asked before
+  // As an object of its own: `text` with kind and apiVersion, appended to `out`.
+  void AppendTyped(std::string_view text, std::string& out) const;
+  std::string TypedJson() const;
   // Decoded on demand and shared while anybody holds it. Never null: bytes are checked on the way in.
   std::shared_ptr<const api::Message> Decode() const;
   // A place for one more encoded form, of the caller's choice (table row cells). Every caller must use the

@@ -152,6 +152,13 @@ TEST(Yaml, BecomesJson) {
       {"mode: 0644\nhex: 0x10\nneg: -7", R"({"mode":420,"hex":16,"neg":-7})"},
       {"v: 1.2.3\nq: 100m\nd: 2026-01-01", R"({"v":"1.2.3","q":"100m","d":"2026-01-01"})"},
       {"a: &x {k: v}\nb: *x\n", R"({"a":{"k":"v"},"b":{"k":"v"}})"},
+      {"a: &x {k: v, l: w}\nb: {<<: *x, k: own}\n", R"({"a":{"k":"v","l":"w"},"b":{"k":"own","l":"w"}})"},
+      {"a: 09\nb: 1_000\nc: 0b101\nd: 0o17\ne: +3\nf: -0x1F\ng: 18446744073709551615",
+       R"({"a":9E0,"b":1000,"c":5,"d":15,"e":3,"f":-31,"g":18446744073709551615})"},
+      {"b: +\nc: .\nd: 1e\ne: 0x\nf: 12ab\ng: .5",
+       R"({"b":"+","c":".","d":"1e","e":"0x","f":"12ab","g":5E-1})"},
+      {"1: x\nyes: y\n'no': z", R"({"1":"x","true":"y","no":"z"})"},
+      {"\"a\\x41\": \"\\u00e4\"", R"({"aA":"\u00e4"})"},
   };
   for (const Case& c : kCases) {
     Result<std::string> json = YamlToJson(c.yaml);
@@ -159,6 +166,23 @@ TEST(Yaml, BecomesJson) {
     EXPECT_EQ(*json, c.json);
   }
   EXPECT_FALSE(YamlToJson("a: [1"));
+}
+
+TEST(Yaml, RefusesWhatIsNoText) {
+  const std::pair<std::string, const char*> kCases[] = {
+      {"a: \xff", "invalid leading UTF-8 octet"},
+      {"a: \xc3", "incomplete UTF-8 octet sequence"},
+      {"a: \xc3x", "invalid trailing UTF-8 octet"},
+      {"a: \xc0\x80", "invalid length of a UTF-8 sequence"},
+      {"a: \xed\xa0\x80", "invalid Unicode character"},
+      {std::string("a: \0", 4), "control characters are not allowed"},
+      {"a: \x07", "control characters are not allowed"},
+  };
+  for (const auto& [yaml, problem] : kCases) {
+    Result<std::string> json = YamlToJson(yaml);
+    ASSERT_FALSE(json) << problem;
+    EXPECT_EQ(json.error().message(), std::string("error converting YAML to JSON: yaml: ") + problem);
+  }
 }
 
 TEST(Yaml, TellsOfRepeatedKeys) {

@@ -189,7 +189,7 @@ void ReplyObject(Context& context, int status, const registry::ObjectPtr& object
   if (output.encoding == Encoding::kProtobuf) {
     return ReplyText(context, status, output.ContentType(), std::string(object->Protobuf()));
   }
-  ReplyJson(context, status, {object->Json()});
+  ReplyJson(context, status, {Own(object->TypedJson())});
 }
 
 void ReplyList(Context& context, const registry::ObjectList& list) {

@@ -54,7 +54,7 @@ std::string TableMaker::RowJson(const storage::Object& object, WallTime now) con
   }
   row += ",\"object\":";
   if (include_ == "Object") {
-    row += *object.Json();
+    object.AppendTyped(*object.Json(), row);
   } else if (include_ == "None") {
     row += "null";
   } else if (version_ == "v1") {

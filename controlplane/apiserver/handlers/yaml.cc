@@ -1,5 +1,7 @@
 #include "controlplane/apiserver/handlers/yaml.h"
 
+#include <algorithm>
+#include <charconv>
 #include <cmath>
 #include <cstdlib>
 #include <set>
@@ -15,11 +17,51 @@ namespace json = boost::json;
 
 constexpr int kMaxDepth = 200;  // aliases may nest without end
 // A body of 3 MB has fewer; aliases of aliases could make any number of them.
-constexpr size_t kMaxNodes = 4u << 20;
+constexpr size_t kMaxNodes = 4u << 20, kMaxBytes = 32u << 20;
 
-bool IsDecimal(std::string_view text) {
+// As Go's ParseInt does with base 0: 0x1f, 0o17, 017, 0b1, each with a sign.
+bool ParseInteger(std::string_view text, json::value& out) {
+  bool negative = !text.empty() && text.front() == '-';
   if (!text.empty() && (text.front() == '-' || text.front() == '+')) text.remove_prefix(1);
-  return !text.empty() && text.find_first_not_of("0123456789") == std::string_view::npos;
+  int base = 10;
+  if (text.size() > 1 && text[0] == '0') {
+    char mark = static_cast<char>(text[1] | 0x20);
+    base = mark == 'x' ? 16 : mark == 'b' ? 2 : 8;
+    text.remove_prefix(mark == 'x' || mark == 'b' || mark == 'o' ? 2 : 1);
+  }
+  uint64_t number = 0;
+  auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), number, base);
+  if (problem != std::errc() || end != text.data() + text.size()) return false;
+  constexpr auto kMost = static_cast<uint64_t>(INT64_MAX);
+  if (negative && number > kMost + 1) return false;
+  if (negative) {
+    out = number == kMost + 1 ? INT64_MIN : -static_cast<int64_t>(number);
+  } else if (number <= kMost) {
+    out = static_cast<int64_t>(number);
+  } else {
+    out = number;
+  }
+  return true;
+}
+
+bool LooksLikeFloat(std::string_view text) {
+  size_t at = 0, digits = 0;
+  auto skip_digits = [&] {
+    while (at < text.size() && text[at] >= '0' && text[at] <= '9') ++at, ++digits;
+  };
+  if (at < text.size() && (text[at] == '-' || text[at] == '+')) ++at;
+  skip_digits();
+  if (at < text.size() && text[at] == '.') ++at;
+  skip_digits();
+  if (digits == 0) return false;
+  if (at < text.size() && (text[at] == 'e' || text[at] == 'E')) {
+    ++at;
+    if (at < text.size() && (text[at] == '-' || text[at] == '+')) ++at;
+    digits = 0;
+    skip_digits();
+    if (digits == 0) return false;
+  }
+  return at == text.size();
 }
 
 json::value PlainScalar(const std::string& text) {
@@ -31,31 +73,51 @@ json::value PlainScalar(const std::string& text) {
   if (kNull.count(text)) return nullptr;
   if (kTrue.count(text)) return true;
   if (kFalse.count(text)) return false;
-  char* end = nullptr;
-  if (IsDecimal(text)) {
-    errno = 0;
-    int64_t number = std::strtoll(text.c_str(), &end, 10);
-    if (errno == 0 && !(text.size() > 1 && text[0] == '0')) return number;
-    if (text.size() > 1 && text[0] == '0')
-      return static_cast<int64_t>(std::strtoll(text.c_str(), nullptr, 8));
-  }
-  if (text.size() > 2 && text[0] == '0' && (text[1] == 'x' || text[1] == 'o')) {
-    int64_t number = std::strtoll(text.c_str() + 2, &end, text[1] == 'x' ? 16 : 8);
-    if (*end == '\0') return number;
-  }
-  if (text.find_first_not_of("0123456789+-.eE") == std::string::npos &&
-      text.find_first_of("0123456789") != std::string::npos) {
-    double number = std::strtod(text.c_str(), &end);
-    if (*end == '\0' && std::isfinite(number)) return number;
+  if (std::string_view("+-.0123456789").find(text.front()) == std::string_view::npos)
+    return json::value(text);
+  std::string plain = text;
+  plain.erase(std::remove(plain.begin(), plain.end(), '_'), plain.end());
+  json::value number;
+  if (text.front() != '.' && ParseInteger(plain, number)) return number;
+  if (LooksLikeFloat(plain)) {
+    double value = std::strtod(plain.c_str(), nullptr);
+    if (std::isfinite(value)) return value;
   }
   return json::value(text);
+}
+
+// What the text of a document may not hold, or nothing.
+std::string CharacterProblem(std::string_view text) {
+  for (size_t i = 0; i < text.size();) {
+    auto lead = static_cast<unsigned char>(text[i]);
+    size_t size = lead < 0x80 ? 1 : lead >> 5 == 6 ? 2 : lead >> 4 == 14 ? 3 : lead >> 3 == 30 ? 4 : 0;
+    if (size == 0) return "invalid leading UTF-8 octet";
+    if (i + size > text.size()) return "incomplete UTF-8 octet sequence";
+    uint32_t rune = size == 1 ? lead : lead & (0x7fu >> size);
+    for (size_t k = 1; k < size; ++k) {
+      auto next = static_cast<unsigned char>(text[i + k]);
+      if (next >> 6 != 2) return "invalid trailing UTF-8 octet";
+      rune = rune << 6 | (next & 0x3f);
+    }
+    constexpr uint32_t kLeast[] = {0, 0, 0x80, 0x800, 0x10000};
+    if (rune < kLeast[size]) return "invalid length of a UTF-8 sequence";
+    if ((rune >= 0xd800 && rune < 0xe000) || rune > 0x10ffff) return "invalid Unicode character";
+    bool good = rune == '\t' || rune == '\n' || rune == '\r' || (rune >= 0x20 && rune < 0x7f) ||
+                rune == 0x85 || (rune >= 0xa0 && rune <= 0xfffd && (rune != 0xfeff || i == 0)) ||
+                rune >= 0x10000;
+    if (!good) return "control characters are not allowed";
+    i += size;
+  }
+  return "";
 }
 
 class Converter {
  public:
   Result<json::value> Convert(const YAML::Node& node, int depth) {
     if (depth > kMaxDepth) return Error(Code::kBadRequest, "yaml: document is nested too deeply");
-    if (++nodes_ > kMaxNodes) return Error(Code::kBadRequest, "yaml: document contains excessive aliasing");
+    if (node.IsScalar()) bytes_ += node.Scalar().size();
+    if (++nodes_ > kMaxNodes || bytes_ > kMaxBytes)
+      return Error(Code::kBadRequest, "yaml: document contains excessive aliasing");
     switch (node.Type()) {
       case YAML::NodeType::Undefined:
       case YAML::NodeType::Null:
@@ -76,9 +138,14 @@ class Converter {
         break;
     }
     json::object out;
+    std::vector<YAML::Node> merged;
     for (const auto& entry : node) {
       if (!entry.first.IsScalar()) return Error(Code::kBadRequest, "yaml: map keys must be scalars");
-      const std::string& key = entry.first.Scalar();
+      std::string key = KeyOf(entry.first);
+      if (key == "<<" && (entry.first.Tag() == "?" || entry.first.Tag().empty())) {
+        merged.push_back(entry.second);
+        continue;
+      }
       if (out.contains(key)) {
         repeated_ +=
             fmt::format("\n  line {}: key \"{}\" already set in map", entry.first.Mark().line + 1, key);
@@ -86,19 +153,49 @@ class Converter {
       ASSIGN_OR_RETURN(json::value value, Convert(entry.second, depth + 1));
       out[key] = std::move(value);
     }
+    for (const YAML::Node& other : merged) RETURN_IF_ERROR(Merge(other, out, depth));
     return json::value(std::move(out));
   }
 
   const std::string& repeated() const { return repeated_; }
 
  private:
-  size_t nodes_ = 0;
+  // Keys are strings: plain numbers stay as they are written, words for true are "true".
+  static std::string KeyOf(const YAML::Node& node) {
+    bool plain = node.Tag() == "?" || node.Tag().empty();
+    if (!plain) return node.Scalar();
+    json::value value = PlainScalar(node.Scalar());
+    return value.is_bool() ? (value.get_bool() ? "true" : "false") : node.Scalar();
+  }
+
+  // `<<: *other`, or a list of others: what they have and the mapping has not itself.
+  Result<> Merge(const YAML::Node& from, json::object& into, int depth) {
+    if (from.IsSequence()) {
+      for (const YAML::Node& one : from) {
+        if (!one.IsMap())
+          return Error(Code::kBadRequest, "yaml: map merge requires map or sequence of maps as the value");
+        RETURN_IF_ERROR(Merge(one, into, depth));
+      }
+      return {};
+    }
+    if (!from.IsMap())
+      return Error(Code::kBadRequest, "yaml: map merge requires map or sequence of maps as the value");
+    ASSIGN_OR_RETURN(json::value value, Convert(from, depth + 1));
+    for (auto& member : value.get_object()) {
+      if (!into.contains(member.key())) into.emplace(member.key(), std::move(member.value()));
+    }
+    return {};
+  }
+
+  size_t nodes_ = 0, bytes_ = 0;
   std::string repeated_;
 };
 
 }  // namespace
 
 Result<std::string> YamlToJson(std::string_view yaml, std::vector<std::string>* problems) {
+  if (std::string problem = CharacterProblem(yaml); !problem.empty())
+    return Error(Code::kBadRequest, "error converting YAML to JSON: yaml: " + problem);
   try {
     Converter converter;
     ASSIGN_OR_RETURN(json::value value, converter.Convert(YAML::Load(std::string(yaml)), 0));

@@ -190,7 +190,7 @@ Output TestCluster::Kubectl(std::vector<std::string> arguments, const std::strin
   return RunProgram(all, input);
 }
 
-http::ClientResponse TestCluster::Do(const http::ClientRequest& request, const std::string& user) {
+std::unique_ptr<http::Client> TestCluster::NewClient(const std::string& user) {
   http::ClientOptions options;
   options.base_url = url();
   options.tls.ca_pem = pki_.ca_pem();
@@ -200,7 +200,11 @@ http::ClientResponse TestCluster::Do(const http::ClientRequest& request, const s
   }
   auto client = http::Client::Create(std::move(options));
   if (!client) abort();
-  auto response = (*client)->Do(request, std::chrono::seconds(30));
+  return std::move(*client);
+}
+
+http::ClientResponse TestCluster::Do(const http::ClientRequest& request, const std::string& user) {
+  auto response = NewClient(user)->Do(request, std::chrono::seconds(30));
   if (!response) {
     fprintf(stderr, "%s %s: %s\n", request.method.c_str(), request.target.c_str(),
             response.error().message().c_str());

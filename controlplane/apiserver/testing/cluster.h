@@ -3,6 +3,7 @@
 
 #include <sys/types.h>
 
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -33,6 +34,7 @@ class TestCluster {
   void AddUser(const std::string& user, const std::vector<std::string>& groups);
   // A request as `user`; empty: anonymous.
   http::ClientResponse Do(const http::ClientRequest& request, const std::string& user = "admin");
+  std::unique_ptr<http::Client> NewClient(const std::string& user);
   std::string url() const { return "https://127.0.0.1:" + std::to_string(port_); }
   const http::TestPki& pki() const { return pki_; }
 
