@@ -128,6 +128,15 @@ Result<> AppendWithRevision(std::string_view object, int64_t revision, std::stri
   return {};
 }
 
+std::string_view MetadataOnly(std::string_view object) {
+  while (!object.empty()) {
+    std::optional<Field> field = NextField(object);
+    if (!field) break;
+    if (field->number == kMetadata) return field->all;
+  }
+  return {};
+}
+
 std::vector<std::pair<std::string_view, std::string_view>> FindLabels(std::string_view object) {
   std::vector<std::pair<std::string_view, std::string_view>> labels;
   while (!object.empty()) {

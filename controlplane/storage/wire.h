@@ -15,6 +15,9 @@ namespace keelson::storage {
 // metadata.resourceVersion = `revision` (0: without one). kInternal when the bytes are no protobuf.
 Result<> AppendWithRevision(std::string_view object, int64_t revision, std::string& out);
 
+// An object's metadata alone, as the bytes of an object that has nothing else; empty when it has none.
+std::string_view MetadataOnly(std::string_view object);
+
 // metadata.labels, sorted by key; views into `object`, which must be well-formed.
 std::vector<std::pair<std::string_view, std::string_view>> FindLabels(std::string_view object);
 

@@ -9,11 +9,13 @@
 namespace keelson::api {
 namespace {
 
+// Each once, sorted.
 template <typename Entries>
 std::string Balancers(const Entries& entries) {
-  std::vector<std::string> out;
-  for (const auto& entry : entries) out.push_back(entry.ip().empty() ? entry.hostname() : entry.ip());
-  return Join(out, ",");
+  std::set<std::string> out;
+  for (const auto& entry : entries) out.insert(entry.ip().empty() ? entry.hostname() : entry.ip());
+  out.erase("");
+  return Join({out.begin(), out.end()}, ",");
 }
 
 std::string ExternalIp(const corev1::Service& service) {
@@ -46,12 +48,15 @@ void FillService(const corev1::Service& object, Cells& cells) {
 void FillEndpoints(const corev1::Endpoints& object, Cells& cells) {
   std::vector<std::string> all;
   for (const auto& subset : object.subsets()) {
-    for (const auto& address : subset.addresses()) {
-      bool v6 = address.ip().find(':') != std::string::npos;
-      std::string ip = v6 ? "[" + address.ip() + "]" : address.ip();
-      if (subset.ports_size() == 0) all.push_back(ip);
-      for (const auto& port : subset.ports()) all.push_back(fmt::format("{}:{}", ip, port.port()));
+    for (const auto& port : subset.ports()) {
+      for (const auto& address : subset.addresses()) {
+        bool v6 = address.ip().find(':') != std::string::npos;
+        all.push_back(v6 ? fmt::format("[{}]:{}", address.ip(), port.port())
+                         : fmt::format("{}:{}", address.ip(), port.port()));
+      }
     }
+    if (subset.ports_size() > 0) continue;
+    for (const auto& address : subset.addresses()) all.push_back(address.ip());
   }
   cells.Text(object.metadata().name()).Text(Some(all, 3, "<none>")).Age(object.metadata());
 }
@@ -59,7 +64,7 @@ void FillEndpoints(const corev1::Endpoints& object, Cells& cells) {
 void FillEndpointSlice(const discoveryv1::EndpointSlice& object, Cells& cells) {
   std::vector<std::string> ports, endpoints;
   for (const auto& port : object.ports()) {
-    ports.push_back(port.has_port() ? std::to_string(port.port()) : "*");
+    ports.push_back(port.has_port() ? std::to_string(port.port()) : port.name().empty() ? "*" : port.name());
   }
   for (const auto& endpoint : object.endpoints()) {
     endpoints.insert(endpoints.end(), endpoint.addresses().begin(), endpoint.addresses().end());

@@ -6,6 +6,7 @@
 
 #include "lib/api/codec.h"
 #include "lib/api/meta.h"
+#include "lib/api/proto/apiregistration_v1.pb.h"
 #include "lib/api/random_object.h"
 #include "lib/api/types.h"
 
@@ -106,7 +107,7 @@ TEST(Table, CommonKinds) {
   EXPECT_EQ(CellsOf(Object<corev1::Endpoints>(
                 R"({"metadata":{"name":"e"},"subsets":[{"addresses":[{"ip":"1.1.1.1"},{"ip":"1.1.1.2"}],
                 "ports":[{"port":80},{"port":81}]}]})")),
-            R"(["e","1.1.1.1:80,1.1.1.1:81,1.1.1.2:80 + 1 more...","\u003cunknown\u003e"])");
+            R"(["e","1.1.1.1:80,1.1.1.2:80,1.1.1.1:81 + 1 more...","\u003cunknown\u003e"])");
   EXPECT_EQ(
       CellsOf(Object<rbacv1::RoleBinding>(
           R"({"metadata":{"name":"b"},"roleRef":{"kind":"Role","name":"r"},"subjects":[{"kind":"User","name":"u"},
@@ -115,6 +116,34 @@ TEST(Table, CommonKinds) {
   EXPECT_EQ(CellsOf(Object<rbacv1::Role>(
                 R"({"metadata":{"name":"r","creationTimestamp":"2026-01-01T00:00:00Z"}})")),
             R"(["r","2026-01-01T00:00:00Z"])");
+}
+
+TEST(Table, Addresses) {
+  EXPECT_EQ(CellsOf(Object<corev1::Endpoints>(
+                R"({"metadata":{"name":"e"},"subsets":[{"addresses":[{"ip":"fd00::1"}]},
+                {"addresses":[{"ip":"fd00::1"}],"ports":[{"port":80}]}]})")),
+            R"(["e","fd00::1,[fd00::1]:80","\u003cunknown\u003e"])");
+  EXPECT_EQ(CellsOf(Object<discoveryv1::EndpointSlice>(
+                R"({"metadata":{"name":"e"},"addressType":"IPv4","ports":[{"name":"web"},{"port":80},{}]})")),
+            R"(["e","IPv4","web,80,*","\u003cunset\u003e","\u003cunknown\u003e"])");
+  EXPECT_THAT(CellsOf(Object<corev1::Service>(
+                  R"({"metadata":{"name":"s"},"spec":{"type":"LoadBalancer","externalIPs":["9.9.9.9"]},
+                  "status":{"loadBalancer":{"ingress":[{"ip":"2.2.2.2"},{"hostname":"a"},{"ip":"2.2.2.2"},{}]}}})")),
+              HasSubstr(R"("\u003cnone\u003e","2.2.2.2,a,9.9.9.9","\u003cnone\u003e")"));
+}
+
+TEST(Table, KindsBetweenGroups) {
+  EXPECT_EQ(CellsOf(Object<autoscalingv1::Scale>(
+                R"({"metadata":{"name":"d"},"spec":{"replicas":3},"status":{"replicas":2}})")),
+            R"(["d",3,2,"\u003cunknown\u003e"])");
+  EXPECT_EQ(TableColumns(autoscalingv1::Scale::descriptor())[0].format, "");
+  EXPECT_EQ(TableColumns(corev1::Pod::descriptor())[0].format, "name");
+  EXPECT_EQ(CellsOf(Object<apiregistration::v1::APIService>(
+                R"({"metadata":{"name":"v1.a"},"spec":{"service":{"namespace":"n","name":"s"}},"status":{"conditions":[
+                {"type":"Available","status":"False","reason":"Down"}]}})")),
+            R"(["v1.a","n/s","False (Down)","\u003cunknown\u003e"])");
+  EXPECT_EQ(CellsOf(Object<apiregistration::v1::APIService>(R"({"metadata":{"name":"v1."}})")),
+            R"(["v1.","Local","Unknown","\u003cunknown\u003e"])");
 }
 
 TEST(Table, RowsAndColumns) {

@@ -5,6 +5,7 @@
 #include "controlplane/apiserver/handlers/gzip.h"
 #include "controlplane/apiserver/handlers/table.h"
 #include "controlplane/apiserver/handlers/yaml.h"
+#include "controlplane/storage/wire.h"
 #include "lib/api/codec.h"
 #include "lib/api/meta.h"
 
@@ -152,20 +153,17 @@ void ReplyError(Context& context, const Error& error) {
   ReplyStatus(context, status);
 }
 
-metav1::PartialObjectMetadata PartialMetadata(const storage::Object& object) {
-  metav1::PartialObjectMetadata partial;
-  *partial.mutable_metadata() = api::Meta(*object.Decode());
-  return partial;
-}
-
 std::string PartialMetadataJson(const storage::Object& object, std::string_view version) {
-  return api::EncodeJson(PartialMetadata(object),
-                         {"meta.k8s.io", std::string(version), "PartialObjectMetadata"});
+  const api::GroupVersionKind gvk{"meta.k8s.io", std::string(version), "PartialObjectMetadata"};
+  std::string json;
+  api::WireToJson(metav1::PartialObjectMetadata::descriptor(), storage::MetadataOnly(object.raw()), &gvk,
+                  json);
+  return json;
 }
 
 std::string PartialMetadataProtobuf(const storage::Object& object, std::string_view version) {
   return WrapProtobuf({"meta.k8s.io", std::string(version), "PartialObjectMetadata"},
-                      api::EncodeRaw(PartialMetadata(object)));
+                      storage::MetadataOnly(object.raw()));
 }
 
 void ReplyObject(Context& context, int status, const registry::ObjectPtr& object) {
@@ -215,7 +213,7 @@ void ReplyList(Context& context, const registry::ObjectList& list) {
     raw.reserve(size);
     AppendField(raw, 1, api::EncodeRaw(meta));
     for (const registry::ObjectPtr& item : list.items) {
-      AppendField(raw, 2, partial ? std::string_view(api::EncodeRaw(PartialMetadata(*item))) : item->raw());
+      AppendField(raw, 2, partial ? storage::MetadataOnly(item->raw()) : item->raw());
     }
     return ReplyText(context, 200, output.ContentType(), WrapProtobuf(gvk, raw));
   }

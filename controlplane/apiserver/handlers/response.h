@@ -28,8 +28,7 @@ void ReplyBytes(Context& context, int status, std::string_view content_type,
 
 // The application/vnd.kubernetes.protobuf envelope around an object's bytes.
 std::string WrapProtobuf(const api::GroupVersionKind& gvk, std::string_view raw);
-// PartialObjectMetadata of an object. Protobuf: the object's first field is its metadata.
-metav1::PartialObjectMetadata PartialMetadata(const storage::Object& object);
+// PartialObjectMetadata of an object, from its bytes.
 std::string PartialMetadataJson(const storage::Object& object, std::string_view version);
 std::string PartialMetadataProtobuf(const storage::Object& object, std::string_view version);
 
