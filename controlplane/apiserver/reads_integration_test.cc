@@ -78,7 +78,8 @@ int Reads::count_ = 0;
 
 TEST_F(Reads, EveryResourceInEveryForm) {
   std::vector<std::string> bases = {"/api/v1"};
-  for (const json::value& group : Get("/apis").body.at("groups").as_array()) {
+  json::value groups = Get("/apis").body.at("groups");
+  for (const json::value& group : groups.as_array()) {
     for (const json::value& version : group.at("versions").as_array())
       bases.push_back("/apis/" + std::string(version.at("groupVersion").as_string()));
   }
@@ -94,7 +95,7 @@ TEST_F(Reads, EveryResourceInEveryForm) {
       ++lists;
       Answer plain = Get(path);
       EXPECT_EQ(plain.status, 200);
-      EXPECT_EQ(plain.body.at("kind"), kind + "List");
+      EXPECT_EQ(std::string(plain.body.at("kind").as_string()), kind + "List");
       for (const json::value& item : plain.body.at("items").as_array())
         EXPECT_FALSE(item.as_object().contains("kind"));
       size_t count = plain.body.at("items").as_array().size();
@@ -103,7 +104,9 @@ TEST_F(Reads, EveryResourceInEveryForm) {
       EXPECT_EQ(table.body.at("apiVersion"), "meta.k8s.io/v1");
       size_t columns = table.body.at("columnDefinitions").as_array().size();
       // Events and the like come and go meanwhile.
-      if (kind != "Event" && kind != "Lease") EXPECT_EQ(table.body.at("rows").as_array().size(), count);
+      if (kind != "Event" && kind != "Lease") {
+        EXPECT_EQ(table.body.at("rows").as_array().size(), count);
+      }
       for (const json::value& row : table.body.at("rows").as_array()) {
         EXPECT_EQ(row.at("cells").as_array().size(), columns);
         EXPECT_EQ(row.at("object").at("kind"), "PartialObjectMetadata");
