@@ -348,11 +348,11 @@ TEST_F(ApiServer, Tokens) {
 
 TEST_F(ApiServer, BindingAndEviction) {
   Kubectl({"run", "p", "--image=busybox"});
-  Answer bound = Do("POST", Path("pods/p/binding"), R"({"target":{"kind":"Node","name":"somewhere"}})");
+  Answer bound = Do("POST", Path("pods/p/binding"), R"({"metadata":{"name":"p"},"target":{"kind":"Node","name":"somewhere"}})");
   EXPECT_EQ(bound.status, 201) << bound.text;
   EXPECT_EQ(bound.body.at("status").as_string(), "Success");
   EXPECT_EQ(Kubectl({"get", "pod", "p", "-o", "jsonpath={.spec.nodeName}"}), "somewhere");
-  EXPECT_EQ(Do("POST", Path("pods/p/binding"), R"({"target":{"name":"elsewhere"}})").status, 409);
+  EXPECT_EQ(Do("POST", Path("pods/p/binding"), R"({"metadata":{"name":"p"},"target":{"name":"elsewhere"}})").status, 409);
   // Nobody runs there: what leads to a kubelet says so.
   Answer log = Do("GET", Path("pods/p/log"));
   EXPECT_EQ(log.status, 404);

@@ -5,6 +5,7 @@
 
 #include "controlplane/controllers/controller.h"
 #include "controlplane/controllers/deployment/controller.h"
+#include "controlplane/controllers/disruption/controller.h"
 #include "controlplane/controllers/endpoints/endpoints_controller.h"
 #include "controlplane/controllers/endpoints/slice_controller.h"
 #include "controlplane/controllers/garbagecollector/garbage_collector.h"
@@ -16,6 +17,7 @@
 #include "controlplane/controllers/node/pod_gc.h"
 #include "controlplane/controllers/node/taint_eviction.h"
 #include "controlplane/controllers/replicaset/controller.h"
+#include "controlplane/controllers/servicecidrs/controller.h"
 #include "lib/base/log.h"
 
 namespace keelson::controllers {
@@ -52,6 +54,8 @@ Result<> Build(Manager& manager, const Options& options) {
   }
   manager.Add<DeploymentController>(options, "deployment", "deployment-controller");
   manager.Add<ReplicaSetController>(options, "replicaset", "replicaset-controller");
+  manager.Add<DisruptionController>(options, "disruption", "controllermanager");
+  manager.Add<ServiceCidrController>(options, "service-cidr", "service-cidr-controller");
   manager.Add<GarbageCollector>(options, "garbage-collector", "garbage-collector-controller");
   manager.Add<NodeLifecycleController>(options, "node-lifecycle", "node-controller", options);
   manager.Add<TaintEvictionController>(options, "taint-eviction", "taint-eviction-controller");
@@ -74,9 +78,9 @@ Result<> Build(Manager& manager, const Options& options) {
 }  // namespace
 
 std::vector<std::string> ControllerNames() {
-  return {"deployment", "endpoints",         "endpointslice",  "garbage-collector",
-          "namespace",  "node-ipam",         "node-lifecycle", "pod-garbage-collector",
-          "replicaset", "root-ca-publisher", "serviceaccount", "taint-eviction"};
+  return {"deployment",        "disruption",   "endpoints",      "endpointslice",         "garbage-collector",
+          "namespace",         "node-ipam",    "node-lifecycle", "pod-garbage-collector", "replicaset",
+          "root-ca-publisher", "service-cidr", "serviceaccount", "taint-eviction"};
 }
 
 Result<> Run(client::RestClient api, const Options& options, std::stop_token stop,

@@ -9,48 +9,70 @@
 
 #include "controlplane/registry/impl.h"
 #include "lib/api/meta.h"
+#include "lib/k8s/field_error.h"
 
 namespace keelson::registry {
 namespace {
 
+using metav1::DeleteOptions;
+
 constexpr std::string_view kOrphan = "orphan", kForeground = "foregroundDeletion";
 
-Result<> CheckOptions(const metav1::DeleteOptions& options) {
-  if (options.has_orphan_dependents() && options.has_propagation_policy())
-    return Error(Code::kInvalid,
-                 "DeleteOptions.meta.k8s.io \"\" is invalid: propagationPolicy: Invalid value: \"" +
-                     options.propagation_policy() +
-                     "\": orphanDependents and deletionPropagation cannot be both set");
+// What cannot go together with reading past a broken object.
+void CheckIgnoreReadError(const DeleteOptions& options, k8s::FieldErrors& errors) {
+  if (!options.ignore_store_read_error_with_cluster_breaking_potential()) return;
+  const k8s::Path path("ignoreStoreReadErrorWithClusterBreakingPotential");
+  const std::pair<bool, const char*> others[] = {{options.dry_run_size() > 0, ".dryRun"},
+                                                 {options.has_propagation_policy(), ".propagationPolicy"},
+                                                 {options.has_orphan_dependents(), ".orphanDependents"},
+                                                 {options.has_grace_period_seconds(), ".gracePeriodSeconds"},
+                                                 {options.has_preconditions(), ".preconditions"}};
+  for (const auto& [set, name] : others) {
+    if (set)
+      errors.push_back(k8s::InvalidBool(path, true, fmt::format("cannot be set together with {}", name)));
+  }
+}
+
+Result<> CheckOptions(const DeleteOptions& options) {
+  k8s::FieldErrors errors;
+  const k8s::Path path("propagationPolicy");
   const std::string& policy = options.propagation_policy();
+  if (options.has_orphan_dependents() && options.has_propagation_policy())
+    errors.push_back(
+        k8s::Invalid(path, policy, "orphanDependents and deletionPropagation cannot be both set"));
   if (options.has_propagation_policy() && policy != "Background" && policy != "Foreground" &&
       policy != "Orphan")
-    return Error(Code::kInvalid,
-                 fmt::format("DeleteOptions.meta.k8s.io \"\" is invalid: propagationPolicy: Unsupported "
-                             "value: \"{}\": supported values: \"Background\", \"Foreground\", "
-                             "\"Orphan\"",
-                             policy));
-  if (options.has_grace_period_seconds() && options.grace_period_seconds() < 0)
-    return Error(
-        Code::kInvalid,
-        fmt::format(
-            "DeleteOptions.meta.k8s.io \"\" is invalid: gracePeriodSeconds: Invalid value: {}: must be "
-            "greater than or equal to 0",
-            options.grace_period_seconds()));
-  return {};
+    errors.push_back(k8s::NotSupported(path, policy, {"Foreground", "Background", "Orphan", "nil"}));
+  CheckDryRun(options.dry_run(), errors);
+  CheckIgnoreReadError(options, errors);
+  if (errors.empty()) return {};
+  return k8s::ToInvalid({"meta.k8s.io", "v1", "DeleteOptions"}, "", errors);
+}
+
+// Upstream names the kind in these, where other conflicts name the resource.
+Error PreconditionConflict(const ResourceInfo& info, const std::string& name, std::string why) {
+  ErrorDetails details;
+  details.name = name;
+  details.group = std::string(info.kind_group.empty() ? info.group : info.kind_group);
+  details.kind = std::string(info.kind);
+  std::string subject = details.group.empty() ? details.kind : details.kind + "." + details.group;
+  return Error(Code::kConflict,
+               fmt::format("Operation cannot be fulfilled on {} \"{}\": {}", subject, name, why))
+      .WithDetails(std::move(details));
 }
 
 Result<> CheckPreconditions(const ResourceInfo& info, const metav1::ObjectMeta& meta,
-                            const metav1::DeleteOptions& options) {
+                            const DeleteOptions& options) {
   const auto& wanted = options.preconditions();
   if (wanted.has_uid() && wanted.uid() != meta.uid()) {
-    return ConflictError(
+    return PreconditionConflict(
         info, meta.name(),
         fmt::format("the UID in the precondition ({}) does not match the UID in record ({}). The object "
                     "might have been deleted and then recreated",
                     wanted.uid(), meta.uid()));
   }
   if (wanted.has_resource_version() && wanted.resource_version() != meta.resource_version()) {
-    return ConflictError(
+    return PreconditionConflict(
         info, meta.name(),
         fmt::format("the ResourceVersion in the precondition ({}) does not match the ResourceVersion in "
                     "record ({}). The object might have been modified",
@@ -63,9 +85,10 @@ bool Has(const metav1::ObjectMeta& meta, std::string_view finalizer) {
   return std::find(meta.finalizers().begin(), meta.finalizers().end(), finalizer) != meta.finalizers().end();
 }
 
-// Makes the garbage collector's two finalizers say what the client wants for the dependents.
-void SetGcFinalizers(metav1::ObjectMeta& meta, const metav1::DeleteOptions& options,
-                     bool orphans_by_default) {
+// Makes the garbage collector's two finalizers say what the client wants for the dependents. Returns whether
+// that changed anything.
+bool SetGcFinalizers(metav1::ObjectMeta& meta, const DeleteOptions& options, const Strategy& strategy) {
+  if (!strategy.collects_garbage()) return false;
   bool orphan = false, foreground = false;
   if (options.has_orphan_dependents()) {
     orphan = options.orphan_dependents();
@@ -73,22 +96,40 @@ void SetGcFinalizers(metav1::ObjectMeta& meta, const metav1::DeleteOptions& opti
     orphan = options.propagation_policy() == "Orphan";
     foreground = options.propagation_policy() == "Foreground";
   } else {
-    orphan = Has(meta, kOrphan) || (orphans_by_default && !Has(meta, kForeground));
+    orphan = Has(meta, kOrphan) || (strategy.orphans_by_default() && !Has(meta, kForeground));
     foreground = !orphan && Has(meta, kForeground);
   }
+  if (orphan == Has(meta, kOrphan) && foreground == Has(meta, kForeground)) return false;
   auto& finalizers = *meta.mutable_finalizers();
   for (int i = finalizers.size() - 1; i >= 0; --i) {
-    if ((finalizers[i] == kOrphan && !orphan) || (finalizers[i] == kForeground && !foreground))
-      finalizers.DeleteSubrange(i, 1);
+    if (finalizers[i] == kOrphan || finalizers[i] == kForeground) finalizers.DeleteSubrange(i, 1);
   }
-  if (orphan && !Has(meta, kOrphan)) *finalizers.Add() = kOrphan;
-  if (foreground && !Has(meta, kForeground)) *finalizers.Add() = kForeground;
+  if (orphan) *finalizers.Add() = kOrphan;
+  if (foreground) *finalizers.Add() = kForeground;
+  return true;
 }
 
-void MarkDeleting(metav1::ObjectMeta& meta, int64_t grace, Clock& clock) {
+// The deletion begins: seen by all, so that it is a new generation.
+void Mark(metav1::ObjectMeta& meta, int64_t grace, Clock& clock) {
   if (!meta.has_deletion_timestamp() && meta.generation() > 0) meta.set_generation(meta.generation() + 1);
   *meta.mutable_deletion_timestamp() = api::ToTime(clock.Now() + std::chrono::seconds(grace));
   meta.set_deletion_grace_period_seconds(grace);
+}
+
+// Finalizers hold the object: whatever grace there was, there is none any more.
+bool MarkHeld(metav1::ObjectMeta& meta, Clock& clock) {
+  const metav1::Time now = api::ToTime(clock.Now());
+  bool changed = !meta.has_deletion_grace_period_seconds() || meta.deletion_grace_period_seconds() != 0;
+  if (!meta.has_deletion_timestamp()) {
+    Mark(meta, 0, clock);
+    return true;
+  }
+  if (meta.deletion_timestamp().seconds() > now.seconds()) {
+    *meta.mutable_deletion_timestamp() = now;
+    changed = true;
+  }
+  meta.set_deletion_grace_period_seconds(0);
+  return changed;
 }
 
 // A shorter grace period than the one under way counts from when that began.
@@ -98,16 +139,77 @@ void Shorten(metav1::ObjectMeta& meta, int64_t grace) {
   meta.set_deletion_grace_period_seconds(grace);
 }
 
+bool IsNamespace(const ResourceInfo& info) { return info.group.empty() && info.resource == "namespaces"; }
+
 bool IsImmortal(const ResourceInfo& info, std::string_view name) {
-  return info.group.empty() && info.resource == "namespaces" &&
-         (name == "default" || name == "kube-system" || name == "kube-public");
+  return IsNamespace(info) && (name == "default" || name == "kube-system" || name == "kube-public");
+}
+
+// What one attempt at a deletion does to the object.
+enum class Step { kNothing, kStore, kStoreAndRemove, kRemove };
+
+Step BeginNamespace(corev1::Namespace& object, const DeleteOptions& options, const Strategy& strategy,
+                    Clock& clock) {
+  metav1::ObjectMeta& meta = *object.mutable_metadata();
+  if (!meta.has_deletion_timestamp()) {
+    SetGcFinalizers(meta, options, strategy);
+    Mark(meta, 0, clock);
+    meta.clear_deletion_grace_period_seconds();
+    object.mutable_status()->set_phase("Terminating");
+    return object.spec().finalizers_size() == 0 && meta.finalizers_size() == 0 ? Step::kRemove : Step::kStore;
+  }
+  if (object.spec().finalizers_size() > 0) return Step::kNothing;
+  if (meta.finalizers_size() == 0) return Step::kRemove;
+  return MarkHeld(meta, clock) ? Step::kStore : Step::kNothing;
+}
+
+Step BeginDeletion(Message& object, const DeleteOptions& options, const Strategy& strategy, Clock& clock) {
+  metav1::ObjectMeta& meta = api::MutableMeta(object);
+  std::optional<int64_t> asked;
+  if (options.has_grace_period_seconds())
+    asked = options.grace_period_seconds() < 0 ? 1 : options.grace_period_seconds();
+  std::optional<int64_t> grace = strategy.GracePeriod(object, asked);
+  const bool was_deleting = meta.has_deletion_timestamp();
+  if (grace && was_deleting) {
+    const bool has_period = meta.has_deletion_grace_period_seconds();
+    const int64_t left = meta.deletion_grace_period_seconds();
+    if (!has_period) {
+      grace.reset();
+    } else if (asked && *asked < left) {
+      Shorten(meta, *asked);
+      grace = asked;
+    } else if (left > 0 || meta.finalizers_size() > 0) {
+      return Step::kNothing;  // the one under way is at least as quick; it may not be changed any more
+    } else {
+      return Step::kRemove;  // cut short between its two writes
+    }
+  } else if (grace) {
+    Mark(meta, *grace, clock);
+  }
+  const bool changed = SetGcFinalizers(meta, options, strategy);
+  const bool held = meta.finalizers_size() > 0;
+  if (!grace) {
+    if (!held) return Step::kRemove;
+    return MarkHeld(meta, clock) || changed ? Step::kStore : Step::kNothing;
+  }
+  if (held || *grace > 0) return Step::kStore;
+  return was_deleting ? Step::kRemove : Step::kStoreAndRemove;
 }
 
 }  // namespace
 
+void CheckDryRun(const google::protobuf::RepeatedPtrField<std::string>& values, k8s::FieldErrors& errors) {
+  if (std::all_of(values.begin(), values.end(), [](const std::string& value) { return value == "All"; }))
+    return;
+  std::string list;
+  for (const std::string& value : values) list += (list.empty() ? "" : ",") + k8s::Quote(value);
+  k8s::FieldError error = k8s::NotSupported(k8s::Path("dryRun"), "", {"All"});
+  error.value = "[" + list + "]";
+  errors.push_back(std::move(error));
+}
+
 Result<Deleted> Registry::Impl::Delete(const ResourceInfo& info, std::string_view ns, std::string_view name,
-                                       const metav1::DeleteOptions& delete_options,
-                                       const WriteOptions& options) {
+                                       const DeleteOptions& delete_options, const WriteOptions& options) {
   RETURN_IF_ERROR(CheckOptions(delete_options));
   if (IsImmortal(info, name)) return ForbiddenError(info, name, "this namespace may not be deleted");
   return WithRetries<Deleted>(store, info, api::KeyOf(ns, name), LimitsOf(options),
@@ -118,54 +220,37 @@ Result<Deleted> Registry::Impl::Delete(const ResourceInfo& info, std::string_vie
 }
 
 Result<Deleted> Registry::Impl::TryDelete(const ResourceInfo& info, const Current& current,
-                                          const metav1::DeleteOptions& delete_options,
-                                          const WriteOptions& options, Current& newer) {
+                                          const DeleteOptions& delete_options, const WriteOptions& options,
+                                          Current& newer) {
   const Strategy& strategy = StrategyOf(info);
   std::shared_ptr<const Message> old = current.object->Decode();
   RETURN_IF_ERROR(CheckPreconditions(info, api::Meta(*old), delete_options));
   if (options.admission) RETURN_IF_ERROR(options.admission(Operation::kDelete, info, nullptr, old.get()));
   std::unique_ptr<Message> object = Clone(*old);
-  metav1::ObjectMeta& meta = api::MutableMeta(*object);
-  meta.clear_resource_version();
-
-  const bool is_namespace = info.group.empty() && info.resource == "namespaces";
-  const bool was_deleting = meta.has_deletion_timestamp();
-  std::optional<int64_t> asked;
-  if (delete_options.has_grace_period_seconds()) asked = delete_options.grace_period_seconds();
-  int64_t grace = strategy.GracePeriod(*object, asked).value_or(0);
-  SetGcFinalizers(meta, delete_options, strategy.orphans_by_default());
-  bool held = meta.finalizers_size() > 0;
-  if (is_namespace) {
-    auto& spec = static_cast<corev1::Namespace&>(*object);
-    held = held || spec.spec().finalizers_size() > 0;
-    spec.mutable_status()->set_phase("Terminating");
-  }
-  bool changed = meta.finalizers_size() != api::Meta(*old).finalizers_size();
-  if (was_deleting && meta.deletion_grace_period_seconds() > 0 &&
-      (!asked || grace >= meta.deletion_grace_period_seconds())) {
-    // The deletion under way is at least as quick as this one.
-    if (!changed) return Deleted{current.object, false, strategy.returns_deleted_object()};
-    grace = meta.deletion_grace_period_seconds();
-  } else if (was_deleting && meta.deletion_grace_period_seconds() > grace) {
-    Shorten(meta, grace);
-    changed = true;
-  } else if (!was_deleting) {
-    MarkDeleting(meta, grace, clock);
-    if (is_namespace) meta.clear_deletion_grace_period_seconds();
-    changed = true;
-  }
-  if (!held && grace == 0) return Remove(info, current, options, newer);
-  if (!changed) return Deleted{current.object, false, strategy.returns_deleted_object()};
+  api::MutableMeta(*object).clear_resource_version();
+  const Step step = IsNamespace(info) ? BeginNamespace(static_cast<corev1::Namespace&>(*object),
+                                                       delete_options, strategy, clock)
+                                      : BeginDeletion(*object, delete_options, strategy, clock);
+  const bool shown = strategy.returns_deleted_object();
+  if (step == Step::kNothing) return Deleted{current.object, false, shown};
+  if (step == Step::kRemove) return Remove(info, current, options, newer);
   if (options.dry_run) {
-    return Deleted{storage::Object::FromMessage(info, *object, current.object->revision()), false,
-                   strategy.returns_deleted_object()};
+    ObjectPtr marked = storage::Object::FromMessage(info, *object, current.object->revision());
+    return Deleted{std::move(marked), step == Step::kStoreAndRemove, shown};
   }
   storage::Conflict conflict;
   Result<ObjectPtr> stored = store.Put(info, current.object->key(), *object, current.object->revision(),
                                        TtlOf(info), conflict, LimitsOf(options));
-  if (stored) return Deleted{*stored, false, strategy.returns_deleted_object()};
-  if (stored.error().Is(Code::kConflict)) newer = {conflict.current, false};
-  return stored.error();
+  if (!stored) {
+    if (stored.error().Is(Code::kConflict)) newer = {conflict.current, false};
+    return stored.error();
+  }
+  if (step == Step::kStore) return Deleted{*stored, false, shown};
+  Current marked{*stored, false};
+  Result<Deleted> removed = Remove(info, marked, options, newer);
+  // Somebody else has removed it meanwhile: so it is gone.
+  if (!removed && removed.error().Is(Code::kConflict) && !newer.object) return Deleted{*stored, true, shown};
+  return removed;
 }
 
 Result<Deleted> Registry::Impl::Remove(const ResourceInfo& info, const Current& current,

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
-#include "controlplane/registry/registry.h"
+#include "controlplane/registry/impl.h"
+#include "lib/api/meta.h"
 
 namespace keelson::registry {
 namespace {
@@ -14,7 +15,26 @@ ErrorDetails DetailsOf(const ResourceInfo& info, std::string_view name) {
   return details;
 }
 
+Error PreconditionFailed(const ResourceInfo& info, std::string_view ns, std::string_view name,
+                         std::string_view what, std::string_view wanted, std::string_view stored) {
+  return ConflictError(
+      info, name,
+      fmt::format("StorageError: invalid object, Code: 4, Key: {}{}, ResourceVersion: 0, AdditionalErrorMsg: "
+                  "Precondition failed: {} in precondition: {}, {} in object meta: {}",
+                  info.etcd_prefix, api::KeyOf(ns, name), what, wanted, what, stored));
+}
+
 }  // namespace
+
+Error UidConflict(const ResourceInfo& info, std::string_view ns, std::string_view name,
+                  std::string_view wanted, std::string_view stored) {
+  return PreconditionFailed(info, ns, name, "UID", wanted, stored);
+}
+
+Error VersionConflict(const ResourceInfo& info, std::string_view ns, std::string_view name,
+                      std::string_view wanted, std::string_view stored) {
+  return PreconditionFailed(info, ns, name, "ResourceVersion", wanted, stored);
+}
 
 Error NotFoundError(const ResourceInfo& info, std::string_view name) {
   return Error(Code::kNotFound, fmt::format("{} \"{}\" not found", info.GroupResource(), name))

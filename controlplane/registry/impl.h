@@ -80,6 +80,11 @@ struct Registry::Impl {
                               const Change& change, const WriteOptions& options);
   Result<Written> Bind(const ResourceInfo& info, std::string_view ns, std::string_view name,
                        const Message& binding, const WriteOptions& options);
+
+  // ---- eviction.cc ----
+  Result<> MarkAndDelete(std::string_view ns, std::string_view name, metav1::DeleteOptions delete_options,
+                         const WriteOptions& options);
+  Result<bool> AskBudget(const corev1::Pod& pod, std::string& budget_name, const WriteOptions& options);
   Result<Written> Evict(const ResourceInfo& info, std::string_view ns, std::string_view name,
                         const Message& eviction, const WriteOptions& options);
 };
@@ -88,6 +93,12 @@ struct Registry::Impl {
 const ResourceInfo& MainRow(const ResourceInfo& info);
 Result<Part> PartOf(const ResourceInfo& info);
 std::string_view SubresourceOf(const ResourceInfo& info);  // "status", or empty
+
+// 409 for an object that is not the one that the client means, as storage words it.
+Error UidConflict(const ResourceInfo& info, std::string_view ns, std::string_view name,
+                  std::string_view wanted, std::string_view stored);
+Error VersionConflict(const ResourceInfo& info, std::string_view ns, std::string_view name,
+                      std::string_view wanted, std::string_view stored);
 
 std::unique_ptr<Message> Clone(const Message& message);
 // Runs `attempt` on the cached object, on the stored one when that fails, and on what others have written

@@ -23,29 +23,65 @@ Result<json::value> Parse(std::string_view text) {
   return value;
 }
 
+std::string_view GoKind(const json::value& value) {
+  switch (value.kind()) {
+    case json::kind::array:
+      return "array";
+    case json::kind::string:
+      return "string";
+    case json::kind::bool_:
+      return "bool";
+    case json::kind::object:
+      return "object";
+    default:
+      return "number";
+  }
+}
+
 // What a patch makes must still be an object of the kind.
-Error NotAnObject(std::string_view patch, std::string_view why) {
-  std::string message = fmt::format(" \"\" is invalid: patch: Invalid value: {}: {}", k8s::Quote(patch), why);
+Error NotAnObject(std::string_view shown, std::string_view why) {
+  std::string message = fmt::format(" \"\" is invalid: patch: Invalid value: {}: {}", k8s::Quote(shown), why);
   ErrorDetails details;
   details.causes.push_back(
-      {"FieldValueInvalid", fmt::format("Invalid value: {}: {}", k8s::Quote(patch), why), "patch"});
+      {"FieldValueInvalid", fmt::format("Invalid value: {}: {}", k8s::Quote(shown), why), "patch"});
   return Error(Code::kInvalid, std::move(message)).WithDetails(std::move(details));
+}
+
+// Upstream keeps to itself what is wrong with the operations of a JSON patch.
+Result<json::value> ApplyOperations(json::value document, const json::value& patch) {
+  if (!patch.is_array())
+    return Error(
+        Code::kBadRequest,
+        fmt::format("json: cannot unmarshal {} into Go value of type jsonpatch.Patch", GoKind(patch)));
+  Result<json::value> applied = api::ApplyJsonPatch(std::move(document), patch);
+  if (applied) return applied;
+  if (applied.error().Is(Code::kTooLarge) && patch.get_array().size() > api::kMaxJsonPatchOperations)
+    return Error(Code::kTooLarge, "Request entity too large: " + applied.error().message());
+  return Error(Code::kInvalid, "the server rejected our request due to an error in our request")
+      .WithDetails({});
 }
 
 Result<json::value> Apply(json::value document, const json::value& patch, PatchType type,
                           const Message& current) {
-  switch (type) {
-    case PatchType::kJson:
-      return api::ApplyJsonPatch(std::move(document), patch);
-    case PatchType::kMerge:
-      if (!patch.is_object()) return Error(Code::kBadRequest, "a merge patch must be an object");
-      return api::ApplyMergePatch(std::move(document), patch);
-    case PatchType::kStrategicMerge:
-      if (!patch.is_object()) return Error(Code::kBadRequest, "a strategic merge patch must be an object");
-      return api::ApplyStrategicMergePatch(std::move(document), patch,
-                                           api::TypeViewOf(current.GetDescriptor()));
+  if (type == PatchType::kJson) return ApplyOperations(std::move(document), patch);
+  if (!patch.is_object()) {
+    return Error(Code::kBadRequest,
+                 fmt::format("{}json: cannot unmarshal {} into Go value of type map[string]interface {{}}",
+                             type == PatchType::kMerge ? "error decoding patch: " : "", GoKind(patch)));
   }
-  return Error(Code::kUnsupportedMediaType, "unknown kind of patch");
+  if (type == PatchType::kMerge) return api::ApplyMergePatch(std::move(document), patch);
+  return api::ApplyStrategicMergePatch(std::move(document), patch, api::TypeViewOf(current.GetDescriptor()));
+}
+
+// Fields that the patch itself names twice.
+std::vector<std::string> Duplicates(const Message& current, std::string_view patch) {
+  std::unique_ptr<Message> scratch(current.New());
+  api::DecodeReport report;
+  // Directives and nulls need not fit the type; what comes before them is found.
+  (void)api::DecodeJson(patch, *scratch, &report);
+  std::erase_if(report.problems,
+                [](const std::string& problem) { return !problem.starts_with("duplicate "); });
+  return std::move(report.problems);
 }
 
 }  // namespace
@@ -58,19 +94,25 @@ Result<std::unique_ptr<Message>> ApplyPatch(const Message& current, const api::G
   ASSIGN_OR_RETURN(json::value document, Parse(text));
   ASSIGN_OR_RETURN(document, Apply(std::move(document), parsed, type, current));
   text = json::serialize(document);
+  auto wrong = [&](std::string_view why) {
+    return NotAnObject(type == PatchType::kStrategicMerge ? api::PrintGo(parsed) : text, why);
+  };
   std::unique_ptr<Message> object(current.New());
   api::DecodeReport report;
   api::TypeMeta type_meta;
   Result<> decoded = api::DecodeJson(text, *object, &report, &type_meta);
-  if (!decoded) return NotAnObject(patch, decoded.error().message());
+  if (!decoded) return wrong(decoded.error().message());
   if (type_meta.kind != gvk.kind || type_meta.api_version != gvk.ApiVersion())
     return Error(Code::kBadRequest, "the apiVersion and kind of an object cannot be patched");
-  if (report.problems.empty() || validation == FieldValidation::kIgnore) return object;
-  if (validation == FieldValidation::kWarn) {
-    warnings = std::move(report.problems);
-    return object;
-  }
-  return NotAnObject(patch, fmt::format("strict decoding error: {}", fmt::join(report.problems, ", ")));
+  if (validation == FieldValidation::kIgnore) return object;
+  std::vector<std::string> problems;
+  if (type != PatchType::kJson) problems = Duplicates(current, patch);
+  problems.insert(problems.end(), report.problems.begin(), report.problems.end());
+  if (problems.empty()) return object;
+  if (validation == FieldValidation::kStrict)
+    return wrong(fmt::format("strict decoding error: {}", fmt::join(problems, ", ")));
+  warnings = std::move(problems);
+  return object;
 }
 
 }  // namespace keelson::registry

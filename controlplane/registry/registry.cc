@@ -187,17 +187,11 @@ Result<ObjectList> Registry::DeleteCollection(const ResourceInfo& info, std::str
                                               const metav1::DeleteOptions& delete_options,
                                               const WriteOptions& options) {
   ASSIGN_OR_RETURN(ObjectList found, List(info, ns, list, options.stop));
-  ObjectList deleted;
-  deleted.revision = found.revision;
   for (const ObjectPtr& object : found.items) {
     Result<Deleted> one = impl_->Delete(info, object->ns(), object->name(), delete_options, options);
-    if (one) {
-      deleted.items.push_back(one->object);
-    } else if (!one.error().Is(Code::kNotFound)) {
-      return one.error();
-    }
+    if (!one && !one.error().Is(Code::kNotFound)) return one.error();
   }
-  return deleted;
+  return found;
 }
 
 }  // namespace keelson::registry

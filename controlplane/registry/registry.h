@@ -29,6 +29,9 @@
 namespace keelson::storage {
 class Store;
 }
+namespace keelson::k8s {
+struct FieldError;
+}
 
 namespace keelson::registry {
 
@@ -137,7 +140,7 @@ class Registry {
                         std::string_view patch, const WriteOptions& options);
   Result<Deleted> Delete(const ResourceInfo& info, std::string_view ns, std::string_view name,
                          const metav1::DeleteOptions& delete_options, const WriteOptions& options);
-  // The objects that were deleted.
+  // The objects as they were listed, before.
   Result<ObjectList> DeleteCollection(const ResourceInfo& info, std::string_view ns, const ListOptions& list,
                                       const metav1::DeleteOptions& delete_options,
                                       const WriteOptions& options);
@@ -149,6 +152,10 @@ class Registry {
   storage::Store& store_;
   std::unique_ptr<Impl> impl_;
 };
+
+// `dryRun` of any options: nothing but "All".
+void CheckDryRun(const google::protobuf::RepeatedPtrField<std::string>& values,
+                 std::vector<k8s::FieldError>& errors);
 
 // Errors in upstream's words, with details.
 Error NotFoundError(const ResourceInfo& info, std::string_view name);       // pods "x" not found

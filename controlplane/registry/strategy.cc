@@ -69,14 +69,17 @@ Strategy::Strategy(const ResourceInfo& info) : info_(info) {
                                  "deviceclasses"},
                                 info.resource);
   keeps_status_on_create_ = info.resource == "nodes";
-  create_on_update_ = Contains({"endpoints", "events", "leases", "limitranges", "runtimeclasses", "roles",
-                                "rolebindings", "clusterroles", "clusterrolebindings"},
+  create_on_update_ = Contains({"endpoints", "events", "leases", "limitranges", "services", "runtimeclasses",
+                                "roles", "rolebindings", "clusterroles", "clusterrolebindings"},
                                info.resource);
   // Kinds whose writers must say which version they change.
-  unconditional_update_ =
-      !Contains({"leases", "apiservices", "customresourcedefinitions", "csinodes", "csidrivers",
-                 "runtimeclasses", "poddisruptionbudgets", "volumeattachments"},
-                info.resource);
+  unconditional_update_ = !Contains(
+      {"leases", "apiservices", "customresourcedefinitions", "csinodes", "csidrivers", "runtimeclasses",
+       "poddisruptionbudgets", "volumeattachments", "validatingwebhookconfigurations",
+       "mutatingwebhookconfigurations", "validatingadmissionpolicies", "validatingadmissionpolicybindings",
+       "mutatingadmissionpolicies", "mutatingadmissionpolicybindings", "storageversions", "leasecandidates"},
+      info.resource);
+  collects_garbage_ = info.resource != "events";
   orphans_by_default_ = Contains({"replicationcontrollers", "jobs"}, info.resource);
   returns_deleted_object_ =
       Contains({"pods", "podtemplates", "serviceaccounts", "resourcequotas", "persistentvolumes",

@@ -64,12 +64,15 @@ class Strategy {
 
   virtual bool AllowsCreateOnUpdate() const { return create_on_update_; }
   virtual bool AllowsUnconditionalUpdate() const { return unconditional_update_; }
-  // Seconds before the object goes, or nullopt for kinds that go at once. `asked` is the client's wish.
+  // Seconds before the object goes, or nullopt for kinds that go at once: only graceful ones show themselves
+  // with a deletionTimestamp before they go. `asked` is the client's wish, not negative.
   virtual std::optional<int64_t> GracePeriod(const Message&, std::optional<int64_t> /*asked*/) const {
     return std::nullopt;
   }
   // May an object that is being deleted, without finalizers, go for good?
   virtual bool ReadyToGo(const Message& object) const;
+  // Owns nothing: what a deletion says about dependents has no effect.
+  bool collects_garbage() const { return collects_garbage_; }
   bool orphans_by_default() const { return orphans_by_default_; }
   bool returns_deleted_object() const { return returns_deleted_object_; }
 
@@ -79,6 +82,7 @@ class Strategy {
   bool counts_generation_ = false;
   bool keeps_status_on_create_ = false;
   bool create_on_update_ = false, unconditional_update_ = true;
+  bool collects_garbage_ = true;
   bool orphans_by_default_ = false, returns_deleted_object_ = false;
 };
 

@@ -1,9 +1,8 @@
-// Subresources of another kind than their parent: scale, binding, eviction.
+// Subresources of another kind than their parent: scale, binding.
 #include <fmt/format.h>
 
 #include "controlplane/registry/impl.h"
 #include "lib/api/meta.h"
-#include "lib/api/proto/policy_v1.pb.h"
 #include "lib/api/selector.h"
 #include "lib/k8s/field_error.h"
 #include "lib/k8s/validation.h"
@@ -81,6 +80,18 @@ Error BindingConflict(std::string_view name, std::string_view why) {
       .WithDetails(std::move(details));
 }
 
+// So do those of scales.
+Error ScaleConflict(const ResourceInfo& info, std::string_view name, std::string_view why) {
+  ErrorDetails details;
+  details.name = std::string(name);
+  details.group = std::string(info.group);
+  details.kind = std::string(info.resource);
+  const std::string subject = details.group.empty() ? details.kind : details.kind + "." + details.group;
+  return Error(Code::kConflict,
+               fmt::format("Operation cannot be fulfilled on {} \"{}\": {}", subject, name, why))
+      .WithDetails(std::move(details));
+}
+
 void MarkScheduled(corev1::Pod& pod, Clock& clock) {
   corev1::PodCondition* condition = nullptr;
   for (auto& one : *pod.mutable_status()->mutable_conditions()) {
@@ -92,6 +103,23 @@ void MarkScheduled(corev1::Pod& pod, Clock& clock) {
   condition->set_status("True");
   condition->clear_reason();
   condition->clear_message();
+}
+
+// Several errors as one that carries no details: as upstream answers a bad Binding.
+Error Joined(const k8s::FieldErrors& errors) {
+  std::string text;
+  for (const k8s::FieldError& error : errors) text += (text.empty() ? "" : ", ") + error.ToString();
+  return Error(Code::kInternal, errors.size() == 1 ? text : "[" + text + "]");
+}
+
+// Pods are told where they are: the node's zone and region, in labels of their own.
+void AddTopology(storage::Store& store, corev1::Binding& binding) {
+  ObjectPtr object = store.Peek(api::ResourceOf<corev1::Node>(), binding.target().name());
+  if (!object) return;
+  for (const auto& [name, value] : object->labels()) {
+    if (name == "topology.kubernetes.io/zone" || name == "topology.kubernetes.io/region")
+      (*binding.mutable_metadata()->mutable_labels())[std::string(name)] = std::string(value);
+  }
 }
 
 Result<> Assign(corev1::Pod& pod, const corev1::Binding& binding, Clock& clock) {
@@ -106,6 +134,8 @@ Result<> Assign(corev1::Pod& pod, const corev1::Binding& binding, Clock& clock) 
   pod.mutable_spec()->set_node_name(binding.target().name());
   for (const auto& entry : binding.metadata().annotations())
     (*pod.mutable_metadata()->mutable_annotations())[entry.first] = entry.second;
+  for (const auto& entry : binding.metadata().labels())
+    (*pod.mutable_metadata()->mutable_labels())[entry.first] = entry.second;
   MarkScheduled(pod, clock);
   return {};
 }
@@ -128,22 +158,27 @@ Result<Written> Registry::Impl::UpdateScale(const ResourceInfo& scale_info, std:
     ASSIGN_OR_RETURN(Scale before, MakeScale(current));
     ASSIGN_OR_RETURN(std::unique_ptr<Message> changed, change(before));
     const auto& scale = static_cast<const Scale&>(*changed);
-    if (!scale.metadata().name().empty() && scale.metadata().name() != name)
+    if (scale.metadata().name() != name)
       return Error(Code::kBadRequest,
                    fmt::format("the name of the object ({}) does not match the name on the URL ({})",
                                scale.metadata().name(), name));
+    if (!scale.metadata().namespace_().empty() && scale.metadata().namespace_() != ns)
+      return Error(Code::kBadRequest,
+                   "the namespace of the provided object does not match the namespace sent on the request");
     if (scale.spec().replicas() < 0) {
       return k8s::ToInvalid(
           scale_info.Gvk(), name,
           {k8s::Invalid(k8s::Path("spec").Child("replicas"), int64_t{scale.spec().replicas()},
                         "must be greater than or equal to 0")});
     }
+    const std::string& uid = api::Meta(current).uid();
+    if (!scale.metadata().uid().empty() && scale.metadata().uid() != uid)
+      return ScaleConflict(scale_info, name,
+                           fmt::format("Precondition failed: UID in precondition: {}, UID in object meta: {}",
+                                       scale.metadata().uid(), uid));
     std::unique_ptr<Message> parent = Clone(current);
     SetReplicas(*parent, scale.spec().replicas());
-    metav1::ObjectMeta& meta = api::MutableMeta(*parent);
-    if (!scale.metadata().resource_version().empty())
-      meta.set_resource_version(scale.metadata().resource_version());
-    if (!scale.metadata().uid().empty()) meta.set_uid(scale.metadata().uid());
+    api::MutableMeta(*parent).set_resource_version(scale.metadata().resource_version());
     return parent;
   };
   ASSIGN_OR_RETURN(Written written, Update(request, options));
@@ -154,14 +189,12 @@ Result<Written> Registry::Impl::UpdateScale(const ResourceInfo& scale_info, std:
 Result<Written> Registry::Impl::Bind(const ResourceInfo& info, std::string_view ns, std::string_view name,
                                      const Message& body, const WriteOptions& options) {
   corev1::Binding binding = static_cast<const corev1::Binding&>(body);
-  if (binding.metadata().name().empty()) binding.mutable_metadata()->set_name(std::string(name));
   if (binding.metadata().name() != name)
-    return Error(Code::kBadRequest, fmt::format("name in URL does not match name in Binding object: {} != {}",
-                                                name, binding.metadata().name()));
-  if (k8s::FieldErrors errors = k8s::ValidateBinding(binding); !errors.empty())
-    return k8s::ToInvalid(info.Gvk(), name, errors);
+    return Error(Code::kBadRequest, "name in URL does not match name in Binding object");
+  if (k8s::FieldErrors errors = k8s::ValidateBinding(binding); !errors.empty()) return Joined(errors);
   const ResourceInfo& pods = api::ResourceOf<corev1::Pod>();
   if (options.admission) RETURN_IF_ERROR(options.admission(Operation::kCreate, info, &binding, nullptr));
+  AddTopology(store, binding);
   storage::Limits limits = LimitsOf(options);
   return WithRetries<Written>(
       store, pods, api::KeyOf(ns, name), limits,
@@ -169,10 +202,11 @@ Result<Written> Registry::Impl::Bind(const ResourceInfo& info, std::string_view 
         if (!current.object) return NotFoundError(pods, name);
         std::unique_ptr<Message> object = Clone(*current.object->Decode());
         auto& pod = static_cast<corev1::Pod&>(*object);
-        if (!binding.metadata().uid().empty() && binding.metadata().uid() != pod.metadata().uid())
-          return BindingConflict(
-              name, fmt::format("Precondition failed: UID in precondition: {}, UID in object meta: {}",
-                                binding.metadata().uid(), pod.metadata().uid()));
+        const metav1::ObjectMeta &wanted = binding.metadata(), &meta = pod.metadata();
+        if (!wanted.uid().empty() && wanted.uid() != meta.uid())
+          return UidConflict(pods, ns, name, wanted.uid(), meta.uid());
+        if (!wanted.resource_version().empty() && wanted.resource_version() != meta.resource_version())
+          return VersionConflict(pods, ns, name, wanted.resource_version(), meta.resource_version());
         RETURN_IF_ERROR(Assign(pod, binding, clock));
         pod.mutable_metadata()->clear_resource_version();
         if (options.dry_run) return Written{nullptr, true, {}};
@@ -183,24 +217,6 @@ Result<Written> Registry::Impl::Bind(const ResourceInfo& info, std::string_view 
         if (stored.error().Is(Code::kConflict)) newer = {conflict.current, false};
         return stored.error();
       });
-}
-
-Result<Written> Registry::Impl::Evict(const ResourceInfo& info, std::string_view ns, std::string_view name,
-                                      const Message& body, const WriteOptions& options) {
-  const auto& eviction = static_cast<const api::policy::v1::Eviction&>(body);
-  if (!eviction.metadata().name().empty() && eviction.metadata().name() != name)
-    return Error(Code::kBadRequest,
-                 fmt::format("name in URL does not match name in Eviction object: {} != {}", name,
-                             eviction.metadata().name()));
-  if (options.admission) {
-    std::unique_ptr<Message> copy = Clone(body);
-    RETURN_IF_ERROR(options.admission(Operation::kCreate, info, copy.get(), nullptr));
-  }
-  const ResourceInfo& pods = api::ResourceOf<corev1::Pod>();
-  WriteOptions own = options;
-  if (eviction.delete_options().dry_run_size() > 0) own.dry_run = true;
-  ASSIGN_OR_RETURN([[maybe_unused]] Deleted deleted, Delete(pods, ns, name, eviction.delete_options(), own));
-  return Written{nullptr, true, {}};
 }
 
 }  // namespace keelson::registry

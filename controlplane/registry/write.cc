@@ -1,4 +1,7 @@
 // Create and update.
+#include <algorithm>
+#include <set>
+
 #include <fmt/format.h>
 
 #include "controlplane/registry/impl.h"
@@ -49,10 +52,9 @@ void KeepSystemFields(Message& object, const Message& old) {
   metav1::ObjectMeta& meta = api::MutableMeta(object);
   const metav1::ObjectMeta& before = api::Meta(old);
   if (meta.uid().empty()) meta.set_uid(before.uid());
-  if (!meta.has_creation_timestamp() && before.has_creation_timestamp())
-    *meta.mutable_creation_timestamp() = before.creation_timestamp();
+  if (before.has_creation_timestamp()) *meta.mutable_creation_timestamp() = before.creation_timestamp();
   if (before.has_deletion_timestamp()) *meta.mutable_deletion_timestamp() = before.deletion_timestamp();
-  if (before.has_deletion_grace_period_seconds())
+  if (before.has_deletion_grace_period_seconds() && !meta.has_deletion_grace_period_seconds())
     meta.set_deletion_grace_period_seconds(before.deletion_grace_period_seconds());
   if (before.has_generation()) {
     meta.set_generation(before.generation());
@@ -63,23 +65,57 @@ void KeepSystemFields(Message& object, const Message& old) {
   *meta.mutable_managed_fields() = before.managed_fields();
 }
 
-// The version, UID and name that the client has said.
-Result<> CheckIdentity(const UpdateRequest& request, const Message& object, const storage::Object& current,
-                       bool may_be_unconditional) {
-  const metav1::ObjectMeta& meta = api::Meta(object);
-  if (meta.name() != request.name) {
-    return Error(Code::kBadRequest,
-                 fmt::format("the name of the object ({}) does not match the name on the URL ({})",
-                             meta.name(), request.name));
+// One owner is named once; clients that send it twice are told.
+void DedupOwners(Message& object, std::vector<std::string>& warnings) {
+  auto& owners = *api::MutableMeta(object).mutable_owner_references();
+  if (owners.size() < 2) return;
+  std::set<std::string> seen;
+  std::vector<std::string> twice;
+  for (int i = 0; i < owners.size();) {
+    if (seen.insert(owners[i].uid()).second) {
+      ++i;
+      continue;
+    }
+    twice.push_back(owners[i].uid());
+    owners.DeleteSubrange(i, 1);
   }
-  if (meta.resource_version().empty() || meta.resource_version() == "0") {
+  if (twice.empty()) return;
+  warnings.push_back(fmt::format(
+      ".metadata.ownerReferences contains duplicate entries; API server dedups owner references in 1.20+, "
+      "and may "
+      "reject such requests as early as 1.24; please fix your requests; duplicate UID(s) observed: [{}]",
+      fmt::join(twice, " ")));
+}
+
+Result<> CheckName(const UpdateRequest& request, const Message& object) {
+  const std::string& name = api::Meta(object).name();
+  if (name == request.name) return {};
+  if (name.empty())
+    return Error(
+        Code::kBadRequest,
+        fmt::format("the name of the object ({} based on URL) was undeterminable: name must be provided",
+                    request.name));
+  return Error(
+      Code::kBadRequest,
+      fmt::format("the name of the object ({}) does not match the name on the URL ({})", name, request.name));
+}
+
+// The version that the client has said.
+Result<> CheckVersion(const UpdateRequest& request, const Message& object, const storage::Object& current,
+                      bool may_be_unconditional) {
+  const std::string& version = api::Meta(object).resource_version();
+  if (version.empty() || version == "0") {
     if (may_be_unconditional) return {};
-    k8s::Path path("metadata");
+    // Upstream names the resource here, not the kind.
+    const k8s::Path path("metadata");
     return k8s::ToInvalid(
-        request.info.Gvk(), request.name,
+        {std::string(request.info.group), std::string(request.info.version), std::string(request.info.resource)}, request.name,
         {k8s::InvalidRaw(path.Child("resourceVersion"), "0", "must be specified for an update")});
   }
-  if (meta.resource_version() != std::to_string(current.revision())) {
+  if (!std::all_of(version.begin(), version.end(), [](char c) { return c >= '0' && c <= '9'; }))
+    return Error(Code::kInternal,
+                 fmt::format("strconv.ParseUint: parsing {}: invalid syntax", k8s::Quote(version)));
+  if (version != std::to_string(current.revision())) {
     return ConflictError(
         request.info, request.name,
         "the object has been modified; please apply your changes to the latest version and try again");
@@ -87,12 +123,22 @@ Result<> CheckIdentity(const UpdateRequest& request, const Message& object, cons
   return {};
 }
 
+// A body's UID says which object it is meant for. A patch's is a change like any other, for validation.
 Result<> CheckUid(const UpdateRequest& request, const Message& object, const Message& old) {
   const std::string& uid = api::Meta(object).uid();
-  if (uid.empty() || uid == api::Meta(old).uid()) return {};
-  return ConflictError(request.info, request.name,
-                       fmt::format("Precondition failed: UID in precondition: {}, UID in object meta: {}",
-                                   uid, api::Meta(old).uid()));
+  if (request.patch || uid.empty() || uid == api::Meta(old).uid()) return {};
+  return UidConflict(request.info, request.ns, request.name, uid, api::Meta(old).uid());
+}
+
+// A name that the server has made up may be made up anew.
+Error ExistsError(const ResourceInfo& info, const metav1::ObjectMeta& meta) {
+  Error error = AlreadyExistsError(info, meta.name());
+  if (meta.generate_name().empty()) return error;
+  ErrorDetails details = *error.details();
+  details.retry_after_seconds = 1;
+  return Error(Code::kAlreadyExists,
+               error.message() + ", the server was not able to generate a unique name for the object")
+      .WithDetails(std::move(details));
 }
 
 k8s::FieldErrors ValidateChange(const UpdateRequest& request, const Message& object, const Message& old) {
@@ -133,7 +179,7 @@ Result<Written> Registry::Impl::Create(const ResourceInfo& info, const ResourceI
   Context context{info, options, clock, LimitsOf(options), &warnings};
   metav1::ObjectMeta& meta = api::MutableMeta(*object);
   if (!meta.resource_version().empty())
-    return Error(Code::kBadRequest, "resourceVersion should not be set on objects to be created");
+    return Error(Code::kInternal, "resourceVersion should not be set on objects to be created");
   RETURN_IF_ERROR(CheckScope(info, ns, *object));
   if (info.namespaced) RETURN_IF_ERROR(CheckNamespace(info, ns, context.limits));
   const bool generated = meta.name().empty() && !meta.generate_name().empty();
@@ -146,6 +192,7 @@ Result<Written> Registry::Impl::Create(const ResourceInfo& info, const ResourceI
     }
     Effects effects;
     warnings.clear();
+    DedupOwners(*object, warnings);
     FillSystemFields(*object, clock);
     k8s::SetDefaults(*object);
     if (options.admission) {
@@ -163,7 +210,7 @@ Result<Written> Registry::Impl::Create(const ResourceInfo& info, const ResourceI
     const std::string key = api::KeyOf(*object);
     if (options.dry_run) {
       ASSIGN_OR_RETURN(ObjectPtr existing, store.Get(info, key, "", context.limits));
-      if (existing) return AlreadyExistsError(info, name);
+      if (existing) return ExistsError(info, api::Meta(*object));
       return Written{storage::Object::FromMessage(info, *object, 0), true, std::move(warnings)};
     }
     storage::Conflict conflict;
@@ -177,7 +224,7 @@ Result<Written> Registry::Impl::Create(const ResourceInfo& info, const ResourceI
       return stored.error();
     }
     if (generated && attempt < kGenerateAttempts) continue;
-    Error exists = AlreadyExistsError(info, name);
+    Error exists = ExistsError(info, api::Meta(*object));
     if (conflict.current && api::Meta(*conflict.current->Decode()).has_deletion_timestamp())
       return exists.Wrap("object is being deleted");
     return exists;
@@ -209,8 +256,11 @@ Result<Written> Registry::Impl::TryUpdate(const UpdateRequest& request, const Cu
     api::MutableMeta(*object).set_name(std::string(request.name));
   RETURN_IF_ERROR(CheckScope(info, request.ns, *object));
   bool may_be_unconditional = request.part != Part::kMain || strategy.AllowsUnconditionalUpdate();
-  RETURN_IF_ERROR(CheckIdentity(request, *object, *current.object, may_be_unconditional));
+  RETURN_IF_ERROR(CheckName(request, *object));
   RETURN_IF_ERROR(CheckUid(request, *object, *old));
+  RETURN_IF_ERROR(CheckVersion(request, *object, *current.object, may_be_unconditional));
+  std::vector<std::string> warnings;
+  DedupOwners(*object, warnings);
   Effects effects;
   k8s::SetDefaults(*object);
   KeepSystemFields(*object, *old);
@@ -229,8 +279,9 @@ Result<Written> Registry::Impl::TryUpdate(const UpdateRequest& request, const Cu
   if (request.part == Part::kMain) RETURN_IF_ERROR(strategy.Allocate(context, *object, old.get(), effects));
   k8s::FieldErrors errors = ValidateChange(request, *object, *old);
   if (!errors.empty()) return k8s::ToInvalid(info.Gvk(), request.name, errors);
-  std::vector<std::string> warnings;
-  if (request.part == Part::kMain) warnings = k8s::WarningsOnUpdate(*object, *old);
+  if (request.part == Part::kMain) {
+    for (std::string& warning : k8s::WarningsOnUpdate(*object, *old)) warnings.push_back(std::move(warning));
+  }
   api::MutableMeta(*object).clear_resource_version();
   if (strategy.ReadyToGo(*object)) {
     ASSIGN_OR_RETURN(Deleted gone, Remove(info, current, options, newer));

@@ -1,8 +1,10 @@
+#include <algorithm>
 #include <charconv>
 
 #include <fmt/format.h>
 #include <boost/json/array.hpp>
 #include <boost/json/object.hpp>
+#include <boost/json/serialize.hpp>
 
 #include "lib/api/patch.h"
 
@@ -12,7 +14,6 @@ namespace {
 namespace json = boost::json;
 
 constexpr size_t kNone = static_cast<size_t>(-1);
-constexpr size_t kMaxOperations = 10'000;  // as upstream
 constexpr size_t kMaxCopiedBytes = 3 << 20;
 
 std::string_view View(const json::string& text) { return {text.data(), text.size()}; }
@@ -178,12 +179,29 @@ class JsonPatcher {
 
 }  // namespace
 
+std::string PrintGo(const json::value& value) {
+  if (const json::object* object = value.if_object()) {
+    std::vector<std::string> members;
+    for (const auto& member : *object)
+      members.push_back(std::string(member.key()) + ":" + PrintGo(member.value()));
+    std::sort(members.begin(), members.end());
+    return fmt::format("map[{}]", fmt::join(members, " "));
+  }
+  if (const json::array* list = value.if_array()) {
+    std::vector<std::string> items;
+    for (const json::value& item : *list) items.push_back(PrintGo(item));
+    return fmt::format("[{}]", fmt::join(items, " "));
+  }
+  if (const json::string* text = value.if_string()) return {text->data(), text->size()};
+  return value.is_null() ? "<nil>" : json::serialize(value);
+}
+
 Result<json::value> ApplyJsonPatch(json::value document, const json::value& patch) {
   const json::array* operations = patch.if_array();
   if (!operations) return Malformed("error decoding patch: json patch is not an array");
-  if (operations->size() > kMaxOperations) {
+  if (operations->size() > kMaxJsonPatchOperations) {
     return Error(Code::kTooLarge, fmt::format("The allowed maximum operations in a JSON patch is {}, got {}",
-                                              kMaxOperations, operations->size()));
+                                              kMaxJsonPatchOperations, operations->size()));
   }
   JsonPatcher patcher(document);
   for (const json::value& operation : *operations) RETURN_IF_ERROR(patcher.Apply(operation));

@@ -32,11 +32,16 @@ class TypeView {
 // Views live for ever; thread safe.
 const TypeView& TypeViewOf(const Descriptor* descriptor);
 
+inline constexpr size_t kMaxJsonPatchOperations = 10'000;  // as upstream
+
 // Malformed patch: kBadRequest. `test` that fails, path that is not there: kInvalid (422).
 Result<boost::json::value> ApplyJsonPatch(boost::json::value document, const boost::json::value& patch);
 boost::json::value ApplyMergePatch(boost::json::value document, const boost::json::value& patch);
 // Directives: $patch (replace, delete, merge), $deleteFromPrimitiveList/x, $setElementOrder/x, $retainKeys.
 Result<boost::json::value> ApplyStrategicMergePatch(boost::json::value document,
                                                     const boost::json::value& patch, const TypeView& type);
+
+// As Go prints a decoded value, for errors: map[a:[1 2] b:x].
+std::string PrintGo(const boost::json::value& value);
 
 }  // namespace keelson::api

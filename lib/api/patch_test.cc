@@ -122,7 +122,7 @@ TEST(StrategicMergePatch, PodSpec) {
       {R"({"volumes":[]})", R"({"volumes":[{"$retainKeys":["name"],"name":"v","emptyDir":{"medium":null}}]})",
        R"({"volumes":[{"name":"v","emptyDir":{}}]})"},
       {R"({"volumes":[{"name":"v"}]})", R"({"volumes":[{"name":"v","$retainKeys":["name"],"emptyDir":{}}]})",
-       "!$retainKeys"},
+       "!rejected our request"},
       // Maps merge; null removes; a field without a strategy is replaced.
       {R"({"nodeSelector":{"a":"1","b":"2"}})", R"({"nodeSelector":{"b":null,"c":"3"}})",
        R"({"nodeSelector":{"a":"1","c":"3"}})"},
@@ -134,7 +134,7 @@ TEST(StrategicMergePatch, PodSpec) {
       {R"({"hostNetwork":true})", R"({"hostNetwork":null,"nodeName":"n","dnsPolicy":null})",
        R"({"nodeName":"n"})"},
       {R"({})", R"({"$patch":"jump"})", "!unknown patch type"},
-      {R"({})", R"([])", "!not an object"},
+      {R"({})", R"([])", "!invalid JSON document"},
   };
   for (const Case& c : kCases) CheckStrategic(c, corev1::PodSpec::descriptor());
 }

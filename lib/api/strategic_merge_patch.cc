@@ -28,6 +28,14 @@ bool StartsWith(std::string_view text, std::string_view prefix) {
 }
 
 Error Malformed(std::string message) { return Error(Code::kBadRequest, std::move(message)); }
+// Upstream answers these as what they are to it: errors that nobody foresaw.
+Error BadPatchType(std::string_view what, const json::object& map) {
+  return Error(Code::kInternal, fmt::format("unknown patch type: {} in map: {}", what, PrintGo(map)));
+}
+Error NoMergeKey(const json::value& item, std::string_view key) {
+  return Error(Code::kInternal,
+               fmt::format("map: {} does not contain declared merge key: {}", PrintGo(item), key));
+}
 
 // The value of a string member, or "".
 std::string_view TextOf(const json::object& object, std::string_view name) {
@@ -127,8 +135,7 @@ class Merger {
   Result<json::array> MergeList(const json::array& original, const json::array& patch, const Field& field,
                                 std::string_view name);
   Result<> DeletePrimitives(json::object& original, std::string_view name, const json::value& patch);
-  Result<> ListDirectives(json::array& original, json::array& patch, std::string_view key,
-                          std::string_view name);
+  Result<> ListDirectives(json::array& original, json::array& patch, std::string_view key);
 };
 
 Result<> Merger::MergeObject(json::object& original, json::object patch, const TypeView* type, bool is_map) {
@@ -143,7 +150,7 @@ Result<> Merger::MergeObject(json::object& original, json::object patch, const T
       original.clear();
       return {};
     }
-    if (what != "merge") return Malformed(fmt::format("unknown patch type found: {}", what));
+    if (what != "merge") return BadPatchType(what, patch);
     patch.erase(kDirective);
   }
   RETURN_IF_ERROR(RetainKeys(original, patch));
@@ -165,7 +172,7 @@ Result<> Merger::RetainKeys(json::object& original, json::object& patch) {
   const json::value* directive = patch.if_contains(kRetainKeys);
   if (!directive) return {};
   const json::array* list = directive->if_array();
-  if (!list) return Malformed("invalid patch format: $retainKeys is not a list");
+  if (!list) return Malformed("invalid patch format of retainKeys");
   json::array retained = *list;
   patch.erase(kRetainKeys);
   auto keeps = [&](json::string_view name) {
@@ -175,7 +182,8 @@ Result<> Merger::RetainKeys(json::object& original, json::object& patch) {
   };
   for (const auto& member : patch) {
     if (!member.value().is_null() && !StartsWith(View(member.key()), "$") && !keeps(member.key())) {
-      return Malformed("invalid patch format: $retainKeys must contain all the keys of the patch");
+      return Error(Code::kInvalid, "the server rejected our request due to an error in our request")
+          .WithDetails({});
     }
   }
   std::vector<std::string> gone;
@@ -197,7 +205,7 @@ Result<> Merger::OrderedLists(json::object& original, json::object& patch, const
   for (const std::string& name : names) {
     std::string directive = std::string(kSetOrder) + name;
     const json::array* given = patch.at(directive).if_array();
-    if (!given) return Malformed("invalid patch format: " + directive + " is not a list");
+    if (!given) return Malformed("invalid patch format of setElementOrder list");
     json::array order = *given;
     patch.erase(directive);
     Field field = Find(type, is_map, name);
@@ -220,8 +228,7 @@ Result<> Merger::OrderedLists(json::object& original, json::object& patch, const
 
 Result<> Merger::DeletePrimitives(json::object& original, std::string_view name, const json::value& patch) {
   const json::array* gone = patch.if_array();
-  if (!gone)
-    return Malformed(fmt::format("invalid patch format: {}{} is not a list", kDeletePrimitive, name));
+  if (!gone) return Malformed("invalid patch format of primitive list");
   json::value* from = original.if_contains(name);
   if (!from || !from->is_array()) return {};
   json::array kept;
@@ -253,8 +260,7 @@ Result<> Merger::MergeMember(json::object& original, std::string_view name, json
 }
 
 // Carries out and removes the items of `patch` that are directives.
-Result<> Merger::ListDirectives(json::array& original, json::array& patch, std::string_view key,
-                                std::string_view name) {
+Result<> Merger::ListDirectives(json::array& original, json::array& patch, std::string_view key) {
   json::array rest;
   bool replace = false;
   for (json::value& item : patch) {
@@ -270,16 +276,15 @@ Result<> Merger::ListDirectives(json::array& original, json::array& patch, std::
       if (!object->empty()) rest.push_back(std::move(item));
     } else if (what == "delete") {
       if (!object->contains(key)) {
-        return Malformed(
-            fmt::format("map: {} does not contain declared merge key: {}", json::serialize(item), key));
+        return NoMergeKey(item, key);
       }
       for (size_t at = IndexOf(original, item, key); at != kNone; at = IndexOf(original, item, key)) {
         original.erase(original.begin() + static_cast<std::ptrdiff_t>(at));
       }
     } else if (what == "merge") {
-      return Malformed(fmt::format("merging lists cannot yet be specified in the patch ({})", name));
+      return Error(Code::kInternal, "merging lists cannot yet be specified in the patch");
     } else {
-      return Malformed(fmt::format("unknown patch type found: {}", what));
+      return BadPatchType(what, *object);
     }
   }
   if (replace) original.clear();
@@ -304,11 +309,10 @@ Result<json::array> Merger::MergeList(const json::array& original, const json::a
     if (field.merge) return Malformed(fmt::format("cannot merge lists without merge key for {}", name));
     return Stripped(patch).get_array();
   }
-  RETURN_IF_ERROR(ListDirectives(merged, patch, key, name));
+  RETURN_IF_ERROR(ListDirectives(merged, patch, key));
   for (json::value& item : patch) {
     if (!item.is_object() || !item.get_object().contains(key)) {
-      return Malformed(
-          fmt::format("map: {} does not contain declared merge key: {}", json::serialize(item), key));
+      return NoMergeKey(item, key);
     }
     size_t at = IndexOf(merged, item, key);
     if (at == kNone) {
@@ -324,7 +328,7 @@ Result<json::array> Merger::MergeList(const json::array& original, const json::a
 
 Result<json::value> ApplyStrategicMergePatch(json::value document, const json::value& patch,
                                              const TypeView& type) {
-  if (!patch.is_object()) return Malformed("invalid JSON document: the patch is not an object");
+  if (!patch.is_object()) return Malformed("invalid JSON document");
   if (!document.is_object()) document.emplace_object();
   RETURN_IF_ERROR(Merger().MergeObject(document.get_object(), patch.get_object(), &type, false));
   return document;

@@ -219,7 +219,7 @@ INSTANTIATE_TEST_SUITE_P(
              "when releasing the secondary ipFamily"}},
         UpdateCase{Service(std::string(kOneIp) + R"(,"type":"LoadBalancer","loadBalancerClass":"a")"),
                    Service(std::string(kOneIp) + R"(,"type":"LoadBalancer")"),
-                   {"spec.loadBalancerClass: Invalid value: null: may not change once set"}},
+                   {"spec.loadBalancerClass: Invalid value: \"null\": may not change once set"}},
         UpdateCase{Service(std::string(kOneIp) + R"(,"type":"LoadBalancer")"),
                    Service(std::string(kOneIp) + R"(,"type":"LoadBalancer","loadBalancerClass":"a")"),
                    {"spec.loadBalancerClass: Invalid value: \"a\": may not change once set"}},

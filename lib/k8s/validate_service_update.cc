@@ -139,7 +139,7 @@ void CheckServiceChange(const corev1::ServiceSpec& spec, const corev1::ServiceSp
     return;
   }
   errors.push_back(InvalidRaw(Path("spec").Child("loadBalancerClass"),
-                              spec.has_load_balancer_class() ? Quote(spec.load_balancer_class()) : "null",
+                              Quote(spec.has_load_balancer_class() ? spec.load_balancer_class() : "null"),
                               kOnce));
 }
 

@@ -1,11 +1,14 @@
 #include "controlplane/apiserver/handlers/body.h"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "controlplane/apiserver/handlers/list_options.h"
 #include "controlplane/apiserver/handlers/yaml.h"
 #include "lib/api/codec.h"
 #include "lib/api/meta.h"
+#include "lib/k8s/field_error.h"
 
 namespace keelson::apiserver {
 namespace {
@@ -89,14 +92,36 @@ Result<> DecodeInto(Context& context, const api::GroupVersionKind& want, registr
   return CheckType(type, want);
 }
 
-Result<bool> ParseDryRun(const std::vector<std::string_view>& values) {
-  for (std::string_view value : values) {
-    if (value != "All") {
-      return Error(Code::kInvalid,
-                   fmt::format("dryRun: Unsupported value: \"{}\": supported values: \"All\"", value));
-    }
-  }
-  return !values.empty();
+// The options kind that a verb's query stands for.
+std::string_view OptionsKind(const std::string& verb) {
+  if (verb == "update") return "UpdateOptions";
+  if (verb == "patch") return "PatchOptions";
+  return verb == "create" ? "CreateOptions" : "DeleteOptions";
+}
+
+void CheckFieldManager(std::string_view manager, k8s::FieldErrors& errors) {
+  constexpr size_t kMaxManager = 128;
+  const k8s::Path path("fieldManager");
+  if (manager.size() > kMaxManager) errors.push_back(k8s::TooLong(path, kMaxManager));
+  const bool printable = std::all_of(manager.begin(), manager.end(), [](char c) {
+    return static_cast<unsigned char>(c) >= 0x20 && c != 0x7f;
+  });
+  if (!printable) errors.push_back(k8s::Invalid(path, manager, "should only contain printable characters"));
+}
+
+Result<> CheckOptions(const Context& context) {
+  const http::Query& query = context.query();
+  k8s::FieldErrors errors;
+  CheckFieldManager(query.Get("fieldManager"), errors);
+  google::protobuf::RepeatedPtrField<std::string> dry_run;
+  for (std::string_view value : query.All("dryRun")) dry_run.Add(std::string(value));
+  registry::CheckDryRun(dry_run, errors);
+  const std::string_view validation = query.Get("fieldValidation");
+  if (!validation.empty() && validation != "Ignore" && validation != "Warn" && validation != "Strict")
+    errors.push_back(
+        k8s::NotSupported(k8s::Path("fieldValidation"), validation, {"", "Ignore", "Strict", "Warn"}));
+  if (errors.empty()) return {};
+  return k8s::ToInvalid({"meta.k8s.io", "v1", std::string(OptionsKind(context.info.verb))}, "", errors);
 }
 
 }  // namespace
@@ -121,8 +146,11 @@ Result<metav1::DeleteOptions> DecodeDeleteOptions(Context& context) {
     if (encoding == Encoding::kYaml) {
       ASSIGN_OR_RETURN(json, YamlToJson(body));
     }
-    Result<> decoded = api::DecodeJson(json, options);
+    api::TypeMeta type;
+    Result<> decoded = api::DecodeJson(json, options, nullptr, &type);
     if (!decoded) return Error(Code::kBadRequest, decoded.error().message());
+    if (!type.kind.empty() && type.kind != "DeleteOptions")
+      return Error(Code::kBadRequest, "decoded object cannot be converted to DeleteOptions");
     return options;
   }
   const http::Query& query = context.query();
@@ -138,7 +166,8 @@ Result<metav1::DeleteOptions> DecodeDeleteOptions(Context& context) {
 Result<registry::WriteOptions> ParseWriteOptions(const Context& context) {
   const http::Query& query = context.query();
   registry::WriteOptions options;
-  ASSIGN_OR_RETURN(options.dry_run, ParseDryRun(query.All("dryRun")));
+  RETURN_IF_ERROR(CheckOptions(context));
+  options.dry_run = !query.All("dryRun").empty();
   options.field_manager = query.Get("fieldManager");
   if (options.field_manager.empty()) {
     std::string_view agent = context.request->headers.Get("User-Agent");
@@ -149,10 +178,6 @@ Result<registry::WriteOptions> ParseWriteOptions(const Context& context) {
     options.field_validation = registry::FieldValidation::kStrict;
   } else if (validation == "Ignore") {
     options.field_validation = registry::FieldValidation::kIgnore;
-  } else if (!validation.empty() && validation != "Warn") {
-    return Error(Code::kInvalid, fmt::format("fieldValidation: Unsupported value: \"{}\": supported values: "
-                                             "\"Ignore\", \"Strict\", \"Warn\"",
-                                             validation));
   }
   options.user = {context.user.name, context.user.uid, context.user.groups, context.user.extra};
   return options;
