@@ -147,24 +147,25 @@ Result<std::string> IpAllocator::Allocate(std::string_view family, const Service
   return Error(Code::kInternal, "Internal error occurred: failed to allocate a serviceIP: range is full");
 }
 
-Result<> IpAllocator::Fits(const IpAddress& ip) const {
+// Upstream's dry runs ask one range, whichever, and its others all of them: hence two ways to say no.
+Result<> IpAllocator::Fits(const IpAddress& ip, bool dry_run) const {
   const std::vector<IpPrefix> ranges = Ranges(true);
-  const auto range =
-      std::find_if(ranges.begin(), ranges.end(), [&](const IpPrefix& r) { return r.Contains(ip); });
-  if (range == ranges.end())
-    return Error(Code::kInvalid, "the provided network does not match the current range");
   if (std::any_of(ranges.begin(), ranges.end(), [&](const IpPrefix& r) { return InRange(r, ip); })) return {};
+  const auto one =
+      std::find_if(ranges.begin(), ranges.end(), [&](const IpPrefix& r) { return r.is_v4() == ip.is_v4(); });
+  if (!dry_run || one == ranges.end())
+    return Error(Code::kInvalid, "the provided network does not match the current range");
   return Error(Code::kInvalid,
                fmt::format("the provided IP ({}) is not in the valid range. The range of valid IPs is {}",
-                           ip.ToString(), range->ToString()));
+                           ip.ToString(), one->ToString()));
 }
 
 Result<> IpAllocator::Claim(std::string_view text, const ServiceRef& owner, bool dry_run,
                             const storage::Limits& limits) {
   ASSIGN_OR_RETURN(IpAddress ip, IpAddress::Parse(text));
-  if (Result<> fits = Fits(ip); !fits) {
+  if (Result<> fits = Fits(ip, dry_run); !fits) {
     RETURN_IF_ERROR(Refresh(limits));
-    RETURN_IF_ERROR(Fits(ip));
+    RETURN_IF_ERROR(Fits(ip, dry_run));
   }
   if (dry_run) return {};  // whether it is free would be out of date at once
   ASSIGN_OR_RETURN(bool created, Create(ip, owner, limits));

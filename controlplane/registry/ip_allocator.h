@@ -38,7 +38,7 @@ class IpAllocator {  // thread safe
 
  private:
   Result<> Refresh(const storage::Limits& limits) const;
-  Result<> Fits(const IpAddress& ip) const;
+  Result<> Fits(const IpAddress& ip, bool dry_run) const;
   // false: taken.
   Result<bool> Create(const IpAddress& ip, const ServiceRef& owner, const storage::Limits& limits);
   Result<std::string> AllocateFrom(const IpPrefix& range, const ServiceRef& owner, bool dry_run,

@@ -286,9 +286,16 @@ TEST_F(ServiceTest, OnlyAddressesOfTheRangesAreHandedOut) {
   service.mutable_spec()->set_cluster_ip("192.168.1.0");
   auto network = Create(service);
   ASSERT_FALSE(network);
+  EXPECT_NE(network.error().message().find("the provided network does not match the current range"),
+            std::string::npos)
+      << network.error().message();
+  WriteOptions dry;
+  dry.dry_run = true;
+  network = Create(service, "default", dry);
+  ASSERT_FALSE(network);
   EXPECT_NE(
-      network.error().message().find("the provided IP (192.168.1.0) is not in the valid range. The range of "
-                                     "valid IPs is 192.168.1.0/30"),
+      network.error().message().find("the provided IP (192.168.1.0) is not in the valid range. The range "
+                                     "of valid IPs is 10.96.0.0/12"),
       std::string::npos)
       << network.error().message();
 }

@@ -6,6 +6,7 @@
 #include "controlplane/apiserver/handlers/body.h"
 #include "controlplane/apiserver/handlers/response.h"
 #include "lib/api/meta.h"
+#include "lib/k8s/field_error.h"
 
 namespace keelson::apiserver {
 namespace {
@@ -14,26 +15,43 @@ constexpr int64_t kDefaultSeconds = 3600;
 constexpr int64_t kMinSeconds = 600;
 constexpr int64_t kMaxSeconds = int64_t{1} << 32;
 
-Error Invalid(std::string_view field, std::string_view value, std::string_view why) {
+Error Invalid(std::string_view field, std::string_view value, std::string_view why,
+              std::string_view name = "") {
   ErrorDetails details;
+  details.name = std::string(name);
   details.kind = "TokenRequest";
   details.group = "authentication.k8s.io";
   details.causes.push_back(
       {"FieldValueInvalid", fmt::format("Invalid value: {}: {}", value, why), std::string(field)});
   return Error(Code::kInvalid,
-               fmt::format("TokenRequest.authentication.k8s.io \"\" is invalid: {}: Invalid value: {}: {}",
-                           field, value, why))
+               fmt::format("TokenRequest.authentication.k8s.io \"{}\" is invalid: {}: Invalid value: {}: {}",
+                           name, field, value, why))
       .WithDetails(std::move(details));
+}
+
+// A body that names an account must mean the one in the URL.
+Result<> CheckAccount(const metav1::ObjectMeta& meta, std::string_view ns, std::string_view name) {
+  if (!meta.name().empty() && meta.name() != name)
+    return Invalid("metadata.name", k8s::Quote(meta.name()),
+                   "must match the service account name if specified", name);
+  if (!meta.namespace_().empty() && meta.namespace_() != ns)
+    return Invalid("metadata.namespace", k8s::Quote(meta.namespace_()),
+                   "must match the service account namespace if specified", name);
+  return {};
 }
 
 Result<> CheckUid(const api::ResourceInfo& info, const authenticationv1::BoundObjectReference& reference,
                   const std::string& uid) {
   if (reference.uid().empty() || reference.uid() == uid) return {};
-  return registry::ConflictError(
-      info, reference.name(),
-      fmt::format("the UID in the bound object reference ({}) does not match the UID in "
-                  "record. The object might have been deleted and then recreated",
-                  reference.uid()));
+  ErrorDetails details;
+  details.name = reference.name();
+  details.kind = std::string(info.kind);
+  return Error(Code::kConflict,
+               fmt::format(
+                   "Operation cannot be fulfilled on {} \"{}\": the UID in the bound object reference ({}) "
+                   "does not match the UID in record. The object might have been deleted and then recreated",
+                   info.kind, reference.name(), reference.uid()))
+      .WithDetails(std::move(details));
 }
 
 }  // namespace
@@ -44,7 +62,8 @@ void TokenIssuer::Handle(Context& context) const {
   auto body = DecodeObject(context, options->field_validation);
   if (!body) return ReplyError(context, body.error());
   auto& request = static_cast<authenticationv1::TokenRequest&>(**body);
-  Result<> issued = CheckNode(context, request.spec());
+  Result<> issued = CheckAccount(request.metadata(), context.info.ns, context.info.name);
+  if (issued) issued = CheckNode(context, request.spec());
   if (issued) issued = Issue(context.info.ns, context.info.name, request);
   if (!issued) return ReplyError(context, issued.error());
   context.output.as = As::kObject;
@@ -106,8 +125,9 @@ Result<> TokenIssuer::Bind(const authenticationv1::BoundObjectReference& referen
     claims.secret = TokenClaims::Object{reference.name(), api::Meta(*message).uid()};
     return {};
   }
-  return Error(Code::kBadRequest, fmt::format("cannot bind token to object of type {}.{}",
-                                              reference.api_version(), reference.kind()));
+  const auto [group, version] = api::SplitApiVersion(reference.api_version());
+  return Error(Code::kBadRequest, fmt::format("cannot bind token for objects of type {}/{}, Kind={}", group,
+                                              version, reference.kind()));
 }
 
 Result<> TokenIssuer::Issue(std::string_view ns, std::string_view account,
