@@ -84,5 +84,21 @@ void RegisterConfigRules(RuleTable& table);
 void RegisterNodeRules(RuleTable& table);
 void RegisterRbacRules(RuleTable& table);
 void RegisterStorageRules(RuleTable& table);
+void RegisterQuotaRules(RuleTable& table);
+void RegisterLimitRangeRules(RuleTable& table);
+void RegisterEventRules(RuleTable& table);
+void RegisterClaimRules(RuleTable& table);
+void RegisterStorageClassRules(RuleTable& table);
+void RegisterEndpointRules(RuleTable& table);
+void RegisterIngressRules(RuleTable& table);
+void RegisterNetworkPolicyRules(RuleTable& table);
+void RegisterDisruptionRules(RuleTable& table);
+void RegisterCertificateRules(RuleTable& table);
+void RegisterWebhookRules(RuleTable& table);
+void RegisterAdmissionPolicyRules(RuleTable& table);
+void RegisterApiServiceRules(RuleTable& table);
+void RegisterFlowControlRules(RuleTable& table);
+void RegisterAutoscalerRules(RuleTable& table);
+void RegisterSchedulingRules(RuleTable& table);
 
 }  // namespace keelson::k8s

@@ -1,21 +1,28 @@
 // Nodes.
 #include <set>
 
+#include "lib/api/quantity.h"
 #include "lib/k8s/rule_table.h"
+#include "lib/k8s/validate_parts.h"
 
 namespace keelson::k8s {
 
 namespace {
 
-void CheckTaints(const corev1::Node& node, FieldErrors& errors) {
-  const Path spec("spec");
-  const Path list = spec.Child("taints");
+using Taints = google::protobuf::RepeatedPtrField<corev1::Taint>;
+
+void CheckTaints(const Taints& taints, FieldErrors& errors) {
+  // Upstream looks for them in metadata; clients see that path.
+  const Path metadata("metadata");
+  const Path list = metadata.Child("taints");
   std::set<std::pair<std::string_view, std::string_view>> seen;
-  for (int i = 0; i < node.spec().taints_size(); ++i) {
-    const corev1::Taint& taint = node.spec().taints(i);
+  for (int i = 0; i < taints.size(); ++i) {
+    const corev1::Taint& taint = taints[i];
     const Path item = list.Index(i);
     CheckLabelKey(taint.key(), item.Child("key"), errors);
-    AddProblems(CheckLabelValue(taint.value()), taint.value(), item.Child("value"), errors);
+    if (const Problems problems = CheckLabelValue(taint.value()); !problems.empty()) {
+      errors.push_back(Invalid(item.Child("value"), taint.value(), Join(problems, ";")));
+    }
     CheckEnum(taint.effect(), {"NoSchedule", "PreferNoSchedule", "NoExecute"}, item.Child("effect"), errors);
     if (!seen.emplace(taint.effect(), taint.key()).second) {
       FieldError error = InvalidObject(item, taint, "taints must be unique by key and effect pair");
@@ -25,28 +32,71 @@ void CheckTaints(const corev1::Node& node, FieldErrors& errors) {
   }
 }
 
-void CheckNode(const corev1::Node& node, FieldErrors& errors) {
-  CheckTaints(node, errors);
-  const Path spec("spec"), status("status");
-  const Path cidrs = spec.Child("podCIDRs");
-  for (int i = 0; i < node.spec().pod_cidrs_size(); ++i) {
-    if (IsCidr(node.spec().pod_cidrs(i))) continue;
-    errors.push_back(Invalid(cidrs.Index(i), node.spec().pod_cidrs(i),
-                             "must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)"));
+void CheckPodCidrs(const Strings& cidrs, const Strings& old, FieldErrors& errors) {
+  const Path spec("spec");
+  const Path list = spec.Child("podCIDRs");
+  int families = 0;
+  for (int i = 0; i < cidrs.size(); ++i) {
+    CheckStrictCidr(cidrs[i], old, list.Index(i), errors);
+    families |= cidrs[i].find(':') == std::string::npos ? 1 : 2;
   }
-  const std::pair<std::string_view, const QuantityMap*> amounts[] = {
-      {"capacity", &node.status().capacity()}, {"allocatable", &node.status().allocatable()}};
+  if (cidrs.size() > 2 || (cidrs.size() == 2 && families != 3)) {
+    errors.push_back(
+        InvalidRaw(list, PrintStrings(cidrs), "may specify no more than one CIDR for each IP family"));
+  }
+}
+
+void CheckNode(const corev1::Node& node, FieldErrors& errors) {
+  CheckTaints(node.spec().taints(), errors);
+  CheckPodCidrs(node.spec().pod_cidrs(), {}, errors);
+}
+
+void CheckResources(const corev1::NodeStatus& status, FieldErrors& errors) {
+  const Path path("status");
+  const std::pair<const char*, const QuantityMap*> amounts[] = {{"capacity", &status.capacity()},
+                                                                {"allocatable", &status.allocatable()}};
   for (const auto& [field, quantities] : amounts) {
-    const Path list = status.Child(field);
-    for (const auto& [name, quantity] : *quantities) {
-      AddProblems(CheckQualifiedName(name), name, list.Key(name), errors);
-      CheckQuantity(name, quantity, list.Key(name), errors);
+    const Path list = path.Child(field);
+    for (const std::string& name : SortedKeys(*quantities)) {
+      CheckResourceAmount(name, quantities->at(name), list.Child(name), errors);
     }
   }
 }
 
-void CheckNodeUpdate(const corev1::Node& node, const corev1::Node& old, FieldErrors& errors) {
-  const Path spec("spec");
+void CheckConfigSource(const corev1::NodeConfigSource& source, const Path& path, FieldErrors& errors) {
+  if (!source.has_config_map()) {
+    errors.push_back(InvalidObject(path, source, "exactly one reference subfield must be non-nil"));
+    return;
+  }
+  const Path place = path.Child("configMap");
+  const corev1::ConfigMapNodeConfigSource& map = source.config_map();
+  if (!map.uid().empty()) errors.push_back(Forbidden(place.Child("uid"), "uid must not be set in spec"));
+  if (!map.resource_version().empty()) {
+    errors.push_back(Forbidden(place.Child("resourceVersion"), "resourceVersion must not be set in spec"));
+  }
+  CheckName(map.namespace_(), CheckDns1123Label, place.Child("namespace"), errors);
+  CheckName(map.name(), CheckDns1123Subdomain, place.Child("name"), errors);
+  if (map.kubelet_config_key().empty()) {
+    errors.push_back(Required(place.Child("kubeletConfigKey")));
+  } else {
+    AddProblems(CheckConfigKey(map.kubelet_config_key()), map.kubelet_config_key(),
+                place.Child("kubeletConfigKey"), errors);
+  }
+}
+
+// Both of the whole node and of its status: kubelets may change some of the former through the latter.
+void CheckChange(const corev1::Node& node, const corev1::Node& old, FieldErrors& errors) {
+  const Path spec("spec"), status("status");
+  CheckResources(node.status(), errors);
+  const Path addresses = status.Child("addresses");
+  std::set<std::pair<std::string_view, std::string_view>> seen;
+  for (int i = 0; i < node.status().addresses_size(); ++i) {
+    const corev1::NodeAddress& address = node.status().addresses(i);
+    if (seen.emplace(address.type(), address.address()).second) continue;
+    FieldError error = InvalidObject(addresses.Index(i), address, "");
+    error.type = FieldError::Type::kDuplicate;
+    errors.push_back(std::move(error));
+  }
   if (!old.spec().pod_cidrs().empty() && !SameStrings(node.spec().pod_cidrs(), old.spec().pod_cidrs())) {
     errors.push_back(
         Forbidden(spec.Child("podCIDRs"), "node updates may not change podCIDR except from \"\" to valid"));
@@ -55,26 +105,27 @@ void CheckNodeUpdate(const corev1::Node& node, const corev1::Node& old, FieldErr
     errors.push_back(Forbidden(spec.Child("providerID"),
                                "node updates may not change providerID except from \"\" to valid"));
   }
+  if (node.spec().has_config_source()) {
+    CheckConfigSource(node.spec().config_source(), spec.Child("configSource"), errors);
+  }
+  CheckTaints(node.spec().taints(), errors);
+  if (node.spec().external_id() != old.spec().external_id()) {
+    errors.push_back(Forbidden(spec.Child("externalID"), "may not be updated"));
+  }
 }
 
-void CheckNodeStatus(const corev1::Node& node, const corev1::Node&, FieldErrors& errors) {
-  const Path status("status");
-  const Path addresses = status.Child("addresses");
-  std::set<std::pair<std::string_view, std::string_view>> seen;
-  for (int i = 0; i < node.status().addresses_size(); ++i) {
-    const corev1::NodeAddress& address = node.status().addresses(i);
-    if (!seen.emplace(address.type(), address.address()).second) {
-      errors.push_back(Duplicate(addresses.Index(i), address.address()));
-    }
-  }
+void CheckNodeUpdate(const corev1::Node& node, const corev1::Node& old, FieldErrors& errors) {
+  CheckTaints(node.spec().taints(), errors);
+  CheckPodCidrs(node.spec().pod_cidrs(), old.spec().pod_cidrs(), errors);
+  CheckChange(node, old, errors);
 }
 
 }  // namespace
 
 void RegisterNodeRules(RuleTable& table) {
   table.Add<corev1::Node, CheckNode>();
-  table.AddUpdate<corev1::Node, CheckNodeUpdate>();
-  table.AddStatus<corev1::Node, CheckNodeStatus>();
+  table.AddUpdate<corev1::Node, CheckNodeUpdate>(true);
+  table.AddStatus<corev1::Node, CheckChange>();
 }
 
 }  // namespace keelson::k8s

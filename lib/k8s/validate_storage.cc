@@ -1,153 +1,163 @@
-// Persistent volumes and claims.
+// PersistentVolumes: the volume itself; what it is made of is in validate_volume_source.cc.
 #include "lib/api/quantity.h"
 #include "lib/k8s/rule_table.h"
+#include "lib/k8s/validate_parts.h"
 
 namespace keelson::k8s {
 
 namespace {
 
-const std::vector<std::string_view> kAccessModes = {"ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce",
-                                                    "ReadWriteOncePod"};
-const std::vector<std::string_view> kVolumeModes = {"Block", "Filesystem"};
+constexpr char kInline[] = "in the context of inline volumes";
 
-void CheckAccessModes(const Strings& modes, const Path& path, FieldErrors& errors) {
-  bool exclusive = false;
-  for (const std::string& mode : modes) {
-    CheckEnum(mode, kAccessModes, path, errors);
-    exclusive = exclusive || mode == "ReadWriteOncePod";
+void CheckCapacity(const corev1::PersistentVolumeSpec& spec, const Path& path, FieldErrors& errors) {
+  const Path capacity = path.Child("capacity");
+  if (spec.capacity().empty()) errors.push_back(Required(capacity));
+  if (!spec.capacity().contains("storage") || spec.capacity().size() > 1) {
+    std::string printed;
+    for (const std::string& name : SortedKeys(spec.capacity())) {
+      printed += printed.empty() ? "{" : ",";
+      printed += Quote(name) + ":" + Quote(api::Amount::Of(spec.capacity().at(name)).ToString());
+    }
+    FieldError error = NotSupported(capacity, "", {"storage"});
+    error.value = printed.empty() ? "null" : printed + "}";
+    errors.push_back(std::move(error));
   }
-  if (exclusive && modes.size() > 1) {
-    errors.push_back(Forbidden(path, "may not use ReadWriteOncePod with other access modes"));
+  for (const std::string& name : SortedKeys(spec.capacity())) {
+    const Quantity& amount = spec.capacity().at(name);
+    if (SignOf(amount) < 0) {
+      errors.push_back(
+          Invalid(capacity.Key(name), api::Amount::Of(amount).Value(), "must be a valid resource quantity"));
+    }
+    CheckPositiveQuantity(amount, capacity.Key(name), errors);
   }
 }
 
-void CheckPositive(const QuantityMap& quantities, const Path& path, FieldErrors& errors) {
-  const auto storage = quantities.find("storage");
-  const Path key = path.Key("storage");
-  if (storage == quantities.end()) {
-    errors.push_back(Required(key));
-    return;
+void CheckInlineOnly(const corev1::PersistentVolumeSpec& spec, const Path& path, FieldErrors& errors) {
+  const std::string forbidden = std::string("may not be specified ") + kInline;
+  if (spec.has_claim_ref()) errors.push_back(Forbidden(path.Child("claimRef"), forbidden));
+  if (!spec.capacity().empty()) errors.push_back(Forbidden(path.Child("capacity"), forbidden));
+  if (!spec.persistent_volume_source().has_csi()) {
+    errors.push_back(Required(path.Child("csi"), std::string("has to be specified ") + kInline));
   }
-  const Result<api::Amount> amount = api::Amount::Parse(storage->second.string());
-  if (!amount || *amount <= api::Amount()) {
-    errors.push_back(Invalid(key, storage->second.string(), "must be greater than zero"));
+}
+
+void CheckReclaim(const corev1::PersistentVolumeSpec& spec, bool inline_volume, const Path& path,
+                  FieldErrors& errors) {
+  const std::string& policy = spec.persistent_volume_reclaim_policy();
+  if (policy.empty()) return;
+  const Path place = path.Child("persistentVolumeReclaimPolicy");
+  if (!inline_volume) {
+    CheckOneOf(policy, {"Delete", "Recycle", "Retain"}, place, errors);
+  } else if (policy != "Retain") {
+    errors.push_back(Forbidden(place, std::string("may only be Retain ") + kInline));
+  }
+}
+
+bool CheckNodeAffinity(const corev1::PersistentVolumeSpec& spec, const Path& path, FieldErrors& errors) {
+  if (!spec.has_node_affinity()) return false;
+  const Path required = path.Child("required");
+  if (spec.node_affinity().has_required()) {
+    CheckNodeSelector(spec.node_affinity().required(), required, errors);
+  } else {
+    errors.push_back(Required(required, "must specify required node constraints"));
+  }
+  return true;
+}
+
+bool IsRoot(const std::string& path) {
+  return !path.empty() && path.find_first_not_of("/.") == std::string::npos && path.front() == '/';
+}
+
+void CheckClasses(const corev1::PersistentVolumeSpec& spec, bool inline_volume, const Path& path,
+                  FieldErrors& errors) {
+  const std::string& name = spec.storage_class_name();
+  if (!name.empty() && inline_volume) {
+    errors.push_back(
+        Forbidden(path.Child("storageClassName"), std::string("may not be specified ") + kInline));
+  } else if (!name.empty()) {
+    AddProblems(CheckDns1123Subdomain(name), name, path.Child("storageClassName"), errors);
+  }
+  if (spec.has_volume_mode()) {
+    const Path mode = path.Child("volumeMode");
+    if (!inline_volume) {
+      CheckOneOf(spec.volume_mode(), {"Block", "Filesystem"}, mode, errors);
+    } else if (spec.volume_mode() != "Filesystem") {
+      errors.push_back(
+          Forbidden(mode, std::string("may not specify volumeMode other than Filesystem ") + kInline));
+    }
+  }
+  if (!spec.has_volume_attributes_class_name()) return;
+  const Path attributes = path.Child("volumeAttributesClassName");
+  if (spec.volume_attributes_class_name().empty()) {
+    errors.push_back(Required(attributes, "an empty string is disallowed"));
+  } else {
+    AddProblems(CheckDns1123Subdomain(spec.volume_attributes_class_name()),
+                spec.volume_attributes_class_name(), attributes, errors);
+  }
+  if (!spec.persistent_volume_source().has_csi()) {
+    errors.push_back(Required(path.Child("csi"), "has to be specified when using volumeAttributesClassName"));
   }
 }
 
 void CheckPersistentVolume(const corev1::PersistentVolume& object, FieldErrors& errors) {
-  const Path path("spec");
-  const corev1::PersistentVolumeSpec& spec = object.spec();
-  if (spec.access_modes().empty()) errors.push_back(Required(path.Child("accessModes")));
-  CheckAccessModes(spec.access_modes(), path.Child("accessModes"), errors);
-  if (spec.capacity().empty()) {
-    errors.push_back(Required(path.Child("capacity")));
-  } else {
-    CheckPositive(spec.capacity(), path.Child("capacity"), errors);
-  }
-  CheckEnum(spec.persistent_volume_reclaim_policy(), {"Delete", "Recycle", "Retain"},
-            path.Child("persistentVolumeReclaimPolicy"), errors);
-  const corev1::PersistentVolumeSource& source = spec.persistent_volume_source();
-  std::vector<const google::protobuf::FieldDescriptor*> fields;
-  source.GetReflection()->ListFields(source, &fields);
-  if (fields.empty()) errors.push_back(Required(path, "must specify a volume type"));
-  for (size_t i = 1; i < fields.size(); ++i) {
-    errors.push_back(
-        Forbidden(path.Child(fields[i]->json_name()), "may not specify more than 1 volume type"));
-  }
-  if (source.has_host_path() && source.host_path().path().empty()) {
-    const Path host_path = path.Child("hostPath");
-    errors.push_back(Required(host_path.Child("path")));
-  }
-  if (source.has_local() && !spec.has_node_affinity()) {
-    errors.push_back(Required(path.Child("nodeAffinity"), "Local volume requires node affinity"));
-  }
-  if (source.has_csi()) {
-    const Path csi = path.Child("csi");
-    if (source.csi().driver().empty()) errors.push_back(Required(csi.Child("driver")));
-    if (source.csi().volume_handle().empty()) errors.push_back(Required(csi.Child("volumeHandle")));
-  }
-  if (spec.has_node_affinity()) {
-    const Path affinity = path.Child("nodeAffinity");
-    if (!spec.node_affinity().has_required()) {
-      errors.push_back(Required(affinity.Child("required"), "must specify required node constraints"));
-    } else {
-      CheckNodeSelector(spec.node_affinity().required(), affinity.Child("required"), errors);
-    }
-  }
-  if (spec.has_volume_mode()) CheckEnum(spec.volume_mode(), kVolumeModes, path.Child("volumeMode"), errors);
+  CheckVolumeSpec(object.spec(), false, Path("spec"), errors);
 }
 
 void CheckPersistentVolumeUpdate(const corev1::PersistentVolume& object, const corev1::PersistentVolume& old,
                                  FieldErrors& errors) {
-  const Path path("spec");
-  if (!SameMessage(object.spec().persistent_volume_source(), old.spec().persistent_volume_source())) {
-    errors.push_back(Forbidden(path.Child("persistentvolumesource"),
-                               "spec.persistentvolumesource is immutable after creation"));
-  }
-  CheckImmutable(object.spec().volume_mode(), old.spec().volume_mode(), path.Child("volumeMode"), errors);
-}
-
-void CheckClaim(const corev1::PersistentVolumeClaim& object, FieldErrors& errors) {
-  CheckClaimSpec(object.spec(), Path("spec"), errors);
-}
-
-void CheckClaimUpdate(const corev1::PersistentVolumeClaim& object, const corev1::PersistentVolumeClaim& old,
-                      FieldErrors& errors) {
-  const Path path("spec");
-  corev1::PersistentVolumeClaimSpec now = object.spec(), before = old.spec();
-  const bool bound = old.status().phase() == "Bound";
-  // The binder fills in the volume's name, and the default class may come late.
-  if (before.volume_name().empty()) before.set_volume_name(now.volume_name());
-  if (!before.has_storage_class_name() && now.has_storage_class_name()) {
-    before.set_storage_class_name(now.storage_class_name());
-  }
-  if (bound) {
-    *before.mutable_resources()->mutable_requests() = now.resources().requests();
-    if (now.has_volume_attributes_class_name()) {
-      before.set_volume_attributes_class_name(now.volume_attributes_class_name());
-    }
-  }
-  if (now.volume_name().empty()) {
-    now.clear_volume_name();
-    before.clear_volume_name();
+  CheckPersistentVolume(object, errors);
+  corev1::PersistentVolumeSource now = object.spec().persistent_volume_source();
+  const corev1::PersistentVolumeSource& before = old.spec().persistent_volume_source();
+  // The secret for expansion may come late.
+  if (before.has_csi() && !before.csi().has_controller_expand_secret_ref() && now.has_csi()) {
+    now.mutable_csi()->clear_controller_expand_secret_ref();
   }
   if (!SameMessage(now, before)) {
-    errors.push_back(Forbidden(path,
-                               "spec is immutable after creation except resources.requests and "
-                               "volumeAttributesClassName for bound claims"));
+    errors.push_back(Forbidden(Path("spec").Child("persistentvolumesource"),
+                               "spec.persistentvolumesource is immutable after creation"));
   }
-  const api::Amount asked = AmountOf(ToResourceList(object.spec().resources().requests()), "storage");
-  const api::Amount had = AmountOf(ToResourceList(old.status().capacity()), "storage");
-  if (bound && asked < had) {
-    const Path resources = path.Child("resources");
-    const Path requests = resources.Child("requests");
-    errors.push_back(Forbidden(requests.Child("storage"), "field can not be less than status.capacity"));
+  CheckImmutable(object.spec().volume_mode(), old.spec().volume_mode(), Path("volumeMode"), errors);
+  if (old.spec().has_node_affinity()) {
+    CheckImmutable(object.spec().node_affinity(), old.spec().node_affinity(), Path("nodeAffinity"), errors);
   }
 }
 
 }  // namespace
 
-void CheckClaimSpec(const corev1::PersistentVolumeClaimSpec& spec, const Path& path, FieldErrors& errors) {
-  if (spec.access_modes().empty()) {
-    errors.push_back(Required(path.Child("accessModes"), "at least 1 access mode is required"));
+void CheckAccessModes(const Strings& modes, const Path& path, FieldErrors& errors) {
+  bool exclusive = false, others = false;
+  for (const std::string& mode : modes) {
+    const bool known = mode == "ReadOnlyMany" || mode == "ReadWriteMany" || mode == "ReadWriteOnce";
+    exclusive = exclusive || mode == "ReadWriteOncePod";
+    others = others || known;
+    CheckOneOf(mode, {"ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod"}, path, errors);
   }
+  if (exclusive && others) {
+    errors.push_back(Forbidden(path, "may not use ReadWriteOncePod with other access modes"));
+  }
+}
+
+void CheckVolumeSpec(const corev1::PersistentVolumeSpec& spec, bool inline_volume, const Path& path,
+                     FieldErrors& errors) {
+  if (inline_volume) CheckInlineOnly(spec, path, errors);
+  if (spec.access_modes().empty()) errors.push_back(Required(path.Child("accessModes")));
   CheckAccessModes(spec.access_modes(), path.Child("accessModes"), errors);
-  if (spec.has_selector()) CheckLabelSelector(spec.selector(), path.Child("selector"), errors);
-  const Path resources = path.Child("resources");
-  const Path requests = resources.Child("requests");
-  CheckPositive(spec.resources().requests(), requests, errors);
-  if (!spec.storage_class_name().empty()) {
-    AddProblems(CheckDns1123Subdomain(spec.storage_class_name()), spec.storage_class_name(),
-                path.Child("storageClassName"), errors);
+  if (!inline_volume) CheckCapacity(spec, path, errors);
+  CheckReclaim(spec, inline_volume, path, errors);
+  if (!inline_volume) CheckNodeAffinity(spec, path.Child("nodeAffinity"), errors);
+  CheckVolumeSource(spec, path, errors);
+  const corev1::PersistentVolumeSource& source = spec.persistent_volume_source();
+  if (source.has_host_path() && IsRoot(source.host_path().path()) &&
+      spec.persistent_volume_reclaim_policy() == "Recycle") {
+    errors.push_back(Forbidden(path.Child("persistentVolumeReclaimPolicy"),
+                               "may not be 'recycle' for a hostPath mount of '/'"));
   }
-  if (spec.has_volume_mode()) CheckEnum(spec.volume_mode(), kVolumeModes, path.Child("volumeMode"), errors);
+  CheckClasses(spec, inline_volume, path, errors);
 }
 
 void RegisterStorageRules(RuleTable& table) {
   table.Add<corev1::PersistentVolume, CheckPersistentVolume>();
-  table.AddUpdate<corev1::PersistentVolume, CheckPersistentVolumeUpdate>();
-  table.Add<corev1::PersistentVolumeClaim, CheckClaim>();
-  table.AddUpdate<corev1::PersistentVolumeClaim, CheckClaimUpdate>();
+  table.AddUpdate<corev1::PersistentVolume, CheckPersistentVolumeUpdate>(true);
 }
 
 }  // namespace keelson::k8s

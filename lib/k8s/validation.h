@@ -32,4 +32,7 @@ FieldErrors ValidatePartUpdate(const google::protobuf::Message& object, const go
 // Rules of the pods/binding subresource's body.
 FieldErrors ValidateBinding(const google::protobuf::Message& binding);
 
+// Rules of a review (SubjectAccessReview, TokenReview, ...): a question that is answered, not stored.
+FieldErrors ValidateReview(const google::protobuf::Message& review);
+
 }  // namespace keelson::k8s

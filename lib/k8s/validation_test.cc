@@ -248,13 +248,13 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"v1",
              "Node",
              R"({"metadata":{"name":"n"},"spec":{"taints":[{"key":"k","effect":"Bad"}]}})",
-             {"spec.taints[0].effect: Unsupported value: \"Bad\": supported values: \"NoSchedule\", "
+             {"metadata.taints[0].effect: Unsupported value: \"Bad\": supported values: \"NoSchedule\", "
               "\"PreferNoSchedule\", \"NoExecute\""}},
         Case{"v1",
              "PersistentVolumeClaim",
              R"({"metadata":{"name":"c","namespace":"d"},"spec":{}})",
              {"spec.accessModes: Required value: at least 1 access mode is required",
-              "spec.resources.requests[storage]: Required value"}},
+              "spec.resources[storage]: Required value"}},
         Case{"coordination.k8s.io/v1",
              "Lease",
              R"({"metadata":{"name":"l","namespace":"d"},"spec":{"leaseDurationSeconds":0}})",
@@ -262,7 +262,7 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"networking.k8s.io/v1",
              "NetworkPolicy",
              R"({"metadata":{"name":"n","namespace":"d"},"spec":{"policyTypes":["X"]}})",
-             {"spec.policyTypes[0]: Unsupported value: \"X\": supported values: \"Egress\", \"Ingress\""}}));
+             {"spec.policyTypes[0]: Unsupported value: \"X\": supported values: \"Ingress\", \"Egress\""}}));
 
 struct UpdateCase {
   const char* api_version;
