@@ -250,6 +250,7 @@ ApiServer::Impl::Impl(ApiServerOptions given, registry::Registry& the_registry, 
   std::vector<std::unique_ptr<AdmissionPlugin>> plugins;
   plugins.push_back(NewNamespaceLifecycle(store));
   plugins.push_back(NewServiceAccountAdmission(store));
+  plugins.push_back(NewTaintNodesByCondition());
   plugins.push_back(NewDefaultTolerationSeconds());
   plugins.push_back(NewPriority(store));
   plugins.push_back(NewPodStatus());

@@ -1,12 +1,9 @@
-// Secret, PersistentVolume, PersistentVolumeClaim, CertificateSigningRequest.
+// Secret, ServiceAccount, LimitRange, Lease, EndpointSlice, CSIDriver, PriorityClass.
 #include "controlplane/registry/strategy.h"
 #include "lib/api/meta.h"
-#include "lib/api/proto/certificates_v1.pb.h"
 
 namespace keelson::registry {
 namespace {
-
-namespace certificatesv1 = api::certificates::v1;
 
 class SecretStrategy : public Strategy {
  public:
@@ -30,81 +27,127 @@ class SecretStrategy : public Strategy {
   }
 };
 
-// Both kinds of volume start out Pending.
-template <typename Volume>
-class VolumeStrategy : public Strategy {
+class ServiceAccountStrategy : public Strategy {
  public:
   using Strategy::Strategy;
 
   void PrepareCreate(const Context& context, Message& object) const override {
     Strategy::PrepareCreate(context, object);
-    static_cast<Volume&>(object).mutable_status()->set_phase("Pending");
+    KeepNamesOnly(object);
   }
-};
-
-class CsrStrategy : public Strategy {
- public:
-  using Strategy::Strategy;
-
-  // Who asks is what the server knows, not what the request says.
-  void PrepareCreate(const Context& context, Message& object) const override {
-    Strategy::PrepareCreate(context, object);
-    auto& spec = *static_cast<certificatesv1::CertificateSigningRequest&>(object).mutable_spec();
-    const UserInfo& user = context.options.user;
-    spec.set_username(user.name);
-    spec.set_uid(user.uid);
-    spec.clear_groups();
-    for (const std::string& group : user.groups) spec.add_groups(group);
-    spec.clear_extra();
-    for (const auto& [key, values] : user.extra) {
-      for (const std::string& value : values) (*spec.mutable_extra())[key].add_items(value);
-    }
-    if (user.name.empty()) spec.clear_username();
-    if (user.uid.empty()) spec.clear_uid();
-  }
-
   void PrepareUpdate(const Context& context, Message& object, const Message& old) const override {
     Strategy::PrepareUpdate(context, object, old);
-    CopyField(old, object, "spec");
-  }
-
-  // Approval decides on Approved and Denied; status (the signer) on everything else.
-  void PreparePart(const Context& context, Part part, Message& object, const Message& old) const override {
-    auto& csr = static_cast<certificatesv1::CertificateSigningRequest&>(object);
-    const auto& before = static_cast<const certificatesv1::CertificateSigningRequest&>(old);
-    if (part == Part::kApproval) {
-      certificatesv1::CertificateSigningRequest merged = before;
-      merged.mutable_metadata()->set_resource_version(csr.metadata().resource_version());
-      *merged.mutable_status()->mutable_conditions() = csr.status().conditions();
-      csr = std::move(merged);
-      Stamp(context, csr);
-      return;
-    }
-    Strategy::PreparePart(context, part, object, old);
-    if (part == Part::kStatus) Stamp(context, csr);
+    KeepNamesOnly(object);
   }
 
  private:
-  static void Stamp(const Context& context, certificatesv1::CertificateSigningRequest& csr) {
-    for (auto& condition : *csr.mutable_status()->mutable_conditions()) {
-      if (!condition.has_last_update_time())
-        *condition.mutable_last_update_time() = api::ToTime(context.clock.Now());
-      if (!condition.has_last_transition_time())
-        *condition.mutable_last_transition_time() = api::ToTime(context.clock.Now());
+  // Its secrets are of its own namespace; of a reference only the name counts.
+  static void KeepNamesOnly(Message& object) {
+    for (corev1::ObjectReference& secret : *static_cast<corev1::ServiceAccount&>(object).mutable_secrets()) {
+      const std::string name = secret.name();
+      secret.Clear();
+      if (!name.empty()) secret.set_name(name);
     }
   }
+};
+
+class LimitRangeStrategy : public Strategy {
+ public:
+  using Strategy::Strategy;
+
+  void PrepareCreate(const Context& context, Message& object) const override {
+    Strategy::PrepareCreate(context, object);
+    metav1::ObjectMeta& meta = api::MutableMeta(object);
+    if (meta.name().empty()) meta.set_name(api::NewUid());
+  }
+};
+
+// Coordinated leader election is off by default: its fields are kept only where they have been before.
+class LeaseStrategy : public Strategy {
+ public:
+  using Strategy::Strategy;
+
+  void PrepareCreate(const Context& context, Message& object) const override {
+    Strategy::PrepareCreate(context, object);
+    auto& spec = *static_cast<coordinationv1::Lease&>(object).mutable_spec();
+    spec.clear_strategy();
+    spec.clear_preferred_holder();
+  }
+  void PrepareUpdate(const Context& context, Message& object, const Message& old) const override {
+    Strategy::PrepareUpdate(context, object, old);
+    auto& spec = *static_cast<coordinationv1::Lease&>(object).mutable_spec();
+    const auto& before = static_cast<const coordinationv1::Lease&>(old).spec();
+    if (!before.has_strategy()) spec.clear_strategy();
+    if (!before.has_preferred_holder()) spec.clear_preferred_holder();
+  }
+};
+
+class EndpointSliceStrategy : public Strategy {
+ public:
+  using Strategy::Strategy;
+
+  void PrepareCreate(const Context& context, Message& object) const override {
+    Strategy::PrepareCreate(context, object);
+    DropTopology(static_cast<discoveryv1::EndpointSlice&>(object), nullptr);
+  }
+  void PrepareUpdate(const Context& context, Message& object, const Message& old) const override {
+    auto& slice = static_cast<discoveryv1::EndpointSlice&>(object);
+    const auto& before = static_cast<const discoveryv1::EndpointSlice&>(old);
+    DropTopology(slice, &before);
+    // Labels tell which Service a slice is of: a new generation too.
+    const auto &labels = slice.metadata().labels(), &old_labels = before.metadata().labels();
+    bool differs = SpecDiffers(object, old) || labels.size() != old_labels.size();
+    for (auto it = labels.begin(); !differs && it != labels.end(); ++it) {
+      const auto known = old_labels.find(it->first);
+      differs = known == old_labels.end() || known->second != it->second;
+    }
+    Strategy::PrepareUpdate(context, object, old);
+    if (differs) slice.mutable_metadata()->set_generation(before.metadata().generation() + 1);
+  }
+
+ private:
+  // Of older versions of the API; stays only where it is already.
+  static void DropTopology(discoveryv1::EndpointSlice& slice, const discoveryv1::EndpointSlice* old) {
+    if (old) {
+      for (const discoveryv1::Endpoint& endpoint : old->endpoints()) {
+        if (!endpoint.deprecated_topology().empty()) return;
+      }
+    }
+    for (discoveryv1::Endpoint& endpoint : *slice.mutable_endpoints()) endpoint.clear_deprecated_topology();
+  }
+};
+
+// Has no generation until something changes that nodes must act on.
+class CsiDriverStrategy : public Strategy {
+ public:
+  using Strategy::Strategy;
+
+  void PrepareUpdate(const Context& context, Message& object, const Message& old) const override {
+    Strategy::PrepareUpdate(context, object, old);
+    if (!SpecDiffers(object, old)) return;
+    api::MutableMeta(object).set_generation(api::Meta(old).generation() + 1);
+  }
+};
+
+// Its generation stays what it was made with.
+class PriorityClassStrategy : public Strategy {
+ public:
+  using Strategy::Strategy;
+
+  void PrepareUpdate(const Context&, Message&, const Message&) const override {}
 };
 
 }  // namespace
 
 std::unique_ptr<Strategy> MakeConfigStrategy(const ResourceInfo& info) {
-  if (info.group.empty() && info.resource == "secrets") return std::make_unique<SecretStrategy>(info);
-  if (info.group.empty() && info.resource == "persistentvolumes")
-    return std::make_unique<VolumeStrategy<corev1::PersistentVolume>>(info);
-  if (info.group.empty() && info.resource == "persistentvolumeclaims")
-    return std::make_unique<VolumeStrategy<corev1::PersistentVolumeClaim>>(info);
-  if (info.group == "certificates.k8s.io" && info.resource == "certificatesigningrequests")
-    return std::make_unique<CsrStrategy>(info);
+  const std::string_view group = info.group, resource = info.resource;
+  if (group.empty() && resource == "secrets") return std::make_unique<SecretStrategy>(info);
+  if (group.empty() && resource == "serviceaccounts") return std::make_unique<ServiceAccountStrategy>(info);
+  if (group.empty() && resource == "limitranges") return std::make_unique<LimitRangeStrategy>(info);
+  if (group == "coordination.k8s.io" && resource == "leases") return std::make_unique<LeaseStrategy>(info);
+  if (resource == "endpointslices") return std::make_unique<EndpointSliceStrategy>(info);
+  if (resource == "priorityclasses") return std::make_unique<PriorityClassStrategy>(info);
+  if (resource == "csidrivers") return std::make_unique<CsiDriverStrategy>(info);
   return nullptr;
 }
 

@@ -74,10 +74,10 @@ Strategy::Strategy(const ResourceInfo& info) : info_(info) {
                                info.resource);
   // Kinds whose writers must say which version they change.
   unconditional_update_ = !Contains(
-      {"leases", "apiservices", "customresourcedefinitions", "csinodes", "csidrivers", "runtimeclasses",
-       "poddisruptionbudgets", "volumeattachments", "validatingwebhookconfigurations",
-       "mutatingwebhookconfigurations", "validatingadmissionpolicies", "validatingadmissionpolicybindings",
-       "mutatingadmissionpolicies", "mutatingadmissionpolicybindings", "storageversions", "leasecandidates"},
+      {"leases", "leasecandidates", "apiservices", "customresourcedefinitions", "csinodes", "csidrivers",
+       "csistoragecapacities", "runtimeclasses", "poddisruptionbudgets", "volumeattachments", "storageversions",
+       "mutatingwebhookconfigurations", "validatingwebhookconfigurations", "mutatingadmissionpolicies",
+       "mutatingadmissionpolicybindings", "validatingadmissionpolicies", "validatingadmissionpolicybindings"},
       info.resource);
   collects_garbage_ = info.resource != "events";
   orphans_by_default_ = Contains({"replicationcontrollers", "jobs"}, info.resource);
@@ -124,8 +124,10 @@ std::unique_ptr<Strategy> MakeStrategy(const ResourceInfo& info, ServiceAllocato
   if (info.group.empty() && info.resource == "pods") return MakePodStrategy(info);
   if (info.group.empty() && info.resource == "namespaces") return MakeNamespaceStrategy(info);
   if (info.group.empty() && info.resource == "services") return MakeServiceStrategy(info, allocator);
-  if (auto workload = MakeWorkloadStrategy(info)) return workload;
-  if (auto config = MakeConfigStrategy(info)) return config;
+  for (auto make : {MakeWorkloadStrategy, MakeConfigStrategy, MakeVolumeStrategy, MakeCertificateStrategy,
+                    MakeExtensionStrategy, MakeAutoscalerStrategy}) {
+    if (std::unique_ptr<Strategy> strategy = make(info)) return strategy;
+  }
   return std::make_unique<Strategy>(info);
 }
 

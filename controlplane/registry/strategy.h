@@ -101,7 +101,12 @@ std::unique_ptr<Strategy> MakeStrategy(const ResourceInfo& info, ServiceAllocato
 std::unique_ptr<Strategy> MakePodStrategy(const ResourceInfo& info);
 std::unique_ptr<Strategy> MakeNamespaceStrategy(const ResourceInfo& info);
 std::unique_ptr<Strategy> MakeServiceStrategy(const ResourceInfo& info, ServiceAllocator& allocator);
-std::unique_ptr<Strategy> MakeWorkloadStrategy(const ResourceInfo& info);  // null: none of these
-std::unique_ptr<Strategy> MakeConfigStrategy(const ResourceInfo& info);    // null: none of these
+// The rest answer null when the kind is none of theirs.
+std::unique_ptr<Strategy> MakeWorkloadStrategy(const ResourceInfo& info);
+std::unique_ptr<Strategy> MakeConfigStrategy(const ResourceInfo& info);
+std::unique_ptr<Strategy> MakeVolumeStrategy(const ResourceInfo& info);
+std::unique_ptr<Strategy> MakeCertificateStrategy(const ResourceInfo& info);
+std::unique_ptr<Strategy> MakeExtensionStrategy(const ResourceInfo& info);
+std::unique_ptr<Strategy> MakeAutoscalerStrategy(const ResourceInfo& info);
 
 }  // namespace keelson::registry

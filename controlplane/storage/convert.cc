@@ -2,15 +2,14 @@
 
 #include <cstdlib>
 
-#include "lib/api/codec.h"
-#include "lib/api/proto/autoscaling_v2.pb.h"
 #include "lib/api/types.h"
 #include "lib/base/log.h"
+#include "lib/k8s/autoscaler_conversion.h"
 
 namespace keelson::storage {
 namespace {
 
-namespace autoscalingv2 = api::autoscaling::v2;
+namespace autoscalingv2 = k8s::autoscalingv2;
 
 // ---- Event ----
 
@@ -71,94 +70,6 @@ std::unique_ptr<api::Message> ToCoreV1(const eventsv1::Event& from) {
   return to;
 }
 
-// ---- HorizontalPodAutoscaler ----
-
-// v1 knows one metric; the whole of v2's spec, where it says more, travels in an annotation of this name.
-constexpr const char* kSpecAnnotation = "autoscaling.keelson.dev/v2-spec";
-constexpr const char* kStatusAnnotation = "autoscaling.keelson.dev/v2-status";
-
-bool IsCpuUtilization(const autoscalingv2::MetricSpec& metric) {
-  return metric.type() == "Resource" && metric.resource().name() == "cpu" &&
-         metric.resource().target().has_average_utilization();
-}
-
-std::unique_ptr<api::Message> ToHpaV1(const autoscalingv2::HorizontalPodAutoscaler& from) {
-  auto to = std::make_unique<autoscalingv1::HorizontalPodAutoscaler>();
-  if (from.has_metadata()) *to->mutable_metadata() = from.metadata();
-  auto& spec = *to->mutable_spec();
-  const auto& ref = from.spec().scale_target_ref();
-  auto& to_ref = *spec.mutable_scale_target_ref();
-  if (ref.has_kind()) to_ref.set_kind(ref.kind());
-  if (ref.has_name()) to_ref.set_name(ref.name());
-  if (ref.has_api_version()) to_ref.set_api_version(ref.api_version());
-  if (from.spec().has_min_replicas()) spec.set_min_replicas(from.spec().min_replicas());
-  if (from.spec().has_max_replicas()) spec.set_max_replicas(from.spec().max_replicas());
-  bool lossless = !from.spec().has_behavior();
-  for (const auto& metric : from.spec().metrics()) {
-    if (IsCpuUtilization(metric) && !spec.has_target_cpu_utilization_percentage()) {
-      spec.set_target_cpu_utilization_percentage(metric.resource().target().average_utilization());
-    } else {
-      lossless = false;
-    }
-  }
-  auto& annotations = *to->mutable_metadata()->mutable_annotations();
-  if (!lossless) annotations[kSpecAnnotation] = api::EncodeJson(from.spec());
-  const auto& status = from.status();
-  auto& to_status = *to->mutable_status();
-  if (status.has_observed_generation()) to_status.set_observed_generation(status.observed_generation());
-  if (status.has_last_scale_time()) *to_status.mutable_last_scale_time() = status.last_scale_time();
-  if (status.has_current_replicas()) to_status.set_current_replicas(status.current_replicas());
-  if (status.has_desired_replicas()) to_status.set_desired_replicas(status.desired_replicas());
-  for (const auto& metric : status.current_metrics()) {
-    if (metric.type() == "Resource" && metric.resource().name() == "cpu" &&
-        metric.resource().current().has_average_utilization())
-      to_status.set_current_cpu_utilization_percentage(metric.resource().current().average_utilization());
-  }
-  if (status.conditions_size() > 0) annotations[kStatusAnnotation] = api::EncodeJson(status);
-  return to;
-}
-
-std::unique_ptr<api::Message> ToHpaV2(const autoscalingv1::HorizontalPodAutoscaler& from) {
-  auto to = std::make_unique<autoscalingv2::HorizontalPodAutoscaler>();
-  if (from.has_metadata()) *to->mutable_metadata() = from.metadata();
-  auto& annotations = *to->mutable_metadata()->mutable_annotations();
-  auto& spec = *to->mutable_spec();
-  auto full = annotations.find(kSpecAnnotation);
-  if (full != annotations.end() && !api::DecodeJson(full->second, spec)) spec.Clear();
-  const auto& ref = from.spec().scale_target_ref();
-  auto& to_ref = *spec.mutable_scale_target_ref();
-  if (ref.has_kind()) to_ref.set_kind(ref.kind());
-  if (ref.has_name()) to_ref.set_name(ref.name());
-  if (ref.has_api_version()) to_ref.set_api_version(ref.api_version());
-  if (from.spec().has_min_replicas()) spec.set_min_replicas(from.spec().min_replicas());
-  spec.set_max_replicas(from.spec().max_replicas());
-  if (from.spec().has_target_cpu_utilization_percentage()) {
-    autoscalingv2::MetricSpec* cpu = nullptr;
-    for (auto& metric : *spec.mutable_metrics()) {
-      if (IsCpuUtilization(metric)) cpu = &metric;
-    }
-    if (!cpu) cpu = spec.add_metrics();
-    cpu->set_type("Resource");
-    cpu->mutable_resource()->set_name("cpu");
-    cpu->mutable_resource()->mutable_target()->set_type("Utilization");
-    cpu->mutable_resource()->mutable_target()->set_average_utilization(
-        from.spec().target_cpu_utilization_percentage());
-  }
-  auto& status = *to->mutable_status();
-  auto full_status = annotations.find(kStatusAnnotation);
-  if (full_status != annotations.end() && !api::DecodeJson(full_status->second, status)) status.Clear();
-  if (from.status().has_observed_generation())
-    status.set_observed_generation(from.status().observed_generation());
-  if (from.status().has_last_scale_time())
-    *status.mutable_last_scale_time() = from.status().last_scale_time();
-  if (from.status().has_current_replicas()) status.set_current_replicas(from.status().current_replicas());
-  if (from.status().has_desired_replicas()) status.set_desired_replicas(from.status().desired_replicas());
-  annotations.erase(kSpecAnnotation);
-  annotations.erase(kStatusAnnotation);
-  api::Normalize(*to);
-  return to;
-}
-
 }  // namespace
 
 const api::ResourceInfo& StoredAs(const api::ResourceInfo& info) {
@@ -184,10 +95,12 @@ std::unique_ptr<api::Message> Convert(const api::Message& from, const api::Resou
     return ToCoreV1(static_cast<const eventsv1::Event&>(from));
   if (source == autoscalingv2::HorizontalPodAutoscaler::descriptor() &&
       target == autoscalingv1::HorizontalPodAutoscaler::descriptor())
-    return ToHpaV1(static_cast<const autoscalingv2::HorizontalPodAutoscaler&>(from));
+    return std::make_unique<autoscalingv1::HorizontalPodAutoscaler>(
+        k8s::ToAutoscalingV1(static_cast<const autoscalingv2::HorizontalPodAutoscaler&>(from)));
   if (source == autoscalingv1::HorizontalPodAutoscaler::descriptor() &&
       target == autoscalingv2::HorizontalPodAutoscaler::descriptor())
-    return ToHpaV2(static_cast<const autoscalingv1::HorizontalPodAutoscaler&>(from));
+    return std::make_unique<autoscalingv2::HorizontalPodAutoscaler>(
+        k8s::ToAutoscalingV2(static_cast<const autoscalingv1::HorizontalPodAutoscaler&>(from)));
   log::Error("No conversion", {{"from", source->full_name()}, {"to", target->full_name()}});
   std::abort();
 }

@@ -13,7 +13,12 @@ constexpr int32_t kCpuPercent = 80;
 void DefaultV1(autoscalingv1::HorizontalPodAutoscaler& object) {
   autoscalingv1::HorizontalPodAutoscalerSpec& spec = *object.mutable_spec();
   if (!spec.has_min_replicas()) spec.set_min_replicas(1);
-  if (!spec.has_target_cpu_utilization_percentage()) spec.set_target_cpu_utilization_percentage(kCpuPercent);
+  // Other metrics travel in an annotation.
+  const bool has_metrics =
+      object.metadata().annotations().contains("autoscaling.alpha.kubernetes.io/metrics");
+  if (!has_metrics && !spec.has_target_cpu_utilization_percentage()) {
+    spec.set_target_cpu_utilization_percentage(kCpuPercent);
+  }
 }
 
 void AddPolicy(autoscalingv2::HPAScalingRules& rules, std::string_view type, int32_t value) {

@@ -17,7 +17,18 @@ void DefaultNamespace(corev1::Namespace& object) {
   if (object.status().phase().empty()) object.mutable_status()->set_phase("Active");
 }
 
+// podCIDR is the first of podCIDRs; where a client of old sets it alone, it decides.
+void DefaultPodCidrs(corev1::NodeSpec& spec) {
+  if (!spec.pod_cidr().empty() && (spec.pod_cidrs().empty() || spec.pod_cidr() != spec.pod_cidrs(0))) {
+    spec.clear_pod_cidrs();
+    spec.add_pod_cidrs(spec.pod_cidr());
+  } else if (spec.pod_cidr().empty() && !spec.pod_cidrs().empty()) {
+    spec.set_pod_cidr(spec.pod_cidrs(0));
+  }
+}
+
 void DefaultNode(corev1::Node& object) {
+  if (object.has_spec()) DefaultPodCidrs(*object.mutable_spec());
   if (!object.has_status()) return;
   corev1::NodeStatus& status = *object.mutable_status();
   RoundQuantities(*status.mutable_capacity());

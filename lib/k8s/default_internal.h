@@ -28,5 +28,6 @@ void RegisterConfigDefaults(DefaultTable& table);
 void RegisterStorageDefaults(DefaultTable& table);
 void RegisterNetworkingDefaults(DefaultTable& table);
 void RegisterExtensionDefaults(DefaultTable& table);
+void RegisterDeviceDefaults(DefaultTable& table);
 
 }  // namespace keelson::k8s

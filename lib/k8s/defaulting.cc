@@ -22,6 +22,7 @@ const DefaultTable& Table() {
     RegisterStorageDefaults(*made);
     RegisterNetworkingDefaults(*made);
     RegisterExtensionDefaults(*made);
+    RegisterDeviceDefaults(*made);
     return made;
   }();
   return *table;

@@ -66,7 +66,7 @@ void CheckDriver(const storagev1::CSIDriver& object, FieldErrors& errors) {
                path.Child("fsGroupPolicy"), errors);
   }
   for (const std::string& mode : spec.volume_lifecycle_modes()) {
-    CheckOneOf(mode, {"Ephemeral", "Persistent"}, path.Child("volumeLifecycleModes"), errors);
+    CheckOneOf(mode, {"Persistent", "Ephemeral"}, path.Child("volumeLifecycleModes"), errors);
   }
   CheckChangeable(spec, path, errors);
 }
@@ -107,12 +107,13 @@ void CheckNodeDrivers(const storagev1::CSINode& object, FieldErrors& errors) {
     const Path item = list.Index(i);
     CheckNodeDriver(driver, item, errors);
     if (!names.insert(driver.name()).second) errors.push_back(Duplicate(item.Child("name"), driver.name()));
-    const Path keys = item.Child("topologyKeys");
     std::set<std::string_view> seen;
     for (const std::string& key : driver.topology_keys()) {
-      if (key.empty()) errors.push_back(Required(keys));
-      if (!seen.insert(key).second) errors.push_back(Duplicate(keys, key));
-      AddProblems(CheckQualifiedName(key), key, keys, errors);
+      if (key.empty()) errors.push_back(Required(item));
+      if (!seen.insert(key).second) errors.push_back(Duplicate(item, key));
+      for (const std::string& problem : CheckQualifiedName(key)) {
+        errors.push_back(InvalidRaw(item, PrintStrings(driver.topology_keys()), problem));
+      }
     }
   }
 }
@@ -135,7 +136,7 @@ void CheckNodeDriversUpdate(const storagev1::CSINode& object, const storagev1::C
 }  // namespace
 
 void RegisterCsiRules(RuleTable& table) {
-  table.Add<storagev1::CSIDriver, CheckDriver>();
+  table.Add<storagev1::CSIDriver, CheckDriver>().name = CheckPathSegmentName;
   table.AddUpdate<storagev1::CSIDriver, CheckDriverUpdate>(true);
   table.Add<storagev1::CSINode, CheckNodeDrivers>();
   table.AddUpdate<storagev1::CSINode, CheckNodeDriversUpdate>(true);

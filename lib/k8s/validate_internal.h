@@ -96,9 +96,11 @@ void RegisterDisruptionRules(RuleTable& table);
 void RegisterCertificateRules(RuleTable& table);
 void RegisterWebhookRules(RuleTable& table);
 void RegisterAdmissionPolicyRules(RuleTable& table);
+void RegisterDefinitionRules(RuleTable& table);
 void RegisterApiServiceRules(RuleTable& table);
 void RegisterFlowControlRules(RuleTable& table);
 void RegisterAutoscalerRules(RuleTable& table);
+void RegisterDeviceRules(RuleTable& table);
 void RegisterSchedulingRules(RuleTable& table);
 
 }  // namespace keelson::k8s

@@ -1,5 +1,6 @@
 // Roles and their bindings.
 #include "lib/k8s/rule_table.h"
+#include "lib/k8s/validate_parts.h"
 
 namespace keelson::k8s {
 
@@ -71,6 +72,9 @@ void CheckSubjects(const Subjects& subjects, bool namespaced, FieldErrors& error
       }
       if (!namespaced && subject.namespace_().empty()) errors.push_back(Required(item.Child("namespace")));
     } else if (subject.kind() == "User" || subject.kind() == "Group") {
+      if (subject.name().empty()) {
+        errors.push_back(Invalid(item.Child("name"), "", Lower(subject.kind()) + " name cannot be empty"));
+      }
       if (subject.api_group() != kGroup) {
         errors.push_back(NotSupported(item.Child("apiGroup"), subject.api_group(), {kGroup}));
       }
@@ -104,7 +108,12 @@ void CheckClusterRoleBinding(const rbacv1::ClusterRoleBinding& object, FieldErro
 template <typename T>
 void CheckBindingUpdate(const T& object, const T& old, FieldErrors& errors) {
   if (SameMessage(object.role_ref(), old.role_ref())) return;
-  errors.push_back(InvalidObject(Path("roleRef"), object.role_ref(), "cannot change roleRef"));
+  // Printed as Go's own fields are named.
+  const rbacv1::RoleRef& ref = object.role_ref();
+  errors.push_back(InvalidRaw(Path("roleRef"),
+                              "{\"APIGroup\":" + Quote(ref.api_group()) + ",\"Kind\":" + Quote(ref.kind()) +
+                                  ",\"Name\":" + Quote(ref.name()) + "}",
+                              "cannot change roleRef"));
 }
 
 }  // namespace

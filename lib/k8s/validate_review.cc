@@ -57,7 +57,7 @@ void CheckAttributes(const Spec& spec, const Path& path, FieldErrors& errors) {
         InvalidObject(path.Child("nonResourceAttributes"), spec.non_resource_attributes(), kNotBoth));
   }
   if (!spec.has_resource_attributes() && !spec.has_non_resource_attributes()) {
-    errors.push_back(InvalidRaw(path.Child("resourceAttributes"), "null", kOneOfThem));
+    errors.push_back(Invalid(path.Child("resourceAttributes"), "null", kOneOfThem));
   }
 }
 

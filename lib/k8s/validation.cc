@@ -42,9 +42,11 @@ const RuleTable& Rules() {
     RegisterCertificateRules(*made);
     RegisterWebhookRules(*made);
     RegisterAdmissionPolicyRules(*made);
+    RegisterDefinitionRules(*made);
     RegisterApiServiceRules(*made);
     RegisterFlowControlRules(*made);
     RegisterAutoscalerRules(*made);
+    RegisterDeviceRules(*made);
     RegisterSchedulingRules(*made);
     return made;
   }();

@@ -50,6 +50,7 @@ Error NotAdmitted(const AdmissionRequest& request, std::string_view why);
 std::unique_ptr<AdmissionPlugin> NewNamespaceLifecycle(storage::Store& store);
 std::unique_ptr<AdmissionPlugin> NewServiceAccountAdmission(storage::Store& store);
 std::unique_ptr<AdmissionPlugin> NewDefaultTolerationSeconds();
+std::unique_ptr<AdmissionPlugin> NewTaintNodesByCondition();
 std::unique_ptr<AdmissionPlugin> NewPriority(storage::Store& store);
 std::unique_ptr<AdmissionPlugin> NewPodStatus();
 std::unique_ptr<AdmissionPlugin> NewNodeRestriction(storage::Store& store);

@@ -5,7 +5,7 @@
 #include "controlplane/apiserver/handlers/body.h"
 #include "controlplane/apiserver/handlers/response.h"
 #include "lib/api/meta.h"
-#include "lib/k8s/field_error.h"
+#include "lib/k8s/validation.h"
 
 namespace keelson::apiserver {
 namespace {
@@ -41,52 +41,6 @@ RequestInfo ToRequest(const authorizationv1::ResourceAttributes& from) {
   return info;
 }
 
-// What upstream says of a spec that asks for nothing, or for two things at once. The value of an unset
-// pointer prints as "null".
-template <typename Spec>
-k8s::FieldErrors CheckAttributes(const Spec& spec) {
-  const k8s::Path path("spec");
-  if (spec.has_resource_attributes() && spec.has_non_resource_attributes()) {
-    return {k8s::InvalidObject(path.Child("nonResourceAttributes"), spec.non_resource_attributes(),
-                               "cannot be specified in combination with resourceAttributes")};
-  }
-  if (!spec.has_resource_attributes() && !spec.has_non_resource_attributes()) {
-    return {k8s::Invalid(path.Child("resourceAttributes"), "null",
-                         "exactly one of nonResourceAttributes or resourceAttributes must be specified")};
-  }
-  return {};
-}
-
-k8s::FieldErrors CheckSubject(const authorizationv1::SubjectAccessReviewSpec& spec) {
-  k8s::FieldErrors errors = CheckAttributes(spec);
-  if (spec.user().empty() && spec.groups().empty()) {
-    errors.push_back(k8s::Invalid(k8s::Path("spec").Child("user"), spec.user(),
-                                  "at least one of user or group must be specified"));
-  }
-  return errors;
-}
-
-k8s::FieldErrors CheckLocal(const authorizationv1::LocalSubjectAccessReview& review, std::string_view ns) {
-  k8s::FieldErrors errors = CheckSubject(review.spec());
-  const k8s::Path path("spec");
-  const auto& resource = review.spec().resource_attributes();
-  if (review.spec().has_resource_attributes() && resource.namespace_() != ns) {
-    errors.push_back(k8s::Invalid(path.Child("resourceAttributes").Child("namespace"), resource.namespace_(),
-                                  "must match metadata.namespace"));
-  }
-  if (review.spec().has_non_resource_attributes()) {
-    errors.push_back(k8s::InvalidObject(path.Child("nonResourceAttributes"),
-                                        review.spec().non_resource_attributes(),
-                                        "disallowed on this kind of request"));
-  }
-  return errors;
-}
-
-Result<> Valid(const Context& context, const k8s::FieldErrors& errors) {
-  if (errors.empty()) return {};
-  return k8s::ToInvalid(context.resource->Gvk(), "", errors);
-}
-
 template <typename Repeated>
 void AddAll(Repeated& to, const std::vector<std::string>& from) {
   for (const std::string& one : from) *to.Add() = one;
@@ -103,6 +57,12 @@ void ReviewHandler::Handle(Context& context) const {
   if (!options) return ReplyError(context, options.error());
   auto review = DecodeObject(context, options->field_validation);
   if (!review) return ReplyError(context, review.error());
+  if (context.resource->namespaced && api::Meta(**review).namespace_().empty()) {
+    api::MutableMeta(**review).set_namespace_(std::string(context.info.ns));
+  }
+  if (k8s::FieldErrors errors = k8s::ValidateReview(**review); !errors.empty()) {
+    return ReplyError(context, k8s::ToInvalid(context.resource->Gvk(), "", errors));
+  }
   Result<> answered = Answer(context, **review);
   if (!answered) return ReplyError(context, answered.error());
   context.output.as = As::kObject;
@@ -129,16 +89,17 @@ Result<> ReviewHandler::Answer(Context& context, api::Message& review) const {
   };
   if (kind == "SelfSubjectAccessReview") {
     auto& self = static_cast<authorizationv1::SelfSubjectAccessReview&>(review);
-    RETURN_IF_ERROR(Valid(context, CheckAttributes(self.spec())));
     return access(context.user, self.spec(), *self.mutable_status());
   }
   if (kind == "LocalSubjectAccessReview") {
     auto& local = static_cast<authorizationv1::LocalSubjectAccessReview&>(review);
-    RETURN_IF_ERROR(Valid(context, CheckLocal(local, context.info.ns)));
+    if (local.metadata().namespace_() != context.info.ns) {
+      return Error(Code::kBadRequest,
+                   fmt::format("spec.resourceAttributes.namespace must match namespace: {}", context.info.ns));
+    }
     return access(ToUser(local.spec()), local.spec(), *local.mutable_status());
   }
   auto& subject = static_cast<authorizationv1::SubjectAccessReview&>(review);
-  RETURN_IF_ERROR(Valid(context, CheckSubject(subject.spec())));
   return access(ToUser(subject.spec()), subject.spec(), *subject.mutable_status());
 }
 

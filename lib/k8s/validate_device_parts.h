@@ -1,0 +1,45 @@
+// Internal to lib/k8s: what claims, classes and slices of resource.k8s.io have in common.
+#pragma once
+
+#include <fmt/format.h>
+
+#include "lib/api/proto/resource_v1.pb.h"
+#include "lib/k8s/validate_parts.h"
+
+namespace keelson::k8s {
+
+namespace resourcev1 = api::resource::v1;
+
+// Selectors, devices of one list: at most `max`, each by `check`. No limit below zero.
+template <typename List, typename Check>
+void CheckList(const List& list, int max, const Path& path, FieldErrors& errors, const Check& check) {
+  if (max >= 0 && list.size() > max) errors.push_back(TooMany(path, list.size(), max));
+  for (int i = 0; i < list.size(); ++i) check(list[i], path.Index(i));
+}
+
+// Beside it, no two with one key; the key's place is the item or `key_field` in it.
+template <typename List, typename Key, typename Check>
+void CheckUnique(const List& list, int max, const Path& path, FieldErrors& errors, const char* key_field,
+                 const Key& key, const Check& check) {
+  std::set<std::string> seen;
+  CheckList(list, max, path, errors, [&](const auto& item, const Path& place) {
+    check(item, place);
+    const std::string value = key(item);
+    if (seen.insert(value).second) return;
+    errors.push_back(key_field ? Duplicate(place.Child(key_field), value) : Duplicate(place, value));
+  });
+}
+
+// "domain/name" or "name": attributes and capacities of devices.
+void CheckQualifiedDeviceName(std::string_view name, bool needs_domain, const Path& path,
+                              FieldErrors& errors);
+void CheckPoolName(const std::string& name, const Path& path, FieldErrors& errors);
+void CheckOpaque(const resourcev1::DeviceConfiguration& configuration, const Path& path, FieldErrors& errors);
+void CheckSelectors(const google::protobuf::RepeatedPtrField<resourcev1::DeviceSelector>& selectors,
+                    const Path& path, FieldErrors& errors);
+void CheckDeviceToleration(const resourcev1::DeviceToleration& toleration, const Path& path,
+                           FieldErrors& errors);
+void CheckBindingConditions(const Strings& conditions, const Strings& failures, const Path& path,
+                            FieldErrors& errors);
+
+}  // namespace keelson::k8s
