@@ -219,7 +219,8 @@ TEST(ConfigRules, Nodes) {
       {"v1",
        "Node",
        Cluster(R"("spec":{"taints":[{"key":"k","effect":"NoSchedule"},{"key":"k","effect":"NoSchedule"}]})"),
-       {"metadata.taints[1]: Duplicate value: {\"key\":\"k\",\"effect\":\"NoSchedule\"}: taints must be "
+       {"metadata.taints[1]: Duplicate value: "
+        "{\"Key\":\"k\",\"Value\":\"\",\"Effect\":\"NoSchedule\",\"TimeAdded\":null}: taints must be "
         "unique by key "
         "and effect pair"}},
   });

@@ -39,7 +39,8 @@ TEST(ExtensionRules, Webhooks) {
        kKind,
        Hook(R"("clientConfig":{"service":{"namespace":"n","name":"s","path":"a//b"}})"),
        {"webhooks[0].clientConfig.service.path: Invalid value: \"a//b\": must start with a '/'",
-        "webhooks[0].clientConfig.service.path: Invalid value: \"a//b\": segment[0] may not be empty"}},
+        "webhooks[0].clientConfig.service.path: Invalid value: \"a//b\": segment[0] may not be empty",
+        "webhooks[0].clientConfig.service.path: Invalid value: \"a//b\": segment[1] may not be empty"}},
       {kAdmission,
        kKind,
        Hook(

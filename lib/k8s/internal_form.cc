@@ -6,8 +6,11 @@
 #include <fmt/format.h>
 
 #include "lib/api/codec.h"
+#include "lib/api/meta.h"
 #include "lib/api/proto/options.pb.h"
+#include "lib/api/types.h"
 #include "lib/k8s/field_error.h"
+#include "lib/k8s/int_or_string.h"
 
 namespace keelson::k8s {
 
@@ -117,6 +120,12 @@ void AppendFields(const Message& message, std::string& out) {
 }  // namespace
 
 std::string PrintInternal(const Message& message) {
+  // These print as plain values, which the codec makes of them only inside other objects.
+  if (const auto* value = dynamic_cast<const intstr::IntOrString*>(&message)) {
+    return IsString(*value) ? Quote(value->str_val()) : std::to_string(value->int_val());
+  }
+  if (const auto* value = dynamic_cast<const Quantity*>(&message)) return Quote(value->string());
+  if (const auto* value = dynamic_cast<const metav1::Time*>(&message)) return Quote(api::FormatTime(*value));
   if (HasOwnJson(message.GetDescriptor())) return api::EncodeJson(message);
   std::string out = "{";
   AppendFields(message, out);

@@ -12,7 +12,9 @@ TEST(PolicyRules, Budgets) {
       {"policy/v1",
        "PodDisruptionBudget",
        budget(R"("minAvailable":1,"maxUnavailable":1)"),
-       {"spec: Invalid value: {\"minAvailable\":1,\"maxUnavailable\":1}: minAvailable and maxUnavailable "
+       {"spec: Invalid value: "
+        "{\"MinAvailable\":1,\"Selector\":null,\"MaxUnavailable\":1,\"UnhealthyPodEvictionPolicy\":null}: "
+        "minAvailable and maxUnavailable "
         "cannot be both "
         "set"}},
       {"policy/v1",
@@ -141,7 +143,7 @@ TEST(PolicyRules, Classes) {
       {"node.k8s.io/v1",
        "RuntimeClass",
        Cluster(R"("handler":"runc","overhead":{"podFixed":{"cpu":"-1"}})"),
-       {"overhead.podFixed[cpu]: Invalid value: \"-1\": must be greater than or equal to 0"}},
+       {"overhead.limits[cpu]: Invalid value: \"-1\": must be greater than or equal to 0"}},
       {"apps/v1",
        "ControllerRevision",
        Namespaced(R"("revision":-1)"),
@@ -280,11 +282,13 @@ TEST(PolicyRules, Reviews) {
             (Lines{"spec.resourceAttributes: Invalid value: null: exactly one of nonResourceAttributes or "
                    "resourceAttributes must be specified",
                    "spec.user: Invalid value: \"\": at least one of user or group must be specified"}));
-  EXPECT_EQ(said("SelfSubjectAccessReview",
-                 R"({"spec":{"resourceAttributes":{},"nonResourceAttributes":{"path":"/"}}})"),
-            Lines{"spec.nonResourceAttributes: Invalid value: {\"path\":\"/\"}: cannot be specified in "
-                  "combination with "
-                  "resourceAttributes"});
+  EXPECT_EQ(
+      said("SelfSubjectAccessReview",
+           R"({"spec":{"resourceAttributes":{},"nonResourceAttributes":{"path":"/"}}})"),
+      Lines{
+          "spec.nonResourceAttributes: Invalid value: {\"Path\":\"/\",\"Verb\":\"\"}: cannot be specified in "
+          "combination with "
+          "resourceAttributes"});
   EXPECT_EQ(
       said("LocalSubjectAccessReview",
            R"({"metadata":{"namespace":"a"},"spec":{"user":"u","resourceAttributes":{"namespace":"b"}}})"),

@@ -185,8 +185,8 @@ TEST(StorageRules, Classes) {
                R"("tokenRequests":[{"audience":"a","expirationSeconds":10},{"audience":"a"}]})"),
        {"spec.fsGroupPolicy: Unsupported value: \"Odd\": supported values: \"File\", \"None\", "
         "\"ReadWriteOnceWithFSType\"",
-        "spec.volumeLifecycleModes: Unsupported value: \"x\": supported values: \"Ephemeral\", "
-        "\"Persistent\"",
+        "spec.volumeLifecycleModes: Unsupported value: \"x\": supported values: \"Persistent\", "
+        "\"Ephemeral\"",
         "spec.tokenRequests[0].expirationSeconds: Invalid value: 10: may not specify a duration less than 10 "
         "minutes",
         "spec.tokenRequests[1].audience: Duplicate value: \"a\""}},

@@ -128,7 +128,7 @@ void CheckNodeDriversUpdate(const storagev1::CSINode& object, const storagev1::C
       storagev1::CSINodeDriver a = now, b = before;
       a.clear_allocatable();
       b.clear_allocatable();
-      if (!SameMessage(a, b)) errors.push_back(InvalidObject(Path("CSINodeDriver"), now, kImmutable));
+      if (!SameMessage(a, b)) errors.push_back(InvalidInternal(Path("CSINodeDriver"), now, kImmutable));
     }
   }
 }

@@ -138,7 +138,7 @@ void CheckResourceClaim(const resourcev1::ResourceClaim& object, FieldErrors& er
 
 void CheckResourceClaimUpdate(const resourcev1::ResourceClaim& object, const resourcev1::ResourceClaim& old,
                               FieldErrors& errors) {
-  CheckImmutable(object.spec(), old.spec(), Path("spec"), errors);
+  CheckFrozen(object.spec(), old.spec(), Path("spec"), errors);
 }
 
 void CheckAllocation(const resourcev1::AllocationResult& allocation, const std::set<std::string>& names,
@@ -228,7 +228,7 @@ void CheckResourceClaimStatus(const resourcev1::ResourceClaim& object, const res
   if (!status.has_allocation()) return;
   const Path allocation = path.Child("allocation");
   if (old.status().has_allocation()) {
-    CheckImmutable(status.allocation(), old.status().allocation(), allocation, errors);
+    CheckFrozen(status.allocation(), old.status().allocation(), allocation, errors);
   } else {
     CheckAllocation(status.allocation(), RequestNames(object.spec().devices()), allocation, errors);
   }
@@ -244,7 +244,7 @@ void CheckTemplate(const resourcev1::ResourceClaimTemplate& object, FieldErrors&
 
 void CheckTemplateUpdate(const resourcev1::ResourceClaimTemplate& object,
                          const resourcev1::ResourceClaimTemplate& old, FieldErrors& errors) {
-  CheckImmutable(object.spec(), old.spec(), Path("spec"), errors);
+  CheckFrozen(object.spec(), old.spec(), Path("spec"), errors);
 }
 
 void CheckDeviceClass(const resourcev1::DeviceClass& object, FieldErrors& errors) {

@@ -23,7 +23,7 @@ void CheckBudget(const policyv1::PodDisruptionBudget& object, FieldErrors& error
   const Path path("spec");
   const policyv1::PodDisruptionBudgetSpec& spec = object.spec();
   if (spec.has_min_available() && spec.has_max_unavailable()) {
-    errors.push_back(InvalidObject(path, spec, "minAvailable and maxUnavailable cannot be both set"));
+    errors.push_back(InvalidInternal(path, spec, "minAvailable and maxUnavailable cannot be both set"));
   }
   if (spec.has_min_available()) CheckShare(spec.min_available(), path.Child("minAvailable"), errors);
   if (spec.has_max_unavailable()) CheckShare(spec.max_unavailable(), path.Child("maxUnavailable"), errors);

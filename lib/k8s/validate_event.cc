@@ -39,12 +39,14 @@ EventView ViewOf(const eventsv1::Event& event) {
       "reportingController"};
 }
 
-// An event lives beside the object it is about; those about cluster objects live in "default".
+// An event lives beside the object it is about; those about cluster objects live in "default". Recorders that
+// set eventTime may put them elsewhere.
 void CheckPlace(const EventView& event, FieldErrors& errors) {
   const Path about("involvedObject");
   const std::string& ns = event.about.namespace_();
-  const bool fits = !ns.empty() ? ns == event.ns
-                                : event.ns == "default" || event.ns == (event.has_time ? "kube-system" : "");
+  const bool fits = event.has_time ? !ns.empty() || event.ns == "default" || event.ns == "kube-system"
+                    : ns.empty()   ? event.ns.empty() || event.ns == "default"
+                                   : ns == event.ns;
   if (!fits) errors.push_back(Invalid(about.Child("namespace"), ns, "does not match event.namespace"));
 }
 
@@ -109,10 +111,10 @@ void CheckSameTime(const metav1::Time& time, const metav1::Time& old, const char
 void CheckEventUpdate(const eventsv1::Event& event, const eventsv1::Event& old, FieldErrors& errors) {
   CheckCommon(ViewOf(event), errors);
   if (!SameMessage(event.series(), old.series())) CheckSeries(event, errors);
-  CheckImmutable(event.regarding(), old.regarding(), Path("involvedObject"), errors);
+  CheckFrozen(event.regarding(), old.regarding(), Path("involvedObject"), errors);
   CheckImmutable(event.reason(), old.reason(), Path("reason"), errors);
   CheckImmutable(event.note(), old.note(), Path("message"), errors);
-  CheckImmutable(event.deprecated_source(), old.deprecated_source(), Path("source"), errors);
+  CheckFrozen(event.deprecated_source(), old.deprecated_source(), Path("source"), errors);
   CheckSameTime(event.deprecated_first_timestamp(), old.deprecated_first_timestamp(), "firstTimestamp",
                 errors);
   CheckSameTime(event.deprecated_last_timestamp(), old.deprecated_last_timestamp(), "lastTimestamp", errors);
@@ -122,7 +124,7 @@ void CheckEventUpdate(const eventsv1::Event& event, const eventsv1::Event& old, 
   CheckImmutable(event.type(), old.type(), Path("type"), errors);
   CheckImmutable(event.event_time(), old.event_time(), Path("eventTime"), errors);
   CheckImmutable(event.action(), old.action(), Path("action"), errors);
-  CheckImmutable(event.related(), old.related(), Path("related"), errors);
+  CheckFrozen(event.related(), old.related(), Path("related"), errors);
   CheckImmutable(event.reporting_controller(), old.reporting_controller(), Path("reportingController"),
                  errors);
   CheckImmutable(event.reporting_instance(), old.reporting_instance(), Path("reportingInstance"), errors);

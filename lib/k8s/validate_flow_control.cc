@@ -226,7 +226,8 @@ void CheckFlowSchema(const flowcontrolv1::FlowSchema& object, FieldErrors& error
   const std::string& name = object.metadata().name();
   if ((name == "exempt" && !Equals(spec, std::string(kExemptSchema) + kEverything + "}")) ||
       (name == "catch-all" && !Equals(spec, std::string(kCatchAllSchema) + kEverything + "}"))) {
-    errors.push_back(InvalidObject(path, spec, fmt::format("spec of '{}' must equal the fixed value", name)));
+    errors.push_back(
+        InvalidInternal(path, spec, fmt::format("spec of '{}' must equal the fixed value", name)));
   }
   CheckFlowConditions(object, object, errors);
 }
@@ -328,7 +329,7 @@ void CheckPriorityLevel(const flowcontrolv1::PriorityLevelConfiguration& object,
     errors.push_back(NotSupported(path.Child("type"), spec.type(), {"Exempt", "Limited"}));
   }
   if (name == "catch-all" && !Equals(spec, kCatchAllLevel)) {
-    errors.push_back(InvalidObject(path, spec, "spec of 'catch-all' must equal the fixed value"));
+    errors.push_back(InvalidInternal(path, spec, "spec of 'catch-all' must equal the fixed value"));
   }
   CheckFlowConditions(object, object, errors);
 }

@@ -25,9 +25,7 @@ void CheckTaints(const Taints& taints, FieldErrors& errors) {
     }
     CheckEnum(taint.effect(), {"NoSchedule", "PreferNoSchedule", "NoExecute"}, item.Child("effect"), errors);
     if (!seen.emplace(taint.effect(), taint.key()).second) {
-      FieldError error = InvalidObject(item, taint, "taints must be unique by key and effect pair");
-      error.type = FieldError::Type::kDuplicate;
-      errors.push_back(std::move(error));
+      errors.push_back(DuplicateInternal(item, taint, "taints must be unique by key and effect pair"));
     }
   }
 }
@@ -65,7 +63,7 @@ void CheckResources(const corev1::NodeStatus& status, FieldErrors& errors) {
 
 void CheckConfigSource(const corev1::NodeConfigSource& source, const Path& path, FieldErrors& errors) {
   if (!source.has_config_map()) {
-    errors.push_back(InvalidObject(path, source, "exactly one reference subfield must be non-nil"));
+    errors.push_back(InvalidInternal(path, source, "exactly one reference subfield must be non-nil"));
     return;
   }
   const Path place = path.Child("configMap");
@@ -93,9 +91,7 @@ void CheckChange(const corev1::Node& node, const corev1::Node& old, FieldErrors&
   for (int i = 0; i < node.status().addresses_size(); ++i) {
     const corev1::NodeAddress& address = node.status().addresses(i);
     if (seen.emplace(address.type(), address.address()).second) continue;
-    FieldError error = InvalidObject(addresses.Index(i), address, "");
-    error.type = FieldError::Type::kDuplicate;
-    errors.push_back(std::move(error));
+    errors.push_back(DuplicateInternal(addresses.Index(i), address));
   }
   if (!old.spec().pod_cidrs().empty() && !SameStrings(node.spec().pod_cidrs(), old.spec().pod_cidrs())) {
     errors.push_back(

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "lib/api/quantity.h"
+#include "lib/k8s/internal_form.h"
 
 namespace keelson::k8s {
 
@@ -212,6 +213,23 @@ void CheckOneOf(std::string_view value, const std::vector<std::string_view>& sup
                 FieldErrors& errors) {
   if (std::find(supported.begin(), supported.end(), value) != supported.end()) return;
   errors.push_back(NotSupported(path, value, supported));
+}
+
+FieldError InvalidInternal(const Path& path, const google::protobuf::Message& value,
+                           std::string_view detail) {
+  return InvalidRaw(path, PrintInternal(value), detail);
+}
+
+FieldError DuplicateInternal(const Path& path, const google::protobuf::Message& value,
+                             std::string_view detail) {
+  FieldError error = InvalidInternal(path, value, detail);
+  error.type = FieldError::Type::kDuplicate;
+  return error;
+}
+
+void CheckFrozen(const google::protobuf::Message& value, const google::protobuf::Message& old,
+                 const Path& path, FieldErrors& errors) {
+  if (!SameMessage(value, old)) errors.push_back(InvalidInternal(path, value, kImmutable));
 }
 
 int SignOf(const Quantity& quantity) {

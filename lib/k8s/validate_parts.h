@@ -34,6 +34,12 @@ std::string_view Trim(std::string_view text);  // white space at both ends
 // As CheckEnum, but an empty value is one value like others.
 void CheckOneOf(std::string_view value, const std::vector<std::string_view>& supported, const Path& path,
                 FieldErrors& errors);
+// The value as upstream's internal types print (internal_form.h).
+FieldError InvalidInternal(const Path& path, const google::protobuf::Message& value, std::string_view detail);
+FieldError DuplicateInternal(const Path& path, const google::protobuf::Message& value,
+                             std::string_view detail = "");
+void CheckFrozen(const google::protobuf::Message& value, const google::protobuf::Message& old,
+                 const Path& path, FieldErrors& errors);
 void CheckNonNegativeQuantity(const Quantity& quantity, const Path& path, FieldErrors& errors);
 void CheckPositiveQuantity(const Quantity& quantity, const Path& path, FieldErrors& errors);
 // Sign of a quantity: -1, 0, 1.

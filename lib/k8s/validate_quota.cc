@@ -126,7 +126,7 @@ void CheckScopeSelector(const corev1::ResourceQuotaSpec& spec, const Path& path,
       errors.push_back(Invalid(path.Child("scopeName"), requirement.scope_name(), "unsupported scope"));
     };
     const std::function<void()> unfit = [&] {
-      errors.push_back(InvalidObject(path, spec.scope_selector(), "unsupported scope applied to resource"));
+      errors.push_back(InvalidInternal(path, spec.scope_selector(), "unsupported scope applied to resource"));
     };
     check.One(requirement.scope_name(), unsupported, unfit);
     CheckScopeOperator(requirement, path, errors);

@@ -108,12 +108,7 @@ void CheckClusterRoleBinding(const rbacv1::ClusterRoleBinding& object, FieldErro
 template <typename T>
 void CheckBindingUpdate(const T& object, const T& old, FieldErrors& errors) {
   if (SameMessage(object.role_ref(), old.role_ref())) return;
-  // Printed as Go's own fields are named.
-  const rbacv1::RoleRef& ref = object.role_ref();
-  errors.push_back(InvalidRaw(Path("roleRef"),
-                              "{\"APIGroup\":" + Quote(ref.api_group()) + ",\"Kind\":" + Quote(ref.kind()) +
-                                  ",\"Name\":" + Quote(ref.name()) + "}",
-                              "cannot change roleRef"));
+  errors.push_back(InvalidInternal(Path("roleRef"), object.role_ref(), "cannot change roleRef"));
 }
 
 }  // namespace

@@ -65,7 +65,7 @@ void CheckAttribute(const resourcev1::DeviceAttribute& attribute, const Path& pa
     CheckVersion(attribute.versions(i), versions.Index(i), errors);
   }
   if (values == 0) errors.push_back(Invalid(path, "", "exactly one value must be specified"));
-  if (values > 1) errors.push_back(InvalidObject(path, attribute, "exactly one value must be specified"));
+  if (values > 1) errors.push_back(InvalidInternal(path, attribute, "exactly one value must be specified"));
 }
 
 void CheckTaint(const resourcev1::DeviceTaint& taint, const Path& path, FieldErrors& errors) {

@@ -54,7 +54,7 @@ template <typename Spec>
 void CheckAttributes(const Spec& spec, const Path& path, FieldErrors& errors) {
   if (spec.has_resource_attributes() && spec.has_non_resource_attributes()) {
     errors.push_back(
-        InvalidObject(path.Child("nonResourceAttributes"), spec.non_resource_attributes(), kNotBoth));
+        InvalidInternal(path.Child("nonResourceAttributes"), spec.non_resource_attributes(), kNotBoth));
   }
   if (!spec.has_resource_attributes() && !spec.has_non_resource_attributes()) {
     errors.push_back(Invalid(path.Child("resourceAttributes"), "null", kOneOfThem));
@@ -117,9 +117,9 @@ FieldErrors ValidateReview(const google::protobuf::Message& review) {
                                "must match metadata.namespace"));
     }
     if (local.spec().has_non_resource_attributes()) {
-      errors.push_back(InvalidObject(spec.Child("nonResourceAttributes"),
-                                     local.spec().non_resource_attributes(),
-                                     "disallowed on this kind of request"));
+      errors.push_back(InvalidInternal(spec.Child("nonResourceAttributes"),
+                                       local.spec().non_resource_attributes(),
+                                       "disallowed on this kind of request"));
     }
   } else if (descriptor == authorizationv1::SelfSubjectAccessReview::descriptor()) {
     const auto& self = static_cast<const authorizationv1::SelfSubjectAccessReview&>(review);

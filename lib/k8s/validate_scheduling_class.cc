@@ -60,7 +60,8 @@ void CheckPriorityClassUpdate(const schedulingv1::PriorityClass& object,
 
 void CheckOverhead(const nodev1::Overhead& overhead, FieldErrors& errors) {
   const Path path("overhead");
-  const Path fixed = path.Child("podFixed");
+  // Judged as the limits of a container, and so is the path.
+  const Path fixed = path.Child("limits");
   for (const std::string& name : SortedKeys(overhead.pod_fixed())) {
     const Problems problems = CheckQualifiedName(name);
     AddProblems(problems, name, fixed.Key(name), errors);
@@ -84,9 +85,7 @@ void CheckScheduling(const nodev1::Scheduling& scheduling, FieldErrors& errors) 
     const bool twice =
         std::any_of(begin, begin + i, [&](const auto& other) { return SameMessage(one, other); });
     if (!twice) continue;
-    FieldError error = InvalidObject(list.Index(i), one, "");
-    error.type = FieldError::Type::kDuplicate;
-    errors.push_back(std::move(error));
+    errors.push_back(DuplicateInternal(list.Index(i), one));
   }
 }
 

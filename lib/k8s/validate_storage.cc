@@ -118,7 +118,7 @@ void CheckPersistentVolumeUpdate(const corev1::PersistentVolume& object, const c
   }
   CheckImmutable(object.spec().volume_mode(), old.spec().volume_mode(), Path("volumeMode"), errors);
   if (old.spec().has_node_affinity()) {
-    CheckImmutable(object.spec().node_affinity(), old.spec().node_affinity(), Path("nodeAffinity"), errors);
+    CheckFrozen(object.spec().node_affinity(), old.spec().node_affinity(), Path("nodeAffinity"), errors);
   }
 }
 

@@ -158,7 +158,7 @@ void CheckNewAttachment(const storagev1::VolumeAttachment& object, FieldErrors& 
 void CheckAttachmentUpdate(const storagev1::VolumeAttachment& object, const storagev1::VolumeAttachment& old,
                            FieldErrors& errors) {
   CheckAttachment(object, errors);
-  CheckImmutable(object.spec(), old.spec(), Path("spec"), errors);
+  CheckFrozen(object.spec(), old.spec(), Path("spec"), errors);
 }
 
 void CheckStorageCapacity(const storagev1::CSIStorageCapacity& object, FieldErrors& errors) {

@@ -357,7 +357,7 @@ INSTANTIATE_TEST_SUITE_P(
             "ClusterRoleBinding",
             R"({"metadata":{"name":"r"},"roleRef":{"kind":"ClusterRole","name":"a"}})",
             R"({"metadata":{"name":"r"},"roleRef":{"kind":"ClusterRole","name":"b"}})",
-            {R"(roleRef: Invalid value: {"apiGroup":"rbac.authorization.k8s.io","kind":"ClusterRole","name":"b"}: cannot change roleRef)"}}));
+            {R"(roleRef: Invalid value: {"APIGroup":"rbac.authorization.k8s.io","Kind":"ClusterRole","Name":"b"}: cannot change roleRef)"}}));
 
 TEST(ValidateUpdate, MetadataIsGuarded) {
   corev1::ConfigMap old, object;
