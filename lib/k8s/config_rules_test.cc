@@ -63,6 +63,19 @@ TEST(ConfigRules, MapsAndSecrets) {
                                        {"data: Forbidden: field is immutable when `immutable` is set"}}});
 }
 
+TEST(ConfigRules, Finalizers) {
+  constexpr char kOdd[] =
+      "metadata.finalizers[1]: Invalid value: \"mine\": name is neither a standard finalizer name nor is it "
+      "fully "
+      "qualified";
+  const std::string meta =
+      R"({"metadata":{"name":"x","namespace":"d","resourceVersion":"1","finalizers":["a.io/b","mine"]}})";
+  ExpectErrors({{"v1", "ConfigMap", meta, {kOdd}}});
+  ExpectChangeErrors(ValidateUpdate, {{"v1", "ConfigMap", Namespaced(R"("data":{})"), meta, {kOdd}}});
+  const std::string cluster = R"({"metadata":{"name":"x","finalizers":["mine"]}})";
+  ExpectErrors({{"admissionregistration.k8s.io/v1", "ValidatingWebhookConfiguration", cluster, {}}});
+}
+
 TEST(ConfigRules, Json) {
   const std::pair<const char*, const char*> cases[] = {
       {"{}", ""},

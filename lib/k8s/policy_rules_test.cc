@@ -279,7 +279,7 @@ TEST(PolicyRules, Reviews) {
   EXPECT_EQ(said("SubjectAccessReview", R"({"spec":{"user":"u","resourceAttributes":{"verb":"get"}}})"),
             Lines());
   EXPECT_EQ(said("SubjectAccessReview", R"({"spec":{}})"),
-            (Lines{"spec.resourceAttributes: Invalid value: null: exactly one of nonResourceAttributes or "
+            (Lines{"spec.resourceAttributes: Invalid value: \"null\": exactly one of nonResourceAttributes or "
                    "resourceAttributes must be specified",
                    "spec.user: Invalid value: \"\": at least one of user or group must be specified"}));
   EXPECT_EQ(

@@ -86,8 +86,8 @@ void CheckDeviceRequest(const resourcev1::DeviceRequest& request, const Path& pa
     errors.push_back(Required(path, "exactly one of `exactly` or `firstAvailable` is required"));
   } else if (choice && request.has_exactly()) {
     errors.push_back(
-        InvalidRaw(path, "null",
-                   "exactly one of `exactly` or `firstAvailable` is required, but multiple fields are set"));
+        Invalid(path, "null",
+                "exactly one of `exactly` or `firstAvailable` is required, but multiple fields are set"));
   } else if (choice) {
     CheckUnique(
         request.first_available(), kMaxSubRequests, path.Child("firstAvailable"), errors, "name",

@@ -109,9 +109,9 @@ void CheckDevicePlacement(const resourcev1::Device& device, bool per_device, con
                           FieldErrors& errors) {
   if (!per_device) {
     if (device.has_node_name() || device.has_node_selector() || device.has_all_nodes()) {
-      errors.push_back(InvalidRaw(path, "null",
-                                  "`nodeName`, `nodeSelector` and `allNodes` can only be set if "
-                                  "`perDeviceNodeSelection` is set to true in the ResourceSlice spec"));
+      errors.push_back(Invalid(path, "null",
+                               "`nodeName`, `nodeSelector` and `allNodes` can only be set if "
+                               "`perDeviceNodeSelection` is set to true in the ResourceSlice spec"));
     }
     return;
   }

@@ -115,6 +115,32 @@ void CheckEnums(const Message& object, FieldErrors& errors) {
   }
 }
 
+// Finalizers are Kubernetes' own or say whose they are; the extension groups are laxer.
+void CheckFinalizerNames(const Message& object, FieldErrors& errors) {
+  const auto& finalizers = api::Meta(object).finalizers();
+  if (finalizers.empty()) return;
+  const std::string group = api::GvkOf(object.GetDescriptor()).group;
+  if (group == "admissionregistration.k8s.io" || group == "apiextensions.k8s.io" ||
+      group == "apiregistration.k8s.io") {
+    return;
+  }
+  const Path metadata("metadata");
+  const Path list = metadata.Child("finalizers");
+  for (int i = 0; i < finalizers.size(); ++i) {
+    const std::string& name = finalizers[i];
+    const bool standard = name == "kubernetes" || name == "orphan" || name == "foregroundDeletion";
+    if (standard || name.find('/') != std::string::npos) continue;
+    errors.push_back(
+        Invalid(list.Index(i), name, "name is neither a standard finalizer name nor is it fully qualified"));
+  }
+}
+
+// Metadata of an update, whichever part it is of.
+void CheckMetaUpdate(const Message& object, const Message& old, FieldErrors& errors) {
+  CheckObjectMetaUpdate(api::Meta(object), api::Meta(old), Path("metadata"), errors);
+  CheckFinalizerNames(object, errors);
+}
+
 MetaRules MetaRulesOf(const Message& object, const KindRules* rules) {
   MetaRules meta;
   meta.namespaced = api::ResourceOf(object.GetDescriptor()).namespaced;
@@ -136,6 +162,7 @@ FieldErrors Validate(const Message& object) {
   FieldErrors errors;
   const KindRules* rules = Rules().Find(object.GetDescriptor());
   CheckObjectMeta(api::Meta(object), MetaRulesOf(object, rules), Path("metadata"), errors);
+  CheckFinalizerNames(object, errors);
   CheckOwnRules(object, rules, errors);
   return errors;
 }
@@ -143,7 +170,7 @@ FieldErrors Validate(const Message& object) {
 FieldErrors ValidateUpdate(const Message& object, const Message& old) {
   FieldErrors errors;
   const KindRules* rules = Rules().Find(object.GetDescriptor());
-  CheckObjectMetaUpdate(api::Meta(object), api::Meta(old), Path("metadata"), errors);
+  CheckMetaUpdate(object, old, errors);
   if (!rules || !rules->update_alone) CheckOwnRules(object, rules, errors);
   if (rules && rules->update) rules->update(object, old, errors);
   return errors;
@@ -152,7 +179,7 @@ FieldErrors ValidateUpdate(const Message& object, const Message& old) {
 FieldErrors ValidateStatusUpdate(const Message& object, const Message& old) {
   FieldErrors errors;
   const KindRules* rules = Rules().Find(object.GetDescriptor());
-  CheckObjectMetaUpdate(api::Meta(object), api::Meta(old), Path("metadata"), errors);
+  CheckMetaUpdate(object, old, errors);
   if (rules && rules->status) rules->status(object, old, errors);
   return errors;
 }
@@ -163,7 +190,7 @@ FieldErrors ValidatePartUpdate(const Message& object, const Message& old, std::s
     for (const auto& [name, rule] : rules->parts) {
       if (name != subresource) continue;
       FieldErrors errors;
-      CheckObjectMetaUpdate(api::Meta(object), api::Meta(old), Path("metadata"), errors);
+      CheckMetaUpdate(object, old, errors);
       rule(object, old, errors);
       return errors;
     }
