@@ -107,6 +107,10 @@ struct EventView {
   int64_t count;
 };
 
+const std::string& FirstOf(const std::string& text, const std::string& otherwise) {
+  return text.empty() ? otherwise : text;
+}
+
 metav1::Time Whole(const metav1::MicroTime& time) {
   metav1::Time out;
   if (time.has_seconds()) out.set_seconds(time.seconds());
@@ -139,11 +143,10 @@ void FillCoreEvent(const corev1::Event& object, Cells& cells) {
     last = Whole(object.series().last_observed_time());
     count = object.series().count();
   }
-  const std::string& component = object.source().component();
   FillEvent(object.metadata(),
             {object.involved_object(), object.type(), object.reason(), object.message(),
-             component.empty() ? object.reporting_component() : component, object.source().host(), first,
-             last, count},
+             FirstOf(object.source().component(), object.reporting_component()),
+             FirstOf(object.source().host(), object.reporting_instance()), first, last, count},
             cells);
 }
 
@@ -157,11 +160,10 @@ void FillNewEvent(const eventsv1::Event& object, Cells& cells) {
     last = Whole(object.series().last_observed_time());
     count = object.series().count();
   }
-  const std::string& component = object.deprecated_source().component();
   FillEvent(object.metadata(),
             {object.regarding(), object.type(), object.reason(), object.note(),
-             component.empty() ? object.reporting_controller() : component, object.deprecated_source().host(),
-             first, last, count},
+             FirstOf(object.deprecated_source().component(), object.reporting_controller()),
+             FirstOf(object.deprecated_source().host(), object.reporting_instance()), first, last, count},
             cells);
 }
 

@@ -1,4 +1,5 @@
 // Tables of Services, what is behind them, and of ingress and network policy.
+#include <algorithm>
 #include <set>
 
 #include <fmt/format.h>
@@ -111,11 +112,13 @@ void FillServiceCidr(const networking::v1::ServiceCIDR& object, Cells& cells) {
 
 void FillIpAddress(const networking::v1::IPAddress& object, Cells& cells) {
   const auto& parent = object.spec().parent_ref();
-  std::string text;
-  if (!parent.group().empty()) text = parent.group() + "/";
-  text += parent.resource() + "/";
+  std::string text = parent.resource();
+  if (!parent.group().empty()) text += "." + parent.group();
+  std::transform(text.begin(), text.end(), text.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  text += "/";
   if (!parent.namespace_().empty()) text += parent.namespace_() + "/";
-  cells.Text(object.metadata().name()).Text(text + parent.name());
+  cells.Text(object.metadata().name()).Text(object.spec().has_parent_ref() ? text + parent.name() : "<none>");
 }
 
 }  // namespace

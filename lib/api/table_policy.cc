@@ -84,17 +84,22 @@ void FillPriorityLevel(const flowcontrol::v1::PriorityLevelConfiguration& object
   const auto& spec = object.spec();
   const auto& queuing = spec.limited().limit_response().queuing();
   bool queues = spec.has_limited() && spec.limited().limit_response().has_queuing();
-  auto number = [](bool known, int64_t value) {
-    return known ? std::to_string(value) : std::string("<none>");
+  // Numbers in columns of strings: upstream's printer does the same.
+  auto number = [&cells](bool known, int64_t value) {
+    if (known) {
+      cells.Number(value);
+    } else {
+      cells.Text("<none>");
+    }
   };
   cells.Text(object.metadata().name()).Text(spec.type());
-  if (spec.has_limited()) {
-    cells.Text(std::to_string(spec.limited().nominal_concurrency_shares()));
-  } else {
-    cells.Text(number(spec.has_exempt(), spec.exempt().nominal_concurrency_shares()));
-  }
-  cells.Text(number(queues, queuing.queues())).Text(number(queues, queuing.hand_size()));
-  cells.Text(number(queues, queuing.queue_length_limit())).Age(object.metadata());
+  number(spec.has_limited() || spec.has_exempt(), spec.has_limited()
+                                                      ? spec.limited().nominal_concurrency_shares()
+                                                      : spec.exempt().nominal_concurrency_shares());
+  number(queues, queuing.queues());
+  number(queues, queuing.hand_size());
+  number(queues, queuing.queue_length_limit());
+  cells.Age(object.metadata());
 }
 
 void FillPriorityClass(const scheduling::v1::PriorityClass& object, Cells& cells) {

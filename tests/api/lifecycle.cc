@@ -148,12 +148,14 @@ void Lifecycle::CreateMore() {
 void Lifecycle::Remove(const std::string& name) {
   Reply gone = client_.Do("DELETE", Path(name) + "?gracePeriodSeconds=0&propagationPolicy=Background");
   if (gone.status != 200) ADD_FAILURE() << "delete " << name << ": " << gone.body;
-  if (client_.Get(Path(name)).status == 404) return;
-  client_.Do("PATCH", Path(name), R"({"metadata":{"finalizers":null},"spec":{"finalizers":null}})",
-             "application/merge-patch+json");
-  client_.Do("PUT", Path(name, "finalize"),
-             json::serialize(
-                 Overlay(client_.Get(Path(name)).value, json::object{{"spec", {{"finalizers", nullptr}}}})));
+  Reply held = client_.Get(Path(name));
+  if (held.status == 404) return;
+  if (At(held.value, {"metadata", "finalizers"})) {
+    client_.Do("PATCH", Path(name), R"({"metadata":{"finalizers":null}})", "application/merge-patch+json");
+  } else {
+    json::value let_go = json::object{{"spec", {{"finalizers", nullptr}}}};
+    client_.Do("PUT", Path(name, "finalize"), json::serialize(Overlay(held.value, let_go)));
+  }
   ExpectStatus(client_.Get(Path(name)), 404, "get " + name + " once its finalizers are gone");
 }
 
