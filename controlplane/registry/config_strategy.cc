@@ -1,4 +1,6 @@
-// Secret, ServiceAccount, LimitRange, Lease, EndpointSlice, Ingress, Node, CSIDriver, PriorityClass.
+// Secret, ServiceAccount, LimitRange, Lease, EndpointSlice, CSIDriver, PriorityClass.
+#include <algorithm>
+
 #include "controlplane/registry/strategy.h"
 #include "lib/api/meta.h"
 
@@ -38,16 +40,6 @@ class ServiceAccountStrategy : public Strategy {
   void PrepareUpdate(const Context& context, Message& object, const Message& old) const override {
     Strategy::PrepareUpdate(context, object, old);
     KeepNamesOnly(object);
-  }
-  std::vector<std::string> Warnings(const Message& object, const Message* old) const override {
-    constexpr char kEnforce[] = "kubernetes.io/enforce-mountable-secrets";
-    if (!api::Meta(object).annotations().contains(kEnforce) ||
-        (old && api::Meta(*old).annotations().contains(kEnforce)))
-      return {};
-    return {
-        "metadata.annotations[kubernetes.io/enforce-mountable-secrets]: deprecated in v1.32+; prefer "
-        "separate "
-        "namespaces to isolate access to mounted secrets"};
   }
 
  private:
@@ -104,18 +96,21 @@ class EndpointSliceStrategy : public Strategy {
     auto& slice = static_cast<discoveryv1::EndpointSlice&>(object);
     const auto& before = static_cast<const discoveryv1::EndpointSlice&>(old);
     DropTopology(slice, &before);
-    // Labels tell which Service a slice is of: a new generation too.
-    const auto &labels = slice.metadata().labels(), &old_labels = before.metadata().labels();
-    bool differs = SpecDiffers(object, old) || labels.size() != old_labels.size();
-    for (auto it = labels.begin(); !differs && it != labels.end(); ++it) {
-      const auto known = old_labels.find(it->first);
-      differs = known == old_labels.end() || known->second != it->second;
-    }
     Strategy::PrepareUpdate(context, object, old);
-    if (differs) slice.mutable_metadata()->set_generation(before.metadata().generation() + 1);
+    // Labels tell which Service a slice is of: a new generation too.
+    if (slice.metadata().generation() == before.metadata().generation() &&
+        !SameLabels(slice.metadata().labels(), before.metadata().labels()))
+      slice.mutable_metadata()->set_generation(before.metadata().generation() + 1);
   }
 
  private:
+  using Labels = google::protobuf::Map<std::string, std::string>;
+  static bool SameLabels(const Labels& a, const Labels& b) {
+    return a.size() == b.size() && std::all_of(a.begin(), a.end(), [&](const auto& label) {
+             const auto other = b.find(label.first);
+             return other != b.end() && other->second == label.second;
+           });
+  }
   // Of older versions of the API; stays only where it is already.
   static void DropTopology(discoveryv1::EndpointSlice& slice, const discoveryv1::EndpointSlice* old) {
     if (old) {
@@ -139,33 +134,6 @@ class CsiDriverStrategy : public Strategy {
   }
 };
 
-class IngressStrategy : public Strategy {
- public:
-  using Strategy::Strategy;
-
-  std::vector<std::string> Warnings(const Message& object, const Message* old) const override {
-    constexpr char kClass[] = "kubernetes.io/ingress.class";
-    if (old || !api::Meta(object).annotations().contains(kClass)) return {};
-    return {
-        "annotation \"kubernetes.io/ingress.class\" is deprecated, please use 'spec.ingressClassName' "
-        "instead"};
-  }
-};
-
-class NodeStrategy : public Strategy {
- public:
-  using Strategy::Strategy;
-
-  std::vector<std::string> Warnings(const Message& object, const Message*) const override {
-    const corev1::NodeSpec& spec = static_cast<const corev1::Node&>(object).spec();
-    std::vector<std::string> out;
-    if (spec.has_config_source()) out.push_back("spec.configSource: the feature is removed");
-    if (!spec.external_id().empty())
-      out.push_back("spec.externalID: this field is deprecated, and is unused by Kubernetes");
-    return out;
-  }
-};
-
 // Its generation stays what it was made with.
 class PriorityClassStrategy : public Strategy {
  public:
@@ -183,8 +151,6 @@ std::unique_ptr<Strategy> MakeConfigStrategy(const ResourceInfo& info) {
   if (group.empty() && resource == "limitranges") return std::make_unique<LimitRangeStrategy>(info);
   if (group == "coordination.k8s.io" && resource == "leases") return std::make_unique<LeaseStrategy>(info);
   if (resource == "endpointslices") return std::make_unique<EndpointSliceStrategy>(info);
-  if (resource == "ingresses") return std::make_unique<IngressStrategy>(info);
-  if (group.empty() && resource == "nodes") return std::make_unique<NodeStrategy>(info);
   if (resource == "priorityclasses") return std::make_unique<PriorityClassStrategy>(info);
   if (resource == "csidrivers") return std::make_unique<CsiDriverStrategy>(info);
   return nullptr;

@@ -1,6 +1,7 @@
 // Disruption budgets, autoscalers, classes, certificates, flow control and reviews.
 #include "lib/k8s/autoscaler_conversion.h"
 #include "lib/k8s/rule_cases.h"
+#include "lib/k8s/warnings.h"
 
 namespace keelson::k8s {
 namespace {
@@ -272,16 +273,27 @@ TEST(PolicyRules, FlowControl) {
   });
 }
 
+TEST(PolicyRules, Warnings) {
+  EXPECT_EQ(
+      WarningsOnCreate(*ParseObject("networking.k8s.io/v1", "Ingress",
+                                    R"({"metadata":{"annotations":{"kubernetes.io/ingress.class":"a"}}})")),
+      Lines{"annotation \"kubernetes.io/ingress.class\" is deprecated, please use 'spec.ingressClassName' "
+            "instead"});
+  EXPECT_EQ(WarningsOnCreate(*ParseObject("v1", "Node", Cluster(R"("spec":{"externalID":"e"})"))),
+            Lines{"spec.externalID: this field is deprecated, and is unused by Kubernetes"});
+}
+
 TEST(PolicyRules, Reviews) {
   const auto said = [](const char* kind, const std::string& json) {
     return PrintErrors(ValidateReview(*ParseObject("authorization.k8s.io/v1", kind, json)));
   };
   EXPECT_EQ(said("SubjectAccessReview", R"({"spec":{"user":"u","resourceAttributes":{"verb":"get"}}})"),
             Lines());
-  EXPECT_EQ(said("SubjectAccessReview", R"({"spec":{}})"),
-            (Lines{"spec.resourceAttributes: Invalid value: \"null\": exactly one of nonResourceAttributes or "
-                   "resourceAttributes must be specified",
-                   "spec.user: Invalid value: \"\": at least one of user or group must be specified"}));
+  EXPECT_EQ(
+      said("SubjectAccessReview", R"({"spec":{}})"),
+      (Lines{"spec.resourceAttributes: Invalid value: \"null\": exactly one of nonResourceAttributes or "
+             "resourceAttributes must be specified",
+             "spec.user: Invalid value: \"\": at least one of user or group must be specified"}));
   EXPECT_EQ(
       said("SelfSubjectAccessReview",
            R"({"spec":{"resourceAttributes":{},"nonResourceAttributes":{"path":"/"}}})"),

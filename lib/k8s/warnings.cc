@@ -10,6 +10,7 @@
 #include <fmt/ranges.h>
 
 #include "lib/api/proto/batch_v1.pb.h"
+#include "lib/api/proto/networking_v1.pb.h"
 #include "lib/api/quantity.h"
 #include "lib/k8s/names.h"
 #include "lib/k8s/service_rules.h"
@@ -22,6 +23,7 @@ using google::protobuf::Message;
 namespace {
 
 namespace batchv1 = api::batch::v1;
+namespace networkingv1 = api::networking::v1;
 
 void WarnOfName(const metav1::ObjectMeta& meta, std::string_view use, Warnings& out) {
   const Problems problems = CheckDns1123Label(meta.name());
@@ -149,6 +151,28 @@ void WarnOfService(const corev1::Service& object, bool, Warnings& out) {
   for (std::string& text : ServiceWarnings(object)) out.push_back(std::move(text));
 }
 
+void WarnOfAccount(const corev1::ServiceAccount& object, bool is_new, Warnings& out) {
+  constexpr char kEnforce[] = "kubernetes.io/enforce-mountable-secrets";
+  if (!is_new || !object.metadata().annotations().contains(kEnforce)) return;
+  const Path metadata("metadata"), annotations = metadata.Child("annotations");
+  Warn(annotations.Key(kEnforce),
+       "deprecated in v1.32+; prefer separate namespaces to isolate access to mounted secrets", out);
+}
+
+void WarnOfNode(const corev1::Node& object, bool, Warnings& out) {
+  const Path spec("spec");
+  if (object.spec().has_config_source()) Warn(spec.Child("configSource"), "the feature is removed", out);
+  if (!object.spec().external_id().empty()) {
+    Warn(spec.Child("externalID"), "this field is deprecated, and is unused by Kubernetes", out);
+  }
+}
+
+void WarnOfIngress(const networkingv1::Ingress& object, bool is_new, Warnings& out) {
+  if (!is_new || !object.metadata().annotations().contains("kubernetes.io/ingress.class")) return;
+  out.push_back(
+      "annotation \"kubernetes.io/ingress.class\" is deprecated, please use 'spec.ingressClassName' instead");
+}
+
 using Rule = void (*)(const Message& object, bool is_new, Warnings& out);
 
 template <typename T, void (*kRule)(const T&, bool, Warnings&)>
@@ -179,6 +203,9 @@ const Entry* Find(const Message& object) {
       {corev1::PersistentVolumeClaim::descriptor(),
        {Wrapped<corev1::PersistentVolumeClaim, WarnOfClaim>, false}},
       {corev1::PersistentVolume::descriptor(), {Wrapped<corev1::PersistentVolume, WarnOfVolume>, false}},
+      {corev1::ServiceAccount::descriptor(), {Wrapped<corev1::ServiceAccount, WarnOfAccount>, false}},
+      {corev1::Node::descriptor(), {Wrapped<corev1::Node, WarnOfNode>, false}},
+      {networkingv1::Ingress::descriptor(), {Wrapped<networkingv1::Ingress, WarnOfIngress>, false}},
       {corev1::Service::descriptor(), {Wrapped<corev1::Service, WarnOfService>, false}}};
   const auto found = table->find(object.GetDescriptor());
   return found == table->end() ? nullptr : &found->second;
