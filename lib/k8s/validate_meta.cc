@@ -68,13 +68,6 @@ void CheckFinalizers(const Strings& finalizers, const Path& path, FieldErrors& e
     errors.push_back(InvalidRaw(path, PrintStrings(finalizers),
                                 "finalizer orphan and foregroundDeletion cannot be both set"));
   }
-  for (int i = 0; i < finalizers.size(); ++i) {
-    const std::string& finalizer = finalizers[i];
-    const bool known = finalizer == "kubernetes" || finalizer == "orphan" || finalizer == "foregroundDeletion";
-    if (known || finalizer.find('/') != std::string::npos) continue;
-    errors.push_back(Invalid(path.Index(i), finalizer,
-                             "name is neither a standard finalizer name nor is it fully qualified"));
-  }
 }
 
 void CheckNoNewFinalizers(const metav1::ObjectMeta& meta, const metav1::ObjectMeta& old, const Path& path,
