@@ -141,7 +141,7 @@ TEST(Table, KindsBetweenGroups) {
   EXPECT_EQ(CellsOf(Object<apiregistration::v1::APIService>(
                 R"({"metadata":{"name":"v1.a"},"spec":{"service":{"namespace":"n","name":"s"}},"status":{"conditions":[
                 {"type":"Available","status":"False","reason":"Down"}]}})")),
-            R"(["v1.a","n/s","False (Down)","\u003cunknown\u003e"])");
+            R"x(["v1.a","n/s","False (Down)","\u003cunknown\u003e"])x");
   EXPECT_EQ(CellsOf(Object<apiregistration::v1::APIService>(R"({"metadata":{"name":"v1."}})")),
             R"(["v1.","Local","Unknown","\u003cunknown\u003e"])");
 }
