@@ -222,17 +222,20 @@ void AddApiServer(ServiceGroup& group, const Options& options, ControlPlane& pla
        }});
 }
 
-// How the role reaches the API: inside the process as `user`, or as --kubeconfig says.
-Result<client::RestClient> ClientFor(const Options& options, ControlPlane& plane, const char* user) {
+// How the program that a role is elsewhere reaches the API: inside the process as its own user, or as
+// --kubeconfig says.
+Result<client::RestClient> ClientFor(const Options& options, ControlPlane& plane,
+                                     const std::string& program) {
+  const std::string user_agent = program + "/keelson";  // the program manages the fields that it writes
   if (plane.apiserver) {
-    return client::RestClient(
-        plane.apiserver->TransportFor({user, "", {std::string(apiserver::kGroupAuthenticated)}, {}}));
+    return client::RestClient(plane.apiserver->TransportFor(
+        {"system:" + program, "", {std::string(apiserver::kGroupAuthenticated)}, {}}, user_agent));
   }
   if (options.kubeconfig.empty()) {
     return Error(Code::kInvalid, "--kubeconfig is needed where no API server is in the process");
   }
   ASSIGN_OR_RETURN(client::RestConfig config, client::LoadKubeconfig(options.kubeconfig));
-  config.user_agent = "kube-controlplane";
+  config.user_agent = user_agent;
   ASSIGN_OR_RETURN(std::shared_ptr<client::Transport> transport, client::NewHttpTransport(config));
   return client::RestClient(std::move(transport));
 }
@@ -252,13 +255,13 @@ Result<> AddClients(ServiceGroup& group, const Options& options, ControlPlane& p
   std::vector<std::string> needs;
   if (plane.apiserver) needs.push_back("https");
   if (options.Has("scheduler")) {
-    ASSIGN_OR_RETURN(client::RestClient api, ClientFor(options, plane, "system:kube-scheduler"));
+    ASSIGN_OR_RETURN(client::RestClient api, ClientFor(options, plane, "kube-scheduler"));
     group.Add({"scheduler", needs, [api](std::stop_token stop, ServiceGroup::Ready ready) {
                  return scheduler::Run(api, scheduler::Options(), stop, ready);
                }});
   }
   if (options.Has("controllers")) {
-    ASSIGN_OR_RETURN(client::RestClient api, ClientFor(options, plane, "system:kube-controller-manager"));
+    ASSIGN_OR_RETURN(client::RestClient api, ClientFor(options, plane, "kube-controller-manager"));
     ASSIGN_OR_RETURN(controllers::Options settings, ControllerOptions(options));
     group.Add({"controllers", needs, [api, settings](std::stop_token stop, ServiceGroup::Ready ready) {
                  return controllers::Run(api, settings, stop, ready);

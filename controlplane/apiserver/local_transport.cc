@@ -101,7 +101,8 @@ class LocalWriter : public http::ResponseWriter {
   const std::shared_ptr<Exchange> exchange_;
 };
 
-std::shared_ptr<const http::ServerRequest> ToServerRequest(const client::ApiRequest& from) {
+std::shared_ptr<const http::ServerRequest> ToServerRequest(const client::ApiRequest& from,
+                                                           const std::string& user_agent) {
   auto request = std::make_shared<http::ServerRequest>();
   request->method = from.method;
   auto question = from.target.find('?');
@@ -111,6 +112,7 @@ std::shared_ptr<const http::ServerRequest> ToServerRequest(const client::ApiRequ
   request->query = http::Query::Parse(request->raw_query);
   if (!from.content_type.empty()) request->headers.Add("Content-Type", from.content_type);
   if (!from.accept.empty()) request->headers.Add("Accept", from.accept);
+  if (!user_agent.empty()) request->headers.Add("User-Agent", user_agent);
   request->body = from.body;
   request->remote_address = "local";
   return request;
@@ -155,19 +157,20 @@ class LocalStream : public client::ApiStream {
 
 class LocalTransport : public client::Transport {
  public:
-  explicit LocalTransport(http::Handler handler) : handler_(std::move(handler)) {}
+  LocalTransport(http::Handler handler, std::string user_agent)
+      : handler_(std::move(handler)), user_agent_(std::move(user_agent)) {}
 
   Result<client::ApiResponse> Do(const client::ApiRequest& request, milliseconds timeout,
                                  std::stop_token stop) override {
     auto exchange = std::make_shared<Exchange>();
-    handler_(ToServerRequest(request), std::make_shared<LocalWriter>(exchange));
+    handler_(ToServerRequest(request, user_agent_), std::make_shared<LocalWriter>(exchange));
     return Collect(*exchange, timeout, stop);
   }
 
   Result<std::unique_ptr<client::ApiStream>> Open(const client::ApiRequest& request,
                                                   std::stop_token stop) override {
     auto exchange = std::make_shared<Exchange>();
-    handler_(ToServerRequest(request), std::make_shared<LocalWriter>(exchange));
+    handler_(ToServerRequest(request, user_agent_), std::make_shared<LocalWriter>(exchange));
     int status = 0;
     {
       MutexLock lock(exchange->mutex);
@@ -206,12 +209,13 @@ class LocalTransport : public client::Transport {
   }
 
   const http::Handler handler_;
+  const std::string user_agent_;
 };
 
 }  // namespace
 
-std::shared_ptr<client::Transport> NewLocalTransport(http::Handler handler) {
-  return std::make_shared<LocalTransport>(std::move(handler));
+std::shared_ptr<client::Transport> NewLocalTransport(http::Handler handler, std::string user_agent) {
+  return std::make_shared<LocalTransport>(std::move(handler), std::move(user_agent));
 }
 
 }  // namespace keelson::apiserver

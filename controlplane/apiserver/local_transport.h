@@ -8,7 +8,8 @@
 
 namespace keelson::apiserver {
 
-// `handler` runs on the caller's thread. It must outlive the transport and its streams.
-std::shared_ptr<client::Transport> NewLocalTransport(http::Handler handler);
+// `handler` runs on the caller's thread. It must outlive the transport and its streams. `user_agent` is what
+// the requests say of themselves: the part before the first / manages the fields that they write.
+std::shared_ptr<client::Transport> NewLocalTransport(http::Handler handler, std::string user_agent = "");
 
 }  // namespace keelson::apiserver

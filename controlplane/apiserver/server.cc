@@ -267,7 +267,7 @@ ApiServer::Impl::Impl(ApiServerOptions given, registry::Registry& the_registry, 
                   options.kubernetes_service.port),
       options.verify_keys, ServedPaths(health.Paths())});
   reviews = std::make_unique<ReviewHandler>(*authenticator, *authorizer, options.api_audiences);
-  resources = std::make_unique<ResourceHandler>(registry, watches, *admission);
+  resources = std::make_unique<ResourceHandler>(registry, watches, *admission, *authorizer);
   FollowRoles();
 }
 
@@ -474,11 +474,13 @@ Result<> ApiServer::Run(std::stop_token stop, ServiceGroup::Ready ready) {
   return group.Run(stop);
 }
 
-std::shared_ptr<client::Transport> ApiServer::TransportFor(User user) {
-  return NewLocalTransport([this, user = std::move(user)](std::shared_ptr<const http::ServerRequest> request,
-                                                          std::shared_ptr<http::ResponseWriter> writer) {
-    HandleAs(user, std::move(request), std::move(writer));
-  });
+std::shared_ptr<client::Transport> ApiServer::TransportFor(User user, std::string user_agent) {
+  return NewLocalTransport(
+      [this, user = std::move(user)](std::shared_ptr<const http::ServerRequest> request,
+                                     std::shared_ptr<http::ResponseWriter> writer) {
+        HandleAs(user, std::move(request), std::move(writer));
+      },
+      std::move(user_agent));
 }
 
 }  // namespace keelson::apiserver

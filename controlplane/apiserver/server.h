@@ -48,8 +48,8 @@ class ApiServer {
   // all of it so until `stop`. The store is ready before.
   Result<> Run(std::stop_token stop, ServiceGroup::Ready ready);
 
-  // In-process requests as `user`.
-  std::shared_ptr<client::Transport> TransportFor(User user);
+  // In-process requests as `user`, from the program that `user_agent` names.
+  std::shared_ptr<client::Transport> TransportFor(User user, std::string user_agent = "");
 
  private:
   struct Impl;

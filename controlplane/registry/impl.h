@@ -31,8 +31,9 @@ struct UpdateRequest {
   const ResourceInfo* requested = nullptr;
   Change change;
   // For create on update: the object to create when there is none; null: not found is an error.
-  std::function<std::unique_ptr<Message>()> create;
+  std::function<Result<std::unique_ptr<Message>>()> create;
   bool patch = false;
+  bool fields_managed = false;  // what `change` and `create` make has its managed fields already
 };
 
 struct Registry::Impl {
@@ -59,10 +60,16 @@ struct Registry::Impl {
   // ---- write.cc ----
   Result<> CheckNamespace(const ResourceInfo& info, std::string_view ns, const storage::Limits& limits) const;
   Result<Written> Create(const ResourceInfo& info, const ResourceInfo& requested, std::string_view ns,
-                         std::unique_ptr<Message> object, const WriteOptions& options);
+                         std::unique_ptr<Message> object, const WriteOptions& options,
+                         bool fields_managed = false);
   Result<Written> Update(const UpdateRequest& request, const WriteOptions& options);
   Result<Written> TryUpdate(const UpdateRequest& request, const Current& current, const WriteOptions& options,
                             Current& newer);
+
+  // ---- patch.cc ----
+  // Server-side apply of a configuration in JSON.
+  Result<Written> Apply(const ResourceInfo& info, std::string_view ns, std::string_view name,
+                        std::string_view config, const WriteOptions& options);
 
   // ---- delete.cc ----
   Result<Deleted> Delete(const ResourceInfo& info, std::string_view ns, std::string_view name,
@@ -77,7 +84,7 @@ struct Registry::Impl {
   // ---- subresource.cc ----
   Result<ObjectPtr> ScaleOf(const ResourceInfo& scale_info, const Message& parent) const;
   Result<Written> UpdateScale(const ResourceInfo& scale_info, std::string_view ns, std::string_view name,
-                              const Change& change, const WriteOptions& options);
+                              const Change& change, const WriteOptions& options, bool fields_managed = false);
   Result<Written> Bind(const ResourceInfo& info, std::string_view ns, std::string_view name,
                        const Message& binding, const WriteOptions& options);
 

@@ -3,6 +3,7 @@
 #include <boost/json/parse.hpp>
 #include <boost/json/serialize.hpp>
 
+#include "controlplane/registry/field_manager.h"
 #include "controlplane/registry/impl.h"
 #include "lib/api/codec.h"
 #include "lib/api/meta.h"
@@ -36,6 +37,15 @@ std::string_view GoKind(const json::value& value) {
     default:
       return "number";
   }
+}
+
+// An empty list is a wish (AsksForReset), which a message cannot hold.
+bool HasEmptyManagedFields(const json::value& document) {
+  const json::object* object = document.if_object();
+  const json::value* metadata = object ? object->if_contains("metadata") : nullptr;
+  const json::object* fields = metadata ? metadata->if_object() : nullptr;
+  const json::value* managed = fields ? fields->if_contains("managedFields") : nullptr;
+  return managed && managed->is_array() && managed->get_array().empty();
 }
 
 // What a patch makes must still be an object of the kind.
@@ -84,7 +94,53 @@ std::vector<std::string> Duplicates(const Message& current, std::string_view pat
   return std::move(report.problems);
 }
 
+// The object that an apply creates has to be the one that the URL names.
+Result<> CheckApplied(const ResourceInfo& info, const Message& object, std::string_view name) {
+  const metav1::ObjectMeta& meta = api::Meta(object);
+  if (!meta.uid().empty())
+    return ConflictError(
+        info, name,
+        fmt::format("uid mismatch: the provided object specified uid {}, and no existing object was found",
+                    meta.uid()));
+  if (meta.name() == name) return {};
+  if (meta.name().empty())
+    return Error(Code::kBadRequest,
+                 fmt::format("the name of the object ({} based on URL) was undeterminable: "
+                             "name must be provided",
+                             name));
+  return Error(
+      Code::kBadRequest,
+      fmt::format("the name of the object ({}) does not match the name on the URL ({})", meta.name(), name));
+}
+
 }  // namespace
+
+Result<Written> Registry::Impl::Apply(const ResourceInfo& info, std::string_view ns, std::string_view name,
+                                      std::string_view config, const WriteOptions& options) {
+  Result<json::value> parsed = Parse(config);
+  if (!parsed) return Error(Code::kBadRequest, "error decoding YAML: " + parsed.error().message());
+  const ResourceInfo& main = MainRow(info);
+  const bool is_scale = SubresourceOf(info) == "scale";
+  Part part = Part::kMain;
+  if (!is_scale) {
+    ASSIGN_OR_RETURN(part, PartOf(info));
+  }
+  const api::FieldFilter& filter = is_scale ? api::FieldFilter::Everything() : ResetFilter(main, part);
+  auto apply = [&](const Message* live) {
+    return ManageApply({info, options.field_manager, clock.Now(), filter}, live, *parsed, options.force);
+  };
+  auto change = [&](const Message& live) { return apply(&live); };
+  if (is_scale) return UpdateScale(info, ns, name, change, options, true);
+  UpdateRequest request{main, ns, name, part, &info, change, {}, true, true};
+  if (part == Part::kMain) {
+    request.create = [&]() -> Result<std::unique_ptr<Message>> {
+      ASSIGN_OR_RETURN(std::unique_ptr<Message> object, apply(nullptr));
+      RETURN_IF_ERROR(CheckApplied(info, *object, name));
+      return object;
+    };
+  }
+  return Update(request, options);
+}
 
 Result<std::unique_ptr<Message>> ApplyPatch(const Message& current, const api::GroupVersionKind& gvk,
                                             PatchType type, std::string_view patch,
@@ -102,6 +158,7 @@ Result<std::unique_ptr<Message>> ApplyPatch(const Message& current, const api::G
   api::TypeMeta type_meta;
   Result<> decoded = api::DecodeJson(text, *object, &report, &type_meta);
   if (!decoded) return wrong(decoded.error().message());
+  if (HasEmptyManagedFields(document)) api::MutableMeta(*object).add_managed_fields();
   if (type_meta.kind != gvk.kind || type_meta.api_version != gvk.ApiVersion())
     return Error(Code::kBadRequest, "the apiVersion and kind of an object cannot be patched");
   if (validation == FieldValidation::kIgnore) return object;

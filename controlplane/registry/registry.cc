@@ -140,7 +140,7 @@ Result<Written> Registry::Update(const ResourceInfo& info, std::string_view ns, 
   ASSIGN_OR_RETURN(Part part, PartOf(info));
   UpdateRequest request{main, ns, name, part, &info, change, {}, false};
   if (part == Part::kMain && impl_->StrategyOf(main).AllowsCreateOnUpdate())
-    request.create = [&body] { return Clone(*body); };
+    request.create = [&body]() -> Result<std::unique_ptr<Message>> { return Clone(*body); };
   return impl_->Update(request, options);
 }
 
@@ -160,6 +160,7 @@ Result<Written> Registry::Modify(const ResourceInfo& info, std::string_view ns, 
 Result<Written> Registry::Patch(const ResourceInfo& info, std::string_view ns, std::string_view name,
                                 PatchType type, std::string_view patch, const WriteOptions& options) {
   std::vector<std::string> warnings;
+  if (type == PatchType::kApply) return impl_->Apply(info, ns, name, patch, options);
   auto change = [&](const Message& current) {
     warnings.clear();
     return ApplyPatch(current, info.Gvk(), type, patch, options.field_validation, warnings);

@@ -59,7 +59,7 @@ struct ObjectList {
 };
 
 enum class FieldValidation { kIgnore, kWarn, kStrict };
-enum class PatchType { kJson, kMerge, kStrategicMerge };
+enum class PatchType { kJson, kMerge, kStrategicMerge, kApply };
 enum class Operation { kCreate, kUpdate, kDelete, kConnect };
 
 struct UserInfo {
@@ -76,7 +76,8 @@ using Admission = std::function<Result<>(Operation operation, const ResourceInfo
 
 struct WriteOptions {
   bool dry_run = false;
-  std::string field_manager;
+  std::string field_manager;  // who managed fields say it was; applies need one
+  bool force = false;         // applies: take fields from other managers
   FieldValidation field_validation = FieldValidation::kWarn;
   UserInfo user;
   Admission admission;  // may be empty
@@ -135,7 +136,8 @@ class Registry {
   // Reads, changes and writes, again while others are quicker. `change` may be called several times.
   Result<Written> Modify(const ResourceInfo& info, std::string_view ns, std::string_view name,
                          const std::function<Result<>(Message& object)>& change, const WriteOptions& options);
-  // `patch` is JSON. Unknown fields are judged by options.field_validation.
+  // `patch` is JSON. Unknown fields are judged by options.field_validation. An apply creates what is not
+  // there.
   Result<Written> Patch(const ResourceInfo& info, std::string_view ns, std::string_view name, PatchType type,
                         std::string_view patch, const WriteOptions& options);
   Result<Deleted> Delete(const ResourceInfo& info, std::string_view ns, std::string_view name,

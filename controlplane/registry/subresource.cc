@@ -1,6 +1,7 @@
 // Subresources of another kind than their parent: scale, binding.
 #include <fmt/format.h>
 
+#include "controlplane/registry/field_manager.h"
 #include "controlplane/registry/impl.h"
 #include "lib/api/meta.h"
 #include "lib/api/selector.h"
@@ -150,13 +151,19 @@ Result<ObjectPtr> Registry::Impl::ScaleOf(const ResourceInfo& scale_info, const 
 
 Result<Written> Registry::Impl::UpdateScale(const ResourceInfo& scale_info, std::string_view ns,
                                             std::string_view name, const Change& change,
-                                            const WriteOptions& options) {
+                                            const WriteOptions& options, bool fields_managed) {
   const ResourceInfo& main = MainRow(scale_info);
   // Admission sees what changes: the parent.
-  UpdateRequest request{main, ns, name, Part::kMain, &main, {}, {}, false};
+  UpdateRequest request{main, ns, name, Part::kMain, &main, {}, {}, false, true};
   request.change = [&](const Message& current) -> Result<std::unique_ptr<Message>> {
     ASSIGN_OR_RETURN(Scale before, MakeScale(current));
+    const ManagedFields::Encoded& parent_fields = api::Meta(current).managed_fields();
+    *before.mutable_metadata()->mutable_managed_fields() = ScaleManagedFields(parent_fields);
     ASSIGN_OR_RETURN(std::unique_ptr<Message> changed, change(before));
+    if (!fields_managed) {
+      FieldWrite write{scale_info, options.field_manager, clock.Now(), api::FieldFilter::Everything()};
+      *api::MutableMeta(*changed).mutable_managed_fields() = ManageUpdate(write, &before, *changed);
+    }
     const auto& scale = static_cast<const Scale&>(*changed);
     if (scale.metadata().name() != name)
       return Error(Code::kBadRequest,
@@ -178,7 +185,10 @@ Result<Written> Registry::Impl::UpdateScale(const ResourceInfo& scale_info, std:
                                        scale.metadata().uid(), uid));
     std::unique_ptr<Message> parent = Clone(current);
     SetReplicas(*parent, scale.spec().replicas());
-    api::MutableMeta(*parent).set_resource_version(scale.metadata().resource_version());
+    metav1::ObjectMeta& meta = api::MutableMeta(*parent);
+    *meta.mutable_managed_fields() =
+        ParentManagedFields(parent_fields, scale.metadata().managed_fields(), main.ApiVersion());
+    meta.set_resource_version(scale.metadata().resource_version());
     return parent;
   };
   ASSIGN_OR_RETURN(Written written, Update(request, options));

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "controlplane/registry/field_manager.h"
 #include "controlplane/registry/impl.h"
 #include "lib/api/codec.h"
 #include "lib/api/meta.h"
@@ -18,11 +19,25 @@ namespace {
 constexpr size_t kMaxGeneratedBase = 58;  // 63 less the suffix
 constexpr int kGenerateAttempts = 8;
 
-// Encoded without resourceVersion: what decides whether a write changes anything.
-std::string Comparable(const Message& object) {
-  std::unique_ptr<Message> copy = Clone(object);
-  api::MutableMeta(*copy).clear_resource_version();
-  return api::EncodeRaw(*copy);
+// Does the write leave everything as it is? Since when its manager has what it has does not count, and stays
+// as it was.
+bool ChangesNothing(Message& object, const Message& old) {
+  metav1::ObjectMeta& meta = api::MutableMeta(object);
+  const metav1::ObjectMeta& before = api::Meta(old);
+  if (!SameButForTimes(meta.managed_fields(), before.managed_fields())) return false;
+  ManagedFields::Encoded own = before.managed_fields();
+  own.Swap(meta.mutable_managed_fields());
+  meta.set_resource_version(before.resource_version());
+  const bool same = api::EncodeRaw(object) == api::EncodeRaw(old);
+  meta.clear_resource_version();
+  if (!same) own.Swap(meta.mutable_managed_fields());
+  return same;
+}
+
+// What a create or update may say of managed fields, besides what the field manager looks at.
+void CheckManagedFields(const Message& object, k8s::FieldErrors& errors) {
+  for (k8s::FieldError& error : ValidateManagedFields(api::Meta(object).managed_fields()))
+    errors.push_back(std::move(error));
 }
 
 Result<> CheckScope(const ResourceInfo& info, std::string_view ns, Message& object) {
@@ -44,7 +59,6 @@ void FillSystemFields(Message& object, Clock& clock) {
   meta.clear_deletion_timestamp();
   meta.clear_deletion_grace_period_seconds();
   meta.clear_self_link();
-  meta.clear_managed_fields();
 }
 
 // What no client may change: as in `old`, where it was left out or always.
@@ -62,7 +76,6 @@ void KeepSystemFields(Message& object, const Message& old) {
     meta.clear_generation();
   }
   meta.clear_self_link();
-  *meta.mutable_managed_fields() = before.managed_fields();
 }
 
 // One owner is named once; clients that send it twice are told.
@@ -109,7 +122,9 @@ Result<> CheckVersion(const UpdateRequest& request, const Message& object, const
     // Upstream names the resource here, not the kind.
     const k8s::Path path("metadata");
     return k8s::ToInvalid(
-        {std::string(request.info.group), std::string(request.info.version), std::string(request.info.resource)}, request.name,
+        {std::string(request.info.group), std::string(request.info.version),
+         std::string(request.info.resource)},
+        request.name,
         {k8s::InvalidRaw(path.Child("resourceVersion"), "0", "must be specified for an update")});
   }
   if (!std::all_of(version.begin(), version.end(), [](char c) { return c >= '0' && c <= '9'; }))
@@ -173,10 +188,11 @@ Result<> Registry::Impl::CheckNamespace(const ResourceInfo& info, std::string_vi
 
 Result<Written> Registry::Impl::Create(const ResourceInfo& info, const ResourceInfo& requested,
                                        std::string_view ns, std::unique_ptr<Message> object,
-                                       const WriteOptions& options) {
+                                       const WriteOptions& options, bool fields_managed) {
   const Strategy& strategy = StrategyOf(info);
   std::vector<std::string> warnings;
   Context context{info, options, clock, LimitsOf(options), &warnings};
+  const FieldWrite write{info, options.field_manager, clock.Now(), ResetFilter(info, Part::kMain)};
   metav1::ObjectMeta& meta = api::MutableMeta(*object);
   if (!meta.resource_version().empty())
     return Error(Code::kInternal, "resourceVersion should not be set on objects to be created");
@@ -195,17 +211,26 @@ Result<Written> Registry::Impl::Create(const ResourceInfo& info, const ResourceI
     DedupOwners(*object, warnings);
     FillSystemFields(*object, clock);
     k8s::SetDefaults(*object);
+    // Before admission and the strategy: what they add is nobody's.
+    ManagedFields::Encoded managed;
+    if (fields_managed) {
+      managed.Swap(api::MutableMeta(*object).mutable_managed_fields());
+    } else {
+      managed = ManageUpdate(write, nullptr, *object);
+    }
     if (options.admission) {
       RETURN_IF_ERROR(options.admission(Operation::kCreate, requested, object.get(), nullptr));
       k8s::SetDefaults(*object);
     }
     // What follows from the spec (QoS class, generation) follows from what admission has made of it.
     strategy.PrepareCreate(context, *object);
+    managed.Swap(api::MutableMeta(*object).mutable_managed_fields());
     api::Normalize(*object);
     RETURN_IF_ERROR(strategy.Allocate(context, *object, nullptr, effects));
     const std::string name = api::Meta(*object).name();
-    if (k8s::FieldErrors errors = k8s::Validate(*object); !errors.empty())
-      return k8s::ToInvalid(info.Gvk(), name, errors);
+    k8s::FieldErrors errors = k8s::Validate(*object);
+    CheckManagedFields(*object, errors);
+    if (!errors.empty()) return k8s::ToInvalid(info.Gvk(), name, errors);
     for (std::string& warning : k8s::WarningsOnCreate(*object)) warnings.push_back(std::move(warning));
     const std::string key = api::KeyOf(*object);
     if (options.dry_run) {
@@ -234,15 +259,16 @@ Result<Written> Registry::Impl::Create(const ResourceInfo& info, const ResourceI
 Result<Written> Registry::Impl::Update(const UpdateRequest& request, const WriteOptions& options) {
   storage::Limits limits = LimitsOf(options);
   const std::string key = api::KeyOf(request.ns, request.name);
-  return WithRetries<Written>(
-      store, request.info, key, limits, [&](const Current& current, Current& newer) -> Result<Written> {
-        if (current.object) return TryUpdate(request, current, options, newer);
-        if (!request.create) return NotFoundError(request.info, request.name);
-        std::unique_ptr<Message> object = request.create();
-        api::MutableMeta(*object).clear_resource_version();
-        api::MutableMeta(*object).set_name(std::string(request.name));
-        return Create(request.info, request.info, request.ns, std::move(object), options);
-      });
+  return WithRetries<Written>(store, request.info, key, limits,
+                              [&](const Current& current, Current& newer) -> Result<Written> {
+                                if (current.object) return TryUpdate(request, current, options, newer);
+                                if (!request.create) return NotFoundError(request.info, request.name);
+                                ASSIGN_OR_RETURN(std::unique_ptr<Message> object, request.create());
+                                api::MutableMeta(*object).clear_resource_version();
+                                api::MutableMeta(*object).set_name(std::string(request.name));
+                                return Create(request.info, request.info, request.ns, std::move(object),
+                                              options, request.fields_managed);
+                              });
 }
 
 Result<Written> Registry::Impl::TryUpdate(const UpdateRequest& request, const Current& current,
@@ -264,6 +290,14 @@ Result<Written> Registry::Impl::TryUpdate(const UpdateRequest& request, const Cu
   Effects effects;
   k8s::SetDefaults(*object);
   KeepSystemFields(*object, *old);
+  ManagedFields::Encoded managed;
+  if (request.fields_managed) {
+    managed.Swap(api::MutableMeta(*object).mutable_managed_fields());
+  } else {
+    managed = ManageUpdate(
+        {*request.requested, options.field_manager, clock.Now(), ResetFilter(info, request.part)}, old.get(),
+        *object);
+  }
   if (options.admission) {
     RETURN_IF_ERROR(options.admission(Operation::kUpdate, *request.requested, object.get(), old.get()));
     k8s::SetDefaults(*object);
@@ -273,11 +307,13 @@ Result<Written> Registry::Impl::TryUpdate(const UpdateRequest& request, const Cu
   } else {
     strategy.PreparePart(context, request.part, *object, *old);
   }
+  managed.Swap(api::MutableMeta(*object).mutable_managed_fields());
   api::Normalize(*object);
   // Validation wants the version; an unconditional update is one of whatever is there.
   api::MutableMeta(*object).set_resource_version(std::to_string(current.object->revision()));
   if (request.part == Part::kMain) RETURN_IF_ERROR(strategy.Allocate(context, *object, old.get(), effects));
   k8s::FieldErrors errors = ValidateChange(request, *object, *old);
+  CheckManagedFields(*object, errors);
   if (!errors.empty()) return k8s::ToInvalid(info.Gvk(), request.name, errors);
   if (request.part == Part::kMain) {
     for (std::string& warning : k8s::WarningsOnUpdate(*object, *old)) warnings.push_back(std::move(warning));
@@ -287,7 +323,7 @@ Result<Written> Registry::Impl::TryUpdate(const UpdateRequest& request, const Cu
     ASSIGN_OR_RETURN(Deleted gone, Remove(info, current, options, newer));
     return Written{storage::Object::FromMessage(info, *object, gone.object->revision()), false, {}};
   }
-  if (Comparable(*object) == Comparable(*old)) return Written{current.object, false, std::move(warnings)};
+  if (ChangesNothing(*object, *old)) return Written{current.object, false, std::move(warnings)};
   if (options.dry_run)
     return Written{storage::Object::FromMessage(info, *object, current.object->revision()), false,
                    std::move(warnings)};

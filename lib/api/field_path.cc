@@ -296,6 +296,11 @@ void FieldSet::Sort() {
             [](const Node& a, const Node& b) { return CompareSteps(a.step, b.step) < 0; });
 }
 
+const FieldFilter& FieldFilter::Everything() {
+  static const FieldFilter everything;
+  return everything;
+}
+
 FieldFilter FieldFilter::Without(FieldSet fields) {
   FieldFilter filter;
   filter.excluded_ = std::move(fields);

@@ -97,6 +97,7 @@ struct FieldSet::Node {
 class FieldFilter {
  public:
   FieldFilter() = default;  // everything
+  static const FieldFilter& Everything();
   static FieldFilter Without(FieldSet fields);
   // Only what is on the way to or below one of these; "*" stands for any step.
   static FieldFilter Only(std::vector<std::vector<std::string>> patterns);

@@ -1,8 +1,7 @@
 #include "controlplane/apiserver/handlers/body.h"
 
-#include <algorithm>
-
 #include <fmt/format.h>
+#include <boost/json/parse.hpp>
 
 #include "controlplane/apiserver/handlers/list_options.h"
 #include "controlplane/apiserver/handlers/yaml.h"
@@ -46,6 +45,21 @@ Result<> CheckType(const api::TypeMeta& type, const api::GroupVersionKind& want)
   return {};
 }
 
+// "managedFields":[] is a wish: forget them. A message has no empty lists, but one empty entry says the same.
+void KeepResetOfManagedFields(std::string_view text, api::Message& object) {
+  namespace json = boost::json;
+  if (text.find("\"managedFields\"") == text.npos || !api::HasObjectMeta(object.GetDescriptor()) ||
+      api::Meta(object).managed_fields_size() > 0)
+    return;
+  boost::system::error_code error;
+  const json::value document = json::parse(json::string_view(text.data(), text.size()), error);
+  const json::object* root = error ? nullptr : document.if_object();
+  const json::value* metadata = root ? root->if_contains("metadata") : nullptr;
+  const json::object* fields = metadata ? metadata->if_object() : nullptr;
+  const json::value* managed = fields ? fields->if_contains("managedFields") : nullptr;
+  if (managed && managed->is_array()) api::MutableMeta(object).add_managed_fields();
+}
+
 Result<> DecodeJsonBody(Context& context, std::string_view json, const api::GroupVersionKind& want,
                         registry::FieldValidation validation, api::Message& object,
                         std::vector<std::string> problems = {}) {
@@ -63,6 +77,7 @@ Result<> DecodeJsonBody(Context& context, std::string_view json, const api::Grou
   api::DecodeReport report;
   Result<> decoded = api::DecodeJson(json, object, &report);
   if (!decoded) return cannot(decoded.error().message());
+  KeepResetOfManagedFields(json, object);
   for (std::string& problem : report.problems) problems.push_back(std::move(problem));
   if (problems.empty() || validation == registry::FieldValidation::kIgnore) return {};
   if (validation == registry::FieldValidation::kStrict) {
@@ -90,38 +105,6 @@ Result<> DecodeInto(Context& context, const api::GroupVersionKind& want, registr
                              decoded.error().message(), Summary(body)));
   }
   return CheckType(type, want);
-}
-
-// The options kind that a verb's query stands for.
-std::string_view OptionsKind(const std::string& verb) {
-  if (verb == "update") return "UpdateOptions";
-  if (verb == "patch") return "PatchOptions";
-  return verb == "create" ? "CreateOptions" : "DeleteOptions";
-}
-
-void CheckFieldManager(std::string_view manager, k8s::FieldErrors& errors) {
-  constexpr size_t kMaxManager = 128;
-  const k8s::Path path("fieldManager");
-  if (manager.size() > kMaxManager) errors.push_back(k8s::TooLong(path, kMaxManager));
-  const bool printable = std::all_of(manager.begin(), manager.end(), [](char c) {
-    return static_cast<unsigned char>(c) >= 0x20 && c != 0x7f;
-  });
-  if (!printable) errors.push_back(k8s::Invalid(path, manager, "should only contain printable characters"));
-}
-
-Result<> CheckOptions(const Context& context) {
-  const http::Query& query = context.query();
-  k8s::FieldErrors errors;
-  CheckFieldManager(query.Get("fieldManager"), errors);
-  google::protobuf::RepeatedPtrField<std::string> dry_run;
-  for (std::string_view value : query.All("dryRun")) dry_run.Add(std::string(value));
-  registry::CheckDryRun(dry_run, errors);
-  const std::string_view validation = query.Get("fieldValidation");
-  if (!validation.empty() && validation != "Ignore" && validation != "Warn" && validation != "Strict")
-    errors.push_back(
-        k8s::NotSupported(k8s::Path("fieldValidation"), validation, {"", "Ignore", "Strict", "Warn"}));
-  if (errors.empty()) return {};
-  return k8s::ToInvalid({"meta.k8s.io", "v1", std::string(OptionsKind(context.info.verb))}, "", errors);
 }
 
 }  // namespace
@@ -160,26 +143,6 @@ Result<metav1::DeleteOptions> DecodeDeleteOptions(Context& context) {
     options.set_propagation_policy(std::string(query.Get("propagationPolicy")));
   if (query.Has("orphanDependents")) options.set_orphan_dependents(IsSet(query, "orphanDependents"));
   for (std::string_view value : query.All("dryRun")) options.add_dry_run(std::string(value));
-  return options;
-}
-
-Result<registry::WriteOptions> ParseWriteOptions(const Context& context) {
-  const http::Query& query = context.query();
-  registry::WriteOptions options;
-  RETURN_IF_ERROR(CheckOptions(context));
-  options.dry_run = !query.All("dryRun").empty();
-  options.field_manager = query.Get("fieldManager");
-  if (options.field_manager.empty()) {
-    std::string_view agent = context.request->headers.Get("User-Agent");
-    options.field_manager = agent.substr(0, agent.find('/'));
-  }
-  std::string_view validation = query.Get("fieldValidation");
-  if (validation == "Strict") {
-    options.field_validation = registry::FieldValidation::kStrict;
-  } else if (validation == "Ignore") {
-    options.field_validation = registry::FieldValidation::kIgnore;
-  }
-  options.user = {context.user.name, context.user.uid, context.user.groups, context.user.extra};
   return options;
 }
 

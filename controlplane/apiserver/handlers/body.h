@@ -19,7 +19,4 @@ Result<std::unique_ptr<api::Message>> DecodeObject(Context& context, registry::F
 // DeleteOptions from the body or, without one, from the query.
 Result<metav1::DeleteOptions> DecodeDeleteOptions(Context& context);
 
-// ?fieldValidation=, ?dryRun=, ?fieldManager= and the user.
-Result<registry::WriteOptions> ParseWriteOptions(const Context& context);
-
 }  // namespace keelson::apiserver

@@ -3,6 +3,8 @@
 #include "controlplane/apiserver/handlers/body.h"
 #include "controlplane/apiserver/handlers/list_options.h"
 #include "controlplane/apiserver/handlers/response.h"
+#include "controlplane/apiserver/handlers/write_options.h"
+#include "controlplane/apiserver/handlers/yaml.h"
 #include "controlplane/storage/continue_token.h"
 #include "lib/api/meta.h"
 
@@ -39,10 +41,26 @@ Result<registry::PatchType> PatchTypeOf(const Context& context) {
   if (type == "application/json-patch+json") return registry::PatchType::kJson;
   if (type == "application/merge-patch+json") return registry::PatchType::kMerge;
   if (type == "application/strategic-merge-patch+json") return registry::PatchType::kStrategicMerge;
-  return Error(
-      Code::kUnsupportedMediaType,
-      "the body of the request was in an unknown format - accepted media types include: "
-      "application/json-patch+json, application/merge-patch+json, application/strategic-merge-patch+json");
+  if (type == "application/apply-patch+yaml") return registry::PatchType::kApply;
+  return Error(Code::kUnsupportedMediaType,
+               "the body of the request was in an unknown format - accepted media types include: "
+               "application/json-patch+json, application/merge-patch+json, "
+               "application/strategic-merge-patch+json, application/apply-patch+yaml");
+}
+
+// The JSON of an applied configuration. Keys that it has twice are a matter of field validation.
+Result<std::string> ConfigurationOf(Context& context, registry::FieldValidation validation) {
+  std::vector<std::string> problems;
+  Result<std::string> json = YamlToJson(context.request->body, &problems);
+  if (!json) return Error(Code::kBadRequest, "error decoding YAML: " + json.error().message());
+  for (const std::string& problem : problems) {
+    if (validation == registry::FieldValidation::kStrict)
+      return Error(Code::kBadRequest,
+                   "error strict decoding YAML: error converting YAML to JSON: " + problem);
+    if (validation == registry::FieldValidation::kWarn)
+      context.warnings.push_back("error converting YAML to JSON: " + problem);
+  }
+  return json;
 }
 
 }  // namespace
@@ -69,15 +87,27 @@ void ResourceHandler::Handle(Context& context) {
   if (!done) ReplyError(context, done.error());
 }
 
-Result<registry::WriteOptions> ResourceHandler::Options(const Context& context) const {
-  ASSIGN_OR_RETURN(registry::WriteOptions options, ParseWriteOptions(context));
+Result<registry::WriteOptions> ResourceHandler::Options(const Context& context, bool apply) const {
+  ASSIGN_OR_RETURN(registry::WriteOptions options, ParseWriteOptions(context, apply));
   options.admission = [this, &context](registry::Operation operation, const api::ResourceInfo& info,
-                                       api::Message* object, const api::Message* old_object) {
+                                       api::Message* object, const api::Message* old_object) -> Result<> {
+    if (operation == registry::Operation::kCreate) RETURN_IF_ERROR(MayCreate(context));
     std::string_view name = context.info.name;
     if (name.empty() && old_object) name = api::Meta(*old_object).name();
     return admission_.Run({operation, info, context.info.ns, name, object, old_object, context.user});
   };
   return options;
+}
+
+// Whoever creates by an update or an apply must be allowed to create, too.
+Result<> ResourceHandler::MayCreate(const Context& context) const {
+  if (context.info.verb == "create") return {};
+  RequestInfo info = context.info;
+  info.verb = "create";
+  Attributes attributes{context.user, info};
+  Decision decision = authorizer_.Authorize(attributes);
+  if (decision.allowed) return {};
+  return ForbiddenTo(attributes, decision.reason);
 }
 
 Result<> ResourceHandler::Get(Context& context) {
@@ -138,10 +168,15 @@ Result<> ResourceHandler::Update(Context& context) {
 
 Result<> ResourceHandler::Patch(Context& context) {
   ASSIGN_OR_RETURN(registry::PatchType type, PatchTypeOf(context));
-  ASSIGN_OR_RETURN(registry::WriteOptions options, Options(context));
+  const bool apply = type == registry::PatchType::kApply;
+  ASSIGN_OR_RETURN(registry::WriteOptions options, Options(context, apply));
+  std::string configuration;
+  if (apply) {
+    ASSIGN_OR_RETURN(configuration, ConfigurationOf(context, options.field_validation));
+  }
   ASSIGN_OR_RETURN(registry::Written written,
                    registry_.Patch(*context.resource, context.info.ns, context.info.name, type,
-                                   context.request->body, options));
+                                   apply ? configuration : context.request->body, options));
   int status = written.created ? 201 : 200;
   ReplyWritten(context, std::move(written), status);
   return {};

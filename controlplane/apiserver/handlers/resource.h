@@ -2,6 +2,7 @@
 #pragma once
 
 #include "controlplane/apiserver/admission/admission.h"
+#include "controlplane/apiserver/authz/authorizer.h"
 #include "controlplane/apiserver/handlers/context.h"
 #include "controlplane/apiserver/handlers/watch.h"
 #include "controlplane/registry/registry.h"
@@ -10,8 +11,9 @@ namespace keelson::apiserver {
 
 class ResourceHandler {  // thread safe
  public:
-  ResourceHandler(registry::Registry& registry, WatchManager& watches, const AdmissionChain& admission)
-      : registry_(registry), watches_(watches), admission_(admission) {}
+  ResourceHandler(registry::Registry& registry, WatchManager& watches, const AdmissionChain& admission,
+                  const Authorizer& authorizer)
+      : registry_(registry), watches_(watches), admission_(admission), authorizer_(authorizer) {}
 
   // context.resource is set and the verb is one of its verbs.
   void Handle(Context& context);
@@ -25,11 +27,13 @@ class ResourceHandler {  // thread safe
   Result<> Patch(Context& context);
   Result<> Delete(Context& context);
   Result<> DeleteCollection(Context& context);
-  Result<registry::WriteOptions> Options(const Context& context) const;
+  Result<registry::WriteOptions> Options(const Context& context, bool apply = false) const;
+  Result<> MayCreate(const Context& context) const;
 
   registry::Registry& registry_;
   WatchManager& watches_;
   const AdmissionChain& admission_;
+  const Authorizer& authorizer_;
 };
 
 }  // namespace keelson::apiserver

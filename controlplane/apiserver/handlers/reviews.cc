@@ -4,6 +4,7 @@
 
 #include "controlplane/apiserver/handlers/body.h"
 #include "controlplane/apiserver/handlers/response.h"
+#include "controlplane/apiserver/handlers/write_options.h"
 #include "lib/api/meta.h"
 #include "lib/k8s/validation.h"
 

@@ -5,6 +5,7 @@
 #include "controlplane/apiserver/authz/node.h"
 #include "controlplane/apiserver/handlers/body.h"
 #include "controlplane/apiserver/handlers/response.h"
+#include "controlplane/apiserver/handlers/write_options.h"
 #include "lib/api/meta.h"
 #include "lib/k8s/field_error.h"
 
