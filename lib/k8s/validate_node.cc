@@ -44,11 +44,6 @@ void CheckPodCidrs(const Strings& cidrs, const Strings& old, FieldErrors& errors
   }
 }
 
-void CheckNode(const corev1::Node& node, FieldErrors& errors) {
-  CheckTaints(node.spec().taints(), errors);
-  CheckPodCidrs(node.spec().pod_cidrs(), {}, errors);
-}
-
 void CheckResources(const corev1::NodeStatus& status, FieldErrors& errors) {
   const Path path("status");
   const std::pair<const char*, const QuantityMap*> amounts[] = {{"capacity", &status.capacity()},
@@ -59,6 +54,12 @@ void CheckResources(const corev1::NodeStatus& status, FieldErrors& errors) {
       CheckResourceAmount(name, quantities->at(name), list.Child(name), errors);
     }
   }
+}
+
+void CheckNode(const corev1::Node& node, FieldErrors& errors) {
+  CheckTaints(node.spec().taints(), errors);
+  CheckResources(node.status(), errors);
+  CheckPodCidrs(node.spec().pod_cidrs(), {}, errors);
 }
 
 void CheckConfigSource(const corev1::NodeConfigSource& source, const Path& path, FieldErrors& errors) {
@@ -85,7 +86,6 @@ void CheckConfigSource(const corev1::NodeConfigSource& source, const Path& path,
 // Both of the whole node and of its status: kubelets may change some of the former through the latter.
 void CheckChange(const corev1::Node& node, const corev1::Node& old, FieldErrors& errors) {
   const Path spec("spec"), status("status");
-  CheckResources(node.status(), errors);
   const Path addresses = status.Child("addresses");
   std::set<std::pair<std::string_view, std::string_view>> seen;
   for (int i = 0; i < node.status().addresses_size(); ++i) {
@@ -104,7 +104,6 @@ void CheckChange(const corev1::Node& node, const corev1::Node& old, FieldErrors&
   if (node.spec().has_config_source()) {
     CheckConfigSource(node.spec().config_source(), spec.Child("configSource"), errors);
   }
-  CheckTaints(node.spec().taints(), errors);
   if (node.spec().external_id() != old.spec().external_id()) {
     errors.push_back(Forbidden(spec.Child("externalID"), "may not be updated"));
   }
@@ -112,8 +111,15 @@ void CheckChange(const corev1::Node& node, const corev1::Node& old, FieldErrors&
 
 void CheckNodeUpdate(const corev1::Node& node, const corev1::Node& old, FieldErrors& errors) {
   CheckTaints(node.spec().taints(), errors);
+  CheckResources(node.status(), errors);
   CheckPodCidrs(node.spec().pod_cidrs(), old.spec().pod_cidrs(), errors);
   CheckChange(node, old, errors);
+}
+
+void CheckNodeStatus(const corev1::Node& node, const corev1::Node& old, FieldErrors& errors) {
+  CheckResources(node.status(), errors);
+  CheckChange(node, old, errors);
+  CheckTaints(node.spec().taints(), errors);
 }
 
 }  // namespace
@@ -121,7 +127,7 @@ void CheckNodeUpdate(const corev1::Node& node, const corev1::Node& old, FieldErr
 void RegisterNodeRules(RuleTable& table) {
   table.Add<corev1::Node, CheckNode>();
   table.AddUpdate<corev1::Node, CheckNodeUpdate>(true);
-  table.AddStatus<corev1::Node, CheckChange>();
+  table.AddStatus<corev1::Node, CheckNodeStatus>();
 }
 
 }  // namespace keelson::k8s
