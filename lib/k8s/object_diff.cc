@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "lib/api/codec.h"
+#include "lib/api/type_table.h"
 #include "lib/k8s/field_error.h"
 
 namespace keelson::k8s {
@@ -56,7 +57,12 @@ class Differ {
   void CompareField(const Message& old, const Message& now, const FieldDescriptor* field,
                     const std::string& path) {
     const auto* reflection = now.GetReflection();
-    const std::string here = fmt::format("{}.{}", path, field->json_name());
+    const api::FieldInfo* info =
+        api::InfoOf(field->containing_type()).ByNumber(static_cast<uint32_t>(field->number()));
+    // The fields of an inlined message stand in its parent.
+    if (info && info->inlined && !field->is_repeated())
+      return Compare(reflection->GetMessage(old, field), reflection->GetMessage(now, field), path);
+    const std::string here = fmt::format("{}.{}", path, info ? info->json_name : field->json_name());
     if (field->is_repeated()) return CompareList(old, now, field, here);
     const bool had = reflection->HasField(old, field), has = reflection->HasField(now, field);
     if (had && has && field->cpp_type() == FieldDescriptor::CPPTYPE_MESSAGE) {

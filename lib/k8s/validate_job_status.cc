@@ -32,8 +32,8 @@ struct Transition {
   const batchv1::Job& old;
   const Path& path;
   FieldErrors& errors;
-  bool finished_changed, complete_changed, failed_changed, start_changed, end_changed,
-      completed_indexes_changed, failed_indexes_changed;
+  bool finished_changed, complete_changed, failed_changed, target_changed, met_changed, start_changed,
+      end_changed, completed_indexes_changed, failed_indexes_changed;
 
   const batchv1::JobStatus& now() const { return job.status(); }
   const batchv1::JobStatus& before() const { return old.status(); }
@@ -80,6 +80,30 @@ void CheckCompletionTime(Transition& t) {
   }
 }
 
+// A Job that will end says so first, and ends when its pods have gone.
+void CheckAnnounced(Transition& t) {
+  if ((t.failed_changed || t.target_changed) && IsTrue(t.job, "Failed") && !IsTrue(t.job, "FailureTarget"))
+    t.Condition("cannot set Failed=True condition without the FailureTarget=true condition");
+  if ((t.complete_changed || t.met_changed) && IsTrue(t.job, "Complete") &&
+      !IsTrue(t.job, "SuccessCriteriaMet")) {
+    t.Condition("cannot set Complete=True condition without the SuccessCriteriaMet=true condition");
+  }
+}
+
+void CheckPods(Transition& t) {
+  const batchv1::JobStatus &now = t.now(), &before = t.before();
+  const bool active_changed = now.active() != before.active();
+  if (IsFinished(t.job) && now.terminating() > 0 &&
+      (t.finished_changed || now.terminating() != before.terminating())) {
+    t.errors.push_back(Invalid(t.path.Child("terminating"), int64_t{now.terminating()},
+                               "terminating>0 is invalid for finished job"));
+  }
+  if ((active_changed || now.ready() != before.ready()) && now.has_ready() && now.ready() > now.active()) {
+    t.errors.push_back(
+        Invalid(t.path.Child("ready"), int64_t{now.ready()}, "cannot set more ready pods than active"));
+  }
+}
+
 void CheckFinished(Transition& t) {
   if (!IsFinished(t.job)) return;
   const batchv1::JobStatus& status = t.now();
@@ -88,7 +112,9 @@ void CheckFinished(Transition& t) {
     t.errors.push_back(
         Invalid(path.Child("active"), int64_t{status.active()}, "active>0 is invalid for finished job"));
   }
-  if (!status.has_start_time() && (t.finished_changed || t.start_changed))
+  const bool never_started =
+      t.job.spec().suspend() && t.job.spec().has_completions() && t.job.spec().completions() == 0;
+  if (!status.has_start_time() && (t.finished_changed || t.start_changed) && !never_started)
     t.errors.push_back(Required(path.Child("startTime"), "startTime is required for finished job"));
   const auto& uncounted = status.uncounted_terminated_pods();
   const bool any = !uncounted.failed().empty() || !uncounted.succeeded().empty();
@@ -191,6 +217,8 @@ void CheckJobStatus(const batchv1::Job& object, const batchv1::Job& old, FieldEr
       IsFinished(object) != IsFinished(old),
       changed("Complete"),
       changed("Failed"),
+      changed("FailureTarget"),
+      changed("SuccessCriteriaMet"),
       !SameTime(status.has_start_time(), status.start_time(), before.has_start_time(), before.start_time()),
       !SameTime(status.has_completion_time(), status.completion_time(), before.has_completion_time(),
                 before.completion_time()),
@@ -207,11 +235,13 @@ void CheckJobStatus(const batchv1::Job& object, const batchv1::Job& old, FieldEr
   const bool complete = IsTrue(object, "Complete");
   if ((t.complete_changed || t.failed_changed) && complete && IsTrue(object, "Failed"))
     t.Condition("cannot set Complete=True and Failed=true conditions");
-  if ((t.complete_changed || changed("FailureTarget")) && complete && IsTrue(object, "FailureTarget"))
+  if ((t.complete_changed || t.target_changed) && complete && IsTrue(object, "FailureTarget"))
     t.Condition("cannot set Complete=True and FailureTarget=true conditions");
   CheckCompletionTime(t);
+  CheckAnnounced(t);
   CheckFinished(t);
   CheckIndexes(t);
+  CheckPods(t);
   CheckConditionPairs(t);
   CheckProgress(t);
 }

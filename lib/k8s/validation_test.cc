@@ -2,45 +2,16 @@
 
 #include <gtest/gtest.h>
 
-#include "lib/api/codec.h"
-#include "lib/api/scheme.h"
-#include "lib/k8s/defaulting.h"
+#include "lib/k8s/rules_testing.h"
 
 namespace keelson::k8s {
 namespace {
-
-std::unique_ptr<api::Message> Parse(const char* api_version, const char* kind, const std::string& json) {
-  const auto [group, version] = api::SplitApiVersion(api_version);
-  std::unique_ptr<api::Message> object = api::NewObject(api::FindMessage(group, version, kind));
-  api::DecodeReport report;
-  const Result<> decoded = api::DecodeJson(json, *object, &report);
-  EXPECT_TRUE(decoded) << json << ": " << (decoded ? "" : decoded.error().message());
-  EXPECT_TRUE(report.problems.empty()) << json << ": " << report.problems[0];
-  SetDefaults(*object);
-  return object;
-}
-
-std::vector<std::string> Print(const FieldErrors& errors) {
-  std::vector<std::string> out;
-  for (const FieldError& error : errors) out.push_back(error.ToString());
-  return out;
-}
-
-using Lines = std::vector<std::string>;
 
 constexpr char kLabelRule[] =
     "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start "
     "and end "
     "with an alphanumeric character (e.g. 'my-name',  or '123-abc', regex used for validation is "
     "'[a-z0-9]([-a-z0-9]*[a-z0-9])?')";
-
-std::string Pod(const std::string& spec) {
-  return R"({"metadata":{"name":"p","namespace":"default"},"spec":{)" + spec + "}}";
-}
-std::string PodWith(const std::string& container) {
-  return Pod(R"("containers":[{"name":"c","image":"i",)" + container + "}]");
-}
-constexpr char kContainers[] = R"("containers":[{"name":"c","image":"i"}])";
 
 struct Case {
   const char* api_version;
