@@ -55,14 +55,14 @@ std::string PodAnd(const std::string& spec, const std::string& metadata) {
   return Pod(std::string(kContainers) + "," + spec, metadata);
 }
 
-void ExpectErrors(const char* api_version, const char* kind, const std::vector<RuleCase>& cases) {
-  for (const RuleCase& c : cases)
+void ExpectErrors(const char* api_version, const char* kind, const std::vector<KindCase>& cases) {
+  for (const KindCase& c : cases)
     EXPECT_EQ(Print(Validate(*Parse(api_version, kind, c.json))), c.errors) << c.json;
 }
 
 void ExpectUpdateErrors(const char* api_version, const char* kind, const std::string& subresource,
-                        const std::vector<UpdateRuleCase>& cases, bool self) {
-  for (const UpdateRuleCase& c : cases) {
+                        const std::vector<KindUpdateCase>& cases, bool self) {
+  for (const KindUpdateCase& c : cases) {
     const auto old = Parse(api_version, kind, WithVersion(c.old));
     const auto now = Parse(api_version, kind, WithVersion(c.now));
     EXPECT_EQ(Print(Judge(*now, *old, subresource)), c.errors) << c.now;

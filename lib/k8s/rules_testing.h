@@ -25,20 +25,20 @@ std::string PodWith(const std::string& container);
 std::string PodAnd(const std::string& spec, const std::string& metadata = "");
 
 // One object of a kind and what is wrong with it.
-struct RuleCase {
+struct KindCase {
   std::string json;
   Lines errors;
 };
-void ExpectErrors(const char* api_version, const char* kind, const std::vector<RuleCase>& cases);
+void ExpectErrors(const char* api_version, const char* kind, const std::vector<KindCase>& cases);
 
 // An object, what it was, and what is wrong with the update. metadata.resourceVersion is added to both.
-struct UpdateRuleCase {
+struct KindUpdateCase {
   std::string old, now;
   Lines errors;
 };
 // `subresource`: "" (the main resource), "status" or a part. Where `self`, the old one must also be a valid
 // update of itself.
 void ExpectUpdateErrors(const char* api_version, const char* kind, const std::string& subresource,
-                        const std::vector<UpdateRuleCase>& cases, bool self = true);
+                        const std::vector<KindUpdateCase>& cases, bool self = true);
 
 }  // namespace keelson::k8s
