@@ -1,6 +1,7 @@
 // Pods and workloads on their way into the store: what is filled in, kept, counted and refused.
 #include "controlplane/registry/registry_fixture.h"
 #include "lib/api/proto/batch_v1.pb.h"
+#include "lib/api/quantity.h"
 
 namespace keelson::registry {
 namespace {
@@ -21,7 +22,7 @@ class PodsTest : public RegistryTest {
   }
   Result<corev1::Pod> PatchPart(const char* part, const std::string& patch) {
     return As<corev1::Pod>((*plane_)->Patch(Row("", std::string("pods/") + part), "default", "p",
-                                            PatchType::kStrategic, patch, {}));
+                                            PatchType::kStrategicMerge, patch, {}));
   }
 };
 
@@ -68,12 +69,15 @@ TEST_F(PodsTest, AppArmorIsInBothPlaces) {
 TEST_F(PodsTest, QosStaysThroughStatus) {
   corev1::Pod pod = Pod("p");
   auto& resources = *pod.mutable_spec()->mutable_containers(0)->mutable_resources();
-  (*resources.mutable_requests())["cpu"] = *api::Quantity::Parse("1");
+  (*resources.mutable_requests())["cpu"] = api::Amount::FromInt(1).ToQuantity();
   const auto created = Create(pod);
   ASSERT_TRUE(created) << Message(created);
   EXPECT_EQ(created->status().qos_class(), "Burstable");
   corev1::Pod change = *created;
   change.mutable_status()->set_qos_class("Guaranteed");
+  EXPECT_EQ(Message(Update(change, &Row("", "pods/status"))),
+            "Pod \"p\" is invalid: status.qosClass: Invalid value: \"Guaranteed\": field is immutable");
+  change.mutable_status()->set_qos_class("Burstable");
   change.mutable_status()->set_message("m");
   change.mutable_spec()->set_hostname("ignored");
   const auto updated = Update(change, &Row("", "pods/status"));
@@ -86,13 +90,13 @@ TEST_F(PodsTest, QosStaysThroughStatus) {
 TEST_F(PodsTest, Resize) {
   corev1::Pod pod = Pod("p");
   auto& resources = *pod.mutable_spec()->mutable_containers(0)->mutable_resources();
-  (*resources.mutable_requests())["cpu"] = *api::Quantity::Parse("1");
+  (*resources.mutable_requests())["cpu"] = api::Amount::FromInt(1).ToQuantity();
   ASSERT_TRUE(Create(pod));
   const auto resized =
       PatchPart("resize", R"({"spec":{"containers":[{"name":"c","resources":{"requests":{"cpu":"2"}}}]}})");
   ASSERT_TRUE(resized) << Message(resized);
   EXPECT_EQ(resized->metadata().generation(), 2);
-  EXPECT_EQ(resized->spec().containers(0).resources().requests().at("cpu").ToString(), "2");
+  EXPECT_EQ(resized->spec().containers(0).resources().requests().at("cpu").string(), "2");
   const auto guaranteed = PatchPart(
       "resize", R"({"spec":{"containers":[{"name":"c","resources":{"requests":{"cpu":"2","memory":"1Gi"},)"
                 R"("limits":{"cpu":"2","memory":"1Gi"}}}]}})");
@@ -101,7 +105,7 @@ TEST_F(PodsTest, Resize) {
       << Message(guaranteed);
   // The pod itself keeps its resources.
   const auto main =
-      Patch<corev1::Pod>("p", PatchType::kStrategic,
+      Patch<corev1::Pod>("p", PatchType::kStrategicMerge,
                          R"({"spec":{"containers":[{"name":"c","resources":{"requests":{"cpu":"3"}}}]}})");
   EXPECT_NE(Message(main).find("pod updates may not change fields other than"), std::string::npos);
 }
@@ -111,7 +115,8 @@ TEST_F(PodsTest, EphemeralContainers) {
   const auto patched = PatchPart("ephemeralcontainers",
                                  R"({"spec":{"ephemeralContainers":[{"name":"debug","image":"busybox"}]}})");
   ASSERT_TRUE(patched) << Message(patched);
-  EXPECT_EQ(patched->spec().ephemeral_containers(0).termination_message_path(), "/dev/termination-log");
+  EXPECT_EQ(patched->spec().ephemeral_containers(0).ephemeral_container_common().termination_message_path(),
+            "/dev/termination-log");
   EXPECT_EQ(patched->metadata().generation(), 2);
   const auto changed = PatchPart("ephemeralcontainers",
                                  R"({"spec":{"ephemeralContainers":[{"name":"debug","image":"other"}]}})");
@@ -162,7 +167,6 @@ TEST_F(PodsTest, DaemonSetsCountTemplates) {
       R"({"metadata":{"name":"d"},"spec":{"selector":{"matchLabels":{"a":"b"}},"template":{"metadata":)"
       R"({"labels":{"a":"b"}},"spec":{"containers":[{"name":"c","image":"i"}]}}}})"));
   ASSERT_TRUE(created) << Message(created);
-  EXPECT_EQ(created->spec().template_generation(), 1);
   EXPECT_EQ(created->metadata().annotations().at("deprecated.daemonset.template.generation"), "1");
   const auto ready = Patch<appsv1::DaemonSet>("d", PatchType::kMerge, R"({"spec":{"minReadySeconds":1}})");
   ASSERT_TRUE(ready) << Message(ready);
