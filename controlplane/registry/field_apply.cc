@@ -27,6 +27,12 @@ struct Conflict {
 };
 using Conflicts = std::vector<Conflict>;
 
+json::parse_options Deep() {
+  json::parse_options options;
+  options.max_depth = 1000;
+  return options;
+}
+
 std::string TextAt(const json::value& object, std::initializer_list<const char*> path) {
   const json::value* at = &object;
   for (const char* name : path) {
@@ -96,9 +102,7 @@ class Applier {
 
   static json::value ToJson(const Message& object, const api::GroupVersionKind& gvk) {
     std::string text = api::EncodeJson(object, gvk);
-    json::parse_options options;
-    options.max_depth = 1000;
-    return json::parse(text, {}, options);
+    return json::parse(text, {}, Deep());
   }
   Result<> CheckConfig() const;
   Result<Outcome> Try(ManagedFields managed, bool force) const;
@@ -271,7 +275,7 @@ api::FieldSet Applier::AllowedByLastApplied() const {
   auto found = annotations.find(kLastApplied);
   if (found == annotations.end() || found->second.empty()) return {};
   boost::system::error_code error;
-  json::value applied = json::parse(found->second, error);
+  json::value applied = json::parse(found->second, error, {}, Deep());
   if (error || !applied.is_object() || TextAt(applied, {"apiVersion"}) != version_) return {};
   if (!api::CheckShape(shape_, applied, false).empty()) return {};
   api::FieldSet fields = api::FieldsOf(shape_, applied);
@@ -353,11 +357,19 @@ Result<std::unique_ptr<Message>> Applier::Run(bool force) {
 
 Result<std::unique_ptr<Message>> ManageApply(const FieldWrite& write, const Message* live,
                                              const json::value& config, bool force) {
-  if (!config.is_object())
-    return Error(Code::kBadRequest,
-                 "error decoding YAML: error unmarshaling JSON: while decoding JSON: json: "
-                 "cannot unmarshal into Go value of type map[string]interface {}");
-  return Applier(write, live, config).Run(force);
+  static const json::value nothing = json::object();
+  if (!config.is_object() && !config.is_null()) {
+    const char* kind = config.is_array()    ? "array"
+                       : config.is_string() ? "string"
+                       : config.is_bool()   ? "bool"
+                                            : "number";
+    return Error(
+        Code::kBadRequest,
+        fmt::format("error decoding YAML: error unmarshaling JSON: while decoding JSON: json: cannot "
+                    "unmarshal {} into Go value of type map[string]interface {{}}",
+                    kind));
+  }
+  return Applier(write, live, config.is_null() ? nothing : config).Run(force);
 }
 
 }  // namespace keelson::registry

@@ -107,7 +107,9 @@ void Registry::Impl::Warn(const Message& about, std::string_view reason, std::st
   event->mutable_source()->set_component("service-allocation-repair");
   api::Normalize(*event);
   const ResourceInfo& events = api::ResourceOf<corev1::Event>();
-  Result<Written> written = Create(events, events, ns, std::move(event), {});
+  WriteOptions options;
+  options.field_manager = "kube-apiserver";
+  Result<Written> written = Create(events, events, ns, std::move(event), options);
   if (!written) log::Warn("Cannot record an event", {{"error", written.error()}});
 }
 

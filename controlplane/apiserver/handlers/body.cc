@@ -52,7 +52,9 @@ void KeepResetOfManagedFields(std::string_view text, api::Message& object) {
       api::Meta(object).managed_fields_size() > 0)
     return;
   boost::system::error_code error;
-  const json::value document = json::parse(json::string_view(text.data(), text.size()), error);
+  json::parse_options deep;
+  deep.max_depth = 1000;
+  const json::value document = json::parse(json::string_view(text.data(), text.size()), error, {}, deep);
   const json::object* root = error ? nullptr : document.if_object();
   const json::value* metadata = root ? root->if_contains("metadata") : nullptr;
   const json::object* fields = metadata ? metadata->if_object() : nullptr;
@@ -83,7 +85,7 @@ Result<> DecodeJsonBody(Context& context, std::string_view json, const api::Grou
   if (validation == registry::FieldValidation::kStrict) {
     return cannot("strict decoding error: " + Join(problems));
   }
-  for (std::string& problem : problems) context.warnings.push_back(std::move(problem));
+  for (const std::string& problem : problems) WarnOf(context, problem);
   return {};
 }
 
@@ -108,6 +110,21 @@ Result<> DecodeInto(Context& context, const api::GroupVersionKind& want, registr
 }
 
 }  // namespace
+
+void WarnOf(Context& context, std::string_view problem) {
+  constexpr std::string_view kYaml = "yaml: unmarshal errors:\n";
+  size_t yaml = problem.find(kYaml);
+  if (yaml == problem.npos) {
+    context.warnings.emplace_back(problem);
+    return;
+  }
+  for (std::string_view rest = problem.substr(yaml + kYaml.size()); !rest.empty();) {
+    std::string_view line = rest.substr(0, rest.find('\n'));
+    rest.remove_prefix(std::min(line.size() + 1, rest.size()));
+    line.remove_prefix(std::min(line.find_first_not_of(' '), line.size()));
+    context.warnings.emplace_back(line);
+  }
+}
 
 Result<std::unique_ptr<api::Message>> DecodeObject(Context& context, registry::FieldValidation validation) {
   std::unique_ptr<api::Message> object = api::NewObject(context.resource->descriptor());

@@ -16,6 +16,9 @@ inline constexpr size_t kMaxBody = 3u << 20;
 // kWarn. All problems are kBadRequest, worded as upstream does.
 Result<std::unique_ptr<api::Message>> DecodeObject(Context& context, registry::FieldValidation validation);
 
+// What is wrong with a body and not refused, as warnings: the YAML reader tells of several keys in one text.
+void WarnOf(Context& context, std::string_view problem);
+
 // DeleteOptions from the body or, without one, from the query.
 Result<metav1::DeleteOptions> DecodeDeleteOptions(Context& context);
 

@@ -57,8 +57,7 @@ Result<std::string> ConfigurationOf(Context& context, registry::FieldValidation 
     if (validation == registry::FieldValidation::kStrict)
       return Error(Code::kBadRequest,
                    "error strict decoding YAML: error converting YAML to JSON: " + problem);
-    if (validation == registry::FieldValidation::kWarn)
-      context.warnings.push_back("error converting YAML to JSON: " + problem);
+    if (validation == registry::FieldValidation::kWarn) WarnOf(context, problem);
   }
   return json;
 }
