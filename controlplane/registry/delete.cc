@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "controlplane/registry/impl.h"
+#include "controlplane/storage/convert.h"
 #include "lib/api/meta.h"
 #include "lib/k8s/field_error.h"
 
@@ -50,7 +51,8 @@ Result<> CheckOptions(const DeleteOptions& options) {
 }
 
 // Upstream names the kind in these, where other conflicts name the resource.
-Error PreconditionConflict(const ResourceInfo& info, const std::string& name, std::string why) {
+Error PreconditionConflict(const ResourceInfo& requested, const std::string& name, std::string why) {
+  const ResourceInfo& info = storage::StoredAs(requested);
   ErrorDetails details;
   details.name = name;
   details.group = std::string(info.kind_group.empty() ? info.group : info.kind_group);

@@ -93,6 +93,8 @@ class JobStrategy : public TemplateStrategy<batchv1::Job> {
     for (const char* key : {"job-name", "batch.kubernetes.io/job-name"}) labels.insert({key, name});
     for (const char* key : {"controller-uid", kUidLabel}) labels.insert({key, uid});
     job.mutable_spec()->mutable_selector()->mutable_match_labels()->insert({kUidLabel, uid});
+    // Labels that are not given are the template's.
+    if (job.metadata().labels().empty()) *job.mutable_metadata()->mutable_labels() = labels;
   }
 
  private:

@@ -233,10 +233,9 @@ void Lifecycle::Conflicts() {
     ExpectStatus(reply, 200, "update without a version");
   } else {
     ExpectStatus(reply, 422, "update without a version");
-    std::string kind = std::string(info_.kind) + (info_.group.empty() ? "" : "." + std::string(info_.group));
     EXPECT_EQ(
         reply.message(),
-        kind + " \"" + name_ +
+        info_.GroupResource() + " \"" + name_ +
             "\" is invalid: metadata.resourceVersion: Invalid value: 0: must be specified for an update");
   }
   change = json::object{{"metadata", {{"name", "other"}}}};
