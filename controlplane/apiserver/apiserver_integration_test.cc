@@ -348,11 +348,14 @@ TEST_F(ApiServer, Tokens) {
 
 TEST_F(ApiServer, BindingAndEviction) {
   Kubectl({"run", "p", "--image=busybox"});
-  Answer bound = Do("POST", Path("pods/p/binding"), R"({"metadata":{"name":"p"},"target":{"kind":"Node","name":"somewhere"}})");
+  Answer bound = Do("POST", Path("pods/p/binding"),
+                    R"({"metadata":{"name":"p"},"target":{"kind":"Node","name":"somewhere"}})");
   EXPECT_EQ(bound.status, 201) << bound.text;
   EXPECT_EQ(bound.body.at("status").as_string(), "Success");
   EXPECT_EQ(Kubectl({"get", "pod", "p", "-o", "jsonpath={.spec.nodeName}"}), "somewhere");
-  EXPECT_EQ(Do("POST", Path("pods/p/binding"), R"({"metadata":{"name":"p"},"target":{"name":"elsewhere"}})").status, 409);
+  EXPECT_EQ(
+      Do("POST", Path("pods/p/binding"), R"({"metadata":{"name":"p"},"target":{"name":"elsewhere"}})").status,
+      409);
   // Nobody runs there: what leads to a kubelet says so.
   Answer log = Do("GET", Path("pods/p/log"));
   EXPECT_EQ(log.status, 404);
@@ -425,7 +428,10 @@ TEST_F(ApiServer, WhatLeadsToTheKubelet) {
   ASSERT_EQ(Do("PATCH", "/api/v1/nodes/" + node + "/status", status, "application/merge-patch+json").status,
             200);
   Kubectl({"run", "p", "--image=busybox"});
-  ASSERT_EQ(Do("POST", Path("pods/p/binding"), R"({"target":{"name":")" + node + "\"}}").status, 201);
+  ASSERT_EQ(
+      Do("POST", Path("pods/p/binding"), R"({"metadata":{"name":"p"},"target":{"name":")" + node + "\"}}")
+          .status,
+      201);
 
   const std::string me = "kube-apiserver-kubelet-client";
   EXPECT_EQ(Kubectl({"logs", "p", "--tail=5", "-f"}),

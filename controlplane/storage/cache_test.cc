@@ -291,8 +291,9 @@ TEST(ConvertTest, HpaKeepsWhatV1CannotSay) {
   auto back = Convert(as_v1, StoredAs(v1));
   auto& as_v2 = static_cast<api::autoscaling::v2::HorizontalPodAutoscaler&>(*back);
   ASSERT_EQ(as_v2.spec().metrics_size(), 2);
-  EXPECT_EQ(as_v2.spec().metrics(0).resource().target().average_utilization(), 70);
-  EXPECT_EQ(as_v2.spec().metrics(1).resource().name(), "memory");
+  EXPECT_EQ(as_v2.spec().metrics(0).resource().name(), "memory");
+  EXPECT_EQ(as_v2.spec().metrics(1).resource().name(), "cpu");
+  EXPECT_EQ(as_v2.spec().metrics(1).resource().target().average_utilization(), 70);
   EXPECT_EQ(as_v2.metadata().annotations_size(), 0);
 }
 

@@ -356,19 +356,18 @@ Result<ObjectPtr> Store::Put(const api::ResourceInfo& info, std::string_view key
                              int64_t expected, std::chrono::seconds ttl, Conflict& conflict,
                              const Limits& limits) {
   const api::ResourceInfo& stored = StoredAs(info);
-  std::string value;
-  if (&stored == &info) {
-    value = api::EncodeProtobuf(message, info.Gvk());
-  } else {
-    value = api::EncodeProtobuf(*Convert(message, stored), stored.Gvk());
-  }
+  std::unique_ptr<api::Message> converted;
+  if (&stored != &info) converted = Convert(message, stored);
+  const api::Message& kept = converted ? *converted : message;
+  const std::string value = api::EncodeProtobuf(kept, stored.Gvk());
   int64_t lease = 0;
   if (ttl.count() > 0) {
     ASSIGN_OR_RETURN(lease, impl_->leases.LeaseFor(ttl, limits));
   }
   ASSIGN_OR_RETURN(etcd::TxnResult txn, impl_->client->PutIf(std::string(info.etcd_prefix) + std::string(key),
                                                              value, expected, lease, limits));
-  if (txn.succeeded) return Object::FromMessage(info, message, txn.revision);
+  // As the next reader sees it: a way through another version may leave traces.
+  if (txn.succeeded) return Object::FromMessage(stored, kept, txn.revision)->In(info);
   conflict.current = nullptr;
   if (txn.current) {
     ASSIGN_OR_RETURN(ObjectPtr current, Object::FromStored(stored, std::string(key),

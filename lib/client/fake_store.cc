@@ -191,6 +191,7 @@ Result<FakeStore::Object> FakeStore::Update(const api::ResourceInfo& info, std::
   if (subresource == "status") {
     after = Clone(*before);
     CopyField("status", object, *after);
+    *api::MutableMeta(*after).mutable_annotations() = sent.annotations();
   } else {
     after = Clone(object);
     metav1::ObjectMeta& meta = api::MutableMeta(*after);

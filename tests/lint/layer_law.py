@@ -82,7 +82,7 @@ def check_sources(root):
         includes[path] = INCLUDE.findall(text)
         for bracket, target in includes[path]:
             if bracket == '"':
-                if folder(target) in PROGRAMS or target.startswith("lib/"):
+                if folder(target) in PROGRAMS or target.startswith("lib/") or folder(path) == folder(target) == "tests":
                     check_own(path, target, problems)
                 elif not path.startswith("lib/bpf"):
                     problems.append(f'{path}: "{target}" is not named from the root of the tree')

@@ -16,8 +16,8 @@ namespace {
 namespace json = boost::json;
 
 constexpr int kMaxDepth = 200;  // aliases may nest without end
-// A body of 3 MB has fewer; aliases of aliases could make any number of them.
-constexpr size_t kMaxNodes = 4u << 20, kMaxBytes = 32u << 20;
+// Every node takes a byte of the document or more, but aliases of aliases could make any number of them.
+constexpr size_t kAliasedNodes = 100'000, kMaxBytes = 32u << 20;
 
 // As Go's ParseInt does with base 0: 0x1f, 0o17, 017, 0b1, each with a sign.
 bool ParseInteger(std::string_view text, json::value& out) {
@@ -113,10 +113,12 @@ std::string CharacterProblem(std::string_view text) {
 
 class Converter {
  public:
+  explicit Converter(size_t document) : max_nodes_(std::max(document, kAliasedNodes)) {}
+
   Result<json::value> Convert(const YAML::Node& node, int depth) {
     if (depth > kMaxDepth) return Error(Code::kBadRequest, "yaml: document is nested too deeply");
     if (node.IsScalar()) bytes_ += node.Scalar().size();
-    if (++nodes_ > kMaxNodes || bytes_ > kMaxBytes)
+    if (++nodes_ > max_nodes_ || bytes_ > kMaxBytes)
       return Error(Code::kBadRequest, "yaml: document contains excessive aliasing");
     switch (node.Type()) {
       case YAML::NodeType::Undefined:
@@ -187,6 +189,7 @@ class Converter {
     return {};
   }
 
+  const size_t max_nodes_;
   size_t nodes_ = 0, bytes_ = 0;
   std::string repeated_;
 };
@@ -197,7 +200,7 @@ Result<std::string> YamlToJson(std::string_view yaml, std::vector<std::string>* 
   if (std::string problem = CharacterProblem(yaml); !problem.empty())
     return Error(Code::kBadRequest, "error converting YAML to JSON: yaml: " + problem);
   try {
-    Converter converter;
+    Converter converter(yaml.size());
     ASSIGN_OR_RETURN(json::value value, converter.Convert(YAML::Load(std::string(yaml)), 0));
     if (problems && !converter.repeated().empty())
       problems->push_back("yaml: unmarshal errors:" + converter.repeated());

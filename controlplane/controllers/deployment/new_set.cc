@@ -42,7 +42,8 @@ Result<> DeploymentController::NoteNewSet(Sync& sync, std::string_view reason, s
   std::string& stored = (*sync.deployment.mutable_metadata()->mutable_annotations())[kRevision];
   if (stored != std::to_string(revision)) {
     stored = std::to_string(revision);
-    ASSIGN_OR_RETURN(sync.deployment, sync.api.Update(sync.deployment));
+    // Through status: no generation is counted for it.
+    ASSIGN_OR_RETURN(sync.deployment, sync.api.UpdateStatus(sync.deployment));
   }
   if (!HasProgressDeadline(sync.deployment)) return {};
   const bool found = reason == "FoundNewReplicaSet";
