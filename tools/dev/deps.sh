@@ -8,7 +8,7 @@ BUILD_PACKAGES=(
   libsystemd-dev libyaml-cpp-dev libre2-dev libexpected-dev libspdlog-dev libfmt-dev libcli11-dev
   libgtest-dev libgmock-dev libbenchmark-dev
 )
-RUN_PACKAGES=(containerd runc etcd-server nftables iproute2 util-linux busybox-static umoci skopeo openssl curl procps kmod)
+RUN_PACKAGES=(containerd runc etcd-server nftables iproute2 util-linux busybox-static umoci skopeo openssl curl procps kmod tzdata)
 # containernetworking-plugins: a cluster is tested with other CNI plugins than ours as well.
 TEST_PACKAGES=(python3 nghttp2-client containernetworking-plugins bird2)
 VM_PACKAGES=(qemu-system-x86)  # ./dev test vm
