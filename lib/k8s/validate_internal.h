@@ -29,6 +29,8 @@ void CheckEnum(std::string_view value, const std::vector<std::string_view>& supp
                FieldErrors& errors);
 void CheckLabels(const StringMap& labels, const Path& path, FieldErrors& errors);
 void CheckLabelKey(std::string_view key, const Path& path, FieldErrors& errors);
+// In, NotIn, Exists or DoesNotExist, and values where the operator wants them. `item` is the requirement.
+void CheckSelectorOperator(std::string_view op, int values, const Path& item, FieldErrors& errors);
 void CheckLabelSelector(const metav1::LabelSelector& selector, const Path& path, FieldErrors& errors);
 void CheckIntOrPercent(const intstr::IntOrString& value, const Path& path, FieldErrors& errors);
 void CheckPortNumberOrName(const intstr::IntOrString& port, const Path& path, FieldErrors& errors);

@@ -29,21 +29,8 @@ void CheckSelectors(const authorizationv1::ResourceAttributes& attributes, const
     for (int i = 0; i < selector.requirements_size(); ++i) {
       const auto& requirement = selector.requirements(i);
       const Path item = requirements.Index(i);
-      const std::string& op = requirement.operator_();
       if (requirement.key().empty()) errors.push_back(Required(item.Child("key"), "must be specified"));
-      if (op == "In" || op == "NotIn") {
-        if (requirement.values().empty()) {
-          errors.push_back(
-              Required(item.Child("values"), "must be specified when `operator` is 'In' or 'NotIn'"));
-        }
-      } else if (op == "Exists" || op == "DoesNotExist") {
-        if (!requirement.values().empty()) {
-          errors.push_back(Forbidden(item.Child("values"),
-                                     "may not be specified when `operator` is 'Exists' or 'DoesNotExist'"));
-        }
-      } else {
-        errors.push_back(Invalid(item.Child("operator"), op, "not a valid selector operator"));
-      }
+      CheckSelectorOperator(requirement.operator_(), requirement.values_size(), item, errors);
     }
   };
   check(attributes.has_field_selector(), attributes.field_selector(), "fieldSelector");

@@ -50,26 +50,29 @@ void CheckLabels(const StringMap& labels, const Path& path, FieldErrors& errors)
   }
 }
 
+void CheckSelectorOperator(std::string_view op, int values, const Path& item, FieldErrors& errors) {
+  if (op == "In" || op == "NotIn") {
+    if (values == 0) {
+      errors.push_back(
+          Required(item.Child("values"), "must be specified when `operator` is 'In' or 'NotIn'"));
+    }
+  } else if (op == "Exists" || op == "DoesNotExist") {
+    if (values > 0) {
+      errors.push_back(Forbidden(item.Child("values"),
+                                 "may not be specified when `operator` is 'Exists' or 'DoesNotExist'"));
+    }
+  } else {
+    errors.push_back(Invalid(item.Child("operator"), op, "not a valid selector operator"));
+  }
+}
+
 void CheckLabelSelector(const metav1::LabelSelector& selector, const Path& path, FieldErrors& errors) {
   CheckLabels(selector.match_labels(), path.Child("matchLabels"), errors);
   const Path list = path.Child("matchExpressions");
   for (int i = 0; i < selector.match_expressions_size(); ++i) {
     const metav1::LabelSelectorRequirement& requirement = selector.match_expressions(i);
     const Path item = list.Index(i);
-    const std::string& op = requirement.operator_();
-    if (op == "In" || op == "NotIn") {
-      if (requirement.values().empty()) {
-        errors.push_back(
-            Required(item.Child("values"), "must be specified when `operator` is 'In' or 'NotIn'"));
-      }
-    } else if (op == "Exists" || op == "DoesNotExist") {
-      if (!requirement.values().empty()) {
-        errors.push_back(Forbidden(item.Child("values"),
-                                   "may not be specified when `operator` is 'Exists' or 'DoesNotExist'"));
-      }
-    } else {
-      errors.push_back(Invalid(item.Child("operator"), op, "not a valid selector operator"));
-    }
+    CheckSelectorOperator(requirement.operator_(), requirement.values_size(), item, errors);
     CheckLabelKey(requirement.key(), item.Child("key"), errors);
     const Path values = item.Child("values");
     for (int j = 0; j < requirement.values_size(); ++j) {
