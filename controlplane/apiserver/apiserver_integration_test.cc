@@ -7,7 +7,7 @@
 
 #include <boost/json.hpp>
 
-#include "controlplane/apiserver/testing/cluster.h"
+#include "controlplane/apiserver/testing/cluster_test.h"
 #include "lib/base/file.h"
 #include "lib/http/server.h"
 
@@ -31,29 +31,8 @@ spec:
       containers: [{name: c, image: busybox, ports: [{containerPort: 80}]}]
 )";
 
-class ApiServer : public testing::Test {
+class ApiServer : public ClusterTest {
  protected:
-  static void SetUpTestSuite() {
-    missing_ = TestCluster::Missing();
-    if (missing_.empty()) cluster_ = std::make_unique<TestCluster>();
-  }
-  static void TearDownTestSuite() { cluster_.reset(); }
-  void SetUp() override {
-    if (!missing_.empty()) GTEST_SKIP() << missing_;
-    ns_ = "t" + std::to_string(++count_);
-    ASSERT_EQ(cluster_->Kubectl({"create", "ns", ns_}).code, 0);
-    // Pods need the account, which a controller makes.
-    Output account = cluster_->Kubectl({"-n", ns_, "wait", "--for=create", "sa/default", "--timeout=30s"});
-    ASSERT_EQ(account.code, 0) << account.err;
-  }
-
-  // kubectl that must succeed; its output.
-  std::string Kubectl(std::vector<std::string> arguments, const std::string& input = "") {
-    arguments.insert(arguments.begin(), {"-n", ns_});
-    Output output = cluster_->Kubectl(arguments, input);
-    EXPECT_EQ(output.code, 0) << testing::PrintToString(arguments) << "\n" << output.err;
-    return output.out;
-  }
   std::string KubectlError(std::vector<std::string> arguments, const std::string& input = "",
                            const std::string& user = "admin") {
     arguments.insert(arguments.begin(), {"-n", ns_});
@@ -83,15 +62,7 @@ class ApiServer : public testing::Test {
     return {response.status, json::parse(response.body, error), response.body, response.headers};
   }
   std::string Path(const std::string& rest) { return "/api/v1/namespaces/" + ns_ + "/" + rest; }
-
-  static std::string missing_;
-  static std::unique_ptr<TestCluster> cluster_;
-  static int count_;
-  std::string ns_;
 };
-std::string ApiServer::missing_;
-std::unique_ptr<TestCluster> ApiServer::cluster_;
-int ApiServer::count_ = 0;
 
 TEST_F(ApiServer, ApplyChangeAndDelete) {
   EXPECT_EQ(Kubectl({"apply", "-f", "-"}, kDeployment), "deployment.apps/web created\n");

@@ -2,7 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "controlplane/apiserver/testing/cluster.h"
+#include "controlplane/apiserver/testing/cluster_test.h"
 
 namespace keelson::apiserver {
 namespace {
@@ -11,17 +11,8 @@ using testing::AnyOf;
 using testing::HasSubstr;
 using testing::Not;
 
-class Explain : public testing::TestWithParam<const char*> {
+class Explain : public ClusterTest, public testing::WithParamInterface<const char*> {
  protected:
-  static void SetUpTestSuite() {
-    missing_ = TestCluster::Missing();
-    if (missing_.empty()) cluster_ = std::make_unique<TestCluster>();
-  }
-  static void TearDownTestSuite() { cluster_.reset(); }
-  void SetUp() override {
-    if (!missing_.empty()) GTEST_SKIP() << missing_;
-  }
-
   // What it says, with all white space as single spaces: lines are folded.
   std::string Run(std::vector<std::string> arguments) {
     arguments.insert(arguments.begin(), "explain");
@@ -39,12 +30,7 @@ class Explain : public testing::TestWithParam<const char*> {
   bool v3() const { return std::string(GetParam()) == "plaintext"; }
   // How it spells a type: from version 2 it knows that one is an object, but does not say which.
   std::string Type(const std::string& name) const { return v3() ? "<" + name + ">" : "<Object>"; }
-
-  static std::string missing_;
-  static std::unique_ptr<TestCluster> cluster_;
 };
-std::string Explain::missing_;
-std::unique_ptr<TestCluster> Explain::cluster_;
 
 TEST_P(Explain, KindsAndTheirFields) {
   std::string text = Run({"pods"});

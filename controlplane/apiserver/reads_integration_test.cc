@@ -6,7 +6,7 @@
 
 #include <boost/json.hpp>
 
-#include "controlplane/apiserver/testing/cluster.h"
+#include "controlplane/apiserver/testing/cluster_test.h"
 
 namespace keelson::apiserver {
 namespace {
@@ -20,22 +20,8 @@ constexpr std::string_view kTable = "application/json;as=Table;v=v1;g=meta.k8s.i
 constexpr std::string_view kPartialList = "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io";
 constexpr std::chrono::seconds kSoon{20};
 
-class Reads : public testing::Test {
+class Reads : public ClusterTest {
  protected:
-  static void SetUpTestSuite() {
-    missing_ = TestCluster::Missing();
-    if (missing_.empty()) cluster_ = std::make_unique<TestCluster>();
-  }
-  static void TearDownTestSuite() { cluster_.reset(); }
-  void SetUp() override {
-    if (!missing_.empty()) GTEST_SKIP() << missing_;
-    ns_ = "r" + std::to_string(++count_);
-    ASSERT_EQ(cluster_->Kubectl({"create", "ns", ns_}).code, 0);
-    ASSERT_EQ(
-        cluster_->Kubectl({"-n", ns_, "wait", "--for=create", "cm/kube-root-ca.crt", "--timeout=30s"}).code,
-        0);
-  }
-
   struct Answer {
     int status;
     std::string text;
@@ -59,22 +45,8 @@ class Reads : public testing::Test {
   Answer Get(const std::string& target, std::string_view accept = "application/json") {
     return Do("GET", target, accept);
   }
-  std::string Kubectl(std::vector<std::string> arguments, const std::string& input = "", int code = 0) {
-    arguments.insert(arguments.begin(), {"-n", ns_});
-    Output output = cluster_->Kubectl(arguments, input);
-    EXPECT_EQ(output.code, code) << testing::PrintToString(arguments) << "\n" << output.err;
-    return output.out;
-  }
   std::string Path(const std::string& rest) { return "/api/v1/namespaces/" + ns_ + "/" + rest; }
-
-  static std::string missing_;
-  static std::unique_ptr<TestCluster> cluster_;
-  static int count_;
-  std::string ns_;
 };
-std::string Reads::missing_;
-std::unique_ptr<TestCluster> Reads::cluster_;
-int Reads::count_ = 0;
 
 TEST_F(Reads, EveryResourceInEveryForm) {
   std::vector<std::string> bases = {"/api/v1"};

@@ -5,7 +5,7 @@
 #include <fmt/format.h>
 #include <boost/json.hpp>
 
-#include "controlplane/apiserver/testing/cluster.h"
+#include "controlplane/apiserver/testing/cluster_test.h"
 #include "lib/base/file.h"
 
 namespace keelson::apiserver {
@@ -38,28 +38,8 @@ std::string ConfigMap(const std::string& data) {
   return "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: m}\ndata: " + data + "\n";
 }
 
-class ServerSideApply : public testing::Test {
+class ServerSideApply : public ClusterTest {
  protected:
-  static void SetUpTestSuite() {
-    missing_ = TestCluster::Missing();
-    if (missing_.empty()) cluster_ = std::make_unique<TestCluster>();
-  }
-  static void TearDownTestSuite() { cluster_.reset(); }
-  void SetUp() override {
-    if (!missing_.empty()) GTEST_SKIP() << missing_;
-    ns_ = "t" + std::to_string(++count_);
-    ASSERT_EQ(cluster_->Kubectl({"create", "ns", ns_}).code, 0);
-  }
-
-  Output Run(std::vector<std::string> arguments, const std::string& input = "") {
-    arguments.insert(arguments.begin(), {"-n", ns_});
-    return cluster_->Kubectl(arguments, input);
-  }
-  std::string Kubectl(std::vector<std::string> arguments, const std::string& input = "") {
-    Output output = Run(arguments, input);
-    EXPECT_EQ(output.code, 0) << testing::PrintToString(arguments) << "\n" << output.err;
-    return output.out;
-  }
   // manager operation[/subresource] of a resource, in order.
   std::vector<std::string> Managers(const std::string& resource) {
     json::value object = json::parse(Kubectl({"get", resource, "-o", "json", "--show-managed-fields"}));
@@ -107,14 +87,8 @@ class ServerSideApply : public testing::Test {
   }
 
   static std::unique_ptr<TestCluster> cluster_;
-  static std::string missing_;
-  static int count_;
-  std::string ns_;
 };
 
-std::unique_ptr<TestCluster> ServerSideApply::cluster_;
-std::string ServerSideApply::missing_;
-int ServerSideApply::count_ = 0;
 
 using Lines = std::vector<std::string>;
 

@@ -32,7 +32,8 @@ std::string FindProgram(const std::string& name) {
 }
 
 // Only async-signal-safe calls from here to exec.
-[[noreturn]] void Become(const char* program, char* const argv[], int output, pid_t parent) {
+[[noreturn]] void Become(const char* program, char* const argv[], const char* directory, int output,
+                         pid_t parent) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (getppid() != parent) _exit(126);  // the parent died before the line above
   sigset_t none;
@@ -44,6 +45,7 @@ std::string FindProgram(const std::string& name) {
   dup2(output, STDOUT_FILENO);
   dup2(output, STDERR_FILENO);
   syscall(SYS_close_range, 3U, ~0U, 0U);
+  if (chdir(directory) != 0) _exit(126);
   setpgid(0, 0);  // a terminal's Ctrl-C is for us, who end the child in order
   execv(program, argv);
   _exit(127);
@@ -51,8 +53,9 @@ std::string FindProgram(const std::string& name) {
 
 }  // namespace
 
-Result<Child> Child::Start(const std::vector<std::string>& arguments, const std::string& log_file) {
-  std::string program = FindProgram(arguments.at(0));
+Result<Child> Child::Start(const std::vector<std::string>& arguments, const std::string& directory,
+                           const std::string& log_file) {
+  std::string program = std::filesystem::absolute(FindProgram(arguments.at(0)));
   if (access(program.c_str(), X_OK) != 0) return ErrnoError(program);
   ASSIGN_OR_RETURN(UniqueFd log, OpenFile(log_file, O_WRONLY | O_CREAT | O_APPEND, 0640));
   std::vector<char*> argv;
@@ -61,7 +64,7 @@ Result<Child> Child::Start(const std::vector<std::string>& arguments, const std:
   pid_t parent = getpid();
   pid_t pid = fork();
   if (pid < 0) return ErrnoError("fork");
-  if (pid == 0) Become(program.c_str(), argv.data(), log.get(), parent);
+  if (pid == 0) Become(program.c_str(), argv.data(), directory.c_str(), log.get(), parent);
   UniqueFd pidfd(static_cast<int>(syscall(SYS_pidfd_open, pid, 0)));
   if (!pidfd) {
     Error error = ErrnoError("pidfd_open");

@@ -67,7 +67,7 @@ struct ServerStatus {
 };
 
 struct ClientOptions {
-  std::vector<std::string> endpoints;            // https://host:port; http:// is for tests
+  std::vector<std::string> endpoints;            // unix://path, https://host:port
   std::string ca_pem, certificate_pem, key_pem;  // mutual TLS
   std::chrono::milliseconds timeout{10000};      // of one call
 };

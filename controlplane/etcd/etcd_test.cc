@@ -146,7 +146,8 @@ TEST_F(EtcdTest, LeasesAreShared) {
 }
 
 TEST_F(EtcdTest, RefusesClientsWithoutCertificate) {
-  ClientOptions options = etcd_->supervisor().client_options();
+  ClientOptions options = etcd_->supervisor().tls_client_options();
+  EXPECT_TRUE(Client(options).Revision(Soon()));
   options.certificate_pem.clear();
   options.key_pem.clear();
   options.timeout = std::chrono::milliseconds(1500);
@@ -168,7 +169,8 @@ TEST_F(EtcdTest, SurvivesKill) {
 }
 
 TEST_F(EtcdTest, SkipsDeadEndpoints) {
-  ClientOptions options = etcd_->supervisor().client_options();
+  ClientOptions options = etcd_->supervisor().tls_client_options();
+  options.endpoints.push_back(etcd_->supervisor().client_options().endpoints[0]);
   options.endpoints.insert(options.endpoints.begin(), "https://127.0.0.1:1");
   Client client(options);
   EXPECT_TRUE(client.Revision(Soon()));

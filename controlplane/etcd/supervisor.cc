@@ -6,8 +6,11 @@
 #include <signal.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <filesystem>
 
 #include <fmt/format.h>
 
@@ -25,6 +28,7 @@ constexpr milliseconds kFirstBackoff{100}, kLastBackoff{10000};
 constexpr seconds kStable{60};        // alive so long: the next death is a new story
 constexpr seconds kStopPatience{10};  // between SIGTERM and SIGKILL
 constexpr int kMaxFirstFailures = 5;
+constexpr const char* kSocket = "etcd:0";
 
 Result<int> FreePort() {
   UniqueFd fd(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
@@ -72,6 +76,11 @@ std::string LastLines(const std::string& path) {
 }  // namespace
 
 Result<std::unique_ptr<Supervisor>> Supervisor::Make(SupervisorOptions options) {
+  // etcd runs in its directory.
+  for (std::string* path :
+       {&options.data_dir, &options.pki.ca_file, &options.pki.server_certificate_file,
+        &options.pki.server_key_file, &options.pki.client_certificate_file, &options.pki.client_key_file})
+    if (!path->empty()) *path = std::filesystem::absolute(*path);
   RETURN_IF_ERROR(MakeDirs(options.data_dir, 0700));
   if (options.pki.ca_file.empty()) {
     ASSIGN_OR_RETURN(options.pki, EnsurePki(options.data_dir + "/pki"));
@@ -84,21 +93,33 @@ Result<std::unique_ptr<Supervisor>> Supervisor::Make(SupervisorOptions options) 
   }
   std::unique_ptr<Supervisor> made(new Supervisor(std::move(options)));
   ClientOptions& client = made->client_options_;
-  client.endpoints = {fmt::format("https://127.0.0.1:{}", made->options_.client_port)};
+  client.endpoints = {made->Url()};
+  if (made->SocketFile().size() < sizeof(sockaddr_un::sun_path))
+    client.endpoints = {"unix://" + made->SocketFile()};
   ASSIGN_OR_RETURN(client.ca_pem, ReadFile(made->options_.pki.ca_file));
   ASSIGN_OR_RETURN(client.certificate_pem, ReadFile(made->options_.pki.client_certificate_file));
   ASSIGN_OR_RETURN(client.key_pem, ReadFile(made->options_.pki.client_key_file));
   return made;
 }
 
+std::string Supervisor::Url() const { return fmt::format("https://127.0.0.1:{}", options_.client_port); }
+
+std::string Supervisor::SocketFile() const { return options_.data_dir + "/" + kSocket; }
+
+ClientOptions Supervisor::tls_client_options() const {
+  ClientOptions options = client_options_;
+  options.endpoints = {Url()};
+  return options;
+}
+
 std::vector<std::string> Supervisor::Arguments() const {
-  std::string client = fmt::format("https://127.0.0.1:{}", options_.client_port);
+  std::string client = Url();
   std::string peer = fmt::format("https://127.0.0.1:{}", options_.peer_port);
   const Pki& pki = options_.pki;
   std::vector<std::string> arguments = {options_.binary,
                                         "--name=default",
                                         "--data-dir=" + options_.data_dir + "/data",
-                                        "--listen-client-urls=" + client,
+                                        "--listen-client-urls=" + client + ",unix://" + kSocket,
                                         "--advertise-client-urls=" + client,
                                         "--listen-peer-urls=" + peer,
                                         "--initial-advertise-peer-urls=" + peer,
@@ -137,7 +158,8 @@ Result<> Supervisor::Run(std::stop_token stop, const std::function<void()>& read
   milliseconds backoff = kFirstBackoff;
   while (!stop.stop_requested()) {
     SteadyTime started = std::chrono::steady_clock::now();
-    ASSIGN_OR_RETURN(Child child, Child::Start(Arguments(), log_file));
+    unlink(SocketFile().c_str());  // one that was killed leaves it, and etcd does not take it over
+    ASSIGN_OR_RETURN(Child child, Child::Start(Arguments(), options_.data_dir, log_file));
     pid_ = child.pid();
     if (AwaitHealthy(child.pidfd(), stop) && !was_ready) {
       was_ready = true;

@@ -1,8 +1,12 @@
-// An etcd of our own: started as a child on the loopback interface with mutual TLS, watched, and started
-// again when it dies. It dies with us, so a new control plane always finds its data directory free.
+// An etcd of our own: started as a child, watched, and started again when it dies. It dies with us, so a new
+// control plane always finds its data directory free.
 //
-//   DATA_DIR/
+// We reach it by a socket in its directory, which only its owner can enter: TLS on every call would cost a
+// third of the writes a second. etcdctl and others come over the loopback interface, with mutual TLS.
+//
+//   DATA_DIR/    mode 0700
 //     data/      etcd's own
+//     etcd:0     the socket (etcd takes names of the form host:port alone)
 //     pki/       see pki.h
 //     etcd.log
 #pragma once
@@ -33,8 +37,10 @@ class Supervisor {
   // Makes directories and certificates and settles the ports; starts nothing yet.
   static Result<std::unique_ptr<Supervisor>> Make(SupervisorOptions options);
 
-  // How to reach it; the same for the supervisor's whole life.
+  // How to reach it, by the socket; the same for the supervisor's whole life.
   const ClientOptions& client_options() const { return client_options_; }
+  // The same over the loopback interface.
+  ClientOptions tls_client_options() const;
   // Keeps etcd running until `stop`, then ends it. ready() is called once, when it first answers. An etcd
   // that has never answered and gives up at once is an error (its log's last lines are in the message).
   Result<> Run(std::stop_token stop, const std::function<void()>& ready);
@@ -43,6 +49,8 @@ class Supervisor {
 
  private:
   explicit Supervisor(SupervisorOptions options) : options_(std::move(options)) {}
+  std::string Url() const;
+  std::string SocketFile() const;
   std::vector<std::string> Arguments() const;
   bool AwaitHealthy(int pidfd, std::stop_token stop);
 

@@ -7,47 +7,58 @@
 namespace keelson::storage {
 namespace {
 
+using std::chrono::steady_clock;
+
 constexpr std::chrono::seconds kPatience{3};
 
 }  // namespace
 
 Result<int64_t> RevisionGate::Latest(const etcd::Limits& limits) {
-  std::stop_callback on_stop(limits.stop, [this] {
-    MutexLock lock(mutex_);
-    changed_.notify_all();
-  });
   mutex_.lock();
-  const uint64_t mine = asked_ + 1;
-  while (answered_ < mine) {
-    if (limits.stop.stop_requested() || std::chrono::steady_clock::now() >= limits.deadline) {
-      mutex_.unlock();
-      return Error(limits.stop.stop_requested() ? Code::kCancelled : Code::kTimeout,
-                   "waiting for etcd's revision");
+  if (!next_) next_ = std::make_shared<Question>();
+  std::shared_ptr<Question> mine = next_;
+  mutex_.unlock();
+  std::stop_callback on_stop(limits.stop, [this, &mine] {
+    MutexLock lock(mutex_);
+    mine->changed.notify_all();
+  });
+  MutexLock lock(mutex_);
+  RETURN_IF_ERROR(Join(*mine, limits));
+  return *mine->answer;
+}
+
+// Waits for the answer, or asks when nobody does.
+Result<> RevisionGate::Join(Question& question, const etcd::Limits& limits) {
+  while (!question.answer) {
+    const bool stopped = limits.stop.stop_requested();
+    if (stopped || steady_clock::now() >= limits.deadline) {
+      // It may be this caller who was told to ask.
+      if (!asking_) question.changed.notify_one();
+      return Error(stopped ? Code::kCancelled : Code::kTimeout, "waiting for etcd's revision");
     }
     if (asking_) {
-      changed_.wait_until(mutex_, std::min(limits.deadline, std::chrono::steady_clock::now() + kPatience));
+      question.changed.wait_until(mutex_, std::min(limits.deadline, steady_clock::now() + kPatience));
       continue;
     }
     asking_ = true;
-    const uint64_t question = ++asked_;
+    next_.reset();  // it was this question
     mutex_.unlock();
     // Not this caller's own limits: others wait for the answer too.
     Result<int64_t> answer = client_.Revision({});
     mutex_.lock();
-    answer_ = std::move(answer);
-    answered_ = question;
+    question.answer = std::move(answer);
     asking_ = false;
-    changed_.notify_all();
+    question.changed.notify_all();
+    if (next_) next_->changed.notify_one();
   }
-  Result<int64_t> answer = answer_;
-  mutex_.unlock();
-  return answer;
+  return {};
 }
 
 void RevisionGate::Reach(int64_t revision) {
   MutexLock lock(mutex_);
   reached_ = revision;
-  changed_.notify_all();
+  for (auto waiter = waiting_.begin(); waiter != waiting_.end() && waiter->first <= revision; ++waiter)
+    waiter->second->notify_one();
 }
 
 int64_t RevisionGate::reached() const {
@@ -60,25 +71,31 @@ Result<> RevisionGate::Await(int64_t revision, const etcd::Limits& limits) {
     MutexLock lock(mutex_);
     if (reached_ >= revision) return {};
   }
-  std::stop_callback on_stop(limits.stop, [this] {
+  CondVar changed;
+  std::stop_callback on_stop(limits.stop, [this, &changed] {
     MutexLock lock(mutex_);
-    changed_.notify_all();
+    changed.notify_one();
   });
-  SteadyTime deadline = std::min(limits.deadline, std::chrono::steady_clock::now() + kPatience);
+  SteadyTime deadline = std::min(limits.deadline, steady_clock::now() + kPatience);
   MutexLock lock(mutex_);
-  while (reached_ < revision) {
-    if (limits.stop.stop_requested()) return Error(Code::kCancelled, "waiting for a resource version");
-    if (std::chrono::steady_clock::now() >= deadline) {
+  auto mine = waiting_.emplace(revision, &changed);
+  Result<> outcome;
+  while (reached_ < revision && outcome) {
+    if (limits.stop.stop_requested()) {
+      outcome = Error(Code::kCancelled, "waiting for a resource version");
+    } else if (steady_clock::now() >= deadline) {
       ErrorDetails details;
       details.retry_after_seconds = 1;
       details.causes.push_back({"ResourceVersionTooLarge", "Too large resource version", ""});
-      return Error(Code::kTimeout,
-                   fmt::format("Timeout: Too large resource version: {}, current: {}", revision, reached_))
-          .WithDetails(std::move(details));
+      outcome = Error(Code::kTimeout, fmt::format("Timeout: Too large resource version: {}, current: {}",
+                                                  revision, reached_))
+                    .WithDetails(std::move(details));
+    } else {
+      changed.wait_until(mutex_, deadline);
     }
-    changed_.wait_until(mutex_, deadline);
   }
-  return {};
+  waiting_.erase(mine);
+  return outcome;
 }
 
 }  // namespace keelson::storage

@@ -2,6 +2,9 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
 
 #include "controlplane/etcd/client.h"
 #include "lib/base/clock.h"
@@ -9,6 +12,7 @@
 
 namespace keelson::storage {
 
+// Each wakes those alone who wait for what has come: thousands may wait at a time.
 class RevisionGate {
  public:
   explicit RevisionGate(etcd::Client& client) : client_(client) {}
@@ -23,13 +27,18 @@ class RevisionGate {
   Result<> Await(int64_t revision, const etcd::Limits& limits);
 
  private:
+  struct Question {
+    CondVar changed;  // answered, or nobody asks and one of those who wait has to
+    std::optional<Result<int64_t>> answer;
+  };
+  Result<> Join(Question& question, const etcd::Limits& limits) REQUIRES(mutex_);
+
   etcd::Client& client_;
   mutable Mutex mutex_;
-  CondVar changed_;
   int64_t reached_ GUARDED_BY(mutex_) = 0;
+  std::multimap<int64_t, CondVar*> waiting_ GUARDED_BY(mutex_);  // by the revision waited for
   bool asking_ GUARDED_BY(mutex_) = false;
-  uint64_t asked_ GUARDED_BY(mutex_) = 0, answered_ GUARDED_BY(mutex_) = 0;  // counts of questions
-  Result<int64_t> answer_ GUARDED_BY(mutex_) = 0;
+  std::shared_ptr<Question> next_ GUARDED_BY(mutex_);  // to be asked; may be null
 };
 
 }  // namespace keelson::storage

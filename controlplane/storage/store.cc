@@ -162,20 +162,16 @@ int64_t Store::revision() const { return impl_->gate.reached(); }
 Result<ObjectPtr> Store::Get(const api::ResourceInfo& info, std::string_view key,
                              std::string_view resource_version, const Limits& limits) {
   ASSIGN_OR_RETURN(ResourceCache * cache, impl_->CacheOf(info));
-  ObjectPtr object = cache->Get(key);
-  if (resource_version.empty()) {
+  Result<> fresh = impl_->AwaitFresh(resource_version, limits);
+  if (!fresh && !resource_version.empty()) return fresh.error();
+  ObjectPtr object = fresh ? cache->Get(key) : nullptr;
+  if (!object && resource_version.empty()) {
+    // The cache is behind, or it left out what it could not read.
     ASSIGN_OR_RETURN(etcd::RangeResult range,
                      impl_->client->Range(std::string(info.etcd_prefix) + std::string(key), {}, limits));
     if (range.kvs.empty()) return ObjectPtr();
     const etcd::KeyValue& kv = range.kvs[0];
-    // What the cache has carries encoded forms along.
-    if (!object || object->revision() != kv.mod_revision) {
-      ASSIGN_OR_RETURN(object,
-                       Object::FromStored(cache->info(), std::string(key), kv.mod_revision, kv.value));
-    }
-  } else if (resource_version != "0") {
-    RETURN_IF_ERROR(impl_->AwaitFresh(resource_version, limits));
-    object = cache->Get(key);
+    ASSIGN_OR_RETURN(object, Object::FromStored(cache->info(), std::string(key), kv.mod_revision, kv.value));
   }
   return object ? object->In(info) : nullptr;
 }
