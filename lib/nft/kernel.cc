@@ -150,12 +150,31 @@ class RealKernel : public Kernel {
   }
 
   Result<> ReadElements(const Table& table, Ruleset::SetContents& into, bool& torn) {
-    return Ask(table, NFT_MSG_GETSETELEM, NLM_F_DUMP,
-               {{NFTA_SET_ELEM_LIST_TABLE, table.name}, {NFTA_SET_ELEM_LIST_SET, into.set.name}},
-               [&](const nlmsghdr* header) {
-                 torn = torn || (header->nlmsg_flags & NLM_F_DUMP_INTR);
-                 DecodeElements(header, into);
-               });
+    RETURN_IF_ERROR(Ask(table, NFT_MSG_GETSETELEM, NLM_F_DUMP,
+                        {{NFTA_SET_ELEM_LIST_TABLE, table.name}, {NFTA_SET_ELEM_LIST_SET, into.set.name}},
+                        [&](const nlmsghdr* header) {
+                          torn = torn || (header->nlmsg_flags & NLM_F_DUMP_INTR);
+                          DecodeElements(header, into);
+                        }));
+    // A hash table that grows during the walk leaves elements out without a word.
+    if (into.set.interval || into.set.dynamic || into.set.timeout.count() > 0) return {};
+    ASSIGN_OR_RETURN(size_t count, CountOf(table, into.set.name));
+    torn = torn || into.elements.size() < count;
+    return {};
+  }
+
+  // How many elements the kernel says a set has; 0 where it does not (before Linux 6.16).
+  Result<size_t> CountOf(const Table& table, const std::string& set) {
+    constexpr uint16_t kSetCount = 20;  // NFTA_SET_COUNT, newer than the headers of Debian 12 and 13
+    size_t count = 0;
+    RETURN_IF_ERROR(Ask(table, NFT_MSG_GETSET, 0, {{NFTA_SET_TABLE, table.name}, {NFTA_SET_NAME, set}},
+                        [&](const nlmsghdr* header) {
+                          ForEachAttribute(header, sizeof(nfgenmsg), [&](const nlattr* attribute) {
+                            if (mnl_attr_get_type(attribute) == kSetCount)
+                              count = ntohl(mnl_attr_get_u32(attribute));
+                          });
+                        }));
+    return count;
   }
 
   Result<std::optional<Ruleset>> ReadOnce(const Table& table, bool& torn) {
