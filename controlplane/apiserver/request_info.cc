@@ -100,8 +100,10 @@ RequestInfo ParseRequestInfo(std::string_view method, std::string_view path, con
   } else if (info.name.empty() && info.verb == "delete") {
     info.verb = "deletecollection";
   }
-  if (info.name.empty() && (info.verb == "list" || info.verb == "watch" || info.verb == "deletecollection")) {
-    info.name = NameInFieldSelector(query.Get("fieldSelector"));
+  if (info.verb == "list" || info.verb == "watch" || info.verb == "deletecollection") {
+    info.field_selector = query.Get("fieldSelector");
+    info.label_selector = query.Get("labelSelector");
+    if (info.name.empty()) info.name = NameInFieldSelector(info.field_selector);
   }
   return info;
 }

@@ -16,6 +16,8 @@ struct RequestInfo {
   std::string verb;
   bool is_resource = false;
   std::string group, version, ns, resource, subresource, name;
+  // Of list, watch and deletecollection, as in the query.
+  std::string field_selector, label_selector;
   // What follows a proxy subresource, with its slash; empty for all else.
   std::string proxy_path;
 

@@ -24,6 +24,8 @@
 #include "controlplane/apiserver/health.h"
 #include "controlplane/apiserver/local_transport.h"
 #include "lib/api/meta.h"
+#include "lib/api/proto/resource_v1.pb.h"
+#include "lib/api/proto/storage_v1.pb.h"
 #include "lib/base/log.h"
 #include "lib/base/metrics.h"
 
@@ -190,6 +192,7 @@ struct ApiServer::Impl {
   Result<> Bootstrap(std::stop_token stop);
   Result<> RunBootstrap(std::stop_token stop, const ServiceGroup::Ready& ready);
   void FollowRoles();
+  void FollowNodeObjects();
 
   ApiServerOptions options;
   registry::Registry& registry;
@@ -197,6 +200,7 @@ struct ApiServer::Impl {
   std::atomic<bool> bootstrapped{false};
 
   std::shared_ptr<RbacAuthorizer> rbac = std::make_shared<RbacAuthorizer>();
+  std::shared_ptr<NodeGraph> graph = std::make_shared<NodeGraph>();
   std::shared_ptr<Authorizer> authorizer;
   std::unique_ptr<Authenticator> authenticator;
   std::unique_ptr<AdmissionChain> admission;
@@ -220,7 +224,7 @@ ApiServer::Impl::Impl(ApiServerOptions given, registry::Registry& the_registry, 
       registry(the_registry),
       store(the_store),
       authorizer(std::make_shared<UnionAuthorizer>(std::vector<std::shared_ptr<const Authorizer>>{
-          std::make_shared<MastersAuthorizer>(), std::make_shared<NodeAuthorizer>(), rbac})),
+          std::make_shared<MastersAuthorizer>(), std::make_shared<NodeAuthorizer>(graph), rbac})),
       follower(store),
       aggregator(registry),
       watches(registry),
@@ -269,6 +273,25 @@ ApiServer::Impl::Impl(ApiServerOptions given, registry::Registry& the_registry, 
   reviews = std::make_unique<ReviewHandler>(*authenticator, *authorizer, options.api_audiences);
   resources = std::make_unique<ResourceHandler>(registry, watches, *admission, *authorizer);
   FollowRoles();
+  FollowNodeObjects();
+}
+
+// Keeps the node authorizer's graph.
+void ApiServer::Impl::FollowNodeObjects() {
+  auto follow = [this](auto* kind) {
+    using Kind = std::remove_pointer_t<decltype(kind)>;
+    const api::ResourceInfo& info = api::ResourceOf<Kind>();
+    follower.Add(
+        {&info,
+         [this](const storage::ObjectPtr& object) {
+           graph->Put(static_cast<const Kind&>(*object->Decode()));
+         },
+         [this, resource = info.resource](const std::string& key) { graph->Remove(resource, key); }});
+  };
+  follow(static_cast<corev1::Pod*>(nullptr));
+  follow(static_cast<corev1::PersistentVolume*>(nullptr));
+  follow(static_cast<api::storage::v1::VolumeAttachment*>(nullptr));
+  follow(static_cast<api::resource::v1::ResourceSlice*>(nullptr));
 }
 
 void ApiServer::Impl::FollowRoles() {

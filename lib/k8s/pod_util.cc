@@ -81,7 +81,16 @@ void CollectVolume(const corev1::VolumeSource& source, Names* config_maps, Names
     AddName(*config_maps, source.config_map().local_object_reference().name());
   }
   if (secrets && source.has_secret()) AddName(*secrets, source.secret().secret_name());
-  if (secrets && source.has_csi()) AddName(*secrets, source.csi().node_publish_secret_ref().name());
+  if (secrets) {
+    AddName(*secrets, source.csi().node_publish_secret_ref().name());
+    AddName(*secrets, source.azure_file().secret_name());
+    AddName(*secrets, source.cephfs().secret_ref().name());
+    AddName(*secrets, source.flex_volume().secret_ref().name());
+    AddName(*secrets, source.iscsi().secret_ref().name());
+    AddName(*secrets, source.rbd().secret_ref().name());
+    AddName(*secrets, source.scale_io().secret_ref().name());
+    AddName(*secrets, source.storageos().secret_ref().name());
+  }
   for (const corev1::VolumeProjection& projection : source.projected().sources()) {
     if (config_maps && projection.has_config_map()) {
       AddName(*config_maps, projection.config_map().local_object_reference().name());

@@ -1,51 +1,21 @@
 // Nobody gives away rights that he does not have: roles may hold only rules that their writer has, bindings
 // may refer only to roles whose rules their writer has, unless RBAC grants `escalate` or `bind`.
-#include <algorithm>
+#include <set>
 
 #include <fmt/format.h>
 
 #include "controlplane/apiserver/admission/admission.h"
 #include "controlplane/apiserver/authz/rbac.h"
+#include "controlplane/apiserver/authz/rule_coverage.h"
 #include "lib/api/codec.h"
 #include "lib/api/meta.h"
+#include "lib/k8s/field_error.h"
 
 namespace keelson::apiserver {
 namespace {
 
 using Rules = std::vector<PolicyRule>;
 constexpr std::string_view kGroup = "rbac.authorization.k8s.io";
-
-// Every single right that a rule grants must be granted by some rule of `have`.
-bool Covers(const Rules& have, const PolicyRule& wanted) {
-  auto granted = [&](const RequestInfo& request) {
-    return std::any_of(have.begin(), have.end(),
-                       [&](const PolicyRule& rule) { return Allows(rule, request); });
-  };
-  RequestInfo request;
-  for (const std::string& verb : wanted.verbs) {
-    request.verb = verb;
-    request.is_resource = false;
-    for (const std::string& url : wanted.urls) {
-      request.path = url;
-      if (!granted(request)) return false;
-    }
-    request.is_resource = true;
-    for (const std::string& group : wanted.groups) {
-      request.group = group;
-      for (const std::string& resource : wanted.resources) {
-        auto slash = resource.find('/');
-        request.resource = resource.substr(0, slash);
-        request.subresource = slash == std::string::npos ? "" : resource.substr(slash + 1);
-        std::vector<std::string> names = wanted.names.empty() ? std::vector<std::string>{""} : wanted.names;
-        for (const std::string& name : names) {
-          request.name = name;
-          if (!granted(request)) return false;
-        }
-      }
-    }
-  }
-  return true;
-}
 
 template <typename Role>
 Rules RulesIn(const api::Message& role) {
@@ -66,11 +36,15 @@ class RbacEscalation : public AdmissionPlugin {
     if (!writes || request.info.group != kGroup || request.user.InGroup(kGroupMasters)) return {};
     if (request.Is(kGroup, "clusterroles")) {
       const auto& role = static_cast<const rbacv1::ClusterRole&>(*request.object);
+      RETURN_IF_ERROR(CheckRules(request, RulesIn<rbacv1::ClusterRole>(role), "escalate", "clusterroles",
+                                 api::Meta(role).name()));
+      bool had = request.old_object &&
+                 static_cast<const rbacv1::ClusterRole&>(*request.old_object).has_aggregation_rule();
+      if (!role.has_aggregation_rule() && !had) return {};
       // What aggregation will bring in is beyond anybody's check but an owner's of everything.
-      Rules rules = role.has_aggregation_rule()
-                        ? Rules{{{"*"}, {"*"}, {"*"}, {}, {}}, {{"*"}, {}, {}, {}, {"*"}}}
-                        : RulesIn<rbacv1::ClusterRole>(role);
-      return CheckRules(request, rules, "escalate", "clusterroles", api::Meta(role).name());
+      const Rules everything = {{{"*"}, {"*"}, {"*"}, {}, {}}, {{"*"}, {}, {}, {}, {"*"}}};
+      if (CheckRules(request, everything, "escalate", "clusterroles", api::Meta(role).name())) return {};
+      return NotAdmitted(request, "must have cluster-admin privileges to use an aggregationRule");
     }
     if (request.Is(kGroup, "roles")) {
       return CheckRules(request, RulesIn<rbacv1::Role>(*request.object), "escalate", "roles",
@@ -102,13 +76,16 @@ class RbacEscalation : public AdmissionPlugin {
 
   Result<> CheckRules(const AdmissionRequest& request, const Rules& rules, std::string_view verb,
                       std::string_view resource, std::string_view role) {
-    Rules have = authorizer_->RulesFor(request.user, request.ns);
-    bool covered =
-        std::all_of(rules.begin(), rules.end(), [&](const PolicyRule& rule) { return Covers(have, rule); });
-    if (covered || Allowed(request, verb, resource, role)) return {};
-    return NotAdmitted(request,
-                       fmt::format("user \"{}\" is attempting to grant RBAC permissions not currently held",
-                                   request.user.name));
+    UserRules have = authorizer_->RulesFor(request.user, request.ns);
+    std::vector<PolicyRule> missing = Uncovered(have.rules, rules);
+    if (missing.empty() || Allowed(request, verb, resource, role)) return {};
+    std::set<std::string> shown;
+    for (const PolicyRule& rule : Compact(missing)) shown.insert(Describe(rule));
+    std::string why =
+        fmt::format("user {} (groups={}) is attempting to grant RBAC permissions not currently held:\n{}",
+                    k8s::Quote(request.user.name), QuotedList(request.user.groups), fmt::join(shown, "\n"));
+    if (!have.error.empty()) why += fmt::format("; resolution errors: [{}]", have.error);
+    return NotAdmitted(request, why);
   }
 
   bool Allowed(const AdmissionRequest& request, std::string_view verb, std::string_view resource,

@@ -41,21 +41,26 @@ bool Allows(const PolicyRule& rule, const RequestInfo& request) {
 }
 
 Decision UnionAuthorizer::Authorize(const Attributes& attributes) const {
-  Decision denied;
+  std::vector<std::string> reasons, errors;
   for (const auto& authorizer : all_) {
     Decision decision = authorizer->Authorize(attributes);
-    if (decision.allowed) return decision;
-    if (denied.reason.empty()) denied.reason = std::move(decision.reason);
-    if (denied.evaluation_error.empty()) denied.evaluation_error = std::move(decision.evaluation_error);
+    if (decision.allowed || decision.denied) return decision;
+    if (!decision.reason.empty()) reasons.push_back(std::move(decision.reason));
+    if (!decision.evaluation_error.empty()) errors.push_back(std::move(decision.evaluation_error));
   }
-  return denied;
+  return {false, fmt::format("{}", fmt::join(reasons, "\n")), Aggregate(errors)};
 }
 
-std::vector<PolicyRule> UnionAuthorizer::RulesFor(const User& user, std::string_view ns) const {
-  std::vector<PolicyRule> out;
+UserRules UnionAuthorizer::RulesFor(const User& user, std::string_view ns) const {
+  UserRules out;
+  std::vector<std::string> errors;
   for (const auto& authorizer : all_) {
-    for (PolicyRule& rule : authorizer->RulesFor(user, ns)) out.push_back(std::move(rule));
+    UserRules some = authorizer->RulesFor(user, ns);
+    out.incomplete = out.incomplete || some.incomplete;
+    if (!some.error.empty()) errors.push_back(std::move(some.error));
+    for (PolicyRule& rule : some.rules) out.rules.push_back(std::move(rule));
   }
+  out.error = Aggregate(errors);
   return out;
 }
 
@@ -63,9 +68,15 @@ Decision MastersAuthorizer::Authorize(const Attributes& attributes) const {
   return {attributes.user.InGroup(kGroupMasters), "", ""};
 }
 
-std::vector<PolicyRule> MastersAuthorizer::RulesFor(const User& user, std::string_view) const {
-  if (!user.InGroup(kGroupMasters)) return {};
-  return {{{"*"}, {"*"}, {"*"}, {}, {}}, {{"*"}, {}, {}, {}, {"*"}}};
+UserRules MastersAuthorizer::RulesFor(const User&, std::string_view) const { return {}; }
+
+std::string Aggregate(const std::vector<std::string>& errors) {
+  std::vector<std::string> unique;
+  for (const std::string& error : errors) {
+    if (!Has(unique, error)) unique.push_back(error);
+  }
+  if (unique.empty()) return "";
+  return unique.size() == 1 ? unique.front() : fmt::format("[{}]", fmt::join(unique, ", "));
 }
 
 Error ForbiddenTo(const Attributes& attributes, std::string_view reason) {

@@ -22,10 +22,17 @@ struct Decision {
   bool allowed = false;
   std::string reason;            // for reviews and messages; may be empty
   std::string evaluation_error;  // roles that could not be found, ...
+  bool denied = false;           // no authorizer after this one is asked
 };
 
 struct PolicyRule {
   std::vector<std::string> verbs, groups, resources, names, urls;
+};
+
+struct UserRules {
+  std::vector<PolicyRule> rules;
+  bool incomplete = false;  // there may be more that cannot be told beforehand
+  std::string error;        // why
 };
 
 class Authorizer {  // thread safe
@@ -33,28 +40,31 @@ class Authorizer {  // thread safe
   virtual ~Authorizer() = default;
   virtual Decision Authorize(const Attributes& attributes) const = 0;
   // All rules that hold for the user in a namespace (cluster-wide ones included).
-  virtual std::vector<PolicyRule> RulesFor(const User& user, std::string_view ns) const = 0;
+  virtual UserRules RulesFor(const User& user, std::string_view ns) const = 0;
 };
 
-// In order; the first that allows wins.
+// In order; the first that allows or denies wins.
 class UnionAuthorizer : public Authorizer {
  public:
   explicit UnionAuthorizer(std::vector<std::shared_ptr<const Authorizer>> all) : all_(std::move(all)) {}
   Decision Authorize(const Attributes& attributes) const override;
-  std::vector<PolicyRule> RulesFor(const User& user, std::string_view ns) const override;
+  UserRules RulesFor(const User& user, std::string_view ns) const override;
 
  private:
   const std::vector<std::shared_ptr<const Authorizer>> all_;
 };
 
-// The group system:masters may do everything; no policy can take that away.
+// The group system:masters may do everything; no policy can take that away. Its rules are RBAC's to tell.
 class MastersAuthorizer : public Authorizer {
  public:
   Decision Authorize(const Attributes& attributes) const override;
-  std::vector<PolicyRule> RulesFor(const User& user, std::string_view ns) const override;
+  UserRules RulesFor(const User& user, std::string_view ns) const override;
 };
 
 bool Allows(const PolicyRule& rule, const RequestInfo& request);
+
+// "a", "[a, b]": errors in one, each once.
+std::string Aggregate(const std::vector<std::string>& errors);
 
 // 403 in upstream's words:
 //   pods "x" is forbidden: User "u" cannot get resource "pods" in API group "" in the namespace "default"

@@ -131,50 +131,65 @@ std::vector<rbacv1::ClusterRoleBinding> BootstrapClusterRoleBindings() {
 std::vector<rbacv1::Role> BootstrapRoles() {
   struct Row {
     std::string_view ns, name;
-    RuleRow rule;
+    std::vector<RuleRow> rules;
+  };
+  auto leader = [](std::string_view program) -> std::vector<RuleRow> {
+    return {{"watch", "", "configmaps", "", ""}, {"get,update", "", "configmaps", program, ""}};
   };
   const Row kRows[] = {
       {"kube-system",
        "extension-apiserver-authentication-reader",
-       {kRead, "", "configmaps", "extension-apiserver-authentication", ""}},
-      {"kube-system", "system:controller:token-cleaner", {"delete,get,list,watch", "", "secrets", "", ""}},
+       {{kRead, "", "configmaps", "extension-apiserver-authentication", ""}}},
+      {"kube-system", "system:controller:bootstrap-signer", {{kRead, "", "secrets", "", ""}}},
       {"kube-system",
-       "system::leader-locking-kube-controller-manager",
-       {"get,update,watch", "", "configmaps", "kube-controller-manager", ""}},
+       "system:controller:cloud-provider",
+       {{"create,get,list,watch", "", "configmaps", "", ""}}},
       {"kube-system",
-       "system::leader-locking-kube-scheduler",
-       {"get,update,watch", "", "configmaps", "kube-scheduler", ""}},
-      {"kube-public", "system:controller:bootstrap-signer", {"get,list,watch", "", "configmaps", "", ""}},
+       "system:controller:token-cleaner",
+       {{"delete,get,list,watch", "", "secrets", "", ""}, EventsRule()}},
+      {"kube-system", "system::leader-locking-kube-controller-manager", leader("kube-controller-manager")},
+      {"kube-system", "system::leader-locking-kube-scheduler", leader("kube-scheduler")},
+      {"kube-public",
+       "system:controller:bootstrap-signer",
+       {{kRead, "", "configmaps", "", ""}, {"update", "", "configmaps", "cluster-info", ""}, EventsRule()}},
   };
   std::vector<rbacv1::Role> out;
   for (const Row& row : kRows) {
     rbacv1::Role& role = out.emplace_back();
     SetMeta(*role.mutable_metadata(), row.name, row.ns);
-    *role.add_rules() = ToProto(row.rule);
+    for (const RuleRow& rule : row.rules) *role.add_rules() = ToProto(rule);
   }
   return out;
 }
 
 std::vector<rbacv1::RoleBinding> BootstrapRoleBindings() {
+  // Subjects are users, and ServiceAccounts of kube-system; both may be several, with commas.
   struct Row {
-    std::string_view name, role, kind, subject;
+    std::string_view ns, name, role, users, accounts;
   };
   constexpr Row kRows[] = {
-      {"system::extension-apiserver-authentication-reader", "extension-apiserver-authentication-reader",
-       "User", "system:kube-controller-manager"},
-      {"system::leader-locking-kube-controller-manager", "system::leader-locking-kube-controller-manager",
-       "User", "system:kube-controller-manager"},
-      {"system::leader-locking-kube-scheduler", "system::leader-locking-kube-scheduler", "User",
-       "system:kube-scheduler"},
+      {"kube-system", "system::extension-apiserver-authentication-reader",
+       "extension-apiserver-authentication-reader", "system:kube-controller-manager,system:kube-scheduler",
+       ""},
+      {"kube-system", "system::leader-locking-kube-controller-manager", "", "system:kube-controller-manager",
+       "kube-controller-manager"},
+      {"kube-system", "system::leader-locking-kube-scheduler", "", "system:kube-scheduler", "kube-scheduler"},
+      {"kube-system", "system:controller:bootstrap-signer", "", "", "bootstrap-signer"},
+      {"kube-system", "system:controller:cloud-provider", "", "", "cloud-provider"},
+      {"kube-system", "system:controller:token-cleaner", "", "", "token-cleaner"},
+      {"kube-public", "system:controller:bootstrap-signer", "", "", "bootstrap-signer"},
   };
   std::vector<rbacv1::RoleBinding> out;
   for (const Row& row : kRows) {
     rbacv1::RoleBinding& binding = out.emplace_back();
-    SetMeta(*binding.mutable_metadata(), row.name, "kube-system");
-    SetRole(binding, "Role", row.role);
-    AddSubject(binding, row.kind, row.subject);
+    SetMeta(*binding.mutable_metadata(), row.name, row.ns);
+    SetRole(binding, "Role", row.role.empty() ? row.name : row.role);
+    google::protobuf::RepeatedPtrField<std::string> users, accounts;
+    if (!row.users.empty()) Split(row.users, users);
+    if (!row.accounts.empty()) Split(row.accounts, accounts);
+    for (const std::string& user : users) AddSubject(binding, "User", user);
+    for (const std::string& account : accounts) AddSubject(binding, "ServiceAccount", account, "kube-system");
   }
-  AddSubject(out[0], "User", "system:kube-scheduler");
   return out;
 }
 

@@ -1,11 +1,14 @@
 // The node authorizer: what a kubelet (user system:node:NAME in group system:nodes) may do.
 //
-// The rights are those of NodeRules(). Which secrets, config maps and volumes belong to the node's own pods
-// is not looked at here: a node may read each by name, but list or watch none of them all at once. What a
-// node may write is narrowed down by the NodeRestriction admission plugin.
+// It may read what belongs to its own node (see NodeGraph) and no more of secrets, config maps, claims,
+// volumes, pods and nodes; all else is as NodeRules() say. What it may write is narrowed down further by the
+// NodeRestriction admission plugin, which sees the objects.
 #pragma once
 
+#include <memory>
+
 #include "controlplane/apiserver/authz/authorizer.h"
+#include "controlplane/apiserver/authz/node_graph.h"
 
 namespace keelson::apiserver {
 
@@ -14,11 +17,12 @@ std::string NodeNameOf(const User& user);
 
 class NodeAuthorizer : public Authorizer {
  public:
-  NodeAuthorizer();
+  explicit NodeAuthorizer(std::shared_ptr<const NodeGraph> graph);
   Decision Authorize(const Attributes& attributes) const override;
-  std::vector<PolicyRule> RulesFor(const User& user, std::string_view ns) const override;
+  UserRules RulesFor(const User& user, std::string_view ns) const override;
 
  private:
+  const std::shared_ptr<const NodeGraph> graph_;
   std::vector<PolicyRule> rules_;
 };
 

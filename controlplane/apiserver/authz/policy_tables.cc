@@ -28,8 +28,8 @@ const std::vector<RuleRow>& NodeRuleRows() {
       {"create,delete,get,patch,update", "storage.k8s.io", "csinodes", "", ""},
       {kRead, "node.k8s.io", "runtimeclasses", "", ""},
       {"get", "resource.k8s.io", "resourceclaims", "", ""},
-      {"deletecollection,get,list,watch,create,update,patch,delete", "resource.k8s.io", "resourceslices", "",
-       ""},
+      {"deletecollection", "resource.k8s.io", "resourceslices", "", ""},
+      {"create,delete,get,list,patch,update,watch", "resource.k8s.io", "resourceslices", "", ""},
   };
   return rows;
 }
@@ -39,9 +39,16 @@ std::vector<RoleRow> UserRoles() {
       "controllerrevisions,daemonsets,daemonsets/status,deployments,deployments/scale,deployments/status,"
       "replicasets,replicasets/scale,replicasets/status,statefulsets,statefulsets/scale,statefulsets/status";
   constexpr std::string_view kAppsEdit =
-      "daemonsets,deployments,deployments/rollback,deployments/scale,replicasets,replicasets/"
-      "scale,statefulsets,"
-      "statefulsets/scale";
+      "daemonsets,deployments,deployments/rollback,deployments/scale,replicasets,replicasets/scale,"
+      "statefulsets,statefulsets/scale";
+  // Where upstream's workloads once were.
+  constexpr std::string_view kExtensionsView =
+      "daemonsets,daemonsets/status,deployments,deployments/scale,deployments/status,ingresses,"
+      "ingresses/status,networkpolicies,replicasets,replicasets/scale,replicasets/status,"
+      "replicationcontrollers/scale";
+  constexpr std::string_view kExtensionsEdit =
+      "daemonsets,deployments,deployments/rollback,deployments/scale,ingresses,networkpolicies,replicasets,"
+      "replicasets/scale,replicationcontrollers/scale";
   return {
       {"cluster-admin", {{"*", "*", "*", "", ""}, UrlsRule("*", "*")}, "", ""},
       {"admin", {}, "", "admin"},
@@ -58,25 +65,24 @@ std::vector<RoleRow> UserRoles() {
         {kWrite, "", "pods,pods/attach,pods/exec,pods/portforward,pods/proxy", "", ""},
         {"create", "", "pods/eviction", "", ""},
         {kWrite, "",
-         "configmaps,events,persistentvolumeclaims,replicationcontrollers,replicationcontrollers/"
-         "scale,secrets,"
-         "serviceaccounts,services,services/proxy",
+         "configmaps,events,persistentvolumeclaims,replicationcontrollers,replicationcontrollers/scale,"
+         "secrets,serviceaccounts,services,services/proxy",
          "", ""},
         {"create", "", "serviceaccounts/token", "", ""},
         {kWrite, "apps", kAppsEdit, "", ""},
         {kWrite, "autoscaling", "horizontalpodautoscalers", "", ""},
         {kWrite, "batch", "cronjobs,jobs", "", ""},
+        {kWrite, "extensions", kExtensionsEdit, "", ""},
         {kWrite, "policy", "poddisruptionbudgets", "", ""},
         {kWrite, "networking.k8s.io", "ingresses,networkpolicies", "", ""},
-        {"create,delete,deletecollection,get,list,patch,update,watch", "coordination.k8s.io", "leases", "",
-         ""}},
+        {kReadWrite, "coordination.k8s.io", "leases", "", ""},
+        {kWrite, "resource.k8s.io", "resourceclaims,resourceclaimtemplates", "", ""}},
        "edit",
        ""},
       {"system:aggregate-to-view",
        {{kRead, "",
-         "configmaps,endpoints,persistentvolumeclaims,persistentvolumeclaims/"
-         "status,pods,replicationcontrollers,"
-         "replicationcontrollers/scale,serviceaccounts,services,services/status",
+         "configmaps,endpoints,persistentvolumeclaims,persistentvolumeclaims/status,pods,"
+         "replicationcontrollers,replicationcontrollers/scale,serviceaccounts,services,services/status",
          "", ""},
         {kRead, "",
          "bindings,events,limitranges,namespaces/status,pods/log,pods/status,replicationcontrollers/status,"
@@ -87,14 +93,17 @@ std::vector<RoleRow> UserRoles() {
         {kRead, "apps", kAppsView, "", ""},
         {kRead, "autoscaling", "horizontalpodautoscalers,horizontalpodautoscalers/status", "", ""},
         {kRead, "batch", "cronjobs,cronjobs/status,jobs,jobs/status", "", ""},
+        {kRead, "extensions", kExtensionsView, "", ""},
         {kRead, "policy", "poddisruptionbudgets,poddisruptionbudgets/status", "", ""},
-        {kRead, "networking.k8s.io", "ingresses,ingresses/status,networkpolicies", "", ""}},
+        {kRead, "networking.k8s.io", "ingresses,ingresses/status,networkpolicies", "", ""},
+        {kRead, "resource.k8s.io", "resourceclaims,resourceclaims/status,resourceclaimtemplates", "", ""}},
        "view",
        ""},
   };
 }
 
 std::vector<RoleRow> AccessRoles() {
+  constexpr std::string_view kCertificates = "certificates.k8s.io";
   return {
       {"system:discovery",
        {UrlsRule("/api,/api/*,/apis,/apis/*,/healthz,/livez,/openapi,/openapi/*,/readyz,/version,/version/")},
@@ -107,11 +116,13 @@ std::vector<RoleRow> AccessRoles() {
        "",
        ""},
       {"system:monitoring",
-       {UrlsRule("/healthz,/healthz/*,/livez,/livez/*,/metrics,/metrics/slis,/readyz,/readyz/*")},
+       {UrlsRule("/flagz,/healthz,/healthz/*,/livez,/livez/*,/metrics,/metrics/slis,/readyz,/readyz/*,"
+                 "/statusz")},
        "",
        ""},
       {"system:service-account-issuer-discovery",
-       {UrlsRule("/.well-known/openid-configuration,/openid/v1/jwks")},
+       {UrlsRule("/.well-known/openid-configuration,/.well-known/openid-configuration/,/openid/v1/jwks,"
+                 "/openid/v1/jwks/")},
        "",
        ""},
       {"system:auth-delegator",
@@ -119,37 +130,50 @@ std::vector<RoleRow> AccessRoles() {
         {"create", "authorization.k8s.io", "subjectaccessreviews", "", ""}},
        "",
        ""},
+      {"system:kube-aggregator", {{kRead, "", "endpoints,services", "", ""}}, "", ""},
+      {"system:heapster",
+       {{kRead, "", "events,namespaces,nodes,pods", "", ""}, {kRead, "extensions", "deployments", "", ""}},
+       "",
+       ""},
+      {"system:node-problem-detector",
+       {{"get", "", "nodes", "", ""}, {"patch", "", "nodes/status", "", ""}, EventsRule()},
+       "",
+       ""},
       {"system:kubelet-api-admin",
        {{kRead, "", "nodes", "", ""},
         {"proxy", "", "nodes", "", ""},
         {"*", "",
-         "nodes/checkpoint,nodes/configz,nodes/healthz,nodes/log,nodes/metrics,nodes/pods,nodes/proxy,nodes/"
-         "stats",
+         "nodes/checkpoint,nodes/configz,nodes/healthz,nodes/log,nodes/metrics,nodes/pods,nodes/proxy,"
+         "nodes/stats",
          "", ""}},
        "",
        ""},
       {"system:node-bootstrapper",
-       {{"create,get,list,watch", "certificates.k8s.io", "certificatesigningrequests", "", ""}},
+       {{"create,get,list,watch", kCertificates, "certificatesigningrequests", "", ""}},
        "",
        ""},
       {"system:certificates.k8s.io:certificatesigningrequests:nodeclient",
-       {{"create", "certificates.k8s.io", "certificatesigningrequests/nodeclient", "", ""}},
+       {{"create", kCertificates, "certificatesigningrequests/nodeclient", "", ""}},
        "",
        ""},
       {"system:certificates.k8s.io:certificatesigningrequests:selfnodeclient",
-       {{"create", "certificates.k8s.io", "certificatesigningrequests/selfnodeclient", "", ""}},
+       {{"create", kCertificates, "certificatesigningrequests/selfnodeclient", "", ""}},
+       "",
+       ""},
+      {"system:certificates.k8s.io:legacy-unknown-approver",
+       {{"approve", kCertificates, "signers", "kubernetes.io/legacy-unknown", ""}},
        "",
        ""},
       {"system:certificates.k8s.io:kube-apiserver-client-approver",
-       {{"approve", "certificates.k8s.io", "signers", "kubernetes.io/kube-apiserver-client", ""}},
+       {{"approve", kCertificates, "signers", "kubernetes.io/kube-apiserver-client", ""}},
        "",
        ""},
       {"system:certificates.k8s.io:kube-apiserver-client-kubelet-approver",
-       {{"approve", "certificates.k8s.io", "signers", "kubernetes.io/kube-apiserver-client-kubelet", ""}},
+       {{"approve", kCertificates, "signers", "kubernetes.io/kube-apiserver-client-kubelet", ""}},
        "",
        ""},
       {"system:certificates.k8s.io:kubelet-serving-approver",
-       {{"approve", "certificates.k8s.io", "signers", "kubernetes.io/kubelet-serving", ""}},
+       {{"approve", kCertificates, "signers", "kubernetes.io/kubelet-serving", ""}},
        "",
        ""},
       {"system:persistent-volume-provisioner",
@@ -184,16 +208,22 @@ std::vector<RoleRow> ComponentRoles() {
         {"create", "", "bindings,pods/binding", "", ""},
         {"patch,update", "", "pods/status", "", ""},
         {kRead, "", "replicationcontrollers,services", "", ""},
-        {kRead, "apps", "replicasets,statefulsets", "", ""},
+        {kRead, "apps,extensions", "replicasets", "", ""},
+        {kRead, "apps", "statefulsets", "", ""},
         {kRead, "policy", "poddisruptionbudgets", "", ""},
-        {kRead, "", "namespaces,persistentvolumeclaims,persistentvolumes", "", ""},
+        {kRead, "", "persistentvolumeclaims,persistentvolumes", "", ""},
         {"create", "authentication.k8s.io", "tokenreviews", "", ""},
         {"create", "authorization.k8s.io", "subjectaccessreviews", "", ""},
-        {kRead, "storage.k8s.io", "csidrivers,csinodes,csistoragecapacities,storageclasses,volumeattachments",
-         "", ""},
+        {kRead, "storage.k8s.io", "csinodes", "", ""},
+        {kRead, "", "namespaces", "", ""},
+        {kRead, "storage.k8s.io", "csidrivers", "", ""},
+        {kRead, "storage.k8s.io", "csistoragecapacities", "", ""},
+        {kRead, "storage.k8s.io", "storageclasses,volumeattachments", "", ""},
         {kRead, "scheduling.k8s.io", "priorityclasses", "", ""},
-        {kRead, "resource.k8s.io", "deviceclasses,resourceclaims,resourceslices", "", ""},
-        {"patch,update", "resource.k8s.io", "resourceclaims,resourceclaims/status", "", ""}},
+        {kRead, "resource.k8s.io", "deviceclasses", "", ""},
+        {"get,list,patch,update,watch", "resource.k8s.io", "resourceclaims", "", ""},
+        {"get,list,patch,update,watch", "resource.k8s.io", "resourceclaims/status", "", ""},
+        {kRead, "resource.k8s.io", "resourceslices", "", ""}},
        "",
        ""},
       {"system:volume-scheduler",

@@ -136,17 +136,22 @@ std::vector<RbacAuthorizer::Match> RbacAuthorizer::Matches(const User& user, std
   return out;
 }
 
+namespace {
+
+std::string MissingRole(std::string_view kind, std::string_view name) {
+  return fmt::format("{}.rbac.authorization.k8s.io \"{}\" not found", kind == "Role" ? "role" : "clusterrole",
+                     name);
+}
+
+}  // namespace
+
 Decision RbacAuthorizer::Authorize(const Attributes& attributes) const {
-  Decision decision;
+  std::vector<std::string> errors;
   for (const Match& match :
        Matches(attributes.user, attributes.request.is_resource ? attributes.request.ns : "")) {
     const Binding& binding = *match.binding;
     if (!match.rules) {
-      if (!decision.reason.empty()) continue;
-      decision.evaluation_error =
-          fmt::format("{}.rbac.authorization.k8s.io \"{}\" not found",
-                      binding.role_kind == "Role" ? "role" : "clusterrole", binding.role_name);
-      decision.reason = "RBAC: " + decision.evaluation_error;
+      errors.push_back(MissingRole(binding.role_kind, binding.role_name));
       continue;
     }
     for (const PolicyRule& rule : *match.rules) {
@@ -159,14 +164,22 @@ Decision RbacAuthorizer::Authorize(const Attributes& attributes) const {
               ""};
     }
   }
-  return decision;
+  if (errors.empty()) return {};
+  std::string error = Aggregate(errors);
+  return {false, "RBAC: " + error, error};
 }
 
-std::vector<PolicyRule> RbacAuthorizer::RulesFor(const User& user, std::string_view ns) const {
-  std::vector<PolicyRule> out;
+UserRules RbacAuthorizer::RulesFor(const User& user, std::string_view ns) const {
+  UserRules out;
+  std::vector<std::string> errors;
   for (const Match& match : Matches(user, ns)) {
-    if (match.rules) out.insert(out.end(), match.rules->begin(), match.rules->end());
+    if (match.rules)
+      out.rules.insert(out.rules.end(), match.rules->begin(), match.rules->end());
+    else
+      errors.push_back(MissingRole(match.binding->role_kind, match.binding->role_name));
   }
+  out.error = Aggregate(errors);
+  out.incomplete = !errors.empty();
   return out;
 }
 

@@ -21,7 +21,7 @@ PolicyRule ToRule(const rbacv1::PolicyRule& rule);
 class RbacAuthorizer : public Authorizer {  // thread safe
  public:
   Decision Authorize(const Attributes& attributes) const override;
-  std::vector<PolicyRule> RulesFor(const User& user, std::string_view ns) const override;
+  UserRules RulesFor(const User& user, std::string_view ns) const override;
   // The rules of a role, or null when there is no such role. `ns` empty: a ClusterRole.
   std::shared_ptr<const std::vector<PolicyRule>> RulesOf(std::string_view ns, std::string_view role) const;
 

@@ -5,31 +5,10 @@
 #include "controlplane/apiserver/authn/impersonation.h"
 #include "controlplane/apiserver/authz/aggregation.h"
 #include "controlplane/apiserver/authz/bootstrap_policy.h"
-#include "controlplane/apiserver/authz/node.h"
+#include "controlplane/apiserver/authz/testing.h"
 
 namespace keelson::apiserver {
 namespace {
-
-RequestInfo Resource(std::string verb, std::string group, std::string resource, std::string ns = "",
-                     std::string name = "") {
-  RequestInfo info;
-  info.is_resource = true;
-  info.verb = std::move(verb);
-  info.group = std::move(group);
-  auto slash = resource.find('/');
-  info.resource = resource.substr(0, slash);
-  if (slash != std::string::npos) info.subresource = resource.substr(slash + 1);
-  info.ns = std::move(ns);
-  info.name = std::move(name);
-  return info;
-}
-
-RequestInfo Path(std::string verb, std::string path) {
-  RequestInfo info;
-  info.verb = std::move(verb);
-  info.path = std::move(path);
-  return info;
-}
 
 class RbacTest : public testing::Test {
  protected:
@@ -161,23 +140,6 @@ TEST(Allows, Wildcards) {
   EXPECT_FALSE(Allows(named, Resource("list", "", "configmaps", "a")));
   PolicyRule pods{{"get"}, {""}, {"pods"}, {}, {}};
   EXPECT_FALSE(Allows(pods, Resource("get", "", "pods/log", "a", "p")));
-}
-
-TEST(NodeAuthorizer, KnowsKubelets) {
-  NodeAuthorizer nodes;
-  User n1{"system:node:n1", "", {"system:nodes"}, {}};
-  auto can = [&](const User& user, const RequestInfo& request) {
-    return nodes.Authorize({user, request}).allowed;
-  };
-  EXPECT_TRUE(can(n1, Resource("create", "", "nodes")));
-  EXPECT_TRUE(can(n1, Resource("patch", "", "pods/status", "a", "p")));
-  EXPECT_TRUE(can(n1, Resource("get", "", "secrets", "a", "s")));
-  EXPECT_FALSE(can(n1, Resource("list", "", "secrets")));
-  EXPECT_TRUE(can(n1, Resource("update", "coordination.k8s.io", "leases", "kube-node-lease", "n1")));
-  EXPECT_FALSE(can(n1, Resource("update", "coordination.k8s.io", "leases", "kube-node-lease", "n2")));
-  EXPECT_FALSE(can(n1, Resource("update", "coordination.k8s.io", "leases", "kube-system", "n1")));
-  EXPECT_FALSE(can(n1, Resource("delete", "", "nodes", "", "n2")));
-  EXPECT_FALSE(can({"system:node:n1", "", {}, {}}, Resource("create", "", "nodes")));
 }
 
 TEST_F(RbacTest, Impersonation) {

@@ -1,4 +1,8 @@
+#include <algorithm>
+
 #include "controlplane/apiserver/authz/bootstrap_policy.h"
+#include "controlplane/apiserver/authz/rbac.h"
+#include "controlplane/apiserver/authz/rule_coverage.h"
 #include "controlplane/apiserver/bootstrap/bootstrap.h"
 #include "lib/api/codec.h"
 #include "lib/api/meta.h"
@@ -9,10 +13,27 @@ namespace {
 
 constexpr const char* kAutoupdate = "rbac.authorization.kubernetes.io/autoupdate";
 
-// Appends the items of `wanted` that `have` lacks; whether there were any.
+// Adds what `have` has not; what users changed stays theirs.
+template <typename Map>
+bool AddMissing(const Map& wanted, Map& have) {
+  bool added = false;
+  for (const auto& entry : wanted) {
+    if (have.contains(entry.first)) continue;
+    have[entry.first] = entry.second;
+    added = true;
+  }
+  return added;
+}
+
+bool MergeMeta(const metav1::ObjectMeta& wanted, metav1::ObjectMeta& have) {
+  bool labels = AddMissing(wanted.labels(), *have.mutable_labels());
+  return AddMissing(wanted.annotations(), *have.mutable_annotations()) || labels;
+}
+
+// Appends the messages that are not there, compared by their bytes.
 template <typename T>
-bool AddMissing(const google::protobuf::RepeatedPtrField<T>& wanted,
-                google::protobuf::RepeatedPtrField<T>& have) {
+bool AppendMissing(const google::protobuf::RepeatedPtrField<T>& wanted,
+                   google::protobuf::RepeatedPtrField<T>& have) {
   bool added = false;
   for (const T& item : wanted) {
     std::string bytes = api::EncodeRaw(item);
@@ -25,41 +46,65 @@ bool AddMissing(const google::protobuf::RepeatedPtrField<T>& wanted,
   return added;
 }
 
-bool AddMissing(const metav1::ObjectMeta& wanted, metav1::ObjectMeta& have) {
+// A rule is missing when the rules there are, in whatever form, do not give all that it gives.
+using Rules = google::protobuf::RepeatedPtrField<rbacv1::PolicyRule>;
+bool AppendMissingRules(const Rules& wanted, Rules& have) {
+  std::vector<PolicyRule> existing;
+  for (const rbacv1::PolicyRule& rule : have) existing.push_back(ToRule(rule));
   bool added = false;
-  for (const auto& label : wanted.labels()) {
-    if (have.labels().contains(label.first)) continue;
-    (*have.mutable_labels())[label.first] = label.second;
+  for (const rbacv1::PolicyRule& rule : wanted) {
+    if (Uncovered(existing, {ToRule(rule)}).empty()) continue;
+    *have.Add() = rule;
     added = true;
   }
   return added;
 }
 
-bool MergeRole(const rbacv1::ClusterRole& wanted, rbacv1::ClusterRole& have) {
-  bool changed = AddMissing(wanted.metadata(), *have.mutable_metadata());
-  if (wanted.has_aggregation_rule()) {
-    if (!have.has_aggregation_rule()) {
-      *have.mutable_aggregation_rule() = wanted.aggregation_rule();
-      changed = true;
-    }
-    return changed;
-  }
-  return AddMissing(wanted.rules(), *have.mutable_rules()) || changed;
+bool Merge(const rbacv1::ClusterRole& wanted, rbacv1::ClusterRole& have) {
+  bool changed = MergeMeta(wanted.metadata(), *have.mutable_metadata());
+  // Rules of an aggregate come from elsewhere.
+  if (!wanted.has_aggregation_rule())
+    return AppendMissingRules(wanted.rules(), *have.mutable_rules()) || changed;
+  return AppendMissing(wanted.aggregation_rule().cluster_role_selectors(),
+                       *have.mutable_aggregation_rule()->mutable_cluster_role_selectors()) ||
+         changed;
 }
-bool MergeRole(const rbacv1::Role& wanted, rbacv1::Role& have) {
-  bool changed = AddMissing(wanted.metadata(), *have.mutable_metadata());
-  return AddMissing(wanted.rules(), *have.mutable_rules()) || changed;
+bool Merge(const rbacv1::Role& wanted, rbacv1::Role& have) {
+  bool changed = MergeMeta(wanted.metadata(), *have.mutable_metadata());
+  return AppendMissingRules(wanted.rules(), *have.mutable_rules()) || changed;
 }
 template <typename Binding>
-bool MergeBinding(const Binding& wanted, Binding& have) {
-  bool changed = AddMissing(wanted.metadata(), *have.mutable_metadata());
-  return AddMissing(wanted.subjects(), *have.mutable_subjects()) || changed;
+bool Merge(const Binding& wanted, Binding& have) {
+  bool changed = MergeMeta(wanted.metadata(), *have.mutable_metadata());
+  return AppendMissing(wanted.subjects(), *have.mutable_subjects()) || changed;
 }
-bool MergeRole(const rbacv1::ClusterRoleBinding& wanted, rbacv1::ClusterRoleBinding& have) {
-  return MergeBinding(wanted, have);
+
+// What a binding refers to cannot be changed: one that refers elsewhere has to go first.
+template <typename Role>
+bool RefersElsewhere(const Role&, const Role&) {
+  return false;
 }
-bool MergeRole(const rbacv1::RoleBinding& wanted, rbacv1::RoleBinding& have) {
-  return MergeBinding(wanted, have);
+template <typename Binding>
+bool OtherRole(const Binding& wanted, const Binding& have) {
+  return wanted.role_ref().kind() != have.role_ref().kind() ||
+         wanted.role_ref().name() != have.role_ref().name();
+}
+bool RefersElsewhere(const rbacv1::ClusterRoleBinding& wanted, const rbacv1::ClusterRoleBinding& have) {
+  return OtherRole(wanted, have);
+}
+bool RefersElsewhere(const rbacv1::RoleBinding& wanted, const rbacv1::RoleBinding& have) {
+  return OtherRole(wanted, have);
+}
+
+template <typename T>
+Result<> Replace(registry::Registry& registry, const T& wanted, const T& have, std::stop_token stop) {
+  const api::ResourceInfo& info = api::ResourceOf<T>();
+  const metav1::ObjectMeta& meta = have.metadata();
+  metav1::DeleteOptions same;
+  same.mutable_preconditions()->set_uid(meta.uid());
+  auto deleted = registry.Delete(info, meta.namespace_(), meta.name(), same, BootstrapWrite(stop));
+  if (!deleted && !deleted.error().Is(Code::kNotFound)) return deleted.error();
+  return CreateIfAbsent(registry, wanted, stop);
 }
 
 template <typename T>
@@ -72,11 +117,12 @@ Result<> Ensure(registry::Registry& registry, const T& wanted, std::stop_token s
   T have = static_cast<const T&>(*(*found)->Decode());
   auto autoupdate = have.metadata().annotations().find(kAutoupdate);
   if (autoupdate != have.metadata().annotations().end() && autoupdate->second == "false") return {};
-  if (!MergeRole(wanted, have)) return {};
+  if (RefersElsewhere(wanted, have)) return Replace(registry, wanted, have, stop);
+  if (!Merge(wanted, have)) return {};
   auto updated = registry.Modify(
       info, meta.namespace_(), meta.name(),
       [&](api::Message& object) -> Result<> {
-        MergeRole(wanted, static_cast<T&>(object));
+        Merge(wanted, static_cast<T&>(object));
         return {};
       },
       BootstrapWrite(stop));

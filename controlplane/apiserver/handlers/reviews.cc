@@ -6,6 +6,7 @@
 #include "controlplane/apiserver/handlers/response.h"
 #include "controlplane/apiserver/handlers/write_options.h"
 #include "lib/api/meta.h"
+#include "lib/api/selector.h"
 #include "lib/k8s/validation.h"
 
 namespace keelson::apiserver {
@@ -29,7 +30,40 @@ User ToUser(const authorizationv1::SubjectAccessReviewSpec& spec) {
   return user;
 }
 
-RequestInfo ToRequest(const authorizationv1::ResourceAttributes& from) {
+// A selector given as conditions, as text. Conditions that a field selector cannot express are left out, as
+// are selectors that cannot be read: what is asked about is then more, never less. `problem` says so.
+std::string FieldText(const authorizationv1::FieldSelectorAttributes& from, std::string& problem) {
+  constexpr const char* kField = "spec.resourceAttributes.fieldSelector ";
+  if (!from.raw_selector().empty()) {
+    if (api::FieldSelector::Parse(from.raw_selector())) return from.raw_selector();
+    problem = std::string(kField) + "ignored due to parse error";
+    return "";
+  }
+  api::FieldSelector selector;
+  for (const metav1::FieldSelectorRequirement& one : from.requirements()) {
+    bool in = one.operator_() == "In";
+    if ((in || one.operator_() == "NotIn") && one.values_size() == 1) {
+      selector.terms.push_back({one.key(), one.values(0), in});
+    } else {
+      problem = kField;
+    }
+  }
+  if (!problem.empty())
+    problem += selector.terms.empty() ? "ignored due to parse error" : "partially ignored due to parse error";
+  return selector.ToString();
+}
+
+std::string LabelText(const authorizationv1::LabelSelectorAttributes& from, std::string& problem) {
+  metav1::LabelSelector selector;
+  *selector.mutable_match_expressions() = from.requirements();
+  auto parsed = from.raw_selector().empty() ? api::LabelSelector::From(selector)
+                                            : api::LabelSelector::Parse(from.raw_selector());
+  if (parsed) return parsed->ToString();
+  problem = "spec.resourceAttributes.labelSelector ignored due to parse error";
+  return "";
+}
+
+RequestInfo ToRequest(const authorizationv1::ResourceAttributes& from, std::vector<std::string>& problems) {
   RequestInfo info;
   info.is_resource = true;
   info.verb = from.verb();
@@ -39,6 +73,12 @@ RequestInfo ToRequest(const authorizationv1::ResourceAttributes& from) {
   info.resource = from.resource();
   info.subresource = from.subresource();
   info.name = from.name();
+  std::string field_problem, label_problem;
+  if (from.has_field_selector()) info.field_selector = FieldText(from.field_selector(), field_problem);
+  if (from.has_label_selector()) info.label_selector = LabelText(from.label_selector(), label_problem);
+  for (std::string* problem : {&field_problem, &label_problem}) {
+    if (!problem->empty()) problems.push_back(std::move(*problem));
+  }
   return info;
 }
 
@@ -95,8 +135,9 @@ Result<> ReviewHandler::Answer(Context& context, api::Message& review) const {
   if (kind == "LocalSubjectAccessReview") {
     auto& local = static_cast<authorizationv1::LocalSubjectAccessReview&>(review);
     if (local.metadata().namespace_() != context.info.ns) {
-      return Error(Code::kBadRequest,
-                   fmt::format("spec.resourceAttributes.namespace must match namespace: {}", context.info.ns));
+      return Error(
+          Code::kBadRequest,
+          fmt::format("spec.resourceAttributes.namespace must match namespace: {}", context.info.ns));
     }
     return access(ToUser(local.spec()), local.spec(), *local.mutable_status());
   }
@@ -126,7 +167,10 @@ Result<> ReviewHandler::RulesReview(const User& user, authorizationv1::SelfSubje
   if (review.spec().namespace_().empty()) return Error(Code::kBadRequest, "no namespace on request");
   authorizationv1::SubjectRulesReviewStatus& status = *review.mutable_status();
   status.Clear();
-  for (const PolicyRule& rule : authorizer_.RulesFor(user, review.spec().namespace_())) {
+  UserRules found = authorizer_.RulesFor(user, review.spec().namespace_());
+  status.set_incomplete(found.incomplete);
+  if (!found.error.empty()) status.set_evaluation_error(found.error);
+  for (const PolicyRule& rule : found.rules) {
     if (!rule.urls.empty()) {
       authorizationv1::NonResourceRule& out = *status.add_non_resource_rules();
       AddAll(*out.mutable_verbs(), rule.verbs);
@@ -146,8 +190,9 @@ Result<> ReviewHandler::Access(const User& user, const authorizationv1::Resource
                                const authorizationv1::NonResourceAttributes* path,
                                authorizationv1::SubjectAccessReviewStatus& status) const {
   RequestInfo request;
+  std::vector<std::string> problems;
   if (resource) {
-    request = ToRequest(*resource);
+    request = ToRequest(*resource, problems);
   } else {
     request.verb = path->verb();
     request.path = path->path();
@@ -156,7 +201,9 @@ Result<> ReviewHandler::Access(const User& user, const authorizationv1::Resource
   status.Clear();
   if (decision.allowed) status.set_allowed(true);
   if (!decision.reason.empty()) status.set_reason(decision.reason);
-  if (!decision.evaluation_error.empty()) status.set_evaluation_error(decision.evaluation_error);
+  if (decision.denied) status.set_denied(true);
+  if (!decision.evaluation_error.empty()) problems.insert(problems.begin(), decision.evaluation_error);
+  if (!problems.empty()) status.set_evaluation_error(fmt::format("{}", fmt::join(problems, "; ")));
   return {};
 }
 
