@@ -1,48 +1,31 @@
 #include "lib/http/remote_command.h"
 
-#include <openssl/evp.h>
-
 #include <map>
-#include <optional>
 
-#include "lib/http/relay.h"
+#include <boost/json/parse.hpp>
+
 #include "lib/http/spdy.h"
-#include "lib/http/websocket.h"
+#include "lib/http/websocket_relay.h"
 
 namespace keelson::http {
 namespace {
 
 enum Channel : unsigned char { kStdin = 0, kStdout = 1, kStderr = 2, kError = 3, kResize = 4, kClose = 255 };
 constexpr size_t kMaxStatus = 64 << 10;
-constexpr uint16_t kNormal = 1000, kProtocolError = 1002, kGoingAway = 1001;
 
-// What both kinds of client have in common: a WebSocket on side 0.
-class WebSocketRelay : public Relay {
- protected:
-  WebSocketRelay(std::unique_ptr<Stream> client, std::unique_ptr<Stream> server)
-      : Relay(std::move(client), std::move(server)),
-        client_({.on_data = [this](std::string_view bytes, bool first, bool last)
-                                NO_THREAD_SAFETY_ANALYSIS { OnMessage(bytes, first, last); },
-                 .on_ping =
-                     [this](std::string_view payload) NO_THREAD_SAFETY_ANALYSIS {
-                       AppendWsFrame(out(kClient), WsOpcode::kPong, {}, payload);
-                     },
-                 .on_close = [this]() NO_THREAD_SAFETY_ANALYSIS { Close(kNormal, ""); }}) {}
-
-  virtual void OnMessage(std::string_view bytes, bool first, bool last) REQUIRES(mutex_) = 0;
-
-  void FromClient(std::string_view bytes) REQUIRES(mutex_) {
-    Result<> fed = client_.Feed(bytes);
-    if (!fed) Close(kProtocolError, fed.error().message());
-  }
-  void Close(uint16_t code, std::string_view reason) REQUIRES(mutex_) {
-    AppendWsClose(out(kClient), code, reason);
-    End();
-  }
-
- private:
-  WsParser client_;
-};
+// What clients from before v4 are told: nothing on success, else the message alone.
+std::string PlainError(const std::string& status) {
+  boost::system::error_code error;
+  boost::json::value parsed = boost::json::parse(status, error);
+  const boost::json::object* object = error ? nullptr : parsed.if_object();
+  if (!object) return status;
+  auto text = [&](const char* name) {
+    const boost::json::value* value = object->if_contains(name);
+    const boost::json::string* found = value ? value->if_string() : nullptr;
+    return found ? std::string(found->data(), found->size()) : std::string();
+  };
+  return text("status") == "Success" ? "" : text("message");
+}
 
 class Tunnel final : public WebSocketRelay {
  public:
@@ -69,6 +52,7 @@ class RemoteCommand final : public WebSocketRelay {
       : WebSocketRelay(std::move(client), std::move(server)),
         protocol_(protocol),
         wanted_(streams),
+        reader_(protocol),
         server_({.on_reply = [this](uint32_t id) NO_THREAD_SAFETY_ANALYSIS { OnReply(id); },
                  .on_data = [this](uint32_t id, std::string_view bytes, bool fin)
                                 NO_THREAD_SAFETY_ANALYSIS { OnStreamData(id, bytes, fin); },
@@ -97,20 +81,21 @@ class RemoteCommand final : public WebSocketRelay {
   void OpenStream(Channel channel, const char* type) REQUIRES(mutex_);
   void OnReply(uint32_t id) REQUIRES(mutex_);
   void OnStreamData(uint32_t id, std::string_view bytes, bool fin) REQUIRES(mutex_);
-  void FromChannel(Channel channel, std::string_view bytes) REQUIRES(mutex_);
-  void ToChannel(Channel channel, std::string_view bytes) REQUIRES(mutex_);
+  void FromChannel(unsigned char channel, std::string_view bytes) REQUIRES(mutex_);
+  void ToChannel(Channel channel, std::string_view bytes) REQUIRES(mutex_) {
+    AppendChannelMessage(out(kClient), protocol_, channel, bytes);
+  }
   void SendStatus() REQUIRES(mutex_);
   void HalfClose(unsigned char channel) REQUIRES(mutex_);
 
   const ChannelProtocol protocol_;
   const RemoteCommandStreams wanted_;
+  ChannelReader reader_ GUARDED_BY(mutex_);
   SpdyWriter writer_ GUARDED_BY(mutex_);
   SpdyParser server_;
   std::map<uint32_t, Open> streams_ GUARDED_BY(mutex_);
   uint32_t next_id_ GUARDED_BY(mutex_) = 1;
-  std::string status_ GUARDED_BY(mutex_);               // of the error stream: sent in one message
-  std::string encoded_ GUARDED_BY(mutex_);              // a base64 message so far
-  std::optional<Channel> incoming_ GUARDED_BY(mutex_);  // of the message that is being read
+  std::string status_ GUARDED_BY(mutex_);  // of the error stream: sent in one message
 };
 
 void RemoteCommand::OnStart() {
@@ -161,50 +146,21 @@ void RemoteCommand::OnStreamData(uint32_t id, std::string_view bytes, bool fin) 
 }
 
 void RemoteCommand::SendStatus() {
+  if (protocol_.plain_error) status_ = PlainError(status_);
   if (!status_.empty()) ToChannel(kError, status_);
   status_.clear();
 }
 
-void RemoteCommand::ToChannel(Channel channel, std::string_view bytes) {
-  if (!protocol_.base64) {
-    const char prefix = static_cast<char>(channel);
-    return AppendWsFrame(out(kClient), WsOpcode::kBinary, {&prefix, 1}, bytes);
-  }
-  std::string text((bytes.size() + 2) / 3 * 4 + 1, '\0');
-  int size =
-      EVP_EncodeBlock(reinterpret_cast<unsigned char*>(text.data()),
-                      reinterpret_cast<const unsigned char*>(bytes.data()), static_cast<int>(bytes.size()));
-  const char prefix = static_cast<char>('0' + channel);
-  AppendWsFrame(out(kClient), WsOpcode::kText, {&prefix, 1},
-                std::string_view(text).substr(0, static_cast<size_t>(size)));
-}
-
 void RemoteCommand::OnMessage(std::string_view bytes, bool first, bool last) {
-  if (protocol_.base64) {
-    encoded_ += bytes;
-    if (encoded_.size() > kMaxStatus) return Close(kProtocolError, "message too long");
-    if (!last || encoded_.empty()) return;
-    std::string text = std::exchange(encoded_, {});
-    std::string plain(text.size(), '\0');
-    int size = EVP_DecodeBlock(reinterpret_cast<unsigned char*>(plain.data()),
-                               reinterpret_cast<const unsigned char*>(text.data()) + 1,
-                               static_cast<int>(text.size()) - 1);
-    if (size < 0) return Close(kProtocolError, "not base64");
-    for (size_t i = text.size(); i > 1 && text[i - 1] == '='; --i) --size;
-    return FromChannel(static_cast<Channel>(text[0] - '0'),
-                       std::string_view(plain).substr(0, static_cast<size_t>(std::max(size, 0))));
-  }
-  if (first) {
-    incoming_.reset();
-    if (bytes.empty()) return;
-    incoming_ = static_cast<Channel>(bytes[0]);
-    bytes.remove_prefix(1);
-  }
-  if (incoming_ && !bytes.empty()) FromChannel(*incoming_, bytes);
+  Result<> read = reader_.Feed(bytes, first, last,
+                               [this](unsigned char channel, std::string_view data)
+                                   NO_THREAD_SAFETY_ANALYSIS { FromChannel(channel, data); });
+  if (!read) Close(kProtocolError, read.error().message());
 }
 
-void RemoteCommand::FromChannel(Channel channel, std::string_view bytes) {
-  if (channel == kClose && protocol_.close) return HalfClose(static_cast<unsigned char>(bytes[0]));
+void RemoteCommand::FromChannel(unsigned char channel, std::string_view bytes) {
+  if (channel == kClose && protocol_.close)
+    return bytes.empty() ? void() : HalfClose(static_cast<unsigned char>(bytes[0]));
   if (channel != kStdin && channel != kResize) return;
   for (const auto& [id, open] : streams_) {
     if (open.channel == channel && !open.ended && !bytes.empty())
@@ -232,18 +188,6 @@ void RemoteCommand::OnEnd(Side side, const Error* failure) {
 }
 
 }  // namespace
-
-std::optional<ChannelProtocol> ChooseChannelProtocol(const std::vector<std::string>& offered) {
-  static const ChannelProtocol kKnown[] = {{"v5.channel.k8s.io", true, false},
-                                           {"v4.channel.k8s.io", false, false},
-                                           {"v4.base64.channel.k8s.io", false, true}};
-  for (const std::string& name : offered) {
-    for (const ChannelProtocol& known : kKnown) {
-      if (known.name == name) return known;
-    }
-  }
-  return std::nullopt;
-}
 
 void RelayRemoteCommand(std::unique_ptr<Stream> client, std::unique_ptr<Stream> server,
                         const ChannelProtocol& protocol, const RemoteCommandStreams& streams) {

@@ -1,6 +1,10 @@
 #include "lib/http/streaming.h"
 
+#include <algorithm>
+#include <charconv>
 #include <optional>
+
+#include <fmt/format.h>
 
 #include "lib/http/remote_command.h"
 #include "lib/http/websocket.h"
@@ -10,6 +14,7 @@ namespace {
 
 constexpr std::chrono::seconds kUpgradeTimeout{30};
 constexpr std::string_view kTunnel = "SPDY/3.1+portforward.k8s.io";
+constexpr size_t kMaxPorts = 127;  // two channels each, in a byte
 
 void Refuse(ResponseWriter& writer, int status, const std::string& message) {
   writer.Reply(status, {{"Content-Type", "text/plain; charset=utf-8"}}, message + "\n");
@@ -49,7 +54,7 @@ ClientRequest SpdyRequest(const std::string& target, const char* protocol, const
 
 void ServeRemoteCommand(const ServerRequest& request, ResponseWriter& writer, Client& upstream,
                         const std::string& target, const Headers& extra) {
-  std::optional<ChannelProtocol> protocol = ChooseChannelProtocol(OfferedSubprotocols(request));
+  std::optional<ChannelProtocol> protocol = ChooseCommandProtocol(OfferedSubprotocols(request));
   if (!protocol) return Refuse(writer, 400, "none of the WebSocket subprotocols is supported");
   Result<RemoteCommandStreams> streams = ParseRemoteCommand(request.query);
   if (!streams) return Refuse(writer, 400, streams.error().message());
@@ -61,17 +66,44 @@ void ServeRemoteCommand(const ServerRequest& request, ResponseWriter& writer, Cl
   if (client) RelayRemoteCommand(std::move(*client), std::move(upgraded->stream), *protocol, *streams);
 }
 
-void ServeTunnel(const ServerRequest& request, ResponseWriter& writer, Client& upstream,
-                 const std::string& target, const Headers& extra) {
-  bool offered = false;
-  for (const std::string& name : OfferedSubprotocols(request)) offered |= name == kTunnel;
-  if (!offered) return Refuse(writer, 400, "none of the WebSocket subprotocols is supported");
-  Result<Headers> accept = WebSocketHandshake(request, kTunnel);
+// The ports that a WebSocket client names beforehand: ?ports=80&ports=443 or ?ports=80,443.
+Result<std::vector<uint16_t>> PortsOf(const Query& query) {
+  std::vector<uint16_t> ports;
+  for (const char* name : {"port", "ports"}) {
+    for (std::string_view list : query.All(name)) {
+      while (!list.empty()) {
+        std::string_view text = list.substr(0, list.find(','));
+        list.remove_prefix(std::min(list.size(), text.size() + 1));
+        uint16_t port = 0;
+        auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), port);
+        if (error != std::errc() || end != text.data() + text.size() || port == 0)
+          return Error(Code::kBadRequest, fmt::format("unable to parse \"{}\" as a port", text));
+        ports.push_back(port);
+      }
+    }
+  }
+  if (ports.empty()) return Error(Code::kBadRequest, "query parameter \"port\" is required");
+  if (ports.size() > kMaxPorts) return Error(Code::kBadRequest, "too many ports");
+  return ports;
+}
+
+void ServePortForward(const ServerRequest& request, ResponseWriter& writer, Client& upstream,
+                      const std::string& target, const Headers& extra) {
+  std::vector<std::string> offered = OfferedSubprotocols(request);
+  const bool tunnel = std::find(offered.begin(), offered.end(), kTunnel) != offered.end();
+  std::optional<ChannelProtocol> protocol = ChoosePortProtocol(offered);
+  if (!tunnel && !protocol) return Refuse(writer, 400, "none of the WebSocket subprotocols is supported");
+  Result<std::vector<uint16_t>> ports = std::vector<uint16_t>();
+  if (!tunnel) ports = PortsOf(request.query);
+  if (!ports) return Refuse(writer, 400, ports.error().message());
+  Result<Headers> accept = WebSocketHandshake(request, tunnel ? std::string(kTunnel) : protocol->name);
   if (!accept) return Refuse(writer, 400, accept.error().message());
   auto upgraded = AskUpstream(SpdyRequest(target, "portforward.k8s.io", extra), writer, upstream);
   if (!upgraded) return;
   Result<std::unique_ptr<Stream>> client = writer.Upgrade(std::move(*accept));
-  if (client) RelayTunnel(std::move(*client), std::move(upgraded->stream));
+  if (!client) return;
+  if (tunnel) return RelayTunnel(std::move(*client), std::move(upgraded->stream));
+  RelayPorts(std::move(*client), std::move(upgraded->stream), *protocol, *ports);
 }
 
 }  // namespace
@@ -110,8 +142,13 @@ void ProxyUpgrade(const ServerRequest& request, std::shared_ptr<ResponseWriter> 
     bool ours = EqualsIgnoreCase(name, "Authorization") || EqualsIgnoreCase(name, "Host") ||
                 EqualsIgnoreCase(name, "Content-Length") || EqualsIgnoreCase(name, "Transfer-Encoding") ||
                 StartsWithIgnoreCase(name, "Impersonate-") || StartsWithIgnoreCase(name, "X-Remote-");
+    ours = ours || EqualsIgnoreCase(name, "Sec-WebSocket-Protocol");
     if (!ours) out.headers.Add(name, value);
   }
+  // Without the client's token, which is for us alone.
+  std::vector<std::string> protocols = OfferedSubprotocols(request);
+  if (!protocols.empty())
+    out.headers.Add("Sec-WebSocket-Protocol", fmt::format("{}", fmt::join(protocols, ", ")));
   for (const auto& [name, value] : extra) out.headers.Add(name, value);
   out.body = request.body;
   auto upgraded = AskUpstream(out, *writer, upstream);
@@ -125,7 +162,7 @@ void ServeStreaming(const ServerRequest& request, std::shared_ptr<ResponseWriter
   if (!IsUpgradeRequest(request))
     return Refuse(*writer, 400, "unable to upgrade: missing upgrade headers in request");
   if (!IsWebSocketRequest(request)) return ProxyUpgrade(request, std::move(writer), upstream, target, extra);
-  if (kind == StreamingKind::kPortForward) return ServeTunnel(request, *writer, upstream, target, extra);
+  if (kind == StreamingKind::kPortForward) return ServePortForward(request, *writer, upstream, target, extra);
   ServeRemoteCommand(request, *writer, upstream, target, extra);
 }
 

@@ -1,9 +1,9 @@
 // exec, attach and port-forward: proxying a client's upgraded connection to a server that speaks an
 // older or other protocol of the same family.
 //
-// Clients come with WebSocket (subprotocols v5.channel.k8s.io, v4.channel.k8s.io, ... for exec and attach;
-// "SPDY/3.1+portforward.k8s.io", which tunnels SPDY frames, for port-forward) or with SPDY/3.1
-// (X-Stream-Protocol-Version: v4.channel.k8s.io, portforward.k8s.io).
+// Clients come with WebSocket (subprotocols v5.channel.k8s.io down to channel.k8s.io and their base64 forms;
+// for port-forward v4.channel.k8s.io or "SPDY/3.1+portforward.k8s.io", which tunnels SPDY frames) or with
+// SPDY/3.1 (X-Stream-Protocol-Version: v4.channel.k8s.io, portforward.k8s.io).
 #pragma once
 
 #include <functional>

@@ -84,7 +84,7 @@ class WsReader {
 };
 
 // Answers one connection as containerd does: replies to streams, echoes stdin to stdout, tells resizes on
-// stderr, and reports success when stdin ends.
+// stderr, and reports success when stdin ends or says "end", failure when it says "fail".
 void FakeRuntime(std::unique_ptr<Stream> stream) {
   Wire1 wire(std::move(stream));
   SpdyTestPeer peer;
@@ -102,15 +102,46 @@ void FakeRuntime(std::unique_ptr<Stream> stream) {
         out += SpdyTestPeer::Reply(frame.stream);
         if (type == "stdout") SpdyWriter::Ping(out, 2);
       } else if (frame.type == 0 && types[frame.stream] == "stdin") {
-        if (!frame.data.empty()) SpdyWriter::Data(out, ids["stdout"], frame.data, false);
-        if (frame.fin) {
+        const bool fail = frame.data == "fail", end = frame.data == "end";
+        if (!frame.data.empty() && !fail && !end) SpdyWriter::Data(out, ids["stdout"], frame.data, false);
+        if (frame.fin || fail || end) {
           SpdyWriter::Data(out, ids["error"], R"({"metadata":{},)", false);
-          SpdyWriter::Data(out, ids["error"], R"("status":"Success"})", false);
+          SpdyWriter::Data(out, ids["error"],
+                           fail ? R"("status":"Failure","message":"it failed"})" : R"("status":"Success"})",
+                           false);
           for (auto& [id, type] : types) SpdyWriter::RstStream(out, id, 5);
           SpdyWriter::GoAway(out, 0, 0);
         }
       } else if (frame.type == 0 && types[frame.stream] == "resize") {
         SpdyWriter::Data(out, ids["stdout"], "resized " + frame.data, false);
+      }
+    }
+    if (!out.empty() && !wire.Write(out)) return;
+  }
+}
+
+// Forwards as containerd does: a pair of streams for each port, whose data comes back with the port before
+// it. "fail" is told on the error stream; "bye" ends the pair.
+void FakePorts(std::unique_ptr<Stream> stream) {
+  Wire1 wire(std::move(stream));
+  SpdyTestPeer peer;
+  std::map<uint32_t, std::string> ports, types;
+  for (std::string bytes = wire.Read(); !bytes.empty(); bytes = wire.Read()) {
+    std::string out;
+    for (auto& frame : peer.Take(bytes)) {
+      if (frame.type == 1) {
+        ports[frame.stream] = frame.headers.Get("port");
+        types[frame.stream] = frame.headers.Get("streamtype");
+        EXPECT_TRUE(frame.headers.Has("requestid"));
+        out += SpdyTestPeer::Reply(frame.stream);
+      } else if (frame.type == 0 && !frame.data.empty()) {
+        EXPECT_EQ(types[frame.stream], "data");
+        for (auto& [id, type] : types) {
+          if (ports[id] != ports[frame.stream]) continue;
+          const bool bye = frame.data == "bye";
+          if (bye || (frame.data == "fail") == (type == "error"))
+            SpdyWriter::Data(out, id, bye ? "" : ports[id] + ":" + frame.data, bye);
+        }
       }
     }
     if (!out.empty() && !wire.Write(out)) return;
@@ -124,6 +155,7 @@ class StreamingTest : public ::testing::Test {
         front_([this](auto request, auto writer) {
           bool forward = request->path.find("portforward") != std::string::npos;
           std::string token = request->query.Has("missing") ? "/none"
+                              : request->query.Has("ports") ? "/ports/T"
                               : forward                     ? "/portforward/T"
                                                             : "/exec/T";
           ServeStreaming(*request, writer,
@@ -141,6 +173,7 @@ class StreamingTest : public ::testing::Test {
     ASSERT_TRUE(stream);
     if (protocol == "v4.channel.k8s.io") return FakeRuntime(std::move(*stream));
     EXPECT_EQ(protocol, "portforward.k8s.io");
+    if (request.path == "/ports/T") return FakePorts(std::move(*stream));
     Wire1 wire(std::move(*stream));
     for (std::string bytes = wire.Read(); !bytes.empty(); bytes = wire.Read()) {
       if (!wire.Write("<" + bytes + ">")) return;
@@ -214,6 +247,29 @@ TEST_F(StreamingTest, Base64Messages) {
   EXPECT_EQ(reader.Next().first, 8);
 }
 
+TEST_F(StreamingTest, OldProtocolsHaveNoStatus) {
+  for (const char* protocol : {"channel.k8s.io", ""}) {
+    auto upgraded = Dial("/exec?stdin=1&stdout=1", protocol);
+    ASSERT_TRUE(upgraded) << upgraded.error().message();
+    EXPECT_EQ(upgraded->headers.Get("Sec-WebSocket-Protocol"), protocol);
+    Wire1 wire(std::move(upgraded->stream));
+    WsReader reader(wire);
+    EXPECT_EQ(reader.Next(), std::make_pair(2, Message(1, "")));
+    ASSERT_TRUE(wire.Write(ClientFrame(0x82, Message(0, "a"))));
+    EXPECT_EQ(reader.Next(), std::make_pair(2, Message(1, "a")));
+    ASSERT_TRUE(wire.Write(ClientFrame(0x82, Message(0, "fail"))));
+    EXPECT_EQ(reader.Next(), std::make_pair(2, Message(3, "it failed")));
+    EXPECT_EQ(reader.Next().first, 8);
+  }
+  auto upgraded = Dial("/exec?stdin=1&stdout=1", "base64.channel.k8s.io");
+  ASSERT_TRUE(upgraded) << upgraded.error().message();
+  Wire1 wire(std::move(upgraded->stream));
+  WsReader reader(wire);
+  EXPECT_EQ(reader.Next(), std::make_pair(1, std::string("1")));
+  ASSERT_TRUE(wire.Write(ClientFrame(0x81, "0ZW5k")));  // "end"
+  EXPECT_EQ(reader.Next().first, 8);                    // success has no message
+}
+
 TEST_F(StreamingTest, MuchDataBothWaysArrivesWhole) {
   auto upgraded = Dial("/exec?stdin=true&stdout=true", "v5.channel.k8s.io");
   ASSERT_TRUE(upgraded) << upgraded.error().message();
@@ -248,6 +304,37 @@ TEST_F(StreamingTest, PortForwardTunnel) {
   EXPECT_EQ(reader.Next(), std::make_pair(8, std::string("\x03\xe8")));
 }
 
+TEST_F(StreamingTest, PortForwardChannels) {
+  auto upgraded = Dial("/portforward?ports=80&ports=8443", "v4.channel.k8s.io");
+  ASSERT_TRUE(upgraded) << upgraded.error().message();
+  EXPECT_EQ(upgraded->headers.Get("Sec-WebSocket-Protocol"), "v4.channel.k8s.io");
+  Wire1 wire(std::move(upgraded->stream));
+  WsReader reader(wire);
+  const std::string http("\x50\x00", 2), https("\xfb\x20", 2);
+  EXPECT_EQ(reader.Next(), std::make_pair(2, Message(0, http)));
+  EXPECT_EQ(reader.Next(), std::make_pair(2, Message(1, http)));
+  EXPECT_EQ(reader.Next(), std::make_pair(2, Message(2, https)));
+  EXPECT_EQ(reader.Next(), std::make_pair(2, Message(3, https)));
+  ASSERT_TRUE(wire.Write(ClientFrame(0x82, Message(2, "x"))));
+  EXPECT_EQ(reader.Next(), std::make_pair(2, Message(2, "8443:x")));
+  ASSERT_TRUE(wire.Write(ClientFrame(0x82, Message(0, "fail"))));
+  EXPECT_EQ(reader.Next(), std::make_pair(2, Message(1, "80:fail")));
+  ASSERT_TRUE(wire.Write(ClientFrame(0x82, Message(3, "errors are not the client's")) +
+                         ClientFrame(0x82, Message(0, "bye")) + ClientFrame(0x82, Message(2, "bye"))));
+  EXPECT_EQ(reader.Next(), std::make_pair(8, std::string("\x03\xe8")));
+}
+
+TEST_F(StreamingTest, PortForwardChannelsInBase64) {
+  auto upgraded = Dial("/portforward?ports=80", "v4.base64.channel.k8s.io");
+  ASSERT_TRUE(upgraded) << upgraded.error().message();
+  Wire1 wire(std::move(upgraded->stream));
+  WsReader reader(wire);
+  EXPECT_EQ(reader.Next(), std::make_pair(1, std::string("0UAA=")));
+  EXPECT_EQ(reader.Next(), std::make_pair(1, std::string("1UAA=")));
+  ASSERT_TRUE(wire.Write(ClientFrame(0x81, "0eA==")));
+  EXPECT_EQ(reader.Next(), std::make_pair(1, std::string("0ODA6eA==")));
+}
+
 TEST_F(StreamingTest, Refusals) {
   ClientResponse refusal;
   EXPECT_FALSE(Dial("/exec?stdout=1&missing=1", "v5.channel.k8s.io", &refusal));
@@ -258,8 +345,11 @@ TEST_F(StreamingTest, Refusals) {
   EXPECT_EQ(refusal.status, 400);
   EXPECT_FALSE(Dial("/exec", "v5.channel.k8s.io", &refusal));
   EXPECT_EQ(refusal.status, 400);
-  EXPECT_FALSE(Dial("/portforward", "v4.channel.k8s.io", &refusal));
-  EXPECT_EQ(refusal.status, 400);
+  for (const char* target :
+       {"/portforward", "/portforward?ports=0", "/portforward?ports=80,x", "/portforward?ports=65536"}) {
+    EXPECT_FALSE(Dial(target, "v4.channel.k8s.io", &refusal)) << target;
+    EXPECT_EQ(refusal.status, 400) << target;
+  }
   auto plain = client_->Do({"GET", "/exec?stdout=1", {}, ""}, kSoon);
   ASSERT_TRUE(plain);
   EXPECT_EQ(plain->status, 400);
@@ -361,6 +451,38 @@ TEST_F(WebSocketWriterTest, EachWriteIsAMessage) {
   EXPECT_TRUE(writer->closed());
   EXPECT_FALSE(writer->Write(Shared("late")));
   EXPECT_EQ(writer->queued_bytes(), 0U);
+}
+
+TEST_F(WebSocketWriterTest, BytesInBothForms) {
+  struct Case {
+    const char *offered, *agreed;
+    int opcode;
+    const char* message;
+  } cases[] = {{"", "", 2, "foo"},
+               {"binary.k8s.io", "binary.k8s.io", 2, "foo"},
+               {"x, base64.binary.k8s.io", "base64.binary.k8s.io", 1, "Zm9v"}};
+  RunningServer server([](auto request, auto writer) {
+    auto made = NewWebSocketByteWriter(*request, writer);
+    if (!made) return writer->Reply(400, {}, made.error().message());
+    (*made)->Start(200, {});
+    (*made)->Write(Shared("foo"));
+    (*made)->Finish();
+  });
+  for (const Case& c : cases) {
+    auto client = NewClient({server.Url(), {}, true, kSoon});
+    auto upgraded = client->Upgrade(MessagesRequest(c.offered), kSoon);
+    ASSERT_TRUE(upgraded) << upgraded.error().message();
+    EXPECT_EQ(upgraded->headers.Get("Sec-WebSocket-Protocol"), c.agreed);
+    Wire1 wire(std::move(upgraded->stream));
+    WsReader reader(wire);
+    EXPECT_EQ(reader.Next(), std::make_pair(c.opcode, std::string()));
+    EXPECT_EQ(reader.Next(), std::make_pair(c.opcode, std::string(c.message)));
+    EXPECT_EQ(reader.Next().first, 8);
+  }
+  ClientResponse refusal;
+  EXPECT_FALSE(
+      NewClient({server.Url(), {}, true, kSoon})->Upgrade(MessagesRequest("x"), kSoon, {}, &refusal));
+  EXPECT_EQ(refusal.status, 400);
 }
 
 TEST_F(WebSocketWriterTest, EndsWithItsClient) {

@@ -8,6 +8,9 @@
 namespace keelson::http {
 namespace {
 
+// Where browsers, which can set no Authorization header, put their bearer token.
+constexpr std::string_view kTokenProtocol = "base64url.bearer.authorization.k8s.io.";
+
 constexpr size_t kMaxControl = 125;
 
 // True when a comma-separated header has `token`, whatever its case.
@@ -39,7 +42,7 @@ std::vector<std::string> OfferedSubprotocols(const ServerRequest& request) {
       std::string_view item = list.substr(0, comma);
       while (!item.empty() && item.front() == ' ') item.remove_prefix(1);
       while (!item.empty() && item.back() == ' ') item.remove_suffix(1);
-      if (!item.empty()) out.emplace_back(item);
+      if (!item.empty() && item.substr(0, kTokenProtocol.size()) != kTokenProtocol) out.emplace_back(item);
       list = comma == std::string_view::npos ? std::string_view() : list.substr(comma + 1);
     }
   }

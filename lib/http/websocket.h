@@ -13,7 +13,7 @@
 namespace keelson::http {
 
 bool IsWebSocketRequest(const ServerRequest& request);
-// The subprotocols that the client offers, in its order.
+// The subprotocols that the client offers, in its order; not the token that may travel with them.
 std::vector<std::string> OfferedSubprotocols(const ServerRequest& request);
 // The headers of the 101. `subprotocol` may be empty. kBadRequest when the request is no proper handshake.
 Result<Headers> WebSocketHandshake(const ServerRequest& request, std::string_view subprotocol);

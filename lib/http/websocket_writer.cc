@@ -4,18 +4,20 @@
 #include <vector>
 
 #include "lib/base/mutex.h"
+#include "lib/http/channels.h"
 #include "lib/http/websocket.h"
 
 namespace keelson::http {
 namespace {
 
-constexpr std::string_view kTokenProtocol = "base64url.bearer.authorization.k8s.io.";
 constexpr uint16_t kNormalClosure = 1000, kProtocolError = 1002;
+
+enum class Form { kText, kBytes, kBase64 };
 
 class WebSocketWriter : public ResponseWriter, public std::enable_shared_from_this<WebSocketWriter> {
  public:
-  WebSocketWriter(std::shared_ptr<ResponseWriter> writer, Headers handshake, WsOpcode opcode)
-      : writer_(std::move(writer)), handshake_(std::move(handshake)), opcode_(opcode) {}
+  WebSocketWriter(std::shared_ptr<ResponseWriter> writer, Headers handshake, Form form)
+      : writer_(std::move(writer)), handshake_(std::move(handshake)), form_(form) {}
 
   void Reply(int status, Headers headers, std::string body) override {
     writer_->Reply(status, std::move(headers), std::move(body));
@@ -30,6 +32,7 @@ class WebSocketWriter : public ResponseWriter, public std::enable_shared_from_th
     {
       MutexLock lock(mutex_);
       if (stream) stream_ = std::move(*stream);
+      Pump();
     }
     if (!stream) return Close();
     Read();
@@ -38,7 +41,11 @@ class WebSocketWriter : public ResponseWriter, public std::enable_shared_from_th
   bool Write(std::shared_ptr<const std::string> data) override {
     MutexLock lock(mutex_);
     if (closed_ || finished_) return false;
-    AppendWsFrame(queue_, opcode_, "", *data);
+    if (form_ == Form::kBase64) {
+      AppendWsFrame(queue_, WsOpcode::kText, "", Base64(*data));
+    } else {
+      AppendWsFrame(queue_, form_ == Form::kText ? WsOpcode::kText : WsOpcode::kBinary, "", *data);
+    }
     Pump();
     return true;
   }
@@ -129,7 +136,7 @@ class WebSocketWriter : public ResponseWriter, public std::enable_shared_from_th
 
   const std::shared_ptr<ResponseWriter> writer_;
   Headers handshake_;
-  const WsOpcode opcode_;
+  const Form form_;
   WsParser parser_{{.on_data = [](std::string_view, bool, bool) {},
                     .on_ping = [this](std::string_view payload) { Pong(payload); },
                     .on_close = [this] { FinishWith(kNormalClosure); }}};
@@ -149,15 +156,21 @@ bool WantsWebSocket(const ServerRequest& request) { return IsWebSocketRequest(re
 Result<std::shared_ptr<ResponseWriter>> NewWebSocketWriter(const ServerRequest& request,
                                                            std::shared_ptr<ResponseWriter> writer,
                                                            bool text) {
-  std::string protocol;
-  for (std::string& offered : OfferedSubprotocols(request)) {
-    if (offered.compare(0, kTokenProtocol.size(), kTokenProtocol) == 0) continue;
-    protocol = std::move(offered);
-    break;
-  }
-  ASSIGN_OR_RETURN(Headers handshake, WebSocketHandshake(request, protocol));
+  std::vector<std::string> offered = OfferedSubprotocols(request);
+  ASSIGN_OR_RETURN(Headers handshake, WebSocketHandshake(request, offered.empty() ? "" : offered[0]));
   return std::shared_ptr<ResponseWriter>(std::make_shared<WebSocketWriter>(
-      std::move(writer), std::move(handshake), text ? WsOpcode::kText : WsOpcode::kBinary));
+      std::move(writer), std::move(handshake), text ? Form::kText : Form::kBytes));
+}
+
+Result<std::shared_ptr<ResponseWriter>> NewWebSocketByteWriter(const ServerRequest& request,
+                                                               std::shared_ptr<ResponseWriter> writer) {
+  std::optional<ChannelProtocol> protocol = ChooseReaderProtocol(OfferedSubprotocols(request));
+  if (!protocol) return Error(Code::kBadRequest, "none of the WebSocket subprotocols is supported");
+  ASSIGN_OR_RETURN(Headers handshake, WebSocketHandshake(request, protocol->name));
+  auto made = std::make_shared<WebSocketWriter>(std::move(writer), std::move(handshake),
+                                                protocol->base64 ? Form::kBase64 : Form::kBytes);
+  made->Write(std::make_shared<const std::string>());
+  return std::shared_ptr<ResponseWriter>(std::move(made));
 }
 
 }  // namespace keelson::http

@@ -7,6 +7,7 @@
 #include "controlplane/apiserver/handlers/response.h"
 #include "lib/api/meta.h"
 #include "lib/http/streaming.h"
+#include "lib/http/websocket_writer.h"
 #include "lib/k8s/pod_util.h"
 
 namespace keelson::apiserver {
@@ -144,9 +145,14 @@ Result<std::shared_ptr<const corev1::Pod>> ConnectHandler::GetPod(const Context&
 Result<> ConnectHandler::Log(Context& context) {
   ASSIGN_OR_RETURN(std::shared_ptr<const corev1::Pod> pod, GetPod(context));
   ASSIGN_OR_RETURN(std::string container, ContainerOf(*pod, context.query().Get("container")));
+  if (http::WantsWebSocket(*context.request)) {
+    ASSIGN_OR_RETURN(context.writer, http::NewWebSocketByteWriter(*context.request, context.writer));
+  }
   if (pod->spec().node_name().empty()) {
     // Nothing runs yet, so there is nothing to show.
-    ReplyText(context, 200, "text/plain", "");
+    context.status = 200;
+    context.writer->Start(200, {{"Content-Type", "text/plain"}});
+    context.writer->Finish();
     return {};
   }
   http::Query query;
