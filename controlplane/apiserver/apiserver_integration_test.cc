@@ -355,6 +355,11 @@ class EchoKubelet {
   static void Serve(std::shared_ptr<const http::ServerRequest> request,
                     std::shared_ptr<http::ResponseWriter> writer) {
     std::string who = request->peer ? request->peer->common_name : "nobody";
+    if (request->path == "/page")
+      return writer->Reply(
+          200, {{"Content-Type", "text/html; charset=utf-8"}, {"Access-Control-Allow-Origin", "*"}},
+          "<a href=\"/rewriteme\">test</a>");
+    if (request->path == "/moved") return writer->Reply(302, {{"Location", "/there"}}, "");
     if (request->headers.Get("Upgrade").empty()) {
       writer->Reply(request->path == "/teapot" ? 418 : 200, {{"Content-Type", "text/plain"}},
                     who + " " + request->method + " " + request->raw_path + "?" + request->raw_query + " " +
@@ -409,7 +414,15 @@ TEST_F(ApiServer, WhatLeadsToTheKubelet) {
             me + " GET /containerLogs/" + ns_ + "/p/p?follow=true&tailLines=5 ");
   std::string proxy = "/api/v1/nodes/" + node + "/proxy";
   EXPECT_EQ(Do("POST", proxy + "/a%2Fb?x=1", "body", "text/plain").text, me + " POST /a%2Fb?x=1 body");
-  EXPECT_EQ(Do("GET", proxy).text, me + " GET /? ");
+  EXPECT_EQ(Do("PUT", proxy).text, me + " PUT /? ");
+  Answer below = Do("GET", proxy + "?a=b");
+  EXPECT_EQ(below.status, 301);
+  EXPECT_EQ(below.headers.Get("Location"), proxy + "/?a=b");
+  EXPECT_EQ(Do("GET", proxy + "/").text, me + " GET /? ");
+  Answer page = Do("GET", proxy + "/page");
+  EXPECT_EQ(page.text, "<a href=\"" + proxy + "/rewriteme\">test</a>");
+  EXPECT_FALSE(page.headers.Has("Access-Control-Allow-Origin"));
+  EXPECT_EQ(Do("GET", proxy + "/moved").headers.Get("Location"), proxy + "/there");
   EXPECT_EQ(Do("GET", proxy + "/teapot").status, 418);
 
   http::ClientOptions options;
@@ -430,6 +443,19 @@ TEST_F(ApiServer, WhatLeadsToTheKubelet) {
             me + " /exec/" + ns_ + "/p/p?command=sh&command=-c&input=1&output=1&tty=1\n");
   upgraded->stream->AsyncWrite("ping\n", [](Result<>) {});
   EXPECT_EQ(ReadUntil(*upgraded->stream, "\n"), "ping\n");
+
+  request.method = "GET";
+  request.target = Path("pods/p/log?tailLines=3");
+  request.headers = {{"Connection", "Upgrade"},
+                     {"Upgrade", "websocket"},
+                     {"Sec-WebSocket-Version", "13"},
+                     {"Sec-WebSocket-Key", "dGhlIHNhbXBsZSBub25jZQ=="},
+                     {"Sec-WebSocket-Protocol", "binary.k8s.io"}};
+  upgraded = (*client)->Upgrade(request, std::chrono::seconds(10));
+  ASSERT_TRUE(upgraded) << upgraded.error().message();
+  EXPECT_EQ(upgraded->headers.Get("Sec-WebSocket-Protocol"), "binary.k8s.io");
+  std::string log = me + " GET /containerLogs/" + ns_ + "/p/p?tailLines=3 ";
+  EXPECT_THAT(ReadUntil(*upgraded->stream, log), HasSubstr(log));
   Kubectl({"delete", "node", node});
 }
 

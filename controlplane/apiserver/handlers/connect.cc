@@ -49,63 +49,6 @@ Result<std::string> ContainerOf(const corev1::Pod& pod, std::string_view asked) 
                                 pod.metadata().name(), ContainerNames(pod)));
 }
 
-bool IsHopByHop(std::string_view name) {
-  for (std::string_view hop :
-       {"Connection", "Keep-Alive", "Proxy-Authenticate", "Proxy-Authorization", "Te", "Trailer",
-        "Transfer-Encoding", "Upgrade", "Content-Length", "Host", "Authorization"}) {
-    if (http::EqualsIgnoreCase(name, hop)) return true;
-  }
-  return false;
-}
-
-http::Headers EndToEnd(const http::Headers& headers) {
-  http::Headers out;
-  for (const auto& header : headers) {
-    if (!IsHopByHop(header.first)) out.Add(header.first, header.second);
-  }
-  return out;
-}
-
-// "https:name:port", "name:port" or "name".
-struct ProxyName {
-  std::string scheme = "http", name, port;
-};
-ProxyName ParseProxyName(std::string_view text) {
-  ProxyName out;
-  auto first = text.find(':');
-  if (first == std::string_view::npos) {
-    out.name = text;
-    return out;
-  }
-  auto second = text.find(':', first + 1);
-  if (second == std::string_view::npos) {
-    out.name = text.substr(0, first);
-    out.port = text.substr(first + 1);
-    return out;
-  }
-  out.scheme = text.substr(0, first) == "https" ? "https" : "http";
-  out.name = text.substr(first + 1, second - first - 1);
-  out.port = text.substr(second + 1);
-  return out;
-}
-
-// The path as the client sent it, still encoded, without its first `count` segments:
-// /api/v1/namespaces/NS/pods/NAME/proxy has seven.
-std::string AfterSegments(std::string_view raw_path, int count) {
-  size_t at = 0;
-  for (int i = 0; i < count && at != std::string_view::npos; ++i) at = raw_path.find('/', at + 1);
-  return at == std::string_view::npos ? "" : std::string(raw_path.substr(at));
-}
-
-std::string HostPort(std::string_view ip, int32_t port) {
-  return ip.find(':') != std::string_view::npos ? fmt::format("[{}]:{}", ip, port)
-                                                : fmt::format("{}:{}", ip, port);
-}
-
-bool IsReady(const discoveryv1::Endpoint& endpoint) {
-  return !endpoint.conditions().has_ready() || endpoint.conditions().ready();
-}
-
 }  // namespace
 
 ConnectHandler::ConnectHandler(registry::Registry& registry, const Authorizer& authorizer,
@@ -134,16 +77,14 @@ void ConnectHandler::Handle(Context& context) {
   if (!done) ReplyError(context, done.error());
 }
 
-Result<std::shared_ptr<const corev1::Pod>> ConnectHandler::GetPod(const Context& context) {
-  std::string name =
-      context.info.subresource == "proxy" ? ParseProxyName(context.info.name).name : context.info.name;
-  ASSIGN_OR_RETURN(registry::ObjectPtr object,
-                   registry_.Get(api::ResourceOf<corev1::Pod>(), context.info.ns, name));
+Result<std::shared_ptr<const corev1::Pod>> ConnectHandler::GetPod(std::string_view ns,
+                                                                  std::string_view name) {
+  ASSIGN_OR_RETURN(registry::ObjectPtr object, registry_.Get(api::ResourceOf<corev1::Pod>(), ns, name));
   return std::static_pointer_cast<const corev1::Pod>(object->Decode());
 }
 
 Result<> ConnectHandler::Log(Context& context) {
-  ASSIGN_OR_RETURN(std::shared_ptr<const corev1::Pod> pod, GetPod(context));
+  ASSIGN_OR_RETURN(std::shared_ptr<const corev1::Pod> pod, GetPod(context.info.ns, context.info.name));
   ASSIGN_OR_RETURN(std::string container, ContainerOf(*pod, context.query().Get("container")));
   if (http::WantsWebSocket(*context.request)) {
     ASSIGN_OR_RETURN(context.writer, http::NewWebSocketByteWriter(*context.request, context.writer));
@@ -182,7 +123,8 @@ Result<> ConnectHandler::Log(Context& context) {
 }
 
 void ConnectHandler::Pump(std::shared_ptr<http::ResponseWriter> writer, std::shared_ptr<http::Client> client,
-                          std::unique_ptr<http::ResponseReader> reader) {
+                          std::unique_ptr<http::ResponseReader> reader,
+                          std::shared_ptr<HtmlRewriter> rewriter) {
   auto done = std::make_shared<std::atomic<bool>>(false);
   auto closed = std::make_shared<std::stop_source>();
   writer->OnClose([closed] { closed->request_stop(); });
@@ -196,9 +138,13 @@ void ConnectHandler::Pump(std::shared_ptr<http::ResponseWriter> writer, std::sha
       Result<std::string> piece = shared->Read(over, std::chrono::milliseconds::max());
       if (!piece) break;
       if (piece->empty()) {
+        if (rewriter) *piece = rewriter->Finish();
+        if (!piece->empty()) writer->Write(std::make_shared<const std::string>(std::move(*piece)));
         writer->Finish();
         break;
       }
+      if (rewriter) *piece = rewriter->Feed(*piece);
+      if (piece->empty()) continue;
       if (!writer->Write(std::make_shared<const std::string>(std::move(*piece)))) break;
       // The client reads at its own pace: do not fill the memory with what it has not taken yet.
       while (writer->queued_bytes() > kMaxQueued && !over.stop_requested()) {
@@ -223,7 +169,7 @@ Result<> ConnectHandler::Stream(Context& context) {
     if (!decision.allowed) return ForbiddenTo(attributes, decision.reason);
   }
   if (!http::IsUpgradeRequest(*context.request)) return BadRequest("Upgrade request required");
-  ASSIGN_OR_RETURN(std::shared_ptr<const corev1::Pod> pod, GetPod(context));
+  ASSIGN_OR_RETURN(std::shared_ptr<const corev1::Pod> pod, GetPod(context.info.ns, context.info.name));
   const http::Query& query = context.query();
   http::Query out;
   std::string target;
@@ -247,99 +193,6 @@ Result<> ConnectHandler::Stream(Context& context) {
   ASSIGN_OR_RETURN(std::shared_ptr<http::Client> client, clients_.Kubelet(pod->spec().node_name()));
   context.status = 101;
   http::ProxyUpgrade(*context.request, context.writer, *client, target + "?" + out.ToString(), {});
-  return {};
-}
-
-Result<std::string> ConnectHandler::PodUrl(const Context& context) {
-  ASSIGN_OR_RETURN(std::shared_ptr<const corev1::Pod> pod, GetPod(context));
-  ProxyName name = ParseProxyName(context.info.name);
-  int32_t port = 0;
-  if (name.port.empty()) {
-    for (const corev1::Container& container : pod->spec().containers()) {
-      if (port == 0 && container.ports_size() > 0) port = container.ports(0).container_port();
-    }
-  } else {
-    port = std::atoi(name.port.c_str());
-    for (const corev1::Container& container : pod->spec().containers()) {
-      for (const corev1::ContainerPort& one : container.ports()) {
-        if (one.name() == name.port) port = one.container_port();
-      }
-    }
-  }
-  if (pod->status().pod_ip().empty()) return BadRequest("address not allowed");
-  return name.scheme + "://" + HostPort(pod->status().pod_ip(), port == 0 ? 80 : port);
-}
-
-Result<std::string> ConnectHandler::ServiceUrl(const Context& context) {
-  ProxyName name = ParseProxyName(context.info.name);
-  ASSIGN_OR_RETURN(registry::ObjectPtr object,
-                   registry_.Get(api::ResourceOf<corev1::Service>(), context.info.ns, name.name));
-  auto service = std::static_pointer_cast<const corev1::Service>(object->Decode());
-  // The service's port, by name or number; endpoint slices know it by its name.
-  std::string port_name;
-  bool found = name.port.empty() && service->spec().ports_size() == 1;
-  if (found) port_name = service->spec().ports(0).name();
-  for (const corev1::ServicePort& port : service->spec().ports()) {
-    if (found || (port.name() != name.port && std::to_string(port.port()) != name.port)) continue;
-    port_name = port.name();
-    found = true;
-  }
-  if (!found)
-    return Error(Code::kUnavailable,
-                 fmt::format("no service port \"{}\" found for service \"{}\"", name.port, name.name));
-  registry::ListOptions options;
-  options.label_selector = "kubernetes.io/service-name=" + name.name;
-  options.resource_version = "0";
-  ASSIGN_OR_RETURN(registry::ObjectList slices,
-                   registry_.List(api::ResourceOf<discoveryv1::EndpointSlice>(), context.info.ns, options));
-  for (const registry::ObjectPtr& item : slices.items) {
-    auto slice = std::static_pointer_cast<const discoveryv1::EndpointSlice>(item->Decode());
-    for (const discoveryv1::EndpointPort& port : slice->ports()) {
-      if (port.name() != port_name) continue;
-      for (const discoveryv1::Endpoint& endpoint : slice->endpoints()) {
-        if (!IsReady(endpoint) || endpoint.addresses().empty()) continue;
-        return name.scheme + "://" + HostPort(endpoint.addresses(0), port.port());
-      }
-    }
-  }
-  return Error(Code::kUnavailable, fmt::format("no endpoints available for service \"{}\"", name.name));
-}
-
-Result<> ConnectHandler::Proxy(Context& context) {
-  std::shared_ptr<http::Client> client;
-  if (context.info.resource == "nodes") {
-    ASSIGN_OR_RETURN(client, clients_.Kubelet(ParseProxyName(context.info.name).name));
-  } else {
-    Result<std::string> url = context.info.resource == "pods" ? PodUrl(context) : ServiceUrl(context);
-    if (!url) return url.error();
-    ASSIGN_OR_RETURN(client, clients_.Plain(*url));
-  }
-  std::string target = AfterSegments(context.request->raw_path, context.info.ns.empty() ? 5 : 7);
-  if (target.empty()) target = "/";
-  if (!context.request->raw_query.empty()) target += "?" + context.request->raw_query;
-  return PassOn(context, std::move(client), std::move(target));
-}
-
-Result<> ConnectHandler::PassOn(Context& context, std::shared_ptr<http::Client> client, std::string target) {
-  if (http::IsUpgradeRequest(*context.request)) {
-    context.status = 101;
-    http::ProxyUpgrade(*context.request, context.writer, *client, target, {});
-    return {};
-  }
-  http::ClientRequest request;
-  request.method = context.request->method;
-  request.target = std::move(target);
-  request.headers = EndToEnd(context.request->headers);
-  request.headers.Set("X-Forwarded-Uri", context.request->path);
-  request.body = context.request->body;
-  auto reader = client->Open(request, kConnectTimeout);
-  if (!reader) {
-    return Error(Code::kUnavailable,
-                 fmt::format("error trying to reach service: {}", reader.error().message()));
-  }
-  context.status = (*reader)->status();
-  context.writer->Start(context.status, EndToEnd((*reader)->headers()));
-  Pump(context.writer, std::move(client), std::move(*reader));
   return {};
 }
 

@@ -10,6 +10,7 @@
 #include "controlplane/apiserver/authz/authorizer.h"
 #include "controlplane/apiserver/handlers/context.h"
 #include "controlplane/apiserver/handlers/kubelet_client.h"
+#include "controlplane/apiserver/handlers/link_rewriter.h"
 #include "controlplane/registry/registry.h"
 
 namespace keelson::apiserver {
@@ -27,10 +28,12 @@ class ConnectHandler {  // thread safe
   Result<> Stream(Context& context);  // exec, attach, portforward
   Result<> Proxy(Context& context);
   // Passes the request on and the answer back, also when it goes on for long or changes protocol.
-  Result<> PassOn(Context& context, std::shared_ptr<http::Client> client, std::string target);
+  Result<> PassOn(Context& context, std::shared_ptr<http::Client> client, std::string target,
+                  ProxyPlace place);
   void Pump(std::shared_ptr<http::ResponseWriter> writer, std::shared_ptr<http::Client> client,
-            std::unique_ptr<http::ResponseReader> reader);
-  Result<std::shared_ptr<const corev1::Pod>> GetPod(const Context& context);
+            std::unique_ptr<http::ResponseReader> reader, std::shared_ptr<HtmlRewriter> rewriter = nullptr);
+  Result<std::shared_ptr<const corev1::Pod>> GetPod(std::string_view ns, std::string_view name);
+  // scheme://address:port of who is meant; in proxy.cc.
   Result<std::string> ServiceUrl(const Context& context);
   Result<std::string> PodUrl(const Context& context);
 
