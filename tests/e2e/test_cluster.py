@@ -1,4 +1,5 @@
 """What a user does with kubectl on a fresh cluster, with real containerd, etcd and kubectl."""
+import json
 import os
 import pathlib
 import pty
@@ -259,6 +260,62 @@ class ClusterTest(unittest.TestCase):
         port = re.search(r"127\.0\.0\.1:(\d+)", forward.stdout.readline()).group(1)
         for _ in range(3):
             self.assertIn("hello from", self.cluster.fetch(f"http://127.0.0.1:{port}/", timeout=10))
+
+    def websocket(self, path, protocol, *messages, until=None):
+        """The agreed protocol and what the server says to its end, or to a message that contains `until`."""
+        script = ROOT / "tests/e2e/websocket.py"
+        url = f"https://{NODE_IP}:6443/api/v1/namespaces/default/{path}"
+        client = subprocess.Popen(self.cluster.inside(["timeout", "60", "python3", script, self.cluster.state / "pki", url, protocol, *messages]),
+                                  stdout=subprocess.PIPE, text=True)
+        try:
+            said = []
+            for line in client.stdout:
+                said.append(json.loads(line))
+                if until and until in said[-1]:
+                    break
+            return said
+        finally:
+            client.kill()
+            client.wait()
+            client.stdout.close()
+
+    def test_websockets_of_every_age(self):
+        self.toolbox()
+        exec_path = "pods/toolbox/exec?container=main&stdout=1&stderr=1&command=sh&command=-c&command="
+        for protocol in ("channel.k8s.io", ""):
+            agreed, *said = self.websocket(exec_path + "echo+hello", protocol)
+            self.assertEqual(agreed, [protocol] if protocol else [])
+            self.assertEqual([m for m in said if len(m) > 1], ["\x01hello\n"])
+        for protocol in ("v4.channel.k8s.io", "v5.channel.k8s.io"):
+            agreed, *said = self.websocket(exec_path + "echo+hello", protocol)
+            self.assertEqual(agreed, [protocol])
+            self.assertIn("\x01hello\n", said)
+            self.assertEqual(json.loads(said[-1][1:])["status"], "Success")
+        said = self.websocket(exec_path + "exit+3", "channel.k8s.io")
+        self.assertIn("exit code 3", said[-1])
+        said = self.websocket(exec_path + "echo+hello", "base64.channel.k8s.io")
+        self.assertIn("1aGVsbG8K", said)
+
+        agreed, first, *said = self.websocket("pods/toolbox/log?container=main&limitBytes=7", "binary.k8s.io")
+        self.assertEqual((agreed, first, "".join(said)), (["binary.k8s.io"], "", "line 0\n"))
+
+        self.deploy_web()
+        pod = self.cluster.get("pods", "-l", "app=web")["items"][0]["metadata"]["name"]
+        agreed, *said = self.websocket(f"pods/{pod}/portforward?ports=8080", "v4.channel.k8s.io", r"\x00GET / HTTP/1.0\r\n\r\n", until="hello from")
+        self.assertEqual(agreed, ["v4.channel.k8s.io"])
+        self.assertEqual(said[:2], ["\x00\x90\x1f", "\x01\x90\x1f"])
+        self.assertIn("hello from", said[-1])
+
+    def test_proxies(self):
+        self.deploy_web()
+        pod = self.cluster.get("pods", "-l", "app=web")["items"][0]["metadata"]["name"]
+        for path in (f"pods/{pod}:8080", f"pods/http:{pod}:8080", f"pods/{pod}", "services/web", "services/http:web:80"):
+            said = self.k("get", "--raw", f"/api/v1/namespaces/default/{path}/proxy/").stdout
+            self.assertIn("hello from", said, path)
+            # Without its slash the path leads there.
+            self.assertIn("hello from", self.k("get", "--raw", f"/api/v1/namespaces/default/{path}/proxy").stdout, path)
+        for path, error in (("services/ftp:web:80", 'invalid service request "ftp:web:80"'), ("services/web:81", 'no service port "81" found for service "web"')):
+            self.assertIn(error, self.k("get", "--raw", f"/api/v1/namespaces/default/{path}/proxy/", check=False).stderr)
 
     def test_bad_input_is_refused_and_stores_nothing(self):
         cases = [
