@@ -52,6 +52,21 @@ int main(int argc, char** argv) {
   app.add_option("--service-node-port-range", options.service_node_port_range, "Node ports")
       ->capture_default_str();
 
+  app.add_option("--enable-admission-plugins", options.enable_admission_plugins,
+                 "Admission plugins to run besides those that are on by default")
+      ->delimiter(',');
+  app.add_option("--disable-admission-plugins", options.disable_admission_plugins,
+                 "Admission plugins that are on by default and are not to run")
+      ->delimiter(',');
+  app.add_option("--admission-control-config-file", options.admission_control_config_file,
+                 "AdmissionConfiguration with the settings of plugins");
+  app.add_option("--default-not-ready-toleration-seconds", options.default_not_ready_toleration_seconds,
+                 "How long pods that say nothing of it stay on a node that is not ready")
+      ->capture_default_str();
+  app.add_option("--default-unreachable-toleration-seconds", options.default_unreachable_toleration_seconds,
+                 "How long pods that say nothing of it stay on a node that cannot be reached")
+      ->capture_default_str();
+
   app.add_option("--kubelet-client-certificate", options.kubelet_certificate_file,
                  "Client certificate for kubelets");
   app.add_option("--kubelet-client-key", options.kubelet_key_file,

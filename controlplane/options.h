@@ -26,6 +26,10 @@ struct Options {
   std::string service_cluster_ip_range = "10.96.0.0/12";  // one or two, with a comma
   std::string service_node_port_range = "30000-32767";
 
+  std::vector<std::string> enable_admission_plugins, disable_admission_plugins;
+  std::string admission_control_config_file;
+  int default_not_ready_toleration_seconds = 300, default_unreachable_toleration_seconds = 300;
+
   std::string kubelet_certificate_file, kubelet_key_file, kubelet_ca_file;
   std::string root_ca_file;  // published to every namespace; empty: client_ca_file
   std::string kubeconfig;    // for roles without an API server in the process

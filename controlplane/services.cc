@@ -124,6 +124,11 @@ Result<apiserver::ApiServerOptions> ApiServerOptionsOf(const Options& options) {
                    apiserver::FirstServiceIp(SplitCommas(options.service_cluster_ip_range).front()));
   out.kubernetes_service.advertise_address = AdvertiseAddress(options);
   out.kubernetes_service.port = options.secure_port;
+  ASSIGN_OR_RETURN(out.admission, apiserver::ReadAdmissionConfig(options.enable_admission_plugins,
+                                                                 options.disable_admission_plugins,
+                                                                 options.admission_control_config_file));
+  out.admission.not_ready_toleration_seconds = options.default_not_ready_toleration_seconds;
+  out.admission.unreachable_toleration_seconds = options.default_unreachable_toleration_seconds;
   return out;
 }
 

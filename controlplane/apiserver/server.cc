@@ -1,4 +1,5 @@
 #include "controlplane/apiserver/server.h"
+#include "controlplane/apiserver/admission/plugins.h"
 
 #include <atomic>
 
@@ -251,16 +252,7 @@ ApiServer::Impl::Impl(ApiServerOptions given, registry::Registry& the_registry, 
         return FindIdentity(store, resource, ns, name);
       });
   authenticator = std::make_unique<Authenticator>(options.static_tokens, std::move(token_authenticator));
-  std::vector<std::unique_ptr<AdmissionPlugin>> plugins;
-  plugins.push_back(NewNamespaceLifecycle(store));
-  plugins.push_back(NewServiceAccountAdmission(store));
-  plugins.push_back(NewTaintNodesByCondition());
-  plugins.push_back(NewDefaultTolerationSeconds());
-  plugins.push_back(NewPriority(store));
-  plugins.push_back(NewPodStatus());
-  plugins.push_back(NewNodeRestriction(store));
-  plugins.push_back(NewRbacEscalation(authorizer, store));
-  admission = std::make_unique<AdmissionChain>(std::move(plugins));
+  admission = NewAdmissionChain(options.admission, store, authorizer);
   if (options.signing_key) {
     tokens = std::make_unique<TokenIssuer>(
         registry, TokenIssuer::Options{options.issuers.front(), *options.signing_key, options.api_audiences});

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "controlplane/apiserver/admission/config.h"
 #include "controlplane/apiserver/authn/authenticator.h"
 #include "controlplane/apiserver/bootstrap/bootstrap.h"
 #include "controlplane/apiserver/handlers/kubelet_client.h"
@@ -29,6 +30,7 @@ struct ApiServerOptions {
   std::map<std::string, User, std::less<>> static_tokens;
   BackendClients::Options backends;
   KubernetesServiceOptions kubernetes_service;
+  AdmissionConfig admission;
 };
 
 class ApiServer {

@@ -227,7 +227,7 @@ Result<Deleted> Registry::Impl::TryDelete(const ResourceInfo& info, const Curren
   const Strategy& strategy = StrategyOf(info);
   std::shared_ptr<const Message> old = current.object->Decode();
   RETURN_IF_ERROR(CheckPreconditions(info, api::Meta(*old), delete_options));
-  if (options.admission) RETURN_IF_ERROR(options.admission(Operation::kDelete, info, nullptr, old.get()));
+  RETURN_IF_ERROR(Admit(options, Operation::kDelete, info, nullptr, old.get()));
   std::unique_ptr<Message> object = Clone(*old);
   api::MutableMeta(*object).clear_resource_version();
   const Step step = IsNamespace(info) ? BeginNamespace(static_cast<corev1::Namespace&>(*object),

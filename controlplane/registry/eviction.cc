@@ -203,10 +203,8 @@ Result<Written> Registry::Impl::Evict(const ResourceInfo& info, std::string_view
   const auto& eviction = static_cast<const policyv1::Eviction&>(body);
   if (eviction.metadata().name() != name)
     return Error(Code::kBadRequest, "name in URL does not match name in Eviction object");
-  if (options.admission) {
-    std::unique_ptr<Message> copy = Clone(body);
-    RETURN_IF_ERROR(options.admission(Operation::kCreate, info, copy.get(), nullptr));
-  }
+  std::unique_ptr<Message> copy = Clone(body);
+  RETURN_IF_ERROR(Admit(options, Operation::kCreate, info, copy.get(), nullptr));
   WriteOptions own = options;
   own.admission = nullptr;  // who may evict may do what an eviction does
   own.dry_run = options.dry_run || eviction.delete_options().dry_run_size() > 0;

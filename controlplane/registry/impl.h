@@ -108,6 +108,9 @@ Error VersionConflict(const ResourceInfo& info, std::string_view ns, std::string
                       std::string_view wanted, std::string_view stored);
 
 std::unique_ptr<Message> Clone(const Message& message);
+// Both phases of admission, where nothing lies between them.
+Result<> Admit(const WriteOptions& options, Operation operation, const ResourceInfo& info, Message* object,
+               const Message* old_object);
 // Runs `attempt` on the cached object, on the stored one when that fails, and on what others have written
 // meanwhile. `attempt` fills `newer` when it has lost a race.
 template <typename T>

@@ -44,6 +44,13 @@ std::unique_ptr<Message> Clone(const Message& message) {
   return copy;
 }
 
+Result<> Admit(const WriteOptions& options, Operation operation, const ResourceInfo& info, Message* object,
+               const Message* old_object) {
+  if (!options.admission) return {};
+  RETURN_IF_ERROR(options.admission(AdmissionPhase::kMutate, operation, info, object, old_object));
+  return options.admission(AdmissionPhase::kValidate, operation, info, object, old_object);
+}
+
 Registry::Impl::Impl(storage::Store& s, Config c, Clock& k)
     : store(s),
       config(std::move(c)),

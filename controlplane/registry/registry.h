@@ -68,11 +68,13 @@ struct UserInfo {
   std::map<std::string, std::vector<std::string>> extra;
 };
 
-// Called with the new object (defaulted, before validation; may change it) and the stored one (null on
-// create); on delete with the stored one as `old_object` and object null. May be called more than once a
-// request, when a write has to be tried again.
-using Admission = std::function<Result<>(Operation operation, const ResourceInfo& info, Message* object,
-                                         const Message* old_object)>;
+// Called twice, with the new object and the stored one (null on create): to change the object, when it has its
+// defaults and nobody has looked at it; to judge it, when it is as it will be stored, and valid. On delete with
+// the stored one as `old_object` and object null. May be called again, from the first phase, when a write has
+// to be tried again.
+enum class AdmissionPhase { kMutate, kValidate };
+using Admission = std::function<Result<>(AdmissionPhase phase, Operation operation, const ResourceInfo& info,
+                                         Message* object, const Message* old_object)>;
 
 struct WriteOptions {
   bool dry_run = false;

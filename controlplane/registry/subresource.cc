@@ -203,7 +203,7 @@ Result<Written> Registry::Impl::Bind(const ResourceInfo& info, std::string_view 
     return Error(Code::kBadRequest, "name in URL does not match name in Binding object");
   if (k8s::FieldErrors errors = k8s::ValidateBinding(binding); !errors.empty()) return Joined(errors);
   const ResourceInfo& pods = api::ResourceOf<corev1::Pod>();
-  if (options.admission) RETURN_IF_ERROR(options.admission(Operation::kCreate, info, &binding, nullptr));
+  RETURN_IF_ERROR(Admit(options, Operation::kCreate, info, &binding, nullptr));
   AddTopology(store, binding);
   storage::Limits limits = LimitsOf(options);
   return WithRetries<Written>(

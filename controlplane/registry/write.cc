@@ -219,7 +219,8 @@ Result<Written> Registry::Impl::Create(const ResourceInfo& info, const ResourceI
       managed = ManageUpdate(write, nullptr, *object);
     }
     if (options.admission) {
-      RETURN_IF_ERROR(options.admission(Operation::kCreate, requested, object.get(), nullptr));
+      RETURN_IF_ERROR(
+          options.admission(AdmissionPhase::kMutate, Operation::kCreate, requested, object.get(), nullptr));
       k8s::SetDefaults(*object);
     }
     // What follows from the spec (QoS class, generation) follows from what admission has made of it.
@@ -231,6 +232,10 @@ Result<Written> Registry::Impl::Create(const ResourceInfo& info, const ResourceI
     k8s::FieldErrors errors = k8s::Validate(*object);
     CheckManagedFields(*object, errors);
     if (!errors.empty()) return k8s::ToInvalid(info.Gvk(), name, errors);
+    if (options.admission) {
+      RETURN_IF_ERROR(
+          options.admission(AdmissionPhase::kValidate, Operation::kCreate, requested, object.get(), nullptr));
+    }
     for (std::string& warning : k8s::WarningsOnCreate(*object)) warnings.push_back(std::move(warning));
     const std::string key = api::KeyOf(*object);
     if (options.dry_run) {
@@ -299,7 +304,8 @@ Result<Written> Registry::Impl::TryUpdate(const UpdateRequest& request, const Cu
         *object);
   }
   if (options.admission) {
-    RETURN_IF_ERROR(options.admission(Operation::kUpdate, *request.requested, object.get(), old.get()));
+    RETURN_IF_ERROR(options.admission(AdmissionPhase::kMutate, Operation::kUpdate, *request.requested,
+                                      object.get(), old.get()));
     k8s::SetDefaults(*object);
   }
   if (request.part == Part::kMain) {
@@ -315,6 +321,10 @@ Result<Written> Registry::Impl::TryUpdate(const UpdateRequest& request, const Cu
   k8s::FieldErrors errors = ValidateChange(request, *object, *old);
   CheckManagedFields(*object, errors);
   if (!errors.empty()) return k8s::ToInvalid(info.Gvk(), request.name, errors);
+  if (options.admission) {
+    RETURN_IF_ERROR(options.admission(AdmissionPhase::kValidate, Operation::kUpdate, *request.requested,
+                                      object.get(), old.get()));
+  }
   if (request.part == Part::kMain) {
     for (std::string& warning : k8s::WarningsOnUpdate(*object, *old)) warnings.push_back(std::move(warning));
   }

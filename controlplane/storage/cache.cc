@@ -144,6 +144,18 @@ void ResourceCache::ForEach(const std::function<void(const ObjectPtr&)>& each) c
   for (const ObjectPtr& object : all) each(object);
 }
 
+void ResourceCache::ForEachIn(std::string_view ns, const std::function<void(const ObjectPtr&)>& each) const {
+  const std::string prefix = std::string(ns) + "/";
+  std::vector<ObjectPtr> all;
+  {
+    MutexLock lock(mutex_);
+    for (auto at = objects_.lower_bound(prefix);
+         at != objects_.end() && at->first.substr(0, prefix.size()) == prefix; ++at)
+      all.push_back(at->second);
+  }
+  for (const ObjectPtr& object : all) each(object);
+}
+
 void ResourceCache::Begin(const std::shared_ptr<Watcher>& watcher, int64_t from, bool initial,
                           int64_t reached) {
   std::vector<ObjectPtr> objects;

@@ -53,6 +53,7 @@ class ResourceCache {
             int64_t reached) const;
   int64_t last_change() const;  // revision of it
   void ForEach(const std::function<void(const ObjectPtr&)>& each) const;
+  void ForEachIn(std::string_view ns, const std::function<void(const ObjectPtr&)>& each) const;
 
   // Begins a watch after `from`, or with all objects when `initial`. Events that are due are delivered from
   // here; kGone goes to the sink.

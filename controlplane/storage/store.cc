@@ -186,6 +186,11 @@ void Store::ForEach(const api::ResourceInfo& info, const std::function<void(cons
   if (ResourceCache* cache = impl_->caches.Of(info)) cache->ForEach(each);
 }
 
+void Store::ForEachIn(const api::ResourceInfo& info, std::string_view ns,
+                      const std::function<void(const ObjectPtr&)>& each) const {
+  if (ResourceCache* cache = impl_->caches.Of(info)) cache->ForEachIn(ns, each);
+}
+
 ListResult Store::Impl::FromPage(ResourceCache::Page page, const api::ResourceInfo& info,
                                  const ListRequest& request) {
   ListResult result;

@@ -83,6 +83,9 @@ class Store {
   // What the cache has now, without waiting.
   ObjectPtr Peek(const api::ResourceInfo& info, std::string_view key) const;
   void ForEach(const api::ResourceInfo& info, const std::function<void(const ObjectPtr&)>& each) const;
+  // The same of one namespace, by name.
+  void ForEachIn(const api::ResourceInfo& info, std::string_view ns,
+                 const std::function<void(const ObjectPtr&)>& each) const;
   Result<ListResult> List(const api::ResourceInfo& info, const ListRequest& request, const Limits& limits);
   Result<std::unique_ptr<WatchHandle>> Watch(const api::ResourceInfo& info, const WatchRequest& request,
                                              std::shared_ptr<WatchSink> sink, const Limits& limits);

@@ -1,16 +1,23 @@
 // Built-in admission: plugins that complete or refuse an object on its way into the store. One file each.
 #pragma once
 
+#include <map>
 #include <memory>
+#include <string>
 #include <string_view>
 #include <vector>
 
-#include "controlplane/apiserver/authz/authorizer.h"
 #include "controlplane/apiserver/user.h"
 #include "controlplane/registry/registry.h"
-#include "controlplane/storage/store.h"
+#include "lib/base/error.h"
 
 namespace keelson::apiserver {
+
+// What plugins have to say besides yes and no.
+struct AdmissionNotes {
+  std::vector<std::string> warnings;               // for the client, when the request is admitted
+  std::map<std::string, std::string> annotations;  // for the audit log: "pod-security.kubernetes.io/exempt"
+};
 
 struct AdmissionRequest {
   registry::Operation operation;
@@ -19,9 +26,28 @@ struct AdmissionRequest {
   api::Message* object;            // new state; null on delete
   const api::Message* old_object;  // null on create
   const User& user;
+  bool dry_run = false;
+  AdmissionNotes* notes = nullptr;
 
   bool Is(std::string_view group, std::string_view resource) const {
     return info.group == group && info.resource == resource;
+  }
+  bool Creates() const { return operation == registry::Operation::kCreate; }
+  bool Updates() const { return operation == registry::Operation::kUpdate; }
+  bool Deletes() const { return operation == registry::Operation::kDelete; }
+  // "pods" of "pods/status", and "status" of it.
+  std::string_view MainResource() const { return info.resource.substr(0, info.resource.find('/')); }
+  std::string_view Subresource() const;
+  // Of the URL or the object; what it will be generated from where there is neither.
+  std::string Name() const;
+
+  template <typename T>
+  T& Object() const {
+    return static_cast<T&>(*object);
+  }
+  template <typename T>
+  const T& OldObject() const {
+    return static_cast<const T&>(*old_object);
   }
 };
 
@@ -33,28 +59,24 @@ class AdmissionPlugin {  // thread safe; calls may be repeated for one request
   virtual Result<> Validate(const AdmissionRequest&) { return {}; }
 };
 
-// All plugins mutate, in order, then all validate.
+// All plugins mutate, in order; then, when the object is as it will be stored, all validate. Times of each go
+// to the metrics apiserver_admission_*.
 class AdmissionChain {
  public:
-  explicit AdmissionChain(std::vector<std::unique_ptr<AdmissionPlugin>> plugins)
-      : plugins_(std::move(plugins)) {}
-  Result<> Run(const AdmissionRequest& request) const;
+  explicit AdmissionChain(std::vector<std::unique_ptr<AdmissionPlugin>> plugins);
+  ~AdmissionChain();
+  Result<> Mutate(const AdmissionRequest& request) const;
+  Result<> Validate(const AdmissionRequest& request) const;
+  std::vector<std::string_view> Names() const;
 
  private:
-  std::vector<std::unique_ptr<AdmissionPlugin>> plugins_;
+  struct Timed;
+  Result<> Run(const AdmissionRequest& request, bool mutate) const;
+  std::vector<std::unique_ptr<Timed>> plugins_;
+  std::unique_ptr<Timed> whole_;
 };
 
 // 403 as admission says it: pods "x" is forbidden: why
 Error NotAdmitted(const AdmissionRequest& request, std::string_view why);
-
-std::unique_ptr<AdmissionPlugin> NewNamespaceLifecycle(storage::Store& store);
-std::unique_ptr<AdmissionPlugin> NewServiceAccountAdmission(storage::Store& store);
-std::unique_ptr<AdmissionPlugin> NewDefaultTolerationSeconds();
-std::unique_ptr<AdmissionPlugin> NewTaintNodesByCondition();
-std::unique_ptr<AdmissionPlugin> NewPriority(storage::Store& store);
-std::unique_ptr<AdmissionPlugin> NewPodStatus();
-std::unique_ptr<AdmissionPlugin> NewNodeRestriction(storage::Store& store);
-std::unique_ptr<AdmissionPlugin> NewRbacEscalation(std::shared_ptr<const Authorizer> authorizer,
-                                                   storage::Store& store);
 
 }  // namespace keelson::apiserver

@@ -1,22 +1,26 @@
 // Pods stay on a node that is not ready or not reachable for five minutes, unless they say otherwise.
-#include "controlplane/apiserver/admission/admission.h"
+#include "controlplane/apiserver/admission/plugins.h"
 
 namespace keelson::apiserver {
 namespace {
 
-constexpr int64_t kSeconds = 300;
+constexpr char kNotReady[] = "node.kubernetes.io/not-ready",
+               kUnreachable[] = "node.kubernetes.io/unreachable";
 
 class DefaultTolerationSeconds : public AdmissionPlugin {
  public:
+  DefaultTolerationSeconds(int64_t not_ready, int64_t unreachable)
+      : not_ready_(not_ready), unreachable_(unreachable) {}
   std::string_view name() const override { return "DefaultTolerationSeconds"; }
 
   Result<> Mutate(const AdmissionRequest& request) override {
-    if (!request.Is("", "pods") || !request.object || request.operation == registry::Operation::kDelete)
-      return {};
-    auto& pod = static_cast<corev1::Pod&>(*request.object);
-    for (const char* key : {"node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"}) {
-      if (!ToleratesNoExecute(pod, key)) Add(pod, key);
-    }
+    if (!request.Is("", "pods") || !request.object) return {};
+    auto& pod = request.Object<corev1::Pod>();
+    // Both are judged before either is there.
+    const bool not_ready = ToleratesNoExecute(pod, kNotReady),
+               unreachable = ToleratesNoExecute(pod, kUnreachable);
+    if (!not_ready) Add(pod, kNotReady, not_ready_);
+    if (!unreachable) Add(pod, kUnreachable, unreachable_);
     return {};
   }
 
@@ -28,19 +32,21 @@ class DefaultTolerationSeconds : public AdmissionPlugin {
     }
     return false;
   }
-  static void Add(corev1::Pod& pod, std::string_view key) {
+  static void Add(corev1::Pod& pod, std::string_view key, int64_t seconds) {
     corev1::Toleration& toleration = *pod.mutable_spec()->add_tolerations();
     toleration.set_key(std::string(key));
     toleration.set_operator_("Exists");
     toleration.set_effect("NoExecute");
-    toleration.set_toleration_seconds(kSeconds);
+    toleration.set_toleration_seconds(seconds);
   }
+
+  const int64_t not_ready_, unreachable_;
 };
 
 }  // namespace
 
-std::unique_ptr<AdmissionPlugin> NewDefaultTolerationSeconds() {
-  return std::make_unique<DefaultTolerationSeconds>();
+PluginPtr NewDefaultTolerationSeconds(int64_t not_ready, int64_t unreachable) {
+  return std::make_unique<DefaultTolerationSeconds>(not_ready, unreachable);
 }
 
 }  // namespace keelson::apiserver

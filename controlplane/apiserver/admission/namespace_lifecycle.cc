@@ -1,7 +1,7 @@
 // Nothing new in a namespace that is not there or is going away; the system's own namespaces stay.
 #include <fmt/format.h>
 
-#include "controlplane/apiserver/admission/admission.h"
+#include "controlplane/apiserver/admission/plugins.h"
 #include "lib/api/meta.h"
 
 namespace keelson::apiserver {

@@ -1,7 +1,7 @@
 // Keeps a kubelet to its own node: its Node object, the pods bound to it, tokens of those pods.
 #include <fmt/format.h>
 
-#include "controlplane/apiserver/admission/admission.h"
+#include "controlplane/apiserver/admission/plugins.h"
 #include "controlplane/apiserver/authz/node.h"
 #include "lib/api/meta.h"
 #include "lib/k8s/pod_util.h"

@@ -1,7 +1,7 @@
 // A new node takes no pods before the node controller has seen it ready.
 #include <algorithm>
 
-#include "controlplane/apiserver/admission/admission.h"
+#include "controlplane/apiserver/admission/plugins.h"
 
 namespace keelson::apiserver {
 namespace {

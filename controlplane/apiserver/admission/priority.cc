@@ -1,7 +1,7 @@
 // spec.priorityClassName becomes spec.priority and spec.preemptionPolicy; there is one default class.
 #include <fmt/format.h>
 
-#include "controlplane/apiserver/admission/admission.h"
+#include "controlplane/apiserver/admission/plugins.h"
 #include "lib/api/meta.h"
 #include "lib/api/proto/scheduling_v1.pb.h"
 

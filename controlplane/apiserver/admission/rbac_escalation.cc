@@ -4,7 +4,7 @@
 
 #include <fmt/format.h>
 
-#include "controlplane/apiserver/admission/admission.h"
+#include "controlplane/apiserver/admission/plugins.h"
 #include "controlplane/apiserver/authz/rbac.h"
 #include "controlplane/apiserver/authz/rule_coverage.h"
 #include "lib/api/codec.h"

@@ -2,7 +2,7 @@
 // /var/run/secrets/kubernetes.io/serviceaccount, from one projected volume.
 #include <fmt/format.h>
 
-#include "controlplane/apiserver/admission/admission.h"
+#include "controlplane/apiserver/admission/plugins.h"
 #include "lib/api/meta.h"
 #include "lib/k8s/pod_util.h"
 

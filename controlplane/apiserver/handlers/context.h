@@ -1,6 +1,7 @@
 // One request on its way through the server.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -21,6 +22,7 @@ struct Context {
   const api::ResourceInfo* resource = nullptr;  // the row that was asked for; null for non-resource paths
   Output output;
   std::vector<std::string> warnings;
+  std::map<std::string, std::string> audit_annotations;  // what admission has to say of the request
   int retry_after_seconds = 0;  // of the reply's header; 0: none
   int status = 0;               // of the reply, once there is one
 

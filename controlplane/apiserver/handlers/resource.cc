@@ -1,5 +1,7 @@
 #include "controlplane/apiserver/handlers/resource.h"
 
+#include <algorithm>
+
 #include "controlplane/apiserver/handlers/body.h"
 #include "controlplane/apiserver/handlers/list_options.h"
 #include "controlplane/apiserver/handlers/response.h"
@@ -21,6 +23,14 @@ void ReplyWritten(Context& context, registry::Written written, int status) {
   success.set_code(status);
   context.output.as = As::kObject;
   ReplyMessage(context, status, success, {"", "v1", "Status"});
+}
+
+// One text is said once, however often the write was tried.
+void AddWarnings(Context& context, const std::vector<std::string>& warnings) {
+  for (const std::string& warning : warnings) {
+    auto& known = context.warnings;
+    if (std::find(known.begin(), known.end(), warning) == known.end()) known.push_back(warning);
+  }
 }
 
 // What a finished deletion is answered with where the object is not.
@@ -86,14 +96,28 @@ void ResourceHandler::Handle(Context& context) {
   if (!done) ReplyError(context, done.error());
 }
 
-Result<registry::WriteOptions> ResourceHandler::Options(const Context& context, bool apply) const {
+Result<registry::WriteOptions> ResourceHandler::Options(Context& context, bool apply) const {
   ASSIGN_OR_RETURN(registry::WriteOptions options, ParseWriteOptions(context, apply));
-  options.admission = [this, &context](registry::Operation operation, const api::ResourceInfo& info,
-                                       api::Message* object, const api::Message* old_object) -> Result<> {
-    if (operation == registry::Operation::kCreate) RETURN_IF_ERROR(MayCreate(context));
+  auto notes = std::make_shared<AdmissionNotes>();
+  const bool dry_run = options.dry_run;
+  options.admission = [this, &context, notes, dry_run](registry::AdmissionPhase phase,
+                                                       registry::Operation operation,
+                                                       const api::ResourceInfo& info, api::Message* object,
+                                                       const api::Message* old_object) -> Result<> {
+    const bool mutate = phase == registry::AdmissionPhase::kMutate;
+    if (mutate && operation == registry::Operation::kCreate) RETURN_IF_ERROR(MayCreate(context));
     std::string_view name = context.info.name;
     if (name.empty() && old_object) name = api::Meta(*old_object).name();
-    return admission_.Run({operation, info, context.info.ns, name, object, old_object, context.user});
+    const AdmissionRequest request{operation,  info,         context.info.ns, name,       object,
+                                   old_object, context.user, dry_run,         notes.get()};
+    if (mutate) {
+      *notes = {};  // of an attempt that has lost a race
+      return admission_.Mutate(request);
+    }
+    Result<> admitted = admission_.Validate(request);
+    for (auto& [key, value] : notes->annotations) context.audit_annotations[key] = value;
+    if (admitted) AddWarnings(context, notes->warnings);
+    return admitted;
   };
   return options;
 }

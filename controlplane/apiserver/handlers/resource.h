@@ -27,7 +27,7 @@ class ResourceHandler {  // thread safe
   Result<> Patch(Context& context);
   Result<> Delete(Context& context);
   Result<> DeleteCollection(Context& context);
-  Result<registry::WriteOptions> Options(const Context& context, bool apply = false) const;
+  Result<registry::WriteOptions> Options(Context& context, bool apply = false) const;
   Result<> MayCreate(const Context& context) const;
 
   registry::Registry& registry_;

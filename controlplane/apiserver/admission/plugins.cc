@@ -1,0 +1,93 @@
+#include "controlplane/apiserver/admission/plugins.h"
+
+#include <algorithm>
+
+namespace keelson::apiserver {
+namespace {
+
+struct Sources {
+  const AdmissionConfig& config;
+  storage::Store& store;
+  const std::shared_ptr<const Authorizer>& authorizer;
+};
+
+struct Entry {
+  std::string_view name;
+  bool on;  // by default
+  PluginPtr (*make)(const Sources& from);
+};
+
+// Upstream's names and order. NodeRestriction is on, other than upstream, because the Node authorizer always
+// is, and one is nothing without the other.
+constexpr Entry kEntries[] = {
+    {"NamespaceLifecycle", true, [](const Sources& from) { return NewNamespaceLifecycle(from.store); }},
+    {"LimitRanger", true, [](const Sources& from) { return NewLimitRanger(from.store); }},
+    {"ServiceAccount", true, [](const Sources& from) { return NewServiceAccountAdmission(from.store); }},
+    {"NodeRestriction", true, [](const Sources& from) { return NewNodeRestriction(from.store); }},
+    {"TaintNodesByCondition", true, [](const Sources&) { return NewTaintNodesByCondition(); }},
+    {"Priority", true, [](const Sources& from) { return NewPriority(from.store); }},
+    {"DefaultTolerationSeconds", true,
+     [](const Sources& from) {
+       return NewDefaultTolerationSeconds(from.config.not_ready_toleration_seconds,
+                                          from.config.unreachable_toleration_seconds);
+     }},
+};
+
+constexpr std::string_view kForeign[] = {"AlwaysAdmit",
+                                         "NamespaceAutoProvision",
+                                         "NamespaceExists",
+                                         "LimitPodHardAntiAffinityTopology",
+                                         "ImagePolicyWebhook",
+                                         "PodNodeSelector",
+                                         "PodTolerationRestriction",
+                                         "PodGroupProtection",
+                                         "ClusterTrustBundleAttest",
+                                         "DenyServiceExternalIPs",
+                                         "PodTopologyLabels",
+                                         "PodGroupWorkloadExists",
+                                         "NodeDeclaredFeatureValidator",
+                                         "JobValidation",
+                                         "PodResizeValidator",
+                                         "MutatingAdmissionPolicy",
+                                         "MutatingAdmissionWebhook",
+                                         "ValidatingAdmissionPolicy",
+                                         "ValidatingAdmissionWebhook",
+                                         "AlwaysDeny"};
+
+const Entry* Find(std::string_view name) {
+  auto found =
+      std::find_if(std::begin(kEntries), std::end(kEntries), [&](const Entry& e) { return e.name == name; });
+  return found == std::end(kEntries) ? nullptr : &*found;
+}
+
+}  // namespace
+
+std::vector<std::string_view> AdmissionPluginNames() {
+  std::vector<std::string_view> names;
+  for (const Entry& entry : kEntries) names.push_back(entry.name);
+  return names;
+}
+
+bool RunsByDefault(std::string_view plugin) {
+  const Entry* entry = Find(plugin);
+  return entry && entry->on;
+}
+
+bool IsForeignPlugin(std::string_view plugin) {
+  return std::find(std::begin(kForeign), std::end(kForeign), plugin) != std::end(kForeign);
+}
+
+std::unique_ptr<AdmissionChain> NewAdmissionChain(const AdmissionConfig& config, storage::Store& store,
+                                                  std::shared_ptr<const Authorizer> authorizer) {
+  const Sources from{config, store, authorizer};
+  std::vector<PluginPtr> plugins;
+  // No flag switches this one off: upstream has it in the storage of roles, before any plugin that judges.
+  plugins.push_back(NewRbacEscalation(authorizer, store));
+  for (const Entry& entry : kEntries) {
+    const bool on = entry.on ? !config.disabled.count(entry.name) : config.enabled.count(entry.name) > 0;
+    if (on) plugins.push_back(entry.make(from));
+  }
+  return std::make_unique<AdmissionChain>(std::move(plugins));
+}
+
+}  // namespace keelson::apiserver

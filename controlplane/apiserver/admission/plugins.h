@@ -1,0 +1,34 @@
+// The built-in admission plugins, in upstream's order, and which of them run.
+#pragma once
+
+#include <memory>
+#include <string_view>
+#include <vector>
+
+#include "controlplane/apiserver/admission/admission.h"
+#include "controlplane/apiserver/admission/config.h"
+#include "controlplane/apiserver/authz/authorizer.h"
+#include "controlplane/storage/store.h"
+
+namespace keelson::apiserver {
+
+// Names that the flags may give, and whether a plugin runs when no flag speaks of it.
+std::vector<std::string_view> AdmissionPluginNames();
+bool RunsByDefault(std::string_view plugin);
+// A plugin of upstream's that is not built in here. It can be switched off, and not on.
+bool IsForeignPlugin(std::string_view plugin);
+
+std::unique_ptr<AdmissionChain> NewAdmissionChain(const AdmissionConfig& config, storage::Store& store,
+                                                  std::shared_ptr<const Authorizer> authorizer);
+
+using PluginPtr = std::unique_ptr<AdmissionPlugin>;
+PluginPtr NewNamespaceLifecycle(storage::Store& store);
+PluginPtr NewLimitRanger(storage::Store& store);
+PluginPtr NewServiceAccountAdmission(storage::Store& store);
+PluginPtr NewNodeRestriction(storage::Store& store);
+PluginPtr NewTaintNodesByCondition();
+PluginPtr NewPriority(storage::Store& store);
+PluginPtr NewDefaultTolerationSeconds(int64_t not_ready, int64_t unreachable);
+PluginPtr NewRbacEscalation(std::shared_ptr<const Authorizer> authorizer, storage::Store& store);
+
+}  // namespace keelson::apiserver
