@@ -414,7 +414,8 @@ TEST_F(ApiServer, WhatLeadsToTheKubelet) {
             me + " GET /containerLogs/" + ns_ + "/p/p?follow=true&tailLines=5 ");
   std::string proxy = "/api/v1/nodes/" + node + "/proxy";
   EXPECT_EQ(Do("POST", proxy + "/a%2Fb?x=1", "body", "text/plain").text, me + " POST /a%2Fb?x=1 body");
-  EXPECT_EQ(Do("PUT", proxy).text, me + " PUT /? ");
+  for (const char* method : {"PUT", "DELETE", "OPTIONS"})
+    EXPECT_EQ(Do(method, proxy).text, me + " " + method + " /? ");
   Answer below = Do("GET", proxy + "?a=b");
   EXPECT_EQ(below.status, 301);
   EXPECT_EQ(below.headers.Get("Location"), proxy + "/?a=b");

@@ -392,7 +392,9 @@ Result<> ApiServer::Impl::FindRow(Context& context) const {
       !info.name.empty() && info.verb != "list" && info.verb != "watch" && info.verb != "deletecollection";
   bool needs_namespace = named || info.verb == "create" || info.verb == "deletecollection";
   if (row.namespaced && info.ns.empty() && needs_namespace) return named ? NoSuchPath() : MethodNotAllowed();
-  if (info.verb.empty() || !row.HasVerb(info.verb)) return MethodNotAllowed();
+  // What is behind a proxy may know methods that have no verb.
+  bool proxied_options = info.subresource == "proxy" && context.request->method == "OPTIONS";
+  if ((info.verb.empty() || !row.HasVerb(info.verb)) && !proxied_options) return MethodNotAllowed();
   bool wants_name = info.verb == "update" || info.verb == "patch";
   if (wants_name && info.name.empty()) return MethodNotAllowed();
   if (info.verb == "create" && !row.IsSubresource() && !info.name.empty()) return MethodNotAllowed();
