@@ -33,8 +33,7 @@ def connect(directory, url, protocol):
     if " 101 " not in lines[0] + " ":
         sys.exit(f"refused: {lines[0]}")
     agreed = [line.split(": ", 1)[1] for line in lines if line.lower().startswith("sec-websocket-protocol:")]
-    print(json.dumps(agreed), flush=True)
-    return stream.makefile("rwb")
+    return stream.makefile("rwb"), agreed
 
 
 def messages(stream):
@@ -54,7 +53,8 @@ def send(stream, payload):
 
 
 def main(directory, url, protocol, *to_send):
-    stream = connect(directory, url, protocol)
+    stream, agreed = connect(directory, url, protocol)
+    print(json.dumps(agreed), flush=True)
     waiting = [text.encode().decode("unicode_escape").encode("latin-1") for text in to_send]
     for message in messages(stream):
         print(json.dumps(message), flush=True)

@@ -23,6 +23,7 @@ run_tests() {
 
 # ./dev bench: all micro-benchmarks; ./dev bench NAME...: those; ./dev bench cluster: the running cluster;
 # ./dev bench api: its API server under load, beside what etcd alone takes on the same disk.
+# ./dev bench exec: many exec streams at a time.
 # ./dev bench cni: the CNI plugins beside the reference plugins (Debian: containernetworking-plugins).
 run_bench() {
   if [ "${1:-}" = cni ]; then
@@ -37,6 +38,13 @@ run_bench() {
     node_use "${NODES[0]}"
     daemon_pid kubelet >/dev/null || die "no cluster runs in $KEELSON_DIR: run ./dev up"
     in_node python3 "$ROOT/tests/bench/cluster_bench.py" "$KEELSON_DIR" "$BUILD" "${@:2}"
+    return
+  fi
+  if [ "${1:-}" = exec ]; then
+    need_root
+    node_use "${NODES[0]}"
+    daemon_pid kubelet >/dev/null || die "no cluster runs in $KEELSON_DIR: run ./dev up"
+    PATH="$(dirname "$(kubectl_path)"):$PATH" in_node python3 "$ROOT/tests/bench/exec_bench.py" "$KEELSON_DIR" "${@:2}"
     return
   fi
   if [ "${1:-}" = api ]; then
