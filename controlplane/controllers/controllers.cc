@@ -17,7 +17,9 @@
 #include "controlplane/controllers/node/pod_gc.h"
 #include "controlplane/controllers/node/taint_eviction.h"
 #include "controlplane/controllers/replicaset/controller.h"
+#include "controlplane/controllers/resourcequota/controller.h"
 #include "controlplane/controllers/servicecidrs/controller.h"
+#include "controlplane/controllers/storageprotection/controller.h"
 #include "lib/base/log.h"
 
 namespace keelson::controllers {
@@ -56,6 +58,9 @@ Result<> Build(Manager& manager, const Options& options) {
   manager.Add<ReplicaSetController>(options, "replicaset", "replicaset-controller");
   manager.Add<DisruptionController>(options, "disruption", "controllermanager");
   manager.Add<ServiceCidrController>(options, "service-cidr", "service-cidr-controller");
+  manager.Add<ResourceQuotaController>(options, "resourcequota", "resourcequota-controller");
+  manager.Add<ClaimProtectionController>(options, "pvc-protection", "pvc-protection-controller");
+  manager.Add<VolumeProtectionController>(options, "pv-protection", "pv-protection-controller");
   manager.Add<GarbageCollector>(options, "garbage-collector", "garbage-collector-controller");
   manager.Add<NodeLifecycleController>(options, "node-lifecycle", "node-controller", options);
   manager.Add<TaintEvictionController>(options, "taint-eviction", "taint-eviction-controller");
@@ -78,9 +83,10 @@ Result<> Build(Manager& manager, const Options& options) {
 }  // namespace
 
 std::vector<std::string> ControllerNames() {
-  return {"deployment",        "disruption",   "endpoints",      "endpointslice",         "garbage-collector",
-          "namespace",         "node-ipam",    "node-lifecycle", "pod-garbage-collector", "replicaset",
-          "root-ca-publisher", "service-cidr", "serviceaccount", "taint-eviction"};
+  return {"deployment",     "disruption",    "endpoints",      "endpointslice",         "garbage-collector",
+          "namespace",      "node-ipam",     "node-lifecycle", "pod-garbage-collector", "pv-protection",
+          "pvc-protection", "replicaset",    "resourcequota",  "root-ca-publisher",     "service-cidr",
+          "serviceaccount", "taint-eviction"};
 }
 
 Result<> Run(client::RestClient api, const Options& options, std::stop_token stop,

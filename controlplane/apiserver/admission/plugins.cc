@@ -25,12 +25,33 @@ constexpr Entry kEntries[] = {
     {"ServiceAccount", true, [](const Sources& from) { return NewServiceAccountAdmission(from.store); }},
     {"NodeRestriction", true, [](const Sources& from) { return NewNodeRestriction(from.store); }},
     {"TaintNodesByCondition", true, [](const Sources&) { return NewTaintNodesByCondition(); }},
+    {"AlwaysPullImages", false, [](const Sources&) { return NewAlwaysPullImages(); }},
+    {"PodSecurity", true,
+     [](const Sources& from) { return NewPodSecurity(from.store, from.config.pod_security); }},
     {"Priority", true, [](const Sources& from) { return NewPriority(from.store); }},
     {"DefaultTolerationSeconds", true,
      [](const Sources& from) {
        return NewDefaultTolerationSeconds(from.config.not_ready_toleration_seconds,
                                           from.config.unreachable_toleration_seconds);
      }},
+    {"EventRateLimit", false,
+     [](const Sources& from) { return NewEventRateLimit(from.config.event_rate_limit); }},
+    {"ExtendedResourceToleration", false, [](const Sources&) { return NewExtendedResourceToleration(); }},
+    {"DefaultStorageClass", true, [](const Sources& from) { return NewDefaultStorageClass(from.store); }},
+    {"StorageObjectInUseProtection", true, [](const Sources&) { return NewStorageProtection(); }},
+    {"OwnerReferencesPermissionEnforcement", false,
+     [](const Sources& from) { return NewOwnerReferences(from.authorizer); }},
+    {"PersistentVolumeClaimResize", true, [](const Sources& from) { return NewClaimResize(from.store); }},
+    {"RuntimeClass", true, [](const Sources& from) { return NewRuntimeClass(from.store); }},
+    {"CertificateApproval", true,
+     [](const Sources& from) { return NewCertificateApproval(from.authorizer); }},
+    {"CertificateSigning", true, [](const Sources& from) { return NewCertificateSigning(from.authorizer); }},
+    {"CertificateSubjectRestriction", true,
+     [](const Sources&) { return NewCertificateSubjectRestriction(); }},
+    {"DefaultIngressClass", true, [](const Sources& from) { return NewDefaultIngressClass(from.store); }},
+    // The last: what it lets through is charged for.
+    {"ResourceQuota", true,
+     [](const Sources& from) { return NewResourceQuota(from.store, from.config.resource_quota); }},
 };
 
 constexpr std::string_view kForeign[] = {"AlwaysAdmit",

@@ -27,8 +27,22 @@ PluginPtr NewLimitRanger(storage::Store& store);
 PluginPtr NewServiceAccountAdmission(storage::Store& store);
 PluginPtr NewNodeRestriction(storage::Store& store);
 PluginPtr NewTaintNodesByCondition();
+PluginPtr NewPodSecurity(storage::Store& store, const PodSecurityConfig& config);
 PluginPtr NewPriority(storage::Store& store);
 PluginPtr NewDefaultTolerationSeconds(int64_t not_ready, int64_t unreachable);
+PluginPtr NewResourceQuota(storage::Store& store, const ResourceQuotaConfig& config);
+PluginPtr NewAlwaysPullImages();
+PluginPtr NewEventRateLimit(const EventRateLimitConfig& config);
+PluginPtr NewExtendedResourceToleration();
+PluginPtr NewDefaultStorageClass(storage::Store& store);
+PluginPtr NewStorageProtection();
+PluginPtr NewOwnerReferences(std::shared_ptr<const Authorizer> authorizer);
+PluginPtr NewClaimResize(storage::Store& store);
+PluginPtr NewRuntimeClass(storage::Store& store);
+PluginPtr NewCertificateApproval(std::shared_ptr<const Authorizer> authorizer);
+PluginPtr NewCertificateSigning(std::shared_ptr<const Authorizer> authorizer);
+PluginPtr NewCertificateSubjectRestriction();
+PluginPtr NewDefaultIngressClass(storage::Store& store);
 PluginPtr NewRbacEscalation(std::shared_ptr<const Authorizer> authorizer, storage::Store& store);
 
 }  // namespace keelson::apiserver

@@ -1,0 +1,126 @@
+// Certificate signing requests: who approves and who signs for a signer needs to be allowed to, and nobody
+// asks for a client certificate in the group of those who may do everything.
+#include <openssl/x509.h>
+
+#include <memory>
+
+#include <fmt/format.h>
+
+#include "controlplane/apiserver/admission/plugins.h"
+#include "lib/api/proto/certificates_v1.pb.h"
+#include "lib/k8s/pem.h"
+
+namespace keelson::apiserver {
+namespace {
+
+using Csr = api::certificates::v1::CertificateSigningRequest;
+constexpr char kGroup[] = "certificates.k8s.io";
+constexpr char kClientSigner[] = "kubernetes.io/kube-apiserver-client";
+
+// Of the signer itself, or of all signers of its domain.
+bool MayUseSigner(const Authorizer& authorizer, const User& user, std::string_view verb,
+                  const std::string& signer) {
+  RequestInfo info;
+  info.is_resource = true;
+  info.verb = verb;
+  info.group = kGroup;
+  info.version = "*";
+  info.resource = "signers";
+  info.name = signer;
+  if (authorizer.Authorize({user, info}).allowed) return true;
+  info.name = signer.substr(0, signer.find('/')) + "/*";
+  return authorizer.Authorize({user, info}).allowed;
+}
+
+class CertificateApproval : public AdmissionPlugin {
+ public:
+  explicit CertificateApproval(std::shared_ptr<const Authorizer> authorizer)
+      : authorizer_(std::move(authorizer)) {}
+  std::string_view name() const override { return "CertificateApproval"; }
+
+  Result<> Validate(const AdmissionRequest& request) override {
+    if (!request.Updates() || !request.Is(kGroup, "certificatesigningrequests/approval")) return {};
+    const std::string& signer = request.OldObject<Csr>().spec().signer_name();
+    if (MayUseSigner(*authorizer_, request.user, "approve", signer)) return {};
+    return NotAdmitted(request,
+                       fmt::format("user not permitted to approve requests with signerName \"{}\"", signer));
+  }
+
+ private:
+  const std::shared_ptr<const Authorizer> authorizer_;
+};
+
+class CertificateSigning : public AdmissionPlugin {
+ public:
+  explicit CertificateSigning(std::shared_ptr<const Authorizer> authorizer)
+      : authorizer_(std::move(authorizer)) {}
+  std::string_view name() const override { return "CertificateSigning"; }
+
+  Result<> Validate(const AdmissionRequest& request) override {
+    if (!request.Updates() || !request.Is(kGroup, "certificatesigningrequests/status")) return {};
+    const auto &now = request.Object<Csr>(), &before = request.OldObject<Csr>();
+    // Only who issues a certificate, or says that none will be, acts for the signer.
+    if (now.status().certificate() == before.status().certificate() && Failures(now) == Failures(before))
+      return {};
+    const std::string& signer = before.spec().signer_name();
+    if (MayUseSigner(*authorizer_, request.user, "sign", signer)) return {};
+    return NotAdmitted(request,
+                       fmt::format("user not permitted to sign requests with signerName \"{}\"", signer));
+  }
+
+ private:
+  static std::string Failures(const Csr& csr) {
+    std::string text;
+    for (const auto& condition : csr.status().conditions()) {
+      if (condition.type() == "Failed")
+        text += condition.status() + "\n" + condition.reason() + "\n" + condition.message() + "\n";
+    }
+    return text;
+  }
+  const std::shared_ptr<const Authorizer> authorizer_;
+};
+
+class CertificateSubjectRestriction : public AdmissionPlugin {
+ public:
+  std::string_view name() const override { return "CertificateSubjectRestriction"; }
+
+  Result<> Validate(const AdmissionRequest& request) override {
+    if (!request.Creates() || !request.Is(kGroup, "certificatesigningrequests")) return {};
+    const auto& csr = request.Object<Csr>();
+    if (csr.spec().signer_name() != kClientSigner) return {};
+    std::string_view pem = csr.spec().request();
+    std::optional<k8s::PemBlock> block = k8s::NextPemBlock(pem);
+    const auto* der = block ? reinterpret_cast<const unsigned char*>(block->bytes.data()) : nullptr;
+    std::unique_ptr<X509_REQ, decltype(&X509_REQ_free)> parsed(
+        der ? d2i_X509_REQ(nullptr, &der, static_cast<long>(block->bytes.size())) : nullptr, X509_REQ_free);
+    if (!parsed)
+      return NotAdmitted(request, "failed to parse CSR: PEM block type must be CERTIFICATE REQUEST");
+    X509_NAME* subject = X509_REQ_get_subject_name(parsed.get());
+    for (int at = -1; (at = X509_NAME_get_index_by_NID(subject, NID_organizationName, at)) >= 0;) {
+      ASN1_STRING* value = X509_NAME_ENTRY_get_data(X509_NAME_get_entry(subject, at));
+      unsigned char* text = nullptr;
+      const int size = ASN1_STRING_to_UTF8(&text, value);
+      const bool masters = size >= 0 && std::string_view(reinterpret_cast<char*>(text),
+                                                         static_cast<size_t>(size)) == kGroupMasters;
+      if (size >= 0) OPENSSL_free(text);
+      // One that cannot be read might be read as anything by others.
+      if (masters || size < 0) {
+        return NotAdmitted(request, fmt::format("use of {} signer with {} group is not allowed",
+                                                kClientSigner, kGroupMasters));
+      }
+    }
+    return {};
+  }
+};
+
+}  // namespace
+
+PluginPtr NewCertificateApproval(std::shared_ptr<const Authorizer> authorizer) {
+  return std::make_unique<CertificateApproval>(std::move(authorizer));
+}
+PluginPtr NewCertificateSigning(std::shared_ptr<const Authorizer> authorizer) {
+  return std::make_unique<CertificateSigning>(std::move(authorizer));
+}
+PluginPtr NewCertificateSubjectRestriction() { return std::make_unique<CertificateSubjectRestriction>(); }
+
+}  // namespace keelson::apiserver

@@ -1,0 +1,121 @@
+#include "controlplane/controllers/resourcequota/controller.h"
+
+#include "controlplane/controllers/kinds.h"
+#include "lib/api/meta.h"
+#include "lib/k8s/quota.h"
+
+namespace keelson::controllers {
+namespace {
+
+// Everything is counted anew this often, whatever has or has not been seen to happen.
+constexpr std::chrono::minutes kResync{5};
+constexpr char kIndex[] = "quota-namespace";
+
+bool Same(const k8s::ResourceList& a, const k8s::ResourceList& b) { return a == b; }
+
+}  // namespace
+
+ResourceQuotaController::ResourceQuotaController(client::RestClient api, client::InformerFactory& informers,
+                                                 client::EventRecorder&, Clock& clock)
+    : Controller("resourcequota", clock, 2),
+      api_(std::move(api)),
+      quotas_(informers.Get<corev1::ResourceQuota>()) {
+  quotas_.AddIndex(
+      kIndex, [](const corev1::ResourceQuota& quota) { return std::vector{quota.metadata().namespace_()}; });
+  quotas_.AddHandler([this](const client::Change<corev1::ResourceQuota>& change) {
+    if (!change.new_object)
+      return Enqueue(change.old_object->metadata().namespace_());  // quotas are counted, too
+    // What admission has charged needs no look.
+    const bool changed = !change.old_object || !Same(k8s::ToResourceList(change.old_object->spec().hard()),
+                                                     k8s::ToResourceList(change.new_object->spec().hard()));
+    if (changed) queue().Add(change.key);
+  });
+  Measure<corev1::Pod>(informers);
+  Measure<corev1::Service>(informers);
+  Measure<corev1::PersistentVolumeClaim>(informers);
+  for (const api::ResourceInfo* info : CollectableKinds()) {
+    if (info->namespaced && info->resource != "events" && !k8s::QuotaMeasures(*info)) Count(informers, *info);
+  }
+}
+
+template <typename T>
+void ResourceQuotaController::Measure(client::InformerFactory& informers) {
+  client::Informer<T>& objects = informers.Get<T>();
+  const api::ResourceInfo& info = api::ResourceOf<T>();
+  objects.AddIndex(kIndex, [](const T& object) { return std::vector{object.metadata().namespace_()}; });
+  objects.AddHandler([this, &info](const client::Change<T>& change) {
+    if (!change.old_object) return;
+    const WallTime now = clock().Now();
+    const bool changed = !change.new_object || !Same(k8s::QuotaUsage(info, *change.old_object, now),
+                                                     k8s::QuotaUsage(info, *change.new_object, now));
+    if (changed) Enqueue(change.old_object->metadata().namespace_());
+  });
+  counted_.push_back({&info, &objects, true});
+}
+
+void ResourceQuotaController::Count(client::InformerFactory& informers, const api::ResourceInfo& info) {
+  client::Informer<metav1::PartialObjectMetadata>& objects = informers.GetMetadata(info);
+  objects.AddIndex(kIndex, [](const metav1::PartialObjectMetadata& object) {
+    return std::vector{object.metadata().namespace_()};
+  });
+  objects.AddHandler([this](const client::Change<metav1::PartialObjectMetadata>& change) {
+    if (!change.new_object) Enqueue(change.old_object->metadata().namespace_());
+  });
+  counted_.push_back({&info, &objects, false});
+}
+
+void ResourceQuotaController::Enqueue(std::string_view ns) {
+  for (const auto& quota : quotas_.ByIndex(kIndex, ns)) queue().Add(api::KeyOf(*quota));
+}
+
+void ResourceQuotaController::FillStatus(const corev1::ResourceQuota& quota,
+                                         corev1::ResourceQuotaStatus& status) {
+  const k8s::ResourceList hard = k8s::ToResourceList(quota.spec().hard());
+  const std::vector<k8s::QuotaScope> scopes = k8s::QuotaScopes(quota.spec());
+  const std::string& ns = quota.metadata().namespace_();
+  const WallTime now = clock().Now();
+  k8s::ResourceList used;
+  for (const Counted& kind : counted_) {
+    std::vector<std::string> names;
+    for (const auto& [name, limit] : hard) {
+      if (k8s::QuotaCounts(*kind.info, name)) names.push_back(name);
+    }
+    if (names.empty()) continue;
+    k8s::ResourceList usage;
+    const auto objects = kind.objects->RawByIndex(kIndex, ns);
+    if (kind.measured) {
+      for (const auto& object : objects) {
+        if (k8s::IsInScopes(*kind.info, *object, scopes))
+          k8s::Add(usage, k8s::QuotaUsage(*kind.info, *object, now));
+      }
+    } else if (scopes.empty()) {
+      const auto number = api::Amount::FromInt(static_cast<int64_t>(objects.size()));
+      usage[k8s::QuotaCountName(*kind.info)] = usage[std::string(kind.info->resource)] = number;
+    }
+    for (const std::string& name : names) used[name] = k8s::AmountOf(usage, name);
+  }
+  // What nobody here can count stays as it was.
+  for (const auto& [name, amount] : k8s::ToResourceList(quota.status().used())) {
+    if (hard.count(name)) used.insert({name, amount});
+  }
+  status.Clear();
+  k8s::FromResourceList(hard, *status.mutable_hard());
+  k8s::FromResourceList(used, *status.mutable_used());
+}
+
+Result<Requeue> ResourceQuotaController::Reconcile(const std::string& key, std::stop_token stop) {
+  auto quota = quotas_.Get(key);
+  if (!quota) return Requeue{};
+  corev1::ResourceQuota changed = *quota;
+  FillStatus(*quota, *changed.mutable_status());
+  const corev1::ResourceQuotaStatus &before = quota->status(), &after = changed.status();
+  if (Same(k8s::ToResourceList(before.hard()), k8s::ToResourceList(after.hard())) &&
+      Same(k8s::ToResourceList(before.used()), k8s::ToResourceList(after.used())))
+    return Requeue{kResync};
+  // With the version that was counted by: whatever admission has charged since makes this a conflict.
+  Result<corev1::ResourceQuota> stored = api_.With(stop).UpdateStatus(changed);
+  if (!stored && !stored.error().Is(Code::kNotFound)) return stored.error();
+  return Requeue{kResync};
+}
+
+}  // namespace keelson::controllers

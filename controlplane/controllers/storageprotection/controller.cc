@@ -1,0 +1,110 @@
+#include "controlplane/controllers/storageprotection/controller.h"
+
+#include <algorithm>
+
+#include "lib/api/meta.h"
+#include "lib/k8s/pod_util.h"
+
+namespace keelson::controllers {
+namespace {
+
+constexpr char kOfClaims[] = "kubernetes.io/pvc-protection", kOfVolumes[] = "kubernetes.io/pv-protection";
+constexpr char kByClaim[] = "claim";
+
+bool Has(const metav1::ObjectMeta& meta, std::string_view finalizer) {
+  return std::find(meta.finalizers().begin(), meta.finalizers().end(), finalizer) != meta.finalizers().end();
+}
+
+// Claims of the pod's volumes, those made for its ephemeral volumes among them.
+std::vector<std::string> ClaimsOf(const corev1::Pod& pod) {
+  std::vector<std::string> keys;
+  const std::string& ns = pod.metadata().namespace_();
+  for (const corev1::Volume& volume : pod.spec().volumes()) {
+    const auto& source = volume.volume_source();
+    if (source.has_persistent_volume_claim())
+      keys.push_back(api::KeyOf(ns, source.persistent_volume_claim().claim_name()));
+    if (source.has_ephemeral()) keys.push_back(api::KeyOf(ns, pod.metadata().name() + "-" + volume.name()));
+  }
+  return keys;
+}
+
+// A pod that no node has yet uses nothing; one that has ended may still have its volumes mounted.
+bool Uses(const corev1::Pod& pod) { return !pod.spec().node_name().empty(); }
+
+// Puts the finalizer on, or takes it off.
+template <typename T>
+Result<Requeue> SetFinalizer(const client::RestClient& api, const T& object, const char* finalizer, bool on) {
+  if (Has(object.metadata(), finalizer) == on) return Requeue{};
+  T changed = object;
+  auto& finalizers = *changed.mutable_metadata()->mutable_finalizers();
+  if (on) {
+    *finalizers.Add() = finalizer;
+  } else {
+    finalizers.erase(std::remove(finalizers.begin(), finalizers.end(), finalizer), finalizers.end());
+  }
+  Result<T> stored = api.Update(changed);
+  if (!stored && !stored.error().Is(Code::kNotFound)) return stored.error();
+  return Requeue{};
+}
+
+}  // namespace
+
+ClaimProtectionController::ClaimProtectionController(client::RestClient api,
+                                                     client::InformerFactory& informers,
+                                                     client::EventRecorder&, Clock& clock)
+    : Controller("pvc-protection", clock),
+      api_(std::move(api)),
+      claims_(informers.Get<corev1::PersistentVolumeClaim>()),
+      pods_(informers.Get<corev1::Pod>()) {
+  claims_.AddHandler([this](const client::Change<corev1::PersistentVolumeClaim>& change) {
+    if (change.new_object) queue().Add(change.key);
+  });
+  pods_.AddIndex(kByClaim, ClaimsOf);
+  pods_.AddHandler([this](const client::Change<corev1::Pod>& change) {
+    if (!change.old_object) return;
+    const bool over = !change.new_object ||
+                      change.new_object->metadata().uid() != change.old_object->metadata().uid() ||
+                      k8s::IsTerminal(*change.new_object);
+    if (!over) return;
+    for (const std::string& key : ClaimsOf(*change.old_object)) queue().Add(key);
+  });
+}
+
+Result<Requeue> ClaimProtectionController::Reconcile(const std::string& key, std::stop_token stop) {
+  auto claim = claims_.Get(key);
+  if (!claim) return Requeue{};
+  const client::RestClient api = api_.With(stop);
+  if (!claim->metadata().has_deletion_timestamp()) return SetFinalizer(api, *claim, kOfClaims, true);
+  if (!Has(claim->metadata(), kOfClaims)) return Requeue{};
+  for (const auto& pod : pods_.ByIndex(kByClaim, key)) {
+    if (Uses(*pod)) return Requeue{};  // its end has us look again
+  }
+  // Pods may be newer than what has been seen here: ask before it is too late.
+  ASSIGN_OR_RETURN(std::vector<corev1::Pod> live, api.List<corev1::Pod>(claim->metadata().namespace_()));
+  for (const corev1::Pod& pod : live) {
+    const std::vector<std::string> keys = ClaimsOf(pod);
+    if (Uses(pod) && std::find(keys.begin(), keys.end(), key) != keys.end()) return Requeue{};
+  }
+  return SetFinalizer(api, *claim, kOfClaims, false);
+}
+
+VolumeProtectionController::VolumeProtectionController(client::RestClient api,
+                                                       client::InformerFactory& informers,
+                                                       client::EventRecorder&, Clock& clock)
+    : Controller("pv-protection", clock),
+      api_(std::move(api)),
+      volumes_(informers.Get<corev1::PersistentVolume>()) {
+  volumes_.AddHandler([this](const client::Change<corev1::PersistentVolume>& change) {
+    if (change.new_object) queue().Add(change.key);
+  });
+}
+
+Result<Requeue> VolumeProtectionController::Reconcile(const std::string& key, std::stop_token stop) {
+  auto volume = volumes_.Get(key);
+  if (!volume) return Requeue{};
+  const bool leaving = volume->metadata().has_deletion_timestamp();
+  if (leaving && volume->status().phase() == "Bound") return Requeue{};
+  return SetFinalizer(api_.With(stop), *volume, kOfVolumes, !leaving);
+}
+
+}  // namespace keelson::controllers
