@@ -70,6 +70,19 @@ class Priority : public AdmissionPlugin {
     return {};
   }
 
+  // There is one default for everybody.
+  Result<> Validate(const AdmissionRequest& request) override {
+    const bool writes = request.Creates() || request.Updates();
+    if (!writes || !request.Is("scheduling.k8s.io", "priorityclasses")) return {};
+    const auto& own = request.Object<schedulingv1::PriorityClass>();
+    if (!own.global_default()) return {};
+    ClassPtr other = Default();
+    if (!other || other->metadata().name() == own.metadata().name()) return {};
+    return NotAdmitted(
+        request, fmt::format("PriorityClass {} is already marked as default. Only one default can exist",
+                             other->metadata().name()));
+  }
+
  private:
   ClassPtr Find(std::string_view name) const {
     storage::ObjectPtr object = store_.Peek(api::ResourceOf<schedulingv1::PriorityClass>(), name);

@@ -1,5 +1,8 @@
 // Every pod runs as a ServiceAccount and gets its token, the cluster's CA and its namespace in
 // /var/run/secrets/kubernetes.io/serviceaccount, from one projected volume.
+#include <algorithm>
+#include <set>
+
 #include <fmt/format.h>
 
 #include "controlplane/apiserver/admission/plugins.h"
@@ -13,6 +16,7 @@ constexpr const char* kMountPath = "/var/run/secrets/kubernetes.io/serviceaccoun
 constexpr const char* kVolumePrefix = "kube-api-access-";
 // Marks tokens of the default volume; upstream's kubelets and servers know the odd second count by it.
 constexpr int64_t kTokenSeconds = 3607;
+constexpr char kEnforceMountable[] = "kubernetes.io/enforce-mountable-secrets";
 constexpr int32_t kMode = 0644;
 
 template <typename Containers>
@@ -59,6 +63,69 @@ void AddTokenVolume(corev1::PodSpec& spec, const std::string& name) {
   ns.mutable_field_ref()->set_field_path("metadata.namespace");
 }
 
+// Of a container of the kind `what`, the first secret that `mountable` does not have.
+template <typename Container>
+std::string ForeignSecretOf(const Container& container, std::string_view what,
+                            const std::set<std::string>& mountable, const std::string& account) {
+  const std::string tail =
+      fmt::format("is not allowed because service account {} does not reference that secret", account);
+  for (const corev1::EnvVar& variable : container.env()) {
+    if (!variable.value_from().has_secret_key_ref()) continue;
+    const std::string& secret = variable.value_from().secret_key_ref().local_object_reference().name();
+    if (mountable.count(secret)) continue;
+    return fmt::format("{} {} with envVar {} referencing secret.secretName=\"{}\" {}", what, container.name(),
+                       variable.name(), secret, tail);
+  }
+  for (const corev1::EnvFromSource& source : container.env_from()) {
+    const std::string& secret = source.secret_ref().local_object_reference().name();
+    if (!source.has_secret_ref() || mountable.count(secret)) continue;
+    return fmt::format("{} {} with envFrom referencing secret.secretName=\"{}\" {}", what, container.name(),
+                       secret, tail);
+  }
+  return "";
+}
+
+// What a pod refers to, and its account, which vouches for its secrets, does not. Of an update only the
+// ephemeral containers are looked at: nothing else can have changed.
+std::string FirstForeignSecret(const corev1::PodSpec& spec, const corev1::ServiceAccount& account,
+                               bool created) {
+  std::set<std::string> mountable;
+  for (const corev1::ObjectReference& secret : account.secrets()) mountable.insert(secret.name());
+  const std::string& name = account.metadata().name();
+  std::string problem;
+  for (const auto& container : spec.ephemeral_containers()) {
+    problem = ForeignSecretOf(container.ephemeral_container_common(), "ephemeral container", mountable, name);
+    if (!problem.empty()) return problem;
+  }
+  if (!created) return "";
+  for (const corev1::Volume& volume : spec.volumes()) {
+    const auto& source = volume.volume_source();
+    if (!source.has_secret() || mountable.count(source.secret().secret_name())) continue;
+    return fmt::format(
+        "volume with secret.secretName=\"{}\" is not allowed because service account {} does not "
+        "reference that secret",
+        source.secret().secret_name(), name);
+  }
+  for (const corev1::Container& container : spec.init_containers()) {
+    problem = ForeignSecretOf(container, "init container", mountable, name);
+    if (!problem.empty()) return problem;
+  }
+  for (const corev1::Container& container : spec.containers()) {
+    problem = ForeignSecretOf(container, "container", mountable, name);
+    if (!problem.empty()) return problem;
+  }
+  for (int i = 0; i < spec.image_pull_secrets_size(); ++i) {
+    const std::string& secret = spec.image_pull_secrets(i).name();
+    const auto& own = account.image_pull_secrets();
+    if (std::any_of(own.begin(), own.end(), [&](const auto& one) { return one.name() == secret; })) continue;
+    return fmt::format(
+        "imagePullSecrets[{}].name=\"{}\" is not allowed because service account {} does not "
+        "reference that imagePullSecret",
+        i, secret, name);
+  }
+  return "";
+}
+
 class ServiceAccountAdmission : public AdmissionPlugin {
  public:
   explicit ServiceAccountAdmission(storage::Store& store) : store_(store) {}
@@ -94,16 +161,36 @@ class ServiceAccountAdmission : public AdmissionPlugin {
   }
 
   Result<> Validate(const AdmissionRequest& request) override {
-    if (request.operation != registry::Operation::kCreate || !request.Is("", "pods")) return {};
-    const auto& pod = static_cast<const corev1::Pod&>(*request.object);
-    if (!k8s::IsMirror(pod)) return {};
-    if (!pod.spec().service_account_name().empty()) {
+    const bool created = request.Creates() && request.Is("", "pods");
+    if (!created && !(request.Updates() && request.Is("", "pods/ephemeralcontainers"))) return {};
+    const auto& pod = request.Object<corev1::Pod>();
+    if (created && k8s::IsMirror(pod)) return CheckMirror(request, pod.spec());
+    if (pod.spec().service_account_name().empty()) return {};
+    storage::ObjectPtr found = store_.Peek(api::ResourceOf<corev1::ServiceAccount>(),
+                                           api::KeyOf(request.ns, pod.spec().service_account_name()));
+    if (!found) return {};  // new, and looked up consistently when the pod got its token
+    auto account = std::static_pointer_cast<const corev1::ServiceAccount>(found->Decode());
+    auto enforces = account->metadata().annotations().find(kEnforceMountable);
+    if (enforces == account->metadata().annotations().end() || enforces->second != "true") return {};
+    const std::string problem = FirstForeignSecret(pod.spec(), *account, created);
+    return problem.empty() ? Result<>() : NotAdmitted(request, problem);
+  }
+
+ private:
+  static Result<> CheckMirror(const AdmissionRequest& request, const corev1::PodSpec& spec) {
+    if (!spec.service_account_name().empty())
       return NotAdmitted(request, "a mirror pod may not reference service accounts");
+    if (!k8s::ReferencedSecrets(spec).empty())
+      return NotAdmitted(request, "a mirror pod may not reference secrets");
+    for (const corev1::Volume& volume : spec.volumes()) {
+      for (const auto& source : volume.volume_source().projected().sources()) {
+        if (source.has_service_account_token())
+          return NotAdmitted(request, "a mirror pod may not use ServiceAccountToken volume projections");
+      }
     }
     return {};
   }
 
- private:
   static void MountToken(corev1::PodSpec& spec) {
     if (AllMounted(spec.containers()) && AllMounted(spec.init_containers())) return;
     std::string volume;

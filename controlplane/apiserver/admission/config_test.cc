@@ -1,0 +1,109 @@
+#include "controlplane/apiserver/admission/config.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "controlplane/apiserver/admission/plugins.h"
+
+namespace keelson::apiserver {
+namespace {
+
+using testing::HasSubstr;
+
+std::string Problem(const std::vector<std::string>& enable, const std::vector<std::string>& disable) {
+  Result<AdmissionConfig> config = ReadAdmissionConfig(enable, disable, "");
+  return config ? "" : config.error().message();
+}
+
+TEST(AdmissionConfig, NamesOfPlugins) {
+  EXPECT_EQ(Problem({}, {}), "");
+  EXPECT_EQ(Problem({"AlwaysPullImages", "NodeRestriction"}, {"PodSecurity", "MutatingAdmissionWebhook"}),
+            "");
+  EXPECT_EQ(Problem({"Nonsense"}, {}), "enable-admission-plugins plugin \"Nonsense\" is unknown");
+  EXPECT_EQ(Problem({}, {"Nonsense"}), "disable-admission-plugins plugin \"Nonsense\" is unknown");
+  EXPECT_EQ(Problem({"ImagePolicyWebhook"}, {}),
+            "enable-admission-plugins plugin \"ImagePolicyWebhook\" is not built into this server");
+  EXPECT_EQ(Problem({"Priority"}, {"Priority"}),
+            "[Priority] in enable-admission-plugins and disable-admission-plugins overlapped");
+  EXPECT_EQ(Problem({"EventRateLimit"}, {}), "EventRateLimit: limits: Invalid value: must not be empty");
+}
+
+TEST(AdmissionConfig, DefaultSet) {
+  std::vector<std::string_view> off;
+  for (std::string_view name : AdmissionPluginNames()) {
+    if (!RunsByDefault(name)) off.push_back(name);
+  }
+  EXPECT_THAT(off, testing::ElementsAre("AlwaysPullImages", "EventRateLimit", "ExtendedResourceToleration",
+                                        "OwnerReferencesPermissionEnforcement"));
+  EXPECT_EQ(AdmissionPluginNames().back(), "ResourceQuota");
+}
+
+constexpr const char* kHead = "apiVersion: apiserver.config.k8s.io/v1\nkind: AdmissionConfiguration\n";
+
+TEST(AdmissionConfig, SettingsOfPlugins) {
+  AdmissionConfig config;
+  Result<> parsed = ParseAdmissionConfiguration(std::string(kHead) + R"(
+plugins:
+- name: PodSecurity
+  configuration:
+    apiVersion: pod-security.admission.config.k8s.io/v1
+    kind: PodSecurityConfiguration
+    defaults: {enforce: baseline, enforce-version: v1.30, warn: restricted}
+    exemptions: {usernames: [alice], namespaces: [kube-system], runtimeClasses: [vm]}
+- name: EventRateLimit
+  configuration:
+    apiVersion: eventratelimit.admission.k8s.io/v1alpha1
+    kind: Configuration
+    limits: [{type: Namespace, qps: 50, burst: 100}]
+- name: ResourceQuota
+  configuration:
+    apiVersion: apiserver.config.k8s.io/v1
+    kind: ResourceQuotaConfiguration
+    limitedResources:
+    - resource: pods
+      matchScopes: [{scopeName: PriorityClass, operator: In, values: [high]}]
+)",
+                                                ".", config);
+  ASSERT_TRUE(parsed) << parsed.error().message();
+  EXPECT_EQ(config.pod_security.enforce.level, "baseline");
+  EXPECT_EQ(config.pod_security.enforce.version, "v1.30");
+  EXPECT_EQ(config.pod_security.audit.level, "privileged");
+  EXPECT_TRUE(config.pod_security.exempt_runtime_classes.count("vm"));
+  ASSERT_EQ(config.event_rate_limit.limits.size(), 1U);
+  EXPECT_EQ(config.event_rate_limit.limits[0].cache_size, 4096);
+  ASSERT_EQ(config.resource_quota.limited.size(), 1U);
+  EXPECT_EQ(config.resource_quota.limited[0].match_scopes[0].values[0], "high");
+}
+
+TEST(AdmissionConfig, BadSettings) {
+  struct Case {
+    const char *yaml, *says;
+  } cases[] = {
+      {"plugins: 3", "plugins: not a list"},
+      {"pluggins: []", "unknown field \"AdmissionConfiguration.pluggins\""},
+      {"plugins: [{name: Priority, configuration: {}}]", "takes no configuration"},
+      {"plugins: [{name: PodSecurity, configuration: {kind: X, apiVersion: y}}]",
+       "no kind \"X\" is registered"},
+      {"plugins: [{name: PodSecurity, configuration: {kind: PodSecurityConfiguration, "
+       "apiVersion: pod-security.admission.config.k8s.io/v1, defaults: {enforce: none}}}]",
+       "must be one of privileged, baseline, restricted"},
+      {"plugins: [{name: PodSecurity, configuration: {kind: PodSecurityConfiguration, "
+       "apiVersion: pod-security.admission.config.k8s.io/v1, defaults: {enforce-version: 1.30}}}]",
+       "enforce-version: not a string"},
+      {"plugins: [{name: PodSecurity, configuration: {kind: PodSecurityConfiguration, "
+       "apiVersion: pod-security.admission.config.k8s.io/v1, exemptions: {users: [a]}}}]",
+       "unknown field \"exemptions.users\""},
+      {"plugins: [{name: EventRateLimit, configuration: {kind: Configuration, "
+       "apiVersion: eventratelimit.admission.k8s.io/v1alpha1, limits: [{type: Node, qps: 1, burst: 1}]}}]",
+       "Unsupported value: \"Node\""},
+  };
+  for (const Case& one : cases) {
+    AdmissionConfig config;
+    Result<> parsed = ParseAdmissionConfiguration(std::string(kHead) + one.yaml, ".", config);
+    ASSERT_FALSE(parsed) << one.yaml;
+    EXPECT_THAT(parsed.error().message(), HasSubstr(one.says)) << one.yaml;
+  }
+}
+
+}  // namespace
+}  // namespace keelson::apiserver

@@ -1,0 +1,260 @@
+#include "controlplane/apiserver/admission/plugins.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "controlplane/etcd/client.h"
+#include "lib/api/codec.h"
+#include "lib/api/meta.h"
+#include "lib/api/proto/certificates_v1.pb.h"
+
+namespace keelson::apiserver {
+namespace {
+
+using registry::Operation;
+using testing::HasSubstr;
+
+template <typename T>
+T Parse(std::string_view text) {
+  T object;
+  Result<> parsed = api::DecodeJson(text, object);
+  EXPECT_TRUE(parsed) << text;
+  return object;
+}
+
+// One request; what the plugin makes of it, and what it says ("" when it admits).
+template <typename T>
+struct Case {
+  explicit Case(std::string_view json, std::string_view ns = "default") : object(Parse<T>(json)), ns_(ns) {}
+  Case& Was(std::string_view json) {
+    old = Parse<T>(json);
+    updates = true;
+    return *this;
+  }
+  std::string Try(AdmissionPlugin& plugin, const User& user = {"u", "", {}, {}}, std::string_view row = "") {
+    const api::ResourceInfo& main = api::ResourceOf<T>();
+    const api::ResourceInfo& info = row.empty() ? main : *api::FindResource(main.group, main.version, row);
+    const AdmissionRequest request{updates ? Operation::kUpdate : Operation::kCreate,
+                                   info,
+                                   ns_,
+                                   updates ? std::string_view(object.metadata().name()) : "",
+                                   &object,
+                                   updates ? &old : nullptr,
+                                   user,
+                                   false,
+                                   &notes};
+    Result<> result = plugin.Mutate(request);
+    if (result) result = plugin.Validate(request);
+    if (!result) code = result.error().code();
+    return result ? "" : result.error().message();
+  }
+  T object, old;
+  bool updates = false;
+  AdmissionNotes notes;
+  Code code = Code::kInternal;
+  std::string_view ns_;
+};
+using PodCase = Case<corev1::Pod>;
+
+// Allows what it has been told of: "verb resource/subresource name".
+class FakeAuthorizer : public Authorizer {
+ public:
+  explicit FakeAuthorizer(std::vector<std::string> allowed) : allowed_(std::move(allowed)) {}
+  Decision Authorize(const Attributes& attributes) const override {
+    const RequestInfo& request = attributes.request;
+    const std::string wanted = request.verb + " " + request.FullResource() + " " + request.name;
+    Decision decision;
+    decision.allowed = std::find(allowed_.begin(), allowed_.end(), wanted) != allowed_.end();
+    return decision;
+  }
+  UserRules RulesFor(const User&, std::string_view) const override { return {}; }
+
+ private:
+  std::vector<std::string> allowed_;
+};
+
+TEST(AlwaysPullImages, OfEveryContainer) {
+  auto plugin = NewAlwaysPullImages();
+  PodCase pod(R"({"spec":{"initContainers":[{"name":"i","imagePullPolicy":"Never"}],
+                  "containers":[{"name":"c","imagePullPolicy":"IfNotPresent"}]}})");
+  EXPECT_EQ(pod.Try(*plugin), "");
+  EXPECT_EQ(pod.object.spec().init_containers(0).image_pull_policy(), "Always");
+  EXPECT_EQ(pod.object.spec().containers(0).image_pull_policy(), "Always");
+  // An update that brings no new image leaves all as it is.
+  const char* same = R"({"spec":{"containers":[{"name":"c","image":"i","imagePullPolicy":"Never"}]}})";
+  PodCase update(same);
+  EXPECT_EQ(update.Was(same).Try(*plugin), "");
+  EXPECT_EQ(update.object.spec().containers(0).image_pull_policy(), "Never");
+}
+
+TEST(ExtendedResourceToleration, OncePerResource) {
+  auto plugin = NewExtendedResourceToleration();
+  PodCase pod(R"({"spec":{"containers":[
+      {"name":"a","resources":{"requests":{"example.com/gpu":"1","cpu":"1"}}},
+      {"name":"b","resources":{"requests":{"example.com/gpu":"1"}}}]}})");
+  EXPECT_EQ(pod.Try(*plugin), "");
+  ASSERT_EQ(pod.object.spec().tolerations_size(), 1);
+  EXPECT_EQ(pod.object.spec().tolerations(0).key(), "example.com/gpu");
+}
+
+TEST(StorageProtection, FinalizersOnce) {
+  auto plugin = NewStorageProtection();
+  Case<corev1::PersistentVolume> volume(R"({"metadata":{"finalizers":["kubernetes.io/pv-protection"]}})");
+  EXPECT_EQ(volume.Try(*plugin), "");
+  EXPECT_EQ(volume.object.metadata().finalizers_size(), 1);
+  Case<corev1::PersistentVolumeClaim> claim("{}");
+  EXPECT_EQ(claim.Try(*plugin), "");
+  EXPECT_EQ(claim.object.metadata().finalizers(0), "kubernetes.io/pvc-protection");
+}
+
+TEST(EventRateLimit, EachKeyHasItsBucket) {
+  auto plugin = NewEventRateLimit({{{"Namespace", 1, 2, 16}}});
+  auto send = [&](std::string_view ns) {
+    Case<corev1::Event> event("{}", ns);
+    std::string said = event.Try(*plugin);
+    if (!said.empty()) {
+      EXPECT_EQ(event.code, Code::kTooManyRequests);
+    }
+    return said;
+  };
+  EXPECT_EQ(send("a"), "");
+  EXPECT_EQ(send("a"), "");
+  EXPECT_EQ(send("a"), "Too many requests: limit reached on type Namespace for key a");
+  EXPECT_EQ(send("b"), "");
+}
+
+TEST(OwnerReferences, NeedTheirRights) {
+  const char* free = R"({"metadata":{"name":"p"}})";
+  const char* owned =
+      R"({"metadata":{"name":"p","ownerReferences":[{"apiVersion":"apps/v1","kind":"ReplicaSet",
+                          "name":"r","uid":"1","blockOwnerDeletion":true}]}})";
+  auto ask = [&](std::vector<std::string> allowed) {
+    auto plugin = NewOwnerReferences(std::make_shared<FakeAuthorizer>(std::move(allowed)));
+    PodCase pod(owned);
+    return pod.Was(free).Try(*plugin);
+  };
+  EXPECT_THAT(ask({}), HasSubstr("cannot set an ownerRef on a resource you can't delete"));
+  EXPECT_THAT(ask({"delete pods p"}),
+              HasSubstr("cannot set blockOwnerDeletion if an ownerReference refers to a "
+                        "resource you can't set finalizers on"));
+  EXPECT_EQ(ask({"delete pods p", "update replicasets/finalizers r"}), "");
+  auto plugin = NewOwnerReferences(std::make_shared<FakeAuthorizer>(std::vector<std::string>()));
+  PodCase same(owned);
+  EXPECT_EQ(same.Was(owned).Try(*plugin), "");
+}
+
+TEST(Certificates, SignersNeedTheirRights) {
+  using Csr = api::certificates::v1::CertificateSigningRequest;
+  const char* csr = R"({"metadata":{"name":"r"},"spec":{"signerName":"example.com/s"}})";
+  const char* failed = R"({"metadata":{"name":"r"},"spec":{"signerName":"example.com/s"},
+                           "status":{"conditions":[{"type":"Failed","status":"True"}]}})";
+  auto with = [](std::vector<std::string> allowed) {
+    return std::make_shared<FakeAuthorizer>(std::move(allowed));
+  };
+  Case<Csr> request(csr);
+  request.Was(csr);
+  const char* approval = "certificatesigningrequests/approval";
+  EXPECT_THAT(request.Try(*NewCertificateApproval(with({})), {}, approval),
+              HasSubstr("user not permitted to approve requests with signerName \"example.com/s\""));
+  EXPECT_EQ(request.Try(*NewCertificateApproval(with({"approve signers example.com/s"})), {}, approval), "");
+  EXPECT_EQ(request.Try(*NewCertificateApproval(with({"approve signers example.com/*"})), {}, approval), "");
+  const char* status = "certificatesigningrequests/status";
+  EXPECT_EQ(request.Try(*NewCertificateSigning(with({})), {}, status), "");  // signs nothing
+  Case<Csr> signing(failed);
+  EXPECT_THAT(signing.Was(csr).Try(*NewCertificateSigning(with({})), {}, status),
+              HasSubstr("user not permitted to sign requests with signerName \"example.com/s\""));
+}
+
+class NodeRestrictionTest : public testing::Test {
+ protected:
+  NodeRestrictionTest() {
+    etcd::ClientOptions nowhere;
+    nowhere.endpoints = {"http://127.0.0.1:1"};  // nothing is asked: the caches stay empty
+    store_ =
+        std::make_unique<storage::Store>(std::make_shared<etcd::Client>(nowhere), storage::Store::Options());
+    plugin_ = NewNodeRestriction(*store_);
+  }
+  const User kubelet_{"system:node:n1", "", {"system:nodes"}, {}};
+  std::unique_ptr<storage::Store> store_;
+  PluginPtr plugin_;
+};
+
+TEST_F(NodeRestrictionTest, PodsOfANode) {
+  struct {
+    const char *pod, *says;
+  } cases[] = {
+      {R"({"metadata":{"annotations":{"kubernetes.io/config.mirror":"x"}},"spec":{"nodeName":"n1"}})", ""},
+      {R"({"spec":{"nodeName":"n1"}})", "can only create mirror pods"},
+      {R"({"metadata":{"annotations":{"kubernetes.io/config.mirror":"x"}},"spec":{"nodeName":"n2"}})",
+       "node \"n1\" can only create pods with spec.nodeName set to itself"},
+      {R"({"metadata":{"annotations":{"kubernetes.io/config.mirror":"x"}},
+           "spec":{"nodeName":"n1","serviceAccountName":"s"}})",
+       "node \"n1\" can not create pods that reference a service account"},
+      {R"({"metadata":{"annotations":{"kubernetes.io/config.mirror":"x"}},
+           "spec":{"nodeName":"n1","volumes":[{"name":"v","secret":{"secretName":"s"}}]}})",
+       "node \"n1\" can not create pods that reference secrets"},
+      {R"({"metadata":{"annotations":{"kubernetes.io/config.mirror":"x"},"ownerReferences":[
+           {"apiVersion":"v1","kind":"Node","name":"n2","uid":"1"}]},"spec":{"nodeName":"n1"}})",
+       "node \"n1\" can only create pods with an owner reference set to itself"},
+  };
+  for (const auto& one : cases) {
+    PodCase pod(one.pod);
+    EXPECT_THAT(pod.Try(*plugin_, kubelet_), HasSubstr(one.says)) << one.pod;
+    if (!*one.says) {
+      EXPECT_EQ(pod.Try(*plugin_, kubelet_), "");
+    }
+    EXPECT_EQ(pod.Try(*plugin_, {"alice", "", {}, {}}), "");  // no node
+  }
+  const char* mine = R"({"metadata":{"name":"p"},"spec":{"nodeName":"n1"}})";
+  PodCase labelled(R"({"metadata":{"name":"p","labels":{"a":"b"}},"spec":{"nodeName":"n1"}})");
+  EXPECT_THAT(labelled.Was(mine).Try(*plugin_, kubelet_, "pods/status"),
+              HasSubstr("node \"n1\" cannot update labels through pod status"));
+}
+
+TEST_F(NodeRestrictionTest, LabelsAndTaintsOfANode) {
+  struct {
+    const char *now, *before, *says;
+  } cases[] = {
+      {R"({"metadata":{"name":"n1","labels":{"kubernetes.io/hostname":"n1","a":"b"}}})", nullptr, ""},
+      {R"({"metadata":{"name":"n2"}})", nullptr, "node \"n1\" is not allowed to modify node \"n2\""},
+      {R"({"metadata":{"name":"n1","labels":{"x.node-restriction.kubernetes.io/a":"b","other.k8s.io/b":"c"}}})",
+       nullptr,
+       "node \"n1\" is not allowed to set the following labels: other.k8s.io/b, "
+       "x.node-restriction.kubernetes.io/a"},
+      {R"({"metadata":{"name":"n1","labels":{"node.kubernetes.io/a":"b","sub.kubelet.kubernetes.io/a":"b"}}})",
+       nullptr, ""},
+      {R"({"metadata":{"name":"n1"}})",
+       R"({"metadata":{"name":"n1","labels":{"node-restriction.kubernetes.io/a":"b"}}})",
+       "is not allowed to modify labels: node-restriction.kubernetes.io/a"},
+      {R"({"metadata":{"name":"n1"}})",
+       R"({"metadata":{"name":"n1"},"spec":{"taints":[{"key":"k","effect":"NoSchedule"}]}})",
+       "node \"n1\" is not allowed to modify taints"},
+  };
+  for (const auto& one : cases) {
+    Case<corev1::Node> node(one.now, "");
+    if (one.before) node.Was(one.before);
+    const std::string said = node.Try(*plugin_, kubelet_);
+    EXPECT_THAT(said, HasSubstr(one.says)) << one.now;
+    EXPECT_EQ(said.empty(), *one.says == 0) << said;
+  }
+}
+
+TEST_F(NodeRestrictionTest, LeasesAndClaims) {
+  using Lease = api::coordination::v1::Lease;
+  EXPECT_EQ(Case<Lease>(R"({"metadata":{"name":"n1"}})", "kube-node-lease").Try(*plugin_, kubelet_), "");
+  EXPECT_THAT(Case<Lease>(R"({"metadata":{"name":"n2"}})", "kube-node-lease").Try(*plugin_, kubelet_),
+              HasSubstr("can only access node lease with the same name as the requesting node"));
+  EXPECT_THAT(Case<Lease>(R"({"metadata":{"name":"n1"}})").Try(*plugin_, kubelet_),
+              HasSubstr("can only access leases in the \"kube-node-lease\" system namespace"));
+  using Claim = corev1::PersistentVolumeClaim;
+  const char *row = "persistentvolumeclaims/status", *before = R"({"metadata":{"name":"c"}})";
+  Case<Claim> grown(R"({"metadata":{"name":"c"},"status":{"capacity":{"storage":"2Gi"}}})");
+  EXPECT_EQ(grown.Was(before).Try(*plugin_, kubelet_, row), "");
+  Case<Claim> labelled(R"({"metadata":{"name":"c","labels":{"a":"b"}}})");
+  EXPECT_THAT(labelled.Was(before).Try(*plugin_, kubelet_, row),
+              HasSubstr("node \"n1\" is not allowed to update fields other than status.quantity and "
+                        "status.conditions"));
+}
+
+}  // namespace
+}  // namespace keelson::apiserver
