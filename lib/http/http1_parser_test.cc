@@ -61,6 +61,19 @@ TEST(Http1ParserTest, WhatIsNoResponseIsSeenAtOnce) {
   EXPECT_FALSE(ReadResponse("HTTP/1.1 200 OK\nX: " + std::string(2000, 'x'), 100, {.head = 1000}).result);
 }
 
+TEST(Http1ParserTest, EmptyChunkedBodiesMayComeByteByByte) {
+  Http1Parser parser(Http1Parser::Role::kRequest, {}, [](std::string_view) { FAIL() << "there is no body"; });
+  std::string pending;
+  for (char c : std::string("POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n")) {
+    ASSERT_FALSE(parser.done());
+    pending += c;
+    Result<size_t> used = parser.Feed(pending);
+    ASSERT_TRUE(used) << used.error().message();
+    pending.erase(0, *used);
+  }
+  EXPECT_TRUE(parser.done());
+}
+
 TEST(Http1ParserTest, RequestsMayNot) {
   Http1Parser parser(Http1Parser::Role::kRequest, {}, [](std::string_view) {});
   EXPECT_FALSE(parser.Feed("GET / HTTP/1.1\nHost: a\n\n"));
