@@ -2,6 +2,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <unistd.h>
+
+#include <cstdio>
+#include <fstream>
 #include <future>
 
 #include "controlplane/apiserver/testing/cluster_test.h"
@@ -160,6 +164,61 @@ TEST_F(Admission, ClassesFillIn) {
               HasSubstr("pod rejected: RuntimeClass \"none\" not found"));
   // Nothing uses it: the controller lets it go.
   Kubectl({"delete", "pvc", "p", "--timeout=30s"});
+}
+
+TEST_F(Admission, OneDefaultPriorityAndOwnSecretsOnly) {
+  ASSERT_EQ(cluster_->Kubectl({"create", "priorityclass", "usual", "--value=5", "--global-default"}).code, 0);
+  EXPECT_THAT(cluster_->Kubectl({"create", "priorityclass", "other", "--value=6", "--global-default"}).err,
+              HasSubstr("PriorityClass usual is already marked as default. Only one default can exist"));
+  Apply(Pod("p"));
+  EXPECT_EQ(Get("pod/p", ".spec.priorityClassName"), "usual");
+  ASSERT_EQ(cluster_->Kubectl({"delete", "priorityclass", "usual"}).code, 0);
+  Kubectl({"annotate", "sa", "default", "kubernetes.io/enforce-mountable-secrets=true"});
+  EXPECT_THAT(
+      Refused({"create", "-f", "-"},
+              Pod("q", "", R"(,"volumes":[{"name":"v","secret":{"secretName":"s"}}])")),
+      HasSubstr("volume with secret.secretName=\"s\" is not allowed because service account default does "
+                "not reference that secret"));
+}
+
+// A server of its own, with other plugins and settings.
+TEST(AdmissionFlags, ChooseAndConfigurePlugins) {
+  if (std::string missing = TestCluster::Missing(); !missing.empty()) GTEST_SKIP() << missing;
+  const std::string file = testing::TempDir() + "/admission-" + std::to_string(getpid()) + ".yaml";
+  std::ofstream(file) << R"(apiVersion: apiserver.config.k8s.io/v1
+kind: AdmissionConfiguration
+plugins:
+- name: PodSecurity
+  configuration:
+    apiVersion: pod-security.admission.config.k8s.io/v1
+    kind: PodSecurityConfiguration
+    defaults: {enforce: baseline}
+    exemptions: {namespaces: [free]}
+- name: ResourceQuota
+  configuration:
+    apiVersion: apiserver.config.k8s.io/v1
+    kind: ResourceQuotaConfiguration
+    limitedResources: [{resource: services, matchContains: [loadbalancers]}]
+)";
+  TestCluster cluster({"--admission-control-config-file", file, "--enable-admission-plugins",
+                       "AlwaysPullImages", "--disable-admission-plugins",
+                       "DefaultTolerationSeconds,ServiceAccount"});
+  const std::string pod =
+      R"({"apiVersion":"v1","kind":"Pod","metadata":{"name":"p"},"spec":{"hostNetwork":true,
+      "containers":[{"name":"c","image":"i","imagePullPolicy":"Never"}]}})";
+  ASSERT_EQ(cluster.Kubectl({"create", "ns", "free"}).code, 0);
+  EXPECT_THAT(cluster.Kubectl({"create", "-f", "-"}, pod).err,
+              HasSubstr("violates PodSecurity \"baseline:latest\": host namespaces (hostNetwork=true)"));
+  ASSERT_EQ(cluster.Kubectl({"-n", "free", "create", "-f", "-"}, pod).code, 0);
+  Output made = cluster.Kubectl({"-n", "free", "get", "pod", "p", "-o",
+                                 "jsonpath={.spec.containers[0].imagePullPolicy} {.spec.tolerations}"});
+  EXPECT_EQ(made.out, "Always ");
+  EXPECT_THAT(cluster.Kubectl({"create", "service", "loadbalancer", "s", "--tcp=80"}).err,
+              HasSubstr("insufficient quota to consume: services.loadbalancers"));
+  EXPECT_THAT(cluster.Kubectl({"label", "ns", "free", "pod-security.kubernetes.io/enforce=restricted"}).err,
+              HasSubstr("namespace \"free\" is exempt from Pod Security, and the policy "
+                        "(enforce=restricted:latest) will be ignored"));
+  std::remove(file.c_str());
 }
 
 }  // namespace

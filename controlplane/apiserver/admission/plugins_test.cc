@@ -2,6 +2,9 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <openssl/ec.h>
+#include <openssl/pem.h>
+#include <openssl/x509.h>
 
 #include "controlplane/etcd/client.h"
 #include "lib/api/codec.h"
@@ -163,6 +166,39 @@ TEST(Certificates, SignersNeedTheirRights) {
   Case<Csr> signing(failed);
   EXPECT_THAT(signing.Was(csr).Try(*NewCertificateSigning(with({})), {}, status),
               HasSubstr("user not permitted to sign requests with signerName \"example.com/s\""));
+}
+
+// A request for a certificate of this organization, in PEM.
+std::string RequestFor(const char* organization) {
+  std::unique_ptr<EVP_PKEY, decltype(&EVP_PKEY_free)> key(EVP_EC_gen("P-256"), EVP_PKEY_free);
+  std::unique_ptr<X509_REQ, decltype(&X509_REQ_free)> request(X509_REQ_new(), X509_REQ_free);
+  X509_NAME* subject = X509_REQ_get_subject_name(request.get());
+  X509_NAME_add_entry_by_txt(subject, "O", MBSTRING_ASC, reinterpret_cast<const unsigned char*>(organization),
+                             -1, -1, 0);
+  X509_REQ_set_pubkey(request.get(), key.get());
+  X509_REQ_sign(request.get(), key.get(), EVP_sha256());
+  std::unique_ptr<BIO, decltype(&BIO_free)> out(BIO_new(BIO_s_mem()), BIO_free);
+  PEM_write_bio_X509_REQ(out.get(), request.get());
+  char* text = nullptr;
+  const long size = BIO_get_mem_data(out.get(), &text);
+  return std::string(text, static_cast<size_t>(size));
+}
+
+TEST(Certificates, NobodyBecomesMasterByOne) {
+  using Csr = api::certificates::v1::CertificateSigningRequest;
+  auto ask = [](const char* organization, const char* signer) {
+    Case<Csr> request("{}", "");
+    request.object.mutable_metadata()->set_name("r");
+    request.object.mutable_spec()->set_signer_name(signer);
+    request.object.mutable_spec()->set_request(RequestFor(organization));
+    return request.Try(*NewCertificateSubjectRestriction());
+  };
+  EXPECT_THAT(
+      ask("system:masters", "kubernetes.io/kube-apiserver-client"),
+      HasSubstr(
+          "use of kubernetes.io/kube-apiserver-client signer with system:masters group is not allowed"));
+  EXPECT_EQ(ask("developers", "kubernetes.io/kube-apiserver-client"), "");
+  EXPECT_EQ(ask("system:masters", "example.com/other"), "");
 }
 
 class NodeRestrictionTest : public testing::Test {

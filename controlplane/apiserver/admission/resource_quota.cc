@@ -24,6 +24,7 @@ using storage::ObjectPtr;
 using Names = std::set<std::string, std::less<>>;
 
 constexpr int kAttempts = 8;
+constexpr size_t kMaxRemembered = 1024;
 constexpr std::chrono::seconds kPatience{10};
 
 const api::ResourceInfo& Quotas() {
@@ -76,7 +77,7 @@ class ResourceQuotaAdmission : public AdmissionPlugin {
     NamespaceLock lock(*this, request.ns);
     quotas = QuotasOf(request.ns);
     std::vector<Charge> charges;
-    RETURN_IF_ERROR(Judge(request, *kind, quotas, charges));
+    RETURN_IF_ERROR(Judge(request, *kind, quotas, !limited_.empty(), charges));
     if (request.dry_run) return {};
     for (const Charge& charge : charges) RETURN_IF_ERROR(Write(request, *kind, charge));
     return {};
@@ -97,9 +98,10 @@ class ResourceQuotaAdmission : public AdmissionPlugin {
     return request.Updates() && measured ? &info : nullptr;
   }
 
-  // What each quota is charged, or why the request is refused.
+  // What each quota is charged, or why the request is refused. `covering`: `quotas` are all that there are,
+  // and what nobody may have without one must be in them.
   Result<> Judge(const AdmissionRequest& request, const api::ResourceInfo& kind,
-                 const std::vector<ObjectPtr>& quotas, std::vector<Charge>& charges) {
+                 const std::vector<ObjectPtr>& quotas, bool covering, std::vector<Charge>& charges) {
     const api::Message& object = *request.object;
     const WallTime now = Clock::Real().Now();
     const ResourceList usage = k8s::QuotaUsage(kind, object, now);
@@ -129,7 +131,7 @@ class ResourceQuotaAdmission : public AdmissionPlugin {
       }
       if (!delta.empty()) charges.push_back({stored, std::move(quota), std::move(delta)});
     }
-    if (!Growth(usage, before).empty())
+    if (covering && !Growth(usage, before).empty())
       RETURN_IF_ERROR(CheckCovered(request, kind, usage, covered, covered_scopes));
     for (const Charge& charge : charges) RETURN_IF_ERROR(CheckFits(request, charge));
     return {};
@@ -229,7 +231,7 @@ class ResourceQuotaAdmission : public AdmissionPlugin {
       }
       Remember(conflict.current);
       std::vector<Charge> again;
-      RETURN_IF_ERROR(Judge(request, kind, {conflict.current}, again));
+      RETURN_IF_ERROR(Judge(request, kind, {conflict.current}, false, again));
       if (again.empty()) return {};
       charge = std::move(again.front());
     }
@@ -255,6 +257,7 @@ class ResourceQuotaAdmission : public AdmissionPlugin {
 
   void Remember(const ObjectPtr& quota) {
     MutexLock lock(mutex_);
+    if (latest_.size() >= kMaxRemembered) latest_.clear();  // at the price of a conflict each
     latest_[quota->key()] = quota;
   }
 
