@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "lib/api/meta.h"
+#include "lib/api/proto/resource_v1.pb.h"
 #include "lib/k8s/pod_util.h"
 #include "lib/k8s/qos.h"
 
@@ -17,6 +18,9 @@ using api::Amount;
 using Names = std::set<std::string, std::less<>>;
 
 constexpr std::string_view kRequests = "requests.";
+constexpr std::string_view kDevicesSuffix = ".deviceclass.resource.k8s.io/devices";
+// What a request for all devices that there are can get at most.
+constexpr int64_t kMostDevices = 32;
 constexpr std::string_view kClassSuffix = ".storageclass.storage.k8s.io/";
 constexpr char kClassAnnotation[] = "volume.beta.kubernetes.io/storage-class";
 
@@ -47,6 +51,10 @@ bool IsPod(const api::ResourceInfo& info) { return info.group.empty() && info.re
 bool IsService(const api::ResourceInfo& info) { return info.group.empty() && info.resource == "services"; }
 bool IsClaim(const api::ResourceInfo& info) {
   return info.group.empty() && info.resource == "persistentvolumeclaims";
+}
+
+bool IsDeviceClaim(const api::ResourceInfo& info) {
+  return info.group == "resource.k8s.io" && info.resource == "resourceclaims";
 }
 
 // requests.example.com/gpu
@@ -115,6 +123,22 @@ void CountClaim(const corev1::PersistentVolumeClaim& claim, ResourceList& usage)
   if (allocated > amount) amount = allocated;
   usage["requests.storage"] = amount;
   if (!storage_class.empty()) usage[prefix + "requests.storage"] = amount;
+}
+
+void CountDevices(const api::resource::v1::ResourceClaim& claim, ResourceList& usage) {
+  auto number_of = [](const auto& request) {
+    return Amount::FromInt(request.allocation_mode() == "All" ? kMostDevices : request.count());
+  };
+  for (const auto& request : claim.spec().devices().requests()) {
+    ResourceList wanted;
+    if (request.has_exactly())
+      wanted[request.exactly().device_class_name() + std::string(kDevicesSuffix)] =
+          number_of(request.exactly());
+    // Of alternatives any may be the one.
+    for (const auto& alternative : request.first_available())
+      Max(wanted, {{alternative.device_class_name() + std::string(kDevicesSuffix), number_of(alternative)}});
+    Add(usage, wanted);
+  }
 }
 
 // A selector over the one label that a scope is: `values` are those that the object has.
@@ -201,7 +225,9 @@ bool IsInScopes(const api::ResourceInfo& info, const api::Message& object,
 
 std::string QuotaCountName(const api::ResourceInfo& info) { return "count/" + info.GroupResource(); }
 
-bool QuotaMeasures(const api::ResourceInfo& info) { return IsPod(info) || IsService(info) || IsClaim(info); }
+bool QuotaMeasures(const api::ResourceInfo& info) {
+  return IsPod(info) || IsService(info) || IsClaim(info) || IsDeviceClaim(info);
+}
 
 bool QuotaCounts(const api::ResourceInfo& info, std::string_view resource) {
   if (StartsWith(resource, "count/")) return resource == QuotaCountName(info);
@@ -211,6 +237,7 @@ bool QuotaCounts(const api::ResourceInfo& info, std::string_view resource) {
            StartsWith(resource, "requests.hugepages-") || IsExtendedForQuota(resource);
   }
   if (IsService(info)) return resource == "services.nodeports" || resource == "services.loadbalancers";
+  if (IsDeviceClaim(info)) return EndsWith(resource, kDevicesSuffix);
   if (!IsClaim(info)) return false;
   return resource == "requests.storage" ||
          EndsWith(resource, std::string(kClassSuffix) + "requests.storage") ||
@@ -225,6 +252,8 @@ ResourceList QuotaUsage(const api::ResourceInfo& info, const api::Message& objec
     CountService(static_cast<const corev1::Service&>(object), usage);
   } else if (IsClaim(info)) {
     CountClaim(static_cast<const corev1::PersistentVolumeClaim&>(object), usage);
+  } else if (IsDeviceClaim(info)) {
+    CountDevices(static_cast<const api::resource::v1::ResourceClaim&>(object), usage);
   } else if (info.group.empty() && Has(kPlainCounts, info.resource)) {
     usage[std::string(info.resource)] = Amount::FromInt(1);
   }

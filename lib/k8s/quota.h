@@ -26,7 +26,7 @@ bool IsInScopes(const api::ResourceInfo& info, const api::Message& object,
 bool QuotaCounts(const api::ResourceInfo& info, std::string_view resource);
 // "count/deployments.apps".
 std::string QuotaCountName(const api::ResourceInfo& info);
-// Kinds whose usage is more than their number: pods, services, claims.
+// Kinds whose usage is more than their number: pods, services, claims of volumes and of devices.
 bool QuotaMeasures(const api::ResourceInfo& info);
 
 // All that the object uses, of everything that a quota may count. Pods that have ended use nothing but their

@@ -4,6 +4,7 @@
 
 #include "lib/api/codec.h"
 #include "lib/api/meta.h"
+#include "lib/api/proto/resource_v1.pb.h"
 
 namespace keelson::k8s {
 namespace {
@@ -56,6 +57,13 @@ TEST(Quota, UsageOfOtherKinds) {
             "count/persistentvolumeclaims=1 gold.storageclass.storage.k8s.io/persistentvolumeclaims=1 "
             "gold.storageclass.storage.k8s.io/requests.storage=3Gi persistentvolumeclaims=1 "
             "requests.storage=3Gi");
+  EXPECT_EQ(UsageOf<api::resource::v1::ResourceClaim>(R"({"spec":{"devices":{"requests":[
+      {"name":"a","exactly":{"deviceClassName":"gpu","allocationMode":"ExactCount","count":2}},
+      {"name":"b","exactly":{"deviceClassName":"nic","allocationMode":"All"}},
+      {"name":"c","firstAvailable":[{"name":"x","deviceClassName":"gpu","count":4},
+                                    {"name":"y","deviceClassName":"gpu","count":1}]}]}}})"),
+            "count/resourceclaims.resource.k8s.io=1 gpu.deviceclass.resource.k8s.io/devices=6 "
+            "nic.deviceclass.resource.k8s.io/devices=32");
   EXPECT_EQ(UsageOf<corev1::Secret>("{}"), "count/secrets=1 secrets=1");
   EXPECT_EQ(UsageOf<appsv1::Deployment>("{}"), "count/deployments.apps=1");
 }

@@ -74,7 +74,9 @@ class ResourceQuotaAdmission : public AdmissionPlugin {
     if (!kind) return {};
     std::vector<ObjectPtr> quotas = QuotasOf(request.ns);
     if (quotas.empty() && limited_.empty()) return {};
-    NamespaceLock lock(*this, request.ns);
+    NamespaceLock lock(*this, request.ns, SteadyTime::clock::now() + kPatience);
+    if (!lock.held())
+      return Error(Code::kInternal, "Internal error occurred: resource quota evaluation timed out");
     quotas = QuotasOf(request.ns);
     std::vector<Charge> charges;
     RETURN_IF_ERROR(Judge(request, *kind, quotas, !limited_.empty(), charges));
@@ -261,14 +263,19 @@ class ResourceQuotaAdmission : public AdmissionPlugin {
     latest_[quota->key()] = quota;
   }
 
-  // Holds a namespace; others may go on.
+  // Holds a namespace, if it is to be had before the deadline; others may go on.
   class NamespaceLock {
    public:
-    NamespaceLock(ResourceQuotaAdmission& owner, std::string_view ns) : owner_(owner), ns_(ns) {
+    NamespaceLock(ResourceQuotaAdmission& owner, std::string_view ns, SteadyTime deadline)
+        : owner_(owner), ns_(ns) {
       MutexLock lock(owner_.mutex_);
-      while (!owner_.busy_.insert(ns_).second) owner_.free_.wait(owner_.mutex_);
+      while (!(held_ = owner_.busy_.insert(ns_).second)) {
+        if (owner_.free_.wait_until(owner_.mutex_, deadline) == std::cv_status::timeout) return;
+      }
     }
+    bool held() const { return held_; }
     ~NamespaceLock() {
+      if (!held_) return;
       MutexLock lock(owner_.mutex_);
       owner_.busy_.erase(ns_);
       owner_.free_.notify_all();
@@ -277,6 +284,7 @@ class ResourceQuotaAdmission : public AdmissionPlugin {
    private:
     ResourceQuotaAdmission& owner_;
     const std::string ns_;
+    bool held_ = false;
   };
 
   storage::Store& store_;

@@ -2,6 +2,7 @@
 
 #include "controlplane/controllers/kinds.h"
 #include "lib/api/meta.h"
+#include "lib/api/proto/resource_v1.pb.h"
 #include "lib/k8s/quota.h"
 
 namespace keelson::controllers {
@@ -33,6 +34,7 @@ ResourceQuotaController::ResourceQuotaController(client::RestClient api, client:
   Measure<corev1::Pod>(informers);
   Measure<corev1::Service>(informers);
   Measure<corev1::PersistentVolumeClaim>(informers);
+  Measure<api::resource::v1::ResourceClaim>(informers);
   for (const api::ResourceInfo* info : CollectableKinds()) {
     if (info->namespaced && info->resource != "events" && !k8s::QuotaMeasures(*info)) Count(informers, *info);
   }
