@@ -22,7 +22,7 @@ class HttpTransportTest : public ::testing::Test {
   void SetUp() override {
     http::ServerOptions options;
     options.tls = http::TlsServerOptions{
-        pki_.server_cert_file(), pki_.server_key_file(), pki_.ca_file(), {"h2", "http/1.1"}};
+        pki_.server_cert_file(), pki_.server_key_file(), pki_.ca_file(), "", {"h2", "http/1.1"}};
     auto server =
         http::Server::Listen(options, [this](auto request, auto writer) { Answer(*request, writer); });
     ASSERT_TRUE(server);

@@ -44,7 +44,7 @@ class RunningServer {
 inline ServerOptions TlsOptions(const TestPki& pki) {
   ServerOptions options;
   options.tls =
-      TlsServerOptions{pki.server_cert_file(), pki.server_key_file(), pki.ca_file(), {"h2", "http/1.1"}};
+      TlsServerOptions{pki.server_cert_file(), pki.server_key_file(), pki.ca_file(), "", {"h2", "http/1.1"}};
   return options;
 }
 

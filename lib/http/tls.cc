@@ -62,6 +62,55 @@ int RememberRefusal(int ok, X509_STORE_CTX* store) {
   return 1;
 }
 
+using StorePtr = std::unique_ptr<X509_STORE, Freer<X509_STORE_free>>;
+
+// The CAs one by one, where a server has two: a handshake tells only that either of them has signed.
+struct ClientAuthorities {
+  StorePtr clients, proxies;
+};
+
+int AuthoritiesIndex() {
+  static const int index = SSL_CTX_get_ex_new_index(0, nullptr, nullptr, nullptr,
+                                                    [](void*, void* held, CRYPTO_EX_DATA*, int, long, void*) {
+                                                      delete static_cast<ClientAuthorities*>(held);
+                                                    });
+  return index;
+}
+
+bool SignedBy(X509_STORE* store, SSL* ssl, X509* cert) {
+  if (!store) return false;
+  std::unique_ptr<X509_STORE_CTX, Freer<X509_STORE_CTX_free>> context(X509_STORE_CTX_new());
+  if (!context || X509_STORE_CTX_init(context.get(), store, cert, SSL_get_peer_cert_chain(ssl)) != 1)
+    return false;
+  X509_STORE_CTX_set_default(context.get(), "ssl_client");
+  bool verified = X509_verify_cert(context.get()) == 1;
+  ERR_clear_error();
+  return verified;
+}
+
+Result<> TrustClients(SSL_CTX* context, const TlsServerOptions& options) {
+  auto authorities = std::make_unique<ClientAuthorities>();
+  auto load = [&](const std::string& file, StorePtr& store) -> Result<> {
+    if (file.empty()) return {};
+    store.reset(X509_STORE_new());
+    if (!store || X509_STORE_load_file(store.get(), file.c_str()) != 1 ||
+        SSL_CTX_load_verify_file(context, file.c_str()) != 1) {
+      return TlsError("client CA " + file);
+    }
+    return {};
+  };
+  RETURN_IF_ERROR(load(options.client_ca_file, authorities->clients));
+  RETURN_IF_ERROR(load(options.proxy_ca_file, authorities->proxies));
+  STACK_OF(X509_NAME)* names = sk_X509_NAME_new_null();
+  for (const std::string& file : {options.client_ca_file, options.proxy_ca_file}) {
+    if (!file.empty()) SSL_add_file_cert_subjects_to_stack(names, file.c_str());
+  }
+  SSL_CTX_set_client_CA_list(context, names);
+  SSL_CTX_set_verify(context, SSL_VERIFY_PEER, RememberRefusal);
+  if (authorities->proxies) SSL_CTX_set_ex_data(context, AuthoritiesIndex(), authorities.release());
+  return {};
+}
+
 SslContextPtr NewContext(const SSL_METHOD* method) {
   SslContextPtr context(SSL_CTX_new(method), SSL_CTX_free);
   if (!context) return nullptr;
@@ -176,12 +225,8 @@ Result<SslContextPtr> MakeServerContext(const TlsServerOptions& options) {
       SSL_CTX_check_private_key(context.get()) != 1) {
     return TlsError("key " + options.key_file);
   }
-  if (!options.client_ca_file.empty()) {
-    if (SSL_CTX_load_verify_file(context.get(), options.client_ca_file.c_str()) != 1) {
-      return TlsError("client CA " + options.client_ca_file);
-    }
-    SSL_CTX_set_client_CA_list(context.get(), SSL_load_client_CA_file(options.client_ca_file.c_str()));
-    SSL_CTX_set_verify(context.get(), SSL_VERIFY_PEER, RememberRefusal);
+  if (!options.client_ca_file.empty() || !options.proxy_ca_file.empty()) {
+    RETURN_IF_ERROR(TrustClients(context.get(), options));
   }
   if (!options.alpn.empty()) {
     static const int kIndex = SSL_CTX_get_ex_new_index(
@@ -248,8 +293,17 @@ std::string NegotiatedProtocol(SSL* ssl) {
 
 std::optional<PeerCertificate> VerifiedPeer(SSL* ssl) {
   X509* cert = SSL_get0_peer_certificate(ssl);
-  if (!cert || SSL_get_ex_data(ssl, RefusedIndex()) || SSL_get_verify_result(ssl) != X509_V_OK)
-    return std::nullopt;
+  if (!cert) return std::nullopt;
+  if (const auto* authorities = static_cast<const ClientAuthorities*>(
+          SSL_CTX_get_ex_data(SSL_get_SSL_CTX(ssl), AuthoritiesIndex()))) {
+    // Not as the handshake found it: two CAs of one name would be mixed up there.
+    PeerCertificate peer = Describe(cert);
+    peer.from_client_ca = SignedBy(authorities->clients.get(), ssl, cert);
+    peer.from_proxy_ca = SignedBy(authorities->proxies.get(), ssl, cert);
+    if (!peer.from_client_ca && !peer.from_proxy_ca) return std::nullopt;
+    return peer;
+  }
+  if (SSL_get_ex_data(ssl, RefusedIndex()) || SSL_get_verify_result(ssl) != X509_V_OK) return std::nullopt;
   return Describe(cert);
 }
 

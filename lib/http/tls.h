@@ -12,6 +12,7 @@ struct TlsServerOptions {
   std::string client_ca_file;    // PEM bundle; empty: no client certificates are asked for
   // Client certificates are asked for and, when presented, must verify (else the handshake goes on and
   // ServerRequest::peer stays empty): other ways to authenticate follow.
+  std::string proxy_ca_file;  // PEM bundle: who may speak for others; tells only from_proxy_ca
   std::vector<std::string> alpn = {"h2", "http/1.1"};
 };
 
@@ -28,6 +29,7 @@ struct PeerCertificate {
   std::vector<std::string> organizations;  // Kubernetes groups
   std::vector<std::string> dns_names, uris;
   std::string sha256_fingerprint;  // hex
+  bool from_client_ca = true, from_proxy_ca = false;  // which of the server's CAs it verifies against
 };
 
 }  // namespace keelson::http
