@@ -35,6 +35,7 @@ int main(int argc, char** argv) {
   app.add_option("--client-ca-file", options.client_ca_file, "CA of client certificates");
   app.add_option("--token-auth-file", options.token_auth_file, "Lines of token,user,uid,\"groups\"");
 
+  keelson::controlplane::AddAuthFlags(app, options.auth);
   app.add_option("--service-account-issuer", options.service_account_issuers,
                  "Issuer of tokens; the first one signs")
       ->delimiter(',')

@@ -4,6 +4,8 @@
 #include <string>
 #include <vector>
 
+#include "controlplane/auth_flags.h"
+
 namespace keelson::controlplane {
 
 struct Options {
@@ -19,6 +21,7 @@ struct Options {
   int secure_port = 6443;
   std::string advertise_address;  // empty: bind_address, or the address of the default route
   std::string tls_certificate_file, tls_key_file, client_ca_file, token_auth_file;
+  AuthFlags auth;
 
   std::vector<std::string> service_account_issuers = {"https://kubernetes.default.svc.cluster.local"};
   std::vector<std::string> service_account_key_files, api_audiences;

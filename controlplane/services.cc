@@ -13,6 +13,7 @@
 #include <thread>
 
 #include "controlplane/apiserver/server.h"
+#include "controlplane/auth_services.h"
 #include "controlplane/controllers/controllers.h"
 #include "controlplane/etcd/client.h"
 #include "controlplane/etcd/supervisor.h"
@@ -113,10 +114,7 @@ Result<apiserver::ApiServerOptions> ApiServerOptionsOf(const Options& options) {
   out.issuers = options.service_account_issuers;
   out.api_audiences = options.api_audiences;
   RETURN_IF_ERROR(ReadKeys(options, out));
-  if (!options.token_auth_file.empty()) {
-    ASSIGN_OR_RETURN(std::string text, ReadFile(options.token_auth_file));
-    ASSIGN_OR_RETURN(out.static_tokens, apiserver::Authenticator::ParseTokenFile(text));
-  }
+  RETURN_IF_ERROR(ReadAuthOptions(options, out));
   ASSIGN_OR_RETURN(out.backends.kubelet_certificate_pem, ReadIfSet(options.kubelet_certificate_file));
   ASSIGN_OR_RETURN(out.backends.kubelet_key_pem, ReadIfSet(options.kubelet_key_file));
   ASSIGN_OR_RETURN(out.backends.kubelet_ca_pem, ReadIfSet(options.kubelet_ca_file));
@@ -176,6 +174,7 @@ Result<> MakeApiServer(const Options& options, ControlPlane& plane) {
   server.tls->certificate_file = options.tls_certificate_file;
   server.tls->key_file = options.tls_key_file;
   server.tls->client_ca_file = options.client_ca_file;
+  server.tls->proxy_ca_file = options.auth.requestheader_client_ca_file;
   server.io_threads = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
   server.worker_threads = kWorkers;
   server.max_body = kMaxBody;

@@ -6,6 +6,8 @@
 #include <fmt/format.h>
 
 #include "controlplane/apiserver/admission/admission.h"
+#include "controlplane/apiserver/authn/bootstrap_tokens.h"
+#include "controlplane/apiserver/authn/identity_lookup.h"
 #include "controlplane/apiserver/authn/impersonation.h"
 #include "controlplane/apiserver/authz/aggregation.h"
 #include "controlplane/apiserver/authz/node.h"
@@ -51,24 +53,6 @@ bool IsPublicPath(const std::string& path) {
 }
 
 bool IsMutating(const std::string& verb) { return verb != "get" && verb != "list" && verb != "watch"; }
-
-std::optional<ObjectIdentity> FindIdentity(storage::Store& store, std::string_view resource,
-                                           std::string_view ns, std::string_view name) {
-  const api::ResourceInfo* info = api::FindResource("", "v1", resource);
-  storage::ObjectPtr object = store.Peek(*info, api::KeyOf(ns, name));
-  if (!object) {
-    // The token of an object that has just been made may come before the cache has seen the object.
-    auto read =
-        store.Get(*info, api::KeyOf(ns, name), "", {SteadyTime::clock::now() + std::chrono::seconds(5), {}});
-    if (!read || !*read) return std::nullopt;
-    object = *read;
-  }
-  std::shared_ptr<const api::Message> message = object->Decode();
-  const metav1::ObjectMeta& meta = api::Meta(*message);
-  ObjectIdentity identity{meta.uid(), std::nullopt};
-  if (meta.has_deletion_timestamp()) identity.deleted = api::FromTime(meta.deletion_timestamp());
-  return identity;
-}
 
 // A consistent read: it succeeds when etcd has a leader and the caches keep up with it.
 Result<> AskEtcd(storage::Store& store) {
@@ -192,6 +176,8 @@ struct ApiServer::Impl {
   void HandlePath(Context& context);
   Result<> Bootstrap(std::stop_token stop);
   Result<> RunBootstrap(std::stop_token stop, const ServiceGroup::Ready& ready);
+  std::shared_ptr<Authorizer> MakeAuthorizer() const;
+  std::unique_ptr<Authenticator> MakeAuthenticator() const;
   void FollowRoles();
   void FollowNodeObjects();
 
@@ -224,8 +210,7 @@ ApiServer::Impl::Impl(ApiServerOptions given, registry::Registry& the_registry, 
     : options(std::move(given)),
       registry(the_registry),
       store(the_store),
-      authorizer(std::make_shared<UnionAuthorizer>(std::vector<std::shared_ptr<const Authorizer>>{
-          std::make_shared<MastersAuthorizer>(), std::make_shared<NodeAuthorizer>(graph), rbac})),
+      authorizer(MakeAuthorizer()),
       follower(store),
       aggregator(registry),
       watches(registry),
@@ -246,26 +231,55 @@ ApiServer::Impl::Impl(ApiServerOptions given, registry::Registry& the_registry, 
                  return Error(Code::kUnavailable, "not finished");
                }}}) {
   if (options.api_audiences.empty()) options.api_audiences = options.issuers;
-  auto token_authenticator = std::make_shared<TokenAuthenticator>(
-      TokenAuthenticator::Options{options.issuers, options.verify_keys, options.api_audiences},
-      [this](std::string_view resource, std::string_view ns, std::string_view name) {
-        return FindIdentity(store, resource, ns, name);
-      });
-  authenticator = std::make_unique<Authenticator>(options.static_tokens, std::move(token_authenticator));
+  authenticator = MakeAuthenticator();
   admission = NewAdmissionChain(options.admission, store, authorizer);
   if (options.signing_key) {
-    tokens = std::make_unique<TokenIssuer>(
-        registry, TokenIssuer::Options{options.issuers.front(), *options.signing_key, options.api_audiences});
+    TokenIssuer::Options issuing{options.issuers.front(), *options.signing_key, options.api_audiences,
+                                 options.max_token_expiration, options.extend_token_expiration};
+    tokens = std::make_unique<TokenIssuer>(registry, std::move(issuing));
   }
   misc = std::make_unique<MiscHandler>(MiscHandler::Options{
       options.issuers.front(),
-      fmt::format("https://{}:{}/openid/v1/jwks", options.kubernetes_service.advertise_address,
-                  options.kubernetes_service.port),
+      !options.jwks_uri.empty()
+          ? options.jwks_uri
+          : fmt::format("https://{}:{}/openid/v1/jwks", options.kubernetes_service.advertise_address,
+                        options.kubernetes_service.port),
       options.verify_keys, ServedPaths(health.Paths())});
-  reviews = std::make_unique<ReviewHandler>(*authenticator, *authorizer, options.api_audiences);
+  reviews = std::make_unique<ReviewHandler>(*authenticator, *authorizer);
   resources = std::make_unique<ResourceHandler>(registry, watches, *admission, *authorizer);
   FollowRoles();
   FollowNodeObjects();
+}
+
+// system:masters is asked first: no mode and no webhook can lock the owner out.
+std::shared_ptr<Authorizer> ApiServer::Impl::MakeAuthorizer() const {
+  using Kind = ApiServerOptions::AuthorizerEntry::Kind;
+  std::vector<std::shared_ptr<const Authorizer>> all = {std::make_shared<MastersAuthorizer>()};
+  for (const ApiServerOptions::AuthorizerEntry& entry : options.authorizers) {
+    if (entry.kind == Kind::kNode) all.push_back(std::make_shared<NodeAuthorizer>(graph));
+    if (entry.kind == Kind::kRbac) all.push_back(rbac);
+    if (entry.kind == Kind::kOther) all.push_back(entry.other);
+  }
+  return std::make_shared<UnionAuthorizer>(std::move(all));
+}
+
+std::unique_ptr<Authenticator> ApiServer::Impl::MakeAuthenticator() const {
+  Authenticator::Options out;
+  out.api_audiences = options.api_audiences;
+  out.request_header = options.authentication.request_header;
+  out.anonymous = options.anonymous;
+  if (!options.static_tokens.empty()) {
+    out.tokens.push_back(NewStaticTokenVerifier(options.static_tokens, options.api_audiences));
+  }
+  out.tokens.push_back(std::make_shared<TokenAuthenticator>(
+      TokenAuthenticator::Options{options.issuers, options.verify_keys, options.api_audiences,
+                                  options.look_tokens_up},
+      NewIdentityLookup(store)));
+  if (options.bootstrap_tokens) {
+    out.tokens.push_back(NewBootstrapTokenVerifier(NewBootstrapSecretLookup(store), options.api_audiences));
+  }
+  out.tokens.insert(out.tokens.end(), options.token_verifiers.begin(), options.token_verifiers.end());
+  return std::make_unique<Authenticator>(std::move(out));
 }
 
 // Keeps the node authorizer's graph.
@@ -447,8 +461,9 @@ Result<> ApiServer::Impl::RunBootstrap(std::stop_token stop, const ServiceGroup:
   bool failing = false;
   for (bool first = true; !stop.stop_requested(); first = false) {
     Result<> done = EnsureKubernetesService(registry, options.kubernetes_service, stop);
+    if (done) done = EnsureAuthenticationInfo(registry, options.authentication, stop);
     if (!done && !std::exchange(failing, true)) {
-      log::Warn("Cannot keep the kubernetes Service", {{"error", done.error()}});
+      log::Warn("Cannot keep what others find this server by", {{"error", done.error()}});
     }
     if (done) failing = false;
     if (first) {

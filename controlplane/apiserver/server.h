@@ -11,6 +11,8 @@
 
 #include "controlplane/apiserver/admission/config.h"
 #include "controlplane/apiserver/authn/authenticator.h"
+#include "controlplane/apiserver/authn/static_tokens.h"
+#include "controlplane/apiserver/authz/authorizer.h"
 #include "controlplane/apiserver/bootstrap/bootstrap.h"
 #include "controlplane/apiserver/handlers/kubelet_client.h"
 #include "controlplane/apiserver/user.h"
@@ -19,15 +21,32 @@
 #include "lib/base/service_group.h"
 #include "lib/client/transport.h"
 #include "lib/http/server.h"
+#include "lib/http/signing_key.h"
 
 namespace keelson::apiserver {
 
 struct ApiServerOptions {
+  // ---- who is it ----
   std::vector<std::string> issuers = {"https://kubernetes.default.svc"};  // the first one signs
   std::vector<std::string> api_audiences;                                 // empty: the issuers
   std::vector<http::SigningKey> verify_keys;                              // of ServiceAccount tokens
   std::optional<http::SigningKey> signing_key;                            // none: no TokenRequest
-  std::map<std::string, User, std::less<>> static_tokens;
+  std::chrono::seconds max_token_expiration{int64_t{1} << 32};
+  bool extend_token_expiration = true, look_tokens_up = true, bootstrap_tokens = false;
+  std::string jwks_uri;  // empty: this server's
+  StaticTokens static_tokens;
+  std::vector<std::shared_ptr<TokenVerifier>> token_verifiers;  // asked after all others
+  AnonymousOptions anonymous;
+  AuthenticationInfo authentication;  // also told to servers that extend the API
+
+  // ---- may they ----
+  // In order. Node and RBAC are made here, from this server's objects; others come ready.
+  struct AuthorizerEntry {
+    enum class Kind { kNode, kRbac, kOther } kind;
+    std::shared_ptr<const Authorizer> other = nullptr;
+  };
+  std::vector<AuthorizerEntry> authorizers = {{AuthorizerEntry::Kind::kNode}, {AuthorizerEntry::Kind::kRbac}};
+
   BackendClients::Options backends;
   KubernetesServiceOptions kubernetes_service;
   AdmissionConfig admission;

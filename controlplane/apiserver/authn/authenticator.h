@@ -1,34 +1,40 @@
-// From a request to a User: client certificate, then bearer token (static file, ServiceAccount JWT), else
-// anonymous.
+// From a request to a User: authenticating proxy, client certificate, bearer token, else anonymous where
+// that is allowed.
 #pragma once
 
-#include <map>
 #include <memory>
 #include <string>
+#include <vector>
 
-#include "controlplane/apiserver/authn/token.h"
-#include "controlplane/apiserver/user.h"
+#include "controlplane/apiserver/authn/request_header.h"
+#include "controlplane/apiserver/authn/token_verifier.h"
 #include "lib/http/server.h"
 
 namespace keelson::apiserver {
 
+struct AnonymousOptions {
+  bool enabled = true;
+  std::vector<std::string> paths;  // only these, exactly; empty: all
+};
+
 class Authenticator {  // thread safe
  public:
-  // Lines of `token,user,uid[,"group1,group2"]`.
-  static Result<std::map<std::string, User, std::less<>>> ParseTokenFile(std::string_view text);
+  struct Options {
+    std::vector<std::shared_ptr<TokenVerifier>> tokens;  // asked in order; the first that knows one wins
+    std::vector<std::string> api_audiences;              // of this server
+    RequestHeaderOptions request_header;
+    AnonymousOptions anonymous;
+  };
+  explicit Authenticator(Options options) : options_(std::move(options)) {}
 
-  Authenticator(std::map<std::string, User, std::less<>> static_tokens,
-                std::shared_ptr<TokenAuthenticator> tokens);
-
-  // kUnauthenticated ("Unauthorized") when credentials were given and are not good.
+  // kUnauthenticated ("Unauthorized") when there are no credentials that are good.
   Result<User> Authenticate(const http::ServerRequest& request) const;
   // For TokenReview: an error's message says why; `audiences` empty: this server's.
-  Result<TokenAuthenticator::Answer> AuthenticateToken(std::string_view token,
-                                                       const std::vector<std::string>& audiences) const;
+  Result<TokenAnswer> AuthenticateToken(std::string_view token,
+                                        const std::vector<std::string>& audiences) const;
 
  private:
-  const std::map<std::string, User, std::less<>> static_tokens_;
-  const std::shared_ptr<TokenAuthenticator> tokens_;  // may be null
+  const Options options_;
 };
 
 }  // namespace keelson::apiserver

@@ -90,9 +90,10 @@ Result<User> Impersonate(const User& user, const http::Headers& headers, const A
     out.groups = {std::string(kGroupServiceAccounts),
                   std::string(kGroupServiceAccounts) + ":" + account->first};
   }
-  bool anonymous = out.name == kUserAnonymous;
-  std::string_view base = anonymous ? kGroupUnauthenticated : kGroupAuthenticated;
-  if (!out.InGroup(base)) out.groups.emplace_back(base);
+  if (!out.InGroup(kGroupAuthenticated) && !out.InGroup(kGroupUnauthenticated)) {
+    bool anonymous = out.name == kUserAnonymous;
+    out.groups.emplace_back(anonymous ? kGroupUnauthenticated : kGroupAuthenticated);
+  }
   return out;
 }
 

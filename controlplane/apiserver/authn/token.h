@@ -9,6 +9,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "controlplane/apiserver/authn/token_verifier.h"
 #include "controlplane/apiserver/user.h"
 #include "lib/base/clock.h"
 #include "lib/base/error.h"
@@ -24,6 +25,8 @@ struct TokenClaims {
   std::string issuer, subject, id;
   std::vector<std::string> audiences;
   int64_t expires = 0, not_before = 0, issued_at = 0;  // seconds since the epoch; 0: absent
+  int64_t warn_after = 0;  // when the token should have been renewed; it lives on for clients that do not
+  bool legacy = false;     // kept in a Secret, without an end
   std::string ns;
   Object service_account;
   std::optional<Object> pod, node, secret;
@@ -43,39 +46,41 @@ Result<ParsedToken> ParseToken(std::string_view token);
 struct ObjectIdentity {
   std::string uid;
   std::optional<WallTime> deleted;  // deletionTimestamp
+  std::string token = {};           // of Secrets that hold one
+  bool token_invalid = false;       // the Secret is labelled so
 };
 using IdentityLookup = std::function<std::optional<ObjectIdentity>(
     std::string_view resource, std::string_view ns, std::string_view name)>;
 
-class TokenAuthenticator {  // thread safe
+inline constexpr std::string_view kLegacyIssuer = "kubernetes/serviceaccount";
+
+class TokenAuthenticator : public TokenVerifier {  // thread safe
  public:
   struct Options {
     std::vector<std::string> issuers;  // the first one is who new tokens are from
     std::vector<http::SigningKey> keys;
     std::vector<std::string> api_audiences;  // of this server
+    bool lookup = true;                      // whether tokens end with the objects that they are bound to
   };
   TokenAuthenticator(Options options, IdentityLookup lookup, Clock& clock = Clock::Real());
 
-  struct Answer {
-    User user;
-    std::vector<std::string> audiences;  // those of the token that were asked for
-  };
-  // `audiences` empty: this server's. nullopt: not a token of ours, others may know it. An error
-  // (kUnauthenticated) says why one of ours is not good.
-  Result<std::optional<Answer>> Authenticate(std::string_view token,
-                                             const std::vector<std::string>& audiences = {});
+  // Any token of one of the issuers is one of ours.
+  Result<std::optional<TokenAnswer>> Authenticate(std::string_view token,
+                                                  const std::vector<std::string>& audiences) override;
 
  private:
   // Tokens whose signature has been found good; everything that changes with time is checked each time.
-  Result<std::optional<TokenClaims>> Verified(std::string_view token) EXCLUDES(mutex_);
-  Result<> CheckObjects(const TokenClaims& claims) const;
+  using ClaimsPtr = std::shared_ptr<const TokenClaims>;
+  Result<ClaimsPtr> Verified(std::string_view token) EXCLUDES(mutex_);
+  Result<> CheckTimes(const TokenClaims& claims) const;
+  Result<> CheckObjects(const TokenClaims& claims, std::string_view token) const;
   bool VerifySignature(const ParsedToken& token) const;
 
   const Options options_;
   const IdentityLookup lookup_;
   Clock& clock_;
   Mutex mutex_;
-  std::unordered_map<std::string, TokenClaims> verified_ GUARDED_BY(mutex_);
+  std::unordered_map<std::string, ClaimsPtr> verified_ GUARDED_BY(mutex_);
 };
 
 }  // namespace keelson::apiserver

@@ -123,7 +123,9 @@ std::vector<rbacv1::ClusterRoleBinding> BootstrapClusterRoleBindings() {
   for (const RoleRow& row : ControllerRoles()) {
     out.push_back(ClusterBinding("system:controller:" + std::string(row.name)));
     AddSubject(out.back(), "ServiceAccount", row.name, "kube-system");
-    AddSubject(out.back(), "User", "system:kube-controller-manager");
+    // Aggregation is the API server's own: nobody else needs to escalate.
+    if (row.name != "clusterrole-aggregation-controller")
+      AddSubject(out.back(), "User", "system:kube-controller-manager");
   }
   return out;
 }

@@ -5,6 +5,7 @@
 #include <stop_token>
 #include <string>
 
+#include "controlplane/apiserver/authn/request_header.h"
 #include "controlplane/registry/registry.h"
 
 namespace keelson::apiserver {
@@ -16,6 +17,14 @@ Result<> EnsureSystemNamespaces(registry::Registry& registry, std::stop_token st
 Result<> EnsureBootstrapRoles(registry::Registry& registry, std::stop_token stop);
 // system-cluster-critical, system-node-critical
 Result<> EnsurePriorityClasses(registry::Registry& registry, std::stop_token stop);
+
+struct AuthenticationInfo {
+  std::string client_ca_file;
+  RequestHeaderOptions request_header;
+};
+// The ConfigMap extension-apiserver-authentication, with the CAs of this moment.
+Result<> EnsureAuthenticationInfo(registry::Registry& registry, const AuthenticationInfo& info,
+                                  std::stop_token stop);
 
 struct KubernetesServiceOptions {
   std::string service_ip;         // the first address of the service range

@@ -151,15 +151,14 @@ Result<> ReviewHandler::TokenReview(authenticationv1::TokenReview& review) const
   status.Clear();
   if (review.spec().token().empty())
     return Error(Code::kBadRequest, "token is required for TokenReview in authentication");
-  Result<TokenAuthenticator::Answer> answer =
-      authenticator_.AuthenticateToken(review.spec().token(), audiences);
+  Result<TokenAnswer> answer = authenticator_.AuthenticateToken(review.spec().token(), audiences);
   if (!answer) {
     status.set_error(answer.error().message());
     return {};
   }
   status.set_authenticated(true);
   ToProto(answer->user, *status.mutable_user());
-  AddAll(*status.mutable_audiences(), answer->audiences.empty() ? api_audiences_ : answer->audiences);
+  AddAll(*status.mutable_audiences(), answer->audiences);
   return {};
 }
 

@@ -11,9 +11,8 @@ namespace keelson::apiserver {
 
 class ReviewHandler {  // thread safe
  public:
-  ReviewHandler(const Authenticator& authenticator, const Authorizer& authorizer,
-                std::vector<std::string> api_audiences)
-      : authenticator_(authenticator), authorizer_(authorizer), api_audiences_(std::move(api_audiences)) {}
+  ReviewHandler(const Authenticator& authenticator, const Authorizer& authorizer)
+      : authenticator_(authenticator), authorizer_(authorizer) {}
 
   static bool Serves(const api::ResourceInfo& resource);
   void Handle(Context& context) const;
@@ -28,7 +27,6 @@ class ReviewHandler {  // thread safe
 
   const Authenticator& authenticator_;
   const Authorizer& authorizer_;
-  const std::vector<std::string> api_audiences_;
 };
 
 }  // namespace keelson::apiserver

@@ -13,7 +13,8 @@ class TokenIssuer {  // thread safe
     std::string issuer;
     http::SigningKey key;
     std::vector<std::string> default_audiences;
-    std::chrono::seconds max_expiration{std::chrono::hours(24 * 365)};
+    std::chrono::seconds max_expiration{int64_t{1} << 32};
+    bool extend_expiration = true;  // of tokens for this server that clients may keep without renewing them
   };
   TokenIssuer(registry::Registry& registry, Options options, Clock& clock = Clock::Real())
       : registry_(registry), options_(std::move(options)), clock_(clock) {}

@@ -1,0 +1,194 @@
+// Who is let in, by every way there is, and what they may do: the whole program and kubectl.
+#include <gtest/gtest.h>
+
+#include <boost/json.hpp>
+
+#include "controlplane/apiserver/testing/cluster.h"
+#include "controlplane/apiserver/testing/https_service.h"
+#include "lib/base/file.h"
+#include "lib/http/signing_key.h"
+
+namespace keelson::apiserver {
+namespace {
+
+namespace json = boost::json;
+
+// An OpenID Connect provider.
+struct Provider {
+  http::SigningKey key = *http::SigningKey::GenerateRsa();
+  HttpsService service{[this](const http::ServerRequest& request) { return Answer(request); }};
+
+  HttpsService::Answer Answer(const http::ServerRequest& request) const {
+    if (request.path == "/.well-known/openid-configuration") {
+      return {200, json::serialize(
+                       json::object{{"issuer", service.url()}, {"jwks_uri", service.url() + "/keys"}})};
+    }
+    json::object one;
+    for (const auto& member : key.Jwk()) one[member.first] = member.second;
+    return {200, json::serialize(json::object{{"keys", {one}}})};
+  }
+  std::string Token(const std::string& audience) const {
+    std::string token =
+        http::Base64UrlEncode(json::serialize(json::object{{"alg", "RS256"}, {"kid", key.id()}})) + "." +
+        http::Base64UrlEncode(json::serialize(
+            json::object{{"iss", service.url()}, {"aud", audience}, {"sub", "jane"}, {"exp", 4102444800}}));
+    return token + "." + http::Base64UrlEncode(*key.Sign(token));
+  }
+};
+
+struct World {
+  http::TestPki proxies;
+  Provider provider;
+  std::string ConfigFile() const {
+    std::string file = proxies.dir() + "/authentication.yaml", ca;
+    for (char c : provider.service.ca_pem()) ca += c == '\n' ? std::string("\n      ") : std::string(1, c);
+    (void)WriteFile(file,
+                    "apiVersion: apiserver.config.k8s.io/v1\nkind: AuthenticationConfiguration\n"
+                    "anonymous: {enabled: true, conditions: [{path: /readyz}, {path: /livez}]}\n"
+                    "jwt:\n- issuer:\n    url: " +
+                        provider.service.url() +
+                        "\n    audiences: [cluster]\n    certificateAuthority: |\n      " + ca +
+                        "\n  claimMappings: {username: {claim: sub, prefix: 'corp:'}}\n");
+    return file;
+  }
+  TestCluster cluster{{"--roles", "apiserver,controllers", "--enable-bootstrap-token-auth",
+                       "--authentication-config", ConfigFile(), "--requestheader-client-ca-file",
+                       proxies.ca_file(), "--requestheader-allowed-names", "front-proxy",
+                       "--requestheader-username-headers", "X-Remote-User", "--requestheader-group-headers",
+                       "X-Remote-Group", "--requestheader-extra-headers-prefix", "X-Remote-Extra-"}};
+};
+
+class Auth : public testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    missing_ = TestCluster::Missing();
+    if (missing_.empty()) world_ = std::make_unique<World>();
+  }
+  static void TearDownTestSuite() { world_.reset(); }
+  void SetUp() override {
+    if (!missing_.empty()) GTEST_SKIP() << missing_;
+  }
+
+  TestCluster& cluster() { return world_->cluster; }
+  std::string Kubectl(const std::vector<std::string>& arguments, const std::string& user = "admin",
+                      int code = 0, const std::string& input = "") {
+    Output output = cluster().Kubectl(arguments, input, user);
+    EXPECT_EQ(output.code, code) << testing::PrintToString(arguments) << "\n" << output.err;
+    return output.out + output.err;
+  }
+  // Who a request is taken for; "401" and the like otherwise.
+  std::string WhoAmI(http::Headers headers, http::Client* client = nullptr) {
+    http::ClientRequest request{"POST", "/apis/authentication.k8s.io/v1/selfsubjectreviews",
+                                std::move(headers),
+                                R"({"apiVersion":"authentication.k8s.io/v1","kind":"SelfSubjectReview"})"};
+    request.headers.Set("Content-Type", "application/json");
+    std::unique_ptr<http::Client> own;
+    if (!client) client = (own = cluster().NewClient("")).get();
+    auto response = client->Do(request, std::chrono::seconds(20));
+    if (!response) return response.error().message();
+    if (response->status != 201) return std::to_string(response->status);
+    return std::string(json::parse(response->body).at_pointer("/status/userInfo/username").as_string());
+  }
+  std::string WithToken(const std::string& token) { return WhoAmI({{"Authorization", "Bearer " + token}}); }
+
+  inline static std::string missing_;
+  inline static std::unique_ptr<World> world_;
+};
+
+TEST_F(Auth, WhoAmIAndCanI) {
+  cluster().AddUser("dev", {"team"});
+  EXPECT_NE(Kubectl({"auth", "whoami", "-o", "jsonpath={.status.userInfo.groups}"}, "dev")
+                .find(R"(["team","system:authenticated"])"),
+            std::string::npos);
+  Kubectl({"create", "ns", "rights"});
+  Kubectl({"-n", "rights", "create", "rolebinding", "dev", "--clusterrole=view", "--user=dev"});
+  EXPECT_EQ(Kubectl({"-n", "rights", "auth", "can-i", "list", "pods"}, "dev"), "yes\n");
+  EXPECT_EQ(Kubectl({"-n", "rights", "auth", "can-i", "get", "secrets"}, "dev", 1), "no\n");
+  EXPECT_EQ(Kubectl({"auth", "can-i", "list", "pods", "-A"}, "dev", 1), "no\n");
+  EXPECT_EQ(Kubectl({"-n", "rights", "auth", "can-i", "list", "pods", "--as=dev"}), "yes\n");
+  std::string list = Kubectl({"-n", "rights", "auth", "can-i", "--list"}, "dev");
+  for (const char* said : {"deployments.apps", "selfsubjectreviews.authentication.k8s.io", "[/livez]"})
+    EXPECT_NE(list.find(said), std::string::npos) << list;
+  EXPECT_EQ(list.find("secrets"), std::string::npos) << list;
+}
+
+TEST_F(Auth, NobodyGivesMoreThanHeHas) {
+  Kubectl({"create", "ns", "give"});
+  cluster().AddUser("boss", {});
+  Kubectl({"-n", "give", "create", "rolebinding", "boss", "--clusterrole=admin", "--user=boss"});
+  Kubectl({"-n", "give", "create", "role", "reader", "--verb=get", "--resource=pods"}, "boss");
+  EXPECT_EQ(
+      Kubectl({"-n", "give", "create", "role", "nodes", "--verb=get,list", "--resource=nodes"}, "boss", 1),
+      "Error from server (Forbidden): roles.rbac.authorization.k8s.io \"nodes\" is forbidden: user \"boss\" "
+      "(groups=[\"system:authenticated\"]) is attempting to grant RBAC permissions not currently held:\n"
+      "{APIGroups:[\"\"], Resources:[\"nodes\"], Verbs:[\"get\" \"list\"]}\n");
+}
+
+TEST_F(Auth, ProxiesSpeakForOthers) {
+  std::string map = Kubectl({"-n", "kube-system", "wait", "--for=create",
+                             "cm/extension-apiserver-authentication", "--timeout=30s"});
+  EXPECT_EQ(Kubectl({"-n", "kube-system", "get", "cm", "extension-apiserver-authentication", "-o",
+                     "jsonpath={.data.requestheader-allowed-names} {.data.requestheader-username-headers}"}),
+            R"(["front-proxy"] ["X-Remote-User"])");
+  auto client = [&](const std::string& name) {
+    http::TestCertificate certificate = world_->proxies.Client(name, {});
+    http::ClientOptions options;
+    options.base_url = cluster().url();
+    options.tls.ca_pem = cluster().pki().ca_pem();
+    options.tls.certificate_pem = certificate.certificate_pem;
+    options.tls.key_pem = certificate.key_pem;
+    return std::move(*http::Client::Create(std::move(options)));
+  };
+  auto proxy = client("front-proxy"), other = client("other");
+  EXPECT_EQ(WhoAmI({{"X-Remote-User", "carol"}}, proxy.get()), "carol");
+  EXPECT_EQ(WhoAmI({}, proxy.get()), "401");  // the proxies' CA makes no users
+  EXPECT_EQ(WhoAmI({{"X-Remote-User", "carol"}}, other.get()), "401");
+  EXPECT_EQ(WhoAmI({{"X-Remote-User", "carol"}}), "401");
+  auto admin = cluster().NewClient("admin");
+  EXPECT_EQ(WhoAmI({{"X-Remote-User", "carol"}}, admin.get()), "admin");
+}
+
+TEST_F(Auth, Tokens) {
+  EXPECT_EQ(WhoAmI({}), "401");  // anonymous requests are for health only
+  EXPECT_EQ(WithToken(world_->provider.Token("cluster")), "corp:jane");
+  EXPECT_EQ(WithToken(world_->provider.Token("another")), "401");
+  EXPECT_EQ(WithToken("abcdef.0123456789abcdef"), "401");
+  Kubectl({"-n", "kube-system", "create", "secret", "generic", "bootstrap-token-abcdef",
+           "--type=bootstrap.kubernetes.io/token", "--from-literal=token-id=abcdef",
+           "--from-literal=token-secret=0123456789abcdef",
+           "--from-literal=usage-bootstrap-authentication=true"});
+  EXPECT_EQ(WithToken("abcdef.0123456789abcdef"), "system:bootstrap:abcdef");
+  EXPECT_EQ(WithToken("abcdef.0123456789abcdee"), "401");
+  Kubectl({"create", "ns", "tokens"});
+  Kubectl({"-n", "tokens", "create", "sa", "app"});
+  Kubectl({"-n", "tokens", "create", "secret", "generic", "holder"});
+  std::string token = Kubectl(
+      {"-n", "tokens", "create", "token", "app", "--bound-object-kind=Secret", "--bound-object-name=holder"});
+  if (token.back() == '\n') token.pop_back();
+  EXPECT_EQ(WithToken(token), "system:serviceaccount:tokens:app");
+  Kubectl({"-n", "tokens", "delete", "secret", "holder"});
+  EXPECT_EQ(WithToken(token), "401");
+}
+
+TEST_F(Auth, NodesSeeTheirOwn) {
+  cluster().AddUser("system:node:n1", {"system:nodes"});
+  Kubectl({"create", "ns", "own"});
+  Kubectl({"-n", "own", "wait", "--for=create", "sa/default", "--timeout=30s"});
+  Kubectl({"-n", "own", "create", "secret", "generic", "key", "--from-literal=a=b"});
+  std::string refused = Kubectl({"-n", "own", "get", "secret", "key"}, "system:node:n1", 1);
+  EXPECT_NE(refused.find("no relationship found between node 'n1' and this object"), std::string::npos)
+      << refused;
+  Kubectl({"create", "-f", "-"}, "admin", 0,
+          "apiVersion: v1\nkind: Node\nmetadata: {name: n1}\n---\napiVersion: v1\nkind: Pod\n"
+          "metadata: {name: web, namespace: own}\nspec:\n  nodeName: n1\n  containers:\n"
+          "  - {name: c, image: busybox, envFrom: [{secretRef: {name: key}}]}\n");
+  Kubectl({"-n", "own", "get", "secret", "key"}, "system:node:n1");
+  Kubectl({"get", "pods", "-A", "--field-selector", "spec.nodeName=n1"}, "system:node:n1");
+  refused = Kubectl({"get", "pods", "-A"}, "system:node:n1", 1);
+  EXPECT_NE(refused.find("can only list/watch pods with spec.nodeName field selector"), std::string::npos);
+  refused = Kubectl({"get", "nodes"}, "system:node:n1", 1);
+  EXPECT_NE(refused.find("node 'n1' cannot read all nodes, only its own Node object"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace keelson::apiserver

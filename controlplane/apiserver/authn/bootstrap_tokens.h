@@ -1,0 +1,25 @@
+// Bootstrap tokens, with which new nodes join: ID.SECRET, kept as Secrets bootstrap-token-ID of kube-system.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+
+#include "controlplane/apiserver/authn/token_verifier.h"
+#include "lib/base/clock.h"
+
+namespace keelson::apiserver {
+
+struct BootstrapSecret {
+  std::string type;
+  std::map<std::string, std::string> data;
+  bool deleted = false;  // has a deletionTimestamp
+};
+// The Secret of that name in kube-system; nullopt when there is none.
+using BootstrapSecretLookup = std::function<std::optional<BootstrapSecret>(const std::string& name)>;
+
+std::shared_ptr<TokenVerifier> NewBootstrapTokenVerifier(BootstrapSecretLookup lookup,
+                                                         std::vector<std::string> api_audiences,
+                                                         Clock& clock = Clock::Real());
+
+}  // namespace keelson::apiserver

@@ -1,0 +1,138 @@
+#include "controlplane/apiserver/authn/oidc.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+#include <boost/json.hpp>
+
+#include "controlplane/apiserver/authn/jwt.h"
+#include "controlplane/apiserver/authn/oidc_keys.h"
+#include "lib/k8s/field_error.h"
+
+namespace keelson::apiserver {
+namespace {
+
+namespace json = boost::json;
+
+// As far as a provider's clock may be ahead.
+constexpr std::chrono::minutes kNotBeforeLeeway{5};
+
+Error Refused(std::string_view why) { return Error(Code::kUnauthenticated, "oidc: " + std::string(why)); }
+
+class Verifier : public TokenVerifier {
+ public:
+  Verifier(OidcOptions options, std::string discovery_url, Clock& clock)
+      : options_(std::move(options)),
+        clock_(clock),
+        keys_(options_.issuer_url, std::move(discovery_url), options_.ca_pem, clock) {}
+
+  Result<std::optional<TokenAnswer>> Authenticate(std::string_view token,
+                                                  const std::vector<std::string>& audiences) override {
+    Result<Jwt> jwt = DecodeJwt(token);
+    if (!jwt || TextClaim(jwt->payload, "iss") != options_.issuer_url) return std::optional<TokenAnswer>();
+    RETURN_IF_ERROR(CheckSignature(*jwt));
+    const json::object& claims = jwt->payload;
+    RETURN_IF_ERROR(CheckTimes(claims));
+    if (Intersect(AudienceClaim(claims), options_.audiences).empty())
+      return Refused(fmt::format("verify token: oidc: expected audience in {} got {}",
+                                 fmt::join(options_.audiences, " "), fmt::join(AudienceClaim(claims), " ")));
+    RETURN_IF_ERROR(CheckRequired(claims));
+    TokenAnswer answer;
+    ASSIGN_OR_RETURN(answer.user.name, UserName(claims));
+    ASSIGN_OR_RETURN(answer.user.groups, Groups(claims));
+    if (!options_.uid_claim.empty()) answer.user.uid = TextClaim(claims, options_.uid_claim);
+    if (std::string_view id = TextClaim(claims, "jti"); !id.empty())
+      answer.user.extra["authentication.kubernetes.io/credential-id"] = {"JTI=" + std::string(id)};
+    // The token is meant for the clients of the provider, of which this server is one.
+    answer.audiences = audiences;
+    return std::optional<TokenAnswer>(std::move(answer));
+  }
+
+ private:
+  Result<> CheckSignature(const Jwt& jwt) {
+    const std::vector<std::string>& allowed = options_.algorithms;
+    if (std::find(allowed.begin(), allowed.end(), jwt.algorithm) == allowed.end())
+      return Refused("verify token: oidc: id token signed with unsupported algorithm");
+    Result<bool> verified = keys_.Verify(jwt.key_id, jwt.algorithm, jwt.signed_part, jwt.signature);
+    if (!verified) return Error(Code::kUnauthenticated, verified.error().message());
+    if (!*verified) return Refused("verify token: failed to verify signature");
+    return {};
+  }
+
+  Result<> CheckTimes(const json::object& claims) const {
+    auto now = std::chrono::duration_cast<std::chrono::seconds>(clock_.Now().time_since_epoch());
+    if (now.count() >= SecondsClaim(claims, "exp")) return Refused("verify token: oidc: token is expired");
+    if ((now + kNotBeforeLeeway).count() < SecondsClaim(claims, "nbf"))
+      return Refused("verify token: oidc: current time before the nbf (not before) time");
+    return {};
+  }
+
+  Result<> CheckRequired(const json::object& claims) const {
+    for (const auto& required : options_.required_claims) {
+      const json::value* value = claims.if_contains(required.first);
+      if (!value) return Refused(fmt::format("required claim {} not present in ID token", required.first));
+      if (!value->is_string() || value->get_string() != required.second)
+        return Refused(fmt::format("required claim {} value does not match", required.first));
+    }
+    return {};
+  }
+
+  Result<std::string> UserName(const json::object& claims) const {
+    const json::value* value = claims.if_contains(options_.username_claim);
+    if (!value || !value->is_string() || value->get_string().empty())
+      return Refused(
+          fmt::format("parse username claims {}: claim not present", k8s::Quote(options_.username_claim)));
+    if (options_.username_claim == "email") {
+      // Anybody can claim an address: the provider has to say that it asked.
+      const json::value* verified = claims.if_contains("email_verified");
+      if (verified && !(verified->is_bool() && verified->get_bool())) return Refused("email not verified");
+    }
+    return options_.username_prefix + std::string(value->get_string());
+  }
+
+  Result<std::vector<std::string>> Groups(const json::object& claims) const {
+    std::vector<std::string> out;
+    if (options_.groups_claim.empty()) return out;
+    const json::value* value = claims.if_contains(options_.groups_claim);
+    if (!value || value->is_null()) return out;
+    auto add = [&](const json::value& group) {
+      if (!group.is_string()) return false;
+      out.push_back(options_.groups_prefix + std::string(group.get_string()));
+      return true;
+    };
+    bool good = value->is_array() ? std::all_of(value->get_array().begin(), value->get_array().end(), add)
+                                  : add(*value);
+    if (!good) return Refused(fmt::format("parse groups claim {}", k8s::Quote(options_.groups_claim)));
+    return out;
+  }
+
+  const OidcOptions options_;
+  Clock& clock_;
+  OidcKeys keys_;
+};
+
+}  // namespace
+
+Result<std::shared_ptr<TokenVerifier>> NewOidcVerifier(OidcOptions options, Clock& clock) {
+  if (options.issuer_url.compare(0, 8, "https://") != 0)
+    return Error(Code::kInvalid,
+                 "issuer URL " + k8s::Quote(options.issuer_url) + " must start with https://");
+  if (options.audiences.empty())
+    return Error(Code::kInvalid, options.issuer_url + ": at least one audience (client id) is required");
+  if (options.username_claim.empty())
+    return Error(Code::kInvalid, options.issuer_url + ": a claim for the user name is required");
+  for (const std::string& algorithm : options.algorithms) {
+    if (!http::IsSigningAlgorithm(algorithm))
+      return Error(Code::kInvalid, "unsupported signing alg: " + k8s::Quote(algorithm));
+  }
+  std::string discovery = options.discovery_url;
+  if (discovery.empty()) {
+    discovery = options.issuer_url;
+    while (discovery.back() == '/') discovery.pop_back();
+    discovery += "/.well-known/openid-configuration";
+  }
+  return std::shared_ptr<TokenVerifier>(
+      std::make_shared<Verifier>(std::move(options), std::move(discovery), clock));
+}
+
+}  // namespace keelson::apiserver

@@ -1,0 +1,45 @@
+// The published keys of an OpenID Connect provider. Internal to authn/.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "lib/base/clock.h"
+#include "lib/base/error.h"
+#include "lib/base/mutex.h"
+#include "lib/http/verify_key.h"
+
+namespace keelson::apiserver {
+
+class OidcKeys {  // thread safe
+ public:
+  OidcKeys(std::string issuer_url, std::string discovery_url, std::string ca_pem, Clock& clock);
+
+  // Whether a key of that id (empty: any) has signed `data` by `algorithm`. An error: the keys cannot be had.
+  Result<bool> Verify(const std::string& id, std::string_view algorithm, std::string_view data,
+                      std::string_view signature);
+
+ private:
+  struct Key {
+    std::string id;
+    http::VerifyKey key;
+  };
+  using Keys = std::vector<Key>;
+  using KeysPtr = std::shared_ptr<const Keys>;
+
+  KeysPtr Known() EXCLUDES(mutex_);
+  // Fetches, unless somebody does or did a moment ago; what is known then.
+  KeysPtr Refresh() EXCLUDES(mutex_);
+  Result<KeysPtr> Fetch() const;
+  Result<std::string> Get(const std::string& url) const;
+
+  const std::string issuer_url_, discovery_url_, ca_pem_;
+  Clock& clock_;
+  Mutex mutex_;
+  KeysPtr keys_ GUARDED_BY(mutex_);  // null: never had any
+  bool fetching_ GUARDED_BY(mutex_) = false;
+  WallTime next_fetch_ GUARDED_BY(mutex_);
+};
+
+}  // namespace keelson::apiserver

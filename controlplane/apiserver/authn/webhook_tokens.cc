@@ -1,0 +1,78 @@
+#include "controlplane/apiserver/authn/webhook_tokens.h"
+
+#include <boost/json.hpp>
+
+#include "controlplane/apiserver/expiring_cache.h"
+#include "lib/api/codec.h"
+#include "lib/base/log.h"
+#include "lib/http/signing_key.h"
+
+namespace keelson::apiserver {
+namespace {
+
+constexpr size_t kMaxCached = 4096;
+
+User ToUser(const authenticationv1::UserInfo& info) {
+  User user{info.username(), info.uid(), {info.groups().begin(), info.groups().end()}, {}};
+  for (const auto& entry : info.extra()) {
+    user.extra[entry.first] = {entry.second.items().begin(), entry.second.items().end()};
+  }
+  return user;
+}
+
+class Verifier : public TokenVerifier {
+ public:
+  Verifier(std::unique_ptr<WebhookClient> client, WebhookTokenOptions options, Clock& clock)
+      : client_(std::move(client)), options_(std::move(options)), cache_(kMaxCached, clock) {}
+
+  Result<std::optional<TokenAnswer>> Authenticate(std::string_view token,
+                                                  const std::vector<std::string>& audiences) override {
+    // Tokens themselves are not kept.
+    std::string key = http::Sha256(token);
+    for (const std::string& audience : audiences) (key += '\n') += audience;
+    if (auto known = cache_.Find(key)) return *known;
+    Result<std::optional<TokenAnswer>> answer = Ask(token, audiences);
+    if (!answer) return answer.error();
+    cache_.Put(key, *answer, options_.cache_ttl);
+    return answer;
+  }
+
+ private:
+  Result<std::optional<TokenAnswer>> Ask(std::string_view token, const std::vector<std::string>& audiences) {
+    boost::json::object review{
+        {"apiVersion", "authentication.k8s.io/" + options_.version},
+        {"kind", "TokenReview"},
+        {"spec", {{"token", token}, {"audiences", boost::json::value_from(audiences)}}}};
+    Result<std::string> body = client_->Post(boost::json::serialize(review));
+    if (!body) {
+      log::Warn("Token webhook cannot be asked", {{"error", body.error()}});
+      return Error(Code::kUnauthenticated, "token webhook cannot be asked");
+    }
+    authenticationv1::TokenReview answer;
+    if (!api::DecodeJson(*body, answer))
+      return Error(Code::kUnauthenticated, "token webhook's answer is no TokenReview");
+    const authenticationv1::TokenReviewStatus& status = answer.status();
+    if (!status.authenticated()) {
+      if (status.error().empty()) return std::optional<TokenAnswer>();
+      return Error(Code::kUnauthenticated, status.error());
+    }
+    // Webhooks that know nothing of audiences vouch for this server's.
+    TokenAnswer out{ToUser(status.user()), {status.audiences().begin(), status.audiences().end()}};
+    out.audiences = Intersect(audiences, out.audiences.empty() ? options_.api_audiences : out.audiences);
+    if (out.audiences.empty() || out.user.name.empty()) return std::optional<TokenAnswer>();
+    return std::optional<TokenAnswer>(std::move(out));
+  }
+
+  const std::unique_ptr<WebhookClient> client_;
+  const WebhookTokenOptions options_;
+  ExpiringCache<std::optional<TokenAnswer>> cache_;
+};
+
+}  // namespace
+
+std::shared_ptr<TokenVerifier> NewWebhookTokenVerifier(std::unique_ptr<WebhookClient> client,
+                                                       WebhookTokenOptions options, Clock& clock) {
+  return std::make_shared<Verifier>(std::move(client), std::move(options), clock);
+}
+
+}  // namespace keelson::apiserver

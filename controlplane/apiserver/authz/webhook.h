@@ -1,0 +1,24 @@
+// Decisions of a service elsewhere: asked by SubjectAccessReview, answers kept for a while.
+#pragma once
+
+#include <chrono>
+#include <memory>
+
+#include "controlplane/apiserver/authz/authorizer.h"
+#include "controlplane/apiserver/webhook_client.h"
+#include "lib/base/clock.h"
+
+namespace keelson::apiserver {
+
+struct WebhookAuthorizerOptions {
+  std::string name = "default";
+  std::string version = "v1beta1";  // of authorization.k8s.io
+  std::chrono::milliseconds authorized_ttl{std::chrono::minutes(5)};
+  std::chrono::milliseconds unauthorized_ttl{std::chrono::seconds(30)};
+  bool deny_on_failure = false;  // or ask whoever comes next
+};
+std::shared_ptr<const Authorizer> NewWebhookAuthorizer(std::unique_ptr<WebhookClient> client,
+                                                       WebhookAuthorizerOptions options,
+                                                       Clock& clock = Clock::Real());
+
+}  // namespace keelson::apiserver
