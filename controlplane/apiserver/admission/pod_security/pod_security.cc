@@ -117,6 +117,22 @@ Labels LabelsOf(const metav1::ObjectMeta& meta) {
   return labels;
 }
 
+// A pod, judged once by each policy that is asked for: modes often have the same.
+class Judged {
+ public:
+  Judged(const metav1::ObjectMeta& meta, const corev1::PodSpec& spec) : meta_(meta), spec_(spec) {}
+  const Violations& By(const LevelVersion& policy) {
+    auto found = results_.find(policy);
+    if (found == results_.end()) found = results_.emplace(policy, Evaluate(policy, meta_, spec_)).first;
+    return found->second;
+  }
+
+ private:
+  const metav1::ObjectMeta& meta_;
+  const corev1::PodSpec& spec_;
+  std::map<LevelVersion, Violations> results_;
+};
+
 class PodSecurity : public AdmissionPlugin {
  public:
   PodSecurity(storage::Store& store, const PodSecurityConfig& config)
@@ -141,12 +157,13 @@ class PodSecurity : public AdmissionPlugin {
     const auto& pod = request.Object<corev1::Pod>();
     if (request.Updates() && !IsSignificant(pod, request.OldObject<corev1::Pod>())) return {};
     if (IsExemptRuntimeClass(request, pod.spec())) return {};
-    const Violations violations = Evaluate(policy->enforce, pod.metadata(), pod.spec());
+    Judged judged(pod.metadata(), pod.spec());
+    const Violations& violations = judged.By(policy->enforce);
     Note(request, "enforce-policy", policy->enforce.ToString());
     CountEvaluation(request, violations.empty() ? "allow" : "deny", policy->enforce, "enforce");
-    Audit(request, *policy, pod.metadata(), pod.spec());
+    Audit(request, *policy, judged);
     if (violations.empty()) {
-      Warn(request, *policy, pod.metadata(), pod.spec());
+      Warn(request, *policy, judged);
       return {};
     }
     return NotAdmitted(request, fmt::format("violates PodSecurity \"{}\": {}", policy->enforce.ToString(),
@@ -159,21 +176,20 @@ class PodSecurity : public AdmissionPlugin {
     if (!policy) return Error(Code::kInternal, fmt::format("failed to lookup namespace \"{}\"", request.ns));
     if (policy->warn.level == Level::kPrivileged && policy->audit.level == Level::kPrivileged) return {};
     if (IsExemptRuntimeClass(request, made.spec())) return {};
-    Audit(request, *policy, made.metadata(), made.spec());
-    Warn(request, *policy, made.metadata(), made.spec());
+    Judged judged(made.metadata(), made.spec());
+    Audit(request, *policy, judged);
+    Warn(request, *policy, judged);
     return {};
   }
 
-  static void Audit(const AdmissionRequest& request, const Policy& policy, const metav1::ObjectMeta& meta,
-                    const corev1::PodSpec& spec) {
-    const Violations violations = Evaluate(policy.audit, meta, spec);
+  static void Audit(const AdmissionRequest& request, const Policy& policy, Judged& judged) {
+    const Violations& violations = judged.By(policy.audit);
     if (violations.empty()) return;
     Note(request, "audit-violations", WouldViolate(policy.audit, violations));
     CountEvaluation(request, "deny", policy.audit, "audit");
   }
-  static void Warn(const AdmissionRequest& request, const Policy& policy, const metav1::ObjectMeta& meta,
-                   const corev1::PodSpec& spec) {
-    const Violations violations = Evaluate(policy.warn, meta, spec);
+  static void Warn(const AdmissionRequest& request, const Policy& policy, Judged& judged) {
+    const Violations& violations = judged.By(policy.warn);
     if (violations.empty()) return;
     if (request.notes) request.notes->warnings.push_back(WouldViolate(policy.warn, violations));
     CountEvaluation(request, "deny", policy.warn, "warn");
