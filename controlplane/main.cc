@@ -25,6 +25,10 @@ int main(int argc, char** argv) {
       ->capture_default_str();
   app.add_option("--data-dir", options.data_dir, "Where an etcd of our own keeps its data")
       ->capture_default_str();
+  app.add_option("--encryption-provider-config", options.encryption_config_file,
+                 "EncryptionConfiguration: what is encrypted in etcd, and how");
+  app.add_flag("--encryption-provider-config-automatic-reload", options.reload_encryption_config,
+               "Take up changes of --encryption-provider-config");
 
   app.add_option("--bind-address", options.bind_address, "Address to listen on")->capture_default_str();
   app.add_option("--secure-port", options.secure_port, "Port to listen on")->capture_default_str();

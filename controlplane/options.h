@@ -16,6 +16,8 @@ struct Options {
   std::string etcd_ca_file, etcd_certificate_file, etcd_key_file;
   std::string etcd_binary = "etcd";
   std::string data_dir = "/var/lib/keelson/controlplane";
+  std::string encryption_config_file;  // empty: everything is stored as it is
+  bool reload_encryption_config = false;
 
   std::string bind_address = "0.0.0.0";
   int secure_port = 6443;

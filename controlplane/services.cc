@@ -159,11 +159,20 @@ Result<> MakeEtcd(const Options& options, ControlPlane& plane) {
   return {};
 }
 
+Result<storage::Store::Options> StoreOptions(const Options& options) {
+  storage::Store::Options out;
+  if (options.encryption_config_file.empty()) return out;
+  ASSIGN_OR_RETURN(out.encryption, storage::Encryption::Load(options.encryption_config_file));
+  out.reload_encryption = options.reload_encryption_config;
+  return out;
+}
+
 Result<> MakeApiServer(const Options& options, ControlPlane& plane) {
   RETURN_IF_ERROR(MakeEtcd(options, plane));
   ASSIGN_OR_RETURN(registry::Config config, RegistryConfig(options));
   ASSIGN_OR_RETURN(apiserver::ApiServerOptions api, ApiServerOptionsOf(options));
-  plane.store = std::make_unique<storage::Store>(plane.etcd_client, storage::Store::Options());
+  ASSIGN_OR_RETURN(storage::Store::Options storage, StoreOptions(options));
+  plane.store = std::make_unique<storage::Store>(plane.etcd_client, std::move(storage));
   plane.registry = std::make_unique<registry::Registry>(*plane.store, std::move(config));
   plane.apiserver = std::make_unique<apiserver::ApiServer>(std::move(api), *plane.registry, *plane.store);
 

@@ -333,7 +333,11 @@ Result<Written> Registry::Impl::TryUpdate(const UpdateRequest& request, const Cu
     ASSIGN_OR_RETURN(Deleted gone, Remove(info, current, options, newer));
     return Written{storage::Object::FromMessage(info, *object, gone.object->revision()), false, {}};
   }
-  if (ChangesNothing(*object, *old)) return Written{current.object, false, std::move(warnings)};
+  if (ChangesNothing(*object, *old) &&
+      (options.dry_run ||
+       !store.IsStale(info, current.object->key(), current.object->revision(), context.limits))) {
+    return Written{current.object, false, std::move(warnings)};
+  }
   if (options.dry_run)
     return Written{storage::Object::FromMessage(info, *object, current.object->revision()), false,
                    std::move(warnings)};

@@ -25,13 +25,6 @@ bool IsKeyOf(const api::ResourceInfo& info, std::string_view key) {
   return !key.empty() && std::count(key.begin(), key.end(), '/') == (info.namespaced ? 1 : 0);
 }
 
-ObjectPtr Read(const api::ResourceInfo& info, std::string_view key, const etcd::KeyValue& kv) {
-  Result<ObjectPtr> object = Object::FromStored(info, std::string(key), kv.mod_revision, kv.value);
-  if (object) return *object;
-  log::Warn("Cannot read a stored object", {{"key", kv.key}, {"error", object.error()}});
-  return nullptr;
-}
-
 }  // namespace
 
 Caches::Caches(ResourceCache::Limits limits, Clock& clock) {
@@ -59,6 +52,15 @@ void Caches::ForEach(const std::function<void(ResourceCache&)>& each) const {
   for (const auto& [prefix, cache] : by_prefix_) each(*cache);
 }
 
+// null: left out, for nobody can read it.
+Result<ObjectPtr> Feed::Read(const api::ResourceInfo& info, std::string_view key, const etcd::KeyValue& kv) {
+  Result<ObjectPtr> object = opener_.OpenNewest(info, key, kv);
+  if (object) return object;
+  log::Warn("Cannot read a stored object", {{"key", kv.key}, {"error", object.error()}});
+  if (object.error().Is(Code::kUnavailable)) return object;
+  return ObjectPtr();
+}
+
 Result<> Feed::LoadOne(ResourceCache& cache, int64_t revision, std::stop_token stop) {
   const api::ResourceInfo& info = cache.info();
   std::string next(info.etcd_prefix);
@@ -72,7 +74,8 @@ Result<> Feed::LoadOne(ResourceCache& cache, int64_t revision, std::stop_token s
     for (const etcd::KeyValue& kv : page.kvs) {
       std::string_view key = std::string_view(kv.key).substr(info.etcd_prefix.size());
       if (!IsKeyOf(info, key)) continue;
-      if (ObjectPtr object = Read(info, key, kv)) objects.push_back(std::move(object));
+      ASSIGN_OR_RETURN(ObjectPtr object, Read(info, key, kv));
+      if (object) objects.push_back(std::move(object));
     }
     if (!page.more || page.kvs.empty()) break;
     next = page.kvs.back().key + '\0';
@@ -82,6 +85,7 @@ Result<> Feed::LoadOne(ResourceCache& cache, int64_t revision, std::stop_token s
 }
 
 Result<int64_t> Feed::Load(std::stop_token stop) {
+  opener_.ForgetAll();
   ASSIGN_OR_RETURN(int64_t revision, client_.Revision({SteadyTime::max(), stop}));
   Result<> failed;
   caches_.ForEach([&](ResourceCache& cache) {
@@ -92,6 +96,10 @@ Result<int64_t> Feed::Load(std::stop_token stop) {
 }
 
 void Feed::Apply(etcd::WatchBatch batch) {
+  {
+    MutexLock lock(mutex_);
+    if (reload_) return;  // one before was not applied
+  }
   size_t i = 0;
   while (i < batch.events.size()) {
     const int64_t revision = batch.events[i].kv.mod_revision;
@@ -101,7 +109,16 @@ void Feed::Apply(etcd::WatchBatch batch) {
       std::string_view key;
       ResourceCache* cache = caches_.Route(event.kv.key, key);
       if (!cache) continue;
-      ObjectPtr object = event.deleted ? nullptr : Read(cache->info(), key, event.kv);
+      ObjectPtr object;
+      if (event.deleted) {
+        opener_.Forget(event.kv.key);
+      } else if (Result<ObjectPtr> read = Read(cache->info(), key, event.kv)) {
+        object = std::move(*read);
+      } else {
+        // What it takes to read it is away. All is read again once it is back; until then nobody is told
+        // that it is gone.
+        return Reload();
+      }
       updates[cache].push_back({std::string(key), std::move(object)});
     }
     for (auto& [cache, list] : updates) cache->Apply(std::move(list), revision);
@@ -109,12 +126,35 @@ void Feed::Apply(etcd::WatchBatch batch) {
   gate_.Reach(batch.revision);
 }
 
+void Feed::Reload() {
+  MutexLock lock(mutex_);
+  reload_ = true;
+  watch_.request_stop();
+}
+
+Error Feed::Watch(std::stop_token stop) {
+  std::stop_source source;
+  {
+    MutexLock lock(mutex_);
+    if (reload_) return Error(Code::kCancelled, "to be read again");
+    watch_ = source;
+  }
+  std::stop_callback on_stop(stop, [&source] { source.request_stop(); });
+  return client_.Watch(
+      std::string(1, '\0'), std::string(1, '\0'), gate_.reached() + 1, [this] { backoff_ = kFirstBackoff; },
+      [this](etcd::WatchBatch batch) { Apply(std::move(batch)); }, source.get_token());
+}
+
 void Feed::Run(std::stop_token stop, const std::function<void()>& ready) {
   bool was_ready = false, loaded = false;
-  milliseconds backoff = kFirstBackoff;
+  backoff_ = kFirstBackoff;
   while (!stop.stop_requested()) {
     Error ended(Code::kUnavailable, "");
     if (!loaded) {
+      {
+        MutexLock lock(mutex_);
+        reload_ = false;
+      }
       if (Result<int64_t> revision = Load(stop)) {
         loaded = true;
         gate_.Reach(*revision);
@@ -125,17 +165,17 @@ void Feed::Run(std::stop_token stop, const std::function<void()>& ready) {
       }
     }
     if (loaded) {
-      ended = client_.Watch(
-          std::string(1, '\0'), std::string(1, '\0'), gate_.reached() + 1, [&] { backoff = kFirstBackoff; },
-          [this](etcd::WatchBatch batch) { Apply(std::move(batch)); }, stop);
+      ended = Watch(stop);
       // An etcd restored from a backup is behind us: all that we know is void.
       Result<int64_t> now = client_.Revision({SteadyTime::max(), stop});
       if (ended.Is(Code::kGone) || (now && *now < gate_.reached())) loaded = false;
+      MutexLock lock(mutex_);
+      if (reload_) loaded = false;
     }
     if (stop.stop_requested()) break;
     log::Warn("The watch on etcd was interrupted", {{"error", ended}});
-    Wait(backoff, stop);
-    backoff = std::min(backoff * 2, kLastBackoff);
+    Wait(backoff_, stop);
+    backoff_ = std::min(backoff_ * 2, kLastBackoff);
   }
   caches_.ForEach([](ResourceCache& cache) {
     cache.EndWatches(Error(Code::kUnavailable, "the server is shutting down"));

@@ -14,6 +14,7 @@
 #include "controlplane/storage/continue_token.h"
 #include "controlplane/storage/convert.h"
 #include "controlplane/storage/feed.h"
+#include "controlplane/storage/opener.h"
 #include "lib/api/codec.h"
 #include "lib/api/meta.h"
 
@@ -71,15 +72,17 @@ struct Store::Impl {
   etcd::LeasePool leases;
   Caches caches;
   RevisionGate gate;
+  Opener opener;
   std::atomic<bool> ready{false};
 
   Impl(std::shared_ptr<etcd::Client> c, Options o, Clock& k)
       : client(std::move(c)),
-        options(o),
+        options(std::move(o)),
         clock(k),
         leases(*client, clock),
         caches({options.history_events, options.history_bytes}, clock),
-        gate(*client) {}
+        gate(*client),
+        opener(options.encryption) {}
 
   Result<ResourceCache*> CacheOf(const api::ResourceInfo& info) {
     if (ResourceCache* cache = caches.Of(info)) return cache;
@@ -134,7 +137,7 @@ struct Store::Impl {
 };
 
 Store::Store(std::shared_ptr<etcd::Client> client, Options options, Clock& clock)
-    : impl_(std::make_unique<Impl>(std::move(client), options, clock)) {}
+    : impl_(std::make_unique<Impl>(std::move(client), std::move(options), clock)) {}
 
 Store::~Store() = default;
 
@@ -146,7 +149,17 @@ Result<> Store::Run(std::stop_token stop, const std::function<void()>& ready) {
       etcd::Compactor(*impl_->client).Run(impl_->options.compact_period, impl_->clock, own);
     });
   }
-  Feed feed(*impl_->client, impl_->caches, impl_->gate);
+  Feed feed(*impl_->client, impl_->caches, impl_->gate, impl_->opener);
+  std::jthread encryption;
+  if (impl_->options.encryption) {
+    encryption = std::jthread([&](std::stop_token own) {
+      // New keys may open what could not be read.
+      auto changed = [&] {
+        if (impl_->opener.AnyUnreadable()) feed.Reload();
+      };
+      impl_->options.encryption->Run(impl_->options.reload_encryption, changed, own);
+    });
+  }
   feed.Run(stop, [&] {
     impl_->ready = true;
     ready();
@@ -171,7 +184,7 @@ Result<ObjectPtr> Store::Get(const api::ResourceInfo& info, std::string_view key
                      impl_->client->Range(std::string(info.etcd_prefix) + std::string(key), {}, limits));
     if (range.kvs.empty()) return ObjectPtr();
     const etcd::KeyValue& kv = range.kvs[0];
-    ASSIGN_OR_RETURN(object, Object::FromStored(cache->info(), std::string(key), kv.mod_revision, kv.value));
+    ASSIGN_OR_RETURN(object, impl_->opener.Open(cache->info(), key, kv));
   }
   return object ? object->In(info) : nullptr;
 }
@@ -228,10 +241,10 @@ Result<ListResult> Store::Impl::ListAt(ResourceCache& cache, const api::Resource
     for (; i < range->kvs.size(); ++i) {
       if (request.limit > 0 && static_cast<int64_t>(page.items.size()) == request.limit) break;
       const etcd::KeyValue& kv = range->kvs[i];
-      std::string key = kv.key.substr(info.etcd_prefix.size());
+      std::string_view key = std::string_view(kv.key).substr(info.etcd_prefix.size());
       ObjectPtr object = cache.Get(key);
       if (!object || object->revision() != kv.mod_revision) {
-        ASSIGN_OR_RETURN(object, Object::FromStored(cache.info(), std::move(key), kv.mod_revision, kv.value));
+        ASSIGN_OR_RETURN(object, opener.Open(cache.info(), key, kv));
       }
       if (object->Matches(request.predicate.labels, request.predicate.fields))
         page.items.push_back(std::move(object));
@@ -298,8 +311,7 @@ Result<ListResult> Store::Impl::One(ResourceCache& cache, const api::ResourceInf
     Result<etcd::RangeResult> range = client->Range(std::string(info.etcd_prefix) + key, at, limits);
     if (!range) return range.error().Is(Code::kGone) ? ListExpired() : range.error();
     if (!range->kvs.empty()) {
-      ASSIGN_OR_RETURN(
-          object, Object::FromStored(cache.info(), key, range->kvs[0].mod_revision, range->kvs[0].value));
+      ASSIGN_OR_RETURN(object, opener.Open(cache.info(), key, range->kvs[0]));
     }
   } else {
     RETURN_IF_ERROR(AwaitFresh(request.resource_version, limits));
@@ -317,6 +329,8 @@ Result<ListResult> Store::List(const api::ResourceInfo& info, const ListRequest&
   ASSIGN_OR_RETURN(ResourceCache * cache, impl_->CacheOf(info));
   if (Result<int64_t> revision = ParseRevision(request.resource_version); !revision)
     return revision.error().Wrap("invalid resource version");
+  // A list must not look complete when it is not.
+  if (request.name.empty()) RETURN_IF_ERROR(impl_->opener.CheckReadable(info.etcd_prefix, request.ns));
   if (!request.name.empty()) return impl_->One(*cache, info, request, limits);
   if (!request.continue_token.empty()) return impl_->Continue(*cache, info, request, limits);
   bool exact = request.match == "Exact";
@@ -340,6 +354,8 @@ Result<std::unique_ptr<WatchHandle>> Store::Watch(const api::ResourceInfo& info,
                                                   std::shared_ptr<WatchSink> sink, const Limits& limits) {
   ASSIGN_OR_RETURN(ResourceCache * cache, impl_->CacheOf(info));
   ASSIGN_OR_RETURN(int64_t from, ParseRevision(request.resource_version));
+  if (request.initial_events || from == 0)
+    RETURN_IF_ERROR(impl_->opener.CheckReadable(info.etcd_prefix, request.ns));
   // From a version of the future a watch begins when that is reached; initial events have to be as new.
   if (request.initial_events || request.resource_version.empty()) {
     RETURN_IF_ERROR(impl_->AwaitFresh(request.resource_version, limits));
@@ -360,22 +376,39 @@ Result<ObjectPtr> Store::Put(const api::ResourceInfo& info, std::string_view key
   std::unique_ptr<api::Message> converted;
   if (&stored != &info) converted = Convert(message, stored);
   const api::Message& kept = converted ? *converted : message;
-  const std::string value = api::EncodeProtobuf(kept, stored.Gvk());
+  const std::string etcd_key = std::string(info.etcd_prefix) + std::string(key);
+  std::string value = api::EncodeProtobuf(kept, stored.Gvk());
+  if (TransformerPtr transformer = impl_->opener.TransformerOf(stored)) {
+    Result<std::string> sealed = transformer->ToStorage(value, etcd_key);
+    if (!sealed) return TransformError(etcd_key, sealed.error());
+    value = std::move(*sealed);
+  }
   int64_t lease = 0;
   if (ttl.count() > 0) {
     ASSIGN_OR_RETURN(lease, impl_->leases.LeaseFor(ttl, limits));
   }
-  ASSIGN_OR_RETURN(etcd::TxnResult txn, impl_->client->PutIf(std::string(info.etcd_prefix) + std::string(key),
-                                                             value, expected, lease, limits));
+  ASSIGN_OR_RETURN(etcd::TxnResult txn, impl_->client->PutIf(etcd_key, value, expected, lease, limits));
   // As the next reader sees it: a way through another version may leave traces.
   if (txn.succeeded) return Object::FromMessage(stored, kept, txn.revision)->In(info);
   conflict.current = nullptr;
   if (txn.current) {
-    ASSIGN_OR_RETURN(ObjectPtr current, Object::FromStored(stored, std::string(key),
-                                                           txn.current->mod_revision, txn.current->value));
+    ASSIGN_OR_RETURN(ObjectPtr current, impl_->opener.Open(stored, key, *txn.current));
     conflict.current = current->In(info);
   }
   return Error(Code::kConflict, "the stored object is another one");
+}
+
+bool Store::IsStale(const api::ResourceInfo& info, std::string_view key, int64_t revision,
+                    const Limits& limits) {
+  TransformerPtr transformer = impl_->opener.TransformerOf(StoredAs(info));
+  // What was left in the clear, or encrypted, when rules changed is found with rules there; without any
+  // configuration there is nothing to compare with.
+  if (!transformer) return false;
+  std::string etcd_key = std::string(info.etcd_prefix) + std::string(key);
+  Result<etcd::RangeResult> range = impl_->client->Range(etcd_key, {}, limits);
+  if (!range || range->kvs.empty() || range->kvs[0].mod_revision != revision) return false;
+  Result<Opened> opened = transformer->FromStorage(range->kvs[0].value, etcd_key);
+  return opened && opened->stale;
 }
 
 Result<int64_t> Store::Delete(const api::ResourceInfo& info, std::string_view key, int64_t expected,
@@ -386,8 +419,7 @@ Result<int64_t> Store::Delete(const api::ResourceInfo& info, std::string_view ke
   if (txn.succeeded) return txn.revision;
   conflict.current = nullptr;
   if (txn.current) {
-    ASSIGN_OR_RETURN(ObjectPtr current, Object::FromStored(StoredAs(info), std::string(key),
-                                                           txn.current->mod_revision, txn.current->value));
+    ASSIGN_OR_RETURN(ObjectPtr current, impl_->opener.Open(StoredAs(info), key, *txn.current));
     conflict.current = current->In(info);
   }
   return Error(Code::kConflict, "the stored object is another one");

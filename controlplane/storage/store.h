@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "controlplane/etcd/client.h"
+#include "controlplane/storage/encryption.h"
 #include "controlplane/storage/object.h"
 #include "lib/api/scheme.h"
 #include "lib/api/selector.h"
@@ -66,6 +67,8 @@ class Store {
     size_t history_bytes = 4 << 20;  // a resource
     std::chrono::seconds bookmark_period{60};
     std::chrono::seconds compact_period{300};  // 0: never
+    std::shared_ptr<Encryption> encryption;    // null: everything is stored as it is
+    bool reload_encryption = false;            // when its file changes
   };
 
   Store(std::shared_ptr<etcd::Client> client, Options options, Clock& clock = Clock::Real());
@@ -94,6 +97,9 @@ class Store {
   // The stored object; a lost race is an error value kConflict, with what is stored in `conflict`.
   Result<ObjectPtr> Put(const api::ResourceInfo& info, std::string_view key, const api::Message& message,
                         int64_t expected, std::chrono::seconds ttl, Conflict& conflict, const Limits& limits);
+  // Whether what is stored at `revision` would be written otherwise now: with another key. Writes that change
+  // nothing else are then worth it.
+  bool IsStale(const api::ResourceInfo& info, std::string_view key, int64_t revision, const Limits& limits);
   // The revision of the deletion.
   Result<int64_t> Delete(const api::ResourceInfo& info, std::string_view key, int64_t expected,
                          Conflict& conflict, const Limits& limits);

@@ -20,11 +20,12 @@ HOMES = [
     (r"linux/netfilter", ["lib/netlink", "lib/nft", "proxy", "cni"]),
     (r"bpf/", ["lib/bpf"]),
     (r"systemd/", ["lib/event", "lib/base"]),
-    (r"grpc(pp)?/", ["lib/rpc", "controlplane/etcd", "kubelet/cri", "kubelet/probe", "tests/bench"]),
+    (r"grpc(pp)?/", ["lib/rpc", "controlplane/etcd", "controlplane/storage/encryption", "kubelet/cri", "kubelet/probe", "tests/bench"]),
     (r"boost/asio", ["lib/event", "lib/http"]),
     (r"boost/beast", ["lib/http"]),
     (r"nghttp2/", ["lib/http"]),
-    (r"openssl/", ["lib/http", "controlplane/apiserver/auth", "controlplane/etcd", "lib/base"]),
+    (r"sodium", ["controlplane/storage/encryption"]),
+    (r"openssl/", ["lib/http", "controlplane/apiserver/auth", "controlplane/etcd", "controlplane/storage/encryption", "lib/base"]),
 ]
 # What a public header of lib/ must not show: one that other folders include, directly or through another.
 HIDDEN_IN_PUBLIC_HEADERS = re.compile(r"^(netlink/|libmnl/|libnftnl/|bpf/|systemd/|grpc|boost/asio|boost/beast|nghttp2/|openssl/)")

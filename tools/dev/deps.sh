@@ -2,7 +2,7 @@
 
 BUILD_PACKAGES=(
   g++ cmake ninja-build pkg-config ccache lld git ca-certificates
-  libnghttp2-dev libssl-dev zlib1g-dev
+  libnghttp2-dev libssl-dev libsodium-dev zlib1g-dev
   libgrpc++-dev libprotobuf-dev protobuf-compiler protobuf-compiler-grpc
   libnl-3-dev libnl-route-3-dev libnl-genl-3-dev libnftnl-dev libmnl-dev
   libsystemd-dev libyaml-cpp-dev libre2-dev libexpected-dev libspdlog-dev libfmt-dev libcli11-dev

@@ -1,0 +1,241 @@
+#include "controlplane/storage/encryption.h"
+
+#include <algorithm>
+#include <map>
+
+#include <fmt/format.h>
+
+#include "controlplane/storage/convert.h"
+#include "controlplane/storage/encryption_kms.h"
+#include "lib/base/file.h"
+#include "lib/base/log.h"
+#include "lib/base/metrics.h"
+#include "lib/base/mutex.h"
+
+namespace keelson::storage {
+namespace {
+
+using Type = EncryptionProvider::Type;
+using Providers = std::vector<PrefixTransformer>;
+
+constexpr std::chrono::seconds kFilePeriod{1};
+
+PrefixTransformer KeysOf(const EncryptionProvider& provider, std::string_view name, std::string_view family,
+                         TransformerPtr (*make)(std::string)) {
+  Providers keys;
+  for (const EncryptionProvider::Key& key : provider.keys) keys.push_back({key.name + ":", make(key.secret)});
+  return {
+      fmt::format("{}{}:v1:", kEncryptedPrefix, name),
+      NewPrefixTransformers(
+          std::move(keys), fmt::format("no matching key was found for the provided {} transformer", family))};
+}
+
+PrefixTransformer Make(const EncryptionProvider& provider,
+                       std::vector<std::shared_ptr<KmsTransformer>>& kms) {
+  switch (provider.type) {
+    case Type::kAesCbc:
+      return KeysOf(provider, "aescbc", "AES", NewAesCbc);
+    case Type::kAesGcm:
+      return KeysOf(provider, "aesgcm", "AES", NewAesGcm);
+    case Type::kSecretbox:
+      return KeysOf(provider, "secretbox", "Secretbox", NewSecretbox);
+    case Type::kKms:
+      kms.push_back(std::make_shared<KmsTransformer>(
+          KmsTransformer::Options{provider.name, provider.endpoint, provider.timeout}));
+      return {fmt::format("{}kms:v2:{}:", kEncryptedPrefix, provider.name), kms.back()};
+    case Type::kIdentity:
+      break;
+  }
+  return {"", NewIdentity()};
+}
+
+// "deployments.apps", "*.apps", "*." (the core group), "secrets"; with a dot in all cases.
+std::string Canonical(const std::string& resource) {
+  return resource.find('.') == std::string::npos ? resource + "." : resource;
+}
+
+// A rule that an earlier one leaves nothing to do is a mistake.
+Result<> CheckMasked(const std::map<std::string, Providers>& earlier, const std::string& resource) {
+  std::string group = "*" + Canonical(resource).substr(Canonical(resource).find('.'));
+  for (const std::string& mask : {group, std::string("*.*")}) {
+    if (earlier.count(mask) > 0)
+      return Error(Code::kInvalid,
+                   fmt::format("resource \"{}\" is masked by earlier rule \"{}\"", resource, mask));
+  }
+  return {};
+}
+
+class Counted : public Transformer {
+ public:
+  Counted(TransformerPtr inner, std::string resource)
+      : inner_(std::move(inner)),
+        resource_(std::move(resource)),
+        family_(metrics::Counter("apiserver_storage_transformation_operations_total",
+                                 "Values that were encrypted or decrypted.",
+                                 {"resource", "status", "transformation_type", "transformer_prefix"})) {}
+
+  Result<Opened> FromStorage(std::string_view data, std::string_view etcd_key) const override {
+    Result<Opened> opened = inner_->FromStorage(data, etcd_key);
+    Count("from_storage", opened.has_value(), data);
+    return opened;
+  }
+  Result<std::string> ToStorage(std::string_view bytes, std::string_view etcd_key) const override {
+    Result<std::string> value = inner_->ToStorage(bytes, etcd_key);
+    Count("to_storage", value.has_value(), value ? *value : "");
+    return value;
+  }
+
+ private:
+  void Count(std::string_view direction, bool good, std::string_view value) const {
+    family_.With({resource_, good ? "OK" : "Internal", std::string(direction), PrefixOf(value)}).Increment();
+  }
+  // "k8s:enc:aescbc:v1:" or "k8s:enc:kms:v2:"; nothing that is in doubt: values may be junk.
+  static std::string PrefixOf(std::string_view value) {
+    for (const char* known : {"aescbc:v1:", "aesgcm:v1:", "secretbox:v1:", "kms:v2:"}) {
+      std::string prefix = std::string(kEncryptedPrefix) + known;
+      if (value.substr(0, prefix.size()) == prefix) return prefix;
+    }
+    return value.substr(0, kEncryptedPrefix.size()) == kEncryptedPrefix ? "unknown" : "identity";
+  }
+
+  const TransformerPtr inner_;
+  const std::string resource_;
+  metrics::Family& family_;
+};
+
+}  // namespace
+
+struct Encryption::Table {
+  std::map<std::string_view, TransformerPtr> by_prefix;  // etcd's
+  std::vector<std::shared_ptr<KmsTransformer>> kms;
+};
+
+struct Encryption::Impl {
+  std::string path, text;
+  SteadyTime next_try{};  // after a failure that may pass
+  mutable Mutex mutex;
+  std::shared_ptr<const Table> table GUARDED_BY(mutex);
+
+  std::shared_ptr<const Table> Now() const {
+    MutexLock lock(mutex);
+    return table;
+  }
+};
+
+Encryption::Encryption(std::string path) : impl_(std::make_unique<Impl>()) { impl_->path = std::move(path); }
+Encryption::~Encryption() = default;
+
+Result<std::shared_ptr<const Encryption::Table>> Encryption::Read(std::string& text) const {
+  ASSIGN_OR_RETURN(text, ReadFile(impl_->path));
+  Result<EncryptionConfig> config = ParseEncryptionConfig(text);
+  if (!config) return config.error().Wrap("error while parsing file " + impl_->path);
+  auto table = std::make_shared<Table>();
+  std::map<std::string, Providers> rules;
+  for (const EncryptionRule& rule : config->rules) {
+    Providers providers;
+    for (const EncryptionProvider& provider : rule.providers) providers.push_back(Make(provider, table->kms));
+    for (const std::string& resource : rule.resources) {
+      RETURN_IF_ERROR(CheckMasked(rules, resource));
+      Providers& all = rules[Canonical(resource)];
+      all.insert(all.end(), providers.begin(), providers.end());
+    }
+  }
+  for (const api::ResourceInfo& info : api::Resources()) {
+    if (info.etcd_prefix.empty() || &StoredAs(info) != &info) continue;
+    const std::string group(info.group);
+    for (const std::string& name :
+         {fmt::format("{}.{}", info.resource, group), "*." + group, std::string("*.*")}) {
+      auto rule = rules.find(name);
+      if (rule == rules.end()) continue;
+      table->by_prefix[info.etcd_prefix] = std::make_shared<Counted>(
+          NewPrefixTransformers(rule->second, "no matching prefix found"), info.GroupResource());
+      break;
+    }
+  }
+  return std::shared_ptr<const Table>(std::move(table));
+}
+
+Result<std::unique_ptr<Encryption>> Encryption::Load(std::string path) {
+  std::unique_ptr<Encryption> made(new Encryption(std::move(path)));
+  ASSIGN_OR_RETURN(std::shared_ptr<const Table> table, made->Read(made->impl_->text));
+  for (const auto& kms : table->kms) {
+    if (Result<> probed = kms->Probe(); !probed)
+      log::Warn("A KMS does not answer", {{"error", probed.error()}});
+  }
+  MutexLock lock(made->impl_->mutex);
+  made->impl_->table = std::move(table);
+  return made;
+}
+
+TransformerPtr Encryption::Of(const api::ResourceInfo& info) const {
+  std::shared_ptr<const Table> table = impl_->Now();
+  auto found = table->by_prefix.find(info.etcd_prefix);
+  return found == table->by_prefix.end() ? nullptr : found->second;
+}
+
+Result<> Encryption::Health() const {
+  for (const auto& kms : impl_->Now()->kms) RETURN_IF_ERROR(kms->Health());
+  return {};
+}
+
+bool Encryption::has_kms() const { return !impl_->Now()->kms.empty(); }
+
+bool Encryption::CheckFile() {
+  static metrics::Family& reloads =
+      metrics::Counter("apiserver_encryption_config_controller_automatic_reloads_total",
+                       "Changes of the encryption configuration that were looked at.", {"status"});
+  static metrics::Family& when =
+      metrics::Gauge("apiserver_encryption_config_controller_automatic_reload_last_timestamp_seconds",
+                     "When the encryption configuration last changed, or failed to.", {"status"});
+  if (SteadyTime::clock::now() < impl_->next_try) return false;
+  if (Result<std::string> text = ReadFile(impl_->path); text && *text == impl_->text) return false;
+  std::string text;
+  Result<std::shared_ptr<const Table>> table = Read(text);
+  Result<> good;
+  if (!table) good = table.error();
+  for (size_t i = 0; good && i < (*table)->kms.size(); ++i) good = (*table)->kms[i]->Probe();
+  const char* status = good ? "success" : "failure";
+  reloads.With({status}).Increment();
+  when.With({status}).Set(
+      static_cast<double>(std::chrono::system_clock::to_time_t(std::chrono::system_clock::now())));
+  if (!good) {
+    log::Error("Cannot take up the encryption configuration", {{"error", good.error()}});
+    // Junk is not looked at again until it changes; a KMS may come up.
+    if (!table && !text.empty()) {
+      impl_->text = text;
+    } else {
+      impl_->next_try = SteadyTime::clock::now() + KmsTransformer::kProbePeriodAfterFailure;
+    }
+    return false;
+  }
+  impl_->text = text;
+  log::Info("Took up a new encryption configuration", {{"file", impl_->path}});
+  MutexLock lock(impl_->mutex);
+  impl_->table = *table;
+  return true;
+}
+
+void Encryption::Run(bool reload, const std::function<void()>& changed, std::stop_token stop) {
+  Mutex mutex;
+  CondVar never;
+  SteadyTime probe = SteadyTime::clock::now() + KmsTransformer::kProbePeriodAfterFailure;
+  while (true) {
+    {
+      MutexLock lock(mutex);
+      never.wait_for(mutex, stop, kFilePeriod, [] { return false; });
+    }
+    if (stop.stop_requested()) return;
+    if (reload && CheckFile()) changed();
+    if (SteadyTime::clock::now() < probe) continue;
+    bool all_good = true;
+    for (const auto& kms : impl_->Now()->kms) {
+      Result<> probed = kms->Probe();
+      if (!probed) log::Warn("A KMS does not answer", {{"error", probed.error()}});
+      all_good = all_good && probed;
+    }
+    probe = SteadyTime::clock::now() +
+            (all_good ? KmsTransformer::kProbePeriod : KmsTransformer::kProbePeriodAfterFailure);
+  }
+}
+
+}  // namespace keelson::storage
