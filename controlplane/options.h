@@ -8,6 +8,24 @@
 
 namespace keelson::controlplane {
 
+// --audit-log-batch-* and --audit-webhook-batch-*.
+struct AuditBatchOptions {
+  std::string mode;  // batch, blocking, blocking-strict
+  int buffer_size = 10000, max_size = 1, throttle_burst = 15;
+  std::string max_wait = "0s";
+  bool throttle = true;
+  double throttle_qps = 10;
+};
+
+struct AuditOptions {
+  std::string policy_file, log_path, webhook_config_file;
+  std::string log_format = "json", webhook_initial_backoff = "10s";
+  int log_max_age_days = 366, log_max_backups = 100, log_max_megabytes = 100;
+  bool log_compress = false;
+  AuditBatchOptions log_batch{"blocking", 10000, 1, 15, "0s", false, 0};
+  AuditBatchOptions webhook_batch{"batch", 10000, 400, 15, "30s", true, 10};
+};
+
 struct Options {
   std::vector<std::string> roles = {"apiserver", "scheduler", "controllers"};
   int verbosity = 0;
@@ -24,6 +42,12 @@ struct Options {
   std::string advertise_address;  // empty: bind_address, or the address of the default route
   std::string tls_certificate_file, tls_key_file, client_ca_file, token_auth_file;
   AuthFlags auth;
+
+  AuditOptions audit;
+  int request_timeout_seconds = 60, shutdown_delay_seconds = 0;
+  std::vector<std::string> flags;  // "name=value" of all, for /flagz
+  bool priority_and_fairness = true;
+  int max_requests_inflight = 400, max_mutating_requests_inflight = 200;
 
   std::vector<std::string> service_account_issuers = {"https://kubernetes.default.svc.cluster.local"};
   std::vector<std::string> service_account_key_files, api_audiences;

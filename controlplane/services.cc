@@ -13,6 +13,7 @@
 #include <thread>
 
 #include "controlplane/apiserver/server.h"
+#include "controlplane/audit_setup.h"
 #include "controlplane/auth_services.h"
 #include "controlplane/controllers/controllers.h"
 #include "controlplane/etcd/client.h"
@@ -34,7 +35,9 @@ namespace {
 
 // Above what the API takes, so that what is too large is refused by the API server, with a Status.
 constexpr size_t kMaxBody = 16u << 20;
-constexpr int kWorkers = 32;
+constexpr int kWorkers = 48;
+// Left for requests that need no seat.
+constexpr int kSpareWorkers = 8;
 constexpr std::chrono::seconds kReloadPeriod{60};
 
 std::vector<std::string> SplitCommas(std::string_view text) {
@@ -109,6 +112,29 @@ Result<> ReadKeys(const Options& options, apiserver::ApiServerOptions& out) {
   return {};
 }
 
+Result<apiserver::RequestLimits> LimitsOf(const Options& options) {
+  if (options.request_timeout_seconds <= 0)
+    return Error(Code::kInvalid, "--request-timeout must be more than 0");
+  if (options.max_requests_inflight < 0 || options.max_mutating_requests_inflight < 0)
+    return Error(Code::kInvalid,
+                 "--max-requests-inflight and --max-mutating-requests-inflight can not be "
+                 "negative value");
+  apiserver::RequestLimits limits;
+  limits.timeout = std::chrono::seconds(options.request_timeout_seconds);
+  limits.priority_and_fairness = options.priority_and_fairness;
+  limits.max_read_only = options.max_requests_inflight;
+  limits.max_mutating = options.max_mutating_requests_inflight;
+  const int seats = options.max_requests_inflight + options.max_mutating_requests_inflight;
+  if (limits.priority_and_fairness && seats <= 0) {
+    return Error(Code::kInvalid,
+                 "--max-requests-inflight and --max-mutating-requests-inflight must not both be "
+                 "0 with priority and fairness");
+  }
+  // A request is under way on a thread: seats beyond those would be none.
+  limits.seats = std::min(seats, kWorkers - kSpareWorkers);
+  return limits;
+}
+
 Result<apiserver::ApiServerOptions> ApiServerOptionsOf(const Options& options) {
   apiserver::ApiServerOptions out;
   out.issuers = options.service_account_issuers;
@@ -127,6 +153,9 @@ Result<apiserver::ApiServerOptions> ApiServerOptionsOf(const Options& options) {
                                                                  options.admission_control_config_file));
   out.admission.not_ready_toleration_seconds = options.default_not_ready_toleration_seconds;
   out.admission.unreachable_toleration_seconds = options.default_unreachable_toleration_seconds;
+  ASSIGN_OR_RETURN(out.auditor, MakeAuditor(options.audit));
+  ASSIGN_OR_RETURN(out.limits, LimitsOf(options));
+  out.flags = options.flags;
   return out;
 }
 
@@ -172,6 +201,7 @@ Result<> MakeApiServer(const Options& options, ControlPlane& plane) {
   ASSIGN_OR_RETURN(registry::Config config, RegistryConfig(options));
   ASSIGN_OR_RETURN(apiserver::ApiServerOptions api, ApiServerOptionsOf(options));
   ASSIGN_OR_RETURN(storage::Store::Options storage, StoreOptions(options));
+  if (storage.encryption) api.check_kms = [encryption = storage.encryption] { return encryption->Health(); };
   plane.store = std::make_unique<storage::Store>(plane.etcd_client, std::move(storage));
   plane.registry = std::make_unique<registry::Registry>(*plane.store, std::move(config));
   plane.apiserver = std::make_unique<apiserver::ApiServer>(std::move(api), *plane.registry, *plane.store);
@@ -212,6 +242,31 @@ void ReloadCertificates(http::Server& server, std::stop_token stop) {
   }
 }
 
+// Load balancers are told first, then clients that watch; what is under way may end.
+Result<> ServeUntil(std::stop_token stop, const Options& options, ControlPlane& plane) {
+  constexpr std::chrono::seconds kGrace{5};
+  std::stop_source end;
+  Mutex mutex;
+  CondVar changed;
+  std::stop_callback on_stop(stop, [&] {
+    MutexLock lock(mutex);
+    changed.notify_all();
+  });
+  std::jthread ending([&](std::stop_token failed) {
+    {
+      MutexLock lock(mutex);
+      changed.wait(mutex, failed, [&] { return stop.stop_requested(); });
+      if (!stop.stop_requested()) return;
+      plane.apiserver->BeginShutdown();
+      changed.wait_for(mutex, failed, std::chrono::seconds(options.shutdown_delay_seconds),
+                       [] { return false; });
+    }
+    plane.apiserver->EndWatches();
+    end.request_stop();
+  });
+  return plane.https->Run(end.get_token(), kGrace);
+}
+
 void AddApiServer(ServiceGroup& group, const Options& options, ControlPlane& plane) {
   std::vector<std::string> storage_needs;
   if (plane.etcd) {
@@ -231,7 +286,7 @@ void AddApiServer(ServiceGroup& group, const Options& options, ControlPlane& pla
          log::Info("API server listens", {{"address", options.bind_address}, {"port", plane.https->port()}});
          ready();
          std::jthread reload([&plane](std::stop_token token) { ReloadCertificates(*plane.https, token); });
-         return plane.https->Run(stop);
+         return ServeUntil(stop, options, plane);
        }});
 }
 

@@ -13,10 +13,13 @@
 #include "controlplane/apiserver/authz/node.h"
 #include "controlplane/apiserver/authz/rbac.h"
 #include "controlplane/apiserver/discovery.h"
+#include "controlplane/apiserver/flowcontrol/bootstrap.h"
+#include "controlplane/apiserver/flowcontrol/controller.h"
 #include "controlplane/apiserver/follower.h"
 #include "controlplane/apiserver/handlers/body.h"
 #include "controlplane/apiserver/handlers/component_status.h"
 #include "controlplane/apiserver/handlers/connect.h"
+#include "controlplane/apiserver/handlers/debug_pages.h"
 #include "controlplane/apiserver/handlers/misc.h"
 #include "controlplane/apiserver/handlers/openapi.h"
 #include "controlplane/apiserver/handlers/resource.h"
@@ -26,6 +29,7 @@
 #include "controlplane/apiserver/handlers/watch.h"
 #include "controlplane/apiserver/health.h"
 #include "controlplane/apiserver/local_transport.h"
+#include "controlplane/apiserver/request_metrics.h"
 #include "lib/api/meta.h"
 #include "lib/api/proto/resource_v1.pb.h"
 #include "lib/api/proto/storage_v1.pb.h"
@@ -52,8 +56,6 @@ bool IsPublicPath(const std::string& path) {
   return false;
 }
 
-bool IsMutating(const std::string& verb) { return verb != "get" && verb != "list" && verb != "watch"; }
-
 // A consistent read: it succeeds when etcd has a leader and the caches keep up with it.
 Result<> AskEtcd(storage::Store& store) {
   constexpr std::chrono::seconds kPatience{2};
@@ -61,70 +63,6 @@ Result<> AskEtcd(storage::Store& store) {
                         {SteadyTime::clock::now() + kPatience, {}});
   if (!read) return read.error();
   return {};
-}
-
-class RequestMetrics {
- public:
-  RequestMetrics()
-      : total_(metrics::Counter("apiserver_request_total", "Requests answered.",
-                                {"verb", "dry_run", "group", "version", "resource", "subresource", "scope",
-                                 "component", "code"})),
-        seconds_(metrics::Histograms(
-            "apiserver_request_duration_seconds", "Time to answer; watches are left out.",
-            {0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60},
-            {"verb", "dry_run", "group", "version", "resource", "subresource", "scope", "component"})),
-        inflight_(metrics::Gauge("apiserver_current_inflight_requests", "Requests that are being answered.",
-                                 {"request_kind"})) {}
-
-  metrics::Value& Inflight(const RequestInfo& info) {
-    return inflight_.With({IsMutating(info.verb) && info.is_resource ? "mutating" : "readOnly"});
-  }
-
-  void Record(const Context& context, std::chrono::duration<double> took) {
-    const RequestInfo& info = context.info;
-    std::string verb = Upper(info.is_resource ? info.verb : context.request->method);
-    // Of unknown resources nothing is kept: anybody could make up names without end.
-    bool known = context.resource != nullptr;
-    std::string scope = !info.is_resource    ? ""
-                        : !info.name.empty() ? "resource"
-                        : info.ns.empty()    ? "cluster"
-                                             : "namespace";
-    std::vector<std::string> labels = {verb,
-                                       context.query().Has("dryRun") ? "All" : "",
-                                       known ? info.group : "",
-                                       known ? info.version : "",
-                                       known ? info.resource : "",
-                                       known ? info.subresource : "",
-                                       scope,
-                                       "apiserver"};
-    if (info.verb != "watch") seconds_.HistogramWith(labels).Observe(took.count());
-    labels.push_back(std::to_string(context.status));
-    total_.With(labels).Increment();
-  }
-
- private:
-  static std::string Upper(std::string text) {
-    if (text == "update") return "PUT";
-    if (text == "create") return "POST";
-    for (char& c : text) c = static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
-    return text;
-  }
-
-  metrics::Family& total_;
-  metrics::Family& seconds_;
-  metrics::Family& inflight_;
-};
-
-// Every stored resource once, for apiserver_storage_objects.
-void CountObjects(storage::Store& store) {
-  static metrics::Family& family =
-      metrics::Gauge("apiserver_storage_objects", "Objects stored, by resource.", {"resource"});
-  for (const api::ResourceInfo& info : api::Resources()) {
-    if (info.IsSubresource() || info.etcd_prefix.empty()) continue;
-    size_t count = 0;
-    store.ForEach(info, [&](const storage::ObjectPtr&) { ++count; });
-    family.With({info.GroupResource()}).Set(static_cast<double>(count));
-  }
 }
 
 // Objects that are answers and nothing more make no tables.
@@ -150,8 +88,8 @@ std::string_view DeprecationOf(const api::ResourceInfo& row) {
 
 std::vector<std::string> ServedPaths(std::vector<std::string> out) {
   for (const char* path :
-       {"/.well-known/openid-configuration", "/api", "/api/v1", "/apis", "/apis/", "/metrics", "/openapi/v2",
-        "/openapi/v3", "/openapi/v3/", "/openid/v1/jwks", "/version"}) {
+       {"/.well-known/openid-configuration", "/api", "/api/v1", "/apis", "/apis/", "/flagz", "/metrics",
+        "/openapi/v2", "/openapi/v3", "/openapi/v3/", "/openid/v1/jwks", "/statusz", "/version"}) {
     out.emplace_back(path);
   }
   for (const api::ResourceInfo& info : api::Resources()) {
@@ -164,12 +102,35 @@ std::vector<std::string> ServedPaths(std::vector<std::string> out) {
   return out;
 }
 
+std::shared_ptr<Context> MakeContext(std::shared_ptr<const http::ServerRequest> request,
+                                     std::shared_ptr<http::ResponseWriter> writer) {
+  auto context = std::make_shared<Context>();
+  context->request = std::move(request);
+  context->writer = std::move(writer);
+  context->info = ParseRequestInfo(context->request->method, context->request->path, context->request->query);
+  return context;
+}
+
+// Of what goes on its writer says when it is over.
+void EndAudit(const Context& context) {
+  if (!context.audit) return;
+  for (const auto& [name, value] : context.audit_annotations) context.audit->Annotate(name, value);
+  if (!audit::IsLongRunning(context.info))
+    (void)context.audit->Emit(audit::Stage::kResponseComplete, context.status);
+}
+
 }  // namespace
 
 struct ApiServer::Impl {
   Impl(ApiServerOptions given, registry::Registry& the_registry, storage::Store& the_store);
 
   Result<> Authorize(const Context& context) const;
+  // `who` null: nobody knows. `acting`: the impersonated user, when there is one.
+  Result<> BeginAudit(Context& context, const User* who, const User* acting);
+  void Admit(const std::shared_ptr<Context>& context);
+  void Serve(Context& context);
+  void Refuse(Context& context);
+  void FollowFlows();
   Result<> FindRow(Context& context) const;
   void Dispatch(Context& context);
   void HandleResource(Context& context);
@@ -184,7 +145,7 @@ struct ApiServer::Impl {
   ApiServerOptions options;
   registry::Registry& registry;
   storage::Store& store;
-  std::atomic<bool> bootstrapped{false};
+  std::atomic<bool> bootstrapped{false}, stopping{false};
 
   std::shared_ptr<RbacAuthorizer> rbac = std::make_shared<RbacAuthorizer>();
   std::shared_ptr<NodeGraph> graph = std::make_shared<NodeGraph>();
@@ -203,7 +164,10 @@ struct ApiServer::Impl {
   Discovery discovery;
   Health health;
   OpenApiHandler openapi;
+  DebugPages pages;
   RequestMetrics request_metrics;
+  InflightLimit read_only, mutating;
+  flowcontrol::Controller flow;
 };
 
 ApiServer::Impl::Impl(ApiServerOptions given, registry::Registry& the_registry, storage::Store& the_store)
@@ -218,18 +182,30 @@ ApiServer::Impl::Impl(ApiServerOptions given, registry::Registry& the_registry, 
       connect(registry, *authorizer, backends),
       discovery(fmt::format("{}:{}", options.kubernetes_service.advertise_address,
                             options.kubernetes_service.port)),
-      health({{"ping", true, [] { return Result<>(); }},
-              {"caches", true,
-               [this]() -> Result<> {
-                 if (store.ready()) return {};
-                 return Error(Code::kUnavailable, "the caches have not been filled");
-               }},
-              // Not for /livez: no restart of this server brings etcd back.
-              {"etcd", false, [this] { return AskEtcd(store); }},
-              {"poststarthook/bootstrap", false, [this]() -> Result<> {
-                 if (bootstrapped.load()) return {};
-                 return Error(Code::kUnavailable, "not finished");
-               }}}) {
+      health(
+          {{"ping", true, [] { return Result<>(); }},
+           {"caches", true,
+            [this]() -> Result<> {
+              if (store.ready()) return {};
+              return Error(Code::kUnavailable, "the caches have not been filled");
+            }},
+           // Not for /livez: no restart of this server brings etcd back.
+           {"etcd", false, [this] { return AskEtcd(store); }},
+           {"poststarthook/bootstrap", false,
+            [this]() -> Result<> {
+              if (bootstrapped.load()) return {};
+              return Error(Code::kUnavailable, "not finished");
+            }},
+           {"kms-providers", false, [this] { return options.check_kms ? options.check_kms() : Result<>(); }},
+           {"shutdown", false,
+            [this]() -> Result<> {
+              if (!stopping.load()) return {};
+              return Error(Code::kUnavailable, "process is shutting down");
+            }}}),
+      pages(options.flags, health.Paths()),
+      read_only(options.limits.max_read_only),
+      mutating(options.limits.max_mutating),
+      flow({options.limits.seats, options.limits.timeout / 4}) {
   if (options.api_audiences.empty()) options.api_audiences = options.issuers;
   authenticator = MakeAuthenticator();
   admission = NewAdmissionChain(options.admission, store, authorizer);
@@ -249,6 +225,22 @@ ApiServer::Impl::Impl(ApiServerOptions given, registry::Registry& the_registry, 
   resources = std::make_unique<ResourceHandler>(registry, watches, *admission, *authorizer);
   FollowRoles();
   FollowNodeObjects();
+  FollowFlows();
+}
+
+void ApiServer::Impl::FollowFlows() {
+  using api::flowcontrol::v1::FlowSchema;
+  using api::flowcontrol::v1::PriorityLevelConfiguration;
+  follower.Add({&api::ResourceOf<FlowSchema>(),
+                [this](const storage::ObjectPtr& object) {
+                  flow.Put(std::static_pointer_cast<const FlowSchema>(object->Decode()));
+                },
+                [this](const std::string& key) { flow.RemoveSchema(key); }});
+  follower.Add({&api::ResourceOf<PriorityLevelConfiguration>(),
+                [this](const storage::ObjectPtr& object) {
+                  flow.Put(std::static_pointer_cast<const PriorityLevelConfiguration>(object->Decode()));
+                },
+                [this](const std::string& key) { flow.RemoveLevel(key); }});
 }
 
 // system:masters is asked first: no mode and no webhook can lock the owner out.
@@ -337,39 +329,103 @@ ApiServer::~ApiServer() = default;
 void ApiServer::Handle(std::shared_ptr<const http::ServerRequest> request,
                        std::shared_ptr<http::ResponseWriter> writer) {
   Result<User> user = impl_->authenticator->Authenticate(*request);
-  if (user) user = Impersonate(*user, request->headers, *impl_->authorizer);
-  if (user) return HandleAs(*user, std::move(request), std::move(writer));
-  Context context;
-  context.request = std::move(request);
-  context.writer = std::move(writer);
-  ReplyError(context, user.error());
+  Result<User> acting = user;
+  if (user) acting = Impersonate(*user, request->headers, *impl_->authorizer);
+  const bool impersonates = request->headers.Has("Impersonate-User");
+  std::shared_ptr<Context> context = MakeContext(std::move(request), std::move(writer));
+  if (acting) context->user = *acting;
+  Result<> begun =
+      impl_->BeginAudit(*context, user ? &*user : nullptr, acting && impersonates ? &context->user : nullptr);
+  if (begun && acting) return impl_->Admit(context);
+  ReplyError(*context, begun ? acting.error() : begun.error());
+  EndAudit(*context);
 }
 
 void ApiServer::HandleAs(const User& user, std::shared_ptr<const http::ServerRequest> request,
                          std::shared_ptr<http::ResponseWriter> writer) {
-  Context context;
-  context.request = std::move(request);
-  context.writer = std::move(writer);
-  context.user = user;
-  context.info = ParseRequestInfo(context.request->method, context.request->path, context.request->query);
-  metrics::Value& inflight = impl_->request_metrics.Inflight(context.info);
+  std::shared_ptr<Context> context = MakeContext(std::move(request), std::move(writer));
+  context->user = user;
+  if (Result<> begun = impl_->BeginAudit(*context, &context->user, nullptr); !begun)
+    return ReplyError(*context, begun.error());
+  impl_->Serve(*context);
+}
+
+Result<> ApiServer::Impl::BeginAudit(Context& context, const User* who, const User* acting) {
+  std::string id = audit::IdOf(context.request->headers);
+  context.reply_headers.Add("Audit-Id", id);
+  if (!options.auditor) return {};
+  ASSIGN_OR_RETURN(context.audit,
+                   options.auditor->Begin({who, acting, context.info}, std::move(id), context.request));
+  if (context.audit && audit::IsLongRunning(context.info))
+    context.writer = audit::Auditor::Follow(context.writer, context.audit);
+  return {};
+}
+
+// Now, later or never, as the server's load has it. Streams have no seats; watches only while they begin.
+void ApiServer::Impl::Admit(const std::shared_ptr<Context>& context) {
+  const RequestInfo& info = context->info;
+  if (audit::IsLongRunning(info) && info.verb != "watch") return Serve(*context);
+  if (!options.limits.priority_and_fairness) {
+    InflightLimit& limit = IsMutating(info) ? mutating : read_only;
+    if (context->user.InGroup(kGroupMasters)) return Serve(*context);
+    if (!limit.Enter()) return Refuse(*context);
+    Serve(*context);
+    return limit.Leave();
+  }
+  auto classify = [context](const flowcontrol::Classified& who) {
+    if (who.level.empty()) return;
+    context->reply_headers.Add("X-Kubernetes-PF-FlowSchema-UID", who.schema_uid);
+    context->reply_headers.Add("X-Kubernetes-PF-PriorityLevel-UID", who.level_uid);
+  };
+  flow.Handle(
+      context->user, info,
+      [this, context, classify](const flowcontrol::Classified& who) {
+        classify(who);
+        if (!context->writer->closed()) Serve(*context);
+      },
+      [this, context, classify](const flowcontrol::Classified& who) {
+        classify(who);
+        Refuse(*context);
+      });
+}
+
+void ApiServer::Impl::Refuse(Context& context) {
+  ReplyTooManyRequests(context);
+  request_metrics.Record(context, {});
+  EndAudit(context);
+}
+
+void ApiServer::Impl::Serve(Context& context) {
+  metrics::Value& inflight = request_metrics.Inflight(context.info);
   inflight.Add(1);
   auto begin = SteadyTime::clock::now();
   try {
-    impl_->Dispatch(context);
+    Result<> timed;
+    if (!audit::IsLongRunning(context.info)) timed = SetDeadline(context, options.limits.timeout);
+    if (timed) {
+      Dispatch(context);
+    } else {
+      ReplyError(context, timed.error());
+    }
   } catch (const std::exception& error) {
     // No exception is meant to get here: what a library threw must not take the server down.
     log::Error("Request failed unexpectedly", {{"path", context.info.path}, {"error", error.what()}});
+    if (context.audit) (void)context.audit->Emit(audit::Stage::kPanic, 500);
     if (context.status == 0) ReplyError(context, Error(Code::kInternal, "Internal error occurred"));
   }
   inflight.Add(-1);
-  impl_->request_metrics.Record(context, SteadyTime::clock::now() - begin);
+  request_metrics.Record(context, SteadyTime::clock::now() - begin);
+  EndAudit(context);
 }
 
 Result<> ApiServer::Impl::Authorize(const Context& context) const {
   if (!context.info.is_resource && IsPublicPath(context.info.path)) return {};
   Attributes attributes{context.user, context.info};
   Decision decision = authorizer->Authorize(attributes);
+  if (context.audit) {
+    context.audit->Annotate("authorization.k8s.io/decision", decision.allowed ? "allow" : "forbid");
+    context.audit->Annotate("authorization.k8s.io/reason", decision.reason);
+  }
   if (decision.allowed) return {};
   return ForbiddenTo(attributes, decision.reason);
 }
@@ -430,7 +486,8 @@ void ApiServer::Impl::HandleResource(Context& context) {
 }
 
 void ApiServer::Impl::HandlePath(Context& context) {
-  if (health.Handle(context) || discovery.Handle(context) || openapi.Handle(context) || misc->Handle(context))
+  if (health.Handle(context) || discovery.Handle(context) || openapi.Handle(context) ||
+      pages.Handle(context) || misc->Handle(context))
     return;
   if (context.info.path.rfind("/api", 0) == 0) return ReplyError(context, NoSuchPath());
   ReplyText(context, 404, "text/plain; charset=utf-8", "404 page not found\n");
@@ -439,7 +496,8 @@ void ApiServer::Impl::HandlePath(Context& context) {
 Result<> ApiServer::Impl::Bootstrap(std::stop_token stop) {
   RETURN_IF_ERROR(EnsureSystemNamespaces(registry, stop));
   RETURN_IF_ERROR(EnsureBootstrapRoles(registry, stop));
-  return EnsurePriorityClasses(registry, stop);
+  RETURN_IF_ERROR(EnsurePriorityClasses(registry, stop));
+  return flowcontrol::EnsureBootstrapObjects(registry, stop);
 }
 
 // The kubernetes Service comes after ready(): an address that may not be in it must not keep the server down.
@@ -470,6 +528,10 @@ Result<> ApiServer::Impl::RunBootstrap(std::stop_token stop, const ServiceGroup:
       bootstrapped.store(true);
       ready();
     }
+    Result<> flows = flowcontrol::EnsureBootstrapObjects(registry, stop);
+    if (flows) flows = flowcontrol::UpdateDangling(registry, Clock::Real().Now(), stop);
+    if (!flows && !stop.stop_requested())
+      log::Warn("Cannot keep flow schemas and priority levels", {{"error", flows.error()}});
     openapi.DropIdle();
     pause(kServiceCheckPeriod);
   }
@@ -482,6 +544,11 @@ Result<> ApiServer::Run(std::stop_token stop, ServiceGroup::Ready ready) {
   group.Add({"watches", {}, [&](std::stop_token token, ServiceGroup::Ready up) -> Result<> {
                up();
                impl.watches.Run(token);
+               return {};
+             }});
+  group.Add({"flows", {}, [&](std::stop_token token, ServiceGroup::Ready up) -> Result<> {
+               up();
+               impl.flow.Run(token);
                return {};
              }});
   group.Add({"roles", {}, [&](std::stop_token token, ServiceGroup::Ready up) {
@@ -505,6 +572,9 @@ Result<> ApiServer::Run(std::stop_token stop, ServiceGroup::Ready ready) {
              }});
   return group.Run(stop);
 }
+
+void ApiServer::BeginShutdown() { impl_->stopping.store(true); }
+void ApiServer::EndWatches() { impl_->watches.EndAll(); }
 
 std::shared_ptr<client::Transport> ApiServer::TransportFor(User user, std::string user_agent) {
   return NewLocalTransport(

@@ -4,17 +4,20 @@
 //   connect (logs, exec, proxies) | reviews | tokens | registry with admission
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <stop_token>
 #include <string>
 #include <vector>
 
 #include "controlplane/apiserver/admission/config.h"
+#include "controlplane/apiserver/audit/auditor.h"
 #include "controlplane/apiserver/authn/authenticator.h"
 #include "controlplane/apiserver/authn/static_tokens.h"
 #include "controlplane/apiserver/authz/authorizer.h"
 #include "controlplane/apiserver/bootstrap/bootstrap.h"
 #include "controlplane/apiserver/handlers/kubelet_client.h"
+#include "controlplane/apiserver/request_limits.h"
 #include "controlplane/apiserver/user.h"
 #include "controlplane/registry/registry.h"
 #include "controlplane/storage/store.h"
@@ -50,6 +53,10 @@ struct ApiServerOptions {
   BackendClients::Options backends;
   KubernetesServiceOptions kubernetes_service;
   AdmissionConfig admission;
+  std::unique_ptr<audit::Auditor> auditor;  // null: nothing is recorded
+  RequestLimits limits;
+  std::function<Result<>()> check_kms;  // for /readyz; may be empty
+  std::vector<std::string> flags;       // "name=value", for /flagz
 };
 
 class ApiServer {
@@ -68,6 +75,11 @@ class ApiServer {
   // Starts the registry, follows roles and bindings, makes what every cluster has, calls ready(), and keeps
   // all of it so until `stop`. The store is ready before.
   Result<> Run(std::stop_token stop, ServiceGroup::Ready ready);
+
+  // /readyz fails from now on; everything else goes on.
+  void BeginShutdown();
+  // Ends the watches that are open.
+  void EndWatches();
 
   // In-process requests as `user`, from the program that `user_agent` names.
   std::shared_ptr<client::Transport> TransportFor(User user, std::string user_agent = "");

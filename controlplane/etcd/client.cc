@@ -241,6 +241,33 @@ Result<ServerStatus> Client::Status(const Limits& limits) {
   return status;
 }
 
+Result<> Client::Snapshot(const std::function<Result<>(std::string_view)>& each, std::stop_token stop) {
+  Limits limits;
+  limits.stop = stop;
+  ASSIGN_OR_RETURN(Endpoint * endpoint, impl_->Pick(impl_->Deadline(limits), stop));
+  rpc::Call call(milliseconds(0), stop);
+  auto stream = endpoint->maintenance->Snapshot(call.context(), pb::SnapshotRequest());
+  pb::SnapshotResponse reply;
+  Result<> taken;
+  while (taken && stream->Read(&reply)) taken = each(reply.blob());
+  if (!taken) call.Cancel();
+  grpc::Status status = stream->Finish();
+  return taken ? call.Done(status, "etcd snapshot") : taken;
+}
+
+Result<> Client::Defragment(const Limits& limits) {
+  for (const auto& endpoint : impl_->endpoints) {
+    if (!rpc::AwaitConnected(*endpoint->channel, rpc::TimeLeft(limits.deadline, impl_->options.timeout)))
+      return Error(Code::kUnavailable, "etcd: an endpoint cannot be reached");
+    rpc::Call call(rpc::TimeLeft(limits.deadline, std::chrono::hours(1)), limits.stop);
+    pb::DefragmentResponse reply;
+    RETURN_IF_ERROR(
+        call.Done(endpoint->maintenance->Defragment(call.context(), pb::DefragmentRequest(), &reply),
+                  "etcd defragment"));
+  }
+  return {};
+}
+
 Error Client::Watch(std::string_view key, std::string_view end, int64_t start_revision,
                     const std::function<void()>& created, const std::function<void(WatchBatch)>& each,
                     std::stop_token stop) {

@@ -96,6 +96,11 @@ class Client {
   // Forgets history before `revision`.
   Result<> Compact(int64_t revision, const Limits& limits);
   Result<ServerStatus> Status(const Limits& limits);
+  // The whole database of one endpoint, piece by piece, and its SHA-256 after it. Takes what time it takes.
+  Result<> Snapshot(const std::function<Result<>(std::string_view)>& each, std::stop_token stop);
+  // Gives free space of every endpoint's database back to the file system. An endpoint answers nothing
+  // meanwhile.
+  Result<> Defragment(const Limits& limits);
 
   // All changes of [key, end) from `start_revision` on, until `stop` (kCancelled) or failure. kGone: the
   // start is compacted. Events are delivered from this thread; `created` once the watch stands.

@@ -112,6 +112,12 @@ ClientOptions Supervisor::tls_client_options() const {
   return options;
 }
 
+ClientOptions Supervisor::Running(const std::string& data_dir) {
+  ClientOptions options;
+  options.endpoints = {"unix://" + std::filesystem::absolute(data_dir).string() + "/" + kSocket};
+  return options;
+}
+
 std::vector<std::string> Supervisor::Arguments() const {
   std::string client = Url();
   std::string peer = fmt::format("https://127.0.0.1:{}", options_.peer_port);

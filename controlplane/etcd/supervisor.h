@@ -41,6 +41,8 @@ class Supervisor {
   const ClientOptions& client_options() const { return client_options_; }
   // The same over the loopback interface.
   ClientOptions tls_client_options() const;
+  // How another process of the same user reaches the etcd that runs in `data_dir`.
+  static ClientOptions Running(const std::string& data_dir);
   // Keeps etcd running until `stop`, then ends it. ready() is called once, when it first answers. An etcd
   // that has never answered and gives up at once is an error (its log's last lines are in the message).
   Result<> Run(std::stop_token stop, const std::function<void()>& ready);

@@ -6,10 +6,12 @@
 #include <string>
 #include <vector>
 
+#include "controlplane/apiserver/audit/record.h"
 #include "controlplane/apiserver/handlers/negotiation.h"
 #include "controlplane/apiserver/request_info.h"
 #include "controlplane/apiserver/user.h"
 #include "lib/api/scheme.h"
+#include "lib/base/clock.h"
 #include "lib/http/server.h"
 
 namespace keelson::apiserver {
@@ -23,8 +25,11 @@ struct Context {
   Output output;
   std::vector<std::string> warnings;
   std::map<std::string, std::string> audit_annotations;  // what admission has to say of the request
-  int retry_after_seconds = 0;  // of the reply's header; 0: none
-  int status = 0;               // of the reply, once there is one
+  int retry_after_seconds = 0;                           // of the reply's header; 0: none
+  int status = 0;                                        // of the reply, once there is one
+  SteadyTime deadline = SteadyTime::max();               // of what is not a stream
+  http::Headers reply_headers;                           // that every reply has: Audit-Id, ...
+  std::shared_ptr<audit::Record> audit;                  // null: nothing is recorded of this request
 
   const http::Query& query() const { return request->query; }
 };

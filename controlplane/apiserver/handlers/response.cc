@@ -93,12 +93,14 @@ http::Headers ReplyHeaders(const Context& context, std::string_view content_type
   for (std::string& warning : WarningHeaders(context.warnings)) headers.Add("Warning", std::move(warning));
   if (context.retry_after_seconds > 0)
     headers.Add("Retry-After", std::to_string(context.retry_after_seconds));
+  for (const auto& [name, value] : context.reply_headers) headers.Add(name, value);
   return headers;
 }
 
 void ReplyBytes(Context& context, int status, std::string_view content_type, Pieces pieces) {
   http::Headers headers = ReplyHeaders(context, content_type);
   context.status = status;
+  if (context.audit) context.audit->SetResponse(content_type, pieces);
   if (context.output.gzip && Size(pieces) >= kGzipAbove) {
     headers.Add("Content-Encoding", "gzip");
     headers.Add("Vary", "Accept-Encoding");
@@ -144,6 +146,7 @@ void ReplyStatus(Context& context, const metav1::Status& status) {
   if (!output) context.output.pretty = true;
   if (status.details().retry_after_seconds() > 0)
     context.retry_after_seconds = status.details().retry_after_seconds();
+  if (context.audit) context.audit->SetStatus(status);
   ReplyMessage(context, status.code(), status, {"", "v1", "Status"});
 }
 

@@ -253,6 +253,10 @@ void WatchManager::Run(std::stop_token stop) {
     for (const auto& session : parting) session->SayFarewell();
     for (const auto& session : over) session->Release();
   }
+  EndAll();
+}
+
+void WatchManager::EndAll() {
   std::vector<std::shared_ptr<Session>> rest;
   {
     MutexLock lock(queue_->mutex);

@@ -21,6 +21,8 @@ class WatchManager {
   // Answers the request with a stream, or with an error.
   void Start(Context& context, const registry::ListOptions& options);
   void Run(std::stop_token stop);
+  // Ends every watch that is open, in order: clients go elsewhere, or come back.
+  void EndAll();
   size_t size() const;
 
  private:

@@ -86,6 +86,7 @@ Result<registry::WriteOptions> ParseWriteOptions(const Context& context, bool ap
     return k8s::ToInvalid({"meta.k8s.io", "v1", std::string(OptionsKind(context))}, "", errors);
   if (options.field_manager.empty())
     options.field_manager = ManagerOfUserAgent(context.request->headers.Get("User-Agent"));
+  options.deadline = context.deadline;
   options.user = {context.user.name, context.user.uid, context.user.groups, context.user.extra};
   return options;
 }

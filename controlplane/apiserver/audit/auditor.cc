@@ -1,0 +1,317 @@
+#include "controlplane/apiserver/audit/auditor.h"
+
+#include <fmt/format.h>
+
+#include "controlplane/apiserver/audit/objects.h"
+#include "lib/api/codec.h"
+#include "lib/api/json_text.h"
+#include "lib/api/meta.h"
+#include "lib/api/text_forms.h"
+#include "lib/base/log.h"
+#include "lib/base/metrics.h"
+
+namespace keelson::apiserver::audit {
+namespace {
+
+constexpr size_t kMaxId = 64;
+
+std::string Quoted(std::string_view text) {
+  std::string out;
+  api::Sink sink(out);
+  api::AppendQuoted(text, sink);
+  sink.Finish();
+  return out;
+}
+
+std::string Stamp(WallTime now) {
+  auto since = std::chrono::duration_cast<std::chrono::nanoseconds>(now.time_since_epoch()).count();
+  std::string out;
+  api::Sink sink(out);
+  api::AppendTime({since / 1'000'000'000, static_cast<int32_t>(since % 1'000'000'000)}, true, sink);
+  sink.Finish();
+  return out;
+}
+
+void AppendStrings(const std::vector<std::string>& list, std::string& out) {
+  out += '[';
+  for (const std::string& item : list) {
+    if (&item != &list.front()) out += ',';
+    out += Quoted(item);
+  }
+  out += ']';
+}
+
+void AppendUser(const User& user, std::string& out) {
+  out += '{';
+  out += "\"username\":" + Quoted(user.name);
+  if (!user.uid.empty()) out += ",\"uid\":" + Quoted(user.uid);
+  if (!user.groups.empty()) {
+    out += ",\"groups\":";
+    AppendStrings(user.groups, out);
+  }
+  if (!user.extra.empty()) {
+    out += ",\"extra\":{";
+    for (auto extra = user.extra.begin(); extra != user.extra.end(); ++extra) {
+      if (extra != user.extra.begin()) out += ',';
+      out += Quoted(extra->first) + ':';
+      AppendStrings(extra->second, out);
+    }
+    out += '}';
+  }
+  out += '}';
+}
+
+// Proxies on the way, as they say, and whom the connection is with.
+std::vector<std::string> SourceIps(const http::ServerRequest& request) {
+  std::vector<std::string> out;
+  auto add = [&](std::string_view text) {
+    while (!text.empty() && text.front() == ' ') text.remove_prefix(1);
+    while (!text.empty() && text.back() == ' ') text.remove_suffix(1);
+    bool is_address =
+        !text.empty() && text.find_first_not_of("0123456789abcdefABCDEF.:") == std::string_view::npos;
+    if (is_address && (out.empty() || out.back() != text)) out.emplace_back(text);
+  };
+  std::string_view forwarded = request.headers.Get("X-Forwarded-For");
+  while (!forwarded.empty()) {
+    size_t comma = forwarded.find(',');
+    add(forwarded.substr(0, comma));
+    forwarded = comma == std::string_view::npos ? "" : forwarded.substr(comma + 1);
+  }
+  if (out.empty()) add(request.headers.Get("X-Real-Ip"));
+  std::string_view remote = request.remote_address;
+  remote = remote.substr(0, remote.rfind(':'));
+  if (!remote.empty() && remote.front() == '[') remote = remote.substr(1, remote.size() - 2);
+  add(remote);
+  return out;
+}
+
+metrics::Family& LevelCount() {
+  static metrics::Family& family = metrics::Counter(
+      "apiserver_audit_level_total", "Requests by the level that they are recorded at.", {"level"});
+  return family;
+}
+
+// A writer of requests that go on: watches, logs, streams.
+class Followed : public http::ResponseWriter {
+ public:
+  Followed(std::shared_ptr<http::ResponseWriter> inner, std::shared_ptr<Record> record)
+      : inner_(std::move(inner)), record_(std::move(record)) {}
+  ~Followed() override { (void)record_->Emit(Stage::kResponseComplete, code_); }
+
+  void Reply(int status, http::Headers headers, std::string body) override {
+    code_ = status;
+    inner_->Reply(status, std::move(headers), std::move(body));
+  }
+  void ReplyShared(int status, http::Headers headers,
+                   std::vector<std::shared_ptr<const std::string>> body) override {
+    code_ = status;
+    inner_->ReplyShared(status, std::move(headers), std::move(body));
+  }
+  void Start(int status, http::Headers headers) override {
+    Started(status);
+    inner_->Start(status, std::move(headers));
+  }
+  bool Write(std::shared_ptr<const std::string> data) override { return inner_->Write(std::move(data)); }
+  void Finish() override { inner_->Finish(); }
+  size_t queued_bytes() const override { return inner_->queued_bytes(); }
+  void OnClose(std::function<void()> callback) override { inner_->OnClose(std::move(callback)); }
+  bool closed() const override { return inner_->closed(); }
+  Result<std::unique_ptr<http::Stream>> Upgrade(http::Headers headers) override {
+    constexpr int kSwitchingProtocols = 101;
+    Started(kSwitchingProtocols);
+    return inner_->Upgrade(std::move(headers));
+  }
+
+ private:
+  void Started(int status) {
+    code_ = status;
+    (void)record_->Emit(Stage::kResponseStarted, status);
+  }
+
+  const std::shared_ptr<http::ResponseWriter> inner_;
+  const std::shared_ptr<Record> record_;
+  int code_ = 0;
+};
+
+}  // namespace
+
+Record::Record(const Auditor& auditor, Verdict verdict, std::string id)
+    : auditor_(auditor), verdict_(verdict), id_(std::move(id)) {}
+
+void Record::SetRequest(std::shared_ptr<const http::ServerRequest> request, const RequestInfo& info) {
+  request_ = std::move(request);
+  info_ = info;
+}
+
+void Record::Annotate(std::string_view name, std::string_view value) {
+  MutexLock lock(mutex_);
+  annotations_.emplace(name, value);
+}
+
+void Record::SetStatus(const metav1::Status& status) {
+  MutexLock lock(mutex_);
+  status_ = status;
+}
+
+void Record::SetResponse(std::string_view content_type,
+                         const std::vector<std::shared_ptr<const std::string>>& body) {
+  if (verdict_.level < Level::kRequestResponse || !info_.is_resource) return;
+  std::string text;
+  for (const auto& piece : body) text += *piece;
+  std::string object = ObjectJson(content_type, text, verdict_.omit_managed_fields);
+  MutexLock lock(mutex_);
+  response_object_ = std::move(object);
+}
+
+// What the body of a request says; only from when it has been looked at.
+void Record::AddRequestObject() {
+  if (std::exchange(request_read_, true) || !info_.is_resource || request_->body.empty()) return;
+  std::string_view type = request_->headers.Get("Content-Type");
+  bool names = info_.verb == "create" || info_.verb == "update";
+  if (verdict_.level < Level::kRequest && !names) return;
+  std::string object = ObjectJson(type, request_->body, verdict_.omit_managed_fields);
+  if (names) {
+    ObjectNames found = NamesOf(object);
+    if (info_.name.empty()) info_.name = found.name;
+    if (info_.ns.empty()) info_.ns = found.ns;
+    uid_ = found.uid;
+    version_ = found.version;
+  }
+  if (verdict_.level >= Level::kRequest) request_object_ = std::move(object);
+}
+
+std::string Record::Event(Stage stage, int code) {
+  std::string out;
+  out.reserve(common_.size() + request_object_.size() + response_object_.size() + 768);
+  out += R"({"kind":"Event","apiVersion":"audit.k8s.io/v1","level":")";
+  out += Name(verdict_.level);
+  out += R"(","auditID":)" + Quoted(id_) + R"(,"stage":")";
+  out += Name(stage);
+  out += '"';
+  out += common_;
+  if (info_.is_resource) {
+    std::string ref;
+    auto add = [&](std::string_view name, const std::string& value) {
+      if (value.empty()) return;
+      ref += ref.empty() ? "\"" : ",\"";
+      ref.append(name).append("\":").append(Quoted(value));
+    };
+    add("resource", info_.resource);
+    add("namespace", info_.ns);
+    add("name", info_.name);
+    add("uid", uid_);
+    add("apiGroup", info_.group);
+    add("apiVersion", info_.version);
+    add("resourceVersion", version_);
+    add("subresource", info_.subresource);
+    out += ",\"objectRef\":{" + ref + '}';
+  }
+  if (status_) {
+    out += ",\"responseStatus\":" + api::EncodeJson(*status_);
+  } else if (code != 0) {
+    out += fmt::format(",\"responseStatus\":{{\"metadata\":{{}},\"code\":{}}}", code);
+  }
+  if (!request_object_.empty()) out += ",\"requestObject\":" + request_object_;
+  if (!response_object_.empty() && stage == Stage::kResponseComplete)
+    out += ",\"responseObject\":" + response_object_;
+  out += ",\"requestReceivedTimestamp\":\"" + received_ + "\",\"stageTimestamp\":\"";
+  out += stage == Stage::kRequestReceived ? received_ : Stamp(auditor_.clock_.Now());
+  out += '"';
+  if (!annotations_.empty()) {
+    out += ",\"annotations\":{";
+    for (auto it = annotations_.begin(); it != annotations_.end(); ++it) {
+      if (it != annotations_.begin()) out += ',';
+      out += Quoted(it->first) + ':' + Quoted(it->second);
+    }
+    out += '}';
+  }
+  out += '}';
+  return out;
+}
+
+Result<> Record::Emit(Stage stage, int code) {
+  std::string event;
+  {
+    MutexLock lock(mutex_);
+    const unsigned bit = 1u << static_cast<unsigned>(stage);
+    constexpr unsigned kComplete = 1u << static_cast<unsigned>(Stage::kResponseComplete);
+    if ((emitted_ & (bit | kComplete)) != 0) return {};
+    emitted_ |= bit;
+    if (verdict_.Omits(stage)) return {};
+    if (stage != Stage::kRequestReceived) AddRequestObject();
+    event = Event(stage, code);
+  }
+  return auditor_.Send(stage, std::move(event));
+}
+
+Auditor::Auditor(Policy policy, std::vector<Backend> backends, Clock& clock)
+    : policy_(std::move(policy)), backends_(std::move(backends)), clock_(clock) {}
+
+Result<std::shared_ptr<Record>> Auditor::Begin(const Subject& subject, std::string id,
+                                               std::shared_ptr<const http::ServerRequest> request) const {
+  const Verdict verdict = policy_.Evaluate(subject.user, subject.info);
+  LevelCount().With({std::string(Name(verdict.level))}).Increment();
+  if (verdict.level == Level::kNone) return std::shared_ptr<Record>();
+  auto record = std::make_shared<Record>(*this, verdict, std::move(id));
+  std::string& out = record->common_;
+  std::string uri = request->raw_path;
+  if (!request->raw_query.empty()) uri += '?' + request->raw_query;
+  out += ",\"requestURI\":" + Quoted(uri) + ",\"verb\":" + Quoted(subject.info.verb) + ",\"user\":";
+  AppendUser(subject.user ? *subject.user : User(), out);
+  if (subject.impersonated) {
+    out += ",\"impersonatedUser\":";
+    AppendUser(*subject.impersonated, out);
+  }
+  if (std::vector<std::string> ips = SourceIps(*request); !ips.empty()) {
+    out += ",\"sourceIPs\":";
+    AppendStrings(ips, out);
+  }
+  if (std::string_view agent = request->headers.Get("User-Agent"); !agent.empty())
+    out += ",\"userAgent\":" + Quoted(agent.substr(0, 1024));
+  record->received_ = Stamp(clock_.Now());
+  record->SetRequest(std::move(request), subject.info);
+  RETURN_IF_ERROR(record->Emit(Stage::kRequestReceived, 0));
+  return record;
+}
+
+std::shared_ptr<http::ResponseWriter> Auditor::Follow(std::shared_ptr<http::ResponseWriter> writer,
+                                                      std::shared_ptr<Record> record) {
+  return std::make_shared<Followed>(std::move(writer), std::move(record));
+}
+
+Result<> Auditor::Send(Stage stage, std::string event) const {
+  static metrics::Family& events =
+      metrics::Counter("apiserver_audit_event_total", "Audit events made, for each backend.", {"plugin"});
+  static metrics::Family& errors =
+      metrics::Counter("apiserver_audit_error_total", "Audit events that were lost, by backend.", {"plugin"});
+  static metrics::Family& rejected = metrics::Counter("apiserver_audit_requests_rejected_total",
+                                                      "Requests refused, for they cannot be recorded.");
+  auto shared = std::make_shared<const std::string>(std::move(event));
+  for (const Backend& backend : backends_) {
+    events.With({backend.name}).Increment();
+    Result<> written = backend.sink->Write({shared});
+    if (written) continue;
+    errors.With({backend.name}).Increment();
+    log::Error("Cannot write an audit event", {{"plugin", backend.name}, {"error", written.error()}});
+    if (!backend.strict || stage != Stage::kRequestReceived) continue;
+    rejected.With().Increment();
+    return Error(Code::kInternal, "Internal error occurred: Unable to audit the request");
+  }
+  return {};
+}
+
+std::string IdOf(const http::Headers& headers) {
+  std::string_view given = headers.Get("Audit-ID");
+  return given.empty() ? api::NewUid() : std::string(given.substr(0, kMaxId));
+}
+
+bool IsLongRunning(const RequestInfo& info) {
+  if (!info.is_resource) return false;
+  if (info.verb == "watch") return true;
+  for (const char* one : {"attach", "exec", "proxy", "log", "portforward"}) {
+    if (info.subresource == one) return true;
+  }
+  return false;
+}
+
+}  // namespace keelson::apiserver::audit

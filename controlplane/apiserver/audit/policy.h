@@ -1,0 +1,52 @@
+// The audit policy (--audit-policy-file): what is recorded of which request.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "controlplane/apiserver/request_info.h"
+#include "controlplane/apiserver/user.h"
+#include "lib/base/error.h"
+
+namespace keelson::apiserver::audit {
+
+enum class Level { kNone, kMetadata, kRequest, kRequestResponse };
+enum class Stage { kRequestReceived, kResponseStarted, kResponseComplete, kPanic };
+std::string_view Name(Level level);
+std::string_view Name(Stage stage);
+
+struct Verdict {
+  Level level = Level::kNone;
+  unsigned omitted_stages = 0;  // a bit a Stage
+  bool omit_managed_fields = false;
+
+  bool Omits(Stage stage) const { return (omitted_stages >> static_cast<unsigned>(stage) & 1) != 0; }
+};
+
+class Policy {
+ public:
+  // Policy of audit.k8s.io/v1, in YAML or JSON. An error lists all that is wrong, in upstream's words.
+  static Result<Policy> Parse(std::string_view text);
+
+  // By the first rule that fits; none: nothing is recorded. `user` null: nobody knows who it is.
+  Verdict Evaluate(const User* user, const RequestInfo& request) const;
+
+ private:
+  struct Resources {
+    std::string group;
+    std::vector<std::string> resources, names;
+  };
+  struct Rule {
+    Verdict verdict;
+    std::vector<std::string> users, groups, verbs, namespaces, urls;
+    std::vector<Resources> resources;
+  };
+  friend class PolicyReader;
+  static bool Matches(const Rule& rule, const User* user, const RequestInfo& request);
+  static bool MatchesResource(const Rule& rule, const RequestInfo& request);
+
+  std::vector<Rule> rules_;
+};
+
+}  // namespace keelson::apiserver::audit

@@ -1,0 +1,60 @@
+// One request as audit sees it: handlers add to it what they find out.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "controlplane/apiserver/audit/policy.h"
+#include "controlplane/apiserver/request_info.h"
+#include "lib/api/types.h"
+#include "lib/base/mutex.h"
+#include "lib/http/server.h"
+
+namespace keelson::apiserver::audit {
+
+class Auditor;
+
+// One request that is recorded. Thread safe.
+class Record {
+ public:
+  // Use Auditor::Begin().
+  Record(const Auditor& auditor, Verdict verdict, std::string id);
+
+  Level level() const { return verdict_.level; }
+  // "authorization.k8s.io/decision": "allow". The first of a name stays.
+  void Annotate(std::string_view name, std::string_view value);
+  // What a failure's reply says.
+  void SetStatus(const metav1::Status& status);
+  // A reply's body, before compression; kept if the level asks for it.
+  void SetResponse(std::string_view content_type,
+                   const std::vector<std::shared_ptr<const std::string>>& body);
+  // An event; each stage once, and nothing after ResponseComplete. `code` 0: none yet.
+  Result<> Emit(Stage stage, int code);
+
+ private:
+  friend class Auditor;
+  void SetRequest(std::shared_ptr<const http::ServerRequest> request, const RequestInfo& info);
+  std::string Event(Stage stage, int code) REQUIRES(mutex_);
+  void AddRequestObject() REQUIRES(mutex_);
+
+  const Auditor& auditor_;
+  const Verdict verdict_;
+  const std::string id_;
+  std::string common_;  // what all events of the request have, as JSON members
+  std::string received_;
+  std::shared_ptr<const http::ServerRequest> request_;
+  RequestInfo info_;
+  Mutex mutex_;
+  unsigned emitted_ GUARDED_BY(mutex_) = 0;
+  std::map<std::string, std::string, std::less<>> annotations_ GUARDED_BY(mutex_);
+  std::optional<metav1::Status> status_ GUARDED_BY(mutex_);
+  std::string request_object_ GUARDED_BY(mutex_), response_object_ GUARDED_BY(mutex_);
+  std::string uid_ GUARDED_BY(mutex_), version_ GUARDED_BY(mutex_);
+  bool request_read_ GUARDED_BY(mutex_) = false;
+};
+
+}  // namespace keelson::apiserver::audit

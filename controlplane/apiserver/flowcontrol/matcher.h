@@ -1,0 +1,40 @@
+// Which FlowSchema a request belongs to, and which flow of it.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "controlplane/apiserver/request_info.h"
+#include "controlplane/apiserver/user.h"
+#include "lib/api/proto/flowcontrol_v1.pb.h"
+#include "lib/base/mutex.h"
+
+namespace keelson::apiserver::flowcontrol {
+
+using FlowSchemaPtr = std::shared_ptr<const api::flowcontrol::v1::FlowSchema>;
+
+bool Matches(const api::flowcontrol::v1::FlowSchema& schema, const User& user, const RequestInfo& request);
+// Of the schema's name and what its distinguisher method sees of the request.
+uint64_t FlowHash(const api::flowcontrol::v1::FlowSchema& schema, const User& user,
+                  const RequestInfo& request);
+
+class Matcher {  // thread safe
+ public:
+  void Put(FlowSchemaPtr schema);
+  void Remove(const std::string& name);
+  // By precedence, then by name; null: none fits.
+  FlowSchemaPtr Find(const User& user, const RequestInfo& request) const;
+
+ private:
+  using Sorted = std::vector<FlowSchemaPtr>;
+  void Sort() REQUIRES(mutex_);
+
+  mutable Mutex mutex_;
+  std::map<std::string, FlowSchemaPtr> schemas_ GUARDED_BY(mutex_);
+  std::shared_ptr<const Sorted> sorted_ GUARDED_BY(mutex_) = std::make_shared<Sorted>();
+};
+
+}  // namespace keelson::apiserver::flowcontrol

@@ -1,0 +1,14 @@
+// From --audit-* flags to an auditor.
+#pragma once
+
+#include <memory>
+
+#include "controlplane/apiserver/audit/auditor.h"
+#include "controlplane/options.h"
+
+namespace keelson::controlplane {
+
+// Null without a policy or without anywhere to write to.
+Result<std::unique_ptr<apiserver::audit::Auditor>> MakeAuditor(const AuditOptions& options);
+
+}  // namespace keelson::controlplane
