@@ -280,6 +280,7 @@ Result<ListResult> Store::Impl::Continue(ResourceCache& cache, const api::Resour
   } else {
     RETURN_IF_ERROR(gate.Await(token->revision, limits));
   }
+  RETURN_IF_ERROR(opener.CheckReadable(info.etcd_prefix, request.ns));
   int64_t reached = gate.reached();
   if (anything)
     return FromPage(cache.List(request.ns, prefix + token->start, request.predicate, request.limit, reached),
@@ -329,8 +330,6 @@ Result<ListResult> Store::List(const api::ResourceInfo& info, const ListRequest&
   ASSIGN_OR_RETURN(ResourceCache * cache, impl_->CacheOf(info));
   if (Result<int64_t> revision = ParseRevision(request.resource_version); !revision)
     return revision.error().Wrap("invalid resource version");
-  // A list must not look complete when it is not.
-  if (request.name.empty()) RETURN_IF_ERROR(impl_->opener.CheckReadable(info.etcd_prefix, request.ns));
   if (!request.name.empty()) return impl_->One(*cache, info, request, limits);
   if (!request.continue_token.empty()) return impl_->Continue(*cache, info, request, limits);
   bool exact = request.match == "Exact";
@@ -344,6 +343,8 @@ Result<ListResult> Store::List(const api::ResourceInfo& info, const ListRequest&
     return impl_->ListAt(*cache, info, request, revision, "", false, limits);
   }
   RETURN_IF_ERROR(impl_->AwaitFresh(request.resource_version, limits));
+  // A list must not look complete when it is not. Asked once the caches are as new as the request wants.
+  RETURN_IF_ERROR(impl_->opener.CheckReadable(info.etcd_prefix, request.ns));
   // At "0" everything comes at once, as it does upstream: the point is to be cheap.
   int64_t limit = request.resource_version == "0" ? 0 : request.limit;
   return impl_->FromPage(cache->List(request.ns, "", request.predicate, limit, impl_->gate.reached()), info,
@@ -354,12 +355,12 @@ Result<std::unique_ptr<WatchHandle>> Store::Watch(const api::ResourceInfo& info,
                                                   std::shared_ptr<WatchSink> sink, const Limits& limits) {
   ASSIGN_OR_RETURN(ResourceCache * cache, impl_->CacheOf(info));
   ASSIGN_OR_RETURN(int64_t from, ParseRevision(request.resource_version));
-  if (request.initial_events || from == 0)
-    RETURN_IF_ERROR(impl_->opener.CheckReadable(info.etcd_prefix, request.ns));
   // From a version of the future a watch begins when that is reached; initial events have to be as new.
   if (request.initial_events || request.resource_version.empty()) {
     RETURN_IF_ERROR(impl_->AwaitFresh(request.resource_version, limits));
   }
+  if (request.initial_events || from == 0)
+    RETURN_IF_ERROR(impl_->opener.CheckReadable(info.etcd_prefix, request.ns));
   auto watcher = std::make_shared<Watcher>(info, request, std::move(sink));
   auto handle = std::make_unique<Handle>(*cache, watcher, impl_->gate);
   int64_t reached = impl_->gate.reached();
