@@ -85,10 +85,7 @@ class ServerSideApply : public ClusterTest {
   std::string MapPath(const std::string& query = "") {
     return "/api/v1/namespaces/" + ns_ + "/configmaps/m" + query;
   }
-
-  static std::unique_ptr<TestCluster> cluster_;
 };
-
 
 using Lines = std::vector<std::string>;
 
