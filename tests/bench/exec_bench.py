@@ -2,7 +2,8 @@
 
 usage: exec_bench.py STATE_DIR [STREAMS]      (called by ./dev bench exec)
 
-Each stream is a WebSocket (v5.channel.k8s.io) to `cat` in one pod; it sends lines and waits for each to come back.
+Each stream is a WebSocket (v5.channel.k8s.io) to `cat` in one of several pods; it sends lines and waits for each to come back.
+A pod has up to 50 streams: what is measured are the servers on the way, not how many processes one shim keeps.
 Prints a table; the last line is one JSON object. Client and servers share the machine's cores: read ratios.
 """
 import json
@@ -16,11 +17,16 @@ import time
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "e2e"))
 import websocket  # noqa: E402
 
-POD = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "exec-bench"},
-       "spec": {"terminationGracePeriodSeconds": 0, "containers": [
-           {"name": "main", "image": "localhost/busybox:1", "command": ["sleep", "100000"]}]}}
+STREAMS_A_POD = 50
+LABEL = "app=exec-bench"
 ROUNDS = 20
 STARTS = threading.Semaphore(8)  # at a time: runtimes start processes at their own pace, and calls have deadlines
+
+
+def pod(name):
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name, "labels": {"app": "exec-bench"}},
+            "spec": {"terminationGracePeriodSeconds": 0, "containers": [
+                {"name": "main", "image": "localhost/busybox:1", "command": ["sleep", "100000"]}]}}
 
 
 def kubectl(state, *args, stdin=None):
@@ -49,13 +55,11 @@ class Stream(threading.Thread):
             with STARTS:
                 stream, _ = websocket.connect(self.state / "pki", self.url, "v5.channel.k8s.io")
                 said = websocket.messages(stream)
-                next(said)  # all is connected
+                self.there_and_back(stream, said, "first")  # the process runs
             self.line_up.wait()
             for i in range(ROUNDS):
                 begin = time.monotonic()
-                websocket.send(stream, b"\0line %d\n" % i)
-                while not next(said).endswith(f"line {i}\n"):
-                    pass
+                self.there_and_back(stream, said, f"line {i}")
                 self.rounds.append(time.monotonic() - begin)
             self.line_up.wait()  # measured while all are open
             self.line_up.wait()
@@ -66,18 +70,25 @@ class Stream(threading.Thread):
             self.failure = error
             self.line_up.abort()
 
+    @staticmethod
+    def there_and_back(stream, said, line):
+        websocket.send(stream, f"\0{line}\n".encode())
+        while not next(said).endswith(f"{line}\n"):
+            pass
+
 
 def main(state, count="500"):
     state, count = pathlib.Path(state), int(count)
     pids = {name: int((state / f"nodes/node1/run/{name}.pid").read_text().split()[0]) for name in ("kube-controlplane", "kubelet", "containerd")}
-    kubectl(state, "apply", "-f", "-", stdin=json.dumps(POD))
+    names = [f"exec-bench-{i}" for i in range((count + STREAMS_A_POD - 1) // STREAMS_A_POD)]
+    kubectl(state, "apply", "-f", "-", stdin=json.dumps({"apiVersion": "v1", "kind": "List", "items": [pod(name) for name in names]}))
     try:
-        kubectl(state, "wait", "--for=condition=Ready", "pod/exec-bench", "--timeout=60s")
+        kubectl(state, "wait", "--for=condition=Ready", "pod", "-l", LABEL, "--timeout=60s")
         server = kubectl(state, "config", "view", "-o", "jsonpath={.clusters[0].cluster.server}")
-        url = f"{server}/api/v1/namespaces/default/pods/exec-bench/exec?container=main&command=cat&stdin=1&stdout=1"
+        url = f"{server}/api/v1/namespaces/default/pods/%s/exec?container=main&command=cat&stdin=1&stdout=1"
         before = {name: anonymous_kib(pid) for name, pid in pids.items()}
         line_up = threading.Barrier(count + 1, timeout=300)
-        streams = [Stream(state, url, line_up) for _ in range(count)]
+        streams = [Stream(state, url % names[i % len(names)], line_up) for i in range(count)]
         begin = time.monotonic()
         for stream in streams:
             stream.start()
@@ -92,7 +103,7 @@ def main(state, count="500"):
     except threading.BrokenBarrierError:
         pass  # told below
     finally:
-        kubectl(state, "delete", "pod", "exec-bench", "--now", "--wait=false")
+        kubectl(state, "delete", "pod", "-l", LABEL, "--now", "--timeout=120s")
     failures = [repr(stream.failure) for stream in streams
                 if stream.failure and not isinstance(stream.failure, threading.BrokenBarrierError)]
     if failures:
