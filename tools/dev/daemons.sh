@@ -33,6 +33,8 @@ daemon_command() {
         --node-monitor-grace-period "${KEELSON_NODE_GRACE}s" --node-monitor-period "$(((KEELSON_NODE_GRACE + 7) / 8))s"
         --kubelet-client-certificate "$PKI/apiserver-kubelet-client.crt"
         --kubelet-client-key "$PKI/apiserver-kubelet-client.key" --kubelet-certificate-authority "$PKI/ca.crt")
+      # shellcheck disable=SC2206
+      COMMAND+=(${KEELSON_API_FLAGS:-})
       ;;
     kubelet)
       COMMAND=("$BIN/kubelet" --config "$NODE_CONF/kubelet.yaml" --kubeconfig "$NODE_CONF/kubelet.kubeconfig"
