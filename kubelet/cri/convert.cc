@@ -169,6 +169,7 @@ void ToWire(const ContainerConfig& in, v1::ContainerConfig& out) {
     item.set_host_path(device.host_path);
     item.set_permissions(device.permissions);
   }
+  for (const std::string& name : in.cdi_devices) out.add_cdi_devices()->set_name(name);
   CopyTo(in.labels, out.mutable_labels());
   CopyTo(in.annotations, out.mutable_annotations());
   out.set_log_path(in.log_path);

@@ -97,6 +97,7 @@ struct ContainerConfig {
   std::vector<std::pair<std::string, std::string>> envs;
   std::vector<Mount> mounts;
   std::vector<Device> devices;
+  std::vector<std::string> cdi_devices;  // fully qualified: vendor.example/class=name
   Labels labels, annotations;
   std::string log_path;  // relative to the sandbox's log_directory
   bool stdin_open = false, stdin_once = false, tty = false;

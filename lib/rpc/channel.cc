@@ -118,6 +118,19 @@ Error ToError(const grpc::Status& status, std::string_view what) {
   return Error(CodeOf(status.error_code()), std::string(what) + ": " + status.error_message());
 }
 
+Error GoError(const grpc::Status& status) {
+  // In the order of their numbers.
+  static constexpr const char* kNames[] = {
+      "OK",       "Canceled",       "Unknown",          "InvalidArgument",   "DeadlineExceeded",
+      "NotFound", "AlreadyExists",  "PermissionDenied", "ResourceExhausted", "FailedPrecondition",
+      "Aborted",  "OutOfRange",     "Unimplemented",    "Internal",          "Unavailable",
+      "DataLoss", "Unauthenticated"};
+  auto code = static_cast<size_t>(status.error_code());
+  std::string name = code < std::size(kNames) ? kNames[code] : "Code(" + std::to_string(code) + ")";
+  Error error = ToError(status, "");
+  return Error(error.code(), "rpc error: code = " + name + " desc = " + status.error_message());
+}
+
 bool AwaitConnected(grpc::Channel& channel, std::chrono::milliseconds timeout) {
   if (channel.GetState(true) == GRPC_CHANNEL_READY) return true;
   return channel.WaitForConnected(std::chrono::system_clock::now() + timeout);

@@ -59,6 +59,8 @@ class Call {
 // Aborts on an OK status. The gRPC code decides ours: DEADLINE_EXCEEDED kTimeout, UNAVAILABLE kUnavailable,
 // FAILED_PRECONDITION and ABORTED kConflict, OUT_OF_RANGE kGone, RESOURCE_EXHAUSTED kTooManyRequests, ...
 Error ToError(const grpc::Status& status, std::string_view what);
+// The same as Go's grpc prints it, for texts that reach users: "rpc error: code = Unknown desc = message".
+Error GoError(const grpc::Status& status);
 // Waits until the channel is connected; false when it is not within `timeout`.
 bool AwaitConnected(grpc::Channel& channel, std::chrono::milliseconds timeout);
 // Until `deadline`, at most `most`; at least a millisecond, so that it is never taken for "no deadline".

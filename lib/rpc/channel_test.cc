@@ -25,6 +25,14 @@ TEST(ToErrorTest, MapsCodes) {
   }
 }
 
+TEST(GoErrorTest, ReadsAsInGo) {
+  Error error = GoError(grpc::Status(grpc::StatusCode::FAILED_PRECONDITION, "why"));
+  EXPECT_EQ(error.code(), Code::kConflict);
+  EXPECT_EQ(error.message(), "rpc error: code = FailedPrecondition desc = why");
+  EXPECT_EQ(GoError(grpc::Status(grpc::StatusCode::UNAUTHENTICATED, "")).message(),
+            "rpc error: code = Unauthenticated desc = ");
+}
+
 TEST(CallTest, AbsentServerIsUnavailableOrTimesOut) {
   auto kv = etcdserverpb::KV::NewStub(UnixChannel("/nonexistent/keelson.sock"));
   etcdserverpb::RangeRequest request;
