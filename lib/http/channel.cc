@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <openssl/err.h>
+#include <openssl/ssl.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
 
@@ -17,6 +18,9 @@ constexpr size_t kRecordSize = 16 << 10;
 constexpr size_t kJoinBelow = 4 << 10;  // a larger slice at the front is encrypted where it lies
 constexpr int kReadsATurn = 8;          // then other connections get theirs
 constexpr auto kLinger = std::chrono::milliseconds(500);
+// What Go's servers say, and thus what people look for.
+constexpr const char* kPlainHttp =
+    "HTTP/1.0 400 Bad Request\r\n\r\nClient sent an HTTP request to an HTTPS server.\n";
 
 Error Broken(int errnum, const std::string& tls_text) {
   if (!tls_text.empty()) return Error(Code::kUnavailable, "connection: " + tls_text);
@@ -58,18 +62,23 @@ void Channel::StepHandshake() {
   auto again = [self = shared_from_this()] { self->StepHandshake(); };
   if (io == Io::kWantRead) return watch_->AwaitReadable(again);
   if (io == Io::kWantWrite) return watch_->AwaitWritable(again);
+  const bool plain_http = ERR_GET_REASON(ERR_peek_error()) == SSL_R_HTTP_REQUEST;
   std::string text = OpenSslErrors();
   long verify = SSL_get_verify_result(ssl_.get());
   if (!SSL_is_server(ssl_.get()) && verify != X509_V_OK) text = X509_verify_cert_error_string(verify);
+  if (plain_http) {
+    ssl_.reset();
+    Send(kPlainHttp);
+    CloseGracefully();
+  }
   EndHandshake(Error(Code::kUnavailable, "TLS handshake: " + text));
 }
 
 void Channel::EndHandshake(Result<> result) {
   if (!handshake_done_) return;
-  timer_->Cancel();
-  auto done = std::move(handshake_done_);
-  handshake_done_ = nullptr;
-  if (!result) Close();
+  auto done = std::exchange(handshake_done_, nullptr);
+  if (!lingering_) timer_->Cancel();
+  if (!result && !lingering_) Close();
   done(std::move(result));
 }
 

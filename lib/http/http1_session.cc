@@ -52,17 +52,14 @@ class Http1Session final : public Channel::Receiver,
   void Abort() override { End(false); }
 
   void OnData(std::string_view bytes) override {
-    if (current_ || !in_.empty()) {
-      in_ += bytes;
-      if (current_) {
-        if (in_.size() >= kReadAhead) channel_->PauseReading();
-        return;
-      }
-      std::string all = std::exchange(in_, {});
-      Parse(all);
+    if (!current_ && in_.empty()) {
+      bytes.remove_prefix(Parse(bytes));
+      in_ = bytes;
     } else {
-      Parse(bytes);
+      in_ += bytes;
+      if (!current_) ParsePending();
     }
+    if (current_ && in_.size() >= kReadAhead) channel_->PauseReading();
   }
   void OnEnd(const Error* failure) override {
     // A half-closed client still gets an answer that is on its way; else it counts as gone.
@@ -86,7 +83,8 @@ class Http1Session final : public Channel::Receiver,
 
  private:
   void AwaitRequest();
-  void Parse(std::string_view bytes);
+  size_t Parse(std::string_view bytes);
+  void ParsePending();
   void HeadSeen();
   void Dispatch();
   void Refuse(int status, std::string_view message);
@@ -114,26 +112,31 @@ void Http1Session::AwaitRequest() {
   timer_->Start(core_->options.idle_timeout, [this] { End(true); });
 }
 
-void Http1Session::Parse(std::string_view bytes) {
-  while (!bytes.empty() && !current_ && !ended_) {
+// How many bytes have been taken; the rest is offered again with more behind it.
+size_t Http1Session::Parse(std::string_view bytes) {
+  size_t used = 0;
+  while (used < bytes.size() && !current_ && !ended_) {
     if (!parser_.started()) timer_->Start(core_->options.header_timeout, [this] { End(false); });
-    Result<size_t> taken = parser_.Feed(bytes);
+    Result<size_t> taken = parser_.Feed(bytes.substr(used));
     if (!taken) {
-      if (taken.error().Is(Code::kTooLarge)) return Refuse(413, taken.error().message());
-      return Refuse(parser_.HeadTooLarge() ? 431 : 400, taken.error().message());
+      bool body = taken.error().Is(Code::kTooLarge);
+      Refuse(body ? 413 : parser_.HeadTooLarge() ? 431 : 400, taken.error().message());
+      return bytes.size();
     }
-    bytes.remove_prefix(*taken);
+    used += *taken;
     if (parser_.head_done() && !head_seen_) HeadSeen();
-    if (ended_) return;
     if (parser_.done()) {
       Dispatch();
     } else if (*taken == 0) {
       break;  // the head is not complete
     }
   }
-  if (ended_) return;
-  in_ += bytes;
-  if (in_.size() >= kReadAhead && current_) channel_->PauseReading();
+  return used;
+}
+
+void Http1Session::ParsePending() {
+  in_.erase(0, Parse(in_));
+  if (in_.empty()) std::string().swap(in_);
 }
 
 void Http1Session::HeadSeen() {
@@ -157,6 +160,7 @@ void Http1Session::Dispatch() {
   request->body = std::exchange(body_, {});
   request->remote_address = origin_.remote_address;
   request->peer = origin_.peer;
+  request->peer_refused = origin_.peer_refused;
   keep_alive_ = head.keep_alive && !core_->draining;
   http10_ = head.version < 11;
   is_head_request_ = request->method == "HEAD";
@@ -243,8 +247,7 @@ void Http1Session::ResponseDone() {
   if (!keep_alive_ || core_->draining) return End(true);
   AwaitRequest();
   channel_->ResumeReading();
-  std::string all = std::exchange(in_, {});
-  if (!all.empty()) Parse(all);
+  if (!in_.empty()) ParsePending();
 }
 
 void Http1Session::End(bool gracefully) {

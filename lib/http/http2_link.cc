@@ -9,7 +9,9 @@
 namespace keelson::http {
 namespace {
 constexpr size_t kHighWater = 256 << 10;
-}
+// Frames (DATA apart) that wait for a peer that does not read: several for each stream there may be.
+constexpr size_t kMaxFrames = 10000;
+}  // namespace
 
 void OutBody::Push(std::shared_ptr<const std::string> part) {
   if (part->empty()) return;
@@ -76,6 +78,10 @@ void Http2Link::OnData(std::string_view bytes) {
     return Ended(&error);
   }
   Pump();
+  if (!ended_ && nghttp2_session_get_outbound_queue_size(session_.get()) > kMaxFrames) {
+    Error error(Code::kUnavailable, "HTTP/2: the peer asks and does not read");
+    Ended(&error);
+  }
 }
 
 void Http2Link::OnEnd(const Error* failure) {

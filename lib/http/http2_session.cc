@@ -1,4 +1,5 @@
 // The server's side of an HTTP/2 connection.
+#include <algorithm>
 #include <optional>
 #include <unordered_map>
 #include <utility>
@@ -14,14 +15,41 @@ constexpr uint32_t kMaxStreams = 500;
 constexpr uint32_t kStreamWindow = 256 << 10;
 constexpr int32_t kConnectionWindow = 4 << 20;
 constexpr size_t kMaxHeaders = 256 << 10;
+// What one peer may make us hold of its requests at a time. A few bytes of HPACK stand for a long header.
+constexpr size_t kMaxRequestBytes = 32 << 20;
+
+using Steady = std::chrono::steady_clock;
 
 struct ServerStream {
   std::shared_ptr<ServerRequest> request = std::make_shared<ServerRequest>();
   std::string target, authority;
   size_t header_bytes = 0;
+  size_t held = 0;                     // of the connection's kMaxRequestBytes
+  int refusal = 0;                     // the status of what is wrong with its head
   std::shared_ptr<Response> response;  // from dispatch on
   OutBody out;
+  Steady::time_point moved = Steady::now();  // began, or a piece of the response went out
   bool is_head = false, refused = false;
+
+  // The request ought to be complete by now, or what there is to send ought to move.
+  bool WaitsForPeer() const { return !response || out.size > 0; }
+};
+
+// Frames that make us reset streams: a burst of them is let pass, then so many a second. (Resets that the
+// peer sends are counted likewise by nghttp2.)
+class MistakeBudget {
+ public:
+  bool Spend() {
+    Steady::time_point now = Steady::now();
+    tokens_ = std::min(kBurst, tokens_ + kPerSecond * std::chrono::duration<double>(now - filled_).count());
+    filled_ = now;
+    return --tokens_ >= 0;
+  }
+
+ private:
+  static constexpr double kBurst = 1000, kPerSecond = 33;
+  double tokens_ = kBurst;
+  Steady::time_point filled_ = Steady::now();
 };
 
 class Http2Session final : public Http2Link,
@@ -66,16 +94,22 @@ class Http2Session final : public Http2Link,
   int OnFrame(const nghttp2_frame& frame);
   int OnChunk(int32_t id, std::string_view bytes);
   int OnStreamClose(int32_t id);
+  int OnMistake();
+  bool Hold(ServerStream& stream, size_t bytes);
   void Dispatch(int32_t id, ServerStream& stream);
-  void Refuse(int32_t id, ServerStream& stream, int status, std::string_view message);
+  void Refuse(int32_t id, ServerStream& stream, int status);
   void Deliver(const std::shared_ptr<Response>& response);
   void Respond(int32_t id, ServerStream& stream, Response::Batch& batch);
-  void WatchIdle();
+  void WatchTime();
+  void Sweep();
 
   std::shared_ptr<ServerCore> core_;
   const Origin origin_;
   std::optional<event::Timer> timer_;  // ends with the connection: writers may outlive it on any thread
   std::unordered_map<int32_t, ServerStream> streams_;
+  size_t held_ = 0;  // of all streams
+  MistakeBudget mistakes_;
+  Steady::time_point quiet_since_ = Steady::now();  // where there is no stream
 };
 
 nghttp2_session_callbacks* Http2Session::Callbacks() {
@@ -103,6 +137,9 @@ nghttp2_session_callbacks* Http2Session::Callbacks() {
   nghttp2_session_callbacks_set_on_stream_close_callback(
       callbacks,
       [](nghttp2_session*, int32_t id, uint32_t, void* self) { return Of(self).OnStreamClose(id); });
+  nghttp2_session_callbacks_set_on_invalid_frame_recv_callback(
+      callbacks,
+      [](nghttp2_session*, const nghttp2_frame*, int, void* self) { return Of(self).OnMistake(); });
   return callbacks;
 }
 
@@ -121,12 +158,26 @@ void Http2Session::Begin() {
   nghttp2_session_set_local_window_size(session_.get(), NGHTTP2_FLAG_NONE, 0, kConnectionWindow);
   core_->Add(shared_from_this());
   channel_->SetReceiver(shared_from_this());
-  WatchIdle();
+  WatchTime();
   Pump();
 }
 
-void Http2Session::WatchIdle() {
-  timer_->Start(core_->options.idle_timeout, [this] { Drain(); });
+void Http2Session::WatchTime() {
+  timer_->Start(std::chrono::milliseconds(core_->options.idle_timeout) / 4, [this] { Sweep(); });
+}
+
+// Ends what the peer leaves lying: the connection without streams, requests that do not become complete,
+// responses that are not read (windows that stay shut look alive to TCP).
+void Http2Session::Sweep() {
+  auto self = shared_from_this();
+  const Steady::time_point limit = Steady::now() - core_->options.idle_timeout;
+  if (streams_.empty() && quiet_since_ < limit) Drain();
+  for (const auto& [id, stream] : streams_) {
+    if (stream.WaitsForPeer() && stream.moved < limit)
+      nghttp2_submit_rst_stream(session_.get(), NGHTTP2_FLAG_NONE, id, NGHTTP2_CANCEL);
+  }
+  Pump();
+  if (!ended_) WatchTime();
 }
 
 void Http2Session::Drain() {
@@ -138,7 +189,6 @@ void Http2Session::Drain() {
 }
 
 int Http2Session::OnBeginHeaders(int32_t id) {
-  timer_->Cancel();
   streams_[id];
   return 0;
 }
@@ -147,8 +197,11 @@ int Http2Session::OnHeader(int32_t id, std::string_view name, std::string_view v
   auto at = streams_.find(id);
   if (at == streams_.end()) return 0;
   ServerStream& stream = at->second;
-  stream.header_bytes += name.size() + value.size() + 32;
-  if (stream.header_bytes > kMaxHeaders) return NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE;
+  const size_t size = name.size() + value.size() + 32;
+  stream.header_bytes += size;
+  if (stream.header_bytes > kMaxHeaders) stream.refusal = 431;
+  if (stream.refusal == 0 && !Hold(stream, size)) stream.refusal = 429;
+  if (stream.refusal != 0) return 0;
   if (name == ":method") {
     stream.request->method = value;
   } else if (name == ":path") {
@@ -161,12 +214,22 @@ int Http2Session::OnHeader(int32_t id, std::string_view name, std::string_view v
   return 0;
 }
 
+bool Http2Session::Hold(ServerStream& stream, size_t bytes) {
+  if (held_ + bytes > kMaxRequestBytes) return false;
+  held_ += bytes;
+  stream.held += bytes;
+  return true;
+}
+
 int Http2Session::OnFrame(const nghttp2_frame& frame) {
-  auto at = streams_.find(frame.hd.stream_id);
-  bool ends = (frame.hd.type == NGHTTP2_HEADERS || frame.hd.type == NGHTTP2_DATA) &&
-              (frame.hd.flags & NGHTTP2_FLAG_END_STREAM);
-  if (at == streams_.end() || !ends || at->second.response || at->second.refused) return 0;
-  Dispatch(at->first, at->second);
+  bool part = frame.hd.type == NGHTTP2_HEADERS || frame.hd.type == NGHTTP2_DATA;
+  auto at = part ? streams_.find(frame.hd.stream_id) : streams_.end();
+  if (at == streams_.end() || at->second.response || at->second.refused) return 0;
+  if (at->second.refusal != 0) {
+    Refuse(at->first, at->second, at->second.refusal);
+  } else if (frame.hd.flags & NGHTTP2_FLAG_END_STREAM) {
+    Dispatch(at->first, at->second);
+  }
   return 0;
 }
 
@@ -175,8 +238,9 @@ int Http2Session::OnChunk(int32_t id, std::string_view bytes) {
   if (at == streams_.end() || at->second.refused || at->second.response) return 0;
   std::string& body = at->second.request->body;
   if (body.size() + bytes.size() > core_->options.max_body) {
-    std::string().swap(body);
-    Refuse(id, at->second, 413, "request body too large");
+    Refuse(id, at->second, 413);
+  } else if (!Hold(at->second, bytes.size())) {
+    Refuse(id, at->second, 429);
   } else {
     body += bytes;
   }
@@ -186,23 +250,43 @@ int Http2Session::OnChunk(int32_t id, std::string_view bytes) {
 void Http2Session::Dispatch(int32_t id, ServerStream& stream) {
   ServerRequest& request = *stream.request;
   stream.is_head = request.method == "HEAD";
-  if (!SetTarget(request, stream.target)) return Refuse(id, stream, 400, "malformed request");
+  if (!SetTarget(request, stream.target)) return Refuse(id, stream, 400);
   if (!stream.authority.empty()) request.headers.Set("Host", stream.authority);
   request.http_major = 2;
   request.remote_address = origin_.remote_address;
   request.peer = origin_.peer;
+  request.peer_refused = origin_.peer_refused;
   stream.response = std::make_shared<Response>(shared_from_this());
   stream.response->stream_id = id;
-  stream.out.on_sent = [response = stream.response.get()](size_t size) { response->behind -= size; };
+  stream.out.on_sent = [&stream](size_t size) {
+    stream.response->behind -= size;
+    stream.moved = Steady::now();
+  };
   core_->Dispatch(std::exchange(stream.request, nullptr), MakeWriter(stream.response));
 }
 
-void Http2Session::Refuse(int32_t id, ServerStream& stream, int status, std::string_view message) {
+std::string_view RefusalText(int status) {
+  switch (status) {
+    case 413:
+      return "request body too large\n";
+    case 429:
+      return "Too many requests, please try again later.\n";
+    case 431:
+      return "request header fields too large\n";
+    default:
+      return "malformed request\n";
+  }
+}
+
+void Http2Session::Refuse(int32_t id, ServerStream& stream, int status) {
   stream.refused = true;
+  stream.request.reset();
+  held_ -= std::exchange(stream.held, 0);
   Response::Batch batch;
   batch.status = status;
   batch.headers = {{"Content-Type", "text/plain; charset=utf-8"}};
-  batch.data = {std::make_shared<const std::string>(std::string(message) + "\n")};
+  if (status == 429) batch.headers.Add("Retry-After", "1");
+  batch.data = {std::make_shared<const std::string>(RefusalText(status))};
   batch.content_length = batch.data[0]->size();
   batch.finished = true;
   stream.out.Push(batch.data[0]);
@@ -210,13 +294,19 @@ void Http2Session::Refuse(int32_t id, ServerStream& stream, int status, std::str
   Respond(id, stream, batch);
 }
 
+int Http2Session::OnMistake() {
+  if (!mistakes_.Spend()) nghttp2_session_terminate_session(session_.get(), NGHTTP2_ENHANCE_YOUR_CALM);
+  return 0;
+}
+
 int Http2Session::OnStreamClose(int32_t id) {
   auto at = streams_.find(id);
   if (at == streams_.end()) return 0;
   std::shared_ptr<Response> response = std::move(at->second.response);
+  held_ -= at->second.held;
   streams_.erase(at);
   if (response) response->Complete();
-  if (streams_.empty()) WatchIdle();
+  if (streams_.empty()) quiet_since_ = Steady::now();
   return 0;
 }
 
@@ -244,6 +334,7 @@ void Http2Session::Deliver(const std::shared_ptr<Response>& response) {
   if (ended_ || at == streams_.end() || at->second.response != response) return;
   ServerStream& stream = at->second;
   Response::Batch batch = response->Take();
+  if (stream.out.size == 0) stream.moved = Steady::now();
   if (!stream.is_head) {
     for (auto& piece : batch.data) {
       response->behind += piece->size();
@@ -261,11 +352,15 @@ void Http2Session::Deliver(const std::shared_ptr<Response>& response) {
   Pump();
 }
 
-void Http2Session::Ended(const Error*) {
+void Http2Session::Ended(const Error* failure) {
   if (std::exchange(ended_, true)) return;
   auto self = shared_from_this();
   timer_.reset();
-  channel_->CloseGracefully();
+  if (failure) {
+    channel_->Close();  // what is queued is nothing that such a peer waits for
+  } else {
+    channel_->CloseGracefully();
+  }
   auto streams = std::exchange(streams_, {});
   for (auto& [id, stream] : streams) {
     if (stream.response) stream.response->Complete();

@@ -75,9 +75,10 @@ class Arriving final : public Connection, public std::enable_shared_from_this<Ar
       self->core_->Remove(self);
       if (!result)
         return log::Debug("TLS handshake failed", {{"remote", self->remote_}, {"error", result.error()}});
-      Origin origin{self->remote_, std::nullopt};
+      Origin origin{self->remote_, std::nullopt, false};
       SSL* ssl = self->channel_->ssl();
       if (ssl) origin.peer = VerifiedPeer(ssl);
+      if (ssl) origin.peer_refused = !origin.peer && HasShownCertificate(ssl);
       bool http2 = ssl && NegotiatedProtocol(ssl) == "h2";
       (http2 ? StartHttp2 : StartHttp1)(self->core_, self->channel_, std::move(origin));
     });

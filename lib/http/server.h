@@ -31,6 +31,7 @@ struct ServerRequest {
   int http_major = 1;
   std::string remote_address;           // "10.0.0.1:4711"
   std::optional<PeerCertificate> peer;  // set when a client certificate was presented and verified
+  bool peer_refused = false;            // it was presented, and nobody trusts it
 };
 
 // Thread safe. Destroying the last reference without a Finish() cuts the connection (or resets the stream).

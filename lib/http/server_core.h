@@ -28,6 +28,7 @@ class Connection {
 struct Origin {
   std::string remote_address;
   std::optional<PeerCertificate> peer;
+  bool peer_refused = false;
 };
 
 struct ServerCore {

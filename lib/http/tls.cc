@@ -184,6 +184,8 @@ PeerCertificate Describe(X509* cert) {
     if (nid == NID_organizationName) peer.organizations.push_back(NameEntry(entry));
   }
   ReadAlternativeNames(cert, peer);
+  if (tm time{}; ASN1_TIME_to_tm(X509_get0_notAfter(cert), &time) == 1)
+    peer.not_after = std::chrono::system_clock::from_time_t(timegm(&time));
   unsigned char digest[EVP_MAX_MD_SIZE];
   unsigned size = 0;
   X509_digest(cert, EVP_sha256(), digest, &size);
@@ -290,6 +292,8 @@ std::string NegotiatedProtocol(SSL* ssl) {
   SSL_get0_alpn_selected(ssl, &name, &size);
   return std::string(reinterpret_cast<const char*>(name), size);
 }
+
+bool HasShownCertificate(SSL* ssl) { return SSL_get0_peer_certificate(ssl) != nullptr; }
 
 std::optional<PeerCertificate> VerifiedPeer(SSL* ssl) {
   X509* cert = SSL_get0_peer_certificate(ssl);

@@ -1,6 +1,7 @@
 // TLS settings and what is known of a peer. TLS 1.2 and 1.3.
 #pragma once
 
+#include <chrono>
 #include <string>
 #include <vector>
 
@@ -11,7 +12,7 @@ struct TlsServerOptions {
   std::string key_file;          // PEM
   std::string client_ca_file;    // PEM bundle; empty: no client certificates are asked for
   // Client certificates are asked for and, when presented, must verify (else the handshake goes on and
-  // ServerRequest::peer stays empty): other ways to authenticate follow.
+  // ServerRequest::peer stays empty and peer_refused is set): other ways to authenticate follow.
   std::string proxy_ca_file;  // PEM bundle: who may speak for others; tells only from_proxy_ca
   std::vector<std::string> alpn = {"h2", "http/1.1"};
 };
@@ -29,6 +30,7 @@ struct PeerCertificate {
   std::vector<std::string> organizations;  // Kubernetes groups
   std::vector<std::string> dns_names, uris;
   std::string sha256_fingerprint;  // hex
+  std::chrono::system_clock::time_point not_after = std::chrono::system_clock::time_point::max();
   bool from_client_ca = true, from_proxy_ca = false;  // which of the server's CAs it verifies against
 };
 

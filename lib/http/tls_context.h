@@ -32,5 +32,6 @@ Result<SslPtr> NewClientSsl(const SslContextPtr& context, int fd, const std::str
 // After the handshake.
 std::string NegotiatedProtocol(SSL* ssl);               // "h2", "http/1.1" or empty
 std::optional<PeerCertificate> VerifiedPeer(SSL* ssl);  // nullopt: none shown, or not trusted
+bool HasShownCertificate(SSL* ssl);
 
 }  // namespace keelson::http

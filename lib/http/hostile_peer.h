@@ -1,0 +1,69 @@
+// For tests: peers that say what they like, byte by byte.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "lib/base/fd.h"
+
+namespace keelson::http {
+
+// A TCP connection to a port of this machine. Waits ten seconds at most.
+class RawPeer {
+ public:
+  explicit RawPeer(uint16_t port);
+  bool Send(std::string_view bytes);
+  void HalfClose();
+  std::string ReadAll();  // until the peer closes
+  std::string ReadUntil(const std::string& mark);
+  int fd() const { return fd_.get(); }
+
+ private:
+  UniqueFd fd_;
+};
+
+struct Http2Frame {
+  uint8_t type = 0, flags = 0;
+  uint32_t stream = 0;
+  std::string payload;
+};
+enum Http2FrameType : uint8_t {
+  kData = 0,
+  kHeaders = 1,
+  kRstStream = 3,
+  kSettings = 4,
+  kPing = 6,
+  kGoAway = 7,
+  kWindowUpdate = 8,
+  kContinuation = 9,
+};
+std::string Frame(uint8_t type, uint8_t flags, uint32_t stream, std::string_view payload);
+// The frame that `bytes` begin with, taken off them; nullopt: it is not all there.
+std::optional<Http2Frame> TakeFrame(std::string& bytes);
+
+// What a client says first, with empty settings; and a header block of GET / of authority x.
+extern const std::string kHttp2Preface;
+extern const std::string kHttp2Get;
+
+// A TLS connection, by default one that has negotiated h2.
+class RawTls {
+ public:
+  explicit RawTls(uint16_t port, bool http2 = true);
+  ~RawTls();
+  bool Send(std::string_view bytes);
+  // The next frame; nullopt: the connection has ended.
+  std::optional<Http2Frame> Read();
+  // Reads on until a frame of the type comes.
+  std::optional<Http2Frame> Await(uint8_t type);
+
+ private:
+  struct Tls;
+  RawPeer raw_;
+  std::unique_ptr<Tls> tls_;
+  std::string in_;
+};
+
+}  // namespace keelson::http
