@@ -1,5 +1,6 @@
-// What the managers of CPUs, memory and devices have in common: each tells where on the machine it could meet a
-// container's requests, takes what was agreed on, and tells the runtime (KEP-693, KEP-3570, KEP-1769, KEP-3573).
+// What the managers of CPUs, memory and devices have in common: each tells where on the machine it could meet
+// a container's requests, takes what was agreed on, and tells the runtime (KEP-693, KEP-3570, KEP-1769,
+// KEP-3573).
 #pragma once
 
 #include <bitset>
@@ -25,8 +26,8 @@ struct TopologyHint {
   bool operator==(const TopologyHint&) const = default;
 };
 
-// Resource -> ways to meet the request. A resource that is not in the map has no preference; one with an empty
-// list cannot be met at all.
+// Resource -> ways to meet the request. A resource that is not in the map has no preference; one with an
+// empty list cannot be met at all.
 using TopologyHints = std::map<std::string, std::vector<TopologyHint>>;
 
 // Calls for one pod come one at a time, in the order Hints, Allocate (of every container, init containers

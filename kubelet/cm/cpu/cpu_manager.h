@@ -1,0 +1,81 @@
+// Gives CPUs of their own to containers of Guaranteed pods that ask for whole ones (KEP-3570, policy static).
+// All other containers share the rest.
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "kubelet/cm/cpu/cpu_assignment.h"
+#include "kubelet/cm/cpu/cpu_state.h"
+#include "kubelet/cm/topology/provider.h"
+#include "lib/base/clock.h"
+#include "lib/base/mutex.h"
+
+namespace keelson::kubelet {
+
+struct CpuManagerOptions {
+  std::string state_file;           // <root>/cpu_manager_state
+  CpuSet reserved;                  // never given away; empty: `reserved_count` are chosen
+  int reserved_count = 0;           // of systemReserved and kubeReserved, rounded up
+  bool strict_reservation = false;  // strict-cpu-reservation: nor shared
+  bool full_cores_only = false;     // full-pcpus-only
+  bool align_by_socket = false;     // align-by-socket
+  CpuAssignOptions assign;
+  std::chrono::milliseconds reconcile_period{std::chrono::seconds(10)};  // cpuManagerReconcilePeriod
+};
+// cpuManagerPolicyOptions; kInvalid with upstream's words for an unknown one or two that exclude each other.
+Result<> ParseCpuManagerOptions(const std::map<std::string, std::string>& from, CpuManagerOptions& to);
+
+class CpuManager : public ResourceProvider {
+ public:
+  // A container that runs, for the shared CPUs to be kept true.
+  struct Running {
+    std::string uid, container, id;
+  };
+  struct Runtime {
+    std::function<std::vector<Running>()> containers;
+    std::function<Result<>(const std::string& id, const CpuSet& cpus, std::stop_token stop)> set_cpus;
+  };
+  // kInvalid when nothing is reserved, or when the state file does not fit the machine or the policy.
+  static Result<std::unique_ptr<CpuManager>> Make(const MachineTopology& machine,
+                                                  const CpuManagerOptions& options,
+                                                  Clock& clock = Clock::Real());
+
+  TopologyHints Hints(const corev1::Pod& pod, const corev1::Container& container) override;
+  TopologyHints PodHints(const corev1::Pod& pod) override;
+  std::optional<k8s::AdmitFailure> Allocate(const corev1::Pod& pod, const corev1::Container& container,
+                                            const TopologyHint& affinity) override;
+  Result<> Configure(const corev1::Pod& pod, const corev1::Container& container, cri::ContainerConfig& config,
+                     std::stop_token stop) override;
+  void Release(const std::string& uid) override;
+  std::set<std::string> Uids() const override;
+
+  CpuSet Exclusive(const std::string& uid, const std::string& container) const;  // empty: none of its own
+  CpuSet Allocatable() const;                                                    // all but the reserved ones
+  // Tells running containers of the shared CPUs when these change, and now and then.
+  void Run(const Runtime& runtime, std::stop_token stop);
+
+ private:
+  CpuManager(const MachineTopology& machine, const CpuManagerOptions& options, CpuAssignments state,
+             Clock& clock)
+      : machine_(machine), options_(options), clock_(clock), state_(std::move(state)) {}
+  TopologyHints HintsFor(const CpuSet& available, const CpuSet& reusable, int count) const;
+  CpuSet Available() const REQUIRES(mutex_);
+  CpuSet Reusable(const corev1::Pod& pod, const std::string& except) const REQUIRES(mutex_);
+  std::optional<k8s::AdmitFailure> CheckCores(int count, const CpuSet& free) const;
+  Result<> Commit(CpuAssignments next) REQUIRES(mutex_);
+  void Reconcile(const Runtime& runtime, std::map<std::string, CpuSet>& told, std::stop_token stop);
+
+  const MachineTopology machine_;
+  const CpuManagerOptions options_;
+  Clock& clock_;
+  mutable Mutex mutex_;
+  CondVar changed_;
+  uint64_t changes_ GUARDED_BY(mutex_) = 0;
+  CpuAssignments state_ GUARDED_BY(mutex_);
+};
+
+}  // namespace keelson::kubelet

@@ -1,0 +1,55 @@
+// Brings the managers of resources to one opinion about NUMA nodes before a pod is admitted, and stands for
+// all of them towards the rest of the kubelet.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "kubelet/cm/topology/hint_merge.h"
+#include "kubelet/cm/topology/provider.h"
+#include "lib/base/mutex.h"
+
+namespace keelson::kubelet {
+
+enum class TopologyScope { kContainer, kPod };
+
+struct TopologyOptions {
+  MergeOptions merge;
+  TopologyScope scope = TopologyScope::kContainer;
+  int max_numa_nodes = 8;  // more are refused: the sets of nodes are 2^n
+};
+// topologyManagerPolicy, topologyManagerScope, topologyManagerPolicyOptions. kInvalid with what is wrong.
+Result<TopologyOptions> ParseTopologyOptions(const std::string& policy, const std::string& scope,
+                                             const std::map<std::string, std::string>& options);
+
+class TopologyManager {  // thread safe
+ public:
+  // kInvalid when the policy cannot work on this machine. Providers outlive the manager.
+  static Result<std::unique_ptr<TopologyManager>> Make(const MachineTopology& machine,
+                                                       const TopologyOptions& options,
+                                                       std::vector<ResourceProvider*> providers);
+
+  // Allocates for every container, or for none. Pods come one at a time, whoever calls.
+  std::optional<k8s::AdmitFailure> Admit(const corev1::Pod& pod);
+  Result<> Configure(const corev1::Pod& pod, const corev1::Container& container, cri::ContainerConfig& config,
+                     std::stop_token stop);
+  void Release(const std::string& uid);
+  // Releases what pods other than these have.
+  void Retain(const std::set<std::string>& uids);
+
+ private:
+  TopologyManager(const MachineTopology& machine, const TopologyOptions& options,
+                  std::vector<ResourceProvider*> providers)
+      : machine_(machine), options_(options), providers_(std::move(providers)) {}
+  std::optional<k8s::AdmitFailure> AdmitPod(const corev1::Pod& pod);
+  std::optional<k8s::AdmitFailure> AdmitContainer(const corev1::Pod& pod, const corev1::Container& container);
+  std::optional<k8s::AdmitFailure> Allocate(const corev1::Pod& pod, const corev1::Container& container,
+                                            const TopologyHint& affinity);
+
+  const MachineTopology machine_;
+  const TopologyOptions options_;
+  const std::vector<ResourceProvider*> providers_;
+  Mutex admission_;
+};
+
+}  // namespace keelson::kubelet
