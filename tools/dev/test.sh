@@ -11,6 +11,7 @@ run_tests() {
   local kubectl
   kubectl=$(kubectl_path)
   export PATH=$PATH:${kubectl%/*}
+  case $which in all | root) newer_runtimes ;; esac
   local labels=()
   case $which in
     all) labels=(-LE '^vm$') ;;  # what a processor has to be emulated for is asked for by name
@@ -19,6 +20,15 @@ run_tests() {
   esac
   step "tests"
   ctest --test-dir "$BUILD" --output-on-failure --no-tests=error -j "$(nproc)" "${labels[@]}" "$@"
+}
+
+# Newer versions of containerd, to test with as well. Without a mirror their tests say so and are skipped.
+newer_runtimes() {
+  local suite
+  for suite in trixie testing; do
+    [ -e "$BUILD/runtimes/$suite/ready" ] || step "containerd of Debian $suite"
+    "$ROOT/tests/runtimes/unpack.sh" "$suite" "$BUILD/runtimes/$suite" || warn "no containerd of Debian $suite"
+  done
 }
 
 # ./dev bench: all micro-benchmarks; ./dev bench NAME...: those; ./dev bench cluster: the running cluster;
