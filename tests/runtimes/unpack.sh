@@ -22,8 +22,8 @@ apt-get -qq "${options[@]}" update
 (cd "$apt/debs" && apt-get -qq "${options[@]}" download containerd runc libc6 libseccomp2 libbtrfs0t64 libgcc-s1)
 for deb in "$apt"/debs/*.deb; do dpkg -x "$deb" "$dir/root"; done
 
-libraries=$dir/root/usr/lib/x86_64-linux-gnu
-loader=$libraries/ld-linux-x86-64.so.2
+libraries=$(dirname "$(find "$dir/root" -name libc.so.6 | head -n1)")
+loader=$(find "$libraries" -name 'ld-linux*.so.*' | head -n1)
 for program in containerd containerd-shim-runc-v2 ctr runc; do
   file=$(find "$dir/root/usr" -type f \( -path "*/bin/$program" -o -path "*/sbin/$program" \) | head -n1)
   [ -n "$file" ] || { echo "unpack.sh: $suite has no $program" >&2; exit 1; }
