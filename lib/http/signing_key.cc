@@ -1,55 +1,21 @@
 #include "lib/http/signing_key.h"
 
-#include <openssl/bio.h>
 #include <openssl/core_names.h>
 #include <openssl/ec.h>
-#include <openssl/ecdsa.h>
 #include <openssl/err.h>
-#include <openssl/evp.h>
 #include <openssl/pem.h>
 #include <openssl/rsa.h>
 #include <openssl/sha.h>
 #include <openssl/x509.h>
 
+#include <algorithm>
+
+#include "lib/http/key_objects.h"
+
 namespace keelson::http {
 namespace {
 
-template <auto Free>
-struct Deleter {
-  template <typename T>
-  void operator()(T* p) const {
-    Free(p);
-  }
-};
-using BioPtr = std::unique_ptr<BIO, Deleter<BIO_free>>;
-using KeyPtr = std::unique_ptr<EVP_PKEY, Deleter<EVP_PKEY_free>>;
-using CertificatePtr = std::unique_ptr<X509, Deleter<X509_free>>;
-using DigestPtr = std::unique_ptr<EVP_MD_CTX, Deleter<EVP_MD_CTX_free>>;
-using BignumPtr = std::unique_ptr<BIGNUM, Deleter<BN_free>>;
-using SignaturePtr = std::unique_ptr<ECDSA_SIG, Deleter<ECDSA_SIG_free>>;
-
-const unsigned char* Bytes(std::string_view text) {
-  return reinterpret_cast<const unsigned char*>(text.data());
-}
-
-struct Curve {
-  std::string_view group, name, algorithm;
-  size_t bytes;
-  const EVP_MD* (*digest)();
-};
-constexpr Curve kCurves[] = {{"prime256v1", "P-256", "ES256", 32, EVP_sha256},
-                             {"secp384r1", "P-384", "ES384", 48, EVP_sha384},
-                             {"secp521r1", "P-521", "ES512", 66, EVP_sha512}};
-
-const Curve* CurveOf(EVP_PKEY* key) {
-  char group[64];
-  size_t size = 0;
-  if (!EVP_PKEY_get_group_name(key, group, sizeof group, &size)) return nullptr;
-  for (const Curve& curve : kCurves) {
-    if (curve.group == std::string_view(group, size)) return &curve;
-  }
-  return nullptr;
-}
+using CertificatePtr = OpenSslPtr<X509, X509_free>;
 
 std::string Number(EVP_PKEY* key, const char* parameter, size_t width) {
   BIGNUM* raw = nullptr;
@@ -57,34 +23,6 @@ std::string Number(EVP_PKEY* key, const char* parameter, size_t width) {
   BignumPtr number(raw);
   std::string out(std::max<size_t>(width, BN_num_bytes(number.get())), '\0');
   BN_bn2binpad(number.get(), reinterpret_cast<unsigned char*>(out.data()), static_cast<int>(out.size()));
-  return out;
-}
-
-// ECDSA signatures: DER in OpenSSL, two fixed-width numbers in JOSE.
-std::string JoseOfDer(std::string_view der, size_t width) {
-  const unsigned char* at = Bytes(der);
-  SignaturePtr signature(d2i_ECDSA_SIG(nullptr, &at, static_cast<long>(der.size())));
-  if (!signature) return "";
-  std::string out(2 * width, '\0');
-  auto* bytes = reinterpret_cast<unsigned char*>(out.data());
-  if (BN_bn2binpad(ECDSA_SIG_get0_r(signature.get()), bytes, static_cast<int>(width)) < 0 ||
-      BN_bn2binpad(ECDSA_SIG_get0_s(signature.get()), bytes + width, static_cast<int>(width)) < 0) {
-    return "";
-  }
-  return out;
-}
-
-std::string DerOfJose(std::string_view jose, size_t width) {
-  if (jose.size() != 2 * width) return "";
-  SignaturePtr signature(ECDSA_SIG_new());
-  BIGNUM* r = BN_bin2bn(Bytes(jose), static_cast<int>(width), nullptr);
-  BIGNUM* s = BN_bin2bn(Bytes(jose) + width, static_cast<int>(width), nullptr);
-  ECDSA_SIG_set0(signature.get(), r, s);
-  unsigned char* der = nullptr;
-  int size = i2d_ECDSA_SIG(signature.get(), &der);
-  if (size <= 0) return "";
-  std::string out(reinterpret_cast<char*>(der), static_cast<size_t>(size));
-  OPENSSL_free(der);
   return out;
 }
 
@@ -244,13 +182,13 @@ Result<std::string> SigningKey::Sign(std::string_view data) const {
     return Error(Code::kInternal, "cannot sign");
   }
   signature.resize(size);
-  return impl_->curve ? JoseOfDer(signature, impl_->curve->bytes) : signature;
+  return impl_->curve ? JoseOfDer(signature, *impl_->curve) : signature;
 }
 
 bool SigningKey::Verify(std::string_view data, std::string_view signature) const {
   std::string der;
   if (impl_->curve) {
-    der = DerOfJose(signature, impl_->curve->bytes);
+    der = DerOfJose(signature, *impl_->curve);
     if (der.empty()) return false;
     signature = der;
   }

@@ -5,22 +5,14 @@
 #include <openssl/pem.h>
 #include <openssl/x509v3.h>
 
+#include "lib/http/key_objects.h"
 #include "lib/http/tls_context.h"
 
 namespace keelson::http {
 namespace {
 
-template <auto Free>
-struct Freer {
-  template <typename T>
-  void operator()(T* p) const {
-    Free(p);
-  }
-};
-using X509Ptr = std::unique_ptr<X509, Freer<X509_free>>;
-using BioPtr = std::unique_ptr<BIO, Freer<BIO_free>>;
-using KeyPtr = std::unique_ptr<EVP_PKEY, Freer<EVP_PKEY_free>>;
-using NamesPtr = std::unique_ptr<GENERAL_NAMES, Freer<GENERAL_NAMES_free>>;
+using X509Ptr = OpenSslPtr<X509, X509_free>;
+using NamesPtr = OpenSslPtr<GENERAL_NAMES, GENERAL_NAMES_free>;
 
 Error TlsError(std::string_view what) {
   return Error(Code::kBadRequest, std::string(what) + ": " + OpenSslErrors());
@@ -62,7 +54,7 @@ int RememberRefusal(int ok, X509_STORE_CTX* store) {
   return 1;
 }
 
-using StorePtr = std::unique_ptr<X509_STORE, Freer<X509_STORE_free>>;
+using StorePtr = OpenSslPtr<X509_STORE, X509_STORE_free>;
 
 // The CAs one by one, where a server has two: a handshake tells only that either of them has signed.
 struct ClientAuthorities {
@@ -79,7 +71,7 @@ int AuthoritiesIndex() {
 
 bool SignedBy(X509_STORE* store, SSL* ssl, X509* cert) {
   if (!store) return false;
-  std::unique_ptr<X509_STORE_CTX, Freer<X509_STORE_CTX_free>> context(X509_STORE_CTX_new());
+  OpenSslPtr<X509_STORE_CTX, X509_STORE_CTX_free> context(X509_STORE_CTX_new());
   if (!context || X509_STORE_CTX_init(context.get(), store, cert, SSL_get_peer_cert_chain(ssl)) != 1)
     return false;
   X509_STORE_CTX_set_default(context.get(), "ssl_client");

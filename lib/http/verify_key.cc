@@ -2,31 +2,19 @@
 
 #include <openssl/core_names.h>
 #include <openssl/ec.h>
-#include <openssl/ecdsa.h>
 #include <openssl/err.h>
-#include <openssl/evp.h>
 #include <openssl/param_build.h>
 #include <openssl/rsa.h>
 
+#include "lib/http/key_objects.h"
 #include "lib/http/signing_key.h"
 
 namespace keelson::http {
 namespace {
 
-template <auto Free>
-struct Deleter {
-  template <typename T>
-  void operator()(T* p) const {
-    Free(p);
-  }
-};
-using KeyPtr = std::unique_ptr<EVP_PKEY, Deleter<EVP_PKEY_free>>;
-using ContextPtr = std::unique_ptr<EVP_PKEY_CTX, Deleter<EVP_PKEY_CTX_free>>;
-using BuilderPtr = std::unique_ptr<OSSL_PARAM_BLD, Deleter<OSSL_PARAM_BLD_free>>;
-using ParametersPtr = std::unique_ptr<OSSL_PARAM, Deleter<OSSL_PARAM_free>>;
-using BignumPtr = std::unique_ptr<BIGNUM, Deleter<BN_free>>;
-using DigestPtr = std::unique_ptr<EVP_MD_CTX, Deleter<EVP_MD_CTX_free>>;
-using SignaturePtr = std::unique_ptr<ECDSA_SIG, Deleter<ECDSA_SIG_free>>;
+using ContextPtr = OpenSslPtr<EVP_PKEY_CTX, EVP_PKEY_CTX_free>;
+using BuilderPtr = OpenSslPtr<OSSL_PARAM_BLD, OSSL_PARAM_BLD_free>;
+using ParametersPtr = OpenSslPtr<OSSL_PARAM, OSSL_PARAM_free>;
 
 enum class Scheme { kRsa, kRsaPss, kEcdsa };
 struct Algorithm {
@@ -50,24 +38,6 @@ const Algorithm* FindAlgorithm(std::string_view name) {
   return nullptr;
 }
 
-const unsigned char* Bytes(std::string_view text) {
-  return reinterpret_cast<const unsigned char*>(text.data());
-}
-
-// An ECDSA signature in DER, from its two numbers side by side.
-std::string ToDer(std::string_view jose, size_t width) {
-  if (jose.size() != 2 * width) return "";
-  SignaturePtr signature(ECDSA_SIG_new());
-  ECDSA_SIG_set0(signature.get(), BN_bin2bn(Bytes(jose), static_cast<int>(width), nullptr),
-                 BN_bin2bn(Bytes(jose) + width, static_cast<int>(width), nullptr));
-  unsigned char* der = nullptr;
-  int size = i2d_ECDSA_SIG(signature.get(), &der);
-  if (size <= 0) return "";
-  std::string out(reinterpret_cast<char*>(der), static_cast<size_t>(size));
-  OPENSSL_free(der);
-  return out;
-}
-
 KeyPtr Build(const char* type, OSSL_PARAM_BLD* builder) {
   ParametersPtr parameters(OSSL_PARAM_BLD_to_param(builder));
   ContextPtr context(EVP_PKEY_CTX_new_from_name(nullptr, type, nullptr));
@@ -86,8 +56,7 @@ bool IsSigningAlgorithm(std::string_view algorithm) { return FindAlgorithm(algor
 
 struct VerifyKey::Impl {
   KeyPtr key;
-  std::string curve;  // empty: RSA
-  size_t width = 0;   // of a number of the curve
+  const Curve* curve = nullptr;  // null: RSA
 };
 
 Result<VerifyKey> VerifyKey::FromJwk(const std::function<std::string(std::string_view)>& member) {
@@ -105,14 +74,14 @@ Result<VerifyKey> VerifyKey::FromJwk(const std::function<std::string(std::string
     OSSL_PARAM_BLD_push_BN(builder.get(), OSSL_PKEY_PARAM_RSA_E, exponent.get());
     impl->key = Build("RSA", builder.get());
   } else if (kind == "EC") {
-    impl->curve = member("crv");
-    impl->width = impl->curve == "P-256" ? 32 : impl->curve == "P-384" ? 48 : impl->curve == "P-521" ? 66 : 0;
+    impl->curve = CurveNamed(member("crv"));
     ASSIGN_OR_RETURN(std::string x, Base64UrlDecode(member("x")));
     ASSIGN_OR_RETURN(std::string y, Base64UrlDecode(member("y")));
-    if (impl->width == 0 || x.size() != impl->width || y.size() != impl->width)
+    if (!impl->curve || x.size() != impl->curve->bytes || y.size() != impl->curve->bytes)
       return BadKey("no usable elliptic curve key");
     std::string point = "\x04" + x + y;
-    OSSL_PARAM_BLD_push_utf8_string(builder.get(), OSSL_PKEY_PARAM_GROUP_NAME, impl->curve.c_str(), 0);
+    const std::string group(impl->curve->group);
+    OSSL_PARAM_BLD_push_utf8_string(builder.get(), OSSL_PKEY_PARAM_GROUP_NAME, group.c_str(), 0);
     OSSL_PARAM_BLD_push_octet_string(builder.get(), OSSL_PKEY_PARAM_PUB_KEY, point.data(), point.size());
     impl->key = Build("EC", builder.get());
   } else {
@@ -126,10 +95,10 @@ Result<VerifyKey> VerifyKey::FromJwk(const std::function<std::string(std::string
 
 bool VerifyKey::Verify(std::string_view algorithm, std::string_view data, std::string_view signature) const {
   const Algorithm* found = FindAlgorithm(algorithm);
-  if (!found || found->curve != impl_->curve) return false;
+  if (!found || found->curve != (impl_->curve ? impl_->curve->name : "")) return false;
   std::string der;
   if (found->scheme == Scheme::kEcdsa) {
-    der = ToDer(signature, impl_->width);
+    der = DerOfJose(signature, *impl_->curve);
     if (der.empty()) return false;
     signature = der;
   }
