@@ -48,6 +48,12 @@ void AddAuthenticatedGroup(User& user) {
     user.groups.emplace_back(kGroupAuthenticated);
 }
 
+// Who shows a certificate wants to be somebody: one that is of no use is not overlooked.
+bool IsCertificateRefused(const http::ServerRequest& request, Clock& clock) {
+  if (request.peer_refused) return true;
+  return request.peer && (!request.peer->from_client_ca || clock.Now() > request.peer->not_after);
+}
+
 User UserOfCertificate(const http::PeerCertificate& peer) {
   User user{peer.common_name, "", peer.organizations, {}};
   if (!peer.sha256_fingerprint.empty()) {
@@ -88,7 +94,8 @@ Result<User> Authenticator::Authenticate(const http::ServerRequest& request) con
     AddAuthenticatedGroup(*user);
     return std::move(*user);
   }
-  if (request.peer && request.peer->from_client_ca && !request.peer->common_name.empty()) {
+  const bool refused = IsCertificateRefused(request, clock_);
+  if (request.peer && !refused && !request.peer->common_name.empty()) {
     CountAttempt("success");
     User user = UserOfCertificate(*request.peer);
     AddAuthenticatedGroup(user);
@@ -103,7 +110,7 @@ Result<User> Authenticator::Authenticate(const http::ServerRequest& request) con
     return Error(Code::kUnauthenticated, "Unauthorized");
   }
   const AnonymousOptions& anonymous = options_.anonymous;
-  if (anonymous.enabled &&
+  if (anonymous.enabled && !refused &&
       (anonymous.paths.empty() ||
        std::find(anonymous.paths.begin(), anonymous.paths.end(), request.path) != anonymous.paths.end())) {
     CountAttempt("success");

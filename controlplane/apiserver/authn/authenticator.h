@@ -8,6 +8,7 @@
 
 #include "controlplane/apiserver/authn/request_header.h"
 #include "controlplane/apiserver/authn/token_verifier.h"
+#include "lib/base/clock.h"
 #include "lib/http/server.h"
 
 namespace keelson::apiserver {
@@ -25,7 +26,8 @@ class Authenticator {  // thread safe
     RequestHeaderOptions request_header;
     AnonymousOptions anonymous;
   };
-  explicit Authenticator(Options options) : options_(std::move(options)) {}
+  explicit Authenticator(Options options, Clock& clock = Clock::Real())
+      : options_(std::move(options)), clock_(clock) {}
 
   // kUnauthenticated ("Unauthorized") when there are no credentials that are good.
   Result<User> Authenticate(const http::ServerRequest& request) const;
@@ -35,6 +37,7 @@ class Authenticator {  // thread safe
 
  private:
   const Options options_;
+  Clock& clock_;
 };
 
 }  // namespace keelson::apiserver

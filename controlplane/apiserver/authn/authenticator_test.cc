@@ -41,11 +41,31 @@ TEST(Authenticator, TokensAndCertificates) {
   EXPECT_EQ(admin->name, "kubernetes-admin");
   EXPECT_TRUE(admin->InGroup("system:masters"));
   EXPECT_EQ(admin->extra.at("authentication.kubernetes.io/credential-id"), Groups{"X509SHA256=ab"});
+
+  // What is shown and of no use is not overlooked.
+  http::ServerRequest shown;
+  shown.peer_refused = true;
+  EXPECT_FALSE(authenticator.Authenticate(shown));
+  shown.headers.Set("Authorization", "Bearer s3cret");
+  EXPECT_EQ(authenticator.Authenticate(shown)->name, "alice");
+
   http::ServerRequest web_socket;
   web_socket.headers.Set(
       "Sec-WebSocket-Protocol",
       "v4.channel.k8s.io, base64url.bearer.authorization.k8s.io." + http::Base64UrlEncode("s3cret"));
   EXPECT_EQ(authenticator.Authenticate(web_socket)->name, "alice");
+}
+
+TEST(Authenticator, CertificatesEndOnOpenConnections) {
+  FakeClock clock;
+  Authenticator authenticator(WithStaticTokens(), clock);
+  http::ServerRequest request;
+  request.peer.emplace();
+  request.peer->common_name = "alice";
+  request.peer->not_after = clock.Now() + std::chrono::hours(1);
+  EXPECT_TRUE(authenticator.Authenticate(request));
+  clock.Advance(std::chrono::hours(2));
+  EXPECT_FALSE(authenticator.Authenticate(request));
 }
 
 TEST(Authenticator, TokenReviewsAskForAudiences) {
@@ -89,7 +109,7 @@ TEST(Authenticator, ProxiesSpeakForOthers) {
   request.peer.emplace();
   request.peer->common_name = "front-proxy";
   request.peer->from_client_ca = false;
-  EXPECT_EQ(authenticator.Authenticate(request)->name, "system:anonymous");  // of no CA that counts
+  EXPECT_FALSE(authenticator.Authenticate(request));  // of no CA that counts
   request.peer->from_proxy_ca = true;
   Result<User> carol = authenticator.Authenticate(request);
   ASSERT_TRUE(carol);
@@ -98,7 +118,7 @@ TEST(Authenticator, ProxiesSpeakForOthers) {
   EXPECT_EQ(carol->groups, (Groups{"a", "b", "system:authenticated"}));
   EXPECT_EQ(carol->extra.at("example.com/scope"), Groups{"read"});
   request.peer->common_name = "other";
-  EXPECT_EQ(authenticator.Authenticate(request)->name, "system:anonymous");
+  EXPECT_FALSE(authenticator.Authenticate(request));
   // A client's certificate does not make it a proxy.
   request.peer->common_name = "front-proxy";
   request.peer->from_client_ca = true;
