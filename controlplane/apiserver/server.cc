@@ -125,8 +125,8 @@ struct ApiServer::Impl {
   Impl(ApiServerOptions given, registry::Registry& the_registry, storage::Store& the_store);
 
   Result<> Authorize(const Context& context) const;
-  // `who` null: nobody knows. `acting`: the impersonated user, when there is one.
-  Result<> BeginAudit(Context& context, const User* who, const User* acting);
+  // `who` null: nobody knows.
+  Result<> BeginAudit(Context& context, const User* who, const std::optional<Impersonation>& acting);
   void Admit(const std::shared_ptr<Context>& context);
   void Serve(Context& context);
   void Refuse(Context& context);
@@ -329,15 +329,15 @@ ApiServer::~ApiServer() = default;
 void ApiServer::Handle(std::shared_ptr<const http::ServerRequest> request,
                        std::shared_ptr<http::ResponseWriter> writer) {
   Result<User> user = impl_->authenticator->Authenticate(*request);
-  Result<User> acting = user;
-  if (user) acting = Impersonate(*user, request->headers, *impl_->authorizer);
-  const bool impersonates = request->headers.Has("Impersonate-User");
   std::shared_ptr<Context> context = MakeContext(std::move(request), std::move(writer));
-  if (acting) context->user = *acting;
-  Result<> begun =
-      impl_->BeginAudit(*context, user ? &*user : nullptr, acting && impersonates ? &context->user : nullptr);
-  if (begun && acting) return impl_->Admit(context);
-  ReplyError(*context, begun ? acting.error() : begun.error());
+  Result<std::optional<Impersonation>> acting = std::optional<Impersonation>();
+  if (user) {
+    acting = Impersonate(*user, context->request->headers, context->info, *impl_->authorizer);
+    context->user = acting && *acting ? (*acting)->user : *user;
+  }
+  Result<> begun = impl_->BeginAudit(*context, user ? &*user : nullptr, acting ? *acting : std::nullopt);
+  if (begun && user && acting) return impl_->Admit(context);
+  ReplyError(*context, !begun ? begun.error() : user ? acting.error() : user.error());
   EndAudit(*context);
 }
 
@@ -345,17 +345,19 @@ void ApiServer::HandleAs(const User& user, std::shared_ptr<const http::ServerReq
                          std::shared_ptr<http::ResponseWriter> writer) {
   std::shared_ptr<Context> context = MakeContext(std::move(request), std::move(writer));
   context->user = user;
-  if (Result<> begun = impl_->BeginAudit(*context, &context->user, nullptr); !begun)
+  if (Result<> begun = impl_->BeginAudit(*context, &context->user, std::nullopt); !begun)
     return ReplyError(*context, begun.error());
   impl_->Serve(*context);
 }
 
-Result<> ApiServer::Impl::BeginAudit(Context& context, const User* who, const User* acting) {
+Result<> ApiServer::Impl::BeginAudit(Context& context, const User* who,
+                                     const std::optional<Impersonation>& acting) {
   std::string id = audit::IdOf(context.request->headers);
   context.reply_headers.Add("Audit-Id", id);
   if (!options.auditor) return {};
-  ASSIGN_OR_RETURN(context.audit,
-                   options.auditor->Begin({who, acting, context.info}, std::move(id), context.request));
+  audit::Auditor::Subject subject{who, acting ? &acting->user : nullptr, acting ? acting->constraint : "",
+                                  context.info};
+  ASSIGN_OR_RETURN(context.audit, options.auditor->Begin(subject, std::move(id), context.request));
   if (context.audit && audit::IsLongRunning(context.info))
     context.writer = audit::Auditor::Follow(context.writer, context.audit);
   return {};

@@ -29,7 +29,7 @@ void Get(benchmark::State& state, const char* level) {
   const User user{"system:node:n7", "", {"system:nodes", "system:authenticated"}, {}};
   const RequestInfo info = ParseRequestInfo(request->method, request->path, request->query);
   for (auto _ : state) {
-    auto record = auditor.Begin({&user, nullptr, info}, IdOf(request->headers), request);
+    auto record = auditor.Begin({&user, nullptr, "", info}, IdOf(request->headers), request);
     if (!*record) continue;
     (*record)->Annotate("authorization.k8s.io/decision", "allow");
     (*record)->Annotate("authorization.k8s.io/reason", "");

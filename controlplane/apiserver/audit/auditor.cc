@@ -262,6 +262,8 @@ Result<std::shared_ptr<Record>> Auditor::Begin(const Subject& subject, std::stri
     out += ",\"impersonatedUser\":";
     AppendUser(*subject.impersonated, out);
   }
+  if (!subject.constraint.empty())
+    out += ",\"authenticationMetadata\":{\"impersonationConstraint\":" + Quoted(subject.constraint) + "}";
   if (std::vector<std::string> ips = SourceIps(*request); !ips.empty()) {
     out += ",\"sourceIPs\":";
     AppendStrings(ips, out);

@@ -25,6 +25,7 @@ class Auditor {
   struct Subject {
     const User* user = nullptr;          // who sent the request; null: nobody knows
     const User* impersonated = nullptr;  // whom they act as
+    std::string_view constraint;         // the verb that lets them ("impersonate:user-info"), if not all do
     const RequestInfo& info;
   };
   // Null when the policy has nothing recorded; an error (kInternal) when it has and that cannot be. `id`: the

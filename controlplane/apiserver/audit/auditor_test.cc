@@ -73,7 +73,8 @@ class AuditorTest : public testing::Test {
 
 TEST_F(AuditorTest, MetadataHoldsNoBodies) {
   Auditor auditor = Make("level: Metadata");
-  auto record = auditor.Begin({&jane_, &joe_, Info()}, "id-1", Post(body_, "application/json"));
+  auto record = auditor.Begin({&jane_, &joe_, "impersonate:user-info", Info()}, "id-1",
+                              Post(body_, "application/json"));
   ASSERT_TRUE(record && *record);
   (*record)->Annotate("authorization.k8s.io/decision", "allow");
   (*record)->SetResponse("application/json", {std::make_shared<const std::string>(body_)});
@@ -89,7 +90,8 @@ TEST_F(AuditorTest, MetadataHoldsNoBodies) {
       json::parse(R"({"kind":"Event","apiVersion":"audit.k8s.io/v1","level":"Metadata",
     "auditID":"id-1","stage":"ResponseComplete","requestURI":"/api/v1/namespaces/a/secrets?dryRun=All",
     "verb":"create","user":{"username":"jane","uid":"u1","groups":["dev"],"extra":{"scopes":["x","y"]}},
-    "impersonatedUser":{"username":"joe"},"sourceIPs":["10.1.1.1","::1"],"userAgent":"kubectl/v1",
+    "impersonatedUser":{"username":"joe"},
+    "authenticationMetadata":{"impersonationConstraint":"impersonate:user-info"},"sourceIPs":["10.1.1.1","::1"],"userAgent":"kubectl/v1",
     "objectRef":{"resource":"secrets","namespace":"a","name":"s","apiVersion":"v1"},
     "responseStatus":{"metadata":{},"code":201},
     "annotations":{"authorization.k8s.io/decision":"allow"}})");
@@ -112,7 +114,7 @@ TEST_F(AuditorTest, BodiesInEveryForm) {
   for (const auto& [type, body] : forms) {
     SCOPED_TRACE(type);
     Auditor auditor = Make("level: RequestResponse\n  omitManagedFields: true");
-    auto record = auditor.Begin({&jane_, nullptr, Info()}, "id", Post(body, type));
+    auto record = auditor.Begin({&jane_, nullptr, "", Info()}, "id", Post(body, type));
     (*record)->SetResponse(type, {std::make_shared<const std::string>(body)});
     ASSERT_TRUE((*record)->Emit(Stage::kResponseComplete, 201));
     json::value event = Events().back();
@@ -122,7 +124,7 @@ TEST_F(AuditorTest, BodiesInEveryForm) {
     }
   }
   Auditor request_only = Make("level: Request");
-  auto record = request_only.Begin({&jane_, nullptr, Info()}, "id", Post(body_, "application/json"));
+  auto record = request_only.Begin({&jane_, nullptr, "", Info()}, "id", Post(body_, "application/json"));
   (*record)->SetResponse("application/json", {std::make_shared<const std::string>(body_)});
   ASSERT_TRUE((*record)->Emit(Stage::kResponseComplete, 201));
   EXPECT_TRUE(Events().back().at("requestObject").at("metadata").as_object().contains("managedFields"));
@@ -135,8 +137,8 @@ TEST_F(AuditorTest, StrictBackendsRefuse) {
     heard_->broken = true;
   }
   Auditor lenient = Make("level: Metadata"), strict = Make("level: Metadata", true);
-  EXPECT_TRUE(lenient.Begin({&jane_, nullptr, Info()}, "id", Post(body_, "application/json")));
-  auto refused = strict.Begin({&jane_, nullptr, Info()}, "id", Post(body_, "application/json"));
+  EXPECT_TRUE(lenient.Begin({&jane_, nullptr, "", Info()}, "id", Post(body_, "application/json")));
+  auto refused = strict.Begin({&jane_, nullptr, "", Info()}, "id", Post(body_, "application/json"));
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code(), Code::kInternal);
 }

@@ -2,7 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include "controlplane/apiserver/authn/impersonation.h"
 #include "controlplane/apiserver/authz/aggregation.h"
 #include "controlplane/apiserver/authz/bootstrap_policy.h"
 #include "controlplane/apiserver/authz/testing.h"
@@ -140,29 +139,6 @@ TEST(Allows, Wildcards) {
   EXPECT_FALSE(Allows(named, Resource("list", "", "configmaps", "a")));
   PolicyRule pods{{"get"}, {""}, {"pods"}, {}, {}};
   EXPECT_FALSE(Allows(pods, Resource("get", "", "pods/log", "a", "p")));
-}
-
-TEST_F(RbacTest, Impersonation) {
-  auto authorizer = std::make_shared<UnionAuthorizer>(
-      std::vector<std::shared_ptr<const Authorizer>>{std::make_shared<MastersAuthorizer>()});
-  User admin{"admin", "", {"system:masters"}, {}};
-  http::Headers headers{
-      {"Impersonate-User", "alice"}, {"Impersonate-Group", "dev"}, {"Impersonate-Extra-Scopes", "x"}};
-  Result<User> user = Impersonate(admin, headers, *authorizer);
-  ASSERT_TRUE(user);
-  EXPECT_EQ(user->name, "alice");
-  EXPECT_EQ(user->groups, (std::vector<std::string>{"dev", "system:authenticated"}));
-  EXPECT_EQ(user->extra.at("scopes"), std::vector<std::string>{"x"});
-  Result<User> refused = Impersonate(alice_, headers, *authorizer);
-  ASSERT_FALSE(refused);
-  EXPECT_EQ(refused.error().message(),
-            "users \"alice\" is forbidden: User \"alice\" cannot impersonate resource \"users\" in API group "
-            "\"\" at "
-            "the cluster scope");
-  http::Headers account{{"Impersonate-User", "system:serviceaccount:ns:sa"}};
-  EXPECT_EQ(Impersonate(admin, account, *authorizer)->groups,
-            (std::vector<std::string>{"system:serviceaccounts", "system:serviceaccounts:ns",
-                                      "system:authenticated"}));
 }
 
 }  // namespace
