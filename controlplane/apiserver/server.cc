@@ -212,7 +212,7 @@ ApiServer::Impl::Impl(ApiServerOptions given, registry::Registry& the_registry, 
   if (options.signing_key) {
     TokenIssuer::Options issuing{options.issuers.front(), *options.signing_key, options.api_audiences,
                                  options.max_token_expiration, options.extend_token_expiration};
-    tokens = std::make_unique<TokenIssuer>(registry, std::move(issuing));
+    tokens = std::make_unique<TokenIssuer>(registry, authorizer, std::move(issuing));
   }
   misc = std::make_unique<MiscHandler>(MiscHandler::Options{
       options.issuers.front(),

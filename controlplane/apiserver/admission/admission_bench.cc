@@ -4,14 +4,9 @@
 
 #include <cstdio>
 #include <cstdlib>
-#include <future>
-#include <thread>
 
-#include "controlplane/apiserver/admission/plugins.h"
+#include "controlplane/apiserver/admission/object_store.h"
 #include "controlplane/apiserver/authz/rbac.h"
-#include "controlplane/etcd/test_etcd.h"
-#include "lib/api/codec.h"
-#include "lib/api/meta.h"
 #include "lib/api/proto/scheduling_v1.pb.h"
 
 namespace keelson::apiserver {
@@ -25,19 +20,16 @@ void Must(const Result<>& result) {
 
 class Scene {
  public:
-  Scene() : store_(std::make_shared<etcd::Client>(etcd_.supervisor().client_options()), {}) {
-    std::promise<void> ready;
-    thread_ = std::jthread([&](std::stop_token stop) { (void)store_.Run(stop, [&] { ready.set_value(); }); });
-    ready.get_future().wait();
-    Put<corev1::Namespace>(R"({"metadata":{"name":"ns","labels":{
+  Scene() {
+    store_.Put<corev1::Namespace>(R"({"metadata":{"name":"ns","labels":{
         "pod-security.kubernetes.io/enforce":"baseline","pod-security.kubernetes.io/warn":"restricted"}}})");
-    Put<corev1::ServiceAccount>(R"({"metadata":{"name":"default","namespace":"ns"}})");
-    Put<corev1::LimitRange>(
+    store_.Put<corev1::ServiceAccount>(R"({"metadata":{"name":"default","namespace":"ns"}})");
+    store_.Put<corev1::LimitRange>(
         R"({"metadata":{"name":"l","namespace":"ns"},"spec":{"limits":[{"type":"Container",
         "min":{"cpu":"1m"},"max":{"cpu":"8"},"default":{"cpu":"1"},"defaultRequest":{"cpu":"100m"}}]}})");
-    Put<api::scheduling::v1::PriorityClass>(
+    store_.Put<api::scheduling::v1::PriorityClass>(
         R"({"metadata":{"name":"high"},"value":1000,"globalDefault":true})");
-    chain_ = NewAdmissionChain({}, store_, std::make_shared<RbacAuthorizer>());
+    chain_ = NewAdmissionChain({}, store_.get(), std::make_shared<RbacAuthorizer>());
     Must(api::DecodeJson(
         R"({"metadata":{"name":"p","namespace":"ns","labels":{"app":"web"}},"spec":{"containers":[
         {"name":"a","image":"registry.example.com/a:1","resources":{"requests":{"memory":"64Mi"}},
@@ -63,19 +55,7 @@ class Scene {
   }
 
  private:
-  template <typename T>
-  void Put(std::string_view json) {
-    T object;
-    Must(api::DecodeJson(json, object));
-    storage::Conflict conflict;
-    const std::string key = api::KeyOf(object);
-    store_.Put(api::ResourceOf<T>(), key, object, 0, {}, conflict, {}).value();
-    store_.Get(api::ResourceOf<T>(), key, "", {}).value();  // the cache has it
-  }
-
-  etcd::TestEtcd etcd_;
-  storage::Store store_;
-  std::jthread thread_;
+  ObjectStore store_;
   std::unique_ptr<AdmissionChain> chain_;
   corev1::Pod pod_;
   const User user_{"alice", "", {"system:authenticated"}, {}};

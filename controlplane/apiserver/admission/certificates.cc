@@ -1,14 +1,12 @@
 // Certificate signing requests: who approves and who signs for a signer needs to be allowed to, and nobody
 // asks for a client certificate in the group of those who may do everything.
-#include <openssl/x509.h>
-
 #include <memory>
 
 #include <fmt/format.h>
 
+#include "controlplane/apiserver/admission/certificate_request.h"
 #include "controlplane/apiserver/admission/plugins.h"
 #include "lib/api/proto/certificates_v1.pb.h"
-#include "lib/k8s/pem.h"
 
 namespace keelson::apiserver {
 namespace {
@@ -88,26 +86,13 @@ class CertificateSubjectRestriction : public AdmissionPlugin {
     if (!request.Creates() || !request.Is(kGroup, "certificatesigningrequests")) return {};
     const auto& csr = request.Object<Csr>();
     if (csr.spec().signer_name() != kClientSigner) return {};
-    std::string_view pem = csr.spec().request();
-    std::optional<k8s::PemBlock> block = k8s::NextPemBlock(pem);
-    const auto* der = block ? reinterpret_cast<const unsigned char*>(block->bytes.data()) : nullptr;
-    std::unique_ptr<X509_REQ, decltype(&X509_REQ_free)> parsed(
-        der ? d2i_X509_REQ(nullptr, &der, static_cast<long>(block->bytes.size())) : nullptr, X509_REQ_free);
-    if (!parsed)
-      return NotAdmitted(request, "failed to parse CSR: PEM block type must be CERTIFICATE REQUEST");
-    X509_NAME* subject = X509_REQ_get_subject_name(parsed.get());
-    for (int at = -1; (at = X509_NAME_get_index_by_NID(subject, NID_organizationName, at)) >= 0;) {
-      ASN1_STRING* value = X509_NAME_ENTRY_get_data(X509_NAME_get_entry(subject, at));
-      unsigned char* text = nullptr;
-      const int size = ASN1_STRING_to_UTF8(&text, value);
-      const bool masters = size >= 0 && std::string_view(reinterpret_cast<char*>(text),
-                                                         static_cast<size_t>(size)) == kGroupMasters;
-      if (size >= 0) OPENSSL_free(text);
-      // One that cannot be read might be read as anything by others.
-      if (masters || size < 0) {
-        return NotAdmitted(request, fmt::format("use of {} signer with {} group is not allowed",
-                                                kClientSigner, kGroupMasters));
-      }
+    Result<CertificateSubject> subject = SubjectOfRequest(csr.spec().request());
+    if (!subject)
+      return NotAdmitted(request, fmt::format("failed to parse CSR: {}", subject.error().message()));
+    for (const std::string& organization : subject->organizations) {
+      if (organization != kGroupMasters) continue;
+      return NotAdmitted(request, fmt::format("use of {} signer with {} group is not allowed", kClientSigner,
+                                              kGroupMasters));
     }
     return {};
   }

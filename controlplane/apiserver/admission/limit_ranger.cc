@@ -182,15 +182,6 @@ class LimitRanger : public AdmissionPlugin {
   }
 
  private:
-  // As apimachinery prints several errors, each once.
-  static std::string Aggregate(Problems problems) {
-    Problems unique;
-    for (std::string& problem : problems) {
-      if (std::find(unique.begin(), unique.end(), problem) == unique.end()) unique.push_back(problem);
-    }
-    return unique.size() == 1 ? unique[0] : fmt::format("[{}]", fmt::join(unique, ", "));
-  }
-
   template <typename Each>
   void ForEachRange(std::string_view ns, const Each& each) const {
     static const api::ResourceInfo& ranges = api::ResourceOf<corev1::LimitRange>();

@@ -6,10 +6,12 @@
 
 #include <fmt/format.h>
 
+#include "controlplane/apiserver/admission/certificate_request.h"
 #include "controlplane/apiserver/admission/plugins.h"
 #include "controlplane/apiserver/authz/node.h"
 #include "lib/api/codec.h"
 #include "lib/api/meta.h"
+#include "lib/api/proto/certificates_v1.pb.h"
 #include "lib/api/proto/resource_v1.pb.h"
 #include "lib/k8s/pod_util.h"
 
@@ -110,6 +112,7 @@ class NodeRestriction : public AdmissionPlugin {
       return scope.Refuse("can only access CSINode with the same name as the requesting node");
     }
     if (group == "resource.k8s.io" && resource == "resourceslices") return CheckSlice(scope);
+    if (group == "certificates.k8s.io" && resource == "certificatesigningrequests") return CheckCsr(scope);
     return {};
   }
 
@@ -194,7 +197,8 @@ class NodeRestriction : public AdmissionPlugin {
   Result<> CheckOwner(const Scope& scope, const metav1::ObjectMeta& meta) {
     if (meta.owner_references_size() > 1)
       return scope.RefuseNode("can only create pods with a single owner reference set to itself");
-    if (meta.owner_references().empty()) return {};
+    if (meta.owner_references().empty())
+      return scope.RefuseNode("can only create pods with an owner reference set to itself");
     const metav1::OwnerReference& owner = meta.owner_references(0);
     if (owner.api_version() != "v1" || owner.kind() != "Node" || owner.name() != scope.node)
       return scope.RefuseNode("can only create pods with an owner reference set to itself");
@@ -213,7 +217,7 @@ class NodeRestriction : public AdmissionPlugin {
 
   static Result<> CheckPodStatus(const Scope& scope) {
     const AdmissionRequest& request = scope.request;
-    if (!request.Updates()) return {};
+    if (!request.Updates()) return scope.Refuse(UnexpectedOperation(request));
     const auto &now = request.Object<corev1::Pod>(), &before = request.OldObject<corev1::Pod>();
     if (before.spec().node_name() != scope.node)
       return scope.RefuseNode("can only update pod status for pods with spec.nodeName set to itself");
@@ -224,6 +228,8 @@ class NodeRestriction : public AdmissionPlugin {
                         return found != old_labels.end() && found->second == label.second;
                       });
     if (!same) return scope.RefuseNode("cannot update labels through pod status");
+    if (!SameAll(now.status().resource_claim_statuses(), before.status().resource_claim_statuses()))
+      return scope.RefuseNode("cannot update resource claim statues");  // upstream's spelling
     return {};
   }
 
@@ -240,7 +246,7 @@ class NodeRestriction : public AdmissionPlugin {
 
   static Result<> CheckClaimStatus(const Scope& scope) {
     const AdmissionRequest& request = scope.request;
-    if (!request.Updates()) return scope.Refuse("unexpected operation");
+    if (!request.Updates()) return scope.Refuse(UnexpectedOperation(request));
     auto rest = [](corev1::PersistentVolumeClaim claim) {
       claim.mutable_metadata()->clear_resource_version();
       claim.mutable_metadata()->clear_managed_fields();
@@ -275,6 +281,26 @@ class NodeRestriction : public AdmissionPlugin {
                                     request.Creates()   ? "create"
                                     : request.Updates() ? "update"
                                                         : "delete"));
+  }
+
+  // A kubelet asks for certificates of its own node, whoever may sign them.
+  static Result<> CheckCsr(const Scope& scope) {
+    if (!scope.request.Creates() || !scope.request.Subresource().empty()) return {};
+    const auto& csr = scope.request.Object<api::certificates::v1::CertificateSigningRequest>();
+    const std::string& signer = csr.spec().signer_name();
+    if (signer != "kubernetes.io/kubelet-serving" && signer != "kubernetes.io/kube-apiserver-client-kubelet")
+      return {};
+    Result<CertificateSubject> subject = SubjectOfRequest(csr.spec().request());
+    if (!subject) return scope.Refuse(fmt::format("unable to parse csr: {}", subject.error().message()));
+    const std::string name = fmt::format("{}{}", kUserNodePrefix, scope.node);
+    if (subject->common_name == name) return {};
+    return scope.Refuse(fmt::format("can only create a node CSR with CN={}", name));
+  }
+
+  static std::string UnexpectedOperation(const AdmissionRequest& request) {
+    return fmt::format("unexpected operation \"{}\"", request.Creates()   ? "CREATE"
+                                                      : request.Deletes() ? "DELETE"
+                                                                          : "UPDATE");
   }
 
   storage::Store& store_;

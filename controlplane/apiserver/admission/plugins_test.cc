@@ -6,58 +6,18 @@
 #include <openssl/pem.h>
 #include <openssl/x509.h>
 
+#include "controlplane/apiserver/admission/testing.h"
 #include "controlplane/etcd/client.h"
 #include "lib/api/codec.h"
 #include "lib/api/meta.h"
 #include "lib/api/proto/certificates_v1.pb.h"
+#include "lib/api/proto/resource_v1.pb.h"
+#include "lib/api/proto/storage_v1.pb.h"
 
 namespace keelson::apiserver {
 namespace {
 
-using registry::Operation;
 using testing::HasSubstr;
-
-template <typename T>
-T Parse(std::string_view text) {
-  T object;
-  Result<> parsed = api::DecodeJson(text, object);
-  EXPECT_TRUE(parsed) << text;
-  return object;
-}
-
-// One request; what the plugin makes of it, and what it says ("" when it admits).
-template <typename T>
-struct Case {
-  explicit Case(std::string_view json, std::string_view ns = "default") : object(Parse<T>(json)), ns_(ns) {}
-  Case& Was(std::string_view json) {
-    old = Parse<T>(json);
-    updates = true;
-    return *this;
-  }
-  std::string Try(AdmissionPlugin& plugin, const User& user = {"u", "", {}, {}}, std::string_view row = "") {
-    const api::ResourceInfo& main = api::ResourceOf<T>();
-    const api::ResourceInfo& info = row.empty() ? main : *api::FindResource(main.group, main.version, row);
-    const AdmissionRequest request{updates ? Operation::kUpdate : Operation::kCreate,
-                                   info,
-                                   ns_,
-                                   updates ? std::string_view(object.metadata().name()) : "",
-                                   &object,
-                                   updates ? &old : nullptr,
-                                   user,
-                                   false,
-                                   &notes};
-    Result<> result = plugin.Mutate(request);
-    if (result) result = plugin.Validate(request);
-    if (!result) code = result.error().code();
-    return result ? "" : result.error().message();
-  }
-  T object, old;
-  bool updates = false;
-  AdmissionNotes notes;
-  Code code = Code::kInternal;
-  std::string_view ns_;
-};
-using PodCase = Case<corev1::Pod>;
 
 // Allows what it has been told of: "verb resource/subresource name".
 class FakeAuthorizer : public Authorizer {
@@ -168,13 +128,15 @@ TEST(Certificates, SignersNeedTheirRights) {
               HasSubstr("user not permitted to sign requests with signerName \"example.com/s\""));
 }
 
-// A request for a certificate of this organization, in PEM.
-std::string RequestFor(const char* organization) {
+// A request for a certificate, in PEM.
+std::string RequestFor(const char* organization, const char* name = "somebody") {
   std::unique_ptr<EVP_PKEY, decltype(&EVP_PKEY_free)> key(EVP_EC_gen("P-256"), EVP_PKEY_free);
   std::unique_ptr<X509_REQ, decltype(&X509_REQ_free)> request(X509_REQ_new(), X509_REQ_free);
   X509_NAME* subject = X509_REQ_get_subject_name(request.get());
   X509_NAME_add_entry_by_txt(subject, "O", MBSTRING_ASC, reinterpret_cast<const unsigned char*>(organization),
                              -1, -1, 0);
+  X509_NAME_add_entry_by_txt(subject, "CN", MBSTRING_ASC, reinterpret_cast<const unsigned char*>(name), -1,
+                             -1, 0);
   X509_REQ_set_pubkey(request.get(), key.get());
   X509_REQ_sign(request.get(), key.get(), EVP_sha256());
   std::unique_ptr<BIO, decltype(&BIO_free)> out(BIO_new(BIO_s_mem()), BIO_free);
@@ -219,16 +181,18 @@ TEST_F(NodeRestrictionTest, PodsOfANode) {
   struct {
     const char *pod, *says;
   } cases[] = {
-      {R"({"metadata":{"annotations":{"kubernetes.io/config.mirror":"x"}},"spec":{"nodeName":"n1"}})", ""},
+      {R"({"metadata":{"annotations":{"kubernetes.io/config.mirror":"x"}},"spec":{"nodeName":"n1"}})",
+       "node \"n1\" can only create pods with an owner reference set to itself"},
+      {R"({"metadata":{"annotations":{"kubernetes.io/config.mirror":"x"},"ownerReferences":[
+           {"apiVersion":"v1","kind":"Node","name":"n1","uid":"1"}]},"spec":{"nodeName":"n1"}})",
+       "node \"n1\" can only create pods with a controller owner reference set to itself"},
+      {R"({"metadata":{"annotations":{"kubernetes.io/config.mirror":"x"},"ownerReferences":[
+           {"apiVersion":"v1","kind":"Node","name":"n1","uid":"1","controller":true,"blockOwnerDeletion":true}]},
+           "spec":{"nodeName":"n1"}})",
+       "node \"n1\" must not set blockOwnerDeletion on an owner reference"},
       {R"({"spec":{"nodeName":"n1"}})", "can only create mirror pods"},
       {R"({"metadata":{"annotations":{"kubernetes.io/config.mirror":"x"}},"spec":{"nodeName":"n2"}})",
        "node \"n1\" can only create pods with spec.nodeName set to itself"},
-      {R"({"metadata":{"annotations":{"kubernetes.io/config.mirror":"x"}},
-           "spec":{"nodeName":"n1","serviceAccountName":"s"}})",
-       "node \"n1\" can not create pods that reference a service account"},
-      {R"({"metadata":{"annotations":{"kubernetes.io/config.mirror":"x"}},
-           "spec":{"nodeName":"n1","volumes":[{"name":"v","secret":{"secretName":"s"}}]}})",
-       "node \"n1\" can not create pods that reference secrets"},
       {R"({"metadata":{"annotations":{"kubernetes.io/config.mirror":"x"},"ownerReferences":[
            {"apiVersion":"v1","kind":"Node","name":"n2","uid":"1"}]},"spec":{"nodeName":"n1"}})",
        "node \"n1\" can only create pods with an owner reference set to itself"},
@@ -236,9 +200,6 @@ TEST_F(NodeRestrictionTest, PodsOfANode) {
   for (const auto& one : cases) {
     PodCase pod(one.pod);
     EXPECT_THAT(pod.Try(*plugin_, kubelet_), HasSubstr(one.says)) << one.pod;
-    if (!*one.says) {
-      EXPECT_EQ(pod.Try(*plugin_, kubelet_), "");
-    }
     EXPECT_EQ(pod.Try(*plugin_, {"alice", "", {}, {}}), "");  // no node
   }
   const char* mine = R"({"metadata":{"name":"p"},"spec":{"nodeName":"n1"}})";
@@ -290,6 +251,52 @@ TEST_F(NodeRestrictionTest, LeasesAndClaims) {
   EXPECT_THAT(labelled.Was(before).Try(*plugin_, kubelet_, row),
               HasSubstr("node \"n1\" is not allowed to update fields other than status.quantity and "
                         "status.conditions"));
+}
+
+TEST_F(NodeRestrictionTest, Certificates) {
+  const char *client = "kubernetes.io/kube-apiserver-client-kubelet",
+             *serving = "kubernetes.io/kubelet-serving";
+  const std::string other = "can only create a node CSR with CN=system:node:n1";
+  struct {
+    const char* signer;
+    std::string request, says;
+  } rows[] = {
+      {client, RequestFor("system:nodes", "system:node:n1"), ""},
+      {serving, RequestFor("system:nodes", "system:node:n1"), ""},
+      {client, RequestFor("system:nodes", "system:node:n2"), other},
+      {serving, RequestFor("system:nodes", "system:node:n2"), other},
+      {"example.com/s", RequestFor("people", "jane"), ""},
+      {serving, "junk", "unable to parse csr: "},
+  };
+  for (const auto& row : rows) {
+    Case<api::certificates::v1::CertificateSigningRequest> csr(R"({"metadata":{"name":"r"}})", "");
+    csr.object.mutable_spec()->set_signer_name(row.signer);
+    csr.object.mutable_spec()->set_request(row.request);
+    const std::string said = csr.Try(*plugin_, kubelet_);
+    EXPECT_THAT(said, HasSubstr(row.says)) << row.signer;
+    EXPECT_EQ(said.empty(), row.says.empty()) << said;
+  }
+}
+
+TEST_F(NodeRestrictionTest, SlicesAndCsiNodes) {
+  using Slice = api::resource::v1::ResourceSlice;
+  const char *mine = R"({"metadata":{"name":"s"},"spec":{"nodeName":"n1"}})",
+             *other = R"({"metadata":{"name":"s"},"spec":{"nodeName":"n2"}})";
+  EXPECT_EQ(Case<Slice>(mine, "").Try(*plugin_, kubelet_), "");
+  EXPECT_THAT(Case<Slice>(other, "").Try(*plugin_, kubelet_),
+              HasSubstr("can only create ResourceSlice with the same NodeName as the requesting node"));
+  using CsiNode = api::storage::v1::CSINode;
+  EXPECT_EQ(Case<CsiNode>(R"({"metadata":{"name":"n1"}})", "").Try(*plugin_, kubelet_), "");
+  EXPECT_THAT(Case<CsiNode>(R"({"metadata":{"name":"n2"}})", "").Try(*plugin_, kubelet_),
+              HasSubstr("can only access CSINode with the same name as the requesting node"));
+}
+
+TEST_F(NodeRestrictionTest, ClaimStatusesOfPods) {
+  const char* before = R"({"metadata":{"name":"p"},"spec":{"nodeName":"n1"}})";
+  PodCase pod(R"({"metadata":{"name":"p"},"spec":{"nodeName":"n1"},
+                  "status":{"resourceClaimStatuses":[{"name":"a","resourceClaimName":"b"}]}})");
+  EXPECT_THAT(pod.Was(before).Try(*plugin_, kubelet_, "pods/status"),
+              HasSubstr("node \"n1\" cannot update resource claim statues"));
 }
 
 }  // namespace

@@ -186,7 +186,9 @@ TEST(BootstrapAnswers, AreAsTheTableSays) {
     actual +=
         fmt::format("{}== {}\n{}", actual.empty() ? "" : "\n", identity.title, answers.Of(identity.user));
   // For whoever changes the policy: the file as it would have to be.
-  if (const char* out = std::getenv("KEELSON_WRITE_ANSWERS")) ASSERT_TRUE(WriteFile(out, actual));
+  if (const char* out = std::getenv("KEELSON_WRITE_ANSWERS")) {
+    ASSERT_TRUE(WriteFile(out, actual));
+  }
   Result<std::string> expected = ReadFile(file);
   ASSERT_TRUE(expected) << expected.error().message();
   EXPECT_TRUE(actual == *expected) << "answers differ from " << file

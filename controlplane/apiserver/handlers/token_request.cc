@@ -4,7 +4,6 @@
 
 #include <fmt/format.h>
 
-#include "controlplane/apiserver/authz/node.h"
 #include "controlplane/apiserver/handlers/body.h"
 #include "controlplane/apiserver/handlers/response.h"
 #include "controlplane/apiserver/handlers/write_options.h"
@@ -69,30 +68,11 @@ void TokenIssuer::Handle(Context& context) const {
   if (!body) return ReplyError(context, body.error());
   auto& request = static_cast<authenticationv1::TokenRequest&>(**body);
   Result<> issued = CheckAccount(request.metadata(), context.info.ns, context.info.name);
-  if (issued) issued = CheckNode(context, request.spec());
+  if (issued) issued = node_rules_.Check(context.user, context.info.ns, context.info.name, request.spec());
   if (issued) issued = Issue(context.info.ns, context.info.name, request);
   if (!issued) return ReplyError(context, issued.error());
   context.output.as = As::kObject;
   ReplyMessage(context, 201, request, context.resource->Gvk());
-}
-
-// A kubelet gets tokens for the pods on its own node, bound to them, and no others.
-Result<> TokenIssuer::CheckNode(const Context& context,
-                                const authenticationv1::TokenRequestSpec& spec) const {
-  std::string node = NodeNameOf(context.user);
-  if (node.empty()) return {};
-  auto refuse = [&](std::string_view why) {
-    return registry::ForbiddenError(*api::FindResource("", "v1", "serviceaccounts"), context.info.name, why);
-  };
-  const authenticationv1::BoundObjectReference& bound = spec.bound_object_ref();
-  if (bound.kind() != "Pod" || bound.name().empty()) return refuse("node requested token not bound to a pod");
-  if (bound.uid().empty()) return refuse("node requested token with a pod binding without a uid");
-  ASSIGN_OR_RETURN(registry::ObjectPtr object,
-                   registry_.Get(api::ResourceOf<corev1::Pod>(), context.info.ns, bound.name()));
-  const auto pod = std::static_pointer_cast<const corev1::Pod>(object->Decode());
-  if (pod->spec().node_name() != node)
-    return refuse("node requested token bound to a pod scheduled on a different node");
-  return {};
 }
 
 Result<> TokenIssuer::Bind(const authenticationv1::BoundObjectReference& reference,

@@ -3,6 +3,7 @@
 
 #include "controlplane/apiserver/authn/token.h"
 #include "controlplane/apiserver/handlers/context.h"
+#include "controlplane/apiserver/handlers/node_token.h"
 #include "controlplane/registry/registry.h"
 
 namespace keelson::apiserver {
@@ -16,8 +17,12 @@ class TokenIssuer {  // thread safe
     std::chrono::seconds max_expiration{int64_t{1} << 32};
     bool extend_expiration = true;  // of tokens for this server that clients may keep without renewing them
   };
-  TokenIssuer(registry::Registry& registry, Options options, Clock& clock = Clock::Real())
-      : registry_(registry), options_(std::move(options)), clock_(clock) {}
+  TokenIssuer(registry::Registry& registry, std::shared_ptr<const Authorizer> authorizer, Options options,
+              Clock& clock = Clock::Real())
+      : registry_(registry),
+        node_rules_(registry, std::move(authorizer)),
+        options_(std::move(options)),
+        clock_(clock) {}
 
   void Handle(Context& context) const;
   // Fills `request` in. NotFound, Conflict (the bound object's uid is another), Invalid.
@@ -25,10 +30,10 @@ class TokenIssuer {  // thread safe
                  authenticationv1::TokenRequest& request) const;
 
  private:
-  Result<> CheckNode(const Context& context, const authenticationv1::TokenRequestSpec& spec) const;
   Result<> Bind(const authenticationv1::BoundObjectReference& reference, TokenClaims& claims) const;
 
   registry::Registry& registry_;
+  const NodeTokenRules node_rules_;
   const Options options_;
   Clock& clock_;
 };

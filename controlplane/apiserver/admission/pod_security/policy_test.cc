@@ -111,6 +111,11 @@ TEST(PodSecurityPolicy, Restricted) {
       {kLatest,
        PodOf(R"(,"volumes":[{"name":"v","hostPath":{"path":"/"}},{"name":"e","emptyDir":{}}])", kGood),
        "restricted volume types (volume \"v\" uses restricted volume type \"hostPath\")"},
+      {kLatest, PodOf(R"(,"volumes":[{"name":"v"},{"name":"w","nfs":{"server":"s","path":"/"}}])", kGood),
+       "restricted volume types (volumes \"v\", \"w\" use restricted volume types \"nfs\", \"unknown\")"},
+      // Whatever the version.
+      {25, PodOf(R"(,"volumes":[{"name":"v","image":{"reference":"r"}}])", kGood), ""},
+      {kLatest, PodOf(R"(,"volumes":[{"name":"v","image":{"reference":"r"}}])", kGood), ""},
       {kLatest, PodOf(R"(,"securityContext":{"runAsUser":0})", kGood),
        "runAsUser=0 (pod must not set runAsUser=0)"},
       {kLatest, PodOf(R"(,"hostUsers":false,"securityContext":{"runAsUser":0})", kGood), ""},

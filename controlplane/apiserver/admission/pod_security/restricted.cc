@@ -47,17 +47,15 @@ void DroppedCapabilities(const PodView& pod, Violations& out) {
 }
 
 void Volumes(const PodView& pod, Violations& out) {
-  static const Set allowed = {"configMap", "csi",       "downwardAPI", "emptyDir",
-                              "ephemeral", "projected", "secret",      "persistentVolumeClaim"};
+  static const Set allowed = {"configMap", "csi",       "downwardAPI", "emptyDir",             "ephemeral",
+                              "image",     "projected", "secret",      "persistentVolumeClaim"};
   Names volumes;
   Set types;
   for (const corev1::Volume& volume : pod.spec.volumes()) {
     const auto& source = volume.volume_source();
     std::vector<const google::protobuf::FieldDescriptor*> set;
     source.GetReflection()->ListFields(source, &set);
-    // Types that came later than the check have no name in it.
-    const bool known = !set.empty() && !source.has_image();
-    const std::string type = known ? set.front()->json_name() : "unknown";
+    const std::string type = set.empty() ? "unknown" : set.front()->json_name();
     if (allowed.count(type)) continue;
     volumes.push_back(volume.name());
     types.insert(type);
