@@ -263,9 +263,14 @@ std::unique_ptr<Authenticator> ApiServer::Impl::MakeAuthenticator() const {
   if (!options.static_tokens.empty()) {
     out.tokens.push_back(NewStaticTokenVerifier(options.static_tokens, options.api_audiences));
   }
+  auto mark_used = [this](const std::string& ns, const std::string& secret, const std::string& date) {
+    if (Result<> marked = MarkTokenUsed(registry, ns, secret, date); !marked)
+      log::Warn("Cannot write down the use of a token",
+                {{"namespace", ns}, {"secret", secret}, {"error", marked.error()}});
+  };
   out.tokens.push_back(std::make_shared<TokenAuthenticator>(
       TokenAuthenticator::Options{options.issuers, options.verify_keys, options.api_audiences,
-                                  options.look_tokens_up},
+                                  options.look_tokens_up, std::move(mark_used)},
       NewIdentityLookup(store)));
   if (options.bootstrap_tokens) {
     out.tokens.push_back(NewBootstrapTokenVerifier(NewBootstrapSecretLookup(store), options.api_audiences));
@@ -522,6 +527,7 @@ Result<> ApiServer::Impl::RunBootstrap(std::stop_token stop, const ServiceGroup:
   for (bool first = true; !stop.stop_requested(); first = false) {
     Result<> done = EnsureKubernetesService(registry, options.kubernetes_service, stop);
     if (done) done = EnsureAuthenticationInfo(registry, options.authentication, stop);
+    if (done) done = EnsureLegacyTokenTracking(registry, Clock::Real().Now(), stop);
     if (!done && !std::exchange(failing, true)) {
       log::Warn("Cannot keep what others find this server by", {{"error", done.error()}});
     }

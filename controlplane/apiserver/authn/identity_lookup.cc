@@ -35,7 +35,10 @@ void ReadToken(const storage::Object& object, ObjectIdentity& identity) {
   auto message = object.Decode();
   const auto& secret = static_cast<const corev1::Secret&>(*message);
   identity.token = DataOf(secret, "token");
-  identity.token_invalid = secret.metadata().labels().contains("kubernetes.io/legacy-token-invalid-since");
+  const auto& labels = secret.metadata().labels();
+  identity.token_invalid = labels.contains(std::string(kTokenInvalidLabel));
+  auto last_used = labels.find(std::string(kTokenLastUsedLabel));
+  if (last_used != labels.end()) identity.last_used = last_used->second;
 }
 
 }  // namespace

@@ -2,9 +2,11 @@
 
 #include <algorithm>
 
+#include <fmt/format.h>
 #include <boost/json.hpp>
 
 #include "controlplane/apiserver/authn/jwt.h"
+#include "lib/api/meta.h"
 #include "lib/base/metrics.h"
 
 namespace keelson::apiserver {
@@ -153,6 +155,28 @@ Result<> TokenAuthenticator::CheckTimes(const TokenClaims& claims) const {
   return {};
 }
 
+std::string DateOf(WallTime time) { return api::FormatTime(api::ToTime(time)).substr(0, 10); }
+
+// The uses are written down of those too that are refused: whoever cleans up has to know that they are
+// missed.
+Result<> TokenAuthenticator::CheckLegacySecret(const TokenClaims& claims, const ObjectIdentity& secret,
+                                               std::string_view token) const {
+  if (secret.token != token) return Unauthenticated("token does not match its secret");
+  static metrics::Value& uses =
+      metrics::Counter("serviceaccount_legacy_tokens_total", "Tokens used that Secrets hold.", {}).With({});
+  uses.Increment();
+  const std::string today = DateOf(clock_.Now()), tomorrow = DateOf(clock_.Now() + std::chrono::hours(24));
+  // Another server's day may have begun.
+  if (options_.mark_used && secret.last_used != today && secret.last_used != tomorrow)
+    options_.mark_used(claims.ns, claims.secret->name, today);
+  if (!secret.token_invalid) return {};
+  return Unauthenticated(fmt::format(
+      "the token in secret {}/{} for service account {}/{} has been marked invalid. Use tokens from "
+      "the TokenRequest API or manually created secret-based tokens, or remove the '{}' label from the "
+      "secret to temporarily allow use of this token",
+      claims.ns, claims.secret->name, claims.ns, claims.service_account.name, kTokenInvalidLabel));
+}
+
 Result<> TokenAuthenticator::CheckObjects(const TokenClaims& claims, std::string_view token) const {
   auto check = [&](std::string_view resource, std::string_view what, std::string_view ns,
                    const TokenClaims::Object& object) -> Result<ObjectIdentity> {
@@ -176,8 +200,7 @@ Result<> TokenAuthenticator::CheckObjects(const TokenClaims& claims, std::string
   if (claims.secret) {
     auto secret = check("secrets", "secret", claims.ns, *claims.secret);
     if (!secret) return secret.error();
-    if (claims.legacy && secret->token != token) return Unauthenticated("token does not match its secret");
-    if (claims.legacy && secret->token_invalid) return Unauthenticated("token has been marked invalid");
+    if (claims.legacy) RETURN_IF_ERROR(CheckLegacySecret(claims, *secret, token));
   }
   // Of a pod's token the node is information; only a token bound to a node alone dies with it.
   if (claims.node && !claims.pod) {

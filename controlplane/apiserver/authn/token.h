@@ -48,9 +48,15 @@ struct ObjectIdentity {
   std::optional<WallTime> deleted;  // deletionTimestamp
   std::string token = {};           // of Secrets that hold one
   bool token_invalid = false;       // the Secret is labelled so
+  std::string last_used = {};       // the day that its label says
 };
 using IdentityLookup = std::function<std::optional<ObjectIdentity>(
     std::string_view resource, std::string_view ns, std::string_view name)>;
+
+// On Secrets with tokens, as days: 2006-01-02.
+inline constexpr std::string_view kTokenInvalidLabel = "kubernetes.io/legacy-token-invalid-since";
+inline constexpr std::string_view kTokenLastUsedLabel = "kubernetes.io/legacy-token-last-used";
+std::string DateOf(WallTime time);
 
 inline constexpr std::string_view kLegacyIssuer = "kubernetes/serviceaccount";
 
@@ -61,6 +67,9 @@ class TokenAuthenticator : public TokenVerifier {  // thread safe
     std::vector<http::SigningKey> keys;
     std::vector<std::string> api_audiences;  // of this server
     bool lookup = true;                      // whether tokens end with the objects that they are bound to
+    // Told of the first use of a Secret's token on a day; may be empty.
+    std::function<void(const std::string& ns, const std::string& secret, const std::string& date)> mark_used =
+        {};
   };
   TokenAuthenticator(Options options, IdentityLookup lookup, Clock& clock = Clock::Real());
 
@@ -74,6 +83,8 @@ class TokenAuthenticator : public TokenVerifier {  // thread safe
   Result<ClaimsPtr> Verified(std::string_view token) EXCLUDES(mutex_);
   Result<> CheckTimes(const TokenClaims& claims) const;
   Result<> CheckObjects(const TokenClaims& claims, std::string_view token) const;
+  Result<> CheckLegacySecret(const TokenClaims& claims, const ObjectIdentity& secret,
+                             std::string_view token) const;
   bool VerifySignature(const ParsedToken& token) const;
 
   const Options options_;

@@ -13,7 +13,14 @@ class TokenTest : public testing::Test {
     objects_["serviceaccounts/ns1/builder"] = {"sa-uid", std::nullopt};
     objects_["pods/ns1/web"] = {"pod-uid", std::nullopt};
     tokens_ = std::make_shared<TokenAuthenticator>(
-        TokenAuthenticator::Options{{kIssuer}, {key_}, {kIssuer}},
+        TokenAuthenticator::Options{
+            {kIssuer},
+            {key_},
+            {kIssuer},
+            true,
+            [this](const std::string& ns, const std::string& secret, const std::string& date) {
+              used_.push_back(ns + "/" + secret + " " + date);
+            }},
         [this](std::string_view resource, std::string_view ns,
                std::string_view name) -> std::optional<ObjectIdentity> {
           auto it = objects_.find(std::string(resource) + "/" + std::string(ns) + "/" + std::string(name));
@@ -47,6 +54,7 @@ class TokenTest : public testing::Test {
   FakeClock clock_;
   http::SigningKey key_;
   std::map<std::string, ObjectIdentity> objects_;
+  std::vector<std::string> used_;
   std::shared_ptr<TokenAuthenticator> tokens_;
 };
 
@@ -168,7 +176,20 @@ TEST_F(TokenTest, LegacyTokensLiveInTheirSecret) {
   objects_["secrets/ns1/old"] = {"any", std::nullopt, token};
   EXPECT_EQ(Refusal(token), "accepted");
   objects_["secrets/ns1/old"].token_invalid = true;
-  EXPECT_EQ(Refusal(token), "token has been marked invalid");
+  EXPECT_EQ(
+      Refusal(token),
+      "the token in secret ns1/old for service account ns1/builder has been marked invalid. Use tokens from "
+      "the TokenRequest API or manually created secret-based tokens, or remove the "
+      "'kubernetes.io/legacy-token-invalid-since' label from the secret to temporarily allow use of this "
+      "token");
+  // Each use of a day that is not written down yet, refused or not.
+  const std::string today = DateOf(clock_.Now());
+  EXPECT_EQ(used_, (std::vector<std::string>{"ns1/old " + today, "ns1/old " + today}));
+  for (const std::string& date : {today, DateOf(clock_.Now() + std::chrono::hours(24))}) {
+    objects_["secrets/ns1/old"].last_used = date;
+    (void)Refusal(token);
+  }
+  EXPECT_EQ(used_.size(), 2u);
   objects_["secrets/ns1/old"] = {"any", std::nullopt, token + "x"};
   EXPECT_EQ(Refusal(token), "token does not match its secret");
   EXPECT_FALSE(tokens_->Authenticate(token, {"vault"}));

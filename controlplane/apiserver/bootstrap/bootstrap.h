@@ -6,6 +6,7 @@
 #include <string>
 
 #include "controlplane/apiserver/authn/request_header.h"
+#include "controlplane/apiserver/authn/token.h"
 #include "controlplane/registry/registry.h"
 
 namespace keelson::apiserver {
@@ -25,6 +26,13 @@ struct AuthenticationInfo {
 // The ConfigMap extension-apiserver-authentication, with the CAs of this moment.
 Result<> EnsureAuthenticationInfo(registry::Registry& registry, const AuthenticationInfo& info,
                                   std::stop_token stop);
+
+// The ConfigMap kube-apiserver-legacy-service-account-token-tracking, with the day since when MarkTokenUsed() is
+// called.
+Result<> EnsureLegacyTokenTracking(registry::Registry& registry, WallTime now, std::stop_token stop);
+// Labels a Secret with the day (2006-01-02) on which its token was last used.
+Result<> MarkTokenUsed(registry::Registry& registry, std::string_view ns, std::string_view secret,
+                       const std::string& date);
 
 struct KubernetesServiceOptions {
   std::string service_ip;         // the first address of the service range
