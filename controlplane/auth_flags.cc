@@ -64,7 +64,9 @@ void AddProviders(const Adder& add, AuthFlags& flags) {
 
 void AddAuthorization(const Adder& add, AuthFlags& flags) {
   add("--authorization-mode", flags.authorization_modes,
-      "AlwaysAllow, AlwaysDeny, Node, RBAC, Webhook, in order; default: Node,RBAC");
+      "ABAC, AlwaysAllow, AlwaysDeny, Node, RBAC, Webhook, in order; default: Node,RBAC");
+  add("--authorization-policy-file", flags.authorization_policy_file,
+      "File with ABAC policies, one a line, for --authorization-mode=ABAC");
   add("--authorization-config", flags.authorization_config, "File with an AuthorizationConfiguration");
   add("--authorization-webhook-config-file", flags.authorization_webhook_config_file,
       "kubeconfig of a service that authorizes");

@@ -29,7 +29,7 @@ struct AuthFlags {
   std::string token_webhook_config_file, token_webhook_version = "v1beta1", token_webhook_cache_ttl = "2m";
 
   std::vector<std::string> authorization_modes;  // empty: Node, RBAC
-  std::string authorization_config;
+  std::string authorization_config, authorization_policy_file;
   std::string authorization_webhook_config_file, authorization_webhook_version = "v1beta1",
                                                  authorization_webhook_authorized_ttl = "5m",
                                                  authorization_webhook_unauthorized_ttl = "30s";

@@ -2,6 +2,7 @@
 
 #include "controlplane/apiserver/authn/config.h"
 #include "controlplane/apiserver/authn/webhook_tokens.h"
+#include "controlplane/apiserver/authz/abac.h"
 #include "controlplane/apiserver/authz/config.h"
 #include "controlplane/apiserver/config_reader.h"
 #include "lib/base/file.h"
@@ -99,7 +100,8 @@ Result<> ReadProviders(const AuthFlags& flags, ApiServerOptions& out) {
 
 Result<std::vector<apiserver::AuthorizerConfig>> AuthorizerConfigs(const AuthFlags& flags) {
   if (!flags.authorization_config.empty()) {
-    if (!flags.authorization_modes.empty() || !flags.authorization_webhook_config_file.empty()) {
+    if (!flags.authorization_modes.empty() || !flags.authorization_webhook_config_file.empty() ||
+        !flags.authorization_policy_file.empty()) {
       return Error(Code::kInvalid,
                    "--authorization-config can not be specified when --authorization-mode or "
                    "--authorization-webhook-* flags are defined");
@@ -122,7 +124,7 @@ Result<std::vector<apiserver::AuthorizerConfig>> AuthorizerConfigs(const AuthFla
                                 flags.authorization_webhook_unauthorized_ttl));
   std::vector<std::string> modes = flags.authorization_modes;
   if (modes.empty()) modes = {"Node", "RBAC"};
-  return apiserver::AuthorizersOfModes(modes, webhook);
+  return apiserver::AuthorizersOfModes(modes, webhook, flags.authorization_policy_file);
 }
 
 Result<> ReadAuthorizers(const AuthFlags& flags, ApiServerOptions& out) {
@@ -139,6 +141,9 @@ Result<> ReadAuthorizers(const AuthFlags& flags, ApiServerOptions& out) {
       ASSIGN_OR_RETURN(auto client,
                        apiserver::WebhookClient::FromKubeconfig(config.kubeconfig_file, config.timeout));
       entry.other = apiserver::NewWebhookAuthorizer(std::move(client), std::move(config.webhook));
+    } else if (config.type == "ABAC") {
+      ASSIGN_OR_RETURN(std::string text, ReadFile(config.policy_file));
+      ASSIGN_OR_RETURN(entry.other, apiserver::NewAbacAuthorizer(config.policy_file, text));
     } else {
       bool allow = config.type == "AlwaysAllow";
       if (allow) out.anonymous.enabled = false;  // or everybody might do everything

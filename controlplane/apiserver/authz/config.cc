@@ -100,13 +100,14 @@ Result<std::vector<AuthorizerConfig>> ParseAuthorizationConfig(const std::string
 }
 
 Result<std::vector<AuthorizerConfig>> AuthorizersOfModes(const std::vector<std::string>& modes,
-                                                         const AuthorizerConfig& webhook) {
+                                                         const AuthorizerConfig& webhook,
+                                                         const std::string& policy_file) {
   std::vector<AuthorizerConfig> out;
   std::set<std::string> seen;
   for (const std::string& mode : modes) {
-    if (!IsKnownType(mode)) {
+    if (!IsKnownType(mode) && mode != "ABAC") {
       return Bad(
-          fmt::format("authorization-mode \"{}\" is not a valid mode: it is one of AlwaysAllow, "
+          fmt::format("authorization-mode \"{}\" is not a valid mode: it is one of ABAC, AlwaysAllow, "
                       "AlwaysDeny, Node, RBAC, Webhook",
                       mode));
     }
@@ -117,11 +118,16 @@ Result<std::vector<AuthorizerConfig>> AuthorizersOfModes(const std::vector<std::
     config.name = mode;
     if (mode == "Webhook" && config.kubeconfig_file.empty())
       return Bad("authorization-mode Webhook's authorization config file not passed");
+    if (mode == "ABAC") config.policy_file = policy_file;
+    if (mode == "ABAC" && policy_file.empty())
+      return Bad("authorization-mode ABAC's authorization policy file not passed");
     out.push_back(std::move(config));
   }
   if (out.empty()) return Bad("at least one authorization-mode must be passed");
   if (!seen.count("Webhook") && !webhook.kubeconfig_file.empty())
     return Bad("cannot specify --authorization-webhook-config-file without mode Webhook");
+  if (!seen.count("ABAC") && !policy_file.empty())
+    return Bad("cannot specify --authorization-policy-file without mode ABAC");
   return out;
 }
 

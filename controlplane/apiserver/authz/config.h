@@ -11,16 +11,19 @@
 namespace keelson::apiserver {
 
 struct AuthorizerConfig {
-  std::string type, name;  // type: Node, RBAC, Webhook, AlwaysAllow, AlwaysDeny
+  std::string type, name;   // type: Node, RBAC, ABAC, Webhook, AlwaysAllow, AlwaysDeny
+  std::string policy_file;  // of ABAC
   // Of webhooks.
   std::string kubeconfig_file;
   std::chrono::milliseconds timeout{std::chrono::seconds(30)};
   WebhookAuthorizerOptions webhook;
 };
 Result<std::vector<AuthorizerConfig>> ParseAuthorizationConfig(const std::string& text);
-// Of --authorization-mode; `webhook` is what the --authorization-webhook-* flags say.
+// Of --authorization-mode; `webhook` is what the --authorization-webhook-* flags say, `policy_file` what
+// --authorization-policy-file does.
 Result<std::vector<AuthorizerConfig>> AuthorizersOfModes(const std::vector<std::string>& modes,
-                                                         const AuthorizerConfig& webhook);
+                                                         const AuthorizerConfig& webhook,
+                                                         const std::string& policy_file = "");
 
 // For the modes of those names.
 std::shared_ptr<const Authorizer> NewAlwaysAuthorizer(bool allow);

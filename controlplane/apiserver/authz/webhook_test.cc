@@ -149,6 +149,10 @@ TEST(AuthorizationConfig, Table) {
   EXPECT_FALSE(AuthorizersOfModes({"Webhook"}, {}));
   EXPECT_FALSE(AuthorizersOfModes({"RBAC", "RBAC"}, {}));
   EXPECT_FALSE(AuthorizersOfModes({"ABAC"}, {}));
+  EXPECT_FALSE(AuthorizersOfModes({"RBAC"}, {}, "policy.jsonl"));
+  auto abac = AuthorizersOfModes({"Node", "ABAC"}, {}, "policy.jsonl");
+  ASSERT_TRUE(abac);
+  EXPECT_EQ(abac->at(1).policy_file, "policy.jsonl");
 }
 
 }  // namespace
