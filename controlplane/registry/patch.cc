@@ -150,7 +150,9 @@ Result<std::unique_ptr<Message>> ApplyPatch(const Message& current, const api::G
   ASSIGN_OR_RETURN(json::value document, Parse(text));
   ASSIGN_OR_RETURN(document, Apply(std::move(document), parsed, type, current));
   text = json::serialize(document);
+  const bool secret = current.GetDescriptor() == corev1::Secret::descriptor();
   auto wrong = [&](std::string_view why) {
+    if (secret) return NotAnObject("<secret contents redacted>", why);
     return NotAnObject(type == PatchType::kStrategicMerge ? api::PrintGo(parsed) : text, why);
   };
   std::unique_ptr<Message> object(current.New());

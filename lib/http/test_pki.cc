@@ -33,6 +33,11 @@ void Extend(X509* cert, X509* issuer, int nid, const char* value) {
   X509_EXTENSION_free(extension);
 }
 
+void SetTimes(X509* cert, std::chrono::seconds begin, std::chrono::seconds end) {
+  X509_gmtime_adj(X509_getm_notBefore(cert), begin.count());
+  X509_gmtime_adj(X509_getm_notAfter(cert), end.count());
+}
+
 Cert NewCert(const std::string& name, const std::vector<std::string>& organizations, EVP_PKEY* key,
              X509* issuer, EVP_PKEY* issuer_key, const char* usage, const char* names) {
   Cert cert(X509_new(), X509_free);
@@ -40,8 +45,7 @@ Cert NewCert(const std::string& name, const std::vector<std::string>& organizati
   uint32_t serial = 0;
   RAND_bytes(reinterpret_cast<unsigned char*>(&serial), sizeof serial);
   ASN1_INTEGER_set_uint64(X509_get_serialNumber(cert.get()), serial);
-  X509_gmtime_adj(X509_getm_notBefore(cert.get()), -60);
-  X509_gmtime_adj(X509_getm_notAfter(cert.get()), 86400);
+  SetTimes(cert.get(), std::chrono::minutes(-1), std::chrono::hours(24));
   X509_set_pubkey(cert.get(), key);
   X509_NAME* subject = X509_get_subject_name(cert.get());
   auto add = [&](const char* field, const std::string& value) {
@@ -91,12 +95,27 @@ TestPki::~TestPki() {
 
 const std::string& TestPki::ca_pem() const { return impl_->pem; }
 
-TestCertificate TestPki::Client(const std::string& common_name,
-                                const std::vector<std::string>& organizations) const {
+TestCertificate TestPki::Client(const std::string& common_name, const std::vector<std::string>& organizations,
+                                std::chrono::seconds begin, std::chrono::seconds end) const {
   Key key = NewKey();
   Cert cert = NewCert(common_name, organizations, key.get(), impl_->cert.get(), impl_->key.get(),
                       "clientAuth", "DNS:client.example,URI:spiffe://example/client");
+  SetTimes(cert.get(), begin, end);
+  X509_sign(cert.get(), impl_->key.get(), EVP_sha256());
   return {CertPem(cert.get()), KeyPem(key.get())};
+}
+
+std::string TestPki::Sign(const std::string& request_pem) const {
+  std::unique_ptr<BIO, void (*)(BIO*)> bio(
+      BIO_new_mem_buf(request_pem.data(), static_cast<int>(request_pem.size())), BIO_free_all);
+  std::unique_ptr<X509_REQ, void (*)(X509_REQ*)> request(
+      PEM_read_bio_X509_REQ(bio.get(), nullptr, nullptr, nullptr), X509_REQ_free);
+  if (!request) abort();
+  Cert cert = NewCert("", {}, X509_REQ_get0_pubkey(request.get()), impl_->cert.get(), impl_->key.get(),
+                      "clientAuth", nullptr);
+  X509_set_subject_name(cert.get(), X509_REQ_get_subject_name(request.get()));
+  X509_sign(cert.get(), impl_->key.get(), EVP_sha256());
+  return CertPem(cert.get());
 }
 
 void TestPki::RenewServer() {

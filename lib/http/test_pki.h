@@ -1,6 +1,7 @@
 // Certificates for tests, made on the spot.
 #pragma once
 
+#include <chrono>
 #include <memory>
 #include <string>
 #include <vector>
@@ -23,7 +24,12 @@ class TestPki {
   std::string server_key_file() const { return dir_ + "/server.key"; }
   const std::string& dir() const { return dir_; }
 
-  TestCertificate Client(const std::string& common_name, const std::vector<std::string>& organizations) const;
+  // Good from `begin` to `end`, counted from now.
+  TestCertificate Client(const std::string& common_name, const std::vector<std::string>& organizations,
+                         std::chrono::seconds begin = std::chrono::minutes(-1),
+                         std::chrono::seconds end = std::chrono::hours(24)) const;
+  // A client certificate for what a request (PEM) asks for, as a signer makes it.
+  std::string Sign(const std::string& request_pem) const;
   void RenewServer();  // another certificate in the same files
 
  private:

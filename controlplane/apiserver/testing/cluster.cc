@@ -169,6 +169,13 @@ TestCluster::~TestCluster() {
   waitpid(pid_, nullptr, 0);
 }
 
+std::string TestCluster::Log() const { return ReadFile(pki_.dir() + "/controlplane.log").value_or(""); }
+
+size_t TestCluster::ResidentMb() const {
+  std::string text = ReadFile("/proc/" + std::to_string(pid_) + "/statm").value_or("0 0");
+  return std::stoul(text.substr(text.find(' '))) * static_cast<size_t>(sysconf(_SC_PAGESIZE)) >> 20;
+}
+
 void TestCluster::AddUser(const std::string& user, const std::vector<std::string>& groups) {
   http::TestCertificate certificate = pki_.Client(user, groups);
   std::string stem = pki_.dir() + "/" + user;

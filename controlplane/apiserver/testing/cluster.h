@@ -35,6 +35,9 @@ class TestCluster {
   // A request as `user`; empty: anonymous.
   http::ClientResponse Do(const http::ClientRequest& request, const std::string& user = "admin");
   std::unique_ptr<http::Client> NewClient(const std::string& user);
+  uint16_t port() const { return static_cast<uint16_t>(port_); }
+  std::string Log() const;    // all that the process has printed
+  size_t ResidentMb() const;  // its memory
   std::string url() const { return "https://127.0.0.1:" + std::to_string(port_); }
   const http::TestPki& pki() const { return pki_; }
 
