@@ -29,14 +29,16 @@ Result<cri::Version> AwaitRuntime(cri::RuntimeService& runtime) {
   }
 }
 
-Result<> CheckCgroupDriver(cri::RuntimeService& runtime, const KubeletConfig& config) {
+// The runtime's own setting counts, where it tells it: two drivers would fight over one tree (KEP-4033).
+Result<std::unique_ptr<PodCgroups>> MakeCgroups(cri::RuntimeService& runtime, const KubeletConfig& config,
+                                                const linux::Cgroups& cgroups) {
   bool systemd = config.cgroup_driver == "systemd";
-  ASSIGN_OR_RETURN(bool known, runtime.CgroupDriver(systemd));
-  (void)known;  // else our own setting counts
-  if (!systemd) return {};
-  return Error(Code::kUnimplemented,
-               "the systemd cgroup driver is not supported yet: set cgroupDriver: cgroupfs "
-               "here and SystemdCgroup = false in the runtime");
+  ASSIGN_OR_RETURN(bool told, runtime.CgroupDriver(systemd));
+  if (!told) log::Debug("The runtime does not tell its cgroup driver", {{"driver", config.cgroup_driver}});
+  const CgroupOptions options{config.cgroup_root, config.cgroups_per_qos, config.pod_pids_limit};
+  if (!systemd) return NewPodCgroups(cgroups, options);
+  ASSIGN_OR_RETURN(auto units, linux::SystemdUnits::Connect());
+  return NewPodCgroups(cgroups, options, NewSystemdDriver(cgroups, std::move(units)));
 }
 
 Result<std::unique_ptr<http::Server>> ListenApi(const Settings& settings, http::Handler handler) {
@@ -86,14 +88,11 @@ Result<int> Run(const Settings& settings) {
       {settings.flags.container_runtime_endpoint, settings.config.image_service_endpoint,
        std::chrono::duration_cast<std::chrono::seconds>(settings.config.runtime_request_timeout)});
   ASSIGN_OR_RETURN(cri::Version version, AwaitRuntime(*cri.runtime));
-  RETURN_IF_ERROR(CheckCgroupDriver(*cri.runtime, settings.config));
   log::Info("Container runtime found", {{"name", version.name}, {"version", version.version}});
   RETURN_IF_ERROR(MakeDirs(settings.flags.root_dir, 0750));
   ASSIGN_OR_RETURN(linux::Cgroups cgroups, linux::Cgroups::Detect());
   bool cgroup_v2 = cgroups.unified();
-  auto pod_cgroups = NewPodCgroups(
-      std::move(cgroups),
-      {settings.config.cgroup_root, settings.config.cgroups_per_qos, settings.config.pod_pids_limit});
+  ASSIGN_OR_RETURN(auto pod_cgroups, MakeCgroups(*cri.runtime, settings.config, cgroups));
   auto mounter = NewMounter();
   Kubelet kubelet(
       {api, *cri.runtime, *cri.images, *pod_cgroups, *mounter, cgroup_v2, version.name, version.version},

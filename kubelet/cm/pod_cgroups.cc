@@ -1,5 +1,7 @@
 #include "kubelet/cm/pod_cgroups.h"
 
+#include <sstream>
+
 #include "kubelet/container/resources.h"
 #include "lib/k8s/qos.h"
 
@@ -7,15 +9,16 @@ namespace keelson::kubelet {
 
 namespace {
 
-constexpr char kPods[] = "/kubepods";
-constexpr char kPodPrefix[] = "pod";
+constexpr char kPods[] = "kubepods";
+constexpr std::string_view kPodPrefix = "pod";
 
 class PodCgroupsImpl : public PodCgroups {
  public:
-  PodCgroupsImpl(linux::Cgroups cgroups, CgroupOptions options)
-      : cgroups_(std::move(cgroups)), options_(std::move(options)) {
-    while (!options_.root.empty() && options_.root.back() == '/') options_.root.pop_back();
-    if (!options_.root.empty() && options_.root[0] != '/') options_.root.insert(0, "/");
+  PodCgroupsImpl(linux::Cgroups cgroups, std::unique_ptr<CgroupDriver> driver, const CgroupOptions& options)
+      : cgroups_(std::move(cgroups)), driver_(std::move(driver)), options_(options) {
+    std::istringstream in(options.root);
+    for (std::string part; std::getline(in, part, '/');)
+      if (!part.empty()) root_.push_back(part);
   }
 
   Result<> Start(const NodeContext& node) override {
@@ -25,38 +28,43 @@ class PodCgroupsImpl : public PodCgroups {
     if (milli > 0) all.cpu_shares = MilliCpuToShares(milli);
     int64_t memory = k8s::AmountOf(node.allocatable, "memory").Value();
     if (memory > 0) all.memory_limit_bytes = memory;
-    RETURN_IF_ERROR(cgroups_.Create(options_.root + kPods, all));
+    RETURN_IF_ERROR(driver_->Create(Class(k8s::kGuaranteed), all));
     linux::CgroupLimits least;
     least.cpu_shares = 2;
-    RETURN_IF_ERROR(cgroups_.Create(options_.root + kPods + "/besteffort", least));
-    return cgroups_.Create(options_.root + kPods + "/burstable", {});
+    RETURN_IF_ERROR(driver_->Create(Class(k8s::kBestEffort), least));
+    return driver_->Create(Class(k8s::kBurstable), {});
   }
 
   Result<> Ensure(const corev1::Pod& pod, const NodeContext& node) override {
     if (!options_.per_qos) return {};
-    return cgroups_.Create(Parent(pod), PodCgroupLimits(pod, node, options_.pod_pids_limit));
+    return driver_->Create(NameOf(k8s::QosClass(pod), pod.metadata().uid()),
+                           PodCgroupLimits(pod, node, options_.pod_pids_limit));
   }
 
   std::string Parent(const corev1::Pod& pod) const override {
-    if (!options_.per_qos) return options_.root;
-    return Class(k8s::QosClass(pod)) + "/" + kPodPrefix + pod.metadata().uid();
+    if (!options_.per_qos) return driver_->Path(root_);
+    return driver_->Path(NameOf(k8s::QosClass(pod), pod.metadata().uid()));
   }
 
   Result<> Remove(const std::string& uid) override {
     if (!options_.per_qos) return {};
     Result<> first;
-    for (const std::string& dir : Classes())
-      if (auto removed = cgroups_.Remove(dir + "/" + kPodPrefix + uid); !removed && first) first = removed;
+    for (std::string_view qos : kClasses)
+      if (auto removed = driver_->Remove(NameOf(qos, uid)); !removed && first) first = removed;
     return first;
   }
 
   std::set<std::string> Uids() const override {
     std::set<std::string> uids;
     if (!options_.per_qos) return uids;
-    for (const std::string& dir : Classes())
-      for (const std::string& name : cgroups_.Children(dir))
-        if (name.compare(0, sizeof(kPodPrefix) - 1, kPodPrefix) == 0)
-          uids.insert(name.substr(sizeof(kPodPrefix) - 1));
+    for (std::string_view qos : kClasses) {
+      CgroupName parent = Class(qos);
+      for (const std::string& directory : cgroups_.Children(driver_->Path(parent))) {
+        auto name = driver_->LastPart(parent, directory);
+        if (name && name->compare(0, kPodPrefix.size(), kPodPrefix) == 0)
+          uids.insert(name->substr(kPodPrefix.size()));
+      }
+    }
     return uids;
   }
 
@@ -65,24 +73,33 @@ class PodCgroupsImpl : public PodCgroups {
   }
 
  private:
-  std::string Class(std::string_view qos) const {
-    std::string dir = options_.root + kPods;
-    if (qos == k8s::kBurstable) return dir + "/burstable";
-    if (qos == k8s::kBestEffort) return dir + "/besteffort";
-    return dir;
+  static constexpr std::string_view kClasses[] = {k8s::kGuaranteed, k8s::kBurstable, k8s::kBestEffort};
+
+  CgroupName Class(std::string_view qos) const {
+    CgroupName out = root_;
+    out.push_back(kPods);
+    if (qos == k8s::kBurstable) out.push_back("burstable");
+    if (qos == k8s::kBestEffort) out.push_back("besteffort");
+    return out;
   }
-  std::vector<std::string> Classes() const {
-    return {Class(k8s::kGuaranteed), Class(k8s::kBurstable), Class(k8s::kBestEffort)};
+  CgroupName NameOf(std::string_view qos, const std::string& uid) const {
+    CgroupName out = Class(qos);
+    out.push_back(std::string(kPodPrefix) + uid);
+    return out;
   }
 
-  linux::Cgroups cgroups_;
-  CgroupOptions options_;
+  const linux::Cgroups cgroups_;
+  const std::unique_ptr<CgroupDriver> driver_;
+  const CgroupOptions options_;
+  CgroupName root_;
 };
 
 }  // namespace
 
-std::unique_ptr<PodCgroups> NewPodCgroups(linux::Cgroups cgroups, const CgroupOptions& options) {
-  return std::make_unique<PodCgroupsImpl>(std::move(cgroups), options);
+std::unique_ptr<PodCgroups> NewPodCgroups(linux::Cgroups cgroups, const CgroupOptions& options,
+                                          std::unique_ptr<CgroupDriver> driver) {
+  if (!driver) driver = NewCgroupfsDriver(cgroups);
+  return std::make_unique<PodCgroupsImpl>(std::move(cgroups), std::move(driver), options);
 }
 
 }  // namespace keelson::kubelet

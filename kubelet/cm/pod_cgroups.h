@@ -3,6 +3,8 @@
 //   <cgroupRoot>/kubepods/pod<uid>             Guaranteed
 //                        /burstable/pod<uid>
 //                        /besteffort/pod<uid>
+//
+// under the names that the driver gives them (cgroup_driver.h).
 #pragma once
 
 #include <memory>
@@ -10,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "kubelet/cm/cgroup_driver.h"
 #include "kubelet/container/node_context.h"
 #include "lib/api/types.h"
 #include "lib/base/error.h"
@@ -38,6 +41,8 @@ struct CgroupOptions {
   int64_t pod_pids_limit = -1;  // podPidsLimit
 };
 
-std::unique_ptr<PodCgroups> NewPodCgroups(linux::Cgroups cgroups, const CgroupOptions& options);
+// Without a driver by plain files.
+std::unique_ptr<PodCgroups> NewPodCgroups(linux::Cgroups cgroups, const CgroupOptions& options,
+                                          std::unique_ptr<CgroupDriver> driver = nullptr);
 
 }  // namespace keelson::kubelet

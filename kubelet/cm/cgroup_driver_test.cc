@@ -1,0 +1,131 @@
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+#include "kubelet/cm/pod_cgroups.h"
+#include "lib/base/file.h"
+
+namespace keelson::kubelet {
+namespace {
+
+class FakeUnits : public linux::SystemdUnits {
+ public:
+  explicit FakeUnits(std::vector<std::string>& log) : log_(log) {}
+  Result<> Start(const std::string& name, const linux::UnitProperties& properties) override {
+    std::string line = "start " + name;
+    for (const auto& [key, value] : properties)
+      if (const uint64_t* number = std::get_if<uint64_t>(&value))
+        line += " " + key + "=" + std::to_string(*number);
+    log_.push_back(line);
+    return {};
+  }
+  Result<> Stop(const std::string& name) override {
+    log_.push_back("stop " + name);
+    return {};
+  }
+
+ private:
+  std::vector<std::string>& log_;
+};
+
+corev1::Pod BurstablePod(const std::string& uid) {
+  corev1::Pod pod;
+  pod.mutable_metadata()->set_uid(uid);
+  corev1::Container& container = *pod.mutable_spec()->add_containers();
+  (*container.mutable_resources()->mutable_requests())["cpu"].set_string("500m");
+  (*container.mutable_resources()->mutable_limits())["cpu"].set_string("750m");
+  (*container.mutable_resources()->mutable_limits())["memory"].set_string("64Mi");
+  return pod;
+}
+
+class CgroupDriverTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    char name[] = "/tmp/keelson-cgroups-XXXXXX";
+    root_ = mkdtemp(name);
+    for (const char* controller : {"memory", "cpu", "pids"}) {
+      ASSERT_TRUE(MakeDirs(root_ + "/" + controller));
+      controllers_[controller] = root_ + "/" + controller;
+    }
+  }
+  void TearDown() override { std::filesystem::remove_all(root_); }
+
+  std::string root_;
+  std::map<std::string, std::string> controllers_;
+  std::vector<std::string> log_;
+  NodeContext node_;
+};
+
+TEST_F(CgroupDriverTest, NamesOfBothDrivers) {
+  linux::Cgroups cgroups("", controllers_);
+  auto files = NewCgroupfsDriver(cgroups);
+  auto units = NewSystemdDriver(cgroups, std::make_unique<FakeUnits>(log_));
+  const struct {
+    CgroupName name;
+    const char *file, *slice;
+  } kCases[] = {{{}, "", ""},
+                {{"kubepods"}, "/kubepods", "/kubepods.slice"},
+                {{"kubepods", "pod0a-1b"}, "/kubepods/pod0a-1b", "/kubepods.slice/kubepods-pod0a_1b.slice"},
+                {{"my-root", "kubepods", "burstable", "pod0a-1b"},
+                 "/my-root/kubepods/burstable/pod0a-1b",
+                 "/my_root.slice/my_root-kubepods.slice/my_root-kubepods-burstable.slice/"
+                 "my_root-kubepods-burstable-pod0a_1b.slice"}};
+  for (const auto& test : kCases) {
+    EXPECT_EQ(files->Path(test.name), test.file);
+    EXPECT_EQ(units->Path(test.name), test.slice);
+    if (test.name.empty()) continue;
+    CgroupName parent(test.name.begin(), test.name.end() - 1);
+    std::string path = test.slice;
+    EXPECT_EQ(units->LastPart(parent, path.substr(path.rfind('/') + 1)).value_or("?"), test.name.back());
+  }
+  EXPECT_FALSE(units->LastPart({"kubepods"}, "kubepods-pod1.scope"));
+  EXPECT_FALSE(units->LastPart({"kubepods"}, "other-pod1.slice"));
+  EXPECT_FALSE(units->LastPart({"kubepods"}, "kubepods-.slice"));
+}
+
+TEST_F(CgroupDriverTest, SystemdMakesSlicesWithTheLimits) {
+  linux::Cgroups cgroups("", controllers_);
+  auto pods =
+      NewPodCgroups(cgroups, {"/", true, 100}, NewSystemdDriver(cgroups, std::make_unique<FakeUnits>(log_)));
+  node_.allocatable["cpu"] = *api::Amount::Parse("2");
+  node_.allocatable["memory"] = *api::Amount::Parse("1Gi");
+  ASSERT_TRUE(pods->Start(node_));
+  corev1::Pod pod = BurstablePod("0a-1b");
+  ASSERT_TRUE(pods->Ensure(pod, node_));
+  EXPECT_EQ(pods->Parent(pod), "/kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod0a_1b.slice");
+  EXPECT_EQ(*ReadFile(root_ + "/memory" + pods->Parent(pod) + "/memory.limit_in_bytes"), "67108864");
+  EXPECT_EQ(pods->Uids(), (std::set<std::string>{"0a-1b"}));
+  EXPECT_EQ(log_, (std::vector<std::string>{
+                      "start kubepods.slice CPUShares=2048 MemoryLimit=1073741824",
+                      "start kubepods-besteffort.slice CPUShares=2", "start kubepods-burstable.slice",
+                      "start kubepods-burstable-pod0a_1b.slice CPUShares=512 CPUQuotaPerSecUSec=750000 "
+                      "CPUQuotaPeriodUSec=100000 MemoryLimit=67108864 TasksMax=100"}));
+  log_.clear();
+  // Files in a real cgroup go with its directory.
+  for (const auto& [name, mount] : controllers_)
+    for (const auto& file : std::filesystem::directory_iterator(mount + pods->Parent(pod)))
+      std::filesystem::remove(file.path());
+  ASSERT_TRUE(pods->Remove("0a-1b"));
+  EXPECT_EQ(log_, (std::vector<std::string>{"stop kubepods-burstable-pod0a_1b.slice"}));
+  EXPECT_TRUE(pods->Uids().empty());
+}
+
+TEST_F(CgroupDriverTest, LimitsOnVersionTwo) {
+  std::string unified = root_ + "/unified";
+  ASSERT_TRUE(MakeDirs(unified));
+  linux::Cgroups cgroups(unified, {});
+  auto driver = NewSystemdDriver(cgroups, std::make_unique<FakeUnits>(log_));
+  linux::CgroupLimits limits;
+  limits.cpu_shares = 1024;
+  limits.cpu_quota_us = 12345;
+  limits.memory_limit_bytes = -1;
+  limits.pids_max = -1;
+  ASSERT_TRUE(driver->Create({"kubepods"}, limits));
+  EXPECT_EQ(log_, (std::vector<std::string>{
+                      "start kubepods.slice CPUWeight=39 CPUQuotaPerSecUSec=130000 CPUQuotaPeriodUSec=100000 "
+                      "MemoryMax=18446744073709551615 TasksMax=18446744073709551615"}));
+  EXPECT_EQ(*ReadFile(unified + "/kubepods.slice/cpu.max"), "12345 100000");
+}
+
+}  // namespace
+}  // namespace keelson::kubelet
