@@ -3,6 +3,8 @@
 #include <fcntl.h>
 #include <sys/socket.h>
 
+#include <future>
+
 #include "lib/base/fd.h"
 #include "lib/base/file.h"
 #include "lib/http/server_core.h"
@@ -33,6 +35,9 @@ ProbeResult ProbeHttp2(std::string_view bytes, Handler handler) {
   while ((n = recv(peer.get(), buffer, sizeof buffer, 0)) > 0)
     out.answer.append(buffer, static_cast<size_t>(n));
   core->pool.Stop();
+  std::promise<void> settled;  // the end may be seen before the loop is done with it
+  loop->Post([&] { settled.set_value(); });
+  settled.get_future().wait();
   out.gone = n == 0 && core->All().empty();
   return out;
 }

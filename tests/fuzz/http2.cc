@@ -1,0 +1,32 @@
+// HTTP/2 as a peer may send it to a server: frames, in any order, of any contents.
+#include <fmt/format.h>
+
+#include "lib/http/hostile_peer.h"
+#include "lib/http/http2_probe.h"
+#include "tests/fuzz/fuzz.h"
+
+namespace keelson::fuzz {
+namespace {
+
+constexpr size_t kMaxFrame = 16 << 10;
+
+// The input is what comes after the preface, so that every byte of it is frames.
+void Http2(std::string_view input) {
+  http::ProbeResult result =
+      http::ProbeHttp2(http::kHttp2Preface + std::string(input), [](auto request, auto writer) {
+        writer->Reply(200, {{"X-Path", request->raw_path}}, request->method + request->body);
+      });
+  FUZZ_CHECK(result.gone, input);
+  // Whatever came, whole frames of lawful sizes went out, settings first.
+  size_t count = 0;
+  while (auto frame = http::TakeFrame(result.answer)) {
+    FUZZ_CHECK(count++ > 0 || frame->type == http::kSettings, input);
+    FUZZ_CHECK(frame->payload.size() <= kMaxFrame, input);
+  }
+  FUZZ_CHECK(result.answer.empty(), fmt::format("{} bytes are no frame", result.answer.size()));
+}
+
+const Registration kHttp2("http2", Http2);
+
+}  // namespace
+}  // namespace keelson::fuzz
