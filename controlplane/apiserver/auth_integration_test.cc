@@ -190,5 +190,121 @@ TEST_F(Auth, NodesSeeTheirOwn) {
   EXPECT_NE(refused.find("node 'n1' cannot read all nodes, only its own Node object"), std::string::npos);
 }
 
+TEST_F(Auth, NodesGetTokensOfTheirPods) {
+  const std::string node = "system:node:n5";
+  cluster().AddUser(node, {"system:nodes"});
+  Kubectl({"create", "ns", "bound"});
+  Kubectl({"-n", "bound", "wait", "--for=create", "sa/default", "--timeout=30s"});
+  Kubectl(
+      {"create", "-f", "-"}, "admin", 0,
+      "apiVersion: v1\nkind: Pod\nmetadata: {name: mine, namespace: bound}\nspec:\n  nodeName: n5\n"
+      "  containers: [{name: c, image: busybox}]\n  volumes:\n  - name: vault\n    projected:\n"
+      "      sources: [{serviceAccountToken: {path: t, audience: vault}}]\n---\napiVersion: v1\nkind: Pod\n"
+      "metadata: {name: other, namespace: bound}\nspec:\n  nodeName: n6\n"
+      "  containers: [{name: c, image: busybox}]\n");
+  auto uid = [&](const std::string& pod) {
+    return Kubectl({"-n", "bound", "get", "pod", pod, "-o", "jsonpath={.metadata.uid}"});
+  };
+  auto ask = [&](std::vector<std::string> more, int code) {
+    more.insert(more.begin(), {"-n", "bound", "create", "token", "default"});
+    return Kubectl(more, node, code);
+  };
+  const std::string pod = "--bound-object-kind=Pod", mine = "--bound-object-name=mine";
+  const std::string uid_of_mine = "--bound-object-uid=" + uid("mine");
+  EXPECT_EQ(WithToken(ask({pod, mine, uid_of_mine}, 0)), "system:serviceaccount:bound:default");
+  EXPECT_EQ(WithToken(ask({pod, mine, uid_of_mine, "--audience=vault"}, 0)), "401");  // for others
+  struct {
+    std::vector<std::string> more;
+    const char* says;
+  } rows[] = {
+      {{}, "node requested token not bound to a pod"},
+      {{pod, mine}, "node requested token with a pod binding without a uid"},
+      {{pod, mine, uid_of_mine, "--audience=bank"}, "audience \"bank\" not found in pod spec volume"},
+      {{pod, mine, uid_of_mine, "--audience=vault", "--audience=bank"},
+       "node may only request 0 or 1 audiences"},
+      {{pod, "--bound-object-name=other", "--bound-object-uid=" + uid("other")},
+       "node requested token bound to a pod scheduled on a different node"},
+      {{pod, mine, "--bound-object-uid=x"},
+       "the UID in the bound object reference (x) does not match the UID in record"},
+  };
+  for (const auto& row : rows) EXPECT_NE(ask(row.more, 1).find(row.says), std::string::npos) << row.says;
+}
+
+// A request, from its making to the use of what has been issued for it; the signer is this test.
+TEST_F(Auth, Certificates) {
+  const std::string dir = cluster().pki().dir();
+  auto request = [&](const std::string& name, const std::string& subject) {
+    Output made =
+        RunProgram({"openssl", "req", "-new", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256",
+                    "-nodes", "-keyout", dir + "/" + name + ".pem", "-subj", subject});
+    EXPECT_EQ(made.code, 0) << made.err;
+    return made.out;
+  };
+  auto object = [](const std::string& name, const std::string& signer, const std::string& pem,
+                   const std::string& usage = "client auth") {
+    std::string encoded = http::Base64UrlEncode(pem);
+    for (char& c : encoded) c = c == '-' ? '+' : c == '_' ? '/' : c;
+    encoded.append((4 - encoded.size() % 4) % 4, '=');
+    return json::serialize(json::object{
+        {"apiVersion", "certificates.k8s.io/v1"},
+        {"kind", "CertificateSigningRequest"},
+        {"metadata", {{"name", name}}},
+        {"spec", {{"request", encoded}, {"signerName", signer}, {"usages", json::array{usage}}}}});
+  };
+  const std::string client = "kubernetes.io/kube-apiserver-client";
+  const std::string pem = request("ann", "/O=people/CN=ann");
+  Kubectl({"create", "-f", "-"}, "admin", 0, object("ann", client, pem));
+  cluster().AddUser("clerk", {});
+  Kubectl({"create", "clusterrole", "clerk", "--verb=get,update,patch",
+           "--resource=certificatesigningrequests,certificatesigningrequests/approval"});
+  Kubectl({"create", "clusterrolebinding", "clerk", "--clusterrole=clerk", "--user=clerk"});
+  EXPECT_NE(Kubectl({"certificate", "approve", "ann"}, "clerk", 1)
+                .find("user not permitted to approve requests with signerName \"" + client + "\""),
+            std::string::npos);
+  Kubectl({"create", "clusterrolebinding", "approver",
+           "--clusterrole=system:certificates.k8s.io:kube-apiserver-client-approver", "--user=clerk"});
+  Kubectl({"certificate", "approve", "ann"}, "clerk");
+  const std::string issued = cluster().pki().Sign(pem);
+  json::object status = json::parse(object("ann", client, issued)).at("spec").as_object();
+  Kubectl({"patch", "csr", "ann", "--subresource=status", "--type=merge", "-p",
+           json::serialize(json::object{{"status", {{"certificate", status.at("request")}}}})});
+  EXPECT_NE(Kubectl({"get", "csr", "ann"}).find("Approved,Issued"), std::string::npos);
+
+  http::ClientOptions options;
+  options.base_url = cluster().url();
+  options.tls.ca_pem = cluster().pki().ca_pem();
+  options.tls.certificate_pem = issued;
+  options.tls.key_pem = *ReadFile(dir + "/ann.pem");
+  EXPECT_EQ(WhoAmI({}, http::Client::Create(std::move(options))->get()), "ann");
+
+  Kubectl({"create", "-f", "-"}, "admin", 0, object("bill", client, request("bill", "/CN=bill")));
+  Kubectl({"certificate", "deny", "bill"}, "clerk");
+  EXPECT_NE(Kubectl({"certificate", "approve", "bill"}, "clerk", 1).find("already Denied"),
+            std::string::npos);
+
+  cluster().AddUser("system:node:n1", {"system:nodes"});
+  const std::string kubelet = "kubernetes.io/kube-apiserver-client-kubelet";
+  struct {
+    const char* user;
+    std::string signer, subject, says;
+  } rows[] = {
+      {"admin", client, "/O=system:masters/CN=x",
+       "use of kubernetes.io/kube-apiserver-client signer with system:masters group is not allowed"},
+      {"system:node:n1", kubelet, "/O=system:nodes/CN=system:node:n2",
+       "can only create a node CSR with CN=system:node:n1"},
+      {"system:node:n1", "kubernetes.io/kubelet-serving", "/O=system:nodes/CN=system:node:n2",
+       "can only create a node CSR with CN=system:node:n1"},
+      {"admin", "kubernetes.io/legacy-unknown", "/CN=x",
+       "the legacy signerName is not allowed via this API version"},
+  };
+  for (const auto& row : rows) {
+    const std::string said = Kubectl({"create", "-f", "-"}, row.user, 1,
+                                     object("refused", row.signer, request("refused", row.subject)));
+    EXPECT_NE(said.find(row.says), std::string::npos) << said;
+  }
+  Kubectl({"create", "-f", "-"}, "system:node:n1", 0,
+          object("own", kubelet, request("own", "/O=system:nodes/CN=system:node:n1")));
+}
+
 }  // namespace
 }  // namespace keelson::apiserver
