@@ -14,6 +14,7 @@ inline constexpr char kRestartCountAnnotation[] = "io.kubernetes.container.resta
 inline constexpr char kMessagePathAnnotation[] = "io.kubernetes.container.terminationMessagePath";
 inline constexpr char kMessagePolicyAnnotation[] = "io.kubernetes.container.terminationMessagePolicy";
 inline constexpr char kPreStopAnnotation[] = "io.kubernetes.container.preStopHandler";
+inline constexpr char kResourcesAnnotation[] = "io.keelson.container.resources";
 inline constexpr char kGraceAnnotation[] = "io.kubernetes.pod.terminationGracePeriod";
 
 }  // namespace keelson::kubelet

@@ -1,0 +1,196 @@
+#include "kubelet/resize/allocations.h"
+
+#include <boost/json.hpp>
+
+#include "kubelet/container/labels.h"
+#include "lib/api/codec.h"
+#include "lib/api/quantity.h"
+#include "lib/base/file.h"
+#include "lib/base/log.h"
+#include "lib/k8s/pod_resources.h"
+#include "lib/k8s/pod_util.h"
+
+namespace keelson::kubelet {
+
+namespace json = boost::json;
+
+namespace {
+
+constexpr const char* kResizable[] = {"cpu", "memory"};
+
+std::string FileOf(const Paths& paths, const std::string& uid) { return paths.Pod(uid) + "/resources.json"; }
+
+bool SameAmounts(const k8s::QuantityMap& a, const k8s::QuantityMap& b) {
+  for (const char* name : kResizable) {
+    auto in_a = a.find(name), in_b = b.find(name);
+    if ((in_a == a.end()) != (in_b == b.end())) return false;
+    if (in_a != a.end() && api::Amount::Of(in_a->second) != api::Amount::Of(in_b->second)) return false;
+  }
+  return true;
+}
+
+// Puts CPU and memory of `from` in place of those of `to`.
+void Replace(const k8s::QuantityMap& from, k8s::QuantityMap& to) {
+  for (const char* name : kResizable) {
+    auto it = from.find(name);
+    if (it == from.end())
+      to.erase(name);
+    else
+      to[name] = it->second;
+  }
+}
+
+std::optional<corev1::ResourceRequirements> FromText(std::string_view text) {
+  corev1::ResourceRequirements out;
+  if (text.empty() || !api::DecodeJson(text, out)) return std::nullopt;
+  return out;
+}
+
+json::object ToJson(const std::map<std::string, corev1::ResourceRequirements>& resources) {
+  json::object out;
+  for (const auto& [name, item] : resources) out[name] = json::parse(ResourcesText(item));
+  return out;
+}
+
+void FromJson(const json::value* value, std::map<std::string, corev1::ResourceRequirements>& out) {
+  if (!value || !value->is_object()) return;
+  for (const auto& [name, item] : value->as_object())
+    if (auto resources = FromText(json::serialize(item))) out[std::string(name)] = std::move(*resources);
+}
+
+template <typename Function>  // of containers that may be resized: not init containers that end
+void ForEachLasting(corev1::PodSpec& spec, const Function& function) {
+  for (corev1::Container& container : *spec.mutable_init_containers())
+    if (k8s::IsSidecar(container)) function(container);
+  for (corev1::Container& container : *spec.mutable_containers()) function(container);
+}
+
+std::map<std::string, corev1::ResourceRequirements> WishOf(const corev1::Pod& pod) {
+  std::map<std::string, corev1::ResourceRequirements> out;
+  corev1::PodSpec spec = pod.spec();
+  ForEachLasting(
+      spec, [&](corev1::Container& container) { out[container.name()] = Resizable(container.resources()); });
+  return out;
+}
+
+}  // namespace
+
+corev1::ResourceRequirements Resizable(const corev1::ResourceRequirements& resources) {
+  corev1::ResourceRequirements out;
+  Replace(resources.requests(), *out.mutable_requests());
+  Replace(resources.limits(), *out.mutable_limits());
+  return out;
+}
+
+bool SameResources(const corev1::ResourceRequirements& a, const corev1::ResourceRequirements& b) {
+  return SameAmounts(a.requests(), b.requests()) && SameAmounts(a.limits(), b.limits());
+}
+
+std::string ResourcesText(const corev1::ResourceRequirements& resources) {
+  return api::EncodeJson(Resizable(resources));
+}
+
+void Allocations::Restore(const corev1::Pod& pod, const PodRuntimeStatus& status) {
+  const std::string& uid = pod.metadata().uid();
+  MutexLock lock(mutex_);
+  if (entries_.count(uid)) return;
+  Entry& entry = entries_[uid];
+  entry.granted = WishOf(pod);
+  for (auto& [name, resources] : entry.granted) {
+    const ContainerRecord* record = status.Latest(name);
+    auto text = record ? record->annotations.find(kResourcesAnnotation) : cri::Labels::const_iterator();
+    if (!record || text == record->annotations.end()) continue;
+    if (auto started_with = FromText(text->second)) resources = std::move(*started_with);
+  }
+  auto text = ReadFile(FileOf(paths_, uid));
+  if (!text) return;
+  boost::system::error_code problem;
+  json::value root = json::parse(*text, problem);
+  if (problem || !root.is_object()) {
+    log::Error("Cannot read what a pod was granted", {{"file", FileOf(paths_, uid)}});
+    return;
+  }
+  FromJson(root.as_object().if_contains("granted"), entry.granted);
+  FromJson(root.as_object().if_contains("actual"), entry.actual);
+}
+
+Allocations::PodPtr Allocations::Granted(const PodPtr& pod) const {
+  MutexLock lock(mutex_);
+  auto entry = entries_.find(pod->metadata().uid());
+  if (entry == entries_.end()) return pod;
+  std::shared_ptr<corev1::Pod> out;
+  corev1::PodSpec spec = pod->spec();
+  ForEachLasting(spec, [&](corev1::Container& container) {
+    auto granted = entry->second.granted.find(container.name());
+    if (granted == entry->second.granted.end() || SameResources(granted->second, container.resources()))
+      return;
+    if (!out) out = std::make_shared<corev1::Pod>(*pod);
+    Replace(granted->second.requests(), *container.mutable_resources()->mutable_requests());
+    Replace(granted->second.limits(), *container.mutable_resources()->mutable_limits());
+  });
+  if (!out) return pod;
+  *out->mutable_spec() = std::move(spec);
+  return out;
+}
+
+Result<> Allocations::Grant(const corev1::Pod& pod) {
+  MutexLock lock(mutex_);
+  Entry next = entries_[pod.metadata().uid()];
+  next.granted = WishOf(pod);
+  RETURN_IF_ERROR(Save(pod.metadata().uid(), next));
+  entries_[pod.metadata().uid()] = std::move(next);
+  return {};
+}
+
+std::optional<corev1::ResourceRequirements> Allocations::Actual(const std::string& uid,
+                                                                const ContainerRecord& record) const {
+  MutexLock lock(mutex_);
+  if (auto entry = entries_.find(uid); entry != entries_.end())
+    if (auto found = entry->second.actual.find(record.id); found != entry->second.actual.end())
+      return found->second;
+  auto text = record.annotations.find(kResourcesAnnotation);
+  return text == record.annotations.end() ? std::nullopt : FromText(text->second);
+}
+
+Result<> Allocations::SetActual(const std::string& uid, const std::string& container_id,
+                                const corev1::ResourceRequirements& resources) {
+  MutexLock lock(mutex_);
+  Entry next = entries_[uid];
+  next.actual[container_id] = Resizable(resources);
+  RETURN_IF_ERROR(Save(uid, next));
+  entries_[uid] = std::move(next);
+  return {};
+}
+
+Result<> Allocations::Save(const std::string& uid, const Entry& entry) const {
+  return WriteFileAtomic(
+      FileOf(paths_, uid),
+      json::serialize(json::object{{"granted", ToJson(entry.granted)}, {"actual", ToJson(entry.actual)}}),
+      0600);
+}
+
+ResizeState Allocations::State(const std::string& uid) const {
+  MutexLock lock(mutex_);
+  auto entry = entries_.find(uid);
+  return entry == entries_.end() ? ResizeState() : entry->second.state;
+}
+
+void Allocations::SetState(const std::string& uid, const ResizeState& state) {
+  MutexLock lock(mutex_);
+  entries_[uid].state = state;
+}
+
+std::vector<std::string> Allocations::Deferred() const {
+  MutexLock lock(mutex_);
+  std::vector<std::string> out;
+  for (const auto& [uid, entry] : entries_)
+    if (entry.state.pending == "Deferred") out.push_back(uid);
+  return out;
+}
+
+void Allocations::Forget(const std::string& uid) {
+  MutexLock lock(mutex_);
+  entries_.erase(uid);
+}
+
+}  // namespace keelson::kubelet

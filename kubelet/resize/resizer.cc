@@ -1,0 +1,59 @@
+#include "kubelet/resize/resizer.h"
+
+#include <fmt/format.h>
+
+#include "kubelet/container/resources.h"
+#include "lib/k8s/pod_util.h"
+
+namespace keelson::kubelet {
+
+namespace {
+
+std::optional<int64_t> MemoryLimit(const corev1::ResourceRequirements& resources) {
+  auto it = resources.limits().find("memory");
+  if (it == resources.limits().end()) return std::nullopt;
+  return api::Amount::Of(it->second).Value();
+}
+
+}  // namespace
+
+Result<> Resizer::Apply(const corev1::Pod& granted, const std::vector<ContainerResize>& resizes,
+                        const NodeContext& node, std::stop_token stop) {
+  RETURN_IF_ERROR(cgroups_.Ensure(LargerOfBoth(granted, resizes), node));
+  Result<> first;  // one container that cannot be changed does not hold up the others
+  for (const ContainerResize& resize : resizes)
+    if (auto done = Update(granted, resize, node, stop); !done && first) first = done;
+  RETURN_IF_ERROR(first);
+  return cgroups_.Ensure(granted, node);
+}
+
+Result<> Resizer::Update(const corev1::Pod& granted, const ContainerResize& resize, const NodeContext& node,
+                         std::stop_token stop) {
+  RETURN_IF_ERROR(CheckUsage(resize, stop));
+  const corev1::Container* container = k8s::FindContainer(granted.spec(), resize.container);
+  if (!container) return Error(Code::kNotFound, "no container " + resize.container);
+  cri::LinuxResources resources = ContainerResources(granted, *container, node);
+  if (resources.cpu_quota == 0) resources.cpu_quota = -1;  // zero would leave what is there
+  RETURN_IF_ERROR(runtime_.UpdateContainerResources(resize.id, resources, stop));
+  return allocations_.SetActual(granted.metadata().uid(), resize.id, resize.to);
+}
+
+// The kernel refuses a limit that is below what is in use, or kills to get there.
+Result<> Resizer::CheckUsage(const ContainerResize& resize, std::stop_token stop) {
+  auto old = MemoryLimit(resize.from), now = MemoryLimit(resize.to);
+  if (!now || (old && *old <= *now)) return {};
+  cri::Filter filter;
+  filter.id = resize.id;
+  ASSIGN_OR_RETURN(auto stats, runtime_.ListContainerStats(filter, stop));
+  for (const auto& item : stats) {
+    if (item.id != resize.id || !item.memory_usage_bytes) continue;
+    if (static_cast<int64_t>(*item.memory_usage_bytes) > *now)
+      return Error(
+          Code::kConflict,
+          fmt::format("attempting to set container \"{}\" memory limit ({}) below current usage ({})",
+                      resize.container, *now, *item.memory_usage_bytes));
+  }
+  return {};
+}
+
+}  // namespace keelson::kubelet

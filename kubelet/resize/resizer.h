@@ -1,0 +1,35 @@
+// Brings running containers to what they are granted, without a restart (KEP-1287).
+#pragma once
+
+#include <stop_token>
+#include <vector>
+
+#include "kubelet/cm/pod_cgroups.h"
+#include "kubelet/cri/runtime.h"
+#include "kubelet/resize/allocations.h"
+#include "kubelet/resize/resize_plan.h"
+
+namespace keelson::kubelet {
+
+class Resizer {  // thread safe for different pods
+ public:
+  Resizer(cri::RuntimeService& runtime, PodCgroups& cgroups, Allocations& allocations)
+      : runtime_(runtime), cgroups_(cgroups), allocations_(allocations) {}
+
+  // The pod's cgroup first allows both the old and the new amounts, then each container is changed, then the
+  // cgroup becomes as narrow as it should be. May be repeated after a failure: what is done is not done
+  // again.
+  Result<> Apply(const corev1::Pod& granted, const std::vector<ContainerResize>& resizes,
+                 const NodeContext& node, std::stop_token stop);
+
+ private:
+  Result<> Update(const corev1::Pod& granted, const ContainerResize& resize, const NodeContext& node,
+                  std::stop_token stop);
+  Result<> CheckUsage(const ContainerResize& resize, std::stop_token stop);
+
+  cri::RuntimeService& runtime_;
+  PodCgroups& cgroups_;
+  Allocations& allocations_;
+};
+
+}  // namespace keelson::kubelet
