@@ -1,6 +1,7 @@
 #include "controlplane/apiserver/config_reader.h"
 
 #include <algorithm>
+#include <charconv>
 #include <cstdlib>
 
 #include <fmt/format.h>
@@ -29,18 +30,30 @@ Result<std::chrono::milliseconds> ParseDuration(const std::string& text) {
 
 Result<ConfigReader> ConfigReader::Document(const std::string& text, const std::string& kind,
                                             const std::vector<std::string>& versions) {
+  ASSIGN_OR_RETURN(ConfigReader reader, Mapping(text));
+  std::string version = reader.Text("apiVersion"), found = reader.Text("kind");
+  if (found != kind || std::find(versions.begin(), versions.end(), version) == versions.end()) {
+    return Error(Code::kInvalid, fmt::format("expected {}, Kind={}, found \"{}\", Kind={}",
+                                             fmt::join(versions, " or "), kind, version, found));
+  }
+  return reader;
+}
+
+Result<ConfigReader> ConfigReader::Mapping(const std::string& text) {
   try {
     ConfigReader reader(YAML::Load(text), "");
     if (!reader.node_.IsMap()) return Error(Code::kInvalid, "not a mapping");
-    std::string version = reader.Text("apiVersion"), found = reader.Text("kind");
-    if (found != kind || std::find(versions.begin(), versions.end(), version) == versions.end()) {
-      return Error(Code::kInvalid, fmt::format("expected {}, Kind={}, found \"{}\", Kind={}",
-                                               fmt::join(versions, " or "), kind, version, found));
-    }
     return reader;
   } catch (const YAML::Exception& error) {
     return Error(Code::kInvalid, error.what());
   }
+}
+
+void ConfigReader::ExpectKind(const std::string& group, const std::string& kind) {
+  const std::string version = Text("apiVersion"), found = Text("kind");
+  if (found == kind && version.substr(0, version.find('/')) == group) return;
+  Fail("kind", fmt::format("no kind \"{}\" is registered for version \"{}\"; expected {} of {}", found,
+                           version, kind, group));
 }
 
 ConfigReader::ConfigReader(YAML::Node node, std::string path)
@@ -91,6 +104,16 @@ bool ConfigReader::Bool(const char* field, bool fallback) {
   std::string text = Text(field, fallback ? "true" : "false");
   if (text != "true" && text != "false") Fail(field, "must be true or false");
   return text == "true";
+}
+
+int32_t ConfigReader::Int(const char* field, int32_t fallback) {
+  const std::string text = Text(field);
+  if (text.empty()) return fallback;
+  int32_t value = 0;
+  auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error == std::errc() && end == text.data() + text.size()) return value;
+  Fail(field, "must be a number of 32 bits");
+  return fallback;
 }
 
 std::chrono::milliseconds ConfigReader::Duration(const char* field, std::chrono::milliseconds fallback) {

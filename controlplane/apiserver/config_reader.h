@@ -20,16 +20,22 @@ class ConfigReader {
   // A whole document, of `kind` and one of `versions` (group included).
   static Result<ConfigReader> Document(const std::string& text, const std::string& kind,
                                        const std::vector<std::string>& versions);
+  // The same, whatever it is of: ExpectKind() says.
+  static Result<ConfigReader> Mapping(const std::string& text);
   ConfigReader(YAML::Node node, std::string path);
 
   bool Has(const char* field);
   std::string Text(const char* field, std::string fallback = "");
   std::string Required(const char* field);
   bool Bool(const char* field, bool fallback);
+  int32_t Int(const char* field, int32_t fallback);
   std::chrono::milliseconds Duration(const char* field, std::chrono::milliseconds fallback);  // 1m30s, 500ms
   std::vector<std::string> Texts(const char* field);
   ConfigReader Map(const char* field);  // of nothing when absent
   std::vector<ConfigReader> Maps(const char* field);
+
+  // The kind of a part that is a document of its own, in any version of the group.
+  void ExpectKind(const std::string& group, const std::string& kind);
 
   // Where the fault lies elsewhere than in the form.
   void Fail(const char* field, const std::string& why);

@@ -79,8 +79,8 @@ TEST(AdmissionConfig, BadSettings) {
   struct Case {
     const char *yaml, *says;
   } cases[] = {
-      {"plugins: 3", "plugins: not a list"},
-      {"pluggins: []", "unknown field \"AdmissionConfiguration.pluggins\""},
+      {"plugins: 3", "plugins: must be a list"},
+      {"pluggins: []", "unknown field \"pluggins\""},
       {"plugins: [{name: Priority, configuration: {}}]", "takes no configuration"},
       {"plugins: [{name: PodSecurity, configuration: {kind: X, apiVersion: y}}]",
        "no kind \"X\" is registered"},
@@ -89,10 +89,10 @@ TEST(AdmissionConfig, BadSettings) {
        "must be one of privileged, baseline, restricted"},
       {"plugins: [{name: PodSecurity, configuration: {kind: PodSecurityConfiguration, "
        "apiVersion: pod-security.admission.config.k8s.io/v1, defaults: {enforce-version: 1.30}}}]",
-       "enforce-version: not a string"},
+       "enforce-version: Invalid value: \"1.30\": must be \"latest\" or \"v1.x\""},
       {"plugins: [{name: PodSecurity, configuration: {kind: PodSecurityConfiguration, "
        "apiVersion: pod-security.admission.config.k8s.io/v1, exemptions: {users: [a]}}}]",
-       "unknown field \"exemptions.users\""},
+       "exemptions.users\""},
       {"plugins: [{name: EventRateLimit, configuration: {kind: Configuration, "
        "apiVersion: eventratelimit.admission.k8s.io/v1alpha1, limits: [{type: Node, qps: 1, burst: 1}]}}]",
        "Unsupported value: \"Node\""},
