@@ -3,8 +3,9 @@
 
 #include <boost/json.hpp>
 
-#include "controlplane/apiserver/testing/cluster.h"
+#include "controlplane/apiserver/testing/cluster_test.h"
 #include "controlplane/apiserver/testing/https_service.h"
+#include "lib/base/clock.h"
 #include "lib/base/file.h"
 #include "lib/http/signing_key.h"
 
@@ -12,6 +13,8 @@ namespace keelson::apiserver {
 namespace {
 
 namespace json = boost::json;
+
+constexpr char kNo[] = "no - No policy matched.\n";  // the last of the authorizers has the word
 
 // An OpenID Connect provider.
 struct Provider {
@@ -51,25 +54,51 @@ struct World {
                         "\n  claimMappings: {username: {claim: sub, prefix: 'corp:'}}\n");
     return file;
   }
-  TestCluster cluster{{"--roles", "apiserver,controllers", "--enable-bootstrap-token-auth",
-                       "--authentication-config", ConfigFile(), "--requestheader-client-ca-file",
-                       proxies.ca_file(), "--requestheader-allowed-names", "front-proxy",
-                       "--requestheader-username-headers", "X-Remote-User", "--requestheader-group-headers",
-                       "X-Remote-Group", "--requestheader-extra-headers-prefix", "X-Remote-Extra-"}};
+  std::string PolicyFile() const {
+    std::string file = proxies.dir() + "/policy.jsonl";
+    (void)WriteFile(file,
+                    "# who has always been let in\n{\"user\":\"abe\",\"namespace\":\"abac\",\"resource\":"
+                    "\"pods\",\"readonly\":true}\n");
+    return file;
+  }
+  std::vector<std::string> Flags() const {
+    return {"--roles",
+            "apiserver,controllers",
+            "--enable-bootstrap-token-auth",
+            "--authorization-mode",
+            "Node,RBAC,ABAC",
+            "--authorization-policy-file",
+            PolicyFile(),
+            "--authentication-config",
+            ConfigFile(),
+            "--requestheader-client-ca-file",
+            proxies.ca_file(),
+            "--requestheader-allowed-names",
+            "front-proxy",
+            "--requestheader-username-headers",
+            "X-Remote-User",
+            "--requestheader-group-headers",
+            "X-Remote-Group",
+            "--requestheader-extra-headers-prefix",
+            "X-Remote-Extra-"};
+  }
 };
 
-class Auth : public testing::Test {
+class Auth : public ClusterTest {
  protected:
   static void SetUpTestSuite() {
-    missing_ = TestCluster::Missing();
-    if (missing_.empty()) world_ = std::make_unique<World>();
+    world_ = std::make_unique<World>();
+    Start(world_->Flags());
   }
-  static void TearDownTestSuite() { world_.reset(); }
+  static void TearDownTestSuite() {
+    ClusterTest::TearDownTestSuite();
+    world_.reset();
+  }
   void SetUp() override {
     if (!missing_.empty()) GTEST_SKIP() << missing_;
   }
 
-  TestCluster& cluster() { return world_->cluster; }
+  TestCluster& cluster() { return *cluster_; }
   std::string Kubectl(const std::vector<std::string>& arguments, const std::string& user = "admin",
                       int code = 0, const std::string& input = "") {
     Output output = cluster().Kubectl(arguments, input, user);
@@ -91,7 +120,6 @@ class Auth : public testing::Test {
   }
   std::string WithToken(const std::string& token) { return WhoAmI({{"Authorization", "Bearer " + token}}); }
 
-  inline static std::string missing_;
   inline static std::unique_ptr<World> world_;
 };
 
@@ -103,8 +131,8 @@ TEST_F(Auth, WhoAmIAndCanI) {
   Kubectl({"create", "ns", "rights"});
   Kubectl({"-n", "rights", "create", "rolebinding", "dev", "--clusterrole=view", "--user=dev"});
   EXPECT_EQ(Kubectl({"-n", "rights", "auth", "can-i", "list", "pods"}, "dev"), "yes\n");
-  EXPECT_EQ(Kubectl({"-n", "rights", "auth", "can-i", "get", "secrets"}, "dev", 1), "no\n");
-  EXPECT_EQ(Kubectl({"auth", "can-i", "list", "pods", "-A"}, "dev", 1), "no\n");
+  EXPECT_EQ(Kubectl({"-n", "rights", "auth", "can-i", "get", "secrets"}, "dev", 1), kNo);
+  EXPECT_EQ(Kubectl({"auth", "can-i", "list", "pods", "-A"}, "dev", 1), kNo);
   EXPECT_EQ(Kubectl({"-n", "rights", "auth", "can-i", "list", "pods", "--as=dev"}), "yes\n");
   std::string list = Kubectl({"-n", "rights", "auth", "can-i", "--list"}, "dev");
   for (const char* said : {"deployments.apps", "selfsubjectreviews.authentication.k8s.io", "[/livez]"})
@@ -167,6 +195,53 @@ TEST_F(Auth, Tokens) {
   if (token.back() == '\n') token.pop_back();
   EXPECT_EQ(WithToken(token), "system:serviceaccount:tokens:app");
   Kubectl({"-n", "tokens", "delete", "secret", "holder"});
+  EXPECT_EQ(WithToken(token), "401");
+}
+
+TEST_F(Auth, PoliciesOfAFile) {
+  cluster().AddUser("abe", {});
+  Kubectl({"create", "ns", "abac"});
+  EXPECT_EQ(Kubectl({"-n", "abac", "get", "pods"}, "abe"), "No resources found in abac namespace.\n");
+  EXPECT_NE(
+      Kubectl({"-n", "abac", "delete", "pod", "x"}, "abe", 1)
+          .find("pods \"x\" is forbidden: User \"abe\" cannot delete resource \"pods\" in API group \"\" in "
+                "the namespace \"abac\": No policy matched."),
+      std::string::npos);
+  EXPECT_EQ(Kubectl({"-n", "default", "auth", "can-i", "list", "pods"}, "abe", 1).substr(0, 2), "no");
+}
+
+// A token as old clusters kept them: its last use is written down, and a label ends it.
+TEST_F(Auth, TokensOfSecrets) {
+  Kubectl({"create", "ns", "legacy"});
+  Kubectl({"-n", "legacy", "create", "sa", "old"});
+  const std::string uid = Kubectl({"-n", "legacy", "get", "sa", "old", "-o", "jsonpath={.metadata.uid}"});
+  const http::SigningKey key =
+      http::SigningKey::FromPem(*ReadFile(cluster().pki().dir() + "/sa.key"))->front();
+  const std::string prefix = "kubernetes.io/serviceaccount/";
+  std::string token =
+      http::Base64UrlEncode(json::serialize(json::object{{"alg", "RS256"}, {"kid", key.id()}})) + "." +
+      http::Base64UrlEncode(json::serialize(json::object{{"iss", "kubernetes/serviceaccount"},
+                                                         {"sub", "system:serviceaccount:legacy:old"},
+                                                         {prefix + "namespace", "legacy"},
+                                                         {prefix + "secret.name", "old-token"},
+                                                         {prefix + "service-account.name", "old"},
+                                                         {prefix + "service-account.uid", uid}}));
+  token += "." + http::Base64UrlEncode(*key.Sign(token));
+  EXPECT_EQ(WithToken(token), "401");  // no Secret has it
+  Kubectl({"create", "-f", "-"}, "admin", 0,
+          "apiVersion: v1\nkind: Secret\nmetadata:\n  name: old-token\n  namespace: legacy\n  annotations: "
+          "{kubernetes.io/service-account.name: old}\ntype: kubernetes.io/service-account-token\n"
+          "stringData: {token: " +
+              token + "}\n");
+  EXPECT_EQ(WithToken(token), "system:serviceaccount:legacy:old");
+  const std::string used = Kubectl({"-n", "legacy", "get", "secret", "old-token", "-o",
+                                    "jsonpath={.metadata.labels.kubernetes\\.io/legacy-token-last-used}"});
+  EXPECT_EQ(used.size(), 10u) << used;
+  Kubectl(
+      {"-n", "legacy", "label", "secret", "old-token", "kubernetes.io/legacy-token-invalid-since=" + used});
+  SteadyTime deadline = SteadyTime::clock::now() + std::chrono::seconds(20);
+  while (WithToken(token) != "401" && SteadyTime::clock::now() < deadline) {
+  }
   EXPECT_EQ(WithToken(token), "401");
 }
 

@@ -192,13 +192,11 @@ class AwayCluster : public HostileCluster {
             "--authentication-token-webhook-config-file=" + away};
   }
   static void SetUpTestSuite() {
-    missing_ = TestCluster::Missing();
-    if (!missing_.empty()) return;
     pki_ = std::make_unique<http::TestPki>();
-    cluster_ = std::make_unique<TestCluster>(Flags(*pki_));
+    Start(Flags(*pki_));
   }
   static void TearDownTestSuite() {
-    cluster_.reset();
+    ClusterTest::TearDownTestSuite();
     pki_.reset();
   }
   void SetUp() override {

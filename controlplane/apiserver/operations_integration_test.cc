@@ -7,7 +7,7 @@
 
 #include <boost/json.hpp>
 
-#include "controlplane/apiserver/testing/cluster.h"
+#include "controlplane/apiserver/testing/cluster_test.h"
 #include "controlplane/etcd/client.h"
 #include "controlplane/etcd/supervisor.h"
 #include "lib/base/file.h"
@@ -20,7 +20,7 @@ namespace json = boost::json;
 constexpr const char* kKeys[] = {"{name: one, secret: AAECAwQFBgcICQoLDA0ODw==}",
                                  "{name: two, secret: EBESExQVFhcYGRobHB0eHw==}"};
 
-class Operations : public testing::Test {
+class Operations : public ClusterTest {
  protected:
   static void Encrypt(const std::string& keys) {
     ASSERT_TRUE(WriteFileAtomic(pki_->dir() + "/encryption.yaml",
@@ -29,33 +29,22 @@ class Operations : public testing::Test {
                                     keys + "]}\n  - identity: {}\n"));
   }
   static void SetUpTestSuite() {
-    missing_ = TestCluster::Missing();
-    if (!missing_.empty()) return;
     pki_ = std::make_unique<http::TestPki>();
     Encrypt(kKeys[0]);
     ASSERT_TRUE(WriteFile(pki_->dir() + "/policy.yaml",
                           "apiVersion: audit.k8s.io/v1\nkind: Policy\nomitStages: [RequestReceived]\nrules:\n"
                           "- {level: RequestResponse, resources: [{group: \"\", resources: [configmaps]}]}\n"
                           "- {level: Metadata}\n"));
-    cluster_ = std::make_unique<TestCluster>(
-        std::vector<std::string>{"--encryption-provider-config=" + pki_->dir() + "/encryption.yaml",
-                                 "--encryption-provider-config-automatic-reload",
-                                 "--audit-policy-file=" + pki_->dir() + "/policy.yaml",
-                                 "--audit-log-path=" + pki_->dir() + "/audit/audit.log"});
+    Start({"--encryption-provider-config=" + pki_->dir() + "/encryption.yaml",
+           "--encryption-provider-config-automatic-reload",
+           "--audit-policy-file=" + pki_->dir() + "/policy.yaml",
+           "--audit-log-path=" + pki_->dir() + "/audit/audit.log"});
   }
   static void TearDownTestSuite() {
-    cluster_.reset();
+    ClusterTest::TearDownTestSuite();
     pki_.reset();
   }
-  void SetUp() override {
-    if (!missing_.empty()) GTEST_SKIP() << missing_;
-  }
 
-  std::string Kubectl(const std::vector<std::string>& arguments, const std::string& input = "") {
-    Output output = cluster_->Kubectl(arguments, input);
-    EXPECT_EQ(output.code, 0) << testing::PrintToString(arguments) << "\n" << output.err;
-    return output.out;
-  }
   std::string DataDir() const { return cluster_->pki().dir() + "/data"; }
   std::string Raw(const std::string& key) {
     etcd::Client client(etcd::Supervisor::Running(DataDir() + "/etcd"));
@@ -78,14 +67,12 @@ class Operations : public testing::Test {
     return out;
   }
 
-  inline static std::string missing_;
   inline static std::unique_ptr<http::TestPki> pki_;  // for its directory
-  inline static std::unique_ptr<TestCluster> cluster_;
 };
 
 TEST_F(Operations, SecretsAreCiphertextAndKeysRotate) {
   Kubectl({"create", "secret", "generic", "s", "--from-literal=password=correct-horse"});
-  const std::string key = "/registry/secrets/default/s", old_value = Raw(key);
+  const std::string key = "/registry/secrets/" + ns_ + "/s", old_value = Raw(key);
   EXPECT_EQ(old_value.substr(0, 22), "k8s:enc:aesgcm:v1:one:");
   EXPECT_EQ(old_value.find("correct-horse"), std::string::npos);
   EXPECT_EQ(Kubectl({"get", "secret", "s", "-o", "jsonpath={.data.password}"}), "Y29ycmVjdC1ob3JzZQ==");

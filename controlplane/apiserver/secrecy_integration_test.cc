@@ -2,7 +2,7 @@
 // debugging messages), in what it answers errors with, in its pages, or in an audit log at level Metadata.
 #include <gtest/gtest.h>
 
-#include "controlplane/apiserver/testing/cluster.h"
+#include "controlplane/apiserver/testing/cluster_test.h"
 #include "lib/base/file.h"
 #include "lib/http/signing_key.h"
 
@@ -18,7 +18,7 @@ std::string Base64(std::string_view text) {
   return out.append((4 - out.size() % 4) % 4, '=');
 }
 
-class Secrecy : public testing::Test {
+class Secrecy : public ClusterTest {
  protected:
   static std::string Write(const std::string& name, const std::string& text) {
     EXPECT_TRUE(WriteFileAtomic(pki_->dir() + "/" + name, text));
@@ -30,30 +30,30 @@ class Secrecy : public testing::Test {
            secret + "'}]}\n";
   }
   static void SetUpTestSuite() {
-    missing_ = TestCluster::Missing();
-    if (!missing_.empty()) return;
     pki_ = std::make_unique<http::TestPki>();
     const std::string kubeconfig =
         "apiVersion: v1\nkind: Config\ncurrent-context: c\nclusters: [{name: c, cluster: {server: "
         "'https://127.0.0.1:1/x'}}]\nusers: [{name: u, user: {token: kubeconfig-" +
         std::string(kMark) + "}}]\ncontexts: [{name: c, context: {cluster: c, user: u}}]\n";
     Write("encryption.yaml", Encryption(Base64("0123" + std::string(kMark) + "45")));
-    cluster_ = std::make_unique<TestCluster>(std::vector<std::string>{
-        "--v=9", "--enable-bootstrap-token-auth",
-        "--token-auth-file=" + Write("tokens.csv", std::string("static-") + kMark + ",rob,1,\"ops\"\n"),
-        "--authentication-token-webhook-config-file=" + Write("webhook.conf", kubeconfig),
-        "--audit-policy-file=" +
-            Write("policy.yaml", "apiVersion: audit.k8s.io/v1\nkind: Policy\nrules: [{level: Metadata}]\n"),
-        "--audit-log-path=" + pki_->dir() + "/audit.log",
-        "--encryption-provider-config=" + pki_->dir() + "/encryption.yaml",
-        "--encryption-provider-config-automatic-reload"});
+    Start(
+        {"--v=9", "--enable-bootstrap-token-auth",
+         "--token-auth-file=" + Write("tokens.csv", std::string("static-") + kMark + ",rob,1,\"ops\"\n"),
+         "--authentication-token-webhook-config-file=" + Write("webhook.conf", kubeconfig),
+         "--audit-policy-file=" +
+             Write("policy.yaml", "apiVersion: audit.k8s.io/v1\nkind: Policy\nrules: [{level: Metadata}]\n"),
+         "--audit-log-path=" + pki_->dir() + "/audit.log",
+         "--encryption-provider-config=" + pki_->dir() + "/encryption.yaml",
+         "--encryption-provider-config-automatic-reload"});
   }
   static void TearDownTestSuite() {
-    cluster_.reset();
+    ClusterTest::TearDownTestSuite();
     pki_.reset();
   }
+  // In the default namespace.
   void SetUp() override {
     if (!missing_.empty()) GTEST_SKIP() << missing_;
+    ns_ = "default";
   }
 
   // What must not be in `text`: the mark, plain or in any phase of base64, and tokens that were given out.
@@ -80,15 +80,7 @@ class Secrecy : public testing::Test {
     if (response.status != 200) ExpectSecret("answer", response.body);
     return response.status;
   }
-  std::string Kubectl(const std::vector<std::string>& arguments, const std::string& input = "") {
-    Output output = cluster_->Kubectl(arguments, input);
-    EXPECT_EQ(output.code, 0) << testing::PrintToString(arguments) << "\n" << output.err;
-    return output.out;
-  }
-
-  inline static std::string missing_;
   inline static std::unique_ptr<http::TestPki> pki_;  // for its directory
-  inline static std::unique_ptr<TestCluster> cluster_;
   std::vector<std::string> issued_;
 };
 
@@ -130,7 +122,7 @@ TEST_F(Secrecy, NothingIsSaidOfSecrets) {
   EXPECT_EQ(Ask({{"Sec-WebSocket-Protocol",
                   "base64url.bearer.authorization.k8s.io." + http::Base64UrlEncode(mark)}}),
             401);
-  Kubectl({"-n", "kube-system", "create", "secret", "generic", "bootstrap-token-abcdef",
+  Kubectl({"--namespace=kube-system", "create", "secret", "generic", "bootstrap-token-abcdef",
            "--type=bootstrap.kubernetes.io/token", "--from-literal=token-id=abcdef",
            "--from-literal=token-secret=" + mark + "012345",
            "--from-literal=usage-bootstrap-authentication=true"});

@@ -14,9 +14,11 @@ namespace keelson::apiserver {
 
 class ClusterTest : public testing::Test {
  protected:
-  static void SetUpTestSuite() {
+  static void SetUpTestSuite() { Start({}); }
+  // For suites that begin otherwise; `flags` as TestCluster has them.
+  static void Start(const std::vector<std::string>& flags) {
     missing_ = TestCluster::Missing();
-    if (missing_.empty()) cluster_ = std::make_unique<TestCluster>();
+    if (missing_.empty()) cluster_ = std::make_unique<TestCluster>(flags);
   }
   static void TearDownTestSuite() { cluster_.reset(); }
   void SetUp() override {
@@ -36,7 +38,8 @@ class ClusterTest : public testing::Test {
     return cluster_->Kubectl(arguments, input);
   }
   // The same where it must end with `code`; its output.
-  std::string Kubectl(const std::vector<std::string>& arguments, const std::string& input = "", int code = 0) {
+  std::string Kubectl(const std::vector<std::string>& arguments, const std::string& input = "",
+                      int code = 0) {
     Output output = Run(arguments, input);
     EXPECT_EQ(output.code, code) << testing::PrintToString(arguments) << "\n" << output.err;
     return output.out;
