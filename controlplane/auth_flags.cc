@@ -1,25 +1,11 @@
 #include "controlplane/auth_flags.h"
 
-#include <CLI/CLI.hpp>
+#include "controlplane/flag_adder.h"
 
 namespace keelson::controlplane {
 namespace {
 
-struct Adder {
-  CLI::App& app;
-
-  void operator()(const char* name, std::string& value, const char* help) const {
-    app.add_option(name, value, help)->capture_default_str();
-  }
-  void operator()(const char* name, std::vector<std::string>& value, const char* help) const {
-    app.add_option(name, value, help)->delimiter(',')->capture_default_str();
-  }
-  void operator()(const char* name, bool& value, const char* help) const {
-    app.add_flag(name, value, help)->capture_default_str();
-  }
-};
-
-void AddAuthentication(const Adder& add, AuthFlags& flags) {
+void AddAuthentication(const FlagAdder& add, AuthFlags& flags) {
   add("--anonymous-auth", flags.anonymous_auth, "Requests without credentials are system:anonymous's");
   add("--authentication-config", flags.authentication_config, "File with an AuthenticationConfiguration");
   add("--enable-bootstrap-token-auth", flags.enable_bootstrap_token_auth,
@@ -43,7 +29,7 @@ void AddAuthentication(const Adder& add, AuthFlags& flags) {
       "Where the issuer's keys are said to be; default: at this server");
 }
 
-void AddProviders(const Adder& add, AuthFlags& flags) {
+void AddProviders(const FlagAdder& add, AuthFlags& flags) {
   add("--oidc-issuer-url", flags.oidc_issuer_url, "OpenID Connect provider, https");
   add("--oidc-client-id", flags.oidc_client_id, "Audience of the provider's tokens for this server");
   add("--oidc-ca-file", flags.oidc_ca_file, "CA of the provider; default: the system's");
@@ -62,7 +48,7 @@ void AddProviders(const Adder& add, AuthFlags& flags) {
       "How long its answers are kept");
 }
 
-void AddAuthorization(const Adder& add, AuthFlags& flags) {
+void AddAuthorization(const FlagAdder& add, AuthFlags& flags) {
   add("--authorization-mode", flags.authorization_modes,
       "ABAC, AlwaysAllow, AlwaysDeny, Node, RBAC, Webhook, in order; default: Node,RBAC");
   add("--authorization-policy-file", flags.authorization_policy_file,
@@ -81,7 +67,7 @@ void AddAuthorization(const Adder& add, AuthFlags& flags) {
 }  // namespace
 
 void AddAuthFlags(CLI::App& app, AuthFlags& flags) {
-  const Adder add{app};
+  const FlagAdder add{app};
   AddAuthentication(add, flags);
   AddProviders(add, flags);
   AddAuthorization(add, flags);

@@ -1,0 +1,28 @@
+// How flags are written down: a name, where the value goes, what it means. All of them show their defaults.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include <CLI/CLI.hpp>
+
+namespace keelson::controlplane {
+
+struct FlagAdder {
+  CLI::App& app;
+
+  template <typename T>
+  CLI::Option* operator()(const std::string& name, T& value, const char* help) const {
+    return app.add_option(name, value, help)->capture_default_str();
+  }
+  // One with commas, or several times.
+  CLI::Option* operator()(const std::string& name, std::vector<std::string>& value, const char* help) const {
+    return app.add_option(name, value, help)->delimiter(',')->capture_default_str();
+  }
+  // --name, or --name=false.
+  CLI::Option* operator()(const std::string& name, bool& value, const char* help) const {
+    return app.add_flag(name, value, help)->capture_default_str();
+  }
+};
+
+}  // namespace keelson::controlplane

@@ -1,0 +1,149 @@
+#include "controlplane/flags.h"
+
+#include "controlplane/flag_adder.h"
+
+namespace keelson::controlplane {
+namespace {
+
+// 30s, 5m: into a number of seconds.
+void AddSeconds(const FlagAdder& add, const char* name, int& seconds, const char* help) {
+  static const CLI::AsNumberWithUnit duration(std::map<std::string, int>{{"s", 1}, {"m", 60}, {"h", 3600}},
+                                              CLI::AsNumberWithUnit::UNIT_REQUIRED);
+  add.app.add_option(name, seconds, help)->transform(duration);
+}
+
+void AddStorage(const FlagAdder& add, Options& options) {
+  add("--etcd-servers", options.etcd_servers, "etcd to use (https://host:port); none: start one");
+  add("--etcd-cafile", options.etcd_ca_file, "CA of etcd's certificate");
+  add("--etcd-certfile", options.etcd_certificate_file, "Client certificate for etcd");
+  add("--etcd-keyfile", options.etcd_key_file, "Key of the client certificate for etcd");
+  add("--etcd-binary", options.etcd_binary, "etcd to start when no servers are given");
+  add("--data-dir", options.data_dir, "Where an etcd of our own keeps its data");
+  add("--encryption-provider-config", options.encryption_config_file,
+      "EncryptionConfiguration: what is encrypted in etcd, and how");
+  add("--encryption-provider-config-automatic-reload", options.reload_encryption_config,
+      "Take up changes of --encryption-provider-config");
+}
+
+void AddServing(const FlagAdder& add, Options& options) {
+  add("--bind-address", options.bind_address, "Address to listen on");
+  add("--secure-port", options.secure_port, "Port to listen on");
+  add("--advertise-address", options.advertise_address, "Address that the kubernetes Service leads to");
+  add("--tls-cert-file", options.tls_certificate_file, "Serving certificate");
+  add("--tls-private-key-file", options.tls_key_file, "Key of the serving certificate");
+  add("--client-ca-file", options.client_ca_file, "CA of client certificates");
+  add("--token-auth-file", options.token_auth_file, "Lines of token,user,uid,\"groups\"");
+}
+
+void AddServiceAccounts(const FlagAdder& add, Options& options) {
+  add("--service-account-issuer", options.service_account_issuers, "Issuer of tokens; the first one signs");
+  add("--service-account-key-file", options.service_account_key_files, "Keys that tokens are verified with");
+  add("--service-account-signing-key-file", options.service_account_signing_key_file,
+      "Private key that signs tokens");
+  add("--api-audiences", options.api_audiences, "Audiences of tokens for this server; default: the issuers");
+}
+
+void AddAdmission(const FlagAdder& add, Options& options) {
+  add("--enable-admission-plugins", options.enable_admission_plugins,
+      "Admission plugins to run besides those that are on by default");
+  add("--disable-admission-plugins", options.disable_admission_plugins,
+      "Admission plugins that are on by default and are not to run");
+  add("--admission-control-config-file", options.admission_control_config_file,
+      "AdmissionConfiguration with the settings of plugins");
+  add("--default-not-ready-toleration-seconds", options.default_not_ready_toleration_seconds,
+      "How long pods that say nothing of it stay on a node that is not ready");
+  add("--default-unreachable-toleration-seconds", options.default_unreachable_toleration_seconds,
+      "How long pods that say nothing of it stay on a node that cannot be reached");
+}
+
+void AddCluster(const FlagAdder& add, Options& options) {
+  add("--service-cluster-ip-range", options.service_cluster_ip_range, "CIDR of cluster IPs");
+  add("--service-node-port-range", options.service_node_port_range, "Node ports");
+  add("--kubelet-client-certificate", options.kubelet_certificate_file, "Client certificate for kubelets");
+  add("--kubelet-client-key", options.kubelet_key_file, "Key of the client certificate for kubelets");
+  add("--kubelet-certificate-authority", options.kubelet_ca_file, "CA of kubelets' serving certificates");
+  add("--root-ca-file", options.root_ca_file, "CA that pods verify the API server with");
+  add("--kubeconfig", options.kubeconfig, "API server of a process without one");
+  add("--cluster-cidr", options.cluster_cidr, "CIDR that nodes get their pod CIDRs from");
+  add("--allocate-node-cidrs", options.allocate_node_cidrs, "Give each node a pod CIDR of --cluster-cidr");
+  AddSeconds(add, "--node-monitor-period", options.node_monitor_period_seconds,
+             "How often nodes are looked at: 5s");
+  AddSeconds(add, "--node-monitor-grace-period", options.node_monitor_grace_period_seconds,
+             "How long a node may be silent before it is NotReady: 40s");
+}
+
+void AddLimits(const FlagAdder& add, Options& options) {
+  AddSeconds(add, "--request-timeout", options.request_timeout_seconds,
+             "How long a request that is no stream may take: 60s");
+  AddSeconds(add, "--shutdown-delay-duration", options.shutdown_delay_seconds,
+             "How long to go on serving after /readyz fails at the end: 0s");
+  add("--enable-priority-and-fairness", options.priority_and_fairness,
+      "Share the server by FlowSchemas and PriorityLevelConfigurations");
+  add("--max-requests-inflight", options.max_requests_inflight,
+      "Reading requests at once; with priority and fairness, part of the seats");
+  add("--max-mutating-requests-inflight", options.max_mutating_requests_inflight,
+      "Writing requests at once; with priority and fairness, part of the seats");
+}
+
+void AddAuditBatch(const FlagAdder& add, const std::string& backend, AuditBatchOptions& options) {
+  const std::string prefix = "--audit-" + backend + "-";
+  add(prefix + "mode", options.mode, "How events are handed on")
+      ->check(CLI::IsMember({"batch", "blocking", "blocking-strict"}));
+  add(prefix + "batch-buffer-size", options.buffer_size, "Events kept until they are handed on");
+  add(prefix + "batch-max-size", options.max_size, "Events of a batch");
+  add(prefix + "batch-max-wait", options.max_wait, "How long a batch may take to fill");
+  add(prefix + "batch-throttle-enable", options.throttle, "Limit batches a second");
+  add(prefix + "batch-throttle-qps", options.throttle_qps, "Batches a second");
+  add(prefix + "batch-throttle-burst", options.throttle_burst, "Batches at once");
+}
+
+void AddAudit(const FlagAdder& add, AuditOptions& options) {
+  add("--audit-policy-file", options.policy_file, "Policy of audit.k8s.io/v1: what is recorded");
+  add("--audit-log-path", options.log_path, "File for audit events; -: standard output");
+  add("--audit-log-format", options.log_format, "Form of the file's lines")->check(CLI::IsMember({"json"}));
+  struct {
+    const char* name;
+    int& value;
+    const char* help;
+  } rows[] = {{"--audit-log-maxage", options.log_max_age_days, "Days that full files are kept; 0: forever"},
+              {"--audit-log-maxbackup", options.log_max_backups, "Full files that are kept; 0: all"},
+              {"--audit-log-maxsize", options.log_max_megabytes, "Megabytes of a full file; 0: 100"}};
+  for (auto& row : rows) add(row.name, row.value, row.help)->check(CLI::NonNegativeNumber);
+  add("--audit-log-compress", options.log_compress, "Compress full files");
+  AddAuditBatch(add, "log", options.log_batch);
+  add("--audit-webhook-config-file", options.webhook_config_file,
+      "kubeconfig of a server that audit events are sent to");
+  add("--audit-webhook-initial-backoff", options.webhook_initial_backoff,
+      "Wait before a failed batch is sent again");
+  AddAuditBatch(add, "webhook", options.webhook_batch);
+}
+
+}  // namespace
+
+void AddFlags(CLI::App& app, Options& options) {
+  const FlagAdder add{app};
+  add("--roles", options.roles, "What runs in this process: apiserver, scheduler, controllers")
+      ->check(CLI::IsMember({"apiserver", "scheduler", "controllers"}));
+  add("-v,--v", options.verbosity, "Log level; 4 and above show debugging messages");
+  AddStorage(add, options);
+  AddServing(add, options);
+  AddAuthFlags(app, options.auth);
+  AddServiceAccounts(add, options);
+  AddAdmission(add, options);
+  AddCluster(add, options);
+  AddLimits(add, options);
+  AddAudit(add, options.audit);
+}
+
+std::vector<std::string> FlagsOf(const CLI::App& app) {
+  std::vector<std::string> out;
+  for (const CLI::Option* option : app.get_options()) {
+    std::string name = option->get_single_name(), value = option->get_default_str();
+    if (name == "help" || name == "version") continue;
+    if (option->count() > 0) value = CLI::detail::join(option->results(), ",");
+    out.push_back(name + "=" + value);
+  }
+  return out;
+}
+
+}  // namespace keelson::controlplane

@@ -1,0 +1,18 @@
+// kube-controlplane's command line.
+#pragma once
+
+#include "controlplane/options.h"
+
+namespace CLI {
+class App;
+}
+
+namespace keelson::controlplane {
+
+// All flags of the server itself; upstream's names and defaults where upstream has them.
+void AddFlags(CLI::App& app, Options& options);
+
+// "name=value" of each, as given or by default.
+std::vector<std::string> FlagsOf(const CLI::App& app);
+
+}  // namespace keelson::controlplane
