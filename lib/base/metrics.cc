@@ -89,6 +89,12 @@ void CollectProcess() {
         .With()
         .Set(static_cast<double>(fds->size()));
   }
+  rlimit files{};
+  if (getrlimit(RLIMIT_NOFILE, &files) == 0) {
+    Gauge("process_max_fds", "Maximum number of open file descriptors.")
+        .With()
+        .Set(static_cast<double>(files.rlim_cur));
+  }
   Gauge("process_start_time_seconds", "Start time of the process since unix epoch in seconds.")
       .With()
       .Set(start);

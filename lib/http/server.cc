@@ -73,8 +73,10 @@ class Arriving final : public Connection, public std::enable_shared_from_this<Ar
     core_->Add(shared_from_this());
     channel_->Handshake(core_->options.header_timeout, [self = shared_from_this()](Result<> result) {
       self->core_->Remove(self);
-      if (!result)
+      if (!result) {
+        if (self->core_->options.on_handshake_error) self->core_->options.on_handshake_error();
         return log::Debug("TLS handshake failed", {{"remote", self->remote_}, {"error", result.error()}});
+      }
       Origin origin{self->remote_, std::nullopt, false};
       SSL* ssl = self->channel_->ssl();
       if (ssl) origin.peer = VerifiedPeer(ssl);

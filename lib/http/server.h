@@ -73,6 +73,7 @@ struct ServerOptions {
   int worker_threads = 8;
   size_t max_body = 3u << 20;  // above: 413
   std::chrono::seconds header_timeout{32};
+  std::function<void()> on_handshake_error;  // of TLS; must not block; may be empty
   std::chrono::seconds idle_timeout{180};
 };
 
