@@ -48,7 +48,7 @@ struct Registry::Impl {
 
   const Strategy& StrategyOf(const ResourceInfo& info) const;  // of a main row
   storage::Limits LimitsOf(const WriteOptions& options) const;
-  storage::Limits ReadLimits(std::stop_token stop) const;
+  storage::Limits ReadLimits(std::stop_token stop, SteadyTime deadline = SteadyTime::max()) const;
   std::chrono::seconds TtlOf(const ResourceInfo& info) const;
 
   // A warning event about `about`, at most one attempt.

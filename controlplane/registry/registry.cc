@@ -70,8 +70,8 @@ storage::Limits Registry::Impl::LimitsOf(const WriteOptions& options) const {
   return {std::min(options.deadline, std::chrono::steady_clock::now() + kLongest), options.stop};
 }
 
-storage::Limits Registry::Impl::ReadLimits(std::stop_token stop) const {
-  return {std::chrono::steady_clock::now() + kLongest, std::move(stop)};
+storage::Limits Registry::Impl::ReadLimits(std::stop_token stop, SteadyTime deadline) const {
+  return {std::min(deadline, std::chrono::steady_clock::now() + kLongest), std::move(stop)};
 }
 
 std::chrono::seconds Registry::Impl::TtlOf(const ResourceInfo& info) const {
@@ -121,10 +121,11 @@ void Registry::Impl::Warn(const Message& about, std::string_view reason, std::st
 }
 
 Result<ObjectPtr> Registry::Get(const ResourceInfo& info, std::string_view ns, std::string_view name,
-                                std::string_view resource_version, std::stop_token stop) {
+                                std::string_view resource_version, std::stop_token stop,
+                                SteadyTime deadline) {
   const ResourceInfo& main = MainRow(info);
-  ASSIGN_OR_RETURN(ObjectPtr object,
-                   store_.Get(main, api::KeyOf(ns, name), resource_version, impl_->ReadLimits(stop)));
+  ASSIGN_OR_RETURN(ObjectPtr object, store_.Get(main, api::KeyOf(ns, name), resource_version,
+                                                impl_->ReadLimits(stop, deadline)));
   if (!object) return NotFoundError(main, name);
   if (SubresourceOf(info) != "scale") return object;
   return impl_->ScaleOf(info, *object->Decode());

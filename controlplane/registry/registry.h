@@ -48,7 +48,8 @@ struct ListOptions {
   // Watch only.
   bool allow_bookmarks = false;
   std::optional<bool> send_initial_events;
-  std::optional<int64_t> timeout_seconds;  // for whoever holds the watch
+  std::optional<int64_t> timeout_seconds;   // for whoever holds the watch
+  SteadyTime deadline = SteadyTime::max();  // at most 30 s are used
 };
 
 struct ObjectList {
@@ -68,10 +69,10 @@ struct UserInfo {
   std::map<std::string, std::vector<std::string>> extra;
 };
 
-// Called twice, with the new object and the stored one (null on create): to change the object, when it has its
-// defaults and nobody has looked at it; to judge it, when it is as it will be stored, and valid. On delete with
-// the stored one as `old_object` and object null. May be called again, from the first phase, when a write has
-// to be tried again.
+// Called twice, with the new object and the stored one (null on create): to change the object, when it has
+// its defaults and nobody has looked at it; to judge it, when it is as it will be stored, and valid. On
+// delete with the stored one as `old_object` and object null. May be called again, from the first phase, when
+// a write has to be tried again.
 enum class AdmissionPhase { kMutate, kValidate };
 using Admission = std::function<Result<>(AdmissionPhase phase, Operation operation, const ResourceInfo& info,
                                          Message* object, const Message* old_object)>;
@@ -118,7 +119,8 @@ class Registry {
 
   // resource_version: "" is the newest, "0" whatever the cache has, otherwise not older than that.
   Result<ObjectPtr> Get(const ResourceInfo& info, std::string_view ns, std::string_view name,
-                        std::string_view resource_version = "", std::stop_token stop = {});
+                        std::string_view resource_version = "", std::stop_token stop = {},
+                        SteadyTime deadline = SteadyTime::max());
   // `ns` empty: all namespaces.
   Result<ObjectList> List(const ResourceInfo& info, std::string_view ns, const ListOptions& options,
                           std::stop_token stop = {});

@@ -23,7 +23,9 @@ void ResourceCache::Reset(std::vector<ObjectPtr> objects, int64_t revision) {
   {
     MutexLock lock(mutex_);
     old.swap(objects_);
+    bytes_ = 0;
     for (ObjectPtr& object : objects) {
+      bytes_ += object->raw().size();
       std::string_view key = object->key();
       objects_.emplace_hint(objects_.end(), key, std::move(object));
     }
@@ -59,9 +61,13 @@ void ResourceCache::Apply(std::vector<Update> updates, int64_t revision) {
       ObjectPtr previous;
       if (auto found = objects_.find(update.key); found != objects_.end()) {
         previous = std::move(found->second);
+        bytes_ -= previous->raw().size();
         objects_.erase(found);  // the key's bytes go with the object
       }
-      if (update.object) objects_.emplace(update.object->key(), update.object);
+      if (update.object) {
+        bytes_ += update.object->raw().size();
+        objects_.emplace(update.object->key(), update.object);
+      }
       if (!previous && !update.object) continue;
       changes.push_back(std::make_shared<Change>(std::move(update.object), std::move(previous), revision));
       Remember(changes.back());
@@ -127,6 +133,11 @@ ResourceCache::Page ResourceCache::List(std::string_view ns, std::string_view st
   page.more = i < candidates.size();
   page.left = static_cast<int64_t>(candidates.size() - i);
   return page;
+}
+
+Size ResourceCache::size() const {
+  MutexLock lock(mutex_);
+  return {objects_.size(), bytes_};
 }
 
 int64_t ResourceCache::last_change() const {

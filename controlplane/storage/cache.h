@@ -52,6 +52,7 @@ class ResourceCache {
   Page List(std::string_view ns, std::string_view start, const Predicate& predicate, int64_t limit,
             int64_t reached) const;
   int64_t last_change() const;  // revision of it
+  Size size() const;
   void ForEach(const std::function<void(const ObjectPtr&)>& each) const;
   void ForEachIn(std::string_view ns, const std::function<void(const ObjectPtr&)>& each) const;
 
@@ -77,6 +78,7 @@ class ResourceCache {
   Clock& clock_;
   mutable Mutex mutex_;
   std::map<std::string_view, ObjectPtr> objects_ GUARDED_BY(mutex_);  // keys live in the objects
+  size_t bytes_ GUARDED_BY(mutex_) = 0;                               // of all objects
   int64_t last_change_ GUARDED_BY(mutex_) = 0;
   int64_t floor_ GUARDED_BY(mutex_) = 0;  // history is complete after this revision
   std::deque<Recent> history_ GUARDED_BY(mutex_);

@@ -97,6 +97,22 @@ TEST_F(CacheTest, ListsByNamespaceInOrderAndPages) {
   EXPECT_EQ(keys(cache_.List("", std::string("a/2") + '\0', {}, 0, 100)), (Lines{"ab/1", "b/1"}));
 }
 
+TEST_F(CacheTest, KnowsItsSize) {
+  auto bytes = [](const char* key, const char* app, int64_t revision = 9) {
+    return Pod(key, revision, app)->raw().size();
+  };
+  cache_.Reset({Pod("a/1", 5, "one"), Pod("a/2", 6, "two")}, 100);
+  EXPECT_EQ(cache_.size().objects, 2u);
+  EXPECT_EQ(cache_.size().bytes, bytes("a/1", "one") + bytes("a/2", "two"));
+  Put("a/2", "a-longer-one");
+  Delete("a/1");
+  Delete("a/1");
+  EXPECT_EQ(cache_.size().objects, 1u);
+  EXPECT_EQ(cache_.size().bytes, bytes("a/2", "a-longer-one", 101));
+  cache_.Reset({}, 200);
+  EXPECT_EQ(cache_.size().bytes, 0u);
+}
+
 TEST_F(CacheTest, SelectsByLabelAndField) {
   cache_.Reset({Pod("a/1", 5, "web", "n1"), Pod("a/2", 6, "web", "n2"), Pod("a/3", 7, "db", "n1")}, 100);
   struct Case {

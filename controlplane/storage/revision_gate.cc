@@ -41,13 +41,15 @@ Result<> RevisionGate::Join(Question& question, const etcd::Limits& limits) {
       continue;
     }
     asking_ = true;
-    next_.reset();  // it was this question
+    if (next_.get() == &question) next_.reset();
     mutex_.unlock();
-    // Not this caller's own limits: others wait for the answer too.
-    Result<int64_t> answer = client_.Revision({});
+    Result<int64_t> answer = client_.Revision(limits);
     mutex_.lock();
-    question.answer = std::move(answer);
     asking_ = false;
+    // Others may have more time: who has none left leaves the question to them. Timers may be a little early.
+    constexpr std::chrono::milliseconds kEarly{10};
+    const bool too_late = limits.stop.stop_requested() || steady_clock::now() + kEarly >= limits.deadline;
+    if (answer || !too_late) question.answer = std::move(answer);
     question.changed.notify_all();
     if (next_) next_->changed.notify_one();
   }
@@ -87,8 +89,8 @@ Result<> RevisionGate::Await(int64_t revision, const etcd::Limits& limits) {
       ErrorDetails details;
       details.retry_after_seconds = 1;
       details.causes.push_back({"ResourceVersionTooLarge", "Too large resource version", ""});
-      outcome = Error(Code::kTimeout, fmt::format("Timeout: Too large resource version: {}, current: {}",
-                                                  revision, reached_))
+      outcome = Error(Code::kTimeout,
+                      fmt::format("Timeout: Too large resource version: {}, current: {}", revision, reached_))
                     .WithDetails(std::move(details));
     } else {
       changed.wait_until(mutex_, deadline);

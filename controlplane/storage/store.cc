@@ -13,6 +13,7 @@
 #include "controlplane/storage/cache.h"
 #include "controlplane/storage/continue_token.h"
 #include "controlplane/storage/convert.h"
+#include "controlplane/storage/etcd_meters.h"
 #include "controlplane/storage/feed.h"
 #include "controlplane/storage/opener.h"
 #include "lib/api/codec.h"
@@ -180,8 +181,10 @@ Result<ObjectPtr> Store::Get(const api::ResourceInfo& info, std::string_view key
   ObjectPtr object = fresh ? cache->Get(key) : nullptr;
   if (!object && resource_version.empty()) {
     // The cache is behind, or it left out what it could not read.
-    ASSIGN_OR_RETURN(etcd::RangeResult range,
-                     impl_->client->Range(std::string(info.etcd_prefix) + std::string(key), {}, limits));
+    ASSIGN_OR_RETURN(etcd::RangeResult range, Measured("get", info, [&] {
+                       return impl_->client->Range(std::string(info.etcd_prefix) + std::string(key), {},
+                                                   limits);
+                     }));
     if (range.kvs.empty()) return ObjectPtr();
     const etcd::KeyValue& kv = range.kvs[0];
     ASSIGN_OR_RETURN(object, impl_->opener.Open(cache->info(), key, kv));
@@ -197,6 +200,11 @@ ObjectPtr Store::Peek(const api::ResourceInfo& info, std::string_view key) const
 
 void Store::ForEach(const api::ResourceInfo& info, const std::function<void(const ObjectPtr&)>& each) const {
   if (ResourceCache* cache = impl_->caches.Of(info)) cache->ForEach(each);
+}
+
+Size Store::SizeOf(const api::ResourceInfo& info) const {
+  ResourceCache* cache = impl_->caches.Of(info);
+  return cache ? cache->size() : Size();
 }
 
 void Store::ForEachIn(const api::ResourceInfo& info, std::string_view ns,
@@ -234,7 +242,7 @@ Result<ListResult> Store::Impl::ListAt(ResourceCache& cache, const api::Resource
   ResourceCache::Page page;
   page.revision = revision;
   while (true) {
-    Result<etcd::RangeResult> range = client->Range(next, at, limits);
+    Result<etcd::RangeResult> range = Measured("list", info, [&] { return client->Range(next, at, limits); });
     if (!range && range.error().Is(Code::kGone)) return continued ? ContinueExpired() : ListExpired();
     if (!range) return range.error();
     size_t i = 0;
@@ -262,7 +270,8 @@ Result<> Store::Impl::CheckKept(const api::ResourceInfo& info, int64_t revision,
   etcd::RangeOptions at;
   at.revision = revision;
   at.count_only = true;
-  Result<etcd::RangeResult> range = client->Range(info.etcd_prefix, at, limits);
+  Result<etcd::RangeResult> range =
+      Measured("list", info, [&] { return client->Range(info.etcd_prefix, at, limits); });
   if (range) return {};
   return range.error().Is(Code::kGone) ? ContinueExpired() : range.error();
 }
@@ -309,7 +318,8 @@ Result<ListResult> Store::Impl::One(ResourceCache& cache, const api::ResourceInf
     RETURN_IF_ERROR(gate.Await(result.revision, limits));
     etcd::RangeOptions at;
     at.revision = result.revision;
-    Result<etcd::RangeResult> range = client->Range(std::string(info.etcd_prefix) + key, at, limits);
+    Result<etcd::RangeResult> range =
+        Measured("get", info, [&] { return client->Range(std::string(info.etcd_prefix) + key, at, limits); });
     if (!range) return range.error().Is(Code::kGone) ? ListExpired() : range.error();
     if (!range->kvs.empty()) {
       ASSIGN_OR_RETURN(object, opener.Open(cache.info(), key, range->kvs[0]));
@@ -388,7 +398,9 @@ Result<ObjectPtr> Store::Put(const api::ResourceInfo& info, std::string_view key
   if (ttl.count() > 0) {
     ASSIGN_OR_RETURN(lease, impl_->leases.LeaseFor(ttl, limits));
   }
-  ASSIGN_OR_RETURN(etcd::TxnResult txn, impl_->client->PutIf(etcd_key, value, expected, lease, limits));
+  ASSIGN_OR_RETURN(etcd::TxnResult txn, Measured(expected == 0 ? "create" : "update", info, [&] {
+                     return impl_->client->PutIf(etcd_key, value, expected, lease, limits);
+                   }));
   // As the next reader sees it: a way through another version may leave traces.
   if (txn.succeeded) return Object::FromMessage(stored, kept, txn.revision)->In(info);
   conflict.current = nullptr;
@@ -406,7 +418,8 @@ bool Store::IsStale(const api::ResourceInfo& info, std::string_view key, int64_t
   // configuration there is nothing to compare with.
   if (!transformer) return false;
   std::string etcd_key = std::string(info.etcd_prefix) + std::string(key);
-  Result<etcd::RangeResult> range = impl_->client->Range(etcd_key, {}, limits);
+  Result<etcd::RangeResult> range =
+      Measured("get", info, [&] { return impl_->client->Range(etcd_key, {}, limits); });
   if (!range || range->kvs.empty() || range->kvs[0].mod_revision != revision) return false;
   Result<Opened> opened = transformer->FromStorage(range->kvs[0].value, etcd_key);
   return opened && opened->stale;
@@ -414,9 +427,10 @@ bool Store::IsStale(const api::ResourceInfo& info, std::string_view key, int64_t
 
 Result<int64_t> Store::Delete(const api::ResourceInfo& info, std::string_view key, int64_t expected,
                               Conflict& conflict, const Limits& limits) {
-  ASSIGN_OR_RETURN(
-      etcd::TxnResult txn,
-      impl_->client->DeleteIf(std::string(info.etcd_prefix) + std::string(key), expected, limits));
+  ASSIGN_OR_RETURN(etcd::TxnResult txn, Measured("delete", info, [&] {
+                     return impl_->client->DeleteIf(std::string(info.etcd_prefix) + std::string(key),
+                                                    expected, limits);
+                   }));
   if (txn.succeeded) return txn.revision;
   conflict.current = nullptr;
   if (txn.current) {

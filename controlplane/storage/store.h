@@ -55,6 +55,11 @@ struct WatchRequest {
   bool initial_events_end = false;  // and a marked bookmark after them
 };
 
+// How much there is of a resource, as its objects are stored.
+struct Size {
+  size_t objects = 0, bytes = 0;
+};
+
 // The outcome of a write that lost: what is stored now.
 struct Conflict {
   ObjectPtr current;  // null: it does not exist
@@ -89,6 +94,7 @@ class Store {
   // The same of one namespace, by name.
   void ForEachIn(const api::ResourceInfo& info, std::string_view ns,
                  const std::function<void(const ObjectPtr&)>& each) const;
+  Size SizeOf(const api::ResourceInfo& info) const;
   Result<ListResult> List(const api::ResourceInfo& info, const ListRequest& request, const Limits& limits);
   Result<std::unique_ptr<WatchHandle>> Watch(const api::ResourceInfo& info, const WatchRequest& request,
                                              std::shared_ptr<WatchSink> sink, const Limits& limits);
