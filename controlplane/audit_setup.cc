@@ -20,6 +20,15 @@ Result<std::chrono::milliseconds> DurationOf(const std::string& text, std::strin
 
 Result<audit::Auditor::Backend> Backend(const std::string& name, const AuditBatchOptions& options,
                                         std::unique_ptr<audit::Sink> sink) {
+  if (options.truncate) {
+    if (options.truncate_max_event <= 0 || options.truncate_max_batch < options.truncate_max_event)
+      return Error(Code::kInvalid,
+                   "--audit-" + name + "-truncate-max-batch-size must be at least the maximum event size");
+    sink = audit::NewTruncateSink(
+        name,
+        {static_cast<size_t>(options.truncate_max_event), static_cast<size_t>(options.truncate_max_batch)},
+        std::move(sink));
+  }
   if (options.mode != "batch")
     return audit::Auditor::Backend{name, std::move(sink), options.mode == "blocking-strict"};
   if (options.buffer_size <= 0 || options.max_size <= 0)
@@ -41,6 +50,7 @@ Result<audit::LogOptions> LogOf(const AuditOptions& options) {
   log.max_backups = options.log_max_backups;
   log.max_age = std::chrono::hours(24) * options.log_max_age_days;
   log.compress = options.log_compress;
+  log.legacy = options.log_format == "legacy";
   return log;
 }
 

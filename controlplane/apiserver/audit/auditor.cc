@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "controlplane/apiserver/audit/objects.h"
+#include "controlplane/apiserver/handlers/held_writer.h"
 #include "lib/api/codec.h"
 #include "lib/api/json_text.h"
 #include "lib/api/meta.h"
@@ -91,46 +92,46 @@ metrics::Family& LevelCount() {
   return family;
 }
 
+// What has become of a request that goes on; it is over when nobody holds this.
+struct Going {
+  explicit Going(std::shared_ptr<Record> the_record) : record(std::move(the_record)) {}
+  ~Going() { (void)record->Emit(Stage::kResponseComplete, code); }
+  void Started(int status) {
+    code = status;
+    (void)record->Emit(Stage::kResponseStarted, status);
+  }
+
+  const std::shared_ptr<Record> record;
+  std::atomic<int> code{0};
+};
+
 // A writer of requests that go on: watches, logs, streams.
-class Followed : public http::ResponseWriter {
+class Followed : public HeldWriter {
  public:
-  Followed(std::shared_ptr<http::ResponseWriter> inner, std::shared_ptr<Record> record)
-      : inner_(std::move(inner)), record_(std::move(record)) {}
-  ~Followed() override { (void)record_->Emit(Stage::kResponseComplete, code_); }
+  Followed(std::shared_ptr<http::ResponseWriter> inner, const std::shared_ptr<Going>& going)
+      : HeldWriter(std::move(inner), going), going_(*going) {}
 
   void Reply(int status, http::Headers headers, std::string body) override {
-    code_ = status;
-    inner_->Reply(status, std::move(headers), std::move(body));
+    going_.code = status;
+    HeldWriter::Reply(status, std::move(headers), std::move(body));
   }
   void ReplyShared(int status, http::Headers headers,
                    std::vector<std::shared_ptr<const std::string>> body) override {
-    code_ = status;
-    inner_->ReplyShared(status, std::move(headers), std::move(body));
+    going_.code = status;
+    HeldWriter::ReplyShared(status, std::move(headers), std::move(body));
   }
   void Start(int status, http::Headers headers) override {
-    Started(status);
-    inner_->Start(status, std::move(headers));
+    going_.Started(status);
+    HeldWriter::Start(status, std::move(headers));
   }
-  bool Write(std::shared_ptr<const std::string> data) override { return inner_->Write(std::move(data)); }
-  void Finish() override { inner_->Finish(); }
-  size_t queued_bytes() const override { return inner_->queued_bytes(); }
-  void OnClose(std::function<void()> callback) override { inner_->OnClose(std::move(callback)); }
-  bool closed() const override { return inner_->closed(); }
   Result<std::unique_ptr<http::Stream>> Upgrade(http::Headers headers) override {
     constexpr int kSwitchingProtocols = 101;
-    Started(kSwitchingProtocols);
-    return inner_->Upgrade(std::move(headers));
+    going_.Started(kSwitchingProtocols);
+    return HeldWriter::Upgrade(std::move(headers));
   }
 
  private:
-  void Started(int status) {
-    code_ = status;
-    (void)record_->Emit(Stage::kResponseStarted, status);
-  }
-
-  const std::shared_ptr<http::ResponseWriter> inner_;
-  const std::shared_ptr<Record> record_;
-  int code_ = 0;
+  Going& going_;
 };
 
 }  // namespace
@@ -278,7 +279,7 @@ Result<std::shared_ptr<Record>> Auditor::Begin(const Subject& subject, std::stri
 
 std::shared_ptr<http::ResponseWriter> Auditor::Follow(std::shared_ptr<http::ResponseWriter> writer,
                                                       std::shared_ptr<Record> record) {
-  return std::make_shared<Followed>(std::move(writer), std::move(record));
+  return std::make_shared<Followed>(std::move(writer), std::make_shared<Going>(std::move(record)));
 }
 
 Result<> Auditor::Send(Stage stage, std::string event) const {

@@ -143,6 +143,46 @@ TEST_F(AuditorTest, StrictBackendsRefuse) {
   EXPECT_EQ(refused.error().code(), Code::kInternal);
 }
 
+// A connection that can become a stream.
+class Upgradable : public http::ResponseWriter {
+ public:
+  class Bytes : public http::Stream {
+    void AsyncRead(std::function<void(Result<std::string>)>) override {}
+    void AsyncWrite(std::string, std::function<void(Result<>)>) override {}
+    void ShutdownWrite() override {}
+    void Close() override {}
+  };
+  void Reply(int, http::Headers, std::string) override {}
+  void ReplyShared(int, http::Headers, std::vector<std::shared_ptr<const std::string>>) override {}
+  void Start(int, http::Headers) override {}
+  bool Write(std::shared_ptr<const std::string>) override { return true; }
+  void Finish() override {}
+  size_t queued_bytes() const override { return 0; }
+  void OnClose(std::function<void()>) override {}
+  bool closed() const override { return false; }
+  Result<std::unique_ptr<http::Stream>> Upgrade(http::Headers) override {
+    return std::unique_ptr<http::Stream>(std::make_unique<Bytes>());
+  }
+};
+
+TEST_F(AuditorTest, StreamsAreOverWhenTheyEnd) {
+  Auditor auditor = Make("level: Metadata");
+  const RequestInfo info = ParseRequestInfo("POST", "/api/v1/namespaces/a/pods/b/exec", {});
+  auto record = auditor.Begin({&jane_, nullptr, info}, "id", Post("", ""));
+  ASSERT_TRUE(record && *record);
+  auto writer = Auditor::Follow(std::make_shared<Upgradable>(), std::move(*record));
+  auto stream = writer->Upgrade({});
+  ASSERT_TRUE(stream);
+  writer.reset();  // nothing is left of the request but its stream
+  ASSERT_EQ(Events().size(), 2u);
+  EXPECT_EQ(Events()[1].at("stage"), "ResponseStarted");
+  EXPECT_EQ(Events()[1].at("responseStatus").at("code"), 101);
+  stream->reset();
+  ASSERT_EQ(Events().size(), 3u);
+  EXPECT_EQ(Events()[2].at("stage"), "ResponseComplete");
+  EXPECT_EQ(Events()[2].at("responseStatus").at("code"), 101);
+}
+
 EventJson Number(int i) { return std::make_shared<const std::string>(std::to_string(i)); }
 
 TEST_F(AuditorTest, BatchesBySizeAndByTime) {

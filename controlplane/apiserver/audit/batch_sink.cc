@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <deque>
+#include <optional>
 #include <thread>
 
 #include "controlplane/apiserver/audit/sink.h"
@@ -12,6 +13,8 @@ namespace {
 
 constexpr int kAttempts = 5;
 constexpr std::chrono::seconds kRequestTimeout{10};
+// At the end of the process, for all that is left.
+constexpr std::chrono::seconds kParting{5};
 
 metrics::Family& Errors() {
   static metrics::Family& family =
@@ -29,6 +32,7 @@ class BatchSink : public Sink {
         tokens_(options.burst),
         thread_([this](std::stop_token stop) { Run(stop); }) {}
   ~BatchSink() override {
+    inner_->Stop();
     thread_.request_stop();
     {
       MutexLock lock(mutex_);
@@ -129,6 +133,12 @@ class WebhookSink : public Sink {
       : transport_(std::move(transport)), target_(std::move(target)), initial_backoff_(initial_backoff) {}
   ~WebhookSink() override { stop_.request_stop(); }
 
+  void Stop() override {
+    MutexLock lock(mutex_);
+    if (!last_) last_ = SteadyTime::clock::now() + kParting;
+    stopping_.request_stop();
+  }
+
   Result<> Write(const std::vector<EventJson>& events) override {
     client::ApiRequest request;
     request.method = "POST";
@@ -137,7 +147,9 @@ class WebhookSink : public Sink {
     request.body = EventList(events);
     std::chrono::milliseconds backoff = initial_backoff_;
     for (int attempt = 1;; ++attempt) {
-      Result<client::ApiResponse> reply = transport_->Do(request, kRequestTimeout, stop_.get_token());
+      const std::chrono::milliseconds time = TimeLeft();
+      if (time.count() <= 0) return Error(Code::kTimeout, "the webhook has not answered before the end");
+      Result<client::ApiResponse> reply = transport_->Do(request, time, stop_.get_token());
       if (reply && reply->status / 100 == 2) return {};
       Error error = reply ? Error(Code::kUnavailable, "the webhook answered " + std::to_string(reply->status))
                           : reply.error();
@@ -147,17 +159,26 @@ class WebhookSink : public Sink {
       Mutex mutex;
       CondVar never;
       MutexLock lock(mutex);
-      never.wait_for(mutex, stop_.get_token(), backoff, [] { return false; });
-      if (stop_.stop_requested()) return error;
+      never.wait_for(mutex, stopping_.get_token(), backoff, [] { return false; });
+      if (stopping_.stop_requested()) return error;
       backoff = backoff * 3 / 2;
     }
   }
 
  private:
+  // For one request; for all that are left, at the end.
+  std::chrono::milliseconds TimeLeft() {
+    MutexLock lock(mutex_);
+    if (!last_) return kRequestTimeout;
+    return std::chrono::duration_cast<std::chrono::milliseconds>(*last_ - SteadyTime::clock::now());
+  }
+
   const std::shared_ptr<client::Transport> transport_;
   const std::string target_;
   const std::chrono::milliseconds initial_backoff_;
-  std::stop_source stop_;
+  std::stop_source stop_, stopping_;
+  Mutex mutex_;
+  std::optional<SteadyTime> last_ GUARDED_BY(mutex_);
 };
 
 }  // namespace

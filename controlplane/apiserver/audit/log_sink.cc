@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "controlplane/apiserver/audit/legacy_line.h"
 #include "controlplane/apiserver/audit/sink.h"
 #include "controlplane/apiserver/handlers/gzip.h"
 #include "lib/base/fd.h"
@@ -50,7 +51,7 @@ class LogSink : public Sink {
   Result<> Write(const std::vector<EventJson>& events) override {
     std::string text;
     for (const EventJson& event : events) {
-      text += *event;
+      text += options_.legacy ? LegacyLine(*event) : *event;
       text += '\n';
     }
     if (options_.path == "-") {

@@ -19,6 +19,8 @@ class Sink {  // thread safe
  public:
   virtual ~Sink() = default;
   virtual Result<> Write(const std::vector<EventJson>& events) = 0;
+  // The process ends: what fails from now on is not tried again.
+  virtual void Stop() {}
 };
 
 struct LogOptions {
@@ -27,6 +29,7 @@ struct LogOptions {
   int max_backups = 100;         // 0: all
   std::chrono::hours max_age{};  // of backups; 0: forever
   bool compress = false;         // backups, with gzip
+  bool legacy = false;           // lines of text rather than JSON
 };
 // One event a line. Full files get the time into their names: audit-2026-01-31T23-59-59.123.log.
 Result<std::unique_ptr<Sink>> NewLogSink(LogOptions options, Clock& clock = Clock::Real());
@@ -34,6 +37,14 @@ Result<std::unique_ptr<Sink>> NewLogSink(LogOptions options, Clock& clock = Cloc
 // POSTs EventLists. What fails is sent again a few times.
 std::unique_ptr<Sink> NewWebhookSink(std::shared_ptr<client::Transport> transport, std::string target,
                                      std::chrono::milliseconds initial_backoff);
+
+// Events that are larger lose the objects that they are about; larger ones still are lost. Batches are cut
+// up.
+struct TruncateOptions {
+  size_t max_event = 102400, max_batch = 10 << 20;  // bytes
+};
+std::unique_ptr<Sink> NewTruncateSink(std::string plugin, TruncateOptions options,
+                                      std::unique_ptr<Sink> inner);
 
 struct BatchOptions {
   size_t buffer = 10000;  // events; what does not fit is dropped and counted
