@@ -20,6 +20,25 @@ Result<std::chrono::milliseconds> FlagDuration(const char* flag, const std::stri
   return duration;
 }
 
+Result<> ReadKeys(const Options& options, ApiServerOptions& out) {
+  for (const std::string& path : options.service_account_key_files) {
+    ASSIGN_OR_RETURN(std::string pem, ReadFile(path));
+    auto keys = http::SigningKey::FromPem(pem);
+    if (!keys) return keys.error().Wrap(path);
+    out.verify_keys.insert(out.verify_keys.end(), keys->begin(), keys->end());
+  }
+  if (options.service_account_signing_key_file.empty()) return {};
+  ASSIGN_OR_RETURN(std::string pem, ReadFile(options.service_account_signing_key_file));
+  auto keys = http::SigningKey::FromPem(pem);
+  if (!keys) return keys.error().Wrap(options.service_account_signing_key_file);
+  if (!keys->front().is_private()) {
+    return Error(Code::kInvalid, options.service_account_signing_key_file + ": no private key");
+  }
+  out.signing_key = keys->front();
+  out.verify_keys.push_back(keys->front());
+  return {};
+}
+
 Result<> ReadServiceAccounts(const AuthFlags& flags, ApiServerOptions& out) {
   out.look_tokens_up = flags.service_account_lookup;
   out.extend_token_expiration = flags.service_account_extend_token_expiration;
@@ -127,12 +146,19 @@ Result<std::vector<apiserver::AuthorizerConfig>> AuthorizerConfigs(const AuthFla
   return apiserver::AuthorizersOfModes(modes, webhook, flags.authorization_policy_file);
 }
 
+std::string LowerCase(std::string text) {
+  for (char& c : text) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  return text;
+}
+
 Result<> ReadAuthorizers(const AuthFlags& flags, ApiServerOptions& out) {
   using Entry = ApiServerOptions::AuthorizerEntry;
   ASSIGN_OR_RETURN(std::vector<apiserver::AuthorizerConfig> configs, AuthorizerConfigs(flags));
   out.authorizers.clear();
   for (apiserver::AuthorizerConfig& config : configs) {
     Entry entry{Entry::Kind::kOther};
+    entry.type = config.type;
+    entry.name = config.name.empty() ? LowerCase(config.type) : config.name;
     if (config.type == "Node") {
       entry.kind = Entry::Kind::kNode;
     } else if (config.type == "RBAC") {
@@ -154,24 +180,76 @@ Result<> ReadAuthorizers(const AuthFlags& flags, ApiServerOptions& out) {
   return {};
 }
 
+Result<> ReadStaticTokens(const Options& options, ApiServerOptions& out) {
+  if (options.token_auth_file.empty()) return {};
+  ASSIGN_OR_RETURN(std::string text, ReadFile(options.token_auth_file));
+  ASSIGN_OR_RETURN(out.static_tokens, apiserver::ParseTokenFile(text));
+  return {};
+}
+
+void ReadIssuers(const Options& options, ApiServerOptions& out) {
+  out.issuers = options.service_account_issuers;
+  out.api_audiences = options.api_audiences;
+  out.anonymous.enabled = options.auth.anonymous_auth;
+}
+
 }  // namespace
 
 Result<> ReadAuthOptions(const Options& options, ApiServerOptions& out) {
   const AuthFlags& flags = options.auth;
-  out.anonymous.enabled = flags.anonymous_auth;
+  ReadIssuers(options, out);
   out.bootstrap_tokens = flags.enable_bootstrap_token_auth;
   out.authentication.client_ca_file = options.client_ca_file;
   out.authentication.request_header = {
       flags.requestheader_client_ca_file,   flags.requestheader_allowed_names,
       flags.requestheader_username_headers, flags.requestheader_uid_headers,
       flags.requestheader_group_headers,    flags.requestheader_extra_headers_prefix};
-  if (!options.token_auth_file.empty()) {
-    ASSIGN_OR_RETURN(std::string text, ReadFile(options.token_auth_file));
-    ASSIGN_OR_RETURN(out.static_tokens, apiserver::ParseTokenFile(text));
-  }
+  RETURN_IF_ERROR(ReadKeys(options, out));
+  RETURN_IF_ERROR(ReadStaticTokens(options, out));
   RETURN_IF_ERROR(ReadServiceAccounts(flags, out));
   RETURN_IF_ERROR(ReadProviders(flags, out));
   return ReadAuthorizers(flags, out);
+}
+
+void WatchAuthFiles(const Options& options, apiserver::ApiServer& server, FileReloader& files) {
+  std::vector<std::string> keys = options.service_account_key_files;
+  keys.push_back(options.service_account_signing_key_file);
+  files.Add({"service-account-key-file", keys, [&options, &server]() -> Result<> {
+               ApiServerOptions fresh;
+               RETURN_IF_ERROR(ReadKeys(options, fresh));
+               server.SetKeys(std::move(fresh.verify_keys), std::move(fresh.signing_key));
+               return {};
+             }});
+  files.Add({"token-auth-file", {options.token_auth_file}, [&options, &server]() -> Result<> {
+               ApiServerOptions fresh;
+               RETURN_IF_ERROR(ReadStaticTokens(options, fresh));
+               server.SetStaticTokens(std::move(fresh.static_tokens));
+               return {};
+             }});
+  ApiServerOptions first;
+  ReadIssuers(options, first);
+  if (!options.auth.authentication_config.empty()) (void)ReadProviders(options.auth, first);
+  files.Add({"authentication-config",
+             {options.auth.authentication_config},
+             [&options, &server, anonymous = first.anonymous]() -> Result<> {
+               ApiServerOptions fresh;
+               ReadIssuers(options, fresh);
+               RETURN_IF_ERROR(ReadProviders(options.auth, fresh));
+               if (fresh.anonymous != anonymous)
+                 return Error(Code::kInvalid, "anonymous: cannot be changed while the server runs");
+               server.SetTokenVerifiers(std::move(fresh.token_verifiers));
+               return {};
+             },
+             "authentication_config_controller"});
+  files.Add({"authorization-config",
+             {options.auth.authorization_config},
+             [&options, &server]() -> Result<> {
+               ApiServerOptions fresh;
+               RETURN_IF_ERROR(ReadAuthorizers(options.auth, fresh));
+               server.SetAuthorizers(std::move(fresh.authorizers));
+               return {};
+             },
+             "authorization_config_controller"});
 }
 
 }  // namespace keelson::controlplane

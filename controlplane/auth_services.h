@@ -2,11 +2,15 @@
 #pragma once
 
 #include "controlplane/apiserver/server.h"
+#include "controlplane/file_reloader.h"
 #include "controlplane/options.h"
 
 namespace keelson::controlplane {
 
-// Fills in all but keys and issuers, which are to be there already.
 Result<> ReadAuthOptions(const Options& options, apiserver::ApiServerOptions& out);
+
+// Has the server take up keys, tokens, authentication and authorization configurations when their files
+// change. `options` and `server` outlive `files`.
+void WatchAuthFiles(const Options& options, apiserver::ApiServer& server, FileReloader& files);
 
 }  // namespace keelson::controlplane

@@ -75,6 +75,8 @@ void AddCluster(const FlagAdder& add, Options& options) {
 void AddLimits(const FlagAdder& add, Options& options) {
   AddSeconds(add, "--request-timeout", options.request_timeout_seconds,
              "How long a request that is no stream may take: 60s");
+  add("--min-request-timeout", options.min_request_timeout_seconds,
+      "Seconds after which a watch may end that says nothing of its end");
   AddSeconds(add, "--shutdown-delay-duration", options.shutdown_delay_seconds,
              "How long to go on serving after /readyz fails at the end: 0s");
   add("--enable-priority-and-fairness", options.priority_and_fairness,
@@ -83,6 +85,7 @@ void AddLimits(const FlagAdder& add, Options& options) {
       "Reading requests at once; with priority and fairness, part of the seats");
   add("--max-mutating-requests-inflight", options.max_mutating_requests_inflight,
       "Writing requests at once; with priority and fairness, part of the seats");
+  add("--profiling", options.profiling, "Serve /debug/pprof/ and /debug/flags/v");
 }
 
 void AddAuditBatch(const FlagAdder& add, const std::string& backend, AuditBatchOptions& options) {
@@ -95,12 +98,16 @@ void AddAuditBatch(const FlagAdder& add, const std::string& backend, AuditBatchO
   add(prefix + "batch-throttle-enable", options.throttle, "Limit batches a second");
   add(prefix + "batch-throttle-qps", options.throttle_qps, "Batches a second");
   add(prefix + "batch-throttle-burst", options.throttle_burst, "Batches at once");
+  add(prefix + "truncate-enabled", options.truncate, "Take objects out of events that are too large");
+  add(prefix + "truncate-max-event-size", options.truncate_max_event, "Bytes of an event");
+  add(prefix + "truncate-max-batch-size", options.truncate_max_batch, "Bytes of a batch of events");
 }
 
 void AddAudit(const FlagAdder& add, AuditOptions& options) {
   add("--audit-policy-file", options.policy_file, "Policy of audit.k8s.io/v1: what is recorded");
   add("--audit-log-path", options.log_path, "File for audit events; -: standard output");
-  add("--audit-log-format", options.log_format, "Form of the file's lines")->check(CLI::IsMember({"json"}));
+  add("--audit-log-format", options.log_format, "Form of the file's lines")
+      ->check(CLI::IsMember({"json", "legacy"}));
   struct {
     const char* name;
     int& value;

@@ -15,6 +15,8 @@ struct AuditBatchOptions {
   std::string max_wait = "0s";
   bool throttle = true;
   double throttle_qps = 10;
+  bool truncate = false;
+  int truncate_max_event = 102400, truncate_max_batch = 10485760;  // bytes
 };
 
 struct AuditOptions {
@@ -44,9 +46,9 @@ struct Options {
   AuthFlags auth;
 
   AuditOptions audit;
-  int request_timeout_seconds = 60, shutdown_delay_seconds = 0;
+  int request_timeout_seconds = 60, min_request_timeout_seconds = 1800, shutdown_delay_seconds = 0;
   std::vector<std::string> flags;  // "name=value" of all, for /flagz
-  bool priority_and_fairness = true;
+  bool priority_and_fairness = true, profiling = true;
   int max_requests_inflight = 400, max_mutating_requests_inflight = 200;
 
   std::vector<std::string> service_account_issuers = {"https://kubernetes.default.svc.cluster.local"};

@@ -7,6 +7,7 @@
 #include <netinet/in.h>
 #include <sys/socket.h>
 
+#include <csignal>
 #include <cstdlib>
 #include <memory>
 #include <optional>
@@ -18,6 +19,7 @@
 #include "controlplane/controllers/controllers.h"
 #include "controlplane/etcd/client.h"
 #include "controlplane/etcd/supervisor.h"
+#include "controlplane/file_reloader.h"
 #include "controlplane/options.h"
 #include "controlplane/registry/registry.h"
 #include "controlplane/scheduler/scheduler.h"
@@ -25,6 +27,7 @@
 #include "lib/base/fd.h"
 #include "lib/base/file.h"
 #include "lib/base/log.h"
+#include "lib/base/metrics.h"
 #include "lib/base/service_group.h"
 #include "lib/client/rest.h"
 #include "lib/client/transport.h"
@@ -38,7 +41,6 @@ constexpr size_t kMaxBody = 16u << 20;
 constexpr int kWorkers = 48;
 // Left for requests that need no seat.
 constexpr int kSpareWorkers = 8;
-constexpr std::chrono::seconds kReloadPeriod{60};
 
 std::vector<std::string> SplitCommas(std::string_view text) {
   std::vector<std::string> out;
@@ -93,34 +95,18 @@ Result<registry::Config> RegistryConfig(const Options& options) {
   return config;
 }
 
-Result<> ReadKeys(const Options& options, apiserver::ApiServerOptions& out) {
-  for (const std::string& path : options.service_account_key_files) {
-    ASSIGN_OR_RETURN(std::string pem, ReadFile(path));
-    auto keys = http::SigningKey::FromPem(pem);
-    if (!keys) return keys.error().Wrap(path);
-    out.verify_keys.insert(out.verify_keys.end(), keys->begin(), keys->end());
-  }
-  if (options.service_account_signing_key_file.empty()) return {};
-  ASSIGN_OR_RETURN(std::string pem, ReadFile(options.service_account_signing_key_file));
-  auto keys = http::SigningKey::FromPem(pem);
-  if (!keys) return keys.error().Wrap(options.service_account_signing_key_file);
-  if (!keys->front().is_private()) {
-    return Error(Code::kInvalid, options.service_account_signing_key_file + ": no private key");
-  }
-  out.signing_key = keys->front();
-  out.verify_keys.push_back(keys->front());
-  return {};
-}
-
 Result<apiserver::RequestLimits> LimitsOf(const Options& options) {
   if (options.request_timeout_seconds <= 0)
     return Error(Code::kInvalid, "--request-timeout must be more than 0");
+  if (options.min_request_timeout_seconds < 0)
+    return Error(Code::kInvalid, "--min-request-timeout can not be negative value");
   if (options.max_requests_inflight < 0 || options.max_mutating_requests_inflight < 0)
     return Error(Code::kInvalid,
                  "--max-requests-inflight and --max-mutating-requests-inflight can not be "
                  "negative value");
   apiserver::RequestLimits limits;
   limits.timeout = std::chrono::seconds(options.request_timeout_seconds);
+  limits.min_watch_timeout = std::chrono::seconds(options.min_request_timeout_seconds);
   limits.priority_and_fairness = options.priority_and_fairness;
   limits.max_read_only = options.max_requests_inflight;
   limits.max_mutating = options.max_mutating_requests_inflight;
@@ -137,9 +123,6 @@ Result<apiserver::RequestLimits> LimitsOf(const Options& options) {
 
 Result<apiserver::ApiServerOptions> ApiServerOptionsOf(const Options& options) {
   apiserver::ApiServerOptions out;
-  out.issuers = options.service_account_issuers;
-  out.api_audiences = options.api_audiences;
-  RETURN_IF_ERROR(ReadKeys(options, out));
   RETURN_IF_ERROR(ReadAuthOptions(options, out));
   ASSIGN_OR_RETURN(out.backends.kubelet_certificate_pem, ReadIfSet(options.kubelet_certificate_file));
   ASSIGN_OR_RETURN(out.backends.kubelet_key_pem, ReadIfSet(options.kubelet_key_file));
@@ -156,6 +139,7 @@ Result<apiserver::ApiServerOptions> ApiServerOptionsOf(const Options& options) {
   ASSIGN_OR_RETURN(out.auditor, MakeAuditor(options.audit));
   ASSIGN_OR_RETURN(out.limits, LimitsOf(options));
   out.flags = options.flags;
+  out.profiling = options.profiling;
   return out;
 }
 
@@ -167,6 +151,7 @@ struct ControlPlane {
   std::unique_ptr<registry::Registry> registry;
   std::unique_ptr<apiserver::ApiServer> apiserver;
   std::unique_ptr<http::Server> https;
+  FileReloader files;
 };
 
 Result<> MakeEtcd(const Options& options, ControlPlane& plane) {
@@ -196,6 +181,15 @@ Result<storage::Store::Options> StoreOptions(const Options& options) {
   return out;
 }
 
+// Files that are taken up when they change.
+void WatchFiles(const Options& options, ControlPlane& plane) {
+  WatchAuthFiles(options, *plane.apiserver, plane.files);
+  plane.files.Add({"tls-cert-file",
+                   {options.tls_certificate_file, options.tls_key_file, options.client_ca_file,
+                    options.auth.requestheader_client_ca_file},
+                   [&plane] { return plane.https->ReloadTls(); }});
+}
+
 Result<> MakeApiServer(const Options& options, ControlPlane& plane) {
   RETURN_IF_ERROR(MakeEtcd(options, plane));
   ASSIGN_OR_RETURN(registry::Config config, RegistryConfig(options));
@@ -217,29 +211,18 @@ Result<> MakeApiServer(const Options& options, ControlPlane& plane) {
   server.io_threads = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
   server.worker_threads = kWorkers;
   server.max_body = kMaxBody;
+  server.on_handshake_error =
+      [&errors = metrics::Counter("apiserver_tls_handshake_errors_total",
+                                  "Number of requests dropped with 'TLS handshake error from' error")
+                     .With()] { errors.Increment(); };
   apiserver::ApiServer& apiserver = *plane.apiserver;
   auto listening = http::Server::Listen(std::move(server), [&apiserver](auto request, auto writer) {
     apiserver.Handle(std::move(request), std::move(writer));
   });
   if (!listening) return listening.error();
   plane.https = std::move(*listening);
+  WatchFiles(options, plane);
   return {};
-}
-
-// Certificates that were renewed on disk are taken up without a restart.
-void ReloadCertificates(http::Server& server, std::stop_token stop) {
-  Mutex mutex;
-  CondVar never;
-  while (!stop.stop_requested()) {
-    {
-      MutexLock lock(mutex);
-      never.wait_for(mutex, stop, kReloadPeriod, [] { return false; });
-    }
-    if (stop.stop_requested()) return;
-    if (Result<> reloaded = server.ReloadTls(); !reloaded) {
-      log::Warn("Cannot read the serving certificate again", {{"error", reloaded.error()}});
-    }
-  }
 }
 
 // Load balancers are told first, then clients that watch; what is under way may end.
@@ -285,7 +268,7 @@ void AddApiServer(ServiceGroup& group, const Options& options, ControlPlane& pla
       {"https", {"apiserver"}, [&plane, &options](std::stop_token stop, ServiceGroup::Ready ready) {
          log::Info("API server listens", {{"address", options.bind_address}, {"port", plane.https->port()}});
          ready();
-         std::jthread reload([&plane](std::stop_token token) { ReloadCertificates(*plane.https, token); });
+         std::jthread reload([&](std::stop_token token) { plane.files.Run(token); });
          return ServeUntil(stop, options, plane);
        }});
 }
@@ -341,6 +324,12 @@ Result<> AddClients(ServiceGroup& group, const Options& options, ControlPlane& p
 }  // namespace
 
 int RunControlPlane(const Options& options) {
+  // Before any thread is made: one that does not block them would end the process at once.
+  sigset_t signals;
+  sigemptyset(&signals);
+  sigaddset(&signals, SIGTERM);
+  sigaddset(&signals, SIGINT);
+  pthread_sigmask(SIG_BLOCK, &signals, nullptr);
   if (options.verbosity >= 4) log::SetLevel(log::Level::kDebug);
   ControlPlane plane;
   ServiceGroup group;

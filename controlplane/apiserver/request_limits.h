@@ -10,9 +10,11 @@ namespace keelson::apiserver {
 
 struct RequestLimits {
   std::chrono::milliseconds timeout{60000};  // of requests that are no streams; ?timeout= makes it shorter
+  std::chrono::seconds min_watch_timeout{1800};  // of watches that say nothing of their end
   bool priority_and_fairness = true;
   int seats = 600;  // that priority levels share
-  // Without priority and fairness; 0: any number.
+  // Without priority and fairness; 0: any number. With it their sum is what `seats` would be if there were
+  // threads for all.
   int max_read_only = 400, max_mutating = 200;
 };
 

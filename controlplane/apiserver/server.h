@@ -47,6 +47,7 @@ struct ApiServerOptions {
   struct AuthorizerEntry {
     enum class Kind { kNode, kRbac, kOther } kind;
     std::shared_ptr<const Authorizer> other = nullptr;
+    std::string type = "", name = "";  // of others, as configured
   };
   std::vector<AuthorizerEntry> authorizers = {{AuthorizerEntry::Kind::kNode}, {AuthorizerEntry::Kind::kRbac}};
 
@@ -57,6 +58,7 @@ struct ApiServerOptions {
   RequestLimits limits;
   std::function<Result<>()> check_kms;  // for /readyz; may be empty
   std::vector<std::string> flags;       // "name=value", for /flagz
+  bool profiling = true;                // /debug/pprof/
 };
 
 class ApiServer {
@@ -75,6 +77,13 @@ class ApiServer {
   // Starts the registry, follows roles and bindings, makes what every cluster has, calls ready(), and keeps
   // all of it so until `stop`. The store is ready before.
   Result<> Run(std::stop_token stop, ServiceGroup::Ready ready);
+
+  // ---- who is let in, and may do what, from the next request on; thread safe ----
+  // What was given in the options is replaced. No key to sign with: the one that there is stays.
+  void SetKeys(std::vector<http::SigningKey> verify_keys, std::optional<http::SigningKey> signing_key);
+  void SetStaticTokens(StaticTokens tokens);
+  void SetTokenVerifiers(std::vector<std::shared_ptr<TokenVerifier>> verifiers);
+  void SetAuthorizers(std::vector<ApiServerOptions::AuthorizerEntry> authorizers);
 
   // /readyz fails from now on; everything else goes on.
   void BeginShutdown();

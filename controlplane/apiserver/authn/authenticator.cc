@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "controlplane/apiserver/authz/authorizer.h"
+#include "lib/base/clock.h"
 #include "lib/base/log.h"
 #include "lib/base/metrics.h"
 #include "lib/http/signing_key.h"
@@ -63,20 +64,47 @@ User UserOfCertificate(const http::PeerCertificate& peer) {
 }
 
 void CountAttempt(const char* result) {
-  static metrics::Family& attempts = metrics::Counter(
-      "authentication_attempts", "Requests by what became of their credentials.", {"result"});
+  static metrics::Family& attempts =
+      metrics::Counter("authentication_attempts", "Counter of authenticated attempts.", {"result"});
   attempts.With({result}).Increment();
+}
+
+// Names without end are not kept: whose program it is, at most.
+void CountUser(const User& user) {
+  static metrics::Family& requests =
+      metrics::Counter("authenticated_user_requests",
+                       "Counter of authenticated requests broken out by username.", {"username"});
+  const bool known = user.name == "admin" || user.name == "client" || user.name == "kube_proxy" ||
+                     user.name == "kubelet" || user.name == "system:serviceaccount:kube-system:default";
+  static metrics::Value& others = requests.With({"other"});
+  (known ? requests.With({user.name}) : others).Increment();
+}
+
+void ObserveExpiration(const http::PeerCertificate& peer, WallTime now) {
+  static metrics::Histogram& left =
+      metrics::Histograms(
+          "apiserver_client_certificate_expiration_seconds",
+          "Distribution of the remaining lifetime on the certificate used to authenticate a request.",
+          {0, 1800, 3600, 7200, 21600, 43200, 86400, 172800, 345600, 604800, 2592000, 7776000, 15552000,
+           31104000})
+          .HistogramWith();
+  left.Observe(std::chrono::duration<double>(peer.not_after - now).count());
 }
 
 }  // namespace
 
 Result<TokenAnswer> Authenticator::AuthenticateToken(std::string_view token,
                                                      const std::vector<std::string>& audiences) const {
+  return Ask(*options_.load(), token, audiences);
+}
+
+Result<TokenAnswer> Authenticator::Ask(const Options& options, std::string_view token,
+                                       const std::vector<std::string>& audiences) {
   std::vector<std::string> errors;
   if (token.size() <= kMaxToken) {
-    for (const auto& verifier : options_.tokens) {
+    for (const auto& verifier : options.tokens) {
       Result<std::optional<TokenAnswer>> answer =
-          verifier->Authenticate(token, audiences.empty() ? options_.api_audiences : audiences);
+          verifier->Authenticate(token, audiences.empty() ? options.api_audiences : audiences);
       if (!answer) errors.push_back(answer.error().message());
       if (!answer || !*answer) continue;
       AddAuthenticatedGroup((*answer)->user);
@@ -89,7 +117,21 @@ Result<TokenAnswer> Authenticator::AuthenticateToken(std::string_view token,
 }
 
 Result<User> Authenticator::Authenticate(const http::ServerRequest& request) const {
-  if (std::optional<User> user = UserOfProxy(options_.request_header, request)) {
+  static metrics::Family& seconds = metrics::Histograms(
+      "authentication_duration_seconds", "Authentication duration in seconds broken out by result.",
+      metrics::ExponentialBuckets(0.001, 2, 15), {"result"});
+  static metrics::Histogram &good = seconds.HistogramWith({"success"}),
+                            &bad = seconds.HistogramWith({"failure"});
+  const SteadyTime begin = SteadyTime::clock::now();
+  Result<User> user = Identify(request);
+  if (user) CountUser(*user);
+  (user ? good : bad).Observe(std::chrono::duration<double>(SteadyTime::clock::now() - begin).count());
+  return user;
+}
+
+Result<User> Authenticator::Identify(const http::ServerRequest& request) const {
+  const std::shared_ptr<const Options> options = options_.load();
+  if (std::optional<User> user = UserOfProxy(options->request_header, request)) {
     CountAttempt("success");
     AddAuthenticatedGroup(*user);
     return std::move(*user);
@@ -97,19 +139,20 @@ Result<User> Authenticator::Authenticate(const http::ServerRequest& request) con
   const bool refused = IsCertificateRefused(request, clock_);
   if (request.peer && !refused && !request.peer->common_name.empty()) {
     CountAttempt("success");
+    ObserveExpiration(*request.peer, clock_.Now());
     User user = UserOfCertificate(*request.peer);
     AddAuthenticatedGroup(user);
     return user;
   }
   std::string token = BearerToken(request.headers);
   if (!token.empty()) {
-    Result<TokenAnswer> answer = AuthenticateToken(token, {});
+    Result<TokenAnswer> answer = Ask(*options, token, {});
     CountAttempt(answer ? "success" : "error");
     if (answer) return std::move(answer->user);
     log::Warn("Token refused", {{"from", request.remote_address}, {"reason", answer.error()}});
     return Error(Code::kUnauthenticated, "Unauthorized");
   }
-  const AnonymousOptions& anonymous = options_.anonymous;
+  const AnonymousOptions& anonymous = options->anonymous;
   if (anonymous.enabled && !refused &&
       (anonymous.paths.empty() ||
        std::find(anonymous.paths.begin(), anonymous.paths.end(), request.path) != anonymous.paths.end())) {

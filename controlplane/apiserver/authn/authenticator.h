@@ -2,6 +2,7 @@
 // that is allowed.
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <string>
 #include <vector>
@@ -16,6 +17,8 @@ namespace keelson::apiserver {
 struct AnonymousOptions {
   bool enabled = true;
   std::vector<std::string> paths;  // only these, exactly; empty: all
+
+  bool operator==(const AnonymousOptions&) const = default;
 };
 
 class Authenticator {  // thread safe
@@ -27,7 +30,10 @@ class Authenticator {  // thread safe
     AnonymousOptions anonymous;
   };
   explicit Authenticator(Options options, Clock& clock = Clock::Real())
-      : options_(std::move(options)), clock_(clock) {}
+      : options_(std::make_shared<const Options>(std::move(options))), clock_(clock) {}
+
+  // For requests that come from now on.
+  void Replace(Options options) { options_.store(std::make_shared<const Options>(std::move(options))); }
 
   // kUnauthenticated ("Unauthorized") when there are no credentials that are good.
   Result<User> Authenticate(const http::ServerRequest& request) const;
@@ -36,7 +42,11 @@ class Authenticator {  // thread safe
                                         const std::vector<std::string>& audiences) const;
 
  private:
-  const Options options_;
+  Result<User> Identify(const http::ServerRequest& request) const;
+  static Result<TokenAnswer> Ask(const Options& options, std::string_view token,
+                                 const std::vector<std::string>& audiences);
+
+  std::atomic<std::shared_ptr<const Options>> options_;
   Clock& clock_;
 };
 

@@ -42,7 +42,8 @@ bool Allows(const PolicyRule& rule, const RequestInfo& request) {
 
 Decision UnionAuthorizer::Authorize(const Attributes& attributes) const {
   std::vector<std::string> reasons, errors;
-  for (const auto& authorizer : all_) {
+  const std::shared_ptr<const List> all = all_.load();
+  for (const auto& authorizer : *all) {
     Decision decision = authorizer->Authorize(attributes);
     if (decision.allowed || decision.denied) return decision;
     if (!decision.reason.empty()) reasons.push_back(std::move(decision.reason));
@@ -54,7 +55,8 @@ Decision UnionAuthorizer::Authorize(const Attributes& attributes) const {
 UserRules UnionAuthorizer::RulesFor(const User& user, std::string_view ns) const {
   UserRules out;
   std::vector<std::string> errors;
-  for (const auto& authorizer : all_) {
+  const std::shared_ptr<const List> all = all_.load();
+  for (const auto& authorizer : *all) {
     UserRules some = authorizer->RulesFor(user, ns);
     out.incomplete = out.incomplete || some.incomplete;
     if (!some.error.empty()) errors.push_back(std::move(some.error));

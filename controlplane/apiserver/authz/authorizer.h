@@ -1,6 +1,7 @@
 // May this user do that?
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -46,12 +47,15 @@ class Authorizer {  // thread safe
 // In order; the first that allows or denies wins.
 class UnionAuthorizer : public Authorizer {
  public:
-  explicit UnionAuthorizer(std::vector<std::shared_ptr<const Authorizer>> all) : all_(std::move(all)) {}
+  using List = std::vector<std::shared_ptr<const Authorizer>>;
+  explicit UnionAuthorizer(List all) : all_(std::make_shared<const List>(std::move(all))) {}
+  // For requests that come from now on.
+  void Replace(List all) { all_.store(std::make_shared<const List>(std::move(all))); }
   Decision Authorize(const Attributes& attributes) const override;
   UserRules RulesFor(const User& user, std::string_view ns) const override;
 
  private:
-  const std::vector<std::shared_ptr<const Authorizer>> all_;
+  std::atomic<std::shared_ptr<const List>> all_;
 };
 
 // The group system:masters may do everything; no policy can take that away. Its rules are RBAC's to tell.

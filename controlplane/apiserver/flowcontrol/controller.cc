@@ -1,198 +1,230 @@
 #include "controlplane/apiserver/flowcontrol/controller.h"
 
 #include <algorithm>
-#include <cmath>
-#include <deque>
+#include <map>
 #include <optional>
+#include <thread>
+#include <utility>
 
-#include "lib/base/metrics.h"
+#include "controlplane/apiserver/flowcontrol/dump.h"
 
 namespace keelson::apiserver::flowcontrol {
 namespace {
 
-namespace v1 = api::flowcontrol::v1;
-using Work = Controller::Work;
+// Threads that go on with who waits when nobody comes or leaves who would.
+constexpr int kHands = 4;
+constexpr std::chrono::milliseconds kPeriod{250};
 
-struct Metrics {
-  metrics::Family& rejected = metrics::Counter("apiserver_flowcontrol_rejected_requests_total",
-                                               "Requests refused by priority and fairness.",
-                                               {"flow_schema", "priority_level", "reason"});
-  metrics::Family& dispatched =
-      metrics::Counter("apiserver_flowcontrol_dispatched_requests_total", "Requests that were given a seat.",
-                       {"flow_schema", "priority_level"});
-  metrics::Family& in_queue =
-      metrics::Gauge("apiserver_flowcontrol_current_inqueue_requests", "Requests that wait for a seat.",
-                     {"flow_schema", "priority_level"});
-  metrics::Family& executing =
-      metrics::Gauge("apiserver_flowcontrol_current_executing_requests", "Requests that have a seat.",
-                     {"flow_schema", "priority_level"});
-  metrics::Family& waited = metrics::Histograms("apiserver_flowcontrol_request_wait_duration_seconds",
-                                                "Time until a seat, or refusal.",
-                                                {0, 0.005, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 15, 30},
-                                                {"flow_schema", "priority_level", "execute"});
-  metrics::Family& nominal = metrics::Gauge("apiserver_flowcontrol_nominal_limit_seats",
-                                            "Seats that a level has of its own.", {"priority_level"});
-  metrics::Family& lower = metrics::Gauge("apiserver_flowcontrol_lower_limit_seats",
-                                          "Seats that a level lends to nobody.", {"priority_level"});
-  metrics::Family& upper =
-      metrics::Gauge("apiserver_flowcontrol_upper_limit_seats",
-                     "Seats that a level has with all that it may borrow.", {"priority_level"});
-};
-
-Metrics& Meters() {
-  static Metrics metrics;
-  return metrics;
+bool Reads(const RequestInfo& request) {
+  return !request.is_resource || request.verb == "get" || request.verb == "list" || request.verb == "watch";
 }
-
-struct Waiter {
-  Classified who;
-  Work run, refuse;
-  SteadyTime since;
-};
-
-struct Queue {
-  std::deque<Waiter> waiters;
-  double turn = 0;  // virtual time at which its first is due
-};
-
-struct Level {
-  std::string name, uid;
-  bool exempt = false, known = true;  // known: its object is there
-  int nominal = 0, lendable = 0;
-  std::optional<int> borrowing;  // at most so many; none: any number
-  int shares = 0, lendable_percent = 0, hand_size = 0;
-  std::optional<int> borrowing_percent;
-  size_t queue_length = 0;
-  std::vector<Queue> queues;
-  int executing = 0;
-  size_t waiting = 0;
-  double now = 0;  // virtual
-};
 
 }  // namespace
-
-std::vector<int> DealHand(uint64_t hash, int queues, int hand_size) {
-  std::vector<int> hand;
-  for (int dealt = 0; dealt < hand_size && dealt < queues; ++dealt) {
-    const auto left = static_cast<uint64_t>(queues - dealt);
-    int card = static_cast<int>(hash % left);
-    hash /= left;
-    // The card's place among those that are still there.
-    std::vector<int> sorted = hand;
-    std::sort(sorted.begin(), sorted.end());
-    for (int taken : sorted) {
-      if (taken <= card) ++card;
-    }
-    hand.push_back(card);
-  }
-  return hand;
-}
 
 struct Controller::Impl {
   const Options options;
   Clock& clock;
+  const WorkEstimator estimator;
   Matcher matcher;
   mutable Mutex mutex;
-  CondVar changed;
+  CondVar changed, hands_wanted;
   std::map<std::string, std::unique_ptr<Level>> levels GUARDED_BY(mutex);
+  std::multimap<SteadyTime, TicketPtr> parting
+      GUARDED_BY(mutex);                 // answered; when their final seats are free
+  bool stuck GUARDED_BY(mutex) = false;  // somebody waits who need not
 
-  Impl(Options given, Clock& the_clock) : options(given), clock(the_clock) {}
+  Impl(Options given, Clock& the_clock)
+      : options(std::move(given)), clock(the_clock), estimator(options.work) {}
 
   // Shares into seats, whenever a level comes, goes or changes.
   void Divide() REQUIRES(mutex) {
     int total = 0;
     for (const auto& [name, level] : levels) total += level->shares;
-    for (auto& [name, level] : levels) {
-      level->nominal =
-          total == 0 ? 0 : static_cast<int>(std::ceil(double(options.seats) * level->shares / total));
-      level->lendable = static_cast<int>(std::lround(level->nominal * level->lendable_percent / 100.0));
-      level->borrowing.reset();
-      if (level->borrowing_percent)
-        level->borrowing = static_cast<int>(std::lround(level->nominal * *level->borrowing_percent / 100.0));
-      int more = options.seats - level->nominal;
-      Meters().nominal.With({name}).Set(level->nominal);
-      Meters().lower.With({name}).Set(level->nominal - level->lendable);
-      Meters().upper.With({name}).Set(level->nominal + std::min(more, level->borrowing.value_or(more)));
-    }
+    for (auto& [name, level] : levels) level->Divide(options.seats, total);
   }
 
-  bool HasSeat(const Level& level) const REQUIRES(mutex) {
-    if (level.executing < level.nominal) return true;
-    if (level.borrowing && level.executing >= level.nominal + *level.borrowing) return false;
-    int idle = 0, borrowed = 0;
+  Level* Find(const std::string& name) const REQUIRES(mutex) {
+    auto found = levels.find(name);
+    return found == levels.end() ? nullptr : found->second.get();
+  }
+
+  // With what others do not use now and lend.
+  int LimitOf(const Level& level) const REQUIRES(mutex) {
+    int idle = 0;
     for (const auto& [name, other] : levels) {
-      if (other->exempt) continue;
-      borrowed += std::max(0, other->executing - other->nominal);
-      if (other.get() != &level)
-        idle += std::min(other->lendable, std::max(0, other->nominal - other->executing));
+      if (other->exempt || other.get() == &level) continue;
+      idle += std::min(other->lendable, std::max(0, other->nominal - other->seats_in_use));
+      idle -= std::max(0, other->seats_in_use - other->nominal);
     }
-    return borrowed < idle;
+    return level.nominal + std::max(0, std::min(idle, level.borrowing.value_or(idle)));
   }
 
-  // The level's waiter whose turn it is. There is one.
-  Waiter Next(Level& level) REQUIRES(mutex) {
-    Queue* best = nullptr;
-    for (Queue& queue : level.queues) {
-      if (!queue.waiters.empty() && (!best || queue.turn < best->turn)) best = &queue;
+  // A request that is wider than the level goes when it is alone.
+  bool HasSeats(const Level& level, int seats) const REQUIRES(mutex) {
+    const int wanted = level.seats_in_use + seats;
+    return wanted <= level.nominal || (level.seats_in_use == 0 && level.nominal > 0) ||
+           wanted <= LimitOf(level);
+  }
+
+  // Whoever of the level can go on now, with his seats; null: nobody.
+  TicketPtr Dispatch(Level& level) REQUIRES(mutex) {
+    TicketPtr next = level.Next();
+    if (!next) return nullptr;
+    if (!HasSeats(level, next->work.MaxSeats())) {
+      next->meters->no_accommodation.Increment();
+      return nullptr;
     }
-    Waiter waiter = std::move(best->waiters.front());
-    best->waiters.pop_front();
-    level.now = std::max(level.now, best->turn);
-    best->turn += 1;
-    --level.waiting;
-    Meters().in_queue.With({waiter.who.schema, waiter.who.level}).Add(-1);
-    return waiter;
+    level.Take();
+    level.Sit(next, clock);
+    return next;
+  }
+  TicketPtr DispatchAny() REQUIRES(mutex) {
+    for (auto& [name, level] : levels) {
+      if (TicketPtr next = Dispatch(*level)) return next;
+    }
+    return nullptr;
   }
 
-  void Seat(Level& level, const Classified& who, SteadyTime since) REQUIRES(mutex) {
-    ++level.executing;
-    Meters().dispatched.With({who.schema, who.level}).Increment();
-    Meters().executing.With({who.schema, who.level}).Add(1);
-    Meters()
-        .waited.HistogramWith({who.schema, who.level, "true"})
-        .Observe(std::chrono::duration<double>(clock.SteadyNow() - since).count());
+  void ReleaseParted() REQUIRES(mutex) {
+    const SteadyTime now = clock.SteadyNow();
+    while (!parting.empty() && parting.begin()->first <= now) {
+      const TicketPtr ticket = std::move(parting.begin()->second);
+      parting.erase(parting.begin());
+      if (Level* level = Find(ticket->who.level)) level->Release(*ticket);
+      Forget(ticket->who.level);
+    }
+  }
+  // A level that was deleted is there until its last request is over.
+  void Forget(const std::string& name) REQUIRES(mutex) {
+    Level* level = Find(name);
+    if (level && !level->known && level->idle()) levels.erase(name);
+  }
+  bool SomebodyWaits() const REQUIRES(mutex) {
+    return std::any_of(levels.begin(), levels.end(),
+                       [](const auto& item) { return item.second->waiting > 0; });
   }
 
-  // Gives the seat back; somebody who can go on now, of this level if possible.
-  std::optional<Waiter> Leave(const Classified& who) {
+  // Gives the seats back; somebody who can go on now, of this level if possible.
+  TicketPtr Leave(const TicketPtr& ticket) {
     MutexLock lock(mutex);
-    Meters().executing.With({who.schema, who.level}).Add(-1);
-    auto own = levels.find(who.level);
-    Level* first = own == levels.end() ? nullptr : own->second.get();
-    if (first) --first->executing;
-    std::optional<Waiter> next;
-    auto take = [&](Level& level) REQUIRES(mutex) {
-      if (next || level.waiting == 0 || !HasSeat(level)) return;
-      next = Next(level);
-      Seat(level, next->who, next->since);
-    };
-    if (first) take(*first);
-    for (auto& [name, level] : levels) take(*level);
-    if (first && !first->known && first->executing == 0 && first->waiting == 0) levels.erase(own);
+    const SteadyTime now = clock.SteadyNow();
+    Level* level = Find(ticket->who.level);  // it is there as long as somebody sits in it
+    level->Leave(ticket, now);
+    if (ticket->work.final_seats > 0) {
+      ticket->run = ticket->refuse = nullptr;
+      parting.emplace(now + ticket->work.additional, ticket);
+      if (SomebodyWaits()) changed.notify_all();
+    }
+    ReleaseParted();
+    TicketPtr next;
+    if ((level = Find(ticket->who.level))) next = Dispatch(*level);
+    if (!next) next = DispatchAny();
+    Forget(ticket->who.level);
     return next;
   }
 
-  void RunWithSeat(Classified who, Work run) {
-    while (true) {
-      run(who);
-      std::optional<Waiter> next = Leave(who);
-      if (!next) return;
-      who = std::move(next->who);
-      run = std::move(next->run);
+  void RunSeated(TicketPtr ticket) {
+    while (ticket) {
+      ticket->run(ticket->who);
+      ticket = Leave(ticket);
     }
   }
 
-  Queue& Shortest(Level& level, uint64_t hash) REQUIRES(mutex) {
-    Queue* best = nullptr;
-    for (int index : DealHand(hash, static_cast<int>(level.queues.size()), level.hand_size)) {
-      Queue& queue = level.queues[static_cast<size_t>(index)];
-      if (!best || queue.waiters.size() < best->waiters.size()) best = &queue;
+  // Where it belongs: a ticket without an estimate, and the most seats that it may have. Null meters: to no
+  // level.
+  TicketPtr Classify(const FlowSchemaPtr& schema, int& max_seats, bool& exempt) {
+    auto ticket = std::make_shared<Ticket>();
+    if (!schema) return ticket;
+    ticket->who.schema = schema->metadata().name();
+    ticket->who.schema_uid = schema->metadata().uid();
+    MutexLock lock(mutex);
+    Level* level = Find(schema->spec().priority_level_configuration().name());
+    if (!level) return ticket;
+    ticket->who.level = level->name;
+    ticket->who.level_uid = level->uid;
+    ticket->meters = level->MetersOf(ticket->who.schema);
+    max_seats = level->max_seats;
+    exempt = level->exempt;
+    return ticket;
+  }
+
+  // nullptr: it sits, or waits and `next` (which may be null) can go on; else why it is refused.
+  const char* Place(const TicketPtr& ticket, uint64_t hash, TicketPtr& next) {
+    MutexLock lock(mutex);
+    ReleaseParted();
+    Level* level = Find(ticket->who.level);
+    if (!level) {  // deleted just now: nothing is kept out
+      ticket->who.level.clear();
+      next = ticket;
+      return nullptr;
     }
-    return *best;
+    if (level->exempt || (level->waiting == 0 && HasSeats(*level, ticket->work.MaxSeats()))) {
+      level->Sit(ticket, clock);
+      next = ticket;
+      return nullptr;
+    }
+    if (!level->queues.empty() && level->Enqueue(ticket, hash)) {
+      if (!parting.empty()) changed.notify_all();
+      next = Dispatch(*level);
+      return nullptr;
+    }
+    ++level->rejected;
+    return level->queues.empty() ? "concurrency-limit" : "queue-full";
+  }
+
+  void Sample() REQUIRES(mutex) {
+    double reads = 0, writes = 0, late_reads = 0, late_writes = 0, places = 0;
+    for (auto& [name, level] : levels) {
+      level->Sample(LimitOf(*level));
+      for (const TicketPtr& ticket : level->executing) ++(Reads(ticket->request) ? reads : writes);
+      places += static_cast<double>(level->queues.size() * level->queue_length);
+      for (const Level::Queue& queue : level->queues) {
+        for (const TicketPtr& ticket : queue.waiters) ++(Reads(ticket->request) ? late_reads : late_writes);
+      }
+    }
+    const double seats = std::max(1, options.seats);
+    places = std::max(1.0, places);
+    ObserveReadsAndWrites(reads / seats, writes / seats, late_reads / places, late_writes / places);
+  }
+
+  // Until the next period, but giving back seats that somebody waits for meanwhile.
+  void Rest(std::stop_token stop) REQUIRES(mutex) {
+    const SteadyTime end = clock.SteadyNow() + kPeriod;
+    while (!stop.stop_requested() && clock.SteadyNow() < end) {
+      ReleaseParted();
+      const bool waits = SomebodyWaits();
+      if (waits && !std::exchange(stuck, true)) hands_wanted.notify_one();
+      clock.WaitUntil(mutex, changed,
+                      waits && !parting.empty() ? std::min(end, parting.begin()->first) : end);
+    }
+  }
+
+  void LendAHand(std::stop_token stop) {
+    while (true) {
+      TicketPtr next;
+      {
+        MutexLock lock(mutex);
+        if (!hands_wanted.wait(mutex, stop, [this]() REQUIRES(mutex) { return stuck; })) return;
+        next = DispatchAny();
+        // There may be more of them than one thread gets on with.
+        if (next)
+          hands_wanted.notify_one();
+        else
+          stuck = false;
+      }
+      RunSeated(std::move(next));
+    }
+  }
+
+  Levels All() const REQUIRES(mutex) {
+    Levels all;
+    for (const auto& [name, level] : levels) all.push_back(level.get());
+    return all;
   }
 };
 
-Controller::Controller(Options options, Clock& clock) : impl_(std::make_unique<Impl>(options, clock)) {}
+Controller::Controller(Options options, Clock& clock)
+    : impl_(std::make_unique<Impl>(std::move(options), clock)) {}
 Controller::~Controller() = default;
 
 void Controller::Put(FlowSchemaPtr schema) { impl_->matcher.Put(std::move(schema)); }
@@ -201,120 +233,87 @@ void Controller::RemoveSchema(const std::string& name) { impl_->matcher.Remove(n
 void Controller::Put(LevelPtr object) {
   MutexLock lock(impl_->mutex);
   std::unique_ptr<Level>& slot = impl_->levels[object->metadata().name()];
-  if (!slot) slot = std::make_unique<Level>();
-  Level& level = *slot;
-  const v1::PriorityLevelConfigurationSpec& spec = object->spec();
-  level.name = object->metadata().name();
-  level.uid = object->metadata().uid();
-  level.known = true;
-  level.exempt = spec.type() == "Exempt";
-  level.borrowing_percent.reset();
-  if (level.exempt) {
-    level.shares = spec.exempt().nominal_concurrency_shares();
-    level.lendable_percent = spec.exempt().lendable_percent();
-  } else {
-    const v1::LimitedPriorityLevelConfiguration& limited = spec.limited();
-    level.shares = limited.nominal_concurrency_shares();
-    level.lendable_percent = limited.lendable_percent();
-    if (limited.has_borrowing_limit_percent()) level.borrowing_percent = limited.borrowing_limit_percent();
-    const v1::QueuingConfiguration& queuing = limited.limit_response().queuing();
-    bool queues = limited.limit_response().type() == "Queue";
-    level.hand_size = std::max(1, queuing.hand_size());
-    level.queue_length = static_cast<size_t>(std::max(1, queuing.queue_length_limit()));
-    // Who waits keeps his place: queues are added at once and taken away when nobody waits.
-    size_t wanted = queues ? static_cast<size_t>(std::max(1, queuing.queues())) : 0;
-    if (wanted > level.queues.size() || level.waiting == 0) level.queues.resize(wanted);
-  }
+  if (!slot) slot = std::make_unique<Level>(object->metadata().name());
+  slot->Configure(*object);
   impl_->Divide();
 }
 
 void Controller::RemoveLevel(const std::string& name) {
   MutexLock lock(impl_->mutex);
-  auto found = impl_->levels.find(name);
-  if (found == impl_->levels.end()) return;
-  if (found->second->executing == 0 && found->second->waiting == 0) {
-    impl_->levels.erase(found);
-  } else {
-    found->second->known = false;
-  }
+  Level* level = impl_->Find(name);
+  if (!level) return;
+  level->known = false;
+  impl_->Forget(name);
   impl_->Divide();
 }
 
-void Controller::Handle(const User& user, const RequestInfo& request, Work run, Work refuse) {
+void Controller::Handle(const User& user, const RequestInfo& request, const http::Query& query, Work run,
+                        Work refuse) {
   FlowSchemaPtr schema = impl_->matcher.Find(user, request);
-  Classified who;
-  const char* reason = nullptr;
-  {
-    MutexLock lock(impl_->mutex);
-    auto found = impl_->levels.end();
-    if (schema) found = impl_->levels.find(schema->spec().priority_level_configuration().name());
-    // Before the objects have been read, and with dangling schemas, nothing is kept out.
-    Level* level = found == impl_->levels.end() ? nullptr : found->second.get();
-    if (schema) {
-      who.schema = schema->metadata().name();
-      who.schema_uid = schema->metadata().uid();
-    }
-    if (level) {
-      who.level = level->name;
-      who.level_uid = level->uid;
-    }
-    const SteadyTime now = impl_->clock.SteadyNow();
-    if (!level) {
-    } else if (level->exempt || (level->waiting == 0 && impl_->HasSeat(*level))) {
-      impl_->Seat(*level, who, now);
-    } else if (level->queues.empty()) {
-      reason = "concurrency-limit";
-    } else {
-      Queue& queue = impl_->Shortest(*level, FlowHash(*schema, user, request));
-      if (queue.waiters.size() >= level->queue_length) {
-        reason = "queue-full";
-      } else {
-        if (queue.waiters.empty()) queue.turn = std::max(queue.turn, level->now);
-        queue.waiters.push_back({who, std::move(run), std::move(refuse), now});
-        ++level->waiting;
-        Meters().in_queue.With({who.schema, who.level}).Add(1);
-        return;
-      }
-    }
+  int max_seats = 0;
+  bool exempt = false;
+  TicketPtr ticket = impl_->Classify(schema, max_seats, exempt);
+  // Before the objects have been read, and with dangling schemas, nothing is kept out.
+  if (!ticket->meters) return run(ticket->who);
+  ticket->run = std::move(run);
+  ticket->refuse = std::move(refuse);
+  ticket->user = user.name;
+  ticket->request = request;
+  ticket->since = impl_->clock.SteadyNow();
+  ticket->arrived = impl_->clock.Now();
+  if (!exempt) ticket->work = impl_->estimator.Estimate(request, query, max_seats);
+  ticket->flow = FlowOf(*schema, user, request);
+  TicketPtr next;
+  if (const char* reason = impl_->Place(ticket, FlowHash(*schema, ticket->flow), next)) {
+    ticket->meters->Reject(reason);
+    return ticket->refuse(ticket->who);
   }
-  if (reason) {
-    Meters().rejected.With({who.schema, who.level, reason}).Increment();
-    return refuse(who);
-  }
-  if (who.level.empty()) return run(who);
-  impl_->RunWithSeat(std::move(who), std::move(run));
+  if (next && next->who.level.empty()) return next->run(next->who);
+  impl_->RunSeated(std::move(next));
 }
 
 void Controller::Run(std::stop_token stop) {
-  constexpr std::chrono::milliseconds kPeriod{250};
+  std::vector<std::jthread> hands;
+  for (int i = 0; i < kHands; ++i)
+    hands.emplace_back([this](std::stop_token token) { impl_->LendAHand(std::move(token)); });
   std::stop_callback on_stop(stop, [this] {
     MutexLock lock(impl_->mutex);
     impl_->changed.notify_all();
   });
   while (!stop.stop_requested()) {
-    std::vector<Waiter> late;
+    std::vector<TicketPtr> late;
     {
       MutexLock lock(impl_->mutex);
-      const SteadyTime next = impl_->clock.SteadyNow() + kPeriod;
-      while (!stop.stop_requested() && impl_->clock.SteadyNow() < next)
-        impl_->clock.WaitUntil(impl_->mutex, impl_->changed, next);
-      const SteadyTime limit = impl_->clock.SteadyNow() - impl_->options.max_wait;
+      impl_->Rest(stop);
+      impl_->Sample();
+      std::optional<SteadyTime> limit;
+      if (!stop.stop_requested()) limit = impl_->clock.SteadyNow() - impl_->options.max_wait;
       for (auto& [name, level] : impl_->levels) {
-        for (Queue& queue : level->queues) {
-          while (!queue.waiters.empty() && (stop.stop_requested() || queue.waiters.front().since <= limit)) {
-            late.push_back(std::move(queue.waiters.front()));
-            queue.waiters.pop_front();
-            --level->waiting;
-            Meters().in_queue.With({late.back().who.schema, name}).Add(-1);
-          }
-        }
+        for (TicketPtr& ticket : level->TakeLate(limit)) late.push_back(std::move(ticket));
       }
     }
-    for (Waiter& waiter : late) {
-      Meters().rejected.With({waiter.who.schema, waiter.who.level, "time-out"}).Increment();
-      waiter.refuse(waiter.who);
+    for (const TicketPtr& ticket : late) {
+      ticket->meters->Reject("time-out");
+      ticket->meters->waited_in_vain.Observe(
+          std::chrono::duration<double>(impl_->clock.SteadyNow() - ticket->since).count());
+      ticket->refuse(ticket->who);
     }
   }
+}
+
+std::string Controller::DumpLevels() const {
+  MutexLock lock(impl_->mutex);
+  return LevelsTable(impl_->All());
+}
+
+std::string Controller::DumpQueues() const {
+  MutexLock lock(impl_->mutex);
+  return QueuesTable(impl_->All());
+}
+
+std::string Controller::DumpRequests(bool details) const {
+  MutexLock lock(impl_->mutex);
+  return RequestsTable(impl_->All(), details);
 }
 
 }  // namespace keelson::apiserver::flowcontrol

@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include <set>
+#include <sstream>
 #include <thread>
 
 #include "controlplane/apiserver/flowcontrol/bootstrap.h"
@@ -27,7 +28,10 @@ void PutBootstrap(Controller& controller) {
 }
 
 TEST(FlowControl, BootstrapSchemasClassifyAsUpstream) {
-  Controller controller({600, std::chrono::seconds(15)});
+  Controller controller(
+      {600,
+       std::chrono::seconds(15),
+       {[](const RequestInfo&) { return WorkEstimator::Stored(); }, [](const RequestInfo&) { return 0; }}});
   PutBootstrap(controller);
   const User admin{"admin", "", {"system:masters", "system:authenticated"}, {}},
       node{"system:node:a", "", {"system:nodes", "system:authenticated"}, {}},
@@ -60,7 +64,7 @@ TEST(FlowControl, BootstrapSchemasClassifyAsUpstream) {
   for (const Case& one : cases) {
     std::string schema = "none", level;
     controller.Handle(
-        one.user, Info(one.method, one.path),
+        one.user, Info(one.method, one.path), {},
         [&](const Classified& who) {
           schema = who.schema;
           level = who.level;
@@ -162,7 +166,7 @@ class Seats : public testing::Test {
     for (int i = 0; i < count; ++i) {
       threads_.emplace_back([this, &user] {
         controller_.Handle(
-            user, Info("GET", "/api/v1/nodes"), [this](const Classified&) { held_.Sit(); },
+            user, Info("GET", "/api/v1/nodes"), {}, [this](const Classified&) { held_.Sit(); },
             [](const Classified&) { ADD_FAILURE(); });
         held_.Gone();
       });
@@ -171,11 +175,11 @@ class Seats : public testing::Test {
     held_.Await(seated_);
   }
   // What becomes of a request of the user, now: seat, queue or refused.
-  std::string Ask(const User& user) {
+  std::string Ask(const User& user, const char* method = "GET", const char* path = "/api/v1/nodes") {
     std::string now = "queue";
     auto told = std::make_shared<bool>(true);
     controller_.Handle(
-        user, Info("GET", "/api/v1/nodes"),
+        user, Info(method, path), {},
         [this, told, &user, &now](const Classified&) {
           if (*told) now = "seat";
           MutexLock lock(mutex_);
@@ -196,7 +200,14 @@ class Seats : public testing::Test {
   }
 
   FakeClock clock_;
-  Controller controller_{{10, std::chrono::seconds(15)}, clock_};
+  int objects_ = 1, watchers_ = 0;
+  Controller controller_{{10,
+                          std::chrono::seconds(15),
+                          {[this](const RequestInfo&) {
+                             return WorkEstimator::Stored{objects_, objects_ * int64_t{1000}};
+                           },
+                           [this](const RequestInfo&) { return watchers_; }}},
+                         clock_};
   Held held_;
   int seated_ = 0;
   Mutex mutex_;
@@ -266,6 +277,75 @@ TEST_F(Seats, NobodyWaitsForever) {
   Leave();
   MutexLock lock(mutex_);
   EXPECT_TRUE(order_.empty());
+}
+
+TEST_F(Seats, WideRequestsTakeMoreOfThem) {
+  objects_ = 300;
+  controller_.Put(Level("tenants", 50, 0, 1, 5));
+  controller_.Put(Level("wide", 450, 0, 1, 5));
+  controller_.Put(Level("ops", 500, 0, 0, 0));
+  controller_.Put(Schema("tenants", "wide", "tenants"));
+  controller_.Put(Schema("ops", "ops", "ops"));
+  // Of five seats one request may have one.
+  Occupy(loud_, 5);
+  EXPECT_EQ(Ask(loud_), "queue");
+  // A level that refuses lets a request have what it needs, or all.
+  EXPECT_EQ(Ask(other_), "seat");
+  Occupy(other_, 1);
+  EXPECT_NE(controller_.DumpRequests(false).find("ops,"), std::string::npos);
+  objects_ = 3000;
+  EXPECT_EQ(Ask(other_), "refused");
+}
+
+TEST_F(Seats, SeatsAreKeptWhileWatchersAreTold) {
+  watchers_ = 10;
+  controller_.Put(Level("tenants", 50, 0, 1, 5));
+  controller_.Put(Schema("tenants", "tenants", "tenants"));
+  // One request has one final seat of ten; it is kept for 5 ms.
+  for (int i = 0; i < 10; ++i) EXPECT_EQ(Ask(loud_, "PUT", "/api/v1/nodes/n"), "seat");
+  EXPECT_EQ(Ask(loud_, "PUT", "/api/v1/nodes/n"), "queue");
+  EXPECT_NE(controller_.DumpRequests(true).find("5ms,"), std::string::npos) << controller_.DumpRequests(true);
+  // Nobody leaves, nobody comes: somebody else lends a hand.
+  std::jthread keeper([this](std::stop_token stop) { controller_.Run(stop); });
+  clock_.AwaitWaiters(1);
+  clock_.Advance(std::chrono::milliseconds(11));
+  auto seen = [this] {
+    MutexLock lock(mutex_);
+    return order_.size();
+  };
+  while (seen() < 11) std::this_thread::yield();
+}
+
+TEST_F(Seats, PagesTellWhoSitsAndWaits) {
+  controller_.Put(Level("tenants", 50, 0, 2, 5));
+  controller_.Put(Schema("tenants", "tenants", "tenants"));
+  Occupy(loud_, 10);
+  EXPECT_EQ(Ask(quiet_), "queue");
+  auto lines = [](const std::string& table) {
+    std::vector<std::string> out;
+    std::stringstream stream(table);
+    for (std::string line; std::getline(stream, line);) out.push_back(line);
+    return out;
+  };
+  std::vector<std::string> levels = lines(controller_.DumpLevels());
+  ASSERT_EQ(levels.size(), 2u);
+  EXPECT_EQ(levels[0],
+            "PriorityLevelName, ActiveQueues, IsIdle, IsQuiescing, WaitingRequests, ExecutingRequests, "
+            "DispatchedRequests, RejectedRequests, TimedoutRequests, CancelledRequests");
+  EXPECT_EQ(levels[1].find("tenants,           1,            false,  false,       1,               10, "), 0u)
+      << levels[1];
+  std::vector<std::string> queues = lines(controller_.DumpQueues());
+  ASSERT_EQ(queues.size(), 3u);
+  EXPECT_EQ(queues[0],
+            "PriorityLevelName, Index,  PendingRequests, ExecutingRequests, SeatsInUse, NextDispatchR, "
+            "InitialSeatsSum, MaxSeatsSum, TotalWorkSum");
+  std::vector<std::string> requests = lines(controller_.DumpRequests(true));
+  ASSERT_EQ(requests.size(), 12u);
+  EXPECT_NE(requests[0].find("StartTime,"), std::string::npos);
+  EXPECT_NE(requests[1].find("0001-01-01T00:00:00Z, quiet,"), std::string::npos) << requests[1];
+  EXPECT_NE(requests[2].find("loud,"), std::string::npos) << requests[2];
+  EXPECT_NE(requests[2].find("list,"), std::string::npos) << requests[2];
+  EXPECT_EQ(lines(controller_.DumpRequests(false))[0].find("UserName"), std::string::npos);
 }
 
 }  // namespace

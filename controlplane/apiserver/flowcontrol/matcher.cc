@@ -64,12 +64,16 @@ bool Matches(const v1::FlowSchema& schema, const User& user, const RequestInfo& 
   return false;
 }
 
-uint64_t FlowHash(const v1::FlowSchema& schema, const User& user, const RequestInfo& request) {
+std::string FlowOf(const v1::FlowSchema& schema, const User& user, const RequestInfo& request) {
+  const std::string& method = schema.spec().distinguisher_method().type();
+  if (method == "ByUser") return user.name;
+  return method == "ByNamespace" ? request.ns : "";
+}
+
+uint64_t FlowHash(const v1::FlowSchema& schema, std::string_view flow) {
   uint64_t hash = Hash(schema.metadata().name(), 0xcbf29ce484222325);
   hash = Hash(std::string_view("\0", 1), hash);
-  const std::string& method = schema.spec().distinguisher_method().type();
-  if (method == "ByUser") hash = Hash(user.name, hash);
-  if (method == "ByNamespace") hash = Hash(request.ns, hash);
+  hash = Hash(flow, hash);
   // All bits have to tell flows apart: cards are dealt from the low ones.
   hash ^= hash >> 33;
   hash *= 0xff51afd7ed558ccd;

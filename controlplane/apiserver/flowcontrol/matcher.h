@@ -5,6 +5,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "controlplane/apiserver/request_info.h"
@@ -17,9 +18,10 @@ namespace keelson::apiserver::flowcontrol {
 using FlowSchemaPtr = std::shared_ptr<const api::flowcontrol::v1::FlowSchema>;
 
 bool Matches(const api::flowcontrol::v1::FlowSchema& schema, const User& user, const RequestInfo& request);
-// Of the schema's name and what its distinguisher method sees of the request.
-uint64_t FlowHash(const api::flowcontrol::v1::FlowSchema& schema, const User& user,
-                  const RequestInfo& request);
+// What the schema's distinguisher method sees of the request: its user, its namespace, or nothing.
+std::string FlowOf(const api::flowcontrol::v1::FlowSchema& schema, const User& user,
+                   const RequestInfo& request);
+uint64_t FlowHash(const api::flowcontrol::v1::FlowSchema& schema, std::string_view flow);
 
 class Matcher {  // thread safe
  public:

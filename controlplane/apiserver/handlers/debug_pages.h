@@ -1,24 +1,32 @@
-// /statusz and /flagz: pages for people, as every Kubernetes component has them.
+// /statusz and /flagz, pages for people as every Kubernetes component has them, and what is below /debug/.
 #pragma once
 
 #include <string>
 #include <vector>
 
+#include "controlplane/apiserver/flowcontrol/controller.h"
 #include "controlplane/apiserver/handlers/context.h"
 
 namespace keelson::apiserver {
 
 class DebugPages {
  public:
-  // `flags`: "name=value" of all flags; `paths`: what /statusz points to.
-  DebugPages(std::vector<std::string> flags, std::vector<std::string> paths);
-  // false: neither of them.
+  struct Options {
+    std::vector<std::string> flags;                 // "name=value" of all flags
+    std::vector<std::string> paths;                 // what /statusz points to
+    bool profiling = true;                          // /debug/pprof/ and /debug/flags/v
+    const flowcontrol::Controller* flow = nullptr;  // null: no pages about it
+  };
+  explicit DebugPages(Options options);
+  // false: none of them.
   bool Handle(Context& context) const;
 
  private:
   std::string Status() const;
+  bool HandleFlow(Context& context) const;
+  bool HandleProfiling(Context& context) const;
 
-  const std::vector<std::string> flags_, paths_;
+  const Options options_;
   const WallTime started_;
 };
 

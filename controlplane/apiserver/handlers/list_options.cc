@@ -42,6 +42,7 @@ Result<registry::ListOptions> ParseListOptions(const Context& context) {
   if (query.Has("sendInitialEvents")) options.send_initial_events = IsSet(query, "sendInitialEvents");
   // .../watch/pods/NAME names one object, and so does a selector of its name.
   options.name = context.info.name;
+  options.deadline = context.deadline;
   return options;
 }
 

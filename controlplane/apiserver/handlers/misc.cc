@@ -14,12 +14,6 @@ namespace {
 
 namespace json = boost::json;
 
-#if defined(__aarch64__)
-constexpr const char* kPlatform = "linux/arm64";
-#else
-constexpr const char* kPlatform = "linux/amd64";
-#endif
-
 // People read these.
 std::string Shown(const json::value& value) { return api::PrettyJson(json::serialize(value)); }
 
@@ -39,9 +33,9 @@ std::string Version() {
                             {"platform", kPlatform}});
 }
 
-std::string Configuration(const MiscHandler::Options& options) {
+std::string Configuration(const MiscHandler::Options& options, const std::vector<http::SigningKey>& keys) {
   std::set<std::string> algorithms;
-  for (const http::SigningKey& key : options.keys) algorithms.insert(key.algorithm());
+  for (const http::SigningKey& key : keys) algorithms.insert(key.algorithm());
   return json::serialize(
       json::object{{"issuer", options.issuer},
                    {"jwks_uri", options.jwks_url},
@@ -64,12 +58,13 @@ std::string Jwks(const std::vector<http::SigningKey>& keys) {
 
 }  // namespace
 
-MiscHandler::MiscHandler(Options options)
-    : paths_(options.paths),
-      version_(Version()),
-      configuration_(Configuration(options)),
-      jwks_(Jwks(options.keys)) {
-  std::sort(paths_.begin(), paths_.end());
+MiscHandler::MiscHandler(Options options) : options_(std::move(options)), version_(Version()) {
+  std::sort(options_.paths.begin(), options_.paths.end());
+  SetKeys(std::move(options_.keys));
+}
+
+void MiscHandler::SetKeys(std::vector<http::SigningKey> keys) {
+  documents_.store(std::make_shared<const Documents>(Documents{Configuration(options_, keys), Jwks(keys)}));
 }
 
 bool MiscHandler::Handle(Context& context) const {
@@ -79,11 +74,12 @@ bool MiscHandler::Handle(Context& context) const {
   } else if (path == "/metrics") {
     ReplyText(context, 200, "text/plain; version=0.0.4; charset=utf-8", metrics::Print());
   } else if (path == "/.well-known/openid-configuration") {
-    ReplyText(context, 200, "application/json", configuration_);
+    ReplyText(context, 200, "application/json", documents_.load()->configuration);
   } else if (path == "/openid/v1/jwks") {
-    ReplyText(context, 200, "application/jwk-set+json", jwks_);
+    ReplyText(context, 200, "application/jwk-set+json", documents_.load()->jwks);
   } else if (path == "/" || path == "/index.html") {
-    ReplyText(context, 200, "application/json", Shown(json::object{{"paths", json::value_from(paths_)}}));
+    ReplyText(context, 200, "application/json",
+              Shown(json::object{{"paths", json::value_from(options_.paths)}}));
   } else {
     return false;
   }

@@ -1,6 +1,8 @@
 // Paths that are no resources: /, /version, /metrics, the issuer's documents.
 #pragma once
 
+#include <atomic>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -17,15 +19,27 @@ class MiscHandler {
     std::vector<std::string> paths;  // that "/" lists
   };
   explicit MiscHandler(Options options);
+  // The keys that tokens are verified with from now on.
+  void SetKeys(std::vector<http::SigningKey> keys);
   // false: none of these paths.
   bool Handle(Context& context) const;
 
  private:
-  std::vector<std::string> paths_;
-  std::string version_, configuration_, jwks_;
+  // What is told of the issuer.
+  struct Documents {
+    std::string configuration, jwks;
+  };
+  Options options_;
+  std::string version_;
+  std::atomic<std::shared_ptr<const Documents>> documents_;
 };
 
 // The Kubernetes version whose API this is.
 inline constexpr const char* kGitVersion = "v1.36.2";
+#if defined(__aarch64__)
+inline constexpr const char* kPlatform = "linux/arm64";
+#else
+inline constexpr const char* kPlatform = "linux/amd64";
+#endif
 
 }  // namespace keelson::apiserver

@@ -136,7 +136,7 @@ Result<> ResourceHandler::MayCreate(const Context& context) const {
 Result<> ResourceHandler::Get(Context& context) {
   ASSIGN_OR_RETURN(registry::ObjectPtr object,
                    registry_.Get(*context.resource, context.info.ns, context.info.name,
-                                 context.query().Get("resourceVersion")));
+                                 context.query().Get("resourceVersion"), {}, context.deadline));
   ReplyObject(context, 200, object);
   return {};
 }

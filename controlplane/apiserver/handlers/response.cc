@@ -150,7 +150,16 @@ void ReplyStatus(Context& context, const metav1::Status& status) {
   ReplyMessage(context, status.code(), status, {"", "v1", "Status"});
 }
 
-void ReplyError(Context& context, const Error& error) {
+void ReplyError(Context& context, const Error& given) {
+  // Whatever was waited for when the request's time was up; timers may be a little early.
+  constexpr std::chrono::milliseconds kEarly{5};
+  const bool late =
+      (given.Is(Code::kTimeout) || given.Is(Code::kUnavailable) || given.Is(Code::kCancelled)) &&
+      SteadyTime::clock::now() + kEarly >= context.deadline;
+  const Error error =
+      late ? Error(Code::kTimeout, "Timeout: request did not complete within the allotted timeout")
+                 .WithDetails({})
+           : given;
   metav1::Status status = api::ToStatus(error);
   status.mutable_metadata();
   ReplyStatus(context, status);

@@ -159,7 +159,7 @@ Result<> TokenIssuer::Issue(std::string_view ns, std::string_view account,
     claims.expires = claims.issued_at + kExtendedSeconds;
   }
 
-  ASSIGN_OR_RETURN(std::string token, SignToken(claims, options_.key));
+  ASSIGN_OR_RETURN(std::string token, SignToken(claims, *key_.load()));
   metav1::ObjectMeta& meta = *request.mutable_metadata();
   meta.set_name(std::string(account));
   meta.set_namespace_(std::string(ns));

@@ -1,6 +1,8 @@
 // serviceaccounts/token: tokens for ServiceAccounts, bound to a pod, a node or a secret or to nothing else.
 #pragma once
 
+#include <atomic>
+
 #include "controlplane/apiserver/authn/token.h"
 #include "controlplane/apiserver/handlers/context.h"
 #include "controlplane/apiserver/handlers/node_token.h"
@@ -22,7 +24,11 @@ class TokenIssuer {  // thread safe
       : registry_(registry),
         node_rules_(registry, std::move(authorizer)),
         options_(std::move(options)),
+        key_(std::make_shared<const http::SigningKey>(options_.key)),
         clock_(clock) {}
+
+  // Signs from now on.
+  void SetKey(http::SigningKey key) { key_.store(std::make_shared<const http::SigningKey>(std::move(key))); }
 
   void Handle(Context& context) const;
   // Fills `request` in. NotFound, Conflict (the bound object's uid is another), Invalid.
@@ -35,6 +41,7 @@ class TokenIssuer {  // thread safe
   registry::Registry& registry_;
   const NodeTokenRules node_rules_;
   const Options options_;
+  std::atomic<std::shared_ptr<const http::SigningKey>> key_;
   Clock& clock_;
 };
 

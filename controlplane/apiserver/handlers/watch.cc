@@ -5,6 +5,7 @@
 
 #include "controlplane/apiserver/handlers/response.h"
 #include "controlplane/apiserver/handlers/table.h"
+#include "controlplane/apiserver/request_metrics.h"
 #include "lib/api/codec.h"
 #include "lib/api/meta.h"
 #include "lib/base/metrics.h"
@@ -15,24 +16,29 @@ namespace {
 
 // What a client may leave unread; above, its watch is cut and it starts again with a list.
 constexpr size_t kMaxQueued = 16u << 20;
-// Without ?timeoutSeconds= a watch ends after one to two of these, so that all do not end together.
-constexpr std::chrono::seconds kMinTimeout{1800};
 constexpr std::chrono::seconds kMaxTimeout{std::chrono::hours(24 * 365)};
 // Before its time is up a watch tells how far it has come, so that the next one can go on from there.
 constexpr std::chrono::seconds kFarewell{2};
 
-metrics::Value& ActiveWatches(const Context& context) {
-  static metrics::Family& family =
-      metrics::Gauge("apiserver_longrunning_requests", "Watches and streams that are open.",
-                     {"verb", "group", "version", "resource"});
-  return family.With({"WATCH", context.info.group, context.info.version, context.info.resource});
-}
+// What /metrics tells of the watches of a resource.
+struct WatchMeters {
+  explicit WatchMeters(const RequestInfo& info)
+      : events(metrics::Counter("apiserver_watch_events_total", "Number of events sent in watch clients",
+                                {"group", "version", "resource"})
+                   .With({info.group, info.version, info.resource})),
+        sizes(metrics::Histograms("apiserver_watch_events_sizes", "Watch event size distribution in bytes",
+                                  metrics::ExponentialBuckets(1024, 2, 8), {"group", "version", "resource"})
+                  .HistogramWith({info.group, info.version, info.resource})) {}
+  metrics::Value& events;
+  metrics::Histogram& sizes;
+};
 
-std::chrono::seconds TimeoutOf(const registry::ListOptions& options) {
+// Without ?timeoutSeconds= after one to two times the least, so that all do not end together.
+std::chrono::seconds TimeoutOf(const registry::ListOptions& options, std::chrono::seconds least) {
   if (int64_t seconds = options.timeout_seconds.value_or(0); seconds != 0)
     return std::chrono::seconds(std::clamp<int64_t>(seconds, 0, kMaxTimeout.count()));
   thread_local std::minstd_rand random(std::random_device{}());
-  return kMinTimeout + std::chrono::seconds(random() % static_cast<uint32_t>(kMinTimeout.count()));
+  return least + std::chrono::seconds(random() % static_cast<uint32_t>(std::max<int64_t>(1, least.count())));
 }
 
 std::string ContentType(const Output& output) {
@@ -57,23 +63,29 @@ struct WatchManager::Queue {
 
 class WatchManager::Session : public storage::WatchSink, public std::enable_shared_from_this<Session> {
  public:
-  Session(const Context& context, std::shared_ptr<http::ResponseWriter> writer, SteadyTime ends, bool framed)
+  Session(const Context& context, std::shared_ptr<http::ResponseWriter> writer, SteadyTime ends, bool framed,
+          std::shared_ptr<flowcontrol::WatchCounts> counts)
       : writer_(std::move(writer)),
         output_(context.output),
         info_(*context.resource),
         ends_(ends),
         framed_(framed),
-        active_(ActiveWatches(context)) {
+        open_(LongRunning(context)),
+        meters_(context.info),
+        counts_(std::move(counts)),
+        scope_(flowcontrol::WatchCounts::ScopeOf(context.info)) {
     if (output_.as == As::kTable) {
       table_ = std::make_unique<TableMaker>(info_, context.query(), output_.version);
     }
-    active_.Add(1);
+    counts_->Add(scope_, 1);
   }
-  ~Session() override { active_.Add(-1); }
+  ~Session() override { counts_->Add(scope_, -1); }
 
   bool OnEvent(const storage::EventPtr& event) override {
     if (over_.load() || writer_->closed()) return false;
     storage::Bytes frame = Encode(*event);
+    meters_.events.Increment();
+    meters_.sizes.Observe(static_cast<double>(frame->size()));
     if (initial_)
       initial_bytes_ += frame->size();
     else if (writer_->queued_bytes() > kMaxQueued + initial_bytes_)
@@ -151,15 +163,18 @@ class WatchManager::Session : public storage::WatchSink, public std::enable_shar
   const SteadyTime ends_;
   const bool framed_;  // messages of the connection's own keep events apart, or the events' lengths do
   bool farewell_due_ = false;
-  metrics::Value& active_;
+  const LongRunning open_;
+  const WatchMeters meters_;
+  const std::shared_ptr<flowcontrol::WatchCounts> counts_;
+  const flowcontrol::WatchCounts::Scope scope_;
   std::unique_ptr<TableMaker> table_;
   std::unique_ptr<storage::WatchHandle> handle_;
   std::atomic<bool> over_{false}, initial_{true};
   size_t initial_bytes_ = 0;  // a client may take its time over the first list
 };
 
-WatchManager::WatchManager(registry::Registry& registry, Clock& clock)
-    : registry_(registry), clock_(clock), queue_(std::make_shared<Queue>()) {}
+WatchManager::WatchManager(registry::Registry& registry, std::chrono::seconds min_timeout, Clock& clock)
+    : registry_(registry), min_timeout_(min_timeout), clock_(clock), queue_(std::make_shared<Queue>()) {}
 
 WatchManager::~WatchManager() = default;
 
@@ -180,8 +195,8 @@ void WatchManager::Start(Context& context, const registry::ListOptions& options)
     if (!upgraded) return ReplyError(context, upgraded.error());
     writer = std::move(*upgraded);
   }
-  auto session =
-      std::make_shared<Session>(context, writer, clock_.SteadyNow() + TimeoutOf(options), !websocket);
+  auto session = std::make_shared<Session>(
+      context, writer, clock_.SteadyNow() + TimeoutOf(options, min_timeout_), !websocket, counts_);
   // The head goes out first: initial events follow it in the connection's queue. An error found by
   // Watch() itself still has to be a plain reply, so the head waits for the first thing to say.
   struct Head : storage::WatchSink {

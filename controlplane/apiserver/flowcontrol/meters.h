@@ -1,0 +1,36 @@
+// What /metrics tells of priority and fairness, under upstream's names.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "lib/base/metrics.h"
+
+namespace keelson::apiserver::flowcontrol {
+
+// Of one schema at one level.
+struct FlowMeters {
+  FlowMeters(const std::string& level, const std::string& schema);
+  void Reject(const std::string& reason) { rejected.With({level, schema, reason}).Increment(); }
+
+  const std::string level, schema;
+  metrics::Family& rejected;
+  metrics::Value &dispatched, &waiting, &waiting_seats, &executing, &executing_seats, &no_accommodation;
+  metrics::Histogram &waited, &waited_in_vain, &took, &took_watch, &estimated, &queue_length, &watchers;
+};
+
+// Of one level.
+struct LevelMeters {
+  explicit LevelMeters(const std::string& level);
+
+  metrics::Value &nominal, &lower, &upper, &current, &target;
+  metrics::Value &demand_high, &demand_average, &demand_deviation, &demand_smoothed;
+  metrics::Value &current_r, &dispatch_r, &latest_s, &next_s_min, &next_s_max;
+  metrics::Histogram &seat_use, &executing_share, &waiting_share, &demand;
+};
+
+// Requests that execute or wait, of those that read or write, as a share of what may; sampled.
+void ObserveReadsAndWrites(double executing_reads, double executing_writes, double waiting_reads,
+                           double waiting_writes);
+
+}  // namespace keelson::apiserver::flowcontrol

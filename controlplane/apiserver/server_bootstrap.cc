@@ -1,0 +1,96 @@
+#include "controlplane/apiserver/flowcontrol/bootstrap.h"
+#include "controlplane/apiserver/server_impl.h"
+#include "lib/base/log.h"
+
+namespace keelson::apiserver {
+namespace {
+
+constexpr std::chrono::seconds kServiceCheckPeriod{10};
+
+// A consistent read: it succeeds when etcd has a leader and the caches keep up with it.
+Result<> AskEtcd(storage::Store& store) {
+  constexpr std::chrono::seconds kPatience{2};
+  auto read = store.Get(api::ResourceOf<corev1::Namespace>(), "default", "",
+                        {SteadyTime::clock::now() + kPatience, {}});
+  if (!read) return read.error();
+  return {};
+}
+
+}  // namespace
+
+// What is not live is no reason to start this server again: that does not bring etcd back.
+std::vector<HealthCheck> ApiServer::Impl::HealthChecks() {
+  auto etcd = [this] { return AskEtcd(store); };
+  std::vector<HealthCheck> checks = {
+      {"ping", true, [] { return Result<>(); }},
+      {"log", true, [] { return Result<>(); }},
+      {"etcd", false, etcd},
+      {"etcd-readiness", false, etcd},
+      {"informer-sync", false,
+       [this]() -> Result<> {
+         if (store.ready()) return {};
+         return Error(Code::kUnavailable, "the caches have not been filled");
+       }},
+  };
+  for (HealthCheck& hook : hooks.Checks()) checks.push_back(std::move(hook));
+  if (options.check_kms) checks.push_back({"kms-providers", false, options.check_kms});
+  checks.push_back({"shutdown", false, [this]() -> Result<> {
+                      if (!stopping.load()) return {};
+                      return Error(Code::kUnavailable, "process is shutting down");
+                    }});
+  return checks;
+}
+
+Result<> ApiServer::Impl::Bootstrap(std::stop_token stop) {
+  RETURN_IF_ERROR(EnsureSystemNamespaces(registry, stop));
+  hooks.Done(StartHook::kSystemNamespaces);
+  RETURN_IF_ERROR(EnsureBootstrapRoles(registry, stop));
+  hooks.Done(StartHook::kRoles);
+  RETURN_IF_ERROR(EnsurePriorityClasses(registry, stop));
+  hooks.Done(StartHook::kPriorityClasses);
+  RETURN_IF_ERROR(flowcontrol::EnsureBootstrapObjects(registry, stop));
+  hooks.Done(StartHook::kFlowProducer);
+  return {};
+}
+
+// The kubernetes Service comes after ready(): an address that may not be in it must not keep the server down.
+Result<> ApiServer::Impl::RunBootstrap(std::stop_token stop, const ServiceGroup::Ready& ready) {
+  RETURN_IF_ERROR(registry.Start(stop));
+  Mutex mutex;
+  CondVar never;
+  auto pause = [&](std::chrono::milliseconds time) {
+    MutexLock lock(mutex);
+    never.wait_for(mutex, stop, time, [] { return false; });
+  };
+  while (!stop.stop_requested()) {
+    Result<> done = Bootstrap(stop);
+    if (done) break;
+    if (!stop.stop_requested()) log::Warn("Cannot write what the cluster needs", {{"error", done.error()}});
+    pause(std::chrono::milliseconds(500));
+  }
+  if (stop.stop_requested()) return {};
+  bool failing = false;
+  for (bool first = true; !stop.stop_requested(); first = false) {
+    Result<> done = EnsureKubernetesService(registry, options.kubernetes_service, stop);
+    if (done) done = EnsureAuthenticationInfo(registry, options.authentication, stop);
+    if (done) done = EnsureLegacyTokenTracking(registry, Clock::Real().Now(), stop);
+    if (!done && !std::exchange(failing, true)) {
+      log::Warn("Cannot keep what others find this server by", {{"error", done.error()}});
+    }
+    if (done) failing = false;
+    if (first) {
+      hooks.Done(StartHook::kKubernetesService);
+      hooks.Done(StartHook::kAuthenticationInfo);
+      ready();
+    }
+    Result<> flows = flowcontrol::EnsureBootstrapObjects(registry, stop);
+    if (flows) flows = flowcontrol::UpdateDangling(registry, Clock::Real().Now(), stop);
+    if (!flows && !stop.stop_requested())
+      log::Warn("Cannot keep flow schemas and priority levels", {{"error", flows.error()}});
+    openapi.DropIdle();
+    pause(kServiceCheckPeriod);
+  }
+  return {};
+}
+
+}  // namespace keelson::apiserver

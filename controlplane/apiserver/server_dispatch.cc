@@ -1,0 +1,158 @@
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "controlplane/apiserver/handlers/body.h"
+#include "controlplane/apiserver/handlers/component_status.h"
+#include "controlplane/apiserver/handlers/held_writer.h"
+#include "controlplane/apiserver/handlers/response.h"
+#include "controlplane/apiserver/server_impl.h"
+
+namespace keelson::apiserver {
+namespace {
+
+Error MethodNotAllowed() {
+  return Error(Code::kMethodNotAllowed, "the server does not allow this method on the requested resource");
+}
+Error NoSuchPath() {
+  return Error(Code::kNotFound, "the server could not find the requested resource").WithDetails({});
+}
+
+// Anybody may ask for these, also before roles have been read.
+bool IsPublicPath(const std::string& path) {
+  for (std::string_view prefix : {"/healthz", "/livez", "/readyz"}) {
+    if (path == prefix || path.rfind(std::string(prefix) + "/", 0) == 0) return true;
+  }
+  return false;
+}
+
+// Objects that are answers and nothing more make no tables.
+Forms FormsOf(const Context& context) {
+  if (context.info.verb == "watch") return Forms::kWatch;
+  const api::ResourceInfo& row = *context.resource;
+  bool stored = !row.etcd_prefix.empty() || row.kind == "ComponentStatus";
+  if (row.IsSubresource()) {
+    static constexpr std::string_view kAnswers[] = {"pods/binding", "pods/eviction", "serviceaccounts/token"};
+    stored = std::find(std::begin(kAnswers), std::end(kAnswers), row.resource) == std::end(kAnswers);
+  }
+  return stored ? Forms::kAll : Forms::kNoTable;
+}
+
+void CountDecision(const Decision& decision, std::chrono::duration<double> took) {
+  static metrics::Family& attempts = metrics::Counter(
+      "authorization_attempts_total", "Counter of authorization attempts broken down by result.", {"result"});
+  static metrics::Family& seconds = metrics::Histograms(
+      "authorization_duration_seconds", "Authorization duration in seconds broken out by result.",
+      metrics::ExponentialBuckets(0.001, 2, 15), {"result"});
+  const std::string result = decision.allowed                     ? "allowed"
+                             : decision.denied                    ? "denied"
+                             : !decision.evaluation_error.empty() ? "error"
+                                                                  : "no-opinion";
+  attempts.With({result}).Increment();
+  seconds.HistogramWith({result}).Observe(took.count());
+}
+
+// Of served versions of the API; removal is planned for none of these.
+std::string_view DeprecationOf(const api::ResourceInfo& row) {
+  if (!row.group.empty()) return "";
+  if (row.kind == "Endpoints")
+    return "v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice";
+  if (row.kind == "ComponentStatus") return "v1 ComponentStatus is deprecated in v1.19+";
+  return "";
+}
+
+void CountDeprecated(const RequestInfo& info) {
+  metrics::Gauge(
+      "apiserver_requested_deprecated_apis",
+      "Gauge of deprecated APIs that have been requested, broken out by API group, version, resource, "
+      "subresource, and removed_release.",
+      {"group", "version", "resource", "subresource", "removed_release"})
+      .With({info.group, info.version, info.resource, info.subresource, ""})
+      .Set(1);
+}
+
+}  // namespace
+
+Result<> ApiServer::Impl::Authorize(const Context& context) const {
+  if (!context.info.is_resource && IsPublicPath(context.info.path)) return {};
+  Attributes attributes{context.user, context.info};
+  const SteadyTime begin = SteadyTime::clock::now();
+  Decision decision = authorizer->Authorize(attributes);
+  CountDecision(decision, SteadyTime::clock::now() - begin);
+  if (context.audit) {
+    context.audit->Annotate("authorization.k8s.io/decision", decision.allowed ? "allow" : "forbid");
+    context.audit->Annotate("authorization.k8s.io/reason", decision.reason);
+  }
+  if (decision.allowed) return {};
+  return ForbiddenTo(attributes, decision.reason);
+}
+
+void ApiServer::Impl::Dispatch(Context& context) {
+  context.output = PlainOutput(*context.request);
+  if (Result<> allowed = Authorize(context); !allowed) return ReplyError(context, allowed.error());
+  if (context.request->body.size() > kMaxBody) {
+    return ReplyError(context,
+                      Error(Code::kTooLarge, fmt::format("Request entity too large: limit is {}", kMaxBody)));
+  }
+  if (!context.info.is_resource) return HandlePath(context);
+  if (Result<> found = FindRow(context); !found) return ReplyError(context, found.error());
+  // What comes from a kubelet or a pod is in the form that it comes in.
+  if (!ConnectHandler::Serves(*context.resource)) {
+    Result<Output> output = NegotiateOutput(*context.request, FormsOf(context));
+    if (!output) return ReplyError(context, output.error());
+    context.output = *output;
+  }
+  if (std::string_view warning = DeprecationOf(*context.resource); !warning.empty()) {
+    context.warnings.emplace_back(warning);
+    CountDeprecated(context.info);
+  }
+  HandleResource(context);
+}
+
+Result<> ApiServer::Impl::FindRow(Context& context) const {
+  const RequestInfo& info = context.info;
+  context.resource = api::FindResource(info.group, info.version, info.FullResource());
+  if (!context.resource) return NoSuchPath();
+  const api::ResourceInfo& row = *context.resource;
+  // A namespace's own path names it twice over.
+  bool in_namespace = !info.ns.empty() && info.resource != "namespaces";
+  if (!row.namespaced && in_namespace) return NoSuchPath();
+  bool named =
+      !info.name.empty() && info.verb != "list" && info.verb != "watch" && info.verb != "deletecollection";
+  bool needs_namespace = named || info.verb == "create" || info.verb == "deletecollection";
+  if (row.namespaced && info.ns.empty() && needs_namespace) return named ? NoSuchPath() : MethodNotAllowed();
+  // What is behind a proxy may know methods that have no verb.
+  bool proxied_options = info.subresource == "proxy" && context.request->method == "OPTIONS";
+  if ((info.verb.empty() || !row.HasVerb(info.verb)) && !proxied_options) return MethodNotAllowed();
+  bool wants_name = info.verb == "update" || info.verb == "patch";
+  if (wants_name && info.name.empty()) return MethodNotAllowed();
+  if (info.verb == "create" && !row.IsSubresource() && !info.name.empty()) return MethodNotAllowed();
+  // RBAC was asked about a namespace in that namespace; it is stored outside of all.
+  if (!row.namespaced) context.info.ns.clear();
+  return {};
+}
+
+void ApiServer::Impl::HandleResource(Context& context) {
+  const api::ResourceInfo& row = *context.resource;
+  if (ConnectHandler::Serves(row)) {
+    context.writer = std::make_shared<HeldWriter>(context.writer, std::make_shared<LongRunning>(context));
+    return connect.Handle(context);
+  }
+  if (ReviewHandler::Serves(row)) return reviews->Handle(context);
+  if (row.kind == "ComponentStatus") return HandleComponentStatus(context, store.ready());
+  if (row.resource == "serviceaccounts/token" && row.group.empty()) {
+    if (tokens) return tokens->Handle(context);
+    return ReplyError(context, Error(Code::kUnimplemented, "the server has no key to sign tokens with"));
+  }
+  resources->Handle(context);
+}
+
+void ApiServer::Impl::HandlePath(Context& context) {
+  if (health.Handle(context) || discovery.Handle(context) || openapi.Handle(context) ||
+      pages.Handle(context) || misc->Handle(context))
+    return;
+  if (context.info.path.rfind("/api", 0) == 0) return ReplyError(context, NoSuchPath());
+  ReplyText(context, 404, "text/plain; charset=utf-8", "404 page not found\n");
+}
+
+}  // namespace keelson::apiserver

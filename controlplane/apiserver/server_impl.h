@@ -1,0 +1,88 @@
+// The parts of the API server, and what it does with them: server.cc makes and runs them, server_setup.cc
+// says who is let in and what is followed, server_request.cc takes a request in and sees it off,
+// server_dispatch.cc finds who answers it, server_bootstrap.cc makes what every cluster has.
+#pragma once
+
+#include <atomic>
+#include <memory>
+
+#include "controlplane/apiserver/admission/admission.h"
+#include "controlplane/apiserver/authn/impersonation.h"
+#include "controlplane/apiserver/authz/aggregation.h"
+#include "controlplane/apiserver/authz/node.h"
+#include "controlplane/apiserver/authz/rbac.h"
+#include "controlplane/apiserver/discovery.h"
+#include "controlplane/apiserver/flowcontrol/controller.h"
+#include "controlplane/apiserver/follower.h"
+#include "controlplane/apiserver/handlers/connect.h"
+#include "controlplane/apiserver/handlers/debug_pages.h"
+#include "controlplane/apiserver/handlers/misc.h"
+#include "controlplane/apiserver/handlers/openapi.h"
+#include "controlplane/apiserver/handlers/resource.h"
+#include "controlplane/apiserver/handlers/reviews.h"
+#include "controlplane/apiserver/handlers/token_request.h"
+#include "controlplane/apiserver/handlers/watch.h"
+#include "controlplane/apiserver/health.h"
+#include "controlplane/apiserver/request_metrics.h"
+#include "controlplane/apiserver/server.h"
+#include "controlplane/apiserver/start_hooks.h"
+#include "lib/base/mutex.h"
+
+namespace keelson::apiserver {
+
+struct ApiServer::Impl {
+  Impl(ApiServerOptions given, registry::Registry& the_registry, storage::Store& the_store);
+
+  Result<> Authorize(const Context& context) const;
+  // The request's id, record and deadline. `who` null: nobody knows.
+  Result<> Begin(Context& context, const User* who, const std::optional<Impersonation>& acting);
+  void EndAudit(const Context& context) const;
+  void Admit(const std::shared_ptr<Context>& context);
+  void Serve(Context& context);
+  void Refuse(Context& context);
+  Result<> FindRow(Context& context) const;
+  void Dispatch(Context& context);
+  void HandleResource(Context& context);
+  void HandlePath(Context& context);
+  std::vector<HealthCheck> HealthChecks();
+  Result<> Bootstrap(std::stop_token stop);
+  Result<> RunBootstrap(std::stop_token stop, const ServiceGroup::Ready& ready);
+  UnionAuthorizer::List Authorizers() const;
+  Authenticator::Options AuthenticatorOptions() const REQUIRES(reload_mutex);
+  flowcontrol::Controller::Options FlowOptions();
+  void FollowFlows();
+  void FollowRoles();
+  void FollowNodeObjects();
+
+  // What Set...() replaces in the options is guarded; the rest is as it was given.
+  Mutex reload_mutex;
+  ApiServerOptions options;
+  registry::Registry& registry;
+  storage::Store& store;
+  std::atomic<bool> stopping{false};
+  StartHooks hooks;
+
+  std::shared_ptr<RbacAuthorizer> rbac = std::make_shared<RbacAuthorizer>();
+  std::shared_ptr<NodeGraph> graph = std::make_shared<NodeGraph>();
+  std::shared_ptr<UnionAuthorizer> authorizer;
+  std::unique_ptr<Authenticator> authenticator;
+  std::unique_ptr<AdmissionChain> admission;
+  std::unique_ptr<TokenIssuer> tokens;
+  std::unique_ptr<MiscHandler> misc;
+  Follower follower;
+  RoleAggregator aggregator;
+  WatchManager watches;
+  BackendClients backends;
+  ConnectHandler connect;
+  std::unique_ptr<ReviewHandler> reviews;
+  std::unique_ptr<ResourceHandler> resources;
+  Discovery discovery;
+  Health health;
+  OpenApiHandler openapi;
+  DebugPages pages;
+  RequestMetrics request_metrics;
+  InflightLimit read_only, mutating;
+  flowcontrol::Controller flow;
+};
+
+}  // namespace keelson::apiserver

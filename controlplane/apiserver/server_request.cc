@@ -1,0 +1,128 @@
+#include "controlplane/apiserver/handlers/response.h"
+#include "controlplane/apiserver/local_transport.h"
+#include "controlplane/apiserver/server_impl.h"
+#include "lib/base/log.h"
+
+namespace keelson::apiserver {
+namespace {
+
+std::shared_ptr<Context> MakeContext(std::shared_ptr<const http::ServerRequest> request,
+                                     std::shared_ptr<http::ResponseWriter> writer) {
+  auto context = std::make_shared<Context>();
+  context->request = std::move(request);
+  context->writer = std::move(writer);
+  context->info = ParseRequestInfo(context->request->method, context->request->path, context->request->query);
+  return context;
+}
+
+}  // namespace
+
+void ApiServer::Handle(std::shared_ptr<const http::ServerRequest> request,
+                       std::shared_ptr<http::ResponseWriter> writer) {
+  Result<User> user = impl_->authenticator->Authenticate(*request);
+  std::shared_ptr<Context> context = MakeContext(std::move(request), std::move(writer));
+  Result<std::optional<Impersonation>> acting = std::optional<Impersonation>();
+  if (user) {
+    acting = Impersonate(*user, context->request->headers, context->info, *impl_->authorizer);
+    context->user = acting && *acting ? (*acting)->user : *user;
+  }
+  Result<> begun = impl_->Begin(*context, user ? &*user : nullptr, acting ? *acting : std::nullopt);
+  if (begun && user && acting) return impl_->Admit(context);
+  ReplyError(*context, !begun ? begun.error() : user ? acting.error() : user.error());
+  impl_->EndAudit(*context);
+}
+
+void ApiServer::HandleAs(const User& user, std::shared_ptr<const http::ServerRequest> request,
+                         std::shared_ptr<http::ResponseWriter> writer) {
+  std::shared_ptr<Context> context = MakeContext(std::move(request), std::move(writer));
+  context->user = user;
+  Result<> begun = impl_->Begin(*context, &context->user, std::nullopt);
+  if (begun) return impl_->Serve(*context);
+  ReplyError(*context, begun.error());
+  impl_->EndAudit(*context);
+}
+
+Result<> ApiServer::Impl::Begin(Context& context, const User* who,
+                                const std::optional<Impersonation>& acting) {
+  std::string id = audit::IdOf(context.request->headers);
+  context.reply_headers.Add("Audit-Id", id);
+  const bool long_running = audit::IsLongRunning(context.info);
+  if (options.auditor) {
+    audit::Auditor::Subject subject{who, acting ? &acting->user : nullptr, acting ? acting->constraint : "",
+                                    context.info};
+    ASSIGN_OR_RETURN(context.audit, options.auditor->Begin(subject, std::move(id), context.request));
+    if (context.audit && long_running) context.writer = audit::Auditor::Follow(context.writer, context.audit);
+  }
+  return long_running ? Result<>() : SetDeadline(context, options.limits.timeout);
+}
+
+// Of what goes on its writer says when it is over.
+void ApiServer::Impl::EndAudit(const Context& context) const {
+  if (!context.audit) return;
+  for (const auto& [name, value] : context.audit_annotations) context.audit->Annotate(name, value);
+  if (!audit::IsLongRunning(context.info))
+    (void)context.audit->Emit(audit::Stage::kResponseComplete, context.status);
+}
+
+// Now, later or never, as the server's load has it. Streams have no seats; watches only while they begin.
+void ApiServer::Impl::Admit(const std::shared_ptr<Context>& context) {
+  const RequestInfo& info = context->info;
+  if (audit::IsLongRunning(info) && info.verb != "watch") return Serve(*context);
+  if (!options.limits.priority_and_fairness) {
+    InflightLimit& limit = IsMutating(info) ? mutating : read_only;
+    if (context->user.InGroup(kGroupMasters)) return Serve(*context);
+    if (!limit.Enter()) return Refuse(*context);
+    Serve(*context);
+    return limit.Leave();
+  }
+  auto classify = [context](const flowcontrol::Classified& who) {
+    if (who.level.empty()) return;
+    context->reply_headers.Add("X-Kubernetes-PF-FlowSchema-UID", who.schema_uid);
+    context->reply_headers.Add("X-Kubernetes-PF-PriorityLevel-UID", who.level_uid);
+  };
+  flow.Handle(
+      context->user, info, context->query(),
+      [this, context, classify](const flowcontrol::Classified& who) {
+        classify(who);
+        if (!context->writer->closed()) Serve(*context);
+      },
+      [this, context, classify](const flowcontrol::Classified& who) {
+        classify(who);
+        Refuse(*context);
+      });
+}
+
+void ApiServer::Impl::Refuse(Context& context) {
+  ReplyTooManyRequests(context);
+  request_metrics.Record(context, {});
+  EndAudit(context);
+}
+
+void ApiServer::Impl::Serve(Context& context) {
+  const bool long_running = audit::IsLongRunning(context.info);
+  metrics::Value& inflight = request_metrics.Inflight(context.info);
+  if (!long_running) inflight.Add(1);
+  auto begin = SteadyTime::clock::now();
+  try {
+    Dispatch(context);
+  } catch (const std::exception& error) {
+    // No exception is meant to get here: what a library threw must not take the server down.
+    log::Error("Request failed unexpectedly", {{"path", context.info.path}, {"error", error.what()}});
+    if (context.audit) (void)context.audit->Emit(audit::Stage::kPanic, 500);
+    if (context.status == 0) ReplyError(context, Error(Code::kInternal, "Internal error occurred"));
+  }
+  if (!long_running) inflight.Add(-1);
+  request_metrics.Record(context, SteadyTime::clock::now() - begin);
+  EndAudit(context);
+}
+
+std::shared_ptr<client::Transport> ApiServer::TransportFor(User user, std::string user_agent) {
+  return NewLocalTransport(
+      [this, user = std::move(user)](std::shared_ptr<const http::ServerRequest> request,
+                                     std::shared_ptr<http::ResponseWriter> writer) {
+        HandleAs(user, std::move(request), std::move(writer));
+      },
+      std::move(user_agent));
+}
+
+}  // namespace keelson::apiserver

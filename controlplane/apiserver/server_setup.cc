@@ -1,0 +1,161 @@
+#include <algorithm>
+
+#include "controlplane/apiserver/authn/bootstrap_tokens.h"
+#include "controlplane/apiserver/authn/identity_lookup.h"
+#include "controlplane/apiserver/authz/counting.h"
+#include "controlplane/apiserver/server_impl.h"
+#include "lib/api/proto/resource_v1.pb.h"
+#include "lib/api/proto/storage_v1.pb.h"
+#include "lib/base/log.h"
+
+namespace keelson::apiserver {
+
+// A thread answers one request, so there are fewer seats than upstream has; what a write's watchers cost is
+// told in upstream's.
+flowcontrol::Controller::Options ApiServer::Impl::FlowOptions() {
+  const RequestLimits& limits = options.limits;
+  flowcontrol::Controller::Options out;
+  out.seats = limits.seats;
+  out.max_wait = limits.timeout / 4;
+  out.work.stored = [this](const RequestInfo& info) -> flowcontrol::WorkEstimator::Stored {
+    const api::ResourceInfo* row = api::FindResource(info.group, info.version, info.resource);
+    if (!row) return {};
+    const storage::Size size = store.SizeOf(*row);
+    return {static_cast<int64_t>(size.objects), static_cast<int64_t>(size.bytes)};
+  };
+  out.work.watchers = [this](const RequestInfo& info) { return watches.InterestedIn(info); };
+  out.work.scale =
+      std::min(1.0, double(limits.seats) / std::max(1, limits.max_read_only + limits.max_mutating));
+  return out;
+}
+
+void ApiServer::Impl::FollowFlows() {
+  using api::flowcontrol::v1::FlowSchema;
+  using api::flowcontrol::v1::PriorityLevelConfiguration;
+  follower.Add({&api::ResourceOf<FlowSchema>(),
+                [this](const storage::ObjectPtr& object) {
+                  flow.Put(std::static_pointer_cast<const FlowSchema>(object->Decode()));
+                },
+                [this](const std::string& key) { flow.RemoveSchema(key); }});
+  follower.Add({&api::ResourceOf<PriorityLevelConfiguration>(),
+                [this](const storage::ObjectPtr& object) {
+                  flow.Put(std::static_pointer_cast<const PriorityLevelConfiguration>(object->Decode()));
+                },
+                [this](const std::string& key) { flow.RemoveLevel(key); }});
+}
+
+// system:masters is asked first: no mode and no webhook can lock the owner out.
+UnionAuthorizer::List ApiServer::Impl::Authorizers() const {
+  using Kind = ApiServerOptions::AuthorizerEntry::Kind;
+  UnionAuthorizer::List all = {std::make_shared<MastersAuthorizer>()};
+  for (const ApiServerOptions::AuthorizerEntry& entry : options.authorizers) {
+    auto add = [&all](const std::string& type, const std::string& name,
+                      std::shared_ptr<const Authorizer> one) {
+      all.push_back(std::make_shared<CountingAuthorizer>(type, name, std::move(one)));
+    };
+    if (entry.kind == Kind::kNode) add("Node", "node", std::make_shared<NodeAuthorizer>(graph));
+    if (entry.kind == Kind::kRbac) add("RBAC", "rbac", rbac);
+    if (entry.kind == Kind::kOther) add(entry.type, entry.name, entry.other);
+  }
+  return all;
+}
+
+Authenticator::Options ApiServer::Impl::AuthenticatorOptions() const {
+  Authenticator::Options out;
+  out.api_audiences = options.api_audiences;
+  out.request_header = options.authentication.request_header;
+  out.anonymous = options.anonymous;
+  if (!options.static_tokens.empty()) {
+    out.tokens.push_back(NewStaticTokenVerifier(options.static_tokens, options.api_audiences));
+  }
+  auto mark_used = [this](const std::string& ns, const std::string& secret, const std::string& date) {
+    if (Result<> marked = MarkTokenUsed(registry, ns, secret, date); !marked)
+      log::Warn("Cannot write down the use of a token",
+                {{"namespace", ns}, {"secret", secret}, {"error", marked.error()}});
+  };
+  out.tokens.push_back(std::make_shared<TokenAuthenticator>(
+      TokenAuthenticator::Options{options.issuers, options.verify_keys, options.api_audiences,
+                                  options.look_tokens_up, std::move(mark_used)},
+      NewIdentityLookup(store)));
+  if (options.bootstrap_tokens) {
+    out.tokens.push_back(NewBootstrapTokenVerifier(NewBootstrapSecretLookup(store), options.api_audiences));
+  }
+  out.tokens.insert(out.tokens.end(), options.token_verifiers.begin(), options.token_verifiers.end());
+  return out;
+}
+
+void ApiServer::SetKeys(std::vector<http::SigningKey> verify_keys,
+                        std::optional<http::SigningKey> signing_key) {
+  MutexLock lock(impl_->reload_mutex);
+  impl_->misc->SetKeys(verify_keys);
+  impl_->options.verify_keys = std::move(verify_keys);
+  impl_->authenticator->Replace(impl_->AuthenticatorOptions());
+  // Last: whoever gets a token of the new key is let in with it.
+  if (signing_key && impl_->tokens) impl_->tokens->SetKey(std::move(*signing_key));
+}
+
+void ApiServer::SetStaticTokens(StaticTokens tokens) {
+  MutexLock lock(impl_->reload_mutex);
+  impl_->options.static_tokens = std::move(tokens);
+  impl_->authenticator->Replace(impl_->AuthenticatorOptions());
+}
+
+void ApiServer::SetTokenVerifiers(std::vector<std::shared_ptr<TokenVerifier>> verifiers) {
+  MutexLock lock(impl_->reload_mutex);
+  impl_->options.token_verifiers = std::move(verifiers);
+  impl_->authenticator->Replace(impl_->AuthenticatorOptions());
+}
+
+void ApiServer::SetAuthorizers(std::vector<ApiServerOptions::AuthorizerEntry> authorizers) {
+  MutexLock lock(impl_->reload_mutex);
+  impl_->options.authorizers = std::move(authorizers);
+  impl_->authorizer->Replace(impl_->Authorizers());
+}
+
+// Keeps the node authorizer's graph.
+void ApiServer::Impl::FollowNodeObjects() {
+  auto follow = [this](auto* kind) {
+    using Kind = std::remove_pointer_t<decltype(kind)>;
+    const api::ResourceInfo& info = api::ResourceOf<Kind>();
+    follower.Add(
+        {&info,
+         [this](const storage::ObjectPtr& object) {
+           graph->Put(static_cast<const Kind&>(*object->Decode()));
+         },
+         [this, resource = info.resource](const std::string& key) { graph->Remove(resource, key); }});
+  };
+  follow(static_cast<corev1::Pod*>(nullptr));
+  follow(static_cast<corev1::PersistentVolume*>(nullptr));
+  follow(static_cast<api::storage::v1::VolumeAttachment*>(nullptr));
+  follow(static_cast<api::resource::v1::ResourceSlice*>(nullptr));
+}
+
+void ApiServer::Impl::FollowRoles() {
+  follower.Add({&api::ResourceOf<rbacv1::ClusterRole>(),
+                [this](const storage::ObjectPtr& object) {
+                  auto role = std::static_pointer_cast<const rbacv1::ClusterRole>(object->Decode());
+                  rbac->Put(*role);
+                  aggregator.Put(std::move(role));
+                },
+                [this](const std::string& key) {
+                  rbac->RemoveRole(key);
+                  aggregator.Remove(key);
+                }});
+  follower.Add({&api::ResourceOf<rbacv1::Role>(),
+                [this](const storage::ObjectPtr& object) {
+                  rbac->Put(static_cast<const rbacv1::Role&>(*object->Decode()));
+                },
+                [this](const std::string& key) { rbac->RemoveRole(key); }});
+  follower.Add({&api::ResourceOf<rbacv1::ClusterRoleBinding>(),
+                [this](const storage::ObjectPtr& object) {
+                  rbac->Put(static_cast<const rbacv1::ClusterRoleBinding&>(*object->Decode()));
+                },
+                [this](const std::string& key) { rbac->RemoveBinding(key); }});
+  follower.Add({&api::ResourceOf<rbacv1::RoleBinding>(),
+                [this](const storage::ObjectPtr& object) {
+                  rbac->Put(static_cast<const rbacv1::RoleBinding&>(*object->Decode()));
+                },
+                [this](const std::string& key) { rbac->RemoveBinding(key); }});
+}
+
+}  // namespace keelson::apiserver

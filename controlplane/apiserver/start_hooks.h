@@ -1,0 +1,59 @@
+// What has to have happened once before the server is ready, under the names that upstream's hooks have in
+// /livez and /readyz.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <string>
+#include <vector>
+
+#include "controlplane/apiserver/health.h"
+
+namespace keelson::apiserver {
+
+enum class StartHook {
+  kInformers,
+  kFlowConsumer,
+  kFlowFilter,
+  kSystemNamespaces,
+  kRoles,
+  kPriorityClasses,
+  kFlowProducer,
+  kAuthenticationInfo,
+  kServiceRepair,
+  kKubernetesService,
+};
+
+class StartHooks {  // thread safe
+ public:
+  void Done(StartHook hook) { done_[static_cast<size_t>(hook)].store(true); }
+
+  // Refers to this object.
+  std::vector<HealthCheck> Checks() const {
+    std::vector<HealthCheck> checks;
+    for (size_t i = 0; i < kNames.size(); ++i) {
+      checks.push_back({"poststarthook/" + std::string(kNames[i]), true, [&done = done_[i]]() -> Result<> {
+                          if (done.load()) return {};
+                          return Error(Code::kUnavailable, "not finished");
+                        }});
+    }
+    return checks;
+  }
+
+ private:
+  static constexpr std::array<std::string_view, 10> kNames = {
+      "generic-apiserver-start-informers",
+      "priority-and-fairness-config-consumer",
+      "priority-and-fairness-filter",
+      "start-system-namespaces-controller",
+      "rbac/bootstrap-roles",
+      "scheduling/bootstrap-system-priority-classes",
+      "priority-and-fairness-config-producer",
+      "start-cluster-authentication-info-controller",
+      "start-service-ip-repair-controllers",
+      "bootstrap-controller",
+  };
+  std::array<std::atomic<bool>, kNames.size()> done_{};
+};
+
+}  // namespace keelson::apiserver

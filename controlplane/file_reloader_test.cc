@@ -1,0 +1,126 @@
+#include "controlplane/file_reloader.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <thread>
+
+#include "lib/base/file.h"
+#include "lib/base/metrics.h"
+
+namespace keelson::controlplane {
+namespace {
+
+class FileReloaderTest : public testing::Test {
+ protected:
+  FileReloaderTest() {
+    char name[] = "/tmp/file-reloader-XXXXXX";
+    dir_ = ::mkdtemp(name);
+    Write("a", "1");
+    Write("b", "2");
+  }
+  ~FileReloaderTest() override { std::filesystem::remove_all(dir_); }
+
+  std::string Path(const std::string& name) const { return dir_ + "/" + name; }
+  void Write(const std::string& name, const std::string& text) {
+    ASSERT_TRUE(WriteFileAtomic(Path(name), text));
+  }
+  static bool Metric(const std::string& line) {
+    return ("\n" + metrics::Print()).find("\n" + line + "\n") != std::string::npos;
+  }
+
+  std::string dir_;
+  FakeClock clock_;
+  FileReloader files_{clock_};
+  int reloads_ = 0;
+  Result<> answer_;
+};
+
+TEST_F(FileReloaderTest, LooksAtWhatHasChanged) {
+  files_.Add({"pair", {Path("a"), "", Path("b")}, [this] {
+                ++reloads_;
+                return answer_;
+              }});
+  files_.Check();
+  EXPECT_EQ(reloads_, 0) << "they have just been read";
+  Write("a", "1");
+  files_.Check();
+  EXPECT_EQ(reloads_, 0) << "the same again";
+  Write("b", "3");
+  files_.Check();
+  files_.Check();
+  EXPECT_EQ(reloads_, 1);
+  EXPECT_TRUE(Metric("keelson_apiserver_file_reloads_total{flag=\"pair\",status=\"success\"} 1"));
+  // The same text in other files is a change.
+  Write("a", "3");
+  Write("b", "1");
+  files_.Check();
+  EXPECT_EQ(reloads_, 2);
+}
+
+TEST_F(FileReloaderTest, TellsOnceOfWhatMakesNoSense) {
+  files_.Add({"config",
+              {Path("a")},
+              [this] {
+                ++reloads_;
+                return answer_;
+              },
+              "test_config_controller"});
+  auto failures = [](int count) {
+    return Metric("apiserver_test_config_controller_automatic_reloads_total{status=\"failure\"} " +
+                  std::to_string(count));
+  };
+  answer_ = Error(Code::kInvalid, "no");
+  Write("a", "junk");
+  files_.Check();
+  files_.Check();
+  EXPECT_EQ(reloads_, 1);
+  EXPECT_TRUE(failures(1));
+  // What cannot be read is not asked about, and what is there again unchanged is nothing new.
+  std::filesystem::remove(Path("a"));
+  files_.Check();
+  files_.Check();
+  EXPECT_TRUE(failures(2));
+  Write("a", "junk");
+  files_.Check();
+  EXPECT_EQ(reloads_, 1);
+  answer_ = {};
+  Write("a", "good");
+  files_.Check();
+  EXPECT_EQ(reloads_, 2);
+  EXPECT_TRUE(Metric("apiserver_test_config_controller_automatic_reloads_total{status=\"success\"} 1"));
+  EXPECT_TRUE(
+      Metric("apiserver_test_config_controller_last_config_info{hash=\"sha256:"
+             "770e607624d689265ca6c44884d0807d9b054d23c473c106c72be9de08b7376c\"} 1"));
+}
+
+TEST_F(FileReloaderTest, FilesWithoutNamesAreNotWatched) {
+  files_.Add({"none", {""}, [this] {
+                ++reloads_;
+                return answer_;
+              }});
+  files_.Check();
+  EXPECT_EQ(reloads_, 0);
+}
+
+TEST_F(FileReloaderTest, LooksEverySecond) {
+  Mutex mutex;
+  CondVar changed;
+  bool reloaded = false;
+  files_.Add({"a", {Path("a")}, [&]() -> Result<> {
+                MutexLock lock(mutex);
+                reloaded = true;
+                changed.notify_all();
+                return {};
+              }});
+  std::jthread runner([this](std::stop_token stop) { files_.Run(std::move(stop)); });
+  clock_.AwaitWaiters(1);
+  Write("a", "new");
+  clock_.Advance(std::chrono::milliseconds(1100));
+  MutexLock lock(mutex);
+  while (!reloaded) changed.wait(mutex);
+}
+
+}  // namespace
+}  // namespace keelson::controlplane
