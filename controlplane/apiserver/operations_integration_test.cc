@@ -172,5 +172,70 @@ TEST_F(Operations, RequestsAreSortedIntoFlows) {
             std::string::npos);
 }
 
+TEST_F(Operations, PagesAndMetricsHaveUpstreamsNames) {
+  Kubectl({"create", "configmap", "measured"});
+  Kubectl({"get", "endpoints"});
+  cluster_->AddUser("joan", {"dev"});
+  EXPECT_NE(cluster_->Kubectl({"get", "nodes"}, "", "joan").code, 0);
+  const std::string metrics = "\n" + Kubectl({"get", "--raw", "/metrics"});
+  for (const char* name :
+       {"etcd_request_duration_seconds_bucket{operation=\"create\",group=\"\",resource=\"configmaps\"",
+        "etcd_requests_total{operation=\"create\",group=\"\",resource=\"configmaps\"}",
+        "apiserver_watch_events_total{group=\"\",version=\"v1\",resource=\"",
+        "apiserver_watch_events_sizes_bucket{",
+        "apiserver_storage_objects{resource=\"configmaps\"}",
+        "apiserver_resource_objects{group=\"apps\",resource=\"deployments\"} 0",
+        "apiserver_resource_size_estimate_bytes{",
+        "apiserver_request_total{verb=\"POST\",group=\"\",version=\"v1\",resource=\"configmaps\",subresource="
+        "\"\","
+        "scope=\"resource\",component=\"apiserver\",dry_run=\"\",code=\"201\"}",
+        "apiserver_request_duration_seconds_bucket{verb=\"LIST\"",
+        "apiserver_request_sli_duration_seconds_bucket{",
+        "apiserver_request_slo_duration_seconds_bucket{",
+        "apiserver_longrunning_requests{verb=\"WATCH\"",
+        "apiserver_current_inflight_requests{request_kind=\"readOnly\"}",
+        "apiserver_audit_event_total{plugin=\"log\"}",
+        "apiserver_authorization_decisions_total{type=\"RBAC\",name=\"rbac\",decision=\"allowed\"}",
+        "authorization_attempts_total{result=\"no-opinion\"}",
+        "authorization_duration_seconds_bucket{",
+        "authentication_attempts{result=\"success\"}",
+        "authentication_duration_seconds_bucket{",
+        "authenticated_user_requests{username=\"admin\"}",
+        "apiserver_client_certificate_expiration_seconds_bucket{",
+        "apiserver_tls_handshake_errors_total ",
+        "apiserver_requested_deprecated_apis{",
+        "kubernetes_build_info{major=\"1\",minor=\"36\",git_version=\"v1.36.2\"",
+        "process_max_fds ",
+        "process_start_time_seconds ",
+        "apiserver_flowcontrol_nominal_limit_seats{priority_level=\"workload-low\"} ",
+        "apiserver_flowcontrol_work_estimated_seats_bucket{",
+        "apiserver_flowcontrol_request_execution_seconds_bucket{",
+        "apiserver_flowcontrol_current_limit_seats{",
+        "apiserver_flowcontrol_priority_level_seat_utilization_bucket{"}) {
+    EXPECT_NE(metrics.find(std::string("\n") + name), std::string::npos) << name;
+  }
+  const std::string folder = "/debug/api_priority_and_fairness/";
+  const std::string levels = Kubectl({"get", "--raw", folder + "dump_priority_levels"});
+  EXPECT_EQ(levels.find("PriorityLevelName, ActiveQueues, IsIdle, IsQuiescing, WaitingRequests,"), 0u)
+      << levels;
+  EXPECT_NE(levels.find("\ncatch-all,"), std::string::npos) << levels;
+  EXPECT_NE(Kubectl({"get", "--raw", folder + "dump_queues"}).find("\nworkload-low,"), std::string::npos);
+  const std::string requests = Kubectl({"get", "--raw", folder + "dump_requests?includeRequestDetails=1"});
+  EXPECT_NE(requests.find(folder + "dump_requests"), std::string::npos) << "the request itself\n" << requests;
+  const std::string ready = Kubectl({"get", "--raw", "/readyz?verbose"});
+  for (const char* check :
+       {"ping", "log", "etcd", "etcd-readiness", "informer-sync",
+        "poststarthook/generic-apiserver-start-informers", "poststarthook/rbac/bootstrap-roles",
+        "poststarthook/scheduling/bootstrap-system-priority-classes",
+        "poststarthook/priority-and-fairness-config-producer", "poststarthook/bootstrap-controller",
+        "shutdown"})
+    EXPECT_NE(("\n" + ready).find("\n[+]" + std::string(check) + " ok\n"), std::string::npos) << ready;
+  EXPECT_EQ(Kubectl({"get", "--raw", "/readyz/poststarthook/rbac/bootstrap-roles"}), "ok");
+  EXPECT_NE(Kubectl({"get", "--raw", "/debug/pprof/cmdline"}).find("--secure-port"), std::string::npos);
+  http::ClientRequest request;
+  request.target = "/debug/pprof/heap";
+  EXPECT_EQ(cluster_->Do(request).status, 404);
+}
+
 }  // namespace
 }  // namespace keelson::apiserver

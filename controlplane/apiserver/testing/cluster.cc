@@ -11,6 +11,8 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <sstream>
+#include <utility>
 
 #include "lib/base/fd.h"
 #include "lib/base/file.h"
@@ -116,32 +118,37 @@ TestCluster::TestCluster(const std::vector<std::string>& flags) : port_(FreePort
   Check(WriteFile(dir + "/kubelet.crt", kubelet.certificate_pem));
   Check(WriteFile(dir + "/kubelet.key", kubelet.key_pem, 0600));
   // The advertised address only has to be one that Endpoints may hold; nobody connects to it here.
-  std::vector<std::string> arguments = {KEELSON_CONTROLPLANE,
-                                        "--data-dir",
-                                        dir + "/data",
-                                        "--bind-address",
-                                        "127.0.0.1",
-                                        "--secure-port",
-                                        std::to_string(port_),
-                                        "--advertise-address",
-                                        "192.0.2.10",
-                                        "--tls-cert-file",
-                                        pki_.server_cert_file(),
-                                        "--tls-private-key-file",
-                                        pki_.server_key_file(),
-                                        "--client-ca-file",
-                                        pki_.ca_file(),
-                                        "--service-account-signing-key-file",
-                                        dir + "/sa.key",
-                                        "--kubelet-client-certificate",
-                                        dir + "/kubelet.crt",
-                                        "--kubelet-client-key",
-                                        dir + "/kubelet.key",
-                                        "--kubelet-certificate-authority",
-                                        pki_.ca_file()};
-  arguments.insert(arguments.end(), flags.begin(), flags.end());
-  std::vector<char*> argv = Pointers(arguments);
-  std::string log = dir + "/controlplane.log";
+  arguments_ = {KEELSON_CONTROLPLANE,
+                "--data-dir",
+                dir + "/data",
+                "--bind-address",
+                "127.0.0.1",
+                "--secure-port",
+                std::to_string(port_),
+                "--advertise-address",
+                "192.0.2.10",
+                "--tls-cert-file",
+                pki_.server_cert_file(),
+                "--tls-private-key-file",
+                pki_.server_key_file(),
+                "--client-ca-file",
+                pki_.ca_file(),
+                "--service-account-signing-key-file",
+                dir + "/sa.key",
+                "--kubelet-client-certificate",
+                dir + "/kubelet.crt",
+                "--kubelet-client-key",
+                dir + "/kubelet.key",
+                "--kubelet-certificate-authority",
+                pki_.ca_file()};
+  arguments_.insert(arguments_.end(), flags.begin(), flags.end());
+  AddUser("admin", {"system:masters"});
+  Start();
+}
+
+void TestCluster::Start() {
+  std::vector<char*> argv = Pointers(arguments_);
+  std::string log = pki_.dir() + "/controlplane.log";
   pid_ = fork();
   if (pid_ == 0) {
     prctl(PR_SET_PDEATHSIG, SIGTERM);
@@ -151,7 +158,6 @@ TestCluster::TestCluster(const std::vector<std::string>& flags) : port_(FreePort
     execv(argv[0], argv.data());
     _exit(127);
   }
-  AddUser("admin", {"system:masters"});
   Time::time_point deadline = Time::now() + std::chrono::seconds(60);
   for (;;) {
     Output ready =
@@ -164,9 +170,25 @@ TestCluster::TestCluster(const std::vector<std::string>& flags) : port_(FreePort
   }
 }
 
-TestCluster::~TestCluster() {
+TestCluster::~TestCluster() { Stop(); }
+
+int TestCluster::Stop() {
+  if (pid_ < 0) return -1;
+  int status = 0;
   kill(pid_, SIGTERM);
-  waitpid(pid_, nullptr, 0);
+  waitpid(std::exchange(pid_, -1), &status, 0);
+  return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+pid_t TestCluster::etcd_pid() const {
+  const std::string tasks = "/proc/" + std::to_string(pid_) + "/task";
+  for (const std::string& task : ListDir(tasks).value_or(std::vector<std::string>())) {
+    std::istringstream children(ReadFile(tasks + "/" + task + "/children").value_or(""));
+    for (pid_t child = 0; children >> child;) {
+      if (ReadFile("/proc/" + std::to_string(child) + "/comm").value_or("") == "etcd\n") return child;
+    }
+  }
+  return -1;
 }
 
 std::string TestCluster::Log() const { return ReadFile(pki_.dir() + "/controlplane.log").value_or(""); }

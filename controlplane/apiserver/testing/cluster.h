@@ -38,6 +38,11 @@ class TestCluster {
   uint16_t port() const { return static_cast<uint16_t>(port_); }
   std::string Log() const;    // all that the process has printed
   size_t ResidentMb() const;  // its memory
+  // Ends it as an operator would; its exit code, -1: a signal. Start() has it run again, on the same data.
+  int Stop();
+  void Start();
+  pid_t pid() const { return pid_; }
+  pid_t etcd_pid() const;  // of its etcd; -1: there is none
   std::string url() const { return "https://127.0.0.1:" + std::to_string(port_); }
   const http::TestPki& pki() const { return pki_; }
 
@@ -45,6 +50,7 @@ class TestCluster {
   std::string Conf(const std::string& user) const { return pki_.dir() + "/" + user + ".conf"; }
 
   http::TestPki pki_;
+  std::vector<std::string> arguments_;
   int port_ = 0;
   pid_t pid_ = -1;
 };
