@@ -48,8 +48,8 @@ Result<> ApiServer::Impl::Begin(Context& context, const User* who,
   context.reply_headers.Add("Audit-Id", id);
   const bool long_running = audit::IsLongRunning(context.info);
   if (options.auditor) {
-    audit::Auditor::Subject subject{who, acting ? &acting->user : nullptr, acting ? acting->constraint : "",
-                                    context.info};
+    audit::Auditor::Subject subject{who, acting ? &acting->user : nullptr,
+                                    acting ? std::string_view(acting->constraint) : "", context.info};
     ASSIGN_OR_RETURN(context.audit, options.auditor->Begin(subject, std::move(id), context.request));
     if (context.audit && long_running) context.writer = audit::Auditor::Follow(context.writer, context.audit);
   }

@@ -168,7 +168,7 @@ class Upgradable : public http::ResponseWriter {
 TEST_F(AuditorTest, StreamsAreOverWhenTheyEnd) {
   Auditor auditor = Make("level: Metadata");
   const RequestInfo info = ParseRequestInfo("POST", "/api/v1/namespaces/a/pods/b/exec", {});
-  auto record = auditor.Begin({&jane_, nullptr, info}, "id", Post("", ""));
+  auto record = auditor.Begin({&jane_, nullptr, "", info}, "id", Post("", ""));
   ASSERT_TRUE(record && *record);
   auto writer = Auditor::Follow(std::make_shared<Upgradable>(), std::move(*record));
   auto stream = writer->Upgrade({});
