@@ -1,0 +1,34 @@
+// A plugin's own registration service, as the kubelet calls it (pluginregistration v1).
+#pragma once
+
+#include <memory>
+#include <stop_token>
+#include <string>
+#include <vector>
+
+#include "lib/base/error.h"
+
+namespace keelson::kubelet {
+
+struct PluginInfo {
+  std::string type, name;
+  std::string endpoint;  // empty: the socket that was asked
+  std::vector<std::string> versions;
+};
+
+class PluginRegistration {
+ public:
+  // Within 10 s.
+  static Result<std::unique_ptr<PluginRegistration>> Dial(const std::string& socket);
+  ~PluginRegistration();
+  Result<PluginInfo> GetInfo(std::stop_token stop);
+  // Whether the plugin is registered now, and if not, why.
+  Result<> Notify(bool registered, const std::string& error, std::stop_token stop);
+
+ private:
+  struct Impl;
+  explicit PluginRegistration(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace keelson::kubelet
