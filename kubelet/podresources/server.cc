@@ -1,0 +1,143 @@
+#include "kubelet/podresources/server.h"
+
+#include <utility>
+
+#include "kubelet/podresources/rate_limit.h"
+#include "lib/base/file.h"
+#include "lib/base/metrics.h"
+#include "lib/rpc/server.h"
+
+#include <grpcpp/grpcpp.h>
+
+#include "lib/rpc/proto/podresources.grpc.pb.h"
+
+namespace keelson::kubelet::podresources {
+namespace {
+
+metrics::Value& CounterOf(const std::string& name, const std::string& help) {
+  return metrics::Counter(
+             "kubelet_pod_resources_endpoint_" + name,
+             "Number of requests to the PodResource " + help + " Broken down by server api version.",
+             {"server_api_version"})
+      .With({"v1"});
+}
+
+struct MethodMetrics {
+  MethodMetrics(const std::string& name, const std::string& method)
+      : requests(CounterOf("requests_" + name, method + " endpoint.")),
+        errors(CounterOf("errors_" + name, method + " endpoint which returned error.")) {}
+  metrics::Value &requests, &errors;
+};
+
+void ToWire(const devices::ResourceDevice& in, v1::ContainerDevices& out) {
+  out.set_resource_name(in.resource);
+  out.add_device_ids(in.id);
+  if (!in.nodes) return;
+  auto& topology = *out.mutable_topology();
+  for (int64_t node : *in.nodes) topology.add_nodes()->set_id(node);
+}
+
+void ToWire(const MemoryBlock& in, v1::ContainerMemory& out) {
+  out.set_memory_type(in.type);
+  out.set_size(in.bytes);
+  auto& topology = *out.mutable_topology();
+  for (int64_t node : in.nodes) topology.add_nodes()->set_id(node);
+}
+
+void ToWire(const Claim& in, v1::DynamicResource& out) {
+  out.set_claim_name(in.name);
+  out.set_claim_namespace(in.ns);
+  for (const ClaimDevice& device : in.devices) {
+    auto& item = *out.add_claim_resources();
+    for (const std::string& name : device.cdi_devices) item.add_cdi_devices()->set_name(name);
+    item.set_driver_name(device.driver);
+    item.set_pool_name(device.pool);
+    item.set_device_name(device.device);
+    if (!device.share_id.empty()) item.set_share_id(device.share_id);
+  }
+}
+
+void ToWire(const PodResources& in, v1::PodResources& out) {
+  out.set_name(in.name);
+  out.set_namespace_(in.ns);
+  for (const ContainerResources& container : in.containers) {
+    auto& item = *out.add_containers();
+    item.set_name(container.name);
+    for (const auto& device : container.devices) ToWire(device, *item.add_devices());
+    for (int64_t cpu : container.cpus) item.add_cpu_ids(cpu);
+    for (const MemoryBlock& block : container.memory) ToWire(block, *item.add_memory());
+    for (const Claim& claim : container.claims) ToWire(claim, *item.add_dynamic_resources());
+  }
+}
+
+class Service : public v1::PodResourcesLister::Service {
+ public:
+  Service(const ServerOptions& options, Lister& lister, Clock& clock)
+      : lister_(lister), limit_(options.per_second, options.burst, clock) {}
+
+  grpc::Status List(grpc::ServerContext*, const v1::ListPodResourcesRequest*,
+                    v1::ListPodResourcesResponse* reply) override {
+    if (!limit_.Allow()) return Refused();
+    Count(list_);
+    for (const PodResources& pod : lister_.List()) ToWire(pod, *reply->add_pod_resources());
+    return grpc::Status::OK;
+  }
+
+  grpc::Status Get(grpc::ServerContext*, const v1::GetPodResourcesRequest* request,
+                   v1::GetPodResourcesResponse* reply) override {
+    if (!limit_.Allow()) return Refused();
+    Count(get_);
+    std::optional<PodResources> pod = lister_.Get(request->pod_namespace(), request->pod_name());
+    if (!pod) {
+      get_.errors.Increment();
+      return grpc::Status(grpc::StatusCode::UNKNOWN, "pod " + request->pod_name() + " in namespace " +
+                                                         request->pod_namespace() + " not found");
+    }
+    ToWire(*pod, *reply->mutable_pod_resources());
+    return grpc::Status::OK;
+  }
+
+  grpc::Status GetAllocatableResources(grpc::ServerContext*, const v1::AllocatableResourcesRequest*,
+                                       v1::AllocatableResourcesResponse* reply) override {
+    if (!limit_.Allow()) return Refused();
+    Count(allocatable_);
+    AllocatableResources all = lister_.Allocatable();
+    for (const auto& device : all.devices) ToWire(device, *reply->add_devices());
+    for (int64_t cpu : all.cpus) reply->add_cpu_ids(cpu);
+    for (const MemoryBlock& block : all.memory) ToWire(block, *reply->add_memory());
+    return grpc::Status::OK;
+  }
+
+ private:
+  static grpc::Status Refused() {
+    return grpc::Status(grpc::StatusCode::RESOURCE_EXHAUSTED, "rejected by rate limit");
+  }
+
+  void Count(MethodMetrics& method) {
+    requests_.Increment();
+    method.requests.Increment();
+  }
+
+  Lister& lister_;
+  RateLimit limit_;
+  metrics::Value& requests_ = CounterOf("requests_total", "endpoint.");
+  MethodMetrics list_{"list", "List"}, get_{"get", "Get"},
+      allocatable_{"get_allocatable", "GetAllocatableResources"};
+};
+
+}  // namespace
+
+Result<> RunServer(const ServerOptions& options, Lister& lister, std::stop_token stop,
+                   const std::function<void()>& ready, Clock& clock) {
+  RETURN_IF_ERROR(MakeDirs(options.dir, 0750));
+  Service service(options, lister, clock);
+  ASSIGN_OR_RETURN(auto server, rpc::UnixServer::Start(options.dir + "/kubelet.sock", {&service}));
+  ready();
+  Mutex mutex;
+  CondVar stopped;
+  MutexLock lock(mutex);
+  stopped.wait(mutex, stop, [] { return false; });
+  return {};
+}
+
+}  // namespace keelson::kubelet::podresources
