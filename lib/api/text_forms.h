@@ -1,4 +1,4 @@
-// Internal to lib/api: the text forms of times, durations and binary data in JSON, as Go reads and writes
+// Internal to lib/api: the text forms of times and binary data in JSON, as Go reads and writes
 // them.
 #pragma once
 
@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 
+#include "lib/api/duration.h"
 #include "lib/api/wire.h"
 #include "lib/base/error.h"
 
@@ -24,9 +25,6 @@ Result<Instant> ParseTime(std::string_view text, bool micro);
 bool IsZeroTime(Instant time);
 // Only such times can be written.
 bool HasFourDigitYear(int64_t seconds);
-
-std::string FormatGoDuration(int64_t nanos);  // 1h30m0s, 1.5s, 100ms, 0s
-Result<int64_t> ParseGoDuration(std::string_view text);
 
 void AppendBase64(std::string_view bytes, Sink& out);
 // Standard alphabet with padding; line breaks are ignored.

@@ -3,16 +3,12 @@
 
 #include <string>
 #include <string_view>
-#include <vector>
 
-#include "lib/base/error.h"
+#include "lib/k8s/yaml.h"
 
 namespace keelson::apiserver {
 
-// The first YAML document as JSON, with the scalar rules that Kubernetes' YAML has (YAML 1.1 booleans).
-// kBadRequest. Of keys that are given twice the last one counts; `problems` is told, in the words of strict
-// field validation.
-Result<std::string> YamlToJson(std::string_view yaml, std::vector<std::string>* problems = nullptr);
+using k8s::YamlToJson;
 
 // `json` must be valid. Keys are sorted, lists stand under their key without indentation, and scalars are
 // quoted where a reader of YAML 1.1 or 1.2 could take them for something else.

@@ -1,4 +1,4 @@
-#include "controlplane/apiserver/handlers/yaml.h"
+#include "lib/k8s/yaml.h"
 
 #include <algorithm>
 #include <charconv>
@@ -10,7 +10,7 @@
 #include <yaml-cpp/yaml.h>
 #include <boost/json.hpp>
 
-namespace keelson::apiserver {
+namespace keelson::k8s {
 namespace {
 
 namespace json = boost::json;
@@ -210,4 +210,4 @@ Result<std::string> YamlToJson(std::string_view yaml, std::vector<std::string>* 
   }
 }
 
-}  // namespace keelson::apiserver
+}  // namespace keelson::k8s
