@@ -1,0 +1,73 @@
+#include <gtest/gtest.h>
+
+#include "kubelet/config/settings.h"
+
+namespace keelson::kubelet {
+namespace {
+
+TEST(Flags, AreReadAsPflagDoes) {
+  auto line = ParseCommandLine({"--kubeconfig", "/k", "--config=/c", "--node-labels=a=b,c=d", "--node-labels",
+                                "e=", "--fail-swap-on=false", "--serialize-image-pulls", "--max_pods=20",
+                                "--v", "4", "--eviction-hard=memory.available<1Gi,nodefs.available<5%",
+                                "--pod-infra-container-image=x", "--feature-gates=NodeLogQuery=true",
+                                "--feature-gates", "MemoryQoS=true", "--cluster-dns=10.0.0.1",
+                                "--cluster-dns=10.0.0.2", "--maximum-dead-containers-per-container=2"});
+  ASSERT_TRUE(line) << line.error().message();
+  EXPECT_EQ(line->flags.kubeconfig, "/k");
+  EXPECT_EQ(line->flags.config, "/c");
+  EXPECT_EQ(line->flags.node_labels, (StringMap{{"a", "b"}, {"c", "d"}, {"e", ""}}));
+  EXPECT_EQ(line->flags.maximum_dead_containers_per_container, 2);
+  KubeletConfig config;
+  config.serialize_image_pulls = false;
+  config.cluster_dns = {"10.9.9.9"};
+  config.feature_gates = {{"MemoryQoS", false}, {"SELinuxMount", true}};
+  ASSERT_TRUE(ApplyFlags(line->config_flags, config));
+  EXPECT_FALSE(config.fail_swap_on);
+  EXPECT_TRUE(config.serialize_image_pulls);
+  EXPECT_EQ(config.max_pods, 20);
+  EXPECT_EQ(config.logging_verbosity, 4);
+  EXPECT_EQ(config.eviction_hard, (StringMap{{"memory.available", "1Gi"}, {"nodefs.available", "5%"}}));
+  EXPECT_EQ(config.cluster_dns, (std::vector<std::string>{"10.0.0.1", "10.0.0.2"}));
+  EXPECT_EQ(config.feature_gates, (std::map<std::string, bool>{
+                                      {"MemoryQoS", true}, {"NodeLogQuery", true}, {"SELinuxMount", true}}));
+}
+
+TEST(Flags, ComplexOnes) {
+  auto line = ParseCommandLine({"--register-with-taints=a=b:NoSchedule,c:NoExecute",
+                                "--reserved-memory=0:memory=1Gi,hugepages-1Gi=2Gi;1:memory=2Gi",
+                                "--manifest-url-header=a:b", "--manifest-url-header=a:c"});
+  ASSERT_TRUE(line) << line.error().message();
+  KubeletConfig config;
+  ASSERT_TRUE(ApplyFlags(line->config_flags, config));
+  EXPECT_EQ(config.register_with_taints,
+            (std::vector<NodeTaint>{{"a", "b", "NoSchedule"}, {"c", "", "NoExecute"}}));
+  ASSERT_EQ(config.reserved_memory.size(), 2u);
+  EXPECT_EQ(config.reserved_memory[0].limits, (StringMap{{"memory", "1Gi"}, {"hugepages-1Gi", "2Gi"}}));
+  EXPECT_EQ(config.reserved_memory[1].numa_node, 1);
+  EXPECT_EQ(config.static_pod_url_header.at("a"), (std::vector<std::string>{"b", "c"}));
+}
+
+TEST(Flags, MistakesAreTold) {
+  struct Case {
+    std::vector<std::string> arguments;
+    const char* message;
+  };
+  for (const Case& c : {
+           Case{{"--nonsense=1"}, "unknown flag: --nonsense"},
+           {{"run"}, "unknown command \"run\""},
+           {{"--max-pods=many"},
+            "invalid argument \"many\" for \"--max-pods\" flag: strconv.ParseInt: parsing \"many\": invalid "
+            "syntax"},
+           {{"--max-pods"}, "flag needs an argument: --max-pods"},
+           {{"--fail-swap-on=perhaps"}, "strconv.ParseBool: parsing \"perhaps\": invalid syntax"},
+           {{"--node-labels=a"}, "malformed pair, expect string=string"},
+           {{"--sync-frequency=3"}, "time: missing unit in duration \"3\""},
+       }) {
+    auto line = ParseCommandLine(c.arguments);
+    ASSERT_FALSE(line) << c.arguments[0];
+    EXPECT_NE(line.error().message().find(c.message), std::string::npos) << line.error().message();
+  }
+}
+
+}  // namespace
+}  // namespace keelson::kubelet
