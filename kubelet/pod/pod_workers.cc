@@ -106,6 +106,20 @@ void PodWorkers::Touch(const std::string& uid) {
   queue_.Add(uid);
 }
 
+bool PodWorkers::Evict(const std::string& uid, PodEnding ending, seconds grace) {
+  {
+    MutexLock lock(mutex_);
+    auto it = entries_.find(uid);
+    if (it == entries_.end() || it->second->end) return false;
+    Entry& entry = *it->second;
+    entry.ending = std::move(ending);
+    entry.grace = grace;
+    End(entry);
+  }
+  queue_.Add(uid);
+  return true;
+}
+
 void PodWorkers::Orphan(const PodRuntimeStatus& status) {
   {
     MutexLock lock(mutex_);
@@ -238,6 +252,7 @@ Result<std::optional<milliseconds>> PodWorkers::Step(const std::string& uid,
   bool gone;
   seconds grace(1);
   std::stop_token stop;
+  std::optional<PodEnding> ending;
   {
     MutexLock lock(mutex_);
     if (entry->state == State::kSyncing && entry->end) entry->state = State::kTerminating;
@@ -246,7 +261,9 @@ Result<std::optional<milliseconds>> PodWorkers::Step(const std::string& uid,
     gone = entry->gone;
     if (entry->grace) grace = *entry->grace;
     stop = entry->stop.get_token();
+    ending = entry->ending;
   }
+  entry->memory.ending = std::move(ending);
   switch (state) {
     case State::kSyncing:
       return SyncStep(entry, pod, stop);
@@ -272,8 +289,12 @@ Result<std::optional<milliseconds>> PodWorkers::Step(const std::string& uid,
   }
   RETURN_IF_ERROR(syncer_.RemoveFromRuntime(uid, stop));
   statuses_.Forget(uid);
-  MutexLock lock(mutex_);
-  if (entry->gone) entries_.erase(uid);
+  bool forgotten = false;
+  {
+    MutexLock lock(mutex_);
+    forgotten = entry->gone && entries_.erase(uid) > 0;
+  }
+  if (forgotten && options_.forgotten) options_.forgotten(uid);
   return std::optional<milliseconds>();
 }
 

@@ -36,6 +36,7 @@ class PodWorkers {  // thread safe
   struct Options {
     std::chrono::milliseconds sync_frequency{std::chrono::minutes(1)};
     std::chrono::milliseconds retry_first{250}, retry_max{std::chrono::seconds(60)};
+    std::function<void(const std::string& uid)> forgotten;  // nothing is left of a pod on the node
   };
   PodWorkers(PodSyncer& syncer, StatusManager& statuses, Executor& executor, const Options& options,
              Clock& clock = Clock::Real());
@@ -43,6 +44,8 @@ class PodWorkers {  // thread safe
   void Update(PodPtr pod);              // as the API has it now
   void Remove(const std::string& uid);  // the API has it no more
   void Touch(const std::string& uid);   // something happened to it on the node
+  // The node itself has to be rid of it: it becomes Failed for this reason. False when it ends already.
+  bool Evict(const std::string& uid, PodEnding ending, std::chrono::seconds grace);
   // The runtime has a pod that nobody asked for, since the kubelet was away when it was deleted.
   void Orphan(const PodRuntimeStatus& status);
 
@@ -63,6 +66,7 @@ class PodWorkers {  // thread safe
     bool end = false;  // leave Syncing
     bool gone = false, orphan = false, ended = false;
     std::optional<std::chrono::seconds> grace;
+    std::optional<PodEnding> ending;
     std::stop_source stop;
     PodMemory memory;          // of the worker
     PodRuntimeStatus runtime;  // a copy for others

@@ -364,4 +364,17 @@ corev1::PodStatus RejectedStatus(const corev1::Pod& pod, const std::string& reas
   return out;
 }
 
+void ApplyEnding(const PodEnding& ending, WallTime now, corev1::PodStatus& status) {
+  status.set_phase("Failed");
+  status.set_reason(ending.reason);
+  status.set_message(ending.message);
+  if (ending.disruption.empty()) return;
+  corev1::PodCondition condition;
+  condition.set_type(std::string(k8s::kDisruptionTarget));
+  condition.set_status("True");
+  condition.set_reason("TerminationByKubelet");
+  condition.set_message(ending.disruption);
+  k8s::SetCondition(status, std::move(condition), now);
+}
+
 }  // namespace keelson::kubelet

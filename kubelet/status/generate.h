@@ -37,6 +37,14 @@ corev1::PodStatus GenerateStatus(const StatusInput& input);
 corev1::PodStatus RejectedStatus(const corev1::Pod& pod, const std::string& reason,
                                  const std::string& message, WallTime now);
 
+// Why the node itself ended a pod.
+struct PodEnding {
+  std::string reason, message;
+  std::string disruption;  // message of the DisruptionTarget condition; empty: none
+};
+// Phase Failed for that reason, whatever the containers' ends say.
+void ApplyEnding(const PodEnding& ending, WallTime now, corev1::PodStatus& status);
+
 // Whether a running container counts as started and as ready.
 bool ContainerStarted(const corev1::Container& container, const std::string& id, const ProbeResults& probes);
 bool ContainerReady(const corev1::Container& container, const std::string& id, const ProbeResults& probes);

@@ -76,7 +76,7 @@ std::optional<std::string> StatusPatch(const std::string& uid, const corev1::Pod
 
 struct StatusManager::Impl {
   struct Entry {
-    std::shared_ptr<const corev1::Pod> pod;
+    std::shared_ptr<const corev1::Pod> pod, mirror;
     corev1::PodStatus desired;
     bool set = false, finished = false;
     corev1::PodStatus written;  // what the API answered last
@@ -108,10 +108,12 @@ struct StatusManager::Impl {
   }
 
   Result<> Write(const std::string& uid, const Entry& entry, std::stop_token stop) {
-    const metav1::ObjectMeta& meta = entry.pod->metadata();
+    if (!entry.mirror && k8s::IsStatic(*entry.pod)) return {};  // nobody to show it
+    const corev1::Pod& shown = entry.mirror ? *entry.mirror : *entry.pod;
+    const metav1::ObjectMeta& meta = shown.metadata();
     bool newer = entry.written_version > VersionOf(meta.resource_version());
-    const corev1::PodStatus& base = newer ? entry.written : entry.pod->status();
-    auto patch = StatusPatch(uid, base, entry.desired);
+    const corev1::PodStatus& base = newer ? entry.written : shown.status();
+    auto patch = StatusPatch(meta.uid(), base, entry.desired);
     if (!patch) return {};
     auto stored = api.With(stop).Patch<corev1::Pod>(
         meta.namespace_(), meta.name(), client::PatchType::kStrategicMerge, std::move(*patch), "status");
@@ -159,6 +161,20 @@ void StatusManager::Reconcile(std::shared_ptr<const corev1::Pod> pod) {
     if (it == impl_->entries.end() || !it->second.set || version <= it->second.written_version) return;
     if (version <= VersionOf(it->second.pod->metadata().resource_version())) return;
     it->second.pod = std::move(pod);
+  }
+  impl_->queue.Add(uid);
+}
+
+void StatusManager::SetMirror(const std::string& uid, std::shared_ptr<const corev1::Pod> mirror) {
+  {
+    MutexLock lock(impl_->mutex);
+    auto it = impl_->entries.find(uid);
+    if (it == impl_->entries.end() && !mirror) return;
+    Impl::Entry& entry = impl_->entries[uid];
+    const bool other = !entry.mirror || !mirror || entry.mirror->metadata().uid() != mirror->metadata().uid();
+    if (other) entry.written_version = 0;
+    entry.mirror = std::move(mirror);
+    if (!entry.set) return;
   }
   impl_->queue.Add(uid);
 }

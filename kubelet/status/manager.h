@@ -29,6 +29,8 @@ class StatusManager {  // thread safe
   // The API has shown `pod`: where another writer has changed what was set here, it is set again. One does
   // when a node falls silent: the node's pods are marked not ready, and the kubelet may come back.
   void Reconcile(std::shared_ptr<const corev1::Pod> pod);
+  // A static pod's status is shown by its mirror, once there is one (null: there is none any more).
+  void SetMirror(const std::string& uid, std::shared_ptr<const corev1::Pod> mirror);
   // What was set last; nullopt for a pod that is not known.
   std::optional<corev1::PodStatus> Get(const std::string& uid) const;
   // Nothing of the pod runs any more, its volumes and cgroup are gone: a pod that is being deleted may go.

@@ -1,0 +1,107 @@
+#include "kubelet/staticpod/parse.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "lib/api/codec.h"
+#include "lib/api/meta.h"
+#include "lib/k8s/defaulting.h"
+#include "lib/k8s/pod_util.h"
+#include "lib/k8s/validation.h"
+#include "lib/k8s/yaml.h"
+
+namespace keelson::kubelet {
+
+namespace {
+
+// 128 bits of FNV-1a, as hexadecimal digits: an identity, no protection.
+std::string Hash(std::initializer_list<std::string_view> parts) {
+  uint64_t low = 14695981039346656037ull, high = 0x6c62272e07bb0142ull;
+  for (std::string_view part : parts) {
+    for (unsigned char c : part) {
+      low = (low ^ c) * 1099511628211ull;
+      high = (high ^ static_cast<unsigned char>(c + 1)) * 1099511628211ull;
+    }
+    low = (low ^ 0xff) * 1099511628211ull;
+    high = (high ^ 0xff) * 1099511628211ull;
+  }
+  return fmt::format("{:016x}{:016x}", high, low);
+}
+
+// What a pod without an API object cannot have: objects of the API that it would need.
+std::string ReferencedResource(const corev1::PodSpec& spec) {
+  if (!spec.service_account_name().empty() && spec.service_account_name() != "default")
+    return "serviceaccounts";
+  if (!k8s::ReferencedSecrets(spec).empty()) return "secrets";
+  if (!k8s::ReferencedConfigMaps(spec).empty()) return "configmaps";
+  if (!spec.resource_claims().empty()) return "resourceclaims";
+  for (const auto& volume : spec.volumes())
+    if (volume.volume_source().has_persistent_volume_claim()) return "persistentvolumeclaims";
+  return "";
+}
+
+void SetPriority(corev1::PodSpec& spec) {
+  if (spec.has_priority()) return;
+  if (spec.priority_class_name() == "system-node-critical") spec.set_priority(2000001000);
+  if (spec.priority_class_name() == "system-cluster-critical") spec.set_priority(2000000000);
+}
+
+void TolerateAll(corev1::PodSpec& spec) {
+  for (const auto& toleration : spec.tolerations())
+    if (toleration.operator_() == "Exists" && toleration.effect() == "NoExecute" && toleration.key().empty())
+      return;
+  corev1::Toleration& all = *spec.add_tolerations();
+  all.set_operator_("Exists");
+  all.set_effect("NoExecute");
+}
+
+Result<> Complete(const PodOrigin& origin, corev1::Pod& pod) {
+  metav1::ObjectMeta& meta = *pod.mutable_metadata();
+  if (meta.uid().empty()) {
+    const bool file = origin.source == "file";
+    meta.set_uid(Hash(
+        {file ? "host:" + origin.node_name : "", origin.source + ":" + origin.place, api::EncodeRaw(pod)}));
+  }
+  if (meta.name().empty())
+    return Error(Code::kInvalid,
+                 "invalid pod: metadata.name: Required value: name or generateName is required");
+  std::string node = origin.node_name;
+  std::transform(node.begin(), node.end(), node.begin(), [](unsigned char c) { return std::tolower(c); });
+  meta.set_name(meta.name() + "-" + node);
+  if (meta.namespace_().empty()) meta.set_namespace_("default");
+  (*meta.mutable_annotations())[std::string(k8s::kConfigHashAnnotation)] = meta.uid();
+  (*meta.mutable_annotations())[std::string(k8s::kConfigSourceAnnotation)] = origin.source;
+  pod.mutable_spec()->set_node_name(origin.node_name);
+  TolerateAll(*pod.mutable_spec());
+  SetPriority(*pod.mutable_spec());
+  pod.clear_status();
+  pod.mutable_status()->set_phase("Pending");
+  k8s::SetDefaults(pod);
+  if (std::string resource = ReferencedResource(pod.spec()); !resource.empty())
+    return Error(Code::kInvalid, "static pods may not reference " + resource);
+  if (k8s::FieldErrors errors = k8s::Validate(pod); !errors.empty())
+    return Error(Code::kInvalid, "invalid pod: " + errors.front().ToString());
+  return {};
+}
+
+}  // namespace
+
+Result<std::vector<corev1::Pod>> ParseStaticPods(std::string_view text, const PodOrigin& origin) {
+  ASSIGN_OR_RETURN(std::string json, k8s::YamlToJson(text));
+  ASSIGN_OR_RETURN(api::TypeMeta type, api::PeekTypeMeta(json));
+  std::vector<corev1::Pod> pods;
+  if (type.kind == "Pod") {
+    RETURN_IF_ERROR(api::DecodeJson(json, pods.emplace_back()));
+  } else if (type.kind == "PodList" && origin.source == "http") {
+    corev1::PodList list;
+    RETURN_IF_ERROR(api::DecodeJson(json, list));
+    for (corev1::Pod& pod : *list.mutable_items()) pods.push_back(std::move(pod));
+  } else {
+    return Error(Code::kInvalid, "couldn't parse as pod (kind \"" + type.kind + "\")");
+  }
+  for (corev1::Pod& pod : pods) RETURN_IF_ERROR(Complete(origin, pod));
+  return pods;
+}
+
+}  // namespace keelson::kubelet
