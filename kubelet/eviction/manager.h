@@ -1,0 +1,55 @@
+// Keeps the node from running dry: looks at memory, disks and processes, tells what is short, frees what
+// nobody uses, and at last ends pods.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <set>
+#include <stop_token>
+#include <string>
+#include <vector>
+
+#include "kubelet/eviction/plan.h"
+#include "lib/base/mutex.h"
+#include "lib/k8s/fit.h"
+
+namespace keelson::kubelet {
+
+class EvictionManager {  // thread safe
+ public:
+  using PodPtr = std::shared_ptr<const corev1::Pod>;
+  struct Dependencies {
+    std::function<Observations(std::stop_token stop)> observe;
+    std::function<std::vector<PodPtr>()> pods;  // admitted and not ended
+    std::function<PodUsage(const corev1::Pod& pod)> usage;
+    std::function<void(const corev1::Pod& pod, const std::string& message, std::chrono::seconds grace)> evict;
+    std::function<void(std::stop_token stop)> remove_containers, remove_images;
+    std::function<void(const std::string& reason, const std::string& message)> node_event;
+  };
+  EvictionManager(Dependencies dependencies, EvictionOptions options, std::vector<Threshold> thresholds,
+                  Clock& clock);
+
+  // One look. Returns the name of the pod that has to go, if one has.
+  std::optional<std::string> Synchronize(std::stop_token stop);
+  void Run(std::stop_token stop);
+  std::set<Pressure> pressures() const;
+  // Why a pod is not taken while the node is short of something.
+  std::optional<k8s::AdmitFailure> Admit(const corev1::Pod& pod) const;
+
+ private:
+  std::optional<std::string> EvictForLimits(const std::vector<PodPtr>& pods);
+  bool ReclaimFromNode(const Threshold& threshold, std::stop_token stop);
+  std::optional<std::string> EvictOne(const Threshold& threshold, const std::vector<PodPtr>& pods,
+                                      const Observations& observations);
+  bool Evict(const corev1::Pod& pod, const std::string& message, const Threshold* threshold);
+
+  const Dependencies deps_;
+  const EvictionOptions options_;
+  const std::vector<Threshold> thresholds_;
+  Clock& clock_;
+  mutable Mutex mutex_;
+  EvictionState state_ GUARDED_BY(mutex_);
+};
+
+}  // namespace keelson::kubelet

@@ -1,0 +1,166 @@
+#include "kubelet/eviction/plan.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <tuple>
+
+#include "lib/k8s/pod_resources.h"
+#include "lib/k8s/pod_util.h"
+
+namespace keelson::kubelet {
+
+namespace {
+
+constexpr int32_t kSystemCriticalPriority = 2000000000;
+
+// As upstream prints quantities of bytes and of things.
+std::string Quantity(const std::string& resource, int64_t value) {
+  if (resource == "inodes" || resource == "pids") return std::to_string(value);
+  if (value % 1024 != 0) return std::to_string(value);
+  static const char* const kUnits[] = {"Ki", "Mi", "Gi", "Ti"};
+  int unit = -1;
+  while (unit < 3 && value % 1024 == 0 && value != 0) {
+    value /= 1024;
+    ++unit;
+  }
+  return std::to_string(value) + (unit < 0 ? "" : kUnits[unit]);
+}
+
+bool Contains(const std::vector<Threshold>& list, const Threshold& threshold) {
+  return std::find(list.begin(), list.end(), threshold) != list.end();
+}
+
+int64_t UsageOf(const std::string& resource, const PodUsage& usage) {
+  if (resource == "memory") return usage.memory;
+  if (resource == "inodes") return usage.inodes;
+  if (resource == "pids") return usage.processes;
+  return usage.disk;
+}
+
+int64_t RequestOf(const std::string& resource, const corev1::Pod& pod) {
+  if (resource != "memory" && resource != "ephemeral-storage") return 0;
+  return k8s::AmountOf(k8s::PodRequests(pod), resource).Value();
+}
+
+int Urgency(const Threshold& threshold) {
+  // Memory runs out fastest, and a pod that goes frees it at once.
+  if (threshold.signal == "memory.available") return 0;
+  if (threshold.signal == "allocatableMemory.available") return 1;
+  return 2;
+}
+
+}  // namespace
+
+bool IsMet(const Threshold& threshold, const Observations& observations, bool reclaiming) {
+  auto it = observations.find(threshold.signal);
+  if (it == observations.end()) return false;
+  int64_t limit = threshold.value.Of(it->second.capacity);
+  if (reclaiming && threshold.min_reclaim) limit += threshold.min_reclaim->Of(it->second.capacity);
+  return it->second.available < limit;
+}
+
+std::vector<Threshold> UpdateEviction(const std::vector<Threshold>& thresholds,
+                                      const Observations& observations, const EvictionOptions& options,
+                                      SteadyTime now, EvictionState& state) {
+  std::vector<Threshold> met;
+  for (const Threshold& threshold : thresholds)
+    if (IsMet(threshold, observations, Contains(state.met, threshold))) met.push_back(threshold);
+  std::vector<std::pair<Threshold, SteadyTime>> seen;
+  for (const Threshold& threshold : met) {
+    auto before = std::find_if(state.first_seen.begin(), state.first_seen.end(),
+                               [&](const auto& item) { return item.first == threshold; });
+    seen.emplace_back(threshold, before == state.first_seen.end() ? now : before->second);
+    if (auto pressure = PressureOf(threshold.signal)) state.last_seen[*pressure] = now;
+  }
+  state.pressures.clear();
+  for (const auto& [pressure, when] : state.last_seen)
+    if (when == now || now - when < options.pressure_transition_period) state.pressures.insert(pressure);
+  std::vector<Threshold> due;
+  for (const auto& [threshold, since] : seen)
+    if (now - since >= threshold.grace) due.push_back(threshold);
+  state.first_seen = std::move(seen);
+  state.met = std::move(met);
+  std::stable_sort(due.begin(), due.end(),
+                   [](const Threshold& a, const Threshold& b) { return Urgency(a) < Urgency(b); });
+  return due;
+}
+
+void RankCandidates(const std::string& resource, std::vector<Candidate>& candidates) {
+  const bool requested = resource == "memory" || resource == "ephemeral-storage";
+  auto key = [&](const Candidate& candidate) {
+    const int64_t usage = UsageOf(resource, candidate.usage);
+    const int64_t over = usage - RequestOf(resource, *candidate.pod);
+    const bool modest = requested && over <= 0;
+    return std::make_tuple(modest, k8s::Priority(candidate.pod->spec()), -over);
+  };
+  std::stable_sort(candidates.begin(), candidates.end(),
+                   [&](const Candidate& a, const Candidate& b) { return key(a) < key(b); });
+}
+
+std::string EvictionMessage(const Threshold& threshold, const Observations& observations,
+                            const Candidate& candidate) {
+  const std::string resource = ResourceOfSignal(threshold.signal);
+  std::string out = fmt::format("The node was low on resource: {}. ", resource);
+  if (auto it = observations.find(threshold.signal); it != observations.end()) {
+    const bool percent = threshold.value.percent > 0;
+    out += fmt::format(
+        "Threshold quantity: {}, available: {}. ",
+        percent ? Quantity(resource, threshold.value.Of(it->second.capacity)) : threshold.value.text,
+        resource == "inodes" || resource == "pids" ? std::to_string(it->second.available)
+                                                   : fmt::format("{}Ki", it->second.available / 1024));
+  }
+  for (const ContainerUsage& container : candidate.usage.containers) {
+    const corev1::Container* spec = k8s::FindContainer(candidate.pod->spec(), container.name);
+    if (!spec || (resource != "memory" && resource != "ephemeral-storage")) continue;
+    const int64_t used = resource == "memory" ? container.memory : container.disk;
+    const int64_t asked = k8s::AmountOf(k8s::ToResourceList(spec->resources().requests()), resource).Value();
+    if (used <= asked) continue;
+    out += fmt::format("Container {} was using {}Ki, request is {}, has larger consumption of {}. ",
+                       container.name, used / 1024, Quantity(resource, asked), resource);
+  }
+  return out;
+}
+
+bool HasStorageLimit(const corev1::Pod& pod) {
+  for (const auto& volume : pod.spec().volumes())
+    if (volume.volume_source().has_empty_dir() && volume.volume_source().empty_dir().has_size_limit())
+      return true;
+  bool limited = false;
+  k8s::ForEachContainer(pod.spec(), [&](const corev1::Container& container) {
+    limited = limited || container.resources().limits().count("ephemeral-storage");
+  });
+  return limited;
+}
+
+std::string StorageLimitExceeded(const corev1::Pod& pod, const PodUsage& usage) {
+  for (const auto& volume : pod.spec().volumes()) {
+    const auto& source = volume.volume_source();
+    if (!source.has_empty_dir() || !source.empty_dir().has_size_limit()) continue;
+    auto used = usage.empty_dirs.find(volume.name());
+    const int64_t limit = api::Amount::Of(source.empty_dir().size_limit()).Value();
+    if (limit > 0 && used != usage.empty_dirs.end() && used->second > limit)
+      return fmt::format("Usage of EmptyDir volume \"{}\" exceeds the limit \"{}\". ", volume.name(),
+                         source.empty_dir().size_limit().string());
+  }
+  const int64_t pod_limit = k8s::AmountOf(k8s::PodLimits(pod), "ephemeral-storage").Value();
+  if (pod_limit > 0 && usage.disk > pod_limit)
+    return fmt::format("Pod ephemeral local storage usage exceeds the total limit of containers {}. ",
+                       Quantity("ephemeral-storage", pod_limit));
+  for (const ContainerUsage& container : usage.containers) {
+    const corev1::Container* spec = k8s::FindContainer(pod.spec(), container.name);
+    if (!spec) continue;
+    auto limit = spec->resources().limits().find("ephemeral-storage");
+    if (limit == spec->resources().limits().end()) continue;
+    if (container.disk > api::Amount::Of(limit->second).Value())
+      return fmt::format("Container {} exceeded its local ephemeral storage limit \"{}\". ", container.name,
+                         limit->second.string());
+  }
+  return "";
+}
+
+bool IsCriticalPod(const corev1::Pod& pod) {
+  return k8s::IsStatic(pod) || k8s::IsMirror(pod) || k8s::Priority(pod.spec()) >= kSystemCriticalPriority;
+}
+
+}  // namespace keelson::kubelet

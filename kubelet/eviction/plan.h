@@ -1,0 +1,64 @@
+// Which thresholds are crossed, what the node says of it, and which pod goes first. Pure: observations in,
+// decisions out.
+#pragma once
+
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "kubelet/eviction/thresholds.h"
+#include "lib/api/types.h"
+#include "lib/base/clock.h"
+
+namespace keelson::kubelet {
+
+struct Observation {
+  int64_t available = 0, capacity = 0;
+};
+using Observations = std::map<std::string, Observation>;  // by signal
+
+// What is remembered from one look to the next.
+struct EvictionState {
+  std::vector<Threshold> met;                                // crossed, and not yet reclaimed from
+  std::vector<std::pair<Threshold, SteadyTime>> first_seen;  // since when
+  std::map<Pressure, SteadyTime> last_seen;                  // of conditions
+  std::set<Pressure> pressures;                              // what the node's conditions say
+};
+
+// Brings `state` up to date and returns the thresholds that call for action now: their grace has passed. The
+// most urgent first.
+std::vector<Threshold> UpdateEviction(const std::vector<Threshold>& thresholds,
+                                      const Observations& observations, const EvictionOptions& options,
+                                      SteadyTime now, EvictionState& state);
+// Whether it is crossed; with `reclaiming`, also while the minimum reclaim is not reached.
+bool IsMet(const Threshold& threshold, const Observations& observations, bool reclaiming);
+
+struct ContainerUsage {
+  std::string name;
+  int64_t memory = 0, disk = 0, inodes = 0;  // disk: writable layer and logs
+};
+struct PodUsage {
+  int64_t memory = 0, disk = 0, inodes = 0, processes = 0;
+  std::vector<ContainerUsage> containers;
+  std::map<std::string, int64_t> empty_dirs;  // volume -> bytes on disk
+};
+
+struct Candidate {
+  const corev1::Pod* pod = nullptr;
+  PodUsage usage;
+};
+// The one to go first comes first: those that use more than they asked for, by priority, by how much more.
+void RankCandidates(const std::string& resource, std::vector<Candidate>& candidates);
+
+// status.message of a pod that is evicted for a threshold.
+std::string EvictionMessage(const Threshold& threshold, const Observations& observations,
+                            const Candidate& candidate);
+bool HasStorageLimit(const corev1::Pod& pod);
+// Why a pod goes that uses more local storage than it may; empty: it does not.
+std::string StorageLimitExceeded(const corev1::Pod& pod, const PodUsage& usage);
+
+// Pods that the node runs whatever happens.
+bool IsCriticalPod(const corev1::Pod& pod);
+
+}  // namespace keelson::kubelet

@@ -1,0 +1,50 @@
+// Eviction thresholds: when a resource of the node counts as short.
+#pragma once
+
+#include <chrono>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "lib/base/error.h"
+
+namespace keelson::kubelet {
+
+// Bytes, inodes or processes; or a part of the capacity.
+struct ThresholdValue {
+  int64_t quantity = 0;
+  double percent = 0;  // above zero: counts instead
+  std::string text;    // as configured
+  int64_t Of(int64_t capacity) const;
+};
+
+struct Threshold {
+  std::string signal;  // memory.available, nodefs.inodesFree, ...
+  ThresholdValue value;
+  std::chrono::milliseconds grace{0};  // soft ones: how long it may last
+  bool soft = false;
+  std::optional<ThresholdValue> min_reclaim;  // beyond the threshold, once pods had to go
+  bool operator==(const Threshold& other) const {
+    return signal == other.signal && soft == other.soft && value.text == other.value.text;
+  }
+};
+
+struct EvictionOptions {
+  std::map<std::string, std::string> hard, soft, soft_grace_period, minimum_reclaim;
+  std::chrono::milliseconds pressure_transition_period{std::chrono::minutes(5)};
+  int max_pod_grace_period = 0;     // seconds; soft thresholds only
+  bool enforce_allocatable = true;  // pods as a whole have a limit: watch it too
+  bool local_storage = true;        // limits of ephemeral storage and emptyDir volumes count
+};
+
+// kInvalid in upstream's words.
+Result<std::vector<Threshold>> ParseThresholds(const EvictionOptions& options);
+
+enum class Pressure { kMemory, kDisk, kPid };
+std::optional<Pressure> PressureOf(const std::string& signal);
+const char* ConditionOf(Pressure pressure);  // MemoryPressure, ...
+// memory, ephemeral-storage, inodes, pids: what is told to be low.
+std::string ResourceOfSignal(const std::string& signal);
+
+}  // namespace keelson::kubelet

@@ -1,0 +1,179 @@
+#include <gtest/gtest.h>
+#include <stdlib.h>
+
+#include "kubelet/container/labels.h"
+#include "kubelet/cri/fake.h"
+#include "kubelet/gc/containers.h"
+#include "kubelet/gc/images.h"
+#include "kubelet/gc/log_rotation.h"
+#include "lib/base/file.h"
+
+namespace keelson::kubelet {
+namespace {
+
+using std::chrono::hours;
+using std::chrono::milliseconds;
+using std::chrono::minutes;
+using std::chrono::seconds;
+using Names = std::vector<std::string>;
+
+TEST(LogPlan, KeepsTheNewestAndCompressesWhatStays) {
+  struct Case {
+    Names files;
+    int max_files;
+    Names remove, compress;
+  };
+  for (const Case& c : {
+           Case{{}, 5, {}, {}},
+           {{"0.log.20260101-000001"}, 5, {}, {"0.log.20260101-000001"}},
+           {{"0.log.3", "0.log.1.gz", "0.log.2.gz", "0.log.4"}, 5, {"0.log.1.gz"}, {"0.log.3", "0.log.4"}},
+           {{"0.log.1", "0.log.2"}, 2, {"0.log.1", "0.log.2"}, {}},
+           // What a kill while compressing leaves: half a copy, or both.
+           {{"0.log.1", "0.log.1.tmp"}, 5, {"0.log.1.tmp"}, {"0.log.1"}},
+           {{"0.log.1", "0.log.1.gz"}, 5, {"0.log.1"}, {}},
+       }) {
+    LogPlan plan = PlanLogs(c.files, c.max_files);
+    EXPECT_EQ(plan.remove, c.remove);
+    EXPECT_EQ(plan.compress, c.compress);
+  }
+}
+
+class Rotation : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    char name[] = "/tmp/kubelet_gc_test.XXXXXX";
+    dir_ = ::mkdtemp(name);
+    runtime_.AddImage("img:1");
+    cri::SandboxConfig sandbox;
+    sandbox.metadata = {"web", "u1", "default", 0};
+    auto sandbox_id = runtime_.RunPodSandbox(sandbox, "", {});
+    cri::ContainerConfig container;
+    container.name = "main";
+    container.image = "img:1";
+    container.labels = {{kPodNameLabel, "web"},
+                        {kPodNamespaceLabel, "default"},
+                        {kPodUidLabel, "u1"},
+                        {kContainerNameLabel, "main"}};
+    id_ = *runtime_.CreateContainer(*sandbox_id, container, sandbox, {});
+    EXPECT_TRUE(runtime_.StartContainer(id_, {}));
+    logs_ = dir_ + "/default_web_u1/main";
+    EXPECT_TRUE(MakeDirs(logs_));
+  }
+  void TearDown() override { (void)RemoveTree(dir_); }
+  Names Files() { return *ListDir(logs_); }
+
+  FakeClock clock_;
+  cri::FakeRuntime runtime_;
+  std::string dir_, logs_, id_;
+};
+
+TEST_F(Rotation, TurnsAwayALogThatHasGrown) {
+  LogRotationOptions options;
+  options.max_size = 10;
+  options.max_files = 3;
+  LogRotator rotator(runtime_, {"", dir_}, options, clock_);
+  ASSERT_TRUE(WriteFile(logs_ + "/0.log", "short"));
+  ASSERT_TRUE(rotator.RotateAll({}));
+  EXPECT_EQ(Files(), Names{"0.log"});
+  for (int i = 0; i < 4; ++i) {
+    ASSERT_TRUE(WriteFile(logs_ + "/0.log", "longer than that"));
+    ASSERT_TRUE(rotator.RotateAll({}));
+    EXPECT_FALSE(PathExists(logs_ + "/0.log"));  // the runtime makes it anew
+    clock_.Advance(seconds(10));
+  }
+  Names files = Files();
+  ASSERT_EQ(files.size(), 2u);
+  EXPECT_EQ(files[0].substr(files[0].size() - 3), ".gz");
+  EXPECT_EQ(runtime_.Count("ReopenContainerLog main"), 4u);
+}
+
+TEST_F(Rotation, IsTakenBackWhenTheRuntimeDoesNotFollow) {
+  LogRotationOptions options;
+  options.max_size = 1;
+  LogRotator rotator(runtime_, {"", dir_}, options, clock_);
+  ASSERT_TRUE(WriteFile(logs_ + "/0.log", "text"));
+  runtime_.Fail("ReopenContainerLog", Error(Code::kUnavailable, "away"));
+  ASSERT_TRUE(rotator.RotateAll({}));
+  EXPECT_EQ(Files(), Names{"0.log"});
+}
+
+TEST(ImageGcPlan, FreesDownToTheLowThreshold) {
+  ImageGcOptions options;  // 85, 80
+  EXPECT_EQ(BytesToFree({1000, 160}, options), 0u);
+  EXPECT_EQ(BytesToFree({1000, 150}, options), 50u);
+  EXPECT_EQ(BytesToFree({1000, 0}, options), 200u);
+  options.high_percent = 100;
+  EXPECT_EQ(BytesToFree({1000, 0}, options), 0u);
+}
+
+TEST(ImageGcPlan, OrdersByLastUse) {
+  const WallTime now = FakeClock().Now();
+  std::map<std::string, ImageRecord> images = {
+      {"old", {"old", now - hours(9), now - hours(1), 1, false, false}},
+      {"older", {"older", now - hours(9), now - hours(2), 1, false, false}},
+      {"never", {"never", now - hours(9), WallTime(), 1, false, false}},
+      {"young", {"young", now - minutes(1), WallTime(), 1, false, false}},
+      {"used", {"used", now - hours(9), now, 1, false, true}},
+      {"pinned", {"pinned", now - hours(9), WallTime(), 1, true, false}}};
+  Names ids;
+  for (const ImageRecord& image : RemovableImages(images, now, minutes(2))) ids.push_back(image.id);
+  EXPECT_EQ(ids, (Names{"never", "older", "old"}));
+}
+
+TEST(ImageGc, TellsWhatItCannotFree) {
+  FakeClock clock;
+  cri::FakeRuntime runtime(clock);
+  runtime.AddImage("a:1");
+  runtime.AddImage("registry.k8s.io/pause:3.9");
+  FileSystemSpace space{100000, 10000};
+  Names events;
+  ImageGc gc(
+      runtime, runtime, [&](std::stop_token) { return Result<FileSystemSpace>(space); },
+      [&](const std::string& reason, const std::string&) { events.push_back(reason); }, {}, clock);
+  EXPECT_FALSE(gc.Collect({}));  // too young
+  EXPECT_EQ(runtime.ListImages({})->size(), 2u);
+  clock.Advance(minutes(3));
+  EXPECT_FALSE(gc.Collect({}));  // it has no size that would be enough
+  EXPECT_EQ(events, (Names{"FreeDiskSpaceFailed", "FreeDiskSpaceFailed"}));
+  auto left = runtime.ListImages({});
+  ASSERT_EQ(left->size(), 1u);
+  EXPECT_EQ((*left)[0].repo_tags, Names{"registry.k8s.io/pause:3.9"});
+  space.available = 50000;
+  EXPECT_TRUE(gc.Collect({}));
+}
+
+TEST(ContainerGc, KeepsTheNewestOfEachAndFewInAll) {
+  const WallTime now = FakeClock().Now();
+  const int64_t at = std::chrono::duration_cast<std::chrono::nanoseconds>(now.time_since_epoch()).count();
+  std::vector<cri::Container> containers;
+  auto add = [&](const char* id, const char* uid, seconds age, cri::ContainerState state) {
+    cri::Container& c = containers.emplace_back();
+    c.id = id;
+    c.name = "main";
+    c.state = state;
+    c.created_at = at - std::chrono::nanoseconds(age).count();
+    c.labels[kPodUidLabel] = uid;
+  };
+  using State = cri::ContainerState;
+  add("a1", "a", seconds(30), State::kExited);
+  add("a2", "a", seconds(20), State::kExited);
+  add("a3", "a", seconds(10), State::kRunning);
+  add("b1", "b", seconds(50), State::kExited);
+  add("b2", "b", seconds(40), State::kExited);
+  struct Case {
+    ContainerGcOptions options;
+    Names removed;
+  };
+  for (const Case& c : {
+           Case{{milliseconds(0), 1, -1}, {"b1", "a1"}},
+           {{milliseconds(0), -1, -1}, {}},
+           {{milliseconds(0), 0, -1}, {"b1", "b2", "a1", "a2"}},
+           {{seconds(45), 0, -1}, {"b1"}},
+           {{milliseconds(0), 2, 2}, {"b1", "a1"}},
+           {{milliseconds(0), 1, 1}, {"b1", "b2", "a1"}},
+       })
+    EXPECT_EQ(PlanContainerGc(containers, c.options, now), c.removed);
+}
+
+}  // namespace
+}  // namespace keelson::kubelet

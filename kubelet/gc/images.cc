@@ -1,0 +1,164 @@
+#include "kubelet/gc/images.h"
+
+#include <fmt/format.h>
+#include <sys/statvfs.h>
+
+#include <algorithm>
+#include <limits>
+
+#include "lib/base/log.h"
+#include "lib/base/pause.h"
+
+namespace keelson::kubelet {
+
+namespace {
+
+constexpr std::chrono::minutes kPeriod(5);
+
+// What containers run, by every name that they may know it by.
+Result<std::set<std::string>> ImagesInUse(cri::RuntimeService& runtime, std::stop_token stop) {
+  ASSIGN_OR_RETURN(std::vector<cri::Container> containers, runtime.ListContainers({}, stop));
+  std::set<std::string> names;
+  for (cri::Container& container : containers) {
+    names.insert(std::move(container.image));
+    names.insert(std::move(container.image_ref));
+  }
+  return names;
+}
+
+bool IsPause(const std::string& tag) {
+  const size_t slash = tag.rfind('/');
+  const std::string name = slash == std::string::npos ? tag : tag.substr(slash + 1);
+  return name.compare(0, 6, "pause:") == 0;
+}
+
+}  // namespace
+
+uint64_t BytesToFree(const FileSystemSpace& space, const ImageGcOptions& options) {
+  if (space.capacity == 0 || options.high_percent >= 100) return 0;
+  const uint64_t used_percent = 100 - std::min<uint64_t>(space.available * 100 / space.capacity, 100);
+  if (used_percent < static_cast<uint64_t>(options.high_percent)) return 0;
+  const uint64_t wanted = space.capacity / 100 * static_cast<uint64_t>(100 - options.low_percent);
+  return wanted > space.available ? wanted - space.available : 0;
+}
+
+std::vector<ImageRecord> RemovableImages(const std::map<std::string, ImageRecord>& images, WallTime now,
+                                         std::chrono::milliseconds minimum_age) {
+  std::vector<ImageRecord> out;
+  for (const auto& [id, image] : images)
+    // An image that is young may have been pulled for a pod whose container is not made yet.
+    if (!image.in_use && !image.pinned && now - image.first_detected >= minimum_age) out.push_back(image);
+  std::sort(out.begin(), out.end(), [](const ImageRecord& a, const ImageRecord& b) {
+    if (a.last_used != b.last_used) return a.last_used < b.last_used;
+    if (a.first_detected != b.first_detected) return a.first_detected < b.first_detected;
+    return a.id < b.id;
+  });
+  return out;
+}
+
+Result<> ImageGc::Detect(WallTime now, std::stop_token stop) {
+  ASSIGN_OR_RETURN(std::set<std::string> used, ImagesInUse(runtime_, stop));
+  ASSIGN_OR_RETURN(std::vector<cri::Image> images, images_.ListImages(stop));
+  std::map<std::string, ImageRecord> found;
+  for (const cri::Image& image : images) {
+    auto known = records_.find(image.id);
+    ImageRecord record =
+        known != records_.end() ? known->second : ImageRecord{image.id, now, WallTime(), 0, false, false};
+    record.size = image.size;
+    record.pinned = image.pinned;
+    record.in_use = used.count(image.id) > 0;
+    for (const auto* names : {&image.repo_tags, &image.repo_digests})
+      for (const std::string& name : *names) {
+        record.in_use = record.in_use || used.count(name);
+        // Runtimes before containerd 1.7 do not say that they need it.
+        record.pinned = record.pinned || IsPause(name) || (!name.empty() && name == options_.pause_image);
+      }
+    if (record.in_use) record.last_used = now;
+    found[image.id] = std::move(record);
+  }
+  records_ = std::move(found);
+  return {};
+}
+
+Result<uint64_t> ImageGc::Free(uint64_t bytes, std::chrono::milliseconds minimum_age, WallTime now,
+                               std::stop_token stop) {
+  uint64_t freed = 0;
+  Result<> failed;
+  for (const ImageRecord& image : RemovableImages(records_, now, minimum_age)) {
+    if (freed >= bytes || stop.stop_requested()) break;
+    log::Info("Removing image to free bytes", {{"imageID", image.id}, {"size", image.size}});
+    if (auto removed = images_.RemoveImage(image.id, stop); !removed) {
+      if (failed) failed = removed;
+      continue;
+    }
+    records_.erase(image.id);
+    freed += image.size;
+  }
+  if (!failed)
+    return failed.error().Wrap("wanted to free " + std::to_string(bytes) + " bytes, but freed " +
+                               std::to_string(freed) + " bytes space with errors in image deletion");
+  return freed;
+}
+
+Result<> ImageGc::Collect(std::stop_token stop) {
+  MutexLock lock(mutex_);
+  const WallTime now = clock_.Now();
+  RETURN_IF_ERROR(Detect(now, stop));
+  if (options_.maximum_age.count() > 0) {
+    for (const ImageRecord& image : RemovableImages(records_, now, options_.minimum_age)) {
+      const WallTime since = std::max(image.last_used, image.first_detected);
+      if (now - since <= options_.maximum_age) continue;
+      if (images_.RemoveImage(image.id, stop)) records_.erase(image.id);
+    }
+  }
+  ASSIGN_OR_RETURN(FileSystemSpace space, space_(stop));
+  if (space.capacity == 0) {
+    event_("InvalidDiskCapacity", "invalid capacity 0 on image filesystem");
+    return Error(Code::kUnavailable, "invalid capacity 0 on image filesystem");
+  }
+  const uint64_t wanted = BytesToFree(space, options_);
+  if (wanted == 0) return {};
+  ASSIGN_OR_RETURN(uint64_t freed, Free(wanted, options_.minimum_age, now, stop));
+  if (freed >= wanted) return {};
+  const std::string message = fmt::format(
+      "Failed to garbage collect required amount of images. Attempted to free {} bytes, but only found {} "
+      "bytes eligible to free.",
+      wanted, freed);
+  event_("FreeDiskSpaceFailed", message);
+  return Error(Code::kUnavailable, message);
+}
+
+Result<> ImageGc::RemoveUnused(std::stop_token stop) {
+  MutexLock lock(mutex_);
+  const WallTime now = clock_.Now();
+  RETURN_IF_ERROR(Detect(now, stop));
+  auto freed = Free(std::numeric_limits<uint64_t>::max(), std::chrono::milliseconds(0), now, stop);
+  if (!freed) return freed.error();
+  return {};
+}
+
+void ImageGc::Run(std::stop_token stop) {
+  bool failed_before = false;
+  do {
+    auto collected = Collect(stop);
+    if (stop.stop_requested()) return;
+    if (!collected) {
+      log::Warn("Image garbage collection failed", {{"error", collected.error()}});
+      // Once may be a runtime that is only just up.
+      if (failed_before) event_("ImageGCFailed", collected.error().message());
+    }
+    failed_before = !collected;
+  } while (Pause(clock_, kPeriod, stop));
+}
+
+Result<FileSystemSpace> ImageSpace(cri::ImageService& images, std::stop_token stop) {
+  ASSIGN_OR_RETURN(std::vector<cri::FilesystemUsage> systems, images.ImageFsInfo(stop));
+  for (const cri::FilesystemUsage& system : systems) {
+    struct statvfs disk = {};
+    if (::statvfs(system.mountpoint.c_str(), &disk) != 0) return ErrnoError("statvfs " + system.mountpoint);
+    return FileSystemSpace{disk.f_blocks * disk.f_frsize, disk.f_bavail * disk.f_frsize};
+  }
+  return Error(Code::kUnavailable, "imageFs information is unavailable");
+}
+
+}  // namespace keelson::kubelet

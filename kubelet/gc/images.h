@@ -1,0 +1,80 @@
+// Removes images that no container uses when their file system fills up, or when they have been unused for
+// long.
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <map>
+#include <set>
+#include <stop_token>
+#include <string>
+#include <vector>
+
+#include "kubelet/cri/runtime.h"
+#include "lib/base/clock.h"
+#include "lib/base/mutex.h"
+
+namespace keelson::kubelet {
+
+struct ImageGcOptions {
+  int high_percent = 85, low_percent = 80;  // high 100: never for lack of space
+  std::chrono::milliseconds minimum_age{std::chrono::minutes(2)}, maximum_age{0};  // maximum 0: any age
+  std::string pause_image;  // what the runtime needs for every pod, where it does not say so itself
+};
+
+struct ImageRecord {
+  std::string id;
+  WallTime first_detected, last_used;
+  uint64_t size = 0;
+  bool pinned = false, in_use = false;
+};
+
+struct FileSystemSpace {
+  uint64_t capacity = 0, available = 0;
+};
+// Bytes to free so that usage comes down to the low threshold; 0 below the high one.
+uint64_t BytesToFree(const FileSystemSpace& space, const ImageGcOptions& options);
+// What may go, the one first that has not been used for longest.
+std::vector<ImageRecord> RemovableImages(const std::map<std::string, ImageRecord>& images, WallTime now,
+                                         std::chrono::milliseconds minimum_age);
+
+class ImageGc {  // thread safe
+ public:
+  using SpaceFunction = std::function<Result<FileSystemSpace>(std::stop_token stop)>;
+  // `event` tells of the node: reason, message.
+  using EventFunction = std::function<void(const std::string& reason, const std::string& message)>;
+  ImageGc(cri::RuntimeService& runtime, cri::ImageService& images, SpaceFunction space, EventFunction event,
+          const ImageGcOptions& options, Clock& clock)
+      : runtime_(runtime),
+        images_(images),
+        space_(std::move(space)),
+        event_(std::move(event)),
+        options_(options),
+        clock_(clock) {}
+
+  // Looks, and frees what the thresholds and the maximum age ask for.
+  Result<> Collect(std::stop_token stop);
+  // Removes all that is unused, whatever its age.
+  Result<> RemoveUnused(std::stop_token stop);
+  void Run(std::stop_token stop);  // every five minutes
+
+ private:
+  Result<> Detect(WallTime now, std::stop_token stop) REQUIRES(mutex_);
+  // The bytes that it freed.
+  Result<uint64_t> Free(uint64_t bytes, std::chrono::milliseconds minimum_age, WallTime now,
+                        std::stop_token stop) REQUIRES(mutex_);
+
+  cri::RuntimeService& runtime_;
+  cri::ImageService& images_;
+  const SpaceFunction space_;
+  const EventFunction event_;
+  const ImageGcOptions options_;
+  Clock& clock_;
+  Mutex mutex_;  // held while the runtime is asked: one collection at a time
+  std::map<std::string, ImageRecord> records_ GUARDED_BY(mutex_);
+};
+
+// Of the file system that the runtime keeps images on.
+Result<FileSystemSpace> ImageSpace(cri::ImageService& images, std::stop_token stop);
+
+}  // namespace keelson::kubelet

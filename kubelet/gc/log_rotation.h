@@ -1,0 +1,47 @@
+// Rotates the logs of running containers: a log that has grown beyond its size becomes <log>.<time>, older
+// ones are compressed, and more than a few are removed.
+#pragma once
+
+#include <chrono>
+#include <stop_token>
+#include <string>
+#include <vector>
+
+#include "kubelet/container/paths.h"
+#include "kubelet/cri/runtime.h"
+#include "lib/base/clock.h"
+
+namespace keelson::kubelet {
+
+struct LogRotationOptions {
+  int64_t max_size = 10 << 20;  // negative: logs are not rotated
+  int max_files = 5;            // with the one that is written
+  int workers = 1;
+  std::chrono::milliseconds interval{std::chrono::seconds(10)};
+};
+
+// What becomes of the older parts of a log. `names` are the files <log>.*; pure.
+struct LogPlan {
+  std::vector<std::string> remove, compress;
+};
+LogPlan PlanLogs(std::vector<std::string> names, int max_files);
+
+class LogRotator {
+ public:
+  LogRotator(cri::RuntimeService& runtime, Paths paths, const LogRotationOptions& options, Clock& clock)
+      : runtime_(runtime), paths_(std::move(paths)), options_(options), clock_(clock) {}
+
+  // One look at all running containers; what fails for one is told, and does not keep the others.
+  Result<> RotateAll(std::stop_token stop);
+  void Run(std::stop_token stop);
+
+ private:
+  Result<> Rotate(const std::string& id, const std::string& log, std::stop_token stop);
+
+  cri::RuntimeService& runtime_;
+  const Paths paths_;
+  const LogRotationOptions options_;
+  Clock& clock_;
+};
+
+}  // namespace keelson::kubelet
