@@ -182,23 +182,6 @@ Result<std::string> Backend::ResourceMetrics() {
 
 Result<std::string> Backend::CadvisorMetrics() { return ResourceMetrics(); }
 
-std::string Backend::ConfigzJson() {
-  json::object config = {{"kind", "KubeletConfiguration"},
-                         {"apiVersion", "kubelet.config.k8s.io/v1beta1"},
-                         {"address", config_.address},
-                         {"port", config_.port},
-                         {"clusterDomain", config_.cluster_domain},
-                         {"cgroupDriver", config_.cgroup_driver},
-                         {"cgroupRoot", config_.cgroup_root},
-                         {"cgroupsPerQOS", config_.cgroups_per_qos},
-                         {"maxPods", config_.max_pods},
-                         {"podLogsDir", config_.pod_logs_dir},
-                         {"serializeImagePulls", config_.serialize_image_pulls},
-                         {"resolvConf", config_.resolv_conf}};
-  json::array dns;
-  for (const std::string& server : config_.cluster_dns) dns.emplace_back(server);
-  config["clusterDNS"] = std::move(dns);
-  return json::serialize(json::object{{"kubeletconfig", std::move(config)}});
-}
+std::string Backend::ConfigzJson() { return kubelet::ConfigzJson(config_); }
 
 }  // namespace keelson::kubelet

@@ -1,16 +1,24 @@
 #include "kubelet/kubelet.h"
 
 #include <algorithm>
-#include <sstream>
+#include <atomic>
+#include <limits>
 #include <thread>
 
+#include "kubelet/admission.h"
 #include "kubelet/api_objects.h"
 #include "kubelet/backend.h"
-#include "kubelet/container/labels.h"
-#include "kubelet/node/node_status.h"
+#include "kubelet/gc/containers.h"
+#include "kubelet/gc/images.h"
+#include "kubelet/gc/log_rotation.h"
+#include "kubelet/node_setup.h"
 #include "kubelet/pod/pleg.h"
 #include "kubelet/pod/pod_workers.h"
+#include "kubelet/staticpod/sources.h"
+#include "kubelet/staticpod/static_pods.h"
+#include "kubelet/usage.h"
 #include "lib/base/file.h"
+#include "lib/base/pause.h"
 #include "lib/client/events.h"
 #include "lib/client/informer.h"
 #include "lib/k8s/pod_util.h"
@@ -23,73 +31,47 @@ using std::chrono::seconds;
 namespace {
 
 constexpr seconds kHousekeeping(2);
+constexpr std::chrono::minutes kContainerGc(1);
+constexpr char kPreempting[] = "Preempting", kPreempted[] = "Preempted in order to admit critical pod",
+               kPreemptedTarget[] = "Pod was preempted by Kubelet to accommodate a critical pod";
 
-std::vector<std::string> SplitList(const std::string& text) {
-  std::vector<std::string> out;
-  std::istringstream in(text);
-  for (std::string part; std::getline(in, part, ',');)
-    if (!part.empty()) out.push_back(part);
+std::set<std::string> StaticSources(const KubeletConfig& config) {
+  std::set<std::string> sources;
+  if (!config.static_pod_path.empty()) sources.insert("file");
+  if (!config.static_pod_url.empty()) sources.insert("http");
+  return sources;
+}
+
+// What all pods together may have: their cgroup's limit.
+int64_t MemoryOfPods(const Machine& machine, Reservations reservations) {
+  reservations.eviction_hard.clear();
+  return k8s::AmountOf(AllocatableOf(machine, reservations), "memory").Value();
+}
+
+LogRotationOptions MakeLogOptions(const KubeletConfig& config) {
+  LogRotationOptions out;
+  if (auto size = api::Amount::Parse(config.container_log_max_size)) out.max_size = size->Value();
+  out.max_files = config.container_log_max_files;
+  out.workers = config.container_log_max_workers;
+  out.interval = config.container_log_monitor_interval;
   return out;
 }
 
-// "key=value:effect"
-corev1::Taint ParseTaint(const std::string& text) {
-  corev1::Taint taint;
-  size_t colon = text.rfind(':'), equals = text.find('=');
-  taint.set_effect(colon == std::string::npos ? "NoSchedule" : text.substr(colon + 1));
-  std::string key = text.substr(0, colon);
-  taint.set_key(key.substr(0, equals));
-  if (equals != std::string::npos && equals < key.size()) taint.set_value(key.substr(equals + 1));
-  return taint;
+ImageGcOptions MakeImageGcOptions(const Settings& settings) {
+  const KubeletConfig& config = settings.config;
+  return {config.image_gc_high_threshold_percent, config.image_gc_low_threshold_percent,
+          config.image_minimum_gc_age, config.image_maximum_gc_age, settings.flags.pod_infra_container_image};
 }
 
-NodeOptions MakeNodeOptions(const Settings& settings, const KubeletParts& parts) {
-  NodeOptions out;
-  out.hostname = settings.flags.hostname_override.empty() ? HostName() : settings.flags.hostname_override;
-  out.name = out.hostname;
-  out.ips = SplitList(settings.flags.node_ip);
-  if (out.ips.empty())
-    if (std::string address = DefaultAddress(); !address.empty()) out.ips = {address};
-  out.root_dir = settings.flags.root_dir;
-  out.port = settings.config.port;
-  out.runtime_version = parts.runtime_name + "://" + parts.runtime_version;
-  out.reservations = {settings.config.system_reserved, settings.config.kube_reserved,
-                      settings.config.eviction_hard, settings.config.max_pods};
-  out.register_node = settings.config.register_node;
-  out.update_frequency = settings.config.node_status_update_frequency;
-  out.report_frequency = settings.config.node_status_report_frequency;
-  out.lease_seconds = settings.config.node_lease_duration_seconds;
-  std::string arch = ReadMachine(out.root_dir).architecture;
-  out.labels = {{"kubernetes.io/hostname", out.hostname},
-                {"kubernetes.io/os", "linux"},
-                {"kubernetes.io/arch", arch},
-                {"beta.kubernetes.io/os", "linux"},
-                {"beta.kubernetes.io/arch", arch}};
-  for (const std::string& label : SplitList(settings.flags.node_labels)) {
-    size_t equals = label.find('=');
-    out.labels[label.substr(0, equals)] = equals == std::string::npos ? "" : label.substr(equals + 1);
-  }
-  for (const std::string& taint : SplitList(settings.flags.register_with_taints))
-    out.taints.push_back(ParseTaint(taint));
-  return out;
-}
-
-NodeContext MakeContext(const Settings& settings, const NodeOptions& node, const Machine& machine,
-                        bool cgroup_v2) {
-  NodeContext out;
-  out.paths = {settings.flags.root_dir, settings.config.pod_logs_dir};
-  out.node_name = node.name;
-  out.node_ips = node.ips;
-  out.allocatable = AllocatableOf(machine, node.reservations);
-  out.memory_capacity = machine.memory_bytes;
-  out.cluster_domain = settings.config.cluster_domain;
-  out.cluster_dns = settings.config.cluster_dns;
-  out.resolv_conf = settings.config.resolv_conf;
-  out.cpu_cfs_quota = settings.config.cpu_cfs_quota;
-  out.cpu_cfs_period_us =
-      std::chrono::duration_cast<std::chrono::microseconds>(settings.config.cpu_cfs_quota_period).count();
-  out.cgroup_v2 = cgroup_v2;
-  out.seccomp_default = settings.config.seccomp_default;
+PodSyncer::Options MakeSyncOptions(const Settings& settings, const std::string& runtime_name) {
+  PodSyncer::Options out;
+  out.crash_backoff_max = settings.config.max_container_restart_period;
+  out.crash_backoff_first = std::min(out.crash_backoff_first, out.crash_backoff_max);
+  out.runtime_name = runtime_name;
+  const int dead = settings.flags.maximum_dead_containers_per_container;
+  // Where the age counts too, all are left to the collector of dead containers.
+  const bool aged = settings.flags.minimum_container_ttl.count() > 0 || dead < 0;
+  out.kept_runs = aged ? std::numeric_limits<int>::max() : dead + 1;
   return out;
 }
 
@@ -114,7 +96,7 @@ struct Kubelet::Impl {
       : parts(std::move(given)),
         settings(given_settings),
         clock(given_clock),
-        node_options(MakeNodeOptions(settings, parts)),
+        node_options(MakeNodeOptions(settings, parts.runtime_name + "://" + parts.runtime_version)),
         events(parts.api, "kubelet", node_options.name, clock),
         informers(parts.api),
         pods(informers.Get<corev1::Pod>(ByField("spec.nodeName=" + node_options.name))),
@@ -122,7 +104,7 @@ struct Kubelet::Impl {
         objects(parts.api, informers.Get<corev1::Service>(), clock),
         node(
             parts.api, node_options, [this](std::stop_token stop) { return Facts(stop); }, clock),
-        context(MakeContext(settings, node_options, node.machine(), parts.cgroup_v2)),
+        context(MakeNodeContext(settings, node_options, node.machine(), parts.cgroup_v2)),
         handlers(NewHandlerRunner(parts.runtime, clock)),
         images(parts.images,
                {settings.config.serialize_image_pulls, settings.config.max_parallel_image_pulls}, clock),
@@ -135,25 +117,111 @@ struct Kubelet::Impl {
             clock),
         pleg(
             parts.runtime, [this](const std::string& uid) { workers.Touch(uid); }, clock),
-        syncer(Dependencies(),
-               {std::chrono::seconds(10), settings.config.max_container_restart_period, parts.runtime_name},
-               clock),
-        workers(syncer, statuses, executor, {settings.config.sync_frequency}, clock),
+        usage(parts.runtime, parts.images, parts.cgroups, context.paths, node.machine().memory_bytes,
+              MemoryOfPods(node.machine(), node_options.reservations), node.machine().max_pids),
+        log_rotator(parts.runtime, context.paths, MakeLogOptions(settings.config), clock),
+        image_gc(
+            parts.runtime, parts.images,
+            [this](std::stop_token stop) { return ImageSpace(parts.images, stop); },
+            [this](const std::string& reason, const std::string& message) {
+              NodeEvent("Warning", reason, message);
+            },
+            MakeImageGcOptions(settings), clock),
+        evictions(EvictionDependencies(), MakeEvictionOptions(settings.config),
+                  ParseThresholds(MakeEvictionOptions(settings.config)).value_or(std::vector<Threshold>()),
+                  clock),
+        admission({[this] { return nodes.Get("", node_options.name); },
+                   [this](const std::string& except) { return workers.Active(except); },
+                   [this](const corev1::Pod& pod) { Preempt(pod); }, evictions},
+                  node_options, context.allocatable),
+        syncer(Dependencies(), MakeSyncOptions(settings, parts.runtime_name), clock),
+        workers(syncer, statuses, executor, WorkerOptions(), clock),
+        static_pods(StaticDependencies(), StaticSources(settings.config), clock),
         backend(workers, statuses, parts.runtime, parts.cgroups, node_options.name, settings.config,
                 [this]() -> Result<> {
                   if (auto problem = pleg.Unhealthy()) return Error(Code::kUnavailable, *problem);
                   return {};
                 }) {
-    pods.AddHandler([this](const client::Change<corev1::Pod>& change) {
-      if (change.new_object) {
-        // A pod that was deleted and made again between two looks comes as an update.
-        if (change.old_object && change.old_object->metadata().uid() != change.new_object->metadata().uid())
-          workers.Remove(change.old_object->metadata().uid());
-        workers.Update(change.new_object);
-      } else {
+    pods.AddHandler([this](const client::Change<corev1::Pod>& change) { PodChanged(change); });
+  }
+
+  // Mirrors are static pods' business. Of the others nothing is begun before the node is known to the API.
+  void PodChanged(const client::Change<corev1::Pod>& change) {
+    if (k8s::IsMirror(change.object())) {
+      static_pods.MirrorChanged(change.new_object ? change.new_object : change.old_object,
+                                change.new_object == nullptr);
+      return;
+    }
+    MutexLock lock(mutex);
+    if (!takes_api_pods) return;
+    if (change.new_object) {
+      // A pod that was deleted and made again between two looks comes as an update.
+      if (change.old_object && change.old_object->metadata().uid() != change.new_object->metadata().uid())
         workers.Remove(change.old_object->metadata().uid());
-      }
-    });
+      workers.Update(change.new_object);
+    } else {
+      workers.Remove(change.old_object->metadata().uid());
+    }
+  }
+
+  void TakeApiPods() {
+    MutexLock lock(mutex);
+    takes_api_pods = true;
+    for (const auto& pod : pods.List())
+      if (!k8s::IsMirror(*pod)) workers.Update(pod);
+  }
+
+  PodWorkers::Options WorkerOptions() {
+    PodWorkers::Options out;
+    out.sync_frequency = settings.config.sync_frequency;
+    out.forgotten = [this](const std::string& uid) { static_pods.Released(uid); };
+    return out;
+  }
+
+  StaticPods::Dependencies StaticDependencies() {
+    return {parts.api,
+            [this](StaticPods::PodPtr pod) { workers.Update(std::move(pod)); },
+            [this](const std::string& uid) { workers.Remove(uid); },
+            [this]() -> std::optional<std::string> {
+              auto own = nodes.Get("", node_options.name);
+              if (!own) return std::nullopt;
+              return own->metadata().uid();
+            },
+            [this](const std::string& uid, StaticPods::PodPtr mirror) {
+              statuses.SetMirror(uid, std::move(mirror));
+            },
+            node_options.name};
+  }
+
+  EvictionManager::Dependencies EvictionDependencies() {
+    return {[this](std::stop_token stop) { return usage.Observe(stop); },
+            [this] { return workers.Active(""); },
+            [this](const corev1::Pod& pod) { return usage.Usage(pod); },
+            [this](const corev1::Pod& pod, const std::string& message, seconds grace) {
+              Event(pod, "", "Warning", "Evicted", message);
+              workers.Evict(pod.metadata().uid(), {"Evicted", message, message}, grace);
+            },
+            [this](std::stop_token stop) {
+              CollectDead({milliseconds(0), 1, -1}, stop);
+            },
+            [this](std::stop_token stop) {
+              if (auto removed = image_gc.RemoveUnused(stop); !removed)
+                log::Warn("Cannot remove unused images", {{"error", removed.error()}});
+            },
+            [this](const std::string& reason, const std::string& message) {
+              NodeEvent("Warning", reason, message);
+            }};
+  }
+
+  void CollectDead(const ContainerGcOptions& options, std::stop_token stop) {
+    if (auto done = CollectContainers(parts.runtime, options, clock.Now(), stop);
+        !done && !stop.stop_requested())
+      log::Debug("Cannot collect dead containers", {{"error", done.error()}});
+  }
+
+  void Preempt(const corev1::Pod& pod) {
+    Event(pod, "", "Warning", kPreempting, kPreempted);
+    workers.Evict(pod.metadata().uid(), {kPreempting, kPreempted, kPreemptedTarget}, seconds(1));
   }
 
   PodSyncer::Dependencies Dependencies() {
@@ -167,7 +235,7 @@ struct Kubelet::Impl {
             statuses,
             executor,
             [this] { return context; },
-            [this](const corev1::Pod& pod) { return Admit(pod); },
+            [this](const corev1::Pod& pod) { return admission.Admit(pod); },
             [this](const corev1::Pod& pod, const std::string& container, const std::string& type,
                    const std::string& reason,
                    const std::string& message) { Event(pod, container, type, reason, message); },
@@ -176,7 +244,7 @@ struct Kubelet::Impl {
 
   void Event(const corev1::Pod& pod, const std::string& container, const std::string& type,
              const std::string& reason, const std::string& message) {
-    if (pod.spec().containers().empty()) return;  // only the runtime knows it
+    if (parts.standalone || pod.spec().containers().empty()) return;  // the latter: only the runtime knows it
     corev1::ObjectReference reference;
     reference.set_kind("Pod");
     reference.set_api_version("v1");
@@ -194,24 +262,21 @@ struct Kubelet::Impl {
     events.Record(reference, type, reason, message);
   }
 
-  std::optional<k8s::AdmitFailure> Admit(const corev1::Pod& pod) {
-    auto own = nodes.Get("", node_options.name);
-    if (!own) return std::nullopt;
-    corev1::Node node_object = *own;
-    // The API may not have our capacity yet; we have.
-    for (const auto& [name, amount] : context.allocatable)
-      (*node_object.mutable_status()->mutable_allocatable())[name] = amount.ToQuantity();
-    std::vector<PodWorkers::PodPtr> active = workers.Active(pod.metadata().uid());
-    std::vector<const corev1::Pod*> others;
-    for (const auto& other : active) others.push_back(other.get());
-    auto failures = k8s::CheckAdmission(pod, node_object, others);
-    if (failures.empty()) return std::nullopt;
-    return failures.front();
+  void NodeEvent(const std::string& type, const std::string& reason, const std::string& message) {
+    if (parts.standalone) return;
+    corev1::ObjectReference reference;
+    reference.set_kind("Node");
+    reference.set_name(node_options.name);
+    reference.set_uid(node_options.name);  // as upstream: tools look for events by it
+    events.Record(reference, type, reason, message);
   }
 
   NodeFacts Facts(std::stop_token stop) {
     NodeFacts facts;
-    facts.load = ReadMachineLoad(settings.flags.root_dir);
+    const std::set<Pressure> pressures = evictions.pressures();
+    facts.memory_pressure = pressures.count(Pressure::kMemory) > 0;
+    facts.disk_pressure = pressures.count(Pressure::kDisk) > 0;
+    facts.pid_pressure = pressures.count(Pressure::kPid) > 0;
     facts.runtime = parts.runtime.Status(stop);
     if (auto version = parts.runtime.GetVersion(stop))
       facts.runtime_version = version->name + "://" + version->version;
@@ -247,19 +312,32 @@ struct Kubelet::Impl {
   }
 
   Result<> RunHousekeeping(std::stop_token stop) {
-    Mutex mutex;
-    CondVar cv;
-    std::stop_callback wake(stop, [&] {
-      MutexLock lock(mutex);
-      cv.notify_all();
-    });
-    while (!stop.stop_requested()) {
-      CleanOrphans(stop);
-      SteadyTime until = clock.SteadyNow() + kHousekeeping;
-      MutexLock lock(mutex);
-      while (!stop.stop_requested() && clock.SteadyNow() < until) clock.WaitUntil(mutex, cv, until);
-    }
+    do {
+      if (static_pods.ready()) CleanOrphans(stop);
+    } while (Pause(clock, kHousekeeping, stop));
     return {};
+  }
+
+  Result<> RunContainerGc(std::stop_token stop) {
+    const KubeletFlags& flags = settings.flags;
+    while (Pause(clock, kContainerGc, stop))
+      CollectDead({flags.minimum_container_ttl, flags.maximum_dead_containers_per_container,
+                   flags.maximum_dead_containers},
+                  stop);
+    return {};
+  }
+
+  void RunFiles(std::stop_token stop) {
+    const KubeletConfig& config = settings.config;
+    RunFileSource(
+        {config.static_pod_path, node_options.name, config.file_check_frequency},
+        [this](std::vector<corev1::Pod> found) { static_pods.Set("file", std::move(found)); }, stop);
+  }
+  void RunUrl(std::stop_token stop) {
+    const KubeletConfig& config = settings.config;
+    RunUrlSource(
+        {config.static_pod_url, node_options.name, config.static_pod_url_header, config.http_check_frequency},
+        [this](std::vector<corev1::Pod> found) { static_pods.Set("http", std::move(found)); }, clock, stop);
   }
 
   KubeletParts parts;
@@ -280,8 +358,16 @@ struct Kubelet::Impl {
   Executor executor;
   ProbeManager probes;
   Pleg pleg;
+  UsageReader usage;
+  LogRotator log_rotator;
+  ImageGc image_gc;
+  EvictionManager evictions;
+  Admission admission;
   PodSyncer syncer;
   PodWorkers workers;
+  StaticPods static_pods;
+  Mutex mutex;
+  bool takes_api_pods GUARDED_BY(mutex) = false;
   Backend backend;
 };
 
@@ -292,6 +378,28 @@ Kubelet::~Kubelet() = default;
 server::KubeletBackend& Kubelet::backend() { return impl_->backend; }
 const std::string& Kubelet::node_name() const { return impl_->node_options.name; }
 
+namespace {
+
+// A service that is of use from its first moment on, and runs until the stop.
+ServiceGroup::Service Task(std::string name, std::vector<std::string> needs,
+                           std::function<void(std::stop_token stop)> run) {
+  return {std::move(name), std::move(needs),
+          [run = std::move(run)](std::stop_token stop, const ServiceGroup::Ready& ready) -> Result<> {
+            ready();
+            run(stop);
+            return {};
+          }};
+}
+
+void AwaitStop(std::stop_token stop) {
+  Mutex mutex;
+  CondVar cv;
+  MutexLock lock(mutex);
+  cv.wait(mutex, stop, [] { return false; });
+}
+
+}  // namespace
+
 void Kubelet::AddServices(ServiceGroup& group) {
   Impl& k = *impl_;
   using Ready = ServiceGroup::Ready;
@@ -300,48 +408,49 @@ void Kubelet::AddServices(ServiceGroup& group) {
                RETURN_IF_ERROR(MakeDirs(k.context.paths.logs));
                RETURN_IF_ERROR(k.parts.cgroups.Start(k.context));
                ready();
-               Mutex mutex;
-               CondVar cv;
-               MutexLock lock(mutex);
-               cv.wait(mutex, stop, [] { return false; });
+               AwaitStop(stop);
                return {};
              }});
-  group.Add({"events", {}, [&k](std::stop_token stop, Ready ready) -> Result<> {
-               ready();
-               k.events.Run(stop);
-               return {};
-             }});
-  group.Add({"pod-status", {}, [&k](std::stop_token stop, Ready ready) -> Result<> {
-               ready();
-               k.statuses.Run(stop);
-               return {};
-             }});
-  group.Add({"probes", {}, [&k](std::stop_token stop, Ready ready) -> Result<> {
-               ready();
-               k.probes.Run(stop);
-               return {};
-             }});
+  group.Add(Task("probes", {}, [&k](std::stop_token stop) { k.probes.Run(stop); }));
   group.Add({"runtime-events", {"cgroups"}, [&k](std::stop_token stop, Ready ready) -> Result<> {
                k.pleg.Run(stop, ready);
                return {};
              }});
-  group.Add({"lease", {}, [&k](std::stop_token stop, Ready ready) -> Result<> {
-               ready();
-               return k.node.RunLease(stop);
-             }});
+  // Static pods need no API server: workers begin without one.
+  group.Add(Task("pods", {"runtime-events"}, [&k](std::stop_token stop) { k.workers.Run(stop); }));
+  if (!k.settings.config.static_pod_path.empty())
+    group.Add(Task("static-pod-files", {"pods"}, [&k](std::stop_token stop) { k.RunFiles(stop); }));
+  if (!k.settings.config.static_pod_url.empty())
+    group.Add(Task("static-pod-url", {"pods"}, [&k](std::stop_token stop) { k.RunUrl(stop); }));
+  group.Add(Task("container-logs", {"pods"}, [&k](std::stop_token stop) { k.log_rotator.Run(stop); }));
+  group.Add(Task("container-gc", {"pods"}, [&k](std::stop_token stop) { (void)k.RunContainerGc(stop); }));
+  group.Add(Task("image-gc", {"pods"}, [&k](std::stop_token stop) { k.image_gc.Run(stop); }));
+  group.Add(Task("eviction", {"pods"}, [&k](std::stop_token stop) { k.evictions.Run(stop); }));
+  if (!k.parts.standalone) AddApiServices(group);
+  std::vector<std::string> known = {"pods"};
+  if (!k.parts.standalone) known.push_back("api-pods");
+  group.Add(Task("housekeeping", known, [&k](std::stop_token stop) { (void)k.RunHousekeeping(stop); }));
+}
+
+void Kubelet::AddApiServices(ServiceGroup& group) {
+  Impl& k = *impl_;
+  using Ready = ServiceGroup::Ready;
+  group.Add(Task("events", {}, [&k](std::stop_token stop) { k.events.Run(stop); }));
+  group.Add(Task("pod-status", {}, [&k](std::stop_token stop) { k.statuses.Run(stop); }));
+  group.Add(Task("lease", {}, [&k](std::stop_token stop) { (void)k.node.RunLease(stop); }));
   group.Add({"node", {}, [&k](std::stop_token stop, Ready ready) { return k.node.RunStatus(stop, ready); }});
   group.Add({"informers", {"runtime-events"}, [&k](std::stop_token stop, Ready ready) {
                return k.informers.Run(stop, ready);
              }});
   group.Add(
-      {"pods", {"informers", "node", "pod-status"}, [&k](std::stop_token stop, Ready ready) -> Result<> {
-         ready();
-         k.workers.Run(stop);
-         return {};
-       }});
-  group.Add({"housekeeping", {"pods"}, [&k](std::stop_token stop, Ready ready) -> Result<> {
+      Task("mirror-pods", {"informers"}, [&k](std::stop_token stop) { k.static_pods.RunMirrors(stop); }));
+  group.Add({"api-pods",
+             {"informers", "node", "pods", "pod-status"},
+             [&k](std::stop_token stop, Ready ready) -> Result<> {
+               k.TakeApiPods();
                ready();
-               return k.RunHousekeeping(stop);
+               AwaitStop(stop);
+               return {};
              }});
 }
 

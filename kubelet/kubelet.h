@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "kubelet/cm/pod_cgroups.h"
-#include "kubelet/config/config.h"
+#include "kubelet/config/settings.h"
 #include "kubelet/cri/runtime.h"
 #include "kubelet/server/backend.h"
 #include "kubelet/volume/plugin.h"
@@ -26,6 +26,7 @@ struct KubeletParts {
   Mounter& mounter;
   bool cgroup_v2 = false;
   std::string runtime_name, runtime_version;  // containerd, 1.6.20
+  bool standalone = false;                    // no API server: static pods only
 };
 
 class Kubelet {
@@ -39,6 +40,7 @@ class Kubelet {
 
  private:
   struct Impl;
+  void AddApiServices(ServiceGroup& group);
   std::unique_ptr<Impl> impl_;
 };
 

@@ -202,5 +202,78 @@ TEST_F(KubeletTest, LogsAreFound) {
   EXPECT_EQ(harness_->backend().ContainerLog(ref, false).error().code(), Code::kNotFound);
 }
 
+class StaticPodTest : public KubeletTest {
+ protected:
+  void SetUp() override {
+    KubeletTest::SetUp();
+    manifests_ = dir_ + "/manifests";
+    ASSERT_TRUE(MakeDirs(manifests_));
+    harness_->settings().config.static_pod_path = manifests_;
+  }
+  void Write(const std::string& container) {
+    ASSERT_TRUE(WriteFileAtomic(
+        manifests_ + "/web.yaml",
+        "{apiVersion: v1, kind: Pod, metadata: {name: web}, spec: {containers: [{name: " + container +
+            ", image: 'img:1'}]}}"));
+  }
+  std::string manifests_;
+};
+
+constexpr char kMirror[] = "web-node-under-test";
+
+TEST_F(StaticPodTest, RunsAndIsMirrored) {
+  Write("main");
+  harness_->Start();
+  ASSERT_TRUE(harness_->Await(kMirror, IsPodReady));
+  corev1::Pod mirror = harness_->Get(kMirror);
+  EXPECT_TRUE(k8s::IsMirror(mirror));
+  EXPECT_EQ(mirror.metadata().owner_references(0).name(), "node-under-test");
+  EXPECT_EQ(mirror.status().container_statuses(0).name(), "main");
+  // The mirror is a picture only: its end does not end the pod.
+  const std::string uid = mirror.metadata().uid();
+  harness_->Delete(kMirror, 0);
+  ASSERT_TRUE(harness_->Await(
+      kMirror, [&](const corev1::Pod* pod) { return IsPodReady(pod) && pod->metadata().uid() != uid; }));
+  EXPECT_EQ(runtime_.Count("StopContainer main"), 0u);
+  // Another manifest is another pod.
+  Write("other");
+  ASSERT_TRUE(harness_->Await(kMirror, [](const corev1::Pod* pod) {
+    return IsPodReady(pod) && pod->status().container_statuses(0).name() == "other";
+  }));
+  EXPECT_EQ(runtime_.Count("StopContainer main"), 1u);
+  ASSERT_TRUE(RemoveFile(manifests_ + "/web.yaml"));
+  ASSERT_TRUE(harness_->Await(kMirror, [](const corev1::Pod* pod) { return pod == nullptr; }));
+}
+
+TEST_F(StaticPodTest, NeedsNoApiServer) {
+  Write("main");
+  harness_->Start(true);
+  runtime_.Await([&] { return runtime_.Count("StartContainer main") > 0; });
+  ASSERT_TRUE(RemoveFile(manifests_ + "/web.yaml"));
+  runtime_.Await([&] { return runtime_.Count("RemovePodSandbox web-node-under-test") > 0; });
+}
+
+TEST_F(KubeletTest, ACriticalPodPushesOthersOut) {
+  harness_->Start();
+  corev1::Node node = *harness_->api().Get<corev1::Node>("", "node-under-test");
+  const std::string cpus = node.status().allocatable().at("cpu").string();
+  const std::string request = R"("resources":{"requests":{"cpu":")" + cpus + R"("}})";
+  harness_->Create(R"({"metadata":{"name":"low"},"spec":{"containers":[{"name":"c","image":"img:1",)" +
+                   request + "}]}}");
+  ASSERT_TRUE(harness_->Await("low", IsPodReady));
+  harness_->Create(
+      R"({"metadata":{"name":"critical"},"spec":{"priority":2000000000,"containers":[{"name":"k","image":"img:1",)" +
+      request + "}]}}");
+  ASSERT_TRUE(harness_->Await("critical", IsPodReady));
+  ASSERT_TRUE(harness_->Await(
+      "low", [](const corev1::Pod* pod) { return pod && pod->status().phase() == "Failed"; }));
+  corev1::Pod low = harness_->Get("low");
+  EXPECT_EQ(low.status().reason(), "Preempting");
+  EXPECT_EQ(low.status().message(), "Preempted in order to admit critical pod");
+  const corev1::PodCondition* target = k8s::FindCondition(low.status(), k8s::kDisruptionTarget);
+  ASSERT_TRUE(target);
+  EXPECT_EQ(target->reason(), "TerminationByKubelet");
+}
+
 }  // namespace
 }  // namespace keelson::kubelet

@@ -1,8 +1,9 @@
 #include "kubelet/services.h"
 
-#include "kubelet/config/config.h"
+#include "kubelet/config/settings.h"
 #include "kubelet/cri/grpc_runtime.h"
 #include "kubelet/kubelet.h"
+#include "kubelet/node_setup.h"
 #include "kubelet/server/server.h"
 #include "lib/base/file.h"
 #include "lib/base/log.h"
@@ -44,7 +45,7 @@ Result<std::unique_ptr<PodCgroups>> MakeCgroups(cri::RuntimeService& runtime, co
 Result<std::unique_ptr<http::Server>> ListenApi(const Settings& settings, http::Handler handler) {
   http::ServerOptions options;
   options.address = settings.config.address;
-  options.port = settings.config.port;
+  options.port = static_cast<uint16_t>(settings.config.port);
   http::TlsServerOptions tls;
   tls.certificate_file = settings.config.tls_cert_file.empty() ? settings.flags.cert_dir + "/kubelet.crt"
                                                                : settings.config.tls_cert_file;
@@ -59,7 +60,7 @@ Result<std::unique_ptr<http::Server>> ListenHealth(const Settings& settings,
                                                    server::KubeletBackend& backend) {
   http::ServerOptions options;
   options.address = settings.config.healthz_address;
-  options.port = settings.config.healthz_port;
+  options.port = static_cast<uint16_t>(settings.config.healthz_port);
   options.worker_threads = 1;
   return http::Server::Listen(options, [&backend](auto request, auto writer) {
     if (request->path != "/healthz") return writer->Reply(404, {}, "404 page not found\n");
@@ -67,6 +68,28 @@ Result<std::unique_ptr<http::Server>> ListenHealth(const Settings& settings,
     writer->Reply(healthy ? 200 : 500, {{"Content-Type", "text/plain"}},
                   healthy ? "ok" : healthy.error().message());
   });
+}
+
+// Where there is no API server.
+class NoApi : public client::Transport {
+ public:
+  Result<client::ApiResponse> Do(const client::ApiRequest&, std::chrono::milliseconds,
+                                 std::stop_token) override {
+    return Error(Code::kUnavailable, "standalone: there is no API server");
+  }
+  Result<std::unique_ptr<client::ApiStream>> Open(const client::ApiRequest&, std::stop_token) override {
+    return Error(Code::kUnavailable, "standalone: there is no API server");
+  }
+};
+
+Result<std::shared_ptr<client::Transport>> ConnectApi(const std::string& kubeconfig) {
+  if (kubeconfig.empty()) {
+    log::Warn("Standalone mode, no API client");
+    return std::shared_ptr<client::Transport>(std::make_shared<NoApi>());
+  }
+  ASSIGN_OR_RETURN(client::RestConfig rest, client::LoadKubeconfig(kubeconfig));
+  rest.user_agent = "kubelet/v1.36.2 (linux) keelson";
+  return client::NewHttpTransport(rest);
 }
 
 void AddServer(ServiceGroup& group, const char* name, http::Server& server) {
@@ -77,15 +100,16 @@ void AddServer(ServiceGroup& group, const char* name, http::Server& server) {
 }
 
 Result<int> Run(const Settings& settings) {
-  if (settings.flags.verbosity > 2) log::SetLevel(log::Level::kDebug);
-  if (settings.flags.kubeconfig.empty()) return Error(Code::kBadRequest, "--kubeconfig is required");
-  ASSIGN_OR_RETURN(client::RestConfig rest, client::LoadKubeconfig(settings.flags.kubeconfig));
-  rest.user_agent = "kubelet/v1.36.2 (linux) keelson";
-  ASSIGN_OR_RETURN(auto transport, client::NewHttpTransport(rest));
+  if (settings.config.logging_verbosity > 2) log::SetLevel(log::Level::kDebug);
+  RETURN_IF_ERROR(CheckNodeLabels(settings.flags.node_labels));
+  if (auto thresholds = ParseThresholds(MakeEvictionOptions(settings.config)); !thresholds)
+    return thresholds.error();
+  const bool standalone = settings.flags.kubeconfig.empty();
+  ASSIGN_OR_RETURN(auto transport, ConnectApi(settings.flags.kubeconfig));
   client::RestClient api(transport);
 
   cri::GrpcServices cri = cri::NewGrpcServices(
-      {settings.flags.container_runtime_endpoint, settings.config.image_service_endpoint,
+      {settings.config.container_runtime_endpoint, settings.config.image_service_endpoint,
        std::chrono::duration_cast<std::chrono::seconds>(settings.config.runtime_request_timeout)});
   ASSIGN_OR_RETURN(cri::Version version, AwaitRuntime(*cri.runtime));
   log::Info("Container runtime found", {{"name", version.name}, {"version", version.version}});
@@ -94,9 +118,9 @@ Result<int> Run(const Settings& settings) {
   bool cgroup_v2 = cgroups.unified();
   ASSIGN_OR_RETURN(auto pod_cgroups, MakeCgroups(*cri.runtime, settings.config, cgroups));
   auto mounter = NewMounter();
-  Kubelet kubelet(
-      {api, *cri.runtime, *cri.images, *pod_cgroups, *mounter, cgroup_v2, version.name, version.version},
-      settings);
+  Kubelet kubelet({api, *cri.runtime, *cri.images, *pod_cgroups, *mounter, cgroup_v2, version.name,
+                   version.version, standalone},
+                  settings);
 
   ServiceGroup group;
   kubelet.AddServices(group);
@@ -104,7 +128,10 @@ Result<int> Run(const Settings& settings) {
   server_options.node_name = kubelet.node_name();
   server_options.anonymous = settings.config.anonymous;
   server_options.webhook_authentication = settings.config.webhook_authentication;
-  server_options.webhook_authorization = settings.config.webhook_authorization;
+  server_options.webhook_authorization = settings.config.authorization_mode != "AlwaysAllow";
+  server_options.authentication_ttl = settings.config.webhook_cache_ttl;
+  server_options.authorized_ttl = settings.config.cache_authorized_ttl;
+  server_options.unauthorized_ttl = settings.config.cache_unauthorized_ttl;
   server::KubeletServer server(server_options, kubelet.backend(), api);
   ASSIGN_OR_RETURN(auto listener, ListenApi(settings, server.handler()));
   AddServer(group, "server", *listener);

@@ -71,6 +71,9 @@ class PodCgroupsImpl : public PodCgroups {
   linux::CgroupUsage Usage(const corev1::Pod& pod) const override {
     return options_.per_qos ? cgroups_.Usage(Parent(pod)) : linux::CgroupUsage();
   }
+  linux::CgroupUsage UsageOfAll() const override {
+    return options_.per_qos ? cgroups_.Usage(options_.root + kPods) : linux::CgroupUsage();
+  }
 
  private:
   static constexpr std::string_view kClasses[] = {k8s::kGuaranteed, k8s::kBurstable, k8s::kBestEffort};

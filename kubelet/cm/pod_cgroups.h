@@ -33,6 +33,7 @@ class PodCgroups {  // thread safe
   virtual Result<> Remove(const std::string& uid) = 0;
   virtual std::set<std::string> Uids() const = 0;  // of pods that have a cgroup
   virtual linux::CgroupUsage Usage(const corev1::Pod& pod) const = 0;
+  virtual linux::CgroupUsage UsageOfAll() const { return {}; }  // of all pods
 };
 
 struct CgroupOptions {

@@ -322,7 +322,11 @@ Result<> FakeRuntime::UpdateContainerResources(const std::string& id, const Linu
   return Begin("UpdateContainerResources", it->second.config.name);
 }
 
-Result<> FakeRuntime::ReopenContainerLog(const std::string&, std::stop_token) { return {}; }
+Result<> FakeRuntime::ReopenContainerLog(const std::string& id, std::stop_token) {
+  MutexLock lock(mutex_);
+  auto it = containers_.find(id);
+  return Begin("ReopenContainerLog", it == containers_.end() ? id : it->second.config.name);
+}
 
 Result<std::vector<ContainerStats>> FakeRuntime::ListContainerStats(const Filter&, std::stop_token) {
   return std::vector<ContainerStats>();
@@ -388,8 +392,9 @@ Result<std::string> FakeRuntime::PullImage(const std::string& image, const std::
 
 Result<> FakeRuntime::RemoveImage(const std::string& image, std::stop_token) {
   MutexLock lock(mutex_);
-  images_.erase(image);
-  return Begin("RemoveImage", image);
+  RETURN_IF_ERROR(Begin("RemoveImage", image));
+  std::erase_if(images_, [&](const auto& item) { return item.first == image || item.second.id == image; });
+  return {};
 }
 
 Result<std::vector<FilesystemUsage>> FakeRuntime::ImageFsInfo(std::stop_token) {

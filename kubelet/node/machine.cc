@@ -81,20 +81,25 @@ Machine ReadMachine(const std::string& root_dir) {
   return out;
 }
 
-MachineLoad ReadMachineLoad(const std::string& root_dir) {
-  MachineLoad out;
-  out.memory_available = MemInfo("MemAvailable");
+Result<FileSystemLoad> ReadFileSystem(const std::string& path) {
   struct statvfs disk = {};
-  if (::statvfs(root_dir.c_str(), &disk) == 0) {
-    out.disk_available = static_cast<int64_t>(disk.f_bavail * disk.f_frsize);
-    if (disk.f_files > 0) out.inodes_free_percent = static_cast<int64_t>(disk.f_favail * 100 / disk.f_files);
-  }
+  if (::statvfs(path.c_str(), &disk) != 0) return ErrnoError("statvfs " + path);
+  FileSystemLoad out;
+  out.capacity = static_cast<int64_t>(disk.f_blocks * disk.f_frsize);
+  out.available = static_cast<int64_t>(disk.f_bavail * disk.f_frsize);
+  out.inodes = static_cast<int64_t>(disk.f_files);
+  out.inodes_free = static_cast<int64_t>(disk.f_favail);
+  out.id = disk.f_fsid;
+  return out;
+}
+
+MachineLoad ReadMachineLoad() {
+  MachineLoad out;
+  out.memory_available = MemInfo("MemFree") + MemInfo("Inactive(file)");
   // The fourth field of loadavg is running/existing.
-  std::string load = FirstLine("/proc/loadavg");
-  int64_t processes = 0;
+  const std::string load = FirstLine("/proc/loadavg");
   if (size_t slash = load.find('/'); slash != std::string::npos)
-    processes = std::atoll(load.c_str() + slash + 1);
-  out.pids_available = std::atoll(FirstLine("/proc/sys/kernel/pid_max").c_str()) - processes;
+    out.processes = std::atoll(load.c_str() + slash + 1);
   return out;
 }
 

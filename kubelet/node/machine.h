@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "lib/api/types.h"
+#include "lib/base/error.h"
 #include "lib/k8s/pod_resources.h"
 
 namespace keelson::kubelet {
@@ -20,12 +21,16 @@ struct Machine {
 };
 Machine ReadMachine(const std::string& root_dir);
 // What changes from minute to minute.
-struct MachineLoad {
-  int64_t memory_available = 0;
-  int64_t disk_available = 0, inodes_free_percent = 100;
-  int64_t pids_available = 0;
+struct FileSystemLoad {
+  int64_t capacity = 0, available = 0, inodes = 0, inodes_free = 0;
+  uint64_t id = 0;  // the same for paths on one file system
 };
-MachineLoad ReadMachineLoad(const std::string& root_dir);
+Result<FileSystemLoad> ReadFileSystem(const std::string& path);
+struct MachineLoad {
+  int64_t memory_available = 0;  // without what would only push out pages in use
+  int64_t processes = 0;
+};
+MachineLoad ReadMachineLoad();
 
 std::string HostName();  // lower case
 // The address that the host would send from to the outside; empty without a route. UDP connect: nothing is

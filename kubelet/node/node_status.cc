@@ -5,6 +5,7 @@
 
 #include "lib/api/codec.h"
 #include "lib/api/meta.h"
+#include "lib/base/pause.h"
 #include "lib/k8s/pod_util.h"
 
 namespace keelson::kubelet {
@@ -14,7 +15,7 @@ using std::chrono::milliseconds;
 
 namespace {
 
-constexpr size_t kMaxImages = 50, kMaxImageNames = 5;
+constexpr size_t kMaxImageNames = 5;
 constexpr milliseconds kFastPeriod(250);
 constexpr char kLeaseNamespace[] = "kube-node-lease";
 
@@ -51,20 +52,14 @@ std::string NotReady(const NodeFacts& facts) {
   return problems.size() > 1 ? "[" + out + "]" : out;
 }
 
-void FillConditions(const NodeOptions& options, const Machine& machine, const NodeFacts& facts, WallTime now,
-                    corev1::NodeStatus& status) {
-  const auto& thresholds = options.reservations.eviction_hard;
-  bool memory =
-      facts.load.memory_available < ThresholdOf(thresholds, "memory.available", machine.memory_bytes);
+void FillConditions(const NodeFacts& facts, WallTime now, corev1::NodeStatus& status) {
+  const bool memory = facts.memory_pressure, disk = facts.disk_pressure, pids = facts.pid_pressure;
   SetCondition(
       status, "MemoryPressure", memory,
       memory ? "KubeletHasInsufficientMemory" : "KubeletHasSufficientMemory",
       memory ? "kubelet has insufficient memory available" : "kubelet has sufficient memory available", now);
-  bool disk =
-      facts.load.disk_available < ThresholdOf(thresholds, "nodefs.available", machine.ephemeral_bytes);
   SetCondition(status, "DiskPressure", disk, disk ? "KubeletHasDiskPressure" : "KubeletHasNoDiskPressure",
                disk ? "kubelet has disk pressure" : "kubelet has no disk pressure", now);
-  bool pids = facts.load.pids_available < ThresholdOf(thresholds, "pid.available", machine.max_pids);
   SetCondition(status, "PIDPressure", pids, pids ? "KubeletHasInsufficientPID" : "KubeletHasSufficientPID",
                pids ? "kubelet has insufficient PID available" : "kubelet has sufficient PID available", now);
   std::string problem = NotReady(facts);
@@ -72,14 +67,14 @@ void FillConditions(const NodeOptions& options, const Machine& machine, const No
                problem.empty() ? "kubelet is posting ready status" : problem, now);
 }
 
-void FillImages(const std::vector<cri::Image>& images, corev1::NodeStatus& status) {
+void FillImages(const std::vector<cri::Image>& images, int most, corev1::NodeStatus& status) {
   std::vector<const cri::Image*> sorted;
   for (const auto& image : images)
     if (!image.repo_tags.empty() || !image.repo_digests.empty()) sorted.push_back(&image);
   std::sort(sorted.begin(), sorted.end(), [](const cri::Image* a, const cri::Image* b) {
     return a->size != b->size ? a->size > b->size : a->id < b->id;
   });
-  if (sorted.size() > kMaxImages) sorted.resize(kMaxImages);
+  if (most >= 0 && sorted.size() > static_cast<size_t>(most)) sorted.resize(static_cast<size_t>(most));
   status.clear_images();
   for (const cri::Image* image : sorted) {
     auto& item = *status.add_images();
@@ -142,7 +137,7 @@ void FillNodeStatus(const NodeOptions& options, const Machine& machine, const No
   info.set_kubelet_version(options.kubelet_version);
   info.set_operating_system("linux");
   info.set_architecture(machine.architecture);
-  FillImages(facts.images, status);
+  FillImages(facts.images, options.max_images, status);
   if (facts.runtime) {
     status.clear_runtime_handlers();
     for (const auto& handler : facts.runtime->handlers) {
@@ -152,7 +147,7 @@ void FillNodeStatus(const NodeOptions& options, const Machine& machine, const No
       item.mutable_features()->set_user_namespaces(handler.user_namespaces);
     }
   }
-  FillConditions(options, machine, facts, now, status);
+  FillConditions(facts, now, status);
 }
 
 corev1::Node NewNode(const NodeOptions& options) {
@@ -161,6 +156,7 @@ corev1::Node NewNode(const NodeOptions& options) {
   meta.set_name(options.name);
   for (const auto& [name, value] : options.labels) (*meta.mutable_labels())[name] = value;
   (*meta.mutable_annotations())["volumes.kubernetes.io/controller-managed-attach-detach"] = "true";
+  if (!options.provider_id.empty()) node.mutable_spec()->set_provider_id(options.provider_id);
   for (const auto& taint : options.taints) *node.mutable_spec()->add_taints() = taint;
   return node;
 }
@@ -195,19 +191,6 @@ NodeManager::NodeManager(client::RestClient api, NodeOptions options, FactsFunct
       facts_(std::move(facts)),
       clock_(clock),
       machine_(ReadMachine(options_.root_dir)) {}
-
-bool NodeManager::Sleep(milliseconds time, std::stop_token stop) {
-  Mutex mutex;
-  CondVar cv;
-  std::stop_callback wake(stop, [&] {
-    MutexLock lock(mutex);
-    cv.notify_all();
-  });
-  SteadyTime until = clock_.SteadyNow() + time;
-  MutexLock lock(mutex);
-  while (!stop.stop_requested() && clock_.SteadyNow() < until) clock_.WaitUntil(mutex, cv, until);
-  return !stop.stop_requested();
-}
 
 Result<> NodeManager::Register(std::stop_token stop) {
   auto api = api_.With(stop);
@@ -252,7 +235,7 @@ Result<> NodeManager::RunStatus(std::stop_token stop, const std::function<void()
     if (registered) break;
     if (stop.stop_requested()) return {};
     log::Warn("Cannot register the node", {{"error", registered.error()}});
-    if (!Sleep(wait, stop)) return {};
+    if (!Pause(clock_, wait, stop)) return {};
     wait = std::min(wait * 2, kMost);
   }
   bool told = false, was_ready = false;
@@ -267,7 +250,7 @@ Result<> NodeManager::RunStatus(std::stop_token stop, const std::function<void()
     // Pods wait for a node that starts: that it has become ready is told at once, not at the next round.
     const milliseconds pause = told ? options_.update_frequency : kFastPeriod;
     if (was_ready)
-      Sleep(pause, stop);
+      Pause(clock_, pause, stop);
     else
       was_ready = AwaitReadiness(pause, stop);
   }
@@ -278,7 +261,7 @@ bool NodeManager::AwaitReadiness(milliseconds limit, std::stop_token stop) {
   const SteadyTime end = clock_.SteadyNow() + limit;
   while (clock_.SteadyNow() < end) {
     if (NotReady(facts_(stop)).empty()) return true;
-    if (!Sleep(kFastPeriod, stop)) break;
+    if (!Pause(clock_, kFastPeriod, stop)) break;
   }
   return false;
 }
@@ -325,13 +308,13 @@ Result<> NodeManager::RunLease(std::stop_token stop) {
     if (renewed) {
       wait = kFirst;
       told = false;
-      Sleep(std::chrono::seconds(options_.lease_seconds) / 4, stop);
+      Pause(clock_, std::chrono::seconds(options_.lease_seconds) / 4, stop);
       continue;
     }
     if (!told && !stop.stop_requested())
       log::Warn("Cannot renew the node's lease", {{"error", renewed.error()}});
     told = true;
-    Sleep(wait, stop);
+    Pause(clock_, wait, stop);
     wait = std::min(wait * 2, kMost);
   }
   return {};

@@ -19,6 +19,7 @@ struct NodeOptions {
   std::string hostname;  // of the label and the Hostname address
   std::map<std::string, std::string> labels;
   std::vector<corev1::Taint> taints;
+  std::string provider_id;
   std::string root_dir, kubelet_version = "v1.36.2", runtime_version;
   uint16_t port = 10250;
   Reservations reservations;
@@ -26,11 +27,12 @@ struct NodeOptions {
   std::chrono::milliseconds update_frequency{std::chrono::seconds(10)};
   std::chrono::milliseconds report_frequency{std::chrono::minutes(5)};
   int lease_seconds = 40;
+  int max_images = 50;  // that are told; negative: all
 };
 
 // What the node's conditions and images are made from, asked anew each time.
 struct NodeFacts {
-  MachineLoad load;
+  bool memory_pressure = false, disk_pressure = false, pid_pressure = false;
   Result<cri::RuntimeStatus> runtime = cri::RuntimeStatus();
   std::string runtime_version;
   std::vector<cri::Image> images;
@@ -61,7 +63,6 @@ class NodeManager {
   // False when the node is not ready within the limit.
   bool AwaitReadiness(std::chrono::milliseconds limit, std::stop_token stop);
   Result<> RenewLease(std::stop_token stop);
-  bool Sleep(std::chrono::milliseconds time, std::stop_token stop);
 
   client::RestClient api_;
   const NodeOptions options_;

@@ -102,6 +102,7 @@ corev1::PodStatus PodSyncTask::ReportStatus(bool terminal) {
                     TerminationMessage,
                     clock_.Now()};
   corev1::PodStatus status = GenerateStatus(input);
+  if (memory_.ending) ApplyEnding(*memory_.ending, clock_.Now(), status);
   deps_.statuses.Set(pod_, status);
   return status;
 }

@@ -81,10 +81,9 @@ Result<> PodSyncer::RemoveFromRuntime(const std::string& uid, std::stop_token st
 }
 
 void PodSyncer::CollectGarbage(const PodPtr&, PodMemory& memory, std::stop_token stop) {
-  constexpr int kKeptRuns = 2;
   std::map<std::string, int> runs;
   for (const ContainerRecord& record : memory.runtime.containers) {
-    if (++runs[record.name] <= kKeptRuns || record.state != cri::ContainerState::kExited) continue;
+    if (++runs[record.name] <= options_.kept_runs || record.state != cri::ContainerState::kExited) continue;
     if (deps_.runtime.RemoveContainer(record.id, stop)) (void)RemoveFile(record.log_path);
   }
   for (size_t i = 1; i < memory.runtime.sandboxes.size(); ++i) {

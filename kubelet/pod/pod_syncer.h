@@ -32,6 +32,7 @@ struct PodMemory {
   std::map<std::string, WaitingReason> waiting;
   int quick_looks = 0;  // looks soon after own actions whose end no event will tell
   bool sandbox_failed = false;
+  std::optional<PodEnding> ending;
   std::string mount_error;  // told last, so as not to tell it again and again
 };
 
@@ -67,6 +68,7 @@ class PodSyncer {  // thread safe for different pods
     std::chrono::milliseconds crash_backoff_first{std::chrono::seconds(10)},
         crash_backoff_max{std::chrono::seconds(300)};
     std::string runtime_name = "containerd";
+    int kept_runs = 2;  // of each container, the latest with them
   };
   PodSyncer(Dependencies dependencies, const Options& options, Clock& clock = Clock::Real());
 

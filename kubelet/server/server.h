@@ -17,8 +17,8 @@ struct KubeletServerOptions {
   bool anonymous = false;              // requests without credentials are system:anonymous, else 401
   bool webhook_authentication = true;  // bearer tokens by TokenReview
   bool webhook_authorization = true;   // SubjectAccessReview; false: all who are authenticated may
-  std::chrono::seconds authentication_ttl{120};
-  std::chrono::seconds authorized_ttl{300}, unauthorized_ttl{30};
+  std::chrono::milliseconds authentication_ttl{std::chrono::minutes(2)};
+  std::chrono::milliseconds authorized_ttl{std::chrono::minutes(5)}, unauthorized_ttl{std::chrono::seconds(30)};
 };
 
 // The handler for http::Server. Authentication: client certificates that the server has verified, bearer

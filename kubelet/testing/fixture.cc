@@ -54,20 +54,24 @@ KubeletHarness::KubeletHarness(cri::RuntimeService& runtime, cri::ImageService& 
   settings_.config.pod_logs_dir = dir + "/logs";
   settings_.config.resolv_conf = "";
   settings_.config.eviction_hard.clear();
+  settings_.config.image_gc_high_threshold_percent = 100;
 }
 
 KubeletHarness::~KubeletHarness() { Stop(); }
 
-void KubeletHarness::Start() {
+void KubeletHarness::Start(bool standalone) {
   kubelet_ = std::make_unique<Kubelet>(
-      KubeletParts{api_, runtime_, images_, cgroups_, mounter_, false, "containerd", "0"}, settings_);
+      KubeletParts{api_, runtime_, images_, cgroups_, mounter_, false, "containerd", "0", standalone},
+      settings_);
   Mutex mutex;
   CondVar cv;
   bool up = false;
-  thread_ = std::jthread([&, kubelet = kubelet_.get()](std::stop_token stop) {
+  thread_ = std::jthread([&, standalone, kubelet = kubelet_.get()](std::stop_token stop) {
     ServiceGroup group;
     kubelet->AddServices(group);
-    group.Add({"up", {"pods", "node"}, [&](std::stop_token token, ServiceGroup::Ready ready) -> Result<> {
+    group.Add({"up",
+               {standalone ? "pods" : "api-pods"},
+               [&](std::stop_token token, ServiceGroup::Ready ready) -> Result<> {
                  ready();
                  {
                    MutexLock lock(mutex);

@@ -31,7 +31,7 @@ class KubeletHarness {
                  Mounter& mounter, std::string dir, const std::string& node_ip);
   ~KubeletHarness();
 
-  void Start();  // returns when the node is registered and pods are looked at
+  void Start(bool standalone = false);  // returns when the node is registered and pods are looked at
   void Stop();
   corev1::Pod Create(const std::string& json);  // defaulted and bound to this node
   // Blocks until the pod in the API satisfies `condition` (null: the pod is gone). False after 60 s.

@@ -1,0 +1,135 @@
+#include "kubelet/node_setup.h"
+
+#include <algorithm>
+#include <set>
+#include <sstream>
+
+namespace keelson::kubelet {
+
+namespace {
+
+std::vector<std::string> SplitList(const std::string& text) {
+  std::vector<std::string> out;
+  std::istringstream in(text);
+  for (std::string part; std::getline(in, part, ',');)
+    if (!part.empty()) out.push_back(part);
+  return out;
+}
+
+bool EndsWith(const std::string& text, std::string_view end) {
+  return text.size() >= end.size() && text.compare(text.size() - end.size(), end.size(), end) == 0;
+}
+
+int MaxPods(const KubeletConfig& config, int cpus) {
+  return config.pods_per_core > 0 ? std::min(config.max_pods, config.pods_per_core * cpus) : config.max_pods;
+}
+
+}  // namespace
+
+Result<> CheckNodeLabels(const StringMap& labels) {
+  static const std::set<std::string> kOwn = {"kubernetes.io/hostname",
+                                             "kubernetes.io/arch",
+                                             "kubernetes.io/os",
+                                             "beta.kubernetes.io/arch",
+                                             "beta.kubernetes.io/os",
+                                             "beta.kubernetes.io/instance-type",
+                                             "node.kubernetes.io/instance-type",
+                                             "failure-domain.beta.kubernetes.io/region",
+                                             "failure-domain.beta.kubernetes.io/zone",
+                                             "failure-domain.kubernetes.io/region",
+                                             "failure-domain.kubernetes.io/zone",
+                                             "topology.kubernetes.io/region",
+                                             "topology.kubernetes.io/zone"};
+  static constexpr std::string_view kOpen[] = {"kubelet.kubernetes.io", "node.kubernetes.io"};
+  std::string unknown;
+  for (const auto& [key, value] : labels) {
+    const std::string domain = key.substr(0, key.find('/') == std::string::npos ? 0 : key.find('/'));
+    const bool reserved = domain == "kubernetes.io" || domain == "k8s.io" ||
+                          EndsWith(domain, ".kubernetes.io") || EndsWith(domain, ".k8s.io");
+    const bool open = std::any_of(std::begin(kOpen), std::end(kOpen), [&](std::string_view name) {
+      return domain == name || EndsWith(domain, "." + std::string(name));
+    });
+    if (reserved && !open && !kOwn.count(key)) unknown += (unknown.empty() ? "" : " ") + key;
+  }
+  if (unknown.empty()) return {};
+  return Error(Code::kInvalid,
+               "unknown 'kubernetes.io' or 'k8s.io' labels specified with --node-labels: [" + unknown +
+                   "]\n--node-labels in the 'kubernetes.io' namespace must begin with an allowed prefix "
+                   "(kubelet.kubernetes.io, node.kubernetes.io) or be in the specifically allowed set");
+}
+
+NodeOptions MakeNodeOptions(const Settings& settings, const std::string& runtime) {
+  const KubeletConfig& config = settings.config;
+  NodeOptions out;
+  out.hostname = settings.flags.hostname_override.empty() ? HostName() : settings.flags.hostname_override;
+  out.name = out.hostname;
+  out.ips = SplitList(settings.flags.node_ip);
+  if (out.ips.empty())
+    if (std::string address = DefaultAddress(); !address.empty()) out.ips = {address};
+  out.root_dir = settings.flags.root_dir;
+  out.port = static_cast<uint16_t>(config.port);
+  out.runtime_version = runtime;
+  const Machine machine = ReadMachine(out.root_dir);
+  out.reservations = {config.system_reserved, config.kube_reserved, config.eviction_hard,
+                      MaxPods(config, machine.cpus)};
+  if (settings.flags.allocatable_ignores_eviction) out.reservations.eviction_hard.clear();
+  out.register_node = config.register_node;
+  out.update_frequency = config.node_status_update_frequency;
+  out.report_frequency = config.node_status_report_frequency;
+  out.lease_seconds = config.node_lease_duration_seconds;
+  out.max_images = config.node_status_max_images;
+  out.labels = {{"kubernetes.io/hostname", out.hostname},
+                {"kubernetes.io/os", "linux"},
+                {"kubernetes.io/arch", machine.architecture},
+                {"beta.kubernetes.io/os", "linux"},
+                {"beta.kubernetes.io/arch", machine.architecture}};
+  for (const auto& [key, value] : settings.flags.node_labels) out.labels[key] = value;
+  auto taint = [&out](const std::string& key, const std::string& value, const std::string& effect) {
+    corev1::Taint& item = out.taints.emplace_back();
+    item.set_key(key);
+    item.set_value(value);
+    item.set_effect(effect);
+  };
+  for (const NodeTaint& item : config.register_with_taints) taint(item.key, item.value, item.effect);
+  // Taken away by the cloud's controller once it has looked at the node.
+  if (settings.flags.cloud_provider == "external")
+    taint("node.cloudprovider.kubernetes.io/uninitialized", "true", "NoSchedule");
+  out.provider_id = config.provider_id;
+  return out;
+}
+
+NodeContext MakeNodeContext(const Settings& settings, const NodeOptions& node, const Machine& machine,
+                            bool cgroup_v2) {
+  const KubeletConfig& config = settings.config;
+  NodeContext out;
+  out.paths = {settings.flags.root_dir, config.pod_logs_dir};
+  out.node_name = node.name;
+  out.node_ips = node.ips;
+  out.allocatable = AllocatableOf(machine, node.reservations);
+  out.memory_capacity = machine.memory_bytes;
+  out.cluster_domain = config.cluster_domain;
+  out.cluster_dns = config.cluster_dns;
+  out.resolv_conf = config.resolv_conf;
+  out.cpu_cfs_quota = config.cpu_cfs_quota;
+  out.cpu_cfs_period_us =
+      std::chrono::duration_cast<std::chrono::microseconds>(config.cpu_cfs_quota_period).count();
+  out.cgroup_v2 = cgroup_v2;
+  out.seccomp_default = config.seccomp_default;
+  return out;
+}
+
+EvictionOptions MakeEvictionOptions(const KubeletConfig& config) {
+  const auto& levels = config.enforce_node_allocatable;
+  EvictionOptions out;
+  out.hard = config.eviction_hard;
+  out.soft = config.eviction_soft;
+  out.soft_grace_period = config.eviction_soft_grace_period;
+  out.minimum_reclaim = config.eviction_minimum_reclaim;
+  out.pressure_transition_period = config.eviction_pressure_transition_period;
+  out.max_pod_grace_period = config.eviction_max_pod_grace_period;
+  out.enforce_allocatable = std::find(levels.begin(), levels.end(), "pods") != levels.end();
+  out.local_storage = config.local_storage_capacity_isolation;
+  return out;
+}
+
+}  // namespace keelson::kubelet

@@ -1,0 +1,19 @@
+// From settings and the machine: what the Node object says, and what pods are built for. Pure but for reading
+// the machine.
+#pragma once
+
+#include "kubelet/config/settings.h"
+#include "kubelet/container/node_context.h"
+#include "kubelet/eviction/thresholds.h"
+#include "kubelet/node/node_status.h"
+
+namespace keelson::kubelet {
+
+NodeOptions MakeNodeOptions(const Settings& settings, const std::string& runtime);
+NodeContext MakeNodeContext(const Settings& settings, const NodeOptions& node, const Machine& machine,
+                            bool cgroup_v2);
+EvictionOptions MakeEvictionOptions(const KubeletConfig& config);
+// kInvalid: labels that a node may not give itself.
+Result<> CheckNodeLabels(const StringMap& labels);
+
+}  // namespace keelson::kubelet

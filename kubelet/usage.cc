@@ -1,0 +1,87 @@
+#include "kubelet/usage.h"
+
+#include <fts.h>
+#include <sys/stat.h>
+
+#include "kubelet/container/labels.h"
+#include "kubelet/node/machine.h"
+#include "lib/k8s/pod_util.h"
+
+namespace keelson::kubelet {
+
+namespace {
+
+constexpr char kEmptyDir[] = "kubernetes.io/empty-dir";
+
+void ObserveDisk(const std::string& name, const std::string& path, Observations& out) {
+  auto disk = ReadFileSystem(path);
+  if (!disk) return;
+  out[name + ".available"] = {disk->available, disk->capacity};
+  if (disk->inodes > 0) out[name + ".inodesFree"] = {disk->inodes_free, disk->inodes};
+}
+
+}  // namespace
+
+DirectoryUsage UsageOfDirectory(const std::string& path) {
+  DirectoryUsage out;
+  std::string root = path;
+  char* const roots[] = {root.data(), nullptr};
+  FTS* tree = ::fts_open(roots, FTS_PHYSICAL | FTS_NOCHDIR | FTS_XDEV, nullptr);
+  if (!tree) return out;
+  while (FTSENT* entry = ::fts_read(tree)) {
+    if (entry->fts_info == FTS_DP || entry->fts_info == FTS_NS || entry->fts_info == FTS_ERR) continue;
+    out.bytes += static_cast<int64_t>(entry->fts_statp->st_blocks) * 512;
+    ++out.inodes;
+  }
+  ::fts_close(tree);
+  return out;
+}
+
+Observations UsageReader::Observe(std::stop_token stop) {
+  Observations out;
+  const MachineLoad load = ReadMachineLoad();
+  out["memory.available"] = {load.memory_available, memory_capacity_};
+  if (auto used = cgroups_.UsageOfAll().memory_working_set_bytes)
+    out["allocatableMemory.available"] = {pods_memory_ - static_cast<int64_t>(*used), pods_memory_};
+  if (max_pids_ > 0) out["pid.available"] = {max_pids_ - load.processes, max_pids_};
+  ObserveDisk("nodefs", paths_.root, out);
+  if (auto systems = images_.ImageFsInfo(stop); systems && !systems->empty()) {
+    ObserveDisk("imagefs", systems->front().mountpoint, out);
+    ObserveDisk("containerfs", systems->front().mountpoint, out);
+  }
+  return out;
+}
+
+PodUsage UsageReader::Usage(const corev1::Pod& pod) {
+  PodUsage out;
+  const std::string& uid = pod.metadata().uid();
+  const linux::CgroupUsage group = cgroups_.Usage(pod);
+  out.memory = static_cast<int64_t>(group.memory_working_set_bytes.value_or(0));
+  out.processes = static_cast<int64_t>(group.processes.value_or(0));
+  cri::Filter filter;
+  filter.labels[kPodUidLabel] = uid;
+  const std::string logs = paths_.PodLogs(pod.metadata().namespace_(), pod.metadata().name(), uid);
+  if (auto stats = runtime_.ListContainerStats(filter))
+    for (const cri::ContainerStats& item : *stats) {
+      ContainerUsage& container = out.containers.emplace_back();
+      const DirectoryUsage log = UsageOfDirectory(logs + "/" + item.name);
+      container.name = item.name;
+      container.memory = static_cast<int64_t>(item.memory_working_set_bytes.value_or(0));
+      container.disk = static_cast<int64_t>(item.writable_layer_bytes.value_or(0)) + log.bytes;
+      container.inodes = log.inodes;
+      out.disk += container.disk;
+      out.inodes += container.inodes;
+    }
+  for (const auto& volume : pod.spec().volumes()) {
+    const auto& source = volume.volume_source();
+    if (!source.has_empty_dir() || !source.empty_dir().medium().empty())
+      continue;  // memory has its own limit
+    const DirectoryUsage used = UsageOfDirectory(paths_.Volume(uid, kEmptyDir, volume.name()));
+    out.empty_dirs[volume.name()] = used.bytes;
+    out.disk += used.bytes;
+    out.inodes += used.inodes;
+  }
+  return out;
+}
+
+}  // namespace keelson::kubelet

@@ -1,0 +1,44 @@
+// What the node and its pods use at this moment, as eviction decides by.
+#pragma once
+
+#include <stop_token>
+#include <string>
+
+#include "kubelet/cm/pod_cgroups.h"
+#include "kubelet/container/paths.h"
+#include "kubelet/cri/runtime.h"
+#include "kubelet/eviction/plan.h"
+
+namespace keelson::kubelet {
+
+class UsageReader {  // thread safe
+ public:
+  UsageReader(cri::RuntimeService& runtime, cri::ImageService& images, PodCgroups& cgroups, Paths paths,
+              int64_t memory_capacity, int64_t pods_memory, int64_t max_pids)
+      : runtime_(runtime),
+        images_(images),
+        cgroups_(cgroups),
+        paths_(std::move(paths)),
+        memory_capacity_(memory_capacity),
+        pods_memory_(pods_memory),
+        max_pids_(max_pids) {}
+
+  // Signals that cannot be known now are absent.
+  Observations Observe(std::stop_token stop);
+  PodUsage Usage(const corev1::Pod& pod);
+
+ private:
+  cri::RuntimeService& runtime_;
+  cri::ImageService& images_;
+  PodCgroups& cgroups_;
+  const Paths paths_;
+  const int64_t memory_capacity_, pods_memory_, max_pids_;  // pods_memory: what all pods together may have
+};
+
+struct DirectoryUsage {
+  int64_t bytes = 0, inodes = 0;
+};
+// Of the tree, on its own file system; follows no link.
+DirectoryUsage UsageOfDirectory(const std::string& path);
+
+}  // namespace keelson::kubelet
