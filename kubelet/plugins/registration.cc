@@ -19,9 +19,10 @@ struct PluginRegistration::Impl {
   std::unique_ptr<pluginregistration::Registration::Stub> stub;
 };
 
-Result<std::unique_ptr<PluginRegistration>> PluginRegistration::Dial(const std::string& socket) {
+Result<std::unique_ptr<PluginRegistration>> PluginRegistration::Dial(const std::string& socket,
+                                                                     std::stop_token stop) {
   auto channel = rpc::UnixChannel(socket);
-  if (!rpc::AwaitConnected(*channel, kDialTimeout))
+  if (!rpc::AwaitConnected(*channel, kDialTimeout, stop))
     return Error(Code::kTimeout, "failed to dial socket " + socket + ", err: context deadline exceeded");
   auto impl = std::make_unique<Impl>();
   impl->stub = pluginregistration::Registration::NewStub(channel);

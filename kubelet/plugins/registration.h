@@ -19,7 +19,7 @@ struct PluginInfo {
 class PluginRegistration {
  public:
   // Within 10 s.
-  static Result<std::unique_ptr<PluginRegistration>> Dial(const std::string& socket);
+  static Result<std::unique_ptr<PluginRegistration>> Dial(const std::string& socket, std::stop_token stop);
   ~PluginRegistration();
   Result<PluginInfo> GetInfo(std::stop_token stop);
   // Whether the plugin is registered now, and if not, why.

@@ -81,7 +81,7 @@ Result<> PluginWatcher::Reconcile(const std::string& socket, std::stop_token sto
 }
 
 Result<> PluginWatcher::Register(const std::string& socket, uint64_t appearance, std::stop_token stop) {
-  auto plugin = PluginRegistration::Dial(socket);
+  auto plugin = PluginRegistration::Dial(socket, stop);
   if (!plugin)
     return Error(plugin.error().code(), "RegisterPlugin error -- dial failed at socket " + socket +
                                             ", err: " + plugin.error().message());

@@ -15,17 +15,17 @@ namespace keelson::kubelet::podresources {
 namespace {
 
 metrics::Value& CounterOf(const std::string& name, const std::string& help) {
-  return metrics::Counter(
-             "kubelet_pod_resources_endpoint_" + name,
-             "Number of requests to the PodResource " + help + " Broken down by server api version.",
-             {"server_api_version"})
+  return metrics::Counter("kubelet_pod_resources_endpoint_" + name,
+                          help + " Broken down by server api version.", {"server_api_version"})
       .With({"v1"});
 }
 
 struct MethodMetrics {
   MethodMetrics(const std::string& name, const std::string& method)
-      : requests(CounterOf("requests_" + name, method + " endpoint.")),
-        errors(CounterOf("errors_" + name, method + " endpoint which returned error.")) {}
+      : requests(
+            CounterOf("requests_" + name, "Number of requests to the PodResource " + method + " endpoint.")),
+        errors(CounterOf("errors_" + name, "Number of requests to the PodResource " + method +
+                                               " endpoint which returned error.")) {}
   metrics::Value &requests, &errors;
 };
 
@@ -120,7 +120,8 @@ class Service : public v1::PodResourcesLister::Service {
 
   Lister& lister_;
   RateLimit limit_;
-  metrics::Value& requests_ = CounterOf("requests_total", "endpoint.");
+  metrics::Value& requests_ =
+      CounterOf("requests_total", "Cumulative number of requests to the PodResource endpoint.");
   MethodMetrics list_{"list", "List"}, get_{"get", "Get"},
       allocatable_{"get_allocatable", "GetAllocatableResources"};
 };

@@ -131,9 +131,17 @@ Error GoError(const grpc::Status& status) {
   return Error(error.code(), "rpc error: code = " + name + " desc = " + status.error_message());
 }
 
-bool AwaitConnected(grpc::Channel& channel, std::chrono::milliseconds timeout) {
-  if (channel.GetState(true) == GRPC_CHANNEL_READY) return true;
-  return channel.WaitForConnected(std::chrono::system_clock::now() + timeout);
+bool AwaitConnected(grpc::Channel& channel, std::chrono::milliseconds timeout, std::stop_token stop) {
+  // gRPC has no way to end this wait early.
+  constexpr std::chrono::milliseconds kSlice{200};
+  SteadyTime deadline = std::chrono::steady_clock::now() + timeout;
+  while (channel.GetState(true) != GRPC_CHANNEL_READY) {
+    if (stop.stop_requested()) return false;
+    bool last = std::chrono::steady_clock::now() + kSlice >= deadline;
+    if (channel.WaitForConnected(std::chrono::system_clock::now() + TimeLeft(deadline, kSlice))) return true;
+    if (last) return false;
+  }
+  return true;
 }
 
 std::chrono::milliseconds TimeLeft(SteadyTime deadline, std::chrono::milliseconds most) {

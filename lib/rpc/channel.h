@@ -61,8 +61,8 @@ class Call {
 Error ToError(const grpc::Status& status, std::string_view what);
 // The same as Go's grpc prints it, for texts that reach users: "rpc error: code = Unknown desc = message".
 Error GoError(const grpc::Status& status);
-// Waits until the channel is connected; false when it is not within `timeout`.
-bool AwaitConnected(grpc::Channel& channel, std::chrono::milliseconds timeout);
+// Waits until the channel is connected; false when it is not within `timeout`, or soon after a stop.
+bool AwaitConnected(grpc::Channel& channel, std::chrono::milliseconds timeout, std::stop_token stop = {});
 // Until `deadline`, at most `most`; at least a millisecond, so that it is never taken for "no deadline".
 std::chrono::milliseconds TimeLeft(SteadyTime deadline, std::chrono::milliseconds most);
 

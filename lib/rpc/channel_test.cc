@@ -55,6 +55,14 @@ TEST(CallTest, StopCancels) {
   EXPECT_EQ(done.error().code(), Code::kCancelled);
 }
 
+TEST(AwaitConnectedTest, EndsInTimeAndOnStop) {
+  auto channel = UnixChannel("/nonexistent/keelson.sock");
+  EXPECT_FALSE(AwaitConnected(*channel, std::chrono::milliseconds(1)));
+  std::stop_source stop;
+  stop.request_stop();
+  EXPECT_FALSE(AwaitConnected(*channel, std::chrono::hours(1), stop.get_token()));
+}
+
 TEST(TimeLeftTest, IsBoundedBothWays) {
   using std::chrono::milliseconds;
   EXPECT_EQ(TimeLeft(SteadyTime::max(), milliseconds(7)), milliseconds(7));

@@ -126,9 +126,9 @@ class GrpcPlugin : public DevicePlugin {
 
 }  // namespace
 
-Result<std::unique_ptr<DevicePlugin>> DialPlugin(const std::string& socket) {
+Result<std::unique_ptr<DevicePlugin>> DialPlugin(const std::string& socket, std::stop_token stop) {
   auto channel = rpc::UnixChannel(socket);
-  if (!rpc::AwaitConnected(*channel, kDialTimeout))
+  if (!rpc::AwaitConnected(*channel, kDialTimeout, stop))
     return Error(Code::kTimeout, "failed to dial device plugin: context deadline exceeded");
   return std::unique_ptr<DevicePlugin>(new GrpcPlugin(socket, channel));
 }

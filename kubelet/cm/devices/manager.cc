@@ -80,7 +80,7 @@ Result<> DeviceManager::Accept(const RegistrationRequest& request) {
 }
 
 Result<> DeviceManager::Connect(const std::string& resource, const std::string& socket) {
-  ASSIGN_OR_RETURN(std::shared_ptr<DevicePlugin> plugin, options_.dial(socket));
+  ASSIGN_OR_RETURN(std::shared_ptr<DevicePlugin> plugin, options_.dial(socket, calls_.get_token()));
   auto options = plugin->Options(calls_.get_token());
   if (!options) return options.error().Wrap("failed to get device plugin options");
   uint64_t connection = 0;

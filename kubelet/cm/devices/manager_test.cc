@@ -32,7 +32,8 @@ class DeviceManagerTest : public testing::Test {
     options.dir = dir_;
     options.node_sets = {1, 2, 3};
     options.running = std::move(running);
-    options.dial = [this](const std::string& socket) -> Result<std::unique_ptr<DevicePlugin>> {
+    options.dial = [this](const std::string& socket,
+                          std::stop_token) -> Result<std::unique_ptr<DevicePlugin>> {
       return std::unique_ptr<DevicePlugin>(new FakePlugin(socket, script_));
     };
     manager_ = std::make_unique<DeviceManager>(std::move(options), clock_);

@@ -32,7 +32,8 @@ class DevicePlugin {  // thread safe
 };
 
 // Connects to the plugin's socket, within 10 s.
-using PluginDialer = std::function<Result<std::unique_ptr<DevicePlugin>>(const std::string& socket)>;
-Result<std::unique_ptr<DevicePlugin>> DialPlugin(const std::string& socket);
+using PluginDialer =
+    std::function<Result<std::unique_ptr<DevicePlugin>>(const std::string& socket, std::stop_token stop)>;
+Result<std::unique_ptr<DevicePlugin>> DialPlugin(const std::string& socket, std::stop_token stop);
 
 }  // namespace keelson::kubelet::devices
