@@ -70,6 +70,9 @@ class DeviceManager : public ResourceProvider, public PluginHandler {  // thread
   // True when this kubelet has never run here: what an older Node object says of extended resources is not
   // so.
   bool ShouldResetExtendedResources() const { return no_checkpoint_; }
+  // For the admission of a pod that has devices already: `allocatable` becomes at least what is in use, so
+  // that the pod is not turned away because its plugin is not back yet.
+  void RaiseAllocatable(const std::string& uid, k8s::ResourceList& allocatable) const;
   std::vector<ResourceDevice> ContainerDevices(const std::string& uid, const std::string& container) const;
   std::vector<ResourceDevice> AllocatableDevices() const;  // healthy ones, in use or not
   // Sets allocatedResourcesStatus of the containers that have devices (KEP-4680).

@@ -187,6 +187,12 @@ TEST_F(DeviceManagerTest, SurvivesARestart) {
   EXPECT_EQ(Held("p", "app"), (Ids{"a"}));
   EXPECT_EQ(OfNode(), (NodeResource{0, 0})) << "until its plugin is back";
   EXPECT_EQ(manager_->NodeResources().count(kResource), 1u);
+  k8s::ResourceList allocatable{{"cpu", api::Amount::FromInt(4)}, {kResource, api::Amount()}};
+  manager_->RaiseAllocatable("other", allocatable);
+  EXPECT_EQ(allocatable[kResource].Value(), 0);
+  manager_->RaiseAllocatable("p", allocatable);
+  EXPECT_EQ(allocatable[kResource].Value(), 1);
+  EXPECT_EQ(allocatable["cpu"].Value(), 4);
   cri::ContainerConfig config;
   ASSERT_TRUE(manager_->Configure(pod, ContainerOf(pod, "app"), config, {}));
   ASSERT_EQ(config.devices.size(), 1u);

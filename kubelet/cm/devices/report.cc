@@ -8,6 +8,18 @@ std::map<std::string, NodeResource> DeviceManager::NodeResources() const {
   return inventory_.NodeResources();
 }
 
+void DeviceManager::RaiseAllocatable(const std::string& uid, k8s::ResourceList& allocatable) const {
+  MutexLock lock(mutex_);
+  auto pod = pods_.pods().find(uid);
+  if (pod == pods_.pods().end()) return;
+  for (const auto& [container, allocations] : pod->second)
+    for (const auto& [resource, allocation] : allocations) {
+      auto in_use = api::Amount::FromInt(static_cast<int64_t>(pods_.InUse(resource).size()));
+      api::Amount& amount = allocatable[resource];
+      amount = std::max(amount, in_use);
+    }
+}
+
 std::vector<ResourceDevice> DeviceManager::ContainerDevices(const std::string& uid,
                                                             const std::string& container) const {
   std::vector<ResourceDevice> out;

@@ -61,6 +61,7 @@ struct StandInPlugin::Impl : v1beta1::DevicePlugin::Service {
       auto& answer = *reply->add_container_responses();
       for (const std::string& id : container.devices_ids()) {
         if (id == "broken") return grpc::Status(grpc::StatusCode::UNKNOWN, "cannot set up broken");
+        (*answer.mutable_envs())["DEVICES"] += id;
         auto& device = *answer.add_devices();
         device.set_container_path("/dev/" + id);
         device.set_host_path("/dev/null");
