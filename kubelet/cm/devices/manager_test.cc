@@ -132,21 +132,28 @@ TEST_F(DeviceManagerTest, NothingIsGivenTwiceWhileThePluginThinks) {
   script_.preferred = {"a"};
   Connect({"a", "b", "c"});
   auto interrupting = DevicePod("q", {{"app", 1}});
-  script_.on_preferred = [&] {
-    script_.on_preferred = nullptr;
-    EXPECT_EQ(Allocate(interrupting, "app"), "");
-  };
+  script_.on_preferred = [&] { EXPECT_EQ(Allocate(interrupting, "app"), ""); };
   EXPECT_EQ(Allocate(DevicePod("p", {{"app", 1}}), "app"), "");
   EXPECT_EQ(Held("q", "app"), (Ids{"a"}));
   EXPECT_EQ(Held("p", "app"), (Ids{"b"}));
   auto meanwhile = DevicePod("s", {{"app", 1}});
   script_.on_allocate = [&] {
-    script_.on_allocate = nullptr;
     EXPECT_EQ(Allocate(meanwhile, "app"),
               "Allocate failed due to requested number of devices unavailable for example.com/dev. "
               "Requested: 1, Available: 0, which is unexpected");
   };
   EXPECT_EQ(Allocate(DevicePod("r", {{"app", 1}}), "app"), "");
+}
+
+TEST_F(DeviceManagerTest, PodsThatOnlyReuseDoNotMeet) {
+  Connect({"a", "b"});
+  auto p = DevicePod("p", {{"init", 1}, {"app", 1}}), q = DevicePod("q", {{"init", 1}, {"app", 1}});
+  EXPECT_EQ(Allocate(p, "init"), "");
+  EXPECT_EQ(Allocate(q, "init"), "");
+  script_.on_allocate = [&] { EXPECT_EQ(Allocate(q, "app"), ""); };
+  EXPECT_EQ(Allocate(p, "app"), "");
+  EXPECT_EQ(Held("p", "app"), (Ids{"a"}));
+  EXPECT_EQ(Held("q", "app"), (Ids{"b"}));
 }
 
 TEST_F(DeviceManagerTest, AlignsWithWhatTheTopologyManagerDecided) {

@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "kubelet/cm/devices/plugin.h"
@@ -19,7 +20,7 @@ class FakePlugin : public DevicePlugin {
     DeviceMap devices;  // listed at once; none: not listed
     Ids preferred;
     std::optional<Error> fail_options, fail_allocate, fail_pre_start;
-    // Called during the call, without a lock.
+    // Called once, during the next such call.
     std::function<void()> on_preferred, on_allocate;
 
     struct Preference {
@@ -47,12 +48,12 @@ class FakePlugin : public DevicePlugin {
   Result<Ids> PreferredAllocation(const Ids& available, const Ids& must_include, size_t size,
                                   std::stop_token) override {
     script_.preferences.push_back({available, must_include, size});
-    if (script_.on_preferred) script_.on_preferred();
+    if (auto call = std::exchange(script_.on_preferred, nullptr)) call();
     return script_.preferred;
   }
   Result<Grant> Allocate(const Ids& ids, std::stop_token) override {
     script_.allocations.push_back(ids);
-    if (script_.on_allocate) script_.on_allocate();
+    if (auto call = std::exchange(script_.on_allocate, nullptr)) call();
     if (script_.fail_allocate) return *script_.fail_allocate;
     Grant grant;
     for (const std::string& id : ids) {
