@@ -29,6 +29,7 @@ struct Claim {
 
 struct ContainerResources {
   std::string name;
+  bool sidecar = false;
   std::vector<devices::ResourceDevice> devices;
   std::vector<int64_t> cpus;  // exclusive ones
   std::vector<MemoryBlock> memory;

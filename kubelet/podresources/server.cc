@@ -10,14 +10,20 @@
 #include <grpcpp/grpcpp.h>
 
 #include "lib/rpc/proto/podresources.grpc.pb.h"
+#include "lib/rpc/proto/podresources_v1alpha1.grpc.pb.h"
 
 namespace keelson::kubelet::podresources {
 namespace {
 
-metrics::Value& CounterOf(const std::string& name, const std::string& help) {
+metrics::Value& CounterOf(const std::string& name, const std::string& help,
+                          const std::string& version = "v1") {
   return metrics::Counter("kubelet_pod_resources_endpoint_" + name,
                           help + " Broken down by server api version.", {"server_api_version"})
-      .With({"v1"});
+      .With({version});
+}
+
+metrics::Value& RequestsTotal(const std::string& version) {
+  return CounterOf("requests_total", "Cumulative number of requests to the PodResource endpoint.", version);
 }
 
 struct MethodMetrics {
@@ -70,10 +76,13 @@ void ToWire(const PodResources& in, v1::PodResources& out) {
   }
 }
 
+grpc::Status Refused() {
+  return grpc::Status(grpc::StatusCode::RESOURCE_EXHAUSTED, "rejected by rate limit");
+}
+
 class Service : public v1::PodResourcesLister::Service {
  public:
-  Service(const ServerOptions& options, Lister& lister, Clock& clock)
-      : lister_(lister), limit_(options.per_second, options.burst, clock) {}
+  Service(Lister& lister, RateLimit& limit) : lister_(lister), limit_(limit) {}
 
   grpc::Status List(grpc::ServerContext*, const v1::ListPodResourcesRequest*,
                     v1::ListPodResourcesResponse* reply) override {
@@ -109,21 +118,50 @@ class Service : public v1::PodResourcesLister::Service {
   }
 
  private:
-  static grpc::Status Refused() {
-    return grpc::Status(grpc::StatusCode::RESOURCE_EXHAUSTED, "rejected by rate limit");
-  }
-
   void Count(MethodMetrics& method) {
     requests_.Increment();
     method.requests.Increment();
   }
 
   Lister& lister_;
-  RateLimit limit_;
-  metrics::Value& requests_ =
-      CounterOf("requests_total", "Cumulative number of requests to the PodResource endpoint.");
+  RateLimit& limit_;
+  metrics::Value& requests_ = RequestsTotal("v1");
   MethodMetrics list_{"list", "List"}, get_{"get", "Get"},
       allocatable_{"get_allocatable", "GetAllocatableResources"};
+};
+
+class OldService : public v1alpha1::PodResourcesLister::Service {
+ public:
+  OldService(Lister& lister, RateLimit& limit) : lister_(lister), limit_(limit) {}
+
+  grpc::Status List(grpc::ServerContext*, const v1alpha1::ListPodResourcesRequest*,
+                    v1alpha1::ListPodResourcesResponse* reply) override {
+    if (!limit_.Allow()) return Refused();
+    requests_.Increment();
+    for (const PodResources& pod : lister_.List()) ToWire(pod, *reply->add_pod_resources());
+    return grpc::Status::OK;
+  }
+
+ private:
+  // It knows of no sidecars.
+  static void ToWire(const PodResources& in, v1alpha1::PodResources& out) {
+    out.set_name(in.name);
+    out.set_namespace_(in.ns);
+    for (const ContainerResources& container : in.containers) {
+      if (container.sidecar) continue;
+      auto& item = *out.add_containers();
+      item.set_name(container.name);
+      for (const auto& device : container.devices) {
+        auto& entry = *item.add_devices();
+        entry.set_resource_name(device.resource);
+        entry.add_device_ids(device.id);
+      }
+    }
+  }
+
+  Lister& lister_;
+  RateLimit& limit_;
+  metrics::Value& requests_ = RequestsTotal("v1alpha1");
 };
 
 }  // namespace
@@ -131,8 +169,11 @@ class Service : public v1::PodResourcesLister::Service {
 Result<> RunServer(const ServerOptions& options, Lister& lister, std::stop_token stop,
                    const std::function<void()>& ready, Clock& clock) {
   RETURN_IF_ERROR(MakeDirs(options.dir, 0750));
-  Service service(options, lister, clock);
-  ASSIGN_OR_RETURN(auto server, rpc::UnixServer::Start(options.dir + "/kubelet.sock", {&service}));
+  RateLimit limit(options.per_second, options.burst, clock);
+  Service service(lister, limit);
+  OldService old_service(lister, limit);
+  ASSIGN_OR_RETURN(auto server,
+                   rpc::UnixServer::Start(options.dir + "/kubelet.sock", {&service, &old_service}));
   ready();
   Mutex mutex;
   CondVar stopped;

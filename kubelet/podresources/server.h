@@ -1,5 +1,5 @@
 // PodResources v1 on <root-dir>/pod-resources/kubelet.sock: for monitoring agents and device tools of the
-// node (KEP-606, KEP-2403, KEP-3695).
+// node (KEP-606, KEP-2403, KEP-3695); v1alpha1 for those that have not moved on.
 #pragma once
 
 #include <functional>

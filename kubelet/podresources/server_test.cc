@@ -14,6 +14,7 @@
 #include <grpcpp/grpcpp.h>
 
 #include "lib/rpc/proto/podresources.grpc.pb.h"
+#include "lib/rpc/proto/podresources_v1alpha1.grpc.pb.h"
 
 namespace keelson::kubelet::podresources {
 namespace {
@@ -35,8 +36,9 @@ class FakeLister : public Lister {
   const PodResources pod_{
       "web",
       "default",
-      {{"sidecar", {{"example.com/dev", "sidecar-1", std::nullopt}}, {}, {}, {}},
+      {{"sidecar", true, {{"example.com/dev", "sidecar-1", std::nullopt}}, {}, {}, {}},
        {"app",
+        false,
         {{"example.com/dev", "app-1", std::vector<int64_t>{1}}, {"example.com/dev", "app-2", std::nullopt}},
         {2, 3},
         {{"memory", 1 << 20, {0, 1}}},
@@ -55,6 +57,15 @@ constexpr char kPod[] =
     "dynamic_resources { claim_name: \"claim\" claim_namespace: \"default\" claim_resources { "
     "cdi_devices { name: \"example.com/c=1\" } driver_name: \"driver.example.com\" pool_name: \"pool\" "
     "device_name: \"dev-1\" } } }";
+
+std::string OneLine(const google::protobuf::Message& message) {
+  google::protobuf::TextFormat::Printer printer;
+  printer.SetSingleLineMode(true);
+  std::string text;
+  printer.PrintToString(message, &text);
+  if (!text.empty() && text.back() == ' ') text.pop_back();
+  return text;
+}
 
 class PodResourcesTest : public testing::Test {
  protected:
@@ -88,12 +99,7 @@ class PodResourcesTest : public testing::Test {
     Reply reply;
     grpc::Status status = Ask(method, request, reply);
     if (!status.ok()) return rpc::GoError(status).message();
-    google::protobuf::TextFormat::Printer printer;
-    printer.SetSingleLineMode(true);
-    std::string text;
-    printer.PrintToString(reply, &text);
-    if (!text.empty() && text.back() == ' ') text.pop_back();
-    return text;
+    return OneLine(reply);
   }
 
   using Stub = v1::PodResourcesLister::Stub;
@@ -127,6 +133,17 @@ TEST_F(PodResourcesTest, TellsWhatCouldBeHad) {
       "devices { resource_name: \"example.com/dev\" device_ids: \"app-1\" topology { nodes { ID: 1 } } } "
       "cpu_ids: 1 cpu_ids: 2 cpu_ids: 3 "
       "memory { memory_type: \"hugepages-2Mi\" size: 4194304 topology { nodes { } } }");
+}
+
+TEST_F(PodResourcesTest, ListsForOlderClients) {
+  auto stub = v1alpha1::PodResourcesLister::NewStub(rpc::UnixChannel(root_ + "/pod-resources/kubelet.sock"));
+  v1alpha1::ListPodResourcesResponse reply;
+  rpc::Call call(std::chrono::seconds(20));
+  ASSERT_TRUE(stub->List(call.context(), v1alpha1::ListPodResourcesRequest(), &reply).ok());
+  EXPECT_EQ(OneLine(reply),
+            "pod_resources { name: \"web\" namespace: \"default\" containers { name: \"app\" "
+            "devices { resource_name: \"example.com/dev\" device_ids: \"app-1\" } "
+            "devices { resource_name: \"example.com/dev\" device_ids: \"app-2\" } } }");
 }
 
 TEST_F(PodResourcesTest, RefusesTooManyRequestsAndCountsTheRest) {

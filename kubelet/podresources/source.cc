@@ -18,13 +18,14 @@ std::optional<PodResources> SourceLister::Get(const std::string& ns, const std::
 
 PodResources SourceLister::Of(const corev1::Pod& pod) {
   PodResources out{pod.metadata().name(), pod.metadata().namespace_(), {}};
-  auto add = [&](const corev1::Container& container) {
+  auto add = [&](const corev1::Container& container, bool sidecar) {
     out.containers.push_back(source_.ResourcesOf(pod, container));
     out.containers.back().name = container.name();
+    out.containers.back().sidecar = sidecar;
   };
   for (const auto& init : pod.spec().init_containers())
-    if (k8s::IsSidecar(init)) add(init);
-  for (const auto& container : pod.spec().containers()) add(container);
+    if (k8s::IsSidecar(init)) add(init, true);
+  for (const auto& container : pod.spec().containers()) add(container, false);
   return out;
 }
 

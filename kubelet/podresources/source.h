@@ -15,7 +15,7 @@ class Source {  // thread safe
   // Admitted and not ended.
   virtual std::vector<PodPtr> ActivePods() = 0;
   virtual PodPtr FindPod(const std::string& ns, const std::string& name) = 0;  // null when there is none
-  // What the container has; the name need not be set.
+  // What the container has; who it is need not be set.
   virtual ContainerResources ResourcesOf(const corev1::Pod& pod, const corev1::Container& container) = 0;
   virtual AllocatableResources Allocatable() = 0;
 };

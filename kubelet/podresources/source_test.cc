@@ -42,7 +42,9 @@ TEST(SourceLister, TellsOfContainersThatLiveAsLongAsThePod) {
   EXPECT_EQ(pods[0].ns, "default");
   ASSERT_EQ(pods[0].containers.size(), 2u);
   EXPECT_EQ(pods[0].containers[0].name, "sidecar");
+  EXPECT_TRUE(pods[0].containers[0].sidecar);
   EXPECT_EQ(pods[0].containers[1].name, "app");
+  EXPECT_FALSE(pods[0].containers[1].sidecar);
   EXPECT_EQ(pods[0].containers[1].devices[0].id, "for-app");
   EXPECT_TRUE(lister.Get("default", "web"));
   EXPECT_FALSE(lister.Get("other", "web"));
