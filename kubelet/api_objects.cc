@@ -7,8 +7,35 @@ namespace keelson::kubelet {
 namespace {
 
 constexpr std::chrono::seconds kFresh(1);
-constexpr size_t kSweepAbove = 64;  // entries; older ones are dropped then
+constexpr size_t kMostBytes = 2 << 20;  // a kind, on the wire; the least recently read go first
 constexpr char kByNamespace[] = "namespace";
+
+template <typename T>
+bool NeverChanges(const T& object) {
+  if constexpr (requires { object.immutable(); })
+    return object.immutable();
+  else
+    return false;
+}
+
+// The API server is away or out of breath: what was read before is the best there is.
+bool NoAnswer(const Error& error) {
+  return error.Is(Code::kUnavailable) || error.Is(Code::kTimeout) || error.Is(Code::kTooManyRequests) ||
+         error.Is(Code::kInternal);
+}
+
+template <typename Cache>
+void DropOldest(Cache& cache) {
+  size_t total = 0;
+  for (const auto& [key, entry] : cache) total += entry.bytes;
+  while (total > kMostBytes && cache.size() > 1) {
+    auto oldest = cache.begin();
+    for (auto it = cache.begin(); it != cache.end(); ++it)
+      if (it->second.read < oldest->second.read) oldest = it;
+    total -= oldest->second.bytes;
+    cache.erase(oldest);
+  }
+}
 
 }  // namespace
 
@@ -27,20 +54,21 @@ Result<std::shared_ptr<const T>> ApiObjects::Get(std::map<std::string, Cached<T>
     MutexLock lock(mutex_);
     auto it = cache.find(key);
     if (it != cache.end() &&
-        (it->second.object->immutable() || clock_.SteadyNow() - it->second.read < kFresh))
+        (NeverChanges(*it->second.object) || clock_.SteadyNow() - it->second.read < kFresh))
       return it->second.object;
   }
   SteadyTime asked = clock_.SteadyNow();
   auto object = api_.Get<T>(ns, name);
   MutexLock lock(mutex_);
   if (!object) {
+    if (auto it = cache.find(key); it != cache.end() && NoAnswer(object.error())) return it->second.object;
     cache.erase(key);
     return object.error();
   }
+  size_t bytes = object->ByteSizeLong();
   auto shared = std::make_shared<const T>(std::move(*object));
-  cache[key] = {shared, asked};
-  if (cache.size() > kSweepAbove)
-    std::erase_if(cache, [&](const auto& item) { return asked - item.second.read > kFresh * 60; });
+  cache[key] = {shared, asked, bytes};
+  DropOldest(cache);
   return shared;
 }
 
@@ -52,6 +80,30 @@ Result<std::shared_ptr<const corev1::ConfigMap>> ApiObjects::GetConfigMap(const 
 Result<std::shared_ptr<const corev1::Secret>> ApiObjects::GetSecret(const std::string& ns,
                                                                     const std::string& name) {
   return Get(secrets_, ns, name);
+}
+
+Result<std::shared_ptr<const corev1::PersistentVolumeClaim>> ApiObjects::GetClaim(const std::string& ns,
+                                                                                  const std::string& name) {
+  return Get(claims_, ns, name);
+}
+
+Result<std::shared_ptr<const corev1::PersistentVolume>> ApiObjects::GetPersistentVolume(
+    const std::string& name) {
+  return Get(volumes_, "", name);
+}
+
+Result<> ApiObjects::MarkExpanded(const corev1::PersistentVolumeClaim& claim, const Quantity& capacity) {
+  corev1::PersistentVolumeClaim done = claim;
+  auto& status = *done.mutable_status();
+  (*status.mutable_capacity())["storage"] = capacity;
+  status.mutable_allocated_resource_statuses()->erase("storage");
+  auto& conditions = *status.mutable_conditions();
+  for (int i = conditions.size() - 1; i >= 0; --i)
+    if (conditions[i].type() == "FileSystemResizePending" || conditions[i].type() == "Resizing")
+      conditions.DeleteSubrange(i, 1);
+  auto stored = api_.UpdateStatus(done);
+  if (!stored) return stored.error().Wrap("update the status of PVC " + api::KeyOf(claim));
+  return {};
 }
 
 std::vector<std::shared_ptr<const corev1::Service>> ApiObjects::Services(const std::string& ns) {

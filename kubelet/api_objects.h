@@ -1,6 +1,6 @@
 // ObjectSource on the API server: Services from an informer, ConfigMaps and Secrets by name, when a pod needs
-// them. What has been read is good for a second, so that a burst of pods reads it once, and for ever if it is
-// immutable.
+// them. What has been read is good for a second, so that a burst of pods reads it once, for ever if it is
+// immutable, and for as long as the API server is away: containers start again meanwhile.
 #pragma once
 
 #include <map>
@@ -23,6 +23,11 @@ class ApiObjects : public ObjectSource {  // thread safe
                                                                 const std::string& name) override;
   Result<std::shared_ptr<const corev1::Secret>> GetSecret(const std::string& ns,
                                                           const std::string& name) override;
+  Result<std::shared_ptr<const corev1::PersistentVolumeClaim>> GetClaim(const std::string& ns,
+                                                                        const std::string& name) override;
+  Result<std::shared_ptr<const corev1::PersistentVolume>> GetPersistentVolume(
+      const std::string& name) override;
+  Result<> MarkExpanded(const corev1::PersistentVolumeClaim& claim, const Quantity& capacity) override;
   std::vector<std::shared_ptr<const corev1::Service>> Services(const std::string& ns) override;
   Result<Token> RequestToken(const corev1::Pod& pod, const std::string& audience, int64_t seconds) override;
 
@@ -31,6 +36,7 @@ class ApiObjects : public ObjectSource {  // thread safe
   struct Cached {
     std::shared_ptr<const T> object;
     SteadyTime read;
+    size_t bytes;
   };
   template <typename T>
   Result<std::shared_ptr<const T>> Get(std::map<std::string, Cached<T>>& cache, const std::string& ns,
@@ -40,8 +46,10 @@ class ApiObjects : public ObjectSource {  // thread safe
   client::Informer<corev1::Service>& services_;
   Clock& clock_;
   Mutex mutex_;
-  std::map<std::string, Cached<corev1::ConfigMap>> config_maps_;  // both guarded by mutex_
+  std::map<std::string, Cached<corev1::ConfigMap>> config_maps_;  // all guarded by mutex_
   std::map<std::string, Cached<corev1::Secret>> secrets_;
+  std::map<std::string, Cached<corev1::PersistentVolumeClaim>> claims_;
+  std::map<std::string, Cached<corev1::PersistentVolume>> volumes_;
 };
 
 }  // namespace keelson::kubelet

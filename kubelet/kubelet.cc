@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cstdlib>
 #include <limits>
 #include <thread>
 
@@ -12,11 +13,14 @@
 #include "kubelet/gc/images.h"
 #include "kubelet/gc/log_rotation.h"
 #include "kubelet/node_setup.h"
+#include "kubelet/pod/admission.h"
 #include "kubelet/pod/pleg.h"
 #include "kubelet/pod/pod_workers.h"
+#include "kubelet/pod/runtime_features.h"
 #include "kubelet/staticpod/sources.h"
 #include "kubelet/staticpod/static_pods.h"
 #include "kubelet/usage.h"
+#include "lib/api/proto/node_v1.pb.h"
 #include "lib/base/file.h"
 #include "lib/base/pause.h"
 #include "lib/client/events.h"
@@ -75,11 +79,19 @@ PodSyncer::Options MakeSyncOptions(const Settings& settings, const std::string& 
   return out;
 }
 
-std::vector<std::unique_ptr<VolumePlugin>> Plugins(Mounter& mounter, ObjectSource& objects, Clock& clock) {
-  std::vector<std::unique_ptr<VolumePlugin>> out;
-  out.push_back(NewEmptyDirPlugin(mounter));
-  out.push_back(NewHostPathPlugin());
-  out.push_back(NewPayloadPlugin(mounter, objects, clock));
+ImageManager::Options MakeImageOptions(const Settings& settings,
+                                       std::shared_ptr<CredentialProviders> providers) {
+  const KubeletConfig& config = settings.config;
+  ImageManager::Options out;
+  out.serialize_pulls = config.serialize_image_pulls;
+  out.max_parallel_pulls = config.max_parallel_image_pulls;
+  const char* home = ::getenv("HOME");
+  out.credential_dirs = {settings.flags.root_dir, std::string(home ? home : "") + "/.docker", "/.docker"};
+  out.providers = std::move(providers);
+  out.records.dir = settings.flags.root_dir + "/image_manager";
+  out.records.verification = ParsePullVerification(config.image_pull_credentials_verification_policy)
+                                 .value_or(PullVerification::kNeverPreloaded);
+  out.records.allowlist = config.preloaded_images_verification_allowlist;
   return out;
 }
 
@@ -101,14 +113,17 @@ struct Kubelet::Impl {
         informers(parts.api),
         pods(informers.Get<corev1::Pod>(ByField("spec.nodeName=" + node_options.name))),
         nodes(informers.Get<corev1::Node>(ByField("metadata.name=" + node_options.name))),
+        runtime_classes(informers.Get<api::node::v1::RuntimeClass>()),
         objects(parts.api, informers.Get<corev1::Service>(), clock),
         node(
             parts.api, node_options, [this](std::stop_token stop) { return Facts(stop); }, clock),
         context(MakeNodeContext(settings, node_options, node.machine(), parts.cgroup_v2)),
+        features(parts.runtime),
+        user_namespaces(context.paths),
         handlers(NewHandlerRunner(parts.runtime, clock)),
-        images(parts.images,
-               {settings.config.serialize_image_pulls, settings.config.max_parallel_image_pulls}, clock),
-        volumes(parts.mounter, Plugins(parts.mounter, objects, clock)),
+        images(parts.images, MakeImageOptions(settings, parts.credential_providers), clock),
+        volumes(parts.mounter, objects, NewVolumePlugins(parts.mounter, objects, clock),
+                [this] { return nodes.Get("", node_options.name); }),
         statuses(parts.api, clock),
         probes(
             *handlers, executor, [this](const std::string& uid) { workers.Touch(uid); },
@@ -234,12 +249,14 @@ struct Kubelet::Impl {
             probes,
             statuses,
             executor,
-            [this] { return context; },
-            [this](const corev1::Pod& pod) { return admission.Admit(pod); },
+            [this] { return features.AddTo(context); },
+            [this](const corev1::Pod& pod) { return Admit(pod); },
             [this](const corev1::Pod& pod, const std::string& container, const std::string& type,
                    const std::string& reason,
                    const std::string& message) { Event(pod, container, type, reason, message); },
-            [this](const std::string& uid, const PodRuntimeStatus& status) { pleg.Seen(uid, status); }};
+            [this](const std::string& uid, const PodRuntimeStatus& status) { pleg.Seen(uid, status); },
+            [this](const std::string& name) { return HandlerOf(name); },
+            user_namespaces};
   }
 
   void Event(const corev1::Pod& pod, const std::string& container, const std::string& type,
@@ -271,6 +288,21 @@ struct Kubelet::Impl {
     events.Record(reference, type, reason, message);
   }
 
+  // The runtime's own name of what a RuntimeClass stands for.
+  Result<std::string> HandlerOf(const std::string& name) {
+    if (name.empty()) return std::string();
+    auto known = runtime_classes.Get("", name);
+    if (known) return known->handler();
+    return Error(Code::kNotFound,
+                 "failed to get sandbox runtime: runtimeclass.node.k8s.io \"" + name + "\" not found");
+  }
+
+  std::optional<k8s::AdmitFailure> Admit(const corev1::Pod& pod) {
+    if (auto failure = CheckFeatures(pod, features.AddTo(context), settings.config.allowed_unsafe_sysctls))
+      return failure;
+    return admission.Admit(pod);
+  }
+
   NodeFacts Facts(std::stop_token stop) {
     NodeFacts facts;
     const std::set<Pressure> pressures = evictions.pressures();
@@ -278,6 +310,7 @@ struct Kubelet::Impl {
     facts.disk_pressure = pressures.count(Pressure::kDisk) > 0;
     facts.pid_pressure = pressures.count(Pressure::kPid) > 0;
     facts.runtime = parts.runtime.Status(stop);
+    if (facts.runtime) features.Learn(*facts.runtime);
     if (auto version = parts.runtime.GetVersion(stop))
       facts.runtime_version = version->name + "://" + version->version;
     if (auto list = parts.images.ListImages(stop)) facts.images = std::move(*list);
@@ -348,9 +381,12 @@ struct Kubelet::Impl {
   client::InformerFactory informers;
   client::Informer<corev1::Pod>& pods;
   client::Informer<corev1::Node>& nodes;
+  client::Informer<api::node::v1::RuntimeClass>& runtime_classes;
   ApiObjects objects;
   NodeManager node;
   const NodeContext context;
+  RuntimeFeatures features;
+  UserNamespaces user_namespaces;
   std::unique_ptr<HandlerRunner> handlers;
   ImageManager images;
   VolumeManager volumes;

@@ -10,6 +10,7 @@
 #include "kubelet/cm/pod_cgroups.h"
 #include "kubelet/config/settings.h"
 #include "kubelet/cri/runtime.h"
+#include "kubelet/image/credential_provider.h"
 #include "kubelet/server/backend.h"
 #include "kubelet/volume/plugin.h"
 #include "lib/base/clock.h"
@@ -27,6 +28,7 @@ struct KubeletParts {
   bool cgroup_v2 = false;
   std::string runtime_name, runtime_version;  // containerd, 1.6.20
   bool standalone = false;                    // no API server: static pods only
+  std::shared_ptr<CredentialProviders> credential_providers = nullptr;
 };
 
 class Kubelet {

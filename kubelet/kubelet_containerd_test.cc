@@ -1,60 +1,11 @@
 // The kubelet with a real containerd, runc, CNI plugin and kernel; only the API server is in memory.
-#include <gtest/gtest.h>
-#include <stdlib.h>
-#include <unistd.h>
-
 #include <cstdio>
 
-#include "kubelet/cri/grpc_runtime.h"
 #include "kubelet/cri/runtime_conformance.h"
-#include "kubelet/testing/containerd.h"
-#include "kubelet/testing/fixture.h"
-#include "lib/base/file.h"
-#include "lib/linux/mount.h"
+#include "kubelet/testing/containerd_test.h"
 
 namespace keelson::kubelet {
 namespace {
-
-class ContainerdTest : public ::testing::Test {
- protected:
-  void SetUp() override {
-    if (std::string missing = Containerd::Missing(); !missing.empty()) GTEST_SKIP() << missing;
-    auto cgroups = linux::Cgroups::Detect();
-    if (!cgroups) GTEST_SKIP() << cgroups.error().message();
-    char name[] = "/tmp/kubelet_containerd.XXXXXX";
-    dir_ = ::mkdtemp(name);
-    root_ = "/keelson-test-" + std::to_string(::getpid());
-    linux_cgroups_.emplace(*cgroups);
-    auto started = Containerd::Start(dir_);
-    ASSERT_TRUE(started) << started.error().message();
-    containerd_ = std::move(*started);
-    cri_ = cri::NewGrpcServices({containerd_->socket()});
-    cgroups_ = NewPodCgroups(*cgroups, {root_});
-    mounter_ = NewMounter();
-    harness_ = std::make_unique<KubeletHarness>(*cri_.runtime, *cri_.images, *cgroups_, *mounter_, dir_,
-                                                "10.213.0.1");
-    harness_->Start();
-  }
-  void TearDown() override {
-    harness_.reset();
-    containerd_.reset();
-    if (linux_cgroups_) {
-      EXPECT_TRUE(linux_cgroups_->Remove(root_));
-    }
-  }
-  std::string Exec(const std::string& container, const std::vector<std::string>& command) {
-    auto result =
-        harness_->backend().Run({"default", "web", "", container}, command, std::chrono::seconds(10), {});
-    return result ? result->output : "error: " + result.error().message();
-  }
-  std::string dir_, root_;
-  std::optional<linux::Cgroups> linux_cgroups_;
-  std::unique_ptr<Containerd> containerd_;
-  cri::GrpcServices cri_;
-  std::unique_ptr<PodCgroups> cgroups_;
-  std::unique_ptr<Mounter> mounter_;
-  std::unique_ptr<KubeletHarness> harness_;
-};
 
 constexpr char kPod[] = R"json({"metadata":{"name":"web","labels":{"app":"web"}},"spec":{
   "terminationGracePeriodSeconds":2,

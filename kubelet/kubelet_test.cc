@@ -6,37 +6,14 @@
 #include <algorithm>
 
 #include "kubelet/cri/fake.h"
+#include "kubelet/testing/cgroup_names.h"
 #include "kubelet/testing/fixture.h"
+#include "lib/api/proto/node_v1.pb.h"
 #include "lib/base/file.h"
 #include "lib/k8s/pod_util.h"
 
 namespace keelson::kubelet {
 namespace {
-
-class CgroupNames : public PodCgroups {  // thread safe
- public:
-  Result<> Start(const NodeContext&) override { return {}; }
-  Result<> Ensure(const corev1::Pod& pod, const NodeContext&) override {
-    MutexLock lock(mutex_);
-    uids_.insert(pod.metadata().uid());
-    return {};
-  }
-  std::string Parent(const corev1::Pod& pod) const override { return "/kubepods/pod" + pod.metadata().uid(); }
-  Result<> Remove(const std::string& uid) override {
-    MutexLock lock(mutex_);
-    uids_.erase(uid);
-    return {};
-  }
-  std::set<std::string> Uids() const override {
-    MutexLock lock(mutex_);
-    return uids_;
-  }
-  linux::CgroupUsage Usage(const corev1::Pod&) const override { return {}; }
-
- private:
-  mutable Mutex mutex_;
-  std::set<std::string> uids_ GUARDED_BY(mutex_);
-};
 
 class KubeletTest : public ::testing::Test {
  protected:
@@ -139,6 +116,21 @@ TEST_F(KubeletTest, PodsDeletedMeanwhileAreRemoved) {
   harness_->Start();
   runtime_.Await([&] { return runtime_.Count("RemovePodSandbox web") > 0; });
   EXPECT_EQ(runtime_.ListContainers({}, {})->size(), 0u);
+}
+
+// As a kubelet leaves it that was killed, and whose pod was then deleted.
+TEST_F(KubeletTest, WhatIsLeftOfUnknownPodsIsRemoved) {
+  std::string ghost = dir_ + "/kubelet/pods/ghost";
+  std::string volume = ghost + "/volumes/kubernetes.io~empty-dir/fast";
+  ASSERT_TRUE(MakeDirs(volume));
+  ASSERT_TRUE(mounter_.MountTmpfs(volume, ""));
+  ASSERT_TRUE(mounter_.Bind(volume, ghost + "/volume-subpaths/fast/main/0", false));
+  corev1::Pod unknown;
+  unknown.mutable_metadata()->set_uid("ghost");
+  ASSERT_TRUE(cgroups_.Ensure(unknown, {}));
+  harness_->Start();
+  runtime_.Await([&] { return !PathExists(ghost) && cgroups_.Uids().empty(); });
+  EXPECT_TRUE(mounter_.MountPointsUnder(ghost)->empty());
 }
 
 TEST_F(KubeletTest, ExitedContainerIsRestartedThenHeldBack) {
@@ -273,6 +265,97 @@ TEST_F(KubeletTest, ACriticalPodPushesOthersOut) {
   const corev1::PodCondition* target = k8s::FindCondition(low.status(), k8s::kDisruptionTarget);
   ASSERT_TRUE(target);
   EXPECT_EQ(target->reason(), "TerminationByKubelet");
+}
+
+// Containers are started again with what was known of their ConfigMaps.
+TEST_F(KubeletTest, GoesOnWhileTheApiServerIsAway) {
+  corev1::ConfigMap map;
+  map.mutable_metadata()->set_name("settings");
+  map.mutable_metadata()->set_namespace_("default");
+  (*map.mutable_data())["COLOR"] = "blue";
+  ASSERT_TRUE(harness_->api().Create(map));
+  harness_->Start();
+  corev1::Pod pod = harness_->Create(R"({"metadata":{"name":"web"},"spec":{"containers":[{"name":"main",
+      "image":"img:1","envFrom":[{"configMapRef":{"name":"settings"}}],
+      "volumeMounts":[{"name":"v","mountPath":"/v"}]}],
+      "volumes":[{"name":"v","configMap":{"name":"settings"}}]}})");
+  ASSERT_TRUE(harness_->Await("web", IsPodReady));
+  harness_->fake_api().SetInterceptor([](const client::ApiRequest&) {
+    return Result<client::ApiResponse>(Error(Code::kUnavailable, "connection refused"));
+  });
+  harness_->fake_api().EndWatches();
+  std::string first = runtime_.RunningContainer(pod.metadata().uid(), "main");
+  runtime_.ExitContainer(pod.metadata().uid(), "main", 1);
+  runtime_.Await([&] {
+    std::string now = runtime_.RunningContainer(pod.metadata().uid(), "main");
+    return !now.empty() && now != first;
+  });
+  EXPECT_EQ(runtime_.LastConfig("main").envs.front().second, "blue");
+  harness_->fake_api().SetInterceptor({});
+  EXPECT_TRUE(harness_->Await("web", [](const corev1::Pod* p) {
+    return IsPodReady(p) && p->status().container_statuses(0).restart_count() == 1;
+  }));
+}
+
+TEST_F(KubeletTest, RuntimeClassesAreFollowed) {
+  runtime_.SetFeatures({{"", false, false}, {"runsc", false, false}}, false);
+  api::node::v1::RuntimeClass sandboxed;
+  sandboxed.mutable_metadata()->set_name("sandboxed");
+  sandboxed.set_handler("runsc");
+  ASSERT_TRUE(harness_->api().Create(sandboxed));
+  harness_->Start();
+  corev1::Pod pod = harness_->Create(
+      R"({"metadata":{"name":"web"},"spec":{"runtimeClassName":"sandboxed","containers":[{"name":"main",
+      "image":"img:1"}]}})");
+  ASSERT_TRUE(harness_->Await("web", IsPodReady));
+  EXPECT_EQ(runtime_.HandlerOf(pod.metadata().uid()), "runsc");
+  corev1::Pod other = harness_->Create(
+      R"({"metadata":{"name":"none"},"spec":{"runtimeClassName":"absent","containers":[{"name":"main",
+      "image":"img:1"}]}})");
+  corev1::Pod own = harness_->Create(
+      R"({"metadata":{"name":"userns"},"spec":{"hostUsers":false,"containers":[{"name":"main",
+      "image":"img:1"}]}})");
+  std::map<std::string, std::string> told;
+  auto events = harness_->api().Watch(api::ResourceOf<corev1::Event>(), "default", {});
+  ASSERT_TRUE(events);
+  auto listed = harness_->api().List<corev1::Event>("default");
+  for (const auto& event : *listed)
+    if (event.reason() == "FailedCreatePodSandBox") told[event.involved_object().name()] = event.message();
+  while (told.size() < 2) {
+    auto next = (*events)->Next(std::stop_token());
+    ASSERT_TRUE(next);
+    corev1::Event event;
+    ASSERT_TRUE(client::RestClient::DecodeInto(next->raw, event));
+    if (event.reason() == "FailedCreatePodSandBox") told[event.involved_object().name()] = event.message();
+  }
+  EXPECT_EQ(
+      told["none"],
+      "Failed to create pod sandbox: failed to get sandbox runtime: runtimeclass.node.k8s.io \"absent\" "
+      "not found");
+  EXPECT_EQ(told["userns"],
+            "Failed to create pod sandbox: default runtime handler does not support user namespaces");
+}
+
+TEST_F(KubeletTest, UnsafeSysctlsAreNotAdmitted) {
+  harness_->Start();
+  harness_->Create(R"({"metadata":{"name":"web"},"spec":{"securityContext":{"sysctls":[
+      {"name":"kernel.msgmax","value":"1"}]},"containers":[{"name":"main","image":"img:1"}]}})");
+  ASSERT_TRUE(harness_->Await(
+      "web", [](const corev1::Pod* p) { return p && p->status().reason() == "SysctlForbidden"; }));
+  EXPECT_EQ(harness_->Get("web").status().message(),
+            "Pod was rejected: forbidden sysctl: \"kernel.msgmax\" not allowlisted");
+}
+
+TEST_F(KubeletTest, DeadlineOfAPod) {
+  harness_->Start();
+  corev1::Pod pod = harness_->Create(R"({"metadata":{"name":"web"},"spec":{"activeDeadlineSeconds":1,
+      "containers":[{"name":"main","image":"img:1"}]}})");
+  ASSERT_TRUE(harness_->Await("web", [](const corev1::Pod* p) {
+    return p && p->status().phase() == "Failed" && p->status().reason() == "DeadlineExceeded";
+  }));
+  EXPECT_EQ(harness_->Get("web").status().message(),
+            "Pod was active on the node longer than the specified deadline");
+  runtime_.Await([&] { return runtime_.RunningContainer(pod.metadata().uid(), "main").empty(); });
 }
 
 }  // namespace

@@ -4,6 +4,8 @@
 #include <set>
 #include <sstream>
 
+#include "lib/base/file.h"
+
 namespace keelson::kubelet {
 
 namespace {
@@ -115,6 +117,7 @@ NodeContext MakeNodeContext(const Settings& settings, const NodeOptions& node, c
       std::chrono::duration_cast<std::chrono::microseconds>(config.cpu_cfs_quota_period).count();
   out.cgroup_v2 = cgroup_v2;
   out.seccomp_default = config.seccomp_default;
+  out.apparmor = ReadFile("/sys/module/apparmor/parameters/enabled").value_or("").substr(0, 1) == "Y";
   return out;
 }
 

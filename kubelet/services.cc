@@ -99,6 +99,13 @@ void AddServer(ServiceGroup& group, const char* name, http::Server& server) {
              }});
 }
 
+// null when none are configured.
+Result<std::shared_ptr<CredentialProviders>> LoadCredentialProviders(const KubeletFlags& flags) {
+  if (flags.image_credential_provider_config.empty()) return std::shared_ptr<CredentialProviders>();
+  return CredentialProviders::Load(flags.image_credential_provider_config,
+                                   flags.image_credential_provider_bin_dir);
+}
+
 Result<int> Run(const Settings& settings) {
   if (settings.config.logging_verbosity > 2) log::SetLevel(log::Level::kDebug);
   RETURN_IF_ERROR(CheckNodeLabels(settings.flags.node_labels));
@@ -118,8 +125,10 @@ Result<int> Run(const Settings& settings) {
   bool cgroup_v2 = cgroups.unified();
   ASSIGN_OR_RETURN(auto pod_cgroups, MakeCgroups(*cri.runtime, settings.config, cgroups));
   auto mounter = NewMounter();
+  RETURN_IF_ERROR(mounter->MakeShared(settings.flags.root_dir));
+  ASSIGN_OR_RETURN(auto providers, LoadCredentialProviders(settings.flags));
   Kubelet kubelet({api, *cri.runtime, *cri.images, *pod_cgroups, *mounter, cgroup_v2, version.name,
-                   version.version, standalone},
+                   version.version, standalone, std::move(providers)},
                   settings);
 
   ServiceGroup group;

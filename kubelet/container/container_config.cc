@@ -1,5 +1,6 @@
 #include "kubelet/container/container_config.h"
 
+#include <algorithm>
 #include <map>
 
 #include "kubelet/container/expansion.h"
@@ -28,12 +29,8 @@ std::function<std::optional<std::string>(const std::string&)> Lookup(const Env& 
   };
 }
 
-Result<std::string> HostPath(const ContainerInput& input, const corev1::VolumeMount& mount, int index,
-                             const Env& env) {
-  auto it = input.volumes.find(mount.name());
-  if (it == input.volumes.end())
-    return Error(Code::kUnavailable, "volume \"" + mount.name() + "\" of container \"" +
-                                         input.container.name() + "\" is not mounted yet");
+// The path below the volume, "" for the whole of it.
+Result<std::string> SubPath(const corev1::VolumeMount& mount, const Env& env) {
   std::string sub = mount.sub_path();
   if (!mount.sub_path_expr().empty()) {
     std::string unknown;
@@ -42,23 +39,58 @@ Result<std::string> HostPath(const ContainerInput& input, const corev1::VolumeMo
       return Error(Code::kInvalid,
                    "missing value for \"" + unknown + "\" in subPathExpr of volume \"" + mount.name() + "\"");
   }
-  if (sub.empty()) return it->second;
-  if (sub[0] == '/') return Error(Code::kInvalid, "error SubPath `" + sub + "` must not be an absolute path");
-  return input.sub_path(it->second, sub, mount.name(), input.container.name(), index, mount.read_only());
+  if (!sub.empty() && sub[0] == '/')
+    return Error(Code::kInvalid, "error SubPath `" + sub + "` must not be an absolute path");
+  for (size_t begin = 0; begin <= sub.size();) {
+    size_t end = std::min(sub.find('/', begin), sub.size());
+    if (sub.compare(begin, end - begin, "..") == 0)
+      return Error(Code::kInvalid, "unable to provision SubPath `" + sub + "`: must not contain '..'");
+    begin = end + 1;
+  }
+  return sub;
 }
 
-Result<> AddMounts(const ContainerInput& input, const Env& env, cri::ContainerConfig& out) {
+Result<std::string> HostPath(const ContainerInput& input, const corev1::VolumeMount& mount, int index,
+                             const Env& env) {
+  auto it = input.volumes.find(mount.name());
+  if (it == input.volumes.end())
+    return Error(Code::kUnavailable, "volume \"" + mount.name() + "\" of container \"" +
+                                         input.container.name() + "\" is not mounted yet");
+  ASSIGN_OR_RETURN(std::string sub, SubPath(mount, env));
+  if (sub.empty()) return it->second.path;
+  return input.sub_path(it->second.path, sub, mount.name(), input.container.name(), index,
+                        mount.read_only() || it->second.read_only);
+}
+
+Result<cri::Mount> VolumeMount(const ContainerInput& input, const corev1::VolumeMount& mount, int index,
+                               const Env& env, const NodeContext& node) {
+  cri::Mount item;
+  item.container_path = mount.mount_path();
+  if (!item.container_path.empty() && item.container_path[0] != '/')
+    item.container_path = "/" + item.container_path;
+  auto known = input.volumes.find(mount.name());
+  if (known != input.volumes.end() && !known->second.image.empty()) {
+    item.image = known->second.image;
+    ASSIGN_OR_RETURN(item.image_sub_path, SubPath(mount, env));
+    item.readonly = true;
+    return item;
+  }
+  ASSIGN_OR_RETURN(item.host_path, HostPath(input, mount, index, env));
+  const MountedVolume& volume = input.volumes.at(mount.name());
+  item.readonly = mount.read_only() || volume.read_only;
+  item.selinux_relabel = volume.selinux_relabel;
+  item.user_ids = input.user_ids;
+  ASSIGN_OR_RETURN(item.recursive_read_only, RecursiveReadOnly(mount, node.RecursiveReadOnly(input.handler)));
+  item.propagation = Propagation(mount.mount_propagation());
+  return item;
+}
+
+Result<> AddMounts(const ContainerInput& input, const Env& env, const NodeContext& node,
+                   cri::ContainerConfig& out) {
   bool own_hosts = false;
   int index = 0;
   for (const auto& mount : input.container.volume_mounts()) {
-    cri::Mount item;
-    item.container_path = mount.mount_path();
-    if (!item.container_path.empty() && item.container_path[0] != '/')
-      item.container_path = "/" + item.container_path;
-    ASSIGN_OR_RETURN(item.host_path, HostPath(input, mount, index++, env));
-    item.readonly = mount.read_only();
-    item.recursive_read_only = mount.recursive_read_only() == "Enabled";
-    item.propagation = Propagation(mount.mount_propagation());
+    ASSIGN_OR_RETURN(cri::Mount item, VolumeMount(input, mount, index++, env, node));
     own_hosts = own_hosts || item.container_path == "/etc/hosts";
     out.mounts.push_back(std::move(item));
   }
@@ -105,8 +137,8 @@ Result<cri::ContainerConfig> BuildContainerConfig(const ContainerInput& input, O
   out.image = input.image_ref;
   out.user_specified_image = container.image();
   AddLabels(input, out);
-  ASSIGN_OR_RETURN(Env env, BuildEnv(input.pod, container, objects, node));
-  RETURN_IF_ERROR(AddMounts(input, env, out));
+  ASSIGN_OR_RETURN(Env env, BuildEnv(input.pod, container, objects, node, input.volumes));
+  RETURN_IF_ERROR(AddMounts(input, env, node, out));
   auto lookup = Lookup(env);
   for (const std::string& word : container.command()) out.command.push_back(Expand(word, lookup));
   for (const std::string& word : container.args()) out.args.push_back(Expand(word, lookup));
@@ -116,9 +148,27 @@ Result<cri::ContainerConfig> BuildContainerConfig(const ContainerInput& input, O
   out.stdin_open = container.stdin();
   out.stdin_once = container.stdin_once();
   out.tty = container.tty();
+  out.stop_signal = container.lifecycle().stop_signal();
   out.resources = ContainerResources(input.pod, container, node);
   RETURN_IF_ERROR(ApplyContainerSecurity(input.pod, container, input.image, node, out));
+  out.namespaces.user_ids = input.user_ids;
+  if (!input.target_id.empty()) {
+    out.namespaces.pid = cri::NamespaceMode::kTarget;
+    out.namespaces.target_id = input.target_id;
+  }
   return out;
+}
+
+Result<bool> RecursiveReadOnly(const corev1::VolumeMount& mount, bool supported) {
+  const std::string& mode = mount.recursive_read_only();
+  if (mode.empty() || mode == "Disabled") return false;
+  std::string what = "volume \"" + mount.name() + "\" requested recursive read-only mode, but it is not ";
+  if (!mount.read_only()) return Error(Code::kInvalid, what + "read-only");
+  const std::string& propagation = mount.mount_propagation();
+  if (!propagation.empty() && propagation != "None")
+    return Error(Code::kInvalid, what + "compatible with propagation \"" + propagation + "\"");
+  if (!supported && mode == "Enabled") return Error(Code::kInvalid, what + "supported by the runtime");
+  return supported;
 }
 
 std::string ContainerHash(const corev1::Container& container) {

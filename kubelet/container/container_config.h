@@ -9,12 +9,10 @@
 #include "kubelet/container/env.h"
 #include "kubelet/container/node_context.h"
 #include "kubelet/container/objects.h"
+#include "kubelet/container/volume_paths.h"
 #include "kubelet/cri/types.h"
 
 namespace keelson::kubelet {
-
-// Volume name -> host path, of the pod's mounted volumes.
-using VolumePaths = std::map<std::string, std::string>;
 
 // Makes a host path for a subPath below a volume's own: makes directories, follows no symlink out of the
 // volume.
@@ -32,7 +30,14 @@ struct ContainerInput {
   SubPathFunction sub_path;
   std::string message_file;  // host path of the termination message, exists; empty: none
   std::string hosts_file;    // host path of the managed /etc/hosts; empty: none
+  std::string handler;       // of the pod's RuntimeClass
+  std::string target_id;     // of the container whose processes a debug container sees; empty: none
+  std::optional<cri::IdMapping> user_ids;  // of the pod's user namespace
 };
+
+// Whether the mount and all mounts below it are read-only; by what the runtime can do where the mount leaves
+// it open. kInvalid when it cannot be had.
+Result<bool> RecursiveReadOnly(const corev1::VolumeMount& mount, bool supported);
 
 Result<cri::ContainerConfig> BuildContainerConfig(const ContainerInput& input, ObjectSource& objects,
                                                   const NodeContext& node);

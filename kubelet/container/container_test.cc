@@ -7,6 +7,7 @@
 #include "kubelet/container/resources.h"
 #include "kubelet/container/sandbox_config.h"
 #include "kubelet/container/security.h"
+#include "kubelet/testing/fake_objects.h"
 #include "lib/api/codec.h"
 
 namespace keelson::kubelet {
@@ -19,34 +20,18 @@ corev1::Pod PodOf(std::string_view json) {
   return pod;
 }
 
-class Objects : public ObjectSource {
+// What the pods of these tests refer to.
+class Objects : public FakeObjects {
  public:
-  Result<std::shared_ptr<const corev1::ConfigMap>> GetConfigMap(const std::string&,
-                                                                const std::string& name) override {
-    if (name != "config") return Error(Code::kNotFound, "no");
-    auto map = std::make_shared<corev1::ConfigMap>();
-    (*map->mutable_data())["COLOR"] = "blue";
-    return std::shared_ptr<const corev1::ConfigMap>(map);
-  }
-  Result<std::shared_ptr<const corev1::Secret>> GetSecret(const std::string&,
-                                                          const std::string& name) override {
-    if (name != "secret") return Error(Code::kNotFound, "no");
-    auto secret = std::make_shared<corev1::Secret>();
-    (*secret->mutable_data())["password"] = "s3cret";
-    return std::shared_ptr<const corev1::Secret>(secret);
-  }
-  std::vector<std::shared_ptr<const corev1::Service>> Services(const std::string& ns) override {
-    auto service = std::make_shared<corev1::Service>();
-    service->mutable_metadata()->set_name(ns == "default" ? "kubernetes" : "web-ui");
-    service->mutable_spec()->set_cluster_ip("10.0.0.1");
-    auto* port = service->mutable_spec()->add_ports();
-    port->set_name("http");
-    port->set_port(80);
-    port->set_protocol("TCP");
-    return {service};
-  }
-  Result<Token> RequestToken(const corev1::Pod&, const std::string&, int64_t) override {
-    return Error(Code::kUnimplemented, "not here");
+  Objects() {
+    for (const char* ns : {"default", "team"}) {
+      std::string meta = R"({"metadata":{"namespace":")" + std::string(ns) + R"(","name":")";
+      Put<corev1::ConfigMap>(meta + R"(config"},"data":{"COLOR":"blue"}})");
+      Put<corev1::Secret>(meta + R"(secret"},"data":{"password":"czNjcmV0"}})");
+      Put<corev1::Service>(meta + (std::string(ns) == "default" ? "kubernetes" : "web-ui") +
+                           R"("},"spec":{"clusterIP":"10.0.0.1","ports":[
+                           {"name":"http","port":80,"protocol":"TCP"}]}})");
+    }
   }
 };
 
@@ -130,7 +115,8 @@ TEST(Resources, FollowTheQosClass) {
 }
 
 TEST(Security, NonRoot) {
-  corev1::Pod pod = PodOf(R"({"spec":{"securityContext":{"runAsNonRoot":true,"fsGroup":7},"containers":[
+  corev1::Pod pod = PodOf(
+      R"({"metadata":{"name":"p","namespace":"n","uid":"u"},"spec":{"securityContext":{"runAsNonRoot":true,"fsGroup":7},"containers":[
     {"name":"a"},{"name":"b","securityContext":{"runAsUser":0}},{"name":"c","securityContext":{"runAsUser":5}}]}})");
   cri::Image root, named, user;
   root.uid = 0;
@@ -151,8 +137,11 @@ TEST(Security, NonRoot) {
         {2, &root, ""}}) {
     cri::ContainerConfig out;
     auto done = ApplyContainerSecurity(pod, pod.spec().containers(c.container), *c.image, {}, out);
-    EXPECT_EQ(done ? "" : done.error().message(), c.error);
-    if (done) EXPECT_EQ(out.supplemental_groups, std::vector<int64_t>{7});
+    std::string where = " (pod: \"p_n(u)\", container: " + pod.spec().containers(c.container).name() + ")";
+    EXPECT_EQ(done ? "" : done.error().message(), *c.error ? c.error + where : "");
+    if (done) {
+      EXPECT_EQ(out.supplemental_groups, std::vector<int64_t>{7});
+    }
   }
 }
 
@@ -202,7 +191,7 @@ TEST(ContainerConfig, PutsItTogether) {
                      {"name":"v","mountPath":"/sub","subPathExpr":"d/$(A)"}]}]}})json");
   Objects objects;
   NodeContext node;
-  VolumePaths volumes = {{"v", "/vol"}};
+  VolumePaths volumes = {{"v", {"/vol", false, false, ""}}};
   cri::Image image;
   SubPathFunction join = [](const std::string& path, const std::string& sub, const std::string&,
                             const std::string&, int,

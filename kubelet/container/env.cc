@@ -4,6 +4,7 @@
 #include <cctype>
 #include <set>
 
+#include "kubelet/container/env_file.h"
 #include "kubelet/container/expansion.h"
 #include "kubelet/container/field_value.h"
 #include "lib/k8s/names.h"
@@ -67,11 +68,12 @@ Values PodServices(const corev1::Pod& pod, ObjectSource& objects) {
 class Builder {
  public:
   Builder(const corev1::Pod& pod, const corev1::Container& container, ObjectSource& objects,
-          const NodeContext& node)
+          const NodeContext& node, const VolumePaths& volumes)
       : pod_(pod),
         container_(container),
         objects_(objects),
         node_(node),
+        volumes_(volumes),
         services_(PodServices(pod, objects)) {}
 
   Result<Env> Build() {
@@ -128,6 +130,8 @@ class Builder {
       return AddConfigMapKey(variable.name(), source.config_map_key_ref());
     } else if (source.has_secret_key_ref()) {
       return AddSecretKey(variable.name(), source.secret_key_ref());
+    } else if (source.has_file_key_ref()) {
+      return AddFileKey(variable.name(), source.file_key_ref());
     }
     return {};
   }
@@ -156,6 +160,22 @@ class Builder {
     return NoKey(ref.key(), "Secret", name, ref.optional());
   }
 
+  Result<> AddFileKey(const std::string& variable, const corev1::FileKeySelector& ref) {
+    auto volume = volumes_.find(ref.volume_name());
+    if (volume == volumes_.end())
+      return Error(Code::kInvalid,
+                   "cannot find the volume \"" + ref.volume_name() + "\" referenced by FileKeyRef");
+    auto value = ReadEnvFile(volume->second.path, ref.path(), ref.key());
+    if (!value && ref.optional() && value.error().Is(Code::kNotFound)) return {};
+    if (!value) return value.error().Wrap("couldn't parse env file");
+    if (*value)
+      values_[variable] = std::move(**value);
+    else if (!ref.optional())
+      return Error(Code::kInvalid,
+                   "environment variable key \"" + ref.key() + "\" not found in file \"" + ref.path() + "\"");
+    return {};
+  }
+
   Result<> NoKey(const std::string& key, const std::string& what, const std::string& name, bool optional) {
     if (optional) return {};
     return Error(Code::kInvalid, "couldn't find key " + key + " in " + what + " " +
@@ -172,6 +192,7 @@ class Builder {
   const corev1::Container& container_;
   ObjectSource& objects_;
   const NodeContext& node_;
+  const VolumePaths& volumes_;
   Values services_;
   Values values_;
 };
@@ -188,8 +209,8 @@ Values ServiceEnv(const std::vector<std::shared_ptr<const corev1::Service>>& ser
 }
 
 Result<Env> BuildEnv(const corev1::Pod& pod, const corev1::Container& container, ObjectSource& objects,
-                     const NodeContext& node) {
-  return Builder(pod, container, objects, node).Build();
+                     const NodeContext& node, const VolumePaths& volumes) {
+  return Builder(pod, container, objects, node, volumes).Build();
 }
 
 }  // namespace keelson::kubelet

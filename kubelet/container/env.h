@@ -8,6 +8,7 @@
 
 #include "kubelet/container/node_context.h"
 #include "kubelet/container/objects.h"
+#include "kubelet/container/volume_paths.h"
 
 namespace keelson::kubelet {
 
@@ -21,6 +22,6 @@ std::map<std::string, std::string> ServiceEnv(
 // variable. `pod.status` must hold the pod's and the host's addresses. A required ConfigMap, Secret or key
 // that is missing: kInvalid, worded as users know it from CreateContainerConfigError.
 Result<Env> BuildEnv(const corev1::Pod& pod, const corev1::Container& container, ObjectSource& objects,
-                     const NodeContext& node);
+                     const NodeContext& node, const VolumePaths& volumes = {});
 
 }  // namespace keelson::kubelet

@@ -7,7 +7,7 @@ namespace keelson::kubelet {
 
 namespace {
 
-constexpr size_t kMaxServers = 3, kMaxSearches = 32, kMaxHostname = 63;
+constexpr size_t kMaxServers = 3, kMaxSearches = 32, kMaxSearchBytes = 2048, kMaxHostname = 63, kMaxFqdn = 64;
 
 void AddUnique(std::vector<std::string>& list, const std::string& item) {
   if (std::find(list.begin(), list.end(), item) == list.end()) list.push_back(item);
@@ -28,6 +28,35 @@ void Merge(const corev1::PodDNSConfig& config, DnsConfig& out) {
   for (const std::string& server : config.nameservers()) AddUnique(out.servers, server);
   for (const std::string& search : config.searches()) AddUnique(out.searches, search);
   for (const auto& option : config.options()) SetOption(out.options, option.name(), option.value());
+}
+
+std::string Join(const std::vector<std::string>& words) {
+  std::string out;
+  for (const std::string& word : words) out += (out.empty() ? "" : " ") + word;
+  return out;
+}
+
+// What the resolver takes is less than what people write.
+void Cut(DnsConfig& dns) {
+  if (dns.servers.size() > kMaxServers) {
+    dns.servers.resize(kMaxServers);
+    dns.left_out.emplace_back(
+        "DNSConfigForming",
+        "Nameserver limits were exceeded, some nameservers have been omitted, the applied nameserver line "
+        "is: " +
+            Join(dns.servers));
+  }
+  size_t kept = 0, bytes = 0;
+  for (; kept < dns.searches.size() && kept < kMaxSearches; ++kept) {
+    bytes += dns.searches[kept].size() + (kept ? 1 : 0);
+    if (bytes > kMaxSearchBytes) break;
+  }
+  if (kept == dns.searches.size()) return;
+  dns.searches.resize(kept);
+  dns.left_out.emplace_back(
+      "DNSConfigForming",
+      "Search Line limits were exceeded, some search paths have been omitted, the applied search line is: " +
+          Join(dns.searches));
 }
 
 }  // namespace
@@ -76,9 +105,21 @@ DnsConfig PodDns(const corev1::Pod& pod, const NodeContext& node, const DnsConfi
     out = host;
   }
   if (spec.has_dns_config()) Merge(spec.dns_config(), out);
-  if (out.servers.size() > kMaxServers) out.servers.resize(kMaxServers);
-  if (out.searches.size() > kMaxSearches) out.searches.resize(kMaxSearches);
+  Cut(out);
+  if (cluster && node.cluster_dns.empty())
+    out.left_out.emplace_back(
+        "MissingClusterDNS", "kubelet does not have ClusterDNS IP configured and cannot create Pod using \"" +
+                                 (policy.empty() ? "ClusterFirst" : policy) +
+                                 "\" policy. Falling back to \"Default\" policy.");
   return out;
+}
+
+Result<> CheckHostname(const std::string& hostname) {
+  if (hostname.size() <= kMaxFqdn) return {};
+  return Error(Code::kInvalid, "Failed to construct FQDN from Pod hostname and cluster domain, FQDN " +
+                                   hostname + " is too long (" + std::to_string(kMaxFqdn) +
+                                   " characters is the max, " + std::to_string(hostname.size()) +
+                                   " characters requested)");
 }
 
 std::string PodHostname(const corev1::Pod& pod, const NodeContext& node, std::string* domain) {

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "kubelet/container/paths.h"
+#include "kubelet/cri/types.h"
 #include "lib/k8s/pod_resources.h"
 
 namespace keelson::kubelet {
@@ -22,6 +23,21 @@ struct NodeContext {
   int64_t cpu_cfs_period_us = 100000;
   bool cgroup_v2 = false;
   bool seccomp_default = false;
+  bool apparmor = false;  // the kernel enforces AppArmor profiles
+  // What the runtime can do, as it said last.
+  std::vector<cri::RuntimeHandler> handlers;
+  bool supplemental_groups_policy = false;
+
+  // null: the runtime tells of no such handler.
+  const cri::RuntimeHandler* Handler(const std::string& name) const {
+    for (const auto& handler : handlers)
+      if (handler.name == name) return &handler;
+    return nullptr;
+  }
+  bool RecursiveReadOnly(const std::string& handler) const {
+    const cri::RuntimeHandler* found = Handler(handler);
+    return found && found->recursive_read_only_mounts;
+  }
 };
 
 }  // namespace keelson::kubelet

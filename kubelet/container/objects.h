@@ -18,6 +18,12 @@ class ObjectSource {  // thread safe
                                                                         const std::string& name) = 0;
   virtual Result<std::shared_ptr<const corev1::Secret>> GetSecret(const std::string& ns,
                                                                   const std::string& name) = 0;
+  virtual Result<std::shared_ptr<const corev1::PersistentVolumeClaim>> GetClaim(const std::string& ns,
+                                                                                const std::string& name) = 0;
+  virtual Result<std::shared_ptr<const corev1::PersistentVolume>> GetPersistentVolume(
+      const std::string& name) = 0;
+  // The claim's volume is as large as it asks: its status says so from now on.
+  virtual Result<> MarkExpanded(const corev1::PersistentVolumeClaim& claim, const Quantity& capacity) = 0;
   // All Services of a namespace.
   virtual std::vector<std::shared_ptr<const corev1::Service>> Services(const std::string& ns) = 0;
   // A token of `service_account` bound to the pod, as the TokenRequest API gives it.

@@ -24,9 +24,13 @@ struct Paths {
   std::string Volume(std::string_view uid, std::string_view plugin, std::string_view name) const {
     return Volumes(uid) + "/" + Escape(plugin) + "/" + std::string(name);
   }
+  std::string PluginData(std::string_view uid, std::string_view plugin, std::string_view volume) const {
+    return Pod(uid) + "/plugins/" + Escape(plugin) + "/" + std::string(volume);
+  }
+  std::string SubPaths(std::string_view uid) const { return Pod(uid) + "/volume-subpaths"; }
   std::string SubPath(std::string_view uid, std::string_view volume, std::string_view container,
                       int index) const {
-    return Pod(uid) + "/volume-subpaths/" + std::string(volume) + "/" + std::string(container) + "/" +
+    return SubPaths(uid) + "/" + std::string(volume) + "/" + std::string(container) + "/" +
            std::to_string(index);
   }
   std::string Container(std::string_view uid, std::string_view name) const {
@@ -36,7 +40,7 @@ struct Paths {
     return logs + "/" + std::string(ns) + "_" + std::string(name) + "_" + std::string(uid);
   }
 
- private:
+  // As a name of a directory.
   static std::string Escape(std::string_view plugin) {
     std::string out(plugin);
     for (char& c : out)

@@ -76,6 +76,19 @@ cri::LinuxResources ContainerResources(const corev1::Pod& pod, const corev1::Con
   return out;
 }
 
+cri::LinuxResources OverheadResources(const corev1::PodSpec& spec, const NodeContext& node) {
+  cri::LinuxResources out;
+  if (int64_t milli = MilliOf(spec.overhead()); milli > 0) {
+    out.cpu_shares = static_cast<int64_t>(MilliCpuToShares(milli));
+    if (node.cpu_cfs_quota) {
+      out.cpu_period = node.cpu_cfs_period_us;
+      out.cpu_quota = MilliCpuToQuota(milli, node.cpu_cfs_period_us);
+    }
+  }
+  out.memory_limit_bytes = MemoryOf(spec.overhead());
+  return out;
+}
+
 linux::CgroupLimits PodCgroupLimits(const corev1::Pod& pod, const NodeContext& node, int64_t pids_max) {
   linux::CgroupLimits out;
   k8s::ResourceList requests = k8s::PodRequests(pod), limits = k8s::PodLimits(pod);

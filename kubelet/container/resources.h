@@ -20,6 +20,8 @@ int OomScoreAdjust(const corev1::Pod& pod, const corev1::Container& container, i
 
 cri::LinuxResources ContainerResources(const corev1::Pod& pod, const corev1::Container& container,
                                        const NodeContext& node);
+// What the pod's RuntimeClass has said the runtime itself takes.
+cri::LinuxResources OverheadResources(const corev1::PodSpec& spec, const NodeContext& node);
 // Limits of a pod's own cgroup. Quota and memory are limited only if every container is.
 linux::CgroupLimits PodCgroupLimits(const corev1::Pod& pod, const NodeContext& node, int64_t pids_max);
 

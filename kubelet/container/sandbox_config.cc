@@ -23,14 +23,17 @@ void AddPorts(const corev1::Container& container, std::vector<cri::PortMapping>&
 
 }  // namespace
 
-cri::SandboxConfig BuildSandboxConfig(const corev1::Pod& pod, const NodeContext& node,
-                                      const DnsConfig& host_dns, const std::string& cgroup_parent,
-                                      uint32_t attempt) {
+Result<cri::SandboxConfig> BuildSandboxConfig(const corev1::Pod& pod, const NodeContext& node,
+                                              const DnsConfig& host_dns, const std::string& cgroup_parent,
+                                              uint32_t attempt) {
   const metav1::ObjectMeta& meta = pod.metadata();
   cri::SandboxConfig out;
   out.metadata = {meta.name(), meta.uid(), meta.namespace_(), attempt};
   // On the host network the pod shares the host's UTS namespace: runtimes refuse to set a name there.
-  if (!pod.spec().host_network()) out.hostname = PodHostname(pod, node);
+  if (!pod.spec().host_network()) {
+    out.hostname = PodHostname(pod, node);
+    RETURN_IF_ERROR(CheckHostname(out.hostname));
+  }
   out.log_directory = node.paths.PodLogs(meta.namespace_(), meta.name(), meta.uid());
   DnsConfig dns = PodDns(pod, node, host_dns);
   out.dns_servers = std::move(dns.servers);
@@ -47,7 +50,7 @@ cri::SandboxConfig BuildSandboxConfig(const corev1::Pod& pod, const NodeContext&
   out.labels[kPodUidLabel] = meta.uid();
   out.annotations = cri::Labels(meta.annotations().begin(), meta.annotations().end());
   out.cgroup_parent = cgroup_parent;
-  ApplySandboxSecurity(pod.spec(), node, out);
+  RETURN_IF_ERROR(ApplySandboxSecurity(pod.spec(), node, out));
 
   linux::CgroupLimits limits = PodCgroupLimits(pod, node, 0);
   out.resources.cpu_shares = static_cast<int64_t>(limits.cpu_shares.value_or(0));
@@ -57,6 +60,7 @@ cri::SandboxConfig BuildSandboxConfig(const corev1::Pod& pod, const NodeContext&
   }
   if (limits.memory_limit_bytes.value_or(-1) > 0)
     out.resources.memory_limit_bytes = *limits.memory_limit_bytes;
+  out.overhead = OverheadResources(pod.spec(), node);
   return out;
 }
 

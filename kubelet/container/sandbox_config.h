@@ -12,8 +12,9 @@ namespace keelson::kubelet {
 
 // `host_dns` is the node's resolver configuration; `cgroup_parent` the pod's cgroup, in the form that the
 // runtime's cgroup driver takes.
-cri::SandboxConfig BuildSandboxConfig(const corev1::Pod& pod, const NodeContext& node,
-                                      const DnsConfig& host_dns, const std::string& cgroup_parent,
-                                      uint32_t attempt);
+// kInvalid for a host name that is too long, a seccomp profile that cannot be.
+Result<cri::SandboxConfig> BuildSandboxConfig(const corev1::Pod& pod, const NodeContext& node,
+                                              const DnsConfig& host_dns, const std::string& cgroup_parent,
+                                              uint32_t attempt);
 
 }  // namespace keelson::kubelet

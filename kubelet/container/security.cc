@@ -36,6 +36,19 @@ cri::SecurityProfile Profile(const std::string& type, const std::string& localho
   return out;
 }
 
+// Profiles of the node's own are files below one directory; nothing outside of it can be named.
+Result<cri::SecurityProfile> Seccomp(const corev1::SeccompProfile& profile, const NodeContext& node) {
+  if (profile.type() != "Localhost") return Profile(profile.type(), "");
+  const std::string& file = profile.localhost_profile();
+  if (file.empty())
+    return Error(Code::kInvalid, "localhostProfile must be set if seccompProfile type is Localhost.");
+  bool leaves = file[0] == '/' || ("/" + file + "/").find("/../") != std::string::npos;
+  if (leaves)
+    return Error(Code::kInvalid,
+                 "localhostProfile \"" + file + "\" leaves the directory of seccomp profiles");
+  return Profile("Localhost", node.paths.root + "/seccomp/" + file);
+}
+
 cri::SecurityProfile DefaultSeccomp(const NodeContext& node) {
   return Profile(node.seccomp_default ? "RuntimeDefault" : "Unconfined", "");
 }
@@ -44,21 +57,24 @@ cri::SeLinuxOptions SeLinux(const corev1::SELinuxOptions& in) {
   return {in.user(), in.role(), in.type(), in.level()};
 }
 
-Result<> CheckNonRoot(const corev1::PodSpec& spec, const corev1::Container& container,
-                      const cri::Image& image) {
+Result<> CheckNonRoot(const corev1::Pod& pod, const corev1::Container& container, const cri::Image& image) {
+  const corev1::PodSpec& spec = pod.spec();
   const auto& own = container.security_context();
   const auto& pods = spec.security_context();
   bool required = own.has_run_as_non_root() ? own.run_as_non_root() : pods.run_as_non_root();
   if (!required) return {};
+  const metav1::ObjectMeta& meta = pod.metadata();
+  std::string where = " (pod: \"" + meta.name() + "_" + meta.namespace_() + "(" + meta.uid() +
+                      ")\", container: " + container.name() + ")";
   if (auto user = EffectiveUser(spec, container)) {
     if (*user != 0) return {};
-    return Error(Code::kInvalid, "container's runAsUser breaks non-root policy");
+    return Error(Code::kInvalid, "container's runAsUser breaks non-root policy" + where);
   }
   if (image.uid && *image.uid != 0) return {};
   if (image.uid || image.username.empty())
-    return Error(Code::kInvalid, "container has runAsNonRoot and image will run as root");
+    return Error(Code::kInvalid, "container has runAsNonRoot and image will run as root" + where);
   return Error(Code::kInvalid, "container has runAsNonRoot and image has non-numeric user (" +
-                                   image.username + "), cannot verify user is non-root");
+                                   image.username + "), cannot verify user is non-root" + where);
 }
 
 }  // namespace
@@ -82,7 +98,7 @@ std::optional<int64_t> EffectiveUser(const corev1::PodSpec& spec, const corev1::
   return std::nullopt;
 }
 
-void ApplySandboxSecurity(const corev1::PodSpec& spec, const NodeContext& node, cri::SandboxConfig& out) {
+Result<> ApplySandboxSecurity(const corev1::PodSpec& spec, const NodeContext& node, cri::SandboxConfig& out) {
   out.namespaces = PodNamespaces(spec);
   const corev1::PodSecurityContext& context = spec.security_context();
   if (context.has_run_as_user()) out.run_as_user = context.run_as_user();
@@ -92,12 +108,13 @@ void ApplySandboxSecurity(const corev1::PodSpec& spec, const NodeContext& node, 
   out.strict_supplemental_groups = context.supplemental_groups_policy() == "Strict";
   if (context.has_se_linux_options()) out.selinux = SeLinux(context.se_linux_options());
   for (const auto& sysctl : context.sysctls()) out.sysctls[sysctl.name()] = sysctl.value();
-  out.seccomp = context.has_seccomp_profile()
-                    ? Profile(context.seccomp_profile().type(), context.seccomp_profile().localhost_profile())
-                    : Profile("RuntimeDefault", "");
-  (void)node;
+  out.seccomp = Profile("RuntimeDefault", "");
+  if (context.has_seccomp_profile()) {
+    ASSIGN_OR_RETURN(out.seccomp, Seccomp(context.seccomp_profile(), node));
+  }
   for (const auto& container : spec.init_containers()) out.privileged |= IsPrivileged(container);
   for (const auto& container : spec.containers()) out.privileged |= IsPrivileged(container);
+  return {};
 }
 
 Result<> ApplyContainerSecurity(const corev1::Pod& pod, const corev1::Container& container,
@@ -105,7 +122,7 @@ Result<> ApplyContainerSecurity(const corev1::Pod& pod, const corev1::Container&
   const corev1::PodSpec& spec = pod.spec();
   const corev1::SecurityContext& own = container.security_context();
   const corev1::PodSecurityContext& pods = spec.security_context();
-  RETURN_IF_ERROR(CheckNonRoot(spec, container, image));
+  RETURN_IF_ERROR(CheckNonRoot(pod, container, image));
 
   out.namespaces = PodNamespaces(spec);
   out.privileged = own.privileged();
@@ -131,12 +148,12 @@ Result<> ApplyContainerSecurity(const corev1::Pod& pod, const corev1::Container&
     out.selinux = SeLinux(own.se_linux_options());
   else if (pods.has_se_linux_options())
     out.selinux = SeLinux(pods.se_linux_options());
-  if (own.has_seccomp_profile())
-    out.seccomp = Profile(own.seccomp_profile().type(), own.seccomp_profile().localhost_profile());
-  else if (pods.has_seccomp_profile())
-    out.seccomp = Profile(pods.seccomp_profile().type(), pods.seccomp_profile().localhost_profile());
-  else
-    out.seccomp = DefaultSeccomp(node);
+  out.seccomp = DefaultSeccomp(node);
+  if (own.has_seccomp_profile()) {
+    ASSIGN_OR_RETURN(out.seccomp, Seccomp(own.seccomp_profile(), node));
+  } else if (pods.has_seccomp_profile()) {
+    ASSIGN_OR_RETURN(out.seccomp, Seccomp(pods.seccomp_profile(), node));
+  }
   if (out.privileged) out.seccomp = Profile("Unconfined", "");
   if (own.has_app_armor_profile())
     out.apparmor = Profile(own.app_armor_profile().type(), own.app_armor_profile().localhost_profile());

@@ -16,7 +16,7 @@ bool IsPrivileged(const corev1::Container& container);
 // The user that the spec asks for; nullopt leaves it to the image.
 std::optional<int64_t> EffectiveUser(const corev1::PodSpec& spec, const corev1::Container& container);
 
-void ApplySandboxSecurity(const corev1::PodSpec& spec, const NodeContext& node, cri::SandboxConfig& out);
+Result<> ApplySandboxSecurity(const corev1::PodSpec& spec, const NodeContext& node, cri::SandboxConfig& out);
 // kInvalid when runAsNonRoot forbids the user that the image or the spec names.
 Result<> ApplyContainerSecurity(const corev1::Pod& pod, const corev1::Container& container,
                                 const cri::Image& image, const NodeContext& node, cri::ContainerConfig& out);

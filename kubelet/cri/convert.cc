@@ -16,11 +16,42 @@ Labels CopyFrom(const Map& in) {
   return Labels(in.begin(), in.end());
 }
 
+void ToWire(const IdMapping& in, v1::IDMapping& out) {
+  out.set_host_id(in.host_id);
+  out.set_container_id(in.container_id);
+  out.set_length(in.length);
+}
+
 void ToWire(const NamespaceOptions& in, v1::NamespaceOption& out) {
   out.set_network(static_cast<v1::NamespaceMode>(in.network));
   out.set_pid(static_cast<v1::NamespaceMode>(in.pid));
   out.set_ipc(static_cast<v1::NamespaceMode>(in.ipc));
   out.set_target_id(in.target_id);
+  if (!in.user_ids) return;
+  auto& user = *out.mutable_userns_options();
+  user.set_mode(v1::POD);
+  ToWire(*in.user_ids, *user.add_uids());
+  ToWire(*in.user_ids, *user.add_gids());
+}
+
+// SIGRTMIN+1 is SIGNAL_RTMINPLUS1 on the wire.
+v1::Signal SignalToWire(const std::string& name) {
+  v1::Signal out = v1::RUNTIME_DEFAULT;
+  if (name.compare(0, 3, "SIG") != 0) return out;
+  std::string wire = "SIGNAL_" + name.substr(3);
+  if (size_t plus = wire.find('+'); plus != std::string::npos) wire.replace(plus, 1, "PLUS");
+  if (size_t minus = wire.find('-'); minus != std::string::npos) wire.replace(minus, 1, "MINUS");
+  (void)v1::Signal_Parse(wire, &out);
+  return out;
+}
+
+std::string SignalFromWire(v1::Signal signal) {
+  std::string name = v1::Signal_Name(signal);
+  if (name.compare(0, 7, "SIGNAL_") != 0) return "";
+  name = "SIG" + name.substr(7);
+  if (size_t plus = name.find("PLUS"); plus != std::string::npos) name.replace(plus, 4, "+");
+  if (size_t minus = name.find("MINUS"); minus != std::string::npos) name.replace(minus, 5, "-");
+  return name;
 }
 
 void ToWire(const SecurityProfile& in, v1::SecurityProfile& out) {
@@ -162,6 +193,14 @@ void ToWire(const ContainerConfig& in, v1::ContainerConfig& out) {
     item.set_recursive_read_only(mount.recursive_read_only);
     item.set_propagation(static_cast<v1::MountPropagation>(mount.propagation));
     item.set_selinux_relabel(mount.selinux_relabel);
+    if (mount.user_ids) {
+      ToWire(*mount.user_ids, *item.add_uidmappings());
+      ToWire(*mount.user_ids, *item.add_gidmappings());
+    }
+    if (!mount.image.empty()) {
+      item.mutable_image()->set_image(mount.image);
+      item.set_image_sub_path(mount.image_sub_path);
+    }
   }
   for (const Device& device : in.devices) {
     auto& item = *out.add_devices();
@@ -176,7 +215,7 @@ void ToWire(const ContainerConfig& in, v1::ContainerConfig& out) {
   out.set_stdin(in.stdin_open);
   out.set_stdin_once(in.stdin_once);
   out.set_tty(in.tty);
-  if (in.stop_signal) out.set_stop_signal(static_cast<v1::Signal>(in.stop_signal));
+  out.set_stop_signal(SignalToWire(in.stop_signal));
   ToWire(in.resources, *out.mutable_linux()->mutable_resources());
   SecurityToWire(in, *out.mutable_linux()->mutable_security_context());
 }
@@ -246,9 +285,16 @@ ContainerStatus FromWire(const v1::ContainerStatus& in) {
     item.container_path = mount.container_path();
     item.host_path = mount.host_path();
     item.readonly = mount.readonly();
+    item.image = mount.image().image();
     out.mounts.push_back(std::move(item));
   }
   out.log_path = in.log_path();
+  out.stop_signal = SignalFromWire(in.stop_signal());
+  if (in.user().has_linux()) {
+    const auto& user = in.user().linux();
+    out.user = ContainerStatus::User{
+        user.uid(), user.gid(), {user.supplemental_groups().begin(), user.supplemental_groups().end()}};
+  }
   return out;
 }
 
@@ -271,6 +317,7 @@ RuntimeStatus FromWire(const v1::StatusResponse& in) {
   for (const auto& handler : in.runtime_handlers())
     out.handlers.push_back({handler.name(), handler.features().recursive_read_only_mounts(),
                             handler.features().user_namespaces()});
+  out.supplemental_groups_policy = in.features().supplemental_groups_policy();
   return out;
 }
 

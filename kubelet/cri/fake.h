@@ -20,7 +20,8 @@ class FakeRuntime : public RuntimeService, public ImageService {  // thread safe
 
   // ---- script ----
   void AddImage(const std::string& name, std::optional<int64_t> uid = {});
-  void SetPullable(const std::string& name);  // PullImage finds it; others fail with kNotFound
+  // PullImage finds it; others fail with kNotFound. With a user: it takes that one's credentials.
+  void SetPullable(const std::string& name, const std::string& user = "");
   // The next call named `method` ("RunPodSandbox", ...) fails; once, or until cleared with nullopt.
   void Fail(const std::string& method, std::optional<Error> error, bool once = true);
   void ExitContainer(const std::string& pod_uid, const std::string& name, int exit_code,
@@ -32,6 +33,10 @@ class FakeRuntime : public RuntimeService, public ImageService {  // thread safe
                                                 const std::vector<std::string>& command)>
                    exec);
   void SetReady(bool runtime, bool network);
+  void SetFeatures(std::vector<RuntimeHandler> handlers, bool supplemental_groups_policy);
+  void SupportEvents();           // from now on; runtimes of old have no stream
+  void BreakEvents();             // all streams end
+  void AwaitStreams(int opened);  // blocks until so many have been opened
 
   // ---- look ----
   std::vector<std::string> Calls() const;  // "RunPodSandbox web", "StartContainer main", ... in order
@@ -40,6 +45,7 @@ class FakeRuntime : public RuntimeService, public ImageService {  // thread safe
   SandboxConfig LastSandboxConfig(const std::string& pod_uid) const;
   std::string RunningContainer(const std::string& pod_uid, const std::string& name) const;  // id or empty
   std::chrono::seconds LastGrace() const;
+  std::string HandlerOf(const std::string& pod_uid) const;
   // Blocks until `condition` holds; looked at again after every call.
   void Await(const std::function<bool()>& condition);
 
@@ -82,12 +88,15 @@ class FakeRuntime : public RuntimeService, public ImageService {  // thread safe
   struct SandboxEntry {
     SandboxConfig config;
     SandboxStatus status;
+    std::string handler;
   };
   struct ContainerEntry {
     std::string sandbox_id;
     ContainerConfig config;
     ContainerStatus status;
   };
+  static Error NoSuch(const std::string& what, const std::string& id);
+  void Happened(const ContainerEntry& container, ContainerEvent::Type type) REQUIRES(mutex_);
   Result<> Begin(const std::string& method, const std::string& detail) REQUIRES(mutex_);
   int64_t NowNanos() REQUIRES(mutex_);
   void Exit(ContainerEntry& container, int code, const std::string& reason) REQUIRES(mutex_);
@@ -100,7 +109,7 @@ class FakeRuntime : public RuntimeService, public ImageService {  // thread safe
   std::map<std::string, SandboxEntry> sandboxes_ GUARDED_BY(mutex_);
   std::map<std::string, ContainerEntry> containers_ GUARDED_BY(mutex_);
   std::map<std::string, Image> images_ GUARDED_BY(mutex_);
-  std::set<std::string> pullable_ GUARDED_BY(mutex_);
+  std::map<std::string, std::string> pullable_ GUARDED_BY(mutex_);  // image -> user, may be empty
   std::map<std::string, std::pair<Error, bool>> failures_ GUARDED_BY(mutex_);
   std::map<std::string, int> exit_on_start_ GUARDED_BY(mutex_);
   std::function<Result<ExecResult>(const std::string&, const std::vector<std::string>&)> exec_
@@ -109,6 +118,11 @@ class FakeRuntime : public RuntimeService, public ImageService {  // thread safe
   std::chrono::seconds last_grace_ GUARDED_BY(mutex_){0};
   bool runtime_ready_ GUARDED_BY(mutex_) = true;
   bool network_ready_ GUARDED_BY(mutex_) = true;
+  std::vector<RuntimeHandler> handlers_ GUARDED_BY(mutex_);
+  bool supplemental_groups_policy_ GUARDED_BY(mutex_) = false;
+  bool events_supported_ GUARDED_BY(mutex_) = false;
+  int streams_broken_ GUARDED_BY(mutex_) = 0, streams_opened_ GUARDED_BY(mutex_) = 0;
+  std::vector<ContainerEvent> events_ GUARDED_BY(mutex_);
 };
 
 }  // namespace keelson::kubelet::cri

@@ -11,6 +11,13 @@ TEST(FakeRuntime, DoesAsRuntimesDo) {
   CheckRuntimeConformance(runtime, runtime, "img:1", {"run"}, {});
 }
 
+TEST(FakeRuntime, DoesAsRuntimesWithEventsDo) {
+  FakeRuntime runtime;
+  runtime.AddImage("img:1");
+  runtime.SupportEvents();
+  CheckRuntimeConformance(runtime, runtime, "img:1", {"run"}, {}, [&] { runtime.AwaitStreams(1); });
+}
+
 TEST(FakeRuntime, FailsAsScripted) {
   FakeRuntime runtime;
   runtime.Fail("RunPodSandbox", Error(Code::kInternal, "no network"));

@@ -5,16 +5,59 @@
 
 #include <algorithm>
 #include <string>
+#include <thread>
 
 #include "kubelet/cri/runtime.h"
+#include "lib/base/mutex.h"
 
 namespace keelson::kubelet::cri {
 
+// Listens to the runtime's events while it lives, if there are any.
+class EventLog {
+ public:
+  explicit EventLog(RuntimeService& runtime)
+      : thread_([this, &runtime](std::stop_token stop) {
+          auto ended = runtime.WatchEvents(
+              [this](const ContainerEvent& event) {
+                MutexLock lock(mutex_);
+                events_.push_back(event);
+                changed_.notify_all();
+              },
+              stop);
+          MutexLock lock(mutex_);
+          supported_ = ended || !ended.error().Is(Code::kUnimplemented);
+          ended_ = true;
+          changed_.notify_all();
+        }) {}
+  // False after ten seconds without it. Runtimes without events have had them all.
+  bool Await(const std::string& id, ContainerEvent::Type type) {
+    auto until = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+    MutexLock lock(mutex_);
+    while (std::chrono::steady_clock::now() < until) {
+      if (ended_ && !supported_) return true;
+      for (const auto& event : events_)
+        if (event.container_id == id && event.type == type) return event.pod_uid == "uid-conformance";
+      changed_.wait_for(mutex_, std::chrono::milliseconds(100));
+    }
+    return false;
+  }
+
+ private:
+  Mutex mutex_;
+  CondVar changed_;
+  std::vector<ContainerEvent> events_ GUARDED_BY(mutex_);
+  bool ended_ GUARDED_BY(mutex_) = false, supported_ GUARDED_BY(mutex_) = false;
+  std::jthread thread_;
+};
+
 // `image` is present and its command runs until it is stopped; `make` fills in what the runtime under test
-// needs of a sandbox (log directory, cgroup parent).
+// needs of a sandbox (log directory, cgroup parent); `listening` returns when the stream of events is open.
 inline void CheckRuntimeConformance(RuntimeService& runtime, ImageService& images, const std::string& image,
-                                    const std::vector<std::string>& command, SandboxConfig sandbox_config) {
+                                    const std::vector<std::string>& command, SandboxConfig sandbox_config,
+                                    const std::function<void()>& listening = {}) {
   ASSERT_TRUE(runtime.GetVersion());
+  EventLog events(runtime);
+  if (listening) listening();
   auto status = images.ImageStatus(image);
   ASSERT_TRUE(status && *status);
   auto absent = images.ImageStatus("docker.io/library/absent:0");
@@ -40,6 +83,7 @@ inline void CheckRuntimeConformance(RuntimeService& runtime, ImageService& image
   config.log_path = "main.log";
   config.labels["io.kubernetes.pod.uid"] = "uid-conformance";
   config.annotations["note"] = "kept";
+  config.resources.cpu_shares = 100;
   auto id = runtime.CreateContainer(*sandbox, config, sandbox_config);
   ASSERT_TRUE(id) << id.error().message();
   EXPECT_EQ(runtime.GetContainerStatus(*id)->state, ContainerState::kCreated);
@@ -50,6 +94,12 @@ inline void CheckRuntimeConformance(RuntimeService& runtime, ImageService& image
   EXPECT_EQ(running->state, ContainerState::kRunning);
   EXPECT_GT(running->started_at, 0);
   EXPECT_EQ(running->annotations.at("note"), "kept");
+  EXPECT_TRUE(running->stop_signal.empty() || running->stop_signal == "SIGTERM") << running->stop_signal;
+  EXPECT_TRUE(events.Await(*id, ContainerEvent::Type::kStarted));
+  LinuxResources resources;
+  resources.cpu_shares = 200;
+  EXPECT_TRUE(runtime.UpdateContainerResources(*id, resources));
+  EXPECT_EQ(runtime.RunPodSandbox(sandbox_config, "no-such-handler").has_value(), false);
 
   Filter filter;
   filter.labels["io.kubernetes.pod.uid"] = "uid-conformance";
@@ -63,6 +113,8 @@ inline void CheckRuntimeConformance(RuntimeService& runtime, ImageService& image
   ASSERT_TRUE(exited);
   EXPECT_EQ(exited->state, ContainerState::kExited);
   EXPECT_NE(exited->exit_code, 0);
+  EXPECT_TRUE(events.Await(*id, ContainerEvent::Type::kStopped));
+  EXPECT_FALSE(runtime.UpdateContainerResources(*id + "x", resources)) << "unknown";
   EXPECT_GE(exited->finished_at, exited->started_at);
   EXPECT_TRUE(runtime.StopContainer(*id, std::chrono::seconds(0))) << "stopping again is fine";
   EXPECT_TRUE(runtime.RemoveContainer(*id));

@@ -15,11 +15,18 @@ using Labels = std::map<std::string, std::string>;
 
 enum class NamespaceMode { kPod = 0, kContainer = 1, kNode = 2, kTarget = 3 };
 
+// A range of user or group ids, as seen inside and on the host.
+struct IdMapping {
+  uint32_t host_id = 0, container_id = 0, length = 0;
+  bool operator==(const IdMapping&) const = default;
+};
+
 struct NamespaceOptions {
   NamespaceMode network = NamespaceMode::kPod;
   NamespaceMode pid = NamespaceMode::kContainer;
   NamespaceMode ipc = NamespaceMode::kPod;
-  std::string target_id;  // of kTarget
+  std::string target_id;              // of kTarget
+  std::optional<IdMapping> user_ids;  // a user namespace of the pod's own; users and groups alike
 };
 
 struct SecurityProfile {
@@ -81,6 +88,8 @@ struct Mount {
   bool recursive_read_only = false;
   Propagation propagation = Propagation::kPrivate;
   bool selinux_relabel = false;
+  std::optional<IdMapping> user_ids;  // files appear with the ids of the pod's user namespace
+  std::string image, image_sub_path;  // an image in place of host_path
 };
 
 struct Device {
@@ -101,7 +110,7 @@ struct ContainerConfig {
   Labels labels, annotations;
   std::string log_path;  // relative to the sandbox's log_directory
   bool stdin_open = false, stdin_once = false, tty = false;
-  int32_t stop_signal = 0;  // CRI's Signal enum; 0 is the runtime's default
+  std::string stop_signal;  // SIGUSR1; empty is the image's, or the runtime's default
   // linux
   LinuxResources resources;
   std::vector<std::string> add_capabilities, drop_capabilities;
@@ -162,6 +171,12 @@ struct ContainerStatus {
   Labels labels, annotations;
   std::vector<Mount> mounts;
   std::string log_path;
+  std::string stop_signal;  // SIGTERM; empty when the runtime does not tell
+  struct User {
+    int64_t uid = 0, gid = 0;
+    std::vector<int64_t> supplemental_groups;
+  };
+  std::optional<User> user;  // of the first process
 };
 
 struct Filter {
@@ -214,6 +229,7 @@ struct RuntimeHandler {
 struct RuntimeStatus {
   std::vector<RuntimeCondition> conditions;
   std::vector<RuntimeHandler> handlers;
+  bool supplemental_groups_policy = false;
 };
 
 // A container (or its sandbox, when the ids are equal) has changed.

@@ -3,13 +3,9 @@
 #include <fmt/format.h>
 #include <re2/re2.h>
 
-#include <boost/json.hpp>
-
 namespace keelson::kubelet {
 
 namespace {
-
-std::string Registry(const std::string& normalized) { return normalized.substr(0, normalized.find('/')); }
 
 std::string Seconds(std::chrono::steady_clock::duration time) {
   auto millis = std::chrono::duration_cast<std::chrono::milliseconds>(time).count();
@@ -17,52 +13,11 @@ std::string Seconds(std::chrono::steady_clock::duration time) {
   return fmt::format("{:.3f}s", static_cast<double>(millis) / 1000);
 }
 
-std::string Decode64(std::string_view text) {
-  static constexpr std::string_view kAlphabet =
-      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-  std::string out;
-  unsigned bits = 0, count = 0;
-  for (char c : text) {
-    size_t value = kAlphabet.find(c);
-    if (value == std::string_view::npos) break;
-    bits = bits << 6 | static_cast<unsigned>(value);
-    if (++count % 4 != 1)
-      out.push_back(static_cast<char>(bits >> (count % 4 == 0 ? 0 : count % 4 == 3 ? 2 : 4) & 0xff));
-  }
-  return out;
-}
-
-// https://index.docker.io/v1/ -> docker.io
-std::string RegistryOfKey(std::string key) {
-  for (std::string_view scheme : {"https://", "http://"})
-    if (key.compare(0, scheme.size(), scheme) == 0) key.erase(0, scheme.size());
-  key = key.substr(0, key.find('/'));
-  return key == "index.docker.io" ? "docker.io" : key;
-}
-
-void AddAuths(const boost::json::value& auths, const std::string& registry,
-              std::vector<cri::AuthConfig>& out) {
-  if (!auths.is_object()) return;
-  for (const auto& item : auths.as_object()) {
-    if (RegistryOfKey(std::string(item.key())) != registry || !item.value().is_object()) continue;
-    const auto& entry = item.value().as_object();
-    auto text = [&entry](const char* name) {
-      const auto* value = entry.if_contains(name);
-      return value && value->is_string() ? std::string(value->as_string()) : std::string();
-    };
-    cri::AuthConfig auth;
-    auth.username = text("username");
-    auth.password = text("password");
-    auth.identity_token = text("identitytoken");
-    auth.registry_token = text("registrytoken");
-    if (std::string encoded = text("auth"); !encoded.empty() && auth.username.empty()) {
-      std::string pair = Decode64(encoded);
-      size_t colon = pair.find(':');
-      auth.username = pair.substr(0, colon);
-      if (colon != std::string::npos) auth.password = pair.substr(colon + 1);
-    }
-    out.push_back(std::move(auth));
-  }
+// The kinds of failure that runtimes tell apart in their message; ErrImagePull for all others.
+std::string ReasonOf(const Error& error) {
+  for (const char* reason : {"RegistryUnavailable", "SignatureValidationFailed"})
+    if (error.message().compare(0, std::string_view(reason).size(), reason) == 0) return reason;
+  return "ErrImagePull";
 }
 
 }  // namespace
@@ -90,41 +45,47 @@ bool ShouldPull(const std::string& policy, const std::string& image, bool presen
   return !present;
 }
 
-std::vector<cri::AuthConfig> FindCredentials(const std::string& image,
-                                             const std::vector<corev1::Secret>& secrets) {
-  std::vector<cri::AuthConfig> out;
-  std::string registry = Registry(image);
-  for (const corev1::Secret& secret : secrets) {
-    bool modern = secret.type() != "kubernetes.io/dockercfg";
-    auto it = secret.data().find(modern ? ".dockerconfigjson" : ".dockercfg");
-    if (it == secret.data().end()) continue;
-    boost::json::error_code failed;
-    boost::json::value config = boost::json::parse(it->second, failed);
-    if (failed || !config.is_object()) continue;
-    if (!modern)
-      AddAuths(config, registry, out);
-    else if (const auto* auths = config.as_object().if_contains("auths"))
-      AddAuths(*auths, registry, out);
-  }
-  return out;
-}
-
 ImageManager::ImageManager(cri::ImageService& images, const Options& options, Clock& clock)
     : images_(images),
       options_(options),
       clock_(clock),
-      backoff_(options.backoff_first, options.backoff_max, clock) {}
+      backoff_(options.backoff_first, options.backoff_max, clock),
+      records_(options.records, clock) {}
 
 void ImageManager::ForgetPod(const std::string& uid) {
   backoff_.ForgetPrefix(uid + "/");
   MutexLock lock(mutex_);
-  auto it = failed_at_.lower_bound(uid + "/");
-  while (it != failed_at_.end() && it->first.compare(0, uid.size() + 1, uid + "/") == 0)
-    it = failed_at_.erase(it);
+  auto it = failures_.lower_bound(uid + "/");
+  while (it != failures_.end() && it->first.compare(0, uid.size() + 1, uid + "/") == 0)
+    it = failures_.erase(it);
+}
+
+std::vector<Credential> ImageManager::Credentials(const ImageRequest& request, const std::string& image,
+                                                  std::stop_token stop) {
+  std::vector<Credential> out = FindCredentials(image, request.pull_secrets);
+  for (Credential& own : FindNodeCredentials(image, options_.credential_dirs)) out.push_back(std::move(own));
+  if (options_.providers)
+    for (Credential& given : options_.providers->Get(image, stop)) out.push_back(std::move(given));
+  return out;
+}
+
+Result<std::string> ImageManager::PullWithAny(const ImageRequest& request, const std::string& image,
+                                              const std::vector<Credential>& credentials,
+                                              const Credential*& used, std::stop_token stop) {
+  used = nullptr;
+  if (credentials.empty()) return images_.PullImage(image, std::nullopt, request.sandbox, stop);
+  Result<std::string> ref = Error(Code::kInternal, "no pull was tried");
+  for (const Credential& credential : credentials) {
+    ref = images_.PullImage(image, credential.auth, request.sandbox, stop);
+    if (!ref) continue;
+    used = &credential;
+    break;
+  }
+  return ref;
 }
 
 Result<std::string> ImageManager::Pull(const ImageRequest& request, const std::string& image,
-                                       std::stop_token stop) {
+                                       const std::vector<Credential>& credentials, std::stop_token stop) {
   int most = options_.serialize_pulls ? 1 : options_.max_parallel_pulls;
   if (most > 0) {
     MutexLock lock(mutex_);
@@ -132,22 +93,47 @@ Result<std::string> ImageManager::Pull(const ImageRequest& request, const std::s
       return Error(Code::kCancelled, "image pull was cancelled");
     ++pulling_;
   }
-  std::vector<cri::AuthConfig> credentials = FindCredentials(image, request.pull_secrets);
-  Result<std::string> ref = Error(Code::kInternal, "no pull was tried");
-  if (credentials.empty()) {
-    ref = images_.PullImage(image, std::nullopt, request.sandbox, stop);
-  } else {
-    for (const cri::AuthConfig& auth : credentials) {
-      ref = images_.PullImage(image, auth, request.sandbox, stop);
-      if (ref) break;
-    }
-  }
+  const Credential* used = nullptr;
+  Result<std::string> ref = std::string();
+  std::string known_as = NormalizeImage(image);
+  if (auto begun = records_.Begin(known_as); !begun) ref = begun.error();
+  if (ref) ref = PullWithAny(request, image, credentials, used, stop);
+  if (auto noted = records_.End(known_as, ref.value_or(""), used); !noted && ref) ref = noted.error();
   if (most > 0) {
     MutexLock lock(mutex_);
     --pulling_;
     free_.notify_all();
   }
   return ref;
+}
+
+bool ImageManager::HeldBack(const ImageRequest& request, const std::string& key, ImageFailure& failure) {
+  Failure last;
+  {
+    MutexLock lock(mutex_);
+    auto it = failures_.find(key);
+    if (it == failures_.end()) return false;
+    last = it->second;
+  }
+  failure.retry = backoff_.Left(key, last.at);
+  if (failure.retry.count() == 0) return false;
+  failure.reason = "ImagePullBackOff";
+  std::string text = "Back-off pulling image \"" + request.image + "\"";
+  request.event("Normal", "BackOff", text);
+  failure.message = text + ": " + last.reason + ": " + last.message;
+  return true;
+}
+
+void ImageManager::Failed(const ImageRequest& request, const std::string& key, const Error& error,
+                          ImageFailure& failure) {
+  backoff_.Next(key);
+  failure = {ReasonOf(error), error.message(), backoff_.Current(key)};
+  {
+    MutexLock lock(mutex_);
+    failures_[key] = {clock_.Now(), failure.reason, failure.message};
+  }
+  request.event("Warning", "Failed", "Failed to pull image \"" + request.image + "\": " + error.message());
+  request.event("Warning", "Failed", "Error: " + failure.reason);
 }
 
 bool ImageManager::Ensure(const ImageRequest& request, std::stop_token stop, EnsuredImage& out,
@@ -170,42 +156,32 @@ bool ImageManager::Ensure(const ImageRequest& request, std::stop_token stop, Ens
     return false;
   }
   bool present = status->has_value();
-  if (!ShouldPull(request.pull_policy, image, present)) {
-    if (present) {
+  std::vector<Credential> credentials = FindCredentials(image, request.pull_secrets);
+  bool usable = present && records_.MayUse(image, (*status)->id, credentials);
+  if (!ShouldPull(request.pull_policy, image, usable)) {
+    if (usable) {
       out = {std::move(**status), ""};
       out.ref = out.image.id;
-      request.event("Normal", "Pulled", "Container image \"" + name + "\" already present on machine");
+      request.event(
+          "Normal", "Pulled",
+          "Container image \"" + name + "\" already present on machine and can be accessed by the pod");
       return true;
     }
-    failure = {
-        "ErrImageNeverPull", "Container image \"" + name + "\" is not present with pull policy of Never", {}};
+    failure.reason = "ErrImageNeverPull";
+    failure.message = "Container image \"" + name + "\" is not present with pull policy of Never";
+    if (present)
+      failure.message = "Container image \"" + name +
+                        "\" is present with pull policy of Never but does not have the proper credentials";
     request.event("Warning", "ErrImageNeverPull", failure.message);
     return false;
   }
   std::string key = request.pod.metadata().uid() + "/" + image;
-  {
-    MutexLock lock(mutex_);
-    if (auto it = failed_at_.find(key); it != failed_at_.end())
-      failure.retry = backoff_.Left(key, it->second);
-  }
-  if (failure.retry.count() > 0) {
-    failure.reason = "ImagePullBackOff";
-    failure.message = "Back-off pulling image \"" + name + "\"";
-    request.event("Normal", "BackOff", failure.message);
-    return false;
-  }
+  if (HeldBack(request, key, failure)) return false;
   request.event("Normal", "Pulling", "Pulling image \"" + name + "\"");
   auto begin = clock_.SteadyNow();
-  auto ref = Pull(request, name, stop);
+  auto ref = Pull(request, name, Credentials(request, image, stop), stop);
   if (!ref) {
-    backoff_.Next(key);
-    failure = {"ErrImagePull", ref.error().message(), backoff_.Current(key)};
-    {
-      MutexLock lock(mutex_);
-      failed_at_[key] = clock_.Now();
-    }
-    request.event("Warning", "Failed", "Failed to pull image \"" + name + "\": " + ref.error().message());
-    request.event("Warning", "Failed", "Error: ErrImagePull");
+    Failed(request, key, ref.error(), failure);
     return false;
   }
   backoff_.Forget(key);

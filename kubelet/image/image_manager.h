@@ -9,6 +9,9 @@
 
 #include "kubelet/cri/runtime.h"
 #include "kubelet/image/backoff.h"
+#include "kubelet/image/credential_provider.h"
+#include "kubelet/image/keyring.h"
+#include "kubelet/image/pull_records.h"
 #include "lib/api/types.h"
 
 namespace keelson::kubelet {
@@ -43,6 +46,9 @@ class ImageManager {  // thread safe; calls block for as long as a pull takes
     bool serialize_pulls = true;
     int max_parallel_pulls = 0;  // 0: no bound; of parallel pulls only
     std::chrono::milliseconds backoff_first{std::chrono::seconds(10)}, backoff_max{std::chrono::seconds(300)};
+    std::shared_ptr<CredentialProviders> providers;  // null: none
+    std::vector<std::string> credential_dirs;        // where the node's own config.json may be
+    PullRecords::Options records;
   };
   ImageManager(cri::ImageService& images, const Options& options, Clock& clock = Clock::Real());
 
@@ -51,23 +57,33 @@ class ImageManager {  // thread safe; calls block for as long as a pull takes
   void ForgetPod(const std::string& uid);
 
  private:
-  Result<std::string> Pull(const ImageRequest& request, const std::string& image, std::stop_token stop);
+  std::vector<Credential> Credentials(const ImageRequest& request, const std::string& image,
+                                      std::stop_token stop);
+  Result<std::string> Pull(const ImageRequest& request, const std::string& image,
+                           const std::vector<Credential>& credentials, std::stop_token stop);
+  Result<std::string> PullWithAny(const ImageRequest& request, const std::string& image,
+                                  const std::vector<Credential>& credentials, const Credential*& used,
+                                  std::stop_token stop);
+  bool HeldBack(const ImageRequest& request, const std::string& key, ImageFailure& failure);
+  void Failed(const ImageRequest& request, const std::string& key, const Error& error, ImageFailure& failure);
 
   cri::ImageService& images_;
   const Options options_;
   Clock& clock_;
   Backoff backoff_;
+  PullRecords records_;
   Mutex mutex_;
   CondVar free_;
   int pulling_ GUARDED_BY(mutex_) = 0;
-  std::map<std::string, WallTime> failed_at_ GUARDED_BY(mutex_);
+  struct Failure {
+    WallTime at;
+    std::string reason, message;
+  };
+  std::map<std::string, Failure> failures_ GUARDED_BY(mutex_);
 };
 
 // "busybox" -> "docker.io/library/busybox:latest"; empty when it is no image name.
 std::string NormalizeImage(const std::string& image);
 bool ShouldPull(const std::string& policy, const std::string& image, bool present);
-// The credentials of the registry of a (normalized) image in the pod's pull secrets, in order.
-std::vector<cri::AuthConfig> FindCredentials(const std::string& image,
-                                             const std::vector<corev1::Secret>& secrets);
 
 }  // namespace keelson::kubelet

@@ -89,18 +89,5 @@ TEST_F(ImageTest, FailedPullBacksOff) {
   EXPECT_EQ(events_, (std::vector<std::string>{"Pulling", "Pulled"}));
 }
 
-TEST(Credentials, MatchTheRegistry) {
-  corev1::Secret secret;
-  secret.set_type("kubernetes.io/dockerconfigjson");
-  (*secret.mutable_data())[".dockerconfigjson"] =
-      R"({"auths":{"https://index.docker.io/v1/":{"auth":"dXNlcjpwYXNz"},"r.io":{"username":"a","password":"b"}}})";
-  auto docker = FindCredentials("docker.io/library/busybox:latest", {secret});
-  ASSERT_EQ(docker.size(), 1u);
-  EXPECT_EQ(docker[0].username, "user");
-  EXPECT_EQ(docker[0].password, "pass");
-  EXPECT_EQ(FindCredentials("r.io/x:1", {secret})[0].password, "b");
-  EXPECT_TRUE(FindCredentials("other.io/x:1", {secret}).empty());
-}
-
 }  // namespace
 }  // namespace keelson::kubelet

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "kubelet/container/container_config.h"
+#include "kubelet/container/restart.h"
 #include "lib/k8s/pod_resources.h"
 
 namespace keelson::kubelet {
@@ -50,6 +51,10 @@ class Planner {
       return std::move(actions_);
     }
     actions_.sandbox_id = sandbox->id;
+    if (ShouldRestartAll(spec_, status_)) {
+      actions_.restart_all = true;
+      return std::move(actions_);
+    }
     for (const auto& ephemeral : spec_.ephemeral_containers()) {
       const std::string& name = ephemeral.ephemeral_container_common().name();
       if (!status_.Latest(name)) actions_.start_ephemeral.push_back(name);
@@ -72,7 +77,9 @@ class Planner {
   void PlanNewSandbox() {
     actions_.kill_pod = !status_.sandboxes.empty() || status_.AnyRunning();
     actions_.attempt = status_.sandboxes.empty() ? 0 : status_.sandboxes.front().metadata.attempt + 1;
-    bool never = spec_.restart_policy() == "Never";
+    bool never = spec_.restart_policy() == "Never" &&
+                 std::none_of(spec_.containers().begin(), spec_.containers().end(),
+                              [](const auto& container) { return container.has_restart_policy(); });
     if (never && actions_.attempt > 0 && !status_.containers.empty()) return;  // it had its one run
     std::vector<std::string> app;
     for (const auto& container : spec_.containers())
@@ -148,10 +155,10 @@ class Planner {
         return false;
       }
       if (record->exit_code == 0) continue;
-      if (spec_.restart_policy() == "Never")
-        actions_.kill_pod = true;  // the pod has failed
-      else
+      if (ShouldRestart(spec_, container, record))
         actions_.start.push_back(container.name());
+      else
+        actions_.kill_pod = true;  // the pod has failed
       return false;
     }
     return true;
@@ -175,7 +182,7 @@ class Planner {
         ++keep;
         continue;
       }
-      bool again = kill.reason == KillReason::kChanged || spec_.restart_policy() != "Never";
+      bool again = kill.reason == KillReason::kChanged || RestartPolicy(spec_, container) != "Never";
       if (!again) {
         kill.message = kill.message.substr(0, kill.message.rfind(',')) + ", will not be restarted";
         ++keep;  // its sandbox stays until it is down
@@ -199,11 +206,18 @@ bool ShouldRestart(const corev1::PodSpec& spec, const corev1::Container& contain
   if (!record || record->state == ContainerState::kCreated) return true;  // never ran
   if (record->state == ContainerState::kRunning) return false;
   if (record->state == ContainerState::kUnknown) return true;
-  const std::string& policy =
-      container.has_restart_policy() ? container.restart_policy() : spec.restart_policy();
-  if (policy == "Never") return false;
-  if (policy == "OnFailure") return record->exit_code != 0;
-  return true;
+  return MayRestart(spec, container, record->exit_code);
+}
+
+bool ShouldRestartAll(const corev1::PodSpec& spec, const PodRuntimeStatus& status) {
+  auto asks = [&status](const corev1::Container& container) {
+    const ContainerRecord* record = status.Latest(container.name());
+    if (!record || record->state != ContainerState::kExited) return false;
+    const auto* rule = RestartRule(container, record->exit_code);
+    return rule && rule->action() == "RestartAllContainers";
+  };
+  return std::any_of(spec.init_containers().begin(), spec.init_containers().end(), asks) ||
+         std::any_of(spec.containers().begin(), spec.containers().end(), asks);
 }
 
 bool IsInitialized(const corev1::Pod& pod, const PodRuntimeStatus& status, const ProbeResults& probes) {

@@ -19,6 +19,9 @@ struct KillAction {
 
 struct PodActions {
   bool kill_pod = false;  // all containers and the sandbox go; what follows is done after that
+  // All containers go, without hooks, and with them what is remembered of their runs: the pod begins anew in
+  // the sandbox that it has.
+  bool restart_all = false;
   bool create_sandbox = false;
   std::string sandbox_id;  // of the sandbox that stays
   uint32_t attempt = 0;    // of the sandbox to create
@@ -27,9 +30,13 @@ struct PodActions {
   std::vector<std::string> start_ephemeral;
 };
 
-// Whether `container` may run once more after `record`, its latest run (null: it never ran).
+// Whether `container` may run once more after `record`, its latest run (null: it never ran): by the first of
+// its restart rules that knows the exit code, its own restart policy, the pod's.
 bool ShouldRestart(const corev1::PodSpec& spec, const corev1::Container& container,
                    const ContainerRecord* record);
+
+// Whether an exit of a container asks for all containers of the pod to begin anew.
+bool ShouldRestartAll(const corev1::PodSpec& spec, const PodRuntimeStatus& status);
 
 // All init containers have done their work (sidecars: have started).
 bool IsInitialized(const corev1::Pod& pod, const PodRuntimeStatus& status, const ProbeResults& probes);

@@ -48,6 +48,7 @@ class ActionsTest : public ::testing::Test {
     PodActions actions = ComputePodActions(pod_, status_, probes_);
     std::string out;
     if (actions.kill_pod) out += " kill-pod";
+    if (actions.restart_all) out += " restart-all";
     if (actions.create_sandbox) out += " sandbox" + std::to_string(actions.attempt);
     for (const auto& kill : actions.kill) out += " kill:" + kill.name;
     for (const auto& name : actions.start) out += " start:" + name;
@@ -154,6 +155,45 @@ TEST_F(ActionsTest, DebugContainersStartOnce) {
   EXPECT_EQ(Plan(), "debug:d");
   Container("d", ContainerState::kExited);
   EXPECT_EQ(Plan(), "");
+}
+
+TEST_F(ActionsTest, RestartRulesOfAContainer) {
+  struct Case {
+    const char *container, *pod_policy;
+    int exit_code;
+    const char* plan;
+  };
+  const char* in42 = R"("restartPolicy":"Never","restartPolicyRules":[{"action":"Restart",
+      "exitCodes":{"operator":"In","values":[42]}}])";
+  const char* not_in = R"("restartPolicy":"Never","restartPolicyRules":[{"action":"Restart",
+      "exitCodes":{"operator":"NotIn","values":[0,1]}}])";
+  const char* all = R"("restartPolicy":"Never","restartPolicyRules":[{"action":"RestartAllContainers",
+      "exitCodes":{"operator":"In","values":[42]}}])";
+  for (const Case& c : {Case{in42, "Never", 42, "start:main"},
+                        {in42, "Always", 1, "kill-pod"},
+                        {not_in, "Never", 3, "start:main"},
+                        {not_in, "Never", 1, "kill-pod"},
+                        {R"("restartPolicy":"OnFailure")", "Never", 1, "start:main"},
+                        {R"("restartPolicy":"Never")", "Always", 1, "kill-pod"},
+                        {R"("restartPolicy":"Always")", "Never", 0, "start:main"},
+                        {all, "Never", 42, "restart-all"},
+                        {all, "Never", 41, "kill-pod"}}) {
+    status_ = {};
+    pod_.Clear();
+    Pod(std::string(R"({"restartPolicy":")") + c.pod_policy + R"(","containers":[{"name":"main",)" +
+        c.container + "}]}");
+    Sandbox(true);
+    Container("main", ContainerState::kExited, c.exit_code);
+    EXPECT_EQ(Plan(), c.plan) << c.container << " " << c.exit_code;
+  }
+}
+
+TEST_F(ActionsTest, RestartPolicyOfAnInitContainer) {
+  Pod(R"({"restartPolicy":"Never","initContainers":[{"name":"init","restartPolicy":"OnFailure"}],
+          "containers":[{"name":"main"}]})");
+  Sandbox(true);
+  Container("init", ContainerState::kExited, 1);
+  EXPECT_EQ(Plan(), "start:init");
 }
 
 }  // namespace

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "lib/k8s/pod_resources.h"
+#include "kubelet/pod/stop_order.h"
 #include "lib/k8s/pod_util.h"
 
 namespace keelson::kubelet {
@@ -11,37 +11,56 @@ using std::chrono::seconds;
 
 namespace {
 
+constexpr seconds kLeastGrace(2);  // the process gets its chance to end well
+
 bool NeedsStop(const ContainerRecord& record) {
   return record.state == cri::ContainerState::kRunning || record.state == cri::ContainerState::kUnknown;
 }
 
 }  // namespace
 
-Result<> ContainerKiller::Kill(const KillRequest& request, std::stop_token stop) {
-  seconds left = request.grace;
+void ContainerKiller::RunPreStop(const KillRequest& request, seconds& left, std::stop_token stop) {
   const corev1::Container* container =
-      request.pod ? k8s::FindContainer(request.pod->spec(), request.container) : nullptr;
+      request.pod && request.hooks ? k8s::FindContainer(request.pod->spec(), request.container) : nullptr;
+  if (!container || !container->lifecycle().has_pre_stop() || left.count() <= 0) return;
+  HandlerTarget target{request.pod->spec(), request.id, request.container, request.pod_ip};
+  auto hook = handlers_.Run(container->lifecycle().pre_stop(), target, left, stop);
+  if (!hook && !hook.error().Is(Code::kCancelled))
+    event_(*request.pod, request.container, "Warning", "FailedPreStopHook",
+           "PreStopHook failed: " + hook.error().message());
+}
+
+Result<> ContainerKiller::Kill(const KillRequest& request, StopOrder* order, std::stop_token stop) {
   if (request.pod)
     event_(*request.pod, request.container, "Normal", "Killing",
            request.event_message.empty() ? "Stopping container " + request.container : request.event_message);
-  if (container && container->lifecycle().has_pre_stop() && left.count() > 0) {
-    SteadyTime begin = clock_.SteadyNow();
-    HandlerTarget target{request.pod->spec(), request.id, request.container, request.pod_ip};
-    auto hook = handlers_.Run(container->lifecycle().pre_stop(), target, left, stop);
-    if (!hook && !hook.error().Is(Code::kCancelled))
-      event_(*request.pod, request.container, "Warning", "FailedPreStopHook",
-             "PreStopHook failed: " + hook.error().message());
-    left -= std::chrono::duration_cast<seconds>(clock_.SteadyNow() - begin);
-    left = std::max(left, seconds(2));  // the process still gets its chance to end well
-  }
-  return runtime_.StopContainer(request.id, left, stop);
+  seconds left = request.grace;
+  const SteadyTime begin = clock_.SteadyNow();
+  RunPreStop(request, left, stop);
+  auto spent = [&] { return std::chrono::duration_cast<seconds>(clock_.SteadyNow() - begin); };
+  if (order && left > spent()) order->Await(request.container, left - spent(), stop);
+  left = std::max(left - spent(), kLeastGrace);
+  auto stopped = runtime_.StopContainer(request.id, left, stop);
+  if (order) order->Ended(request.container);
+  return stopped;
 }
 
-Result<> ContainerKiller::KillAll(std::vector<KillRequest> requests, std::stop_token stop) {
+Result<> ContainerKiller::KillContainers(const corev1::Pod* pod, const PodRuntimeStatus& runtime,
+                                         seconds grace, bool hooks, std::stop_token stop) {
+  std::vector<std::string> ips = runtime.Ips();
+  std::string ip = !ips.empty() ? ips.front() : pod ? pod->status().pod_ip() : "";  // hooks ask there
+  std::vector<KillRequest> requests;
+  std::set<std::string> names;
+  for (const ContainerRecord& record : runtime.containers) {
+    if (!NeedsStop(record)) continue;
+    requests.push_back({pod, record.id, record.name, ip, "", grace, hooks});
+    names.insert(record.name);
+  }
+  StopOrder order(pod ? pod->spec() : corev1::PodSpec(), names, clock_);
   std::vector<Result<>> results(requests.size());
   std::vector<std::function<void()>> tasks;
   for (size_t i = 0; i < requests.size(); ++i)
-    tasks.push_back([this, &requests, &results, i, stop] { results[i] = Kill(requests[i], stop); });
+    tasks.push_back([&, i] { results[i] = Kill(requests[i], &order, stop); });
   executor_.RunAll(std::move(tasks));
   for (Result<>& result : results)
     if (!result) return result;
@@ -50,33 +69,8 @@ Result<> ContainerKiller::KillAll(std::vector<KillRequest> requests, std::stop_t
 
 Result<> ContainerKiller::KillPod(const corev1::Pod* pod, const PodRuntimeStatus& runtime, seconds grace,
                                   std::stop_token stop) {
-  std::vector<std::string> ips = runtime.Ips();
-  std::vector<KillRequest> first;
-  std::vector<std::vector<KillRequest>> sidecars;
-  auto request = [&](const ContainerRecord& record) {
-    return KillRequest{pod, record.id, record.name, ips.empty() ? "" : ips.front(), "", grace};
-  };
-  auto is_sidecar = [&](const std::string& name) {
-    if (!pod) return false;
-    return std::any_of(pod->spec().init_containers().begin(), pod->spec().init_containers().end(),
-                       [&](const auto& item) { return item.name() == name && k8s::IsSidecar(item); });
-  };
-  for (const ContainerRecord& record : runtime.containers)
-    if (NeedsStop(record) && !is_sidecar(record.name)) first.push_back(request(record));
-  if (pod)
-    for (int i = pod->spec().init_containers_size() - 1; i >= 0; --i)
-      for (const ContainerRecord& record : runtime.containers)
-        if (NeedsStop(record) && record.name == pod->spec().init_containers(i).name() &&
-            is_sidecar(record.name))
-          sidecars.push_back({request(record)});
-  SteadyTime begin = clock_.SteadyNow();
-  Result<> failed = KillAll(std::move(first), stop);
-  for (auto& requests : sidecars) {
-    auto spent = std::chrono::duration_cast<seconds>(clock_.SteadyNow() - begin);
-    requests.front().grace = std::max(grace - spent, seconds(1));
-    if (auto killed = KillAll(std::move(requests), stop); !killed && failed) failed = killed;
-  }
-  if (!failed) return failed;
+  RETURN_IF_ERROR(KillContainers(pod, runtime, grace, true, stop));
+  Result<> failed;
   for (const auto& sandbox : runtime.sandboxes)
     if (sandbox.state == cri::SandboxState::kReady)
       if (auto stopped = runtime_.StopPodSandbox(sandbox.id, stop); !stopped && failed) failed = stopped;

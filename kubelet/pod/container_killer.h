@@ -1,4 +1,5 @@
-// Stops containers as their pods want it: preStop hook first, then SIGTERM, SIGKILL when the time is up.
+// Stops containers as their pods want it: preStop hook first, then the stop signal, SIGKILL when the time is
+// up.
 #pragma once
 
 #include <chrono>
@@ -14,11 +15,14 @@
 
 namespace keelson::kubelet {
 
+class StopOrder;
+
 struct KillRequest {
   const corev1::Pod* pod = nullptr;  // null for pods that only the runtime knows
   std::string id, container, pod_ip;
   std::string event_message;
   std::chrono::seconds grace{30};
+  bool hooks = true;
 };
 
 class ContainerKiller {  // thread safe
@@ -34,14 +38,18 @@ class ContainerKiller {  // thread safe
         event_(std::move(event)),
         clock_(clock) {}
 
-  Result<> Kill(const KillRequest& request, std::stop_token stop);
-  // All side by side, but sidecars after the others, in reverse order; then the sandboxes. The first failure
-  // is returned, after all have been tried.
+  Result<> Kill(const KillRequest& request, std::stop_token stop) { return Kill(request, nullptr, stop); }
+  // All within `grace`, hooks side by side; a sidecar is asked to end when all that was started after it has
+  // ended. The first failure is returned, after all have been tried.
+  Result<> KillContainers(const corev1::Pod* pod, const PodRuntimeStatus& runtime, std::chrono::seconds grace,
+                          bool hooks, std::stop_token stop);
+  // The containers, then the sandboxes.
   Result<> KillPod(const corev1::Pod* pod, const PodRuntimeStatus& runtime, std::chrono::seconds grace,
                    std::stop_token stop);
 
  private:
-  Result<> KillAll(std::vector<KillRequest> requests, std::stop_token stop);
+  Result<> Kill(const KillRequest& request, StopOrder* order, std::stop_token stop);
+  void RunPreStop(const KillRequest& request, std::chrono::seconds& left, std::stop_token stop);
 
   cri::RuntimeService& runtime_;
   HandlerRunner& handlers_;

@@ -1,7 +1,5 @@
 #include "kubelet/pod/pod_sync_task.h"
 
-#include <sys/stat.h>
-
 #include <algorithm>
 
 #include "kubelet/container/container_config.h"
@@ -10,7 +8,7 @@
 #include "kubelet/pod/termination_message.h"
 #include "lib/api/meta.h"
 #include "lib/base/file.h"
-#include "lib/k8s/pod_resources.h"
+#include "lib/k8s/field_error.h"
 #include "lib/k8s/pod_util.h"
 
 namespace keelson::kubelet {
@@ -24,25 +22,15 @@ constexpr int kQuickLooks = 5;
 constexpr milliseconds kFirstQuickLook(30);
 constexpr milliseconds kRetry(2000);
 
-Result<std::string> MakeMessageFile(const NodeContext& node, const std::string& uid,
-                                    const std::string& container) {
-  std::string dir = node.paths.Container(uid, container);
-  RETURN_IF_ERROR(MakeDirs(dir, 0750));
-  std::string path = dir + "/" + api::RandomSuffix(8);
-  RETURN_IF_ERROR(WriteFile(path, ""));
-  // Whatever user the container runs as writes to it.
-  if (::chmod(path.c_str(), 0666) != 0) return ErrnoError("chmod " + path);
-  return path;
-}
-
 DnsConfig HostDns(const NodeContext& node) {
   if (node.resolv_conf.empty()) return {};
   auto text = ReadFile(node.resolv_conf);
   return text ? ParseResolvConf(*text) : DnsConfig();
 }
 
-// The pod as variables and volumes see it: with the addresses that its sandbox has got by now.
-corev1::Pod WithAddresses(const corev1::Pod& pod, const NodeContext& node, std::vector<std::string> ips) {
+}  // namespace
+
+corev1::Pod PodWithAddresses(const corev1::Pod& pod, const NodeContext& node, std::vector<std::string> ips) {
   corev1::Pod out = pod;
   auto& status = *out.mutable_status();
   if (!node.node_ips.empty()) status.set_host_ip(node.node_ips.front());
@@ -55,7 +43,9 @@ corev1::Pod WithAddresses(const corev1::Pod& pod, const NodeContext& node, std::
   return out;
 }
 
-}  // namespace
+seconds GraceOf(const corev1::PodSpec& spec) {
+  return seconds(spec.has_termination_grace_period_seconds() ? spec.termination_grace_period_seconds() : 30);
+}
 
 PodSyncTask::PodSyncTask(PodSyncer::Dependencies& deps, const PodSyncer::Options& options, Clock& clock,
                          Backoff& backoff, const PodSyncer::PodPtr& pod, PodMemory& memory,
@@ -101,6 +91,9 @@ corev1::PodStatus PodSyncTask::ReportStatus(bool terminal) {
                     options_.runtime_name,
                     TerminationMessage,
                     clock_.Now()};
+  input.recursive_read_only = node_.RecursiveReadOnly(memory_.handler);
+  input.restarting_all = memory_.restarting_all;
+  input.image_volumes = &memory_.image_volumes;
   corev1::PodStatus status = GenerateStatus(input);
   if (memory_.ending) ApplyEnding(*memory_.ending, clock_.Now(), status);
   deps_.statuses.Set(pod_, status);
@@ -118,10 +111,17 @@ void PodSyncTask::Wait(const std::string& container, const std::string& reason, 
 Result<SyncResult> PodSyncTask::Run() {
   bool known = !memory_.runtime.sandboxes.empty() || !memory_.runtime.containers.empty();
   if (known) RETURN_IF_ERROR(Inspect());
+  if (auto handler = deps_.handler(pod_->spec().runtime_class_name())) memory_.handler = std::move(*handler);
+  if (PastDeadline()) {
+    ReportStatus(false);
+    result_.ended = true;
+    return result_;
+  }
   deps_.probes.Update(pod_, memory_.runtime);
   PodActions actions = ComputePodActions(*pod_, memory_.runtime, deps_.probes);
-  bool acts = actions.kill_pod || actions.create_sandbox || !actions.kill.empty() || !actions.start.empty() ||
-              !actions.start_ephemeral.empty();
+  if (actions.restart_all && RestartAllHeldBack()) actions.restart_all = false;
+  bool acts = actions.kill_pod || actions.restart_all || actions.create_sandbox || !actions.kill.empty() ||
+              !actions.start.empty() || !actions.start_ephemeral.empty();
   if (acts && !known) ReportStatus(false);  // people see ContainerCreating meanwhile
   if (acts) RETURN_IF_ERROR(Kill(actions));
   std::string sandbox_id = actions.sandbox_id;
@@ -155,6 +155,24 @@ Result<SyncResult> PodSyncTask::Run() {
   return result_;
 }
 
+// spec.activeDeadlineSeconds, from the time that the kubelet first saw the pod.
+bool PodSyncTask::PastDeadline() {
+  if (memory_.ending) return true;
+  if (!pod_->spec().has_active_deadline_seconds()) return false;
+  auto last = deps_.statuses.Get(pod_->metadata().uid());
+  const corev1::PodStatus& status = last ? *last : pod_->status();
+  WallTime begin = status.has_start_time() ? api::FromTime(status.start_time()) : clock_.Now();
+  auto left = begin + seconds(pod_->spec().active_deadline_seconds()) - clock_.Now();
+  if (left.count() > 0) {
+    Again(std::chrono::duration_cast<milliseconds>(left) + milliseconds(1));
+    return false;
+  }
+  memory_.ending =
+      PodEnding{"DeadlineExceeded", "Pod was active on the node longer than the specified deadline", ""};
+  Event("", "Normal", "DeadlineExceeded", memory_.ending->message);
+  return true;
+}
+
 // The runtime tells of an end only at the next relist. Containers that are meant to end are looked at
 // sooner, so that a short init container does not cost a second.
 void PodSyncTask::PlanQuickLook(const PodActions& actions) {
@@ -173,18 +191,15 @@ void PodSyncTask::PlanQuickLook(const PodActions& actions) {
 
 Result<> PodSyncTask::Kill(const PodActions& actions) {
   ContainerKiller killer(deps_.runtime, deps_.handlers, deps_.executor, deps_.event, clock_);
-  seconds grace(pod_->spec().has_termination_grace_period_seconds()
-                    ? pod_->spec().termination_grace_period_seconds()
-                    : 30);
+  seconds grace = GraceOf(pod_->spec());
   if (actions.kill_pod) {
-    if (!actions.create_sandbox) {
+    if (!actions.create_sandbox)
       deps_.probes.StopLiveness(pod_->metadata().uid());
-      return killer.KillPod(pod_.get(), memory_.runtime, grace, stop_);
-    }
-    if (!memory_.runtime.sandboxes.empty())
+    else if (!memory_.runtime.sandboxes.empty())
       Event("", "Normal", "SandboxChanged", "Pod sandbox changed, it will be killed and re-created.");
     return killer.KillPod(pod_.get(), memory_.runtime, grace, stop_);
   }
+  if (actions.restart_all) return RestartAll(killer, grace);
   std::vector<std::string> ips = memory_.runtime.Ips();
   for (const KillAction& kill : actions.kill) {
     KillRequest request{pod_.get(), kill.id, kill.name, ips.empty() ? "" : ips.front(), kill.message, grace};
@@ -201,8 +216,42 @@ Result<> PodSyncTask::Kill(const PodActions& actions) {
   return {};
 }
 
+// An exit that asks for all to begin anew waits like any other restart.
+bool PodSyncTask::RestartAllHeldBack() {
+  PodRuntimeStatus one = memory_.runtime;
+  bool held = false;
+  k8s::ForEachContainer(pod_->spec(), [&](const corev1::Container& container) {
+    const ContainerRecord* record = memory_.runtime.Latest(container.name());
+    if (!record) return;
+    one.containers = {*record};
+    if (ShouldRestartAll(pod_->spec(), one)) held = HeldBack(container, record) || held;
+  });
+  return held;
+}
+
+// What is left of it after a crash halfway is no obstacle: the exit that asks for it is the last to be
+// forgotten.
+Result<> PodSyncTask::RestartAll(ContainerKiller& killer, seconds grace) {
+  memory_.restarting_all = true;
+  RETURN_IF_ERROR(killer.KillContainers(pod_.get(), memory_.runtime, grace, false, stop_));
+  RETURN_IF_ERROR(Inspect());
+  ReportStatus(false);  // the API counts the runs from now on
+  PodRuntimeStatus asks = memory_.runtime;
+  for (bool causes : {false, true}) {
+    for (const ContainerRecord& record : memory_.runtime.containers) {
+      asks.containers = {record};
+      if (ShouldRestartAll(pod_->spec(), asks) == causes)
+        RETURN_IF_ERROR(deps_.runtime.RemoveContainer(record.id, stop_));
+    }
+  }
+  memory_.restarting_all = false;
+  memory_.waiting.clear();
+  Again(milliseconds(1));
+  return {};
+}
+
 void PodSyncTask::MountVolumes(const std::vector<std::string>& pod_ips) {
-  corev1::Pod pod = WithAddresses(*pod_, node_, pod_ips);
+  corev1::Pod pod = PodWithAddresses(*pod_, node_, pod_ips);
   volumes_ = deps_.volumes.Mount(pod, node_, stop_);
 }
 
@@ -230,7 +279,12 @@ Result<> PodSyncTask::Prepare(const PodActions& actions, std::string& sandbox_id
   uint32_t attempt = actions.create_sandbox              ? actions.attempt
                      : memory_.runtime.sandboxes.empty() ? 0
                                                          : memory_.runtime.sandboxes.front().metadata.attempt;
-  sandbox_config_ = BuildSandboxConfig(*pod_, node_, HostDns(node_), deps_.cgroups.Parent(*pod_), attempt);
+  if (auto known = BuildSandbox(actions.create_sandbox, attempt); !known) {
+    Event("", "Warning", "FailedCreatePodSandBox",
+          "Failed to create pod sandbox: " + known.error().message());
+    Again(kRetry);
+    return known;
+  }
   if (!actions.create_sandbox) {
     MountVolumes(memory_.runtime.Ips());
     NoteVolumes();
@@ -244,8 +298,31 @@ Result<> PodSyncTask::Prepare(const PodActions& actions, std::string& sandbox_id
   return created;
 }
 
+// What the runtime is told of the pod as a whole: also new containers of a sandbox that is there need it.
+Result<> PodSyncTask::BuildSandbox(bool fresh, uint32_t attempt) {
+  ASSIGN_OR_RETURN(memory_.handler, deps_.handler(pod_->spec().runtime_class_name()));
+  DnsConfig host_dns = HostDns(node_);
+  ASSIGN_OR_RETURN(sandbox_config_,
+                   BuildSandboxConfig(*pod_, node_, host_dns, deps_.cgroups.Parent(*pod_), attempt));
+  ASSIGN_OR_RETURN(sandbox_config_.namespaces.user_ids, deps_.user_namespaces.Get(*pod_));
+  if (sandbox_config_.namespaces.user_ids) {
+    const cri::RuntimeHandler* handler = node_.Handler(memory_.handler);
+    if (!handler)
+      return Error(Code::kInvalid, "the handler " + k8s::Quote(memory_.handler) + " is not known");
+    if (!handler->user_namespaces)
+      return Error(Code::kInvalid, memory_.handler.empty()
+                                       ? "default runtime handler does not support user namespaces"
+                                       : "RuntimeClass handler " + k8s::Quote(memory_.handler) +
+                                             " does not support user namespaces");
+  }
+  if (fresh)
+    for (const auto& [reason, message] : PodDns(*pod_, node_, host_dns).left_out)
+      Event("", "Warning", reason.c_str(), message);
+  return {};
+}
+
 Result<> PodSyncTask::CreateSandbox(std::string& sandbox_id) {
-  auto id = deps_.runtime.RunPodSandbox(sandbox_config_, "", stop_);
+  auto id = deps_.runtime.RunPodSandbox(sandbox_config_, memory_.handler, stop_);
   if (!id) {
     Event("", "Warning", "FailedCreatePodSandBox", "Failed to create pod sandbox: " + id.error().message());
     Again(kRetry);
@@ -266,138 +343,6 @@ const corev1::Container* PodSyncTask::Find(const std::string& name, corev1::Cont
     return &storage;
   }
   return nullptr;
-}
-
-bool PodSyncTask::HeldBack(const corev1::Container& container, const ContainerRecord* last) {
-  if (!last || last->state != cri::ContainerState::kExited) return false;
-  std::string key = pod_->metadata().uid() + "/" + container.name();
-  WallTime end(std::chrono::duration_cast<WallTime::duration>(std::chrono::nanoseconds(last->finished_at)));
-  milliseconds left = backoff_.Left(key, end);
-  if (left.count() == 0) {
-    backoff_.Next(key);
-    return false;
-  }
-  auto wait = std::chrono::duration_cast<seconds>(backoff_.Current(key));
-  std::string text = wait.count() >= 60
-                         ? std::to_string(wait.count() / 60) + "m" + std::to_string(wait.count() % 60) + "s"
-                         : std::to_string(wait.count()) + "s";
-  std::string who = "restarting failed container=" + container.name() + " pod=" + pod_->metadata().name() +
-                    "_" + pod_->metadata().namespace_() + "(" + pod_->metadata().uid() + ")";
-  bool told = memory_.waiting.count(container.name()) &&
-              memory_.waiting.at(container.name()).reason == "CrashLoopBackOff";
-  if (!told)
-    Event(container.name(), "Warning", "BackOff",
-          "Back-off restarting failed container " + container.name() + " in pod " + pod_->metadata().name() +
-              "_" + pod_->metadata().namespace_() + "(" + pod_->metadata().uid() + ")");
-  Wait(container.name(), "CrashLoopBackOff", "back-off " + text + " " + who);
-  Again(left);
-  return true;
-}
-
-std::vector<corev1::Secret> PodSyncTask::PullSecrets() {
-  std::vector<corev1::Secret> secrets;
-  for (const auto& ref : pod_->spec().image_pull_secrets()) {
-    auto secret = deps_.objects.GetSecret(pod_->metadata().namespace_(), ref.name());
-    if (secret)
-      secrets.push_back(**secret);
-    else
-      Event("", "Warning", "FailedToRetrieveImagePullSecret",
-            "Unable to retrieve some image pull secrets (" + ref.name() +
-                "); attempting to pull the image may not succeed.");
-  }
-  return secrets;
-}
-
-bool PodSyncTask::EnsureImage(const corev1::Container& container, EnsuredImage& image) {
-  std::vector<corev1::Secret> secrets = PullSecrets();
-  ImageFailure failure;
-  ImageRequest request{*pod_,
-                       container.image(),
-                       container.image_pull_policy(),
-                       sandbox_config_,
-                       secrets,
-                       [&](const std::string& type, const std::string& reason, const std::string& message) {
-                         deps_.event(*pod_, container.name(), type, reason, message);
-                       }};
-  if (deps_.images.Ensure(request, stop_, image, failure)) return true;
-  if (stop_.stop_requested()) return false;
-  Wait(container.name(), failure.reason, failure.message);
-  Again(failure.retry.count() > 0 ? failure.retry : kRetry * 5);
-  return false;
-}
-
-void PodSyncTask::Start(const corev1::Container& container, const std::string& sandbox_id) {
-  const ContainerRecord* last = memory_.runtime.Latest(container.name());
-  if (HeldBack(container, last)) return;
-  EnsuredImage image;
-  if (!EnsureImage(container, image)) return;
-  int restarts = last ? last->restart_count + 1 : 0;
-  if (!last) {  // its record may be gone; the API still counts
-    const corev1::ContainerStatus* known = k8s::FindContainerStatus(pod_->status(), container.name());
-    if (known && (known->state().has_terminated() || known->last_state().has_terminated() ||
-                  known->state().has_running()))
-      restarts = known->restart_count() + 1;
-  }
-  if (last && last->state == cri::ContainerState::kCreated) restarts = last->restart_count + 1;
-  bool config_error = false;
-  auto id = Create(container, image, restarts, sandbox_id, config_error);
-  if (!id) {
-    if (stop_.stop_requested()) return;
-    const char* reason = config_error ? "CreateContainerConfigError" : "CreateContainerError";
-    Wait(container.name(), reason, id.error().message());
-    Event(container.name(), "Warning", "Failed", "Error: " + id.error().message());
-    Again(kRetry);
-    return;
-  }
-  Event(container.name(), "Normal", "Created", "Container created");
-  if (auto started = deps_.runtime.StartContainer(*id, stop_); !started) {
-    Wait(container.name(), "RunContainerError", started.error().message());
-    Event(container.name(), "Warning", "Failed", "Error: " + started.error().message());
-    Again(kRetry);
-    return;
-  }
-  Event(container.name(), "Normal", "Started", "Container started");
-  memory_.waiting.erase(container.name());
-  if (auto done = RunPostStart(container, *id); !done) {
-    Event(container.name(), "Warning", "FailedPostStartHook",
-          "PostStartHook failed: " + done.error().message());
-    Wait(container.name(), "PostStartHookError", done.error().message());
-    ContainerKiller killer(deps_.runtime, deps_.handlers, deps_.executor, deps_.event, clock_);
-    seconds grace(pod_->spec().termination_grace_period_seconds());
-    (void)killer.Kill({pod_.get(), *id, container.name(), "", "FailedPostStartHook", grace}, stop_);
-    Again(kRetry);
-  }
-}
-
-Result<std::string> PodSyncTask::Create(const corev1::Container& container, const EnsuredImage& image,
-                                        int restarts, const std::string& sandbox_id, bool& config_error) {
-  const std::string& uid = pod_->metadata().uid();
-  std::vector<std::string> ips = memory_.runtime.Ips();
-  corev1::Pod pod = WithAddresses(*pod_, node_, ips);
-  ASSIGN_OR_RETURN(std::string message_file, MakeMessageFile(node_, uid, container.name()));
-  std::string hosts_file = node_.paths.EtcHosts(uid);
-  auto host_file = pod_->spec().host_network() ? ReadFile("/etc/hosts") : Result<std::string>(std::string());
-  RETURN_IF_ERROR(WriteFile(hosts_file, EtcHosts(pod, node_, ips, host_file.value_or(""))));
-  // The runtime makes the log file, in a directory that has to be there.
-  RETURN_IF_ERROR(MakeDirs(sandbox_config_.log_directory + "/" + container.name()));
-  SubPathFunction sub_path = [&](const std::string& volume_path, const std::string& path,
-                                 const std::string& volume, const std::string& name, int index,
-                                 bool read_only) {
-    return deps_.volumes.SubPath(node_.paths, uid, volume_path, path, volume, name, index, read_only);
-  };
-  ContainerInput input{pod,       container, image.image,  image.ref, restarts,
-                       *volumes_, sub_path,  message_file, hosts_file};
-  auto config = BuildContainerConfig(input, deps_.objects, node_);
-  config_error = !config;
-  if (!config) return config.error();
-  return deps_.runtime.CreateContainer(sandbox_id, *config, sandbox_config_, stop_);
-}
-
-Result<> PodSyncTask::RunPostStart(const corev1::Container& container, const std::string& id) {
-  if (!container.lifecycle().has_post_start()) return {};
-  std::vector<std::string> ips = pod_->spec().host_network() ? node_.node_ips : memory_.runtime.Ips();
-  HandlerTarget target{pod_->spec(), id, container.name(), ips.empty() ? "" : ips.front()};
-  return deps_.handlers.Run(container.lifecycle().post_start(), target, seconds(0), stop_);
 }
 
 }  // namespace keelson::kubelet

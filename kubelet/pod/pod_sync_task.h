@@ -5,6 +5,12 @@
 
 namespace keelson::kubelet {
 
+class ContainerKiller;
+
+// The pod as variables and volumes see it: with the addresses that its sandbox has got by now.
+corev1::Pod PodWithAddresses(const corev1::Pod& pod, const NodeContext& node, std::vector<std::string> ips);
+std::chrono::seconds GraceOf(const corev1::PodSpec& spec);
+
 class PodSyncTask {
  public:
   PodSyncTask(PodSyncer::Dependencies& deps, const PodSyncer::Options& options, Clock& clock,
@@ -18,15 +24,22 @@ class PodSyncTask {
   // What has to be there before the first container starts. Volumes are set up, and images asked for, while
   // the sandbox is being made.
   Result<> Prepare(const PodActions& actions, std::string& sandbox_id);
+  Result<> BuildSandbox(bool fresh, uint32_t attempt);
   Result<> CreateSandbox(std::string& sandbox_id);
   void MountVolumes(const std::vector<std::string>& pod_ips);  // touches nothing but volumes_
   void NoteVolumes();
   Result<> Kill(const PodActions& actions);
+  bool RestartAllHeldBack();
+  Result<> RestartAll(ContainerKiller& killer, std::chrono::seconds grace);
+  bool PastDeadline();
 
   // Starts one container, or notes why not.
   void Start(const corev1::Container& container, const std::string& sandbox_id);
   bool HeldBack(const corev1::Container& container, const ContainerRecord* last);
-  bool EnsureImage(const corev1::Container& container, EnsuredImage& image);
+  bool EnsureImage(const corev1::Container& container, const std::string& name, const std::string& policy,
+                   EnsuredImage& image);
+  bool EnsureImageVolumes(const corev1::Container& container);
+  Result<std::string> DebugTarget(const std::string& container) const;
   Result<std::string> Create(const corev1::Container& container, const EnsuredImage& image, int restarts,
                              const std::string& sandbox_id, bool& config_error);
   Result<> RunPostStart(const corev1::Container& container, const std::string& id);

@@ -48,6 +48,7 @@ Result<> PodSyncer::Terminate(const PodPtr& pod, PodMemory& memory, seconds grac
   deps_.probes.StopLiveness(uid);
   PodSyncTask task(deps_, options_, clock_, crash_backoff_, pod, memory, stop);
   RETURN_IF_ERROR(task.Inspect());
+  if (memory.ending) task.ReportStatus(false);  // why it ends, before it has
   ContainerKiller killer(deps_.runtime, deps_.handlers, deps_.executor, deps_.event, clock_);
   RETURN_IF_ERROR(killer.KillPod(pod.get(), memory.runtime, grace, stop));
   deps_.probes.Remove(uid);
@@ -59,9 +60,10 @@ Result<> PodSyncer::Terminate(const PodPtr& pod, PodMemory& memory, seconds grac
   return {};
 }
 
-Result<> PodSyncer::CleanUp(const PodPtr& pod, PodMemory&, std::stop_token) {
+Result<> PodSyncer::CleanUp(const PodPtr& pod, PodMemory&, std::stop_token stop) {
   const std::string& uid = pod->metadata().uid();
-  RETURN_IF_ERROR(deps_.volumes.Remove(deps_.node().paths, uid));
+  RETURN_IF_ERROR(deps_.volumes.Remove(deps_.node().paths, uid, stop));
+  deps_.user_namespaces.Forget(uid);
   RETURN_IF_ERROR(deps_.cgroups.Remove(uid));
   deps_.images.ForgetPod(uid);
   crash_backoff_.ForgetPrefix(uid + "/");
@@ -72,12 +74,14 @@ Result<> PodSyncer::RemoveFromRuntime(const std::string& uid, std::stop_token st
   ASSIGN_OR_RETURN(PodRuntimeStatus status, InspectPod(deps_.runtime, uid, nullptr, stop));
   for (const ContainerRecord& record : status.containers)
     RETURN_IF_ERROR(deps_.runtime.RemoveContainer(record.id, stop));
+  // Before the sandboxes: they are what a kubelet that comes after this one knows the pod by.
+  if (!status.name.empty())
+    RETURN_IF_ERROR(RemoveTree(deps_.node().paths.PodLogs(status.ns, status.name, uid)));
   for (const auto& sandbox : status.sandboxes) {
     RETURN_IF_ERROR(deps_.runtime.StopPodSandbox(sandbox.id, stop));
     RETURN_IF_ERROR(deps_.runtime.RemovePodSandbox(sandbox.id, stop));
   }
-  if (status.name.empty()) return {};
-  return RemoveTree(deps_.node().paths.PodLogs(status.ns, status.name, uid));
+  return {};
 }
 
 void PodSyncer::CollectGarbage(const PodPtr&, PodMemory& memory, std::stop_token stop) {

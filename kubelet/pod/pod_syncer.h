@@ -16,6 +16,7 @@
 #include "kubelet/image/image_manager.h"
 #include "kubelet/pod/actions.h"
 #include "kubelet/pod/executor.h"
+#include "kubelet/pod/user_namespaces.h"
 #include "kubelet/probe/manager.h"
 #include "kubelet/status/generate.h"
 #include "kubelet/status/manager.h"
@@ -34,6 +35,9 @@ struct PodMemory {
   bool sandbox_failed = false;
   std::optional<PodEnding> ending;
   std::string mount_error;  // told last, so as not to tell it again and again
+  std::string handler;      // of its RuntimeClass
+  bool restarting_all = false;
+  std::map<std::string, std::string> image_volumes;  // volume -> reference of its image
 };
 
 struct SyncResult {
@@ -63,6 +67,9 @@ class PodSyncer {  // thread safe for different pods
         event;
     // What has been seen of a pod's sandbox and containers: others need not look.
     std::function<void(const std::string& uid, const PodRuntimeStatus& status)> seen;
+    // The runtime's handler for a RuntimeClass; "" for "".
+    std::function<Result<std::string>(const std::string& runtime_class)> handler;
+    UserNamespaces& user_namespaces;
   };
   struct Options {
     std::chrono::milliseconds crash_backoff_first{std::chrono::seconds(10)},

@@ -263,7 +263,7 @@ Result<std::optional<milliseconds>> PodWorkers::Step(const std::string& uid,
     stop = entry->stop.get_token();
     ending = entry->ending;
   }
-  entry->memory.ending = std::move(ending);
+  if (ending) entry->memory.ending = std::move(ending);
   switch (state) {
     case State::kSyncing:
       return SyncStep(entry, pod, stop);

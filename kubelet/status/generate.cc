@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "kubelet/container/container_config.h"
+#include "kubelet/container/restart.h"
 #include "lib/api/meta.h"
 #include "lib/k8s/pod_resources.h"
 #include "lib/k8s/pod_util.h"
@@ -18,6 +19,15 @@ using Statuses = google::protobuf::RepeatedPtrField<corev1::ContainerStatus>;
 metav1::Time TimeOfNanos(int64_t nanos) {
   return api::ToTime(
       WallTime(std::chrono::duration_cast<WallTime::duration>(std::chrono::nanoseconds(nanos))));
+}
+
+bool RestartsAll(const corev1::PodSpec& spec) {
+  bool found = false;
+  k8s::ForEachContainer(spec, [&found](const corev1::Container& container) {
+    for (const auto& rule : container.restart_policy_rules())
+      found = found || rule.action() == "RestartAllContainers";
+  });
+  return found;
 }
 
 class Generator {
@@ -38,6 +48,7 @@ class Generator {
     for (const auto& container : spec_.containers()) Fill(container, false, *out_.add_container_statuses());
     for (const auto& container : spec_.ephemeral_containers())
       Fill(FromEphemeral(container), false, *out_.add_ephemeral_container_statuses());
+    CutMessages();
     FillPhase();
     FillConditions();
     return std::move(out_);
@@ -103,15 +114,45 @@ class Generator {
     } else {
       out.mutable_resources();
     }
-    for (const auto& mount : container.volume_mounts()) {
-      auto& item = *out.add_volume_mounts();
-      item.set_name(mount.name());
-      item.set_mount_path(mount.mount_path());
-      if (mount.read_only()) {
-        item.set_read_only(true);
-        item.set_recursive_read_only("Disabled");
-      }
+    for (const auto& mount : container.volume_mounts())
+      FillMount(mount, Old(container.name()), *out.add_volume_mounts());
+  }
+
+  void FillMount(const corev1::VolumeMount& mount, const corev1::ContainerStatus* old,
+                 corev1::VolumeMountStatus& out) const {
+    out.set_name(mount.name());
+    out.set_mount_path(mount.mount_path());
+    if (mount.read_only()) {
+      out.set_read_only(true);
+      bool recursive = RecursiveReadOnly(mount, in_.recursive_read_only).value_or(false);
+      out.set_recursive_read_only(recursive ? "Enabled" : "Disabled");
     }
+    if (!in_.image_volumes) return;
+    auto image = in_.image_volumes->find(mount.name());
+    if (image != in_.image_volumes->end())
+      out.mutable_volume_status()->mutable_image()->set_image_ref(image->second);
+    else if (old)  // found out by a kubelet before this one
+      for (const auto& known : old->volume_mounts())
+        if (known.mount_path() == mount.mount_path() && known.has_volume_status())
+          *out.mutable_volume_status() = known.volume_status();
+  }
+
+  // Messages of all containers together stay below 12 KiB.
+  void CutMessages() {
+    constexpr size_t kAll = 12 << 10;
+    size_t containers = static_cast<size_t>(spec_.init_containers_size() + spec_.containers_size() +
+                                            spec_.ephemeral_containers_size());
+    size_t share = containers > 0 ? kAll / containers : kAll;
+    auto cut = [share](Statuses* statuses) {
+      for (auto& status : *statuses) {
+        for (auto* state : {status.mutable_state(), status.mutable_last_state()})
+          if (state->has_terminated() && state->terminated().message().size() > share)
+            state->mutable_terminated()->mutable_message()->resize(share);
+      }
+    };
+    cut(out_.mutable_init_container_statuses());
+    cut(out_.mutable_container_statuses());
+    cut(out_.mutable_ephemeral_container_statuses());
   }
 
   void FillWithoutRecord(const corev1::Container& container, bool init,
@@ -138,7 +179,10 @@ class Generator {
       out.mutable_state()->mutable_waiting()->set_reason(DefaultWaiting(init));
       return;
     }
-    if (ended) *out.mutable_last_state() = old->state();
+    if (ended)
+      *out.mutable_last_state() = old->state();
+    else if (old && old->last_state().has_terminated())
+      *out.mutable_last_state() = old->last_state();
     auto& state = *out.mutable_state()->mutable_waiting();
     state.set_reason(waiting != in_.waiting.end() ? waiting->second.reason : DefaultWaiting(init));
     if (waiting != in_.waiting.end() && !waiting->second.message.empty())
@@ -155,6 +199,13 @@ class Generator {
     out.set_image_id(record.image_ref);
     out.set_container_id(ContainerId(record.id));
     out.set_restart_count(record.restart_count);
+    if (!record.stop_signal.empty()) out.set_stop_signal(record.stop_signal);
+    if (record.user && record.state == ContainerState::kRunning) {
+      auto& user = *out.mutable_user()->mutable_linux();
+      user.set_uid(record.user->uid);
+      user.set_gid(record.user->gid);
+      for (int64_t group : record.user->supplemental_groups) user.add_supplemental_groups(group);
+    }
     switch (record.state) {
       case ContainerState::kCreated:
         out.mutable_state()->mutable_waiting()->set_reason("ContainerCreating");
@@ -193,7 +244,7 @@ class Generator {
 
   // ---- phase ----
   struct Counts {
-    int waiting = 0, running = 0, stopped = 0, succeeded = 0, unknown = 0;
+    int waiting = 0, running = 0, stopped = 0, succeeded = 0, restartable = 0;
   };
 
   void FillPhase() {
@@ -212,7 +263,11 @@ class Generator {
       if (k8s::IsSidecar(spec_.init_containers(i))) {
         if (!status.state().has_running() || !status.started()) pending_init = true;
       } else if (status.state().has_terminated()) {
-        if (status.state().terminated().exit_code() != 0) failed_init = true;
+        if (status.state().terminated().exit_code() == 0) continue;
+        if (MayRestart(spec_, spec_.init_containers(i), status.state().terminated().exit_code()))
+          pending_init = true;
+        else
+          failed_init = true;
       } else if (status.last_state().has_terminated() && status.state().has_waiting()) {
         if (status.last_state().terminated().exit_code() != 0) pending_init = true;
       } else {
@@ -220,23 +275,26 @@ class Generator {
       }
     }
     Counts n = Count();
-    bool never = spec_.restart_policy() == "Never", always = spec_.restart_policy() == "Always";
     if (in_.terminal)
       return n.succeeded > 0 && n.succeeded == spec_.containers_size() ? "Succeeded" : "Failed";
-    if (failed_init && never) return "Failed";
-    if ((pending_init || failed_init) && !in_.initialized) return "Pending";
+    if (failed_init && !in_.initialized) return "Failed";
+    if (pending_init && !in_.initialized) return "Pending";
     if (n.waiting > 0) return "Pending";
     if (n.running > 0) return "Running";
     if (n.stopped == 0) return "Pending";
-    if (always) return "Running";
-    if (n.stopped == n.succeeded) return "Succeeded";
-    return never ? "Failed" : "Running";
+    if (n.restartable > 0) return "Running";
+    return n.stopped == n.succeeded ? "Succeeded" : "Failed";
   }
 
   Counts Count() const {
     Counts n;
-    for (const auto& status : out_.container_statuses()) {
+    for (int i = 0; i < spec_.containers_size(); ++i) {
+      const auto& status = out_.container_statuses(i);
       const auto& state = status.state();
+      const auto& ended = state.has_terminated() ? state : status.last_state();
+      if (!state.has_running() && ended.has_terminated() &&
+          MayRestart(spec_, spec_.containers(i), ended.terminated().exit_code()))
+        ++n.restartable;
       if (state.has_running()) {
         ++n.running;
       } else if (state.has_terminated()) {
@@ -280,6 +338,7 @@ class Generator {
     bool containers_ready = FillContainersReady(ended, succeeded);
     FillPodReady(containers_ready, ended, succeeded);
     if (!k8s::FindCondition(out_, k8s::kPodScheduled)) Set(k8s::kPodScheduled, true);
+    if (RestartsAll(spec_)) Set("AllContainersRestarting", in_.restarting_all);
   }
 
   void FillInitialized(bool succeeded) {

@@ -29,6 +29,9 @@ struct StatusInput {
   // The termination message of an exited container.
   std::function<std::string(const ContainerRecord&)> message;
   WallTime now;
+  bool recursive_read_only = false;  // the runtime can
+  bool restarting_all = false;       // all containers are being taken down to begin anew
+  const std::map<std::string, std::string>* image_volumes = nullptr;  // volume -> reference of its image
 };
 
 corev1::PodStatus GenerateStatus(const StatusInput& input);

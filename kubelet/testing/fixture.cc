@@ -21,6 +21,11 @@ Result<> NoMounts::Bind(const std::string&, const std::string& target, bool) {
   return MountTmpfs(target, "");
 }
 
+Result<> NoMounts::Mount(const std::string&, const std::string& target, const std::string&,
+                         const std::vector<std::string>&, std::stop_token) {
+  return MountTmpfs(target, "");
+}
+
 Result<bool> NoMounts::IsMountPoint(const std::string& path) {
   MutexLock lock(mutex_);
   return mounts_.count(path) > 0;
@@ -47,7 +52,8 @@ KubeletHarness::KubeletHarness(cri::RuntimeService& runtime, cri::ImageService& 
       cgroups_(cgroups),
       mounter_(mounter),
       fake_(std::make_shared<client::FakeApi>()),
-      api_(fake_) {
+      api_(fake_),
+      kubelet_api_(fake_) {
   settings_.flags.root_dir = dir + "/kubelet";
   settings_.flags.hostname_override = kNode;
   settings_.flags.node_ip = node_ip;
@@ -61,7 +67,7 @@ KubeletHarness::~KubeletHarness() { Stop(); }
 
 void KubeletHarness::Start(bool standalone) {
   kubelet_ = std::make_unique<Kubelet>(
-      KubeletParts{api_, runtime_, images_, cgroups_, mounter_, false, "containerd", "0", standalone},
+      KubeletParts{kubelet_api_, runtime_, images_, cgroups_, mounter_, false, "containerd", "0", standalone},
       settings_);
   Mutex mutex;
   CondVar cv;

@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "kubelet/kubelet.h"
+#include "kubelet/testing/crash.h"
 #include "lib/client/fake_api.h"
 
 namespace keelson::kubelet {
@@ -15,7 +16,10 @@ class NoMounts : public Mounter {  // remembers only
  public:
   Result<> MountTmpfs(const std::string& target, const std::string&) override;
   Result<> Bind(const std::string&, const std::string& target, bool) override;
+  Result<> Mount(const std::string&, const std::string& target, const std::string&,
+                 const std::vector<std::string>&, std::stop_token) override;
   Result<bool> IsMountPoint(const std::string& path) override;
+  Result<> MakeShared(const std::string&) override { return {}; }
   Result<> Unmount(const std::string& target, bool) override;
   Result<std::vector<std::string>> MountPointsUnder(const std::string& prefix) override;
 
@@ -31,6 +35,8 @@ class KubeletHarness {
                  Mounter& mounter, std::string dir, const std::string& node_ip);
   ~KubeletHarness();
 
+  // The kubelet's way to the API server goes through the plan.
+  void CrashBy(CrashPlan& plan) { kubelet_api_ = client::RestClient(CrashingTransport(fake_, plan)); }
   void Start(bool standalone = false);  // returns when the node is registered and pods are looked at
   void Stop();
   corev1::Pod Create(const std::string& json);  // defaulted and bound to this node
@@ -40,6 +46,7 @@ class KubeletHarness {
   void Delete(const std::string& name, int64_t grace);
 
   client::RestClient& api() { return api_; }
+  client::FakeApi& fake_api() { return *fake_; }
   Settings& settings() { return settings_; }
   server::KubeletBackend& backend() { return kubelet_->backend(); }
 
@@ -50,7 +57,7 @@ class KubeletHarness {
   Mounter& mounter_;
   Settings settings_;
   std::shared_ptr<client::FakeApi> fake_;
-  client::RestClient api_;
+  client::RestClient api_, kubelet_api_;
   std::unique_ptr<Kubelet> kubelet_;
   std::jthread thread_;
 };

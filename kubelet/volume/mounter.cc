@@ -1,24 +1,93 @@
-#include <sys/mount.h>
+#include "kubelet/volume/mounter.h"
 
-#include "kubelet/volume/plugin.h"
+#include <stdlib.h>
+#include <sys/mount.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+
+#include "lib/base/file.h"
+#include "lib/event/process.h"
 #include "lib/linux/mount.h"
 
 namespace keelson::kubelet {
 
 namespace {
 
+// A helper that hangs (an NFS server that is away) is given up: the pod's next sync tries again.
+constexpr std::chrono::minutes kMountPatience(2);
+
+std::string Join(const std::vector<std::string>& words, char separator) {
+  std::string out;
+  for (const std::string& word : words) out += (out.empty() ? "" : std::string(1, separator)) + word;
+  return out;
+}
+
+// mount(8)'s words, from a file that nobody else sees.
+class OutputFile {
+ public:
+  OutputFile() {
+    if (int fd = ::mkstemp(path_); fd >= 0) ::close(fd);
+  }
+  ~OutputFile() { (void)RemoveFile(path_); }
+  const char* path() const { return path_; }
+  std::string Text() const { return ReadFile(path_).value_or(""); }
+
+ private:
+  char path_[32] = "/tmp/kubelet-mount.XXXXXX";
+};
+
 class RealMounter : public Mounter {
  public:
   Result<> MountTmpfs(const std::string& target, const std::string& options) override {
+    std::string no_swap = options.empty() ? "noswap" : options + ",noswap";
+    auto mounted = linux::MountFilesystem("tmpfs", target, "tmpfs", 0, no_swap);
+    if (mounted || mounted.error().errnum() != EINVAL) return mounted;
     return linux::MountFilesystem("tmpfs", target, "tmpfs", 0, options);
   }
+
   Result<> Bind(const std::string& source, const std::string& target, bool read_only) override {
     return linux::BindMount(source, target, read_only);
   }
+
+  Result<> Mount(const std::string& source, const std::string& target, const std::string& type,
+                 const std::vector<std::string>& options, std::stop_token stop) override {
+    std::vector<std::string> argv = {"mount", "-t", type};
+    if (!options.empty()) argv.insert(argv.end(), {"-o", Join(options, ',')});
+    argv.insert(argv.end(), {source, target});
+    OutputFile output;
+    event::ProcessOptions process_options;
+    process_options.argv = argv;
+    process_options.output_file = output.path();
+    ASSIGN_OR_RETURN(auto process, event::Process::Start(process_options));
+    auto status = process.Wait(stop, kMountPatience);
+    if (status && status->ok()) return {};
+    std::string why = status ? status->ToString() : status.error().message();
+    return Error(status ? Code::kUnavailable : status.error().code(),
+                 "mount failed: " + why + "\nMounting command: mount\nMounting arguments: " +
+                     Join({argv.begin() + 1, argv.end()}, ' ') + "\nOutput: " + output.Text());
+  }
+
   Result<bool> IsMountPoint(const std::string& path) override { return linux::IsMountPoint(path); }
   Result<> Unmount(const std::string& target, bool lazy) override { return linux::Unmount(target, lazy); }
   Result<std::vector<std::string>> MountPointsUnder(const std::string& prefix) override {
     return linux::MountPointsUnder(prefix);
+  }
+
+  Result<> MakeShared(const std::string& dir) override {
+    ASSIGN_OR_RETURN(auto mounts, linux::ListMounts());
+    const linux::MountInfo* over = nullptr;  // the mount that the directory is on: the deepest, the latest
+    for (const auto& mount : mounts) {
+      const std::string& point = mount.mount_point;
+      bool above = point == "/" || dir == point || dir.compare(0, point.size() + 1, point + "/") == 0;
+      if (above && (!over || point.size() >= over->mount_point.size())) over = &mount;
+    }
+    if (over && over->shared) return {};
+    if (!over || over->mount_point != dir) RETURN_IF_ERROR(linux::BindMount(dir, dir, false));
+    if (::mount(nullptr, dir.c_str(), nullptr, MS_SHARED | MS_REC, nullptr) != 0)
+      return ErrnoError("make mount shared: " + dir);
+    return {};
   }
 };
 

@@ -126,18 +126,22 @@ class PayloadPlugin : public VolumePlugin {
       : mounter_(mounter), objects_(objects), clock_(clock), tokens_(objects, clock) {}
 
   std::string name() const override { return "kubernetes.io/projected"; }
-  bool Supports(const corev1::Volume& volume) const override {
-    const auto& source = volume.volume_source();
+  bool Supports(const VolumeInput& input) const override {
+    const auto& source = input.volume.volume_source();
     return source.has_config_map() || source.has_secret() || source.has_downward_api() ||
            source.has_projected();
   }
   void ForgetPod(const std::string& uid) override { tokens_.ForgetPod(uid); }
 
   Result<std::string> SetUp(const VolumeInput& input, std::stop_token) override {
-    Payload payload;
-    RETURN_IF_ERROR(Collect(input, payload));
     std::string path =
         input.node.paths.Volume(input.pod.metadata().uid(), Kind(input.volume), input.volume.name());
+    Payload payload;
+    if (auto collected = Collect(input, payload); !collected) {
+      // While the API server is away the pod keeps what it has.
+      if (MayPass(collected.error()) && PathExists(path + "/..data")) return path;
+      return collected.error();
+    }
     RETURN_IF_ERROR(MakeDirs(path));
     // What may be secret is never written to a disk.
     if (!input.volume.volume_source().has_config_map()) {
@@ -154,6 +158,11 @@ class PayloadPlugin : public VolumePlugin {
   }
 
  private:
+  static bool MayPass(const Error& error) {
+    return error.Is(Code::kUnavailable) || error.Is(Code::kTimeout) || error.Is(Code::kTooManyRequests) ||
+           error.Is(Code::kInternal);
+  }
+
   static const char* Kind(const corev1::Volume& volume) {
     const auto& source = volume.volume_source();
     if (source.has_config_map()) return "kubernetes.io/configmap";

@@ -1,52 +1,108 @@
 // Kinds of volumes. A plugin makes a volume's content appear at a path of the node, again and again: SetUp is
 // idempotent, and called on every sync also refreshes what has changed.
+//
+//   claim bound -> [attached] -> [Stage, once a node] -> SetUp, once a pod ... TearDown -> [Unstage]
+//
+// The steps in brackets are for volumes that have an AttachName or a StagePath. What a plugin has to know for
+// TearDown and Unstage after a restart it reads from its own files below the two directories: nothing else is
+// remembered.
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <stop_token>
 #include <string>
 #include <vector>
 
 #include "kubelet/container/node_context.h"
 #include "kubelet/container/objects.h"
+#include "kubelet/volume/mounter.h"
 #include "lib/api/types.h"
 #include "lib/base/clock.h"
 #include "lib/base/error.h"
 
 namespace keelson::kubelet {
 
-// Mounts, apart so that tests need no root.
-class Mounter {  // thread safe
- public:
-  virtual ~Mounter() = default;
-  virtual Result<> MountTmpfs(const std::string& target, const std::string& options) = 0;
-  virtual Result<> Bind(const std::string& source, const std::string& target, bool read_only) = 0;
-  virtual Result<bool> IsMountPoint(const std::string& path) = 0;
-  virtual Result<> Unmount(const std::string& target, bool lazy) = 0;
-  virtual Result<std::vector<std::string>> MountPointsUnder(const std::string& prefix) = 0;  // deepest first
-};
-std::unique_ptr<Mounter> NewMounter();
-
+// A volume of a pod, and what its claim is bound to.
 struct VolumeInput {
   const corev1::Pod& pod;
   const corev1::Volume& volume;
   const NodeContext& node;
+  std::shared_ptr<const corev1::PersistentVolumeClaim> claim = nullptr;
+  std::shared_ptr<const corev1::PersistentVolume> persistent = nullptr;  // null for volumes in the pod's spec
+  bool read_only = false;                                                // as the pod's reference says
+  std::string device = {};  // where an attached volume is found, as the attacher said
+
+  const corev1::PersistentVolumeSource& source() const {
+    return persistent->spec().persistent_volume_source();
+  }
+  // Of its directory: the persistent volume's, or what the pod calls it.
+  const std::string& name() const { return persistent ? persistent->metadata().name() : volume.name(); }
+};
+
+// What a pod has had set up, as the directories tell.
+struct PublishedVolume {
+  std::string uid, name, path;  // of the pod, of the directory
 };
 
 class VolumePlugin {  // thread safe
  public:
   virtual ~VolumePlugin() = default;
-  virtual std::string name() const = 0;  // kubernetes.io/configmap
-  virtual bool Supports(const corev1::Volume& volume) const = 0;
+  virtual std::string name() const = 0;  // kubernetes.io/empty-dir
+  virtual bool Supports(const VolumeInput& input) const = 0;
+
+  // "kubernetes.io/csi/driver^handle": goes into node.status.volumesInUse, and SetUp waits until
+  // node.status.volumesAttached has it. Empty: nothing to attach.
+  virtual std::string AttachName(const VolumeInput& input) const {
+    (void)input;
+    return "";
+  }
+  // Where the volume is mounted once for all pods; empty: it is not.
+  virtual std::string StagePath(const VolumeInput& input) const {
+    (void)input;
+    return "";
+  }
+  virtual Result<> Stage(const VolumeInput& input, std::stop_token stop) {
+    (void)input, (void)stop;
+    return {};
+  }
   // The host path.
   virtual Result<std::string> SetUp(const VolumeInput& input, std::stop_token stop) = 0;
+  // Grows the file system to what the claim asks for; called after SetUp when capacity and status differ.
+  virtual Result<> Expand(const VolumeInput& input, const std::string& path, std::stop_token stop) {
+    (void)input, (void)path, (void)stop;
+    return Error(Code::kUnimplemented, "volume plugin " + name() + " cannot expand volumes");
+  }
+
+  // The stage path of a volume that some kubelet has set up; empty: none.
+  virtual std::string Reconstruct(const PublishedVolume& published) const {
+    (void)published;
+    return "";
+  }
+  // Mounts at the path itself are undone by who calls.
+  virtual Result<> TearDown(const PublishedVolume& published, std::stop_token stop) {
+    (void)published, (void)stop;
+    return {};
+  }
+  virtual Result<> Unstage(const std::string& stage_path, std::stop_token stop) {
+    (void)stage_path, (void)stop;
+    return {};
+  }
+
+  // Whether the runtime may give the files the pod's SELinux label.
+  virtual bool MayRelabel() const { return true; }
   virtual void ForgetPod(const std::string& uid) { (void)uid; }
 };
 
 std::unique_ptr<VolumePlugin> NewEmptyDirPlugin(Mounter& mounter);
 std::unique_ptr<VolumePlugin> NewHostPathPlugin();
+std::unique_ptr<VolumePlugin> NewLocalPlugin(Mounter& mounter);
+std::unique_ptr<VolumePlugin> NewNfsPlugin(Mounter& mounter);
 // configMap, secret, downwardAPI and projected (with service account tokens).
 std::unique_ptr<VolumePlugin> NewPayloadPlugin(Mounter& mounter, ObjectSource& objects, Clock& clock);
+// All of the above.
+std::vector<std::unique_ptr<VolumePlugin>> NewVolumePlugins(Mounter& mounter, ObjectSource& objects,
+                                                            Clock& clock);
 
 // The group that owns the pod's volumes, if it names one.
 std::optional<gid_t> FsGroup(const corev1::Pod& pod);

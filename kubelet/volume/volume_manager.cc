@@ -1,114 +1,215 @@
 #include "kubelet/volume/volume_manager.h"
 
-#include <fcntl.h>
-#include <linux/openat2.h>
-#include <sys/stat.h>
-#include <sys/syscall.h>
-#include <unistd.h>
-
-#include <cerrno>
-
-#include "lib/base/fd.h"
+#include "kubelet/volume/claim.h"
+#include "lib/api/quantity.h"
 #include "lib/base/file.h"
+#include "lib/k8s/pod_util.h"
 
 namespace keelson::kubelet {
 
 namespace {
 
-// Opens `path` below `root`; symlinks may not lead out of it. Linux 5.6 and later.
-Result<UniqueFd> OpenBeneath(int root, const std::string& path) {
-  open_how how = {};
-  how.flags = O_PATH | O_CLOEXEC;
-  how.resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS;
-  long fd = ::syscall(SYS_openat2, root, path.c_str(), &how, sizeof(how));
-  if (fd < 0) return ErrnoError("open " + path);
-  return UniqueFd(static_cast<int>(fd));
+// Volumes that some container mounts or reads variables from. The others are not touched: what they name need
+// not exist.
+std::set<std::string> MountedNames(const corev1::PodSpec& spec) {
+  std::set<std::string> names;
+  auto add = [&names](const auto& container) {
+    for (const auto& mount : container.volume_mounts()) names.insert(mount.name());
+    for (const auto& device : container.volume_devices()) names.insert(device.name());
+    for (const auto& variable : container.env())
+      if (variable.value_from().has_file_key_ref())
+        names.insert(variable.value_from().file_key_ref().volume_name());
+  };
+  k8s::ForEachContainer(spec, add);
+  for (const auto& ephemeral : spec.ephemeral_containers()) add(ephemeral.ephemeral_container_common());
+  return names;
 }
 
-// The same, and what is missing of the path becomes directories.
-Result<UniqueFd> OpenOrMake(int root, const std::string& path) {
-  auto opened = OpenBeneath(root, path);
-  if (opened || opened.error().errnum() != ENOENT) return opened;
-  for (size_t end = 0; end != std::string::npos;) {
-    end = path.find('/', end + 1);
-    std::string part = path.substr(0, end);
-    if (OpenBeneath(root, part)) continue;
-    size_t slash = part.rfind('/');
-    UniqueFd parent;
-    int at = root;
-    if (slash != std::string::npos) {
-      ASSIGN_OR_RETURN(parent, OpenBeneath(root, part.substr(0, slash)));
-      at = parent.get();
-    }
-    std::string leaf = slash == std::string::npos ? part : part.substr(slash + 1);
-    if (!leaf.empty() && ::mkdirat(at, leaf.c_str(), 0750) != 0 && errno != EEXIST)
-      return ErrnoError("create subPath " + part);
-    struct stat info = {};
-    // As open to the container's user as the volume is.
-    if (::fstat(root, &info) == 0 && !leaf.empty())
-      (void)::fchmodat(at, leaf.c_str(), info.st_mode & 07777, 0);
-  }
-  return OpenBeneath(root, path);
+Error NotSetUp(const Error& error, const char* step, const std::string& name) {
+  return error.Wrap(std::string("MountVolume.") + step + " failed for volume \"" + name + "\" ");
+}
+
+api::Amount Storage(const google::protobuf::Map<std::string, Quantity>& amounts) {
+  auto it = amounts.find("storage");
+  return it == amounts.end() ? api::Amount() : api::Amount::Of(it->second);
 }
 
 }  // namespace
 
-VolumeManager::VolumeManager(Mounter& mounter, std::vector<std::unique_ptr<VolumePlugin>> plugins)
-    : mounter_(mounter), plugins_(std::move(plugins)) {}
+class VolumeManager::StageLock {
+ public:
+  StageLock(VolumeManager& manager, std::string path) : manager_(manager), path_(std::move(path)) {
+    MutexLock lock(manager_.mutex_);
+    while (!manager_.staging_.insert(path_).second) manager_.stage_free_.wait(manager_.mutex_);
+  }
+  ~StageLock() {
+    MutexLock lock(manager_.mutex_);
+    manager_.staging_.erase(path_);
+    manager_.stage_free_.notify_all();
+  }
+
+ private:
+  VolumeManager& manager_;
+  const std::string path_;
+};
+
+VolumeManager::VolumeManager(Mounter& mounter, ObjectSource& objects,
+                             std::vector<std::unique_ptr<VolumePlugin>> plugins, NodeFunction node)
+    : mounter_(mounter), objects_(objects), plugins_(std::move(plugins)), node_(std::move(node)) {}
 
 Result<VolumePaths> VolumeManager::Mount(const corev1::Pod& pod, const NodeContext& node,
                                          std::stop_token stop) {
   VolumePaths paths;
+  std::optional<Error> first;
+  std::set<std::string> wanted = MountedNames(pod.spec());
   for (const auto& volume : pod.spec().volumes()) {
-    VolumePlugin* plugin = nullptr;
-    for (const auto& candidate : plugins_)
-      if (candidate->Supports(volume)) plugin = candidate.get();
-    if (!plugin)
-      return Error(Code::kUnimplemented, "MountVolume.SetUp failed for volume \"" + volume.name() +
-                                             "\" : no volume plugin matched");
-    auto path = plugin->SetUp({pod, volume, node}, stop);
-    if (!path) {
-      Error error = path.error().Wrap("MountVolume.SetUp failed for volume \"" + volume.name() + "\" ");
-      return error;
-    }
-    paths[volume.name()] = std::move(*path);
+    // Images are the runtime's to mount.
+    if (!wanted.count(volume.name()) || volume.volume_source().has_image()) continue;
+    auto mounted = MountOne({pod, volume, node}, stop);
+    if (mounted)
+      paths[volume.name()] = std::move(*mounted);
+    else if (!first)
+      first = mounted.error();
   }
+  if (first) return *first;
   return paths;
 }
 
-Result<std::string> VolumeManager::SubPath(const Paths& paths, const std::string& uid,
-                                           const std::string& volume_path, const std::string& sub_path,
-                                           const std::string& volume, const std::string& container, int index,
-                                           bool read_only) {
-  ASSIGN_OR_RETURN(UniqueFd root, OpenFile(volume_path, O_PATH | O_DIRECTORY));
-  auto source = OpenOrMake(root.get(), sub_path);
-  if (!source)
-    return source.error().Wrap("failed to prepare subPath for volumeMount \"" + volume +
-                               "\" of container \"" + container + "\"");
-  std::string target = paths.SubPath(uid, volume, container, index);
-  ASSIGN_OR_RETURN(bool mounted, mounter_.IsMountPoint(target));
-  if (mounted) RETURN_IF_ERROR(mounter_.Unmount(target, true));  // of the container's former run
-  (void)::rmdir(target.c_str());
-  RETURN_IF_ERROR(RemoveFile(target));
-  struct stat info = {};
-  if (::fstat(source->get(), &info) != 0) return ErrnoError("stat subPath " + sub_path);
-  if (S_ISDIR(info.st_mode)) {
-    RETURN_IF_ERROR(MakeDirs(target, 0750));
-  } else {
-    RETURN_IF_ERROR(MakeDirs(target.substr(0, target.rfind('/')), 0750));
-    RETURN_IF_ERROR(WriteFile(target, "", 0640));
+Result<MountedVolume> VolumeManager::MountOne(VolumeInput input, std::stop_token stop) {
+  auto resolved = ResolveClaim(objects_, input);
+  if (resolved) resolved = CheckMode(input);
+  if (!resolved) {
+    const std::string& name = input.volume.name();
+    return resolved.error().Wrap("Unable to attach or mount volumes: unmounted volumes=[" + name +
+                                 "], unattached volumes=[], failed to process volumes=[" + name + "]");
   }
-  // Through the open file: nobody can exchange it for a symlink in between.
-  RETURN_IF_ERROR(mounter_.Bind("/proc/self/fd/" + std::to_string(source->get()), target, read_only));
-  return target;
+  auto own = node_ ? node_() : nullptr;
+  if (auto reached = CheckNode(input, own.get()); !reached)
+    return reached.error().Wrap("MountVolume.NodeAffinity check failed for volume \"" + input.name() + "\" ");
+  VolumePlugin* plugin = nullptr;
+  for (const auto& candidate : plugins_)
+    if (candidate->Supports(input)) plugin = candidate.get();
+  if (!plugin)
+    return NotSetUp(Error(Code::kUnimplemented, "no volume plugin matched"), "SetUp", input.name());
+  RETURN_IF_ERROR(Attach(*plugin, input));
+  if (auto staged = StageOnce(*plugin, input, stop); !staged)
+    return NotSetUp(staged.error(), "MountDevice", input.name());
+  auto path = plugin->SetUp(input, stop);
+  if (!path) return NotSetUp(path.error(), "SetUp", input.name());
+  RETURN_IF_ERROR(ExpandIfAsked(*plugin, input, *path, stop));
+  return MountedVolume{std::move(*path), plugin->MayRelabel(), input.read_only, ""};
 }
 
-Result<> VolumeManager::Remove(const Paths& paths, const std::string& uid) {
-  std::string dir = paths.Pod(uid);
+Result<> VolumeManager::Attach(VolumePlugin& plugin, VolumeInput& input) {
+  std::string name = plugin.AttachName(input);
+  if (name.empty()) return {};
+  {
+    MutexLock lock(mutex_);
+    in_use_[name].insert(input.pod.metadata().uid());
+  }
+  auto own = node_ ? node_() : nullptr;
+  if (own) {
+    for (const auto& attached : own->status().volumes_attached()) {
+      if (attached.name() != name) continue;
+      input.device = attached.device_path();
+      return {};
+    }
+  }
+  return Error(Code::kUnavailable,
+               "Volume not attached according to node status for volume \"" + input.name() + "\"");
+}
+
+Result<> VolumeManager::StageOnce(VolumePlugin& plugin, const VolumeInput& input, std::stop_token stop) {
+  std::string path = plugin.StagePath(input);
+  if (path.empty()) return {};
+  StageLock lock(*this, path);
+  // The pod's own directory says that the stage is in use, also to a kubelet that comes after this one.
+  RETURN_IF_ERROR(
+      MakeDirs(input.node.paths.Volume(input.pod.metadata().uid(), plugin.name(), input.name()), 0750));
+  return plugin.Stage(input, stop);
+}
+
+Result<> VolumeManager::ExpandIfAsked(VolumePlugin& plugin, const VolumeInput& input, const std::string& path,
+                                      std::stop_token stop) {
+  if (!input.claim || plugin.AttachName(input).empty()) return {};
+  api::Amount asked = Storage(input.claim->spec().resources().requests());
+  bool grown = Storage(input.persistent->spec().capacity()) >= asked;
+  if (input.read_only || !grown || Storage(input.claim->status().capacity()) >= asked) return {};
+  auto expanded = plugin.Expand(input, path, stop);
+  if (!expanded)
+    return expanded.error().Wrap("MountVolume.NodeExpandVolume failed for volume \"" + input.name() + "\" ");
+  return objects_.MarkExpanded(*input.claim, asked.ToQuantity());
+}
+
+std::vector<std::string> VolumeManager::VolumesInUse() const {
+  MutexLock lock(mutex_);
+  std::vector<std::string> names;
+  for (const auto& [name, pods] : in_use_) names.push_back(name);
+  return names;
+}
+
+VolumePlugin* VolumeManager::FindByDirectory(const std::string& plugin_dir) const {
+  for (const auto& plugin : plugins_)
+    if (Paths::Escape(plugin->name()) == plugin_dir) return plugin.get();
+  return nullptr;
+}
+
+Result<> VolumeManager::UnmountUnder(const std::string& dir) {
   ASSIGN_OR_RETURN(auto points, mounter_.MountPointsUnder(dir));
   for (const std::string& point : points) RETURN_IF_ERROR(mounter_.Unmount(point, false));
+  return {};
+}
+
+Result<> VolumeManager::TearDown(const Paths& paths, const PublishedVolume& volume,
+                                 const std::string& plugin_dir, std::stop_token stop) {
+  VolumePlugin* plugin = FindByDirectory(plugin_dir);
+  std::string stage = plugin ? plugin->Reconstruct(volume) : std::string();
+  if (plugin) RETURN_IF_ERROR(plugin->TearDown(volume, stop));
+  RETURN_IF_ERROR(UnmountUnder(volume.path));
+  if (stage.empty()) return {};
+  StageLock lock(*this, stage);
+  RETURN_IF_ERROR(RemoveTree(volume.path));
+  ASSIGN_OR_RETURN(auto pods, ListDir(paths.Pods()));
+  for (const std::string& uid : pods)
+    if (PathExists(paths.Volume(uid, plugin->name(), volume.name))) return {};  // still needed
+  return plugin->Unstage(stage, stop);
+}
+
+Result<> VolumeManager::Remove(const Paths& paths, const std::string& uid, std::stop_token stop) {
+  std::string dir = paths.Pod(uid);
+  // Binds of parts first: they keep the volumes busy.
+  RETURN_IF_ERROR(UnmountUnder(paths.SubPaths(uid)));
+  if (auto plugin_dirs = ListDir(paths.Volumes(uid))) {
+    for (const std::string& plugin_dir : *plugin_dirs) {
+      std::string volumes = paths.Volumes(uid) + "/" + plugin_dir;
+      ASSIGN_OR_RETURN(auto names, ListDir(volumes));
+      for (const std::string& name : names)
+        RETURN_IF_ERROR(TearDown(paths, {uid, name, volumes + "/" + name}, plugin_dir, stop));
+    }
+  }
+  RETURN_IF_ERROR(UnmountUnder(dir));
+  // Whatever is still mounted belongs to somebody: nothing below it may be removed.
+  ASSIGN_OR_RETURN(auto left, mounter_.MountPointsUnder(dir));
+  if (!left.empty()) return Error(Code::kUnavailable, left.front() + " is still mounted");
   for (const auto& plugin : plugins_) plugin->ForgetPod(uid);
-  return RemoveTree(dir);
+  RETURN_IF_ERROR(RemoveTree(dir));
+  MutexLock lock(mutex_);
+  for (auto it = in_use_.begin(); it != in_use_.end();) {
+    it->second.erase(uid);
+    it = it->second.empty() ? in_use_.erase(it) : std::next(it);
+  }
+  return {};
+}
+
+std::vector<std::unique_ptr<VolumePlugin>> NewVolumePlugins(Mounter& mounter, ObjectSource& objects,
+                                                            Clock& clock) {
+  std::vector<std::unique_ptr<VolumePlugin>> out;
+  out.push_back(NewEmptyDirPlugin(mounter));
+  out.push_back(NewHostPathPlugin());
+  out.push_back(NewLocalPlugin(mounter));
+  out.push_back(NewNfsPlugin(mounter));
+  out.push_back(NewPayloadPlugin(mounter, objects, clock));
+  return out;
 }
 
 }  // namespace keelson::kubelet

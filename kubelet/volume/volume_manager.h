@@ -1,32 +1,61 @@
-// The volumes of pods, from their first mount to the removal of the pod's directory. Keeps no state of its
-// own: what is mounted is asked from the kernel, so that a restart changes nothing.
+// The volumes of pods, from their first mount to the removal of the pod's directory. What is mounted is asked
+// from the kernel and read off the directories, so that a restart changes nothing.
 #pragma once
 
+#include <functional>
+#include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
 #include "kubelet/container/container_config.h"
 #include "kubelet/volume/plugin.h"
+#include "kubelet/volume/subpath.h"
+#include "lib/base/mutex.h"
 
 namespace keelson::kubelet {
 
 class VolumeManager {  // thread safe; calls for one pod come one at a time
  public:
-  VolumeManager(Mounter& mounter, std::vector<std::unique_ptr<VolumePlugin>> plugins);
+  // The node as the API has it: its labels, and which volumes are attached. May give null.
+  using NodeFunction = std::function<std::shared_ptr<const corev1::Node>()>;
+  VolumeManager(Mounter& mounter, ObjectSource& objects, std::vector<std::unique_ptr<VolumePlugin>> plugins,
+                NodeFunction node = {});
 
-  // Sets up, or refreshes, every volume of the pod.
+  // Sets up, or refreshes, every volume that a container of the pod mounts. All are tried; the first failure
+  // is told as an event of reason FailedMount says it.
   Result<VolumePaths> Mount(const corev1::Pod& pod, const NodeContext& node, std::stop_token stop);
-  // Makes `sub_path` of a mounted volume appear at a path of its own, for one mount of one container.
-  Result<std::string> SubPath(const Paths& paths, const std::string& uid, const std::string& volume_path,
-                              const std::string& sub_path, const std::string& volume,
-                              const std::string& container, int index, bool read_only);
+  Result<std::string> SubPath(const Paths& paths, const SubPathRequest& request) {
+    return BindSubPath(mounter_, paths, request);
+  }
   // Unmounts all below the pod's directory and removes it. Absent is fine.
-  Result<> Remove(const Paths& paths, const std::string& uid);
+  Result<> Remove(const Paths& paths, const std::string& uid, std::stop_token stop = {});
+  // For node.status.volumesInUse: attachable volumes that pods wait for or have. Sorted.
+  std::vector<std::string> VolumesInUse() const;
 
  private:
+  Result<MountedVolume> MountOne(VolumeInput input, std::stop_token stop);
+  Result<> Attach(VolumePlugin& plugin, VolumeInput& input);
+  Result<> StageOnce(VolumePlugin& plugin, const VolumeInput& input, std::stop_token stop);
+  Result<> ExpandIfAsked(VolumePlugin& plugin, const VolumeInput& input, const std::string& path,
+                         std::stop_token stop);
+  Result<> TearDown(const Paths& paths, const PublishedVolume& volume, const std::string& plugin_dir,
+                    std::stop_token stop);
+  Result<> UnmountUnder(const std::string& dir);
+  VolumePlugin* FindByDirectory(const std::string& plugin_dir) const;
+
+  // Staging and unstaging of one volume exclude each other.
+  class StageLock;
+
   Mounter& mounter_;
-  std::vector<std::unique_ptr<VolumePlugin>> plugins_;
+  ObjectSource& objects_;
+  const std::vector<std::unique_ptr<VolumePlugin>> plugins_;
+  const NodeFunction node_;
+  mutable Mutex mutex_;
+  CondVar stage_free_;
+  std::set<std::string> staging_ GUARDED_BY(mutex_);                        // stage paths at work
+  std::map<std::string, std::set<std::string>> in_use_ GUARDED_BY(mutex_);  // attach name -> pods
 };
 
 }  // namespace keelson::kubelet

@@ -1,99 +1,11 @@
-#include <gtest/gtest.h>
-#include <stdlib.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "kubelet/volume/atomic_writer.h"
-#include "kubelet/volume/volume_manager.h"
-#include "lib/api/codec.h"
-#include "lib/api/meta.h"
-#include "lib/base/file.h"
+#include "kubelet/volume/usage.h"
+#include "kubelet/volume/volume_testing.h"
 
 namespace keelson::kubelet {
 namespace {
-
-class FakeMounter : public Mounter {
- public:
-  Result<> MountTmpfs(const std::string& target, const std::string& options) override {
-    mounts_[target] = "tmpfs " + options;
-    return {};
-  }
-  Result<> Bind(const std::string& source, const std::string& target, bool read_only) override {
-    char path[4096];
-    ssize_t size = ::readlink(source.c_str(), path, sizeof(path));
-    mounts_[target] = std::string(path, size > 0 ? static_cast<size_t>(size) : 0) + (read_only ? " ro" : "");
-    return {};
-  }
-  Result<bool> IsMountPoint(const std::string& path) override { return mounts_.count(path) > 0; }
-  Result<> Unmount(const std::string& target, bool) override {
-    mounts_.erase(target);
-    return {};
-  }
-  Result<std::vector<std::string>> MountPointsUnder(const std::string& prefix) override {
-    std::vector<std::string> out;
-    for (const auto& [point, what] : mounts_)
-      if (point.compare(0, prefix.size(), prefix) == 0) out.insert(out.begin(), point);
-    return out;
-  }
-  std::map<std::string, std::string> mounts_;
-};
-
-class Objects : public ObjectSource {
- public:
-  Result<std::shared_ptr<const corev1::ConfigMap>> GetConfigMap(const std::string&,
-                                                                const std::string& name) override {
-    if (name != "config") return Error(Code::kNotFound, "no");
-    auto map = std::make_shared<corev1::ConfigMap>();
-    (*map->mutable_data())["a"] = value_;
-    (*map->mutable_binary_data())["b"] = std::string("\0x", 2);
-    return std::shared_ptr<const corev1::ConfigMap>(map);
-  }
-  Result<std::shared_ptr<const corev1::Secret>> GetSecret(const std::string&, const std::string&) override {
-    return Error(Code::kNotFound, "no");
-  }
-  std::vector<std::shared_ptr<const corev1::Service>> Services(const std::string&) override { return {}; }
-  Result<Token> RequestToken(const corev1::Pod&, const std::string& audience, int64_t seconds) override {
-    ++requests_;
-    return Token{"token-" + audience + "-" + std::to_string(requests_),
-                 api::ToTime(clock_->Now() + std::chrono::seconds(seconds))};
-  }
-  std::string value_ = "one";
-  int requests_ = 0;
-  Clock* clock_ = nullptr;
-};
-
-class VolumeTest : public ::testing::Test {
- protected:
-  void SetUp() override {
-    char name[] = "/tmp/volume_test.XXXXXX";
-    dir_ = ::mkdtemp(name);
-    node_.paths.root = dir_;
-    objects_.clock_ = &clock_;
-    std::vector<std::unique_ptr<VolumePlugin>> plugins;
-    plugins.push_back(NewEmptyDirPlugin(mounter_));
-    plugins.push_back(NewHostPathPlugin());
-    plugins.push_back(NewPayloadPlugin(mounter_, objects_, clock_));
-    manager_ = std::make_unique<VolumeManager>(mounter_, std::move(plugins));
-  }
-  void TearDown() override { (void)RemoveTree(dir_); }
-
-  corev1::Pod PodWith(const std::string& volumes) {
-    corev1::Pod pod;
-    auto decoded = api::DecodeJson(R"({"metadata":{"name":"p","namespace":"n","uid":"u","labels":{"k":"v"}},
-        "spec":{"containers":[{"name":"c"}],"volumes":[)" +
-                                       volumes + "]}}",
-                                   pod);
-    EXPECT_TRUE(decoded) << decoded.error().message();
-    return pod;
-  }
-
-  std::string dir_;
-  FakeClock clock_;
-  FakeMounter mounter_;
-  Objects objects_;
-  NodeContext node_;
-  std::unique_ptr<VolumeManager> manager_;
-};
 
 TEST_F(VolumeTest, PayloadChangesAtOnce) {
   ASSERT_TRUE(*WritePayload(dir_, {{"a", {"1", 0644, {}}}, {"d/b", {"2", 0400, {}}}}, {}, clock_));
@@ -118,14 +30,18 @@ TEST_F(VolumeTest, PayloadStaysInside) {
 TEST_F(VolumeTest, ConfigMapRefreshes) {
   corev1::Pod pod =
       PodWith(R"({"name":"v","configMap":{"name":"config","items":[{"key":"a","path":"x/y","mode":256}]}})");
+  objects_.Put<corev1::ConfigMap>(R"({"metadata":{"name":"config","namespace":"n"},"data":{"a":"one"}})");
   auto paths = manager_->Mount(pod, node_, {});
   ASSERT_TRUE(paths) << paths.error().message();
-  std::string path = paths->at("v");
+  std::string path = paths->at("v").path;
   EXPECT_EQ(path, dir_ + "/pods/u/volumes/kubernetes.io~configmap/v");
   EXPECT_EQ(*ReadFile(path + "/x/y"), "one");
-  objects_.value_ = "two";
+  objects_.Put<corev1::ConfigMap>(R"({"metadata":{"name":"config","namespace":"n"},"data":{"a":"two"}})");
   ASSERT_TRUE(manager_->Mount(pod, node_, {}));
   EXPECT_EQ(*ReadFile(path + "/x/y"), "two");
+  objects_.failure = Error(Code::kUnavailable, "connection refused");
+  EXPECT_TRUE(manager_->Mount(pod, node_, {})) << "what is there stays while the API server is away";
+  EXPECT_FALSE(manager_->Mount(PodWith(R"({"name":"new","configMap":{"name":"config"}})"), node_, {}));
 }
 
 TEST_F(VolumeTest, MissingObjects) {
@@ -137,16 +53,17 @@ TEST_F(VolumeTest, MissingObjects) {
 }
 
 TEST_F(VolumeTest, ProjectedTokenIsRenewedInTime) {
+  objects_.Put<corev1::ConfigMap>(R"({"metadata":{"name":"config","namespace":"n"},"data":{"a":"one"}})");
   corev1::Pod pod = PodWith(R"({"name":"v","projected":{"sources":[
       {"serviceAccountToken":{"path":"token","expirationSeconds":1000,"audience":"me"}},
       {"configMap":{"name":"config"}},
       {"downwardAPI":{"items":[{"path":"labels","fieldRef":{"fieldPath":"metadata.labels"}}]}}]}})");
   auto paths = manager_->Mount(pod, node_, {});
   ASSERT_TRUE(paths) << paths.error().message();
-  std::string path = paths->at("v");
+  std::string path = paths->at("v").path;
   EXPECT_EQ(*ReadFile(path + "/token"), "token-me-1");
   EXPECT_EQ(*ReadFile(path + "/labels"), "k=\"v\"");
-  EXPECT_EQ(mounter_.mounts_.count(path), 1u) << "on tmpfs";
+  EXPECT_EQ(mounter_.mounts.count(path), 1u) << "on tmpfs";
   clock_.Advance(std::chrono::seconds(700));
   ASSERT_TRUE(manager_->Mount(pod, node_, {}));
   EXPECT_EQ(*ReadFile(path + "/token"), "token-me-1");
@@ -160,45 +77,175 @@ TEST_F(VolumeTest, EmptyDirAndRemoval) {
       PodWith(R"({"name":"d","emptyDir":{}},{"name":"m","emptyDir":{"medium":"Memory","sizeLimit":"1Mi"}})");
   auto paths = manager_->Mount(pod, node_, {});
   ASSERT_TRUE(paths);
-  EXPECT_EQ(mounter_.mounts_.at(paths->at("m")), "tmpfs size=1048576");
-  ASSERT_TRUE(WriteFile(paths->at("d") + "/keep", "x"));
+  EXPECT_EQ(mounter_.mounts.at(paths->at("m").path), "tmpfs size=1048576");
+  ASSERT_TRUE(WriteFile(paths->at("d").path + "/keep", "x"));
   ASSERT_TRUE(manager_->Mount(pod, node_, {}));
-  EXPECT_TRUE(PathExists(paths->at("d") + "/keep"));
+  EXPECT_TRUE(PathExists(paths->at("d").path + "/keep"));
   ASSERT_TRUE(manager_->Remove(node_.paths, "u"));
-  EXPECT_TRUE(mounter_.mounts_.empty());
+  EXPECT_TRUE(mounter_.mounts.empty());
   EXPECT_FALSE(PathExists(dir_ + "/pods/u"));
+}
+
+TEST_F(VolumeTest, EmptyDirIsSetUpOnce) {
+  corev1::Pod pod = PodWith(R"({"name":"d","emptyDir":{}})");
+  std::string path = VolumeDir("kubernetes.io/empty-dir", "d");
+  // A kubelet before this one got as far as the directory.
+  ASSERT_TRUE(MakeDirs(path, 0700));
+  ASSERT_TRUE(manager_->Mount(pod, node_, {}));
+  struct stat info = {};
+  ASSERT_EQ(::stat(path.c_str(), &info), 0);
+  EXPECT_EQ(info.st_mode & 07777, 0777u);
+  ASSERT_EQ(::chmod(path.c_str(), 0711), 0) << "as a container may do";
+  ASSERT_TRUE(manager_->Mount(pod, node_, {}));
+  ASSERT_EQ(::stat(path.c_str(), &info), 0);
+  EXPECT_EQ(info.st_mode & 07777, 0711u);
+}
+
+TEST_F(VolumeTest, EmptyDirMedia) {
+  node_.allocatable["memory"] = *api::Amount::Parse("1Gi");
+  struct Case {
+    const char *source, *limits, *mounted, *problem;
+  };
+  for (const Case& c : {
+           Case{R"({"medium":"Memory"})", "{}", "tmpfs size=1073741824", ""},
+           {R"({"medium":"Memory"})", R"({"memory":"64Mi"})", "tmpfs size=67108864", ""},
+           {R"({"medium":"Memory","sizeLimit":"1Mi"})", R"({"memory":"64Mi"})", "tmpfs size=1048576", ""},
+           {R"({"medium":"Memory","sizeLimit":"4Gi"})", "{}", "tmpfs size=1073741824", ""},
+           {R"({"medium":"HugePages"})", R"({"hugepages-2Mi":"4Mi"})", "hugetlbfs nodev pagesize=2M", ""},
+           {R"({"medium":"HugePages-1Gi"})", R"({"hugepages-1Gi":"1Gi","hugepages-2Mi":"4Mi"})",
+            "hugetlbfs nodev pagesize=1G", ""},
+           {R"({"medium":"HugePages"})", R"({"hugepages-1Gi":"1Gi","hugepages-2Mi":"4Mi"})", "",
+            "medium: HugePages can't be used if container requests multiple huge page sizes"},
+           {R"({"medium":"HugePages-1Gi"})", R"({"hugepages-2Mi":"4Mi"})", "",
+            "medium HugePages-1Gi: hugePages storage requested, but there is no resource request for huge "
+            "pages"},
+           {R"({"medium":"Tape"})", "{}", "", "unknown storage medium \"Tape\""},
+       }) {
+    corev1::Pod pod = PodWith(std::string(R"({"name":"m","emptyDir":)") + c.source + "}");
+    corev1::Container parsed;
+    ASSERT_TRUE(api::DecodeJson(
+        std::string(R"({"name":"c","resources":{"limits":)") + c.limits + ",\"requests\":" + c.limits + "}}",
+        parsed));
+    *pod.mutable_spec()->mutable_containers(0)->mutable_resources() = parsed.resources();
+    std::string wanted =
+        *c.problem ? std::string("MountVolume.SetUp failed for volume \"m\" : ") + c.problem : std::string();
+    EXPECT_EQ(Problem(pod), wanted) << c.source;
+    EXPECT_EQ(mounter_.mounts[VolumeDir("kubernetes.io/empty-dir", "m")], c.mounted) << c.source;
+    mounter_.mounts.clear();
+    ASSERT_TRUE(manager_->Remove(node_.paths, "u"));
+  }
 }
 
 TEST_F(VolumeTest, HostPathTypes) {
   ASSERT_TRUE(WriteFile(dir_ + "/file", ""));
   struct Case {
-    const char *path, *type;
-    bool good;
+    const char *path, *type, *problem;
   };
-  for (const Case& c : {Case{"/file", "File", true},
-                        {"/file", "Directory", false},
-                        {"/absent", "Directory", false},
-                        {"/made/deep", "DirectoryOrCreate", true},
-                        {"/absent", "", true},
-                        {"/file", "Socket", false}}) {
+  for (const Case& c : {Case{"/file", "File", nullptr},
+                        {"/file", "Directory", "a directory"},
+                        {"/file", "DirectoryOrCreate", "a directory"},
+                        {"/absent", "Directory", "a directory"},
+                        {"/made/deep", "DirectoryOrCreate", nullptr},
+                        {"/made/file", "FileOrCreate", nullptr},
+                        {"/made", "FileOrCreate", "a file"},
+                        {"/absent", "", nullptr},
+                        {"/file", "Socket", "a socket file"},
+                        {"/file", "CharDevice", "a character device"},
+                        {"/file", "BlockDevice", "a block device"}}) {
     corev1::Pod pod =
         PodWith(R"({"name":"v","hostPath":{"path":")" + dir_ + c.path + R"(","type":")" + c.type + "\"}}");
-    EXPECT_EQ(manager_->Mount(pod, node_, {}).has_value(), c.good) << c.path << " " << c.type;
+    std::string wanted =
+        c.problem ? "MountVolume.SetUp failed for volume \"v\" : hostPath type check failed: " + dir_ +
+                        c.path + " is not " + c.problem
+                  : std::string();
+    EXPECT_EQ(Problem(pod), wanted) << c.path << " " << c.type;
   }
   EXPECT_TRUE(PathExists(dir_ + "/made/deep"));
 }
 
+TEST_F(VolumeTest, NfsIsMountedByTheHelper) {
+  struct Case {
+    const char *source, *mounted;
+  };
+  for (const Case& c : {Case{R"({"server":"files","path":"/x"})", "nfs files:/x"},
+                        {R"({"server":"fd00::1","path":"/x","readOnly":true})", "nfs [fd00::1]:/x ro"}}) {
+    ASSERT_EQ(Problem(PodWith(std::string(R"({"name":"v","nfs":)") + c.source + "}")), "");
+    EXPECT_EQ(mounter_.mounts[VolumeDir("kubernetes.io/nfs", "v")], c.mounted);
+    ASSERT_TRUE(manager_->Remove(node_.paths, "u"));
+  }
+  mounter_.fail_mount = true;
+  EXPECT_EQ(Problem(PodWith(R"({"name":"v","nfs":{"server":"files","path":"/x"}})")),
+            "MountVolume.SetUp failed for volume \"v\" : mount failed: exit code 32");
+}
+
+TEST_F(VolumeTest, OnlyWhatIsMountedIsSetUp) {
+  corev1::Pod pod = PodWith(R"({"name":"v","secret":{"secretName":"absent"}})");
+  pod.mutable_spec()->mutable_containers(0)->clear_volume_mounts();
+  EXPECT_EQ(Problem(pod), "");
+}
+
+TEST_F(VolumeTest, NothingBelowAMountIsRemoved) {
+  ASSERT_EQ(Problem(PodWith(R"({"name":"m","emptyDir":{"medium":"Memory"}})")), "");
+  std::string path = VolumeDir("kubernetes.io/empty-dir", "m");
+  mounter_.busy.insert(path);
+  ASSERT_TRUE(WriteFile(path + "/keep", "x"));
+  EXPECT_FALSE(manager_->Remove(node_.paths, "u"));
+  EXPECT_TRUE(PathExists(path + "/keep"));
+  mounter_.busy.clear();
+  ASSERT_TRUE(manager_->Remove(node_.paths, "u"));
+  EXPECT_FALSE(PathExists(path));
+}
+
 TEST_F(VolumeTest, SubPathStaysInTheVolume) {
-  ASSERT_TRUE(MakeDirs(dir_ + "/vol"));
+  ASSERT_TRUE(MakeDirs(dir_ + "/vol/sub"));
+  ASSERT_EQ(::chmod((dir_ + "/vol").c_str(), 0777), 0);
   ASSERT_EQ(::symlink("/etc", (dir_ + "/vol/out").c_str()), 0);
+  ASSERT_EQ(::symlink("../..", (dir_ + "/vol/up").c_str()), 0);
+  ASSERT_EQ(::symlink("sub", (dir_ + "/vol/in").c_str()), 0);
   ASSERT_TRUE(WriteFile(dir_ + "/vol/file", "x"));
-  auto made = manager_->SubPath(node_.paths, "u", dir_ + "/vol", "a/b", "v", "c", 0, false);
-  ASSERT_TRUE(made) << made.error().message();
-  EXPECT_EQ(mounter_.mounts_.at(*made), dir_ + "/vol/a/b");
-  auto file = manager_->SubPath(node_.paths, "u", dir_ + "/vol", "file", "v", "c", 1, true);
-  ASSERT_TRUE(file);
-  EXPECT_EQ(mounter_.mounts_.at(*file), dir_ + "/vol/file ro");
-  EXPECT_FALSE(manager_->SubPath(node_.paths, "u", dir_ + "/vol", "out/passwd", "v", "c", 2, false));
+  struct Case {
+    const char* path;
+    bool read_only;
+    const char* bound;  // null: refused
+  };
+  int index = 0;
+  for (const Case& c : {Case{"a/b", false, "/vol/a/b"},
+                        {"file", true, "/vol/file ro"},
+                        {"in", false, "/vol/sub"},
+                        {"in/new", false, "/vol/sub/new"},
+                        {"out/passwd", false, nullptr},
+                        {"out/new", false, nullptr},
+                        {"up", false, nullptr},
+                        {"../x", false, nullptr},
+                        {"file/x", false, nullptr}}) {
+    auto made = manager_->SubPath(node_.paths, {"u", dir_ + "/vol", c.path, "v", "c", index++, c.read_only});
+    ASSERT_EQ(made.has_value(), c.bound != nullptr) << c.path;
+    if (c.bound) {
+      EXPECT_EQ(mounter_.mounts.at(*made), dir_ + c.bound);
+    }
+  }
+  struct stat info = {};
+  ASSERT_EQ(::stat((dir_ + "/vol/a/b").c_str(), &info), 0);
+  EXPECT_EQ(info.st_mode & 07777, 0777u) << "as open as the volume";
+  auto refused = manager_->SubPath(node_.paths, {"u", dir_ + "/vol", "out", "v", "c", 9, false});
+  EXPECT_EQ(refused.error().message(),
+            "failed to prepare subPath for volumeMount \"v\" of container \"c\": subpath \"" + dir_ +
+                "/vol/out\" not within volume path \"" + dir_ + "/vol\"");
+}
+
+TEST_F(VolumeTest, UsageCountsAFileOnce) {
+  ASSERT_TRUE(MakeDirs(dir_ + "/u/sub"));
+  ASSERT_TRUE(WriteFile(dir_ + "/u/sub/file", std::string(8192, 'x')));
+  ASSERT_EQ(::link((dir_ + "/u/sub/file").c_str(), (dir_ + "/u/again").c_str()), 0);
+  ASSERT_EQ(::symlink("/", (dir_ + "/u/root").c_str()), 0);
+  auto usage = MeasureTree(dir_ + "/u");
+  ASSERT_TRUE(usage) << usage.error().message();
+  EXPECT_EQ(usage->inodes, 4u) << "two directories, a file, a symlink";
+  EXPECT_GE(usage->bytes, 8192u);
+  EXPECT_LT(usage->bytes, 8192u * 3);
+  std::stop_source stop;
+  stop.request_stop();
+  EXPECT_EQ(MeasureTree(dir_ + "/u", stop.get_token()).error().code(), Code::kCancelled);
 }
 
 }  // namespace

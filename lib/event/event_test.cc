@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/inotify.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -105,6 +106,17 @@ TEST(Process, ExitCodeOutputAndEnvironment) {
   EXPECT_EQ(exit->ToString(), "exit code 3");
   EXPECT_EQ(*ReadFile(dir + "/out"), "hello\n/\n");
   EXPECT_TRUE(RemoveTree(dir));
+}
+
+TEST(Process, InputAndItsOwnOutput) {
+  UniqueFd output(::memfd_create("output", MFD_CLOEXEC));
+  ASSERT_TRUE(output);
+  auto process = Process::Start({.argv = {"tr", "a-z", "A-Z"}, .input = "words", .output_fd = output.get()});
+  ASSERT_TRUE(process) << process.error().message();
+  ASSERT_TRUE(process->Wait({})->ok());
+  char text[16] = {};
+  EXPECT_EQ(::pread(output.get(), text, sizeof(text), 0), 5);
+  EXPECT_STREQ(text, "WORDS");
 }
 
 TEST(Process, MissingProgram) {

@@ -5,6 +5,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <sys/eventfd.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -13,13 +14,15 @@
 #include <algorithm>
 #include <cstring>
 
+#include "lib/base/file.h"
+
 namespace keelson::event {
 namespace {
 
 struct ExecPlan {
   std::vector<char*> argv, envp;
   const char* directory = nullptr;
-  int output = -1;
+  int input = -1, output = -1, own_output = -1;
   int report = -1;
   bool die_with_parent = false;
   bool new_group = false;
@@ -44,7 +47,9 @@ struct ExecPlan {
   if (plan.new_group) setpgid(0, 0);
   int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
   if (null >= 0) dup2(null, 0);
+  if (plan.input >= 0 && dup2(plan.input, 0) < 0) fail();
   if (plan.output >= 0 && (dup2(plan.output, 1) < 0 || dup2(plan.output, 2) < 0)) fail();
+  if (plan.own_output >= 0 && dup2(plan.own_output, 1) < 0) fail();
   if (plan.directory && chdir(plan.directory) < 0) fail();
   execvpe(plan.argv[0], plan.argv.data(), plan.envp.data());
   fail();
@@ -92,6 +97,15 @@ Result<Process> Process::Start(const ProcessOptions& options) {
     if (!output) return ErrnoError("open " + options.output_file);
     plan.output = output.get();
   }
+  UniqueFd input;
+  if (!options.input.empty()) {
+    input.Reset(memfd_create("stdin", MFD_CLOEXEC));
+    if (!input) return ErrnoError("memfd_create");
+    RETURN_IF_ERROR(WriteAll(input.get(), options.input, "stdin of " + options.argv[0]));
+    if (lseek(input.get(), 0, SEEK_SET) < 0) return ErrnoError("lseek");
+    plan.input = input.get();
+  }
+  plan.own_output = options.output_fd;
   int pipe_fds[2];
   if (pipe2(pipe_fds, O_CLOEXEC) < 0) return ErrnoError("pipe");
   UniqueFd report_read(pipe_fds[0]), report_write(pipe_fds[1]);

@@ -20,6 +20,8 @@ struct ProcessOptions {
   std::vector<std::pair<std::string, std::string>> env = {};  // added to this process's own
   std::string working_directory = {};                         // empty: this one's
   std::string output_file = {};  // stdout and stderr, appended; empty: this process's own
+  std::string input = {};        // what it reads from stdin; empty: nothing
+  int output_fd = -1;            // stdout alone, in place of output_file's
   bool die_with_parent = false;  // SIGKILL when the thread that called Start() ends (PR_SET_PDEATHSIG)
   bool new_process_group = false;
 };

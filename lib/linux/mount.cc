@@ -39,8 +39,7 @@ bool ParseLine(const std::string& line, MountInfo& out) {
   std::istringstream in(line);
   std::string parent, device, field;
   if (!(in >> out.id >> parent >> device >> out.root >> out.mount_point >> out.options)) return false;
-  while (in >> field && field != "-") {
-  }
+  while (in >> field && field != "-") out.shared = out.shared || field.compare(0, 7, "shared:") == 0;
   if (field != "-" || !(in >> out.fs_type >> out.source >> out.super_options)) return false;
   out.root = Unescape(out.root);
   out.mount_point = Unescape(out.mount_point);

@@ -15,6 +15,7 @@ struct MountInfo {
   std::string mount_point;  // as seen from this process, octal escapes undone
   std::string fs_type, source;
   std::string options, super_options;  // comma separated
+  bool shared = false;                 // what is mounted below it is seen in its peers
 };
 
 // What the file at `path` lists; a line that cannot be parsed is kInternal.

@@ -34,5 +34,5 @@ for program in containerd containerd-shim-runc-v2 ctr runc; do
 done
 rm -rf "$apt"
 "$dir/bin/containerd" --version
-"$dir/bin/runc" --version | head -n1
+"$dir/bin/runc" --version | sed -n 1p
 touch "$dir/ready"

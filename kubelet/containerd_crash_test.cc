@@ -1,0 +1,127 @@
+// A kubelet that is killed between steps, on a real containerd: nothing is leaked in the runtime, in the
+// kernel or by CNI.
+#include "kubelet/testing/containerd_test.h"
+
+namespace keelson::kubelet {
+namespace {
+
+constexpr char kPod[] = R"json({"metadata":{"name":"web"},"spec":{"terminationGracePeriodSeconds":1,
+  "containers":[{"name":"main","image":"busybox:test",
+    "command":["sh","-c","trap 'exit 0' TERM; while true; do sleep 0.1; done"],
+    "volumeMounts":[{"name":"fast","mountPath":"/fast"},{"name":"fast","mountPath":"/part","subPath":"part"}]}],
+  "volumes":[{"name":"fast","emptyDir":{"medium":"Memory"}}]}})json";
+
+class CrashTest : public ContainerdTest {
+ protected:
+  void SetUp() override {
+    ContainerdTest::SetUp();
+    if (!harness_) return;
+    harness_->Stop();
+    runtime_ = CrashingRuntime(*cri_.runtime, plan_);
+    crashing_mounter_ = CrashingMounter(*mounter_, plan_);
+    crashing_cgroups_ = CrashingCgroups(*cgroups_, plan_);
+    harness_ = std::make_unique<KubeletHarness>(*runtime_, *cri_.images, *crashing_cgroups_,
+                                                *crashing_mounter_, dir_, "10.213.0.1");
+    harness_->CrashBy(plan_);
+    harness_->Start();
+  }
+  void TearDown() override {
+    harness_.reset();  // before what it uses
+    ContainerdTest::TearDown();
+  }
+  // Which container of the pod runs; "" for none.
+  std::string Running() {
+    cri::Filter filter;
+    filter.labels["io.kubernetes.pod.uid"] = uid_;
+    auto containers = cri_.runtime->ListContainers(filter);
+    std::string out;
+    for (const auto& container : *containers)
+      if (container.state == cri::ContainerState::kRunning) out += container.id;
+    return out;
+  }
+  void Revive() {
+    plan_.AwaitDeath();
+    harness_->Stop();
+    plan_.Arm(0, false);
+    harness_->Start();
+  }
+  // What is left of the pod, in words.
+  std::string Leftovers() {
+    std::string out;
+    cri::Filter filter;
+    filter.labels["io.kubernetes.pod.uid"] = uid_;
+    if (!cri_.runtime->ListContainers(filter)->empty()) out += " containers";
+    if (!cri_.runtime->ListPodSandbox(filter)->empty()) out += " sandboxes";
+    if (!linux::MountPointsUnder(dir_ + "/kubelet")->empty()) out += " mounts";
+    if (linux_cgroups_->Exists(root_ + "/kubepods/besteffort/pod" + uid_)) out += " cgroup";
+    if (PathExists(dir_ + "/kubelet/pods/" + uid_)) out += " directory";
+    auto addresses = ListDir(dir_ + "/ipam/test");
+    if (addresses)
+      for (const std::string& name : *addresses)
+        if (name.compare(0, 3, "10.") == 0) out += " " + name;
+    return out;
+  }
+  // Until nothing is left, for 30 s.
+  std::string AwaitNothing() {
+    Mutex mutex;
+    CondVar cv;
+    std::string left = Leftovers();
+    for (int i = 0; i < 300 && !left.empty(); ++i) {
+      MutexLock lock(mutex);
+      cv.wait_for(mutex, std::chrono::milliseconds(100));
+      left = Leftovers();
+    }
+    return left;
+  }
+
+  CrashPlan plan_;
+  std::unique_ptr<cri::RuntimeService> runtime_;
+  std::unique_ptr<Mounter> crashing_mounter_;
+  std::unique_ptr<PodCgroups> crashing_cgroups_;
+  std::string uid_;
+};
+
+TEST_F(CrashTest, NothingIsLeakedOrRunTwice) {
+  struct Case {
+    const char* step;
+    bool after, starting;
+  };
+  for (const Case& c : {Case{"EnsureCgroup", true, true},
+                        {"RunPodSandbox", true, true},
+                        {"MountTmpfs", true, true},
+                        {"Bind", true, true},
+                        {"CreateContainer main", true, true},
+                        {"StartContainer", false, true},
+                        {"StartContainer", true, true},
+                        {"StopContainer", false, false},
+                        {"StopContainer", true, false},
+                        {"StopPodSandbox", true, false},
+                        {"Unmount", true, false},
+                        {"RemoveCgroup", false, false},
+                        {"DELETE", true, false},
+                        {"RemoveContainer", true, false},
+                        {"RemovePodSandbox", false, false}}) {
+    SCOPED_TRACE(std::string(c.after ? "after " : "before ") + c.step);
+    if (c.starting) plan_.ArmAt(c.step, c.after);
+    uid_ = harness_->Create(kPod).metadata().uid();
+    if (c.starting) {
+      plan_.AwaitDeath();
+      std::string ran = Running();
+      Revive();
+      ASSERT_TRUE(harness_->Await("web", IsPodReady));
+      if (!ran.empty()) {
+        EXPECT_EQ(Running(), ran);
+      }
+    }
+    ASSERT_TRUE(harness_->Await("web", IsPodReady));
+    EXPECT_EQ(harness_->Get("web").status().container_statuses(0).restart_count(), 0);
+    if (!c.starting) plan_.ArmAt(c.step, c.after);
+    harness_->Delete("web", 1);
+    if (!c.starting) Revive();
+    ASSERT_TRUE(AwaitGone("web"));
+    ASSERT_EQ(AwaitNothing(), "");
+  }
+}
+
+}  // namespace
+}  // namespace keelson::kubelet

@@ -1,0 +1,164 @@
+#include "kubelet/image/pull_records.h"
+
+#include <algorithm>
+#include <boost/json.hpp>
+
+#include "lib/api/meta.h"
+#include "lib/base/file.h"
+#include "lib/http/signing_key.h"
+
+namespace keelson::kubelet {
+
+namespace {
+
+namespace json = boost::json;
+
+constexpr char kApiVersion[] = "kubelet.config.k8s.io/v1beta1";
+constexpr size_t kMostSecrets = 100;  // of one image in its record
+
+std::string WithoutTag(std::string image) {
+  image = image.substr(0, image.find('@'));
+  size_t colon = image.rfind(':');
+  if (colon != std::string::npos && image.find('/', colon) == std::string::npos) image.resize(colon);
+  return image;
+}
+
+json::object ReadRecord(const std::string& path) {
+  auto text = ReadFile(path);
+  if (!text) return {};
+  json::error_code failed;
+  json::value value = json::parse(*text, failed);
+  return !failed && value.is_object() ? value.as_object() : json::object();
+}
+
+std::string Member(const json::object& object, const char* name) {
+  const auto* value = object.if_contains(name);
+  return value && value->is_string() ? std::string(value->as_string()) : std::string();
+}
+
+json::object& ObjectAt(json::object& parent, std::string_view name) {
+  json::value& value = parent[name];
+  if (!value.is_object()) value = json::object();
+  return value.as_object();
+}
+
+// Adds who may use an image; one secret stands once, with its newest credential.
+void AddUser(json::object& users, const Credential* used) {
+  if (!used || !used->FromSecret()) {
+    users = {{"nodePodsAccessible", true}};
+    return;
+  }
+  if (users.if_contains("nodePodsAccessible")) return;
+  json::value& list = users["kubernetesSecrets"];
+  if (!list.is_array()) list = json::array();
+  json::object entry = {{"uid", used->secret_uid},
+                        {"namespace", used->secret_ns},
+                        {"name", used->secret_name},
+                        {"credentialHash", used->hash}};
+  for (json::value& known : list.as_array()) {
+    if (!known.is_object() || Member(known.as_object(), "uid") != used->secret_uid ||
+        Member(known.as_object(), "name") != used->secret_name ||
+        Member(known.as_object(), "namespace") != used->secret_ns)
+      continue;
+    known = std::move(entry);
+    return;
+  }
+  if (list.as_array().size() < kMostSecrets) list.as_array().push_back(std::move(entry));
+}
+
+bool Known(const json::object& users, const std::vector<Credential>& credentials) {
+  const auto* anyone = users.if_contains("nodePodsAccessible");
+  if (anyone && anyone->is_bool() && anyone->as_bool()) return true;
+  const auto* list = users.if_contains("kubernetesSecrets");
+  if (!list || !list->is_array()) return false;
+  for (const json::value& item : list->as_array()) {
+    if (!item.is_object()) continue;
+    const json::object& known = item.as_object();
+    for (const Credential& own : credentials) {
+      if (!own.FromSecret()) continue;
+      bool same_hash = !own.hash.empty() && Member(known, "credentialHash") == own.hash;
+      bool same_secret = Member(known, "uid") == own.secret_uid && Member(known, "name") == own.secret_name &&
+                         Member(known, "namespace") == own.secret_ns;
+      if (same_hash || same_secret) return true;
+    }
+  }
+  return false;
+}
+
+}  // namespace
+
+std::optional<PullVerification> ParsePullVerification(std::string_view policy) {
+  if (policy == "NeverVerify") return PullVerification::kNever;
+  if (policy == "NeverVerifyPreloadedImages") return PullVerification::kNeverPreloaded;
+  if (policy == "NeverVerifyAllowlistedImages") return PullVerification::kNeverAllowlisted;
+  if (policy == "AlwaysVerify") return PullVerification::kAlways;
+  return std::nullopt;
+}
+
+std::string PullRecords::IntentFile(const std::string& image) const {
+  return options_.dir + "/pulling/sha256-" + http::Sha256Hex(image);
+}
+
+std::string PullRecords::RecordFile(const std::string& ref) const {
+  return options_.dir + "/pulled/sha256-" + http::Sha256Hex(ref);
+}
+
+Result<> PullRecords::Begin(const std::string& image) {
+  if (options_.dir.empty()) return {};
+  MutexLock lock(mutex_);
+  if (++pulling_[image] > 1) return {};
+  RETURN_IF_ERROR(MakeDirs(options_.dir + "/pulling", 0700));
+  json::object intent = {{"kind", "ImagePullIntent"}, {"apiVersion", kApiVersion}, {"image", image}};
+  return WriteFileAtomic(IntentFile(image), json::serialize(intent), 0600);
+}
+
+Result<> PullRecords::End(const std::string& image, const std::string& ref, const Credential* used) {
+  if (options_.dir.empty()) return {};
+  MutexLock lock(mutex_);
+  if (!ref.empty()) {
+    RETURN_IF_ERROR(MakeDirs(options_.dir + "/pulled", 0700));
+    json::object record = ReadRecord(RecordFile(ref));
+    record["kind"] = "ImagePulledRecord";
+    record["apiVersion"] = kApiVersion;
+    record["lastUpdatedTime"] = api::FormatTime(api::ToTime(clock_.Now()));
+    record["imageRef"] = ref;
+    AddUser(ObjectAt(ObjectAt(record, "credentialMapping"), WithoutTag(image)), used);
+    RETURN_IF_ERROR(WriteFileAtomic(RecordFile(ref), json::serialize(record), 0600));
+  }
+  if (--pulling_[image] > 0) return {};
+  pulling_.erase(image);
+  return RemoveFile(IntentFile(image));
+}
+
+bool PullRecords::Verifies(const std::string& image, bool pulled_by_us) const {
+  switch (options_.verification) {
+    case PullVerification::kNever:
+      return false;
+    case PullVerification::kAlways:
+      return true;
+    case PullVerification::kNeverPreloaded:
+      return pulled_by_us;
+    case PullVerification::kNeverAllowlisted:
+      break;
+  }
+  std::string name = WithoutTag(image);
+  return std::none_of(options_.allowlist.begin(), options_.allowlist.end(), [&](const std::string& entry) {
+    bool prefix = entry.size() > 2 && entry.compare(entry.size() - 2, 2, "/*") == 0;
+    return prefix ? name.compare(0, entry.size() - 1, entry, 0, entry.size() - 1) == 0 : name == entry;
+  });
+}
+
+bool PullRecords::MayUse(const std::string& image, const std::string& ref,
+                         const std::vector<Credential>& credentials) {
+  if (options_.dir.empty()) return true;
+  MutexLock lock(mutex_);
+  json::object record = ReadRecord(RecordFile(ref));
+  bool ours = !record.empty() || PathExists(RecordFile(ref)) || PathExists(IntentFile(image));
+  if (!Verifies(image, ours)) return true;
+  const auto* mapping = record.if_contains("credentialMapping");
+  if (!mapping || !mapping->is_object()) return false;
+  const auto* users = mapping->as_object().if_contains(WithoutTag(image));
+  return users && users->is_object() && Known(users->as_object(), credentials);
+}
+
+}  // namespace keelson::kubelet

@@ -1,0 +1,92 @@
+#include "kubelet/pod/container_killer.h"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+
+#include "kubelet/cri/fake.h"
+#include "lib/api/codec.h"
+
+namespace keelson::kubelet {
+namespace {
+
+// Hooks that take as long as the test wants.
+class Hooks : public HandlerRunner {
+ public:
+  ProbeOutcome Probe(const corev1::ProbeHandler&, const HandlerTarget&, std::chrono::seconds,
+                     std::stop_token) override {
+    return {};
+  }
+  Result<> Run(const corev1::LifecycleHandler&, const HandlerTarget&, std::chrono::seconds,
+               std::stop_token) override {
+    ++ran;
+    clock->Advance(takes);
+    return {};
+  }
+  FakeClock* clock = nullptr;
+  std::chrono::seconds takes{0};
+  std::atomic<int> ran{0};
+};
+
+class KillerTest : public ::testing::Test {
+ protected:
+  void Pod(const std::string& spec) {
+    pod_.Clear();
+    ASSERT_TRUE(api::DecodeJson(R"({"metadata":{"name":"p","uid":"u"},"spec":)" + spec + "}", pod_));
+    cri::SandboxConfig sandbox;
+    sandbox.metadata = {"p", "u", "default", 0};
+    sandbox.labels["io.kubernetes.pod.uid"] = "u";
+    std::string sandbox_id = *runtime_.RunPodSandbox(sandbox, "", {});
+    auto start = [&](const corev1::Container& container) {
+      cri::ContainerConfig config;
+      config.name = container.name();
+      config.labels = {{"io.kubernetes.pod.uid", "u"}, {"io.kubernetes.container.name", container.name()}};
+      (void)runtime_.StartContainer(*runtime_.CreateContainer(sandbox_id, config, sandbox, {}), {});
+    };
+    for (const auto& container : pod_.spec().init_containers()) start(container);
+    for (const auto& container : pod_.spec().containers()) start(container);
+    status_ = *InspectPod(runtime_, "u", nullptr, {});
+  }
+  Result<> Kill(std::chrono::seconds grace) { return killer_.KillPod(&pod_, status_, grace, {}); }
+  std::vector<std::string> Stops() {
+    std::vector<std::string> out;
+    for (const std::string& call : runtime_.Calls())
+      if (call.compare(0, 4, "Stop") == 0) out.push_back(call);
+    return out;
+  }
+  FakeClock clock_;
+  cri::FakeRuntime runtime_;
+  Hooks hooks_;
+  Executor executor_;
+  corev1::Pod pod_;
+  PodRuntimeStatus status_;
+  ContainerKiller killer_{runtime_, hooks_, executor_, [](auto&&...) {}, clock_};
+};
+
+TEST_F(KillerTest, SidecarsOutliveWhatCameAfterThem) {
+  Pod(R"({"initContainers":[{"name":"one","restartPolicy":"Always"},{"name":"two","restartPolicy":"Always"}],
+          "containers":[{"name":"main"}]})");
+  ASSERT_TRUE(Kill(std::chrono::seconds(30)));
+  EXPECT_EQ(Stops(), (std::vector<std::string>{"StopContainer main", "StopContainer two", "StopContainer one",
+                                               "StopPodSandbox p"}));
+}
+
+TEST_F(KillerTest, HooksTakeFromTheGrace) {
+  hooks_.clock = &clock_;
+  struct Case {
+    int grace, hook, left;
+  };
+  for (const Case& c : {Case{30, 0, 30}, {30, 10, 20}, {5, 10, 2}, {1, 0, 2}}) {
+    hooks_.takes = std::chrono::seconds(c.hook);
+    Pod(R"({"containers":[{"name":"main","lifecycle":{"preStop":{"exec":{"command":["x"]}}}}]})");
+    ASSERT_TRUE(Kill(std::chrono::seconds(c.grace)));
+    EXPECT_EQ(runtime_.LastGrace(), std::chrono::seconds(c.left)) << c.grace << " " << c.hook;
+  }
+  EXPECT_EQ(hooks_.ran, 4);
+  Pod(R"({"containers":[{"name":"main","lifecycle":{"preStop":{"exec":{"command":["x"]}}}}]})");
+  ASSERT_TRUE(killer_.KillContainers(&pod_, status_, std::chrono::seconds(9), false, {}));
+  EXPECT_EQ(hooks_.ran, 4) << "hooks are left out on demand";
+}
+
+}  // namespace
+}  // namespace keelson::kubelet

@@ -1,0 +1,98 @@
+#include "kubelet/pod/pleg.h"
+
+#include <gtest/gtest.h>
+
+#include <thread>
+
+#include "kubelet/cri/fake.h"
+
+namespace keelson::kubelet {
+namespace {
+
+// A pod with one container that runs, and a Pleg whose clock stands still.
+class PlegTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    cri::SandboxConfig sandbox;
+    sandbox.metadata = {"web", "u", "default", 0};
+    sandbox.labels["io.kubernetes.pod.uid"] = "u";
+    std::string id = *runtime_.RunPodSandbox(sandbox, "", {});
+    cri::ContainerConfig config;
+    config.name = "main";
+    config.labels["io.kubernetes.pod.uid"] = "u";
+    (void)runtime_.StartContainer(*runtime_.CreateContainer(id, config, sandbox, {}), {});
+  }
+  void Start() {
+    thread_ = std::jthread([this](std::stop_token stop) {
+      pleg_.Run(stop, [this] {
+        MutexLock lock(mutex_);
+        ready_ = true;
+        changed_.notify_all();
+      });
+    });
+    MutexLock lock(mutex_);
+    while (!ready_) changed_.wait(mutex_);
+    told_ = 0;  // what the first look has found
+  }
+  void AwaitTold() {
+    MutexLock lock(mutex_);
+    while (told_ == 0) changed_.wait(mutex_);
+    told_ = 0;
+  }
+  cri::FakeRuntime runtime_;
+  FakeClock clock_;
+  Mutex mutex_;
+  CondVar changed_;
+  bool ready_ GUARDED_BY(mutex_) = false;
+  int told_ GUARDED_BY(mutex_) = 0;
+  Pleg pleg_{runtime_,
+             [this](const std::string& uid) {
+               EXPECT_EQ(uid, "u");
+               MutexLock lock(mutex_);
+               ++told_;
+               changed_.notify_all();
+             },
+             clock_};
+  std::jthread thread_;
+};
+
+TEST_F(PlegTest, TheStreamTellsAtOnce) {
+  runtime_.SupportEvents();
+  Start();
+  runtime_.AwaitStreams(1);
+  runtime_.ExitContainer("u", "main", 1);
+  AwaitTold();  // no list is made: time stands still
+}
+
+TEST_F(PlegTest, WithoutAStreamListsAreCompared) {
+  Start();
+  runtime_.ExitContainer("u", "main", 1);
+  clock_.AwaitWaiters(1);
+  clock_.Advance(std::chrono::seconds(1));
+  AwaitTold();
+}
+
+TEST_F(PlegTest, AStreamThatBreaksIsOpenedAgain) {
+  runtime_.SupportEvents();
+  Start();
+  runtime_.AwaitStreams(1);
+  runtime_.BreakEvents();
+  clock_.AwaitWaiters(2);
+  clock_.Advance(std::chrono::seconds(1));
+  runtime_.AwaitStreams(2);
+  runtime_.ExitContainer("u", "main", 1);
+  AwaitTold();
+}
+
+TEST_F(PlegTest, SilenceIsUnhealthy) {
+  Start();
+  EXPECT_FALSE(pleg_.Unhealthy());
+  runtime_.Fail("ListPodSandbox", Error(Code::kUnavailable, "connection refused"), false);
+  clock_.AwaitWaiters(1);
+  clock_.Advance(std::chrono::minutes(4));
+  ASSERT_TRUE(pleg_.Unhealthy());
+  EXPECT_EQ(*pleg_.Unhealthy(), "PLEG is not healthy: pleg was last seen active 240s ago; threshold is 3m0s");
+}
+
+}  // namespace
+}  // namespace keelson::kubelet

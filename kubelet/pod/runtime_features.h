@@ -1,0 +1,41 @@
+// What the container runtime can do, as it said last.
+#pragma once
+
+#include <optional>
+
+#include "kubelet/container/node_context.h"
+#include "kubelet/cri/runtime.h"
+#include "lib/base/mutex.h"
+
+namespace keelson::kubelet {
+
+class RuntimeFeatures {  // thread safe
+ public:
+  explicit RuntimeFeatures(cri::RuntimeService& runtime) : runtime_(runtime) {}
+  void Learn(const cri::RuntimeStatus& status) {
+    MutexLock lock(mutex_);
+    last_ = status;
+  }
+  // The runtime is asked if it has not said anything yet.
+  NodeContext AddTo(NodeContext node) {
+    if (!Known())
+      if (auto status = runtime_.Status()) Learn(*status);
+    MutexLock lock(mutex_);
+    if (!last_) return node;
+    node.handlers = last_->handlers;
+    node.supplemental_groups_policy = last_->supplemental_groups_policy;
+    return node;
+  }
+
+ private:
+  bool Known() {
+    MutexLock lock(mutex_);
+    return last_.has_value();
+  }
+
+  cri::RuntimeService& runtime_;
+  Mutex mutex_;
+  std::optional<cri::RuntimeStatus> last_ GUARDED_BY(mutex_);
+};
+
+}  // namespace keelson::kubelet

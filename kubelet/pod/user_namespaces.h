@@ -1,0 +1,36 @@
+// Which ids of the host the pods with user namespaces of their own have. Each pod has 65536 of them, none of
+// the host's own and none of another pod. Written down in the pod's directory, and free again with it.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+
+#include "kubelet/container/paths.h"
+#include "kubelet/cri/types.h"
+#include "lib/api/types.h"
+#include "lib/base/error.h"
+#include "lib/base/mutex.h"
+
+namespace keelson::kubelet {
+
+class UserNamespaces {  // thread safe
+ public:
+  explicit UserNamespaces(Paths paths) : paths_(std::move(paths)) {}
+
+  // nullopt for pods that run with the host's ids (spec.hostUsers is not false). The same answer for as long
+  // as the pod's directory is there. kTooManyRequests when all ids are given away.
+  Result<std::optional<cri::IdMapping>> Get(const corev1::Pod& pod);
+  void Forget(const std::string& uid);  // its directory has been removed
+
+ private:
+  Result<> LoadAll() REQUIRES(mutex_);
+  std::string File(const std::string& uid) const { return paths_.Pod(uid) + "/userns"; }
+
+  const Paths paths_;
+  Mutex mutex_;
+  bool loaded_ GUARDED_BY(mutex_) = false;
+  std::map<std::string, uint32_t> first_ids_ GUARDED_BY(mutex_);  // by uid of the pod
+};
+
+}  // namespace keelson::kubelet

@@ -1,0 +1,71 @@
+// A kubelet on a containerd of the test's own, with the real kernel; only the API server is in memory.
+#pragma once
+
+#include <gtest/gtest.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "kubelet/cri/grpc_runtime.h"
+#include "kubelet/testing/containerd.h"
+#include "kubelet/testing/fixture.h"
+#include "lib/base/file.h"
+#include "lib/linux/mount.h"
+
+namespace keelson::kubelet {
+
+class ContainerdTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (std::string missing = Containerd::Missing(); !missing.empty()) GTEST_SKIP() << missing;
+    auto cgroups = linux::Cgroups::Detect();
+    if (!cgroups) GTEST_SKIP() << cgroups.error().message();
+    char name[] = "/tmp/kubelet_containerd.XXXXXX";
+    dir_ = ::mkdtemp(name);
+    ASSERT_EQ(::chmod(dir_.c_str(), 0755), 0);  // users of pods' own namespaces pass through it
+    root_ = "/keelson-test-" + std::to_string(::getpid());
+    linux_cgroups_.emplace(*cgroups);
+    auto started = Containerd::Start(dir_);
+    ASSERT_TRUE(started) << started.error().message();
+    containerd_ = std::move(*started);
+    cri_ = cri::NewGrpcServices({containerd_->socket()});
+    cgroups_ = NewPodCgroups(*cgroups, {root_});
+    mounter_ = NewMounter();
+    harness_ = std::make_unique<KubeletHarness>(*cri_.runtime, *cri_.images, *cgroups_, *mounter_, dir_,
+                                                "10.213.0.1");
+    harness_->Start();
+  }
+  void TearDown() override {
+    harness_.reset();
+    containerd_.reset();
+    if (linux_cgroups_) {
+      EXPECT_TRUE(linux_cgroups_->Remove(root_));
+    }
+  }
+  bool AwaitGone(const std::string& name) {
+    return harness_->Await(name, [](const corev1::Pod* gone) { return gone == nullptr; });
+  }
+  bool AwaitPhase(const std::string& name, const std::string& phase) {
+    return harness_->Await(name,
+                           [&](const corev1::Pod* pod) { return pod && pod->status().phase() == phase; });
+  }
+  std::string Exec(const std::string& container, const std::vector<std::string>& command) {
+    auto result =
+        harness_->backend().Run({"default", "web", "", container}, command, std::chrono::seconds(10), {});
+    return result ? result->output : "error: " + result.error().message();
+  }
+  std::string dir_, root_;
+  std::optional<linux::Cgroups> linux_cgroups_;
+  std::unique_ptr<Containerd> containerd_;
+  cri::GrpcServices cri_;
+  std::unique_ptr<PodCgroups> cgroups_;
+  std::unique_ptr<Mounter> mounter_;
+  std::unique_ptr<KubeletHarness> harness_;
+};
+
+}  // namespace keelson::kubelet

@@ -1,0 +1,64 @@
+// A kubelet that is killed at a chosen step: every effect that it has on the runtime, on mounts, on cgroups
+// and on the API server is a step with a name. After the fatal one nothing that it does has any effect, nor
+// does it hear anything more; as after kill -9 only files tell the next kubelet what was done.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "kubelet/cm/pod_cgroups.h"
+#include "kubelet/cri/runtime.h"
+#include "kubelet/volume/mounter.h"
+#include "lib/base/mutex.h"
+#include "lib/client/transport.h"
+
+namespace keelson::kubelet {
+
+class CrashPlan {  // thread safe
+ public:
+  // The kubelet dies at its n-th step from now on (0: never): before the step takes place, or after it,
+  // without hearing of it.
+  void Arm(size_t step, bool after);
+  // The same at the first step of that name.
+  void ArmAt(const std::string& name, bool after);
+  std::vector<std::string> Steps() const;  // since Arm
+  bool dead() const;
+  void AwaitDeath();
+
+  // Runs an effect as a step.
+  template <typename T, typename Effect>
+  Result<T> Step(const std::string& name, const Effect& effect) {
+    if (!Enter(name, false)) return Killed();
+    Result<T> result = effect();
+    if (!Enter(name, true)) return Killed();
+    return result;
+  }
+  // A look without effect.
+  template <typename T, typename Look>
+  Result<T> See(const Look& look) {
+    if (dead()) return Killed();
+    return look();
+  }
+
+ private:
+  static Error Killed() { return Error(Code::kUnavailable, "the kubelet was killed"); }
+  bool Enter(const std::string& name, bool after);
+
+  mutable Mutex mutex_;
+  CondVar died_;
+  size_t fatal_ GUARDED_BY(mutex_) = 0;
+  bool after_ GUARDED_BY(mutex_) = false;
+  bool dead_ GUARDED_BY(mutex_) = false;
+  bool fatal_entered_ GUARDED_BY(mutex_) = false;
+  std::string fatal_name_ GUARDED_BY(mutex_);
+  std::vector<std::string> steps_ GUARDED_BY(mutex_);
+};
+
+std::unique_ptr<cri::RuntimeService> CrashingRuntime(cri::RuntimeService& real, CrashPlan& plan);
+std::unique_ptr<Mounter> CrashingMounter(Mounter& real, CrashPlan& plan);
+std::unique_ptr<PodCgroups> CrashingCgroups(PodCgroups& real, CrashPlan& plan);
+std::shared_ptr<client::Transport> CrashingTransport(std::shared_ptr<client::Transport> real,
+                                                     CrashPlan& plan);
+
+}  // namespace keelson::kubelet

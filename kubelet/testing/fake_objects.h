@@ -1,0 +1,87 @@
+// API objects in memory, by "namespace/name", for tests of what reads them.
+#pragma once
+
+#include <map>
+#include <string>
+
+#include "kubelet/container/objects.h"
+#include "lib/api/codec.h"
+#include "lib/api/meta.h"
+#include "lib/base/clock.h"
+
+namespace keelson::kubelet {
+
+class FakeObjects : public ObjectSource {
+ public:
+  explicit FakeObjects(Clock& clock = Clock::Real()) : clock_(clock) {}
+
+  template <typename T>
+  void Put(const std::string& json) {
+    auto object = std::make_shared<T>();
+    if (auto decoded = api::DecodeJson(json, *object); !decoded) std::abort();
+    Map<T>()[api::KeyOf(*object)] = object;
+  }
+  template <typename T>
+  std::map<std::string, std::shared_ptr<const T>>& Map() {
+    if constexpr (std::is_same_v<T, corev1::ConfigMap>) return config_maps_;
+    if constexpr (std::is_same_v<T, corev1::Secret>) return secrets_;
+    if constexpr (std::is_same_v<T, corev1::PersistentVolumeClaim>) return claims_;
+    if constexpr (std::is_same_v<T, corev1::PersistentVolume>) return volumes_;
+    if constexpr (std::is_same_v<T, corev1::Service>) return services_;
+  }
+  // All reads fail with it, as when the API server is away.
+  std::optional<Error> failure;
+  int token_requests = 0;
+  std::vector<std::string> expanded;  // claims
+
+  Result<std::shared_ptr<const corev1::ConfigMap>> GetConfigMap(const std::string& ns,
+                                                                const std::string& name) override {
+    return Find<corev1::ConfigMap>(ns, name);
+  }
+  Result<std::shared_ptr<const corev1::Secret>> GetSecret(const std::string& ns,
+                                                          const std::string& name) override {
+    return Find<corev1::Secret>(ns, name);
+  }
+  Result<std::shared_ptr<const corev1::PersistentVolumeClaim>> GetClaim(const std::string& ns,
+                                                                        const std::string& name) override {
+    return Find<corev1::PersistentVolumeClaim>(ns, name);
+  }
+  Result<std::shared_ptr<const corev1::PersistentVolume>> GetPersistentVolume(
+      const std::string& name) override {
+    return Find<corev1::PersistentVolume>("", name);
+  }
+  Result<> MarkExpanded(const corev1::PersistentVolumeClaim& claim, const Quantity&) override {
+    expanded.push_back(claim.metadata().name());
+    return {};
+  }
+  std::vector<std::shared_ptr<const corev1::Service>> Services(const std::string& ns) override {
+    std::vector<std::shared_ptr<const corev1::Service>> out;
+    for (const auto& [key, service] : services_)
+      if (service->metadata().namespace_() == ns) out.push_back(service);
+    return out;
+  }
+  Result<Token> RequestToken(const corev1::Pod&, const std::string& audience, int64_t seconds) override {
+    if (failure) return *failure;
+    ++token_requests;
+    return Token{"token-" + audience + "-" + std::to_string(token_requests),
+                 api::ToTime(clock_.Now() + std::chrono::seconds(seconds))};
+  }
+
+ private:
+  template <typename T>
+  Result<std::shared_ptr<const T>> Find(const std::string& ns, const std::string& name) {
+    if (failure) return *failure;
+    auto it = Map<T>().find(api::KeyOf(ns, name));
+    if (it == Map<T>().end()) return Error(Code::kNotFound, "\"" + name + "\" not found");
+    return it->second;
+  }
+
+  Clock& clock_;
+  std::map<std::string, std::shared_ptr<const corev1::ConfigMap>> config_maps_;
+  std::map<std::string, std::shared_ptr<const corev1::Secret>> secrets_;
+  std::map<std::string, std::shared_ptr<const corev1::PersistentVolumeClaim>> claims_;
+  std::map<std::string, std::shared_ptr<const corev1::PersistentVolume>> volumes_;
+  std::map<std::string, std::shared_ptr<const corev1::Service>> services_;
+};
+
+}  // namespace keelson::kubelet

@@ -1,0 +1,17 @@
+// Paths below a directory that somebody else may be writing to.
+#pragma once
+
+#include <fcntl.h>
+
+#include <string>
+
+#include "lib/base/error.h"
+#include "lib/base/fd.h"
+
+namespace keelson::linux {
+
+// Opens `path` below the open directory `root`. Symlinks are followed as long as they stay below it; one that
+// leads out of it, also if it is put there meanwhile, is an error with errno EXDEV. Linux 5.6 and later.
+Result<UniqueFd> OpenBeneath(int root, const std::string& path, int flags = O_PATH);
+
+}  // namespace keelson::linux
