@@ -355,6 +355,8 @@ TEST_F(KubeletTest, DeadlineOfAPod) {
   }));
   EXPECT_EQ(harness_->Get("web").status().message(),
             "Pod was active on the node longer than the specified deadline");
+  corev1::Pod late = harness_->Get("web");
+  EXPECT_EQ(k8s::FindCondition(late.status(), k8s::kPodReady)->reason(), "PodFailed");
   runtime_.Await([&] { return runtime_.RunningContainer(pod.metadata().uid(), "main").empty(); });
 }
 

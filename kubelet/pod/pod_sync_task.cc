@@ -81,6 +81,7 @@ corev1::PodStatus PodSyncTask::ReportStatus(bool terminal) {
       if (!k8s::FindCondition(*last, condition.type())) *last->add_conditions() = condition;
     *base.mutable_status() = std::move(*last);
   }
+  if (memory_.ending) base.mutable_status()->set_phase("Failed");  // conditions follow the phase
   StatusInput input{base,
                     memory_.runtime,
                     deps_.probes,

@@ -32,39 +32,52 @@ Result<uint32_t> Parse(const std::string& text, const std::string& path) {
 
 }  // namespace
 
-Result<> UserNamespaces::LoadAll() {
-  if (loaded_) return {};
+Result<std::map<std::string, uint32_t>> UserNamespaces::ReadAll() const {
+  std::map<std::string, uint32_t> out;
   auto uids = ListDir(paths_.Pods());
-  if (!uids && !uids.error().Is(Code::kNotFound)) return uids.error();
-  if (uids) {
-    for (const std::string& uid : *uids) {
-      auto text = ReadFile(File(uid));
-      if (!text && (text.error().Is(Code::kNotFound))) continue;
-      if (!text) return text.error();
-      ASSIGN_OR_RETURN(first_ids_[uid], Parse(*text, File(uid)));
-    }
+  if (!uids && uids.error().Is(Code::kNotFound)) return out;
+  if (!uids) return uids.error();
+  for (const std::string& uid : *uids) {
+    auto text = ReadFile(File(uid));
+    if (!text && text.error().Is(Code::kNotFound)) continue;
+    if (!text) return text.error();
+    ASSIGN_OR_RETURN(out[uid], Parse(*text, File(uid)));
   }
-  loaded_ = true;
-  return {};
+  return out;
 }
 
+// Taken first, written down then: nobody else has the ids, and only what is written is handed out.
 Result<std::optional<cri::IdMapping>> UserNamespaces::Get(const corev1::Pod& pod) {
   if (!pod.spec().has_host_users() || pod.spec().host_users()) return std::optional<cri::IdMapping>();
   const std::string& uid = pod.metadata().uid();
-  MutexLock lock(mutex_);
-  RETURN_IF_ERROR(LoadAll());
-  auto known = first_ids_.find(uid);
-  if (known == first_ids_.end()) {
+  bool loaded = false;
+  {
+    MutexLock lock(mutex_);
+    loaded = loaded_;
+  }
+  std::map<std::string, uint32_t> written;
+  if (!loaded) {
+    ASSIGN_OR_RETURN(written, ReadAll());
+  }
+  uint32_t first = kFirst;
+  {
+    MutexLock lock(mutex_);
+    if (!loaded_) first_ids_.insert(written.begin(), written.end());
+    loaded_ = true;
+    if (auto known = first_ids_.find(uid); known != first_ids_.end())
+      return std::optional<cri::IdMapping>(cri::IdMapping{known->second, 0, kLength});
     std::set<uint32_t> taken;
-    for (const auto& [other, first] : first_ids_) taken.insert(first);
-    uint32_t first = kFirst;
+    for (const auto& [other, id] : first_ids_) taken.insert(id);
     while (taken.count(first)) first += kLength;
     if (first >= kFirst + kPods * kLength)
       return Error(Code::kTooManyRequests, "could not find an empty slot to allocate a user namespace");
-    RETURN_IF_ERROR(WriteFileAtomic(File(uid), Format(first)));
-    known = first_ids_.emplace(uid, first).first;
+    first_ids_[uid] = first;
   }
-  return std::optional<cri::IdMapping>(cri::IdMapping{known->second, 0, kLength});
+  if (auto kept = WriteFileAtomic(File(uid), Format(first)); !kept) {
+    Forget(uid);
+    return kept.error();
+  }
+  return std::optional<cri::IdMapping>(cri::IdMapping{first, 0, kLength});
 }
 
 void UserNamespaces::Forget(const std::string& uid) {

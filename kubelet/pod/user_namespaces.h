@@ -24,7 +24,7 @@ class UserNamespaces {  // thread safe
   void Forget(const std::string& uid);  // its directory has been removed
 
  private:
-  Result<> LoadAll() REQUIRES(mutex_);
+  Result<std::map<std::string, uint32_t>> ReadAll() const;
   std::string File(const std::string& uid) const { return paths_.Pod(uid) + "/userns"; }
 
   const Paths paths_;
