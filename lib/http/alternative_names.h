@@ -1,0 +1,23 @@
+// Subject alternative names (RFC 5280, 4.2.1.6). Internal to lib/http.
+#pragma once
+
+#include <openssl/x509v3.h>
+
+#include <string>
+#include <vector>
+
+#include "lib/base/error.h"
+
+namespace keelson::http {
+
+struct NamesOfHosts {
+  std::vector<std::string> dns_names, ip_addresses, emails, uris;
+};
+// Other kinds of names are left out. kBadRequest for what cannot be read. `extensions` may be null.
+Result<NamesOfHosts> ReadAlternativeNames(const STACK_OF(X509_EXTENSION) * extensions);
+
+// As x509v3_config(5) takes them: "DNS:a,IP:10.0.0.1".
+std::string AlternativeNames(const std::vector<std::string>& dns_names,
+                             const std::vector<std::string>& ip_addresses);
+
+}  // namespace keelson::http

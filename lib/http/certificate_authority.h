@@ -1,0 +1,42 @@
+// Signs certificates that others ask for (RFC 2986 in, RFC 5280 out). All in PEM.
+#pragma once
+
+#include <chrono>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "lib/base/error.h"
+
+namespace keelson::http {
+
+// What a request asks for. Its signature has been verified.
+struct RequestedCertificate {
+  std::string common_name;                 // the last, if there are several
+  std::vector<std::string> organizations;  // in order
+  std::vector<std::string> dns_names, ip_addresses, emails, uris;
+};
+// kBadRequest for what is no request, is not signed with its own key, or has names that cannot be read.
+Result<RequestedCertificate> InspectRequest(const std::string& request_pem);
+
+struct CertificateTerms {
+  std::chrono::system_clock::time_point not_before, not_after;
+  std::vector<std::string> usages;  // in Kubernetes' words: "digital signature", "client auth"
+};
+
+class CertificateAuthority {  // immutable
+ public:
+  // kInvalid when the two do not belong together.
+  static Result<CertificateAuthority> FromPem(const std::string& certificate_pem, const std::string& key_pem);
+
+  // Subject and names as requested, everything else as `terms` say; never outlives the authority's own
+  // certificate. kBadRequest for usages that nobody knows.
+  Result<std::string> Sign(const std::string& request_pem, const CertificateTerms& terms) const;
+
+ private:
+  struct Impl;
+  std::shared_ptr<const Impl> impl_;
+};
+
+}  // namespace keelson::http

@@ -1,0 +1,36 @@
+// What a client or server needs to come by a certificate of its own. All in PEM.
+#pragma once
+
+#include <chrono>
+#include <string>
+#include <vector>
+
+#include "lib/base/error.h"
+
+namespace keelson::http {
+
+struct CertificateSubject {
+  std::string common_name;
+  std::vector<std::string> organizations;
+  std::vector<std::string> dns_names, ip_addresses;
+
+  bool operator==(const CertificateSubject&) const = default;
+};
+
+Result<std::string> NewPrivateKey();  // ECDSA on P-256, PKCS #8
+// Also tells whether `key_pem` is a private key at all: kInvalid.
+Result<std::string> NewCertificateRequest(const std::string& key_pem, const CertificateSubject& subject);
+// For a server, good from an hour ago for `life` from now.
+Result<std::string> NewSelfSigned(const std::string& key_pem, const CertificateSubject& subject,
+                                  std::chrono::seconds life);
+
+struct CertificateInfo {
+  std::chrono::system_clock::time_point not_before, not_after;
+  CertificateSubject subject;
+};
+// Of the first certificate in `pem`.
+Result<CertificateInfo> InspectCertificate(const std::string& pem);
+// Whether the first certificate in the one belongs to the first private key in the other.
+bool BelongTogether(const std::string& certificate_pem, const std::string& key_pem);
+
+}  // namespace keelson::http
