@@ -1,6 +1,7 @@
 // How flags are written down: a name, where the value goes, what it means. All of them show their defaults.
 #pragma once
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -18,6 +19,12 @@ struct FlagAdder {
   // One with commas, or several times.
   CLI::Option* operator()(const std::string& name, std::vector<std::string>& value, const char* help) const {
     return app.add_option(name, value, help)->delimiter(',')->capture_default_str();
+  }
+  // 30s, 5m: into a number of seconds.
+  void Seconds(const char* name, int& seconds, const char* help) const {
+    static const CLI::AsNumberWithUnit duration(std::map<std::string, int>{{"s", 1}, {"m", 60}, {"h", 3600}},
+                                                CLI::AsNumberWithUnit::UNIT_REQUIRED);
+    app.add_option(name, seconds, help)->transform(duration);
   }
   // --name, or --name=false.
   CLI::Option* operator()(const std::string& name, bool& value, const char* help) const {

@@ -5,13 +5,6 @@
 namespace keelson::controlplane {
 namespace {
 
-// 30s, 5m: into a number of seconds.
-void AddSeconds(const FlagAdder& add, const char* name, int& seconds, const char* help) {
-  static const CLI::AsNumberWithUnit duration(std::map<std::string, int>{{"s", 1}, {"m", 60}, {"h", 3600}},
-                                              CLI::AsNumberWithUnit::UNIT_REQUIRED);
-  add.app.add_option(name, seconds, help)->transform(duration);
-}
-
 void AddStorage(const FlagAdder& add, Options& options) {
   add("--etcd-servers", options.etcd_servers, "etcd to use (https://host:port); none: start one");
   add("--etcd-cafile", options.etcd_ca_file, "CA of etcd's certificate");
@@ -66,19 +59,19 @@ void AddCluster(const FlagAdder& add, Options& options) {
   add("--kubeconfig", options.kubeconfig, "API server of a process without one");
   add("--cluster-cidr", options.cluster_cidr, "CIDR that nodes get their pod CIDRs from");
   add("--allocate-node-cidrs", options.allocate_node_cidrs, "Give each node a pod CIDR of --cluster-cidr");
-  AddSeconds(add, "--node-monitor-period", options.node_monitor_period_seconds,
-             "How often nodes are looked at: 5s");
-  AddSeconds(add, "--node-monitor-grace-period", options.node_monitor_grace_period_seconds,
-             "How long a node may be silent before it is NotReady: 40s");
+  add.Seconds("--node-monitor-period", options.node_monitor_period_seconds,
+              "How often nodes are looked at: 5s");
+  add.Seconds("--node-monitor-grace-period", options.node_monitor_grace_period_seconds,
+              "How long a node may be silent before it is NotReady: 40s");
 }
 
 void AddLimits(const FlagAdder& add, Options& options) {
-  AddSeconds(add, "--request-timeout", options.request_timeout_seconds,
-             "How long a request that is no stream may take: 60s");
+  add.Seconds("--request-timeout", options.request_timeout_seconds,
+              "How long a request that is no stream may take: 60s");
   add("--min-request-timeout", options.min_request_timeout_seconds,
       "Seconds after which a watch may end that says nothing of its end");
-  AddSeconds(add, "--shutdown-delay-duration", options.shutdown_delay_seconds,
-             "How long to go on serving after /readyz fails at the end: 0s");
+  add.Seconds("--shutdown-delay-duration", options.shutdown_delay_seconds,
+              "How long to go on serving after /readyz fails at the end: 0s");
   add("--enable-priority-and-fairness", options.priority_and_fairness,
       "Share the server by FlowSchemas and PriorityLevelConfigurations");
   add("--max-requests-inflight", options.max_requests_inflight,
@@ -138,6 +131,7 @@ void AddFlags(CLI::App& app, Options& options) {
   AddServiceAccounts(add, options);
   AddAdmission(add, options);
   AddCluster(add, options);
+  AddSigningFlags(app, options.signing);
   AddLimits(add, options);
   AddAudit(add, options.audit);
 }

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "controlplane/auth_flags.h"
+#include "controlplane/signing_flags.h"
 
 namespace keelson::controlplane {
 
@@ -66,6 +67,7 @@ struct Options {
   std::string kubeconfig;    // for roles without an API server in the process
   std::string cluster_cidr;
   bool allocate_node_cidrs = false;
+  SigningFlags signing;
   int node_monitor_period_seconds = 5;
   int node_monitor_grace_period_seconds = 40;  // of silence, until a node is NotReady
 

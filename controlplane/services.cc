@@ -297,6 +297,7 @@ Result<controllers::Options> ControllerOptions(const Options& options) {
   ASSIGN_OR_RETURN(out.root_ca_pem, ReadIfSet(ca_file));
   out.allocate_node_cidrs = options.allocate_node_cidrs;
   out.cluster_cidrs = SplitCommas(options.cluster_cidr);
+  ASSIGN_OR_RETURN(out.signing, SigningOf(options.signing));
   out.node_monitor_period = std::chrono::seconds(options.node_monitor_period_seconds);
   out.node_monitor_grace_period = std::chrono::seconds(options.node_monitor_grace_period_seconds);
   return out;

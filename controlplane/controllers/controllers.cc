@@ -3,6 +3,9 @@
 #include <memory>
 #include <thread>
 
+#include "controlplane/controllers/certificates/approver.h"
+#include "controlplane/controllers/certificates/cleaner.h"
+#include "controlplane/controllers/certificates/signer.h"
 #include "controlplane/controllers/controller.h"
 #include "controlplane/controllers/deployment/controller.h"
 #include "controlplane/controllers/disruption/controller.h"
@@ -66,6 +69,11 @@ Result<> Build(Manager& manager, const Options& options) {
   manager.Add<TaintEvictionController>(options, "taint-eviction", "taint-eviction-controller");
   manager.Add<PodGcController>(options, "pod-garbage-collector", "pod-garbage-collector",
                                options.terminated_pod_gc_threshold);
+  manager.Add<CertificateApprover>(options, "csrapproving", "certificate-controller");
+  manager.Add<CertificateCleaner>(options, "csrcleaner", "certificate-controller");
+  if (!options.signing.authorities.empty()) {
+    manager.Add<CertificateSigner>(options, "csrsigning", "certificate-controller", options.signing);
+  }
   if (slices) {
     manager.Add<EndpointSliceController>(options, "endpointslice", "endpoint-slice-controller",
                                          *manager.endpoint_pods);
@@ -83,10 +91,11 @@ Result<> Build(Manager& manager, const Options& options) {
 }  // namespace
 
 std::vector<std::string> ControllerNames() {
-  return {"deployment",     "disruption",    "endpoints",      "endpointslice",         "garbage-collector",
-          "namespace",      "node-ipam",     "node-lifecycle", "pod-garbage-collector", "pv-protection",
-          "pvc-protection", "replicaset",    "resourcequota",  "root-ca-publisher",     "service-cidr",
-          "serviceaccount", "taint-eviction"};
+  return {"csrapproving",      "csrcleaner",     "csrsigning",     "deployment",
+          "disruption",        "endpoints",      "endpointslice",  "garbage-collector",
+          "namespace",         "node-ipam",      "node-lifecycle", "pod-garbage-collector",
+          "pv-protection",     "pvc-protection", "replicaset",     "resourcequota",
+          "root-ca-publisher", "service-cidr",   "serviceaccount", "taint-eviction"};
 }
 
 Result<> Run(client::RestClient api, const Options& options, std::stop_token stop,

@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <functional>
+#include <map>
 #include <set>
 #include <stop_token>
 #include <string>
@@ -14,6 +15,15 @@
 #include "lib/client/rest.h"
 
 namespace keelson::controllers {
+
+// Who may issue certificates, by signer name; a signer that is not named here issues none.
+struct CertificateSigning {
+  struct Files {
+    std::string certificate, key;  // paths of PEM files
+  };
+  std::map<std::string, Files> authorities;
+  std::chrono::seconds duration = std::chrono::hours(24 * 365);  // at most
+};
 
 struct Options {
   // Names as in ControllerNames(); empty: all. Switching one off leaves its objects as they are.
@@ -32,6 +42,8 @@ struct Options {
   std::vector<std::string> cluster_cidrs;  // at most one a family
   int node_cidr_mask_size_ipv4 = 24;
   int node_cidr_mask_size_ipv6 = 64;
+
+  CertificateSigning signing;
 };
 
 std::vector<std::string> ControllerNames();

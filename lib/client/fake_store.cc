@@ -188,7 +188,7 @@ Result<FakeStore::Object> FakeStore::Update(const api::ResourceInfo& info, std::
                                 sent.uid(), had.uid()));
   }
   std::unique_ptr<Message> after;
-  if (subresource == "status") {
+  if (subresource == "status" || subresource == "approval") {
     after = Clone(*before);
     CopyField("status", object, *after);
     *api::MutableMeta(*after).mutable_annotations() = sent.annotations();

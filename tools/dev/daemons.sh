@@ -31,6 +31,7 @@ daemon_command() {
         --service-account-key-file "$PKI/sa.pub" --service-account-signing-key-file "$PKI/sa.key"
         --service-cluster-ip-range "$KEELSON_SERVICE_CIDR" --allocate-node-cidrs=true --cluster-cidr "$KEELSON_POD_CIDR"
         --node-monitor-grace-period "${KEELSON_NODE_GRACE}s" --node-monitor-period "$(((KEELSON_NODE_GRACE + 7) / 8))s"
+        --cluster-signing-cert-file "$PKI/ca.crt" --cluster-signing-key-file "$PKI/ca.key" --enable-bootstrap-token-auth=true
         --kubelet-client-certificate "$PKI/apiserver-kubelet-client.crt"
         --kubelet-client-key "$PKI/apiserver-kubelet-client.key" --kubelet-certificate-authority "$PKI/ca.crt")
       # shellcheck disable=SC2206
@@ -40,6 +41,8 @@ daemon_command() {
       COMMAND=("$BIN/kubelet" --config "$NODE_CONF/kubelet.yaml" --kubeconfig "$NODE_CONF/kubelet.kubeconfig"
         --hostname-override "$NODE" --node-ip "$NODE_IP" --root-dir "$NODE_DIR/kubelet"
         --container-runtime-endpoint "unix://$NODE_SOCKET")
+      # shellcheck disable=SC2206
+      COMMAND+=(${KEELSON_KUBELET_FLAGS:-})
       ;;
     kube-proxy)
       COMMAND=("$BIN/kube-proxy" --kubeconfig "$CONF/kube-proxy.kubeconfig" --hostname-override "$NODE"
