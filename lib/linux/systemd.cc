@@ -1,12 +1,11 @@
 #include "lib/linux/systemd.h"
 
-#include <systemd/sd-bus.h>
-
 #include <cerrno>
 #include <map>
 
 #include "lib/base/file.h"
 #include "lib/base/mutex.h"
+#include "lib/linux/bus_objects.h"
 
 namespace keelson::linux {
 
@@ -16,30 +15,6 @@ constexpr char kService[] = "org.freedesktop.systemd1";
 constexpr char kPath[] = "/org/freedesktop/systemd1";
 constexpr char kManager[] = "org.freedesktop.systemd1.Manager";
 constexpr uint64_t kDeadlineMicros = 30'000'000;
-
-struct Unref {
-  void operator()(sd_bus* bus) const { sd_bus_flush_close_unref(bus); }
-  void operator()(sd_bus_message* message) const { sd_bus_message_unref(message); }
-};
-using Bus = std::unique_ptr<sd_bus, Unref>;
-using Message = std::unique_ptr<sd_bus_message, Unref>;
-
-class BusError {
- public:
-  BusError() = default;
-  ~BusError() { sd_bus_error_free(&error_); }
-  BusError(const BusError&) = delete;
-  BusError& operator=(const BusError&) = delete;
-  sd_bus_error* get() { return &error_; }
-  bool Is(const char* name) const { return sd_bus_error_has_name(&error_, name) != 0; }
-  Error Told(int result, const std::string& what) const {
-    if (error_.message) return Error(Code::kUnavailable, what + ": " + error_.message);
-    return Error::FromErrno(-result, what);
-  }
-
- private:
-  sd_bus_error error_ = SD_BUS_ERROR_NULL;
-};
 
 int AppendValue(sd_bus_message* message, const std::variant<bool, uint64_t, std::string>& value) {
   if (auto* flag = std::get_if<bool>(&value)) return sd_bus_message_append(message, "v", "b", *flag ? 1 : 0);
@@ -69,7 +44,7 @@ class SystemdUnitsImpl : public SystemdUnits {
   Result<> Start(const std::string& name, const UnitProperties& properties) override {
     MutexLock lock(mutex_);
     RETURN_IF_ERROR(OpenLocked());
-    Message call = NewCall("StartTransientUnit");
+    BusMessage call = NewCall("StartTransientUnit");
     sd_bus_message_append(call.get(), "ss", name.c_str(), "replace");
     AppendProperties(call.get(), properties);
     sd_bus_message_append(call.get(), "a(sa(sv))", 0);
@@ -82,7 +57,7 @@ class SystemdUnitsImpl : public SystemdUnits {
   Result<> Stop(const std::string& name) override {
     MutexLock lock(mutex_);
     RETURN_IF_ERROR(OpenLocked());
-    Message call = NewCall("StopUnit");
+    BusMessage call = NewCall("StopUnit");
     sd_bus_message_append(call.get(), "ss", name.c_str(), "replace");
     bool absent = false;
     return RunJob(call.get(), "stop unit " + name, "org.freedesktop.systemd1.NoSuchUnit", absent);
@@ -116,10 +91,10 @@ class SystemdUnitsImpl : public SystemdUnits {
     return {};
   }
 
-  Message NewCall(const char* method) REQUIRES(mutex_) {
+  BusMessage NewCall(const char* method) REQUIRES(mutex_) {
     sd_bus_message* raw = nullptr;
     (void)sd_bus_message_new_method_call(bus_.get(), &raw, kService, kPath, kManager, method);
-    return Message(raw);
+    return BusMessage(raw);
   }
 
   // Makes the call, which answers with a job, and waits for the job. `expected`, an error that is none, sets
@@ -130,7 +105,7 @@ class SystemdUnitsImpl : public SystemdUnits {
     BusError error;
     sd_bus_message* raw = nullptr;
     int result = sd_bus_call(bus_.get(), call, kDeadlineMicros, error.get(), &raw);
-    Message reply(raw);
+    BusMessage reply(raw);
     if (result < 0 && error.Is(expected)) {
       met = true;
       return {};
@@ -161,7 +136,7 @@ class SystemdUnitsImpl : public SystemdUnits {
   }
 
   Result<> SetProperties(const std::string& name, const UnitProperties& properties) REQUIRES(mutex_) {
-    Message call = NewCall("SetUnitProperties");
+    BusMessage call = NewCall("SetUnitProperties");
     sd_bus_message_append(call.get(), "sb", name.c_str(), 1);  // until the next boot
     UnitProperties changeable;
     for (const auto& property : properties)
