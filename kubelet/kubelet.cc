@@ -17,6 +17,7 @@
 #include "kubelet/pod/pleg.h"
 #include "kubelet/pod/pod_workers.h"
 #include "kubelet/pod/runtime_features.h"
+#include "kubelet/shutdown/manager.h"
 #include "kubelet/staticpod/sources.h"
 #include "kubelet/staticpod/static_pods.h"
 #include "kubelet/usage.h"
@@ -101,6 +102,13 @@ client::ListOptions ByField(const std::string& selector) {
   return options;
 }
 
+void AwaitStop(std::stop_token stop) {
+  Mutex mutex;
+  CondVar cv;
+  MutexLock lock(mutex);
+  cv.wait(mutex, stop, [] { return false; });
+}
+
 }  // namespace
 
 struct Kubelet::Impl {
@@ -151,6 +159,7 @@ struct Kubelet::Impl {
                   node_options, context.allocatable),
         syncer(Dependencies(), MakeSyncOptions(settings, parts.runtime_name), clock),
         workers(syncer, statuses, executor, WorkerOptions(), clock),
+        shutdown(ShutdownDependencies(), ShutdownPeriods(settings.config)),
         static_pods(StaticDependencies(), StaticSources(settings.config), clock),
         backend(workers, statuses, parts.runtime, parts.cgroups, node_options.name, settings.config,
                 [this]() -> Result<> {
@@ -228,6 +237,22 @@ struct Kubelet::Impl {
             }};
   }
 
+  ShutdownManager::Dependencies ShutdownDependencies() {
+    return {
+        parts.logind, [this] { return workers.Active(""); },
+        [this](const corev1::Pod& pod, seconds grace) {
+          workers.Evict(pod.metadata().uid(), {kShutdownReason, kShutdownMessage, kShutdownMessage}, grace);
+        },
+        [this](const std::string& message) { NodeEvent("Normal", "Shutdown", message); },
+        [this] { node.UpdateNow(); }};
+  }
+
+  void RunShutdown(std::stop_token stop) {
+    if (auto ran = shutdown.Run(stop); !ran)
+      log::Error("Failed to start node shutdown manager", {{"error", ran.error()}});
+    AwaitStop(stop);
+  }
+
   void CollectDead(const ContainerGcOptions& options, std::stop_token stop) {
     if (auto done = CollectContainers(parts.runtime, options, clock.Now(), stop);
         !done && !stop.stop_requested())
@@ -298,6 +323,7 @@ struct Kubelet::Impl {
   }
 
   std::optional<k8s::AdmitFailure> Admit(const corev1::Pod& pod) {
+    if (auto failure = shutdown.Admit()) return failure;
     if (auto failure = CheckFeatures(pod, features.AddTo(context), settings.config.allowed_unsafe_sysctls))
       return failure;
     return admission.Admit(pod);
@@ -315,6 +341,7 @@ struct Kubelet::Impl {
       facts.runtime_version = version->name + "://" + version->version;
     if (auto list = parts.images.ListImages(stop)) facts.images = std::move(*list);
     facts.unhealthy = pleg.Unhealthy();
+    facts.shutting_down = shutdown.shutting_down();
     return facts;
   }
 
@@ -401,6 +428,7 @@ struct Kubelet::Impl {
   Admission admission;
   PodSyncer syncer;
   PodWorkers workers;
+  ShutdownManager shutdown;
   StaticPods static_pods;
   Mutex mutex;
   bool takes_api_pods GUARDED_BY(mutex) = false;
@@ -413,6 +441,11 @@ Kubelet::~Kubelet() = default;
 
 server::KubeletBackend& Kubelet::backend() { return impl_->backend; }
 const std::string& Kubelet::node_name() const { return impl_->node_options.name; }
+std::vector<corev1::NodeAddress> Kubelet::Addresses() const {
+  auto own = impl_->nodes.Get("", node_name());
+  if (!own) return {};
+  return {own->status().addresses().begin(), own->status().addresses().end()};
+}
 
 namespace {
 
@@ -425,13 +458,6 @@ ServiceGroup::Service Task(std::string name, std::vector<std::string> needs,
             run(stop);
             return {};
           }};
-}
-
-void AwaitStop(std::stop_token stop) {
-  Mutex mutex;
-  CondVar cv;
-  MutexLock lock(mutex);
-  cv.wait(mutex, stop, [] { return false; });
 }
 
 }  // namespace
@@ -461,6 +487,8 @@ void Kubelet::AddServices(ServiceGroup& group) {
   group.Add(Task("container-logs", {"pods"}, [&k](std::stop_token stop) { k.log_rotator.Run(stop); }));
   group.Add(Task("container-gc", {"pods"}, [&k](std::stop_token stop) { (void)k.RunContainerGc(stop); }));
   group.Add(Task("image-gc", {"pods"}, [&k](std::stop_token stop) { k.image_gc.Run(stop); }));
+  if (k.parts.logind && k.shutdown.enabled())
+    group.Add(Task("node-shutdown", {"pods"}, [&k](std::stop_token stop) { k.RunShutdown(stop); }));
   group.Add(Task("eviction", {"pods"}, [&k](std::stop_token stop) { k.evictions.Run(stop); }));
   if (!k.parts.standalone) AddApiServices(group);
   std::vector<std::string> known = {"pods"};

@@ -16,6 +16,7 @@
 #include "lib/base/clock.h"
 #include "lib/base/service_group.h"
 #include "lib/client/rest.h"
+#include "lib/linux/logind.h"
 
 namespace keelson::kubelet {
 
@@ -29,6 +30,8 @@ struct KubeletParts {
   std::string runtime_name, runtime_version;  // containerd, 1.6.20
   bool standalone = false;                    // no API server: static pods only
   std::shared_ptr<CredentialProviders> credential_providers = nullptr;
+  // What tells of the system's shutdown, and waits with it; empty: nothing.
+  std::function<Result<std::unique_ptr<linux::Logind>>()> logind;
 };
 
 class Kubelet {
@@ -39,6 +42,7 @@ class Kubelet {
   void AddServices(ServiceGroup& group);
   server::KubeletBackend& backend();
   const std::string& node_name() const;
+  std::vector<corev1::NodeAddress> Addresses() const;  // as the API has them; none: not yet
 
  private:
   struct Impl;

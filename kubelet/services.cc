@@ -1,6 +1,7 @@
 #include "kubelet/services.h"
 
 #include "kubelet/config/settings.h"
+#include "kubelet/credentials.h"
 #include "kubelet/cri/grpc_runtime.h"
 #include "kubelet/kubelet.h"
 #include "kubelet/node_setup.h"
@@ -11,6 +12,7 @@
 #include "lib/client/transport.h"
 #include "lib/http/server.h"
 #include "lib/linux/cgroup.h"
+#include "lib/linux/notify.h"
 
 namespace keelson::kubelet {
 
@@ -42,20 +44,6 @@ Result<std::unique_ptr<PodCgroups>> MakeCgroups(cri::RuntimeService& runtime, co
   return NewPodCgroups(cgroups, options, NewSystemdDriver(cgroups, std::move(units)));
 }
 
-Result<std::unique_ptr<http::Server>> ListenApi(const Settings& settings, http::Handler handler) {
-  http::ServerOptions options;
-  options.address = settings.config.address;
-  options.port = static_cast<uint16_t>(settings.config.port);
-  http::TlsServerOptions tls;
-  tls.certificate_file = settings.config.tls_cert_file.empty() ? settings.flags.cert_dir + "/kubelet.crt"
-                                                               : settings.config.tls_cert_file;
-  tls.key_file = settings.config.tls_private_key_file.empty() ? settings.flags.cert_dir + "/kubelet.key"
-                                                              : settings.config.tls_private_key_file;
-  tls.client_ca_file = settings.config.client_ca_file;
-  options.tls = tls;
-  return http::Server::Listen(std::move(options), std::move(handler));
-}
-
 Result<std::unique_ptr<http::Server>> ListenHealth(const Settings& settings,
                                                    server::KubeletBackend& backend) {
   http::ServerOptions options;
@@ -82,14 +70,10 @@ class NoApi : public client::Transport {
   }
 };
 
-Result<std::shared_ptr<client::Transport>> ConnectApi(const std::string& kubeconfig) {
-  if (kubeconfig.empty()) {
-    log::Warn("Standalone mode, no API client");
-    return std::shared_ptr<client::Transport>(std::make_shared<NoApi>());
-  }
-  ASSIGN_OR_RETURN(client::RestConfig rest, client::LoadKubeconfig(kubeconfig));
-  rest.user_agent = "kubelet/v1.36.2 (linux) keelson";
-  return client::NewHttpTransport(rest);
+Result<std::shared_ptr<client::Transport>> ConnectApi(const Settings& settings) {
+  if (!settings.flags.kubeconfig.empty()) return ConnectWithCredentials(settings);
+  log::Warn("Standalone mode, no API client");
+  return std::shared_ptr<client::Transport>(std::make_shared<NoApi>());
 }
 
 void AddServer(ServiceGroup& group, const char* name, http::Server& server) {
@@ -112,7 +96,7 @@ Result<int> Run(const Settings& settings) {
   if (auto thresholds = ParseThresholds(MakeEvictionOptions(settings.config)); !thresholds)
     return thresholds.error();
   const bool standalone = settings.flags.kubeconfig.empty();
-  ASSIGN_OR_RETURN(auto transport, ConnectApi(settings.flags.kubeconfig));
+  ASSIGN_OR_RETURN(auto transport, ConnectApi(settings));
   client::RestClient api(transport);
 
   cri::GrpcServices cri = cri::NewGrpcServices(
@@ -127,9 +111,10 @@ Result<int> Run(const Settings& settings) {
   auto mounter = NewMounter();
   RETURN_IF_ERROR(mounter->MakeShared(settings.flags.root_dir));
   ASSIGN_OR_RETURN(auto providers, LoadCredentialProviders(settings.flags));
-  Kubelet kubelet({api, *cri.runtime, *cri.images, *pod_cgroups, *mounter, cgroup_v2, version.name,
-                   version.version, standalone, std::move(providers)},
-                  settings);
+  Kubelet kubelet(
+      {api, *cri.runtime, *cri.images, *pod_cgroups, *mounter, cgroup_v2, version.name, version.version,
+       standalone, std::move(providers), [] { return linux::Logind::Connect(); }},
+      settings);
 
   ServiceGroup group;
   kubelet.AddServices(group);
@@ -142,13 +127,15 @@ Result<int> Run(const Settings& settings) {
   server_options.authorized_ttl = settings.config.cache_authorized_ttl;
   server_options.unauthorized_ttl = settings.config.cache_unauthorized_ttl;
   server::KubeletServer server(server_options, kubelet.backend(), api);
-  ASSIGN_OR_RETURN(auto listener, ListenApi(settings, server.handler()));
-  AddServer(group, "server", *listener);
+  ApiServer listener(settings, server.handler());
+  listener.AddServices(group, api, [&kubelet] { return kubelet.Addresses(); });
+  AddClientRotation(group, settings, api);
   std::unique_ptr<http::Server> health;
   if (settings.config.healthz_port != 0) {
     ASSIGN_OR_RETURN(health, ListenHealth(settings, kubelet.backend()));
     AddServer(group, "healthz", *health);
   }
+  group.Add(linux::SystemdNotifier({"server", "pods"}, [&kubelet] { return kubelet.backend().Healthz(); }));
   return group.RunUntilSignal();
 }
 

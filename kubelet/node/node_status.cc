@@ -15,6 +15,7 @@ using std::chrono::milliseconds;
 
 namespace {
 
+constexpr char kManagedAttach[] = "volumes.kubernetes.io/controller-managed-attach-detach";
 constexpr size_t kMaxImageNames = 5;
 constexpr milliseconds kFastPeriod(250);
 constexpr char kLeaseNamespace[] = "kube-node-lease";
@@ -32,6 +33,22 @@ void SetCondition(corev1::NodeStatus& status, const char* type, bool value, cons
     if (item.type() == type) *item.mutable_last_heartbeat_time() = api::ToTime(now);
 }
 
+// Labels that a kubelet keeps true for as long as it runs.
+bool TellsOfMachine(const std::string& label) {
+  static constexpr std::string_view kLabels[] = {"kubernetes.io/hostname",
+                                                 "kubernetes.io/os",
+                                                 "kubernetes.io/arch",
+                                                 "beta.kubernetes.io/os",
+                                                 "beta.kubernetes.io/arch",
+                                                 "beta.kubernetes.io/instance-type",
+                                                 "node.kubernetes.io/instance-type",
+                                                 "failure-domain.beta.kubernetes.io/region",
+                                                 "failure-domain.beta.kubernetes.io/zone",
+                                                 "topology.kubernetes.io/region",
+                                                 "topology.kubernetes.io/zone"};
+  return std::find(std::begin(kLabels), std::end(kLabels), label) != std::end(kLabels);
+}
+
 std::string NotReady(const NodeFacts& facts) {
   std::vector<std::string> problems;
   if (!facts.runtime) {
@@ -47,6 +64,7 @@ std::string NotReady(const NodeFacts& facts) {
     }
   }
   if (facts.unhealthy) problems.push_back(*facts.unhealthy);
+  if (facts.shutting_down) problems.push_back("node is shutting down");
   std::string out;
   for (const std::string& problem : problems) out += (out.empty() ? "" : ", ") + problem;
   return problems.size() > 1 ? "[" + out + "]" : out;
@@ -155,7 +173,7 @@ corev1::Node NewNode(const NodeOptions& options) {
   auto& meta = *node.mutable_metadata();
   meta.set_name(options.name);
   for (const auto& [name, value] : options.labels) (*meta.mutable_labels())[name] = value;
-  (*meta.mutable_annotations())["volumes.kubernetes.io/controller-managed-attach-detach"] = "true";
+  (*meta.mutable_annotations())[kManagedAttach] = "true";
   if (!options.provider_id.empty()) node.mutable_spec()->set_provider_id(options.provider_id);
   for (const auto& taint : options.taints) *node.mutable_spec()->add_taints() = taint;
   return node;
@@ -201,10 +219,14 @@ Result<> NodeManager::Register(std::stop_token stop) {
     return {};
   }
   if (!created.error().Is(Code::kAlreadyExists)) return created.error().Wrap("register node");
-  // It is from an earlier start, or an administrator made it: our labels are put right, the rest is theirs.
-  json::object labels;
-  for (const auto& [name, value] : options_.labels) labels[name] = value;
-  json::object patch = {{"metadata", {{"labels", labels}}}};
+  // It is from an earlier start, or an administrator made it: what tells of the machine is put right, the
+  // rest is theirs, such as labels that have been taken away since.
+  json::object labels, annotations;
+  for (const auto& [name, value] : options_.labels) {
+    if (TellsOfMachine(name)) labels[name] = value;
+  }
+  annotations[kManagedAttach] = "true";
+  json::object patch = {{"metadata", {{"labels", labels}, {"annotations", annotations}}}};
   auto patched =
       api.Patch<corev1::Node>("", options_.name, client::PatchType::kStrategicMerge, json::serialize(patch));
   if (!patched) return patched.error().Wrap("update labels of node");
@@ -250,11 +272,28 @@ Result<> NodeManager::RunStatus(std::stop_token stop, const std::function<void()
     // Pods wait for a node that starts: that it has become ready is told at once, not at the next round.
     const milliseconds pause = told ? options_.update_frequency : kFastPeriod;
     if (was_ready)
-      Pause(clock_, pause, stop);
+      AwaitRound(pause, stop);
     else
       was_ready = AwaitReadiness(pause, stop);
   }
   return {};
+}
+
+void NodeManager::UpdateNow() {
+  MutexLock lock(mutex_);
+  asked_ = true;
+  wake_.notify_all();
+}
+
+void NodeManager::AwaitRound(milliseconds limit, std::stop_token stop) {
+  std::stop_callback wake(stop, [this] {
+    MutexLock lock(mutex_);
+    wake_.notify_all();
+  });
+  const SteadyTime end = clock_.SteadyNow() + limit;
+  MutexLock lock(mutex_);
+  while (!asked_ && !stop.stop_requested() && clock_.SteadyNow() < end) clock_.WaitUntil(mutex_, wake_, end);
+  asked_ = false;
 }
 
 bool NodeManager::AwaitReadiness(milliseconds limit, std::stop_token stop) {

@@ -37,6 +37,7 @@ struct NodeFacts {
   std::string runtime_version;
   std::vector<cri::Image> images;
   std::optional<std::string> unhealthy;  // why the kubelet is not
+  bool shutting_down = false;
 };
 
 // Sets what is ours in `node` (labels, annotation, status) and leaves the rest. Pure.
@@ -55,6 +56,7 @@ class NodeManager {
   // Registers, then keeps the status true until `stop`; `ready` after the first status was written.
   Result<> RunStatus(std::stop_token stop, const std::function<void()>& ready);
   Result<> RunLease(std::stop_token stop);
+  void UpdateNow();  // something has changed that cannot wait for the next round
   const Machine& machine() const { return machine_; }
 
  private:
@@ -62,6 +64,8 @@ class NodeManager {
   Result<> UpdateStatus(std::stop_token stop);
   // False when the node is not ready within the limit.
   bool AwaitReadiness(std::chrono::milliseconds limit, std::stop_token stop);
+  // Until the next round is due, or asked for.
+  void AwaitRound(std::chrono::milliseconds limit, std::stop_token stop);
   Result<> RenewLease(std::stop_token stop);
 
   client::RestClient api_;
@@ -71,6 +75,9 @@ class NodeManager {
   const Machine machine_;
   std::optional<SteadyTime> reported_;          // of the status thread
   std::optional<coordinationv1::Lease> lease_;  // of the lease thread
+  Mutex mutex_;
+  CondVar wake_;
+  bool asked_ GUARDED_BY(mutex_) = false;
 };
 
 }  // namespace keelson::kubelet

@@ -1,0 +1,58 @@
+// Keeps one certificate good: asks for the first one, and for the next when 70 to 90 % of its life are over
+// or when it should name other hosts.
+//
+//   no certificate ---------------------------+
+//        ^                                    v
+//   loaded: wait for rotation time --> ask, wait for the answer --> store, tell `changed` --> wait ...
+//                                        |            ^
+//                                        +-- failed --+  after 2, 4, 8, 16, then every 32 seconds
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <stop_token>
+#include <string>
+
+#include "kubelet/certificate/certificate_request.h"
+#include "kubelet/certificate/certificate_store.h"
+#include "lib/base/clock.h"
+#include "lib/base/metrics.h"
+
+namespace keelson::kubelet {
+
+class CertificateManager {
+ public:
+  // Of which certificate: what it is called in metrics, and what is to be asked for. Nullopt: not known yet.
+  enum class Purpose { kClient, kServing };
+  using Wish = std::function<std::optional<CertificateWish>()>;
+
+  CertificateManager(client::RestClient api, CertificateStore store, Purpose purpose, Wish wish,
+                     std::function<void()> changed, Clock& clock = Clock::Real());
+
+  // An error only where a client certificate has expired and the API server says so: nothing but a new start,
+  // with the bootstrap kubeconfig, helps then.
+  Result<> Run(std::stop_token stop);
+
+ private:
+  struct Numbers;  // what /metrics tells; outlives us
+  std::optional<CertificateWish> Due() const;
+  std::chrono::nanoseconds UntilNextLook() const;
+  Result<> Rotate(const CertificateWish& wish, std::stop_token stop);
+  Result<> Failed(const Error& error);
+  void Take(http::CertificateInfo certificate);
+
+  const client::RestClient api_;
+  const CertificateStore store_;
+  const Purpose purpose_;
+  const Wish wish_;
+  const std::function<void()> changed_;
+  Clock& clock_;
+  // Run()'s own.
+  std::optional<http::CertificateInfo> current_;
+  WallTime rotation_{};
+  int failures_ = 0;
+  std::shared_ptr<Numbers> numbers_;
+};
+
+}  // namespace keelson::kubelet

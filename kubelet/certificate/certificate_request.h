@@ -1,0 +1,29 @@
+// Asks the cluster for a certificate (certificates.k8s.io/v1) and waits for the answer.
+#pragma once
+
+#include <chrono>
+#include <stop_token>
+#include <string>
+#include <vector>
+
+#include "lib/client/rest.h"
+#include "lib/http/certificates.h"
+
+namespace keelson::kubelet {
+
+struct CertificateWish {
+  std::string name;  // of the request: one that is there already is waited for. Empty: csr-xxxxx
+  std::string signer;
+  std::vector<std::string> usages;
+  http::CertificateSubject subject;
+};
+CertificateWish ClientWish(const std::string& node_name);
+CertificateWish ServingWish(const std::string& node_name, std::vector<std::string> dns_names,
+                            std::vector<std::string> ip_addresses);
+
+// The certificate, in PEM. kForbidden: denied, or the signer failed; kTimeout: not decided in time.
+Result<std::string> RequestCertificate(const client::RestClient& api, const CertificateWish& wish,
+                                       const std::string& key_pem, std::chrono::seconds timeout,
+                                       std::stop_token stop);
+
+}  // namespace keelson::kubelet
