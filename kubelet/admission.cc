@@ -61,18 +61,21 @@ std::vector<const corev1::Pod*> PlanPreemption(const corev1::Pod& pod, const cor
   return victims;
 }
 
-corev1::Node Admission::Node() const {
+corev1::Node Admission::Node(const std::string& uid) const {
   std::shared_ptr<const corev1::Node> known = deps_.node();
   corev1::Node node = known ? *known : own_;
   // The API may not have our capacity yet; we have.
-  for (const auto& [name, amount] : allocatable_)
+  k8s::ResourceList allocatable = k8s::ToResourceList(node.status().allocatable());
+  for (const auto& [name, amount] : allocatable_) allocatable[name] = amount;
+  if (deps_.add_devices) deps_.add_devices(uid, allocatable);
+  for (const auto& [name, amount] : allocatable)
     (*node.mutable_status()->mutable_allocatable())[name] = amount.ToQuantity();
   return node;
 }
 
 std::optional<k8s::AdmitFailure> Admission::Admit(const corev1::Pod& pod) const {
   if (auto failure = deps_.evictions.Admit(pod)) return failure;
-  const corev1::Node node = Node();
+  const corev1::Node node = Node(pod.metadata().uid());
   const std::vector<PodPtr> active = deps_.active(pod.metadata().uid());
   Pods others;
   for (const PodPtr& other : active) others.push_back(other.get());

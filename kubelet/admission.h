@@ -20,6 +20,8 @@ class Admission {  // thread safe
     std::function<std::vector<PodPtr>(const std::string& except_uid)> active;
     std::function<void(const corev1::Pod& pod)> preempt;  // it makes room
     const EvictionManager& evictions;
+    // What device plugins offer, for a pod that may have some of it already; may be empty.
+    std::function<void(const std::string& uid, k8s::ResourceList& allocatable)> add_devices;
   };
   Admission(Dependencies dependencies, const NodeOptions& node, k8s::ResourceList allocatable)
       : deps_(std::move(dependencies)), own_(NewNode(node)), allocatable_(std::move(allocatable)) {}
@@ -28,7 +30,7 @@ class Admission {  // thread safe
   std::optional<k8s::AdmitFailure> Admit(const corev1::Pod& pod) const;
 
  private:
-  corev1::Node Node() const;
+  corev1::Node Node(const std::string& uid) const;
 
   const Dependencies deps_;
   const corev1::Node own_;  // for as long as there is no API server to ask

@@ -155,7 +155,10 @@ struct Kubelet::Impl {
                   clock),
         admission({[this] { return nodes.Get("", node_options.name); },
                    [this](const std::string& except) { return workers.Active(except); },
-                   [this](const corev1::Pod& pod) { Preempt(pod); }, evictions},
+                   [this](const corev1::Pod& pod) { Preempt(pod); }, evictions,
+                   [this](const std::string& uid, k8s::ResourceList& allocatable) {
+                     if (parts.resources) parts.resources->AddDevices(uid, allocatable);
+                   }},
                   node_options, context.allocatable),
         syncer(Dependencies(), MakeSyncOptions(settings, parts.runtime_name), clock),
         workers(syncer, statuses, executor, WorkerOptions(), clock),
@@ -167,6 +170,7 @@ struct Kubelet::Impl {
                   return {};
                 }) {
     pods.AddHandler([this](const client::Change<corev1::Pod>& change) { PodChanged(change); });
+    if (parts.resources) ConnectResources();
   }
 
   // Mirrors are static pods' business. Of the others nothing is begun before the node is known to the API.
@@ -281,7 +285,25 @@ struct Kubelet::Impl {
                    const std::string& message) { Event(pod, container, type, reason, message); },
             [this](const std::string& uid, const PodRuntimeStatus& status) { pleg.Seen(uid, status); },
             [this](const std::string& name) { return HandlerOf(name); },
-            user_namespaces};
+            user_namespaces,
+            [this](const corev1::Pod& pod, const corev1::Container& container, cri::ContainerConfig& config,
+                   std::stop_token stop) -> Result<> {
+              return parts.resources ? parts.resources->Configure(pod, container, config, stop) : Result<>();
+            },
+            [this](const std::string& uid) {
+              if (parts.resources) parts.resources->Release(uid);
+            },
+            [this](const std::string& uid, corev1::PodStatus& status) {
+              if (parts.resources) parts.resources->FillResourceHealth(uid, status);
+            }};
+  }
+
+  void ConnectResources() {
+    parts.resources->Connect(
+        {[this] { return workers.Active(""); },
+         [this](const std::string& ns, const std::string& name) { return workers.Find(ns, name); },
+         [this](const std::string& uid) { return workers.Runtime(uid); }, [this] { node.UpdateNow(); },
+         [this](const std::string& uid) { workers.Touch(uid); }});
   }
 
   void Event(const corev1::Pod& pod, const std::string& container, const std::string& type,
@@ -326,7 +348,8 @@ struct Kubelet::Impl {
     if (auto failure = shutdown.Admit()) return failure;
     if (auto failure = CheckFeatures(pod, features.AddTo(context), settings.config.allowed_unsafe_sysctls))
       return failure;
-    return admission.Admit(pod);
+    if (auto failure = admission.Admit(pod)) return failure;
+    return parts.resources ? parts.resources->Admit(pod) : std::nullopt;
   }
 
   NodeFacts Facts(std::stop_token stop) {
@@ -342,6 +365,9 @@ struct Kubelet::Impl {
     if (auto list = parts.images.ListImages(stop)) facts.images = std::move(*list);
     facts.unhealthy = pleg.Unhealthy();
     facts.shutting_down = shutdown.shutting_down();
+    if (parts.resources)
+      for (const auto& [name, amount] : parts.resources->ExtendedResources())
+        facts.extended[name] = {amount.capacity, amount.allocatable};
     return facts;
   }
 
@@ -373,7 +399,9 @@ struct Kubelet::Impl {
 
   Result<> RunHousekeeping(std::stop_token stop) {
     do {
-      if (static_pods.ready()) CleanOrphans(stop);
+      if (!static_pods.ready()) continue;
+      CleanOrphans(stop);
+      if (parts.resources) parts.resources->Retain(workers.Uids());
     } while (Pause(clock, kHousekeeping, stop));
     return {};
   }
@@ -473,6 +501,7 @@ void Kubelet::AddServices(ServiceGroup& group) {
                AwaitStop(stop);
                return {};
              }});
+  if (k.parts.resources) k.parts.resources->AddServices(group);
   group.Add(Task("probes", {}, [&k](std::stop_token stop) { k.probes.Run(stop); }));
   group.Add({"runtime-events", {"cgroups"}, [&k](std::stop_token stop, Ready ready) -> Result<> {
                k.pleg.Run(stop, ready);

@@ -11,6 +11,7 @@
 #include "kubelet/config/settings.h"
 #include "kubelet/cri/runtime.h"
 #include "kubelet/image/credential_provider.h"
+#include "kubelet/node_resources.h"
 #include "kubelet/server/backend.h"
 #include "kubelet/volume/plugin.h"
 #include "lib/base/clock.h"
@@ -32,6 +33,7 @@ struct KubeletParts {
   std::shared_ptr<CredentialProviders> credential_providers = nullptr;
   // What tells of the system's shutdown, and waits with it; empty: nothing.
   std::function<Result<std::unique_ptr<linux::Logind>>()> logind;
+  NodeResources* resources = nullptr;         // null: containers get nothing of their own
 };
 
 class Kubelet {

@@ -108,12 +108,14 @@ Result<int> Run(const Settings& settings) {
   ASSIGN_OR_RETURN(linux::Cgroups cgroups, linux::Cgroups::Detect());
   bool cgroup_v2 = cgroups.unified();
   ASSIGN_OR_RETURN(auto pod_cgroups, MakeCgroups(*cri.runtime, settings.config, cgroups));
+  const Reservations reservations = MakeNodeOptions(settings, version.name).reservations;
+  ASSIGN_OR_RETURN(auto resources, NodeResources::Make(settings, reservations, *cri.runtime));
   auto mounter = NewMounter();
   RETURN_IF_ERROR(mounter->MakeShared(settings.flags.root_dir));
   ASSIGN_OR_RETURN(auto providers, LoadCredentialProviders(settings.flags));
   Kubelet kubelet(
       {api, *cri.runtime, *cri.images, *pod_cgroups, *mounter, cgroup_v2, version.name, version.version,
-       standalone, std::move(providers), [] { return linux::Logind::Connect(); }},
+       standalone, std::move(providers), [] { return linux::Logind::Connect(); }, resources.get()},
       settings);
 
   ServiceGroup group;

@@ -136,6 +136,10 @@ void FillNodeStatus(const NodeOptions& options, const Machine& machine, const No
   k8s::ResourceList allocatable = AllocatableOf(machine, options.reservations);
   for (const auto& [name, amount] : capacity) (*status.mutable_capacity())[name] = amount.ToQuantity();
   for (const auto& [name, amount] : allocatable) (*status.mutable_allocatable())[name] = amount.ToQuantity();
+  for (const auto& [name, amount] : facts.extended) {
+    (*status.mutable_capacity())[name] = api::Amount::FromInt(amount.capacity).ToQuantity();
+    (*status.mutable_allocatable())[name] = api::Amount::FromInt(amount.allocatable).ToQuantity();
+  }
   status.clear_addresses();
   auto add = [&status](const char* type, const std::string& address) {
     auto& item = *status.add_addresses();

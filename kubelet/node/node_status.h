@@ -38,6 +38,10 @@ struct NodeFacts {
   std::vector<cri::Image> images;
   std::optional<std::string> unhealthy;  // why the kubelet is not
   bool shutting_down = false;
+  struct Extended {
+    int64_t capacity = 0, allocatable = 0;
+  };
+  std::map<std::string, Extended> extended;  // of device plugins; what others say of other resources stays
 };
 
 // Sets what is ours in `node` (labels, annotation, status) and leaves the rest. Pure.

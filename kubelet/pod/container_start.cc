@@ -191,6 +191,8 @@ Result<std::string> PodSyncTask::Create(const corev1::Container& container, cons
                        hosts_file, memory_.handler, "",          sandbox_config_.namespaces.user_ids};
   ASSIGN_OR_RETURN(input.target_id, DebugTarget(container.name()));
   auto config = BuildContainerConfig(input, deps_.objects, node_);
+  if (config && deps_.configure)
+    if (auto done = deps_.configure(*pod_, container, *config, stop_); !done) config = done.error();
   config_error = !config;
   if (!config) return config.error();
   return deps_.runtime.CreateContainer(sandbox_id, *config, sandbox_config_, stop_);

@@ -96,6 +96,7 @@ corev1::PodStatus PodSyncTask::ReportStatus(bool terminal) {
   input.restarting_all = memory_.restarting_all;
   input.image_volumes = &memory_.image_volumes;
   corev1::PodStatus status = GenerateStatus(input);
+  if (deps_.complete_status) deps_.complete_status(pod_->metadata().uid(), status);
   if (memory_.ending) ApplyEnding(*memory_.ending, clock_.Now(), status);
   deps_.statuses.Set(pod_, status);
   return status;

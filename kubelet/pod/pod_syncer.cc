@@ -65,6 +65,7 @@ Result<> PodSyncer::CleanUp(const PodPtr& pod, PodMemory&, std::stop_token stop)
   RETURN_IF_ERROR(deps_.volumes.Remove(deps_.node().paths, uid, stop));
   deps_.user_namespaces.Forget(uid);
   RETURN_IF_ERROR(deps_.cgroups.Remove(uid));
+  if (deps_.release) deps_.release(uid);
   deps_.images.ForgetPod(uid);
   crash_backoff_.ForgetPrefix(uid + "/");
   return {};

@@ -70,6 +70,13 @@ class PodSyncer {  // thread safe for different pods
     // The runtime's handler for a RuntimeClass; "" for "".
     std::function<Result<std::string>(const std::string& runtime_class)> handler;
     UserNamespaces& user_namespaces;
+    // CPUs, memory and devices of the container's own go into what the runtime is told; may be empty, as
+    // those below.
+    std::function<Result<>(const corev1::Pod& pod, const corev1::Container& container,
+                           cri::ContainerConfig& config, std::stop_token stop)>
+        configure;
+    std::function<void(const std::string& uid)> release;  // the pod no longer needs them
+    std::function<void(const std::string& uid, corev1::PodStatus& status)> complete_status;
   };
   struct Options {
     std::chrono::milliseconds crash_backoff_first{std::chrono::seconds(10)},
