@@ -1,16 +1,16 @@
 #include "kubelet/backend.h"
 
 #include <algorithm>
-#include <boost/json.hpp>
+#include <thread>
 
 #include "kubelet/container/labels.h"
+#include "kubelet/stats/summary.h"
 #include "lib/api/codec.h"
 #include "lib/api/meta.h"
+#include "lib/base/file.h"
 #include "lib/k8s/pod_util.h"
 
 namespace keelson::kubelet {
-
-namespace json = boost::json;
 
 namespace {
 
@@ -18,11 +18,6 @@ bool HasContainer(const corev1::PodSpec& spec, const std::string& name) {
   if (k8s::FindContainer(spec, name)) return true;
   return std::any_of(spec.ephemeral_containers().begin(), spec.ephemeral_containers().end(),
                      [&](const auto& item) { return item.ephemeral_container_common().name() == name; });
-}
-
-std::string TimeText(int64_t nanos) {
-  return api::FormatTime(
-      api::ToTime(WallTime(std::chrono::duration_cast<WallTime::duration>(std::chrono::nanoseconds(nanos)))));
 }
 
 std::string LabelOf(const cri::Labels& labels, const char* name) {
@@ -120,68 +115,56 @@ Result<server::RunResult> Backend::Run(const server::ContainerRef& ref,
   return server::RunResult{result.exit_code, std::move(result.output)};
 }
 
-Result<std::string> Backend::StatsSummaryJson() {
-  ASSIGN_OR_RETURN(auto stats, runtime_.ListContainerStats({}, {}));
-  std::map<std::string, json::array> by_pod;
-  for (const auto& container : stats) {
-    json::object item;
-    std::string time = TimeText(container.timestamp);
-    item["name"] = container.name;
-    if (container.cpu_usage_core_nanos)
-      item["cpu"] = {{"time", time}, {"usageCoreNanoSeconds", *container.cpu_usage_core_nanos}};
-    json::object memory = {{"time", time}};
-    if (container.memory_usage_bytes) memory["usageBytes"] = *container.memory_usage_bytes;
-    if (container.memory_working_set_bytes) memory["workingSetBytes"] = *container.memory_working_set_bytes;
-    if (container.memory_rss_bytes) memory["rssBytes"] = *container.memory_rss_bytes;
-    item["memory"] = std::move(memory);
-    by_pod[LabelOf(container.labels, kPodUidLabel)].push_back(std::move(item));
-  }
-  std::string now = api::FormatTime(api::ToTime(Clock::Real().Now()));
-  json::array pods;
-  for (const auto& pod : workers_.Pods()) {
-    const metav1::ObjectMeta& meta = pod->metadata();
-    json::object item;
-    item["podRef"] = {{"name", meta.name()}, {"namespace", meta.namespace_()}, {"uid", meta.uid()}};
-    item["startTime"] = api::FormatTime(pod->status().start_time());
-    item["containers"] = by_pod[meta.uid()];
-    linux::CgroupUsage usage = cgroups_.Usage(*pod);
-    if (usage.cpu_nanos) item["cpu"] = {{"time", now}, {"usageCoreNanoSeconds", *usage.cpu_nanos}};
-    if (usage.memory_bytes)
-      item["memory"] = {{"time", now},
-                        {"usageBytes", *usage.memory_bytes},
-                        {"workingSetBytes", usage.memory_working_set_bytes.value_or(0)}};
-    if (usage.processes) item["process_stats"] = {{"process_count", *usage.processes}};
-    pods.push_back(std::move(item));
-  }
-  json::object summary = {{"node", {{"nodeName", node_name_}}}, {"pods", std::move(pods)}};
-  return json::serialize(summary);
+Result<std::string> Backend::StatsSummaryJson(bool brief) {
+  ASSIGN_OR_RETURN(StatsSnapshot stats, stats_.Collect(!brief, {}));
+  return SummaryJson(stats, node_name_, brief);
 }
 
 Result<std::string> Backend::ResourceMetrics() {
-  ASSIGN_OR_RETURN(auto stats, runtime_.ListContainerStats({}, {}));
-  std::string cpu =
-      "# HELP container_cpu_usage_seconds_total [STABLE] Cumulative cpu time consumed by the container in "
-      "core-seconds\n# TYPE container_cpu_usage_seconds_total counter\n";
-  std::string memory =
-      "# HELP container_memory_working_set_bytes [STABLE] Current working set of the container in bytes\n"
-      "# TYPE container_memory_working_set_bytes gauge\n";
-  for (const auto& container : stats) {
-    std::string labels =
-        fmt::format("{{container=\"{}\",namespace=\"{}\",pod=\"{}\"}}", container.name,
-                    LabelOf(container.labels, kPodNamespaceLabel), LabelOf(container.labels, kPodNameLabel));
-    int64_t millis = container.timestamp / 1000000;
-    if (container.cpu_usage_core_nanos)
-      cpu += fmt::format("container_cpu_usage_seconds_total{} {} {}\n", labels,
-                         static_cast<double>(*container.cpu_usage_core_nanos) / 1e9, millis);
-    if (container.memory_working_set_bytes)
-      memory += fmt::format("container_memory_working_set_bytes{} {} {}\n", labels,
-                            *container.memory_working_set_bytes, millis);
-  }
-  return cpu + memory;
+  ASSIGN_OR_RETURN(StatsSnapshot stats, stats_.Collect(false, {}));
+  return ResourceMetricsText(stats);
 }
 
-Result<std::string> Backend::CadvisorMetrics() { return ResourceMetrics(); }
+Result<std::string> Backend::CadvisorMetrics() {
+  ASSIGN_OR_RETURN(StatsSnapshot stats, stats_.Collect(false, {}));
+  return CadvisorMetricsText(stats, static_cast<int>(std::thread::hardware_concurrency()));
+}
 
-std::string Backend::ConfigzJson() { return kubelet::ConfigzJson(config_); }
+// As the runtime knows them, whoever asked for them.
+std::string Backend::RunningPodsJson() {
+  corev1::PodList list;
+  auto containers = runtime_.ListContainers({}, {});
+  std::map<std::string, corev1::Pod*> pods;
+  for (const cri::Container& container : containers ? *containers : std::vector<cri::Container>()) {
+    if (container.state != cri::ContainerState::kRunning) continue;
+    const std::string uid = LabelOf(container.labels, kPodUidLabel);
+    corev1::Pod*& pod = pods[uid];
+    if (!pod) {
+      pod = list.add_items();
+      pod->mutable_metadata()->set_name(LabelOf(container.labels, kPodNameLabel));
+      pod->mutable_metadata()->set_namespace_(LabelOf(container.labels, kPodNamespaceLabel));
+      pod->mutable_metadata()->set_uid(uid);
+    }
+    corev1::Container& item = *pod->mutable_spec()->add_containers();
+    item.set_name(container.name);
+    item.set_image(container.image);
+  }
+  return api::EncodeJson(list, {"", "v1", "PodList"});
+}
+
+Result<std::string> Backend::Checkpoint(const server::ContainerRef& ref, std::stop_token stop) {
+  ASSIGN_OR_RETURN(ContainerRecord record, Running(ref, stop));
+  const std::string directory = settings_.flags.root_dir + "/checkpoints";
+  RETURN_IF_ERROR(MakeDirs(directory, 0700));
+  const std::string archive =
+      fmt::format("{}/checkpoint-{}_{}-{}-{}.tar", directory, ref.pod_name, ref.pod_namespace, ref.container,
+                  api::FormatTime(api::ToTime(Clock::Real().Now())));
+  auto made = runtime_.CheckpointContainer(record.id, archive, stop);
+  if (made) return archive;
+  return Error(Code::kInternal, fmt::format("checkpointing of {}/{}/{} failed ({})", ref.pod_namespace,
+                                            ref.pod_name, ref.container, made.error().message()));
+}
+
+std::string Backend::ConfigzJson() { return kubelet::ConfigzJson(settings_.config); }
 
 }  // namespace keelson::kubelet

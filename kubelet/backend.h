@@ -6,23 +6,24 @@
 #include <string>
 
 #include "kubelet/cm/pod_cgroups.h"
-#include "kubelet/config/config.h"
+#include "kubelet/config/settings.h"
 #include "kubelet/cri/runtime.h"
 #include "kubelet/pod/pod_workers.h"
 #include "kubelet/server/backend.h"
+#include "kubelet/stats/provider.h"
 
 namespace keelson::kubelet {
 
 class Backend : public server::KubeletBackend {  // thread safe
  public:
-  Backend(PodWorkers& workers, StatusManager& statuses, cri::RuntimeService& runtime, PodCgroups& cgroups,
-          std::string node_name, const KubeletConfig& config, std::function<Result<>()> health)
+  Backend(PodWorkers& workers, StatusManager& statuses, cri::RuntimeService& runtime, StatsProvider& stats,
+          std::string node_name, const Settings& settings, std::function<Result<>()> health)
       : workers_(workers),
         statuses_(statuses),
         runtime_(runtime),
-        cgroups_(cgroups),
+        stats_(stats),
         node_name_(std::move(node_name)),
-        config_(config),
+        settings_(settings),
         health_(std::move(health)) {}
 
   std::string PodsJson() override;
@@ -37,10 +38,12 @@ class Backend : public server::KubeletBackend {  // thread safe
                                 const std::vector<std::string>& command, std::chrono::seconds timeout,
                                 std::stop_token stop) override;
   Result<> Healthz() override { return health_(); }
-  Result<std::string> StatsSummaryJson() override;
+  Result<std::string> StatsSummaryJson(bool brief) override;
   Result<std::string> ResourceMetrics() override;
   Result<std::string> CadvisorMetrics() override;
   std::string ConfigzJson() override;
+  std::string RunningPodsJson() override;
+  Result<std::string> Checkpoint(const server::ContainerRef& container, std::stop_token stop) override;
 
  private:
   struct Target {
@@ -53,9 +56,9 @@ class Backend : public server::KubeletBackend {  // thread safe
   PodWorkers& workers_;
   StatusManager& statuses_;
   cri::RuntimeService& runtime_;
-  PodCgroups& cgroups_;
+  StatsProvider& stats_;
   const std::string node_name_;
-  const KubeletConfig& config_;
+  const Settings& settings_;
   const std::function<Result<>()> health_;
 };
 

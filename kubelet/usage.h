@@ -35,10 +35,4 @@ class UsageReader {  // thread safe
   const int64_t memory_capacity_, pods_memory_, max_pids_;  // pods_memory: what all pods together may have
 };
 
-struct DirectoryUsage {
-  int64_t bytes = 0, inodes = 0;
-};
-// Of the tree, on its own file system; follows no link.
-DirectoryUsage UsageOfDirectory(const std::string& path);
-
 }  // namespace keelson::kubelet

@@ -172,6 +172,15 @@ class GrpcRuntime : public RuntimeService {
     return Call(&Stub::UpdateContainerResources, request, reply, stop, "update container resources");
   }
 
+  Result<> CheckpointContainer(const std::string& id, const std::string& location,
+                               std::stop_token stop) override {
+    v1::CheckpointContainerRequest request;
+    v1::CheckpointContainerResponse reply;
+    request.set_container_id(id);
+    request.set_location(location);
+    return Call(&Stub::CheckpointContainer, request, reply, stop, "checkpoint container");
+  }
+
   Result<> ReopenContainerLog(const std::string& id, std::stop_token stop) override {
     v1::ReopenContainerLogRequest request;
     v1::ReopenContainerLogResponse reply;

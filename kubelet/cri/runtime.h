@@ -46,6 +46,10 @@ class RuntimeService {
   virtual Result<std::vector<Container>> ListContainers(const Filter& filter, std::stop_token stop = {}) = 0;
   virtual Result<> UpdateContainerResources(const std::string& id, const LinuxResources& resources,
                                             std::stop_token stop = {}) = 0;
+  // Writes the container's state into the file. kUnimplemented where the runtime cannot.
+  virtual Result<> CheckpointContainer(const std::string&, const std::string&, std::stop_token = {}) {
+    return Error(Code::kUnimplemented, "the container runtime has no checkpoints");
+  }
   virtual Result<> ReopenContainerLog(const std::string& id, std::stop_token stop = {}) = 0;
   virtual Result<std::vector<ContainerStats>> ListContainerStats(const Filter& filter,
                                                                  std::stop_token stop = {}) = 0;

@@ -46,6 +46,8 @@ Access AccessOf(const http::ServerRequest& request) {
     access.subresources = {"metrics"};
   } else if (IsUnder(path, "/logs")) {
     access.subresources = {"log"};
+  } else if (IsUnder(path, "/checkpoint")) {
+    access.subresources = {"checkpoint"};
   } else if (IsUnder(path, "/pods") || IsUnder(path, "/runningpods")) {
     access.subresources = {"pods", "proxy"};
   } else if (IsUnder(path, "/healthz")) {

@@ -54,11 +54,15 @@ class KubeletBackend {
   virtual Result<RunResult> Run(const ContainerRef& container, const std::vector<std::string>& command,
                                 std::chrono::seconds timeout, std::stop_token stop) = 0;
 
-  virtual Result<> Healthz() = 0;                      // the error's message is the body of the 500
-  virtual Result<std::string> StatsSummaryJson() = 0;  // /stats/summary
-  virtual Result<std::string> ResourceMetrics() = 0;   // /metrics/resource, Prometheus text
-  virtual Result<std::string> CadvisorMetrics() = 0;   // /metrics/cadvisor
-  virtual std::string ConfigzJson() = 0;               // {"kubeletconfig": {...}}
+  virtual Result<> Healthz() = 0;  // the error's message is the body of the 500
+  // /stats/summary; `brief`: without what costs to count.
+  virtual Result<std::string> StatsSummaryJson(bool brief) = 0;
+  virtual Result<std::string> ResourceMetrics() = 0;  // /metrics/resource, Prometheus text
+  virtual Result<std::string> CadvisorMetrics() = 0;  // /metrics/cadvisor
+  virtual std::string ConfigzJson() = 0;              // {"kubeletconfig": {...}}
+  virtual std::string RunningPodsJson() = 0;          // v1.PodList of what the runtime runs
+  // The archive's path on the node.
+  virtual Result<std::string> Checkpoint(const ContainerRef& container, std::stop_token stop) = 0;
 };
 
 }  // namespace keelson::kubelet::server

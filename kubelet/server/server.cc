@@ -5,6 +5,7 @@
 
 #include "kubelet/server/auth.h"
 #include "kubelet/server/log_follower.h"
+#include "kubelet/server/system_logs.h"
 #include "lib/base/log.h"
 #include "lib/base/metrics.h"
 #include "lib/http/streaming.h"
@@ -59,11 +60,15 @@ int64_t NowNanoseconds() {
 }  // namespace
 
 struct KubeletServer::Impl {
-  Impl(const KubeletServerOptions& options, KubeletBackend& b, client::RestClient api)
-      : auth(options, std::move(api)), backend(b) {}
+  Impl(const KubeletServerOptions& given, KubeletBackend& b, client::RestClient api)
+      : options(given), auth(options, std::move(api)), backend(b) {}
 
   void Handle(const Request& request, const Writer& writer);
   void Route(const Request& request, const Writer& writer, const std::vector<std::string>& path);
+  void RouteReadOnly(const Request& request, const Writer& writer);
+  bool Watch(const http::ServerRequest& request, http::ResponseWriter& writer,
+             const std::vector<std::string>& path);
+  void Checkpoint(http::ResponseWriter& writer, const ContainerRef& container);
   void Health(http::ResponseWriter& writer);
   void Logs(const http::ServerRequest& request, const Writer& writer, const ContainerRef& container);
   void Exec(const http::ServerRequest& request, const Writer& writer, const ContainerRef& container,
@@ -71,6 +76,7 @@ struct KubeletServer::Impl {
   void PortForward(const http::ServerRequest& request, const Writer& writer, const ContainerRef& pod);
   void Run(const http::ServerRequest& request, http::ResponseWriter& writer, const ContainerRef& container);
 
+  const KubeletServerOptions options;
   Auth auth;
   KubeletBackend& backend;
   std::stop_source stop;
@@ -86,13 +92,18 @@ http::Handler KubeletServer::handler() {
   return [impl = impl_](Request request, Writer writer) { impl->Handle(request, writer); };
 }
 
+http::Handler KubeletServer::read_only_handler() {
+  return [impl = impl_](Request request, Writer writer) { impl->RouteReadOnly(request, writer); };
+}
+
 void KubeletServer::Impl::Handle(const Request& request, const Writer& writer) {
   static metrics::Family& requests =
       metrics::Counter("kubelet_http_requests_total",
                        "Number of the http requests received since the server started", {"method", "path"});
   std::vector<std::string> path = Segments(request->raw_path);
-  static constexpr std::string_view kKnown[] = {"healthz",       "pods", "metrics", "stats", "configz",
-                                                "containerLogs", "exec", "attach",  "run",   "portForward"};
+  static constexpr std::string_view kKnown[] = {
+      "healthz", "pods", "metrics",     "stats",       "configz",    "containerLogs", "exec",
+      "attach",  "run",  "portForward", "runningpods", "checkpoint", "logs",          "debug"};
   bool known = !path.empty() && std::find(std::begin(kKnown), std::end(kKnown), path[0]) != std::end(kKnown);
   requests.With({request->method, known ? path[0] : "other"}).Increment();
 
@@ -108,7 +119,7 @@ void KubeletServer::Impl::Route(const Request& request, const Writer& writer,
                                 const std::vector<std::string>& path) {
   const std::string& verb = path[0];
   bool streams = verb == "exec" || verb == "attach" || verb == "portForward";
-  bool writes = verb == "run";
+  bool writes = verb == "run" || verb == "checkpoint";
   bool is_get = request->method == "GET" || request->method == "HEAD";
   bool is_post = request->method == "POST";
   if (writes ? !is_post : !(is_get || (is_post && (streams || verb == "stats")))) {
@@ -118,17 +129,18 @@ void KubeletServer::Impl::Route(const Request& request, const Writer& writer,
                                               : "GET"}},
                          "Method Not Allowed\n");
   }
-  if (verb == "healthz") return Health(*writer);
-  if (verb == "pods" && path.size() == 1) return ReplyJson(*writer, backend.PodsJson());
+  if (Watch(*request, *writer, path)) return;
   if (verb == "configz" && path.size() == 1) return ReplyJson(*writer, backend.ConfigzJson());
-  if (verb == "stats" && path.size() == 2 && path[1] == "summary") {
-    return ReplyJsonOr(*writer, backend.StatsSummaryJson());
-  }
-  if (verb == "metrics" && path.size() == 1) return ReplyMetrics(*writer, metrics::Print());
-  if (verb == "metrics" && path.size() == 2) {
-    if (path[1] == "resource") return ReplyMetrics(*writer, backend.ResourceMetrics());
-    if (path[1] == "cadvisor") return ReplyMetrics(*writer, backend.CadvisorMetrics());
-    if (path[1] == "probes") return ReplyMetrics(*writer, std::string());
+  if (verb == "debug") return ReplyText(*writer, 501, "profiling is not supported by this kubelet\n");
+  static constexpr std::string_view kDebugging[] = {"containerLogs", "exec", "attach",     "run",
+                                                    "portForward",   "logs", "runningpods"};
+  if (!options.debugging_handlers &&
+      std::find(std::begin(kDebugging), std::end(kDebugging), verb) != std::end(kDebugging))
+    return ReplyText(*writer, 405, "Debug endpoints are disabled.\n");
+  if (verb == "runningpods" && path.size() == 1) return ReplyJson(*writer, backend.RunningPodsJson());
+  if (verb == "logs") {
+    if (!options.system_log_handler) return ReplyText(*writer, 405, "logs endpoint is disabled.\n");
+    return ServeSystemLogs(options.log_directory, *request, *writer);
   }
   if (verb == "portForward" && (path.size() == 3 || path.size() == 4)) {
     return PortForward(*request, writer, {path[1], path[2], path.size() == 4 ? path[3] : "", ""});
@@ -137,8 +149,46 @@ void KubeletServer::Impl::Route(const Request& request, const Writer& writer,
     if (verb == "containerLogs" && container->pod_uid.empty()) return Logs(*request, writer, *container);
     if (verb == "exec" || verb == "attach") return Exec(*request, writer, *container, verb == "attach");
     if (verb == "run") return Run(*request, *writer, *container);
+    if (verb == "checkpoint" && container->pod_uid.empty()) return Checkpoint(*writer, *container);
   }
   ReplyText(*writer, 404, "404 page not found\n");
+}
+
+// What only looks: it is all that the read-only port has.
+bool KubeletServer::Impl::Watch(const http::ServerRequest& request, http::ResponseWriter& writer,
+                                const std::vector<std::string>& path) {
+  const std::string& verb = path[0];
+  if (verb == "healthz") {
+    Health(writer);
+  } else if (verb == "pods" && path.size() == 1) {
+    ReplyJson(writer, backend.PodsJson());
+  } else if (verb == "stats" && path.size() == 2 && path[1] == "summary") {
+    ReplyJsonOr(writer, backend.StatsSummaryJson(request.query.Get("only_cpu_and_memory") == "true"));
+  } else if (verb == "metrics" && path.size() == 1) {
+    ReplyMetrics(writer, metrics::Print());
+  } else if (verb == "metrics" && path.size() == 2 && path[1] == "resource") {
+    ReplyMetrics(writer, backend.ResourceMetrics());
+  } else if (verb == "metrics" && path.size() == 2 && path[1] == "cadvisor") {
+    ReplyMetrics(writer, backend.CadvisorMetrics());
+  } else if (verb == "metrics" && path.size() == 2 && path[1] == "probes") {
+    ReplyMetrics(writer, std::string());
+  } else {
+    return false;
+  }
+  return true;
+}
+
+void KubeletServer::Impl::RouteReadOnly(const Request& request, const Writer& writer) {
+  const std::vector<std::string> path = Segments(request->raw_path);
+  if (request->method != "GET" && request->method != "HEAD")
+    return writer->Reply(405, {{"Allow", "GET"}}, "Method Not Allowed\n");
+  if (path.empty() || !Watch(*request, *writer, path)) ReplyText(*writer, 404, "404 page not found\n");
+}
+
+void KubeletServer::Impl::Checkpoint(http::ResponseWriter& writer, const ContainerRef& container) {
+  Result<std::string> archive = backend.Checkpoint(container, stop.get_token());
+  if (!archive) return ReplyError(writer, archive.error());
+  ReplyJson(writer, "{\"items\":[\"" + *archive + "\"]}");
 }
 
 void KubeletServer::Impl::Health(http::ResponseWriter& writer) {

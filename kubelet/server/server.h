@@ -14,11 +14,15 @@ namespace keelson::kubelet::server {
 
 struct KubeletServerOptions {
   std::string node_name;
+  bool debugging_handlers = true;  // logs, exec, attach, port-forward, run
+  bool system_log_handler = true;  // /logs/
+  std::string log_directory = "/var/log";
   bool anonymous = false;              // requests without credentials are system:anonymous, else 401
   bool webhook_authentication = true;  // bearer tokens by TokenReview
   bool webhook_authorization = true;   // SubjectAccessReview; false: all who are authenticated may
   std::chrono::milliseconds authentication_ttl{std::chrono::minutes(2)};
-  std::chrono::milliseconds authorized_ttl{std::chrono::minutes(5)}, unauthorized_ttl{std::chrono::seconds(30)};
+  std::chrono::milliseconds authorized_ttl{std::chrono::minutes(5)},
+      unauthorized_ttl{std::chrono::seconds(30)};
 };
 
 // The handler for http::Server. Authentication: client certificates that the server has verified, bearer
@@ -29,6 +33,8 @@ class KubeletServer {
   KubeletServer(KubeletServerOptions options, KubeletBackend& backend, client::RestClient api);
   ~KubeletServer();  // ends what still streams
   http::Handler handler();
+  // For a port without authentication: health, pods, statistics and metrics, to look at only.
+  http::Handler read_only_handler();
 
  private:
   struct Impl;

@@ -1,6 +1,8 @@
 #include "kubelet/server/server.h"
+#include "kubelet/server/system_logs.h"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <atomic>
 
@@ -48,7 +50,14 @@ class FakeBackend : public KubeletBackend {
     if (sick) return Error(Code::kUnavailable, "runtime is down");
     return {};
   }
-  Result<std::string> StatsSummaryJson() override { return std::string("{\"node\":{}}"); }
+  Result<std::string> StatsSummaryJson(bool brief) override {
+    return std::string(brief ? "{}" : "{\"node\":{}}");
+  }
+  std::string RunningPodsJson() override { return R"({"kind":"PodList","items":[]})"; }
+  Result<std::string> Checkpoint(const ContainerRef& c, std::stop_token) override {
+    if (c.container == "main") return "/checkpoints/" + c.pod_name + ".tar";
+    return Error(Code::kInternal, "checkpointing failed");
+  }
   Result<std::string> ResourceMetrics() override { return std::string("node_cpu 1\n"); }
   Result<std::string> CadvisorMetrics() override { return Error(Code::kUnimplemented, "no cadvisor"); }
   std::string ConfigzJson() override { return "{\"kubeletconfig\":{}}"; }
@@ -74,6 +83,7 @@ class KubeletServerTest : public ::testing::Test {
   static KubeletServerOptions Options() {
     KubeletServerOptions options;
     options.node_name = "n1";
+    options.log_directory = "/nowhere";
     return options;
   }
 
@@ -145,7 +155,11 @@ TEST_F(KubeletServerTest, EndpointsForAnAdministrator) {
       {"/metrics/resource", "200 node_cpu 1\n", "get metrics"},
       {"/metrics/cadvisor", "501 no cadvisor\n", ""},
       {"/metrics/probes", "200 ", ""},
-      {"/nowhere", "404 404 page not found\n", "get proxy"},
+      {"/stats/summary?only_cpu_and_memory=true", "200 {}", "get stats"},
+      {"/runningpods/", R"(200 {"kind":"PodList","items":[]})", ""},
+      {"/debug/pprof/", "501 profiling is not supported by this kubelet\n", "get proxy"},
+      {"/logs/", "404 404 page not found\n", "get log"},
+      {"/nowhere", "404 404 page not found\n", ""},
       {"/exec/ns/pod/main?output=1", "400 Upgrade request required\n", ""},
       {"/exec/ns/pod/main", "400 you must specify at least 1 of stdin, stdout, stderr\n", ""},
       {"/containerLogs/ns/pod/other", "404 container \"other\" not found in pod \"pod\"\n", ""},
@@ -162,10 +176,46 @@ TEST_F(KubeletServerTest, EndpointsForAnAdministrator) {
   EXPECT_NE(Get(*admin, "/metrics").find("kubelet_http_requests_total"), std::string::npos);
   EXPECT_EQ(Get(*admin, "/pods", "", "DELETE"), "405 Method Not Allowed\n");
   EXPECT_EQ(Get(*admin, "/run/ns/pod/main?cmd=a+b", "", "POST"), "200 2 words\n");
+  EXPECT_EQ(Get(*admin, "/checkpoint/ns/pod/main"), "405 Method Not Allowed\n");
+  last_access_.clear();
+  EXPECT_EQ(Get(*admin, "/checkpoint/ns/pod/main", "", "POST"), R"(200 {"items":["/checkpoints/pod.tar"]})");
+  EXPECT_EQ(last_access_, "create checkpoint");
+  EXPECT_EQ(Get(*admin, "/checkpoint/ns/pod/other", "", "POST"), "500 checkpointing failed\n");
   EXPECT_EQ(Get(*admin, "/run/ns/pod/main?cmd=false", "", "POST"),
             "500 command 'false' exited with 1: 1 words\n");
   backend_.sick = true;
   EXPECT_EQ(Get(*admin, "/healthz"), "500 runtime is down\n");
+}
+
+TEST_F(KubeletServerTest, LogsOfTheNodeEndAtTheirDirectory) {
+  const std::string dir = pki_.dir() + "/log";
+  ASSERT_TRUE(MakeDirs(dir + "/pods"));
+  ASSERT_TRUE(WriteFile(dir + "/sys<log", "a line\n"));
+  ASSERT_TRUE(WriteFile(pki_.dir() + "/secret", "no\n"));
+  ASSERT_EQ(::symlink("../secret", (dir + "/link").c_str()), 0);
+  http::RunningServer logs([&](auto request, auto writer) { ServeSystemLogs(dir, *request, *writer); });
+  http::ClientOptions options;
+  options.base_url = logs.Url();
+  auto client = *http::Client::Create(options);
+  EXPECT_EQ(Get(*client, "/logs/sys%3Clog"), "200 a line\n");
+  EXPECT_NE(Get(*client, "/logs/").find("<a href=\"sys%3Clog\">sys&lt;log</a>"), std::string::npos);
+  EXPECT_NE(Get(*client, "/logs/").find(">pods/</a>"), std::string::npos);
+  for (const char* path :
+       {"/logs/link", "/logs/../secret", "/logs/%2e%2e/secret", "/logs//etc/passwd", "/logs/absent"})
+    EXPECT_EQ(Get(*client, path), "404 404 page not found\n") << path;
+}
+
+TEST_F(KubeletServerTest, TheReadOnlyPortOnlyShows) {
+  http::RunningServer open(server_.read_only_handler());
+  http::ClientOptions options;
+  options.base_url = open.Url();
+  auto client = *http::Client::Create(options);
+  EXPECT_EQ(Get(*client, "/healthz"), "200 ok");
+  EXPECT_EQ(Get(*client, "/pods"), R"(200 {"kind":"PodList"})");
+  EXPECT_EQ(Get(*client, "/stats/summary"), R"(200 {"node":{}})");
+  EXPECT_EQ(Get(*client, "/configz"), "404 404 page not found\n");
+  EXPECT_EQ(Get(*client, "/exec/ns/pod/main?output=1&command=x"), "404 404 page not found\n");
+  EXPECT_EQ(Get(*client, "/run/ns/pod/main?cmd=x", "", "POST"), "405 Method Not Allowed\n");
 }
 
 TEST_F(KubeletServerTest, WhoMayWhat) {

@@ -1,0 +1,15 @@
+// Files of the node's log directory, as /logs/ shows them.
+#pragma once
+
+#include <string>
+
+#include "lib/http/server.h"
+
+namespace keelson::kubelet::server {
+
+// A directory as a list of links, a file as it is. Nothing outside `directory` is to be had, by whatever path
+// or link.
+void ServeSystemLogs(const std::string& directory, const http::ServerRequest& request,
+                     http::ResponseWriter& writer);
+
+}  // namespace keelson::kubelet::server

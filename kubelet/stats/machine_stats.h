@@ -1,0 +1,29 @@
+// What the machine and single processes report of themselves in /proc.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace keelson::kubelet {
+
+struct MachineStats {
+  int64_t boot_time = 0;  // seconds since the epoch
+  uint64_t cpu_nanos = 0;
+  uint64_t memory_total = 0, memory_usage = 0, memory_working_set = 0, memory_rss = 0;
+  uint64_t page_faults = 0, major_page_faults = 0;
+  uint64_t swap_total = 0, swap_free = 0;
+};
+MachineStats ReadMachineStats(const std::string& proc = "/proc");
+
+struct InterfaceStats {
+  std::string name;
+  uint64_t rx_bytes = 0, rx_errors = 0, tx_bytes = 0, tx_errors = 0;
+};
+// Of the network namespace of a process ("self", "1234"), without lo.
+std::vector<InterfaceStats> ReadInterfaces(const std::string& process, const std::string& proc = "/proc");
+// The one that people mean: eth0, or the first that is no pod's.
+const InterfaceStats* MainInterface(const std::vector<InterfaceStats>& interfaces);
+
+}  // namespace keelson::kubelet

@@ -1,0 +1,107 @@
+// What node, pods and containers use: collected on demand, then shown as /stats/summary and as metrics.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <vector>
+
+#include "kubelet/cm/pod_cgroups.h"
+#include "kubelet/container/paths.h"
+#include "kubelet/cri/runtime.h"
+#include "kubelet/stats/machine_stats.h"
+#include "lib/base/clock.h"
+#include "lib/base/mutex.h"
+
+namespace keelson::kubelet {
+
+struct CpuUsage {
+  WallTime time;
+  uint64_t core_nanos = 0;             // in all
+  std::optional<uint64_t> nano_cores;  // at present, from the second look on
+};
+
+struct FsUsage {
+  uint64_t capacity = 0, available = 0, used = 0, inodes = 0, inodes_free = 0, inodes_used = 0;
+};
+
+struct VolumeUsage {
+  std::string name, claim;
+  FsUsage fs;
+};
+
+struct ContainerUsageStats {
+  cri::ContainerStats runtime;
+  std::string image, id;
+  int64_t created_at = 0;
+  std::optional<CpuUsage> cpu;
+  uint64_t log_bytes = 0, log_inodes = 0;
+};
+
+struct PodUsageStats {
+  std::shared_ptr<const corev1::Pod> pod;
+  std::optional<CpuUsage> cpu;
+  linux::CgroupUsage cgroup;
+  std::vector<ContainerUsageStats> containers;
+  std::vector<InterfaceStats> interfaces;  // of its own network; none of pods on the host's
+  std::vector<VolumeUsage> volumes;
+};
+
+struct StatsSnapshot {
+  WallTime time;
+  MachineStats machine;
+  CpuUsage cpu;
+  std::vector<InterfaceStats> interfaces;
+  FsUsage node_fs, image_fs;
+  int64_t max_pids = 0, processes = 0;
+  std::optional<CpuUsage> pods_cpu;
+  linux::CgroupUsage pods_cgroup;
+  std::vector<PodUsageStats> pods;
+};
+
+class StatsProvider {  // thread safe
+ public:
+  using PodsFunction = std::function<std::vector<std::shared_ptr<const corev1::Pod>>()>;
+  StatsProvider(cri::RuntimeService& runtime, cri::ImageService& images, PodCgroups& cgroups, Paths paths,
+                PodsFunction pods, std::chrono::milliseconds volume_period, Clock& clock)
+      : runtime_(runtime),
+        images_(images),
+        cgroups_(cgroups),
+        paths_(std::move(paths)),
+        pods_(std::move(pods)),
+        volume_period_(volume_period),
+        clock_(clock) {}
+
+  // `files`: also what costs to count, sizes of logs and volumes.
+  Result<StatsSnapshot> Collect(bool files, std::stop_token stop);
+
+ private:
+  CpuUsage Cpu(const std::string& key, uint64_t core_nanos) REQUIRES(mutex_);
+  void CollectFiles(PodUsageStats& pod) REQUIRES(mutex_);
+  FsUsage Volume(const std::string& path) REQUIRES(mutex_);
+
+  cri::RuntimeService& runtime_;
+  cri::ImageService& images_;
+  PodCgroups& cgroups_;
+  const Paths paths_;
+  const PodsFunction pods_;
+  const std::chrono::milliseconds volume_period_;
+  Clock& clock_;
+  Mutex mutex_;
+  struct Sample {
+    SteadyTime at;
+    uint64_t core_nanos = 0;
+    std::optional<uint64_t> nano_cores;
+  };
+  std::map<std::string, Sample> samples_ GUARDED_BY(mutex_);
+  struct Counted {
+    SteadyTime at;
+    FsUsage usage;
+  };
+  std::map<std::string, Counted> volumes_ GUARDED_BY(mutex_);  // by path
+};
+
+}  // namespace keelson::kubelet

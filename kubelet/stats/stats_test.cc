@@ -1,0 +1,128 @@
+#include <gtest/gtest.h>
+#include <stdlib.h>
+
+#include <boost/json.hpp>
+
+#include "kubelet/container/labels.h"
+#include "kubelet/stats/directory_usage.h"
+#include "kubelet/stats/summary.h"
+#include "lib/base/file.h"
+
+namespace keelson::kubelet {
+namespace {
+
+class StatsTest : public ::testing::Test {
+ protected:
+  StatsTest() {
+    auto pod = std::make_shared<corev1::Pod>();
+    pod->mutable_metadata()->set_name("web");
+    pod->mutable_metadata()->set_namespace_("default");
+    pod->mutable_metadata()->set_uid("u1");
+    auto& claim = *pod->mutable_spec()->add_volumes();
+    claim.set_name("data");
+    stats_.time = FakeClock().Now();
+    stats_.machine.memory_total = 1000;
+    stats_.machine.memory_working_set = 300;
+    stats_.cpu = {stats_.time, 5000000000, 250000000};
+    stats_.node_fs = {100, 60, 40, 10, 6, 4};
+    stats_.interfaces = {{"veth1", 1, 0, 1, 0}, {"eth0", 7, 0, 8, 0}};
+    PodUsageStats& item = stats_.pods.emplace_back();
+    item.pod = pod;
+    item.cgroup.memory_working_set_bytes = 77;
+    item.cgroup.memory_bytes = 88;
+    item.cgroup.processes = 3;
+    item.interfaces = {{"eth0", 11, 1, 12, 2}};
+    item.volumes = {{"data", "claim", {50, 40, 10, 5, 4, 1}}, {"tmp", "", {100, 60, 4, 10, 6, 2}}};
+    ContainerUsageStats& container = item.containers.emplace_back();
+    container.id = "c1";
+    container.image = "img:1";
+    container.runtime.name = "main";
+    container.runtime.timestamp = 1767225600000000000;
+    container.runtime.memory_working_set_bytes = 66;
+    container.runtime.writable_layer_bytes = 5;
+    container.cpu = CpuUsage{stats_.time, 1500000000, {}};
+    container.log_bytes = 9;
+  }
+  StatsSnapshot stats_;
+};
+
+TEST_F(StatsTest, SummaryHasWhatItsReadersWant) {
+  auto summary = boost::json::parse(SummaryJson(stats_, "n1", false));
+  const auto& node = summary.at("node");
+  EXPECT_EQ(node.at("nodeName"), "n1");
+  EXPECT_EQ(node.at("cpu").at("usageNanoCores"), 250000000);
+  EXPECT_EQ(node.at("memory").at("availableBytes"), 700);
+  EXPECT_EQ(node.at("network").at("name"), "eth0");
+  EXPECT_EQ(node.at("network").at("interfaces").as_array().size(), 2u);
+  EXPECT_EQ(node.at("fs").at("usedBytes"), 40);
+  const auto& pod = summary.at("pods").at(0);
+  EXPECT_EQ(pod.at("podRef").at("uid"), "u1");
+  EXPECT_EQ(pod.at("memory").at("workingSetBytes"), 77);
+  EXPECT_EQ(pod.at("process_stats").at("process_count"), 3);
+  EXPECT_EQ(pod.at("network").at("rxBytes"), 11);
+  EXPECT_EQ(pod.at("volume").at(0).at("pvcRef").at("name"), "claim");
+  EXPECT_EQ(pod.at("volume").at(1).at("name"), "tmp");
+  // Claims are not the node's own storage.
+  EXPECT_EQ(pod.at("ephemeral-storage").at("usedBytes"), 5 + 9 + 4);
+  const auto& container = pod.at("containers").at(0);
+  EXPECT_EQ(container.at("name"), "main");
+  EXPECT_EQ(container.at("cpu").at("usageCoreNanoSeconds"), 1500000000);
+  EXPECT_EQ(container.at("logs").at("usedBytes"), 9);
+  EXPECT_EQ(container.at("rootfs").at("usedBytes"), 5);
+
+  auto brief = boost::json::parse(SummaryJson(stats_, "n1", true));
+  EXPECT_FALSE(brief.at("node").as_object().contains("fs"));
+  EXPECT_FALSE(brief.at("pods").at(0).as_object().contains("volume"));
+  EXPECT_TRUE(brief.at("pods").at(0).as_object().contains("memory"));
+}
+
+TEST_F(StatsTest, MetricsHaveTheirNamesAndLabels) {
+  const std::string resource = ResourceMetricsText(stats_);
+  for (const char* line : {"container_cpu_usage_seconds_total{container=\"main\",namespace=\"default\",pod="
+                           "\"web\"} 1.5 1767225600000\n",
+                           "node_memory_working_set_bytes 300 ", "node_cpu_usage_seconds_total 5 ",
+                           "pod_memory_working_set_bytes{namespace=\"default\",pod=\"web\"} 77 ",
+                           "resource_scrape_error 0\n", "# TYPE node_cpu_usage_seconds_total counter\n"})
+    EXPECT_NE(resource.find(line), std::string::npos) << line << resource;
+  const std::string cadvisor = CadvisorMetricsText(stats_, 4);
+  for (const char* line :
+       {"container_memory_working_set_bytes{container=\"main\",id=\"/c1\",image=\"img:1\",name=\"c1\","
+        "namespace=\"default\",pod=\"web\"} 66 1767225600000\n",
+        "interface=\"eth0\",name=\"\",namespace=\"default\",pod=\"web\"} 11 ", "machine_cpu_cores 4\n"})
+    EXPECT_NE(cadvisor.find(line), std::string::npos) << line << cadvisor;
+}
+
+TEST(MachineStats, AreReadFromProc) {
+  char name[] = "/tmp/kubelet_stats_test.XXXXXX";
+  const std::string proc = ::mkdtemp(name);
+  ASSERT_TRUE(WriteFile(proc + "/stat", "cpu  100 0 50 900 10 0 0 0 0 0\ncpu0 1 1 1 1\nbtime 1700000000\n"));
+  ASSERT_TRUE(WriteFile(proc + "/meminfo",
+                        "MemTotal: 1000 kB\nMemFree: 400 kB\nInactive(file): 100 kB\nAnonPages: 50 kB\n"
+                        "SwapTotal: 10 kB\nSwapFree: 4 kB\n"));
+  ASSERT_TRUE(WriteFile(proc + "/vmstat", "pgfault 12\npgmajfault 3\n"));
+  ASSERT_TRUE(MakeDirs(proc + "/7/net"));
+  ASSERT_TRUE(WriteFile(proc + "/7/net/dev",
+                        "Inter-|   Receive\n face |bytes\n    lo: 9 0 0 0 0 0 0 0 9 0 0 0 0 0 0 0\n"
+                        "  eth0: 100 1 2 0 0 0 0 0 200 3 4 0 0 0 0 0\n"));
+  MachineStats stats = ReadMachineStats(proc);
+  EXPECT_EQ(stats.boot_time, 1700000000);
+  EXPECT_EQ(stats.cpu_nanos, 1500000000u);  // 150 ticks of 10 ms
+  EXPECT_EQ(stats.memory_usage, 600u * 1024);
+  EXPECT_EQ(stats.memory_working_set, 500u * 1024);
+  EXPECT_EQ(stats.major_page_faults, 3u);
+  EXPECT_EQ(stats.swap_free, 4u * 1024);
+  auto interfaces = ReadInterfaces("7", proc);
+  ASSERT_EQ(interfaces.size(), 1u);
+  EXPECT_EQ(interfaces[0].rx_bytes, 100u);
+  EXPECT_EQ(interfaces[0].rx_errors, 2u);
+  EXPECT_EQ(interfaces[0].tx_bytes, 200u);
+  EXPECT_EQ(interfaces[0].tx_errors, 4u);
+  EXPECT_TRUE(ReadInterfaces("8", proc).empty());
+  ASSERT_TRUE(WriteFile(proc + "/file", std::string(10000, 'x')));
+  EXPECT_GE(UsageOfDirectory(proc).bytes, 10000);
+  EXPECT_EQ(UsageOfDirectory(proc).inodes, 8);
+  (void)RemoveTree(proc);
+}
+
+}  // namespace
+}  // namespace keelson::kubelet
