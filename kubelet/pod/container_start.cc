@@ -2,6 +2,7 @@
 #include <sys/stat.h>
 
 #include "kubelet/container/container_config.h"
+#include "kubelet/container/labels.h"
 #include "kubelet/container/network_files.h"
 #include "kubelet/pod/container_killer.h"
 #include "kubelet/pod/pod_sync_task.h"
@@ -195,6 +196,7 @@ Result<std::string> PodSyncTask::Create(const corev1::Container& container, cons
     if (auto done = deps_.configure(*pod_, container, *config, stop_); !done) config = done.error();
   config_error = !config;
   if (!config) return config.error();
+  config->annotations[kResourcesAnnotation] = ResourcesText(container.resources());
   return deps_.runtime.CreateContainer(sandbox_id, *config, sandbox_config_, stop_);
 }
 

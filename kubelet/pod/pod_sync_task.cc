@@ -98,6 +98,7 @@ corev1::PodStatus PodSyncTask::ReportStatus(bool terminal) {
   corev1::PodStatus status = GenerateStatus(input);
   if (deps_.complete_status) deps_.complete_status(pod_->metadata().uid(), status);
   if (memory_.ending) ApplyEnding(*memory_.ending, clock_.Now(), status);
+  ReportResize(base, status);
   deps_.statuses.Set(pod_, status);
   return status;
 }
@@ -121,11 +122,13 @@ Result<SyncResult> PodSyncTask::Run() {
   }
   deps_.probes.Update(pod_, memory_.runtime);
   PodActions actions = ComputePodActions(*pod_, memory_.runtime, deps_.probes);
+  PlanResize(actions);
   if (actions.restart_all && RestartAllHeldBack()) actions.restart_all = false;
   bool acts = actions.kill_pod || actions.restart_all || actions.create_sandbox || !actions.kill.empty() ||
               !actions.start.empty() || !actions.start_ephemeral.empty();
   if (acts && !known) ReportStatus(false);  // people see ContainerCreating meanwhile
   if (acts) RETURN_IF_ERROR(Kill(actions));
+  Resize();
   std::string sandbox_id = actions.sandbox_id;
   bool starts = !actions.start.empty() || !actions.start_ephemeral.empty();
   if (actions.create_sandbox || starts) {

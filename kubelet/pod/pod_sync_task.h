@@ -33,6 +33,11 @@ class PodSyncTask {
   Result<> RestartAll(ContainerKiller& killer, std::chrono::seconds grace);
   bool PastDeadline();
 
+  // In-place resize (pod_resize.cc): containers that have to begin anew for it are added to `actions`.
+  void PlanResize(PodActions& actions);
+  void Resize();
+  void ReportResize(const corev1::Pod& base, corev1::PodStatus& status);
+
   // Starts one container, or notes why not.
   void Start(const corev1::Container& container, const std::string& sandbox_id);
   bool HeldBack(const corev1::Container& container, const ContainerRecord* last);
@@ -61,6 +66,7 @@ class PodSyncTask {
   cri::SandboxConfig sandbox_config_;
   Result<VolumePaths> volumes_;
   SyncResult result_;
+  ResizePlan resize_;
 };
 
 }  // namespace keelson::kubelet

@@ -40,7 +40,8 @@ Result<SyncResult> PodSyncer::Sync(const PodPtr& pod, PodMemory& memory, std::st
     }
     memory.admitted = true;
   }
-  return PodSyncTask(deps_, options_, clock_, crash_backoff_, pod, memory, stop).Run();
+  const PodPtr granted = Granted(pod, memory);
+  return PodSyncTask(deps_, options_, clock_, crash_backoff_, granted, memory, stop).Run();
 }
 
 Result<> PodSyncer::Terminate(const PodPtr& pod, PodMemory& memory, seconds grace, std::stop_token stop) {
@@ -67,6 +68,7 @@ Result<> PodSyncer::CleanUp(const PodPtr& pod, PodMemory&, std::stop_token stop)
   RETURN_IF_ERROR(deps_.cgroups.Remove(uid));
   if (deps_.release) deps_.release(uid);
   deps_.images.ForgetPod(uid);
+  deps_.allocations.Forget(uid);
   crash_backoff_.ForgetPrefix(uid + "/");
   return {};
 }

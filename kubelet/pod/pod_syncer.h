@@ -18,6 +18,7 @@
 #include "kubelet/pod/executor.h"
 #include "kubelet/pod/user_namespaces.h"
 #include "kubelet/probe/manager.h"
+#include "kubelet/resize/resizer.h"
 #include "kubelet/status/generate.h"
 #include "kubelet/status/manager.h"
 #include "kubelet/volume/volume_manager.h"
@@ -29,6 +30,7 @@ namespace keelson::kubelet {
 struct PodMemory {
   bool inspected = false;  // `runtime` has been asked for at least once
   bool admitted = false;
+  bool restored = false;  // what it was granted before is known
   PodRuntimeStatus runtime;
   std::map<std::string, WaitingReason> waiting;
   int quick_looks = 0;  // looks soon after own actions whose end no event will tell
@@ -70,6 +72,10 @@ class PodSyncer {  // thread safe for different pods
     // The runtime's handler for a RuntimeClass; "" for "".
     std::function<Result<std::string>(const std::string& runtime_class)> handler;
     UserNamespaces& user_namespaces;
+    Allocations& allocations;
+    // Why a running pod's wish for other resources is not granted; nullopt: it is.
+    std::function<std::optional<ResizeRefusal>(const corev1::Pod& wish, const corev1::Pod& granted)>
+        refuse_resize;
     // CPUs, memory and devices of the container's own go into what the runtime is told; may be empty, as
     // those below.
     std::function<Result<>(const corev1::Pod& pod, const corev1::Container& container,
@@ -98,6 +104,8 @@ class PodSyncer {  // thread safe for different pods
 
  private:
   friend class PodSyncTask;
+  // The pod with the resources that it may have by now.
+  PodPtr Granted(const PodPtr& pod, PodMemory& memory);
   Dependencies deps_;
   const Options options_;
   Clock& clock_;

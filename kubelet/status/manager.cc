@@ -39,6 +39,10 @@ json::array ChangedConditions(const json::value* base, const json::value& desire
         if (!changed.if_contains(field.key())) changed[field.key()] = nullptr;
     out.push_back(std::move(changed));
   }
+  // Conditions that come and go with what they tell of; the others' are left alone.
+  for (const char* type : {"PodResizePending", "PodResizeInProgress"})
+    if (FindType(base, json::value(type)) && !FindType(&desired, json::value(type)))
+      out.push_back(json::object{{"$patch", "delete"}, {"type", type}});
   return out;
 }
 

@@ -1,0 +1,91 @@
+// In-place resize of a running pod.
+#include <algorithm>
+
+#include "kubelet/pod/pod_sync_task.h"
+#include "lib/api/meta.h"
+
+namespace keelson::kubelet {
+
+namespace {
+
+constexpr std::chrono::seconds kRetry(10);
+
+}  // namespace
+
+PodSyncer::PodPtr PodSyncer::Granted(const PodPtr& pod, PodMemory& memory) {
+  const std::string& uid = pod->metadata().uid();
+  if (!memory.restored) deps_.allocations.Restore(*pod, memory.runtime);
+  memory.restored = true;
+  PodPtr granted = deps_.allocations.Granted(pod);
+  ResizeState state = deps_.allocations.State(uid);
+  state.pending.clear();
+  state.message.clear();
+  if (granted != pod) {
+    auto refusal = deps_.refuse_resize(*pod, *granted);
+    // What is not on disk would be forgotten by the next kubelet.
+    if (!refusal)
+      if (auto kept = deps_.allocations.Grant(*pod); !kept)
+        refusal = ResizeRefusal{"Deferred", kept.error().message()};
+    if (refusal) {
+      state.pending = refusal->reason;
+      state.message = refusal->message;
+    } else {
+      granted = pod;
+    }
+  }
+  deps_.allocations.SetState(uid, state);
+  return granted;
+}
+
+void PodSyncTask::PlanResize(PodActions& actions) {
+  if (actions.kill_pod || actions.create_sandbox) return;
+  const std::string& uid = pod_->metadata().uid();
+  resize_ = kubelet::PlanResize(*pod_, memory_.runtime, [&](const ContainerRecord& record) {
+    return deps_.allocations.Actual(uid, record);
+  });
+  auto dies = [&](const std::string& id) {
+    return std::any_of(actions.kill.begin(), actions.kill.end(),
+                       [&](const KillAction& kill) { return kill.id == id; });
+  };
+  for (const std::string& name : resize_.restart) {
+    const ContainerRecord* record = memory_.runtime.Latest(name);
+    if (!record || dies(record->id)) continue;
+    actions.kill.push_back(
+        {record->id, name, "Container " + name + " resize requires restart", KillReason::kChanged});
+    actions.start.push_back(name);
+  }
+}
+
+void PodSyncTask::Resize() {
+  const std::string& uid = pod_->metadata().uid();
+  ResizeState state = deps_.allocations.State(uid);
+  if (resize_.empty() && !state.in_progress) return;
+  state.in_progress = false;
+  state.error.clear();
+  if (!resize_.empty()) {
+    Resizer resizer(deps_.runtime, deps_.cgroups, deps_.allocations);
+    auto applied = resizer.Apply(*pod_, resize_.update, node_, stop_);
+    state.in_progress = !applied;
+    if (applied) {
+      Event("", "Normal", "ResizeCompleted", "Pod resize completed");
+    } else {
+      state.error = applied.error().message();
+      Event("", "Warning", "ResizeError", "Pod resize error: " + state.error);
+      Again(kRetry);
+    }
+  }
+  deps_.allocations.SetState(uid, state);
+}
+
+void PodSyncTask::ReportResize(const corev1::Pod& base, corev1::PodStatus& status) {
+  const std::string& uid = pod_->metadata().uid();
+  const ResizeState state = deps_.allocations.State(uid);
+  SetResizeConditions(base, state, api::ToTime(clock_.Now()), status);
+  if (!state.in_progress) return;
+  // Until it is done, what they have is not what they were granted.
+  for (auto& container : *status.mutable_container_statuses())
+    if (const ContainerRecord* record = memory_.runtime.Latest(container.name()))
+      if (auto actual = deps_.allocations.Actual(uid, *record)) *container.mutable_resources() = *actual;
+}
+
+}  // namespace keelson::kubelet
