@@ -12,6 +12,7 @@
 #include "kubelet/gc/containers.h"
 #include "kubelet/gc/images.h"
 #include "kubelet/gc/log_rotation.h"
+#include "kubelet/node/oom_watcher.h"
 #include "kubelet/node_setup.h"
 #include "kubelet/pod/admission.h"
 #include "kubelet/pod/pleg.h"
@@ -27,6 +28,7 @@
 #include "lib/client/events.h"
 #include "lib/client/informer.h"
 #include "lib/k8s/pod_util.h"
+#include "lib/k8s/qos.h"
 
 namespace keelson::kubelet {
 
@@ -39,6 +41,13 @@ constexpr seconds kHousekeeping(2);
 constexpr std::chrono::minutes kContainerGc(1);
 constexpr char kPreempting[] = "Preempting", kPreempted[] = "Preempted in order to admit critical pod",
                kPreemptedTarget[] = "Pod was preempted by Kubelet to accommodate a critical pod";
+
+void AwaitStop(std::stop_token stop) {
+  Mutex mutex;
+  CondVar cv;
+  MutexLock lock(mutex);
+  cv.wait(mutex, stop, [] { return false; });
+}
 
 std::set<std::string> StaticSources(const KubeletConfig& config) {
   std::set<std::string> sources;
@@ -102,13 +111,6 @@ client::ListOptions ByField(const std::string& selector) {
   return options;
 }
 
-void AwaitStop(std::stop_token stop) {
-  Mutex mutex;
-  CondVar cv;
-  MutexLock lock(mutex);
-  cv.wait(mutex, stop, [] { return false; });
-}
-
 }  // namespace
 
 struct Kubelet::Impl {
@@ -154,21 +156,24 @@ struct Kubelet::Impl {
                   ParseThresholds(MakeEvictionOptions(settings.config)).value_or(std::vector<Threshold>()),
                   clock),
         admission({[this] { return nodes.Get("", node_options.name); },
-                   [this](const std::string& except) { return workers.Active(except); },
+                   [this](const std::string& except) { return Granted(except); },
                    [this](const corev1::Pod& pod) { Preempt(pod); }, evictions,
                    [this](const std::string& uid, k8s::ResourceList& allocatable) {
                      if (parts.resources) parts.resources->AddDevices(uid, allocatable);
                    }},
                   node_options, context.allocatable),
+        allocations(context.paths),
         syncer(Dependencies(), MakeSyncOptions(settings, parts.runtime_name), clock),
         workers(syncer, statuses, executor, WorkerOptions(), clock),
         shutdown(ShutdownDependencies(), ShutdownPeriods(settings.config)),
         static_pods(StaticDependencies(), StaticSources(settings.config), clock),
-        backend(workers, statuses, parts.runtime, parts.cgroups, node_options.name, settings.config,
-                [this]() -> Result<> {
-                  if (auto problem = pleg.Unhealthy()) return Error(Code::kUnavailable, *problem);
-                  return {};
-                }) {
+        stats(
+            parts.runtime, parts.images, parts.cgroups, context.paths, [this] { return workers.Pods(); },
+            settings.config.volume_stats_agg_period, clock),
+        backend(workers, statuses, parts.runtime, stats, node_options.name, settings, [this]() -> Result<> {
+          if (auto problem = pleg.Unhealthy()) return Error(Code::kUnavailable, *problem);
+          return {};
+        }) {
     pods.AddHandler([this](const client::Change<corev1::Pod>& change) { PodChanged(change); });
     if (parts.resources) ConnectResources();
   }
@@ -202,8 +207,29 @@ struct Kubelet::Impl {
   PodWorkers::Options WorkerOptions() {
     PodWorkers::Options out;
     out.sync_frequency = settings.config.sync_frequency;
-    out.forgotten = [this](const std::string& uid) { static_pods.Released(uid); };
+    out.forgotten = [this](const std::string& uid) {
+      static_pods.Released(uid);
+      for (const std::string& waiting : allocations.Deferred()) workers.Touch(waiting);
+    };
     return out;
+  }
+
+  // What the node's resources are spoken for by: pods as they were granted, not as they wish to be.
+  std::vector<Admission::PodPtr> Granted(const std::string& except_uid) const {
+    std::vector<Admission::PodPtr> out = workers.Active(except_uid);
+    for (auto& pod : out) pod = allocations.Granted(pod);
+    return out;
+  }
+
+  NodeRoom RoomFor(const std::string& uid) const {
+    NodeRoom room;
+    room.allocatable = context.allocatable;
+    const auto others = Granted(uid);
+    for (const auto& other : others) k8s::Add(room.used_by_others, k8s::PodRequests(*other));
+    room.used_by_others["pods"] = api::Amount::FromInt(static_cast<int64_t>(others.size()));
+    room.static_cpus = settings.config.cpu_manager_policy == "static";
+    room.static_memory = settings.config.memory_manager_policy == "Static";
+    return room;
   }
 
   StaticPods::Dependencies StaticDependencies() {
@@ -286,6 +312,10 @@ struct Kubelet::Impl {
             [this](const std::string& uid, const PodRuntimeStatus& status) { pleg.Seen(uid, status); },
             [this](const std::string& name) { return HandlerOf(name); },
             user_namespaces,
+            allocations,
+            [this](const corev1::Pod& wish, const corev1::Pod& granted) {
+              return RefuseResize(wish, granted, RoomFor(wish.metadata().uid()));
+            },
             [this](const corev1::Pod& pod, const corev1::Container& container, cri::ContainerConfig& config,
                    std::stop_token stop) -> Result<> {
               return parts.resources ? parts.resources->Configure(pod, container, config, stop) : Result<>();
@@ -397,8 +427,36 @@ struct Kubelet::Impl {
     }
   }
 
+  // Burstable pods as a whole weigh what they have asked for together.
+  void ShareCpu() {
+    int64_t milli = 0;
+    for (const auto& pod : Granted(""))
+      if (k8s::QosClass(*pod) == k8s::kBurstable)
+        milli += k8s::AmountOf(k8s::PodRequests(*pod), "cpu").MilliValue();
+    if (milli == burstable_milli) return;
+    if (auto shared = parts.cgroups.ShareCpu(milli); !shared)
+      log::Warn("Cannot update the share of Burstable pods", {{"error", shared.error()}});
+    else
+      burstable_milli = milli;
+  }
+
+  void RunOomWatch(std::stop_token stop) {
+    auto watched = WatchOom(
+        [this](const OomKill& kill) {
+          if (kill.cgroup != "/") return;  // a container's own limit: its status tells
+          NodeEvent("Warning", "SystemOOM",
+                    "System OOM encountered, victim process: " + kill.process +
+                        ", pid: " + std::to_string(kill.pid));
+        },
+        stop);
+    if (!watched) log::Warn("Kills for lack of memory are not watched", {{"error", watched.error()}});
+    AwaitStop(stop);
+  }
+
   Result<> RunHousekeeping(std::stop_token stop) {
     do {
+      if (static_pods.ready()) CleanOrphans(stop);
+      ShareCpu();
       if (!static_pods.ready()) continue;
       CleanOrphans(stop);
       if (parts.resources) parts.resources->Retain(workers.Uids());
@@ -454,12 +512,15 @@ struct Kubelet::Impl {
   ImageGc image_gc;
   EvictionManager evictions;
   Admission admission;
+  Allocations allocations;
   PodSyncer syncer;
   PodWorkers workers;
   ShutdownManager shutdown;
   StaticPods static_pods;
+  int64_t burstable_milli = -1;  // of the housekeeping thread
   Mutex mutex;
   bool takes_api_pods GUARDED_BY(mutex) = false;
+  StatsProvider stats;
   Backend backend;
 };
 
@@ -519,6 +580,7 @@ void Kubelet::AddServices(ServiceGroup& group) {
   if (k.parts.logind && k.shutdown.enabled())
     group.Add(Task("node-shutdown", {"pods"}, [&k](std::stop_token stop) { k.RunShutdown(stop); }));
   group.Add(Task("eviction", {"pods"}, [&k](std::stop_token stop) { k.evictions.Run(stop); }));
+  group.Add(Task("oom-watch", {}, [&k](std::stop_token stop) { k.RunOomWatch(stop); }));
   if (!k.parts.standalone) AddApiServices(group);
   std::vector<std::string> known = {"pods"};
   if (!k.parts.standalone) known.push_back("api-pods");

@@ -4,6 +4,7 @@
 #include <set>
 #include <sstream>
 
+#include "kubelet/container/resources.h"
 #include "lib/base/file.h"
 
 namespace keelson::kubelet {
@@ -121,8 +122,57 @@ NodeContext MakeNodeContext(const Settings& settings, const NodeOptions& node, c
   return out;
 }
 
-EvictionOptions MakeEvictionOptions(const KubeletConfig& config) {
+namespace {
+
+bool Enforces(const KubeletConfig& config, const std::string& level) {
   const auto& levels = config.enforce_node_allocatable;
+  return std::find(levels.begin(), levels.end(), level) != levels.end();
+}
+
+api::Amount AmountOf(const StringMap& amounts, const char* name) {
+  auto it = amounts.find(name);
+  return it == amounts.end() ? api::Amount() : api::Amount::Parse(it->second).value_or(api::Amount());
+}
+
+void AddReserved(const KubeletConfig& config, const std::string& level, const char* what,
+                 const std::string& path, const StringMap& amounts, CgroupOptions& out) {
+  const bool all = Enforces(config, level);
+  if (!all && !Enforces(config, level + "-compressible")) return;
+  ReservedCgroup reserved{what, path, {}};
+  if (const int64_t milli = AmountOf(amounts, "cpu").MilliValue(); milli > 0)
+    reserved.limits.cpu_shares = MilliCpuToShares(milli);
+  const int64_t memory = AmountOf(amounts, "memory").Value(), pids = AmountOf(amounts, "pid").Value();
+  if (all && memory > 0) reserved.limits.memory_limit_bytes = memory;
+  if (all && pids > 0) reserved.limits.pids_max = pids;
+  out.reserved.push_back(std::move(reserved));
+}
+
+}  // namespace
+
+CgroupOptions MakeCgroupOptions(const Settings& settings, const Machine& machine) {
+  const KubeletConfig& config = settings.config;
+  CgroupOptions out;
+  out.root = config.cgroup_root;
+  out.per_qos = config.cgroups_per_qos;
+  out.pod_pids_limit = config.pod_pids_limit;
+  if (Enforces(config, "pods")) {
+    // What is not set aside, eviction thresholds included: crossing them is what eviction is for.
+    const k8s::ResourceList pods =
+        AllocatableOf(machine, {config.system_reserved, config.kube_reserved, {}, config.max_pods});
+    out.all_pods.cpu_shares = MilliCpuToShares(k8s::AmountOf(pods, "cpu").MilliValue());
+    out.all_pods.memory_limit_bytes = k8s::AmountOf(pods, "memory").Value();
+    const int64_t reserved =
+        AmountOf(config.system_reserved, "pid").Value() + AmountOf(config.kube_reserved, "pid").Value();
+    if (machine.max_pids > reserved) out.all_pods.pids_max = machine.max_pids - reserved;
+  }
+  AddReserved(config, "system-reserved", "System Reserved", config.system_reserved_cgroup,
+              config.system_reserved, out);
+  AddReserved(config, "kube-reserved", "Kube Reserved", config.kube_reserved_cgroup, config.kube_reserved,
+              out);
+  return out;
+}
+
+EvictionOptions MakeEvictionOptions(const KubeletConfig& config) {
   EvictionOptions out;
   out.hard = config.eviction_hard;
   out.soft = config.eviction_soft;
@@ -130,7 +180,7 @@ EvictionOptions MakeEvictionOptions(const KubeletConfig& config) {
   out.minimum_reclaim = config.eviction_minimum_reclaim;
   out.pressure_transition_period = config.eviction_pressure_transition_period;
   out.max_pod_grace_period = config.eviction_max_pod_grace_period;
-  out.enforce_allocatable = std::find(levels.begin(), levels.end(), "pods") != levels.end();
+  out.enforce_allocatable = Enforces(config, "pods");
   out.local_storage = config.local_storage_capacity_isolation;
   return out;
 }

@@ -2,6 +2,7 @@
 // the machine.
 #pragma once
 
+#include "kubelet/cm/pod_cgroups.h"
 #include "kubelet/config/settings.h"
 #include "kubelet/container/node_context.h"
 #include "kubelet/eviction/thresholds.h"
@@ -12,6 +13,7 @@ namespace keelson::kubelet {
 NodeOptions MakeNodeOptions(const Settings& settings, const std::string& runtime);
 NodeContext MakeNodeContext(const Settings& settings, const NodeOptions& node, const Machine& machine,
                             bool cgroup_v2);
+CgroupOptions MakeCgroupOptions(const Settings& settings, const Machine& machine);
 EvictionOptions MakeEvictionOptions(const KubeletConfig& config);
 // kInvalid: labels that a node may not give itself.
 Result<> CheckNodeLabels(const StringMap& labels);

@@ -1,5 +1,7 @@
 #include "kubelet/services.h"
 
+#include <algorithm>
+
 #include "kubelet/config/settings.h"
 #include "kubelet/credentials.h"
 #include "kubelet/cri/grpc_runtime.h"
@@ -33,12 +35,13 @@ Result<cri::Version> AwaitRuntime(cri::RuntimeService& runtime) {
 }
 
 // The runtime's own setting counts, where it tells it: two drivers would fight over one tree (KEP-4033).
-Result<std::unique_ptr<PodCgroups>> MakeCgroups(cri::RuntimeService& runtime, const KubeletConfig& config,
+Result<std::unique_ptr<PodCgroups>> MakeCgroups(cri::RuntimeService& runtime, const Settings& settings,
                                                 const linux::Cgroups& cgroups) {
+  const KubeletConfig& config = settings.config;
   bool systemd = config.cgroup_driver == "systemd";
   ASSIGN_OR_RETURN(bool told, runtime.CgroupDriver(systemd));
   if (!told) log::Debug("The runtime does not tell its cgroup driver", {{"driver", config.cgroup_driver}});
-  const CgroupOptions options{config.cgroup_root, config.cgroups_per_qos, config.pod_pids_limit};
+  const CgroupOptions options = MakeCgroupOptions(settings, ReadMachine(settings.flags.root_dir));
   if (!systemd) return NewPodCgroups(cgroups, options);
   ASSIGN_OR_RETURN(auto units, linux::SystemdUnits::Connect());
   return NewPodCgroups(cgroups, options, NewSystemdDriver(cgroups, std::move(units)));
@@ -90,6 +93,24 @@ Result<std::shared_ptr<CredentialProviders>> LoadCredentialProviders(const Kubel
                                    flags.image_credential_provider_bin_dir);
 }
 
+// What the machine may not be like.
+Result<> CheckMachine(const KubeletConfig& config, const linux::Cgroups& cgroups) {
+  if (config.fail_cgroup_v1 && !cgroups.unified())
+    return Error(
+        Code::kInvalid,
+        "kubelet is configured to not run on a host using cgroup v1. cgroup v1 support is unsupported "
+        "and will be removed in a future release");
+  auto swaps = ReadFile("/proc/swaps");
+  if (config.fail_swap_on && swaps && std::count(swaps->begin(), swaps->end(), '\n') > 1)
+    return Error(Code::kInvalid,
+                 "running with swap on is not supported, please disable swap or set --fail-swap-on flag to "
+                 "false. /proc/swaps contained: " +
+                     *swaps);
+  if (auto set = WriteFile("/proc/self/oom_score_adj", std::to_string(config.oom_score_adj)); !set)
+    log::Warn("Cannot protect the kubelet from the OOM killer", {{"error", set.error()}});
+  return {};
+}
+
 Result<int> Run(const Settings& settings) {
   if (settings.config.logging_verbosity > 2) log::SetLevel(log::Level::kDebug);
   RETURN_IF_ERROR(CheckNodeLabels(settings.flags.node_labels));
@@ -106,8 +127,9 @@ Result<int> Run(const Settings& settings) {
   log::Info("Container runtime found", {{"name", version.name}, {"version", version.version}});
   RETURN_IF_ERROR(MakeDirs(settings.flags.root_dir, 0750));
   ASSIGN_OR_RETURN(linux::Cgroups cgroups, linux::Cgroups::Detect());
+  RETURN_IF_ERROR(CheckMachine(settings.config, cgroups));
   bool cgroup_v2 = cgroups.unified();
-  ASSIGN_OR_RETURN(auto pod_cgroups, MakeCgroups(*cri.runtime, settings.config, cgroups));
+  ASSIGN_OR_RETURN(auto pod_cgroups, MakeCgroups(*cri.runtime, settings, cgroups));
   const Reservations reservations = MakeNodeOptions(settings, version.name).reservations;
   ASSIGN_OR_RETURN(auto resources, NodeResources::Make(settings, reservations, *cri.runtime));
   auto mounter = NewMounter();
@@ -122,6 +144,8 @@ Result<int> Run(const Settings& settings) {
   kubelet.AddServices(group);
   server::KubeletServerOptions server_options;
   server_options.node_name = kubelet.node_name();
+  server_options.debugging_handlers = settings.config.enable_debugging_handlers;
+  server_options.system_log_handler = settings.config.enable_system_log_handler;
   server_options.anonymous = settings.config.anonymous;
   server_options.webhook_authentication = settings.config.webhook_authentication;
   server_options.webhook_authorization = settings.config.authorization_mode != "AlwaysAllow";
@@ -132,6 +156,14 @@ Result<int> Run(const Settings& settings) {
   ApiServer listener(settings, server.handler());
   listener.AddServices(group, api, [&kubelet] { return kubelet.Addresses(); });
   AddClientRotation(group, settings, api);
+  std::unique_ptr<http::Server> read_only;
+  if (settings.config.read_only_port != 0) {
+    http::ServerOptions open;
+    open.address = settings.config.address;
+    open.port = static_cast<uint16_t>(settings.config.read_only_port);
+    ASSIGN_OR_RETURN(read_only, http::Server::Listen(open, server.read_only_handler()));
+    AddServer(group, "read-only", *read_only);
+  }
   std::unique_ptr<http::Server> health;
   if (settings.config.healthz_port != 0) {
     ASSIGN_OR_RETURN(health, ListenHealth(settings, kubelet.backend()));

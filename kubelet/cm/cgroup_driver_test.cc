@@ -85,21 +85,24 @@ TEST_F(CgroupDriverTest, NamesOfBothDrivers) {
 
 TEST_F(CgroupDriverTest, SystemdMakesSlicesWithTheLimits) {
   linux::Cgroups cgroups("", controllers_);
-  auto pods =
-      NewPodCgroups(cgroups, {"/", true, 100}, NewSystemdDriver(cgroups, std::make_unique<FakeUnits>(log_)));
-  node_.allocatable["cpu"] = *api::Amount::Parse("2");
-  node_.allocatable["memory"] = *api::Amount::Parse("1Gi");
+  CgroupOptions options;
+  options.root = "/";
+  options.pod_pids_limit = 100;
+  options.all_pods.cpu_shares = 2048;
+  options.all_pods.memory_limit_bytes = 1 << 30;
+  auto pods = NewPodCgroups(cgroups, options, NewSystemdDriver(cgroups, std::make_unique<FakeUnits>(log_)));
   ASSERT_TRUE(pods->Start(node_));
   corev1::Pod pod = BurstablePod("0a-1b");
   ASSERT_TRUE(pods->Ensure(pod, node_));
   EXPECT_EQ(pods->Parent(pod), "/kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod0a_1b.slice");
   EXPECT_EQ(*ReadFile(root_ + "/memory" + pods->Parent(pod) + "/memory.limit_in_bytes"), "67108864");
   EXPECT_EQ(pods->Uids(), (std::set<std::string>{"0a-1b"}));
-  EXPECT_EQ(log_, (std::vector<std::string>{
-                      "start kubepods.slice CPUShares=2048 MemoryLimit=1073741824",
-                      "start kubepods-besteffort.slice CPUShares=2", "start kubepods-burstable.slice",
-                      "start kubepods-burstable-pod0a_1b.slice CPUShares=512 CPUQuotaPerSecUSec=750000 "
-                      "CPUQuotaPeriodUSec=100000 MemoryLimit=67108864 TasksMax=100"}));
+  EXPECT_EQ(log_,
+            (std::vector<std::string>{
+                "start kubepods.slice CPUShares=2048 MemoryLimit=1073741824",
+                "start kubepods-besteffort.slice CPUShares=2", "start kubepods-burstable.slice CPUShares=2",
+                "start kubepods-burstable-pod0a_1b.slice CPUShares=512 CPUQuotaPerSecUSec=750000 "
+                "CPUQuotaPeriodUSec=100000 MemoryLimit=67108864 TasksMax=100"}));
   log_.clear();
   // Files in a real cgroup go with its directory.
   for (const auto& [name, mount] : controllers_)
@@ -108,6 +111,28 @@ TEST_F(CgroupDriverTest, SystemdMakesSlicesWithTheLimits) {
   ASSERT_TRUE(pods->Remove("0a-1b"));
   EXPECT_EQ(log_, (std::vector<std::string>{"stop kubepods-burstable-pod0a_1b.slice"}));
   EXPECT_TRUE(pods->Uids().empty());
+}
+
+TEST_F(CgroupDriverTest, WhatIsSetAsideIsEnforced) {
+  linux::Cgroups cgroups("", controllers_);
+  CgroupOptions options;
+  options.root = "/k";
+  ReservedCgroup& system = options.reserved.emplace_back();
+  system.what = "System Reserved";
+  system.path = "/system";
+  system.limits.memory_limit_bytes = 1 << 20;
+  auto pods = NewPodCgroups(cgroups, options);
+  auto started = pods->Start(node_);
+  ASSERT_FALSE(started);
+  EXPECT_EQ(
+      started.error().message(),
+      "failed to enforce System Reserved Cgroup Limits on \"/system\": \"/system\" cgroup does not exist");
+  for (const auto& [name, mount] : controllers_) ASSERT_TRUE(MakeDirs(mount + "/system"));
+  ASSERT_TRUE(pods->Start(node_));
+  EXPECT_EQ(*ReadFile(root_ + "/memory/system/memory.limit_in_bytes"), "1048576");
+  EXPECT_EQ(*ReadFile(root_ + "/cpu/k/kubepods/burstable/cpu.shares"), "2");
+  ASSERT_TRUE(pods->ShareCpu(1500));
+  EXPECT_EQ(*ReadFile(root_ + "/cpu/k/kubepods/burstable/cpu.shares"), "1536");
 }
 
 TEST_F(CgroupDriverTest, LimitsOnVersionTwo) {

@@ -21,18 +21,28 @@ class PodCgroupsImpl : public PodCgroups {
       if (!part.empty()) root_.push_back(part);
   }
 
-  Result<> Start(const NodeContext& node) override {
+  Result<> Start(const NodeContext&) override {
+    for (const ReservedCgroup& reserved : options_.reserved) {
+      const std::string failed =
+          "failed to enforce " + reserved.what + " Cgroup Limits on \"" + reserved.path + "\"";
+      if (!cgroups_.Exists(reserved.path))
+        return Error(Code::kNotFound, failed + ": \"" + reserved.path + "\" cgroup does not exist");
+      if (auto held = cgroups_.Update(reserved.path, reserved.limits); !held)
+        return held.error().Wrap(failed);
+    }
     if (!options_.per_qos) return {};
-    linux::CgroupLimits all;
-    int64_t milli = k8s::AmountOf(node.allocatable, "cpu").MilliValue();
-    if (milli > 0) all.cpu_shares = MilliCpuToShares(milli);
-    int64_t memory = k8s::AmountOf(node.allocatable, "memory").Value();
-    if (memory > 0) all.memory_limit_bytes = memory;
-    RETURN_IF_ERROR(driver_->Create(Class(k8s::kGuaranteed), all));
+    RETURN_IF_ERROR(driver_->Create(Class(k8s::kGuaranteed), options_.all_pods));
     linux::CgroupLimits least;
     least.cpu_shares = 2;
     RETURN_IF_ERROR(driver_->Create(Class(k8s::kBestEffort), least));
-    return driver_->Create(Class(k8s::kBurstable), {});
+    return driver_->Create(Class(k8s::kBurstable), least);
+  }
+
+  Result<> ShareCpu(int64_t burstable_milli) override {
+    if (!options_.per_qos) return {};
+    linux::CgroupLimits limits;
+    limits.cpu_shares = MilliCpuToShares(burstable_milli);
+    return driver_->Create(Class(k8s::kBurstable), limits);
   }
 
   Result<> Ensure(const corev1::Pod& pod, const NodeContext& node) override {
@@ -72,7 +82,13 @@ class PodCgroupsImpl : public PodCgroups {
     return options_.per_qos ? cgroups_.Usage(Parent(pod)) : linux::CgroupUsage();
   }
   linux::CgroupUsage UsageOfAll() const override {
-    return options_.per_qos ? cgroups_.Usage(options_.root + kPods) : linux::CgroupUsage();
+    return options_.per_qos ? cgroups_.Usage(driver_->Path(Class(k8s::kGuaranteed))) : linux::CgroupUsage();
+  }
+  std::optional<pid_t> AnyProcess(const corev1::Pod& pod) const override {
+    if (!options_.per_qos) return std::nullopt;
+    const std::vector<pid_t> processes = cgroups_.Processes(Parent(pod));
+    if (processes.empty()) return std::nullopt;
+    return processes.front();
   }
 
  private:

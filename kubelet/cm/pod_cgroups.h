@@ -8,6 +8,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -33,13 +34,25 @@ class PodCgroups {  // thread safe
   virtual Result<> Remove(const std::string& uid) = 0;
   virtual std::set<std::string> Uids() const = 0;  // of pods that have a cgroup
   virtual linux::CgroupUsage Usage(const corev1::Pod& pod) const = 0;
+  // The share of Burstable pods as a whole: what they have asked for together.
+  virtual Result<> ShareCpu(int64_t) { return {}; }
   virtual linux::CgroupUsage UsageOfAll() const { return {}; }  // of all pods
+  // Of the pod's, whichever: a way into its namespaces.
+  virtual std::optional<pid_t> AnyProcess(const corev1::Pod&) const { return std::nullopt; }
+};
+
+// A cgroup of the administrator's (system-reserved, kube-reserved) that is held to what is set aside for it.
+struct ReservedCgroup {
+  std::string what, path;
+  linux::CgroupLimits limits;
 };
 
 struct CgroupOptions {
-  std::string root;             // cgroupRoot; "/" or empty: the hierarchy's root
-  bool per_qos = true;          // cgroupsPerQOS; false: no pod cgroups at all, containers go below root
-  int64_t pod_pids_limit = -1;  // podPidsLimit
+  std::string root;              // cgroupRoot; "/" or empty: the hierarchy's root
+  bool per_qos = true;           // cgroupsPerQOS; false: no pod cgroups at all, containers go below root
+  int64_t pod_pids_limit = -1;   // podPidsLimit
+  linux::CgroupLimits all_pods;  // of all pods together
+  std::vector<ReservedCgroup> reserved;
 };
 
 // Without a driver by plain files.

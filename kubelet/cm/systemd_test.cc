@@ -41,7 +41,7 @@ class SystemdTest : public testing::Test {
     memory_file_ = cgroups->unified() ? "/sys/fs/cgroup" : "/sys/fs/cgroup/memory";
     memory_limit_ = cgroups->unified() ? "/memory.max" : "/memory.limit_in_bytes";
     property_ = cgroups->unified() ? "MemoryMax" : "MemoryLimit";
-    pods_ = NewPodCgroups(*cgroups, {"", true, 500}, NewSystemdDriver(*cgroups, std::move(*units)));
+    pods_ = NewPodCgroups(*cgroups, {"", true, 500, {}, {}}, NewSystemdDriver(*cgroups, std::move(*units)));
     node_.allocatable["cpu"] = *api::Amount::Parse("2");
     node_.allocatable["memory"] = *api::Amount::Parse("1Gi");
     ASSERT_TRUE(pods_->Start(node_));

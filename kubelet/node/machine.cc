@@ -60,6 +60,22 @@ api::Amount Parse(const std::map<std::string, std::string>& amounts, const std::
 
 }  // namespace
 
+std::map<std::string, int64_t> ReadHugePages(const std::string& root) {
+  std::map<std::string, int64_t> out = {{"1Gi", 0}, {"2Mi", 0}};
+  auto sizes = ListDir(root);
+  if (!sizes) return out;
+  for (const std::string& name : *sizes) {  // hugepages-2048kB
+    const int64_t kilobytes = std::atoll(name.c_str() + std::min(name.size(), sizeof("hugepages-") - 1));
+    if (kilobytes <= 0) continue;
+    const int64_t megabytes = kilobytes >> 10;
+    const std::string size = megabytes == 0      ? std::to_string(kilobytes) + "Ki"
+                             : megabytes >= 1024 ? std::to_string(megabytes >> 10) + "Gi"
+                                                 : std::to_string(megabytes) + "Mi";
+    out[size] = std::atoll(FirstLine(root + "/" + name + "/nr_hugepages").c_str()) * kilobytes * 1024;
+  }
+  return out;
+}
+
 Machine ReadMachine(const std::string& root_dir) {
   Machine out;
   out.cpus = static_cast<int>(std::max(1L, ::sysconf(_SC_NPROCESSORS_ONLN)));
@@ -68,6 +84,8 @@ Machine ReadMachine(const std::string& root_dir) {
   if (::statvfs(root_dir.c_str(), &disk) == 0)
     out.ephemeral_bytes = static_cast<int64_t>(disk.f_blocks * disk.f_frsize);
   out.max_pids = std::atoll(FirstLine("/proc/sys/kernel/pid_max").c_str());
+  out.swap_bytes = MemInfo("SwapTotal");
+  out.huge_pages = ReadHugePages("/sys/kernel/mm/hugepages");
   out.machine_id = FirstLine("/etc/machine-id");
   out.system_uuid = FirstLine("/sys/class/dmi/id/product_uuid");
   if (out.system_uuid.empty()) out.system_uuid = out.machine_id;
@@ -144,13 +162,16 @@ k8s::ResourceList CapacityOf(const Machine& machine, const Reservations& reserva
   out["ephemeral-storage"] =
       api::Amount::Parse(std::to_string(machine.ephemeral_bytes / 1024) + "Ki").value_or(api::Amount());
   out["pods"] = api::Amount::FromInt(reservations.max_pods);
-  out["hugepages-1Gi"] = api::Amount::FromInt(0);
-  out["hugepages-2Mi"] = api::Amount::FromInt(0);
+  for (const auto& [size, bytes] : machine.huge_pages)
+    out["hugepages-" + size] =
+        api::Amount::Parse(std::to_string(bytes / 1024) + "Ki").value_or(api::Amount());
   return out;
 }
 
 k8s::ResourceList AllocatableOf(const Machine& machine, const Reservations& reservations) {
   k8s::ResourceList out = CapacityOf(machine, reservations);
+  // Pages that are set aside are no memory for anything else.
+  for (const auto& [size, bytes] : machine.huge_pages) out["memory"] -= api::Amount::FromBytes(bytes);
   for (auto& [name, amount] : out) {
     amount -= Parse(reservations.system, name);
     amount -= Parse(reservations.kube, name);

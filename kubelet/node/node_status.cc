@@ -159,6 +159,7 @@ void FillNodeStatus(const NodeOptions& options, const Machine& machine, const No
   info.set_kubelet_version(options.kubelet_version);
   info.set_operating_system("linux");
   info.set_architecture(machine.architecture);
+  info.mutable_swap()->set_capacity(machine.swap_bytes);
   FillImages(facts.images, options.max_images, status);
   if (facts.runtime) {
     status.clear_runtime_handlers();

@@ -1,4 +1,5 @@
 #include "kubelet/node/node_status.h"
+#include "kubelet/node/oom_watcher.h"
 
 #include <atomic>
 #include <thread>
@@ -111,6 +112,59 @@ TEST(NodeManagerTest, ANodeThatIsThereKeepsWhatOthersChanged) {
   EXPECT_EQ(node->metadata().labels().count("pool"), 0u);
   EXPECT_EQ(node->metadata().annotations().at("volumes.kubernetes.io/controller-managed-attach-detach"),
             "true");
+}
+
+TEST(Oom, KillsAreReadFromTheKernelsLog) {
+  struct Case {
+    std::vector<std::string> records;
+    std::string process, cgroup;
+    int pid;
+  };
+  for (const Case& c : {
+           Case{{"4,1,1,-;stress invoked oom-killer: gfp_mask=0x100cca",
+                 "6,2,1,-;oom-kill:constraint=CONSTRAINT_NONE,nodemask=(null),cpuset=/,mems_allowed=0,"
+                 "global_oom,task_memcg=/kubepods/pod1/a,task=stress,pid=77,uid=0",
+                 "3,3,1,-;Out of memory: Killed process 77 (stress) total-vm:1kB, anon-rss:1kB\n"},
+                "stress",
+                "/",
+                77},
+           {{"6,2,1,-;oom-kill:constraint=CONSTRAINT_MEMCG,nodemask=(null),cpuset=a,mems_allowed=0,"
+             "oom_memcg=/kubepods/pod1,task_memcg=/kubepods/pod1/a,task=dd,pid=5,uid=0",
+             "3,3,1,-;Memory cgroup out of memory: Killed process 5 (dd) total-vm:1kB\n"},
+            "dd",
+            "/kubepods/pod1",
+            5},
+           {{"3,3,1,-;Out of memory: Killed process 9 (a b) total-vm:1kB\n"}, "a b", "/", 9},
+       }) {
+    OomParser parser;
+    std::optional<OomKill> kill;
+    for (const std::string& record : c.records)
+      if (auto found = parser.Feed(record)) kill = found;
+    ASSERT_TRUE(kill) << c.process;
+    EXPECT_EQ(kill->process, c.process);
+    EXPECT_EQ(kill->cgroup, c.cgroup);
+    EXPECT_EQ(kill->pid, c.pid);
+  }
+  EXPECT_FALSE(OomParser().Feed("6,1,1,-;eth0: link up"));
+}
+
+TEST(Machine, ReservesAndSetsAside) {
+  Machine machine;
+  machine.cpus = 4;
+  machine.memory_bytes = int64_t{8} << 30;
+  machine.ephemeral_bytes = int64_t{100} << 30;
+  machine.huge_pages = {{"2Mi", int64_t{1} << 30}, {"1Gi", 0}};
+  Reservations reservations;
+  reservations.system = {{"cpu", "500m"}, {"memory", "1Gi"}};
+  reservations.kube = {{"memory", "512Mi"}};
+  reservations.eviction_hard = {{"memory.available", "512Mi"}, {"nodefs.available", "10%"}};
+  const k8s::ResourceList capacity = CapacityOf(machine, reservations);
+  const k8s::ResourceList pods = AllocatableOf(machine, reservations);
+  EXPECT_EQ(k8s::AmountOf(capacity, "memory").Value(), int64_t{8} << 30);
+  EXPECT_EQ(k8s::AmountOf(capacity, "hugepages-2Mi").Value(), int64_t{1} << 30);
+  EXPECT_EQ(k8s::AmountOf(pods, "cpu").MilliValue(), 3500);
+  EXPECT_EQ(k8s::AmountOf(pods, "memory").Value(), int64_t{5} << 30);
+  EXPECT_EQ(k8s::AmountOf(pods, "ephemeral-storage").Value(), int64_t{90} << 30);
 }
 
 }  // namespace

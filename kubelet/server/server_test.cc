@@ -155,7 +155,7 @@ TEST_F(KubeletServerTest, EndpointsForAnAdministrator) {
       {"/metrics/resource", "200 node_cpu 1\n", "get metrics"},
       {"/metrics/cadvisor", "501 no cadvisor\n", ""},
       {"/metrics/probes", "200 ", ""},
-      {"/stats/summary?only_cpu_and_memory=true", "200 {}", "get stats"},
+      {"/stats/summary?only_cpu_and_memory=true", "200 {}", ""},
       {"/runningpods/", R"(200 {"kind":"PodList","items":[]})", ""},
       {"/debug/pprof/", "501 profiling is not supported by this kubelet\n", "get proxy"},
       {"/logs/", "404 404 page not found\n", "get log"},
