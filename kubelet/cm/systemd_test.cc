@@ -41,9 +41,10 @@ class SystemdTest : public testing::Test {
     memory_file_ = cgroups->unified() ? "/sys/fs/cgroup" : "/sys/fs/cgroup/memory";
     memory_limit_ = cgroups->unified() ? "/memory.max" : "/memory.limit_in_bytes";
     property_ = cgroups->unified() ? "MemoryMax" : "MemoryLimit";
-    pods_ = NewPodCgroups(*cgroups, {"", true, 500, {}, {}}, NewSystemdDriver(*cgroups, std::move(*units)));
-    node_.allocatable["cpu"] = *api::Amount::Parse("2");
-    node_.allocatable["memory"] = *api::Amount::Parse("1Gi");
+    CgroupOptions options;
+    options.pod_pids_limit = 500;
+    options.all_pods.memory_limit_bytes = 1 << 30;
+    pods_ = NewPodCgroups(*cgroups, options, NewSystemdDriver(*cgroups, std::move(*units)));
     ASSERT_TRUE(pods_->Start(node_));
   }
   std::string LimitOf(const corev1::Pod& pod) {
