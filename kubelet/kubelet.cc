@@ -1,19 +1,13 @@
 #include "kubelet/kubelet.h"
 
-#include <algorithm>
-#include <atomic>
-#include <cstdlib>
-#include <limits>
-#include <thread>
-
 #include "kubelet/admission.h"
 #include "kubelet/api_objects.h"
 #include "kubelet/backend.h"
-#include "kubelet/gc/containers.h"
-#include "kubelet/gc/images.h"
-#include "kubelet/gc/log_rotation.h"
+#include "kubelet/event_reporter.h"
+#include "kubelet/housekeeping.h"
 #include "kubelet/node/oom_watcher.h"
 #include "kubelet/node_setup.h"
+#include "kubelet/part_options.h"
 #include "kubelet/pod/admission.h"
 #include "kubelet/pod/pleg.h"
 #include "kubelet/pod/pod_workers.h"
@@ -25,7 +19,6 @@
 #include "lib/api/proto/node_v1.pb.h"
 #include "lib/base/file.h"
 #include "lib/base/pause.h"
-#include "lib/client/events.h"
 #include "lib/client/informer.h"
 #include "lib/k8s/pod_util.h"
 #include "lib/k8s/qos.h"
@@ -37,7 +30,6 @@ using std::chrono::seconds;
 
 namespace {
 
-constexpr seconds kHousekeeping(2);
 constexpr std::chrono::minutes kContainerGc(1);
 constexpr char kPreempting[] = "Preempting", kPreempted[] = "Preempted in order to admit critical pod",
                kPreemptedTarget[] = "Pod was preempted by Kubelet to accommodate a critical pod";
@@ -47,62 +39,6 @@ void AwaitStop(std::stop_token stop) {
   CondVar cv;
   MutexLock lock(mutex);
   cv.wait(mutex, stop, [] { return false; });
-}
-
-std::set<std::string> StaticSources(const KubeletConfig& config) {
-  std::set<std::string> sources;
-  if (!config.static_pod_path.empty()) sources.insert("file");
-  if (!config.static_pod_url.empty()) sources.insert("http");
-  return sources;
-}
-
-// What all pods together may have: their cgroup's limit.
-int64_t MemoryOfPods(const Machine& machine, Reservations reservations) {
-  reservations.eviction_hard.clear();
-  return k8s::AmountOf(AllocatableOf(machine, reservations), "memory").Value();
-}
-
-LogRotationOptions MakeLogOptions(const KubeletConfig& config) {
-  LogRotationOptions out;
-  if (auto size = api::Amount::Parse(config.container_log_max_size)) out.max_size = size->Value();
-  out.max_files = config.container_log_max_files;
-  out.workers = config.container_log_max_workers;
-  out.interval = config.container_log_monitor_interval;
-  return out;
-}
-
-ImageGcOptions MakeImageGcOptions(const Settings& settings) {
-  const KubeletConfig& config = settings.config;
-  return {config.image_gc_high_threshold_percent, config.image_gc_low_threshold_percent,
-          config.image_minimum_gc_age, config.image_maximum_gc_age, settings.flags.pod_infra_container_image};
-}
-
-PodSyncer::Options MakeSyncOptions(const Settings& settings, const std::string& runtime_name) {
-  PodSyncer::Options out;
-  out.crash_backoff_max = settings.config.max_container_restart_period;
-  out.crash_backoff_first = std::min(out.crash_backoff_first, out.crash_backoff_max);
-  out.runtime_name = runtime_name;
-  const int dead = settings.flags.maximum_dead_containers_per_container;
-  // Where the age counts too, all are left to the collector of dead containers.
-  const bool aged = settings.flags.minimum_container_ttl.count() > 0 || dead < 0;
-  out.kept_runs = aged ? std::numeric_limits<int>::max() : dead + 1;
-  return out;
-}
-
-ImageManager::Options MakeImageOptions(const Settings& settings,
-                                       std::shared_ptr<CredentialProviders> providers) {
-  const KubeletConfig& config = settings.config;
-  ImageManager::Options out;
-  out.serialize_pulls = config.serialize_image_pulls;
-  out.max_parallel_pulls = config.max_parallel_image_pulls;
-  const char* home = ::getenv("HOME");
-  out.credential_dirs = {settings.flags.root_dir, std::string(home ? home : "") + "/.docker", "/.docker"};
-  out.providers = std::move(providers);
-  out.records.dir = settings.flags.root_dir + "/image_manager";
-  out.records.verification = ParsePullVerification(config.image_pull_credentials_verification_policy)
-                                 .value_or(PullVerification::kNeverPreloaded);
-  out.records.allowlist = config.preloaded_images_verification_allowlist;
-  return out;
 }
 
 client::ListOptions ByField(const std::string& selector) {
@@ -119,7 +55,7 @@ struct Kubelet::Impl {
         settings(given_settings),
         clock(given_clock),
         node_options(MakeNodeOptions(settings, parts.runtime_name + "://" + parts.runtime_version)),
-        events(parts.api, "kubelet", node_options.name, clock),
+        events(parts.api, node_options.name, parts.standalone, clock),
         informers(parts.api),
         pods(informers.Get<corev1::Pod>(ByField("spec.nodeName=" + node_options.name))),
         nodes(informers.Get<corev1::Node>(ByField("metadata.name=" + node_options.name))),
@@ -138,7 +74,7 @@ struct Kubelet::Impl {
         probes(
             *handlers, executor, [this](const std::string& uid) { workers.Touch(uid); },
             [this](const corev1::Pod& pod, const std::string& container, const std::string& reason,
-                   const std::string& message) { Event(pod, container, "Warning", reason, message); },
+                   const std::string& message) { events.Pod(pod, container, "Warning", reason, message); },
             clock),
         pleg(
             parts.runtime, [this](const std::string& uid) { workers.Touch(uid); }, clock),
@@ -149,7 +85,7 @@ struct Kubelet::Impl {
             parts.runtime, parts.images,
             [this](std::stop_token stop) { return ImageSpace(parts.images, stop); },
             [this](const std::string& reason, const std::string& message) {
-              NodeEvent("Warning", reason, message);
+              events.Node("Warning", reason, message);
             },
             MakeImageGcOptions(settings), clock),
         evictions(EvictionDependencies(), MakeEvictionOptions(settings.config),
@@ -167,6 +103,9 @@ struct Kubelet::Impl {
         workers(syncer, statuses, executor, WorkerOptions(), clock),
         shutdown(ShutdownDependencies(), ShutdownPeriods(settings.config)),
         static_pods(StaticDependencies(), StaticSources(settings.config), clock),
+        housekeeping({parts.runtime, parts.cgroups, volumes, pleg, workers, parts.resources,
+                      [this] { return static_pods.ready(); }, [this] { return Granted(""); }},
+                     context.paths, clock),
         stats(
             parts.runtime, parts.images, parts.cgroups, context.paths, [this] { return workers.Pods(); },
             settings.config.volume_stats_agg_period, clock),
@@ -252,7 +191,7 @@ struct Kubelet::Impl {
             [this] { return workers.Active(""); },
             [this](const corev1::Pod& pod) { return usage.Usage(pod); },
             [this](const corev1::Pod& pod, const std::string& message, seconds grace) {
-              Event(pod, "", "Warning", "Evicted", message);
+              events.Pod(pod, "", "Warning", "Evicted", message);
               workers.Evict(pod.metadata().uid(), {"Evicted", message, message}, grace);
             },
             [this](std::stop_token stop) {
@@ -263,7 +202,7 @@ struct Kubelet::Impl {
                 log::Warn("Cannot remove unused images", {{"error", removed.error()}});
             },
             [this](const std::string& reason, const std::string& message) {
-              NodeEvent("Warning", reason, message);
+              events.Node("Warning", reason, message);
             }};
   }
 
@@ -273,7 +212,7 @@ struct Kubelet::Impl {
         [this](const corev1::Pod& pod, seconds grace) {
           workers.Evict(pod.metadata().uid(), {kShutdownReason, kShutdownMessage, kShutdownMessage}, grace);
         },
-        [this](const std::string& message) { NodeEvent("Normal", "Shutdown", message); },
+        [this](const std::string& message) { events.Node("Normal", "Shutdown", message); },
         [this] { node.UpdateNow(); }};
   }
 
@@ -290,7 +229,7 @@ struct Kubelet::Impl {
   }
 
   void Preempt(const corev1::Pod& pod) {
-    Event(pod, "", "Warning", kPreempting, kPreempted);
+    events.Pod(pod, "", "Warning", kPreempting, kPreempted);
     workers.Evict(pod.metadata().uid(), {kPreempting, kPreempted, kPreemptedTarget}, seconds(1));
   }
 
@@ -308,7 +247,7 @@ struct Kubelet::Impl {
             [this](const corev1::Pod& pod) { return Admit(pod); },
             [this](const corev1::Pod& pod, const std::string& container, const std::string& type,
                    const std::string& reason,
-                   const std::string& message) { Event(pod, container, type, reason, message); },
+                   const std::string& message) { events.Pod(pod, container, type, reason, message); },
             [this](const std::string& uid, const PodRuntimeStatus& status) { pleg.Seen(uid, status); },
             [this](const std::string& name) { return HandlerOf(name); },
             user_namespaces,
@@ -334,35 +273,6 @@ struct Kubelet::Impl {
          [this](const std::string& ns, const std::string& name) { return workers.Find(ns, name); },
          [this](const std::string& uid) { return workers.Runtime(uid); }, [this] { node.UpdateNow(); },
          [this](const std::string& uid) { workers.Touch(uid); }});
-  }
-
-  void Event(const corev1::Pod& pod, const std::string& container, const std::string& type,
-             const std::string& reason, const std::string& message) {
-    if (parts.standalone || pod.spec().containers().empty()) return;  // the latter: only the runtime knows it
-    corev1::ObjectReference reference;
-    reference.set_kind("Pod");
-    reference.set_api_version("v1");
-    reference.set_namespace_(pod.metadata().namespace_());
-    reference.set_name(pod.metadata().name());
-    reference.set_uid(pod.metadata().uid());
-    reference.set_resource_version(pod.metadata().resource_version());
-    if (!container.empty()) {
-      const auto& init = pod.spec().init_containers();
-      bool is_init =
-          std::any_of(init.begin(), init.end(), [&](const auto& item) { return item.name() == container; });
-      reference.set_field_path(std::string(is_init ? "spec.initContainers{" : "spec.containers{") +
-                               container + "}");
-    }
-    events.Record(reference, type, reason, message);
-  }
-
-  void NodeEvent(const std::string& type, const std::string& reason, const std::string& message) {
-    if (parts.standalone) return;
-    corev1::ObjectReference reference;
-    reference.set_kind("Node");
-    reference.set_name(node_options.name);
-    reference.set_uid(node_options.name);  // as upstream: tools look for events by it
-    events.Record(reference, type, reason, message);
   }
 
   // The runtime's own name of what a RuntimeClass stands for.
@@ -401,75 +311,21 @@ struct Kubelet::Impl {
     return facts;
   }
 
-  // Takes away what nobody asks for any more: pods that were deleted while the kubelet was away, directories
-  // and cgroups of pods that are no more.
-  void CleanOrphans(std::stop_token stop) {
-    // What is left is listed first, what is known after it: a pod that comes in between is known.
-    std::set<std::string> running = pleg.Uids();
-    std::set<std::string> leftovers = parts.cgroups.Uids();
-    if (auto dirs = ListDir(context.paths.Pods())) leftovers.insert(dirs->begin(), dirs->end());
-    std::set<std::string> known = workers.Uids();
-    for (const std::string& uid : running) {
-      if (known.count(uid) || stop.stop_requested()) continue;
-      auto status = InspectPod(parts.runtime, uid, nullptr, stop);
-      if (!status || (status->sandboxes.empty() && status->containers.empty())) continue;
-      log::Info("Removing a pod that is unknown to the API",
-                {{"namespace", status->ns}, {"pod", status->name}});
-      workers.Orphan(*status);
-      known.insert(uid);
-    }
-    for (const std::string& uid : leftovers) {
-      if (known.count(uid) || stop.stop_requested()) continue;
-      auto removed = volumes.Remove(context.paths, uid);
-      if (removed) removed = parts.cgroups.Remove(uid);
-      if (!removed)
-        log::Debug("Cannot remove what is left of a pod", {{"uid", uid}, {"error", removed.error()}});
-    }
-  }
-
-  // Burstable pods as a whole weigh what they have asked for together.
-  void ShareCpu() {
-    int64_t milli = 0;
-    for (const auto& pod : Granted(""))
-      if (k8s::QosClass(*pod) == k8s::kBurstable)
-        milli += k8s::AmountOf(k8s::PodRequests(*pod), "cpu").MilliValue();
-    if (milli == burstable_milli) return;
-    if (auto shared = parts.cgroups.ShareCpu(milli); !shared)
-      log::Warn("Cannot update the share of Burstable pods", {{"error", shared.error()}});
-    else
-      burstable_milli = milli;
-  }
-
   void RunOomWatch(std::stop_token stop) {
     auto watched = WatchOom(
         [this](const OomKill& kill) {
           if (kill.cgroup != "/") return;  // a container's own limit: its status tells
-          NodeEvent("Warning", "SystemOOM",
-                    "System OOM encountered, victim process: " + kill.process +
-                        ", pid: " + std::to_string(kill.pid));
+          events.Node("Warning", "SystemOOM",
+                      "System OOM encountered, victim process: " + kill.process +
+                          ", pid: " + std::to_string(kill.pid));
         },
         stop);
     if (!watched) log::Warn("Kills for lack of memory are not watched", {{"error", watched.error()}});
     AwaitStop(stop);
   }
 
-  Result<> RunHousekeeping(std::stop_token stop) {
-    do {
-      if (static_pods.ready()) CleanOrphans(stop);
-      ShareCpu();
-      if (!static_pods.ready()) continue;
-      CleanOrphans(stop);
-      if (parts.resources) parts.resources->Retain(workers.Uids());
-    } while (Pause(clock, kHousekeeping, stop));
-    return {};
-  }
-
   Result<> RunContainerGc(std::stop_token stop) {
-    const KubeletFlags& flags = settings.flags;
-    while (Pause(clock, kContainerGc, stop))
-      CollectDead({flags.minimum_container_ttl, flags.maximum_dead_containers_per_container,
-                   flags.maximum_dead_containers},
-                  stop);
+    while (Pause(clock, kContainerGc, stop)) CollectDead(MakeContainerGcOptions(settings.flags), stop);
     return {};
   }
 
@@ -490,7 +346,7 @@ struct Kubelet::Impl {
   const Settings settings;
   Clock& clock;
   const NodeOptions node_options;
-  client::EventRecorder events;
+  EventReporter events;
   client::InformerFactory informers;
   client::Informer<corev1::Pod>& pods;
   client::Informer<corev1::Node>& nodes;
@@ -517,7 +373,7 @@ struct Kubelet::Impl {
   PodWorkers workers;
   ShutdownManager shutdown;
   StaticPods static_pods;
-  int64_t burstable_milli = -1;  // of the housekeeping thread
+  Housekeeping housekeeping;
   Mutex mutex;
   bool takes_api_pods GUARDED_BY(mutex) = false;
   StatsProvider stats;
@@ -584,7 +440,7 @@ void Kubelet::AddServices(ServiceGroup& group) {
   if (!k.parts.standalone) AddApiServices(group);
   std::vector<std::string> known = {"pods"};
   if (!k.parts.standalone) known.push_back("api-pods");
-  group.Add(Task("housekeeping", known, [&k](std::stop_token stop) { (void)k.RunHousekeeping(stop); }));
+  group.Add(Task("housekeeping", known, [&k](std::stop_token stop) { k.housekeeping.Run(stop); }));
 }
 
 void Kubelet::AddApiServices(ServiceGroup& group) {

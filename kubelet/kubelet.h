@@ -33,7 +33,7 @@ struct KubeletParts {
   std::shared_ptr<CredentialProviders> credential_providers = nullptr;
   // What tells of the system's shutdown, and waits with it; empty: nothing.
   std::function<Result<std::unique_ptr<linux::Logind>>()> logind;
-  NodeResources* resources = nullptr;         // null: containers get nothing of their own
+  NodeResources* resources = nullptr;  // null: containers get nothing of their own
 };
 
 class Kubelet {

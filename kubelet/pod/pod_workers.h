@@ -1,15 +1,16 @@
 // Decides what is done to each pod, and when. One worker a pod at a time, keyed by UID.
 //
-//   Update(pod) --> Syncing ---------------> Terminating ------------> Terminated ----------> Finished
-//                   sandbox, containers,     preStop, StopContainer,   volumes unmounted,     nothing left on
-//                   the probes, status           StopPodSandbox,           cgroup removed         node but
-//                   records in
-//                                            final status                                     the runtime
-//                     |                        ^    |                                           |
-//                     | deleted in the API,    |    | a shorter grace period                    | pod is gone
-//                     from | ended (Succeeded or ---'    | begins it again                           | the
-//                     API: records | Failed), rejected           '--> Terminating v are removed | or gone
-//                     from the API                                                  forgotten
+// clang-format off
+//   Update(pod) --> Syncing -------------------> Terminating ----------> Terminated -----------> Finished
+//                   sandbox, containers,     .-> preStop,                volumes unmounted,      nothing is left
+//                   probes, status           |   StopContainer,          cgroup removed          on the node but
+//                      |                     |   StopPodSandbox,                                 the runtime's records
+//                      | deleted in the API, |   final status                                       |
+//                      | or ended, or        |      |  ^                                            | the pod has gone
+//                      | rejected            |      |  | a shorter grace                            | from the API
+//                      '---------------------'      '--' period begins anew                         v
+//                                                                                     records are removed, forgotten
+// clang-format on
 //
 // A pod never goes back. A new pod of the same name has another UID and is held until this one is Finished
 // (static pods), or runs beside its end (pods of the API, whose names are free only after it).

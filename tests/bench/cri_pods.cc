@@ -1,10 +1,13 @@
 // Starts and removes pods by bare CRI calls, as a kubelet makes them for a pod of one container: the floor
 // for a kubelet on the same runtime. Prints milliseconds, a line a pod and step:
-//   start MS   from the first call (with --at-once: from the common beginning) to the container's being seen
-//   running stop MS    from StopContainer to the sandbox's being removed
+//   start MS   from the first call to the container's being seen running
+//   stop MS    from StopContainer to the sandbox's being removed
+// With --at-once both count from the common beginning.
 #include <chrono>
 #include <cstdio>
+#include <functional>
 #include <future>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -122,51 +125,38 @@ class Runtime {
   std::unique_ptr<cri::ImageService::Stub> images_;
 };
 
-// What was started is in `pods` even when another one failed.
-Result<> StartOneByOne(Runtime& runtime, int count, std::vector<Pod>& pods) {
-  for (int i = 0; i < count; ++i) {
-    SteadyTime begin = std::chrono::steady_clock::now();
-    ASSIGN_OR_RETURN(Pod pod, runtime.Start(i));
-    std::printf("start %.1f\n", MillisecondsSince(begin));
-    pods.push_back(pod);
-  }
-  return {};
-}
-
-Result<> StartAtOnce(Runtime& runtime, int count, std::vector<Pod>& pods) {
-  SteadyTime begin = std::chrono::steady_clock::now();
-  std::vector<std::future<Result<Pod>>> starts;
-  for (int i = 0; i < count; ++i) {
-    starts.push_back(std::async(std::launch::async, [&runtime, i, begin] {
-      Result<Pod> pod = runtime.Start(i);
-      if (pod) std::printf("start %.1f\n", MillisecondsSince(begin));
-      return pod;
-    }));
-  }
+// Runs `step` for 0..count-1, one after another or all together, and prints how long each took. The first
+// error is returned when all have ended.
+Result<> Timed(const char* name, int count, bool at_once, const std::function<Result<>(int number)>& step) {
+  const SteadyTime common = std::chrono::steady_clock::now();
+  auto one = [&](int number) -> Result<> {
+    const SteadyTime begin = at_once ? common : std::chrono::steady_clock::now();
+    RETURN_IF_ERROR(step(number));
+    std::printf("%s %.1f\n", name, MillisecondsSince(begin));
+    return {};
+  };
+  std::vector<std::future<Result<>>> running;
   Result<> outcome;
-  for (auto& start : starts) {
-    Result<Pod> pod = start.get();
-    if (pod) {
-      pods.push_back(*pod);
-    } else {
-      outcome = pod.error();
-    }
+  for (int i = 0; i < count; ++i) {
+    running.push_back(std::async(at_once ? std::launch::async : std::launch::deferred, one, i));
+    if (!at_once) running.back().wait();
   }
+  for (auto& each : running)
+    if (Result<> ended = each.get(); !ended && outcome) outcome = ended;
   return outcome;
 }
 
 Result<> Run(const Options& options) {
   Runtime runtime(options);
-  std::vector<Pod> pods;
-  Result<> outcome =
-      options.at_once ? StartAtOnce(runtime, options.pods, pods) : StartOneByOne(runtime, options.pods, pods);
-  for (const Pod& pod : pods) {
-    SteadyTime begin = std::chrono::steady_clock::now();
-    Result<> removed = runtime.Remove(pod);
-    if (removed) std::printf("stop %.1f\n", MillisecondsSince(begin));
-    if (!removed && outcome) outcome = removed;
-  }
-  return outcome;
+  std::vector<std::optional<Pod>> pods(options.pods);  // those that were started
+  Result<> started = Timed("start", options.pods, options.at_once, [&](int number) -> Result<> {
+    ASSIGN_OR_RETURN(pods[number], runtime.Start(number));
+    return {};
+  });
+  Result<> removed = Timed("stop", options.pods, options.at_once, [&](int number) -> Result<> {
+    return pods[number] ? runtime.Remove(*pods[number]) : Result<>();
+  });
+  return started ? removed : started;
 }
 
 }  // namespace

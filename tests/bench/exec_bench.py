@@ -17,6 +17,8 @@ import time
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "e2e"))
 import websocket  # noqa: E402
 
+from running_cluster import cpu_seconds  # noqa: E402
+
 STREAMS_A_POD = 50
 LABEL = "app=exec-bench"
 ROUNDS = 20
@@ -37,11 +39,6 @@ def kubectl(state, *args, stdin=None):
 def anonymous_kib(pid):
     status = pathlib.Path(f"/proc/{pid}/status").read_text()
     return int(next(line for line in status.splitlines() if line.startswith("RssAnon:")).split()[1])
-
-
-def cpu_seconds(pid):
-    fields = pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
-    return (int(fields[11]) + int(fields[12])) / 100
 
 
 class Stream(threading.Thread):

@@ -32,6 +32,7 @@ newer_runtimes() {
 }
 
 # ./dev bench: all micro-benchmarks; ./dev bench NAME...: those; ./dev bench cluster: the running cluster;
+# ./dev bench kubelet: its kubelet with many pods.
 # ./dev bench api: its API server under load, beside what etcd alone takes on the same disk.
 # ./dev bench exec: many exec streams at a time.
 # ./dev bench cni: the CNI plugins beside the reference plugins (Debian: containernetworking-plugins).
@@ -43,11 +44,11 @@ run_bench() {
     return
   fi
   build
-  if [ "${1:-}" = cluster ]; then
+  if [ "${1:-}" = cluster ] || [ "${1:-}" = kubelet ]; then
     need_root
     node_use "${NODES[0]}"
     daemon_pid kubelet >/dev/null || die "no cluster runs in $KEELSON_DIR: run ./dev up"
-    in_node python3 "$ROOT/tests/bench/cluster_bench.py" "$KEELSON_DIR" "$BUILD" "${@:2}"
+    in_node python3 "$ROOT/tests/bench/$1_bench.py" "$KEELSON_DIR" "$BUILD" "${@:2}"
     return
   fi
   if [ "${1:-}" = exec ]; then

@@ -1,0 +1,46 @@
+// Every two seconds: takes away what nobody asks for any more (pods that were deleted while the kubelet was
+// away, directories and cgroups of pods that are no more), and gives Burstable pods as a whole their share.
+#pragma once
+
+#include <functional>
+#include <stop_token>
+#include <string>
+#include <vector>
+
+#include "kubelet/cm/pod_cgroups.h"
+#include "kubelet/container/paths.h"
+#include "kubelet/node_resources.h"
+#include "kubelet/pod/pleg.h"
+#include "kubelet/pod/pod_workers.h"
+#include "kubelet/volume/volume_manager.h"
+
+namespace keelson::kubelet {
+
+class Housekeeping {  // one thread
+ public:
+  struct Dependencies {
+    cri::RuntimeService& runtime;
+    PodCgroups& cgroups;
+    VolumeManager& volumes;
+    const Pleg& pleg;
+    PodWorkers& workers;
+    NodeResources* resources;         // may be null
+    std::function<bool()> all_known;  // false: some pods may not have been heard of yet
+    std::function<std::vector<PodWorkers::PodPtr>()> granted;  // pods with the resources that they have
+  };
+  Housekeeping(Dependencies dependencies, Paths paths, Clock& clock)
+      : d_(std::move(dependencies)), paths_(std::move(paths)), clock_(clock) {}
+
+  void Run(std::stop_token stop);
+
+ private:
+  void CleanOrphans(std::stop_token stop);
+  void ShareCpu();
+
+  const Dependencies d_;
+  const Paths paths_;
+  Clock& clock_;
+  int64_t burstable_milli_ = -1;  // what was set last
+};
+
+}  // namespace keelson::kubelet

@@ -1,0 +1,71 @@
+#include "kubelet/part_options.h"
+
+#include <cstdlib>
+#include <limits>
+
+#include "lib/k8s/pod_util.h"
+
+namespace keelson::kubelet {
+
+std::set<std::string> StaticSources(const KubeletConfig& config) {
+  std::set<std::string> sources;
+  if (!config.static_pod_path.empty()) sources.insert("file");
+  if (!config.static_pod_url.empty()) sources.insert("http");
+  return sources;
+}
+
+// What all pods together may have: their cgroup's limit.
+int64_t MemoryOfPods(const Machine& machine, Reservations reservations) {
+  reservations.eviction_hard.clear();
+  return k8s::AmountOf(AllocatableOf(machine, reservations), "memory").Value();
+}
+
+LogRotationOptions MakeLogOptions(const KubeletConfig& config) {
+  LogRotationOptions out;
+  if (auto size = api::Amount::Parse(config.container_log_max_size)) out.max_size = size->Value();
+  out.max_files = config.container_log_max_files;
+  out.workers = config.container_log_max_workers;
+  out.interval = config.container_log_monitor_interval;
+  return out;
+}
+
+ImageGcOptions MakeImageGcOptions(const Settings& settings) {
+  const KubeletConfig& config = settings.config;
+  return {config.image_gc_high_threshold_percent, config.image_gc_low_threshold_percent,
+          config.image_minimum_gc_age, config.image_maximum_gc_age, settings.flags.pod_infra_container_image};
+}
+
+ContainerGcOptions MakeContainerGcOptions(const KubeletFlags& flags) {
+  return {flags.minimum_container_ttl, flags.maximum_dead_containers_per_container,
+          flags.maximum_dead_containers};
+}
+
+PodSyncer::Options MakeSyncOptions(const Settings& settings, const std::string& runtime_name) {
+  PodSyncer::Options out;
+  out.crash_backoff_max = settings.config.max_container_restart_period;
+  out.crash_backoff_first = std::min(out.crash_backoff_first, out.crash_backoff_max);
+  out.runtime_name = runtime_name;
+  const int dead = settings.flags.maximum_dead_containers_per_container;
+  // Where the age counts too, all are left to the collector of dead containers.
+  const bool aged = settings.flags.minimum_container_ttl.count() > 0 || dead < 0;
+  out.kept_runs = aged ? std::numeric_limits<int>::max() : dead + 1;
+  return out;
+}
+
+ImageManager::Options MakeImageOptions(const Settings& settings,
+                                       std::shared_ptr<CredentialProviders> providers) {
+  const KubeletConfig& config = settings.config;
+  ImageManager::Options out;
+  out.serialize_pulls = config.serialize_image_pulls;
+  out.max_parallel_pulls = config.max_parallel_image_pulls;
+  const char* home = ::getenv("HOME");
+  out.credential_dirs = {settings.flags.root_dir, std::string(home ? home : "") + "/.docker", "/.docker"};
+  out.providers = std::move(providers);
+  out.records.dir = settings.flags.root_dir + "/image_manager";
+  out.records.verification = ParsePullVerification(config.image_pull_credentials_verification_policy)
+                                 .value_or(PullVerification::kNeverPreloaded);
+  out.records.allowlist = config.preloaded_images_verification_allowlist;
+  return out;
+}
+
+}  // namespace keelson::kubelet

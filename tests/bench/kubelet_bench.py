@@ -1,0 +1,105 @@
+"""Measures the kubelet of the cluster that ./dev up started: many pods at once beside bare CRI calls, at rest, and with probes.
+
+usage: kubelet_bench.py STATE_DIR BUILD_DIR [PODS] [SECONDS]      (called by ./dev bench kubelet)
+
+Prints a table; the last line is one JSON object. Everything shares the machine's cores: read ratios.
+"""
+import json
+import os
+import pathlib
+import sys
+import time
+
+from running_cluster import Api, ReadyWatch, bare_cri, cpu_seconds, memory, namespace, pids, pod
+
+NAMESPACE = "keelson-bench"
+PODS = f"/api/v1/namespaces/{NAMESPACE}/pods"
+PROBES = {"no": None, "httpGet": {"httpGet": {"path": "/passwd", "port": 8080}}, "tcpSocket": {"tcpSocket": {"port": 8080}}}
+
+
+def probed(name, handler):
+    """A pod that serves /etc by HTTP, and is asked every second."""
+    spec = pod(name)
+    container = spec["spec"]["containers"][0]
+    container.update({"image": "localhost/busybox:1", "command": ["httpd", "-f", "-p", "8080", "-h", "/etc"]})
+    if handler:
+        container["readinessProbe"] = {**handler, "periodSeconds": 1}
+    spec["spec"]["terminationGracePeriodSeconds"] = 0
+    return spec
+
+
+class Bench:
+    def __init__(self, state, count, seconds):
+        self.api, self.count, self.seconds = Api(state / "conf/admin.kubeconfig"), count, seconds
+        self.running = pids(state / "nodes/node1")
+        self.watch = ReadyWatch(self.api, NAMESPACE)
+        self.watch.start()
+
+    def create(self, make, prefix):
+        """All at once; seconds until the last one is Ready."""
+        names, connection, begin = [f"{prefix}-{i}" for i in range(self.count)], self.api.connect(), time.monotonic()
+        for name in names:
+            self.api.call("POST", PODS, make(name), connection)
+        return names, max(self.watch.await_in(self.watch.ready, names, 600)) - begin
+
+    def delete(self, names):
+        """All at once; seconds until the last one is gone."""
+        begin = time.monotonic()
+        self.api.call("DELETE", PODS)
+        return max(self.watch.await_in(self.watch.gone, names, 600)) - begin
+
+    def cpu(self):
+        return {name: cpu_seconds(pid) for name, pid in self.running.items()}
+
+    def spent(self, before):
+        return {name: after - before[name] for name, after in self.cpu().items()}
+
+    def at_rest(self):
+        """Percent of a core that each daemon takes when nothing happens."""
+        time.sleep(10)  # what had to be written has been written
+        before = self.cpu()
+        time.sleep(self.seconds)
+        return {name: round(100 * spent / self.seconds, 2) for name, spent in self.spent(before).items()}
+
+
+def main():
+    state, build = pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2])
+    count = int(sys.argv[3]) if len(sys.argv) > 3 else 100
+    seconds = int(sys.argv[4]) if len(sys.argv) > 4 else 60
+    result = {"cores": os.cpu_count(), "pods": count, "cpu_percent": {}}
+    with namespace(Api(state / "conf/admin.kubeconfig"), NAMESPACE):
+        bench = Bench(state, count, seconds)
+        bench.delete(bench.create(pod, "first")[0])  # what is made once, is made; caches are warm for both
+        before = bench.cpu()
+        names, result["create_s"] = bench.create(pod, "pause")
+        result["create_cpu_ms_a_pod"] = {name: round(1000 * spent / count, 1) for name, spent in bench.spent(before).items()}
+        result["cpu_percent"]["pause pods"] = bench.at_rest()
+        result["memory_mib"] = {name: [round(value, 1) for value in memory(pid)] for name, pid in bench.running.items()}
+        before = bench.cpu()
+        result["delete_s"] = bench.delete(names)
+        result["delete_cpu_ms_a_pod"] = {name: round(1000 * spent / count, 1) for name, spent in bench.spent(before).items()}
+        for kind, handler in PROBES.items():
+            names, _ = bench.create(lambda name, handler=handler: probed(name, handler), kind.lower())
+            result["cpu_percent"][f"{kind} probes"] = bench.at_rest()
+            bench.delete(names)
+    bare_cri(state / "nodes/node1", build, 1)
+    bare = bare_cri(state / "nodes/node1", build, count, "--at-once")
+    result["bare_create_s"], result["bare_delete_s"] = max(bare["start"]) / 1000, max(bare["stop"]) / 1000
+    report(result)
+
+
+def report(result):
+    print(f"{result['cores']} cores, {result['pods']} pods")
+    for step in ("create", "delete"):
+        ours, bare = result[f"{step}_s"], result[f"bare_{step}_s"]
+        print(f"{step} all at once: {ours:.2f} s, bare CRI calls {bare:.2f} s, ratio {ours / bare:.2f}")
+    columns = ["create_cpu_ms_a_pod", "delete_cpu_ms_a_pod"]
+    print(f"\n{'daemon':<20}{'USS':>8}{'anon':>8} MiB {'create':>8}{'delete':>8} CPU ms a pod; % of a core with", *result["cpu_percent"], sep="  ")
+    for name, (uss, anonymous) in result["memory_mib"].items():
+        print(f"{name:<20}{uss:>8}{anonymous:>8}     " + "".join(f"{result[column][name]:>8}" for column in columns) + "  ",
+              *(f"{percent[name]:>10}" for percent in result["cpu_percent"].values()))
+    print(json.dumps(result))
+
+
+if __name__ == "__main__":
+    main()
