@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "lib/base/metrics.h"
 #include "lib/k8s/pod_util.h"
 #include "lib/k8s/qos.h"
 
@@ -11,6 +12,8 @@ namespace {
 
 using Pods = std::vector<const corev1::Pod*>;
 
+constexpr std::string_view kOutOf = "OutOf";
+
 int ClassRank(const corev1::Pod& pod) {
   const std::string_view qos = k8s::ComputeQosClass(pod);
   return qos == k8s::kBestEffort ? 0 : qos == k8s::kBurstable ? 1 : 2;
@@ -18,8 +21,16 @@ int ClassRank(const corev1::Pod& pod) {
 
 bool LacksResourcesOnly(const std::vector<k8s::AdmitFailure>& failures) {
   return std::all_of(failures.begin(), failures.end(), [](const k8s::AdmitFailure& failure) {
-    return failure.reason.compare(0, 5, "OutOf") == 0;
+    return failure.reason.compare(0, kOutOf.size(), kOutOf) == 0;
   });
+}
+
+// Of the first resource that is short: "OutOfcpu" is about cpu.
+void CountPreemption(const k8s::AdmitFailure& failure) {
+  static metrics::Family& preemptions =
+      metrics::Counter("kubelet_preemptions", "Cumulative number of pod preemptions by preemption resource",
+                       {"preemption_signal"});
+  preemptions.With({failure.reason.substr(kOutOf.size())}).Increment();
 }
 
 Pods Without(const Pods& pods, const Pods& gone) {
@@ -89,7 +100,10 @@ std::optional<k8s::AdmitFailure> Admission::Admit(const corev1::Pod& pod) const 
         "Unexpected error while attempting to recover from admission failure: preemption: "
         "error finding a set of pods to preempt: no set of running pods found to reclaim "
         "resources"};
-  for (const corev1::Pod* victim : victims) deps_.preempt(*victim);
+  for (const corev1::Pod* victim : victims) {
+    CountPreemption(failures.front());
+    deps_.preempt(*victim);
+  }
   return std::nullopt;
 }
 

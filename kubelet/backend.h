@@ -16,10 +16,13 @@ namespace keelson::kubelet {
 
 class Backend : public server::KubeletBackend {  // thread safe
  public:
-  Backend(PodWorkers& workers, StatusManager& statuses, cri::RuntimeService& runtime, StatsProvider& stats,
-          std::string node_name, const Settings& settings, std::function<Result<>()> health)
+  Backend(PodWorkers& workers, StatusManager& statuses, ProbeManager& probes, VolumeManager& volumes,
+          cri::RuntimeService& runtime, StatsProvider& stats, std::string node_name, const Settings& settings,
+          std::function<Result<>()> health)
       : workers_(workers),
         statuses_(statuses),
+        probes_(probes),
+        volumes_(volumes),
         runtime_(runtime),
         stats_(stats),
         node_name_(std::move(node_name)),
@@ -39,6 +42,8 @@ class Backend : public server::KubeletBackend {  // thread safe
                                 std::stop_token stop) override;
   Result<> Healthz() override { return health_(); }
   Result<std::string> StatsSummaryJson(bool brief) override;
+  Result<std::string> Metrics() override;
+  Result<std::string> ProbeMetrics() override { return probes_.Metrics(); }
   Result<std::string> ResourceMetrics() override;
   Result<std::string> CadvisorMetrics() override;
   std::string ConfigzJson() override;
@@ -55,6 +60,8 @@ class Backend : public server::KubeletBackend {  // thread safe
 
   PodWorkers& workers_;
   StatusManager& statuses_;
+  ProbeManager& probes_;
+  VolumeManager& volumes_;
   cri::RuntimeService& runtime_;
   StatsProvider& stats_;
   const std::string node_name_;

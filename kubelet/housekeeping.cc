@@ -1,5 +1,6 @@
 #include "kubelet/housekeeping.h"
 
+#include "kubelet/metrics/orphans.h"
 #include "lib/base/file.h"
 #include "lib/base/pause.h"
 #include "lib/k8s/pod_util.h"
@@ -23,16 +24,20 @@ void Housekeeping::CleanOrphans(std::stop_token stop) {
     if (!status || (status->sandboxes.empty() && status->containers.empty())) continue;
     log::Info("Removing a pod that is unknown to the API",
               {{"namespace", status->ns}, {"pod", status->name}});
+    CountOrphan();
     d_.workers.Orphan(*status);
     known.insert(uid);
   }
+  int cleaned = 0, failed = 0;
   for (const std::string& uid : leftovers) {
     if (known.count(uid) || stop.stop_requested()) continue;
     auto removed = d_.volumes.Remove(paths_, uid);
     if (removed) removed = d_.cgroups.Remove(uid);
+    ++(removed ? cleaned : failed);
     if (!removed)
       log::Debug("Cannot remove what is left of a pod", {{"uid", uid}, {"error", removed.error()}});
   }
+  TellSweep(cleaned, failed);
 }
 
 void Housekeeping::ShareCpu() {

@@ -5,6 +5,7 @@
 #include "kubelet/backend.h"
 #include "kubelet/event_reporter.h"
 #include "kubelet/housekeeping.h"
+#include "kubelet/metrics/pod_starts.h"
 #include "kubelet/node/oom_watcher.h"
 #include "kubelet/node_setup.h"
 #include "kubelet/part_options.h"
@@ -66,8 +67,9 @@ struct Kubelet::Impl {
         context(MakeNodeContext(settings, node_options, node.machine(), parts.cgroup_v2)),
         features(parts.runtime),
         user_namespaces(context.paths),
+        starts(clock),
         handlers(NewHandlerRunner(parts.runtime, clock)),
-        images(parts.images, MakeImageOptions(settings, parts.credential_providers), clock),
+        images(parts.images, MakeImageOptions(settings, parts.credential_providers, starts), clock),
         volumes(parts.mounter, objects, NewVolumePlugins(parts.mounter, objects, clock),
                 [this] { return nodes.Get("", node_options.name); }),
         statuses(parts.api, clock),
@@ -108,11 +110,17 @@ struct Kubelet::Impl {
                      context.paths, clock),
         stats(
             parts.runtime, parts.images, parts.cgroups, context.paths, [this] { return workers.Pods(); },
+            [this](const std::string& uid, const std::string& path) -> std::optional<VolumeName> {
+              auto known = volumes.FindByPath(uid, path);
+              if (!known) return std::nullopt;
+              return VolumeName{known->volume, known->claim};
+            },
             settings.config.volume_stats_agg_period, clock),
-        backend(workers, statuses, parts.runtime, stats, node_options.name, settings, [this]() -> Result<> {
-          if (auto problem = pleg.Unhealthy()) return Error(Code::kUnavailable, *problem);
-          return {};
-        }) {
+        backend(workers, statuses, probes, volumes, parts.runtime, stats, node_options.name, settings,
+                [this]() -> Result<> {
+                  if (auto problem = pleg.Unhealthy()) return Error(Code::kUnavailable, *problem);
+                  return {};
+                }) {
     pods.AddHandler([this](const client::Change<corev1::Pod>& change) { PodChanged(change); });
     if (parts.resources) ConnectResources();
   }
@@ -124,6 +132,7 @@ struct Kubelet::Impl {
                                 change.new_object == nullptr);
       return;
     }
+    if (change.new_object) starts.Observed(*change.new_object);
     MutexLock lock(mutex);
     if (!takes_api_pods) return;
     if (change.new_object) {
@@ -147,6 +156,7 @@ struct Kubelet::Impl {
     PodWorkers::Options out;
     out.sync_frequency = settings.config.sync_frequency;
     out.forgotten = [this](const std::string& uid) {
+      starts.Forget(uid);
       static_pods.Released(uid);
       for (const std::string& waiting : allocations.Deferred()) workers.Touch(waiting);
     };
@@ -356,6 +366,7 @@ struct Kubelet::Impl {
   const NodeContext context;
   RuntimeFeatures features;
   UserNamespaces user_namespaces;
+  PodStarts starts;
   std::unique_ptr<HandlerRunner> handlers;
   ImageManager images;
   VolumeManager volumes;

@@ -10,6 +10,7 @@
 #include "kubelet/gc/images.h"
 #include "kubelet/gc/log_rotation.h"
 #include "kubelet/image/image_manager.h"
+#include "kubelet/metrics/pod_starts.h"
 #include "kubelet/node/node_status.h"
 #include "kubelet/pod/pod_syncer.h"
 
@@ -23,6 +24,6 @@ ImageGcOptions MakeImageGcOptions(const Settings& settings);
 ContainerGcOptions MakeContainerGcOptions(const KubeletFlags& flags);
 PodSyncer::Options MakeSyncOptions(const Settings& settings, const std::string& runtime_name);
 ImageManager::Options MakeImageOptions(const Settings& settings,
-                                       std::shared_ptr<CredentialProviders> providers);
+                                       std::shared_ptr<CredentialProviders> providers, PodStarts& starts);
 
 }  // namespace keelson::kubelet

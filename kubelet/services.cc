@@ -6,6 +6,8 @@
 #include "kubelet/credentials.h"
 #include "kubelet/cri/grpc_runtime.h"
 #include "kubelet/kubelet.h"
+#include "kubelet/metrics/build_info.h"
+#include "kubelet/metrics/measured.h"
 #include "kubelet/node_setup.h"
 #include "kubelet/server/server.h"
 #include "lib/base/file.h"
@@ -123,23 +125,27 @@ Result<int> Run(const Settings& settings) {
   cri::GrpcServices cri = cri::NewGrpcServices(
       {settings.config.container_runtime_endpoint, settings.config.image_service_endpoint,
        std::chrono::duration_cast<std::chrono::seconds>(settings.config.runtime_request_timeout)});
-  ASSIGN_OR_RETURN(cri::Version version, AwaitRuntime(*cri.runtime));
+  const auto runtime = MeasuredRuntime(*cri.runtime);
+  const auto images = MeasuredImages(*cri.images);
+  ASSIGN_OR_RETURN(cri::Version version, AwaitRuntime(*runtime));
   log::Info("Container runtime found", {{"name", version.name}, {"version", version.version}});
   RETURN_IF_ERROR(MakeDirs(settings.flags.root_dir, 0750));
   ASSIGN_OR_RETURN(linux::Cgroups cgroups, linux::Cgroups::Detect());
   RETURN_IF_ERROR(CheckMachine(settings.config, cgroups));
   bool cgroup_v2 = cgroups.unified();
-  ASSIGN_OR_RETURN(auto pod_cgroups, MakeCgroups(*cri.runtime, settings, cgroups));
+  ASSIGN_OR_RETURN(auto pod_cgroups, MakeCgroups(*runtime, settings, cgroups));
+  const auto measured_cgroups = MeasuredCgroups(*pod_cgroups);
   const Reservations reservations = MakeNodeOptions(settings, version.name).reservations;
-  ASSIGN_OR_RETURN(auto resources, NodeResources::Make(settings, reservations, *cri.runtime));
+  ASSIGN_OR_RETURN(auto resources, NodeResources::Make(settings, reservations, *runtime));
   auto mounter = NewMounter();
   RETURN_IF_ERROR(mounter->MakeShared(settings.flags.root_dir));
   ASSIGN_OR_RETURN(auto providers, LoadCredentialProviders(settings.flags));
   Kubelet kubelet(
-      {api, *cri.runtime, *cri.images, *pod_cgroups, *mounter, cgroup_v2, version.name, version.version,
+      {api, *runtime, *images, *measured_cgroups, *mounter, cgroup_v2, version.name, version.version,
        standalone, std::move(providers), [] { return linux::Logind::Connect(); }, resources.get()},
       settings);
 
+  TellBuild(kubelet.node_name(), settings.config.feature_gates);
   ServiceGroup group;
   kubelet.AddServices(group);
   server::KubeletServerOptions server_options;

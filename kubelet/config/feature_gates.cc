@@ -230,6 +230,31 @@ constexpr Gate kGates[] = {
     {"WindowsHostNetwork", kOff},
 };
 
+// Whose stage does not follow from their default: most features are off while alpha, on from beta on, and
+// locked when they are done.
+constexpr std::string_view kOffBetas[] = {"ClusterTrustBundle",
+                                          "ClusterTrustBundleProjection",
+                                          "ConcurrentWatchObjectDecode",
+                                          "CoordinatedLeaderElection",
+                                          "DeclarativeValidationTakeover",
+                                          "PodCertificateRequest",
+                                          "SELinuxMount",
+                                          "WatchCacheInitializationPostStartHook"};
+constexpr std::string_view kDeprecated[] = {
+    "AllowDNSOnlyNodeCSR", "AllowInsecureKubeletCertificateSigningRequests", "DisableNodeKubeProxyVersion",
+    "GitRepoVolumeDriver", "InPlacePodVerticalScalingAllocatedStatus",       "KMSv1"};
+
+template <size_t N>
+bool Has(const std::string_view (&names)[N], std::string_view name) {
+  return std::find(std::begin(names), std::end(names), name) != std::end(names);
+}
+
+const char* StageOf(const Gate& gate) {
+  if (Has(kDeprecated, gate.name) || (gate.locked && !gate.on)) return "DEPRECATED";
+  if (gate.locked) return "";
+  return gate.on || Has(kOffBetas, gate.name) ? "BETA" : "ALPHA";
+}
+
 const Gate* Find(std::string_view name) {
   const Gate* it = std::lower_bound(std::begin(kGates), std::end(kGates), name,
                                     [](const Gate& gate, std::string_view key) { return gate.name < key; });
@@ -255,6 +280,13 @@ bool FeatureEnabled(const std::map<std::string, bool>& gates, std::string_view n
   if (auto it = gates.find(std::string(name)); it != gates.end()) return it->second;
   const Gate* gate = Find(name);
   return gate && gate->on;
+}
+
+std::vector<FeatureState> Features(const std::map<std::string, bool>& gates) {
+  std::vector<FeatureState> out;
+  for (const Gate& gate : kGates)
+    out.push_back({std::string(gate.name), StageOf(gate), FeatureEnabled(gates, gate.name)});
+  return out;
 }
 
 }  // namespace keelson::kubelet

@@ -5,6 +5,7 @@
 #include <map>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "lib/base/error.h"
 
@@ -14,5 +15,12 @@ namespace keelson::kubelet {
 Result<> CheckFeatureGates(const std::map<std::string, bool>& gates);
 // Whether a gate is on with these settings.
 bool FeatureEnabled(const std::map<std::string, bool>& gates, std::string_view name);
+
+struct FeatureState {
+  std::string name, stage;  // ALPHA, BETA, DEPRECATED; "": generally available
+  bool enabled = false;
+};
+// All of them, sorted by name.
+std::vector<FeatureState> Features(const std::map<std::string, bool>& gates);
 
 }  // namespace keelson::kubelet

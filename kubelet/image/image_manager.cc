@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 #include <re2/re2.h>
 
+#include "kubelet/image/pull_metrics.h"
+
 namespace keelson::kubelet {
 
 namespace {
@@ -188,7 +190,10 @@ bool ImageManager::Ensure(const ImageRequest& request, std::stop_token stop, Ens
   status = images_.ImageStatus(*ref, stop);
   if (status && *status) out.image = std::move(**status);
   out.ref = *ref;
-  std::string took = Seconds(clock_.SteadyNow() - begin);
+  const auto pull_time = clock_.SteadyNow() - begin;
+  CountPull(out.image.size, std::chrono::duration<double>(pull_time).count());
+  if (options_.pulled) options_.pulled(request.pod.metadata().uid(), pull_time);
+  std::string took = Seconds(pull_time);
   request.event(
       "Normal", "Pulled",
       fmt::format("Successfully pulled image \"{}\" in {} ({} including waiting). Image size: {} bytes.",

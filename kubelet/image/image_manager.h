@@ -49,6 +49,8 @@ class ImageManager {  // thread safe; calls block for as long as a pull takes
     std::shared_ptr<CredentialProviders> providers;  // null: none
     std::vector<std::string> credential_dirs;        // where the node's own config.json may be
     PullRecords::Options records;
+    // A pod has got an image by a pull that took so long; may be empty.
+    std::function<void(const std::string& uid, std::chrono::nanoseconds took)> pulled;
   };
   ImageManager(cri::ImageService& images, const Options& options, Clock& clock = Clock::Real());
 

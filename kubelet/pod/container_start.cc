@@ -5,6 +5,7 @@
 #include "kubelet/container/labels.h"
 #include "kubelet/container/network_files.h"
 #include "kubelet/pod/container_killer.h"
+#include "kubelet/pod/container_metrics.h"
 #include "kubelet/pod/pod_sync_task.h"
 #include "lib/api/meta.h"
 #include "lib/base/file.h"
@@ -88,6 +89,7 @@ bool PodSyncTask::EnsureImage(const corev1::Container& container, const std::str
   if (deps_.images.Ensure(request, stop_, image, failure)) return true;
   if (stop_.stop_requested()) return false;
   Wait(container.name(), failure.reason, failure.message);
+  CountContainerFailure(pod_->spec(), container.name(), failure.reason);
   Again(failure.retry.count() > 0 ? failure.retry : kRetry * 5);
   return false;
 }
@@ -110,6 +112,7 @@ bool PodSyncTask::EnsureImageVolumes(const corev1::Container& container) {
 void PodSyncTask::Start(const corev1::Container& container, const std::string& sandbox_id) {
   const ContainerRecord* last = memory_.runtime.Latest(container.name());
   if (HeldBack(container, last)) return;
+  CountContainerStart(pod_->spec(), container.name());
   EnsuredImage image;
   if (!EnsureImageVolumes(container)) return;
   if (!EnsureImage(container, container.image(), container.image_pull_policy(), image)) return;
@@ -134,6 +137,7 @@ void PodSyncTask::Start(const corev1::Container& container, const std::string& s
     if (stop_.stop_requested()) return;
     const char* reason = config_error ? "CreateContainerConfigError" : "CreateContainerError";
     Wait(container.name(), reason, id.error().message());
+    CountContainerFailure(pod_->spec(), container.name(), reason);
     Event(container.name(), "Warning", "Failed", "Error: " + id.error().message());
     Again(kRetry);
     return;
@@ -141,6 +145,7 @@ void PodSyncTask::Start(const corev1::Container& container, const std::string& s
   Event(container.name(), "Normal", "Created", "Container created");
   if (auto started = deps_.runtime.StartContainer(*id, stop_); !started) {
     Wait(container.name(), "RunContainerError", started.error().message());
+    CountContainerFailure(pod_->spec(), container.name(), "RunContainerError");
     Event(container.name(), "Warning", "Failed", "Error: " + started.error().message());
     Again(kRetry);
     return;

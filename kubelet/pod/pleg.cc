@@ -3,6 +3,7 @@
 #include <thread>
 
 #include "kubelet/container/labels.h"
+#include "kubelet/pod/pleg_metrics.h"
 
 namespace keelson::kubelet {
 
@@ -116,8 +117,11 @@ void Pleg::Run(std::stop_token stop, const std::function<void()>& ready) {
   }
   std::jthread events([this, stop](std::stop_token) { RunEvents(stop); });
   bool told = false, failing = false;
+  PlegMetrics metrics;
   while (!stop.stop_requested()) {
+    metrics.Begun();
     auto done = Relist(stop);
+    if (done) metrics.Finished(clock_.Now());
     if (!done && !failing && !stop.stop_requested())
       log::Warn("Container runtime does not answer", {{"error", done.error()}});
     failing = !done;

@@ -52,7 +52,7 @@ Result<> PodSyncer::Terminate(const PodPtr& pod, PodMemory& memory, seconds grac
   if (memory.ending) task.ReportStatus(false);  // why it ends, before it has
   ContainerKiller killer(deps_.runtime, deps_.handlers, deps_.executor, deps_.event, clock_);
   RETURN_IF_ERROR(killer.KillPod(pod.get(), memory.runtime, grace, stop));
-  deps_.probes.Remove(uid);
+  deps_.probes.Remove(*pod);
   RETURN_IF_ERROR(task.Inspect());
   if (memory.runtime.AnyRunning()) return Error(Code::kUnavailable, "containers of the pod still run");
   // A pod that the node did not take has no more to tell.

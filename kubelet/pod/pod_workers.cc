@@ -2,8 +2,10 @@
 
 #include <algorithm>
 
+#include "kubelet/metrics/buckets.h"
 #include "lib/api/codec.h"
 #include "lib/api/meta.h"
+#include "lib/base/metrics.h"
 #include "lib/k8s/pod_util.h"
 
 namespace keelson::kubelet {
@@ -70,6 +72,8 @@ void PodWorkers::Update(PodPtr pod) {
       if (gated) queue_.Add(uid);
       return;
     }
+    if (entry->pod) entry->work = "update";
+    if (entry->gone) CountRestart(*pod);
     entry->pod = std::move(pod);
     entry->gone = false;
     if (k8s::IsTerminating(*entry->pod) || k8s::IsTerminal(*entry->pod)) End(*entry);
@@ -209,7 +213,9 @@ void PodWorkers::Reconcile(const std::string& uid, std::stop_token stop) {
     if (it == entries_.end()) return;
     entry = it->second;
   }
+  Stopwatch watch;
   auto again = Step(uid, entry, stop);
+  CountStep(*entry, watch.Seconds());
   if (stop.stop_requested()) return;
   if (!again) {
     if (!again.error().Is(Code::kCancelled)) {
@@ -222,6 +228,20 @@ void PodWorkers::Reconcile(const std::string& uid, std::stop_token stop) {
   }
   queue_.Forget(uid);
   if (*again) queue_.AddAfter(uid, **again);
+}
+
+void PodWorkers::CountStep(Entry& entry, double took) {
+  static metrics::Family& duration = metrics::Histograms(
+      "kubelet_pod_worker_duration_seconds",
+      "Duration in seconds to sync a single pod. Broken down by operation type: create, update, or sync",
+      DefaultBuckets(), {"operation_type"});
+  const char* work = nullptr;
+  {
+    MutexLock lock(mutex_);
+    work = entry.state == State::kSyncing ? std::exchange(entry.work, "sync") : "kill";
+  }
+  duration.HistogramWith({work}).Observe(took);
+  if (std::string_view(work) == "create") CountWorkerStart(entry.known.Seconds() - took);
 }
 
 Result<std::optional<milliseconds>> PodWorkers::SyncStep(const std::shared_ptr<Entry>& entry,

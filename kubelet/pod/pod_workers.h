@@ -26,6 +26,8 @@
 #include <string>
 #include <vector>
 
+#include "kubelet/metrics/stopwatch.h"
+#include "kubelet/pod/pod_census.h"
 #include "kubelet/pod/pod_syncer.h"
 #include "lib/client/workqueue.h"
 
@@ -54,6 +56,7 @@ class PodWorkers {  // thread safe
   PodPtr Find(const std::string& ns, const std::string& name) const;  // the newest; null when there is none
   std::optional<PodRuntimeStatus> Runtime(const std::string& uid) const;  // as last seen
   std::set<std::string> Uids() const;
+  PodCensus Census() const;
   // Admitted and not ended: what the node's resources are spoken for by.
   std::vector<PodPtr> Active(const std::string& except_uid) const;
 
@@ -62,6 +65,8 @@ class PodWorkers {  // thread safe
  private:
   enum class State { kSyncing, kTerminating, kTerminated, kFinished };
   struct Entry {
+    const char* work = "create";  // what the next step is, to those who look at /metrics
+    Stopwatch known;
     PodPtr pod;
     State state = State::kSyncing;
     bool end = false;  // leave Syncing
@@ -80,6 +85,7 @@ class PodWorkers {  // thread safe
                                                         std::stop_token stop);
   Result<std::optional<std::chrono::milliseconds>> SyncStep(const std::shared_ptr<Entry>& entry,
                                                             const PodPtr& pod, std::stop_token stop);
+  void CountStep(Entry& entry, double took);
   void End(Entry& entry) REQUIRES(mutex_);
   std::chrono::seconds GraceOf(const Entry& entry) const REQUIRES(mutex_);
 

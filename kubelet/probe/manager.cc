@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "kubelet/metrics/stopwatch.h"
 #include "lib/k8s/pod_util.h"
 
 namespace keelson::kubelet {
@@ -9,18 +10,6 @@ namespace keelson::kubelet {
 namespace {
 
 using std::chrono::seconds;
-
-const char* NameOf(ProbeKind kind) {
-  switch (kind) {
-    case ProbeKind::kStartup:
-      return "Startup";
-    case ProbeKind::kLiveness:
-      return "Liveness";
-    case ProbeKind::kReadiness:
-      return "Readiness";
-  }
-  return "";
-}
 
 seconds AtLeastOne(int32_t value, int32_t fallback) { return seconds(value > 0 ? value : fallback); }
 
@@ -96,10 +85,14 @@ void ProbeManager::Ensure(const Key& key, const corev1::Probe& probe,
   entries_.emplace(key, std::move(entry));
 }
 
-void ProbeManager::Remove(const std::string& uid) {
-  MutexLock lock(mutex_);
-  dying_.erase(uid);
-  std::erase_if(entries_, [&](const auto& item) { return item.second.pod->metadata().uid() == uid; });
+void ProbeManager::Remove(const corev1::Pod& pod) {
+  const std::string& uid = pod.metadata().uid();
+  {
+    MutexLock lock(mutex_);
+    dying_.erase(uid);
+    std::erase_if(entries_, [&](const auto& item) { return item.second.pod->metadata().uid() == uid; });
+  }
+  metrics_.Forget(pod);
 }
 
 void ProbeManager::StopLiveness(const std::string& uid) {
@@ -150,15 +143,17 @@ void ProbeManager::Launch(const Key& key, Entry& entry) {
   executor_.Submit([this, key, generation = entry.generation, pod = entry.pod, probe = entry.probe,
                     container = entry.container, ip = entry.pod_ip, stop = stop_] {
     HandlerTarget target{pod->spec(), key.container_id, container, ip};
-    Done(key, generation,
-         runner_.Probe(probe.handler(), target, AtLeastOne(probe.timeout_seconds(), 1), stop));
+    Stopwatch watch;
+    const ProbeOutcome outcome =
+        runner_.Probe(probe.handler(), target, AtLeastOne(probe.timeout_seconds(), 1), stop);
+    Done(key, generation, outcome, watch.Seconds());
     MutexLock lock(mutex_);
     --running_;
     changed_.notify_all();
   });
 }
 
-void ProbeManager::Done(const Key& key, uint64_t generation, const ProbeOutcome& outcome) {
+void ProbeManager::Done(const Key& key, uint64_t generation, const ProbeOutcome& outcome, double took) {
   std::shared_ptr<const corev1::Pod> pod;
   std::string container;
   bool changed = false;
@@ -170,6 +165,7 @@ void ProbeManager::Done(const Key& key, uint64_t generation, const ProbeOutcome&
     entry.running = false;
     pod = entry.pod;
     container = entry.container;
+    metrics_.Count(*pod, container, key.kind, outcome.kind, took);
     if (outcome.kind != ProbeOutcome::kUnknown) {
       bool success = outcome.kind == ProbeOutcome::kSuccess;
       entry.in_row = success == entry.last ? entry.in_row + 1 : 1;

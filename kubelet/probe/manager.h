@@ -15,6 +15,7 @@
 #include "kubelet/container/runtime_status.h"
 #include "kubelet/pod/executor.h"
 #include "kubelet/probe/handler.h"
+#include "kubelet/probe/probe_metrics.h"
 #include "kubelet/probe/results.h"
 #include "lib/base/clock.h"
 #include "lib/base/mutex.h"
@@ -33,10 +34,11 @@ class ProbeManager : public ProbeResults {  // thread safe
   // Makes the probes of exactly the pod's running containers run. A container that ran before this process
   // did keeps the readiness that the API knows until its probe has spoken.
   void Update(std::shared_ptr<const corev1::Pod> pod, const PodRuntimeStatus& runtime);
-  void Remove(const std::string& uid);
+  void Remove(const corev1::Pod& pod);
   // Liveness and startup probes of a pod that terminates rest.
   void StopLiveness(const std::string& uid);
   std::optional<bool> Get(ProbeKind kind, const std::string& container_id) const override;
+  std::string Metrics() const { return metrics_.Print(); }  // in Prometheus text
   void Run(std::stop_token stop);
 
  private:
@@ -59,7 +61,7 @@ class ProbeManager : public ProbeResults {  // thread safe
   void Ensure(const Key& key, const corev1::Probe& probe, const std::shared_ptr<const corev1::Pod>& pod,
               const ContainerRecord& record, const std::string& pod_ip) REQUIRES(mutex_);
   void Launch(const Key& key, Entry& entry) REQUIRES(mutex_);
-  void Done(const Key& key, uint64_t generation, const ProbeOutcome& outcome);
+  void Done(const Key& key, uint64_t generation, const ProbeOutcome& outcome, double took);
   bool Waiting(const Key& key) const REQUIRES(mutex_);  // for the startup probe, or for ever
 
   HandlerRunner& runner_;
@@ -68,6 +70,7 @@ class ProbeManager : public ProbeResults {  // thread safe
   const EventFunction event_;
   Clock& clock_;
   const WallTime started_;
+  ProbeMetrics metrics_;
   mutable Mutex mutex_;
   CondVar changed_;
   std::map<Key, Entry> entries_ GUARDED_BY(mutex_);

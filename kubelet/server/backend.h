@@ -57,7 +57,9 @@ class KubeletBackend {
   virtual Result<> Healthz() = 0;  // the error's message is the body of the 500
   // /stats/summary; `brief`: without what costs to count.
   virtual Result<std::string> StatsSummaryJson(bool brief) = 0;
-  virtual Result<std::string> ResourceMetrics() = 0;  // /metrics/resource, Prometheus text
+  virtual Result<std::string> Metrics() = 0;          // /metrics, Prometheus text
+  virtual Result<std::string> ProbeMetrics() = 0;     // /metrics/probes
+  virtual Result<std::string> ResourceMetrics() = 0;  // /metrics/resource
   virtual Result<std::string> CadvisorMetrics() = 0;  // /metrics/cadvisor
   virtual std::string ConfigzJson() = 0;              // {"kubeletconfig": {...}}
   virtual std::string RunningPodsJson() = 0;          // v1.PodList of what the runtime runs

@@ -5,9 +5,9 @@
 
 #include "kubelet/server/auth.h"
 #include "kubelet/server/log_follower.h"
+#include "kubelet/server/request_metrics.h"
 #include "kubelet/server/system_logs.h"
 #include "lib/base/log.h"
-#include "lib/base/metrics.h"
 #include "lib/http/streaming.h"
 
 namespace keelson::kubelet::server {
@@ -97,21 +97,13 @@ http::Handler KubeletServer::read_only_handler() {
 }
 
 void KubeletServer::Impl::Handle(const Request& request, const Writer& writer) {
-  static metrics::Family& requests =
-      metrics::Counter("kubelet_http_requests_total",
-                       "Number of the http requests received since the server started", {"method", "path"});
+  CountRequest(*request, *writer, "readwrite");
   std::vector<std::string> path = Segments(request->raw_path);
-  static constexpr std::string_view kKnown[] = {
-      "healthz", "pods", "metrics",     "stats",       "configz",    "containerLogs", "exec",
-      "attach",  "run",  "portForward", "runningpods", "checkpoint", "logs",          "debug"};
-  bool known = !path.empty() && std::find(std::begin(kKnown), std::end(kKnown), path[0]) != std::end(kKnown);
-  requests.With({request->method, known ? path[0] : "other"}).Increment();
-
   Result<User> user = auth.Authenticate(*request);
   if (!user) return ReplyText(*writer, 401, "Unauthorized");
   Result<> allowed = auth.Authorize(*user, AccessOf(*request));
   if (!allowed) return ReplyText(*writer, HttpStatus(allowed.error().code()), allowed.error().message());
-  if (!known) return ReplyText(*writer, 404, "404 page not found\n");
+  if (PathLabel(request->path) == "other") return ReplyText(*writer, 404, "404 page not found\n");
   Route(request, writer, path);
 }
 
@@ -165,13 +157,13 @@ bool KubeletServer::Impl::Watch(const http::ServerRequest& request, http::Respon
   } else if (verb == "stats" && path.size() == 2 && path[1] == "summary") {
     ReplyJsonOr(writer, backend.StatsSummaryJson(request.query.Get("only_cpu_and_memory") == "true"));
   } else if (verb == "metrics" && path.size() == 1) {
-    ReplyMetrics(writer, metrics::Print());
+    ReplyMetrics(writer, backend.Metrics());
   } else if (verb == "metrics" && path.size() == 2 && path[1] == "resource") {
     ReplyMetrics(writer, backend.ResourceMetrics());
   } else if (verb == "metrics" && path.size() == 2 && path[1] == "cadvisor") {
     ReplyMetrics(writer, backend.CadvisorMetrics());
   } else if (verb == "metrics" && path.size() == 2 && path[1] == "probes") {
-    ReplyMetrics(writer, std::string());
+    ReplyMetrics(writer, backend.ProbeMetrics());
   } else {
     return false;
   }
@@ -179,6 +171,7 @@ bool KubeletServer::Impl::Watch(const http::ServerRequest& request, http::Respon
 }
 
 void KubeletServer::Impl::RouteReadOnly(const Request& request, const Writer& writer) {
+  CountRequest(*request, *writer, "readonly");
   const std::vector<std::string> path = Segments(request->raw_path);
   if (request->method != "GET" && request->method != "HEAD")
     return writer->Reply(405, {{"Allow", "GET"}}, "Method Not Allowed\n");

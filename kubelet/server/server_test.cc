@@ -9,6 +9,7 @@
 #include "lib/api/codec.h"
 
 #include "lib/base/file.h"
+#include "lib/base/metrics.h"
 #include "lib/client/fake_api.h"
 #include "lib/http/http_fixture.h"
 
@@ -58,6 +59,8 @@ class FakeBackend : public KubeletBackend {
     if (c.container == "main") return "/checkpoints/" + c.pod_name + ".tar";
     return Error(Code::kInternal, "checkpointing failed");
   }
+  Result<std::string> Metrics() override { return metrics::Print(); }
+  Result<std::string> ProbeMetrics() override { return std::string(); }
   Result<std::string> ResourceMetrics() override { return std::string("node_cpu 1\n"); }
   Result<std::string> CadvisorMetrics() override { return Error(Code::kUnimplemented, "no cadvisor"); }
   std::string ConfigzJson() override { return "{\"kubeletconfig\":{}}"; }
@@ -173,7 +176,16 @@ TEST_F(KubeletServerTest, EndpointsForAnAdministrator) {
       EXPECT_EQ(last_access_, c.access);
     }
   }
-  EXPECT_NE(Get(*admin, "/metrics").find("kubelet_http_requests_total"), std::string::npos);
+  const std::string metrics = Get(*admin, "/metrics");
+  for (const char* sample :
+       {"# TYPE kubelet_http_requests_total counter\n",
+        "kubelet_http_requests_total{long_running=\"false\",method=\"GET\",path=\"pods\","
+        "server_type=\"readwrite\"} ",
+        "kubelet_http_inflight_requests{long_running=\"false\",method=\"GET\",path=\"metrics\","
+        "server_type=\"readwrite\"} 1\n",
+        "kubelet_http_requests_duration_seconds_bucket{long_running=\"false\",method=\"GET\","
+        "path=\"pods\",server_type=\"readwrite\",le=\"+Inf\"} "})
+    EXPECT_NE(metrics.find(sample), std::string::npos) << sample << metrics;
   EXPECT_EQ(Get(*admin, "/pods", "", "DELETE"), "405 Method Not Allowed\n");
   EXPECT_EQ(Get(*admin, "/run/ns/pod/main?cmd=a+b", "", "POST"), "200 2 words\n");
   EXPECT_EQ(Get(*admin, "/checkpoint/ns/pod/main"), "405 Method Not Allowed\n");

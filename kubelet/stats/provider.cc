@@ -16,6 +16,18 @@ namespace {
 constexpr std::chrono::seconds kLeastInterval(1);
 constexpr std::chrono::minutes kForget(10);
 
+std::string LabelOf(const cri::Labels& labels, const char* name) {
+  auto it = labels.find(name);
+  return it == labels.end() ? "" : it->second;
+}
+
+std::string FirstLine(const std::string& path) {
+  auto text = ReadFile(path);
+  return text ? text->substr(0, text->find('\n')) : "";
+}
+
+}  // namespace
+
 FsUsage FileSystemOf(const std::string& path) {
   FsUsage out;
   struct statvfs disk = {};
@@ -28,18 +40,6 @@ FsUsage FileSystemOf(const std::string& path) {
   out.inodes_used = disk.f_files - disk.f_ffree;
   return out;
 }
-
-std::string LabelOf(const cri::Labels& labels, const char* name) {
-  auto it = labels.find(name);
-  return it == labels.end() ? "" : it->second;
-}
-
-std::string FirstLine(const std::string& path) {
-  auto text = ReadFile(path);
-  return text ? text->substr(0, text->find('\n')) : "";
-}
-
-}  // namespace
 
 CpuUsage StatsProvider::Cpu(const std::string& key, uint64_t core_nanos) {
   const SteadyTime now = clock_.SteadyNow();
@@ -76,10 +76,6 @@ void StatsProvider::CollectFiles(PodUsageStats& item) {
     container.log_bytes = static_cast<uint64_t>(used.bytes);
     container.log_inodes = static_cast<uint64_t>(used.inodes);
   }
-  std::map<std::string, std::string> claims;
-  for (const auto& volume : item.pod->spec().volumes())
-    if (volume.volume_source().has_persistent_volume_claim())
-      claims[volume.name()] = volume.volume_source().persistent_volume_claim().claim_name();
   const std::string volumes = paths_.Volumes(meta.uid());
   auto plugins = ListDir(volumes);
   if (!plugins) return;
@@ -88,8 +84,8 @@ void StatsProvider::CollectFiles(PodUsageStats& item) {
     if (!names) continue;
     for (const std::string& name : *names) {
       if (name.find(".deleting~") != std::string::npos) continue;
-      item.volumes.push_back(
-          {name, claims.count(name) ? claims[name] : "", Volume(volumes + "/" + plugin + "/" + name)});
+      const std::string path = volumes + "/" + plugin + "/" + name;
+      item.volumes.push_back({name_of_(meta.uid(), path).value_or(VolumeName{name, ""}), Volume(path)});
     }
   }
 }

@@ -28,8 +28,13 @@ struct FsUsage {
   uint64_t capacity = 0, available = 0, used = 0, inodes = 0, inodes_free = 0, inodes_used = 0;
 };
 
-struct VolumeUsage {
-  std::string name, claim;
+// Of the file system that holds `path`; zeros when it cannot be told.
+FsUsage FileSystemOf(const std::string& path);
+
+struct VolumeName {
+  std::string name, claim;  // as the pod calls it
+};
+struct VolumeUsage : VolumeName {
   FsUsage fs;
 };
 
@@ -65,13 +70,18 @@ struct StatsSnapshot {
 class StatsProvider {  // thread safe
  public:
   using PodsFunction = std::function<std::vector<std::shared_ptr<const corev1::Pod>>()>;
+  // What the pod calls the volume at that path; nullopt: not known.
+  using NameFunction =
+      std::function<std::optional<VolumeName>(const std::string& uid, const std::string& path)>;
   StatsProvider(cri::RuntimeService& runtime, cri::ImageService& images, PodCgroups& cgroups, Paths paths,
-                PodsFunction pods, std::chrono::milliseconds volume_period, Clock& clock)
+                PodsFunction pods, NameFunction name_of, std::chrono::milliseconds volume_period,
+                Clock& clock)
       : runtime_(runtime),
         images_(images),
         cgroups_(cgroups),
         paths_(std::move(paths)),
         pods_(std::move(pods)),
+        name_of_(std::move(name_of)),
         volume_period_(volume_period),
         clock_(clock) {}
 
@@ -88,6 +98,7 @@ class StatsProvider {  // thread safe
   PodCgroups& cgroups_;
   const Paths paths_;
   const PodsFunction pods_;
+  const NameFunction name_of_;
   const std::chrono::milliseconds volume_period_;
   Clock& clock_;
   Mutex mutex_;

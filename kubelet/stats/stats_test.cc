@@ -32,7 +32,7 @@ class StatsTest : public ::testing::Test {
     item.cgroup.memory_bytes = 88;
     item.cgroup.processes = 3;
     item.interfaces = {{"eth0", 11, 1, 12, 2}};
-    item.volumes = {{"data", "claim", {50, 40, 10, 5, 4, 1}}, {"tmp", "", {100, 60, 4, 10, 6, 2}}};
+    item.volumes = {{{"data", "claim"}, {50, 40, 10, 5, 4, 1}}, {{"tmp", ""}, {100, 60, 4, 10, 6, 2}}};
     ContainerUsageStats& container = item.containers.emplace_back();
     container.id = "c1";
     container.image = "img:1";

@@ -1,6 +1,8 @@
 #include "kubelet/volume/volume_manager.h"
 
+#include "kubelet/metrics/stopwatch.h"
 #include "kubelet/volume/claim.h"
+#include "kubelet/volume/volume_metrics.h"
 #include "lib/api/quantity.h"
 #include "lib/base/file.h"
 #include "lib/k8s/pod_util.h"
@@ -91,13 +93,54 @@ Result<MountedVolume> VolumeManager::MountOne(VolumeInput input, std::stop_token
     if (candidate->Supports(input)) plugin = candidate.get();
   if (!plugin)
     return NotSetUp(Error(Code::kUnimplemented, "no volume plugin matched"), "SetUp", input.name());
-  RETURN_IF_ERROR(Attach(*plugin, input));
-  if (auto staged = StageOnce(*plugin, input, stop); !staged)
+  Stopwatch watch;
+  auto mounted = MountWith(*plugin, input, stop);
+  if (!mounted && mounted.error().Is(Code::kCancelled)) return mounted;
+  Note(*plugin, input, mounted ? mounted->path : "", watch.Seconds());
+  return mounted;
+}
+
+Result<MountedVolume> VolumeManager::MountWith(VolumePlugin& plugin, VolumeInput& input,
+                                               std::stop_token stop) {
+  RETURN_IF_ERROR(Attach(plugin, input));
+  if (auto staged = StageOnce(plugin, input, stop); !staged)
     return NotSetUp(staged.error(), "MountDevice", input.name());
-  auto path = plugin->SetUp(input, stop);
+  auto path = plugin.SetUp(input, stop);
   if (!path) return NotSetUp(path.error(), "SetUp", input.name());
-  RETURN_IF_ERROR(ExpandIfAsked(*plugin, input, *path, stop));
-  return MountedVolume{std::move(*path), plugin->MayRelabel(), input.read_only, ""};
+  RETURN_IF_ERROR(ExpandIfAsked(plugin, input, *path, stop));
+  return MountedVolume{std::move(*path), plugin.MayRelabel(), input.read_only, ""};
+}
+
+void VolumeManager::Note(const VolumePlugin& plugin, const VolumeInput& input, const std::string& path,
+                         double took) {
+  const metav1::ObjectMeta& pod = input.pod.metadata();
+  bool news = false;
+  {
+    MutexLock lock(mutex_);
+    PodVolume& known = volumes_[pod.uid()][input.volume.name()];
+    news = path.empty() || known.path.empty();  // what is there already is only refreshed
+    const std::string claim = input.claim ? input.claim->metadata().name() : "";
+    known = {pod.uid(), pod.namespace_(), input.volume.name(),
+             claim,     plugin.name(),    path.empty() ? known.path : path};
+  }
+  if (news) CountStorageOperation(plugin.name(), "volume_mount", !path.empty(), took);
+}
+
+std::vector<PodVolume> VolumeManager::Volumes() const {
+  MutexLock lock(mutex_);
+  std::vector<PodVolume> out;
+  for (const auto& [uid, volumes] : volumes_)
+    for (const auto& [name, volume] : volumes) out.push_back(volume);
+  return out;
+}
+
+std::optional<PodVolume> VolumeManager::FindByPath(const std::string& uid, const std::string& path) const {
+  MutexLock lock(mutex_);
+  auto it = volumes_.find(uid);
+  if (it == volumes_.end()) return std::nullopt;
+  for (const auto& [name, volume] : it->second)
+    if (volume.path == path) return volume;
+  return std::nullopt;
 }
 
 Result<> VolumeManager::Attach(VolumePlugin& plugin, VolumeInput& input) {
@@ -163,16 +206,25 @@ Result<> VolumeManager::UnmountUnder(const std::string& dir) {
 Result<> VolumeManager::TearDown(const Paths& paths, const PublishedVolume& volume,
                                  const std::string& plugin_dir, std::stop_token stop) {
   VolumePlugin* plugin = FindByDirectory(plugin_dir);
-  std::string stage = plugin ? plugin->Reconstruct(volume) : std::string();
-  if (plugin) RETURN_IF_ERROR(plugin->TearDown(volume, stop));
+  if (!plugin) return UnmountUnder(volume.path);
+  Stopwatch watch;
+  auto done = TearDownWith(*plugin, paths, volume, stop);
+  CountStorageOperation(plugin->name(), "volume_unmount", done.has_value(), watch.Seconds());
+  return done;
+}
+
+Result<> VolumeManager::TearDownWith(VolumePlugin& plugin, const Paths& paths, const PublishedVolume& volume,
+                                     std::stop_token stop) {
+  std::string stage = plugin.Reconstruct(volume);
+  RETURN_IF_ERROR(plugin.TearDown(volume, stop));
   RETURN_IF_ERROR(UnmountUnder(volume.path));
   if (stage.empty()) return {};
   StageLock lock(*this, stage);
   RETURN_IF_ERROR(RemoveTree(volume.path));
   ASSIGN_OR_RETURN(auto pods, ListDir(paths.Pods()));
   for (const std::string& uid : pods)
-    if (PathExists(paths.Volume(uid, plugin->name(), volume.name))) return {};  // still needed
-  return plugin->Unstage(stage, stop);
+    if (PathExists(paths.Volume(uid, plugin.name(), volume.name))) return {};  // still needed
+  return plugin.Unstage(stage, stop);
 }
 
 Result<> VolumeManager::Remove(const Paths& paths, const std::string& uid, std::stop_token stop) {
@@ -194,6 +246,7 @@ Result<> VolumeManager::Remove(const Paths& paths, const std::string& uid, std::
   for (const auto& plugin : plugins_) plugin->ForgetPod(uid);
   RETURN_IF_ERROR(RemoveTree(dir));
   MutexLock lock(mutex_);
+  volumes_.erase(uid);
   for (auto it = in_use_.begin(); it != in_use_.end();) {
     it->second.erase(uid);
     it = it->second.empty() ? in_use_.erase(it) : std::next(it);

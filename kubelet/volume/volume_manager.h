@@ -5,12 +5,14 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
 
 #include "kubelet/container/container_config.h"
 #include "kubelet/volume/plugin.h"
+#include "kubelet/volume/pod_volume.h"
 #include "kubelet/volume/subpath.h"
 #include "lib/base/mutex.h"
 
@@ -31,17 +33,25 @@ class VolumeManager {  // thread safe; calls for one pod come one at a time
   }
   // Unmounts all below the pod's directory and removes it. Absent is fine.
   Result<> Remove(const Paths& paths, const std::string& uid, std::stop_token stop = {});
+  // What pods have or wait for, as far as they have been seen to since this process began.
+  std::vector<PodVolume> Volumes() const;
+  std::optional<PodVolume> FindByPath(const std::string& uid, const std::string& path) const;
   // For node.status.volumesInUse: attachable volumes that pods wait for or have. Sorted.
   std::vector<std::string> VolumesInUse() const;
 
  private:
   Result<MountedVolume> MountOne(VolumeInput input, std::stop_token stop);
+  Result<MountedVolume> MountWith(VolumePlugin& plugin, VolumeInput& input, std::stop_token stop);
+  // Notes what the pod has got of the volume, and how long the first time took.
+  void Note(const VolumePlugin& plugin, const VolumeInput& input, const std::string& path, double took);
   Result<> Attach(VolumePlugin& plugin, VolumeInput& input);
   Result<> StageOnce(VolumePlugin& plugin, const VolumeInput& input, std::stop_token stop);
   Result<> ExpandIfAsked(VolumePlugin& plugin, const VolumeInput& input, const std::string& path,
                          std::stop_token stop);
   Result<> TearDown(const Paths& paths, const PublishedVolume& volume, const std::string& plugin_dir,
                     std::stop_token stop);
+  Result<> TearDownWith(VolumePlugin& plugin, const Paths& paths, const PublishedVolume& volume,
+                        std::stop_token stop);
   Result<> UnmountUnder(const std::string& dir);
   VolumePlugin* FindByDirectory(const std::string& plugin_dir) const;
 
@@ -54,8 +64,9 @@ class VolumeManager {  // thread safe; calls for one pod come one at a time
   const NodeFunction node_;
   mutable Mutex mutex_;
   CondVar stage_free_;
-  std::set<std::string> staging_ GUARDED_BY(mutex_);                        // stage paths at work
-  std::map<std::string, std::set<std::string>> in_use_ GUARDED_BY(mutex_);  // attach name -> pods
+  std::set<std::string> staging_ GUARDED_BY(mutex_);                                    // stage paths at work
+  std::map<std::string, std::map<std::string, PodVolume>> volumes_ GUARDED_BY(mutex_);  // by uid and name
+  std::map<std::string, std::set<std::string>> in_use_ GUARDED_BY(mutex_);              // attach name -> pods
 };
 
 }  // namespace keelson::kubelet

@@ -5,7 +5,7 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <ctime>
+#include <cstdlib>
 
 #include <fmt/format.h>
 
@@ -62,8 +62,25 @@ std::string LabelText(const std::vector<std::string>& names, const std::vector<s
   return out.empty() ? out : "{" + out + "}";
 }
 
+// As the kernel has it: the machine's start plus the process's age at that time. 0 when it cannot be told.
+double ProcessStart() {
+  auto own = ReadFile("/proc/self/stat");
+  auto machine = ReadFile("/proc/stat");
+  if (!own || !machine) return 0;
+  // The name in brackets may hold anything; the times follow the last one.
+  const size_t name_end = own->rfind(')');
+  const size_t boot = machine->find("\nbtime ");
+  if (name_end == std::string::npos || boot == std::string::npos) return 0;
+  unsigned long long ticks = 0;
+  constexpr char kSkipped[] =
+      " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d %llu";
+  if (std::sscanf(own->c_str() + name_end + 1, kSkipped, &ticks) != 1) return 0;
+  return std::atof(machine->c_str() + boot + 7) +
+         static_cast<double>(ticks) / static_cast<double>(sysconf(_SC_CLK_TCK));
+}
+
 void CollectProcess() {
-  static const double start = static_cast<double>(std::time(nullptr));
+  static const double start = ProcessStart();
   rusage usage;
   getrusage(RUSAGE_SELF, &usage);
   auto seconds = [](const timeval& t) {

@@ -5,6 +5,7 @@
 #include "lib/api/codec.h"
 #include "lib/api/meta.h"
 #include "lib/base/file.h"
+#include "lib/base/metrics.h"
 #include "lib/base/mutex.h"
 #include "lib/client/transport.h"
 #include "lib/http/client.h"
@@ -40,6 +41,30 @@ std::string Trimmed(std::string text) {
   return text;
 }
 
+// What is told of requests on /metrics, by upstream's names.
+class RequestCounts {
+ public:
+  explicit RequestCounts(std::string server) {
+    if (size_t scheme = server.find("//"); scheme != std::string::npos) server.erase(0, scheme + 2);
+    host_ = server.substr(0, server.find('/'));
+  }
+
+  // status 0: there was no answer.
+  void Count(const std::string& method, int status, steady_clock::duration took) const {
+    static metrics::Family& requests = metrics::Counter(
+        "rest_client_requests_total",
+        "Number of HTTP requests, partitioned by status code, method, and host.", {"code", "method", "host"});
+    static metrics::Family& duration = metrics::Histograms(
+        "rest_client_request_duration_seconds", "Request latency in seconds. Broken down by verb, and host.",
+        {0.005, 0.025, 0.1, 0.25, 0.5, 1, 2, 4, 8, 15, 30, 60}, {"verb", "host"});
+    requests.With({status > 0 ? std::to_string(status) : "<error>", method, host_}).Increment();
+    duration.HistogramWith({method, host_}).Observe(std::chrono::duration<double>(took).count());
+  }
+
+ private:
+  std::string host_;
+};
+
 class HttpStream final : public ApiStream {
  public:
   HttpStream(std::shared_ptr<http::Client> client, std::unique_ptr<http::ResponseReader> reader)
@@ -70,7 +95,8 @@ Error ErrorOf(int status, const std::string& body) {
 class HttpTransport final : public Transport {
  public:
   explicit HttpTransport(const RestConfig& config)
-      : config_(config),
+      : counts_(config.server),
+        config_(config),
         ca_{config.ca_file},
         certificate_{config.certificate_file},
         key_{config.key_file},
@@ -88,7 +114,11 @@ class HttpTransport final : public Transport {
                          std::stop_token stop) override {
     http::ClientRequest out;
     std::shared_ptr<http::Client> client = Prepare(request, out);
-    ASSIGN_OR_RETURN(http::ClientResponse response, client->Do(out, timeout, std::move(stop)));
+    const auto begin = steady_clock::now();
+    Result<http::ClientResponse> answer = client->Do(out, timeout, std::move(stop));
+    counts_.Count(request.method, answer ? answer->status : 0, steady_clock::now() - begin);
+    if (!answer) return answer.error();
+    http::ClientResponse& response = *answer;
     return ApiResponse{response.status, std::string(response.headers.Get("Content-Type")),
                        std::move(response.body)};
   }
@@ -96,7 +126,11 @@ class HttpTransport final : public Transport {
   Result<std::unique_ptr<ApiStream>> Open(const ApiRequest& request, std::stop_token stop) override {
     http::ClientRequest out;
     std::shared_ptr<http::Client> client = Prepare(request, out);
-    ASSIGN_OR_RETURN(std::unique_ptr<http::ResponseReader> reader, client->Open(out, kHeadTimeout, stop));
+    const auto begin = steady_clock::now();
+    Result<std::unique_ptr<http::ResponseReader>> opened = client->Open(out, kHeadTimeout, stop);
+    counts_.Count(request.method, opened ? (*opened)->status() : 0, steady_clock::now() - begin);
+    if (!opened) return opened.error();
+    std::unique_ptr<http::ResponseReader> reader = std::move(*opened);
     if (reader->status() >= 200 && reader->status() <= 299) {
       return std::unique_ptr<ApiStream>(new HttpStream(std::move(client), std::move(reader)));
     }
@@ -163,6 +197,7 @@ class HttpTransport final : public Transport {
   }
 
   Mutex mutex_;
+  const RequestCounts counts_;
   RestConfig config_;  // PEM texts under the mutex, the rest never changes
   FileMark ca_ GUARDED_BY(mutex_), certificate_ GUARDED_BY(mutex_), key_ GUARDED_BY(mutex_);
   FileMark token_file_ GUARDED_BY(mutex_);

@@ -8,6 +8,7 @@
 #include "lib/api/codec.h"
 #include "lib/api/meta.h"
 #include "lib/base/file.h"
+#include "lib/base/metrics.h"
 #include "lib/client/transport.h"
 #include "lib/http/server.h"
 #include "lib/http/test_pki.h"
@@ -76,6 +77,10 @@ TEST_F(HttpTransportTest, CredentialsAndAgent) {
   auto transport = NewHttpTransport(config_);
   ASSERT_TRUE(transport) << transport.error().message();
   EXPECT_EQ(Who(**transport), "alice|Bearer t1|test/1");
+  const std::string host = config_.server.substr(std::string_view("https://").size());
+  EXPECT_NE(metrics::Print().find("rest_client_requests_total{code=\"200\",method=\"GET\",host=\"" + host +
+                                  "\"} 1\n"),
+            std::string::npos);
 }
 
 TEST_F(HttpTransportTest, TokenFileWins) {

@@ -1,0 +1,115 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <stdlib.h>
+
+#include "kubelet/cri/fake.h"
+#include "kubelet/metrics/measured.h"
+#include "kubelet/testing/cgroup_names.h"
+#include "kubelet/testing/fixture.h"
+#include "lib/base/file.h"
+
+namespace keelson::kubelet {
+namespace {
+
+using ::testing::ContainsRegex;
+using ::testing::HasSubstr;
+
+class KubeletMetricsTest : public ::testing::Test {
+ protected:
+  KubeletMetricsTest() {
+    char name[] = "/tmp/kubelet_metrics_test.XXXXXX";
+    dir_ = ::mkdtemp(name);
+    harness_ = std::make_unique<KubeletHarness>(*measured_, *measured_images_, *measured_cgroups_, mounter_,
+                                                dir_, "10.7.0.1");
+    runtime_.SetPullable("img:1");
+    runtime_.SetExec([](const std::string&, const std::vector<std::string>&) { return cri::ExecResult{}; });
+  }
+  ~KubeletMetricsTest() override {
+    harness_.reset();
+    (void)RemoveTree(dir_);
+  }
+  std::string dir_;
+  cri::FakeRuntime runtime_;
+  NoMounts mounter_;
+  CgroupNames cgroups_;
+  std::unique_ptr<cri::RuntimeService> measured_ = MeasuredRuntime(runtime_);
+  std::unique_ptr<cri::ImageService> measured_images_ = MeasuredImages(runtime_);
+  std::unique_ptr<PodCgroups> measured_cgroups_ = MeasuredCgroups(cgroups_);
+  std::unique_ptr<KubeletHarness> harness_;
+};
+
+constexpr char kPod[] = R"({"metadata":{"name":"web"},"spec":{"volumes":[{"name":"tmp","emptyDir":{}}],
+  "containers":[{"name":"main","image":"img:1","volumeMounts":[{"name":"tmp","mountPath":"/tmp"}],
+    "readinessProbe":{"exec":{"command":["true"]},"periodSeconds":1}}]}})";
+
+TEST_F(KubeletMetricsTest, ScrapeHasWhatDashboardsRelyOn) {
+  harness_->Start();
+  harness_->Create(kPod);
+  ASSERT_TRUE(harness_->Await("web", IsPodReady));
+  auto text = harness_->backend().Metrics();
+  ASSERT_TRUE(text);
+  constexpr const char* kCounters[] = {
+      "kubelet_orphaned_runtime_pods_total", "kubelet_pleg_discard_events",
+      "kubelet_restarted_pods_total",        "kubelet_runtime_operations_total",
+      "kubelet_started_containers_total",    "kubelet_started_pods_errors_total",
+      "kubelet_started_pods_total",          "process_cpu_seconds_total"};
+  constexpr const char* kGauges[] = {"kubelet_active_pods",
+                                     "kubelet_desired_pods",
+                                     "kubelet_managed_ephemeral_containers",
+                                     "kubelet_mirror_pods",
+                                     "kubelet_orphan_pod_cleaned_volumes",
+                                     "kubelet_orphan_pod_cleaned_volumes_errors",
+                                     "kubelet_pleg_last_seen_seconds",
+                                     "kubelet_running_containers",
+                                     "kubelet_running_pods",
+                                     "kubelet_working_pods",
+                                     "process_max_fds",
+                                     "process_open_fds",
+                                     "process_resident_memory_bytes",
+                                     "process_start_time_seconds",
+                                     "process_virtual_memory_bytes",
+                                     "volume_manager_total_volumes"};
+  constexpr const char* kHistograms[] = {
+      "kubelet_cgroup_manager_duration_seconds",     "kubelet_image_pull_duration_seconds",
+      "kubelet_pleg_relist_duration_seconds",        "kubelet_pleg_relist_interval_seconds",
+      "kubelet_pod_start_duration_seconds",          "kubelet_pod_start_sli_duration_seconds",
+      "kubelet_pod_start_total_duration_seconds",    "kubelet_pod_worker_duration_seconds",
+      "kubelet_pod_worker_start_duration_seconds",   "kubelet_run_podsandbox_duration_seconds",
+      "kubelet_runtime_operations_duration_seconds", "storage_operation_duration_seconds"};
+  for (const char* name : kCounters)
+    EXPECT_THAT(*text, HasSubstr("# TYPE " + std::string(name) + " counter\n"));
+  for (const char* name : kGauges) EXPECT_THAT(*text, HasSubstr("# TYPE " + std::string(name) + " gauge\n"));
+  for (const char* name : kHistograms) {
+    EXPECT_THAT(*text, HasSubstr("# TYPE " + std::string(name) + " histogram\n"));
+    EXPECT_THAT(*text, ContainsRegex(std::string(name) + "_bucket\\{.*le=\"\\+Inf\"\\} "));
+  }
+  for (const char* sample :
+       {"kubelet_desired_pods{static=\"\"} 1\n", "kubelet_active_pods{static=\"\"} 1\n",
+        "kubelet_running_pods 1\n", "kubelet_running_containers{container_state=\"running\"} 1\n",
+        "kubelet_working_pods{lifecycle=\"sync\",config=\"desired\",static=\"\"} 1\n",
+        "kubelet_started_containers_total{container_type=\"container\"} 1\n",
+        "volume_manager_total_volumes{plugin_name=\"kubernetes.io/"
+        "empty-dir\",state=\"actual_state_of_world\"} 1\n"})
+    EXPECT_THAT(*text, HasSubstr(sample));
+}
+
+TEST_F(KubeletMetricsTest, ProbesAreCountedByPodAndForgottenWithIt) {
+  harness_->Start();
+  corev1::Pod pod = harness_->Create(kPod);
+  ASSERT_TRUE(harness_->Await("web", IsPodReady));
+  const std::string labels = "container=\"main\",pod=\"web\",namespace=\"default\"";
+  auto text = harness_->backend().ProbeMetrics();
+  ASSERT_TRUE(text);
+  EXPECT_THAT(*text, HasSubstr("# TYPE prober_probe_total counter\n"));
+  EXPECT_THAT(*text, HasSubstr("# TYPE prober_probe_duration_seconds histogram\n"));
+  EXPECT_THAT(*text, HasSubstr("prober_probe_total{probe_type=\"Readiness\",result=\"successful\"," + labels +
+                               ",pod_uid=\"" + pod.metadata().uid() + "\"} "));
+  EXPECT_THAT(*text,
+              HasSubstr("prober_probe_duration_seconds_count{probe_type=\"Readiness\"," + labels + "} "));
+  harness_->Delete("web", 1);
+  ASSERT_TRUE(harness_->Await("web", [](const corev1::Pod* gone) { return gone == nullptr; }));
+  EXPECT_EQ(*harness_->backend().ProbeMetrics(), "");
+}
+
+}  // namespace
+}  // namespace keelson::kubelet

@@ -1,0 +1,11 @@
+// What this program is, on /metrics: kubernetes_build_info, kubernetes_feature_enabled, kubelet_node_name.
+#pragma once
+
+#include <map>
+#include <string>
+
+namespace keelson::kubelet {
+
+void TellBuild(const std::string& node_name, const std::map<std::string, bool>& feature_gates);
+
+}  // namespace keelson::kubelet

@@ -1,0 +1,104 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "kubelet/cri/fake.h"
+#include "kubelet/metrics/build_info.h"
+#include "kubelet/metrics/measured.h"
+#include "kubelet/metrics/pod_starts.h"
+#include "lib/api/codec.h"
+#include "lib/base/metrics.h"
+
+namespace keelson::kubelet {
+namespace {
+
+using std::chrono::seconds;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+TEST(MeasuredTest, CallsAreCountedByKindAndOutcome) {
+  cri::FakeRuntime fake;
+  auto runtime = MeasuredRuntime(fake);
+  auto images = MeasuredImages(fake);
+  ASSERT_TRUE(runtime->ListContainers({}));
+  fake.Fail("StartContainer", Error(Code::kUnavailable, "away"));
+  EXPECT_FALSE(runtime->StartContainer("x"));
+  fake.Fail("RunPodSandbox", Error(Code::kUnavailable, "away"));
+  EXPECT_FALSE(runtime->RunPodSandbox({}, "gvisor"));
+  ASSERT_TRUE(images->ListImages());
+  const std::string text = metrics::Print();
+  for (const char* sample :
+       {"# TYPE kubelet_runtime_operations_total counter\n",
+        "kubelet_runtime_operations_total{operation_type=\"list_containers\"} 1\n",
+        "kubelet_runtime_operations_total{operation_type=\"list_images\"} 1\n",
+        "# TYPE kubelet_runtime_operations_duration_seconds histogram\n",
+        "kubelet_runtime_operations_duration_seconds_bucket{operation_type=\"start_container\",le=\"+Inf\"} "
+        "1\n",
+        "kubelet_runtime_operations_errors_total{operation_type=\"start_container\"} 1\n",
+        "kubelet_run_podsandbox_errors_total{runtime_handler=\"gvisor\"} 1\n",
+        "kubelet_started_pods_total 1\n", "kubelet_started_pods_errors_total 1\n"})
+    EXPECT_THAT(text, HasSubstr(sample));
+  EXPECT_THAT(text, Not(HasSubstr("errors_total{operation_type=\"list_containers\"}")));
+}
+
+TEST(BuildTest, FeaturesHaveTheirStage) {
+  TellBuild("n1", {{"ClusterTrustBundleProjection", true}});
+  const std::string text = metrics::Print();
+  for (const char* sample :
+       {"kubelet_node_name{node=\"n1\"} 1\n", "kubernetes_build_info{major=\"1\",minor=\"36\"",
+        "kubernetes_feature_enabled{name=\"ClusterTrustBundleProjection\",stage=\"BETA\"} 1\n",
+        "kubernetes_feature_enabled{name=\"EventedPLEG\",stage=\"ALPHA\"} 0\n",
+        "kubernetes_feature_enabled{name=\"KMSv1\",stage=\"DEPRECATED\"} 0\n",
+        "kubernetes_feature_enabled{name=\"CPUManagerPolicyOptions\",stage=\"\"} 1\n"})
+    EXPECT_THAT(text, HasSubstr(sample));
+}
+
+class PodStartsTest : public ::testing::Test {
+ protected:
+  // Made at the clock's present; `status` as the API shows it.
+  corev1::Pod Pod(const std::string& status) {
+    corev1::Pod pod;
+    EXPECT_TRUE(api::DecodeJson(
+        R"({"metadata":{"name":"p","uid":"u","creationTimestamp":"2026-01-01T00:00:00Z"},
+            "spec":{"containers":[{"name":"c"}]},"status":)" +
+            status + "}",
+        pod));
+    return pod;
+  }
+  static double Sum(const std::string& family) {
+    const std::string text = metrics::Print();
+    const size_t at = text.find(family + "_sum ");
+    return at == std::string::npos ? -1 : std::stod(text.substr(at + family.size() + 5));
+  }
+  static constexpr char kRunning[] =
+      R"({"phase":"Running","startTime":"2026-01-01T00:00:00Z",
+          "initContainerStatuses":[{"name":"i","state":{"terminated":{"startedAt":"2026-01-01T00:00:03Z","finishedAt":"2026-01-01T00:00:05Z"}}}],
+          "containerStatuses":[{"name":"c","state":{"running":{"startedAt":"2026-01-01T00:00:09Z"}}}]})";
+  FakeClock clock_;
+};
+
+TEST_F(PodStartsTest, PullsAndInitContainersAreNoDelayOfTheKubelets) {
+  PodStarts starts(clock_);
+  const double total = Sum("kubelet_pod_start_total_duration_seconds"),
+               sli = Sum("kubelet_pod_start_sli_duration_seconds"),
+               seen = Sum("kubelet_pod_start_duration_seconds");
+  clock_.Advance(seconds(1));  // since its creation, when this clock begins
+  starts.Observed(Pod("{}"));
+  starts.Pulled("u", seconds(4));
+  clock_.Advance(seconds(9));
+  starts.Observed(Pod(kRunning));
+  starts.Observed(Pod(kRunning));  // told once
+  EXPECT_DOUBLE_EQ(Sum("kubelet_pod_start_duration_seconds") - seen, 9);
+  EXPECT_DOUBLE_EQ(Sum("kubelet_pod_start_total_duration_seconds") - total, 10);
+  EXPECT_DOUBLE_EQ(Sum("kubelet_pod_start_sli_duration_seconds") - sli, 4);
+}
+
+TEST_F(PodStartsTest, PodsThatAnEarlierKubeletStartedAreNotMeasured) {
+  PodStarts starts(clock_);
+  const double total = Sum("kubelet_pod_start_total_duration_seconds");
+  starts.Observed(Pod(R"({"phase":"Pending","startTime":"2026-01-01T00:00:00Z"})"));
+  starts.Observed(Pod(kRunning));
+  EXPECT_DOUBLE_EQ(Sum("kubelet_pod_start_total_duration_seconds"), total);
+}
+
+}  // namespace
+}  // namespace keelson::kubelet

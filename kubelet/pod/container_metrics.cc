@@ -1,0 +1,35 @@
+#include "kubelet/pod/container_metrics.h"
+
+#include <algorithm>
+
+#include "lib/base/metrics.h"
+
+namespace keelson::kubelet {
+
+namespace {
+
+const char* TypeOf(const corev1::PodSpec& spec, const std::string& container) {
+  const auto named = [&](const auto& item) { return item.name() == container; };
+  const auto& init = spec.init_containers();
+  if (std::any_of(init.begin(), init.end(), named)) return "init_container";
+  const auto& apps = spec.containers();
+  return std::any_of(apps.begin(), apps.end(), named) ? "container" : "ephemeral_container";
+}
+
+}  // namespace
+
+void CountContainerStart(const corev1::PodSpec& spec, const std::string& container) {
+  static metrics::Family& started = metrics::Counter(
+      "kubelet_started_containers_total", "Cumulative number of containers started", {"container_type"});
+  started.With({TypeOf(spec, container)}).Increment();
+}
+
+void CountContainerFailure(const corev1::PodSpec& spec, const std::string& container,
+                           const std::string& code) {
+  static metrics::Family& failed =
+      metrics::Counter("kubelet_started_containers_errors_total",
+                       "Cumulative number of errors when starting containers", {"container_type", "code"});
+  failed.With({TypeOf(spec, container), code}).Increment();
+}
+
+}  // namespace keelson::kubelet

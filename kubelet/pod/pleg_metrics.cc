@@ -1,0 +1,30 @@
+#include "kubelet/pod/pleg_metrics.h"
+
+#include "kubelet/metrics/buckets.h"
+
+namespace keelson::kubelet {
+
+PlegMetrics::PlegMetrics()
+    : duration_(metrics::Histograms("kubelet_pleg_relist_duration_seconds",
+                                    "Duration in seconds for relisting pods in PLEG.", DefaultBuckets())
+                    .HistogramWith()),
+      interval_(metrics::Histograms("kubelet_pleg_relist_interval_seconds",
+                                    "Interval in seconds between relisting in PLEG.", DefaultBuckets())
+                    .HistogramWith()),
+      last_seen_(metrics::Gauge("kubelet_pleg_last_seen_seconds",
+                                "Timestamp in seconds when PLEG was last seen active.")
+                     .With()) {
+  metrics::Counter("kubelet_pleg_discard_events", "The number of discard events in PLEG.").With();
+}
+
+void PlegMetrics::Begun() {
+  if (begun_) interval_.Observe(begun_->Seconds());
+  begun_.emplace();
+}
+
+void PlegMetrics::Finished(WallTime now) {
+  duration_.Observe(begun_->Seconds());
+  last_seen_.Set(std::chrono::duration<double>(now.time_since_epoch()).count());
+}
+
+}  // namespace keelson::kubelet

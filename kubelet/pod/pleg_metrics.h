@@ -1,0 +1,25 @@
+// How the relists go: kubelet_pleg_*.
+#pragma once
+
+#include <optional>
+
+#include "kubelet/metrics/stopwatch.h"
+#include "lib/base/clock.h"
+#include "lib/base/metrics.h"
+
+namespace keelson::kubelet {
+
+class PlegMetrics {  // of the one thread that relists
+ public:
+  PlegMetrics();
+  // A relist begins now. Its end is told through Finished, or it has failed.
+  void Begun();
+  void Finished(WallTime now);
+
+ private:
+  metrics::Histogram &duration_, &interval_;
+  metrics::Value& last_seen_;
+  std::optional<Stopwatch> begun_;
+};
+
+}  // namespace keelson::kubelet

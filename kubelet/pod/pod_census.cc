@@ -1,0 +1,126 @@
+#include "kubelet/pod/pod_census.h"
+
+#include "kubelet/metrics/buckets.h"
+#include "kubelet/pod/pod_workers.h"
+#include "lib/base/metrics.h"
+#include "lib/k8s/pod_util.h"
+
+namespace keelson::kubelet {
+
+namespace {
+
+const char* NameOf(cri::ContainerState state) {
+  switch (state) {
+    case cri::ContainerState::kCreated:
+      return "created";
+    case cri::ContainerState::kRunning:
+      return "running";
+    case cri::ContainerState::kExited:
+      return "exited";
+    default:
+      return "unknown";
+  }
+}
+
+const char* StaticLabel(const corev1::Pod& pod) { return k8s::IsStatic(pod) ? "true" : ""; }
+
+void SetAll(metrics::Family& family, const std::map<std::string, int>& counts,
+            std::initializer_list<const char*> always) {
+  family.Clear();
+  for (const char* label : always) family.With({label});
+  for (const auto& [label, count] : counts) family.With({label}).Set(count);
+}
+
+metrics::Family& Restarts() {
+  static metrics::Family& family = metrics::Counter(
+      "kubelet_restarted_pods_total",
+      "Number of pods that have been restarted because they were deleted and recreated with the same UID "
+      "while the kubelet was watching them (common for static pods, extremely uncommon for API pods)",
+      {"static"});
+  return family;
+}
+
+void CountRuntime(const PodRuntimeStatus& runtime, PodCensus& census) {
+  if (runtime.ReadySandbox()) ++census.running_pods;
+  for (const ContainerRecord& record : runtime.containers) ++census.containers[NameOf(record.state)];
+}
+
+}  // namespace
+
+PodCensus PodWorkers::Census() const {
+  PodCensus census;
+  MutexLock lock(mutex_);
+  for (const auto& [uid, entry] : entries_) {
+    const corev1::Pod& pod = *entry->pod;
+    CountRuntime(entry->runtime, census);
+    const char* lifecycle = entry->state == State::kSyncing       ? "sync"
+                            : entry->state == State::kTerminating ? "terminating"
+                                                                  : "terminated";
+    if (entry->orphan) {
+      ++census.working[{lifecycle, "runtime_only", "unknown"}];
+      continue;
+    }
+    const char* is_static = StaticLabel(pod);
+    ++census.working[{lifecycle, entry->gone ? "orphan" : "desired", is_static}];
+    census.ephemeral_containers += pod.spec().ephemeral_containers_size();
+    if (!entry->gone) ++census.desired[is_static];
+    if (entry->memory.admitted && !entry->ended) {
+      ++census.active[is_static];
+      census.mirrors += k8s::IsStatic(pod);
+    }
+  }
+  return census;
+}
+
+void Tell(const PodCensus& census) {
+  SetAll(metrics::Gauge(
+             "kubelet_desired_pods",
+             "The number of pods the kubelet is being instructed to run. static is true if the pod is "
+             "not from the apiserver.",
+             {"static"}),
+         census.desired, {"", "true"});
+  SetAll(metrics::Gauge("kubelet_active_pods",
+                        "The number of pods the kubelet considers active and which are being considered when "
+                        "admitting new pods. static is true if the pod is not from the apiserver.",
+                        {"static"}),
+         census.active, {"", "true"});
+  SetAll(metrics::Gauge("kubelet_running_containers", "Number of containers currently running",
+                        {"container_state"}),
+         census.containers, {"running"});
+  metrics::Gauge("kubelet_mirror_pods",
+                 "The number of mirror pods the kubelet will try to create (one per admitted static pod)")
+      .With()
+      .Set(census.mirrors);
+  metrics::Gauge("kubelet_running_pods", "Number of pods that have a running pod sandbox")
+      .With()
+      .Set(census.running_pods);
+  metrics::Gauge("kubelet_managed_ephemeral_containers",
+                 "Current number of ephemeral containers in pods managed by this kubelet.")
+      .With()
+      .Set(census.ephemeral_containers);
+  metrics::Family& working = metrics::Gauge(
+      "kubelet_working_pods",
+      "Number of pods the kubelet is actually running, broken down by lifecycle phase, whether "
+      "the pod is desired, orphaned, or runtime only (also orphaned), and whether the pod is "
+      "static. An orphaned pod has been removed from local configuration or force deleted in "
+      "the API and consumes resources that are not otherwise visible.",
+      {"lifecycle", "config", "static"});
+  working.Clear();
+  working.With({"sync", "desired", ""});
+  for (const auto& [work, count] : census.working)
+    working.With({std::get<0>(work), std::get<1>(work), std::get<2>(work)}).Set(count);
+  for (const char* is_static : {"", "true"}) Restarts().With({is_static});
+}
+
+void CountRestart(const corev1::Pod& pod) { Restarts().With({StaticLabel(pod)}).Increment(); }
+
+void CountWorkerStart(double seconds) {
+  static metrics::Histogram& start =
+      metrics::Histograms("kubelet_pod_worker_start_duration_seconds",
+                          "Duration in seconds from kubelet seeing a pod to starting a worker.",
+                          DefaultBuckets())
+          .HistogramWith();
+  start.Observe(seconds);
+}
+
+}  // namespace keelson::kubelet

@@ -1,0 +1,79 @@
+#include "kubelet/probe/probe_metrics.h"
+
+#include "lib/k8s/pod_util.h"
+
+namespace keelson::kubelet {
+
+namespace {
+
+constexpr ProbeKind kKinds[] = {ProbeKind::kStartup, ProbeKind::kLiveness, ProbeKind::kReadiness};
+
+const char* NameOf(ProbeOutcome::Kind outcome) {
+  switch (outcome) {
+    case ProbeOutcome::kSuccess:
+      return "successful";
+    case ProbeOutcome::kFailure:
+      return "failed";
+    case ProbeOutcome::kUnknown:
+      return "unknown";
+  }
+  return "";
+}
+
+std::vector<std::string> TotalLabels(const corev1::Pod& pod, const std::string& container, ProbeKind kind,
+                                     ProbeOutcome::Kind outcome) {
+  const metav1::ObjectMeta& meta = pod.metadata();
+  return {NameOf(kind), NameOf(outcome), container, meta.name(), meta.namespace_(), meta.uid()};
+}
+std::vector<std::string> DurationLabels(const corev1::Pod& pod, const std::string& container,
+                                        ProbeKind kind) {
+  return {NameOf(kind), container, pod.metadata().name(), pod.metadata().namespace_()};
+}
+
+}  // namespace
+
+const char* NameOf(ProbeKind kind) {
+  switch (kind) {
+    case ProbeKind::kStartup:
+      return "Startup";
+    case ProbeKind::kLiveness:
+      return "Liveness";
+    case ProbeKind::kReadiness:
+      return "Readiness";
+  }
+  return "";
+}
+
+ProbeMetrics::ProbeMetrics()
+    : total_(metrics::Type::kCounter, "prober_probe_total",
+             "Cumulative number of a liveness, readiness or startup probe for a container by result.",
+             {"probe_type", "result", "container", "pod", "namespace", "pod_uid"}, {}),
+      duration_(metrics::Type::kHistogram, "prober_probe_duration_seconds",
+                "Duration in seconds for a probe response.", {"probe_type", "container", "pod", "namespace"},
+                {0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10}) {}
+
+void ProbeMetrics::Count(const corev1::Pod& pod, const std::string& container, ProbeKind kind,
+                         ProbeOutcome::Kind outcome, double seconds) {
+  total_.With(TotalLabels(pod, container, kind, outcome)).Increment();
+  if (outcome != ProbeOutcome::kFailure)
+    duration_.HistogramWith(DurationLabels(pod, container, kind)).Observe(seconds);
+}
+
+void ProbeMetrics::Forget(const corev1::Pod& pod) {
+  k8s::ForEachContainer(pod.spec(), [&](const corev1::Container& container) {
+    for (ProbeKind kind : kKinds) {
+      for (auto outcome : {ProbeOutcome::kSuccess, ProbeOutcome::kFailure, ProbeOutcome::kUnknown})
+        total_.Remove(TotalLabels(pod, container.name(), kind, outcome));
+      duration_.Remove(DurationLabels(pod, container.name(), kind));
+    }
+  });
+}
+
+std::string ProbeMetrics::Print() const {
+  std::string out;
+  duration_.Print(out);
+  total_.Print(out);
+  return out;
+}
+
+}  // namespace keelson::kubelet

@@ -1,0 +1,27 @@
+// What /metrics/probes tells: prober_probe_total and prober_probe_duration_seconds. Thread safe.
+#pragma once
+
+#include <string>
+
+#include "kubelet/probe/handler.h"
+#include "kubelet/probe/results.h"
+#include "lib/base/metrics.h"
+
+namespace keelson::kubelet {
+
+const char* NameOf(ProbeKind kind);  // Startup, Liveness, Readiness
+
+class ProbeMetrics {
+ public:
+  ProbeMetrics();
+  void Count(const corev1::Pod& pod, const std::string& container, ProbeKind kind, ProbeOutcome::Kind outcome,
+             double seconds);
+  // The pod is gone, and what was counted of it.
+  void Forget(const corev1::Pod& pod);
+  std::string Print() const;
+
+ private:
+  metrics::Family total_, duration_;
+};
+
+}  // namespace keelson::kubelet
