@@ -211,7 +211,7 @@ Result<> ReadAuthOptions(const Options& options, ApiServerOptions& out) {
   return ReadAuthorizers(flags, out);
 }
 
-void WatchAuthFiles(const Options& options, apiserver::ApiServer& server, FileReloader& files) {
+void WatchAuthFiles(const Options& options, apiserver::ApiServer& server, http::FileReloader& files) {
   std::vector<std::string> keys = options.service_account_key_files;
   keys.push_back(options.service_account_signing_key_file);
   files.Add({"service-account-key-file", keys, [&options, &server]() -> Result<> {

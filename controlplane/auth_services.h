@@ -2,8 +2,8 @@
 #pragma once
 
 #include "controlplane/apiserver/server.h"
-#include "controlplane/file_reloader.h"
 #include "controlplane/options.h"
+#include "lib/http/file_reloader.h"
 
 namespace keelson::controlplane {
 
@@ -11,6 +11,6 @@ Result<> ReadAuthOptions(const Options& options, apiserver::ApiServerOptions& ou
 
 // Has the server take up keys, tokens, authentication and authorization configurations when their files
 // change. `options` and `server` outlive `files`.
-void WatchAuthFiles(const Options& options, apiserver::ApiServer& server, FileReloader& files);
+void WatchAuthFiles(const Options& options, apiserver::ApiServer& server, http::FileReloader& files);
 
 }  // namespace keelson::controlplane

@@ -19,7 +19,6 @@
 #include "controlplane/controllers/controllers.h"
 #include "controlplane/etcd/client.h"
 #include "controlplane/etcd/supervisor.h"
-#include "controlplane/file_reloader.h"
 #include "controlplane/options.h"
 #include "controlplane/registry/registry.h"
 #include "controlplane/scheduler/scheduler.h"
@@ -31,6 +30,7 @@
 #include "lib/base/service_group.h"
 #include "lib/client/rest.h"
 #include "lib/client/transport.h"
+#include "lib/http/file_reloader.h"
 #include "lib/http/server.h"
 
 namespace keelson::controlplane {
@@ -151,7 +151,7 @@ struct ControlPlane {
   std::unique_ptr<registry::Registry> registry;
   std::unique_ptr<apiserver::ApiServer> apiserver;
   std::unique_ptr<http::Server> https;
-  FileReloader files;
+  http::FileReloader files;
 };
 
 Result<> MakeEtcd(const Options& options, ControlPlane& plane) {

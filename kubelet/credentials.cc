@@ -5,6 +5,7 @@
 
 #include "kubelet/certificate/bootstrap.h"
 #include "kubelet/certificate/certificate_manager.h"
+#include "kubelet/config/feature_gates.h"
 #include "kubelet/node/machine.h"
 #include "lib/base/file.h"
 #include "lib/base/ip.h"
@@ -107,6 +108,12 @@ void ApiServer::AddServices(ServiceGroup& group, const client::RestClient& api, 
                ready();
                return Run(stop);
              }});
+  WatchFiles();
+  group.Add({"server-files", {"server"}, [this](std::stop_token stop, ServiceGroup::Ready ready) -> Result<> {
+               ready();
+               files_.Run(stop);
+               return {};
+             }});
   if (!rotated_) return;
   const std::string name = NodeName(settings_);
   AddManager(group, "serving-certificate",
@@ -133,6 +140,8 @@ Result<> ApiServer::Run(std::stop_token stop) {
   options.tls->certificate_file = certificate_file_;
   options.tls->key_file = key_file_;
   options.tls->client_ca_file = config.client_ca_file;
+  options.tls->min_version = config.tls_min_version;
+  options.tls->cipher_suites = config.tls_cipher_suites;
   ASSIGN_OR_RETURN(std::shared_ptr<http::Server> server, http::Server::Listen(std::move(options), handler_));
   {
     MutexLock lock(mutex_);
@@ -142,16 +151,30 @@ Result<> ApiServer::Run(std::stop_token stop) {
   return server->Run(stop);
 }
 
-void ApiServer::CertificateChanged() {
+Result<> ApiServer::Reload() {
   std::shared_ptr<http::Server> server;
   {
     MutexLock lock(mutex_);
-    issued_ = true;
     server = server_;
+  }
+  return server ? server->ReloadTls() : Result<>();
+}
+
+void ApiServer::WatchFiles() {
+  const KubeletConfig& config = settings_.config;
+  files_.Add({"client-ca-file", {config.client_ca_file}, [this] { return Reload(); }});
+  // The cluster's certificate tells of itself.
+  if (!rotated_ && FeatureEnabled(config.feature_gates, "ReloadKubeletServerCertificateFile"))
+    files_.Add({"tls-cert-file", {certificate_file_, key_file_}, [this] { return Reload(); }});
+}
+
+void ApiServer::CertificateChanged() {
+  {
+    MutexLock lock(mutex_);
+    issued_ = true;
     changed_.notify_all();
   }
-  if (!server) return;
-  if (auto reloaded = server->ReloadTls(); !reloaded)
+  if (auto reloaded = Reload(); !reloaded)
     log::Error("Cannot use the new serving certificate", {{"error", reloaded.error()}});
 }
 

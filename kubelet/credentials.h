@@ -13,6 +13,7 @@
 #include "lib/base/service_group.h"
 #include "lib/client/rest.h"
 #include "lib/client/transport.h"
+#include "lib/http/file_reloader.h"
 #include "lib/http/server.h"
 
 namespace keelson::kubelet {
@@ -29,17 +30,20 @@ class ApiServer {
   using Addresses = std::function<std::vector<corev1::NodeAddress>()>;  // of the node; none: not known yet
 
   ApiServer(const Settings& settings, http::Handler handler);
-  // "server", and "serving-certificate" where there is one to be asked for.
+  // "server", "server-files", and "serving-certificate" where there is one to be asked for.
   void AddServices(ServiceGroup& group, const client::RestClient& api, Addresses addresses);
 
  private:
   Result<> Run(std::stop_token stop);
   void CertificateChanged();
+  Result<> Reload();  // what its files hold now
+  void WatchFiles();
 
   const Settings& settings_;
   const http::Handler handler_;
   const bool rotated_;
   std::string certificate_file_, key_file_;
+  http::FileReloader files_;
   Mutex mutex_;
   CondVar changed_;
   bool issued_ GUARDED_BY(mutex_) = false;

@@ -15,6 +15,7 @@
 #include "lib/base/mutex.h"
 #include "lib/client/transport.h"
 #include "lib/http/server.h"
+#include "lib/http/tls_settings.h"
 #include "lib/linux/cgroup.h"
 #include "lib/linux/notify.h"
 
@@ -113,8 +114,20 @@ Result<> CheckMachine(const KubeletConfig& config, const linux::Cgroups& cgroups
   return {};
 }
 
+// Names in the TLS settings that mean nothing, or nothing good.
+Result<> CheckTls(const KubeletConfig& config) {
+  ASSIGN_OR_RETURN(const int least, http::ParseTlsVersion(config.tls_min_version));
+  RETURN_IF_ERROR(http::CipherList(config.tls_cipher_suites));
+  for (const std::string& suite : http::InsecureCipherSuites(config.tls_cipher_suites))
+    log::Warn("Use of insecure cipher detected.", {{"cipher", suite}});
+  if (least >= *http::ParseTlsVersion("VersionTLS13") && !config.tls_cipher_suites.empty())
+    log::Warn("Warning: TLS 1.3 cipher suites are not configurable, ignoring --tls-cipher-suites");
+  return {};
+}
+
 Result<int> Run(const Settings& settings) {
   if (settings.config.logging_verbosity > 2) log::SetLevel(log::Level::kDebug);
+  RETURN_IF_ERROR(CheckTls(settings.config));
   RETURN_IF_ERROR(CheckNodeLabels(settings.flags.node_labels));
   if (auto thresholds = ParseThresholds(MakeEvictionOptions(settings.config)); !thresholds)
     return thresholds.error();

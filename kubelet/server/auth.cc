@@ -64,14 +64,16 @@ Auth::Auth(const KubeletServerOptions& options, client::RestClient api, Clock& c
     : options_(options), api_(std::move(api)), clock_(clock) {}
 
 Result<User> Auth::Authenticate(const http::ServerRequest& request) {
-  if (request.peer && !request.peer->common_name.empty()) {
+  const bool refused = request.peer_refused || (request.peer && clock_.Now() > request.peer->not_after);
+  if (request.peer && !refused && !request.peer->common_name.empty()) {
     User user{request.peer->common_name, "", request.peer->organizations, {}};
     user.groups.push_back("system:authenticated");
     return user;
   }
   std::string token = BearerToken(request);
   if (!token.empty() && options_.webhook_authentication) return Review(token);
-  if (token.empty() && options_.anonymous)
+  // Who shows a certificate that is of no use wants to be somebody.
+  if (token.empty() && !refused && options_.anonymous)
     return User{"system:anonymous", "", {"system:unauthenticated"}, {}};
   return Error(Code::kUnauthenticated, "Unauthorized");
 }

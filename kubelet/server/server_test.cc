@@ -1,4 +1,5 @@
 #include "kubelet/server/server.h"
+#include "kubelet/server/auth.h"
 #include "kubelet/server/system_logs.h"
 
 #include <gtest/gtest.h>
@@ -301,6 +302,31 @@ TEST_F(KubeletServerTest, StreamsAreAskedForAsTheRequestSays) {
   EXPECT_EQ(upgrade("/portForward/ns/pod/uid-1?port=80&port=443"), "up");
   EXPECT_EQ(backend_.asked, "ns/pod/uid-1 2");
   EXPECT_EQ(upgrade("/portForward/ns/pod?port=0"), "invalid port \"0\"\n");
+}
+
+// A certificate that has run out, or that nobody trusts, is not overlooked.
+TEST_F(KubeletServerTest, UselessCertificatesMakeNobodyAnonymous) {
+  FakeClock clock;
+  KubeletServerOptions options = Options();
+  options.anonymous = true;
+  Auth auth(options, client::RestClient(api_), clock);
+  auto who = [&](const http::ServerRequest& request) {
+    auto user = auth.Authenticate(request);
+    return user ? user->name : user.error().message();
+  };
+  http::ServerRequest request;
+  EXPECT_EQ(who(request), "system:anonymous");
+  request.peer.emplace();
+  request.peer->common_name = "alice";
+  request.peer->not_after = clock.Now() + std::chrono::seconds(10);
+  EXPECT_EQ(who(request), "alice");
+  clock.Advance(std::chrono::seconds(11));
+  EXPECT_EQ(who(request), "Unauthorized");
+  request.peer.reset();
+  request.peer_refused = true;
+  EXPECT_EQ(who(request), "Unauthorized");
+  request.headers.Add("Authorization", "Bearer good");
+  EXPECT_EQ(who(request), "system:serviceaccount:a:b");
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 
 #include "lib/http/key_objects.h"
 #include "lib/http/tls_context.h"
+#include "lib/http/tls_settings.h"
 
 namespace keelson::http {
 namespace {
@@ -212,6 +213,11 @@ Result<SslContextPtr> MakeServerContext(const TlsServerOptions& options) {
   ERR_clear_error();
   SslContextPtr context = NewContext(TLS_server_method());
   if (!context) return TlsError("TLS context");
+  ASSIGN_OR_RETURN(const int least, ParseTlsVersion(options.min_version));
+  SSL_CTX_set_min_proto_version(context.get(), least);
+  ASSIGN_OR_RETURN(const std::string ciphers, CipherList(options.cipher_suites));
+  if (!ciphers.empty() && SSL_CTX_set_cipher_list(context.get(), ciphers.c_str()) != 1)
+    return TlsError("cipher suites " + ciphers);
   if (SSL_CTX_use_certificate_chain_file(context.get(), options.certificate_file.c_str()) != 1) {
     return TlsError("certificate " + options.certificate_file);
   }

@@ -1,4 +1,4 @@
-#include "controlplane/file_reloader.h"
+#include "lib/http/file_reloader.h"
 
 #include <gtest/gtest.h>
 
@@ -9,7 +9,7 @@
 #include "lib/base/file.h"
 #include "lib/base/metrics.h"
 
-namespace keelson::controlplane {
+namespace keelson::http {
 namespace {
 
 class FileReloaderTest : public testing::Test {
@@ -51,7 +51,7 @@ TEST_F(FileReloaderTest, LooksAtWhatHasChanged) {
   files_.Check();
   files_.Check();
   EXPECT_EQ(reloads_, 1);
-  EXPECT_TRUE(Metric("keelson_apiserver_file_reloads_total{flag=\"pair\",status=\"success\"} 1"));
+  EXPECT_TRUE(Metric("keelson_file_reloads_total{flag=\"pair\",status=\"success\"} 1"));
   // The same text in other files is a change.
   Write("a", "3");
   Write("b", "1");
@@ -104,23 +104,50 @@ TEST_F(FileReloaderTest, FilesWithoutNamesAreNotWatched) {
   EXPECT_EQ(reloads_, 0);
 }
 
-TEST_F(FileReloaderTest, LooksEverySecond) {
-  Mutex mutex;
-  CondVar changed;
-  bool reloaded = false;
-  files_.Add({"a", {Path("a")}, [&]() -> Result<> {
-                MutexLock lock(mutex);
-                reloaded = true;
-                changed.notify_all();
-                return {};
-              }});
-  std::jthread runner([this](std::stop_token stop) { files_.Run(std::move(stop)); });
-  clock_.AwaitWaiters(1);
+class FileReloaderRunTest : public FileReloaderTest {
+ protected:
+  void Watch(const std::string& name) {
+    files_.Add({name, {Path(name)}, [this]() -> Result<> {
+                  MutexLock lock(mutex_);
+                  ++reloads_;
+                  changed_.notify_all();
+                  return {};
+                }});
+    runner_ = std::jthread([this](std::stop_token stop) { files_.Run(std::move(stop)); });
+  }
+  void AwaitReloads(int count) {
+    MutexLock lock(mutex_);
+    while (reloads_ < count) changed_.wait(mutex_);
+  }
+  Mutex mutex_;
+  CondVar changed_;
+  std::jthread runner_;
+};
+
+TEST_F(FileReloaderRunTest, TheKernelTellsOfChanges) {
+  Watch("a");
   Write("a", "new");
-  clock_.Advance(std::chrono::milliseconds(1100));
-  MutexLock lock(mutex);
-  while (!reloaded) changed.wait(mutex);
+  AwaitReloads(1);
+  ASSERT_TRUE(WriteFile(Path("a"), "in place"));
+  AwaitReloads(2);
+}
+
+// As a mounted Secret changes: its files are links through one link that is replaced.
+TEST_F(FileReloaderRunTest, LinksAreFollowed) {
+  auto publish = [this](const std::string& version, const std::string& text) {
+    ASSERT_TRUE(MakeDirs(Path(version)));
+    Write(version + "/tls.crt", text);
+    std::filesystem::create_directory_symlink(version, Path("..next"));
+    std::filesystem::rename(Path("..next"), Path("..data"));
+  };
+  publish("..1", "one");
+  std::filesystem::create_symlink("..data/tls.crt", Path("tls.crt"));
+  Watch("tls.crt");
+  publish("..2", "two");
+  AwaitReloads(1);
+  Write("..2/tls.crt", "three");
+  AwaitReloads(2);
 }
 
 }  // namespace
-}  // namespace keelson::controlplane
+}  // namespace keelson::http

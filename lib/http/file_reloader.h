@@ -1,9 +1,10 @@
-// Files that are taken up when they change, without a restart. What makes no sense is told of, in the log and
-// on /metrics, and leaves things as they are; it is looked at again when it changes again.
+// Files that are taken up when they change, without a restart: certificates, keys, configuration. What makes
+// no sense is told of, in the log and on /metrics, and leaves things as they are; it is looked at again when
+// it changes again.
 #pragma once
 
 #include <functional>
-#include <optional>
+#include <set>
 #include <stop_token>
 #include <string>
 #include <vector>
@@ -11,7 +12,7 @@
 #include "lib/base/clock.h"
 #include "lib/base/error.h"
 
-namespace keelson::controlplane {
+namespace keelson::http {
 
 class FileReloader {
  public:
@@ -30,6 +31,7 @@ class FileReloader {
 
   // One look at all files.
   void Check();
+  // Looks whenever the kernel tells of a change beside them, and once a minute.
   void Run(std::stop_token stop);
 
  private:
@@ -39,9 +41,12 @@ class FileReloader {
     std::string problem;  // that files could not be read for, told once
   };
   void Check(State& state);
+  std::set<std::string> Directories() const;
+  // Blocks until there may be something new.
+  void Wait(std::stop_token stop);
 
   Clock& clock_;
   std::vector<State> all_;
 };
 
-}  // namespace keelson::controlplane
+}  // namespace keelson::http

@@ -1,18 +1,29 @@
-#include "controlplane/file_reloader.h"
+#include "lib/http/file_reloader.h"
 
+#include <sys/inotify.h>
+
+#include <filesystem>
 #include <utility>
 
 #include "lib/base/file.h"
 #include "lib/base/log.h"
 #include "lib/base/metrics.h"
+#include "lib/base/pause.h"
+#include "lib/event/inotify.h"
 #include "lib/http/signing_key.h"
 
-namespace keelson::controlplane {
+namespace keelson::http {
 namespace {
 
-constexpr std::chrono::seconds kPeriod{1};
+constexpr std::chrono::minutes kPeriod{1};
+// Where the kernel tells nothing.
+constexpr std::chrono::seconds kBlindPeriod{1};
+// Whoever replaces several files takes a moment from the first to the last.
+constexpr std::chrono::milliseconds kSettled{100};
+constexpr uint32_t kChanges =
+    IN_CLOSE_WRITE | IN_CREATE | IN_DELETE | IN_MOVED_TO | IN_MOVED_FROM | IN_ATTRIB;
 
-std::string HashOf(const std::string& text) { return "sha256:" + http::Sha256Hex(text); }
+std::string HashOf(const std::string& text) { return "sha256:" + Sha256Hex(text); }
 
 // Each file's hash: what two files hold must not look like what two others do.
 Result<std::string> Hashes(const std::vector<std::string>& files) {
@@ -26,7 +37,7 @@ Result<std::string> Hashes(const std::vector<std::string>& files) {
 
 void Count(const FileReloader::Watched& watched, bool good, WallTime now) {
   const std::string status = good ? "success" : "failure";
-  metrics::Counter("keelson_apiserver_file_reloads_total", "Changed files that were looked at, by flag.",
+  metrics::Counter("keelson_file_reloads_total", "Changed files that were looked at, by flag.",
                    {"flag", "status"})
       .With({watched.name, status})
       .Increment();
@@ -96,21 +107,37 @@ void FileReloader::Check(State& state) {
   }
 }
 
-void FileReloader::Run(std::stop_token stop) {
-  Mutex mutex;
-  CondVar changed;
-  std::stop_callback on_stop(stop, [&] {
-    MutexLock lock(mutex);
-    changed.notify_all();
-  });
-  while (!stop.stop_requested()) {
-    {
-      MutexLock lock(mutex);
-      const SteadyTime next = clock_.SteadyNow() + kPeriod;
-      while (!stop.stop_requested() && clock_.SteadyNow() < next) clock_.WaitUntil(mutex, changed, next);
+// Those of the names, and of what they lead to: either may be replaced.
+std::set<std::string> FileReloader::Directories() const {
+  std::set<std::string> out;
+  for (const State& state : all_) {
+    for (const std::string& file : state.watched.files) {
+      std::error_code ignored;
+      out.insert(std::filesystem::absolute(file, ignored).parent_path());
+      const auto real = std::filesystem::canonical(file, ignored);
+      if (!ignored) out.insert(real.parent_path());
     }
-    if (!stop.stop_requested()) Check();
+  }
+  return out;
+}
+
+void FileReloader::Wait(std::stop_token stop) {
+  auto inotify = event::Inotify::Create();
+  bool blind = !inotify;
+  for (const std::string& directory : Directories()) blind = blind || !inotify->Add(directory, kChanges);
+  // What happened before the watches were there is seen now.
+  Check();
+  if (blind) {
+    Pause(Clock::Real(), kBlindPeriod, stop);
+    return;
+  }
+  if (!inotify->Wait(stop, kPeriod)) return;
+  while (inotify->Wait(stop, kSettled)) {
   }
 }
 
-}  // namespace keelson::controlplane
+void FileReloader::Run(std::stop_token stop) {
+  while (!stop.stop_requested()) Wait(stop);
+}
+
+}  // namespace keelson::http
