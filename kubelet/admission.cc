@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "kubelet/container/critical.h"
 #include "lib/base/metrics.h"
 #include "lib/k8s/pod_util.h"
 #include "lib/k8s/qos.h"

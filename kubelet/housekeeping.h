@@ -1,5 +1,5 @@
 // Every two seconds: takes away what nobody asks for any more (pods that were deleted while the kubelet was
-// away, directories and cgroups of pods that are no more), and gives Burstable pods as a whole their share.
+// away, directories and cgroups of pods that are no more), and gives classes of pods as wholes what their pods ask for.
 #pragma once
 
 #include <functional>
@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "kubelet/cm/pod_cgroups.h"
-#include "kubelet/container/paths.h"
+#include "kubelet/container/node_context.h"
 #include "kubelet/node_resources.h"
 #include "kubelet/pod/pleg.h"
 #include "kubelet/pod/pod_workers.h"
@@ -28,19 +28,17 @@ class Housekeeping {  // one thread
     std::function<bool()> all_known;  // false: some pods may not have been heard of yet
     std::function<std::vector<PodWorkers::PodPtr>()> granted;  // pods with the resources that they have
   };
-  Housekeeping(Dependencies dependencies, Paths paths, Clock& clock)
-      : d_(std::move(dependencies)), paths_(std::move(paths)), clock_(clock) {}
+  Housekeeping(Dependencies dependencies, const NodeContext& node, Clock& clock)
+      : d_(std::move(dependencies)), node_(node), clock_(clock) {}
 
   void Run(std::stop_token stop);
 
  private:
   void CleanOrphans(std::stop_token stop);
-  void ShareCpu();
 
   const Dependencies d_;
-  const Paths paths_;
+  const NodeContext& node_;
   Clock& clock_;
-  int64_t burstable_milli_ = -1;  // what was set last
 };
 
 }  // namespace keelson::kubelet

@@ -107,7 +107,7 @@ struct Kubelet::Impl {
         static_pods(StaticDependencies(), StaticSources(settings.config), clock),
         housekeeping({parts.runtime, parts.cgroups, volumes, pleg, workers, parts.resources,
                       [this] { return static_pods.ready(); }, [this] { return Granted(""); }},
-                     context.paths, clock),
+                     context, clock),
         stats(
             parts.runtime, parts.images, parts.cgroups, context.paths, [this] { return workers.Pods(); },
             [this](const std::string& uid, const std::string& path) -> std::optional<VolumeName> {

@@ -4,6 +4,8 @@
 #include <set>
 #include <sstream>
 
+#include "kubelet/cm/class_limits.h"
+#include "kubelet/config/feature_gates.h"
 #include "kubelet/container/resources.h"
 #include "lib/base/file.h"
 
@@ -110,6 +112,9 @@ NodeContext MakeNodeContext(const Settings& settings, const NodeOptions& node, c
   out.node_ips = node.ips;
   out.allocatable = AllocatableOf(machine, node.reservations);
   out.memory_capacity = machine.memory_bytes;
+  out.swap_capacity = machine.swap_bytes;
+  for (const auto& [size, bytes] : machine.huge_pages)
+    out.huge_page_sizes.push_back(HugePageSizeName(api::Amount::Parse(size).value_or(api::Amount()).Value()));
   out.cluster_domain = config.cluster_domain;
   out.cluster_dns = config.cluster_dns;
   out.resolv_conf = config.resolv_conf;
@@ -117,6 +122,13 @@ NodeContext MakeNodeContext(const Settings& settings, const NodeOptions& node, c
   out.cpu_cfs_period_us =
       std::chrono::duration_cast<std::chrono::microseconds>(config.cpu_cfs_quota_period).count();
   out.cgroup_v2 = cgroup_v2;
+  out.exclusive_cpus = config.cpu_manager_policy == "static" &&
+                       FeatureEnabled(config.feature_gates, "DisableCPUQuotaWithExclusiveCPUs");
+  out.single_process_oom_kill = config.single_process_oom_kill;
+  out.limits_swap = machine.limits_swap;
+  out.limited_swap = config.swap_behavior == "LimitedSwap";
+  out.memory_qos = {FeatureEnabled(config.feature_gates, "MemoryQoS"),
+                    config.memory_reservation_policy == "TieredReservation", config.memory_throttling_factor};
   out.seccomp_default = config.seccomp_default;
   out.apparmor = ReadFile("/sys/module/apparmor/parameters/enabled").value_or("").substr(0, 1) == "Y";
   return out;
@@ -155,6 +167,13 @@ CgroupOptions MakeCgroupOptions(const Settings& settings, const Machine& machine
   out.root = config.cgroup_root;
   out.per_qos = config.cgroups_per_qos;
   out.pod_pids_limit = config.pod_pids_limit;
+  if (FeatureEnabled(config.feature_gates, "QOSReserved"))
+    out.memory_percent_reserved = ParseQosReserved(config.qos_reserved).value_or(std::nullopt);
+  out.pods_memory =
+      k8s::AmountOf(
+          AllocatableOf(machine, {config.system_reserved, config.kube_reserved, {}, config.max_pods}),
+          "memory")
+          .Value();
   if (Enforces(config, "pods")) {
     // What is not set aside, eviction thresholds included: crossing them is what eviction is for.
     const k8s::ResourceList pods =

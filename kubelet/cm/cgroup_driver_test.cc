@@ -2,6 +2,7 @@
 
 #include <filesystem>
 
+#include "kubelet/cm/class_limits.h"
 #include "kubelet/cm/pod_cgroups.h"
 #include "lib/base/file.h"
 
@@ -131,8 +132,49 @@ TEST_F(CgroupDriverTest, WhatIsSetAsideIsEnforced) {
   ASSERT_TRUE(pods->Start(node_));
   EXPECT_EQ(*ReadFile(root_ + "/memory/system/memory.limit_in_bytes"), "1048576");
   EXPECT_EQ(*ReadFile(root_ + "/cpu/k/kubepods/burstable/cpu.shares"), "2");
-  ASSERT_TRUE(pods->ShareCpu(1500));
+  auto pod = std::make_shared<corev1::Pod>(BurstablePod("a"));
+  ASSERT_TRUE(pods->UpdateClasses({pod, pod, pod}, node_));
   EXPECT_EQ(*ReadFile(root_ + "/cpu/k/kubepods/burstable/cpu.shares"), "1536");
+}
+
+TEST(ClassLimits, KeepMemoryForThosePromisedIt) {
+  auto burstable = std::make_shared<corev1::Pod>(BurstablePod("b"));
+  auto& resources = *burstable->mutable_spec()->mutable_containers(0)->mutable_resources();
+  (*resources.mutable_requests())["memory"].set_string("100");
+  auto guaranteed = std::make_shared<corev1::Pod>(*burstable);
+  for (auto& [name, amount] :
+       *guaranteed->mutable_spec()->mutable_containers(0)->mutable_resources()->mutable_limits())
+    amount =
+        (*guaranteed->mutable_spec()->mutable_containers(0)->mutable_resources()->mutable_requests())[name];
+  NodeContext node;
+  ClassLimits plain = PlanClasses({burstable, guaranteed}, node, std::nullopt, 1000);
+  EXPECT_EQ(plain.burstable.cpu_shares, 512u);
+  EXPECT_FALSE(plain.burstable.memory_limit_bytes || plain.all.memory_min_bytes);
+  ClassLimits kept = PlanClasses({burstable, burstable, guaranteed}, node, 50, 1000);
+  EXPECT_EQ(kept.burstable.memory_limit_bytes, 950);
+  EXPECT_EQ(kept.best_effort.memory_limit_bytes, 850);
+  node.cgroup_v2 = node.memory_qos.on = node.memory_qos.tiered = true;
+  ClassLimits tiered = PlanClasses({burstable, burstable, guaranteed}, node, std::nullopt, 1000);
+  EXPECT_EQ(tiered.all.memory_min_bytes, 100);
+  EXPECT_EQ(tiered.all.memory_low_bytes, 200);
+  EXPECT_EQ(tiered.burstable.memory_low_bytes, 200);
+}
+
+TEST(ClassLimits, ReservationsAreReadAsUpstreamReadsThem) {
+  EXPECT_EQ(*ParseQosReserved({}), std::nullopt);
+  EXPECT_EQ(*ParseQosReserved({{"memory", "50%"}}), 50);
+  const struct {
+    const char *resource, *text, *error;
+  } kCases[] = {
+      {"cpu", "50%", "cannot reserve \"cpu\" resource"},
+      {"memory", "50",
+       "failed to parse percentage \"50\" for \"memory\" resource: percentage expected, got '50'"},
+      {"memory", "x%",
+       "failed to parse percentage \"x%\" for \"memory\" resource: invalid number in percentage 'x%'"},
+      {"memory", "101%",
+       "failed to parse percentage \"101%\" for \"memory\" resource: percentage must be between 0 and 100"}};
+  for (const auto& test : kCases)
+    EXPECT_EQ(ParseQosReserved({{test.resource, test.text}}).error().message(), test.error);
 }
 
 TEST_F(CgroupDriverTest, LimitsOnVersionTwo) {

@@ -2,7 +2,10 @@
 
 #include <sstream>
 
+#include "kubelet/cm/class_limits.h"
 #include "kubelet/container/resources.h"
+#include "lib/base/metrics.h"
+#include "lib/base/mutex.h"
 #include "lib/k8s/qos.h"
 
 namespace keelson::kubelet {
@@ -38,11 +41,18 @@ class PodCgroupsImpl : public PodCgroups {
     return driver_->Create(Class(k8s::kBurstable), least);
   }
 
-  Result<> ShareCpu(int64_t burstable_milli) override {
+  Result<> UpdateClasses(const std::vector<PodPtr>& pods, const NodeContext& node) override {
     if (!options_.per_qos) return {};
-    linux::CgroupLimits limits;
-    limits.cpu_shares = MilliCpuToShares(burstable_milli);
-    return driver_->Create(Class(k8s::kBurstable), limits);
+    const ClassLimits limits =
+        PlanClasses(pods, node, options_.memory_percent_reserved, options_.pods_memory);
+    MutexLock lock(mutex_);
+    if (classes_ == limits) return {};
+    if (limits.all.memory_min_bytes && node.memory_qos.tiered) TellReservations(limits.all);
+    RETURN_IF_ERROR(driver_->Create(Class(k8s::kGuaranteed), limits.all));
+    RETURN_IF_ERROR(Limit(k8s::kBurstable, limits.burstable));
+    RETURN_IF_ERROR(Limit(k8s::kBestEffort, limits.best_effort));
+    classes_ = limits;
+    return {};
   }
 
   Result<> Ensure(const corev1::Pod& pod, const NodeContext& node) override {
@@ -84,6 +94,18 @@ class PodCgroupsImpl : public PodCgroups {
   linux::CgroupUsage UsageOfAll() const override {
     return options_.per_qos ? cgroups_.Usage(driver_->Path(Class(k8s::kGuaranteed))) : linux::CgroupUsage();
   }
+  linux::CgroupPressure PressureOfAll() const override {
+    return options_.per_qos ? cgroups_.Pressures(driver_->Path(Class(k8s::kGuaranteed)))
+                            : linux::CgroupPressure();
+  }
+  linux::CgroupPressure PressureOf(const corev1::Pod& pod) const override {
+    return options_.per_qos ? cgroups_.Pressures(Parent(pod)) : linux::CgroupPressure();
+  }
+  ContainerCgroup Container(const corev1::Pod& pod, const std::string& id) const override {
+    const std::string path = id.empty() ? "" : cgroups_.ChildWith(Parent(pod), id);
+    if (path.empty()) return {};
+    return {cgroups_.Usage(path), cgroups_.Pressures(path)};
+  }
   std::optional<pid_t> AnyProcess(const corev1::Pod& pod) const override {
     if (!options_.per_qos) return std::nullopt;
     const std::vector<pid_t> processes = cgroups_.Processes(Parent(pod));
@@ -93,6 +115,28 @@ class PodCgroupsImpl : public PodCgroups {
 
  private:
   static constexpr std::string_view kClasses[] = {k8s::kGuaranteed, k8s::kBurstable, k8s::kBestEffort};
+
+  // Below what is in use already, a class at least does not grow.
+  Result<> Limit(std::string_view qos, linux::CgroupLimits limits) {
+    auto done = driver_->Create(Class(qos), limits);
+    if (done || !limits.memory_limit_bytes) return done;
+    const auto used =
+        static_cast<int64_t>(cgroups_.Usage(driver_->Path(Class(qos))).memory_bytes.value_or(0));
+    if (used <= *limits.memory_limit_bytes) return done;
+    limits.memory_limit_bytes = used;
+    return driver_->Create(Class(qos), limits);
+  }
+
+  static void TellReservations(const linux::CgroupLimits& all) {
+    metrics::Gauge("kubelet_memory_qos_node_memory_min_bytes",
+                   "[ALPHA] Total memory.min in bytes for Guaranteed pods", {})
+        .With({})
+        .Set(static_cast<double>(all.memory_min_bytes.value_or(0)));
+    metrics::Gauge("kubelet_memory_qos_node_memory_low_bytes",
+                   "[ALPHA] Total memory.low in bytes for Burstable pods", {})
+        .With({})
+        .Set(static_cast<double>(all.memory_low_bytes.value_or(0)));
+  }
 
   CgroupName Class(std::string_view qos) const {
     CgroupName out = root_;
@@ -111,6 +155,8 @@ class PodCgroupsImpl : public PodCgroups {
   const std::unique_ptr<CgroupDriver> driver_;
   const CgroupOptions options_;
   CgroupName root_;
+  Mutex mutex_;  // one update of the classes at a time
+  std::optional<ClassLimits> classes_ GUARDED_BY(mutex_);
 };
 
 }  // namespace

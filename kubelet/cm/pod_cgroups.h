@@ -21,8 +21,15 @@
 
 namespace keelson::kubelet {
 
+// What the cgroup tells that the runtime made for a container; empty where there is none.
+struct ContainerCgroup {
+  linux::CgroupUsage usage;
+  linux::CgroupPressure pressure;
+};
+
 class PodCgroups {  // thread safe
  public:
+  using PodPtr = std::shared_ptr<const corev1::Pod>;
   virtual ~PodCgroups() = default;
   // Makes the parts of the tree that are there with any pods or none.
   virtual Result<> Start(const NodeContext& node) = 0;
@@ -34,9 +41,12 @@ class PodCgroups {  // thread safe
   virtual Result<> Remove(const std::string& uid) = 0;
   virtual std::set<std::string> Uids() const = 0;  // of pods that have a cgroup
   virtual linux::CgroupUsage Usage(const corev1::Pod& pod) const = 0;
-  // The share of Burstable pods as a whole: what they have asked for together.
-  virtual Result<> ShareCpu(int64_t) { return {}; }
+  // Gives classes of pods as wholes what `pods`, all that run, have asked for. Cheap when nothing changes.
+  virtual Result<> UpdateClasses(const std::vector<PodPtr>&, const NodeContext&) { return {}; }
   virtual linux::CgroupUsage UsageOfAll() const { return {}; }  // of all pods
+  virtual linux::CgroupPressure PressureOfAll() const { return {}; }
+  virtual linux::CgroupPressure PressureOf(const corev1::Pod&) const { return {}; }
+  virtual ContainerCgroup Container(const corev1::Pod&, const std::string& /*id*/) const { return {}; }
   // Of the pod's, whichever: a way into its namespaces.
   virtual std::optional<pid_t> AnyProcess(const corev1::Pod&) const { return std::nullopt; }
 };
@@ -52,6 +62,8 @@ struct CgroupOptions {
   bool per_qos = true;           // cgroupsPerQOS; false: no pod cgroups at all, containers go below root
   int64_t pod_pids_limit = -1;   // podPidsLimit
   linux::CgroupLimits all_pods;  // of all pods together
+  std::optional<int> memory_percent_reserved;  // qosReserved
+  int64_t pods_memory = 0;                     // of which that is kept from lower classes
   std::vector<ReservedCgroup> reserved;
 };
 

@@ -57,6 +57,8 @@ linux::UnitProperties PropertiesOf(const std::string& unit, const linux::CgroupL
   }
   if (limits.memory_limit_bytes)
     out.emplace_back(v2 ? "MemoryMax" : "MemoryLimit", OrInfinity(*limits.memory_limit_bytes));
+  if (v2 && limits.memory_min_bytes) out.emplace_back("MemoryMin", OrInfinity(*limits.memory_min_bytes));
+  if (v2 && limits.memory_low_bytes) out.emplace_back("MemoryLow", OrInfinity(*limits.memory_low_bytes));
   if (limits.pids_max) out.emplace_back("TasksMax", OrInfinity(*limits.pids_max));
   return out;
 }

@@ -93,27 +93,6 @@ TEST(Env, SaysWhatIsMissing) {
             "couldn't find key nope in ConfigMap team/config");
 }
 
-TEST(Resources, FollowTheQosClass) {
-  NodeContext node;
-  node.memory_capacity = 1000;
-  corev1::Pod pod = PodOf(R"({"spec":{"containers":[
-    {"name":"a","resources":{"requests":{"cpu":"250m","memory":"100"},"limits":{"cpu":"500m"}}},
-    {"name":"b"}]}})");
-  cri::LinuxResources a = ContainerResources(pod, pod.spec().containers(0), node);
-  EXPECT_EQ(a.cpu_shares, 256);
-  EXPECT_EQ(a.cpu_quota, 50000);
-  EXPECT_EQ(a.oom_score_adj, 900);
-  cri::LinuxResources b = ContainerResources(pod, pod.spec().containers(1), node);
-  EXPECT_EQ(b.cpu_shares, 2);
-  EXPECT_EQ(b.cpu_quota, 0);
-  EXPECT_EQ(b.oom_score_adj, 999);
-  linux::CgroupLimits limits = PodCgroupLimits(pod, node, 0);
-  EXPECT_EQ(limits.cpu_shares, 256u);
-  EXPECT_EQ(limits.cpu_quota_us, -1) << "container b has no limit";
-  corev1::Pod best = PodOf(R"({"spec":{"containers":[{"name":"a"}]}})");
-  EXPECT_EQ(ContainerResources(best, best.spec().containers(0), node).oom_score_adj, 1000);
-}
-
 TEST(Security, NonRoot) {
   corev1::Pod pod = PodOf(
       R"({"metadata":{"name":"p","namespace":"n","uid":"u"},"spec":{"securityContext":{"runAsNonRoot":true,"fsGroup":7},"containers":[

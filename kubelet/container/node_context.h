@@ -15,13 +15,23 @@ struct NodeContext {
   std::string node_name;
   std::vector<std::string> node_ips;  // the primary one first
   k8s::ResourceList allocatable;
-  int64_t memory_capacity = 0;
+  int64_t memory_capacity = 0, swap_capacity = 0;
+  std::vector<std::string> huge_page_sizes;  // of the machine, as the kernel spells them: 2MB, 1GB
   std::string cluster_domain;
   std::vector<std::string> cluster_dns;
   std::string resolv_conf;  // path; empty: pods with dnsPolicy Default get an empty configuration
   bool cpu_cfs_quota = true;
   int64_t cpu_cfs_period_us = 100000;
   bool cgroup_v2 = false;
+  bool exclusive_cpus = false;           // containers may have whole CPUs of their own (CPU manager, static)
+  bool single_process_oom_kill = false;  // else all processes of a container go together
+  bool limits_swap = false;              // the kernel can limit swap
+  bool limited_swap = false;             // memorySwap.swapBehavior: LimitedSwap
+  struct MemoryQos {                     // feature gate MemoryQoS, cgroup v2
+    bool on = false;
+    bool tiered = false;      // memoryReservationPolicy: TieredReservation
+    double throttling = 0.9;  // memoryThrottlingFactor
+  } memory_qos;
   bool seccomp_default = false;
   bool apparmor = false;  // the kernel enforces AppArmor profiles
   // What the runtime can do, as it said last.

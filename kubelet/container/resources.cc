@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "kubelet/container/memory_control.h"
 #include "lib/k8s/pod_resources.h"
 #include "lib/k8s/pod_util.h"
 #include "lib/k8s/qos.h"
@@ -9,10 +10,6 @@
 namespace keelson::kubelet {
 
 namespace {
-
-constexpr int kGuaranteedOomScore = -997;
-constexpr int kBestEffortOomScore = 1000;
-constexpr int32_t kSystemCriticalPriority = 2000000000;
 
 int64_t MilliOf(const k8s::QuantityMap& amounts) {
   auto it = amounts.find("cpu");
@@ -24,10 +21,31 @@ int64_t MemoryOf(const k8s::QuantityMap& amounts) {
   return it == amounts.end() ? 0 : api::Amount::Of(it->second).Value();
 }
 
-// Without a request the limit counts as one.
-int64_t RequestedMilli(const corev1::ResourceRequirements& resources) {
-  if (resources.requests().count("cpu")) return MilliOf(resources.requests());
-  return MilliOf(resources.limits());
+// hugepages-2Mi -> 2MB, as the kernel spells it.
+std::map<std::string, int64_t> HugePages(const k8s::QuantityMap& amounts) {
+  std::map<std::string, int64_t> out;
+  for (const auto& [name, quantity] : amounts) {
+    if (!k8s::IsHugePages(name)) continue;
+    auto size = api::Amount::Parse(name.substr(sizeof("hugepages-") - 1));
+    if (!size || size->IsZero()) continue;
+    out[HugePageSizeName(size->Value())] = api::Amount::Of(quantity).Value();
+  }
+  return out;
+}
+
+// As the CPU manager decides: whole CPUs, in a Guaranteed pod.
+bool HasOwnCpus(const corev1::Pod& pod, const corev1::Container& container, const NodeContext& node) {
+  const int64_t milli = MilliOf(container.resources().requests());
+  return node.exclusive_cpus && milli > 0 && milli % 1000 == 0 && k8s::QosClass(pod) == k8s::kGuaranteed;
+}
+
+// Memory that is kept for the pod (KEP-2570).
+void AddReservation(const corev1::Pod& pod, int64_t request, const NodeContext& node,
+                    linux::CgroupLimits& out) {
+  if (!node.memory_qos.on || !node.cgroup_v2) return;
+  const std::string_view qos = k8s::QosClass(pod);
+  out.memory_min_bytes = node.memory_qos.tiered && qos == k8s::kGuaranteed ? request : 0;
+  out.memory_low_bytes = node.memory_qos.tiered && qos == k8s::kBurstable ? request : 0;
 }
 
 }  // namespace
@@ -36,43 +54,37 @@ uint64_t MilliCpuToShares(int64_t milli) {
   return static_cast<uint64_t>(std::clamp<int64_t>(milli * 1024 / 1000, 2, 262144));
 }
 
+std::string HugePageSizeName(int64_t bytes) {
+  int unit = 0;  // from KB on
+  for (bytes >>= 10; bytes >= 1024 && unit < 2; bytes >>= 10) ++unit;
+  return std::to_string(bytes) + "KMG"[unit] + "B";
+}
+
 int64_t MilliCpuToQuota(int64_t milli, int64_t period_us) {
   if (milli <= 0) return 0;
   return std::max<int64_t>(milli * period_us / 1000, 1000);
 }
 
-int OomScoreAdjust(const corev1::Pod& pod, const corev1::Container& container, int64_t memory_capacity) {
-  if (k8s::Priority(pod.spec()) >= kSystemCriticalPriority) return kGuaranteedOomScore;
-  std::string_view qos = k8s::QosClass(pod);
-  if (qos == k8s::kGuaranteed) return kGuaranteedOomScore;
-  if (qos == k8s::kBestEffort || memory_capacity <= 0) return kBestEffortOomScore;
-  int64_t request = MemoryOf(container.resources().requests());
-  int64_t score = 1000 - (1000 * request) / memory_capacity;
-  return static_cast<int>(std::clamp<int64_t>(score, 1000 + kGuaranteedOomScore, kBestEffortOomScore - 1));
-}
-
 cri::LinuxResources ContainerResources(const corev1::Pod& pod, const corev1::Container& container,
                                        const NodeContext& node) {
   cri::LinuxResources out;
-  out.cpu_shares = static_cast<int64_t>(MilliCpuToShares(RequestedMilli(container.resources())));
+  const corev1::ResourceRequirements& resources = container.resources();
+  // Containers without a limit of their own may use what the pod as a whole may.
+  const k8s::QuantityMap& of_pod = pod.spec().resources().limits();
+  const int64_t milli = MilliOf(resources.limits()) ? MilliOf(resources.limits()) : MilliOf(of_pod);
+  const bool requests = resources.requests().count("cpu") > 0;  // else the limit counts as one
+  out.cpu_shares = static_cast<int64_t>(MilliCpuToShares(requests ? MilliOf(resources.requests()) : milli));
   if (node.cpu_cfs_quota) {
-    out.cpu_quota = MilliCpuToQuota(MilliOf(container.resources().limits()), node.cpu_cfs_period_us);
+    out.cpu_quota = HasOwnCpus(pod, container, node) ? -1 : MilliCpuToQuota(milli, node.cpu_cfs_period_us);
     if (out.cpu_quota) out.cpu_period = node.cpu_cfs_period_us;
   }
-  out.memory_limit_bytes = MemoryOf(container.resources().limits());
+  out.memory_limit_bytes = MemoryOf(resources.limits()) ? MemoryOf(resources.limits()) : MemoryOf(of_pod);
   out.oom_score_adj = OomScoreAdjust(pod, container, node.memory_capacity);
-  for (const auto& [name, quantity] : container.resources().limits()) {
-    if (!k8s::IsHugePages(name)) continue;
-    api::Amount size = api::Amount::Parse(name.substr(sizeof("hugepages-") - 1)).value_or(api::Amount());
-    if (size.IsZero()) continue;
-    // The kernel spells page sizes 2MB and 1GB.
-    int64_t megabytes = size.Value() >> 20;
-    std::string page =
-        megabytes >= 1024 ? std::to_string(megabytes >> 10) + "GB" : std::to_string(megabytes) + "MB";
-    out.hugepage_limits[page] = static_cast<uint64_t>(api::Amount::Of(quantity).Value());
-  }
-  // All processes of a container go together when it runs out of memory.
-  if (node.cgroup_v2) out.unified["memory.oom.group"] = "1";
+  for (const std::string& size : node.huge_page_sizes) out.hugepage_limits[size] = 0;
+  for (const auto* limits : {&of_pod, &resources.limits()})
+    for (const auto& [size, bytes] : HugePages(*limits))
+      out.hugepage_limits[size] = static_cast<uint64_t>(bytes);
+  AddMemoryControl(pod, container, node, out);
   return out;
 }
 
@@ -92,10 +104,11 @@ cri::LinuxResources OverheadResources(const corev1::PodSpec& spec, const NodeCon
 linux::CgroupLimits PodCgroupLimits(const corev1::Pod& pod, const NodeContext& node, int64_t pids_max) {
   linux::CgroupLimits out;
   k8s::ResourceList requests = k8s::PodRequests(pod), limits = k8s::PodLimits(pod);
-  bool cpu_limited = true, memory_limited = true;
+  bool cpu_limited = true, memory_limited = true, own_cpus = false;
   k8s::ForEachContainer(pod.spec(), [&](const corev1::Container& container) {
     cpu_limited = cpu_limited && MilliOf(container.resources().limits()) > 0;
     memory_limited = memory_limited && MemoryOf(container.resources().limits()) > 0;
+    own_cpus = own_cpus || HasOwnCpus(pod, container, node);
   });
   if (pod.spec().has_resources()) {
     cpu_limited = cpu_limited || MilliOf(pod.spec().resources().limits()) > 0;
@@ -106,9 +119,14 @@ linux::CgroupLimits PodCgroupLimits(const corev1::Pod& pod, const NodeContext& n
   out.cpu_shares = k8s::QosClass(pod) == k8s::kBestEffort ? 2 : MilliCpuToShares(milli);
   out.cpu_period_us = static_cast<uint64_t>(node.cpu_cfs_period_us);
   out.cpu_quota_us = -1;
-  if (cpu_limited && node.cpu_cfs_quota)
+  if (cpu_limited && node.cpu_cfs_quota && !own_cpus)
     out.cpu_quota_us = MilliCpuToQuota(k8s::AmountOf(limits, "cpu").MilliValue(), node.cpu_cfs_period_us);
   out.memory_limit_bytes = memory_limited ? k8s::AmountOf(limits, "memory").Value() : -1;
+  for (const std::string& size : node.huge_page_sizes) out.huge_pages[size] = 0;
+  k8s::QuantityMap amounts;
+  k8s::FromResourceList(limits, amounts);
+  for (const auto& [size, bytes] : HugePages(amounts)) out.huge_pages[size] = bytes;
+  AddReservation(pod, k8s::AmountOf(requests, "memory").Value(), node, out);
   if (pids_max > 0) out.pids_max = pids_max;
   return out;
 }

@@ -14,6 +14,8 @@ namespace keelson::kubelet {
 uint64_t MilliCpuToShares(int64_t milli);
 // Microseconds of a period; 0 (no quota) for no limit, at least 1000.
 int64_t MilliCpuToQuota(int64_t milli, int64_t period_us);
+// 2097152 -> 2MB, as files of cgroups and the runtime spell it.
+std::string HugePageSizeName(int64_t bytes);
 // -997 for guaranteed and node-critical pods, 1000 for best effort ones, between 3 and 999 for burstable
 // ones: the smaller the share of the node's memory that was asked for, the sooner the container goes.
 int OomScoreAdjust(const corev1::Pod& pod, const corev1::Container& container, int64_t memory_capacity);
@@ -22,7 +24,7 @@ cri::LinuxResources ContainerResources(const corev1::Pod& pod, const corev1::Con
                                        const NodeContext& node);
 // What the pod's RuntimeClass has said the runtime itself takes.
 cri::LinuxResources OverheadResources(const corev1::PodSpec& spec, const NodeContext& node);
-// Limits of a pod's own cgroup. Quota and memory are limited only if every container is.
+// Limits of a pod's own cgroup. Quota and memory are limited only if every container is, or the pod itself.
 linux::CgroupLimits PodCgroupLimits(const corev1::Pod& pod, const NodeContext& node, int64_t pids_max);
 
 }  // namespace keelson::kubelet

@@ -132,6 +132,7 @@ void ToWire(const LinuxResources& in, v1::LinuxContainerResources& out) {
   out.set_cpu_quota(in.cpu_quota);
   out.set_cpu_shares(in.cpu_shares);
   out.set_memory_limit_in_bytes(in.memory_limit_bytes);
+  out.set_memory_swap_limit_in_bytes(in.memory_swap_limit_bytes);
   out.set_oom_score_adj(in.oom_score_adj);
   out.set_cpuset_cpus(in.cpuset_cpus);
   out.set_cpuset_mems(in.cpuset_mems);

@@ -43,6 +43,7 @@ struct SeLinuxOptions {
 struct LinuxResources {
   int64_t cpu_period = 0, cpu_quota = 0, cpu_shares = 0;
   int64_t memory_limit_bytes = 0;
+  int64_t memory_swap_limit_bytes = 0;  // memory and swap together; v1 only, v2 goes by `unified`
   int64_t oom_score_adj = 0;
   std::string cpuset_cpus, cpuset_mems;
   std::map<std::string, uint64_t> hugepage_limits;  // page size -> bytes

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "kubelet/container/critical.h"
 #include "lib/base/log.h"
 #include "lib/base/metrics.h"
 #include "lib/base/pause.h"

@@ -12,8 +12,6 @@ namespace keelson::kubelet {
 
 namespace {
 
-constexpr int32_t kSystemCriticalPriority = 2000000000;
-
 // As upstream prints quantities of bytes and of things.
 std::string Quantity(const std::string& resource, int64_t value) {
   if (resource == "inodes" || resource == "pids") return std::to_string(value);
@@ -157,10 +155,6 @@ std::string StorageLimitExceeded(const corev1::Pod& pod, const PodUsage& usage) 
                          limit->second.string());
   }
   return "";
-}
-
-bool IsCriticalPod(const corev1::Pod& pod) {
-  return k8s::IsStatic(pod) || k8s::IsMirror(pod) || k8s::Priority(pod.spec()) >= kSystemCriticalPriority;
 }
 
 }  // namespace keelson::kubelet

@@ -58,7 +58,4 @@ bool HasStorageLimit(const corev1::Pod& pod);
 // Why a pod goes that uses more local storage than it may; empty: it does not.
 std::string StorageLimitExceeded(const corev1::Pod& pod, const PodUsage& usage);
 
-// Pods that the node runs whatever happens.
-bool IsCriticalPod(const corev1::Pod& pod);
-
 }  // namespace keelson::kubelet

@@ -11,6 +11,7 @@
 
 #include "lib/base/fd.h"
 #include "lib/base/file.h"
+#include "lib/linux/cgroup.h"
 
 namespace keelson::kubelet {
 
@@ -85,6 +86,7 @@ Machine ReadMachine(const std::string& root_dir) {
     out.ephemeral_bytes = static_cast<int64_t>(disk.f_blocks * disk.f_frsize);
   out.max_pids = std::atoll(FirstLine("/proc/sys/kernel/pid_max").c_str());
   out.swap_bytes = MemInfo("SwapTotal");
+  if (auto cgroups = linux::Cgroups::Detect()) out.limits_swap = cgroups->LimitsSwap();
   out.huge_pages = ReadHugePages("/sys/kernel/mm/hugepages");
   out.machine_id = FirstLine("/etc/machine-id");
   out.system_uuid = FirstLine("/sys/class/dmi/id/product_uuid");

@@ -17,6 +17,7 @@ struct Machine {
   int64_t memory_bytes = 0;
   int64_t ephemeral_bytes = 0;  // of the file system that holds the root directory
   int64_t max_pids = 0, swap_bytes = 0;
+  bool limits_swap = false;                   // cgroups can
   std::map<std::string, int64_t> huge_pages;  // 2Mi -> bytes set aside for pages of that size
   std::string machine_id, system_uuid, boot_id, kernel_version, os_image, architecture;
 };

@@ -16,7 +16,7 @@ namespace keelson::linux {
 namespace {
 
 // The controllers that this class sets on v1; the runtime makes the others' directories itself.
-constexpr const char* kUsedControllers[] = {"cpu", "cpuacct", "cpuset", "memory", "pids"};
+constexpr const char* kUsedControllers[] = {"cpu", "cpuacct", "cpuset", "memory", "pids", "hugetlb"};
 
 std::string Trim(std::string text) {
   while (!text.empty() && (text.back() == '\n' || text.back() == ' ')) text.pop_back();
@@ -38,15 +38,28 @@ std::optional<uint64_t> ReadNumber(const std::string& path) {
 }
 
 // "key value" lines: memory.stat, cpu.stat.
-std::optional<uint64_t> ReadKey(const std::string& path, const std::string& key) {
+std::map<std::string, uint64_t> ReadTable(const std::string& path) {
+  std::map<std::string, uint64_t> out;
   auto text = ReadFile(path);
-  if (!text) return std::nullopt;
+  if (!text) return out;
   std::istringstream in(*text);
   std::string name;
   uint64_t value = 0;
-  while (in >> name >> value)
-    if (name == key) return value;
-  return std::nullopt;
+  while (in >> name >> value) out.emplace(name, value);
+  return out;
+}
+
+std::optional<uint64_t> Find(const std::map<std::string, uint64_t>& table, const std::string& key) {
+  auto it = table.find(key);
+  return it == table.end() ? std::nullopt : std::optional<uint64_t>(it->second);
+}
+
+// Kernels without the controller have no such files.
+Result<> LimitHugePages(const std::string& dir, const char* file, const CgroupLimits& limits) {
+  for (const auto& [size, bytes] : limits.huge_pages)
+    if (std::string path = dir + "/hugetlb." + size + file; PathExists(path))
+      RETURN_IF_ERROR(WriteFile(path, std::to_string(bytes)));
+  return {};
 }
 
 // A new cpuset is empty and takes no process until it has cpus and mems.
@@ -186,7 +199,8 @@ Result<> Cgroups::ApplyV1(const std::string& path, const CgroupLimits& limits) c
   if (const std::string* pids = Controller("pids"); pids && limits.pids_max)
     RETURN_IF_ERROR(WriteFile(*pids + path + "/pids.max",
                               *limits.pids_max < 0 ? std::string("max") : std::to_string(*limits.pids_max)));
-  return {};
+  const std::string* huge_pages = Controller("hugetlb");
+  return huge_pages ? LimitHugePages(*huge_pages + path, ".limit_in_bytes", limits) : Result<>();
 }
 
 Result<> Cgroups::ApplyV2(const std::string& path, const CgroupLimits& limits) const {
@@ -199,8 +213,12 @@ Result<> Cgroups::ApplyV2(const std::string& path, const CgroupLimits& limits) c
         dir + "/cpu.max", number_or_max(*limits.cpu_quota_us) + " " + std::to_string(limits.cpu_period_us)));
   if (limits.memory_limit_bytes)
     RETURN_IF_ERROR(WriteFile(dir + "/memory.max", number_or_max(*limits.memory_limit_bytes)));
+  if (limits.memory_min_bytes)
+    RETURN_IF_ERROR(WriteFile(dir + "/memory.min", std::to_string(*limits.memory_min_bytes)));
+  if (limits.memory_low_bytes)
+    RETURN_IF_ERROR(WriteFile(dir + "/memory.low", std::to_string(*limits.memory_low_bytes)));
   if (limits.pids_max) RETURN_IF_ERROR(WriteFile(dir + "/pids.max", number_or_max(*limits.pids_max)));
-  return {};
+  return LimitHugePages(dir, ".max", limits);
 }
 
 Result<> Cgroups::Remove(const std::string& path) const {
@@ -236,30 +254,62 @@ std::vector<pid_t> Cgroups::Processes(const std::string& path) const {
   return {pids.begin(), pids.end()};
 }
 
+std::string Cgroups::MemoryDir(const std::string& path) const {
+  const std::string* memory = Controller("memory");
+  return unified() ? unified_ + path : memory ? *memory + path : "";
+}
+
+bool Cgroups::LimitsSwap() const {
+  const std::string root = MemoryDir("");
+  if (!unified()) return PathExists(root + "/memory.memsw.limit_in_bytes");
+  auto names = ListDir(root);  // the root itself has no limits
+  return names && std::any_of(names->begin(), names->end(), [&](const std::string& name) {
+           return PathExists(root + "/" + name + "/memory.swap.max");
+         });
+}
+
+std::string Cgroups::ChildWith(const std::string& path, const std::string& part) const {
+  auto names = ListDir(MemoryDir(path));
+  if (!names) return "";
+  for (const std::string& name : *names)
+    if (name.find(part) != std::string::npos) return path + "/" + name;
+  return "";
+}
+
 CgroupUsage Cgroups::Usage(const std::string& path) const {
   CgroupUsage usage;
-  std::optional<uint64_t> inactive;
+  const std::string memory = MemoryDir(path);
+  const auto stat = ReadTable(memory + "/memory.stat");
+  const std::string all = unified() ? "" : "total_";  // v1 tells of the cgroup alone, and with all below it
   if (unified()) {
-    std::string dir = unified_ + path;
-    if (auto micros = ReadKey(dir + "/cpu.stat", "usage_usec")) usage.cpu_nanos = *micros * 1000;
-    usage.memory_bytes = ReadNumber(dir + "/memory.current");
-    inactive = ReadKey(dir + "/memory.stat", "inactive_file");
-    usage.processes = ReadNumber(dir + "/pids.current");
+    if (auto micros = Find(ReadTable(memory + "/cpu.stat"), "usage_usec")) usage.cpu_nanos = *micros * 1000;
+    usage.memory_bytes = ReadNumber(memory + "/memory.current");
+    usage.memory_rss_bytes = Find(stat, "anon");
+    usage.swap_bytes = ReadNumber(memory + "/memory.swap.current");
+    usage.swap_limit_bytes = ReadNumber(memory + "/memory.swap.max");
+    usage.processes = ReadNumber(memory + "/pids.current");
   } else {
     if (const std::string* cpu = Controller("cpuacct"))
       usage.cpu_nanos = ReadNumber(*cpu + path + "/cpuacct.usage");
-    if (const std::string* memory = Controller("memory")) {
-      usage.memory_bytes = ReadNumber(*memory + path + "/memory.usage_in_bytes");
-      inactive = ReadKey(*memory + path + "/memory.stat", "total_inactive_file");
-    }
+    usage.memory_bytes = ReadNumber(memory + "/memory.usage_in_bytes");
+    usage.memory_rss_bytes = Find(stat, "total_rss");
     if (const std::string* pids = Controller("pids"))
       usage.processes = ReadNumber(*pids + path + "/pids.current");
   }
+  usage.page_faults = Find(stat, all + "pgfault");
+  usage.major_page_faults = Find(stat, all + "pgmajfault");
   if (usage.memory_bytes) {
-    uint64_t file = inactive.value_or(0);
+    const uint64_t file = Find(stat, all + "inactive_file").value_or(0);
     usage.memory_working_set_bytes = *usage.memory_bytes > file ? *usage.memory_bytes - file : 0;
   }
   return usage;
+}
+
+CgroupPressure Cgroups::Pressures(const std::string& path) const {
+  if (!unified()) return {};
+  const std::string dir = unified_ + path;
+  return {ReadPressure(dir + "/cpu.pressure"), ReadPressure(dir + "/memory.pressure"),
+          ReadPressure(dir + "/io.pressure")};
 }
 
 uint64_t Cgroups::WeightOfShares(uint64_t shares) {

@@ -15,22 +15,35 @@
 #include <vector>
 
 #include "lib/base/error.h"
+#include "lib/linux/pressure.h"
 
 namespace keelson::linux {
 
-// What is nullopt is left as it is. cpu_quota -1, memory_limit -1 and pids_max -1 mean no limit.
+// What is nullopt, or not in the map, is left as it is. cpu_quota -1, memory_limit -1 and pids_max -1 mean no
+// limit.
 struct CgroupLimits {
   std::optional<uint64_t> cpu_shares;  // v1 scale: 2 to 262144; v2 gets the corresponding weight
   std::optional<int64_t> cpu_quota_us;
   uint64_t cpu_period_us = 100000;
   std::optional<int64_t> memory_limit_bytes;
+  // Protected from reclaim: in any case, and while others have something left. v1 knows neither.
+  std::optional<int64_t> memory_min_bytes, memory_low_bytes;
   std::optional<int64_t> pids_max;
+  std::map<std::string, int64_t> huge_pages;  // size as the kernel spells it ("2MB") -> bytes
+  bool operator==(const CgroupLimits&) const = default;
 };
 
 struct CgroupUsage {
   std::optional<uint64_t> cpu_nanos;
   std::optional<uint64_t> memory_bytes, memory_working_set_bytes;  // working set: without inactive file pages
+  std::optional<uint64_t> memory_rss_bytes, page_faults, major_page_faults;
+  std::optional<uint64_t> swap_bytes, swap_limit_bytes;  // v2 only; no limit: no number
   std::optional<uint64_t> processes;
+};
+
+// v2 only: what its processes have waited for.
+struct CgroupPressure {
+  std::optional<Pressure> cpu, memory, io;
 };
 
 class Cgroups {
@@ -42,6 +55,8 @@ class Cgroups {
   Cgroups(std::string unified, std::map<std::string, std::string> controllers);
 
   bool unified() const { return !unified_.empty(); }
+  // Whether swap can be limited.
+  bool LimitsSwap() const;
   // Makes the cgroup with all its parents (existing ones stay) and applies the limits.
   Result<> Create(const std::string& path, const CgroupLimits& limits) const;
   Result<> Update(const std::string& path, const CgroupLimits& limits) const;
@@ -52,6 +67,11 @@ class Cgroups {
   std::vector<std::string> Children(const std::string& path) const;  // sorted names
   std::vector<pid_t> Processes(const std::string& path) const;       // of the whole subtree
   CgroupUsage Usage(const std::string& path) const;
+  CgroupPressure Pressures(const std::string& path) const;
+  // The first cgroup below `path` with `part` in its name; empty: none.
+  std::string ChildWith(const std::string& path, const std::string& part) const;
+  // Where the files of memory are.
+  std::string MemoryDir(const std::string& path) const;
 
   // 2 -> 1, 1024 -> 39, 262144 -> 10000: the mapping that runc and crun use.
   static uint64_t WeightOfShares(uint64_t shares);

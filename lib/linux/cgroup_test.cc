@@ -32,6 +32,59 @@ TEST_F(CgroupTest, WritesV2Limits) {
   EXPECT_EQ(cgroups.Children("/kubepods/burstable"), std::vector<std::string>{"pod1"});
 }
 
+TEST_F(CgroupTest, ProtectsMemoryAndLimitsHugePagesWhereTheKernelCan) {
+  Cgroups cgroups(dir_, {});
+  ASSERT_TRUE(MakeDirs(dir_ + "/pod1"));
+  ASSERT_TRUE(WriteFile(dir_ + "/pod1/hugetlb.2MB.max", "max"));
+  CgroupLimits limits;
+  limits.memory_min_bytes = 1;
+  limits.memory_low_bytes = 2;
+  limits.huge_pages = {{"2MB", 4 << 20}, {"1GB", 0}};
+  ASSERT_TRUE(cgroups.Create("/pod1", limits));
+  EXPECT_EQ(*ReadFile(dir_ + "/pod1/memory.min"), "1");
+  EXPECT_EQ(*ReadFile(dir_ + "/pod1/memory.low"), "2");
+  EXPECT_EQ(*ReadFile(dir_ + "/pod1/hugetlb.2MB.max"), "4194304");
+  EXPECT_FALSE(PathExists(dir_ + "/pod1/hugetlb.1GB.max"));
+}
+
+TEST_F(CgroupTest, TellsWhatAreUsedAndWaitedFor) {
+  const std::string dir = dir_ + "/pod1/cri-containerd-abc.scope";
+  ASSERT_TRUE(MakeDirs(dir));
+  const std::pair<const char*, const char*> kFiles[] = {
+      {"cpu.stat", "usage_usec 7\nuser_usec 5\n"},
+      {"memory.current", "100\n"},
+      {"memory.stat", "anon 40\nfile 50\ninactive_file 30\npgfault 9\npgmajfault 2\n"},
+      {"memory.swap.current", "8\n"},
+      {"memory.swap.max", "max\n"},
+      {"pids.current", "3\n"},
+      {"cpu.pressure",
+       "some avg10=1.50 avg60=0.25 avg300=0.00 total=1234\n"
+       "full avg10=0.00 avg60=0.00 avg300=0.00 total=56\n"},
+      {"memory.pressure", "nonsense\n"}};
+  for (const auto& [name, text] : kFiles) ASSERT_TRUE(WriteFile(dir + "/" + name, text));
+  Cgroups cgroups(dir_, {});
+  const std::string path = cgroups.ChildWith("/pod1", "abc");
+  EXPECT_EQ(path, "/pod1/cri-containerd-abc.scope");
+  EXPECT_EQ(cgroups.ChildWith("/pod1", "abd"), "");
+  CgroupUsage usage = cgroups.Usage(path);
+  EXPECT_EQ(usage.cpu_nanos, 7000u);
+  EXPECT_EQ(usage.memory_working_set_bytes, 70u);
+  EXPECT_EQ(usage.memory_rss_bytes, 40u);
+  EXPECT_EQ(usage.page_faults, 9u);
+  EXPECT_EQ(usage.major_page_faults, 2u);
+  EXPECT_EQ(usage.swap_bytes, 8u);
+  EXPECT_FALSE(usage.swap_limit_bytes);
+  CgroupPressure pressure = cgroups.Pressures(path);
+  ASSERT_TRUE(pressure.cpu);
+  EXPECT_EQ(pressure.cpu->some.total_us, 1234u);
+  EXPECT_EQ(pressure.cpu->some.avg10, 1.5);
+  EXPECT_EQ(pressure.cpu->full.total_us, 56u);
+  EXPECT_FALSE(pressure.memory || pressure.io);
+  EXPECT_FALSE(cgroups.LimitsSwap());
+  ASSERT_TRUE(WriteFile(dir_ + "/pod1/memory.swap.max", "max\n"));
+  EXPECT_TRUE(cgroups.LimitsSwap());
+}
+
 TEST_F(CgroupTest, NewCpusetInheritsFromItsParent) {
   ASSERT_TRUE(MakeDirs(dir_ + "/cpuset/a/b"));
   ASSERT_TRUE(WriteFile(dir_ + "/cpuset/cpuset.cpus", "0-1\n"));
