@@ -1,3 +1,4 @@
+#include "kubelet/cm/forwarding_cgroups.h"
 #include "kubelet/metrics/buckets.h"
 #include "kubelet/metrics/measured.h"
 #include "kubelet/metrics/stopwatch.h"
@@ -19,9 +20,9 @@ Result<> Measure(const char* operation, const Call& call) {
   return result;
 }
 
-class Cgroups : public PodCgroups {
+class Cgroups : public ForwardingCgroups {
  public:
-  explicit Cgroups(PodCgroups& real) : real_(real) {}
+  using ForwardingCgroups::ForwardingCgroups;
 
   Result<> Start(const NodeContext& node) override {
     return Measure("create", [&] { return real_.Start(node); });
@@ -32,17 +33,9 @@ class Cgroups : public PodCgroups {
   Result<> Remove(const std::string& uid) override {
     return Measure("destroy", [&] { return real_.Remove(uid); });
   }
-  Result<> ShareCpu(int64_t milli) override {
-    return Measure("update", [&] { return real_.ShareCpu(milli); });
+  Result<> UpdateClasses(const std::vector<PodPtr>& pods, const NodeContext& node) override {
+    return Measure("update", [&] { return real_.UpdateClasses(pods, node); });
   }
-  std::string Parent(const corev1::Pod& pod) const override { return real_.Parent(pod); }
-  std::set<std::string> Uids() const override { return real_.Uids(); }
-  linux::CgroupUsage Usage(const corev1::Pod& pod) const override { return real_.Usage(pod); }
-  linux::CgroupUsage UsageOfAll() const override { return real_.UsageOfAll(); }
-  std::optional<pid_t> AnyProcess(const corev1::Pod& pod) const override { return real_.AnyProcess(pod); }
-
- private:
-  PodCgroups& real_;
 };
 
 }  // namespace

@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "kubelet/cm/forwarding_cgroups.h"
+
 namespace keelson::kubelet {
 
 namespace {
@@ -137,25 +139,20 @@ class Mounts : public Mounter {
   CrashPlan& plan_;
 };
 
-class Groups : public PodCgroups {
+class Groups : public ForwardingCgroups {
  public:
-  Groups(PodCgroups& real, CrashPlan& plan) : real_(real), plan_(plan) {}
+  Groups(PodCgroups& real, CrashPlan& plan) : ForwardingCgroups(real), plan_(plan) {}
   Result<> Start(const NodeContext& node) override {
     return plan_.See<void>([&] { return real_.Start(node); });
   }
   Result<> Ensure(const corev1::Pod& pod, const NodeContext& node) override {
     return plan_.Step<void>("EnsureCgroup", [&] { return real_.Ensure(pod, node); });
   }
-  std::string Parent(const corev1::Pod& pod) const override { return real_.Parent(pod); }
   Result<> Remove(const std::string& uid) override {
     return plan_.Step<void>("RemoveCgroup", [&] { return real_.Remove(uid); });
   }
-  std::set<std::string> Uids() const override { return real_.Uids(); }
-  linux::CgroupUsage Usage(const corev1::Pod& pod) const override { return real_.Usage(pod); }
-  linux::CgroupUsage UsageOfAll() const override { return real_.UsageOfAll(); }
 
  private:
-  PodCgroups& real_;
   CrashPlan& plan_;
 };
 
