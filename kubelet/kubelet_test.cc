@@ -180,6 +180,31 @@ TEST_F(KubeletTest, SaysWhyAPodDoesNotRun) {
   EXPECT_EQ(harness_->Get("toobig").status().phase(), "Failed");
 }
 
+TEST_F(KubeletTest, TakesAsManyPodsAsItHasRoomForAndRefusesTheOthersForGood) {
+  harness_->settings().config.max_pods = 5;
+  harness_->Start();
+  std::vector<std::string> names;
+  for (int i = 0; i < 30; ++i) {
+    names.push_back("crowd-" + std::to_string(i));
+    harness_->Create(R"({"metadata":{"name":")" + names.back() +
+                     R"("},"spec":{"containers":[{"name":"main","image":"img:1"}]}})");
+  }
+  auto refused = [](const corev1::Pod* p) {
+    return p && p->status().phase() == "Failed" && p->status().reason() == "OutOfpods";
+  };
+  for (const std::string& name : names)
+    ASSERT_TRUE(harness_->Await(name, [&](const corev1::Pod* p) { return refused(p) || IsPodReady(p); }))
+        << name << ": " << harness_->Get(name).ShortDebugString();
+  harness_->Stop();  // whatever was still to be said has been said
+  int ready = 0;
+  for (const std::string& name : names) {
+    const corev1::Pod pod = harness_->Get(name);
+    ready += IsPodReady(&pod);
+    EXPECT_TRUE(refused(&pod) || IsPodReady(&pod)) << pod.ShortDebugString();
+  }
+  EXPECT_EQ(ready, 5);
+}
+
 TEST_F(KubeletTest, LogsAreFound) {
   harness_->Start();
   corev1::Pod pod = harness_->Create(kPod);

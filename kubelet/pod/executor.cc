@@ -1,6 +1,6 @@
 #include "kubelet/pod/executor.h"
 
-#include <atomic>
+#include <algorithm>
 #include <memory>
 
 namespace keelson::kubelet {
@@ -16,7 +16,7 @@ Executor::~Executor() {
   {
     MutexLock lock(mutex_);
     stopping_ = true;
-    work_.notify_all();
+    while (!idle_.empty()) WakeOne();
     while (!threads_.empty()) ended_.wait(mutex_);
     ended.swap(ended_threads_);
   }
@@ -29,9 +29,9 @@ void Executor::Submit(std::function<void()> task) {
     MutexLock lock(mutex_);
     tasks_.push_back(std::move(task));
     ended.swap(ended_threads_);
-    if (idle_ >= tasks_.size() || threads_.size() >= max_threads_) {
-      work_.notify_one();
-    } else {
+    if (!idle_.empty()) {
+      WakeOne();
+    } else if (threads_.size() < max_threads_) {
       threads_.emplace_front();
       auto self = threads_.begin();
       *self = std::thread([this, self] { Loop(self); });
@@ -61,15 +61,27 @@ void Executor::RunAll(std::vector<std::function<void()>> tasks) {
   while (state->left > 0) state->cv.wait(state->mutex);
 }
 
+void Executor::WakeOne() {
+  idle_.back()->called = true;
+  idle_.back()->wake.notify_one();
+  idle_.pop_back();
+}
+
+bool Executor::AwaitWork() {
+  Idle self;
+  idle_.push_back(&self);
+  const auto deadline = std::chrono::steady_clock::now() + kIdleLife;
+  while (!self.called && self.wake.wait_until(mutex_, deadline) != std::cv_status::timeout) {
+  }
+  if (!self.called) idle_.erase(std::find(idle_.begin(), idle_.end(), &self));
+  return self.called;
+}
+
 void Executor::Loop(std::list<std::thread>::iterator self) {
   mutex_.lock();
   while (true) {
     if (tasks_.empty()) {
-      if (stopping_) break;
-      ++idle_;
-      bool timed_out = work_.wait_for(mutex_, kIdleLife) == std::cv_status::timeout;
-      --idle_;
-      if (timed_out && tasks_.empty()) break;
+      if (stopping_ || !AwaitWork()) break;
       continue;
     }
     std::function<void()> task = std::move(tasks_.front());

@@ -22,15 +22,22 @@ class Executor {  // thread safe
   void RunAll(std::vector<std::function<void()>> tasks);
 
  private:
+  struct Idle {
+    CondVar wake;
+    bool called = false;
+  };
   void Loop(std::list<std::thread>::iterator self);
+  bool AwaitWork() REQUIRES(mutex_);  // false: none came
+  void WakeOne() REQUIRES(mutex_);
 
   const size_t max_threads_;
   Mutex mutex_;
-  CondVar work_, ended_;
+  CondVar ended_;
   std::deque<std::function<void()>> tasks_ GUARDED_BY(mutex_);
   std::list<std::thread> threads_ GUARDED_BY(mutex_);
   std::list<std::thread> ended_threads_ GUARDED_BY(mutex_);
-  size_t idle_ GUARDED_BY(mutex_) = 0;
+  // The one that has idled least is woken first, so that threads nobody needs any more come to their end.
+  std::vector<Idle*> idle_ GUARDED_BY(mutex_);
   bool stopping_ GUARDED_BY(mutex_) = false;
 };
 

@@ -28,20 +28,27 @@ Result<SyncResult> PodSyncer::Sync(const PodPtr& pod, PodMemory& memory, std::st
     ASSIGN_OR_RETURN(memory.runtime, InspectPod(deps_.runtime, pod->metadata().uid(), nullptr, stop));
     memory.inspected = true;
   }
-  if (!memory.admitted) {
-    // A pod that ran before is not sent away by a restart of the kubelet.
-    bool ran = !memory.runtime.containers.empty() || !memory.runtime.sandboxes.empty();
-    if (auto failure = ran ? std::nullopt : deps_.admit(*pod)) {
-      deps_.event(*pod, "", "Warning", failure->reason, failure->message);
-      deps_.statuses.Set(pod, RejectedStatus(*pod, failure->reason, failure->message, clock_.Now()));
-      SyncResult result;
-      result.ended = true;
-      return result;
-    }
-    memory.admitted = true;
+  if (auto failure = Admit(*pod, memory)) {
+    deps_.event(*pod, "", "Warning", failure->reason, failure->message);
+    deps_.statuses.Set(pod, RejectedStatus(*pod, failure->reason, failure->message, clock_.Now()));
+    memory.rejected = true;
+    SyncResult result;
+    result.ended = true;
+    return result;
   }
   const PodPtr granted = Granted(pod, memory);
   return PodSyncTask(deps_, options_, clock_, crash_backoff_, granted, memory, stop).Run();
+}
+
+std::optional<k8s::AdmitFailure> PodSyncer::Admit(const corev1::Pod& pod, PodMemory& memory) {
+  if (memory.admitted) return std::nullopt;
+  // One pod at a time: each is judged by what those before it have got.
+  MutexLock lock(admission_);
+  // A pod that ran before is not sent away by a restart of the kubelet.
+  const bool ran = !memory.runtime.containers.empty() || !memory.runtime.sandboxes.empty();
+  if (auto failure = ran ? std::nullopt : deps_.admit(pod)) return failure;
+  memory.admitted = true;
+  return std::nullopt;
 }
 
 Result<> PodSyncer::Terminate(const PodPtr& pod, PodMemory& memory, seconds grace, std::stop_token stop) {
@@ -55,9 +62,11 @@ Result<> PodSyncer::Terminate(const PodPtr& pod, PodMemory& memory, seconds grac
   deps_.probes.Remove(*pod);
   RETURN_IF_ERROR(task.Inspect());
   if (memory.runtime.AnyRunning()) return Error(Code::kUnavailable, "containers of the pod still run");
-  // A pod that the node did not take has no more to tell.
-  bool rejected = memory.runtime.containers.empty() && memory.runtime.sandboxes.empty() && !memory.admitted;
-  if (!rejected || !k8s::IsTerminal(*pod)) task.ReportStatus(true);
+  // A pod that the node did not take, now or before this kubelet began, has no more to tell.
+  const bool told =
+      memory.rejected || (memory.runtime.containers.empty() && memory.runtime.sandboxes.empty() &&
+                          !memory.admitted && k8s::IsTerminal(*pod));
+  if (!told) task.ReportStatus(true);
   return {};
 }
 

@@ -2,6 +2,7 @@
 // when (pod_workers.h); here is how. Everything may be called again after a failure or a restart.
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <functional>
 #include <map>
@@ -28,9 +29,10 @@ namespace keelson::kubelet {
 
 // What is remembered of a pod between calls; only one call for a pod is under way at a time.
 struct PodMemory {
-  bool inspected = false;  // `runtime` has been asked for at least once
-  bool admitted = false;
-  bool restored = false;  // what it was granted before is known
+  bool inspected = false;             // `runtime` has been asked for at least once
+  std::atomic<bool> admitted{false};  // others see it
+  bool rejected = false;              // and has been told so
+  bool restored = false;              // what it was granted before is known
   PodRuntimeStatus runtime;
   std::map<std::string, WaitingReason> waiting;
   int quick_looks = 0;  // looks soon after own actions whose end no event will tell
@@ -104,12 +106,14 @@ class PodSyncer {  // thread safe for different pods
 
  private:
   friend class PodSyncTask;
+  std::optional<k8s::AdmitFailure> Admit(const corev1::Pod& pod, PodMemory& memory);
   // The pod with the resources that it may have by now.
   PodPtr Granted(const PodPtr& pod, PodMemory& memory);
   Dependencies deps_;
   const Options options_;
   Clock& clock_;
   Backoff crash_backoff_;
+  Mutex admission_;
 };
 
 }  // namespace keelson::kubelet

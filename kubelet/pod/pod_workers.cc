@@ -181,7 +181,8 @@ std::vector<PodWorkers::PodPtr> PodWorkers::Active(const std::string& except_uid
   std::vector<PodPtr> pods;
   for (const auto& [uid, entry] : entries_) {
     bool holds = entry->state == State::kSyncing || entry->state == State::kTerminating;
-    if (uid != except_uid && holds && !entry->ended && entry->memory.admitted) pods.push_back(entry->pod);
+    if (uid != except_uid && holds && !entry->ended && !entry->gone && entry->memory.admitted)
+      pods.push_back(entry->pod);
   }
   return pods;
 }

@@ -57,7 +57,7 @@ class PodWorkers {  // thread safe
   std::optional<PodRuntimeStatus> Runtime(const std::string& uid) const;  // as last seen
   std::set<std::string> Uids() const;
   PodCensus Census() const;
-  // Admitted and not ended: what the node's resources are spoken for by.
+  // Admitted, not ended, not deleted: what the node's resources are spoken for by, as the scheduler sees it.
   std::vector<PodPtr> Active(const std::string& except_uid) const;
 
   void Run(std::stop_token stop);
