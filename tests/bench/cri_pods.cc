@@ -3,6 +3,8 @@
 //   start MS   from the first call to the container's being seen running
 //   stop MS    from StopContainer to the sandbox's being removed
 // With --at-once both count from the common beginning.
+#include <unistd.h>
+
 #include <chrono>
 #include <cstdio>
 #include <functional>
@@ -51,9 +53,9 @@ class Runtime {
   Result<Pod> Start(int number) {
     cri::RunPodSandboxRequest sandbox;
     cri::PodSandboxConfig& config = *sandbox.mutable_config();
-    const std::string name = fmt::format("bare-{}", number);
+    const std::string name = fmt::format("bare-{}-{}", ::getpid(), number);
     config.mutable_metadata()->set_name(name);
-    config.mutable_metadata()->set_uid(fmt::format("bare-cri-{}", number));
+    config.mutable_metadata()->set_uid(name);
     config.mutable_metadata()->set_namespace_("bare");
     config.set_hostname(name);
     config.set_log_directory(options_.log_dir + "/" + name);
@@ -153,9 +155,9 @@ Result<> Run(const Options& options) {
     ASSIGN_OR_RETURN(pods[number], runtime.Start(number));
     return {};
   });
-  Result<> removed = Timed("stop", options.pods, options.at_once, [&](int number) -> Result<> {
-    return pods[number] ? runtime.Remove(*pods[number]) : Result<>();
-  });
+  std::erase(pods, std::nullopt);
+  Result<> removed = Timed("stop", static_cast<int>(pods.size()), options.at_once,
+                           [&](int number) { return runtime.Remove(*pods[number]); });
   return started ? removed : started;
 }
 
