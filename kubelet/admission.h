@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "kubelet/eviction/manager.h"
-#include "kubelet/node/node_status.h"
+#include "kubelet/node/registration.h"
 #include "lib/k8s/fit.h"
 
 namespace keelson::kubelet {

@@ -1,5 +1,6 @@
 // Every two seconds: takes away what nobody asks for any more (pods that were deleted while the kubelet was
-// away, directories and cgroups of pods that are no more), and gives classes of pods as wholes what their pods ask for.
+// away, directories and cgroups of pods that are no more), and gives classes of pods as wholes what their
+// pods ask for.
 #pragma once
 
 #include <functional>

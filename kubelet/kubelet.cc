@@ -6,6 +6,7 @@
 #include "kubelet/event_reporter.h"
 #include "kubelet/housekeeping.h"
 #include "kubelet/metrics/pod_starts.h"
+#include "kubelet/node/node_manager.h"
 #include "kubelet/node/oom_watcher.h"
 #include "kubelet/node_setup.h"
 #include "kubelet/part_options.h"
@@ -63,7 +64,8 @@ struct Kubelet::Impl {
         runtime_classes(informers.Get<api::node::v1::RuntimeClass>()),
         objects(parts.api, informers.Get<corev1::Service>(), clock),
         node(
-            parts.api, node_options, [this](std::stop_token stop) { return Facts(stop); }, clock),
+            parts.api, node_options, [this](std::stop_token stop) { return Facts(stop); }, clock,
+            [this](const NodeEvent& event) { events.Node(event.type, event.reason, event.message); }),
         context(MakeNodeContext(settings, node_options, node.machine(), parts.cgroup_v2)),
         features(parts.runtime),
         user_namespaces(context.paths),
@@ -213,7 +215,9 @@ struct Kubelet::Impl {
             },
             [this](const std::string& reason, const std::string& message) {
               events.Node("Warning", reason, message);
-            }};
+            },
+            [this] { return usage.layout(); },
+            [this] { return parts.cgroups.WatchMemory(); }};
   }
 
   ShutdownManager::Dependencies ShutdownDependencies() {
@@ -314,6 +318,11 @@ struct Kubelet::Impl {
       facts.runtime_version = version->name + "://" + version->version;
     if (auto list = parts.images.ListImages(stop)) facts.images = std::move(*list);
     facts.unhealthy = pleg.Unhealthy();
+    facts.volumes_in_use = volumes.VolumesInUse();
+    for (size_t i = 0; node_options.ips_given && parts.check_node_ip && i < node_options.ips.size(); ++i)
+      if (auto valid = parts.check_node_ip(node_options.ips[i]); !valid)
+        facts.address_problem = std::string("failed to validate ") + (i ? "secondaryNodeIP: " : "nodeIP: ") +
+                                valid.error().message();
     facts.shutting_down = shutdown.shutting_down();
     if (parts.resources)
       for (const auto& [name, amount] : parts.resources->ExtendedResources())
@@ -425,6 +434,9 @@ void Kubelet::AddServices(ServiceGroup& group) {
                RETURN_IF_ERROR(MakeDirs(k.context.paths.Pods(), 0750));
                RETURN_IF_ERROR(MakeDirs(k.context.paths.logs));
                RETURN_IF_ERROR(k.parts.cgroups.Start(k.context));
+               if (Enforces(k.settings.config, "pods"))
+                 k.events.Node("Normal", "NodeAllocatableEnforced",
+                               "Updated Node Allocatable limit across pods");
                ready();
                AwaitStop(stop);
                return {};

@@ -34,6 +34,8 @@ struct KubeletParts {
   // What tells of the system's shutdown, and waits with it; empty: nothing.
   std::function<Result<std::unique_ptr<linux::Logind>>()> logind;
   NodeResources* resources = nullptr;  // null: containers get nothing of their own
+  // Whether an address of --node-ip can be the node's; empty: all can.
+  std::function<Result<>(const std::string& ip)> check_node_ip = nullptr;
 };
 
 class Kubelet {

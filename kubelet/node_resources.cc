@@ -84,9 +84,17 @@ NodeResources::~NodeResources() = default;
 Result<std::unique_ptr<NodeResources>> NodeResources::Make(const Settings& settings,
                                                            const Reservations& reservations,
                                                            cri::RuntimeService& runtime, Clock& clock) {
-  const KubeletConfig& config = settings.config;
   const int64_t memory_bytes = ReadMachine(settings.flags.root_dir).memory_bytes;
   ASSIGN_OR_RETURN(MachineTopology machine, MachineTopology::Read(memory_bytes));
+  return Make(settings, reservations, runtime, std::move(machine), memory_bytes, clock);
+}
+
+Result<std::unique_ptr<NodeResources>> NodeResources::Make(const Settings& settings,
+                                                           const Reservations& reservations,
+                                                           cri::RuntimeService& runtime,
+                                                           MachineTopology machine, int64_t memory_bytes,
+                                                           Clock& clock) {
+  const KubeletConfig& config = settings.config;
   std::unique_ptr<NodeResources> out(new NodeResources(settings, runtime, std::move(machine), clock));
   std::vector<ResourceProvider*> providers;
   if (config.cpu_manager_policy == "static") {

@@ -40,6 +40,11 @@ class NodeResources {  // thread safe
                                                      const Reservations& reservations,
                                                      cri::RuntimeService& runtime,
                                                      Clock& clock = Clock::Real());
+  // The same on another machine than this one.
+  static Result<std::unique_ptr<NodeResources>> Make(const Settings& settings,
+                                                     const Reservations& reservations,
+                                                     cri::RuntimeService& runtime, MachineTopology machine,
+                                                     int64_t memory_bytes, Clock& clock);
   ~NodeResources();
   void Connect(Kubelet kubelet);  // once, before all below
   void AddServices(ServiceGroup& group);

@@ -1,23 +1,25 @@
 #include "kubelet/node_setup.h"
 
 #include <algorithm>
+#include <cctype>
 #include <set>
-#include <sstream>
 
 #include "kubelet/cm/class_limits.h"
 #include "kubelet/config/feature_gates.h"
 #include "kubelet/container/resources.h"
+#include "kubelet/node/addresses.h"
 #include "lib/base/file.h"
 
 namespace keelson::kubelet {
 
 namespace {
 
-std::vector<std::string> SplitList(const std::string& text) {
-  std::vector<std::string> out;
-  std::istringstream in(text);
-  for (std::string part; std::getline(in, part, ',');)
-    if (!part.empty()) out.push_back(part);
+// Small letters, no blanks around it.
+std::string NodeName(const KubeletFlags& flags) {
+  std::string out = flags.hostname_override.empty() ? HostName() : flags.hostname_override;
+  while (!out.empty() && std::isspace(static_cast<unsigned char>(out.back()))) out.pop_back();
+  out.erase(0, out.find_first_not_of(" \t\n"));
+  for (char& c : out) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
   return out;
 }
 
@@ -63,21 +65,35 @@ Result<> CheckNodeLabels(const StringMap& labels) {
                    "(kubelet.kubernetes.io, node.kubernetes.io) or be in the specifically allowed set");
 }
 
+bool Enforces(const KubeletConfig& config, const std::string& level) {
+  const auto& levels = config.enforce_node_allocatable;
+  return std::find(levels.begin(), levels.end(), level) != levels.end();
+}
+
+Reservations MakeReservations(const Settings& settings, const Machine& machine) {
+  const KubeletConfig& config = settings.config;
+  Reservations out{config.system_reserved, config.kube_reserved, config.eviction_hard,
+                   MaxPods(config, machine.cpus)};
+  if (settings.flags.allocatable_ignores_eviction) out.eviction_hard.clear();
+  return out;
+}
+
 NodeOptions MakeNodeOptions(const Settings& settings, const std::string& runtime) {
   const KubeletConfig& config = settings.config;
   NodeOptions out;
-  out.hostname = settings.flags.hostname_override.empty() ? HostName() : settings.flags.hostname_override;
-  out.name = out.hostname;
-  out.ips = SplitList(settings.flags.node_ip);
-  if (out.ips.empty())
-    if (std::string address = DefaultAddress(); !address.empty()) out.ips = {address};
+  out.hostname = out.name = NodeName(settings.flags);
+  const std::vector<std::string> given =
+      ParseNodeIps(settings.flags.node_ip).value_or(std::vector<std::string>());
+  out.ips_given = !given.empty() && !IsAnyAddress(given.front());
+  out.ips = ChooseNodeIps(given, out.hostname);
+  out.external_cloud = settings.flags.cloud_provider == "external";
+  out.controller_attach = config.enable_controller_attach_detach;
+  out.reset_extended = !PathExists(settings.flags.root_dir + "/device-plugins/kubelet_internal_checkpoint");
   out.root_dir = settings.flags.root_dir;
   out.port = static_cast<uint16_t>(config.port);
   out.runtime_version = runtime;
   const Machine machine = ReadMachine(out.root_dir);
-  out.reservations = {config.system_reserved, config.kube_reserved, config.eviction_hard,
-                      MaxPods(config, machine.cpus)};
-  if (settings.flags.allocatable_ignores_eviction) out.reservations.eviction_hard.clear();
+  out.reservations = MakeReservations(settings, machine);
   out.register_node = config.register_node;
   out.update_frequency = config.node_status_update_frequency;
   out.report_frequency = config.node_status_report_frequency;
@@ -97,8 +113,7 @@ NodeOptions MakeNodeOptions(const Settings& settings, const std::string& runtime
   };
   for (const NodeTaint& item : config.register_with_taints) taint(item.key, item.value, item.effect);
   // Taken away by the cloud's controller once it has looked at the node.
-  if (settings.flags.cloud_provider == "external")
-    taint("node.cloudprovider.kubernetes.io/uninitialized", "true", "NoSchedule");
+  if (out.external_cloud) taint("node.cloudprovider.kubernetes.io/uninitialized", "true", "NoSchedule");
   out.provider_id = config.provider_id;
   return out;
 }
@@ -136,11 +151,6 @@ NodeContext MakeNodeContext(const Settings& settings, const NodeOptions& node, c
 
 namespace {
 
-bool Enforces(const KubeletConfig& config, const std::string& level) {
-  const auto& levels = config.enforce_node_allocatable;
-  return std::find(levels.begin(), levels.end(), level) != levels.end();
-}
-
 api::Amount AmountOf(const StringMap& amounts, const char* name) {
   auto it = amounts.find(name);
   return it == amounts.end() ? api::Amount() : api::Amount::Parse(it->second).value_or(api::Amount());
@@ -167,6 +177,7 @@ CgroupOptions MakeCgroupOptions(const Settings& settings, const Machine& machine
   out.root = config.cgroup_root;
   out.per_qos = config.cgroups_per_qos;
   out.pod_pids_limit = config.pod_pids_limit;
+  out.pressure = FeatureEnabled(config.feature_gates, "KubeletPSI");
   if (FeatureEnabled(config.feature_gates, "QOSReserved"))
     out.memory_percent_reserved = ParseQosReserved(config.qos_reserved).value_or(std::nullopt);
   out.pods_memory =

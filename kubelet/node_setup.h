@@ -10,7 +10,11 @@
 
 namespace keelson::kubelet {
 
+// May ask the resolver for the node's address.
 NodeOptions MakeNodeOptions(const Settings& settings, const std::string& runtime);
+// Whether enforceNodeAllocatable has it: "pods", "system-reserved", ...
+bool Enforces(const KubeletConfig& config, const std::string& level);
+Reservations MakeReservations(const Settings& settings, const Machine& machine);
 NodeContext MakeNodeContext(const Settings& settings, const NodeOptions& node, const Machine& machine,
                             bool cgroup_v2);
 CgroupOptions MakeCgroupOptions(const Settings& settings, const Machine& machine);

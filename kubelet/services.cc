@@ -2,14 +2,15 @@
 
 #include <malloc.h>
 
-#include <algorithm>
-
+#include "kubelet/cm/class_limits.h"
 #include "kubelet/config/settings.h"
 #include "kubelet/credentials.h"
 #include "kubelet/cri/grpc_runtime.h"
+#include "kubelet/host_check.h"
 #include "kubelet/kubelet.h"
 #include "kubelet/metrics/build_info.h"
 #include "kubelet/metrics/measured.h"
+#include "kubelet/node/addresses.h"
 #include "kubelet/node_setup.h"
 #include "kubelet/server/server.h"
 #include "lib/base/file.h"
@@ -98,24 +99,6 @@ Result<std::shared_ptr<CredentialProviders>> LoadCredentialProviders(const Kubel
                                    flags.image_credential_provider_bin_dir);
 }
 
-// What the machine may not be like.
-Result<> CheckMachine(const KubeletConfig& config, const linux::Cgroups& cgroups) {
-  if (config.fail_cgroup_v1 && !cgroups.unified())
-    return Error(
-        Code::kInvalid,
-        "kubelet is configured to not run on a host using cgroup v1. cgroup v1 support is unsupported "
-        "and will be removed in a future release");
-  auto swaps = ReadFile("/proc/swaps");
-  if (config.fail_swap_on && swaps && std::count(swaps->begin(), swaps->end(), '\n') > 1)
-    return Error(Code::kInvalid,
-                 "running with swap on is not supported, please disable swap or set --fail-swap-on flag to "
-                 "false. /proc/swaps contained: " +
-                     *swaps);
-  if (auto set = WriteFile("/proc/self/oom_score_adj", std::to_string(config.oom_score_adj)); !set)
-    log::Warn("Cannot protect the kubelet from the OOM killer", {{"error", set.error()}});
-  return {};
-}
-
 // Names in the TLS settings that mean nothing, or nothing good.
 Result<> CheckTls(const KubeletConfig& config) {
   ASSIGN_OR_RETURN(const int least, http::ParseTlsVersion(config.tls_min_version));
@@ -131,6 +114,8 @@ Result<int> Run(const Settings& settings) {
   if (settings.config.logging_verbosity > 2) log::SetLevel(log::Level::kDebug);
   RETURN_IF_ERROR(CheckTls(settings.config));
   RETURN_IF_ERROR(CheckNodeLabels(settings.flags.node_labels));
+  if (auto ips = ParseNodeIps(settings.flags.node_ip); !ips) return ips.error();
+  if (auto reserved = ParseQosReserved(settings.config.qos_reserved); !reserved) return reserved.error();
   if (auto thresholds = ParseThresholds(MakeEvictionOptions(settings.config)); !thresholds)
     return thresholds.error();
   const bool standalone = settings.flags.kubeconfig.empty();
@@ -146,19 +131,19 @@ Result<int> Run(const Settings& settings) {
   log::Info("Container runtime found", {{"name", version.name}, {"version", version.version}});
   RETURN_IF_ERROR(MakeDirs(settings.flags.root_dir, 0750));
   ASSIGN_OR_RETURN(linux::Cgroups cgroups, linux::Cgroups::Detect());
-  RETURN_IF_ERROR(CheckMachine(settings.config, cgroups));
+  RETURN_IF_ERROR(PrepareHost(settings.config, cgroups));
   bool cgroup_v2 = cgroups.unified();
   ASSIGN_OR_RETURN(auto pod_cgroups, MakeCgroups(*runtime, settings, cgroups));
   const auto measured_cgroups = MeasuredCgroups(*pod_cgroups);
-  const Reservations reservations = MakeNodeOptions(settings, version.name).reservations;
+  const Reservations reservations = MakeReservations(settings, ReadMachine(settings.flags.root_dir));
   ASSIGN_OR_RETURN(auto resources, NodeResources::Make(settings, reservations, *runtime));
   auto mounter = NewMounter();
   RETURN_IF_ERROR(mounter->MakeShared(settings.flags.root_dir));
   ASSIGN_OR_RETURN(auto providers, LoadCredentialProviders(settings.flags));
-  Kubelet kubelet(
-      {api, *runtime, *images, *measured_cgroups, *mounter, cgroup_v2, version.name, version.version,
-       standalone, std::move(providers), [] { return linux::Logind::Connect(); }, resources.get()},
-      settings);
+  Kubelet kubelet({api, *runtime, *images, *measured_cgroups, *mounter, cgroup_v2, version.name,
+                   version.version, standalone, std::move(providers), [] { return linux::Logind::Connect(); },
+                   resources.get(), [](const std::string& ip) { return CheckNodeIp(ip); }},
+                  settings);
 
   TellBuild(kubelet.node_name(), settings.config.feature_gates);
   ServiceGroup group;

@@ -62,7 +62,7 @@ api::Amount Parse(const std::map<std::string, std::string>& amounts, const std::
 }  // namespace
 
 std::map<std::string, int64_t> ReadHugePages(const std::string& root) {
-  std::map<std::string, int64_t> out = {{"1Gi", 0}, {"2Mi", 0}};
+  std::map<std::string, int64_t> out;
   auto sizes = ListDir(root);
   if (!sizes) return out;
   for (const std::string& name : *sizes) {  // hugepages-2048kB
@@ -131,18 +131,27 @@ std::string HostName() {
   return out;
 }
 
-std::string DefaultAddress() {
-  UniqueFd fd(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+std::string DefaultAddress(bool v6) {
+  // For documentation only: any address beyond the gateway.
   sockaddr_in outside = {};
   outside.sin_family = AF_INET;
   outside.sin_port = htons(9);
-  ::inet_pton(AF_INET, "192.0.2.1", &outside.sin_addr);  // TEST-NET-1: any address beyond the gateway
-  if (!fd || ::connect(fd.get(), reinterpret_cast<sockaddr*>(&outside), sizeof(outside)) != 0) return "";
-  sockaddr_in own = {};
-  socklen_t size = sizeof(own);
-  char text[INET_ADDRSTRLEN] = {};
+  ::inet_pton(AF_INET, "192.0.2.1", &outside.sin_addr);
+  sockaddr_in6 outside6 = {};
+  outside6.sin6_family = AF_INET6;
+  outside6.sin6_port = htons(9);
+  ::inet_pton(AF_INET6, "2001:db8::1", &outside6.sin6_addr);
+  const auto* to = v6 ? reinterpret_cast<sockaddr*>(&outside6) : reinterpret_cast<sockaddr*>(&outside);
+  socklen_t size = v6 ? sizeof(outside6) : sizeof(outside);
+  UniqueFd fd(::socket(to->sa_family, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+  if (!fd || ::connect(fd.get(), to, size) != 0) return "";
+  sockaddr_storage own = {};
+  size = sizeof(own);
   if (::getsockname(fd.get(), reinterpret_cast<sockaddr*>(&own), &size) != 0) return "";
-  ::inet_ntop(AF_INET, &own.sin_addr, text, sizeof(text));
+  const void* place = v6 ? static_cast<void*>(&reinterpret_cast<sockaddr_in6&>(own).sin6_addr)
+                         : static_cast<void*>(&reinterpret_cast<sockaddr_in&>(own).sin_addr);
+  char text[INET6_ADDRSTRLEN] = {};
+  ::inet_ntop(own.ss_family, place, text, sizeof(text));
   return text;
 }
 

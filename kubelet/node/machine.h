@@ -37,7 +37,7 @@ MachineLoad ReadMachineLoad();
 std::string HostName();  // lower case
 // The address that the host would send from to the outside; empty without a route. UDP connect: nothing is
 // sent.
-std::string DefaultAddress();
+std::string DefaultAddress(bool v6 = false);
 
 struct Reservations {
   std::map<std::string, std::string> system, kube, eviction_hard;

@@ -1,5 +1,6 @@
-#include "kubelet/node/node_status.h"
+#include "kubelet/node/node_manager.h"
 #include "kubelet/node/oom_watcher.h"
+#include "kubelet/node/registration.h"
 
 #include <atomic>
 #include <thread>
@@ -146,6 +147,136 @@ TEST(Oom, KillsAreReadFromTheKernelsLog) {
     EXPECT_EQ(kill->pid, c.pid);
   }
   EXPECT_FALSE(OomParser().Feed("6,1,1,-;eth0: link up"));
+}
+
+const api::Amount kOne = api::Amount::FromInt(1);
+
+Machine SmallMachine() {
+  Machine machine;
+  machine.memory_bytes = 1 << 30;
+  machine.boot_id = "now";
+  machine.huge_pages = {{"2Mi", 0}};
+  return machine;
+}
+
+TEST(NodeStatus, ResourcesOfOthersStayAndCanBeHad) {
+  NodeOptions options;
+  options.ips = {"10.0.0.1"};
+  corev1::NodeStatus status;
+  auto& capacity = *status.mutable_capacity();
+  auto& allocatable = *status.mutable_allocatable();
+  capacity["example.com/dongle"] = capacity["hugepages-1Gi"] = kOne.ToQuantity();
+  allocatable["example.com/gone"] = allocatable["hugepages-1Gi"] = kOne.ToQuantity();
+  NodeFacts facts = FactsWithNetwork(true);
+  facts.extended["example.com/gpu"] = {3, 2};
+  const corev1::NodeStatus before = status;
+  FillNodeStatus(options, SmallMachine(), facts, {}, status);
+  const k8s::ResourceList all = k8s::ToResourceList(status.capacity()),
+                          pods = k8s::ToResourceList(status.allocatable());
+  EXPECT_EQ(k8s::AmountOf(pods, "example.com/dongle").Value(), 1);
+  EXPECT_EQ(k8s::AmountOf(all, "example.com/gpu").Value(), 3);
+  EXPECT_EQ(k8s::AmountOf(pods, "example.com/gpu").Value(), 2);
+  EXPECT_EQ(all.count("hugepages-1Gi") + pods.count("hugepages-1Gi") + pods.count("example.com/gone"), 0u);
+  const std::string patch = NodeStatusPatch(before, status, true).value_or("");
+  EXPECT_NE(patch.find(R"("hugepages-1Gi":null)"), std::string::npos) << patch;
+  EXPECT_NE(patch.find(R"("example.com/gone":null)"), std::string::npos) << patch;
+  EXPECT_FALSE(NodeStatusPatch(status, status, true));
+}
+
+TEST(NodeStatus, TellsOfTheRuntimeSwapAndVolumes) {
+  NodeOptions options;
+  NodeFacts facts = FactsWithNetwork(true);
+  corev1::NodeStatus status;
+  FillNodeStatus(options, SmallMachine(), facts, {}, status);
+  EXPECT_FALSE(status.has_features() || status.node_info().has_swap());
+  facts.runtime->handlers = {{"runc", true, false}};
+  facts.volumes_in_use = {"a", "b"};
+  Machine machine = SmallMachine();
+  machine.swap_bytes = 5;
+  FillNodeStatus(options, machine, facts, {}, status);
+  ASSERT_EQ(status.runtime_handlers_size(), 1);
+  EXPECT_TRUE(status.runtime_handlers(0).features().recursive_read_only_mounts());
+  ASSERT_TRUE(status.features().has_supplemental_groups_policy());
+  EXPECT_FALSE(status.features().supplemental_groups_policy());
+  EXPECT_EQ(status.node_info().swap().capacity(), 5);
+  EXPECT_EQ(status.volumes_in_use_size(), 2);
+  const corev1::NodeStatus before = status;
+  facts.volumes_in_use.clear();
+  FillNodeStatus(options, machine, facts, {}, status);
+  EXPECT_NE(NodeStatusPatch(before, status, false).value_or("").find(R"("volumesInUse":null)"),
+            std::string::npos);
+}
+
+TEST(NodeStatus, AddressesAreTheCloudsOnceItHasToldThem) {
+  const struct {
+    const char* what;
+    bool cloud, given, told;
+    const char* problem;
+    int count;
+  } kCases[] = {{"no cloud", false, false, true, nullptr, 2},
+                {"not of the machine", false, true, true, "not found", 1},
+                {"the cloud has told", true, true, true, nullptr, 1},
+                {"the cloud has not told", true, true, false, nullptr, 2},
+                {"nothing is known", true, false, false, nullptr, 0}};
+  for (const auto& test : kCases) {
+    NodeOptions options;
+    options.ips = {"10.0.0.1"};
+    options.external_cloud = test.cloud;
+    options.ips_given = test.given;
+    NodeFacts facts = FactsWithNetwork(true);
+    if (test.problem) facts.address_problem = test.problem;
+    corev1::NodeStatus status;
+    if (test.told) status.add_addresses()->set_type("ExternalIP");
+    FillNodeStatus(options, SmallMachine(), facts, {}, status);
+    EXPECT_EQ(status.addresses_size(), test.count) << test.what;
+  }
+}
+
+TEST(Registration, PutsRightWhatIsTheKubelets) {
+  NodeOptions options;
+  options.name = "node1";
+  options.labels = {{"kubernetes.io/os", "linux"}, {"pool", "a"}};
+  options.ips = {"10.0.0.1", "fd00::1"};
+  options.ips_given = options.external_cloud = true;
+  const corev1::Node fresh = NewNode(options);
+  EXPECT_EQ(fresh.metadata().annotations().at("alpha.kubernetes.io/provided-node-ip"), "10.0.0.1,fd00::1");
+  EXPECT_FALSE(RegistrationPatch(options, fresh)) << "nothing differs";
+  options.external_cloud = options.controller_attach = false;
+  options.labels["kubernetes.io/os"] = "other";
+  EXPECT_EQ(RegistrationPatch(options, fresh).value_or(""),
+            R"({"metadata":{"labels":{"kubernetes.io/os":"other"},)"
+            R"("annotations":{"alpha.kubernetes.io/provided-node-ip":null,)"
+            R"("volumes.kubernetes.io/controller-managed-attach-detach":null}}})");
+  corev1::Node there = fresh;
+  (*there.mutable_status()->mutable_capacity())["example.com/gpu"] = kOne.ToQuantity();
+  (*there.mutable_status()->mutable_capacity())["cpu"] = kOne.ToQuantity();
+  EXPECT_FALSE(ResetPatch(options, there)) << "devices are known of";
+  options.reset_extended = true;
+  EXPECT_EQ(ResetPatch(options, there).value_or(""),
+            R"({"status":{"capacity":{"example.com/gpu":"0"},"allocatable":{"example.com/gpu":"0"}}})");
+}
+
+TEST(NodeEvents, TellOfChanges) {
+  NodeOptions options;
+  corev1::NodeStatus none, unready, ready;
+  FillNodeStatus(options, SmallMachine(), FactsWithNetwork(false), {}, unready);
+  Machine rebooted = SmallMachine();
+  rebooted.boot_id = "later";
+  NodeFacts pressed = FactsWithNetwork(true);
+  pressed.memory_pressure = true;
+  FillNodeStatus(options, rebooted, pressed, {}, ready);
+  auto reasons = [](const std::vector<NodeEvent>& events) {
+    std::string out;
+    for (const NodeEvent& event : events) out += event.reason + " ";
+    return out;
+  };
+  EXPECT_EQ(reasons(EventsOfChange("n", none, unready)),
+            "NodeHasSufficientMemory NodeHasNoDiskPressure NodeHasSufficientPID ");
+  const auto events = EventsOfChange("n", unready, ready);
+  EXPECT_EQ(reasons(events), "NodeRebooted NodeHasInsufficientMemory NodeReady ");
+  EXPECT_EQ(events[0].message, "Node n has been rebooted, boot id: later");
+  EXPECT_EQ(events[2].message, "Node n status is now: NodeReady");
+  EXPECT_TRUE(EventsOfChange("n", ready, ready).empty());
 }
 
 TEST(Machine, ReservesAndSetsAside) {

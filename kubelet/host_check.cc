@@ -1,0 +1,79 @@
+#include "kubelet/host_check.h"
+
+#include <algorithm>
+
+#include "kubelet/config/feature_gates.h"
+#include "lib/base/file.h"
+#include "lib/base/log.h"
+#include "lib/linux/sysctl.h"
+
+namespace keelson::kubelet {
+
+namespace {
+
+struct Tunable {
+  const char *key, *value;
+};
+
+constexpr Tunable kTunables[] = {
+    {"kernel/keys/root_maxbytes", "25000000"},
+    {"kernel/keys/root_maxkeys", "1000000"},
+    {"kernel/panic", "10"},
+    {"kernel/panic_on_oops", "1"},
+    {"vm/overcommit_memory", "1"},
+    {"vm/panic_on_oom", "0"},
+};
+
+Result<> TuneOne(const Tunable& tunable, bool protect, const Sysctls& sysctls) {
+  ASSIGN_OR_RETURN(const std::string actual, sysctls.read(tunable.key));
+  if (actual == tunable.value) return {};
+  if (protect)
+    return Error(Code::kInvalid, std::string("invalid kernel flag: ") + tunable.key +
+                                     ", expected value: " + tunable.value + ", actual value: " + actual);
+  log::Info("Updating kernel flag",
+            {{"flag", tunable.key}, {"expectedValue", tunable.value}, {"actualValue", actual}});
+  return sysctls.write(tunable.key, tunable.value);
+}
+
+// memory.high could hang a kernel before this one (KEP-2570).
+bool ThrottlesSafely() {
+  const std::string release = linux::ReadSysctl("kernel/osrelease").value_or("");
+  int major = 0, minor = 0;
+  if (std::sscanf(release.c_str(), "%d.%d", &major, &minor) != 2) return true;
+  return major > 5 || (major == 5 && minor >= 9);
+}
+
+}  // namespace
+
+Result<> TuneKernel(bool protect, const Sysctls& sysctls) {
+  std::vector<std::string> problems;
+  for (const Tunable& tunable : kTunables)
+    if (auto done = TuneOne(tunable, protect, sysctls); !done) problems.push_back(done.error().message());
+  if (problems.empty()) return {};
+  std::string all;
+  for (const std::string& problem : problems) all += (all.empty() ? "" : ", ") + problem;
+  if (problems.size() > 1) all = "[" + all + "]";
+  return Error(Code::kInvalid, "Failed to start ContainerManager: " + all);
+}
+
+Result<> PrepareHost(const KubeletConfig& config, const linux::Cgroups& cgroups) {
+  if (config.fail_cgroup_v1 && !cgroups.unified())
+    return Error(
+        Code::kInvalid,
+        "kubelet is configured to not run on a host using cgroup v1. cgroup v1 support is unsupported "
+        "and will be removed in a future release");
+  auto swaps = ReadFile("/proc/swaps");
+  if (config.fail_swap_on && swaps && std::count(swaps->begin(), swaps->end(), '\n') > 1)
+    return Error(Code::kInvalid,
+                 "running with swap on is not supported, please disable swap or set --fail-swap-on flag to "
+                 "false. /proc/swaps contained: " +
+                     *swaps);
+  RETURN_IF_ERROR(TuneKernel(config.protect_kernel_defaults, {linux::ReadSysctl, linux::WriteSysctl}));
+  if (auto set = WriteFile("/proc/self/oom_score_adj", std::to_string(config.oom_score_adj)); !set)
+    log::Warn("Cannot protect the kubelet from the OOM killer", {{"error", set.error()}});
+  if (cgroups.unified() && FeatureEnabled(config.feature_gates, "MemoryQoS") && !ThrottlesSafely())
+    log::Warn("memory.high, which MemoryQoS sets, can hang kernels older than 5.9", {});
+  return {};
+}
+
+}  // namespace keelson::kubelet

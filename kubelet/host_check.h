@@ -1,0 +1,23 @@
+// What the machine has to be like before pods run on it.
+#pragma once
+
+#include <functional>
+
+#include "kubelet/config/config.h"
+#include "lib/linux/cgroup.h"
+
+namespace keelson::kubelet {
+
+// kInvalid when it is not, in upstream's words. Sets what the kubelet may set: kernel parameters, and its own
+// place among those that the kernel kills when memory runs out.
+Result<> PrepareHost(const KubeletConfig& config, const linux::Cgroups& cgroups);
+
+struct Sysctls {
+  std::function<Result<std::string>(std::string_view key)> read;
+  std::function<Result<>(std::string_view key, std::string_view value)> write;
+};
+// Kernel parameters that upstream's kubelet counts on. With `protect` those that differ are mistakes, else
+// they are set.
+Result<> TuneKernel(bool protect, const Sysctls& sysctls);
+
+}  // namespace keelson::kubelet

@@ -1,0 +1,55 @@
+// Keeps the Node object: made once, its status kept true, its Lease renewed.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <stop_token>
+#include <string>
+
+#include "kubelet/node/node_events.h"
+#include "kubelet/node/node_status.h"
+#include "lib/base/mutex.h"
+#include "lib/client/rest.h"
+
+namespace keelson::kubelet {
+
+class NodeManager {
+ public:
+  using FactsFunction = std::function<NodeFacts(std::stop_token stop)>;
+  using EventFunction = std::function<void(const NodeEvent& event)>;  // empty: nobody listens
+  NodeManager(client::RestClient api, NodeOptions options, FactsFunction facts, Clock& clock = Clock::Real(),
+              EventFunction event = {});
+
+  // Registers, then keeps the status true until `stop`; `ready` after the first status was written.
+  Result<> RunStatus(std::stop_token stop, const std::function<void()>& ready);
+  Result<> RunLease(std::stop_token stop);
+  void UpdateNow();  // something has changed that cannot wait for the next round
+  const Machine& machine() const { return machine_; }
+
+ private:
+  Result<> Register(std::stop_token stop);
+  Result<> UpdateStatus(std::stop_token stop);
+  // Events of what has changed.
+  void Tell(const corev1::Node& node, const corev1::NodeStatus& now);
+  // False when the node is not ready within the limit.
+  bool AwaitReadiness(std::chrono::milliseconds limit, std::stop_token stop);
+  // Until the next round is due, or asked for.
+  void AwaitRound(std::chrono::milliseconds limit, std::stop_token stop);
+  Result<> RenewLease(std::stop_token stop);
+
+  client::RestClient api_;
+  const NodeOptions options_;
+  const FactsFunction facts_;
+  const EventFunction event_;
+  Clock& clock_;
+  const Machine machine_;
+  std::optional<SteadyTime> reported_;  // this and the next two are of the status thread
+  std::optional<bool> unschedulable_;
+  std::optional<std::string> address_problem_;
+  std::optional<coordinationv1::Lease> lease_;  // of the lease thread
+  Mutex mutex_;
+  CondVar wake_;
+  bool asked_ GUARDED_BY(mutex_) = false;
+};
+
+}  // namespace keelson::kubelet

@@ -1,0 +1,77 @@
+#include "kubelet/node_setup.h"
+
+#include <gtest/gtest.h>
+
+#include "kubelet/host_check.h"
+
+namespace keelson::kubelet {
+namespace {
+
+TEST(TuneKernel, SetsWhatDiffersOrRefusesIt) {
+  const std::map<std::string, std::string, std::less<>> right = {{"kernel/keys/root_maxbytes", "25000000"},
+                                                                 {"kernel/keys/root_maxkeys", "1000000"},
+                                                                 {"kernel/panic", "10"},
+                                                                 {"kernel/panic_on_oops", "1"},
+                                                                 {"vm/overcommit_memory", "1"},
+                                                                 {"vm/panic_on_oom", "0"}};
+  auto machine = right;
+  const Sysctls sysctls = {[&](std::string_view key) -> Result<std::string> {
+                             auto it = machine.find(key);
+                             if (it == machine.end()) return Error(Code::kNotFound, "no " + std::string(key));
+                             return it->second;
+                           },
+                           [&](std::string_view key, std::string_view value) -> Result<> {
+                             machine[std::string(key)] = value;
+                             return {};
+                           }};
+  EXPECT_TRUE(TuneKernel(true, sysctls));
+  machine["vm/overcommit_memory"] = "0";
+  EXPECT_EQ(TuneKernel(true, sysctls).error().message(),
+            "Failed to start ContainerManager: invalid kernel flag: vm/overcommit_memory, expected value: 1, "
+            "actual value: 0");
+  machine["kernel/panic"] = "0";
+  EXPECT_EQ(
+      TuneKernel(true, sysctls).error().message(),
+      "Failed to start ContainerManager: [invalid kernel flag: kernel/panic, expected value: 10, actual "
+      "value: 0, invalid kernel flag: vm/overcommit_memory, expected value: 1, actual value: 0]");
+  EXPECT_TRUE(TuneKernel(false, sysctls));
+  EXPECT_EQ(machine, right);
+  machine.erase("kernel/panic");
+  EXPECT_FALSE(TuneKernel(false, sysctls));
+}
+
+TEST(NodeContext, HoldsWhatTheConfigurationSaysOfMemory) {
+  Settings settings;
+  Machine machine;
+  machine.huge_pages = {{"1Gi", 0}, {"2Mi", 4 << 20}};
+  machine.swap_bytes = 7;
+  NodeContext plain = MakeNodeContext(settings, {}, machine, true);
+  EXPECT_EQ(plain.huge_page_sizes, (std::vector<std::string>{"1GB", "2MB"}));
+  EXPECT_EQ(plain.swap_capacity, 7);
+  EXPECT_FALSE(plain.memory_qos.on || plain.limited_swap || plain.exclusive_cpus);
+  settings.config.feature_gates = {{"MemoryQoS", true}};
+  settings.config.memory_reservation_policy = "TieredReservation";
+  settings.config.memory_throttling_factor = 0.5;
+  settings.config.swap_behavior = "LimitedSwap";
+  settings.config.cpu_manager_policy = "static";
+  NodeContext set = MakeNodeContext(settings, {}, machine, true);
+  EXPECT_TRUE(set.memory_qos.on && set.memory_qos.tiered && set.limited_swap && set.exclusive_cpus);
+  EXPECT_EQ(set.memory_qos.throttling, 0.5);
+}
+
+TEST(CgroupOptions, WithAndWithoutReservations) {
+  Settings settings;
+  Machine machine;
+  machine.memory_bytes = 1000;
+  settings.config.qos_reserved = {{"memory", "50%"}};
+  settings.config.system_reserved = {{"memory", "100"}};
+  EXPECT_EQ(MakeCgroupOptions(settings, machine).memory_percent_reserved, std::nullopt) << "the gate is off";
+  settings.config.feature_gates = {{"QOSReserved", true}};
+  CgroupOptions options = MakeCgroupOptions(settings, machine);
+  EXPECT_EQ(options.memory_percent_reserved, 50);
+  settings.config.enforce_node_allocatable = {"none"};
+  EXPECT_FALSE(MakeCgroupOptions(settings, machine).all_pods.memory_limit_bytes);
+}
+
+}  // namespace
+}  // namespace keelson::kubelet
