@@ -28,10 +28,12 @@ class ForwardingCgroups : public PodCgroups {
   }
   linux::CgroupUsage UsageOfAll() const override { return real_.UsageOfAll(); }
   linux::CgroupPressure PressureOfAll() const override { return real_.PressureOfAll(); }
+  linux::CgroupPressure PressureOfNode() const override { return real_.PressureOfNode(); }
   linux::CgroupPressure PressureOf(const corev1::Pod& pod) const override { return real_.PressureOf(pod); }
   ContainerCgroup Container(const corev1::Pod& pod, const std::string& id) const override {
     return real_.Container(pod, id);
   }
+  std::unique_ptr<linux::MemoryAlarm> WatchMemory() const override { return real_.WatchMemory(); }
   std::optional<pid_t> AnyProcess(const corev1::Pod& pod) const override { return real_.AnyProcess(pod); }
 
  protected:

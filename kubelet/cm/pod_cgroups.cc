@@ -94,17 +94,25 @@ class PodCgroupsImpl : public PodCgroups {
   linux::CgroupUsage UsageOfAll() const override {
     return options_.per_qos ? cgroups_.Usage(driver_->Path(Class(k8s::kGuaranteed))) : linux::CgroupUsage();
   }
+  linux::CgroupPressure PressureOfNode() const override {
+    if (!options_.pressure || !cgroups_.unified()) return {};
+    return {linux::ReadPressure("/proc/pressure/cpu"), linux::ReadPressure("/proc/pressure/memory"),
+            linux::ReadPressure("/proc/pressure/io")};
+  }
   linux::CgroupPressure PressureOfAll() const override {
-    return options_.per_qos ? cgroups_.Pressures(driver_->Path(Class(k8s::kGuaranteed)))
-                            : linux::CgroupPressure();
+    return options_.per_qos ? Pressures(driver_->Path(Class(k8s::kGuaranteed))) : linux::CgroupPressure();
   }
   linux::CgroupPressure PressureOf(const corev1::Pod& pod) const override {
-    return options_.per_qos ? cgroups_.Pressures(Parent(pod)) : linux::CgroupPressure();
+    return options_.per_qos ? Pressures(Parent(pod)) : linux::CgroupPressure();
   }
   ContainerCgroup Container(const corev1::Pod& pod, const std::string& id) const override {
     const std::string path = id.empty() ? "" : cgroups_.ChildWith(Parent(pod), id);
     if (path.empty()) return {};
-    return {cgroups_.Usage(path), cgroups_.Pressures(path)};
+    return {cgroups_.Usage(path), Pressures(path)};
+  }
+  std::unique_ptr<linux::MemoryAlarm> WatchMemory() const override {
+    const std::string pods = options_.per_qos ? driver_->Path(Class(k8s::kGuaranteed)) : "";
+    return std::make_unique<linux::MemoryAlarm>(cgroups_, std::vector<std::string>{"", pods});
   }
   std::optional<pid_t> AnyProcess(const corev1::Pod& pod) const override {
     if (!options_.per_qos) return std::nullopt;
@@ -115,6 +123,10 @@ class PodCgroupsImpl : public PodCgroups {
 
  private:
   static constexpr std::string_view kClasses[] = {k8s::kGuaranteed, k8s::kBurstable, k8s::kBestEffort};
+
+  linux::CgroupPressure Pressures(const std::string& path) const {
+    return options_.pressure ? cgroups_.Pressures(path) : linux::CgroupPressure();
+  }
 
   // Below what is in use already, a class at least does not grow.
   Result<> Limit(std::string_view qos, linux::CgroupLimits limits) {

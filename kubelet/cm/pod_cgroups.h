@@ -18,6 +18,7 @@
 #include "lib/api/types.h"
 #include "lib/base/error.h"
 #include "lib/linux/cgroup.h"
+#include "lib/linux/memory_alarm.h"
 
 namespace keelson::kubelet {
 
@@ -45,8 +46,11 @@ class PodCgroups {  // thread safe
   virtual Result<> UpdateClasses(const std::vector<PodPtr>&, const NodeContext&) { return {}; }
   virtual linux::CgroupUsage UsageOfAll() const { return {}; }  // of all pods
   virtual linux::CgroupPressure PressureOfAll() const { return {}; }
+  virtual linux::CgroupPressure PressureOfNode() const { return {}; }
   virtual linux::CgroupPressure PressureOf(const corev1::Pod&) const { return {}; }
   virtual ContainerCgroup Container(const corev1::Pod&, const std::string& /*id*/) const { return {}; }
+  // Index 0: of the machine, 1: of all pods. null: nobody tells.
+  virtual std::unique_ptr<linux::MemoryAlarm> WatchMemory() const { return nullptr; }
   // Of the pod's, whichever: a way into its namespaces.
   virtual std::optional<pid_t> AnyProcess(const corev1::Pod&) const { return std::nullopt; }
 };
@@ -61,6 +65,7 @@ struct CgroupOptions {
   std::string root;              // cgroupRoot; "/" or empty: the hierarchy's root
   bool per_qos = true;           // cgroupsPerQOS; false: no pod cgroups at all, containers go below root
   int64_t pod_pids_limit = -1;   // podPidsLimit
+  bool pressure = true;          // whether it is looked at: feature gate KubeletPSI
   linux::CgroupLimits all_pods;  // of all pods together
   std::optional<int> memory_percent_reserved;  // qosReserved
   int64_t pods_memory = 0;                     // of which that is kept from lower classes

@@ -55,6 +55,54 @@ void EachContainer(const StatsSnapshot& stats, Each each) {
       each(pod, container, container.runtime.timestamp / 1000000);
 }
 
+// Counters of what was waited for: of the machine, of pods as wholes, of containers.
+void AddPressures(const StatsSnapshot& stats, Text& text) {
+  using Of = std::optional<linux::Pressure> linux::CgroupPressure::*;
+  using Kind = linux::Stall linux::Pressure::*;
+  constexpr Kind kWaiting = &linux::Pressure::some, kStalled = &linux::Pressure::full;
+  struct Row {
+    const char *name, *help;
+    Of of;
+    Kind kind;
+  };
+  static constexpr Row kRows[] = {
+      {"container_pressure_cpu_stalled_seconds_total",
+       "Total time duration no tasks in the container could make progress due to CPU congestion.",
+       &linux::CgroupPressure::cpu, kStalled},
+      {"container_pressure_cpu_waiting_seconds_total",
+       "Total time duration tasks in the container have waited due to CPU congestion.",
+       &linux::CgroupPressure::cpu, kWaiting},
+      {"container_pressure_io_stalled_seconds_total",
+       "Total time duration no tasks in the container could make progress due to IO congestion.",
+       &linux::CgroupPressure::io, kStalled},
+      {"container_pressure_io_waiting_seconds_total",
+       "Total time duration tasks in the container have waited due to IO congestion.",
+       &linux::CgroupPressure::io, kWaiting},
+      {"container_pressure_memory_stalled_seconds_total",
+       "Total time duration no tasks in the container could make progress due to memory congestion.",
+       &linux::CgroupPressure::memory, kStalled},
+      {"container_pressure_memory_waiting_seconds_total",
+       "Total time duration tasks in the container have waited due to memory congestion.",
+       &linux::CgroupPressure::memory, kWaiting},
+  };
+  if (!stats.pressure.cpu && !stats.pods_pressure.cpu) return;  // v1, or a kernel that keeps no account
+  const int64_t now = Millis(stats.time);
+  for (const Row& row : kRows) {
+    text.Family(row.name, "counter", row.help);
+    auto add = [&](const std::string& labels, const linux::CgroupPressure& pressure, int64_t at) {
+      if (const auto& value = pressure.*row.of)
+        text.Add(labels, static_cast<double>(((*value).*row.kind).total_us) / 1e6, at);
+    };
+    add("container=\"\",id=\"/\",image=\"\",name=\"\",namespace=\"\",pod=\"\"", stats.pressure, now);
+    for (const PodUsageStats& pod : stats.pods)
+      add(fmt::format("container=\"\",id=\"{}\",image=\"\",name=\"\",{}", pod.cgroup_path, PodLabels(pod)),
+          pod.pressure, now);
+    EachContainer(stats, [&](const auto& pod, const auto& item, int64_t at) {
+      add(CadvisorLabels(pod, item), item.cgroup.pressure, at);
+    });
+  }
+}
+
 }  // namespace
 
 std::string ResourceMetricsText(const StatsSnapshot& stats) {
@@ -159,6 +207,7 @@ std::string CadvisorMetricsText(const StatsSnapshot& stats, int cpus) {
                              PodLabels(pod)),
                  static_cast<double>(item.*counter.value), now);
   }
+  AddPressures(stats, text);
   text.Family("machine_cpu_cores", "gauge", "Number of logical CPU cores.");
   text.Add("", cpus);
   text.Family("machine_memory_bytes", "gauge", "Amount of memory installed on the machine.");

@@ -16,6 +16,15 @@ namespace {
 constexpr std::chrono::seconds kLeastInterval(1);
 constexpr std::chrono::minutes kForget(10);
 
+// What the runtime accounts to itself of a file system.
+FsUsage RuntimesPart(const std::vector<cri::FilesystemUsage>& systems) {
+  if (systems.empty()) return {};
+  FsUsage out = FileSystemOf(systems.front().mountpoint);
+  out.used = systems.front().used_bytes;
+  out.inodes_used = systems.front().inodes_used;
+  return out;
+}
+
 std::string LabelOf(const cri::Labels& labels, const char* name) {
   auto it = labels.find(name);
   return it == labels.end() ? "" : it->second;
@@ -102,16 +111,17 @@ Result<StatsSnapshot> StatsProvider::Collect(bool files, std::stop_token stop) {
   out.cpu = Cpu("node", out.machine.cpu_nanos);
   out.interfaces = ReadInterfaces("self");
   out.node_fs = FileSystemOf(paths_.root);
-  if (auto systems = images_.ImageFsInfo(stop); systems && !systems->empty()) {
-    out.image_fs = FileSystemOf(systems->front().mountpoint);
-    out.image_fs.used = systems->front().used_bytes;
-    out.image_fs.inodes_used = systems->front().inodes_used;
+  if (auto systems = images_.ImageFsInfo(stop)) {
+    out.image_fs = RuntimesPart(systems->images);
+    out.container_fs = RuntimesPart(systems->containers);
   }
   out.max_pids = std::atoll(FirstLine("/proc/sys/kernel/pid_max").c_str());
   const std::string load = FirstLine("/proc/loadavg");
   if (size_t slash = load.find('/'); slash != std::string::npos)
     out.processes = std::atoll(load.c_str() + slash + 1);
+  out.pressure = cgroups_.PressureOfNode();
   out.pods_cgroup = cgroups_.UsageOfAll();
+  out.pods_pressure = cgroups_.PressureOfAll();
   if (out.pods_cgroup.cpu_nanos) out.pods_cpu = Cpu("pods", *out.pods_cgroup.cpu_nanos);
   std::map<std::string, std::vector<ContainerUsageStats>> by_pod;
   for (cri::ContainerStats& item : stats) {
@@ -132,9 +142,13 @@ Result<StatsSnapshot> StatsProvider::Collect(bool files, std::stop_token stop) {
     PodUsageStats& item = out.pods.emplace_back();
     const std::string& uid = pod->metadata().uid();
     item.pod = pod;
+    item.cgroup_path = cgroups_.Parent(*pod);
     item.cgroup = cgroups_.Usage(*pod);
+    item.pressure = cgroups_.PressureOf(*pod);
     if (item.cgroup.cpu_nanos) item.cpu = Cpu("pod " + uid, *item.cgroup.cpu_nanos);
     item.containers = std::move(by_pod[uid]);
+    for (ContainerUsageStats& container : item.containers)
+      container.cgroup = cgroups_.Container(*pod, container.id);
     if (!pod->spec().host_network())
       if (auto process = cgroups_.AnyProcess(*pod))
         item.interfaces = ReadInterfaces(std::to_string(*process));

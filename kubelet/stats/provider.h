@@ -43,13 +43,16 @@ struct ContainerUsageStats {
   std::string image, id;
   int64_t created_at = 0;
   std::optional<CpuUsage> cpu;
+  ContainerCgroup cgroup;
   uint64_t log_bytes = 0, log_inodes = 0;
 };
 
 struct PodUsageStats {
   std::shared_ptr<const corev1::Pod> pod;
   std::optional<CpuUsage> cpu;
+  std::string cgroup_path;
   linux::CgroupUsage cgroup;
+  linux::CgroupPressure pressure;
   std::vector<ContainerUsageStats> containers;
   std::vector<InterfaceStats> interfaces;  // of its own network; none of pods on the host's
   std::vector<VolumeUsage> volumes;
@@ -60,10 +63,11 @@ struct StatsSnapshot {
   MachineStats machine;
   CpuUsage cpu;
   std::vector<InterfaceStats> interfaces;
-  FsUsage node_fs, image_fs;
+  FsUsage node_fs, image_fs, container_fs;
   int64_t max_pids = 0, processes = 0;
   std::optional<CpuUsage> pods_cpu;
   linux::CgroupUsage pods_cgroup;
+  linux::CgroupPressure pressure, pods_pressure;
   std::vector<PodUsageStats> pods;
 };
 

@@ -76,6 +76,44 @@ TEST_F(StatsTest, SummaryHasWhatItsReadersWant) {
   EXPECT_TRUE(brief.at("pods").at(0).as_object().contains("memory"));
 }
 
+TEST_F(StatsTest, TellsWhatWasWaitedForAndSwapped) {
+  EXPECT_EQ(CadvisorMetricsText(stats_, 4).find("container_pressure"), std::string::npos);
+  stats_.pressure.cpu = stats_.pressure.io = linux::Pressure{{2000000, 1.5, 0, 0}, {500000, 0, 0, 0}};
+  PodUsageStats& pod = stats_.pods[0];
+  pod.pressure.memory = stats_.pressure.cpu;
+  pod.cgroup_path = "/kubepods/podu1";
+  pod.cgroup.memory_limit_bytes = 100;
+  pod.cgroup.swap_bytes = 3;
+  pod.containers[0].cgroup.pressure.io = stats_.pressure.cpu;
+  pod.containers[0].cgroup.usage.page_faults = 8;
+  pod.containers[0].cgroup.usage.swap_bytes = 4;
+  pod.containers[0].cgroup.usage.swap_limit_bytes = 10;
+  auto summary = boost::json::parse(SummaryJson(stats_, "n1", false));
+  EXPECT_EQ(summary.at("node").at("cpu").at("psi").at("some").at("total"), 2000000);
+  EXPECT_EQ(summary.at("node").at("cpu").at("psi").at("some").at("avg10"), 1.5);
+  EXPECT_EQ(summary.at("node").at("io").at("psi").at("full").at("total"), 500000);
+  EXPECT_FALSE(summary.at("node").at("memory").as_object().contains("psi"));
+  const auto& shown = summary.at("pods").at(0);
+  EXPECT_EQ(shown.at("memory").at("psi").at("some").at("total"), 2000000);
+  EXPECT_EQ(shown.at("memory").at("availableBytes"), 100 - 77);
+  EXPECT_EQ(shown.at("swap").at("swapUsageBytes"), 3);
+  EXPECT_FALSE(shown.at("swap").as_object().contains("swapAvailableBytes")) << "without a limit";
+  const auto& container = shown.at("containers").at(0);
+  EXPECT_EQ(container.at("io").at("psi").at("full").at("total"), 500000);
+  EXPECT_EQ(container.at("memory").at("pageFaults"), 8);
+  EXPECT_EQ(container.at("swap").at("swapAvailableBytes"), 6);
+  const std::string text = CadvisorMetricsText(stats_, 4);
+  for (const char* line :
+       {"container_pressure_cpu_waiting_seconds_total{container=\"\",id=\"/\",image=\"\",name=\"\",namespace="
+        "\"\",pod=\"\"} 2 ",
+        "container_pressure_memory_stalled_seconds_total{container=\"\",id=\"/kubepods/"
+        "podu1\",image=\"\",name="
+        "\"\",namespace=\"default\",pod=\"web\"} 0.5 ",
+        "container_pressure_io_waiting_seconds_total{container=\"main\",id=\"/c1\"",
+        "# TYPE container_pressure_io_stalled_seconds_total counter\n"})
+    EXPECT_NE(text.find(line), std::string::npos) << line << text;
+}
+
 TEST_F(StatsTest, MetricsHaveTheirNamesAndLabels) {
   const std::string resource = ResourceMetricsText(stats_);
   for (const char* line : {"container_cpu_usage_seconds_total{container=\"main\",namespace=\"default\",pod="

@@ -18,6 +18,9 @@ namespace {
 // The controllers that this class sets on v1; the runtime makes the others' directories itself.
 constexpr const char* kUsedControllers[] = {"cpu", "cpuacct", "cpuset", "memory", "pids", "hugetlb"};
 
+// The largest number of whole pages, whatever their size.
+constexpr uint64_t kNoLimitOnV1 = uint64_t{1} << 62;
+
 std::string Trim(std::string text) {
   while (!text.empty() && (text.back() == '\n' || text.back() == ' ')) text.pop_back();
   return text;
@@ -284,6 +287,7 @@ CgroupUsage Cgroups::Usage(const std::string& path) const {
   if (unified()) {
     if (auto micros = Find(ReadTable(memory + "/cpu.stat"), "usage_usec")) usage.cpu_nanos = *micros * 1000;
     usage.memory_bytes = ReadNumber(memory + "/memory.current");
+    usage.memory_limit_bytes = ReadNumber(memory + "/memory.max");
     usage.memory_rss_bytes = Find(stat, "anon");
     usage.swap_bytes = ReadNumber(memory + "/memory.swap.current");
     usage.swap_limit_bytes = ReadNumber(memory + "/memory.swap.max");
@@ -292,6 +296,8 @@ CgroupUsage Cgroups::Usage(const std::string& path) const {
     if (const std::string* cpu = Controller("cpuacct"))
       usage.cpu_nanos = ReadNumber(*cpu + path + "/cpuacct.usage");
     usage.memory_bytes = ReadNumber(memory + "/memory.usage_in_bytes");
+    usage.memory_limit_bytes = ReadNumber(memory + "/memory.limit_in_bytes");
+    if (usage.memory_limit_bytes.value_or(0) >= kNoLimitOnV1) usage.memory_limit_bytes.reset();
     usage.memory_rss_bytes = Find(stat, "total_rss");
     if (const std::string* pids = Controller("pids"))
       usage.processes = ReadNumber(*pids + path + "/pids.current");

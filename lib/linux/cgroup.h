@@ -36,6 +36,7 @@ struct CgroupLimits {
 struct CgroupUsage {
   std::optional<uint64_t> cpu_nanos;
   std::optional<uint64_t> memory_bytes, memory_working_set_bytes;  // working set: without inactive file pages
+  std::optional<uint64_t> memory_limit_bytes;                      // no limit: no number
   std::optional<uint64_t> memory_rss_bytes, page_faults, major_page_faults;
   std::optional<uint64_t> swap_bytes, swap_limit_bytes;  // v2 only; no limit: no number
   std::optional<uint64_t> processes;

@@ -53,6 +53,7 @@ TEST_F(CgroupTest, TellsWhatAreUsedAndWaitedFor) {
   const std::pair<const char*, const char*> kFiles[] = {
       {"cpu.stat", "usage_usec 7\nuser_usec 5\n"},
       {"memory.current", "100\n"},
+      {"memory.max", "500\n"},
       {"memory.stat", "anon 40\nfile 50\ninactive_file 30\npgfault 9\npgmajfault 2\n"},
       {"memory.swap.current", "8\n"},
       {"memory.swap.max", "max\n"},
@@ -70,6 +71,7 @@ TEST_F(CgroupTest, TellsWhatAreUsedAndWaitedFor) {
   EXPECT_EQ(usage.cpu_nanos, 7000u);
   EXPECT_EQ(usage.memory_working_set_bytes, 70u);
   EXPECT_EQ(usage.memory_rss_bytes, 40u);
+  EXPECT_EQ(usage.memory_limit_bytes, 500u);
   EXPECT_EQ(usage.page_faults, 9u);
   EXPECT_EQ(usage.major_page_faults, 2u);
   EXPECT_EQ(usage.swap_bytes, 8u);
