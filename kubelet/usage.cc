@@ -11,11 +11,12 @@ namespace {
 
 constexpr char kEmptyDir[] = "kubernetes.io/empty-dir";
 
-void ObserveDisk(const std::string& name, const std::string& path, Observations& out) {
+Result<FileSystemLoad> ObserveDisk(const std::string& name, const std::string& path, Observations& out) {
   auto disk = ReadFileSystem(path);
-  if (!disk) return;
+  if (!disk) return disk;
   out[name + ".available"] = {disk->available, disk->capacity};
   if (disk->inodes > 0) out[name + ".inodesFree"] = {disk->inodes_free, disk->inodes};
+  return disk;
 }
 
 }  // namespace
@@ -27,10 +28,13 @@ Observations UsageReader::Observe(std::stop_token stop) {
   if (auto used = cgroups_.UsageOfAll().memory_working_set_bytes)
     out["allocatableMemory.available"] = {pods_memory_ - static_cast<int64_t>(*used), pods_memory_};
   if (max_pids_ > 0) out["pid.available"] = {max_pids_ - load.processes, max_pids_};
-  ObserveDisk("nodefs", paths_.root, out);
-  if (auto systems = images_.ImageFsInfo(stop); systems && !systems->empty()) {
-    ObserveDisk("imagefs", systems->front().mountpoint, out);
-    ObserveDisk("containerfs", systems->front().mountpoint, out);
+  (void)ObserveDisk("nodefs", paths_.root, out);
+  if (auto systems = images_.ImageFsInfo(stop); systems && !systems->images.empty()) {
+    const auto node = ReadFileSystem(paths_.root);
+    const auto images = ObserveDisk("imagefs", systems->images.front().mountpoint, out);
+    const auto containers = ObserveDisk("containerfs", systems->containers.front().mountpoint, out);
+    if (node && images && containers)
+      layout_ = {images->id != node->id, images->id != node->id && containers->id == node->id};
   }
   return out;
 }
@@ -52,6 +56,7 @@ PodUsage UsageReader::Usage(const corev1::Pod& pod) {
       container.memory = static_cast<int64_t>(item.memory_working_set_bytes.value_or(0));
       container.disk = static_cast<int64_t>(item.writable_layer_bytes.value_or(0)) + log.bytes;
       container.inodes = log.inodes;
+      out.writable += static_cast<int64_t>(item.writable_layer_bytes.value_or(0));
       out.disk += container.disk;
       out.inodes += container.inodes;
     }

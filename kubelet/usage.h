@@ -1,6 +1,7 @@
 // What the node and its pods use at this moment, as eviction decides by.
 #pragma once
 
+#include <atomic>
 #include <stop_token>
 #include <string>
 
@@ -26,12 +27,14 @@ class UsageReader {  // thread safe
   // Signals that cannot be known now are absent.
   Observations Observe(std::stop_token stop);
   PodUsage Usage(const corev1::Pod& pod);
+  DiskLayout layout() const { return layout_; }  // as of the last Observe
 
  private:
   cri::RuntimeService& runtime_;
   cri::ImageService& images_;
   PodCgroups& cgroups_;
   const Paths paths_;
+  std::atomic<DiskLayout> layout_ = DiskLayout();
   const int64_t memory_capacity_, pods_memory_, max_pids_;  // pods_memory: what all pods together may have
 };
 

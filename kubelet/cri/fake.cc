@@ -216,8 +216,8 @@ Result<> FakeRuntime::RemoveImage(const std::string& image, std::stop_token) {
   return {};
 }
 
-Result<std::vector<FilesystemUsage>> FakeRuntime::ImageFsInfo(std::stop_token) {
-  return std::vector<FilesystemUsage>{{"/var/lib/fake", 1000, 10}};
+Result<ImageFilesystems> FakeRuntime::ImageFsInfo(std::stop_token) {
+  return ImageFilesystems{{{"/var/lib/fake", 1000, 10}}, {{"/var/lib/fake", 1000, 10}}};
 }
 
 }  // namespace keelson::kubelet::cri

@@ -82,7 +82,7 @@ class FakeRuntime : public RuntimeService, public ImageService {  // thread safe
   Result<std::string> PullImage(const std::string&, const std::optional<AuthConfig>&, const SandboxConfig&,
                                 std::stop_token) override;
   Result<> RemoveImage(const std::string& image, std::stop_token) override;
-  Result<std::vector<FilesystemUsage>> ImageFsInfo(std::stop_token) override;
+  Result<ImageFilesystems> ImageFsInfo(std::stop_token) override;
 
  private:
   struct SandboxEntry {

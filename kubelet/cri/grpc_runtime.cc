@@ -315,13 +315,18 @@ class GrpcImages : public ImageService {
     return AbsentIsFine(Invoke(*stub_, &Stub::RemoveImage, request, reply, timeout_, stop, "remove image"));
   }
 
-  Result<std::vector<FilesystemUsage>> ImageFsInfo(std::stop_token stop) override {
+  Result<ImageFilesystems> ImageFsInfo(std::stop_token stop) override {
     v1::ImageFsInfoResponse reply;
     RETURN_IF_ERROR(Invoke(*stub_, &Stub::ImageFsInfo, v1::ImageFsInfoRequest(), reply, timeout_, stop,
                            "get image file system usage"));
-    std::vector<FilesystemUsage> out;
-    for (const auto& item : reply.image_filesystems())
-      out.push_back({item.fs_id().mountpoint(), item.used_bytes().value(), item.inodes_used().value()});
+    auto from_wire = [](const auto& systems) {
+      std::vector<FilesystemUsage> out;
+      for (const auto& item : systems)
+        out.push_back({item.fs_id().mountpoint(), item.used_bytes().value(), item.inodes_used().value()});
+      return out;
+    };
+    ImageFilesystems out{from_wire(reply.image_filesystems()), from_wire(reply.container_filesystems())};
+    if (out.containers.empty()) out.containers = out.images;  // runtimes that do not tell them apart
     return out;
   }
 

@@ -80,7 +80,7 @@ class ImageService {
   virtual Result<std::string> PullImage(const std::string& image, const std::optional<AuthConfig>& auth,
                                         const SandboxConfig& sandbox, std::stop_token stop = {}) = 0;
   virtual Result<> RemoveImage(const std::string& image, std::stop_token stop = {}) = 0;
-  virtual Result<std::vector<FilesystemUsage>> ImageFsInfo(std::stop_token stop = {}) = 0;
+  virtual Result<ImageFilesystems> ImageFsInfo(std::stop_token stop = {}) = 0;
 };
 
 }  // namespace keelson::kubelet::cri

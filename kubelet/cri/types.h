@@ -212,6 +212,11 @@ struct FilesystemUsage {
   uint64_t used_bytes = 0, inodes_used = 0;
 };
 
+// `containers` holds their writable layers; the same as `images` on most runtimes.
+struct ImageFilesystems {
+  std::vector<FilesystemUsage> images, containers;
+};
+
 struct Version {
   std::string name, version, api_version;
 };

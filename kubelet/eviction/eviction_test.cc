@@ -127,7 +127,7 @@ TEST(EvictionPlan, RanksByExcessPriorityAndAmount) {
   };
   std::vector<Candidate> candidates = {with(modest, 400), with(high, 900), with(greedy, 100),
                                        with(greedier, 200)};
-  RankCandidates("memory", candidates);
+  RankCandidates("memory.available", {}, candidates);
   std::vector<std::string> names;
   for (const Candidate& candidate : candidates) names.push_back(candidate.pod->metadata().name());
   EXPECT_EQ(names, (std::vector<std::string>{"greedier", "greedy", "high", "modest"}));
@@ -256,6 +256,82 @@ TEST_F(ManagerTest, SoftEvictionHasItsGrace) {
   clock_.Advance(seconds(30));
   EXPECT_TRUE(manager_->Synchronize({}));
   EXPECT_EQ(grace_, seconds(20));
+}
+
+TEST(Disks, ThoseOfContainersAreWhereTheContainersAre) {
+  EvictionOptions options;
+  options.hard = {{"nodefs.available", "1"}, {"imagefs.available", "2"}, {"containerfs.available", "3"}};
+  options.minimum_reclaim = {{"imagefs.available", "5"}};
+  options.enforce_allocatable = false;
+  const std::vector<Threshold> thresholds = *ParseThresholds(options);
+  const struct {
+    DiskLayout layout;
+    const char* threshold;
+    bool reclaims;
+  } kCases[] = {{{false, false}, "1", false}, {{true, false}, "2", true}, {{true, true}, "1", false}};
+  for (const auto& test : kCases) {
+    const std::vector<Threshold> all = WithContainerFs(thresholds, test.layout);
+    ASSERT_EQ(all.size(), 3u);
+    EXPECT_EQ(all.back().signal, "containerfs.available");
+    EXPECT_EQ(all.back().value.text, test.threshold);
+    EXPECT_EQ(all.back().min_reclaim.has_value(), test.reclaims);
+  }
+}
+
+TEST(Disks, PodsAreRankedByWhatTheyHaveOnTheDiskThatIsShort) {
+  corev1::Pod layers, logs;
+  layers.mutable_metadata()->set_name("layers");
+  logs.mutable_metadata()->set_name("logs");
+  std::vector<Candidate> candidates(2);
+  candidates[0].pod = &layers;
+  candidates[0].usage.disk = 10;
+  candidates[0].usage.writable = 9;
+  candidates[1].pod = &logs;
+  candidates[1].usage.disk = 8;
+  const DiskLayout one, apart{true, false}, split{true, true};
+  const struct {
+    const char* signal;
+    DiskLayout layout;
+    const char* first;
+  } kCases[] = {{"nodefs.available", one, "layers"},        {"imagefs.available", one, "layers"},
+                {"nodefs.available", apart, "logs"},        {"imagefs.available", apart, "layers"},
+                {"containerfs.available", apart, "layers"}, {"nodefs.available", split, "layers"},
+                {"containerfs.available", split, "layers"}};
+  for (const auto& test : kCases) {
+    std::vector<Candidate> ranked = {candidates[1], candidates[0]};
+    if (std::string(test.first) == "logs") std::swap(ranked[0], ranked[1]);
+    RankCandidates(test.signal, test.layout, ranked);
+    EXPECT_EQ(ranked.front().pod->metadata().name(), test.first) << test.signal;
+  }
+}
+
+TEST(Disks, WhatIsFreedFirstIsOnTheDiskThatIsShort) {
+  const DiskLayout one, apart{true, false}, split{true, true};
+  const struct {
+    const char* signal;
+    DiskLayout layout;
+    bool containers, images;
+  } kCases[] = {{"memory.available", one, false, false},       {"nodefs.available", one, true, true},
+                {"nodefs.inodesFree", apart, false, false},    {"imagefs.available", apart, true, true},
+                {"containerfs.available", apart, true, true},  {"nodefs.available", split, true, false},
+                {"containerfs.available", split, true, false}, {"imagefs.available", split, false, true}};
+  for (const auto& test : kCases) {
+    const NodeReclaim reclaim = ReclaimFor(test.signal, test.layout);
+    EXPECT_EQ(reclaim.containers, test.containers) << test.signal;
+    EXPECT_EQ(reclaim.images, test.images) << test.signal;
+  }
+}
+
+TEST(Memory, IsAlarmedBeforeTheNearestThreshold) {
+  EvictionOptions options;
+  options.hard = {{"memory.available", "100"}};
+  options.soft = {{"memory.available", "25%"}};
+  options.soft_grace_period = {{"memory.available", "1m"}};
+  const std::vector<Threshold> thresholds = *ParseThresholds(options);
+  EXPECT_EQ(MemoryLeft(thresholds, {{"memory.available", {600, 1000}}}, "memory.available"), 350);
+  EXPECT_EQ(MemoryLeft(thresholds, {{"memory.available", {200, 1000}}}, "memory.available"), 100);
+  EXPECT_EQ(MemoryLeft(thresholds, {{"memory.available", {50, 1000}}}, "memory.available"), std::nullopt);
+  EXPECT_EQ(MemoryLeft(thresholds, {}, "memory.available"), std::nullopt);
 }
 
 }  // namespace

@@ -14,6 +14,8 @@ namespace keelson::kubelet {
 namespace {
 
 constexpr std::chrono::seconds kPeriod(10), kAfterEviction(2);
+// Whose alarms are at these indices.
+constexpr const char* kAlarmed[] = {"memory.available", "allocatableMemory.available"};
 constexpr char kMemoryTaint[] = "node.kubernetes.io/memory-pressure";
 
 metrics::Family& Evictions() {
@@ -85,12 +87,16 @@ std::optional<std::string> EvictionManager::EvictForLimits(const std::vector<Pod
   return evicted;
 }
 
-bool EvictionManager::ReclaimFromNode(const Threshold& threshold, std::stop_token stop) {
-  if (PressureOf(threshold.signal) != Pressure::kDisk) return false;
-  for (const auto* free : {&deps_.remove_containers, &deps_.remove_images}) {
+bool EvictionManager::ReclaimFromNode(const Threshold& threshold, const DiskLayout& layout,
+                                      std::stop_token stop) {
+  const NodeReclaim reclaim = ReclaimFor(threshold.signal, layout);
+  const std::vector<Threshold> thresholds = WithContainerFs(thresholds_, layout);
+  for (const auto& [use, free] : {std::pair(reclaim.containers, &deps_.remove_containers),
+                                  std::pair(reclaim.images, &deps_.remove_images)}) {
+    if (!use) continue;
     (*free)(stop);
     const Observations now = deps_.observe(stop);
-    const bool enough = std::none_of(thresholds_.begin(), thresholds_.end(), [&](const Threshold& item) {
+    const bool enough = std::none_of(thresholds.begin(), thresholds.end(), [&](const Threshold& item) {
       return PressureOf(item.signal) == Pressure::kDisk && IsMet(item, now, item == threshold);
     });
     if (enough) return true;
@@ -98,12 +104,12 @@ bool EvictionManager::ReclaimFromNode(const Threshold& threshold, std::stop_toke
   return false;
 }
 
-std::optional<std::string> EvictionManager::EvictOne(const Threshold& threshold,
+std::optional<std::string> EvictionManager::EvictOne(const Threshold& threshold, const DiskLayout& layout,
                                                      const std::vector<PodPtr>& pods,
                                                      const Observations& observations) {
   std::vector<Candidate> candidates;
   for (const PodPtr& pod : pods) candidates.push_back({pod.get(), deps_.usage(*pod)});
-  RankCandidates(ResourceOfSignal(threshold.signal), candidates);
+  RankCandidates(threshold.signal, layout, candidates);
   for (const Candidate& candidate : candidates) {
     if (!Evict(*candidate.pod, EvictionMessage(threshold, observations, candidate), &threshold)) continue;
     Evictions().With({threshold.signal}).Increment();
@@ -115,10 +121,13 @@ std::optional<std::string> EvictionManager::EvictOne(const Threshold& threshold,
 
 std::optional<std::string> EvictionManager::Synchronize(std::stop_token stop) {
   const Observations observations = deps_.observe(stop);
+  const DiskLayout layout = deps_.layout ? deps_.layout() : DiskLayout();
   std::vector<Threshold> due;
   {
     MutexLock lock(mutex_);
-    due = UpdateEviction(thresholds_, observations, options_, clock_.SteadyNow(), state_);
+    last_ = observations;
+    due = UpdateEviction(WithContainerFs(thresholds_, layout), observations, options_, clock_.SteadyNow(),
+                         state_);
   }
   const std::vector<PodPtr> pods = deps_.pods();
   if (options_.local_storage)
@@ -128,14 +137,39 @@ std::optional<std::string> EvictionManager::Synchronize(std::stop_token stop) {
   const std::string resource = ResourceOfSignal(threshold.signal);
   log::Warn("Eviction manager: attempting to reclaim", {{"resource", resource}});
   deps_.node_event("EvictionThresholdMet", "Attempting to reclaim " + resource);
-  if (ReclaimFromNode(threshold, stop)) return std::nullopt;
-  return EvictOne(threshold, pods, observations);
+  if (ReclaimFromNode(threshold, layout, stop)) return std::nullopt;
+  return EvictOne(threshold, layout, pods, observations);
+}
+
+void EvictionManager::Await(linux::MemoryAlarm* alarm, std::stop_token stop) {
+  if (!alarm) {
+    Pause(clock_, kPeriod, stop);
+    return;
+  }
+  Observations last;
+  {
+    MutexLock lock(mutex_);
+    last = last_;
+  }
+  size_t index = 0;
+  for (const char* signal : kAlarmed) {
+    if (auto growth = MemoryLeft(thresholds_, last, signal))
+      if (auto armed = alarm->Arm(index, *growth); !armed)
+        log::Debug("Memory is only looked at now and then", {{"error", armed.error()}});
+    ++index;
+  }
+  alarm->Wait(kPeriod, stop);
 }
 
 void EvictionManager::Run(std::stop_token stop) {
-  do {
+  const std::unique_ptr<linux::MemoryAlarm> alarm = deps_.alarm ? deps_.alarm() : nullptr;
+  while (!stop.stop_requested()) {
     // A pod that goes takes a while to free what it held: no second one goes before that can be seen.
-  } while (Pause(clock_, Synchronize(stop) ? kPeriod + kAfterEviction : kPeriod, stop));
+    if (Synchronize(stop))
+      Pause(clock_, kPeriod + kAfterEviction, stop);
+    else
+      Await(alarm.get(), stop);
+  }
 }
 
 }  // namespace keelson::kubelet

@@ -13,6 +13,7 @@
 #include "kubelet/eviction/plan.h"
 #include "lib/base/mutex.h"
 #include "lib/k8s/fit.h"
+#include "lib/linux/memory_alarm.h"
 
 namespace keelson::kubelet {
 
@@ -26,6 +27,9 @@ class EvictionManager {  // thread safe
     std::function<void(const corev1::Pod& pod, const std::string& message, std::chrono::seconds grace)> evict;
     std::function<void(std::stop_token stop)> remove_containers, remove_images;
     std::function<void(const std::string& reason, const std::string& message)> node_event;
+    std::function<DiskLayout()> layout;  // empty: all is on one file system
+    // Tells of memory that runs short: of the machine, and of all pods; empty or null: nobody does.
+    std::function<std::unique_ptr<linux::MemoryAlarm>()> alarm;
   };
   EvictionManager(Dependencies dependencies, EvictionOptions options, std::vector<Threshold> thresholds,
                   Clock& clock);
@@ -39,9 +43,10 @@ class EvictionManager {  // thread safe
 
  private:
   std::optional<std::string> EvictForLimits(const std::vector<PodPtr>& pods);
-  bool ReclaimFromNode(const Threshold& threshold, std::stop_token stop);
-  std::optional<std::string> EvictOne(const Threshold& threshold, const std::vector<PodPtr>& pods,
-                                      const Observations& observations);
+  bool ReclaimFromNode(const Threshold& threshold, const DiskLayout& layout, std::stop_token stop);
+  std::optional<std::string> EvictOne(const Threshold& threshold, const DiskLayout& layout,
+                                      const std::vector<PodPtr>& pods, const Observations& observations);
+  void Await(linux::MemoryAlarm* alarm, std::stop_token stop);
   bool Evict(const corev1::Pod& pod, const std::string& message, const Threshold* threshold);
 
   const Dependencies deps_;
@@ -50,6 +55,7 @@ class EvictionManager {  // thread safe
   Clock& clock_;
   mutable Mutex mutex_;
   EvictionState state_ GUARDED_BY(mutex_);
+  Observations last_ GUARDED_BY(mutex_);
 };
 
 }  // namespace keelson::kubelet

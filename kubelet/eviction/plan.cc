@@ -29,11 +29,23 @@ bool Contains(const std::vector<Threshold>& list, const Threshold& threshold) {
   return std::find(list.begin(), list.end(), threshold) != list.end();
 }
 
-int64_t UsageOf(const std::string& resource, const PodUsage& usage) {
+enum class Disk { kNode, kImages, kContainers };
+Disk DiskOf(const std::string& signal) {
+  if (signal.compare(0, 7, "imagefs") == 0) return Disk::kImages;
+  return signal.compare(0, 11, "containerfs") == 0 ? Disk::kContainers : Disk::kNode;
+}
+
+// Logs and volumes are always on the node's own disk.
+int64_t UsageOf(const std::string& signal, const DiskLayout& layout, const PodUsage& usage) {
+  const std::string resource = ResourceOfSignal(signal);
   if (resource == "memory") return usage.memory;
-  if (resource == "inodes") return usage.inodes;
   if (resource == "pids") return usage.processes;
-  return usage.disk;
+  const Disk disk = DiskOf(signal);
+  const bool inodes = resource == "inodes";  // those of writable layers are not known
+  if (!layout.images_apart || (layout.split && disk != Disk::kImages))
+    return inodes ? usage.inodes : usage.disk;
+  if (disk == Disk::kNode) return inodes ? usage.inodes : usage.disk - usage.writable;
+  return layout.split || inodes ? 0 : usage.writable;
 }
 
 int64_t RequestOf(const std::string& resource, const corev1::Pod& pod) {
@@ -84,10 +96,43 @@ std::vector<Threshold> UpdateEviction(const std::vector<Threshold>& thresholds,
   return due;
 }
 
-void RankCandidates(const std::string& resource, std::vector<Candidate>& candidates) {
+std::optional<int64_t> MemoryLeft(const std::vector<Threshold>& thresholds, const Observations& observations,
+                                  const std::string& signal) {
+  std::optional<int64_t> out;
+  const auto it = observations.find(signal);
+  for (const Threshold& threshold : thresholds) {
+    if (threshold.signal != signal || it == observations.end()) continue;
+    const int64_t left = it->second.available - threshold.value.Of(it->second.capacity);
+    if (left > 0 && (!out || left < *out)) out = left;
+  }
+  return out;
+}
+
+std::vector<Threshold> WithContainerFs(std::vector<Threshold> thresholds, const DiskLayout& layout) {
+  std::erase_if(thresholds, [](const Threshold& item) { return DiskOf(item.signal) == Disk::kContainers; });
+  const std::string source = layout.images_apart && !layout.split ? "imagefs" : "nodefs";
+  std::vector<Threshold> out = thresholds;
+  for (Threshold& threshold : thresholds) {
+    if (threshold.signal.compare(0, source.size() + 1, source + ".") != 0) continue;
+    threshold.signal.replace(0, source.size(), "containerfs");
+    out.push_back(std::move(threshold));
+  }
+  return out;
+}
+
+NodeReclaim ReclaimFor(const std::string& signal, const DiskLayout& layout) {
+  if (PressureOf(signal) != Pressure::kDisk) return {};
+  const Disk disk = DiskOf(signal);
+  if (!layout.images_apart) return {true, true};
+  if (layout.split) return {disk != Disk::kImages, disk == Disk::kImages};
+  return {disk != Disk::kNode, disk != Disk::kNode};
+}
+
+void RankCandidates(const std::string& signal, const DiskLayout& layout, std::vector<Candidate>& candidates) {
+  const std::string resource = ResourceOfSignal(signal);
   const bool requested = resource == "memory" || resource == "ephemeral-storage";
   auto key = [&](const Candidate& candidate) {
-    const int64_t usage = UsageOf(resource, candidate.usage);
+    const int64_t usage = UsageOf(signal, layout, candidate.usage);
     const int64_t over = usage - RequestOf(resource, *candidate.pod);
     const bool modest = requested && over <= 0;
     return std::make_tuple(modest, k8s::Priority(candidate.pod->spec()), -over);

@@ -152,8 +152,8 @@ void ImageGc::Run(std::stop_token stop) {
 }
 
 Result<FileSystemSpace> ImageSpace(cri::ImageService& images, std::stop_token stop) {
-  ASSIGN_OR_RETURN(std::vector<cri::FilesystemUsage> systems, images.ImageFsInfo(stop));
-  for (const cri::FilesystemUsage& system : systems) {
+  ASSIGN_OR_RETURN(const cri::ImageFilesystems systems, images.ImageFsInfo(stop));
+  for (const cri::FilesystemUsage& system : systems.images) {
     struct statvfs disk = {};
     if (::statvfs(system.mountpoint.c_str(), &disk) != 0) return ErrnoError("statvfs " + system.mountpoint);
     return FileSystemSpace{disk.f_blocks * disk.f_frsize, disk.f_bavail * disk.f_frsize};

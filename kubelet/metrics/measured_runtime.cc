@@ -165,7 +165,7 @@ class Images : public cri::ImageService {
   Result<> RemoveImage(const std::string& image, std::stop_token stop) override {
     return Measure("remove_image", [&] { return real_.RemoveImage(image, stop); });
   }
-  Result<std::vector<cri::FilesystemUsage>> ImageFsInfo(std::stop_token stop) override {
+  Result<cri::ImageFilesystems> ImageFsInfo(std::stop_token stop) override {
     return Measure("image_fs_info", [&] { return real_.ImageFsInfo(stop); });
   }
 

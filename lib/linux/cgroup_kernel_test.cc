@@ -11,6 +11,7 @@
 
 #include "lib/base/file.h"
 #include "lib/linux/cgroup.h"
+#include "lib/linux/memory_alarm.h"
 
 namespace keelson::linux {
 namespace {
@@ -145,6 +146,19 @@ TEST_F(CgroupKernelTest, LimitsReadBackAsWritten) {
   EXPECT_EQ(read("cpu.cfs_quota_us", "cpu.max"), cgroups_->unified() ? "50000 100000" : "50000");
   ASSERT_TRUE(cgroups_->Update(path_, {.cpu_quota_us = -1}));
   EXPECT_EQ(read("cpu.cfs_quota_us", "cpu.max"), cgroups_->unified() ? "max 100000" : "-1");
+}
+
+TEST_F(CgroupKernelTest, TellsOfMemoryThatRunsShort) {
+  ASSERT_TRUE(cgroups_->Create(path_, {.memory_limit_bytes = 32 << 20}));
+  MemoryAlarm alarm(*cgroups_, {root_, path_});
+  ASSERT_TRUE(alarm.Arm(1, 16 << 20));
+  EXPECT_FALSE(alarm.Wait(std::chrono::milliseconds(1), {}));
+  const pid_t pid = Start([] { return Touch(128 << 20); });  // more than there is
+  EXPECT_TRUE(alarm.Wait(std::chrono::seconds(60), {}));
+  StatusOf(pid);
+  std::stop_source stop;
+  stop.request_stop();
+  EXPECT_FALSE(alarm.Wait(std::chrono::hours(1), stop.get_token()));
 }
 
 }  // namespace
