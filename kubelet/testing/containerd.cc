@@ -45,7 +45,7 @@ for name in pause busybox; do
 done
 )sh";
 
-std::string Config(const std::string& dir, const std::string& socket) {
+std::string Config(const std::string& dir, const std::string& socket, bool systemd_cgroups) {
   return "version = 2\nroot = \"" + dir + "/root\"\nstate = \"" + dir + "/state\"\n" +
          "disabled_plugins = [\"io.containerd.internal.v1.tracing\", "
          "\"io.containerd.tracing.processor.v1.otlp\"]\n" +
@@ -57,7 +57,9 @@ std::string Config(const std::string& dir, const std::string& socket) {
          "[plugins.\"io.containerd.grpc.v1.cri\".cni]\n  bin_dir = \"/usr/lib/cni\"\n  conf_dir = \"" + dir +
          "/cni\"\n" +
          "[plugins.\"io.containerd.grpc.v1.cri\".containerd.runtimes.runc]\n  runtime_type = "
-         "\"io.containerd.runc.v2\"\n";
+         "\"io.containerd.runc.v2\"\n" +
+         "[plugins.\"io.containerd.grpc.v1.cri\".containerd.runtimes.runc.options]\n  SystemdCgroup = " +
+         (systemd_cgroups ? "true\n" : "false\n");
 }
 
 std::string Network(const std::string& dir) {
@@ -96,7 +98,7 @@ std::string Containerd::Missing() {
   return "";
 }
 
-Result<std::unique_ptr<Containerd>> Containerd::Start(const std::string& dir) {
+Result<std::unique_ptr<Containerd>> Containerd::Start(const std::string& dir, bool systemd_cgroups) {
   if (::unshare(CLONE_NEWNET) != 0) return ErrnoError("make network namespace");
   std::string log = dir + "/log";
   if (RunCommand({"ip", "link", "set", "lo", "up"}, log) != 0)
@@ -106,7 +108,7 @@ Result<std::unique_ptr<Containerd>> Containerd::Start(const std::string& dir) {
   out->socket_ = dir + "/containerd.sock";
   RETURN_IF_ERROR(MakeDirs(dir + "/cni"));
   RETURN_IF_ERROR(WriteFile(dir + "/cni/10-test.conflist", Network(dir)));
-  RETURN_IF_ERROR(WriteFile(dir + "/config.toml", Config(dir, out->socket_)));
+  RETURN_IF_ERROR(WriteFile(dir + "/config.toml", Config(dir, out->socket_, systemd_cgroups)));
   RETURN_IF_ERROR(WriteFile(dir + "/images.sh", kImages));
   out->pid_ = Spawn({"containerd", "--config", dir + "/config.toml"}, log);
   auto services = cri::NewGrpcServices({out->socket_, "", std::chrono::seconds(5)});

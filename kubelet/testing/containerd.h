@@ -15,7 +15,8 @@ class Containerd {
   // Starts it below `dir` with images docker.io/library/pause:test and docker.io/library/busybox:test, which
   // are made on the spot. Moves the calling thread into a fresh network namespace first: threads made from
   // then on are in it too.
-  static Result<std::unique_ptr<Containerd>> Start(const std::string& dir);
+  // `systemd_cgroups`: has systemd make the containers' cgroups.
+  static Result<std::unique_ptr<Containerd>> Start(const std::string& dir, bool systemd_cgroups = false);
   ~Containerd();
 
   const std::string& socket() const { return socket_; }

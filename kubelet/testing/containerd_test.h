@@ -30,14 +30,16 @@ class ContainerdTest : public ::testing::Test {
     ASSERT_EQ(::chmod(dir_.c_str(), 0755), 0);  // users of pods' own namespaces pass through it
     root_ = "/keelson-test-" + std::to_string(::getpid());
     linux_cgroups_.emplace(*cgroups);
-    auto started = Containerd::Start(dir_);
+    auto started = Containerd::Start(dir_, Systemd());
     ASSERT_TRUE(started) << started.error().message();
     containerd_ = std::move(*started);
     cri_ = cri::NewGrpcServices({containerd_->socket()});
-    cgroups_ = NewPodCgroups(*cgroups, {root_});
+    cgroups_ = MakeCgroups(*cgroups);
     mounter_ = NewMounter();
     harness_ = std::make_unique<KubeletHarness>(*cri_.runtime, *cri_.images, *cgroups_, *mounter_, dir_,
                                                 "10.213.0.1");
+    harness_->set_cgroup_v2(cgroups->unified());
+    Configure(harness_->settings());
     harness_->Start();
   }
   void TearDown() override {
@@ -47,6 +49,12 @@ class ContainerdTest : public ::testing::Test {
       EXPECT_TRUE(linux_cgroups_->Remove(root_));
     }
   }
+  // What other tests have otherwise: who makes cgroups, and how the kubelet is set.
+  virtual bool Systemd() const { return false; }
+  virtual std::unique_ptr<PodCgroups> MakeCgroups(const linux::Cgroups& cgroups) {
+    return NewPodCgroups(cgroups, {root_});
+  }
+  virtual void Configure(Settings&) {}
   bool AwaitGone(const std::string& name) {
     return harness_->Await(name, [](const corev1::Pod* gone) { return gone == nullptr; });
   }

@@ -66,9 +66,9 @@ KubeletHarness::KubeletHarness(cri::RuntimeService& runtime, cri::ImageService& 
 KubeletHarness::~KubeletHarness() { Stop(); }
 
 void KubeletHarness::Start(bool standalone) {
-  kubelet_ = std::make_unique<Kubelet>(
-      KubeletParts{kubelet_api_, runtime_, images_, cgroups_, mounter_, false, "containerd", "0", standalone},
-      settings_);
+  kubelet_ = std::make_unique<Kubelet>(KubeletParts{kubelet_api_, runtime_, images_, cgroups_, mounter_,
+                                                    cgroup_v2_, "containerd", "0", standalone},
+                                       settings_);
   Mutex mutex;
   CondVar cv;
   bool up = false;

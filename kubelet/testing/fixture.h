@@ -48,6 +48,7 @@ class KubeletHarness {
   client::RestClient& api() { return api_; }
   client::FakeApi& fake_api() { return *fake_; }
   Settings& settings() { return settings_; }
+  void set_cgroup_v2(bool v2) { cgroup_v2_ = v2; }
   server::KubeletBackend& backend() { return kubelet_->backend(); }
 
  private:
@@ -56,6 +57,7 @@ class KubeletHarness {
   PodCgroups& cgroups_;
   Mounter& mounter_;
   Settings settings_;
+  bool cgroup_v2_ = false;
   std::shared_ptr<client::FakeApi> fake_;
   client::RestClient api_, kubelet_api_;
   std::unique_ptr<Kubelet> kubelet_;

@@ -3,8 +3,11 @@
 # lack: cgroup v2 with all controllers, ESP, WireGuard, bridges that filter VLANs. The machine's root file system is
 # the VM's, read-only under a RAM disk, so programs run as they were built.
 #
-# usage: run.sh PROGRAM [GTEST_FILTER]      needs qemu-system-x86, busybox-static, kmod and apt's sources
+# usage: run.sh [--systemd] PROGRAM [GTEST_FILTER]      needs qemu-system-x86, busybox-static, kmod and apt's sources
+#   --systemd   runs it below a systemd (tests/systemd)
 set -eu
+below=
+[ "$1" != --systemd ] || { below="env KEELSON_SYSTEMD_SECONDS=800 $(realpath "$(dirname "$0")/../systemd/run.sh")"; shift; }
 program=$(realpath "$1")
 filter=${2:-*}
 dir=${KEELSON_VM_DIR:-/var/tmp/keelson-vm}
@@ -44,12 +47,15 @@ chmod +x initrd/init
 
 cat >inside.sh <<INSIDE
 export PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root
-mount -t tmpfs tmp /run; mkdir -p /run/netns /lib/modules
+mount -t tmpfs tmp /run; mkdir -p /run/netns /run/lock /lib/modules
+mount -t tmpfs tmp /tmp  # a runtime's overlays cannot lie upon another one
+mkdir -p /dev/pts /dev/shm; mount -t devpts devpts /dev/pts; mount -t tmpfs shm /dev/shm
 mount -t cgroup2 cgroup2 /sys/fs/cgroup
+for controller in \$(cat /sys/fs/cgroup/cgroup.controllers); do echo +\$controller >/sys/fs/cgroup/cgroup.subtree_control; done
 mount --bind $dir/root/lib/modules /lib/modules
 for m in esp4 esp6 xfrm_user gcm ctr seqiv wireguard vxlan veth bridge 8021q ifb nf_tables nft_masq; do modprobe \$m; done
 ip link set lo up
-$program --gtest_color=no --gtest_filter='$filter' && echo VM-TESTS-PASSED
+$below $program --gtest_color=no --gtest_filter='$filter' && echo VM-TESTS-PASSED
 sync; echo o >/proc/sysrq-trigger; sleep 9
 INSIDE
 

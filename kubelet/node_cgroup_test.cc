@@ -1,0 +1,133 @@
+// What the kubelet's cgroups do to real containers: of the kind that the machine has, v1 or v2, made by
+// systemd where it runs. Driven by tests/systemd/run.sh and tests/vm/run.sh.
+#include <boost/json.hpp>
+
+#include "kubelet/cm/cgroup_driver.h"
+#include "kubelet/testing/containerd_test.h"
+
+namespace keelson::kubelet {
+namespace {
+
+constexpr int64_t kMi = 1 << 20;
+constexpr char kPod[] = R"json({"metadata":{"name":"web"},"spec":{"terminationGracePeriodSeconds":1,
+  "containers":[{"name":"main","image":"busybox:test","command":["sh","-c","while true; do sleep 1; done"],
+    "resources":{"requests":{"cpu":"100m","memory":"32Mi"},"limits":{"cpu":"500m","memory":"64Mi"}}}]}})json";
+
+std::string FirstLine(const std::string& path) {
+  auto text = ReadFile(path);
+  return text ? text->substr(0, text->find('\n')) : text.error().message();
+}
+
+class NodeCgroupTest : public ContainerdTest {
+ protected:
+  bool Systemd() const override { return PathExists("/run/systemd/system"); }
+  std::unique_ptr<PodCgroups> MakeCgroups(const linux::Cgroups& cgroups) override {
+    CgroupOptions options;
+    options.root = root_;
+    options.pod_pids_limit = 100;
+    options.all_pods.memory_limit_bytes = 512 * kMi;
+    if (!Systemd()) return NewPodCgroups(cgroups, options);
+    options.root = "/";  // a systemd of its own: nobody else has pods there
+    root_ = "/kubepods.slice";
+    auto units = linux::SystemdUnits::Connect();
+    if (!units) return nullptr;
+    return NewPodCgroups(cgroups, options, NewSystemdDriver(cgroups, std::move(*units)));
+  }
+  bool v2() const { return linux_cgroups_->unified(); }
+  // A file of the cgroup, by the name that this version has for it.
+  std::string Value(const std::string& cgroup, const std::string& controller, const std::string& v1_file,
+                    const std::string& v2_file) {
+    if (v2()) return FirstLine("/sys/fs/cgroup" + cgroup + "/" + v2_file);
+    return FirstLine("/sys/fs/cgroup/" + controller + cgroup + "/" + v1_file);
+  }
+  corev1::Pod CreateReady() {
+    const std::string uid = harness_->Create(kPod).metadata().uid();
+    EXPECT_TRUE(harness_->Await("web", IsPodReady)) << harness_->Get("web").ShortDebugString();
+    return harness_->Get("web");
+  }
+  std::string ContainerGroup(const corev1::Pod& pod) {
+    const std::string& id = pod.status().container_statuses(0).container_id();  // containerd://...
+    return linux_cgroups_->ChildWith(cgroups_->Parent(pod), id.substr(id.rfind('/') + 1));
+  }
+};
+
+TEST_F(NodeCgroupTest, PodsAndContainersHaveTheirLimits) {
+  ASSERT_TRUE(cgroups_);
+  const corev1::Pod pod = CreateReady();
+  const std::string group = cgroups_->Parent(pod), container = ContainerGroup(pod);
+  if (Systemd()) {
+    std::string slice = "kubepods-burstable-pod" + pod.metadata().uid() + ".slice";
+    std::replace(slice.begin() + sizeof("kubepods-burstable-pod") - 1, slice.end(), '-', '_');
+    EXPECT_EQ(group, "/kubepods.slice/kubepods-burstable.slice/" + slice);
+    EXPECT_NE(container.find("/cri-containerd-"), std::string::npos) << container;
+  }
+  EXPECT_EQ(Value(group, "memory", "memory.limit_in_bytes", "memory.max"), std::to_string(64 * kMi));
+  EXPECT_EQ(Value(group, "cpu", "cpu.cfs_quota_us", "cpu.max"), v2() ? "50000 100000" : "50000");
+  EXPECT_EQ(Value(group, "cpu", "cpu.shares", "cpu.weight"), v2() ? "4" : "102");
+  EXPECT_EQ(Value(group, "pids", "pids.max", "pids.max"), "100");
+  EXPECT_EQ(Value(root_ + (Systemd() ? "" : "/kubepods"), "memory", "memory.limit_in_bytes", "memory.max"),
+            std::to_string(512 * kMi));
+  ASSERT_FALSE(container.empty()) << "the runtime's cgroup is below the pod's";
+  EXPECT_EQ(Value(container, "memory", "memory.limit_in_bytes", "memory.max"), std::to_string(64 * kMi));
+  if (v2()) {
+    EXPECT_EQ(FirstLine("/sys/fs/cgroup" + container + "/memory.swap.max"), "0");
+    EXPECT_EQ(FirstLine("/sys/fs/cgroup" + container + "/memory.oom.group"), "1");
+  }
+  EXPECT_GT(cgroups_->Container(pod, container.substr(container.rfind('/') + 1)).usage.memory_bytes, 0u);
+  harness_->Delete("web", 1);
+  ASSERT_TRUE(AwaitGone("web"));
+  EXPECT_FALSE(linux_cgroups_->Exists(group));
+}
+
+TEST_F(NodeCgroupTest, WhoTakesTooMuchIsKilled) {
+  ASSERT_TRUE(cgroups_);
+  harness_->Create(
+      R"json({"metadata":{"name":"hungry"},"spec":{"restartPolicy":"Never","containers":[{"name":"c",
+      "image":"busybox:test","command":["sh","-c","x=x; while true; do x=$x$x; done"],
+      "resources":{"limits":{"memory":"16Mi"}}}]}})json");
+  ASSERT_TRUE(AwaitPhase("hungry", "Failed"));
+  const auto ended = harness_->Get("hungry").status().container_statuses(0).state().terminated();
+  EXPECT_EQ(ended.exit_code(), 137);
+  EXPECT_EQ(ended.reason(), "OOMKilled");
+  harness_->Delete("hungry", 0);
+  EXPECT_TRUE(AwaitGone("hungry"));
+}
+
+class MemoryQosTest : public NodeCgroupTest {
+ protected:
+  void SetUp() override {
+    auto cgroups = linux::Cgroups::Detect();
+    if (!cgroups || !cgroups->unified()) GTEST_SKIP() << "needs cgroup v2";
+    NodeCgroupTest::SetUp();
+  }
+  void Configure(Settings& settings) override {
+    settings.config.feature_gates = {{"MemoryQoS", true}};
+    settings.config.memory_reservation_policy = "TieredReservation";
+  }
+};
+
+TEST_F(MemoryQosTest, ProtectsAndSlowsDownAndTellsOfWaiting) {
+  ASSERT_TRUE(cgroups_);
+  const corev1::Pod pod = CreateReady();
+  const std::string group = cgroups_->Parent(pod), container = ContainerGroup(pod);
+  EXPECT_EQ(FirstLine("/sys/fs/cgroup" + group + "/memory.low"), std::to_string(32 * kMi));
+  EXPECT_EQ(FirstLine("/sys/fs/cgroup" + group + "/memory.min"), "0");
+  EXPECT_EQ(FirstLine("/sys/fs/cgroup" + container + "/memory.low"), std::to_string(32 * kMi));
+  const int64_t high = 32 * kMi + 32 * kMi * 9 / 10;
+  EXPECT_EQ(FirstLine("/sys/fs/cgroup" + container + "/memory.high"), std::to_string(high / 4096 * 4096));
+  auto text = harness_->backend().StatsSummaryJson(false);
+  ASSERT_TRUE(text) << text.error().message();
+  const boost::json::value summary = boost::json::parse(*text);
+  for (const char* resource : {"cpu", "memory", "io"}) {
+    EXPECT_TRUE(summary.at("node").at(resource).as_object().contains("psi")) << resource;
+    const auto& shown = summary.at("pods").at(0);
+    EXPECT_TRUE(shown.at(resource).as_object().contains("psi")) << resource;
+    EXPECT_TRUE(shown.at("containers").at(0).at(resource).as_object().contains("psi")) << resource;
+  }
+  EXPECT_EQ(summary.at("pods").at(0).at("containers").at(0).at("swap").at("swapUsageBytes"), 0);
+  harness_->Delete("web", 1);
+  EXPECT_TRUE(AwaitGone("web"));
+}
+
+}  // namespace
+}  // namespace keelson::kubelet
