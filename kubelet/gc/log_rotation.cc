@@ -42,8 +42,9 @@ std::string Stamp(WallTime now) {
 // Beside the original, under its final name only once it is whole.
 Result<> Compress(const std::string& path) {
   const std::string temporary = path + std::string(kTemporary);
-  ASSIGN_OR_RETURN(UniqueFd in, OpenFile(path, O_RDONLY));
-  ASSIGN_OR_RETURN(UniqueFd out, OpenFile(temporary, O_WRONLY | O_CREAT | O_TRUNC, 0640));
+  // Pods may be able to write to this directory: no link of theirs leads to another file.
+  ASSIGN_OR_RETURN(UniqueFd in, OpenFile(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK));
+  ASSIGN_OR_RETURN(UniqueFd out, OpenFile(temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0640));
   gzFile zipped = ::gzdopen(out.Release(), "wb");
   if (!zipped) return Error(Code::kInternal, "compress " + path);
   std::vector<char> buffer(256 << 10);

@@ -7,6 +7,9 @@
 #include <algorithm>
 #include <utility>
 
+#include "lib/base/file.h"
+#include "lib/linux/beneath.h"
+
 namespace keelson::kubelet::server {
 namespace {
 
@@ -33,6 +36,20 @@ off_t TailOffset(int fd, int64_t lines) {
   return 0;
 }
 
+// <logs>/<pod>/<container>/<n>.log. Below <logs> nothing is a link: a container that can write there would
+// have others read files of the node for it.
+UniqueFd OpenLog(const std::string& path) {
+  size_t cut = path.size();
+  for (int i = 0; i < 3 && cut > 0; ++i) cut = path.rfind('/', cut - 1);
+  if (cut == std::string::npos || path[0] != '/') return UniqueFd();
+  auto root = OpenFile(path.substr(0, std::max<size_t>(cut, 1)), O_PATH | O_DIRECTORY);
+  if (!root) return UniqueFd();
+  auto log = linux::OpenWithoutLinks(root->get(), path.substr(cut + 1), O_RDONLY | O_NONBLOCK);
+  struct stat info = {};
+  if (!log || fstat(log->get(), &info) != 0 || !S_ISREG(info.st_mode)) return UniqueFd();
+  return std::move(*log);
+}
+
 }  // namespace
 
 LogSession::LogSession(LogOptions options, std::string path, std::shared_ptr<http::ResponseWriter> writer)
@@ -46,7 +63,7 @@ LogSession::LogSession(LogOptions options, std::string path, std::shared_ptr<htt
 
 bool LogSession::Open() {
   if (fd_) return true;
-  fd_.Reset(open(path_.c_str(), O_RDONLY | O_CLOEXEC));
+  fd_ = OpenLog(path_);
   if (!fd_) return false;
   if (std::exchange(first_file_, false) && options_.tail_lines) {
     lseek(fd_.get(), TailOffset(fd_.get(), *options_.tail_lines), SEEK_SET);

@@ -2,6 +2,8 @@
 #include <gtest/gtest.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <condition_variable>
@@ -161,6 +163,24 @@ TEST_F(LogTest, SelectsWhatWasAskedFor) {
   options = {};
   options.out = false;
   EXPECT_EQ(Read(options), "two\n");
+}
+
+// A container that can write where logs are has nobody read other files of the node.
+TEST_F(LogTest, LinksAndPipesAreNoLogs) {
+  const std::string line = "2026-01-01T00:00:01Z stdout F secret\n";
+  ASSERT_TRUE(MakeDirs(dir_ + "/other"));
+  ASSERT_TRUE(MakeDirs(dir_ + "/pod/main"));
+  ASSERT_TRUE(WriteFile(dir_ + "/other/0.log", line));
+  ASSERT_EQ(::symlink("../../other/0.log", (dir_ + "/pod/main/0.log").c_str()), 0);
+  ASSERT_EQ(::symlink("../other", (dir_ + "/pod/linked").c_str()), 0);
+  ASSERT_EQ(::mkfifo((dir_ + "/pod/main/1.log").c_str(), 0600), 0);
+  for (const char* name :
+       {"/pod/main/0.log", "/pod/linked/0.log", "/pod/main/1.log", "/pod/main", "/absent"}) {
+    path_ = dir_ + name;
+    EXPECT_EQ(Read({}), "") << name;
+  }
+  path_ = dir_ + "/other/0.log";
+  EXPECT_EQ(Read({}), "secret\n");
 }
 
 TEST_F(LogTest, TailOfLargeFileAndMissingFile) {

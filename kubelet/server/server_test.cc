@@ -167,6 +167,11 @@ TEST_F(KubeletServerTest, EndpointsForAnAdministrator) {
       {"/exec/ns/pod/main?output=1", "400 Upgrade request required\n", ""},
       {"/exec/ns/pod/main", "400 you must specify at least 1 of stdin, stdout, stderr\n", ""},
       {"/containerLogs/ns/pod/other", "404 container \"other\" not found in pod \"pod\"\n", ""},
+      {"/containerLogs/ns/pod/main%2f..%2fmain", "404 container \"main/../main\" not found in pod \"pod\"\n",
+       ""},
+      {"/containerLogs/ns/pod/main/..", "404 404 page not found\n", ""},
+      {"/pods/%2e%2e/exec/ns/pod/main", "404 404 page not found\n", ""},
+      {"/metrics%2f../pods", "404 404 page not found\n", ""},
       {"/containerLogs/ns/pod/main?tailLines=x", "400 {\"message\": \"Unable to decode query.\"}\n", ""},
       {"/containerLogs/ns/pod/main?tailLines=-1", "422 {\"message\": \"Invalid request.\"}\n", ""},
   };
@@ -214,7 +219,8 @@ TEST_F(KubeletServerTest, LogsOfTheNodeEndAtTheirDirectory) {
   EXPECT_NE(Get(*client, "/logs/").find("<a href=\"sys%3Clog\">sys&lt;log</a>"), std::string::npos);
   EXPECT_NE(Get(*client, "/logs/").find(">pods/</a>"), std::string::npos);
   for (const char* path :
-       {"/logs/link", "/logs/../secret", "/logs/%2e%2e/secret", "/logs//etc/passwd", "/logs/absent"})
+       {"/logs/link", "/logs/../secret", "/logs/%2e%2e/secret", "/logs/%2e%2e%2fsecret",
+        "/logs/pods/../../secret", "/logs//etc/passwd", "/logs/absent", "/logs/sys%3Clog%00", "/logs/%00"})
     EXPECT_EQ(Get(*client, path), "404 404 page not found\n") << path;
 }
 

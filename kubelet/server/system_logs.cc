@@ -2,9 +2,7 @@
 
 #include <dirent.h>
 #include <fcntl.h>
-#include <linux/openat2.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -13,6 +11,7 @@
 
 #include "lib/base/file.h"
 #include "lib/base/pause.h"
+#include "lib/linux/beneath.h"
 
 namespace keelson::kubelet::server {
 
@@ -41,14 +40,6 @@ std::string Escaped(const std::string& text) {
     }
   }
   return out;
-}
-
-UniqueFd OpenBeneath(int root, const std::string& path) {
-  open_how how = {};
-  how.flags = O_RDONLY | O_CLOEXEC | O_NONBLOCK;  // a FIFO would hold the thread
-  how.resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS;
-  return UniqueFd(
-      static_cast<int>(::syscall(SYS_openat2, root, path.empty() ? "." : path.c_str(), &how, sizeof(how))));
 }
 
 void List(UniqueFd fd, http::ResponseWriter& writer) {
@@ -88,14 +79,17 @@ void ServeSystemLogs(const std::string& directory, const http::ServerRequest& re
   std::string path = request.path.substr(std::min(request.path.size(), sizeof("/logs") - 1));
   path.erase(0, path.find_first_not_of('/'));
   auto root = OpenFile(directory, O_PATH | O_DIRECTORY);
-  UniqueFd fd = root ? OpenBeneath(root->get(), path) : UniqueFd();
+  // Without O_NONBLOCK a FIFO would hold the thread; a path does not go on behind a NUL.
+  auto fd = !root || path.find('\0') != std::string::npos
+                ? Result<UniqueFd>(Error(Code::kNotFound, "no such log"))
+                : linux::OpenBeneath(root->get(), path.empty() ? "." : path, O_RDONLY | O_NONBLOCK);
   struct stat info = {};
-  if (!fd || ::fstat(fd.get(), &info) != 0)
+  if (!fd || ::fstat(fd->get(), &info) != 0)
     return writer.Reply(404, {{"Content-Type", "text/plain; charset=utf-8"}}, "404 page not found\n");
-  if (S_ISDIR(info.st_mode)) return List(std::move(fd), writer);
+  if (S_ISDIR(info.st_mode)) return List(std::move(*fd), writer);
   if (!S_ISREG(info.st_mode))
     return writer.Reply(403, {{"Content-Type", "text/plain; charset=utf-8"}}, "403 Forbidden\n");
-  Send(fd.get(), writer);
+  Send(fd->get(), writer);
 }
 
 }  // namespace keelson::kubelet::server

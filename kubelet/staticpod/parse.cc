@@ -63,6 +63,10 @@ Result<> Complete(const PodOrigin& origin, corev1::Pod& pod) {
     meta.set_uid(Hash(
         {file ? "host:" + origin.node_name : "", origin.source + ":" + origin.place, api::EncodeRaw(pod)}));
   }
+  // The kubelet makes paths of it.
+  if (meta.uid().find_first_of(std::string_view("/\0", 2)) != std::string::npos || meta.uid()[0] == '.')
+    return Error(Code::kInvalid, "invalid pod: metadata.uid: Invalid value: " + k8s::Quote(meta.uid()) +
+                                     ": may not contain '/', nor begin with '.'");
   if (meta.name().empty())
     return Error(Code::kInvalid,
                  "invalid pod: metadata.name: Required value: name or generateName is required");

@@ -62,6 +62,25 @@ TEST(Parse, RefusesWhatCannotRun) {
            {"{apiVersion: v1, kind: Pod, spec: {containers: [{name: c, image: i}]}}", "Required value"},
            {"a: [", "error converting YAML to JSON"},
            {"{apiVersion: v1, kind: PodList, items: []}", "couldn't parse as pod"},
+           {"", "couldn't get version/kind"},
+           {"- a", "couldn't get version/kind"},
+           {"{apiVersion: v1, kind: Pod, metadata: [], spec: {}}", "metadata"},
+           {"{apiVersion: v1, kind: Pod, metadata: {name: a, uid: ../../etc}, spec: {containers: "
+            "[{name: c, image: i}]}}",
+            "metadata.uid: Invalid value: \"../../etc\""},
+           {"{apiVersion: v1, kind: Pod, metadata: {name: ../a}, spec: {containers: [{name: c, image: i}]}}",
+            "metadata.name: Invalid value"},
+           {"{apiVersion: v1, kind: Pod, metadata: {name: a, namespace: ../b}, spec: {containers: "
+            "[{name: c, image: i}]}}",
+            "metadata.namespace: Invalid value"},
+           {"{apiVersion: v1, kind: Pod, metadata: {name: a}, spec: {containers: [{name: ../c, image: i}]}}",
+            "spec.containers[0].name: Invalid value"},
+           {"{apiVersion: v1, kind: Pod, metadata: {name: a}, spec: {containers: [{name: c, image: i, "
+            "volumeMounts: [{name: v, mountPath: /m, subPath: ../x}]}], volumes: [{name: v, emptyDir: {}}]}}",
+            "spec.containers[0].volumeMounts.subPath: Invalid value"},
+           {"{apiVersion: v1, kind: Pod, metadata: {name: a}, spec: {containers: [{name: c, image: i}], "
+            "volumes: [{name: ../v, emptyDir: {}}]}}",
+            "spec.volumes[0].name: Invalid value"},
        }) {
     auto pods = ParseStaticPods(c.text, {"file", "/m/a", "n"});
     ASSERT_FALSE(pods) << c.text;
