@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <tuple>
 
 #include "kubelet/container/labels.h"
 
@@ -24,9 +25,15 @@ ContainerRecord Record(cri::ContainerStatus status, const std::string& sandbox_i
   return record;
 }
 
+int AttemptOf(const ContainerRecord& record) { return record.restart_count; }
+int AttemptOf(const cri::SandboxStatus& status) { return static_cast<int>(status.metadata.attempt); }
+
+// By their numbers first: times come from a clock that somebody may have set back in between.
 template <typename T>
 void NewestFirst(std::vector<T>& items) {
-  std::sort(items.begin(), items.end(), [](const T& a, const T& b) { return a.created_at > b.created_at; });
+  std::sort(items.begin(), items.end(), [](const T& a, const T& b) {
+    return std::make_tuple(AttemptOf(a), a.created_at) > std::make_tuple(AttemptOf(b), b.created_at);
+  });
 }
 
 Result<> InspectSandboxes(cri::RuntimeService& runtime, const cri::Filter& filter,

@@ -6,12 +6,19 @@ namespace keelson::kubelet {
 
 using std::chrono::milliseconds;
 
-milliseconds Backoff::Left(const std::string& key, WallTime since) const {
+milliseconds Backoff::Left(const std::string& key, WallTime since) {
   MutexLock lock(mutex_);
   auto it = entries_.find(key);
   if (it == entries_.end()) return milliseconds(0);
-  auto passed = std::chrono::duration_cast<milliseconds>(clock_.Now() - since);
-  return std::max(milliseconds(0), it->second.wait - passed);
+  Entry& entry = it->second;
+  if (entry.failure != since) {
+    auto passed = std::clamp<std::chrono::nanoseconds>(clock_.Now() - since, milliseconds(0), max_);
+    entry.failure = since;
+    entry.failed = clock_.SteadyNow() - passed;
+  }
+  if (entry.failed - entry.updated > 2 * max_) return milliseconds(0);  // it went well for long
+  auto passed = std::chrono::duration_cast<milliseconds>(clock_.SteadyNow() - entry.failed);
+  return std::max(milliseconds(0), entry.wait - passed);
 }
 
 milliseconds Backoff::Current(const std::string& key) const {
@@ -22,8 +29,8 @@ milliseconds Backoff::Current(const std::string& key) const {
 
 void Backoff::Next(const std::string& key) {
   MutexLock lock(mutex_);
-  WallTime now = clock_.Now();
-  auto [it, fresh] = entries_.try_emplace(key, Entry{first_, now});
+  const SteadyTime now = clock_.SteadyNow();
+  auto [it, fresh] = entries_.try_emplace(key, Entry{first_, now, std::nullopt, now});
   if (!fresh) {
     bool quiet = now - it->second.updated > 2 * max_;
     it->second.wait = quiet ? first_ : std::min(it->second.wait * 2, max_);

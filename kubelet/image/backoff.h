@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <map>
+#include <optional>
 #include <string>
 
 #include "lib/base/clock.h"
@@ -17,7 +18,8 @@ class Backoff {  // thread safe
       : first_(first), max_(max), clock_(clock) {}
 
   // What is left to wait since `since`, the time of the last failure; zero when the next try may be made.
-  std::chrono::milliseconds Left(const std::string& key, WallTime since) const;
+  // The wall clock is looked at once for each failure: who sets it later shortens or prolongs no wait.
+  std::chrono::milliseconds Left(const std::string& key, WallTime since);
   std::chrono::milliseconds Current(const std::string& key) const;
   // A try is being made: the wait after it will be the next longer one.
   void Next(const std::string& key);
@@ -27,7 +29,9 @@ class Backoff {  // thread safe
  private:
   struct Entry {
     std::chrono::milliseconds wait;
-    WallTime updated;
+    SteadyTime updated;
+    std::optional<WallTime> failure;  // the last that was asked about, and when that was
+    SteadyTime failed;
   };
   const std::chrono::milliseconds first_, max_;
   Clock& clock_;

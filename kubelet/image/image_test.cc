@@ -38,6 +38,8 @@ TEST(Backoff, DoublesUpToTheMaximumAndForgets) {
   clock.Advance(seconds(60));
   backoff.Next("k");
   EXPECT_EQ(backoff.Left("k", clock.Now()), seconds(10)) << "quiet for twice the maximum";
+  clock.Advance(seconds(71));
+  EXPECT_EQ(backoff.Left("k", clock.Now()), milliseconds(0)) << "it has failed after having gone well";
 }
 
 class ImageTest : public ::testing::Test {

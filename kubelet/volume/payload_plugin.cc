@@ -17,7 +17,9 @@ constexpr int64_t kDefaultTokenSeconds = 3600;
 
 using KeyItems = google::protobuf::RepeatedPtrField<corev1::KeyToPath>;
 
-// Tokens are asked for once and again when four fifths of their life, or a day, have gone.
+// Tokens are asked for once and again when four fifths of their life, or a day, have gone. The wall clock may
+// be set meanwhile: the sooner of both clocks counts, and a life that can hardly be true is the one asked
+// for.
 class TokenCache {  // thread safe
  public:
   TokenCache(ObjectSource& objects, Clock& clock) : objects_(objects), clock_(clock) {}
@@ -27,20 +29,21 @@ class TokenCache {  // thread safe
     {
       MutexLock lock(mutex_);
       auto it = tokens_.find(key);
-      if (it != tokens_.end() && clock_.Now() < it->second.renew) return it->second.value;
+      if (it != tokens_.end() && !it->second.IsDue(clock_)) return it->second.value;
     }
-    WallTime now = clock_.Now();
     auto token = objects_.RequestToken(pod, audience, seconds);
     MutexLock lock(mutex_);
     auto it = tokens_.find(key);
     if (!token) {  // an old one that still holds is better than none
-      if (it != tokens_.end() && now < it->second.expires) return it->second.value;
+      if (it != tokens_.end() && clock_.SteadyNow() < it->second.expires) return it->second.value;
       return token.error();
     }
-    WallTime expires = api::FromTime(token->expires);
-    auto life = std::max(expires - now, WallTime::duration::zero());
-    WallTime renew = std::min(now + life * 4 / 5, now + WallTime::duration(std::chrono::hours(24)));
-    tokens_[key] = {token->value, renew, expires};
+    const std::chrono::nanoseconds asked = std::chrono::seconds(seconds);
+    auto life = std::min<std::chrono::nanoseconds>(api::FromTime(token->expires) - clock_.Now(), asked);
+    if (life <= asked / 10) life = asked;
+    const auto fresh = std::min<std::chrono::nanoseconds>(life / 5 * 4, std::chrono::hours(24));
+    tokens_[key] = {token->value, clock_.Now() + fresh, clock_.SteadyNow() + fresh,
+                    clock_.SteadyNow() + life};
     return token->value;
   }
 
@@ -53,7 +56,9 @@ class TokenCache {  // thread safe
  private:
   struct Entry {
     std::string value;
-    WallTime renew, expires;
+    WallTime renew_at;
+    SteadyTime renew, expires;
+    bool IsDue(Clock& clock) const { return clock.Now() >= renew_at || clock.SteadyNow() >= renew; }
   };
   ObjectSource& objects_;
   Clock& clock_;

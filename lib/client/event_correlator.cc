@@ -18,8 +18,9 @@ std::string Joined(std::initializer_list<std::string_view> parts) {
   return out;
 }
 
+// The parts of an object, such as a pod's containers, share what it may send.
 std::string KeyOfObject(const corev1::ObjectReference& o) {
-  return Joined({o.kind(), o.namespace_(), o.name(), o.uid(), o.api_version(), o.field_path()});
+  return Joined({o.kind(), o.namespace_(), o.name(), o.uid(), o.api_version()});
 }
 
 }  // namespace
@@ -39,7 +40,7 @@ T& EventCorrelator::Bounded<T>::At(const std::string& key, const T& initial) {
 
 bool EventCorrelator::TakeToken(const std::string& object_key, WallTime now) {
   Bucket& bucket = buckets_.At(object_key, {kBurst, now});
-  std::chrono::duration<double> passed = now - bucket.last;
+  const std::chrono::duration<double> passed = std::max(now - bucket.last, WallTime::duration::zero());
   bucket.tokens = std::min(kBurst, bucket.tokens + passed.count() / kRefill.count());
   bucket.last = now;
   if (bucket.tokens < 1) return false;
@@ -67,7 +68,7 @@ std::optional<EventCorrelator::Outcome> EventCorrelator::Correlate(const corev1:
                                                                    std::string_view reason,
                                                                    std::string message, WallTime now) {
   const std::string object_key = KeyOfObject(object);
-  std::string key = object_key + Joined({type, reason});
+  std::string key = object_key + Joined({object.field_path(), type, reason});
   if (FoldMessage(key, message, now)) {
     message = "(combined from similar events): " + message;
   } else {
