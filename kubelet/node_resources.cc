@@ -15,6 +15,15 @@ int64_t AmountIn(const std::map<std::string, std::string>& amounts, const std::s
   return milli ? amount->MilliValue() : amount->Value();
 }
 
+Result<> CheckReservedCpus(const std::string& list, const MachineTopology& machine) {
+  auto cpus = CpuSet::Parse(list);
+  if (!cpus) return cpus.error().Wrap("unable to parse reserved CPU list");
+  for (int cpu : *cpus)
+    if (!machine.cpus.count(cpu))
+      return Error(Code::kInvalid, "invalid cpuset \"" + list + "\" specified by --reserved-cpus");
+  return {};
+}
+
 Result<CpuManagerOptions> CpuOptions(const Settings& settings, const Reservations& reservations) {
   CpuManagerOptions out;
   out.state_file = settings.flags.root_dir + "/cpu_manager_state";
@@ -95,6 +104,7 @@ Result<std::unique_ptr<NodeResources>> NodeResources::Make(const Settings& setti
                                                            MachineTopology machine, int64_t memory_bytes,
                                                            Clock& clock) {
   const KubeletConfig& config = settings.config;
+  RETURN_IF_ERROR(CheckReservedCpus(config.reserved_system_cpus, machine));
   std::unique_ptr<NodeResources> out(new NodeResources(settings, runtime, std::move(machine), clock));
   std::vector<ResourceProvider*> providers;
   if (config.cpu_manager_policy == "static") {

@@ -147,6 +147,12 @@ TEST_F(NodeResourcesTest, SettingsThatContradictEachOtherAreRefused) {
                                   Clock::Real());
   ASSERT_FALSE(made);
   EXPECT_EQ(made.error().code(), Code::kInvalid) << made.error().message();
+  settings_.config.reserved_system_cpus = "1,2";
+  EXPECT_EQ(
+      NodeResources::Make(settings_, reservations_, runtime_, FakeMachine(1, 1, 2, 1), kMemory, Clock::Real())
+          .error()
+          .message(),
+      "invalid cpuset \"1,2\" specified by --reserved-cpus");
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "kubelet/cm/class_limits.h"
+#include "kubelet/cm/topology/cpu_set.h"
 #include "kubelet/config/feature_gates.h"
 #include "kubelet/container/resources.h"
 #include "kubelet/node/addresses.h"
@@ -75,6 +76,11 @@ Reservations MakeReservations(const Settings& settings, const Machine& machine) 
   Reservations out{config.system_reserved, config.kube_reserved, config.eviction_hard,
                    MaxPods(config, machine.cpus)};
   if (settings.flags.allocatable_ignores_eviction) out.eviction_hard.clear();
+  // CPUs that are named stand for both amounts. A list that cannot be read ends the start elsewhere.
+  if (auto named = CpuSet::Parse(config.reserved_system_cpus); named && !named->empty()) {
+    out.kube.erase("cpu");
+    out.system["cpu"] = std::to_string(named->size());
+  }
   return out;
 }
 
@@ -180,17 +186,14 @@ CgroupOptions MakeCgroupOptions(const Settings& settings, const Machine& machine
   out.pressure = FeatureEnabled(config.feature_gates, "KubeletPSI");
   if (FeatureEnabled(config.feature_gates, "QOSReserved"))
     out.memory_percent_reserved = ParseQosReserved(config.qos_reserved).value_or(std::nullopt);
-  out.pods_memory =
-      k8s::AmountOf(
-          AllocatableOf(machine, {config.system_reserved, config.kube_reserved, {}, config.max_pods}),
-          "memory")
-          .Value();
+  // What is not set aside, eviction thresholds included: crossing them is what eviction is for.
+  Reservations reservations = MakeReservations(settings, machine);
+  reservations.eviction_hard.clear();
+  const k8s::ResourceList pods = AllocatableOf(machine, reservations);
+  out.pods_memory = k8s::AmountOf(pods, "memory").Value();
   if (Enforces(config, "pods")) {
-    // What is not set aside, eviction thresholds included: crossing them is what eviction is for.
-    const k8s::ResourceList pods =
-        AllocatableOf(machine, {config.system_reserved, config.kube_reserved, {}, config.max_pods});
     out.all_pods.cpu_shares = MilliCpuToShares(k8s::AmountOf(pods, "cpu").MilliValue());
-    out.all_pods.memory_limit_bytes = k8s::AmountOf(pods, "memory").Value();
+    out.all_pods.memory_limit_bytes = out.pods_memory;
     const int64_t reserved =
         AmountOf(config.system_reserved, "pid").Value() + AmountOf(config.kube_reserved, "pid").Value();
     if (machine.max_pids > reserved) out.all_pods.pids_max = machine.max_pids - reserved;

@@ -62,15 +62,27 @@ TEST(NodeContext, HoldsWhatTheConfigurationSaysOfMemory) {
 TEST(CgroupOptions, WithAndWithoutReservations) {
   Settings settings;
   Machine machine;
-  machine.memory_bytes = 1000;
+  machine.memory_bytes = 1000 << 10;
   settings.config.qos_reserved = {{"memory", "50%"}};
-  settings.config.system_reserved = {{"memory", "100"}};
+  settings.config.system_reserved = {{"memory", "100Ki"}};
   EXPECT_EQ(MakeCgroupOptions(settings, machine).memory_percent_reserved, std::nullopt) << "the gate is off";
   settings.config.feature_gates = {{"QOSReserved", true}};
   CgroupOptions options = MakeCgroupOptions(settings, machine);
   EXPECT_EQ(options.memory_percent_reserved, 50);
+  EXPECT_EQ(options.pods_memory, 900 << 10);
   settings.config.enforce_node_allocatable = {"none"};
   EXPECT_FALSE(MakeCgroupOptions(settings, machine).all_pods.memory_limit_bytes);
+}
+
+TEST(Reservations, CpusThatAreNamedStandForAmounts) {
+  Settings settings;
+  settings.config.system_reserved = {{"memory", "1Gi"}};
+  settings.config.kube_reserved = {{"cpu", "500m"}, {"memory", "1Gi"}};
+  EXPECT_EQ(MakeReservations(settings, {}).kube.at("cpu"), "500m");
+  settings.config.reserved_system_cpus = "0,2-3";
+  const Reservations named = MakeReservations(settings, {});
+  EXPECT_EQ(named.system, (StringMap{{"cpu", "3"}, {"memory", "1Gi"}}));
+  EXPECT_EQ(named.kube, (StringMap{{"memory", "1Gi"}}));
 }
 
 }  // namespace

@@ -266,9 +266,13 @@ bool Cgroups::LimitsSwap() const {
   const std::string root = MemoryDir("");
   if (!unified()) return PathExists(root + "/memory.memsw.limit_in_bytes");
   auto names = ListDir(root);  // the root itself has no limits
-  return names && std::any_of(names->begin(), names->end(), [&](const std::string& name) {
-           return PathExists(root + "/" + name + "/memory.swap.max");
-         });
+  if (!names) return false;
+  bool limited = false;
+  for (const std::string& name : *names) {
+    if (PathExists(root + "/" + name + "/memory.swap.max")) return true;
+    limited = limited || PathExists(root + "/" + name + "/memory.max");
+  }
+  return !limited && PathExists("/proc/swaps");  // nobody is limited yet: kernels that can swap limit it
 }
 
 std::string Cgroups::ChildWith(const std::string& path, const std::string& part) const {

@@ -82,6 +82,8 @@ TEST_F(CgroupTest, TellsWhatAreUsedAndWaitedFor) {
   EXPECT_EQ(pressure.cpu->some.avg10, 1.5);
   EXPECT_EQ(pressure.cpu->full.total_us, 56u);
   EXPECT_FALSE(pressure.memory || pressure.io);
+  EXPECT_EQ(cgroups.LimitsSwap(), PathExists("/proc/swaps"));
+  ASSERT_TRUE(WriteFile(dir_ + "/pod1/memory.max", "max\n"));
   EXPECT_FALSE(cgroups.LimitsSwap());
   ASSERT_TRUE(WriteFile(dir_ + "/pod1/memory.swap.max", "max\n"));
   EXPECT_TRUE(cgroups.LimitsSwap());
