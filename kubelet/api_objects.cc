@@ -7,6 +7,7 @@ namespace keelson::kubelet {
 namespace {
 
 constexpr std::chrono::seconds kFresh(1);
+constexpr std::chrono::seconds kSilence(10);  // a server that does not answer is not asked again for so long
 constexpr size_t kMostBytes = 2 << 20;  // a kind, on the wire; the least recently read go first
 constexpr char kByNamespace[] = "namespace";
 
@@ -54,13 +55,16 @@ Result<std::shared_ptr<const T>> ApiObjects::Get(std::map<std::string, Cached<T>
     MutexLock lock(mutex_);
     auto it = cache.find(key);
     if (it != cache.end() &&
-        (NeverChanges(*it->second.object) || clock_.SteadyNow() - it->second.read < kFresh))
+        (NeverChanges(*it->second.object) || clock_.SteadyNow() - it->second.read < kFresh ||
+         clock_.SteadyNow() < silent_until_))
       return it->second.object;
   }
   SteadyTime asked = clock_.SteadyNow();
   auto object = api_.Get<T>(ns, name);
   MutexLock lock(mutex_);
+  if (object) silent_until_ = SteadyTime();
   if (!object) {
+    if (NoAnswer(object.error())) silent_until_ = clock_.SteadyNow() + kSilence;
     if (auto it = cache.find(key); it != cache.end() && NoAnswer(object.error())) return it->second.object;
     cache.erase(key);
     return object.error();

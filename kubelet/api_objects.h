@@ -46,7 +46,8 @@ class ApiObjects : public ObjectSource {  // thread safe
   client::Informer<corev1::Service>& services_;
   Clock& clock_;
   Mutex mutex_;
-  std::map<std::string, Cached<corev1::ConfigMap>> config_maps_;  // all guarded by mutex_
+  SteadyTime silent_until_{};                                    // all guarded by mutex_
+  std::map<std::string, Cached<corev1::ConfigMap>> config_maps_;
   std::map<std::string, Cached<corev1::Secret>> secrets_;
   std::map<std::string, Cached<corev1::PersistentVolumeClaim>> claims_;
   std::map<std::string, Cached<corev1::PersistentVolume>> volumes_;

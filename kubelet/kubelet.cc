@@ -58,7 +58,7 @@ struct Kubelet::Impl {
         clock(given_clock),
         node_options(MakeNodeOptions(settings, parts.runtime_name + "://" + parts.runtime_version)),
         events(parts.api, node_options.name, parts.standalone, clock),
-        informers(parts.api),
+        informers(parts.api, clock),
         pods(informers.Get<corev1::Pod>(ByField("spec.nodeName=" + node_options.name))),
         nodes(informers.Get<corev1::Node>(ByField("metadata.name=" + node_options.name))),
         runtime_classes(informers.Get<api::node::v1::RuntimeClass>()),
@@ -237,7 +237,7 @@ struct Kubelet::Impl {
   }
 
   void CollectDead(const ContainerGcOptions& options, std::stop_token stop) {
-    if (auto done = CollectContainers(parts.runtime, options, clock.Now(), stop);
+    if (auto done = CollectContainers(parts.runtime, context.paths, options, clock.Now(), stop);
         !done && !stop.stop_requested())
       log::Debug("Cannot collect dead containers", {{"error", done.error()}});
   }

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "kubelet/container/paths.h"
 #include "kubelet/cri/runtime.h"
 #include "lib/base/clock.h"
 
@@ -20,8 +21,12 @@ struct ContainerGcOptions {
 // Ids of those to remove, the oldest first; pure.
 std::vector<std::string> PlanContainerGc(const std::vector<cri::Container>& containers,
                                          const ContainerGcOptions& options, WallTime now);
+// A container that has ended goes, and with it the files of its run: its log, with all parts, and its
+// message.
+Result<> RemoveRun(cri::RuntimeService& runtime, const Paths& paths, const cri::ContainerStatus& run,
+                   std::stop_token stop);
 // Looks once.
-Result<> CollectContainers(cri::RuntimeService& runtime, const ContainerGcOptions& options, WallTime now,
-                           std::stop_token stop);
+Result<> CollectContainers(cri::RuntimeService& runtime, const Paths& paths,
+                           const ContainerGcOptions& options, WallTime now, std::stop_token stop);
 
 }  // namespace keelson::kubelet

@@ -175,5 +175,44 @@ TEST(ContainerGc, KeepsTheNewestOfEachAndFewInAll) {
     EXPECT_EQ(PlanContainerGc(containers, c.options, now), c.removed);
 }
 
+// The latest run is the one of the highest number: times may come from a clock that was set back in between.
+TEST(ContainerGc, KeepsTheLatestByNumber) {
+  std::vector<cri::Container> containers(2);
+  for (size_t i = 0; i < 2; ++i) {
+    containers[i].id = "run" + std::to_string(i);
+    containers[i].attempt = static_cast<uint32_t>(i);
+    containers[i].created_at = 100 - static_cast<int64_t>(i);
+    containers[i].labels[kPodUidLabel] = "a";
+    containers[i].state = cri::ContainerState::kExited;
+  }
+  EXPECT_EQ(PlanContainerGc(containers, {milliseconds(0), 1, -1}, FakeClock().Now()), Names{"run0"});
+}
+
+TEST(ContainerGc, TakesTheFilesOfARunWithIt) {
+  char dir[] = "/tmp/kubelet_gc.XXXXXX";
+  const std::string root = ::mkdtemp(dir);
+  const Paths paths{root, root + "/logs"};
+  cri::FakeRuntime runtime;
+  cri::ContainerStatus run;
+  run.id = "absent";
+  run.labels = {{kPodUidLabel, "uid"}, {kContainerNameLabel, "main"}};
+  run.log_path = root + "/logs/main/1.log";
+  run.mounts.resize(2);
+  run.mounts[0].host_path = paths.Container("uid", "main") + "/message";
+  run.mounts[1].host_path = root + "/volume";
+  const Names kept = {root + "/logs/main/10.log", root + "/logs/main/2.log", root + "/volume",
+                      paths.Container("uid", "main") + "/other"};
+  const Names removed = {run.log_path, run.log_path + ".20260101-000000",
+                         run.log_path + ".20260101-000000.gz", run.mounts[0].host_path};
+  ASSERT_TRUE(MakeDirs(root + "/logs/main"));
+  ASSERT_TRUE(MakeDirs(paths.Container("uid", "main")));
+  for (const Names& files : {kept, removed})
+    for (const std::string& file : files) ASSERT_TRUE(WriteFile(file, ""));
+  ASSERT_TRUE(RemoveRun(runtime, paths, run, {}));
+  for (const std::string& file : kept) EXPECT_TRUE(PathExists(file)) << file;
+  for (const std::string& file : removed) EXPECT_FALSE(PathExists(file)) << file;
+  (void)RemoveTree(root);
+}
+
 }  // namespace
 }  // namespace keelson::kubelet

@@ -1,5 +1,7 @@
 #include "kubelet/node/node_manager.h"
 
+#include <thread>
+
 #include "kubelet/node/registration.h"
 #include "lib/api/meta.h"
 #include "lib/base/pause.h"
@@ -10,7 +12,7 @@ using std::chrono::milliseconds;
 
 namespace {
 
-constexpr milliseconds kFastPeriod(250);
+constexpr milliseconds kFastPeriod(250), kPatience(std::chrono::seconds(10)), kQuickLook(50);
 constexpr char kLeaseNamespace[] = "kube-node-lease";
 
 }  // namespace
@@ -54,9 +56,26 @@ void NodeManager::Tell(const corev1::Node& node, const corev1::NodeStatus& now) 
   unschedulable_ = unschedulable;
 }
 
+// A runtime that hangs must not keep the node from telling so.
+NodeFacts NodeManager::Observe(std::stop_token stop) {
+  std::stop_source late;
+  std::stop_callback end(stop, [&late] { late.request_stop(); });
+  NodeFacts facts;
+  {
+    std::jthread timer([this, &late](std::stop_token done) {
+      // Nearly all looks are over before the clock is asked, which counts who waits for it.
+      if (Pause(Clock::Real(), kQuickLook, done) && Pause(clock_, kPatience, done)) late.request_stop();
+    });
+    facts = facts_(late.get_token());
+  }
+  if (late.stop_requested() && !facts.runtime && facts.runtime.error().Is(Code::kCancelled))
+    facts.runtime = Error(Code::kTimeout, "it does not answer");
+  return facts;
+}
+
 Result<> NodeManager::UpdateStatus(std::stop_token stop) {
   auto api = api_.With(stop);
-  NodeFacts facts = facts_(stop);
+  NodeFacts facts = Observe(stop);
   if (facts.address_problem && facts.address_problem != address_problem_)
     log::Error("Failed to set some node status fields", {{"error", *facts.address_problem}});
   address_problem_ = facts.address_problem;
@@ -126,7 +145,7 @@ void NodeManager::AwaitRound(milliseconds limit, std::stop_token stop) {
 bool NodeManager::AwaitReadiness(milliseconds limit, std::stop_token stop) {
   const SteadyTime end = clock_.SteadyNow() + limit;
   while (clock_.SteadyNow() < end) {
-    if (NotReady(facts_(stop)).empty()) return true;
+    if (NotReady(Observe(stop)).empty()) return true;
     if (!Pause(clock_, kFastPeriod, stop)) break;
   }
   return false;

@@ -28,6 +28,7 @@ class NodeManager {
 
  private:
   Result<> Register(std::stop_token stop);
+  NodeFacts Observe(std::stop_token stop);
   Result<> UpdateStatus(std::stop_token stop);
   // Events of what has changed.
   void Tell(const corev1::Node& node, const corev1::NodeStatus& now);

@@ -152,7 +152,7 @@ void FillNodeStatus(const NodeOptions& options, const Machine& machine, const No
   info.set_operating_system("linux");
   info.set_architecture(machine.architecture);
   if (machine.swap_bytes > 0) info.mutable_swap()->set_capacity(machine.swap_bytes);
-  FillImages(facts.images, options.max_images, status);
+  if (facts.images) FillImages(*facts.images, options.max_images, status);
   if (facts.runtime) FillRuntimeFeatures(*facts.runtime, status);
   status.clear_volumes_in_use();
   for (const std::string& volume : facts.volumes_in_use) status.add_volumes_in_use(volume);

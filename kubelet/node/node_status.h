@@ -37,8 +37,8 @@ struct NodeFacts {
   bool memory_pressure = false, disk_pressure = false, pid_pressure = false;
   Result<cri::RuntimeStatus> runtime = cri::RuntimeStatus();
   std::string runtime_version;
-  std::vector<cri::Image> images;
-  std::optional<std::string> unhealthy;  // why the kubelet is not
+  std::optional<std::vector<cri::Image>> images;  // nullopt: not known now
+  std::optional<std::string> unhealthy;           // why the kubelet is not
   bool shutting_down = false;
   std::vector<std::string> volumes_in_use;     // that a controller attaches, sorted
   std::optional<std::string> address_problem;  // why the addresses that were given cannot be the node's

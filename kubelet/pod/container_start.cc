@@ -4,6 +4,7 @@
 #include "kubelet/container/container_config.h"
 #include "kubelet/container/labels.h"
 #include "kubelet/container/network_files.h"
+#include "kubelet/gc/containers.h"
 #include "kubelet/pod/container_killer.h"
 #include "kubelet/pod/container_metrics.h"
 #include "kubelet/pod/pod_sync_task.h"
@@ -127,7 +128,7 @@ void PodSyncTask::Start(const corev1::Container& container, const std::string& s
   }
   if (last && last->state == cri::ContainerState::kCreated) {
     // Made by a kubelet that did not live to start it: no run, and nothing to keep.
-    if (auto removed = deps_.runtime.RemoveContainer(last->id, stop_); !removed)
+    if (auto removed = RemoveRun(deps_.runtime, node_.paths, *last, stop_); !removed)
       log::Debug("Cannot remove a container that never ran", {{"id", last->id}, {"error", removed.error()}});
     restarts = last->restart_count;
   }
@@ -178,13 +179,25 @@ Result<std::string> PodSyncTask::DebugTarget(const std::string& container) const
 
 Result<std::string> PodSyncTask::Create(const corev1::Container& container, const EnsuredImage& image,
                                         int restarts, const std::string& sandbox_id, bool& config_error) {
+  ASSIGN_OR_RETURN(std::string message_file,
+                   MakeMessageFile(node_, pod_->metadata().uid(), container.name()));
+  auto id = CreateWith(message_file, container, image, restarts, sandbox_id, config_error);
+  if (!id) (void)RemoveFile(message_file);  // the next try has its own
+  return id;
+}
+
+Result<std::string> PodSyncTask::CreateWith(const std::string& message_file,
+                                            const corev1::Container& container, const EnsuredImage& image,
+                                            int restarts, const std::string& sandbox_id, bool& config_error) {
   const std::string& uid = pod_->metadata().uid();
   std::vector<std::string> ips = memory_.runtime.Ips();
   corev1::Pod pod = PodWithAddresses(*pod_, node_, ips);
-  ASSIGN_OR_RETURN(std::string message_file, MakeMessageFile(node_, uid, container.name()));
   std::string hosts_file = node_.paths.EtcHosts(uid);
   auto host_file = pod_->spec().host_network() ? ReadFile("/etc/hosts") : Result<std::string>(std::string());
-  RETURN_IF_ERROR(WriteFile(hosts_file, EtcHosts(pod, node_, ips, host_file.value_or(""))));
+  const std::string hosts = EtcHosts(pod, node_, ips, host_file.value_or(""));
+  // In place, since other containers have it mounted; and only if need be: a full disk would leave it empty.
+  if (auto known = ReadFile(hosts_file); !known || *known != hosts)
+    RETURN_IF_ERROR(WriteFile(hosts_file, hosts));
   // The runtime makes the log file, in a directory that has to be there.
   RETURN_IF_ERROR(MakeDirs(sandbox_config_.log_directory + "/" + container.name()));
   SubPathFunction sub_path = [&](const std::string& volume_path, const std::string& path,

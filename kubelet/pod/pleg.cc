@@ -4,6 +4,7 @@
 
 #include "kubelet/container/labels.h"
 #include "kubelet/pod/pleg_metrics.h"
+#include "lib/api/duration.h"
 
 namespace keelson::kubelet {
 
@@ -79,9 +80,8 @@ std::optional<std::string> Pleg::Unhealthy() const {
   MutexLock lock(mutex_);
   auto silent = clock_.SteadyNow() - last_good_;
   if (silent < kPatience) return std::nullopt;
-  auto seconds = std::chrono::duration_cast<std::chrono::seconds>(silent).count();
-  return "PLEG is not healthy: pleg was last seen active " + std::to_string(seconds) +
-         "s ago; threshold is 3m0s";
+  return "PLEG is not healthy: pleg was last seen active " + api::FormatGoDuration(silent.count()) +
+         " ago; threshold is " + api::FormatGoDuration(std::chrono::nanoseconds(kPatience).count());
 }
 
 void Pleg::RunEvents(std::stop_token stop) {

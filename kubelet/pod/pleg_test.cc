@@ -91,7 +91,7 @@ TEST_F(PlegTest, SilenceIsUnhealthy) {
   clock_.AwaitWaiters(1);
   clock_.Advance(std::chrono::minutes(4));
   ASSERT_TRUE(pleg_.Unhealthy());
-  EXPECT_EQ(*pleg_.Unhealthy(), "PLEG is not healthy: pleg was last seen active 240s ago; threshold is 3m0s");
+  EXPECT_EQ(*pleg_.Unhealthy(), "PLEG is not healthy: pleg was last seen active 4m0s ago; threshold is 3m0s");
 }
 
 }  // namespace

@@ -47,6 +47,9 @@ class PodSyncTask {
   Result<std::string> DebugTarget(const std::string& container) const;
   Result<std::string> Create(const corev1::Container& container, const EnsuredImage& image, int restarts,
                              const std::string& sandbox_id, bool& config_error);
+  Result<std::string> CreateWith(const std::string& message_file, const corev1::Container& container,
+                                 const EnsuredImage& image, int restarts, const std::string& sandbox_id,
+                                 bool& config_error);
   Result<> RunPostStart(const corev1::Container& container, const std::string& id);
   void Wait(const std::string& container, const std::string& reason, const std::string& message);
   void Again(std::chrono::milliseconds after);

@@ -6,6 +6,7 @@
 
 #include "kubelet/container/container_config.h"
 #include "kubelet/container/sandbox_config.h"
+#include "kubelet/gc/containers.h"
 #include "kubelet/pod/container_killer.h"
 #include "kubelet/pod/pod_sync_task.h"
 #include "kubelet/pod/termination_message.h"
@@ -37,7 +38,10 @@ Result<SyncResult> PodSyncer::Sync(const PodPtr& pod, PodMemory& memory, std::st
     return result;
   }
   const PodPtr granted = Granted(pod, memory);
-  return PodSyncTask(deps_, options_, clock_, crash_backoff_, granted, memory, stop).Run();
+  auto result = PodSyncTask(deps_, options_, clock_, crash_backoff_, granted, memory, stop).Run();
+  // What was done before it failed may not have been seen: a sandbox is not made twice.
+  if (!result) memory.inspected = false;
+  return result;
 }
 
 std::optional<k8s::AdmitFailure> PodSyncer::Admit(const corev1::Pod& pod, PodMemory& memory) {
@@ -100,7 +104,7 @@ void PodSyncer::CollectGarbage(const PodPtr&, PodMemory& memory, std::stop_token
   std::map<std::string, int> runs;
   for (const ContainerRecord& record : memory.runtime.containers) {
     if (++runs[record.name] <= options_.kept_runs || record.state != cri::ContainerState::kExited) continue;
-    if (deps_.runtime.RemoveContainer(record.id, stop)) (void)RemoveFile(record.log_path);
+    (void)RemoveRun(deps_.runtime, deps_.node().paths, record, stop);
   }
   for (size_t i = 1; i < memory.runtime.sandboxes.size(); ++i) {
     const auto& sandbox = memory.runtime.sandboxes[i];

@@ -29,7 +29,7 @@ namespace keelson::kubelet {
 
 // What is remembered of a pod between calls; only one call for a pod is under way at a time.
 struct PodMemory {
-  bool inspected = false;             // `runtime` has been asked for at least once
+  bool inspected = false;             // `runtime` tells of all that was done so far
   std::atomic<bool> admitted{false};  // others see it
   bool rejected = false;              // and has been told so
   bool restored = false;              // what it was granted before is known

@@ -38,7 +38,7 @@ class PodWorkers {  // thread safe
   using PodPtr = std::shared_ptr<const corev1::Pod>;
   struct Options {
     std::chrono::milliseconds sync_frequency{std::chrono::minutes(1)};
-    std::chrono::milliseconds retry_first{250}, retry_max{std::chrono::seconds(60)};
+    std::chrono::milliseconds retry_first{250}, retry_max{std::chrono::seconds(10)};
     std::function<void(const std::string& uid)> forgotten;  // nothing is left of a pod on the node
   };
   PodWorkers(PodSyncer& syncer, StatusManager& statuses, Executor& executor, const Options& options,
