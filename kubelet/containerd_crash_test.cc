@@ -17,7 +17,7 @@ class CrashTest : public ContainerdTest {
     ContainerdTest::SetUp();
     if (!harness_) return;
     harness_->Stop();
-    runtime_ = CrashingRuntime(*cri_.runtime, plan_);
+    runtime_ = GatedRuntime(*cri_.runtime, plan_);
     crashing_mounter_ = CrashingMounter(*mounter_, plan_);
     crashing_cgroups_ = CrashingCgroups(*cgroups_, plan_);
     harness_ = std::make_unique<KubeletHarness>(*runtime_, *cri_.images, *crashing_cgroups_,

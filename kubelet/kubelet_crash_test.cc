@@ -110,7 +110,7 @@ class Life {
   NoMounts mounter_;
   CgroupNames cgroups_;
   CrashPlan plan_;
-  std::unique_ptr<cri::RuntimeService> crashing_runtime_ = CrashingRuntime(runtime_, plan_);
+  std::unique_ptr<cri::RuntimeService> crashing_runtime_ = GatedRuntime(runtime_, plan_);
   std::unique_ptr<Mounter> crashing_mounter_ = CrashingMounter(mounter_, plan_);
   std::unique_ptr<PodCgroups> crashing_cgroups_ = CrashingCgroups(cgroups_, plan_);
   std::unique_ptr<KubeletHarness> harness_;

@@ -11,7 +11,7 @@ Error FakeRuntime::NoSuch(const std::string& what, const std::string& id) {
 // Strictly increasing, as creation times order attempts.
 int64_t FakeRuntime::NowNanos() {
   int64_t now = std::chrono::duration_cast<std::chrono::nanoseconds>(clock_.Now().time_since_epoch()).count();
-  last_time_ = std::max(now, last_time_ + 1);
+  last_time_ = follow_clock_ ? now : std::max(now, last_time_ + 1);
   return last_time_;
 }
 
@@ -112,9 +112,15 @@ void FakeRuntime::KillSandbox(const std::string& pod_uid) {
   }
 }
 
-void FakeRuntime::ExitOnStart(const std::string& name, int exit_code) {
+void FakeRuntime::ExitOnStart(const std::string& name, std::optional<int> exit_code) {
   MutexLock lock(mutex_);
-  exit_on_start_[name] = exit_code;
+  exit_on_start_.erase(name);
+  if (exit_code) exit_on_start_[name] = *exit_code;
+}
+
+void FakeRuntime::FollowClock() {
+  MutexLock lock(mutex_);
+  follow_clock_ = true;
 }
 
 void FakeRuntime::SetExec(

@@ -27,8 +27,10 @@ class FakeRuntime : public RuntimeService, public ImageService {  // thread safe
   void ExitContainer(const std::string& pod_uid, const std::string& name, int exit_code,
                      const std::string& reason = "");
   void KillSandbox(const std::string& pod_uid);
-  // Started containers whose name is in here exit at once with this code.
-  void ExitOnStart(const std::string& name, int exit_code);
+  // Started containers of this name exit at once with this code; nullopt: no more.
+  void ExitOnStart(const std::string& name, std::optional<int> exit_code);
+  // Times follow the clock also where it goes back; else each is later than all before.
+  void FollowClock();
   void SetExec(std::function<Result<ExecResult>(const std::string& container_name,
                                                 const std::vector<std::string>& command)>
                    exec);
@@ -106,6 +108,7 @@ class FakeRuntime : public RuntimeService, public ImageService {  // thread safe
   CondVar changed_;
   int next_id_ GUARDED_BY(mutex_) = 1;
   int64_t last_time_ GUARDED_BY(mutex_) = 0;
+  bool follow_clock_ GUARDED_BY(mutex_) = false;
   std::map<std::string, SandboxEntry> sandboxes_ GUARDED_BY(mutex_);
   std::map<std::string, ContainerEntry> containers_ GUARDED_BY(mutex_);
   std::map<std::string, Image> images_ GUARDED_BY(mutex_);

@@ -8,106 +8,6 @@ namespace keelson::kubelet {
 
 namespace {
 
-using cri::ContainerConfig;
-using cri::Filter;
-using cri::SandboxConfig;
-
-class Runtime : public cri::RuntimeService {
- public:
-  Runtime(cri::RuntimeService& real, CrashPlan& plan) : real_(real), plan_(plan) {}
-
-  // ---- looks ----
-  Result<cri::Version> GetVersion(std::stop_token stop) override {
-    return plan_.See<cri::Version>([&] { return real_.GetVersion(stop); });
-  }
-  Result<cri::RuntimeStatus> Status(std::stop_token stop) override {
-    return plan_.See<cri::RuntimeStatus>([&] { return real_.Status(stop); });
-  }
-  Result<bool> CgroupDriver(bool& systemd, std::stop_token stop) override {
-    return plan_.See<bool>([&] { return real_.CgroupDriver(systemd, stop); });
-  }
-  Result<cri::SandboxStatus> PodSandboxStatus(const std::string& id, std::stop_token stop) override {
-    return plan_.See<cri::SandboxStatus>([&] { return real_.PodSandboxStatus(id, stop); });
-  }
-  Result<std::vector<cri::Sandbox>> ListPodSandbox(const Filter& filter, std::stop_token stop) override {
-    return plan_.See<std::vector<cri::Sandbox>>([&] { return real_.ListPodSandbox(filter, stop); });
-  }
-  Result<cri::ContainerStatus> GetContainerStatus(const std::string& id, std::stop_token stop) override {
-    return plan_.See<cri::ContainerStatus>([&] { return real_.GetContainerStatus(id, stop); });
-  }
-  Result<std::vector<cri::Container>> ListContainers(const Filter& filter, std::stop_token stop) override {
-    return plan_.See<std::vector<cri::Container>>([&] { return real_.ListContainers(filter, stop); });
-  }
-  Result<std::vector<cri::ContainerStats>> ListContainerStats(const Filter& filter,
-                                                              std::stop_token stop) override {
-    return plan_.See<std::vector<cri::ContainerStats>>(
-        [&] { return real_.ListContainerStats(filter, stop); });
-  }
-  Result<cri::ExecResult> ExecSync(const std::string& id, const std::vector<std::string>& command,
-                                   std::chrono::seconds timeout, std::stop_token stop) override {
-    return plan_.See<cri::ExecResult>([&] { return real_.ExecSync(id, command, timeout, stop); });
-  }
-  Result<std::string> Exec(const std::string& id, const std::vector<std::string>& command,
-                           const cri::ExecOptions& options, std::stop_token stop) override {
-    return plan_.See<std::string>([&] { return real_.Exec(id, command, options, stop); });
-  }
-  Result<std::string> Attach(const std::string& id, const cri::ExecOptions& options,
-                             std::stop_token stop) override {
-    return plan_.See<std::string>([&] { return real_.Attach(id, options, stop); });
-  }
-  Result<std::string> PortForward(const std::string& id, const std::vector<int32_t>& ports,
-                                  std::stop_token stop) override {
-    return plan_.See<std::string>([&] { return real_.PortForward(id, ports, stop); });
-  }
-  Result<> WatchEvents(const std::function<void(const cri::ContainerEvent&)>& each,
-                       std::stop_token stop) override {
-    return real_.WatchEvents(
-        [&](const cri::ContainerEvent& event) {
-          if (!plan_.dead()) each(event);
-        },
-        stop);
-  }
-
-  // ---- effects ----
-  Result<std::string> RunPodSandbox(const SandboxConfig& config, const std::string& handler,
-                                    std::stop_token stop) override {
-    return plan_.Step<std::string>("RunPodSandbox",
-                                   [&] { return real_.RunPodSandbox(config, handler, stop); });
-  }
-  Result<> StopPodSandbox(const std::string& id, std::stop_token stop) override {
-    return plan_.Step<void>("StopPodSandbox", [&] { return real_.StopPodSandbox(id, stop); });
-  }
-  Result<> RemovePodSandbox(const std::string& id, std::stop_token stop) override {
-    return plan_.Step<void>("RemovePodSandbox", [&] { return real_.RemovePodSandbox(id, stop); });
-  }
-  Result<std::string> CreateContainer(const std::string& sandbox_id, const ContainerConfig& config,
-                                      const SandboxConfig& sandbox, std::stop_token stop) override {
-    return plan_.Step<std::string>("CreateContainer " + config.name,
-                                   [&] { return real_.CreateContainer(sandbox_id, config, sandbox, stop); });
-  }
-  Result<> StartContainer(const std::string& id, std::stop_token stop) override {
-    return plan_.Step<void>("StartContainer", [&] { return real_.StartContainer(id, stop); });
-  }
-  Result<> StopContainer(const std::string& id, std::chrono::seconds grace, std::stop_token stop) override {
-    return plan_.Step<void>("StopContainer", [&] { return real_.StopContainer(id, grace, stop); });
-  }
-  Result<> RemoveContainer(const std::string& id, std::stop_token stop) override {
-    return plan_.Step<void>("RemoveContainer", [&] { return real_.RemoveContainer(id, stop); });
-  }
-  Result<> UpdateContainerResources(const std::string& id, const cri::LinuxResources& resources,
-                                    std::stop_token stop) override {
-    return plan_.Step<void>("UpdateContainerResources",
-                            [&] { return real_.UpdateContainerResources(id, resources, stop); });
-  }
-  Result<> ReopenContainerLog(const std::string& id, std::stop_token stop) override {
-    return plan_.Step<void>("ReopenContainerLog", [&] { return real_.ReopenContainerLog(id, stop); });
-  }
-
- private:
-  cri::RuntimeService& real_;
-  CrashPlan& plan_;
-};
-
 class Mounts : public Mounter {
  public:
   Mounts(Mounter& real, CrashPlan& plan) : real_(real), plan_(plan) {}
@@ -203,6 +103,16 @@ bool CrashPlan::dead() const {
   return dead_;
 }
 
+Result<> CrashPlan::Before(const Call& call, std::stop_token) {
+  if (call.effect ? Enter(call.name, false) : !dead()) return {};
+  return Killed();
+}
+
+Result<> CrashPlan::After(const Call& call) {
+  if (call.effect ? Enter(call.name, true) : !dead()) return {};
+  return Killed();
+}
+
 void CrashPlan::AwaitDeath() {
   MutexLock lock(mutex_);
   while (!dead_) died_.wait(mutex_);
@@ -224,9 +134,6 @@ bool CrashPlan::Enter(const std::string& name, bool after) {
   return !dead_;
 }
 
-std::unique_ptr<cri::RuntimeService> CrashingRuntime(cri::RuntimeService& real, CrashPlan& plan) {
-  return std::make_unique<Runtime>(real, plan);
-}
 std::unique_ptr<Mounter> CrashingMounter(Mounter& real, CrashPlan& plan) {
   return std::make_unique<Mounts>(real, plan);
 }

@@ -8,14 +8,14 @@
 #include <vector>
 
 #include "kubelet/cm/pod_cgroups.h"
-#include "kubelet/cri/runtime.h"
+#include "kubelet/testing/gated_runtime.h"
 #include "kubelet/volume/mounter.h"
 #include "lib/base/mutex.h"
 #include "lib/client/transport.h"
 
 namespace keelson::kubelet {
 
-class CrashPlan {  // thread safe
+class CrashPlan : public RuntimeGate {  // thread safe
  public:
   // The kubelet dies at its n-th step from now on (0: never): before the step takes place, or after it,
   // without hearing of it.
@@ -25,6 +25,8 @@ class CrashPlan {  // thread safe
   std::vector<std::string> Steps() const;  // since Arm
   bool dead() const;
   void AwaitDeath();
+  Result<> Before(const Call& call, std::stop_token stop) override;
+  Result<> After(const Call& call) override;
 
   // Runs an effect as a step.
   template <typename T, typename Effect>
@@ -55,7 +57,6 @@ class CrashPlan {  // thread safe
   std::vector<std::string> steps_ GUARDED_BY(mutex_);
 };
 
-std::unique_ptr<cri::RuntimeService> CrashingRuntime(cri::RuntimeService& real, CrashPlan& plan);
 std::unique_ptr<Mounter> CrashingMounter(Mounter& real, CrashPlan& plan);
 std::unique_ptr<PodCgroups> CrashingCgroups(PodCgroups& real, CrashPlan& plan);
 std::shared_ptr<client::Transport> CrashingTransport(std::shared_ptr<client::Transport> real,

@@ -46,12 +46,13 @@ Result<std::vector<std::string>> NoMounts::MountPointsUnder(const std::string& p
 }
 
 KubeletHarness::KubeletHarness(cri::RuntimeService& runtime, cri::ImageService& images, PodCgroups& cgroups,
-                               Mounter& mounter, std::string dir, const std::string& node_ip)
+                               Mounter& mounter, std::string dir, const std::string& node_ip, Clock& clock)
     : runtime_(runtime),
       images_(images),
       cgroups_(cgroups),
       mounter_(mounter),
-      fake_(std::make_shared<client::FakeApi>()),
+      clock_(clock),
+      fake_(std::make_shared<client::FakeApi>(clock)),
       api_(fake_),
       kubelet_api_(fake_) {
   settings_.flags.root_dir = dir + "/kubelet";
@@ -68,7 +69,7 @@ KubeletHarness::~KubeletHarness() { Stop(); }
 void KubeletHarness::Start(bool standalone) {
   kubelet_ = std::make_unique<Kubelet>(KubeletParts{kubelet_api_, runtime_, images_, cgroups_, mounter_,
                                                     cgroup_v2_, "containerd", "0", standalone},
-                                       settings_);
+                                       settings_, clock_);
   Mutex mutex;
   CondVar cv;
   bool up = false;
@@ -158,6 +159,11 @@ bool KubeletHarness::Await(const std::string& name,
 }
 
 corev1::Pod KubeletHarness::Get(const std::string& name) { return *api_.Get<corev1::Pod>("default", name); }
+
+bool KubeletHarness::Sees(const std::string& name, const std::function<bool(const corev1::Pod*)>& condition) {
+  auto pod = api_.Get<corev1::Pod>("default", name);
+  return condition(pod ? &*pod : nullptr);
+}
 
 void KubeletHarness::Delete(const std::string& name, int64_t grace) {
   client::DeleteOptions options;

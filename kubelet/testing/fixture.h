@@ -32,17 +32,23 @@ class NoMounts : public Mounter {  // remembers only
 class KubeletHarness {
  public:
   KubeletHarness(cri::RuntimeService& runtime, cri::ImageService& images, PodCgroups& cgroups,
-                 Mounter& mounter, std::string dir, const std::string& node_ip);
+                 Mounter& mounter, std::string dir, const std::string& node_ip, Clock& clock = Clock::Real());
   ~KubeletHarness();
 
-  // The kubelet's way to the API server goes through the plan.
-  void CrashBy(CrashPlan& plan) { kubelet_api_ = client::RestClient(CrashingTransport(fake_, plan)); }
+  // The kubelet's way to the API server, from its next start on; the test itself asks `wire` directly.
+  void ReachApiBy(std::shared_ptr<client::Transport> way) {
+    kubelet_api_ = client::RestClient(std::move(way));
+  }
+  std::shared_ptr<client::Transport> wire() { return fake_; }
+  void CrashBy(CrashPlan& plan) { ReachApiBy(CrashingTransport(fake_, plan)); }
   void Start(bool standalone = false);  // returns when the node is registered and pods are looked at
   void Stop();
   corev1::Pod Create(const std::string& json);  // defaulted and bound to this node
   // Blocks until the pod in the API satisfies `condition` (null: the pod is gone). False after 60 s.
   bool Await(const std::string& name, const std::function<bool(const corev1::Pod*)>& condition);
   corev1::Pod Get(const std::string& name);
+  // One look instead of a wait, for tests whose time stands still meanwhile.
+  bool Sees(const std::string& name, const std::function<bool(const corev1::Pod*)>& condition);
   void Delete(const std::string& name, int64_t grace);
 
   client::RestClient& api() { return api_; }
@@ -56,6 +62,7 @@ class KubeletHarness {
   cri::ImageService& images_;
   PodCgroups& cgroups_;
   Mounter& mounter_;
+  Clock& clock_;
   Settings settings_;
   bool cgroup_v2_ = false;
   std::shared_ptr<client::FakeApi> fake_;

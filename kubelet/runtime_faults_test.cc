@@ -1,0 +1,146 @@
+// A runtime that hangs, errs, is slow or away, and the kubelet on it.
+#include "kubelet/testing/fault_test.h"
+
+namespace keelson::kubelet {
+namespace {
+
+using std::chrono::minutes;
+using std::chrono::seconds;
+
+class RuntimeFaultsTest : public FaultTest {
+ protected:
+  // The containers that run, by pod's uid; none was ever another one.
+  void ExpectRuns(const corev1::Pod& pod, const std::string& id) {
+    EXPECT_EQ(runtime_.RunningContainer(pod.metadata().uid(), "main"), id);
+    EXPECT_EQ(harness_->Get(pod.metadata().name()).status().container_statuses(0).restart_count(), 0);
+  }
+};
+
+TEST_F(RuntimeFaultsTest, ACallThatHangsHoldsUpItsOwnPodOnly) {
+  harness_->Start();
+  faults_.Hang("CreateContainer stuck");
+  Create("one", "stuck");
+  Create("two");
+  EXPECT_TRUE(PassUntil(seconds(5), "two", IsPodReady));
+  harness_->Delete("two", 1);
+  EXPECT_TRUE(PassUntil(seconds(5), "two", IsGone)) << Leftovers();
+  EXPECT_EQ(WhyNotReady(), "");
+  // The call's deadline comes, and the reason is told.
+  EXPECT_TRUE(PassUntil(minutes(3), "one", [](const corev1::Pod* pod) {
+    return WaitingFor(pod) == "CreateContainerError" &&
+           pod->status().container_statuses(0).state().waiting().message() == "Deadline Exceeded";
+  }));
+  faults_.Heal();
+  EXPECT_TRUE(PassUntil(minutes(1), "one", IsPodReady));
+}
+
+TEST_F(RuntimeFaultsTest, ARuntimeThatHangsMakesTheNodeNotReadyAndEndsNoPod) {
+  harness_->Start();
+  corev1::Pod pod = Create("web");
+  ASSERT_TRUE(PassUntil(seconds(5), "web", IsPodReady));
+  const std::string id = runtime_.RunningContainer(pod.metadata().uid(), "main");
+  faults_.Hang("");
+  Create("late");
+  // Upstream's patience with the runtime's event loop, one round of relisting and one of the node's status.
+  ASSERT_TRUE(PassUntil(minutes(3) + seconds(30), [&] {
+    return WhyNotReady().find("PLEG is not healthy: pleg was last seen active 3m") != std::string::npos;
+  })) << WhyNotReady();
+  EXPECT_NE(WhyNotReady().find("threshold is 3m0s"), std::string::npos);
+  EXPECT_NE(WhyNotReady().find("container runtime is down"), std::string::npos);
+  EXPECT_TRUE(harness_->Sees("web", IsPodReady));
+  faults_.Heal();
+  EXPECT_TRUE(PassUntil(seconds(30), [&] { return WhyNotReady().empty(); })) << WhyNotReady();
+  EXPECT_TRUE(PassUntil(seconds(30), "late", IsPodReady));
+  ExpectRuns(pod, id);
+}
+
+// What hangs on the way down does not keep the kubelet from ending.
+TEST_F(RuntimeFaultsTest, TheKubeletEndsWhileTheRuntimeHangs) {
+  harness_->Start();
+  Create("web");
+  ASSERT_TRUE(PassUntil(seconds(5), "web", IsPodReady));
+  faults_.Hang("");
+  Create("late");
+  harness_->Delete("web", 5);
+  Pass(seconds(5));
+  harness_->Stop();
+  faults_.Heal();
+  harness_->Start();
+  EXPECT_TRUE(PassUntil(seconds(30), "late", IsPodReady));
+  EXPECT_TRUE(PassUntil(seconds(30), "web", IsGone));
+}
+
+TEST_F(RuntimeFaultsTest, AnErrorOfEachCallIsGotOver) {
+  const char* kLife =
+      R"({"metadata":{"name":"web"},"spec":{"initContainers":[{"name":"init","image":"img:1"}],
+      "containers":[{"name":"main","image":"pulled:1","imagePullPolicy":"Always"}],
+      "volumes":[{"name":"fast","emptyDir":{"medium":"Memory"}}]}})";
+  runtime_.ExitOnStart("init", 0);
+  runtime_.SetPullable("pulled:1");
+  harness_->Start();
+  for (const char* call : {"GetVersion", "Status", "ListPodSandbox", "ListContainers", "PodSandboxStatus",
+                           "GetContainerStatus", "ListImages", "ImageStatus", "ImageFsInfo", "PullImage",
+                           "RunPodSandbox", "CreateContainer init", "CreateContainer main", "StartContainer",
+                           "StopContainer", "StopPodSandbox", "RemoveContainer", "RemovePodSandbox"}) {
+    for (int times : {1, 3}) {
+      SCOPED_TRACE(std::string(call) + " fails " + std::to_string(times) + " times");
+      faults_.Fail(call, Error(Code::kInternal, "out of sorts"), times);
+      harness_->Create(kLife);
+      ASSERT_TRUE(PassUntil(minutes(3), "web", IsPodReady)) << harness_->Get("web").ShortDebugString();
+      EXPECT_EQ(harness_->Get("web").status().container_statuses(0).restart_count(), 0);
+      EXPECT_EQ(runtime_.ListPodSandbox({}, {})->size(), 1u);
+      harness_->Delete("web", 1);
+      ASSERT_TRUE(PassUntil(minutes(3), "web", IsGone));
+      ASSERT_TRUE(PassUntil(minutes(3), [&] { return Leftovers().empty(); })) << Leftovers();
+      faults_.Heal();
+    }
+  }
+  EXPECT_TRUE(PassUntil(seconds(15), [&] { return WhyNotReady().empty(); })) << WhyNotReady();
+}
+
+TEST_F(RuntimeFaultsTest, ARuntimeThatComesBackIsFollowedAgain) {
+  runtime_.SupportEvents();
+  harness_->Start();
+  runtime_.AwaitStreams(1);
+  corev1::Pod steady = Create("steady"), crashed = Create("crashed"), deleted = Create("deleted");
+  for (const char* name : {"steady", "crashed", "deleted"})
+    ASSERT_TRUE(PassUntil(seconds(5), name, IsPodReady)) << name;
+  const std::string id = runtime_.RunningContainer(steady.metadata().uid(), "main");
+
+  faults_.Fail("", Error(Code::kUnavailable, "connect: connection refused"));
+  runtime_.BreakEvents();
+  ASSERT_TRUE(PassUntil(seconds(30), [&] {
+    return WhyNotReady().find("container runtime is down") != std::string::npos;
+  })) << WhyNotReady();
+  runtime_.ExitContainer(crashed.metadata().uid(), "main", 1);  // while nobody looks
+  harness_->Delete("deleted", 1);
+  Create("created");
+  Pass(minutes(10), seconds(5));
+  EXPECT_TRUE(harness_->Sees("steady", IsPodReady));
+
+  faults_.Heal();
+  ASSERT_TRUE(PassUntil(
+      seconds(5), [&] { return !runtime_.RunningContainer(crashed.metadata().uid(), "main").empty(); }));
+  EXPECT_TRUE(PassUntil(seconds(15), "created", IsPodReady));
+  EXPECT_TRUE(PassUntil(seconds(15), "deleted", IsGone));
+  EXPECT_TRUE(PassUntil(seconds(15), [&] { return WhyNotReady().empty(); })) << WhyNotReady();
+  ExpectRuns(steady, id);
+  // The stream is open again: what happens now is known at once, not at the next list.
+  runtime_.AwaitStreams(2);
+  runtime_.ExitContainer(steady.metadata().uid(), "main", 1);
+  runtime_.Await([&] { return !runtime_.RunningContainer(steady.metadata().uid(), "main").empty(); });
+}
+
+TEST_F(RuntimeFaultsTest, ASlowRuntimeServesPodsSideBySide) {
+  harness_->Start();
+  faults_.Slow("", seconds(3));
+  for (int i = 0; i < 10; ++i) Create("web-" + std::to_string(i));
+  const SteadyTime begin = clock_.SteadyNow();
+  for (int i = 0; i < 10; ++i)
+    EXPECT_TRUE(PassUntil(minutes(2), "web-" + std::to_string(i), IsPodReady)) << i;
+  EXPECT_LT(clock_.SteadyNow() - begin, minutes(2)) << "as long as one pod, not as ten";
+  EXPECT_EQ(WhyNotReady(), "");
+}
+
+}  // namespace
+}  // namespace keelson::kubelet
