@@ -42,7 +42,7 @@ TEST_F(RuntimeFaultsTest, ARuntimeThatHangsMakesTheNodeNotReadyAndEndsNoPod) {
   faults_.Hang("");
   Create("late");
   // Upstream's patience with the runtime's event loop, one round of relisting and one of the node's status.
-  ASSERT_TRUE(PassUntil(minutes(3) + seconds(30), [&] {
+  ASSERT_TRUE(PassUntil(minutes(4), [&] {
     return WhyNotReady().find("PLEG is not healthy: pleg was last seen active 3m") != std::string::npos;
   })) << WhyNotReady();
   EXPECT_NE(WhyNotReady().find("threshold is 3m0s"), std::string::npos);
@@ -96,6 +96,17 @@ TEST_F(RuntimeFaultsTest, AnErrorOfEachCallIsGotOver) {
     }
   }
   EXPECT_TRUE(PassUntil(seconds(15), [&] { return WhyNotReady().empty(); })) << WhyNotReady();
+}
+
+// As it is found by a kubelet whose predecessor was killed in the middle of it.
+TEST_F(RuntimeFaultsTest, AStartThatWasGivenUpIsNoRun) {
+  runtime_.AbandonStart("main");
+  harness_->Start();
+  corev1::Pod pod = harness_->Create(R"({"metadata":{"name":"web"},"spec":{"restartPolicy":"Never",
+      "containers":[{"name":"main","image":"img:1"}]}})");
+  ASSERT_TRUE(PassUntil(seconds(10), "web", IsPodReady)) << harness_->Get("web").ShortDebugString();
+  EXPECT_EQ(harness_->Get("web").status().container_statuses(0).restart_count(), 0);
+  EXPECT_EQ(runtime_.ListContainers({}, {})->size(), 1u);
 }
 
 TEST_F(RuntimeFaultsTest, ARuntimeThatComesBackIsFollowedAgain) {

@@ -15,9 +15,18 @@ std::string ValueOf(const cri::Labels& labels, const char* key) {
   return it == labels.end() ? std::string() : it->second;
 }
 
+// containerd gives a start up when its caller goes, as a kubelet does that is killed or restarted. Before
+// there was a process that is no run, and no failure of the container.
+bool IsAbandonedStart(const cri::ContainerStatus& status) {
+  return status.state == cri::ContainerState::kExited && status.started_at == 0 &&
+         status.reason == "StartError" && status.message.find("failed to create") != std::string::npos &&
+         status.message.find("context canceled") != std::string::npos;
+}
+
 ContainerRecord Record(cri::ContainerStatus status, const std::string& sandbox_id) {
   ContainerRecord record;
   static_cast<cri::ContainerStatus&>(record) = std::move(status);
+  if (IsAbandonedStart(record)) record.state = cri::ContainerState::kCreated;
   record.sandbox_id = sandbox_id;
   if (std::string name = ValueOf(record.labels, kContainerNameLabel); !name.empty()) record.name = name;
   record.restart_count = std::atoi(ValueOf(record.annotations, kRestartCountAnnotation).c_str());

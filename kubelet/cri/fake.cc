@@ -118,6 +118,11 @@ void FakeRuntime::ExitOnStart(const std::string& name, std::optional<int> exit_c
   if (exit_code) exit_on_start_[name] = *exit_code;
 }
 
+void FakeRuntime::AbandonStart(const std::string& name) {
+  MutexLock lock(mutex_);
+  abandoned_starts_.insert(name);
+}
+
 void FakeRuntime::FollowClock() {
   MutexLock lock(mutex_);
   follow_clock_ = true;

@@ -29,6 +29,8 @@ class FakeRuntime : public RuntimeService, public ImageService {  // thread safe
   void KillSandbox(const std::string& pod_uid);
   // Started containers of this name exit at once with this code; nullopt: no more.
   void ExitOnStart(const std::string& name, std::optional<int> exit_code);
+  // The next start of a container of this name is given up, as when the caller has gone before it was done.
+  void AbandonStart(const std::string& name);
   // Times follow the clock also where it goes back; else each is later than all before.
   void FollowClock();
   void SetExec(std::function<Result<ExecResult>(const std::string& container_name,
@@ -115,6 +117,7 @@ class FakeRuntime : public RuntimeService, public ImageService {  // thread safe
   std::map<std::string, std::string> pullable_ GUARDED_BY(mutex_);  // image -> user, may be empty
   std::map<std::string, std::pair<Error, bool>> failures_ GUARDED_BY(mutex_);
   std::map<std::string, int> exit_on_start_ GUARDED_BY(mutex_);
+  std::set<std::string> abandoned_starts_ GUARDED_BY(mutex_);
   std::function<Result<ExecResult>(const std::string&, const std::vector<std::string>&)> exec_
       GUARDED_BY(mutex_);
   std::vector<std::string> calls_ GUARDED_BY(mutex_);

@@ -135,6 +135,12 @@ Result<> FakeRuntime::StartContainer(const std::string& id, std::stop_token) {
   if (it == containers_.end()) return NoSuch("container", id);
   if (it->second.status.state != ContainerState::kCreated)
     return Error(Code::kInternal, "container " + id + " is not in created state");
+  if (abandoned_starts_.erase(it->second.config.name) > 0) {  // in containerd's words
+    Exit(it->second, 128, "StartError");
+    it->second.status.message =
+        "failed to create containerd task: failed to create shim task: context canceled: unknown";
+    return Error(Code::kCancelled, "context canceled");
+  }
   it->second.status.state = ContainerState::kRunning;
   it->second.status.started_at = NowNanos();
   Happened(it->second, ContainerEvent::Type::kStarted);

@@ -1,6 +1,8 @@
 // PodSyncTask's way from a name in the plan to a container that runs.
 #include <sys/stat.h>
 
+#include <algorithm>
+
 #include "kubelet/container/container_config.h"
 #include "kubelet/container/labels.h"
 #include "kubelet/container/network_files.h"
@@ -91,7 +93,9 @@ bool PodSyncTask::EnsureImage(const corev1::Container& container, const std::str
   if (stop_.stop_requested()) return false;
   Wait(container.name(), failure.reason, failure.message);
   CountContainerFailure(pod_->spec(), container.name(), failure.reason);
-  Again(failure.retry.count() > 0 ? failure.retry : kRetry * 5);
+  // Soon after a pull has failed people see that the next one is waited for.
+  const bool waits = failure.reason == "ImagePullBackOff";
+  Again(failure.retry.count() == 0 ? kRetry * 5 : waits ? failure.retry : std::min(failure.retry, kRetry));
   return false;
 }
 

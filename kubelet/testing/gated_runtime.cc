@@ -154,9 +154,8 @@ class Images : public cri::ImageService, Gated {
   Result<> RemoveImage(const std::string& image, std::stop_token stop) override {
     return Do<void>("RemoveImage", stop, [&] { return real_.RemoveImage(image, stop); });
   }
-  Result<std::vector<cri::FilesystemUsage>> ImageFsInfo(std::stop_token stop) override {
-    return Look<std::vector<cri::FilesystemUsage>>("ImageFsInfo", stop,
-                                                   [&] { return real_.ImageFsInfo(stop); });
+  Result<cri::ImageFilesystems> ImageFsInfo(std::stop_token stop) override {
+    return Look<cri::ImageFilesystems>("ImageFsInfo", stop, [&] { return real_.ImageFsInfo(stop); });
   }
 
  private:

@@ -1,0 +1,195 @@
+"""What the kubelet does for pods, on a real runtime and kernel: one cluster, and a pod of each sort at once."""
+import json
+import os
+import pathlib
+import re
+import shutil
+import tempfile
+import time
+import unittest
+
+from cluster import Cluster
+
+IMAGE = "localhost/busybox:1"
+WAIT = "trap 'echo end-{name} >> /log/order; exit 0' TERM; echo start-{name} >> /log/order; sleep 100000 & wait"
+
+
+def container(name, script=WAIT, **more):
+    return {"name": name, "image": IMAGE, "command": ["sh", "-c", script.replace("{name}", name)],
+            "volumeMounts": [{"name": "log", "mountPath": "/log"}], **more}
+
+
+class PodsTest(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.dir = pathlib.Path(tempfile.mkdtemp(prefix="keelson-pods-"))
+        cls.addClassCleanup(shutil.rmtree, cls.dir, ignore_errors=True)
+        (cls.dir / "manifests").mkdir()
+        cls.dir.chmod(0o755)
+        cls.cluster = Cluster(KEELSON_KUBELET_FLAGS=f"--pod-manifest-path {cls.dir}/manifests "
+                              "--cpu-manager-policy static --kube-reserved cpu=500m")
+        cls.addClassCleanup(cls.cluster.down)
+        cls.cluster.up()
+
+    def setUp(self):
+        self.name = self._testMethodName.removeprefix("test_").replace("_", "-")
+        self.log = self.dir / self.name
+        self.log.mkdir()
+
+    def manifest(self, containers, init=(), **spec):
+        """A pod by the test's name, whose containers write to self.log."""
+        return json.dumps({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": self.name}, "spec": {
+            "terminationGracePeriodSeconds": 5, "initContainers": list(init), "containers": list(containers),
+            "volumes": [{"name": "log", "hostPath": {"path": str(self.log)}}, *spec.pop("volumes", [])], **spec}})
+
+    def create(self, containers, init=(), **spec):
+        self.cluster.apply(self.manifest(containers, init, **spec))
+        self.addCleanup(self.cluster.kubectl, "delete", "pod", self.name, "--wait=false", "--ignore-not-found", "--grace-period=1")
+
+    def ready(self, name=None):
+        self.cluster.kubectl("wait", "--for=condition=Ready", "--timeout=60s", f"pod/{name or self.name}")
+
+    def delete(self):
+        self.cluster.kubectl("delete", "pod", self.name, "--wait=true", timeout=60)
+
+    def status(self, kind="containerStatuses"):
+        return self.cluster.get("pod", self.name)["status"].get(kind, [{}])[0]
+
+    def order(self):
+        return (self.log / "order").read_text().split()
+
+    def exec(self, script, container="main"):
+        return self.cluster.kubectl("exec", self.name, "-c", container, "--", "sh", "-c", script).stdout.strip()
+
+    def events(self, reason):
+        listed = self.cluster.get("events", "--field-selector", f"involvedObject.name={self.name},reason={reason}")["items"]
+        return [event["message"] for event in listed]
+
+    # ---- starting and stopping ----
+    def test_sidecars_start_in_order_and_stop_in_reverse(self):
+        always = {"restartPolicy": "Always"}
+        self.create([container("main")], [container("init", "echo init >> /log/order"),
+                                          container("one", startupProbe={"exec": {"command": ["true"]}, "periodSeconds": 1}, **always),
+                                          container("two", **always)])
+        self.ready()
+        self.delete()
+        self.assertEqual(self.order(), ["init", "start-one", "start-two", "start-main", "end-main", "end-two", "end-one"])
+
+    def test_hooks(self):
+        def hook(word):
+            return {"exec": {"command": ["sh", "-c", f"echo {word} >> /log/order; sleep 0.5"]}}
+
+        self.create([container("main", lifecycle={"postStart": hook("post"), "preStop": hook("pre")})])
+        self.ready()
+        self.delete()
+        order = self.order()
+        self.assertEqual((sorted(order[:2]), order[2:]), (["post", "start-main"], ["pre", "end-main"]))
+
+    def test_a_failing_post_start_ends_the_container(self):
+        self.create([container("main", lifecycle={"postStart": {"exec": {"command": ["false"]}}})])
+        self.cluster.eventually("the event", lambda: self.events("FailedPostStartHook"))
+        self.cluster.eventually("the container to be ended", lambda: "end-main" in self.order())
+
+    # ---- probes ----
+    def test_liveness(self):
+        self.create([container("main", "if [ -e /log/again ]; then touch /tmp/well; fi; touch /log/again; sleep 100000",
+                               livenessProbe={"exec": {"command": ["test", "-e", "/tmp/well"]}, "periodSeconds": 1, "failureThreshold": 2,
+                                              "terminationGracePeriodSeconds": 1})])
+        self.cluster.eventually("the restart", lambda: self.status()["restartCount"] == 1 and self.status()["ready"])
+        self.assertEqual(self.status()["lastState"]["terminated"]["exitCode"], 137)
+        self.assertIn("Container main failed liveness probe, will be restarted", self.events("Killing"))
+
+    def test_startup_holds_readiness_back(self):
+        self.create([container("main", startupProbe={"exec": {"command": ["test", "-e", "/log/begun"]}, "periodSeconds": 1, "failureThreshold": 60},
+                               readinessProbe={"exec": {"command": ["test", "-e", "/log/fit"]}, "periodSeconds": 1})])
+        self.cluster.eventually("a failed probe", lambda: any("Startup probe failed" in m for m in self.events("Unhealthy")))
+        self.assertEqual((self.status()["started"], self.status()["ready"]), (False, False))
+        (self.log / "begun").touch()
+        self.cluster.eventually("the start", lambda: self.status()["started"])
+        self.assertFalse(self.status()["ready"])
+        (self.log / "fit").touch()
+        self.ready()
+
+    def test_readiness_gate(self):
+        self.create([container("main")], readinessGates=[{"conditionType": "example.com/open"}])
+        self.cluster.eventually("the container", lambda: self.status()["ready"])
+        conditions = {c["type"]: c for c in self.cluster.get("pod", self.name)["status"]["conditions"]}
+        self.assertEqual((conditions["Ready"]["status"], conditions["Ready"]["reason"]), ("False", "ReadinessGatesNotReady"))
+        self.cluster.kubectl("patch", "pod", self.name, "--subresource=status", "-p", json.dumps(
+            {"status": {"conditions": [{"type": "example.com/open", "status": "True"}]}}))
+        self.ready()
+
+    # ---- resources ----
+    def test_resize_in_place(self):
+        def quota():
+            pod = f"keelson-{self.cluster.id}/node1/kubepods/pod{uid}"  # it is Guaranteed
+            files = [*pathlib.Path("/sys/fs/cgroup/cpu", pod).glob("*/cpu.cfs_quota_us"), *pathlib.Path("/sys/fs/cgroup", pod).glob("*/cpu.max")]
+            return {file.read_text().split()[0] for file in files}
+
+        self.create([container("main", resources={"limits": {"cpu": "100m", "memory": "64Mi"}})])
+        self.ready()
+        uid, before = self.cluster.get("pod", self.name)["metadata"]["uid"], self.status()
+        self.assertIn("10000", quota())
+        self.cluster.kubectl("patch", "pod", self.name, "--subresource=resize", "-p", json.dumps(
+            {"spec": {"containers": [{"name": "main", "resources": {"limits": {"cpu": "200m"}, "requests": {"cpu": "200m"}}}]}}))
+        self.cluster.eventually("the new limit in the kernel", lambda: "20000" in quota())
+        self.cluster.eventually("the status", lambda: self.status()["resources"]["limits"]["cpu"] == "200m")
+        self.assertEqual(self.status()["containerID"], before["containerID"])
+
+    def test_a_cpu_of_its_own(self):
+        self.create([container("main", resources={"limits": {"cpu": "1", "memory": "32Mi"}})])
+        self.ready()
+        allowed = re.search(r"Cpus_allowed_list:\s+(\S+)", self.exec("cat /proc/1/status")).group(1)
+        self.assertRegex(allowed, r"^\d+$")
+
+    def test_an_empty_dir_over_its_limit_is_evicted(self):
+        main = container("main", "dd if=/dev/zero of=/full/x bs=1M count=5; sleep 100000")
+        main["volumeMounts"].append({"name": "full", "mountPath": "/full"})
+        self.create([main], volumes=[{"name": "full", "emptyDir": {"sizeLimit": "1Mi"}}])
+        self.cluster.eventually("the eviction", lambda: self.cluster.get("pod", self.name)["status"].get("reason") == "Evicted")
+        self.assertIn('Usage of EmptyDir volume "full" exceeds the limit "1Mi"', self.cluster.get("pod", self.name)["status"]["message"])
+
+    # ---- others ----
+    def test_sub_path_expr(self):
+        mount = {"name": "log", "mountPath": "/own", "subPathExpr": "pods/$(POD)"}
+        main = container("main", "echo here > /own/file; sleep 100000",
+                         env=[{"name": "POD", "valueFrom": {"fieldRef": {"fieldPath": "metadata.name"}}}])
+        main["volumeMounts"].append(mount)
+        self.create([main])
+        self.cluster.eventually("the file", lambda: (self.log / "pods" / self.name / "file").exists())
+
+    def test_a_debug_container(self):
+        self.create([container("main")])
+        self.ready()
+        self.cluster.kubectl("debug", self.name, f"--image={IMAGE}", "--image-pull-policy=IfNotPresent", "--target=main", "--container=debugger",
+                             "--", "sh", "-c", "sleep 100000")
+        self.cluster.eventually("the debug container", lambda: "running" in self.status("ephemeralContainerStatuses")["state"])
+        self.assertIn("start-main", self.exec("tr '\\0' ' ' < /proc/1/cmdline", container="debugger"))
+
+    def test_an_image_that_is_not_there(self):
+        self.create([container("main") | {"image": "127.0.0.1:1/absent:1"}])
+        self.cluster.eventually("the reason", lambda: self.status()["state"]["waiting"]["reason"] in ("ErrImagePull", "ImagePullBackOff"))
+        self.cluster.eventually("the wait", lambda: self.status()["state"]["waiting"]["reason"] == "ImagePullBackOff")
+        self.assertTrue(any("Failed to pull image" in message for message in self.events("Failed")))
+
+    def test_a_static_pod_and_its_mirror(self):
+        file, mirror = self.dir / "manifests/own.json", f"{self.name}-node1"
+        (self.dir / "new").write_text(self.manifest([container("main")]))
+        os.rename(self.dir / "new", file)
+        self.cluster.eventually("the mirror", lambda: self.cluster.kubectl("get", "pod", mirror, check=False).returncode == 0)
+        self.ready(mirror)
+        self.assertIn("kubernetes.io/config.mirror", self.cluster.get("pod", mirror)["metadata"]["annotations"])
+        uid = self.cluster.get("pod", mirror)["metadata"]["uid"]
+        self.cluster.kubectl("delete", "pod", mirror, "--wait=false", "--grace-period=0", "--force")
+        self.cluster.eventually("another mirror", lambda: self.cluster.get("pod", mirror)["metadata"]["uid"] != uid)
+        self.assertEqual(self.order(), ["start-main"])
+        (self.dir / "manifests/bad.yaml").write_text("a: [")  # disturbs nothing
+        time.sleep(1)
+        self.assertEqual(self.order(), ["start-main"])
+        file.unlink()
+        self.cluster.eventually("the end", lambda: self.order() == ["start-main", "end-main"])
+        self.cluster.eventually("the mirror's end", lambda: self.cluster.kubectl("get", "pod", mirror, check=False).returncode != 0)
+
+
+if __name__ == "__main__":
+    unittest.main()

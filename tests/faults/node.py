@@ -1,0 +1,82 @@
+"""The only node of a test's cluster, seen from below: what there is of pods on it, and its daemons as processes."""
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import time
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "e2e"))
+from cluster import ROOT, Cluster, kill, run  # noqa: E402
+
+__all__ = ["Cluster", "Node", "kill", "run"]
+
+
+class Node:
+    def __init__(self, cluster):
+        self.cluster = cluster
+        self.dir = cluster.state / "nodes/node1"
+        self.pods = self.dir / "kubelet/pods"
+        self._starting = []
+
+    # ---- what there is ----
+    def ctr(self, *args):
+        return run(["ctr", "--address", self.dir / "run/containerd.sock", "-n", "k8s.io", *args]).stdout.splitlines()
+
+    def cgroups(self):
+        pods = pathlib.Path(f"keelson-{self.cluster.id}", "node1", "kubepods")
+        return {path.name for hierarchy in ("/sys/fs/cgroup", "/sys/fs/cgroup/pids", "/sys/fs/cgroup/memory")
+                for path in pathlib.Path(hierarchy, pods).glob("**/pod*") if path.is_dir()}
+
+    def mounts(self):
+        """Volumes, sandboxes' network namespaces, root file systems: all that is mounted below the node's directory."""
+        lines = pathlib.Path("/proc/self/mountinfo").read_text().splitlines()
+        return {point for point in (line.split()[4] for line in lines) if point.startswith(str(self.dir))}
+
+    def rules(self):
+        """Of hostPorts."""
+        listed = run(self.cluster.inside(["nft", "-a", "list", "table", "inet", "keelson-portmap"]), check=False).stdout
+        return {line.strip() for line in listed.splitlines() if "dnat" in line or " : " in line}
+
+    def everything(self):
+        """All that pods leave traces in, by kind."""
+        def names(path):
+            return {entry.name for entry in path.iterdir()} if path.is_dir() else set()
+
+        links = json.loads(run(self.cluster.inside(["ip", "-j", "link"])).stdout)
+        return {"container": set(self.ctr("containers", "ls", "-q")), "process": set(self.ctr("tasks", "ls", "-q")),
+                "mount": self.mounts(), "cgroup": self.cgroups(), "directory": names(self.pods),
+                "logs": names(self.dir / "pod-logs"), "hostPort rule": self.rules(),
+                "link": {link["ifname"] for link in links},
+                "address": {file.name for file in (self.dir / "run/cni").rglob("*") if file.name[0].isdigit()}}
+
+    def more_than(self, before):
+        """What has come on top of `before`, in words."""
+        return sorted(f"{kind} {name}" for kind, names in self.everything().items() for name in names - before[kind])
+
+    def await_no_more_than(self, before, seconds=60):
+        end = time.monotonic() + seconds
+        while (more := self.more_than(before)) and time.monotonic() < end:
+            time.sleep(0.5)
+        return more
+
+    # ---- daemons ----
+    def start(self, daemon):
+        """Returns the new process's pid at once; Cluster.dev("start") would wait until it is healthy."""
+        file = self.dir / f"run/{daemon}.pid"
+        before = file.read_text()
+        starter = subprocess.Popen(self.cluster.inside([ROOT / "dev", "start", daemon]), env=self.cluster.env,
+                                   stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        self._starting.append(starter)
+        end = time.monotonic() + 20
+        while time.monotonic() < end:
+            if (now := file.read_text()) != before and len(now.split()) == 2:
+                return int(now.split()[0])
+            time.sleep(0.005)
+        raise AssertionError(f"{daemon} was not started")
+
+    def await_starters(self):
+        """Those whose daemon was killed meanwhile have failed, as they should."""
+        for starter in self._starting:
+            starter.wait(timeout=90)
+        self._starting.clear()
