@@ -1,5 +1,7 @@
 #include "kubelet/cm/pod_cgroups.h"
 
+#include <signal.h>
+
 #include <sstream>
 
 #include "kubelet/cm/class_limits.h"
@@ -69,8 +71,12 @@ class PodCgroupsImpl : public PodCgroups {
   Result<> Remove(const std::string& uid) override {
     if (!options_.per_qos) return {};
     Result<> first;
-    for (std::string_view qos : kClasses)
-      if (auto removed = driver_->Remove(NameOf(qos, uid)); !removed && first) first = removed;
+    for (std::string_view qos : kClasses) {
+      const CgroupName name = NameOf(qos, uid);
+      // What the runtime has lost sight of, such as a sandbox whose making was given up: nobody else ends it.
+      for (pid_t pid : cgroups_.Processes(driver_->Path(name))) ::kill(pid, SIGKILL);
+      if (auto removed = driver_->Remove(name); !removed && first) first = removed;
+    }
     return first;
   }
 
