@@ -19,6 +19,7 @@ void Housekeeping::CleanOrphans(std::stop_token stop) {
   for (const std::string& uid : running) {
     if (known.count(uid) || stop.stop_requested()) continue;
     auto status = InspectPod(d_.runtime, uid, nullptr, stop);
+    if (!status) known.insert(uid);  // it may run: nothing is taken from under it
     if (!status || (status->sandboxes.empty() && status->containers.empty())) continue;
     log::Info("Removing a pod that is unknown to the API",
               {{"namespace", status->ns}, {"pod", status->name}});
