@@ -103,7 +103,7 @@ done
 status=0
 (
   for hierarchy in $hierarchies; do echo "$BASHPID" >"$hierarchy/$name/cgroup.procs"; done
-  exec timeout -s KILL "${KEELSON_SYSTEMD_SECONDS:-240}" unshare --mount --uts --ipc --net --pid --cgroup --fork --kill-child bash "$dir/inside.sh" "$dir" "$name"
+  exec timeout -s KILL 240 unshare --mount --uts --ipc --net --pid --cgroup --fork --kill-child bash "$dir/inside.sh" "$dir" "$name"
 ) >"$dir/boot" 2>&1 </dev/null || status=$?
 cat "$dir/output"
 grep -q '^\[  PASSED  \] [1-9]' "$dir/output" && ! grep -q '^\[  FAILED  \]' "$dir/output" || { cat "$dir/boot"; exit 1; }

@@ -3,11 +3,8 @@
 # lack: cgroup v2 with all controllers, ESP, WireGuard, bridges that filter VLANs. The machine's root file system is
 # the VM's, read-only under a RAM disk, so programs run as they were built.
 #
-# usage: run.sh [--systemd] PROGRAM [GTEST_FILTER]      needs qemu-system-x86, busybox-static, kmod and apt's sources
-#   --systemd   runs it below a systemd (tests/systemd)
+# usage: run.sh PROGRAM [GTEST_FILTER]      needs qemu-system-x86, busybox-static, kmod and apt's sources
 set -eu
-below=
-[ "$1" != --systemd ] || { below="env KEELSON_SYSTEMD_SECONDS=800 $(realpath "$(dirname "$0")/../systemd/run.sh")"; shift; }
 program=$(realpath "$1")
 filter=${2:-*}
 dir=${KEELSON_VM_DIR:-/var/tmp/keelson-vm}
@@ -55,7 +52,7 @@ for controller in \$(cat /sys/fs/cgroup/cgroup.controllers); do echo +\$controll
 mount --bind $dir/root/lib/modules /lib/modules
 for m in esp4 esp6 xfrm_user gcm ctr seqiv wireguard vxlan veth bridge 8021q ifb nf_tables nft_masq; do modprobe \$m; done
 ip link set lo up
-$below $program --gtest_color=no --gtest_filter='$filter' && echo VM-TESTS-PASSED
+$program --gtest_color=no --gtest_filter='$filter' && echo VM-TESTS-PASSED
 sync; echo o >/proc/sysrq-trigger; sleep 9
 INSIDE
 
