@@ -29,15 +29,27 @@ std::string Hash(std::initializer_list<std::string_view> parts) {
   return fmt::format("{:016x}{:016x}", high, low);
 }
 
+std::string ReferencedResource(const corev1::VolumeSource& source) {
+  if (source.has_csi()) return "csidrivers (via CSI volumes)";
+  if (source.has_glusterfs()) return "endpoints (via glusterFS volumes)";
+  if (source.has_persistent_volume_claim()) return "persistentvolumeclaims";
+  if (source.has_ephemeral()) return "persistentvolumeclaims (via ephemeral volumes)";
+  for (const auto& item : source.projected().sources()) {
+    if (item.has_service_account_token()) return "serviceaccounts (via projected volumes)";
+    if (item.has_cluster_trust_bundle()) return "clustertrustbundles";
+    if (item.has_pod_certificate()) return "podcertificates";
+  }
+  return "";
+}
+
 // What a pod without an API object cannot have: objects of the API that it would need.
 std::string ReferencedResource(const corev1::PodSpec& spec) {
-  if (!spec.service_account_name().empty() && spec.service_account_name() != "default")
-    return "serviceaccounts";
+  if (!spec.service_account_name().empty()) return "serviceaccounts";
   if (!k8s::ReferencedSecrets(spec).empty()) return "secrets";
   if (!k8s::ReferencedConfigMaps(spec).empty()) return "configmaps";
   if (!spec.resource_claims().empty()) return "resourceclaims";
   for (const auto& volume : spec.volumes())
-    if (volume.volume_source().has_persistent_volume_claim()) return "persistentvolumeclaims";
+    if (std::string resource = ReferencedResource(volume.volume_source()); !resource.empty()) return resource;
   return "";
 }
 

@@ -59,6 +59,15 @@ TEST(Parse, RefusesWhatCannotRun) {
            {"{apiVersion: v1, kind: Pod, metadata: {name: a}, spec: {containers: [{name: c, image: i}], "
             "volumes: [{name: v, secret: {secretName: s}}]}}",
             "static pods may not reference secrets"},
+           {"{apiVersion: v1, kind: Pod, metadata: {name: a}, spec: {serviceAccountName: default, "
+            "containers: [{name: c, image: i}]}}",
+            "static pods may not reference serviceaccounts"},
+           {"{apiVersion: v1, kind: Pod, metadata: {name: a}, spec: {containers: [{name: c, image: i}], "
+            "volumes: [{name: v, projected: {sources: [{clusterTrustBundle: {name: b, path: p}}]}}]}}",
+            "static pods may not reference clustertrustbundles"},
+           {"{apiVersion: v1, kind: Pod, metadata: {name: a}, spec: {containers: [{name: c, image: i}], "
+            "volumes: [{name: v, projected: {sources: [{serviceAccountToken: {path: p}}]}}]}}",
+            "static pods may not reference serviceaccounts (via projected volumes)"},
            {"{apiVersion: v1, kind: Pod, spec: {containers: [{name: c, image: i}]}}", "Required value"},
            {"a: [", "error converting YAML to JSON"},
            {"{apiVersion: v1, kind: PodList, items: []}", "couldn't parse as pod"},
