@@ -1,5 +1,7 @@
 #include "kubelet/cri/convert.h"
 
+#include <algorithm>
+
 namespace keelson::kubelet::cri {
 
 namespace v1 = runtime::v1;
@@ -124,6 +126,9 @@ std::optional<uint64_t> Number(bool has, const Value& value) {
   if (!has) return std::nullopt;
   return value.value();
 }
+
+// CRI-O writes Go's zero time, of year 1, for what has not happened.
+int64_t Happened(int64_t nanos) { return std::max<int64_t>(nanos, 0); }
 
 }  // namespace
 
@@ -269,9 +274,9 @@ ContainerStatus FromWire(const v1::ContainerStatus& in) {
   out.name = in.metadata().name();
   out.attempt = in.metadata().attempt();
   out.state = State(in.state());
-  out.created_at = in.created_at();
-  out.started_at = in.started_at();
-  out.finished_at = in.finished_at();
+  out.created_at = Happened(in.created_at());
+  out.started_at = Happened(in.started_at());
+  out.finished_at = Happened(in.finished_at());
   out.exit_code = in.exit_code();
   out.image =
       in.image().user_specified_image().empty() ? in.image().image() : in.image().user_specified_image();

@@ -28,11 +28,17 @@ Result<> FakeRuntime::Begin(const std::string& method, const std::string& detail
 void FakeRuntime::AddImage(const std::string& name, std::optional<int64_t> uid) {
   MutexLock lock(mutex_);
   Image image;
-  image.id = "sha256:" + name;
+  image.id = (as_crio_ ? "" : "sha256:") + name;
   image.repo_tags = {name};
+  image.repo_digests = {name + "@sha256:digest"};
   image.size = 1000;
   image.uid = uid;
   images_[name] = image;
+}
+
+void FakeRuntime::AnswerAsCrio() {
+  MutexLock lock(mutex_);
+  as_crio_ = true;
 }
 
 void FakeRuntime::SetPullable(const std::string& name, const std::string& user) {
@@ -202,8 +208,10 @@ Result<std::vector<Image>> FakeRuntime::ListImages(std::stop_token) {
 Result<std::optional<Image>> FakeRuntime::ImageStatus(const std::string& image, std::stop_token) {
   MutexLock lock(mutex_);
   RETURN_IF_ERROR(Begin("ImageStatus", image));
-  auto it = images_.find(image);
-  return it == images_.end() ? std::optional<Image>() : std::optional<Image>(it->second);
+  for (const auto& [name, known] : images_)
+    if (name == image || known.id == image || known.repo_digests.front() == image)
+      return std::optional(known);
+  return std::optional<Image>();
 }
 
 Result<std::string> FakeRuntime::PullImage(const std::string& image, const std::optional<AuthConfig>& auth,
@@ -217,7 +225,9 @@ Result<std::string> FakeRuntime::PullImage(const std::string& image, const std::
       return Error(Code::kForbidden, "pull access denied");
   }
   AddImage(image);
-  return "sha256:" + image;
+  MutexLock lock(mutex_);
+  const Image& pulled = images_[image];
+  return as_crio_ ? pulled.repo_digests.front() : pulled.id;
 }
 
 Result<> FakeRuntime::RemoveImage(const std::string& image, std::stop_token) {

@@ -38,6 +38,9 @@ class FakeRuntime : public RuntimeService, public ImageService {  // thread safe
                    exec);
   void SetReady(bool runtime, bool network);
   void SetFeatures(std::vector<RuntimeHandler> handlers, bool supplemental_groups_policy);
+  // From now on images are told of as CRI-O does: ids without "sha256:", and a pull answers a name with a
+  // digest.
+  void AnswerAsCrio();
   void SupportEvents();           // from now on; runtimes of old have no stream
   void BreakEvents();             // all streams end
   void AwaitStreams(int opened);  // blocks until so many have been opened
@@ -126,6 +129,7 @@ class FakeRuntime : public RuntimeService, public ImageService {  // thread safe
   bool network_ready_ GUARDED_BY(mutex_) = true;
   std::vector<RuntimeHandler> handlers_ GUARDED_BY(mutex_);
   bool supplemental_groups_policy_ GUARDED_BY(mutex_) = false;
+  bool as_crio_ GUARDED_BY(mutex_) = false;
   bool events_supported_ GUARDED_BY(mutex_) = false;
   int streams_broken_ GUARDED_BY(mutex_) = 0, streams_opened_ GUARDED_BY(mutex_) = 0;
   std::vector<ContainerEvent> events_ GUARDED_BY(mutex_);
