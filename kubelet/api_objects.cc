@@ -41,7 +41,7 @@ void DropOldest(Cache& cache) {
 }  // namespace
 
 ApiObjects::ApiObjects(client::RestClient api, client::Informer<corev1::Service>& services, Clock& clock)
-    : api_(std::move(api)), services_(services), clock_(clock) {
+    : api_(std::move(api)), trust_bundles_(api_), services_(services), clock_(clock) {
   services_.AddIndex(kByNamespace, [](const corev1::Service& service) {
     return std::vector<std::string>{service.metadata().namespace_()};
   });

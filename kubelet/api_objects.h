@@ -9,6 +9,7 @@
 #include <variant>
 
 #include "kubelet/container/objects.h"
+#include "kubelet/trust_bundles.h"
 #include "lib/client/informer.h"
 #include "lib/client/rest.h"
 
@@ -27,6 +28,9 @@ class ApiObjects : public ObjectSource {  // thread safe
                                                                         const std::string& name) override;
   Result<std::shared_ptr<const corev1::PersistentVolume>> GetPersistentVolume(
       const std::string& name) override;
+  Result<std::vector<TrustBundle>> GetTrustBundles(const std::string& name) override {
+    return trust_bundles_.Get(name);
+  }
   Result<> MarkExpanded(const corev1::PersistentVolumeClaim& claim, const Quantity& capacity) override;
   std::vector<std::shared_ptr<const corev1::Service>> Services(const std::string& ns) override;
   Result<Token> RequestToken(const corev1::Pod& pod, const std::string& audience, int64_t seconds) override;
@@ -43,6 +47,7 @@ class ApiObjects : public ObjectSource {  // thread safe
                                        const std::string& name);
 
   client::RestClient api_;
+  TrustBundles trust_bundles_;
   client::Informer<corev1::Service>& services_;
   Clock& clock_;
   Mutex mutex_;

@@ -37,7 +37,7 @@ void TellClaims(const std::vector<PodVolume>& volumes) {
 
 Result<std::string> Backend::Metrics() {
   Tell(workers_.Census());
-  const std::vector<PodVolume> volumes = volumes_.Volumes();
+  const std::vector<PodVolume> volumes = volumes_.volumes().All();
   TellVolumes(volumes);
   TellClaims(volumes);
   return metrics::Print();

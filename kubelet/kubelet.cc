@@ -113,7 +113,7 @@ struct Kubelet::Impl {
         stats(
             parts.runtime, parts.images, parts.cgroups, context.paths, [this] { return workers.Pods(); },
             [this](const std::string& uid, const std::string& path) -> std::optional<VolumeName> {
-              auto known = volumes.FindByPath(uid, path);
+              auto known = volumes.volumes().FindByPath(uid, path);
               if (!known) return std::nullopt;
               return VolumeName{known->volume, known->claim};
             },

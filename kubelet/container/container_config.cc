@@ -50,12 +50,15 @@ Result<std::string> SubPath(const corev1::VolumeMount& mount, const Env& env) {
   return sub;
 }
 
+Error NotMounted(const ContainerInput& input, const std::string& volume) {
+  return Error(Code::kUnavailable, "volume \"" + volume + "\" of container \"" + input.container.name() +
+                                       "\" is not mounted yet");
+}
+
 Result<std::string> HostPath(const ContainerInput& input, const corev1::VolumeMount& mount, int index,
                              const Env& env) {
   auto it = input.volumes.find(mount.name());
-  if (it == input.volumes.end())
-    return Error(Code::kUnavailable, "volume \"" + mount.name() + "\" of container \"" +
-                                         input.container.name() + "\" is not mounted yet");
+  if (it == input.volumes.end()) return NotMounted(input, mount.name());
   ASSIGN_OR_RETURN(std::string sub, SubPath(mount, env));
   if (sub.empty()) return it->second.path;
   return input.sub_path(it->second.path, sub, mount.name(), input.container.name(), index,
@@ -83,6 +86,16 @@ Result<cri::Mount> VolumeMount(const ContainerInput& input, const corev1::Volume
   ASSIGN_OR_RETURN(item.recursive_read_only, RecursiveReadOnly(mount, node.RecursiveReadOnly(input.handler)));
   item.propagation = Propagation(mount.mount_propagation());
   return item;
+}
+
+Result<> AddDevices(const ContainerInput& input, cri::ContainerConfig& out) {
+  for (const auto& device : input.container.volume_devices()) {
+    auto volume = input.volumes.find(device.name());
+    if (volume == input.volumes.end()) return NotMounted(input, device.name());
+    out.devices.push_back(
+        {device.device_path(), volume->second.path, volume->second.read_only ? "r" : "mrw"});
+  }
+  return {};
 }
 
 Result<> AddMounts(const ContainerInput& input, const Env& env, const NodeContext& node,
@@ -138,6 +151,7 @@ Result<cri::ContainerConfig> BuildContainerConfig(const ContainerInput& input, O
   out.user_specified_image = container.image();
   AddLabels(input, out);
   ASSIGN_OR_RETURN(Env env, BuildEnv(input.pod, container, objects, node, input.volumes));
+  RETURN_IF_ERROR(AddDevices(input, out));
   RETURN_IF_ERROR(AddMounts(input, env, node, out));
   auto lookup = Lookup(env);
   for (const std::string& word : container.command()) out.command.push_back(Expand(word, lookup));

@@ -10,6 +10,13 @@
 
 namespace keelson::kubelet {
 
+// A ClusterTrustBundle of whatever version the API server has.
+struct TrustBundle {
+  std::string name, signer_name;
+  google::protobuf::Map<std::string, std::string> labels;
+  std::string pem;
+};
+
 class ObjectSource {  // thread safe
  public:
   virtual ~ObjectSource() = default;
@@ -22,6 +29,13 @@ class ObjectSource {  // thread safe
                                                                                 const std::string& name) = 0;
   virtual Result<std::shared_ptr<const corev1::PersistentVolume>> GetPersistentVolume(
       const std::string& name) = 0;
+  // The one of that name, or all of them for "". kUnimplemented, in upstream's words, where there is no such
+  // API.
+  virtual Result<std::vector<TrustBundle>> GetTrustBundles(const std::string& name) {
+    (void)name;
+    return Error(Code::kUnimplemented,
+                 "ClusterTrustBundle projection is not supported in static kubelet mode");
+  }
   // The claim's volume is as large as it asks: its status says so from now on.
   virtual Result<> MarkExpanded(const corev1::PersistentVolumeClaim& claim, const Quantity& capacity) = 0;
   // All Services of a namespace.

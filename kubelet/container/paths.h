@@ -4,7 +4,9 @@
 //                    /containers/<container>/<random>      termination message
 //                    /volumes/<escaped plugin>/<volume>    kubernetes.io~configmap, ...
 //                    /plugins/<escaped plugin>/<volume>    what a plugin remembers
+//                    /volumeDevices/<escaped plugin>/<volume>
 //                    /volume-subpaths/<volume>/<container>/<index>
+//   <root>/plugins/<escaped plugin>/volumeDevices/<volume>/<uid>
 //   <logs>/<namespace>_<name>_<uid>/<container>/<restart>.log
 #pragma once
 
@@ -26,6 +28,10 @@ struct Paths {
   }
   std::string PluginData(std::string_view uid, std::string_view plugin, std::string_view volume) const {
     return Pod(uid) + "/plugins/" + Escape(plugin) + "/" + std::string(volume);
+  }
+  std::string PodDevices(std::string_view uid) const { return Pod(uid) + "/volumeDevices"; }
+  std::string VolumeDevices(std::string_view plugin, std::string_view volume) const {
+    return root + "/plugins/" + Escape(plugin) + "/volumeDevices/" + std::string(volume);
   }
   std::string SubPaths(std::string_view uid) const { return Pod(uid) + "/volume-subpaths"; }
   std::string SubPath(std::string_view uid, std::string_view volume, std::string_view container,

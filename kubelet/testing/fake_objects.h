@@ -32,7 +32,8 @@ class FakeObjects : public ObjectSource {
   // All reads fail with it, as when the API server is away.
   std::optional<Error> failure;
   int token_requests = 0;
-  std::vector<std::string> expanded;  // claims
+  std::vector<std::string> expanded;                      // claims
+  std::optional<std::vector<TrustBundle>> trust_bundles;  // nullopt: there is no such API
 
   Result<std::shared_ptr<const corev1::ConfigMap>> GetConfigMap(const std::string& ns,
                                                                 const std::string& name) override {
@@ -49,6 +50,15 @@ class FakeObjects : public ObjectSource {
   Result<std::shared_ptr<const corev1::PersistentVolume>> GetPersistentVolume(
       const std::string& name) override {
     return Find<corev1::PersistentVolume>("", name);
+  }
+  Result<std::vector<TrustBundle>> GetTrustBundles(const std::string& name) override {
+    if (failure) return *failure;
+    if (!trust_bundles) return ObjectSource::GetTrustBundles(name);
+    std::vector<TrustBundle> out;
+    for (const TrustBundle& bundle : *trust_bundles)
+      if (name.empty() || bundle.name == name) out.push_back(bundle);
+    if (!name.empty() && out.empty()) return Error(Code::kNotFound, "\"" + name + "\" not found");
+    return out;
   }
   Result<> MarkExpanded(const corev1::PersistentVolumeClaim& claim, const Quantity&) override {
     expanded.push_back(claim.metadata().name());

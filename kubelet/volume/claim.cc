@@ -80,19 +80,20 @@ Result<> ResolveClaim(ObjectSource& objects, VolumeInput& input) {
   return {};
 }
 
+bool IsBlock(const VolumeInput& input) {
+  return input.persistent && input.persistent->spec().volume_mode() == "Block";
+}
+
 Result<> CheckMode(const VolumeInput& input) {
   if (!input.persistent) return {};
-  const corev1::PersistentVolumeSpec& spec = input.persistent->spec();
   const std::string& name = input.volume.name();
-  bool block = spec.volume_mode() == "Block";
+  const bool block = IsBlock(input);
   if (block && Names(input.pod.spec(), name, false))
     return Error(Code::kInvalid,
                  "volume " + name + " has volumeMode Block, but is specified in volumeMounts");
   if (!block && Names(input.pod.spec(), name, true))
     return Error(Code::kInvalid,
                  "volume " + name + " has volumeMode Filesystem, but is specified in volumeDevices");
-  if (block)
-    return Error(Code::kUnimplemented, "volume " + name + " has volumeMode Block, which no plugin offers");
   return {};
 }
 

@@ -13,6 +13,7 @@ std::string ClaimName(const corev1::Pod& pod, const corev1::Volume& volume);
 // upstream's words, while the claim is not bound to a volume that is bound to it.
 Result<> ResolveClaim(ObjectSource& objects, VolumeInput& input);
 
+bool IsBlock(const VolumeInput& input);
 // A volume of mode Block is no volume mount, and the other way round.
 Result<> CheckMode(const VolumeInput& input);
 // The node (null: not known) has to be one that the volume can be reached from.

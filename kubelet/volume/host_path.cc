@@ -2,6 +2,7 @@
 
 #include <cerrno>
 
+#include "kubelet/volume/block_devices.h"
 #include "kubelet/volume/plugin.h"
 #include "lib/base/file.h"
 
@@ -41,6 +42,12 @@ class HostPath : public VolumePlugin {
     return input.persistent ? input.source().has_host_path() : input.volume.volume_source().has_host_path();
   }
   bool MayRelabel() const override { return false; }
+
+  Result<std::string> Device(const VolumeInput& input) override {
+    const std::string& device = input.source().host_path().path();
+    RETURN_IF_ERROR(CheckBlockDevice(device));
+    return device;
+  }
 
   Result<std::string> SetUp(const VolumeInput& input, std::stop_token) override {
     const corev1::HostPathVolumeSource& source =

@@ -1,5 +1,6 @@
 #include <sys/stat.h>
 
+#include "kubelet/volume/block_devices.h"
 #include "kubelet/volume/plugin.h"
 #include "lib/base/file.h"
 
@@ -16,6 +17,12 @@ class LocalVolume : public VolumePlugin {
   std::string name() const override { return "kubernetes.io/local-volume"; }
   bool Supports(const VolumeInput& input) const override {
     return input.persistent && input.source().has_local();
+  }
+
+  Result<std::string> Device(const VolumeInput& input) override {
+    const std::string& device = input.source().local().path();
+    RETURN_IF_ERROR(CheckBlockDevice(device));
+    return device;
   }
 
   Result<std::string> SetUp(const VolumeInput& input, std::stop_token) override {

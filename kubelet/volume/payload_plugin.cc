@@ -4,6 +4,8 @@
 #include "kubelet/container/security.h"
 #include "kubelet/volume/atomic_writer.h"
 #include "kubelet/volume/plugin.h"
+#include "kubelet/volume/token_cache.h"
+#include "kubelet/volume/trust_anchors.h"
 #include "lib/api/meta.h"
 #include "lib/base/file.h"
 #include "lib/k8s/pod_util.h"
@@ -16,55 +18,6 @@ constexpr mode_t kDefaultMode = 0644;
 constexpr int64_t kDefaultTokenSeconds = 3600;
 
 using KeyItems = google::protobuf::RepeatedPtrField<corev1::KeyToPath>;
-
-// Tokens are asked for once and again when four fifths of their life, or a day, have gone. The wall clock may
-// be set meanwhile: the sooner of both clocks counts, and a life that can hardly be true is the one asked
-// for.
-class TokenCache {  // thread safe
- public:
-  TokenCache(ObjectSource& objects, Clock& clock) : objects_(objects), clock_(clock) {}
-
-  Result<std::string> Get(const corev1::Pod& pod, const std::string& audience, int64_t seconds) {
-    std::string key = pod.metadata().uid() + "/" + audience + "/" + std::to_string(seconds);
-    {
-      MutexLock lock(mutex_);
-      auto it = tokens_.find(key);
-      if (it != tokens_.end() && !it->second.IsDue(clock_)) return it->second.value;
-    }
-    auto token = objects_.RequestToken(pod, audience, seconds);
-    MutexLock lock(mutex_);
-    auto it = tokens_.find(key);
-    if (!token) {  // an old one that still holds is better than none
-      if (it != tokens_.end() && clock_.SteadyNow() < it->second.expires) return it->second.value;
-      return token.error();
-    }
-    const std::chrono::nanoseconds asked = std::chrono::seconds(seconds);
-    auto life = std::min<std::chrono::nanoseconds>(api::FromTime(token->expires) - clock_.Now(), asked);
-    if (life <= asked / 10) life = asked;
-    const auto fresh = std::min<std::chrono::nanoseconds>(life / 5 * 4, std::chrono::hours(24));
-    tokens_[key] = {token->value, clock_.Now() + fresh, clock_.SteadyNow() + fresh,
-                    clock_.SteadyNow() + life};
-    return token->value;
-  }
-
-  void ForgetPod(const std::string& uid) {
-    MutexLock lock(mutex_);
-    std::erase_if(tokens_,
-                  [&](const auto& item) { return item.first.compare(0, uid.size() + 1, uid + "/") == 0; });
-  }
-
- private:
-  struct Entry {
-    std::string value;
-    WallTime renew_at;
-    SteadyTime renew, expires;
-    bool IsDue(Clock& clock) const { return clock.Now() >= renew_at || clock.SteadyNow() >= renew; }
-  };
-  ObjectSource& objects_;
-  Clock& clock_;
-  Mutex mutex_;
-  std::map<std::string, Entry> tokens_ GUARDED_BY(mutex_);
-};
 
 mode_t ModeOf(bool has, int32_t mode, mode_t fallback) { return has ? static_cast<mode_t>(mode) : fallback; }
 
@@ -208,6 +161,7 @@ class PayloadPlugin : public VolumePlugin {
                         item.secret().optional(), mode, out);
     if (item.has_downward_api()) return FieldsInto(input, item.downward_api().items(), mode, out);
     if (item.has_service_account_token()) return TokenInto(input, item.service_account_token(), mode, out);
+    if (item.has_cluster_trust_bundle()) return AnchorsInto(input, item.cluster_trust_bundle(), mode, out);
     return Error(Code::kUnimplemented, "projected volume \"" + input.volume.name() +
                                            "\" has a source that this kubelet does not support");
   }
@@ -250,11 +204,22 @@ class PayloadPlugin : public VolumePlugin {
                      mode_t mode, Payload& out) {
     int64_t seconds = source.has_expiration_seconds() ? source.expiration_seconds() : kDefaultTokenSeconds;
     ASSIGN_OR_RETURN(std::string token, tokens_.Get(input.pod, source.audience(), seconds));
-    // Whoever the pod runs as reads it, and nobody else.
-    auto user = FsUser(input.pod);
-    if (user || FsGroup(input.pod)) mode = 0600;
-    out[source.path()] = {std::move(token), mode, user};
+    out[source.path()] = OwnFile(input.pod, std::move(token), mode);
     return {};
+  }
+
+  Result<> AnchorsInto(const VolumeInput& input, const corev1::ClusterTrustBundleProjection& source,
+                       mode_t mode, Payload& out) {
+    ASSIGN_OR_RETURN(std::string anchors, TrustAnchors(objects_, source));
+    out[source.path()] = OwnFile(input.pod, std::move(anchors), mode);
+    return {};
+  }
+
+  // Whoever the pod runs as reads it, and nobody else.
+  static PayloadFile OwnFile(const corev1::Pod& pod, std::string content, mode_t mode) {
+    auto user = FsUser(pod);
+    if (user || FsGroup(pod)) mode = 0600;
+    return {std::move(content), mode, user};
   }
 
   Mounter& mounter_;

@@ -66,6 +66,11 @@ class VolumePlugin {  // thread safe
     (void)input, (void)stop;
     return {};
   }
+  // The node's device, of volumes of mode Block: they have neither stage nor SetUp.
+  virtual Result<std::string> Device(const VolumeInput& input) {
+    (void)input;
+    return Error(Code::kUnimplemented, "failed to find BlockVolumeMapper plugin. Volume plugin is nil.");
+  }
   // The host path.
   virtual Result<std::string> SetUp(const VolumeInput& input, std::stop_token stop) = 0;
   // Grows the file system to what the claim asks for; called after SetUp when capacity and status differ.

@@ -1,6 +1,7 @@
 #include "kubelet/volume/volume_manager.h"
 
 #include "kubelet/metrics/stopwatch.h"
+#include "kubelet/volume/block_devices.h"
 #include "kubelet/volume/claim.h"
 #include "kubelet/volume/volume_metrics.h"
 #include "lib/api/quantity.h"
@@ -29,6 +30,10 @@ std::set<std::string> MountedNames(const corev1::PodSpec& spec) {
 
 Error NotSetUp(const Error& error, const char* step, const std::string& name) {
   return error.Wrap(std::string("MountVolume.") + step + " failed for volume \"" + name + "\" ");
+}
+
+Error NotMapped(const Error& error, const char* step, const std::string& name) {
+  return error.Wrap(std::string("MapVolume.") + step + " failed for volume \"" + name + "\" ");
 }
 
 api::Amount Storage(const google::protobuf::Map<std::string, Quantity>& amounts) {
@@ -93,10 +98,13 @@ Result<MountedVolume> VolumeManager::MountOne(VolumeInput input, std::stop_token
     if (candidate->Supports(input)) plugin = candidate.get();
   if (!plugin)
     return NotSetUp(Error(Code::kUnimplemented, "no volume plugin matched"), "SetUp", input.name());
+  const bool block = IsBlock(input);
   Stopwatch watch;
-  auto mounted = MountWith(*plugin, input, stop);
+  auto mounted = block ? MapWith(*plugin, input) : MountWith(*plugin, input, stop);
   if (!mounted && mounted.error().Is(Code::kCancelled)) return mounted;
-  Note(*plugin, input, mounted ? mounted->path : "", watch.Seconds());
+  if (volumes_.Note(plugin->name(), input, mounted ? mounted->path : ""))
+    CountStorageOperation(plugin->name(), block ? "map_volume" : "volume_mount", mounted.has_value(),
+                          watch.Seconds());
   return mounted;
 }
 
@@ -111,36 +119,14 @@ Result<MountedVolume> VolumeManager::MountWith(VolumePlugin& plugin, VolumeInput
   return MountedVolume{std::move(*path), plugin.MayRelabel(), input.read_only, ""};
 }
 
-void VolumeManager::Note(const VolumePlugin& plugin, const VolumeInput& input, const std::string& path,
-                         double took) {
-  const metav1::ObjectMeta& pod = input.pod.metadata();
-  bool news = false;
-  {
-    MutexLock lock(mutex_);
-    PodVolume& known = volumes_[pod.uid()][input.volume.name()];
-    news = path.empty() || known.path.empty();  // what is there already is only refreshed
-    const std::string claim = input.claim ? input.claim->metadata().name() : "";
-    known = {pod.uid(), pod.namespace_(), input.volume.name(),
-             claim,     plugin.name(),    path.empty() ? known.path : path};
-  }
-  if (news) CountStorageOperation(plugin.name(), "volume_mount", !path.empty(), took);
-}
-
-std::vector<PodVolume> VolumeManager::Volumes() const {
-  MutexLock lock(mutex_);
-  std::vector<PodVolume> out;
-  for (const auto& [uid, volumes] : volumes_)
-    for (const auto& [name, volume] : volumes) out.push_back(volume);
-  return out;
-}
-
-std::optional<PodVolume> VolumeManager::FindByPath(const std::string& uid, const std::string& path) const {
-  MutexLock lock(mutex_);
-  auto it = volumes_.find(uid);
-  if (it == volumes_.end()) return std::nullopt;
-  for (const auto& [name, volume] : it->second)
-    if (volume.path == path) return volume;
-  return std::nullopt;
+Result<MountedVolume> VolumeManager::MapWith(VolumePlugin& plugin, VolumeInput& input) {
+  RETURN_IF_ERROR(Attach(plugin, input));
+  auto device = plugin.Device(input);
+  if (!device) return NotMapped(device.error(), "SetUpDevice", input.name());
+  auto link = MapDevice(mounter_, input.node.paths,
+                        {input.pod.metadata().uid(), plugin.name(), input.name(), std::move(*device)});
+  if (!link) return NotMapped(link.error(), "MapPodDevice", input.name());
+  return MountedVolume{std::move(*link), false, input.read_only, ""};
 }
 
 Result<> VolumeManager::Attach(VolumePlugin& plugin, VolumeInput& input) {
@@ -231,6 +217,7 @@ Result<> VolumeManager::Remove(const Paths& paths, const std::string& uid, std::
   std::string dir = paths.Pod(uid);
   // Binds of parts first: they keep the volumes busy.
   RETURN_IF_ERROR(UnmountUnder(paths.SubPaths(uid)));
+  RETURN_IF_ERROR(UnmapDevices(mounter_, paths, uid));
   if (auto plugin_dirs = ListDir(paths.Volumes(uid))) {
     for (const std::string& plugin_dir : *plugin_dirs) {
       std::string volumes = paths.Volumes(uid) + "/" + plugin_dir;
@@ -245,8 +232,8 @@ Result<> VolumeManager::Remove(const Paths& paths, const std::string& uid, std::
   if (!left.empty()) return Error(Code::kUnavailable, left.front() + " is still mounted");
   for (const auto& plugin : plugins_) plugin->ForgetPod(uid);
   RETURN_IF_ERROR(RemoveTree(dir));
+  volumes_.Forget(uid);
   MutexLock lock(mutex_);
-  volumes_.erase(uid);
   for (auto it = in_use_.begin(); it != in_use_.end();) {
     it->second.erase(uid);
     it = it->second.empty() ? in_use_.erase(it) : std::next(it);

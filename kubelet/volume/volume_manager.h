@@ -12,7 +12,7 @@
 
 #include "kubelet/container/container_config.h"
 #include "kubelet/volume/plugin.h"
-#include "kubelet/volume/pod_volume.h"
+#include "kubelet/volume/pod_volumes.h"
 #include "kubelet/volume/subpath.h"
 #include "lib/base/mutex.h"
 
@@ -33,17 +33,14 @@ class VolumeManager {  // thread safe; calls for one pod come one at a time
   }
   // Unmounts all below the pod's directory and removes it. Absent is fine.
   Result<> Remove(const Paths& paths, const std::string& uid, std::stop_token stop = {});
-  // What pods have or wait for, as far as they have been seen to since this process began.
-  std::vector<PodVolume> Volumes() const;
-  std::optional<PodVolume> FindByPath(const std::string& uid, const std::string& path) const;
+  const PodVolumes& volumes() const { return volumes_; }
   // For node.status.volumesInUse: attachable volumes that pods wait for or have. Sorted.
   std::vector<std::string> VolumesInUse() const;
 
  private:
   Result<MountedVolume> MountOne(VolumeInput input, std::stop_token stop);
   Result<MountedVolume> MountWith(VolumePlugin& plugin, VolumeInput& input, std::stop_token stop);
-  // Notes what the pod has got of the volume, and how long the first time took.
-  void Note(const VolumePlugin& plugin, const VolumeInput& input, const std::string& path, double took);
+  Result<MountedVolume> MapWith(VolumePlugin& plugin, VolumeInput& input);
   Result<> Attach(VolumePlugin& plugin, VolumeInput& input);
   Result<> StageOnce(VolumePlugin& plugin, const VolumeInput& input, std::stop_token stop);
   Result<> ExpandIfAsked(VolumePlugin& plugin, const VolumeInput& input, const std::string& path,
@@ -62,11 +59,11 @@ class VolumeManager {  // thread safe; calls for one pod come one at a time
   ObjectSource& objects_;
   const std::vector<std::unique_ptr<VolumePlugin>> plugins_;
   const NodeFunction node_;
+  PodVolumes volumes_;
   mutable Mutex mutex_;
   CondVar stage_free_;
-  std::set<std::string> staging_ GUARDED_BY(mutex_);                                    // stage paths at work
-  std::map<std::string, std::map<std::string, PodVolume>> volumes_ GUARDED_BY(mutex_);  // by uid and name
-  std::map<std::string, std::set<std::string>> in_use_ GUARDED_BY(mutex_);              // attach name -> pods
+  std::set<std::string> staging_ GUARDED_BY(mutex_);                        // stage paths at work
+  std::map<std::string, std::set<std::string>> in_use_ GUARDED_BY(mutex_);  // attach name -> pods
 };
 
 }  // namespace keelson::kubelet

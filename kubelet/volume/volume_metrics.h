@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "kubelet/volume/pod_volume.h"
+#include "kubelet/volume/pod_volumes.h"
 
 namespace keelson::kubelet {
 

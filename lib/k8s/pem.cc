@@ -9,6 +9,18 @@ namespace {
 constexpr uint8_t kInteger = 0x02, kBitString = 0x03, kSequence = 0x30;
 constexpr uint8_t kContext0 = 0xa0;
 
+std::string EncodeBase64(std::string_view bytes) {
+  static constexpr char kAlphabet[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+  std::string out;
+  for (size_t at = 0; at < bytes.size(); at += 3) {
+    uint32_t group = 0;
+    for (size_t i = at; i < at + 3; ++i)
+      group = group << 8 | (i < bytes.size() ? static_cast<unsigned char>(bytes[i]) : 0u);
+    for (size_t i = 0; i < 4; ++i) out += at + i > bytes.size() ? '=' : kAlphabet[group >> (18 - 6 * i) & 63];
+  }
+  return out;
+}
+
 bool DecodeBase64(std::string_view text, std::string& out) {
   uint32_t bits = 0;
   int count = 0, padding = 0;
@@ -125,6 +137,14 @@ bool IsCertificate(std::string_view der) {
     if (!TakeTag(*body, kSequence)) return false;
   }
   return true;
+}
+
+std::string PemText(std::string_view type, std::string_view der) {
+  constexpr size_t kLine = 64;
+  const std::string encoded = EncodeBase64(der);
+  std::string out = "-----BEGIN " + std::string(type) + "-----\n";
+  for (size_t at = 0; at < encoded.size(); at += kLine) out += encoded.substr(at, kLine) + "\n";
+  return out + "-----END " + std::string(type) + "-----\n";
 }
 
 }  // namespace keelson::k8s

@@ -1,0 +1,72 @@
+#include "kubelet/volume/block_devices.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <filesystem>
+
+#include "lib/base/file.h"
+
+namespace keelson::kubelet {
+
+namespace {
+
+// A link that leads elsewhere, as after a change of the persistent volume, is made anew.
+Result<> Link(const std::string& device, const std::string& link) {
+  std::error_code failed;
+  if (std::filesystem::read_symlink(link, failed) == device && !failed) return {};
+  RETURN_IF_ERROR(RemoveFile(link));
+  if (::symlink(device.c_str(), link.c_str()) != 0) return ErrnoError("symlink " + link);
+  return {};
+}
+
+Result<> Unmap(Mounter& mounter, const std::string& bound) {
+  ASSIGN_OR_RETURN(bool mounted, mounter.IsMountPoint(bound));
+  if (mounted) RETURN_IF_ERROR(mounter.Unmount(bound, false));
+  RETURN_IF_ERROR(RemoveFile(bound));
+  // The last pod's: the volume is not mapped any more.
+  const std::string volume = std::filesystem::path(bound).parent_path();
+  if (::rmdir(volume.c_str()) != 0 && errno != ENOENT && errno != ENOTEMPTY)
+    return ErrnoError("rmdir " + volume);
+  return {};
+}
+
+}  // namespace
+
+Result<std::string> MapDevice(Mounter& mounter, const Paths& paths, const DeviceMapping& mapping) {
+  const std::string links = paths.PodDevices(mapping.uid) + "/" + Paths::Escape(mapping.plugin);
+  const std::string link = links + "/" + mapping.volume;
+  const std::string volume = paths.VolumeDevices(mapping.plugin, mapping.volume);
+  const std::string bound = volume + "/" + mapping.uid;
+  // The link first: it is what tells of the mount to whoever takes it down.
+  RETURN_IF_ERROR(MakeDirs(links, 0750));
+  RETURN_IF_ERROR(Link(mapping.device, link));
+  RETURN_IF_ERROR(MakeDirs(volume, 0750));
+  ASSIGN_OR_RETURN(bool mounted, mounter.IsMountPoint(bound));
+  if (mounted) return link;
+  RETURN_IF_ERROR(WriteFile(bound, ""));
+  RETURN_IF_ERROR(mounter.Bind(mapping.device, bound, false));
+  return link;
+}
+
+Result<> UnmapDevices(Mounter& mounter, const Paths& paths, const std::string& uid) {
+  const std::string all = paths.PodDevices(uid);
+  auto plugins = ListDir(all);
+  if (!plugins) return {};
+  for (const std::string& plugin : *plugins) {
+    ASSIGN_OR_RETURN(auto volumes, ListDir(all + "/" + plugin));
+    for (const std::string& volume : volumes)
+      RETURN_IF_ERROR(Unmap(mounter, paths.VolumeDevices(plugin, volume) + "/" + uid));
+  }
+  return RemoveTree(all);
+}
+
+Result<> CheckBlockDevice(const std::string& path) {
+  struct stat info = {};
+  if (::stat(path.c_str(), &info) != 0) return ErrnoError("stat " + path);
+  if (!S_ISBLK(info.st_mode)) return Error(Code::kInvalid, "path \"" + path + "\" is not a block device");
+  return {};
+}
+
+}  // namespace keelson::kubelet

@@ -1,0 +1,39 @@
+#include "kubelet/volume/pod_volumes.h"
+
+namespace keelson::kubelet {
+
+bool PodVolumes::Note(const std::string& plugin, const VolumeInput& input, const std::string& path) {
+  const metav1::ObjectMeta& pod = input.pod.metadata();
+  const std::string& name = input.volume.name();
+  MutexLock lock(mutex_);
+  PodVolume& known = volumes_[pod.uid()][name];
+  const bool news = path.empty() || known.path.empty();
+  known = {pod.uid(), pod.namespace_(),
+           name,      input.claim ? input.claim->metadata().name() : "",
+           plugin,    path.empty() ? known.path : path};
+  return news;
+}
+
+void PodVolumes::Forget(const std::string& uid) {
+  MutexLock lock(mutex_);
+  volumes_.erase(uid);
+}
+
+std::vector<PodVolume> PodVolumes::All() const {
+  MutexLock lock(mutex_);
+  std::vector<PodVolume> out;
+  for (const auto& [uid, volumes] : volumes_)
+    for (const auto& [name, volume] : volumes) out.push_back(volume);
+  return out;
+}
+
+std::optional<PodVolume> PodVolumes::FindByPath(const std::string& uid, const std::string& path) const {
+  MutexLock lock(mutex_);
+  auto it = volumes_.find(uid);
+  if (it == volumes_.end()) return std::nullopt;
+  for (const auto& [name, volume] : it->second)
+    if (volume.path == path) return volume;
+  return std::nullopt;
+}
+
+}  // namespace keelson::kubelet
