@@ -91,7 +91,7 @@ struct Kubelet::Impl {
             [this](const std::string& reason, const std::string& message) {
               events.Node("Warning", reason, message);
             },
-            MakeImageGcOptions(settings), clock),
+            MakeImageGcOptions(settings, images), clock),
         evictions(EvictionDependencies(), MakeEvictionOptions(settings.config),
                   ParseThresholds(MakeEvictionOptions(settings.config)).value_or(std::vector<Threshold>()),
                   clock),

@@ -29,10 +29,18 @@ LogRotationOptions MakeLogOptions(const KubeletConfig& config) {
   return out;
 }
 
-ImageGcOptions MakeImageGcOptions(const Settings& settings) {
+ImageGcOptions MakeImageGcOptions(const Settings& settings, ImageManager& images) {
   const KubeletConfig& config = settings.config;
-  return {config.image_gc_high_threshold_percent, config.image_gc_low_threshold_percent,
-          config.image_minimum_gc_age, config.image_maximum_gc_age, settings.flags.pod_infra_container_image};
+  ImageGcOptions out;
+  out.high_percent = config.image_gc_high_threshold_percent;
+  out.low_percent = config.image_gc_low_threshold_percent;
+  out.minimum_age = config.image_minimum_gc_age;
+  out.maximum_age = config.image_maximum_gc_age;
+  out.pause_image = settings.flags.pod_infra_container_image;
+  out.present = [&images](const std::set<std::string>& ids, WallTime as_of) {
+    images.ForgetImages(ids, as_of);
+  };
+  return out;
 }
 
 ContainerGcOptions MakeContainerGcOptions(const KubeletFlags& flags) {

@@ -20,7 +20,7 @@ std::set<std::string> StaticSources(const KubeletConfig& config);  // that are a
 // What all pods together may have: their cgroup's limit.
 int64_t MemoryOfPods(const Machine& machine, Reservations reservations);
 LogRotationOptions MakeLogOptions(const KubeletConfig& config);
-ImageGcOptions MakeImageGcOptions(const Settings& settings);
+ImageGcOptions MakeImageGcOptions(const Settings& settings, ImageManager& images);
 ContainerGcOptions MakeContainerGcOptions(const KubeletFlags& flags);
 PodSyncer::Options MakeSyncOptions(const Settings& settings, const std::string& runtime_name);
 ImageManager::Options MakeImageOptions(const Settings& settings,

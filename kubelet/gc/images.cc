@@ -77,6 +77,11 @@ Result<> ImageGc::Detect(WallTime now, std::stop_token stop) {
     found[image.id] = std::move(record);
   }
   records_ = std::move(found);
+  if (options_.present) {
+    std::set<std::string> ids;
+    for (const auto& [id, record] : records_) ids.insert(id);
+    options_.present(ids, now);
+  }
   return {};
 }
 

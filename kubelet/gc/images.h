@@ -19,6 +19,8 @@ namespace keelson::kubelet {
 struct ImageGcOptions {
   int high_percent = 85, low_percent = 80;  // high 100: never for lack of space
   std::chrono::milliseconds minimum_age{std::chrono::minutes(2)}, maximum_age{0};  // maximum 0: any age
+  // Told the ids of all images, as of that time; may be empty.
+  std::function<void(const std::set<std::string>& ids, WallTime as_of)> present;
   std::string pause_image;  // what the runtime needs for every pod, where it does not say so itself
 };
 

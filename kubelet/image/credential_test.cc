@@ -226,5 +226,29 @@ TEST_F(VerifyTest, APullThatWasCutShortCounts) {
   EXPECT_FALSE(Ensure({}, "Never")) << "it is on the node by some pod's credentials";
 }
 
+TEST_F(VerifyTest, RecordsAreByIdWhateverAPullAnswers) {
+  runtime_.AnswerAsCrio();
+  corev1::Secret mine = PullSecret("mine", R"("r.io":{"username":"me","password":"1"})");
+  runtime_.SetPullable(image_, "me");
+  ASSERT_TRUE(Ensure({mine}));
+  EXPECT_TRUE(Ensure({mine}));
+  EXPECT_EQ(Pulls(), 1u) << "known from the record";
+  EXPECT_FALSE(Ensure({}, "Never"));
+}
+
+TEST_F(VerifyTest, RecordsGoWithTheirImages) {
+  runtime_.SetPullable(image_);
+  ASSERT_TRUE(Ensure({}));
+  auto left = [this] { return ListDir(dir_ + "/image_manager/pulled")->size(); };
+  PullRecords records({dir_ + "/image_manager", PullVerification::kNeverPreloaded, {}}, clock_);
+  records.Prune({}, clock_.Now());
+  EXPECT_EQ(left(), 1u) << "it was pulled after the runtime had been asked";
+  clock_.Advance(std::chrono::seconds(1));
+  records.Prune({"sha256:" + image_, "sha256:other"}, clock_.Now());
+  EXPECT_EQ(left(), 1u);
+  records.Prune({"sha256:other"}, clock_.Now());
+  EXPECT_EQ(left(), 0u);
+}
+
 }  // namespace
 }  // namespace keelson::kubelet

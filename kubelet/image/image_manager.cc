@@ -62,6 +62,10 @@ void ImageManager::ForgetPod(const std::string& uid) {
     it = failures_.erase(it);
 }
 
+void ImageManager::ForgetImages(const std::set<std::string>& present, WallTime as_of) {
+  records_.Prune(present, as_of);
+}
+
 std::vector<Credential> ImageManager::Credentials(const ImageRequest& request, const std::string& image,
                                                   std::stop_token stop) {
   std::vector<Credential> out = FindCredentials(image, request.pull_secrets);
@@ -100,13 +104,20 @@ Result<std::string> ImageManager::Pull(const ImageRequest& request, const std::s
   std::string known_as = NormalizeImage(image);
   if (auto begun = records_.Begin(known_as); !begun) ref = begun.error();
   if (ref) ref = PullWithAny(request, image, credentials, used, stop);
-  if (auto noted = records_.End(known_as, ref.value_or(""), used); !noted && ref) ref = noted.error();
+  if (auto noted = records_.End(known_as, ref ? IdOf(*ref, stop) : "", used); !noted && ref)
+    ref = noted.error();
   if (most > 0) {
     MutexLock lock(mutex_);
     --pulling_;
     free_.notify_all();
   }
   return ref;
+}
+
+// What a pull answers is an id for some runtimes and a name with a digest for others.
+std::string ImageManager::IdOf(const std::string& ref, std::stop_token stop) {
+  auto status = images_.ImageStatus(ref, stop);
+  return status && *status ? (*status)->id : ref;
 }
 
 bool ImageManager::HeldBack(const ImageRequest& request, const std::string& key, ImageFailure& failure) {

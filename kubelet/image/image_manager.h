@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <memory>
+#include <set>
 #include <stop_token>
 #include <string>
 #include <vector>
@@ -57,6 +58,8 @@ class ImageManager {  // thread safe; calls block for as long as a pull takes
   // False: `failure` says why.
   bool Ensure(const ImageRequest& request, std::stop_token stop, EnsuredImage& out, ImageFailure& failure);
   void ForgetPod(const std::string& uid);
+  // The runtime had exactly these images, by id, at that time: what was noted of others goes.
+  void ForgetImages(const std::set<std::string>& present, WallTime as_of);
 
  private:
   std::vector<Credential> Credentials(const ImageRequest& request, const std::string& image,
@@ -66,6 +69,7 @@ class ImageManager {  // thread safe; calls block for as long as a pull takes
   Result<std::string> PullWithAny(const ImageRequest& request, const std::string& image,
                                   const std::vector<Credential>& credentials, const Credential*& used,
                                   std::stop_token stop);
+  std::string IdOf(const std::string& ref, std::stop_token stop);
   bool HeldBack(const ImageRequest& request, const std::string& key, ImageFailure& failure);
   void Failed(const ImageRequest& request, const std::string& key, const Error& error, ImageFailure& failure);
 

@@ -5,6 +5,7 @@
 
 #include "lib/api/meta.h"
 #include "lib/base/file.h"
+#include "lib/base/log.h"
 #include "lib/http/signing_key.h"
 
 namespace keelson::kubelet {
@@ -99,8 +100,27 @@ std::string PullRecords::IntentFile(const std::string& image) const {
   return options_.dir + "/pulling/sha256-" + http::Sha256Hex(image);
 }
 
+std::string PullRecords::RecordName(const std::string& ref) { return "sha256-" + http::Sha256Hex(ref); }
+
 std::string PullRecords::RecordFile(const std::string& ref) const {
-  return options_.dir + "/pulled/sha256-" + http::Sha256Hex(ref);
+  return options_.dir + "/pulled/" + RecordName(ref);
+}
+
+void PullRecords::Prune(const std::set<std::string>& refs, WallTime before) {
+  if (options_.dir.empty()) return;
+  std::set<std::string> kept;
+  for (const std::string& ref : refs) kept.insert(RecordName(ref));
+  const std::string until = api::FormatTime(api::ToTime(before));
+  MutexLock lock(mutex_);
+  auto names = ListDir(options_.dir + "/pulled");
+  if (!names) return;
+  for (const std::string& name : *names) {
+    const std::string path = options_.dir + "/pulled/" + name;
+    // Times of one form in UTC: the order of the texts is theirs.
+    if (kept.count(name) || Member(ReadRecord(path), "lastUpdatedTime") >= until) continue;
+    if (auto removed = RemoveFile(path); !removed)
+      log::Warn("Cannot remove the record of an image that is gone", {{"error", removed.error()}});
+  }
 }
 
 Result<> PullRecords::Begin(const std::string& image) {

@@ -7,6 +7,7 @@
 
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -36,12 +37,15 @@ class PullRecords {  // thread safe
   Result<> Begin(const std::string& image);
   // After it; `used` null: without credentials, or with the node's own. Empty `ref`: it failed.
   Result<> End(const std::string& image, const std::string& ref, const Credential* used);
+  // Records of images other than these go, unless they are from that time or later.
+  void Prune(const std::set<std::string>& refs, WallTime before);
   // Whether a pod with these credentials may use the image that is on the node.
   bool MayUse(const std::string& image, const std::string& ref, const std::vector<Credential>& credentials);
 
  private:
   bool Verifies(const std::string& image, bool pulled_by_us) const;
   std::string IntentFile(const std::string& image) const;
+  static std::string RecordName(const std::string& ref);
   std::string RecordFile(const std::string& ref) const;
 
   const Options options_;
