@@ -18,9 +18,10 @@ std::string ValueOf(const cri::Labels& labels, const char* key) {
 // containerd gives a start up when its caller goes, as a kubelet does that is killed or restarted. Before
 // there was a process that is no run, and no failure of the container.
 bool IsAbandonedStart(const cri::ContainerStatus& status) {
+  auto says = [&](const char* text) { return status.message.find(text) != std::string::npos; };
   return status.state == cri::ContainerState::kExited && status.started_at == 0 &&
-         status.reason == "StartError" && status.message.find("failed to create") != std::string::npos &&
-         status.message.find("context canceled") != std::string::npos;
+         status.reason == "StartError" && says("failed to create") &&
+         (says("context canceled") || says("start failed: : signal: killed"));
 }
 
 ContainerRecord Record(cri::ContainerStatus status, const std::string& sandbox_id) {
