@@ -1,5 +1,7 @@
 #include "kubelet/housekeeping.h"
 
+#include <malloc.h>
+
 #include "kubelet/metrics/orphans.h"
 #include "lib/base/file.h"
 #include "lib/base/pause.h"
@@ -8,6 +10,7 @@ namespace keelson::kubelet {
 
 namespace {
 constexpr std::chrono::seconds kPeriod(2);
+constexpr int kTrimEvery = 30;  // periods
 }
 
 void Housekeeping::CleanOrphans(std::stop_token stop) {
