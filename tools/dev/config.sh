@@ -59,6 +59,7 @@ nodeStatusUpdateFrequency: $(((KEELSON_NODE_GRACE + 3) / 4))s
 clusterDomain: cluster.local
 clusterDNS: [$(cidr_address "$KEELSON_SERVICE_CIDR" 10)]
 resolvConf: /etc/resolv.conf
+failSwapOn: false
 # The disk is the machine's: how full it is, is not this cluster's business.
 evictionHard: {memory.available: 100Mi, nodefs.available: 0%, nodefs.inodesFree: 0%, imagefs.available: 0%}
 imageGCHighThresholdPercent: 100
