@@ -124,7 +124,11 @@ void ProbeManager::Run(std::stop_token stop) {
     SteadyTime now = clock_.SteadyNow();
     SteadyTime next = now + std::chrono::hours(1);
     for (auto& [key, entry] : entries_) {
-      if (entry.running || Waiting(key)) continue;
+      if (entry.running) {  // its end tells when it is late
+        if (entry.next > now) next = std::min(next, entry.next);
+        continue;
+      }
+      if (Waiting(key)) continue;
       if (key.kind != ProbeKind::kReadiness && dying_.count(entry.pod->metadata().uid())) continue;
       if (entry.next <= now) {
         entry.next = now + AtLeastOne(entry.probe.period_seconds(), 10);
@@ -148,8 +152,7 @@ void ProbeManager::Launch(const Key& key, Entry& entry) {
         runner_.Probe(probe.handler(), target, AtLeastOne(probe.timeout_seconds(), 1), stop);
     Done(key, generation, outcome, watch.Seconds());
     MutexLock lock(mutex_);
-    --running_;
-    changed_.notify_all();
+    if (--running_ == 0 && stop_.stop_requested()) changed_.notify_all();
   });
 }
 
@@ -177,7 +180,8 @@ void ProbeManager::Done(const Key& key, uint64_t generation, const ProbeOutcome&
         changed = true;
       }
     }
-    changed_.notify_all();
+    // Else the loop has nothing to do before what it waits for anyway.
+    if (changed || entry.next <= clock_.SteadyNow()) changed_.notify_all();
   }
   if (outcome.kind == ProbeOutcome::kFailure)
     event_(*pod, container, "Unhealthy", std::string(NameOf(key.kind)) + " probe failed: " + outcome.output);

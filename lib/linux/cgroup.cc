@@ -1,5 +1,6 @@
 #include "lib/linux/cgroup.h"
 
+#include <dirent.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -240,13 +241,11 @@ bool Cgroups::Exists(const std::string& path) const {
 std::vector<std::string> Cgroups::Children(const std::string& path) const {
   std::set<std::string> children;
   for (const std::string& mount : all_mounts_) {
-    auto names = ListDir(mount + path);
-    if (!names) continue;
-    for (const std::string& name : *names) {
-      struct stat info = {};
-      if (::lstat((mount + path + "/" + name).c_str(), &info) == 0 && S_ISDIR(info.st_mode))
-        children.insert(name);
-    }
+    DIR* dir = ::opendir((mount + path).c_str());
+    if (!dir) continue;
+    while (const dirent* entry = ::readdir(dir))  // kernfs says what each entry is
+      if (entry->d_type == DT_DIR && entry->d_name[0] != '.') children.insert(entry->d_name);
+    ::closedir(dir);
   }
   return {children.begin(), children.end()};
 }
