@@ -38,7 +38,8 @@ class PodCgroups {  // thread safe
   virtual Result<> Ensure(const corev1::Pod& pod, const NodeContext& node) = 0;
   // What the runtime is told as the parent of the pod's containers; empty when pods have no cgroups.
   virtual std::string Parent(const corev1::Pod& pod) const = 0;
-  // Whatever its class was. Absent is fine; kConflict while processes are inside.
+  // Whatever its class was. Absent is fine. Processes that are left inside are killed: an error until they
+  // are gone.
   virtual Result<> Remove(const std::string& uid) = 0;
   virtual std::set<std::string> Uids() const = 0;  // of pods that have a cgroup
   virtual linux::CgroupUsage Usage(const corev1::Pod& pod) const = 0;
