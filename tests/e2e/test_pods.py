@@ -122,11 +122,12 @@ class PodsTest(unittest.TestCase):
     # ---- resources ----
     def test_resize_in_place(self):
         def quota():
-            pod = f"keelson-{self.cluster.id}/node1/kubepods/pod{uid}"  # it is Guaranteed
+            pod = f"keelson-{self.cluster.id}/node1/kubepods/burstable/pod{uid}"
             files = [*pathlib.Path("/sys/fs/cgroup/cpu", pod).glob("*/cpu.cfs_quota_us"), *pathlib.Path("/sys/fs/cgroup", pod).glob("*/cpu.max")]
             return {file.read_text().split()[0] for file in files}
 
-        self.create([container("main", resources={"limits": {"cpu": "100m", "memory": "64Mi"}})])
+        # Guaranteed ones cannot be resized where CPUs are dealt out (cpuManagerPolicy: static).
+        self.create([container("main", resources={"limits": {"cpu": "100m", "memory": "64Mi"}, "requests": {"memory": "32Mi"}})])
         self.ready()
         uid, before = self.cluster.get("pod", self.name)["metadata"]["uid"], self.status()
         self.assertIn("10000", quota())
