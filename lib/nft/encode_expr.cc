@@ -152,6 +152,13 @@ struct Encode {
     nftnl_expr_set_str(e, NFTNL_EXPR_DYNSET_SET_NAME, x.set.c_str());
     return e;
   }
+  nftnl_expr* operator()(const expr::Forget& x) const {
+    nftnl_expr* e = nftnl_expr_alloc("dynset");
+    nftnl_expr_set_u32(e, NFTNL_EXPR_DYNSET_OP, NFT_DYNSET_OP_DELETE);
+    nftnl_expr_set_u32(e, NFTNL_EXPR_DYNSET_SREG_KEY, Register(x.key));
+    nftnl_expr_set_str(e, NFTNL_EXPR_DYNSET_SET_NAME, x.set.c_str());
+    return e;
+  }
   nftnl_expr* operator()(const expr::Dnat& x) const {
     nftnl_expr* e = nftnl_expr_alloc("nat");
     nftnl_expr_set_u32(e, NFTNL_EXPR_NAT_TYPE, NFT_NAT_DNAT);

@@ -56,6 +56,8 @@ class RealKernel : public Kernel {
  public:
   explicit RealKernel(NetfilterSocket socket) : socket_(std::move(socket)) {}
 
+  uint32_t port() const override { return socket_.port(); }
+
   Result<> Apply(const Transaction& transaction) override {
     if (transaction.empty()) return {};
     Batch batch = Encode(transaction, seq_);

@@ -23,6 +23,8 @@ class Kernel {
   virtual Result<bool> HasChain(const Table& table, const std::string& chain) = 0;
   // Grows by one with every transaction, of whomever, that changed any table.
   virtual Result<uint32_t> Generation() = 0;
+  // Who Monitor (monitor.h) says made this one's transactions.
+  virtual uint32_t port() const { return 0; }
 };
 
 // Of the calling thread's network namespace, or of `netns`; it stays there. Not thread safe. Needs

@@ -6,6 +6,7 @@
 
 #include "lib/nft/diff.h"
 #include "lib/nft/fake.h"
+#include "lib/nft/monitor.h"
 #include "lib/nft/text.h"
 
 namespace keelson::nft {
@@ -283,9 +284,37 @@ TEST_P(KernelTest, EveryExpressionAndKindOfSetIsAccepted) {
                   .Load(1, Field::kSaddrType)
                   .Random(2, 7, 65536)
                   .Finish({Verdict::Kind::kReturn}));
+    Rule forget("nat");
+    forget.Load(0, v6 ? Field::kIp6Saddr : Field::kIpSaddr).Load(next, Field::kDestinationPort);
+    forget.Immediate(next + 1, Key().Mark(1).bytes()).Forget(0, "sticky");
+    t.AddRule(forget.Immediate(next + 1, Key().Mark(2).bytes()).Forget(0, "sticky"));
+    Rule from_pods("nat");
+    t.AddRule(from_pods.Load(0, Field::kIifName).Equal(0, "veth").Finish({Verdict::Kind::kReturn}));
     auto applied = kernel_->Apply(t);
     EXPECT_TRUE(applied) << applied.error().message();
   }
+}
+
+TEST(MonitorTest, TellsWhoChangedWhichTable) {
+  auto netns = linux::NetNs::Make();
+  if (!netns) GTEST_SKIP() << netns.error().message();
+  std::optional<Monitor> monitor;
+  ASSERT_TRUE(netns->Run([&]() -> Result<> {
+    ASSIGN_OR_RETURN(Monitor opened, Monitor::Open());
+    monitor.emplace(std::move(opened));
+    return {};
+  }));
+  auto kernel = OpenKernel(*netns);
+  ASSERT_TRUE(kernel) << kernel.error().message();
+  Transaction t({Family::kIpv4, "keelson-a"});
+  t.AddTable();
+  t.AddChain({.name = "c"});
+  ASSERT_TRUE((*kernel)->Apply(t));
+  auto seen = monitor->Wait({}, std::chrono::seconds(10));
+  ASSERT_TRUE(seen) << seen.error().message();
+  EXPECT_EQ(seen->tables, (std::vector<TableChange>{{Family::kIpv4, "keelson-a", (*kernel)->port()}}));
+  EXPECT_FALSE(seen->lost);
+  EXPECT_TRUE(monitor->Wait({}, std::chrono::milliseconds(1)).error().Is(Code::kTimeout));
 }
 
 INSTANTIATE_TEST_SUITE_P(Fake, KernelTest, ::testing::Values(false));

@@ -99,6 +99,11 @@ struct Update {
   std::string set;
   std::chrono::milliseconds timeout;
 };
+// Takes the key out of a dynamic set; absent is fine.
+struct Forget {
+  int key;
+  std::string set;
+};
 struct Dnat {
   Family family;
   int address, port;
@@ -115,7 +120,7 @@ struct Counter {};
 }  // namespace expr
 
 using Expr = std::variant<expr::Load, expr::Random, expr::Compare, expr::Mask, expr::Immediate, expr::Lookup,
-                          expr::Map, expr::VerdictMap, expr::SetMark, expr::Update, expr::Dnat,
+                          expr::Map, expr::VerdictMap, expr::SetMark, expr::Update, expr::Forget, expr::Dnat,
                           expr::Masquerade, expr::Reject, expr::Finish, expr::Counter>;
 
 class Rule {
@@ -140,6 +145,7 @@ class Rule {
   Rule& Update(int key, std::string set, std::chrono::milliseconds timeout) {
     return Add(expr::Update{key, std::move(set), timeout});
   }
+  Rule& Forget(int key, std::string set) { return Add(expr::Forget{key, std::move(set)}); }
   Rule& Dnat(Family family, int address, int port) { return Add(expr::Dnat{family, address, port}); }
   Rule& Masquerade() { return Add(expr::Masquerade{}); }
   Rule& RejectTcpReset() { return Add(expr::Reject{true}); }

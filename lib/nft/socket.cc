@@ -37,6 +37,8 @@ NetfilterSocket::~NetfilterSocket() {
   if (socket_) mnl_socket_close(socket_);
 }
 
+uint32_t NetfilterSocket::port() const { return mnl_socket_get_portid(socket_); }
+
 Result<> NetfilterSocket::Send(std::string_view bytes) {
   int fd = mnl_socket_get_fd(socket_);
   int now = 0;
@@ -45,7 +47,10 @@ Result<> NetfilterSocket::Send(std::string_view bytes) {
   // The kernel doubles what is set for its own bookkeeping, and a datagram may take half.
   int needed = static_cast<int>(bytes.size()) + 4096;
   if (now < 2 * needed) GrowBuffer(fd, SO_SNDBUFFORCE, SO_SNDBUF, needed);
-  if (mnl_socket_sendto(socket_, bytes.data(), bytes.size()) < 0) return ErrnoError("send to netfilter");
+  // Interrupted before the kernel has done anything: a batch is all or nothing.
+  for (int attempt = 0; mnl_socket_sendto(socket_, bytes.data(), bytes.size()) < 0; ++attempt) {
+    if (errno != EINTR || attempt == 10) return ErrnoError("send to netfilter");
+  }
   return {};
 }
 

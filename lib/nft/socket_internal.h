@@ -23,6 +23,8 @@ class NetfilterSocket {
   NetfilterSocket& operator=(NetfilterSocket&&) = delete;
   ~NetfilterSocket();
 
+  uint32_t port() const;
+
   using Each = std::function<void(const nlmsghdr*)>;
   // In one datagram, as nf_tables wants its batches; the send buffer grows as needed.
   Result<> Send(std::string_view bytes);

@@ -159,6 +159,7 @@ struct ExprText {
   std::string operator()(const expr::Update& e) const {
     return "update @" + e.set + "[" + R(e.key) + "] timeout " + std::to_string(e.timeout.count()) + "ms";
   }
+  std::string operator()(const expr::Forget& e) const { return "delete @" + e.set + "[" + R(e.key) + "]"; }
   std::string operator()(const expr::Dnat& e) const { return "dnat " + R(e.address) + " port " + R(e.port); }
   std::string operator()(const expr::Masquerade&) const { return "masquerade fully-random"; }
   std::string operator()(const expr::Reject& e) const {

@@ -19,6 +19,7 @@ HOMES = [
     (r"libnftnl/", ["lib/nft"]),
     (r"linux/netfilter", ["lib/netlink", "lib/nft", "proxy", "cni"]),
     (r"bpf/", ["lib/bpf"]),
+    (r"ldns/", ["proxy"]),
     (r"systemd/", ["lib/event", "lib/base", "lib/linux"]),
     (r"grpc(pp)?/", ["lib/rpc", "controlplane/etcd", "controlplane/storage/encryption", "kubelet/cm/devices", "kubelet/cri",
                     "kubelet/plugins", "kubelet/podresources", "kubelet/probe", "tests/bench"]),

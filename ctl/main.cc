@@ -1,0 +1,26 @@
+// nodectl: looks into a node.
+#include <CLI/CLI.hpp>
+#include <iostream>
+
+#include "ctl/verb.h"
+
+int main(int argc, char** argv) {
+  CLI::App app{"nodectl looks into a Kubernetes node. Run it on the node, as root."};
+  app.set_version_flag("--version", std::string("Kubernetes v1.36.2"));
+  app.require_subcommand(1);
+  keelson::ctl::Settings settings;
+  app.add_option(
+      "--kubeconfig", settings.kubeconfig,
+      "how to reach the API server; default: $KUBECONFIG, ~/.kube/config, /etc/kubernetes/admin.conf");
+  app.add_option("-o,--output", settings.output, "table, json or yaml")
+      ->check(CLI::IsMember({"table", "json", "yaml"}));
+  keelson::ctl::Run chosen;
+  CLI::App* trace = app.add_subcommand("trace", "where packets go, and why");
+  trace->require_subcommand(1)->fallthrough();
+  keelson::ctl::AddTraceService(*trace, chosen);
+  CLI11_PARSE(app, argc, argv);
+
+  keelson::Result<int> code = chosen(settings);
+  if (!code) std::cerr << "nodectl: " << code.error().message() << "\n";
+  return code.value_or(1);
+}

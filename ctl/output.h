@@ -1,0 +1,19 @@
+// What a verb prints: one document, as a table for people or as JSON or YAML for programs.
+#pragma once
+
+#include <boost/json/value.hpp>
+#include <string>
+#include <vector>
+
+namespace keelson::ctl {
+
+enum class OutputFormat { kTable, kJson, kYaml };
+
+std::string ToJson(const boost::json::value& document);  // indented
+std::string ToYaml(const boost::json::value& document);  // keys in the document's order, as kubectl's
+
+// Columns as wide as their widest cell, three spaces apart; the first row is the heading. `indent` spaces in
+// front.
+std::string TextTable(const std::vector<std::vector<std::string>>& rows, size_t indent = 0);
+
+}  // namespace keelson::ctl

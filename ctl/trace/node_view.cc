@@ -1,0 +1,63 @@
+#include "ctl/trace/node_view.h"
+
+#include <algorithm>
+
+#include "lib/netlink/addr.h"
+#include "lib/netlink/link.h"
+#include "lib/netlink/route_lookup.h"
+
+namespace keelson::ctl {
+namespace {
+
+class LiveNode : public NodeView {
+ public:
+  LiveNode(netlink::Socket socket, netlink::Socket netfilter)
+      : socket_(std::move(socket)), netfilter_(std::move(netfilter)) {}
+
+  Result<> Read() {
+    ASSIGN_OR_RETURN(tables_,
+                     nft::ReadLiveTables({nft::Family::kInet, nft::Family::kIpv4, nft::Family::kIpv6}));
+    ASSIGN_OR_RETURN(std::vector<netlink::Address> addresses, netlink::ListAddresses(socket_));
+    for (const netlink::Address& address : addresses) {
+      const IpAddress& ip = address.prefix.address();
+      if (!ip.IsLoopback() && !ip.IsLinkLocal()) addresses_.push_back(ip);
+    }
+    return {};
+  }
+
+  const std::vector<nft::LiveTable>& tables() const override { return tables_; }
+  const std::vector<IpAddress>& addresses() const override { return addresses_; }
+
+  Result<Hop> Route(const IpAddress& to) override {
+    ASSIGN_OR_RETURN(netlink::Route route, netlink::LookUpRoute(socket_, to));
+    Hop out{.local = IsLocal(to), .gateway = route.gateway, .source = route.source};
+    ASSIGN_OR_RETURN(netlink::Link link, netlink::GetLink(socket_, route.link_index));
+    out.link = link.name;
+    return out;
+  }
+
+  Result<std::vector<netlink::Flow>> Flows(bool v4, uint8_t protocol) override {
+    return netlink::ListFlows(netfilter_, v4, protocol);
+  }
+
+ private:
+  netlink::Socket socket_, netfilter_;
+  std::vector<nft::LiveTable> tables_;
+  std::vector<IpAddress> addresses_;
+};
+
+}  // namespace
+
+bool NodeView::IsLocal(const IpAddress& ip) const {
+  return ip.IsLoopback() || std::find(addresses().begin(), addresses().end(), ip) != addresses().end();
+}
+
+Result<std::unique_ptr<NodeView>> ReadNode() {
+  ASSIGN_OR_RETURN(netlink::Socket socket, netlink::Socket::Open());
+  ASSIGN_OR_RETURN(netlink::Socket netfilter, netlink::Socket::OpenNetfilter());
+  auto out = std::make_unique<LiveNode>(std::move(socket), std::move(netfilter));
+  RETURN_IF_ERROR(out->Read());
+  return std::unique_ptr<NodeView>(std::move(out));
+}
+
+}  // namespace keelson::ctl

@@ -1,0 +1,38 @@
+// This node's network as it is now: rules, addresses, routes, tracked connections.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "lib/base/error.h"
+#include "lib/base/ip.h"
+#include "lib/netlink/conntrack.h"
+#include "lib/nft/trace.h"
+
+namespace keelson::ctl {
+
+struct Hop {
+  bool local = false;  // the address is this node's own
+  std::string link;
+  std::optional<IpAddress> gateway;
+  std::optional<IpAddress> source;  // what a packet of this node's own would come from
+};
+
+class NodeView {
+ public:
+  virtual ~NodeView() = default;
+  virtual const std::vector<nft::LiveTable>& tables() const = 0;
+  virtual const std::vector<IpAddress>& addresses() const = 0;  // without loopback and link-local ones
+  // The error carries ENETUNREACH and the like when there is no way.
+  virtual Result<Hop> Route(const IpAddress& to) = 0;
+  virtual Result<std::vector<netlink::Flow>> Flows(bool v4, uint8_t protocol) = 0;
+
+  bool IsLocal(const IpAddress& ip) const;
+};
+
+// Of the calling thread's network namespace. Needs CAP_NET_ADMIN.
+Result<std::unique_ptr<NodeView>> ReadNode();
+
+}  // namespace keelson::ctl

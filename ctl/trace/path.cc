@@ -1,0 +1,192 @@
+#include "ctl/trace/path.h"
+
+#include <algorithm>
+#include <map>
+
+namespace keelson::ctl {
+namespace {
+
+using nft::HookPoint;
+using nft::TraceOutcome;
+
+constexpr uint32_t kUnicast = 1, kLocalType = 2;  // RTN_UNICAST, RTN_LOCAL
+constexpr uint16_t kSomePort = 40000;             // of the client
+
+class Follower {
+ public:
+  Follower(NodeView& node, const Source& source) : node_(node), source_(source) {}
+
+  Path Run(const Frontend& frontend, uint8_t protocol) {
+    path_.frontend = frontend;
+    nft::Packet packet{.destination = frontend.ip,
+                       .protocol = protocol,
+                       .source_port = kSomePort,
+                       .destination_port = frontend.port};
+    if (!FindSource(packet)) {
+      path_.verdict = Path::kNoWay;
+      return std::move(path_);
+    }
+    bool from_node = source_.kind == Source::kHost;
+    for (TraceOutcome& way : Hook(from_node ? HookPoint::kOutput : HookPoint::kPrerouting, packet)) {
+      Continue(std::move(way), from_node);
+    }
+    return Finish();
+  }
+
+ private:
+  void Say(std::string where, std::string what) {
+    path_.steps.push_back({std::move(where), std::move(what)});
+  }
+
+  // Where the packet comes from, and by which link.
+  bool FindSource(nft::Packet& packet) {
+    if (source_.kind == Source::kHost) {
+      Result<Hop> route = node_.Route(packet.destination);
+      if (!route) {
+        Say("route", route.error().message());
+        return false;
+      }
+      packet.source = route->source.value_or(packet.destination);
+      return true;
+    }
+    const IpAddress* ip = source_.IpFor(packet.destination);
+    if (!ip) {
+      Say("source", source_.name + " has no address of this family");
+      return false;
+    }
+    packet.source = *ip;
+    if (Result<Hop> back = node_.Route(*ip)) packet.in_link = back->link;
+    return true;
+  }
+
+  std::vector<TraceOutcome> Hook(HookPoint point, const nft::Packet& packet) {
+    return nft::TraceHook(node_.tables(), point, packet,
+                          [&](const IpAddress& ip) { return node_.IsLocal(ip) ? kLocalType : kUnicast; });
+  }
+
+  // The way's packet through another hook: what that does is put behind what happened before.
+  void Pass(TraceOutcome& way, HookPoint point) {
+    if (way.end != TraceOutcome::kGoesOn) return;
+    std::vector<TraceOutcome> next = Hook(point, way.packet);
+    TraceOutcome& taken = next.front();  // rules behind the choice of an endpoint do not draw
+    taken.steps.insert(taken.steps.begin(), way.steps.begin(), way.steps.end());
+    taken.not_understood.insert(taken.not_understood.begin(), way.not_understood.begin(),
+                                way.not_understood.end());
+    way = std::move(taken);
+  }
+
+  void Continue(TraceOutcome way, bool from_node) {
+    Result<Hop> route = node_.Route(way.packet.destination);
+    if (way.end == TraceOutcome::kGoesOn && route) {
+      if (!from_node && !route->local) Pass(way, HookPoint::kForward);
+      if (from_node || !route->local) Pass(way, HookPoint::kPostrouting);
+      if (route->local) Pass(way, HookPoint::kInput);
+    }
+    Backend& backend = Add(way);
+    backend.reachable = route.has_value();
+    if (!route) {
+      backend.via = "no route: " + route.error().message();
+    } else if (route->local) {
+      backend.via = "this node";
+    } else {
+      backend.via = "dev " + route->link + (route->gateway ? " via " + route->gateway->ToString() : "");
+    }
+  }
+
+  // Ways that end alike are one.
+  Backend& Add(const TraceOutcome& way) {
+    ends_.push_back({way.end, way.packet.translated, node_.IsLocal(way.packet.destination)});
+    for (const std::string& what : way.not_understood) {
+      auto& known = path_.not_understood;
+      if (std::find(known.begin(), known.end(), what) == known.end()) known.push_back(what);
+    }
+    path_.misses = path_.misses || !way.packet.translated;
+    Backend& out = backends_[{way.packet.destination, way.packet.destination_port}];
+    out.ip = way.packet.destination;
+    out.port = way.packet.destination_port;
+    out.masqueraded = way.packet.source_translated;
+    out.refused = way.end != TraceOutcome::kGoesOn;
+    out.steps = way.steps;
+    return out;
+  }
+
+  Path Finish() {
+    for (auto& entry : backends_) path_.backends.push_back(std::move(entry.second));
+    ShareSteps();
+    auto any = [&](auto is) { return std::any_of(ends_.begin(), ends_.end(), is); };
+    if (any([](const End& e) { return e.translated && e.end == TraceOutcome::kGoesOn; })) {
+      path_.verdict = Path::kDelivered;
+    } else if (any([](const End& e) { return e.end == TraceOutcome::kDropped; })) {
+      path_.verdict = Path::kDropped;
+    } else if (any([](const End& e) { return e.end == TraceOutcome::kRejected; })) {
+      path_.verdict = Path::kRejected;
+    } else {
+      path_.verdict = any([](const End& e) { return e.local; }) ? Path::kLocal : Path::kNotTranslated;
+    }
+    // What is not translated has no backend.
+    std::erase_if(path_.backends, [&](const Backend& backend) {
+      return backend.ip == path_.frontend.ip && backend.port == path_.frontend.port;
+    });
+    return std::move(path_);
+  }
+
+  // Steps that all ways begin with are the path's.
+  void ShareSteps() {
+    auto& backends = path_.backends;
+    auto same = [](const nft::TraceStep& a, const nft::TraceStep& b) {
+      return a.chain == b.chain && a.what == b.what;
+    };
+    size_t shared = backends.empty() ? 0 : backends[0].steps.size();
+    for (const Backend& backend : backends) {
+      size_t i = 0;
+      while (i < std::min(shared, backend.steps.size()) && same(backend.steps[i], backends[0].steps[i])) ++i;
+      shared = i;
+    }
+    auto end = static_cast<std::ptrdiff_t>(shared);
+    if (shared > 0)
+      path_.steps.insert(path_.steps.end(), backends[0].steps.begin(), backends[0].steps.begin() + end);
+    for (Backend& backend : backends) backend.steps.erase(backend.steps.begin(), backend.steps.begin() + end);
+  }
+
+  struct End {
+    TraceOutcome::End end;
+    bool translated, local;
+  };
+  NodeView& node_;
+  const Source& source_;
+  Path path_;
+  std::vector<End> ends_;
+  std::map<std::pair<IpAddress, uint16_t>, Backend> backends_;
+};
+
+}  // namespace
+
+const IpAddress* Source::IpFor(const IpAddress& destination) const {
+  auto found = std::find_if(ips.begin(), ips.end(),
+                            [&](const IpAddress& ip) { return ip.is_v4() == destination.is_v4(); });
+  return found == ips.end() ? nullptr : &*found;
+}
+
+std::string_view VerdictName(Path::Verdict verdict) {
+  switch (verdict) {
+    case Path::kDelivered:
+      return "Delivered";
+    case Path::kLocal:
+      return "Local";
+    case Path::kNotTranslated:
+      return "NotTranslated";
+    case Path::kDropped:
+      return "Dropped";
+    case Path::kRejected:
+      return "Rejected";
+    case Path::kNoWay:
+      return "NoWay";
+  }
+  return "";
+}
+
+Path FollowPacket(NodeView& node, const Source& source, const Frontend& frontend, uint8_t protocol) {
+  return Follower(node, source).Run(frontend, protocol);
+}
+
+}  // namespace keelson::ctl

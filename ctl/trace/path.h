@@ -1,0 +1,53 @@
+// Follows the first packet of a connection through this node: hooks, routing, hooks, until it is delivered,
+// leaves the node, or is refused.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "ctl/trace/node_view.h"
+#include "ctl/trace/service_view.h"
+
+namespace keelson::ctl {
+
+struct Source {
+  enum Kind { kPod, kHost, kAddress } kind = kHost;
+  std::string name;  // "pod default/client", "host", "address 192.0.2.1"
+  // kHost: empty, the node chooses for each destination.
+  std::vector<IpAddress> ips;
+
+  // Of the destination's family; nullptr: none.
+  const IpAddress* IpFor(const IpAddress& destination) const;
+};
+
+struct Backend {
+  IpAddress ip;
+  uint16_t port = 0;
+  bool masqueraded = false;  // sees this node as its client
+  bool refused = false;      // by a rule behind the choice of it
+  std::string via;           // "dev eth0 via 192.0.2.2", "this node"; "no route: ..."
+  bool reachable = true;
+  std::vector<nft::TraceStep> steps;  // from the choice on
+};
+
+struct Path {
+  enum Verdict {
+    kDelivered,      // to one of the backends
+    kLocal,          // to a socket of this node, under the address it was sent to
+    kNotTranslated,  // leaves as it came: no rule knows the address
+    kDropped,
+    kRejected,
+    kNoWay,  // the source has no address of this family, or no route
+  };
+  Frontend frontend;
+  Verdict verdict = kNotTranslated;
+  std::vector<nft::TraceStep> steps;  // that all ways share
+  std::vector<Backend> backends;      // sorted, each once
+  bool misses = false;                // some packets go to none of them
+  std::vector<std::string> not_understood;
+};
+std::string_view VerdictName(Path::Verdict verdict);  // "Delivered"
+
+Path FollowPacket(NodeView& node, const Source& source, const Frontend& frontend, uint8_t protocol);
+
+}  // namespace keelson::ctl

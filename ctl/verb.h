@@ -1,0 +1,36 @@
+// A verb of nodectl: one file adds it to the command line, and runs it when it is the one that was given.
+#pragma once
+
+#include <functional>
+#include <string>
+
+#include "ctl/output.h"
+#include "lib/base/error.h"
+#include "lib/client/rest.h"
+
+namespace CLI {
+class App;
+}
+
+namespace keelson::ctl {
+
+// What all verbs share.
+struct Settings {
+  std::string kubeconfig;  // empty: DefaultKubeconfig()
+  std::string output = "table";
+
+  OutputFormat format() const;
+};
+
+// $KUBECONFIG, ~/.kube/config, or what kubeadm leaves on a control plane node.
+std::string DefaultKubeconfig();
+Result<client::RestClient> ConnectApi(const Settings& settings);
+
+// The exit code: 0, or kFoundProblems.
+using Run = std::function<Result<int>(const Settings&)>;
+inline constexpr int kFoundProblems = 2;
+
+// Each adds a subcommand to `parent`; parsing it sets `chosen`.
+void AddTraceService(CLI::App& parent, Run& chosen);
+
+}  // namespace keelson::ctl

@@ -1,0 +1,127 @@
+#include <arpa/inet.h>
+#include <libmnl/libmnl.h>
+#include <libnftnl/rule.h>
+#include <linux/netfilter/nf_tables.h>
+#include <linux/netfilter/nfnetlink.h>
+#include <linux/netlink.h>
+
+#include <iterator>
+#include <memory>
+
+#include "lib/nft/attributes_internal.h"
+#include "lib/nft/decode_expr_internal.h"
+#include "lib/nft/decode_internal.h"
+#include "lib/nft/program.h"
+#include "lib/nft/socket_internal.h"
+
+namespace keelson::nft {
+namespace {
+
+constexpr int kAttempts = 20;
+
+void DecodeProgram(const nlmsghdr* header, LiveTable& into) {
+  struct Free {
+    void operator()(nftnl_rule* rule) const { nftnl_rule_free(rule); }
+  };
+  std::unique_ptr<nftnl_rule, Free> rule(nftnl_rule_alloc());
+  if (nftnl_rule_nlmsg_parse(header, rule.get()) < 0) return;
+  if (into.contents.table.name != nftnl_rule_get_str(rule.get(), NFTNL_RULE_TABLE)) return;
+  Program program;
+  auto add = [](nftnl_expr* e, void* out) {
+    DecodeExpr(e, *static_cast<Program*>(out));
+    return 0;
+  };
+  nftnl_expr_foreach(rule.get(), add, &program);
+  into.programs[nftnl_rule_get_str(rule.get(), NFTNL_RULE_CHAIN)].push_back(std::move(program));
+}
+
+// Reads over one socket; remembers whether something has changed meanwhile.
+class Reader {
+ public:
+  Reader(NetfilterSocket& socket, uint32_t& seq) : socket_(socket), seq_(seq) {}
+
+  bool torn() const { return torn_; }
+
+  Result<uint32_t> Generation() {
+    uint32_t generation = 0;
+    RETURN_IF_ERROR(socket_.Query(NFT_MSG_GETGEN, 0, 0, seq_++, {}, [&](const nlmsghdr* header) {
+      ForEachAttribute(header, sizeof(nfgenmsg), [&](const nlattr* attribute) {
+        if (mnl_attr_get_type(attribute) == NFTA_GEN_ID) generation = ntohl(mnl_attr_get_u32(attribute));
+      });
+    }));
+    return generation;
+  }
+
+  Result<std::vector<LiveTable>> Read(Family family) {
+    std::vector<LiveTable> out;
+    RETURN_IF_ERROR(Dump(family, NFT_MSG_GETTABLE, {}, [&](const nlmsghdr* header) {
+      ForEachAttribute(header, sizeof(nfgenmsg), [&](const nlattr* attribute) {
+        if (mnl_attr_get_type(attribute) != NFTA_TABLE_NAME) return;
+        out.push_back({.contents = {.table = {family, mnl_attr_get_str(attribute)}}, .programs = {}});
+      });
+    }));
+    for (LiveTable& table : out) RETURN_IF_ERROR(Fill(table));
+    return out;
+  }
+
+ private:
+  using Attributes = std::vector<std::pair<uint16_t, std::string>>;
+
+  Result<> Dump(Family family, int type, const Attributes& attributes, const NetfilterSocket::Each& each) {
+    return socket_.Query(type, static_cast<uint16_t>(family), NLM_F_DUMP, seq_++, attributes,
+                         [&](const nlmsghdr* header) {
+                           torn_ = torn_ || (header->nlmsg_flags & NLM_F_DUMP_INTR);
+                           each(header);
+                         });
+  }
+
+  Result<> Fill(LiveTable& out) {
+    Ruleset& contents = out.contents;
+    const Table& table = contents.table;
+    RETURN_IF_ERROR(Dump(table.family, NFT_MSG_GETCHAIN, {{NFTA_CHAIN_TABLE, table.name}},
+                         [&](const nlmsghdr* header) { DecodeChain(header, contents); }));
+    RETURN_IF_ERROR(Dump(table.family, NFT_MSG_GETRULE, {{NFTA_RULE_TABLE, table.name}},
+                         [&](const nlmsghdr* header) { DecodeProgram(header, out); }));
+    RETURN_IF_ERROR(Dump(table.family, NFT_MSG_GETSET, {{NFTA_SET_TABLE, table.name}},
+                         [&](const nlmsghdr* header) { DecodeSet(header, contents); }));
+    for (auto& entry : contents.sets) {
+      Ruleset::SetContents& set = entry.second;
+      RETURN_IF_ERROR(Dump(table.family, NFT_MSG_GETSETELEM,
+                           {{NFTA_SET_ELEM_LIST_TABLE, table.name}, {NFTA_SET_ELEM_LIST_SET, entry.first}},
+                           [&](const nlmsghdr* header) { DecodeElements(header, set); }));
+    }
+    return {};
+  }
+
+  NetfilterSocket& socket_;
+  uint32_t& seq_;  // goes on from one reader to the next: what is left of a dump is told by its number
+  bool torn_ = false;
+};
+
+}  // namespace
+
+Result<std::vector<LiveTable>> ReadLiveTables(const std::vector<Family>& families) {
+  ASSIGN_OR_RETURN(NetfilterSocket socket, NetfilterSocket::Open());
+  uint32_t seq = 1;
+  for (int attempt = 0; attempt < kAttempts; ++attempt) {
+    Reader reader(socket, seq);
+    ASSIGN_OR_RETURN(uint32_t before, reader.Generation());
+    std::vector<LiveTable> out;
+    Result<> read;
+    for (Family family : families) {
+      Result<std::vector<LiveTable>> tables = reader.Read(family);
+      if (!tables) {
+        read = tables.error();
+        break;
+      }
+      std::move(tables->begin(), tables->end(), std::back_inserter(out));
+    }
+    ASSIGN_OR_RETURN(uint32_t after, reader.Generation());
+    if (before != after || reader.torn()) continue;
+    RETURN_IF_ERROR(read);
+    return out;
+  }
+  return Error(Code::kUnavailable, "nftables change faster than they can be read");
+}
+
+}  // namespace keelson::nft
