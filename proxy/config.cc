@@ -1,53 +1,37 @@
 #include "proxy/config.h"
 
-#include <yaml-cpp/yaml.h>
-
 #include <charconv>
 
-#include "lib/base/file.h"
+#include "proxy/document.h"
 
 namespace keelson::proxy {
 namespace {
 
 Error Bad(const std::string& what) { return Error(Code::kInvalid, what); }
 
-Result<> SetDuration(const YAML::Node& node, std::chrono::milliseconds& out) {
-  if (!node || node.IsNull()) return {};
-  ASSIGN_OR_RETURN(std::chrono::milliseconds parsed, ParseDuration(node.as<std::string>()));
-  if (parsed.count() > 0) out = parsed;
-  return {};
+std::chrono::seconds WholeSeconds(Document::Duration time) {
+  return std::chrono::duration_cast<std::chrono::seconds>(time);
 }
 
-template <typename T>
-void Set(const YAML::Node& node, T& out) {
-  if (node && !node.IsNull()) out = node.as<T>();
+ConntrackLimits LimitsOf(const Document& d) {
+  return {.max_per_core = d.conntrack.max_per_core,
+          .min = d.conntrack.min,
+          .tcp_established = WholeSeconds(d.conntrack.tcp_established_timeout),
+          .tcp_close_wait = WholeSeconds(d.conntrack.tcp_close_wait_timeout),
+          .udp = WholeSeconds(d.conntrack.udp_timeout),
+          .udp_stream = WholeSeconds(d.conntrack.udp_stream_timeout),
+          .tcp_be_liberal = d.conntrack.tcp_be_liberal};
 }
 
-void SetText(const YAML::Node& node, std::string& out) {
-  if (node && !node.IsNull() && !node.as<std::string>().empty()) out = node.as<std::string>();
-}
-
-Result<> Overlay(const YAML::Node& root, Config& config) {
-  if (!root.IsMap() || root["kind"].as<std::string>("") != "KubeProxyConfiguration") {
-    return Bad("not a KubeProxyConfiguration");
-  }
-  SetText(root["clientConnection"]["kubeconfig"], config.kubeconfig);
-  SetText(root["hostnameOverride"], config.hostname);
-  SetText(root["mode"], config.mode);
-  SetText(root["detectLocalMode"], config.detect_local_mode);
-  SetText(root["healthzBindAddress"], config.healthz_address);
-  SetText(root["metricsBindAddress"], config.metrics_address);
-  std::string cidrs;
-  SetText(root["clusterCIDR"], cidrs);
-  if (!cidrs.empty()) {
-    ASSIGN_OR_RETURN(config.cluster_cidrs, ParseCidrs(cidrs));
-  }
-  Set(root["nodePortAddresses"], config.nodeport_addresses);
-  const YAML::Node nftables = root["nftables"];
-  Set(nftables["masqueradeAll"], config.masquerade_all);
-  Set(nftables["masqueradeBit"], config.masquerade_bit);
-  RETURN_IF_ERROR(SetDuration(nftables["minSyncPeriod"], config.min_sync_period));
-  return SetDuration(nftables["syncPeriod"], config.sync_period);
+// Of upstream's modes the settings come from the section of the one that was asked for.
+template <typename Section>
+void Adopt(const Section& section, Config& config) {
+  using std::chrono::duration_cast;
+  using std::chrono::milliseconds;
+  config.masquerade_all = section.masquerade_all;
+  config.masquerade_bit = section.masquerade_bit;
+  config.sync_period = duration_cast<milliseconds>(section.sync_period);
+  config.min_sync_period = duration_cast<milliseconds>(section.min_sync_period);
 }
 
 }  // namespace
@@ -88,57 +72,34 @@ Result<std::vector<IpPrefix>> ParseCidrs(const std::string& text) {
   return out;
 }
 
-Result<std::chrono::milliseconds> ParseDuration(const std::string& text) {
-  double total_ms = 0;
-  if (text == "0") return std::chrono::milliseconds(0);
-  const char* at = text.data();
-  const char* end = at + text.size();
-  if (at == end) return Bad("invalid duration: " + text);
-  while (at != end) {
-    double number = 0;
-    auto [next, error] = std::from_chars(at, end, number);
-    if (error != std::errc() || number < 0) return Bad("invalid duration: " + text);
-    std::string_view rest(next, static_cast<size_t>(end - next));
-    double unit = rest.starts_with("ms")  ? 1
-                  : rest.starts_with("s") ? 1e3
-                  : rest.starts_with("m") ? 60e3
-                  : rest.starts_with("h") ? 3600e3
-                                          : 0;
-    if (unit == 0) return Bad("invalid duration: " + text);
-    total_ms += number * unit;
-    at = next + (unit == 1 ? 2 : 1);
+Result<Config> Decide(const Document& d) {
+  std::vector<std::string> problems = Problems(d);
+  if (!problems.empty()) {
+    std::string text;
+    for (const std::string& problem : problems) text += (text.empty() ? "" : ", ") + problem;
+    return Bad(problems.size() == 1 ? text : "[" + text + "]");
   }
-  return std::chrono::milliseconds(static_cast<int64_t>(total_ms));
-}
-
-Result<> ParseConfig(const std::string& yaml, Config& config) {
-  try {
-    return Overlay(YAML::Load(yaml), config);
-  } catch (const YAML::Exception& e) {
-    return Bad(e.what());
+  if (d.mode == "ipvs") return Bad("proxy mode \"ipvs\" is not available; known: \"nftables\"");
+  Config config{.kubeconfig = d.client.kubeconfig, .hostname = d.hostname_override, .asked_mode = d.mode};
+  d.mode == "nftables" ? Adopt(d.nftables, config) : Adopt(d.iptables, config);
+  config.detect_local_mode = d.detect_local_mode.empty() ? "ClusterCIDR" : d.detect_local_mode;
+  if (config.detect_local_mode == "ClusterCIDR") {
+    ASSIGN_OR_RETURN(config.cluster_cidrs, ParseCidrs(d.cluster_cidr));
+  } else if (config.detect_local_mode == "BridgeInterface") {
+    config.pod_bridge = d.detect_local.bridge_interface;
+  } else if (config.detect_local_mode == "InterfaceNamePrefix") {
+    config.pod_interface_prefix = d.detect_local.interface_name_prefix;
   }
-}
-
-Result<> ReadConfigFile(const std::string& path, Config& config) {
-  ASSIGN_OR_RETURN(std::string yaml, ReadFile(path));
-  Result<> parsed = ParseConfig(yaml, config);
-  if (!parsed) return parsed.error().Wrap(path);
-  return {};
-}
-
-Result<> Validate(const Config& config) {
-  if (config.mode != "nftables") return Bad("unknown proxy mode: " + config.mode + " (known: nftables)");
-  if (config.masquerade_bit < 0 || config.masquerade_bit > 31) return Bad("masquerade bit must be 0 to 31");
-  if (config.detect_local_mode != "ClusterCIDR" && config.detect_local_mode != "NodeCIDR") {
-    return Bad("unknown detect-local mode: " + config.detect_local_mode + " (known: ClusterCIDR, NodeCIDR)");
-  }
-  for (const std::string& address : config.nodeport_addresses) {
-    if (address != "primary") RETURN_IF_ERROR(IpPrefix::Parse(address));
-    if (address == "primary" && config.nodeport_addresses.size() > 1) {
-      return Bad("nodeport addresses: \"primary\" stands alone");
-    }
-  }
-  return {};
+  Result<IpAddress> bind = IpAddress::Parse(d.bind_address);
+  if (bind && !bind->IsUnspecified()) config.node_ip = *bind;
+  config.nodeport_addresses = d.node_port_addresses;
+  config.healthz_address = d.healthz_bind_address;
+  config.metrics_address = d.metrics_bind_address;
+  config.address_hard_fail = d.bind_address_hard_fail;
+  config.conntrack = LimitsOf(d);
+  config.oom_score_adj = d.oom_score_adj;
+  config.configz = ToConfigz(d);
+  return config;
 }
 
 }  // namespace keelson::proxy

@@ -1,4 +1,4 @@
-// kube-proxy's settings: flags, and KubeProxyConfiguration (kubeproxy.config.k8s.io/v1alpha1) files.
+// What kube-proxy runs with: decided once, from flags and the configuration file (document.h).
 #pragma once
 
 #include <chrono>
@@ -8,8 +8,11 @@
 
 #include "lib/base/error.h"
 #include "lib/base/ip.h"
+#include "proxy/dns/cluster_dns_options.h"
 
 namespace keelson::proxy {
+
+struct Document;
 
 struct HostPort {
   std::string host = "0.0.0.0";
@@ -17,33 +20,41 @@ struct HostPort {
 };
 // "10.0.0.1:10256", "[::]:10256", ":10256", "10.0.0.1" (then with `default_port`).
 Result<HostPort> ParseHostPort(const std::string& text, uint16_t default_port);
+// Comma separated.
+Result<std::vector<IpPrefix>> ParseCidrs(const std::string& text);
+
+// The kernel's connection tracking. 0: left as it is.
+struct ConntrackLimits {
+  int max_per_core = 0, min = 0;
+  std::chrono::seconds tcp_established{0}, tcp_close_wait{0}, udp{0}, udp_stream{0};
+  bool tcp_be_liberal = false;
+};
 
 struct Config {
   std::string kubeconfig;
-  std::string hostname;  // empty: the machine's, in lower case
-  std::string mode = "nftables";
+  std::string master;      // the API server's URL, over what the kubeconfig says
+  std::string hostname;    // empty: the machine's, in lower case
+  std::string asked_mode;  // as configured; nftables is what there is
   std::string table = "keelson-proxy";
   std::vector<IpPrefix> cluster_cidrs;
-  std::string detect_local_mode = "ClusterCIDR";  // or NodeCIDR
+  std::string detect_local_mode = "ClusterCIDR";  // or NodeCIDR, BridgeInterface, InterfaceNamePrefix
+  std::string pod_bridge, pod_interface_prefix;   // for the last two
+  std::optional<IpAddress> node_ip;               // over the Node's own of that family
   std::vector<std::string> nodeport_addresses;    // CIDRs; empty or "primary": the Node's own addresses
   bool masquerade_all = false;
   int masquerade_bit = 14;
   std::chrono::milliseconds min_sync_period{0};
-  std::chrono::milliseconds sync_period{30000};   // how often the kernel is looked at for others' changes
-  std::string healthz_address = "0.0.0.0:10256";  // empty: no server
-  std::string metrics_address = "127.0.0.1:10249";
-  int verbosity = 0;
+  std::chrono::milliseconds sync_period{30000};
+  std::string healthz_address, metrics_address;  // empty: no server
+  bool address_hard_fail = false;                // a server that cannot listen ends the program
+  ConntrackLimits conntrack;
+  int oom_score_adj = -999;
+  dns::ClusterDnsOptions dns;
+  std::string configz;      // what /configz answers
+  std::string config_file;  // whose change ends the program
 };
 
-// Comma separated.
-Result<std::vector<IpPrefix>> ParseCidrs(const std::string& text);
-// Go's form: "1s", "1m30s", "500ms".
-Result<std::chrono::milliseconds> ParseDuration(const std::string& text);
-
-// Overlays what the YAML document sets. Fields of other modes are ignored.
-Result<> ReadConfigFile(const std::string& path, Config& config);
-Result<> ParseConfig(const std::string& yaml, Config& config);
-// What can only be said of the whole.
-Result<> Validate(const Config& config);
+// Refuses what this program cannot do.
+Result<Config> Decide(const Document& document);
 
 }  // namespace keelson::proxy

@@ -1,9 +1,19 @@
 #include "proxy/config.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include <CLI/CLI.hpp>
+
+#include "proxy/document.h"
+#include "proxy/flags.h"
 
 namespace keelson::proxy {
 namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 
 TEST(Config, HostPorts) {
   struct {
@@ -28,46 +38,191 @@ TEST(Config, HostPorts) {
   }
 }
 
-TEST(Config, Durations) {
-  EXPECT_EQ(ParseDuration("1m30s")->count(), 90000);
-  EXPECT_EQ(ParseDuration("500ms")->count(), 500);
-  EXPECT_EQ(ParseDuration("0")->count(), 0);
-  EXPECT_EQ(ParseDuration("1.5h")->count(), 5400000);
-  for (const char* text : {"", "5", "-1s", "1x", "s"}) EXPECT_FALSE(ParseDuration(text)) << text;
-}
+constexpr char kHead[] = "apiVersion: kubeproxy.config.k8s.io/v1alpha1\nkind: KubeProxyConfiguration\n";
 
-TEST(Config, ReadsKubeProxyConfiguration) {
-  Config config;
-  auto parsed = ParseConfig(R"(
-apiVersion: kubeproxy.config.k8s.io/v1alpha1
-kind: KubeProxyConfiguration
-clientConnection: {kubeconfig: /etc/kube}
+TEST(Document, IsWrittenAsItIsRead) {
+  Document document;
+  std::vector<std::string> problems;
+  auto read = ReadDocument(kHead + std::string(R"(
+clientConnection: {kubeconfig: /etc/kube, qps: 7.5}
 clusterCIDR: 10.1.0.0/16,fd01::/48
+featureGates: {Some: true}
 hostnameOverride: n1
 mode: nftables
 metricsBindAddress: 0.0.0.0:1
 nodePortAddresses: [10.0.0.0/8]
-nftables: {masqueradeAll: true, masqueradeBit: 10, minSyncPeriod: 2s, syncPeriod: 0s}
+nftables: {masqueradeAll: true, masqueradeBit: 0, minSyncPeriod: 2s, syncPeriod: 0s}
 iptables: {localhostNodePorts: null}
-)",
-                            config);
-  ASSERT_TRUE(parsed) << parsed.error().message();
-  EXPECT_EQ(config.kubeconfig, "/etc/kube");
-  ASSERT_EQ(config.cluster_cidrs.size(), 2u);
-  EXPECT_EQ(config.cluster_cidrs[1].ToString(), "fd01::/48");
-  EXPECT_EQ(config.hostname, "n1");
-  EXPECT_EQ(config.metrics_address, "0.0.0.0:1");
-  EXPECT_EQ(config.nodeport_addresses.size(), 1u);
-  EXPECT_TRUE(config.masquerade_all);
-  EXPECT_EQ(config.masquerade_bit, 10);
-  EXPECT_EQ(config.min_sync_period.count(), 2000);
-  EXPECT_EQ(config.sync_period.count(), 30000);
-  EXPECT_TRUE(Validate(config));
-  config.mode = "userspace";
-  EXPECT_FALSE(Validate(config));
-  EXPECT_FALSE(ParseConfig("kind: Pod", config));
-  EXPECT_FALSE(ParseConfig("kind: KubeProxyConfiguration\nnftables: {masqueradeBit: many}", config));
-  EXPECT_FALSE(ParseConfig("kind: [", config));
+conntrack: {maxPerCore: 0, tcpEstablishedTimeout: 1h30m}
+)"),
+                           document, problems);
+  ASSERT_TRUE(read) << read.error().message();
+  EXPECT_THAT(problems, IsEmpty());
+  SetDefaults(document);
+  EXPECT_EQ(document.nftables.masquerade_bit, 0);  // zero is a value where upstream has a pointer
+  EXPECT_EQ(document.nftables.sync_period, std::chrono::seconds(30));
+  EXPECT_EQ(document.conntrack.max_per_core, 0);
+  EXPECT_TRUE(document.iptables.localhost_node_ports);
+  std::string yaml = ToYaml(document);
+  EXPECT_THAT(yaml, HasSubstr("  qps: 7.5\n"));
+  EXPECT_THAT(yaml, HasSubstr("  tcpEstablishedTimeout: 1h30m0s\n"));
+  EXPECT_THAT(yaml, HasSubstr("clusterCIDR: \"10.1.0.0/16,fd01::/48\"\n"));
+  Document again;
+  ASSERT_TRUE(ReadDocument(yaml, again, problems));
+  EXPECT_THAT(problems, IsEmpty());
+  EXPECT_EQ(ToYaml(again), yaml);
+}
+
+TEST(Document, Defaults) {
+  Document document;
+  SetDefaults(document);
+  std::string yaml = ToYaml(document);
+  for (const char* line :
+       {"apiVersion: kubeproxy.config.k8s.io/v1alpha1\nbindAddress: 0.0.0.0\nbindAddressHardFail: false\n"
+        "clientConnection:\n  acceptContentTypes: \"\"\n  burst: 10\n"
+        "  contentType: application/vnd.kubernetes.protobuf\n  kubeconfig: \"\"\n  qps: 5\n",
+        "conntrack:\n  maxPerCore: 32768\n  min: 131072\n  tcpBeLiberal: false\n  tcpCloseWaitTimeout: "
+        "1h0m0s\n",
+        "healthzBindAddress: 0.0.0.0:10256\n", "metricsBindAddress: 127.0.0.1:10249\n",
+        "nodePortAddresses: null\n", "oomScoreAdj: -999\n", "  excludeCIDRs: null\n", "mode: \"\"\n"}) {
+    EXPECT_THAT(yaml, HasSubstr(line));
+  }
+  std::string configz = ToConfigz(document);
+  EXPECT_THAT(configz, ::testing::StartsWith("{\"kubeproxy.config.k8s.io\":{\"BindAddress\":\"0.0.0.0\","));
+  EXPECT_THAT(configz, HasSubstr("\"Linux\":{\"Conntrack\":{\"MaxPerCore\":32768,\"Min\":131072,"));
+  EXPECT_THAT(configz, HasSubstr("\"UDPTimeout\":\"0s\"},\"MasqueradeAll\":false,\"OOMScoreAdj\":-999}"));
+  document = {};
+  document.bind_address = "::";
+  SetDefaults(document);
+  EXPECT_EQ(document.healthz_bind_address, "[::]:10256");
+  EXPECT_EQ(document.metrics_bind_address, "[::1]:10249");
+}
+
+TEST(Document, WhatCannotBeRead) {
+  const std::pair<const char*, const char*> cases[] = {
+      {"kind: Pod\napiVersion: v1", "failed to decode: no kind \"Pod\" is registered for version \"v1\""},
+      {"mode: nftables", "failed to decode: Object 'Kind' is missing"},
+      {"kind: [", "failed to decode: yaml: "},
+      {"- 1", "failed to decode: couldn't get version/kind"},
+  };
+  for (const auto& [text, error] : cases) {
+    Document document;
+    std::vector<std::string> problems;
+    auto read = ReadDocument(text, document, problems);
+    ASSERT_FALSE(read) << text;
+    EXPECT_THAT(read.error().message(), HasSubstr(error));
+  }
+  Document document;
+  std::vector<std::string> problems;
+  EXPECT_THAT(ReadDocument(kHead + std::string("nftables: {masqueradeBit: many}"), document, problems)
+                  .error()
+                  .message(),
+              HasSubstr("nftables.masqueradeBit"));
+  EXPECT_THAT(ReadDocument(kHead + std::string("configSyncPeriod: 5"), document, problems).error().message(),
+              HasSubstr("configSyncPeriod: "));
+  EXPECT_TRUE(ReadDocument(kHead + std::string("iptables: {beta: 1}\nudpIdleTimeout: 1s\n"
+                                               "logging: {options: {json: {infoBufferSize: \"0\"}}}"),
+                           document, problems));
+  EXPECT_THAT(problems, ElementsAre("unknown field \"iptables.beta\"", "unknown field \"udpIdleTimeout\""));
+}
+
+TEST(Document, ProblemsInUpstreamsWords) {
+  struct {
+    std::function<void(Document&)> change;
+    const char* problem;
+  } cases[] = {
+      {[](Document& d) { d.mode = "userspace"; },
+       "KubeProxyConfiguration.Mode.ProxyMode: Invalid value: \"userspace\": must be iptables,ipvs,nftables "
+       "or "
+       "blank (blank means the best-available proxy [currently iptables])"},
+      {[](Document& d) { d.iptables.masquerade_bit = 32; },
+       "KubeProxyConfiguration.KubeProxyIPTablesConfiguration.MasqueradeBit: Invalid value: 32: must be "
+       "within "
+       "the range [0, 31]"},
+      {[](Document& d) { d.oom_score_adj = 2000; },
+       "KubeProxyConfiguration.OOMScoreAdj: Invalid value: 2000: must be within the range [-1000, 1000]"},
+      {[](Document& d) { d.config_sync_period = {}; },
+       "KubeProxyConfiguration.ConfigSyncPeriod: Invalid value: \"0s\": must be greater than 0"},
+      {[](Document& d) { d.bind_address = "x"; },
+       "KubeProxyConfiguration.BindAddress: Invalid value: \"x\": not a valid textual representation of an "
+       "IP "
+       "address"},
+      {[](Document& d) { d.healthz_bind_address = "1.2.3.4:0"; },
+       "KubeProxyConfiguration.HealthzBindAddress: Invalid value: \"0\": must be a valid port"},
+      {[](Document& d) { d.cluster_cidr = "10.0.0.0/8,10.1.0.0/16"; },
+       "KubeProxyConfiguration.DetectLocal.ClusterCIDRs: Invalid value: \"10.0.0.0/8,10.1.0.0/16\": must be "
+       "a "
+       "valid DualStack CIDR (e.g. 10.100.0.0/16,fde4:8dba:82e1::/48)"},
+      {[](Document& d) { d.detect_local_mode = "Guess"; },
+       "KubeProxyConfiguration.DetectLocalMode: Unsupported value: \"Guess\": supported values: "
+       "\"BridgeInterface\", \"ClusterCIDR\", \"InterfaceNamePrefix\", \"NodeCIDR\""},
+      {[](Document& d) { d.detect_local_mode = "BridgeInterface"; },
+       "KubeProxyConfiguration.InterfaceName: Invalid value: \"\": must not be empty"},
+      {[](Document& d) {
+         d.node_port_addresses = {"primary", "10.0.0.0/8"};
+       },
+       "KubeProxyConfiguration.NodePortAddresses[0]: Invalid value: \"primary\": can't use both 'primary' "
+       "and "
+       "CIDRs"},
+      {[](Document& d) { d.conntrack.min = -1; },
+       "KubeProxyConfiguration.KubeProxyConntrackConfiguration.Min: Invalid value: -1: must be greater than "
+       "or "
+       "equal to 0"},
+      {[](Document& d) { d.iptables.min_sync_period = std::chrono::minutes(1); },
+       "KubeProxyConfiguration.SyncPeriod: Invalid value: \"1m0s\": must be greater than or equal to "
+       "KubeProxyConfiguration.MinSyncPeriod"},
+  };
+  for (const auto& c : cases) {
+    Document document;
+    SetDefaults(document);
+    EXPECT_THAT(Problems(document), IsEmpty());
+    c.change(document);
+    EXPECT_THAT(Problems(document), ElementsAre(c.problem));
+  }
+}
+
+Result<Config> FromFlags(const std::vector<const char*>& args) {
+  CLI::App app;
+  Flags flags;
+  AddFlags(app, flags);
+  std::vector<const char*> argv = {"kube-proxy"};
+  argv.insert(argv.end(), args.begin(), args.end());
+  try {
+    app.parse(Arguments(static_cast<int>(argv.size()), argv.data()));
+  } catch (const CLI::Error& e) {
+    return Error(Code::kInvalid, e.what());
+  }
+  RETURN_IF_ERROR(Complete(app, flags));
+  return Decide(app, flags);
+}
+
+TEST(Flags, AsDeploymentsGiveThem) {
+  auto config = FromFlags({"--kubeconfig=/k", "--hostname-override", " Node-1 ", "--cluster-cidr=10.1.0.0/16",
+                           "--masquerade-all", "--iptables-sync-period=45s", "--conntrack-max-per-core=0",
+                           "--nodeport-addresses=10.0.0.0/8,fd00::/8", "--metrics-bind-address=", "--v=2",
+                           "--ipvs-scheduler=rr", "--healthz-port=10300", "--feature-gates=A=true,B=false"});
+  ASSERT_TRUE(config) << config.error().message();
+  EXPECT_EQ(config->hostname, "node-1");
+  EXPECT_EQ(config->cluster_cidrs.size(), 1u);
+  EXPECT_TRUE(config->masquerade_all);
+  EXPECT_EQ(config->sync_period, std::chrono::seconds(45));
+  EXPECT_EQ(config->nodeport_addresses.size(), 2u);
+  EXPECT_EQ(config->metrics_address, "");
+  EXPECT_EQ(config->healthz_address, "0.0.0.0:10300");
+  EXPECT_THAT(config->configz, HasSubstr("\"FeatureGates\":{\"A\":true,\"B\":false}"));
+}
+
+TEST(Flags, Modes) {
+  EXPECT_TRUE(FromFlags({}));
+  EXPECT_TRUE(FromFlags({"--proxy-mode=iptables"}));
+  EXPECT_THAT(FromFlags({"--proxy-mode=ipvs"}).error().message(), HasSubstr("\"ipvs\" is not available"));
+  EXPECT_FALSE(FromFlags({"--proxy-mode=x"}));
+  EXPECT_FALSE(FromFlags({"--sync-period=x"}));
+  auto bridge = FromFlags(
+      {"--detect-local-mode=BridgeInterface", "--pod-bridge-interface=cni0", "--cluster-cidr=10.0.0.0/8"});
+  ASSERT_TRUE(bridge);
+  EXPECT_EQ(bridge->pod_bridge, "cni0");
+  EXPECT_TRUE(bridge->cluster_cidrs.empty());
 }
 
 }  // namespace

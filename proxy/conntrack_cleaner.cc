@@ -2,34 +2,34 @@
 
 namespace keelson::proxy {
 
-void ConntrackCleaner::SetService(const std::string& key, const std::vector<ResolvedPort>& ports) {
+void ConntrackCleaner::Add(const ResolvedPort& port, Service& into) {
+  const ServicePort& service = port.service;
+  if (service.protocol != kUdp || port.serving.empty()) return;
+  std::set<Target> endpoints;
+  for (const Backend& backend : port.serving) endpoints.insert({backend.ip, backend.port});
+  into.vips[{service.cluster_ip, service.port}] = endpoints;
+  for (const auto* list : {&service.external_ips, &service.load_balancer_ips}) {
+    for (const IpAddress& ip : *list) into.vips[{ip, service.port}] = endpoints;
+  }
+  if (service.node_port != 0) into.node_ports[service.node_port].insert(endpoints.begin(), endpoints.end());
+}
+
+void ConntrackCleaner::SetService(const std::string& key, const std::vector<ResolvedPort>& v4,
+                                  const std::vector<ResolvedPort>& v6) {
   Service now;
-  for (const ResolvedPort& port : ports) {
-    const ServicePort& service = port.service;
-    if (service.protocol != kUdp) continue;
-    std::set<Target> endpoints;
-    for (const auto* list : {&port.cluster, &port.local}) {
-      for (const Backend& backend : *list) endpoints.insert({backend.ip, backend.port});
-    }
-    now.vips[{service.cluster_ip, service.port}] = endpoints;
-    for (const IpAddress& ip : service.external_ips) now.vips[{ip, service.port}] = endpoints;
-    if (service.node_port != 0) now.node_ports[service.node_port] = endpoints;
+  for (const auto* ports : {&v4, &v6}) {
+    for (const ResolvedPort& port : *ports) Add(port, now);
   }
   auto before = services_.find(key);
-  if (before == services_.end() && now.vips.empty()) return;
-  // What it had and has no more leads nowhere.
-  if (before != services_.end()) {
-    for (const auto& [vip, endpoints] : before->second.vips) changed_vips_[vip] = {};
-    for (const auto& [port, endpoints] : before->second.node_ports) changed_node_ports_[port] = {};
+  if (now.vips.empty()) {
+    if (before != services_.end()) services_.erase(before);
+    return;
   }
+  if (before != services_.end() && before->second == now) return;
   for (const auto& [vip, endpoints] : now.vips) changed_vips_[vip] = endpoints;
   for (const auto& [port, endpoints] : now.node_ports) changed_node_ports_[port] = endpoints;
   changed_.insert(key);
-  if (now.vips.empty()) {
-    services_.erase(key);
-  } else {
-    services_[key] = std::move(now);
-  }
+  services_[key] = std::move(now);
 }
 
 bool ConntrackCleaner::LeadsAstray(const netlink::Flow& flow, const std::set<Target>& endpoints) {
@@ -56,14 +56,14 @@ std::vector<netlink::Flow> ConntrackCleaner::TakeStale(const std::vector<netlink
   return out;
 }
 
-Result<int> ConntrackCleaner::Clean(netlink::Socket& socket) {
+Result<ConntrackCleaner::Removed> ConntrackCleaner::Clean(netlink::Socket& socket) {
   ASSIGN_OR_RETURN(std::vector<netlink::Flow> flows, netlink::ListFlows(socket, true, kUdp));
   ASSIGN_OR_RETURN(std::vector<netlink::Flow> flows_v6, netlink::ListFlows(socket, false, kUdp));
   flows.insert(flows.end(), flows_v6.begin(), flows_v6.end());
-  int removed = 0;
+  Removed removed;
   for (const netlink::Flow& flow : TakeStale(flows)) {
     ASSIGN_OR_RETURN(bool was_there, netlink::DeleteFlow(socket, flow));
-    removed += was_there;
+    (flow.source.is_v4() ? removed.v4 : removed.v6) += was_there;
   }
   return removed;
 }

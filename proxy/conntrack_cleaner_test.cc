@@ -18,7 +18,7 @@ ResolvedPort Dns(std::initializer_list<const char*> backends) {
                   .cluster_ip = Ip("10.96.0.10"),
                   .port = 53,
                   .node_port = 30053};
-  for (const char* ip : backends) port.cluster.push_back({Ip(ip), 5353});
+  for (const char* ip : backends) port.serving.push_back({Ip(ip), 5353});
   return port;
 }
 
@@ -55,9 +55,13 @@ TEST(ConntrackCleaner, FlowsMustLeadToEndpointsOfTheService) {
   EXPECT_THAT(Names(cleaner.TakeStale(flows)),
               ElementsAre("10.96.0.10->10.1.0.2", "10.96.0.10->10.96.0.10", "172.30.0.1->10.1.0.2"));
   EXPECT_FALSE(cleaner.NeedsLook());
-  cleaner.SetService("kube-system/dns", {});
-  EXPECT_THAT(Names(cleaner.TakeStale(flows)), ElementsAre("10.96.0.10->10.1.0.1", "10.96.0.10->10.1.0.2",
-                                                           "10.96.0.10->10.96.0.10", "172.30.0.1->10.1.0.2"));
+  cleaner.SetService("kube-system/dns", {Dns({"10.1.0.1"})});
+  EXPECT_FALSE(cleaner.NeedsLook());
+  // Nobody answers any more, or nobody asks: what is left of flows does no harm.
+  cleaner.SetService("kube-system/dns", {Dns({})});
+  EXPECT_FALSE(cleaner.NeedsLook());
+  cleaner.SetService("kube-system/dns", {Dns({"10.1.0.2"})});
+  EXPECT_THAT(Names(cleaner.TakeStale(flows)), ElementsAre("10.96.0.10->10.1.0.1", "10.96.0.10->10.96.0.10"));
 }
 
 TEST(ConntrackCleaner, TcpLooksAfterItself) {

@@ -9,7 +9,7 @@ namespace {
 TEST(Health, IsWellWhileChangesGetThroughInTime) {
   FakeClock clock;
   Health health(std::chrono::seconds(60), clock);
-  EXPECT_FALSE(health.Healthy());  // nothing is in the kernel yet
+  EXPECT_TRUE(health.Healthy());  // starting up
   health.Queued();
   health.Synced();
   EXPECT_TRUE(health.Healthy());
@@ -27,7 +27,16 @@ TEST(Health, IsWellWhileChangesGetThroughInTime) {
   health.SetNodeEligible(false);
   EXPECT_TRUE(health.Live());
   EXPECT_FALSE(health.Healthy());
-  EXPECT_THAT(health.Describe(), ::testing::HasSubstr("\"nodeEligible\": false"));
+  EXPECT_THAT(health.Describe(false), ::testing::EndsWith(R"(, "nodeEligible": false})"));
+  EXPECT_THAT(health.Describe(true),
+              ::testing::MatchesRegex(
+                  R"(\{"lastUpdated": "[0-9 :.-]+ \+0000 UTC","currentTime": "[0-9 :.-]+ \+0000 UTC"\})"));
+}
+
+TEST(HealthCheck, AnswersInUpstreamsForm) {
+  EXPECT_EQ(HealthCheckAnswer("default/web", 2, true),
+            "{\n\t\"service\": {\n\t\t\"namespace\": \"default\",\n\t\t\"name\": \"web\"\n\t},\n"
+            "\t\"localEndpoints\": 2,\n\t\"serviceProxyHealthy\": true\n}");
 }
 
 }  // namespace

@@ -2,28 +2,34 @@
 //
 //   handlers (informer threads)            Run (one thread)
 //   OnService, OnSlice -> ServiceMap  -->  changed Services -> Plan of each family -> kernel transaction
-//   OnNode                                  -> stale UDP flows -> health check ports -> Health
+//   OnNode, OnServiceCidr                   -> stale UDP flows -> health check ports -> Health
+//   OnTables, OnAddressesChanged (kernel)
 //
 // Nothing is written before MarkSynced(): a proxy that starts with half of the Services would take the rest
-// out of the kernel.
+// out of the kernel. Changes that come while one batch is written make up the next one.
 #pragma once
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <stop_token>
 #include <string>
 #include <vector>
 
 #include "lib/base/clock.h"
 #include "lib/base/mutex.h"
+#include "lib/nft/monitor.h"
 #include "proxy/conntrack_cleaner.h"
 #include "proxy/health.h"
+#include "proxy/model/service_map.h"
 #include "proxy/nftables/dataplane.h"
-#include "proxy/service_map.h"
+#include "proxy/node_facts.h"
+#include "proxy/policy_gaps.h"
 
-namespace keelson::api::core::v1 {
-class Node;
+namespace keelson::api::networking::v1 {
+class ServiceCIDR;
 }
 
 namespace keelson::proxy {
@@ -32,8 +38,8 @@ struct ProxierOptions {
   std::string node_name;
   nftables::Options v4, v6;
   bool pods_of_node_cidr = false;  // pods are told by the Node's pod CIDRs (detect-local-mode NodeCIDR)
-  std::chrono::milliseconds min_sync_period{0};
-  std::chrono::milliseconds sync_period{30000};
+  std::chrono::milliseconds min_sync_period{0};  // between two batches
+  std::chrono::milliseconds sync_period{30000};  // after which what was refused is tried again
 };
 
 class Proxier {
@@ -41,52 +47,74 @@ class Proxier {
   using OpenKernel = std::function<Result<std::unique_ptr<nft::Kernel>>()>;
   // Where NodePorts answer, given the Node's own addresses.
   using NodePortIps = std::function<Result<std::vector<IpAddress>>(const std::vector<IpAddress>&)>;
+  // Tells people of a Service (namespace/name) that something is wrong with it.
+  using Warn =
+      std::function<void(const std::string& service, const char* reason, const std::string& message)>;
 
-  Proxier(ProxierOptions options, OpenKernel open_kernel, NodePortIps node_port_ips, Health& health,
-          Clock& clock = Clock::Real());
+  Proxier(ProxierOptions options, OpenKernel open_kernel, NodePortIps node_port_ips, Warn warn,
+          Health& health, Clock& clock = Clock::Real());
   ~Proxier();
 
   // Thread safe; null: deleted. Keys are namespace/name.
   void OnService(const std::string& key, const api::core::v1::Service* service);
   void OnSlice(const std::string& key, const api::discovery::v1::EndpointSlice* slice);
   void OnNode(const api::core::v1::Node* node);
+  void OnServiceCidr(const std::string& key, const api::networking::v1::ServiceCIDR* cidr);
   void MarkSynced();
+  // What the kernel tells. Until TablesWatched(true), and after a loss, every sync period looks at the
+  // tables.
+  void OnTables(const nft::Monitor::Changes& changes);
+  void TablesWatched(bool watched);
+  void OnAddressesChanged();
+  // Blocks until the first sync is in the kernel; false: `stop` came first.
+  bool AwaitFirstSync(std::stop_token stop);
 
   // Follows until `stop`; `ready` once the first sync is in the kernel.
   Result<> Run(std::stop_token stop, const std::function<void()>& ready);
 
  private:
   struct Batch;
-  struct NodeFacts {
-    std::string zone;
-    std::vector<IpAddress> ips;
-    std::vector<IpPrefix> pod_cidrs;
-    bool operator==(const NodeFacts&) const = default;
-  };
   void Wake() REQUIRES(mutex_);
   void OpenDataplanes(const NodeFacts& facts);
-  std::optional<Batch> NextBatch(std::stop_token stop, SteadyTime verify_at);
+  std::optional<Batch> NextBatch(std::stop_token stop, SteadyTime periodic_at);
   Result<> Apply(const Batch& batch);
+  Result<> FollowNodePortIps(const NodeFacts& facts);
+  Result<> SyncOne(nftables::Dataplane& dataplane, const Batch& batch);
   void CleanConntrack();
+  void Finish();
+  void Requeue(const Batch& batch);
+  void WaitMinSyncPeriod(std::stop_token stop);
 
   const ProxierOptions options_;
   const OpenKernel open_kernel_;
   const NodePortIps node_port_ips_;
+  const Warn warn_;
   Health& health_;
   Clock& clock_;
+  const WallTime started_;
 
   Mutex mutex_;
   CondVar wake_;
   ServiceMap services_ GUARDED_BY(mutex_);
   NodeFacts node_ GUARDED_BY(mutex_);
+  std::map<std::string, std::vector<IpPrefix>> service_cidrs_ GUARDED_BY(mutex_);
+  std::vector<WallTime> triggers_ GUARDED_BY(mutex_);  // when the pending endpoint changes began
+  std::set<uint32_t> own_ports_ GUARDED_BY(mutex_);    // of our kernel sockets
   bool synced_ GUARDED_BY(mutex_) = false;
   bool pending_ GUARDED_BY(mutex_) = false;
+  bool written_ GUARDED_BY(mutex_) = false;  // once
+  bool watched_ GUARDED_BY(mutex_) = false;
+  bool look_at_tables_ GUARDED_BY(mutex_) = false;
+  bool tampered_v4_ GUARDED_BY(mutex_) = false, tampered_v6_ GUARDED_BY(mutex_) = false;
+  bool addresses_changed_ GUARDED_BY(mutex_) = true;
 
   // Run's thread only.
   std::vector<std::unique_ptr<nftables::Dataplane>> dataplanes_;
   std::vector<IpPrefix> pod_cidrs_;  // of the Node, when dataplanes_ were made
+  std::optional<std::vector<IpAddress>> nodeport_ips_;
   ConntrackCleaner cleaner_;
   HealthCheckServers health_checks_;
+  PolicyGaps gaps_v4_, gaps_v6_;
 };
 
 }  // namespace keelson::proxy

@@ -3,9 +3,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cerrno>
 #include <latch>
 #include <thread>
 
+#include "lib/api/proto/networking_v1.pb.h"
 #include "lib/api/types.h"
 #include "lib/nft/fake.h"
 #include "lib/nft/text.h"
@@ -23,6 +25,7 @@ struct SharedKernel {
   nft::FakeKernel fake GUARDED_BY(mutex);
   int refusals GUARDED_BY(mutex) = 0;
   int attempts GUARDED_BY(mutex) = 0;
+  std::string bad GUARDED_BY(mutex);  // what speaks of it is invalid
 
   class View : public nft::Kernel {
    public:
@@ -33,7 +36,10 @@ struct SharedKernel {
       shared_.changed.notify_all();
       if (shared_.refusals > 0) {
         --shared_.refusals;
-        return Error(Code::kUnavailable, "refused");
+        return Error::FromErrno(ENOBUFS, "refused");
+      }
+      if (!shared_.bad.empty() && nft::ToText(t).find(shared_.bad) != std::string::npos) {
+        return Error::FromErrno(EINVAL, shared_.bad);
       }
       return shared_.fake.Apply(t);
     }
@@ -96,17 +102,24 @@ class ProxierTest : public ::testing::Test {
  protected:
   void SetUp() override {
     ProxierOptions options{.node_name = "here", .v4 = {.v4 = true}, .v6 = {.v4 = false}};
+    options.min_sync_period = min_sync_period_;
     proxier_ = std::make_unique<Proxier>(
         options,
         [this] {
           return Result<std::unique_ptr<nft::Kernel>>(std::make_unique<SharedKernel::View>(kernel_));
         },
-        [](const std::vector<IpAddress>& own) { return Result<std::vector<IpAddress>>(own); }, health_,
-        clock_);
+        [](const std::vector<IpAddress>& own) { return Result<std::vector<IpAddress>>(own); },
+        [this](const std::string& service, const char* reason, const std::string&) {
+          MutexLock lock(kernel_.mutex);
+          warnings_.push_back(service + " " + reason);
+        },
+        health_, clock_);
     thread_ = std::jthread(
         [this](std::stop_token stop) { EXPECT_TRUE(proxier_->Run(stop, [this] { ready_.count_down(); })); });
   }
+  std::chrono::milliseconds min_sync_period_{0};
   SharedKernel kernel_;
+  std::vector<std::string> warnings_ GUARDED_BY(kernel_.mutex);
   FakeClock clock_;
   Health health_{std::chrono::seconds(60), clock_};
   std::latch ready_{1};
@@ -124,7 +137,6 @@ TEST_F(ProxierTest, WritesOnceSyncedAndFollowsChanges) {
   proxier_->OnService("default/web", &service);
   proxier_->OnSlice("default/web-1", &slice);
   EXPECT_EQ(kernel_.Text(), "");
-  EXPECT_FALSE(health_.Healthy());
   proxier_->MarkSynced();
   ready_.wait();
   EXPECT_TRUE(health_.Healthy());
@@ -150,14 +162,14 @@ TEST_F(ProxierTest, TriesAgainAfterARefusal) {
   int before;
   {
     MutexLock lock(kernel_.mutex);
-    kernel_.refusals = 1;
+    kernel_.refusals = 2;  // also of the second look
     before = kernel_.attempts;
   }
   auto service = MakeService("10.96.0.1");
   proxier_->OnService("default/web", &service);
   {
     MutexLock lock(kernel_.mutex);
-    while (kernel_.attempts == before) kernel_.changed.wait(kernel_.mutex);
+    while (kernel_.attempts < before + 2) kernel_.changed.wait(kernel_.mutex);
   }
   clock_.AwaitWaiters(1);
   EXPECT_THAT(kernel_.Text(), Not(HasSubstr("10.96.0.1")));
@@ -179,6 +191,87 @@ TEST_F(ProxierTest, RepairsWhatOthersDidAtTheNextLook) {
   clock_.AwaitWaiters(1);
   clock_.Advance(std::chrono::seconds(30));
   EXPECT_TRUE(kernel_.Await(Has("10.96.0.1")));
+}
+
+TEST_F(ProxierTest, RepairsAtOnceWhatTheKernelTellsOf) {
+  auto service = MakeService("10.96.0.1");
+  proxier_->OnService("default/web", &service);
+  proxier_->MarkSynced();
+  ready_.wait();
+  proxier_->TablesWatched(true);
+  {
+    MutexLock lock(kernel_.mutex);
+    nft::Transaction drop({nft::Family::kIpv4, "keelson-proxy"});
+    drop.DeleteTable();
+    ASSERT_TRUE(kernel_.fake.Apply(drop));
+  }
+  proxier_->OnTables({.tables = {{nft::Family::kIpv4, "docker", 7}}});  // nothing of ours
+  proxier_->OnTables({.tables = {{nft::Family::kIpv4, "keelson-proxy", 7}}});
+  EXPECT_TRUE(kernel_.Await(Has("10.96.0.1")));
+}
+
+TEST_F(ProxierTest, DropsWhatGoesToUnallocatedAddresses) {
+  proxier_->MarkSynced();
+  ready_.wait();
+  api::networking::v1::ServiceCIDR cidr;
+  cidr.mutable_spec()->add_cidrs("10.96.0.0/12");
+  proxier_->OnServiceCidr("kubernetes", &cidr);
+  EXPECT_TRUE(kernel_.Await(Has("r0 == 0x0a600000; drop")));
+}
+
+TEST_F(ProxierTest, NamesTheServiceThatTheKernelRefuses) {
+  auto good = MakeService("10.96.0.1"), bad = MakeService("10.96.0.66");
+  {
+    MutexLock lock(kernel_.mutex);
+    kernel_.bad = "10.96.0.66";
+  }
+  proxier_->OnService("default/good", &good);
+  proxier_->OnService("default/bad", &bad);
+  proxier_->MarkSynced();
+  ready_.wait();
+  EXPECT_THAT(kernel_.Text(), HasSubstr("10.96.0.1"));
+  MutexLock lock(kernel_.mutex);
+  EXPECT_EQ(warnings_, std::vector<std::string>{"default/bad FailedToSyncServiceRules"});
+}
+
+class SlowProxierTest : public ProxierTest {
+ protected:
+  SlowProxierTest() { min_sync_period_ = std::chrono::seconds(1); }
+};
+
+TEST_F(SlowProxierTest, FlappingEndpointsAreWrittenTogether) {
+  auto service = MakeService("10.96.0.1");
+  proxier_->OnService("default/web", &service);
+  proxier_->MarkSynced();
+  ready_.wait();
+  clock_.AwaitWaiters(1);
+  int before;
+  {
+    MutexLock lock(kernel_.mutex);
+    before = kernel_.attempts;
+  }
+  for (int i = 0; i < 1000; ++i) {
+    auto slice = MakeSlice(i % 2 == 0 ? "10.1.0.1" : "10.1.0.2");
+    proxier_->OnSlice("default/web-1", &slice);
+  }
+  clock_.Advance(std::chrono::seconds(1));
+  EXPECT_TRUE(kernel_.Await(Has("10.96.0.1 . tcp . 80 . 0 : 10.1.0.2 . 8080")));
+  MutexLock lock(kernel_.mutex);
+  EXPECT_EQ(kernel_.attempts, before + 1);
+}
+
+TEST_F(ProxierTest, ALeavingNodeIsNotEligible) {
+  corev1::Node node;
+  proxier_->OnNode(&node);
+  EXPECT_TRUE(health_.Healthy());
+  node.mutable_spec()->add_taints()->set_key("ToBeDeletedByClusterAutoscaler");
+  proxier_->OnNode(&node);
+  EXPECT_FALSE(health_.Healthy());
+  node.mutable_spec()->clear_taints();
+  proxier_->OnNode(&node);
+  EXPECT_TRUE(health_.Healthy());
+  proxier_->OnNode(nullptr);
+  EXPECT_FALSE(health_.Healthy());
 }
 
 }  // namespace

@@ -6,16 +6,24 @@
 #include <cctype>
 #include <cstdlib>
 
+#include "lib/api/proto/networking_v1.pb.h"
 #include "lib/api/types.h"
 #include "lib/base/file.h"
 #include "lib/base/log.h"
-#include "lib/base/metrics.h"
 #include "lib/base/service_group.h"
+#include "lib/client/events.h"
 #include "lib/client/informer.h"
 #include "lib/client/transport.h"
-#include "lib/http/server_service.h"
 #include "lib/linux/sysctl.h"
+#include "proxy/config_watch.h"
+#include "proxy/dns/dns_link.h"
+#include "proxy/dns/dns_services.h"
+#include "proxy/host_setup.h"
+#include "proxy/kernel_watch.h"
+#include "proxy/leftovers.h"
+#include "proxy/metrics.h"
 #include "proxy/node_addresses.h"
+#include "proxy/pages.h"
 #include "proxy/proxier.h"
 
 namespace keelson::proxy {
@@ -36,7 +44,11 @@ Result<std::string> NodeName(const Config& config) {
 
 // The kubeconfig, or what a pod is given.
 Result<client::RestConfig> ApiConfig(const Config& config) {
-  if (!config.kubeconfig.empty()) return client::LoadKubeconfig(config.kubeconfig);
+  if (!config.kubeconfig.empty()) {
+    ASSIGN_OR_RETURN(client::RestConfig out, client::LoadKubeconfig(config.kubeconfig));
+    if (!config.master.empty()) out.server = config.master;
+    return out;
+  }
   const char* host = std::getenv("KUBERNETES_SERVICE_HOST");
   const char* port = std::getenv("KUBERNETES_SERVICE_PORT");
   if (!host || !port) return Error(Code::kInvalid, "no --kubeconfig, and not in a pod");
@@ -52,6 +64,8 @@ Result<client::RestConfig> ApiConfig(const Config& config) {
 nftables::Options DataplaneOptions(const Config& config, bool v4) {
   nftables::Options out{.v4 = v4, .table = config.table, .masquerade_all = config.masquerade_all};
   out.masquerade_bit = 1u << config.masquerade_bit;
+  out.pod_bridge = config.pod_bridge;
+  out.pod_interface_prefix = config.pod_interface_prefix;
   for (const IpPrefix& cidr : config.cluster_cidrs) {
     if (cidr.is_v4() == v4) out.pod_cidrs.push_back(cidr);
   }
@@ -62,57 +76,95 @@ nftables::Options DataplaneOptions(const Config& config, bool v4) {
   return out;
 }
 
-// Without forwarding no Service works; a read-only /proc/sys may have it on already. IPv6's is left to who
-// sets the node's network up: switching it on makes a host forget the routes that it learned from routers.
-void EnsureForwarding() {
-  if (Result<> on = linux::EnsureSysctl("net/ipv4/ip_forward", "1"); !on) {
-    log::Warn("Cannot switch IPv4 forwarding on", {{"err", on.error()}});
-  }
-}
-
-http::Handler MetricsHandler() {
-  return [](std::shared_ptr<const http::ServerRequest> request,
-            std::shared_ptr<http::ResponseWriter> writer) {
-    http::Headers text = {{"Content-Type", "text/plain; charset=utf-8"}};
-    if (request->path == "/metrics") {
-      writer->Reply(200, {{"Content-Type", "text/plain; version=0.0.4; charset=utf-8"}}, metrics::Print());
-    } else if (request->path == "/proxyMode") {
-      writer->Reply(200, text, "nftables");
-    } else if (request->path == "/healthz") {
-      writer->Reply(200, text, "ok");
-    } else {
-      writer->Reply(404, text, "404 page not found\n");
-    }
-  };
-}
-
-// An empty address means no server.
-Result<> AddPages(ServiceGroup& group, const std::string& name, const std::string& address,
-                  uint16_t default_port, http::Handler handler) {
-  if (address.empty()) return {};
-  ASSIGN_OR_RETURN(HostPort where, ParseHostPort(address, default_port));
-  http::AddServer(group, name, where.host, where.port, std::move(handler));
+Result<> RemoveDnsLink() {
+  ASSIGN_OR_RETURN(netlink::Socket socket, netlink::Socket::Open());
+  RETURN_IF_ERROR(dns::RemoveDnsLink(socket));
   return {};
 }
 
-void Connect(client::InformerFactory& informers, const std::string& node_name, Proxier& proxier) {
-  informers.Get<corev1::Service>().AddHandler(
-      [&](const client::Change<corev1::Service>& c) { proxier.OnService(c.key, c.new_object.get()); });
+// With DNS the metrics address tells whether it answers yet, as CoreDNS does. `dns` may be null.
+http::Handler WithReadiness(const dns::ClusterDns* dns, http::Handler others) {
+  if (!dns) return others;
+  return [dns, others](std::shared_ptr<const http::ServerRequest> request,
+                       std::shared_ptr<http::ResponseWriter> writer) {
+    if (request->path != "/ready") return others(request, writer);
+    http::Headers text = {{"Content-Type", "text/plain; charset=utf-8"}};
+    dns->Ready() ? writer->Reply(200, text, "OK") : writer->Reply(503, text, "kubernetes");
+  };
+}
+
+// `dns` may be null.
+void Connect(client::InformerFactory& informers, const std::string& node_name, Proxier& proxier,
+             dns::ClusterDns* dns) {
+  informers.Get<corev1::Service>().AddHandler([&proxier, dns](const client::Change<corev1::Service>& c) {
+    const corev1::Service* service = c.new_object.get();
+    if (dns) dns->OnService(c.key, service);
+    proxier.OnService(c.key, dns && service && dns->IsFor(*service) ? nullptr : service);
+  });
   informers.Get<discoveryv1::EndpointSlice>().AddHandler(
-      [&](const client::Change<discoveryv1::EndpointSlice>& c) {
+      [&proxier, dns](const client::Change<discoveryv1::EndpointSlice>& c) {
+        if (dns) dns->OnSlice(c.key, c.new_object.get());
         proxier.OnSlice(c.key, c.new_object.get());
       });
   informers.Get<corev1::Node>({.field_selector = "metadata.name=" + node_name})
       .AddHandler([&](const client::Change<corev1::Node>& c) { proxier.OnNode(c.new_object.get()); });
 }
 
+// Null without --cluster-dns-address; then nothing is left of a proxy that had it and was killed.
+Result<std::unique_ptr<dns::ClusterDns>> MakeDns(const Config& config) {
+  if (!config.dns.addresses.empty()) return dns::ClusterDns::Create(config.dns, Clock::Real());
+  RETURN_IF_ERROR(RemoveDnsLink());
+  return std::unique_ptr<dns::ClusterDns>();
+}
+
+Proxier::Warn WarnWith(client::EventRecorder& events) {
+  return [&events](const std::string& service, const char* reason, const std::string& message) {
+    corev1::ObjectReference about;
+    auto slash = service.find('/');
+    about.set_kind("Service");
+    about.set_namespace_(service.substr(0, slash));
+    about.set_name(service.substr(slash + 1));
+    about.set_uid(service);
+    events.Record(about, "Warning", reason, message);
+  };
+}
+
+// What nothing waits for: without it the proxy works nearly as well.
+void AddWatches(ServiceGroup& group, Proxier& proxier, client::EventRecorder& events,
+                client::InformerFactory& extras) {
+  auto add = [&](const char* name, std::function<Result<>(std::stop_token)> run) {
+    group.Add({name, {"proxier"}, [run = std::move(run)](std::stop_token stop, ServiceGroup::Ready ready) {
+                 ready();
+                 return run(stop);
+               }});
+  };
+  add("tables", [&](std::stop_token stop) { return WatchTables(stop, proxier); });
+  add("addresses",
+      [&](std::stop_token stop) { return WatchAddresses(stop, [&] { proxier.OnAddressesChanged(); }); });
+  add("events", [&](std::stop_token stop) -> Result<> {
+    events.Run(stop);
+    return {};
+  });
+  using Cidr = api::networking::v1::ServiceCIDR;
+  extras.Get<Cidr>().AddHandler(
+      [&](const client::Change<Cidr>& c) { proxier.OnServiceCidr(c.key, c.new_object.get()); });
+  add("service-cidrs", [&](std::stop_token stop) { return extras.Run(stop, [] {}); });
+}
+
+// Best effort: rules that stay are no reason not to serve.
+void RemoveOthers(const Config& config) {
+  Result<std::unique_ptr<nft::Kernel>> kernel = nft::OpenKernel();
+  Result<> removed = kernel ? RemoveLeftovers(**kernel, config.table) : Result<>(kernel.error());
+  if (!removed) log::Warn("Cannot remove the rules of another proxy mode", {{"err", removed.error()}});
+}
+
 Result<int> Run(const Config& config) {
-  RETURN_IF_ERROR(Validate(config));
   ASSIGN_OR_RETURN(std::string node_name, NodeName(config));
   ASSIGN_OR_RETURN(client::RestConfig api, ApiConfig(config));
   api.user_agent = "kube-proxy/keelson";
   ASSIGN_OR_RETURN(std::shared_ptr<client::Transport> transport, client::NewHttpTransport(api));
-  EnsureForwarding();
+  RETURN_IF_ERROR(PrepareHost(config));
+  RemoveOthers(config);
 
   Health health(2 * config.sync_period, Clock::Real());
   ProxierOptions options{.node_name = node_name,
@@ -121,34 +173,66 @@ Result<int> Run(const Config& config) {
                          .pods_of_node_cidr = config.detect_local_mode == "NodeCIDR",
                          .min_sync_period = config.min_sync_period,
                          .sync_period = config.sync_period};
-  auto node_port_ips = [wanted = config.nodeport_addresses](const std::vector<IpAddress>& own) {
-    return NodePortAddresses(wanted, own);
+  auto node_port_ips = [&config](std::vector<IpAddress> own) {
+    if (config.node_ip) {
+      std::erase_if(own, [&](const IpAddress& ip) { return ip.is_v4() == config.node_ip->is_v4(); });
+      own.insert(own.begin(), *config.node_ip);
+    }
+    return NodePortAddresses(config.nodeport_addresses, own);
   };
+  client::EventRecorder events{client::RestClient(transport), "kube-proxy", node_name};
   Proxier proxier(
-      std::move(options), [] { return nft::OpenKernel(); }, node_port_ips, health);
-  client::InformerFactory informers{client::RestClient(transport)};
-  Connect(informers, node_name, proxier);
+      std::move(options), [] { return nft::OpenKernel(); }, node_port_ips, WarnWith(events), health);
+  client::InformerFactory informers{client::RestClient(transport)}, extras{client::RestClient(transport)};
+  ASSIGN_OR_RETURN(std::unique_ptr<dns::ClusterDns> dns, MakeDns(config));
+  Connect(informers, node_name, proxier, dns.get());
 
   ServiceGroup group;
-  RETURN_IF_ERROR(AddPages(group, "healthz", config.healthz_address, kHealthzPort, health.Handler()));
-  RETURN_IF_ERROR(AddPages(group, "metrics", config.metrics_address, kMetricsPort, MetricsHandler()));
+  const bool hard = config.address_hard_fail;
+  RETURN_IF_ERROR(AddPages(group, "healthz", config.healthz_address, kHealthzPort, hard, health.Handler()));
+  RETURN_IF_ERROR(AddPages(group, "metrics", config.metrics_address, kMetricsPort, hard,
+                           WithReadiness(dns.get(), MetricsPages(config.configz))));
+  if (!config.config_file.empty()) {
+    group.Add({"config-file", {}, [&](std::stop_token stop, ServiceGroup::Ready ready) {
+                 ready();
+                 return EndWhenChanged(config.config_file, stop);
+               }});
+  }
   group.Add({"proxier", {}, [&](std::stop_token stop, ServiceGroup::Ready ready) {
                ready();
                return proxier.Run(stop, [] { log::Info("Service rules are in place"); });
              }});
+  if (dns) dns::AddServices(group, *dns);
   group.Add({"informers", {"proxier"}, [&](std::stop_token stop, ServiceGroup::Ready ready) {
                return informers.Run(stop, [&] {
                  proxier.MarkSynced();
+                 if (dns) dns->MarkSynced();
                  ready();
                });
              }});
-  log::Info("kube-proxy starts", {{"node", node_name}, {"server", api.server}, {"mode", config.mode}});
+  AddWatches(group, proxier, events, extras);
+  log::Info("kube-proxy starts", {{"node", node_name}, {"server", api.server}, {"mode", "nftables"}});
   return group.RunUntilSignal();
 }
 
 }  // namespace
 
+Result<> PrepareHost(const Config& config) {
+  EnsureForwarding();
+  SetConntrackLimits(config.conntrack);
+  SetOomScore(config.oom_score_adj);
+  return {};
+}
+
 int RunProxy(const Config& config) {
+  if (config.asked_mode != "nftables") {
+    log::Warn("Services are programmed into nftables, whichever mode of iptables was asked for",
+              {{"mode", config.asked_mode}});
+  }
+  if (config.detect_local_mode == "ClusterCIDR" && config.cluster_cidrs.empty()) {
+    log::Warn("Detect-local-mode set to ClusterCIDR, but no cluster CIDR defined");
+  }
+  TellBuild();
   Result<int> code = Run(config);
   if (!code) log::Error("kube-proxy cannot run", {{"err", code.error()}});
   return code.value_or(1);
@@ -158,7 +242,12 @@ Result<> Cleanup(const Config& config) {
   ASSIGN_OR_RETURN(std::unique_ptr<nft::Kernel> kernel, nft::OpenKernel());
   Result<> v4 = nftables::Dataplane::Remove(*kernel, DataplaneOptions(config, true).Table());
   Result<> v6 = nftables::Dataplane::Remove(*kernel, DataplaneOptions(config, false).Table());
-  return v4 ? v6 : v4;
+  Result<> link = RemoveDnsLink();
+  Result<> others = RemoveLeftovers(*kernel, config.table);
+  for (Result<>* one : {&v4, &v6, &link, &others}) {
+    if (!*one) return one->error().Wrap("encountered an error while tearing down rules");
+  }
+  return {};
 }
 
 }  // namespace keelson::proxy

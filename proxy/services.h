@@ -8,7 +8,9 @@ namespace keelson::proxy {
 
 // Runs until SIGTERM or SIGINT; the process's exit code.
 int RunProxy(const Config& config);
-// --cleanup: takes the proxy's tables out of the kernel.
+// --init-only: what needs more than CAP_NET_ADMIN.
+Result<> PrepareHost(const Config& config);
+// --cleanup: takes the proxy's rules out of the kernel, and those that other proxies left.
 Result<> Cleanup(const Config& config);
 
 }  // namespace keelson::proxy

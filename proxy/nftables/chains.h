@@ -7,8 +7,13 @@
 //   dispatch                    for each way of picking: daddr . proto . dport in @use-PICK -> PICK
 //   pick chain                  maybe mark for masquerade; slot = random mod N; dnat to the endpoint in that
 //                               slot. One chain for each N (and way of picking), not for each Service.
+//                               A sticky chain first looks for the client's slot of last time.
 //   nat postrouting             masquerades what is marked, and a pod that reached itself
-//   filter input, forward, output -> filter, for new connections: reject or drop what has no endpoint
+//   filter prerouting, output -> firewall: drops what source ranges keep out, before translation
+//   filter input, forward, output-post-dnat -> filter, for new connections: rejects or drops what has no
+//                               endpoint, and so was not translated
+//   filter forward, output-post-dnat -> cluster-ips: rejects unused ports of cluster IPs, drops unallocated
+//   ones
 //
 // Why sets in `dispatch` and not one verdict map: the kernel walks all verdicts of a table again whenever one
 // is added (12 ms at 50 000). So adding a Service costs the same however many there are, and a packet has as
@@ -29,10 +34,18 @@ struct Options {
   std::string table = "keelson-proxy";
   bool masquerade_all = false;
   uint32_t masquerade_bit = 0x4000;
-  std::vector<IpPrefix> pod_cidrs;  // of this family; sources inside are pods
+  // How pods are told from others: by source (of this family), by the bridge or the kind of interface that
+  // they are behind. All empty: not at all.
+  std::vector<IpPrefix> pod_cidrs;
+  std::string pod_bridge;
+  std::string pod_interface_prefix;
   // Replies between pods of this node would bypass it (a bridge without br_netfilter): such connections
-  // are masqueraded, so that replies come back here.
+  // are masqueraded, so that replies come back here. Only where pod_cidrs are known.
   bool replies_bypass_node = false;
+
+  bool DetectsPods() const {
+    return !pod_cidrs.empty() || !pod_bridge.empty() || !pod_interface_prefix.empty();
+  }
 
   nft::Table Table() const { return {v4 ? nft::Family::kIpv4 : nft::Family::kIpv6, table}; }
 };
@@ -63,7 +76,7 @@ inline constexpr uint32_t kLocalSlots = 0x10000;
 struct PickSpec {
   enum class Kind { kCluster, kExternal, kExternalLocal } kind = Kind::kCluster;
   bool node_port = false;
-  uint32_t cluster = 0;  // endpoints
+  uint32_t cluster = 0;  // slots; all are filled, but where there is affinity
   uint32_t local = 0;    // kExternalLocal only
   std::chrono::seconds affinity{0};
   auto operator<=>(const PickSpec&) const = default;
@@ -79,7 +92,12 @@ const char* DispatchChain(bool node_port);
 std::vector<nft::Rule> DispatchRules(bool node_port, const std::vector<PickSpec>& specs,
                                      const Options& options);
 
-// Everything but pick chains, their sets, and elements; the dispatch chains are empty.
+// The chain `service-cidrs`: drops what goes to addresses that no Service has.
+inline constexpr char kServiceCidrsChain[] = "service-cidrs";
+std::vector<nft::Rule> ServiceCidrRules(const std::vector<IpPrefix>& cidrs, const Options& options);
+
+// Everything but pick chains, their sets, and elements; the dispatch chains
+// and service-cidrs are empty.
 nft::Ruleset FixedRuleset(const Options& options);
 
 }  // namespace keelson::proxy::nftables

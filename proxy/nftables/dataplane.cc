@@ -2,22 +2,48 @@
 
 #include <malloc.h>
 
+#include <cerrno>
+
 #include "lib/nft/diff.h"
 
 namespace keelson::proxy::nftables {
+
+namespace {
+
+// Failures that say nothing about what was asked for.
+bool IsPassing(const Error& error) {
+  switch (error.errnum()) {
+    case EINTR:
+    case EAGAIN:
+    case EBUSY:
+    case ENOBUFS:
+    case ENOMEM:
+      return true;
+    default:
+      return false;
+  }
+}
+
+}  // namespace
 
 Dataplane::Dataplane(std::unique_ptr<nft::Kernel> kernel, Options options)
     : kernel_(std::move(kernel)), plan_(std::move(options)) {}
 
 Result<SyncStats> Dataplane::Sync() {
-  if (!in_step_) return FullSync();
+  Result<SyncStats> done = in_step_ ? Incremental() : FullSync();
+  // What did not fit to what was believed to be there may fit to what is.
+  if (!done) done = FullSync();
+  if (!done && !IsPassing(done.error())) done = Isolate();
+  if (done) plan_.Settle();
+  return done;
+}
+
+Result<SyncStats> Dataplane::Incremental() {
   nft::Transaction changes = plan_.TakeChanges();
   if (changes.empty()) return SyncStats{};
-  Result<> applied = kernel_->Apply(changes);
-  if (!applied) {
-    in_step_ = false;  // the plan has handed its changes out: compare from scratch next time
-    return applied.error();
-  }
+  in_step_ = false;  // unless it succeeds: the plan has handed its changes out
+  RETURN_IF_ERROR(kernel_->Apply(changes));
+  in_step_ = true;
   ASSIGN_OR_RETURN(uint32_t now, kernel_->Generation());
   generation_ = generation_ != 0 && now == generation_ + 1 ? now : 0;
   return SyncStats{.operations = changes.ops().size()};
@@ -25,8 +51,47 @@ Result<SyncStats> Dataplane::Sync() {
 
 Result<SyncStats> Dataplane::Verify() {
   ASSIGN_OR_RETURN(uint32_t now, kernel_->Generation());
-  if (in_step_ && now == generation_) return SyncStats{};
-  return FullSync();
+  if (now != generation_) in_step_ = false;
+  return Sync();
+}
+
+void Dataplane::RetryRefused() {
+  for (const std::string& key : plan_.Held()) plan_.Release(key);
+}
+
+Result<SyncStats> Dataplane::Isolate() {
+  const std::vector<std::string> suspects = plan_.Unsettled();
+  for (const std::string& key : suspects) plan_.Hold(key);
+  Result<SyncStats> total = FullSync();
+  if (total) {
+    Result<> admitted = Admit(suspects.data(), suspects.data() + suspects.size(), *total);
+    if (!admitted) total = admitted.error();
+  }
+  if (!total) {  // it is not the Services: all are tried again
+    for (const std::string& key : suspects) plan_.Release(key);
+  }
+  return total;
+}
+
+// Releases [first, last), but for those that the kernel refuses even alone.
+Result<> Dataplane::Admit(const std::string* first, const std::string* last, SyncStats& total) {
+  if (first == last) return {};
+  for (auto key = first; key != last; ++key) plan_.Release(*key);
+  Result<SyncStats> done = Incremental();
+  if (done) {
+    total.operations += done->operations;
+    return {};
+  }
+  if (IsPassing(done.error())) return done.error();
+  for (auto key = first; key != last; ++key) plan_.Hold(*key);
+  RETURN_IF_ERROR(FullSync());
+  if (last - first == 1) {
+    total.refusals.push_back({*first, done.error()});
+    return {};
+  }
+  auto middle = first + (last - first) / 2;
+  RETURN_IF_ERROR(Admit(first, middle, total));
+  return Admit(middle, last, total);
 }
 
 Result<SyncStats> Dataplane::FullSync() {

@@ -1,6 +1,8 @@
-// Service rules through the kernel: everything at once, and one Service more. In a network namespace of its
-// own.
+// Service rules through the kernel: everything at once, a restart, and one change. In a network namespace of
+// its own.
 #include <benchmark/benchmark.h>
+
+#include <fstream>
 
 #include "proxy/nftables/dataplane.h"
 
@@ -14,7 +16,22 @@ std::vector<ResolvedPort> ServiceNumber(int i) {
       .name = "ns/svc-" + std::to_string(i) + ":http", .cluster_ip = ip("10.96.0.1", i), .port = 80};
   if (i % 10 == 0) port.service.node_port = static_cast<uint16_t>(20000 + i % 40000);
   for (int e = 0; e < 3; ++e) port.cluster.push_back({ip("10.128.0.1", i * 3 + e), 8080, e == 0});
+  port.has_endpoints = true;
   return {port};
+}
+
+// The number after `name` in a file of "Name:   number kB" lines, in MiB.
+double Mebibytes(const char* path, const std::string& name) {
+  std::ifstream in(path);
+  for (std::string line; std::getline(in, line);) {
+    if (line.starts_with(name + ":")) return std::stod(line.substr(name.size() + 1)) / 1024;
+  }
+  return 0;
+}
+
+// What the whole machine's kernel holds: of use on a quiet machine, and for large tables.
+double KernelMemory() {
+  return Mebibytes("/proc/meminfo", "Slab") + Mebibytes("/proc/meminfo", "VmallocUsed");
 }
 
 std::unique_ptr<Dataplane> MakeDataplane(benchmark::State& state, const linux::NetNs& netns) {
@@ -33,12 +50,19 @@ void FullSync(benchmark::State& state) {
     if (!netns) return state.SkipWithError(netns.error().message().c_str());
     auto dataplane = MakeDataplane(state, *netns);
     if (!dataplane) return;
+    const double kernel_before = KernelMemory();
+    const double process_before = Mebibytes("/proc/self/status", "RssAnon");
     state.ResumeTiming();
     for (int i = 0; i < state.range(0); ++i)
       dataplane->plan().SetService(std::to_string(i), ServiceNumber(i));
     auto synced = dataplane->Sync();
     if (!synced) return state.SkipWithError(synced.error().message().c_str());
+    state.PauseTiming();
     state.counters["elements"] = static_cast<double>(dataplane->plan().size());
+    state.counters["kernel_MiB"] = KernelMemory() - kernel_before;
+    state.counters["process_MiB"] = Mebibytes("/proc/self/status", "RssAnon") - process_before;
+    dataplane.reset();
+    state.ResumeTiming();
   }
 }
 
@@ -75,8 +99,40 @@ void OneServiceMore(benchmark::State& state) {
   }
 }
 
-BENCHMARK(FullSync)->Arg(1000)->Arg(10000)->Unit(benchmark::kMillisecond)->UseRealTime()->Iterations(3);
+// An endpoint of a Service comes and goes, and the kernel has it.
+void OneEndpointChanges(benchmark::State& state) {
+  auto netns = linux::NetNs::Make();
+  if (!netns) return state.SkipWithError(netns.error().message().c_str());
+  auto dataplane = MakeDataplane(state, *netns);
+  if (!dataplane) return;
+  const auto size = static_cast<int>(state.range(0));
+  for (int i = 0; i < size; ++i) dataplane->plan().SetService(std::to_string(i), ServiceNumber(i));
+  if (auto synced = dataplane->Sync(); !synced) return state.SkipWithError(synced.error().message().c_str());
+  int turn = 0;
+  for (auto _ : state) {
+    int i = turn++ / 2 % size;
+    std::vector<ResolvedPort> ports = ServiceNumber(i);
+    if (turn % 2 == 1) ports[0].cluster.pop_back();
+    dataplane->plan().SetService(std::to_string(i), ports);
+    if (!dataplane->Sync()) return state.SkipWithError("sync failed");
+  }
+}
+
+BENCHMARK(FullSync)
+    ->Arg(1000)
+    ->Arg(10000)
+    ->Arg(30000)
+    ->Unit(benchmark::kMillisecond)
+    ->UseRealTime()
+    ->Iterations(3);
 BENCHMARK(Restart)->Arg(1000)->Arg(10000)->Unit(benchmark::kMillisecond)->UseRealTime()->Iterations(3);
+BENCHMARK(OneEndpointChanges)
+    ->Arg(1000)
+    ->Arg(10000)
+    ->Arg(30000)
+    ->Unit(benchmark::kMicrosecond)
+    ->UseRealTime()
+    ->Iterations(200);
 BENCHMARK(OneServiceMore)
     ->Arg(1000)
     ->Arg(10000)

@@ -85,6 +85,8 @@ Result<> AddClient(netlink::Socket& node, const linux::NetNs& client) {
   RETURN_IF_ERROR(netlink::SetUp(inside, eth0.index));
   RETURN_IF_ERROR(netlink::AddAddress(inside, eth0.index, *IpPrefix::Parse("172.30.0.2/24")));
   RETURN_IF_ERROR(netlink::AddAddress(inside, eth0.index, *IpPrefix::Parse("fd30::2/64")));
+  RETURN_IF_ERROR(netlink::AddAddress(inside, eth0.index, *IpPrefix::Parse("172.30.0.9/24")));
+  RETURN_IF_ERROR(netlink::AddAddress(inside, eth0.index, *IpPrefix::Parse("fd30::9/64")));
   RETURN_IF_ERROR(netlink::AddRoute(inside, {.destination = *IpPrefix::Parse("0.0.0.0/0"),
                                              .gateway = *IpAddress::Parse("172.30.0.1"),
                                              .link_index = eth0.index}));
@@ -97,6 +99,45 @@ Result<> AddClient(netlink::Socket& node, const linux::NetNs& client) {
   return netlink::AddRoute(inside, {.destination = *IpPrefix::Parse("::/0"),
                                     .gateway = *IpAddress::Parse("fd30::1"),
                                     .link_index = eth0.index});
+}
+
+// Refusals by ICMP are counted one by one here.
+Result<> LiftIcmpLimits() {
+  for (auto [key, value] :
+       {std::pair("net/ipv4/icmp_ratelimit", "0"), std::pair("net/ipv6/icmp/ratelimit", "0"),
+        std::pair("net/ipv4/icmp_msgs_per_sec", "1000000"),
+        std::pair("net/ipv4/icmp_msgs_burst", "1000000")}) {
+    Result<> set = linux::WriteSysctl(key, value);
+    if (!set && !set.error().Is(Code::kNotFound)) return set;
+  }
+  return {};
+}
+
+Result<> AddRemote(netlink::Socket& node, const linux::NetNs& remote) {
+  RETURN_IF_ERROR(
+      netlink::CreateVeth(node, {.name = "other", .up = true}, {.name = "eth0", .netns_fd = remote.fd()}, 0));
+  ASSIGN_OR_RETURN(netlink::Link other, netlink::GetLink(node, "other"));
+  ASSIGN_OR_RETURN(netlink::Socket inside, netlink::Socket::OpenIn(remote));
+  ASSIGN_OR_RETURN(netlink::Link eth0, netlink::GetLink(inside, "eth0"));
+  RETURN_IF_ERROR(netlink::SetUp(inside, eth0.index));
+  for (const char* address : {"172.31.0.1/24", "fd31::1/64"}) {
+    RETURN_IF_ERROR(netlink::AddAddress(node, other.index, *IpPrefix::Parse(address)));
+  }
+  for (const char* address : {"172.31.0.2/24", "fd31::2/64", "10.2.0.1/32", "fd02::1/128"}) {
+    RETURN_IF_ERROR(netlink::AddAddress(inside, eth0.index, *IpPrefix::Parse(address)));
+  }
+  for (auto [destination, gateway] : {std::pair("0.0.0.0/0", "172.31.0.1"), std::pair("::/0", "fd31::1")}) {
+    RETURN_IF_ERROR(netlink::AddRoute(inside, {.destination = *IpPrefix::Parse(destination),
+                                               .gateway = *IpAddress::Parse(gateway),
+                                               .link_index = eth0.index}));
+  }
+  for (auto [destination, gateway] :
+       {std::pair("10.2.0.0/24", "172.31.0.2"), std::pair("fd02::/64", "fd31::2")}) {
+    RETURN_IF_ERROR(netlink::AddRoute(node, {.destination = *IpPrefix::Parse(destination),
+                                             .gateway = *IpAddress::Parse(gateway),
+                                             .link_index = other.index}));
+  }
+  return {};
 }
 
 }  // namespace
@@ -228,12 +269,14 @@ Result<std::unique_ptr<World>> World::Make() {
   ASSIGN_OR_RETURN(linux::NetNs client_ns, linux::NetNs::Make());
   ASSIGN_OR_RETURN(linux::NetNs pod1_ns, linux::NetNs::Make());
   ASSIGN_OR_RETURN(linux::NetNs pod2_ns, linux::NetNs::Make());
-  std::unique_ptr<World> world(
-      new World{std::move(node_ns), std::move(client_ns), std::move(pod1_ns), std::move(pod2_ns)});
+  ASSIGN_OR_RETURN(linux::NetNs remote_ns, linux::NetNs::Make());
+  std::unique_ptr<World> world(new World{std::move(node_ns), std::move(client_ns), std::move(pod1_ns),
+                                         std::move(pod2_ns), std::move(remote_ns)});
   ASSIGN_OR_RETURN(netlink::Socket node, netlink::Socket::OpenIn(world->node));
   for (const char* key : {"net/ipv4/ip_forward", "net/ipv6/conf/all/forwarding"}) {
     RETURN_IF_ERROR(world->node.Run([&] { return linux::WriteSysctl(key, "1"); }));
   }
+  RETURN_IF_ERROR(world->node.Run(LiftIcmpLimits));
   RETURN_IF_ERROR(netlink::CreateBridge(node, "br0", 0, netlink::MacAddress({2, 0, 0, 0, 0, 1})));
   ASSIGN_OR_RETURN(netlink::Link bridge, netlink::GetLink(node, "br0"));
   RETURN_IF_ERROR(netlink::SetUp(node, bridge.index));
@@ -244,6 +287,7 @@ Result<std::unique_ptr<World>> World::Make() {
   RETURN_IF_ERROR(AddPod(node, bridge.index, world->pod1, 1));
   RETURN_IF_ERROR(AddPod(node, bridge.index, world->pod2, 2));
   RETURN_IF_ERROR(AddClient(node, world->client));
+  RETURN_IF_ERROR(AddRemote(node, world->remote));
   return world;
 }
 

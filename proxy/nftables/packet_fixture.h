@@ -65,11 +65,13 @@ class Connection {
   std::string server_, seen_as_;
 };
 
-// client 172.30.0.2, fd30::2 --- 172.30.0.1, fd30::1 node 10.1.0.254, fd01::fe (br0) ---
+// client 172.30.0.2, fd30::2 (also .9) --- 172.30.0.1, fd30::1 node 10.1.0.254, fd01::fe (br0) ---
 // pods 10.1.0.1, 10.1.0.2, fd01::1, fd01::2
+//                                                                node 172.31.0.1, fd31::1 ---
+// remote, a pod elsewhere: 10.2.0.1, fd02::1 (behind 172.31.0.2, fd31::2)
 struct World {
   static Result<std::unique_ptr<World>> Make();
-  linux::NetNs node, client, pod1, pod2;
+  linux::NetNs node, client, pod1, pod2, remote;
 };
 
 }  // namespace keelson::proxy

@@ -35,12 +35,13 @@ class PacketTest : public ::testing::Test {
   }
 
   // A proxy that knows nothing yet.
-  void Start(bool v4 = true, bool replies_bypass_node = false) {
+  void Start(bool v4 = true, bool replies_bypass_node = false, const std::string& pod_interfaces = "") {
     auto kernel = nft::OpenKernel(world_->node);
     ASSERT_TRUE(kernel) << kernel.error().message();
     dataplane_ = std::make_unique<Dataplane>(
         std::move(*kernel), Options{.v4 = v4,
                                     .pod_cidrs = {*IpPrefix::Parse(v4 ? "10.1.0.0/24" : "fd01::/64")},
+                                    .pod_interface_prefix = pod_interfaces,
                                     .replies_bypass_node = replies_bypass_node});
     dataplane_->plan().SetNodeIps({Ip(v4 ? "172.30.0.1" : "fd30::1")});
   }
@@ -52,6 +53,7 @@ class PacketTest : public ::testing::Test {
                     .node_port = 30080};
     for (int pod : pods)
       port.cluster.push_back({Ip((v4 ? "10.1.0." : "fd01::") + std::to_string(pod)), 8080, true});
+    port.has_endpoints = !port.cluster.empty();
     return port;
   }
   SyncStats Set(const ResolvedPort& port) {
@@ -173,7 +175,7 @@ TEST_F(PacketTest, SessionAffinityStaysUntilTheEndpointGoes) {
 
 TEST_F(PacketTest, SourceRangesKeepOthersOut) {
   ResolvedPort port = Service({1});
-  port.service.external_ips = port.service.limited_ips = {Ip("192.0.2.7")};
+  port.service.load_balancer_ips = {Ip("192.0.2.7")};
   port.service.source_ranges = {*IpPrefix::Parse("203.0.113.0/24")};
   Set(port);
   EXPECT_EQ(Connect(world_->client, "192.0.2.7", 80, kDropped).error().errnum(), ETIMEDOUT);
@@ -207,7 +209,8 @@ TEST_F(PacketTest, UdpClientsLeaveAnEndpointThatHasGone) {
                     .cluster_ip = Ip("10.96.0.10"),
                     .port = 53,
                     .node_port = 30053};
-    if (pod != 0) port.cluster = {{Ip("10.1.0." + std::to_string(pod)), 5353, true}};
+    if (pod != 0) port.cluster = port.serving = {{Ip("10.1.0." + std::to_string(pod)), 5353, true}};
+    port.has_endpoints = pod != 0;
     return port;
   };
   auto socket = netlink::Socket::OpenNetfilterIn(world_->node);
@@ -219,7 +222,7 @@ TEST_F(PacketTest, UdpClientsLeaveAnEndpointThatHasGone) {
     cleaner.SetService("default/web", {service(pod)});
     auto removed = cleaner.Clean(*socket);
     EXPECT_TRUE(removed) << removed.error().message();
-    return removed.value_or(-1);
+    return removed ? removed->v4 : -1;
   };
   UdpClient by_ip(world_->client), by_port(world_->client);
   EXPECT_EQ(follow(1), 0);
@@ -236,9 +239,9 @@ TEST_F(PacketTest, UdpClientsLeaveAnEndpointThatHasGone) {
 TEST_F(PacketTest, TheNftProgramCanListIt) {
   if (std::system("command -v nft >/dev/null") != 0) GTEST_SKIP() << "nft is not installed";
   for (bool v4 : {true, false}) {
-    Start(v4, true);
+    Start(v4, true, "pod");
     ResolvedPort port = Service({1, 2}, v4), sticky = Service({1, 2}, v4), local = Service({1, 2}, v4);
-    port.service.external_ips = port.service.limited_ips = {Ip(v4 ? "192.0.2.7" : "fd02::7")};
+    port.service.load_balancer_ips = {Ip(v4 ? "192.0.2.7" : "fd02::7")};
     port.service.source_ranges = {*IpPrefix::Parse(v4 ? "203.0.113.0/24" : "fd03::/64")};
     sticky.service.affinity = std::chrono::seconds(60);
     sticky.service.port = 81;
@@ -248,6 +251,7 @@ TEST_F(PacketTest, TheNftProgramCanListIt) {
     local.service.node_port = 30082;
     local.local = {local.cluster[0]};
     dataplane_->plan().SetService("default/web", {port, sticky, local});
+    dataplane_->plan().SetServiceCidrs({*IpPrefix::Parse(v4 ? "10.96.0.0/12" : "fd96::/108")});
     auto synced = dataplane_->Sync();
     ASSERT_TRUE(synced) << synced.error().message();
     int status = -1;

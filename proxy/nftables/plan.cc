@@ -2,165 +2,72 @@
 
 #include <algorithm>
 #include <tuple>
+#include <utility>
 
 namespace keelson::proxy::nftables {
-namespace {
-
-bool Before(const Backend& a, const Backend& b) { return std::tie(a.ip, a.port) < std::tie(b.ip, b.port); }
-
-// `now` (sorted) in an order that keeps as many slots of `before` as it can.
-std::vector<Backend> KeepSlots(const std::vector<Backend>& before, const std::vector<Backend>& now) {
-  if (before.empty() || now.empty()) return now;
-  std::vector<std::optional<Backend>> slots(now.size());
-  std::vector<Backend> homeless;
-  for (size_t i = 0; i < before.size(); ++i) {
-    auto still = std::lower_bound(now.begin(), now.end(), before[i], Before);
-    if (still == now.end() || Before(before[i], *still)) continue;
-    if (i < slots.size()) {
-      slots[i] = *still;
-    } else {
-      homeless.push_back(*still);
-    }
-  }
-  std::vector<Backend> known = before;
-  std::sort(known.begin(), known.end(), Before);
-  for (const Backend& b : now) {
-    if (!std::binary_search(known.begin(), known.end(), b, Before)) homeless.push_back(b);
-  }
-  auto next = homeless.begin();
-  std::vector<Backend> out;
-  for (const auto& slot : slots) out.push_back(slot ? *slot : *next++);
-  return out;
-}
-
-}  // namespace
-
-// Collects what one Service contributes.
-class Plan::Collector {
- public:
-  explicit Collector(Owner& owner) : old_slots_(std::move(owner.slots)), owner_(owner) {
-    owner_.slots.clear();
-  }
-
-  void Add(const ResolvedPort& port) {
-    const ServicePort& service = port.service;
-    Slots& slots = owner_.slots[service.name + "/" + std::to_string(service.protocol)];
-    auto old = old_slots_.find(service.name + "/" + std::to_string(service.protocol));
-    slots.cluster = old == old_slots_.end() ? port.cluster : KeepSlots(old->second.cluster, port.cluster);
-    slots.local = old == old_slots_.end() ? port.local : KeepSlots(old->second.local, port.local);
-    Put(kClusterIps, nft::Key().Ip(service.cluster_ip).bytes());
-    ClusterIp(service, slots);
-    for (const IpAddress& ip : service.external_ips) External(service, slots, &ip);
-    if (service.node_port != 0) External(service, slots, nullptr);
-    for (const auto* list : {&slots.cluster, &slots.local}) {
-      for (const Backend& backend : *list) {
-        if (!backend.local) continue;
-        Put(kHairpin, nft::Key().Ip(backend.ip).Ip(backend.ip).bytes());
-        Put(kLocalEndpoints, nft::Key().Ip(backend.ip).bytes());
-      }
-    }
-    for (const IpAddress& ip : service.limited_ips) SourceRanges(service, ip);
-  }
-
-  std::vector<Item> TakeItems() { return std::move(items_); }
-  std::vector<PickSpec> TakePicks() { return std::move(picks_); }
-
- private:
-  static std::string VipKey(const ServicePort& s, const IpAddress& ip) {
-    return nft::Key().Ip(ip).Proto(s.protocol).Port(s.port).bytes();
-  }
-  static std::string NodePortKey(const ServicePort& s) {
-    return nft::Key().Proto(s.protocol).Port(s.node_port).bytes();
-  }
-  void Put(SetId set, std::string key, std::string data = "", std::string key_end = "") {
-    items_.push_back({set, std::move(key), {std::move(data), std::move(key_end)}});
-  }
-
-  void ClusterIp(const ServicePort& s, const Slots& slots) {
-    const auto& list = s.internal_local ? slots.local : slots.cluster;
-    std::string key = VipKey(s, s.cluster_ip);
-    if (list.empty()) {
-      Put(slots.cluster.empty() ? kRejectServices : kDropServices, key);
-      return;
-    }
-    PickSpec spec{.kind = PickSpec::Kind::kCluster,
-                  .cluster = static_cast<uint32_t>(list.size()),
-                  .affinity = s.affinity};
-    Install(spec, key, list, {});
-  }
-
-  // `ip` null: the NodePort.
-  void External(const ServicePort& s, const Slots& slots, const IpAddress* ip) {
-    std::string key = ip ? VipKey(s, *ip) : NodePortKey(s);
-    const std::vector<Backend> none;
-    const auto& local = s.external_local ? slots.local : none;
-    if (slots.cluster.empty() && local.empty()) {
-      Put(ip ? kRejectServices : kRejectNodePorts, key);
-      return;
-    }
-    PickSpec spec{.kind = s.external_local ? PickSpec::Kind::kExternalLocal : PickSpec::Kind::kExternal,
-                  .node_port = ip == nullptr,
-                  .cluster = static_cast<uint32_t>(slots.cluster.size()),
-                  .local = static_cast<uint32_t>(local.size()),
-                  .affinity = s.affinity};
-    // What nobody picked an endpoint for came from outside.
-    if (s.external_local && local.empty()) Put(ip ? kDropServices : kDropNodePorts, key);
-    Install(spec, key, slots.cluster, local);
-  }
-
-  void Install(const PickSpec& spec, const std::string& key, const std::vector<Backend>& cluster,
-               const std::vector<Backend>& local) {
-    picks_.push_back(spec);
-    Put(spec.node_port ? kNodePorts : kServices, key, spec.ChainName());
-    SetId endpoints = spec.node_port ? kNodePortEndpoints : kEndpoints;
-    auto put = [&](const std::vector<Backend>& list, uint32_t first) {
-      for (size_t i = 0; i < list.size(); ++i) {
-        std::string backend = nft::Key().Ip(list[i].ip).Port(list[i].port).bytes();
-        Put(endpoints, key + nft::Key().Mark(first + static_cast<uint32_t>(i)).bytes(), backend);
-      }
-    };
-    put(cluster, 0);
-    put(local, kLocalSlots);
-  }
-
-  void SourceRanges(const ServicePort& s, const IpAddress& ip) {
-    std::string key = VipKey(s, ip);
-    Put(kLimited, key);
-    for (const IpPrefix& range : s.source_ranges) {
-      Put(kSourceRanges, key + std::string(range.Network().bytes()), "",
-          key + std::string(range.Last().bytes()));
-    }
-  }
-
-  std::map<std::string, Slots> old_slots_;
-  Owner& owner_;
-  std::vector<Item> items_;
-  std::vector<PickSpec> picks_;
-};
 
 Plan::Plan(Options options) : options_(std::move(options)) {}
 
 void Plan::SetService(const std::string& key, const std::vector<ResolvedPort>& ports) {
+  held_.erase(key);
   if (ports.empty()) {
     auto found = owners_.find(key);
     if (found == owners_.end()) return;
-    Replace(found->second, {}, {});
+    Replace(found->second, {});
     owners_.erase(found);
+    unsettled_.erase(key);
     return;
   }
   Owner& owner = owners_[key];
-  Collector collector(owner);
-  for (const ResolvedPort& port : ports) collector.Add(port);
-  std::vector<Item> items = collector.TakeItems();
-  Replace(owner, std::move(items), collector.TakePicks());
+  Replace(owner, ContributionOf(ports, node_ips_, owner.slots));
+  unsettled_.insert(key);
 }
 
 void Plan::SetNodeIps(const std::vector<IpAddress>& ips) {
-  std::vector<Item> items;
+  node_ips_ = ips;
+  Contribution now;
   for (const IpAddress& ip : ips) {
-    if (ip.is_v4() == options_.v4) items.push_back({kNodePortIps, nft::Key().Ip(ip).bytes(), {}});
+    if (ip.is_v4() == options_.v4) now.items.push_back({kNodePortIps, nft::Key().Ip(ip).bytes(), {}});
   }
-  Replace(node_, std::move(items), {});
+  Replace(node_, std::move(now));
+}
+
+void Plan::SetServiceCidrs(const std::vector<IpPrefix>& cidrs) {
+  service_cidrs_changed_ = service_cidrs_changed_ || cidrs != service_cidrs_;
+  service_cidrs_ = cidrs;
+}
+
+Contribution Plan::Present(const Owner& owner) const {
+  Contribution out{.picks = owner.picks};
+  for (const auto& [set, key] : owner.keys) {
+    const Claims& claims = claims_[set].at(key);
+    auto mine = std::find_if(claims.begin(), claims.end(), [&](const Claim& c) { return c.owner == &owner; });
+    out.items.push_back({set, key, mine->datum});
+  }
+  return out;
+}
+
+void Plan::Hold(const std::string& key) {
+  auto owner = owners_.find(key);
+  if (owner == owners_.end() || held_.contains(key)) return;
+  held_[key] = Present(owner->second);
+  Replace(owner->second, {});
+}
+
+void Plan::Release(const std::string& key) {
+  auto held = held_.find(key);
+  if (held == held_.end()) return;
+  Contribution contribution = std::move(held->second);
+  held_.erase(held);
+  Replace(owners_.at(key), std::move(contribution));
+  unsettled_.insert(key);
+}
+
+std::vector<std::string> Plan::Held() const {
+  std::vector<std::string> out;
+  for (const auto& [key, contribution] : held_) out.push_back(key);
+  std::sort(out.begin(), out.end());
+  return out;
 }
 
 void Plan::Touch(SetId set, const std::string& key) {
@@ -170,7 +77,8 @@ void Plan::Touch(SetId set, const std::string& key) {
   if (found != claims_[set].end()) at->second = found->second.front().datum;
 }
 
-void Plan::Replace(Owner& owner, std::vector<Item> items, std::vector<PickSpec> picks) {
+void Plan::Replace(Owner& owner, Contribution now) {
+  auto& [items, picks] = now;
   // One owner claims a key once, however many of its ports ask for it.
   std::stable_sort(items.begin(), items.end(), [](const Item& a, const Item& b) {
     return std::tie(a.set, a.key) < std::tie(b.set, b.key);
@@ -253,6 +161,10 @@ class Plan::Changes {
         out_.AddRule(rule);
     }
     RemovePicks();
+    if (std::exchange(plan_.service_cidrs_changed_, false)) {
+      out_.FlushChain(kServiceCidrsChain);
+      for (const nft::Rule& rule : ServiceCidrRules(plan_.service_cidrs_, plan_.options_)) out_.AddRule(rule);
+    }
     return std::move(out_);
   }
 
@@ -334,6 +246,7 @@ nft::Transaction Plan::TakeChanges() { return Changes(*this).Run(); }
 
 nft::Ruleset Plan::Wanted() const {
   nft::Ruleset out = FixedRuleset(options_);
+  out.chains[kServiceCidrsChain].rules = ServiceCidrRules(service_cidrs_, options_);
   for (bool node_port : {false, true}) {
     std::vector<PickSpec> specs = SpecsInUse(node_port);
     out.chains[DispatchChain(node_port)].rules = DispatchRules(node_port, specs, options_);

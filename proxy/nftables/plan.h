@@ -5,7 +5,10 @@
 //
 // Two Services may claim one address and port (an external IP, say): the first keeps it, and the next one
 // gets it when the first has gone. Slots are stable: an endpoint that goes is replaced by the last one of
-// the list, so that a change of one endpoint touches at most two slots.
+// the list, so that a change of one endpoint touches at most two slots. With session affinity it leaves a
+// hole instead, which the next new endpoint fills.
+//
+// A Service that the kernel refuses can be held: it contributes nothing until it is released or set anew.
 #pragma once
 
 #include <map>
@@ -16,8 +19,7 @@
 #include <vector>
 
 #include "lib/nft/transaction.h"
-#include "proxy/nftables/chains.h"
-#include "proxy/service_map.h"
+#include "proxy/nftables/contribution.h"
 
 namespace keelson::proxy::nftables {
 
@@ -27,6 +29,15 @@ class Plan {
 
   void SetService(const std::string& key, const std::vector<ResolvedPort>& ports);  // no ports: gone
   void SetNodeIps(const std::vector<IpAddress>& ips);                               // where NodePorts answer
+  void SetServiceCidrs(const std::vector<IpPrefix>& cidrs);  // what cluster IPs are allocated from
+
+  void Hold(const std::string& key);
+  void Release(const std::string& key);
+  std::vector<std::string> Held() const;
+  // Services set or released since the last Settle(): that is, since the kernel last took what this plan
+  // wants.
+  std::vector<std::string> Unsettled() const { return {unsettled_.begin(), unsettled_.end()}; }
+  void Settle() { unsettled_.clear(); }
 
   nft::Transaction TakeChanges();
   nft::Ruleset Wanted() const;
@@ -34,34 +45,21 @@ class Plan {
   size_t size() const;  // elements
 
  private:
-  // `data` of kServices and kNodePorts is the name of the pick chain: which of the sets the key goes to.
-  struct Datum {
-    std::string data, key_end;
-    bool operator==(const Datum&) const = default;
-  };
   struct Claim {
     const void* owner;
     Datum datum;
   };
-  struct Item {
-    SetId set;
-    std::string key;
-    Datum datum;
-  };
-  struct Slots {
-    std::vector<Backend> cluster, local;
-  };
   struct Owner {
     std::vector<std::pair<SetId, std::string>> keys;
     std::vector<PickSpec> picks;
-    std::map<std::string, Slots> slots;  // by port name
+    SlotsByPort slots;
   };
   // The first claim holds. Nearly always there is one only.
   using Claims = std::vector<Claim>;
 
-  class Collector;
   class Changes;
-  void Replace(Owner& owner, std::vector<Item> items, std::vector<PickSpec> picks);
+  void Replace(Owner& owner, Contribution now);
+  Contribution Present(const Owner& owner) const;
   void Touch(SetId set, const std::string& key);
   static nft::Element ElementOf(const std::string& key, const Datum& datum);
   std::vector<PickSpec> SpecsInUse(bool node_port) const;
@@ -74,6 +72,11 @@ class Plan {
   // As it was at the last TakeChanges, of what has been touched since.
   std::unordered_map<std::string, std::optional<Datum>> before_[kSetCount];
   std::set<PickSpec> installed_picks_;
+  std::vector<IpAddress> node_ips_;
+  std::vector<IpPrefix> service_cidrs_;
+  bool service_cidrs_changed_ = false;
+  std::set<std::string> unsettled_;
+  std::unordered_map<std::string, Contribution> held_;
 };
 
 }  // namespace keelson::proxy::nftables

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cerrno>
+
 #include "lib/nft/diff.h"
 #include "lib/nft/fake.h"
 #include "lib/nft/text.h"
@@ -31,6 +33,7 @@ ResolvedPort Port(const char* cluster_ip, std::initializer_list<const char*> bac
   ResolvedPort out;
   out.service = {.name = "default/web:http", .cluster_ip = Ip(cluster_ip), .port = 80};
   out.cluster = Backends(backends);
+  out.has_endpoints = !out.cluster.empty();
   return out;
 }
 
@@ -81,7 +84,10 @@ TEST(Plan, GoldenFixedPart) {
         "goto dispatch-nodeports",
         "chain reject\n    r0 = meta l4proto; r0 == 0x06; reject with tcp reset\n    reject with "
         "port-unreachable",
-        "r0 = ip daddr; r0 in @cluster-ips; goto reject",
+        "chain cluster-ips\n    r0 = fib daddr type; r0 == 0x02000000; return\n    r0 = ip daddr; r0 in "
+        "@cluster-ips; goto reject\n    goto service-cidrs",
+        "chain filter-output { type filter hook output priority -110 }",
+        "chain filter-output-post-dnat { type filter hook output priority -90 }",
         "r15 = ct status; r15 = r15 & 0x20000000 ^ 0x00000000; r15 != 0x00000000; r0 = ip saddr; r1 = ip "
         "daddr; "
         "r0 in @hairpin; masquerade fully-random"}) {
@@ -122,6 +128,7 @@ TEST(Plan, ExternalTrafficPolicies) {
           "set drop-services { type ipv4_addr . inet_proto . inet_service }\n    192.0.2.1 . tcp . 80"));
 
   port.cluster.clear();
+  port.has_endpoints = false;
   plan.SetService("default/web", {port});
   text = Contribution(plan);
   EXPECT_THAT(text, HasSubstr("set reject-nodeports { type inet_proto . inet_service }\n    tcp . 30080"));
@@ -133,6 +140,7 @@ TEST(Plan, InternalTrafficPolicyLocalWithoutLocalEndpointsDrops) {
   Plan plan{Options{}};
   ResolvedPort port = Port("10.96.0.1", {"10.1.1.1"});
   port.service.internal_local = true;
+  port.cluster.clear();
   plan.SetService("default/web", {port});
   EXPECT_THAT(Contribution(plan), HasSubstr("set drop-services"));
   EXPECT_THAT(Contribution(plan), Not(HasSubstr("set services")));
@@ -141,7 +149,7 @@ TEST(Plan, InternalTrafficPolicyLocalWithoutLocalEndpointsDrops) {
 TEST(Plan, SourceRangesGuardLoadBalancerAddresses) {
   Plan plan{Options{}};
   ResolvedPort port = Port("10.96.0.1", {"10.1.1.1"});
-  port.service.external_ips = port.service.limited_ips = {Ip("192.0.2.1")};
+  port.service.load_balancer_ips = {Ip("192.0.2.1")};
   port.service.source_ranges = {*IpPrefix::Parse("203.0.113.0/24")};
   plan.SetService("default/web", {port});
   EXPECT_THAT(Contribution(plan),
@@ -202,7 +210,7 @@ TEST(Plan, ChangesAndFreshStartAgree) {
   Dataplane dataplane(std::move(fake), Options{.pod_cidrs = {*IpPrefix::Parse("10.1.0.0/16")}});
   uint32_t seed = 12345;
   auto random = [&](uint32_t below) { return (seed = seed * 1664525u + 1013904223u) / 65536u % below; };
-  for (int step = 0; step < 300; ++step) {
+  for (int step = 0; step < 120; ++step) {
     for (uint32_t changes = random(4); changes-- > 0;) {
       uint32_t i = random(8);
       ResolvedPort port = Port("10.96.0.1", {});
@@ -219,6 +227,7 @@ TEST(Plan, ChangesAndFreshStartAgree) {
                          port.cluster.end());
       for (const Backend& b : port.cluster)
         if (b.local) port.local.push_back(b);
+      port.has_endpoints = !port.cluster.empty();
       bool gone = random(5) == 0;
       dataplane.plan().SetService("ns/" + std::to_string(i),
                                   gone ? std::vector<ResolvedPort>{} : std::vector{port});
@@ -229,6 +238,149 @@ TEST(Plan, ChangesAndFreshStartAgree) {
         nft::Diff(*kernel.Read(dataplane.plan().options().Table()), dataplane.plan().Wanted());
     ASSERT_TRUE(rest.empty()) << "step " << step << "\n" << nft::ToText(rest);
   }
+}
+
+TEST(Plan, StickyEndpointsKeepTheirSlots) {
+  Plan plan{Options{}};
+  ResolvedPort port = Port("10.96.0.1", {"10.1.0.1", "10.1.0.2", "10.1.0.3", "10.1.0.4"});
+  port.service.affinity = std::chrono::seconds(60);
+  plan.SetService("default/web", {port});
+  plan.TakeChanges();
+  port.cluster = Backends({"10.1.0.1", "10.1.0.3", "10.1.0.4"});
+  plan.SetService("default/web", {port});
+  EXPECT_EQ(nft::ToText(plan.TakeChanges()),
+            "table ip keelson-proxy\n"
+            "delete element endpoints { 10.96.0.1 . tcp . 80 . 1 : 10.1.0.2 . 8080 }\n");
+  port.cluster = Backends({"10.1.0.1", "10.1.0.3", "10.1.0.4", "10.1.0.9"});
+  plan.SetService("default/web", {port});
+  EXPECT_EQ(nft::ToText(plan.TakeChanges()),
+            "table ip keelson-proxy\n"
+            "add element endpoints { 10.96.0.1 . tcp . 80 . 1 : 10.1.0.9 . 8080 }\n");
+  // More holes than endpoints: closed up.
+  port.cluster = Backends({"10.1.0.4"});
+  plan.SetService("default/web", {port});
+  EXPECT_THAT(Contribution(plan), HasSubstr("10.96.0.1 . tcp . 80 . 0 : 10.1.0.4 . 8080"));
+  EXPECT_THAT(Contribution(plan), HasSubstr("goto pick-1-sticky-60"));
+}
+
+TEST(Plan, FiveThousandEndpointsOfOneService) {
+  for (auto affinity : {std::chrono::seconds(0), std::chrono::seconds(60)}) {
+    auto fake = std::make_unique<nft::FakeKernel>();
+    nft::FakeKernel& kernel = *fake;
+    Dataplane dataplane(std::move(fake), Options{});
+    ResolvedPort port = Port("10.96.0.1", {});
+    port.service.affinity = affinity;
+    port.has_endpoints = true;
+    for (int i = 0; i < 5000; ++i) port.cluster.push_back({Ip("10.64.0.1").Plus(i), 80, false});
+    dataplane.plan().SetService("default/web", {port});
+    ASSERT_TRUE(dataplane.Sync());
+    EXPECT_EQ(kernel.Read(Options{}.Table())->value().sets["endpoints"].elements.size(), 5000u);
+    port.cluster[2500].ip = Ip("10.80.0.1");  // replaced: two elements, whatever the size
+    std::sort(port.cluster.begin(), port.cluster.end());
+    dataplane.plan().SetService("default/web", {port});
+    EXPECT_EQ(dataplane.plan().TakeChanges().ops().size(), 2u);
+  }
+}
+
+TEST(Plan, PodsAreToldByCidrOrInterface) {
+  auto text = [](Options options) {
+    std::string out;
+    for (const nft::Rule& rule :
+         PickRules({.kind = PickSpec::Kind::kExternalLocal, .cluster = 1, .local = 1}, options)) {
+      out += nft::ToText(rule) + "\n";
+    }
+    for (const nft::Rule& rule : PickRules({.cluster = 1}, options)) out += nft::ToText(rule) + "\n";
+    return out;
+  };
+  EXPECT_THAT(
+      text({.pod_cidrs = {*IpPrefix::Parse("10.1.0.0/16"), *IpPrefix::Parse("10.3.0.0/16")}}),
+      HasSubstr("r0 != 0x0a010000; r0 = ip saddr; r0 = r0 & 0xffff0000 ^ 0x00000000; r0 != 0x0a030000; "
+                "r15 = meta mark"));
+  std::string bridge = text({.pod_bridge = "cni0"});
+  EXPECT_THAT(bridge, HasSubstr("r0 = meta iifname; r0 == 0x636e6930000000000000000000000000; "));
+  EXPECT_THAT(bridge,
+              HasSubstr("r0 = meta iifname; r0 != 0x636e6930000000000000000000000000; r15 = meta mark"));
+  EXPECT_THAT(text({.pod_interface_prefix = "veth"}), HasSubstr("r0 = meta iifname; r0 == 0x76657468; "));
+  EXPECT_THAT(text({}), Not(HasSubstr("iifname")));
+}
+
+TEST(Plan, UnallocatedServiceAddressesAreDropped) {
+  Plan plan{Options{}};
+  plan.SetServiceCidrs({*IpPrefix::Parse("10.96.0.0/12"), *IpPrefix::Parse("fd96::/108")});
+  EXPECT_EQ(
+      nft::ToText(plan.TakeChanges()),
+      "table ip keelson-proxy\n"
+      "flush chain service-cidrs\n"
+      "add rule service-cidrs r0 = ip daddr; r0 = r0 & 0xfff00000 ^ 0x00000000; r0 == 0x0a600000; drop\n");
+  plan.SetServiceCidrs({*IpPrefix::Parse("10.96.0.0/12"), *IpPrefix::Parse("fd96::/108")});
+  EXPECT_TRUE(plan.TakeChanges().empty());
+}
+
+// Refuses whatever speaks of one address.
+class PickyKernel : public nft::FakeKernel {
+ public:
+  Result<> Apply(const nft::Transaction& t) override {
+    ++attempts;
+    if (passing > 0) {
+      --passing;
+      return Error::FromErrno(ENOBUFS, "batch");
+    }
+    std::string text = nft::ToText(t);
+    if (!bad.empty() && text.find("add element services") != std::string::npos &&
+        text.find(bad) != std::string::npos && text.find("delete table") == std::string::npos) {
+      return Error::FromErrno(EINVAL, "add element services { " + bad + " . tcp . 80 }");
+    }
+    return FakeKernel::Apply(t);
+  }
+  std::string bad;
+  int passing = 0, attempts = 0;
+};
+
+TEST(Dataplane, LeavesOutTheOneThatTheKernelRefuses) {
+  auto fake = std::make_unique<PickyKernel>();
+  PickyKernel& kernel = *fake;
+  Dataplane dataplane(std::move(fake), Options{});
+  kernel.bad = "10.96.0.37";
+  for (int i = 0; i < 64; ++i) {
+    std::string ip = "10.96.0." + std::to_string(i);
+    dataplane.plan().SetService("default/web-" + std::to_string(i), {Port(ip.c_str(), {"10.1.0.1"})});
+  }
+  auto synced = dataplane.Sync();
+  ASSERT_TRUE(synced) << synced.error().message();
+  ASSERT_EQ(synced->refusals.size(), 1u);
+  EXPECT_EQ(synced->refusals[0].service, "default/web-37");
+  EXPECT_THAT(synced->refusals[0].error.message(), HasSubstr("10.96.0.37"));
+  EXPECT_LT(kernel.attempts, 40);
+  EXPECT_EQ(kernel.Read(Options{}.Table())->value().sets["services"].elements.size(), 63u);
+  EXPECT_EQ(dataplane.plan().Held(), std::vector<std::string>{"default/web-37"});
+
+  // Others go on; it is tried again when it changes, or when asked for.
+  dataplane.plan().SetService("default/more", {Port("10.96.1.1", {"10.1.0.1"})});
+  synced = dataplane.Sync();
+  ASSERT_TRUE(synced);
+  EXPECT_TRUE(synced->refusals.empty());
+  dataplane.RetryRefused();
+  EXPECT_EQ(dataplane.Sync()->refusals.size(), 1u);
+  kernel.bad.clear();
+  dataplane.RetryRefused();
+  EXPECT_TRUE(dataplane.Sync()->refusals.empty());
+  EXPECT_EQ(kernel.Read(Options{}.Table())->value().sets["services"].elements.size(), 65u);
+}
+
+TEST(Dataplane, AFullSocketIsNoReasonToBlameAnybody) {
+  auto fake = std::make_unique<PickyKernel>();
+  PickyKernel& kernel = *fake;
+  Dataplane dataplane(std::move(fake), Options{});
+  ASSERT_TRUE(dataplane.Sync());
+  dataplane.plan().SetService("default/web", {Port("10.96.0.1", {"10.1.0.1"})});
+  kernel.passing = 1;
+  EXPECT_TRUE(dataplane.Sync());  // looked again at once
+  dataplane.plan().SetService("default/web-2", {Port("10.96.0.2", {"10.1.0.1"})});
+  kernel.passing = 2;
+  EXPECT_FALSE(dataplane.Sync());
+  EXPECT_TRUE(dataplane.plan().Held().empty());
+  EXPECT_TRUE(dataplane.Sync());
+  EXPECT_EQ(kernel.Read(Options{}.Table())->value().sets["services"].elements.size(), 2u);
 }
 
 TEST(Dataplane, RestartFindsItsOwnAndRepairsWhatOthersDid) {

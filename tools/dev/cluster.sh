@@ -50,13 +50,14 @@ node_run() {
 control_plane_wait() {
   daemon_wait kube-controlplane
   [ "$KEELSON_CNI" = none ] || run_kubectl apply -f "$ROOT/cni/agent/rbac.yaml" >/dev/null
+  [ -z "$KEELSON_DNS_IP" ] || sed "s/10\.96\.0\.10/$KEELSON_DNS_IP/" "$ROOT/proxy/dns/kube-dns.yaml" | run_kubectl apply -f - >/dev/null
 }
 
 cluster_up() {
   need_root
   parse_up "$@"
   deps_install
-  if [ -n "${KEELSON_BIN:-}" ]; then programs_check; else build "${PROGRAMS[@]}"; fi
+  if [ -n "${KEELSON_BIN:-}" ]; then programs_check; else build "${PROGRAMS[@]}" nodectl; fi
   forget_previous_boot
   cluster_save
   cluster_load

@@ -11,6 +11,12 @@ KEELSON_DIR=$(realpath -m "${KEELSON_DIR:-/var/lib/keelson-dev}")
 PKI=$KEELSON_DIR/pki
 CONF=$KEELSON_DIR/conf
 
+# The first address of an IPv4 range given as A.B.C.D/N, plus an offset in the last octet.
+cidr_address() {
+  local base=${1%/*}
+  printf '%s.%d' "${base%.*}" $((${base##*.} + $2))
+}
+
 # Names of what the cluster makes outside KEELSON_DIR contain this, so that clusters do not meet.
 KEELSON_ID=$(printf %s "$KEELSON_DIR" | sha256sum | cut -c1-8)
 KEELSON_NODE_NAME=${KEELSON_NODE_NAME:-node1}
@@ -23,6 +29,8 @@ KEELSON_CNI_HEALTHZ_PORT=${KEELSON_CNI_HEALTHZ_PORT:-10261}
 KEELSON_CNI_METRICS_PORT=${KEELSON_CNI_METRICS_PORT:-10262}
 KEELSON_POD_CIDR=${KEELSON_POD_CIDR:-10.244.0.0/16}
 KEELSON_SERVICE_CIDR=${KEELSON_SERVICE_CIDR:-10.96.0.0/16}
+# kube-proxy answers the cluster's DNS here; empty: it does not.
+KEELSON_DNS_IP=${KEELSON_DNS_IP-$(cidr_address "$KEELSON_SERVICE_CIDR" 10)}
 KEELSON_CGROUP_ROOT=${KEELSON_CGROUP_ROOT:-/keelson-$KEELSON_ID}
 KEELSON_BRIDGE=${KEELSON_BRIDGE:-keelson0}
 KEELSON_NODE_GRACE=${KEELSON_NODE_GRACE:-40}
@@ -67,10 +75,4 @@ host_ip() {
   [ -n "$ip" ] || ip=$(ip -4 -o addr show scope global | awk '{sub("/.*", "", $4); print $4; exit}')
   [ -n "$ip" ] || die "this machine has no IPv4 address but loopback; set KEELSON_NODE_IP"
   printf '%s' "$ip"
-}
-
-# The first address of an IPv4 range given as A.B.C.D/N, plus an offset in the last octet.
-cidr_address() {
-  local base=${1%/*}
-  printf '%s.%d' "${base%.*}" $((${base##*.} + $2))
 }

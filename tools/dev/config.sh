@@ -57,7 +57,7 @@ podLogsDir: $NODE_DIR/pod-logs
 nodeLeaseDurationSeconds: $KEELSON_NODE_GRACE
 nodeStatusUpdateFrequency: $(((KEELSON_NODE_GRACE + 3) / 4))s
 clusterDomain: cluster.local
-clusterDNS: [$(cidr_address "$KEELSON_SERVICE_CIDR" 10)]
+clusterDNS: [$KEELSON_DNS_IP]
 resolvConf: /etc/resolv.conf
 failSwapOn: false
 # The disk is the machine's: how full it is, is not this cluster's business.

@@ -47,7 +47,10 @@ daemon_command() {
     kube-proxy)
       COMMAND=("$BIN/kube-proxy" --kubeconfig "$CONF/kube-proxy.kubeconfig" --hostname-override "$NODE"
         --cluster-cidr "$KEELSON_POD_CIDR" --healthz-bind-address "127.0.0.1:$KEELSON_PROXY_HEALTHZ_PORT"
-        --metrics-bind-address "127.0.0.1:$KEELSON_PROXY_METRICS_PORT")
+        --metrics-bind-address "127.0.0.1:$KEELSON_PROXY_METRICS_PORT"
+        ${KEELSON_DNS_IP:+--cluster-dns-address "$KEELSON_DNS_IP"})
+      # shellcheck disable=SC2206
+      COMMAND+=(${KEELSON_PROXY_FLAGS:-})
       ;;
     kube-cni)
       COMMAND=("$BIN/kube-cni" --kubeconfig "$CONF/kube-cni.kubeconfig" --node-name "$NODE"

@@ -88,10 +88,17 @@ daemons_cgroup() {
   die "no cgroups are mounted in /sys/fs/cgroup"
 }
 
+# The kubelet makes cgroups below the node's own only.
+node_make_cgroups() {
+  local dir
+  for dir in $(cgroup_hierarchies); do mkdir -p "$dir$NODE_CGROUP"; done
+}
+
 # node_exec COMMAND...: becomes the command, as a process of the node that ends when the node does.
 node_exec() {
   local cgroup
   cgroup=$(daemons_cgroup)
+  node_make_cgroups
   mkdir -p "$cgroup"
   # shellcheck disable=SC2016
   exec bash -c 'echo $$ >"$0/cgroup.procs" && exec "$@"' "$cgroup" "${NODE_ENTER[@]}" "$@"

@@ -1,4 +1,4 @@
-#include "proxy/service_map.h"
+#include "proxy/model/service_map.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -94,6 +94,7 @@ TEST_F(ServiceMapTest, TerminatingEndpointsServeOnlyWhenNoneIsReady) {
       .ip = "10.1.0.1", .node = "here", .ready = false, .serving = true, .terminating = true};
   auto service = MakeService();
   service.mutable_spec()->set_external_traffic_policy("Local");
+  service.mutable_spec()->mutable_ports(0)->set_node_port(30080);
   Set(service, MakeSlice({leaving, {.ip = "10.1.0.2"}}));
   EXPECT_THAT(Names(Only().cluster), ElementsAre("10.1.0.2:8080"));
   EXPECT_THAT(Names(Only().local), ElementsAre("10.1.0.1:8080*"));
@@ -102,17 +103,6 @@ TEST_F(ServiceMapTest, TerminatingEndpointsServeOnlyWhenNoneIsReady) {
   leaving.serving = false;
   Set(service, MakeSlice({leaving}));
   EXPECT_THAT(Names(Only().cluster), IsEmpty());
-}
-
-TEST_F(ServiceMapTest, HintsHoldOnlyWhenAllHaveThem) {
-  Set(MakeService(),
-      MakeSlice({{.ip = "10.1.0.1", .zone_hint = "zone-a"}, {.ip = "10.1.0.2", .zone_hint = "zone-b"}}));
-  EXPECT_THAT(Names(Only().cluster), ElementsAre("10.1.0.1:8080"));
-  Set(MakeService(), MakeSlice({{.ip = "10.1.0.1", .zone_hint = "zone-a"}, {.ip = "10.1.0.2"}}));
-  EXPECT_THAT(Names(Only().cluster), ElementsAre("10.1.0.1:8080", "10.1.0.2:8080"));
-  Set(MakeService(),
-      MakeSlice({{.ip = "10.1.0.1", .zone_hint = "zone-c"}, {.ip = "10.1.0.2", .zone_hint = "zone-b"}}));
-  EXPECT_THAT(Names(Only().cluster), ElementsAre("10.1.0.1:8080", "10.1.0.2:8080"));
 }
 
 TEST_F(ServiceMapTest, SaysNothingOfWhatDoesNotMatter) {
@@ -166,15 +156,28 @@ TEST_F(ServiceMapTest, LoadBalancersAndAffinity) {
   proxied.set_ip_mode("Proxy");
   Set(service, MakeSlice({{.ip = "10.1.0.1", .node = "here"}, {.ip = "10.1.0.2"}}));
   ServicePort port = Only().service;
-  EXPECT_EQ(port.external_ips.size(), 2u);
-  ASSERT_EQ(port.limited_ips.size(), 1u);
-  EXPECT_EQ(port.limited_ips[0].ToString(), "192.0.2.2");
+  EXPECT_EQ(port.external_ips.size(), 1u);
+  ASSERT_EQ(port.load_balancer_ips.size(), 1u);
+  EXPECT_EQ(port.load_balancer_ips[0].ToString(), "192.0.2.2");
   ASSERT_EQ(port.source_ranges.size(), 1u);
   EXPECT_EQ(port.source_ranges[0].ToString(), "203.0.113.0/24");
   EXPECT_EQ(port.affinity.count(), 10800);
   auto checks = map_.HealthChecks();
   EXPECT_EQ(checks["default/web"].port, 31000);
   EXPECT_EQ(checks["default/web"].local_ready, 1u);
+}
+
+TEST_F(ServiceMapTest, IgnoresWhatCannotBe) {
+  auto service = MakeService();
+  auto& port = *service.mutable_spec()->add_ports();
+  port.set_name("beyond");
+  port.set_port(70000);
+  service.mutable_spec()->add_external_ips("nonsense");
+  auto slice = MakeSlice({{.ip = "nonsense"}, {.ip = "127.0.0.1"}, {.ip = "0.0.0.0"}, {.ip = "224.0.0.1"}});
+  slice.add_ports()->set_port(-1);
+  Set(service, slice);
+  EXPECT_THAT(Names(Only().cluster), IsEmpty());
+  EXPECT_THAT(Only().service.external_ips, IsEmpty());
 }
 
 }  // namespace

@@ -5,17 +5,15 @@
 // API objects is kept. Not thread safe.
 #pragma once
 
-#include <chrono>
-#include <compare>
 #include <cstdint>
 #include <map>
 #include <set>
 #include <string>
-#include <string_view>
 #include <unordered_map>
 #include <vector>
 
-#include "lib/base/ip.h"
+#include "proxy/model/service_port.h"
+#include "proxy/model/topology.h"
 
 namespace keelson::api::core::v1 {
 class Service;
@@ -25,43 +23,6 @@ class EndpointSlice;
 }
 
 namespace keelson::proxy {
-
-enum Protocol : uint8_t { kTcp = 6, kUdp = 17, kSctp = 132 };
-
-struct Backend {
-  IpAddress ip;
-  uint16_t port = 0;
-  bool local = false;  // on this node
-  auto operator<=>(const Backend&) const = default;
-};
-
-// One port of a Service in one address family.
-struct ServicePort {
-  std::string name;  // namespace/name:port
-  uint8_t protocol = kTcp;
-  IpAddress cluster_ip;
-  uint16_t port = 0;
-  uint16_t node_port = 0;               // 0: none
-  std::vector<IpAddress> external_ips;  // spec.externalIPs and load balancer addresses
-  std::vector<IpAddress> limited_ips;   // of these, the ones that `source_ranges` guard
-  std::vector<IpPrefix> source_ranges;
-  bool internal_local = false;       // internalTrafficPolicy: Local
-  bool external_local = false;       // externalTrafficPolicy: Local
-  std::chrono::seconds affinity{0};  // sessionAffinity: ClientIP; 0: none
-  bool operator==(const ServicePort&) const = default;
-};
-
-struct ResolvedPort {
-  ServicePort service;
-  // Ready ones; if there is none, those that are terminating and still serving. Sorted, no duplicates.
-  std::vector<Backend> cluster, local;
-};
-
-// Where this node is.
-struct NodePlace {
-  std::string name, zone;
-  bool operator==(const NodePlace&) const = default;
-};
 
 struct HealthCheck {
   uint16_t port;       // spec.healthCheckNodePort
@@ -88,15 +49,8 @@ class ServiceMap {
  private:
   struct Service {
     std::vector<ServicePort> ports_v4, ports_v6;
-    std::vector<std::string> port_names;  // of each port, as EndpointSlices refer to them
     uint16_t health_check_port = 0;
     bool operator==(const Service&) const = default;
-  };
-  struct SliceEndpoint {
-    IpAddress ip;
-    bool ready, serving, terminating, local;
-    std::vector<std::string> zone_hints, node_hints;
-    auto operator<=>(const SliceEndpoint&) const = default;
   };
   struct SlicePort {
     std::string name;
@@ -106,16 +60,18 @@ class ServiceMap {
   };
   struct Slice {
     std::vector<SlicePort> ports;
-    std::vector<SliceEndpoint> endpoints;
+    std::vector<Endpoint> endpoints;
     bool operator==(const Slice&) const = default;
   };
 
   static Service Project(const std::string& key, const api::core::v1::Service& service);
   Slice Project(const api::discovery::v1::EndpointSlice& slice) const;
-  void Select(const std::string& service_key, const std::string& port_name, ResolvedPort& out) const;
+  std::vector<EndpointPort> EndpointsOf(const std::string& service_key, const std::string& port_name,
+                                        const ServicePort& port) const;
 
   NodePlace place_;
   std::unordered_map<std::string, Service> services_;
+  std::set<std::string> health_checked_;                                  // keys of those with such a port
   std::unordered_map<std::string, std::map<std::string, Slice>> slices_;  // service key -> slice key
   std::unordered_map<std::string, std::string> service_of_slice_;         // slice key -> service key
   std::set<std::string> changed_;

@@ -1,4 +1,4 @@
-#include "proxy/service_map.h"
+#include "proxy/model/service_map.h"
 
 #include <algorithm>
 
@@ -16,6 +16,8 @@ uint8_t ProtocolOf(const std::string& name) {
   if (name == "UDP") return kUdp;
   return name == "SCTP" ? kSctp : kTcp;
 }
+
+bool IsPort(int32_t number) { return number > 0 && number < 65536; }
 
 void AddAddress(std::vector<IpAddress>& out, const std::string& text, bool v4) {
   Result<IpAddress> address = IpAddress::Parse(text);
@@ -56,16 +58,11 @@ std::vector<ServicePort> Ports(const std::string& key, const corev1::Service& se
   bool v4 = cluster_ip.is_v4();
   ServicePort common{.cluster_ip = cluster_ip};
   for (const std::string& ip : spec.external_ips()) AddAddress(common.external_ips, ip, v4);
-  size_t external = common.external_ips.size();
   for (const auto& ingress : service.status().load_balancer().ingress()) {
     // In Proxy mode the load balancer itself must see the traffic.
-    if (ingress.ip_mode() != "Proxy") AddAddress(common.external_ips, ingress.ip(), v4);
+    if (ingress.ip_mode() != "Proxy") AddAddress(common.load_balancer_ips, ingress.ip(), v4);
   }
   common.source_ranges = SourceRanges(spec, v4);
-  if (spec.load_balancer_source_ranges_size() > 0) {
-    common.limited_ips.assign(common.external_ips.begin() + static_cast<long>(external),
-                              common.external_ips.end());
-  }
   common.internal_local = spec.internal_traffic_policy() == "Local";
   common.external_local = spec.external_traffic_policy() == "Local";
   if (spec.session_affinity() == "ClientIP") {
@@ -75,6 +72,7 @@ std::vector<ServicePort> Ports(const std::string& key, const corev1::Service& se
   }
   std::vector<ServicePort> out;
   for (const corev1::ServicePort& port : spec.ports()) {
+    if (!IsPort(port.port()) || (port.node_port() != 0 && !IsPort(port.node_port()))) continue;
     ServicePort& added = out.emplace_back(common);
     added.name = key + ":" + port.name();
     added.protocol = ProtocolOf(port.protocol());
@@ -95,7 +93,6 @@ ServiceMap::Service ServiceMap::Project(const std::string& key, const corev1::Se
     Result<IpAddress> ip = IpAddress::Parse(text);
     if (ip) (ip->is_v4() ? out.ports_v4 : out.ports_v6) = Ports(key, service, *ip);
   }
-  for (const auto& port : spec.ports()) out.port_names.push_back(port.name());
   if (spec.type() == "LoadBalancer" && spec.external_traffic_policy() == "Local") {
     out.health_check_port = static_cast<uint16_t>(spec.health_check_node_port());
   }
@@ -107,9 +104,15 @@ bool ServiceMap::UpdateService(const std::string& key, const corev1::Service* se
   if (!service || !IsHandled(*service)) {
     if (found == services_.end()) return false;
     services_.erase(found);
+    health_checked_.erase(key);
   } else {
     Service projected = Project(key, *service);
     if (found != services_.end() && found->second == projected) return false;
+    if (projected.health_check_port != 0) {
+      health_checked_.insert(key);
+    } else {
+      health_checked_.erase(key);
+    }
     services_[key] = std::move(projected);
   }
   changed_.insert(key);
@@ -119,16 +122,16 @@ bool ServiceMap::UpdateService(const std::string& key, const corev1::Service* se
 ServiceMap::Slice ServiceMap::Project(const discoveryv1::EndpointSlice& slice) const {
   Slice out;
   for (const auto& port : slice.ports()) {
-    if (!port.has_port()) continue;
+    if (!port.has_port() || !IsPort(port.port())) continue;
     out.ports.push_back({port.name(), ProtocolOf(port.protocol()), static_cast<uint16_t>(port.port())});
   }
   for (const auto& endpoint : slice.endpoints()) {
     if (endpoint.addresses().empty()) continue;
-    Result<IpAddress> ip =
-        IpAddress::Parse(endpoint.addresses(0));  // all addresses of one endpoint are alike
-    if (!ip) continue;
+    // All addresses of one endpoint are alike. Nobody can be reached at some.
+    Result<IpAddress> ip = IpAddress::Parse(endpoint.addresses(0));
+    if (!ip || ip->IsUnspecified() || ip->IsLoopback() || ip->IsMulticast()) continue;
     const auto& conditions = endpoint.conditions();
-    SliceEndpoint added{.ip = *ip};
+    Endpoint added{.ip = *ip};
     added.ready = !conditions.has_ready() || conditions.ready();
     added.serving = conditions.has_serving() ? conditions.serving() : added.ready;
     added.terminating = conditions.terminating();
@@ -191,61 +194,21 @@ std::vector<std::string> ServiceMap::Keys() const {
   return out;
 }
 
-// Hints hold only when every ready endpoint carries them and some point here (KEP-2433, KEP-3015).
-void ServiceMap::Select(const std::string& service_key, const std::string& port_name,
-                        ResolvedPort& out) const {
+std::vector<EndpointPort> ServiceMap::EndpointsOf(const std::string& service_key,
+                                                  const std::string& port_name,
+                                                  const ServicePort& port) const {
+  std::vector<EndpointPort> out;
   auto slices = slices_.find(service_key);
-  if (slices == slices_.end()) return;
-  bool v4 = out.service.cluster_ip.is_v4();
-  struct Candidate {
-    const SliceEndpoint* endpoint;
-    Backend backend;
-  };
-  std::vector<Candidate> candidates;
+  if (slices == slices_.end()) return out;
   for (const auto& [key, slice] : slices->second) {
-    for (const SlicePort& port : slice.ports) {
-      if (port.name != port_name || port.protocol != out.service.protocol) continue;
-      for (const SliceEndpoint& e : slice.endpoints) {
-        if (e.ip.is_v4() == v4) candidates.push_back({&e, {e.ip, port.port, e.local}});
+    for (const SlicePort& number : slice.ports) {
+      if (number.name != port_name || number.protocol != port.protocol) continue;
+      for (const Endpoint& e : slice.endpoints) {
+        if (e.ip.is_v4() == port.cluster_ip.is_v4()) out.push_back({&e, number.port});
       }
     }
   }
-  using Hints = std::vector<std::string> SliceEndpoint::*;
-  auto points_to = [](const SliceEndpoint& e, Hints hints, const std::string& here) {
-    return std::find((e.*hints).begin(), (e.*hints).end(), here) != (e.*hints).end();
-  };
-  auto hinted = [&](Hints hints, const std::string& here) {
-    bool some = false;
-    for (const Candidate& c : candidates) {
-      if (!c.endpoint->ready) continue;
-      if ((c.endpoint->*hints).empty()) return false;
-      some |= points_to(*c.endpoint, hints, here);
-    }
-    return some && !here.empty();
-  };
-  bool by_node = hinted(&SliceEndpoint::node_hints, place_.name);
-  bool by_zone = !by_node && hinted(&SliceEndpoint::zone_hints, place_.zone);
-  auto pick = [&](bool local, bool terminating, std::vector<Backend>& into) {
-    for (const Candidate& c : candidates) {
-      if (local && !c.backend.local) continue;
-      bool wanted = terminating ? c.endpoint->serving && c.endpoint->terminating : c.endpoint->ready;
-      if (!local && !terminating) {
-        if (by_node) wanted = wanted && points_to(*c.endpoint, &SliceEndpoint::node_hints, place_.name);
-        if (by_zone) wanted = wanted && points_to(*c.endpoint, &SliceEndpoint::zone_hints, place_.zone);
-      }
-      if (wanted) into.push_back(c.backend);
-    }
-    std::sort(into.begin(), into.end());
-    into.erase(
-        std::unique(into.begin(), into.end(),
-                    [](const Backend& a, const Backend& b) { return a.ip == b.ip && a.port == b.port; }),
-        into.end());
-  };
-  pick(false, false, out.cluster);
-  if (out.cluster.empty()) pick(false, true, out.cluster);
-  if (!out.service.internal_local && !out.service.external_local) return;
-  pick(true, false, out.local);
-  if (out.local.empty()) pick(true, true, out.local);
+  return out;
 }
 
 std::vector<ResolvedPort> ServiceMap::Resolve(const std::string& service_key, bool v4) const {
@@ -253,26 +216,26 @@ std::vector<ResolvedPort> ServiceMap::Resolve(const std::string& service_key, bo
   auto found = services_.find(service_key);
   if (found == services_.end()) return out;
   const auto& ports = v4 ? found->second.ports_v4 : found->second.ports_v6;
-  for (size_t i = 0; i < ports.size(); ++i) {
-    ResolvedPort& port = out.emplace_back(ResolvedPort{.service = ports[i]});
-    Select(service_key, found->second.port_names[i], port);
+  for (const ServicePort& port : ports) {
+    ResolvedPort& resolved = out.emplace_back(ResolvedPort{.service = port});
+    std::string port_name = port.name.substr(service_key.size() + 1);
+    Categorize(EndpointsOf(service_key, port_name, port), place_, resolved);
   }
   return out;
 }
 
 std::map<std::string, HealthCheck> ServiceMap::HealthChecks() const {
   std::map<std::string, HealthCheck> out;
-  for (const auto& [key, service] : services_) {
-    if (service.health_check_port == 0) continue;
+  for (const std::string& key : health_checked_) {
     std::set<IpAddress> ready;
     if (auto slices = slices_.find(key); slices != slices_.end()) {
       for (const auto& [slice_key, slice] : slices->second) {
-        for (const SliceEndpoint& e : slice.endpoints) {
+        for (const Endpoint& e : slice.endpoints) {
           if (e.local && e.ready) ready.insert(e.ip);
         }
       }
     }
-    out[key] = {service.health_check_port, ready.size()};
+    out[key] = {services_.at(key).health_check_port, ready.size()};
   }
   return out;
 }

@@ -1,0 +1,75 @@
+// The cluster's DNS on a node: what is told of Services and EndpointSlices becomes the zone, which is
+// answered from memory over UDP and TCP; everything else is asked of the node's own servers.
+//
+//   informers -> OnService, OnSlice -> Zone --Follow, one snapshot a batch--> Responder <- UDP, TCP
+//                                                                             Responder -> Forwarder
+//
+// Until MarkSynced() questions for the cluster's names are answered with SERVFAIL: what is not known yet must
+// not be denied. Other names do not wait for the API for long.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <stop_token>
+#include <string>
+#include <vector>
+
+#include "lib/base/clock.h"
+#include "lib/base/mutex.h"
+#include "lib/event/loop.h"
+#include "proxy/dns/cluster_dns_options.h"
+#include "proxy/dns/forwarder.h"
+#include "proxy/dns/responder.h"
+#include "proxy/dns/tcp_server.h"
+#include "proxy/dns/udp_server.h"
+#include "proxy/dns/zone.h"
+
+namespace keelson::proxy::dns {
+
+class ClusterDns {
+ public:
+  // Binds the sockets; the addresses need not be the node's yet.
+  static Result<std::unique_ptr<ClusterDns>> Create(const ClusterDnsOptions& options, Clock& clock);
+  ~ClusterDns();
+
+  // Thread safe; null: deleted. Keys are namespace/name.
+  void OnService(const std::string& key, const api::core::v1::Service* service);
+  void OnSlice(const std::string& key, const api::discovery::v1::EndpointSlice* slice);
+  void MarkSynced();
+
+  // Whether packets to this Service are for this server: then it is no business of the dataplane, which would
+  // send them to other endpoints, or refuse them for want of any.
+  bool IsFor(const api::core::v1::Service& service) const;
+  // The zone is known and answered from.
+  bool Ready() const;
+  const std::vector<IpAddress>& addresses() const { return options_.addresses; }
+  std::vector<uint16_t> udp_ports() const { return udp_->ports(); }
+
+  // Each on a thread of its own until `stop`. Follow brings changes into what is answered; `on_first` is
+  // called once the zone is known, or the API does not answer, and its failure ends it.
+  Result<> ServeUdp(std::stop_token stop) { return udp_->Run(stop); }
+  Result<> Follow(std::stop_token stop, const std::function<Result<>()>& on_first);
+
+ private:
+  ClusterDns(const ClusterDnsOptions& options, Zone zone);
+  void AwaitSync(std::stop_token stop);
+  void AwaitChange(std::stop_token stop);
+  void Publish();
+
+  const ClusterDnsOptions options_;
+  std::shared_ptr<event::Loop> loop_;
+  std::unique_ptr<Responder> responder_;
+  // What asks the responder or answers for it goes before it: see the destructor.
+  std::unique_ptr<Forwarder> forwarder_;
+  std::unique_ptr<UdpServer> udp_;
+  std::unique_ptr<TcpServer> tcp_;
+  std::atomic<bool> ready_{false};
+
+  Mutex mutex_;
+  CondVar changed_;
+  Zone zone_ GUARDED_BY(mutex_);
+  bool synced_ GUARDED_BY(mutex_) = false;
+  bool pending_ GUARDED_BY(mutex_) = false;
+};
+
+}  // namespace keelson::proxy::dns

@@ -1,0 +1,58 @@
+// One query in, one answer out: the zone's from memory at once, everything else through the resolver, later.
+// No sockets.
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "lib/base/clock.h"
+#include "proxy/dns/dns_metrics.h"
+#include "proxy/dns/resolver.h"
+#include "proxy/dns/zone_answer.h"
+
+namespace keelson::proxy::dns {
+
+// Who asked.
+class Asker {
+ public:
+  virtual ~Asker() = default;
+  virtual bool tcp() const = 0;
+  virtual bool v4() const = 0;
+  // Something to send an answer by when this object is gone; called when an answer takes longer. It is called
+  // once, on any thread.
+  virtual std::function<void(std::string_view answer)> Later() = 0;
+};
+
+// Thread safe. Outlives what the resolver still has to answer.
+class Responder {
+ public:
+  // `resolver` may be null: names outside of the zone are refused.
+  Responder(Resolver* resolver, Clock& clock) : resolver_(resolver), clock_(clock) {}
+
+  // What to answer from; until the first time everything is answered with SERVFAIL.
+  void SetZone(std::shared_ptr<const Snapshot> zone) { zone_.store(std::move(zone)); }
+
+  // The size of the answer in `buffer`; 0 when there is none, or none yet.
+  size_t Handle(std::string_view packet, Asker& asker, std::span<char> buffer);
+
+ private:
+  struct Deferred;
+  void Defer(std::string_view packet, const Query& query, std::shared_ptr<const Snapshot> zone,
+             std::string_view target, Asker& asker, SteadyTime start);
+  size_t Complete(const Deferred& deferred, const Resolved& resolved, std::span<char> buffer, Rcode& rcode);
+  size_t Chase(const Deferred& deferred, const Query& query, const Resolved& resolved, std::span<char> buffer,
+               Rcode& rcode);
+  size_t Error(const Query& query, std::span<char> buffer, Rcode rcode) const;
+
+  Resolver* const resolver_;
+  Clock& clock_;
+  std::atomic<std::shared_ptr<const Snapshot>> zone_;
+  std::atomic<uint32_t> turn_{0};
+  DnsMetrics metrics_;
+};
+
+}  // namespace keelson::proxy::dns

@@ -1,0 +1,184 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <poll.h>
+#include <sys/socket.h>
+
+#include <thread>
+
+#include "lib/api/types.h"
+#include "proxy/dns/dns_testing.h"
+#include "proxy/dns/socket_address.h"
+#include "proxy/dns/tcp_server.h"
+#include "proxy/dns/udp_server.h"
+
+namespace keelson::proxy::dns {
+namespace {
+
+using ::testing::ElementsAre;
+
+const IpAddress kLocalhost = *IpAddress::Parse("127.0.0.1");
+
+// Answers every question with one record, when told to.
+class FakeResolver : public Resolver {
+ public:
+  void Resolve(const Question& question, Done done) override {
+    MutexLock lock(mutex_);
+    asked_.push_back({question, std::move(done)});
+    changed_.notify_all();
+  }
+  // Waits for a question and answers it; null when `fail`.
+  Question AnswerOne(bool fail = false) {
+    std::pair<Question, Done> asked;
+    {
+      MutexLock lock(mutex_);
+      while (asked_.empty()) changed_.wait(mutex_);
+      asked = std::move(asked_.front());
+      asked_.erase(asked_.begin());
+    }
+    std::string packet = QuestionPacket(asked.first, 1);
+    std::string reply = AnswerPacket(packet, Rcode::kNoError,
+                                     {{"www.example.com", asked.first.type, 60, "\x01\x02\x03\x04"}});
+    Result<StoredAnswer> stored = StoreAnswer(reply, asked.first, 1);
+    EXPECT_TRUE(stored);
+    asked.second(fail ? Resolved{} : Resolved{std::make_shared<StoredAnswer>(*stored)});
+    return asked.first;
+  }
+
+ private:
+  Mutex mutex_;
+  CondVar changed_;
+  std::vector<std::pair<Question, Done>> asked_ GUARDED_BY(mutex_);
+};
+
+class ServerTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    Zone zone = *Zone::Create({});
+    corev1::Service web;
+    web.mutable_spec()->set_type("ClusterIP");
+    web.mutable_spec()->set_cluster_ip("10.96.0.10");
+    zone.UpdateService("default/web", &web);
+    corev1::Service out;
+    out.mutable_spec()->set_type("ExternalName");
+    out.mutable_spec()->set_external_name("www.example.com");
+    zone.UpdateService("default/out", &out);
+    responder_.SetZone(zone.Commit());
+    udp_ = *UdpServer::Create({{kLocalhost, 0}}, responder_);
+    udp_thread_ = std::jthread([this](std::stop_token stop) { EXPECT_TRUE(udp_->Run(stop)); });
+    StartTcp({});
+  }
+  void StartTcp(TcpOptions options) {
+    tcp_.reset();
+    tcp_ = *TcpServer::Create({{kLocalhost, 0}}, responder_, loop_, options);
+  }
+
+  UniqueFd Connect(int type) {
+    UniqueFd fd(::socket(AF_INET, type | SOCK_CLOEXEC, 0));
+    SocketAddress address(kLocalhost, type == SOCK_DGRAM ? udp_->ports()[0] : tcp_->ports()[0]);
+    EXPECT_EQ(::connect(fd.get(), address.get(), address.size()), 0);
+    timeval limit{10, 0};
+    ::setsockopt(fd.get(), SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
+    return fd;
+  }
+  static void Send(int fd, const std::string& bytes) {
+    EXPECT_EQ(::send(fd, bytes.data(), bytes.size(), MSG_NOSIGNAL), static_cast<ssize_t>(bytes.size()));
+  }
+  static std::string Receive(int fd) {
+    char bytes[4096];
+    ssize_t size = ::recv(fd, bytes, sizeof bytes, 0);
+    return size > 0 ? std::string(bytes, static_cast<size_t>(size)) : "";
+  }
+  static std::string Frame(const std::string& packet) {
+    std::string out;
+    Append16(out, static_cast<uint16_t>(packet.size()));
+    return out + packet;
+  }
+  static std::string ReceiveFrame(int fd) {
+    std::string out(2, '\0');
+    if (::recv(fd, out.data(), 2, MSG_WAITALL) != 2) return "";
+    size_t size = Get16(out, 0);
+    out.resize(size);
+    return ::recv(fd, out.data(), size, MSG_WAITALL) == static_cast<ssize_t>(size) ? out : "";
+  }
+
+  FakeResolver resolver_;
+  Responder responder_{&resolver_, Clock::Real()};
+  std::shared_ptr<event::Loop> loop_ = event::Loop::Create("dns");
+  std::unique_ptr<UdpServer> udp_;
+  std::unique_ptr<TcpServer> tcp_;
+  std::jthread udp_thread_;
+};
+
+constexpr char kWeb[] = "web.default.svc.cluster.local";
+constexpr char kWebAnswer[] = "web.default.svc.cluster.local. 5 A 10.96.0.10";
+
+TEST_F(ServerTest, AnswersFromTheZone) {
+  UniqueFd udp = Connect(SOCK_DGRAM);
+  Send(udp.get(), "junk");
+  Send(udp.get(), std::string(1600, 'x'));
+  for (uint16_t id = 0; id < 100; ++id) {
+    Send(udp.get(), QueryPacket(kWeb, kTypeA, {.id = id}));
+    Decoded out = Decode(Receive(udp.get()));
+    ASSERT_EQ(out.id, id);
+    EXPECT_THAT(out.answer, ElementsAre(kWebAnswer));
+  }
+  UniqueFd tcp = Connect(SOCK_STREAM);
+  std::string three;
+  for (uint16_t id = 0; id < 3; ++id) three += Frame(QueryPacket(kWeb, kTypeA, {.id = id}));
+  Send(tcp.get(), three);
+  for (uint16_t id = 0; id < 3; ++id) EXPECT_EQ(Decode(ReceiveFrame(tcp.get())).id, id);
+}
+
+TEST_F(ServerTest, AsksOthersForTheRest) {
+  UniqueFd udp = Connect(SOCK_DGRAM), tcp = Connect(SOCK_STREAM);
+  Send(udp.get(), QueryPacket("WWW.example.com", kTypeA));
+  EXPECT_EQ(NameText(resolver_.AnswerOne().name), "www.example.com.");
+  Decoded out = Decode(Receive(udp.get()));
+  EXPECT_EQ(out.answer.size(), 1u);
+  EXPECT_FALSE(out.authoritative);
+  Send(tcp.get(), Frame(QueryPacket("www.example.com", kTypeA, {.id = 5})));
+  resolver_.AnswerOne(true);
+  EXPECT_EQ(Decode(ReceiveFrame(tcp.get())).rcode, "SERVFAIL");
+  Send(udp.get(), QueryPacket("out.default.svc.cluster.local", kTypeA));
+  EXPECT_EQ(NameText(resolver_.AnswerOne().name), "www.example.com.");
+  EXPECT_THAT(Decode(Receive(udp.get())).answer,
+              ElementsAre("out.default.svc.cluster.local. 5 CNAME www.example.com.",
+                          "www.example.com. 60 A 1.2.3.4"));
+}
+
+TEST_F(ServerTest, RefusesAndGivesErrors) {
+  UniqueFd udp = Connect(SOCK_DGRAM);
+  std::string packet = QueryPacket(kWeb, kTypeAxfr, {.edns = true});
+  Send(udp.get(), packet);
+  EXPECT_EQ(Decode(Receive(udp.get())).rcode, "REFUSED");
+  packet[packet.size() - 5] = 1;  // EDNS version
+  Send(udp.get(), packet);
+  EXPECT_EQ(Decode(Receive(udp.get())).rcode, "BADVERS");
+  responder_.SetZone(nullptr);
+  Send(udp.get(), QueryPacket(kWeb, kTypeA));
+  EXPECT_EQ(Decode(Receive(udp.get())).rcode, "SERVFAIL");
+}
+
+TEST_F(ServerTest, ClosesIdleAndWrongConnections) {
+  StartTcp({.max_connections = 1, .idle = std::chrono::milliseconds(50)});
+  UniqueFd idle = Connect(SOCK_STREAM), second = Connect(SOCK_STREAM);
+  EXPECT_EQ(Receive(second.get()), "");  // one too many
+  EXPECT_EQ(Receive(idle.get()), "");
+  StartTcp({});
+  UniqueFd wrong = Connect(SOCK_STREAM);
+  Send(wrong.get(), Frame("short"));
+  EXPECT_EQ(Receive(wrong.get()), "");
+}
+
+TEST_F(ServerTest, ReadsOnWhenAnswersAreTaken) {
+  StartTcp({.max_pending = 2});
+  UniqueFd tcp = Connect(SOCK_STREAM);
+  std::string all;
+  for (uint16_t id = 0; id < 20; ++id) all += Frame(QueryPacket("www.example.com", kTypeA, {.id = id}));
+  Send(tcp.get(), all);
+  for (int i = 0; i < 20; ++i) resolver_.AnswerOne();
+  for (uint16_t id = 0; id < 20; ++id) EXPECT_EQ(Decode(ReceiveFrame(tcp.get())).id, id);
+}
+
+}  // namespace
+}  // namespace keelson::proxy::dns

@@ -1,0 +1,48 @@
+// The servers behind one suffix and how they fare. On one loop's thread only.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "lib/base/metrics.h"
+#include "lib/event/loop.h"
+#include "proxy/dns/exchange.h"
+
+namespace keelson::proxy::dns {
+
+class Upstream {
+ public:
+  Upstream(event::Loop& loop, Listen server, std::chrono::milliseconds probe_period);
+
+  const Listen& server() const { return server_; }
+  bool healthy() const { return failures_ < kFailures; }
+  // What a question to it came to; `rcode` -1: no answer.
+  void Count(int rcode, std::chrono::nanoseconds took);
+
+ private:
+  static constexpr int kFailures = 2;
+  void Probe();
+
+  event::Loop& loop_;
+  const Listen server_;
+  const std::chrono::milliseconds probe_period_;
+  const std::string name_;  // "10.0.0.1:53"
+  int failures_ = 0;
+  event::Timer timer_;
+  std::unique_ptr<Exchange> probe_;
+};
+
+struct UpstreamGroup {
+  Name suffix;
+  std::vector<std::shared_ptr<Upstream>> servers;
+  size_t next = 0;  // begins with another one each time
+  bool looping = false;
+
+  // The order to ask them in: healthy ones first.
+  std::vector<std::shared_ptr<Upstream>> Order();
+  bool AnyHealthy() const;
+};
+
+}  // namespace keelson::proxy::dns

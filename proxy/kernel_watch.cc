@@ -1,0 +1,68 @@
+#include "proxy/kernel_watch.h"
+
+#include <algorithm>
+
+#include "lib/base/log.h"
+#include "lib/base/pause.h"
+#include "lib/netlink/monitor.h"
+
+namespace keelson::proxy {
+namespace {
+
+constexpr std::chrono::minutes kLongest{10};
+constexpr std::chrono::seconds kAgain{5};
+
+// Calls each(events) until `stop` or an error.
+template <typename Monitor, typename Each>
+Error Follow(std::stop_token stop, Monitor& monitor, Each each) {
+  for (;;) {
+    auto events = monitor.Wait(stop, kLongest);
+    if (events) {
+      each(*events);
+    } else if (!events.error().Is(Code::kTimeout)) {
+      return events.error();
+    }
+  }
+}
+
+}  // namespace
+
+Result<> WatchTables(std::stop_token stop, Proxier& proxier) {
+  if (!proxier.AwaitFirstSync(stop)) return {};
+  while (!stop.stop_requested()) {
+    Result<nft::Monitor> monitor = nft::Monitor::Open();
+    Error why = monitor ? Error(Code::kCancelled, "") : monitor.error();
+    if (monitor) {
+      proxier.TablesWatched(true);
+      why = Follow(stop, *monitor, [&](const nft::Monitor::Changes& changes) { proxier.OnTables(changes); });
+    }
+    if (why.Is(Code::kCancelled)) break;
+    proxier.TablesWatched(false);
+    log::Warn("Changes of nftables by others are not seen at once", {{"err", why}});
+    (void)Pause(Clock::Real(), kAgain, stop);
+  }
+  return {};
+}
+
+Result<> WatchAddresses(std::stop_token stop, const std::function<void()>& changed) {
+  while (!stop.stop_requested()) {
+    Result<netlink::Monitor> monitor = netlink::Monitor::Open();
+    changed();
+    Error why = monitor ? Error(Code::kCancelled, "") : monitor.error();
+    if (monitor) {
+      why = Follow(stop, *monitor, [&](const std::vector<netlink::KernelEvent>& events) {
+        using Kind = netlink::KernelEvent::Kind;
+        bool any = std::any_of(events.begin(), events.end(), [](const netlink::KernelEvent& e) {
+          return e.kind == Kind::kLost || (e.kind == Kind::kAddress && !e.link_local);
+        });
+        if (any) changed();
+      });
+    }
+    if (why.Is(Code::kCancelled)) break;
+    log::Warn("Changes of addresses are not seen at once", {{"err", why}});
+    (void)Pause(Clock::Real(), kAgain, stop);
+  }
+  return {};
+}
+
+}  // namespace keelson::proxy

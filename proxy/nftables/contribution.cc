@@ -1,0 +1,137 @@
+#include "proxy/nftables/contribution.h"
+
+#include <utility>
+
+#include "proxy/model/traffic.h"
+#include "proxy/nftables/slots.h"
+
+namespace keelson::proxy::nftables {
+namespace {
+
+class Collector {
+ public:
+  Collector(const std::vector<IpAddress>& node_ips, SlotsByPort& slots)
+      : node_ips_(node_ips), old_slots_(std::move(slots)), slots_(slots) {
+    slots_.clear();
+  }
+
+  void Add(const ResolvedPort& port) {
+    const ServicePort& service = port.service;
+    const Slots& slots = Place(port);
+    Put(kClusterIps, nft::Key().Ip(service.cluster_ip).bytes());
+    ClusterIp(port, slots);
+    for (const auto* list : {&service.external_ips, &service.load_balancer_ips}) {
+      for (const IpAddress& ip : *list) External(port, slots, &ip);
+    }
+    if (service.node_port != 0) External(port, slots, nullptr);
+    for (const auto* list : {&slots.cluster, &slots.local}) {
+      for (const Backend& backend : *list) {
+        if (!backend.local) continue;
+        Put(kHairpin, nft::Key().Ip(backend.ip).Ip(backend.ip).bytes());
+        Put(kLocalEndpoints, nft::Key().Ip(backend.ip).bytes());
+      }
+    }
+    if (!service.source_ranges.empty()) SourceRanges(service);
+  }
+
+  Contribution Take() { return std::move(out_); }
+
+ private:
+  static std::string VipKey(const ServicePort& s, const IpAddress& ip) {
+    return nft::Key().Ip(ip).Proto(s.protocol).Port(s.port).bytes();
+  }
+  static std::string NodePortKey(const ServicePort& s) {
+    return nft::Key().Proto(s.protocol).Port(s.node_port).bytes();
+  }
+  void Put(SetId set, std::string key, std::string data = "", std::string key_end = "") {
+    out_.items.push_back({set, std::move(key), {std::move(data), std::move(key_end)}});
+  }
+
+  const Slots& Place(const ResolvedPort& port) {
+    const std::string name = port.service.name + "/" + std::to_string(port.service.protocol);
+    const Slots& before = old_slots_[name];
+    auto keep = port.service.affinity.count() > 0 ? KeepStickySlots : KeepSlots;
+    Slots& slots = slots_[name];
+    slots = {keep(before.cluster, port.cluster), keep(before.local, port.local)};
+    return slots;
+  }
+
+  void ClusterIp(const ResolvedPort& port, const Slots& slots) {
+    const ServicePort& s = port.service;
+    const auto& list = s.internal_local ? slots.local : slots.cluster;
+    std::string key = VipKey(s, s.cluster_ip);
+    if (Fate fate = InternalFate(port); fate != Fate::kServed) {
+      Put(fate == Fate::kRefused ? kRejectServices : kDropServices, key);
+      return;
+    }
+    PickSpec spec{.kind = PickSpec::Kind::kCluster,
+                  .cluster = static_cast<uint32_t>(list.size()),
+                  .affinity = s.affinity};
+    Install(spec, key, list, {});
+  }
+
+  // `ip` null: the NodePort.
+  void External(const ResolvedPort& port, const Slots& slots, const IpAddress* ip) {
+    const ServicePort& s = port.service;
+    std::string key = ip ? VipKey(s, *ip) : NodePortKey(s);
+    const std::vector<Backend> none;
+    const auto& local = s.external_local ? slots.local : none;
+    Fate fate = ExternalFate(port);
+    if (fate == Fate::kRefused) {
+      Put(ip ? kRejectServices : kRejectNodePorts, key);
+      return;
+    }
+    PickSpec spec{.kind = s.external_local ? PickSpec::Kind::kExternalLocal : PickSpec::Kind::kExternal,
+                  .node_port = ip == nullptr,
+                  .cluster = static_cast<uint32_t>(slots.cluster.size()),
+                  .local = static_cast<uint32_t>(local.size()),
+                  .affinity = s.affinity};
+    // What nobody picked an endpoint for came from outside.
+    if (fate == Fate::kDropped) Put(ip ? kDropServices : kDropNodePorts, key);
+    Install(spec, key, slots.cluster, local);
+  }
+
+  void Install(const PickSpec& spec, const std::string& key, const std::vector<Backend>& cluster,
+               const std::vector<Backend>& local) {
+    out_.picks.push_back(spec);
+    Put(spec.node_port ? kNodePorts : kServices, key, spec.ChainName());
+    SetId endpoints = spec.node_port ? kNodePortEndpoints : kEndpoints;
+    auto put = [&](const std::vector<Backend>& list, uint32_t first) {
+      for (size_t i = 0; i < list.size(); ++i) {
+        if (IsHole(list[i])) continue;
+        std::string backend = nft::Key().Ip(list[i].ip).Port(list[i].port).bytes();
+        Put(endpoints, key + nft::Key().Mark(first + static_cast<uint32_t>(i)).bytes(), backend);
+      }
+    };
+    put(cluster, 0);
+    put(local, kLocalSlots);
+  }
+
+  void SourceRanges(const ServicePort& s) {
+    std::vector<IpPrefix> admitted = AdmittedSources(s, node_ips_);
+    for (const IpAddress& ip : s.load_balancer_ips) {
+      std::string key = VipKey(s, ip);
+      Put(kLimited, key);
+      for (const IpPrefix& range : admitted) {
+        Put(kSourceRanges, key + std::string(range.Network().bytes()), "",
+            key + std::string(range.Last().bytes()));
+      }
+    }
+  }
+
+  const std::vector<IpAddress>& node_ips_;
+  SlotsByPort old_slots_;
+  SlotsByPort& slots_;
+  Contribution out_;
+};
+
+}  // namespace
+
+Contribution ContributionOf(const std::vector<ResolvedPort>& ports, const std::vector<IpAddress>& node_ips,
+                            SlotsByPort& slots) {
+  Collector collector(node_ips, slots);
+  for (const ResolvedPort& port : ports) collector.Add(port);
+  return collector.Take();
+}
+
+}  // namespace keelson::proxy::nftables

@@ -1,0 +1,40 @@
+// What one Service puts into the table: elements and ways of picking. Pure.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "proxy/model/service_port.h"
+#include "proxy/nftables/chains.h"
+
+namespace keelson::proxy::nftables {
+
+// `data` of kServices and kNodePorts is the name of the pick chain: which of the sets the key goes to.
+struct Datum {
+  std::string data, key_end;
+  bool operator==(const Datum&) const = default;
+};
+
+struct Item {
+  SetId set;
+  std::string key;
+  Datum datum;
+};
+
+struct Contribution {
+  std::vector<Item> items;
+  std::vector<PickSpec> picks;
+};
+
+// Of one Service port.
+struct Slots {
+  std::vector<Backend> cluster, local;  // port 0: a hole
+};
+using SlotsByPort = std::map<std::string, Slots>;
+
+// `slots` are those of last time, and then of this time. `node_ips` tells source ranges that mean this node.
+Contribution ContributionOf(const std::vector<ResolvedPort>& ports, const std::vector<IpAddress>& node_ips,
+                            SlotsByPort& slots);
+
+}  // namespace keelson::proxy::nftables

@@ -1,0 +1,80 @@
+// DNS as clients and other servers may send it.
+#include <vector>
+
+#include "lib/api/types.h"
+#include "proxy/dns/dns_testing.h"
+#include "proxy/dns/responder.h"
+#include "tests/fuzz/fuzz.h"
+
+namespace keelson::fuzz {
+namespace {
+
+using namespace proxy::dns;
+
+const char* const kService = "default/web";
+
+std::shared_ptr<const Snapshot> MakeZone() {
+  Zone zone = *Zone::Create({});
+  corev1::Service service;
+  service.mutable_spec()->set_type("ClusterIP");
+  service.mutable_spec()->set_cluster_ip("10.96.0.10");
+  auto& port = *service.mutable_spec()->add_ports();
+  port.set_name("http");
+  port.set_port(80);
+  zone.UpdateService(kService, &service);
+  return zone.Commit();
+}
+
+class FuzzAsker : public Asker {
+ public:
+  explicit FuzzAsker(bool tcp) : tcp_(tcp) {}
+  bool tcp() const override { return tcp_; }
+  bool v4() const override { return true; }
+  std::function<void(std::string_view)> Later() override { std::abort(); }  // there is no resolver
+
+ private:
+  bool tcp_;
+};
+
+// Whatever is answered is DNS, within the limit, and no answer to an answer.
+void DnsQuery(std::string_view input) {
+  static Responder* responder = [] {
+    auto* out = new Responder(nullptr, Clock::Real());
+    out->SetZone(MakeZone());
+    return out;
+  }();
+  for (bool tcp : {false, true}) {
+    FuzzAsker asker(tcp);
+    std::vector<char> buffer(tcp ? kMaxTcpSize : kMaxUdpSize);
+    size_t size = responder->Handle(input, asker, buffer);
+    bool question = input.size() >= kHeaderSize && !(static_cast<uint8_t>(input[2]) & 0x80);
+    FUZZ_CHECK((size > 0) == question, input);
+    if (size > 0) FUZZ_CHECK(Decode({buffer.data(), size}).valid, input);
+  }
+}
+
+// An answer that is taken can be given to any client.
+void DnsAnswer(std::string_view input) {
+  const Question question{*ParseName("www.example.com"), kTypeA};
+  if (input.size() < 2) return;
+  Result<StoredAnswer> stored = StoreAnswer(input, question, Get16(input, 0));
+  if (!stored) return;
+  for (bool edns : {false, true}) {
+    std::string packet = QueryPacket("www.Example.com", kTypeA, {.edns = edns});
+    Query query;
+    Rcode rcode;
+    FUZZ_CHECK(ParseQuery(packet, query, rcode) == Parsed::kQuery, input);
+    std::vector<char> buffer(kMaxTcpSize);
+    size_t size = WriteStored(*stored, query, std::chrono::seconds(5), buffer, query.Limit(false));
+    FUZZ_CHECK(size <= query.Limit(false) && Decode({buffer.data(), size}).valid, input);
+    AnswerWriter writer(query, buffer, query.Limit(false));
+    std::deque<Name> names;
+    FUZZ_CHECK(AppendStored(*stored, std::chrono::seconds(5), writer, names).has_value(), input);
+    FUZZ_CHECK(Decode({buffer.data(), writer.Finish(stored->rcode, false)}).valid, input);
+  }
+}
+
+const Registration kQuery("dns_query", DnsQuery), kAnswer("dns_answer", DnsAnswer);
+
+}  // namespace
+}  // namespace keelson::fuzz

@@ -1,0 +1,115 @@
+// packets.txt, through every dataplane and the pure model.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <iostream>
+
+#include "proxy/model/service_map.h"
+#include "tests/netns/service_world.h"
+
+namespace keelson::netns {
+namespace {
+
+using proxy::Decision;
+using proxy::Fate;
+
+// What the model says, in the table's words.
+std::vector<std::string> Words(const Decision& decision, bool v4) {
+  if (decision.fate == Fate::kRefused) return {"refused"};
+  if (decision.fate == Fate::kDropped) return {"dropped"};
+  std::vector<std::string> out;
+  for (const proxy::Backend& backend : *decision.endpoints) {
+    for (const char* name : {"pod1", "pod2", "remote", "host"}) {
+      if (backend.ip == EndpointAddress(name, v4)) out.push_back(name);
+    }
+  }
+  std::sort(out.begin(), out.end());
+  return out;
+}
+
+class PacketTable : public ::testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    auto table = ReadPacketTable(KEELSON_PACKET_TABLE);
+    ASSERT_TRUE(table) << table.error().message();
+    table_ = std::move(*table);
+    for (const ServiceBlock& block : table_) {
+      corev1::Service service = block.Service();
+      map_.UpdateService("default/" + block.name, &service);
+      for (bool v4 : {true, false}) {
+        discoveryv1::EndpointSlice slice = block.Slice(v4);
+        map_.UpdateSlice("default/" + block.name + (v4 ? "-4" : "-6"), &slice);
+      }
+    }
+  }
+
+  // Every line, of one family. Lines of clients in `without` are left out.
+  void Run(PlaneOptions options, const std::set<std::string>& without = {}) {
+    auto world = ServiceWorld::Make();
+    if (!world) GTEST_SKIP() << world.error().message();
+    auto plane = (*world)->Start(options);
+    ASSERT_TRUE(plane) << plane.error().message();
+    for (const ServiceBlock& block : table_) {
+      (*plane)->SetService("default/" + block.name, map_.Resolve("default/" + block.name, options.v4));
+    }
+    Result<> synced = (*plane)->Sync();
+    ASSERT_TRUE(synced) << synced.error().message();
+    int count = 0;
+    for (const ServiceBlock& block : table_) {
+      if (!Speaks(block.Protocol())) {
+        std::cout << block.name << ": skipped, this kernel has no " << block.protocol << " sockets\n";
+        continue;
+      }
+      for (const PacketCase& c : block.cases) {
+        if (without.contains(c.client)) continue;
+        Question question = (*world)->From(c.client, options.v4);
+        question.protocol = block.Protocol();
+        std::tie(question.to, question.port) = block.Destination(c.entry, options.v4);
+        if (question.to.IsLoopback()) question.source.reset();
+        EXPECT_EQ((*world)->Check(c.client, question, c.answers, c.seen, block.Has("sticky")), "")
+            << "packets.txt:" << c.line << ": " << block.name << ": " << c.client << " " << c.entry;
+        ++count;
+      }
+    }
+    std::cout << count << " cases\n";
+  }
+
+  static std::vector<ServiceBlock> table_;
+  static proxy::ServiceMap map_;
+};
+std::vector<ServiceBlock> PacketTable::table_;
+proxy::ServiceMap PacketTable::map_{proxy::NodePlace{"here", "a"}};
+
+std::vector<IpPrefix> PodCidrs(bool v4) {
+  if (v4) return {*IpPrefix::Parse("10.1.0.0/16"), *IpPrefix::Parse("10.2.0.0/16")};
+  return {*IpPrefix::Parse("fd01::/64"), *IpPrefix::Parse("fd02::/64")};
+}
+
+TEST_F(PacketTable, TheModelSaysTheSame) {
+  int count = 0;
+  for (const ServiceBlock& block : table_) {
+    for (bool v4 : {true, false}) {
+      std::vector<proxy::ResolvedPort> ports = map_.Resolve("default/" + block.name, v4);
+      for (const PacketCase& c : block.cases) {
+        std::optional<proxy::Entry> entry = EntryOf(c.entry);
+        if (!entry || ports.empty()) continue;
+        Decision decision = proxy::Decide(ports[0], *entry, OriginOf(c.client), ClientAddress(c.client, v4));
+        EXPECT_EQ(Words(decision, v4), c.answers) << "packets.txt:" << c.line;
+        const bool on_host = c.answers == std::vector<std::string>{"host"};  // nothing leaves the node
+        if (c.seen != PacketCase::kAny && !on_host && c.answers != std::vector<std::string>{c.client}) {
+          EXPECT_EQ(decision.masquerade, c.seen == PacketCase::kMasq) << "packets.txt:" << c.line;
+        }
+        ++count;
+      }
+    }
+  }
+  EXPECT_GT(count, 300);
+}
+
+TEST_F(PacketTable, NftablesIpv4) { Run({.v4 = true, .pod_cidrs = PodCidrs(true)}); }
+TEST_F(PacketTable, NftablesIpv6) { Run({.v4 = false, .pod_cidrs = PodCidrs(false)}); }
+// A pod elsewhere does not come over the bridge.
+TEST_F(PacketTable, NftablesByBridge) { Run({.v4 = true, .pod_bridge = "br0"}, {"remote"}); }
+
+}  // namespace
+}  // namespace keelson::netns

@@ -1,0 +1,203 @@
+#include "tests/netns/wire.h"
+
+#include <netinet/in.h>
+#include <poll.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+
+namespace keelson::netns {
+namespace {
+
+constexpr uint8_t kTcp = 6, kUdp = 17;
+
+struct SocketAddress {
+  sockaddr_storage storage{};
+  socklen_t size = sizeof(sockaddr_storage);
+  sockaddr* get() { return reinterpret_cast<sockaddr*>(&storage); }
+};
+
+SocketAddress Of(const IpAddress& ip, uint16_t port) {
+  SocketAddress out;
+  if (ip.is_v4()) {
+    auto* v4 = reinterpret_cast<sockaddr_in*>(&out.storage);
+    v4->sin_family = AF_INET;
+    v4->sin_port = htons(port);
+    std::memcpy(&v4->sin_addr, ip.bytes().data(), 4);
+    out.size = sizeof *v4;
+  } else {
+    auto* v6 = reinterpret_cast<sockaddr_in6*>(&out.storage);
+    v6->sin6_family = AF_INET6;
+    v6->sin6_port = htons(port);
+    std::memcpy(&v6->sin6_addr, ip.bytes().data(), 16);
+    out.size = sizeof *v6;
+  }
+  return out;
+}
+
+// As a dual-stack socket sees it: ::ffff:10.0.0.1 is 10.0.0.1.
+std::string TextOf(const SocketAddress& address) {
+  auto* v6 = reinterpret_cast<const sockaddr_in6*>(&address.storage);
+  auto* bytes = reinterpret_cast<const char*>(&v6->sin6_addr);
+  if (IN6_IS_ADDR_V4MAPPED(&v6->sin6_addr)) return IpAddress::FromBytes({bytes + 12, 4}).ToString();
+  return IpAddress::FromBytes({bytes, 16}).ToString();
+}
+
+int TypeOf(uint8_t protocol) { return protocol == kUdp ? SOCK_DGRAM : SOCK_STREAM; }
+
+Result<UniqueFd> OpenEverywhere(uint8_t protocol, uint16_t port) {
+  UniqueFd fd(::socket(AF_INET6, TypeOf(protocol) | SOCK_CLOEXEC, protocol));
+  if (!fd) return ErrnoError("socket");
+  int on = 1, off = 0;
+  ::setsockopt(fd.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+  ::setsockopt(fd.get(), IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof off);
+  if (protocol == kUdp) ::setsockopt(fd.get(), IPPROTO_IPV6, IPV6_RECVPKTINFO, &on, sizeof on);
+  SocketAddress any = Of(*IpAddress::Parse("::"), port);
+  if (::bind(fd.get(), any.get(), any.size) != 0) return ErrnoError("bind");
+  if (protocol != kUdp && ::listen(fd.get(), 1024) != 0) return ErrnoError("listen");
+  return fd;
+}
+
+Result<Answer> ParseGreeting(const std::string& text) {
+  auto space = text.find(' ');
+  if (space == std::string::npos) return Error(Code::kUnavailable, "no greeting");
+  return Answer{text.substr(0, space), text.substr(space + 1)};
+}
+
+Result<UniqueFd> Dial(const linux::NetNs& from, const Question& q) {
+  UniqueFd fd;
+  RETURN_IF_ERROR(from.Run([&]() -> Result<> {
+    fd.Reset(::socket(q.to.is_v4() ? AF_INET : AF_INET6, TypeOf(q.protocol) | SOCK_CLOEXEC, q.protocol));
+    if (!fd) return ErrnoError("socket");
+    return {};
+  }));
+  timeval time{.tv_sec = q.limit.count() / 1000, .tv_usec = q.limit.count() % 1000 * 1000};
+  ::setsockopt(fd.get(), SOL_SOCKET, SO_SNDTIMEO, &time, sizeof time);
+  ::setsockopt(fd.get(), SOL_SOCKET, SO_RCVTIMEO, &time, sizeof time);
+  if (q.source) {
+    SocketAddress source = Of(*q.source, 0);
+    if (::bind(fd.get(), source.get(), source.size) != 0) return ErrnoError("bind");
+  }
+  SocketAddress to = Of(q.to, q.port);
+  if (::connect(fd.get(), to.get(), to.size) != 0) {
+    return Error::FromErrno(errno == EINPROGRESS || errno == EAGAIN ? ETIMEDOUT : errno, "connect");
+  }
+  if (q.protocol == kUdp && ::send(fd.get(), "who", 3, 0) != 3) return ErrnoError("send");
+  return fd;
+}
+
+Result<Answer> ReadGreeting(int fd, uint8_t protocol) {
+  char buffer[128];
+  std::string text;
+  while (text.find('\n') == std::string::npos) {
+    ssize_t got = ::recv(fd, buffer, protocol == kTcp ? 1 : sizeof buffer, 0);
+    if (got < 0) return Error::FromErrno(errno == EAGAIN ? ETIMEDOUT : errno, "receive");
+    if (got == 0) break;
+    text.append(buffer, static_cast<size_t>(got));
+  }
+  if (!text.empty() && text.back() == '\n') text.pop_back();
+  return ParseGreeting(text);
+}
+
+}  // namespace
+
+bool Speaks(uint8_t protocol) {
+  return static_cast<bool>(UniqueFd(::socket(AF_INET6, TypeOf(protocol) | SOCK_CLOEXEC, protocol)));
+}
+
+Responder::Responder(std::string name, const linux::NetNs& netns, uint16_t port) : name_(std::move(name)) {
+  Result<> ready = netns.Run([&]() -> Result<> {
+    ASSIGN_OR_RETURN(datagrams_, OpenEverywhere(kUdp, port));
+    for (uint8_t protocol : kProtocols) {
+      if (protocol == kUdp || !Speaks(protocol)) continue;
+      ASSIGN_OR_RETURN(UniqueFd listener, OpenEverywhere(protocol, port));
+      listeners_.push_back(std::move(listener));
+    }
+    return {};
+  });
+  if (!ready) std::abort();
+  thread_ = std::jthread([this](std::stop_token stop) { Serve(stop); });
+}
+
+Responder::~Responder() {
+  thread_.request_stop();
+  thread_.join();
+}
+
+void Responder::Accept(int listener) {
+  SocketAddress from;
+  UniqueFd peer(::accept4(listener, from.get(), &from.size, SOCK_CLOEXEC));
+  if (!peer) return;
+  std::string greeting = name_ + " " + TextOf(from) + "\n";
+  (void)::send(peer.get(), greeting.data(), greeting.size(), MSG_NOSIGNAL);
+  peers_.push_back(std::move(peer));
+}
+
+// From the address that was asked: a machine with several would choose another one.
+void Responder::AnswerDatagram(int fd) const {
+  char buffer[64];
+  alignas(cmsghdr) char control[128];
+  SocketAddress from;
+  iovec data{buffer, sizeof buffer};
+  msghdr message{};
+  message.msg_name = from.get();
+  message.msg_namelen = from.size;
+  message.msg_iov = &data;
+  message.msg_iovlen = 1;
+  message.msg_control = control;
+  message.msg_controllen = sizeof control;
+  if (::recvmsg(fd, &message, 0) < 0) return;
+  std::string greeting = name_ + " " + TextOf(from) + "\n";
+  data = {greeting.data(), greeting.size()};
+  for (cmsghdr* part = CMSG_FIRSTHDR(&message); part; part = CMSG_NXTHDR(&message, part)) {
+    if (part->cmsg_level != IPPROTO_IPV6 || part->cmsg_type != IPV6_PKTINFO) continue;
+    reinterpret_cast<in6_pktinfo*>(CMSG_DATA(part))->ipi6_ifindex = 0;  // the routes decide
+  }
+  (void)::sendmsg(fd, &message, 0);
+}
+
+void Responder::Serve(std::stop_token stop) {
+  while (!stop.stop_requested()) {
+    std::vector<pollfd> polled = {{datagrams_.get(), POLLIN, 0}};
+    for (const UniqueFd& listener : listeners_) polled.push_back({listener.get(), POLLIN, 0});
+    const size_t first_peer = polled.size();
+    for (const UniqueFd& peer : peers_) polled.push_back({peer.get(), POLLIN, 0});
+    if (::poll(polled.data(), polled.size(), 20) <= 0) continue;
+    if (polled[0].revents != 0) AnswerDatagram(polled[0].fd);
+    for (size_t i = polled.size(); i-- > first_peer;) {
+      if (polled[i].revents == 0) continue;
+      char buffer[256];
+      ssize_t got = ::recv(polled[i].fd, buffer, sizeof buffer, MSG_DONTWAIT);
+      if (got > 0) {
+        (void)::send(polled[i].fd, buffer, static_cast<size_t>(got), MSG_NOSIGNAL);
+      } else {
+        peers_.erase(peers_.begin() + static_cast<long>(i - first_peer));
+      }
+    }
+    for (size_t i = 1; i < first_peer; ++i) {
+      if (polled[i].revents != 0) Accept(polled[i].fd);
+    }
+  }
+}
+
+Result<Answer> Ask(const linux::NetNs& from, const Question& question) {
+  ASSIGN_OR_RETURN(UniqueFd fd, Dial(from, question));
+  return ReadGreeting(fd.get(), question.protocol);
+}
+
+Result<Conversation> Conversation::Open(const linux::NetNs& from, const Question& question) {
+  Conversation out;
+  ASSIGN_OR_RETURN(out.fd_, Dial(from, question));
+  ASSIGN_OR_RETURN(out.answer_, ReadGreeting(out.fd_.get(), question.protocol));
+  return out;
+}
+
+bool Conversation::Echoes() {
+  char buffer[8] = {};
+  return ::send(fd_.get(), "ping", 4, MSG_NOSIGNAL) == 4 && ::recv(fd_.get(), buffer, 4, MSG_WAITALL) == 4 &&
+         std::string_view(buffer, 4) == "ping";
+}
+
+}  // namespace keelson::netns

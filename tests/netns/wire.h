@@ -1,0 +1,65 @@
+// Questions and answers over TCP, UDP and SCTP between network namespaces: who answers, and as whom it sees
+// the client.
+#pragma once
+
+#include <chrono>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "lib/base/fd.h"
+#include "lib/base/ip.h"
+#include "lib/linux/netns.h"
+
+namespace keelson::netns {
+
+inline constexpr uint8_t kProtocols[] = {6, 17, 132};
+// Whether this kernel has sockets of a protocol at all.
+bool Speaks(uint8_t protocol);
+
+// Tells whoever connects or sends "NAME CLIENT-IP\n", on `port` of every address in `netns`, over all
+// protocols that the kernel speaks. TCP connections stay open and echo what comes.
+class Responder {
+ public:
+  Responder(std::string name, const linux::NetNs& netns, uint16_t port);
+  ~Responder();
+
+ private:
+  void Serve(std::stop_token stop);
+  void Accept(int listener);
+  void AnswerDatagram(int fd) const;
+  std::string name_;
+  std::vector<UniqueFd> listeners_, peers_;
+  UniqueFd datagrams_;
+  std::jthread thread_;
+};
+
+struct Answer {
+  std::string server, seen_as;
+};
+
+struct Question {
+  uint8_t protocol = 6;
+  std::optional<IpAddress> source;  // else what the routes say
+  IpAddress to;
+  uint16_t port = 0;
+  std::chrono::milliseconds limit{2000};
+};
+
+// Errors carry errno: ECONNREFUSED, ETIMEDOUT after the limit.
+Result<Answer> Ask(const linux::NetNs& from, const Question& question);
+
+// A TCP connection that stays.
+class Conversation {
+ public:
+  static Result<Conversation> Open(const linux::NetNs& from, const Question& question);
+  const Answer& answer() const { return answer_; }
+  bool Echoes();  // still alive in both directions
+
+ private:
+  UniqueFd fd_;
+  Answer answer_;
+};
+
+}  // namespace keelson::netns
