@@ -286,7 +286,8 @@ void JsonEncoder::Raw(std::string_view bytes) {
   auto envelope = OpenEnvelope(raw);
   if (!envelope) return out_.Append("null");
   auto [group, version] = SplitApiVersion(envelope->type_meta.api_version);
-  const Descriptor* type = FindMessage(group, version, envelope->type_meta.kind);
+  const ResourceInfo* info = FindKind(group, version, envelope->type_meta.kind);
+  const Descriptor* type = info ? info->descriptor() : nullptr;
   if (!type) return out_.Append("null");
   std::string meta = "\"kind\":\"" + envelope->type_meta.kind + "\",\"apiVersion\":\"" +
                      envelope->type_meta.api_version + "\"";

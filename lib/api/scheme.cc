@@ -7,36 +7,15 @@
 #include "lib/api/resource_table.h"
 #include "lib/base/log.h"
 
-// Types that no other file of lib/api names are linked in by these.
-#include "lib/api/proto/admission_v1.pb.h"
-#include "lib/api/proto/admissionregistration_v1.pb.h"
-#include "lib/api/proto/apidiscovery_v2.pb.h"
-#include "lib/api/proto/apiextensions_v1.pb.h"
-#include "lib/api/proto/apiregistration_v1.pb.h"
-#include "lib/api/proto/autoscaling_v2.pb.h"
-#include "lib/api/proto/batch_v1.pb.h"
-#include "lib/api/proto/certificates_v1.pb.h"
-#include "lib/api/proto/flowcontrol_v1.pb.h"
-#include "lib/api/proto/metrics_v1beta1.pb.h"
-#include "lib/api/proto/networking_v1.pb.h"
-#include "lib/api/proto/node_v1.pb.h"
-#include "lib/api/proto/policy_v1.pb.h"
-#include "lib/api/proto/resource_v1.pb.h"
-#include "lib/api/proto/scheduling_v1.pb.h"
-#include "lib/api/proto/storage_v1.pb.h"
-#include "lib/api/types.h"
-
 namespace keelson::api {
 namespace {
 
 using google::protobuf::DescriptorPool;
-using google::protobuf::FileDescriptor;
 using google::protobuf::MessageFactory;
 
 struct Index {
   std::unordered_map<std::string, const ResourceInfo*> by_resource, by_kind;
-  std::unordered_map<const Descriptor*, const ResourceInfo*> by_descriptor;
-  std::unordered_map<std::string, const Descriptor*> messages;
+  std::unordered_map<std::string_view, const ResourceInfo*> by_message;
 
   static std::string Key(std::string_view a, std::string_view b, std::string_view c) {
     std::string key(a);
@@ -50,46 +29,7 @@ struct Index {
       by_resource.emplace(Key(row.group, row.version, row.resource), &row);
       if (row.IsSubresource()) continue;
       by_kind.emplace(Key(row.kind_group, row.kind_version, row.kind), &row);
-      by_descriptor.emplace(row.descriptor(), &row);
-    }
-    for (const FileDescriptor* file :
-         {admission::v1::AdmissionReview::descriptor()->file(),
-          admissionregistration::v1::ValidatingWebhookConfiguration::descriptor()->file(),
-          apidiscovery::v2::APIGroupDiscoveryList::descriptor()->file(),
-          apiextensions::v1::CustomResourceDefinition::descriptor()->file(),
-          apiregistration::v1::APIService::descriptor()->file(),
-          apps::v1::Deployment::descriptor()->file(),
-          authentication::v1::TokenReview::descriptor()->file(),
-          authorization::v1::SubjectAccessReview::descriptor()->file(),
-          autoscaling::v1::Scale::descriptor()->file(),
-          autoscaling::v2::HorizontalPodAutoscaler::descriptor()->file(),
-          batch::v1::Job::descriptor()->file(),
-          certificates::v1::CertificateSigningRequest::descriptor()->file(),
-          coordination::v1::Lease::descriptor()->file(),
-          core::v1::ObjectReference::descriptor()->file(),
-          core::v1::ConfigMap::descriptor()->file(),
-          core::v1::Container::descriptor()->file(),
-          core::v1::Node::descriptor()->file(),
-          core::v1::Pod::descriptor()->file(),
-          core::v1::Service::descriptor()->file(),
-          core::v1::Volume::descriptor()->file(),
-          discovery::v1::EndpointSlice::descriptor()->file(),
-          events::v1::Event::descriptor()->file(),
-          flowcontrol::v1::FlowSchema::descriptor()->file(),
-          meta::v1::ObjectMeta::descriptor()->file(),
-          metrics::v1beta1::PodMetrics::descriptor()->file(),
-          networking::v1::Ingress::descriptor()->file(),
-          node::v1::RuntimeClass::descriptor()->file(),
-          policy::v1::PodDisruptionBudget::descriptor()->file(),
-          rbac::v1::Role::descriptor()->file(),
-          resource::v1::ResourceClaim::descriptor()->file(),
-          scheduling::v1::PriorityClass::descriptor()->file(),
-          storage::v1::StorageClass::descriptor()->file()}) {
-      for (int i = 0; i < file->message_type_count(); ++i) {
-        const Descriptor* type = file->message_type(i);
-        GroupVersionKind gvk = GvkOf(type);
-        messages.emplace(Key(gvk.group, gvk.version, gvk.kind), type);
-      }
+      by_message.emplace(row.message, &row);
     }
   }
 };
@@ -156,16 +96,12 @@ const ResourceInfo* FindKind(std::string_view group, std::string_view version, s
 }
 
 const ResourceInfo& ResourceOf(const Descriptor* descriptor) {
-  auto it = TheIndex().by_descriptor.find(descriptor);
-  if (it == TheIndex().by_descriptor.end()) {
+  auto it = TheIndex().by_message.find(descriptor->full_name());
+  if (it == TheIndex().by_message.end()) {
     log::Error("Message type is no API resource", {{"type", descriptor->full_name()}});
     std::abort();
   }
   return *it->second;
-}
-
-const Descriptor* FindMessage(std::string_view group, std::string_view version, std::string_view kind) {
-  return Lookup(TheIndex().messages, group, version, kind);
 }
 
 std::unique_ptr<Message> NewObject(const Descriptor* descriptor) {

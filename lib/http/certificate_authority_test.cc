@@ -38,6 +38,20 @@ TEST(CertificateAuthority, ReadsWhatIsAskedFor) {
   EXPECT_TRUE(asked->uris.empty());
 }
 
+TEST(CertificateAuthority, KeysOfEachKindMakeRequestsWithoutNames) {
+  for (const char* kind : {"RSA3072", "RSA4096", "ECDSAP256", "ECDSAP384", "ECDSAP521", "ED25519"}) {
+    auto key = NewPrivateKey(kind);
+    ASSERT_TRUE(key) << kind;
+    EXPECT_EQ(key->rfind("-----BEGIN PRIVATE KEY-----\n", 0), 0u) << kind;
+    auto request = NewCertificateRequest(*key, {});
+    ASSERT_TRUE(request) << kind << ": " << request.error().message();
+    auto asked = InspectRequest(*request);
+    ASSERT_TRUE(asked) << kind << ": " << asked.error().message();
+    EXPECT_TRUE(asked->common_name.empty() && asked->organizations.empty() && asked->dns_names.empty());
+  }
+  EXPECT_EQ(NewPrivateKey("DSA").error().message(), "unknown key type \"DSA\"");
+}
+
 TEST(CertificateAuthority, SignsForTheKeyAndSubjectOfTheRequest) {
   Authority authority;
   std::string key = *NewPrivateKey();

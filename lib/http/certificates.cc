@@ -3,6 +3,7 @@
 #include <openssl/err.h>
 #include <openssl/pem.h>
 
+#include <algorithm>
 #include <ctime>
 
 #include "lib/http/alternative_names.h"
@@ -19,7 +20,7 @@ bool SetName(X509_NAME* name, const CertificateSubject& subject) {
   for (const std::string& organization : subject.organizations) {
     if (!add("O", organization)) return false;
   }
-  return add("CN", subject.common_name);
+  return subject.common_name.empty() || add("CN", subject.common_name);
 }
 
 std::chrono::system_clock::time_point TimeOf(const ASN1_TIME* time) {
@@ -37,10 +38,27 @@ bool AddNames(X509_REQ* request, const std::string& names) {
   return X509_REQ_add_extensions(request, list.get()) == 1;
 }
 
+struct KeyKind {
+  std::string_view name;
+  EVP_PKEY* (*generate)();
+};
+constexpr KeyKind kKeyKinds[] = {
+    {"RSA3072", [] { return EVP_RSA_gen(3072); }},
+    {"RSA4096", [] { return EVP_RSA_gen(4096); }},
+    {"ECDSAP256", [] { return EVP_EC_gen("P-256"); }},
+    {"ECDSAP384", [] { return EVP_EC_gen("P-384"); }},
+    {"ECDSAP521", [] { return EVP_EC_gen("P-521"); }},
+    {"ED25519", [] { return EVP_PKEY_Q_keygen(nullptr, nullptr, "ED25519"); }},
+};
+
 }  // namespace
 
-Result<std::string> NewPrivateKey() {
-  KeyPtr key(EVP_EC_gen("P-256"));
+Result<std::string> NewPrivateKey(std::string_view kind) {
+  const auto* known = std::find_if(std::begin(kKeyKinds), std::end(kKeyKinds),
+                                   [&](const KeyKind& one) { return one.name == kind; });
+  if (known == std::end(kKeyKinds))
+    return Error(Code::kInvalid, "unknown key type \"" + std::string(kind) + "\"");
+  KeyPtr key(known->generate());
   if (!key) return OpenSslError("generate private key");
   return WritePem("write private key", [&](BIO* out) {
     return PEM_write_bio_PrivateKey(out, key.get(), nullptr, nullptr, 0, nullptr, nullptr);

@@ -82,8 +82,7 @@ bool SetSerial(X509* certificate) {
 }
 
 const EVP_MD* DigestFor(EVP_PKEY* key) {
-  int digest = NID_undef;
-  const bool own = EVP_PKEY_get_default_digest_nid(key, &digest) == 2 && digest == NID_undef;
+  const bool own = EVP_PKEY_is_a(key, "ED25519") || EVP_PKEY_is_a(key, "ED448");
   return own ? nullptr : EVP_sha256();
 }
 

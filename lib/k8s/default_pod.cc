@@ -1,5 +1,6 @@
 // Pods, pod templates and what stands in them.
 #include "lib/k8s/default_table.h"
+#include "lib/k8s/defaulting.h"
 
 namespace keelson::k8s {
 
@@ -162,6 +163,8 @@ void DefaultPodSpec(corev1::PodSpec& spec) {
   }
   RoundQuantities(*spec.mutable_overhead());
 }
+
+void SetPodDefaults(corev1::Pod& pod) { DefaultPod(pod); }
 
 void RegisterPodDefaults(DefaultTable& table) {
   table.Add<corev1::Pod, DefaultPod>();

@@ -6,9 +6,13 @@
 
 #include <google/protobuf/message.h>
 
+#include "lib/api/proto/core_v1_pod.pb.h"
+
 namespace keelson::k8s {
 
 // Dispatches by message type; kinds without defaults are left alone. List kinds: every item.
 void SetDefaults(google::protobuf::Message& object);
+// The same of a Pod, for programs that know no other kinds.
+void SetPodDefaults(api::core::v1::Pod& pod);
 
 }  // namespace keelson::k8s

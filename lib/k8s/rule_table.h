@@ -70,4 +70,13 @@ class RuleTable {
   std::unordered_map<const google::protobuf::Descriptor*, KindRules> rules_;
 };
 
+// Rules of a new object; those of its metadata alone, and closed string types, where its kind has none
+// (null).
+FieldErrors ValidateBy(const KindRules* rules, const google::protobuf::Message& object);
+// Metadata of an update, whichever part it is of.
+void CheckMetaUpdate(const google::protobuf::Message& object, const google::protobuf::Message& old,
+                     FieldErrors& errors);
+// The kind's own rules of a new object.
+void CheckOwnRules(const google::protobuf::Message& object, const KindRules* rules, FieldErrors& errors);
+
 }  // namespace keelson::k8s

@@ -6,6 +6,7 @@
 
 #include "lib/k8s/rule_table.h"
 #include "lib/k8s/validate_pod_internal.h"
+#include "lib/k8s/validation.h"
 
 namespace keelson::k8s {
 
@@ -255,6 +256,15 @@ void RegisterPodRules(RuleTable& table) {
   table.AddPart<corev1::Pod, CheckEphemeralContainersUpdate>("ephemeralcontainers");
   table.AddPart<corev1::Pod, CheckPodResize>("resize");
   table.Add<corev1::PodTemplate, CheckPodTemplateObject>();
+}
+
+FieldErrors ValidatePod(const corev1::Pod& pod) {
+  static const RuleTable* const table = [] {
+    auto* made = new RuleTable;
+    RegisterPodRules(*made);
+    return made;
+  }();
+  return ValidateBy(table->Find(corev1::Pod::descriptor()), pod);
 }
 
 }  // namespace keelson::k8s

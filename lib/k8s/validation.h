@@ -6,6 +6,7 @@
 
 #include <google/protobuf/message.h>
 
+#include "lib/api/proto/core_v1_pod.pb.h"
 #include "lib/k8s/field_error.h"
 
 namespace keelson::k8s {
@@ -14,6 +15,8 @@ namespace keelson::k8s {
 // kind's own. metadata.name must be filled in already (generateName done). Kinds without rules of their
 // own get the metadata rules, and closed string types as the schema declares them.
 FieldErrors Validate(const google::protobuf::Message& object);
+// The same of a Pod, for programs that know no other kinds.
+FieldErrors ValidatePod(const api::core::v1::Pod& pod);
 
 // Rules of an update: those of the new object, and what may not change from `old` to it. The registry has
 // done its part before: resourceVersion, uid, creationTimestamp and allocated values (clusterIP, node ports)

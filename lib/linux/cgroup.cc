@@ -238,6 +238,17 @@ bool Cgroups::Exists(const std::string& path) const {
   return memory && PathExists(*memory + path);
 }
 
+std::vector<std::string> Cgroups::Missing(const std::string& path) const {
+  std::set<std::string> directories;  // controllers may share a hierarchy
+  if (unified()) directories.insert(unified_ + path);
+  for (const char* name : kUsedControllers)
+    if (const std::string* root = Controller(name)) directories.insert(*root + path);
+  std::vector<std::string> out;
+  for (const std::string& directory : directories)
+    if (!PathExists(directory)) out.push_back(directory);
+  return out;
+}
+
 std::vector<std::string> Cgroups::Children(const std::string& path) const {
   std::set<std::string> children;
   for (const std::string& mount : all_mounts_) {
@@ -277,8 +288,11 @@ bool Cgroups::LimitsSwap() const {
 std::string Cgroups::ChildWith(const std::string& path, const std::string& part) const {
   auto names = ListDir(MemoryDir(path));
   if (!names) return "";
-  for (const std::string& name : *names)
-    if (name.find(part) != std::string::npos) return path + "/" + name;
+  for (const std::string& name : *names) {
+    const bool monitor =
+        name.find("conmon") != std::string::npos;  // crio-conmon-ID.scope beside crio-ID.scope
+    if (!monitor && name.find(part) != std::string::npos) return path + "/" + name;
+  }
   return "";
 }
 

@@ -65,6 +65,8 @@ class Cgroups {
   // kUnavailable (EBUSY) while a process is inside.
   Result<> Remove(const std::string& path) const;
   bool Exists(const std::string& path) const;
+  // Its directories that are not there, one a controller that pods need.
+  std::vector<std::string> Missing(const std::string& path) const;
   std::vector<std::string> Children(const std::string& path) const;  // sorted names
   std::vector<pid_t> Processes(const std::string& path) const;       // of the whole subtree
   CgroupUsage Usage(const std::string& path) const;

@@ -67,6 +67,10 @@ TEST_F(CgroupTest, TellsWhatAreUsedAndWaitedFor) {
   const std::string path = cgroups.ChildWith("/pod1", "abc");
   EXPECT_EQ(path, "/pod1/cri-containerd-abc.scope");
   EXPECT_EQ(cgroups.ChildWith("/pod1", "abd"), "");
+  ASSERT_TRUE(MakeDirs(dir_ + "/pod2/crio-conmon-def.scope"));
+  EXPECT_EQ(cgroups.ChildWith("/pod2", "def"), "") << "who watches it";
+  ASSERT_TRUE(MakeDirs(dir_ + "/pod2/crio-def.scope"));
+  EXPECT_EQ(cgroups.ChildWith("/pod2", "def"), "/pod2/crio-def.scope");
   CgroupUsage usage = cgroups.Usage(path);
   EXPECT_EQ(usage.cpu_nanos, 7000u);
   EXPECT_EQ(usage.memory_working_set_bytes, 70u);

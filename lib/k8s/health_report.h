@@ -1,0 +1,33 @@
+// What /healthz and its like answer, in the form of Kubernetes' servers: a line a check, or one check alone.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "lib/base/error.h"
+
+namespace keelson::k8s {
+
+struct NamedCheck {
+  std::string name;
+  std::function<Result<>()> check;  // quick
+};
+
+struct HealthQuestion {
+  std::string_view endpoint;  // healthz
+  std::string_view one;       // only this check; empty: all
+  std::vector<std::string_view> excluded;
+  bool verbose = false;
+};
+
+struct HealthAnswer {
+  int status = 200;
+  std::string text;  // text/plain
+};
+
+// Who may ask is often anybody: why a check failed goes to the log alone.
+HealthAnswer AnswerHealth(const std::vector<NamedCheck>& checks, const HealthQuestion& question);
+
+}  // namespace keelson::k8s
