@@ -127,6 +127,14 @@ std::optional<uint64_t> Number(bool has, const Value& value) {
   return value.value();
 }
 
+std::vector<FilesystemUsage> Filesystems(
+    const google::protobuf::RepeatedPtrField<v1::FilesystemUsage>& systems) {
+  std::vector<FilesystemUsage> out;
+  for (const auto& item : systems)
+    out.push_back({item.fs_id().mountpoint(), item.used_bytes().value(), item.inodes_used().value()});
+  return out;
+}
+
 // CRI-O writes Go's zero time, of year 1, for what has not happened.
 int64_t Happened(int64_t nanos) { return std::max<int64_t>(nanos, 0); }
 
@@ -344,6 +352,12 @@ ContainerStats FromWire(const v1::ContainerStats& in) {
   out.memory_working_set_bytes = Number(in.memory().has_working_set_bytes(), in.memory().working_set_bytes());
   out.memory_rss_bytes = Number(in.memory().has_rss_bytes(), in.memory().rss_bytes());
   out.writable_layer_bytes = Number(in.writable_layer().has_used_bytes(), in.writable_layer().used_bytes());
+  return out;
+}
+
+ImageFilesystems FromWire(const v1::ImageFsInfoResponse& in) {
+  ImageFilesystems out{Filesystems(in.image_filesystems()), Filesystems(in.container_filesystems())};
+  if (out.containers.empty()) out.containers = out.images;  // containerd before 1.7 tells of images alone
   return out;
 }
 

@@ -19,5 +19,6 @@ Image FromWire(const runtime::v1::Image& in);
 RuntimeStatus FromWire(const runtime::v1::StatusResponse& in);
 ContainerEvent FromWire(const runtime::v1::ContainerEventResponse& in);
 ContainerStats FromWire(const runtime::v1::ContainerStats& in);
+ImageFilesystems FromWire(const runtime::v1::ImageFsInfoResponse& in);
 
 }  // namespace keelson::kubelet::cri

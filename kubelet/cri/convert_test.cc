@@ -29,6 +29,45 @@ TEST(ConvertTest, ContainersOfCrio) {
   EXPECT_EQ(status.image_id, "0123");
 }
 
+TEST(ConvertTest, LayersOfContainersMayBeApart) {
+  struct Case {
+    const char* what;
+    std::vector<std::string> images, containers, want;
+  };
+  for (const Case& c : {Case{"containerd 1.6", {"/snapshots"}, {}, {"/snapshots"}},
+                        {"CRI-O",
+                         {"/storage/overlay-images"},
+                         {"/storage/overlay-containers"},
+                         {"/storage/overlay-containers"}},
+                        {"nothing yet", {}, {}, {}}}) {
+    runtime::v1::ImageFsInfoResponse wire;
+    for (const auto& path : c.images) wire.add_image_filesystems()->mutable_fs_id()->set_mountpoint(path);
+    for (const auto& path : c.containers)
+      wire.add_container_filesystems()->mutable_fs_id()->set_mountpoint(path);
+    const ImageFilesystems systems = FromWire(wire);
+    EXPECT_EQ(systems.images.size(), c.images.size()) << c.what;
+    std::vector<std::string> got;
+    for (const FilesystemUsage& item : systems.containers) got.push_back(item.mountpoint);
+    EXPECT_EQ(got, c.want) << c.what;
+  }
+}
+
+// A container that has just begun: CRI-O tells of it before it has been measured.
+TEST(ConvertTest, WhatIsNotMeasuredIsNotZero) {
+  runtime::v1::ContainerStats wire;
+  wire.mutable_attributes()->set_id("c1");
+  wire.mutable_attributes()->mutable_metadata()->set_name("main");
+  ContainerStats stats = FromWire(wire);
+  EXPECT_EQ(stats.name, "main");
+  EXPECT_FALSE(stats.cpu_usage_core_nanos || stats.memory_usage_bytes || stats.memory_working_set_bytes ||
+               stats.memory_rss_bytes || stats.writable_layer_bytes);
+  wire.mutable_cpu()->mutable_usage_core_nano_seconds();  // there, and zero
+  wire.mutable_writable_layer()->mutable_used_bytes()->set_value(7);
+  stats = FromWire(wire);
+  EXPECT_EQ(stats.cpu_usage_core_nanos, 0u);
+  EXPECT_EQ(stats.writable_layer_bytes, 7u);
+}
+
 TEST(ConvertTest, HandlersMayBeMissing) {
   runtime::v1::StatusResponse wire;
   auto& network = *wire.mutable_status()->add_conditions();

@@ -63,12 +63,14 @@ void FakeRuntime::Exit(ContainerEntry& container, int code, const std::string& r
 void FakeRuntime::Happened(const ContainerEntry& container, ContainerEvent::Type type) {
   auto sandbox = sandboxes_.find(container.sandbox_id);
   if (events_supported_ && sandbox != sandboxes_.end())
-    events_.push_back({container.status.id, type, sandbox->second.config.metadata.uid});
+    events_.push_back(
+        {container.status.id, type, events_name_pods_ ? sandbox->second.config.metadata.uid : std::string()});
   changed_.notify_all();
 }
 
-void FakeRuntime::SupportEvents() {
+void FakeRuntime::SupportEvents(bool name_pods) {
   MutexLock lock(mutex_);
+  events_name_pods_ = name_pods;
   events_supported_ = true;
 }
 
@@ -124,9 +126,9 @@ void FakeRuntime::ExitOnStart(const std::string& name, std::optional<int> exit_c
   if (exit_code) exit_on_start_[name] = *exit_code;
 }
 
-void FakeRuntime::AbandonStart(const std::string& name) {
+void FakeRuntime::AbandonStart(const std::string& name, const std::string& message) {
   MutexLock lock(mutex_);
-  abandoned_starts_.insert(name);
+  abandoned_starts_[name] = message;
 }
 
 void FakeRuntime::FollowClock() {

@@ -29,8 +29,9 @@ class FakeRuntime : public RuntimeService, public ImageService {  // thread safe
   void KillSandbox(const std::string& pod_uid);
   // Started containers of this name exit at once with this code; nullopt: no more.
   void ExitOnStart(const std::string& name, std::optional<int> exit_code);
-  // The next start of a container of this name is given up, as when the caller has gone before it was done.
-  void AbandonStart(const std::string& name);
+  // The next start of a container of this name is given up, as when the caller has gone before it was done;
+  // the runtime says so in its words.
+  void AbandonStart(const std::string& name, const std::string& message);
   // Times follow the clock also where it goes back; else each is later than all before.
   void FollowClock();
   void SetExec(std::function<Result<ExecResult>(const std::string& container_name,
@@ -41,9 +42,9 @@ class FakeRuntime : public RuntimeService, public ImageService {  // thread safe
   // From now on images are told of as CRI-O does: ids without "sha256:", and a pull answers a name with a
   // digest.
   void AnswerAsCrio();
-  void SupportEvents();           // from now on; runtimes of old have no stream
-  void BreakEvents();             // all streams end
-  void AwaitStreams(int opened);  // blocks until so many have been opened
+  void SupportEvents(bool name_pods = true);  // from now on; runtimes of old have no stream, or a poorer one
+  void BreakEvents();                         // all streams end
+  void AwaitStreams(int opened);              // blocks until so many have been opened
 
   // ---- look ----
   std::vector<std::string> Calls() const;  // "RunPodSandbox web", "StartContainer main", ... in order
@@ -120,7 +121,7 @@ class FakeRuntime : public RuntimeService, public ImageService {  // thread safe
   std::map<std::string, std::string> pullable_ GUARDED_BY(mutex_);  // image -> user, may be empty
   std::map<std::string, std::pair<Error, bool>> failures_ GUARDED_BY(mutex_);
   std::map<std::string, int> exit_on_start_ GUARDED_BY(mutex_);
-  std::set<std::string> abandoned_starts_ GUARDED_BY(mutex_);
+  std::map<std::string, std::string> abandoned_starts_ GUARDED_BY(mutex_);
   std::function<Result<ExecResult>(const std::string&, const std::vector<std::string>&)> exec_
       GUARDED_BY(mutex_);
   std::vector<std::string> calls_ GUARDED_BY(mutex_);
@@ -130,7 +131,7 @@ class FakeRuntime : public RuntimeService, public ImageService {  // thread safe
   std::vector<RuntimeHandler> handlers_ GUARDED_BY(mutex_);
   bool supplemental_groups_policy_ GUARDED_BY(mutex_) = false;
   bool as_crio_ GUARDED_BY(mutex_) = false;
-  bool events_supported_ GUARDED_BY(mutex_) = false;
+  bool events_supported_ GUARDED_BY(mutex_) = false, events_name_pods_ GUARDED_BY(mutex_) = true;
   int streams_broken_ GUARDED_BY(mutex_) = 0, streams_opened_ GUARDED_BY(mutex_) = 0;
   std::vector<ContainerEvent> events_ GUARDED_BY(mutex_);
 };

@@ -135,10 +135,9 @@ Result<> FakeRuntime::StartContainer(const std::string& id, std::stop_token) {
   if (it == containers_.end()) return NoSuch("container", id);
   if (it->second.status.state != ContainerState::kCreated)
     return Error(Code::kInternal, "container " + id + " is not in created state");
-  if (abandoned_starts_.erase(it->second.config.name) > 0) {  // in containerd's words
+  if (auto abandoned = abandoned_starts_.extract(it->second.config.name)) {
     Exit(it->second, 128, "StartError");
-    it->second.status.message =
-        "failed to create containerd task: failed to create shim task: context canceled: unknown";
+    it->second.status.message = abandoned.mapped();
     return Error(Code::kCancelled, "context canceled");
   }
   it->second.status.state = ContainerState::kRunning;

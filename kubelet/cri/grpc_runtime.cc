@@ -5,6 +5,7 @@
 
 #include <grpcpp/grpcpp.h>
 
+#include "kubelet/cri/containerd_events.h"
 #include "kubelet/cri/convert.h"
 #include "lib/rpc/proto/cri.grpc.pb.h"
 
@@ -39,7 +40,7 @@ void FilterLabels(const Filter& filter, WireFilter& out) {
 class GrpcRuntime : public RuntimeService {
  public:
   GrpcRuntime(const std::shared_ptr<grpc::Channel>& channel, seconds timeout)
-      : stub_(v1::RuntimeService::NewStub(channel)), timeout_(timeout) {}
+      : channel_(channel), stub_(v1::RuntimeService::NewStub(channel)), timeout_(timeout) {}
 
   Result<Version> GetVersion(std::stop_token stop) override {
     v1::VersionRequest request;
@@ -250,7 +251,9 @@ class GrpcRuntime : public RuntimeService {
     auto stream = stub_->GetContainerEvents(call.context(), v1::GetEventsRequest());
     v1::ContainerEventResponse event;
     while (stream->Read(&event)) each(FromWire(event));
-    return call.Done(stream->Finish(), "watch container events");
+    auto ended = call.Done(stream->Finish(), "watch container events");
+    if (!ended && ended.error().Is(Code::kUnimplemented)) return WatchContainerdEvents(channel_, each, stop);
+    return ended;
   }
 
  private:
@@ -270,6 +273,7 @@ class GrpcRuntime : public RuntimeService {
     request.set_tty(options.tty);
   }
 
+  const std::shared_ptr<grpc::Channel> channel_;
   std::unique_ptr<Stub> stub_;
   seconds timeout_;
 };
@@ -319,15 +323,7 @@ class GrpcImages : public ImageService {
     v1::ImageFsInfoResponse reply;
     RETURN_IF_ERROR(Invoke(*stub_, &Stub::ImageFsInfo, v1::ImageFsInfoRequest(), reply, timeout_, stop,
                            "get image file system usage"));
-    auto from_wire = [](const auto& systems) {
-      std::vector<FilesystemUsage> out;
-      for (const auto& item : systems)
-        out.push_back({item.fs_id().mountpoint(), item.used_bytes().value(), item.inodes_used().value()});
-      return out;
-    };
-    ImageFilesystems out{from_wire(reply.image_filesystems()), from_wire(reply.container_filesystems())};
-    if (out.containers.empty()) out.containers = out.images;  // runtimes that do not tell them apart
-    return out;
+    return FromWire(reply);
   }
 
  private:

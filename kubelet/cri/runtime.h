@@ -66,7 +66,7 @@ class RuntimeService {
                                           std::stop_token stop = {}) = 0;
 
   // Calls `each` for every event until `stop` or until the stream breaks. kUnimplemented where the runtime
-  // has no events (containerd before 1.7).
+  // has no events.
   virtual Result<> WatchEvents(const std::function<void(const ContainerEvent&)>& each,
                                std::stop_token stop) = 0;
 };

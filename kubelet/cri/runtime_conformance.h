@@ -36,7 +36,8 @@ class EventLog {
     while (std::chrono::steady_clock::now() < until) {
       if (ended_ && !supported_) return true;
       for (const auto& event : events_)
-        if (event.container_id == id && event.type == type) return event.pod_uid == "uid-conformance";
+        if (event.container_id == id && event.type == type)
+          return event.pod_uid == "uid-conformance" || event.pod_uid.empty();
       changed_.wait_for(mutex_, std::chrono::milliseconds(100));
     }
     return false;

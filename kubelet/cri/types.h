@@ -243,7 +243,7 @@ struct ContainerEvent {
   enum class Type { kCreated, kStarted, kStopped, kDeleted };
   std::string container_id;
   Type type = Type::kCreated;
-  std::string pod_uid;
+  std::string pod_uid;  // empty: the runtime does not tell; its lists may show the event a moment later
 };
 
 // Usage, as the runtime accounts it; nullopt where it does not.

@@ -148,7 +148,11 @@ void PodSyncTask::Start(const corev1::Container& container, const std::string& s
     return;
   }
   Event(container.name(), "Normal", "Created", "Container created");
-  if (auto started = deps_.runtime.StartContainer(*id, stop_); !started) {
+  auto started = [&] {
+    StartGate::Pass pass(deps_.starts, StartGate::Kind::kContainer);
+    return deps_.runtime.StartContainer(*id, stop_);
+  }();
+  if (!started) {
     Wait(container.name(), "RunContainerError", started.error().message());
     CountContainerFailure(pod_->spec(), container.name(), "RunContainerError");
     Event(container.name(), "Warning", "Failed", "Error: " + started.error().message());
@@ -219,6 +223,7 @@ Result<std::string> PodSyncTask::CreateWith(const std::string& message_file,
   config_error = !config;
   if (!config) return config.error();
   config->annotations[kResourcesAnnotation] = ResourcesText(container.resources());
+  StartGate::Pass pass(deps_.starts, StartGate::Kind::kContainer);
   return deps_.runtime.CreateContainer(sandbox_id, *config, sandbox_config_, stop_);
 }
 

@@ -12,6 +12,7 @@ namespace {
 
 constexpr std::chrono::minutes kPatience(3);
 constexpr std::chrono::seconds kSlowRelist(60);  // while the event stream runs
+constexpr std::chrono::seconds kNews(3);         // so long after an event lists are worth looking at
 
 std::string UidOf(const cri::Labels& labels) {
   auto it = labels.find(kPodUidLabel);
@@ -28,6 +29,13 @@ void Pleg::Seen(const std::string& uid, const PodRuntimeStatus& status) {
   else
     pods_[uid] = std::move(fingerprint);
   seen_at_[uid] = relists_;
+}
+
+bool Pleg::Unchanged(const std::string& uid, const PodRuntimeStatus& status) const {
+  const Fingerprint fingerprint = FingerprintOf(status);
+  MutexLock lock(mutex_);
+  const auto it = pods_.find(uid);
+  return it != pods_.end() && it->second == fingerprint && clock_.SteadyNow() - last_good_ < 2 * kSlowRelist;
 }
 
 Result<> Pleg::Relist(std::stop_token stop) {
@@ -84,19 +92,21 @@ std::optional<std::string> Pleg::Unhealthy() const {
          " ago; threshold is " + api::FormatGoDuration(std::chrono::nanoseconds(kPatience).count());
 }
 
+void Pleg::Heard(const cri::ContainerEvent& event) {
+  {
+    MutexLock lock(mutex_);
+    events_ = true;
+    if (event.pod_uid.empty()) {
+      news_until_ = clock_.SteadyNow() + kNews;
+      changed_.notify_all();
+    }
+  }
+  if (!event.pod_uid.empty()) on_change_(event.pod_uid);
+}
+
 void Pleg::RunEvents(std::stop_token stop) {
   while (!stop.stop_requested()) {
-    bool first = true;
-    auto ended = runtime_.WatchEvents(
-        [&](const cri::ContainerEvent& event) {
-          if (first) {
-            MutexLock lock(mutex_);
-            events_ = true;
-            first = false;
-          }
-          if (!event.pod_uid.empty()) on_change_(event.pod_uid);
-        },
-        stop);
+    auto ended = runtime_.WatchEvents([this](const cri::ContainerEvent& event) { Heard(event); }, stop);
     MutexLock lock(mutex_);
     events_ = false;
     changed_.notify_all();
@@ -104,6 +114,11 @@ void Pleg::RunEvents(std::stop_token stop) {
     SteadyTime retry = clock_.SteadyNow() + std::chrono::seconds(1);
     while (!stop.stop_requested() && clock_.SteadyNow() < retry) clock_.WaitUntil(mutex_, changed_, retry);
   }
+}
+
+SteadyTime Pleg::NextRelist(SteadyTime last) const {
+  const bool quiet = events_ && clock_.SteadyNow() >= news_until_;
+  return last + (quiet ? std::chrono::milliseconds(kSlowRelist) : period_);
 }
 
 void Pleg::Run(std::stop_token stop, const std::function<void()>& ready) {
@@ -128,10 +143,9 @@ void Pleg::Run(std::stop_token stop, const std::function<void()>& ready) {
     if (done && !told) ready();
     told = told || done.has_value();
     MutexLock lock(mutex_);
-    SteadyTime next = clock_.SteadyNow() + (events_ ? std::chrono::milliseconds(kSlowRelist) : period_);
-    bool had_events = events_;
-    while (!stop.stop_requested() && clock_.SteadyNow() < next && had_events == events_)
-      clock_.WaitUntil(mutex_, changed_, next);
+    const SteadyTime last = clock_.SteadyNow();
+    while (!stop.stop_requested() && clock_.SteadyNow() < NextRelist(last))
+      clock_.WaitUntil(mutex_, changed_, NextRelist(last));
   }
 }
 

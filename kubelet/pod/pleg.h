@@ -1,4 +1,5 @@
 // Notices what happens in the runtime: by its event stream where it has one, else by listing every second.
+// Where events do not name the pod (containerd before 1.7), there are such lists for a moment after each.
 // Whatever a pod's worker has seen itself (Seen) is no news.
 #pragma once
 
@@ -24,6 +25,8 @@ class Pleg {  // thread safe
       : runtime_(runtime), on_change_(std::move(on_change)), clock_(clock), period_(period) {}
 
   void Seen(const std::string& uid, const PodRuntimeStatus& status);
+  // The last list, which is not old, showed the pod like this.
+  bool Unchanged(const std::string& uid, const PodRuntimeStatus& status) const;
   // Asks the runtime once; changes are told.
   Result<> Relist(std::stop_token stop);
   std::set<std::string> Uids() const;  // of pods that the runtime had something of at the last look
@@ -33,6 +36,8 @@ class Pleg {  // thread safe
 
  private:
   void RunEvents(std::stop_token stop);
+  void Heard(const cri::ContainerEvent& event);
+  SteadyTime NextRelist(SteadyTime last) const REQUIRES(mutex_);
 
   cri::RuntimeService& runtime_;
   const ChangeFunction on_change_;
@@ -45,6 +50,7 @@ class Pleg {  // thread safe
   uint64_t relists_ GUARDED_BY(mutex_) = 0;
   SteadyTime last_good_ GUARDED_BY(mutex_);
   bool events_ GUARDED_BY(mutex_) = false;
+  SteadyTime news_until_ GUARDED_BY(mutex_);
 };
 
 }  // namespace keelson::kubelet

@@ -2,12 +2,22 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <thread>
 
 #include "kubelet/cri/fake.h"
 
 namespace keelson::kubelet {
 namespace {
+
+class CountingRuntime : public cri::FakeRuntime {
+ public:
+  Result<std::vector<cri::Sandbox>> ListPodSandbox(const cri::Filter& filter, std::stop_token stop) override {
+    ++lists;
+    return FakeRuntime::ListPodSandbox(filter, stop);
+  }
+  std::atomic<int> lists = 0;
+};
 
 // A pod with one container that runs, and a Pleg whose clock stands still.
 class PlegTest : public ::testing::Test {
@@ -39,7 +49,7 @@ class PlegTest : public ::testing::Test {
     while (told_ == 0) changed_.wait(mutex_);
     told_ = 0;
   }
-  cri::FakeRuntime runtime_;
+  CountingRuntime runtime_;
   FakeClock clock_;
   Mutex mutex_;
   CondVar changed_;
@@ -62,6 +72,26 @@ TEST_F(PlegTest, TheStreamTellsAtOnce) {
   runtime_.AwaitStreams(1);
   runtime_.ExitContainer("u", "main", 1);
   AwaitTold();  // no list is made: time stands still
+}
+
+TEST_F(PlegTest, EventsWithoutAPodHastenLists) {
+  runtime_.SupportEvents(/*name_pods=*/false);
+  Start();
+  runtime_.AwaitStreams(1);
+  runtime_.ExitContainer("u", "main", 1);
+  clock_.AwaitWaiters(1);
+  clock_.Advance(std::chrono::seconds(1));
+  AwaitTold();
+  for (int i = 0; i < 3; ++i) {  // what the event told may be seen later only
+    clock_.AwaitWaiters(1);
+    clock_.Advance(std::chrono::seconds(1));
+  }
+  clock_.AwaitWaiters(1);
+  const int lists = runtime_.lists;
+  EXPECT_GE(lists, 4);
+  clock_.Advance(std::chrono::seconds(20));
+  clock_.AwaitWaiters(1);
+  EXPECT_EQ(runtime_.lists, lists) << "nothing has happened";
 }
 
 TEST_F(PlegTest, WithoutAStreamListsAreCompared) {

@@ -113,7 +113,8 @@ void PodSyncTask::Wait(const std::string& container, const std::string& reason, 
 
 Result<SyncResult> PodSyncTask::Run() {
   bool known = !memory_.runtime.sandboxes.empty() || !memory_.runtime.containers.empty();
-  if (known) RETURN_IF_ERROR(Inspect());
+  const bool unchanged = memory_.routine && deps_.unchanged(pod_->metadata().uid(), memory_.runtime);
+  if (known && !unchanged) RETURN_IF_ERROR(Inspect());
   if (auto handler = deps_.handler(pod_->spec().runtime_class_name())) memory_.handler = std::move(*handler);
   if (PastDeadline()) {
     ReportStatus(false);
@@ -327,7 +328,10 @@ Result<> PodSyncTask::BuildSandbox(bool fresh, uint32_t attempt) {
 }
 
 Result<> PodSyncTask::CreateSandbox(std::string& sandbox_id) {
-  auto id = deps_.runtime.RunPodSandbox(sandbox_config_, memory_.handler, stop_);
+  auto id = [&] {
+    StartGate::Pass pass(deps_.starts, StartGate::Kind::kSandbox);
+    return deps_.runtime.RunPodSandbox(sandbox_config_, memory_.handler, stop_);
+  }();
   if (!id) {
     Event("", "Warning", "FailedCreatePodSandBox", "Failed to create pod sandbox: " + id.error().message());
     Again(kRetry);

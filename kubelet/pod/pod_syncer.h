@@ -17,6 +17,7 @@
 #include "kubelet/image/image_manager.h"
 #include "kubelet/pod/actions.h"
 #include "kubelet/pod/executor.h"
+#include "kubelet/pod/start_gate.h"
 #include "kubelet/pod/user_namespaces.h"
 #include "kubelet/probe/manager.h"
 #include "kubelet/resize/resizer.h"
@@ -41,6 +42,7 @@ struct PodMemory {
   std::string mount_error;  // told last, so as not to tell it again and again
   std::string handler;      // of its RuntimeClass
   bool restarting_all = false;
+  bool routine = false;                              // this look is only because some time has passed
   std::map<std::string, std::string> image_volumes;  // volume -> reference of its image
 };
 
@@ -62,6 +64,7 @@ class PodSyncer {  // thread safe for different pods
     ProbeManager& probes;
     StatusManager& statuses;
     Executor& executor;
+    StartGate& starts;
     std::function<NodeContext()> node;
     // Reason why the node does not take a pod; empty: it does.
     std::function<std::optional<k8s::AdmitFailure>(const corev1::Pod& pod)> admit;
@@ -71,6 +74,8 @@ class PodSyncer {  // thread safe for different pods
         event;
     // What has been seen of a pod's sandbox and containers: others need not look.
     std::function<void(const std::string& uid, const PodRuntimeStatus& status)> seen;
+    // As far as is known without asking the runtime, nothing has changed since.
+    std::function<bool(const std::string& uid, const PodRuntimeStatus& status)> unchanged;
     // The runtime's handler for a RuntimeClass; "" for "".
     std::function<Result<std::string>(const std::string& runtime_class)> handler;
     UserNamespaces& user_namespaces;

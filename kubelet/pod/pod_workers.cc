@@ -72,6 +72,7 @@ void PodWorkers::Update(PodPtr pod) {
       if (gated) queue_.Add(uid);
       return;
     }
+    Touched(*entry);
     if (entry->pod) entry->work = "update";
     if (entry->gone) CountRestart(*pod);
     entry->pod = std::move(pod);
@@ -105,7 +106,9 @@ void PodWorkers::Remove(const std::string& uid) {
 void PodWorkers::Touch(const std::string& uid) {
   {
     MutexLock lock(mutex_);
-    if (!entries_.count(uid)) return;
+    auto it = entries_.find(uid);
+    if (it == entries_.end()) return;
+    Touched(*it->second);
   }
   queue_.Add(uid);
 }
@@ -231,6 +234,11 @@ void PodWorkers::Reconcile(const std::string& uid, std::stop_token stop) {
   if (*again) queue_.AddAfter(uid, **again);
 }
 
+void PodWorkers::Touched(Entry& entry) {
+  ++entry.touched;
+  entry.routine = false;
+}
+
 void PodWorkers::CountStep(Entry& entry, double took) {
   static metrics::Family& duration = metrics::Histograms(
       "kubelet_pod_worker_duration_seconds",
@@ -247,10 +255,17 @@ void PodWorkers::CountStep(Entry& entry, double took) {
 
 Result<std::optional<milliseconds>> PodWorkers::SyncStep(const std::shared_ptr<Entry>& entry,
                                                          const PodPtr& pod, std::stop_token stop) {
+  uint64_t touched = 0;
+  {
+    MutexLock lock(mutex_);
+    touched = entry->touched;
+    entry->memory.routine = entry->routine;
+  }
   auto result = syncer_.Sync(pod, entry->memory, stop);
   {
     MutexLock lock(mutex_);
     entry->runtime = entry->memory.runtime;
+    entry->routine = result && !result->again && touched == entry->touched;
     if (!result) return result.error();
     if (result->ended) {
       entry->ended = true;

@@ -67,6 +67,8 @@ class PodWorkers {  // thread safe
   struct Entry {
     const char* work = "create";  // what the next step is, to those who look at /metrics
     Stopwatch known;
+    uint64_t touched = 0;  // how often somebody has said that there is something to see
+    bool routine = false;  // nobody has since the last step, which had nothing to come back for
     PodPtr pod;
     State state = State::kSyncing;
     bool end = false;  // leave Syncing
@@ -86,6 +88,7 @@ class PodWorkers {  // thread safe
   Result<std::optional<std::chrono::milliseconds>> SyncStep(const std::shared_ptr<Entry>& entry,
                                                             const PodPtr& pod, std::stop_token stop);
   void CountStep(Entry& entry, double took);
+  void Touched(Entry& entry) REQUIRES(mutex_);
   void End(Entry& entry) REQUIRES(mutex_);
   std::chrono::seconds GraceOf(const Entry& entry) const REQUIRES(mutex_);
 

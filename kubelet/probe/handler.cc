@@ -1,21 +1,14 @@
 #include "kubelet/probe/handler.h"
 
-#include <arpa/inet.h>
-#include <fcntl.h>
 #include <netdb.h>
-#include <poll.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
-#include <cerrno>
-#include <cstring>
+#include <future>
 
 #include "kubelet/probe/grpc_probe.h"
-#include "lib/base/fd.h"
+#include "kubelet/probe/http_action.h"
+#include "kubelet/probe/socket_prober.h"
 #include "lib/base/mutex.h"
 #include "lib/http/client.h"
-#include "lib/k8s/int_or_string.h"
-#include "lib/k8s/pod_util.h"
 
 namespace keelson::kubelet {
 
@@ -25,69 +18,52 @@ using std::chrono::milliseconds;
 using std::chrono::seconds;
 
 constexpr size_t kMaxOutput = 10 << 10;
+constexpr char kProbeAgent[] = "kube-probe/1.36";
+constexpr char kHookAgent[] = "kube-lifecycle/1.36";
 
-std::string Bracketed(const std::string& host) {
-  return host.find(':') == std::string::npos ? host : "[" + host + "]";
+using Done = std::function<void(ProbeOutcome)>;
+
+// What is asked over a socket, redirect by redirect.
+struct HttpProbe {
+  ProbeUrl url;
+  http::Headers headers;
+  SocketProber::Time deadline;
+  Done done;
+  int redirects = 0;
+};
+
+ProbeOutcome FailedGet(const ProbeUrl& url, const Error& error) {
+  return {ProbeOutcome::kFailure, "Get \"" + url.ToString() + "\": " + error.message()};
 }
 
-// A number, or the name of one of the container's ports.
-Result<int32_t> Port(const intstr::IntOrString& port, const HandlerTarget& target) {
-  if (!k8s::IsString(port)) return port.int_val();
-  const corev1::Container* container = k8s::FindContainer(target.spec, target.container);
-  if (container)
-    for (const auto& item : container->ports())
-      if (item.name() == port.str_val()) return item.container_port();
-  char* end = nullptr;
-  long number = std::strtol(port.str_val().c_str(), &end, 10);
-  if (end && *end == '\0' && number > 0 && number < 65536) return static_cast<int32_t>(number);
-  return Error(Code::kInvalid, "couldn't find port: " + port.str_val());
-}
-
-Result<> Connect(const std::string& host, int32_t port, milliseconds timeout) {
-  addrinfo hints = {}, *found = nullptr;
-  hints.ai_socktype = SOCK_STREAM;
-  if (int failed = ::getaddrinfo(host.c_str(), std::to_string(port).c_str(), &hints, &found); failed != 0)
-    return Error(Code::kUnavailable, "dial tcp: lookup " + host + ": " + ::gai_strerror(failed));
-  std::string name = "dial tcp " + Bracketed(host) + ":" + std::to_string(port);
-  Result<> last = Error(Code::kUnavailable, name + ": no address");
-  for (addrinfo* item = found; item; item = item->ai_next) {
-    UniqueFd fd(::socket(item->ai_family, item->ai_socktype | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
-    if (!fd) {
-      last = ErrnoError("socket");
-      continue;
-    }
-    int failed = ::connect(fd.get(), item->ai_addr, item->ai_addrlen) == 0 ? 0 : errno;
-    if (failed == EINPROGRESS) {
-      pollfd waiting = {fd.get(), POLLOUT, 0};
-      socklen_t size = sizeof(failed);
-      if (::poll(&waiting, 1, static_cast<int>(timeout.count())) <= 0)
-        failed = ETIMEDOUT;
-      else
-        ::getsockopt(fd.get(), SOL_SOCKET, SO_ERROR, &failed, &size);
-    }
-    if (failed == 0) {
-      last = {};
-      break;
-    }
-    last = Error(Code::kUnavailable, name + ": connect: " + std::strerror(failed), failed);
-  }
-  ::freeaddrinfo(found);
-  return last;
+SocketProber::Time After(seconds timeout) { return std::chrono::steady_clock::now() + timeout; }
+milliseconds Left(SocketProber::Time deadline) {
+  const auto left = std::chrono::ceil<milliseconds>(deadline - std::chrono::steady_clock::now());
+  return std::max(left, milliseconds(0));
 }
 
 class Runner : public HandlerRunner {
  public:
-  Runner(cri::RuntimeService& runtime, Clock& clock) : runtime_(runtime), clock_(clock) {}
+  Runner(cri::RuntimeService& runtime, SocketProber& sockets, Clock& clock)
+      : runtime_(runtime), sockets_(sockets), clock_(clock) {}
 
   ProbeOutcome Probe(const corev1::ProbeHandler& handler, const HandlerTarget& target, seconds timeout,
                      std::stop_token stop) override {
     if (handler.has_exec()) return Exec(handler.exec(), target, timeout, stop);
-    if (handler.has_http_get()) return Http(handler.http_get(), target, timeout, stop, "kube-probe/1.36");
+    if (handler.has_http_get()) return Http(handler.http_get(), target, timeout, stop, kProbeAgent);
     if (handler.has_tcp_socket()) return Tcp(handler.tcp_socket(), target, timeout);
     if (handler.has_grpc())
-      return CheckGrpcHealth(Bracketed(target.pod_ip) + ":" + std::to_string(handler.grpc().port()),
+      return CheckGrpcHealth(ProbeUrl{.host = target.pod_ip, .port = handler.grpc().port()}.Authority(),
                              handler.grpc().service(), timeout, stop);
     return {ProbeOutcome::kUnknown, "missing probe handler"};
+  }
+
+  bool Start(const corev1::ProbeHandler& handler, const HandlerTarget& target, seconds timeout,
+             Done done) override {
+    if (handler.has_http_get())
+      return StartHttp(handler.http_get(), target, timeout, kProbeAgent, std::move(done));
+    if (handler.has_tcp_socket()) return StartTcp(handler.tcp_socket(), target, timeout, std::move(done));
+    return false;
   }
 
   Result<> Run(const corev1::LifecycleHandler& handler, const HandlerTarget& target, seconds timeout,
@@ -97,12 +73,12 @@ class Runner : public HandlerRunner {
     if (handler.has_exec())
       outcome = Exec(handler.exec(), target, timeout, stop);
     else if (handler.has_http_get())
-      outcome = Http(handler.http_get(), target, timeout, stop, "kube-lifecycle/1.36");
+      outcome = Http(handler.http_get(), target, timeout, stop, kHookAgent);
     else if (handler.has_tcp_socket())
       outcome = Tcp(handler.tcp_socket(), target, timeout);
     else
       return Error(Code::kInvalid, "invalid handler");
-    if (outcome.kind == ProbeOutcome::kSuccess) return {};
+    if (outcome.kind == ProbeOutcome::kSuccess || outcome.kind == ProbeOutcome::kWarning) return {};
     return Error(Code::kInternal, outcome.output);
   }
 
@@ -122,39 +98,101 @@ class Runner : public HandlerRunner {
     return {ProbeOutcome::kFailure, result->output};
   }
 
+  bool StartHttp(const corev1::HTTPGetAction& action, const HandlerTarget& target, seconds timeout,
+                 const char* agent, Done done) {
+    auto url = UrlOf(action, target);
+    if (!url || url->tls || !SocketAddress::Of(url->host, url->port).size) return false;
+    Ask(std::make_shared<HttpProbe>(
+        HttpProbe{std::move(*url), HeadersOf(action, agent), After(timeout), std::move(done)}));
+    return true;
+  }
+
+  void Ask(std::shared_ptr<HttpProbe> probe) {
+    const ProbeUrl& url = probe->url;
+    sockets_.Ask({SocketAddress::Of(url.host, url.port), url.Authority(), RequestText(url, probe->headers),
+                  probe->deadline},
+                 [this, probe](Result<SocketProber::Answer> answer) { Heard(probe, std::move(answer)); });
+  }
+
+  void Heard(const std::shared_ptr<HttpProbe>& probe, Result<SocketProber::Answer> answer) {
+    if (!answer) return probe->done(FailedGet(probe->url, answer.error()));
+    auto verdict = Judge(probe->url, probe->redirects, answer->status, answer->location, answer->body);
+    if (auto* outcome = std::get_if<ProbeOutcome>(&verdict)) return probe->done(std::move(*outcome));
+    probe->url = std::get<ProbeUrl>(verdict);
+    ++probe->redirects;
+    Ask(probe);
+  }
+
+  bool StartTcp(const corev1::TCPSocketAction& action, const HandlerTarget& target, seconds timeout,
+                Done done) {
+    ProbeUrl peer{.host = action.host().empty() ? target.pod_ip : action.host()};
+    auto port = ResolvePort(action.port(), target);
+    if (!port) return false;
+    peer.port = *port;
+    const SocketAddress address = SocketAddress::Of(peer.host, peer.port);
+    if (!address.size) return false;
+    Dial(address, peer.Authority(), After(timeout), std::move(done));
+    return true;
+  }
+
+  void Dial(const SocketAddress& address, const std::string& name, SocketProber::Time deadline, Done done) {
+    sockets_.Ask({address, name, "", deadline},
+                 [done = std::move(done)](Result<SocketProber::Answer> answer) {
+                   done(answer ? ProbeOutcome{ProbeOutcome::kSuccess, ""}
+                               : ProbeOutcome{ProbeOutcome::kFailure, answer.error().message()});
+                 });
+  }
+
   ProbeOutcome Http(const corev1::HTTPGetAction& action, const HandlerTarget& target, seconds timeout,
                     std::stop_token stop, const char* agent) {
-    auto port = Port(action.port(), target);
-    if (!port) return {ProbeOutcome::kUnknown, port.error().message()};
-    std::string host = action.host().empty() ? target.pod_ip : action.host();
+    auto first = UrlOf(action, target);
+    if (!first) return {ProbeOutcome::kUnknown, first.error().message()};
     http::ClientOptions options;
-    options.base_url = std::string(action.scheme() == "HTTPS" ? "https" : "http") + "://" + Bracketed(host) +
-                       ":" + std::to_string(*port);
     options.tls.insecure_skip_verify = true;  // kubelets never verify the certificates of probed pods
     options.http2 = false;
     options.connect_timeout = milliseconds(timeout);
-    auto client = http::Client::Create(options);
-    if (!client) return {ProbeOutcome::kUnknown, client.error().message()};
     http::ClientRequest request;
-    request.target = action.path().empty() || action.path()[0] != '/' ? "/" + action.path() : action.path();
-    request.headers.Set("User-Agent", agent);
-    request.headers.Set("Accept", "*/*");
-    request.headers.Set("Connection", "close");
-    for (const auto& header : action.http_headers()) request.headers.Set(header.name(), header.value());
-    auto response = (*client)->Do(request, milliseconds(timeout), stop);
-    std::string url = options.base_url + request.target;
-    if (!response) return {ProbeOutcome::kFailure, "Get \"" + url + "\": " + response.error().message()};
-    if (response->status >= 200 && response->status < 400) return {ProbeOutcome::kSuccess, response->body};
-    return {ProbeOutcome::kFailure, "HTTP probe failed with statuscode: " + std::to_string(response->status)};
+    request.headers = HeadersOf(action, agent);
+    ProbeUrl url = *first;
+    const auto deadline = After(timeout);
+    for (int redirects = 0;; ++redirects) {
+      options.base_url = url.Base();
+      request.target = url.target;
+      auto client = http::Client::Create(options);
+      if (!client) return {ProbeOutcome::kUnknown, client.error().message()};
+      auto response = (*client)->Do(request, Left(deadline), stop);
+      if (!response) return FailedGet(url, response.error());
+      auto verdict = Judge(url, redirects, response->status, std::string(response->headers.Get("Location")),
+                           response->body.substr(0, kMaxOutput));
+      if (auto* outcome = std::get_if<ProbeOutcome>(&verdict)) return std::move(*outcome);
+      url = std::get<ProbeUrl>(verdict);
+    }
   }
 
   ProbeOutcome Tcp(const corev1::TCPSocketAction& action, const HandlerTarget& target, seconds timeout) {
-    auto port = Port(action.port(), target);
+    std::promise<ProbeOutcome> literal;
+    if (StartTcp(action, target, timeout, [&](ProbeOutcome outcome) { literal.set_value(outcome); }))
+      return literal.get_future().get();
+    auto port = ResolvePort(action.port(), target);
     if (!port) return {ProbeOutcome::kUnknown, port.error().message()};
-    auto connected =
-        Connect(action.host().empty() ? target.pod_ip : action.host(), *port, milliseconds(timeout));
-    if (connected) return {ProbeOutcome::kSuccess, ""};
-    return {ProbeOutcome::kFailure, connected.error().message()};
+    return DialName(action.host(), *port, After(timeout));
+  }
+
+  // All addresses of the name in their order, until one answers.
+  ProbeOutcome DialName(const std::string& host, int32_t port, SocketProber::Time deadline) {
+    addrinfo hints = {}, *found = nullptr;
+    hints.ai_socktype = SOCK_STREAM;
+    if (int failed = ::getaddrinfo(host.c_str(), std::to_string(port).c_str(), &hints, &found); failed != 0)
+      return {ProbeOutcome::kFailure, "dial tcp: lookup " + host + ": " + ::gai_strerror(failed)};
+    ProbeOutcome outcome{ProbeOutcome::kFailure, "dial tcp: lookup " + host + ": no such host"};
+    for (addrinfo* item = found; item && outcome.kind != ProbeOutcome::kSuccess; item = item->ai_next) {
+      std::promise<ProbeOutcome> dialed;
+      Dial(SocketAddress::Of(*item->ai_addr, item->ai_addrlen), host + ":" + std::to_string(port), deadline,
+           [&](ProbeOutcome told) { dialed.set_value(std::move(told)); });
+      outcome = dialed.get_future().get();
+    }
+    ::freeaddrinfo(found);
+    return outcome;
   }
 
   Result<> Sleep(seconds time, std::stop_token stop) {
@@ -174,13 +212,15 @@ class Runner : public HandlerRunner {
   }
 
   cri::RuntimeService& runtime_;
+  SocketProber& sockets_;
   Clock& clock_;
 };
 
 }  // namespace
 
-std::unique_ptr<HandlerRunner> NewHandlerRunner(cri::RuntimeService& runtime, Clock& clock) {
-  return std::make_unique<Runner>(runtime, clock);
+std::unique_ptr<HandlerRunner> NewHandlerRunner(cri::RuntimeService& runtime, SocketProber& sockets,
+                                                Clock& clock) {
+  return std::make_unique<Runner>(runtime, sockets, clock);
 }
 
 }  // namespace keelson::kubelet

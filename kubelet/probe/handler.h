@@ -2,6 +2,8 @@
 #pragma once
 
 #include <chrono>
+#include <functional>
+#include <memory>
 #include <stop_token>
 #include <string>
 
@@ -21,7 +23,8 @@ struct HandlerTarget {
 
 // What a probe has found. `output` tells people why.
 struct ProbeOutcome {
-  enum Kind { kSuccess, kFailure, kUnknown } kind = kUnknown;  // unknown: the probe could not be made
+  // unknown: the probe could not be made; warning: a success that people should know more of.
+  enum Kind { kSuccess, kFailure, kUnknown, kWarning } kind = kUnknown;
   std::string output;
 };
 
@@ -30,11 +33,20 @@ class HandlerRunner {  // thread safe
   virtual ~HandlerRunner() = default;
   virtual ProbeOutcome Probe(const corev1::ProbeHandler& handler, const HandlerTarget& target,
                              std::chrono::seconds timeout, std::stop_token stop) = 0;
+  // The same without a thread to wait on: `done` is called once, perhaps before this returns. False when this
+  // handler needs one (commands, TLS, names to look up): then Probe is to be called.
+  virtual bool Start(const corev1::ProbeHandler& /*handler*/, const HandlerTarget& /*target*/,
+                     std::chrono::seconds /*timeout*/, std::function<void(ProbeOutcome)> /*done*/) {
+    return false;
+  }
   // A hook: any failure is an error.
   virtual Result<> Run(const corev1::LifecycleHandler& handler, const HandlerTarget& target,
                        std::chrono::seconds timeout, std::stop_token stop) = 0;
 };
 
-std::unique_ptr<HandlerRunner> NewHandlerRunner(cri::RuntimeService& runtime, Clock& clock = Clock::Real());
+class SocketProber;
+// `sockets`: its Run() has to run, or what waits for a peer waits for ever.
+std::unique_ptr<HandlerRunner> NewHandlerRunner(cri::RuntimeService& runtime, SocketProber& sockets,
+                                                Clock& clock = Clock::Real());
 
 }  // namespace keelson::kubelet

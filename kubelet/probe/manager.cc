@@ -63,7 +63,7 @@ void ProbeManager::Ensure(const Key& key, const corev1::Probe& probe,
   }
   Entry entry;
   entry.pod = pod;
-  entry.probe = probe;
+  entry.probe = std::make_shared<const corev1::Probe>(probe);
   entry.container = record.name;
   entry.pod_ip = pod_ip;
   entry.generation = next_generation_++;
@@ -113,81 +113,102 @@ bool ProbeManager::Waiting(const Key& key) const {
   return startup != entries_.end() && !startup->second.result.value_or(false);
 }
 
+std::vector<ProbeManager::Due> ProbeManager::Collect(SteadyTime now, SteadyTime& next) {
+  std::vector<Due> due;
+  next = now + std::chrono::hours(1);
+  for (auto& [key, entry] : entries_) {
+    if (entry.running) {  // its end tells when it is late
+      if (entry.next > now) next = std::min(next, entry.next);
+      continue;
+    }
+    if (Waiting(key)) continue;
+    if (key.kind != ProbeKind::kReadiness && dying_.count(entry.pod->metadata().uid())) continue;
+    if (entry.next <= now) {
+      entry.next = now + AtLeastOne(entry.probe->period_seconds(), 10);
+      entry.running = true;
+      ++running_;
+      due.push_back({key, entry.generation, entry.pod, entry.probe, entry.container, entry.pod_ip});
+    }
+    next = std::min(next, entry.next);
+  }
+  return due;
+}
+
 void ProbeManager::Run(std::stop_token stop) {
   std::stop_callback wake(stop, [this] {
     MutexLock lock(mutex_);
+    stopping_ = true;
     changed_.notify_all();
   });
-  MutexLock lock(mutex_);
-  stop_ = stop;
-  while (!stop.stop_requested()) {
-    SteadyTime now = clock_.SteadyNow();
-    SteadyTime next = now + std::chrono::hours(1);
-    for (auto& [key, entry] : entries_) {
-      if (entry.running) {  // its end tells when it is late
-        if (entry.next > now) next = std::min(next, entry.next);
-        continue;
-      }
-      if (Waiting(key)) continue;
-      if (key.kind != ProbeKind::kReadiness && dying_.count(entry.pod->metadata().uid())) continue;
-      if (entry.next <= now) {
-        entry.next = now + AtLeastOne(entry.probe.period_seconds(), 10);
-        Launch(key, entry);
-      }
-      next = std::min(next, entry.next);
+  mutex_.lock();
+  while (!stopping_) {
+    SteadyTime next;
+    std::vector<Due> due = Collect(clock_.SteadyNow(), next);
+    if (due.empty()) {
+      clock_.WaitUntil(mutex_, changed_, next);
+      continue;
     }
-    clock_.WaitUntil(mutex_, changed_, next);
+    mutex_.unlock();
+    for (Due& one : due) Launch(std::make_shared<const Due>(std::move(one)), stop);
+    mutex_.lock();
   }
   while (running_ > 0) changed_.wait(mutex_);  // probes under way end soon: their stop was requested too
+  mutex_.unlock();
 }
 
-void ProbeManager::Launch(const Key& key, Entry& entry) {
-  entry.running = true;
-  ++running_;
-  executor_.Submit([this, key, generation = entry.generation, pod = entry.pod, probe = entry.probe,
-                    container = entry.container, ip = entry.pod_ip, stop = stop_] {
-    HandlerTarget target{pod->spec(), key.container_id, container, ip};
-    Stopwatch watch;
-    const ProbeOutcome outcome =
-        runner_.Probe(probe.handler(), target, AtLeastOne(probe.timeout_seconds(), 1), stop);
-    Done(key, generation, outcome, watch.Seconds());
-    MutexLock lock(mutex_);
-    if (--running_ == 0 && stop_.stop_requested()) changed_.notify_all();
+void ProbeManager::Launch(std::shared_ptr<const Due> due, std::stop_token stop) {
+  const HandlerTarget target{due->pod->spec(), due->key.container_id, due->container, due->pod_ip};
+  const seconds timeout = AtLeastOne(due->probe->timeout_seconds(), 1);
+  const Stopwatch watch;
+  const bool started = runner_.Start(
+      due->probe->handler(), target, timeout,
+      [this, due, watch](const ProbeOutcome& outcome) { Done(*due, outcome, watch.Seconds()); });
+  if (started) return;
+  executor_.Submit([this, due, target, timeout, watch, stop] {
+    Done(*due, runner_.Probe(due->probe->handler(), target, timeout, stop), watch.Seconds());
   });
 }
 
-void ProbeManager::Done(const Key& key, uint64_t generation, const ProbeOutcome& outcome, double took) {
-  std::shared_ptr<const corev1::Pod> pod;
-  std::string container;
-  bool changed = false;
+void ProbeManager::Done(const Due& due, const ProbeOutcome& outcome, double took) {
+  bool changed = false, known = false;
   {
     MutexLock lock(mutex_);
-    auto it = entries_.find(key);
-    if (it == entries_.end() || it->second.generation != generation) return;
-    Entry& entry = it->second;
-    entry.running = false;
-    pod = entry.pod;
-    container = entry.container;
-    metrics_.Count(*pod, container, key.kind, outcome.kind, took);
-    if (outcome.kind != ProbeOutcome::kUnknown) {
-      bool success = outcome.kind == ProbeOutcome::kSuccess;
-      entry.in_row = success == entry.last ? entry.in_row + 1 : 1;
-      entry.last = success;
-      int threshold = success ? entry.probe.success_threshold() : entry.probe.failure_threshold();
-      if (threshold <= 0) threshold = success ? 1 : 3;
-      if (entry.in_row >= threshold && entry.result != success) {
-        entry.result = success;
-        changed = true;
-      }
+    auto it = entries_.find(due.key);
+    known = it != entries_.end() && it->second.generation == due.generation;
+    if (known) {
+      metrics_.Count(*due.pod, due.container, due.key.kind, outcome.kind, took);
+      changed = Judge(it->second, outcome);
     }
     // Else the loop has nothing to do before what it waits for anyway.
-    if (changed || entry.next <= clock_.SteadyNow()) changed_.notify_all();
+    if (changed || (known && it->second.next <= clock_.SteadyNow())) changed_.notify_all();
   }
+  if (known) Tell(due, outcome, changed);
+  MutexLock lock(mutex_);
+  if (--running_ == 0 && stopping_) changed_.notify_all();  // last: after it this may be gone
+}
+
+void ProbeManager::Tell(const Due& due, const ProbeOutcome& outcome, bool changed) {
+  const std::string kind = NameOf(due.key.kind);
   if (outcome.kind == ProbeOutcome::kFailure)
-    event_(*pod, container, "Unhealthy", std::string(NameOf(key.kind)) + " probe failed: " + outcome.output);
+    event_(*due.pod, due.container, "Unhealthy", kind + " probe failed: " + outcome.output);
   else if (outcome.kind == ProbeOutcome::kUnknown)
-    event_(*pod, container, "Unhealthy", std::string(NameOf(key.kind)) + " probe errored: " + outcome.output);
-  if (changed) on_change_(pod->metadata().uid());
+    event_(*due.pod, due.container, "Unhealthy", kind + " probe errored: " + outcome.output);
+  else if (outcome.kind == ProbeOutcome::kWarning)
+    event_(*due.pod, due.container, "ProbeWarning", kind + " probe warning: " + outcome.output);
+  if (changed) on_change_(due.pod->metadata().uid());
+}
+
+bool ProbeManager::Judge(Entry& entry, const ProbeOutcome& outcome) {
+  entry.running = false;
+  if (outcome.kind == ProbeOutcome::kUnknown) return false;
+  const bool success = outcome.kind != ProbeOutcome::kFailure;
+  entry.in_row = success == entry.last ? entry.in_row + 1 : 1;
+  entry.last = success;
+  int threshold = success ? entry.probe->success_threshold() : entry.probe->failure_threshold();
+  if (threshold <= 0) threshold = success ? 1 : 3;
+  if (entry.in_row < threshold || entry.result == success) return false;
+  entry.result = success;
+  return true;
 }
 
 }  // namespace keelson::kubelet

@@ -11,6 +11,7 @@
 #include <set>
 #include <stop_token>
 #include <string>
+#include <vector>
 
 #include "kubelet/container/runtime_status.h"
 #include "kubelet/pod/executor.h"
@@ -49,7 +50,7 @@ class ProbeManager : public ProbeResults {  // thread safe
   };
   struct Entry {
     std::shared_ptr<const corev1::Pod> pod;
-    corev1::Probe probe;
+    std::shared_ptr<const corev1::Probe> probe;
     std::string container, pod_ip;
     std::optional<bool> result;
     bool last = false;
@@ -60,9 +61,21 @@ class ProbeManager : public ProbeResults {  // thread safe
   };
   void Ensure(const Key& key, const corev1::Probe& probe, const std::shared_ptr<const corev1::Pod>& pod,
               const ContainerRecord& record, const std::string& pod_ip) REQUIRES(mutex_);
-  void Launch(const Key& key, Entry& entry) REQUIRES(mutex_);
-  void Done(const Key& key, uint64_t generation, const ProbeOutcome& outcome, double took);
-  bool Waiting(const Key& key) const REQUIRES(mutex_);  // for the startup probe, or for ever
+  // What one run of a probe needs to know: entries may go while it is under way.
+  struct Due {
+    Key key;
+    uint64_t generation;
+    std::shared_ptr<const corev1::Pod> pod;
+    std::shared_ptr<const corev1::Probe> probe;
+    std::string container, pod_ip;
+  };
+  // Those whose time has come; `next` is when to look again.
+  std::vector<Due> Collect(SteadyTime now, SteadyTime& next) REQUIRES(mutex_);
+  void Launch(std::shared_ptr<const Due> due, std::stop_token stop);
+  void Done(const Due& due, const ProbeOutcome& outcome, double took);
+  void Tell(const Due& due, const ProbeOutcome& outcome, bool changed);
+  static bool Judge(Entry& entry, const ProbeOutcome& outcome);  // whether the result has changed
+  bool Waiting(const Key& key) const REQUIRES(mutex_);           // for the startup probe, or for ever
 
   HandlerRunner& runner_;
   Executor& executor_;
@@ -77,7 +90,7 @@ class ProbeManager : public ProbeResults {  // thread safe
   std::set<std::string> dying_ GUARDED_BY(mutex_);  // pods whose liveness does not matter any more
   uint64_t next_generation_ GUARDED_BY(mutex_) = 1;
   int running_ GUARDED_BY(mutex_) = 0;
-  std::stop_token stop_ GUARDED_BY(mutex_);
+  bool stopping_ GUARDED_BY(mutex_) = false;
 };
 
 }  // namespace keelson::kubelet

@@ -11,6 +11,7 @@ constexpr ProbeKind kKinds[] = {ProbeKind::kStartup, ProbeKind::kLiveness, Probe
 const char* NameOf(ProbeOutcome::Kind outcome) {
   switch (outcome) {
     case ProbeOutcome::kSuccess:
+    case ProbeOutcome::kWarning:
       return "successful";
     case ProbeOutcome::kFailure:
       return "failed";

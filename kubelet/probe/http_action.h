@@ -1,0 +1,37 @@
+// What an httpGet handler asks for and how its answer is judged. No I/O.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <variant>
+
+#include "kubelet/probe/handler.h"
+#include "lib/http/message.h"
+
+namespace keelson::kubelet {
+
+struct ProbeUrl {
+  bool tls = false;
+  std::string host;  // without brackets
+  int port = 80;
+  std::string target = "/";  // path and query
+
+  std::string Authority() const;  // [::1]:8080
+  std::string Base() const;       // http://[::1]:8080
+  std::string ToString() const { return Base() + target; }
+};
+
+// The number of the port, or of the container's port of that name.
+Result<int32_t> ResolvePort(const intstr::IntOrString& port, const HandlerTarget& target);
+Result<ProbeUrl> UrlOf(const corev1::HTTPGetAction& action, const HandlerTarget& target);
+
+// A user's header of the same name replaces a default; an empty one takes it away.
+http::Headers HeadersOf(const corev1::HTTPGetAction& action, const std::string& agent);
+// The request in HTTP/1.1, after which the server is to close.
+std::string RequestText(const ProbeUrl& url, const http::Headers& headers);
+
+// Where a redirect leads, or how the probe ends: redirects are followed on the same host only, ten at most.
+std::variant<ProbeUrl, ProbeOutcome> Judge(const ProbeUrl& url, int redirects, int status,
+                                           const std::string& location, const std::string& body);
+
+}  // namespace keelson::kubelet

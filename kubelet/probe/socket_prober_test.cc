@@ -1,0 +1,152 @@
+#include "kubelet/probe/socket_prober.h"
+
+#include <arpa/inet.h>
+#include <gtest/gtest.h>
+#include <sys/socket.h>
+
+#include <atomic>
+#include <future>
+#include <thread>
+
+namespace keelson::kubelet {
+namespace {
+
+using std::chrono::seconds;
+
+// A server of one connection: reads the request's head, writes what it is told, piece by piece, and closes.
+class OneShotServer {
+ public:
+  explicit OneShotServer(std::vector<std::string> pieces) : pieces_(std::move(pieces)) {
+    listener_.Reset(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    sockaddr_in address = {};
+    address.sin_family = AF_INET;
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    socklen_t size = sizeof(address);
+    EXPECT_EQ(::bind(listener_.get(), reinterpret_cast<sockaddr*>(&address), size), 0);
+    EXPECT_EQ(::listen(listener_.get(), 16), 0);
+    EXPECT_EQ(::getsockname(listener_.get(), reinterpret_cast<sockaddr*>(&address), &size), 0);
+    port_ = ntohs(address.sin_port);
+  }
+  ~OneShotServer() {
+    if (thread_.joinable()) thread_.join();
+  }
+  void Serve() {
+    thread_ = std::thread([this] {
+      UniqueFd peer(::accept(listener_.get(), nullptr, nullptr));
+      std::string heard;
+      char byte;
+      while (heard.find("\r\n\r\n") == std::string::npos && ::recv(peer.get(), &byte, 1, 0) == 1)
+        heard += byte;
+      for (const std::string& piece : pieces_) ::send(peer.get(), piece.data(), piece.size(), MSG_NOSIGNAL);
+      ::shutdown(peer.get(), SHUT_WR);
+      while (::recv(peer.get(), &byte, 1, 0) == 1) {
+      }
+    });
+  }
+  int port() const { return port_; }
+  void Close() { listener_.Reset(); }
+
+ private:
+  const std::vector<std::string> pieces_;
+  UniqueFd listener_;
+  int port_ = 0;
+  std::thread thread_;
+};
+
+class SocketProberTest : public ::testing::Test {
+ protected:
+  Result<SocketProber::Answer> Ask(int port, const std::string& request, seconds timeout = seconds(30)) {
+    std::promise<Result<SocketProber::Answer>> told;
+    prober_.Ask({SocketAddress::Of("127.0.0.1", port), "127.0.0.1:" + std::to_string(port), request,
+                 std::chrono::steady_clock::now() + timeout},
+                [&](Result<SocketProber::Answer> answer) { told.set_value(std::move(answer)); });
+    return told.get_future().get();
+  }
+
+  SocketProber prober_;
+  std::jthread thread_{[this](std::stop_token stop) { EXPECT_TRUE(prober_.Run(stop)); }};
+};
+
+constexpr char kGet[] = "GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n";
+
+TEST_F(SocketProberTest, ReadsAnswers) {
+  struct Case {
+    std::vector<std::string> pieces;
+    int status;  // 0: an error
+    std::string said;
+  } cases[] = {
+      {{"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"}, 200, "ok"},
+      {{"HTTP/1.0 404 Not Found\r\n\r\n", "until the end"}, 404, "until the end"},
+      {{"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", "2\r\nab\r\n", "0\r\n\r\n"}, 200, "ab"},
+      {{"HTTP/1.1 302 Found\r\nLocation: /there\r\nContent-Length: 0\r\n\r\n"}, 302, ""},
+      {{"HTTP/1.1 200 OK\r\n\r\n", std::string(50000, 'x')}, 200, std::string(10 << 10, 'x')},
+      {{}, 0, "EOF"},
+      {{"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nab"}, 0, "unexpected EOF"},
+      {{"HTTP/1.1 20"}, 0, "unexpected EOF"},
+      {{"no http at all\r\n\r\n"}, 0, "malformed HTTP response"},
+  };
+  for (const Case& c : cases) {
+    OneShotServer server(c.pieces);
+    server.Serve();
+    auto answer = Ask(server.port(), kGet);
+    ASSERT_EQ(answer.has_value(), c.status != 0) << c.said << " of " << ::testing::PrintToString(c.pieces);
+    if (!answer) {
+      EXPECT_EQ(answer.error().message().substr(0, c.said.size()), c.said);
+      continue;
+    }
+    EXPECT_EQ(answer->status, c.status);
+    EXPECT_EQ(answer->body, c.said);
+    EXPECT_EQ(answer->location, c.status == 302 ? "/there" : "");
+  }
+}
+
+TEST_F(SocketProberTest, Connects) {
+  OneShotServer server({});
+  auto connected = Ask(server.port(), "");
+  ASSERT_TRUE(connected) << connected.error().message();
+  EXPECT_EQ(connected->status, 0);
+  server.Close();
+  auto refused = Ask(server.port(), "");
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().message(),
+            "dial tcp 127.0.0.1:" + std::to_string(server.port()) + ": connect: connection refused");
+}
+
+TEST_F(SocketProberTest, GivesUpOnTime) {
+  OneShotServer silent({});  // takes the connection, never reads
+  auto answer = Ask(silent.port(), kGet, seconds(1));
+  ASSERT_FALSE(answer);
+  EXPECT_EQ(answer.error().message(),
+            "context deadline exceeded (Client.Timeout exceeded while awaiting headers)");
+}
+
+TEST_F(SocketProberTest, ManyAtOnceAndTheEnd) {
+  OneShotServer silent({});
+  std::atomic<int> cancelled = 0;
+  for (int i = 0; i < 12; ++i)
+    prober_.Ask({SocketAddress::Of("127.0.0.1", silent.port()), "peer", kGet,
+                 std::chrono::steady_clock::now() + seconds(60)},
+                [&](Result<SocketProber::Answer> answer) {
+                  ASSERT_FALSE(answer);
+                  EXPECT_TRUE(answer.error().Is(Code::kCancelled));
+                  ++cancelled;
+                });
+  thread_.request_stop();
+  thread_.join();
+  EXPECT_EQ(cancelled, 12);
+  bool told = false;
+  prober_.Ask({SocketAddress::Of("127.0.0.1", silent.port()), "peer", kGet,
+               std::chrono::steady_clock::now() + seconds(60)},
+              [&](Result<SocketProber::Answer> answer) { told = !answer; });
+  EXPECT_TRUE(told) << "nobody would ever answer";
+}
+
+TEST(SocketAddressTest, OnlyLiterals) {
+  EXPECT_EQ(SocketAddress::Of("10.0.0.1", 80).size, sizeof(sockaddr_in));
+  EXPECT_EQ(SocketAddress::Of("fd00::1", 80).size, sizeof(sockaddr_in6));
+  EXPECT_EQ(SocketAddress::Of("localhost", 80).size, 0u);
+  EXPECT_EQ(SocketAddress::Of("", 80).size, 0u);
+}
+
+}  // namespace
+}  // namespace keelson::kubelet
