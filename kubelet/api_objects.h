@@ -8,6 +8,7 @@
 #include <string>
 #include <variant>
 
+#include "kubelet/certificate/pod_certificates.h"
 #include "kubelet/container/objects.h"
 #include "kubelet/trust_bundles.h"
 #include "lib/client/informer.h"
@@ -31,6 +32,19 @@ class ApiObjects : public ObjectSource {  // thread safe
   Result<std::vector<TrustBundle>> GetTrustBundles(const std::string& name) override {
     return trust_bundles_.Get(name);
   }
+  // From now on there are certificates for pods.
+  void IssuePodCertificates(std::unique_ptr<PodCertificates> certificates) {
+    pod_certificates_ = std::move(certificates);
+  }
+  const PodCertificates* pod_certificates() const { return pod_certificates_.get(); }
+  Result<CredentialBundle> GetCredentials(const corev1::Pod& pod, const corev1::Volume& volume,
+                                          int index) override {
+    return pod_certificates_ ? pod_certificates_->Get(pod, volume, index)
+                             : ObjectSource::GetCredentials(pod, volume, index);
+  }
+  void ForgetPod(const std::string& uid) override {
+    if (pod_certificates_) pod_certificates_->ForgetPod(uid);
+  }
   Result<> MarkExpanded(const corev1::PersistentVolumeClaim& claim, const Quantity& capacity) override;
   std::vector<std::shared_ptr<const corev1::Service>> Services(const std::string& ns) override;
   Result<Token> RequestToken(const corev1::Pod& pod, const std::string& audience, int64_t seconds) override;
@@ -48,10 +62,11 @@ class ApiObjects : public ObjectSource {  // thread safe
 
   client::RestClient api_;
   TrustBundles trust_bundles_;
+  std::unique_ptr<PodCertificates> pod_certificates_;  // null: there are none
   client::Informer<corev1::Service>& services_;
   Clock& clock_;
   Mutex mutex_;
-  SteadyTime silent_until_{};                                    // all guarded by mutex_
+  SteadyTime silent_until_{};  // all guarded by mutex_
   std::map<std::string, Cached<corev1::ConfigMap>> config_maps_;
   std::map<std::string, Cached<corev1::Secret>> secrets_;
   std::map<std::string, Cached<corev1::PersistentVolumeClaim>> claims_;

@@ -8,7 +8,7 @@ namespace keelson::kubelet {
 namespace {
 
 // Of claims whose volumes are file systems of their own.
-void TellClaims(const std::vector<PodVolume>& volumes) {
+void TellClaims(const std::vector<PodVolume>& volumes, StatsProvider& stats) {
   struct Gauge {
     const char *name, *help;
     uint64_t FsUsage::*value;
@@ -27,9 +27,10 @@ void TellClaims(const std::vector<PodVolume>& volumes) {
   for (const Gauge& gauge : kGauges) family(gauge).Clear();
   for (const PodVolume& volume : volumes) {
     if (volume.claim.empty() || volume.path.empty() || volume.plugin == "kubernetes.io/host-path") continue;
-    const FsUsage usage = FileSystemOf(volume.path);
+    const std::optional<FsUsage> usage = stats.OfMount(volume.path);
+    if (!usage) continue;
     for (const Gauge& gauge : kGauges)
-      family(gauge).With({volume.ns, volume.claim}).Set(static_cast<double>(usage.*gauge.value));
+      family(gauge).With({volume.ns, volume.claim}).Set(static_cast<double>((*usage).*gauge.value));
   }
 }
 
@@ -39,7 +40,7 @@ Result<std::string> Backend::Metrics() {
   Tell(workers_.Census());
   const std::vector<PodVolume> volumes = volumes_.volumes().All();
   TellVolumes(volumes);
-  TellClaims(volumes);
+  TellClaims(volumes, stats_);
   return metrics::Print();
 }
 

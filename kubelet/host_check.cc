@@ -1,10 +1,13 @@
 #include "kubelet/host_check.h"
 
 #include <algorithm>
+#include <sstream>
 
 #include "kubelet/config/feature_gates.h"
 #include "lib/base/file.h"
 #include "lib/base/log.h"
+#include "lib/base/metrics.h"
+#include "lib/k8s/field_error.h"
 #include "lib/linux/sysctl.h"
 
 namespace keelson::kubelet {
@@ -56,12 +59,31 @@ Result<> TuneKernel(bool protect, const Sysctls& sysctls) {
   return Error(Code::kInvalid, "Failed to start ContainerManager: " + all);
 }
 
-Result<> PrepareHost(const KubeletConfig& config, const linux::Cgroups& cgroups) {
+Result<> CheckCgroups(const KubeletConfig& config, const linux::Cgroups& cgroups) {
   if (config.fail_cgroup_v1 && !cgroups.unified())
-    return Error(
-        Code::kInvalid,
-        "kubelet is configured to not run on a host using cgroup v1. cgroup v1 support is unsupported "
-        "and will be removed in a future release");
+    return Error(Code::kInvalid, std::string("kubelet is configured to not run on a host using cgroup v1. ") +
+                                     kCgroupV1Warning);
+  if (!config.cgroups_per_qos) return {};
+  std::string path, name, missing;
+  std::istringstream in(config.cgroup_root);
+  for (std::string part; std::getline(in, part, '/');) {
+    if (part.empty()) continue;
+    path += "/" + part;
+    name += (name.empty() ? "" : " ") + k8s::Quote(part);
+  }
+  for (const std::string& one : cgroups.Missing(path)) missing += (missing.empty() ? "" : ", ") + one;
+  if (missing.empty()) return {};
+  return Error(Code::kInvalid,
+               "invalid configuration: cgroup [" + name + "] has some missing paths: " + missing);
+}
+
+Result<> PrepareHost(const KubeletConfig& config, const linux::Cgroups& cgroups) {
+  RETURN_IF_ERROR(CheckCgroups(config, cgroups));
+  metrics::Gauge("kubelet_cgroup_version", "cgroup version on the hosts.")
+      .With()
+      .Set(cgroups.unified() ? 2 : 1);
+  if (!cgroups.unified())
+    log::Warn(std::string("cgroup v1 detected. ") + kCgroupV1Warning + ". Please migrate to cgroup v2.");
   auto swaps = ReadFile("/proc/swaps");
   if (config.fail_swap_on && swaps && std::count(swaps->begin(), swaps->end(), '\n') > 1)
     return Error(Code::kInvalid,

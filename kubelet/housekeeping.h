@@ -1,9 +1,10 @@
-// Every two seconds: takes away what nobody asks for any more (pods that were deleted while the kubelet was
-// away, directories and cgroups of pods that are no more), and gives classes of pods as wholes what their
-// pods ask for.
+// Every two seconds, where anything has changed: takes away what nobody asks for any more (pods that were
+// deleted while the kubelet was away, directories and cgroups of pods that are no more), and gives classes of
+// pods as wholes what their pods ask for.
 #pragma once
 
 #include <functional>
+#include <set>
 #include <stop_token>
 #include <string>
 #include <vector>
@@ -35,11 +36,17 @@ class Housekeeping {  // one thread
   void Run(std::stop_token stop);
 
  private:
-  void CleanOrphans(std::stop_token stop);
+  void UpdateClasses(bool full);
+  bool Changed();                           // or there is still something to do
+  bool CleanOrphans(std::stop_token stop);  // whether nothing is left
 
   const Dependencies d_;
   const NodeContext& node_;
   Clock& clock_;
+  // As they were looked at last.
+  std::vector<PodWorkers::PodPtr> granted_;
+  std::set<std::string> running_, known_;
+  bool clean_ = false;
 };
 
 }  // namespace keelson::kubelet

@@ -1,9 +1,14 @@
 #include "kubelet/kubelet.h"
 
+#include <algorithm>
+#include <thread>
+
 #include "kubelet/admission.h"
 #include "kubelet/api_objects.h"
 #include "kubelet/backend.h"
+#include "kubelet/config/feature_gates.h"
 #include "kubelet/event_reporter.h"
+#include "kubelet/host_check.h"
 #include "kubelet/housekeeping.h"
 #include "kubelet/metrics/pod_starts.h"
 #include "kubelet/node/node_manager.h"
@@ -14,6 +19,7 @@
 #include "kubelet/pod/pleg.h"
 #include "kubelet/pod/pod_workers.h"
 #include "kubelet/pod/runtime_features.h"
+#include "kubelet/probe/socket_prober.h"
 #include "kubelet/shutdown/manager.h"
 #include "kubelet/staticpod/sources.h"
 #include "kubelet/staticpod/static_pods.h"
@@ -70,7 +76,7 @@ struct Kubelet::Impl {
         features(parts.runtime),
         user_namespaces(context.paths),
         starts(clock),
-        handlers(NewHandlerRunner(parts.runtime, clock)),
+        handlers(NewHandlerRunner(parts.runtime, sockets, clock)),
         images(parts.images, MakeImageOptions(settings, parts.credential_providers, starts), clock),
         volumes(parts.mounter, objects, NewVolumePlugins(parts.mounter, objects, clock),
                 [this] { return nodes.Get("", node_options.name); }),
@@ -119,12 +125,36 @@ struct Kubelet::Impl {
             },
             settings.config.volume_stats_agg_period, clock),
         backend(workers, statuses, probes, volumes, parts.runtime, stats, node_options.name, settings,
-                [this]() -> Result<> {
-                  if (auto problem = pleg.Unhealthy()) return Error(Code::kUnavailable, *problem);
-                  return {};
-                }) {
+                HealthChecks()) {
     pods.AddHandler([this](const client::Change<corev1::Pod>& change) { PodChanged(change); });
     if (parts.resources) ConnectResources();
+    if (!parts.standalone && FeatureEnabled(settings.config.feature_gates, "PodCertificateRequest"))
+      objects.IssuePodCertificates(std::make_unique<PodCertificates>(CertificateDependencies(), clock));
+  }
+
+  std::vector<k8s::NamedCheck> HealthChecks() {
+    auto fine = []() -> Result<> { return {}; };
+    return {{"ping", fine},
+            {"log", fine},
+            {"syncloop",
+             [this]() -> Result<> {
+               if (auto problem = pleg.Unhealthy()) return Error(Code::kUnavailable, *problem);
+               return {};
+             }},
+            {"device-plugin",
+             [this] { return parts.resources ? parts.resources->CheckRegistration() : Result<>(); }}};
+  }
+
+  PodCertificates::Dependencies CertificateDependencies() {
+    return {parts.api, node_options.name, [this] { return OwnUid().value_or(""); },
+            [this](const corev1::Pod& pod, const std::string& reason, const std::string& message) {
+              events.Pod(pod, "", "Warning", reason, message);
+            }};
+  }
+
+  std::optional<std::string> OwnUid() const {
+    auto own = nodes.Get("", node_options.name);
+    return own ? std::optional(own->metadata().uid()) : std::nullopt;
   }
 
   // Mirrors are static pods' business. Of the others nothing is begun before the node is known to the API.
@@ -187,11 +217,7 @@ struct Kubelet::Impl {
     return {parts.api,
             [this](StaticPods::PodPtr pod) { workers.Update(std::move(pod)); },
             [this](const std::string& uid) { workers.Remove(uid); },
-            [this]() -> std::optional<std::string> {
-              auto own = nodes.Get("", node_options.name);
-              if (!own) return std::nullopt;
-              return own->metadata().uid();
-            },
+            [this] { return OwnUid(); },
             [this](const std::string& uid, StaticPods::PodPtr mirror) {
               statuses.SetMirror(uid, std::move(mirror));
             },
@@ -257,12 +283,16 @@ struct Kubelet::Impl {
             probes,
             statuses,
             executor,
+            start_gate,
             [this] { return features.AddTo(context); },
             [this](const corev1::Pod& pod) { return Admit(pod); },
             [this](const corev1::Pod& pod, const std::string& container, const std::string& type,
                    const std::string& reason,
                    const std::string& message) { events.Pod(pod, container, type, reason, message); },
             [this](const std::string& uid, const PodRuntimeStatus& status) { pleg.Seen(uid, status); },
+            [this](const std::string& uid, const PodRuntimeStatus& status) {
+              return pleg.Unchanged(uid, status);
+            },
             [this](const std::string& name) { return HandlerOf(name); },
             user_namespaces,
             allocations,
@@ -376,11 +406,13 @@ struct Kubelet::Impl {
   RuntimeFeatures features;
   UserNamespaces user_namespaces;
   PodStarts starts;
+  SocketProber sockets;
   std::unique_ptr<HandlerRunner> handlers;
   ImageManager images;
   VolumeManager volumes;
   StatusManager statuses;
   Executor executor;
+  StartGate start_gate{std::max(10u, 4 * std::thread::hardware_concurrency())};
   ProbeManager probes;
   Pleg pleg;
   UsageReader usage;
@@ -434,6 +466,7 @@ void Kubelet::AddServices(ServiceGroup& group) {
                RETURN_IF_ERROR(MakeDirs(k.context.paths.Pods(), 0750));
                RETURN_IF_ERROR(MakeDirs(k.context.paths.logs));
                RETURN_IF_ERROR(k.parts.cgroups.Start(k.context));
+               if (!k.parts.cgroup_v2) k.events.Node("Warning", "CgroupV1", kCgroupV1Warning);
                if (Enforces(k.settings.config, "pods"))
                  k.events.Node("Normal", "NodeAllocatableEnforced",
                                "Updated Node Allocatable limit across pods");
@@ -442,6 +475,10 @@ void Kubelet::AddServices(ServiceGroup& group) {
                return {};
              }});
   if (k.parts.resources) k.parts.resources->AddServices(group);
+  group.Add({"probe-sockets", {}, [&k](std::stop_token stop, Ready ready) {
+               ready();
+               return k.sockets.Run(stop);
+             }});
   group.Add(Task("probes", {}, [&k](std::stop_token stop) { k.probes.Run(stop); }));
   group.Add({"runtime-events", {"cgroups"}, [&k](std::stop_token stop, Ready ready) -> Result<> {
                k.pleg.Run(stop, ready);
@@ -471,6 +508,10 @@ void Kubelet::AddApiServices(ServiceGroup& group) {
   using Ready = ServiceGroup::Ready;
   group.Add(Task("events", {}, [&k](std::stop_token stop) { k.events.Run(stop); }));
   group.Add(Task("pod-status", {}, [&k](std::stop_token stop) { k.statuses.Run(stop); }));
+  if (k.objects.pod_certificates())
+    group.Add(Task("pod-certificates", {}, [&k](std::stop_token stop) {
+      k.objects.pod_certificates()->Watch([&k](const std::string& uid) { k.workers.Touch(uid); }, stop);
+    }));
   group.Add(Task("lease", {}, [&k](std::stop_token stop) { (void)k.node.RunLease(stop); }));
   group.Add({"node", {}, [&k](std::stop_token stop, Ready ready) { return k.node.RunStatus(stop, ready); }});
   group.Add({"informers", {"runtime-events"}, [&k](std::stop_token stop, Ready ready) {

@@ -93,6 +93,41 @@ TEST_F(KubeletTest, RestartOfTheKubeletDisturbsNothing) {
   EXPECT_EQ(runtime_.Count("StopContainer main"), 0u);
 }
 
+TEST_F(KubeletTest, APodWithACertificateWaitsForItsSigner) {
+  harness_->settings().config.feature_gates = {{"PodCertificateRequest", true}};
+  corev1::ServiceAccount account;
+  account.mutable_metadata()->set_namespace_("default");
+  account.mutable_metadata()->set_name("robot");
+  harness_->fake_api().Put(account);
+  std::atomic<int> looks = 0;  // the signer takes its time
+  harness_->fake_api().SetInterceptor(
+      [&looks](const client::ApiRequest& request) -> std::optional<Result<client::ApiResponse>> {
+        const std::string target =
+            "/apis/certificates.k8s.io/v1beta1/namespaces/default/podcertificaterequests";
+        if (request.target.rfind(target, 0) != 0) return std::nullopt;
+        const std::string status =
+            ++looks < 3 ? "{}" : R"({"conditions":[{"type":"Issued","status":"True"}],"certificateChain":
+               "-----BEGIN CERTIFICATE-----\nb25l\n-----END CERTIFICATE-----\n",
+               "beginRefreshAt":"2096-01-01T00:00:00Z","notAfter":"2097-01-01T00:00:00Z"})";
+        return Result<client::ApiResponse>(client::ApiResponse{
+            200, "application/json",
+            R"({"metadata":{"name":"req-1","creationTimestamp":"2096-01-01T00:00:00Z"},"status":)" + status +
+                "}"});
+      });
+  harness_->Start();
+  corev1::Pod pod = harness_->Create(R"({"metadata":{"name":"web"},"spec":{"serviceAccountName":"robot",
+      "containers":[{"name":"main","image":"img:1","volumeMounts":[{"name":"v","mountPath":"/v"}]}],
+      "volumes":[{"name":"v","projected":{"sources":[{"podCertificate":{"signerName":"a.b/c",
+        "keyType":"ED25519","credentialBundlePath":"bundle"}}]}}]}})");
+  ASSERT_TRUE(harness_->Await("web", IsPodReady));
+  EXPECT_GE(looks, 3);
+  const std::string bundle =
+      ReadFile(dir_ + "/kubelet/pods/" + pod.metadata().uid() + "/volumes/kubernetes.io~projected/v/bundle")
+          .value_or("");
+  EXPECT_EQ(bundle.rfind("-----BEGIN PRIVATE KEY-----\n", 0), 0u);
+  EXPECT_NE(bundle.find("-----BEGIN CERTIFICATE-----\nb25l\n"), std::string::npos);
+}
+
 // As the control plane does with the pods of a node that has fallen silent.
 TEST_F(KubeletTest, StatusThatOthersChangedIsPutRight) {
   harness_->settings().config.sync_frequency = std::chrono::hours(1);

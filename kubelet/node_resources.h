@@ -59,6 +59,7 @@ class NodeResources {  // thread safe
   bool static_cpus() const { return cpus_ != nullptr; }
   bool static_memory() const { return memory_ != nullptr; }
   std::map<std::string, devices::NodeResource> ExtendedResources() const;
+  Result<> CheckRegistration() const { return devices_.CheckServing(); }
   void FillResourceHealth(const std::string& uid, corev1::PodStatus& status) const;
   // What device plugins offer, and no less than what is in use: the plugin of a pod that has devices may not
   // be back yet.

@@ -32,6 +32,20 @@ int MaxPods(const KubeletConfig& config, int cpus) {
   return config.pods_per_core > 0 ? std::min(config.max_pods, config.pods_per_core * cpus) : config.max_pods;
 }
 
+// What the API server and the scheduler have to know of before they send pods here, or change them. Sorted.
+std::vector<std::string> DeclaredFeatures(const KubeletConfig& config) {
+  auto on = [&config](const char* gate) { return FeatureEnabled(config.feature_gates, gate); };
+  if (!on("NodeDeclaredFeatures")) return {};
+  const std::string& policy = config.cpu_manager_policy;
+  std::vector<std::string> out;
+  if (on("ExtendWebSocketsToKubelet")) out.push_back("ExtendWebSocketsToKubelet");
+  if (policy == "none" || (policy == "static" && on("InPlacePodVerticalScalingExclusiveCPUs")))
+    out.push_back("GuaranteedQoSPodCPUResize");
+  for (const char* gate : {"InPlacePodLevelResourcesVerticalScaling", "RestartAllContainersOnContainerExits"})
+    if (on(gate)) out.push_back(gate);
+  return out;
+}
+
 }  // namespace
 
 Result<> CheckNodeLabels(const StringMap& labels) {
@@ -75,6 +89,7 @@ Reservations MakeReservations(const Settings& settings, const Machine& machine) 
   const KubeletConfig& config = settings.config;
   Reservations out{config.system_reserved, config.kube_reserved, config.eviction_hard,
                    MaxPods(config, machine.cpus)};
+  out.local_storage = config.local_storage_capacity_isolation;
   if (settings.flags.allocatable_ignores_eviction) out.eviction_hard.clear();
   // CPUs that are named stand for both amounts. A list that cannot be read ends the start elsewhere.
   if (auto named = CpuSet::Parse(config.reserved_system_cpus); named && !named->empty()) {
@@ -105,6 +120,7 @@ NodeOptions MakeNodeOptions(const Settings& settings, const std::string& runtime
   out.report_frequency = config.node_status_report_frequency;
   out.lease_seconds = config.node_lease_duration_seconds;
   out.max_images = config.node_status_max_images;
+  out.declared_features = DeclaredFeatures(config);
   out.labels = {{"kubernetes.io/hostname", out.hostname},
                 {"kubernetes.io/os", "linux"},
                 {"kubernetes.io/arch", machine.architecture},

@@ -1,8 +1,10 @@
 #include "kubelet/node_setup.h"
 
 #include <gtest/gtest.h>
+#include <stdlib.h>
 
 #include "kubelet/host_check.h"
+#include "lib/base/file.h"
 
 namespace keelson::kubelet {
 namespace {
@@ -59,6 +61,28 @@ TEST(NodeContext, HoldsWhatTheConfigurationSaysOfMemory) {
   EXPECT_EQ(set.memory_qos.throttling, 0.5);
 }
 
+TEST(NodeOptions, DeclareWhatHasToBeKnownBeforePodsCome) {
+  const std::string sockets = "ExtendWebSocketsToKubelet", guaranteed = "GuaranteedQoSPodCPUResize",
+                    pods = "InPlacePodLevelResourcesVerticalScaling",
+                    all = "RestartAllContainersOnContainerExits";
+  const struct {
+    std::map<std::string, bool> gates;
+    const char* policy;
+    std::vector<std::string> want;
+  } cases[] = {
+      {{}, "none", {sockets, guaranteed, pods, all}},
+      {{}, "static", {sockets, pods, all}},
+      {{{"InPlacePodVerticalScalingExclusiveCPUs", true}}, "static", {sockets, guaranteed, pods, all}},
+      {{{sockets, false}, {pods, false}, {all, false}}, "none", {guaranteed}},
+      {{{"NodeDeclaredFeatures", false}}, "none", {}}};
+  for (const auto& c : cases) {
+    Settings settings;
+    settings.config.feature_gates = c.gates;
+    settings.config.cpu_manager_policy = c.policy;
+    EXPECT_EQ(MakeNodeOptions(settings, "r://1").declared_features, c.want) << c.policy;
+  }
+}
+
 TEST(CgroupOptions, WithAndWithoutReservations) {
   Settings settings;
   Machine machine;
@@ -72,6 +96,45 @@ TEST(CgroupOptions, WithAndWithoutReservations) {
   EXPECT_EQ(options.pods_memory, 900 << 10);
   settings.config.enforce_node_allocatable = {"none"};
   EXPECT_FALSE(MakeCgroupOptions(settings, machine).all_pods.memory_limit_bytes);
+}
+
+TEST(Reservations, StorageIsToldOfUnlessItIsNot) {
+  Settings settings;
+  Machine machine;
+  machine.ephemeral_bytes = 1 << 20;
+  EXPECT_EQ(CapacityOf(machine, MakeReservations(settings, machine)).count("ephemeral-storage"), 1u);
+  settings.config.local_storage_capacity_isolation = false;
+  const Reservations none = MakeReservations(settings, machine);
+  EXPECT_EQ(CapacityOf(machine, none).count("ephemeral-storage"), 0u);
+  EXPECT_EQ(AllocatableOf(machine, none).count("ephemeral-storage"), 0u);
+}
+
+TEST(HostCheck, CgroupsHaveToBeThoseOfTheConfiguration) {
+  char dir[] = "/tmp/host_check_test.XXXXXX";
+  ASSERT_TRUE(::mkdtemp(dir));
+  const std::string root = dir;
+  for (const char* controller : {"/cpu", "/memory"}) ASSERT_TRUE(MakeDirs(root + controller));
+  ASSERT_TRUE(MakeDirs(root + "/memory/there"));
+  const linux::Cgroups v1("", {{"cpu", root + "/cpu"}, {"memory", root + "/memory"}});
+  KubeletConfig config;
+  EXPECT_TRUE(CheckCgroups(config, v1));
+  config.cgroup_root = "/there/at last/";
+  EXPECT_EQ(CheckCgroups(config, v1).error().message(),
+            "invalid configuration: cgroup [\"there\" \"at last\"] has some missing paths: " + root +
+                "/cpu/there/at last, " + root + "/memory/there/at last");
+  config.cgroups_per_qos = false;
+  EXPECT_TRUE(CheckCgroups(config, v1)) << "nothing is made below it";
+  config.fail_cgroup_v1 = true;
+  EXPECT_EQ(
+      CheckCgroups(config, v1).error().message(),
+      "kubelet is configured to not run on a host using cgroup v1. cgroup v1 support is unsupported and "
+      "will be removed in a future release");
+  config.cgroups_per_qos = true;
+  const linux::Cgroups v2(root + "/memory", {});
+  EXPECT_FALSE(CheckCgroups(config, v2));
+  config.cgroup_root = "/there";
+  EXPECT_TRUE(CheckCgroups(config, v2));
+  EXPECT_TRUE(RemoveTree(root));
 }
 
 TEST(Reservations, CpusThatAreNamedStandForAmounts) {

@@ -100,13 +100,21 @@ TEST_F(RuntimeFaultsTest, AnErrorOfEachCallIsGotOver) {
 
 // As it is found by a kubelet whose predecessor was killed in the middle of it.
 TEST_F(RuntimeFaultsTest, AStartThatWasGivenUpIsNoRun) {
-  runtime_.AbandonStart("main");
+  const char* said_by_containerd[] = {
+      "failed to create containerd task: failed to create shim task: context canceled: unknown",
+      "failed to create containerd task: failed to create shim: start failed: : signal: killed: unknown",
+      "failed to start containerd task \"8af2\": context canceled: unknown"};
   harness_->Start();
-  corev1::Pod pod = harness_->Create(R"({"metadata":{"name":"web"},"spec":{"restartPolicy":"Never",
-      "containers":[{"name":"main","image":"img:1"}]}})");
-  ASSERT_TRUE(PassUntil(seconds(10), "web", IsPodReady)) << harness_->Get("web").ShortDebugString();
-  EXPECT_EQ(harness_->Get("web").status().container_statuses(0).restart_count(), 0);
-  EXPECT_EQ(runtime_.ListContainers({}, {})->size(), 1u);
+  size_t made = 0;
+  for (const char* message : said_by_containerd) {
+    const std::string name = "web-" + std::to_string(made++);
+    runtime_.AbandonStart("main", message);
+    harness_->Create(R"({"metadata":{"name":")" + name + R"("},"spec":{"restartPolicy":"Never",
+        "containers":[{"name":"main","image":"img:1"}]}})");
+    ASSERT_TRUE(PassUntil(seconds(10), name, IsPodReady)) << harness_->Get(name).ShortDebugString();
+    EXPECT_EQ(harness_->Get(name).status().container_statuses(0).restart_count(), 0);
+    EXPECT_EQ(runtime_.ListContainers({}, {})->size(), made);
+  }
 }
 
 TEST_F(RuntimeFaultsTest, ARuntimeThatComesBackIsFollowedAgain) {

@@ -53,18 +53,23 @@ Result<std::unique_ptr<PodCgroups>> MakeCgroups(cri::RuntimeService& runtime, co
   return NewPodCgroups(cgroups, options, NewSystemdDriver(cgroups, std::move(units)));
 }
 
-Result<std::unique_ptr<http::Server>> ListenHealth(const Settings& settings,
-                                                   server::KubeletBackend& backend) {
+// Whoever watches this port ends a kubelet that fails: it tells that we answer, and nothing more.
+Result<std::unique_ptr<http::Server>> ListenHealth(const KubeletConfig& config) {
   http::ServerOptions options;
-  options.address = settings.config.healthz_address;
-  options.port = static_cast<uint16_t>(settings.config.healthz_port);
+  options.address = config.healthz_address;
+  options.port = static_cast<uint16_t>(config.healthz_port);
   options.worker_threads = 1;
-  return http::Server::Listen(options, [&backend](auto request, auto writer) {
-    if (request->path != "/healthz") return writer->Reply(404, {}, "404 page not found\n");
-    auto healthy = backend.Healthz();
-    writer->Reply(healthy ? 200 : 500, {{"Content-Type", "text/plain"}},
-                  healthy ? "ok" : healthy.error().message());
+  return http::Server::Listen(options, [](auto request, auto writer) {
+    const bool known = request->path == "/healthz" || request->path == "/healthz/ping";
+    writer->Reply(known ? 200 : 404, {{"Content-Type", "text/plain; charset=utf-8"}},
+                  known ? "ok" : "404 page not found\n");
   });
+}
+
+// The first check that fails.
+Result<> CheckAll(server::KubeletBackend& backend) {
+  for (const k8s::NamedCheck& check : backend.HealthChecks()) RETURN_IF_ERROR(check.check());
+  return {};
 }
 
 // Where there is no API server.
@@ -152,6 +157,7 @@ Result<int> Run(const Settings& settings) {
   server_options.node_name = kubelet.node_name();
   server_options.debugging_handlers = settings.config.enable_debugging_handlers;
   server_options.system_log_handler = settings.config.enable_system_log_handler;
+  server_options.system_log_query = settings.config.enable_system_log_query;
   server_options.anonymous = settings.config.anonymous;
   server_options.webhook_authentication = settings.config.webhook_authentication;
   server_options.webhook_authorization = settings.config.authorization_mode != "AlwaysAllow";
@@ -172,10 +178,10 @@ Result<int> Run(const Settings& settings) {
   }
   std::unique_ptr<http::Server> health;
   if (settings.config.healthz_port != 0) {
-    ASSIGN_OR_RETURN(health, ListenHealth(settings, kubelet.backend()));
+    ASSIGN_OR_RETURN(health, ListenHealth(settings.config));
     AddServer(group, "healthz", *health);
   }
-  group.Add(linux::SystemdNotifier({"server", "pods"}, [&kubelet] { return kubelet.backend().Healthz(); }));
+  group.Add(linux::SystemdNotifier({"server", "pods"}, [&kubelet] { return CheckAll(kubelet.backend()); }));
   return group.RunUntilSignal();
 }
 
@@ -191,6 +197,8 @@ int RunKubelet(int argc, char** argv) {
   }
   // glibc would make eight arenas a core, each with a burst's free memory left in it.
   ::mallopt(M_ARENA_MAX, 2);
+  // Free neighbours become one at once, instead of now and then in long walks over all of them.
+  ::mallopt(M_MXFAST, 0);
   auto code = Run(*settings);
   if (code) return *code;
   log::Error("Cannot start", {{"error", code.error()}});

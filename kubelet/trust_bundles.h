@@ -19,7 +19,6 @@ class TrustBundles {  // thread safe
  private:
   // "v1beta1"; empty when no version is served.
   Result<std::string> Version();
-  Result<client::ApiResponse> Ask(const std::string& target) const;
 
   const client::RestClient api_;
   Mutex mutex_;

@@ -133,7 +133,11 @@ TEST_F(CgroupDriverTest, WhatIsSetAsideIsEnforced) {
   EXPECT_EQ(*ReadFile(root_ + "/memory/system/memory.limit_in_bytes"), "1048576");
   EXPECT_EQ(*ReadFile(root_ + "/cpu/k/kubepods/burstable/cpu.shares"), "2");
   auto pod = std::make_shared<corev1::Pod>(BurstablePod("a"));
-  ASSERT_TRUE(pods->UpdateClasses({pod, pod, pod}, node_));
+  for (const bool first : {true, false}) {
+    auto updated = pods->UpdateClasses({pod, pod, pod}, node_);
+    ASSERT_TRUE(updated);
+    EXPECT_EQ(*updated, first);
+  }
   EXPECT_EQ(*ReadFile(root_ + "/cpu/k/kubepods/burstable/cpu.shares"), "1536");
 }
 

@@ -23,7 +23,7 @@ class ForwardingCgroups : public PodCgroups {
   Result<> Remove(const std::string& uid) override { return real_.Remove(uid); }
   std::set<std::string> Uids() const override { return real_.Uids(); }
   linux::CgroupUsage Usage(const corev1::Pod& pod) const override { return real_.Usage(pod); }
-  Result<> UpdateClasses(const std::vector<PodPtr>& pods, const NodeContext& node) override {
+  Result<bool> UpdateClasses(const std::vector<PodPtr>& pods, const NodeContext& node) override {
     return real_.UpdateClasses(pods, node);
   }
   linux::CgroupUsage UsageOfAll() const override { return real_.UsageOfAll(); }

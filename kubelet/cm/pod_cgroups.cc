@@ -43,18 +43,18 @@ class PodCgroupsImpl : public PodCgroups {
     return driver_->Create(Class(k8s::kBurstable), least);
   }
 
-  Result<> UpdateClasses(const std::vector<PodPtr>& pods, const NodeContext& node) override {
-    if (!options_.per_qos) return {};
+  Result<bool> UpdateClasses(const std::vector<PodPtr>& pods, const NodeContext& node) override {
+    if (!options_.per_qos) return false;
     const ClassLimits limits =
         PlanClasses(pods, node, options_.memory_percent_reserved, options_.pods_memory);
     MutexLock lock(mutex_);
-    if (classes_ == limits) return {};
+    if (classes_ == limits) return false;
     if (limits.all.memory_min_bytes && node.memory_qos.tiered) TellReservations(limits.all);
     RETURN_IF_ERROR(driver_->Create(Class(k8s::kGuaranteed), limits.all));
     RETURN_IF_ERROR(Limit(k8s::kBurstable, limits.burstable));
     RETURN_IF_ERROR(Limit(k8s::kBestEffort, limits.best_effort));
     classes_ = limits;
-    return {};
+    return true;
   }
 
   Result<> Ensure(const corev1::Pod& pod, const NodeContext& node) override {

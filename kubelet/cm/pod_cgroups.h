@@ -43,8 +43,9 @@ class PodCgroups {  // thread safe
   virtual Result<> Remove(const std::string& uid) = 0;
   virtual std::set<std::string> Uids() const = 0;  // of pods that have a cgroup
   virtual linux::CgroupUsage Usage(const corev1::Pod& pod) const = 0;
-  // Gives classes of pods as wholes what `pods`, all that run, have asked for. Cheap when nothing changes.
-  virtual Result<> UpdateClasses(const std::vector<PodPtr>&, const NodeContext&) { return {}; }
+  // Gives classes of pods as wholes what `pods`, all that run, have asked for. False, and cheap: nothing has
+  // changed.
+  virtual Result<bool> UpdateClasses(const std::vector<PodPtr>&, const NodeContext&) { return false; }
   virtual linux::CgroupUsage UsageOfAll() const { return {}; }  // of all pods
   virtual linux::CgroupPressure PressureOfAll() const { return {}; }
   virtual linux::CgroupPressure PressureOfNode() const { return {}; }

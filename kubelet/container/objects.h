@@ -17,6 +17,11 @@ struct TrustBundle {
   std::string pem;
 };
 
+// A private key and the certificates for it, in PEM.
+struct CredentialBundle {
+  std::string key, chain;
+};
+
 class ObjectSource {  // thread safe
  public:
   virtual ~ObjectSource() = default;
@@ -36,6 +41,14 @@ class ObjectSource {  // thread safe
     return Error(Code::kUnimplemented,
                  "ClusterTrustBundle projection is not supported in static kubelet mode");
   }
+  // Of the podCertificate source at `index` of a projected volume. kUnavailable: it is not issued yet.
+  virtual Result<CredentialBundle> GetCredentials(const corev1::Pod& pod, const corev1::Volume& volume,
+                                                  int index) {
+    (void)pod, (void)volume, (void)index;
+    return Error(Code::kUnimplemented,
+                 "podCertificate projections need an API server, and the feature gate PodCertificateRequest");
+  }
+  virtual void ForgetPod(const std::string& uid) { (void)uid; }
   // The claim's volume is as large as it asks: its status says so from now on.
   virtual Result<> MarkExpanded(const corev1::PersistentVolumeClaim& claim, const Quantity& capacity) = 0;
   // All Services of a namespace.

@@ -15,13 +15,15 @@ std::string ValueOf(const cri::Labels& labels, const char* key) {
   return it == labels.end() ? std::string() : it->second;
 }
 
-// containerd gives a start up when its caller goes, as a kubelet does that is killed or restarted. Before
-// there was a process that is no run, and no failure of the container.
+// containerd gives a start up when its caller goes, as a kubelet does that is killed or restarted, and ends
+// what there may be of a process by then. That is no run, and no failure of the container.
 bool IsAbandonedStart(const cri::ContainerStatus& status) {
   auto says = [&](const char* text) { return status.message.find(text) != std::string::npos; };
   return status.state == cri::ContainerState::kExited && status.started_at == 0 &&
-         status.reason == "StartError" && says("failed to create") &&
-         (says("context canceled") || says("start failed: : signal: killed"));
+         status.reason == "StartError" &&
+         ((says("failed to create") &&
+           (says("context canceled") || says("start failed: : signal: killed"))) ||
+          (says("failed to start containerd task") && says("context canceled")));
 }
 
 ContainerRecord Record(cri::ContainerStatus status, const std::string& sandbox_id) {

@@ -8,15 +8,19 @@ namespace keelson::kubelet {
 
 namespace {
 
-template <typename Call>
-Result<> Measure(const char* operation, const Call& call) {
+void Observe(const char* operation, const Stopwatch& watch) {
   static metrics::Family& duration =
       metrics::Histograms("kubelet_cgroup_manager_duration_seconds",
                           "Duration in seconds for cgroup manager operations. Broken down by method.",
                           DefaultBuckets(), {"operation_type"});
+  duration.HistogramWith({operation}).Observe(watch.Seconds());
+}
+
+template <typename Call>
+Result<> Measure(const char* operation, const Call& call) {
   Stopwatch watch;
   Result<> result = call();
-  duration.HistogramWith({operation}).Observe(watch.Seconds());
+  Observe(operation, watch);
   return result;
 }
 
@@ -33,8 +37,12 @@ class Cgroups : public ForwardingCgroups {
   Result<> Remove(const std::string& uid) override {
     return Measure("destroy", [&] { return real_.Remove(uid); });
   }
-  Result<> UpdateClasses(const std::vector<PodPtr>& pods, const NodeContext& node) override {
-    return Measure("update", [&] { return real_.UpdateClasses(pods, node); });
+  // Asked every other second; what changes nothing is no operation.
+  Result<bool> UpdateClasses(const std::vector<PodPtr>& pods, const NodeContext& node) override {
+    Stopwatch watch;
+    Result<bool> updated = real_.UpdateClasses(pods, node);
+    if (!updated || *updated) Observe("update", watch);
+    return updated;
   }
 };
 

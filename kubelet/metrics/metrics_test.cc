@@ -5,6 +5,7 @@
 #include "kubelet/metrics/build_info.h"
 #include "kubelet/metrics/measured.h"
 #include "kubelet/metrics/pod_starts.h"
+#include "kubelet/testing/cgroup_names.h"
 #include "lib/api/codec.h"
 #include "lib/base/metrics.h"
 
@@ -38,6 +39,23 @@ TEST(MeasuredTest, CallsAreCountedByKindAndOutcome) {
         "kubelet_started_pods_total 1\n", "kubelet_started_pods_errors_total 1\n"})
     EXPECT_THAT(text, HasSubstr(sample));
   EXPECT_THAT(text, Not(HasSubstr("errors_total{operation_type=\"list_containers\"}")));
+}
+
+class ChangingClasses : public CgroupNames {
+ public:
+  Result<bool> UpdateClasses(const std::vector<PodPtr>&, const NodeContext&) override { return changed; }
+  bool changed = true;
+};
+
+TEST(MeasuredTest, ClassesThatStayAsTheyAreAreNoOperation) {
+  ChangingClasses fake;
+  auto cgroups = MeasuredCgroups(fake);
+  const std::string sample = "kubelet_cgroup_manager_duration_seconds_count{operation_type=\"update\"} 1\n";
+  ASSERT_TRUE(cgroups->UpdateClasses({}, {}));
+  EXPECT_THAT(metrics::Print(), HasSubstr(sample));
+  fake.changed = false;
+  ASSERT_TRUE(cgroups->UpdateClasses({}, {}));
+  EXPECT_THAT(metrics::Print(), HasSubstr(sample));
 }
 
 TEST(BuildTest, FeaturesHaveTheirStage) {

@@ -170,8 +170,9 @@ k8s::ResourceList CapacityOf(const Machine& machine, const Reservations& reserva
   out["cpu"] = api::Amount::FromInt(machine.cpus);
   out["memory"] =
       api::Amount::Parse(std::to_string(machine.memory_bytes / 1024) + "Ki").value_or(api::Amount());
-  out["ephemeral-storage"] =
-      api::Amount::Parse(std::to_string(machine.ephemeral_bytes / 1024) + "Ki").value_or(api::Amount());
+  if (reservations.local_storage)
+    out["ephemeral-storage"] =
+        api::Amount::Parse(std::to_string(machine.ephemeral_bytes / 1024) + "Ki").value_or(api::Amount());
   out["pods"] = api::Amount::FromInt(reservations.max_pods);
   for (const auto& [size, bytes] : machine.huge_pages)
     out["hugepages-" + size] =

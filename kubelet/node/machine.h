@@ -42,6 +42,7 @@ std::string DefaultAddress(bool v6 = false);
 struct Reservations {
   std::map<std::string, std::string> system, kube, eviction_hard;
   int max_pods = 110;
+  bool local_storage = true;  // whether ephemeral-storage is told and kept account of
 };
 // Capacity, and what of it pods may have.
 k8s::ResourceList CapacityOf(const Machine& machine, const Reservations& reservations);

@@ -67,9 +67,10 @@ void FillResources(const NodeOptions& options, const Machine& machine, const Nod
   const k8s::ResourceList all = CapacityOf(machine, options.reservations);
   for (const auto& [name, amount] : facts.extended)
     capacity[name] = api::Amount::FromInt(amount.capacity).ToQuantity();
-  std::set<std::string> gone;  // sizes of huge pages that the kernel no longer has, and what nobody has
+  // Sizes of huge pages that the kernel no longer has, storage that is no longer told of, what nobody has.
+  std::set<std::string> gone;
   for (const auto& [name, amount] : capacity)
-    if (k8s::IsHugePages(name) && !all.count(name)) gone.insert(name);
+    if ((k8s::IsHugePages(name) || name == "ephemeral-storage") && !all.count(name)) gone.insert(name);
   for (const auto& [name, amount] : allocatable)
     if (!capacity.count(name) && !all.count(name)) gone.insert(name);
   for (const std::string& name : gone) {
@@ -156,6 +157,8 @@ void FillNodeStatus(const NodeOptions& options, const Machine& machine, const No
   if (facts.runtime) FillRuntimeFeatures(*facts.runtime, status);
   status.clear_volumes_in_use();
   for (const std::string& volume : facts.volumes_in_use) status.add_volumes_in_use(volume);
+  status.clear_declared_features();
+  for (const std::string& feature : options.declared_features) status.add_declared_features(feature);
   FillConditions(facts, now, status);
 }
 

@@ -29,7 +29,8 @@ struct NodeOptions {
   std::chrono::milliseconds update_frequency{std::chrono::seconds(10)};
   std::chrono::milliseconds report_frequency{std::chrono::minutes(5)};
   int lease_seconds = 40;
-  int max_images = 50;  // that are told; negative: all
+  int max_images = 50;                         // that are told; negative: all
+  std::vector<std::string> declared_features;  // sorted
 };
 
 // What the node's conditions and images are made from, asked anew each time.

@@ -191,6 +191,7 @@ TEST(NodeStatus, TellsOfTheRuntimeSwapAndVolumes) {
   EXPECT_FALSE(status.has_features() || status.node_info().has_swap());
   facts.runtime->handlers = {{"runc", true, false}};
   facts.volumes_in_use = {"a", "b"};
+  options.declared_features = {"A", "B"};
   Machine machine = SmallMachine();
   machine.swap_bytes = 5;
   FillNodeStatus(options, machine, facts, {}, status);
@@ -200,6 +201,8 @@ TEST(NodeStatus, TellsOfTheRuntimeSwapAndVolumes) {
   EXPECT_FALSE(status.features().supplemental_groups_policy());
   EXPECT_EQ(status.node_info().swap().capacity(), 5);
   EXPECT_EQ(status.volumes_in_use_size(), 2);
+  ASSERT_EQ(status.declared_features_size(), 2);
+  EXPECT_EQ(status.declared_features(1), "B");
   const corev1::NodeStatus before = status;
   facts.volumes_in_use.clear();
   FillNodeStatus(options, machine, facts, {}, status);

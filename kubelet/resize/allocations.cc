@@ -65,6 +65,15 @@ void ForEachLasting(corev1::PodSpec& spec, const Function& function) {
   for (corev1::Container& container : *spec.mutable_containers()) function(container);
 }
 
+template <typename Predicate>
+bool AnyLasting(const corev1::PodSpec& spec, const Predicate& predicate) {
+  const auto lasts = [&](const corev1::Container& container) {
+    return k8s::IsSidecar(container) && predicate(container);
+  };
+  return std::any_of(spec.init_containers().begin(), spec.init_containers().end(), lasts) ||
+         std::any_of(spec.containers().begin(), spec.containers().end(), predicate);
+}
+
 std::map<std::string, corev1::ResourceRequirements> WishOf(const corev1::Pod& pod) {
   std::map<std::string, corev1::ResourceRequirements> out;
   corev1::PodSpec spec = pod.spec();
@@ -118,18 +127,19 @@ Allocations::PodPtr Allocations::Granted(const PodPtr& pod) const {
   MutexLock lock(mutex_);
   auto entry = entries_.find(pod->metadata().uid());
   if (entry == entries_.end()) return pod;
-  std::shared_ptr<corev1::Pod> out;
-  corev1::PodSpec spec = pod->spec();
-  ForEachLasting(spec, [&](corev1::Container& container) {
-    auto granted = entry->second.granted.find(container.name());
-    if (granted == entry->second.granted.end() || SameResources(granted->second, container.resources()))
-      return;
-    if (!out) out = std::make_shared<corev1::Pod>(*pod);
-    Replace(granted->second.requests(), *container.mutable_resources()->mutable_requests());
-    Replace(granted->second.limits(), *container.mutable_resources()->mutable_limits());
+  const auto& granted = entry->second.granted;
+  const auto differs = [&](const corev1::Container& container) {
+    auto it = granted.find(container.name());
+    return it != granted.end() && !SameResources(it->second, container.resources());
+  };
+  if (!AnyLasting(pod->spec(), differs)) return pod;
+  auto out = std::make_shared<corev1::Pod>(*pod);
+  ForEachLasting(*out->mutable_spec(), [&](corev1::Container& container) {
+    if (!differs(container)) return;
+    const corev1::ResourceRequirements& resources = granted.at(container.name());
+    Replace(resources.requests(), *container.mutable_resources()->mutable_requests());
+    Replace(resources.limits(), *container.mutable_resources()->mutable_limits());
   });
-  if (!out) return pod;
-  *out->mutable_spec() = std::move(spec);
   return out;
 }
 

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "lib/base/error.h"
+#include "lib/k8s/health_report.h"
 
 namespace keelson::kubelet::server {
 
@@ -54,7 +55,7 @@ class KubeletBackend {
   virtual Result<RunResult> Run(const ContainerRef& container, const std::vector<std::string>& command,
                                 std::chrono::seconds timeout, std::stop_token stop) = 0;
 
-  virtual Result<> Healthz() = 0;  // the error's message is the body of the 500
+  virtual std::vector<k8s::NamedCheck> HealthChecks() = 0;  // of /healthz, in upstream's order
   // /stats/summary; `brief`: without what costs to count.
   virtual Result<std::string> StatsSummaryJson(bool brief) = 0;
   virtual Result<std::string> Metrics() = 0;          // /metrics, Prometheus text

@@ -69,7 +69,8 @@ struct KubeletServer::Impl {
   bool Watch(const http::ServerRequest& request, http::ResponseWriter& writer,
              const std::vector<std::string>& path);
   void Checkpoint(http::ResponseWriter& writer, const ContainerRef& container);
-  void Health(http::ResponseWriter& writer);
+  void Health(const http::ServerRequest& request, http::ResponseWriter& writer,
+              const std::vector<std::string>& path);
   void Logs(const http::ServerRequest& request, const Writer& writer, const ContainerRef& container);
   void Exec(const http::ServerRequest& request, const Writer& writer, const ContainerRef& container,
             bool attach);
@@ -132,7 +133,7 @@ void KubeletServer::Impl::Route(const Request& request, const Writer& writer,
   if (verb == "runningpods" && path.size() == 1) return ReplyJson(*writer, backend.RunningPodsJson());
   if (verb == "logs") {
     if (!options.system_log_handler) return ReplyText(*writer, 405, "logs endpoint is disabled.\n");
-    return ServeSystemLogs(options.log_directory, *request, *writer);
+    return ServeSystemLogs(options.log_directory, *request, *writer, options.system_log_query);
   }
   if (verb == "portForward" && (path.size() == 3 || path.size() == 4)) {
     return PortForward(*request, writer, {path[1], path[2], path.size() == 4 ? path[3] : "", ""});
@@ -151,7 +152,7 @@ bool KubeletServer::Impl::Watch(const http::ServerRequest& request, http::Respon
                                 const std::vector<std::string>& path) {
   const std::string& verb = path[0];
   if (verb == "healthz") {
-    Health(writer);
+    Health(request, writer, path);
   } else if (verb == "pods" && path.size() == 1) {
     ReplyJson(writer, backend.PodsJson());
   } else if (verb == "stats" && path.size() == 2 && path[1] == "summary") {
@@ -184,10 +185,15 @@ void KubeletServer::Impl::Checkpoint(http::ResponseWriter& writer, const Contain
   ReplyJson(writer, "{\"items\":[\"" + *archive + "\"]}");
 }
 
-void KubeletServer::Impl::Health(http::ResponseWriter& writer) {
-  Result<> healthy = backend.Healthz();
-  if (!healthy) return ReplyText(writer, 500, healthy.error().message() + "\n");
-  ReplyText(writer, 200, "ok");
+void KubeletServer::Impl::Health(const http::ServerRequest& request, http::ResponseWriter& writer,
+                                 const std::vector<std::string>& path) {
+  const std::string one = path.size() > 1 ? path[1] : "";
+  k8s::HealthAnswer answer =
+      path.size() > 2
+          ? k8s::HealthAnswer{404, "404 page not found\n"}
+          : k8s::AnswerHealth(backend.HealthChecks(),
+                              {"healthz", one, request.query.All("exclude"), request.query.Has("verbose")});
+  ReplyText(writer, answer.status, std::move(answer.text));
 }
 
 void KubeletServer::Impl::Logs(const http::ServerRequest& request, const Writer& writer,

@@ -16,6 +16,7 @@ struct KubeletServerOptions {
   std::string node_name;
   bool debugging_handlers = true;  // logs, exec, attach, port-forward, run
   bool system_log_handler = true;  // /logs/
+  bool system_log_query = false;   // its ?query=
   std::string log_directory = "/var/log";
   bool anonymous = false;              // requests without credentials are system:anonymous, else 401
   bool webhook_authentication = true;  // bearer tokens by TokenReview

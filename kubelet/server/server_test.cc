@@ -48,9 +48,12 @@ class FakeBackend : public KubeletBackend {
                         std::stop_token) override {
     return RunResult{command[0] == "false" ? 1 : 0, std::to_string(command.size()) + " words\n"};
   }
-  Result<> Healthz() override {
-    if (sick) return Error(Code::kUnavailable, "runtime is down");
-    return {};
+  std::vector<k8s::NamedCheck> HealthChecks() override {
+    return {{"ping", [] { return Result<>(); }}, {"syncloop", [this]() -> Result<> {
+                                                    if (sick)
+                                                      return Error(Code::kUnavailable, "runtime is down");
+                                                    return {};
+                                                  }}};
   }
   Result<std::string> StatsSummaryJson(bool brief) override {
     return std::string(brief ? "{}" : "{\"node\":{}}");
@@ -153,6 +156,10 @@ TEST_F(KubeletServerTest, EndpointsForAnAdministrator) {
     std::string target, expected, access;
   } cases[] = {
       {"/healthz", "200 ok", "get healthz"},
+      {"/healthz/syncloop", "200 ok", ""},
+      {"/healthz/other", "404 404 page not found\n", ""},
+      {"/healthz/ping/ping", "404 404 page not found\n", ""},
+      {"/healthz?verbose", "200 [+]ping ok\n[+]syncloop ok\nhealthz check passed\n", ""},
       {"/pods", R"(200 {"kind":"PodList"})", "get pods"},
       {"/configz", R"(200 {"kubeletconfig":{}})", "get configz"},
       {"/stats/summary", R"(200 {"node":{}})", "get stats"},
@@ -202,7 +209,10 @@ TEST_F(KubeletServerTest, EndpointsForAnAdministrator) {
   EXPECT_EQ(Get(*admin, "/run/ns/pod/main?cmd=false", "", "POST"),
             "500 command 'false' exited with 1: 1 words\n");
   backend_.sick = true;
-  EXPECT_EQ(Get(*admin, "/healthz"), "500 runtime is down\n");
+  EXPECT_EQ(Get(*admin, "/healthz"),
+            "500 [+]ping ok\n[-]syncloop failed: reason withheld\nhealthz check failed\n");
+  EXPECT_EQ(Get(*admin, "/healthz/syncloop"), "500 internal server error: reason withheld\n");
+  EXPECT_EQ(Get(*admin, "/healthz?exclude=syncloop"), "200 ok");
 }
 
 TEST_F(KubeletServerTest, LogsOfTheNodeEndAtTheirDirectory) {

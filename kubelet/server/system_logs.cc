@@ -9,15 +9,13 @@
 #include <memory>
 #include <vector>
 
+#include "kubelet/server/service_logs.h"
 #include "lib/base/file.h"
-#include "lib/base/pause.h"
 #include "lib/linux/beneath.h"
 
 namespace keelson::kubelet::server {
 
 namespace {
-
-constexpr size_t kPiece = 256 << 10, kMostQueued = 4 << 20;
 
 std::string Escaped(const std::string& text) {
   std::string out;
@@ -57,26 +55,11 @@ void List(UniqueFd fd, http::ResponseWriter& writer) {
   writer.Reply(200, {{"Content-Type", "text/html; charset=utf-8"}}, page + "</pre>\n");
 }
 
-void Send(int fd, http::ResponseWriter& writer) {
-  writer.Start(200, {{"Content-Type", "text/plain; charset=utf-8"}});
-  while (true) {
-    std::string piece(kPiece, '\0');
-    const ssize_t got = ::read(fd, piece.data(), piece.size());
-    if (got <= 0) break;
-    piece.resize(static_cast<size_t>(got));
-    if (!writer.Write(std::make_shared<const std::string>(std::move(piece)))) return;
-    // A client that reads slowly is waited for: logs may be larger than memory.
-    while (writer.queued_bytes() > kMostQueued && !writer.closed())
-      Pause(Clock::Real(), std::chrono::milliseconds(5), {});
-  }
-  writer.Finish();
+void ReplyText(http::ResponseWriter& writer, int status, std::string text) {
+  writer.Reply(status, {{"Content-Type", "text/plain; charset=utf-8"}}, std::move(text));
 }
 
-}  // namespace
-
-void ServeSystemLogs(const std::string& directory, const http::ServerRequest& request,
-                     http::ResponseWriter& writer) {
-  std::string path = request.path.substr(std::min(request.path.size(), sizeof("/logs") - 1));
+void ServeFile(const std::string& directory, std::string path, http::ResponseWriter& writer) {
   path.erase(0, path.find_first_not_of('/'));
   auto root = OpenFile(directory, O_PATH | O_DIRECTORY);
   // Without O_NONBLOCK a FIFO would hold the thread; a path does not go on behind a NUL.
@@ -84,12 +67,30 @@ void ServeSystemLogs(const std::string& directory, const http::ServerRequest& re
                 ? Result<UniqueFd>(Error(Code::kNotFound, "no such log"))
                 : linux::OpenBeneath(root->get(), path.empty() ? "." : path, O_RDONLY | O_NONBLOCK);
   struct stat info = {};
-  if (!fd || ::fstat(fd->get(), &info) != 0)
-    return writer.Reply(404, {{"Content-Type", "text/plain; charset=utf-8"}}, "404 page not found\n");
+  if (!fd || ::fstat(fd->get(), &info) != 0) return ReplyText(writer, 404, "404 page not found\n");
   if (S_ISDIR(info.st_mode)) return List(std::move(*fd), writer);
-  if (!S_ISREG(info.st_mode))
-    return writer.Reply(403, {{"Content-Type", "text/plain; charset=utf-8"}}, "403 Forbidden\n");
-  Send(fd->get(), writer);
+  if (!S_ISREG(info.st_mode)) return ReplyText(writer, 403, "403 Forbidden\n");
+  writer.Start(200, {{"Content-Type", "text/plain; charset=utf-8"}});
+  if (SendFile(fd->get(), writer)) writer.Finish();
+}
+
+}  // namespace
+
+void ServeSystemLogs(const std::string& directory, const http::ServerRequest& request,
+                     http::ResponseWriter& writer, bool queries) {
+  std::string path = request.path.substr(std::min(request.path.size(), sizeof("/logs") - 1));
+  if (!queries) return ServeFile(directory, std::move(path), writer);
+  auto query = ParseLogQuery(request.query);
+  if (!query) return ReplyText(writer, 400, query.error().message() + "\n");
+  if (!*query) return ServeFile(directory, std::move(path), writer);
+  if (path.find_first_not_of('/') != std::string::npos)
+    return ReplyText(writer, 406, "path not allowed in query mode\n");
+  if (auto checked = CheckLogQuery(**query); !checked)
+    return ReplyText(writer, 406, checked.error().message() + "\n");
+  if (!(*query)->services.empty()) return ServeServiceLogs(**query, directory, writer);
+  path = (*query)->files.front();
+  std::replace(path.begin(), path.end(), '\\', '/');
+  ServeFile(directory, std::move(path), writer);
 }
 
 }  // namespace keelson::kubelet::server

@@ -93,10 +93,10 @@ Result<> Complete(const PodOrigin& origin, corev1::Pod& pod) {
   SetPriority(*pod.mutable_spec());
   pod.clear_status();
   pod.mutable_status()->set_phase("Pending");
-  k8s::SetDefaults(pod);
+  k8s::SetPodDefaults(pod);
   if (std::string resource = ReferencedResource(pod.spec()); !resource.empty())
     return Error(Code::kInvalid, "static pods may not reference " + resource);
-  if (k8s::FieldErrors errors = k8s::Validate(pod); !errors.empty())
+  if (k8s::FieldErrors errors = k8s::ValidatePod(pod); !errors.empty())
     return Error(Code::kInvalid, "invalid pod: " + errors.front().ToString());
   return {};
 }

@@ -46,6 +46,25 @@ TEST(Parse, MakesAPodOfTheNode) {
             pod.metadata().uid());
   EXPECT_NE(ParseStaticPods(kWeb, {"file", "/m/web.yaml", "node-2"})->front().metadata().uid(),
             pod.metadata().uid());
+  std::string edited = kWeb;
+  edited.replace(edited.find("img:1"), 5, "img:2");
+  EXPECT_NE(ParseStaticPods(edited, {"file", "/m/web.yaml", "node-1"})->front().metadata().uid(),
+            pod.metadata().uid());
+  EXPECT_EQ(ParseStaticPods(std::string("# a word\n") + kWeb, {"file", "/m/web.yaml", "node-1"})
+                ->front()
+                .metadata()
+                .uid(),
+            pod.metadata().uid())
+      << "what is no part of the pod does not count";
+}
+
+// Another kubelet, also a later one, comes to the same: containers go by it.
+TEST(Parse, TheIdentityOutlivesTheKubelet) {
+  constexpr char kManifest[] =
+      "{apiVersion: v1, kind: Pod, metadata: {name: a, labels: {b: c, d: e}}, spec: {containers: [{name: f, "
+      "image: g}]}}";
+  EXPECT_EQ(ParseStaticPods(kManifest, {"file", "/m/a.yaml", "n"})->front().metadata().uid(),
+            "ce71603518ae08433881b8e35da1c969");
 }
 
 TEST(Parse, RefusesWhatCannotRun) {

@@ -1,4 +1,4 @@
-// What a directory tree holds.
+// What a directory tree takes on its disk.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,8 @@ namespace keelson::kubelet {
 struct DirectoryUsage {
   int64_t bytes = 0, inodes = 0;
 };
-// On its own file system; follows no link.
+// A file of several names counts once. Stays on the file system that `path` is on; follows no link. Files
+// that vanish meanwhile do not count.
 DirectoryUsage UsageOfDirectory(const std::string& path);
 
 }  // namespace keelson::kubelet

@@ -1,8 +1,5 @@
 #include "kubelet/stats/provider.h"
 
-#include <fcntl.h>
-#include <sys/statvfs.h>
-
 #include <algorithm>
 
 #include "kubelet/container/labels.h"
@@ -35,20 +32,15 @@ std::string FirstLine(const std::string& path) {
   return text ? text->substr(0, text->find('\n')) : "";
 }
 
-}  // namespace
-
-FsUsage FileSystemOf(const std::string& path) {
-  FsUsage out;
-  struct statvfs disk = {};
-  if (::statvfs(path.c_str(), &disk) != 0) return out;
-  out.capacity = disk.f_blocks * disk.f_frsize;
-  out.available = disk.f_bavail * disk.f_frsize;
-  out.used = (disk.f_blocks - disk.f_bfree) * disk.f_frsize;
-  out.inodes = disk.f_files;
-  out.inodes_free = disk.f_ffree;
-  out.inodes_used = disk.f_files - disk.f_ffree;
-  return out;
+// Volumes whose files are on the node's own disks or in its memory.
+bool IsOwn(std::string_view plugin_dir) {
+  constexpr std::string_view kOwn[] = {"kubernetes.io~configmap", "kubernetes.io~downward-api",
+                                       "kubernetes.io~empty-dir", "kubernetes.io~projected",
+                                       "kubernetes.io~secret"};
+  return std::find(std::begin(kOwn), std::end(kOwn), plugin_dir) != std::end(kOwn);
 }
+
+}  // namespace
 
 CpuUsage StatsProvider::Cpu(const std::string& key, uint64_t core_nanos) {
   const SteadyTime now = clock_.SteadyNow();
@@ -69,10 +61,7 @@ FsUsage StatsProvider::Volume(const std::string& path) {
   const SteadyTime now = clock_.SteadyNow();
   auto it = volumes_.find(path);
   if (it != volumes_.end() && now - it->second.at < volume_period_) return it->second.usage;
-  FsUsage usage = FileSystemOf(path);
-  const DirectoryUsage counted = UsageOfDirectory(path);
-  usage.used = static_cast<uint64_t>(counted.bytes);
-  usage.inodes_used = static_cast<uint64_t>(counted.inodes);
+  const FsUsage usage = VolumeAt(path);
   volumes_[path] = {now, usage};
   return usage;
 }
@@ -94,7 +83,8 @@ void StatsProvider::CollectFiles(PodUsageStats& item) {
     for (const std::string& name : *names) {
       if (name.find(".deleting~") != std::string::npos) continue;
       const std::string path = volumes + "/" + plugin + "/" + name;
-      item.volumes.push_back({name_of_(meta.uid(), path).value_or(VolumeName{name, ""}), Volume(path)});
+      const std::optional<FsUsage> usage = IsOwn(plugin) ? Volume(path) : OfMount(path);
+      if (usage) item.volumes.push_back({name_of_(meta.uid(), path).value_or(VolumeName{name, ""}), *usage});
     }
   }
 }
@@ -155,6 +145,7 @@ Result<StatsSnapshot> StatsProvider::Collect(bool files, std::stop_token stop) {
     if (files) CollectFiles(item);
   }
   std::erase_if(samples_, [&](const auto& item) { return clock_.SteadyNow() - item.second.at > kForget; });
+  slow_volumes_.Forget(kForget);
   std::erase_if(volumes_, [&](const auto& item) { return clock_.SteadyNow() - item.second.at > kForget; });
   return out;
 }

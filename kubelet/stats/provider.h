@@ -12,7 +12,9 @@
 #include "kubelet/cm/pod_cgroups.h"
 #include "kubelet/container/paths.h"
 #include "kubelet/cri/runtime.h"
+#include "kubelet/stats/fs_usage.h"
 #include "kubelet/stats/machine_stats.h"
+#include "kubelet/stats/slow_volumes.h"
 #include "lib/base/clock.h"
 #include "lib/base/mutex.h"
 
@@ -23,13 +25,6 @@ struct CpuUsage {
   uint64_t core_nanos = 0;             // in all
   std::optional<uint64_t> nano_cores;  // at present, from the second look on
 };
-
-struct FsUsage {
-  uint64_t capacity = 0, available = 0, used = 0, inodes = 0, inodes_free = 0, inodes_used = 0;
-};
-
-// Of the file system that holds `path`; zeros when it cannot be told.
-FsUsage FileSystemOf(const std::string& path);
 
 struct VolumeName {
   std::string name, claim;  // as the pod calls it
@@ -87,10 +82,13 @@ class StatsProvider {  // thread safe
         pods_(std::move(pods)),
         name_of_(std::move(name_of)),
         volume_period_(volume_period),
-        clock_(clock) {}
+        clock_(clock),
+        slow_volumes_(FileSystemOf, volume_period, clock) {}
 
   // `files`: also what costs to count, sizes of logs and volumes.
   Result<StatsSnapshot> Collect(bool files, std::stop_token stop);
+  // Of a volume that is a file system of its own; nullopt: not known yet.
+  std::optional<FsUsage> OfMount(const std::string& path) { return slow_volumes_.Latest(path); }
 
  private:
   CpuUsage Cpu(const std::string& key, uint64_t core_nanos) REQUIRES(mutex_);
@@ -105,6 +103,7 @@ class StatsProvider {  // thread safe
   const NameFunction name_of_;
   const std::chrono::milliseconds volume_period_;
   Clock& clock_;
+  SlowVolumes slow_volumes_;
   Mutex mutex_;
   struct Sample {
     SteadyTime at;

@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include <boost/json.hpp>
 
@@ -159,6 +160,10 @@ TEST(MachineStats, AreReadFromProc) {
   ASSERT_TRUE(WriteFile(proc + "/file", std::string(10000, 'x')));
   EXPECT_GE(UsageOfDirectory(proc).bytes, 10000);
   EXPECT_EQ(UsageOfDirectory(proc).inodes, 8);
+  ASSERT_EQ(::link((proc + "/file").c_str(), (proc + "/again").c_str()), 0);
+  ASSERT_EQ(::symlink("/", (proc + "/root").c_str()), 0);
+  EXPECT_EQ(UsageOfDirectory(proc).inodes, 9) << "the link, and no file twice";
+  EXPECT_EQ(UsageOfDirectory(proc + "/none").inodes, 0);
   (void)RemoveTree(proc);
 }
 

@@ -34,6 +34,7 @@ class FakeObjects : public ObjectSource {
   int token_requests = 0;
   std::vector<std::string> expanded;                      // claims
   std::optional<std::vector<TrustBundle>> trust_bundles;  // nullopt: there is no such API
+  std::map<std::string, CredentialBundle> credentials;    // by volume and index: "v/0"
 
   Result<std::shared_ptr<const corev1::ConfigMap>> GetConfigMap(const std::string& ns,
                                                                 const std::string& name) override {
@@ -59,6 +60,12 @@ class FakeObjects : public ObjectSource {
       if (name.empty() || bundle.name == name) out.push_back(bundle);
     if (!name.empty() && out.empty()) return Error(Code::kNotFound, "\"" + name + "\" not found");
     return out;
+  }
+  Result<CredentialBundle> GetCredentials(const corev1::Pod&, const corev1::Volume& volume,
+                                          int index) override {
+    auto it = credentials.find(volume.name() + "/" + std::to_string(index));
+    if (it == credentials.end()) return Error(Code::kUnavailable, "credential bundle is not issued yet");
+    return it->second;
   }
   Result<> MarkExpanded(const corev1::PersistentVolumeClaim& claim, const Quantity&) override {
     expanded.push_back(claim.metadata().name());

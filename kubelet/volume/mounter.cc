@@ -8,6 +8,7 @@
 #include <cerrno>
 
 #include "lib/base/file.h"
+#include "lib/base/log.h"
 #include "lib/event/process.h"
 #include "lib/linux/mount.h"
 
@@ -16,7 +17,7 @@ namespace keelson::kubelet {
 namespace {
 
 // A helper that hangs (an NFS server that is away) is given up: the pod's next sync tries again.
-constexpr std::chrono::minutes kMountPatience(2);
+constexpr std::chrono::minutes kMountPatience(2), kUnmountPatience(1);
 
 std::string Join(const std::vector<std::string>& words, char separator) {
   std::string out;
@@ -24,7 +25,7 @@ std::string Join(const std::vector<std::string>& words, char separator) {
   return out;
 }
 
-// mount(8)'s words, from a file that nobody else sees.
+// What the program says, from a file that nobody else sees.
 class OutputFile {
  public:
   OutputFile() {
@@ -37,6 +38,21 @@ class OutputFile {
  private:
   char path_[32] = "/tmp/kubelet-mount.XXXXXX";
 };
+
+// Runs the program to its end. `failed` and `details` are of the error, which has the program's words too.
+Result<> RunProgram(const std::vector<std::string>& argv, const std::string& failed,
+                    const std::string& details, std::chrono::minutes patience, std::stop_token stop) {
+  OutputFile output;
+  event::ProcessOptions options;
+  options.argv = argv;
+  options.output_file = output.path();
+  ASSIGN_OR_RETURN(auto process, event::Process::Start(options));
+  auto status = process.Wait(std::move(stop), patience);
+  if (status && status->ok()) return {};
+  const std::string why = status ? status->ToString() : status.error().message();
+  return Error(status ? Code::kUnavailable : status.error().code(),
+               failed + ": " + why + "\n" + details + "\nOutput: " + output.Text());
+}
 
 class RealMounter : public Mounter {
  public:
@@ -56,17 +72,20 @@ class RealMounter : public Mounter {
     std::vector<std::string> argv = {"mount", "-t", type};
     if (!options.empty()) argv.insert(argv.end(), {"-o", Join(options, ',')});
     argv.insert(argv.end(), {source, target});
-    OutputFile output;
-    event::ProcessOptions process_options;
-    process_options.argv = argv;
-    process_options.output_file = output.path();
-    ASSIGN_OR_RETURN(auto process, event::Process::Start(process_options));
-    auto status = process.Wait(stop, kMountPatience);
-    if (status && status->ok()) return {};
-    std::string why = status ? status->ToString() : status.error().message();
-    return Error(status ? Code::kUnavailable : status.error().code(),
-                 "mount failed: " + why + "\nMounting command: mount\nMounting arguments: " +
-                     Join({argv.begin() + 1, argv.end()}, ' ') + "\nOutput: " + output.Text());
+    return RunProgram(
+        argv, "mount failed",
+        "Mounting command: mount\nMounting arguments: " + Join({argv.begin() + 1, argv.end()}, ' '),
+        kMountPatience, std::move(stop));
+  }
+
+  Result<> UnmountRemote(const std::string& target, std::stop_token stop) override {
+    auto run = [&](const std::vector<std::string>& argv) {
+      return RunProgram(argv, "unmount failed", "Unmounting arguments: " + target, kUnmountPatience, stop);
+    };
+    auto done = run({"umount", target});
+    if (done || !done.error().Is(Code::kTimeout)) return done;
+    log::Warn("Timed out waiting for unmount, trying with -f", {{"path", target}});
+    return run({"umount", "-f", target});
   }
 
   Result<bool> IsMountPoint(const std::string& path) override { return linux::IsMountPoint(path); }

@@ -21,6 +21,12 @@ class Mounter {  // thread safe
                          const std::vector<std::string>& options, std::stop_token stop) = 0;
   virtual Result<bool> IsMountPoint(const std::string& path) = 0;
   virtual Result<> Unmount(const std::string& target, bool lazy) = 0;
+  // Of what is on a server that may be away: given up after a while, and then done by force.
+  virtual Result<> UnmountRemote(const std::string& target, std::stop_token stop) {
+    (void)stop;
+    return Unmount(target, false);
+  }
+  // Looks at nothing that is mounted: never waits for a server.
   virtual Result<std::vector<std::string>> MountPointsUnder(const std::string& prefix) = 0;  // deepest first
   // What is mounted below the directory is seen in containers that ask for it (Bidirectional): makes it a
   // shared mount unless it lies on one.

@@ -20,7 +20,8 @@ class Nfs : public VolumePlugin {
     const corev1::NFSVolumeSource& source =
         input.persistent ? input.source().nfs() : input.volume.volume_source().nfs();
     std::string path = input.node.paths.Volume(input.pod.metadata().uid(), name(), input.name());
-    ASSIGN_OR_RETURN(bool mounted, mounter_.IsMountPoint(path));
+    // Each sync of the pod comes here: it must not wait for a server that is away.
+    ASSIGN_OR_RETURN(const bool mounted, IsMounted(path));
     if (mounted) return path;
     RETURN_IF_ERROR(MakeDirs(path, 0750));
     std::vector<std::string> options;
@@ -34,7 +35,17 @@ class Nfs : public VolumePlugin {
     return path;
   }
 
+  Result<> TearDown(const PublishedVolume& published, std::stop_token stop) override {
+    ASSIGN_OR_RETURN(const bool mounted, IsMounted(published.path));
+    return mounted ? mounter_.UnmountRemote(published.path, stop) : Result<>();
+  }
+
  private:
+  Result<bool> IsMounted(const std::string& path) {
+    ASSIGN_OR_RETURN(auto points, mounter_.MountPointsUnder(path));
+    return !points.empty();
+  }
+
   Mounter& mounter_;
 };
 

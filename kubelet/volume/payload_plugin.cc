@@ -4,6 +4,7 @@
 #include "kubelet/container/security.h"
 #include "kubelet/volume/atomic_writer.h"
 #include "kubelet/volume/plugin.h"
+#include "kubelet/volume/selected_keys.h"
 #include "kubelet/volume/token_cache.h"
 #include "kubelet/volume/trust_anchors.h"
 #include "lib/api/meta.h"
@@ -16,54 +17,6 @@ namespace {
 
 constexpr mode_t kDefaultMode = 0644;
 constexpr int64_t kDefaultTokenSeconds = 3600;
-
-using KeyItems = google::protobuf::RepeatedPtrField<corev1::KeyToPath>;
-
-mode_t ModeOf(bool has, int32_t mode, mode_t fallback) { return has ? static_cast<mode_t>(mode) : fallback; }
-
-// All keys under their own names, or the listed ones under the listed paths.
-template <typename Find, typename All>
-Result<> Select(const KeyItems& items, mode_t mode, bool optional, const std::string& missing,
-                const Find& find, const All& all, Payload& out) {
-  if (items.empty()) {
-    all([&](const std::string& key, const std::string& value) { out[key] = {value, mode, std::nullopt}; });
-    return {};
-  }
-  for (const auto& item : items) {
-    const std::string* value = find(item.key());
-    if (value)
-      out[item.path()] = {*value, ModeOf(item.has_mode(), item.mode(), mode), std::nullopt};
-    else if (!optional)
-      return Error(Code::kInvalid, missing + item.key());
-  }
-  return {};
-}
-
-Result<> AddConfigMap(const corev1::ConfigMap& map, const KeyItems& items, mode_t mode, bool optional,
-                      Payload& out) {
-  auto find = [&map](const std::string& key) -> const std::string* {
-    if (auto it = map.data().find(key); it != map.data().end()) return &it->second;
-    auto it = map.binary_data().find(key);
-    return it == map.binary_data().end() ? nullptr : &it->second;
-  };
-  auto all = [&map](const auto& each) {
-    for (const auto& [key, value] : map.data()) each(key, value);
-    for (const auto& [key, value] : map.binary_data()) each(key, value);
-  };
-  return Select(items, mode, optional, "configmap references non-existent config key: ", find, all, out);
-}
-
-Result<> AddSecret(const corev1::Secret& secret, const KeyItems& items, mode_t mode, bool optional,
-                   Payload& out) {
-  auto find = [&secret](const std::string& key) -> const std::string* {
-    auto it = secret.data().find(key);
-    return it == secret.data().end() ? nullptr : &it->second;
-  };
-  auto all = [&secret](const auto& each) {
-    for (const auto& [key, value] : secret.data()) each(key, value);
-  };
-  return Select(items, mode, optional, "references non-existent secret key: ", find, all, out);
-}
 
 // The user that all containers run as, if it is one and the same.
 std::optional<uid_t> FsUser(const corev1::Pod& pod) {
@@ -89,7 +42,10 @@ class PayloadPlugin : public VolumePlugin {
     return source.has_config_map() || source.has_secret() || source.has_downward_api() ||
            source.has_projected();
   }
-  void ForgetPod(const std::string& uid) override { tokens_.ForgetPod(uid); }
+  void ForgetPod(const std::string& uid) override {
+    tokens_.ForgetPod(uid);
+    objects_.ForgetPod(uid);
+  }
 
   Result<std::string> SetUp(const VolumeInput& input, std::stop_token) override {
     std::string path =
@@ -147,12 +103,13 @@ class PayloadPlugin : public VolumePlugin {
     }
     const auto& projected = source.projected();
     mode_t mode = ModeOf(projected.has_default_mode(), projected.default_mode(), kDefaultMode);
-    for (const auto& item : projected.sources()) RETURN_IF_ERROR(ProjectionInto(input, item, mode, out));
+    for (int index = 0; index < projected.sources_size(); ++index)
+      RETURN_IF_ERROR(ProjectionInto(input, index, mode, out));
     return {};
   }
 
-  Result<> ProjectionInto(const VolumeInput& input, const corev1::VolumeProjection& item, mode_t mode,
-                          Payload& out) {
+  Result<> ProjectionInto(const VolumeInput& input, int index, mode_t mode, Payload& out) {
+    const corev1::VolumeProjection& item = input.volume.volume_source().projected().sources(index);
     if (item.has_config_map())
       return ConfigMapInto(input, item.config_map().local_object_reference().name(),
                            item.config_map().items(), item.config_map().optional(), mode, out);
@@ -162,6 +119,7 @@ class PayloadPlugin : public VolumePlugin {
     if (item.has_downward_api()) return FieldsInto(input, item.downward_api().items(), mode, out);
     if (item.has_service_account_token()) return TokenInto(input, item.service_account_token(), mode, out);
     if (item.has_cluster_trust_bundle()) return AnchorsInto(input, item.cluster_trust_bundle(), mode, out);
+    if (item.has_pod_certificate()) return CredentialsInto(input, index, mode, out);
     return Error(Code::kUnimplemented, "projected volume \"" + input.volume.name() +
                                            "\" has a source that this kubelet does not support");
   }
@@ -212,6 +170,18 @@ class PayloadPlugin : public VolumePlugin {
                        mode_t mode, Payload& out) {
     ASSIGN_OR_RETURN(std::string anchors, TrustAnchors(objects_, source));
     out[source.path()] = OwnFile(input.pod, std::move(anchors), mode);
+    return {};
+  }
+
+  Result<> CredentialsInto(const VolumeInput& input, int index, mode_t mode, Payload& out) {
+    const auto& source = input.volume.volume_source().projected().sources(index).pod_certificate();
+    ASSIGN_OR_RETURN(const CredentialBundle bundle, objects_.GetCredentials(input.pod, input.volume, index));
+    auto add = [&](const std::string& path, std::string content) {
+      if (!path.empty()) out[path] = OwnFile(input.pod, std::move(content), mode);
+    };
+    add(source.credential_bundle_path(), bundle.key + bundle.chain);
+    add(source.key_path(), bundle.key);
+    add(source.certificate_chain_path(), bundle.chain);
     return {};
   }
 

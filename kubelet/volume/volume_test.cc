@@ -1,7 +1,6 @@
 #include <sys/stat.h>
 
 #include "kubelet/volume/atomic_writer.h"
-#include "kubelet/volume/usage.h"
 #include "kubelet/volume/volume_testing.h"
 
 namespace keelson::kubelet {
@@ -171,7 +170,13 @@ TEST_F(VolumeTest, NfsIsMountedByTheHelper) {
                         {R"({"server":"fd00::1","path":"/x","readOnly":true})", "nfs [fd00::1]:/x ro"}}) {
     ASSERT_EQ(Problem(PodWith(std::string(R"({"name":"v","nfs":)") + c.source + "}")), "");
     EXPECT_EQ(mounter_.mounts[VolumeDir("kubernetes.io/nfs", "v")], c.mounted);
+    EXPECT_EQ(Problem(PodWith(std::string(R"({"name":"v","nfs":)") + c.source + "}")), "") << "as it is";
+    mounter_.fail_unmount = true;
+    EXPECT_FALSE(manager_->Remove(node_.paths, "u"));
+    EXPECT_TRUE(PathExists(VolumeDir("kubernetes.io/nfs", "v")));
+    mounter_.fail_unmount = false;
     ASSERT_TRUE(manager_->Remove(node_.paths, "u"));
+    EXPECT_EQ(mounter_.unmounted_remote.back(), VolumeDir("kubernetes.io/nfs", "v"));
   }
   mounter_.fail_mount = true;
   EXPECT_EQ(Problem(PodWith(R"({"name":"v","nfs":{"server":"files","path":"/x"}})")),
@@ -231,21 +236,6 @@ TEST_F(VolumeTest, SubPathStaysInTheVolume) {
   EXPECT_EQ(refused.error().message(),
             "failed to prepare subPath for volumeMount \"v\" of container \"c\": subpath \"" + dir_ +
                 "/vol/out\" not within volume path \"" + dir_ + "/vol\"");
-}
-
-TEST_F(VolumeTest, UsageCountsAFileOnce) {
-  ASSERT_TRUE(MakeDirs(dir_ + "/u/sub"));
-  ASSERT_TRUE(WriteFile(dir_ + "/u/sub/file", std::string(8192, 'x')));
-  ASSERT_EQ(::link((dir_ + "/u/sub/file").c_str(), (dir_ + "/u/again").c_str()), 0);
-  ASSERT_EQ(::symlink("/", (dir_ + "/u/root").c_str()), 0);
-  auto usage = MeasureTree(dir_ + "/u");
-  ASSERT_TRUE(usage) << usage.error().message();
-  EXPECT_EQ(usage->inodes, 4u) << "two directories, a file, a symlink";
-  EXPECT_GE(usage->bytes, 8192u);
-  EXPECT_LT(usage->bytes, 8192u * 3);
-  std::stop_source stop;
-  stop.request_stop();
-  EXPECT_EQ(MeasureTree(dir_ + "/u", stop.get_token()).error().code(), Code::kCancelled);
 }
 
 }  // namespace

@@ -37,6 +37,11 @@ class FakeMounter : public Mounter {
     if (!busy.count(target)) mounts.erase(target);
     return {};
   }
+  Result<> UnmountRemote(const std::string& target, std::stop_token) override {
+    if (fail_unmount) return Error(Code::kTimeout, "unmount failed: timed out");
+    unmounted_remote.push_back(target);
+    return Unmount(target, false);
+  }
   Result<std::vector<std::string>> MountPointsUnder(const std::string& prefix) override {
     std::vector<std::string> out;
     for (const auto& [point, what] : mounts)
@@ -47,9 +52,9 @@ class FakeMounter : public Mounter {
   Result<> MakeShared(const std::string&) override { return {}; }
 
   std::map<std::string, std::string> mounts;
-  std::vector<std::string> unmounted;
-  std::set<std::string> busy;  // stay mounted
-  bool fail_mount = false;
+  std::vector<std::string> unmounted, unmounted_remote;
+  std::set<std::string> busy;                     // stay mounted
+  bool fail_mount = false, fail_unmount = false;  // the latter: of servers elsewhere
 };
 
 class VolumeTest : public ::testing::Test {

@@ -9,6 +9,10 @@
 
 namespace keelson::kubelet::devices {
 
+namespace {
+constexpr int kFailedStarts = 5;
+}  // namespace
+
 DeviceManager::DeviceManager(DeviceManagerOptions options, Clock& clock)
     : options_(std::move(options)), clock_(clock) {
   auto text = ReadFile(checkpoint_path());
@@ -54,7 +58,9 @@ Result<> DeviceManager::Run(std::stop_token stop, const std::function<void()>& r
       if (started) {
         server = std::move(*started);
         retry = SteadyTime::max();
+        failed_starts_ = 0;
       } else {
+        ++failed_starts_;
         log::Error("Failed to serve device plugin registration, retrying", {{"error", started.error()}});
         retry = clock_.SteadyNow() + std::chrono::seconds(1);
       }
@@ -65,6 +71,12 @@ Result<> DeviceManager::Run(std::stop_token stop, const std::function<void()>& r
   calls_.request_stop();
   server.reset();
   return {};
+}
+
+Result<> DeviceManager::CheckServing() const {
+  if (failed_starts_ < kFailedStarts) return {};
+  return Error(Code::kUnavailable,
+               "device plugin registration gRPC server failed and no device plugins can register");
 }
 
 Result<> DeviceManager::Accept(const RegistrationRequest& request) {

@@ -4,6 +4,7 @@
 // Events of plugins only change state: Run()'s thread writes checkpoints and tells others.
 #pragma once
 
+#include <atomic>
 #include <functional>
 #include <map>
 #include <memory>
@@ -44,6 +45,8 @@ class DeviceManager : public ResourceProvider, public PluginHandler {  // thread
 
   // Serves registration until `stop`; tries again each second where it cannot.
   Result<> Run(std::stop_token stop, const std::function<void()>& ready);
+  // An error when registration cannot be served, and that has been tried five times in a row.
+  Result<> CheckServing() const;
   // Connects to the plugin on `socket` and watches it, in place of the one that the resource had.
   Result<> Connect(const std::string& resource, const std::string& socket);
 
@@ -113,7 +116,8 @@ class DeviceManager : public ResourceProvider, public PluginHandler {  // thread
 
   const DeviceManagerOptions options_;
   Clock& clock_;
-  std::stop_source calls_;  // ends calls to plugins when the manager ends
+  std::atomic<int> failed_starts_ = 0;  // of serving registration, in a row
+  std::stop_source calls_;              // ends calls to plugins when the manager ends
   bool no_checkpoint_ = false;
 
   mutable Mutex mutex_;

@@ -144,6 +144,26 @@ TEST_F(RegistrationTest, PluginsDieAndComeBack) {
   EXPECT_TRUE(AwaitResource(kResource, {0, 0}));
 }
 
+TEST_F(RegistrationTest, IsUnhealthyWhereItCannotBeServed) {
+  Stop();
+  ASSERT_TRUE(MakeDirs(kubelet_socket_ + "/in the way"));
+  Start();
+  for (int i = 0; i < 4; ++i) {
+    clock_.AwaitWaiters(1);
+    EXPECT_TRUE(manager_->CheckServing());
+    clock_.Advance(std::chrono::seconds(1));
+  }
+  clock_.AwaitWaiters(1);
+  auto unhealthy = manager_->CheckServing();
+  ASSERT_FALSE(unhealthy);
+  EXPECT_EQ(unhealthy.error().message(),
+            "device plugin registration gRPC server failed and no device plugins can register");
+  ASSERT_TRUE(RemoveTree(kubelet_socket_));
+  clock_.Advance(std::chrono::seconds(1));
+  clock_.AwaitWaiters(1);
+  EXPECT_TRUE(manager_->CheckServing());
+}
+
 TEST_F(RegistrationTest, AKubeletThatStartsRemovesSocketsAndWaitsForPlugins) {
   StandInPlugin plugin(dir_ + "/plugin.sock");
   plugin.SetDevices(Devices({"a"}));
