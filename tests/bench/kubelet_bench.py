@@ -7,6 +7,7 @@ Prints a table; the last line is one JSON object. Everything shares the machine'
 import json
 import os
 import pathlib
+import subprocess
 import sys
 import time
 
@@ -48,6 +49,13 @@ class Bench:
         self.api.call("DELETE", PODS)
         return max(self.watch.await_in(self.watch.gone, names, 600)) - begin
 
+    def plain_probe(self, build, kind):
+        """What such a probe of each of the pods takes a program that does nothing else, in microseconds of CPU."""
+        addresses = [pod["status"]["podIP"] for pod in self.api.call("GET", PODS)["items"]]
+        done = subprocess.run([build / "bench-tools/plain_probes", kind.removesuffix("Get").removesuffix("Socket"), "5", "8080", *addresses],
+                              stdout=subprocess.PIPE, text=True, check=True)
+        return float(done.stdout)
+
     def cpu(self):
         return {name: cpu_seconds(pid) for name, pid in self.running.items()}
 
@@ -66,7 +74,7 @@ def main():
     state, build = pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2])
     count = int(sys.argv[3]) if len(sys.argv) > 3 else 100
     seconds = int(sys.argv[4]) if len(sys.argv) > 4 else 60
-    result = {"cores": os.cpu_count(), "pods": count, "cpu_percent": {}}
+    result = {"cores": os.cpu_count(), "pods": count, "cpu_percent": {}, "plain_probe_us": {}}
     with namespace(Api(state / "conf/admin.kubeconfig"), NAMESPACE):
         bench = Bench(state, count, seconds)
         bench.delete(bench.create(pod, "first")[0])  # what is made once, is made; caches are warm for both
@@ -81,6 +89,8 @@ def main():
         for kind, handler in PROBES.items():
             names, _ = bench.create(lambda name, handler=handler: probed(name, handler), kind.lower())
             result["cpu_percent"][f"{kind} probes"] = bench.at_rest()
+            if handler:
+                result["plain_probe_us"][kind] = bench.plain_probe(build, kind)
             bench.delete(names)
     bare_cri(state / "nodes/node1", build, 1)
     bare = bare_cri(state / "nodes/node1", build, count, "--at-once")
@@ -93,6 +103,10 @@ def report(result):
     for step in ("create", "delete"):
         ours, bare = result[f"{step}_s"], result[f"bare_{step}_s"]
         print(f"{step} all at once: {ours:.2f} s, bare CRI calls {bare:.2f} s, ratio {ours / bare:.2f}")
+    rest = result["cpu_percent"]["no probes"]["kubelet"]
+    for kind, plain in result["plain_probe_us"].items():
+        ours = (result["cpu_percent"][f"{kind} probes"]["kubelet"] - rest) * 10000 / result["pods"]
+        print(f"{kind} probe: {ours:.0f} us of the kubelet's CPU, its system calls alone {plain:.0f} us, ratio {ours / plain:.2f}")
     columns = ["create_cpu_ms_a_pod", "delete_cpu_ms_a_pod"]
     print(f"\n{'daemon':<20}{'USS':>8}{'anon':>8} MiB {'create':>8}{'delete':>8} CPU ms a pod; % of a core with", *result["cpu_percent"], sep="  ")
     for name, (uss, anonymous) in result["memory_mib"].items():

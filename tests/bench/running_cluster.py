@@ -134,7 +134,7 @@ def bare_cri(node, build, count, *flags):
     with tempfile.TemporaryDirectory(prefix="bare-cri-") as logs:
         printed = subprocess.run([build / "bench-tools/cri_pods", "--endpoint", f"unix://{node}/run/containerd.sock", "--image", IMAGE,
                                   "--log-dir", logs, "--cgroup-parent", "/bare-cri", "--pods", str(count), *flags],
-                                 capture_output=True, text=True, check=True).stdout
+                                 stdout=subprocess.PIPE, text=True, check=True).stdout
     steps = {"start": [], "stop": []}
     for line in printed.splitlines():
         step, milliseconds = line.split()
