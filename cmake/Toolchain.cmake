@@ -18,7 +18,7 @@ if(NOT CMAKE_CXX_COMPILER_LAUNCHER)
     # Precompiled headers and ccache agree only with these relaxations (ccache(1), PRECOMPILED HEADERS).
     set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env
         CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime
-        CCACHE_BASEDIR=${CMAKE_SOURCE_DIR} CCACHE_NOHASHDIR=true ${CCACHE})
+        CCACHE_BASEDIR=${CMAKE_SOURCE_DIR} CCACHE_NOHASHDIR=true CCACHE_PCH_EXTSUM=true ${CCACHE})
   endif()
 endif()
 find_program(LLD ld.lld)

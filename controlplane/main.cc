@@ -5,6 +5,7 @@
 
 #include "controlplane/etcd_command.h"
 #include "controlplane/flags.h"
+#include "lib/event/loop.h"
 
 namespace {
 
@@ -33,6 +34,7 @@ void AddEtcdCommands(CLI::App& app, keelson::controlplane::EtcdCommand& command)
 }  // namespace
 
 int main(int argc, char** argv) {
+  keelson::event::LoopsOfProcess loops;
   keelson::controlplane::Options options;
   CLI::App app("Kubernetes control plane: API server, scheduler and controllers on etcd",
                "kube-controlplane");

@@ -1,3 +1,7 @@
 #include "kubelet/services.h"
+#include "lib/event/loop.h"
 
-int main(int argc, char** argv) { return keelson::kubelet::RunKubelet(argc, argv); }
+int main(int argc, char** argv) {
+  keelson::event::LoopsOfProcess loops;
+  return keelson::kubelet::RunKubelet(argc, argv);
+}

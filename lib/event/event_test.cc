@@ -40,6 +40,36 @@ TEST(Loop, RunsTasksInOrderOnItsThread) {
   EXPECT_FALSE(loop->OnLoopThread());
 }
 
+TEST(LoopsOfProcess, OutlivesALoopThatItsOwnTaskOwns) {
+  auto loop = Loop::Create("test");
+  std::promise<void> begin;
+  std::atomic<bool> ended = false;
+  Loop* raw = loop.get();
+  raw->Post([owner = std::move(loop), begun = begin.get_future().share(), &ended]() mutable {
+    begun.wait();
+    owner.reset();
+    ended = true;
+  });
+  {
+    LoopsOfProcess loops;
+    begin.set_value();
+  }
+  EXPECT_TRUE(ended);
+}
+
+TEST(LoopsOfProcess, DoesWhatIsQueuedAndLeavesALoopThatDoesNothing) {
+  auto loop = Loop::Create("test");
+  bool first = false, second = false;
+  {
+    LoopsOfProcess loops;
+    loop->Post([&] { first = true; });
+  }
+  loop->Post([&] { second = true; });
+  loop.reset();
+  EXPECT_TRUE(first);
+  EXPECT_FALSE(second);
+}
+
 TEST(Loop, TimerRunsAndCancels) {
   auto loop = Loop::Create("test");
   std::promise<bool> done;

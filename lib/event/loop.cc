@@ -3,7 +3,12 @@
 #include <pthread.h>
 #include <signal.h>
 
+#include <algorithm>
+#include <atomic>
+#include <functional>
+#include <iterator>
 #include <thread>
+#include <vector>
 
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/posix/stream_descriptor.hpp>
@@ -21,9 +26,48 @@ struct Loop::Impl {
   asio::executor_work_guard<asio::io_context::executor_type> work{context.get_executor()};
   std::thread thread;
   std::thread::id id;
+  std::atomic<bool> ends_by_itself = false;
 };
 
+namespace {
+
+using ImplPtr = std::shared_ptr<Loop::Impl>;
+
+// Threads that nobody has joined yet.
+class Threads {
+ public:
+  static Threads& Get() {
+    static auto* threads = new Threads;  // outlives every loop
+    return *threads;
+  }
+  void Add(ImplPtr impl) {
+    MutexLock lock(mutex_);
+    running_.push_back(std::move(impl));
+  }
+  // Those that `which` is true of.
+  template <typename Which>
+  std::vector<ImplPtr> Take(Which which) {
+    MutexLock lock(mutex_);
+    auto taken = std::stable_partition(running_.begin(), running_.end(), std::not_fn(which));
+    std::vector<ImplPtr> out(std::make_move_iterator(taken), std::make_move_iterator(running_.end()));
+    running_.erase(taken, running_.end());
+    return out;
+  }
+
+ private:
+  Mutex mutex_;
+  std::vector<ImplPtr> running_ GUARDED_BY(mutex_);
+};
+
+void Join(const std::vector<ImplPtr>& loops) {
+  for (const ImplPtr& loop : loops) loop->thread.join();
+}
+
+}  // namespace
+
 std::shared_ptr<Loop> Loop::Create(const std::string& thread_name) {
+  Join(Threads::Get().Take(
+      [](const ImplPtr& loop) { return loop->ends_by_itself && loop->id != std::this_thread::get_id(); }));
   auto impl = std::make_shared<Impl>();
   // New threads inherit the mask, so that no signal handler and no SIGPIPE ever meets this thread.
   sigset_t all, old;
@@ -35,6 +79,7 @@ std::shared_ptr<Loop> Loop::Create(const std::string& thread_name) {
   });
   pthread_sigmask(SIG_SETMASK, &old, nullptr);
   impl->id = impl->thread.get_id();
+  Threads::Get().Add(impl);
   return std::shared_ptr<Loop>(new Loop(std::move(impl)));
 }
 
@@ -49,12 +94,20 @@ std::shared_ptr<Loop> Loop::Shared() {
 
 Loop::~Loop() {
   impl_->context.stop();
-  // The last owner may be a task of this very loop; the thread then ends by itself and holds the Impl.
+  // The last owner may be a task of this very loop.
   if (OnLoopThread()) {
-    impl_->thread.detach();
+    impl_->ends_by_itself = true;
   } else {
-    impl_->thread.join();
+    Join(Threads::Get().Take([&](const ImplPtr& loop) { return loop == impl_; }));
   }
+}
+
+LoopsOfProcess::~LoopsOfProcess() {
+  std::vector<ImplPtr> loops = Threads::Get().Take([](const ImplPtr&) { return true; });
+  for (const ImplPtr& loop : loops) {
+    asio::post(loop->context, [loop = loop.get()] { loop->context.stop(); });
+  }
+  Join(loops);
 }
 
 void Loop::Post(std::function<void()> task) { asio::post(impl_->context, std::move(task)); }

@@ -29,6 +29,17 @@ class Loop {
   std::shared_ptr<Impl> impl_;
 };
 
+// What a program's main() begins with: when it returns, the threads of all loops have done what was queued
+// and ended. A loop whose last owner is a task of its own ends by itself, and would else be at work while
+// exit() takes static objects apart, OpenSSL's among them. Loops made or used afterwards do nothing.
+class LoopsOfProcess {
+ public:
+  LoopsOfProcess() = default;
+  ~LoopsOfProcess();
+  LoopsOfProcess(const LoopsOfProcess&) = delete;
+  LoopsOfProcess& operator=(const LoopsOfProcess&) = delete;
+};
+
 // Everything below is used on the loop's thread only, destruction included. After Cancel() or destruction
 // no callback runs any more.
 
