@@ -20,8 +20,9 @@ case $out in
   *.gch)
     {
       "$1" --version
-      for arg; do printf '%s\n' "$arg"; done | sed "s|$source_dir||g"
+      for arg; do printf '%s\n' "$arg"; done
+      # The header that CMake writes names a file by its whole path.
       sed -e 's/^[^:]*://' -e 's/\\$//' "$deps" | tr -s ' ' '\n' | sed '/^$/d' | xargs cat
-    } | sha256sum >"$out.sum"
+    } | sed "s|$source_dir||g" | sha256sum >"$out.sum"
     ;;
 esac
