@@ -5,6 +5,7 @@
 
 #include "controlplane/etcd_command.h"
 #include "controlplane/flags.h"
+#include "lib/base/version.h"
 #include "lib/event/loop.h"
 
 namespace {
@@ -38,7 +39,7 @@ int main(int argc, char** argv) {
   keelson::controlplane::Options options;
   CLI::App app("Kubernetes control plane: API server, scheduler and controllers on etcd",
                "kube-controlplane");
-  app.set_version_flag("--version", "Kubernetes v1.36.2");
+  app.set_version_flag("--version", keelson::VersionText());
   keelson::controlplane::AddFlags(app, options);
   keelson::controlplane::EtcdCommand etcd;
   AddEtcdCommands(app, etcd);

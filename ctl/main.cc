@@ -3,12 +3,13 @@
 #include <iostream>
 
 #include "ctl/verb.h"
+#include "lib/base/version.h"
 #include "lib/event/loop.h"
 
 int main(int argc, char** argv) {
   keelson::event::LoopsOfProcess loops;
   CLI::App app{"nodectl looks into a Kubernetes node. Run it on the node, as root."};
-  app.set_version_flag("--version", std::string("Kubernetes v1.36.2"));
+  app.set_version_flag("--version", keelson::VersionText());
   app.require_subcommand(1);
   keelson::ctl::Settings settings;
   app.add_option(

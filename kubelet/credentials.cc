@@ -10,6 +10,7 @@
 #include "lib/base/file.h"
 #include "lib/base/ip.h"
 #include "lib/base/log.h"
+#include "lib/base/version.h"
 
 namespace keelson::kubelet {
 namespace {
@@ -24,7 +25,7 @@ CertificateStore ServingStore(const Settings& settings) {
 }
 
 Result<std::shared_ptr<client::Transport>> TransportFor(client::RestConfig config) {
-  config.user_agent = "kubelet/v1.36.2 (linux) keelson";
+  config.user_agent = std::string("kubelet/") + kGitVersion + " (" + kPlatform + ") keelson";
   return client::NewHttpTransport(config);
 }
 

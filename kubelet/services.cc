@@ -150,7 +150,7 @@ Result<int> Run(const Settings& settings) {
                    resources.get(), [](const std::string& ip) { return CheckNodeIp(ip); }},
                   settings);
 
-  TellBuild(kubelet.node_name(), settings.config.feature_gates);
+  TellNode(kubelet.node_name(), settings.config.feature_gates);
   ServiceGroup group;
   kubelet.AddServices(group);
   server::KubeletServerOptions server_options;

@@ -4,6 +4,7 @@
 
 #include "lib/base/file.h"
 #include "lib/base/log.h"
+#include "lib/base/version.h"
 #include "lib/event/loop.h"
 #include "proxy/flags.h"
 #include "proxy/services.h"
@@ -40,7 +41,7 @@ Result<int> Run(const CLI::App& app, keelson::proxy::Flags& flags) {
 int main(int argc, char** argv) {
   keelson::event::LoopsOfProcess loops;
   CLI::App app{"kube-proxy programs Kubernetes Services into this node's nftables"};
-  app.set_version_flag("--version", std::string("Kubernetes v1.36.2"));
+  app.set_version_flag("--version", keelson::VersionText());
   keelson::proxy::Flags flags;
   keelson::proxy::AddFlags(app, flags);
   try {

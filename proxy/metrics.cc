@@ -1,7 +1,5 @@
 #include "proxy/metrics.h"
 
-#include <sys/utsname.h>
-
 namespace keelson::proxy {
 namespace {
 
@@ -94,22 +92,6 @@ void CountHealthAnswer(bool live, int code) {
   static metrics::Family& livez =
       metrics::Counter("kubeproxy_proxy_livez_total", "Cumulative proxy livez HTTP status", {"code"});
   (live ? livez : healthz).With({std::to_string(code)}).Increment();
-}
-
-void TellBuild() {
-  utsname system{};
-  ::uname(&system);
-  const std::string machine = system.machine;
-  const std::string platform = machine == "x86_64" ? "amd64" : machine == "aarch64" ? "arm64" : machine;
-  metrics::Gauge(
-      "kubernetes_build_info",
-      "A metric with a constant '1' value labeled by major, minor, git version, git commit, git tree "
-      "state, build date, Go version, and compiler from which Kubernetes was built, and platform on "
-      "which it is running.",
-      {"major", "minor", "git_version", "git_commit", "git_tree_state", "build_date", "go_version",
-       "compiler", "platform"})
-      .With({"1", "36", "v1.36.2", "", "clean", "", "", "c++", "linux/" + platform})
-      .Set(1);
 }
 
 }  // namespace keelson::proxy

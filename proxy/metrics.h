@@ -24,8 +24,6 @@ FamilyMetrics& MetricsOf(bool v4);
 ChangeMetrics& MetricsOfChanges();
 // Of /healthz and /livez.
 void CountHealthAnswer(bool live, int code);
-// kubernetes_build_info.
-void TellBuild();
 
 inline double Seconds(std::chrono::nanoseconds duration) {
   return std::chrono::duration<double>(duration).count();

@@ -11,6 +11,7 @@
 #include "lib/base/file.h"
 #include "lib/base/log.h"
 #include "lib/base/service_group.h"
+#include "lib/base/version.h"
 #include "lib/client/events.h"
 #include "lib/client/informer.h"
 #include "lib/client/transport.h"

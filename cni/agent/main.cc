@@ -4,6 +4,7 @@
 
 #include "cni/agent/services.h"
 #include "lib/base/log.h"
+#include "lib/base/version.h"
 #include "lib/event/loop.h"
 
 namespace {
@@ -40,7 +41,7 @@ Result<> CheckRequired(const agent::Config& config) {
 int main(int argc, char** argv) {
   keelson::event::LoopsOfProcess loops;
   CLI::App app{"kube-cni connects the pods of this node with those of the cluster's other nodes"};
-  app.set_version_flag("--version", std::string("Kubernetes v1.36.2"));
+  app.set_version_flag("--version", keelson::VersionText());
   agent::Config config;
   Texts texts;
   bool cleanup = false;

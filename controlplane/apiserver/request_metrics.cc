@@ -4,7 +4,6 @@
 #include <cctype>
 
 #include "controlplane/apiserver/audit/auditor.h"
-#include "controlplane/apiserver/handlers/misc.h"
 #include "controlplane/apiserver/handlers/negotiation.h"
 
 namespace keelson::apiserver {
@@ -147,18 +146,6 @@ void CountObjects(const storage::Store& store) {
     objects.With(labels).Set(static_cast<double>(size.objects));
     bytes.With(labels).Set(static_cast<double>(size.bytes));
   }
-}
-
-void TellBuild() {
-  metrics::Gauge(
-      "kubernetes_build_info",
-      "A metric with a constant '1' value labeled by major, minor, git version, git commit, git tree "
-      "state, build date, Go version, and compiler from which Kubernetes was built, and platform on "
-      "which it is running.",
-      {"major", "minor", "git_version", "git_commit", "git_tree_state", "build_date", "go_version",
-       "compiler", "platform"})
-      .With({"1", "36", kGitVersion, "", "clean", "", "", "c++", kPlatform})
-      .Set(1);
 }
 
 }  // namespace keelson::apiserver

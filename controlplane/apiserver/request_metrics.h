@@ -43,7 +43,5 @@ class LongRunning {
 
 // Every stored resource once, for apiserver_resource_objects and its kin.
 void CountObjects(const storage::Store& store);
-// kubernetes_build_info.
-void TellBuild();
 
 }  // namespace keelson::apiserver

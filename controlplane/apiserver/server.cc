@@ -7,6 +7,7 @@
 #include "controlplane/apiserver/admission/plugins.h"
 #include "controlplane/apiserver/server_impl.h"
 #include "lib/base/metrics.h"
+#include "lib/base/version.h"
 
 namespace keelson::apiserver {
 namespace {

@@ -2,6 +2,8 @@
 
 #include <cstdio>
 
+#include "lib/base/version.h"
+
 namespace keelson::kubelet {
 
 Result<Settings> LoadSettings(int argc, char** argv, std::optional<int>& exit_code) {
@@ -13,7 +15,7 @@ Result<Settings> LoadSettings(int argc, char** argv, std::optional<int>& exit_co
   }
   if (given->help || given->version) {
     exit_code = 0;
-    std::printf("%s", given->version ? "Kubernetes v1.36.2\n" : FlagUsage().c_str());
+    std::printf("%s", given->version ? (VersionText() + "\n").c_str() : FlagUsage().c_str());
     return Error(Code::kCancelled, "nothing to run");
   }
   Settings out;

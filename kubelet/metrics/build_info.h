@@ -6,6 +6,6 @@
 
 namespace keelson::kubelet {
 
-void TellBuild(const std::string& node_name, const std::map<std::string, bool>& feature_gates);
+void TellNode(const std::string& node_name, const std::map<std::string, bool>& feature_gates);
 
 }  // namespace keelson::kubelet

@@ -59,7 +59,7 @@ TEST(MeasuredTest, ClassesThatStayAsTheyAreAreNoOperation) {
 }
 
 TEST(BuildTest, FeaturesHaveTheirStage) {
-  TellBuild("n1", {{"ClusterTrustBundleProjection", true}});
+  TellNode("n1", {{"ClusterTrustBundleProjection", true}});
   const std::string text = metrics::Print();
   for (const char* sample :
        {"kubelet_node_name{node=\"n1\"} 1\n", "kubernetes_build_info{major=\"1\",minor=\"36\"",

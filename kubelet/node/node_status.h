@@ -8,6 +8,7 @@
 #include "kubelet/cri/runtime.h"
 #include "kubelet/node/machine.h"
 #include "lib/base/clock.h"
+#include "lib/base/version.h"
 
 namespace keelson::kubelet {
 
@@ -22,7 +23,7 @@ struct NodeOptions {
   std::map<std::string, std::string> labels;
   std::vector<corev1::Taint> taints;
   std::string provider_id;
-  std::string root_dir, kubelet_version = "v1.36.2", runtime_version;
+  std::string root_dir, kubelet_version = kGitVersion, runtime_version;
   uint16_t port = 10250;
   Reservations reservations;
   bool register_node = true;

@@ -10,6 +10,7 @@
 #include "controlplane/apiserver/handlers/response.h"
 #include "lib/base/file.h"
 #include "lib/base/log.h"
+#include "lib/base/version.h"
 
 namespace keelson::apiserver {
 namespace {

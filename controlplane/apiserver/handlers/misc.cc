@@ -8,6 +8,7 @@
 #include "controlplane/apiserver/handlers/response.h"
 #include "lib/api/codec.h"
 #include "lib/base/metrics.h"
+#include "lib/base/version.h"
 
 namespace keelson::apiserver {
 namespace {
@@ -18,8 +19,8 @@ namespace json = boost::json;
 std::string Shown(const json::value& value) { return api::PrettyJson(json::serialize(value)); }
 
 std::string Version() {
-  return Shown(json::object{{"major", "1"},
-                            {"minor", "36"},
+  return Shown(json::object{{"major", kMajor},
+                            {"minor", kMinor},
                             {"emulationMajor", "1"},
                             {"emulationMinor", "36"},
                             {"minCompatibilityMajor", "1"},

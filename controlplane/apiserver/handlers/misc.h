@@ -34,12 +34,4 @@ class MiscHandler {
   std::atomic<std::shared_ptr<const Documents>> documents_;
 };
 
-// The Kubernetes version whose API this is.
-inline constexpr const char* kGitVersion = "v1.36.2";
-#if defined(__aarch64__)
-inline constexpr const char* kPlatform = "linux/arm64";
-#else
-inline constexpr const char* kPlatform = "linux/amd64";
-#endif
-
 }  // namespace keelson::apiserver
