@@ -1,5 +1,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <poll.h>
 #include <sys/socket.h>
 
@@ -50,6 +52,8 @@ class FakeResolver : public Resolver {
   std::vector<std::pair<Question, Done>> asked_ GUARDED_BY(mutex_);
 };
 
+constexpr int kMany = 300;  // endpoints of one Service
+
 class ServerTest : public ::testing::Test {
  protected:
   void SetUp() override {
@@ -62,6 +66,20 @@ class ServerTest : public ::testing::Test {
     out.mutable_spec()->set_type("ExternalName");
     out.mutable_spec()->set_external_name("www.example.com");
     zone.UpdateService("default/out", &out);
+    corev1::Service many;
+    many.mutable_spec()->set_cluster_ip("None");
+    zone.UpdateService("default/many", &many);
+    discoveryv1::EndpointSlice slice;
+    slice.mutable_metadata()->set_namespace_("default");
+    (*slice.mutable_metadata()->mutable_labels())["kubernetes.io/service-name"] = "many";
+    slice.set_address_type("IPv4");
+    auto& port = *slice.add_ports();
+    port.set_name("http");
+    port.set_port(80);
+    for (int i = 0; i < kMany; ++i) {
+      slice.add_endpoints()->add_addresses(IpAddress::Parse("10.1.0.0")->Plus(i).ToString());
+    }
+    zone.UpdateSlice("default/many-1", &slice);
     responder_.SetZone(zone.Commit());
     udp_ = *UdpServer::Create({{kLocalhost, 0}}, responder_);
     udp_thread_ = std::jthread([this](std::stop_token stop) { EXPECT_TRUE(udp_->Run(stop)); });
@@ -110,6 +128,7 @@ class ServerTest : public ::testing::Test {
 };
 
 constexpr char kWeb[] = "web.default.svc.cluster.local";
+constexpr char kManyNames[] = "many.default.svc.cluster.local";
 constexpr char kWebAnswer[] = "web.default.svc.cluster.local. 5 A 10.96.0.10";
 
 TEST_F(ServerTest, AnswersFromTheZone) {
@@ -178,6 +197,128 @@ TEST_F(ServerTest, ReadsOnWhenAnswersAreTaken) {
   Send(tcp.get(), all);
   for (int i = 0; i < 20; ++i) resolver_.AnswerOne();
   for (uint16_t id = 0; id < 20; ++id) EXPECT_EQ(Decode(ReceiveFrame(tcp.get())).id, id);
+}
+
+TEST_F(ServerTest, PipelinedQuestionsAreAnsweredAsAnswersCome) {
+  UniqueFd tcp = Connect(SOCK_STREAM);
+  Send(tcp.get(), Frame(QueryPacket("www.example.com", kTypeA, {.id = 1})) +
+                      Frame(QueryPacket(kWeb, kTypeA, {.id = 2})) +
+                      Frame(QueryPacket("other.example.com", kTypeA, {.id = 3})) +
+                      Frame(QueryPacket(kManyNames, kTypeA, {.id = 4})));
+  EXPECT_EQ(Decode(ReceiveFrame(tcp.get())).id, 2);
+  EXPECT_EQ(Decode(ReceiveFrame(tcp.get())).id, 4);
+  resolver_.AnswerOne();
+  EXPECT_EQ(Decode(ReceiveFrame(tcp.get())).id, 1);
+  resolver_.AnswerOne(true);
+  Decoded last = Decode(ReceiveFrame(tcp.get()));
+  EXPECT_EQ(last.id, 3);
+  EXPECT_EQ(last.rcode, "SERVFAIL");
+}
+
+TEST_F(ServerTest, QuestionsMayComeInPieces) {
+  UniqueFd tcp = Connect(SOCK_STREAM);
+  const int on = 1;
+  ::setsockopt(tcp.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+  for (char byte : Frame(QueryPacket(kWeb, kTypeA, {.id = 7}))) Send(tcp.get(), std::string(1, byte));
+  EXPECT_EQ(Decode(ReceiveFrame(tcp.get())).id, 7);
+}
+
+TEST_F(ServerTest, WhoHasAskedAllStillGetsTheAnswers) {
+  UniqueFd tcp = Connect(SOCK_STREAM);
+  Send(tcp.get(), Frame(QueryPacket("www.example.com", kTypeA, {.id = 1})) +
+                      Frame(QueryPacket(kWeb, kTypeA, {.id = 2})));
+  ASSERT_EQ(::shutdown(tcp.get(), SHUT_WR), 0);
+  EXPECT_EQ(Decode(ReceiveFrame(tcp.get())).id, 2);
+  resolver_.AnswerOne();
+  EXPECT_EQ(Decode(ReceiveFrame(tcp.get())).id, 1);
+  EXPECT_EQ(Receive(tcp.get()), "");  // closed
+}
+
+// Resolvers tell forged answers by the case of the name that they asked for.
+TEST_F(ServerTest, TheQuestionComesBackAsItWas) {
+  UniqueFd udp = Connect(SOCK_DGRAM), tcp = Connect(SOCK_STREAM);
+  for (const std::string name : {"wEb.DEFAULT.svc.cLuStEr.LOCAL", "nONE.default.SVC.cluster.local",
+                                 "WwW.eXample.COM", "OUT.default.svc.cluster.local"}) {
+    const std::string query = QueryPacket(name, kTypeA);
+    const bool asks = name.ends_with("COM") || name.starts_with("OUT");
+    Send(udp.get(), query);
+    if (asks) resolver_.AnswerOne();
+    EXPECT_EQ(Receive(udp.get()).substr(kHeaderSize, query.size() - kHeaderSize), query.substr(kHeaderSize))
+        << name;
+    Send(tcp.get(), Frame(query));
+    if (asks) resolver_.AnswerOne();
+    EXPECT_EQ(ReceiveFrame(tcp.get()).substr(kHeaderSize, query.size() - kHeaderSize),
+              query.substr(kHeaderSize))
+        << name;
+  }
+}
+
+TEST_F(ServerTest, WhatUdpDoesNotHoldIsWholeOverTcp) {
+  UniqueFd udp = Connect(SOCK_DGRAM), tcp = Connect(SOCK_STREAM);
+  struct {
+    QueryOptions options;
+    size_t least, most;
+  } cases[] = {{{}, 400, 512},
+               {{.edns = true, .udp_size = 1000}, 900, 1000},
+               {{.edns = true, .udp_size = 65535}, 1100, 1232}};
+  for (const auto& c : cases) {
+    Send(udp.get(), QueryPacket(kManyNames, kTypeA, c.options));
+    std::string answer = Receive(udp.get());
+    EXPECT_GE(answer.size(), c.least);
+    EXPECT_LE(answer.size(), c.most);
+    Decoded cut = Decode(answer);
+    EXPECT_TRUE(cut.truncated);
+    EXPECT_EQ(cut.edns, c.options.edns);
+    Send(tcp.get(), Frame(QueryPacket(kManyNames, kTypeA, c.options)));
+    Decoded whole = Decode(ReceiveFrame(tcp.get()));
+    EXPECT_FALSE(whole.truncated);
+    EXPECT_EQ(whole.answer.size(), static_cast<size_t>(kMany));
+  }
+  Send(tcp.get(), Frame(QueryPacket(kManyNames, kTypeSrv)));
+  Decoded servers = Decode(ReceiveFrame(tcp.get()));
+  EXPECT_EQ(servers.answer.size(), static_cast<size_t>(kMany));
+  EXPECT_EQ(servers.additional.size(), static_cast<size_t>(kMany));
+}
+
+// A source address may be forged: over UDP nobody is sent much more than he might have asked for.
+TEST_F(ServerTest, LittleToAmplify) {
+  UniqueFd udp = Connect(SOCK_DGRAM);
+  const size_t soa_and_more = 120;
+  struct Case {
+    const char* name;
+    uint16_t type;
+    size_t more;  // than the question, at most; 0: as much as UDP takes
+  } cases[] = {{kManyNames, kTypeA, 0},         {kManyNames, kTypeSrv, 0},
+               {kManyNames, kTypeAny, 22},      {"cluster.local", kTypeAny, 22},
+               {kWeb, kTypeTxt, soa_and_more},  {"none.default.svc.cluster.local", kTypeA, soa_and_more},
+               {"cluster.local", kTypeAxfr, 0}, {kManyNames, 48, soa_and_more}};  // DNSKEY
+  for (const Case& c : cases) {
+    for (QueryOptions options :
+         {QueryOptions{}, QueryOptions{.edns = true, .udp_size = 65535, .dnssec_ok = true}}) {
+      const std::string query = QueryPacket(c.name, c.type, options);
+      Send(udp.get(), query);
+      const size_t size = Receive(udp.get()).size();
+      EXPECT_GT(size, 0u) << c.name;
+      EXPECT_LE(size, options.edns ? kMaxUdpSize : kMinUdpSize) << c.name << " " << c.type;
+      if (c.more > 0) {
+        EXPECT_LE(size, query.size() + c.more) << c.name << " " << c.type;
+      }
+    }
+  }
+  // What is refused gets back no more than its own question.
+  std::string odd = QueryPacket(kWeb, kTypeA, {.edns = true});
+  for (auto [at, value] : {std::pair<size_t, uint16_t>{2, 5 << 11}, {4, 0}, {4, 2}, {6, 1}, {10, 9}}) {
+    std::string query = odd;
+    Set16(query.data() + at, value);
+    Send(udp.get(), query);
+    EXPECT_LE(Receive(udp.get()).size(), query.size()) << at;
+  }
+  // Answers are not answered: two servers would talk for ever.
+  std::string answer = QueryPacket(kWeb, kTypeA, {.id = 1});
+  Set16(answer.data() + 2, 0x8100);
+  Send(udp.get(), answer);
+  Send(udp.get(), QueryPacket(kWeb, kTypeA, {.id = 2}));
+  EXPECT_EQ(Decode(Receive(udp.get())).id, 2);
 }
 
 }  // namespace

@@ -88,7 +88,7 @@ class TcpServer::Connection : public Asker, public std::enable_shared_from_this<
   bool Full() const { return pending_ >= state_.options.max_pending || unsent_.size() >= kMaxUnsent; }
 
   void AwaitMore() {
-    if (reading_ || Full()) return;
+    if (reading_ || ended_ || Full()) return;
     reading_ = true;
     watch_.AwaitReadable([self = shared_from_this()] {
       self->reading_ = false;
@@ -99,7 +99,8 @@ class TcpServer::Connection : public Asker, public std::enable_shared_from_this<
   void Read() {
     char bytes[kReadSize];
     ssize_t size = ::recv(fd_.get(), bytes, sizeof bytes, 0);
-    if (size == 0 || (size < 0 && errno != EAGAIN && errno != EINTR)) return Close();
+    if (size < 0 && errno != EAGAIN && errno != EINTR) return Close();
+    if (size == 0) ended_ = true;
     if (size > 0) unread_.append(bytes, static_cast<size_t>(size));
     Proceed();
   }
@@ -113,7 +114,10 @@ class TcpServer::Connection : public Asker, public std::enable_shared_from_this<
       if (!Answer()) return Close();
       Write();
     } while (!closed_ && !Full() && HasQuestion());
-    if (!closed_) AwaitMore();
+    if (closed_) return;
+    // Who has asked all may close its side; the answers are still wanted.
+    if (ended_ && pending_ == 0 && unsent_.empty()) return Close();
+    AwaitMore();
   }
 
   // False when the bytes are no DNS.
@@ -159,7 +163,7 @@ class TcpServer::Connection : public Asker, public std::enable_shared_from_this<
   event::Timer idle_;
   std::string unread_, unsent_;
   size_t pending_ = 0;
-  bool reading_ = false, writing_ = false, closed_ = false;
+  bool reading_ = false, writing_ = false, ended_ = false, closed_ = false;
 };
 
 void TcpServer::State::Accept(Listener& listener) {
