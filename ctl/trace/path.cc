@@ -64,37 +64,47 @@ class Follower {
                           [&](const IpAddress& ip) { return node_.IsLocal(ip) ? kLocalType : kUnicast; });
   }
 
-  // The way's packet through another hook: what that does is put behind what happened before.
-  void Pass(TraceOutcome& way, HookPoint point) {
-    if (way.end != TraceOutcome::kGoesOn) return;
-    std::vector<TraceOutcome> next = Hook(point, way.packet);
-    TraceOutcome& taken = next.front();  // rules behind the choice of an endpoint do not draw
-    taken.steps.insert(taken.steps.begin(), way.steps.begin(), way.steps.end());
-    taken.not_understood.insert(taken.not_understood.begin(), way.not_understood.begin(),
-                                way.not_understood.end());
-    way = std::move(taken);
+  // The ways' packets through another hook: what that does is put behind what happened before. Rules of
+  // others may part a way there.
+  std::vector<TraceOutcome> Pass(std::vector<TraceOutcome> ways, HookPoint point) {
+    std::vector<TraceOutcome> out;
+    for (TraceOutcome& way : ways) {
+      if (way.end != TraceOutcome::kGoesOn) {
+        out.push_back(std::move(way));
+        continue;
+      }
+      for (TraceOutcome& next : Hook(point, way.packet)) {
+        next.steps.insert(next.steps.begin(), way.steps.begin(), way.steps.end());
+        next.not_understood.insert(next.not_understood.begin(), way.not_understood.begin(),
+                                   way.not_understood.end());
+        out.push_back(std::move(next));
+      }
+    }
+    return out;
   }
 
   void Continue(TraceOutcome way, bool from_node) {
     Result<Hop> route = node_.Route(way.packet.destination);
-    if (way.end == TraceOutcome::kGoesOn && route) {
-      if (!from_node && !route->local) Pass(way, HookPoint::kForward);
-      if (from_node || !route->local) Pass(way, HookPoint::kPostrouting);
-      if (route->local) Pass(way, HookPoint::kInput);
-    }
-    Backend& backend = Add(way);
-    backend.reachable = route.has_value();
+    std::string via;
     if (!route) {
-      backend.via = "no route: " + route.error().message();
+      via = "no route: " + route.error().message();
     } else if (route->local) {
-      backend.via = "this node";
+      via = "this node";
     } else {
-      backend.via = "dev " + route->link + (route->gateway ? " via " + route->gateway->ToString() : "");
+      via = "dev " + route->link + (route->gateway ? " via " + route->gateway->ToString() : "");
     }
+    std::vector<TraceOutcome> ways;
+    ways.push_back(std::move(way));
+    if (route) {
+      if (!from_node && !route->local) ways = Pass(std::move(ways), HookPoint::kForward);
+      if (from_node || !route->local) ways = Pass(std::move(ways), HookPoint::kPostrouting);
+      if (route->local) ways = Pass(std::move(ways), HookPoint::kInput);
+    }
+    for (const TraceOutcome& end : ways) Add(end, via, route.has_value());
   }
 
   // Ways that end alike are one.
-  Backend& Add(const TraceOutcome& way) {
+  void Add(const TraceOutcome& way, const std::string& via, bool reachable) {
     ends_.push_back({way.end, way.packet.translated, node_.IsLocal(way.packet.destination)});
     for (const std::string& what : way.not_understood) {
       auto& known = path_.not_understood;
@@ -104,10 +114,12 @@ class Follower {
     Backend& out = backends_[{way.packet.destination, way.packet.destination_port}];
     out.ip = way.packet.destination;
     out.port = way.packet.destination_port;
-    out.masqueraded = way.packet.source_translated;
-    out.refused = way.end != TraceOutcome::kGoesOn;
-    out.steps = way.steps;
-    return out;
+    out.masqueraded = out.masqueraded || way.packet.source_translated;
+    out.via = via;
+    out.reachable = reachable;
+    const bool refused = way.end != TraceOutcome::kGoesOn;
+    if (refused || !out.refused) out.steps = way.steps;
+    out.refused = out.refused || refused;
   }
 
   Path Finish() {

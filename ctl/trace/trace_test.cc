@@ -57,6 +57,13 @@ class FakeNode : public NodeView {
           Key().Ip(Ip(endpoints[slot])).Port(8080).bytes());
     }
   }
+  void Base(const char* name, nft::HookType type, nft::HookPoint point, int priority) {
+    tables_[0].contents.chains[name].chain = {.name = name, .hook = nft::Hook{type, point, priority}};
+  }
+  void Add(const Rule& rule) { tables_[0].programs[rule.chain()].push_back({rule.exprs(), ""}); }
+  void AddNotUnderstood(const char* chain, const char* what) {
+    tables_[0].programs[chain].push_back({{}, what});
+  }
   void AddAddress(const IpAddress& ip) { addresses_.push_back(ip); }
   void Put(const std::string& set, const Key& key, const std::string& data = "") {
     tables_[0].contents.sets[set].elements[key.bytes()] = {.key = key.bytes(), .data = data};
@@ -77,11 +84,6 @@ class FakeNode : public NodeView {
   static Rule ToVip(const char* chain) {
     return Rule(chain).Load(0, Field::kIpDaddr).Load(1, Field::kDestinationPort);
   }
-  void Base(const char* name, nft::HookType type, nft::HookPoint point, int priority) {
-    tables_[0].contents.chains[name].chain = {.name = name, .hook = nft::Hook{type, point, priority}};
-  }
-  void Add(const Rule& rule) { tables_[0].programs[rule.chain()].push_back({rule.exprs(), ""}); }
-
   std::vector<nft::LiveTable> tables_ = std::vector<nft::LiveTable>(1);
   std::vector<IpAddress> addresses_ = {Ip(kNodeIp)};
 };
@@ -277,6 +279,43 @@ TEST_F(TraceServiceTest, AnAddressOfTheNodeItself) {
   out = Trace(kPod);
   EXPECT_EQ(out.path.verdict, Path::kLocal);
   EXPECT_THAT(out.problems, IsEmpty());
+}
+
+// The address of the cluster's DNS, as a pod and the node itself see it: through every hook of every table.
+TEST_F(TraceServiceTest, AnAddressServedHereThroughAllHooks) {
+  node_.AddAddress(Ip(kVip));
+  for (auto [name, point] :
+       {std::pair("input", nft::HookPoint::kInput), std::pair("output", nft::HookPoint::kOutput)}) {
+    node_.Base(name, nft::HookType::kFilter, point, 0);
+    node_.Add(Rule(name).Finish(nft::Jump("nobody")));
+  }
+  node_.AddNotUnderstood("input", "[limit rate 5/second]; drop");
+  for (const Source& source : {kHost, kPod}) {
+    TracedPath out = Trace(source);
+    EXPECT_EQ(out.path.verdict, Path::kLocal) << source.name;
+    EXPECT_THAT(out.problems, IsEmpty());
+    EXPECT_THAT(out.path.backends, IsEmpty());
+    EXPECT_THAT(out.path.not_understood, ElementsAre("ip services input: [limit rate 5/second]; drop"));
+  }
+  // Refused on its way in.
+  node_.Add(Rule("input").Finish({nft::Verdict::Kind::kDrop}));
+  EXPECT_EQ(Trace(kPod).path.verdict, Path::kDropped);
+}
+
+// Other programs' rules may draw numbers too: what becomes of some of the packets is told.
+TEST_F(TraceServiceTest, RulesBehindTheChoiceThatPartWays) {
+  node_.Program(kVip, 80, {"10.244.0.2", "10.244.1.2"});
+  node_.Add(Rule("postrouting").Random(0, 4).Equal(0, Key().Mark(0).bytes()).Masquerade());
+  TracedPath out = Trace(kPod);
+  EXPECT_EQ(out.path.verdict, Path::kDelivered);
+  ASSERT_EQ(out.path.backends.size(), 2u);
+  EXPECT_TRUE(out.path.backends[0].masqueraded);
+  EXPECT_THAT(Reasons(out), IsEmpty());
+  node_.Add(Rule("forward").Random(0, 4).Equal(0, Key().Mark(3).bytes()).Finish({nft::Verdict::Kind::kDrop}));
+  out = Trace(kPod);
+  EXPECT_EQ(out.path.verdict, Path::kDelivered);
+  EXPECT_THAT(Reasons(out), ElementsAre("Refused"));
+  EXPECT_THAT(out.problems[0].message, HasSubstr("10.244.0.2:8080 (ip services forward)"));
 }
 
 TEST_F(TraceServiceTest, AnotherFamily) {

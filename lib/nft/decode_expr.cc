@@ -1,12 +1,15 @@
 #include "lib/nft/decode_expr_internal.h"
 
+#include <libnftnl/common.h>
 #include <linux/netfilter/nf_nat.h>
 #include <linux/netfilter/nf_tables.h>
 
+#include <algorithm>
 #include <cstring>
 #include <optional>
 
 #include "lib/nft/encode_expr_internal.h"
+#include "lib/nft/text.h"
 
 namespace keelson::nft {
 namespace {
@@ -68,6 +71,16 @@ std::optional<Field> MetaField(uint32_t key) {
     default:
       return std::nullopt;
   }
+}
+
+// What rule.h has no words for.
+std::string Brackets(const nftnl_expr* e, const std::string& name) {
+  char text[512];
+  int size = nftnl_expr_snprintf(text, sizeof text, e, NFTNL_OUTPUT_DEFAULT, 0);
+  std::string out = name.empty() ? "unknown" : name;
+  if (size > 0) out += " " + std::string(text, std::min(static_cast<size_t>(size), sizeof text - 1));
+  out.erase(out.find_last_not_of(" \n") + 1);
+  return "[" + out + "]";
 }
 
 using Decoded = std::optional<Expr>;
@@ -161,6 +174,11 @@ Decoded Nat(const nftnl_expr* e) {
 
 Decoded Masq(const nftnl_expr*) { return expr::Masquerade{}; }
 Decoded Counter(const nftnl_expr*) { return expr::Counter{}; }
+// Of iptables-nft: a comment matches always.
+Decoded Match(const nftnl_expr* e) {
+  if (Text(e, NFTNL_EXPR_MT_NAME) != "comment") return std::nullopt;
+  return expr::Counter{};
+}
 Decoded Reject(const nftnl_expr* e) {
   return expr::Reject{U32(e, NFTNL_EXPR_REJECT_TYPE) == NFT_REJECT_TCP_RST};
 }
@@ -176,15 +194,20 @@ void DecodeExpr(const nftnl_expr* e, Program& program) {
       {"payload", Payload}, {"meta", Meta},       {"ct", Ct},           {"fib", Fib},
       {"numgen", Numgen},   {"cmp", Compare},     {"bitwise", Bitwise}, {"lookup", Lookup},
       {"dynset", Dynset},   {"nat", Nat},         {"masq", Masq},       {"immediate", Immediate},
-      {"reject", Reject},   {"counter", Counter}, {"log", Counter},
+      {"reject", Reject},   {"counter", Counter}, {"log", Counter},     {"match", Match},
   };
-  if (!program.not_understood.empty()) return;
   std::string name = Text(e, NFTNL_EXPR_NAME);
+  Decoded decoded;
   for (const Row& row : kRows) {
-    if (name != row.name) continue;
-    if (Decoded decoded = row.decode(e)) return program.exprs.push_back(std::move(*decoded));
+    if (name == row.name) decoded = row.decode(e);
   }
-  program.not_understood = name.empty() ? "unknown" : name;
+  if (auto* finish = decoded ? std::get_if<expr::Finish>(&*decoded) : nullptr) {
+    if (!finish->verdict.chain.empty()) program.leads_to.push_back(finish->verdict.chain);
+  }
+  if (decoded && program.not_understood.empty()) return program.exprs.push_back(std::move(*decoded));
+  if (program.not_understood.empty()) program.not_understood = ToText(program.exprs);
+  if (!program.not_understood.empty()) program.not_understood += "; ";
+  program.not_understood += decoded ? ToText(std::vector<Expr>{*decoded}) : Brackets(e, name);
 }
 
 }  // namespace keelson::nft

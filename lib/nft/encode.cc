@@ -108,6 +108,14 @@ class Encoder {
     Finish(header);
   }
 
+  void operator()(const op::DeleteRule& o) {
+    RulePtr rule = NewRule(o.chain);
+    nftnl_rule_set_u64(rule.get(), NFTNL_RULE_HANDLE, o.handle);
+    nlmsghdr* header = Start(NFT_MSG_DELRULE, 0);
+    nftnl_rule_nlmsg_build_payload(header, rule.get());
+    Finish(header);
+  }
+
   void operator()(const op::AddSet& o) {
     SetPtr set = NewSet(o.set.name);
     uint32_t flags = (o.set.IsMap() ? NFT_SET_MAP : 0) | (o.set.interval ? NFT_SET_INTERVAL : 0) |

@@ -103,6 +103,8 @@ struct Applier {
     table->chains[o.rule.chain()].rules.push_back(o.rule);
     return 0;
   }
+  // Rules have no handles here: only those of others are taken out one by one.
+  int operator()(const op::DeleteRule&) { return EOPNOTSUPP; }
   int operator()(const op::AddSet& o) {
     if (!table) return ENOENT;
     auto [at, added] = table->sets.try_emplace(o.set.name);

@@ -2,7 +2,9 @@
 // Whoever made them: rules of others are understood as far as rule.h has words for them.
 #pragma once
 
+#include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -14,8 +16,12 @@ namespace keelson::nft {
 
 // One rule.
 struct Program {
-  std::vector<Expr> exprs;     // up to the first that is not understood
-  std::string not_understood;  // the kernel's name of that one ("limit", "match"); empty: none
+  std::vector<Expr> exprs;  // up to the first that is not understood
+  // The whole rule as text when there is such a one, in brackets as libnftnl prints it; empty: all is
+  // understood. "r0 = th dport; r0 == 0x0050; [limit rate 5/second burst 5 type packets flags 0x0]; drop"
+  std::string not_understood;
+  uint64_t handle = 0;                // by which the kernel knows it within its table
+  std::vector<std::string> leads_to;  // chains that it jumps or goes to, whatever else it says
 };
 
 struct LiveTable {
@@ -26,5 +32,7 @@ struct LiveTable {
 // All tables of these families, as of one moment; kUnavailable when they change faster than they can be read.
 // Of the calling thread's network namespace. Needs CAP_NET_ADMIN.
 Result<std::vector<LiveTable>> ReadLiveTables(const std::vector<Family>& families);
+// One of them; nullopt: there is none.
+Result<std::optional<LiveTable>> ReadLiveTable(const Table& table);
 
 }  // namespace keelson::nft

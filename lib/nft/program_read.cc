@@ -25,14 +25,16 @@ void DecodeProgram(const nlmsghdr* header, LiveTable& into) {
   };
   std::unique_ptr<nftnl_rule, Free> rule(nftnl_rule_alloc());
   if (nftnl_rule_nlmsg_parse(header, rule.get()) < 0) return;
-  if (into.contents.table.name != nftnl_rule_get_str(rule.get(), NFTNL_RULE_TABLE)) return;
-  Program program;
+  const char* table = nftnl_rule_get_str(rule.get(), NFTNL_RULE_TABLE);
+  const char* chain = nftnl_rule_get_str(rule.get(), NFTNL_RULE_CHAIN);
+  if (!table || !chain || into.contents.table.name != table) return;
+  Program program{.handle = nftnl_rule_get_u64(rule.get(), NFTNL_RULE_HANDLE)};
   auto add = [](nftnl_expr* e, void* out) {
     DecodeExpr(e, *static_cast<Program*>(out));
     return 0;
   };
   nftnl_expr_foreach(rule.get(), add, &program);
-  into.programs[nftnl_rule_get_str(rule.get(), NFTNL_RULE_CHAIN)].push_back(std::move(program));
+  into.programs[chain].push_back(std::move(program));
 }
 
 // Reads over one socket; remembers whether something has changed meanwhile.
@@ -52,12 +54,15 @@ class Reader {
     return generation;
   }
 
-  Result<std::vector<LiveTable>> Read(Family family) {
+  // `name` empty: all of the family.
+  Result<std::vector<LiveTable>> Read(const Table& wanted) {
     std::vector<LiveTable> out;
-    RETURN_IF_ERROR(Dump(family, NFT_MSG_GETTABLE, {}, [&](const nlmsghdr* header) {
+    RETURN_IF_ERROR(Dump(wanted.family, NFT_MSG_GETTABLE, {}, [&](const nlmsghdr* header) {
       ForEachAttribute(header, sizeof(nfgenmsg), [&](const nlattr* attribute) {
         if (mnl_attr_get_type(attribute) != NFTA_TABLE_NAME) return;
-        out.push_back({.contents = {.table = {family, mnl_attr_get_str(attribute)}}, .programs = {}});
+        std::string name = mnl_attr_get_str(attribute);
+        if (!wanted.name.empty() && wanted.name != name) return;
+        out.push_back({.contents = {.table = {wanted.family, std::move(name)}}, .programs = {}});
       });
     }));
     for (LiveTable& table : out) RETURN_IF_ERROR(Fill(table));
@@ -98,9 +103,7 @@ class Reader {
   bool torn_ = false;
 };
 
-}  // namespace
-
-Result<std::vector<LiveTable>> ReadLiveTables(const std::vector<Family>& families) {
+Result<std::vector<LiveTable>> ReadAll(const std::vector<Table>& wanted) {
   ASSIGN_OR_RETURN(NetfilterSocket socket, NetfilterSocket::Open());
   uint32_t seq = 1;
   for (int attempt = 0; attempt < kAttempts; ++attempt) {
@@ -108,8 +111,8 @@ Result<std::vector<LiveTable>> ReadLiveTables(const std::vector<Family>& familie
     ASSIGN_OR_RETURN(uint32_t before, reader.Generation());
     std::vector<LiveTable> out;
     Result<> read;
-    for (Family family : families) {
-      Result<std::vector<LiveTable>> tables = reader.Read(family);
+    for (const Table& table : wanted) {
+      Result<std::vector<LiveTable>> tables = reader.Read(table);
       if (!tables) {
         read = tables.error();
         break;
@@ -122,6 +125,20 @@ Result<std::vector<LiveTable>> ReadLiveTables(const std::vector<Family>& familie
     return out;
   }
   return Error(Code::kUnavailable, "nftables change faster than they can be read");
+}
+
+}  // namespace
+
+Result<std::vector<LiveTable>> ReadLiveTables(const std::vector<Family>& families) {
+  std::vector<Table> wanted;
+  for (Family family : families) wanted.push_back({family, ""});
+  return ReadAll(wanted);
+}
+
+Result<std::optional<LiveTable>> ReadLiveTable(const Table& table) {
+  ASSIGN_OR_RETURN(std::vector<LiveTable> found, ReadAll({table}));
+  if (found.empty()) return std::optional<LiveTable>();
+  return std::optional<LiveTable>(std::move(found[0]));
 }
 
 }  // namespace keelson::nft

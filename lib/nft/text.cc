@@ -193,6 +193,9 @@ struct OpText {
   std::string operator()(const op::AddRule& o) const {
     return "add rule " + o.rule.chain() + " " + ToText(o.rule);
   }
+  std::string operator()(const op::DeleteRule& o) const {
+    return "delete rule " + o.chain + " handle " + std::to_string(o.handle);
+  }
   std::string operator()(const op::AddSet& o) const { return "add " + ToText(o.set); }
   std::string operator()(const op::DeleteSet& o) const { return "delete set " + o.name; }
   std::string operator()(const op::AddElements& o) const {
@@ -214,11 +217,13 @@ std::string ToText(const Table& table) {
   return "table " + std::string(family) + " " + table.name;
 }
 
-std::string ToText(const Rule& rule) {
+std::string ToText(const std::vector<Expr>& exprs) {
   std::string out;
-  for (const Expr& expr : rule.exprs()) out += (out.empty() ? "" : "; ") + std::visit(ExprText(), expr);
+  for (const Expr& expr : exprs) out += (out.empty() ? "" : "; ") + std::visit(ExprText(), expr);
   return out;
 }
+
+std::string ToText(const Rule& rule) { return ToText(rule.exprs()); }
 
 std::string ToText(const Verdict& verdict) {
   switch (verdict.kind) {

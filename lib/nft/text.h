@@ -12,6 +12,7 @@ namespace keelson::nft {
 
 std::string ToText(const Table& table);
 std::string ToText(const Rule& rule);
+std::string ToText(const std::vector<Expr>& exprs);
 std::string ToText(const Set& set);  // its declaration in one line
 std::string ToText(const Verdict& verdict);
 std::string ToText(const Set& set, const Element& element);

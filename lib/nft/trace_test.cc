@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstdlib>
+
 #include "lib/nft/diff.h"
 
 namespace keelson::nft {
@@ -196,10 +198,137 @@ INSTANTIATE_TEST_SUITE_P(Tables, TraceTest, ::testing::Bool(),
 
 TEST(Trace, SaysWhatItDoesNotUnderstand) {
   LiveTable table = Live(Service());
-  table.programs["filter"].insert(table.programs["filter"].begin(), Program{{}, "limit"});
+  auto& rules = table.programs["filter"];
+  rules.insert(rules.begin(), Program{{}, "[limit rate 5/second]; drop"});
+  // What a set of another program's types holds cannot be told, nor what it does not hold.
+  for (bool negate : {false, true}) {
+    Rule lookup("filter");
+    negate ? lookup.NotInSet(0, "odd") : lookup.InSet(0, "odd");
+    rules.push_back({lookup.Finish({Verdict::Kind::kDrop}).exprs(), ""});
+  }
+  table.contents.sets["odd"].set.name = "odd";
   auto out = TraceHook({table}, HookPoint::kPrerouting, To("10.0.0.9", 80), AllUnicast);
   ASSERT_EQ(out.size(), 1u);
-  EXPECT_THAT(out[0].not_understood, ElementsAre("ip proxy filter: limit"));
+  EXPECT_EQ(out[0].end, TraceOutcome::kGoesOn);
+  EXPECT_THAT(out[0].not_understood, ElementsAre("ip proxy filter: [limit rate 5/second]; drop",
+                                                 "ip proxy filter: @odd", "ip proxy filter: @odd"));
+}
+
+// One table with the chain `base` at prerouting.
+struct OneTable {
+  OneTable() {
+    table.contents.table = {Family::kIpv4, "t"};
+    table.contents.chains["base"].chain = {.name = "base",
+                                           .hook = Hook{HookType::kFilter, HookPoint::kPrerouting, 0}};
+  }
+  void Add(const Rule& rule) { table.programs[rule.chain()].push_back({rule.exprs(), ""}); }
+  std::vector<TraceOutcome> Run() const {
+    return TraceHook({table}, HookPoint::kPrerouting, To("10.0.0.9", 80), AllUnicast);
+  }
+  LiveTable table;
+};
+
+// However strange the rules are, what went in comes out.
+TEST(Trace, NoWayIsLost) {
+  struct Case {
+    const char* what;
+    std::vector<Rule> rules;
+    size_t ways;
+    const char* not_understood;
+  };
+  const Case cases[] = {
+      {"no rules", {}, 1, ""},
+      {"a chain that is not there", {Rule("base").Finish(Jump("none"))}, 1, ""},
+      {"to a chain that is not there", {Rule("base").Finish(Goto("none"))}, 1, ""},
+      {"back from a base chain", {Rule("base").Finish({Verdict::Kind::kReturn})}, 1, ""},
+      {"none of no numbers",
+       {Rule("base").Random(0, 0).Finish({Verdict::Kind::kDrop})},
+       1,
+       "a number below 0"},
+      {"one number", {Rule("base").Random(0, 1).Finish({Verdict::Kind::kDrop})}, 1, ""},
+      {"more numbers than can be followed",
+       {Rule("base").Random(0, 4000000000u).Finish({Verdict::Kind::kDrop})},
+       1,
+       "a number below 4000000000"},
+      {"numbers on which nothing depends", {Rule("base").Random(0, 3), Rule("base").Random(0, 3)}, 1, ""},
+      {"one of three numbers drops",
+       {Rule("base").Random(0, 3).Equal(0, Key().Mark(1).bytes()).Finish({Verdict::Kind::kDrop})},
+       2,
+       ""},
+      {"the last of three numbers drops",
+       {Rule("base").Random(0, 3).Equal(0, Key().Mark(2).bytes()).Finish({Verdict::Kind::kDrop})},
+       2,
+       ""},
+      {"two numbers in one rule",
+       {Rule("base").Random(0, 2).Random(1, 2).Equal(1, Key().Mark(0).bytes()).Finish(Goto("x")),
+        Rule("x").Finish({Verdict::Kind::kAccept})},
+       3,
+       ""},
+      {"numbers in a chain that is jumped to",
+       {Rule("base").Finish(Jump("x")), Rule("x").Random(0, 5).Finish(Jump("y"))},
+       5,
+       ""},
+      {"in circles", {Rule("base").Finish(Goto("x")), Rule("x").Finish(Goto("x"))}, 1, "more jumps"},
+      {"ever deeper", {Rule("base").Finish(Jump("x")), Rule("x").Finish(Jump("x"))}, 1, "more jumps"},
+      {"registers that are not there",
+       {Rule("base").Load(15, Field::kIp6Saddr).Map(14, "m", 15).Dnat(Family::kIpv4, 15, 16)},
+       1,
+       "@m"},
+  };
+  for (const Case& c : cases) {
+    OneTable table;
+    for (const Rule& rule : c.rules) table.Add(rule);
+    std::vector<TraceOutcome> out = table.Run();
+    EXPECT_EQ(out.size(), c.ways) << c.what;
+    std::string said;
+    for (const TraceOutcome& way : out) {
+      for (const std::string& what : way.not_understood) said += what + "\n";
+    }
+    EXPECT_EQ(said.empty(), std::string_view(c.not_understood).empty()) << c.what << ": " << said;
+    EXPECT_THAT(said, HasSubstr(c.not_understood)) << c.what;
+  }
+}
+
+// As many as a large cluster's iptables has: the walk is no deeper for it.
+TEST(Trace, ManyJumpsOneBehindTheOther) {
+  OneTable table;
+  for (int i = 0; i < 50000; ++i) table.Add(Rule("base").Finish(Jump("x")));
+  table.Add(Rule("base").Finish({Verdict::Kind::kDrop}));
+  table.Add(Rule("x").Load(0, Field::kDestinationPort).Equal(0, Key().Port(22).bytes()));
+  auto out = table.Run();
+  ASSERT_EQ(out.size(), 1u);
+  EXPECT_EQ(out[0].end, TraceOutcome::kDropped);
+  EXPECT_THAT(Steps(out[0]), ElementsAre("ip t base: drop"));
+}
+
+// Rules as the kernel has them: iptables' comments say nothing, other matches are shown as libnftnl prints
+// them.
+TEST(Trace, RulesOfIptables) {
+  if (std::system("command -v iptables-nft >/dev/null") != 0) GTEST_SKIP() << "iptables-nft is not installed";
+  auto netns = linux::NetNs::Make();
+  if (!netns) GTEST_SKIP() << netns.error().message();
+  std::optional<LiveTable> table;
+  auto read = netns->Run([&]() -> Result<> {
+    for (const char* rule :
+         {"-N X", "-A INPUT -m comment --comment hello -j X", "-A X -m limit --limit 5/s -j DROP",
+          "-A X -p tcp --dport 80 -m statistic --mode random --probability 0.5 -j ACCEPT"}) {
+      if (std::system(("iptables-nft " + std::string(rule)).c_str()) != 0)
+        return Error(Code::kInternal, std::string("iptables-nft ") + rule);
+    }
+    ASSIGN_OR_RETURN(table, ReadLiveTable({Family::kIpv4, "filter"}));
+    return {};
+  });
+  ASSERT_TRUE(read) << read.error().message();
+  ASSERT_TRUE(table);
+  EXPECT_THAT(table->programs["INPUT"][0].leads_to, ElementsAre("X"));
+  EXPECT_GT(table->programs["INPUT"][0].handle, 0u);
+  auto out = TraceHook({*table}, HookPoint::kInput, To("10.0.0.9", 80), AllUnicast);
+  ASSERT_EQ(out.size(), 1u);
+  EXPECT_THAT(
+      out[0].not_understood,
+      ElementsAre(
+          AllOf(HasSubstr("ip filter X: "), HasSubstr("[limit rate 5/second"), HasSubstr("; drop")),
+          AllOf(HasSubstr("ip filter X: "), HasSubstr("[match name statistic"), HasSubstr("; accept"))));
 }
 
 }  // namespace

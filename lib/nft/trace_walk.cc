@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cstring>
 #include <optional>
 
@@ -8,145 +9,159 @@
 namespace keelson::nft {
 namespace {
 
-constexpr size_t kMaxDepth = 16;  // NFT_JUMP_STACK_SIZE
+constexpr size_t kMaxDepth = 16;         // NFT_JUMP_STACK_SIZE
+constexpr uint32_t kMaxDrawn = 1 << 16;  // numbers of one draw, and ways in all
+constexpr size_t kMaxEntered = 100000;   // chains on one way: what the kernel takes has no circles
+
+const std::vector<Program> kNoRules;
 
 // One packet on its way through the chains of one table; copied where ways part.
 struct Way {
   TraceOutcome outcome;
   Registers registers;
+  const std::vector<Program>* rules = &kNoRules;
+  size_t rule = 0, expr = 0;  // where it is in them
   struct Frame {
     const std::vector<Program>* rules;
-    size_t at, said;  // where to go on, and how many steps there were when the jump was made
+    size_t rule, said;  // where to go on, and how many steps there were when the jump was made
   };
   std::vector<Frame> returns;
   std::vector<std::string> chains;  // names, innermost last
-  size_t said_before_rule = 0;
+  size_t said_before_rule = 0, entered = 0;
 };
 
+// Each way is in `ways_` until it has ended; then its outcome is in `out_`. None vanishes, so there is at
+// least one outcome. Chains are walked in a loop: however many there are, the stack stays small.
 class Walk {
  public:
   Walk(const LiveTable& table, const AddressTypeOf& address_type)
       : table_(table), address_type_(address_type) {}
 
   std::vector<TraceOutcome> Run(const std::string& chain, TraceOutcome outcome) {
-    Way way{.outcome = std::move(outcome)};
-    way.chains.push_back(chain);
-    auto rules = table_.programs.find(chain);
-    if (rules != table_.programs.end()) {
-      Rules(std::move(way), rules->second, 0);
-    } else {
-      Done(std::move(way));
+    Way first{.outcome = std::move(outcome)};
+    first.rules = RulesOf(chain);
+    first.chains.push_back(chain);
+    ways_.push_back(std::move(first));
+    while (!ways_.empty()) {
+      Way way = std::move(ways_.back());
+      ways_.pop_back();
+      Follow(way);
+      out_.push_back(std::move(way.outcome));
     }
     return std::move(out_);
   }
 
  private:
-  void Done(Way way) { out_.push_back(std::move(way.outcome)); }
+  enum class Next {
+    kExpr,       // the rule goes on
+    kRule,       // with the chain's next rule
+    kElsewhere,  // where the way points to now
+    kEnded,
+  };
+
+  const std::vector<Program>* RulesOf(const std::string& chain) const {
+    auto found = table_.programs.find(chain);
+    return found == table_.programs.end() ? &kNoRules : &found->second;
+  }
 
   std::string Place(const Way& way) const {
     return ToText(table_.contents.table).substr(std::string_view("table ").size()) + " " + way.chains.back();
   }
   void Say(Way& way, std::string what) const { way.outcome.steps.push_back({Place(way), std::move(what)}); }
-
-  // The chain's rules from `at` on.
-  void Rules(Way way, const std::vector<Program>& rules, size_t at) {
-    for (; at < rules.size(); ++at) {
-      way.registers.Clear();
-      way.said_before_rule = way.outcome.steps.size();
-      if (!Rule(way, rules, at, 0)) return;
-    }
-    Return(std::move(way));
+  void DoesNotUnderstand(Way& way, const std::string& what) const {
+    way.outcome.not_understood.push_back(Place(way) + ": " + what);
   }
 
-  void Return(Way way) {
-    if (way.returns.empty()) return Done(std::move(way));
+  static void GoOn(Way& way) {
+    ++way.rule;
+    way.expr = 0;
+  }
+
+  // To its end.
+  void Follow(Way& way) {
+    for (;;) {
+      if (way.rule >= way.rules->size()) {
+        if (Return(way) == Next::kEnded) return;
+        continue;
+      }
+      way.registers.Clear();
+      way.said_before_rule = way.outcome.steps.size();
+      switch (Rest(way)) {
+        case Next::kEnded:
+          return;
+        case Next::kElsewhere:
+          break;
+        case Next::kExpr:
+        case Next::kRule:
+          GoOn(way);
+      }
+    }
+  }
+
+  Next Return(Way& way) const {
+    if (way.returns.empty()) return Next::kEnded;
     Way::Frame back = way.returns.back();
     way.returns.pop_back();
     way.chains.pop_back();
     // Where nothing has happened nobody needs to know of.
     if (way.outcome.steps.size() == back.said) way.outcome.steps.pop_back();
-    Rules(std::move(way), *back.rules, back.at);
+    way.rules = back.rules;
+    way.rule = back.rule;
+    way.expr = 0;
+    return Next::kElsewhere;
   }
 
-  void Enter(Way way, const Verdict& verdict, const std::vector<Program>& rules, size_t at) {
-    static const std::vector<Program> kNoRules;
+  Next Enter(Way& way, const Verdict& verdict) const {
     Say(way, ToText(verdict));
     if (verdict.kind == Verdict::Kind::kGoto) {
       way.chains.back() = verdict.chain;
     } else {
-      way.returns.push_back({&rules, at + 1, way.outcome.steps.size()});
+      way.returns.push_back({way.rules, way.rule + 1, way.outcome.steps.size()});
       way.chains.push_back(verdict.chain);
     }
-    if (way.returns.size() > kMaxDepth) return Done(std::move(way));
-    auto next = table_.programs.find(verdict.chain);
-    Rules(std::move(way), next == table_.programs.end() ? kNoRules : next->second, 0);
+    if (way.returns.size() > kMaxDepth || ++way.entered > kMaxEntered) {
+      DoesNotUnderstand(way, "more jumps than can be followed");
+      return Next::kEnded;
+    }
+    way.rules = RulesOf(verdict.chain);
+    way.rule = way.expr = 0;
+    return Next::kElsewhere;
   }
 
-  void Apply(Way way, const Verdict& verdict, const std::vector<Program>& rules, size_t at) {
+  Next Apply(Way& way, const Verdict& verdict) const {
     switch (verdict.kind) {
-      case Verdict::Kind::kDrop:
-        way.outcome.end = TraceOutcome::kDropped;
-        [[fallthrough]];
-      case Verdict::Kind::kAccept:
-        Say(way, ToText(verdict));
-        return Done(std::move(way));
       case Verdict::Kind::kReturn:
-        return Return(std::move(way));
+        return Return(way);
       case Verdict::Kind::kJump:
       case Verdict::Kind::kGoto:
-        return Enter(std::move(way), verdict, rules, at);
+        return Enter(way, verdict);
+      case Verdict::Kind::kDrop:
+        way.outcome.end = TraceOutcome::kDropped;
+        break;
+      case Verdict::Kind::kAccept:
+        break;
     }
+    Say(way, ToText(verdict));
+    return Next::kEnded;
   }
 
-  enum class Next { kExpr, kRule, kEnded };
-
-  // The rule's expressions from `from` on. False: the way has ended, or gone on elsewhere.
-  bool Rule(Way& way, const std::vector<Program>& rules, size_t at, size_t from) {
-    const Program& rule = rules[at];
-    for (size_t i = from; i < rule.exprs.size(); ++i) {
-      const Expr& expr = rule.exprs[i];
-      if (auto* random = std::get_if<expr::Random>(&expr)) {
-        Draw(way, *random, rules, at, i + 1);
-        return false;
-      }
-      if (auto* finish = std::get_if<expr::Finish>(&expr)) {
-        Apply(std::move(way), finish->verdict, rules, at);
-        return false;
-      }
-      if (auto* map = std::get_if<expr::VerdictMap>(&expr)) {
-        const Element* found = Find(way, map->key, map->set);
-        if (!found || !found->verdict) return NoMatch(way);
-        Say(way, "is in @" + map->set);
-        Apply(std::move(way), *found->verdict, rules, at);
-        return false;
-      }
-      Next next = std::visit([&](const auto& x) { return On(x, way); }, expr);
-      if (next == Next::kEnded) return false;
+  // The rule from the way's next expression on; never kExpr.
+  Next Rest(Way& way) {
+    const Program& rule = (*way.rules)[way.rule];
+    while (way.expr < rule.exprs.size()) {
+      Next next = std::visit([&](const auto& x) { return On(x, way); }, rule.exprs[way.expr++]);
       if (next == Next::kRule) return NoMatch(way);
+      if (next != Next::kExpr) return next;
     }
-    if (!rule.not_understood.empty()) {
-      way.outcome.not_understood.push_back(Place(way) + ": " + rule.not_understood);
-      return NoMatch(way);
-    }
-    return true;
-  }
-
-  void Draw(const Way& way, const expr::Random& random, const std::vector<Program>& rules, size_t at,
-            size_t from) {
-    // Whichever number led nowhere, what follows is the same.
-    std::optional<Way> missed;
-    for (uint32_t n = 0; n < random.modulus; ++n) {
-      Way branch = way;
-      branch.registers.Put(random.reg, Key().Mark(random.offset + n).bytes());
-      if (Rule(branch, rules, at, from) && !missed) missed = std::move(branch);
-    }
-    if (missed) Rules(std::move(*missed), rules, at + 1);
+    if (rule.not_understood.empty()) return Next::kRule;
+    DoesNotUnderstand(way, rule.not_understood);
+    return NoMatch(way);
   }
 
   // What was said of this rule is of no interest.
-  static bool NoMatch(Way& way) {
-    way.outcome.steps.resize(way.said_before_rule);
-    return true;
+  static Next NoMatch(Way& way) {
+    way.outcome.steps.resize(std::min(way.said_before_rule, way.outcome.steps.size()));
+    return Next::kRule;
   }
 
   // ---- one expression each ----
@@ -156,11 +171,42 @@ class Walk {
     way.registers.Put(x.reg, FieldBytes(x.field, way.outcome.packet, address_type_));
     return Next::kExpr;
   }
-  // Renewed or counted is not of interest here; verdicts and numbers are followed by Rule().
-  template <typename T>
-  Next On(const T&, Way&) {
-    return Next::kExpr;
+  // Every number is a way of its own; those that the rule has nothing to say to go on as one, for what
+  // follows is the same for them. The last number is this way's.
+  Next On(const expr::Random& x, Way& way) {
+    if (x.modulus == 0 || out_.size() + ways_.size() + x.modulus > kMaxDrawn) {
+      DoesNotUnderstand(way, "a number below " + std::to_string(x.modulus) + " is drawn");
+      return Next::kRule;
+    }
+    std::optional<Way> missed;
+    for (uint32_t n = 0; n + 1 < x.modulus; ++n) {
+      Way branch = way;
+      branch.registers.Put(x.reg, Key().Mark(x.offset + n).bytes());
+      switch (Rest(branch)) {
+        case Next::kEnded:
+          out_.push_back(std::move(branch.outcome));
+          break;
+        case Next::kElsewhere:
+          ways_.push_back(std::move(branch));
+          break;
+        case Next::kExpr:
+        case Next::kRule:
+          if (!missed) missed = std::move(branch);
+      }
+    }
+    way.registers.Put(x.reg, Key().Mark(x.offset + x.modulus - 1).bytes());
+    Next last = Rest(way);
+    if (missed && last != Next::kRule) {
+      GoOn(*missed);
+      ways_.push_back(std::move(*missed));
+    }
+    return last;
   }
+  Next On(const expr::Finish& x, Way& way) { return Apply(way, x.verdict); }
+  // That something is renewed or counted is not of interest here.
+  Next On(const expr::Update&, Way&) { return Next::kExpr; }
+  Next On(const expr::Forget&, Way&) { return Next::kExpr; }
+  Next On(const expr::Counter&, Way&) { return Next::kExpr; }
   Next On(const expr::Compare& x, Way& way) {
     return If((way.registers.Get(x.reg, x.value.size()) == x.value) == x.equal);
   }
@@ -176,25 +222,33 @@ class Walk {
     way.registers.Put(x.reg, x.value);
     return Next::kExpr;
   }
-  const Element* Find(Way& way, int key, const std::string& name) const {
+  // Null: other programs' types have no name here, and ranges of a single value are kept in another way.
+  const Ruleset::SetContents* SetNamed(const std::string& name, Way& way) const {
     auto set = table_.contents.sets.find(name);
     const Set* shape = set == table_.contents.sets.end() ? nullptr : &set->second.set;
-    // Ranges of a single value are kept in another way; other programs' types have no name here.
-    if (!shape || shape->key.empty() || (shape->interval && shape->key.size() == 1)) {
-      way.outcome.not_understood.push_back(Place(way) + ": @" + name);
-      return nullptr;
-    }
-    return FindElement(set->second, way.registers.Get(key, WidthOf(shape->key)));
+    if (shape && !shape->key.empty() && !(shape->interval && shape->key.size() == 1)) return &set->second;
+    DoesNotUnderstand(way, "@" + name);
+    return nullptr;
+  }
+  const Element* Find(const Ruleset::SetContents* set, int key, const Way& way) const {
+    return set ? FindElement(*set, way.registers.Get(key, WidthOf(set->set.key))) : nullptr;
   }
   Next On(const expr::Lookup& x, Way& way) {
-    bool found = Find(way, x.key, x.set) != nullptr;
-    if (found != x.negate) Say(way, (x.negate ? "is not in @" : "is in @") + x.set);
-    return If(found != x.negate);
+    const Ruleset::SetContents* set = SetNamed(x.set, way);
+    bool matches = set && (Find(set, x.key, way) != nullptr) != x.negate;
+    if (matches) Say(way, (x.negate ? "is not in @" : "is in @") + x.set);
+    return If(matches);
   }
   Next On(const expr::Map& x, Way& way) {
-    const Element* found = Find(way, x.key, x.set);
+    const Element* found = Find(SetNamed(x.set, way), x.key, way);
     if (found) way.registers.Put(x.out, found->data);
     return If(found);
+  }
+  Next On(const expr::VerdictMap& x, Way& way) {
+    const Element* found = Find(SetNamed(x.set, way), x.key, way);
+    if (!found || !found->verdict) return Next::kRule;
+    Say(way, "is in @" + x.set);
+    return Apply(way, *found->verdict);
   }
   Next On(const expr::SetMark& x, Way& way) {
     uint32_t mark = 0;
@@ -216,24 +270,22 @@ class Walk {
         static_cast<uint16_t>(static_cast<uint8_t>(port[0]) << 8 | static_cast<uint8_t>(port[1]));
     packet.translated = true;
     Say(way, "dnat to " + packet.destination.ToString() + " port " + std::to_string(packet.destination_port));
-    Done(std::move(way));
     return Next::kEnded;
   }
   Next On(const expr::Masquerade&, Way& way) {
     way.outcome.packet.source_translated = true;
     Say(way, "masquerade");
-    Done(std::move(way));
     return Next::kEnded;
   }
   Next On(const expr::Reject& x, Way& way) {
     way.outcome.end = TraceOutcome::kRejected;
     Say(way, x.tcp_reset ? "reject with a TCP reset" : "reject with port unreachable");
-    Done(std::move(way));
     return Next::kEnded;
   }
 
   const LiveTable& table_;
   const AddressTypeOf& address_type_;
+  std::vector<Way> ways_;
   std::vector<TraceOutcome> out_;
 };
 

@@ -26,6 +26,10 @@ struct FlushChain {
 struct AddRule {
   Rule rule;
 };  // at the end of its chain
+struct DeleteRule {
+  std::string chain;
+  uint64_t handle;  // program.h tells it; kNotFound when absent
+};
 struct AddSet {
   Set set;
 };  // present with the same shape is fine
@@ -44,8 +48,9 @@ struct DeleteElements {
 };  // kNotFound when absent
 }  // namespace op
 
-using Op = std::variant<op::AddTable, op::DeleteTable, op::AddChain, op::DeleteChain, op::FlushChain,
-                        op::AddRule, op::AddSet, op::DeleteSet, op::AddElements, op::DeleteElements>;
+using Op =
+    std::variant<op::AddTable, op::DeleteTable, op::AddChain, op::DeleteChain, op::FlushChain, op::AddRule,
+                 op::DeleteRule, op::AddSet, op::DeleteSet, op::AddElements, op::DeleteElements>;
 
 class Transaction {
  public:
@@ -58,6 +63,9 @@ class Transaction {
   void DeleteChain(std::string name) { ops_.emplace_back(op::DeleteChain{std::move(name)}); }
   void FlushChain(std::string name) { ops_.emplace_back(op::FlushChain{std::move(name)}); }
   void AddRule(Rule rule) { ops_.emplace_back(op::AddRule{std::move(rule)}); }
+  void DeleteRule(std::string chain, uint64_t handle) {
+    ops_.emplace_back(op::DeleteRule{std::move(chain), handle});
+  }
   void AddSet(Set set) { ops_.emplace_back(op::AddSet{std::move(set)}); }
   void DeleteSet(std::string name) { ops_.emplace_back(op::DeleteSet{std::move(name)}); }
   void AddElements(Set set, std::vector<Element> elements) {
