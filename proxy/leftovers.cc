@@ -3,13 +3,16 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <vector>
 
 #include "lib/base/file.h"
 #include "lib/base/log.h"
 #include "lib/event/process.h"
+#include "lib/netlink/ipvs.h"
 #include "lib/netlink/link.h"
+#include "lib/nft/text.h"
 
 namespace keelson::proxy {
 namespace {
@@ -17,6 +20,7 @@ namespace {
 constexpr char kUpstreamTable[] = "kube-proxy";
 constexpr char kIpvsDevice[] = "kube-ipvs0";
 constexpr std::chrono::seconds kLimit{30};
+constexpr int kAttempts = 5;
 
 // KUBE-FIREWALL, KUBE-KUBELET-CANARY and KUBE-MARK-MASQ are the kubelet's, or were.
 constexpr std::array kChains = {
@@ -85,29 +89,43 @@ Result<std::string> Run(const std::vector<std::string>& arguments, const std::st
   }
 }
 
-// `tool`: "iptables-nft", "ip6tables-legacy", ...
-Result<> CleanIptables(const std::string& tool) {
-  Result<std::string> saved = Run({tool + "-save"});
-  if (!saved) return {};  // not installed: then nobody has made rules with it
+// Of iptables-legacy: `tool` is "iptables" or "ip6tables".
+Result<> CleanLegacyTables(const std::string& tool) {
+  Result<std::string> saved = Run({tool + "-legacy-save"});
+  if (!saved) {
+    // Whose they are cannot be told then.
+    log::Warn(
+        "There are tables of iptables-legacy, and no program to look into them: rules of another proxy "
+        "mode may stay",
+        {{"tool", tool + "-legacy-save"}, {"err", saved.error()}});
+    return {};
+  }
   std::string script = WithoutProxyChains(*saved);
   if (script.empty()) return {};
-  RETURN_IF_ERROR(Run({tool + "-restore", "--noflush"}, script));
-  log::Info("Removed the rules of proxy mode iptables", {{"tool", tool}});
+  RETURN_IF_ERROR(Run({tool + "-legacy-restore", "--noflush"}, script));
+  log::Info("Removed the rules of proxy mode iptables", {{"tool", tool + "-legacy"}});
   return {};
 }
 
-Result<bool> HasIptablesNftRules(nft::Kernel& kernel, nft::Family family) {
-  for (const char* table : {"nat", "filter"}) {
-    for (const char* chain : {"KUBE-SERVICES", "KUBE-POSTROUTING", "KUBE-FORWARD", "KUBE-PROXY-CANARY"}) {
-      ASSIGN_OR_RETURN(bool has, kernel.HasChain({family, table}, chain));
-      if (has) return true;
-    }
+// The tables that iptables-nft makes. Other programs may change them at the same moment.
+Result<> CleanIptablesNft(nft::Kernel& kernel, const nft::Table& table) {
+  Result<> applied;
+  for (int attempt = 0; attempt < kAttempts; ++attempt) {
+    ASSIGN_OR_RETURN(std::optional<nft::LiveTable> found, nft::ReadLiveTable(table));
+    if (!found) return {};
+    nft::Transaction changes = WithoutProxyChains(*found);
+    if (changes.empty()) return {};
+    applied = kernel.Apply(changes);
+    if (!applied) continue;
+    log::Info("Removed the rules of proxy mode iptables", {{"table", nft::ToText(table)}});
+    return {};
   }
-  return false;
+  return applied;
 }
 
 bool HasLegacyTables(bool v4) {
-  Result<std::string> names = ReadFile(v4 ? "/proc/net/ip_tables_names" : "/proc/net/ip6_tables_names");
+  Result<std::string> names =
+      ReadFile(v4 ? "/proc/thread-self/net/ip_tables_names" : "/proc/thread-self/net/ip6_tables_names");
   return names && !names->empty();
 }
 
@@ -119,25 +137,48 @@ Result<> RemoveUpstreamTable(nft::Kernel& kernel, nft::Family family) {
   return gone || gone.error().Is(Code::kNotFound) ? Result<>() : gone;
 }
 
+// The device tells that mode ipvs was here, and goes last: who is killed on the way begins anew.
 Result<> RemoveIpvs() {
   ASSIGN_OR_RETURN(netlink::Socket socket, netlink::Socket::Open());
-  ASSIGN_OR_RETURN(bool was_there, netlink::DeleteLink(socket, kIpvsDevice));
-  if (!was_there) return {};
-  Result<std::string> cleared = Run({"ipvsadm", "--clear"});
-  if (!cleared) log::Warn("Virtual servers of proxy mode ipvs stay", {{"err", cleared.error()}});
+  Result<netlink::Link> device = netlink::GetLink(socket, kIpvsDevice);
+  if (!device) return device.error().Is(Code::kNotFound) ? Result<>() : device.error();
+  ASSIGN_OR_RETURN(netlink::Socket generic, netlink::Socket::OpenGeneric());
+  Result<> flushed = netlink::FlushVirtualServers(generic);
+  if (!flushed && !flushed.error().Is(Code::kUnimplemented)) return flushed;
   // Rules that spoke of the sets have gone with the chains.
   Result<std::string> sets = Run({"ipset", "list", "-name"});
+  if (!sets) log::Warn("Sets of proxy mode ipvs stay", {{"err", sets.error()}});
   for (size_t begin = 0; sets && begin < sets->size();) {
     size_t end = std::min(sets->find('\n', begin), sets->size());
     std::string name = sets->substr(begin, end - begin);
     if (name.starts_with("KUBE-")) (void)Run({"ipset", "destroy", name});
     begin = end + 1;
   }
-  log::Info("Removed the device of proxy mode ipvs");
+  RETURN_IF_ERROR(netlink::DeleteLink(socket, kIpvsDevice));
+  log::Info("Removed the virtual servers of proxy mode ipvs");
   return {};
 }
 
 }  // namespace
+
+nft::Transaction WithoutProxyChains(const nft::LiveTable& table) {
+  nft::Transaction out(table.contents.table);
+  for (const auto& [chain, programs] : table.programs) {
+    if (IsProxyChain(chain)) {
+      out.FlushChain(chain);
+      continue;
+    }
+    for (const nft::Program& rule : programs) {
+      if (std::any_of(rule.leads_to.begin(), rule.leads_to.end(), IsProxyChain)) {
+        out.DeleteRule(chain, rule.handle);
+      }
+    }
+  }
+  for (const auto& [chain, contents] : table.contents.chains) {
+    if (IsProxyChain(chain)) out.DeleteChain(chain);
+  }
+  return out;
+}
 
 std::string WithoutProxyChains(std::string_view saved) {
   std::string out;
@@ -166,11 +207,9 @@ Result<> RemoveLeftovers(nft::Kernel& kernel, const std::string& own_table) {
   };
   for (bool v4 : {true, false}) {
     const nft::Family family = v4 ? nft::Family::kIpv4 : nft::Family::kIpv6;
-    const std::string tool = v4 ? "iptables" : "ip6tables";
     if (own_table != kUpstreamTable) note(RemoveUpstreamTable(kernel, family));
-    Result<bool> has = HasIptablesNftRules(kernel, family);
-    if (has && *has) note(CleanIptables(tool + "-nft"));
-    if (HasLegacyTables(v4)) note(CleanIptables(tool + "-legacy"));
+    for (const char* name : {"mangle", "nat", "filter"}) note(CleanIptablesNft(kernel, {family, name}));
+    if (HasLegacyTables(v4)) note(CleanLegacyTables(v4 ? "iptables" : "ip6tables"));
   }
   note(RemoveIpvs());
   return all;

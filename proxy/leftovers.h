@@ -6,16 +6,21 @@
 #include <string_view>
 
 #include "lib/nft/kernel.h"
+#include "lib/nft/program.h"
 
 namespace keelson::proxy {
 
-// From what iptables-save says: input for iptables-restore --noflush that takes kube-proxy's chains away and
-// the rules that lead to them; empty when there are none. Chains of the kubelet and of others stay. Pure.
+// Takes kube-proxy's chains out of a table of iptables-nft, with the rules that lead to them; empty when
+// there are none. Chains of the kubelet and of others stay. Pure.
+nft::Transaction WithoutProxyChains(const nft::LiveTable& table);
+// The same for iptables-legacy: from what iptables-save says to input for iptables-restore --noflush.
 std::string WithoutProxyChains(std::string_view saved);
 
 // Removes the tables of mode nftables (unless `own_table` has their name), the chains of mode iptables, and
-// of mode ipvs also its device, virtual servers and sets. Programs (iptables-save, ipvsadm, ipset) are run
-// only where there are traces. The first failure; the rest is tried all the same.
+// of mode ipvs also its device, virtual servers and sets. Of the calling thread's network namespace, which is
+// `kernel`'s too. Needs no programs, but for two things: iptables-legacy-save and -restore where the kernel
+// has tables of iptables-legacy, and ipset where there was mode ipvs. The first failure; the rest is tried
+// all the same.
 Result<> RemoveLeftovers(nft::Kernel& kernel, const std::string& own_table);
 
 }  // namespace keelson::proxy

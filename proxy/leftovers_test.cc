@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "lib/nft/text.h"
+
 namespace keelson::proxy {
 namespace {
 
@@ -39,6 +41,30 @@ COMMIT
 )");
   EXPECT_EQ(WithoutProxyChains("*filter\n:KUBE-FIREWALL - [0:0]\n-A INPUT -j KUBE-FIREWALL\nCOMMIT\n"), "");
   EXPECT_EQ(WithoutProxyChains(""), "");
+}
+
+TEST(Leftovers, OfALiveTable) {
+  nft::LiveTable table;
+  table.contents.table = {nft::Family::kIpv4, "nat"};
+  for (const char* chain : {"PREROUTING", "DOCKER", "KUBE-MARK-MASQ", "KUBE-SERVICES", "KUBE-SVC-ABC"}) {
+    table.contents.chains[chain].chain.name = chain;
+  }
+  auto rule = [&](const char* chain, uint64_t handle, std::vector<std::string> leads_to) {
+    table.programs[chain].push_back({.handle = handle, .leads_to = std::move(leads_to)});
+  };
+  rule("PREROUTING", 7, {"KUBE-SERVICES"});
+  rule("PREROUTING", 8, {"DOCKER"});
+  rule("KUBE-SERVICES", 9, {"KUBE-SVC-ABC"});
+  rule("KUBE-SVC-ABC", 10, {"KUBE-MARK-MASQ"});
+  rule("KUBE-MARK-MASQ", 11, {});
+  EXPECT_EQ(nft::ToText(WithoutProxyChains(table)),
+            "table ip nat\n"
+            "flush chain KUBE-SERVICES\n"
+            "flush chain KUBE-SVC-ABC\n"
+            "delete rule PREROUTING handle 7\n"
+            "delete chain KUBE-SERVICES\n"
+            "delete chain KUBE-SVC-ABC\n");
+  EXPECT_TRUE(WithoutProxyChains(nft::LiveTable{}).empty());
 }
 
 }  // namespace

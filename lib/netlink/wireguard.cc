@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "lib/netlink/generic_internal.h"
 #include "lib/netlink/request_internal.h"
 
 namespace keelson::netlink {
@@ -30,24 +31,6 @@ void ForEach(nlattr* list, Each each) {
 
 nlattr* Find(nlattr* nest, int type) {
   return nla_find(static_cast<nlattr*>(nla_data(nest)), nla_len(nest), type);
-}
-
-Result<int> FamilyId(Socket& generic) {
-  genlmsghdr header{};
-  header.cmd = CTRL_CMD_GETFAMILY;
-  header.version = 1;
-  Request request(GENL_ID_CTRL, 0, header, "find wireguard in the kernel");
-  request.PutString(CTRL_ATTR_FAMILY_NAME, WG_GENL_NAME);
-  int id = 0;
-  Result<> found = request.Run(generic, [&](nlmsghdr* message) {
-    if (nlattr* attribute = nlmsg_find_attr(message, sizeof header, CTRL_ATTR_FAMILY_ID))
-      id = nla_get_u16(attribute);
-  });
-  if (!found && found.error().Is(Code::kNotFound)) {
-    return Error(Code::kUnimplemented, "this kernel has no WireGuard");
-  }
-  if (!found) return found.error();
-  return id;
 }
 
 WireguardPeer ParsePeer(nlattr* nest) {
@@ -126,7 +109,7 @@ Result<> CreateWireguard(Socket& route, std::string_view name, int mtu) {
 }
 
 Result<WireguardDevice> GetWireguard(Socket& generic, std::string_view name) {
-  ASSIGN_OR_RETURN(int family, FamilyId(generic));
+  ASSIGN_OR_RETURN(int family, GenericFamily(generic, WG_GENL_NAME));
   genlmsghdr header{};
   header.cmd = WG_CMD_GET_DEVICE;
   header.version = WG_GENL_VERSION;
@@ -154,7 +137,7 @@ Result<WireguardDevice> GetWireguard(Socket& generic, std::string_view name) {
 }
 
 Result<> ChangeWireguard(Socket& generic, std::string_view name, const WireguardChange& change) {
-  ASSIGN_OR_RETURN(int family, FamilyId(generic));
+  ASSIGN_OR_RETURN(int family, GenericFamily(generic, WG_GENL_NAME));
   genlmsghdr header{};
   header.cmd = WG_CMD_SET_DEVICE;
   header.version = WG_GENL_VERSION;

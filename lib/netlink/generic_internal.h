@@ -1,0 +1,13 @@
+// Inside lib/netlink only: families of generic netlink.
+#pragma once
+
+#include <string_view>
+
+#include "lib/netlink/socket.h"
+
+namespace keelson::netlink {
+
+// The number of the family with this name; kUnimplemented where the kernel has none.
+Result<int> GenericFamily(Socket& generic, std::string_view name);
+
+}  // namespace keelson::netlink
