@@ -25,7 +25,8 @@ struct SharedKernel {
   nft::FakeKernel fake GUARDED_BY(mutex);
   int refusals GUARDED_BY(mutex) = 0;
   int attempts GUARDED_BY(mutex) = 0;
-  std::string bad GUARDED_BY(mutex);  // what speaks of it is invalid
+  std::string bad GUARDED_BY(mutex);    // what speaks of it is invalid
+  bool busy GUARDED_BY(mutex) = false;  // transactions take until it is not
 
   class View : public nft::Kernel {
    public:
@@ -34,9 +35,10 @@ struct SharedKernel {
       MutexLock lock(shared_.mutex);
       ++shared_.attempts;
       shared_.changed.notify_all();
+      while (shared_.busy) shared_.changed.wait(shared_.mutex);
       if (shared_.refusals > 0) {
         --shared_.refusals;
-        return Error::FromErrno(ENOBUFS, "refused");
+        return Error::FromErrno(EBUSY, "refused");
       }
       if (!shared_.bad.empty() && nft::ToText(t).find(shared_.bad) != std::string::npos) {
         return Error::FromErrno(EINVAL, shared_.bad);
@@ -239,25 +241,62 @@ class SlowProxierTest : public ProxierTest {
   SlowProxierTest() { min_sync_period_ = std::chrono::seconds(1); }
 };
 
-TEST_F(SlowProxierTest, FlappingEndpointsAreWrittenTogether) {
+// A thousand changes a second: one write a second, and after each the kernel is no older than that.
+TEST_F(SlowProxierTest, FlappingEndpointsLagByOnePeriodAtMost) {
   auto service = MakeService("10.96.0.1");
   proxier_->OnService("default/web", &service);
   proxier_->MarkSynced();
   ready_.wait();
-  clock_.AwaitWaiters(1);
+  for (int second = 0; second < 5; ++second) {
+    clock_.AwaitWaiters(1);
+    int before;
+    {
+      MutexLock lock(kernel_.mutex);
+      before = kernel_.attempts;
+    }
+    std::string last;
+    for (int i = 0; i < 1000; ++i) {
+      last = IpAddress::Parse("10.1.0.0")->Plus(second * 1000 + i).ToString();
+      auto slice = MakeSlice(last);
+      proxier_->OnSlice("default/web-1", &slice);
+      clock_.Advance(std::chrono::milliseconds(1));
+    }
+    EXPECT_TRUE(kernel_.Await(Has("10.96.0.1 . tcp . 80 . 0 : " + last + " . 8080"))) << second;
+    MutexLock lock(kernel_.mutex);
+    EXPECT_EQ(kernel_.attempts, before + 1) << second;
+  }
+}
+
+// Without a period between writes: what comes while one is under way is one more.
+TEST_F(ProxierTest, FlappingEndpointsWaitForOneWrite) {
+  auto service = MakeService("10.96.0.1");
+  proxier_->OnService("default/web", &service);
+  proxier_->MarkSynced();
+  ready_.wait();
+  auto flap = [&](int i) {
+    auto slice = MakeSlice(IpAddress::Parse("10.1.0.0")->Plus(i).ToString());
+    proxier_->OnSlice("default/web-1", &slice);
+  };
   int before;
   {
     MutexLock lock(kernel_.mutex);
+    kernel_.busy = true;
     before = kernel_.attempts;
   }
-  for (int i = 0; i < 1000; ++i) {
-    auto slice = MakeSlice(i % 2 == 0 ? "10.1.0.1" : "10.1.0.2");
-    proxier_->OnSlice("default/web-1", &slice);
+  flap(0);
+  {
+    MutexLock lock(kernel_.mutex);
+    while (kernel_.attempts == before) kernel_.changed.wait(kernel_.mutex);
   }
-  clock_.Advance(std::chrono::seconds(1));
-  EXPECT_TRUE(kernel_.Await(Has("10.96.0.1 . tcp . 80 . 0 : 10.1.0.2 . 8080")));
+  for (int i = 1; i <= 1000; ++i) flap(i);
+  {
+    MutexLock lock(kernel_.mutex);
+    kernel_.busy = false;
+    kernel_.changed.notify_all();
+  }
+  EXPECT_TRUE(kernel_.Await(Has("10.96.0.1 . tcp . 80 . 0 : 10.1.3.232 . 8080")));
   MutexLock lock(kernel_.mutex);
-  EXPECT_EQ(kernel_.attempts, before + 1);
+  EXPECT_EQ(kernel_.attempts, before + 2);
 }
 
 TEST_F(ProxierTest, ALeavingNodeIsNotEligible) {

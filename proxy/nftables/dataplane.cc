@@ -10,18 +10,14 @@ namespace keelson::proxy::nftables {
 
 namespace {
 
-// Failures that say nothing about what was asked for.
+// Failures that say nothing about what was asked for: later it may be taken as it is.
 bool IsPassing(const Error& error) {
-  switch (error.errnum()) {
-    case EINTR:
-    case EAGAIN:
-    case EBUSY:
-    case ENOBUFS:
-    case ENOMEM:
-      return true;
-    default:
-      return false;
-  }
+  return error.errnum() == EINTR || error.errnum() == EAGAIN || error.errnum() == EBUSY;
+}
+
+// What is too much at once may be taken in parts.
+bool IsTooMuch(const Error& error) {
+  return error.errnum() == ENOBUFS || error.errnum() == ENOMEM || error.errnum() == EMSGSIZE;
 }
 
 }  // namespace
@@ -86,6 +82,7 @@ Result<> Dataplane::Admit(const std::string* first, const std::string* last, Syn
   for (auto key = first; key != last; ++key) plan_.Hold(*key);
   RETURN_IF_ERROR(FullSync());
   if (last - first == 1) {
+    if (IsTooMuch(done.error())) return done.error();  // it is the machine, not the Service
     total.refusals.push_back({*first, done.error()});
     return {};
   }

@@ -26,8 +26,9 @@ class Dataplane {
 
   Plan& plan() { return plan_; }
   // Brings the kernel up to the plan. The first time, and after a failure, what is there is read and only the
-  // difference is written; later the plan's changes are written as they are. Services that the kernel refuses
-  // are found by halving and left out, until they change or RetryRefused().
+  // difference is written; later the plan's changes are written as they are. What is too much at once is
+  // written in parts. Services that the kernel refuses are found by halving and left out, until they change
+  // or RetryRefused().
   Result<SyncStats> Sync();
   // Looks whether somebody else has changed any table, and repairs this one.
   Result<SyncStats> Verify();

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "lib/linux/sysctl.h"
+#include "lib/nft/trace.h"
 #include "proxy/conntrack_cleaner.h"
 #include "proxy/nftables/dataplane.h"
 #include "proxy/nftables/packet_fixture.h"
@@ -233,6 +234,36 @@ TEST_F(PacketTest, UdpClientsLeaveAnEndpointThatHasGone) {
   EXPECT_EQ(follow(2), 2);
   EXPECT_EQ(by_ip.Ask(Ip("10.96.0.10"), 53), "pod2");
   EXPECT_EQ(by_port.Ask(Ip("172.30.0.1"), 30053), "pod2");
+}
+
+// What the rules do with each protocol, as they are read back from the kernel.
+TEST_F(PacketTest, EveryProtocolsRulesCanBeTraced) {
+  for (uint8_t protocol : {kTcp, kUdp, kSctp}) {
+    ResolvedPort port = Service({1, 2});
+    port.service.protocol = protocol;
+    Set(port);
+    std::vector<nft::LiveTable> tables;
+    auto read = world_->node.Run([&]() -> Result<> {
+      ASSIGN_OR_RETURN(tables, nft::ReadLiveTables({nft::Family::kIpv4}));
+      return {};
+    });
+    ASSERT_TRUE(read) << read.error().message();
+    for (auto [to, number] : {std::pair("10.96.0.1", 80), std::pair("172.30.0.1", 30080)}) {
+      nft::Packet packet{.source = Ip("10.1.0.1"),
+                         .destination = Ip(to),
+                         .protocol = protocol,
+                         .source_port = 40000,
+                         .destination_port = static_cast<uint16_t>(number)};
+      std::set<std::string> ends;
+      for (const nft::TraceOutcome& way :
+           nft::TraceHook(tables, nft::HookPoint::kPrerouting, packet, [](const IpAddress&) { return 1u; })) {
+        EXPECT_TRUE(way.packet.translated);
+        EXPECT_TRUE(way.not_understood.empty());
+        ends.insert(way.packet.destination.ToString() + ":" + std::to_string(way.packet.destination_port));
+      }
+      EXPECT_THAT(ends, ElementsAre("10.1.0.1:8080", "10.1.0.2:8080")) << int{protocol} << " " << to;
+    }
+  }
 }
 
 // Not all that the kernel takes can nft(8) list: it would die of it, and with it whoever debugs a node.

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <cerrno>
+#include <cstdint>
 
 #include "lib/nft/diff.h"
 #include "lib/nft/fake.h"
@@ -321,11 +322,11 @@ class PickyKernel : public nft::FakeKernel {
  public:
   Result<> Apply(const nft::Transaction& t) override {
     ++attempts;
-    if (passing > 0) {
-      --passing;
-      return Error::FromErrno(ENOBUFS, "batch");
-    }
     std::string text = nft::ToText(t);
+    if (failures > 0 || text.size() > most) {
+      failures = std::max(0, failures - 1);
+      return Error::FromErrno(failure, "batch");
+    }
     if (!bad.empty() && text.find("add element services") != std::string::npos &&
         text.find(bad) != std::string::npos && text.find("delete table") == std::string::npos) {
       return Error::FromErrno(EINVAL, "add element services { " + bad + " . tcp . 80 }");
@@ -333,7 +334,8 @@ class PickyKernel : public nft::FakeKernel {
     return FakeKernel::Apply(t);
   }
   std::string bad;
-  int passing = 0, attempts = 0;
+  int failures = 0, failure = ENOBUFS, attempts = 0;
+  size_t most = SIZE_MAX;  // bytes of text that are taken at once
 };
 
 TEST(Dataplane, LeavesOutTheOneThatTheKernelRefuses) {
@@ -367,20 +369,54 @@ TEST(Dataplane, LeavesOutTheOneThatTheKernelRefuses) {
   EXPECT_EQ(kernel.Read(Options{}.Table())->value().sets["services"].elements.size(), 65u);
 }
 
-TEST(Dataplane, AFullSocketIsNoReasonToBlameAnybody) {
-  auto fake = std::make_unique<PickyKernel>();
-  PickyKernel& kernel = *fake;
-  Dataplane dataplane(std::move(fake), Options{});
-  ASSERT_TRUE(dataplane.Sync());
-  dataplane.plan().SetService("default/web", {Port("10.96.0.1", {"10.1.0.1"})});
-  kernel.passing = 1;
-  EXPECT_TRUE(dataplane.Sync());  // looked again at once
-  dataplane.plan().SetService("default/web-2", {Port("10.96.0.2", {"10.1.0.1"})});
-  kernel.passing = 2;
-  EXPECT_FALSE(dataplane.Sync());
-  EXPECT_TRUE(dataplane.plan().Held().empty());
-  EXPECT_TRUE(dataplane.Sync());
-  EXPECT_EQ(kernel.Read(Options{}.Table())->value().sets["services"].elements.size(), 2u);
+TEST(Dataplane, FailuresThatPassBlameNobody) {
+  for (int failure : {EINTR, EAGAIN, EBUSY, ENOBUFS, ENOMEM, EMSGSIZE}) {
+    auto fake = std::make_unique<PickyKernel>();
+    PickyKernel& kernel = *fake;
+    kernel.failure = failure;
+    Dataplane dataplane(std::move(fake), Options{});
+    ASSERT_TRUE(dataplane.Sync());
+    dataplane.plan().SetService("default/web", {Port("10.96.0.1", {"10.1.0.1"})});
+    kernel.failures = 1;
+    EXPECT_TRUE(dataplane.Sync()) << failure;  // looked again at once
+    dataplane.plan().SetService("default/web-2", {Port("10.96.0.2", {"10.1.0.1"})});
+    kernel.failures = 1000;
+    EXPECT_EQ(dataplane.Sync().error().errnum(), failure);
+    EXPECT_TRUE(dataplane.plan().Held().empty()) << failure;
+    kernel.failures = 0;
+    EXPECT_TRUE(dataplane.Sync()) << failure;
+    EXPECT_EQ(kernel.Read(Options{}.Table())->value().sets["services"].elements.size(), 2u) << failure;
+  }
+}
+
+TEST(Dataplane, WhatIsTooMuchAtOnceIsWrittenInParts) {
+  for (int failure : {ENOBUFS, ENOMEM, EMSGSIZE}) {
+    auto fake = std::make_unique<PickyKernel>();
+    PickyKernel& kernel = *fake;
+    kernel.failure = failure;
+    Dataplane dataplane(std::move(fake), Options{});
+    ASSERT_TRUE(dataplane.Sync());
+    auto service = [](int i) {
+      ResolvedPort port = Port("10.96.0.1", {"10.1.0.1"});
+      port.service.cluster_ip = Ip("10.96.0.1").Plus(i);
+      return std::vector{port};
+    };
+    for (int i = 0; i < 64; ++i) dataplane.plan().SetService("default/web-" + std::to_string(i), service(i));
+    kernel.most = 2000;
+    auto synced = dataplane.Sync();
+    ASSERT_TRUE(synced) << synced.error().message();
+    EXPECT_TRUE(synced->refusals.empty());
+    EXPECT_EQ(kernel.Read(Options{}.Table())->value().sets["services"].elements.size(), 64u);
+    // One that is too much by itself is nobody's fault; the others stay.
+    dataplane.plan().SetService("default/more", service(100));
+    kernel.most = 10;
+    EXPECT_EQ(dataplane.Sync().error().errnum(), failure);
+    EXPECT_TRUE(dataplane.plan().Held().empty());
+    EXPECT_EQ(kernel.Read(Options{}.Table())->value().sets["services"].elements.size(), 64u);
+    kernel.most = SIZE_MAX;
+    ASSERT_TRUE(dataplane.Sync());
+    EXPECT_EQ(kernel.Read(Options{}.Table())->value().sets["services"].elements.size(), 65u);
+  }
 }
 
 TEST(Dataplane, RestartFindsItsOwnAndRepairsWhatOthersDid) {
