@@ -16,9 +16,15 @@ struct FlagAdder {
   CLI::Option* operator()(const std::string& name, T& value, const char* help) const {
     return app.add_option(name, value, help)->capture_default_str();
   }
-  // One with commas, or several times.
+  // One with commas, or several times; the empty value is the empty list.
   CLI::Option* operator()(const std::string& name, std::vector<std::string>& value, const char* help) const {
-    return app.add_option(name, value, help)->delimiter(',')->capture_default_str();
+    auto set = [&value](std::vector<std::string> values) {
+      std::erase(values, "");
+      value = std::move(values);
+    };
+    return app.add_option_function<std::vector<std::string>>(name, set, help)
+        ->delimiter(',')
+        ->default_str("[" + CLI::detail::join(value, ",") + "]");
   }
   // 30s, 5m: into a number of seconds.
   void Seconds(const char* name, int& seconds, const char* help) const {

@@ -5,6 +5,7 @@
 
 #include "controlplane/etcd_command.h"
 #include "controlplane/flags.h"
+#include "lib/base/flags.h"
 #include "lib/base/version.h"
 #include "lib/event/loop.h"
 
@@ -43,7 +44,7 @@ int main(int argc, char** argv) {
   keelson::controlplane::AddFlags(app, options);
   keelson::controlplane::EtcdCommand etcd;
   AddEtcdCommands(app, etcd);
-  CLI11_PARSE(app, argc, argv);
+  if (std::optional<int> done = keelson::ParseFlags(app, argc, argv)) return *done;
   options.flags = keelson::controlplane::FlagsOf(app);
   if (etcd.verb != keelson::controlplane::EtcdCommand::Verb::kNone) return RunEtcdCommand(etcd, options);
   // glibc would make eight arenas a core, each with a burst's free memory left in it.

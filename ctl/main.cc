@@ -3,6 +3,7 @@
 #include <iostream>
 
 #include "ctl/verb.h"
+#include "lib/base/flags.h"
 #include "lib/base/version.h"
 #include "lib/event/loop.h"
 
@@ -21,7 +22,7 @@ int main(int argc, char** argv) {
   CLI::App* trace = app.add_subcommand("trace", "where packets go, and why");
   trace->require_subcommand(1)->fallthrough();
   keelson::ctl::AddTraceService(*trace, chosen);
-  CLI11_PARSE(app, argc, argv);
+  if (std::optional<int> done = keelson::ParseFlags(app, argc, argv)) return *done;
 
   keelson::Result<int> code = chosen(settings);
   if (!code) std::cerr << "nodectl: " << code.error().message() << "\n";

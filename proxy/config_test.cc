@@ -5,6 +5,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include "lib/base/flags_testing.h"
 #include "proxy/document.h"
 #include "proxy/flags.h"
 
@@ -181,17 +182,12 @@ TEST(Document, ProblemsInUpstreamsWords) {
   }
 }
 
-Result<Config> FromFlags(const std::vector<const char*>& args) {
+Result<Config> FromFlags(const std::vector<std::string>& args) {
   CLI::App app;
   Flags flags;
   AddFlags(app, flags);
-  std::vector<const char*> argv = {"kube-proxy"};
-  argv.insert(argv.end(), args.begin(), args.end());
-  try {
-    app.parse(Arguments(static_cast<int>(argv.size()), argv.data()));
-  } catch (const CLI::Error& e) {
-    return Error(Code::kInvalid, e.what());
-  }
+  std::ostringstream told;
+  if (ParseFlags(app, args, told, told)) return Error(Code::kInvalid, told.str());
   RETURN_IF_ERROR(Complete(app, flags));
   return Decide(app, flags);
 }
@@ -210,6 +206,18 @@ TEST(Flags, AsDeploymentsGiveThem) {
   EXPECT_EQ(config->metrics_address, "");
   EXPECT_EQ(config->healthz_address, "0.0.0.0:10300");
   EXPECT_THAT(config->configz, HasSubstr("\"FeatureGates\":{\"A\":true,\"B\":false}"));
+}
+
+TEST(Flags, WithoutAValueAreEmpty) {
+  Flags flags;
+  EXPECT_THAT(FlagsThatAreNotEmpty([&](CLI::App& app) { AddFlags(app, flags); }), IsEmpty());
+  auto config =
+      FromFlags({"--nodeport-addresses=", "--metrics-bind-address=", "--resolv-conf=", "--cluster-cidr="});
+  ASSERT_TRUE(config) << config.error().message();
+  EXPECT_THAT(config->nodeport_addresses, IsEmpty());
+  EXPECT_EQ(config->metrics_address, "");
+  EXPECT_EQ(config->dns.resolv_conf, "");
+  EXPECT_THAT(config->cluster_cidrs, IsEmpty());
 }
 
 TEST(Flags, Modes) {

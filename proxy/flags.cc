@@ -14,13 +14,30 @@ namespace {
 void AddDuration(CLI::App& app, const std::string& name, Document::Duration& field, const std::string& help) {
   app.add_option_function<std::string>(
          name,
-         [&field](const std::string& text) {
+         [&field, name](const std::string& text) {
            Result<int64_t> nanos = api::ParseGoDuration(text);
-           if (!nanos) throw CLI::ValidationError(nanos.error().message());
+           if (!nanos) {
+             throw CLI::ValidationError("invalid argument \"" + text + "\" for \"" + name +
+                                        "\" flag: " + nanos.error().message());
+           }
            field = Document::Duration(*nanos);
          },
          help)
       ->type_name("DURATION");
+}
+
+// With commas, or several times; the empty value is the empty list.
+CLI::Option* AddList(CLI::App& app, const std::string& name, std::vector<std::string>& field,
+                     const std::string& help) {
+  return app
+      .add_option_function<std::vector<std::string>>(
+          name,
+          [&field](std::vector<std::string> values) {
+            std::erase(values, "");
+            field = std::move(values);
+          },
+          help)
+      ->delimiter(',');
 }
 
 void AddProgramFlags(CLI::App& app, Flags& f) {
@@ -72,9 +89,8 @@ void AddDataplaneFlags(CLI::App& app, Flags& f) {
                  "the bridge that pods are behind");
   app.add_option("--pod-interface-name-prefix", d.detect_local.interface_name_prefix,
                  "how the names of pods' interfaces begin");
-  app.add_option("--nodeport-addresses", d.node_port_addresses,
-                 "CIDRs of the addresses NodePorts answer on, or \"primary\"")
-      ->delimiter(',');
+  AddList(app, "--nodeport-addresses", d.node_port_addresses,
+          "CIDRs of the addresses NodePorts answer on, or \"primary\"");
   app.add_flag_function(
       "--masquerade-all",
       [&d](int64_t on) { d.iptables.masquerade_all = d.nftables.masquerade_all = on > 0; },
@@ -116,7 +132,7 @@ void AddDnsFlags(CLI::App& app, Flags& f) {
 void AddOtherFlags(CLI::App& app, Flags& f) {
   Document& d = f.document;
   app.add_option("--ipvs-scheduler", d.ipvs.scheduler)->group("");
-  app.add_option("--ipvs-exclude-cidrs", d.ipvs.exclude_cidrs)->delimiter(',')->group("");
+  AddList(app, "--ipvs-exclude-cidrs", d.ipvs.exclude_cidrs, "")->group("");
   app.add_flag("--ipvs-strict-arp", d.ipvs.strict_arp)->group("");
   AddDuration(app, "--ipvs-sync-period", f.ipvs_sync_period, "of mode ipvs");
   AddDuration(app, "--ipvs-min-sync-period", f.ipvs_min_sync_period, "of mode ipvs");
@@ -165,19 +181,6 @@ Result<> LoadFile(Flags& f) {
 }
 
 }  // namespace
-
-std::vector<std::string> Arguments(int argc, const char* const* argv) {
-  std::vector<std::string> out;
-  for (int i = 1; i < argc; ++i) {
-    std::string argument = argv[i];
-    const bool empty = argument.starts_with("--") && argument.back() == '=';
-    if (empty) argument.pop_back();
-    out.push_back(argument);
-    if (empty) out.emplace_back();
-  }
-  std::reverse(out.begin(), out.end());  // as CLI11 wants it
-  return out;
-}
 
 void AddFlags(CLI::App& app, Flags& flags) {
   AddProgramFlags(app, flags);

@@ -28,9 +28,7 @@ struct Flags {
   std::vector<std::string> stub_domains;
 };
 
-// The command line for CLI::App::parse: "--flag=" means the empty value there too.
-std::vector<std::string> Arguments(int argc, const char* const* argv);
-
+// For ParseFlags() of lib/base/flags.h.
 void AddFlags(CLI::App& app, Flags& flags);
 
 // After parsing: reads the configuration file, if there is one, and applies what goes beside it. Whatever the

@@ -3,6 +3,7 @@
 #include <iostream>
 
 #include "lib/base/file.h"
+#include "lib/base/flags.h"
 #include "lib/base/log.h"
 #include "lib/base/version.h"
 #include "lib/event/loop.h"
@@ -44,11 +45,7 @@ int main(int argc, char** argv) {
   app.set_version_flag("--version", keelson::VersionText());
   keelson::proxy::Flags flags;
   keelson::proxy::AddFlags(app, flags);
-  try {
-    app.parse(keelson::proxy::Arguments(argc, argv));
-  } catch (const CLI::ParseError& e) {
-    return app.exit(e);
-  }
+  if (std::optional<int> done = keelson::ParseFlags(app, argc, argv)) return *done;
   Result<int> code = Run(app, flags);
   if (code) return *code;
   std::cerr << "kube-proxy: " << code.error().message() << "\n";

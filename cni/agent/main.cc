@@ -3,6 +3,7 @@
 #include <iostream>
 
 #include "cni/agent/services.h"
+#include "lib/base/flags.h"
 #include "lib/base/log.h"
 #include "lib/base/version.h"
 #include "lib/event/loop.h"
@@ -74,7 +75,7 @@ int main(int argc, char** argv) {
   app.add_option("--metrics-bind-address", texts.metrics, "IP:PORT of /metrics; default: none");
   app.add_option("-v,--v", verbosity, "log verbosity; from 2 on debug messages");
   app.add_flag("--cleanup", cleanup, "remove what the agent has made, and exit");
-  CLI11_PARSE(app, argc, argv);
+  if (std::optional<int> done = keelson::ParseFlags(app, argc, argv)) return *done;
 
   if (verbosity >= 2) keelson::log::SetLevel(keelson::log::Level::kDebug);
   Result<> done = Resolve(texts, config);

@@ -1,5 +1,7 @@
 #include <gtest/gtest.h>
 
+#include <sstream>
+
 #include "kubelet/config/settings.h"
 
 namespace keelson::kubelet {
@@ -67,6 +69,30 @@ TEST(Flags, MistakesAreTold) {
     ASSERT_FALSE(line) << c.arguments[0];
     EXPECT_NE(line.error().message().find(c.message), std::string::npos) << line.error().message();
   }
+}
+
+// Whatever the flag: "--flag=" has the empty value or is refused for it, and the next word is nobody's value.
+TEST(Flags, WithoutAValueTakeNoOther) {
+  std::istringstream usage(FlagUsage());
+  int count = 0;
+  for (std::string word; usage >> word;) {
+    if (!word.starts_with("--")) continue;
+    const std::string flag = word.substr(0, word.find_first_not_of("-abcdefghijklmnopqrstuvwxyz0123456789"));
+    if (flag == "--help" || flag == "--version") continue;
+    auto line = ParseCommandLine({flag + "=", "word"});
+    ASSERT_FALSE(line) << flag;
+    const std::string error = line.error().message();
+    const bool refused = error.find("invalid argument \"\" for \"" + flag + "\"") == 0;
+    EXPECT_TRUE(refused || error == "unknown command \"word\"") << flag << ": " << error;
+    ++count;
+  }
+  EXPECT_GT(count, 100);
+  KubeletConfig config;
+  config.cluster_dns = {"10.9.9.9"};
+  auto line = ParseCommandLine({"--cluster-dns=", "--hostname-override="});
+  ASSERT_TRUE(line) << line.error().message();
+  ASSERT_TRUE(ApplyFlags(line->config_flags, config));
+  EXPECT_TRUE(config.cluster_dns.empty());
 }
 
 }  // namespace

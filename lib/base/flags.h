@@ -1,0 +1,28 @@
+// The command line as Kubernetes' programs read it (Go's pflag), where CLI11 reads it otherwise:
+//
+//   --flag=       the empty value; CLI11 would take the next word for it
+//   --switch=     an error, as is an empty number: CLI11 would take them for true and 0
+//   --flag a b    one value a flag: b is an argument of its own, and where none is expected an error
+//   -v=2          the same as -v 2
+//   --flag_name   the same as --flag-name
+#pragma once
+
+#include <iosfwd>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace CLI {
+class App;
+}
+
+namespace keelson {
+
+// nullopt: go on. Else what to exit with: 0 when help or the version was asked for, and told; 1 after an
+// error, which is told too.
+std::optional<int> ParseFlags(CLI::App& app, int argc, const char* const* argv);
+// The same; `arguments` are without the program's name.
+std::optional<int> ParseFlags(CLI::App& app, const std::vector<std::string>& arguments, std::ostream& out,
+                              std::ostream& err);
+
+}  // namespace keelson
