@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 
+#include <cstdlib>
+#include <map>
 #include <random>
 
 #include "lib/netlink/conntrack.h"
@@ -58,12 +60,12 @@ std::vector<std::string> Words(const Decision& decision) {
   return out;
 }
 
-// A client that happens to send from a port of last round would be taken for the same flow.
-Result<> ForgetUdpFlows(const linux::NetNs& node) {
+// Those that the node knows, which forgets them.
+Result<std::vector<netlink::Flow>> TakeFlows(const linux::NetNs& node, uint8_t protocol) {
   ASSIGN_OR_RETURN(netlink::Socket socket, netlink::Socket::OpenNetfilterIn(node));
-  ASSIGN_OR_RETURN(std::vector<netlink::Flow> flows, netlink::ListFlows(socket, true, proxy::kUdp));
+  ASSIGN_OR_RETURN(std::vector<netlink::Flow> flows, netlink::ListFlows(socket, true, protocol));
   for (const netlink::Flow& flow : flows) RETURN_IF_ERROR(netlink::DeleteFlow(socket, flow));
-  return {};
+  return flows;
 }
 
 TEST(RandomServices, KernelAndModelAgree) {
@@ -85,7 +87,8 @@ TEST(RandomServices, KernelAndModelAgree) {
     map.UpdateSlice(key + "-4", &slice);
     std::vector<proxy::ResolvedPort> ports = map.Resolve(key, true);
     (*plane)->SetService(key, ports);
-    ASSERT_TRUE(ForgetUdpFlows((*world)->node()));
+    // A client that happens to send from a port of last round would be taken for the same flow.
+    ASSERT_TRUE(TakeFlows((*world)->node(), proxy::kUdp));
     auto synced = (*plane)->Sync();
     ASSERT_TRUE(synced) << synced.error().message();
     for (const char* client : kClients) {
@@ -148,6 +151,61 @@ TEST(Connections, AThousandOutliveProxiesAndEndpoints) {
     int dead = 0;
     for (Conversation& conversation : open) dead += !conversation.Echoes();
     EXPECT_EQ(dead, 0) << endpoints.size() << " endpoints";
+  }
+}
+
+// One Service with 5 000 endpoints, all of them addresses of one pod: each is in the kernel, and many are
+// chosen.
+TEST(LargeService, FiveThousandEndpointsAnswer) {
+  constexpr int kEndpoints = 5000, kTries = 200;
+  auto world = ServiceWorld::Make();
+  if (!world) GTEST_SKIP() << world.error().message();
+  auto run = [](const linux::NetNs& netns, const char* command) {
+    return netns.Run([&]() -> Result<> {
+      if (std::system(command) != 0) return Error(Code::kInternal, command);
+      return {};
+    });
+  };
+  ASSERT_TRUE(run((*world)->Place("pod1"), "ip route add local 10.1.64.0/18 dev lo"));
+  ASSERT_TRUE(run((*world)->node(), "ip route add 10.1.64.0/18 via 10.1.0.1"));
+  auto plane = (*world)->Start({.pod_cidrs = {*IpPrefix::Parse("10.1.0.0/16")}});
+  ASSERT_TRUE(plane) << plane.error().message();
+  proxy::ResolvedPort port;
+  port.service = {.name = "default/large:", .cluster_ip = *IpAddress::Parse("10.96.0.1"), .port = 80};
+  port.has_endpoints = true;
+  for (int i = 0; i < kEndpoints; ++i) {
+    port.cluster.push_back({IpAddress::Parse("10.1.64.0")->Plus(i), kEndpointPort, true});
+  }
+  // Who answered how many of the tries.
+  auto answered = [&](const char* client) {
+    EXPECT_TRUE(TakeFlows((*world)->node(), proxy::kTcp));
+    Question question = (*world)->From(client, true);
+    question.to = port.service.cluster_ip;
+    question.port = port.service.port;
+    for (int i = 0; i < kTries; ++i) {
+      auto answer = Ask((*world)->Place(client), question);
+      EXPECT_TRUE(answer) << client << ": " << answer.error().message();
+    }
+    std::map<IpAddress, int> out;
+    auto flows = TakeFlows((*world)->node(), proxy::kTcp);
+    EXPECT_TRUE(flows);
+    for (const netlink::Flow& flow : flows.value_or(std::vector<netlink::Flow>())) {
+      if (flow.destination == port.service.cluster_ip) ++out[flow.replier];
+    }
+    return out;
+  };
+  for (int count : {kEndpoints, 3, kEndpoints}) {
+    proxy::ResolvedPort now = port;
+    now.cluster.resize(static_cast<size_t>(count));
+    (*plane)->SetService("default/large", {now});
+    auto synced = (*plane)->Sync();
+    ASSERT_TRUE(synced) << synced.error().message();
+    for (const char* client : {"pod2", "outside"}) {
+      std::map<IpAddress, int> by = answered(client);
+      // Of 200 draws out of 5 000 some 196 differ; fewer than 150 happens to nobody.
+      EXPECT_GE(by.size(), std::min<size_t>(static_cast<size_t>(count), 150)) << client;
+      for (const auto& [ip, times] : by) EXPECT_LT(ip, port.cluster[0].ip.Plus(count)) << client;
+    }
   }
 }
 

@@ -72,8 +72,8 @@ std::string ServiceWorld::CheckVerdict(const linux::NetNs& place, const Question
   Result<Answer> answer = Ask(place, once);
   if (answer) return answer->server + " answers, not " + verdict;
   int error = answer.error().errnum();
-  // What a machine sends itself over UDP fails in send(), before the refusal comes back.
-  const bool unsent = question.protocol == proxy::kUdp && !question.source && error == EPERM;
+  // What a machine sends itself fails in send(), before the refusal comes back; but for TCP.
+  const bool unsent = question.protocol != proxy::kTcp && !question.source && error == EPERM;
   if (verdict == "refused" && error != ECONNREFUSED && !unsent) {
     return answer.error().message() + ", not refused";
   }

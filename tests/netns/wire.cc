@@ -8,10 +8,12 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "tests/netns/sctp_wire.h"
+
 namespace keelson::netns {
 namespace {
 
-constexpr uint8_t kTcp = 6, kUdp = 17;
+constexpr uint8_t kTcp = 6, kUdp = 17, kSctp = 132;
 
 struct SocketAddress {
   sockaddr_storage storage{};
@@ -107,13 +109,17 @@ bool Speaks(uint8_t protocol) {
   return static_cast<bool>(UniqueFd(::socket(AF_INET6, TypeOf(protocol) | SOCK_CLOEXEC, protocol)));
 }
 
-Responder::Responder(std::string name, const linux::NetNs& netns, uint16_t port) : name_(std::move(name)) {
+Responder::Responder(std::string name, const linux::NetNs& netns, uint16_t port)
+    : name_(std::move(name)), port_(port) {
   Result<> ready = netns.Run([&]() -> Result<> {
     ASSIGN_OR_RETURN(datagrams_, OpenEverywhere(kUdp, port));
     for (uint8_t protocol : kProtocols) {
       if (protocol == kUdp || !Speaks(protocol)) continue;
       ASSIGN_OR_RETURN(UniqueFd listener, OpenEverywhere(protocol, port));
       listeners_.push_back(std::move(listener));
+    }
+    if (!Speaks(kSctp)) {
+      ASSIGN_OR_RETURN(raw_, OpenRawSctp());
     }
     return {};
   });
@@ -162,6 +168,8 @@ void Responder::Serve(std::stop_token stop) {
   while (!stop.stop_requested()) {
     std::vector<pollfd> polled = {{datagrams_.get(), POLLIN, 0}};
     for (const UniqueFd& listener : listeners_) polled.push_back({listener.get(), POLLIN, 0});
+    const size_t first_raw = polled.size();
+    for (const UniqueFd& raw : raw_) polled.push_back({raw.get(), POLLIN, 0});
     const size_t first_peer = polled.size();
     for (const UniqueFd& peer : peers_) polled.push_back({peer.get(), POLLIN, 0});
     if (::poll(polled.data(), polled.size(), 20) <= 0) continue;
@@ -176,13 +184,21 @@ void Responder::Serve(std::stop_token stop) {
         peers_.erase(peers_.begin() + static_cast<long>(i - first_peer));
       }
     }
-    for (size_t i = 1; i < first_peer; ++i) {
+    for (size_t i = 1; i < first_raw; ++i) {
       if (polled[i].revents != 0) Accept(polled[i].fd);
+    }
+    for (size_t i = first_raw; i < first_peer; ++i) {
+      if (polled[i].revents != 0) AnswerRawSctp(polled[i].fd, name_, port_);
     }
   }
 }
 
 Result<Answer> Ask(const linux::NetNs& from, const Question& question) {
+  if (question.protocol == kSctp && !Speaks(kSctp)) {
+    ASSIGN_OR_RETURN(std::string greeting,
+                     AskRawSctp(from, question.source, question.to, question.port, question.limit));
+    return ParseGreeting(greeting);
+  }
   ASSIGN_OR_RETURN(UniqueFd fd, Dial(from, question));
   return ReadGreeting(fd.get(), question.protocol);
 }

@@ -15,11 +15,11 @@
 namespace keelson::netns {
 
 inline constexpr uint8_t kProtocols[] = {6, 17, 132};
-// Whether this kernel has sockets of a protocol at all.
+// Whether this kernel has sockets of a protocol; of SCTP they are seldom, and sctp_wire.h stands in for them.
 bool Speaks(uint8_t protocol);
 
-// Tells whoever connects or sends "NAME CLIENT-IP\n", on `port` of every address in `netns`, over all
-// protocols that the kernel speaks. TCP connections stay open and echo what comes.
+// Tells whoever connects or sends "NAME CLIENT-IP\n", on `port` of every address in `netns`, over TCP, UDP
+// and SCTP. TCP connections stay open and echo what comes.
 class Responder {
  public:
   Responder(std::string name, const linux::NetNs& netns, uint16_t port);
@@ -29,8 +29,9 @@ class Responder {
   void Serve(std::stop_token stop);
   void Accept(int listener);
   void AnswerDatagram(int fd) const;
-  std::string name_;
-  std::vector<UniqueFd> listeners_, peers_;
+  const std::string name_;
+  const uint16_t port_;
+  std::vector<UniqueFd> listeners_, peers_, raw_;
   UniqueFd datagrams_;
   std::jthread thread_;
 };
