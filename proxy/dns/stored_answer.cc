@@ -134,6 +134,17 @@ void Judge(const ldns_pkt* packet, const Question& question, StoredAnswer& out) 
   out.ttl = std::chrono::seconds(ttl);
 }
 
+// A denial's SOA says by its TTL how long the denial holds, so that it does not hold anew for whoever is
+// given it (RFC 2308, 5).
+void LimitSoa(StoredAnswer& answer) {
+  if (!answer.negative || !answer.cacheable) return;
+  for (uint16_t at : answer.ttl_offsets) {
+    if (Get16(answer.wire, at - 4u) != kTypeSoa) continue;
+    uint32_t ttl = static_cast<uint32_t>(Get16(answer.wire, at)) << 16 | Get16(answer.wire, at + 2u);
+    Set32(answer.wire.data() + at, std::min(ttl, static_cast<uint32_t>(answer.ttl.count())));
+  }
+}
+
 template <typename NewTtl>
 size_t WriteWith(const StoredAnswer& answer, const Query& query, std::span<char> buffer, size_t limit,
                  NewTtl new_ttl) {
@@ -200,6 +211,7 @@ Result<StoredAnswer> StoreAnswer(std::string_view reply, const Question& questio
   if (out.wire.size() > kMaxTcpSize) return Error(Code::kTooLarge, "DNS answer is too large");
   FindTtls(out);
   Judge(packet.get(), question, out);
+  LimitSoa(out);
   return out;
 }
 

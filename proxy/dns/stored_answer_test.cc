@@ -111,6 +111,17 @@ TEST_F(WriteTest, GivesItToWhoeverAsks) {
   EXPECT_EQ(Write(answer_, true, 512, 400).answer[1], "x.example.com. 0 A 1.2.3.4");
 }
 
+TEST_F(WriteTest, ADenialDoesNotHoldAnew) {
+  answer_ =
+      *StoreAnswer(Reply(Rcode::kNxDomain, {}, {{"example.com", kTypeSoa, 600, Soa(60)}}), kQuestion, 7);
+  for (auto [age, left] : {std::pair(0, " 60 SOA "), std::pair(59, " 1 SOA ")}) {
+    Decoded out = Write(answer_, false, 512, age);
+    EXPECT_EQ(out.rcode, "NXDOMAIN");
+    ASSERT_EQ(out.authority.size(), 1u);
+    EXPECT_THAT(out.authority[0], testing::HasSubstr(left));
+  }
+}
+
 TEST_F(WriteTest, CutsWhatIsTooLarge) {
   Decoded out = Write(answer_, true, 70);
   EXPECT_TRUE(out.valid);
