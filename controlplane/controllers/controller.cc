@@ -6,8 +6,8 @@
 
 namespace keelson::controllers {
 
-Controller::Controller(std::string name, Clock& clock, int workers)
-    : clock_(clock), queue_(std::move(name), clock), workers_(workers) {}
+Controller::Controller(std::string name, Clock& clock, int workers, client::BackoffOptions backoff)
+    : clock_(clock), queue_(std::move(name), clock, backoff), workers_(workers) {}
 
 void Controller::Run(std::stop_token stop) {
   client::RunWorkers(queue_, workers_, stop,

@@ -17,7 +17,7 @@ using client::Requeue;
 
 class Controller {
  public:
-  Controller(std::string name, Clock& clock, int workers = 1);
+  Controller(std::string name, Clock& clock, int workers = 1, client::BackoffOptions backoff = {});
   virtual ~Controller() = default;
   Controller(const Controller&) = delete;
   Controller& operator=(const Controller&) = delete;

@@ -12,6 +12,8 @@
 #include "controlplane/controllers/endpoints/endpoints_controller.h"
 #include "controlplane/controllers/endpoints/slice_controller.h"
 #include "controlplane/controllers/garbagecollector/garbage_collector.h"
+#include "controlplane/controllers/job/controller.h"
+#include "controlplane/controllers/job/orphans.h"
 #include "controlplane/controllers/namespaces/namespace_controller.h"
 #include "controlplane/controllers/namespaces/root_ca_publisher.h"
 #include "controlplane/controllers/namespaces/service_account_controller.h"
@@ -59,6 +61,8 @@ Result<> Build(Manager& manager, const Options& options) {
   }
   manager.Add<DeploymentController>(options, "deployment", "deployment-controller");
   manager.Add<ReplicaSetController>(options, "replicaset", "replicaset-controller");
+  manager.Add<JobController>(options, "job", "job-controller");
+  manager.Add<JobOrphanController>(options, "job", "job-controller");
   manager.Add<DisruptionController>(options, "disruption", "controllermanager");
   manager.Add<ServiceCidrController>(options, "service-cidr", "service-cidr-controller");
   manager.Add<ResourceQuotaController>(options, "resourcequota", "resourcequota-controller");
@@ -91,11 +95,27 @@ Result<> Build(Manager& manager, const Options& options) {
 }  // namespace
 
 std::vector<std::string> ControllerNames() {
-  return {"csrapproving",      "csrcleaner",     "csrsigning",     "deployment",
-          "disruption",        "endpoints",      "endpointslice",  "garbage-collector",
-          "namespace",         "node-ipam",      "node-lifecycle", "pod-garbage-collector",
-          "pv-protection",     "pvc-protection", "replicaset",     "resourcequota",
-          "root-ca-publisher", "service-cidr",   "serviceaccount", "taint-eviction"};
+  return {"csrapproving",
+          "csrcleaner",
+          "csrsigning",
+          "deployment",
+          "disruption",
+          "endpoints",
+          "endpointslice",
+          "garbage-collector",
+          "job",
+          "namespace",
+          "node-ipam",
+          "node-lifecycle",
+          "pod-garbage-collector",
+          "pv-protection",
+          "pvc-protection",
+          "replicaset",
+          "resourcequota",
+          "root-ca-publisher",
+          "service-cidr",
+          "serviceaccount",
+          "taint-eviction"};
 }
 
 Result<> Run(client::RestClient api, const Options& options, std::stop_token stop,

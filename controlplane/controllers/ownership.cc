@@ -2,7 +2,16 @@
 
 #include <fmt/format.h>
 
+#include "controlplane/controllers/claim.h"
+
 namespace keelson::controllers {
+
+const char kByOwner[] = "owner";
+
+std::vector<std::string> OwnerIndex(const metav1::ObjectMeta& meta) {
+  if (const metav1::OwnerReference* owner = api::ControllerOf(meta)) return {owner->uid()};
+  return {"orphans/" + meta.namespace_()};
+}
 
 std::string JsonQuoted(std::string_view text) {
   std::string out = "\"";
@@ -19,17 +28,24 @@ std::string JsonQuoted(std::string_view text) {
   return out + '"';
 }
 
-std::string AdoptPatch(const metav1::OwnerReference& owner, std::string_view object_uid) {
+std::string AdoptPatch(const metav1::OwnerReference& owner, std::string_view object_uid,
+                       std::string_view finalizer) {
+  const std::string held =
+      finalizer.empty() ? "" : fmt::format(R"("finalizers":[{}],)", JsonQuoted(finalizer));
   return fmt::format(
-      R"({{"metadata":{{"ownerReferences":[{{"apiVersion":{},"kind":{},"name":{},"uid":{},"controller":true,)"
+      R"({{"metadata":{{{}"ownerReferences":[{{"apiVersion":{},"kind":{},"name":{},"uid":{},"controller":true,)"
       R"("blockOwnerDeletion":true}}],"uid":{}}}}})",
-      JsonQuoted(owner.api_version()), JsonQuoted(owner.kind()), JsonQuoted(owner.name()),
+      held, JsonQuoted(owner.api_version()), JsonQuoted(owner.kind()), JsonQuoted(owner.name()),
       JsonQuoted(owner.uid()), JsonQuoted(object_uid));
 }
 
-std::string ReleasePatch(std::string_view owner_uid, std::string_view object_uid) {
-  return fmt::format(R"({{"metadata":{{"ownerReferences":[{{"$patch":"delete","uid":{}}}],"uid":{}}}}})",
-                     JsonQuoted(owner_uid), JsonQuoted(object_uid));
+std::string ReleasePatch(std::string_view owner_uid, std::string_view object_uid,
+                         std::string_view finalizer) {
+  const std::string held = finalizer.empty() ? ""
+                                             : fmt::format(R"("$deleteFromPrimitiveList/finalizers":[{}],)",
+                                                           JsonQuoted(finalizer));
+  return fmt::format(R"({{"metadata":{{{}"ownerReferences":[{{"$patch":"delete","uid":{}}}],"uid":{}}}}})",
+                     held, JsonQuoted(owner_uid), JsonQuoted(object_uid));
 }
 
 }  // namespace keelson::controllers

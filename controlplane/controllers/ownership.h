@@ -12,8 +12,11 @@ namespace keelson::controllers {
 std::string JsonQuoted(std::string_view text);
 
 // Strategic merge patches of one object's ownerReferences. The uid in the patch makes it fail with a
-// conflict when the object has been replaced by another of the same name.
-std::string AdoptPatch(const metav1::OwnerReference& owner, std::string_view object_uid);
-std::string ReleasePatch(std::string_view owner_uid, std::string_view object_uid);
+// conflict when the object has been replaced by another of the same name. A `finalizer` that is not empty
+// comes and goes with the owner.
+std::string AdoptPatch(const metav1::OwnerReference& owner, std::string_view object_uid,
+                       std::string_view finalizer = "");
+std::string ReleasePatch(std::string_view owner_uid, std::string_view object_uid,
+                         std::string_view finalizer = "");
 
 }  // namespace keelson::controllers

@@ -29,6 +29,13 @@ void TestCluster::Start() {
   Settle();
 }
 
+void TestCluster::Stop() {
+  runner_ = std::jthread();
+  owned_.clear();
+  std::destroy_at(&informers);
+  std::construct_at(&informers, api, clock);
+}
+
 void TestCluster::Settle() { fake->AwaitIdle(informers.size()); }
 
 void TestCluster::Drain(const std::vector<Controller*>& controllers) {

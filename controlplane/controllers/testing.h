@@ -29,6 +29,8 @@ class TestCluster {
   }
   // Starts the informers that the controllers have asked for; call after constructing these.
   void Start();
+  // Ends informers and controllers and all that these remember; others may be made and started then.
+  void Stop();
   // All informers have handled all that has happened.
   void Settle();
   // Reconciles what is due in the queues, round by round. Conflicts are tried again at once; other errors go

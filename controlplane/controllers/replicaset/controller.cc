@@ -2,6 +2,7 @@
 
 #include <google/protobuf/util/message_differencer.h>
 
+#include "controlplane/controllers/first_error.h"
 #include "controlplane/controllers/ownership.h"
 #include "lib/api/meta.h"
 #include "lib/k8s/pod_util.h"
@@ -11,32 +12,7 @@ namespace {
 
 constexpr int kBurst = 500;  // pods created or deleted in one sync
 
-// Keeps the first of several failures.
-class FirstError {
- public:
-  void Note(const Error& error) {
-    MutexLock lock(mutex_);
-    if (!error_) error_ = error;
-  }
-  Result<> Take() {
-    MutexLock lock(mutex_);
-    if (error_) return *error_;
-    return {};
-  }
-
- private:
-  Mutex mutex_;
-  std::optional<Error> error_ GUARDED_BY(mutex_);
-};
-
 }  // namespace
-
-const char kByOwner[] = "owner";
-
-std::vector<std::string> OwnerIndex(const metav1::ObjectMeta& meta) {
-  if (const metav1::OwnerReference* owner = api::ControllerOf(meta)) return {owner->uid()};
-  return {"orphans/" + meta.namespace_()};
-}
 
 ReplicaSetController::ReplicaSetController(client::RestClient api, client::InformerFactory& informers,
                                            client::EventRecorder& events, Clock& clock)

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <optional>
 
+#include "controlplane/controllers/claim.h"
 #include "controlplane/controllers/controller.h"
 #include "controlplane/controllers/replicaset/expectations.h"
 #include "controlplane/controllers/replicaset/plan.h"
@@ -45,9 +46,5 @@ class ReplicaSetController : public Controller {
   client::Informer<corev1::Pod>& pods_;
   Expectations expectations_;
 };
-
-// Index of pods (and of ReplicaSets) by "uid of the controller", or by "orphans/<namespace>" without one.
-extern const char kByOwner[];
-std::vector<std::string> OwnerIndex(const metav1::ObjectMeta& meta);
 
 }  // namespace keelson::controllers

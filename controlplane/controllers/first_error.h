@@ -1,0 +1,28 @@
+// Keeps the first of several failures that happen side by side.
+#pragma once
+
+#include <optional>
+
+#include "lib/base/error.h"
+#include "lib/base/mutex.h"
+
+namespace keelson::controllers {
+
+class FirstError {  // thread safe
+ public:
+  void Note(const Error& error) {
+    MutexLock lock(mutex_);
+    if (!error_) error_ = error;
+  }
+  Result<> Take() {
+    MutexLock lock(mutex_);
+    if (error_) return *error_;
+    return {};
+  }
+
+ private:
+  Mutex mutex_;
+  std::optional<Error> error_ GUARDED_BY(mutex_);
+};
+
+}  // namespace keelson::controllers

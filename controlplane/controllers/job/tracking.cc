@@ -1,0 +1,49 @@
+#include "controlplane/controllers/job/tracking.h"
+
+namespace keelson::controllers {
+
+void ReleasedPods::Expect(const std::string& job, const std::set<std::string>& uids) {
+  MutexLock lock(mutex_);
+  if (!uids.empty()) uids_[job].insert(uids.begin(), uids.end());
+}
+
+void ReleasedPods::Observed(const std::string& job, const std::string& uid) {
+  MutexLock lock(mutex_);
+  auto it = uids_.find(job);
+  if (it == uids_.end()) return;
+  it->second.erase(uid);
+  if (it->second.empty()) uids_.erase(it);
+}
+
+std::set<std::string> ReleasedPods::Of(const std::string& job) {
+  MutexLock lock(mutex_);
+  auto it = uids_.find(job);
+  return it == uids_.end() ? std::set<std::string>() : it->second;
+}
+
+void ReleasedPods::Forget(const std::string& job) {
+  MutexLock lock(mutex_);
+  uids_.erase(job);
+}
+
+Backoff Backoffs::Of(const std::string& job) {
+  MutexLock lock(mutex_);
+  auto it = backoffs_.find(job);
+  return it == backoffs_.end() ? Backoff() : it->second;
+}
+
+void Backoffs::Set(const std::string& job, const Backoff& backoff) {
+  MutexLock lock(mutex_);
+  if (backoff.failures == 0) {
+    backoffs_.erase(job);
+  } else {
+    backoffs_[job] = backoff;
+  }
+}
+
+void Backoffs::Forget(const std::string& job) {
+  MutexLock lock(mutex_);
+  backoffs_.erase(job);
+}
+
+}  // namespace keelson::controllers
