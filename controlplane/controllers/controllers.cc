@@ -7,6 +7,7 @@
 #include "controlplane/controllers/certificates/cleaner.h"
 #include "controlplane/controllers/certificates/signer.h"
 #include "controlplane/controllers/controller.h"
+#include "controlplane/controllers/cronjob/controller.h"
 #include "controlplane/controllers/deployment/controller.h"
 #include "controlplane/controllers/disruption/controller.h"
 #include "controlplane/controllers/endpoints/endpoints_controller.h"
@@ -63,6 +64,7 @@ Result<> Build(Manager& manager, const Options& options) {
   manager.Add<ReplicaSetController>(options, "replicaset", "replicaset-controller");
   manager.Add<JobController>(options, "job", "job-controller");
   manager.Add<JobOrphanController>(options, "job", "job-controller");
+  manager.Add<CronJobController>(options, "cronjob", "cronjob-controller");
   manager.Add<DisruptionController>(options, "disruption", "controllermanager");
   manager.Add<ServiceCidrController>(options, "service-cidr", "service-cidr-controller");
   manager.Add<ResourceQuotaController>(options, "resourcequota", "resourcequota-controller");
@@ -95,27 +97,17 @@ Result<> Build(Manager& manager, const Options& options) {
 }  // namespace
 
 std::vector<std::string> ControllerNames() {
-  return {"csrapproving",
-          "csrcleaner",
-          "csrsigning",
-          "deployment",
-          "disruption",
-          "endpoints",
-          "endpointslice",
-          "garbage-collector",
-          "job",
-          "namespace",
-          "node-ipam",
-          "node-lifecycle",
-          "pod-garbage-collector",
-          "pv-protection",
-          "pvc-protection",
-          "replicaset",
-          "resourcequota",
-          "root-ca-publisher",
-          "service-cidr",
-          "serviceaccount",
-          "taint-eviction"};
+  return {"cronjob",           "csrapproving",
+          "csrcleaner",        "csrsigning",
+          "deployment",        "disruption",
+          "endpoints",         "endpointslice",
+          "garbage-collector", "job",
+          "namespace",         "node-ipam",
+          "node-lifecycle",    "pod-garbage-collector",
+          "pv-protection",     "pvc-protection",
+          "replicaset",        "resourcequota",
+          "root-ca-publisher", "service-cidr",
+          "serviceaccount",    "taint-eviction"};
 }
 
 Result<> Run(client::RestClient api, const Options& options, std::stop_token stop,

@@ -25,6 +25,7 @@ HOMES = [
                     "kubelet/plugins", "kubelet/podresources", "kubelet/probe", "tests/bench"]),
     (r"boost/asio", ["lib/event", "lib/http"]),
     (r"boost/beast", ["lib/http"]),
+    (r"absl/", ["controlplane/controllers/cronjob"]),
     (r"nghttp2/", ["lib/http"]),
     (r"sodium", ["controlplane/storage/encryption"]),
     (r"openssl/", ["lib/http", "controlplane/apiserver/auth", "controlplane/apiserver/admission/certificate_request", "controlplane/apiserver/admission/plugins_test",

@@ -3,7 +3,7 @@
 BUILD_PACKAGES=(
   g++ cmake ninja-build pkg-config ccache lld git ca-certificates
   libnghttp2-dev libssl-dev libsodium-dev zlib1g-dev
-  libgrpc++-dev libprotobuf-dev protobuf-compiler protobuf-compiler-grpc
+  libgrpc++-dev libprotobuf-dev protobuf-compiler protobuf-compiler-grpc libabsl-dev
   libnl-3-dev libnl-route-3-dev libnl-genl-3-dev libnftnl-dev libmnl-dev
   libsystemd-dev libyaml-cpp-dev libldns-dev libre2-dev libexpected-dev libspdlog-dev libfmt-dev libcli11-dev
   libgtest-dev libgmock-dev libbenchmark-dev
