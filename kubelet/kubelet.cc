@@ -360,6 +360,20 @@ struct Kubelet::Impl {
     return facts;
   }
 
+  // Together: the probes wait for those under way, whose sockets have to hear of the stop as well.
+  Result<> RunProbes(std::stop_token stop) {
+    Result<> result;
+    std::stop_source both;
+    std::stop_callback on_stop(stop, [&both] { both.request_stop(); });
+    std::jthread answers([&] {
+      result = sockets.Run(both.get_token());
+      both.request_stop();
+    });
+    probes.Run(both.get_token());
+    answers.join();
+    return result;
+  }
+
   void RunOomWatch(std::stop_token stop) {
     auto watched = WatchOom(
         [this](const OomKill& kill) {
@@ -475,11 +489,10 @@ void Kubelet::AddServices(ServiceGroup& group) {
                return {};
              }});
   if (k.parts.resources) k.parts.resources->AddServices(group);
-  group.Add({"probe-sockets", {}, [&k](std::stop_token stop, Ready ready) {
+  group.Add({"probes", {}, [&k](std::stop_token stop, Ready ready) {
                ready();
-               return k.sockets.Run(stop);
+               return k.RunProbes(stop);
              }});
-  group.Add(Task("probes", {}, [&k](std::stop_token stop) { k.probes.Run(stop); }));
   group.Add({"runtime-events", {"cgroups"}, [&k](std::stop_token stop, Ready ready) -> Result<> {
                k.pleg.Run(stop, ready);
                return {};

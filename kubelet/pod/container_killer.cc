@@ -3,6 +3,8 @@
 #include <algorithm>
 
 #include "kubelet/pod/stop_order.h"
+#include "lib/api/meta.h"
+#include "lib/base/log.h"
 #include "lib/k8s/pod_util.h"
 
 namespace keelson::kubelet {
@@ -25,9 +27,11 @@ void ContainerKiller::RunPreStop(const KillRequest& request, seconds& left, std:
   if (!container || !container->lifecycle().has_pre_stop() || left.count() <= 0) return;
   HandlerTarget target{request.pod->spec(), request.id, request.container, request.pod_ip};
   auto hook = handlers_.Run(container->lifecycle().pre_stop(), target, left, stop);
-  if (!hook && !hook.error().Is(Code::kCancelled))
-    event_(*request.pod, request.container, "Warning", "FailedPreStopHook",
-           "PreStopHook failed: " + hook.error().message());
+  if (hook || stop.stop_requested()) return;
+  log::Warn("PreStopHook failed",
+            {{"pod", api::KeyOf(*request.pod)}, {"container", request.container}, {"error", hook.error()}});
+  // What a server has answered may be a secret: it does not go into events.
+  event_(*request.pod, request.container, "Warning", "FailedPreStopHook", "PreStopHook failed");
 }
 
 Result<> ContainerKiller::Kill(const KillRequest& request, StopOrder* order, std::stop_token stop) {

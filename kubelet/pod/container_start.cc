@@ -161,13 +161,16 @@ void PodSyncTask::Start(const corev1::Container& container, const std::string& s
   }
   Event(container.name(), "Normal", "Started", "Container started");
   memory_.waiting.erase(container.name());
-  if (auto done = RunPostStart(container, *id); !done) {
-    Event(container.name(), "Warning", "FailedPostStartHook",
-          "PostStartHook failed: " + done.error().message());
+  if (auto done = RunPostStart(container, *id); !done && !stop_.stop_requested()) {
+    log::Warn("PostStartHook failed",
+              {{"pod", api::KeyOf(*pod_)}, {"container", container.name()}, {"error", done.error()}});
+    // What a server has answered may be a secret: it does not go into events.
+    Event(container.name(), "Warning", "FailedPostStartHook", "PostStartHook failed");
     Wait(container.name(), "PostStartHookError", done.error().message());
     ContainerKiller killer(deps_.runtime, deps_.handlers, deps_.executor, deps_.event, clock_);
-    (void)killer.Kill({pod_.get(), *id, container.name(), "", "FailedPostStartHook", GraceOf(pod_->spec())},
-                      stop_);
+    (void)killer.Kill(
+        {pod_.get(), *id, container.name(), HookAddress(), "FailedPostStartHook", GraceOf(pod_->spec())},
+        stop_);
     Again(kRetry);
   }
 }
@@ -229,9 +232,14 @@ Result<std::string> PodSyncTask::CreateWith(const std::string& message_file,
 
 Result<> PodSyncTask::RunPostStart(const corev1::Container& container, const std::string& id) {
   if (!container.lifecycle().has_post_start()) return {};
-  std::vector<std::string> ips = pod_->spec().host_network() ? node_.node_ips : memory_.runtime.Ips();
-  HandlerTarget target{pod_->spec(), id, container.name(), ips.empty() ? "" : ips.front()};
+  HandlerTarget target{pod_->spec(), id, container.name(), HookAddress()};
   return deps_.handlers.Run(container.lifecycle().post_start(), target, seconds(0), stop_);
+}
+
+// Where httpGet hooks ask.
+std::string PodSyncTask::HookAddress() const {
+  const std::vector<std::string> ips = pod_->spec().host_network() ? node_.node_ips : memory_.runtime.Ips();
+  return ips.empty() ? "" : ips.front();
 }
 
 }  // namespace keelson::kubelet

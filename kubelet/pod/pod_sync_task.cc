@@ -206,9 +206,8 @@ Result<> PodSyncTask::Kill(const PodActions& actions) {
     return killer.KillPod(pod_.get(), memory_.runtime, grace, stop_);
   }
   if (actions.restart_all) return RestartAll(killer, grace);
-  std::vector<std::string> ips = memory_.runtime.Ips();
   for (const KillAction& kill : actions.kill) {
-    KillRequest request{pod_.get(), kill.id, kill.name, ips.empty() ? "" : ips.front(), kill.message, grace};
+    KillRequest request{pod_.get(), kill.id, kill.name, HookAddress(), kill.message, grace};
     const corev1::Container* container = k8s::FindContainer(pod_->spec(), kill.name);
     if (container && kill.reason == KillReason::kLivenessProbe &&
         container->liveness_probe().has_termination_grace_period_seconds())

@@ -51,6 +51,7 @@ class PodSyncTask {
                                  const EnsuredImage& image, int restarts, const std::string& sandbox_id,
                                  bool& config_error);
   Result<> RunPostStart(const corev1::Container& container, const std::string& id);
+  std::string HookAddress() const;
   void Wait(const std::string& container, const std::string& reason, const std::string& message);
   void Again(std::chrono::milliseconds after);
   const corev1::Container* Find(const std::string& name, corev1::Container& storage) const;

@@ -20,6 +20,7 @@ using std::chrono::seconds;
 constexpr size_t kMaxOutput = 10 << 10;
 constexpr char kProbeAgent[] = "kube-probe/1.36";
 constexpr char kHookAgent[] = "kube-lifecycle/1.36";
+constexpr seconds kHookConnect(30);  // a hook may take its time to answer, not to be reached
 
 using Done = std::function<void(ProbeOutcome)>;
 
@@ -36,7 +37,10 @@ ProbeOutcome FailedGet(const ProbeUrl& url, const Error& error) {
   return {ProbeOutcome::kFailure, "Get \"" + url.ToString() + "\": " + error.message()};
 }
 
-SocketProber::Time After(seconds timeout) { return std::chrono::steady_clock::now() + timeout; }
+// 0: no limit.
+SocketProber::Time After(seconds timeout) {
+  return timeout.count() > 0 ? std::chrono::steady_clock::now() + timeout : SocketProber::Time::max();
+}
 milliseconds Left(SocketProber::Time deadline) {
   const auto left = std::chrono::ceil<milliseconds>(deadline - std::chrono::steady_clock::now());
   return std::max(left, milliseconds(0));
@@ -50,7 +54,7 @@ class Runner : public HandlerRunner {
   ProbeOutcome Probe(const corev1::ProbeHandler& handler, const HandlerTarget& target, seconds timeout,
                      std::stop_token stop) override {
     if (handler.has_exec()) return Exec(handler.exec(), target, timeout, stop);
-    if (handler.has_http_get()) return Http(handler.http_get(), target, timeout, stop, kProbeAgent);
+    if (handler.has_http_get()) return Http(handler.http_get(), target, timeout, stop, Asker::kProbe);
     if (handler.has_tcp_socket()) return Tcp(handler.tcp_socket(), target, timeout);
     if (handler.has_grpc())
       return CheckGrpcHealth(ProbeUrl{.host = target.pod_ip, .port = handler.grpc().port()}.Authority(),
@@ -60,8 +64,7 @@ class Runner : public HandlerRunner {
 
   bool Start(const corev1::ProbeHandler& handler, const HandlerTarget& target, seconds timeout,
              Done done) override {
-    if (handler.has_http_get())
-      return StartHttp(handler.http_get(), target, timeout, kProbeAgent, std::move(done));
+    if (handler.has_http_get()) return StartHttp(handler.http_get(), target, timeout, std::move(done));
     if (handler.has_tcp_socket()) return StartTcp(handler.tcp_socket(), target, timeout, std::move(done));
     return false;
   }
@@ -73,9 +76,7 @@ class Runner : public HandlerRunner {
     if (handler.has_exec())
       outcome = Exec(handler.exec(), target, timeout, stop);
     else if (handler.has_http_get())
-      outcome = Http(handler.http_get(), target, timeout, stop, kHookAgent);
-    else if (handler.has_tcp_socket())
-      outcome = Tcp(handler.tcp_socket(), target, timeout);
+      outcome = Http(handler.http_get(), target, timeout, stop, Asker::kHook);
     else
       return Error(Code::kInvalid, "invalid handler");
     if (outcome.kind == ProbeOutcome::kSuccess || outcome.kind == ProbeOutcome::kWarning) return {};
@@ -99,11 +100,11 @@ class Runner : public HandlerRunner {
   }
 
   bool StartHttp(const corev1::HTTPGetAction& action, const HandlerTarget& target, seconds timeout,
-                 const char* agent, Done done) {
+                 Done done) {
     auto url = UrlOf(action, target);
     if (!url || url->tls || !SocketAddress::Of(url->host, url->port).size) return false;
     Ask(std::make_shared<HttpProbe>(
-        HttpProbe{std::move(*url), HeadersOf(action, agent), After(timeout), std::move(done)}));
+        HttpProbe{std::move(*url), HeadersOf(action, kProbeAgent), After(timeout), std::move(done)}));
     return true;
   }
 
@@ -143,16 +144,17 @@ class Runner : public HandlerRunner {
                  });
   }
 
+  enum class Asker { kProbe, kHook };
   ProbeOutcome Http(const corev1::HTTPGetAction& action, const HandlerTarget& target, seconds timeout,
-                    std::stop_token stop, const char* agent) {
+                    std::stop_token stop, Asker asker) {
     auto first = UrlOf(action, target);
     if (!first) return {ProbeOutcome::kUnknown, first.error().message()};
     http::ClientOptions options;
     options.tls.insecure_skip_verify = true;  // kubelets never verify the certificates of probed pods
     options.http2 = false;
-    options.connect_timeout = milliseconds(timeout);
+    options.connect_timeout = timeout.count() > 0 ? timeout : kHookConnect;
     http::ClientRequest request;
-    request.headers = HeadersOf(action, agent);
+    request.headers = HeadersOf(action, asker == Asker::kHook ? kHookAgent : kProbeAgent);
     ProbeUrl url = *first;
     const auto deadline = After(timeout);
     for (int redirects = 0;; ++redirects) {
@@ -162,6 +164,8 @@ class Runner : public HandlerRunner {
       if (!client) return {ProbeOutcome::kUnknown, client.error().message()};
       auto response = (*client)->Do(request, Left(deadline), stop);
       if (!response) return FailedGet(url, response.error());
+      // A hook has been run when it has been answered, whatever the answer.
+      if (asker == Asker::kHook && response->status / 100 != 3) return {ProbeOutcome::kSuccess, ""};
       auto verdict = Judge(url, redirects, response->status, std::string(response->headers.Get("Location")),
                            response->body.substr(0, kMaxOutput));
       if (auto* outcome = std::get_if<ProbeOutcome>(&verdict)) return std::move(*outcome);

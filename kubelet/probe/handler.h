@@ -39,7 +39,7 @@ class HandlerRunner {  // thread safe
                      std::chrono::seconds /*timeout*/, std::function<void(ProbeOutcome)> /*done*/) {
     return false;
   }
-  // A hook: any failure is an error.
+  // A hook: any failure is an error. `timeout` 0: it may take as long as it likes, until `stop`.
   virtual Result<> Run(const corev1::LifecycleHandler& handler, const HandlerTarget& target,
                        std::chrono::seconds timeout, std::stop_token stop) = 0;
 };

@@ -152,7 +152,7 @@ void ProbeManager::Run(std::stop_token stop) {
     for (Due& one : due) Launch(std::make_shared<const Due>(std::move(one)), stop);
     mutex_.lock();
   }
-  while (running_ > 0) changed_.wait(mutex_);  // probes under way end soon: their stop was requested too
+  while (running_ > 0) changed_.wait(mutex_);  // probes under way end soon: they have been stopped too
   mutex_.unlock();
 }
 
@@ -162,19 +162,21 @@ void ProbeManager::Launch(std::shared_ptr<const Due> due, std::stop_token stop) 
   const Stopwatch watch;
   const bool started = runner_.Start(
       due->probe->handler(), target, timeout,
-      [this, due, watch](const ProbeOutcome& outcome) { Done(*due, outcome, watch.Seconds()); });
+      [this, due, watch, stop](const ProbeOutcome& outcome) { Done(*due, outcome, watch.Seconds(), stop); });
   if (started) return;
   executor_.Submit([this, due, target, timeout, watch, stop] {
-    Done(*due, runner_.Probe(due->probe->handler(), target, timeout, stop), watch.Seconds());
+    Done(*due, runner_.Probe(due->probe->handler(), target, timeout, stop), watch.Seconds(), stop);
   });
 }
 
-void ProbeManager::Done(const Due& due, const ProbeOutcome& outcome, double took) {
+void ProbeManager::Done(const Due& due, const ProbeOutcome& outcome, double took,
+                        const std::stop_token& stop) {
   bool changed = false, known = false;
   {
     MutexLock lock(mutex_);
     auto it = entries_.find(due.key);
-    known = it != entries_.end() && it->second.generation == due.generation;
+    // A probe that was cut short by the stop says nothing of its container.
+    known = !stop.stop_requested() && it != entries_.end() && it->second.generation == due.generation;
     if (known) {
       metrics_.Count(*due.pod, due.container, due.key.kind, outcome.kind, took);
       changed = Judge(it->second, outcome);

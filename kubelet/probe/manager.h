@@ -40,6 +40,7 @@ class ProbeManager : public ProbeResults {  // thread safe
   void StopLiveness(const std::string& uid);
   std::optional<bool> Get(ProbeKind kind, const std::string& container_id) const override;
   std::string Metrics() const { return metrics_.Print(); }  // in Prometheus text
+  // Returns when the probes under way have ended; what they find after the stop is dropped.
   void Run(std::stop_token stop);
 
  private:
@@ -72,7 +73,7 @@ class ProbeManager : public ProbeResults {  // thread safe
   // Those whose time has come; `next` is when to look again.
   std::vector<Due> Collect(SteadyTime now, SteadyTime& next) REQUIRES(mutex_);
   void Launch(std::shared_ptr<const Due> due, std::stop_token stop);
-  void Done(const Due& due, const ProbeOutcome& outcome, double took);
+  void Done(const Due& due, const ProbeOutcome& outcome, double took, const std::stop_token& stop);
   void Tell(const Due& due, const ProbeOutcome& outcome, bool changed);
   static bool Judge(Entry& entry, const ProbeOutcome& outcome);  // whether the result has changed
   bool Waiting(const Key& key) const REQUIRES(mutex_);           // for the startup probe, or for ever

@@ -1,8 +1,12 @@
 #include <gtest/gtest.h>
 
+#include <future>
 #include <thread>
 
+#include "kubelet/cri/fake.h"
 #include "kubelet/probe/manager.h"
+#include "kubelet/probe/socket_prober.h"
+#include "kubelet/testing/one_shot_server.h"
 #include "lib/api/codec.h"
 
 namespace keelson::kubelet {
@@ -46,7 +50,8 @@ class FakeRunner : public HandlerRunner {
 
 class ProbeTest : public ::testing::Test {
  protected:
-  void Start(const std::string& probes) {
+  void Start(const std::string& probes) { Start(manager_, probes); }
+  void Start(ProbeManager& manager, const std::string& probes) {
     auto pod = std::make_shared<corev1::Pod>();
     ASSERT_TRUE(api::DecodeJson(
         R"({"metadata":{"name":"p","uid":"u"},"spec":{"containers":[{"name":"c",)" + probes + "}]}}", *pod));
@@ -59,8 +64,8 @@ class ProbeTest : public ::testing::Test {
         std::chrono::duration_cast<std::chrono::nanoseconds>((clock_.Now() + seconds(1)).time_since_epoch())
             .count();
     runtime_.containers = {record};
-    thread_ = std::jthread([this](std::stop_token stop) { manager_.Run(stop); });
-    manager_.Update(pod_, runtime_);
+    thread_ = std::jthread([&manager](std::stop_token stop) { manager.Run(stop); });
+    manager.Update(pod_, runtime_);
   }
   // Moves time second by second; between steps the manager has looked and the probes have answered.
   void Step(int count, const std::string& what, int want) {
@@ -82,17 +87,16 @@ class ProbeTest : public ::testing::Test {
   Mutex mutex_;
   CondVar changed_;
   std::vector<std::string> events_;
-  ProbeManager manager_{
-      runner_, executor_,
-      [this](const std::string&) {
-        MutexLock lock(mutex_);
-        changed_.notify_all();
-      },
+  const ProbeManager::ChangeFunction on_change_ = [this](const std::string&) {
+    MutexLock lock(mutex_);
+    changed_.notify_all();
+  };
+  const ProbeManager::EventFunction on_event_ =
       [this](const corev1::Pod&, const std::string&, const std::string& reason, const std::string& message) {
         MutexLock lock(mutex_);
         events_.push_back(reason + ": " + message);
-      },
-      clock_};
+      };
+  ProbeManager manager_{runner_, executor_, on_change_, on_event_, clock_};
   std::shared_ptr<const corev1::Pod> pod_;
   PodRuntimeStatus runtime_;
   std::jthread thread_;
@@ -132,6 +136,54 @@ TEST_F(ProbeTest, ExitedContainersAreForgotten) {
   runtime_.containers[0].state = cri::ContainerState::kExited;
   manager_.Update(pod_, runtime_);
   EXPECT_EQ(manager_.Get(ProbeKind::kReadiness, "id"), std::nullopt);
+}
+
+// Commands go on until they are stopped; what is asked over sockets is asked.
+class EndlessRunner : public FakeRunner {
+ public:
+  explicit EndlessRunner(HandlerRunner& sockets) : sockets_(sockets) {}
+  ProbeOutcome Probe(const corev1::ProbeHandler&, const HandlerTarget&, seconds,
+                     std::stop_token stop) override {
+    began_.set_value();
+    std::mutex mutex;
+    std::unique_lock lock(mutex);
+    std::condition_variable_any().wait(lock, stop, [] { return false; });
+    return {ProbeOutcome::kUnknown, "context canceled"};
+  }
+  bool Start(const corev1::ProbeHandler& handler, const HandlerTarget& target, seconds timeout,
+             std::function<void(ProbeOutcome)> done) override {
+    return sockets_.Start(handler, target, timeout, std::move(done));
+  }
+  void AwaitBegin() { began_.get_future().wait(); }
+
+ private:
+  HandlerRunner& sockets_;
+  std::promise<void> began_;
+};
+
+TEST_F(ProbeTest, WhatTheStopCutsShortSaysNothing) {
+  cri::FakeRuntime runtime;
+  SocketProber sockets;
+  std::jthread answers([&sockets](std::stop_token stop) { EXPECT_TRUE(sockets.Run(stop)); });
+  auto asking = NewHandlerRunner(runtime, sockets);
+  EndlessRunner runner(*asking);
+  ProbeManager manager(runner, executor_, on_change_, on_event_, clock_);
+  OneShotServer silent;
+  Start(
+      manager,
+      R"("readinessProbe":{"failureThreshold":1,"timeoutSeconds":60,"httpGet":{"host":"127.0.0.1","port":)" +
+          std::to_string(silent.port()) +
+          R"(}},"livenessProbe":{"failureThreshold":1,"timeoutSeconds":60,"exec":{"command":["x"]}})");
+  UniqueFd peer = silent.Accept();
+  runner.AwaitBegin();
+  thread_.request_stop();
+  answers.request_stop();
+  thread_.join();
+  MutexLock lock(mutex_);
+  EXPECT_EQ(events_, std::vector<std::string>());
+  EXPECT_EQ(manager.Get(ProbeKind::kReadiness, "id"), std::nullopt);
+  EXPECT_EQ(manager.Get(ProbeKind::kLiveness, "id"), std::nullopt);
+  EXPECT_EQ(manager.Metrics().find("prober_probe_total{"), std::string::npos);
 }
 
 }  // namespace

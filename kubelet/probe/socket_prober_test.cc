@@ -1,57 +1,17 @@
 #include "kubelet/probe/socket_prober.h"
 
-#include <arpa/inet.h>
 #include <gtest/gtest.h>
-#include <sys/socket.h>
 
 #include <atomic>
 #include <future>
 #include <thread>
 
+#include "kubelet/testing/one_shot_server.h"
+
 namespace keelson::kubelet {
 namespace {
 
 using std::chrono::seconds;
-
-// A server of one connection: reads the request's head, writes what it is told, piece by piece, and closes.
-class OneShotServer {
- public:
-  explicit OneShotServer(std::vector<std::string> pieces) : pieces_(std::move(pieces)) {
-    listener_.Reset(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
-    sockaddr_in address = {};
-    address.sin_family = AF_INET;
-    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    socklen_t size = sizeof(address);
-    EXPECT_EQ(::bind(listener_.get(), reinterpret_cast<sockaddr*>(&address), size), 0);
-    EXPECT_EQ(::listen(listener_.get(), 16), 0);
-    EXPECT_EQ(::getsockname(listener_.get(), reinterpret_cast<sockaddr*>(&address), &size), 0);
-    port_ = ntohs(address.sin_port);
-  }
-  ~OneShotServer() {
-    if (thread_.joinable()) thread_.join();
-  }
-  void Serve() {
-    thread_ = std::thread([this] {
-      UniqueFd peer(::accept(listener_.get(), nullptr, nullptr));
-      std::string heard;
-      char byte;
-      while (heard.find("\r\n\r\n") == std::string::npos && ::recv(peer.get(), &byte, 1, 0) == 1)
-        heard += byte;
-      for (const std::string& piece : pieces_) ::send(peer.get(), piece.data(), piece.size(), MSG_NOSIGNAL);
-      ::shutdown(peer.get(), SHUT_WR);
-      while (::recv(peer.get(), &byte, 1, 0) == 1) {
-      }
-    });
-  }
-  int port() const { return port_; }
-  void Close() { listener_.Reset(); }
-
- private:
-  const std::vector<std::string> pieces_;
-  UniqueFd listener_;
-  int port_ = 0;
-  std::thread thread_;
-};
 
 class SocketProberTest : public ::testing::Test {
  protected:
@@ -101,7 +61,7 @@ TEST_F(SocketProberTest, ReadsAnswers) {
 }
 
 TEST_F(SocketProberTest, Connects) {
-  OneShotServer server({});
+  OneShotServer server;
   auto connected = Ask(server.port(), "");
   ASSERT_TRUE(connected) << connected.error().message();
   EXPECT_EQ(connected->status, 0);
@@ -113,7 +73,7 @@ TEST_F(SocketProberTest, Connects) {
 }
 
 TEST_F(SocketProberTest, GivesUpOnTime) {
-  OneShotServer silent({});  // takes the connection, never reads
+  OneShotServer silent;  // takes the connection, never reads
   auto answer = Ask(silent.port(), kGet, seconds(1));
   ASSERT_FALSE(answer);
   EXPECT_EQ(answer.error().message(),
@@ -121,7 +81,7 @@ TEST_F(SocketProberTest, GivesUpOnTime) {
 }
 
 TEST_F(SocketProberTest, ManyAtOnceAndTheEnd) {
-  OneShotServer silent({});
+  OneShotServer silent;
   std::atomic<int> cancelled = 0;
   for (int i = 0; i < 12; ++i)
     prober_.Ask({SocketAddress::Of("127.0.0.1", silent.port()), "peer", kGet,
