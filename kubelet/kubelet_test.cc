@@ -472,6 +472,29 @@ TEST_F(ResizeTest, WithARestartWhereThePolicyWantsOne) {
   EXPECT_EQ(runtime_.Count("UpdateContainerResources c"), 0u);
 }
 
+TEST_F(ResizeTest, AnInitContainerWhileItRuns) {
+  harness_->Start();
+  harness_->Create(R"({"metadata":{"name":"web"},"spec":{"containers":[{"name":"c","image":"img:1"}],
+      "initContainers":[{"name":"first","image":"img:1",
+        "resources":{"requests":{"cpu":"100m"},"limits":{"cpu":"100m"}}}]}})");
+  auto limit = [](const corev1::Pod* pod) -> std::string {
+    if (!pod || pod->status().init_container_statuses().empty()) return "";
+    const corev1::ContainerStatus& status = pod->status().init_container_statuses(0);
+    return status.state().has_running() ? status.resources().limits().at("cpu").string() : "";
+  };
+  ASSERT_TRUE(harness_->Await("web", [&](const corev1::Pod* pod) { return limit(pod) == "100m"; }));
+  corev1::Pod pod = harness_->Get("web");
+  auto& resources = *pod.mutable_spec()->mutable_init_containers(0)->mutable_resources();
+  for (auto* list : {resources.mutable_requests(), resources.mutable_limits()})
+    (*list)["cpu"].set_string("200m");
+  ASSERT_TRUE(harness_->api().Update(pod));
+  ASSERT_TRUE(harness_->Await("web", [&](const corev1::Pod* now) { return limit(now) == "200m"; }));
+  EXPECT_EQ(runtime_.Count("UpdateContainerResources first"), 1u);
+  EXPECT_EQ(runtime_.Count("CreateContainer first"), 1u);
+  runtime_.ExitContainer(pod.metadata().uid(), "first", 0);
+  ASSERT_TRUE(harness_->Await("web", IsPodReady));
+}
+
 TEST_F(ResizeTest, WhatTheNodeDoesNotHaveWaits) {
   Begin("NotRequired");
   auto pending = [](const corev1::Pod* pod) -> std::string {

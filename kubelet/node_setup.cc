@@ -41,7 +41,8 @@ std::vector<std::string> DeclaredFeatures(const KubeletConfig& config) {
   if (on("ExtendWebSocketsToKubelet")) out.push_back("ExtendWebSocketsToKubelet");
   if (policy == "none" || (policy == "static" && on("InPlacePodVerticalScalingExclusiveCPUs")))
     out.push_back("GuaranteedQoSPodCPUResize");
-  for (const char* gate : {"InPlacePodLevelResourcesVerticalScaling", "RestartAllContainersOnContainerExits"})
+  for (const char* gate : {"InPlacePodLevelResourcesVerticalScaling",
+                           "InPlacePodVerticalScalingInitContainers", "RestartAllContainersOnContainerExits"})
     if (on(gate)) out.push_back(gate);
   return out;
 }

@@ -64,16 +64,17 @@ TEST(NodeContext, HoldsWhatTheConfigurationSaysOfMemory) {
 TEST(NodeOptions, DeclareWhatHasToBeKnownBeforePodsCome) {
   const std::string sockets = "ExtendWebSocketsToKubelet", guaranteed = "GuaranteedQoSPodCPUResize",
                     pods = "InPlacePodLevelResourcesVerticalScaling",
+                    inits = "InPlacePodVerticalScalingInitContainers",
                     all = "RestartAllContainersOnContainerExits";
   const struct {
     std::map<std::string, bool> gates;
     const char* policy;
     std::vector<std::string> want;
   } cases[] = {
-      {{}, "none", {sockets, guaranteed, pods, all}},
-      {{}, "static", {sockets, pods, all}},
-      {{{"InPlacePodVerticalScalingExclusiveCPUs", true}}, "static", {sockets, guaranteed, pods, all}},
-      {{{sockets, false}, {pods, false}, {all, false}}, "none", {guaranteed}},
+      {{}, "none", {sockets, guaranteed, pods, inits, all}},
+      {{}, "static", {sockets, pods, inits, all}},
+      {{{"InPlacePodVerticalScalingExclusiveCPUs", true}}, "static", {sockets, guaranteed, pods, inits, all}},
+      {{{sockets, false}, {pods, false}, {inits, false}, {all, false}}, "none", {guaranteed}},
       {{{"NodeDeclaredFeatures", false}}, "none", {}}};
   for (const auto& c : cases) {
     Settings settings;

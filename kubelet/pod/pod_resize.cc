@@ -83,9 +83,10 @@ void PodSyncTask::ReportResize(const corev1::Pod& base, corev1::PodStatus& statu
   SetResizeConditions(base, state, api::ToTime(clock_.Now()), status);
   if (!state.in_progress) return;
   // Until it is done, what they have is not what they were granted.
-  for (auto& container : *status.mutable_container_statuses())
-    if (const ContainerRecord* record = memory_.runtime.Latest(container.name()))
-      if (auto actual = deps_.allocations.Actual(uid, *record)) *container.mutable_resources() = *actual;
+  for (auto* statuses : {status.mutable_init_container_statuses(), status.mutable_container_statuses()})
+    for (auto& container : *statuses)
+      if (const ContainerRecord* record = memory_.runtime.Latest(container.name()))
+        if (auto actual = deps_.allocations.Actual(uid, *record)) *container.mutable_resources() = *actual;
 }
 
 }  // namespace keelson::kubelet

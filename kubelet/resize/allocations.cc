@@ -58,27 +58,23 @@ void FromJson(const json::value* value, std::map<std::string, corev1::ResourceRe
     if (auto resources = FromText(json::serialize(item))) out[std::string(name)] = std::move(*resources);
 }
 
-template <typename Function>  // of containers that may be resized: not init containers that end
-void ForEachLasting(corev1::PodSpec& spec, const Function& function) {
-  for (corev1::Container& container : *spec.mutable_init_containers())
-    if (k8s::IsSidecar(container)) function(container);
-  for (corev1::Container& container : *spec.mutable_containers()) function(container);
+template <typename Function>
+void ForEach(corev1::PodSpec& spec, const Function& function) {
+  for (auto* list : {spec.mutable_init_containers(), spec.mutable_containers()})
+    for (corev1::Container& container : *list) function(container);
 }
 
 template <typename Predicate>
-bool AnyLasting(const corev1::PodSpec& spec, const Predicate& predicate) {
-  const auto lasts = [&](const corev1::Container& container) {
-    return k8s::IsSidecar(container) && predicate(container);
-  };
-  return std::any_of(spec.init_containers().begin(), spec.init_containers().end(), lasts) ||
+bool Any(const corev1::PodSpec& spec, const Predicate& predicate) {
+  return std::any_of(spec.init_containers().begin(), spec.init_containers().end(), predicate) ||
          std::any_of(spec.containers().begin(), spec.containers().end(), predicate);
 }
 
 std::map<std::string, corev1::ResourceRequirements> WishOf(const corev1::Pod& pod) {
   std::map<std::string, corev1::ResourceRequirements> out;
   corev1::PodSpec spec = pod.spec();
-  ForEachLasting(
-      spec, [&](corev1::Container& container) { out[container.name()] = Resizable(container.resources()); });
+  ForEach(spec,
+          [&](corev1::Container& container) { out[container.name()] = Resizable(container.resources()); });
   return out;
 }
 
@@ -132,9 +128,9 @@ Allocations::PodPtr Allocations::Granted(const PodPtr& pod) const {
     auto it = granted.find(container.name());
     return it != granted.end() && !SameResources(it->second, container.resources());
   };
-  if (!AnyLasting(pod->spec(), differs)) return pod;
+  if (!Any(pod->spec(), differs)) return pod;
   auto out = std::make_shared<corev1::Pod>(*pod);
-  ForEachLasting(*out->mutable_spec(), [&](corev1::Container& container) {
+  ForEach(*out->mutable_spec(), [&](corev1::Container& container) {
     if (!differs(container)) return;
     const corev1::ResourceRequirements& resources = granted.at(container.name());
     Replace(resources.requests(), *container.mutable_resources()->mutable_requests());

@@ -23,10 +23,17 @@ bool Changes(const corev1::ResourceRequirements& from, const corev1::ResourceReq
   return Differs(from.requests(), to.requests(), name) || Differs(from.limits(), to.limits(), name);
 }
 
-bool AnyChanges(const corev1::Pod& a, const corev1::Pod& b, const std::string& name) {
-  for (int i = 0; i < std::min(a.spec().containers_size(), b.spec().containers_size()); ++i)
-    if (Changes(a.spec().containers(i).resources(), b.spec().containers(i).resources(), name)) return true;
+using Containers = google::protobuf::RepeatedPtrField<corev1::Container>;
+
+bool AnyChanges(const Containers& a, const Containers& b, const std::string& name) {
+  for (int i = 0; i < std::min(a.size(), b.size()); ++i)
+    if (Changes(a[i].resources(), b[i].resources(), name)) return true;
   return false;
+}
+
+bool AnyChanges(const corev1::Pod& a, const corev1::Pod& b, const std::string& name) {
+  return AnyChanges(a.spec().containers(), b.spec().containers(), name) ||
+         AnyChanges(a.spec().init_containers(), b.spec().init_containers(), name);
 }
 
 bool WantsRestart(const corev1::Container& container, const ContainerResize& resize) {
@@ -37,7 +44,7 @@ bool WantsRestart(const corev1::Container& container, const ContainerResize& res
   return false;
 }
 
-corev1::Container* FindLasting(corev1::PodSpec& spec, const std::string& name) {
+corev1::Container* Find(corev1::PodSpec& spec, const std::string& name) {
   for (auto* list : {spec.mutable_init_containers(), spec.mutable_containers()})
     for (corev1::Container& container : *list)
       if (container.name() == name) return &container;
@@ -94,8 +101,7 @@ ResizePlan PlanResize(const corev1::Pod& granted, const PodRuntimeStatus& status
     else
       plan.update.push_back(std::move(resize));
   };
-  for (const auto& container : granted.spec().init_containers())
-    if (k8s::IsSidecar(container)) consider(container);
+  for (const auto& container : granted.spec().init_containers()) consider(container);
   for (const auto& container : granted.spec().containers()) consider(container);
   return plan;
 }
@@ -103,7 +109,7 @@ ResizePlan PlanResize(const corev1::Pod& granted, const PodRuntimeStatus& status
 corev1::Pod LargerOfBoth(const corev1::Pod& granted, const std::vector<ContainerResize>& resizes) {
   corev1::Pod out = granted;
   for (const ContainerResize& resize : resizes) {
-    corev1::Container* container = FindLasting(*out.mutable_spec(), resize.container);
+    corev1::Container* container = Find(*out.mutable_spec(), resize.container);
     if (!container) continue;
     auto larger = [](const k8s::QuantityMap& from, k8s::QuantityMap& to, bool absent_is_all) {
       for (const char* name : {"cpu", "memory"}) {

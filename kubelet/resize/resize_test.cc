@@ -121,12 +121,18 @@ TEST(RefuseResize, Table) {
   fixed.static_cpus = fixed.static_memory = true;
   auto small = MakePod({Resources("100m/1Mi", "100m/1Mi")});
   auto of_file = MakePod({Resources("1/1Mi", "/")});
+  auto init = [](const std::string& cpu) {
+    auto pod = MakePod({Resources("100m/1Mi", "100m/1Mi")});
+    *pod->mutable_spec()->add_init_containers()->mutable_resources() = Resources(cpu + "/1Mi", cpu + "/1Mi");
+    return pod;
+  };
   (*of_file->mutable_metadata()->mutable_annotations())["kubernetes.io/config.source"] = "file";
   const struct {
     const char* name;
     std::shared_ptr<corev1::Pod> wish;
     const NodeRoom& room;
     std::string reason, message;
+    std::shared_ptr<corev1::Pod> granted = nullptr;  // small
   } kCases[] = {
       {"fits", MakePod({Resources("1500m/1Gi", "/")}), room, "", ""},
       {"others are in the way", MakePod({Resources("1/1Mi", "/"), Resources("600m/1Mi", "/")}), room,
@@ -140,11 +146,13 @@ TEST(RefuseResize, Table) {
       {"memory of its own", MakePod({Resources("100m/2Mi", "100m/2Mi")}), fixed, "Infeasible",
        "Resize is infeasible for Guaranteed Pods alongside Memory Manager static policy"},
       {"burstable pods share", MakePod({Resources("200m/1Mi", "/")}), fixed, "", ""},
+      {"also of init containers", init("200m"), fixed, "Infeasible",
+       "Resize is infeasible for Guaranteed Pods alongside CPU Manager static policy", init("100m")},
       {"static pod", of_file, room, "Infeasible", "In-place resize of static-pods is not supported"},
   };
   for (const auto& test : kCases) {
     SCOPED_TRACE(test.name);
-    auto refusal = RefuseResize(*test.wish, *small, test.room);
+    auto refusal = RefuseResize(*test.wish, test.granted ? *test.granted : *small, test.room);
     EXPECT_EQ(refusal ? refusal->reason : "", test.reason);
     EXPECT_EQ(refusal ? refusal->message : "", test.message);
   }
@@ -173,6 +181,25 @@ TEST(PlanResize, UpdatesInPlaceUnlessThePolicyWantsARestart) {
   EXPECT_TRUE(SameResources(plan.update[0].to, Resources("200m/1Mi", "/")));
   EXPECT_EQ(plan.restart, (std::set<std::string>{"c2"}));
   EXPECT_TRUE(PlanResize(*pod, status, [](const ContainerRecord&) { return std::nullopt; }).empty());
+}
+
+TEST(PlanResize, InitContainersWhileTheyRun) {
+  auto pod = MakePod({Resources("1/", "/")});
+  for (const char* name : {"done", "runs", "side"}) {
+    corev1::Container& container = *pod->mutable_spec()->add_init_containers();
+    container.set_name(name);
+    *container.mutable_resources() = Resources("200m/", "/");
+  }
+  pod->mutable_spec()->mutable_init_containers(2)->set_restart_policy("Always");
+  PodRuntimeStatus status;
+  for (const char* name : {"done", "runs", "side"}) status.containers.push_back(Record(name, name, ""));
+  status.containers[0].state = cri::ContainerState::kExited;
+  ResizePlan plan =
+      PlanResize(*pod, status, [](const ContainerRecord&) { return std::optional(Resources("100m/", "/")); });
+  std::vector<std::string> names;
+  for (const ContainerResize& resize : plan.update) names.push_back(resize.container);
+  EXPECT_EQ(names, (std::vector<std::string>{"runs", "side"}));
+  EXPECT_TRUE(plan.restart.empty());
 }
 
 TEST(SetResizeConditions, TellsWhatIsPending) {

@@ -89,14 +89,10 @@ void CheckInitContainers(corev1::PodSpec& rest, const corev1::PodSpec& old, cons
   for (int i = 0; i < rest.init_containers_size(); ++i) {
     corev1::Container& now = *rest.mutable_init_containers(i);
     const corev1::Container& before = old.init_containers(i);
-    if (!IsSidecar(now)) {
-      if (!SameMessage(now, before))
-        errors.push_back(Forbidden(path, "resources for non-sidecar init containers are immutable"));
-      continue;
-    }
     RestoreContainer(now, before);
     if (!SameMessage(now, before))
-      errors.push_back(Forbidden(path, "only cpu and memory resources for sidecar containers are mutable"));
+      errors.push_back(Forbidden(path.Index(i),
+                                 "only cpu and memory resources for init or sidecar containers are mutable"));
   }
 }
 
@@ -127,7 +123,6 @@ void CheckPodResize(const corev1::Pod& pod, const corev1::Pod& old, FieldErrors&
       CheckOrder(rest.init_containers(), before.init_containers(), "initContainers", init, errors);
   if (!regular || !inits) return;
   for (int i = 0; i < rest.init_containers_size(); ++i) {
-    if (!IsSidecar(before.init_containers(i))) continue;
     CheckNoneRemoved(rest.init_containers(i).resources(), before.init_containers(i).resources(), "resource",
                      init.Index(i).Child("resources"), errors);
   }
@@ -140,7 +135,7 @@ void CheckPodResize(const corev1::Pod& pod, const corev1::Pod& old, FieldErrors&
     if (!SameMessage(rest.containers(i), before.containers(i)))
       errors.push_back(Forbidden(path, kOnlyCpuAndMemory));
   }
-  CheckInitContainers(rest, before, path, errors);
+  CheckInitContainers(rest, before, init, errors);
   if (errors.empty() && !SameMessage(rest, before)) errors.push_back(Forbidden(path, kOnlyCpuAndMemory));
 }
 

@@ -62,6 +62,33 @@ TEST(ValidatePodResize, OnlyCpuAndMemory) {
       /*self=*/false);
 }
 
+TEST(ValidatePodResize, InitContainers) {
+  auto pod = [](const std::string& fields) {
+    return Pod(std::string(kContainers) + R"(,"initContainers":[{"name":"i","image":"i")" + fields + "}]", "",
+               R"("qosClass":"Burstable")");
+  };
+  const std::string sidecar = R"(,"restartPolicy":"Always")";
+  const std::string restarts =
+      R"(,"resizePolicy":[{"resourceName":"cpu","restartPolicy":"RestartContainer"}])";
+  const std::string storage = R"(,"resources":{"requests":{"cpu":"1","ephemeral-storage":"1Gi"}})";
+  const std::string only_cpu_and_memory =
+      "spec.initContainers[0]: Forbidden: only cpu and memory resources for init or sidecar containers are "
+      "mutable";
+  ExpectUpdateErrors(
+      "v1", "Pod", "resize",
+      {
+          {pod(Cpu("1")), pod(Cpu("2")), {}},
+          {pod(Cpu("1") + sidecar), pod(Cpu("2") + sidecar), {}},
+          {pod(Cpu("1") + sidecar + restarts), pod(Cpu("2") + sidecar + restarts), {}},
+          {pod(Cpu("1", "2")),
+           pod(Cpu("1")),
+           {"spec.initContainers[0].resources.limits: Forbidden: resource limits cannot be removed"}},
+          {pod(Cpu("1")), pod(storage), {only_cpu_and_memory}},
+          {pod(Cpu("1") + sidecar), pod(storage + sidecar), {only_cpu_and_memory}},
+      },
+      /*self=*/false);
+}
+
 TEST(ValidateEphemeralContainers, OnlyComeNew) {
   const std::string ephemeral = R"("ephemeralContainers":[{"name":"e","image":"i"}])";
   ExpectUpdateErrors(
