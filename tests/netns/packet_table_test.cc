@@ -43,8 +43,8 @@ class PacketTable : public ::testing::Test {
     }
   }
 
-  // Every line, of one family. Lines of clients in `without` are left out; `only` is a protocol, empty: all.
-  void Run(PlaneOptions options, const std::set<std::string>& without = {}, const std::string& only = "") {
+  // Every line, of one family. Lines of clients in `without` are left out.
+  void Run(PlaneOptions options, const std::set<std::string>& without = {}) {
     auto world = ServiceWorld::Make();
     if (!world) GTEST_SKIP() << world.error().message();
     auto plane = (*world)->Start(options);
@@ -56,8 +56,12 @@ class PacketTable : public ::testing::Test {
     ASSERT_TRUE(synced) << synced.error().message();
     int count = 0;
     for (const ServiceBlock& block : table_) {
+      if (!Speaks(block.Protocol())) {
+        std::cout << block.name << ": skipped, this kernel's own SCTP would answer too\n";
+        continue;
+      }
       for (const PacketCase& c : block.cases) {
-        if (without.contains(c.client) || (!only.empty() && block.protocol != only)) continue;
+        if (without.contains(c.client)) continue;
         Question question = (*world)->From(c.client, options.v4);
         question.protocol = block.Protocol();
         std::tie(question.to, question.port) = block.Destination(c.entry, options.v4);
@@ -106,11 +110,6 @@ TEST_F(PacketTable, NftablesIpv4) { Run({.v4 = true, .pod_cidrs = PodCidrs(true)
 TEST_F(PacketTable, NftablesIpv6) { Run({.v4 = false, .pod_cidrs = PodCidrs(false)}); }
 // A pod elsewhere does not come over the bridge.
 TEST_F(PacketTable, NftablesByBridge) { Run({.v4 = true, .pod_bridge = "br0"}, {"remote"}); }
-
-// By itself, to be run where the kernel has SCTP sockets (tests/vm).
-TEST_F(PacketTable, Sctp) {
-  for (bool v4 : {true, false}) Run({.v4 = v4, .pod_cidrs = PodCidrs(v4)}, {}, "sctp");
-}
 
 }  // namespace
 }  // namespace keelson::netns

@@ -1,6 +1,6 @@
-// SCTP for kernels without its sockets: they translate its packets all the same. The first two packets of an
-// association, INIT and INIT ACK, go over raw sockets; the greeting travels in the state cookie. Checksums
-// are written and held to be right, so translation has to get them right too.
+// SCTP without the kernel's: kernels without its sockets translate its packets all the same. The first two
+// packets of an association, INIT and INIT ACK, go over raw sockets; the greeting travels in the state
+// cookie. Checksums are written and held to be right, so translation has to get them right too.
 #pragma once
 
 #include <chrono>

@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "lib/base/file.h"
 #include "tests/netns/sctp_wire.h"
 
 namespace keelson::netns {
@@ -106,19 +107,17 @@ Result<Answer> ReadGreeting(int fd, uint8_t protocol) {
 }  // namespace
 
 bool Speaks(uint8_t protocol) {
-  return static_cast<bool>(UniqueFd(::socket(AF_INET6, TypeOf(protocol) | SOCK_CLOEXEC, protocol)));
+  if (protocol != kSctp) return true;
+  Result<std::string> loaded = ReadFile("/proc/net/protocols");
+  return !loaded || loaded->find("\nSCTP") == std::string::npos;
 }
 
 Responder::Responder(std::string name, const linux::NetNs& netns, uint16_t port)
     : name_(std::move(name)), port_(port) {
   Result<> ready = netns.Run([&]() -> Result<> {
     ASSIGN_OR_RETURN(datagrams_, OpenEverywhere(kUdp, port));
-    for (uint8_t protocol : kProtocols) {
-      if (protocol == kUdp || !Speaks(protocol)) continue;
-      ASSIGN_OR_RETURN(UniqueFd listener, OpenEverywhere(protocol, port));
-      listeners_.push_back(std::move(listener));
-    }
-    if (!Speaks(kSctp)) {
+    ASSIGN_OR_RETURN(listener_, OpenEverywhere(kTcp, port));
+    if (Speaks(kSctp)) {
       ASSIGN_OR_RETURN(raw_, OpenRawSctp());
     }
     return {};
@@ -132,9 +131,9 @@ Responder::~Responder() {
   thread_.join();
 }
 
-void Responder::Accept(int listener) {
+void Responder::Accept() {
   SocketAddress from;
-  UniqueFd peer(::accept4(listener, from.get(), &from.size, SOCK_CLOEXEC));
+  UniqueFd peer(::accept4(listener_.get(), from.get(), &from.size, SOCK_CLOEXEC));
   if (!peer) return;
   std::string greeting = name_ + " " + TextOf(from) + "\n";
   (void)::send(peer.get(), greeting.data(), greeting.size(), MSG_NOSIGNAL);
@@ -166,8 +165,7 @@ void Responder::AnswerDatagram(int fd) const {
 
 void Responder::Serve(std::stop_token stop) {
   while (!stop.stop_requested()) {
-    std::vector<pollfd> polled = {{datagrams_.get(), POLLIN, 0}};
-    for (const UniqueFd& listener : listeners_) polled.push_back({listener.get(), POLLIN, 0});
+    std::vector<pollfd> polled = {{datagrams_.get(), POLLIN, 0}, {listener_.get(), POLLIN, 0}};
     const size_t first_raw = polled.size();
     for (const UniqueFd& raw : raw_) polled.push_back({raw.get(), POLLIN, 0});
     const size_t first_peer = polled.size();
@@ -184,9 +182,7 @@ void Responder::Serve(std::stop_token stop) {
         peers_.erase(peers_.begin() + static_cast<long>(i - first_peer));
       }
     }
-    for (size_t i = 1; i < first_raw; ++i) {
-      if (polled[i].revents != 0) Accept(polled[i].fd);
-    }
+    if (polled[1].revents != 0) Accept();
     for (size_t i = first_raw; i < first_peer; ++i) {
       if (polled[i].revents != 0) AnswerRawSctp(polled[i].fd, name_, port_);
     }
@@ -194,7 +190,7 @@ void Responder::Serve(std::stop_token stop) {
 }
 
 Result<Answer> Ask(const linux::NetNs& from, const Question& question) {
-  if (question.protocol == kSctp && !Speaks(kSctp)) {
+  if (question.protocol == kSctp) {
     ASSIGN_OR_RETURN(std::string greeting,
                      AskRawSctp(from, question.source, question.to, question.port, question.limit));
     return ParseGreeting(greeting);

@@ -14,8 +14,8 @@
 
 namespace keelson::netns {
 
-inline constexpr uint8_t kProtocols[] = {6, 17, 132};
-// Whether this kernel has sockets of a protocol; of SCTP they are seldom, and sctp_wire.h stands in for them.
+// Whether there can be questions of a protocol. Of SCTP (sctp_wire.h) only while the kernel's own is not
+// loaded.
 bool Speaks(uint8_t protocol);
 
 // Tells whoever connects or sends "NAME CLIENT-IP\n", on `port` of every address in `netns`, over TCP, UDP
@@ -27,12 +27,12 @@ class Responder {
 
  private:
   void Serve(std::stop_token stop);
-  void Accept(int listener);
+  void Accept();
   void AnswerDatagram(int fd) const;
   const std::string name_;
   const uint16_t port_;
-  std::vector<UniqueFd> listeners_, peers_, raw_;
-  UniqueFd datagrams_;
+  UniqueFd datagrams_, listener_;
+  std::vector<UniqueFd> peers_, raw_;
   std::jthread thread_;
 };
 

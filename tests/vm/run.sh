@@ -1,6 +1,6 @@
 #!/bin/sh
 # Runs one test program under Debian's own kernel, in an emulated machine. That kernel has what many test machines
-# lack: cgroup v2 with all controllers, ESP, WireGuard, IPVS, SCTP, bridges that filter VLANs. The machine's root file system is
+# lack: cgroup v2 with all controllers, ESP, WireGuard, IPVS, bridges that filter VLANs. The machine's root file system is
 # the VM's, read-only under a RAM disk, so programs run as they were built.
 #
 # usage: run.sh PROGRAM [GTEST_FILTER]      needs qemu-system-x86, busybox-static, kmod and apt's sources
@@ -50,7 +50,7 @@ mkdir -p /dev/pts /dev/shm; mount -t devpts devpts /dev/pts; mount -t tmpfs shm 
 mount -t cgroup2 cgroup2 /sys/fs/cgroup
 for controller in \$(cat /sys/fs/cgroup/cgroup.controllers); do echo +\$controller >/sys/fs/cgroup/cgroup.subtree_control; done
 mount --bind $dir/root/lib/modules /lib/modules
-for m in esp4 esp6 xfrm_user gcm ctr seqiv wireguard vxlan veth bridge 8021q ifb nf_tables nft_masq ip_vs ip_vs_rr dummy sctp; do modprobe \$m; done
+for m in esp4 esp6 xfrm_user gcm ctr seqiv wireguard vxlan veth bridge 8021q ifb nf_tables nft_masq ip_vs ip_vs_rr dummy; do modprobe \$m; done
 ip link set lo up
 $program --gtest_color=no --gtest_filter='$filter' && echo VM-TESTS-PASSED
 sync; echo o >/proc/sysrq-trigger; sleep 9
