@@ -94,6 +94,7 @@ Result<> Dataplane::Admit(const std::string* first, const std::string* last, Syn
 Result<SyncStats> Dataplane::FullSync() {
   in_step_ = false;
   (void)plan_.TakeChanges();  // the comparison covers them
+  plan_.DropIdlePicks();
   ASSIGN_OR_RETURN(uint32_t before, kernel_->Generation());
   ASSIGN_OR_RETURN(std::optional<nft::Ruleset> found, kernel_->Read(plan_.options().Table()));
   nft::Transaction changes = nft::Diff(found, plan_.Wanted());

@@ -5,6 +5,12 @@
 #include <utility>
 
 namespace keelson::proxy::nftables {
+namespace {
+
+// Each costs the first packet of a flow one lookup.
+constexpr size_t kIdlePicks = 4;
+
+}  // namespace
 
 Plan::Plan(Options options) : options_(std::move(options)) {}
 
@@ -131,12 +137,24 @@ nft::Element Plan::ElementOf(const std::string& key, const Datum& datum) {
   return {.key = key, .key_end = datum.key_end, .data = datum.data};
 }
 
-std::vector<PickSpec> Plan::SpecsInUse(bool node_port) const {
+bool Plan::IsIdle(const PickSpec& spec) const {
+  return std::find(idle_picks_.begin(), idle_picks_.end(), spec) != idle_picks_.end();
+}
+
+std::vector<PickSpec> Plan::Specs(bool node_port) const {
   std::vector<PickSpec> out;
   for (const auto& [spec, users] : picks_) {
-    if (users > 0 && spec.node_port == node_port) out.push_back(spec);
+    if ((users > 0 || IsIdle(spec)) && spec.node_port == node_port) out.push_back(spec);
   }
   return out;
+}
+
+void Plan::DropIdlePicks() {
+  for (const PickSpec& spec : idle_picks_) {
+    picks_.erase(spec);
+    installed_picks_.erase(spec);
+  }
+  idle_picks_.clear();
 }
 
 // One call's worth of TakeChanges.
@@ -145,6 +163,7 @@ class Plan::Changes {
   explicit Changes(Plan& plan) : plan_(plan), v4_(plan.options_.v4), out_(plan.options_.Table()) {}
 
   nft::Transaction Run() {
+    RestPicks();
     AddPicks();
     for (int i = 0; i < kSetCount; ++i) {
       auto id = static_cast<SetId>(i);
@@ -157,7 +176,7 @@ class Plan::Changes {
     for (bool node_port : {false, true}) {
       if (!dispatch_changed_[node_port]) continue;
       out_.FlushChain(DispatchChain(node_port));
-      for (const nft::Rule& rule : DispatchRules(node_port, plan_.SpecsInUse(node_port), plan_.options_))
+      for (const nft::Rule& rule : DispatchRules(node_port, plan_.Specs(node_port), plan_.options_))
         out_.AddRule(rule);
     }
     RemovePicks();
@@ -171,11 +190,25 @@ class Plan::Changes {
  private:
   using Sorted = std::map<std::string, std::vector<nft::Element>>;
 
+  // Those that have lost their last user rest; those that have rested long go.
+  void RestPicks() {
+    std::vector<PickSpec>& idle = plan_.idle_picks_;
+    std::erase_if(idle, [&](const PickSpec& spec) { return plan_.picks_.at(spec) > 0; });
+    for (const auto& [spec, users] : plan_.picks_) {
+      if (users == 0 && plan_.installed_picks_.contains(spec) && !plan_.IsIdle(spec)) idle.push_back(spec);
+    }
+    while (idle.size() > kIdlePicks) {
+      leaving_.push_back(idle.front());
+      dispatch_changed_[idle.front().node_port] = true;
+      idle.erase(idle.begin());
+    }
+    std::erase_if(plan_.picks_,
+                  [&](const auto& pick) { return pick.second == 0 && !plan_.IsIdle(pick.first); });
+  }
+
   void AddPicks() {
     for (const auto& [spec, users] : plan_.picks_) {
-      bool installed = plan_.installed_picks_.contains(spec);
-      if (users == 0 && installed) dispatch_changed_[spec.node_port] = true;
-      if (users == 0 || installed) continue;
+      if (users == 0 || plan_.installed_picks_.contains(spec)) continue;
       out_.AddChain({.name = spec.ChainName()});
       for (const nft::Rule& rule : PickRules(spec, plan_.options_)) out_.AddRule(rule);
       out_.AddSet(UseSet(spec, v4_));
@@ -226,19 +259,17 @@ class Plan::Changes {
 
   // After the dispatch rules, which speak of them.
   void RemovePicks() {
-    std::erase_if(plan_.picks_, [&](const auto& pick) {
-      if (pick.second > 0) return false;
-      if (plan_.installed_picks_.erase(pick.first) > 0) {
-        out_.DeleteSet(UseSet(pick.first, v4_).name);
-        out_.DeleteChain(pick.first.ChainName());
-      }
-      return true;
-    });
+    for (const PickSpec& spec : leaving_) {
+      plan_.installed_picks_.erase(spec);
+      out_.DeleteSet(UseSet(spec, v4_).name);
+      out_.DeleteChain(spec.ChainName());
+    }
   }
 
   Plan& plan_;
   bool v4_;
   nft::Transaction out_;
+  std::vector<PickSpec> leaving_;
   bool dispatch_changed_[2] = {false, false};
 };
 
@@ -248,7 +279,7 @@ nft::Ruleset Plan::Wanted() const {
   nft::Ruleset out = FixedRuleset(options_);
   out.chains[kServiceCidrsChain].rules = ServiceCidrRules(service_cidrs_, options_);
   for (bool node_port : {false, true}) {
-    std::vector<PickSpec> specs = SpecsInUse(node_port);
+    std::vector<PickSpec> specs = Specs(node_port);
     out.chains[DispatchChain(node_port)].rules = DispatchRules(node_port, specs, options_);
     for (const PickSpec& spec : specs) {
       std::string name = spec.ChainName();

@@ -8,6 +8,10 @@
 // the list, so that a change of one endpoint touches at most two slots. With session affinity it leaves a
 // hole instead, which the next new endpoint fills.
 //
+// A pick chain that nobody uses any more stays for a while: to make one costs as much as there is in the maps
+// that it speaks of, for the kernel walks them, and a Service that has lost an endpoint will have it again
+// soon.
+//
 // A Service that the kernel refuses can be held: it contributes nothing until it is released or set anew.
 #pragma once
 
@@ -40,6 +44,8 @@ class Plan {
   void Settle() { unsettled_.clear(); }
 
   nft::Transaction TakeChanges();
+  // Pick chains without users are not wanted any more, and taken for removed: for who compares with Wanted().
+  void DropIdlePicks();
   nft::Ruleset Wanted() const;
   const Options& options() const { return options_; }
   size_t size() const;  // elements
@@ -62,7 +68,8 @@ class Plan {
   Contribution Present(const Owner& owner) const;
   void Touch(SetId set, const std::string& key);
   static nft::Element ElementOf(const std::string& key, const Datum& datum);
-  std::vector<PickSpec> SpecsInUse(bool node_port) const;
+  bool IsIdle(const PickSpec& spec) const;
+  std::vector<PickSpec> Specs(bool node_port) const;
 
   const Options options_;
   std::unordered_map<std::string, Owner> owners_;
@@ -72,6 +79,7 @@ class Plan {
   // As it was at the last TakeChanges, of what has been touched since.
   std::unordered_map<std::string, std::optional<Datum>> before_[kSetCount];
   std::set<PickSpec> installed_picks_;
+  std::vector<PickSpec> idle_picks_;  // installed, and without users; the longest of them first
   std::vector<IpAddress> node_ips_;
   std::vector<IpPrefix> service_cidrs_;
   bool service_cidrs_changed_ = false;

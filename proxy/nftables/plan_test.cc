@@ -187,8 +187,41 @@ TEST(Plan, ChangesCostWhatChanges) {
   EXPECT_TRUE(plan.TakeChanges().empty());
   plan.SetService("default/web-0", {});
   text = nft::ToText(plan.TakeChanges());
-  EXPECT_THAT(text, HasSubstr("delete chain pick-2"));
+  EXPECT_THAT(text, HasSubstr("delete element use-pick-2 { 10.96.0.1 . tcp . 80 }"));
+  EXPECT_THAT(text, Not(HasSubstr("chain")));  // nobody picks of two now, but somebody may again
   EXPECT_THAT(text, Not(HasSubstr("add element")));
+}
+
+TEST(Plan, PickChainsWithoutUsersStayForAWhile) {
+  auto fake = std::make_unique<nft::FakeKernel>();
+  nft::FakeKernel& kernel = *fake;
+  Dataplane dataplane(std::move(fake), Options{});
+  auto sync = [&](int endpoints) {
+    ResolvedPort port = Port("10.96.0.1", {});
+    for (int i = 0; i < endpoints; ++i) port.cluster.push_back({Ip("10.1.0.1").Plus(i), 8080, false});
+    port.has_endpoints = true;
+    dataplane.plan().SetService("default/web", {port});
+    auto done = dataplane.Sync();
+    EXPECT_TRUE(done) << done.error().message();
+    auto chains = kernel.Read(Options{}.Table())->value().chains;
+    std::string picks;
+    for (const auto& [name, contents] : chains) {
+      if (name.starts_with("pick-")) picks += (picks.empty() ? "" : " ") + name.substr(5);
+    }
+    EXPECT_TRUE(nft::Diff(*kernel.Read(Options{}.Table()), dataplane.plan().Wanted()).empty()) << endpoints;
+    return picks;
+  };
+  EXPECT_EQ(sync(1), "1");
+  EXPECT_EQ(sync(2), "1 2");
+  EXPECT_EQ(sync(1), "1 2");
+  for (int i : {3, 4}) sync(i);
+  EXPECT_EQ(sync(5), "1 2 3 4 5");
+  EXPECT_EQ(sync(6), "1 3 4 5 6");  // 2 has rested longest
+  EXPECT_EQ(sync(2), "2 3 4 5 6");  // 1 goes in its turn
+  // Who starts anew, or looks at the tables, takes only what is used.
+  dataplane.Distrust();
+  EXPECT_EQ(sync(2), "2");
+  EXPECT_EQ(sync(3), "2 3");
 }
 
 TEST(Plan, TheFirstClaimHoldsAndTheNextInherits) {
