@@ -1,0 +1,68 @@
+// Keeps one pod of each DaemonSet on every node where it belongs, and rolls out new templates.
+#pragma once
+
+#include <atomic>
+#include <optional>
+
+#include "controlplane/controllers/claim.h"
+#include "controlplane/controllers/controller.h"
+#include "controlplane/controllers/daemonset/failed_pods.h"
+#include "controlplane/controllers/daemonset/plan.h"
+#include "controlplane/controllers/history.h"
+#include "controlplane/controllers/replicaset/expectations.h"
+#include "lib/api/selector.h"
+
+namespace keelson::controllers {
+
+class DaemonSetController : public Controller {
+ public:
+  DaemonSetController(client::RestClient api, client::InformerFactory& informers,
+                      client::EventRecorder& events, Clock& clock);
+  Result<Requeue> Reconcile(const std::string& key, std::stop_token stop) override;
+
+ private:
+  // One Reconcile(): what it has found.
+  struct Sync {
+    client::RestClient api;
+    std::string key;
+    appsv1::DaemonSet set;
+    api::LabelSelector selector;
+    PodPointers pods;
+    RevisionPointer current;
+    RevisionPointers old;
+    std::optional<std::chrono::nanoseconds> again;
+
+    std::string hash() const;
+    void LookAgain(std::chrono::nanoseconds after) { again = again ? std::min(*again, after) : after; }
+  };
+
+  void OnPod(const client::Change<corev1::Pod>& change);
+  void OnNode(const client::Change<corev1::Node>& change);
+  void OnRevision(const client::Change<appsv1::ControllerRevision>& change);
+  // The set that an owner reference points to, by UID; nullopt when it is none of ours.
+  std::optional<std::string> KeyOfOwner(const metav1::ObjectMeta& meta) const;
+  void EnqueueMatching(const metav1::ObjectMeta& orphan);
+
+  // revisions.cc: the revision of the present template, found or made, as the newest; and all others.
+  Result<> FindRevisions(Sync& sync);
+  Result<> MakeRevision(Sync& sync, int64_t number);
+  Result<> MergeDuplicates(Sync& sync, RevisionPointers same);
+  Result<> LabelWithHash(const Sync& sync, const RevisionPointer& revision, RevisionPointer& labelled);
+  Result<> CleanUp(const Sync& sync);
+
+  Result<> Process(Sync& sync);
+  Result<> Apply(const Sync& sync, const DaemonChanges& changes);
+  Result<> WriteStatus(Sync& sync, bool settled);
+  Result<Requeue> Finish(Sync& sync, Result<> result, bool settled);
+
+  client::RestClient api_;
+  client::EventRecorder& events_;
+  client::Informer<appsv1::DaemonSet>& sets_;
+  client::Informer<corev1::Pod>& pods_;
+  client::Informer<corev1::Node>& nodes_;
+  client::Informer<appsv1::ControllerRevision>& revisions_;
+  Expectations expectations_;
+  FailedPods failed_;
+};
+
+}  // namespace keelson::controllers
