@@ -1,0 +1,28 @@
+// Keeps EndpointSlices of Services without a selector, whose Endpoints people write themselves: readers of
+// slices see these too.
+#pragma once
+
+#include "controlplane/controllers/controller.h"
+#include "controlplane/controllers/endpoints/slice_tracker.h"
+#include "controlplane/controllers/mirroring/plan.h"
+
+namespace keelson::controllers {
+
+class EndpointSliceMirroringController : public Controller {
+ public:
+  EndpointSliceMirroringController(client::RestClient api, client::InformerFactory& informers,
+                                   client::EventRecorder& events, Clock& clock);
+  Result<Requeue> Reconcile(const std::string& key, std::stop_token stop) override;
+
+ private:
+  void OnSlice(const client::Change<discoveryv1::EndpointSlice>& change);
+
+  client::RestClient api_;
+  client::EventRecorder& events_;
+  client::Informer<corev1::Service>& services_;
+  client::Informer<corev1::Endpoints>& endpoints_;
+  client::Informer<discoveryv1::EndpointSlice>& slices_;
+  SliceTracker tracker_;
+};
+
+}  // namespace keelson::controllers
