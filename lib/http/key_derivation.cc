@@ -1,6 +1,8 @@
 #include "lib/http/key_derivation.h"
 
 #include <openssl/core_names.h>
+#include <openssl/evp.h>
+#include <openssl/hmac.h>
 #include <openssl/kdf.h>
 #include <openssl/params.h>
 
@@ -30,6 +32,16 @@ Result<std::string> DeriveKey(std::string_view secret, std::string_view salt, st
       EVP_KDF_derive(context.get(), reinterpret_cast<unsigned char*>(out.data()), length, parameters) != 1) {
     return Error(Code::kInternal, "derive key: OpenSSL refuses");
   }
+  return out;
+}
+
+std::string HmacSha256(std::string_view secret, std::string_view data) {
+  std::string out(EVP_MAX_MD_SIZE, '\0');
+  unsigned int size = 0;
+  HMAC(EVP_sha256(), secret.data(), static_cast<int>(secret.size()),
+       reinterpret_cast<const unsigned char*>(data.data()), data.size(),
+       reinterpret_cast<unsigned char*>(out.data()), &size);
+  out.resize(size);
   return out;
 }
 

@@ -1,4 +1,4 @@
-// Keys from a shared secret: HKDF (RFC 5869) with SHA-256.
+// What is made of a shared secret with SHA-256: keys by HKDF (RFC 5869), and authentication codes.
 #pragma once
 
 #include <string>
@@ -11,5 +11,8 @@ namespace keelson::http {
 // `length` bytes, up to 8160, for one use: other `info` gives unrelated bytes. kInvalid for an empty secret.
 Result<std::string> DeriveKey(std::string_view secret, std::string_view salt, std::string_view info,
                               size_t length);
+
+// RFC 2104 with SHA-256: 32 raw bytes.
+std::string HmacSha256(std::string_view secret, std::string_view data);
 
 }  // namespace keelson::http

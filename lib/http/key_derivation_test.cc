@@ -22,5 +22,13 @@ TEST(DeriveKey, RefusesAnEmptySecret) {
   EXPECT_EQ(DeriveKey("", "s", "i", 8).error().code(), Code::kInvalid);
 }
 
+// RFC 4231, test case 2.
+TEST(HmacSha256, OfTheStandard) {
+  const std::string code = HmacSha256("Jefe", "what do ya want for nothing?");
+  ASSERT_EQ(code.size(), 32u);
+  EXPECT_EQ(code.substr(0, 4), "\x5b\xdc\xc1\x46");
+  EXPECT_EQ(code.substr(28), "\x64\xec\x38\x43");
+}
+
 }  // namespace
 }  // namespace keelson::http

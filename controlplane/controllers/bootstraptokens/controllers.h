@@ -1,0 +1,34 @@
+// Signs what new nodes are told about the cluster (ConfigMap cluster-info of kube-public) with each bootstrap
+// token, and removes tokens whose time is over.
+#pragma once
+
+#include "controlplane/controllers/bootstraptokens/tokens.h"
+#include "controlplane/controllers/controller.h"
+
+namespace keelson::controllers {
+
+class BootstrapSigner : public Controller {
+ public:
+  BootstrapSigner(client::RestClient api, client::InformerFactory& informers, client::EventRecorder&,
+                  Clock& clock);
+  // One key: the map is written as a whole.
+  Result<Requeue> Reconcile(const std::string& key, std::stop_token stop) override;
+
+ private:
+  client::RestClient api_;
+  client::Informer<corev1::ConfigMap>& maps_;
+  client::Informer<corev1::Secret>& tokens_;
+};
+
+class TokenCleaner : public Controller {
+ public:
+  TokenCleaner(client::RestClient api, client::InformerFactory& informers, client::EventRecorder&,
+               Clock& clock);
+  Result<Requeue> Reconcile(const std::string& key, std::stop_token stop) override;
+
+ private:
+  client::RestClient api_;
+  client::Informer<corev1::Secret>& tokens_;
+};
+
+}  // namespace keelson::controllers
