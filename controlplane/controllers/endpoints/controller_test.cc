@@ -3,10 +3,13 @@
 #include "controlplane/controllers/endpoints/endpoints_controller.h"
 #include "controlplane/controllers/endpoints/slice_controller.h"
 #include "controlplane/controllers/testing.h"
+#include "lib/api/meta.h"
 #include "lib/k8s/int_or_string.h"
 
 namespace keelson::controllers {
 namespace {
+
+using namespace std::chrono_literals;
 
 class EndpointsTest : public ::testing::Test {
  protected:
@@ -79,6 +82,33 @@ TEST_F(EndpointsTest, FollowPodsThroughTheirLives) {
   Drain();
   EXPECT_EQ(Addresses(), Set{});
   EXPECT_TRUE(cluster_.errors.empty());
+}
+
+TEST_F(EndpointsTest, SayWhatTheirLastChangeWasDueTo) {
+  const auto at = [&](std::chrono::seconds after) {
+    return api::FormatTime(api::ToTime(cluster_.clock.Now() + after));
+  };
+  auto slice = [&] { return cluster_.List<discoveryv1::EndpointSlice>().at(0).metadata().annotations(); };
+  auto endpoints = [&] { return cluster_.Get<corev1::Endpoints>("default", "web").metadata().annotations(); };
+  ASSERT_TRUE(cluster_.api.Create(NewService("web")));
+  ASSERT_TRUE(cluster_.api.Create(PodNamed("a", {{"app", "web"}})));
+  const std::string created = at(0s);
+  Start();
+  EXPECT_EQ(slice().at(kTriggerTime), created);
+  EXPECT_EQ(endpoints().at(kTriggerTime), created);
+  cluster_.clock.Advance(10s);
+  cluster_.RunPods();
+  const std::string ready = at(0s);
+  cluster_.clock.Advance(10s);
+  Drain();
+  EXPECT_EQ(slice().at(kTriggerTime), ready);
+  EXPECT_EQ(endpoints().at(kTriggerTime), ready);
+  auto service = cluster_.Get<corev1::Service>("default", "web");
+  (*service.mutable_metadata()->mutable_labels())["x"] = "y";
+  ASSERT_TRUE(cluster_.api.Update(service));
+  Drain();
+  EXPECT_FALSE(slice().contains(kTriggerTime)) << "no pod has changed";
+  EXPECT_FALSE(endpoints().contains(kTriggerTime));
 }
 
 TEST_F(EndpointsTest, LabelAndSelectorChangesMovePods) {

@@ -34,6 +34,9 @@ EndpointPodPointer ProjectPod(const corev1::Pod& pod) {
   }
   out->ready = k8s::IsReady(pod);
   out->terminating = k8s::IsTerminating(pod);
+  const corev1::PodCondition* condition = k8s::FindCondition(pod.status(), k8s::kPodReady);
+  if (condition && condition->has_last_transition_time())
+    out->ready_changed = api::FromTime(condition->last_transition_time());
   return out;
 }
 

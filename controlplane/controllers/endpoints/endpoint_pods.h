@@ -4,11 +4,13 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
 
 #include "lib/api/types.h"
+#include "lib/base/clock.h"
 #include "lib/base/mutex.h"
 #include "lib/client/informer.h"
 
@@ -25,6 +27,7 @@ struct EndpointPod {
   };
   std::vector<Port> ports;  // named ports of containers and sidecars
   bool ready = false, terminating = false;
+  std::optional<WallTime> ready_changed;  // when it became ready or ceased to be
 
   bool operator==(const EndpointPod&) const = default;
 };

@@ -151,6 +151,7 @@ Result<Requeue> EndpointsController::Reconcile(const std::string& key, std::stop
   auto service = services_.Get(key);
   auto there = endpoints_.Get(key);
   if (!service) {
+    trigger_times_.Forget(key);
     if (!there || !there->metadata().labels().contains(kManagedBy)) return Requeue{};
     auto [ns, name] = api::SplitKey(key);
     Result<> deleted = api.Delete<corev1::Endpoints>(ns, name, {.uid = there->metadata().uid()});
@@ -160,7 +161,9 @@ Result<Requeue> EndpointsController::Reconcile(const std::string& key, std::stop
   if (service->spec().type() == "ExternalName" || service->spec().selector().empty()) return Requeue{};
   if (service->metadata().has_deletion_timestamp()) return Requeue{};
 
-  std::vector<corev1::EndpointSubset> subsets = DesiredSubsets(*service, pods_.Select(*service));
+  const std::vector<EndpointPodPointer> pods = pods_.Select(*service);
+  const std::optional<WallTime> trigger = trigger_times_.Next(*service, pods);
+  std::vector<corev1::EndpointSubset> subsets = DesiredSubsets(*service, pods);
   const bool truncated = Truncate(subsets);
   corev1::Endpoints wanted;
   if (there) wanted = *there;
@@ -168,6 +171,7 @@ Result<Requeue> EndpointsController::Reconcile(const std::string& key, std::stop
   wanted.clear_subsets();
   for (auto& subset : subsets) *wanted.add_subsets() = std::move(subset);
   if (there && MessageDifferencer::Equals(wanted, *there)) return Requeue{};
+  SetTriggerTime(trigger, *wanted.mutable_metadata());
 
   Result<corev1::Endpoints> stored = there ? api.Update(wanted) : api.Create(wanted);
   if (stored || IsNamespaceTerminating(stored.error())) return Requeue{};

@@ -6,6 +6,7 @@
 
 #include "controlplane/controllers/controller.h"
 #include "controlplane/controllers/endpoints/endpoint_pods.h"
+#include "controlplane/controllers/endpoints/trigger_time.h"
 
 namespace keelson::controllers {
 
@@ -25,6 +26,7 @@ class EndpointsController : public Controller {
   EndpointPods& pods_;
   client::Informer<corev1::Service>& services_;
   client::Informer<corev1::Endpoints>& endpoints_;
+  TriggerTimes trigger_times_;
 };
 
 }  // namespace keelson::controllers

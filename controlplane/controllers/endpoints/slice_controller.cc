@@ -1,7 +1,5 @@
 #include "controlplane/controllers/endpoints/slice_controller.h"
 
-#include <charconv>
-
 #include "lib/api/meta.h"
 
 namespace keelson::controllers {
@@ -10,25 +8,18 @@ namespace {
 constexpr char kZone[] = "topology.kubernetes.io/zone";
 constexpr char kByService[] = "service";
 
-uint64_t VersionOf(const metav1::ObjectMeta& meta) {
-  uint64_t version = 0;
-  const std::string& text = meta.resource_version();
-  std::from_chars(text.data(), text.data() + text.size(), version);
-  return version;
-}
-
 std::string ZoneOf(const corev1::Node& node) {
   auto it = node.metadata().labels().find(kZone);
   return it == node.metadata().labels().end() ? "" : it->second;
 }
 
-std::vector<std::string> ServiceOf(const discoveryv1::EndpointSlice& slice) {
+}  // namespace
+
+std::vector<std::string> ServiceOfSlice(const discoveryv1::EndpointSlice& slice) {
   auto it = slice.metadata().labels().find(kServiceName);
   if (it == slice.metadata().labels().end() || it->second.empty()) return {};
   return {api::KeyOf(slice.metadata().namespace_(), it->second)};
 }
-
-}  // namespace
 
 EndpointSliceController::EndpointSliceController(client::RestClient api, client::InformerFactory& informers,
                                                  client::EventRecorder& events, Clock& clock,
@@ -41,7 +32,7 @@ EndpointSliceController::EndpointSliceController(client::RestClient api, client:
       slices_(informers.Get<discoveryv1::EndpointSlice>(
           {.label_selector = std::string(kSliceManagedBy) + "=" + kSliceController})),
       nodes_(informers.Get<corev1::Node>()) {
-  slices_.AddIndex(kByService, ServiceOf);
+  slices_.AddIndex(kByService, ServiceOfSlice);
   pods_.OnService([this](const std::string& key) { queue().Add(key); });
   slices_.AddHandler([this](const auto& change) { OnSlice(change); });
   nodes_.AddHandler([this](const auto& change) { OnNode(change); });
@@ -50,8 +41,8 @@ EndpointSliceController::EndpointSliceController(client::RestClient api, client:
 void EndpointSliceController::OnSlice(const client::Change<discoveryv1::EndpointSlice>& change) {
   for (const auto* object : {change.old_object.get(), change.new_object.get()}) {
     if (!object) continue;
-    for (const std::string& service : ServiceOf(*object)) {
-      if (!change.new_object) NoteGone(service, object->metadata().name());
+    for (const std::string& service : ServiceOfSlice(*object)) {
+      if (!change.new_object) tracker_.NoteGone(service, object->metadata().name());
       queue().Add(service);
     }
   }
@@ -65,46 +56,19 @@ void EndpointSliceController::OnNode(const client::Change<corev1::Node>& change)
   for (const std::string& key : services_.Keys()) queue().Add(key);
 }
 
-bool EndpointSliceController::IsBehind(const std::string& service, const std::vector<SlicePointer>& slices) {
-  std::map<std::string, uint64_t> shown;
-  for (const SlicePointer& slice : slices) shown[slice->metadata().name()] = VersionOf(slice->metadata());
-  MutexLock lock(mutex_);
-  auto it = written_.find(service);
-  if (it == written_.end()) return false;
-  std::erase_if(it->second, [&](const auto& entry) {
-    auto there = shown.find(entry.first);
-    return there != shown.end() && there->second >= entry.second;
-  });
-  if (!it->second.empty()) return true;
-  written_.erase(it);
-  return false;
-}
-
-void EndpointSliceController::NoteWritten(const std::string& service,
-                                          const discoveryv1::EndpointSlice& slice) {
-  MutexLock lock(mutex_);
-  written_[service][slice.metadata().name()] = VersionOf(slice.metadata());
-}
-
-void EndpointSliceController::NoteGone(const std::string& service, const std::string& slice) {
-  MutexLock lock(mutex_);
-  auto it = written_.find(service);
-  if (it != written_.end()) it->second.erase(slice);
-}
-
-Result<> EndpointSliceController::Apply(const std::string& key, const SlicePlan& plan,
-                                        const client::RestClient& api) {
+Result<> ApplySlicePlan(const std::string& service, const SlicePlan& plan, const client::RestClient& api,
+                        SliceTracker& tracker) {
   // New slices first: an endpoint that moves is rather twice there than not at all.
   for (const discoveryv1::EndpointSlice& slice : plan.create) {
     Result<discoveryv1::EndpointSlice> stored = api.Create(slice);
     if (!stored && IsNamespaceTerminating(stored.error())) return {};
     if (!stored) return stored.error().Wrap("create EndpointSlice");
-    NoteWritten(key, *stored);
+    tracker.NoteWritten(service, *stored);
   }
   for (const discoveryv1::EndpointSlice& slice : plan.update) {
     Result<discoveryv1::EndpointSlice> stored = api.Update(slice);
     if (!stored) return stored.error().Wrap("update EndpointSlice");
-    NoteWritten(key, *stored);
+    tracker.NoteWritten(service, *stored);
   }
   for (const SlicePointer& slice : plan.remove) {
     const metav1::ObjectMeta& meta = slice->metadata();
@@ -119,23 +83,28 @@ Result<Requeue> EndpointSliceController::Reconcile(const std::string& key, std::
   auto service = services_.Get(key);
   if (!service) {
     // The slices go with their owner.
-    MutexLock lock(mutex_);
-    written_.erase(key);
+    trigger_times_.Forget(key);
+    tracker_.Forget(key);
     return Requeue{};
   }
   if (service->spec().type() == "ExternalName" || service->spec().selector().empty()) return Requeue{};
   if (service->metadata().has_deletion_timestamp()) return Requeue{};
 
   std::vector<SlicePointer> all = slices_.ByIndex(kByService, key), slices;
-  if (IsBehind(key, all)) return Error(Code::kConflict, "own writes have not come back yet");
+  if (tracker_.IsBehind(key, all)) return Error(Code::kConflict, "own writes have not come back yet");
   for (SlicePointer& slice : all) {
     if (!slice->metadata().has_deletion_timestamp()) slices.push_back(std::move(slice));
   }
-  SlicePlan plan = PlanSlices(*service, pods_.Select(*service), slices, [this](const std::string& name) {
+  const std::vector<EndpointPodPointer> pods = pods_.Select(*service);
+  SlicePlan plan = PlanSlices(*service, pods, slices, [this](const std::string& name) {
     auto node = nodes_.Get(name);
     return node ? ZoneOf(*node) : std::string();
   });
-  Result<> applied = Apply(key, plan, api_.With(stop));
+  const std::optional<WallTime> trigger = trigger_times_.Next(*service, pods);
+  for (auto* written : {&plan.create, &plan.update}) {
+    for (discoveryv1::EndpointSlice& slice : *written) SetTriggerTime(trigger, *slice.mutable_metadata());
+  }
+  Result<> applied = ApplySlicePlan(key, plan, api_.With(stop), tracker_);
   if (!applied && !applied.error().Is(Code::kConflict) && !stop.stop_requested()) {
     events_.Record(*service, "Warning", "FailedToUpdateEndpointSlices",
                    "Error updating Endpoint Slices for Service " + key + ": " + applied.error().message());

@@ -1,11 +1,11 @@
 // Keeps the EndpointSlices of Services that select pods.
 #pragma once
 
-#include <map>
-
 #include "controlplane/controllers/controller.h"
 #include "controlplane/controllers/endpoints/endpoint_pods.h"
 #include "controlplane/controllers/endpoints/slice_plan.h"
+#include "controlplane/controllers/endpoints/slice_tracker.h"
+#include "controlplane/controllers/endpoints/trigger_time.h"
 
 namespace keelson::controllers {
 
@@ -18,12 +18,6 @@ class EndpointSliceController : public Controller {
  private:
   void OnSlice(const client::Change<discoveryv1::EndpointSlice>& change);
   void OnNode(const client::Change<corev1::Node>& change);
-  // Our own writes that the informer has not shown yet. Planning on a store without them would create the
-  // same slices again.
-  bool IsBehind(const std::string& service, const std::vector<SlicePointer>& slices) EXCLUDES(mutex_);
-  void NoteWritten(const std::string& service, const discoveryv1::EndpointSlice& slice) EXCLUDES(mutex_);
-  void NoteGone(const std::string& service, const std::string& slice) EXCLUDES(mutex_);
-  Result<> Apply(const std::string& key, const SlicePlan& plan, const client::RestClient& api);
 
   client::RestClient api_;
   client::EventRecorder& events_;
@@ -31,9 +25,14 @@ class EndpointSliceController : public Controller {
   client::Informer<corev1::Service>& services_;
   client::Informer<discoveryv1::EndpointSlice>& slices_;
   client::Informer<corev1::Node>& nodes_;
-  Mutex mutex_;
-  // By Service, then slice: the resource version of our last write.
-  std::map<std::string, std::map<std::string, uint64_t>> written_ GUARDED_BY(mutex_);
+  TriggerTimes trigger_times_;
+  SliceTracker tracker_;
 };
+
+// Writes a plan for a Service, noting what the informer has yet to show.
+Result<> ApplySlicePlan(const std::string& service, const SlicePlan& plan, const client::RestClient& api,
+                        SliceTracker& tracker);
+// Index function: the key of the Service that a slice is of.
+std::vector<std::string> ServiceOfSlice(const discoveryv1::EndpointSlice& slice);
 
 }  // namespace keelson::controllers
