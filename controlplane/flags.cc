@@ -59,6 +59,8 @@ void AddCluster(const FlagAdder& add, Options& options) {
   add("--kubeconfig", options.kubeconfig, "API server of a process without one");
   add("--cluster-cidr", options.cluster_cidr, "CIDR that nodes get their pod CIDRs from");
   add("--allocate-node-cidrs", options.allocate_node_cidrs, "Give each node a pod CIDR of --cluster-cidr");
+  add.Seconds("--legacy-service-account-token-clean-up-period", options.legacy_token_period_seconds,
+              "How long a token in a Secret may be unused before it is retired: 8760h");
   add.Seconds("--node-monitor-period", options.node_monitor_period_seconds,
               "How often nodes are looked at: 5s");
   add.Seconds("--node-monitor-grace-period", options.node_monitor_grace_period_seconds,

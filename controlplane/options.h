@@ -68,6 +68,7 @@ struct Options {
   std::string cluster_cidr;
   bool allocate_node_cidrs = false;
   SigningFlags signing;
+  int legacy_token_period_seconds = 365 * 24 * 3600;  // a token in a Secret may be unused
   int node_monitor_period_seconds = 5;
   int node_monitor_grace_period_seconds = 40;  // of silence, until a node is NotReady
 

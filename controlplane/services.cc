@@ -295,6 +295,8 @@ Result<controllers::Options> ControllerOptions(const Options& options) {
   controllers::Options out;
   const std::string& ca_file = options.root_ca_file.empty() ? options.client_ca_file : options.root_ca_file;
   ASSIGN_OR_RETURN(out.root_ca_pem, ReadIfSet(ca_file));
+  ASSIGN_OR_RETURN(out.service_account_key_pem, ReadIfSet(options.service_account_signing_key_file));
+  out.legacy_token_period = std::chrono::seconds(options.legacy_token_period_seconds);
   out.allocate_node_cidrs = options.allocate_node_cidrs;
   out.cluster_cidrs = SplitCommas(options.cluster_cidr);
   ASSIGN_OR_RETURN(out.signing, SigningOf(options.signing));

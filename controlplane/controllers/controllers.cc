@@ -3,11 +3,13 @@
 #include <memory>
 #include <thread>
 
+#include "controlplane/controllers/bootstraptokens/controllers.h"
 #include "controlplane/controllers/certificates/approver.h"
 #include "controlplane/controllers/certificates/cleaner.h"
 #include "controlplane/controllers/certificates/signer.h"
 #include "controlplane/controllers/controller.h"
 #include "controlplane/controllers/cronjob/controller.h"
+#include "controlplane/controllers/daemonset/controller.h"
 #include "controlplane/controllers/deployment/controller.h"
 #include "controlplane/controllers/disruption/controller.h"
 #include "controlplane/controllers/endpoints/endpoints_controller.h"
@@ -15,6 +17,7 @@
 #include "controlplane/controllers/garbagecollector/garbage_collector.h"
 #include "controlplane/controllers/job/controller.h"
 #include "controlplane/controllers/job/orphans.h"
+#include "controlplane/controllers/mirroring/controller.h"
 #include "controlplane/controllers/namespaces/namespace_controller.h"
 #include "controlplane/controllers/namespaces/root_ca_publisher.h"
 #include "controlplane/controllers/namespaces/service_account_controller.h"
@@ -24,8 +27,10 @@
 #include "controlplane/controllers/node/taint_eviction.h"
 #include "controlplane/controllers/replicaset/controller.h"
 #include "controlplane/controllers/resourcequota/controller.h"
+#include "controlplane/controllers/serviceaccounttokens/cleaner.h"
 #include "controlplane/controllers/servicecidrs/controller.h"
 #include "controlplane/controllers/storageprotection/controller.h"
+#include "controlplane/controllers/ttlafterfinished/controller.h"
 #include "lib/base/log.h"
 
 namespace keelson::controllers {
@@ -60,11 +65,13 @@ Result<> Build(Manager& manager, const Options& options) {
   if (!options.root_ca_pem.empty()) {
     manager.Add<RootCaPublisher>(options, "root-ca-publisher", "root-ca-cert-publisher", options.root_ca_pem);
   }
+  manager.Add<DaemonSetController>(options, "daemonset", "daemonset-controller");
   manager.Add<DeploymentController>(options, "deployment", "deployment-controller");
   manager.Add<ReplicaSetController>(options, "replicaset", "replicaset-controller");
   manager.Add<JobController>(options, "job", "job-controller");
   manager.Add<JobOrphanController>(options, "job", "job-controller");
   manager.Add<CronJobController>(options, "cronjob", "cronjob-controller");
+  manager.Add<ReplicationControllerController>(options, "replicationcontroller", "replication-controller");
   manager.Add<DisruptionController>(options, "disruption", "controllermanager");
   manager.Add<ServiceCidrController>(options, "service-cidr", "service-cidr-controller");
   manager.Add<ResourceQuotaController>(options, "resourcequota", "resourcequota-controller");
@@ -87,6 +94,21 @@ Result<> Build(Manager& manager, const Options& options) {
   if (endpoints) {
     manager.Add<EndpointsController>(options, "endpoints", "endpoint-controller", *manager.endpoint_pods);
   }
+  manager.Add<EndpointSliceMirroringController>(options, "endpointslicemirroring",
+                                                "endpoint-slice-mirroring-controller");
+  manager.Add<TtlAfterFinishedController>(options, "ttl-after-finished", "ttl-after-finished-controller");
+  manager.Add<BootstrapSigner>(options, "bootstrapsigner", "bootstrap-signer");
+  manager.Add<TokenCleaner>(options, "tokencleaner", "token-cleaner");
+  manager.Add<LegacyTokenCleaner>(options, "legacy-serviceaccount-token-cleaner",
+                                  "legacy-service-account-token-cleaner", options.legacy_token_period);
+  if (!options.service_account_key_pem.empty()) {
+    auto keys = http::SigningKey::FromPem(options.service_account_key_pem);
+    if (!keys) return keys.error().Wrap("key of service account tokens");
+    if (!keys->front().is_private())
+      return Error(Code::kInvalid, "key of service account tokens: no private key");
+    manager.Add<ServiceAccountTokensController>(options, "serviceaccount-token", "tokens-controller",
+                                                keys->front(), options.root_ca_pem);
+  }
   if (options.allocate_node_cidrs && !options.disabled.count("node-ipam")) {
     ASSIGN_OR_RETURN(std::vector<CidrPool> pools, NodeIpamController::MakePools(options));
     manager.Add<NodeIpamController>(options, "node-ipam", "node-ipam-controller", std::move(pools));
@@ -97,17 +119,36 @@ Result<> Build(Manager& manager, const Options& options) {
 }  // namespace
 
 std::vector<std::string> ControllerNames() {
-  return {"cronjob",           "csrapproving",
-          "csrcleaner",        "csrsigning",
-          "deployment",        "disruption",
-          "endpoints",         "endpointslice",
-          "garbage-collector", "job",
-          "namespace",         "node-ipam",
-          "node-lifecycle",    "pod-garbage-collector",
-          "pv-protection",     "pvc-protection",
-          "replicaset",        "resourcequota",
-          "root-ca-publisher", "service-cidr",
-          "serviceaccount",    "taint-eviction"};
+  return {"bootstrapsigner",
+          "cronjob",
+          "csrapproving",
+          "csrcleaner",
+          "csrsigning",
+          "daemonset",
+          "deployment",
+          "disruption",
+          "endpoints",
+          "endpointslice",
+          "endpointslicemirroring",
+          "garbage-collector",
+          "job",
+          "legacy-serviceaccount-token-cleaner",
+          "namespace",
+          "node-ipam",
+          "node-lifecycle",
+          "pod-garbage-collector",
+          "pv-protection",
+          "pvc-protection",
+          "replicaset",
+          "replicationcontroller",
+          "resourcequota",
+          "root-ca-publisher",
+          "service-cidr",
+          "serviceaccount",
+          "serviceaccount-token",
+          "taint-eviction",
+          "tokencleaner",
+          "ttl-after-finished"};
 }
 
 Result<> Run(client::RestClient api, const Options& options, std::stop_token stop,

@@ -44,6 +44,10 @@ struct Options {
   int node_cidr_mask_size_ipv6 = 64;
 
   CertificateSigning signing;
+
+  // PEM of the private key that signs the tokens which Secrets hold; empty: no such Secret is filled in.
+  std::string service_account_key_pem;
+  std::chrono::seconds legacy_token_period = std::chrono::hours(24 * 365);  // unused, until they are retired
 };
 
 std::vector<std::string> ControllerNames();

@@ -3,8 +3,7 @@
 #include <fmt/format.h>
 #include <google/protobuf/util/message_differencer.h>
 
-#include "controlplane/controllers/ownership.h"
-#include "controlplane/controllers/replicaset/controller.h"
+#include "controlplane/controllers/claim.h"
 #include "lib/api/meta.h"
 #include "lib/k8s/pod_util.h"
 
@@ -72,43 +71,6 @@ void DeploymentController::OnPod(const client::Change<corev1::Pod>& change) {
   if (!key) return;
   auto deployment = deployments_.Get(*key);
   if (deployment && deployment->spec().strategy().type() == "Recreate") queue().Add(*key);
-}
-
-Result<SetPointers> DeploymentController::ClaimSets(const Sync& sync, const api::LabelSelector& selector) {
-  const metav1::ObjectMeta& meta = sync.deployment.metadata();
-  const bool deleting = meta.has_deletion_timestamp();
-  SetPointers claimed;
-  for (SetPointer& set : sets_.ByIndex(kByOwner, meta.uid())) {
-    if (selector.Matches(set->metadata().labels())) {
-      claimed.push_back(std::move(set));
-    } else if (!deleting) {
-      auto released = sync.api.Patch<appsv1::ReplicaSet>(meta.namespace_(), set->metadata().name(),
-                                                         client::PatchType::kStrategicMerge,
-                                                         ReleasePatch(meta.uid(), set->metadata().uid()));
-      if (!released && !released.error().Is(Code::kNotFound))
-        return released.error().Wrap("release ReplicaSet");
-    }
-  }
-  if (deleting) return claimed;
-  bool verified = false;
-  for (SetPointer& set : sets_.ByIndex(kByOwner, "orphans/" + meta.namespace_())) {
-    if (set->metadata().has_deletion_timestamp() || !selector.Matches(set->metadata().labels())) continue;
-    if (!verified) {
-      ASSIGN_OR_RETURN(appsv1::Deployment live,
-                       sync.api.Get<appsv1::Deployment>(meta.namespace_(), meta.name()));
-      if (live.metadata().uid() != meta.uid() || live.metadata().has_deletion_timestamp()) return claimed;
-      verified = true;
-    }
-    auto adopted = sync.api.Patch<appsv1::ReplicaSet>(
-        meta.namespace_(), set->metadata().name(), client::PatchType::kStrategicMerge,
-        AdoptPatch(api::ControllerRef(sync.deployment), set->metadata().uid()));
-    if (adopted) {
-      claimed.push_back(std::make_shared<appsv1::ReplicaSet>(*std::move(adopted)));
-    } else if (!adopted.error().Is(Code::kNotFound)) {
-      return adopted.error().Wrap("adopt ReplicaSet");
-    }
-  }
-  return claimed;
 }
 
 // While a deployment is paused its deadline does not run.
@@ -224,7 +186,7 @@ Result<Requeue> DeploymentController::Reconcile(const std::string& key, std::sto
     return Requeue{};
   }
   Sync sync{api_.With(stop), *deployment, {}, nullptr};
-  ASSIGN_OR_RETURN(SetPointers sets, ClaimSets(sync, selector));
+  ASSIGN_OR_RETURN(SetPointers sets, Claim<appsv1::ReplicaSet>(sync.api, sets_, sync.deployment, selector));
   if (deployment->metadata().has_deletion_timestamp()) {
     sync.new_set = FindNewSet(sync.deployment, sets);
     sync.old_sets = Without(sets, sync.new_set);

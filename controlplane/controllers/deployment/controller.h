@@ -29,7 +29,6 @@ class DeploymentController : public Controller {
   void OnPod(const client::Change<corev1::Pod>& change);
   std::optional<std::string> KeyOfOwner(const metav1::ObjectMeta& meta) const;
 
-  Result<SetPointers> ClaimSets(const Sync& sync, const api::LabelSelector& selector);
   Result<> NotePaused(Sync& sync);
   // Finds the new set among `sets`, brings its revision and the deployment's up to date, or makes it.
   Result<> FindSets(Sync& sync, const SetPointers& sets, bool create);

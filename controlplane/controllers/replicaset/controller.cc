@@ -14,48 +14,53 @@ constexpr int kBurst = 500;  // pods created or deleted in one sync
 
 }  // namespace
 
-ReplicaSetController::ReplicaSetController(client::RestClient api, client::InformerFactory& informers,
+template <typename Kind>
+ReplicaController<Kind>::ReplicaController(client::RestClient api, client::InformerFactory& informers,
                                            client::EventRecorder& events, Clock& clock)
-    : Controller("replicaset", clock, 4),
+    : Controller(Kind::kQueue, clock, 4),
       api_(std::move(api)),
       events_(events),
-      sets_(informers.Get<appsv1::ReplicaSet>()),
+      sets_(informers.Get<Object>()),
       pods_(informers.Get<corev1::Pod>()),
       expectations_(clock) {
-  sets_.AddIndex(kByOwner, [](const appsv1::ReplicaSet& set) { return OwnerIndex(set.metadata()); });
+  sets_.AddIndex(kByOwner, [](const Object& set) { return OwnerIndex(set.metadata()); });
   pods_.AddIndex(kByOwner, [](const corev1::Pod& pod) { return OwnerIndex(pod.metadata()); });
   sets_.AddHandler([this](const auto& change) { OnSet(change); });
   pods_.AddHandler([this](const auto& change) { OnPod(change); });
 }
 
-void ReplicaSetController::OnSet(const client::Change<appsv1::ReplicaSet>& change) {
+template <typename Kind>
+void ReplicaController<Kind>::OnSet(const client::Change<Object>& change) {
   const bool replaced = change.old_object && change.new_object &&
                         change.old_object->metadata().uid() != change.new_object->metadata().uid();
   if (!change.new_object || replaced) expectations_.Forget(change.key);
   queue().Add(change.key);
 }
 
-std::optional<std::string> ReplicaSetController::KeyOfOwner(const corev1::Pod& pod) const {
+template <typename Kind>
+std::optional<std::string> ReplicaController<Kind>::KeyOfOwner(const corev1::Pod& pod) const {
   const metav1::OwnerReference* owner = api::ControllerOf(pod.metadata());
-  if (!owner || owner->kind() != "ReplicaSet") return std::nullopt;
+  if (!owner || owner->kind() != Kind::kKind) return std::nullopt;
   std::string key = api::KeyOf(pod.metadata().namespace_(), owner->name());
   auto set = sets_.Get(key);
   if (!set || set->metadata().uid() != owner->uid()) return std::nullopt;
   return key;
 }
 
-void ReplicaSetController::EnqueueMatching(const corev1::Pod& orphan) {
+template <typename Kind>
+void ReplicaController<Kind>::EnqueueMatching(const corev1::Pod& orphan) {
   for (const std::string& key : sets_.Keys()) {
     if (api::SplitKey(key).first != orphan.metadata().namespace_()) continue;
     auto set = sets_.Get(key);
-    if (!set || !set->spec().has_selector()) continue;
-    auto selector = api::LabelSelector::From(set->spec().selector());
+    if (!set) continue;
+    auto selector = api::LabelSelector::From(Kind::AsSet(*set).spec().selector());
     if (selector && !selector->IsEverything() && selector->Matches(orphan.metadata().labels()))
       queue().Add(key);
   }
 }
 
-void ReplicaSetController::OnPod(const client::Change<corev1::Pod>& change) {
+template <typename Kind>
+void ReplicaController<Kind>::OnPod(const client::Change<corev1::Pod>& change) {
   const corev1::Pod& pod = change.object();
   std::optional<std::string> owner = KeyOfOwner(pod);
   if (owner) {
@@ -75,9 +80,10 @@ void ReplicaSetController::OnPod(const client::Change<corev1::Pod>& change) {
     EnqueueMatching(pod);
 }
 
-Result<ReplicaSetController::Claimed> ReplicaSetController::ClaimPods(const appsv1::ReplicaSet& set,
-                                                                      const api::LabelSelector& selector,
-                                                                      const client::RestClient& api) {
+template <typename Kind>
+auto ReplicaController<Kind>::ClaimPods(const Sync& sync, const api::LabelSelector& selector)
+    -> Result<Claimed> {
+  const auto& [api, key, object, set] = sync;
   Claimed claimed;
   const std::string& ns = set.metadata().namespace_();
   const bool deleting = set.metadata().has_deletion_timestamp();
@@ -87,8 +93,9 @@ Result<ReplicaSetController::Claimed> ReplicaSetController::ClaimPods(const apps
     if (selector.Matches(pod->metadata().labels())) {
       claimed.active.push_back(std::move(pod));
     } else if (!deleting) {
-      auto released = api.Patch<corev1::Pod>(ns, pod->metadata().name(), client::PatchType::kStrategicMerge,
-                                             ReleasePatch(set.metadata().uid(), pod->metadata().uid()));
+      auto released =
+          sync.api.template Patch<corev1::Pod>(ns, pod->metadata().name(), client::PatchType::kStrategicMerge,
+                                               ReleasePatch(set.metadata().uid(), pod->metadata().uid()));
       if (!released && !released.error().Is(Code::kNotFound)) return released.error().Wrap("release pod");
     }
   }
@@ -98,13 +105,14 @@ Result<ReplicaSetController::Claimed> ReplicaSetController::ClaimPods(const apps
     if (!k8s::IsActive(*pod) || !selector.Matches(pod->metadata().labels())) continue;
     if (!verified) {
       // The store may lag behind a deletion of the set; whoever adopts must be alive.
-      ASSIGN_OR_RETURN(appsv1::ReplicaSet live, api.Get<appsv1::ReplicaSet>(ns, set.metadata().name()));
+      ASSIGN_OR_RETURN(Object live, sync.api.template Get<Object>(ns, set.metadata().name()));
       if (live.metadata().uid() != set.metadata().uid() || live.metadata().has_deletion_timestamp())
         return claimed;
       verified = true;
     }
-    auto adopted = api.Patch<corev1::Pod>(ns, pod->metadata().name(), client::PatchType::kStrategicMerge,
-                                          AdoptPatch(api::ControllerRef(set), pod->metadata().uid()));
+    auto adopted =
+        sync.api.template Patch<corev1::Pod>(ns, pod->metadata().name(), client::PatchType::kStrategicMerge,
+                                             AdoptPatch(api::ControllerRef(object), pod->metadata().uid()));
     if (adopted) {
       claimed.active.push_back(std::move(pod));
     } else if (!adopted.error().Is(Code::kNotFound)) {
@@ -114,24 +122,25 @@ Result<ReplicaSetController::Claimed> ReplicaSetController::ClaimPods(const apps
   return claimed;
 }
 
-Result<> ReplicaSetController::CreatePods(const std::string& key, const appsv1::ReplicaSet& set, int count,
-                                          const client::RestClient& api) {
-  expectations_.ExpectCreations(key, count);
-  const corev1::Pod pod = NewPod(set);
+template <typename Kind>
+Result<> ReplicaController<Kind>::CreatePods(const Sync& sync, int count) {
+  expectations_.ExpectCreations(sync.key, count);
+  const corev1::Pod pod = NewPod(sync.set, api::ControllerRef(sync.object));
   FirstError failure;
   auto batch = [&](int n) {
     std::atomic<int> successes = 0;
     ParallelFor(static_cast<size_t>(n), [&](size_t) {
-      Result<corev1::Pod> created = api.Create(pod);
+      Result<corev1::Pod> created = sync.api.Create(pod);
       if (created) {
         ++successes;
-        events_.Record(set, "Normal", "SuccessfulCreate", "Created pod: " + created->metadata().name());
+        events_.Record(sync.object, "Normal", "SuccessfulCreate",
+                       "Created pod: " + created->metadata().name());
         return;
       }
-      expectations_.CreationObserved(key);
+      expectations_.CreationObserved(sync.key);
       failure.Note(created.error());
       if (IsNamespaceTerminating(created.error())) return;
-      events_.Record(set, "Warning", "FailedCreate", "Error creating: " + created.error().message());
+      events_.Record(sync.object, "Warning", "FailedCreate", "Error creating: " + created.error().message());
     });
     return successes.load();
   };
@@ -140,35 +149,37 @@ Result<> ReplicaSetController::CreatePods(const std::string& key, const appsv1::
     tried += n;
     return batch(n);
   });
-  for (int i = tried; i < count; ++i) expectations_.CreationObserved(key);  // never asked for
+  for (int i = tried; i < count; ++i) expectations_.CreationObserved(sync.key);  // never asked for
   Result<> result = failure.Take();
   if (!result && IsNamespaceTerminating(result.error())) return {};
   return result;
 }
 
-Result<> ReplicaSetController::DeletePods(const std::string& key, const appsv1::ReplicaSet& set,
-                                          const PodPointers& pods, const client::RestClient& api) {
+template <typename Kind>
+Result<> ReplicaController<Kind>::DeletePods(const Sync& sync, const PodPointers& pods) {
   std::vector<std::string> keys;
   for (const auto& pod : pods) keys.push_back(api::KeyOf(*pod));
-  expectations_.ExpectDeletions(key, keys);
+  expectations_.ExpectDeletions(sync.key, keys);
   FirstError failure;
   ParallelFor(pods.size(), [&](size_t i) {
     const metav1::ObjectMeta& meta = pods[i]->metadata();
-    Result<> deleted = api.Delete<corev1::Pod>(meta.namespace_(), meta.name(), {.uid = meta.uid()});
+    Result<> deleted =
+        sync.api.template Delete<corev1::Pod>(meta.namespace_(), meta.name(), {.uid = meta.uid()});
     if (deleted) {
-      events_.Record(set, "Normal", "SuccessfulDelete", "Deleted pod: " + meta.name());
+      events_.Record(sync.object, "Normal", "SuccessfulDelete", "Deleted pod: " + meta.name());
       return;
     }
-    expectations_.DeletionObserved(key, keys[i]);
+    expectations_.DeletionObserved(sync.key, keys[i]);
     if (deleted.error().Is(Code::kNotFound)) return;
     failure.Note(deleted.error());
-    events_.Record(set, "Warning", "FailedDelete", "Error deleting: " + deleted.error().message());
+    events_.Record(sync.object, "Warning", "FailedDelete", "Error deleting: " + deleted.error().message());
   });
   return failure.Take();
 }
 
 // All pods of the sets that have the same controller as this one.
-PodPointers ReplicaSetController::RelatedPods(const appsv1::ReplicaSet& set) const {
+template <typename Kind>
+PodPointers ReplicaController<Kind>::RelatedPods(const Object& set) const {
   PodPointers out;
   std::vector<std::string> uids = {set.metadata().uid()};
   if (const metav1::OwnerReference* owner = api::ControllerOf(set.metadata())) {
@@ -182,43 +193,45 @@ PodPointers ReplicaSetController::RelatedPods(const appsv1::ReplicaSet& set) con
   return out;
 }
 
-Result<> ReplicaSetController::ManageReplicas(const std::string& key, const appsv1::ReplicaSet& set,
-                                              const PodPointers& active, const client::RestClient& api) {
-  const int64_t diff = static_cast<int64_t>(active.size()) - set.spec().replicas();
-  if (diff < 0) return CreatePods(key, set, static_cast<int>(std::min<int64_t>(-diff, kBurst)), api);
+template <typename Kind>
+Result<> ReplicaController<Kind>::ManageReplicas(const Sync& sync, const PodPointers& active) {
+  const int64_t diff = static_cast<int64_t>(active.size()) - sync.set.spec().replicas();
+  if (diff < 0) return CreatePods(sync, static_cast<int>(std::min<int64_t>(-diff, kBurst)));
   if (diff == 0) return {};
   const size_t count = static_cast<size_t>(std::min<int64_t>(diff, kBurst));
-  return DeletePods(key, set, PodsToDelete(active, RelatedPods(set), count, clock().Now()), api);
+  return DeletePods(sync, PodsToDelete(active, RelatedPods(sync.object), count, clock().Now()));
 }
 
-Result<Requeue> ReplicaSetController::Reconcile(const std::string& key, std::stop_token stop) {
-  auto set = sets_.Get(key);
-  if (!set) {
+template <typename Kind>
+Result<Requeue> ReplicaController<Kind>::Reconcile(const std::string& key, std::stop_token stop) {
+  auto object = sets_.Get(key);
+  if (!object) {
     expectations_.Forget(key);
     return Requeue{};
   }
-  const client::RestClient api = api_.With(stop);
-  ASSIGN_OR_RETURN(api::LabelSelector selector, api::LabelSelector::From(set->spec().selector()));
+  const appsv1::ReplicaSet& set = Kind::AsSet(*object);
+  const Sync sync{api_.With(stop), key, *object, set};
+  ASSIGN_OR_RETURN(api::LabelSelector selector, api::LabelSelector::From(set.spec().selector()));
   const bool satisfied = expectations_.Satisfied(key);
-  ASSIGN_OR_RETURN(Claimed claimed, ClaimPods(*set, selector, api));
-  const int64_t diff = static_cast<int64_t>(claimed.active.size()) - set->spec().replicas();
+  ASSIGN_OR_RETURN(Claimed claimed, ClaimPods(sync, selector));
+  const int64_t diff = static_cast<int64_t>(claimed.active.size()) - set.spec().replicas();
   Result<> managed;
-  if (satisfied && !set->metadata().has_deletion_timestamp()) {
-    managed = ManageReplicas(key, *set, claimed.active, api);
-  }
+  if (satisfied && !set.metadata().has_deletion_timestamp()) managed = ManageReplicas(sync, claimed.active);
 
   const WallTime now = clock().Now();
-  ReplicaCounts counts = CountReplicas(*set, claimed.active, claimed.terminating, now);
-  appsv1::ReplicaSet updated = *set;
-  *updated.mutable_status() =
-      NewStatus(*set, counts, managed ? nullptr : &managed.error().message(), diff, now);
-  if (!google::protobuf::util::MessageDifferencer::Equals(updated.status(), set->status())) {
-    Result<appsv1::ReplicaSet> stored = api.UpdateStatus(updated);
+  ReplicaCounts counts = CountReplicas(set, claimed.active, claimed.terminating, now);
+  Object updated = *object;
+  Kind::SetStatus(NewStatus(set, counts, managed ? nullptr : &managed.error().message(), diff, now), updated);
+  if (!google::protobuf::util::MessageDifferencer::Equals(updated.status(), object->status())) {
+    Result<Object> stored = sync.api.UpdateStatus(updated);
     if (!stored && stored.error().Is(Code::kNotFound)) return Requeue{};
     if (!stored) return stored.error().Wrap("update status");
   }
   if (!managed) return managed.error();
   return Requeue{counts.next_available};
 }
+
+template class ReplicaController<ReplicaSetKind>;
+template class ReplicaController<ReplicationControllerKind>;
 
 }  // namespace keelson::controllers

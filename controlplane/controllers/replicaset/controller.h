@@ -1,4 +1,4 @@
-// Keeps the number of pods of a ReplicaSet.
+// Keeps the number of pods of a ReplicaSet, and of its elder, the ReplicationController.
 #pragma once
 
 #include <atomic>
@@ -12,39 +12,64 @@
 
 namespace keelson::controllers {
 
-class ReplicaSetController : public Controller {
+struct ReplicaSetKind {
+  using Object = appsv1::ReplicaSet;
+  static constexpr char kQueue[] = "replicaset", kKind[] = "ReplicaSet";
+  static const appsv1::ReplicaSet& AsSet(const Object& object) { return object; }
+  static void SetStatus(const appsv1::ReplicaSetStatus& status, Object& object) {
+    *object.mutable_status() = status;
+  }
+};
+
+struct ReplicationControllerKind {
+  using Object = corev1::ReplicationController;
+  static constexpr char kQueue[] = "replicationmanager", kKind[] = "ReplicationController";
+  // The ReplicaSet that means the same.
+  static appsv1::ReplicaSet AsSet(const Object& object);
+  static void SetStatus(const appsv1::ReplicaSetStatus& status, Object& object);
+};
+
+template <typename Kind>
+class ReplicaController : public Controller {
  public:
-  ReplicaSetController(client::RestClient api, client::InformerFactory& informers,
-                       client::EventRecorder& events, Clock& clock);
+  using Object = typename Kind::Object;
+  ReplicaController(client::RestClient api, client::InformerFactory& informers, client::EventRecorder& events,
+                    Clock& clock);
   Result<Requeue> Reconcile(const std::string& key, std::stop_token stop) override;
 
  private:
-  void OnSet(const client::Change<appsv1::ReplicaSet>& change);
+  void OnSet(const client::Change<Object>& change);
   void OnPod(const client::Change<corev1::Pod>& change);
   void EnqueueMatching(const corev1::Pod& orphan);
   // The set that an owner reference points to, by UID; nullopt when it is none of ours.
   std::optional<std::string> KeyOfOwner(const corev1::Pod& pod) const;
 
+  // One Reconcile(): the object, and what it means.
+  struct Sync {
+    client::RestClient api;
+    const std::string& key;
+    const Object& object;
+    const appsv1::ReplicaSet& set;
+  };
   struct Claimed {
     PodPointers active;
     int terminating = 0;
   };
-  Result<Claimed> ClaimPods(const appsv1::ReplicaSet& set, const api::LabelSelector& selector,
-                            const client::RestClient& api);
+  Result<Claimed> ClaimPods(const Sync& sync, const api::LabelSelector& selector);
   // Creates or deletes until spec.replicas is met; returns the first failure.
-  Result<> ManageReplicas(const std::string& key, const appsv1::ReplicaSet& set, const PodPointers& active,
-                          const client::RestClient& api);
-  Result<> CreatePods(const std::string& key, const appsv1::ReplicaSet& set, int count,
-                      const client::RestClient& api);
-  Result<> DeletePods(const std::string& key, const appsv1::ReplicaSet& set, const PodPointers& pods,
-                      const client::RestClient& api);
-  PodPointers RelatedPods(const appsv1::ReplicaSet& set) const;
+  Result<> ManageReplicas(const Sync& sync, const PodPointers& active);
+  Result<> CreatePods(const Sync& sync, int count);
+  Result<> DeletePods(const Sync& sync, const PodPointers& pods);
+  PodPointers RelatedPods(const Object& object) const;
 
   client::RestClient api_;
   client::EventRecorder& events_;
-  client::Informer<appsv1::ReplicaSet>& sets_;
+  client::Informer<Object>& sets_;
   client::Informer<corev1::Pod>& pods_;
   Expectations expectations_;
 };
+
+using ReplicaSetController = ReplicaController<ReplicaSetKind>;
+using ReplicationControllerController = ReplicaController<ReplicationControllerKind>;
 
 }  // namespace keelson::controllers

@@ -159,5 +159,73 @@ TEST_F(ReplicaSetTest, LeavesADeletedSetAlone) {
   EXPECT_TRUE(Pods().empty());
 }
 
+class ReplicationControllerTest : public ::testing::Test {
+ protected:
+  using Object = corev1::ReplicationController;
+  void Start(int32_t replicas) {
+    Object object;
+    object.mutable_metadata()->set_name("web");
+    object.mutable_metadata()->set_namespace_("default");
+    object.mutable_spec()->set_replicas(replicas);
+    (*object.mutable_spec()->mutable_selector())["app"] = "web";
+    auto& pod_template = *object.mutable_spec()->mutable_template_();
+    (*pod_template.mutable_metadata()->mutable_labels())["app"] = "web";
+    *pod_template.mutable_spec() = PodNamed("x").spec();
+    ASSERT_TRUE(cluster_.api.Create(object));
+    cluster_.Start();
+    cluster_.Drain({&controller_, &sets_});
+  }
+  corev1::ReplicationControllerStatus Status() { return cluster_.Get<Object>("default", "web").status(); }
+  std::vector<corev1::Pod> Pods() { return cluster_.List<corev1::Pod>("default"); }
+
+  TestCluster cluster_;
+  ReplicationControllerController& controller_ = cluster_.Make<ReplicationControllerController>();
+  ReplicaSetController& sets_ = cluster_.Make<ReplicaSetController>();
+};
+
+TEST_F(ReplicationControllerTest, KeepsPodsAndReportsThem) {
+  ASSERT_TRUE(cluster_.api.Create(PodNamed("stray", {{"app", "web"}})));
+  Start(3);
+  ASSERT_EQ(Pods().size(), 3u) << "the stray one is adopted";
+  for (const auto& pod : Pods()) {
+    const auto* owner = api::ControllerOf(pod.metadata());
+    ASSERT_TRUE(owner);
+    EXPECT_EQ(owner->kind(), "ReplicationController");
+    EXPECT_EQ(owner->api_version(), "v1");
+  }
+  cluster_.RunPods();
+  cluster_.Drain({&controller_, &sets_});
+  EXPECT_EQ(Status().replicas(), 3);
+  EXPECT_EQ(Status().available_replicas(), 3);
+  EXPECT_EQ(Status().observed_generation(), 1);
+  auto object = cluster_.Get<Object>("default", "web");
+  object.mutable_spec()->set_replicas(1);
+  ASSERT_TRUE(cluster_.api.Update(object));
+  cluster_.Drain({&controller_, &sets_});
+  cluster_.RunPods();
+  cluster_.Drain({&controller_, &sets_});
+  EXPECT_EQ(Pods().size(), 1u);
+  EXPECT_EQ(Status().ready_replicas(), 1);
+  EXPECT_TRUE(cluster_.errors.empty());
+}
+
+TEST_F(ReplicationControllerTest, FailureToCreateIsACondition) {
+  auto refuse = std::make_shared<std::atomic<bool>>(true);
+  cluster_.fake->SetInterceptor(
+      [refuse](const client::ApiRequest& r) -> std::optional<Result<client::ApiResponse>> {
+        if (*refuse && r.method == "POST" && r.target.ends_with("/pods"))
+          return client::FakeApi::Refuse(Error(Code::kForbidden, "exceeded quota"));
+        return std::nullopt;
+      });
+  Start(2);
+  ASSERT_EQ(Status().conditions_size(), 1);
+  EXPECT_EQ(Status().conditions(0).type(), "ReplicaFailure");
+  EXPECT_EQ(Status().conditions(0).reason(), "FailedCreate");
+  *refuse = false;
+  cluster_.Advance(1s, {&controller_});
+  EXPECT_EQ(Pods().size(), 2u);
+  EXPECT_EQ(Status().conditions_size(), 0);
+}
+
 }  // namespace
 }  // namespace keelson::controllers

@@ -2,14 +2,9 @@
 
 namespace keelson::controllers {
 
-void Expectations::ExpectCreations(const std::string& key, int count) {
+void Expectations::Expect(const std::string& key, int creations, const std::vector<std::string>& deletions) {
   MutexLock lock(mutex_);
-  outstanding_[key] = {count, {}, clock_.SteadyNow()};
-}
-
-void Expectations::ExpectDeletions(const std::string& key, const std::vector<std::string>& pods) {
-  MutexLock lock(mutex_);
-  outstanding_[key] = {0, {pods.begin(), pods.end()}, clock_.SteadyNow()};
+  outstanding_[key] = {creations, {deletions.begin(), deletions.end()}, clock_.SteadyNow()};
 }
 
 void Expectations::CreationObserved(const std::string& key) {

@@ -16,8 +16,9 @@ class Expectations {  // thread safe
  public:
   explicit Expectations(Clock& clock) : clock_(clock) {}
 
-  void ExpectCreations(const std::string& key, int count);
-  void ExpectDeletions(const std::string& key, const std::vector<std::string>& pods);
+  void ExpectCreations(const std::string& key, int count) { Expect(key, count, {}); }
+  void ExpectDeletions(const std::string& key, const std::vector<std::string>& pods) { Expect(key, 0, pods); }
+  void Expect(const std::string& key, int creations, const std::vector<std::string>& deletions);
   void CreationObserved(const std::string& key);  // or: failed
   void DeletionObserved(const std::string& key, const std::string& pod);
   // Nothing outstanding, or outstanding for so long (5 minutes) that an event must have been lost.

@@ -175,7 +175,7 @@ appsv1::ReplicaSetStatus NewStatus(const appsv1::ReplicaSet& set, const ReplicaC
   return status;
 }
 
-corev1::Pod NewPod(const appsv1::ReplicaSet& set) {
+corev1::Pod NewPod(const appsv1::ReplicaSet& set, const metav1::OwnerReference& owner) {
   const corev1::PodTemplateSpec& source = set.spec().template_();
   corev1::Pod pod;
   metav1::ObjectMeta& meta = *pod.mutable_metadata();
@@ -184,7 +184,7 @@ corev1::Pod NewPod(const appsv1::ReplicaSet& set) {
   *meta.mutable_labels() = source.metadata().labels();
   *meta.mutable_annotations() = source.metadata().annotations();
   *meta.mutable_finalizers() = source.metadata().finalizers();
-  *meta.add_owner_references() = api::ControllerRef(set);
+  *meta.add_owner_references() = owner;
   *pod.mutable_spec() = source.spec();
   return pod;
 }

@@ -36,7 +36,7 @@ appsv1::ReplicaSetStatus NewStatus(const appsv1::ReplicaSet& set, const ReplicaC
                                    const std::string* failure, int64_t diff, WallTime now);
 
 // The pod that a set's template makes.
-corev1::Pod NewPod(const appsv1::ReplicaSet& set);
+corev1::Pod NewPod(const appsv1::ReplicaSet& set, const metav1::OwnerReference& owner);
 
 // Calls create(n) with batches of 1, 2, 4, ... until `count` have been made or one batch had failures;
 // create returns how many of its n succeeded. Returns the successes: when the quota is used up or the
