@@ -16,6 +16,14 @@ namespace keelson::client {
 
 using google::protobuf::Message;
 
+namespace {
+
+bool IsPreRelease(std::string_view version) {
+  return version.find("alpha") != std::string_view::npos || version.find("beta") != std::string_view::npos;
+}
+
+}  // namespace
+
 struct InformerBase::Impl {
   Impl(RestClient a, const api::ResourceInfo& i, ListOptions o, std::string n, Clock& c)
       : api(std::move(a)),
@@ -134,12 +142,19 @@ void InformerBase::Impl::Run(std::stop_token stop, const std::function<void()>& 
   bool listed = false;
   while (!stop.stop_requested()) {
     if (!listed) {
-      if (Result<> result = Relist(client); !result) {
+      const Result<> result = Relist(client);
+      // A server need not serve what is beta: then there is nothing of it, and nobody waits for it.
+      const bool unserved = !result && result.error().Is(Code::kNotFound) && IsPreRelease(info.version);
+      if ((result || unserved) && !synced.exchange(true) && on_synced) on_synced();
+      if (unserved) {
+        if (!failed(result.error(), "Not served, will be asked for again", log::Level::kDebug)) return;
+        continue;
+      }
+      if (!result) {
         if (!failed(result.error(), "Listing failed, will be retried")) return;
         continue;
       }
       listed = true;
-      if (!synced.exchange(true) && on_synced) on_synced();
     }
     bool opened = false;
     int events = 0;

@@ -1,10 +1,12 @@
 #include "lib/client/informer.h"
 
+#include <atomic>
 #include <thread>
 
 #include <gtest/gtest.h>
 
 #include "lib/api/meta.h"
+#include "lib/api/proto/certificates_v1beta1.pb.h"
 #include "lib/client/fake_api.h"
 
 namespace keelson::client {
@@ -222,6 +224,46 @@ TEST(InformerFactoryTest, SharesByTypeAndSelection) {
             &informers.Get<corev1::Pod>({.field_selector = "spec.nodeName=a"}));
   EXPECT_NE(&informers.Get<corev1::Pod>(), &informers.Get<corev1::Pod>({}, "kube-system"));
   EXPECT_EQ(informers.size(), 3u);
+}
+
+// A server may not serve what is beta; whoever else waits for informers goes on.
+TEST(InformerFactoryTest, KindsOfBetaNeedNotBeServed) {
+  using Request = api::certificates::v1beta1::PodCertificateRequest;
+  FakeClock clock;
+  auto fake = std::make_shared<FakeApi>(clock);
+  auto served = std::make_shared<std::atomic<bool>>(false);
+  fake->SetInterceptor([served](const ApiRequest& request) -> std::optional<Result<ApiResponse>> {
+    if (*served || request.target.find("podcertificaterequests") == std::string::npos) return std::nullopt;
+    return FakeApi::Refuse(Error(Code::kNotFound, "404 page not found"));
+  });
+  RestClient api(fake);
+  InformerFactory informers(api, clock);
+  auto& requests = informers.Get<Request>();
+  Mutex mutex;
+  CondVar changed;
+  bool ready = false;
+  std::jthread runner([&](std::stop_token stop) {
+    (void)informers.Run(stop, [&] {
+      MutexLock lock(mutex);
+      ready = true;
+      changed.notify_all();
+    });
+  });
+  {
+    MutexLock lock(mutex);
+    while (!ready) changed.wait(mutex);
+  }
+  EXPECT_TRUE(requests.synced());
+  Request request;
+  request.mutable_metadata()->set_name("r");
+  request.mutable_metadata()->set_namespace_("default");
+  ASSERT_TRUE(api.Create(request).error().Is(Code::kNotFound));
+  *served = true;
+  ASSERT_TRUE(api.Create(request));
+  while (requests.size() == 0) {
+    clock.Advance(31s);
+    std::this_thread::yield();
+  }
 }
 
 }  // namespace

@@ -163,6 +163,7 @@ Result<Requeue> NamespaceController::Reconcile(const std::string& key, std::stop
     if (!info->namespaced) continue;
     if (Result<> result = DeleteContent(api, *info, key, content); !result) {
       if (stop.stop_requested()) return result.error();
+      if (result.error().Is(Code::kNotFound)) continue;  // a kind that this server does not serve
       content.failures.push_back(info->GroupResource() + ": " + result.error().message());
     }
   }
