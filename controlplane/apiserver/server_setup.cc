@@ -4,6 +4,7 @@
 #include "controlplane/apiserver/authn/identity_lookup.h"
 #include "controlplane/apiserver/authz/counting.h"
 #include "controlplane/apiserver/server_impl.h"
+#include "lib/api/proto/certificates_v1beta1.pb.h"
 #include "lib/api/proto/resource_v1.pb.h"
 #include "lib/api/proto/storage_v1.pb.h"
 #include "lib/base/log.h"
@@ -128,6 +129,7 @@ void ApiServer::Impl::FollowNodeObjects() {
   follow(static_cast<corev1::PersistentVolume*>(nullptr));
   follow(static_cast<api::storage::v1::VolumeAttachment*>(nullptr));
   follow(static_cast<api::resource::v1::ResourceSlice*>(nullptr));
+  follow(static_cast<api::certificates::v1beta1::PodCertificateRequest*>(nullptr));
 }
 
 void ApiServer::Impl::FollowRoles() {

@@ -90,7 +90,7 @@ class CertificateStrategy : public Strategy {
 }  // namespace
 
 std::unique_ptr<Strategy> MakeCertificateStrategy(const ResourceInfo& info) {
-  if (info.group != "certificates.k8s.io") return nullptr;
+  if (info.group != "certificates.k8s.io" || info.resource != "certificatesigningrequests") return nullptr;
   return std::make_unique<CertificateStrategy>(info);
 }
 

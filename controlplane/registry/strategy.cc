@@ -75,9 +75,10 @@ Strategy::Strategy(const ResourceInfo& info) : info_(info) {
   // Kinds whose writers must say which version they change.
   unconditional_update_ = !Contains(
       {"leases", "leasecandidates", "apiservices", "customresourcedefinitions", "csinodes", "csidrivers",
-       "csistoragecapacities", "runtimeclasses", "poddisruptionbudgets", "volumeattachments", "storageversions",
-       "mutatingwebhookconfigurations", "validatingwebhookconfigurations", "mutatingadmissionpolicies",
-       "mutatingadmissionpolicybindings", "validatingadmissionpolicies", "validatingadmissionpolicybindings"},
+       "csistoragecapacities", "runtimeclasses", "poddisruptionbudgets", "volumeattachments",
+       "storageversions", "mutatingwebhookconfigurations", "validatingwebhookconfigurations",
+       "mutatingadmissionpolicies", "mutatingadmissionpolicybindings", "validatingadmissionpolicies",
+       "validatingadmissionpolicybindings", "podcertificaterequests"},
       info.resource);
   collects_garbage_ = info.resource != "events";
   orphans_by_default_ = Contains({"replicationcontrollers", "jobs"}, info.resource);
@@ -125,7 +126,7 @@ std::unique_ptr<Strategy> MakeStrategy(const ResourceInfo& info, ServiceAllocato
   if (info.group.empty() && info.resource == "namespaces") return MakeNamespaceStrategy(info);
   if (info.group.empty() && info.resource == "services") return MakeServiceStrategy(info, allocator);
   for (auto make : {MakeWorkloadStrategy, MakeConfigStrategy, MakeVolumeStrategy, MakeCertificateStrategy,
-                    MakeExtensionStrategy, MakeAutoscalerStrategy}) {
+                    MakePodCertificateStrategy, MakeExtensionStrategy, MakeAutoscalerStrategy}) {
     if (std::unique_ptr<Strategy> strategy = make(info)) return strategy;
   }
   return std::make_unique<Strategy>(info);

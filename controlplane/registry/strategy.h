@@ -8,6 +8,7 @@
 
 #include "controlplane/registry/registry.h"
 #include "controlplane/storage/store.h"
+#include "lib/k8s/field_error.h"
 
 namespace keelson::registry {
 
@@ -57,6 +58,10 @@ class Strategy {
   virtual void PrepareUpdate(const Context& context, Message& object, const Message& old) const;
   // Other parts: what is not theirs stays as it was.
   virtual void PreparePart(const Context& context, Part part, Message& object, const Message& old) const;
+  // Rules of the whole object that lib/k8s cannot know, after those that it does: `errors` has what these
+  // say. `old` is null on create.
+  virtual void Check(const Context&, Part, const Message& /*object*/, const Message* /*old*/,
+                     k8s::FieldErrors& /*errors*/) const {}
   // Addresses, ports. `old` is null on create; dry runs must leave no trace.
   virtual Result<> Allocate(const Context&, Message&, const Message*, Effects&) const { return {}; }
   // The object is gone from storage.
@@ -106,6 +111,7 @@ std::unique_ptr<Strategy> MakeWorkloadStrategy(const ResourceInfo& info);
 std::unique_ptr<Strategy> MakeConfigStrategy(const ResourceInfo& info);
 std::unique_ptr<Strategy> MakeVolumeStrategy(const ResourceInfo& info);
 std::unique_ptr<Strategy> MakeCertificateStrategy(const ResourceInfo& info);
+std::unique_ptr<Strategy> MakePodCertificateStrategy(const ResourceInfo& info);
 std::unique_ptr<Strategy> MakeExtensionStrategy(const ResourceInfo& info);
 std::unique_ptr<Strategy> MakeAutoscalerStrategy(const ResourceInfo& info);
 

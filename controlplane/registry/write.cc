@@ -230,6 +230,7 @@ Result<Written> Registry::Impl::Create(const ResourceInfo& info, const ResourceI
     RETURN_IF_ERROR(strategy.Allocate(context, *object, nullptr, effects));
     const std::string name = api::Meta(*object).name();
     k8s::FieldErrors errors = k8s::Validate(*object);
+    strategy.Check(context, Part::kMain, *object, nullptr, errors);
     CheckManagedFields(*object, errors);
     if (!errors.empty()) return k8s::ToInvalid(info.Gvk(), name, errors);
     if (options.admission) {
@@ -319,6 +320,7 @@ Result<Written> Registry::Impl::TryUpdate(const UpdateRequest& request, const Cu
   api::MutableMeta(*object).set_resource_version(std::to_string(current.object->revision()));
   if (request.part == Part::kMain) RETURN_IF_ERROR(strategy.Allocate(context, *object, old.get(), effects));
   k8s::FieldErrors errors = ValidateChange(request, *object, *old);
+  strategy.Check(context, request.part, *object, old.get(), errors);
   CheckManagedFields(*object, errors);
   if (!errors.empty()) return k8s::ToInvalid(info.Gvk(), request.name, errors);
   if (options.admission) {

@@ -10,6 +10,7 @@
 #include "lib/api/proto/autoscaling_v2.pb.h"
 #include "lib/api/proto/batch_v1.pb.h"
 #include "lib/api/proto/certificates_v1.pb.h"
+#include "lib/api/proto/certificates_v1beta1.pb.h"
 #include "lib/api/proto/flowcontrol_v1.pb.h"
 #include "lib/api/proto/metrics_v1beta1.pb.h"
 #include "lib/api/proto/networking_v1.pb.h"
@@ -42,6 +43,7 @@ Types AllTypes() {
         autoscaling::v2::HorizontalPodAutoscaler::descriptor()->file(),
         batch::v1::Job::descriptor()->file(),
         certificates::v1::CertificateSigningRequest::descriptor()->file(),
+        certificates::v1beta1::PodCertificateRequest::descriptor()->file(),
         coordination::v1::Lease::descriptor()->file(),
         core::v1::ObjectReference::descriptor()->file(),
         core::v1::ConfigMap::descriptor()->file(),

@@ -5,6 +5,7 @@
 #include "lib/api/meta.h"
 #include "lib/api/proto/batch_v1.pb.h"
 #include "lib/api/proto/certificates_v1.pb.h"
+#include "lib/api/proto/certificates_v1beta1.pb.h"
 #include "lib/api/proto/resource_v1.pb.h"
 #include "lib/api/selector.h"
 
@@ -41,6 +42,10 @@ const Table& TableOf(const Descriptor* type) {
       {appsv1::ReplicaSet::descriptor(), {{"status.replicas", "status.replicas"}}},
       {batch::v1::Job::descriptor(), {{"status.successful", "status.succeeded"}}},
       {certificates::v1::CertificateSigningRequest::descriptor(), {{"spec.signerName", "spec.signer_name"}}},
+      {certificates::v1beta1::PodCertificateRequest::descriptor(),
+       {{"spec.signerName", "spec.signer_name"},
+        {"spec.podName", "spec.pod_name"},
+        {"spec.nodeName", "spec.node_name"}}},
       {resource::v1::ResourceSlice::descriptor(),
        {{"spec.driver", "spec.driver"}, {"spec.nodeName", "spec.node_name"}}},
       {corev1::Event::descriptor(),

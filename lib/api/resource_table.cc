@@ -1,4 +1,5 @@
-// The resources of a Kubernetes 1.36 API server's stable groups. Columns: see ResourceInfo.
+// The resources of a Kubernetes 1.36 API server's stable group versions, and PodCertificateRequests (beta).
+// Columns: see ResourceInfo.
 #include "lib/api/resource_table.h"
 
 namespace keelson::api {
@@ -85,6 +86,8 @@ const ResourceInfo kResourceTable[] = {
     {"certificates.k8s.io", "v1", "certificatesigningrequests", "certificatesigningrequest", "certificates.k8s.io", "v1", "CertificateSigningRequest", "keelson.api.certificates.v1.CertificateSigningRequest", false, "create,delete,deletecollection,get,list,patch,update,watch", "csr", "", "/registry/certificatesigningrequests/"},
     {"certificates.k8s.io", "v1", "certificatesigningrequests/approval", "", "certificates.k8s.io", "v1", "CertificateSigningRequest", "keelson.api.certificates.v1.CertificateSigningRequest", false, "get,patch,update", "", "", ""},
     {"certificates.k8s.io", "v1", "certificatesigningrequests/status", "", "certificates.k8s.io", "v1", "CertificateSigningRequest", "keelson.api.certificates.v1.CertificateSigningRequest", false, "get,patch,update", "", "", ""},
+    {"certificates.k8s.io", "v1beta1", "podcertificaterequests", "podcertificaterequest", "certificates.k8s.io", "v1beta1", "PodCertificateRequest", "keelson.api.certificates.v1beta1.PodCertificateRequest", true, "create,delete,deletecollection,get,list,patch,update,watch", "", "", "/registry/podcertificaterequests/"},
+    {"certificates.k8s.io", "v1beta1", "podcertificaterequests/status", "", "certificates.k8s.io", "v1beta1", "PodCertificateRequest", "keelson.api.certificates.v1beta1.PodCertificateRequest", true, "get,patch,update", "", "", ""},
     {"coordination.k8s.io", "v1", "leases", "lease", "coordination.k8s.io", "v1", "Lease", "keelson.api.coordination.v1.Lease", true, "create,delete,deletecollection,get,list,patch,update,watch", "", "", "/registry/leases/"},
     {"discovery.k8s.io", "v1", "endpointslices", "endpointslice", "discovery.k8s.io", "v1", "EndpointSlice", "keelson.api.discovery.v1.EndpointSlice", true, "create,delete,deletecollection,get,list,patch,update,watch", "", "", "/registry/endpointslices/"},
     {"events.k8s.io", "v1", "events", "event", "events.k8s.io", "v1", "Event", "keelson.api.events.v1.Event", true, "create,delete,deletecollection,get,list,patch,update,watch", "ev", "", "/registry/events/"},

@@ -7,6 +7,7 @@
 
 #include "lib/api/meta.h"
 #include "lib/api/proto/certificates_v1.pb.h"
+#include "lib/api/proto/certificates_v1beta1.pb.h"
 #include "lib/api/table.h"
 #include "lib/api/table_cells.h"
 
@@ -184,6 +185,18 @@ void FillSigningRequest(const certificates::v1::CertificateSigningRequest& objec
   cells.Text(state);
 }
 
+void FillPodCertificate(const certificates::v1beta1::PodCertificateRequest& object, Cells& cells) {
+  std::string state = "Pending";
+  for (const metav1::Condition& condition : object.status().conditions()) {
+    const std::string& type = condition.type();
+    if (type == "Issued" || type == "Denied" || type == "Failed") state = type;
+  }
+  const auto& spec = object.spec();
+  cells.Text(object.metadata().name()).Text(spec.pod_name()).Text(spec.service_account_name());
+  cells.Text(spec.node_name()).Text(spec.signer_name()).Text(state);
+  cells.Text(FormatLabels(spec.unverified_user_annotations()));
+}
+
 void FillLease(const coordinationv1::Lease& object, Cells& cells) {
   cells.Text(object.metadata().name()).Text(object.spec().holder_identity()).Age(object.metadata());
 }
@@ -208,6 +221,9 @@ std::vector<TableKind> CoreTables() {
       TableOf<eventsv1::Event>(kEvent, FillNewEvent),
       TableOf<certificates::v1::CertificateSigningRequest>(
           "Name|Age|SignerName|Requestor|RequestedDuration|Condition", FillSigningRequest),
+      TableOf<certificates::v1beta1::PodCertificateRequest>(
+          "Name|PodName|ServiceAccountName|NodeName|SignerName|State|UnverifiedUserAnnotations",
+          FillPodCertificate),
       TableOf<coordinationv1::Lease>("Name|Holder|Age", FillLease),
   };
 }

@@ -1,4 +1,5 @@
-// Namespaces, nodes, secrets, quotas, access rules and priorities.
+// Namespaces, nodes, secrets, quotas, access rules, priorities and certificates.
+#include "lib/api/proto/certificates_v1beta1.pb.h"
 #include "lib/api/proto/scheduling_v1.pb.h"
 #include "lib/k8s/default_table.h"
 
@@ -34,6 +35,11 @@ void DefaultNode(corev1::Node& object) {
   RoundQuantities(*status.mutable_capacity());
   RoundQuantities(*status.mutable_allocatable());
   if (status.allocatable().empty()) *status.mutable_allocatable() = status.capacity();
+}
+
+void DefaultPodCertificate(api::certificates::v1beta1::PodCertificateRequest& object) {
+  auto& spec = *object.mutable_spec();
+  if (!spec.has_max_expiration_seconds()) spec.set_max_expiration_seconds(24 * 3600);
 }
 
 void DefaultSecret(corev1::Secret& object) {
@@ -89,6 +95,7 @@ void DefaultPriorityClass(schedulingv1::PriorityClass& object) {
 }  // namespace
 
 void RegisterConfigDefaults(DefaultTable& table) {
+  table.Add<api::certificates::v1beta1::PodCertificateRequest, DefaultPodCertificate>();
   table.Add<corev1::Namespace, DefaultNamespace>();
   table.Add<corev1::Node, DefaultNode>();
   table.Add<corev1::Secret, DefaultSecret>();

@@ -1,4 +1,5 @@
 // Disruption budgets, autoscalers, classes, certificates, flow control and reviews.
+#include "lib/api/proto/certificates_v1beta1.pb.h"
 #include "lib/k8s/autoscaler_conversion.h"
 #include "lib/k8s/rule_cases.h"
 #include "lib/k8s/warnings.h"
@@ -231,6 +232,109 @@ TEST(PolicyRules, Certificates) {
     return ValidatePartUpdate(object, old, "approval");
   };
   ExpectChangeErrors(approval, {{kV1, kKind, plain, approved, {}}});
+}
+
+std::string PodRequest(const std::string& status = "{}") {
+  const std::string spec =
+      R"("signerName":"example.com/s","podName":"p","podUID":"u","serviceAccountName":"a","serviceAccountUID":"u",)"
+      R"("nodeName":"n","nodeUID":"u","stubPKCS10Request":"eA==")";
+  return Namespaced(R"("spec":{)" + spec + R"(},"status":)" + status);
+}
+
+TEST(PolicyRules, PodCertificateRequests) {
+  constexpr char kV1[] = "certificates.k8s.io/v1beta1", kKind[] = "PodCertificateRequest";
+  constexpr char kEither[] =
+      "spec: Invalid value: exactly one of (stubPKCS10Request) or (pkixPublicKey, proofOfPossession) must be "
+      "set";
+  const std::string name_rule = std::string("Invalid value: \"-\": ") + kSubdomainRule;
+  const std::vector<
+      std::pair<std::function<void(api::certificates::v1beta1::PodCertificateRequestSpec&)>, Lines>>
+      cases = {
+          {[](auto&) {}, {}},
+          {[](auto& spec) { spec.set_signer_name("plain"); },
+           {"spec.signerName: Invalid value: \"plain\": must be a fully qualified domain and path of the "
+            "form "
+            "'example.com/signer-name'"}},
+          {[](auto& spec) { spec.set_pod_name("-"); }, {"spec.podName: " + name_rule}},
+          {[](auto& spec) { spec.set_node_name("-"); }, {"spec.nodeName: " + name_rule}},
+          {[](auto& spec) { spec.clear_pod_uid(); }, {"spec.podUID: Invalid value: \"\": must not be empty"}},
+          {[](auto& spec) { spec.set_node_uid(std::string(129, 'u')); },
+           {"spec.nodeUID: Too long: may not be more than 128 bytes"}},
+          {[](auto& spec) { spec.set_max_expiration_seconds(3599); },
+           {"spec.maxExpirationSeconds: Invalid value: 3599: must be in the range [3600, 7862400]"}},
+          {[](auto& spec) { spec.set_max_expiration_seconds(7862400); }, {}},
+          {[](auto& spec) {
+             spec.set_signer_name("kubernetes.io/s");
+             spec.set_max_expiration_seconds(86401);
+           },
+           {"spec.maxExpirationSeconds: Invalid value: 86401: must be in the range [3600, 86400]"}},
+          {[](auto& spec) { (*spec.mutable_unverified_user_annotations())["example.com/a"] = "b"; }, {}},
+          {[](auto& spec) { (*spec.mutable_unverified_user_annotations())["a"] = "b"; },
+           {"spec.unverifiedUserAnnotations: Invalid value: \"a\": must be a domain-prefixed key (such as "
+            "\"acme.io/foo\")"}},
+          {[](auto& spec) { spec.clear_stub_pkcs10_request(); }, {kEither}},
+          {[](auto& spec) { spec.set_pkix_public_key("k"); }, {kEither}},
+          {[](auto& spec) {
+             spec.clear_stub_pkcs10_request();
+             spec.set_pkix_public_key("k");
+             spec.set_proof_of_possession("p");
+           },
+           {}},
+          {[](auto& spec) { spec.set_stub_pkcs10_request(std::string(10241, 'x')); },
+           {"spec.stubPKCS10Request: Too long: may not be more than 10240 bytes"}},
+      };
+  for (const auto& [change, errors] : cases) {
+    auto object = ParseObject(kV1, kKind, PodRequest());
+    auto& request = static_cast<api::certificates::v1beta1::PodCertificateRequest&>(*object);
+    change(*request.mutable_spec());
+    EXPECT_EQ(PrintErrors(Validate(request)), errors);
+  }
+  EXPECT_EQ(static_cast<const api::certificates::v1beta1::PodCertificateRequest&>(
+                *ParseObject(kV1, kKind, PodRequest()))
+                .spec()
+                .max_expiration_seconds(),
+            86400);
+
+  ExpectChangeErrors(ValidateUpdate, {{kV1, kKind, PodRequest(), PodRequest(), {}}});
+  const auto with = [](const std::string& type, const std::string& more = "",
+                       const std::string& is = "True") {
+    return PodRequest(R"({"conditions":[{"type":")" + type + R"(","status":")" + is +
+                      R"(","reason":"R","message":"","lastTransitionTime":"2026-01-02T03:04:05Z"}])" + more +
+                      "}");
+  };
+  const std::string chain = R"(,"certificateChain":"x")";
+  ExpectChangeErrors(
+      ValidateStatusUpdate,
+      {{kV1, kKind, PodRequest(), with("Denied"), {}},
+       {kV1, kKind, PodRequest(), with("Issued", chain), {}},
+       {kV1,
+        kKind,
+        PodRequest(),
+        with("Odd"),
+        {"status.conditions[0].type: Unsupported value: \"Odd\": supported values: \"Denied\", \"Failed\", "
+         "\"Issued\""}},
+       {kV1,
+        kKind,
+        PodRequest(),
+        with("Failed", "", "False"),
+        {"status.conditions[0].status: Unsupported value: \"False\": supported values: \"True\""}},
+       {kV1,
+        kKind,
+        PodRequest(),
+        with("Failed", chain),
+        {"status: Invalid value: non-condition status fields must be empty when denying or failing the "
+         "PodCertificateRequest"}},
+       {kV1,
+        kKind,
+        with("Denied"),
+        with("Failed"),
+        {"status: Invalid value: immutable after PodCertificateRequest is issued, denied, or failed"}},
+       {kV1,
+        kKind,
+        PodRequest(),
+        PodRequest(R"({"certificateChain":"x"})"),
+        {"status: Invalid value: status is immutable unless transitioning to \"Issued\", \"Denied\", or "
+         "\"Failed\""}}});
 }
 
 TEST(PolicyRules, FlowControl) {

@@ -5,7 +5,7 @@
 
 #include "lib/api/proto/certificates_v1.pb.h"
 #include "lib/k8s/pem.h"
-#include "lib/k8s/rule_table.h"
+#include "lib/k8s/validate_certificate.h"
 #include "lib/k8s/validate_parts.h"
 
 namespace keelson::k8s {
@@ -194,6 +194,7 @@ void RegisterCertificateRules(RuleTable& table) {
   table.AddUpdate<Request, CheckUpdate>(true);
   table.AddStatus<Request, CheckStatus>();
   table.AddPart<Request, CheckApproval>("approval");
+  RegisterPodCertificateRules(table);
 }
 
 }  // namespace keelson::k8s

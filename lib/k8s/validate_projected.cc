@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "lib/k8s/validate_certificate.h"
 #include "lib/k8s/validate_pod_internal.h"
 
 namespace keelson::k8s {
@@ -149,8 +150,7 @@ void CheckLifetime(const corev1::PodCertificateProjection& source, const Path& p
 void CheckCertificate(const corev1::PodCertificateProjection& source, FilePaths& paths, const Path& path,
                       FieldErrors& errors) {
   CheckSigner(source.signer_name(), path.Child("signerName"), errors);
-  for (const auto& [key, value] : source.user_annotations())
-    AddProblems(CheckQualifiedName(key), key, path.Child("userAnnotations"), errors);
+  CheckUserAnnotations(source.user_annotations(), path.Child("userAnnotations"), errors);
   if (std::find(kKeyTypes.begin(), kKeyTypes.end(), source.key_type()) == kKeyTypes.end())
     errors.push_back(NotSupported(path.Child("keyType"), source.key_type(), kKeyTypes));
   CheckLifetime(source, path.Child("maxExpirationSeconds"), errors);

@@ -6,7 +6,10 @@
 
 #include "controlplane/apiserver/admission/certificate_request.h"
 #include "controlplane/apiserver/admission/plugins.h"
+#include "lib/api/meta.h"
 #include "lib/api/proto/certificates_v1.pb.h"
+#include "lib/api/proto/certificates_v1beta1.pb.h"
+#include "lib/k8s/field_error.h"
 
 namespace keelson::apiserver {
 namespace {
@@ -78,6 +81,30 @@ class CertificateSigning : public AdmissionPlugin {
   const std::shared_ptr<const Authorizer> authorizer_;
 };
 
+class PodCertificateSigning : public AdmissionPlugin {
+ public:
+  explicit PodCertificateSigning(std::shared_ptr<const Authorizer> authorizer)
+      : authorizer_(std::move(authorizer)) {}
+  std::string_view name() const override { return "PodCertificateSigning"; }
+
+  Result<> Validate(const AdmissionRequest& request) override {
+    if (!request.Updates() || !request.Is(kGroup, "podcertificaterequests/status")) return {};
+    using Request = api::certificates::v1beta1::PodCertificateRequest;
+    const auto &now = request.Object<Request>(), &before = request.OldObject<Request>();
+    if (now.status().certificate_chain() == before.status().certificate_chain()) return {};
+    const std::string& signer = before.spec().signer_name();
+    if (MayUseSigner(*authorizer_, request.user, "sign", signer)) return {};
+    return k8s::ToInvalid(
+        request.info.Gvk(), now.metadata().name(),
+        {k8s::Forbidden(k8s::Path("spec").Child("signerName"),
+                        fmt::format("User \"{}\" is not permitted to \"sign\" for signer \"{}\"",
+                                    request.user.name, signer))});
+  }
+
+ private:
+  const std::shared_ptr<const Authorizer> authorizer_;
+};
+
 class CertificateSubjectRestriction : public AdmissionPlugin {
  public:
   std::string_view name() const override { return "CertificateSubjectRestriction"; }
@@ -105,6 +132,9 @@ PluginPtr NewCertificateApproval(std::shared_ptr<const Authorizer> authorizer) {
 }
 PluginPtr NewCertificateSigning(std::shared_ptr<const Authorizer> authorizer) {
   return std::make_unique<CertificateSigning>(std::move(authorizer));
+}
+PluginPtr NewPodCertificateSigning(std::shared_ptr<const Authorizer> authorizer) {
+  return std::make_unique<PodCertificateSigning>(std::move(authorizer));
 }
 PluginPtr NewCertificateSubjectRestriction() { return std::make_unique<CertificateSubjectRestriction>(); }
 

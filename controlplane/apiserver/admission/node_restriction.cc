@@ -12,6 +12,7 @@
 #include "lib/api/codec.h"
 #include "lib/api/meta.h"
 #include "lib/api/proto/certificates_v1.pb.h"
+#include "lib/api/proto/certificates_v1beta1.pb.h"
 #include "lib/api/proto/resource_v1.pb.h"
 #include "lib/k8s/pod_util.h"
 
@@ -113,6 +114,8 @@ class NodeRestriction : public AdmissionPlugin {
     }
     if (group == "resource.k8s.io" && resource == "resourceslices") return CheckSlice(scope);
     if (group == "certificates.k8s.io" && resource == "certificatesigningrequests") return CheckCsr(scope);
+    if (group == "certificates.k8s.io" && resource == "podcertificaterequests")
+      return CheckPodCertificate(scope);
     return {};
   }
 
@@ -185,6 +188,8 @@ class NodeRestriction : public AdmissionPlugin {
       for (const auto& projection : source.projected().sources()) {
         if (projection.has_cluster_trust_bundle())
           return scope.RefuseNode("can not create pods that reference clustertrustbundles");
+        if (projection.has_pod_certificate())
+          return scope.RefuseNode("can not create pods that reference podcertificates");
       }
       if (source.has_persistent_volume_claim() || source.has_ephemeral())
         return scope.RefuseNode("can not create pods that reference persistentvolumeclaims");
@@ -295,6 +300,74 @@ class NodeRestriction : public AdmissionPlugin {
     const std::string name = fmt::format("{}{}", kUserNodePrefix, scope.node);
     if (subject->common_name == name) return {};
     return scope.Refuse(fmt::format("can only create a node CSR with CN={}", name));
+  }
+
+  // What a request names, as the store has it; null when it is not there.
+  template <typename T>
+  std::shared_ptr<const T> Stored(const std::string& key) const {
+    storage::ObjectPtr found = store_.Peek(api::ResourceOf<T>(), key);
+    return found ? std::static_pointer_cast<const T>(found->Decode()) : nullptr;
+  }
+
+  // For pods of its own alone, as what they are. Where the two sides may merely have seen different moments
+  // the answer is no refusal for good: the kubelet tries again.
+  Result<> CheckPodCertificate(const Scope& scope) const {
+    const AdmissionRequest& request = scope.request;
+    if (!request.Creates()) return scope.Refuse(UnexpectedOperation(request));
+    if (!request.Subresource().empty())
+      return scope.Refuse(fmt::format("unexpected subresource {}", request.Subresource()));
+    const auto& spec = request.Object<api::certificates::v1beta1::PodCertificateRequest>().spec();
+    auto later = [](std::string why) { return Error(Code::kInternal, std::move(why)); };
+    if (spec.node_name() != scope.node) {
+      return scope.Refuse(
+          fmt::format("PodCertificateRequest.Spec.NodeName=\"{}\", which is not the requesting node \"{}\"",
+                      spec.node_name(), scope.node));
+    }
+    const std::string pod_key = api::KeyOf(request.ns, spec.pod_name()),
+                      account_key = api::KeyOf(request.ns, spec.service_account_name());
+    const std::string subject = fmt::format("PodCertificateRequest for pod \"{}\"", pod_key);
+    const auto node = Stored<corev1::Node>(scope.node);
+    if (!node) {
+      return later(fmt::format(
+          "while retrieving node \"{0}\" named in the PodCertificateRequest: node \"{0}\" not found",
+          scope.node));
+    }
+    if (node->metadata().uid() != spec.node_uid()) {
+      return later(fmt::format("{} names node UID \"{}\", inconsistent with the running node (\"{}\")",
+                               subject, spec.node_uid(), node->metadata().uid()));
+    }
+    const auto pod = Stored<corev1::Pod>(pod_key);
+    if (!pod) {
+      return later(
+          fmt::format("while retrieving pod \"{}\" named in the PodCertificateRequest: pod \"{}\" not found",
+                      pod_key, spec.pod_name()));
+    }
+    if (pod->metadata().uid() != spec.pod_uid()) {
+      return later(fmt::format("{} contains pod UID (\"{}\") which differs from running pod \"{}\"", subject,
+                               spec.pod_uid(), pod->metadata().uid()));
+    }
+    if (pod->spec().node_name() != scope.node) {
+      return scope.Refuse(
+          fmt::format("pod \"{}\" is not running on node \"{}\" named in the PodCertificateRequest", pod_key,
+                      spec.node_name()));
+    }
+    if (k8s::IsMirror(*pod)) return scope.Refuse(fmt::format("pod \"{}\" is a mirror pod", pod_key));
+    if (pod->spec().service_account_name() != spec.service_account_name()) {
+      return scope.Refuse(
+          fmt::format("{} contains serviceAccountName (\"{}\") that differs from running pod (\"{}\")",
+                      subject, spec.service_account_name(), pod->spec().service_account_name()));
+    }
+    const auto account = Stored<corev1::ServiceAccount>(account_key);
+    if (!account) {
+      return later(
+          fmt::format("while retrieving service account \"{}\" named in the PodCertificateRequest: "
+                      "serviceaccount \"{}\" not found",
+                      account_key, spec.service_account_name()));
+    }
+    if (account->metadata().uid() == spec.service_account_uid()) return {};
+    return later(fmt::format(
+        "{} names service account UID \"{}\", which differs from the running service account (\"{}\")",
+        subject, spec.service_account_uid(), account->metadata().uid()));
   }
 
   static std::string UnexpectedOperation(const AdmissionRequest& request) {

@@ -102,8 +102,10 @@ std::unique_ptr<AdmissionChain> NewAdmissionChain(const AdmissionConfig& config,
                                                   std::shared_ptr<const Authorizer> authorizer) {
   const Sources from{config, store, authorizer};
   std::vector<PluginPtr> plugins;
-  // No flag switches this one off: upstream has it in the storage of roles, before any plugin that judges.
+  // No flag switches these off: upstream has them in the storage of their kinds, before any plugin that
+  // judges.
   plugins.push_back(NewRbacEscalation(authorizer, store));
+  plugins.push_back(NewPodCertificateSigning(authorizer));
   for (const Entry& entry : kEntries) {
     const bool on = entry.on ? !config.disabled.count(entry.name) : config.enabled.count(entry.name) > 0;
     if (on) plugins.push_back(entry.make(from));

@@ -41,6 +41,7 @@ PluginPtr NewClaimResize(storage::Store& store);
 PluginPtr NewRuntimeClass(storage::Store& store);
 PluginPtr NewCertificateApproval(std::shared_ptr<const Authorizer> authorizer);
 PluginPtr NewCertificateSigning(std::shared_ptr<const Authorizer> authorizer);
+PluginPtr NewPodCertificateSigning(std::shared_ptr<const Authorizer> authorizer);
 PluginPtr NewCertificateSubjectRestriction();
 PluginPtr NewDefaultIngressClass(storage::Store& store);
 PluginPtr NewRbacEscalation(std::shared_ptr<const Authorizer> authorizer, storage::Store& store);

@@ -42,6 +42,7 @@ class Question {
         {"coordination.k8s.io", "leases", &Question::Lease},
         {"storage.k8s.io", "csinodes", &Question::CsiNode},
         {"resource.k8s.io", "resourceslices", &Question::Slice},
+        {"certificates.k8s.io", "podcertificaterequests", &Question::PodCertificate},
         {"", "nodes", &Question::Node},
         {"", "pods", &Question::Pod},
     };
@@ -122,6 +123,18 @@ class Question {
     return Pass(
         "only the following verbs are allowed for a ResourceSlice: get, watch, list, create, update, patch, "
         "delete, deletecollection");
+  }
+
+  Decision PodCertificate() const {
+    if (!request_.subresource.empty())
+      return Pass("nodes may not access the status subresource of PodCertificateRequests");
+    if (request_.verb == "create") return Allow();  // admission sees for which pod
+    if (request_.verb == "get") return Get();
+    if (Verb({"list", "watch"})) {
+      if (Selects("spec.nodeName")) return Allow();
+      return Pass("can only list/watch podcertificaterequests with nodeName field selector");
+    }
+    return Pass("only create, get, list, watch are allowed for a PodCertificateRequest");
   }
 
   Decision Node() const {

@@ -3,6 +3,7 @@
 #include <set>
 
 #include "lib/api/meta.h"
+#include "lib/api/proto/certificates_v1beta1.pb.h"
 #include "lib/api/proto/resource_v1.pb.h"
 #include "lib/api/proto/storage_v1.pb.h"
 #include "lib/k8s/pod_util.h"
@@ -150,6 +151,11 @@ void NodeGraph::Put(const api::storage::v1::VolumeAttachment& attachment) {
 void NodeGraph::Put(const api::resource::v1::ResourceSlice& slice) {
   std::string id = Id("resourceslices", "", slice.metadata().name());
   Replace(id, {slice.spec().node_name(), "", {id}});
+}
+
+void NodeGraph::Put(const api::certificates::v1beta1::PodCertificateRequest& request) {
+  std::string id = Id("podcertificaterequests", request.metadata().namespace_(), request.metadata().name());
+  Replace(id, {request.spec().node_name(), "", {id}});
 }
 
 void NodeGraph::Remove(std::string_view resource, std::string_view key) {

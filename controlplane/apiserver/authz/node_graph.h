@@ -16,13 +16,16 @@ class VolumeAttachment;
 namespace keelson::api::resource::v1 {
 class ResourceSlice;
 }
+namespace keelson::api::certificates::v1beta1 {
+class PodCertificateRequest;
+}
 
 namespace keelson::apiserver {
 
 class NodeGraph {  // thread safe
  public:
   // `resource` is a plural name: pods, secrets, configmaps, serviceaccounts, persistentvolumeclaims,
-  // persistentvolumes, resourceclaims, volumeattachments, resourceslices.
+  // persistentvolumes, resourceclaims, volumeattachments, resourceslices, podcertificaterequests.
   bool Related(std::string_view node, std::string_view resource, std::string_view ns,
                std::string_view name) const;
 
@@ -30,6 +33,7 @@ class NodeGraph {  // thread safe
   void Put(const corev1::PersistentVolume& volume);
   void Put(const api::storage::v1::VolumeAttachment& attachment);
   void Put(const api::resource::v1::ResourceSlice& slice);
+  void Put(const api::certificates::v1beta1::PodCertificateRequest& request);
   // `key` is "namespace/name" or "name".
   void Remove(std::string_view resource, std::string_view key);
 

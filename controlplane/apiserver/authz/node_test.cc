@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "controlplane/apiserver/authz/testing.h"
+#include "lib/api/proto/certificates_v1beta1.pb.h"
 #include "lib/api/proto/resource_v1.pb.h"
 #include "lib/api/proto/storage_v1.pb.h"
 
@@ -126,6 +127,13 @@ TEST_F(NodeTest, AttachmentsAndSlicesNameTheirNode) {
   graph_->Put(slice);
   EXPECT_EQ(Ask(Resource("update", "resource.k8s.io", "resourceslices", "", "s")), "yes");
   EXPECT_EQ(Ask(Resource("update", "resource.k8s.io", "resourceslices", "", "t")), kUnrelated);
+  api::certificates::v1beta1::PodCertificateRequest request;
+  request.mutable_metadata()->set_namespace_("a");
+  request.mutable_metadata()->set_name("r");
+  request.mutable_spec()->set_node_name("n1");
+  graph_->Put(request);
+  EXPECT_EQ(Ask(Resource("get", "certificates.k8s.io", "podcertificaterequests", "a", "r")), "yes");
+  EXPECT_EQ(Ask(Resource("get", "certificates.k8s.io", "podcertificaterequests", "b", "r")), kUnrelated);
 }
 
 TEST_F(NodeTest, Table) {
@@ -170,6 +178,14 @@ TEST_F(NodeTest, Table) {
       {Resource("list", "", "services"), "", "yes"},
       {Resource("create", "", "services", "a"), "", "no"},
       {Resource("create", "certificates.k8s.io", "certificatesigningrequests"), "", "yes"},
+      {Resource("create", "certificates.k8s.io", "podcertificaterequests", "a"), "", "yes"},
+      {Resource("list", "certificates.k8s.io", "podcertificaterequests"), "spec.nodeName=n1", "yes"},
+      {Resource("watch", "certificates.k8s.io", "podcertificaterequests"), "",
+       "can only list/watch podcertificaterequests with nodeName field selector"},
+      {Resource("update", "certificates.k8s.io", "podcertificaterequests/status", "a", "r"), "",
+       "nodes may not access the status subresource of PodCertificateRequests"},
+      {Resource("delete", "certificates.k8s.io", "podcertificaterequests", "a", "r"), "",
+       "only create, get, list, watch are allowed for a PodCertificateRequest"},
   };
   for (auto& row : rows) {
     row.request.field_selector = row.selector;

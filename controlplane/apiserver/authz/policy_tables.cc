@@ -27,6 +27,7 @@ const std::vector<RuleRow>& NodeRuleRows() {
       {kRead, "storage.k8s.io", "csidrivers", "", ""},
       {"create,delete,get,patch,update", "storage.k8s.io", "csinodes", "", ""},
       {kRead, "node.k8s.io", "runtimeclasses", "", ""},
+      {"create,get,list,watch", "certificates.k8s.io", "podcertificaterequests", "", ""},
       {"get", "resource.k8s.io", "resourceclaims", "", ""},
       {"deletecollection", "resource.k8s.io", "resourceslices", "", ""},
       {"create,delete,get,list,patch,update,watch", "resource.k8s.io", "resourceslices", "", ""},
