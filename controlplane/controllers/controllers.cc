@@ -6,6 +6,7 @@
 #include "controlplane/controllers/bootstraptokens/controllers.h"
 #include "controlplane/controllers/certificates/approver.h"
 #include "controlplane/controllers/certificates/cleaner.h"
+#include "controlplane/controllers/certificates/pod_request_cleaner.h"
 #include "controlplane/controllers/certificates/signer.h"
 #include "controlplane/controllers/controller.h"
 #include "controlplane/controllers/cronjob/controller.h"
@@ -84,6 +85,8 @@ Result<> Build(Manager& manager, const Options& options) {
                                options.terminated_pod_gc_threshold);
   manager.Add<CertificateApprover>(options, "csrapproving", "certificate-controller");
   manager.Add<CertificateCleaner>(options, "csrcleaner", "certificate-controller");
+  manager.Add<PodCertificateRequestCleaner>(options, "podcertificaterequestcleaner",
+                                            "podcertificaterequestcleaner");
   if (!options.signing.authorities.empty()) {
     manager.Add<CertificateSigner>(options, "csrsigning", "certificate-controller", options.signing);
   }
@@ -137,6 +140,7 @@ std::vector<std::string> ControllerNames() {
           "node-ipam",
           "node-lifecycle",
           "pod-garbage-collector",
+          "podcertificaterequestcleaner",
           "pv-protection",
           "pvc-protection",
           "replicaset",

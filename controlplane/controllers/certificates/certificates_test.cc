@@ -3,6 +3,7 @@
 
 #include "controlplane/controllers/certificates/approver.h"
 #include "controlplane/controllers/certificates/cleaner.h"
+#include "controlplane/controllers/certificates/pod_request_cleaner.h"
 #include "controlplane/controllers/certificates/signer.h"
 #include "controlplane/controllers/testing.h"
 #include "lib/api/codec.h"
@@ -252,6 +253,28 @@ TEST(CertificateCleaner, LooksEveryHour) {
   cluster.Advance(hours(1) + seconds(1), {&cleaner});
   cluster.Advance(hours(1) + seconds(1), {&cleaner});
   EXPECT_TRUE(cluster.List<CertificateSigningRequest>().empty());
+}
+
+TEST(PodCertificateRequestCleaner, RemovesWhatIsAQuarterOfAnHourOld) {
+  TestCluster cluster;
+  auto& cleaner = cluster.Make<PodCertificateRequestCleaner>();
+  PodCertificateRequest request;
+  request.mutable_metadata()->set_name("old");
+  request.mutable_metadata()->set_namespace_("default");
+  ASSERT_TRUE(cluster.api.Create(request));
+  cluster.Start();
+  cluster.Drain({&cleaner});
+  cluster.Advance(std::chrono::minutes(10), {&cleaner});
+  request.mutable_metadata()->set_name("new");
+  ASSERT_TRUE(cluster.api.Create(request));
+  cluster.Drain({&cleaner});
+  EXPECT_EQ(cluster.List<PodCertificateRequest>().size(), 2u);
+  cluster.Advance(std::chrono::minutes(5), {&cleaner});
+  ASSERT_EQ(cluster.List<PodCertificateRequest>().size(), 1u);
+  EXPECT_EQ(cluster.List<PodCertificateRequest>()[0].metadata().name(), "new");
+  cluster.Advance(std::chrono::minutes(10), {&cleaner});
+  EXPECT_TRUE(cluster.List<PodCertificateRequest>().empty());
+  EXPECT_TRUE(cluster.errors.empty());
 }
 
 }  // namespace

@@ -74,10 +74,12 @@ Result<> LegacyTokenCleaner::Retire(const corev1::Secret& secret, const std::str
 Result<Requeue> LegacyTokenCleaner::Reconcile(const std::string&, std::stop_token stop) {
   const client::RestClient api = api_.With(stop);
   const std::string limit = DateOf(clock().Now() - period_);
-  ASSIGN_OR_RETURN(corev1::ConfigMap tracking, api.Get<corev1::ConfigMap>("kube-system", kTracking));
-  auto since = tracking.data().find("since");
+  Result<corev1::ConfigMap> tracking = api.Get<corev1::ConfigMap>("kube-system", kTracking);
+  if (!tracking && tracking.error().Is(Code::kNotFound)) return Requeue{kEvery};  // nobody writes uses down
+  if (!tracking) return tracking.error();
+  auto since = tracking->data().find("since");
   // Uses have not been written down for long enough: what has no date may have been used yesterday.
-  if (since == tracking.data().end() || !IsDate(since->second) || since->second >= limit)
+  if (since == tracking->data().end() || !IsDate(since->second) || since->second >= limit)
     return Requeue{kEvery};
   for (const auto& secret : secrets_.List()) {
     const metav1::ObjectMeta& meta = secret->metadata();

@@ -1,0 +1,23 @@
+// Removes PodCertificateRequests a quarter of an hour after they were made: by then the kubelet has its
+// certificate, or will not get one by them.
+#pragma once
+
+#include "controlplane/controllers/controller.h"
+#include "lib/api/proto/certificates_v1beta1.pb.h"
+
+namespace keelson::controllers {
+
+using PodCertificateRequest = api::certificates::v1beta1::PodCertificateRequest;
+
+class PodCertificateRequestCleaner : public Controller {
+ public:
+  PodCertificateRequestCleaner(client::RestClient api, client::InformerFactory& informers,
+                               client::EventRecorder&, Clock& clock);
+  Result<Requeue> Reconcile(const std::string& key, std::stop_token stop) override;
+
+ private:
+  client::RestClient api_;
+  client::Informer<PodCertificateRequest>& requests_;
+};
+
+}  // namespace keelson::controllers
