@@ -160,9 +160,9 @@ TEST_F(DaemonSetTest, OnDeleteWaitsForSomebodyToDelete) {
   EXPECT_THAT(Images(), UnorderedElementsAre("n1:v1", "n2:v1"));
   EXPECT_EQ(Set().status().updated_number_scheduled(), 0);
   for (const auto& pod : Pods()) {
-    if (TargetNodeOf(pod) == "n1")
-      ASSERT_TRUE(
-          cluster_.api.Delete<corev1::Pod>("default", pod.metadata().name(), {.grace_period_seconds = 0}));
+    if (TargetNodeOf(pod) != "n1") continue;
+    ASSERT_TRUE(
+        cluster_.api.Delete<corev1::Pod>("default", pod.metadata().name(), {.grace_period_seconds = 0}));
   }
   Drain();
   EXPECT_THAT(Images(), UnorderedElementsAre("n1:v2", "n2:v1"));
@@ -247,9 +247,9 @@ TEST_F(DaemonSetTest, FailedPodsAreReplacedLessAndLessOften) {
   };
   auto remove = [&] {
     for (const corev1::Pod& pod : Pods()) {
-      if (k8s::IsTerminating(pod))
-        ASSERT_TRUE(
-            cluster_.api.Delete<corev1::Pod>("default", pod.metadata().name(), {.grace_period_seconds = 0}));
+      if (!k8s::IsTerminating(pod)) continue;
+      ASSERT_TRUE(
+          cluster_.api.Delete<corev1::Pod>("default", pod.metadata().name(), {.grace_period_seconds = 0}));
     }
     Drain();
   };

@@ -1,0 +1,107 @@
+// A pod's certificate, as a kubelet with no more rights than its node's asks for it and a signer answers.
+#include "controlplane/apiserver/testing/cluster_test.h"
+#include "kubelet/certificate/pod_certificate_request.h"
+#include "lib/api/codec.h"
+#include "lib/api/meta.h"
+#include "lib/api/proto/certificates_v1beta1.pb.h"
+#include "lib/client/transport.h"
+#include "lib/http/certificate_authority.h"
+#include "lib/http/certificates.h"
+
+namespace keelson::kubelet {
+namespace {
+
+using Request = api::certificates::v1beta1::PodCertificateRequest;
+using Outcome = RequestState::Outcome;
+using std::chrono::hours;
+
+class PodCertificateTest : public apiserver::ClusterTest {
+ protected:
+  client::RestClient ClientOf(const std::string& user, const std::vector<std::string>& groups) {
+    client::RestConfig config;
+    config.server = cluster_->url();
+    config.ca_pem = cluster_->pki().ca_pem();
+    const auto certificate = cluster_->pki().Client(user, groups);
+    config.certificate_pem = certificate.certificate_pem;
+    config.key_pem = certificate.key_pem;
+    return client::RestClient(*client::NewHttpTransport(config));
+  }
+
+  // Issues for the key that a request brings, as a signer does.
+  static std::string Sign(const std::string& key_pem, WallTime now) {
+    const std::string authority_key = *http::NewPrivateKey();
+    const auto authority = http::CertificateAuthority::FromPem(
+        *http::NewSelfSigned(authority_key, {"ca", {}, {}, {}}, hours(48)), authority_key);
+    return *authority->Sign(*http::NewCertificateRequest(key_pem, {"web", {}, {}, {}}),
+                            {now, now + hours(4), {"client auth"}});
+  }
+};
+
+TEST_F(PodCertificateTest, FromTheRequestToTheChain) {
+  const client::RestClient admin = ClientOf("admin", {"system:masters"});
+  corev1::Node node;
+  node.mutable_metadata()->set_name("n1");
+  auto made_node = admin.Create(node);
+  ASSERT_TRUE(made_node) << made_node.error().message();
+  corev1::Pod wish;
+  ASSERT_TRUE(
+      api::DecodeJson(R"({"metadata":{"name":"web","namespace":")" + ns_ + R"("},"spec":{"nodeName":"n1",
+      "containers":[{"name":"c","image":"i","volumeMounts":[{"name":"v","mountPath":"/v"}]}],
+      "volumes":[{"name":"v","projected":{"sources":[{"podCertificate":{"signerName":"example.com/signer",
+        "keyType":"ECDSAP384","credentialBundlePath":"bundle.pem","userAnnotations":{"example.com/a":"b"}}}]}}]}})",
+                      wish));
+  const auto pod = admin.Create(wish);
+  ASSERT_TRUE(pod) << pod.error().message();
+  const auto& sources = pod->spec().volumes(0).volume_source().projected().sources();
+  ASSERT_EQ(sources.size(), 1);
+  ASSERT_TRUE(sources[0].has_pod_certificate()) << "the API server keeps the source";
+
+  const std::string key = *http::NewPrivateKey("ECDSAP384");
+  const PodCertificateRequests requests(ClientOf("system:node:n1", {"system:nodes"}), "n1");
+  const auto created = requests.Create(*pod, sources[0].pod_certificate(), made_node->metadata().uid(), key);
+  ASSERT_TRUE(created) << created.error().message();
+  auto state = requests.Get(ns_, created->name);
+  ASSERT_TRUE(state) << state.error().message();
+  EXPECT_EQ(state->outcome, Outcome::kPending);
+
+  auto live = admin.Get<Request>(ns_, created->name);
+  ASSERT_TRUE(live) << live.error().message();
+  EXPECT_EQ(live->spec().unverified_user_annotations().at("example.com/a"), "b");
+  const WallTime now = std::chrono::floor<std::chrono::seconds>(std::chrono::system_clock::now());
+  auto& status = *live->mutable_status();
+  status.set_certificate_chain(Sign(key, now));
+  *status.mutable_not_before() = api::ToTime(now);
+  *status.mutable_begin_refresh_at() = api::ToTime(now + hours(2));
+  *status.mutable_not_after() = api::ToTime(now + hours(4));
+  metav1::Condition& condition = *status.add_conditions();
+  condition.set_type("Issued");
+  condition.set_status("True");
+  condition.set_reason("ByTest");
+  const auto answered = admin.UpdateStatus(*live);
+  ASSERT_TRUE(answered) << answered.error().message();
+
+  state = requests.Get(ns_, created->name);
+  ASSERT_TRUE(state) << state.error().message();
+  EXPECT_EQ(state->outcome, Outcome::kIssued);
+  EXPECT_EQ(state->chain, status.certificate_chain());
+  EXPECT_EQ(state->begin_refresh_at, now + hours(2));
+  EXPECT_EQ(state->not_after, now + hours(4));
+
+  // Another node, and one that lies about the pod's.
+  const PodCertificateRequests stranger(ClientOf("system:node:n2", {"system:nodes"}), "n2");
+  EXPECT_TRUE(stranger.Get(ns_, created->name).error().Is(Code::kForbidden));
+  EXPECT_FALSE(stranger.Create(*pod, sources[0].pod_certificate(), made_node->metadata().uid(), key));
+  // The stream tells of the pod whose request it is.
+  std::string told;
+  std::stop_source stop;
+  (void)requests.Watch(
+      [&](const std::string& uid) {
+        told = uid;
+        stop.request_stop();
+      },
+      stop.get_token());
+  EXPECT_EQ(told, pod->metadata().uid());
+}
+
+}  // namespace
+}  // namespace keelson::kubelet
