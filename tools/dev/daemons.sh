@@ -109,7 +109,8 @@ daemon_start_and_wait() {
 }
 
 start_here() {
-  if node_daemons | grep -qx -- "$1"; then
+  # To its end: grep -q would go on the first match, and who then still writes fails, and all with it.
+  if node_daemons | grep -x -- "$1" >/dev/null; then
     node_is_on || die "$NODE is powered off: ./dev node start $NODE"
     daemon_start_and_wait "$1"
   fi
