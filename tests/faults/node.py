@@ -45,6 +45,7 @@ class Node:
 
         links = json.loads(run(self.cluster.inside(["ip", "-j", "link"])).stdout)
         return {"container": set(self.ctr("containers", "ls", "-q")), "process": set(self.ctr("tasks", "ls", "-q")),
+                "snapshot": {line.split()[0] for line in self.ctr("snapshots", "ls")},
                 "mount": self.mounts(), "cgroup": self.cgroups(), "directory": names(self.pods),
                 "logs": names(self.dir / "pod-logs"), "hostPort rule": self.rules(),
                 "link": {link["ifname"] for link in links},
@@ -60,23 +61,35 @@ class Node:
             time.sleep(0.5)
         return more
 
+    def tell_of(self, names):
+        """For whoever looks for a failure's cause: the pods as the API has them, and the end of the kubelet's log."""
+        pods = {pod["metadata"]["name"]: pod for pod in self.cluster.get("pods")["items"]}
+        said = [f"{name}: {json.dumps(pods[name]['status']) if name in pods else 'gone'}" for name in names]
+        lines = (self.dir / "logs/kubelet.log").read_text(errors="replace").splitlines()
+        told = [line for line in lines if any(name in line for name in names)]
+        return "\n".join([*said, *told[-20:], "the log's end:", *lines[-20:]])
+
     # ---- daemons ----
     def start(self, daemon):
         """Returns the new process's pid at once; Cluster.dev("start") would wait until it is healthy."""
         file = self.dir / f"run/{daemon}.pid"
         before = file.read_text()
         starter = subprocess.Popen(self.cluster.inside([ROOT / "dev", "start", daemon]), env=self.cluster.env,
-                                   stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+                                   stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
         self._starting.append(starter)
         end = time.monotonic() + 20
         while time.monotonic() < end:
+            ended = starter.poll() is not None
             if (now := file.read_text()) != before and len(now.split()) == 2:
                 return int(now.split()[0])
+            if ended:
+                break
             time.sleep(0.005)
-        raise AssertionError(f"{daemon} was not started")
+        starter.kill()
+        raise AssertionError(f"{daemon} was not started, {file} has {file.read_text()!r} after {before!r}: {starter.communicate()[0]}")
 
     def await_starters(self):
         """Those whose daemon was killed meanwhile have failed, as they should."""
         for starter in self._starting:
-            starter.wait(timeout=90)
+            starter.communicate(timeout=90)
         self._starting.clear()

@@ -1,0 +1,107 @@
+"""kill -9 of the kubelet again and again, at any moment, while pods come, run and go.
+
+Which moments these are follows from a seed, which is printed; KEELSON_STORM_SEED sets it.
+"""
+import collections
+import os
+import pathlib
+import random
+import time
+import unittest
+
+import storm_pods
+from node import Cluster, Node, kill
+
+SEED = int(os.environ.get("KEELSON_STORM_SEED") or random.SystemRandom().randrange(1 << 32))
+OF_EACH_KIND = 5
+PAUSES = (0.02, 0.15, 0.4, 0.8, 1.2)  # at most, from a start to the kill: some die before they have done anything
+
+
+class StormTest(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.cluster = Cluster()
+        cls.addClassCleanup(cls.cluster.down)
+        cls.cluster.up()
+        cls.node = Node(cls.cluster)
+        cls.starts = cls.node.dir / "starts"
+        cls.starts.mkdir()
+        cls.kubelet = cls.cluster.pid("kubelet")
+
+    def kill_kubelet(self, dice):
+        """One kubelet's death, and the next one's start."""
+        time.sleep(dice.uniform(0, dice.choice(PAUSES)))
+        kill(self.kubelet)
+        self.kubelet = self.node.start("kubelet")
+        self.kills += 1
+
+    def under_kills(self, dice, steps, seconds):
+        """Takes a step a death; goes on with the deaths for `seconds` in all."""
+        end, steps = time.monotonic() + seconds, iter(steps)
+        for step in steps:
+            step()
+            self.kill_kubelet(dice)
+        while time.monotonic() < end:
+            self.kill_kubelet(dice)
+        self.node.await_starters()
+
+    def pods(self):
+        return {pod["metadata"]["name"]: pod for pod in self.cluster.get("pods")["items"]}
+
+    def undone(self):
+        return [name for name, pod in self.pods().items() if not storm_pods.is_done(pod)]
+
+    @staticmethod
+    def statuses(pod):
+        return [s for kind in ("initContainerStatuses", "containerStatuses") for s in pod["status"].get(kind, [])]
+
+    def starts_too_many(self, pods):
+        """How many starts each container has had beyond those that its status tells of."""
+        more = collections.Counter()
+        for name, pod in pods.items():
+            lines = collections.Counter((self.starts / name).read_text().split())
+            for status in self.statuses(pod):
+                self.assertTrue(any(state.get("startedAt") for state in status["state"].values()), (name, status))
+                more[name, status["name"]] = lines.pop(status["name"]) - status["restartCount"] - 1
+            self.assertEqual(lines, {}, f"{name} tells nothing of containers that ran")
+        return more
+
+    def test_storm(self):
+        print(f"KEELSON_STORM_SEED={SEED}", flush=True)
+        dice, self.kills = random.Random(SEED), 0
+        self.cluster.apply(storm_pods.manifest(storm_pods.CONFIG))
+        before = self.node.everything()
+        before["link"].add("keelson0")  # the bridge comes with the first pod, and stays
+        names = [(f"{kind}-{i}", kind) for i in range(OF_EACH_KIND) for kind in storm_pods.KINDS]
+        dice.shuffle(names)
+
+        def create(some):
+            return lambda: self.cluster.apply(storm_pods.manifest(*(storm_pods.make(kind, name, self.starts) for name, kind in some)))
+
+        self.under_kills(dice, (create(names[i:i + 2]) for i in range(0, len(names), 2)), 20)
+        came = self.kills
+        try:
+            self.cluster.eventually("all pods to come to their end", lambda: not self.undone(), seconds=60)
+        except AssertionError as error:
+            raise AssertionError(f"{error}\n{self.node.tell_of(self.undone())}") from None
+        pods = self.pods()
+        self.assertEqual(set(pods), {name for name, _ in names})
+        more = self.starts_too_many(pods)
+        # The runtime, whose caller dies while it starts a process, may end the process after its first command.
+        self.assertTrue(all(0 <= count <= came for count in more.values()), more)
+        self.assertLessEqual(sum(more.values()), came, more)
+        restarts = {name: s["restartCount"] for name, pod in pods.items() for s in self.statuses(pod) if s["restartCount"]}
+        self.assertTrue(all(name.startswith("again") and count == 1 for name, count in restarts.items()), restarts)
+
+        def delete(some):
+            return lambda: self.cluster.kubectl("delete", "pods", "--wait=false", *(name for name, _ in some))
+
+        dice.shuffle(names)
+        self.under_kills(dice, (delete(names[i:i + 4]) for i in range(0, len(names), 4)), 12)
+        self.cluster.eventually("all pods to be gone", lambda: not self.pods(), seconds=60)
+        self.assertEqual(self.node.await_no_more_than(before), [], "leaked")
+        print(f"{came} kills while pods came, {self.kills - came} while they went; {sum(more.values())} starts too many", flush=True)
+
+
+if __name__ == "__main__":
+    unittest.main()
