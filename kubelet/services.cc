@@ -196,7 +196,7 @@ int RunKubelet(int argc, char** argv) {
     return 1;
   }
   // glibc would make eight arenas a core, each with a burst's free memory left in it.
-  ::mallopt(M_ARENA_MAX, 2);
+  ::mallopt(M_ARENA_MAX, 1);
   // Free neighbours become one at once, instead of now and then in long walks over all of them.
   ::mallopt(M_MXFAST, 0);
   auto code = Run(*settings);

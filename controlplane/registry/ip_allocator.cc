@@ -65,7 +65,7 @@ int64_t StaticPart(int64_t size, int64_t step, int64_t least, int64_t most) {
 }
 
 int64_t RandomBetween(int64_t first, int64_t end) {
-  thread_local std::mt19937_64 engine{std::random_device{}()};
+  thread_local std::minstd_rand engine{std::random_device{}()};
   return std::uniform_int_distribution<int64_t>(first, end - 1)(engine);
 }
 

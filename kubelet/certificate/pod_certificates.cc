@@ -76,7 +76,7 @@ struct PodCertificates::Table {
 };
 
 std::chrono::nanoseconds PodCertificates::UpToFiveMinutes() {
-  static thread_local std::mt19937_64 random{std::random_device()()};
+  static thread_local std::minstd_rand random{std::random_device()()};
   constexpr std::chrono::nanoseconds kMost = std::chrono::minutes(5);
   return std::chrono::nanoseconds(
       std::uniform_int_distribution<std::chrono::nanoseconds::rep>(0, kMost.count() - 1)(random));

@@ -2,6 +2,7 @@
 
 #include <cstdlib>
 #include <ctime>
+#include <memory>
 #include <random>
 
 #include <fmt/format.h>
@@ -28,12 +29,13 @@ const FieldDescriptor& RequireMetadata(const Message& message, const Descriptor*
 }
 
 std::mt19937_64& Random() {
-  thread_local std::mt19937_64 engine([] {
+  // On the heap: most threads never need one.
+  thread_local const auto engine = [] {
     std::random_device device;
     std::seed_seq seed{device(), device(), device(), device()};
-    return std::mt19937_64(seed);
-  }());
-  return engine;
+    return std::make_unique<std::mt19937_64>(seed);
+  }();
+  return *engine;
 }
 
 }  // namespace

@@ -7,7 +7,7 @@
 #include <sys/uio.h>
 
 #include <algorithm>
-#include <array>
+#include <memory>
 #include <utility>
 
 namespace keelson::http {
@@ -102,7 +102,8 @@ void Channel::AwaitReadable() {
 
 void Channel::Readable() {
   reading_ = false;
-  static thread_local std::array<char, kReadSize> buffer;
+  // On the heap: every thread of the program has a copy of what is thread_local itself.
+  static thread_local const auto buffer = std::make_unique<char[]>(kReadSize);
   auto keep = shared_from_this();
   for (int turn = 0; !closed_ && !read_ended_ && !paused_; ++turn) {
     if (turn == kReadsATurn) {
@@ -111,10 +112,10 @@ void Channel::Readable() {
       return;
     }
     size_t count = 0;
-    switch (ReadSome(buffer.data(), buffer.size(), count)) {
+    switch (ReadSome(buffer.get(), kReadSize, count)) {
       case Io::kDone:
         if (lingering_) break;
-        if (auto receiver = receiver_) receiver->OnData({buffer.data(), count});
+        if (auto receiver = receiver_) receiver->OnData({buffer.get(), count});
         break;
       case Io::kWantRead:
         return AwaitReadable();

@@ -8,12 +8,15 @@
 #include <sys/socket.h>
 
 #include <cstring>
+#include <memory>
 #include <optional>
 
 #include "lib/base/ip.h"
 
 namespace keelson::netlink {
 namespace {
+
+constexpr size_t kBufferSize = 64 << 10;
 
 // Attribute `type` of a message whose fixed part is a Header.
 template <typename Header>
@@ -81,9 +84,10 @@ std::optional<KernelEvent> Parse(const nlmsghdr* message) {
 
 // Everything that waits; kLost in place of what did not fit.
 Result<> Drain(int fd, std::vector<KernelEvent>& out) {
-  alignas(nlmsghdr) static thread_local char buffer[65536];
+  // On the heap: every thread of the program has a copy of what is thread_local itself.
+  static thread_local const auto buffer = std::make_unique<char[]>(kBufferSize);
   for (;;) {
-    ssize_t got = ::recv(fd, buffer, sizeof buffer, MSG_DONTWAIT);
+    ssize_t got = ::recv(fd, buffer.get(), kBufferSize, MSG_DONTWAIT);
     if (got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) return {};
     if (got < 0 && errno == EINTR) continue;
     if (got < 0 && errno == ENOBUFS) {
@@ -92,7 +96,7 @@ Result<> Drain(int fd, std::vector<KernelEvent>& out) {
     }
     if (got < 0) return ErrnoError("receive kernel events");
     auto left = static_cast<unsigned>(got);
-    for (auto* message = reinterpret_cast<nlmsghdr*>(buffer); NLMSG_OK(message, left);
+    for (auto* message = reinterpret_cast<nlmsghdr*>(buffer.get()); NLMSG_OK(message, left);
          message = NLMSG_NEXT(message, left)) {
       if (auto event = Parse(message)) out.push_back(std::move(*event));
     }

@@ -10,11 +10,14 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <memory>
 
 #include "lib/nft/attributes_internal.h"
 
 namespace keelson::nft {
 namespace {
+
+constexpr size_t kBufferSize = 64 << 10;
 
 void Note(const nlmsghdr* message, std::vector<TableChange>& out) {
   if (NFNL_SUBSYS_ID(message->nlmsg_type) != NFNL_SUBSYS_NFTABLES ||
@@ -37,9 +40,10 @@ void Note(const nlmsghdr* message, std::vector<TableChange>& out) {
 }
 
 Result<> Drain(int fd, Monitor::Changes& out) {
-  alignas(nlmsghdr) static thread_local char buffer[65536];
+  // On the heap: every thread of the program has a copy of what is thread_local itself.
+  static thread_local const auto buffer = std::make_unique<char[]>(kBufferSize);
   for (;;) {
-    ssize_t got = ::recv(fd, buffer, sizeof buffer, MSG_DONTWAIT);
+    ssize_t got = ::recv(fd, buffer.get(), kBufferSize, MSG_DONTWAIT);
     if (got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) return {};
     if (got < 0 && errno == EINTR) continue;
     if (got < 0 && errno == ENOBUFS) {
@@ -48,7 +52,7 @@ Result<> Drain(int fd, Monitor::Changes& out) {
     }
     if (got < 0) return ErrnoError("receive netfilter events");
     int left = static_cast<int>(got);
-    for (auto* message = reinterpret_cast<const nlmsghdr*>(buffer); mnl_nlmsg_ok(message, left);
+    for (auto* message = reinterpret_cast<const nlmsghdr*>(buffer.get()); mnl_nlmsg_ok(message, left);
          message = mnl_nlmsg_next(message, &left)) {
       Note(message, out.tables);
     }

@@ -33,8 +33,8 @@ class Api:
             pem.flush()
             self.context.load_cert_chain(pem.name)
 
-    def connect(self):
-        return http.client.HTTPSConnection(self.host, context=self.context, timeout=60)
+    def connect(self, timeout=60):
+        return http.client.HTTPSConnection(self.host, context=self.context, timeout=timeout)
 
     def call(self, method, path, body=None, connection=None):
         connection = connection or self.connect()
@@ -52,7 +52,7 @@ class ReadyWatch(threading.Thread):
     def __init__(self, api, namespace):
         super().__init__(daemon=True)
         self.ready, self.gone, self.changed = {}, {}, threading.Condition()
-        connection = api.connect()
+        connection = api.connect(timeout=None)  # nothing comes while pods are at rest
         connection.request("GET", f"/api/v1/namespaces/{namespace}/pods?watch=true")
         self.response = connection.getresponse()
 
