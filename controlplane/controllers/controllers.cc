@@ -30,6 +30,7 @@
 #include "controlplane/controllers/resourcequota/controller.h"
 #include "controlplane/controllers/serviceaccounttokens/cleaner.h"
 #include "controlplane/controllers/servicecidrs/controller.h"
+#include "controlplane/controllers/statefulset/controller.h"
 #include "controlplane/controllers/storageprotection/controller.h"
 #include "controlplane/controllers/ttlafterfinished/controller.h"
 #include "lib/base/log.h"
@@ -73,6 +74,7 @@ Result<> Build(Manager& manager, const Options& options) {
   manager.Add<JobOrphanController>(options, "job", "job-controller");
   manager.Add<CronJobController>(options, "cronjob", "cronjob-controller");
   manager.Add<ReplicationControllerController>(options, "replicationcontroller", "replication-controller");
+  manager.Add<StatefulSetController>(options, "statefulset", "statefulset-controller");
   manager.Add<DisruptionController>(options, "disruption", "controllermanager");
   manager.Add<ServiceCidrController>(options, "service-cidr", "service-cidr-controller");
   manager.Add<ResourceQuotaController>(options, "resourcequota", "resourcequota-controller");
@@ -150,6 +152,7 @@ std::vector<std::string> ControllerNames() {
           "service-cidr",
           "serviceaccount",
           "serviceaccount-token",
+          "statefulset",
           "taint-eviction",
           "tokencleaner",
           "ttl-after-finished"};

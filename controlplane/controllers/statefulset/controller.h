@@ -1,0 +1,56 @@
+// Keeps a StatefulSet's pods: each ordinal once, each with its own name and claims.
+#pragma once
+
+#include <optional>
+
+#include "controlplane/controllers/controller.h"
+#include "controlplane/controllers/history.h"
+#include "controlplane/controllers/latest_writes.h"
+#include "controlplane/controllers/statefulset/claims.h"
+#include "controlplane/controllers/statefulset/plan.h"
+#include "lib/api/selector.h"
+
+namespace keelson::controllers {
+
+class StatefulSetController : public Controller {
+ public:
+  StatefulSetController(client::RestClient api, client::InformerFactory& informers,
+                        client::EventRecorder& events, Clock& clock);
+  Result<Requeue> Reconcile(const std::string& key, std::stop_token stop) override;
+
+ private:
+  struct Sync {
+    client::RestClient api;
+    const std::string& key;
+    appsv1::StatefulSet set;
+    RevisionPointers revisions{};
+    RevisionPointer current{}, update{};
+  };
+
+  void OnPod(const client::Change<corev1::Pod>& change);
+  void OnClaimGone(const corev1::PersistentVolumeClaim& claim);
+  void EnqueueMatching(const corev1::Pod& orphan);
+  std::optional<std::string> KeyOfOwner(const corev1::Pod& pod) const;
+
+  // The revision of the set's template, found, made the newest again or made (null: the set is on its way
+  // out); and that of the pods from before.
+  Result<> FindRevisions(Sync& sync, const api::LabelSelector& selector);
+  Result<> RemoveOldRevisions(Sync& sync, const PodPointers& pods);
+  Result<> Carry(Sync& sync, const SetView& view, const SetPlan& plan);
+  Result<> CreatePod(Sync& sync, const SetView& view, int32_t ordinal);
+  Result<> DeletePod(Sync& sync, const corev1::Pod& pod);
+  Result<> TendPod(Sync& sync, const corev1::Pod& pod);
+  Result<> WriteStatus(Sync& sync, const appsv1::StatefulSetStatus& status);
+  // An event in the words of all effects on pods.
+  void Note(const Sync& sync, const char* verb, const std::string& pod, const Result<>& result);
+
+  client::RestClient api_;
+  client::EventRecorder& events_;
+  client::Informer<appsv1::StatefulSet>& sets_;
+  client::Informer<corev1::Pod>& pods_;
+  client::Informer<appsv1::ControllerRevision>& revisions_;
+  SetClaims claims_;
+  LatestWrites written_;
+};
+
+}  // namespace keelson::controllers
