@@ -13,6 +13,7 @@ namespace {
 constexpr std::chrono::minutes kPatience(3);
 constexpr std::chrono::seconds kSlowRelist(60);  // while the event stream runs
 constexpr std::chrono::seconds kNews(3);         // so long after an event lists are worth looking at
+constexpr std::chrono::seconds kEnd(60);         // so long after an end that they do not show
 
 std::string UidOf(const cri::Labels& labels) {
   auto it = labels.find(kPodUidLabel);
@@ -47,6 +48,11 @@ Result<> Pleg::Relist(std::stop_token stop) {
   ASSIGN_OR_RETURN(auto sandboxes, runtime_.ListPodSandbox({}, stop));
   ASSIGN_OR_RETURN(auto containers, runtime_.ListContainers({}, stop));
   std::map<std::string, Fingerprint> now;
+  std::set<std::string> live;
+  for (const auto& sandbox : sandboxes)
+    if (sandbox.state == cri::SandboxState::kReady) live.insert(sandbox.id);
+  for (const auto& container : containers)
+    if (container.state == cri::ContainerState::kRunning) live.insert(container.id);
   for (const auto& sandbox : sandboxes)
     if (std::string uid = UidOf(sandbox.labels); !uid.empty())
       now[uid][sandbox.id] = static_cast<int>(sandbox.state);
@@ -57,6 +63,10 @@ Result<> Pleg::Relist(std::stop_token stop) {
   {
     MutexLock lock(mutex_);
     last_good_ = clock_.SteadyNow();
+    std::erase_if(ends_, [&](const auto& item) {
+      const bool listed = item.second.relists < number && !live.count(item.first);
+      return listed || item.second.until <= last_good_;
+    });
     for (const auto& [uid, fingerprint] : pods_)
       if (!now.count(uid)) changed.insert(uid);
     for (const auto& [uid, fingerprint] : now)
@@ -98,6 +108,8 @@ void Pleg::Heard(const cri::ContainerEvent& event) {
     events_ = true;
     if (event.pod_uid.empty()) {
       news_until_ = clock_.SteadyNow() + kNews;
+      if (event.type == cri::ContainerEvent::Type::kStopped)
+        ends_[event.container_id] = {clock_.SteadyNow() + kEnd, relists_};
       changed_.notify_all();
     }
   }
@@ -117,7 +129,7 @@ void Pleg::RunEvents(std::stop_token stop) {
 }
 
 SteadyTime Pleg::NextRelist(SteadyTime last) const {
-  const bool quiet = events_ && clock_.SteadyNow() >= news_until_;
+  const bool quiet = events_ && ends_.empty() && clock_.SteadyNow() >= news_until_;
   return last + (quiet ? std::chrono::milliseconds(kSlowRelist) : period_);
 }
 

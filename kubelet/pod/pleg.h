@@ -1,5 +1,6 @@
 // Notices what happens in the runtime: by its event stream where it has one, else by listing every second.
-// Where events do not name the pod (containerd before 1.7), there are such lists for a moment after each.
+// Where events do not name the pod (containerd before 1.7), there are such lists for a moment after each, and
+// until they show the end that an event has told of.
 // Whatever a pod's worker has seen itself (Seen) is no news.
 #pragma once
 
@@ -51,6 +52,11 @@ class Pleg {  // thread safe
   SteadyTime last_good_ GUARDED_BY(mutex_);
   bool events_ GUARDED_BY(mutex_) = false;
   SteadyTime news_until_ GUARDED_BY(mutex_);
+  struct End {
+    SteadyTime until;
+    uint64_t relists;  // begun when it was told of
+  };
+  std::map<std::string, End> ends_ GUARDED_BY(mutex_);  // told of and not listed yet, by id
 };
 
 }  // namespace keelson::kubelet
