@@ -173,6 +173,31 @@ class PodsTest(unittest.TestCase):
         self.cluster.eventually("the wait", lambda: self.status()["state"]["waiting"]["reason"] == "ImagePullBackOff")
         self.assertTrue(any("Failed to pull image" in message for message in self.events("Failed")))
 
+    def test_a_daemon_set_rolls_out_and_back(self):
+        pods = ("pods", "-l", f"app={self.name}")
+        labels = {"app": self.name}
+        main = {"name": "main", "image": IMAGE, "command": ["sleep", "100000"], "env": [{"name": "WORD", "value": "one"}]}
+        self.cluster.apply(json.dumps({
+            "apiVersion": "apps/v1", "kind": "DaemonSet", "metadata": {"name": self.name},
+            "spec": {"selector": {"matchLabels": labels}, "template": {
+                "metadata": {"labels": labels},
+                "spec": {"terminationGracePeriodSeconds": 0, "containers": [main]}}}}))
+        self.addCleanup(self.cluster.kubectl, "delete", "ds", self.name, "--wait=false")
+
+        def rolled_out(word):
+            self.cluster.kubectl("rollout", "status", f"ds/{self.name}", "--timeout=60s")
+            running = [p for p in self.cluster.get(*pods)["items"] if "deletionTimestamp" not in p["metadata"]]
+            self.assertEqual([p["spec"]["containers"][0]["env"][0]["value"] for p in running], [word])
+            return running[0]["metadata"]["name"]
+        first = rolled_out("one")
+        self.cluster.kubectl("set", "env", f"ds/{self.name}", "WORD=two")
+        second = rolled_out("two")
+        self.assertNotEqual(first, second)
+        self.cluster.kubectl("rollout", "undo", f"ds/{self.name}")
+        rolled_out("one")
+        revisions = self.cluster.get("controllerrevisions", "-l", f"app={self.name}")["items"]
+        self.assertEqual(sorted(r["revision"] for r in revisions), [2, 3])
+
     def test_a_static_pod_and_its_mirror(self):
         file, mirror = self.dir / "manifests/own.json", f"{self.name}-node1"
         (self.dir / "new").write_text(self.manifest([container("main")]))
