@@ -65,7 +65,7 @@ class Node:
         """For whoever looks for a failure's cause: the pods as the API has them, and the end of the kubelet's log."""
         pods = {pod["metadata"]["name"]: pod for pod in self.cluster.get("pods")["items"]}
         said = [f"{name}: {json.dumps(pods[name]['status']) if name in pods else 'gone'}" for name in names]
-        lines = (self.dir / "logs/kubelet.log").read_text(errors="replace").splitlines()
+        lines = (self.dir / "log/kubelet.log").read_text(errors="replace").splitlines()
         told = [line for line in lines if any(name in line for name in names)]
         return "\n".join([*said, *told[-20:], "the log's end:", *lines[-20:]])
 
