@@ -1,7 +1,11 @@
 // Replays a corpus: fuzz TARGET DIRECTORY [MUTATIONS]. Every file is run as it is and MUTATIONS times with a
 // few of its bytes changed, in a sequence that is the same each time. A failing input is left in
 // fuzz-TARGET.bad.
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <algorithm>
+#include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -52,11 +56,29 @@ std::string Mutate(std::string input, const std::string& other, std::mt19937& ra
   return input;
 }
 
-// The input is on disk before it runs, so that a crash leaves it behind.
-void Run(Target target, const fs::path& bad, const std::string& input) {
-  std::ofstream(bad, std::ios::binary).write(input.data(), static_cast<std::streamsize>(input.size()));
-  target(input);
-}
+// The input is in a file before it runs, so that a crash leaves it behind. The file stays open: one that is
+// cut and closed anew each time is written to the disk each time.
+class LastInput {
+ public:
+  explicit LastInput(fs::path path)
+      : path_(std::move(path)), fd_(::open(path_.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0644)) {}
+  ~LastInput() {
+    ::close(fd_);
+    fs::remove(path_);
+  }
+  void Run(Target target, const std::string& input) const {
+    if (::pwrite(fd_, input.data(), input.size(), 0) < 0 ||
+        ::ftruncate(fd_, static_cast<off_t>(input.size())) != 0) {
+      std::perror(path_.c_str());
+      std::exit(2);
+    }
+    target(input);
+  }
+
+ private:
+  const fs::path path_;
+  const int fd_;
+};
 
 int Replay(std::string_view name, const fs::path& directory, int mutations) {
   auto found = Targets().find(name);
@@ -73,16 +95,15 @@ int Replay(std::string_view name, const fs::path& directory, int mutations) {
     std::cerr << directory << " is empty\n";
     return 2;
   }
-  fs::path bad = "fuzz-" + std::string(name) + ".bad";
+  const LastInput last("fuzz-" + std::string(name) + ".bad");
   std::mt19937 random(20);
   size_t runs = 0;
   for (const std::string& input : corpus) {
-    Run(found->second, bad, input);
+    last.Run(found->second, input);
     for (int i = 0; i < mutations; ++i)
-      Run(found->second, bad, Mutate(input, corpus[random() % corpus.size()], random));
+      last.Run(found->second, Mutate(input, corpus[random() % corpus.size()], random));
     runs += 1 + static_cast<size_t>(mutations);
   }
-  fs::remove(bad);
   std::cout << name << ": " << corpus.size() << " inputs, " << runs << " runs\n";
   return 0;
 }
