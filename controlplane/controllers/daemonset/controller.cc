@@ -23,6 +23,7 @@ DaemonSetController::DaemonSetController(client::RestClient api, client::Informe
     : Controller("daemonset", clock, 2),
       api_(std::move(api)),
       events_(events),
+      control_(events),
       sets_(informers.Get<appsv1::DaemonSet>()),
       pods_(informers.Get<corev1::Pod>()),
       nodes_(informers.Get<corev1::Node>()),
@@ -115,32 +116,23 @@ Result<> DaemonSetController::Apply(const Sync& sync, const DaemonChanges& chang
     std::atomic<int> successes = 0;
     ParallelFor(static_cast<size_t>(n), [&](size_t i) {
       Result<corev1::Pod> created =
-          sync.api.Create(NewDaemonPod(sync.set, changes.create[tried + i], sync.hash()));
+          control_.Create(sync.api, sync.set, NewDaemonPod(sync.set, changes.create[tried + i], sync.hash()));
       if (created) {
         ++successes;
-        events_.Record(sync.set, "Normal", "SuccessfulCreate", "Created pod: " + created->metadata().name());
         return;
       }
       expectations_.CreationObserved(sync.key);
-      if (IsNamespaceTerminating(created.error())) return;
-      failure.Note(created.error());
-      events_.Record(sync.set, "Warning", "FailedCreate", "Error creating: " + created.error().message());
+      if (!IsNamespaceTerminating(created.error())) failure.Note(created.error());
     });
     tried += static_cast<size_t>(n);
     return successes.load();
   });
   for (size_t i = tried; i < creations; ++i) expectations_.CreationObserved(sync.key);  // never asked for
   ParallelFor(deletions, [&](size_t i) {
-    const metav1::ObjectMeta& meta = changes.remove[i]->metadata();
-    Result<> deleted = sync.api.Delete<corev1::Pod>(meta.namespace_(), meta.name(), {.uid = meta.uid()});
-    if (deleted) {
-      events_.Record(sync.set, "Normal", "SuccessfulDelete", "Deleted pod: " + meta.name());
-      return;
-    }
+    Result<> deleted = control_.Delete(sync.api, sync.set, *changes.remove[i]);
+    if (deleted) return;
     expectations_.DeletionObserved(sync.key, gone[i]);
-    if (deleted.error().Is(Code::kNotFound)) return;
-    failure.Note(deleted.error());
-    events_.Record(sync.set, "Warning", "FailedDelete", "Error deleting: " + deleted.error().message());
+    if (!deleted.error().Is(Code::kNotFound)) failure.Note(deleted.error());
   });
   return failure.Take();
 }

@@ -9,6 +9,7 @@
 #include "controlplane/controllers/daemonset/failed_pods.h"
 #include "controlplane/controllers/daemonset/plan.h"
 #include "controlplane/controllers/history.h"
+#include "controlplane/controllers/pod_control.h"
 #include "controlplane/controllers/replicaset/expectations.h"
 #include "lib/api/selector.h"
 
@@ -57,6 +58,7 @@ class DaemonSetController : public Controller {
 
   client::RestClient api_;
   client::EventRecorder& events_;
+  PodControl control_;
   client::Informer<appsv1::DaemonSet>& sets_;
   client::Informer<corev1::Pod>& pods_;
   client::Informer<corev1::Node>& nodes_;

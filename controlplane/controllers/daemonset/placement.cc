@@ -3,7 +3,7 @@
 
 #include "controlplane/controllers/daemonset/plan.h"
 #include "controlplane/controllers/history.h"
-#include "lib/api/meta.h"
+#include "controlplane/controllers/pod_control.h"
 #include "lib/k8s/pod_util.h"
 #include "lib/k8s/tolerations.h"
 
@@ -58,18 +58,11 @@ DaemonPlacement::Fit DaemonPlacement::Of(const corev1::Node& node) const {
 }
 
 corev1::Pod NewDaemonPod(const appsv1::DaemonSet& set, const std::string& node, const std::string& hash) {
-  const corev1::PodTemplateSpec& source = set.spec().template_();
-  corev1::Pod pod;
+  corev1::Pod pod = PodFromTemplate(set.spec().template_(), set);
   metav1::ObjectMeta& meta = *pod.mutable_metadata();
-  meta.set_generate_name(set.metadata().name() + "-");
-  meta.set_namespace_(set.metadata().namespace_());
-  *meta.mutable_labels() = source.metadata().labels();
   if (const std::string generation = GenerationOf(set); !generation.empty())
     (*meta.mutable_labels())[kTemplateGeneration] = generation;
   if (!hash.empty()) (*meta.mutable_labels())[kPodRevisionLabel] = hash;
-  *meta.mutable_annotations() = source.metadata().annotations();
-  *meta.mutable_finalizers() = source.metadata().finalizers();
-  *meta.add_owner_references() = api::ControllerRef(set);
   *pod.mutable_spec() = SpecOf(set);
   // Terms of the template's own have been looked at: they admit this node.
   auto& required = *pod.mutable_spec()

@@ -19,7 +19,7 @@ ReplicaController<Kind>::ReplicaController(client::RestClient api, client::Infor
                                            client::EventRecorder& events, Clock& clock)
     : Controller(Kind::kQueue, clock, 4),
       api_(std::move(api)),
-      events_(events),
+      control_(events),
       sets_(informers.Get<Object>()),
       pods_(informers.Get<corev1::Pod>()),
       expectations_(clock) {
@@ -125,22 +125,18 @@ auto ReplicaController<Kind>::ClaimPods(const Sync& sync, const api::LabelSelect
 template <typename Kind>
 Result<> ReplicaController<Kind>::CreatePods(const Sync& sync, int count) {
   expectations_.ExpectCreations(sync.key, count);
-  const corev1::Pod pod = NewPod(sync.set, api::ControllerRef(sync.object));
+  const corev1::Pod pod = PodFromTemplate(sync.set.spec().template_(), sync.object);
   FirstError failure;
   auto batch = [&](int n) {
     std::atomic<int> successes = 0;
     ParallelFor(static_cast<size_t>(n), [&](size_t) {
-      Result<corev1::Pod> created = sync.api.Create(pod);
+      Result<corev1::Pod> created = control_.Create(sync.api, sync.object, pod);
       if (created) {
         ++successes;
-        events_.Record(sync.object, "Normal", "SuccessfulCreate",
-                       "Created pod: " + created->metadata().name());
         return;
       }
       expectations_.CreationObserved(sync.key);
       failure.Note(created.error());
-      if (IsNamespaceTerminating(created.error())) return;
-      events_.Record(sync.object, "Warning", "FailedCreate", "Error creating: " + created.error().message());
     });
     return successes.load();
   };
@@ -162,17 +158,10 @@ Result<> ReplicaController<Kind>::DeletePods(const Sync& sync, const PodPointers
   expectations_.ExpectDeletions(sync.key, keys);
   FirstError failure;
   ParallelFor(pods.size(), [&](size_t i) {
-    const metav1::ObjectMeta& meta = pods[i]->metadata();
-    Result<> deleted =
-        sync.api.template Delete<corev1::Pod>(meta.namespace_(), meta.name(), {.uid = meta.uid()});
-    if (deleted) {
-      events_.Record(sync.object, "Normal", "SuccessfulDelete", "Deleted pod: " + meta.name());
-      return;
-    }
+    Result<> deleted = control_.Delete(sync.api, sync.object, *pods[i]);
+    if (deleted) return;
     expectations_.DeletionObserved(sync.key, keys[i]);
-    if (deleted.error().Is(Code::kNotFound)) return;
-    failure.Note(deleted.error());
-    events_.Record(sync.object, "Warning", "FailedDelete", "Error deleting: " + deleted.error().message());
+    if (!deleted.error().Is(Code::kNotFound)) failure.Note(deleted.error());
   });
   return failure.Take();
 }

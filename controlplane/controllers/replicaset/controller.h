@@ -6,6 +6,7 @@
 
 #include "controlplane/controllers/claim.h"
 #include "controlplane/controllers/controller.h"
+#include "controlplane/controllers/pod_control.h"
 #include "controlplane/controllers/replicaset/expectations.h"
 #include "controlplane/controllers/replicaset/plan.h"
 #include "lib/api/selector.h"
@@ -63,7 +64,7 @@ class ReplicaController : public Controller {
   PodPointers RelatedPods(const Object& object) const;
 
   client::RestClient api_;
-  client::EventRecorder& events_;
+  PodControl control_;
   client::Informer<Object>& sets_;
   client::Informer<corev1::Pod>& pods_;
   Expectations expectations_;

@@ -175,20 +175,6 @@ appsv1::ReplicaSetStatus NewStatus(const appsv1::ReplicaSet& set, const ReplicaC
   return status;
 }
 
-corev1::Pod NewPod(const appsv1::ReplicaSet& set, const metav1::OwnerReference& owner) {
-  const corev1::PodTemplateSpec& source = set.spec().template_();
-  corev1::Pod pod;
-  metav1::ObjectMeta& meta = *pod.mutable_metadata();
-  meta.set_generate_name(set.metadata().name() + "-");
-  meta.set_namespace_(set.metadata().namespace_());
-  *meta.mutable_labels() = source.metadata().labels();
-  *meta.mutable_annotations() = source.metadata().annotations();
-  *meta.mutable_finalizers() = source.metadata().finalizers();
-  *meta.add_owner_references() = owner;
-  *pod.mutable_spec() = source.spec();
-  return pod;
-}
-
 int SlowStart(int count, const std::function<int(int)>& create) {
   int made = 0;
   for (int batch = std::min(count, 1); batch > 0; batch = std::min(2 * batch, count - made)) {

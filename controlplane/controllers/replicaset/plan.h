@@ -35,9 +35,6 @@ ReplicaCounts CountReplicas(const appsv1::ReplicaSet& set, const PodPointers& ac
 appsv1::ReplicaSetStatus NewStatus(const appsv1::ReplicaSet& set, const ReplicaCounts& counts,
                                    const std::string* failure, int64_t diff, WallTime now);
 
-// The pod that a set's template makes.
-corev1::Pod NewPod(const appsv1::ReplicaSet& set, const metav1::OwnerReference& owner);
-
 // Calls create(n) with batches of 1, 2, 4, ... until `count` have been made or one batch had failures;
 // create returns how many of its n succeeded. Returns the successes: when the quota is used up or the
 // template is refused, a thousand pods fail as one.
