@@ -218,7 +218,9 @@ TEST_F(TraceServiceTest, WhatIsWrong) {
     if (!c.programmed.empty()) node_.Program(kVip, 80, c.programmed);
     TracedPath out = Trace(kPod);
     EXPECT_EQ(Reasons(out), c.reasons) << c.what;
-    if (!out.problems.empty()) EXPECT_THAT(out.problems[0].message, HasSubstr(c.message)) << c.what;
+    if (!out.problems.empty()) {
+      EXPECT_THAT(out.problems[0].message, HasSubstr(c.message)) << c.what;
+    }
   }
 }
 

@@ -73,16 +73,16 @@ TEST(OpenApi, VersionThreeInProtobufHasTheSameSchemas) {
   std::string bytes = OpenApiV3Protobuf("batch", "v1");
   std::set<std::string> schemas, paths;
   // Document{openapi = 1, paths = 4{path = 1{name = 1}}, components = 5{schemas = 1{1{name = 1}}}}
-  auto each = [](std::string_view bytes, uint32_t field, const auto& visit) {
-    const char *p = bytes.data(), *end = p + bytes.size();
+  auto each = [](std::string_view within, uint32_t field, const auto& visit) {
+    const char *p = within.data(), *end = p + within.size();
     wire::Record record;
     while (p < end) {
       ASSERT_TRUE(wire::ReadRecord(p, end, record));
       if (record.field == field) visit(record.bytes);
     }
   };
-  auto names = [&each](std::string_view bytes, std::set<std::string>& out) {
-    each(bytes, 1,
+  auto names = [&each](std::string_view within, std::set<std::string>& out) {
+    each(within, 1,
          [&](std::string_view entry) { each(entry, 1, [&](std::string_view name) { out.emplace(name); }); });
   };
   each(bytes, 1, [](std::string_view version) { EXPECT_EQ(version, "3.0.0"); });

@@ -72,8 +72,12 @@ TEST(PublicKey, KindsAndSignatures) {
     auto read = PublicKey::FromDer(DerOfKey(key.get()));
     ASSERT_TRUE(read) << c.name;
     EXPECT_EQ(read->kind(), c.kind) << c.name;
-    if (c.bits) EXPECT_EQ(read->bits(), c.bits);
-    if (!c.curve.empty()) EXPECT_EQ(read->curve(), c.curve);
+    if (c.bits) {
+      EXPECT_EQ(read->bits(), c.bits);
+    }
+    if (!c.curve.empty()) {
+      EXPECT_EQ(read->curve(), c.curve);
+    }
     const std::string signature = Sign(key.get(), "uid-1");
     EXPECT_TRUE(read->HasSigned("uid-1", signature)) << c.name;
     EXPECT_FALSE(read->HasSigned("uid-2", signature)) << c.name;

@@ -189,12 +189,14 @@ TEST_P(TraceTest, Refusals) {
     auto out = At(HookPoint::kPrerouting, c.packet);
     ASSERT_EQ(out.size(), 1u);
     EXPECT_EQ(out[0].end, c.end) << c.packet.destination_port;
-    if (c.last) EXPECT_EQ(out[0].steps.back().what, c.last);
+    if (c.last) {
+      EXPECT_EQ(out[0].steps.back().what, c.last);
+    }
   }
 }
 
 INSTANTIATE_TEST_SUITE_P(Tables, TraceTest, ::testing::Bool(),
-                         [](const auto& info) { return info.param ? "FromTheKernel" : "AsWritten"; });
+                         [](const auto& made) { return made.param ? "FromTheKernel" : "AsWritten"; });
 
 TEST(Trace, SaysWhatItDoesNotUnderstand) {
   LiveTable table = Live(Service());

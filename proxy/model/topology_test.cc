@@ -102,7 +102,7 @@ const Case kCases[] = {
     {"HintsDoNotConcernTerminating", {"1t@b", "2t@a"}, "", "1 2", ""},
 };
 INSTANTIATE_TEST_SUITE_P(All, CategorizeTest, ::testing::ValuesIn(kCases),
-                         [](const auto& info) { return info.param.name; });
+                         [](const auto& made) { return made.param.name; });
 
 TEST(Categorize, WithoutAZoneZoneHintsSayNothing) {
   Endpoint e = Parse("1@"), f = Parse("2@b");

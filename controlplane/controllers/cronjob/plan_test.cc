@@ -69,7 +69,9 @@ TEST(TimetableTest, NextTimes) {
       ASSERT_TRUE(time) << c.schedule;
       EXPECT_EQ(FormatIn(table->zone, *time), want) << c.schedule;
     }
-    if (c.next.empty()) EXPECT_FALSE(table->Next(*time)) << c.schedule;
+    if (c.next.empty()) {
+      EXPECT_FALSE(table->Next(*time)) << c.schedule;
+    }
   }
 }
 
@@ -131,7 +133,9 @@ TEST(FindDueTest, TakesTheLatestMissedTime) {
     Result<DueTime> due = FindDue(cron, table, now, true);
     ASSERT_TRUE(due) << c.what;
     EXPECT_EQ(due->time ? FormatIn(table.zone, *due->time) : "", c.due) << c.what;
-    if (c.missed > 1 || c.deadline < 0) EXPECT_EQ(due->missed, c.missed) << c.what;
+    if (c.missed > 1 || c.deadline < 0) {
+      EXPECT_EQ(due->missed, c.missed) << c.what;
+    }
     EXPECT_EQ(
         FormatIn(table.zone, now + std::chrono::floor<std::chrono::seconds>(NextLook(cron, table, now))),
         c.next)

@@ -109,7 +109,7 @@ INSTANTIATE_TEST_SUITE_P(
                       Scenario{"Failing", LimitedTo(JobNamed("j", 2, 1), 1),
                                [](const corev1::Pod&, int) { return 1; }, 0, 2, "",
                                "Failed/BackoffLimitExceeded"}),
-    [](const auto& info) { return info.param.what; });
+    [](const auto& made) { return made.param.what; });
 
 }  // namespace
 }  // namespace keelson::controllers
