@@ -1,5 +1,7 @@
 #include "lib/client/event_correlator.h"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "lib/api/meta.h"
@@ -18,6 +20,8 @@ std::string Joined(std::initializer_list<std::string_view> parts) {
   return out;
 }
 
+uint64_t Hash(std::string_view text) { return std::hash<std::string_view>()(text); }
+
 // The parts of an object, such as a pod's containers, share what it may send.
 std::string KeyOfObject(const corev1::ObjectReference& o) {
   return Joined({o.kind(), o.namespace_(), o.name(), o.uid(), o.api_version()});
@@ -26,7 +30,7 @@ std::string KeyOfObject(const corev1::ObjectReference& o) {
 }  // namespace
 
 template <typename T>
-T& EventCorrelator::Bounded<T>::At(const std::string& key, const T& initial) {
+T& EventCorrelator::Bounded<T>::At(uint64_t key, const T& initial) {
   auto [it, added] = map.try_emplace(key, initial);
   if (added) {
     order.push_back(key);
@@ -38,8 +42,8 @@ T& EventCorrelator::Bounded<T>::At(const std::string& key, const T& initial) {
   return it->second;
 }
 
-bool EventCorrelator::TakeToken(const std::string& object_key, WallTime now) {
-  Bucket& bucket = buckets_.At(object_key, {kBurst, now});
+bool EventCorrelator::TakeToken(uint64_t object, WallTime now) {
+  Bucket& bucket = buckets_.At(object, {kBurst, now});
   const std::chrono::duration<double> passed = std::max(now - bucket.last, WallTime::duration::zero());
   bucket.tokens = std::min(kBurst, bucket.tokens + passed.count() / kRefill.count());
   bucket.last = now;
@@ -48,12 +52,14 @@ bool EventCorrelator::TakeToken(const std::string& object_key, WallTime now) {
   return true;
 }
 
-bool EventCorrelator::FoldMessage(const std::string& key, std::string_view message, WallTime now) {
+bool EventCorrelator::FoldMessage(uint64_t key, std::string_view message, WallTime now) {
   Similar& similar = similar_.At(key, {{}, now});
   if (now - similar.last > kSimilarWindow) similar.messages.clear();
   similar.last = now;
-  if (similar.messages.size() < kSimilarLimit)
-    similar.messages.insert(std::hash<std::string_view>()(message));
+  const uint64_t hash = Hash(message);
+  auto& known = similar.messages;
+  if (known.size() < kSimilarLimit && std::find(known.begin(), known.end(), hash) == known.end())
+    known.push_back(hash);
   return similar.messages.size() >= kSimilarLimit;
 }
 
@@ -69,17 +75,18 @@ std::optional<EventCorrelator::Outcome> EventCorrelator::Correlate(const corev1:
                                                                    std::string message, WallTime now) {
   const std::string object_key = KeyOfObject(object);
   std::string key = object_key + Joined({object.field_path(), type, reason});
-  if (FoldMessage(key, message, now)) {
+  if (FoldMessage(Hash(key), message, now)) {
     message = "(combined from similar events): " + message;
   } else {
     key += message;
   }
-  if (!TakeToken(object_key, now)) return std::nullopt;
+  if (!TakeToken(Hash(object_key), now)) return std::nullopt;
 
-  Series& series = series_.At(key, {NewName(object, now), 0, api::ToTime(now)});
+  const uint64_t hash = Hash(key);
+  Series& series = series_.At(hash, {NewName(object, now), 0, now});
   ++series.count;
   Outcome outcome;
-  outcome.key = key;
+  outcome.key = hash;
   corev1::Event& event = outcome.event;
   event.mutable_metadata()->set_name(series.name);
   event.mutable_metadata()->set_namespace_(object.namespace_().empty() ? "default" : object.namespace_());
@@ -88,7 +95,7 @@ std::optional<EventCorrelator::Outcome> EventCorrelator::Correlate(const corev1:
   event.set_message(std::move(message));
   event.mutable_source()->set_component(component_);
   if (!host_.empty()) event.mutable_source()->set_host(host_);
-  *event.mutable_first_timestamp() = series.first;
+  *event.mutable_first_timestamp() = api::ToTime(series.first);
   *event.mutable_last_timestamp() = api::ToTime(now);
   event.set_count(series.count);
   event.set_type(std::string(type));
@@ -97,7 +104,7 @@ std::optional<EventCorrelator::Outcome> EventCorrelator::Correlate(const corev1:
   return outcome;
 }
 
-void EventCorrelator::Renamed(const std::string& key, const std::string& name) {
+void EventCorrelator::Renamed(uint64_t key, const std::string& name) {
   auto it = series_.map.find(key);
   if (it != series_.map.end()) it->second = {name, 1, it->second.first};
 }

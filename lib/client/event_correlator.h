@@ -3,12 +3,13 @@
 // into one after ten within ten minutes; an object gets 25 events at once and one in five minutes then.
 #pragma once
 
+#include <cstdint>
 #include <deque>
-#include <map>
 #include <optional>
-#include <set>
 #include <string>
 #include <string_view>
+#include <unordered_map>
+#include <vector>
 
 #include "lib/api/types.h"
 #include "lib/base/clock.h"
@@ -22,13 +23,13 @@ class EventCorrelator {  // not thread safe
 
   struct Outcome {
     corev1::Event event;  // complete; count above 1 means that it has been sent before
-    std::string key;      // for Sent()
+    uint64_t key;         // for Renamed()
   };
   // nullopt: dropped as spam.
   std::optional<Outcome> Correlate(const corev1::ObjectReference& object, std::string_view type,
                                    std::string_view reason, std::string message, WallTime now);
   // The event had to be created under another name or anew: later counts go there.
-  void Renamed(const std::string& key, const std::string& name);
+  void Renamed(uint64_t key, const std::string& name);
 
   static constexpr size_t kMaxEntries = 4096;
 
@@ -36,26 +37,27 @@ class EventCorrelator {  // not thread safe
   struct Series {
     std::string name;
     int count = 0;
-    metav1::Time first;
+    WallTime first;
   };
   struct Similar {
-    std::set<size_t> messages;  // hashes
+    std::vector<uint64_t> messages;  // hashes
     WallTime last;
   };
   struct Bucket {
     double tokens;
     WallTime last;
   };
-  // A map that forgets its oldest keys.
+  // A map that forgets its oldest keys. They are hashes: thousands of pods that have gone are remembered
+  // here, and the texts would be most of it.
   template <typename T>
   struct Bounded {
-    std::map<std::string, T, std::less<>> map;
-    std::deque<std::string> order;
-    T& At(const std::string& key, const T& initial);
+    std::unordered_map<uint64_t, T> map;
+    std::deque<uint64_t> order;
+    T& At(uint64_t key, const T& initial);
   };
 
-  bool TakeToken(const std::string& object_key, WallTime now);
-  bool FoldMessage(const std::string& key, std::string_view message, WallTime now);
+  bool TakeToken(uint64_t object, WallTime now);
+  bool FoldMessage(uint64_t key, std::string_view message, WallTime now);
   std::string NewName(const corev1::ObjectReference& object, WallTime now);
 
   const std::string component_, host_;
