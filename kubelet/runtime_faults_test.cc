@@ -117,6 +117,19 @@ TEST_F(RuntimeFaultsTest, AStartThatWasGivenUpIsNoRun) {
   }
 }
 
+TEST_F(RuntimeFaultsTest, AStartThatWasGivenUpAndCannotBeRemovedHoldsNobodyUp) {
+  harness_->Start();
+  runtime_.AbandonStart("main", "failed to start containerd task \"8af2\": context canceled: unknown");
+  faults_.Fail("RemoveContainer", Error(Code::kInternal, "container is in starting state, can't be removed"));
+  harness_->Create(R"({"metadata":{"name":"web"},"spec":{"restartPolicy":"Never",
+      "containers":[{"name":"main","image":"img:1"}]}})");
+  ASSERT_TRUE(PassUntil(seconds(10), "web", IsPodReady)) << harness_->Get("web").ShortDebugString();
+  std::set<uint32_t> attempts;
+  for (const cri::Container& made : *runtime_.ListContainers({}, {})) attempts.insert(made.attempt);
+  EXPECT_EQ(attempts, (std::set<uint32_t>{0, 1})) << "a name that is taken was asked for again";
+  faults_.Heal();
+}
+
 TEST_F(RuntimeFaultsTest, ARuntimeThatComesBackIsFollowedAgain) {
   runtime_.SupportEvents();
   harness_->Start();

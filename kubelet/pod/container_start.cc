@@ -131,10 +131,12 @@ void PodSyncTask::Start(const corev1::Container& container, const std::string& s
       restarts = known->restart_count() + 1;
   }
   if (last && last->state == cri::ContainerState::kCreated) {
-    // Made by a kubelet that did not live to start it: no run, and nothing to keep.
-    if (auto removed = RemoveRun(deps_.runtime, node_.paths, *last, stop_); !removed)
-      log::Debug("Cannot remove a container that never ran", {{"id", last->id}, {"error", removed.error()}});
-    restarts = last->restart_count;
+    // Made by a kubelet that did not live to start it: no run, and nothing to keep. While the runtime does not let
+    // it go, its name is taken, and the next number is used.
+    if (auto removed = RemoveRun(deps_.runtime, node_.paths, *last, stop_); removed)
+      restarts = last->restart_count;
+    else
+      log::Warn("Cannot remove a container that never ran", {{"id", last->id}, {"error", removed.error()}});
   }
   bool config_error = false;
   auto id = Create(container, image, restarts, sandbox_id, config_error);
