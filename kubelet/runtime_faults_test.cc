@@ -123,7 +123,7 @@ TEST_F(RuntimeFaultsTest, AStartThatWasGivenUpAndCannotBeRemovedHoldsNobodyUp) {
   faults_.Fail("RemoveContainer", Error(Code::kInternal, "container is in starting state, can't be removed"));
   harness_->Create(R"({"metadata":{"name":"web"},"spec":{"restartPolicy":"Never",
       "containers":[{"name":"main","image":"img:1"}]}})");
-  ASSERT_TRUE(PassUntil(seconds(10), "web", IsPodReady)) << harness_->Get("web").ShortDebugString();
+  ASSERT_TRUE(PassUntil(minutes(1), "web", IsPodReady)) << harness_->Get("web").ShortDebugString();
   std::set<uint32_t> attempts;
   for (const cri::Container& made : *runtime_.ListContainers({}, {})) attempts.insert(made.attempt);
   EXPECT_EQ(attempts, (std::set<uint32_t>{0, 1})) << "a name that is taken was asked for again";

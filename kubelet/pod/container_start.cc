@@ -23,6 +23,7 @@ using std::chrono::seconds;
 namespace {
 
 constexpr milliseconds kRetry(2000);
+constexpr std::chrono::seconds kRemoval(20);
 
 Result<std::string> MakeMessageFile(const NodeContext& node, const std::string& uid,
                                     const std::string& container) {
@@ -131,12 +132,19 @@ void PodSyncTask::Start(const corev1::Container& container, const std::string& s
       restarts = known->restart_count() + 1;
   }
   if (last && last->state == cri::ContainerState::kCreated) {
-    // Made by a kubelet that did not live to start it: no run, and nothing to keep. While the runtime does not let
-    // it go, its name is taken, and the next number is used.
-    if (auto removed = RemoveRun(deps_.runtime, node_.paths, *last, stop_); removed)
+    // Made by a kubelet that did not live to start it: no run, and nothing to keep. The runtime may still be
+    // at it, and its name is taken; a container that it does not let go at all is left behind for the next
+    // number.
+    auto removed = RemoveRun(deps_.runtime, node_.paths, *last, stop_);
+    const auto age = clock_.Now().time_since_epoch() - std::chrono::nanoseconds(last->created_at);
+    if (removed) {
       restarts = last->restart_count;
-    else
-      log::Warn("Cannot remove a container that never ran", {{"id", last->id}, {"error", removed.error()}});
+    } else if (age < kRemoval) {
+      log::Debug("Cannot remove a container that never ran", {{"id", last->id}, {"error", removed.error()}});
+      return Again(kRetry);
+    } else {
+      log::Warn("Leaving a container that never ran", {{"id", last->id}, {"error", removed.error()}});
+    }
   }
   bool config_error = false;
   auto id = Create(container, image, restarts, sandbox_id, config_error);
