@@ -5,6 +5,7 @@ find_package(Boost 1.81 REQUIRED COMPONENTS json url)
 find_package(OpenSSL 3 REQUIRED)
 find_package(Protobuf REQUIRED)  # module mode, and before gRPC: Debian ships no config file for it
 find_package(gRPC CONFIG REQUIRED)
+find_package(absl CONFIG REQUIRED)
 find_package(spdlog REQUIRED)
 find_package(fmt REQUIRED)
 find_package(CLI11 REQUIRED)
