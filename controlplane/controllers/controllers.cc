@@ -15,6 +15,7 @@
 #include "controlplane/controllers/disruption/controller.h"
 #include "controlplane/controllers/endpoints/endpoints_controller.h"
 #include "controlplane/controllers/endpoints/slice_controller.h"
+#include "controlplane/controllers/ephemeralvolume/controller.h"
 #include "controlplane/controllers/garbagecollector/garbage_collector.h"
 #include "controlplane/controllers/job/controller.h"
 #include "controlplane/controllers/job/orphans.h"
@@ -33,6 +34,9 @@
 #include "controlplane/controllers/statefulset/controller.h"
 #include "controlplane/controllers/storageprotection/controller.h"
 #include "controlplane/controllers/ttlafterfinished/controller.h"
+#include "controlplane/controllers/volumebinding/claims.h"
+#include "controlplane/controllers/volumebinding/volumes.h"
+#include "controlplane/controllers/volumeexpand/controller.h"
 #include "lib/base/log.h"
 
 namespace keelson::controllers {
@@ -80,6 +84,10 @@ Result<> Build(Manager& manager, const Options& options) {
   manager.Add<ResourceQuotaController>(options, "resourcequota", "resourcequota-controller");
   manager.Add<ClaimProtectionController>(options, "pvc-protection", "pvc-protection-controller");
   manager.Add<VolumeProtectionController>(options, "pv-protection", "pv-protection-controller");
+  manager.Add<ClaimBinder>(options, "persistentvolume-binder", "persistentvolume-controller");
+  manager.Add<VolumeBinder>(options, "persistentvolume-binder", "persistentvolume-controller");
+  manager.Add<VolumeExpandController>(options, "persistentvolume-expander", "volume_expand");
+  manager.Add<EphemeralVolumeController>(options, "ephemeral-volume", "ephemeral_volume");
   manager.Add<GarbageCollector>(options, "garbage-collector", "garbage-collector-controller");
   manager.Add<NodeLifecycleController>(options, "node-lifecycle", "node-controller", options);
   manager.Add<TaintEvictionController>(options, "taint-eviction", "taint-eviction-controller");
@@ -135,12 +143,15 @@ std::vector<std::string> ControllerNames() {
           "endpoints",
           "endpointslice",
           "endpointslicemirroring",
+          "ephemeral-volume",
           "garbage-collector",
           "job",
           "legacy-serviceaccount-token-cleaner",
           "namespace",
           "node-ipam",
           "node-lifecycle",
+          "persistentvolume-binder",
+          "persistentvolume-expander",
           "pod-garbage-collector",
           "podcertificaterequestcleaner",
           "pv-protection",

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "controlplane/controllers/pod_claims.h"
 #include "lib/api/meta.h"
 #include "lib/k8s/pod_util.h"
 
@@ -9,23 +10,9 @@ namespace keelson::controllers {
 namespace {
 
 constexpr char kOfClaims[] = "kubernetes.io/pvc-protection", kOfVolumes[] = "kubernetes.io/pv-protection";
-constexpr char kByClaim[] = "claim";
 
 bool Has(const metav1::ObjectMeta& meta, std::string_view finalizer) {
   return std::find(meta.finalizers().begin(), meta.finalizers().end(), finalizer) != meta.finalizers().end();
-}
-
-// Claims of the pod's volumes, those made for its ephemeral volumes among them.
-std::vector<std::string> ClaimsOf(const corev1::Pod& pod) {
-  std::vector<std::string> keys;
-  const std::string& ns = pod.metadata().namespace_();
-  for (const corev1::Volume& volume : pod.spec().volumes()) {
-    const auto& source = volume.volume_source();
-    if (source.has_persistent_volume_claim())
-      keys.push_back(api::KeyOf(ns, source.persistent_volume_claim().claim_name()));
-    if (source.has_ephemeral()) keys.push_back(api::KeyOf(ns, pod.metadata().name() + "-" + volume.name()));
-  }
-  return keys;
 }
 
 // A pod that no node has yet uses nothing; one that has ended may still have its volumes mounted.

@@ -1,0 +1,32 @@
+// What becomes of volumes: Available, Bound, and Released when their claim is gone, after which their
+// reclaim policy decides. Nothing here deletes what is stored: that is the business of the provisioner that
+// made a volume.
+#pragma once
+
+#include "controlplane/controllers/controller.h"
+#include "controlplane/controllers/volumebinding/match.h"
+
+namespace keelson::controllers {
+
+class VolumeBinder : public Controller {
+ public:
+  VolumeBinder(client::RestClient api, client::InformerFactory& informers, client::EventRecorder& events,
+               Clock& clock);
+  Result<Requeue> Reconcile(const std::string& key, std::stop_token stop) override;
+
+ private:
+  Result<> Sync(const client::RestClient& api, PersistentVolume volume);
+  // The claim that the volume names, of that uid; null: there is none any more.
+  Result<std::shared_ptr<const PersistentVolumeClaim>> ClaimBehind(const client::RestClient& api,
+                                                                   const PersistentVolume& volume);
+  Result<> Release(const client::RestClient& api, PersistentVolume volume);
+  Result<> Fail(const client::RestClient& api, PersistentVolume& volume, const char* reason,
+                const std::string& message);
+
+  client::RestClient api_;
+  client::EventRecorder& events_;
+  client::Informer<PersistentVolumeClaim>& claims_;
+  client::Informer<PersistentVolume>& volumes_;
+};
+
+}  // namespace keelson::controllers
