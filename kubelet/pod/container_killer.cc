@@ -21,12 +21,22 @@ bool NeedsStop(const ContainerRecord& record) {
 
 }  // namespace
 
+HandlerTarget HookTarget(const corev1::Pod& pod, const std::string& id, const std::string& container,
+                         const std::string& address, const PodEvent& event) {
+  return {pod.spec(), id, container, address, [&pod, &event](const std::string& host) {
+            event(
+                pod, "", "Warning", "LifecycleHTTPFallback",
+                "request to HTTPS lifecycle hook " + host + " got HTTP response, retry with HTTP succeeded");
+          }};
+}
+
 void ContainerKiller::RunPreStop(const KillRequest& request, seconds& left, std::stop_token stop) {
   const corev1::Container* container =
       request.pod && request.hooks ? k8s::FindContainer(request.pod->spec(), request.container) : nullptr;
   if (!container || !container->lifecycle().has_pre_stop() || left.count() <= 0) return;
-  HandlerTarget target{request.pod->spec(), request.id, request.container, request.pod_ip};
-  auto hook = handlers_.Run(container->lifecycle().pre_stop(), target, left, stop);
+  auto hook = handlers_.Run(container->lifecycle().pre_stop(),
+                            HookTarget(*request.pod, request.id, request.container, request.pod_ip, event_),
+                            left, stop);
   if (hook || stop.stop_requested()) return;
   log::Warn("PreStopHook failed",
             {{"pod", api::KeyOf(*request.pod)}, {"container", request.container}, {"error", hook.error()}});

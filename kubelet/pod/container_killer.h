@@ -25,11 +25,18 @@ struct KillRequest {
   bool hooks = true;
 };
 
+// `container` is empty for events of the pod as a whole.
+using PodEvent =
+    std::function<void(const corev1::Pod& pod, const std::string& container, const std::string& type,
+                       const std::string& reason, const std::string& message)>;
+
+// What a hook of the pod's container is run at.
+HandlerTarget HookTarget(const corev1::Pod& pod, const std::string& id, const std::string& container,
+                         const std::string& address, const PodEvent& event);
+
 class ContainerKiller {  // thread safe
  public:
-  using Event =
-      std::function<void(const corev1::Pod& pod, const std::string& container, const std::string& type,
-                         const std::string& reason, const std::string& message)>;
+  using Event = PodEvent;
   ContainerKiller(cri::RuntimeService& runtime, HandlerRunner& handlers, Executor& executor, Event event,
                   Clock& clock)
       : runtime_(runtime),

@@ -7,6 +7,7 @@
 #include "kubelet/probe/grpc_probe.h"
 #include "kubelet/probe/http_action.h"
 #include "kubelet/probe/socket_prober.h"
+#include "lib/base/metrics.h"
 #include "lib/base/mutex.h"
 #include "lib/http/client.h"
 
@@ -35,6 +36,10 @@ struct HttpProbe {
 
 ProbeOutcome FailedGet(const ProbeUrl& url, const Error& error) {
   return {ProbeOutcome::kFailure, "Get \"" + url.ToString() + "\": " + error.message()};
+}
+
+bool IsPlainHttpAnswer(const Error& error) {
+  return error.message().find("server gave HTTP response to HTTPS client") != std::string::npos;
 }
 
 // 0: no limit.
@@ -72,7 +77,7 @@ class Runner : public HandlerRunner {
   Result<> Run(const corev1::LifecycleHandler& handler, const HandlerTarget& target, seconds timeout,
                std::stop_token stop) override {
     ProbeOutcome outcome;
-    if (handler.has_sleep()) return Sleep(seconds(handler.sleep().seconds()), stop);
+    if (handler.has_sleep()) return Sleep(seconds(handler.sleep().seconds()), timeout, stop);
     if (handler.has_exec())
       outcome = Exec(handler.exec(), target, timeout, stop);
     else if (handler.has_http_get())
@@ -157,13 +162,27 @@ class Runner : public HandlerRunner {
     request.headers = HeadersOf(action, asker == Asker::kHook ? kHookAgent : kProbeAgent);
     ProbeUrl url = *first;
     const auto deadline = After(timeout);
+    std::optional<ProbeOutcome> refused;  // what https has come to
     for (int redirects = 0;; ++redirects) {
       options.base_url = url.Base();
       request.target = url.target;
       auto client = http::Client::Create(options);
       if (!client) return {ProbeOutcome::kUnknown, client.error().message()};
       auto response = (*client)->Do(request, Left(deadline), stop);
+      if (!response && refused) return *refused;
+      if (!response && asker == Asker::kHook && url.tls && IsPlainHttpAnswer(response.error())) {
+        // Kubelets of old asked in plain http whatever the scheme said, and hooks were written for that. What
+        // proves who asks is not shown to all that listen.
+        refused = FailedGet(url, response.error());
+        url.tls = false;
+        request.headers.Remove("Authorization");
+        continue;
+      }
       if (!response) return FailedGet(url, response.error());
+      if (refused) {
+        NoteHttpFallback(url, target);
+        return {ProbeOutcome::kSuccess, ""};
+      }
       // A hook has been run when it has been answered, whatever the answer.
       if (asker == Asker::kHook && response->status / 100 != 3) return {ProbeOutcome::kSuccess, ""};
       auto verdict = Judge(url, redirects, response->status, std::string(response->headers.Get("Location")),
@@ -171,6 +190,14 @@ class Runner : public HandlerRunner {
       if (auto* outcome = std::get_if<ProbeOutcome>(&verdict)) return std::move(*outcome);
       url = std::get<ProbeUrl>(verdict);
     }
+  }
+
+  static void NoteHttpFallback(const ProbeUrl& url, const HandlerTarget& target) {
+    static metrics::Family& fallbacks =
+        metrics::Counter("kubelet_lifecycle_handler_http_fallbacks_total",
+                         "The number of times lifecycle handlers successfully fell back to http from https.");
+    fallbacks.With().Increment();
+    if (target.on_http_fallback) target.on_http_fallback(url.Authority());
   }
 
   ProbeOutcome Tcp(const corev1::TCPSocketAction& action, const HandlerTarget& target, seconds timeout) {
@@ -199,7 +226,13 @@ class Runner : public HandlerRunner {
     return outcome;
   }
 
-  Result<> Sleep(seconds time, std::stop_token stop) {
+  // For as long as there is time for it: a pod that has to go sooner than its hook is done goes.
+  Result<> Sleep(seconds wanted, seconds timeout, std::stop_token stop) {
+    static metrics::Family& cut_short =
+        metrics::Counter("kubelet_sleep_action_terminated_early_total",
+                         "The number of times lifecycle sleep handler got terminated before it finishes");
+    const seconds time = timeout.count() > 0 ? std::min(wanted, timeout) : wanted;
+    if (time < wanted) cut_short.With().Increment();
     Mutex mutex;
     CondVar cv;
     std::stop_callback wake(stop, [&] {
@@ -209,7 +242,10 @@ class Runner : public HandlerRunner {
     SteadyTime deadline = clock_.SteadyNow() + time;
     MutexLock lock(mutex);
     while (clock_.SteadyNow() < deadline) {
-      if (stop.stop_requested()) return Error(Code::kCancelled, "sleep was cut short");
+      if (stop.stop_requested()) {
+        if (time == wanted) cut_short.With().Increment();
+        return Error(Code::kCancelled, "sleep was cut short");
+      }
       clock_.WaitUntil(mutex, cv, deadline);
     }
     return {};

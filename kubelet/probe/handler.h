@@ -19,6 +19,8 @@ struct HandlerTarget {
   std::string container_id;
   std::string container;  // name
   std::string pod_ip;
+  // An https hook was answered in plain http by host:port, and has been run that way.
+  std::function<void(const std::string& host)> on_http_fallback = nullptr;
 };
 
 // What a probe has found. `output` tells people why.

@@ -67,6 +67,94 @@ TEST_F(HookTest, WhatFails) {
   }
 }
 
+// Takes connections in turn: reads until there is something, answers, and waits for the peer to go.
+std::vector<std::string> AnswerEach(OneShotServer& server, std::vector<std::string> answers) {
+  std::vector<std::string> heard;
+  for (const std::string& answer : answers) {
+    UniqueFd peer = server.Accept();
+    char buffer[4096];
+    const ssize_t size = ::recv(peer.get(), buffer, sizeof buffer, 0);
+    heard.emplace_back(buffer, static_cast<size_t>(std::max<ssize_t>(size, 0)));
+    ::send(peer.get(), answer.data(), answer.size(), MSG_NOSIGNAL);
+    ::shutdown(peer.get(), SHUT_WR);
+    while (::recv(peer.get(), buffer, sizeof buffer, 0) > 0) {
+    }
+  }
+  return heard;
+}
+
+constexpr char kPlainAnswer[] = "HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
+
+TEST_F(HookTest, AnHttpsHookThatIsAnsweredInHttpIsAskedInHttp) {
+  OneShotServer server;
+  auto heard = std::async(std::launch::async, [&] {
+    return AnswerEach(server, {kPlainAnswer, kPlainAnswer});
+  });
+  corev1::LifecycleHandler hook;
+  const std::string port = std::to_string(server.port());
+  ASSERT_TRUE(api::DecodeJson(R"({"httpGet":{"scheme":"HTTPS","path":"/hook","port":)" + port +
+                                  R"(,"httpHeaders":[{"name":"Authorization","value":"secret"},
+                                     {"name":"X-Kept","value":"yes"}]}})",
+                              hook));
+  std::vector<std::string> told;
+  auto ran =
+      runner_->Run(hook, {spec_, "id", "c", "127.0.0.1", [&](const auto& host) { told.push_back(host); }},
+                   seconds(10), {});
+  EXPECT_TRUE(ran) << ran.error().message();
+  const auto requests = heard.get();
+  EXPECT_EQ(requests[0].substr(0, 1), "\x16") << "TLS was not tried";
+  EXPECT_EQ(requests[1].rfind("GET /hook HTTP/1.1\r\n", 0), 0u) << requests[1];
+  EXPECT_NE(requests[1].find("X-Kept: yes"), std::string::npos) << requests[1];
+  EXPECT_EQ(requests[1].find("secret"), std::string::npos) << requests[1];
+  EXPECT_EQ(told, (std::vector<std::string>{"127.0.0.1:" + port}));
+}
+
+TEST_F(HookTest, WhatIsNoHttpIsNotAskedAgain) {
+  for (const char* answer : {"SSH-2.0-OpenSSH_9.2\r\n", "HTTP/1.1 200 OK\r\n\r\n"}) {
+    OneShotServer server;
+    auto heard = std::async(std::launch::async, [&] { return AnswerEach(server, {answer}); });
+    corev1::LifecycleHandler hook;
+    const std::string get = R"({"httpGet":{"scheme":"HTTPS","port":)" + std::to_string(server.port()) + "}}";
+    ASSERT_TRUE(api::DecodeJson(get, hook));
+    const bool http = std::string_view(answer).starts_with("HTTP");
+    std::string why;
+    if (http) {  // a probe, which is never asked otherwise than it says
+      corev1::ProbeHandler probe;
+      ASSERT_TRUE(api::DecodeJson(get, probe));
+      const ProbeOutcome outcome = runner_->Probe(probe, {spec_, "id", "c", "127.0.0.1"}, seconds(10), {});
+      EXPECT_EQ(outcome.kind, ProbeOutcome::kFailure);
+      why = outcome.output;
+    } else {
+      auto ran = runner_->Run(hook, {spec_, "id", "c", "127.0.0.1"}, seconds(10), {});
+      ASSERT_FALSE(ran);
+      why = ran.error().message();
+    }
+    EXPECT_EQ(heard.get().size(), 1u);
+    EXPECT_EQ(why.find("server gave HTTP response to HTTPS client") != std::string::npos, http) << why;
+  }
+}
+
+TEST_F(HookTest, ASleepEndsWithTheTimeThatThereIs) {
+  struct Case {
+    int wanted, timeout;
+    seconds takes;
+  } cases[] = {{5, 30, seconds(5)}, {30, 2, seconds(2)}, {7, 0, seconds(7)}};
+  for (const Case& c : cases) {
+    FakeClock clock;
+    auto runner = NewHandlerRunner(runtime_, sockets_, clock);
+    corev1::LifecycleHandler hook;
+    hook.mutable_sleep()->set_seconds(c.wanted);
+    auto slept = std::async(std::launch::async, [&] {
+      return runner->Run(hook, {spec_, "id", "c", ""}, seconds(c.timeout), {});
+    });
+    clock.AwaitWaiters(1);
+    clock.Advance(c.takes - std::chrono::milliseconds(1));
+    EXPECT_EQ(slept.wait_for(seconds(0)), std::future_status::timeout) << c.wanted;
+    clock.Advance(std::chrono::milliseconds(1));
+    EXPECT_TRUE(slept.get()) << c.wanted;
+  }
+}
+
 TEST_F(HookTest, WithoutLimitUntilTheStop) {
   OneShotServer silent;
   std::stop_source stop;

@@ -53,10 +53,25 @@ void Channel::Handshake(std::chrono::milliseconds timeout, std::function<void(Re
   StepHandshake();
 }
 
+namespace {
+
+// The first bytes that a server without TLS answers with, where a record's head should be.
+void NotePlainHttp(int written, int, int type, const void* bytes, size_t size, SSL*, void* plain_http) {
+  constexpr std::string_view kHttp = "HTTP/";
+  if (!written && type == SSL3_RT_HEADER && std::string_view(static_cast<const char*>(bytes), size) == kHttp)
+    *static_cast<bool*>(plain_http) = true;
+}
+
+}  // namespace
+
 void Channel::StepHandshake() {
   if (closed_) return;
   ERR_clear_error();
+  bool answered_plainly = false;
+  SSL_set_msg_callback(ssl_.get(), SSL_is_server(ssl_.get()) ? nullptr : NotePlainHttp);
+  SSL_set_msg_callback_arg(ssl_.get(), &answered_plainly);
   int result = SSL_do_handshake(ssl_.get());
+  SSL_set_msg_callback(ssl_.get(), nullptr);
   if (result == 1) return EndHandshake({});
   Io io = SslOutcome(result);
   auto again = [self = shared_from_this()] { self->StepHandshake(); };
@@ -71,7 +86,8 @@ void Channel::StepHandshake() {
     Send(kPlainHttp);
     CloseGracefully();
   }
-  EndHandshake(Error(Code::kUnavailable, "TLS handshake: " + text));
+  if (answered_plainly) text = "server gave HTTP response to HTTPS client";  // people look for these words
+  EndHandshake(Error(Code::kUnavailable, (answered_plainly ? "http: " : "TLS handshake: ") + text));
 }
 
 void Channel::EndHandshake(Result<> result) {
