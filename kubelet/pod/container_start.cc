@@ -115,6 +115,32 @@ bool PodSyncTask::EnsureImageVolumes(const corev1::Container& container) {
   return true;
 }
 
+// Made by a kubelet that did not live to start it: no run, and nothing to keep. The runtime may still be at
+// it, and its name is taken.
+bool PodSyncTask::ForgetUnstarted(const corev1::Container& container, const ContainerRecord& made) {
+  auto removed = RemoveRun(deps_.runtime, node_.paths, made, stop_);
+  if (removed) {
+    memory_.refused.erase(made.id);
+    return true;
+  }
+  memory_.refused.try_emplace(made.id, clock_.SteadyNow());
+  log::Debug("Cannot remove a container that never ran", {{"pod", api::KeyOf(*pod_)},
+                                                          {"container", container.name()},
+                                                          {"id", made.id},
+                                                          {"error", removed.error()}});
+  return false;
+}
+
+// A container that the runtime does not let go at all is left behind for the next number. The time counts
+// from the first refusal that this kubelet has heard: how old the container is says nothing of how long a
+// busy runtime has been asked.
+bool PodSyncTask::HasBeenRefusedLong(const ContainerRecord& made) const {
+  auto since = memory_.refused.find(made.id);
+  if (since == memory_.refused.end() || clock_.SteadyNow() - since->second < kRemoval) return false;
+  log::Warn("Leaving a container that never ran", {{"pod", api::KeyOf(*pod_)}, {"id", made.id}});
+  return true;
+}
+
 void PodSyncTask::Start(const corev1::Container& container, const std::string& sandbox_id) {
   const ContainerRecord* last = memory_.runtime.Latest(container.name());
   if (HeldBack(container, last)) return;
@@ -132,19 +158,10 @@ void PodSyncTask::Start(const corev1::Container& container, const std::string& s
       restarts = known->restart_count() + 1;
   }
   if (last && last->state == cri::ContainerState::kCreated) {
-    // Made by a kubelet that did not live to start it: no run, and nothing to keep. The runtime may still be
-    // at it, and its name is taken; a container that it does not let go at all is left behind for the next
-    // number.
-    auto removed = RemoveRun(deps_.runtime, node_.paths, *last, stop_);
-    const auto age = clock_.Now().time_since_epoch() - std::chrono::nanoseconds(last->created_at);
-    if (removed) {
+    if (ForgetUnstarted(container, *last))
       restarts = last->restart_count;
-    } else if (age < kRemoval) {
-      log::Debug("Cannot remove a container that never ran", {{"id", last->id}, {"error", removed.error()}});
+    else if (!HasBeenRefusedLong(*last))
       return Again(kRetry);
-    } else {
-      log::Warn("Leaving a container that never ran", {{"id", last->id}, {"error", removed.error()}});
-    }
   }
   bool config_error = false;
   auto id = Create(container, image, restarts, sandbox_id, config_error);
@@ -242,8 +259,9 @@ Result<std::string> PodSyncTask::CreateWith(const std::string& message_file,
 
 Result<> PodSyncTask::RunPostStart(const corev1::Container& container, const std::string& id) {
   if (!container.lifecycle().has_post_start()) return {};
-  HandlerTarget target{pod_->spec(), id, container.name(), HookAddress()};
-  return deps_.handlers.Run(container.lifecycle().post_start(), target, seconds(0), stop_);
+  return deps_.handlers.Run(container.lifecycle().post_start(),
+                            HookTarget(*pod_, id, container.name(), HookAddress(), deps_.event), seconds(0),
+                            stop_);
 }
 
 // Where httpGet hooks ask.

@@ -39,6 +39,8 @@ class PodSyncTask {
   void ReportResize(const corev1::Pod& base, corev1::PodStatus& status);
 
   // Starts one container, or notes why not.
+  bool ForgetUnstarted(const corev1::Container& container, const ContainerRecord& made);
+  bool HasBeenRefusedLong(const ContainerRecord& made) const;
   void Start(const corev1::Container& container, const std::string& sandbox_id);
   bool HeldBack(const corev1::Container& container, const ContainerRecord* last);
   bool EnsureImage(const corev1::Container& container, const std::string& name, const std::string& policy,

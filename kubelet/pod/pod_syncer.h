@@ -44,6 +44,8 @@ struct PodMemory {
   bool restarting_all = false;
   bool routine = false;                              // this look is only because some time has passed
   std::map<std::string, std::string> image_volumes;  // volume -> reference of its image
+  std::map<std::string, SteadyTime>
+      refused;  // containers that the runtime does not remove, by id -> since when
 };
 
 struct SyncResult {

@@ -67,7 +67,7 @@ class Node:
         said = [f"{name}: {json.dumps(pods[name]['status']) if name in pods else 'gone'}" for name in names]
         lines = (self.dir / "log/kubelet.log").read_text(errors="replace").splitlines()
         told = [line for line in lines if any(name in line for name in names)]
-        return "\n".join([*said, *told[-20:], "the log's end:", *lines[-20:]])
+        return "\n".join([*said, *told[-60:], "the log's end:", *lines[-20:]])
 
     # ---- daemons ----
     def start(self, daemon):
