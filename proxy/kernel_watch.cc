@@ -27,14 +27,44 @@ Error Follow(std::stop_token stop, Monitor& monitor, Each each) {
 
 }  // namespace
 
-Result<> WatchTables(std::stop_token stop, Proxier& proxier) {
+Result<std::unique_ptr<nft::Kernel>> TableWatch::OpenKernel() {
+  ASSIGN_OR_RETURN(std::unique_ptr<nft::Kernel> kernel, nft::OpenKernel());
+  auto proxier = [this]() -> Proxier& {
+    MutexLock lock(mutex_);
+    return *proxier_;
+  };
+  return nft::Quietly(std::move(kernel),
+                      {.monitor = [this] { return monitor(); },
+                       .missed = [proxier] { proxier().OnTables({.tables = {}, .lost = true}); },
+                       .deaf =
+                           [proxier](const Error& why) {
+                             log::Warn("Changes of nftables by others are not seen at once", {{"err", why}});
+                             proxier().TablesWatched(false);
+                           }});
+}
+
+std::shared_ptr<nft::Monitor> TableWatch::monitor() {
+  MutexLock lock(mutex_);
+  return monitor_;
+}
+
+void TableWatch::Listen(std::shared_ptr<nft::Monitor> monitor, Proxier& proxier) {
+  MutexLock lock(mutex_);
+  monitor_ = std::move(monitor);
+  proxier_ = &proxier;
+}
+
+Result<> TableWatch::Run(std::stop_token stop, Proxier& proxier) {
   if (!proxier.AwaitFirstSync(stop)) return {};
   while (!stop.stop_requested()) {
-    Result<nft::Monitor> monitor = nft::Monitor::Open();
-    Error why = monitor ? Error(Code::kCancelled, "") : monitor.error();
-    if (monitor) {
+    Result<nft::Monitor> opened = nft::Monitor::Open();
+    Error why = opened ? Error(Code::kCancelled, "") : opened.error();
+    if (opened) {
+      auto monitor = std::make_shared<nft::Monitor>(std::move(*opened));
+      Listen(monitor, proxier);
       proxier.TablesWatched(true);
       why = Follow(stop, *monitor, [&](const nft::Monitor::Changes& changes) { proxier.OnTables(changes); });
+      Listen(nullptr, proxier);
     }
     if (why.Is(Code::kCancelled)) break;
     proxier.TablesWatched(false);

@@ -131,7 +131,7 @@ Proxier::Warn WarnWith(client::EventRecorder& events) {
 }
 
 // What nothing waits for: without it the proxy works nearly as well.
-void AddWatches(ServiceGroup& group, Proxier& proxier, client::EventRecorder& events,
+void AddWatches(ServiceGroup& group, Proxier& proxier, TableWatch& tables, client::EventRecorder& events,
                 client::InformerFactory& extras) {
   auto add = [&](const char* name, std::function<Result<>(std::stop_token)> run) {
     group.Add({name, {"proxier"}, [run = std::move(run)](std::stop_token stop, ServiceGroup::Ready ready) {
@@ -139,7 +139,7 @@ void AddWatches(ServiceGroup& group, Proxier& proxier, client::EventRecorder& ev
                  return run(stop);
                }});
   };
-  add("tables", [&](std::stop_token stop) { return WatchTables(stop, proxier); });
+  add("tables", [&](std::stop_token stop) { return tables.Run(stop, proxier); });
   add("addresses",
       [&](std::stop_token stop) { return WatchAddresses(stop, [&] { proxier.OnAddressesChanged(); }); });
   add("events", [&](std::stop_token stop) -> Result<> {
@@ -182,8 +182,9 @@ Result<int> Run(const Config& config) {
     return NodePortAddresses(config.nodeport_addresses, own);
   };
   client::EventRecorder events{client::RestClient(transport), "kube-proxy", node_name};
+  TableWatch tables;
   Proxier proxier(
-      std::move(options), [] { return nft::OpenKernel(); }, node_port_ips, WarnWith(events), health);
+      std::move(options), [&] { return tables.OpenKernel(); }, node_port_ips, WarnWith(events), health);
   client::InformerFactory informers{client::RestClient(transport)}, extras{client::RestClient(transport)};
   ASSIGN_OR_RETURN(std::unique_ptr<dns::ClusterDns> dns, MakeDns(config));
   Connect(informers, node_name, proxier, dns.get());
@@ -211,7 +212,7 @@ Result<int> Run(const Config& config) {
                  ready();
                });
              }});
-  AddWatches(group, proxier, events, extras);
+  AddWatches(group, proxier, tables, events, extras);
   log::Info("kube-proxy starts", {{"node", node_name}, {"server", api.server}, {"mode", "nftables"}});
   return group.RunUntilSignal();
 }

@@ -36,11 +36,12 @@ class Differ {
     for (const auto& [name, contents] : wanted_.sets) {
       if (!SameSet(name)) out_.AddSet(contents.set);
     }
-    AddElements();
+    // Before the elements: for each rule that reads a map the kernel walks what is in it.
     for (const auto& [name, contents] : wanted_.chains) {
       if (!NeedsRules(name)) continue;
       for (const Rule& rule : contents.rules) out_.AddRule(rule);
     }
+    AddElements();
   }
 
  private:

@@ -7,6 +7,7 @@
 #include "lib/nft/diff.h"
 #include "lib/nft/fake.h"
 #include "lib/nft/monitor.h"
+#include "lib/nft/quiet.h"
 #include "lib/nft/text.h"
 
 namespace keelson::nft {
@@ -315,6 +316,78 @@ TEST(MonitorTest, TellsWhoChangedWhichTable) {
   EXPECT_EQ(seen->tables, (std::vector<TableChange>{{Family::kIpv4, "keelson-a", (*kernel)->port()}}));
   EXPECT_FALSE(seen->lost);
   EXPECT_TRUE(monitor->Wait({}, std::chrono::milliseconds(1)).error().Is(Code::kTimeout));
+}
+
+// A stranger writes just before each transaction, if told so.
+class DisturbedKernel : public Kernel {
+ public:
+  DisturbedKernel(std::unique_ptr<Kernel> kernel, Kernel& stranger)
+      : kernel_(std::move(kernel)), stranger_(stranger) {}
+  Result<> Apply(const Transaction& transaction) override {
+    Transaction other({Family::kIpv4, "stranger-" + std::to_string(tables_++)});
+    other.AddTable();
+    if (disturbed) EXPECT_TRUE(stranger_.Apply(other));
+    return kernel_->Apply(transaction);
+  }
+  Result<std::optional<Ruleset>> Read(const Table& table) override { return kernel_->Read(table); }
+  Result<bool> HasChain(const Table& table, const std::string& chain) override {
+    return kernel_->HasChain(table, chain);
+  }
+  Result<uint32_t> Generation() override { return kernel_->Generation(); }
+
+  bool disturbed = false;
+
+ private:
+  std::unique_ptr<Kernel> kernel_;
+  Kernel& stranger_;
+  int tables_ = 0;
+};
+
+TEST(QuietKernelTest, NobodyIsToldOfMuchAndNothingOfOthersIsMissed) {
+  auto netns = linux::NetNs::Make();
+  if (!netns) GTEST_SKIP() << netns.error().message();
+  std::shared_ptr<Monitor> monitor;
+  ASSERT_TRUE(netns->Run([&]() -> Result<> {
+    ASSIGN_OR_RETURN(Monitor opened, Monitor::Open());
+    monitor = std::make_shared<Monitor>(std::move(opened));
+    return {};
+  }));
+  auto real = OpenKernel(*netns), stranger = OpenKernel(*netns);
+  ASSERT_TRUE(real && stranger);
+  auto owned = std::make_unique<DisturbedKernel>(std::move(*real), **stranger);
+  DisturbedKernel& inner = *owned;
+  int missed = 0;
+  auto kernel = Quietly(std::move(owned), {.monitor = [&] { return monitor; },
+                                           .missed = [&] { ++missed; },
+                                           .deaf = [](const Error& e) { FAIL() << e.message(); }});
+  const Set numbers{.name = "numbers", .key = {Type::kMark}};
+  uint32_t next = 0;
+  struct Case {
+    const char* name;
+    size_t elements;
+    bool bad, disturbed, told, missed;
+  };
+  for (const Case& c : std::initializer_list<Case>{{"a few", 3, false, false, true, false},
+                                                   {"many", 500, false, false, false, false},
+                                                   {"many, refused", 500, true, false, false, false},
+                                                   {"many, disturbed", 500, false, true, false, true},
+                                                   {"many, refused, disturbed", 500, true, true, false, true},
+                                                   {"a few at last", 3, false, false, true, false}}) {
+    SCOPED_TRACE(c.name);
+    Transaction t({Family::kIpv4, "quiet"});
+    t.AddTable();
+    t.AddSet(numbers);
+    std::vector<Element> elements;
+    for (size_t i = 0; i < c.elements; ++i) elements.push_back({.key = Key().Mark(next++).bytes()});
+    t.AddElements(numbers, std::move(elements));
+    if (c.bad) t.AddRule(Rule("no such chain").Finish({Verdict::Kind::kDrop}));
+    inner.disturbed = c.disturbed;
+    missed = 0;
+    EXPECT_EQ(kernel->Apply(t).has_value(), !c.bad);
+    EXPECT_EQ(missed, c.missed ? 1 : 0);
+    auto seen = monitor->Wait({}, std::chrono::milliseconds(c.told ? 10000 : 1));
+    EXPECT_EQ(seen.has_value(), c.told);
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Fake, KernelTest, ::testing::Values(false));

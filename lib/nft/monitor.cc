@@ -69,13 +69,20 @@ Result<Monitor> Monitor::Open() {
   if (::bind(fd.get(), reinterpret_cast<sockaddr*>(&address), sizeof address) != 0) {
     return ErrnoError("bind netfilter socket");
   }
-  int group = NFNLGRP_NFTABLES;
-  if (::setsockopt(fd.get(), SOL_NETLINK, NETLINK_ADD_MEMBERSHIP, &group, sizeof group) != 0) {
-    return ErrnoError("join netfilter group");
-  }
   UniqueFd wake(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   if (!wake) return ErrnoError("eventfd");
-  return Monitor(std::move(fd), std::move(wake));
+  Monitor out(std::move(fd), std::move(wake));
+  RETURN_IF_ERROR(out.Listen(true));
+  return out;
+}
+
+Result<> Monitor::Listen(bool on) {
+  int group = NFNLGRP_NFTABLES;
+  if (::setsockopt(fd_.get(), SOL_NETLINK, on ? NETLINK_ADD_MEMBERSHIP : NETLINK_DROP_MEMBERSHIP, &group,
+                   sizeof group) != 0) {
+    return ErrnoError(on ? "join netfilter group" : "leave netfilter group");
+  }
+  return {};
 }
 
 Result<Monitor::Changes> Monitor::Wait(std::stop_token stop, std::chrono::milliseconds timeout) {

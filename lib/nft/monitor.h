@@ -33,6 +33,8 @@ class Monitor {
   };
   // Blocks for at least one change; kTimeout after `timeout`, kCancelled by `stop`.
   Result<Changes> Wait(std::stop_token stop, std::chrono::milliseconds timeout);
+  // Whether the kernel is to tell of anything; at first it does. From any thread.
+  Result<> Listen(bool on);
 
  private:
   Monitor(UniqueFd fd, UniqueFd wake) : fd_(std::move(fd)), wake_(std::move(wake)) {}

@@ -92,9 +92,14 @@ Result<> Dataplane::Admit(const std::string* first, const std::string* last, Syn
 }
 
 Result<SyncStats> Dataplane::FullSync() {
+  Result<SyncStats> done = Compare();
+  ::malloc_trim(0);  // what was compared is large and seldom needed
+  return done;
+}
+
+Result<SyncStats> Dataplane::Compare() {
   in_step_ = false;
-  (void)plan_.TakeChanges();  // the comparison covers them
-  plan_.DropIdlePicks();
+  plan_.StartOver();
   ASSIGN_OR_RETURN(uint32_t before, kernel_->Generation());
   ASSIGN_OR_RETURN(std::optional<nft::Ruleset> found, kernel_->Read(plan_.options().Table()));
   nft::Transaction changes = nft::Diff(found, plan_.Wanted());
@@ -102,7 +107,6 @@ Result<SyncStats> Dataplane::FullSync() {
   ASSIGN_OR_RETURN(uint32_t now, kernel_->Generation());
   generation_ = now == before + (changes.empty() ? 0 : 1) ? now : 0;
   in_step_ = true;
-  ::malloc_trim(0);  // what was compared is large and seldom needed
   return SyncStats{.operations = changes.ops().size(), .full = true};
 }
 

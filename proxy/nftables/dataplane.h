@@ -44,6 +44,7 @@ class Dataplane {
  private:
   Result<SyncStats> Incremental();
   Result<SyncStats> FullSync();
+  Result<SyncStats> Compare();  // and writes the difference
   Result<SyncStats> Isolate();
   Result<> Admit(const std::string* first, const std::string* last, SyncStats& total);
   std::unique_ptr<nft::Kernel> kernel_;

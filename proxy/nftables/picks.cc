@@ -128,6 +128,17 @@ std::string PickSpec::ChainName() const {
   return out;
 }
 
+bool IsStock(const PickSpec& spec) {
+  PickSpec plain{.cluster = spec.cluster};
+  return spec == plain && spec.cluster > 0 && spec.cluster <= kStockPicks;
+}
+
+std::vector<PickSpec> StockPicks() {
+  std::vector<PickSpec> out;
+  for (uint32_t i = 1; i <= kStockPicks; ++i) out.push_back({.cluster = i});
+  return out;
+}
+
 nft::Set UseSet(const PickSpec& spec, bool v4) {
   return {.name = "use-" + spec.ChainName(), .key = SetOf(spec.node_port ? kNodePorts : kServices, v4).key};
 }

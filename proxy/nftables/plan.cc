@@ -149,12 +149,15 @@ std::vector<PickSpec> Plan::Specs(bool node_port) const {
   return out;
 }
 
-void Plan::DropIdlePicks() {
-  for (const PickSpec& spec : idle_picks_) {
-    picks_.erase(spec);
-    installed_picks_.erase(spec);
-  }
+void Plan::StartOver() {
+  for (Before& before : before_) before = Before();
+  service_cidrs_changed_ = false;
   idle_picks_.clear();
+  std::erase_if(picks_, [](const auto& pick) { return pick.second == 0; });
+  for (bool node_port : {false, true}) dispatched_[node_port] = Specs(node_port);
+  installed_picks_.clear();
+  for (const auto& [spec, users] : picks_) installed_picks_.insert(spec);
+  for (const PickSpec& spec : StockPicks()) installed_picks_.insert(spec);
 }
 
 // One call's worth of TakeChanges.
@@ -174,10 +177,11 @@ class Plan::Changes {
       }
     }
     for (bool node_port : {false, true}) {
-      if (!dispatch_changed_[node_port]) continue;
+      std::vector<PickSpec> specs = plan_.Specs(node_port);
+      if (specs == plan_.dispatched_[node_port]) continue;
       out_.FlushChain(DispatchChain(node_port));
-      for (const nft::Rule& rule : DispatchRules(node_port, plan_.Specs(node_port), plan_.options_))
-        out_.AddRule(rule);
+      for (const nft::Rule& rule : DispatchRules(node_port, specs, plan_.options_)) out_.AddRule(rule);
+      plan_.dispatched_[node_port] = std::move(specs);
     }
     RemovePicks();
     if (std::exchange(plan_.service_cidrs_changed_, false)) {
@@ -198,8 +202,7 @@ class Plan::Changes {
       if (users == 0 && plan_.installed_picks_.contains(spec) && !plan_.IsIdle(spec)) idle.push_back(spec);
     }
     while (idle.size() > kIdlePicks) {
-      leaving_.push_back(idle.front());
-      dispatch_changed_[idle.front().node_port] = true;
+      if (!IsStock(idle.front())) leaving_.push_back(idle.front());
       idle.erase(idle.begin());
     }
     std::erase_if(plan_.picks_,
@@ -213,7 +216,6 @@ class Plan::Changes {
       for (const nft::Rule& rule : PickRules(spec, plan_.options_)) out_.AddRule(rule);
       out_.AddSet(UseSet(spec, v4_));
       plan_.installed_picks_.insert(spec);
-      dispatch_changed_[spec.node_port] = true;
     }
   }
 
@@ -226,7 +228,7 @@ class Plan::Changes {
       if (before && now && *before == *now) continue;
       if (before || now) each(key, before ? &*before : nullptr, now);
     }
-    plan_.before_[id].clear();
+    plan_.before_[id] = Before();  // clear() would cost as much as there ever was in it
   }
 
   void Elements(SetId id) {
@@ -270,7 +272,6 @@ class Plan::Changes {
   bool v4_;
   nft::Transaction out_;
   std::vector<PickSpec> leaving_;
-  bool dispatch_changed_[2] = {false, false};
 };
 
 nft::Transaction Plan::TakeChanges() { return Changes(*this).Run(); }
@@ -278,20 +279,25 @@ nft::Transaction Plan::TakeChanges() { return Changes(*this).Run(); }
 nft::Ruleset Plan::Wanted() const {
   nft::Ruleset out = FixedRuleset(options_);
   out.chains[kServiceCidrsChain].rules = ServiceCidrRules(service_cidrs_, options_);
-  for (bool node_port : {false, true}) {
-    std::vector<PickSpec> specs = Specs(node_port);
-    out.chains[DispatchChain(node_port)].rules = DispatchRules(node_port, specs, options_);
+  auto add = [&](const std::vector<PickSpec>& specs) {
     for (const PickSpec& spec : specs) {
       std::string name = spec.ChainName();
       out.chains[name] = {{.name = name}, PickRules(spec, options_)};
       nft::Set use = UseSet(spec, options_.v4);
       out.sets[use.name].set = use;
     }
+  };
+  add(StockPicks());
+  for (bool node_port : {false, true}) {
+    std::vector<PickSpec> specs = Specs(node_port);
+    out.chains[DispatchChain(node_port)].rules = DispatchRules(node_port, specs, options_);
+    add(specs);
   }
   for (int i = 0; i < kSetCount; ++i) {
     auto id = static_cast<SetId>(i);
     bool uses = id == kServices || id == kNodePorts;
     auto& elements = out.sets[SetOf(id, options_.v4).name].elements;
+    elements.reserve(claims_[i].size());
     for (const auto& [key, claims] : claims_[i]) {
       const Datum& datum = claims.front().datum;
       elements[key] = uses ? nft::Element{.key = key} : ElementOf(key, datum);

@@ -8,9 +8,9 @@
 // the list, so that a change of one endpoint touches at most two slots. With session affinity it leaves a
 // hole instead, which the next new endpoint fills.
 //
-// A pick chain that nobody uses any more stays for a while: to make one costs as much as there is in the maps
-// that it speaks of, for the kernel walks them, and a Service that has lost an endpoint will have it again
-// soon.
+// To make a pick chain costs as much as there is in the maps that it speaks of, for the kernel walks them. So
+// there is a stock of common ones, and one that nobody uses any more stays for a while: a Service that has
+// lost an endpoint will have it again soon.
 //
 // A Service that the kernel refuses can be held: it contributes nothing until it is released or set anew.
 #pragma once
@@ -44,8 +44,9 @@ class Plan {
   void Settle() { unsettled_.clear(); }
 
   nft::Transaction TakeChanges();
-  // Pick chains without users are not wanted any more, and taken for removed: for who compares with Wanted().
-  void DropIdlePicks();
+  // For who brings the kernel to Wanted() by comparison: changes are counted from there. Pick chains without
+  // users are not wanted any more, but for the stock.
+  void StartOver();
   nft::Ruleset Wanted() const;
   const Options& options() const { return options_; }
   size_t size() const;  // elements
@@ -77,9 +78,11 @@ class Plan {
   std::unordered_map<std::string, Claims> claims_[kSetCount];
   std::map<PickSpec, int> picks_;  // users
   // As it was at the last TakeChanges, of what has been touched since.
-  std::unordered_map<std::string, std::optional<Datum>> before_[kSetCount];
+  using Before = std::unordered_map<std::string, std::optional<Datum>>;
+  Before before_[kSetCount];
   std::set<PickSpec> installed_picks_;
-  std::vector<PickSpec> idle_picks_;  // installed, and without users; the longest of them first
+  std::vector<PickSpec> dispatched_[2];  // to Services' addresses, to NodePorts
+  std::vector<PickSpec> idle_picks_;     // installed, and without users; the longest of them first
   std::vector<IpAddress> node_ips_;
   std::vector<IpPrefix> service_cidrs_;
   bool service_cidrs_changed_ = false;

@@ -45,6 +45,9 @@ std::string Contribution(const Plan& plan) {
     if (wanted.chains[name].rules.size() == contents.rules.size()) wanted.chains.erase(name);
   }
   std::erase_if(wanted.sets, [](const auto& set) { return set.second.elements.empty(); });
+  for (const PickSpec& spec : StockPicks()) {
+    if (!wanted.sets.contains(UseSet(spec, true).name)) wanted.chains.erase(spec.ChainName());
+  }
   return nft::ToText(wanted);
 }
 
@@ -196,9 +199,11 @@ TEST(Plan, PickChainsWithoutUsersStayForAWhile) {
   auto fake = std::make_unique<nft::FakeKernel>();
   nft::FakeKernel& kernel = *fake;
   Dataplane dataplane(std::move(fake), Options{});
+  constexpr auto kStock = static_cast<int>(kStockPicks);
   auto sync = [&](int endpoints) {
     ResolvedPort port = Port("10.96.0.1", {});
-    for (int i = 0; i < endpoints; ++i) port.cluster.push_back({Ip("10.1.0.1").Plus(i), 8080, false});
+    for (int i = 0; i < kStock + endpoints; ++i)
+      port.cluster.push_back({Ip("10.1.0.1").Plus(i), 8080, false});
     port.has_endpoints = true;
     dataplane.plan().SetService("default/web", {port});
     auto done = dataplane.Sync();
@@ -206,7 +211,8 @@ TEST(Plan, PickChainsWithoutUsersStayForAWhile) {
     auto chains = kernel.Read(Options{}.Table())->value().chains;
     std::string picks;
     for (const auto& [name, contents] : chains) {
-      if (name.starts_with("pick-")) picks += (picks.empty() ? "" : " ") + name.substr(5);
+      int slots = name.starts_with("pick-") ? std::stoi(name.substr(5)) : 0;
+      if (slots > kStock) picks += (picks.empty() ? "" : " ") + std::to_string(slots - kStock);
     }
     EXPECT_TRUE(nft::Diff(*kernel.Read(Options{}.Table()), dataplane.plan().Wanted()).empty()) << endpoints;
     return picks;
@@ -222,6 +228,39 @@ TEST(Plan, PickChainsWithoutUsersStayForAWhile) {
   dataplane.Distrust();
   EXPECT_EQ(sync(2), "2");
   EXPECT_EQ(sync(3), "2 3");
+}
+
+TEST(Plan, CommonPickChainsAreThereBeforeAnybodyNeedsThem) {
+  auto fake = std::make_unique<nft::FakeKernel>();
+  nft::FakeKernel& kernel = *fake;
+  Dataplane dataplane(std::move(fake), Options{});
+  auto dispatch = [&] {
+    std::string out;
+    const nft::Ruleset found = kernel.Read(Options{}.Table())->value();
+    for (const nft::Rule& rule : found.chains.at("dispatch").rules) {
+      std::string text = nft::ToText(rule);
+      out += (out.empty() ? "" : " ") + text.substr(text.rfind(' ') + 1);
+    }
+    return out;
+  };
+  ASSERT_TRUE(dataplane.Sync());
+  EXPECT_EQ(dispatch(), "");
+  auto chains = [&] { return kernel.Read(Options{}.Table())->value().chains.size(); };
+  const size_t before = chains();
+  std::initializer_list<const char*> all = {"10.1.0.1", "10.1.0.2", "10.1.0.3"};
+  for (size_t count : {1, 2, 3, 1}) {
+    ResolvedPort port = Port("10.96.0.1", all);
+    port.cluster.resize(count);
+    dataplane.plan().SetService("default/web", {port});
+    ASSERT_TRUE(dataplane.Sync());
+    EXPECT_EQ(chains(), before);
+    EXPECT_TRUE(nft::Diff(*kernel.Read(Options{}.Table()), dataplane.plan().Wanted()).empty());
+  }
+  EXPECT_EQ(dispatch(), "pick-1 pick-2 pick-3");
+  dataplane.Distrust();
+  ASSERT_TRUE(dataplane.Sync());
+  EXPECT_EQ(dispatch(), "pick-1");
+  EXPECT_EQ(chains(), before);
 }
 
 TEST(Plan, TheFirstClaimHoldsAndTheNextInherits) {
