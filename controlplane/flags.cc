@@ -58,6 +58,8 @@ void AddCluster(const FlagAdder& add, Options& options) {
   add("--root-ca-file", options.root_ca_file, "CA that pods verify the API server with");
   add("--kubeconfig", options.kubeconfig, "API server of a process without one");
   add("--cluster-cidr", options.cluster_cidr, "CIDR that nodes get their pod CIDRs from");
+  add("--load-balancer-addresses", options.load_balancer_addresses,
+      "Ranges that Services of type LoadBalancer get addresses from; none: the nodes' own addresses");
   add("--allocate-node-cidrs", options.allocate_node_cidrs, "Give each node a pod CIDR of --cluster-cidr");
   add.Seconds("--legacy-service-account-token-clean-up-period", options.legacy_token_period_seconds,
               "How long a token in a Secret may be unused before it is retired: 8760h");

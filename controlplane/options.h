@@ -66,6 +66,7 @@ struct Options {
   std::string root_ca_file;  // published to every namespace; empty: client_ca_file
   std::string kubeconfig;    // for roles without an API server in the process
   std::string cluster_cidr;
+  std::vector<std::string> load_balancer_addresses;  // ranges; none: the nodes' own addresses
   bool allocate_node_cidrs = false;
   SigningFlags signing;
   int legacy_token_period_seconds = 365 * 24 * 3600;  // a token in a Secret may be unused

@@ -299,6 +299,7 @@ Result<controllers::Options> ControllerOptions(const Options& options) {
   out.legacy_token_period = std::chrono::seconds(options.legacy_token_period_seconds);
   out.allocate_node_cidrs = options.allocate_node_cidrs;
   out.cluster_cidrs = SplitCommas(options.cluster_cidr);
+  out.load_balancer_addresses = options.load_balancer_addresses;
   ASSIGN_OR_RETURN(out.signing, SigningOf(options.signing));
   out.node_monitor_period = std::chrono::seconds(options.node_monitor_period_seconds);
   out.node_monitor_grace_period = std::chrono::seconds(options.node_monitor_grace_period_seconds);

@@ -19,6 +19,7 @@
 #include "controlplane/controllers/garbagecollector/garbage_collector.h"
 #include "controlplane/controllers/job/controller.h"
 #include "controlplane/controllers/job/orphans.h"
+#include "controlplane/controllers/loadbalancer/controller.h"
 #include "controlplane/controllers/mirroring/controller.h"
 #include "controlplane/controllers/namespaces/namespace_controller.h"
 #include "controlplane/controllers/namespaces/root_ca_publisher.h"
@@ -81,6 +82,8 @@ Result<> Build(Manager& manager, const Options& options) {
   manager.Add<StatefulSetController>(options, "statefulset", "statefulset-controller");
   manager.Add<DisruptionController>(options, "disruption", "controllermanager");
   manager.Add<ServiceCidrController>(options, "service-cidr", "service-cidr-controller");
+  ASSIGN_OR_RETURN(AddressPool pool, AddressPool::Parse(options.load_balancer_addresses));
+  manager.Add<LoadBalancerController>(options, "service-lb", "service-controller", std::move(pool));
   manager.Add<ResourceQuotaController>(options, "resourcequota", "resourcequota-controller");
   manager.Add<ClaimProtectionController>(options, "pvc-protection", "pvc-protection-controller");
   manager.Add<VolumeProtectionController>(options, "pv-protection", "pv-protection-controller");
@@ -161,6 +164,7 @@ std::vector<std::string> ControllerNames() {
           "resourcequota",
           "root-ca-publisher",
           "service-cidr",
+          "service-lb",
           "serviceaccount",
           "serviceaccount-token",
           "statefulset",

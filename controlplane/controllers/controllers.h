@@ -45,6 +45,9 @@ struct Options {
 
   CertificateSigning signing;
 
+  // Ranges that Services of type LoadBalancer get addresses from; empty: they get those of the nodes.
+  std::vector<std::string> load_balancer_addresses;
+
   // PEM of the private key that signs the tokens which Secrets hold; empty: no such Secret is filled in.
   std::string service_account_key_pem;
   std::chrono::seconds legacy_token_period = std::chrono::hours(24 * 365);  // unused, until they are retired

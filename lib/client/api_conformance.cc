@@ -107,11 +107,15 @@ TEST_P(ApiConformance, StatusAndSpecAreWrittenApart) {
   both = *main;
   both.mutable_status()->set_message("from the kubelet");
   both.mutable_spec()->set_priority_class_name("ignored");
+  both.mutable_metadata()->add_finalizers("example.com/hold");
   auto status = api_.UpdateStatus(both);
   ASSERT_TRUE(status) << status.error().message();
   EXPECT_EQ(status->status().message(), "from the kubelet");
   EXPECT_EQ(status->spec().priority_class_name(), main->spec().priority_class_name());
   EXPECT_EQ(status->metadata().generation(), main->metadata().generation());
+  EXPECT_EQ(status->metadata().finalizers_size(), 1);
+  status->mutable_metadata()->clear_finalizers();
+  ASSERT_TRUE(api_.UpdateStatus(*status));
   EXPECT_TRUE(api_.Delete<corev1::Pod>("default", created->metadata().name()));
 }
 

@@ -192,6 +192,7 @@ Result<FakeStore::Object> FakeStore::Update(const api::ResourceInfo& info, std::
     after = Clone(*before);
     CopyField("status", object, *after);
     *api::MutableMeta(*after).mutable_annotations() = sent.annotations();
+    *api::MutableMeta(*after).mutable_finalizers() = sent.finalizers();
   } else {
     after = Clone(object);
     metav1::ObjectMeta& meta = api::MutableMeta(*after);

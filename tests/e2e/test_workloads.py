@@ -1,7 +1,7 @@
-"""Jobs, CronJobs and StatefulSets on a real cluster."""
+"""Jobs, CronJobs, StatefulSets, their volumes, and load balancers on a real cluster."""
 import unittest
 
-from cluster import Cluster
+from cluster import NODE_IP, Cluster, run
 
 POD = """
       terminationGracePeriodSeconds: 1
@@ -62,6 +62,66 @@ spec:
         readinessProbe: {httpGet: {port: 8080, path: /index.html}, periodSeconds: 1}
 """
 
+# Volumes made beforehand: claims of a class without a provisioner find them.
+VOLUME = """
+apiVersion: v1
+kind: PersistentVolume
+metadata: {{name: disk-{number}}}
+spec:
+  capacity: {{storage: {size}}}
+  accessModes: [ReadWriteOnce]
+  storageClassName: shelf
+  persistentVolumeReclaimPolicy: {policy}
+  {source}
+"""
+
+KEEPERS = """
+apiVersion: storage.k8s.io/v1
+kind: StorageClass
+metadata: {name: shelf}
+provisioner: kubernetes.io/no-provisioner
+---
+apiVersion: apps/v1
+kind: StatefulSet
+metadata: {name: keeper}
+spec:
+  replicas: 2
+  serviceName: keepers
+  selector: {matchLabels: {app: keeper}}
+  persistentVolumeClaimRetentionPolicy: {whenDeleted: Delete}
+  volumeClaimTemplates:
+  - metadata: {name: data}
+    spec: {accessModes: [ReadWriteOnce], storageClassName: shelf, resources: {requests: {storage: 1Gi}}}
+  template:
+    metadata: {labels: {app: keeper}}
+    spec:
+""" + POD + """
+        command: [sh, -c, 'echo $HOSTNAME >> /data/log; exec sleep 1000']
+        volumeMounts: [{name: data, mountPath: /data}]
+"""
+
+SCRATCH = """
+apiVersion: v1
+kind: Pod
+metadata: {name: scratch}
+spec:
+""" + POD.replace("\n    ", "\n") + """
+    command: [sleep, "1000"]
+    volumeMounts: [{name: space, mountPath: /space}]
+  volumes:
+  - name: space
+    ephemeral:
+      volumeClaimTemplate:
+        spec: {accessModes: [ReadWriteOnce], storageClassName: shelf, resources: {requests: {storage: 3Gi}}}
+"""
+
+BALANCED = """
+apiVersion: v1
+kind: Service
+metadata: {name: front}
+spec: {type: LoadBalancer, selector: {app: peer}, ports: [{port: 8088, targetPort: 8080}]}
+"""
+
 
 class WorkloadsTest(unittest.TestCase):
     @classmethod
@@ -112,6 +172,57 @@ class WorkloadsTest(unittest.TestCase):
                          pods()["peer-1"]["metadata"]["labels"]["controller-revision-hash"])
         self.cluster.kubectl("scale", "statefulset/peer", "--replicas=1")
         self.cluster.eventually("the highest to go", lambda: sorted(pods()) == ["peer-0"])
+
+    def make_volumes(self):
+        """Two directories, a local volume that only its node has, and a larger one."""
+        sources = []
+        for number in range(4):
+            path = self.cluster.dir / f"disk-{number}"
+            path.mkdir()
+            sources.append(f"hostPath: {{path: {path}}}")
+        sources[1] = (f"local: {{path: {self.cluster.dir}/disk-1}}\n  nodeAffinity: {{required: {{nodeSelectorTerms: "
+                      "[{matchExpressions: [{key: kubernetes.io/hostname, operator: In, values: [node1]}]}]}}")
+        sizes, policies = ("1Gi", "1Gi", "2Gi", "5Gi"), ("Retain", "Delete", "Retain", "Retain")
+        self.cluster.apply("---".join(VOLUME.format(number=n, size=sizes[n], policy=policies[n], source=sources[n]) for n in range(4)))
+
+    def test_claims_and_volumes(self):
+        volumes = lambda: {v["metadata"]["name"]: v for v in self.cluster.get("pv")["items"]}
+        self.cluster.apply(KEEPERS + "---" + SCRATCH)
+        self.make_volumes()  # after the claims: who waits is found
+        self.cluster.kubectl("rollout", "status", "statefulset/keeper", "--timeout=60s", timeout=70)
+        self.cluster.kubectl("wait", "--for=condition=Ready", "--timeout=60s", "pod/scratch", timeout=70)
+        claims = {c["metadata"]["name"]: c for c in self.cluster.get("pvc")["items"]}
+        self.assertEqual({name: c["status"]["phase"] for name, c in claims.items()},
+                         {"data-keeper-0": "Bound", "data-keeper-1": "Bound", "scratch-space": "Bound"})
+        self.assertEqual({claims[f"data-keeper-{n}"]["spec"]["volumeName"] for n in (0, 1)}, {"disk-0", "disk-1"})
+        self.assertEqual(claims["scratch-space"]["spec"]["volumeName"], "disk-3")
+        self.assertEqual(claims["scratch-space"]["status"]["capacity"], {"storage": "5Gi"})
+        self.assertEqual(volumes()["disk-2"]["status"]["phase"], "Available")
+
+        # A replica's successor finds what it wrote.
+        self.cluster.kubectl("delete", "pod", "keeper-0", "--grace-period=1")
+        self.cluster.kubectl("rollout", "status", "statefulset/keeper", "--timeout=60s", timeout=70)
+        self.cluster.kubectl("wait", "--for=condition=Ready", "--timeout=60s", "pod/keeper-0", timeout=70)
+        self.assertEqual(self.cluster.kubectl("exec", "keeper-0", "--", "cat", "/data/log").stdout, "keeper-0\n" * 2)
+
+        self.cluster.kubectl("delete", "statefulset/keeper", "pod/scratch")
+        want = {"disk-0": "Released", "disk-1": "Failed", "disk-2": "Available", "disk-3": "Released"}
+        self.cluster.eventually("claims to go with their owners and volumes to be reclaimed",
+                                lambda: {name: v["status"]["phase"] for name, v in volumes().items()} == want)
+        self.assertEqual(self.cluster.get("pvc")["items"], [])
+        self.assertIn("no deletable volume plugin matched", volumes()["disk-1"]["status"]["message"])
+
+    def test_a_load_balancer(self):
+        self.cluster.apply(BALANCED)
+        ingress = lambda: self.cluster.get("service", "front")["status"]["loadBalancer"].get("ingress")
+        self.cluster.eventually("the node's address", ingress)
+        self.assertEqual(ingress(), [{"ip": NODE_IP, "ipMode": "VIP"}])
+        fetch = self.cluster.inside(["curl", "-fsS", "-m", "5", f"http://{NODE_IP}:8088/"])
+        self.cluster.eventually("an answer at the node's address",
+                                lambda: run(fetch, check=False).stdout.startswith("peer-"))
+        self.cluster.kubectl("label", "node", "node1", "node.kubernetes.io/exclude-from-external-load-balancers=")
+        self.cluster.eventually("the node to be left out", lambda: not ingress())
+        self.cluster.kubectl("delete", "service", "front")
 
 
 if __name__ == "__main__":
