@@ -45,8 +45,7 @@ Result<Backend::Target> Backend::Find(const server::ContainerRef& ref, std::stop
     return Error(Code::kNotFound, "container \"" + ref.container + "\" not found in pod \"" + ref.pod_name +
                                       "_" + ref.pod_namespace + "\"");
   auto known = workers_.Runtime(pod->metadata().uid());
-  ASSIGN_OR_RETURN(PodRuntimeStatus runtime,
-                   InspectPod(runtime_, pod->metadata().uid(), known ? &*known : nullptr, stop));
+  ASSIGN_OR_RETURN(PodRuntimeStatus runtime, InspectPod(runtime_, pod->metadata().uid(), known.get(), stop));
   return Target{std::move(pod), std::move(runtime)};
 }
 

@@ -31,7 +31,7 @@ class NodeResources {  // thread safe
   struct Kubelet {  // what is needed of it; all thread safe
     std::function<std::vector<PodPtr>()> active;
     std::function<PodPtr(const std::string& ns, const std::string& name)> find;
-    std::function<std::optional<PodRuntimeStatus>(const std::string& uid)> runtime;  // as last seen
+    std::function<std::shared_ptr<const PodRuntimeStatus>(const std::string& uid)> runtime;  // as last seen
     std::function<void()> node_changed;                       // ExtendedResources() are others
     std::function<void(const std::string& uid)> pod_changed;  // the health of its devices is another
   };

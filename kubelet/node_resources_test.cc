@@ -39,7 +39,7 @@ class NodeResourcesTest : public testing::Test {
     resources_ = std::move(*made);
     resources_->Connect({[] { return std::vector<NodeResources::PodPtr>(); },
                          [](const std::string&, const std::string&) { return NodeResources::PodPtr(); },
-                         [](const std::string&) { return std::optional<PodRuntimeStatus>(); },
+                         [](const std::string&) { return std::shared_ptr<const PodRuntimeStatus>(); },
                          [this] {
                            MutexLock lock(mutex_);
                            changed_.notify_all();

@@ -142,7 +142,7 @@ bool PodSyncTask::HasBeenRefusedLong(const ContainerRecord& made) const {
 }
 
 void PodSyncTask::Start(const corev1::Container& container, const std::string& sandbox_id) {
-  const ContainerRecord* last = memory_.runtime.Latest(container.name());
+  const ContainerRecord* last = memory_.runtime->Latest(container.name());
   if (HeldBack(container, last)) return;
   CountContainerStart(pod_->spec(), container.name());
   EnsuredImage image;
@@ -207,7 +207,7 @@ Result<std::string> PodSyncTask::DebugTarget(const std::string& container) const
   for (const auto& ephemeral : pod_->spec().ephemeral_containers()) {
     const std::string& target = ephemeral.target_container_name();
     if (ephemeral.ephemeral_container_common().name() != container || target.empty()) continue;
-    const ContainerRecord* record = memory_.runtime.Latest(target);
+    const ContainerRecord* record = memory_.runtime->Latest(target);
     if (!record || record->state != cri::ContainerState::kRunning)
       return Error(Code::kUnavailable, "unable to find target container " + k8s::Quote(target));
     return record->id;
@@ -228,7 +228,7 @@ Result<std::string> PodSyncTask::CreateWith(const std::string& message_file,
                                             const corev1::Container& container, const EnsuredImage& image,
                                             int restarts, const std::string& sandbox_id, bool& config_error) {
   const std::string& uid = pod_->metadata().uid();
-  std::vector<std::string> ips = memory_.runtime.Ips();
+  std::vector<std::string> ips = memory_.runtime->Ips();
   corev1::Pod pod = PodWithAddresses(*pod_, node_, ips);
   std::string hosts_file = node_.paths.EtcHosts(uid);
   auto host_file = pod_->spec().host_network() ? ReadFile("/etc/hosts") : Result<std::string>(std::string());
@@ -266,7 +266,7 @@ Result<> PodSyncTask::RunPostStart(const corev1::Container& container, const std
 
 // Where httpGet hooks ask.
 std::string PodSyncTask::HookAddress() const {
-  const std::vector<std::string> ips = pod_->spec().host_network() ? node_.node_ips : memory_.runtime.Ips();
+  const std::vector<std::string> ips = pod_->spec().host_network() ? node_.node_ips : memory_.runtime->Ips();
   return ips.empty() ? "" : ips.front();
 }
 

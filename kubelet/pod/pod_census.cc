@@ -52,7 +52,7 @@ PodCensus PodWorkers::Census() const {
   MutexLock lock(mutex_);
   for (const auto& [uid, entry] : entries_) {
     const corev1::Pod& pod = *entry->pod;
-    CountRuntime(entry->runtime, census);
+    if (entry->runtime) CountRuntime(*entry->runtime, census);
     const char* lifecycle = entry->state == State::kSyncing       ? "sync"
                             : entry->state == State::kTerminating ? "terminating"
                                                                   : "terminated";

@@ -14,7 +14,7 @@ constexpr std::chrono::seconds kRetry(10);
 
 PodSyncer::PodPtr PodSyncer::Granted(const PodPtr& pod, PodMemory& memory) {
   const std::string& uid = pod->metadata().uid();
-  if (!memory.restored) deps_.allocations.Restore(*pod, memory.runtime);
+  if (!memory.restored) deps_.allocations.Restore(*pod, *memory.runtime);
   memory.restored = true;
   PodPtr granted = deps_.allocations.Granted(pod);
   ResizeState state = deps_.allocations.State(uid);
@@ -40,7 +40,7 @@ PodSyncer::PodPtr PodSyncer::Granted(const PodPtr& pod, PodMemory& memory) {
 void PodSyncTask::PlanResize(PodActions& actions) {
   if (actions.kill_pod || actions.create_sandbox) return;
   const std::string& uid = pod_->metadata().uid();
-  resize_ = kubelet::PlanResize(*pod_, memory_.runtime, [&](const ContainerRecord& record) {
+  resize_ = kubelet::PlanResize(*pod_, *memory_.runtime, [&](const ContainerRecord& record) {
     return deps_.allocations.Actual(uid, record);
   });
   auto dies = [&](const std::string& id) {
@@ -48,7 +48,7 @@ void PodSyncTask::PlanResize(PodActions& actions) {
                        [&](const KillAction& kill) { return kill.id == id; });
   };
   for (const std::string& name : resize_.restart) {
-    const ContainerRecord* record = memory_.runtime.Latest(name);
+    const ContainerRecord* record = memory_.runtime->Latest(name);
     if (!record || dies(record->id)) continue;
     actions.kill.push_back(
         {record->id, name, "Container " + name + " resize requires restart", KillReason::kChanged});
@@ -85,7 +85,7 @@ void PodSyncTask::ReportResize(const corev1::Pod& base, corev1::PodStatus& statu
   // Until it is done, what they have is not what they were granted.
   for (auto* statuses : {status.mutable_init_container_statuses(), status.mutable_container_statuses()})
     for (auto& container : *statuses)
-      if (const ContainerRecord* record = memory_.runtime.Latest(container.name()))
+      if (const ContainerRecord* record = memory_.runtime->Latest(container.name()))
         if (auto actual = deps_.allocations.Actual(uid, *record)) *container.mutable_resources() = *actual;
 }
 

@@ -66,10 +66,12 @@ void PodSyncTask::Event(const std::string& container, const char* type, const ch
 }
 
 Result<> PodSyncTask::Inspect() {
-  ASSIGN_OR_RETURN(memory_.runtime, InspectPod(deps_.runtime, pod_->metadata().uid(),
-                                               memory_.inspected ? &memory_.runtime : nullptr, stop_));
+  ASSIGN_OR_RETURN(PodRuntimeStatus seen,
+                   InspectPod(deps_.runtime, pod_->metadata().uid(),
+                              memory_.inspected ? memory_.runtime.get() : nullptr, stop_));
+  memory_.runtime = std::make_shared<const PodRuntimeStatus>(std::move(seen));
   memory_.inspected = true;
-  deps_.seen(pod_->metadata().uid(), memory_.runtime);
+  deps_.seen(pod_->metadata().uid(), *memory_.runtime);
   return {};
 }
 
@@ -83,10 +85,10 @@ corev1::PodStatus PodSyncTask::ReportStatus(bool terminal) {
   }
   if (memory_.ending) base.mutable_status()->set_phase("Failed");  // conditions follow the phase
   StatusInput input{base,
-                    memory_.runtime,
+                    *memory_.runtime,
                     deps_.probes,
                     memory_.waiting,
-                    IsInitialized(*pod_, memory_.runtime, deps_.probes),
+                    IsInitialized(*pod_, *memory_.runtime, deps_.probes),
                     terminal,
                     node_.node_ips,
                     options_.runtime_name,
@@ -112,8 +114,8 @@ void PodSyncTask::Wait(const std::string& container, const std::string& reason, 
 }
 
 Result<SyncResult> PodSyncTask::Run() {
-  bool known = !memory_.runtime.sandboxes.empty() || !memory_.runtime.containers.empty();
-  const bool unchanged = memory_.routine && deps_.unchanged(pod_->metadata().uid(), memory_.runtime);
+  bool known = !memory_.runtime->sandboxes.empty() || !memory_.runtime->containers.empty();
+  const bool unchanged = memory_.routine && deps_.unchanged(pod_->metadata().uid(), *memory_.runtime);
   if (known && !unchanged) RETURN_IF_ERROR(Inspect());
   if (auto handler = deps_.handler(pod_->spec().runtime_class_name())) memory_.handler = std::move(*handler);
   if (PastDeadline()) {
@@ -121,8 +123,8 @@ Result<SyncResult> PodSyncTask::Run() {
     result_.ended = true;
     return result_;
   }
-  deps_.probes.Update(pod_, memory_.runtime);
-  PodActions actions = ComputePodActions(*pod_, memory_.runtime, deps_.probes);
+  deps_.probes.Update(pod_, *memory_.runtime);
+  PodActions actions = ComputePodActions(*pod_, *memory_.runtime, deps_.probes);
   PlanResize(actions);
   if (actions.restart_all && RestartAllHeldBack()) actions.restart_all = false;
   bool acts = actions.kill_pod || actions.restart_all || actions.create_sandbox || !actions.kill.empty() ||
@@ -144,17 +146,17 @@ Result<SyncResult> PodSyncTask::Run() {
       }
     }
   } else if (!pod_->spec().volumes().empty()) {
-    MountVolumes(memory_.runtime.Ips());  // refreshes what has changed
+    MountVolumes(memory_.runtime->Ips());  // refreshes what has changed
     NoteVolumes();
   }
   if (stop_.stop_requested()) return Error(Code::kCancelled, "pod sync was cut short");
   if (acts) RETURN_IF_ERROR(Inspect());
   for (auto it = memory_.waiting.begin(); it != memory_.waiting.end();) {
-    const ContainerRecord* record = memory_.runtime.Latest(it->first);
+    const ContainerRecord* record = memory_.runtime->Latest(it->first);
     bool runs = record && record->state == cri::ContainerState::kRunning;
     it = runs ? memory_.waiting.erase(it) : std::next(it);
   }
-  deps_.probes.Update(pod_, memory_.runtime);
+  deps_.probes.Update(pod_, *memory_.runtime);
   corev1::PodStatus status = ReportStatus(false);
   result_.ended = status.phase() == "Succeeded" || status.phase() == "Failed";
   PlanQuickLook(actions);
@@ -188,8 +190,8 @@ void PodSyncTask::PlanQuickLook(const PodActions& actions) {
                            [&](const auto& item) { return item.name() == actions.start.back(); }));
   if (!actions.start.empty()) memory_.quick_looks = ends ? kQuickLooks : 0;
   // More may be due at once: the next init container, or the first app container after the last of them.
-  PodActions next = ComputePodActions(*pod_, memory_.runtime, deps_.probes);
-  bool more = next.kill_pod && memory_.runtime.AnyRunning();
+  PodActions next = ComputePodActions(*pod_, *memory_.runtime, deps_.probes);
+  bool more = next.kill_pod && memory_.runtime->AnyRunning();
   for (const std::string& name : next.start) more = more || !memory_.waiting.count(name);
   if (more && !result_.again) Again(actions.start.empty() ? kFirstQuickLook : milliseconds(1));
   if (memory_.quick_looks > 0) Again(kFirstQuickLook * (1 << (kQuickLooks - memory_.quick_looks--)));
@@ -201,9 +203,9 @@ Result<> PodSyncTask::Kill(const PodActions& actions) {
   if (actions.kill_pod) {
     if (!actions.create_sandbox)
       deps_.probes.StopLiveness(pod_->metadata().uid());
-    else if (!memory_.runtime.sandboxes.empty())
+    else if (!memory_.runtime->sandboxes.empty())
       Event("", "Normal", "SandboxChanged", "Pod sandbox changed, it will be killed and re-created.");
-    return killer.KillPod(pod_.get(), memory_.runtime, grace, stop_);
+    return killer.KillPod(pod_.get(), *memory_.runtime, grace, stop_);
   }
   if (actions.restart_all) return RestartAll(killer, grace);
   for (const KillAction& kill : actions.kill) {
@@ -223,10 +225,10 @@ Result<> PodSyncTask::Kill(const PodActions& actions) {
 
 // An exit that asks for all to begin anew waits like any other restart.
 bool PodSyncTask::RestartAllHeldBack() {
-  PodRuntimeStatus one = memory_.runtime;
+  PodRuntimeStatus one = *memory_.runtime;
   bool held = false;
   k8s::ForEachContainer(pod_->spec(), [&](const corev1::Container& container) {
-    const ContainerRecord* record = memory_.runtime.Latest(container.name());
+    const ContainerRecord* record = memory_.runtime->Latest(container.name());
     if (!record) return;
     one.containers = {*record};
     if (ShouldRestartAll(pod_->spec(), one)) held = HeldBack(container, record) || held;
@@ -238,12 +240,12 @@ bool PodSyncTask::RestartAllHeldBack() {
 // forgotten.
 Result<> PodSyncTask::RestartAll(ContainerKiller& killer, seconds grace) {
   memory_.restarting_all = true;
-  RETURN_IF_ERROR(killer.KillContainers(pod_.get(), memory_.runtime, grace, false, stop_));
+  RETURN_IF_ERROR(killer.KillContainers(pod_.get(), *memory_.runtime, grace, false, stop_));
   RETURN_IF_ERROR(Inspect());
   ReportStatus(false);  // the API counts the runs from now on
-  PodRuntimeStatus asks = memory_.runtime;
+  PodRuntimeStatus asks = *memory_.runtime;
   for (bool causes : {false, true}) {
-    for (const ContainerRecord& record : memory_.runtime.containers) {
+    for (const ContainerRecord& record : memory_.runtime->containers) {
       asks.containers = {record};
       if (ShouldRestartAll(pod_->spec(), asks) == causes)
         RETURN_IF_ERROR(deps_.runtime.RemoveContainer(record.id, stop_));
@@ -281,9 +283,10 @@ Result<> PodSyncTask::Prepare(const PodActions& actions, std::string& sandbox_id
           "unable to ensure pod container exists: failed to create container: " + made.error().message());
     return made;
   }
-  uint32_t attempt = actions.create_sandbox              ? actions.attempt
-                     : memory_.runtime.sandboxes.empty() ? 0
-                                                         : memory_.runtime.sandboxes.front().metadata.attempt;
+  uint32_t attempt = actions.create_sandbox ? actions.attempt
+                     : memory_.runtime->sandboxes.empty()
+                         ? 0
+                         : memory_.runtime->sandboxes.front().metadata.attempt;
   if (auto known = BuildSandbox(actions.create_sandbox, attempt); !known) {
     Event("", "Warning", "FailedCreatePodSandBox",
           "Failed to create pod sandbox: " + known.error().message());
@@ -291,7 +294,7 @@ Result<> PodSyncTask::Prepare(const PodActions& actions, std::string& sandbox_id
     return known;
   }
   if (!actions.create_sandbox) {
-    MountVolumes(memory_.runtime.Ips());
+    MountVolumes(memory_.runtime->Ips());
     NoteVolumes();
     return {};
   }

@@ -26,7 +26,8 @@ PodSyncer::PodSyncer(Dependencies dependencies, const Options& options, Clock& c
 
 Result<SyncResult> PodSyncer::Sync(const PodPtr& pod, PodMemory& memory, std::stop_token stop) {
   if (!memory.inspected) {
-    ASSIGN_OR_RETURN(memory.runtime, InspectPod(deps_.runtime, pod->metadata().uid(), nullptr, stop));
+    ASSIGN_OR_RETURN(PodRuntimeStatus seen, InspectPod(deps_.runtime, pod->metadata().uid(), nullptr, stop));
+    memory.runtime = std::make_shared<const PodRuntimeStatus>(std::move(seen));
     memory.inspected = true;
   }
   if (auto failure = Admit(*pod, memory)) {
@@ -49,7 +50,7 @@ std::optional<k8s::AdmitFailure> PodSyncer::Admit(const corev1::Pod& pod, PodMem
   // One pod at a time: each is judged by what those before it have got.
   MutexLock lock(admission_);
   // A pod that ran before is not sent away by a restart of the kubelet.
-  const bool ran = !memory.runtime.containers.empty() || !memory.runtime.sandboxes.empty();
+  const bool ran = !memory.runtime->containers.empty() || !memory.runtime->sandboxes.empty();
   if (auto failure = ran ? std::nullopt : deps_.admit(pod)) return failure;
   memory.admitted = true;
   return std::nullopt;
@@ -62,13 +63,13 @@ Result<> PodSyncer::Terminate(const PodPtr& pod, PodMemory& memory, seconds grac
   RETURN_IF_ERROR(task.Inspect());
   if (memory.ending) task.ReportStatus(false);  // why it ends, before it has
   ContainerKiller killer(deps_.runtime, deps_.handlers, deps_.executor, deps_.event, clock_);
-  RETURN_IF_ERROR(killer.KillPod(pod.get(), memory.runtime, grace, stop));
+  RETURN_IF_ERROR(killer.KillPod(pod.get(), *memory.runtime, grace, stop));
   deps_.probes.Remove(*pod);
   RETURN_IF_ERROR(task.Inspect());
-  if (memory.runtime.AnyRunning()) return Error(Code::kUnavailable, "containers of the pod still run");
+  if (memory.runtime->AnyRunning()) return Error(Code::kUnavailable, "containers of the pod still run");
   // A pod that the node did not take, now or before this kubelet began, has no more to tell.
   const bool told =
-      memory.rejected || (memory.runtime.containers.empty() && memory.runtime.sandboxes.empty() &&
+      memory.rejected || (memory.runtime->containers.empty() && memory.runtime->sandboxes.empty() &&
                           !memory.admitted && k8s::IsTerminal(*pod));
   if (!told) task.ReportStatus(true);
   return {};
@@ -102,13 +103,13 @@ Result<> PodSyncer::RemoveFromRuntime(const std::string& uid, std::stop_token st
 
 void PodSyncer::CollectGarbage(const PodPtr&, PodMemory& memory, std::stop_token stop) {
   std::map<std::string, int> runs;
-  for (const ContainerRecord& record : memory.runtime.containers) {
+  for (const ContainerRecord& record : memory.runtime->containers) {
     if (++runs[record.name] <= options_.kept_runs || record.state != cri::ContainerState::kExited) continue;
     (void)RemoveRun(deps_.runtime, deps_.node().paths, record, stop);
   }
-  for (size_t i = 1; i < memory.runtime.sandboxes.size(); ++i) {
-    const auto& sandbox = memory.runtime.sandboxes[i];
-    bool used = std::any_of(memory.runtime.containers.begin(), memory.runtime.containers.end(),
+  for (size_t i = 1; i < memory.runtime->sandboxes.size(); ++i) {
+    const auto& sandbox = memory.runtime->sandboxes[i];
+    bool used = std::any_of(memory.runtime->containers.begin(), memory.runtime->containers.end(),
                             [&](const auto& record) { return record.sandbox_id == sandbox.id; });
     if (!used && sandbox.state == cri::SandboxState::kNotReady)
       (void)deps_.runtime.RemovePodSandbox(sandbox.id, stop);

@@ -34,7 +34,7 @@ struct PodMemory {
   std::atomic<bool> admitted{false};  // others see it
   bool rejected = false;              // and has been told so
   bool restored = false;              // what it was granted before is known
-  PodRuntimeStatus runtime;
+  std::shared_ptr<const PodRuntimeStatus> runtime = std::make_shared<PodRuntimeStatus>();  // never null
   std::map<std::string, WaitingReason> waiting;
   int quick_looks = 0;  // looks soon after own actions whose end no event will tell
   bool sandbox_failed = false;

@@ -165,11 +165,10 @@ PodWorkers::PodPtr PodWorkers::Find(const std::string& ns, const std::string& na
   return found;
 }
 
-std::optional<PodRuntimeStatus> PodWorkers::Runtime(const std::string& uid) const {
+std::shared_ptr<const PodRuntimeStatus> PodWorkers::Runtime(const std::string& uid) const {
   MutexLock lock(mutex_);
   auto it = entries_.find(uid);
-  if (it == entries_.end()) return std::nullopt;
-  return it->second->runtime;
+  return it == entries_.end() ? nullptr : it->second->runtime;
 }
 
 std::set<std::string> PodWorkers::Uids() const {

@@ -54,7 +54,7 @@ class PodWorkers {  // thread safe
 
   std::vector<PodPtr> Pods() const;                                   // all that are known and not orphans
   PodPtr Find(const std::string& ns, const std::string& name) const;  // the newest; null when there is none
-  std::optional<PodRuntimeStatus> Runtime(const std::string& uid) const;  // as last seen
+  std::shared_ptr<const PodRuntimeStatus> Runtime(const std::string& uid) const;  // as last seen, or null
   std::set<std::string> Uids() const;
   PodCensus Census() const;
   // Admitted, not ended, not deleted: what the node's resources are spoken for by, as the scheduler sees it.
@@ -76,8 +76,8 @@ class PodWorkers {  // thread safe
     std::optional<std::chrono::seconds> grace;
     std::optional<PodEnding> ending;
     std::stop_source stop;
-    PodMemory memory;          // of the worker
-    PodRuntimeStatus runtime;  // a copy for others
+    PodMemory memory;                                 // of the worker
+    std::shared_ptr<const PodRuntimeStatus> runtime;  // what others see of it
   };
   struct Work;
 

@@ -46,6 +46,12 @@ json::array ChangedConditions(const json::value* base, const json::value& desire
   return out;
 }
 
+corev1::PodStatus Unpack(const std::string& wire) {
+  corev1::PodStatus status;
+  if (!api::DecodeRaw(wire, status)) std::abort();  // what EncodeRaw has made
+  return status;
+}
+
 int64_t VersionOf(const std::string& resource_version) {
   return std::strtoll(resource_version.c_str(), nullptr, 10);
 }
@@ -79,11 +85,13 @@ std::optional<std::string> StatusPatch(const std::string& uid, const corev1::Pod
 }
 
 struct StatusManager::Impl {
+  // Statuses are kept in wire form: a tenth of their decoded size, and of all pods at rest nobody asks for
+  // them.
   struct Entry {
     std::shared_ptr<const corev1::Pod> pod, mirror;
-    corev1::PodStatus desired;
+    std::string desired;
     bool set = false, finished = false;
-    corev1::PodStatus written;  // what the API answered last
+    std::string written;  // what the API answered last
     int64_t written_version = 0;
   };
 
@@ -116,8 +124,8 @@ struct StatusManager::Impl {
     const corev1::Pod& shown = entry.mirror ? *entry.mirror : *entry.pod;
     const metav1::ObjectMeta& meta = shown.metadata();
     bool newer = entry.written_version > VersionOf(meta.resource_version());
-    const corev1::PodStatus& base = newer ? entry.written : shown.status();
-    auto patch = StatusPatch(meta.uid(), base, entry.desired);
+    auto patch =
+        StatusPatch(meta.uid(), newer ? Unpack(entry.written) : shown.status(), Unpack(entry.desired));
     if (!patch) return {};
     auto stored = api.With(stop).Patch<corev1::Pod>(
         meta.namespace_(), meta.name(), client::PatchType::kStrategicMerge, std::move(*patch), "status");
@@ -129,7 +137,7 @@ struct StatusManager::Impl {
     MutexLock lock(mutex);
     auto it = entries.find(uid);
     if (it == entries.end()) return {};
-    it->second.written = stored->status();
+    it->second.written = api::EncodeRaw(stored->status());
     it->second.written_version = VersionOf(stored->metadata().resource_version());
     return {};
   }
@@ -144,13 +152,14 @@ StatusManager::StatusManager(client::RestClient api, Clock& clock)
     : impl_(std::make_unique<Impl>(std::move(api), clock)) {}
 StatusManager::~StatusManager() = default;
 
-void StatusManager::Set(std::shared_ptr<const corev1::Pod> pod, corev1::PodStatus status) {
+void StatusManager::Set(std::shared_ptr<const corev1::Pod> pod, const corev1::PodStatus& status) {
   const std::string uid = pod->metadata().uid();
+  std::string packed = api::EncodeRaw(status);
   {
     MutexLock lock(impl_->mutex);
     Impl::Entry& entry = impl_->entries[uid];
     entry.pod = std::move(pod);
-    entry.desired = std::move(status);
+    entry.desired = std::move(packed);
     entry.set = true;
   }
   impl_->queue.Add(uid);
@@ -162,9 +171,10 @@ void StatusManager::Reconcile(std::shared_ptr<const corev1::Pod> pod) {
   {
     MutexLock lock(impl_->mutex);
     auto it = impl_->entries.find(uid);
-    if (it == impl_->entries.end() || !it->second.set || version <= it->second.written_version) return;
+    if (it == impl_->entries.end() || !it->second.set) return;
     if (version <= VersionOf(it->second.pod->metadata().resource_version())) return;
-    it->second.pod = std::move(pod);
+    it->second.pod = std::move(pod);  // always the newest: an older one would be kept in memory for us alone
+    if (version <= it->second.written_version) return;
   }
   impl_->queue.Add(uid);
 }
@@ -187,7 +197,7 @@ std::optional<corev1::PodStatus> StatusManager::Get(const std::string& uid) cons
   MutexLock lock(impl_->mutex);
   auto it = impl_->entries.find(uid);
   if (it == impl_->entries.end() || !it->second.set) return std::nullopt;
-  return it->second.desired;
+  return Unpack(it->second.desired);
 }
 
 void StatusManager::Finish(std::shared_ptr<const corev1::Pod> pod) {

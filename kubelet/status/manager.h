@@ -25,7 +25,7 @@ class StatusManager {  // thread safe
   ~StatusManager();
 
   // `pod` as the API has it.
-  void Set(std::shared_ptr<const corev1::Pod> pod, corev1::PodStatus status);
+  void Set(std::shared_ptr<const corev1::Pod> pod, const corev1::PodStatus& status);
   // The API has shown `pod`: where another writer has changed what was set here, it is set again. One does
   // when a node falls silent: the node's pods are marked not ready, and the kubelet may come back.
   void Reconcile(std::shared_ptr<const corev1::Pod> pod);
