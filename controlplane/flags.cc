@@ -82,6 +82,8 @@ void AddLimits(const FlagAdder& add, Options& options) {
       "Reading requests at once; with priority and fairness, part of the seats");
   add("--max-mutating-requests-inflight", options.max_mutating_requests_inflight,
       "Writing requests at once; with priority and fairness, part of the seats");
+  add.Seconds("--metric-resolution", options.metric_resolution_seconds,
+              "How often kubelets are asked what nodes and pods use: 15s");
   add("--profiling", options.profiling, "Serve /debug/pprof/ and /debug/flags/v");
 }
 

@@ -51,6 +51,7 @@ struct Options {
   std::vector<std::string> flags;  // "name=value" of all, for /flagz
   bool priority_and_fairness = true, profiling = true;
   int max_requests_inflight = 400, max_mutating_requests_inflight = 200;
+  int metric_resolution_seconds = 15;
 
   std::vector<std::string> service_account_issuers = {"https://kubernetes.default.svc.cluster.local"};
   std::vector<std::string> service_account_key_files, api_audiences;

@@ -140,6 +140,9 @@ Result<apiserver::ApiServerOptions> ApiServerOptionsOf(const Options& options) {
   ASSIGN_OR_RETURN(out.limits, LimitsOf(options));
   out.flags = options.flags;
   out.profiling = options.profiling;
+  if (options.metric_resolution_seconds <= 0)
+    return Error(Code::kInvalid, "--metric-resolution must be more than 0");
+  out.metric_resolution = std::chrono::seconds(options.metric_resolution_seconds);
   return out;
 }
 

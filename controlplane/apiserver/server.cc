@@ -40,6 +40,9 @@ ApiServer::Impl::Impl(ApiServerOptions given, registry::Registry& the_registry, 
       watches(registry, options.limits.min_watch_timeout),
       backends(store, options.backends),
       connect(registry, *authorizer, backends),
+      usage(options.metric_resolution),
+      scraper(store, backends, usage, options.metric_resolution),
+      usage_handler(registry, usage),
       discovery(fmt::format("{}:{}", options.kubernetes_service.advertise_address,
                             options.kubernetes_service.port)),
       health(HealthChecks()),
@@ -111,6 +114,11 @@ Result<> ApiServer::Run(std::stop_token stop, ServiceGroup::Ready ready) {
                up();
                impl.hooks.Done(StartHook::kServiceRepair);
                impl.registry.Maintain(token);
+               return {};
+             }});
+  group.Add({"usage", {"bootstrap"}, [&](std::stop_token token, ServiceGroup::Ready up) -> Result<> {
+               up();
+               impl.scraper.Run(token);
                return {};
              }});
   group.Add({"aggregation", {"bootstrap"}, [&](std::stop_token token, ServiceGroup::Ready up) -> Result<> {

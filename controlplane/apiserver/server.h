@@ -56,9 +56,10 @@ struct ApiServerOptions {
   AdmissionConfig admission;
   std::unique_ptr<audit::Auditor> auditor;  // null: nothing is recorded
   RequestLimits limits;
-  std::function<Result<>()> check_kms;  // for /readyz; may be empty
-  std::vector<std::string> flags;       // "name=value", for /flagz
-  bool profiling = true;                // /debug/pprof/
+  std::function<Result<>()> check_kms;         // for /readyz; may be empty
+  std::vector<std::string> flags;              // "name=value", for /flagz
+  bool profiling = true;                       // /debug/pprof/
+  std::chrono::seconds metric_resolution{15};  // between two looks at what a node and its pods use
 };
 
 class ApiServer {

@@ -30,7 +30,7 @@ bool IsPublicPath(const std::string& path) {
 Forms FormsOf(const Context& context) {
   if (context.info.verb == "watch") return Forms::kWatch;
   const api::ResourceInfo& row = *context.resource;
-  bool stored = !row.etcd_prefix.empty() || row.kind == "ComponentStatus";
+  bool stored = !row.etcd_prefix.empty() || row.kind == "ComponentStatus" || UsageHandler::Serves(row);
   if (row.IsSubresource()) {
     static constexpr std::string_view kAnswers[] = {"pods/binding", "pods/eviction", "serviceaccounts/token"};
     stored = std::find(std::begin(kAnswers), std::end(kAnswers), row.resource) == std::end(kAnswers);
@@ -139,6 +139,7 @@ void ApiServer::Impl::HandleResource(Context& context) {
     return connect.Handle(context);
   }
   if (ReviewHandler::Serves(row)) return reviews->Handle(context);
+  if (UsageHandler::Serves(row)) return usage_handler.Handle(context);
   if (row.kind == "ComponentStatus") return HandleComponentStatus(context, store.ready());
   if (row.resource == "serviceaccounts/token" && row.group.empty()) {
     if (tokens) return tokens->Handle(context);

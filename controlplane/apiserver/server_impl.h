@@ -26,6 +26,8 @@
 #include "controlplane/apiserver/request_metrics.h"
 #include "controlplane/apiserver/server.h"
 #include "controlplane/apiserver/start_hooks.h"
+#include "controlplane/apiserver/usage/handler.h"
+#include "controlplane/apiserver/usage/scraper.h"
 #include "lib/base/mutex.h"
 
 namespace keelson::apiserver {
@@ -74,6 +76,9 @@ struct ApiServer::Impl {
   WatchManager watches;
   BackendClients backends;
   ConnectHandler connect;
+  UsageStore usage;
+  UsageScraper scraper;
+  UsageHandler usage_handler;
   std::unique_ptr<ReviewHandler> reviews;
   std::unique_ptr<ResourceHandler> resources;
   Discovery discovery;

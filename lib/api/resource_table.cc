@@ -1,4 +1,5 @@
-// The resources of a Kubernetes 1.36 API server's stable group versions, and PodCertificateRequests (beta).
+// The resources of a Kubernetes 1.36 API server's stable group versions, PodCertificateRequests (beta), and
+// what nodes and pods use (metrics.k8s.io).
 // Columns: see ResourceInfo.
 #include "lib/api/resource_table.h"
 
@@ -95,6 +96,8 @@ const ResourceInfo kResourceTable[] = {
     {"flowcontrol.apiserver.k8s.io", "v1", "flowschemas/status", "", "flowcontrol.apiserver.k8s.io", "v1", "FlowSchema", "keelson.api.flowcontrol.v1.FlowSchema", false, "get,patch,update", "", "", ""},
     {"flowcontrol.apiserver.k8s.io", "v1", "prioritylevelconfigurations", "prioritylevelconfiguration", "flowcontrol.apiserver.k8s.io", "v1", "PriorityLevelConfiguration", "keelson.api.flowcontrol.v1.PriorityLevelConfiguration", false, "create,delete,deletecollection,get,list,patch,update,watch", "", "", "/registry/prioritylevelconfigurations/"},
     {"flowcontrol.apiserver.k8s.io", "v1", "prioritylevelconfigurations/status", "", "flowcontrol.apiserver.k8s.io", "v1", "PriorityLevelConfiguration", "keelson.api.flowcontrol.v1.PriorityLevelConfiguration", false, "get,patch,update", "", "", ""},
+    {"metrics.k8s.io", "v1beta1", "nodes", "", "metrics.k8s.io", "v1beta1", "NodeMetrics", "keelson.api.metrics.v1beta1.NodeMetrics", false, "get,list", "", "", ""},
+    {"metrics.k8s.io", "v1beta1", "pods", "", "metrics.k8s.io", "v1beta1", "PodMetrics", "keelson.api.metrics.v1beta1.PodMetrics", true, "get,list", "", "", ""},
     {"networking.k8s.io", "v1", "ingressclasses", "ingressclass", "networking.k8s.io", "v1", "IngressClass", "keelson.api.networking.v1.IngressClass", false, "create,delete,deletecollection,get,list,patch,update,watch", "", "", "/registry/ingressclasses/"},
     {"networking.k8s.io", "v1", "ingresses", "ingress", "networking.k8s.io", "v1", "Ingress", "keelson.api.networking.v1.Ingress", true, "create,delete,deletecollection,get,list,patch,update,watch", "ing", "", "/registry/ingress/"},
     {"networking.k8s.io", "v1", "ingresses/status", "", "networking.k8s.io", "v1", "Ingress", "keelson.api.networking.v1.Ingress", true, "get,patch,update", "", "", ""},

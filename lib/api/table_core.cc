@@ -5,9 +5,12 @@
 
 #include <fmt/format.h>
 
+#include "lib/api/duration.h"
 #include "lib/api/meta.h"
 #include "lib/api/proto/certificates_v1.pb.h"
 #include "lib/api/proto/certificates_v1beta1.pb.h"
+#include "lib/api/proto/metrics_v1beta1.pb.h"
+#include "lib/api/quantity.h"
 #include "lib/api/table.h"
 #include "lib/api/table_cells.h"
 
@@ -201,9 +204,40 @@ void FillLease(const coordinationv1::Lease& object, Cells& cells) {
   cells.Text(object.metadata().name()).Text(object.spec().holder_identity()).Age(object.metadata());
 }
 
+using Resources = google::protobuf::Map<std::string, resource::Quantity>;
+
+void FillUsage(const metav1::ObjectMeta& meta, const std::vector<const Resources*>& used,
+               const metav1::Duration& window, Cells& cells) {
+  cells.Text(meta.name());
+  for (const char* name : {"cpu", "memory"}) {
+    Amount sum;
+    for (const Resources* one : used) {
+      auto found = one->find(name);
+      if (found == one->end()) continue;
+      if (sum.IsZero())
+        sum = Amount::Of(found->second);
+      else
+        sum += Amount::Of(found->second);
+    }
+    cells.Text(sum.ToString());
+  }
+  cells.Text(FormatGoDuration(window.duration()));
+}
+
+void FillNodeMetrics(const metrics::v1beta1::NodeMetrics& object, Cells& cells) {
+  FillUsage(object.metadata(), {&object.usage()}, object.window(), cells);
+}
+
+void FillPodMetrics(const metrics::v1beta1::PodMetrics& object, Cells& cells) {
+  std::vector<const Resources*> used;
+  for (const auto& container : object.containers()) used.push_back(&container.usage());
+  FillUsage(object.metadata(), used, object.window(), cells);
+}
+
 }  // namespace
 
 std::vector<TableKind> CoreTables() {
+  constexpr std::string_view kUsage = "Name|cpu|memory|Window";
   constexpr std::string_view kEvent =
       "Last Seen|Type|Reason|Object|Subobject+|Source+|Message|First Seen+|Count+|Name+~";
   return {
@@ -225,6 +259,8 @@ std::vector<TableKind> CoreTables() {
           "Name|PodName|ServiceAccountName|NodeName|SignerName|State|UnverifiedUserAnnotations",
           FillPodCertificate),
       TableOf<coordinationv1::Lease>("Name|Holder|Age", FillLease),
+      TableOf<metrics::v1beta1::NodeMetrics>(kUsage, FillNodeMetrics),
+      TableOf<metrics::v1beta1::PodMetrics>(kUsage, FillPodMetrics),
   };
 }
 

@@ -7,6 +7,7 @@
 #include "lib/api/codec.h"
 #include "lib/api/meta.h"
 #include "lib/api/proto/apiregistration_v1.pb.h"
+#include "lib/api/proto/metrics_v1beta1.pb.h"
 #include "lib/api/random_object.h"
 #include "lib/api/types.h"
 
@@ -138,12 +139,20 @@ TEST(Table, KindsBetweenGroups) {
             R"(["d",3,2,"\u003cunknown\u003e"])");
   EXPECT_EQ(TableColumns(autoscalingv1::Scale::descriptor())[0].format, "");
   EXPECT_EQ(TableColumns(corev1::Pod::descriptor())[0].format, "name");
-  EXPECT_EQ(CellsOf(Object<apiregistration::v1::APIService>(
-                R"({"metadata":{"name":"v1.a"},"spec":{"service":{"namespace":"n","name":"s"}},"status":{"conditions":[
+  EXPECT_EQ(
+      CellsOf(Object<apiregistration::v1::APIService>(
+          R"({"metadata":{"name":"v1.a"},"spec":{"service":{"namespace":"n","name":"s"}},"status":{"conditions":[
                 {"type":"Available","status":"False","reason":"Down"}]}})")),
-            R"x(["v1.a","n/s","False (Down)","\u003cunknown\u003e"])x");
+      R"x(["v1.a","n/s","False (Down)","\u003cunknown\u003e"])x");
   EXPECT_EQ(CellsOf(Object<apiregistration::v1::APIService>(R"({"metadata":{"name":"v1."}})")),
             R"(["v1.","Local","Unknown","\u003cunknown\u003e"])");
+  EXPECT_EQ(CellsOf(Object<metrics::v1beta1::NodeMetrics>(
+                R"({"metadata":{"name":"n"},"window":"15.5s","usage":{"cpu":"12345678n","memory":"64Mi"}})")),
+            R"(["n","12345678n","64Mi","15.5s"])");
+  EXPECT_EQ(CellsOf(Object<metrics::v1beta1::PodMetrics>(
+                R"({"metadata":{"name":"p"},"window":"15s","containers":[
+                {"name":"a","usage":{"cpu":"0","memory":"1Mi"}},{"name":"b","usage":{"cpu":"5m","memory":"1536Ki"}}]})")),
+            R"(["p","5m","2560Ki","15s"])");
 }
 
 TEST(Table, RowsAndColumns) {

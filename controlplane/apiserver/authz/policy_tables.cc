@@ -100,6 +100,11 @@ std::vector<RoleRow> UserRoles() {
         {kRead, "resource.k8s.io", "resourceclaims,resourceclaims/status,resourceclaimtemplates", "", ""}},
        "view",
        ""},
+      // Upstream's comes with what serves metrics.k8s.io, which is this server.
+      {"system:aggregated-metrics-reader",
+       {{"get,list,watch", "metrics.k8s.io", "nodes,pods", "", ""}},
+       "view",
+       ""},
   };
 }
 

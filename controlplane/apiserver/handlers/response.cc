@@ -71,7 +71,7 @@ std::string TypeName(const api::ResourceInfo& info, std::string_view suffix) {
 
 metav1::ListMeta ListMetaOf(const registry::ObjectList& list) {
   metav1::ListMeta meta;
-  meta.set_resource_version(std::to_string(list.revision));
+  if (list.revision > 0) meta.set_resource_version(std::to_string(list.revision));
   if (!list.continue_token.empty()) meta.set_continue_(list.continue_token);
   if (list.remaining) meta.set_remaining_item_count(*list.remaining);
   return meta;

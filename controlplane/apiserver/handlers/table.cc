@@ -76,7 +76,7 @@ std::string TableMaker::Head(const metav1::ListMeta& meta) {
 Pieces TableMaker::Table(const std::vector<registry::ObjectPtr>& items, const metav1::ListMeta& meta,
                          int64_t revision) {
   metav1::ListMeta shown = meta;
-  shown.set_resource_version(std::to_string(revision));
+  if (revision > 0) shown.set_resource_version(std::to_string(revision));
   WallTime now = Clock::Real().Now();
   Pieces out;
   out.reserve(items.size() + 2);

@@ -1,0 +1,28 @@
+// metrics.k8s.io: what nodes and pods use, as metrics-server would answer it. Objects are made on demand from
+// the pods and nodes of the watch caches; nothing of it is stored.
+#pragma once
+
+#include "controlplane/apiserver/handlers/context.h"
+#include "controlplane/apiserver/usage/usage_store.h"
+#include "controlplane/registry/registry.h"
+
+namespace keelson::apiserver {
+
+class UsageHandler {
+ public:
+  UsageHandler(registry::Registry& registry, const UsageStore& usage) : registry_(registry), usage_(usage) {}
+
+  static bool Serves(const api::ResourceInfo& row) { return row.group == "metrics.k8s.io"; }
+  void Handle(Context& context) const;
+
+ private:
+  Result<> Get(Context& context) const;
+  Result<> List(Context& context) const;
+  // Null: nothing is known of it.
+  registry::ObjectPtr Make(const api::ResourceInfo& row, const storage::Object& of) const;
+
+  registry::Registry& registry_;
+  const UsageStore& usage_;
+};
+
+}  // namespace keelson::apiserver

@@ -1,0 +1,102 @@
+#include "controlplane/apiserver/usage/scraper.h"
+
+#include <thread>
+
+#include "lib/api/types.h"
+#include "lib/base/log.h"
+
+namespace keelson::apiserver {
+namespace {
+
+constexpr size_t kThreads = 16;
+constexpr std::chrono::seconds kPatience{5};
+// A thousand containers take less than one.
+constexpr size_t kMaxBody = 8u << 20;
+
+// Its node lifecycle controller has given the node up: waiting for an answer would keep the others waiting.
+bool IsSilent(const corev1::Node& node) {
+  for (const corev1::NodeCondition& condition : node.status().conditions()) {
+    if (condition.type() == "Ready") return condition.status() == "Unknown";
+  }
+  return false;
+}
+
+}  // namespace
+
+void UsageScraper::Run(std::stop_token stop) {
+  Mutex mutex;
+  CondVar never;
+  for (SteadyTime next = SteadyTime::clock::now(); !stop.stop_requested();) {
+    Round(stop);
+    next =
+        std::max(next + std::chrono::duration_cast<SteadyTime::duration>(period_), SteadyTime::clock::now());
+    MutexLock lock(mutex);
+    never.wait_until(mutex, stop, next, [] { return false; });
+  }
+}
+
+std::vector<std::string> UsageScraper::NodesToAsk() const {
+  std::vector<std::string> out;
+  store_.ForEach(api::ResourceOf<corev1::Node>(), [&out](const storage::ObjectPtr& object) {
+    if (!IsSilent(static_cast<const corev1::Node&>(*object->Decode()))) out.emplace_back(object->name());
+  });
+  return out;
+}
+
+void UsageScraper::Round(std::stop_token stop) {
+  const std::vector<std::string> nodes = NodesToAsk();
+  const std::set<std::string> now(nodes.begin(), nodes.end());
+  for (const std::string& node : asked_) {
+    if (now.count(node)) continue;
+    usage_.Remove(node);
+    MutexLock lock(mutex_);
+    failing_.erase(node);
+  }
+  asked_ = now;
+  std::atomic<size_t> next = 0;
+  auto work = [&] {
+    for (size_t i; !stop.stop_requested() && (i = next.fetch_add(1)) < nodes.size();) AskOne(nodes[i], stop);
+  };
+  std::vector<std::jthread> others;
+  for (size_t i = 1; i < std::min(nodes.size(), kThreads); ++i) others.emplace_back(work);
+  work();
+}
+
+void UsageScraper::AskOne(const std::string& node, std::stop_token stop) {
+  Result<UsageSample> sample = Ask(node, stop);
+  if (stop.stop_requested()) return;
+  if (sample) {
+    usage_.Put(node, std::move(*sample));
+    MutexLock lock(mutex_);
+    failing_.erase(node);
+    return;
+  }
+  usage_.Remove(node);
+  MutexLock lock(mutex_);
+  if (failing_.insert(node).second)
+    log::Warn("Cannot learn what a node uses", {{"node", node}, {"error", sample.error()}});
+}
+
+Result<UsageSample> UsageScraper::Ask(const std::string& node, std::stop_token stop) {
+  ASSIGN_OR_RETURN(std::shared_ptr<http::Client> kubelet, backends_.Kubelet(node));
+  http::ClientRequest request;
+  request.target = "/metrics/resource";
+  ASSIGN_OR_RETURN(std::unique_ptr<http::ResponseReader> reader, kubelet->Open(request, kPatience, stop));
+  std::string body;
+  for (;;) {
+    ASSIGN_OR_RETURN(std::string piece, reader->Read(stop, kPatience));
+    if (piece.empty()) break;
+    body += piece;
+    if (body.size() > kMaxBody) return Error(Code::kTooLarge, "more than is believed of one node");
+  }
+  if (reader->status() != 200)
+    return Error(CodeOf(reader->status(), ""),
+                 "status " + std::to_string(reader->status()) + ": " + body.substr(0, 256));
+  ASSIGN_OR_RETURN(UsageSample sample, ParseResourceMetrics(body, Clock::Real().Now()));
+  // No more is kept than there are pods.
+  const api::ResourceInfo& pods = api::ResourceOf<corev1::Pod>();
+  std::erase_if(sample.pods, [&](const auto& entry) { return !store_.Peek(pods, entry.first); });
+  return sample;
+}
+
+}  // namespace keelson::apiserver

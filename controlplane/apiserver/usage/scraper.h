@@ -1,0 +1,43 @@
+// Asks every kubelet what its node and pods use, again and again.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <set>
+#include <stop_token>
+#include <string>
+#include <vector>
+
+#include "controlplane/apiserver/handlers/kubelet_client.h"
+#include "controlplane/apiserver/usage/usage_store.h"
+#include "controlplane/storage/store.h"
+#include "lib/base/mutex.h"
+
+namespace keelson::apiserver {
+
+class UsageScraper {
+ public:
+  UsageScraper(storage::Store& store, BackendClients& backends, UsageStore& usage,
+               std::chrono::nanoseconds period)
+      : store_(store), backends_(backends), usage_(usage), period_(period) {}
+
+  // A round each period, until `stop`. The store is ready before.
+  void Run(std::stop_token stop);
+
+ private:
+  void Round(std::stop_token stop);
+  // Nodes whose kubelets have been heard of lately.
+  std::vector<std::string> NodesToAsk() const;
+  void AskOne(const std::string& node, std::stop_token stop);
+  Result<UsageSample> Ask(const std::string& node, std::stop_token stop);
+
+  storage::Store& store_;
+  BackendClients& backends_;
+  UsageStore& usage_;
+  const std::chrono::nanoseconds period_;
+  std::set<std::string> asked_;  // in the round before
+  Mutex mutex_;
+  std::set<std::string> failing_ GUARDED_BY(mutex_);  // each is logged once
+};
+
+}  // namespace keelson::apiserver
