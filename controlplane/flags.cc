@@ -69,6 +69,23 @@ void AddCluster(const FlagAdder& add, Options& options) {
               "How long a node may be silent before it is NotReady: 40s");
 }
 
+void AddAutoscaler(const FlagAdder& add, Options& options) {
+  add("--concurrent-horizontal-pod-autoscaler-syncs", options.autoscaler_syncs,
+      "HorizontalPodAutoscalers looked at side by side")
+      ->check(CLI::PositiveNumber);
+  add.Seconds("--horizontal-pod-autoscaler-sync-period", options.autoscaler_sync_seconds,
+              "How often HorizontalPodAutoscalers are looked at: 15s");
+  add.Seconds("--horizontal-pod-autoscaler-downscale-stabilization", options.autoscaler_down_seconds,
+              "How long a higher number of replicas is kept that was asked for: 5m");
+  add.Seconds("--horizontal-pod-autoscaler-cpu-initialization-period", options.autoscaler_cpu_seconds,
+              "After a pod's start, how long its CPU may count only while it is ready: 5m");
+  add.Seconds("--horizontal-pod-autoscaler-initial-readiness-delay", options.autoscaler_readiness_seconds,
+              "After a pod's start, how long it is taken for one that has never been ready: 30s");
+  add("--horizontal-pod-autoscaler-tolerance", options.autoscaler_tolerance,
+      "How far the ratio of wanted to actual metrics may be from 1 before anything is scaled")
+      ->check(CLI::NonNegativeNumber);
+}
+
 void AddLimits(const FlagAdder& add, Options& options) {
   add.Seconds("--request-timeout", options.request_timeout_seconds,
               "How long a request that is no stream may take: 60s");
@@ -137,6 +154,7 @@ void AddFlags(CLI::App& app, Options& options) {
   AddServiceAccounts(add, options);
   AddAdmission(add, options);
   AddCluster(add, options);
+  AddAutoscaler(add, options);
   AddSigningFlags(app, options.signing);
   AddLimits(add, options);
   AddAudit(add, options.audit);

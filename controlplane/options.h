@@ -71,6 +71,10 @@ struct Options {
   bool allocate_node_cidrs = false;
   SigningFlags signing;
   int legacy_token_period_seconds = 365 * 24 * 3600;  // a token in a Secret may be unused
+  // Of HorizontalPodAutoscalers.
+  int autoscaler_syncs = 5, autoscaler_sync_seconds = 15, autoscaler_down_seconds = 300,
+      autoscaler_cpu_seconds = 300, autoscaler_readiness_seconds = 30;
+  double autoscaler_tolerance = 0.1;
   int node_monitor_period_seconds = 5;
   int node_monitor_grace_period_seconds = 40;  // of silence, until a node is NotReady
 

@@ -304,6 +304,14 @@ Result<controllers::Options> ControllerOptions(const Options& options) {
   out.cluster_cidrs = SplitCommas(options.cluster_cidr);
   out.load_balancer_addresses = options.load_balancer_addresses;
   ASSIGN_OR_RETURN(out.signing, SigningOf(options.signing));
+  if (options.autoscaler_sync_seconds <= 0)
+    return Error(Code::kInvalid, "--horizontal-pod-autoscaler-sync-period must be more than 0");
+  out.pod_autoscaler.workers = options.autoscaler_syncs;
+  out.pod_autoscaler.sync_period = std::chrono::seconds(options.autoscaler_sync_seconds);
+  out.pod_autoscaler.downscale_stabilization = std::chrono::seconds(options.autoscaler_down_seconds);
+  out.pod_autoscaler.cpu_initialization_period = std::chrono::seconds(options.autoscaler_cpu_seconds);
+  out.pod_autoscaler.initial_readiness_delay = std::chrono::seconds(options.autoscaler_readiness_seconds);
+  out.pod_autoscaler.tolerance = options.autoscaler_tolerance;
   out.node_monitor_period = std::chrono::seconds(options.node_monitor_period_seconds);
   out.node_monitor_grace_period = std::chrono::seconds(options.node_monitor_grace_period_seconds);
   return out;

@@ -28,6 +28,7 @@
 #include "controlplane/controllers/node/node_lifecycle.h"
 #include "controlplane/controllers/node/pod_gc.h"
 #include "controlplane/controllers/node/taint_eviction.h"
+#include "controlplane/controllers/podautoscaler/controller.h"
 #include "controlplane/controllers/replicaset/controller.h"
 #include "controlplane/controllers/resourcequota/controller.h"
 #include "controlplane/controllers/serviceaccounttokens/cleaner.h"
@@ -80,6 +81,8 @@ Result<> Build(Manager& manager, const Options& options) {
   manager.Add<CronJobController>(options, "cronjob", "cronjob-controller");
   manager.Add<ReplicationControllerController>(options, "replicationcontroller", "replication-controller");
   manager.Add<StatefulSetController>(options, "statefulset", "statefulset-controller");
+  manager.Add<PodAutoscalerController>(options, "horizontalpodautoscaling", "horizontal-pod-autoscaler",
+                                       options.pod_autoscaler);
   manager.Add<DisruptionController>(options, "disruption", "controllermanager");
   manager.Add<ServiceCidrController>(options, "service-cidr", "service-cidr-controller");
   ASSIGN_OR_RETURN(AddressPool pool, AddressPool::Parse(options.load_balancer_addresses));
@@ -148,6 +151,7 @@ std::vector<std::string> ControllerNames() {
           "endpointslicemirroring",
           "ephemeral-volume",
           "garbage-collector",
+          "horizontalpodautoscaling",
           "job",
           "legacy-serviceaccount-token-cleaner",
           "namespace",

@@ -25,6 +25,15 @@ struct CertificateSigning {
   std::chrono::seconds duration = std::chrono::hours(24 * 365);  // at most
 };
 
+// HorizontalPodAutoscalers, with upstream's defaults.
+struct PodAutoscalerOptions {
+  int workers = 5;
+  std::chrono::seconds sync_period{15};
+  std::chrono::seconds downscale_stabilization{300};  // that a higher wish is kept for
+  std::chrono::seconds cpu_initialization_period{300}, initial_readiness_delay{30};
+  double tolerance = 0.1;
+};
+
 struct Options {
   // Names as in ControllerNames(); empty: all. Switching one off leaves its objects as they are.
   std::set<std::string> disabled;
@@ -44,6 +53,7 @@ struct Options {
   int node_cidr_mask_size_ipv6 = 64;
 
   CertificateSigning signing;
+  PodAutoscalerOptions pod_autoscaler;
 
   // Ranges that Services of type LoadBalancer get addresses from; empty: they get those of the nodes.
   std::vector<std::string> load_balancer_addresses;

@@ -1,0 +1,73 @@
+// Sizes what HorizontalPodAutoscalers name, by what their metrics say, each sync period anew.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+
+#include "controlplane/controllers/controller.h"
+#include "controlplane/controllers/controllers.h"
+#include "controlplane/controllers/podautoscaler/behavior.h"
+#include "controlplane/controllers/podautoscaler/metric_source.h"
+#include "controlplane/controllers/podautoscaler/scale_client.h"
+#include "lib/api/proto/autoscaling_v2.pb.h"
+#include "lib/api/selector.h"
+#include "lib/base/mutex.h"
+
+namespace keelson::controllers {
+
+class PodAutoscalerController : public Controller {
+ public:
+  using Autoscaler = api::autoscaling::v2::HorizontalPodAutoscaler;
+
+  // `metrics` null: those that the API server has.
+  PodAutoscalerController(client::RestClient api, client::InformerFactory& informers,
+                          client::EventRecorder& events, Clock& clock, const PodAutoscalerOptions& options,
+                          std::unique_ptr<podautoscaler::MetricsClient> metrics = nullptr);
+  Result<Requeue> Reconcile(const std::string& key, std::stop_token stop) override;
+
+ private:
+  // What is known of an autoscaler beyond its object. One worker at a time has a key; others look at its
+  // selector only.
+  struct Known {
+    podautoscaler::History history;
+    std::string ns;
+    api::LabelSelector selector = api::LabelSelector::Nothing();  // of the pods that it sizes
+  };
+  // One Reconcile(): the object as its status is rewritten.
+  struct Sync {
+    std::string key;
+    Autoscaler autoscaler;
+    std::shared_ptr<Known> known;
+  };
+  struct Computed {
+    int32_t replicas = 0;
+    std::string name;  // of the metric that asks for most
+  };
+
+  std::shared_ptr<Known> Remember(const std::string& key, const std::string& ns);
+  void Warn(const Sync& sync, std::string_view reason, const std::string& message);
+  void SetCondition(Sync& sync, std::string_view type, bool status, std::string_view reason,
+                    std::string message);
+
+  // Errors have been told already, in conditions and events.
+  Result<> Autoscale(Sync& sync);
+  Result<Computed> Compute(Sync& sync, const autoscalingv1::Scale& scale);
+  Result<podautoscaler::Pods> PodsOf(Sync& sync, const std::string& selector);
+  Result<> Rescale(Sync& sync, podautoscaler::FoundScale found, int32_t replicas, const std::string& reason);
+  void SetReplicas(Sync& sync, int32_t current, int32_t desired);
+  Result<> WriteStatus(Sync& sync, const Autoscaler& before);
+
+  client::RestClient api_;
+  client::EventRecorder& events_;
+  const PodAutoscalerOptions options_;
+  client::Informer<Autoscaler>& autoscalers_;
+  client::Informer<corev1::Pod>& pods_;
+  podautoscaler::ScaleClient scales_;
+  std::unique_ptr<podautoscaler::MetricsClient> metrics_;
+  Mutex mutex_;
+  std::map<std::string, std::shared_ptr<Known>> known_ GUARDED_BY(mutex_);
+};
+
+}  // namespace keelson::controllers

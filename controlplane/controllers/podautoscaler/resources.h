@@ -1,0 +1,24 @@
+// Which resources serve a kind: built-in ones from the table, others by the API server's discovery.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "lib/client/rest.h"
+
+namespace keelson::controllers::podautoscaler {
+
+struct ResourceName {
+  std::string group, version, resource;
+  bool namespaced = true;
+  // /apis/apps/v1/namespaces/NS/deployments/NAME
+  std::string Path(std::string_view ns, std::string_view name) const;
+  std::string GroupResource() const;  // deployments.apps
+};
+
+// In the order in which they are to be tried. kNotFound in upstream's words when nothing serves the kind.
+Result<std::vector<ResourceName>> ResourcesOf(const client::RestClient& api, const std::string& api_version,
+                                              const std::string& kind);
+
+}  // namespace keelson::controllers::podautoscaler

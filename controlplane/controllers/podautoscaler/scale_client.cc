@@ -1,0 +1,34 @@
+#include "controlplane/controllers/podautoscaler/scale_client.h"
+
+#include <optional>
+
+#include "controlplane/controllers/podautoscaler/json_api.h"
+#include "controlplane/controllers/podautoscaler/resources.h"
+#include "lib/api/codec.h"
+
+namespace keelson::controllers::podautoscaler {
+
+Result<FoundScale> ScaleClient::Get(std::string_view ns, const std::string& api_version,
+                                    const std::string& kind, const std::string& name) const {
+  ASSIGN_OR_RETURN(const std::vector<ResourceName> resources, ResourcesOf(api_, api_version, kind));
+  std::optional<Error> first;
+  for (const ResourceName& resource : resources) {
+    FoundScale found;
+    found.path = resource.Path(ns, name) + "/scale";
+    Result<std::string> text = Fetch(api_, found.path);
+    if (text) {
+      RETURN_IF_ERROR(api::DecodeJson(*text, found.scale));
+      return found;
+    }
+    if (!first) first = text.error();
+  }
+  return *first;
+}
+
+Result<> ScaleClient::Put(const FoundScale& found) const {
+  RETURN_IF_ERROR(
+      Call(api_, "PUT", found.path, api::EncodeJson(found.scale, {"autoscaling", "v1", "Scale"})));
+  return {};
+}
+
+}  // namespace keelson::controllers::podautoscaler

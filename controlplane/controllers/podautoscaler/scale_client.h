@@ -1,0 +1,29 @@
+// The scale subresource of whatever kind an autoscaler names.
+#pragma once
+
+#include <string>
+
+#include "lib/api/types.h"
+#include "lib/client/rest.h"
+
+namespace keelson::controllers::podautoscaler {
+
+struct FoundScale {
+  std::string path;  // of the subresource
+  autoscalingv1::Scale scale;
+};
+
+class ScaleClient {
+ public:
+  explicit ScaleClient(client::RestClient api) : api_(std::move(api)) {}
+
+  Result<FoundScale> Get(std::string_view ns, const std::string& api_version, const std::string& kind,
+                         const std::string& name) const;
+  // Writes the scale as it is in `found`; kConflict when somebody else has written since.
+  Result<> Put(const FoundScale& found) const;
+
+ private:
+  client::RestClient api_;
+};
+
+}  // namespace keelson::controllers::podautoscaler
