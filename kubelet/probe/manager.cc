@@ -46,8 +46,8 @@ void ProbeManager::Update(std::shared_ptr<const corev1::Pod> pod, const PodRunti
       Ensure({record->id, ProbeKind::kReadiness}, container.readiness_probe(), pod, *record, ip);
   });
   const std::string& uid = pod->metadata().uid();
-  std::erase_if(entries_, [&](const auto& item) {
-    return item.second.pod->metadata().uid() == uid && !running.count(item.first.container_id);
+  Erase([&](const Key& key, const Entry& entry) {
+    return entry.pod->metadata().uid() == uid && !running.count(key.container_id);
   });
   changed_.notify_all();
 }
@@ -82,7 +82,27 @@ void ProbeManager::Ensure(const Key& key, const corev1::Probe& probe,
     auto period = std::chrono::milliseconds(AtLeastOne(probe.period_seconds(), 10));
     entry.next += period * (entry.generation * 37 % 100) / 100;
   }
-  entries_.emplace(key, std::move(entry));
+  Plan(entries_.emplace(key, std::move(entry)).first);
+}
+
+void ProbeManager::Plan(Entries::iterator entry) {
+  Unplan(entry);
+  entry->second.planned = entry->second.next;
+  plan_.emplace(entry->second.next, &entry->first);
+}
+
+void ProbeManager::Unplan(Entries::iterator entry) {
+  if (entry->second.planned) plan_.erase({*entry->second.planned, &entry->first});
+  entry->second.planned.reset();
+}
+
+void ProbeManager::Erase(const std::function<bool(const Key& key, const Entry& entry)>& goes) {
+  for (auto it = entries_.begin(); it != entries_.end();) {
+    const auto at = it++;
+    if (!goes(at->first, at->second)) continue;
+    Unplan(at);
+    entries_.erase(at);
+  }
 }
 
 void ProbeManager::Remove(const corev1::Pod& pod) {
@@ -90,7 +110,7 @@ void ProbeManager::Remove(const corev1::Pod& pod) {
   {
     MutexLock lock(mutex_);
     dying_.erase(uid);
-    std::erase_if(entries_, [&](const auto& item) { return item.second.pod->metadata().uid() == uid; });
+    Erase([&](const Key&, const Entry& entry) { return entry.pod->metadata().uid() == uid; });
   }
   metrics_.Forget(pod);
 }
@@ -115,23 +135,27 @@ bool ProbeManager::Waiting(const Key& key) const {
 
 std::vector<ProbeManager::Due> ProbeManager::Collect(SteadyTime now, SteadyTime& next) {
   std::vector<Due> due;
-  next = now + std::chrono::hours(1);
-  for (auto& [key, entry] : entries_) {
-    if (entry.running) {  // its end tells when it is late
-      if (entry.next > now) next = std::min(next, entry.next);
-      continue;
-    }
-    if (Waiting(key)) continue;
+  while (!plan_.empty() && plan_.begin()->first <= now) {
+    const auto it = entries_.find(*plan_.begin()->second);
+    const auto& [key, entry] = *it;
+    Unplan(it);
+    if (entry.running || Waiting(key)) continue;
     if (key.kind != ProbeKind::kReadiness && dying_.count(entry.pod->metadata().uid())) continue;
-    if (entry.next <= now) {
-      entry.next = now + AtLeastOne(entry.probe->period_seconds(), 10);
-      entry.running = true;
-      ++running_;
-      due.push_back({key, entry.generation, entry.pod, entry.probe, entry.container, entry.pod_ip});
-    }
-    next = std::min(next, entry.next);
+    it->second.next = now + AtLeastOne(entry.probe->period_seconds(), 10);
+    it->second.running = true;
+    Plan(it);
+    ++running_;
+    due.push_back({key, entry.generation, entry.pod, entry.probe, entry.container, entry.pod_ip});
   }
+  next = plan_.empty() ? now + std::chrono::hours(1) : plan_.begin()->first;
   return due;
+}
+
+void ProbeManager::StartupSucceeded(const std::string& container_id) {
+  for (ProbeKind kind : {ProbeKind::kLiveness, ProbeKind::kReadiness}) {
+    auto it = entries_.find({container_id, kind});
+    if (it != entries_.end() && !it->second.planned) Plan(it);
+  }
 }
 
 void ProbeManager::Run(std::stop_token stop) {
@@ -180,9 +204,12 @@ void ProbeManager::Done(const Due& due, const ProbeOutcome& outcome, double took
     if (known) {
       metrics_.Count(*due.pod, due.container, due.key.kind, outcome.kind, took);
       changed = Judge(it->second, outcome);
+      const bool late = !it->second.planned;
+      if (late) Plan(it);
+      if (changed && due.key.kind == ProbeKind::kStartup) StartupSucceeded(due.key.container_id);
+      // Else the loop has nothing to do before what it waits for anyway.
+      if (late || changed) changed_.notify_all();
     }
-    // Else the loop has nothing to do before what it waits for anyway.
-    if (changed || (known && it->second.next <= clock_.SteadyNow())) changed_.notify_all();
   }
   if (known) Tell(due, outcome, changed);
   MutexLock lock(mutex_);

@@ -58,8 +58,10 @@ class ProbeManager : public ProbeResults {  // thread safe
     int in_row = 0;
     bool running = false;
     SteadyTime next;
+    std::optional<SteadyTime> planned;  // in plan_
     uint64_t generation = 0;
   };
+  using Entries = std::map<Key, Entry>;
   void Ensure(const Key& key, const corev1::Probe& probe, const std::shared_ptr<const corev1::Pod>& pod,
               const ContainerRecord& record, const std::string& pod_ip) REQUIRES(mutex_);
   // What one run of a probe needs to know: entries may go while it is under way.
@@ -70,6 +72,9 @@ class ProbeManager : public ProbeResults {  // thread safe
     std::shared_ptr<const corev1::Probe> probe;
     std::string container, pod_ip;
   };
+  void Plan(Entries::iterator entry) REQUIRES(mutex_);
+  void Unplan(Entries::iterator entry) REQUIRES(mutex_);
+  void Erase(const std::function<bool(const Key& key, const Entry& entry)>& goes) REQUIRES(mutex_);
   // Those whose time has come; `next` is when to look again.
   std::vector<Due> Collect(SteadyTime now, SteadyTime& next) REQUIRES(mutex_);
   void Launch(std::shared_ptr<const Due> due, std::stop_token stop);
@@ -77,6 +82,7 @@ class ProbeManager : public ProbeResults {  // thread safe
   void Tell(const Due& due, const ProbeOutcome& outcome, bool changed);
   static bool Judge(Entry& entry, const ProbeOutcome& outcome);  // whether the result has changed
   bool Waiting(const Key& key) const REQUIRES(mutex_);           // for the startup probe, or for ever
+  void StartupSucceeded(const std::string& container_id) REQUIRES(mutex_);
 
   HandlerRunner& runner_;
   Executor& executor_;
@@ -87,7 +93,10 @@ class ProbeManager : public ProbeResults {  // thread safe
   ProbeMetrics metrics_;
   mutable Mutex mutex_;
   CondVar changed_;
-  std::map<Key, Entry> entries_ GUARDED_BY(mutex_);
+  Entries entries_ GUARDED_BY(mutex_);
+  // When to look at which entry: a look costs what is due, not what there is. An entry whose time came while
+  // it was running, or waits for something else, is not in it until that has happened.
+  std::set<std::pair<SteadyTime, const Key*>> plan_ GUARDED_BY(mutex_);
   std::set<std::string> dying_ GUARDED_BY(mutex_);  // pods whose liveness does not matter any more
   uint64_t next_generation_ GUARDED_BY(mutex_) = 1;
   int running_ GUARDED_BY(mutex_) = 0;

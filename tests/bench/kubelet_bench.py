@@ -11,7 +11,7 @@ import subprocess
 import sys
 import time
 
-from running_cluster import Api, ReadyWatch, bare_cri, cpu_seconds, memory, namespace, pids, pod
+from running_cluster import Api, ReadyWatch, bare_cri, cpu_seconds, memory, namespace, pids, pod, summarise
 
 NAMESPACE = "keelson-bench"
 PODS = f"/api/v1/namespaces/{NAMESPACE}/pods"
@@ -48,6 +48,22 @@ class Bench:
         begin = time.monotonic()
         self.api.call("DELETE", PODS)
         return max(self.watch.await_in(self.watch.gone, names, 600)) - begin
+
+    def in_turn(self, node, build, count):
+        """One pod at a time, each beside one by bare CRI calls: the machine's speed changes from minute to minute. Milliseconds."""
+        times = {"create to Ready": [], "bare CRI start": [], "delete to gone": [], "bare CRI stop": []}
+        connection = self.api.connect()
+        for i in range(count):
+            name, begin = f"one-{i}", time.monotonic()
+            self.api.call("POST", PODS, pod(name), connection)
+            times["create to Ready"].append((self.watch.await_in(self.watch.ready, [name])[0] - begin) * 1000)
+            begin = time.monotonic()
+            self.api.call("DELETE", f"{PODS}/{name}", None, connection)
+            times["delete to gone"].append((self.watch.await_in(self.watch.gone, [name])[0] - begin) * 1000)
+            bare = bare_cri(node, build, 2)  # the second one has its connection open, as the kubelet has
+            times["bare CRI start"].append(bare["start"][1])
+            times["bare CRI stop"].append(bare["stop"][1])
+        return {what: summarise(values) for what, values in times.items()}
 
     def plain_probe(self, build, kind):
         """What such a probe of each of the pods takes a program that does nothing else, in microseconds of CPU."""
@@ -92,7 +108,7 @@ def main():
             if handler:
                 result["plain_probe_us"][kind] = bench.plain_probe(build, kind)
             bench.delete(names)
-    bare_cri(state / "nodes/node1", build, 1)
+        result["in_turn_ms"] = bench.in_turn(state / "nodes/node1", build, 30)
     bare = bare_cri(state / "nodes/node1", build, count, "--at-once")
     result["bare_create_s"], result["bare_delete_s"] = max(bare["start"]) / 1000, max(bare["stop"]) / 1000
     report(result)
@@ -103,6 +119,8 @@ def report(result):
     for step in ("create", "delete"):
         ours, bare = result[f"{step}_s"], result[f"bare_{step}_s"]
         print(f"{step} all at once: {ours:.2f} s, bare CRI calls {bare:.2f} s, ratio {ours / bare:.2f}")
+    for what, times in result["in_turn_ms"].items():
+        print(f"one at a time, {what:<16} p50 {times['p50']:.0f} ms, p99 {times['p99']:.0f} ms")
     rest = result["cpu_percent"]["no probes"]["kubelet"]
     for kind, plain in result["plain_probe_us"].items():
         ours = (result["cpu_percent"][f"{kind} probes"]["kubelet"] - rest) * 10000 / result["pods"]
