@@ -1,0 +1,126 @@
+#include "kubelet/kubelet_impl.h"
+
+namespace keelson::kubelet {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+std::vector<k8s::NamedCheck> Kubelet::Impl::HealthChecks() {
+  auto fine = []() -> Result<> { return {}; };
+  return {{"ping", fine},
+          {"log", fine},
+          {"syncloop",
+           [this]() -> Result<> {
+             if (auto problem = pleg.Unhealthy()) return Error(Code::kUnavailable, *problem);
+             return {};
+           }},
+          {"device-plugin",
+           [this] { return parts.resources ? parts.resources->CheckRegistration() : Result<>(); }}};
+}
+
+PodCertificates::Dependencies Kubelet::Impl::CertificateDependencies() {
+  return {parts.api, node_options.name, [this] { return OwnUid().value_or(""); },
+          [this](const corev1::Pod& pod, const std::string& reason, const std::string& message) {
+            events.Pod(pod, "", "Warning", reason, message);
+          }};
+}
+
+PodWorkers::Options Kubelet::Impl::WorkerOptions() {
+  PodWorkers::Options out;
+  out.sync_frequency = settings.config.sync_frequency;
+  out.forgotten = [this](const std::string& uid) {
+    starts.Forget(uid);
+    static_pods.Released(uid);
+    for (const std::string& waiting : allocations.Deferred()) workers.Touch(waiting);
+  };
+  return out;
+}
+
+StaticPods::Dependencies Kubelet::Impl::StaticDependencies() {
+  return {parts.api,
+          [this](StaticPods::PodPtr pod) { workers.Update(std::move(pod)); },
+          [this](const std::string& uid) { workers.Remove(uid); },
+          [this] { return OwnUid(); },
+          [this](const std::string& uid, StaticPods::PodPtr mirror) {
+            statuses.SetMirror(uid, std::move(mirror));
+          },
+          node_options.name};
+}
+
+EvictionManager::Dependencies Kubelet::Impl::EvictionDependencies() {
+  return {[this](std::stop_token stop) { return usage.Observe(stop); },
+          [this] { return workers.Active(""); },
+          [this](const corev1::Pod& pod) { return usage.Usage(pod); },
+          [this](const corev1::Pod& pod, const std::string& message, seconds grace) {
+            events.Pod(pod, "", "Warning", "Evicted", message);
+            workers.Evict(pod.metadata().uid(), {"Evicted", message, message}, grace);
+          },
+          [this](std::stop_token stop) {
+            CollectDead({milliseconds(0), 1, -1}, stop);
+          },
+          [this](std::stop_token stop) {
+            if (auto removed = image_gc.RemoveUnused(stop); !removed)
+              log::Warn("Cannot remove unused images", {{"error", removed.error()}});
+          },
+          [this](const std::string& reason, const std::string& message) {
+            events.Node("Warning", reason, message);
+          },
+          [this] { return usage.layout(); },
+          [this] { return parts.cgroups.WatchMemory(); }};
+}
+
+ShutdownManager::Dependencies Kubelet::Impl::ShutdownDependencies() {
+  return {parts.logind, [this] { return workers.Active(""); },
+          [this](const corev1::Pod& pod, seconds grace) {
+            workers.Evict(pod.metadata().uid(), {kShutdownReason, kShutdownMessage, kShutdownMessage}, grace);
+          },
+          [this](const std::string& message) { events.Node("Normal", "Shutdown", message); },
+          [this] { node.UpdateNow(); }};
+}
+
+PodSyncer::Dependencies Kubelet::Impl::Dependencies() {
+  return {
+      parts.runtime,
+      images,
+      volumes,
+      parts.cgroups,
+      objects,
+      *handlers,
+      probes,
+      statuses,
+      executor,
+      start_gate,
+      [this] { return features.AddTo(context); },
+      [this](const corev1::Pod& pod) { return Admit(pod); },
+      [this](const corev1::Pod& pod, const std::string& container, const std::string& type,
+             const std::string& reason,
+             const std::string& message) { events.Pod(pod, container, type, reason, message); },
+      [this](const std::string& uid, const PodRuntimeStatus& status) { pleg.Seen(uid, status); },
+      [this](const std::string& uid, const PodRuntimeStatus& status) { return pleg.Unchanged(uid, status); },
+      [this](const std::string& name) { return HandlerOf(name); },
+      user_namespaces,
+      allocations,
+      [this](const corev1::Pod& wish, const corev1::Pod& granted) {
+        return RefuseResize(wish, granted, RoomFor(wish.metadata().uid()));
+      },
+      [this](const corev1::Pod& pod, const corev1::Container& container, cri::ContainerConfig& config,
+             std::stop_token stop) -> Result<> {
+        return parts.resources ? parts.resources->Configure(pod, container, config, stop) : Result<>();
+      },
+      [this](const std::string& uid) {
+        if (parts.resources) parts.resources->Release(uid);
+      },
+      [this](const std::string& uid, corev1::PodStatus& status) {
+        if (parts.resources) parts.resources->FillResourceHealth(uid, status);
+      }};
+}
+
+void Kubelet::Impl::ConnectResources() {
+  parts.resources->Connect(
+      {[this] { return workers.Active(""); },
+       [this](const std::string& ns, const std::string& name) { return workers.Find(ns, name); },
+       [this](const std::string& uid) { return workers.Runtime(uid); }, [this] { node.UpdateNow(); },
+       [this](const std::string& uid) { workers.Touch(uid); }});
+}
+
+}  // namespace keelson::kubelet
