@@ -1,45 +1,12 @@
-#include "kubelet/kubelet.h"
-
-#include <gtest/gtest.h>
-#include <stdlib.h>
+#include "kubelet/testing/kubelet_test.h"
 
 #include <algorithm>
 
-#include "kubelet/cri/fake.h"
-#include "kubelet/testing/cgroup_names.h"
-#include "kubelet/testing/fixture.h"
 #include "lib/api/proto/node_v1.pb.h"
-#include "lib/base/file.h"
 #include "lib/k8s/pod_util.h"
 
 namespace keelson::kubelet {
 namespace {
-
-class KubeletTest : public ::testing::Test {
- protected:
-  void SetUp() override {
-    char name[] = "/tmp/kubelet_test.XXXXXX";
-    dir_ = ::mkdtemp(name);
-    harness_ = std::make_unique<KubeletHarness>(runtime_, runtime_, cgroups_, mounter_, dir_, "10.7.0.1");
-    runtime_.AddImage("img:1");
-  }
-  void TearDown() override {
-    harness_.reset();
-    (void)RemoveTree(dir_);
-  }
-  static std::string Waiting(const corev1::Pod* pod) {
-    if (!pod || pod->status().container_statuses().empty()) return "";
-    return pod->status().container_statuses(0).state().waiting().reason();
-  }
-  std::string dir_;
-  cri::FakeRuntime runtime_;
-  NoMounts mounter_;
-  CgroupNames cgroups_;
-  std::unique_ptr<KubeletHarness> harness_;
-};
-
-constexpr char kPod[] =
-    R"({"metadata":{"name":"web"},"spec":{"containers":[{"name":"main","image":"img:1"}]}})";
 
 TEST_F(KubeletTest, RegistersTheNode) {
   harness_->Start();
@@ -254,57 +221,6 @@ TEST_F(KubeletTest, LogsAreFound) {
   EXPECT_EQ(harness_->backend().ContainerLog(ref, false).error().code(), Code::kNotFound);
 }
 
-class StaticPodTest : public KubeletTest {
- protected:
-  void SetUp() override {
-    KubeletTest::SetUp();
-    manifests_ = dir_ + "/manifests";
-    ASSERT_TRUE(MakeDirs(manifests_));
-    harness_->settings().config.static_pod_path = manifests_;
-  }
-  void Write(const std::string& container) {
-    ASSERT_TRUE(WriteFileAtomic(
-        manifests_ + "/web.yaml",
-        "{apiVersion: v1, kind: Pod, metadata: {name: web}, spec: {containers: [{name: " + container +
-            ", image: 'img:1'}]}}"));
-  }
-  std::string manifests_;
-};
-
-constexpr char kMirror[] = "web-node-under-test";
-
-TEST_F(StaticPodTest, RunsAndIsMirrored) {
-  Write("main");
-  harness_->Start();
-  ASSERT_TRUE(harness_->Await(kMirror, IsPodReady));
-  corev1::Pod mirror = harness_->Get(kMirror);
-  EXPECT_TRUE(k8s::IsMirror(mirror));
-  EXPECT_EQ(mirror.metadata().owner_references(0).name(), "node-under-test");
-  EXPECT_EQ(mirror.status().container_statuses(0).name(), "main");
-  // The mirror is a picture only: its end does not end the pod.
-  const std::string uid = mirror.metadata().uid();
-  harness_->Delete(kMirror, 0);
-  ASSERT_TRUE(harness_->Await(
-      kMirror, [&](const corev1::Pod* pod) { return IsPodReady(pod) && pod->metadata().uid() != uid; }));
-  EXPECT_EQ(runtime_.Count("StopContainer main"), 0u);
-  // Another manifest is another pod.
-  Write("other");
-  ASSERT_TRUE(harness_->Await(kMirror, [](const corev1::Pod* pod) {
-    return IsPodReady(pod) && pod->status().container_statuses(0).name() == "other";
-  }));
-  EXPECT_EQ(runtime_.Count("StopContainer main"), 1u);
-  ASSERT_TRUE(RemoveFile(manifests_ + "/web.yaml"));
-  ASSERT_TRUE(harness_->Await(kMirror, [](const corev1::Pod* pod) { return pod == nullptr; }));
-}
-
-TEST_F(StaticPodTest, NeedsNoApiServer) {
-  Write("main");
-  harness_->Start(true);
-  runtime_.Await([&] { return runtime_.Count("StartContainer main") > 0; });
-  ASSERT_TRUE(RemoveFile(manifests_ + "/web.yaml"));
-  runtime_.Await([&] { return runtime_.Count("RemovePodSandbox web-node-under-test") > 0; });
-}
-
 TEST_F(KubeletTest, ACriticalPodPushesOthersOut) {
   harness_->Start();
   corev1::Node node = *harness_->api().Get<corev1::Node>("", "node-under-test");
@@ -418,97 +334,6 @@ TEST_F(KubeletTest, DeadlineOfAPod) {
   corev1::Pod late = harness_->Get("web");
   EXPECT_EQ(k8s::FindCondition(late.status(), k8s::kPodReady)->reason(), "PodFailed");
   runtime_.Await([&] { return runtime_.RunningContainer(pod.metadata().uid(), "main").empty(); });
-}
-
-class ResizeTest : public KubeletTest {
- protected:
-  // Both limits and requests of the container "c".
-  void Ask(const std::string& cpu) {
-    corev1::Pod pod = harness_->Get("web");
-    auto& resources = *pod.mutable_spec()->mutable_containers(0)->mutable_resources();
-    (*resources.mutable_requests())["cpu"].set_string(cpu);
-    (*resources.mutable_limits())["cpu"].set_string(cpu);
-    auto stored = harness_->api().Update(pod);
-    ASSERT_TRUE(stored) << stored.error().message();
-  }
-  void Begin(const std::string& policy) {
-    harness_->Start();
-    harness_->Create(R"({"metadata":{"name":"web"},"spec":{"containers":[{"name":"c","image":"img:1",
-      "resizePolicy":[{"resourceName":"cpu","restartPolicy":")" +
-                     policy + R"("},{"resourceName":"memory","restartPolicy":"NotRequired"}],
-      "resources":{"requests":{"cpu":"100m"},"limits":{"cpu":"100m"}}}]}})");
-    ASSERT_TRUE(harness_->Await("web", IsPodReady));
-  }
-  static std::string Has(const corev1::Pod* pod) {
-    if (!pod || pod->status().container_statuses().empty()) return "";
-    const auto& limits = pod->status().container_statuses(0).resources().limits();
-    auto it = limits.find("cpu");
-    return it == limits.end() ? "" : it->second.string();
-  }
-};
-
-TEST_F(ResizeTest, InPlaceWithoutARestart) {
-  Begin("NotRequired");
-  Ask("200m");
-  ASSERT_TRUE(harness_->Await("web", [](const corev1::Pod* pod) { return Has(pod) == "200m"; }));
-  EXPECT_EQ(runtime_.Count("UpdateContainerResources c"), 1u);
-  EXPECT_EQ(runtime_.Count("StopContainer c"), 0u);
-  EXPECT_EQ(harness_->Get("web").status().container_statuses(0).allocated_resources().at("cpu").string(),
-            "200m");
-  // A new kubelet knows what the container has.
-  harness_->Stop();
-  harness_->Start();
-  Ask("300m");
-  ASSERT_TRUE(harness_->Await("web", [](const corev1::Pod* pod) { return Has(pod) == "300m"; }));
-  EXPECT_EQ(runtime_.Count("UpdateContainerResources c"), 2u);
-}
-
-TEST_F(ResizeTest, WithARestartWhereThePolicyWantsOne) {
-  Begin("RestartContainer");
-  Ask("200m");
-  ASSERT_TRUE(harness_->Await("web", [](const corev1::Pod* pod) {
-    return Has(pod) == "200m" && pod->status().container_statuses(0).restart_count() == 1;
-  }));
-  EXPECT_EQ(runtime_.Count("UpdateContainerResources c"), 0u);
-}
-
-TEST_F(ResizeTest, AnInitContainerWhileItRuns) {
-  harness_->Start();
-  harness_->Create(R"({"metadata":{"name":"web"},"spec":{"containers":[{"name":"c","image":"img:1"}],
-      "initContainers":[{"name":"first","image":"img:1",
-        "resources":{"requests":{"cpu":"100m"},"limits":{"cpu":"100m"}}}]}})");
-  auto limit = [](const corev1::Pod* pod) -> std::string {
-    if (!pod || pod->status().init_container_statuses().empty()) return "";
-    const corev1::ContainerStatus& status = pod->status().init_container_statuses(0);
-    return status.state().has_running() ? status.resources().limits().at("cpu").string() : "";
-  };
-  ASSERT_TRUE(harness_->Await("web", [&](const corev1::Pod* pod) { return limit(pod) == "100m"; }));
-  corev1::Pod pod = harness_->Get("web");
-  auto& resources = *pod.mutable_spec()->mutable_init_containers(0)->mutable_resources();
-  for (auto* list : {resources.mutable_requests(), resources.mutable_limits()})
-    (*list)["cpu"].set_string("200m");
-  ASSERT_TRUE(harness_->api().Update(pod));
-  ASSERT_TRUE(harness_->Await("web", [&](const corev1::Pod* now) { return limit(now) == "200m"; }));
-  EXPECT_EQ(runtime_.Count("UpdateContainerResources first"), 1u);
-  EXPECT_EQ(runtime_.Count("CreateContainer first"), 1u);
-  runtime_.ExitContainer(pod.metadata().uid(), "first", 0);
-  ASSERT_TRUE(harness_->Await("web", IsPodReady));
-}
-
-TEST_F(ResizeTest, WhatTheNodeDoesNotHaveWaits) {
-  Begin("NotRequired");
-  auto pending = [](const corev1::Pod* pod) -> std::string {
-    const corev1::PodCondition* condition =
-        pod ? k8s::FindCondition(pod->status(), "PodResizePending") : nullptr;
-    return condition ? condition->reason() : "";
-  };
-  Ask("100k");
-  ASSERT_TRUE(harness_->Await("web", [&](const corev1::Pod* pod) { return pending(pod) == "Infeasible"; }));
-  const corev1::Pod waiting = harness_->Get("web");
-  EXPECT_EQ(Has(&waiting), "100m");
-  Ask("150m");
-  ASSERT_TRUE(harness_->Await(
-      "web", [&](const corev1::Pod* pod) { return pending(pod).empty() && Has(pod) == "150m"; }));
 }
 
 }  // namespace
