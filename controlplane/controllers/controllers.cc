@@ -3,6 +3,7 @@
 #include <memory>
 #include <thread>
 
+#include "controlplane/controllers/attachdetach/controller.h"
 #include "controlplane/controllers/bootstraptokens/controllers.h"
 #include "controlplane/controllers/certificates/approver.h"
 #include "controlplane/controllers/certificates/cleaner.h"
@@ -93,6 +94,7 @@ Result<> Build(Manager& manager, const Options& options) {
   manager.Add<ClaimBinder>(options, "persistentvolume-binder", "persistentvolume-controller");
   manager.Add<VolumeBinder>(options, "persistentvolume-binder", "persistentvolume-controller");
   manager.Add<VolumeExpandController>(options, "persistentvolume-expander", "volume_expand");
+  manager.Add<AttachDetachController>(options, "attachdetach", "attachdetach-controller");
   manager.Add<EphemeralVolumeController>(options, "ephemeral-volume", "ephemeral_volume");
   manager.Add<GarbageCollector>(options, "garbage-collector", "garbage-collector-controller");
   manager.Add<NodeLifecycleController>(options, "node-lifecycle", "node-controller", options);
@@ -138,7 +140,8 @@ Result<> Build(Manager& manager, const Options& options) {
 }  // namespace
 
 std::vector<std::string> ControllerNames() {
-  return {"bootstrapsigner",
+  return {"attachdetach",
+          "bootstrapsigner",
           "cronjob",
           "csrapproving",
           "csrcleaner",
