@@ -8,6 +8,7 @@
 
 #include "lib/base/error.h"
 #include "lib/base/ip.h"
+#include "lib/base/ip_range.h"
 #include "proxy/dns/cluster_dns_options.h"
 
 namespace keelson::proxy {
@@ -50,6 +51,7 @@ struct Config {
   ConntrackLimits conntrack;
   int oom_score_adj = -999;
   dns::ClusterDnsOptions dns;
+  AddressPool announced;    // load balancer addresses to speak for
   std::string configz;      // what /configz answers
   std::string config_file;  // whose change ends the program
 };

@@ -128,6 +128,11 @@ void AddDnsFlags(CLI::App& app, Flags& f) {
                  "DOMAIN=SERVER[:PORT],...: who is asked for the names of a domain; may be repeated");
 }
 
+void AddAnnounceFlags(CLI::App& app, Flags& f) {
+  AddList(app, "--announce-addresses", f.announced,
+          "ranges of load balancer addresses to announce by ARP and NDP; default: none");
+}
+
 // Of mode ipvs, and of logging.
 void AddOtherFlags(CLI::App& app, Flags& f) {
   Document& d = f.document;
@@ -187,6 +192,7 @@ void AddFlags(CLI::App& app, Flags& flags) {
   AddDataplaneFlags(app, flags);
   AddConntrackFlags(app, flags.document);
   AddDnsFlags(app, flags);
+  AddAnnounceFlags(app, flags);
   AddOtherFlags(app, flags);
 }
 
@@ -228,6 +234,7 @@ Result<Config> Decide(const CLI::App& app, const Flags& f) {
     ASSIGN_OR_RETURN(dns::StubDomain stub, dns::ParseStubDomain(text));
     config.dns.stub_domains.push_back(std::move(stub));
   }
+  ASSIGN_OR_RETURN(config.announced, AddressPool::Parse(f.announced));
   // No server at all: by an empty address, or port 0.
   if (f.config_file.empty()) {
     auto none = [&](const char* address, const char* port, int number) {

@@ -25,7 +25,7 @@ struct Flags {
   bool cleanup = false, init_only = false;
   dns::ClusterDnsOptions dns;
   std::string dns_addresses;
-  std::vector<std::string> stub_domains;
+  std::vector<std::string> stub_domains, announced;
 };
 
 // For ParseFlags() of lib/base/flags.h.

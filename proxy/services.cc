@@ -16,6 +16,7 @@
 #include "lib/client/informer.h"
 #include "lib/client/transport.h"
 #include "lib/linux/sysctl.h"
+#include "proxy/announce/announce_services.h"
 #include "proxy/config_watch.h"
 #include "proxy/dns/dns_link.h"
 #include "proxy/dns/dns_services.h"
@@ -188,6 +189,11 @@ Result<int> Run(const Config& config) {
   client::InformerFactory informers{client::RestClient(transport)}, extras{client::RestClient(transport)};
   ASSIGN_OR_RETURN(std::unique_ptr<dns::ClusterDns> dns, MakeDns(config));
   Connect(informers, node_name, proxier, dns.get());
+  std::unique_ptr<Announcing> announcing;
+  if (!config.announced.empty()) {
+    announcing = std::make_unique<Announcing>(
+        AnnouncerOptions{.node_name = node_name, .addresses = config.announced}, transport, informers);
+  }
 
   ServiceGroup group;
   const bool hard = config.address_hard_fail;
@@ -205,10 +211,12 @@ Result<int> Run(const Config& config) {
                return proxier.Run(stop, [] { log::Info("Service rules are in place"); });
              }});
   if (dns) dns::AddServices(group, *dns);
+  if (announcing) announcing->AddServices(group);
   group.Add({"informers", {"proxier"}, [&](std::stop_token stop, ServiceGroup::Ready ready) {
                return informers.Run(stop, [&] {
                  proxier.MarkSynced();
                  if (dns) dns->MarkSynced();
+                 if (announcing) announcing->MarkSynced();
                  ready();
                });
              }});

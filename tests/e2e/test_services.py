@@ -14,6 +14,7 @@ from cluster import ROOT, Cluster, run
 HERE = pathlib.Path(__file__).parent
 DNS = "10.96.0.10"
 OUTSIDE = "192.168.77.254"  # the machine that the nodes are on
+POOL = "192.168.77.200-192.168.77.209"  # of load balancer addresses, on the nodes' link
 ZONE = "default.svc.cluster.local"
 LIBCS = {"glibc": ["/tools/ld.so", "--library-path", "/tools", "/tools/resolve-glibc"], "musl": ["/tools/resolve-musl"]}
 
@@ -100,9 +101,11 @@ class ServicesTest(unittest.TestCase):
         resolv_conf = cls.cluster.dir / "resolv.conf"
         resolv_conf.write_text(f"nameserver {OUTSIDE}\n")
         cls.cluster.env["KEELSON_PROXY_FLAGS"] = (f"--resolv-conf {resolv_conf} --stub-domain corp.example={OUTSIDE}:5353 "
-                                                  f"--stub-domain loop.example={OUTSIDE}:5354")
+                                                  f"--stub-domain loop.example={OUTSIDE}:5354 --announce-addresses {POOL}")
+        cls.cluster.env["KEELSON_API_FLAGS"] = f"--load-balancer-addresses {POOL}"
         make_tools(cls.cluster.dir / "tools")
         cls.cluster.up()
+        cls.cluster.kubectl("apply", "-f", ROOT / "docs/examples/announce-rbac.yaml")
         cls.upstream = cls.start_server(53, "www.example.com=192.0.2.80")
         cls.addClassCleanup(lambda: cls.upstream.communicate())
         stub = cls.start_server(5353, "git.corp.example=192.0.2.53")
@@ -283,6 +286,36 @@ class ServicesTest(unittest.TestCase):
         for _ in range(5):  # whichever pods are met
             for page in pages:
                 self.cluster.eventually("both entries to be read", lambda: {"word-0", "word-1"} <= set(self.cluster.fetch(page).split()))
+
+    # ---- from outside ----
+    def test_a_load_balancer_address(self):
+        self.cluster.apply("""
+apiVersion: v1
+kind: Service
+metadata: {name: front}
+spec: {type: LoadBalancer, selector: {app: web}, ports: [{port: 80, targetPort: 8080}]}
+""")
+        self.addCleanup(self.cluster.kubectl, "delete", "service", "front")
+        address = self.cluster.eventually("an address of the pool",
+                                          lambda: self.cluster.jsonpath(".status.loadBalancer.ingress[0].ip", "service", "front"))
+        self.assertEqual(address, POOL.split("-")[0])
+        page = f"http://{address}/who"
+        self.cluster.eventually("an answer", lambda: self.cluster.fetch(page).startswith("host-"))
+
+        def learned():
+            shown = json.loads(run(self.cluster.inside(["ip", "-j", "neigh", "show", address])).stdout)
+            return shown[0].get("lladdr") if shown else None
+
+        def mac(node):
+            routed = json.loads(run(self.cluster.on_node(node, ["ip", "-j", "route", "get", OUTSIDE])).stdout)
+            return json.loads(run(self.cluster.on_node(node, ["ip", "-j", "link", "show", routed[0]["dev"]])).stdout)[0]["address"]
+
+        speaker = next(node for node in self.cluster.nodes if mac(node) == learned())
+        heir = next(node for node in self.cluster.nodes if node != speaker)
+        self.addCleanup(self.cluster.dev, "start", "kube-proxy", speaker.removeprefix("node"))
+        self.cluster.kill("kube-proxy", speaker)
+        self.cluster.eventually("the other node to tell that it has the address", lambda: learned() == mac(heir), 30)
+        self.assertTrue(self.cluster.fetch(page).startswith("host-"))
 
     # ---- where packets go ----
     def trace(self, service, *arguments, node="node1"):

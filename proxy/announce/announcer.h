@@ -1,0 +1,100 @@
+// Load balancer addresses on the node's own links, as MetalLB has it in layer 2: of all nodes that could, one
+// speaks for an address, and another takes over when it is gone.
+//
+//   handlers (informer threads) -> Announcer::Run (one thread): Leases of kube-system -> Responder (another)
+//
+// Addresses of Services with external policy Cluster, whom any node can serve, share a few Leases by hash of
+// the Service's name; a Service with policy Local has one of its own, for nodes with an endpoint that is
+// ready. What that costs the API server depends on neither nodes nor connections.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <set>
+#include <stop_token>
+#include <string>
+
+#include "lib/base/clock.h"
+#include "lib/base/ip_range.h"
+#include "lib/base/mutex.h"
+#include "lib/client/informer.h"
+#include "lib/client/rest.h"
+#include "proxy/announce/election.h"
+#include "proxy/announce/responder.h"
+
+namespace keelson::proxy {
+
+struct AnnouncerOptions {
+  std::string node_name;
+  AddressPool addresses;  // others are never spoken for
+  std::string ns = "kube-system";
+  ElectionTimes times;
+};
+
+// Not while the node leaves, has no network, or is labelled
+// node.kubernetes.io/exclude-from-external-load-balancers.
+bool MayAnnounce(const corev1::Node& node);
+
+class Announcer {
+ public:
+  // Calls of `api` should take no longer than a renewal. `leases` gets an informer, and is run by the caller.
+  Announcer(AnnouncerOptions options, client::RestClient api, client::InformerFactory& leases,
+            Responder& responder, Clock& clock = Clock::Real());
+
+  // Thread safe; null: deleted. Keys are namespace/name.
+  void OnService(const std::string& key, const corev1::Service* service);
+  void OnSlice(const std::string& key, const discoveryv1::EndpointSlice* slice);
+  void OnNode(const corev1::Node* node);
+  // What there is of Services and slices, and of Leases, is known. Nothing is claimed before.
+  void MarkSynced();
+  void MarkLeasesSynced();
+
+  // Until `stop`, then gives up what it holds.
+  Result<> Run(std::stop_token stop);
+
+ private:
+  struct Offer {
+    std::string uid;
+    std::set<IpAddress> addresses;
+    bool local = false;  // external policy
+    bool operator==(const Offer&) const = default;
+  };
+  struct Group {  // by the name of its Lease
+    std::set<IpAddress> addresses;
+    bool eligible = false;
+  };
+  struct Contest {
+    Candidacy candidacy;
+    coordinationv1::Lease lease;  // behind the candidacy's record
+    SteadyTime written;           // when we last stored it
+  };
+
+  void Wake() REQUIRES(mutex_);
+  std::map<std::string, Group> Groups() const REQUIRES(mutex_);
+  // Returns when to look again at the latest.
+  SteadyTime Round(const client::RestClient& api, const std::map<std::string, Group>& groups);
+  void Observe(const std::string& name, Contest& contest);
+  void Store(const client::RestClient& api, const std::string& name, Contest& contest,
+             const coordinationv1::LeaseSpec& spec);
+  SteadyTime Forget(const client::RestClient& api, const std::string& name, Contest& contest);
+  void GiveUp();
+
+  const AnnouncerOptions options_;
+  const client::RestClient api_;
+  client::Informer<coordinationv1::Lease>& leases_;
+  Responder& responder_;
+  Clock& clock_;
+
+  Mutex mutex_;
+  CondVar wake_;
+  std::map<std::string, Offer> offers_ GUARDED_BY(mutex_);              // by Service
+  std::map<std::string, std::string> local_slices_ GUARDED_BY(mutex_);  // those with a ready endpoint here
+  std::map<std::string, int> local_services_ GUARDED_BY(mutex_);        // and how many each Service has
+  bool may_announce_ GUARDED_BY(mutex_) = false;
+  bool synced_ GUARDED_BY(mutex_) = false, leases_synced_ GUARDED_BY(mutex_) = false;
+  bool changed_ GUARDED_BY(mutex_) = true;
+
+  std::map<std::string, Contest> contests_;  // Run's thread only
+};
+
+}  // namespace keelson::proxy
