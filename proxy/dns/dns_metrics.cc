@@ -29,6 +29,9 @@ DnsMetrics::DnsMetrics() {
                                    "Histogram of the time (in seconds) each request took per zone.",
                                    metrics::ExponentialBuckets(0.00025, 2, 16), {"server", "view", "zone"})
                    .HistogramWith({kServerLabel, "", kZoneLabel});
+  cut_ = &metrics::Counter("keelson_dns_amplifying_answers_cut_total",
+                           "Large answers by UDP beyond what one source is given, sent without records.")
+              .With({});
   for (int tcp = 0; tcp < 2; ++tcp) {
     const std::string proto = tcp ? "tcp" : "udp";
     request_size_[tcp] = &request_size.HistogramWith({proto, kServerLabel, "", kZoneLabel});

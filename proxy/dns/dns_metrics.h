@@ -25,6 +25,7 @@ class DnsMetrics {
 
   // `type` 0: the question was not understood.
   void CountRequest(bool tcp, bool v4, uint16_t type, size_t size);
+  void CountCut() { cut_->Increment(); }  // an answer by AmplificationGuard
   void CountAnswer(Answerer by, bool tcp, Rcode rcode, size_t size, std::chrono::nanoseconds took);
 
  private:
@@ -35,6 +36,7 @@ class DnsMetrics {
   std::array<std::array<metrics::Value*, kRcodes>, 4> responses_{};
   std::array<metrics::Histogram*, 2> request_size_{}, response_size_{};  // by TCP
   metrics::Histogram* duration_;
+  metrics::Value* cut_;
 };
 
 // Labels that every family shares.

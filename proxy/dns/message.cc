@@ -132,6 +132,11 @@ void AnswerWriter::Clear() {
   known_count_ = 0;
 }
 
+void AnswerWriter::Cut() {
+  Clear();
+  truncated_ = true;
+}
+
 size_t AnswerWriter::Finish(Rcode rcode, bool authoritative, bool recursion_available) {
   uint16_t code = static_cast<uint16_t>(rcode);
   uint16_t flags = kResponse | static_cast<uint16_t>(query_.opcode << 11) | (code & 15);

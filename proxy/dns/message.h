@@ -105,6 +105,8 @@ class AnswerWriter {
   uint16_t count(Section section) const { return counts_[static_cast<size_t>(section)]; }
   // Takes back all records.
   void Clear();
+  // Takes them back, and says that there are some.
+  void Cut();
   // Completes the header and the OPT record; the answer's size.
   size_t Finish(Rcode rcode, bool authoritative, bool recursion_available = true);
 

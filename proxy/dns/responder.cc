@@ -15,12 +15,22 @@ struct Responder::Deferred {
   std::string packet;
   std::shared_ptr<const Snapshot> zone;  // what its CNAME records come from; null: it is not of the zone
   bool tcp = false;
+  IpAddress source;
   std::function<void(std::string_view)> send;
   SteadyTime start;
 };
 
 size_t Responder::Error(const Query& query, std::span<char> buffer, Rcode rcode) const {
   return AnswerWriter(query, buffer, buffer.size()).Finish(rcode, false);
+}
+
+size_t Responder::Guard(const IpAddress& source, const Query& query, size_t question, std::span<char> buffer,
+                        size_t size) {
+  if (guard_.Admit(source, question, size)) return size;
+  metrics_.CountCut();
+  AnswerWriter writer(query, buffer, buffer.size());
+  writer.Cut();
+  return writer.Finish(Rcode::kNoError, false);
 }
 
 size_t Responder::Handle(std::string_view packet, Asker& asker, std::span<char> buffer) {
@@ -52,6 +62,7 @@ size_t Responder::Handle(std::string_view packet, Asker& asker, std::span<char> 
       size = Error(query, buffer, rcode);
     }
   }
+  if (!asker.tcp()) size = Guard(asker.source(), query, packet.size(), buffer, size);
   metrics_.CountAnswer(by, asker.tcp(), rcode, size, clock_.SteadyNow() - start);
   return size;
 }
@@ -62,6 +73,7 @@ void Responder::Defer(std::string_view packet, const Query& query, std::shared_p
   deferred->packet = packet;
   deferred->zone = std::move(zone);
   deferred->tcp = asker.tcp();
+  deferred->source = asker.source();
   deferred->send = asker.Later();
   deferred->start = start;
   Question question{Name(deferred->zone ? target : query.name()), query.type, query.dnssec_ok,
@@ -70,6 +82,12 @@ void Responder::Defer(std::string_view packet, const Query& query, std::shared_p
     std::vector<char> buffer(deferred->tcp ? kMaxTcpSize : kMaxUdpSize);
     Rcode rcode = Rcode::kServFail;
     size_t size = Complete(*deferred, resolved, buffer, rcode);
+    if (!deferred->tcp) {
+      Query query;
+      Rcode unused;
+      ParseQuery(deferred->packet, query, unused);
+      size = Guard(deferred->source, query, deferred->packet.size(), buffer, size);
+    }
     metrics_.CountAnswer(Answerer::kForward, deferred->tcp, rcode, size,
                          clock_.SteadyNow() - deferred->start);
     deferred->send({buffer.data(), size});

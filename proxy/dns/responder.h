@@ -10,6 +10,8 @@
 #include <string_view>
 
 #include "lib/base/clock.h"
+#include "lib/base/ip.h"
+#include "proxy/dns/amplification_guard.h"
 #include "proxy/dns/dns_metrics.h"
 #include "proxy/dns/resolver.h"
 #include "proxy/dns/zone_answer.h"
@@ -22,6 +24,7 @@ class Asker {
   virtual ~Asker() = default;
   virtual bool tcp() const = 0;
   virtual bool v4() const = 0;
+  virtual IpAddress source() const { return {}; }  // over UDP
   // Something to send an answer by when this object is gone; called when an answer takes longer. It is called
   // once, on any thread.
   virtual std::function<void(std::string_view answer)> Later() = 0;
@@ -31,7 +34,7 @@ class Asker {
 class Responder {
  public:
   // `resolver` may be null: names outside of the zone are refused.
-  Responder(Resolver* resolver, Clock& clock) : resolver_(resolver), clock_(clock) {}
+  Responder(Resolver* resolver, Clock& clock) : resolver_(resolver), clock_(clock), guard_(clock) {}
 
   // What to answer from; until the first time everything is answered with SERVFAIL.
   void SetZone(std::shared_ptr<const Snapshot> zone) { zone_.store(std::move(zone)); }
@@ -47,11 +50,15 @@ class Responder {
   size_t Chase(const Deferred& deferred, const Query& query, const Resolved& resolved, std::span<char> buffer,
                Rcode& rcode);
   size_t Error(const Query& query, std::span<char> buffer, Rcode rcode) const;
+  // Leaves the answer in `buffer` as it is, or cuts it: its size.
+  size_t Guard(const IpAddress& source, const Query& query, size_t question, std::span<char> buffer,
+               size_t size);
 
   Resolver* const resolver_;
   Clock& clock_;
   std::atomic<std::shared_ptr<const Snapshot>> zone_;
   std::atomic<uint32_t> turn_{0};
+  AmplificationGuard guard_;
   DnsMetrics metrics_;
 };
 

@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "lib/api/types.h"
+#include "lib/base/clock.h"
 #include "proxy/dns/dns_testing.h"
 #include "proxy/dns/socket_address.h"
 #include "proxy/dns/tcp_server.h"
@@ -80,7 +81,8 @@ class ServerTest : public ::testing::Test {
       slice.add_endpoints()->add_addresses(IpAddress::Parse("10.1.0.0")->Plus(i).ToString());
     }
     zone.UpdateSlice("default/many-1", &slice);
-    responder_.SetZone(zone.Commit());
+    zone_ = zone.Commit();
+    responder_.SetZone(zone_);
     udp_ = *UdpServer::Create({{kLocalhost, 0}}, responder_);
     udp_thread_ = std::jthread([this](std::stop_token stop) { EXPECT_TRUE(udp_->Run(stop)); });
     StartTcp({});
@@ -120,6 +122,7 @@ class ServerTest : public ::testing::Test {
   }
 
   FakeResolver resolver_;
+  std::shared_ptr<const Snapshot> zone_;
   Responder responder_{&resolver_, Clock::Real()};
   std::shared_ptr<event::Loop> loop_ = event::Loop::Create("dns");
   std::unique_ptr<UdpServer> udp_;
@@ -319,6 +322,47 @@ TEST_F(ServerTest, LittleToAmplify) {
   Send(udp.get(), answer);
   Send(udp.get(), QueryPacket(kWeb, kTypeA, {.id = 2}));
   EXPECT_EQ(Decode(Receive(udp.get())).id, 2);
+}
+
+class AskerFrom : public Asker {
+ public:
+  AskerFrom(const char* ip, bool tcp) : ip_(*IpAddress::Parse(ip)), tcp_(tcp) {}
+  bool tcp() const override { return tcp_; }
+  bool v4() const override { return true; }
+  IpAddress source() const override { return ip_; }
+  std::function<void(std::string_view)> Later() override {
+    return [this](std::string_view answer) { later = answer; };
+  }
+  std::string later;
+
+ private:
+  IpAddress ip_;
+  bool tcp_;
+};
+
+// What a forger may bring upon one address is bounded; who has really asked turns to TCP.
+TEST_F(ServerTest, AFloodIsCutAndNobodyStaysWithoutAnAnswer) {
+  FakeClock clock;
+  Responder responder(&resolver_, clock);
+  responder.SetZone(zone_);
+  AskerFrom victim("10.1.0.7", false), other("10.1.0.8", false), by_tcp("10.1.0.7", true);
+  std::vector<char> buffer(kMaxTcpSize);
+  auto ask = [&](Asker& asker, const char* name) {
+    size_t size = responder.Handle(QueryPacket(name, kTypeA, {.edns = true, .udp_size = 65535}), asker,
+                                   {buffer.data(), asker.tcp() ? kMaxTcpSize : kMaxUdpSize});
+    return Decode({buffer.data(), size});
+  };
+  size_t given = 0;
+  Decoded last = ask(victim, kManyNames);
+  for (; !last.answer.empty() && given < 10000; ++given) last = ask(victim, kManyNames);
+  EXPECT_NEAR(static_cast<double>(given), AmplificationGuard::kBytesPerSecond / 1232.0, 50);
+  EXPECT_TRUE(last.truncated);
+  EXPECT_TRUE(last.valid);
+  EXPECT_EQ(ask(victim, kWeb).answer.size(), 1u);
+  EXPECT_FALSE(ask(other, kManyNames).answer.empty());
+  EXPECT_EQ(ask(by_tcp, kManyNames).answer.size(), static_cast<size_t>(kMany));
+  clock.Advance(std::chrono::seconds(1));
+  EXPECT_FALSE(ask(victim, kManyNames).answer.empty());
 }
 
 }  // namespace

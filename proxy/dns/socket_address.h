@@ -33,4 +33,11 @@ class SocketAddress {
   bool v4_;
 };
 
+inline IpAddress AddressOf(const sockaddr_storage& name) {
+  const bool v4 = name.ss_family == AF_INET;
+  const void* bytes = v4 ? static_cast<const void*>(&reinterpret_cast<const sockaddr_in&>(name).sin_addr)
+                         : &reinterpret_cast<const sockaddr_in6&>(name).sin6_addr;
+  return IpAddress::FromBytes({static_cast<const char*>(bytes), v4 ? 4u : 16u});
+}
+
 }  // namespace keelson::proxy::dns

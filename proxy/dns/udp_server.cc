@@ -25,6 +25,7 @@ class UdpAsker : public Asker {
       : socket_(socket), from_(from), size_(size) {}
   bool tcp() const override { return false; }
   bool v4() const override { return from_.ss_family == AF_INET; }
+  IpAddress source() const override { return AddressOf(from_); }
   std::function<void(std::string_view)> Later() override {
     return [socket = socket_, from = from_, size = size_](std::string_view answer) {
       // One that cannot be sent is lost, as packets are; the client asks again.

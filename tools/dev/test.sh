@@ -33,6 +33,7 @@ newer_runtimes() {
 
 # ./dev bench: all micro-benchmarks; ./dev bench NAME...: those; ./dev bench cluster: the running cluster;
 # ./dev bench kubelet: its kubelet with many pods.
+# ./dev bench services: its kube-proxy with many Services.
 # ./dev bench api: its API server under load, beside what etcd alone takes on the same disk.
 # ./dev bench exec: many exec streams at a time.
 # ./dev bench cni: the CNI plugins beside the reference plugins (Debian: containernetworking-plugins).
@@ -49,6 +50,13 @@ run_bench() {
     node_use "${NODES[0]}"
     daemon_pid kubelet >/dev/null || die "no cluster runs in $KEELSON_DIR: run ./dev up"
     in_node python3 "$ROOT/tests/bench/$1_bench.py" "$KEELSON_DIR" "$BUILD" "${@:2}"
+    return
+  fi
+  if [ "${1:-}" = services ]; then
+    need_root
+    node_use "${NODES[0]}"
+    daemon_pid kube-proxy >/dev/null || die "no cluster runs in $KEELSON_DIR: run ./dev up"
+    in_node python3 "$ROOT/tests/bench/services_bench.py" "$KEELSON_DIR" "${@:2}"
     return
   fi
   if [ "${1:-}" = exec ]; then
