@@ -1,5 +1,7 @@
 #include "proxy/proxier.h"
 
+#include <malloc.h>
+
 #include "lib/api/proto/networking_v1.pb.h"
 #include "lib/api/text_forms.h"
 #include "lib/api/types.h"
@@ -12,6 +14,7 @@ namespace {
 
 constexpr char kTriggerTime[] = "endpoints.kubernetes.io/last-change-trigger-time";
 constexpr std::chrono::seconds kFirstRetry{1}, kLastRetry{30};
+constexpr size_t kManyChanges = 1000;
 
 // When what a slice tells of began, as the EndpointSlice controller saw it.
 std::optional<WallTime> TriggerTime(const discoveryv1::EndpointSlice& slice) {
@@ -216,6 +219,10 @@ Result<> Proxier::Run(std::stop_token stop, const std::function<void()>& ready) 
     Finish();
     if (first) ready();
     first = false;
+    // What many changes took for a moment lies between what stays.
+    const bool large = batch->changes.size() >= kManyChanges;
+    batch.reset();
+    if (large) ::malloc_trim(0);
     WaitMinSyncPeriod(stop);
   }
   return {};

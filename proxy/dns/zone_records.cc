@@ -63,6 +63,8 @@ Zone::Service Zone::Project(const corev1::Service& service) {
 
 Zone::Slice Zone::Project(const discoveryv1::EndpointSlice& slice) {
   Slice out;
+  out.ports.reserve(static_cast<size_t>(slice.ports_size()));
+  out.endpoints.reserve(static_cast<size_t>(slice.endpoints_size()));
   for (const auto& port : slice.ports()) {
     if (!port.has_port()) continue;
     out.ports.push_back(

@@ -121,6 +121,8 @@ bool ServiceMap::UpdateService(const std::string& key, const corev1::Service* se
 
 ServiceMap::Slice ServiceMap::Project(const discoveryv1::EndpointSlice& slice) const {
   Slice out;
+  out.ports.reserve(static_cast<size_t>(slice.ports_size()));
+  out.endpoints.reserve(static_cast<size_t>(slice.endpoints_size()));
   for (const auto& port : slice.ports()) {
     if (!port.has_port() || !IsPort(port.port())) continue;
     out.ports.push_back({port.name(), ProtocolOf(port.protocol()), static_cast<uint16_t>(port.port())});

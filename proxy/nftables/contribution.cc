@@ -43,8 +43,8 @@ class Collector {
   static std::string NodePortKey(const ServicePort& s) {
     return nft::Key().Proto(s.protocol).Port(s.node_port).bytes();
   }
-  void Put(SetId set, std::string key, std::string data = "", std::string key_end = "") {
-    out_.items.push_back({set, std::move(key), {std::move(data), std::move(key_end)}});
+  void Put(SetId set, std::string key, Datum datum = "") {
+    out_.items.push_back({set, std::move(key), std::move(datum)});
   }
 
   const Slots& Place(const ResolvedPort& port) {
@@ -113,7 +113,7 @@ class Collector {
       std::string key = VipKey(s, ip);
       Put(kLimited, key);
       for (const IpPrefix& range : admitted) {
-        Put(kSourceRanges, key + std::string(range.Network().bytes()), "",
+        Put(kSourceRanges, key + std::string(range.Network().bytes()),
             key + std::string(range.Last().bytes()));
       }
     }

@@ -10,11 +10,9 @@
 
 namespace keelson::proxy::nftables {
 
-// `data` of kServices and kNodePorts is the name of the pick chain: which of the sets the key goes to.
-struct Datum {
-  std::string data, key_end;
-  bool operator==(const Datum&) const = default;
-};
+// What there is to an element beside its key: a map's datum, a range's last key, or (kServices, kNodePorts)
+// the name of the pick chain, which says to which of the sets the key goes.
+using Datum = std::string;
 
 struct Item {
   SetId set;

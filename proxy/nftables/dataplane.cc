@@ -23,7 +23,9 @@ bool IsTooMuch(const Error& error) {
 }  // namespace
 
 Dataplane::Dataplane(std::unique_ptr<nft::Kernel> kernel, Options options)
-    : kernel_(std::move(kernel)), plan_(std::move(options)) {}
+    : kernel_(std::move(kernel)), plan_(std::move(options)) {
+  plan_.AwaitStart();
+}
 
 Result<SyncStats> Dataplane::Sync() {
   Result<SyncStats> done = in_step_ ? Incremental() : FullSync();

@@ -1,17 +1,12 @@
 // Service rules through the kernel: everything at once, a restart, and one change. In a network namespace of
 // its own.
 #include <benchmark/benchmark.h>
-#include <linux/netfilter/nfnetlink.h>
 #include <malloc.h>
 
 #include <algorithm>
 #include <chrono>
-#include <cmath>
-#include <filesystem>
-#include <fstream>
-#include <sstream>
-#include <thread>
 
+#include "proxy/nftables/bench_memory.h"
 #include "proxy/nftables/dataplane.h"
 
 namespace keelson::proxy::nftables {
@@ -26,51 +21,6 @@ std::vector<ResolvedPort> ServiceNumber(int i) {
   for (int e = 0; e < 3; ++e) port.cluster.push_back({ip("10.128.0.1", i * 3 + e), 8080, e == 0});
   port.has_endpoints = true;
   return {port};
-}
-
-// The number after `name` in a file of "Name:   number kB" lines, in MiB.
-double Mebibytes(const char* path, const std::string& name) {
-  std::ifstream in(path);
-  for (std::string line; std::getline(in, line);) {
-    if (line.starts_with(name + ":")) return std::stod(line.substr(name.size() + 1)) / 1024;
-  }
-  return 0;
-}
-
-// What the whole machine's kernel holds: of use on a quiet machine, and for large tables.
-double KernelMemory() {
-  return Mebibytes("/proc/meminfo", "Slab") + Mebibytes("/proc/meminfo", "VmallocUsed");
-}
-
-// Once what earlier namespaces held has been given back: the kernel takes its time, in threads of its own.
-double SettledKernelMemory() {
-  double last = KernelMemory();
-  for (int tries = 0; tries < 100; ++tries) {
-    std::this_thread::sleep_for(std::chrono::milliseconds(50));
-    double now = KernelMemory();
-    if (std::abs(now - last) < 0.2) return now;
-    last = now;
-  }
-  return last;
-}
-
-// Whether any process has nf_tables told to it. Then the kernel makes a message of each element, in whatever
-// network namespace, and most of the time of a full sync is that.
-bool SomebodyListens() {
-  constexpr char kNetfilter[] = "12";
-  constexpr unsigned long kNftablesGroup = 1ul << (NFNLGRP_NFTABLES - 1);
-  std::error_code ignored;
-  for (const auto& process : std::filesystem::directory_iterator("/proc", ignored)) {
-    std::ifstream in(process.path() / "net/netlink");
-    std::string line, socket, protocol, port, groups;
-    while (std::getline(in, line)) {
-      if (std::istringstream(line) >> socket >> protocol >> port >> groups && protocol == kNetfilter &&
-          (std::stoul(groups, nullptr, 16) & kNftablesGroup)) {
-        return true;
-      }
-    }
-  }
-  return false;
 }
 
 // What each iteration took: for the first use of something may cost more than all others together.

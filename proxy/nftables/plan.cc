@@ -43,12 +43,10 @@ void Plan::SetServiceCidrs(const std::vector<IpPrefix>& cidrs) {
   service_cidrs_ = cidrs;
 }
 
-Contribution Plan::Present(const Owner& owner) const {
+Contribution Plan::Present(const Owner& owner) {
   Contribution out{.picks = owner.picks};
   for (const auto& [set, key] : owner.keys) {
-    const Claims& claims = claims_[set].at(key);
-    auto mine = std::find_if(claims.begin(), claims.end(), [&](const Claim& c) { return c.owner == &owner; });
-    out.items.push_back({set, key, mine->datum});
+    out.items.push_back({set, *key, *claims_[set].at(*key).Of(&owner)});
   }
   return out;
 }
@@ -77,10 +75,11 @@ std::vector<std::string> Plan::Held() const {
 }
 
 void Plan::Touch(SetId set, const std::string& key) {
+  if (!noting_) return;
   auto [at, added] = before_[set].try_emplace(key);
   if (!added) return;
   auto found = claims_[set].find(key);
-  if (found != claims_[set].end()) at->second = found->second.front().datum;
+  if (found != claims_[set].end()) at->second = found->second.Held();
 }
 
 void Plan::Replace(Owner& owner, Contribution now) {
@@ -98,43 +97,45 @@ void Plan::Replace(Owner& owner, Contribution now) {
   for (const PickSpec& spec : owner.picks) --picks_[spec];
 
   auto old = owner.keys.begin();
-  auto drop = [&](const std::pair<SetId, std::string>& gone) {
-    Touch(gone.first, gone.second);
-    auto found = claims_[gone.first].find(gone.second);
-    std::erase_if(found->second, [&](const Claim& c) { return c.owner == &owner; });
+  auto drop = [&](const std::pair<SetId, const std::string*>& gone) {
+    Touch(gone.first, *gone.second);
+    auto found = claims_[gone.first].find(*gone.second);
+    found->second.Remove(&owner);
     if (found->second.empty()) claims_[gone.first].erase(found);
   };
-  std::vector<std::pair<SetId, std::string>> keys;
+  std::vector<std::pair<SetId, const std::string*>> keys;
   keys.reserve(items.size());
   for (Item& item : items) {
-    auto key = std::make_pair(item.set, std::move(item.key));
-    while (old != owner.keys.end() && *old < key) drop(*old++);
-    bool had = old != owner.keys.end() && *old == key;
-    if (had) ++old;
-    Claims& claims = claims_[key.first][key.second];
-    auto mine = std::find_if(claims.begin(), claims.end(), [&](const Claim& c) { return c.owner == &owner; });
-    if (mine == claims.end() || !(mine->datum == item.datum)) {
+    while (old != owner.keys.end() && std::tie(old->first, *old->second) < std::tie(item.set, item.key)) {
+      drop(*old++);
+    }
+    if (old != owner.keys.end() && old->first == item.set && *old->second == item.key) ++old;
+    auto claimed = claims_[item.set].try_emplace(std::move(item.key)).first;
+    auto& [key, claims] = *claimed;
+    Datum* mine = claims.Of(&owner);
+    if (!mine || *mine != item.datum) {
       // Touch looks at the claims as they were, so an entry made just now must not show.
       if (claims.empty()) {
-        before_[key.first].try_emplace(key.second);
+        if (noting_) before_[item.set].try_emplace(key);
       } else {
-        Touch(key.first, key.second);
+        Touch(item.set, key);
       }
-      if (mine == claims.end()) {
-        claims.push_back({&owner, std::move(item.datum)});
+      if (mine) {
+        *mine = std::move(item.datum);
       } else {
-        mine->datum = std::move(item.datum);
+        claims.Add(&owner, std::move(item.datum));
       }
     }
-    keys.push_back(std::move(key));
+    keys.emplace_back(item.set, &key);
   }
   while (old != owner.keys.end()) drop(*old++);
   owner.keys = std::move(keys);
   owner.picks = std::move(picks);
 }
 
-nft::Element Plan::ElementOf(const std::string& key, const Datum& datum) {
-  return {.key = key, .key_end = datum.key_end, .data = datum.data};
+nft::Element Plan::ElementOf(SetId set, const std::string& key, const Datum& datum) {
+  if (SetOf(set, true).interval) return {.key = key, .key_end = datum};
+  return {.key = key, .data = datum};
 }
 
 bool Plan::IsIdle(const PickSpec& spec) const {
@@ -150,6 +151,7 @@ std::vector<PickSpec> Plan::Specs(bool node_port) const {
 }
 
 void Plan::StartOver() {
+  noting_ = true;
   for (Before& before : before_) before = Before();
   service_cidrs_changed_ = false;
   idle_picks_.clear();
@@ -224,7 +226,7 @@ class Plan::Changes {
   void ForEachChange(SetId id, Each each) {
     for (const auto& [key, before] : plan_.before_[id]) {
       auto found = plan_.claims_[id].find(key);
-      const Datum* now = found == plan_.claims_[id].end() ? nullptr : &found->second.front().datum;
+      const Datum* now = found == plan_.claims_[id].end() ? nullptr : &found->second.Held();
       if (before && now && *before == *now) continue;
       if (before || now) each(key, before ? &*before : nullptr, now);
     }
@@ -234,8 +236,8 @@ class Plan::Changes {
   void Elements(SetId id) {
     std::vector<nft::Element> gone, added;
     ForEachChange(id, [&](const std::string& key, const Datum* before, const Datum* now) {
-      if (before) gone.push_back(ElementOf(key, *before));
-      if (now) added.push_back(ElementOf(key, *now));
+      if (before) gone.push_back(ElementOf(id, key, *before));
+      if (now) added.push_back(ElementOf(id, key, *now));
     });
     out_.DeleteElements(SetOf(id, v4_), std::move(gone));
     out_.AddElements(SetOf(id, v4_), std::move(added));
@@ -245,8 +247,8 @@ class Plan::Changes {
     std::vector<nft::Element> gone, added;
     Sorted gone_uses, added_uses;
     ForEachChange(id, [&](const std::string& key, const Datum* before, const Datum* now) {
-      if (before) gone_uses[before->data].push_back({.key = key});
-      if (now) added_uses[now->data].push_back({.key = key});
+      if (before) gone_uses[*before].push_back({.key = key});
+      if (now) added_uses[*now].push_back({.key = key});
       if (before && !now) gone.push_back({.key = key});
       if (now && !before) added.push_back({.key = key});
     });
@@ -299,9 +301,9 @@ nft::Ruleset Plan::Wanted() const {
     auto& elements = out.sets[SetOf(id, options_.v4).name].elements;
     elements.reserve(claims_[i].size());
     for (const auto& [key, claims] : claims_[i]) {
-      const Datum& datum = claims.front().datum;
-      elements[key] = uses ? nft::Element{.key = key} : ElementOf(key, datum);
-      if (uses) out.sets["use-" + datum.data].elements[key] = {.key = key};
+      const Datum& datum = claims.Held();
+      elements[key] = uses ? nft::Element{.key = key} : ElementOf(id, key, datum);
+      if (uses) out.sets["use-" + datum].elements[key] = {.key = key};
     }
   }
   return out;

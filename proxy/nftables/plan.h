@@ -23,6 +23,7 @@
 #include <vector>
 
 #include "lib/nft/transaction.h"
+#include "proxy/nftables/claims.h"
 #include "proxy/nftables/contribution.h"
 
 namespace keelson::proxy::nftables {
@@ -44,31 +45,27 @@ class Plan {
   void Settle() { unsettled_.clear(); }
 
   nft::Transaction TakeChanges();
-  // For who brings the kernel to Wanted() by comparison: changes are counted from there. Pick chains without
+  // For who brings the kernel to Wanted() by comparison: changes are noted from there on. Pick chains without
   // users are not wanted any more, but for the stock.
   void StartOver();
+  // Until then no changes are noted, which would lie in memory between what stays.
+  void AwaitStart() { noting_ = false; }
   nft::Ruleset Wanted() const;
   const Options& options() const { return options_; }
   size_t size() const;  // elements
 
  private:
-  struct Claim {
-    const void* owner;
-    Datum datum;
-  };
   struct Owner {
-    std::vector<std::pair<SetId, std::string>> keys;
+    std::vector<std::pair<SetId, const std::string*>> keys;  // sorted; the strings are those of claims_
     std::vector<PickSpec> picks;
     SlotsByPort slots;
   };
-  // The first claim holds. Nearly always there is one only.
-  using Claims = std::vector<Claim>;
 
   class Changes;
   void Replace(Owner& owner, Contribution now);
-  Contribution Present(const Owner& owner) const;
+  Contribution Present(const Owner& owner);
   void Touch(SetId set, const std::string& key);
-  static nft::Element ElementOf(const std::string& key, const Datum& datum);
+  static nft::Element ElementOf(SetId set, const std::string& key, const Datum& datum);
   bool IsIdle(const PickSpec& spec) const;
   std::vector<PickSpec> Specs(bool node_port) const;
 
@@ -86,6 +83,7 @@ class Plan {
   std::vector<IpAddress> node_ips_;
   std::vector<IpPrefix> service_cidrs_;
   bool service_cidrs_changed_ = false;
+  bool noting_ = true;
   std::set<std::string> unsettled_;
   std::unordered_map<std::string, Contribution> held_;
 };

@@ -1,5 +1,6 @@
 """Services on two nodes: by name, from pods with either libc and by every kind of question; and what `nodectl trace`
 says of the way there."""
+import itertools
 import json
 import pathlib
 import re
@@ -263,6 +264,42 @@ class ServicesTest(unittest.TestCase):
         self.cluster.dev("start", "kube-proxy", "2")
         self.cluster.eventually("answers again", lambda: self.ask(name, check=False).status == "NOERROR", 20)
 
+    def test_a_thousand_connections_outlive_kube_proxy(self):
+        count, server = 1000, "192.168.77.2"
+        self.cluster.apply(json.dumps({"apiVersion": "v1", "kind": "Service", "metadata": {"name": "echo"},
+                                       "spec": {"ports": [{"name": "echo", "port": 7}]}}))
+        self.cluster.apply(json.dumps({
+            "apiVersion": "discovery.k8s.io/v1", "kind": "EndpointSlice", "addressType": "IPv4",
+            "metadata": {"name": "echo-1", "labels": {"kubernetes.io/service-name": "echo"}},
+            "ports": [{"name": "echo", "port": 7007, "protocol": "TCP"}], "endpoints": [{"addresses": [server]}]}))
+        address = self.cluster.jsonpath(".spec.clusterIP", "service", "echo")
+
+        def start(node, *args):
+            process = subprocess.Popen(self.cluster.on_node(node, ["python3", HERE / "many_connections.py", *args]),
+                                       stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+            self.addCleanup(process.communicate)
+            self.assertEqual(process.stdout.readline(), "ready\n")
+            return process
+
+        def answered():
+            client.stdin.write("are you there?\n")
+            client.stdin.flush()
+            return int(client.stdout.readline())
+
+        start("node2", "serve", f"{server}:7007")
+        self.cluster.eventually("rules of the Service", lambda: run(self.cluster.on_node("node1", [
+            "nft", "get", "element", "ip", "keelson-proxy", "services", "{", address, ".", "tcp", ".", "7", "}"])), 20)
+        client = start("node1", "hold", f"{address}:7", str(count))
+        self.addCleanup(self.cluster.dev, "start", "kube-proxy", "1")
+        self.assertEqual(answered(), count)
+        self.cluster.kill("kube-proxy", "node1")
+        self.assertEqual(answered(), count)
+        self.cluster.dev("start", "kube-proxy", "1")
+        self.assertEqual(answered(), count)
+        self.cluster.dev("stop", "kube-proxy", "1")
+        self.cluster.dev("start", "kube-proxy", "1")
+        self.assertEqual(answered(), count)
+
     def test_ready_and_metrics(self):
         self.ask(f"web.{ZONE}.")
         page = "http://127.0.0.1:10249"
@@ -271,6 +308,22 @@ class ServicesTest(unittest.TestCase):
         count = re.search(r'coredns_dns_requests_total\{family="1",proto="udp",server="dns://:53",type="A",view="",zone="\."\} (\d+)', metrics)
         self.assertGreater(int(count.group(1)), 0)
         self.assertIn('coredns_dns_responses_total{plugin="kubernetes",rcode="NOERROR"', metrics)
+
+    def test_how_long_changes_take(self):
+        """From what made the endpoints change, as the controller noted it, to the kernel."""
+        numbers = itertools.count()
+
+        def measured():
+            """The page's count, once it has grown by a Service with endpoints."""
+            self.cluster.apply(json.dumps({"apiVersion": "v1", "kind": "Service", "metadata": {"name": f"fresh-{next(numbers)}"},
+                                           "spec": {"selector": {"app": "web"}, "ports": [{"port": 80}]}}))
+            page = self.cluster.fetch_from("node2", "http://127.0.0.1:10249/metrics")
+            name = r'kubeproxy_network_programming_duration_seconds_%s\{ip_family="IPv4"\} (\S+)'
+            count, total = (float(re.search(name % what, page).group(1)) for what in ("count", "sum"))
+            return count and total / count
+
+        # Times that Services carry have whole seconds.
+        self.assertLess(self.cluster.eventually("a change to be measured", measured, 20), 10)
 
     # ---- a whole application ----
     def test_guestbook(self):

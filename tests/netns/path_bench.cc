@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "proxy/nftables/bench_memory.h"
 #include "tests/netns/service_world.h"
 #include "tests/netns/upstream_shape.h"
 
@@ -43,12 +44,7 @@ struct Bench {
   double load_ms = 0;  // until the kernel had all of it
 };
 
-Result<Bench> Prepare(Path path, int size) {
-  Bench out;
-  ASSIGN_OR_RETURN(out.world, ServiceWorld::Make());
-  out.question = out.world->From("pod1", true);
-  out.question.to = path == kDirect ? EndpointAddress("pod2", true) : *IpAddress::Parse("10.96.0.1");
-  out.question.port = path == kDirect ? kEndpointPort : 80;
+Result<> Load(Path path, int size, Bench& out) {
   std::vector<proxy::ResolvedPort> services = Services(size);
   const auto begin = std::chrono::steady_clock::now();
   if (path == kKeelson) {
@@ -60,7 +56,31 @@ Result<Bench> Prepare(Path path, int size) {
     RETURN_IF_ERROR(kernel->Apply(UpstreamShape(services)));
   }
   out.load_ms = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begin).count();
+  return {};
+}
+
+Result<Bench> Prepare(Path path, int size) {
+  Bench out;
+  ASSIGN_OR_RETURN(out.world, ServiceWorld::Make());
+  out.question = out.world->From("pod1", true);
+  out.question.to = path == kDirect ? EndpointAddress("pod2", true) : *IpAddress::Parse("10.96.0.1");
+  out.question.port = path == kDirect ? kEndpointPort : 80;
+  RETURN_IF_ERROR(Load(path, size, out));
   return out;
+}
+
+// What the rules take of the kernel's memory. Others on the machine disturb by some MiB.
+void KernelMemory(benchmark::State& state) {
+  for (auto _ : state) {
+    auto bench = Prepare(kDirect, 0);
+    if (!bench) return state.SkipWithError(bench.error().message().c_str());
+    const double before = proxy::nftables::SettledKernelMemory();
+    Result<> loaded = Load(static_cast<Path>(state.range(0)), static_cast<int>(state.range(1)), *bench);
+    if (!loaded) return state.SkipWithError(loaded.error().message().c_str());
+    state.counters["kernel_MiB"] = proxy::nftables::SettledKernelMemory() - before;
+    state.counters["load_ms"] = bench->load_ms;
+    if (proxy::nftables::SomebodyListens()) state.SetLabel("while somebody listens to nf_tables");
+  }
 }
 
 // One question and its answer, each from a new socket: all of it is the first packet of a flow and its reply.
@@ -97,6 +117,11 @@ void Paths(benchmark::internal::Benchmark* bench) {
   for (int size : {1, 5000, 30000}) bench->Args({kKeelson, size});
   for (int size : {1, 5000, 30000}) bench->Args({kUpstream, size});
 }
+BENCHMARK(KernelMemory)
+    ->ArgNames({"path", "services"})
+    ->Iterations(1)
+    ->Unit(benchmark::kMillisecond)
+    ->ArgsProduct({{kKeelson, kUpstream}, {1000, 5000, 10000}});
 BENCHMARK(FirstPacket)->Apply(Paths);
 BENCHMARK(TcpConnection)->Apply(Paths);
 
