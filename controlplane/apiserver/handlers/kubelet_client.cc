@@ -8,7 +8,8 @@
 namespace keelson::apiserver {
 namespace {
 
-constexpr size_t kMaxClients = 1024;
+// More than nodes of a large cluster, each of which is asked again and again.
+constexpr size_t kMaxClients = 8192;
 constexpr int32_t kKubeletPort = 10250;
 
 std::string HostOf(const corev1::Node& node) {

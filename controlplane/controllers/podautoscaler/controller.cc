@@ -1,5 +1,8 @@
 #include "controlplane/controllers/podautoscaler/controller.h"
 
+#include <algorithm>
+#include <optional>
+
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -11,6 +14,7 @@
 namespace keelson::controllers {
 namespace {
 
+using podautoscaler::Action;
 using podautoscaler::Decision;
 using podautoscaler::Evaluation;
 using podautoscaler::EvaluationFailure;
@@ -35,6 +39,21 @@ Tolerances TolerancesOf(const PodAutoscalerController::Autoscaler& autoscaler, d
   if (behavior.scale_down().has_tolerance())
     out.down = api::Amount::Of(behavior.scale_down().tolerance()).ToDouble();
   return out;
+}
+
+std::variant<Evaluation, EvaluationFailure> EvaluateCounted(const api::autoscaling::v2::MetricSpec& metric,
+                                                            const podautoscaler::Subject& subject,
+                                                            podautoscaler::MetricsClient& metrics) {
+  const SteadyTime begin = SteadyTime::clock::now();
+  auto outcome = podautoscaler::Evaluate(metric, subject, metrics);
+  std::optional<int32_t> replicas;
+  std::optional<Error> failure;
+  if (const auto* found = std::get_if<Evaluation>(&outcome)) replicas = found->replicas;
+  if (const auto* failed = std::get_if<EvaluationFailure>(&outcome))
+    failure.emplace(failed->code, failed->why);
+  podautoscaler::CountMetric(metric.type(), replicas, subject.look.current_replicas,
+                             failure ? &*failure : nullptr, SteadyTime::clock::now() - begin);
+  return outcome;
 }
 
 }  // namespace
@@ -80,8 +99,11 @@ Result<Requeue> PodAutoscalerController::Reconcile(const std::string& key, std::
   }
   Sync sync{key, *found, Remember(key, found->metadata().namespace_())};
   // What fails is in the object's conditions; the next period tries again.
-  if (Result<> done = Autoscale(sync); !done)
-    log::Debug("Cannot autoscale", {{"autoscaler", key}, {"error", done.error()}});
+  const SteadyTime begin = SteadyTime::clock::now();
+  Result<Action> done = Autoscale(sync);
+  podautoscaler::CountReconciliation(done.value_or(Action::kNone), done ? nullptr : &done.error(),
+                                     SteadyTime::clock::now() - begin);
+  if (!done) log::Debug("Cannot autoscale", {{"autoscaler", key}, {"error", done.error()}});
   if (Result<> written = WriteStatus(sync, *found); !written) {
     Warn(sync, "FailedUpdateStatus", written.error().message());
     if (!written.error().Is(Code::kNotFound)) return written.error();
@@ -113,7 +135,7 @@ void PodAutoscalerController::SetReplicas(Sync& sync, int32_t current, int32_t d
   status.set_desired_replicas(desired);
 }
 
-Result<> PodAutoscalerController::Autoscale(Sync& sync) {
+Result<Action> PodAutoscalerController::Autoscale(Sync& sync) {
   const auto& spec = sync.autoscaler.spec();
   const auto& target = spec.scale_target_ref();
   auto found = scales_.Get(sync.autoscaler.metadata().namespace_(), target.api_version(), target.kind(),
@@ -137,7 +159,7 @@ Result<> PodAutoscalerController::Autoscale(Sync& sync) {
                  "scaling is disabled since the replica count of the target is zero");
     sync.autoscaler.mutable_status()->clear_current_metrics();
     SetReplicas(sync, current, current);
-    return {};
+    return Action::kNone;
   }
   if (current > spec.max_replicas() || current < least) {
     sync.autoscaler.mutable_status()->clear_current_metrics();
@@ -160,7 +182,7 @@ Result<> PodAutoscalerController::Autoscale(Sync& sync) {
                std::string(decision.limited_message));
   if (decision.replicas == current) {
     SetReplicas(sync, current, current);
-    return {};
+    return Action::kNone;
   }
   return Rescale(
       sync, std::move(*found), decision.replicas,
@@ -223,9 +245,9 @@ Result<PodAutoscalerController::Computed> PodAutoscalerController::Compute(
                                        scale.status().replicas(), look};
   Computed out;
   int invalid = 0;
-  EvaluationFailure first;
+  EvaluationFailure first{};
   for (const auto& metric : sync.autoscaler.spec().metrics()) {
-    auto outcome = podautoscaler::Evaluate(metric, subject, *metrics_);
+    auto outcome = EvaluateCounted(metric, subject, *metrics_);
     auto& shown = *status.add_current_metrics();  // stays empty when there is nothing to show
     if (auto* failure = std::get_if<EvaluationFailure>(&outcome)) {
       Warn(sync, failure->reason, failure->why);
@@ -243,16 +265,16 @@ Result<PodAutoscalerController::Computed> PodAutoscalerController::Compute(
   if (invalid >= all || (invalid > 0 && out.replicas < look.current_replicas)) {
     SetCondition(sync, kScalingActive, false, first.reason,
                  "the HPA was unable to compute the replica count: " + first.why);
-    return Error(Code::kUnavailable, fmt::format("invalid metrics ({} invalid out of {}), first error is: {}",
-                                                 invalid, all, first.error));
+    return Error(first.code, fmt::format("invalid metrics ({} invalid out of {}), first error is: {}",
+                                         invalid, all, first.error));
   }
   SetCondition(sync, kScalingActive, true, "ValidMetricFound",
                "the HPA was able to successfully calculate a replica count from " + out.name);
   return out;
 }
 
-Result<> PodAutoscalerController::Rescale(Sync& sync, podautoscaler::FoundScale found, int32_t replicas,
-                                          const std::string& reason) {
+Result<Action> PodAutoscalerController::Rescale(Sync& sync, podautoscaler::FoundScale found, int32_t replicas,
+                                                const std::string& reason) {
   const int32_t current = found.scale.spec().replicas();
   found.scale.mutable_spec()->set_replicas(replicas);
   if (Result<> put = scales_.Put(found); !put) {
@@ -273,7 +295,7 @@ Result<> PodAutoscalerController::Rescale(Sync& sync, podautoscaler::FoundScale 
   log::Info("Rescaled", {{"autoscaler", sync.key}, {"from", current}, {"to", replicas}, {"reason", reason}});
   SetReplicas(sync, current, replicas);
   *sync.autoscaler.mutable_status()->mutable_last_scale_time() = api::ToTime(clock().Now());
-  return {};
+  return replicas > current ? Action::kUp : Action::kDown;
 }
 
 Result<> PodAutoscalerController::WriteStatus(Sync& sync, const Autoscaler& before) {

@@ -9,6 +9,7 @@
 #include "controlplane/controllers/controller.h"
 #include "controlplane/controllers/controllers.h"
 #include "controlplane/controllers/podautoscaler/behavior.h"
+#include "controlplane/controllers/podautoscaler/meters.h"
 #include "controlplane/controllers/podautoscaler/metric_source.h"
 #include "controlplane/controllers/podautoscaler/scale_client.h"
 #include "lib/api/proto/autoscaling_v2.pb.h"
@@ -52,10 +53,11 @@ class PodAutoscalerController : public Controller {
                     std::string message);
 
   // Errors have been told already, in conditions and events.
-  Result<> Autoscale(Sync& sync);
+  Result<podautoscaler::Action> Autoscale(Sync& sync);
   Result<Computed> Compute(Sync& sync, const autoscalingv1::Scale& scale);
   Result<podautoscaler::Pods> PodsOf(Sync& sync, const std::string& selector);
-  Result<> Rescale(Sync& sync, podautoscaler::FoundScale found, int32_t replicas, const std::string& reason);
+  Result<podautoscaler::Action> Rescale(Sync& sync, podautoscaler::FoundScale found, int32_t replicas,
+                                        const std::string& reason);
   void SetReplicas(Sync& sync, int32_t current, int32_t desired);
   Result<> WriteStatus(Sync& sync, const Autoscaler& before);
 

@@ -33,7 +33,7 @@ const metav1::LabelSelector* RawSelectorOf(const MetricIdentifier& metric) {
 }
 
 EvaluationFailure Failure(std::string reason, const Error& why, const std::string& context) {
-  return {std::move(reason), why.message(), context + ": " + why.message()};
+  return {std::move(reason), why.message(), context + ": " + why.message(), why.code()};
 }
 
 // Resource and ContainerResource; `container` empty: the former.
@@ -207,7 +207,7 @@ Outcome Evaluate(const MetricSpec& spec, const Subject& subject, MetricsClient& 
   if (type == "Object") return EvaluateObject(spec, subject, metrics);
   if (type == "External") return EvaluateExternal(spec, subject, metrics);
   const std::string why = fmt::format("unknown metric source type \"{}\"", type);
-  return EvaluationFailure{"InvalidMetricSourceType", why, why};
+  return EvaluationFailure{"InvalidMetricSourceType", why, why, Code::kInvalid};
 }
 
 }  // namespace keelson::controllers::podautoscaler

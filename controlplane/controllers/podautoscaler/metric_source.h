@@ -21,6 +21,7 @@ struct Evaluation {
 // What the condition ScalingActive says (`reason`, `why`), and the same in the words of the whole.
 struct EvaluationFailure {
   std::string reason, why, error;
+  Code code;
 };
 
 // What a metric is evaluated for.

@@ -80,8 +80,8 @@ Result<Requests> RequestsOf(const Pods& pods, const std::string& resource, const
       if (!container.empty() && one.name() != container) return {};
       const auto& requests = one.resources().requests();
       if (!requests.contains(resource))
-        return Error(Code::kInvalid, fmt::format("missing request for {} in container {} of Pod {}", resource,
-                                                 one.name(), pod->metadata().name()));
+        return Error(Code::kNotFound, fmt::format("missing request for {} in container {} of Pod {}",
+                                                  resource, one.name(), pod->metadata().name()));
       sum += api::Amount::Of(requests.at(resource));
       return {};
     };
