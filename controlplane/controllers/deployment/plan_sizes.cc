@@ -135,14 +135,30 @@ bool IsSaturated(const appsv1::Deployment& deployment, const SetPointer& new_set
          new_set->spec().replicas() == wanted && new_set->status().available_replicas() == wanted;
 }
 
+// A set that was made smaller has its pods until its controller has seen that and taken them away.
+int32_t SumHeld(const SetPointers& sets) {
+  int32_t sum = 0;
+  for (const SetPointer& set : sets) sum += std::max(set->spec().replicas(), set->status().replicas());
+  return sum;
+}
+
+// What sets say of their pods is of their present size.
+bool AllObserved(const SetPointers& sets) {
+  return std::all_of(sets.begin(), sets.end(), [](const SetPointer& set) {
+    return set->status().observed_generation() >= set->metadata().generation();
+  });
+}
+
 }  // namespace
 
 int32_t NewSetSize(const appsv1::Deployment& deployment, const SetPointers& sets,
                    const appsv1::ReplicaSet& new_set) {
   const int32_t wanted = deployment.spec().replicas();
   if (deployment.spec().strategy().type() != "RollingUpdate") return wanted;
-  const int32_t room = wanted + LimitsOf(deployment).surge - SumSpec(sets);
   const int32_t size = new_set.spec().replicas();
+  // The limit is one of pods: there is no room while it is not known how many there are.
+  if (!AllObserved(sets)) return size;
+  const int32_t room = wanted + LimitsOf(deployment).surge - SumHeld(sets);
   return room <= 0 ? size : size + std::min(room, wanted - size);
 }
 

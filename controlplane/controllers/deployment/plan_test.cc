@@ -29,6 +29,8 @@ struct Set {
   std::string name;
   int32_t spec, available;
   int32_t max_annotation = 0;
+  int32_t pods_to_go = 0;  // that it still has beyond its size
+  bool observed = true;
 };
 
 SetPointer Make(const Set& wanted, int age) {
@@ -40,7 +42,9 @@ SetPointer Make(const Set& wanted, int age) {
     (*set->mutable_metadata()->mutable_annotations())[kMaxReplicas] = std::to_string(wanted.max_annotation);
   }
   set->mutable_spec()->set_replicas(wanted.spec);
-  set->mutable_status()->set_replicas(wanted.spec);
+  set->mutable_metadata()->set_generation(2);
+  set->mutable_status()->set_observed_generation(wanted.observed ? 2 : 1);
+  set->mutable_status()->set_replicas(wanted.spec + wanted.pods_to_go);
   set->mutable_status()->set_available_replicas(wanted.available);
   return set;
 }
@@ -85,6 +89,22 @@ TEST(PlanRollingUpdateTest, Steps) {
        {{"old", 10, 10}, {"new", 3, 0}},
        {{"old", 8}}},
       {"room again for the new", Rolling(10, "25%", "25%"), {{"old", 8, 8}, {"new", 3, 0}}, {{"new", 5}}},
+      {"no room while its pods are there",
+       Rolling(10, "25%", "25%"),
+       {{"old", 8, 8, 0, 2}, {"new", 3, 0}},
+       {}},
+      {"some room when some of them have gone",
+       Rolling(10, "25%", "25%"),
+       {{"old", 8, 8, 0, 1}, {"new", 3, 0}},
+       {{"new", 4}}},
+      {"no room while it is not known",
+       Rolling(10, "25%", "25%"),
+       {{"old", 8, 8, 0, 0, false}, {"new", 3, 0}},
+       {}},
+      {"old ones go down also then",
+       Rolling(10, "25%", "25%"),
+       {{"old", 8, 8}, {"new", 4, 4, 0, 0, false}},
+       {{"old", 4}}},
       {"nothing until pods are available", Rolling(10, "25%", "25%"), {{"old", 8, 8}, {"new", 5, 0}}, {}},
       {"available ones let old ones go",
        Rolling(10, "25%", "25%"),

@@ -210,7 +210,15 @@ Result<Requeue> ReplicaController<Kind>::Reconcile(const std::string& key, std::
   const WallTime now = clock().Now();
   ReplicaCounts counts = CountReplicas(set, claimed.active, claimed.terminating, now);
   Object updated = *object;
-  Kind::SetStatus(NewStatus(set, counts, managed ? nullptr : &managed.error().message(), diff, now), updated);
+  appsv1::ReplicaSetStatus status =
+      NewStatus(set, counts, managed ? nullptr : &managed.error().message(), diff, now);
+  // Pods that were asked for are not among those counted: the numbers are not yet those of this generation.
+  if (!satisfied) {
+    status.clear_observed_generation();
+    if (set.status().has_observed_generation())
+      status.set_observed_generation(set.status().observed_generation());
+  }
+  Kind::SetStatus(status, updated);
   if (!google::protobuf::util::MessageDifferencer::Equals(updated.status(), object->status())) {
     Result<Object> stored = sync.api.UpdateStatus(updated);
     if (!stored && stored.error().Is(Code::kNotFound)) return Requeue{};

@@ -100,6 +100,25 @@ TEST_F(ReplicaSetTest, ScalesDownAndUp) {
   EXPECT_EQ(Status().replicas(), 0);
 }
 
+TEST_F(ReplicaSetTest, DoesNotSpeakOfAGenerationWhileItsPodsAreNotSeen) {
+  cluster_.fake->SetInterceptor(
+      [](const client::ApiRequest& request) -> std::optional<Result<client::ApiResponse>> {
+        if (request.method != "POST" || !request.target.ends_with("/pods")) return std::nullopt;
+        return client::FakeApi::Answer(PodNamed("unseen"), 201);
+      });
+  Start(SetNamed("web", 2));
+  EXPECT_EQ(Status().observed_generation(), 1);
+  Scale(1);
+  EXPECT_EQ(Status().observed_generation(), 1);
+  // Given up after five minutes.
+  cluster_.fake->SetInterceptor(nullptr);
+  cluster_.clock.Advance(301s);
+  controller_.queue().Add("default/web");
+  cluster_.Drain({&controller_});
+  EXPECT_EQ(Pods().size(), 1u);
+  EXPECT_EQ(Status().observed_generation(), 2);
+}
+
 TEST_F(ReplicaSetTest, ReplacesWhatIsDeletedOrFails) {
   Start(SetNamed("web", 2));
   cluster_.RunPods();
