@@ -32,7 +32,7 @@ spec:
 """
 
 # Looks often, and believes at once what it sees.
-FLAGS = ("--metric-resolution 2s --horizontal-pod-autoscaler-sync-period 1s "
+FLAGS = ("--metric-resolution 1s --horizontal-pod-autoscaler-sync-period 1s "
          "--horizontal-pod-autoscaler-cpu-initialization-period 0s "
          "--horizontal-pod-autoscaler-downscale-stabilization 3s")
 
