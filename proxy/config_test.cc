@@ -233,5 +233,15 @@ TEST(Flags, Modes) {
   EXPECT_TRUE(bridge->cluster_cidrs.empty());
 }
 
+TEST(Flags, AnnouncedAddresses) {
+  EXPECT_TRUE(FromFlags({})->announced.empty());
+  auto config = FromFlags({"--announce-addresses=192.0.2.10-192.0.2.20,fd00::/120"});
+  ASSERT_TRUE(config) << config.error().message();
+  EXPECT_TRUE(config->announced.Contains(*IpAddress::Parse("192.0.2.20")));
+  EXPECT_FALSE(config->announced.Contains(*IpAddress::Parse("192.0.2.21")));
+  EXPECT_EQ(FromFlags({"--announce-addresses=192.0.2.20-192.0.2.10"}).error().message(),
+            "--announce-addresses: invalid address range \"192.0.2.20-192.0.2.10\"");
+}
+
 }  // namespace
 }  // namespace keelson::proxy

@@ -234,7 +234,9 @@ Result<Config> Decide(const CLI::App& app, const Flags& f) {
     ASSIGN_OR_RETURN(dns::StubDomain stub, dns::ParseStubDomain(text));
     config.dns.stub_domains.push_back(std::move(stub));
   }
-  ASSIGN_OR_RETURN(config.announced, AddressPool::Parse(f.announced));
+  Result<AddressPool> announced = AddressPool::Parse(f.announced);
+  if (!announced) return announced.error().Wrap("--announce-addresses");
+  config.announced = *std::move(announced);
   // No server at all: by an empty address, or port 0.
   if (f.config_file.empty()) {
     auto none = [&](const char* address, const char* port, int number) {

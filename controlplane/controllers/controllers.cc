@@ -86,8 +86,9 @@ Result<> Build(Manager& manager, const Options& options) {
                                        options.pod_autoscaler);
   manager.Add<DisruptionController>(options, "disruption", "controllermanager");
   manager.Add<ServiceCidrController>(options, "service-cidr", "service-cidr-controller");
-  ASSIGN_OR_RETURN(AddressPool pool, AddressPool::Parse(options.load_balancer_addresses));
-  manager.Add<LoadBalancerController>(options, "service-lb", "service-controller", std::move(pool));
+  Result<AddressPool> pool = AddressPool::Parse(options.load_balancer_addresses);
+  if (!pool) return pool.error().Wrap("--load-balancer-addresses");
+  manager.Add<LoadBalancerController>(options, "service-lb", "service-controller", *std::move(pool));
   manager.Add<ResourceQuotaController>(options, "resourcequota", "resourcequota-controller");
   manager.Add<ClaimProtectionController>(options, "pvc-protection", "pvc-protection-controller");
   manager.Add<VolumeProtectionController>(options, "pv-protection", "pv-protection-controller");

@@ -252,5 +252,52 @@ TEST_F(AttachDetachTest, VolumesOfOthersStayReported) {
   EXPECT_EQ(Reported("n1"), "example.com/own^x " + std::string(kName) + " ");
 }
 
+// Killed before any of its writes: the volume gets to the node, and away again.
+TEST_F(AttachDetachTest, KilledAfterAnyWrite) {
+  int writes = 0;
+  for (bool killed = true; killed; ++writes) {
+    SCOPED_TRACE(writes);
+    killed = false;
+    auto left = std::make_shared<int>(writes);
+    auto own = std::make_shared<bool>(false);  // it is the controller that writes
+    cluster_.fake->SetInterceptor(
+        [left, own,
+         &killed](const client::ApiRequest& request) -> std::optional<Result<client::ApiResponse>> {
+          if (!*own || request.method == "GET" || (!killed && (*left)-- > 0)) return std::nullopt;
+          killed = true;
+          return client::FakeApi::Refuse(Error(Code::kUnavailable, "killed"));
+        });
+    auto round = [&] {
+      if (!started_) cluster_.Start();
+      started_ = true;
+      *own = true;
+      cluster_.Drain({controller_});
+      *own = false;
+      cluster_.errors.clear();
+      if (!killed || *left == -100) return;
+      *left = -100;  // the next one is not killed
+      cluster_.fake->SetInterceptor(nullptr);
+      cluster_.Stop();
+      controller_ = &cluster_.Make<AttachDetachController>();
+      cluster_.Start();
+      cluster_.Drain({controller_});
+    };
+    PutPod("p", "n1");
+    round();
+    EXPECT_EQ(AttachedTo(), "n1");
+    for (VolumeAttachment one : cluster_.List<VolumeAttachment>()) {
+      one.mutable_status()->set_attached(true);
+      cluster_.fake->Put(one);
+    }
+    round();
+    EXPECT_EQ(Reported("n1"), std::string(kName) + " ");
+    DeletePod("p");
+    round();
+    EXPECT_EQ(AttachedTo(), "");
+    EXPECT_EQ(Reported("n1"), "");
+  }
+  EXPECT_GT(writes, 4);  // attach, report, take back, detach
+}
+
 }  // namespace
 }  // namespace keelson::controllers

@@ -154,9 +154,12 @@ TEST_F(BinderTest, DefaultClassComesLate) {
 TEST_F(BinderTest, NothingFitsAndNoClass) {
   cluster_.fake->Put(ClaimNamed("c", "1Gi", ""));
   Run();
+  cluster_.fake->Put(VolumeNamed("small", "1Mi", ""));  // looked at, and not told again
+  Run();
   EXPECT_EQ(
       Events(),
       Strings{"FailedBinding: no persistent volumes available for this claim and no storage class is set"});
+  EXPECT_EQ(cluster_.List<corev1::Event>().at(0).count(), 1);
 }
 
 TEST_F(BinderTest, ExternalProvisionerIsAsked) {

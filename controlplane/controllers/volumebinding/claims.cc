@@ -91,6 +91,7 @@ void ClaimBinder::EnqueueUnbound(const std::string& class_name) {
 
 Result<Requeue> ClaimBinder::Reconcile(const std::string& key, std::stop_token stop) {
   auto claim = claims_.Get(key);
+  if (!claim || HasAnnotation(claim->metadata(), kBindCompleted)) told_.erase(key);
   if (!claim || !written_.Shown(key, claim->metadata())) return Requeue{};
   const client::RestClient api = api_.With(stop);
   Result<> result =
@@ -152,13 +153,13 @@ Result<> ClaimBinder::SyncNamed(const client::RestClient& api, const PersistentV
   if (volume && !volume->spec().has_claim_ref()) {
     std::string problem = Mismatch(*volume, claim);
     if (problem.empty()) return Bind(api, *volume, claim, written_);
-    events_.Record(claim, "Warning", "VolumeMismatch",
-                   fmt::format("Cannot bind to requested volume \"{}\": {}", name, problem));
+    Tell(claim, "Warning", "VolumeMismatch",
+         fmt::format("Cannot bind to requested volume \"{}\": {}", name, problem));
   } else if (volume && IsFor(*volume, claim)) {
     return Bind(api, *volume, claim, written_);
   } else if (volume) {
-    events_.Record(claim, "Warning", "FailedBinding",
-                   fmt::format("volume \"{}\" already bound to a different claim.", name));
+    Tell(claim, "Warning", "FailedBinding",
+         fmt::format("volume \"{}\" already bound to a different claim.", name));
   }
   RETURN_IF_ERROR(SetUnboundPhase(api, pending, "Pending", written_));
   return {};
@@ -179,11 +180,19 @@ Result<> ClaimBinder::Await(const client::RestClient& api, PersistentVolumeClaim
   } else if (!ClassOf(claim).empty()) {
     RETURN_IF_ERROR(Provision(api, claim, own));
   } else {
-    events_.Record(claim, "Normal", "FailedBinding",
-                   "no persistent volumes available for this claim and no storage class is set");
+    Tell(claim, "Normal", "FailedBinding",
+         "no persistent volumes available for this claim and no storage class is set");
   }
   RETURN_IF_ERROR(SetUnboundPhase(api, claim, "Pending", written_));
   return {};
+}
+
+void ClaimBinder::Tell(const PersistentVolumeClaim& claim, const char* type, const char* reason,
+                       std::string message) {
+  std::string& told = told_[api::KeyOf(claim)];
+  if (told == message) return;
+  told = message;
+  events_.Record(claim, type, reason, std::move(message));
 }
 
 void ClaimBinder::TellWaiting(const PersistentVolumeClaim& claim) {
@@ -192,25 +201,24 @@ void ClaimBinder::TellWaiting(const PersistentVolumeClaim& claim) {
     if (pod->spec().node_name().empty() && !k8s::IsTerminal(*pod)) waiting.push_back(pod->metadata().name());
   }
   if (waiting.empty()) {
-    events_.Record(claim, "Normal", "WaitForFirstConsumer",
-                   "waiting for first consumer to be created before binding");
+    Tell(claim, "Normal", "WaitForFirstConsumer", "waiting for first consumer to be created before binding");
     return;
   }
-  events_.Record(claim, "Normal", "WaitForPodScheduled",
-                 fmt::format("waiting for pod{} {} to be scheduled", waiting.size() > 1 ? "s" : "",
-                             fmt::join(waiting, ",")));
+  Tell(claim, "Normal", "WaitForPodScheduled",
+       fmt::format("waiting for pod{} {} to be scheduled", waiting.size() > 1 ? "s" : "",
+                   fmt::join(waiting, ",")));
 }
 
 Result<> ClaimBinder::Provision(const client::RestClient& api, PersistentVolumeClaim& claim,
                                 const StorageClass* own) {
   if (!own) {
-    events_.Record(claim, "Warning", "ProvisioningFailed",
-                   fmt::format("storageclass.storage.k8s.io \"{}\" not found", ClassOf(claim)));
+    Tell(claim, "Warning", "ProvisioningFailed",
+         fmt::format("storageclass.storage.k8s.io \"{}\" not found", ClassOf(claim)));
     return {};
   }
-  const std::string& provisioner = own->provisioner();
-  if (provisioner.rfind("kubernetes.io/", 0) == 0) {
-    events_.Record(claim, "Warning", "ProvisioningFailed", "no volume plugin matched name: " + provisioner);
+  const std::string provisioner = ExternalProvisioner(own->provisioner());
+  if (provisioner.empty()) {
+    Tell(claim, "Warning", "ProvisioningFailed", "no volume plugin matched name: " + own->provisioner());
     return {};
   }
   auto& annotations = *claim.mutable_metadata()->mutable_annotations();
@@ -219,11 +227,11 @@ Result<> ClaimBinder::Provision(const client::RestClient& api, PersistentVolumeC
     ASSIGN_OR_RETURN(claim, api.Update(claim));
     written_.Note(api::KeyOf(claim), claim.metadata());
   }
-  events_.Record(claim, "Normal", "ExternalProvisioning",
-                 fmt::format("Waiting for a volume to be created either by the external provisioner '{}' or "
-                             "manually by the system administrator. If volume creation is delayed, please "
-                             "verify that the provisioner is running and correctly registered.",
-                             provisioner));
+  Tell(claim, "Normal", "ExternalProvisioning",
+       fmt::format("Waiting for a volume to be created either by the external provisioner '{}' or "
+                   "manually by the system administrator. If volume creation is delayed, please "
+                   "verify that the provisioner is running and correctly registered.",
+                   provisioner));
   return {};
 }
 

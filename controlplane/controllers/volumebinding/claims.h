@@ -3,6 +3,9 @@
 // or reserves the volume.
 #pragma once
 
+#include <map>
+#include <string>
+
 #include "controlplane/controllers/controller.h"
 #include "controlplane/controllers/latest_writes.h"
 #include "controlplane/controllers/volumebinding/match.h"
@@ -26,6 +29,8 @@ class ClaimBinder : public Controller {
   Result<> Lose(const client::RestClient& api, PersistentVolumeClaim claim, const char* reason,
                 const char* message);
   void TellWaiting(const PersistentVolumeClaim& claim);
+  // Each claim hears the same once, however often it is looked at.
+  void Tell(const PersistentVolumeClaim& claim, const char* type, const char* reason, std::string message);
   void OnVolume(const client::Change<PersistentVolume>& change);
   void OnClass(const client::Change<StorageClass>& change);
   // All claims without a volume that name this class.
@@ -38,6 +43,7 @@ class ClaimBinder : public Controller {
   client::Informer<StorageClass>& classes_;
   client::Informer<corev1::Pod>& pods_;
   LatestWrites written_;
+  std::map<std::string, std::string> told_;  // by claim; the one worker's only
 };
 
 // Indexes of volumes, shared by both halves of the binder: by the key of the claim that they name, and of

@@ -1,6 +1,7 @@
 #include "controlplane/controllers/volumebinding/match.h"
 
 #include <algorithm>
+#include <map>
 #include <tuple>
 
 #include "lib/api/meta.h"
@@ -73,6 +74,21 @@ std::shared_ptr<const StorageClass> DefaultOf(const std::vector<std::shared_ptr<
     if (better) best = one;
   }
   return best;
+}
+
+std::string ExternalProvisioner(const std::string& provisioner) {
+  static const std::map<std::string_view, const char*> kMoved = {
+      {"kubernetes.io/aws-ebs", "ebs.csi.aws.com"},
+      {"kubernetes.io/azure-disk", "disk.csi.azure.com"},
+      {"kubernetes.io/azure-file", "file.csi.azure.com"},
+      {"kubernetes.io/cinder", "cinder.csi.openstack.org"},
+      {"kubernetes.io/gce-pd", "pd.csi.storage.gke.io"},
+      {"kubernetes.io/portworx-volume", "pxd.portworx.com"},
+      {"kubernetes.io/vsphere-volume", "csi.vsphere.vmware.com"},
+  };
+  if (provisioner.rfind("kubernetes.io/", 0) != 0) return provisioner;
+  auto moved = kMoved.find(provisioner);
+  return moved == kMoved.end() ? "" : moved->second;
 }
 
 bool IsFor(const PersistentVolume& volume, const PersistentVolumeClaim& claim) {

@@ -38,6 +38,10 @@ bool IsDefault(const StorageClass& one);
 // The youngest of those that are annotated as default, by name among equals; null without one.
 std::shared_ptr<const StorageClass> DefaultOf(const std::vector<std::shared_ptr<const StorageClass>>& all);
 
+// Who provisions for a class, or has provisioned a volume: of drivers that have moved out of Kubernetes, the
+// name under which they go on as CSI drivers. Empty: "kubernetes.io/...", which nobody serves.
+std::string ExternalProvisioner(const std::string& provisioner);
+
 // claimRef names this claim, with its uid or with none.
 bool IsFor(const PersistentVolume& volume, const PersistentVolumeClaim& claim);
 // A volume that says nothing is a file system, and so is a claim.

@@ -140,5 +140,11 @@ TEST(DefaultOfTest, YoungestThenByName) {
   EXPECT_EQ(DefaultOf({at("a", 1), at("z", 5), at("c", 5), at("d", 9, "false")})->metadata().name(), "c");
 }
 
+TEST(ExternalProvisionerTest, Names) {
+  EXPECT_EQ(ExternalProvisioner("example.com/disk"), "example.com/disk");
+  EXPECT_EQ(ExternalProvisioner("kubernetes.io/vsphere-volume"), "csi.vsphere.vmware.com");
+  EXPECT_EQ(ExternalProvisioner("kubernetes.io/no-provisioner"), "");
+}
+
 }  // namespace
 }  // namespace keelson::controllers

@@ -89,7 +89,7 @@ Result<> VolumeBinder::Release(const client::RestClient& api, PersistentVolume v
   }
   if (policy != "Delete") return {};
   auto made_by = volume.metadata().annotations().find(kProvisionedBy);
-  if (made_by != volume.metadata().annotations().end() && made_by->second.rfind("kubernetes.io/", 0) != 0)
+  if (made_by != volume.metadata().annotations().end() && !ExternalProvisioner(made_by->second).empty())
     return {};  // its provisioner sees the phase and deletes it
   return Fail(api, volume, "VolumeFailedDelete",
               fmt::format("error getting deleter volume plugin for volume \"{}\": no deletable volume plugin "
