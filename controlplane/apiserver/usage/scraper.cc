@@ -1,5 +1,6 @@
 #include "controlplane/apiserver/usage/scraper.h"
 
+#include <algorithm>
 #include <thread>
 
 #include "lib/api/types.h"
@@ -43,8 +44,19 @@ std::vector<std::string> UsageScraper::NodesToAsk() const {
   return out;
 }
 
+// Those that failed come last, in any order, so that they keep nobody waiting; returns how many did not.
+size_t UsageScraper::PutFailingLast(std::vector<std::string>& nodes) {
+  MutexLock lock(mutex_);
+  auto failing = std::stable_partition(nodes.begin(), nodes.end(),
+                                       [this](const std::string& node)
+                                           REQUIRES(mutex_) { return !failing_.count(node); });
+  std::shuffle(failing, nodes.end(), dice_);
+  return static_cast<size_t>(failing - nodes.begin());
+}
+
 void UsageScraper::Round(std::stop_token stop) {
-  const std::vector<std::string> nodes = NodesToAsk();
+  const SteadyTime end = SteadyTime::clock::now() + std::chrono::duration_cast<SteadyTime::duration>(period_);
+  std::vector<std::string> nodes = NodesToAsk();
   const std::set<std::string> now(nodes.begin(), nodes.end());
   for (const std::string& node : asked_) {
     if (now.count(node)) continue;
@@ -53,9 +65,13 @@ void UsageScraper::Round(std::stop_token stop) {
     failing_.erase(node);
   }
   asked_ = now;
+  const size_t good = PutFailingLast(nodes);
   std::atomic<size_t> next = 0;
   auto work = [&] {
-    for (size_t i; !stop.stop_requested() && (i = next.fetch_add(1)) < nodes.size();) AskOne(nodes[i], stop);
+    for (size_t i; !stop.stop_requested() && (i = next.fetch_add(1)) < nodes.size();) {
+      if (i >= good && SteadyTime::clock::now() > end) return;
+      AskOne(nodes[i], stop);
+    }
   };
   std::vector<std::jthread> others;
   for (size_t i = 1; i < std::min(nodes.size(), kThreads); ++i) others.emplace_back(work);

@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <random>
 #include <set>
 #include <stop_token>
 #include <string>
@@ -28,6 +29,7 @@ class UsageScraper {
   void Round(std::stop_token stop);
   // Nodes whose kubelets have been heard of lately.
   std::vector<std::string> NodesToAsk() const;
+  size_t PutFailingLast(std::vector<std::string>& nodes);
   void AskOne(const std::string& node, std::stop_token stop);
   Result<UsageSample> Ask(const std::string& node, std::stop_token stop);
 
@@ -38,6 +40,7 @@ class UsageScraper {
   std::set<std::string> asked_;  // in the round before
   Mutex mutex_;
   std::set<std::string> failing_ GUARDED_BY(mutex_);  // each is logged once
+  std::minstd_rand dice_ GUARDED_BY(mutex_){std::random_device{}()};
 };
 
 }  // namespace keelson::apiserver
