@@ -115,17 +115,17 @@ Result<server::RunResult> Backend::Run(const server::ContainerRef& ref,
 }
 
 Result<std::string> Backend::StatsSummaryJson(bool brief) {
-  ASSIGN_OR_RETURN(StatsSnapshot stats, stats_.Collect(!brief, {}));
+  ASSIGN_OR_RETURN(StatsSnapshot stats, stats_.Collect({.files = !brief}, {}));
   return SummaryJson(stats, node_name_, brief);
 }
 
 Result<std::string> Backend::ResourceMetrics() {
-  ASSIGN_OR_RETURN(StatsSnapshot stats, stats_.Collect(false, {}));
+  ASSIGN_OR_RETURN(StatsSnapshot stats, stats_.Collect({}, {}));
   return ResourceMetricsText(stats);
 }
 
 Result<std::string> Backend::CadvisorMetrics() {
-  ASSIGN_OR_RETURN(StatsSnapshot stats, stats_.Collect(false, {}));
+  ASSIGN_OR_RETURN(StatsSnapshot stats, stats_.Collect({.accounts = true}, {}));
   return CadvisorMetricsText(stats, static_cast<int>(std::thread::hardware_concurrency()));
 }
 

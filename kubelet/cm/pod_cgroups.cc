@@ -114,8 +114,9 @@ class PodCgroupsImpl : public PodCgroups {
   ContainerCgroup Container(const corev1::Pod& pod, const std::string& id) const override {
     const std::string path = id.empty() ? "" : cgroups_.ChildWith(Parent(pod), id);
     if (path.empty()) return {};
-    return {cgroups_.Usage(path), Pressures(path)};
+    return {path, cgroups_.Usage(path), Pressures(path)};
   }
+  linux::CgroupAccount Account(const std::string& path) const override { return cgroups_.Account(path); }
   std::unique_ptr<linux::MemoryAlarm> WatchMemory() const override {
     const std::string pods = options_.per_qos ? driver_->Path(Class(k8s::kGuaranteed)) : "";
     return std::make_unique<linux::MemoryAlarm>(cgroups_, std::vector<std::string>{"", pods});

@@ -24,6 +24,7 @@ namespace keelson::kubelet {
 
 // What the cgroup tells that the runtime made for a container; empty where there is none.
 struct ContainerCgroup {
+  std::string path;
   linux::CgroupUsage usage;
   linux::CgroupPressure pressure;
 };
@@ -51,6 +52,7 @@ class PodCgroups {  // thread safe
   virtual linux::CgroupPressure PressureOfNode() const { return {}; }
   virtual linux::CgroupPressure PressureOf(const corev1::Pod&) const { return {}; }
   virtual ContainerCgroup Container(const corev1::Pod&, const std::string& /*id*/) const { return {}; }
+  virtual linux::CgroupAccount Account(const std::string& /*path*/) const { return {}; }
   // Index 0: of the machine, 1: of all pods. null: nobody tells.
   virtual std::unique_ptr<linux::MemoryAlarm> WatchMemory() const { return nullptr; }
   // Of the pod's, whichever: a way into its namespaces.

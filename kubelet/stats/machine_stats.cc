@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <filesystem>
 #include <map>
 #include <sstream>
 
@@ -78,11 +79,17 @@ std::vector<InterfaceStats> ReadInterfaces(const std::string& process, const std
     if (item.name == "lo") continue;
     uint64_t skipped = 0;
     std::istringstream in(line.substr(colon + 1));
-    in >> item.rx_bytes >> skipped >> item.rx_errors >> skipped >> skipped >> skipped >> skipped >> skipped >>
-        item.tx_bytes >> skipped >> item.tx_errors;
+    in >> item.rx_bytes >> item.rx_packets >> item.rx_errors >> item.rx_dropped >> skipped >> skipped >>
+        skipped >> skipped >> item.tx_bytes >> item.tx_packets >> item.tx_errors >> item.tx_dropped;
     out.push_back(std::move(item));
   }
   return out;
+}
+
+std::string DeviceName(const std::string& numbers, const std::string& sys) {
+  std::error_code failed;
+  const auto link = std::filesystem::read_symlink(sys + "/dev/block/" + numbers, failed);
+  return failed ? numbers : "/dev/" + link.filename().string();
 }
 
 const InterfaceStats* MainInterface(const std::vector<InterfaceStats>& interfaces) {

@@ -20,9 +20,12 @@ MachineStats ReadMachineStats(const std::string& proc = "/proc");
 struct InterfaceStats {
   std::string name;
   uint64_t rx_bytes = 0, rx_errors = 0, tx_bytes = 0, tx_errors = 0;
+  uint64_t rx_packets = 0, rx_dropped = 0, tx_packets = 0, tx_dropped = 0;
 };
 // Of the network namespace of a process ("self", "1234"), without lo.
 std::vector<InterfaceStats> ReadInterfaces(const std::string& process, const std::string& proc = "/proc");
+// "8:0" -> "/dev/sda"; the numbers themselves where the device is not known.
+std::string DeviceName(const std::string& numbers, const std::string& sys = "/sys");
 // The one that people mean: eth0, or the first that is no pod's.
 const InterfaceStats* MainInterface(const std::vector<InterfaceStats>& interfaces);
 

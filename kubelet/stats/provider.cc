@@ -89,7 +89,13 @@ void StatsProvider::CollectFiles(PodUsageStats& item) {
   }
 }
 
-Result<StatsSnapshot> StatsProvider::Collect(bool files, std::stop_token stop) {
+void StatsProvider::CollectAccount(ContainerUsageStats& container) {
+  if (container.cgroup.path.empty()) return;
+  container.account = cgroups_.Account(container.cgroup.path);
+  for (linux::DeviceIo& io : container.account.io) io.device = DeviceName(io.device);
+}
+
+Result<StatsSnapshot> StatsProvider::Collect(Parts parts, std::stop_token stop) {
   ASSIGN_OR_RETURN(std::vector<cri::ContainerStats> stats, runtime_.ListContainerStats({}, stop));
   ASSIGN_OR_RETURN(std::vector<cri::Container> containers, runtime_.ListContainers({}, stop));
   std::map<std::string, const cri::Container*> by_id;
@@ -142,7 +148,9 @@ Result<StatsSnapshot> StatsProvider::Collect(bool files, std::stop_token stop) {
     if (!pod->spec().host_network())
       if (auto process = cgroups_.AnyProcess(*pod))
         item.interfaces = ReadInterfaces(std::to_string(*process));
-    if (files) CollectFiles(item);
+    if (parts.accounts)
+      for (ContainerUsageStats& container : item.containers) CollectAccount(container);
+    if (parts.files) CollectFiles(item);
   }
   std::erase_if(samples_, [&](const auto& item) { return clock_.SteadyNow() - item.second.at > kForget; });
   slow_volumes_.Forget(kForget);

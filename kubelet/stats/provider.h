@@ -39,6 +39,7 @@ struct ContainerUsageStats {
   int64_t created_at = 0;
   std::optional<CpuUsage> cpu;
   ContainerCgroup cgroup;
+  linux::CgroupAccount account;  // devices by their names
   uint64_t log_bytes = 0, log_inodes = 0;
 };
 
@@ -85,13 +86,17 @@ class StatsProvider {  // thread safe
         clock_(clock),
         slow_volumes_(FileSystemOf, volume_period, clock) {}
 
-  // `files`: also what costs to count, sizes of logs and volumes.
-  Result<StatsSnapshot> Collect(bool files, std::stop_token stop);
+  struct Parts {            // what costs to count
+    bool files = false;     // sizes of logs and volumes
+    bool accounts = false;  // of containers
+  };
+  Result<StatsSnapshot> Collect(Parts parts, std::stop_token stop);
   // Of a volume that is a file system of its own; nullopt: not known yet.
   std::optional<FsUsage> OfMount(const std::string& path) { return slow_volumes_.Latest(path); }
 
  private:
   CpuUsage Cpu(const std::string& key, uint64_t core_nanos) REQUIRES(mutex_);
+  void CollectAccount(ContainerUsageStats& container);
   void CollectFiles(PodUsageStats& pod) REQUIRES(mutex_);
   FsUsage Volume(const std::string& path) REQUIRES(mutex_);
 

@@ -115,6 +115,57 @@ TEST_F(StatsTest, TellsWhatWasWaitedForAndSwapped) {
     EXPECT_NE(text.find(line), std::string::npos) << line << text;
 }
 
+TEST_F(StatsTest, CadvisorsNamesAreThere) {
+  ContainerUsageStats& container = stats_.pods[0].containers[0];
+  stats_.pods[0].cgroup_path = "/kubepods/podu1";
+  container.cgroup.path = "/kubepods/podu1/c1";
+  container.cgroup.usage.page_faults = 8;
+  container.cgroup.usage.processes = 5;
+  linux::CgroupAccount& account = container.account;
+  account.cpu_user_nanos = 500000000;
+  account.periods = 30;
+  account.throttled_periods = 4;
+  account.throttled_nanos = 250000000;
+  account.cache_bytes = 17;
+  account.oom_kills = 1;
+  account.io = {{"/dev/sda", 1, 2, 3, 4}};
+  const std::string own =
+      "container=\"main\",id=\"/kubepods/podu1/"
+      "c1\",image=\"img:1\",name=\"c1\",namespace=\"default\",pod=\"web\"}";
+  const std::string pods =
+      "container=\"\",id=\"/kubepods/podu1\",image=\"\",name=\"\",namespace=\"default\",pod=\"web\"}";
+  std::string text = CadvisorMetricsText(stats_, 4);
+  EXPECT_EQ(text.find("container_cpu_cfs"), std::string::npos) << "without a quota nothing is throttled";
+  account.cpu_quota_us = 50000;
+  account.cpu_period_us = 100000;
+  text = CadvisorMetricsText(stats_, 4);
+  const std::string lines[] = {
+      "container_cpu_usage_seconds_total{cpu=\"total\",container=\"\",id=\"/\",",
+      "container_cpu_usage_seconds_total{cpu=\"total\"," + own + " 1.5 ",
+      "container_cpu_user_seconds_total{" + own + " 0.5 ",
+      "container_memory_working_set_bytes{" + pods + " 77 ",
+      "container_memory_cache{" + own + " 17 ",
+      "container_cpu_cfs_periods_total{" + own + " 30 ",
+      "container_cpu_cfs_throttled_periods_total{" + own + " 4 ",
+      "container_cpu_cfs_throttled_seconds_total{" + own + " 0.25 ",
+      "container_spec_cpu_quota{" + own + " 50000 ",
+      "container_spec_memory_limit_bytes{" + own + " 0 ",
+      "container_oom_events_total{" + own + " 1 ",
+      "container_threads{" + own + " 5 ",
+      "container_memory_failures_total{failure_type=\"pgfault\",scope=\"container\"," + own + " 8 ",
+      "container_fs_reads_total{device=\"/dev/sda\"," + own + " 1 ",
+      "container_fs_writes_total{device=\"/dev/sda\"," + own + " 2 ",
+      "container_fs_reads_bytes_total{device=\"/dev/sda\"," + own + " 3 ",
+      "container_fs_writes_bytes_total{device=\"/dev/sda\"," + own + " 4 ",
+      "container_fs_usage_bytes{" + own + " 5 ",
+      "container_network_receive_packets_dropped_total{container=\"\",id=\"/kubepods/"
+      "podu1\",image=\"\",interface=\"eth0\"",
+      "# TYPE container_fs_writes_bytes_total counter\n",
+  };
+  for (const std::string& line : lines) EXPECT_NE(text.find(line), std::string::npos) << line << "\n" << text;
+  EXPECT_EQ(text.find("container_memory_swap"), std::string::npos) << "a family without a sample";
+}
+
 TEST_F(StatsTest, MetricsHaveTheirNamesAndLabels) {
   const std::string resource = ResourceMetricsText(stats_);
   for (const char* line : {"container_cpu_usage_seconds_total{container=\"main\",namespace=\"default\",pod="
@@ -142,7 +193,7 @@ TEST(MachineStats, AreReadFromProc) {
   ASSERT_TRUE(MakeDirs(proc + "/7/net"));
   ASSERT_TRUE(WriteFile(proc + "/7/net/dev",
                         "Inter-|   Receive\n face |bytes\n    lo: 9 0 0 0 0 0 0 0 9 0 0 0 0 0 0 0\n"
-                        "  eth0: 100 1 2 0 0 0 0 0 200 3 4 0 0 0 0 0\n"));
+                        "  eth0: 100 1 2 5 0 0 0 0 200 3 4 6 0 0 0 0\n"));
   MachineStats stats = ReadMachineStats(proc);
   EXPECT_EQ(stats.boot_time, 1700000000);
   EXPECT_EQ(stats.cpu_nanos, 1500000000u);  // 150 ticks of 10 ms
@@ -156,6 +207,15 @@ TEST(MachineStats, AreReadFromProc) {
   EXPECT_EQ(interfaces[0].rx_errors, 2u);
   EXPECT_EQ(interfaces[0].tx_bytes, 200u);
   EXPECT_EQ(interfaces[0].tx_errors, 4u);
+  EXPECT_EQ(interfaces[0].rx_packets, 1u);
+  EXPECT_EQ(interfaces[0].rx_dropped, 5u);
+  EXPECT_EQ(interfaces[0].tx_packets, 3u);
+  EXPECT_EQ(interfaces[0].tx_dropped, 6u);
+  ASSERT_TRUE(MakeDirs(proc + "/sys/dev/block"));
+  ASSERT_EQ(::symlink("../../devices/virtual/block/loop7", (proc + "/sys/dev/block/7:7").c_str()), 0);
+  EXPECT_EQ(DeviceName("7:7", proc + "/sys"), "/dev/loop7");
+  EXPECT_EQ(DeviceName("8:0", proc + "/sys"), "8:0");
+  ASSERT_TRUE(RemoveTree(proc + "/sys"));
   EXPECT_TRUE(ReadInterfaces("8", proc).empty());
   ASSERT_TRUE(WriteFile(proc + "/file", std::string(10000, 'x')));
   EXPECT_GE(UsageOfDirectory(proc).bytes, 10000);

@@ -10,6 +10,7 @@
 #include <sstream>
 
 #include "lib/base/file.h"
+#include "lib/linux/cgroup_files.h"
 #include "lib/linux/mount.h"
 
 namespace keelson::linux {
@@ -33,29 +34,6 @@ std::vector<std::string> Split(const std::string& text, char separator) {
   for (std::string part; std::getline(in, part, separator);)
     if (!part.empty()) parts.push_back(part);
   return parts;
-}
-
-std::optional<uint64_t> ReadNumber(const std::string& path) {
-  auto text = ReadFile(path);
-  if (!text || text->empty() || !isdigit(static_cast<unsigned char>((*text)[0]))) return std::nullopt;
-  return std::strtoull(text->c_str(), nullptr, 10);
-}
-
-// "key value" lines: memory.stat, cpu.stat.
-std::map<std::string, uint64_t> ReadTable(const std::string& path) {
-  std::map<std::string, uint64_t> out;
-  auto text = ReadFile(path);
-  if (!text) return out;
-  std::istringstream in(*text);
-  std::string name;
-  uint64_t value = 0;
-  while (in >> name >> value) out.emplace(name, value);
-  return out;
-}
-
-std::optional<uint64_t> Find(const std::map<std::string, uint64_t>& table, const std::string& key) {
-  auto it = table.find(key);
-  return it == table.end() ? std::nullopt : std::optional<uint64_t>(it->second);
 }
 
 // Kernels without the controller have no such files.
@@ -338,6 +316,11 @@ CgroupPressure Cgroups::Pressures(const std::string& path) const {
 uint64_t Cgroups::WeightOfShares(uint64_t shares) {
   shares = std::clamp<uint64_t>(shares, 2, 262144);
   return 1 + ((shares - 2) * 9999) / 262142;
+}
+
+uint64_t Cgroups::SharesOfWeight(uint64_t weight) {
+  weight = std::clamp<uint64_t>(weight, 1, 10000);
+  return 2 + ((weight - 1) * 262142) / 9999;
 }
 
 }  // namespace keelson::linux

@@ -47,6 +47,24 @@ struct CgroupPressure {
   std::optional<Pressure> cpu, memory, io;
 };
 
+struct DeviceIo {
+  std::string device;  // "8:0"
+  uint64_t reads = 0, writes = 0, read_bytes = 0, written_bytes = 0;
+  bool operator==(const DeviceIo&) const = default;
+};
+
+// What only people who look for a cause want to know: more files to read.
+struct CgroupAccount {
+  std::optional<uint64_t> cpu_user_nanos, cpu_system_nanos;
+  std::optional<uint64_t> periods, throttled_periods, throttled_nanos;
+  std::optional<uint64_t> cpu_shares, cpu_quota_us,
+      cpu_period_us;  // shares on v1's scale; no limit: no quota
+  std::optional<uint64_t> cache_bytes, mapped_file_bytes, swap_bytes, memory_peak_bytes;
+  std::optional<uint64_t> memory_limit_hits, oom_kills;
+  std::optional<uint64_t> processes;  // of the cgroup itself
+  std::vector<DeviceIo> io;
+};
+
 class Cgroups {
  public:
   // Finds the hierarchies in a mountinfo file. kNotFound when there is no cgroup mount with controllers.
@@ -71,6 +89,7 @@ class Cgroups {
   std::vector<pid_t> Processes(const std::string& path) const;       // of the whole subtree
   CgroupUsage Usage(const std::string& path) const;
   CgroupPressure Pressures(const std::string& path) const;
+  CgroupAccount Account(const std::string& path) const;
   // The first cgroup below `path` with `part` in its name; empty: none.
   std::string ChildWith(const std::string& path, const std::string& part) const;
   // Where the files of memory are.
@@ -78,6 +97,7 @@ class Cgroups {
 
   // 2 -> 1, 1024 -> 39, 262144 -> 10000: the mapping that runc and crun use.
   static uint64_t WeightOfShares(uint64_t shares);
+  static uint64_t SharesOfWeight(uint64_t weight);  // the other way round, as near as it can be
 
  private:
   const std::string* Controller(const std::string& name) const;

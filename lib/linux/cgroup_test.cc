@@ -93,6 +93,67 @@ TEST_F(CgroupTest, TellsWhatAreUsedAndWaitedFor) {
   EXPECT_TRUE(cgroups.LimitsSwap());
 }
 
+TEST_F(CgroupTest, AccountsInDetailOnBothVersions) {
+  const std::pair<const char*, const char*> kV2[] = {
+      {"cpu.stat",
+       "usage_usec 7\nuser_usec 5\nsystem_usec 2\nnr_periods 9\nnr_throttled 3\nthrottled_usec 11\n"},
+      {"cpu.max", "50000 100000\n"},
+      {"cpu.weight", "39\n"},
+      {"memory.stat", "anon 40\nfile 50\nfile_mapped 6\n"},
+      {"memory.swap.current", "8\n"},
+      {"memory.peak", "90\n"},
+      {"memory.events", "low 0\nhigh 0\nmax 12\noom 1\noom_kill 2\n"},
+      {"cgroup.procs", "100\n200\n"},
+      {"io.stat", "8:0 rbytes=1 wbytes=2 rios=3 wios=4 dbytes=0 dios=0\n"}};
+  ASSERT_TRUE(MakeDirs(dir_ + "/v2/pod1"));
+  for (const auto& [name, text] : kV2) ASSERT_TRUE(WriteFile(dir_ + "/v2/pod1/" + name, text));
+  const std::pair<const char*, const char*> kV1[] = {
+      {"cpu/pod1/cpu.stat", "nr_periods 9\nnr_throttled 3\nthrottled_time 11000\n"},
+      {"cpu/pod1/cpu.cfs_quota_us", "50000\n"},
+      {"cpu/pod1/cpu.cfs_period_us", "100000\n"},
+      {"cpu/pod1/cpu.shares", "998\n"},
+      {"cpuacct/pod1/cpuacct.usage_user", "5000\n"},
+      {"cpuacct/pod1/cpuacct.usage_sys", "2000\n"},
+      {"memory/pod1/memory.stat", "cache 1\ntotal_cache 50\ntotal_mapped_file 6\ntotal_swap 8\n"},
+      {"memory/pod1/memory.max_usage_in_bytes", "90\n"},
+      {"memory/pod1/memory.failcnt", "12\n"},
+      {"memory/pod1/memory.oom_control", "oom_kill_disable 0\nunder_oom 0\noom_kill 2\n"},
+      {"memory/pod1/cgroup.procs", "100\n200\n"},
+      {"blkio/pod1/blkio.throttle.io_serviced_recursive", "8:0 Read 3\n8:0 Write 4\n8:0 Total 7\nTotal 7\n"},
+      {"blkio/pod1/blkio.throttle.io_service_bytes_recursive", "8:0 Read 1\n8:0 Write 2\nTotal 3\n"}};
+  for (const char* controller : {"cpu", "cpuacct", "memory", "blkio"})
+    ASSERT_TRUE(MakeDirs(dir_ + "/" + controller + "/pod1"));
+  for (const auto& [name, text] : kV1) ASSERT_TRUE(WriteFile(dir_ + "/" + name, text));
+  const Cgroups v1("", {{"cpu", dir_ + "/cpu"},
+                        {"cpuacct", dir_ + "/cpuacct"},
+                        {"memory", dir_ + "/memory"},
+                        {"blkio", dir_ + "/blkio"}});
+  for (const Cgroups& cgroups : {Cgroups(dir_ + "/v2", {}), v1}) {
+    const CgroupAccount account = cgroups.Account("/pod1");
+    EXPECT_EQ(account.cpu_user_nanos, 5000u);
+    EXPECT_EQ(account.cpu_system_nanos, 2000u);
+    EXPECT_EQ(account.periods, 9u);
+    EXPECT_EQ(account.throttled_periods, 3u);
+    EXPECT_EQ(account.throttled_nanos, 11000u);
+    EXPECT_EQ(account.cpu_quota_us, 50000u);
+    EXPECT_EQ(account.cpu_period_us, 100000u);
+    EXPECT_EQ(account.cpu_shares, 998u);
+    EXPECT_EQ(account.cache_bytes, 50u);
+    EXPECT_EQ(account.mapped_file_bytes, 6u);
+    EXPECT_EQ(account.swap_bytes, 8u);
+    EXPECT_EQ(account.memory_peak_bytes, 90u);
+    EXPECT_EQ(account.memory_limit_hits, 12u);
+    EXPECT_EQ(account.oom_kills, 2u);
+    EXPECT_EQ(account.processes, 2u);
+    EXPECT_EQ(account.io, (std::vector<DeviceIo>{{"8:0", 3, 4, 1, 2}}));
+    EXPECT_FALSE(cgroups.Account("/none").cpu_quota_us);
+  }
+  ASSERT_TRUE(WriteFile(dir_ + "/v2/pod1/cpu.max", "max 100000\n"));
+  ASSERT_TRUE(WriteFile(dir_ + "/cpu/pod1/cpu.cfs_quota_us", "-1\n"));
+  EXPECT_FALSE(Cgroups(dir_ + "/v2", {}).Account("/pod1").cpu_quota_us);
+  EXPECT_FALSE(v1.Account("/pod1").cpu_quota_us);
+}
+
 TEST_F(CgroupTest, NewCpusetInheritsFromItsParent) {
   ASSERT_TRUE(MakeDirs(dir_ + "/cpuset/a/b"));
   ASSERT_TRUE(WriteFile(dir_ + "/cpuset/cpuset.cpus", "0-1\n"));
