@@ -45,7 +45,8 @@ class SystemdTest : public testing::Test {
     options.pod_pids_limit = 500;
     options.all_pods.memory_limit_bytes = 1 << 30;
     pods_ = NewPodCgroups(*cgroups, options, NewSystemdDriver(*cgroups, std::move(*units)));
-    ASSERT_TRUE(pods_->Start(node_));
+    auto started = pods_->Start(node_);
+    ASSERT_TRUE(started) << started.error().message();
   }
   std::string LimitOf(const corev1::Pod& pod) {
     auto text = ReadFile(memory_file_ + pods_->Parent(pod) + memory_limit_);

@@ -22,6 +22,13 @@ cleanup() {
 }
 trap cleanup EXIT
 
+cat >"$dir/enter.sh" <<'ENTER'
+for cgroup in $(awk -v name="$2" '$3 == "cgroup2" { print $2 "/" name "/inside" }' /proc/self/mounts); do
+  [ ! -d "$cgroup" ] || echo 0 >"$cgroup/cgroup.procs"
+done
+exec unshare --cgroup bash "$1/inside.sh" "$@"
+ENTER
+
 cat >"$dir/inside.sh" <<'INSIDE'
 set -eu
 dir=$1 name=$2
@@ -99,11 +106,22 @@ for hierarchy in $hierarchies; do
     [ ! -f "$hierarchy/$file" ] || [ "$(stat -fc %T "$hierarchy")" = cgroup2fs ] || cat "$hierarchy/$file" >"$hierarchy/$name/$file"
   done
   [ ! -f "$hierarchy/$name/cgroup.clone_children" ] || echo 1 >"$hierarchy/$name/cgroup.clone_children"
+  # v2 lets nobody have processes and pass controllers on: what waits out here is not to be in systemd's root.
+  [ "$(stat -fc %T "$hierarchy")" = cgroup2fs ] || continue
+  mkdir "$hierarchy/$name/outside" "$hierarchy/$name/inside"
+  for controller in $(cat "$hierarchy/$name/cgroup.controllers"); do
+    echo "+$controller" >"$hierarchy/$name/cgroup.subtree_control"
+  done
 done
 status=0
 (
-  for hierarchy in $hierarchies; do echo "$BASHPID" >"$hierarchy/$name/cgroup.procs"; done
-  exec timeout -s KILL 240 unshare --mount --uts --ipc --net --pid --cgroup --fork --kill-child bash "$dir/inside.sh" "$dir" "$name"
+  for hierarchy in $hierarchies; do
+    cgroup=$hierarchy/$name
+    [ ! -d "$cgroup/outside" ] || cgroup=$cgroup/outside
+    echo "$BASHPID" >"$cgroup/cgroup.procs"
+  done
+  exec timeout -s KILL "${KEELSON_SYSTEMD_SECONDS:-240}" unshare --mount --uts --ipc --net --pid --fork --kill-child \
+    bash "$dir/enter.sh" "$dir" "$name"
 ) >"$dir/boot" 2>&1 </dev/null || status=$?
 cat "$dir/output"
 grep -q '^\[  PASSED  \] [1-9]' "$dir/output" && ! grep -q '^\[  FAILED  \]' "$dir/output" || { cat "$dir/boot"; exit 1; }
