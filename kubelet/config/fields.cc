@@ -149,7 +149,7 @@ const std::vector<Field> kFields = {
      "local-storage-capacity-isolation"},
     {"containerRuntimeEndpoint", &C::container_runtime_endpoint, kValue, "container-runtime-endpoint"},
     {"imageServiceEndpoint", &C::image_service_endpoint, kValue, "image-service-endpoint"},
-    {"failCgroupV1", &C::fail_cgroup_v1, kPointer},
+    {"failCgroupV1", &C::fail_cgroup_v1, kPointer, "fail-cgroupv1"},
     {"userNamespaces.idsPerPod", &C::user_namespaces_ids_per_pod, kPointer},
 };
 

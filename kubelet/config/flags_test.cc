@@ -8,12 +8,26 @@ namespace keelson::kubelet {
 namespace {
 
 TEST(Flags, AreReadAsPflagDoes) {
-  auto line = ParseCommandLine({"--kubeconfig", "/k", "--config=/c", "--node-labels=a=b,c=d", "--node-labels",
-                                "e=", "--fail-swap-on=false", "--serialize-image-pulls", "--max_pods=20",
-                                "--v", "4", "--eviction-hard=memory.available<1Gi,nodefs.available<5%",
-                                "--pod-infra-container-image=x", "--feature-gates=NodeLogQuery=true",
-                                "--feature-gates", "MemoryQoS=true", "--cluster-dns=10.0.0.1",
-                                "--cluster-dns=10.0.0.2", "--maximum-dead-containers-per-container=2"});
+  auto line = ParseCommandLine({"--kubeconfig",
+                                "/k",
+                                "--config=/c",
+                                "--node-labels=a=b,c=d",
+                                "--node-labels",
+                                "e=",
+                                "--fail-swap-on=false",
+                                "--serialize-image-pulls",
+                                "--max_pods=20",
+                                "--v",
+                                "4",
+                                "--eviction-hard=memory.available<1Gi,nodefs.available<5%",
+                                "--pod-infra-container-image=x",
+                                "--feature-gates=NodeLogQuery=true",
+                                "--feature-gates",
+                                "MemoryQoS=true",
+                                "--cluster-dns=10.0.0.1",
+                                "--cluster-dns=10.0.0.2",
+                                "--fail-cgroupv1=true",
+                                "--maximum-dead-containers-per-container=2"});
   ASSERT_TRUE(line) << line.error().message();
   EXPECT_EQ(line->flags.kubeconfig, "/k");
   EXPECT_EQ(line->flags.config, "/c");
@@ -25,6 +39,7 @@ TEST(Flags, AreReadAsPflagDoes) {
   config.feature_gates = {{"MemoryQoS", false}, {"SELinuxMount", true}};
   ASSERT_TRUE(ApplyFlags(line->config_flags, config));
   EXPECT_FALSE(config.fail_swap_on);
+  EXPECT_TRUE(config.fail_cgroup_v1);
   EXPECT_TRUE(config.serialize_image_pulls);
   EXPECT_EQ(config.max_pods, 20);
   EXPECT_EQ(config.logging_verbosity, 4);

@@ -1,22 +1,26 @@
 #include "kubelet/container/security.h"
 
+#include "lib/base/file.h"
+
 namespace keelson::kubelet {
 
 namespace {
 
 // What a container must not see or write below /proc and /sys unless procMount says Unmasked.
 const std::vector<std::string>& MaskedPaths() {
-  static const std::vector<std::string> kPaths = {"/proc/asound",
-                                                  "/proc/acpi",
-                                                  "/proc/kcore",
-                                                  "/proc/keys",
-                                                  "/proc/latency_stats",
-                                                  "/proc/timer_list",
-                                                  "/proc/timer_stats",
-                                                  "/proc/sched_debug",
-                                                  "/proc/scsi",
-                                                  "/sys/firmware",
-                                                  "/sys/devices/virtual/powercap"};
+  static const std::vector<std::string> kPaths = [] {
+    std::vector<std::string> paths = {
+        "/proc/asound",      "/proc/acpi",          "/proc/interrupts", "/proc/kcore",
+        "/proc/keys",        "/proc/latency_stats", "/proc/timer_list", "/proc/timer_stats",
+        "/proc/sched_debug", "/proc/scsi",          "/sys/firmware",    "/sys/devices/virtual/powercap"};
+    // When a CPU is too hot tells what others compute on it.
+    const std::string cpus = "/sys/devices/system/cpu";
+    if (auto names = ListDir(cpus))
+      for (const std::string& name : *names)
+        if (const std::string path = cpus + "/" + name + "/thermal_throttle"; PathExists(path))
+          paths.push_back(path);
+    return paths;
+  }();
   return kPaths;
 }
 
