@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "lib/base/log.h"
+#include "lib/base/metrics.h"
 #include "lib/base/pause.h"
 
 namespace keelson::kubelet {
@@ -24,6 +25,14 @@ Result<std::set<std::string>> ImagesInUse(cri::RuntimeService& runtime, std::sto
     names.insert(std::move(container.image_ref));
   }
   return names;
+}
+
+void CountCollected(const char* why) {
+  static metrics::Family& family = metrics::Counter(
+      "kubelet_image_garbage_collected_total",
+      "Total number of images garbage collected by the kubelet, whether through disk usage or image age.",
+      {"reason"});
+  family.With({why}).Increment();
 }
 
 bool IsPause(const std::string& tag) {
@@ -96,6 +105,7 @@ Result<uint64_t> ImageGc::Free(uint64_t bytes, std::chrono::milliseconds minimum
       if (failed) failed = removed;
       continue;
     }
+    CountCollected("space");
     records_.erase(image.id);
     freed += image.size;
   }
@@ -113,7 +123,9 @@ Result<> ImageGc::Collect(std::stop_token stop) {
     for (const ImageRecord& image : RemovableImages(records_, now, options_.minimum_age)) {
       const WallTime since = std::max(image.last_used, image.first_detected);
       if (now - since <= options_.maximum_age) continue;
-      if (images_.RemoveImage(image.id, stop)) records_.erase(image.id);
+      if (!images_.RemoveImage(image.id, stop)) continue;
+      CountCollected("age");
+      records_.erase(image.id);
     }
   }
   ASSIGN_OR_RETURN(FileSystemSpace space, space_(stop));

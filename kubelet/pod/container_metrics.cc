@@ -32,4 +32,36 @@ void CountContainerFailure(const corev1::PodSpec& spec, const std::string& conta
   failed.With({TypeOf(spec, container), code}).Increment();
 }
 
+void CountUserNamespaces(bool started) {
+  if (started)
+    metrics::Counter("kubelet_started_user_namespaced_pods_total",
+                     "Cumulative number of pods with user namespaces started.")
+        .With()
+        .Increment();
+  else
+    metrics::Counter("kubelet_started_user_namespaced_pods_errors_total",
+                     "Cumulative number of errors when starting pods with user namespaces.")
+        .With()
+        .Increment();
+}
+
+void CountImageVolume() {
+  metrics::Counter("kubelet_image_volume_requested_total", "Number of requested image volumes.")
+      .With()
+      .Increment();
+}
+
+void CountImageVolumesMounted(int volumes, bool mounted) {
+  if (volumes == 0) return;
+  if (mounted)
+    metrics::Counter("kubelet_image_volume_mounted_succeed_total",
+                     "Number of successful image volume mounts.")
+        .With()
+        .Add(volumes);
+  else
+    metrics::Counter("kubelet_image_volume_mounted_errors_total", "Number of failed image volume mounts.")
+        .With()
+        .Add(volumes);
+}
+
 }  // namespace keelson::kubelet

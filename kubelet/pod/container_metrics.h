@@ -1,4 +1,4 @@
-// kubelet_started_containers_total and kubelet_started_containers_errors_total.
+// What is counted of pods and containers as they are started: kubelet_started_*, kubelet_image_volume_*.
 #pragma once
 
 #include <string>
@@ -11,5 +11,11 @@ void CountContainerStart(const corev1::PodSpec& spec, const std::string& contain
 // `code`: the reason that the container's status gives.
 void CountContainerFailure(const corev1::PodSpec& spec, const std::string& container,
                            const std::string& code);
+
+// Pods with user namespaces.
+void CountUserNamespaces(bool started);
+// Volumes that are images: asked for, and of a container that was made or could not be made.
+void CountImageVolume();
+void CountImageVolumesMounted(int volumes, bool mounted);
 
 }  // namespace keelson::kubelet

@@ -105,6 +105,7 @@ bool PodSyncTask::EnsureImageVolumes(const corev1::Container& container) {
   for (const auto& mount : container.volume_mounts()) {
     for (const auto& volume : pod_->spec().volumes()) {
       if (volume.name() != mount.name() || !volume.volume_source().has_image()) continue;
+      CountImageVolume();
       const corev1::ImageVolumeSource& source = volume.volume_source().image();
       EnsuredImage image;
       if (!EnsureImage(container, source.reference(), source.pull_policy(), image)) return false;
@@ -254,7 +255,11 @@ Result<std::string> PodSyncTask::CreateWith(const std::string& message_file,
   if (!config) return config.error();
   config->annotations[kResourcesAnnotation] = ResourcesText(container.resources());
   StartGate::Pass pass(deps_.starts, StartGate::Kind::kContainer);
-  return deps_.runtime.CreateContainer(sandbox_id, *config, sandbox_config_, stop_);
+  const auto images = std::count_if(config->mounts.begin(), config->mounts.end(),
+                                    [](const cri::Mount& mount) { return !mount.image.empty(); });
+  auto made = deps_.runtime.CreateContainer(sandbox_id, *config, sandbox_config_, stop_);
+  CountImageVolumesMounted(static_cast<int>(images), made.has_value());
+  return made;
 }
 
 Result<> PodSyncTask::RunPostStart(const corev1::Container& container, const std::string& id) {

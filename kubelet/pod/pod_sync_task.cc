@@ -5,6 +5,7 @@
 #include "kubelet/container/container_config.h"
 #include "kubelet/container/sandbox_config.h"
 #include "kubelet/pod/container_killer.h"
+#include "kubelet/pod/container_metrics.h"
 #include "kubelet/pod/termination_message.h"
 #include "lib/api/meta.h"
 #include "lib/base/file.h"
@@ -334,6 +335,7 @@ Result<> PodSyncTask::CreateSandbox(std::string& sandbox_id) {
     StartGate::Pass pass(deps_.starts, StartGate::Kind::kSandbox);
     return deps_.runtime.RunPodSandbox(sandbox_config_, memory_.handler, stop_);
   }();
+  if (sandbox_config_.namespaces.user_ids) CountUserNamespaces(id.has_value());
   if (!id) {
     Event("", "Warning", "FailedCreatePodSandBox", "Failed to create pod sandbox: " + id.error().message());
     Again(kRetry);

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "lib/base/log.h"
+#include "lib/base/metrics.h"
 #include "lib/k8s/pod_resources.h"
 #include "lib/k8s/pod_util.h"
 #include "lib/k8s/qos.h"
@@ -32,6 +33,17 @@ int WantedByPod(const corev1::Pod& pod) {
   }
   for (const auto& container : pod.spec().containers()) apps += Wanted(pod, container);
   return std::max(init_peak, sidecars + apps);
+}
+
+metrics::Value& PinningRequests() {
+  return metrics::Counter("kubelet_cpu_manager_pinning_requests_total",
+                          "The number of cpu core allocations which required pinning.")
+      .With();
+}
+metrics::Value& PinningErrors() {
+  return metrics::Counter("kubelet_cpu_manager_pinning_errors_total",
+                          "The number of cpu core allocations which required pinning failed.")
+      .With();
 }
 
 k8s::AdmitFailure Unexpected(const std::string& why) {
@@ -181,6 +193,14 @@ std::optional<k8s::AdmitFailure> CpuManager::Allocate(const corev1::Pod& pod,
   MutexLock lock(mutex_);
   auto entry = state_.own.find(pod.metadata().uid());
   if (entry != state_.own.end() && entry->second.count(container.name())) return std::nullopt;
+  PinningRequests().Increment();
+  auto failure = Pin(pod, container, affinity, count);
+  if (failure) PinningErrors().Increment();
+  return failure;
+}
+
+std::optional<k8s::AdmitFailure> CpuManager::Pin(const corev1::Pod& pod, const corev1::Container& container,
+                                                 const TopologyHint& affinity, int count) {
   CpuSet reusable = Reusable(pod, container.name());
   CpuSet free = Available().Union(reusable);
   if (auto failure = CheckCores(count, free)) return failure;
@@ -206,9 +226,24 @@ std::optional<k8s::AdmitFailure> CpuManager::Allocate(const corev1::Pod& pod,
   return std::nullopt;
 }
 
+void CpuManager::TellShares() const {
+  CpuSet own;
+  for (const auto& [uid, containers] : state_.own)
+    for (const auto& [name, cpus] : containers) own.Add(cpus);
+  metrics::Gauge("kubelet_cpu_manager_exclusive_cpu_allocation_count",
+                 "The total number of CPUs exclusively allocated to containers running on this node")
+      .With()
+      .Set(own.size());
+  metrics::Gauge("kubelet_cpu_manager_shared_pool_size_millicores",
+                 "The size of the shared CPU pool for non-guaranteed QoS pods, in millicores.")
+      .With()
+      .Set(Available().size() * 1000);
+}
+
 Result<> CpuManager::Commit(CpuAssignments next) {
   RETURN_IF_ERROR(SaveCpuAssignments(options_.state_file, kPolicy, next));
   state_ = std::move(next);
+  TellShares();
   ++changes_;
   changed_.notify_all();
   return {};

@@ -61,12 +61,18 @@ class CpuManager : public ResourceProvider {
  private:
   CpuManager(const MachineTopology& machine, const CpuManagerOptions& options, CpuAssignments state,
              Clock& clock)
-      : machine_(machine), options_(options), clock_(clock), state_(std::move(state)) {}
+      : machine_(machine), options_(options), clock_(clock), state_(std::move(state)) {
+    MutexLock lock(mutex_);
+    TellShares();
+  }
   TopologyHints HintsFor(const CpuSet& available, const CpuSet& reusable, int count) const;
   CpuSet Available() const REQUIRES(mutex_);
   CpuSet Reusable(const corev1::Pod& pod, const std::string& except) const REQUIRES(mutex_);
   std::optional<k8s::AdmitFailure> CheckCores(int count, const CpuSet& free) const;
+  std::optional<k8s::AdmitFailure> Pin(const corev1::Pod& pod, const corev1::Container& container,
+                                       const TopologyHint& affinity, int count) REQUIRES(mutex_);
   Result<> Commit(CpuAssignments next) REQUIRES(mutex_);
+  void TellShares() const REQUIRES(mutex_);
   void Reconcile(const Runtime& runtime, std::map<std::string, CpuSet>& told, std::stop_token stop);
 
   const MachineTopology machine_;

@@ -4,6 +4,7 @@
 
 #include "kubelet/cm/topology/cpu_set.h"
 #include "lib/base/log.h"
+#include "lib/base/metrics.h"
 #include "lib/k8s/pod_resources.h"
 #include "lib/k8s/qos.h"
 
@@ -149,13 +150,22 @@ std::optional<k8s::AdmitFailure> MemoryManager::Allocate(const corev1::Pod& pod,
                                                          const TopologyHint& affinity) {
   MemoryAmounts wanted = Wanted(pod, container);
   if (wanted.empty()) return std::nullopt;
+  static metrics::Value& errors =
+      metrics::Counter("kubelet_memory_manager_pinning_errors_total",
+                       "The number of memory pages allocations which required pinning that failed.")
+          .With();
   auto unexpected = [](const std::string& why) {
+    errors.Increment();
     return k8s::AdmitFailure{"UnexpectedAdmissionError",
                              "Allocate failed due to " + why + ", which is unexpected"};
   };
   MutexLock lock(mutex_);
   auto entry = grants_.pods.find(pod.metadata().uid());
   if (entry != grants_.pods.end() && entry->second.count(container.name())) return std::nullopt;
+  metrics::Counter("kubelet_memory_manager_pinning_requests_total",
+                   "The number of memory pages allocations which required pinning.")
+      .With()
+      .Increment();
   auto nodes = Choose(TableFor(pod.metadata().uid()), wanted, affinity);
   if (!nodes) return unexpected(nodes.error().message());
   MemoryGrants next = grants_;

@@ -2,6 +2,7 @@
 
 #include <charconv>
 
+#include "kubelet/metrics/stopwatch.h"
 #include "lib/base/metrics.h"
 #include "lib/k8s/pod_util.h"
 
@@ -30,6 +31,13 @@ metrics::Family& Refusals() {
       metrics::Counter("kubelet_topology_manager_admission_errors_total",
                        "Pods that were refused because their resources are not together.", {});
   return family;
+}
+
+// In milliseconds.
+std::vector<double> AdmissionBuckets() {
+  std::vector<double> bounds;
+  for (double bound = 0.05; bounds.size() < 15; bound *= 2) bounds.push_back(bound);
+  return bounds;
 }
 
 Result<bool> ParseBool(const std::string& name, const std::string& value) {
@@ -74,8 +82,14 @@ Result<std::unique_ptr<TopologyManager>> TopologyManager::Make(const MachineTopo
 }
 
 std::optional<k8s::AdmitFailure> TopologyManager::Admit(const corev1::Pod& pod) {
+  static metrics::Histogram& duration =
+      metrics::Histograms("kubelet_topology_manager_admission_duration_ms",
+                          "Duration in milliseconds to serve a pod admission request.", AdmissionBuckets())
+          .HistogramWith();
   MutexLock lock(admission_);
+  Stopwatch watch;
   auto failure = AdmitPod(pod);
+  duration.Observe(watch.Seconds() * 1000);
   if (failure) {
     for (ResourceProvider* provider : providers_) provider->Release(pod.metadata().uid());
   }
