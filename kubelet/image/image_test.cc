@@ -1,7 +1,11 @@
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <future>
+
 #include "kubelet/cri/fake.h"
 #include "kubelet/image/image_manager.h"
+#include "lib/base/mutex.h"
 
 namespace keelson::kubelet {
 namespace {
@@ -89,6 +93,78 @@ TEST_F(ImageTest, FailedPullBacksOff) {
   clock_.Advance(seconds(11));
   EXPECT_TRUE(Ensure("IfNotPresent"));
   EXPECT_EQ(events_, (std::vector<std::string>{"Pulling", "Pulled"}));
+}
+
+// A registry whose pulls take as long as the test likes.
+class SlowRegistry : public cri::FakeRuntime {
+ public:
+  using cri::FakeRuntime::FakeRuntime;
+  Result<std::string> PullImage(const std::string& image, const std::optional<cri::AuthConfig>& auth,
+                                const cri::SandboxConfig& sandbox, std::stop_token stop) override {
+    {
+      MutexLock lock(mutex_);
+      most_ = std::max(most_, ++under_way_);
+      changed_.notify_all();
+      while (allowed_ == 0) changed_.wait(mutex_);
+      --allowed_;
+      --under_way_;
+      changed_.notify_all();
+    }
+    return cri::FakeRuntime::PullImage(image, auth, sandbox, stop);
+  }
+  void AwaitPulls(int count) {
+    MutexLock lock(mutex_);
+    while (under_way_ != count) changed_.wait(mutex_);
+  }
+  void LetEnd(int count) {
+    MutexLock lock(mutex_);
+    allowed_ += count;
+    changed_.notify_all();
+  }
+  int most() {
+    MutexLock lock(mutex_);
+    return most_;
+  }
+
+ private:
+  Mutex mutex_;
+  CondVar changed_;
+  int under_way_ GUARDED_BY(mutex_) = 0, most_ GUARDED_BY(mutex_) = 0, allowed_ GUARDED_BY(mutex_) = 0;
+};
+
+TEST(ParallelPulls, AsManyAtATimeAsTheConfigurationSays) {
+  struct Case {
+    bool serialize;
+    int limit, at_a_time;
+  };
+  for (const Case& c : {Case{true, 3, 1}, {false, 2, 2}, {false, 0, 5}}) {
+    SlowRegistry registry;
+    ImageManager::Options options;
+    options.serialize_pulls = c.serialize;
+    options.max_parallel_pulls = c.limit;
+    ImageManager manager(registry, options);
+    std::vector<std::future<bool>> pulls;
+    for (int i = 0; i < 5; ++i) {
+      const std::string image = "img:" + std::to_string(i);
+      registry.SetPullable(image);
+      pulls.push_back(std::async(std::launch::async, [&manager, image, i] {
+        corev1::Pod pod;
+        pod.mutable_metadata()->set_uid(std::to_string(i));
+        const cri::SandboxConfig sandbox;
+        const std::vector<corev1::Secret> secrets;
+        EnsuredImage out;
+        ImageFailure failure;
+        auto event = [](const std::string&, const std::string&, const std::string&) {};
+        return manager.Ensure({pod, image, "IfNotPresent", sandbox, secrets, event}, {}, out, failure);
+      }));
+    }
+    for (int left = 5; left > 0; --left) {
+      registry.AwaitPulls(std::min(left, c.at_a_time));
+      registry.LetEnd(1);
+    }
+    for (auto& pull : pulls) EXPECT_TRUE(pull.get());
+    EXPECT_EQ(registry.most(), c.at_a_time);
+  }
 }
 
 }  // namespace
