@@ -199,6 +199,7 @@ Result<> Proxier::Run(std::stop_token stop, const std::function<void()>& ready) 
     wake_.notify_all();
   });
   bool first = true;
+  size_t since_trim = 0;  // changes
   std::chrono::seconds retry = kFirstRetry;
   SteadyTime periodic_at = clock_.SteadyNow() + options_.sync_period;
   while (std::optional<Batch> batch = NextBatch(stop, periodic_at)) {
@@ -219,10 +220,15 @@ Result<> Proxier::Run(std::stop_token stop, const std::function<void()>& ready) 
     Finish();
     if (first) ready();
     first = false;
-    // What many changes took for a moment lies between what stays.
-    const bool large = batch->changes.size() >= kManyChanges;
+    // What many changes took for a moment, or have left behind, lies between what stays.
+    since_trim += batch->changes.size();
+    const bool trim =
+        since_trim >= kManyChanges && (batch->periodic || batch->changes.size() >= kManyChanges);
     batch.reset();
-    if (large) ::malloc_trim(0);
+    if (trim) {
+      ::malloc_trim(0);
+      since_trim = 0;
+    }
     WaitMinSyncPeriod(stop);
   }
   return {};
