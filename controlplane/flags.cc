@@ -57,6 +57,11 @@ void AddCluster(const FlagAdder& add, Options& options) {
   add("--kubelet-certificate-authority", options.kubelet_ca_file, "CA of kubelets' serving certificates");
   add("--root-ca-file", options.root_ca_file, "CA that pods verify the API server with");
   add("--kubeconfig", options.kubeconfig, "API server of a process without one");
+  add("--scheduler-config", options.scheduler_config_file,
+      "KubeSchedulerConfiguration: profiles, plugins, extenders");
+  add("--scheduler-debug-port", options.scheduler_debug_port,
+      "Port on 127.0.0.1 where nodectl why pod asks the scheduler, in plain HTTP; 0: none")
+      ->check(CLI::Range(0, 65535));
   add("--cluster-cidr", options.cluster_cidr, "CIDR that nodes get their pod CIDRs from");
   add("--load-balancer-addresses", options.load_balancer_addresses,
       "Ranges that Services of type LoadBalancer get addresses from; none: the nodes' own addresses");

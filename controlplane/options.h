@@ -66,6 +66,8 @@ struct Options {
   std::string kubelet_certificate_file, kubelet_key_file, kubelet_ca_file;
   std::string root_ca_file;  // published to every namespace; empty: client_ca_file
   std::string kubeconfig;    // for roles without an API server in the process
+  std::string scheduler_config_file;  // KubeSchedulerConfiguration; empty: as by default
+  int scheduler_debug_port = 0;       // on 127.0.0.1; 0: none
   std::string cluster_cidr;
   std::vector<std::string> load_balancer_addresses;  // ranges; none: the nodes' own addresses
   bool allocate_node_cidrs = false;

@@ -294,6 +294,19 @@ Result<client::RestClient> ClientFor(const Options& options, ControlPlane& plane
   return client::RestClient(std::move(transport));
 }
 
+Result<scheduler::Options> SchedulerOptions(const Options& options) {
+  scheduler::Options out;
+  if (!options.scheduler_config_file.empty()) {
+    ASSIGN_OR_RETURN(const std::string text, ReadFile(options.scheduler_config_file));
+    ASSIGN_OR_RETURN(out.config, scheduler::ParseConfig(text));
+  }
+  if (options.scheduler_debug_port != 0) {
+    out.debug_host = "127.0.0.1";
+    out.debug_port = static_cast<uint16_t>(options.scheduler_debug_port);
+  }
+  return out;
+}
+
 Result<controllers::Options> ControllerOptions(const Options& options) {
   controllers::Options out;
   const std::string& ca_file = options.root_ca_file.empty() ? options.client_ca_file : options.root_ca_file;
@@ -322,8 +335,9 @@ Result<> AddClients(ServiceGroup& group, const Options& options, ControlPlane& p
   if (plane.apiserver) needs.push_back("https");
   if (options.Has("scheduler")) {
     ASSIGN_OR_RETURN(client::RestClient api, ClientFor(options, plane, "kube-scheduler"));
-    group.Add({"scheduler", needs, [api](std::stop_token stop, ServiceGroup::Ready ready) {
-                 return scheduler::Run(api, scheduler::Options(), stop, ready);
+    ASSIGN_OR_RETURN(scheduler::Options settings, SchedulerOptions(options));
+    group.Add({"scheduler", needs, [api, settings](std::stop_token stop, ServiceGroup::Ready ready) {
+                 return scheduler::Run(api, settings, stop, ready);
                }});
   }
   if (options.Has("controllers")) {

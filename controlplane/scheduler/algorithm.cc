@@ -1,7 +1,6 @@
 #include "controlplane/scheduler/algorithm.h"
 
 #include <algorithm>
-#include <cstdlib>
 
 #include <fmt/format.h>
 
@@ -9,8 +8,8 @@ namespace keelson::scheduler {
 
 namespace {
 
-constexpr size_t kSignatures = 16;  // remembered at once
-constexpr size_t kFewNodes = 100;   // always looked at
+constexpr size_t kShapes = 64;     // remembered at once
+constexpr size_t kFewNodes = 100;  // always looked at
 
 }  // namespace
 
@@ -30,9 +29,30 @@ std::string Diagnosis::Message(const Reasons& reasons) const {
   return out;
 }
 
-Algorithm::Algorithm(const Framework& framework, int percentage, uint64_t seed)
-    : framework_(framework), percentage_(percentage), random_(seed != 0 ? seed : std::random_device()()) {
-  if (framework.scores().size() > kMaxScores) std::abort();
+// Those of the last FindFeasible().
+class Algorithm::Verdicts : public NodeVerdicts {
+ public:
+  explicit Verdicts(const Algorithm& algorithm) : algorithm_(algorithm) {}
+  std::vector<uint32_t> Resolvable() const override {
+    std::vector<uint32_t> out;
+    for (const auto& [slot, id] : algorithm_.refused_) {
+      if (algorithm_.verdicts_[id].verdict.code == Verdict::Code::kUnschedulable) out.push_back(slot);
+    }
+    return out;
+  }
+
+ private:
+  const Algorithm& algorithm_;
+};
+
+Algorithm::Algorithm(const Framework& framework, Reasons& reasons, AlgorithmOptions options)
+    : framework_(framework),
+      reasons_(reasons),
+      options_(options),
+      random_(options.seed != 0 ? options.seed : std::random_device()()) {
+  const auto& filters = framework.filters();
+  while (local_filters_ < filters.size() && filters[local_filters_]->local()) ++local_filters_;
+  verdicts_.push_back({});
 }
 
 size_t Algorithm::EnoughNodes(size_t nodes, int percentage) {
@@ -44,108 +64,213 @@ size_t Algorithm::EnoughNodes(size_t nodes, int percentage) {
   return std::max(nodes * share / 100, kFewNodes);
 }
 
-Algorithm::Memory& Algorithm::MemoryOf(const PodInfo& pod, size_t slots) {
-  const auto known = by_signature_.find(pod.signature);
-  if (known != by_signature_.end()) {
+Algorithm::Memory& Algorithm::MemoryOf(const PodShape& shape, const Snapshot& snapshot) {
+  const auto known = by_shape_.find(shape.id);
+  if (known != by_shape_.end()) {
     memories_.splice(memories_.begin(), memories_, known->second);
   } else {
-    if (memories_.size() == kSignatures) {
-      // The oldest makes room; its array serves on, and the epoch tells old results from new ones.
-      by_signature_.erase(memories_.back().signature);
-      memories_.splice(memories_.begin(), memories_, std::prev(memories_.end()));
+    if (memories_.size() == kShapes) {
+      by_shape_.erase(memories_.back().shape);
+      memories_.splice(memories_.begin(), memories_, std::prev(memories_.end()));  // its arrays serve on
+      std::fill(memories_.front().generation.begin(), memories_.front().generation.end(), 0);
+      std::fill(memories_.front().scored.begin(), memories_.front().scored.end(), 0);
     } else {
       memories_.emplace_front();
+      memories_.front().scores.resize(framework_.scores().size());
     }
-    memories_.front().signature = pod.signature;
-    memories_.front().epoch = ++epoch_;
-    by_signature_.emplace(memories_.front().signature, memories_.begin());
+    memories_.front().shape = shape.id;
+    by_shape_.emplace(shape.id, memories_.begin());
   }
-  memories_.front().nodes.resize(slots);
-  return memories_.front();
+  Memory& memory = memories_.front();
+  const size_t slots = snapshot.nodes.size();
+  if (memory.generation.size() < slots) {
+    memory.generation.resize(slots);
+    memory.scored.resize(slots);
+    memory.verdict.resize(slots);
+    for (std::vector<int32_t>& column : memory.scores) column.resize(slots);
+  }
+  uint64_t epoch = 0;
+  for (const Framework::Weighted& score : framework_.scores()) epoch += score.plugin->epoch(snapshot);
+  if (memory.epoch != epoch) std::fill(memory.scored.begin(), memory.scored.end(), 0);
+  memory.epoch = epoch;
+  return memory;
 }
 
-const Algorithm::Cached& Algorithm::Evaluate(const CycleState& state, const PodInfo& pod,
-                                             const NodeInfo& node, uint32_t epoch, Cached& cached) {
-  if (cached.generation == node.generation && cached.epoch == epoch) return cached;
-  cached.generation = node.generation;
-  cached.epoch = epoch;
-  cached.scored = false;
-  cached.verdict = {};
-  const std::vector<FilterPlugin*>& filters = framework_.filters();
-  for (size_t i = 0; i < filters.size() && cached.verdict.ok(); ++i) {
-    cached.verdict = filters[i]->Filter(state, pod, node);
-    cached.plugin = static_cast<uint8_t>(i);
+uint16_t Algorithm::Intern(const Verdict& verdict, size_t filter) {
+  if (verdict.ok()) return 0;
+  for (size_t i = 1; i < verdicts_.size(); ++i) {
+    if (verdicts_[i].verdict == verdict && verdicts_[i].filter == filter) return static_cast<uint16_t>(i);
   }
-  return cached;
+  verdicts_.push_back({verdict, static_cast<uint8_t>(filter)});
+  return static_cast<uint16_t>(verdicts_.size() - 1);
 }
 
-void Algorithm::Visit(const CycleState& state, const PodInfo& pod, const Snapshot& snapshot, size_t slot,
-                      Memory& memory, Decision& decision) {
-  const NodeInfo& node = snapshot.nodes[slot];
+uint16_t Algorithm::EvaluateLocal(const CycleState& state, const PodInfo& pod, const NodeInfo& node,
+                                  Memory* memory) {
+  if (memory && memory->generation[node.slot] == node.generation) return memory->verdict[node.slot];
+  const auto& filters = framework_.filters();
+  uint16_t id = 0;
+  for (size_t i = 0; i < local_filters_ && id == 0; ++i) {
+    if (!(state.skip_filters >> i & 1)) id = Intern(filters[i]->Filter(state, pod, node), i);
+  }
+  if (memory) {
+    memory->generation[node.slot] = node.generation;
+    memory->verdict[node.slot] = id;
+  }
+  return id;
+}
+
+// Of a node that others are nominated for. What is found is remembered as of any node, unless it depends on
+// who asks.
+uint16_t Algorithm::EvaluateBeside(CycleState& state, const PodInfo& pod, NodeInfo& node, Memory* memory) {
+  const bool self = std::any_of(node.nominated.begin(), node.nominated.end(),
+                                [&](const PodPtr& other) { return other->key == pod.key; });
+  if (self || rest_) memory = nullptr;
+  if (memory && memory->generation[node.slot] == node.generation) return memory->verdict[node.slot];
+  size_t by = 0;
+  const Verdict verdict = framework_.FilterBeside(state, pod, node, by);
+  const uint16_t id = Intern(verdict, by);
+  if (memory) {
+    memory->generation[node.slot] = node.generation;
+    memory->verdict[node.slot] = id;
+  }
+  return id;
+}
+
+uint16_t Algorithm::Evaluate(CycleState& state, const PodInfo& pod, NodeInfo& node, Memory* memory) {
+  if (!node.nominated.empty()) return EvaluateBeside(state, pod, node, memory);
+  const uint16_t id = EvaluateLocal(state, pod, node, memory);
+  if (id != 0 || !rest_) return id;
+  size_t by = 0;
+  const Verdict verdict = framework_.Filter(state, pod, node, local_filters_, by);
+  return verdict.ok() ? 0 : Intern(verdict, by);
+}
+
+void Algorithm::Visit(CycleState& state, const PodInfo& pod, NodeInfo& node, Memory* memory,
+                      Decision& decision) {
   if (!node.facts) return;
   ++decision.evaluated;
-  const Cached& cached = Evaluate(state, pod, node, memory.epoch, memory.nodes[slot]);
-  if (cached.verdict.ok()) {
-    feasible_.push_back(slot);
-    return;
-  }
-  rejected_ |= 1u << cached.plugin;
-  for (uint8_t i = 0; i < cached.verdict.count; ++i) {
-    const uint16_t reason = cached.verdict.reasons[i];
-    if (reason >= reason_counts_.size()) reason_counts_.resize(reason + 1u);
-    ++reason_counts_[reason];
+  const uint16_t id = Evaluate(state, pod, node, memory);
+  if (id == 0) {
+    feasible_.push_back(node.slot);
+  } else {
+    refused_.emplace_back(node.slot, id);
   }
 }
 
-void Algorithm::FindFeasible(const CycleState& state, const PodInfo& pod, const Snapshot& snapshot,
-                             const std::vector<std::string_view>* only, Memory& memory, Decision& decision) {
+void Algorithm::FindFeasible(CycleState& state, const PodInfo& pod, Snapshot& snapshot,
+                             const std::vector<std::string_view>* only, Memory* memory, Decision& decision) {
   feasible_.clear();
-  reason_counts_.assign(reason_counts_.size(), 0);
-  rejected_ = 0;
+  refused_.clear();
   if (only) {
     for (std::string_view name : *only) {
       const auto it = snapshot.slots.find(std::string(name));
-      if (it != snapshot.slots.end()) Visit(state, pod, snapshot, it->second, memory, decision);
+      if (it != snapshot.slots.end()) Visit(state, pod, snapshot.nodes[it->second], memory, decision);
     }
   } else {
     const size_t slots = snapshot.nodes.size();
-    const size_t enough = EnoughNodes(snapshot.count(), percentage_);
+    const size_t enough = options_.extenders && options_.extenders->Interested(pod)
+                              ? snapshot.count()
+                              : EnoughNodes(snapshot.count(), options_.percentage);
     size_t slot = slots == 0 ? 0 : next_start_ % slots;
     for (size_t i = 0; i < slots && feasible_.size() < enough; ++i) {
-      Visit(state, pod, snapshot, slot, memory, decision);
+      Visit(state, pod, snapshot.nodes[slot], memory, decision);
       if (++slot == slots) slot = 0;
     }
     next_start_ = slot;
   }
   decision.feasible = feasible_.size();
-  if (!feasible_.empty()) return;
-  for (size_t i = 0; i < reason_counts_.size(); ++i) {
-    if (reason_counts_[i] > 0) decision.diagnosis.reasons[static_cast<uint16_t>(i)] = reason_counts_[i];
+}
+
+void Algorithm::Diagnose(const std::vector<std::string_view>& narrowed_by, Decision& decision) {
+  Diagnosis& diagnosis = decision.diagnosis;
+  verdict_counts_.assign(verdicts_.size(), 0);
+  for (const auto& [slot, id] : refused_) ++verdict_counts_[id];
+  uint64_t rejected = 0;
+  for (size_t id = 1; id < verdict_counts_.size(); ++id) {
+    if (verdict_counts_[id] == 0) continue;
+    const Refusal& refusal = verdicts_[id];
+    rejected |= uint64_t{1} << refusal.filter;
+    for (uint8_t i = 0; i < refusal.verdict.count; ++i) {
+      diagnosis.reasons[refusal.verdict.reasons[i]] += verdict_counts_[id];
+    }
   }
   for (size_t i = 0; i < framework_.filters().size(); ++i) {
-    if (rejected_ & (1u << i)) decision.diagnosis.rejected_by.push_back(framework_.filters()[i]->name());
+    if (rejected >> i & 1) diagnosis.rejected_by.push_back(framework_.filters()[i]->name());
+  }
+  if (!narrowed_by.empty() && decision.evaluated < diagnosis.node_count) {
+    const std::string text =
+        fmt::format("node(s) didn't satisfy plugin(s) [{}]", fmt::join(narrowed_by, " "));
+    diagnosis.reasons[reasons_.Intern(text)] += diagnosis.node_count - decision.evaluated;
+    for (std::string_view plugin : narrowed_by) {
+      if (std::find(diagnosis.rejected_by.begin(), diagnosis.rejected_by.end(), plugin) ==
+          diagnosis.rejected_by.end()) {
+        diagnosis.rejected_by.push_back(plugin);
+      }
+    }
   }
 }
 
-size_t Algorithm::Best(const CycleState& state, const PodInfo& pod, const Snapshot& snapshot,
-                       Memory& memory) {
+bool Algorithm::AskExtenders(const PodInfo& pod, const Snapshot& snapshot, Decision& decision) {
+  if (!options_.extenders || feasible_.empty() || !options_.extenders->Interested(pod)) return true;
+  std::vector<Extenders::Refusal> refused;
+  if (Result<> asked = options_.extenders->Filter(pod, snapshot, feasible_, refused); !asked) {
+    decision.error = asked.error().message();
+    return false;
+  }
+  for (const Extenders::Refusal& refusal : refused) {
+    ++decision.diagnosis.reasons[reasons_.Intern(refusal.reason)];
+  }
+  decision.feasible = feasible_.size();
+  return true;
+}
+
+void Algorithm::PreScore(CycleState& state, const PodInfo& pod, const Snapshot& snapshot) {
+  const auto& scores = framework_.scores();
+  for (size_t i = 0; i < scores.size(); ++i) {
+    if (scores[i].plugin->PreScore(state, pod, snapshot, feasible_).skip())
+      state.skip_scores |= uint64_t{1} << i;
+  }
+}
+
+// Fills column_ with what one plugin says of the feasible nodes, normalized.
+void Algorithm::ScoreColumn(const CycleState& state, const PodInfo& pod, const Snapshot& snapshot,
+                            size_t score, Memory* memory) {
+  ScorePlugin& plugin = *framework_.scores()[score].plugin;
+  column_.resize(feasible_.size());
+  if (memory && plugin.local()) {
+    const std::vector<int32_t>& kept = memory->scores[score];
+    for (size_t j = 0; j < feasible_.size(); ++j) column_[j] = kept[feasible_[j]];
+  } else {
+    for (size_t j = 0; j < feasible_.size(); ++j)
+      column_[j] = plugin.Score(state, pod, snapshot.nodes[feasible_[j]]);
+  }
+  plugin.Normalize(state, column_);
+}
+
+uint32_t Algorithm::Best(CycleState& state, const PodInfo& pod, const Snapshot& snapshot, Memory* memory) {
   if (feasible_.size() == 1) return feasible_[0];
-  const std::vector<ScorePlugin*>& scores = framework_.scores();
-  for (size_t slot : feasible_) {
-    Cached& cached = memory.nodes[slot];
-    if (cached.scored) continue;
-    for (size_t i = 0; i < scores.size(); ++i) {
-      cached.scores[i] = static_cast<int32_t>(scores[i]->Score(state, pod, snapshot.nodes[slot]));
+  PreScore(state, pod, snapshot);
+  const auto& scores = framework_.scores();
+  if (memory) {
+    for (uint32_t slot : feasible_) {
+      const NodeInfo& node = snapshot.nodes[slot];
+      if (memory->scored[slot] == node.generation) continue;
+      memory->scored[slot] = node.generation;
+      for (size_t i = 0; i < scores.size(); ++i) {
+        if (!scores[i].plugin->local() || state.skip_scores >> i & 1) continue;
+        memory->scores[i][slot] = static_cast<int32_t>(scores[i].plugin->Score(state, pod, node));
+      }
     }
-    cached.scored = true;
   }
   totals_.assign(feasible_.size(), 0);
-  column_.resize(feasible_.size());
   for (size_t i = 0; i < scores.size(); ++i) {
-    for (size_t j = 0; j < feasible_.size(); ++j) column_[j] = memory.nodes[feasible_[j]].scores[i];
-    scores[i]->Normalize(column_);
-    const int64_t weight = scores[i]->weight();
-    for (size_t j = 0; j < feasible_.size(); ++j) totals_[j] += column_[j] * weight;
+    if (state.skip_scores >> i & 1) continue;
+    ScoreColumn(state, pod, snapshot, i, memory);
+    for (size_t j = 0; j < feasible_.size(); ++j) totals_[j] += column_[j] * scores[i].weight;
+  }
+  if (options_.extenders && options_.extenders->Interested(pod)) {
+    options_.extenders->Prioritize(pod, snapshot, feasible_, totals_);
   }
   // Any of the best, each with the same chance.
   size_t best = 0;
@@ -161,39 +286,61 @@ size_t Algorithm::Best(const CycleState& state, const PodInfo& pod, const Snapsh
   return feasible_[best];
 }
 
-Decision Algorithm::Schedule(CycleState& state, const PodInfo& pod, const Snapshot& snapshot) {
+void Algorithm::PostFilter(CycleState& state, const PodPtr& pod, Snapshot& snapshot, Decision& decision) {
+  const Verdicts verdicts(*this);
+  for (PostFilterPlugin* plugin : framework_.post_filters()) {
+    PostFilterPlugin::Outcome outcome = plugin->PostFilter(state, pod, snapshot, verdicts);
+    if (!outcome.message.empty()) {
+      if (!decision.diagnosis.postfilter.empty()) decision.diagnosis.postfilter += " ";
+      decision.diagnosis.postfilter += outcome.message;
+    }
+    if (outcome.nominated_node) decision.nominate = std::move(outcome.nominated_node);
+    if (decision.nominate && !decision.nominate->empty()) return;
+  }
+}
+
+Decision Algorithm::Schedule(CycleState& state, const PodPtr& pod, Snapshot& snapshot,
+                             std::string_view nominated) {
   Decision decision;
+  state.nominated_node = nominated;
   decision.diagnosis.node_count = snapshot.count();
+  feasible_.clear();
+  refused_.clear();
+  if (snapshot.count() == 0) return decision;
   std::optional<std::vector<std::string_view>> only;
-  for (PreFilterPlugin* plugin : framework_.pre_filters()) {
-    PreFilterPlugin::Outcome outcome = plugin->PreFilter(state, pod);
-    if (!outcome.reason.empty()) {
-      decision.diagnosis.prefilter = std::move(outcome.reason);
-      decision.diagnosis.rejected_by.push_back(plugin->name());
+  std::vector<std::string_view> narrowed_by;
+  if (Judgement judged = framework_.PreFilter(state, *pod, snapshot, only, narrowed_by);
+      !judged.status.ok()) {
+    if (!judged.status.rejected()) {
+      decision.error = std::move(judged.status.message);
       return decision;
     }
-    if (!outcome.nodes) continue;
-    if (!only) {
-      only = std::move(outcome.nodes);
-    } else {
-      std::erase_if(*only, [&](std::string_view name) {
-        return std::find(outcome.nodes->begin(), outcome.nodes->end(), name) == outcome.nodes->end();
-      });
-    }
-  }
-  Memory& memory = MemoryOf(pod, snapshot.nodes.size());
-  FindFeasible(state, pod, snapshot, only ? &*only : nullptr, memory, decision);
-  if (feasible_.empty()) {
-    if (only && decision.evaluated == 0 && snapshot.count() > 0) {
-      decision.diagnosis.prefilter = "node(s) didn't satisfy plugin(s) [NodeAffinity]";
-      decision.diagnosis.rejected_by.push_back("NodeAffinity");
-    }
-    for (PostFilterPlugin* plugin : framework_.post_filters()) {
-      decision.diagnosis.postfilter += plugin->PostFilter(state, pod, snapshot).message;
-    }
+    decision.diagnosis.prefilter = std::move(judged.status.message);
+    decision.diagnosis.rejected_by.push_back(judged.plugin);
+    PostFilter(state, pod, snapshot, decision);
     return decision;
   }
-  decision.node = snapshot.nodes[Best(state, pod, snapshot, memory)].facts->name;
+  rest_ = false;
+  for (size_t i = local_filters_; i < framework_.filters().size(); ++i)
+    rest_ = rest_ || !(state.skip_filters >> i & 1);
+  // A pod that names its node is not worth a memory: no other looks where it looks.
+  Memory* memory = only ? nullptr : &MemoryOf(*pod->shape, snapshot);
+  if (!nominated.empty()) {
+    const std::vector<std::string_view> promised = {nominated};
+    FindFeasible(state, *pod, snapshot, &promised, nullptr, decision);
+    if (!AskExtenders(*pod, snapshot, decision)) return decision;
+  }
+  if (feasible_.empty()) {
+    decision.evaluated = 0;
+    FindFeasible(state, *pod, snapshot, only ? &*only : nullptr, memory, decision);
+    if (!AskExtenders(*pod, snapshot, decision)) return decision;
+  }
+  if (feasible_.empty()) {
+    Diagnose(narrowed_by, decision);
+    PostFilter(state, pod, snapshot, decision);
+    return decision;
+  }
+  decision.node = snapshot.nodes[Best(state, *pod, snapshot, memory)].facts->name;
   return decision;
 }
 

@@ -2,88 +2,89 @@
 
 namespace keelson::scheduler {
 
-size_t Cache::SlotOf(std::string_view node) {
-  const auto [it, added] = slots_.try_emplace(std::string(node), nodes_.size());
+using Kind = Change::Kind;
+
+uint32_t Cache::SlotOf(std::string_view node) {
+  const auto [it, added] = slots_.try_emplace(std::string(node), static_cast<uint32_t>(nodes_.size()));
   if (!added) return it->second;
   if (!free_slots_.empty()) {
     it->second = free_slots_.back();
     free_slots_.pop_back();
-    slot_names_[it->second] = node;
   } else {
     nodes_.emplace_back();
-    dirty_.push_back(false);
-    slot_names_.emplace_back(node);
   }
+  nodes_[it->second].name = node;
   return it->second;
 }
 
-void Cache::Touch(size_t slot) {
-  nodes_[slot].generation = ++generation_;
-  if (dirty_[slot]) return;
-  dirty_[slot] = true;
-  dirty_slots_.push_back(slot);
-}
-
-void Cache::FreeIfUnused(size_t slot) {
-  if (nodes_[slot].facts || nodes_[slot].used.pods > 0) return;
-  slots_.erase(slot_names_[slot]);
-  nodes_[slot] = NodeInfo();
+void Cache::FreeIfUnused(uint32_t slot) {
+  Slot& node = nodes_[slot];
+  if (node.exists || node.users > 0) return;
+  slots_.erase(node.name);
+  node = Slot();
   free_slots_.push_back(slot);
-  Touch(slot);
+  Log({.kind = Kind::kFree, .slot = slot});
 }
 
-std::shared_ptr<const NodeFacts> Cache::SetNode(std::shared_ptr<const NodeFacts> facts) {
+void Cache::SetNode(std::shared_ptr<const NodeFacts> facts) {
   MutexLock lock(mutex_);
-  const size_t slot = SlotOf(facts->name);
-  NodeInfo& node = nodes_[slot];
-  node.allocatable = facts->allocatable;
-  std::swap(node.facts, facts);
-  Touch(slot);
-  return facts;
+  const uint32_t slot = SlotOf(facts->name);
+  nodes_[slot].exists = true;
+  Log({.kind = Kind::kFacts, .slot = slot, .facts = std::move(facts)});
 }
 
 void Cache::RemoveNode(std::string_view name) {
   MutexLock lock(mutex_);
   const auto it = slots_.find(std::string(name));
-  if (it == slots_.end()) return;
-  const size_t slot = it->second;
-  nodes_[slot].facts = nullptr;
-  Touch(slot);
+  if (it == slots_.end() || !nodes_[it->second].exists) return;
+  const uint32_t slot = it->second;
+  nodes_[slot].exists = false;
+  Log({.kind = Kind::kFacts, .slot = slot});
   FreeIfUnused(slot);
 }
 
+void Cache::SetNamespace(const std::string& name, std::shared_ptr<const api::LabelMap> labels) {
+  MutexLock lock(mutex_);
+  Log({.kind = Kind::kNamespace, .ns = name, .labels = std::move(labels)});
+}
+
 void Cache::Remove(std::unordered_map<std::string, Placed>::iterator it) {
-  const size_t slot = it->second.slot;
-  nodes_[slot].RemovePod(*it->second.pod);
-  Touch(slot);
+  const uint32_t slot = it->second.slot;
+  Log({.kind = Kind::kRemovePod, .slot = slot, .pod = it->second.pod});
+  --nodes_[slot].users;
   pods_.erase(it);
   FreeIfUnused(slot);
 }
 
-void Cache::SetPod(PodPtr pod) {
+PodPtr Cache::SetPod(PodPtr pod) {
   MutexLock lock(mutex_);
+  PodPtr before;
+  Unnominate(pod->key);
   const auto known = pods_.find(pod->key);
   if (known != pods_.end()) {
     Placed& placed = known->second;
-    const bool same = slot_names_[placed.slot] == pod->node_name && placed.pod->uid == pod->uid &&
-                      placed.pod->requests == pod->requests && placed.pod->ports == pod->ports;
-    if (same) {
-      // Nothing that counts has changed: the node, and all that was worked out for it, stays.
+    before = placed.pod;
+    if (nodes_[placed.slot].name == pod->node_name && before->uid == pod->uid &&
+        before->shape == pod->shape && before->pod_class == pod->pod_class &&
+        before->requests == pod->requests) {
+      Log({.kind = Kind::kReplacePod, .slot = placed.slot, .pod = pod});
       placed.pod = std::move(pod);
       placed.assumed = false;
-      return;
+      return before;
     }
     Remove(known);
   }
-  const size_t slot = SlotOf(pod->node_name);
-  nodes_[slot].AddPod(*pod);
-  Touch(slot);
+  const uint32_t slot = SlotOf(pod->node_name);
+  ++nodes_[slot].users;
+  Log({.kind = Kind::kAddPod, .slot = slot, .pod = pod});
   std::string key = pod->key;
   pods_.insert_or_assign(std::move(key), Placed{std::move(pod), slot, false});
+  return before;
 }
 
 PodPtr Cache::RemovePod(std::string_view key) {
   MutexLock lock(mutex_);
+  Unnominate(std::string(key));
   const auto it = pods_.find(std::string(key));
   if (it == pods_.end()) return nullptr;
   PodPtr pod = it->second.pod;
@@ -94,9 +95,10 @@ PodPtr Cache::RemovePod(std::string_view key) {
 bool Cache::Assume(PodPtr pod, std::string_view node) {
   MutexLock lock(mutex_);
   if (pods_.contains(pod->key)) return false;
-  const size_t slot = SlotOf(node);
-  nodes_[slot].AddPod(*pod);
-  Touch(slot);
+  Unnominate(pod->key);
+  const uint32_t slot = SlotOf(node);
+  ++nodes_[slot].users;
+  Log({.kind = Kind::kAddPod, .slot = slot, .pod = pod});
   std::string key = pod->key;
   pods_.emplace(std::move(key), Placed{std::move(pod), slot, true});
   return true;
@@ -114,30 +116,50 @@ bool Cache::IsAssumed(std::string_view key) const {
   return it != pods_.end() && it->second.assumed;
 }
 
-void Cache::Update(Snapshot& snapshot) {
+void Cache::Unnominate(const std::string& key) {
+  const auto it = nominated_.find(key);
+  if (it == nominated_.end()) return;
+  const uint32_t slot = it->second.second;
+  Log({.kind = Kind::kUnnominate, .slot = slot, .pod = it->second.first});
+  --nodes_[slot].users;
+  nominated_.erase(it);
+  FreeIfUnused(slot);
+}
+
+void Cache::Nominate(const PodPtr& pod, std::string_view node) {
   MutexLock lock(mutex_);
-  snapshot.nodes.resize(nodes_.size());
-  for (size_t slot : dirty_slots_) {
-    NodeInfo& copy = snapshot.nodes[slot];
-    const NodeInfo& node = nodes_[slot];
-    if (copy.facts != node.facts) {
-      if (copy.facts && (!node.facts || node.facts->name != copy.facts->name)) {
-        // Another slot may have this name by now.
-        const auto it = snapshot.slots.find(copy.facts->name);
-        if (it != snapshot.slots.end() && it->second == slot) snapshot.slots.erase(it);
-      }
-      if (node.facts) snapshot.slots[node.facts->name] = slot;
-    }
-    copy = node;
-    dirty_[slot] = false;
+  const auto known = nominated_.find(pod->key);
+  if (known != nominated_.end() && nodes_[known->second.second].name == node &&
+      known->second.first->uid == pod->uid) {
+    return;
   }
-  dirty_slots_.clear();
+  Unnominate(pod->key);
+  if (node.empty() || pods_.contains(pod->key)) return;
+  const uint32_t slot = SlotOf(node);
+  ++nodes_[slot].users;
+  Log({.kind = Kind::kNominate, .slot = slot, .pod = pod});
+  nominated_.emplace(pod->key, std::pair(pod, slot));
+}
+
+std::string Cache::NominatedNode(std::string_view key) const {
+  MutexLock lock(mutex_);
+  const auto it = nominated_.find(std::string(key));
+  return it == nominated_.end() ? "" : nodes_[it->second.second].name;
+}
+
+void Cache::Update(Snapshot& snapshot) {
+  std::vector<Change> changes;
+  {
+    MutexLock lock(mutex_);
+    changes.swap(changes_);
+  }
+  for (const Change& change : changes) snapshot.Apply(change);
 }
 
 size_t Cache::node_count() const {
   MutexLock lock(mutex_);
   size_t count = 0;
-  for (const NodeInfo& node : nodes_) count += node.facts != nullptr;
+  for (const Slot& node : nodes_) count += node.exists;
   return count;
 }
 

@@ -3,6 +3,8 @@
 //
 //   Assume -> assumed --(the API server shows the pod on its node)--> confirmed --> removed
 //                \-- Forget (binding failed)
+//
+// It keeps who is where; what that amounts to for a node is worked out by the snapshot, from the changes.
 #pragma once
 
 #include <memory>
@@ -11,27 +13,21 @@
 #include <unordered_map>
 #include <vector>
 
-#include "controlplane/scheduler/node_info.h"
+#include "controlplane/scheduler/snapshot.h"
 #include "lib/base/mutex.h"
 
 namespace keelson::scheduler {
 
-// Nodes at one moment, for the scheduling thread. A node keeps its slot while it exists; slots of nodes that
-// have gone have no facts.
-struct Snapshot {
-  std::vector<NodeInfo> nodes;
-  std::unordered_map<std::string, size_t> slots;  // by name, of nodes with facts
-  size_t count() const { return slots.size(); }
-};
-
 class Cache {  // thread safe
  public:
-  // Adds or replaces a node; returns its former facts (null: it is new).
-  std::shared_ptr<const NodeFacts> SetNode(std::shared_ptr<const NodeFacts> facts);
+  // Adds or replaces a node.
+  void SetNode(std::shared_ptr<const NodeFacts> facts);
   void RemoveNode(std::string_view name);
+  void SetNamespace(const std::string& name, std::shared_ptr<const api::LabelMap> labels);  // null: gone
 
-  // The pod is on its node_name, says the API server. Confirms an assumed one, replaces a known one.
-  void SetPod(PodPtr pod);
+  // The pod is on its node_name, says the API server. Confirms an assumed one, replaces a known one, which it
+  // returns (null: new).
+  PodPtr SetPod(PodPtr pod);
   // Returns what was known of it (null: nothing).
   PodPtr RemovePod(std::string_view key);
 
@@ -40,7 +36,11 @@ class Cache {  // thread safe
   void Forget(std::string_view key);  // of an assumed pod; confirmed ones stay
   bool IsAssumed(std::string_view key) const;
 
-  // Brings `snapshot` up to date; costs what has changed.
+  // Is to be on `node` once there is room; "" ends that. So does Assume, SetPod or RemovePod of its key.
+  void Nominate(const PodPtr& pod, std::string_view node);
+  std::string NominatedNode(std::string_view key) const;  // "" when there is none
+
+  // Brings `snapshot` up to date; costs what has changed. Always the same snapshot.
   void Update(Snapshot& snapshot);
   size_t node_count() const;
   size_t pod_count() const;
@@ -48,23 +48,27 @@ class Cache {  // thread safe
  private:
   struct Placed {
     PodPtr pod;
-    size_t slot;
+    uint32_t slot;
     bool assumed;
   };
-  size_t SlotOf(std::string_view node) REQUIRES(mutex_);
-  void Touch(size_t slot) REQUIRES(mutex_);
+  struct Slot {
+    std::string name;
+    bool exists = false;  // there is such a node, pods or not
+    size_t users = 0;     // pods on it, and pods nominated for it
+  };
+  uint32_t SlotOf(std::string_view node) REQUIRES(mutex_);
   void Remove(std::unordered_map<std::string, Placed>::iterator it) REQUIRES(mutex_);
-  void FreeIfUnused(size_t slot) REQUIRES(mutex_);
+  void Unnominate(const std::string& key) REQUIRES(mutex_);
+  void FreeIfUnused(uint32_t slot) REQUIRES(mutex_);
+  void Log(Change change) REQUIRES(mutex_) { changes_.push_back(std::move(change)); }
 
   mutable Mutex mutex_;
-  std::vector<NodeInfo> nodes_ GUARDED_BY(mutex_);
-  std::vector<std::string> slot_names_ GUARDED_BY(mutex_);
-  std::unordered_map<std::string, size_t> slots_ GUARDED_BY(mutex_);
-  std::vector<size_t> free_slots_ GUARDED_BY(mutex_);
-  std::vector<bool> dirty_ GUARDED_BY(mutex_);
-  std::vector<size_t> dirty_slots_ GUARDED_BY(mutex_);
+  std::vector<Slot> nodes_ GUARDED_BY(mutex_);
+  std::unordered_map<std::string, uint32_t> slots_ GUARDED_BY(mutex_);
+  std::vector<uint32_t> free_slots_ GUARDED_BY(mutex_);
   std::unordered_map<std::string, Placed> pods_ GUARDED_BY(mutex_);
-  uint64_t generation_ GUARDED_BY(mutex_) = 0;
+  std::unordered_map<std::string, std::pair<PodPtr, uint32_t>> nominated_ GUARDED_BY(mutex_);
+  std::vector<Change> changes_ GUARDED_BY(mutex_);  // since the last Update
 };
 
 }  // namespace keelson::scheduler

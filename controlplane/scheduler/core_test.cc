@@ -3,7 +3,7 @@
 
 #include "controlplane/scheduler/algorithm.h"
 #include "controlplane/scheduler/cache.h"
-#include "controlplane/scheduler/plugins/plugins.h"
+#include "controlplane/scheduler/profile.h"
 #include "controlplane/scheduler/queue.h"
 #include "controlplane/scheduler/testing.h"
 
@@ -17,11 +17,13 @@ using namespace std::chrono_literals;
 
 class CacheTest : public ::testing::Test {
  protected:
-  void SetNode(const corev1::Node& node) { cache_.SetNode(std::make_shared<const NodeFacts>(node, names_)); }
+  void SetNode(const corev1::Node& node) {
+    cache_.SetNode(std::make_shared<const NodeFacts>(node, words_.resources));
+  }
   PodPtr On(const std::string& name, const std::string& node, const std::string& cpu) {
     corev1::Pod pod = MakePod(name, cpu);
     pod.mutable_spec()->set_node_name(node);
-    return Info(pod, names_);
+    return Info(pod, words_);
   }
   // Milli CPU in use on a node; -1 when there is none.
   int64_t Used(const std::string& node) {
@@ -30,9 +32,9 @@ class CacheTest : public ::testing::Test {
     return it == snapshot_.slots.end() ? -1 : snapshot_.nodes[it->second].used.milli_cpu;
   }
 
-  ResourceNames names_;
+  Vocabulary words_;
   Cache cache_;
-  Snapshot snapshot_;
+  Snapshot snapshot_{words_};
 };
 
 TEST_F(CacheTest, CountsPodsOnNodes) {
@@ -61,7 +63,7 @@ TEST_F(CacheTest, PodsMayComeBeforeTheirNode) {
 
 TEST_F(CacheTest, AssumedPodsCountUntilForgotten) {
   SetNode(MakeNode("a"));
-  const PodPtr pod = Info(MakePod("p", "1"), names_);
+  const PodPtr pod = Info(MakePod("p", "1"), words_);
   EXPECT_TRUE(cache_.Assume(pod, "a"));
   EXPECT_FALSE(cache_.Assume(pod, "a"));
   EXPECT_EQ(Used("a"), 1000);
@@ -72,13 +74,13 @@ TEST_F(CacheTest, AssumedPodsCountUntilForgotten) {
 TEST_F(CacheTest, ConfirmedPodsAreNotForgotten) {
   SetNode(MakeNode("a"));
   SetNode(MakeNode("b"));
-  cache_.Assume(Info(MakePod("p", "1"), names_), "a");
+  cache_.Assume(Info(MakePod("p", "1"), words_), "a");
   cache_.SetPod(On("p", "a", "1"));
   EXPECT_FALSE(cache_.IsAssumed("default/p"));
   cache_.Forget("default/p");
   EXPECT_EQ(Used("a"), 1000);
   // Somebody else was quicker.
-  cache_.Assume(Info(MakePod("q", "1"), names_), "a");
+  cache_.Assume(Info(MakePod("q", "1"), words_), "a");
   cache_.SetPod(On("q", "b", "1"));
   EXPECT_EQ(Used("a"), 1000);
   EXPECT_EQ(Used("b"), 1000);
@@ -105,7 +107,7 @@ class QueueTest : public ::testing::Test {
   PodPtr Pod(const std::string& name, int32_t priority = 0) {
     corev1::Pod pod = MakePod(name);
     pod.mutable_spec()->set_priority(priority);
-    return Info(pod, names_);
+    return Info(pod, words_);
   }
   std::string Pop() {
     const std::optional<PodPtr> pod = queue_.Pop(stop_.get_token());
@@ -121,13 +123,14 @@ class QueueTest : public ::testing::Test {
     queue_.Flush();
   }
 
-  ResourceNames names_;
+  Vocabulary words_;
   FakeClock clock_;
   std::stop_source stop_;
   bool hint_ = true;
-  SchedulingQueue queue_{clock_, QueueOptions(),
-                         [this](const auto&, const auto&, const auto&) { return hint_; }};
-  const ClusterEvent event_{ClusterEvent::Kind::kFlush, nullptr, nullptr, nullptr};
+  SchedulingQueue queue_{clock_,
+                         QueueOptions(),
+                         {[this](const auto&, const auto&, const auto&) { return hint_; }, nullptr, nullptr}};
+  const ClusterEvent event_{ClusterEvent::Kind::kFlush, nullptr, nullptr, nullptr, nullptr};
 };
 
 TEST_F(QueueTest, PriorityThenAge) {
@@ -190,7 +193,7 @@ TEST_F(QueueTest, FlushAfterFiveMinutes) {
 TEST_F(QueueTest, GatedPodsWaitForTheirGates) {
   corev1::Pod pod = MakePod("a");
   pod.mutable_spec()->add_scheduling_gates()->set_name("wait");
-  queue_.Set(Info(pod, names_), false);
+  queue_.Set(Info(pod, words_), false);
   queue_.Notify(event_);
   Advance(6min);
   EXPECT_EQ(Sizes(), "0/0/0/1");
@@ -225,28 +228,30 @@ TEST_F(QueueTest, FailedBindingsComeBack) {
 
 class AlgorithmTest : public ::testing::Test {
  protected:
-  AlgorithmTest() { AddNodePlugins(framework_, reasons_, names_); }
-  void Add(const corev1::Node& node) { cache_.SetNode(std::make_shared<const NodeFacts>(node, names_)); }
+  AlgorithmTest() : framework_(*MakeFramework(Profile(), PluginParts{reasons_, words_})) {}
+  void Add(const corev1::Node& node) {
+    cache_.SetNode(std::make_shared<const NodeFacts>(node, words_.resources));
+  }
   // The node's name, or why there is none.
   std::string Schedule(const corev1::Pod& pod) {
     cache_.Update(snapshot_);
     CycleState state;
-    const Decision decision = algorithm_.Schedule(state, *Info(pod, names_), snapshot_);
+    const Decision decision = algorithm_.Schedule(state, Info(pod, words_), snapshot_);
     if (decision.node.empty()) return decision.diagnosis.Message(reasons_);
     return std::string(decision.node);
   }
   std::string Place(const corev1::Pod& pod) {
     std::string node = Schedule(pod);
-    if (snapshot_.slots.contains(node)) cache_.Assume(Info(pod, names_), node);
+    if (snapshot_.slots.contains(node)) cache_.Assume(Info(pod, words_), node);
     return node;
   }
 
-  ResourceNames names_;
+  Vocabulary words_;
   Reasons reasons_;
-  Framework framework_;
+  const std::unique_ptr<Framework> framework_;
   Cache cache_;
-  Snapshot snapshot_;
-  Algorithm algorithm_{framework_, 0, 7};
+  Snapshot snapshot_{words_};
+  Algorithm algorithm_{*framework_, reasons_, {.percentage = 0, .seed = 7}};
 };
 
 TEST_F(AlgorithmTest, SaysWhyAsUpstream) {
@@ -306,7 +311,7 @@ TEST_F(AlgorithmTest, PodsThatNameOneNodeLookAtNoOther) {
   field.add_values("n3");
   cache_.Update(snapshot_);
   CycleState state;
-  const Decision decision = algorithm_.Schedule(state, *Info(pod, names_), snapshot_);
+  const Decision decision = algorithm_.Schedule(state, Info(pod, words_), snapshot_);
   EXPECT_EQ(decision.node, "n3");
   EXPECT_EQ(decision.evaluated, 1u);
 }

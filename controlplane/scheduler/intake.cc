@@ -1,46 +1,64 @@
 #include "controlplane/scheduler/intake.h"
 
-#include <algorithm>
-
 #include "lib/k8s/pod_util.h"
 
 namespace keelson::scheduler {
 
 namespace {
 
-bool SameTaints(const k8s::Taints& a, const k8s::Taints& b) {
-  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
-                    [](const corev1::Taint& x, const corev1::Taint& y) {
-                      return k8s::SameTaint(x, y) && x.value() == y.value();
-                    });
+// Whether another try may end differently.
+bool Differs(const PodInfo& a, const PodInfo& b) {
+  return a.shape != b.shape || a.pod_class != b.pod_class || a.spread != b.spread || a.gates != b.gates;
 }
 
-bool SameFacts(const NodeFacts& a, const NodeFacts& b) {
-  return a.unschedulable == b.unschedulable && a.allocatable == b.allocatable && a.labels == b.labels &&
-         SameTaints(a.taints, b.taints);
+ClusterEvent PodEvent(ClusterEvent::Kind kind, PodPtr pod, PodPtr old_pod = nullptr) {
+  return {kind, nullptr, nullptr, std::move(pod), std::move(old_pod)};
 }
 
 }  // namespace
 
-void Intake::Released(const std::string& key) {
-  if (PodPtr removed = cache_.RemovePod(key)) {
-    ClusterEvent event{ClusterEvent::Kind::kPodRemoved, nullptr, nullptr, std::move(removed)};
-    queue_.Notify(event);
+void Intake::Assigned(PodPtr pod) {
+  const bool assumed = cache_.IsAssumed(pod->key);
+  const PodPtr before = cache_.SetPod(pod);
+  if (!before || assumed) {
+    queue_.Notify(PodEvent(ClusterEvent::Kind::kPodAdded, std::move(pod)));
+  } else if (before->pod_class != pod->pod_class || !(before->requests == pod->requests)) {
+    queue_.Notify(PodEvent(ClusterEvent::Kind::kPodChanged, std::move(pod), before));
   }
 }
 
-void Intake::Waiting(PodPtr pod) {
-  PodPtr& known = waiting_[pod->key];
-  const bool same_pod = known && known->uid == pod->uid;
-  if (known && !same_pod) {  // a successor of the same name
-    queue_.Remove(pod->key);
-    Released(pod->key);
+void Intake::Released(const std::string& key) {
+  if (PodPtr removed = cache_.RemovePod(key)) {
+    queue_.Notify(PodEvent(ClusterEvent::Kind::kPodRemoved, std::move(removed)));
   }
-  const bool spec_changed = same_pod && (known->signature != pod->signature || known->gated != pod->gated ||
-                                         known->priority != pod->priority);
-  known = pod;
+}
+
+void Intake::StopWaiting(const std::string& key) {
+  const auto it = waiting_.find(key);
+  if (it == waiting_.end()) return;
+  const PodPtr pod = it->second;
+  waiting_.erase(it);
+  queue_.Remove(key);
+  // What it was promised is free for others.
+  if (cache_.NominatedNode(key).empty()) return;
+  cache_.Nominate(pod, "");
+  queue_.Notify(PodEvent(ClusterEvent::Kind::kPodRemoved, pod));
+}
+
+void Intake::Waiting(PodPtr pod) {
+  PodPtr known;
+  if (const auto it = waiting_.find(pod->key); it != waiting_.end()) known = it->second;
+  if (known && known->uid != pod->uid) {  // a successor of the same name
+    StopWaiting(pod->key);
+    Released(pod->key);
+    known = nullptr;
+  }
+  const bool spec_changed = known && Differs(*known, *pod);
+  waiting_[pod->key] = pod;
   // Its binding is under way; the queue has nothing to do with it any more.
   if (cache_.IsAssumed(pod->key)) return;
+  // As a scheduler before this one has promised.
+  if (!known && !pod->nominated_node.empty()) cache_.Nominate(pod, pod->nominated_node);
   queue_.Set(std::move(pod), spec_changed);
 }
 
@@ -48,16 +66,16 @@ void Intake::OnPod(const std::string& key, const corev1::Pod* pod) {
   const bool assigned = pod && !pod->spec().node_name().empty() && !k8s::IsTerminal(*pod);
   if (assigned) {
     if (waiting_.erase(key) > 0) queue_.Remove(key);
-    cache_.SetPod(std::make_shared<const PodInfo>(*pod, names_));
+    Assigned(std::make_shared<const PodInfo>(*pod, words_));
     return;
   }
-  const bool ours = pod && !k8s::IsTerminal(*pod) && !k8s::IsTerminating(*pod) &&
-                    pod->spec().scheduler_name() == scheduler_name_;
+  const bool ours =
+      pod && !k8s::IsTerminal(*pod) && !k8s::IsTerminating(*pod) && ours_(pod->spec().scheduler_name());
   if (ours) {
-    Waiting(std::make_shared<const PodInfo>(*pod, names_));
+    Waiting(std::make_shared<const PodInfo>(*pod, words_));
     return;
   }
-  if (waiting_.erase(key) > 0) queue_.Remove(key);
+  StopWaiting(key);
   Released(key);
 }
 
@@ -67,15 +85,24 @@ void Intake::OnNode(const std::string& name, const corev1::Node* node) {
     cache_.RemoveNode(name);
     return;
   }
-  auto facts = std::make_shared<const NodeFacts>(*node, names_);
+  auto facts = std::make_shared<const NodeFacts>(*node, words_.resources);
   std::shared_ptr<const NodeFacts>& known = nodes_[name];
   // Most updates of a node are heartbeats.
-  if (known && SameFacts(*known, *facts)) return;
+  if (known && *known == *facts) return;
   ClusterEvent event{known ? ClusterEvent::Kind::kNodeChanged : ClusterEvent::Kind::kNodeAdded, facts, known,
-                     nullptr};
+                     nullptr, nullptr};
   known = facts;
   cache_.SetNode(std::move(facts));
   queue_.Notify(event);
+}
+
+void Intake::OnNamespace(const std::string& name, const corev1::Namespace* ns) {
+  cache_.SetNamespace(name, ns ? std::make_shared<const api::LabelMap>(ns->metadata().labels()) : nullptr);
+  if (ns) queue_.Notify({ClusterEvent::Kind::kNamespace, nullptr, nullptr, nullptr, nullptr});
+}
+
+void Intake::OnStorage() {
+  queue_.Notify({ClusterEvent::Kind::kStorage, nullptr, nullptr, nullptr, nullptr});
 }
 
 }  // namespace keelson::scheduler

@@ -1,6 +1,7 @@
 // Turns what informers see into changes of the cache and the queue. Runs on the informers' threads.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <unordered_map>
@@ -13,22 +14,30 @@ namespace keelson::scheduler {
 
 class Intake {
  public:
-  Intake(std::string scheduler_name, Cache& cache, SchedulingQueue& queue, ResourceNames& names)
-      : scheduler_name_(std::move(scheduler_name)), cache_(cache), queue_(queue), names_(names) {}
+  // `ours`: whether there is a profile for a spec.schedulerName.
+  Intake(std::function<bool(const std::string&)> ours, Cache& cache, SchedulingQueue& queue,
+         Vocabulary& words)
+      : ours_(std::move(ours)), cache_(cache), queue_(queue), words_(words) {}
 
   // `pod` is null when it is gone. Of the pod informer's thread.
   void OnPod(const std::string& key, const corev1::Pod* pod);
   // Of the node informer's thread.
   void OnNode(const std::string& name, const corev1::Node* node);
+  // Of the namespace informer's thread.
+  void OnNamespace(const std::string& name, const corev1::Namespace* ns);
+  // Of any thread: claims, volumes, classes, drivers.
+  void OnStorage();
 
  private:
+  void Assigned(PodPtr pod);
   void Released(const std::string& key);
   void Waiting(PodPtr pod);
+  void StopWaiting(const std::string& key);
 
-  const std::string scheduler_name_;
+  const std::function<bool(const std::string&)> ours_;
   Cache& cache_;
   SchedulingQueue& queue_;
-  ResourceNames& names_;
+  Vocabulary& words_;
   std::unordered_map<std::string, PodPtr> waiting_;  // without a node, ours
   std::unordered_map<std::string, std::shared_ptr<const NodeFacts>> nodes_;
 };

@@ -1,8 +1,7 @@
 #include "controlplane/scheduler/pod_info.h"
 
-#include <fmt/format.h>
+#include <algorithm>
 
-#include "lib/api/codec.h"
 #include "lib/api/meta.h"
 #include "lib/k8s/pod_util.h"
 
@@ -10,68 +9,64 @@ namespace keelson::scheduler {
 
 namespace {
 
-void CountDefaults(const corev1::Container& container, Resources& scoring, bool largest) {
-  const auto of = [&](const char* name, int64_t otherwise) {
-    const auto& requests = container.resources().requests();
-    const auto it = requests.find(name);
-    if (it == requests.end()) return otherwise;
-    return k8s::ScaledValue(name, api::Amount::Of(it->second));
+std::shared_ptr<const PodVolumes> VolumesOf(const corev1::Pod& pod) {
+  PodVolumes out;
+  for (const corev1::Volume& volume : pod.spec().volumes()) {
+    const corev1::VolumeSource& source = volume.volume_source();
+    if (source.has_persistent_volume_claim()) {
+      out.claims.push_back({source.persistent_volume_claim().claim_name(), false});
+    } else if (source.has_ephemeral()) {
+      out.claims.push_back({pod.metadata().name() + "-" + volume.name(), true});
+    } else if (source.has_csi()) {
+      out.inline_drivers.push_back(source.csi().driver());
+    } else if (source.has_gce_persistent_disk() || source.has_aws_elastic_block_store() || source.has_rbd() ||
+               source.has_iscsi()) {
+      out.disks.push_back(volume);
+    }
+  }
+  if (out.claims.empty() && out.inline_drivers.empty() && out.disks.empty()) return nullptr;
+  return std::make_shared<const PodVolumes>(std::move(out));
+}
+
+// Whether the kubelet has said of resources what the spec does not: a resize, under way or done.
+bool ToldOfResources(const corev1::PodStatus& status) {
+  const auto told = [](const corev1::ContainerStatus& one) {
+    return one.has_resources() || one.allocated_resources_size() > 0;
   };
-  const int64_t milli_cpu = of("cpu", kDefaultMilliCpu), memory = of("memory", kDefaultMemory);
-  scoring.milli_cpu = largest ? std::max(scoring.milli_cpu, milli_cpu) : scoring.milli_cpu + milli_cpu;
-  scoring.memory = largest ? std::max(scoring.memory, memory) : scoring.memory + memory;
-}
-
-Resources ScoringOf(const corev1::Pod& pod, const Resources& requests) {
-  Resources scoring;
-  for (const corev1::Container& container : pod.spec().containers()) CountDefaults(container, scoring, false);
-  for (const corev1::Container& container : pod.spec().init_containers()) {
-    CountDefaults(container, scoring, !k8s::IsSidecar(container));
-  }
-  scoring.milli_cpu = std::max(scoring.milli_cpu, requests.milli_cpu);
-  scoring.memory = std::max(scoring.memory, requests.memory);
-  return scoring;
-}
-
-// Every input of node-local filters and scores.
-std::string SignatureOf(const corev1::Pod& pod, const PodInfo& info) {
-  std::string out = fmt::format("{} {} {} {} {} {}", info.requests.milli_cpu, info.requests.memory,
-                                info.requests.ephemeral_storage, info.scoring.milli_cpu, info.scoring.memory,
-                                info.node_name);
-  for (const auto& [id, value] : info.requests.others) out += fmt::format(" {}={}", id, value);
-  for (const k8s::HostPort& port : info.ports)
-    out += fmt::format(" {}:{}/{}", port.ip, port.port, port.protocol);
-  corev1::PodSpec placement;
-  *placement.mutable_tolerations() = info.tolerations;
-  *placement.mutable_node_selector() = pod.spec().node_selector();
-  if (pod.spec().affinity().has_node_affinity()) {
-    *placement.mutable_affinity()->mutable_node_affinity() = pod.spec().affinity().node_affinity();
-  }
-  return out + '\n' + api::EncodeRaw(placement);
+  return std::any_of(status.container_statuses().begin(), status.container_statuses().end(), told) ||
+         std::any_of(status.init_container_statuses().begin(), status.init_container_statuses().end(), told);
 }
 
 }  // namespace
 
-PodInfo::PodInfo(const corev1::Pod& pod, ResourceNames& names)
+PodInfo::PodInfo(const corev1::Pod& pod, Vocabulary& words)
     : ns(pod.metadata().namespace_()),
       name(pod.metadata().name()),
       uid(pod.metadata().uid()),
       key(api::KeyOf(pod)),
       node_name(pod.spec().node_name()),
+      nominated_node(pod.status().nominated_node_name()),
       scheduler_name(pod.spec().scheduler_name()),
-      priority(k8s::Priority(pod.spec())),
-      gated(!pod.spec().scheduling_gates().empty()),
+      shape(ShapeOf(pod, words)),
+      pod_class(ClassOf(pod, words)),
+      spread(SpreadOf(pod, words)),
+      volumes(VolumesOf(pod)),
+      priority(shape->priority),
       terminating(k8s::IsTerminating(pod)),
-      requests(
-          Resources::From(k8s::PodRequests(pod, {.use_status = !pod.spec().node_name().empty()}), names)),
-      ports(k8s::HostPorts(pod.spec())),
-      tolerations(pod.spec().tolerations()),
-      affinity(pod.spec()) {
-  requests.pods = 1;
-  scoring = ScoringOf(pod, requests);
-  for (const corev1::PreferredSchedulingTerm& term :
-       pod.spec().affinity().node_affinity().preferred_during_scheduling_ignored_during_execution()) {
-    if (term.weight() != 0) preferred.push_back({term.weight(), k8s::NodeTerm(term.preference())});
+      requests(shape->requests),
+      scoring(shape->scoring),
+      created(pod.metadata().creation_timestamp()),
+      started(pod.status().start_time()) {
+  for (const corev1::PodSchedulingGate& gate : pod.spec().scheduling_gates()) gates.push_back(gate.name());
+  if (!node_name.empty() && ToldOfResources(pod.status())) {
+    requests = Resources::From(k8s::PodRequests(pod, {.use_status = true}), words.resources);
+    requests.pods = 1;
+    scoring = ScoringOf(pod, requests);
+  }
+  if (const metav1::OwnerReference* owner = api::ControllerOf(pod.metadata())) {
+    owner_kind = owner->kind();
+    owner_name = owner->name();
+    owner_uid = owner->uid();
   }
   if (const corev1::PodCondition* condition = k8s::FindCondition(pod.status(), k8s::kPodScheduled)) {
     condition_status = condition->status();
@@ -79,8 +74,9 @@ PodInfo::PodInfo(const corev1::Pod& pod, ResourceNames& names)
     condition_message = condition->message();
     condition_since = condition->last_transition_time();
   }
-  // Only pods that wait for a node are compared with each other.
-  if (node_name.empty()) signature = SignatureOf(pod, *this);
+  if (const corev1::PodCondition* condition = k8s::FindCondition(pod.status(), k8s::kDisruptionTarget)) {
+    evicted = condition->status() == "True" && condition->reason() == "PreemptionByScheduler";
+  }
 }
 
 }  // namespace keelson::scheduler

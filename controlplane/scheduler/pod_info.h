@@ -5,40 +5,48 @@
 #include <string>
 #include <vector>
 
+#include "controlplane/scheduler/pod_class.h"
+#include "controlplane/scheduler/pod_shape.h"
 #include "controlplane/scheduler/resources.h"
+#include "controlplane/scheduler/spread_spec.h"
 #include "lib/api/types.h"
 #include "lib/base/clock.h"
-#include "lib/k8s/fit.h"
-#include "lib/k8s/node_affinity.h"
-#include "lib/k8s/tolerations.h"
 
 namespace keelson::scheduler {
 
-struct PreferredTerm {
-  int32_t weight;
-  k8s::NodeTerm term;
+// Volumes of a pod that bear on where it can run.
+struct PodVolumes {
+  struct Claim {
+    std::string name;
+    bool ephemeral = false;  // made for this pod, from a template in its spec
+  };
+  std::vector<Claim> claims;
+  std::vector<corev1::Volume> disks;        // named in the spec: GCE, AWS, iSCSI, RBD
+  std::vector<std::string> inline_drivers;  // CSI drivers, one an inline volume
 };
 
 struct PodInfo {
   std::string ns, name, uid, key;  // key: "ns/name"
-  std::string node_name;
+  std::string node_name, nominated_node;
   std::string scheduler_name;
+  std::shared_ptr<const PodShape> shape;
+  std::shared_ptr<const PodClass> pod_class;
+  std::shared_ptr<const SpreadSpec> spread;   // null: no constraints of its own
+  std::shared_ptr<const PodVolumes> volumes;  // null: none that bear on placement
   int32_t priority = 0;
-  bool gated = false;        // has scheduling gates
-  bool terminating = false;  // is being deleted
-  Resources requests;        // pods is 1
-  Resources scoring;         // cpu and memory, with defaults for containers that ask for none
-  std::vector<k8s::HostPort> ports;
-  k8s::Tolerations tolerations;
-  k8s::RequiredNodeAffinity affinity;
-  std::vector<PreferredTerm> preferred;
-  // Pods with the same signature fit the same nodes with the same scores.
-  std::string signature;
+  std::vector<std::string> gates;  // names of its scheduling gates
+  bool terminating = false;        // is being deleted
+  bool evicted = false;            // by the scheduler itself: condition DisruptionTarget
+  Resources requests;              // of the shape, unless a resize is under way
+  Resources scoring;
+  std::string owner_kind, owner_name, owner_uid;  // its controller
+  metav1::Time created, started;
   // The PodScheduled condition as last seen: is a new one any news?
   std::string condition_status, condition_reason, condition_message;
   metav1::Time condition_since;
 
-  PodInfo(const corev1::Pod& pod, ResourceNames& names);
+  PodInfo(const corev1::Pod& pod, Vocabulary& words);
+  bool gated() const { return !gates.empty(); }
 };
 
 using PodPtr = std::shared_ptr<const PodInfo>;

@@ -11,8 +11,8 @@ constexpr std::chrono::seconds kFlushInterval{30};
 
 }  // namespace
 
-SchedulingQueue::SchedulingQueue(Clock& clock, QueueOptions options, Hint hint)
-    : clock_(clock), options_(options), hint_(std::move(hint)) {}
+SchedulingQueue::SchedulingQueue(Clock& clock, QueueOptions options, Hooks hooks)
+    : clock_(clock), options_(options), hooks_(std::move(hooks)) {}
 
 std::chrono::nanoseconds SchedulingQueue::BackoffOf(const Entry& entry) const {
   std::chrono::nanoseconds delay = options_.initial_backoff;
@@ -27,10 +27,11 @@ void SchedulingQueue::Leave(Entries::iterator it) {
       active_.erase(OrderOf(entry));
       break;
     case Place::kBackoff:
-      backoff_.erase(DueOf(entry));
+      BackoffMapOf(entry).erase(DueOf(entry));
       break;
     case Place::kUnschedulable:
       unschedulable_.erase(DueOf(entry));
+      by_interest_[entry.interests].erase(entry.sequence);
       gated_ -= entry.gated;
       break;
     case Place::kInFlight:
@@ -48,12 +49,13 @@ void SchedulingQueue::Activate(Entries::iterator it) {
   ready_.notify_one();
 }
 
-void SchedulingQueue::BackOff(Entries::iterator it) {
+void SchedulingQueue::BackOff(Entries::iterator it, SteadyTime due) {
   Entry& entry = it->second;
   entry.place = Place::kBackoff;
-  entry.due = clock_.SteadyNow() + BackoffOf(entry);
-  backoff_.emplace(DueOf(entry), it);
+  entry.due = due;
+  BackoffMapOf(entry).emplace(DueOf(entry), it);
   changed_.notify_all();
+  if (!entry.error) ready_.notify_one();
 }
 
 void SchedulingQueue::Park(Entries::iterator it) {
@@ -61,8 +63,19 @@ void SchedulingQueue::Park(Entries::iterator it) {
   entry.place = Place::kUnschedulable;
   entry.due = clock_.SteadyNow() + options_.max_unschedulable;
   unschedulable_.emplace(DueOf(entry), it);
-  entry.gated = entry.pod->gated;
+  const bool anything = !hooks_.interests;
+  entry.interests = anything ? ~0u : hooks_.interests(entry.rejected_by, *entry.pod);
+  by_interest_[entry.interests].emplace(entry.sequence, it);
+  entry.gated = !Admits(*entry.pod);
   gated_ += entry.gated;
+}
+
+void SchedulingQueue::ActivateOrPark(Entries::iterator it) {
+  if (Admits(*it->second.pod)) {
+    Activate(it);
+  } else {
+    Park(it);
+  }
 }
 
 void SchedulingQueue::ForgetEvents() {
@@ -78,15 +91,10 @@ void SchedulingQueue::Set(PodPtr pod, bool spec_changed) {
   if (added) {
     entry.sequence = ++sequence_;
     entry.pod = std::move(pod);
-    if (entry.pod->gated) {
-      Park(it);
-    } else {
-      Activate(it);
-    }
+    ActivateOrPark(it);
     return;
   }
-  const bool released = entry.pod->gated && !pod->gated;
-  const bool moves = released || spec_changed;
+  const bool moves = spec_changed;
   if (!moves || entry.place == Place::kInFlight || entry.place == Place::kBackoff) {
     entry.pod = std::move(pod);
     entry.changed = entry.changed || moves;
@@ -96,8 +104,8 @@ void SchedulingQueue::Set(PodPtr pod, bool spec_changed) {
   if (was_active) Leave(it);
   entry.pod = std::move(pod);
   if (was_active) {
-    Activate(it);
-  } else if (!entry.pod->gated) {
+    ActivateOrPark(it);
+  } else if (Admits(*entry.pod)) {
     Wake(it);
   }
 }
@@ -110,13 +118,26 @@ void SchedulingQueue::Remove(std::string_view key) {
   entries_.erase(it);
 }
 
+void SchedulingQueue::Activate(std::string_view key) {
+  MutexLock lock(mutex_);
+  const auto it = entries_.find(key);
+  if (it == entries_.end()) return;
+  Entry& entry = it->second;
+  if (entry.place == Place::kInFlight) {
+    entry.changed = true;
+  } else if (entry.place != Place::kActive) {
+    Leave(it);
+    ActivateOrPark(it);
+  }
+}
+
 std::optional<PodPtr> SchedulingQueue::Pop(std::stop_token stop) {
   MutexLock lock(mutex_);
-  if (!ready_.wait(mutex_, stop, [this]() NO_THREAD_SAFETY_ANALYSIS { return !active_.empty(); })) {
-    return std::nullopt;
-  }
-  Entry& entry = active_.begin()->second->second;
-  active_.erase(active_.begin());
+  const auto any = [this]() NO_THREAD_SAFETY_ANALYSIS { return !active_.empty() || !backoff_.empty(); };
+  if (!ready_.wait(mutex_, stop, any)) return std::nullopt;
+  const Entries::iterator it = active_.empty() ? backoff_.begin()->second : active_.begin()->second;
+  Entry& entry = it->second;
+  Leave(it);
   entry.place = Place::kInFlight;
   entry.changed = false;
   entry.first_event = events_begin_ + events_.size();
@@ -141,11 +162,12 @@ void SchedulingQueue::Unschedulable(const PodPtr& pod, std::vector<std::string_v
   entry.rejected_by = std::move(rejected_by);
   bool again = entry.changed;
   for (uint64_t i = entry.first_event - events_begin_; i < events_.size() && !again; ++i) {
-    again = hint_(entry.rejected_by, events_[i], *entry.pod);
+    again = hooks_.may_help(entry.rejected_by, events_[i], *entry.pod);
   }
   Leave(it);
-  if (again) {
-    BackOff(it);
+  entry.error = false;
+  if (again && Admits(*entry.pod)) {
+    BackOff(it, clock_.SteadyNow() + BackoffOf(entry));
   } else {
     Park(it);
   }
@@ -164,7 +186,8 @@ void SchedulingQueue::Retry(const PodPtr& pod) {
   } else {
     Leave(it);
   }
-  BackOff(it);
+  entry.error = true;
+  BackOff(it, clock_.SteadyNow() + BackoffOf(entry));
 }
 
 void SchedulingQueue::Wake(Entries::iterator it) {
@@ -176,42 +199,41 @@ void SchedulingQueue::Wake(Entries::iterator it) {
     Activate(it);
     return;
   }
-  entry.place = Place::kBackoff;
-  entry.due = over;
-  backoff_.emplace(DueOf(entry), it);
-  changed_.notify_all();
+  entry.error = false;
+  BackOff(it, over);
 }
 
 void SchedulingQueue::Notify(const ClusterEvent& event) {
   MutexLock lock(mutex_);
   if (in_flight_ > 0) events_.push_back(event);
   std::vector<Entries::iterator> helped;
-  for (const auto& [due, it] : unschedulable_) {
-    const Entry& entry = it->second;
-    if (!entry.pod->gated && hint_(entry.rejected_by, event, *entry.pod)) helped.push_back(it);
+  for (const auto& [interests, entries] : by_interest_) {
+    if (!(interests & static_cast<uint32_t>(event.kind))) continue;
+    for (const auto& [sequence, it] : entries) {
+      const Entry& entry = it->second;
+      if (entry.gated && !Admits(*entry.pod)) continue;
+      if (hooks_.may_help(entry.rejected_by, event, *entry.pod)) helped.push_back(it);
+    }
   }
   for (Entries::iterator it : helped) Wake(it);
 }
 
 SteadyTime SchedulingQueue::FlushLocked() {
   const SteadyTime now = clock_.SteadyNow();
-  for (auto* waiting : {&backoff_, &unschedulable_}) {
+  for (auto* waiting : {&backoff_, &failed_, &unschedulable_}) {
     std::vector<Entries::iterator> due;
     for (auto it = waiting->begin(); it != waiting->end() && it->first.first <= now; ++it) {
       due.push_back(it->second);
     }
     for (Entries::iterator it : due) {
       Leave(it);
-      if (it->second.pod->gated) {
-        Park(it);
-      } else {
-        Activate(it);
-      }
+      ActivateOrPark(it);
     }
   }
   SteadyTime next = now + kFlushInterval;
-  if (!backoff_.empty()) next = std::min(next, backoff_.begin()->first.first);
-  if (!unschedulable_.empty()) next = std::min(next, unschedulable_.begin()->first.first);
+  for (const auto* waiting : {&backoff_, &failed_, &unschedulable_}) {
+    if (!waiting->empty()) next = std::min(next, waiting->begin()->first.first);
+  }
   return next;
 }
 
@@ -229,9 +251,27 @@ void SchedulingQueue::Run(std::stop_token stop) {
   while (!stop.stop_requested()) clock_.WaitUntil(mutex_, changed_, FlushLocked());
 }
 
+SchedulingQueue::Standing SchedulingQueue::StandingOf(std::string_view key) const {
+  MutexLock lock(mutex_);
+  const auto it = entries_.find(key);
+  if (it == entries_.end()) return {};
+  const Entry& entry = it->second;
+  switch (entry.place) {
+    case Place::kActive:
+      return {"active", entry.rejected_by};
+    case Place::kBackoff:
+      return {"backoff", entry.rejected_by};
+    case Place::kUnschedulable:
+      return {entry.gated ? "gated" : "unschedulable", entry.rejected_by};
+    case Place::kInFlight:
+      return {"in flight", entry.rejected_by};
+  }
+  return {};
+}
+
 SchedulingQueue::Sizes SchedulingQueue::sizes() const {
   MutexLock lock(mutex_);
-  return {active_.size(), backoff_.size(), unschedulable_.size() - gated_, gated_};
+  return {active_.size(), backoff_.size() + failed_.size(), unschedulable_.size() - gated_, gated_};
 }
 
 }  // namespace keelson::scheduler

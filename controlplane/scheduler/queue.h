@@ -6,7 +6,9 @@
 //                 |  back-off over         v  or an event came meanwhile        | an event that may help,
 //              [backoff] <-----------------+------------------------------------+ or 5 minutes
 //
-// Pods with scheduling gates wait in [unschedulable] until they are changed.
+// While [active] is empty Pop takes from [backoff] what was unschedulable: waiting helps nobody then. What
+// has failed by error waits out its time. Pods that a PreEnqueue plugin does not admit (scheduling gates)
+// wait in [unschedulable].
 #pragma once
 
 #include <chrono>
@@ -33,15 +35,26 @@ struct QueueOptions {
 
 class SchedulingQueue {  // thread safe
  public:
-  // Whether `event` may help a pod that these plugins have ruled out; called under the queue's lock.
-  using Hint = std::function<bool(const std::vector<std::string_view>& rejected_by, const ClusterEvent& event,
-                                  const PodInfo& pod)>;
-  SchedulingQueue(Clock& clock, QueueOptions options, Hint hint);
+  // What the plugins say; called under the queue's lock.
+  struct Hooks {
+    // Whether `event` may help a pod that these plugins have ruled out.
+    std::function<bool(const std::vector<std::string_view>& rejected_by, const ClusterEvent& event,
+                       const PodInfo& pod)>
+        may_help;
+    // Kinds of events, as bits, that may_help would ever say yes to; absent: all.
+    std::function<uint32_t(const std::vector<std::string_view>& rejected_by, const PodInfo& pod)> interests;
+    // Whether the pod may be tried at all; absent: if it has no gates.
+    std::function<bool(const PodInfo& pod)> admits;
+  };
+  SchedulingQueue(Clock& clock, QueueOptions options, Hooks hooks);
 
   // A pod without a node is new or has changed (`spec_changed`: in a way that matters to scheduling).
   void Set(PodPtr pod, bool spec_changed);
   // It has a node, or is gone.
   void Remove(std::string_view key);
+
+  // Tries the pod again, now: whatever it waits for does not matter any more.
+  void Activate(std::string_view key);
 
   // Blocks for the next pod: highest priority first, then the longest waiting. nullopt on `stop`.
   std::optional<PodPtr> Pop(std::stop_token stop);
@@ -59,6 +72,14 @@ class SchedulingQueue {  // thread safe
   // Flushes when due, until `stop`.
   void Run(std::stop_token stop);
 
+  // "active", "backoff", "unschedulable", "gated" or "in flight", and who ruled it out; "" when it is not
+  // here.
+  struct Standing {
+    std::string place;
+    std::vector<std::string_view> rejected_by;
+  };
+  Standing StandingOf(std::string_view key) const;
+
   struct Sizes {
     size_t active, backoff, unschedulable, gated;
   };
@@ -74,9 +95,11 @@ class SchedulingQueue {  // thread safe
     uint64_t sequence = 0;  // of arrival
     int attempts = 0;
     std::vector<std::string_view> rejected_by;
+    uint32_t interests = 0;    // in events, while kUnschedulable
+    bool error = false;        // kBackoff: something went wrong
     uint64_t first_event = 0;  // kInFlight: the events from here on have happened since Pop
     bool changed = false;      // kInFlight: replaced meanwhile
-    bool gated = false;        // kUnschedulable: counted in gated_
+    bool gated = false;        // kUnschedulable: not admitted when last asked; counted in gated_
   };
   struct Order {  // of active pods
     int32_t priority;
@@ -93,25 +116,33 @@ class SchedulingQueue {  // thread safe
 
   static Due DueOf(const Entry& entry) { return {entry.due, entry.sequence}; }
   static Order OrderOf(const Entry& entry) { return {entry.pod->priority, entry.queued, entry.sequence}; }
+  bool Admits(const PodInfo& pod) const { return hooks_.admits ? hooks_.admits(pod) : !pod.gated(); }
+  std::map<Due, Entries::iterator>& BackoffMapOf(const Entry& entry) REQUIRES(mutex_) {
+    return entry.error ? failed_ : backoff_;
+  }
   std::chrono::nanoseconds BackoffOf(const Entry& entry) const;
   void Leave(Entries::iterator it) REQUIRES(mutex_);
   void Activate(Entries::iterator it) REQUIRES(mutex_);
-  void BackOff(Entries::iterator it) REQUIRES(mutex_);
+  void BackOff(Entries::iterator it, SteadyTime due) REQUIRES(mutex_);
   void Park(Entries::iterator it) REQUIRES(mutex_);
   void Wake(Entries::iterator it) REQUIRES(mutex_);
+  void ActivateOrPark(Entries::iterator it) REQUIRES(mutex_);
   void ForgetEvents() REQUIRES(mutex_);
   SteadyTime FlushLocked() REQUIRES(mutex_);
 
   Clock& clock_;
   const QueueOptions options_;
-  const Hint hint_;
+  const Hooks hooks_;
   mutable Mutex mutex_;
-  CondVar ready_;    // an active pod
+  CondVar ready_;    // a pod for Pop
   CondVar changed_;  // something to flush earlier
   Entries entries_ GUARDED_BY(mutex_);
   std::map<Order, Entries::iterator> active_ GUARDED_BY(mutex_);
   std::map<Due, Entries::iterator> backoff_ GUARDED_BY(mutex_);
+  std::map<Due, Entries::iterator> failed_ GUARDED_BY(mutex_);  // backing off after an error
   std::map<Due, Entries::iterator> unschedulable_ GUARDED_BY(mutex_);
+  // The unschedulable ones again, by what may help them.
+  std::map<uint32_t, std::map<uint64_t, Entries::iterator>> by_interest_ GUARDED_BY(mutex_);
   size_t in_flight_ GUARDED_BY(mutex_) = 0;
   size_t gated_ GUARDED_BY(mutex_) = 0;
   // Events since the oldest pod in flight was popped.

@@ -6,19 +6,7 @@
 
 namespace keelson::scheduler {
 
-uint32_t ResourceNames::Id(std::string_view name) {
-  MutexLock lock(mutex_);
-  const auto [it, added] = ids_.try_emplace(std::string(name), static_cast<uint32_t>(names_.size()));
-  if (added) names_.emplace_back(name);
-  return it->second;
-}
-
-std::string ResourceNames::Name(uint32_t id) const {
-  MutexLock lock(mutex_);
-  return names_[id];
-}
-
-Resources Resources::From(const k8s::ResourceList& list, ResourceNames& names) {
+Resources Resources::From(const k8s::ResourceList& list, NameIds& names) {
   Resources out;
   for (const auto& [name, amount] : list) {
     const int64_t value = k8s::ScaledValue(name, amount);

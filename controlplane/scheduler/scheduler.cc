@@ -1,19 +1,24 @@
 #include "controlplane/scheduler/scheduler.h"
 
+#include <unordered_map>
+
 #include <fmt/format.h>
 
 #include "controlplane/scheduler/algorithm.h"
 #include "controlplane/scheduler/binders.h"
+#include "controlplane/scheduler/evictions.h"
+#include "controlplane/scheduler/extender.h"
 #include "controlplane/scheduler/intake.h"
-#include "controlplane/scheduler/plugins/plugins.h"
-#include "lib/api/codec.h"
-#include "lib/api/meta.h"
+#include "controlplane/scheduler/reports.h"
+#include "controlplane/scheduler/volumes.h"
+#include "controlplane/scheduler/why.h"
+#include "controlplane/scheduler/workloads.h"
 #include "lib/base/log.h"
 #include "lib/base/metrics.h"
 #include "lib/base/service_group.h"
 #include "lib/client/events.h"
 #include "lib/client/informer.h"
-#include "lib/k8s/pod_util.h"
+#include "lib/http/server_service.h"
 
 namespace keelson::scheduler {
 
@@ -21,16 +26,6 @@ namespace {
 
 // What has ended neither needs a node nor uses one.
 constexpr char kNotTerminal[] = "status.phase!=Succeeded,status.phase!=Failed";
-
-corev1::ObjectReference ReferenceTo(const PodInfo& pod) {
-  corev1::ObjectReference reference;
-  reference.set_api_version("v1");
-  reference.set_kind("Pod");
-  reference.set_namespace_(pod.ns);
-  reference.set_name(pod.name);
-  reference.set_uid(pod.uid);
-  return reference;
-}
 
 struct Metrics {
   metrics::Family& attempts = metrics::Counter(
@@ -40,6 +35,10 @@ struct Metrics {
                           metrics::ExponentialBuckets(0.00001, 2, 18))
           .HistogramWith();
   metrics::Family& pending = metrics::Gauge("scheduler_pending_pods", "Pods that wait, by queue.", {"queue"});
+  metrics::Value& active = pending.With({"active"});
+  metrics::Value& backoff = pending.With({"backoff"});
+  metrics::Value& unschedulable = pending.With({"unschedulable"});
+  metrics::Value& gated = pending.With({"gated"});
 };
 
 class Scheduler {
@@ -48,23 +47,82 @@ class Scheduler {
       : options_(options),
         clock_(*options.clock),
         api_(std::move(api)),
-        events_(api_, options.scheduler_name, "", clock_),
-        queue_(clock_, {options.initial_backoff, options.max_backoff, options.max_unschedulable},
-               [this](const auto& rejected_by, const auto& event, const auto& pod) {
-                 return framework_.MayHelp(rejected_by, event, pod);
-               }),
-        framework_(MakeFramework()),
-        algorithm_(framework_, options.percentage_of_nodes_to_score, options.seed),
-        intake_(options.scheduler_name, cache_, queue_, names_),
-        informers_(api_, clock_) {
-    informers_.Get<corev1::Node>().AddHandler(
+        events_(api_, options.config.profiles.front().scheduler_name, "", clock_),
+        queue_(clock_,
+               {options.config.initial_backoff, options.config.max_backoff, options.max_unschedulable},
+               QueueHooks()),
+        informers_(api_, clock_),
+        nodes_(informers_.Get<corev1::Node>()),
+        pods_(informers_.Get<corev1::Pod>({.field_selector = kNotTerminal})),
+        workloads_(informers_),
+        reports_(api_, events_, binders_, clock_),
+        evictions_(api_, informers_, binders_, reports_, cache_, queue_, clock_),
+        intake_([this](const std::string& name) { return profiles_.contains(name); }, cache_, queue_, words_),
+        snapshot_(words_) {
+    nodes_.AddHandler(
         [this](const client::Change<corev1::Node>& c) { intake_.OnNode(c.key, c.new_object.get()); });
-    informers_.Get<corev1::Pod>({.field_selector = kNotTerminal})
-        .AddHandler(
-            [this](const client::Change<corev1::Pod>& c) { intake_.OnPod(c.key, c.new_object.get()); });
+    pods_.AddHandler(
+        [this](const client::Change<corev1::Pod>& c) { intake_.OnPod(c.key, c.new_object.get()); });
+    informers_.Get<corev1::Namespace>().AddHandler([this](const client::Change<corev1::Namespace>& c) {
+      intake_.OnNamespace(c.key, c.new_object.get());
+    });
+    FollowVolumes();
+  }
+
+  void FollowVolumes() {
+    const auto follow = [&](auto& informer, auto set) {
+      informer.AddHandler([this, set](const auto& change) {
+        set(change.key, change.new_object);
+        intake_.OnStorage();
+      });
+    };
+    follow(informers_.Get<corev1::PersistentVolumeClaim>(),
+           [this](auto& k, auto& o) { volumes_.SetClaim(k, o); });
+    follow(informers_.Get<corev1::PersistentVolume>(),
+           [this](auto& k, auto& o) { volumes_.SetVolume(k, o); });
+    follow(informers_.Get<storagev1::StorageClass>(), [this](auto& k, auto& o) { volumes_.SetClass(k, o); });
+    follow(informers_.Get<storagev1::CSINode>(), [this](auto& k, auto& o) { volumes_.SetNodeDrivers(k, o); });
+    follow(informers_.Get<storagev1::CSIDriver>(), [this](auto& k, auto& o) { volumes_.SetDriver(k, o); });
+    follow(informers_.Get<storagev1::CSIStorageCapacity>(),
+           [this](auto& k, auto& o) { volumes_.SetCapacity(k, o); });
+  }
+
+  // Before Run.
+  Result<> MakeProfiles(std::stop_token stop) {
+    if (!options_.config.extenders.empty()) {
+      ExtenderObjects objects;
+      objects.pod = [this](const PodInfo& pod) { return pods_.Get(pod.ns, pod.name); };
+      objects.node = [this](std::string_view name) { return nodes_.Get(name); };
+      ASSIGN_OR_RETURN(extenders_,
+                       HttpExtenders::Create(options_.config.extenders, std::move(objects), stop));
+    }
+    PluginParts parts{reasons_, words_};
+    parts.workloads = &workloads_;
+    parts.volumes = &volumes_;
+    parts.evictor = &evictions_;
+    parts.api = &api_;
+    for (Profile profile : options_.config.profiles) {
+      for (const ExtenderConfig& extender : options_.config.extenders) {
+        profile.fit.ignored_resources.insert(profile.fit.ignored_resources.end(),
+                                             extender.ignored_by_scheduler.begin(),
+                                             extender.ignored_by_scheduler.end());
+      }
+      Made made;
+      ASSIGN_OR_RETURN(made.framework, MakeFramework(profile, parts));
+      if (extenders_) made.framework->AddFirstBinder(NewExtenderBinder(*extenders_));
+      AlgorithmOptions options;
+      options.percentage = profile.percentage.value_or(options_.config.percentage_of_nodes_to_score);
+      options.seed = options_.seed;
+      options.extenders = extenders_.get();
+      made.algorithm = std::make_unique<Algorithm>(*made.framework, reasons_, options);
+      profiles_[profile.scheduler_name] = std::move(made);
+    }
+    return {};
   }
 
   Result<> Run(std::stop_token stop, const std::function<void()>& ready) {
+    // Binders that wait for volumes would keep it from ending.
+    const std::stop_callback close(stop, [this] { volumes_.Close(); });
     ServiceGroup group;
     const auto background = [&](std::string name, std::function<void(std::stop_token)> run) {
       group.Add({std::move(name),
@@ -80,6 +138,8 @@ class Scheduler {
     for (int i = 0; i < options_.binders; ++i) {
       background(fmt::format("binder-{}", i), [this](std::stop_token s) { binders_.Run(s); });
     }
+    http::AddServer(group, "debug", options_.debug_host, options_.debug_port,
+                    WhyHandler([this](const std::string& pod) { return Why(pod); }));
     group.Add({"informers", {}, [this](std::stop_token s, ServiceGroup::Ready up) {
                  return informers_.Run(s, up);
                }});
@@ -93,11 +153,25 @@ class Scheduler {
   }
 
  private:
-  Framework MakeFramework() {
-    Framework framework;
-    AddNodePlugins(framework, reasons_, names_);
-    framework.Add(NewDefaultBinder(api_));
-    return framework;
+  struct Made {
+    std::unique_ptr<Framework> framework;
+    std::unique_ptr<Algorithm> algorithm;
+  };
+
+  const Framework& FrameworkOf(const PodInfo& pod) const {
+    return *profiles_.at(pod.scheduler_name).framework;
+  }
+
+  SchedulingQueue::Hooks QueueHooks() {
+    SchedulingQueue::Hooks hooks;
+    hooks.may_help = [this](const auto& rejected_by, const ClusterEvent& event, const PodInfo& pod) {
+      return FrameworkOf(pod).MayHelp(rejected_by, event, pod);
+    };
+    hooks.interests = [this](const auto& rejected_by, const PodInfo& pod) {
+      return FrameworkOf(pod).Interests(rejected_by);
+    };
+    hooks.admits = [this](const PodInfo& pod) { return FrameworkOf(pod).Admits(pod); };
+    return hooks;
   }
 
   void Decide(std::stop_token stop) {
@@ -109,88 +183,126 @@ class Scheduler {
 
   void CountPending() {
     const SchedulingQueue::Sizes sizes = queue_.sizes();
-    metrics_.pending.With({"active"}).Set(static_cast<double>(sizes.active));
-    metrics_.pending.With({"backoff"}).Set(static_cast<double>(sizes.backoff));
-    metrics_.pending.With({"unschedulable"}).Set(static_cast<double>(sizes.unschedulable));
-    metrics_.pending.With({"gated"}).Set(static_cast<double>(sizes.gated));
+    metrics_.active.Set(static_cast<double>(sizes.active));
+    metrics_.backoff.Set(static_cast<double>(sizes.backoff));
+    metrics_.unschedulable.Set(static_cast<double>(sizes.unschedulable));
+    metrics_.gated.Set(static_cast<double>(sizes.gated));
   }
 
-  void Count(const char* result) { metrics_.attempts.With({result, options_.scheduler_name}).Increment(); }
+  void Count(const PodInfo& pod, const char* result) {
+    metrics_.attempts.With({result, pod.scheduler_name}).Increment();
+  }
+
+  // Of any thread.
+  Result<boost::json::value> Why(const std::string& key) {
+    const std::shared_ptr<const corev1::Pod> object = pods_.Get(key);
+    if (!object) return Error(Code::kNotFound, fmt::format("pods \"{}\" not found", key));
+    const auto pod = std::make_shared<const PodInfo>(*object, words_);
+    boost::json::object out{{"pod", key}, {"scheduler", pod->scheduler_name}};
+    if (!pod->node_name.empty()) {
+      out["node"] = pod->node_name;
+      return out;
+    }
+    const auto profile = profiles_.find(pod->scheduler_name);
+    if (profile == profiles_.end()) {
+      out["refused"] = {{"plugin", ""}, {"message", "no profile of this scheduler has that name"}};
+      return out;
+    }
+    const SchedulingQueue::Standing standing = queue_.StandingOf(key);
+    out["queue"] = standing.place;
+    out["rejectedBy"] = boost::json::array(standing.rejected_by.begin(), standing.rejected_by.end());
+    if (pod->gated()) {
+      out["refused"] = {
+          {"plugin", "SchedulingGates"},
+          {"message", fmt::format("waiting for scheduling gates: {}", fmt::join(pod->gates, ", "))}};
+      return out;
+    }
+    MutexLock lock(deciding_);
+    cache_.Update(snapshot_);
+    CycleState state;
+    for (auto& [field, value] :
+         ToJson(profile->second.algorithm->Explain(state, pod, snapshot_)).as_object()) {
+      out[field] = value;
+    }
+    return out;
+  }
 
   void ScheduleOne(const PodPtr& pod) {
+    MutexLock lock(deciding_);
     cache_.Update(snapshot_);
+    const Made& profile = profiles_.at(pod->scheduler_name);
     auto state = std::make_shared<CycleState>();
+    const std::string nominated = snapshot_.nominated_nodes() > 0 ? cache_.NominatedNode(pod->key) : "";
     const SteadyTime start = clock_.SteadyNow();
-    Decision decision = algorithm_.Schedule(*state, *pod, snapshot_);
+    Decision decision = profile.algorithm->Schedule(*state, pod, snapshot_, nominated);
     metrics_.algorithm.Observe(std::chrono::duration<double>(clock_.SteadyNow() - start).count());
-    if (decision.node.empty()) {
-      Count("unschedulable");
-      const std::string message = decision.diagnosis.Message(reasons_);
-      queue_.Unschedulable(pod, std::move(decision.diagnosis.rejected_by));
-      Report(pod, "Unschedulable", message);
-      return;
-    }
+    if (!decision.error.empty()) return Failed(pod, Error(Code::kInternal, decision.error));
+    if (decision.node.empty()) return Unschedulable(pod, decision);
     std::string node(decision.node);
     // A pod of this key has a node already: the informers have been quicker than the queue.
     if (!cache_.Assume(pod, node)) return queue_.Done(pod->key);
+    Judgement judged = profile.framework->Reserve(*state, *pod, *snapshot_.Find(node));
+    if (judged.status.ok()) judged = profile.framework->Permit(*state, *pod, node);
+    const bool waits = judged.status.code == Status::Code::kWait;
+    if (!judged.status.ok() && !waits) return Refused(pod, *state, node, judged);
     queue_.Done(pod->key);
-    Result<> reserved = framework_.Reserve(*state, *pod, node);
-    if (reserved) reserved = framework_.Permit(*state, *pod, node);
-    if (!reserved) return Failed(pod, *state, node, reserved.error());
-    binders_.Submit([this, pod, state, node = std::move(node)] { Bind(pod, *state, node); });
+    binders_.Submit(pod->uid,
+                    [this, pod, state, waits, node = std::move(node)] { Bind(pod, *state, node, waits); });
   }
 
-  void Bind(const PodPtr& pod, CycleState& state, const std::string& node) {
-    if (Result<> bound = framework_.Bind(state, *pod, node); !bound) {
-      return Failed(pod, state, node, bound.error());
+  void Unschedulable(const PodPtr& pod, Decision& decision) {
+    Count(*pod, "unschedulable");
+    const std::string message = decision.diagnosis.Message(reasons_);
+    if (decision.nominate) cache_.Nominate(pod, *decision.nominate);
+    queue_.Unschedulable(pod, std::move(decision.diagnosis.rejected_by));
+    reports_.Unschedulable(pod, "Unschedulable", message, decision.nominate);
+  }
+
+  // By Reserve or Permit: the pod is still the queue's.
+  void Refused(const PodPtr& pod, CycleState& state, const std::string& node, const Judgement& judged) {
+    FrameworkOf(*pod).Unreserve(state, *pod, node);
+    cache_.Forget(pod->key);
+    if (!judged.status.rejected()) {
+      return Failed(pod, Error(Code::kInternal, fmt::format("{}: {}", judged.plugin, judged.status.message)));
     }
-    Count("scheduled");
-    events_.Record(ReferenceTo(*pod), "Normal", "Scheduled",
-                   fmt::format("Successfully assigned {} to {}", pod->key, node));
+    Count(*pod, "unschedulable");
+    queue_.Unschedulable(pod, {judged.plugin});
+    reports_.Unschedulable(pod, "Unschedulable", judged.status.message, std::nullopt);
   }
 
-  void Failed(const PodPtr& pod, CycleState& state, const std::string& node, const Error& error) {
-    framework_.Unreserve(state, *pod, node);
+  void Bind(const PodPtr& pod, CycleState& state, const std::string& node, bool waits) {
+    const Framework& framework = FrameworkOf(*pod);
+    Result<> bound;
+    if (waits) {
+      const Judgement judged = framework.AwaitPermit(state, *pod, node);
+      if (!judged.status.ok()) bound = Error(Code::kInternal, judged.status.message);
+    }
+    if (bound) bound = framework.Bind(state, *pod, node);
+    if (!bound) return Unbound(pod, state, node, bound.error());
+    Count(*pod, "scheduled");
+    reports_.Scheduled(*pod, node);
+  }
+
+  void Unbound(const PodPtr& pod, CycleState& state, const std::string& node, const Error& error) {
+    FrameworkOf(*pod).Unreserve(state, *pod, node);
     cache_.Forget(pod->key);
     // Others may have been told that there was no room.
-    queue_.Notify({ClusterEvent::Kind::kPodRemoved, nullptr, nullptr, pod});
-    if (error.Is(Code::kCancelled)) return;
-    Count("error");
-    // Gone, another pod of that name, or bound by somebody else: what the informers bring decides.
-    if (error.Is(Code::kNotFound) || error.Is(Code::kConflict)) {
-      log::Info("Binding refused", {{"pod", pod->key}, {"node", node}, {"error", error}});
-    } else {
-      log::Warn("Binding failed", {{"pod", pod->key}, {"node", node}, {"error", error}});
-      Report(pod, "SchedulerError", error.message());
-    }
-    if (!error.Is(Code::kNotFound)) queue_.Retry(pod);
+    queue_.Notify({ClusterEvent::Kind::kPodRemoved, nullptr, nullptr, pod, nullptr});
+    Failed(pod, error);
   }
 
-  // An event, and the PodScheduled condition when it is news.
-  void Report(const PodPtr& pod, std::string_view reason, const std::string& message) {
-    events_.Record(ReferenceTo(*pod), "Warning", "FailedScheduling", message);
-    if (pod->condition_status == "False" && pod->condition_reason == reason &&
-        pod->condition_message == message) {
-      return;
+  // Not the pod's fault: another try after back-off.
+  void Failed(const PodPtr& pod, const Error& error) {
+    if (error.Is(Code::kCancelled)) return;
+    Count(*pod, "error");
+    // Gone, another pod of that name, or bound by somebody else: what the informers bring decides.
+    if (error.Is(Code::kNotFound) || error.Is(Code::kConflict)) {
+      log::Info("Binding refused", {{"pod", pod->key}, {"error", error}});
+    } else {
+      log::Warn("Scheduling failed", {{"pod", pod->key}, {"error", error}});
+      reports_.Unschedulable(pod, "SchedulerError", error.message(), std::nullopt);
     }
-    corev1::PodCondition condition;
-    condition.set_type(std::string(k8s::kPodScheduled));
-    condition.set_status("False");
-    condition.set_reason(std::string(reason));
-    condition.set_message(message);
-    *condition.mutable_last_transition_time() =
-        pod->condition_status == "False" ? pod->condition_since : api::ToTime(clock_.Now());
-    std::string body = R"({"metadata":{"uid":")" + pod->uid + R"("},"status":{"conditions":[)" +
-                       api::EncodeJson(condition) + "]}}";
-    binders_.Submit([this, pod, body = std::move(body)] {
-      const auto patched =
-          api_.Patch<corev1::Pod>(pod->ns, pod->name, client::PatchType::kStrategicMerge, body, "status");
-      if (patched || patched.error().Is(Code::kCancelled) || patched.error().Is(Code::kNotFound) ||
-          patched.error().Is(Code::kConflict)) {
-        return;
-      }
-      log::Warn("Cannot write the condition of a pod", {{"pod", pod->key}, {"error", patched.error()}});
-    });
+    if (!error.Is(Code::kNotFound)) queue_.Retry(pod);
   }
 
   const Options options_;
@@ -198,16 +310,23 @@ class Scheduler {
   const client::RestClient api_;
   client::EventRecorder events_;
   Metrics metrics_;
-  ResourceNames names_;
+  Vocabulary words_;
   Reasons reasons_;
   Cache cache_;
+  std::unordered_map<std::string, Made> profiles_;  // by scheduler name
   SchedulingQueue queue_;
-  const Framework framework_;
-  Algorithm algorithm_;
-  Snapshot snapshot_;
-  Intake intake_;
   Binders binders_;
   client::InformerFactory informers_;
+  client::Informer<corev1::Node>& nodes_;
+  client::Informer<corev1::Pod>& pods_;
+  InformedWorkloads workloads_;
+  VolumeCatalog volumes_;
+  Reports reports_;
+  Evictions evictions_;
+  Intake intake_;
+  std::unique_ptr<HttpExtenders> extenders_;
+  Mutex deciding_;  // one decision, or one account of one, at a time: snapshot, algorithms and plugins
+  Snapshot snapshot_;
 };
 
 }  // namespace
@@ -215,6 +334,7 @@ class Scheduler {
 Result<> Run(client::RestClient api, const Options& options, std::stop_token stop,
              std::function<void()> ready) {
   Scheduler scheduler(api.With(stop), options);
+  RETURN_IF_ERROR(scheduler.MakeProfiles(stop));
   return scheduler.Run(stop, ready);
 }
 

@@ -2,7 +2,8 @@
 #include <benchmark/benchmark.h>
 
 #include "controlplane/scheduler/algorithm.h"
-#include "controlplane/scheduler/plugins/plugins.h"
+#include "controlplane/scheduler/cache.h"
+#include "controlplane/scheduler/profile.h"
 #include "controlplane/scheduler/queue.h"
 #include "controlplane/scheduler/testing.h"
 
@@ -11,7 +12,6 @@ namespace {
 
 struct Cluster {
   explicit Cluster(int nodes) {
-    AddNodePlugins(framework, reasons, names);
     for (int i = 0; i < nodes; ++i) {
       corev1::Node node = testing::MakeNode("node-" + std::to_string(i), "32", "256Gi", "1000000");
       (*node.mutable_status()->mutable_allocatable())["cpu"].set_string("32000");
@@ -19,18 +19,19 @@ struct Cluster {
       auto& labels = *node.mutable_metadata()->mutable_labels();
       labels["kubernetes.io/hostname"] = node.metadata().name();
       labels["topology.kubernetes.io/zone"] = "zone-" + std::to_string(i % 3);
-      cache.SetNode(std::make_shared<const NodeFacts>(node, names));
+      cache.SetNode(std::make_shared<const NodeFacts>(node, words.resources));
     }
   }
 
-  ResourceNames names;
+  Vocabulary words;
   Reasons reasons;
-  Framework framework;
+  std::unique_ptr<Framework> framework = *MakeFramework(Profile(), PluginParts{reasons, words});
   Cache cache;
-  Snapshot snapshot;
-  SchedulingQueue queue{Clock::Real(), QueueOptions(),
-                        [](const auto&, const auto&, const auto&) { return false; }};
-  Algorithm algorithm{framework, 0, 1};
+  Snapshot snapshot{words};
+  SchedulingQueue queue{Clock::Real(),
+                        QueueOptions(),
+                        {[](const auto&, const auto&, const auto&) { return false; }, nullptr, nullptr}};
+  Algorithm algorithm{*framework, reasons, {.percentage = 0, .seed = 1}};
 };
 
 // `kinds` distinct pod shapes take turns: 1 is a big ReplicaSet; many leave nothing to remember.
@@ -47,14 +48,14 @@ void BM_Schedule(benchmark::State& state) {
         corev1::Pod pod = testing::MakePod("pod-" + std::to_string(made + i),
                                            std::to_string(100 + (made + i) % kinds) + "m", "64Mi");
         (*pod.mutable_spec()->mutable_node_selector())["topology.kubernetes.io/zone"] = "zone-1";
-        cluster.queue.Set(testing::Info(pod, cluster.names), false);
+        cluster.queue.Set(testing::Info(pod, cluster.words), false);
       }
     }
     state.ResumeTiming();
     const PodPtr pod = *cluster.queue.Pop(stop.get_token());
     cluster.cache.Update(cluster.snapshot);
     CycleState cycle;
-    const Decision decision = cluster.algorithm.Schedule(cycle, *pod, cluster.snapshot);
+    const Decision decision = cluster.algorithm.Schedule(cycle, pod, cluster.snapshot);
     if (decision.node.empty() || !cluster.cache.Assume(pod, decision.node)) {
       state.SkipWithError("no node");
       break;
@@ -68,9 +69,9 @@ BENCHMARK(BM_Schedule)->ArgNames({"nodes", "kinds"})->Args({1000, 1})->Args({500
 
 // Making the projection of a pod, as each event does.
 void BM_PodInfo(benchmark::State& state) {
-  ResourceNames names;
+  Vocabulary words;
   const corev1::Pod pod = testing::MakePod("p", "100m", "64Mi");
-  for (auto _ : state) benchmark::DoNotOptimize(PodInfo(pod, names));
+  for (auto _ : state) benchmark::DoNotOptimize(PodInfo(pod, words));
 }
 BENCHMARK(BM_PodInfo);
 

@@ -6,10 +6,16 @@
 #include <gtest/gtest.h>
 
 #include "controlplane/scheduler/testing.h"
+#include "lib/api/proto/policy_v1.pb.h"
+#include "lib/api/proto/storage_v1.pb.h"
 #include "lib/client/fake_api.h"
 #include "lib/k8s/pod_util.h"
 
 namespace keelson::scheduler {
+
+namespace policyv1 = api::policy::v1;
+namespace storagev1 = api::storage::v1;
+
 namespace {
 
 using testing::MakeNode;
@@ -26,11 +32,12 @@ class SchedulerTest : public ::testing::Test {
     }
   }
 
-  void Start() {
+  void Start(Config config = {}) {
     Options options;
+    options.config = std::move(config);
     options.binders = 2;
     options.seed = 1;
-    options.initial_backoff = 20ms;
+    options.config.initial_backoff = 20ms;
     thread_ = std::jthread([this, options](std::stop_token stop) {
       const Result<> run = scheduler::Run(api_, options, stop, nullptr);
       EXPECT_TRUE(run) << (run ? "" : run.error().message());
@@ -111,7 +118,9 @@ TEST_F(SchedulerTest, ReportsAndRetriesWhenRoomAppears) {
   fake_->Put(MakeNode("n1", "1"));
   Start();
   Create(MakePod("big", "2"));
-  EXPECT_EQ(WhyNot("big"), "Unschedulable: 0/1 nodes are available: 1 Insufficient cpu.");
+  EXPECT_EQ(WhyNot("big"),
+            "Unschedulable: 0/1 nodes are available: 1 Insufficient cpu. preemption: 0/1 nodes are available: 1 "
+            "Preemption is not helpful for scheduling.");
   fake_->Put(MakeNode("n2", "4"));
   EXPECT_EQ(NodeOf("big"), "n2");
 }
@@ -122,7 +131,9 @@ TEST_F(SchedulerTest, RoomOfDeletedPodsIsUsedAgain) {
   Create(MakePod("first", "800m"));
   EXPECT_EQ(NodeOf("first"), "n1");
   Create(MakePod("second", "800m"));
-  EXPECT_EQ(WhyNot("second"), "Unschedulable: 0/1 nodes are available: 1 Insufficient cpu.");
+  EXPECT_EQ(WhyNot("second"),
+            "Unschedulable: 0/1 nodes are available: 1 Insufficient cpu. preemption: 0/1 nodes are available: 1 No "
+            "preemption victims found for incoming pod.");
   client::DeleteOptions now;
   now.grace_period_seconds = 0;
   ASSERT_TRUE(api_.Delete<corev1::Pod>("default", "first", now));
@@ -180,6 +191,112 @@ TEST_F(SchedulerTest, FailedBindingsAreTriedAgain) {
   EXPECT_EQ(*refused, 2);
 }
 
+TEST_F(SchedulerTest, EvictsForMoreImportantPods) {
+  fake_->Put(MakeNode("n1", "2"));
+  corev1::Pod guarded = MakePod("guarded", "1"), plain = MakePod("plain", "1");
+  (*guarded.mutable_metadata()->mutable_labels())["app"] = "db";
+  for (corev1::Pod* pod : {&guarded, &plain}) {
+    pod->mutable_spec()->set_node_name("n1");
+    pod->mutable_spec()->set_termination_grace_period_seconds(0);
+    fake_->Put(*pod);
+  }
+  policyv1::PodDisruptionBudget budget;
+  budget.mutable_metadata()->set_name("db");
+  budget.mutable_metadata()->set_namespace_("default");
+  (*budget.mutable_spec()->mutable_selector()->mutable_match_labels())["app"] = "db";
+  fake_->Put(budget);
+  Start();
+  corev1::Pod important = MakePod("important", "1");
+  important.mutable_spec()->set_priority(10);
+  Create(important);
+  EXPECT_EQ(NodeOf("important"), "n1");
+  EXPECT_TRUE(api_.Get<corev1::Pod>("default", "guarded"));
+  EXPECT_FALSE(api_.Get<corev1::Pod>("default", "plain"));
+}
+
+TEST_F(SchedulerTest, PromisesRoomWhileVictimsGo) {
+  fake_->Put(MakeNode("n1", "2"));
+  corev1::Pod slow = MakePod("slow", "2");
+  slow.mutable_spec()->set_node_name("n1");  // with the default grace period: it is being deleted for long
+  fake_->Put(slow);
+  Start();
+  corev1::Pod important = MakePod("important", "2");
+  important.mutable_spec()->set_priority(10);
+  Create(important);
+  const corev1::Pod promised =
+      Await("important", [](const corev1::Pod& pod) { return !pod.status().nominated_node_name().empty(); });
+  EXPECT_EQ(promised.status().nominated_node_name(), "n1");
+  const corev1::Pod victim =
+      Await("slow", [](const corev1::Pod& pod) { return pod.metadata().has_deletion_timestamp(); });
+  const corev1::PodCondition* target = k8s::FindCondition(victim.status(), k8s::kDisruptionTarget);
+  ASSERT_TRUE(target);
+  EXPECT_EQ(target->reason(), "PreemptionByScheduler");
+  EXPECT_EQ(target->message(), "default-scheduler: preempting to accommodate a higher priority pod");
+  client::DeleteOptions now;
+  now.grace_period_seconds = 0;
+  ASSERT_TRUE(api_.Delete<corev1::Pod>("default", "slow", now));
+  EXPECT_EQ(NodeOf("important"), "n1");
+}
+
+TEST_F(SchedulerTest, ProfilesAreChosenByName) {
+  corev1::Node small = MakeNode("small", "2", "4Gi"), large = MakeNode("large", "8", "16Gi");
+  fake_->Put(small);
+  fake_->Put(large);
+  const Result<Config> config = ParseConfig(
+      "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\nprofiles:\n- {}\n"
+      "- {schedulerName: packing, pluginConfig: [{name: NodeResourcesFit, args: {scoringStrategy: {type: "
+      "MostAllocated}}}]}\n");
+  ASSERT_TRUE(config) << config.error().message();
+  Start(*config);
+  Create(MakePod("wide", "1", "2Gi"));
+  EXPECT_EQ(NodeOf("wide"), "large");
+  corev1::Pod packed = MakePod("packed", "1", "2Gi");
+  packed.mutable_spec()->set_scheduler_name("packing");
+  Create(packed);
+  EXPECT_EQ(NodeOf("packed"), "small");
+}
+
+TEST_F(SchedulerTest, BindsClaimsForTheChosenNode) {
+  fake_->Put(MakeNode("n1"));
+  storagev1::StorageClass waiting;
+  waiting.mutable_metadata()->set_name("waiting");
+  waiting.set_provisioner("example.com/csi");
+  waiting.set_volume_binding_mode("WaitForFirstConsumer");
+  fake_->Put(waiting);
+  corev1::PersistentVolumeClaim claim;
+  claim.mutable_metadata()->set_name("c");
+  claim.mutable_metadata()->set_namespace_("default");
+  claim.mutable_spec()->set_storage_class_name("waiting");
+  fake_->Put(claim);
+  Start();
+  corev1::Pod pod = MakePod("p");
+  corev1::Volume& volume = *pod.mutable_spec()->add_volumes();
+  volume.set_name("v");
+  volume.mutable_volume_source()->mutable_persistent_volume_claim()->set_claim_name("c");
+  Create(pod);
+  // The provisioner sees which node it is for, and binds.
+  const auto& info = api::ResourceOf<corev1::PersistentVolumeClaim>();
+  client::ListOptions from;
+  ASSERT_TRUE(
+      api_.ListEach(info, "", from, &from.resource_version, [](std::string_view) -> Result<> { return {}; }));
+  auto watch = api_.Watch(info, "", from);
+  ASSERT_TRUE(watch);
+  Result<corev1::PersistentVolumeClaim> asked = api_.Get<corev1::PersistentVolumeClaim>("default", "c");
+  while (asked && !asked->metadata().annotations().contains("volume.kubernetes.io/selected-node")) {
+    ASSERT_TRUE((*watch)->Next({}));
+    asked = api_.Get<corev1::PersistentVolumeClaim>("default", "c");
+  }
+  ASSERT_TRUE(asked);
+  EXPECT_EQ(asked->metadata().annotations().at("volume.kubernetes.io/selected-node"), "n1");
+  corev1::PersistentVolume made;
+  made.mutable_metadata()->set_name("pv");
+  fake_->Put(made);
+  asked->mutable_spec()->set_volume_name("pv");
+  (*asked->mutable_metadata()->mutable_annotations())["pv.kubernetes.io/bind-completed"] = "yes";
+  ASSERT_TRUE(api_.Update(*asked));
+  EXPECT_EQ(NodeOf("p"), "n1");
+}
+
 TEST_F(SchedulerTest, TaintsAndSelectorsDecide) {
   corev1::Node tainted = MakeNode("tainted"), labelled = MakeNode("labelled", "1");
   corev1::Taint& taint = *tainted.mutable_spec()->add_taints();
@@ -196,7 +313,8 @@ TEST_F(SchedulerTest, TaintsAndSelectorsDecide) {
   Create(MakePod("big", "2"));
   EXPECT_EQ(
       WhyNot("big"),
-      "Unschedulable: 0/2 nodes are available: 1 Insufficient cpu, 1 node(s) had untolerated taint(s).");
+      "Unschedulable: 0/2 nodes are available: 1 Insufficient cpu, 1 node(s) had untolerated taint(s). preemption: 0/2 "
+      "nodes are available: 2 Preemption is not helpful for scheduling.");
   Result<corev1::Node> node = api_.Get<corev1::Node>("", "tainted");
   ASSERT_TRUE(node);
   node->mutable_spec()->clear_taints();

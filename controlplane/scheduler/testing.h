@@ -34,15 +34,20 @@ inline corev1::Pod MakePod(const std::string& name, const std::string& cpu = "",
   return pod;
 }
 
-inline NodeInfo Info(const corev1::Node& node, ResourceNames& names) {
+inline NodeInfo Info(const corev1::Node& node, Vocabulary& words) {
   NodeInfo info;
-  info.facts = std::make_shared<const NodeFacts>(node, names);
+  info.facts = std::make_shared<const NodeFacts>(node, words.resources);
   info.allocatable = info.facts->allocatable;
   return info;
 }
 
-inline PodPtr Info(const corev1::Pod& pod, ResourceNames& names) {
-  return std::make_shared<const PodInfo>(pod, names);
+inline PodPtr Info(const corev1::Pod& pod, Vocabulary& words) {
+  return std::make_shared<const PodInfo>(pod, words);
+}
+
+inline PodPtr Info(corev1::Pod pod, const std::string& node, Vocabulary& words) {
+  pod.mutable_spec()->set_node_name(node);
+  return Info(pod, words);
 }
 
 }  // namespace keelson::scheduler::testing

@@ -35,6 +35,7 @@ newer_runtimes() {
 # ./dev bench kubelet: its kubelet with many pods.
 # ./dev bench services: its kube-proxy with many Services.
 # ./dev bench api: its API server under load, beside what etcd alone takes on the same disk.
+# ./dev bench scheduler [WORKLOAD...]: the whole scheduler on an API server in memory.
 # ./dev bench exec: many exec streams at a time.
 # ./dev bench cni: the CNI plugins beside the reference plugins (Debian: containernetworking-plugins).
 run_bench() {
@@ -42,6 +43,11 @@ run_bench() {
     need_root
     build bridge host-local portmap
     python3 "$ROOT/tests/bench/cni_plugins_bench.py" "$BIN" "${@:2}"
+    return
+  fi
+  if [ "${1:-}" = scheduler ]; then
+    build scheduler_perf
+    "$BUILD/bench-tools/scheduler_perf" "${@:2}"
     return
   fi
   build

@@ -2,31 +2,56 @@
 #include <cmath>
 
 #include "controlplane/scheduler/plugins/plugins.h"
+#include "controlplane/scheduler/plugins/resource_usage.h"
 
 namespace keelson::scheduler {
 
 namespace {
 
-double Fraction(int64_t requested, int64_t capacity) {
-  if (capacity == 0) return 1;
-  return std::min(1.0, static_cast<double>(requested) / static_cast<double>(capacity));
+// Of shares in use, which are not empty.
+double StandardDeviation(const double* shares, size_t count) {
+  if (count == 2) return std::abs(shares[0] - shares[1]) / 2;
+  double mean = 0, sum = 0;
+  for (size_t i = 0; i < count; ++i) mean += shares[i] / static_cast<double>(count);
+  for (size_t i = 0; i < count; ++i) sum += (shares[i] - mean) * (shares[i] - mean);
+  return std::sqrt(sum / static_cast<double>(count));
 }
 
 class BalancedAllocation : public ScorePlugin {
  public:
+  BalancedAllocation(NameIds& names, const std::vector<ResourceWeight>& weights)
+      : resources_(Scored(weights, names)) {
+    shares_.resize(resources_.size());
+  }
   std::string_view name() const override { return "NodeResourcesBalancedAllocation"; }
 
-  int64_t Score(const CycleState&, const PodInfo& pod, const NodeInfo& node) override {
-    const double cpu = Fraction(node.used.milli_cpu + pod.requests.milli_cpu, node.allocatable.milli_cpu);
-    const double memory = Fraction(node.used.memory + pod.requests.memory, node.allocatable.memory);
-    // The standard deviation of two values.
-    return static_cast<int64_t>((1 - std::abs(cpu - memory) / 2) * static_cast<double>(kMax));
+  // A pod that asks for nothing would be drawn to one node after the other.
+  Status PreScore(CycleState&, const PodInfo& pod, const Snapshot&, std::span<const uint32_t>) override {
+    return pod.shape->best_effort && pod.requests.others.empty() && pod.requests.ephemeral_storage == 0
+               ? Status::Skip()
+               : Status();
   }
-  bool MayHelp(const ClusterEvent&, const PodInfo&) const override { return false; }
+  int64_t Score(const CycleState&, const PodInfo& pod, const NodeInfo& node) override {
+    size_t count = 0;
+    for (const ScoredResource& resource : resources_) {
+      const ScoredResource::Usage usage = resource.Of(pod, node, false);
+      if (usage.capacity == 0) continue;
+      shares_[count++] =
+          std::min(1.0, static_cast<double>(usage.requested) / static_cast<double>(usage.capacity));
+    }
+    const double deviation = count < 2 ? 0 : StandardDeviation(shares_.data(), count);
+    return static_cast<int64_t>((1 - deviation) * static_cast<double>(kMax));
+  }
+
+ private:
+  const std::vector<ScoredResource> resources_;
+  std::vector<double> shares_;  // scratch
 };
 
 }  // namespace
 
-std::unique_ptr<Plugin> NewBalancedAllocation() { return std::make_unique<BalancedAllocation>(); }
+std::unique_ptr<Plugin> NewBalancedAllocation(NameIds& resources, std::vector<ResourceWeight> weights) {
+  return std::make_unique<BalancedAllocation>(resources, weights);
+}
 
 }  // namespace keelson::scheduler

@@ -10,19 +10,18 @@ class DefaultBinder : public BindPlugin {
   explicit DefaultBinder(client::RestClient api) : api_(std::move(api)) {}
   std::string_view name() const override { return "DefaultBinder"; }
 
-  Result<bool> Bind(CycleState&, const PodInfo& pod, std::string_view node) override {
+  Result<bool> Bind(CycleState&, const PodInfo& pod, const std::string& node) override {
     corev1::Binding binding;
     metav1::ObjectMeta& meta = *binding.mutable_metadata();
     meta.set_name(pod.name);
     meta.set_namespace_(pod.ns);
     meta.set_uid(pod.uid);  // never binds a successor of the same name
     binding.mutable_target()->set_kind("Node");
-    binding.mutable_target()->set_name(std::string(node));
+    binding.mutable_target()->set_name(node);
     RETURN_IF_ERROR(
         api_.CreateSub(api::ResourceOf<corev1::Pod>(), pod.ns, pod.name, "binding", binding, nullptr));
     return true;
   }
-  bool MayHelp(const ClusterEvent&, const PodInfo&) const override { return false; }
 
  private:
   const client::RestClient api_;

@@ -4,41 +4,77 @@ namespace keelson::scheduler {
 
 namespace {
 
+std::vector<PreferredTerm> PreferredOf(const corev1::NodeAffinity& affinity) {
+  std::vector<PreferredTerm> out;
+  for (const auto& term : affinity.preferred_during_scheduling_ignored_during_execution()) {
+    if (term.weight() != 0) out.push_back({term.weight(), k8s::NodeTerm(term.preference())});
+  }
+  return out;
+}
+
+k8s::RequiredNodeAffinity RequiredOf(const corev1::NodeAffinity& affinity) {
+  corev1::PodSpec spec;
+  *spec.mutable_affinity()->mutable_node_affinity() = affinity;
+  return k8s::RequiredNodeAffinity(spec);
+}
+
 class NodeAffinity : public PreFilterPlugin, public FilterPlugin, public ScorePlugin {
  public:
-  explicit NodeAffinity(Reasons& reasons)
-      : reason_(reasons.Intern("node(s) didn't match Pod's node affinity/selector")) {}
+  NodeAffinity(Reasons& reasons, const corev1::NodeAffinity& added)
+      : reason_(reasons.Intern("node(s) didn't match Pod's node affinity/selector")),
+        added_reason_(reasons.Intern("node(s) didn't match scheduler-enforced node affinity")),
+        added_(RequiredOf(added)),
+        added_preferred_(PreferredOf(added)) {}
   std::string_view name() const override { return "NodeAffinity"; }
 
-  PreFilterPlugin::Outcome PreFilter(CycleState&, const PodInfo& pod) override {
+  PreFilterPlugin::Outcome PreFilter(CycleState&, const PodInfo& pod, const Snapshot&) override {
     Outcome outcome;
-    outcome.nodes = pod.affinity.Names();
+    outcome.nodes = pod.shape->affinity.Names();
+    if (added_.IsEverything() && pod.shape->affinity.IsEverything()) outcome.status = Status::Skip();
     return outcome;
   }
   Verdict Filter(const CycleState&, const PodInfo& pod, const NodeInfo& node) override {
-    if (pod.affinity.IsEverything() || pod.affinity.Matches(node.facts->view())) return {};
-    return Verdict::Unresolvable(reason_);
+    if (!added_.Matches(node.facts->view())) return Verdict::Unresolvable(added_reason_);
+    if (!pod.shape->affinity.Matches(node.facts->view())) return Verdict::Unresolvable(reason_);
+    return {};
+  }
+  Status PreScore(CycleState&, const PodInfo& pod, const Snapshot&, std::span<const uint32_t>) override {
+    return pod.shape->preferred.empty() && added_preferred_.empty() ? Status::Skip() : Status();
   }
   int64_t Score(const CycleState&, const PodInfo& pod, const NodeInfo& node) override {
     int64_t score = 0;
-    for (const PreferredTerm& preferred : pod.preferred) {
-      if (preferred.term.Matches(node.facts->view())) score += preferred.weight;
+    for (const auto* terms : {&added_preferred_, &pod.shape->preferred}) {
+      for (const PreferredTerm& preferred : *terms) {
+        if (preferred.term.Matches(node.facts->view())) score += preferred.weight;
+      }
     }
     return score;
   }
-  void Normalize(std::vector<int64_t>& scores) const override { NormalizeByLargest(scores, false); }
-  int64_t weight() const override { return 2; }
+  void Normalize(const CycleState&, std::vector<int64_t>& scores) const override {
+    NormalizeByLargest(scores, false);
+  }
+  uint32_t interests() const override {
+    return ClusterEvent::Kind::kNodeAdded | ClusterEvent::Kind::kNodeChanged;
+  }
   bool MayHelp(const ClusterEvent& event, const PodInfo& pod) const override {
-    if (!event.node || !pod.affinity.Matches(event.node->view())) return false;
-    return !event.old_node || !pod.affinity.Matches(event.old_node->view());
+    if (!event.node || !Admits(pod, *event.node)) return false;
+    return !event.old_node || !Admits(pod, *event.old_node);
   }
 
  private:
-  const uint16_t reason_;
+  bool Admits(const PodInfo& pod, const NodeFacts& node) const {
+    return added_.Matches(node.view()) && pod.shape->affinity.Matches(node.view());
+  }
+
+  const uint16_t reason_, added_reason_;
+  const k8s::RequiredNodeAffinity added_;
+  const std::vector<PreferredTerm> added_preferred_;
 };
 
 }  // namespace
 
-std::unique_ptr<Plugin> NewNodeAffinity(Reasons& reasons) { return std::make_unique<NodeAffinity>(reasons); }
+std::unique_ptr<Plugin> NewNodeAffinity(Reasons& reasons, const corev1::NodeAffinity& added) {
+  return std::make_unique<NodeAffinity>(reasons, added);
+}
 
 }  // namespace keelson::scheduler

@@ -14,6 +14,9 @@ class NodeName : public FilterPlugin {
     if (pod.node_name.empty() || pod.node_name == node.facts->name) return {};
     return Verdict::Unresolvable(reason_);
   }
+  uint32_t interests() const override {
+    return ClusterEvent::Kind::kNodeAdded | ClusterEvent::Kind::kNodeChanged;
+  }
   bool MayHelp(const ClusterEvent& event, const PodInfo& pod) const override {
     return event.kind == ClusterEvent::Kind::kNodeAdded && event.node->name == pod.node_name;
   }

@@ -11,11 +11,15 @@ class NodePorts : public FilterPlugin {
   std::string_view name() const override { return "NodePorts"; }
 
   Verdict Filter(const CycleState&, const PodInfo& pod, const NodeInfo& node) override {
-    if (pod.ports.empty() || node.ports.empty() || !Conflict(pod.ports, node.ports)) return {};
+    if (pod.shape->ports.empty() || node.ports.empty() || !Conflict(pod.shape->ports, node.ports)) return {};
     return Verdict::Unschedulable(reason_);
   }
+  uint32_t interests() const override {
+    return ClusterEvent::Kind::kNodeAdded | ClusterEvent::Kind::kPodRemoved;
+  }
   bool MayHelp(const ClusterEvent& event, const PodInfo& pod) const override {
-    if (event.kind == ClusterEvent::Kind::kPodRemoved) return Conflict(pod.ports, event.pod->ports);
+    if (event.kind == ClusterEvent::Kind::kPodRemoved)
+      return Conflict(pod.shape->ports, event.pod->shape->ports);
     return event.kind == ClusterEvent::Kind::kNodeAdded;
   }
 

@@ -18,13 +18,17 @@ class NodeUnschedulable : public FilterPlugin {
     if (Admits(pod, *node.facts)) return {};
     return Verdict::Unresolvable(reason_);
   }
+  uint32_t interests() const override {
+    return ClusterEvent::Kind::kNodeAdded | ClusterEvent::Kind::kNodeChanged;
+  }
   bool MayHelp(const ClusterEvent& event, const PodInfo& pod) const override {
-    return event.node && Admits(pod, *event.node);
+    if (!event.node || !Admits(pod, *event.node)) return false;
+    return !event.old_node || !Admits(pod, *event.old_node);
   }
 
  private:
   bool Admits(const PodInfo& pod, const NodeFacts& node) const {
-    return !node.unschedulable || k8s::Tolerates(pod.tolerations, taint_);
+    return !node.unschedulable || k8s::Tolerates(pod.shape->tolerations, taint_);
   }
 
   const uint16_t reason_;

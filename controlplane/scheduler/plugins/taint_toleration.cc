@@ -1,3 +1,5 @@
+#include <fmt/format.h>
+
 #include "controlplane/scheduler/plugins/plugins.h"
 
 namespace keelson::scheduler {
@@ -18,12 +20,22 @@ class TaintToleration : public FilterPlugin, public ScorePlugin {
     if (node.facts->prefer_no_schedule == 0) return 0;
     int64_t count = 0;
     for (const corev1::Taint& taint : node.facts->taints) {
-      if (taint.effect() == k8s::kPreferNoSchedule && !k8s::Tolerates(pod.tolerations, taint)) ++count;
+      if (taint.effect() == k8s::kPreferNoSchedule && !k8s::Tolerates(pod.shape->tolerations, taint)) ++count;
     }
     return count;
   }
-  void Normalize(std::vector<int64_t>& scores) const override { NormalizeByLargest(scores, true); }
-  int64_t weight() const override { return 3; }
+  void Normalize(const CycleState&, std::vector<int64_t>& scores) const override {
+    NormalizeByLargest(scores, true);
+  }
+  std::string Explain(const CycleState&, const PodInfo& pod, const NodeInfo& node) override {
+    const corev1::Taint* taint = k8s::FindUntolerated(node.facts->taints, pod.shape->tolerations);
+    if (!taint) return "";
+    return fmt::format("{}{}{}:{}", taint->key(), taint->value().empty() ? "" : "=", taint->value(),
+                       taint->effect());
+  }
+  uint32_t interests() const override {
+    return ClusterEvent::Kind::kNodeAdded | ClusterEvent::Kind::kNodeChanged;
+  }
   bool MayHelp(const ClusterEvent& event, const PodInfo& pod) const override {
     if (!event.node || !Admits(pod, *event.node)) return false;
     return !event.old_node || !Admits(pod, *event.old_node);
@@ -31,7 +43,7 @@ class TaintToleration : public FilterPlugin, public ScorePlugin {
 
  private:
   static bool Admits(const PodInfo& pod, const NodeFacts& node) {
-    return !node.hard_taints || !k8s::FindUntolerated(node.taints, pod.tolerations);
+    return !node.hard_taints || !k8s::FindUntolerated(node.taints, pod.shape->tolerations);
   }
 
   const uint16_t reason_;

@@ -1,0 +1,50 @@
+// Carries out what preemption has decided: conditions, deletions and events, on the binders' threads.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "controlplane/scheduler/binders.h"
+#include "controlplane/scheduler/cache.h"
+#include "controlplane/scheduler/evictor.h"
+#include "controlplane/scheduler/queue.h"
+#include "controlplane/scheduler/reports.h"
+#include "lib/api/proto/policy_v1.pb.h"
+#include "lib/client/informer.h"
+
+namespace keelson::scheduler {
+
+namespace policyv1 = api::policy::v1;
+
+class Evictions : public Evictor {
+ public:
+  Evictions(client::RestClient api, client::InformerFactory& informers, Binders& binders, Reports& reports,
+            Cache& cache, SchedulingQueue& queue, Clock& clock);
+
+  std::shared_ptr<const std::vector<Budget>> Budgets() override;
+  void Evict(const PodPtr& pod, const std::string& node, std::vector<PodPtr> victims,
+             std::vector<PodPtr> outranked) override;
+  bool Busy(const PodInfo& pod) const override;
+
+ private:
+  struct Job;
+  Result<> EvictOne(const PodInfo& victim, const PodInfo& pod);
+  void Finish(const Job& job);
+
+  const client::RestClient api_;
+  client::Informer<policyv1::PodDisruptionBudget>& informer_;
+  Binders& binders_;
+  Reports& reports_;
+  Cache& cache_;
+  SchedulingQueue& queue_;
+  Clock& clock_;
+  std::atomic<bool> stale_{true};
+  std::shared_ptr<const std::vector<Budget>> budgets_;
+  mutable Mutex mutex_;
+  std::set<std::string> busy_ GUARDED_BY(mutex_);  // uids of pods for which others are being evicted
+};
+
+}  // namespace keelson::scheduler

@@ -1,0 +1,53 @@
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "controlplane/scheduler/plugins/plugins.h"
+
+namespace keelson::scheduler {
+
+namespace {
+
+class NodeDeclaredFeatures : public PreFilterPlugin, public FilterPlugin {
+ public:
+  explicit NodeDeclaredFeatures(Reasons& reasons)
+      : reason_(reasons.Intern("node(s) didn't match Pod's required features")) {}
+  std::string_view name() const override { return "NodeDeclaredFeatures"; }
+
+  PreFilterPlugin::Outcome PreFilter(CycleState&, const PodInfo& pod, const Snapshot&) override {
+    Outcome outcome;
+    if (pod.shape->features.empty()) outcome.status = Status::Skip();
+    return outcome;
+  }
+  Verdict Filter(const CycleState&, const PodInfo& pod, const NodeInfo& node) override {
+    return Declares(*node.facts, pod) ? Verdict() : Verdict::Unresolvable(reason_);
+  }
+  std::string Explain(const CycleState&, const PodInfo& pod, const NodeInfo& node) override {
+    return fmt::format(
+        "the pod needs {}; the node declares {}", fmt::join(pod.shape->features, ", "),
+        node.facts->features.empty() ? "nothing" : fmt::format("{}", fmt::join(node.facts->features, ", ")));
+  }
+  uint32_t interests() const override {
+    return ClusterEvent::Kind::kNodeAdded | ClusterEvent::Kind::kNodeChanged;
+  }
+  bool MayHelp(const ClusterEvent& event, const PodInfo& pod) const override {
+    if (!event.node || !Declares(*event.node, pod)) return false;
+    return !event.old_node || !Declares(*event.old_node, pod);
+  }
+
+ private:
+  static bool Declares(const NodeFacts& node, const PodInfo& pod) {
+    return std::includes(node.features.begin(), node.features.end(), pod.shape->features.begin(),
+                         pod.shape->features.end());
+  }
+
+  const uint16_t reason_;
+};
+
+}  // namespace
+
+std::unique_ptr<Plugin> NewNodeDeclaredFeatures(Reasons& reasons) {
+  return std::make_unique<NodeDeclaredFeatures>(reasons);
+}
+
+}  // namespace keelson::scheduler

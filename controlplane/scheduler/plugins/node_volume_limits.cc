@@ -1,0 +1,99 @@
+#include <map>
+#include <set>
+
+#include <fmt/format.h>
+
+#include "controlplane/scheduler/plugins/plugins.h"
+#include "controlplane/scheduler/volumes.h"
+
+namespace keelson::scheduler {
+
+namespace {
+
+// Volumes by CSI driver; inline ones have names that no other pod has.
+using ByDriver = std::map<std::string, std::set<std::string>>;
+
+struct Wanted : CycleState::Data {
+  ByDriver volumes;
+};
+
+class NodeVolumeLimits : public PreFilterPlugin, public FilterPlugin {
+ public:
+  NodeVolumeLimits(Reasons& reasons, VolumeCatalog& volumes)
+      : reason_(reasons.Intern("node(s) exceed max volume count")), volumes_(volumes) {}
+  std::string_view name() const override { return "NodeVolumeLimits"; }
+  bool local() const override { return false; }
+
+  PreFilterPlugin::Outcome PreFilter(CycleState& state, const PodInfo& pod, const Snapshot&) override {
+    Outcome outcome;
+    auto wanted = std::make_unique<Wanted>();
+    Collect(pod, wanted->volumes);
+    if (wanted->volumes.empty()) outcome.status = Status::Skip();
+    state.Set(this, std::move(wanted));
+    return outcome;
+  }
+  Verdict Filter(const CycleState& state, const PodInfo&, const NodeInfo& node) override {
+    return Exceeded(state, node).empty() ? Verdict() : Verdict::Unschedulable(reason_);
+  }
+  std::string Explain(const CycleState& state, const PodInfo&, const NodeInfo& node) override {
+    return Exceeded(state, node);
+  }
+  uint32_t interests() const override {
+    using Kind = ClusterEvent::Kind;
+    return Kind::kPodRemoved | Kind::kNodeAdded | Kind::kStorage;
+  }
+  bool MayHelp(const ClusterEvent& event, const PodInfo&) const override {
+    return event.kind != ClusterEvent::Kind::kPodRemoved || event.pod->volumes;
+  }
+
+ private:
+  void Collect(const PodInfo& pod, ByDriver& out) const {
+    if (!pod.volumes) return;
+    size_t inline_volumes = 0;
+    for (const std::string& driver : pod.volumes->inline_drivers) {
+      out[driver].insert(fmt::format("{}/{}", pod.uid, inline_volumes++));
+    }
+    for (const PodVolumes::Claim& wanted : pod.volumes->claims) {
+      const auto claim = volumes_.FindClaim(pod.ns, wanted.name);
+      if (!claim) continue;
+      const auto volume =
+          claim->spec().volume_name().empty() ? nullptr : volumes_.FindVolume(claim->spec().volume_name());
+      if (volume) {
+        const auto& source = volume->spec().persistent_volume_source();
+        if (source.has_csi()) out[source.csi().driver()].insert(source.csi().volume_handle());
+      } else if (const auto storage_class = volumes_.FindClass(claim->spec().storage_class_name())) {
+        out[storage_class->provisioner()].insert(pod.ns + "/" + wanted.name);
+      }
+    }
+  }
+  // What is too much on the node; "" when nothing is.
+  std::string Exceeded(const CycleState& state, const NodeInfo& node) const {
+    const auto drivers = volumes_.DriversOf(node.facts->name);
+    if (!drivers) return "";
+    ByDriver used;
+    for (const PodPtr& other : node.pods) Collect(*other, used);
+    for (const auto& [driver, wanted] : state.Get<Wanted>(this)->volumes) {
+      for (const storagev1::CSINodeDriver& on_node : drivers->spec().drivers()) {
+        if (on_node.name() != driver || !on_node.allocatable().has_count()) continue;
+        std::set<std::string> all = used[driver];
+        all.insert(wanted.begin(), wanted.end());
+        const auto limit = static_cast<size_t>(on_node.allocatable().count());
+        if (all.size() > limit && all.size() > used[driver].size()) {
+          return fmt::format("{}: {} volumes with the pod's, the node takes {}", driver, all.size(), limit);
+        }
+      }
+    }
+    return "";
+  }
+
+  const uint16_t reason_;
+  const VolumeCatalog& volumes_;
+};
+
+}  // namespace
+
+std::unique_ptr<Plugin> NewNodeVolumeLimits(Reasons& reasons, VolumeCatalog& volumes) {
+  return std::make_unique<NodeVolumeLimits>(reasons, volumes);
+}
+
+}  // namespace keelson::scheduler

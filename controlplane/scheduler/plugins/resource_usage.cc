@@ -1,0 +1,46 @@
+#include "controlplane/scheduler/plugins/resource_usage.h"
+
+namespace keelson::scheduler {
+
+ScoredResource::ScoredResource(const ResourceWeight& resource, NameIds& names) : weight_(resource.weight) {
+  if (resource.name == "cpu") {
+    kind_ = Kind::kCpu;
+  } else if (resource.name == "memory") {
+    kind_ = Kind::kMemory;
+  } else if (resource.name == "ephemeral-storage") {
+    kind_ = Kind::kEphemeralStorage;
+  } else {
+    kind_ = Kind::kOther;
+    id_ = names.Id(resource.name);
+  }
+}
+
+ScoredResource::Usage ScoredResource::Of(const PodInfo& pod, const NodeInfo& node, bool with_defaults) const {
+  switch (kind_) {
+    case Kind::kCpu:
+      return {with_defaults ? node.scoring_milli_cpu + pod.scoring.milli_cpu
+                            : node.used.milli_cpu + pod.requests.milli_cpu,
+              node.allocatable.milli_cpu};
+    case Kind::kMemory:
+      return {
+          with_defaults ? node.scoring_memory + pod.scoring.memory : node.used.memory + pod.requests.memory,
+          node.allocatable.memory};
+    case Kind::kEphemeralStorage:
+      return {node.used.ephemeral_storage + pod.requests.ephemeral_storage,
+              node.allocatable.ephemeral_storage};
+    case Kind::kOther:
+      break;
+  }
+  const int64_t asked = pod.requests.Other(id_);
+  // Of no interest to a pod that asks for none.
+  if (asked == 0) return {};
+  return {node.used.Other(id_) + asked, node.allocatable.Other(id_)};
+}
+
+std::vector<ScoredResource> Scored(const std::vector<ResourceWeight>& resources, NameIds& names) {
+  std::vector<ScoredResource> out;
+  for (const ResourceWeight& resource : resources) out.emplace_back(resource, names);
+  return out;
+}
+
+}  // namespace keelson::scheduler

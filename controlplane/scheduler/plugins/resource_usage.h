@@ -1,0 +1,32 @@
+// What scores read of a resource on a node, were the pod on it.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "controlplane/scheduler/node_info.h"
+#include "controlplane/scheduler/plugins/plugins.h"
+
+namespace keelson::scheduler {
+
+class ScoredResource {
+ public:
+  ScoredResource(const ResourceWeight& resource, NameIds& names);
+
+  struct Usage {
+    int64_t requested = 0, capacity = 0;  // capacity 0: does not count
+  };
+  // `with_defaults`: containers that ask for no cpu or memory count for something.
+  Usage Of(const PodInfo& pod, const NodeInfo& node, bool with_defaults) const;
+  int64_t weight() const { return weight_; }
+
+ private:
+  enum class Kind { kCpu, kMemory, kEphemeralStorage, kOther };
+  Kind kind_;
+  uint32_t id_ = 0;  // of kOther
+  int64_t weight_;
+};
+
+std::vector<ScoredResource> Scored(const std::vector<ResourceWeight>& resources, NameIds& names);
+
+}  // namespace keelson::scheduler

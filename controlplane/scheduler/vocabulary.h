@@ -1,0 +1,68 @@
+// What is worth knowing once: small numbers for names, and one object for all that are alike.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "lib/base/mutex.h"
+
+namespace keelson::scheduler {
+
+class NameIds {  // thread safe
+ public:
+  uint32_t Id(std::string_view name);
+  std::string Name(uint32_t id) const;
+
+ private:
+  mutable Mutex mutex_;
+  std::unordered_map<std::string, uint32_t> ids_ GUARDED_BY(mutex_);
+  std::vector<std::string> names_ GUARDED_BY(mutex_);
+};
+
+// One T for each key, as long as anybody holds it. T has a constructor that takes its number, which is never
+// given twice, and then what Get() is handed.
+template <typename T>
+class Interned {  // thread safe
+ public:
+  template <typename... Args>
+  std::shared_ptr<const T> Get(std::string_view key, Args&&... args) {
+    MutexLock lock(mutex_);
+    if (const auto it = known_.find(std::string(key)); it != known_.end()) {
+      if (std::shared_ptr<const T> alive = it->second.lock()) return alive;
+    }
+    if (known_.size() >= sweep_at_) Sweep();
+    auto made = std::make_shared<const T>(++last_, std::forward<Args>(args)...);
+    known_[std::string(key)] = made;
+    return made;
+  }
+
+ private:
+  void Sweep() REQUIRES(mutex_) {
+    std::erase_if(known_, [](const auto& item) { return item.second.expired(); });
+    sweep_at_ = 2 * known_.size() + 1024;
+  }
+
+  Mutex mutex_;
+  std::unordered_map<std::string, std::weak_ptr<const T>> known_ GUARDED_BY(mutex_);
+  uint64_t last_ GUARDED_BY(mutex_) = 0;
+  size_t sweep_at_ GUARDED_BY(mutex_) = 1024;
+};
+
+struct PodShape;
+struct PodClass;
+struct SpreadSpec;
+
+struct Vocabulary {
+  NameIds resources;      // but cpu, memory and ephemeral-storage
+  NameIds topology_keys;  // labels of nodes that pods are spread or drawn together by
+  Interned<PodShape> shapes;
+  Interned<PodClass> classes;
+  Interned<SpreadSpec> spreads;
+};
+
+}  // namespace keelson::scheduler
