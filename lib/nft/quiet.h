@@ -1,9 +1,9 @@
 // Large transactions that we do not listen to ourselves.
 //
 // While anybody on the machine listens to nf_tables, in whatever network namespace, the kernel makes a
-// message for each element, in 4 KiB of memory, and keeps them all until it has committed: for 30 000
-// Services that is 800 MiB, and most of the time. So our monitor looks away while much is written. Whether
-// somebody else was at the tables meanwhile shows in their generation.
+// message of each element, in 9 KiB of memory, and keeps them all until it commits: of 200 000 elements
+// that is 2 GiB, and most of the time. So our monitor looks away while much is written. Whether somebody
+// else was at the tables meanwhile shows in their generation.
 #pragma once
 
 #include <functional>
