@@ -12,7 +12,8 @@ namespace {
 
 using google::protobuf::util::MessageDifferencer;
 
-constexpr char kBalanced[] = "load-balancer", kByPort[] = "load-balancer-port", kByService[] = "service";
+constexpr char kBalanced[] = "load-balancer", kByPort[] = "load-balancer-port", kByService[] = "service",
+               kByHostPort[] = "host-port";
 
 bool HasFinalizer(const corev1::Service& service) {
   const auto& all = service.metadata().finalizers();
@@ -41,6 +42,7 @@ LoadBalancerController::LoadBalancerController(client::RestClient api, client::I
       pool_(std::move(pool)),
       services_(informers.Get<corev1::Service>()),
       nodes_(informers.Get<corev1::Node>()),
+      pods_(informers.Get<corev1::Pod>()),
       slices_(informers.Get<discoveryv1::EndpointSlice>()) {
   services_.AddIndex(kBalanced, [](const corev1::Service& service) -> std::vector<std::string> {
     if (!IsServed(service)) return {};
@@ -51,9 +53,14 @@ LoadBalancerController::LoadBalancerController(client::RestClient api, client::I
     const std::set<std::string> ports = PortsOf(service);
     return {ports.begin(), ports.end()};
   });
+  pods_.AddIndex(kByHostPort, [](const corev1::Pod& pod) {
+    const std::set<std::string> ports = HostPortsOf(pod);
+    return std::vector<std::string>(ports.begin(), ports.end());
+  });
   slices_.AddIndex(kByService, ServiceIndex);
   services_.AddHandler([this](const client::Change<corev1::Service>& change) { OnService(change); });
   nodes_.AddHandler([this](const client::Change<corev1::Node>& change) { OnNode(change); });
+  pods_.AddHandler([this](const client::Change<corev1::Pod>& change) { OnPod(change); });
   slices_.AddHandler([this](const client::Change<discoveryv1::EndpointSlice>& change) {
     for (const std::string& key : ServiceIndex(change.object())) {
       auto service = services_.Get(key);
@@ -112,6 +119,20 @@ void LoadBalancerController::OnNode(const client::Change<corev1::Node>& change) 
   }
 }
 
+void LoadBalancerController::OnPod(const client::Change<corev1::Pod>& change) {
+  auto ports = [](const std::shared_ptr<const corev1::Pod>& pod) {
+    return pod ? HostPortsOf(*pod) : std::set<std::string>();
+  };
+  std::set<std::string> before = ports(change.old_object), now = ports(change.new_object);
+  if (before == now) return;
+  now.merge(before);
+  for (const std::string& port : now) {
+    for (const auto& service : services_.ByIndex(kByPort, port)) {
+      if (!UsesPool(*service, !pool_.empty())) queue().Add(api::KeyOf(*service));
+    }
+  }
+}
+
 void LoadBalancerController::EnqueueWanting() {
   for (const auto& service : services_.ByIndex(kBalanced, "")) queue().Add(api::KeyOf(*service));
 }
@@ -152,7 +173,12 @@ BalancerPlan LoadBalancerController::PlanAtNodes(const corev1::Service& service)
       if (ready && !endpoint.node_name().empty()) endpoint_nodes.insert(endpoint.node_name());
     }
   }
-  return PlanNodeAddresses(service, nodes_.List(), endpoint_nodes);
+  std::map<std::string, std::map<std::string, std::string>> host_ports;
+  for (const std::string& port : PortsOf(service)) {
+    for (const auto& pod : pods_.ByIndex(kByHostPort, port))
+      host_ports[pod->spec().node_name()][port] = api::KeyOf(*pod);
+  }
+  return PlanNodeAddresses(service, nodes_.List(), endpoint_nodes, host_ports);
 }
 
 BalancerPlan LoadBalancerController::PlanFor(const corev1::Service& service) const {

@@ -22,6 +22,7 @@ class LoadBalancerController : public Controller {
  private:
   void OnService(const client::Change<corev1::Service>& change);
   void OnNode(const client::Change<corev1::Node>& change);
+  void OnPod(const client::Change<corev1::Pod>& change);
   // Those that lack an address, or share one that they should not.
   void EnqueueWanting();
   // Notes what the Service has; true: somebody else may have some of it now.
@@ -38,6 +39,7 @@ class LoadBalancerController : public Controller {
   const AddressPool pool_;
   client::Informer<corev1::Service>& services_;
   client::Informer<corev1::Node>& nodes_;
+  client::Informer<corev1::Pod>& pods_;
   client::Informer<discoveryv1::EndpointSlice>& slices_;
   LatestWrites written_;
   mutable Mutex mutex_;

@@ -140,6 +140,23 @@ TEST_F(LoadBalancerTest, OnePortOfTheNodesIsOneServices) {
             1);
 }
 
+TEST_F(LoadBalancerTest, NodeWhosePodHasThePortIsLeftOut) {
+  Make();
+  PutNode("a", "10.0.0.1");
+  PutNode("b", "10.0.0.2");
+  Put("web");
+  Run();
+  EXPECT_EQ(Ingress("web"), "10.0.0.1 10.0.0.2 ");
+  corev1::Pod pod = PodNamed("edge", {}, "a");
+  pod.mutable_spec()->mutable_containers(0)->add_ports()->set_host_port(80);
+  cluster_.fake->Put(pod);
+  Run();
+  EXPECT_EQ(Ingress("web"), "10.0.0.2 ");
+  ASSERT_TRUE(cluster_.api.Delete<corev1::Pod>("default", "edge", {.grace_period_seconds = 0}));
+  Run();
+  EXPECT_EQ(Ingress("web"), "10.0.0.1 10.0.0.2 ");
+}
+
 TEST_F(LoadBalancerTest, PoolIsGivenOutWithoutDoubles) {
   Make({"192.0.2.1-192.0.2.2"});
   for (const char* name : {"a", "b", "c"}) Put(name);

@@ -6,6 +6,8 @@
 #include <tuple>
 
 #include "lib/api/meta.h"
+#include "lib/k8s/fit.h"
+#include "lib/k8s/pod_util.h"
 
 namespace keelson::controllers {
 namespace {
@@ -33,10 +35,18 @@ std::set<IpAddress> AddressesOf(const corev1::Node& node, const char* type, bool
   return out;
 }
 
-// A Service at that port would take it away from the node's kubelet.
-bool TakesKubeletsPort(const corev1::Service& service, const corev1::Node& node) {
-  const int32_t port = node.status().daemon_endpoints().kubelet_endpoint().port();
-  return port != 0 && PortsOf(service).contains(fmt::format("TCP/{}", port));
+// Who has a port that the Service would take away: "port TCP/80 of node n1 is its kubelet's". "": nobody.
+std::string Conflict(const corev1::Service& service, const corev1::Node& node,
+                     const std::map<std::string, std::string>& host_ports) {
+  for (const std::string& port : PortsOf(service)) {
+    const int32_t own = node.status().daemon_endpoints().kubelet_endpoint().port();
+    auto pod = host_ports.find(port);
+    if (own != 0 && port == fmt::format("TCP/{}", own))
+      return fmt::format("port {} of node {} is its kubelet's", port, node.metadata().name());
+    if (pod != host_ports.end())
+      return fmt::format("port {} of node {} is pod {}'s", port, node.metadata().name(), pod->second);
+  }
+  return "";
 }
 
 }  // namespace
@@ -66,6 +76,17 @@ std::set<std::string> PortsOf(const corev1::Service& service) {
   return out;
 }
 
+std::set<std::string> HostPortsOf(const corev1::Pod& pod) {
+  std::set<std::string> out;
+  if (pod.spec().node_name().empty() || k8s::IsTerminal(pod)) return out;
+  for (const k8s::HostPort& port : k8s::HostPorts(pod.spec())) {
+    auto ip = IpAddress::Parse(port.ip);
+    if (ip && ip->IsLoopback()) continue;
+    out.insert(fmt::format("{}/{}", port.protocol.empty() ? "TCP" : port.protocol, port.port));
+  }
+  return out;
+}
+
 bool TakesTraffic(const corev1::Node& node) {
   if (node.metadata().has_deletion_timestamp() || node.metadata().labels().contains(kExcluded)) return false;
   for (const corev1::Taint& taint : node.spec().taints()) {
@@ -79,16 +100,18 @@ bool TakesTraffic(const corev1::Node& node) {
 
 BalancerPlan PlanNodeAddresses(const corev1::Service& service,
                                const std::vector<std::shared_ptr<const corev1::Node>>& nodes,
-                               const std::set<std::string>& endpoint_nodes) {
+                               const std::set<std::string>& endpoint_nodes,
+                               const std::map<std::string, std::map<std::string, std::string>>& host_ports) {
   BalancerPlan out;
   const bool local = service.spec().external_traffic_policy() == "Local";
   std::vector<const corev1::Node*> ready;
   for (const auto& node : nodes) {
     if (!TakesTraffic(*node) || (local && !endpoint_nodes.contains(node->metadata().name()))) continue;
-    if (TakesKubeletsPort(service, *node)) {
-      out.problem =
-          fmt::format("port {} of node {} is its kubelet's",
-                      node->status().daemon_endpoints().kubelet_endpoint().port(), node->metadata().name());
+    auto taken = host_ports.find(node->metadata().name());
+    std::string conflict =
+        Conflict(service, *node, taken == host_ports.end() ? decltype(taken->second)() : taken->second);
+    if (!conflict.empty()) {
+      out.problem = std::move(conflict);
       continue;
     }
     ready.push_back(node.get());

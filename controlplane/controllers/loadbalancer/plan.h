@@ -3,6 +3,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <set>
 #include <string>
@@ -38,11 +39,16 @@ struct BalancerPlan {
   bool no_nodes = false;  // there are none because no node takes traffic
 };
 
+// Ports of its node that a pod has, in the form of PortsOf(); none while it has no node, or has ended.
+std::set<std::string> HostPortsOf(const corev1::Pod& pod);
+
 // External addresses of the nodes, or where no node has one of the family their internal ones. With policy
-// Local only of nodes that are in `endpoint_nodes`.
+// Local only of nodes that are in `endpoint_nodes`. A Service takes no port away from a node's kubelet, nor
+// from its pods: `host_ports`, by node, says which pod has a port.
 BalancerPlan PlanNodeAddresses(const corev1::Service& service,
                                const std::vector<std::shared_ptr<const corev1::Node>>& nodes,
-                               const std::set<std::string>& endpoint_nodes);
+                               const std::set<std::string>& endpoint_nodes,
+                               const std::map<std::string, std::map<std::string, std::string>>& host_ports);
 
 // Keeps what the Service has, if it may, and adds what it lacks: one address a family, that of
 // spec.loadBalancerIP if it asks for one. `taken` says who else has an address ("namespace/name"), or "".

@@ -46,6 +46,7 @@ TEST(NodeAddressesTest, Chooses) {
   leaving.mutable_spec()->add_taints()->set_key("ToBeDeletedByClusterAutoscaler");
   corev1::Node busy = NodeAt("k", {{"InternalIP", "10.0.0.7"}});
   busy.mutable_status()->mutable_daemon_endpoints()->mutable_kubelet_endpoint()->set_port(80);
+  const corev1::Node held = NodeAt("h", {{"InternalIP", "10.0.0.8"}});
   corev1::Service local = Balanced();
   local.mutable_spec()->set_external_traffic_policy("Local");
 
@@ -66,13 +67,35 @@ TEST(NodeAddressesTest, Chooses) {
       {"the other family", Balanced({"IPv6"}), {a, b}, "fd00::1 "},
       {"both, in the Service's order", Balanced({"IPv6", "IPv4"}), {a, b}, "fd00::1 10.0.0.1 10.0.0.2 "},
       {"policy Local: where endpoints are", local, {a, b}, "10.0.0.2 "},
-      {"the kubelet's port", Balanced(), {busy, a}, "10.0.0.1 port 80 of node k is its kubelet's"},
+      {"the kubelet's port", Balanced(), {busy, a}, "10.0.0.1 port TCP/80 of node k is its kubelet's"},
+      {"a pod's port", Balanced(), {held, a}, "10.0.0.1 port TCP/80 of node h is pod default/web's"},
   };
   for (const Case& one : cases) {
     std::vector<std::shared_ptr<const corev1::Node>> nodes;
     for (const corev1::Node& node : one.nodes) nodes.push_back(std::make_shared<corev1::Node>(node));
-    EXPECT_EQ(Text(PlanNodeAddresses(one.service, nodes, {"b"})), one.want) << one.what;
+    EXPECT_EQ(Text(PlanNodeAddresses(one.service, nodes, {"b"}, {{"h", {{"TCP/80", "default/web"}}}})),
+              one.want)
+        << one.what;
   }
+}
+
+TEST(HostPortsTest, OfPodsThatHaveThem) {
+  corev1::Pod pod = PodNamed("p", {}, "n1");
+  auto add = [&](int port, const char* protocol, const char* ip) {
+    corev1::ContainerPort& one = *pod.mutable_spec()->mutable_containers(0)->add_ports();
+    one.set_container_port(1);
+    one.set_host_port(port);
+    one.set_protocol(protocol);
+    one.set_host_ip(ip);
+  };
+  add(0, "TCP", "");
+  add(80, "TCP", "");
+  add(53, "UDP", "10.0.0.1");
+  add(81, "TCP", "127.0.0.1");
+  EXPECT_EQ(HostPortsOf(pod), (std::set<std::string>{"TCP/80", "UDP/53"}));
+  pod.mutable_status()->set_phase("Failed");
+  EXPECT_TRUE(HostPortsOf(pod).empty());
+  EXPECT_TRUE(HostPortsOf(PodNamed("p")).empty());
 }
 
 TEST(PoolAddressesTest, Chooses) {
