@@ -70,12 +70,13 @@ TEST_F(KubeletMetricsTest, ScrapeHasWhatDashboardsRelyOn) {
                                      "process_virtual_memory_bytes",
                                      "volume_manager_total_volumes"};
   constexpr const char* kHistograms[] = {
-      "kubelet_cgroup_manager_duration_seconds",     "kubelet_image_pull_duration_seconds",
-      "kubelet_pleg_relist_duration_seconds",        "kubelet_pleg_relist_interval_seconds",
-      "kubelet_pod_start_duration_seconds",          "kubelet_pod_start_sli_duration_seconds",
-      "kubelet_pod_start_total_duration_seconds",    "kubelet_pod_worker_duration_seconds",
-      "kubelet_pod_worker_start_duration_seconds",   "kubelet_run_podsandbox_duration_seconds",
-      "kubelet_runtime_operations_duration_seconds", "storage_operation_duration_seconds"};
+      "kubelet_cgroup_manager_duration_seconds",  "kubelet_image_pull_duration_seconds",
+      "kubelet_pleg_relist_duration_seconds",     "kubelet_pleg_relist_interval_seconds",
+      "kubelet_pod_start_duration_seconds",       "kubelet_pod_start_sli_duration_seconds",
+      "kubelet_pod_start_total_duration_seconds", "kubelet_pod_worker_duration_seconds",
+      "kubelet_pod_status_sync_duration_seconds", "kubelet_pod_worker_start_duration_seconds",
+      "kubelet_run_podsandbox_duration_seconds",  "kubelet_runtime_operations_duration_seconds",
+      "storage_operation_duration_seconds"};
   for (const char* name : kCounters)
     EXPECT_THAT(*text, HasSubstr("# TYPE " + std::string(name) + " counter\n"));
   for (const char* name : kGauges) EXPECT_THAT(*text, HasSubstr("# TYPE " + std::string(name) + " gauge\n"));

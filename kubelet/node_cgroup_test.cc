@@ -74,6 +74,17 @@ TEST_F(NodeCgroupTest, PodsAndContainersHaveTheirLimits) {
     EXPECT_EQ(FirstLine("/sys/fs/cgroup" + container + "/memory.oom.group"), "1");
   }
   EXPECT_GT(cgroups_->Container(pod, container.substr(container.rfind('/') + 1)).usage.memory_bytes, 0u);
+  auto scraped = harness_->backend().CadvisorMetrics();
+  ASSERT_TRUE(scraped) << scraped.error().message();
+  const std::string own = "{container=\"main\",id=\"" + container + "\",";
+  for (const char* name : {"container_cpu_cfs_periods_total", "container_cpu_cfs_throttled_periods_total",
+                           "container_cpu_system_seconds_total", "container_memory_cache",
+                           "container_oom_events_total", "container_threads", "container_spec_cpu_shares"})
+    EXPECT_NE(scraped->find(name + own), std::string::npos) << name << own << "\n" << *scraped;
+  const size_t limit = scraped->find("container_spec_memory_limit_bytes" + own);
+  ASSERT_NE(limit, std::string::npos) << *scraped;
+  EXPECT_NE(scraped->substr(limit, scraped->find('\n', limit) - limit).find("} 67108864 "), std::string::npos)
+      << scraped->substr(limit, 300);
   harness_->Delete("web", 1);
   ASSERT_TRUE(AwaitGone("web"));
   EXPECT_FALSE(linux_cgroups_->Exists(group));

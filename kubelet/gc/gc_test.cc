@@ -7,6 +7,7 @@
 #include "kubelet/gc/images.h"
 #include "kubelet/gc/log_rotation.h"
 #include "lib/base/file.h"
+#include "lib/base/metrics.h"
 
 namespace keelson::kubelet {
 namespace {
@@ -135,6 +136,8 @@ TEST(ImageGc, TellsWhatItCannotFree) {
   clock.Advance(minutes(3));
   EXPECT_FALSE(gc.Collect({}));  // it has no size that would be enough
   EXPECT_EQ(events, (Names{"FreeDiskSpaceFailed", "FreeDiskSpaceFailed"}));
+  EXPECT_NE(metrics::Print().find("kubelet_image_garbage_collected_total{reason=\"space\"} 1\n"),
+            std::string::npos);
   auto left = runtime.ListImages({});
   ASSERT_EQ(left->size(), 1u);
   EXPECT_EQ((*left)[0].repo_tags, Names{"registry.k8s.io/pause:3.9"});

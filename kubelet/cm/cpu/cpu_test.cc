@@ -6,6 +6,7 @@
 #include "kubelet/cm/cpu/cpu_manager.h"
 #include "kubelet/cm/topology/fake_machine.h"
 #include "lib/base/file.h"
+#include "lib/base/metrics.h"
 
 namespace keelson::kubelet {
 namespace {
@@ -100,12 +101,19 @@ TEST_F(CpuManagerTest, WholeCpusOfGuaranteedPodsAreTheirOwn) {
   EXPECT_EQ(CpusOf(burst), "0,2-8,10-15");
   EXPECT_EQ(manager_->Allocatable().Format(), "1-15");
   EXPECT_EQ(manager_->Uids(), (std::set<std::string>{"own"}));
+  std::string text = metrics::Print();
+  for (const char* line :
+       {"kubelet_cpu_manager_exclusive_cpu_allocation_count 2\n",
+        "kubelet_cpu_manager_shared_pool_size_millicores 13000\n"})  // without the reserved one
+    EXPECT_NE(text.find(line), std::string::npos) << line << text;
   cri::ContainerConfig config;
   config.resources.cpu_quota = 200000;
   ASSERT_TRUE(manager_->Configure(own, own.spec().containers(0), config, {}));
   EXPECT_EQ(config.resources.cpu_quota, -1);
   manager_->Release("own");
   EXPECT_EQ(CpusOf(part), "0-15");
+  text = metrics::Print();
+  EXPECT_NE(text.find("kubelet_cpu_manager_exclusive_cpu_allocation_count 0\n"), std::string::npos) << text;
 }
 
 TEST_F(CpuManagerTest, ARestartChangesNothing) {
