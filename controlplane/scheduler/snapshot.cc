@@ -47,8 +47,11 @@ void Snapshot::Apply(const Change& change) {
       break;
     case Change::Kind::kReplacePod:
       // Nothing that counts has changed: all that was worked out for the node stays.
-      for (PodPtr& pod : node.pods) {
-        if (pod->key == change.pod->key) pod = change.pod;
+      // The latest are the likeliest: those that were assumed and are confirmed.
+      for (auto it = node.pods.rbegin(); it != node.pods.rend(); ++it) {
+        if ((*it)->key != change.pod->key) continue;
+        *it = change.pod;
+        break;
       }
       return;
     case Change::Kind::kNominate:
