@@ -70,7 +70,7 @@ metadata: {{name: disk-{number}}}
 spec:
   capacity: {{storage: {size}}}
   accessModes: [ReadWriteOnce]
-  storageClassName: shelf
+  storageClassName: {classed}
   persistentVolumeReclaimPolicy: {policy}
   {source}
 """
@@ -80,6 +80,12 @@ apiVersion: storage.k8s.io/v1
 kind: StorageClass
 metadata: {name: shelf}
 provisioner: kubernetes.io/no-provisioner
+---
+apiVersion: storage.k8s.io/v1
+kind: StorageClass
+metadata: {name: late}
+provisioner: kubernetes.io/no-provisioner
+volumeBindingMode: WaitForFirstConsumer
 ---
 apiVersion: apps/v1
 kind: StatefulSet
@@ -112,7 +118,7 @@ spec:
   - name: space
     ephemeral:
       volumeClaimTemplate:
-        spec: {accessModes: [ReadWriteOnce], storageClassName: shelf, resources: {requests: {storage: 3Gi}}}
+        spec: {accessModes: [ReadWriteOnce], storageClassName: late, resources: {requests: {storage: 3Gi}}}
 """
 
 BALANCED = """
@@ -174,7 +180,7 @@ class WorkloadsTest(unittest.TestCase):
         self.cluster.eventually("the highest to go", lambda: sorted(pods()) == ["peer-0"])
 
     def make_volumes(self):
-        """Two directories, a local volume that only its node has, and a larger one."""
+        """Two directories, a local volume that only its node has, and a larger one for the scheduler to choose."""
         sources = []
         for number in range(4):
             path = self.cluster.dir / f"disk-{number}"
@@ -183,7 +189,9 @@ class WorkloadsTest(unittest.TestCase):
         sources[1] = (f"local: {{path: {self.cluster.dir}/disk-1}}\n  nodeAffinity: {{required: {{nodeSelectorTerms: "
                       "[{matchExpressions: [{key: kubernetes.io/hostname, operator: In, values: [node1]}]}]}}")
         sizes, policies = ("1Gi", "1Gi", "2Gi", "5Gi"), ("Retain", "Delete", "Retain", "Retain")
-        self.cluster.apply("---".join(VOLUME.format(number=n, size=sizes[n], policy=policies[n], source=sources[n]) for n in range(4)))
+        classes = ("shelf", "shelf", "shelf", "late")
+        self.cluster.apply("---".join(VOLUME.format(number=n, size=sizes[n], policy=policies[n], source=sources[n], classed=classes[n])
+                                      for n in range(4)))
 
     def test_claims_and_volumes(self):
         volumes = lambda: {v["metadata"]["name"]: v for v in self.cluster.get("pv")["items"]}
