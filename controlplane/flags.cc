@@ -5,6 +5,8 @@
 namespace keelson::controlplane {
 namespace {
 
+constexpr int kControllersPort = 10257, kSchedulerPort = 10259;
+
 void AddStorage(const FlagAdder& add, Options& options) {
   add("--etcd-servers", options.etcd_servers, "etcd to use (https://host:port); none: start one");
   add("--etcd-cafile", options.etcd_ca_file, "CA of etcd's certificate");
@@ -20,7 +22,8 @@ void AddStorage(const FlagAdder& add, Options& options) {
 
 void AddServing(const FlagAdder& add, Options& options) {
   add("--bind-address", options.bind_address, "Address to listen on");
-  add("--secure-port", options.secure_port, "Port to listen on");
+  add("--secure-port", options.secure_port,
+      "Port to listen on; without an API server 10257 for controllers, 10259 for a scheduler");
   add("--advertise-address", options.advertise_address, "Address that the kubernetes Service leads to");
   add("--tls-cert-file", options.tls_certificate_file, "Serving certificate");
   add("--tls-private-key-file", options.tls_key_file, "Key of the serving certificate");
@@ -56,22 +59,59 @@ void AddCluster(const FlagAdder& add, Options& options) {
   add("--kubelet-client-key", options.kubelet_key_file, "Key of the client certificate for kubelets");
   add("--kubelet-certificate-authority", options.kubelet_ca_file, "CA of kubelets' serving certificates");
   add("--root-ca-file", options.root_ca_file, "CA that pods verify the API server with");
+}
+
+void AddControllers(const FlagAdder& add, Options& options) {
+  add("--controllers", options.controllers,
+      "Controllers to run: * all of them, foo that one, -foo not that one; the first that names it counts");
+  add("--use-service-account-credentials", options.use_service_account_credentials,
+      "Each controller acts as a ServiceAccount of its own");
+  add("--service-account-private-key-file", options.service_account_private_key_file,
+      "Private key that signs the tokens in Secrets; default: --service-account-signing-key-file");
+  add("--load-balancer-addresses", options.load_balancer_addresses,
+      "Ranges that Services of type LoadBalancer get addresses from; none: the nodes' own addresses");
+  add("--cluster-cidr", options.cluster_cidr,
+      "CIDR that nodes get their pod CIDRs from; one, or one a family with a comma");
+  add("--allocate-node-cidrs", options.allocate_node_cidrs, "Give each node a pod CIDR of --cluster-cidr");
+  const char kMask[] = "Bits of a node's pod CIDR; 0: 24 for IPv4, 64 for IPv6";
+  add("--node-cidr-mask-size", options.node_cidr_mask_size, kMask)->check(CLI::Range(0, 128));
+  add("--node-cidr-mask-size-ipv4", options.node_cidr_mask_size_ipv4, kMask)->check(CLI::Range(0, 32));
+  add("--node-cidr-mask-size-ipv6", options.node_cidr_mask_size_ipv6, kMask)->check(CLI::Range(0, 128));
+  add.Seconds("--legacy-service-account-token-clean-up-period", options.legacy_token_period_seconds,
+              "How long a token in a Secret may be unused before it is retired: 8760h");
+  add.Seconds("--node-monitor-period", options.node_monitor_period_seconds,
+              "How often nodes are looked at: 5s");
+  add.Seconds("--node-monitor-grace-period", options.node_monitor_grace_period_seconds,
+              "How long a node may be silent before it is NotReady: 50s");
+  add.Seconds("--node-startup-grace-period", options.node_startup_grace_period_seconds,
+              "The same for a node that has never been heard of: 60s");
+  add("--node-eviction-rate", options.node_eviction_rate,
+      "Nodes a second and zone whose pods are evicted, while the zone is healthy")
+      ->check(CLI::NonNegativeNumber);
+  add("--secondary-node-eviction-rate", options.secondary_node_eviction_rate,
+      "The same in a zone that is not, of a large cluster; in a small one it is 0")
+      ->check(CLI::NonNegativeNumber);
+  add("--unhealthy-zone-threshold", options.unhealthy_zone_threshold,
+      "Part of a zone's nodes, at least 3, that are NotReady until the zone counts as unhealthy")
+      ->check(CLI::Range(0.0, 1.0));
+  add("--large-cluster-size-threshold", options.large_cluster_size_threshold,
+      "Nodes of a zone above which it counts as large")
+      ->check(CLI::NonNegativeNumber);
+}
+
+void AddRoles(const FlagAdder& add, Options& options) {
   add("--kubeconfig", options.kubeconfig, "API server of a process without one");
   add("--scheduler-config", options.scheduler_config_file,
       "KubeSchedulerConfiguration: profiles, plugins, extenders");
   add("--scheduler-debug-port", options.scheduler_debug_port,
       "Port on 127.0.0.1 where nodectl why pod asks the scheduler, in plain HTTP; 0: none")
       ->check(CLI::Range(0, 65535));
-  add("--cluster-cidr", options.cluster_cidr, "CIDR that nodes get their pod CIDRs from");
-  add("--load-balancer-addresses", options.load_balancer_addresses,
-      "Ranges that Services of type LoadBalancer get addresses from; none: the nodes' own addresses");
-  add("--allocate-node-cidrs", options.allocate_node_cidrs, "Give each node a pod CIDR of --cluster-cidr");
-  add.Seconds("--legacy-service-account-token-clean-up-period", options.legacy_token_period_seconds,
-              "How long a token in a Secret may be unused before it is retired: 8760h");
-  add.Seconds("--node-monitor-period", options.node_monitor_period_seconds,
-              "How often nodes are looked at: 5s");
-  add.Seconds("--node-monitor-grace-period", options.node_monitor_grace_period_seconds,
-              "How long a node may be silent before it is NotReady: 40s");
+  add("--authentication-kubeconfig", options.authentication_kubeconfig,
+      "Whom to ask whose a token is; default: --kubeconfig");
+  add("--authorization-kubeconfig", options.authorization_kubeconfig,
+      "Whom to ask who may see pages; default: --kubeconfig");
+  add("--authorization-always-allow-paths", options.authorization_always_allow_paths,
+      "Pages that everybody may see");
 }
 
 void AddAutoscaler(const FlagAdder& add, Options& options) {
@@ -160,9 +200,18 @@ void AddFlags(CLI::App& app, Options& options) {
   AddAdmission(add, options);
   AddCluster(add, options);
   AddAutoscaler(add, options);
+  AddControllers(add, options);
+  AddRoles(add, options);
+  AddLeaderFlags(app, options.leader);
   AddSigningFlags(app, options.signing);
   AddLimits(add, options);
   AddAudit(add, options.audit);
+}
+
+void FinishOptions(const CLI::App& app, Options& options) {
+  options.flags = FlagsOf(app);
+  if (app.count("--secure-port") > 0 || options.Has("apiserver")) return;
+  options.secure_port = options.Has("controllers") ? kControllersPort : kSchedulerPort;
 }
 
 std::vector<std::string> FlagsOf(const CLI::App& app) {

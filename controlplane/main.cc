@@ -45,7 +45,7 @@ int main(int argc, char** argv) {
   keelson::controlplane::EtcdCommand etcd;
   AddEtcdCommands(app, etcd);
   if (std::optional<int> done = keelson::ParseFlags(app, argc, argv)) return *done;
-  options.flags = keelson::controlplane::FlagsOf(app);
+  keelson::controlplane::FinishOptions(app, options);
   if (etcd.verb != keelson::controlplane::EtcdCommand::Verb::kNone) return RunEtcdCommand(etcd, options);
   // glibc would make eight arenas a core, each with a burst's free memory left in it.
   ::mallopt(M_ARENA_MAX, 4);

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "controlplane/auth_flags.h"
+#include "controlplane/leader_flags.h"
 #include "controlplane/signing_flags.h"
 
 namespace keelson::controlplane {
@@ -64,13 +65,22 @@ struct Options {
   int default_not_ready_toleration_seconds = 300, default_unreachable_toleration_seconds = 300;
 
   std::string kubelet_certificate_file, kubelet_key_file, kubelet_ca_file;
-  std::string root_ca_file;  // published to every namespace; empty: client_ca_file
-  std::string kubeconfig;    // for roles without an API server in the process
+  std::string root_ca_file;           // published to every namespace; empty: client_ca_file
+  std::string kubeconfig;             // for roles without an API server in the process
   std::string scheduler_config_file;  // KubeSchedulerConfiguration; empty: as by default
   int scheduler_debug_port = 0;       // on 127.0.0.1; 0: none
+  LeaderFlags leader;
+  // Pages of roles without an API server in the process. Empty: as kubeconfig.
+  std::string authentication_kubeconfig, authorization_kubeconfig;
+  std::vector<std::string> authorization_always_allow_paths = {"/healthz", "/readyz", "/livez"};
+
+  std::vector<std::string> controllers = {"*"};
+  bool use_service_account_credentials = false;
+  std::string service_account_private_key_file;  // of the controllers; empty: the signing key
   std::string cluster_cidr;
   std::vector<std::string> load_balancer_addresses;  // ranges; none: the nodes' own addresses
   bool allocate_node_cidrs = false;
+  int node_cidr_mask_size = 0, node_cidr_mask_size_ipv4 = 0, node_cidr_mask_size_ipv6 = 0;  // 0: default
   SigningFlags signing;
   int legacy_token_period_seconds = 365 * 24 * 3600;  // a token in a Secret may be unused
   // Of HorizontalPodAutoscalers.
@@ -78,7 +88,11 @@ struct Options {
       autoscaler_cpu_seconds = 300, autoscaler_readiness_seconds = 30;
   double autoscaler_tolerance = 0.1;
   int node_monitor_period_seconds = 5;
-  int node_monitor_grace_period_seconds = 40;  // of silence, until a node is NotReady
+  int node_monitor_grace_period_seconds = 50;  // of silence, until a node is NotReady
+  int node_startup_grace_period_seconds = 60;
+  double node_eviction_rate = 0.1, secondary_node_eviction_rate = 0.01;  // nodes a second and zone
+  double unhealthy_zone_threshold = 0.55;
+  int large_cluster_size_threshold = 50;
 
   bool Has(const std::string& role) const {
     for (const std::string& one : roles) {

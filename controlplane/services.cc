@@ -2,7 +2,7 @@
 //
 //   etcd (unless --etcd-servers) -> storage -> apiserver -> https -> scheduler, controllers
 //
-// Scheduler and controllers reach the API server inside the process, or over --kubeconfig.
+// Scheduler and controllers: role_services.h.
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
@@ -16,20 +16,18 @@
 #include "controlplane/apiserver/server.h"
 #include "controlplane/audit_setup.h"
 #include "controlplane/auth_services.h"
-#include "controlplane/controllers/controllers.h"
 #include "controlplane/etcd/client.h"
 #include "controlplane/etcd/supervisor.h"
+#include "controlplane/option_values.h"
 #include "controlplane/options.h"
 #include "controlplane/registry/registry.h"
-#include "controlplane/scheduler/scheduler.h"
+#include "controlplane/role_services.h"
 #include "controlplane/storage/store.h"
 #include "lib/base/fd.h"
 #include "lib/base/file.h"
 #include "lib/base/log.h"
 #include "lib/base/metrics.h"
 #include "lib/base/service_group.h"
-#include "lib/client/rest.h"
-#include "lib/client/transport.h"
 #include "lib/http/file_reloader.h"
 #include "lib/http/server.h"
 
@@ -41,20 +39,6 @@ constexpr size_t kMaxBody = 16u << 20;
 constexpr int kWorkers = 48;
 // Left for requests that need no seat.
 constexpr int kSpareWorkers = 8;
-
-std::vector<std::string> SplitCommas(std::string_view text) {
-  std::vector<std::string> out;
-  while (!text.empty()) {
-    auto comma = text.find(',');
-    out.emplace_back(text.substr(0, comma));
-    text = comma == std::string_view::npos ? "" : text.substr(comma + 1);
-  }
-  return out;
-}
-
-Result<std::string> ReadIfSet(const std::string& path) {
-  return path.empty() ? std::string() : ReadFile(path);
-}
 
 // The address that packets to other hosts leave from. Nothing is sent.
 std::string DefaultRouteAddress() {
@@ -155,6 +139,7 @@ struct ControlPlane {
   std::unique_ptr<apiserver::ApiServer> apiserver;
   std::unique_ptr<http::Server> https;
   http::FileReloader files;
+  Roles roles;
 };
 
 Result<> MakeEtcd(const Options& options, ControlPlane& plane) {
@@ -276,80 +261,6 @@ void AddApiServer(ServiceGroup& group, const Options& options, ControlPlane& pla
        }});
 }
 
-// How the program that a role is elsewhere reaches the API: inside the process as its own user, or as
-// --kubeconfig says.
-Result<client::RestClient> ClientFor(const Options& options, ControlPlane& plane,
-                                     const std::string& program) {
-  const std::string user_agent = program + "/keelson";  // the program manages the fields that it writes
-  if (plane.apiserver) {
-    return client::RestClient(plane.apiserver->TransportFor(
-        {"system:" + program, "", {std::string(apiserver::kGroupAuthenticated)}, {}}, user_agent));
-  }
-  if (options.kubeconfig.empty()) {
-    return Error(Code::kInvalid, "--kubeconfig is needed where no API server is in the process");
-  }
-  ASSIGN_OR_RETURN(client::RestConfig config, client::LoadKubeconfig(options.kubeconfig));
-  config.user_agent = user_agent;
-  ASSIGN_OR_RETURN(std::shared_ptr<client::Transport> transport, client::NewHttpTransport(config));
-  return client::RestClient(std::move(transport));
-}
-
-Result<scheduler::Options> SchedulerOptions(const Options& options) {
-  scheduler::Options out;
-  if (!options.scheduler_config_file.empty()) {
-    ASSIGN_OR_RETURN(const std::string text, ReadFile(options.scheduler_config_file));
-    ASSIGN_OR_RETURN(out.config, scheduler::ParseConfig(text));
-  }
-  if (options.scheduler_debug_port != 0) {
-    out.debug_host = "127.0.0.1";
-    out.debug_port = static_cast<uint16_t>(options.scheduler_debug_port);
-  }
-  return out;
-}
-
-Result<controllers::Options> ControllerOptions(const Options& options) {
-  controllers::Options out;
-  const std::string& ca_file = options.root_ca_file.empty() ? options.client_ca_file : options.root_ca_file;
-  ASSIGN_OR_RETURN(out.root_ca_pem, ReadIfSet(ca_file));
-  ASSIGN_OR_RETURN(out.service_account_key_pem, ReadIfSet(options.service_account_signing_key_file));
-  out.legacy_token_period = std::chrono::seconds(options.legacy_token_period_seconds);
-  out.allocate_node_cidrs = options.allocate_node_cidrs;
-  out.cluster_cidrs = SplitCommas(options.cluster_cidr);
-  out.load_balancer_addresses = options.load_balancer_addresses;
-  ASSIGN_OR_RETURN(out.signing, SigningOf(options.signing));
-  if (options.autoscaler_sync_seconds <= 0)
-    return Error(Code::kInvalid, "--horizontal-pod-autoscaler-sync-period must be more than 0");
-  out.pod_autoscaler.workers = options.autoscaler_syncs;
-  out.pod_autoscaler.sync_period = std::chrono::seconds(options.autoscaler_sync_seconds);
-  out.pod_autoscaler.downscale_stabilization = std::chrono::seconds(options.autoscaler_down_seconds);
-  out.pod_autoscaler.cpu_initialization_period = std::chrono::seconds(options.autoscaler_cpu_seconds);
-  out.pod_autoscaler.initial_readiness_delay = std::chrono::seconds(options.autoscaler_readiness_seconds);
-  out.pod_autoscaler.tolerance = options.autoscaler_tolerance;
-  out.node_monitor_period = std::chrono::seconds(options.node_monitor_period_seconds);
-  out.node_monitor_grace_period = std::chrono::seconds(options.node_monitor_grace_period_seconds);
-  return out;
-}
-
-Result<> AddClients(ServiceGroup& group, const Options& options, ControlPlane& plane) {
-  std::vector<std::string> needs;
-  if (plane.apiserver) needs.push_back("https");
-  if (options.Has("scheduler")) {
-    ASSIGN_OR_RETURN(client::RestClient api, ClientFor(options, plane, "kube-scheduler"));
-    ASSIGN_OR_RETURN(scheduler::Options settings, SchedulerOptions(options));
-    group.Add({"scheduler", needs, [api, settings](std::stop_token stop, ServiceGroup::Ready ready) {
-                 return scheduler::Run(api, settings, stop, ready);
-               }});
-  }
-  if (options.Has("controllers")) {
-    ASSIGN_OR_RETURN(client::RestClient api, ClientFor(options, plane, "kube-controller-manager"));
-    ASSIGN_OR_RETURN(controllers::Options settings, ControllerOptions(options));
-    group.Add({"controllers", needs, [api, settings](std::stop_token stop, ServiceGroup::Ready ready) {
-                 return controllers::Run(api, settings, stop, ready);
-               }});
-  }
-  return {};
-}
-
 }  // namespace
 
 int RunControlPlane(const Options& options) {
@@ -369,7 +280,7 @@ int RunControlPlane(const Options& options) {
     }
     AddApiServer(group, options, plane);
   }
-  if (Result<> added = AddClients(group, options, plane); !added) {
+  if (Result<> added = AddRoles(group, options, plane.apiserver.get(), plane.roles); !added) {
     log::Error("Cannot start the control plane", {{"error", added.error()}});
     return 1;
   }

@@ -1,6 +1,7 @@
 #include "controlplane/controllers/controllers.h"
 
 #include <memory>
+#include <set>
 #include <thread>
 
 #include "controlplane/controllers/attachdetach/controller.h"
@@ -41,6 +42,7 @@
 #include "controlplane/controllers/volumebinding/volumes.h"
 #include "controlplane/controllers/volumeexpand/controller.h"
 #include "lib/base/log.h"
+#include "lib/base/metrics.h"
 
 namespace keelson::controllers {
 namespace {
@@ -55,140 +57,109 @@ struct Manager {
   std::vector<std::unique_ptr<client::EventRecorder>> recorders;
   std::unique_ptr<EndpointPods> endpoint_pods;
   std::vector<std::unique_ptr<Controller>> controllers;
+  std::set<std::string> names;
 
   template <typename T, typename... Args>
-  void Add(const Options& options, const char* name, const char* event_source, Args&&... args) {
-    if (options.disabled.count(name)) return;
-    recorders.push_back(std::make_unique<client::EventRecorder>(api, event_source, "", clock));
+  void Add(const Options& options, std::string_view name, const char* event_source, Args&&... args) {
+    if (!options.selection.Has(name)) return;
+    names.insert(std::string(name));
+    const std::string account = AccountOf(name);
+    const client::RestClient own = options.client_for && !account.empty() ? options.client_for(account) : api;
+    recorders.push_back(std::make_unique<client::EventRecorder>(own, event_source, "", clock));
     controllers.push_back(
-        std::make_unique<T>(api, informers, *recorders.back(), clock, std::forward<Args>(args)...));
+        std::make_unique<T>(own, informers, *recorders.back(), clock, std::forward<Args>(args)...));
   }
 };
 
 Result<> Build(Manager& manager, const Options& options) {
-  const bool slices = !options.disabled.count("endpointslice"),
-             endpoints = !options.disabled.count("endpoints");
+  const bool slices = options.selection.Has("endpointslice-controller"),
+             endpoints = options.selection.Has("endpoints-controller");
   if (slices || endpoints) manager.endpoint_pods = std::make_unique<EndpointPods>(manager.informers);
-  manager.Add<NamespaceController>(options, "namespace", "namespace-controller");
-  manager.Add<ServiceAccountController>(options, "serviceaccount", "serviceaccount-controller");
+  manager.Add<NamespaceController>(options, "namespace-controller", "namespace-controller");
+  manager.Add<ServiceAccountController>(options, "serviceaccount-controller", "serviceaccount-controller");
   if (!options.root_ca_pem.empty()) {
-    manager.Add<RootCaPublisher>(options, "root-ca-publisher", "root-ca-cert-publisher", options.root_ca_pem);
+    manager.Add<RootCaPublisher>(options, "root-ca-certificate-publisher-controller",
+                                 "root-ca-cert-publisher", options.root_ca_pem);
   }
-  manager.Add<DaemonSetController>(options, "daemonset", "daemonset-controller");
-  manager.Add<DeploymentController>(options, "deployment", "deployment-controller");
-  manager.Add<ReplicaSetController>(options, "replicaset", "replicaset-controller");
-  manager.Add<JobController>(options, "job", "job-controller");
-  manager.Add<JobOrphanController>(options, "job", "job-controller");
-  manager.Add<CronJobController>(options, "cronjob", "cronjob-controller");
-  manager.Add<ReplicationControllerController>(options, "replicationcontroller", "replication-controller");
-  manager.Add<StatefulSetController>(options, "statefulset", "statefulset-controller");
-  manager.Add<PodAutoscalerController>(options, "horizontalpodautoscaling", "horizontal-pod-autoscaler",
-                                       options.pod_autoscaler);
-  manager.Add<DisruptionController>(options, "disruption", "controllermanager");
-  manager.Add<ServiceCidrController>(options, "service-cidr", "service-cidr-controller");
+  manager.Add<DaemonSetController>(options, "daemonset-controller", "daemonset-controller");
+  manager.Add<DeploymentController>(options, "deployment-controller", "deployment-controller");
+  manager.Add<ReplicaSetController>(options, "replicaset-controller", "replicaset-controller");
+  manager.Add<JobController>(options, "job-controller", "job-controller");
+  manager.Add<JobOrphanController>(options, "job-controller", "job-controller");
+  manager.Add<CronJobController>(options, "cronjob-controller", "cronjob-controller");
+  manager.Add<ReplicationControllerController>(options, "replicationcontroller-controller",
+                                               "replication-controller");
+  manager.Add<StatefulSetController>(options, "statefulset-controller", "statefulset-controller");
+  manager.Add<PodAutoscalerController>(options, "horizontal-pod-autoscaler-controller",
+                                       "horizontal-pod-autoscaler", options.pod_autoscaler);
+  manager.Add<DisruptionController>(options, "disruption-controller", "controllermanager");
+  manager.Add<ServiceCidrController>(options, "service-cidr-controller", "service-cidr-controller");
   Result<AddressPool> pool = AddressPool::Parse(options.load_balancer_addresses);
   if (!pool) return pool.error().Wrap("--load-balancer-addresses");
-  manager.Add<LoadBalancerController>(options, "service-lb", "service-controller", *std::move(pool));
-  manager.Add<ResourceQuotaController>(options, "resourcequota", "resourcequota-controller");
-  manager.Add<ClaimProtectionController>(options, "pvc-protection", "pvc-protection-controller");
-  manager.Add<VolumeProtectionController>(options, "pv-protection", "pv-protection-controller");
-  manager.Add<ClaimBinder>(options, "persistentvolume-binder", "persistentvolume-controller");
-  manager.Add<VolumeBinder>(options, "persistentvolume-binder", "persistentvolume-controller");
-  manager.Add<VolumeExpandController>(options, "persistentvolume-expander", "volume_expand");
-  manager.Add<AttachDetachController>(options, "attachdetach", "attachdetach-controller");
-  manager.Add<EphemeralVolumeController>(options, "ephemeral-volume", "ephemeral_volume");
-  manager.Add<GarbageCollector>(options, "garbage-collector", "garbage-collector-controller");
-  manager.Add<NodeLifecycleController>(options, "node-lifecycle", "node-controller", options);
-  manager.Add<TaintEvictionController>(options, "taint-eviction", "taint-eviction-controller");
-  manager.Add<PodGcController>(options, "pod-garbage-collector", "pod-garbage-collector",
+  manager.Add<LoadBalancerController>(options, "service-lb-controller", "service-controller",
+                                      *std::move(pool));
+  manager.Add<ResourceQuotaController>(options, "resourcequota-controller", "resourcequota-controller");
+  manager.Add<ClaimProtectionController>(options, "persistentvolumeclaim-protection-controller",
+                                         "pvc-protection-controller");
+  manager.Add<VolumeProtectionController>(options, "persistentvolume-protection-controller",
+                                          "pv-protection-controller");
+  manager.Add<ClaimBinder>(options, "persistentvolume-binder-controller", "persistentvolume-controller");
+  manager.Add<VolumeBinder>(options, "persistentvolume-binder-controller", "persistentvolume-controller");
+  manager.Add<VolumeExpandController>(options, "persistentvolume-expander-controller", "volume_expand");
+  manager.Add<AttachDetachController>(options, "persistentvolume-attach-detach-controller",
+                                      "attachdetach-controller");
+  manager.Add<EphemeralVolumeController>(options, "ephemeral-volume-controller", "ephemeral_volume");
+  manager.Add<GarbageCollector>(options, "garbage-collector-controller", "garbage-collector-controller");
+  manager.Add<NodeLifecycleController>(options, "node-lifecycle-controller", "node-controller", options);
+  manager.Add<TaintEvictionController>(options, "taint-eviction-controller", "taint-eviction-controller");
+  manager.Add<PodGcController>(options, "pod-garbage-collector-controller", "pod-garbage-collector",
                                options.terminated_pod_gc_threshold);
-  manager.Add<CertificateApprover>(options, "csrapproving", "certificate-controller");
-  manager.Add<CertificateCleaner>(options, "csrcleaner", "certificate-controller");
-  manager.Add<PodCertificateRequestCleaner>(options, "podcertificaterequestcleaner",
+  manager.Add<CertificateApprover>(options, "certificatesigningrequest-approving-controller",
+                                   "certificate-controller");
+  manager.Add<CertificateCleaner>(options, "certificatesigningrequest-cleaner-controller",
+                                  "certificate-controller");
+  manager.Add<PodCertificateRequestCleaner>(options, "podcertificaterequest-cleaner-controller",
                                             "podcertificaterequestcleaner");
   if (!options.signing.authorities.empty()) {
-    manager.Add<CertificateSigner>(options, "csrsigning", "certificate-controller", options.signing);
+    manager.Add<CertificateSigner>(options, "certificatesigningrequest-signing-controller",
+                                   "certificate-controller", options.signing);
   }
   if (slices) {
-    manager.Add<EndpointSliceController>(options, "endpointslice", "endpoint-slice-controller",
+    manager.Add<EndpointSliceController>(options, "endpointslice-controller", "endpoint-slice-controller",
                                          *manager.endpoint_pods);
   }
   if (endpoints) {
-    manager.Add<EndpointsController>(options, "endpoints", "endpoint-controller", *manager.endpoint_pods);
+    manager.Add<EndpointsController>(options, "endpoints-controller", "endpoint-controller",
+                                     *manager.endpoint_pods);
   }
-  manager.Add<EndpointSliceMirroringController>(options, "endpointslicemirroring",
+  manager.Add<EndpointSliceMirroringController>(options, "endpointslice-mirroring-controller",
                                                 "endpoint-slice-mirroring-controller");
-  manager.Add<TtlAfterFinishedController>(options, "ttl-after-finished", "ttl-after-finished-controller");
-  manager.Add<BootstrapSigner>(options, "bootstrapsigner", "bootstrap-signer");
-  manager.Add<TokenCleaner>(options, "tokencleaner", "token-cleaner");
-  manager.Add<LegacyTokenCleaner>(options, "legacy-serviceaccount-token-cleaner",
+  manager.Add<TtlAfterFinishedController>(options, "ttl-after-finished-controller",
+                                          "ttl-after-finished-controller");
+  manager.Add<BootstrapSigner>(options, "bootstrap-signer-controller", "bootstrap-signer");
+  manager.Add<TokenCleaner>(options, "token-cleaner-controller", "token-cleaner");
+  manager.Add<LegacyTokenCleaner>(options, "legacy-serviceaccount-token-cleaner-controller",
                                   "legacy-service-account-token-cleaner", options.legacy_token_period);
   if (!options.service_account_key_pem.empty()) {
     auto keys = http::SigningKey::FromPem(options.service_account_key_pem);
     if (!keys) return keys.error().Wrap("key of service account tokens");
     if (!keys->front().is_private())
       return Error(Code::kInvalid, "key of service account tokens: no private key");
-    manager.Add<ServiceAccountTokensController>(options, "serviceaccount-token", "tokens-controller",
-                                                keys->front(), options.root_ca_pem);
+    manager.Add<ServiceAccountTokensController>(options, "serviceaccount-token-controller",
+                                                "tokens-controller", keys->front(), options.root_ca_pem);
   }
-  if (options.allocate_node_cidrs && !options.disabled.count("node-ipam")) {
+  if (options.allocate_node_cidrs && options.selection.Has("node-ipam-controller")) {
     ASSIGN_OR_RETURN(std::vector<CidrPool> pools, NodeIpamController::MakePools(options));
-    manager.Add<NodeIpamController>(options, "node-ipam", "node-ipam-controller", std::move(pools));
+    manager.Add<NodeIpamController>(options, "node-ipam-controller", "node-ipam-controller",
+                                    std::move(pools));
   }
   return {};
 }
 
 }  // namespace
 
-std::vector<std::string> ControllerNames() {
-  return {"attachdetach",
-          "bootstrapsigner",
-          "cronjob",
-          "csrapproving",
-          "csrcleaner",
-          "csrsigning",
-          "daemonset",
-          "deployment",
-          "disruption",
-          "endpoints",
-          "endpointslice",
-          "endpointslicemirroring",
-          "ephemeral-volume",
-          "garbage-collector",
-          "horizontalpodautoscaling",
-          "job",
-          "legacy-serviceaccount-token-cleaner",
-          "namespace",
-          "node-ipam",
-          "node-lifecycle",
-          "persistentvolume-binder",
-          "persistentvolume-expander",
-          "pod-garbage-collector",
-          "podcertificaterequestcleaner",
-          "pv-protection",
-          "pvc-protection",
-          "replicaset",
-          "replicationcontroller",
-          "resourcequota",
-          "root-ca-publisher",
-          "service-cidr",
-          "service-lb",
-          "serviceaccount",
-          "serviceaccount-token",
-          "statefulset",
-          "taint-eviction",
-          "tokencleaner",
-          "ttl-after-finished"};
-}
-
 Result<> Run(client::RestClient api, const Options& options, std::stop_token stop,
              std::function<void()> ready, Clock& clock) {
-  for (const std::string& name : options.disabled) {
-    std::vector<std::string> known = ControllerNames();
-    if (std::find(known.begin(), known.end(), name) == known.end()) {
-      return Error(Code::kInvalid, "no such controller: " + name);
-    }
-  }
   Manager manager(std::move(api), clock);
   RETURN_IF_ERROR(Build(manager, options));
 
@@ -198,7 +169,11 @@ Result<> Run(client::RestClient api, const Options& options, std::stop_token sto
     threads.emplace_back([&recorder, stop] { recorder->Run(stop); });
   }
   std::vector<std::jthread> workers;
+  metrics::Family& running =
+      metrics::Gauge("running_managed_controllers",
+                     "Indicates where instances of a controller are currently running", {"name", "manager"});
   Result<> result = manager.informers.Run(stop, [&] {
+    for (const std::string& name : manager.names) running.With({name, "kube-controller-manager"}).Set(1);
     for (auto& controller : manager.controllers) {
       workers.emplace_back([&controller, stop] { controller->Run(stop); });
     }

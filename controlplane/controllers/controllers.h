@@ -5,11 +5,11 @@
 #include <chrono>
 #include <functional>
 #include <map>
-#include <set>
 #include <stop_token>
 #include <string>
 #include <vector>
 
+#include "controlplane/controllers/names.h"
 #include "lib/base/clock.h"
 #include "lib/base/error.h"
 #include "lib/client/rest.h"
@@ -35,22 +35,29 @@ struct PodAutoscalerOptions {
 };
 
 struct Options {
-  // Names as in ControllerNames(); empty: all. Switching one off leaves its objects as they are.
-  std::set<std::string> disabled;
+  Selection selection;  // switching one off leaves its objects as they are
+
+  // As whom a controller writes, by AccountOf() its name; empty: all of them as who reads.
+  std::function<client::RestClient(const std::string& account)> client_for;
 
   std::string root_ca_pem;  // for kube-root-ca.crt in every namespace; empty: not published
 
   std::chrono::seconds node_monitor_period{5};
-  std::chrono::seconds node_monitor_grace_period{40};  // silence of a node's Lease before it is Unknown
+  std::chrono::seconds node_monitor_grace_period{50};  // silence of a node's Lease before it is Unknown
   std::chrono::seconds node_startup_grace_period{60};  // the same for a node that has never reported
-  double node_eviction_rate = 0.1;                     // nodes a second that get NoExecute taints
+  // How many nodes a second and zone get NoExecute taints: while the zone is healthy, and while it is not
+  // (none at all in zones of up to large_cluster_size_threshold nodes).
+  double node_eviction_rate = 0.1, secondary_node_eviction_rate = 0.01;
+  double unhealthy_zone_threshold = 0.55;  // part of a zone's nodes, and at least 3, that are not ready
+  int large_cluster_size_threshold = 50;
 
   int terminated_pod_gc_threshold = 12500;  // finished pods kept; 0: all
 
   bool allocate_node_cidrs = false;
   std::vector<std::string> cluster_cidrs;  // at most one a family
-  int node_cidr_mask_size_ipv4 = 24;
-  int node_cidr_mask_size_ipv6 = 64;
+  std::vector<std::string> service_cidrs;  // no part of them goes to a node
+  // 0: 24, or 64 for IPv6. The first is for one range alone, the others are for each family.
+  int node_cidr_mask_size = 0, node_cidr_mask_size_ipv4 = 0, node_cidr_mask_size_ipv6 = 0;
 
   CertificateSigning signing;
   PodAutoscalerOptions pod_autoscaler;
@@ -62,8 +69,6 @@ struct Options {
   std::string service_account_key_pem;
   std::chrono::seconds legacy_token_period = std::chrono::hours(24 * 365);  // unused, until they are retired
 };
-
-std::vector<std::string> ControllerNames();
 
 // Runs until `stop`. `ready` is called once when all informers have synced and the workers have started.
 Result<> Run(client::RestClient api, const Options& options, std::stop_token stop,

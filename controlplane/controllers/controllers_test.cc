@@ -1,5 +1,6 @@
 #include "controlplane/controllers/controllers.h"
 
+#include <set>
 #include <thread>
 
 #include <gtest/gtest.h>
@@ -44,13 +45,36 @@ TEST(RunTest, DeploymentBecomesPods) {
   }
 }
 
-TEST(RunTest, UnknownNamesAreRefused) {
-  Options options;
-  options.disabled = {"none-such"};
-  Result<> result = controllers::Run(client::RestClient(std::make_shared<client::FakeApi>()), options,
-                                     std::stop_token(), {});
-  ASSERT_FALSE(result);
-  EXPECT_EQ(result.error().code(), Code::kInvalid);
+TEST(SelectionTest, AsTheFlagSays) {
+  struct Case {
+    std::vector<std::string> words;
+    bool deployment, job;
+  };
+  for (const Case& c : {Case{{"*"}, true, true},
+                        {{"*", "-deployment-controller"}, false, true},
+                        {{"*", "-deployment"}, false, true},
+                        {{"job"}, false, true},
+                        {{"deployment-controller", "-job-controller", "*"}, true, false},
+                        {{"-deployment", "deployment"}, false, false},
+                        {{}, false, false}}) {
+    auto selection = Selection::Parse(c.words);
+    ASSERT_TRUE(selection) << selection.error().message();
+    EXPECT_EQ(selection->Has("deployment-controller"), c.deployment);
+    EXPECT_EQ(selection->Has("job-controller"), c.job);
+  }
+  for (const char* wrong : {"none-such", "-none-such", "-*", ""}) {
+    auto selection = Selection::Parse({"*", wrong});
+    ASSERT_FALSE(selection) << wrong;
+    EXPECT_NE(selection.error().message().find("is not in the list of known controllers"), std::string::npos);
+  }
+}
+
+TEST(SelectionTest, NamesAreDistinct) {
+  std::set<std::string_view> seen;
+  for (const ControllerName& one : AllControllers()) {
+    EXPECT_TRUE(seen.insert(one.name).second) << one.name;
+    if (!one.alias.empty()) EXPECT_TRUE(seen.insert(one.alias).second) << one.alias;
+  }
 }
 
 TEST(RunTest, CidrsAreRequiredForAllocation) {

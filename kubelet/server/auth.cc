@@ -1,20 +1,7 @@
 #include "kubelet/server/auth.h"
 
-#include <algorithm>
-
-#include "lib/base/log.h"
-
 namespace keelson::kubelet::server {
 namespace {
-
-constexpr size_t kKept = 4096;
-
-template <typename Cache>
-void Prune(Cache& cache, SteadyTime now) {
-  if (cache.size() < kKept) return;
-  std::erase_if(cache, [&](const auto& entry) { return entry.second.until <= now; });
-  if (cache.size() >= kKept) cache.clear();
-}
 
 bool IsUnder(std::string_view path, std::string_view root) {
   return path.substr(0, root.size()) == root && (path.size() == root.size() || path[root.size()] == '/');
@@ -61,7 +48,10 @@ Access AccessOf(const http::ServerRequest& request) {
 }
 
 Auth::Auth(const KubeletServerOptions& options, client::RestClient api, Clock& clock)
-    : options_(options), api_(std::move(api)), clock_(clock) {}
+    : options_(options),
+      clock_(clock),
+      reviews_(api, api, {options.authentication_ttl, options.authorized_ttl, options.unauthorized_ttl},
+               clock) {}
 
 Result<User> Auth::Authenticate(const http::ServerRequest& request) {
   const bool refused = request.peer_refused || (request.peer && clock_.Now() > request.peer->not_after);
@@ -71,43 +61,11 @@ Result<User> Auth::Authenticate(const http::ServerRequest& request) {
     return user;
   }
   std::string token = BearerToken(request);
-  if (!token.empty() && options_.webhook_authentication) return Review(token);
+  if (!token.empty() && options_.webhook_authentication) return reviews_.Review(token);
   // Who shows a certificate that is of no use wants to be somebody.
   if (token.empty() && !refused && options_.anonymous)
     return User{"system:anonymous", "", {"system:unauthenticated"}, {}};
   return Error(Code::kUnauthenticated, "Unauthorized");
-}
-
-Result<User> Auth::Review(const std::string& token) {
-  SteadyTime now = clock_.SteadyNow();
-  {
-    MutexLock lock(mutex_);
-    auto at = tokens_.find(token);
-    if (at != tokens_.end() && at->second.until > now) {
-      if (at->second.authenticated) return at->second.user;
-      return Error(Code::kUnauthenticated, "Unauthorized");
-    }
-  }
-  authenticationv1::TokenReview review;
-  review.mutable_spec()->set_token(token);
-  Result<authenticationv1::TokenReview> answer = api_.Create(review);
-  if (!answer) {
-    log::Warn("Token review failed", {{"error", answer.error()}});
-    return Error(Code::kUnauthenticated, "Unauthorized");
-  }
-  const auto& status = answer->status();
-  KnownUser known{{}, status.authenticated(), now + options_.authentication_ttl};
-  known.user.name = status.user().username();
-  known.user.uid = status.user().uid();
-  known.user.groups.assign(status.user().groups().begin(), status.user().groups().end());
-  for (const auto& [key, value] : status.user().extra()) {
-    known.user.extra[key].assign(value.items().begin(), value.items().end());
-  }
-  MutexLock lock(mutex_);
-  Prune(tokens_, now);
-  tokens_[token] = known;
-  if (!known.authenticated) return Error(Code::kUnauthenticated, "Unauthorized");
-  return known.user;
 }
 
 Result<> Auth::Authorize(const User& user, const Access& access) {
@@ -123,43 +81,17 @@ Result<> Auth::Authorize(const User& user, const Access& access) {
 }
 
 Result<bool> Auth::Allowed(const User& user, const std::string& verb, const std::string& subresource) {
-  std::string key = user.name + '\0' + user.uid + '\0' + verb + '\0' + subresource;
-  for (const std::string& group : user.groups) key += '\0' + group;
-  for (const auto& [name, values] : user.extra) {
-    key += std::string(2, '\0') + name;
-    for (const std::string& value : values) key += '\0' + value;
-  }
-  SteadyTime now = clock_.SteadyNow();
-  {
-    MutexLock lock(mutex_);
-    auto at = decisions_.find(key);
-    if (at != decisions_.end() && at->second.until > now) return at->second.allowed;
-  }
-  authorizationv1::SubjectAccessReview review;
-  auto& spec = *review.mutable_spec();
-  spec.set_user(user.name);
-  if (!user.uid.empty()) spec.set_uid(user.uid);
-  for (const std::string& group : user.groups) spec.add_groups(group);
-  for (const auto& [name, values] : user.extra) {
-    for (const std::string& value : values) (*spec.mutable_extra())[name].add_items(value);
-  }
+  authorizationv1::SubjectAccessReviewSpec spec;
   auto& what = *spec.mutable_resource_attributes();
   what.set_verb(verb);
   what.set_version("v1");
   what.set_resource("nodes");
   what.set_subresource(subresource);
   what.set_name(options_.node_name);
-  Result<authorizationv1::SubjectAccessReview> answer = api_.Create(review);
-  if (!answer) {
-    log::Warn("Access review failed", {{"user", user.name}, {"error", answer.error()}});
-    return Error(Code::kInternal, "Authorization error (user=" + user.name + ", verb=" + verb +
-                                      ", resource=nodes, subresource=" + subresource + ")");
-  }
-  bool allowed = answer->status().allowed();
-  MutexLock lock(mutex_);
-  Prune(decisions_, now);
-  decisions_[key] = {allowed, now + (allowed ? options_.authorized_ttl : options_.unauthorized_ttl)};
-  return allowed;
+  Result<bool> allowed = reviews_.Allowed(user, spec);
+  if (allowed) return allowed;
+  return Error(Code::kInternal, "Authorization error (user=" + user.name + ", verb=" + verb +
+                                    ", resource=nodes, subresource=" + subresource + ")");
 }
 
 }  // namespace keelson::kubelet::server

@@ -1,22 +1,16 @@
 // Who asks, and whether they may. Thread safe; answers of the API server are kept for a while.
 #pragma once
 
-#include <map>
-#include <memory>
 #include <string>
 #include <vector>
 
 #include "kubelet/server/server.h"
 #include "lib/base/clock.h"
-#include "lib/base/mutex.h"
+#include "lib/client/delegated_auth.h"
 
 namespace keelson::kubelet::server {
 
-struct User {
-  std::string name, uid;
-  std::vector<std::string> groups;
-  std::map<std::string, std::vector<std::string>> extra;
-};
+using User = client::ReviewedUser;
 
 // The verb of the API for a method, and the subresources of nodes of which any one will do, the narrowest
 // first: /pods may be read with nodes/pods or nodes/proxy.
@@ -35,24 +29,11 @@ class Auth {
   Result<> Authorize(const User& user, const Access& access);
 
  private:
-  struct KnownUser {
-    User user;
-    bool authenticated;
-    SteadyTime until;
-  };
-  struct Decision {
-    bool allowed;
-    SteadyTime until;
-  };
-  Result<User> Review(const std::string& token);
   Result<bool> Allowed(const User& user, const std::string& verb, const std::string& subresource);
 
   const KubeletServerOptions options_;
-  const client::RestClient api_;
   Clock& clock_;
-  Mutex mutex_;
-  std::map<std::string, KnownUser> tokens_ GUARDED_BY(mutex_);
-  std::map<std::string, Decision> decisions_ GUARDED_BY(mutex_);
+  client::DelegatedAuth reviews_;
 };
 
 }  // namespace keelson::kubelet::server

@@ -1,16 +1,102 @@
 #include "lib/client/workqueue.h"
 
+#include <algorithm>
 #include <deque>
 #include <map>
 #include <thread>
 #include <unordered_map>
-#include <unordered_set>
 #include <vector>
 
 #include "lib/base/log.h"
+#include "lib/base/metrics.h"
 #include "lib/base/mutex.h"
 
 namespace keelson::client {
+namespace {
+
+double Seconds(std::chrono::nanoseconds duration) { return std::chrono::duration<double>(duration).count(); }
+
+// What is told of the queue on /metrics, by client-go's names.
+struct QueueMetrics {
+  explicit QueueMetrics(const std::string& name)
+      : adds(metrics::Counter("workqueue_adds_total", "Total number of adds handled by workqueue", {"name"})
+                 .With({name})),
+        retries(metrics::Counter("workqueue_retries_total", "Total number of retries handled by workqueue",
+                                 {"name"})
+                    .With({name})),
+        waited(metrics::Histograms("workqueue_queue_duration_seconds",
+                                   "How long in seconds an item stays in workqueue before being requested.",
+                                   metrics::ExponentialBuckets(10e-9, 10, 12), {"name"})
+                   .HistogramWith({name})),
+        worked(metrics::Histograms("workqueue_work_duration_seconds",
+                                   "How long in seconds processing an item from workqueue takes.",
+                                   metrics::ExponentialBuckets(10e-9, 10, 12), {"name"})
+                   .HistogramWith({name})) {}
+  metrics::Value &adds, &retries;
+  metrics::Histogram &waited, &worked;
+};
+
+// How a queue stands just now.
+struct Standing {
+  size_t depth = 0;
+  std::chrono::nanoseconds unfinished{0}, longest{0};
+};
+
+// The queues that there are, asked when somebody looks.
+class LiveQueues {
+ public:
+  static LiveQueues& Get() {
+    static LiveQueues* all = new LiveQueues;
+    return *all;
+  }
+  void Add(const void* queue, const std::string& name, std::function<Standing()> look) {
+    MutexLock lock(mutex_);
+    if (!std::exchange(collected_, true)) metrics::OnCollect([this] { Collect(); });
+    queues_[queue] = {name, std::move(look)};
+  }
+  void Remove(const void* queue) {
+    MutexLock lock(mutex_);
+    queues_.erase(queue);
+  }
+
+ private:
+  struct Queue {
+    std::string name;
+    std::function<Standing()> look;
+  };
+  void Collect() {
+    metrics::Family& depth = metrics::Gauge("workqueue_depth", "Current depth of workqueue", {"name"});
+    metrics::Family& unfinished =
+        metrics::Gauge("workqueue_unfinished_work_seconds",
+                       "How many seconds of work has done that is in progress and hasn't been observed by "
+                       "work_duration. Large values indicate stuck threads. One can deduce the number of "
+                       "stuck threads by observing the rate at which this increases.",
+                       {"name"});
+    metrics::Family& longest = metrics::Gauge(
+        "workqueue_longest_running_processor_seconds",
+        "How many seconds has the longest running processor for workqueue been running.", {"name"});
+    std::map<std::string, Standing> by_name;
+    MutexLock lock(mutex_);
+    for (const auto& [key, queue] : queues_) {
+      const Standing one = queue.look();
+      Standing& sum = by_name[queue.name];
+      sum.depth += one.depth;
+      sum.unfinished += one.unfinished;
+      sum.longest = std::max(sum.longest, one.longest);
+    }
+    for (const auto& [name, standing] : by_name) {
+      depth.With({name}).Set(static_cast<double>(standing.depth));
+      unfinished.With({name}).Set(Seconds(standing.unfinished));
+      longest.With({name}).Set(Seconds(standing.longest));
+    }
+  }
+
+  Mutex mutex_;
+  bool collected_ GUARDED_BY(mutex_) = false;
+  std::map<const void*, Queue> queues_ GUARDED_BY(mutex_);
+};
+
+}  // namespace
 
 // A key is in at most one of three states besides waiting for its time:
 //
@@ -21,23 +107,29 @@ namespace keelson::client {
 //                      processing + dirty ----+--> dirty, queued again
 struct WorkQueue::Impl {
   Impl(std::string queue_name, Clock& c, BackoffOptions b)
-      : name(std::move(queue_name)), clock(c), backoff(b) {}
+      : name(std::move(queue_name)), clock(c), backoff(b), told(name) {
+    LiveQueues::Get().Add(this, name, [this] { return Look(); });
+  }
+  ~Impl() { LiveQueues::Get().Remove(this); }
 
   const std::string name;
   Clock& clock;
   const BackoffOptions backoff;
+  const QueueMetrics told;
 
   Mutex mutex;
   CondVar changed;
   std::deque<std::string> ready GUARDED_BY(mutex);
-  std::unordered_set<std::string> dirty GUARDED_BY(mutex), processing GUARDED_BY(mutex);
+  std::unordered_map<std::string, SteadyTime> dirty GUARDED_BY(mutex),  // since when
+      processing GUARDED_BY(mutex);
   std::multimap<SteadyTime, std::string> waiting GUARDED_BY(mutex);
   std::unordered_map<std::string, std::multimap<SteadyTime, std::string>::iterator> waiting_by_key
       GUARDED_BY(mutex);
   std::unordered_map<std::string, int> failures GUARDED_BY(mutex);
 
   void AddLocked(const std::string& key) REQUIRES(mutex) {
-    if (!dirty.insert(key).second) return;
+    if (!dirty.try_emplace(key, clock.SteadyNow()).second) return;
+    told.adds.Increment();
     if (processing.count(key)) return;
     ready.push_back(key);
     changed.notify_one();
@@ -57,7 +149,20 @@ struct WorkQueue::Impl {
     return SteadyTime::max();
   }
 
+  Standing Look() EXCLUDES(mutex) {
+    const SteadyTime now = clock.SteadyNow();
+    Standing standing;
+    MutexLock lock(mutex);
+    standing.depth = dirty.size();
+    for (const auto& [key, since] : processing) {
+      standing.unfinished += now - since;
+      standing.longest = std::max<std::chrono::nanoseconds>(standing.longest, now - since);
+    }
+    return standing;
+  }
+
   void AddAfterLocked(const std::string& key, std::chrono::nanoseconds delay) REQUIRES(mutex) {
+    told.retries.Increment();
     if (delay.count() <= 0) return AddLocked(key);
     SteadyTime at = clock.SteadyNow() + delay;
     auto it = waiting_by_key.find(key);
@@ -119,8 +224,11 @@ std::optional<std::string> WorkQueue::Get(std::stop_token stop) {
     if (!q.ready.empty()) {
       std::string key = std::move(q.ready.front());
       q.ready.pop_front();
-      q.dirty.erase(key);
-      q.processing.insert(key);
+      const SteadyTime now = q.clock.SteadyNow();
+      auto dirty = q.dirty.find(key);
+      q.told.waited.Observe(Seconds(now - dirty->second));
+      q.dirty.erase(dirty);
+      q.processing[key] = now;
       return key;
     }
     q.clock.WaitUntil(q.mutex, q.changed, next);
@@ -130,7 +238,11 @@ std::optional<std::string> WorkQueue::Get(std::stop_token stop) {
 void WorkQueue::Done(std::string_view key) {
   MutexLock lock(impl_->mutex);
   std::string owned(key);
-  impl_->processing.erase(owned);
+  auto it = impl_->processing.find(owned);
+  if (it != impl_->processing.end()) {
+    impl_->told.worked.Observe(Seconds(impl_->clock.SteadyNow() - it->second));
+    impl_->processing.erase(it);
+  }
   if (!impl_->dirty.count(owned)) return;
   impl_->ready.push_back(std::move(owned));
   impl_->changed.notify_one();

@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include "lib/base/metrics.h"
+
 namespace keelson::client {
 namespace {
 
@@ -41,6 +43,40 @@ TEST_F(WorkQueueTest, KeyInWorkComesBackAfterDone) {
   EXPECT_EQ(Next(), "a");
   queue_.Done("a");
   EXPECT_EQ(queue_.size(), 0u);
+}
+
+TEST(WorkQueueMetricsTest, TellWhatClientGoTells) {
+  FakeClock clock;
+  WorkQueue queue("told", clock);
+  std::stop_source stop;
+  auto line = [](const std::string& start) {
+    const std::string text = metrics::Print();
+    const size_t at = text.find("\n" + start + " ");
+    if (at == std::string::npos) return std::string("none");
+    const size_t value = at + start.size() + 2;
+    return text.substr(value, text.find('\n', value) - value);
+  };
+  for (const char* key : {"a", "b", "a"}) queue.Add(key);
+  clock.Advance(2s);
+  EXPECT_EQ(queue.Get(stop.get_token()), "a");
+  queue.Add("a");
+  clock.Advance(3s);
+  EXPECT_EQ(line("workqueue_adds_total{name=\"told\"}"), "3");
+  EXPECT_EQ(line("workqueue_depth{name=\"told\"}"), "2");
+  EXPECT_EQ(line("workqueue_queue_duration_seconds_sum{name=\"told\"}"), "2");
+  EXPECT_EQ(line("workqueue_unfinished_work_seconds{name=\"told\"}"), "3");
+  EXPECT_EQ(queue.Get(stop.get_token()), "b");
+  clock.Advance(1s);
+  EXPECT_EQ(line("workqueue_unfinished_work_seconds{name=\"told\"}"), "5");
+  EXPECT_EQ(line("workqueue_longest_running_processor_seconds{name=\"told\"}"), "4");
+  queue.Done("a");
+  queue.Done("b");
+  queue.AddRateLimited("b");
+  EXPECT_EQ(line("workqueue_work_duration_seconds_sum{name=\"told\"}"), "5");
+  EXPECT_EQ(line("workqueue_work_duration_seconds_count{name=\"told\"}"), "2");
+  EXPECT_EQ(line("workqueue_unfinished_work_seconds{name=\"told\"}"), "0");
+  EXPECT_EQ(line("workqueue_depth{name=\"told\"}"), "1");
+  EXPECT_EQ(line("workqueue_retries_total{name=\"told\"}"), "1");
 }
 
 TEST_F(WorkQueueTest, EarliestOfSeveralDelaysWins) {

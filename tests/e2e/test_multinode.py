@@ -78,6 +78,14 @@ spec:
 """
 
 
+BUDGET = """
+apiVersion: policy/v1
+kind: PodDisruptionBudget
+metadata: {name: mobile}
+spec: {minAvailable: MIN, selector: {matchLabels: {app: mobile}}}
+"""
+
+
 class MultiNodeTest(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
@@ -271,6 +279,41 @@ class MultiNodeTest(unittest.TestCase):
         self.assertEqual(before, self.container("on-node2"))
         for pod in leaving:
             self.assertEqual(self.cluster.pod_processes(pod), [])
+
+    # ---- a node is emptied ----
+    def budget(self, least):
+        self.cluster.apply(BUDGET.replace("MIN", str(least)))
+        allowed = str(4 - least)
+        self.cluster.eventually("the budget to be counted",
+                                lambda: self.cluster.jsonpath(".status.disruptionsAllowed", "pdb", "mobile") == allowed)
+
+    def drain(self, node, *flags):
+        return self.k("drain", node, "--pod-selector=app=mobile", *flags, check=False)
+
+    def test_drain_with_a_budget(self):
+        self.addCleanup(self.k, "delete", "pdb", "mobile")
+        self.addCleanup(self.k, "uncordon", "node2")
+        self.budget(4)
+        refused = self.drain("node2", "--timeout=1s")
+        self.assertNotEqual(refused.returncode, 0)
+        self.assertIn("Cannot evict pod as it would violate the pod's disruption budget.", refused.stderr)
+        self.assertTrue(self.pods_on("node2", "mobile"))
+        self.assertEqual(self.node("node2"), ("True", {("unschedulable", "NoSchedule")}))
+
+        self.budget(3)
+        with self.cluster.start_kubectl("get", "deployment/mobile", "--watch", "-o", r"jsonpath={.status.availableReplicas}{'\n'}",
+                                        stdout=subprocess.PIPE) as watch:
+            self.assertEqual(watch.stdout.readline().strip(), "4")
+            drained = self.drain("node2", "--timeout=60s")
+            self.assertEqual(drained.returncode, 0, drained.stderr)
+            self.k("rollout", "status", "deployment/mobile", "--timeout=60s")
+            watch.send_signal(signal.SIGTERM)
+            available = [int(line or 0) for line in watch.stdout.read().split("\n")[:-1]]
+        self.assertIn(3, available)
+        self.assertGreaterEqual(min(available), 3, "the budget holds at every moment")
+        self.assertEqual(self.pods_on("node2", "mobile"), [])
+        self.assertEqual(len(self.pods_on("node1", "mobile")), 4)
+        self.assertEqual(self.k("get", "pod", "on-node2", "-o", "name").stdout.strip(), "pod/on-node2", "it was not asked to go")
 
     # ---- daemons restart ----
     @contextlib.contextmanager

@@ -36,6 +36,7 @@ newer_runtimes() {
 # ./dev bench services: its kube-proxy with many Services.
 # ./dev bench api: its API server under load, beside what etcd alone takes on the same disk.
 # ./dev bench scheduler [WORKLOAD...]: the whole scheduler on an API server in memory.
+# ./dev bench controllers: a control plane of its own with nodes that cost nothing (tests/fake_kubelet).
 # ./dev bench exec: many exec streams at a time.
 # ./dev bench cni: the CNI plugins beside the reference plugins (Debian: containernetworking-plugins).
 run_bench() {
@@ -48,6 +49,12 @@ run_bench() {
   if [ "${1:-}" = scheduler ]; then
     build scheduler_perf
     "$BUILD/bench-tools/scheduler_perf" "${@:2}"
+    return
+  fi
+  if [ "${1:-}" = controllers ]; then
+    need_root
+    build kube-controlplane controllers_load
+    PATH="$PATH:$(dirname "$(kubectl_path)")" "$BUILD/bench-tools/controllers_load" "${@:2}"
     return
   fi
   build

@@ -39,7 +39,7 @@ Result<bool> Allowed(const client::RestClient& api, const CertificateSigningRequ
 
 CertificateApprover::CertificateApprover(client::RestClient api, client::InformerFactory& informers,
                                          client::EventRecorder&, Clock& clock)
-    : Controller("csrapproving", clock),
+    : Controller("certificate", clock),
       api_(std::move(api)),
       requests_(informers.Get<CertificateSigningRequest>()) {
   requests_.AddHandler([this](const auto& change) {

@@ -27,7 +27,7 @@ bool IsOver(const CertificateSigningRequest& request, WallTime now) {
 
 CertificateCleaner::CertificateCleaner(client::RestClient api, client::InformerFactory& informers,
                                        client::EventRecorder&, Clock& clock)
-    : Controller("csrcleaner", clock),
+    : Controller("certificate_cleaner", clock),
       api_(std::move(api)),
       requests_(informers.Get<CertificateSigningRequest>()) {
   queue().Add(kKey);

@@ -12,7 +12,7 @@ constexpr std::chrono::minutes kKept(15);
 PodCertificateRequestCleaner::PodCertificateRequestCleaner(client::RestClient api,
                                                            client::InformerFactory& informers,
                                                            client::EventRecorder&, Clock& clock)
-    : Controller("podcertificaterequestcleaner", clock),
+    : Controller("podcertificaterequest_cleaner", clock),
       api_(std::move(api)),
       requests_(informers.Get<PodCertificateRequest>()) {
   requests_.AddHandler([this](const auto& change) {

@@ -23,7 +23,7 @@ http::CertificateTerms TermsOf(const CertificateSigningRequest& request, seconds
 
 CertificateSigner::CertificateSigner(client::RestClient api, client::InformerFactory& informers,
                                      client::EventRecorder&, Clock& clock, CertificateSigning signing)
-    : Controller("csrsigning", clock),
+    : Controller("certificate", clock),
       api_(std::move(api)),
       requests_(informers.Get<CertificateSigningRequest>()),
       signing_(std::move(signing)) {

@@ -133,7 +133,7 @@ std::vector<corev1::EndpointSubset> DesiredSubsets(const corev1::Service& servic
 
 EndpointsController::EndpointsController(client::RestClient api, client::InformerFactory& informers,
                                          client::EventRecorder& events, Clock& clock, EndpointPods& pods)
-    : Controller("endpoints", clock, 2),
+    : Controller("endpoint", clock, 2),
       api_(std::move(api)),
       events_(events),
       pods_(pods),

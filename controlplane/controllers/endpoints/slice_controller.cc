@@ -1,6 +1,7 @@
 #include "controlplane/controllers/endpoints/slice_controller.h"
 
 #include "lib/api/meta.h"
+#include "lib/base/metrics.h"
 
 namespace keelson::controllers {
 namespace {
@@ -24,7 +25,7 @@ std::vector<std::string> ServiceOfSlice(const discoveryv1::EndpointSlice& slice)
 EndpointSliceController::EndpointSliceController(client::RestClient api, client::InformerFactory& informers,
                                                  client::EventRecorder& events, Clock& clock,
                                                  EndpointPods& pods)
-    : Controller("endpointslice", clock, 4),
+    : Controller("endpoint_slice", clock, 4),
       api_(std::move(api)),
       events_(events),
       pods_(pods),
@@ -37,6 +38,23 @@ EndpointSliceController::EndpointSliceController(client::RestClient api, client:
   slices_.AddHandler([this](const auto& change) { OnSlice(change); });
   nodes_.AddHandler([this](const auto& change) { OnNode(change); });
 }
+
+namespace {
+
+void CountSync(const SlicePlan& plan, const Result<>& applied) {
+  static metrics::Family& changes =
+      metrics::Counter("endpoint_slice_controller_changes", "Number of EndpointSlice changes", {"operation"});
+  static metrics::Family& syncs =
+      metrics::Counter("endpoint_slice_controller_syncs", "Number of EndpointSlice syncs", {"result"});
+  const bool stale = !applied && applied.error().Is(Code::kConflict);
+  syncs.With({applied ? "success" : stale ? "stale" : "error"}).Increment();
+  if (!applied) return;
+  changes.With({"create"}).Add(static_cast<double>(plan.create.size()));
+  changes.With({"update"}).Add(static_cast<double>(plan.update.size()));
+  changes.With({"delete"}).Add(static_cast<double>(plan.remove.size()));
+}
+
+}  // namespace
 
 void EndpointSliceController::OnSlice(const client::Change<discoveryv1::EndpointSlice>& change) {
   for (const auto* object : {change.old_object.get(), change.new_object.get()}) {
@@ -105,6 +123,7 @@ Result<Requeue> EndpointSliceController::Reconcile(const std::string& key, std::
     for (discoveryv1::EndpointSlice& slice : *written) SetTriggerTime(trigger, *slice.mutable_metadata());
   }
   Result<> applied = ApplySlicePlan(key, plan, api_.With(stop), tracker_);
+  CountSync(plan, applied);
   if (!applied && !applied.error().Is(Code::kConflict) && !stop.stop_requested()) {
     events_.Record(*service, "Warning", "FailedToUpdateEndpointSlices",
                    "Error updating Endpoint Slices for Service " + key + ": " + applied.error().message());

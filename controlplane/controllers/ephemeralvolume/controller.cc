@@ -44,7 +44,7 @@ corev1::PersistentVolumeClaim ClaimFor(const corev1::Pod& pod, const corev1::Vol
 EphemeralVolumeController::EphemeralVolumeController(client::RestClient api,
                                                      client::InformerFactory& informers,
                                                      client::EventRecorder& events, Clock& clock)
-    : Controller("ephemeral-volume", clock, 2),
+    : Controller("ephemeral_volume", clock, 2),
       api_(std::move(api)),
       events_(events),
       pods_(informers.Get<corev1::Pod>()),

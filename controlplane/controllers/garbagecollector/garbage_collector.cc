@@ -40,7 +40,7 @@ Result<metav1::ObjectMeta> ReadMeta(const client::RestClient& api, const api::Re
 
 GarbageCollector::GarbageCollector(client::RestClient api, client::InformerFactory& informers,
                                    client::EventRecorder&, Clock& clock)
-    : Controller("garbage-collector", clock, 4), api_(std::move(api)) {
+    : Controller("garbage_collector_attempt_to_delete", clock, 4), api_(std::move(api)) {
   for (const api::ResourceInfo* info : CollectableKinds()) {
     if (info->resource == "events") continue;  // many, short-lived, and never owned
     informers.GetMetadata(*info).AddHandler([this, info](const auto& change) { Observe(*info, change); });

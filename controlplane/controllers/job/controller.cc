@@ -106,6 +106,7 @@ Result<> JobController::CreatePods(Sync& sync, const PodPlan& plan) {
       std::optional<int32_t> index;
       if (!plan.indexes.empty()) index = plan.indexes[first + i];
       Result<corev1::Pod> created = control_.Create(sync.api, sync.look.job, NewJobPod(sync.look, index));
+      CountPodCreation(sync.look.job, sync.look.terminating > 0, static_cast<bool>(created));
       if (created) {
         ++made;
         return;
@@ -152,11 +153,18 @@ Result<> JobController::ManagePods(Sync& sync) {
     return removed;
   }
   Result<> managed;
+  if (sync.satisfied) sync.action = SyncAction::kTracking;
   const bool manage = sync.satisfied && !look.job.metadata().has_deletion_timestamp();
   if (manage) {
     const PodPlan plan = PlanPods(look);
-    if (!plan.remove.empty()) managed = RemovePods(sync, plan.remove, true);
-    if (plan.create > 0) managed = CreatePods(sync, plan);
+    if (!plan.remove.empty()) {
+      sync.action = SyncAction::kPodsDeleted;
+      managed = RemovePods(sync, plan.remove, true);
+    }
+    if (plan.create > 0) {
+      sync.action = SyncAction::kPodsCreated;
+      managed = CreatePods(sync, plan);
+    }
     if (plan.wait) sync.Again(*plan.wait);
   }
   sync.suspended = Settle(look, manage);
@@ -209,6 +217,7 @@ Result<> JobController::Record(Sync& sync) {
 }
 
 void JobController::NoteEnd(const batchv1::Job& job, const batchv1::JobCondition& end) {
+  CountFinished(job, end);
   if (end.type() == "Failed") {
     events_.Record(job, "Warning", end.reason(), end.message());
     return;
@@ -236,8 +245,13 @@ Result<Requeue> JobController::Reconcile(const std::string& key, std::stop_token
   ASSIGN_OR_RETURN(PodPointers pods, Claim<corev1::Pod>(api, pods_, *job, selector, nullptr, kJobTracking));
   Sync sync{api, key, LookAt(*job, std::move(pods), std::move(released), backoffs_.Of(key), clock().Now()),
             satisfied};
+  const SteadyTime begin = clock().SteadyNow();
   Result<> managed = ManagePods(sync);
-  RETURN_IF_ERROR(Record(sync));
+  Result<> recorded = Record(sync);
+  CountSync(*job, sync.action, static_cast<bool>(managed) && static_cast<bool>(recorded),
+            clock().SteadyNow() - begin);
+  if (!recorded) return recorded.error();
+  CountEndedPods(*job, sync.look.job);
   if (!managed) return managed.error();
   // A Job that is past it has been told to end; that goes on with its pods.
   const auto deadline = DeadlineAfter(sync.look);

@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "controlplane/controllers/controller.h"
+#include "controlplane/controllers/job/metrics.h"
 #include "controlplane/controllers/job/plan.h"
 #include "controlplane/controllers/job/tracking.h"
 #include "controlplane/controllers/latest_writes.h"
@@ -25,6 +26,7 @@ class JobController : public Controller {
     JobLook look;
     bool satisfied;  // the store shows all pods that were made and removed
     Requeue again{};
+    SyncAction action = SyncAction::kReconciling;
     std::string suspended{};  // "Suspended" or "Resumed": the event to come
 
     void Again(std::chrono::nanoseconds after) { again.after = std::min(again.after.value_or(after), after); }

@@ -36,7 +36,7 @@ std::string Joined(const std::vector<IpAddress>& addresses) {
 
 LoadBalancerController::LoadBalancerController(client::RestClient api, client::InformerFactory& informers,
                                                client::EventRecorder& events, Clock& clock, AddressPool pool)
-    : Controller("service-lb", clock),
+    : Controller("service", clock),
       api_(std::move(api)),
       events_(events),
       pool_(std::move(pool)),

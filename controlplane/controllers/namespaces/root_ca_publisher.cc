@@ -1,6 +1,7 @@
 #include "controlplane/controllers/namespaces/root_ca_publisher.h"
 
 #include "lib/api/meta.h"
+#include "lib/base/metrics.h"
 
 namespace keelson::controllers {
 namespace {
@@ -19,7 +20,7 @@ constexpr char kDescriptionText[] =
 
 RootCaPublisher::RootCaPublisher(client::RestClient api, client::InformerFactory& informers,
                                  client::EventRecorder&, Clock& clock, std::string ca_pem)
-    : Controller("root-ca-publisher", clock),
+    : Controller("root_ca_cert_publisher", clock),
       api_(std::move(api)),
       namespaces_(informers.Get<corev1::Namespace>()),
       maps_(informers.Get<corev1::ConfigMap>({.field_selector = std::string("metadata.name=") + kName})),
@@ -29,6 +30,22 @@ RootCaPublisher::RootCaPublisher(client::RestClient api, client::InformerFactory
 }
 
 Result<Requeue> RootCaPublisher::Reconcile(const std::string& key, std::stop_token stop) {
+  static metrics::Family& total =
+      metrics::Counter("root_ca_cert_publisher_sync_total",
+                       "Number of namespace syncs happened in root ca cert publisher.", {"code"});
+  static metrics::Family& seconds =
+      metrics::Histograms("root_ca_cert_publisher_sync_duration_seconds",
+                          "Number of namespace syncs happened in root ca cert publisher.",
+                          metrics::ExponentialBuckets(0.001, 2, 15), {"code"});
+  const SteadyTime begin = clock().SteadyNow();
+  Result<Requeue> synced = Publish(key, stop);
+  const std::string code = std::to_string(synced ? 200 : HttpStatus(synced.error().code()));
+  total.With({code}).Increment();
+  seconds.HistogramWith({code}).Observe(std::chrono::duration<double>(clock().SteadyNow() - begin).count());
+  return synced;
+}
+
+Result<Requeue> RootCaPublisher::Publish(const std::string& key, std::stop_token stop) {
   auto ns = namespaces_.Get(key);
   if (!ns || ns->status().phase() != "Active" || ns->metadata().has_deletion_timestamp()) return Requeue{};
   auto there = maps_.Get(key, kName);

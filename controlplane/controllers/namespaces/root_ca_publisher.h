@@ -13,6 +13,8 @@ class RootCaPublisher : public Controller {
   Result<Requeue> Reconcile(const std::string& key, std::stop_token stop) override;  // key: a namespace
 
  private:
+  Result<Requeue> Publish(const std::string& key, std::stop_token stop);
+
   client::RestClient api_;
   client::Informer<corev1::Namespace>& namespaces_;
   client::Informer<corev1::ConfigMap>& maps_;

@@ -8,11 +8,13 @@
 
 #include "controlplane/controllers/ownership.h"
 #include "lib/api/meta.h"
+#include "lib/base/metrics.h"
 
 namespace keelson::controllers {
 namespace {
 
 constexpr int kMaxBlockBits = 16;  // at most 65536 blocks, as upstream
+constexpr int kBlockBits = 24, kBlockBitsIpv6 = 64;
 
 // Splits "address/bits"; the address goes to `bytes`. Returns 4 or 16 and the bits, or nullopt.
 std::optional<std::pair<int, int>> ParseCidr(const std::string& text, unsigned char* bytes) {
@@ -37,6 +39,7 @@ Result<CidrPool> CidrPool::Parse(const std::string& range, int block_bits) {
   if (!parsed) return Error(Code::kInvalid, "not a CIDR: " + range);
   std::tie(pool.bytes_, pool.range_bits_) = *parsed;
   pool.block_bits_ = block_bits;
+  pool.range_ = range;
   if (block_bits < pool.range_bits_ || block_bits > pool.bytes_ * 8) {
     return Error(Code::kInvalid, "node mask /" + std::to_string(block_bits) + " does not fit into " + range);
   }
@@ -83,8 +86,26 @@ std::optional<std::string> CidrPool::Allocate() {
   while (used_.count(next_)) next_ = (next_ + 1) % count_;
   used_.insert(next_);
   std::string block = BlockAt(next_);
+  Count("allocations", "allocation");
   next_ = (next_ + 1) % count_;
   return block;
+}
+
+void CidrPool::Count(const char* what, const char* one) const {
+  const std::vector<std::string> label = {range_};
+  metrics::Counter("node_ipam_controller_cidrset_cidrs_" + std::string(what) + "_total",
+                   "Counter measuring total number of CIDR " + std::string(one) + "s.", {"clusterCIDR"})
+      .With(label)
+      .Increment();
+  // So upstream spells it.
+  metrics::Gauge("node_ipam_controller_cirdset_max_cidrs", "Maximum number of CIDRs that can be allocated.",
+                 {"clusterCIDR"})
+      .With(label)
+      .Set(static_cast<double>(count_));
+  metrics::Gauge("node_ipam_controller_cidrset_usage_cidrs", "Gauge measuring percentage of allocated CIDRs.",
+                 {"clusterCIDR"})
+      .With(label)
+      .Set(static_cast<double>(used_.size()) / static_cast<double>(count_));
 }
 
 bool CidrPool::Reserve(const std::string& block) {
@@ -93,27 +114,96 @@ bool CidrPool::Reserve(const std::string& block) {
   return index.has_value();
 }
 
-void CidrPool::Release(const std::string& block) {
-  if (std::optional<uint64_t> index = IndexOf(block)) used_.erase(*index);
+void CidrPool::Exclude(const std::string& range) {
+  CidrPool other;
+  auto parsed = ParseCidr(range, other.base_);
+  if (!parsed || parsed->first != bytes_) return;
+  const int bits = parsed->second;
+  auto agree = [&](int upto) {
+    for (int bit = 0; bit < upto; ++bit) {
+      const int mask = 0x80 >> bit % 8;
+      if ((base_[bit / 8] & mask) != (other.base_[bit / 8] & mask)) return false;
+    }
+    return true;
+  };
+  if (!agree(std::min(bits, range_bits_))) return;
+  // Its blocks are those that agree with it in the bits that both have.
+  const int shared = std::clamp(bits, range_bits_, block_bits_) - range_bits_;
+  uint64_t prefix = 0;
+  for (int bit = range_bits_; bit < range_bits_ + shared; ++bit)
+    prefix = prefix << 1 | (other.base_[bit / 8] & 0x80 >> bit % 8 ? 1 : 0);
+  const int rest = block_bits_ - range_bits_ - shared;
+  for (uint64_t i = 0; i < uint64_t{1} << rest; ++i) used_.insert(prefix << rest | i);
 }
 
+void CidrPool::Release(const std::string& block) {
+  std::optional<uint64_t> index = IndexOf(block);
+  if (!index || used_.erase(*index) == 0) return;
+  Count("releases", "release");
+}
+
+namespace {
+
+// The size of a node's block of each family, IPv4 first: by the flags that go with one range or with two.
+Result<std::pair<int, int>> BlockSizes(const Options& options) {
+  const auto& ranges = options.cluster_cidrs;
+  const int one = options.node_cidr_mask_size, v4 = options.node_cidr_mask_size_ipv4,
+            v6 = options.node_cidr_mask_size_ipv6;
+  auto or_default = [](int size, int otherwise) { return size != 0 ? size : otherwise; };
+  if (ranges.size() == 2) {
+    if (one != 0)
+      return Error(Code::kInvalid, "usage of --node-cidr-mask-size is not allowed with dual-stack clusters");
+    return std::pair(or_default(v4, kBlockBits), or_default(v6, kBlockBitsIpv6));
+  }
+  const bool ipv6 = ranges[0].find(':') != std::string::npos;
+  if (one != 0) {
+    if (v4 != 0 || v6 != 0) {
+      return Error(Code::kInvalid,
+                   "usage of --node-cidr-mask-size-ipv4 and --node-cidr-mask-size-ipv6 is not allowed if "
+                   "--node-cidr-mask-size is set. For dual-stack clusters please unset it.");
+    }
+    return std::pair(one, one);
+  }
+  if (ipv6 ? v4 != 0 : v6 != 0) {
+    return Error(Code::kInvalid, ipv6 ? "usage of --node-cidr-mask-size-ipv4 is not allowed for a "
+                                        "single-stack IPv6 cluster"
+                                      : "usage of --node-cidr-mask-size-ipv6 is not allowed for a "
+                                        "single-stack IPv4 cluster");
+  }
+  return std::pair(or_default(v4, kBlockBits), or_default(v6, kBlockBitsIpv6));
+}
+
+}  // namespace
+
 Result<std::vector<CidrPool>> NodeIpamController::MakePools(const Options& options) {
+  const auto& ranges = options.cluster_cidrs;
+  if (ranges.empty())
+    return Error(Code::kInvalid, "node CIDRs are to be allocated but no cluster CIDR is given");
+  if (ranges.size() > 2) {
+    return Error(Code::kInvalid,
+                 "len of ClusterCIDRs is:" + std::to_string(ranges.size()) + " > more than max allowed of 2");
+  }
+  ASSIGN_OR_RETURN(auto sizes, BlockSizes(options));
   std::vector<CidrPool> pools;
-  for (const std::string& range : options.cluster_cidrs) {
+  for (const std::string& range : ranges) {
     const bool ipv6 = range.find(':') != std::string::npos;
-    ASSIGN_OR_RETURN(CidrPool pool, CidrPool::Parse(range, ipv6 ? options.node_cidr_mask_size_ipv6
-                                                                : options.node_cidr_mask_size_ipv4));
+    ASSIGN_OR_RETURN(CidrPool pool, CidrPool::Parse(range, ipv6 ? sizes.second : sizes.first));
+    // Where Services live, no node's pods may.
+    for (const std::string& taken : options.service_cidrs) pool.Exclude(taken);
     pools.push_back(std::move(pool));
   }
-  if (pools.empty())
-    return Error(Code::kInvalid, "node CIDRs are to be allocated but no cluster CIDR is given");
+  if (pools.size() == 2 && pools[0].is_ipv6() == pools[1].is_ipv6()) {
+    return Error(Code::kInvalid,
+                 "len of ClusterCIDRs==2 and they are not configured as dual stack (at least one from each "
+                 "IPFamily)");
+  }
   return pools;
 }
 
 NodeIpamController::NodeIpamController(client::RestClient api, client::InformerFactory& informers,
                                        client::EventRecorder& events, Clock& clock,
                                        std::vector<CidrPool> pools)
-    : Controller("node-ipam", clock),
+    : Controller("cidrallocator", clock),
       api_(std::move(api)),
       events_(events),
       nodes_(informers.Get<corev1::Node>()),

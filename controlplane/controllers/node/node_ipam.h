@@ -20,12 +20,16 @@ class CidrPool {
   std::optional<std::string> Allocate();   // the next free block; nullopt when there is none
   bool Reserve(const std::string& block);  // in use already; false when it is not of this pool
   void Release(const std::string& block);
+  // Blocks that overlap with a range are never given out. Before anything else.
+  void Exclude(const std::string& range);
   bool is_ipv6() const { return bytes_ == 16; }
 
  private:
   std::optional<uint64_t> IndexOf(const std::string& block) const;
   std::string BlockAt(uint64_t index) const;
+  void Count(const char* what, const char* one) const;  // for metrics
 
+  std::string range_;
   int bytes_ = 4, range_bits_ = 0, block_bits_ = 0;
   unsigned char base_[16] = {};
   uint64_t count_ = 0, next_ = 0;

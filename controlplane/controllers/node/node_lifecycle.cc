@@ -5,6 +5,8 @@
 #include <google/protobuf/util/message_differencer.h>
 
 #include "lib/api/meta.h"
+#include "lib/base/log.h"
+#include "lib/base/metrics.h"
 #include "lib/k8s/pod_util.h"
 #include "lib/k8s/tolerations.h"
 
@@ -32,16 +34,16 @@ bool HasNoExecute(const TaintList& taints) {
 NodeLifecycleController::NodeLifecycleController(client::RestClient api, client::InformerFactory& informers,
                                                  client::EventRecorder& events, Clock& clock,
                                                  const Options& options)
-    : Controller("node-lifecycle", clock),
+    : Controller("node_lifecycle_controller", clock),
       api_(std::move(api)),
       events_(events),
       options_(options),
       nodes_(informers.Get<corev1::Node>()),
       leases_(informers.Get<coordinationv1::Lease>({}, kLeaseNamespace)),
       pods_(informers.Get<corev1::Pod>()),
-      tokens_at_(clock.SteadyNow()) {
+      zones_(options) {
   pods_.AddIndex("node", [](const corev1::Pod& pod) { return std::vector{pod.spec().node_name()}; });
-  nodes_.AddHandler([this](const auto& change) { queue().Add(change.key); });
+  nodes_.AddHandler([this](const auto& change) { OnNode(change); });
   // A pod that claims to be ready on a node that nobody hears of is not.
   pods_.AddHandler([this](const client::Change<corev1::Pod>& change) {
     if (!change.new_object || !k8s::IsReady(*change.new_object)) return;
@@ -90,28 +92,37 @@ bool NodeLifecycleController::MustMarkPods(const corev1::Node& node) {
   return health == NodeHealth::kUnknown || !std::exchange(marked, true);
 }
 
-bool NodeLifecycleController::TakeEvictionToken() {
-  MutexLock lock(mutex_);
+void NodeLifecycleController::OnNode(const client::Change<corev1::Node>& change) {
+  queue().Add(change.key);
   const SteadyTime now = clock().SteadyNow();
-  std::chrono::duration<double> passed = now - tokens_at_;
-  tokens_at_ = now;
-  eviction_tokens_ = std::min(1.0, eviction_tokens_ + passed.count() * options_.node_eviction_rate);
-  if (eviction_tokens_ < 1) return false;
-  eviction_tokens_ -= 1;
-  return true;
+  Zones::Mood mood;
+  {
+    MutexLock lock(mutex_);
+    mood = zones_.Update(change.key, change.new_object.get(), now);
+    // While nobody was heard of, the fault was ours: all have their time again.
+    if (mood == Zones::Mood::kRecovered) {
+      for (auto& [name, pulse] : pulses_) pulse.last = now;
+    }
+  }
+  if (mood == Zones::Mood::kSame) return;
+  const bool all = mood == Zones::Mood::kAllDisrupted;
+  log::Info(all ? "No node is ready: nobody is evicted" : "Some node is ready again: evictions go on");
+  for (const std::string& name : nodes_.Keys()) queue().Add(name);
 }
 
-Eviction NodeLifecycleController::EvictionOf(const corev1::Node& node) {
+Eviction NodeLifecycleController::EvictionOf(const corev1::Node& node, std::chrono::nanoseconds& again) {
+  const std::string& name = node.metadata().name();
   const bool unhealthy = k8s::FindCondition(node.status(), "Ready") && HealthOf(node) != NodeHealth::kReady;
-  if (!unhealthy) return Eviction::kKeep;
-  bool any_healthy = false;
-  for (const auto& other : nodes_.List()) {
-    const bool self = other->metadata().name() == node.metadata().name();
-    any_healthy = any_healthy || (!self && HealthOf(*other) == NodeHealth::kReady);
+  MutexLock lock(mutex_);
+  if (unhealthy && zones_.all_disrupted()) return Eviction::kCancel;
+  if (!unhealthy || HasNoExecute(node.spec().taints())) {
+    zones_.Withdraw(name);
+    return Eviction::kKeep;
   }
-  if (!any_healthy) return Eviction::kCancel;
-  if (HasNoExecute(node.spec().taints())) return Eviction::kKeep;
-  return TakeEvictionToken() ? Eviction::kStart : Eviction::kKeep;
+  Zones::Turn turn = zones_.Ask(name, clock().SteadyNow());
+  if (turn.wait) again = std::min(again, *turn.wait);
+  if (!turn.next.empty()) queue().Add(turn.next);
+  return turn.now ? Eviction::kStart : Eviction::kKeep;
 }
 
 Result<> NodeLifecycleController::MarkPodsNotReady(const client::RestClient& api, const std::string& node) {
@@ -129,9 +140,9 @@ Result<> NodeLifecycleController::MarkPodsNotReady(const client::RestClient& api
   return {};
 }
 
-Result<> NodeLifecycleController::ApplyTaints(const client::RestClient& api, const corev1::Node& node) {
-  const WallTime now = clock().Now();
-  TaintList wanted = PlanTaints(node, EvictionOf(node), now);
+Result<> NodeLifecycleController::ApplyTaints(const client::RestClient& api, const corev1::Node& node,
+                                              Eviction eviction) {
+  TaintList wanted = PlanTaints(node, eviction, clock().Now());
   if (SameTaints(wanted, node.spec().taints())) return {};
   corev1::Node changed = node;
   *changed.mutable_spec()->mutable_taints() = std::move(wanted);
@@ -140,10 +151,23 @@ Result<> NodeLifecycleController::ApplyTaints(const client::RestClient& api, con
 }
 
 Result<Requeue> NodeLifecycleController::Reconcile(const std::string& key, std::stop_token stop) {
+  static metrics::Histogram& duration =
+      metrics::Histograms("node_collector_update_node_health_duration_seconds",
+                          "Duration in seconds for NodeController to update the health of a single node.",
+                          metrics::ExponentialBuckets(0.001, 4, 8))
+          .HistogramWith();
+  const SteadyTime begin = clock().SteadyNow();
+  Result<Requeue> result = Look(key, stop);
+  duration.Observe(std::chrono::duration<double>(clock().SteadyNow() - begin).count());
+  return result;
+}
+
+Result<Requeue> NodeLifecycleController::Look(const std::string& key, std::stop_token stop) {
   auto stored = nodes_.Get(key);
   if (!stored) {
     MutexLock lock(mutex_);
     pulses_.erase(key);
+    zones_.Withdraw(key);
     return Requeue{};
   }
   const client::RestClient api = api_.With(stop);
@@ -159,8 +183,10 @@ Result<Requeue> NodeLifecycleController::Reconcile(const std::string& key, std::
     }
   }
   if (MustMarkPods(node)) RETURN_IF_ERROR(MarkPodsNotReady(api, key));
-  RETURN_IF_ERROR(ApplyTaints(api, node));
-  return Requeue{options_.node_monitor_period};
+  std::chrono::nanoseconds again = options_.node_monitor_period;
+  const Eviction eviction = EvictionOf(node, again);
+  RETURN_IF_ERROR(ApplyTaints(api, node, eviction));
+  return Requeue{again};
 }
 
 }  // namespace keelson::controllers

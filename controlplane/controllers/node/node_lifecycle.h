@@ -4,7 +4,7 @@
 //   Lease renewed --- silence for the grace period ---> conditions Unknown, taint unreachable:NoSchedule,
 //                                                       pods not ready; NoExecute taint (rate limited)
 //
-// When no node at all is healthy the fault is likely to be ours: then nobody is evicted.
+// How many nodes get the NoExecute taint at a time: zones.h. When no node at all is healthy, none does.
 #pragma once
 
 #include <map>
@@ -12,6 +12,7 @@
 #include "controlplane/controllers/controller.h"
 #include "controlplane/controllers/controllers.h"
 #include "controlplane/controllers/node/node_plan.h"
+#include "controlplane/controllers/node/zones.h"
 
 namespace keelson::controllers {
 
@@ -32,14 +33,16 @@ class NodeLifecycleController : public Controller {
     bool pods_marked = false;  // since the node has become unhealthy
   };
 
+  Result<Requeue> Look(const std::string& key, std::stop_token stop);
   std::chrono::nanoseconds Silence(const corev1::Node& node) EXCLUDES(mutex_);
-  bool TakeEvictionToken() EXCLUDES(mutex_);
-  Eviction EvictionOf(const corev1::Node& node);
+  void OnNode(const client::Change<corev1::Node>& change) EXCLUDES(mutex_);
+  // `again`: when to ask again, when it is not yet the node's turn.
+  Eviction EvictionOf(const corev1::Node& node, std::chrono::nanoseconds& again) EXCLUDES(mutex_);
   // Whether the node's pods are to be marked not ready now. A kubelet that is alive says itself what becomes
   // of its pods afterwards; for one that is silent nobody else does.
   bool MustMarkPods(const corev1::Node& node) EXCLUDES(mutex_);
   Result<> MarkPodsNotReady(const client::RestClient& api, const std::string& node);
-  Result<> ApplyTaints(const client::RestClient& api, const corev1::Node& node);
+  Result<> ApplyTaints(const client::RestClient& api, const corev1::Node& node, Eviction eviction);
 
   client::RestClient api_;
   client::EventRecorder& events_;
@@ -49,8 +52,7 @@ class NodeLifecycleController : public Controller {
   client::Informer<corev1::Pod>& pods_;
   Mutex mutex_;
   std::map<std::string, Pulse> pulses_ GUARDED_BY(mutex_);
-  double eviction_tokens_ GUARDED_BY(mutex_) = 1;
-  SteadyTime tokens_at_ GUARDED_BY(mutex_);
+  Zones zones_ GUARDED_BY(mutex_);
 };
 
 }  // namespace keelson::controllers

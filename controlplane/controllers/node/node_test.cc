@@ -64,7 +64,7 @@ TEST_F(NodeLifecycleTest, SilentNodeIsUnreachableAndItsPodsLeave) {
   cluster_.Start();
   cluster_.Drain({&lifecycle_, &eviction_});
 
-  Pass(40, {"alive"});
+  Pass(50, {"alive"});
   EXPECT_EQ(Ready("silent"), "True");
   Pass(10, {"alive"});
   EXPECT_EQ(Ready("silent"), "Unknown");
@@ -118,20 +118,55 @@ TEST_F(NodeLifecycleTest, NobodyIsEvictedWhenAllAreSilent) {
 }
 
 TEST_F(NodeLifecycleTest, EvictionsAreRateLimited) {
-  cluster_.fake->Put(NodeNamed("alive"));
-  for (const char* name : {"s1", "s2", "s3"}) cluster_.fake->Put(NodeNamed(name, "False"));
+  const std::vector<std::string> alive = {"a1", "a2", "a3", "a4"}, silent = {"s1", "s2", "s3"};
+  for (const std::string& name : alive) cluster_.fake->Put(NodeNamed(name));
+  for (const std::string& name : silent) cluster_.fake->Put(NodeNamed(name, "False"));
   cluster_.Start();
   cluster_.Drain({&lifecycle_});
   auto tainted = [&] {
     int count = 0;
-    for (const char* name : {"s1", "s2", "s3"}) count += HasTaint(name, "not-ready", "NoExecute");
+    for (const std::string& name : silent) count += HasTaint(name, "not-ready", "NoExecute");
     return count;
   };
+  std::vector<std::string> all = alive;
+  all.insert(all.end(), silent.begin(), silent.end());
   EXPECT_EQ(tainted(), 1);
-  Pass(10, {"alive", "s1", "s2", "s3"});
+  Pass(10, all);
   EXPECT_EQ(tainted(), 2);
-  Pass(10, {"alive", "s1", "s2", "s3"});
+  Pass(10, all);
   EXPECT_EQ(tainted(), 3);
+}
+
+TEST_F(NodeLifecycleTest, ASmallZoneThatMostlyFailsIsLeftAlone) {
+  for (const char* name : {"a1", "a2"}) cluster_.fake->Put(NodeNamed(name));
+  for (const char* name : {"s1", "s2", "s3"}) cluster_.fake->Put(NodeNamed(name, "False"));
+  cluster_.Start();
+  cluster_.Drain({&lifecycle_});
+  Pass(100, {"a1", "a2", "s1", "s2", "s3"});
+  for (const char* name : {"s1", "s2", "s3"}) {
+    EXPECT_TRUE(HasTaint(name, "not-ready", "NoSchedule"));
+    EXPECT_FALSE(HasTaint(name, "not-ready", "NoExecute"));
+  }
+}
+
+// After an outage of ours, who has not been heard of yet is not at once taken for dead.
+TEST_F(NodeLifecycleTest, TimeBeginsAnewWhenSomebodyIsBack) {
+  for (const char* name : {"a", "b", "c"}) cluster_.fake->Put(NodeNamed(name));
+  cluster_.Start();
+  for (const char* name : {"a", "b", "c"}) Heartbeat(name);
+  Pass(120, {});
+  ASSERT_EQ(Ready("a"), "Unknown");
+  for (const char* name : {"a", "b"}) {
+    auto node = cluster_.Get<corev1::Node>("", name);
+    *node.mutable_status() = NodeNamed(name).status();
+    cluster_.fake->Put(node);
+  }
+  Pass(30, {"a"});
+  EXPECT_EQ(Ready("a"), "True");
+  EXPECT_EQ(Ready("b"), "True") << "it has not been silent for the grace period since";
+  EXPECT_TRUE(HasTaint("c", "unreachable", "NoExecute"));
+  Pass(60, {"a"});
+  EXPECT_EQ(Ready("b"), "Unknown");
 }
 
 TEST_F(NodeLifecycleTest, UntoleratedTaintEvictsAtOnce) {
@@ -199,6 +234,85 @@ TEST(NodeIpamTest, GivesEveryNodeItsBlock) {
   ASSERT_EQ(node.spec().pod_cidrs_size(), 2);
   EXPECT_EQ(node.spec().pod_cidrs(1), "fd00:0:0:1::/64");
   EXPECT_TRUE(cluster.errors.empty());
+}
+
+TEST(NodeIpamTest, Flags) {
+  struct Case {
+    std::vector<std::string> ranges;
+    int one, v4, v6;
+    const char* want;  // the first blocks, or the error
+  };
+  for (const Case& c :
+       {Case{{"10.0.0.0/16"}, 0, 0, 0, "10.0.0.0/24"},
+        {{"10.0.0.0/16"}, 26, 0, 0, "10.0.0.0/26"},
+        {{"10.0.0.0/16"}, 0, 25, 0, "10.0.0.0/25"},
+        {{"fd00::/48"}, 0, 0, 0, "fd00::/64"},
+        {{"fd00::/48"}, 60, 0, 0, "fd00::/60"},
+        {{"10.0.0.0/16", "fd00::/48"}, 0, 0, 0, "10.0.0.0/24 fd00::/64"},
+        {{"fd00::/48", "10.0.0.0/16"}, 0, 22, 56, "fd00::/56 10.0.0.0/22"},
+        {{"10.0.0.0/16", "fd00::/48"},
+         24,
+         0,
+         0,
+         "usage of --node-cidr-mask-size is not allowed with dual-stack clusters"},
+        {{"10.0.0.0/16"},
+         0,
+         0,
+         64,
+         "usage of --node-cidr-mask-size-ipv6 is not allowed for a single-stack IPv4 cluster"},
+        {{"fd00::/48"},
+         0,
+         24,
+         0,
+         "usage of --node-cidr-mask-size-ipv4 is not allowed for a single-stack IPv6 cluster"},
+        {{"10.0.0.0/16"},
+         24,
+         24,
+         0,
+         "usage of --node-cidr-mask-size-ipv4 and --node-cidr-mask-size-ipv6 is not allowed if "
+         "--node-cidr-mask-size is set. For dual-stack clusters please unset it."},
+        {{"10.0.0.0/16", "10.1.0.0/16"},
+         0,
+         0,
+         0,
+         "len of ClusterCIDRs==2 and they are not configured as dual stack (at least one from each "
+         "IPFamily)"},
+        {{"10.0.0.0/16", "fd00::/48", "fd01::/48"},
+         0,
+         0,
+         0,
+         "len of ClusterCIDRs is:3 > more than max allowed of 2"}}) {
+    Options options;
+    options.cluster_cidrs = c.ranges;
+    options.node_cidr_mask_size = c.one;
+    options.node_cidr_mask_size_ipv4 = c.v4;
+    options.node_cidr_mask_size_ipv6 = c.v6;
+    auto pools = NodeIpamController::MakePools(options);
+    std::string got = pools ? "" : pools.error().message();
+    if (pools) {
+      for (CidrPool& pool : *pools) got += (got.empty() ? "" : " ") + pool.Allocate().value_or("none");
+    }
+    EXPECT_EQ(got, c.want);
+  }
+}
+
+TEST(NodeIpamTest, ServicesKeepTheirRange) {
+  struct Case {
+    const char *range, *services, *first;
+  };
+  for (const Case& c : {Case{"10.0.0.0/16", "10.0.0.0/20", "10.0.16.0/24"},
+                        {"10.0.0.0/16", "10.0.0.64/26", "10.0.1.0/24"},
+                        {"10.0.0.0/16", "10.0.1.0/24", "10.0.0.0/24"},
+                        {"10.0.0.0/16", "10.0.0.0/8", "none"},
+                        {"10.0.0.0/16", "10.96.0.0/12", "10.0.0.0/24"},
+                        {"10.0.0.0/16", "fd00::/108", "10.0.0.0/24"}}) {
+    Options options;
+    options.cluster_cidrs = {c.range};
+    options.service_cidrs = {c.services};
+    auto pools = NodeIpamController::MakePools(options);
+    ASSERT_TRUE(pools);
+    EXPECT_EQ(pools->front().Allocate().value_or("none"), c.first) << c.services;
+  }
 }
 
 }  // namespace

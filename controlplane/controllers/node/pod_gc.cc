@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "lib/api/meta.h"
+#include "lib/base/metrics.h"
 #include "lib/k8s/pod_util.h"
 
 namespace keelson::controllers {
@@ -11,6 +12,27 @@ namespace {
 constexpr std::chrono::seconds kPeriod{20};
 constexpr std::chrono::seconds kQuarantine{40};  // a node may register late
 constexpr char kOutOfService[] = "node.kubernetes.io/out-of-service";
+
+// The few pods among many that a look is for.
+constexpr char kIndex[] = "pod-gc", kNowhere[] = "without a node", kEnded[] = "ended";
+
+constexpr PodGcController::Why kUnscheduled{"unscheduled", "pod was deleted before it was scheduled"},
+    kOrphaned{"orphaned", "node no longer exists"},
+    kNodeOutOfService{"out-of-service", "node is out of service"},
+    kFinished{"terminated", "too many finished pods"};
+
+void Count(const Result<>& deleted, const std::string& ns, const char* reason) {
+  static metrics::Family& pods = metrics::Counter(
+      "pod_gc_collector_force_delete_pods_total",
+      "Number of pods that are being forcefully deleted since the Pod GC Controller started.",
+      {"namespace", "reason"});
+  static metrics::Family& errors = metrics::Counter(
+      "pod_gc_collector_force_delete_pod_errors_total",
+      "Number of errors encountered when forcefully deleting the pods since the Pod GC Controller started.",
+      {"namespace", "reason"});
+  pods.With({ns, reason}).Increment();
+  if (!deleted && !deleted.error().Is(Code::kNotFound)) errors.With({ns, reason}).Increment();
+}
 
 bool IsOutOfService(const corev1::Node& node) {
   if (k8s::IsReady(node)) return false;
@@ -22,13 +44,34 @@ bool IsOutOfService(const corev1::Node& node) {
 
 PodGcController::PodGcController(client::RestClient api, client::InformerFactory& informers,
                                  client::EventRecorder&, Clock& clock, int terminated_threshold)
-    : Controller("pod-garbage-collector", clock),
+    : Controller("orphaned_pods_nodes", clock),
       api_(std::move(api)),
       pods_(informers.Get<corev1::Pod>()),
       nodes_(informers.Get<corev1::Node>()),
       terminated_threshold_(terminated_threshold) {
   pods_.AddIndex("node", [](const corev1::Pod& pod) { return std::vector{pod.spec().node_name()}; });
+  pods_.AddIndex(kIndex, [](const corev1::Pod& pod) -> std::vector<std::string> {
+    if (pod.spec().node_name().empty()) return {kNowhere};
+    if (k8s::IsTerminal(pod) && !k8s::IsTerminating(pod)) return {kEnded};
+    return {};
+  });
+  pods_.AddHandler([this](const client::Change<corev1::Pod>& change) {
+    MutexLock lock(mutex_);
+    if (change.new_object) ++pods_on_[change.new_object->spec().node_name()];
+    if (!change.old_object) return;
+    auto it = pods_on_.find(change.old_object->spec().node_name());
+    if (it != pods_on_.end() && --it->second == 0) pods_on_.erase(it);
+  });
   queue().Add("pods");
+}
+
+std::vector<std::string> PodGcController::NodesOfPods() {
+  MutexLock lock(mutex_);
+  std::vector<std::string> out;
+  for (const auto& [node, pods] : pods_on_) {
+    if (!node.empty()) out.push_back(node);
+  }
+  return out;
 }
 
 Result<bool> PodGcController::IsNodeGone(const client::RestClient& api, const std::string& node) {
@@ -40,9 +83,9 @@ Result<bool> PodGcController::IsNodeGone(const client::RestClient& api, const st
   return live.error();
 }
 
-Result<> PodGcController::Remove(const client::RestClient& api, const corev1::Pod& pod, const char* why) {
+Result<> PodGcController::Remove(const client::RestClient& api, const corev1::Pod& pod, const Why& why) {
   const metav1::ObjectMeta& meta = pod.metadata();
-  log::Info("Removing a pod that no kubelet will remove", {{"pod", api::KeyOf(pod)}, {"why", why}});
+  log::Info("Removing a pod that no kubelet will remove", {{"pod", api::KeyOf(pod)}, {"why", why.text}});
   // Whoever waits for the pod to finish (a Job) must see that it did not do so by itself.
   if (!k8s::IsTerminal(pod)) {
     corev1::Pod failed = pod;
@@ -51,7 +94,7 @@ Result<> PodGcController::Remove(const client::RestClient& api, const corev1::Po
     condition.set_type(std::string(k8s::kDisruptionTarget));
     condition.set_status("True");
     condition.set_reason("DeletionByPodGC");
-    condition.set_message(std::string("PodGC: ") + why);
+    condition.set_message(std::string("PodGC: ") + why.text);
     k8s::SetCondition(*failed.mutable_status(), std::move(condition), clock().Now());
     Result<corev1::Pod> stored = api.UpdateStatus(failed);
     if (!stored && stored.error().Is(Code::kNotFound)) return {};
@@ -59,6 +102,7 @@ Result<> PodGcController::Remove(const client::RestClient& api, const corev1::Po
   }
   Result<> deleted =
       api.Delete<corev1::Pod>(meta.namespace_(), meta.name(), {.grace_period_seconds = 0, .uid = meta.uid()});
+  Count(deleted, meta.namespace_(), why.label);
   if (!deleted && !deleted.error().Is(Code::kNotFound)) return deleted.error();
   return {};
 }
@@ -66,43 +110,40 @@ Result<> PodGcController::Remove(const client::RestClient& api, const corev1::Po
 Result<Requeue> PodGcController::Reconcile(const std::string&, std::stop_token stop) {
   const client::RestClient api = api_.With(stop);
   std::optional<Error> failure;
-  auto remove = [&](const corev1::Pod& pod, const char* why) {
+  auto remove = [&](const corev1::Pod& pod, const Why& why) {
     if (Result<> removed = Remove(api, pod, why); !removed) failure = removed.error();
   };
-  std::map<std::string, int> gone;  // 1: gone, 2: out of service, 0: fine
-  std::vector<std::shared_ptr<const corev1::Pod>> finished;
+  for (const auto& pod : pods_.ByIndex(kIndex, kNowhere)) {
+    if (k8s::IsTerminating(*pod)) remove(*pod, kUnscheduled);
+  }
   std::set<std::string> missing;
-  for (const auto& pod : pods_.List()) {
+  for (const std::string& node : NodesOfPods()) {
     if (stop.stop_requested()) return Requeue{};
-    const std::string& node = pod->spec().node_name();
-    if (node.empty()) {
-      if (k8s::IsTerminating(*pod)) remove(*pod, "pod was deleted before it was scheduled");
-      continue;
-    }
-    auto [it, first] = gone.try_emplace(node, 0);
     auto known = nodes_.Get(node);
-    if (!known) missing.insert(node);
-    if (first && known) it->second = IsOutOfService(*known) ? 2 : 0;
-    if (first && !known) {
+    if (known && !IsOutOfService(*known)) continue;
+    if (!known) {
+      missing.insert(node);
       ASSIGN_OR_RETURN(bool is_gone, IsNodeGone(api, node));
-      it->second = is_gone ? 1 : 0;
+      if (!is_gone) continue;
     }
-    if (it->second == 1) {
-      remove(*pod, "node no longer exists");
-    } else if (it->second == 2 && k8s::IsTerminating(*pod)) {
-      remove(*pod, "node is out of service");
-    } else if (k8s::IsTerminal(*pod) && !k8s::IsTerminating(*pod)) {
-      finished.push_back(pod);
+    for (const auto& pod : pods_.ByIndex("node", node)) {
+      if (!known) {
+        remove(*pod, kOrphaned);
+      } else if (k8s::IsTerminating(*pod)) {
+        remove(*pod, kNodeOutOfService);
+      }
     }
   }
   std::erase_if(missing_since_, [&](const auto& entry) { return !missing.count(entry.first); });
 
+  std::vector<std::shared_ptr<const corev1::Pod>> finished;
+  if (terminated_threshold_ > 0) finished = pods_.ByIndex(kIndex, kEnded);
   if (terminated_threshold_ > 0 && finished.size() > static_cast<size_t>(terminated_threshold_)) {
     std::sort(finished.begin(), finished.end(), [](const auto& a, const auto& b) {
       return a->metadata().creation_timestamp().seconds() < b->metadata().creation_timestamp().seconds();
     });
     finished.resize(finished.size() - static_cast<size_t>(terminated_threshold_));
-    for (const auto& pod : finished) remove(*pod, "too many finished pods");
+    for (const auto& pod : finished) remove(*pod, kFinished);
   }
   if (failure) log::Warn("Some pods could not be removed, will be retried", {{"err", *failure}});
   return Requeue{kPeriod};

@@ -10,19 +10,25 @@ namespace keelson::controllers {
 
 class PodGcController : public Controller {
  public:
+  struct Why {
+    const char *label, *text;  // for metrics, and for people
+  };
   PodGcController(client::RestClient api, client::InformerFactory& informers, client::EventRecorder& events,
                   Clock& clock, int terminated_threshold);
   // One key, every 20 seconds.
   Result<Requeue> Reconcile(const std::string& key, std::stop_token stop) override;
 
  private:
-  Result<> Remove(const client::RestClient& api, const corev1::Pod& pod, const char* why);
+  Result<> Remove(const client::RestClient& api, const corev1::Pod& pod, const Why& why);
+  std::vector<std::string> NodesOfPods() EXCLUDES(mutex_);
   Result<bool> IsNodeGone(const client::RestClient& api, const std::string& node);
 
   client::RestClient api_;
   client::Informer<corev1::Pod>& pods_;
   client::Informer<corev1::Node>& nodes_;
   const int terminated_threshold_;
+  Mutex mutex_;
+  std::map<std::string, int> pods_on_ GUARDED_BY(mutex_);  // how many, by node
   std::map<std::string, SteadyTime> missing_since_;  // nodes that pods name and nobody has; Reconcile's own
 };
 

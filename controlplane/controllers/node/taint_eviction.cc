@@ -4,6 +4,7 @@
 
 #include "controlplane/controllers/node/node_plan.h"
 #include "lib/api/meta.h"
+#include "lib/base/metrics.h"
 #include "lib/k8s/pod_util.h"
 #include "lib/k8s/tolerations.h"
 
@@ -15,11 +16,26 @@ bool HasNoExecute(const corev1::Node& node) {
                      [](const corev1::Taint& taint) { return taint.effect() == k8s::kNoExecute; });
 }
 
+void CountDeletion(std::chrono::nanoseconds late) {
+  static metrics::Value& total =
+      metrics::Counter("taint_eviction_controller_pod_deletions_total",
+                       "Total number of Pods deleted by TaintEvictionController since its start.")
+          .With();
+  static metrics::Histogram& latency =
+      metrics::Histograms("taint_eviction_controller_pod_deletion_duration_seconds",
+                          "Latency, in seconds, between the time when a taint effect has been activated for "
+                          "the Pod and its deletion via TaintEvictionController.",
+                          {0.005, 0.025, 0.1, 0.5, 1, 2.5, 10, 30, 60, 120, 180, 240})
+          .HistogramWith();
+  total.Increment();
+  latency.Observe(std::chrono::duration<double>(late).count());
+}
+
 }  // namespace
 
 TaintEvictionController::TaintEvictionController(client::RestClient api, client::InformerFactory& informers,
                                                  client::EventRecorder& events, Clock& clock)
-    : Controller("taint-eviction", clock, 2),
+    : Controller("noexec_taint_pod", clock, 2),
       api_(std::move(api)),
       events_(events),
       pods_(informers.Get<corev1::Pod>()),
@@ -78,6 +94,7 @@ Result<Requeue> TaintEvictionController::Reconcile(const std::string& key, std::
     if (!stored) return stored.error();
   }
   Result<> deleted = api.Delete<corev1::Pod>(meta.namespace_(), meta.name(), {.uid = meta.uid()});
+  if (deleted) CountDeletion(clock().Now() - *leave);
   if (!deleted && !deleted.error().Is(Code::kNotFound)) return deleted.error().Wrap("evict");
   return Requeue{};
 }

@@ -18,7 +18,7 @@ bool Same(const k8s::ResourceList& a, const k8s::ResourceList& b) { return a == 
 
 ResourceQuotaController::ResourceQuotaController(client::RestClient api, client::InformerFactory& informers,
                                                  client::EventRecorder&, Clock& clock)
-    : Controller("resourcequota", clock, 2),
+    : Controller("resourcequota_primary", clock, 2),
       api_(std::move(api)),
       quotas_(informers.Get<corev1::ResourceQuota>()) {
   quotas_.AddIndex(

@@ -37,7 +37,7 @@ bool Contains(const api::networking::v1::ServiceCIDR& cidr, const IpAddress& ip)
 
 ServiceCidrController::ServiceCidrController(client::RestClient api, client::InformerFactory& informers,
                                              client::EventRecorder&, Clock& clock)
-    : Controller("service-cidr", clock),
+    : Controller("servicecidrs", clock),
       api_(std::move(api)),
       cidrs_(informers.Get<Cidr>()),
       addresses_(informers.Get<Address>()) {

@@ -39,7 +39,7 @@ Result<Requeue> SetFinalizer(const client::RestClient& api, const T& object, con
 ClaimProtectionController::ClaimProtectionController(client::RestClient api,
                                                      client::InformerFactory& informers,
                                                      client::EventRecorder&, Clock& clock)
-    : Controller("pvc-protection", clock),
+    : Controller("pvcprotection", clock),
       api_(std::move(api)),
       claims_(informers.Get<corev1::PersistentVolumeClaim>()),
       pods_(informers.Get<corev1::Pod>()) {
@@ -78,7 +78,7 @@ Result<Requeue> ClaimProtectionController::Reconcile(const std::string& key, std
 VolumeProtectionController::VolumeProtectionController(client::RestClient api,
                                                        client::InformerFactory& informers,
                                                        client::EventRecorder&, Clock& clock)
-    : Controller("pv-protection", clock),
+    : Controller("pvprotection", clock),
       api_(std::move(api)),
       volumes_(informers.Get<corev1::PersistentVolume>()) {
   volumes_.AddHandler([this](const client::Change<corev1::PersistentVolume>& change) {

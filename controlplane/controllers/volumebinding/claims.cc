@@ -37,7 +37,7 @@ void IndexVolumes(client::Informer<PersistentVolume>& volumes) {
 
 ClaimBinder::ClaimBinder(client::RestClient api, client::InformerFactory& informers,
                          client::EventRecorder& events, Clock& clock)
-    : Controller("persistentvolume-binder", clock),
+    : Controller("claims", clock),
       api_(std::move(api)),
       events_(events),
       claims_(informers.Get<PersistentVolumeClaim>()),

@@ -10,7 +10,7 @@ namespace keelson::controllers {
 
 VolumeBinder::VolumeBinder(client::RestClient api, client::InformerFactory& informers,
                            client::EventRecorder& events, Clock& clock)
-    : Controller("persistentvolume-binder-volumes", clock),
+    : Controller("volumes", clock),
       api_(std::move(api)),
       events_(events),
       claims_(informers.Get<PersistentVolumeClaim>()),

@@ -23,7 +23,7 @@ bool WantsMore(const corev1::PersistentVolumeClaim& claim) {
 
 VolumeExpandController::VolumeExpandController(client::RestClient, client::InformerFactory& informers,
                                                client::EventRecorder& events, Clock& clock)
-    : Controller("persistentvolume-expander", clock),
+    : Controller("volume_expand", clock),
       events_(events),
       claims_(informers.Get<corev1::PersistentVolumeClaim>()),
       volumes_(informers.Get<corev1::PersistentVolume>()) {

@@ -1,0 +1,183 @@
+#include "controlplane/component_server.h"
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "lib/base/file.h"
+#include "lib/base/metrics.h"
+#include "lib/base/version.h"
+#include "lib/http/certificates.h"
+
+namespace keelson::controlplane {
+namespace {
+
+using Request = std::shared_ptr<const http::ServerRequest>;
+using Writer = std::shared_ptr<http::ResponseWriter>;
+
+constexpr std::chrono::hours kCertificateLife{24 * 365};
+
+void ReplyText(http::ResponseWriter& writer, int status, std::string text) {
+  writer.Reply(status, {{"Content-Type", "text/plain; charset=utf-8"}, {"X-Content-Type-Options", "nosniff"}},
+               std::move(text));
+}
+
+bool Matches(std::string_view pattern, std::string_view path) {
+  if (pattern.ends_with("*")) return path.starts_with(pattern.substr(0, pattern.size() - 1));
+  return pattern == path;
+}
+
+std::string BearerToken(const http::ServerRequest& request) {
+  std::string_view value = request.headers.Get("Authorization");
+  if (value.size() < 7 || !http::EqualsIgnoreCase(value.substr(0, 7), "Bearer ")) return "";
+  value.remove_prefix(7);
+  while (!value.empty() && value.front() == ' ') value.remove_prefix(1);
+  return std::string(value);
+}
+
+std::string VerbOf(const std::string& method) {
+  const std::pair<const char*, const char*> kVerbs[] = {
+      {"POST", "post"}, {"PUT", "put"}, {"PATCH", "patch"}, {"DELETE", "delete"}, {"HEAD", "head"}};
+  for (const auto& [name, verb] : kVerbs) {
+    if (method == name) return verb;
+  }
+  return "get";
+}
+
+class Pages {
+ public:
+  Pages(ComponentPages pages, client::DelegatedAuth& auth) : pages_(std::move(pages)), auth_(auth) {
+    std::sort(pages_.flags.begin(), pages_.flags.end());
+  }
+
+  void Handle(const http::ServerRequest& request, http::ResponseWriter& writer) const {
+    if (Result<> allowed = Admit(request); !allowed) {
+      return ReplyText(writer, HttpStatus(allowed.error().code()), allowed.error().message() + "\n");
+    }
+    if (request.path == "/metrics") {
+      writer.Reply(200, {{"Content-Type", "text/plain; version=0.0.4; charset=utf-8"}}, metrics::Print());
+    } else if (request.path == "/configz") {
+      writer.Reply(200, {{"Content-Type", "application/json"}, {"X-Content-Type-Options", "nosniff"}},
+                   pages_.configz);
+    } else if (request.path == "/flagz") {
+      std::string page = fmt::format(
+          "\n{} flagz\nWarning: This endpoint is not meant to be machine parseable, has no formatting "
+          "compatibility guarantees and is for debugging purposes only.\n\n",
+          pages_.component);
+      for (const std::string& flag : pages_.flags) page += flag + "\n";
+      ReplyText(writer, 200, std::move(page));
+    } else if (!Health(request, writer)) {
+      ReplyText(writer, 404, "404 page not found\n");
+    }
+  }
+
+ private:
+  Result<> Admit(const http::ServerRequest& request) const {
+    for (const std::string& pattern : pages_.always_allow) {
+      if (Matches(pattern, request.path)) return {};
+    }
+    ASSIGN_OR_RETURN(client::ReviewedUser user, Who(request));
+    for (const std::string& group : user.groups) {
+      if (group == "system:masters") return {};
+    }
+    authorizationv1::SubjectAccessReviewSpec what;
+    what.mutable_non_resource_attributes()->set_path(request.path);
+    what.mutable_non_resource_attributes()->set_verb(VerbOf(request.method));
+    ASSIGN_OR_RETURN(bool allowed, auth_.Allowed(user, what));
+    if (allowed) return {};
+    return Error(Code::kForbidden, fmt::format("forbidden: User \"{}\" cannot {} path \"{}\"", user.name,
+                                               VerbOf(request.method), request.path));
+  }
+
+  Result<client::ReviewedUser> Who(const http::ServerRequest& request) const {
+    const bool refused =
+        request.peer_refused || (request.peer && Clock::Real().Now() > request.peer->not_after);
+    if (request.peer && !refused && !request.peer->common_name.empty()) {
+      client::ReviewedUser user{request.peer->common_name, "", request.peer->organizations, {}};
+      user.groups.push_back("system:authenticated");
+      return user;
+    }
+    std::string token = BearerToken(request);
+    if (!token.empty()) return auth_.Review(token);
+    if (refused) return Error(Code::kUnauthenticated, "Unauthorized");
+    return client::ReviewedUser{"system:anonymous", "", {"system:unauthenticated"}, {}};
+  }
+
+  // /healthz, /livez and /readyz with all checks, and each check by its name below them.
+  bool Health(const http::ServerRequest& request, http::ResponseWriter& writer) const {
+    std::string_view path = request.path;
+    std::string_view root;
+    for (std::string_view one : {"/healthz", "/livez", "/readyz"}) {
+      if (path == one || (path.starts_with(one) && path[one.size()] == '/')) root = one;
+    }
+    if (root.empty()) return false;
+    const std::string_view name = path.size() > root.size() ? path.substr(root.size() + 1) : "";
+    std::string page = name.empty() || name == "ping" ? "[+]ping ok\n" : "";
+    bool healthy = true, known = !page.empty();
+    for (const ComponentPages::Check& check : pages_.checks) {
+      if (!name.empty() && name != check.name) continue;
+      known = true;
+      Result<> result = check.check();
+      healthy = healthy && result;
+      page += result ? fmt::format("[+]{} ok\n", check.name)
+                     : fmt::format("[-]{} failed: {}\n", check.name, result.error().message());
+    }
+    if (!known) return false;
+    if (!healthy) {
+      ReplyText(writer, 500, page + fmt::format("{} check failed\n", root.substr(1)));
+    } else if (request.query.Has("verbose")) {
+      ReplyText(writer, 200, page + fmt::format("{} check passed\n", root.substr(1)));
+    } else {
+      ReplyText(writer, 200, "ok");
+    }
+    return true;
+  }
+
+  ComponentPages pages_;
+  client::DelegatedAuth& auth_;
+};
+
+// A file that only this process can name, and only as long as it lives: it is never closed.
+Result<std::string> FileInMemory(const char* name, const std::string& content) {
+  const int fd = memfd_create(name, MFD_CLOEXEC);
+  if (fd < 0) return ErrnoError(name);
+  RETURN_IF_ERROR(WriteAll(fd, content, name));
+  return fmt::format("/proc/{}/fd/{}", getpid(), fd);
+}
+
+}  // namespace
+
+http::Handler MakeComponentHandler(ComponentPages pages, client::DelegatedAuth& auth) {
+  auto served = std::make_shared<Pages>(std::move(pages), auth);
+  return [served](Request request, Writer writer) { served->Handle(*request, *writer); };
+}
+
+Result<std::unique_ptr<http::Server>> ListenForComponent(const Options& options, http::Handler handler) {
+  http::ServerOptions server;
+  server.address = options.bind_address;
+  server.port = static_cast<uint16_t>(options.secure_port);
+  server.worker_threads = 2;
+  server.tls.emplace();
+  server.tls->client_ca_file = options.client_ca_file;
+  if (options.tls_certificate_file.empty() != options.tls_key_file.empty())
+    return Error(Code::kInvalid, "--tls-cert-file and --tls-private-key-file must be specified together");
+  if (!options.tls_certificate_file.empty()) {
+    server.tls->certificate_file = options.tls_certificate_file;
+    server.tls->key_file = options.tls_key_file;
+  } else {
+    char host[256] = {};
+    (void)gethostname(host, sizeof host - 1);
+    ASSIGN_OR_RETURN(std::string key, http::NewPrivateKey());
+    http::CertificateSubject subject{
+        .common_name = host, .dns_names = {host, "localhost"}, .ip_addresses = {"127.0.0.1"}};
+    ASSIGN_OR_RETURN(std::string certificate, http::NewSelfSigned(key, subject, kCertificateLife));
+    ASSIGN_OR_RETURN(server.tls->certificate_file, FileInMemory("serving certificate", certificate));
+    ASSIGN_OR_RETURN(server.tls->key_file, FileInMemory("serving key", key));
+  }
+  return http::Server::Listen(std::move(server), std::move(handler));
+}
+
+}  // namespace keelson::controlplane

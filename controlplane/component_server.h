@@ -1,0 +1,35 @@
+// The pages of a role that runs without an API server in its process: /healthz, /livez, /readyz, /metrics,
+// /configz, /flagz, over TLS. Health is for everybody; the rest for whom the API server allows it.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "controlplane/options.h"
+#include "lib/client/delegated_auth.h"
+#include "lib/http/server.h"
+
+namespace keelson::controlplane {
+
+struct ComponentPages {
+  std::string component;  // kube-controller-manager
+  std::string configz;    // JSON
+  struct Check {
+    std::string name;
+    std::function<Result<>()> check;  // quick
+  };
+  std::vector<Check> checks;  // of /healthz
+  std::vector<std::string> flags;
+  std::vector<std::string> always_allow;  // paths that need no permission; "/x/*" all below
+};
+
+// `auth` outlives the handler.
+http::Handler MakeComponentHandler(ComponentPages pages, client::DelegatedAuth& auth);
+
+// Listens where --bind-address and --secure-port say, with the certificate of --tls-cert-file, or one of its
+// own that lives in memory.
+Result<std::unique_ptr<http::Server>> ListenForComponent(const Options& options, http::Handler handler);
+
+}  // namespace keelson::controlplane

@@ -1,0 +1,92 @@
+#include "controlplane/controllers/names.h"
+
+#include <algorithm>
+#include <cstdlib>
+
+namespace keelson::controllers {
+
+const std::vector<ControllerName>& AllControllers() {
+  static const std::vector<ControllerName> all = {
+      {"bootstrap-signer-controller", "bootstrapsigner", "bootstrap-signer"},
+      {"certificatesigningrequest-approving-controller", "csrapproving", "certificate-controller"},
+      {"certificatesigningrequest-cleaner-controller", "csrcleaner", "certificate-controller"},
+      {"certificatesigningrequest-signing-controller", "csrsigning", "certificate-controller"},
+      {"cronjob-controller", "cronjob", "cronjob-controller"},
+      {"daemonset-controller", "daemonset", "daemon-set-controller"},
+      {"deployment-controller", "deployment", "deployment-controller"},
+      {"disruption-controller", "disruption", "disruption-controller"},
+      {"endpoints-controller", "endpoint", "endpoint-controller"},
+      {"endpointslice-controller", "endpointslice", "endpointslice-controller"},
+      {"endpointslice-mirroring-controller", "endpointslicemirroring", "endpointslicemirroring-controller"},
+      {"ephemeral-volume-controller", "ephemeral-volume", "ephemeral-volume-controller"},
+      {"garbage-collector-controller", "garbagecollector", "generic-garbage-collector"},
+      {"horizontal-pod-autoscaler-controller", "horizontalpodautoscaling", "horizontal-pod-autoscaler"},
+      {"job-controller", "job", "job-controller"},
+      {"legacy-serviceaccount-token-cleaner-controller", "legacy-service-account-token-cleaner",
+       "legacy-service-account-token-cleaner"},
+      {"namespace-controller", "namespace", "namespace-controller"},
+      {"node-ipam-controller", "nodeipam", "node-controller"},
+      {"node-lifecycle-controller", "nodelifecycle", "node-controller"},
+      {"persistentvolume-attach-detach-controller", "attachdetach", "attachdetach-controller"},
+      {"persistentvolume-binder-controller", "persistentvolume-binder", "persistent-volume-binder"},
+      {"persistentvolume-expander-controller", "persistentvolume-expander", "expand-controller"},
+      {"persistentvolume-protection-controller", "pv-protection", "pv-protection-controller"},
+      {"persistentvolumeclaim-protection-controller", "pvc-protection", "pvc-protection-controller"},
+      {"pod-garbage-collector-controller", "podgc", "pod-garbage-collector"},
+      {"podcertificaterequest-cleaner-controller", "", "podcertificaterequestcleaner"},
+      {"replicaset-controller", "replicaset", "replicaset-controller"},
+      {"replicationcontroller-controller", "replicationcontroller", "replication-controller"},
+      {"resourcequota-controller", "resourcequota", "resourcequota-controller"},
+      {"root-ca-certificate-publisher-controller", "root-ca-cert-publisher", "root-ca-cert-publisher"},
+      {"service-cidr-controller", "", "service-cidrs-controller"},
+      {"service-lb-controller", "service", "service-controller"},
+      {"serviceaccount-controller", "serviceaccount", "service-account-controller"},
+      {"serviceaccount-token-controller", "serviceaccount-token", ""},
+      {"statefulset-controller", "statefulset", "statefulset-controller"},
+      {"taint-eviction-controller", "", "node-controller"},
+      {"token-cleaner-controller", "tokencleaner", "token-cleaner"},
+      {"ttl-after-finished-controller", "ttl-after-finished", "ttl-after-finished-controller"},
+  };
+  return all;
+}
+
+Result<Selection> Selection::Parse(const std::vector<std::string>& words) {
+  Selection out;
+  out.words_.clear();
+  for (const std::string& word : words) {
+    const bool off = !word.empty() && word[0] == '-';
+    const std::string_view name = std::string_view(word).substr(off ? 1 : 0);
+    if (name == "*" && !off) {
+      out.words_.push_back(word);
+      continue;
+    }
+    auto is_meant = [&](const ControllerName& one) {
+      return one.name == name || (!one.alias.empty() && one.alias == name);
+    };
+    const auto& all = AllControllers();
+    auto it = std::find_if(all.begin(), all.end(), is_meant);
+    if (it == all.end())
+      return Error(Code::kInvalid, "\"" + std::string(name) + "\" is not in the list of known controllers");
+    out.words_.push_back((off ? "-" : "") + std::string(it->name));
+  }
+  return out;
+}
+
+bool Selection::Has(std::string_view name) const {
+  bool all = false;
+  for (std::string_view word : words_) {
+    if (word == name) return true;
+    if (word.substr(0, 1) == "-" && word.substr(1) == name) return false;
+    all = all || word == "*";
+  }
+  return all;
+}
+
+std::string AccountOf(std::string_view name) {
+  for (const ControllerName& one : AllControllers()) {
+    if (one.name == name) return std::string(one.account);
+  }
+  std::abort();
+}
+
+}  // namespace keelson::controllers

@@ -1,0 +1,148 @@
+#include "controlplane/controllers/node/zones.h"
+
+#include <algorithm>
+
+#include "lib/base/log.h"
+#include "lib/base/metrics.h"
+#include "lib/k8s/pod_util.h"
+
+namespace keelson::controllers {
+namespace {
+
+constexpr char kExcluded[] = "node.kubernetes.io/exclude-disruption";
+
+std::string Label(const corev1::Node& node, const char* name, const char* before) {
+  const auto& labels = node.metadata().labels();
+  auto it = labels.find(name);
+  if (it == labels.end()) it = labels.find(before);
+  return it == labels.end() ? "" : it->second;
+}
+
+const char* NameOf(ZoneState state) {
+  constexpr const char* kNames[] = {"Normal", "PartialDisruption", "FullDisruption"};
+  return kNames[static_cast<int>(state)];
+}
+
+// What dashboards are told of a zone.
+void Show(const std::string& zone, int ready, int not_ready) {
+  const int size = ready + not_ready;
+  auto set = [&zone](const char* name, const char* help, double value) {
+    metrics::Gauge(name, help, {"zone"}).With({zone}).Set(value);
+  };
+  set("node_collector_zone_size", "Gauge measuring number of registered Nodes per zones.", size);
+  set("node_collector_zone_health", "Gauge measuring percentage of healthy nodes per zone.",
+      size == 0 ? 100 : 100.0 * ready / size);
+  set("node_collector_unhealthy_nodes_in_zone", "Gauge measuring number of not Ready Nodes per zones.",
+      not_ready);
+}
+
+}  // namespace
+
+std::string ZoneOf(const corev1::Node& node) {
+  const std::string region =
+      Label(node, "topology.kubernetes.io/region", "failure-domain.beta.kubernetes.io/region");
+  const std::string zone =
+      Label(node, "topology.kubernetes.io/zone", "failure-domain.beta.kubernetes.io/zone");
+  if (region.empty() && zone.empty()) return "";
+  return region + ":" + std::string(1, '\0') + ":" + zone;
+}
+
+ZoneState StateOfZone(int ready, int not_ready, double unhealthy_threshold) {
+  if (ready == 0 && not_ready > 0) return ZoneState::kFullDisruption;
+  if (not_ready > 2 && not_ready >= unhealthy_threshold * (ready + not_ready))
+    return ZoneState::kPartialDisruption;
+  return ZoneState::kNormal;
+}
+
+double EvictionRate(ZoneState state, int nodes, const Options& options) {
+  // A whole zone that is away, beside others that are well, is emptied as usual: its pods are needed there.
+  if (state != ZoneState::kPartialDisruption) return options.node_eviction_rate;
+  return nodes > options.large_cluster_size_threshold ? options.secondary_node_eviction_rate : 0;
+}
+
+void Zones::Count(const Member& member, int by) {
+  if (!member.counted) return;
+  Zone& zone = zones_[member.zone];
+  (member.ready ? zone.ready : zone.not_ready) += by;
+}
+
+void Zones::Fill(Zone& zone, SteadyTime now) {
+  const std::chrono::duration<double> passed = now - zone.filled;
+  zone.tokens = std::min(1.0, zone.tokens + std::max(0.0, passed.count()) * zone.rate);
+  zone.filled = now;
+}
+
+void Zones::Judge(const std::string& name, SteadyTime now) {
+  Zone& zone = zones_[name];
+  Fill(zone, now);  // up to now by the rate so far
+  const ZoneState state = StateOfZone(zone.ready, zone.not_ready, options_.unhealthy_zone_threshold);
+  if (state != zone.state) {
+    log::Info("Zone has another state", {{"zone", name}, {"state", NameOf(state)}});
+    zone.state = state;
+  }
+  zone.rate = EvictionRate(state, zone.ready + zone.not_ready, options_);
+  Show(name, zone.ready, zone.not_ready);
+}
+
+Zones::Mood Zones::Update(const std::string& name, const corev1::Node* node, SteadyTime now) {
+  std::optional<std::string> left;
+  if (auto it = members_.find(name); it != members_.end()) {
+    Count(it->second, -1);
+    left = it->second.zone;
+    members_.erase(it);
+  }
+  if (node) {
+    Member member{ZoneOf(*node),
+                  k8s::FindCondition(node->status(), "Ready") && !node->metadata().labels().count(kExcluded),
+                  HealthOf(*node) == NodeHealth::kReady};
+    Count(member, 1);
+    Judge(member.zone, now);
+    if (left == member.zone) left.reset();
+    members_.emplace(name, std::move(member));
+  }
+  if (left) {
+    Withdraw(name);
+    Judge(*left, now);
+  }
+  bool any = false, all = true;
+  for (const auto& [key, zone] : zones_) {
+    if (zone.ready + zone.not_ready == 0) continue;
+    any = true;
+    all = all && zone.state == ZoneState::kFullDisruption;
+  }
+  all = any && all;
+  if (all == all_disrupted_) return Mood::kSame;
+  all_disrupted_ = all;
+  return all ? Mood::kAllDisrupted : Mood::kRecovered;
+}
+
+Zones::Turn Zones::Ask(const std::string& name, SteadyTime now) {
+  auto member = members_.find(name);
+  if (member == members_.end()) return {};
+  Zone& zone = zones_[member->second.zone];
+  if (std::find(zone.waiting.begin(), zone.waiting.end(), name) == zone.waiting.end())
+    zone.waiting.push_back(name);
+  if (zone.waiting.front() != name) return {};
+  if (zone.rate <= 0) return {};
+  Fill(zone, now);
+  // What is added up in parts falls short of one by what was rounded.
+  constexpr double kWhole = 1 - 1e-6;
+  if (zone.tokens < kWhole) {
+    const std::chrono::duration<double> wait((1 - zone.tokens) / zone.rate);
+    return {false, std::chrono::ceil<std::chrono::milliseconds>(wait), ""};
+  }
+  zone.tokens = 0;
+  zone.waiting.pop_front();
+  metrics::Counter("node_collector_evictions_total",
+                   "Number of Node evictions that happened since current instance of NodeController started.",
+                   {"zone"})
+      .With({member->second.zone})
+      .Increment();
+  return {true, std::nullopt, zone.waiting.empty() ? "" : zone.waiting.front()};
+}
+
+void Zones::Withdraw(const std::string& name) {
+  for (auto& [key, zone] : zones_) std::erase(zone.waiting, name);
+}
+
+}  // namespace keelson::controllers

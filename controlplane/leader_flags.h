@@ -1,0 +1,28 @@
+// --leader-elect*: which of several processes of one role is at work.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "lib/client/leader_election.h"
+
+namespace CLI {
+class App;
+}
+
+namespace keelson::controlplane {
+
+struct LeaderFlags {
+  // Unset: yes, but for a process with an API server on an etcd of its own, beside which there is no other.
+  std::optional<bool> elect;
+  int lease_duration_seconds = 15, renew_deadline_seconds = 10, retry_period_seconds = 2;
+  std::string resource_lock = "leases";
+  std::string resource_name;  // empty: the name of the program that the role is elsewhere
+  std::string resource_namespace = "kube-system";
+};
+
+void AddLeaderFlags(CLI::App& app, LeaderFlags& flags);
+// For the role that is `program` elsewhere. kInvalid when the times do not fit.
+Result<client::LeaderElectionOptions> LeaderOptionsOf(const LeaderFlags& flags, const std::string& program);
+
+}  // namespace keelson::controlplane

@@ -1,0 +1,280 @@
+#include "controlplane/role_services.h"
+
+#include <cstdlib>
+#include <map>
+#include <thread>
+
+#include <fmt/format.h>
+
+#include "controlplane/component_server.h"
+#include "controlplane/controllers/controllers.h"
+#include "controlplane/option_values.h"
+#include "controlplane/scheduler/scheduler.h"
+#include "lib/base/log.h"
+#include "lib/client/account_transport.h"
+#include "lib/client/transport.h"
+
+namespace keelson::controlplane {
+namespace {
+
+constexpr char kScheduler[] = "kube-scheduler", kControllers[] = "kube-controller-manager";
+// How long after its Lease has ended a leader that hangs is called unhealthy.
+constexpr std::chrono::seconds kElectionTolerance{20};
+
+using Run = std::function<Result<>(std::stop_token stop, ServiceGroup::Ready ready)>;
+
+// The program manages the fields that it writes.
+std::string UserAgent(const std::string& program) { return program + "/keelson"; }
+
+Result<client::RestConfig> ConfigFor(const std::string& kubeconfig, const std::string& program) {
+  if (kubeconfig.empty())
+    return Error(Code::kInvalid, "--kubeconfig is needed where no API server is in the process");
+  ASSIGN_OR_RETURN(client::RestConfig config, client::LoadKubeconfig(kubeconfig));
+  config.user_agent = UserAgent(program);
+  return config;
+}
+
+// How the program that a role is elsewhere reaches the API: inside the process as its own user, or as
+// --kubeconfig says.
+Result<std::shared_ptr<client::Transport>> TransportFor(const Options& options,
+                                                        apiserver::ApiServer* apiserver,
+                                                        const std::string& program) {
+  if (apiserver) {
+    return apiserver->TransportFor(
+        {"system:" + program, "", {std::string(apiserver::kGroupAuthenticated)}, {}}, UserAgent(program));
+  }
+  ASSIGN_OR_RETURN(client::RestConfig config, ConfigFor(options.kubeconfig, program));
+  return client::NewHttpTransport(config);
+}
+
+Result<scheduler::Options> SchedulerOptions(const Options& options) {
+  scheduler::Options out;
+  if (!options.scheduler_config_file.empty()) {
+    ASSIGN_OR_RETURN(const std::string text, ReadFile(options.scheduler_config_file));
+    ASSIGN_OR_RETURN(out.config, scheduler::ParseConfig(text));
+  }
+  if (options.scheduler_debug_port != 0) {
+    out.debug_host = "127.0.0.1";
+    out.debug_port = static_cast<uint16_t>(options.scheduler_debug_port);
+  }
+  return out;
+}
+
+// ---- controllers ----
+
+// A client each for the ServiceAccounts that controllers act as.
+Result<std::function<client::RestClient(const std::string&)>> AccountClients(const Options& options,
+                                                                             apiserver::ApiServer* apiserver,
+                                                                             client::RestClient asker) {
+  client::RestConfig config;
+  if (!apiserver) {
+    ASSIGN_OR_RETURN(config, ConfigFor(options.kubeconfig, kControllers));
+  }
+  auto made = std::make_shared<std::map<std::string, client::RestClient>>();
+  return [=](const std::string& account) {
+    auto it = made->find(account);
+    if (it != made->end()) return it->second;
+    std::shared_ptr<client::Transport> transport;
+    if (apiserver) {
+      transport = apiserver->TransportFor({"system:serviceaccount:kube-system:" + account,
+                                           "",
+                                           {"system:serviceaccounts", "system:serviceaccounts:kube-system",
+                                            std::string(apiserver::kGroupAuthenticated)},
+                                           {}},
+                                          UserAgent(kControllers));
+    } else {
+      transport = client::NewAccountTransport(config, asker, "kube-system", account);
+    }
+    return made->emplace(account, client::RestClient(std::move(transport))).first->second;
+  };
+}
+
+Result<controllers::Options> ControllerOptions(const Options& options, apiserver::ApiServer* apiserver,
+                                               const client::RestClient& api) {
+  controllers::Options out;
+  ASSIGN_OR_RETURN(out.selection, controllers::Selection::Parse(options.controllers));
+  const std::string& ca_file = options.root_ca_file.empty() ? options.client_ca_file : options.root_ca_file;
+  ASSIGN_OR_RETURN(out.root_ca_pem, ReadIfSet(ca_file));
+  const std::string& key_file = options.service_account_private_key_file.empty()
+                                    ? options.service_account_signing_key_file
+                                    : options.service_account_private_key_file;
+  ASSIGN_OR_RETURN(out.service_account_key_pem, ReadIfSet(key_file));
+  out.legacy_token_period = std::chrono::seconds(options.legacy_token_period_seconds);
+  ASSIGN_OR_RETURN(out.signing, SigningOf(options.signing));
+  if (options.use_service_account_credentials) {
+    ASSIGN_OR_RETURN(out.client_for, AccountClients(options, apiserver, api));
+  }
+
+  if (options.autoscaler_sync_seconds <= 0)
+    return Error(Code::kInvalid, "--horizontal-pod-autoscaler-sync-period must be more than 0");
+  out.pod_autoscaler.workers = options.autoscaler_syncs;
+  out.pod_autoscaler.sync_period = std::chrono::seconds(options.autoscaler_sync_seconds);
+  out.pod_autoscaler.downscale_stabilization = std::chrono::seconds(options.autoscaler_down_seconds);
+  out.pod_autoscaler.cpu_initialization_period = std::chrono::seconds(options.autoscaler_cpu_seconds);
+  out.pod_autoscaler.initial_readiness_delay = std::chrono::seconds(options.autoscaler_readiness_seconds);
+  out.pod_autoscaler.tolerance = options.autoscaler_tolerance;
+
+  out.allocate_node_cidrs = options.allocate_node_cidrs;
+  out.cluster_cidrs = SplitCommas(options.cluster_cidr);
+  out.load_balancer_addresses = options.load_balancer_addresses;
+  out.service_cidrs = SplitCommas(options.service_cluster_ip_range);
+  out.node_cidr_mask_size = options.node_cidr_mask_size;
+  out.node_cidr_mask_size_ipv4 = options.node_cidr_mask_size_ipv4;
+  out.node_cidr_mask_size_ipv6 = options.node_cidr_mask_size_ipv6;
+  out.node_monitor_period = std::chrono::seconds(options.node_monitor_period_seconds);
+  out.node_monitor_grace_period = std::chrono::seconds(options.node_monitor_grace_period_seconds);
+  out.node_startup_grace_period = std::chrono::seconds(options.node_startup_grace_period_seconds);
+  out.node_eviction_rate = options.node_eviction_rate;
+  out.secondary_node_eviction_rate = options.secondary_node_eviction_rate;
+  out.unhealthy_zone_threshold = options.unhealthy_zone_threshold;
+  out.large_cluster_size_threshold = options.large_cluster_size_threshold;
+  return out;
+}
+
+// ---- election ----
+
+// Another process may lead already: nothing more may be written, by any thread.
+[[noreturn]] void EndProcess() {
+  log::Error("Leader election lost: the process ends");
+  std::_Exit(1);
+}
+
+bool MustElect(const Options& options, bool with_apiserver) {
+  // With an etcd of our own there is no second API server, and so no second process.
+  return options.leader.elect.value_or(!with_apiserver || !options.etcd_servers.empty());
+}
+
+// The role, when this process leads.
+Result<Run> Led(const Options& options, const std::string& program,
+                std::shared_ptr<client::Transport> transport, Roles& roles, Run run) {
+  ASSIGN_OR_RETURN(client::LeaderElectionOptions election, LeaderOptionsOf(options.leader, program));
+  client::RestClient api(std::move(transport), election.renew_deadline / 2);
+  Roles::Election& made = roles.elections.emplace_back();
+  made.events = std::make_unique<client::EventRecorder>(api, program);
+  made.elector = std::make_unique<client::LeaderElector>(api, *made.events, std::move(election));
+  return [events = made.events.get(), elector = made.elector.get(), run = std::move(run)](
+             std::stop_token stop, ServiceGroup::Ready ready) {
+    ready();  // waiting is all that a second process has to do
+    std::jthread recording([events](std::stop_token s) { events->Run(s); });
+    return elector->Run(
+        stop, [&run](std::stop_token s) { return run(s, [] {}); }, EndProcess);
+  };
+}
+
+// ---- pages ----
+
+std::string Configz(const Options& options) {
+  const LeaderFlags& leader = options.leader;
+  auto election = [&](const char* program, const char* form) {
+    return fmt::format(fmt::runtime(form), MustElect(options, false), leader.lease_duration_seconds,
+                       leader.renew_deadline_seconds, leader.retry_period_seconds, leader.resource_lock,
+                       leader.resource_name.empty() ? program : leader.resource_name,
+                       leader.resource_namespace);
+  };
+  std::string out;
+  if (options.Has("controllers")) {
+    std::string names;
+    for (const std::string& word : options.controllers) names += (names.empty() ? "\"" : ",\"") + word + '"';
+    out += fmt::format(
+        R"("kubecontrollermanager.config.k8s.io":{{"Generic":{{"Address":"{}","Port":{},"LeaderElection":{},)"
+        R"("Controllers":[{}]}},"KubeCloudShared":{{"UseServiceAccountCredentials":{},"AllocateNodeCIDRs":{},)"
+        R"("ClusterCIDR":"{}","NodeMonitorPeriod":"{}s"}},"NodeLifecycleController":{{"NodeEvictionRate":{},)"
+        R"("SecondaryNodeEvictionRate":{},"NodeStartupGracePeriod":"{}s","NodeMonitorGracePeriod":"{}s",)"
+        R"("LargeClusterSizeThreshold":{},"UnhealthyZoneThreshold":{}}}}})",
+        options.bind_address, options.secure_port,
+        election(kControllers,
+                 R"({{"LeaderElect":{},"LeaseDuration":"{}s","RenewDeadline":"{}s","RetryPeriod":"{}s",)"
+                 R"("ResourceLock":"{}","ResourceName":"{}","ResourceNamespace":"{}"}})"),
+        names, options.use_service_account_credentials, options.allocate_node_cidrs, options.cluster_cidr,
+        options.node_monitor_period_seconds, options.node_eviction_rate, options.secondary_node_eviction_rate,
+        options.node_startup_grace_period_seconds, options.node_monitor_grace_period_seconds,
+        options.large_cluster_size_threshold, options.unhealthy_zone_threshold);
+  }
+  if (options.Has("scheduler")) {
+    out += (out.empty() ? "" : ",") + std::string(R"("componentconfig":{"leaderElection":)") +
+           election(kScheduler,
+                    R"({{"leaderElect":{},"leaseDuration":"{}s","renewDeadline":"{}s","retryPeriod":"{}s",)"
+                    R"("resourceLock":"{}","resourceName":"{}","resourceNamespace":"{}"}})") +
+           "}";
+  }
+  return "{" + out + "}";
+}
+
+Result<> AddPages(ServiceGroup& group, const Options& options, Roles& roles) {
+  const std::string program = options.Has("controllers") ? kControllers : kScheduler;
+  // Both may name files of their own, which mostly are one and the same.
+  const std::string& who =
+      options.authentication_kubeconfig.empty() ? options.kubeconfig : options.authentication_kubeconfig;
+  const std::string& may =
+      options.authorization_kubeconfig.empty() ? options.kubeconfig : options.authorization_kubeconfig;
+  ASSIGN_OR_RETURN(client::RestConfig who_config, ConfigFor(who, program));
+  ASSIGN_OR_RETURN(client::RestConfig may_config, ConfigFor(may, program));
+  ASSIGN_OR_RETURN(std::shared_ptr<client::Transport> who_transport, client::NewHttpTransport(who_config));
+  ASSIGN_OR_RETURN(std::shared_ptr<client::Transport> may_transport, client::NewHttpTransport(may_config));
+  roles.auth = std::make_unique<client::DelegatedAuth>(client::RestClient(who_transport),
+                                                       client::RestClient(may_transport));
+  ComponentPages pages;
+  pages.component = program;
+  pages.configz = Configz(options);
+  pages.flags = options.flags;
+  pages.always_allow = options.authorization_always_allow_paths;
+  for (const Roles::Election& election : roles.elections) {
+    pages.checks.push_back({"leaderElection", [elector = election.elector.get()] {
+                              return elector->Healthy(kElectionTolerance);
+                            }});
+  }
+  ASSIGN_OR_RETURN(roles.pages,
+                   ListenForComponent(options, MakeComponentHandler(std::move(pages), *roles.auth)));
+  roles.files.Add({"tls-cert-file",
+                   {options.tls_certificate_file, options.tls_key_file, options.client_ca_file},
+                   [&roles] { return roles.pages->ReloadTls(); }});
+  group.Add({"pages", {}, [&roles, program](std::stop_token stop, ServiceGroup::Ready ready) {
+               log::Info("Pages are served", {{"component", program}, {"port", roles.pages->port()}});
+               ready();
+               std::jthread reload([&](std::stop_token token) { roles.files.Run(token); });
+               return roles.pages->Run(stop);
+             }});
+  return {};
+}
+
+}  // namespace
+
+Result<> AddRoles(ServiceGroup& group, const Options& options, apiserver::ApiServer* apiserver,
+                  Roles& roles) {
+  std::vector<std::string> needs;
+  if (apiserver) needs.push_back("https");
+  if (options.Has("scheduler") && options.Has("controllers") && !options.leader.resource_name.empty() &&
+      MustElect(options, apiserver))
+    return Error(Code::kInvalid, "--leader-elect-resource-name names one Lease, and there are two roles");
+  auto add = [&](const char* service, const char* program, std::shared_ptr<client::Transport> transport,
+                 Run run) -> Result<> {
+    if (MustElect(options, apiserver)) {
+      ASSIGN_OR_RETURN(run, Led(options, program, std::move(transport), roles, std::move(run)));
+    }
+    group.Add({service, needs, std::move(run)});
+    return {};
+  };
+  if (options.Has("scheduler")) {
+    ASSIGN_OR_RETURN(auto transport, TransportFor(options, apiserver, kScheduler));
+    client::RestClient api(transport);
+    ASSIGN_OR_RETURN(scheduler::Options settings, SchedulerOptions(options));
+    RETURN_IF_ERROR(add("scheduler", kScheduler, transport,
+                        [api, settings](std::stop_token stop, ServiceGroup::Ready ready) {
+                          return scheduler::Run(api, settings, stop, ready);
+                        }));
+  }
+  if (options.Has("controllers")) {
+    ASSIGN_OR_RETURN(auto transport, TransportFor(options, apiserver, kControllers));
+    client::RestClient api(transport);
+    ASSIGN_OR_RETURN(controllers::Options settings, ControllerOptions(options, apiserver, api));
+    RETURN_IF_ERROR(add("controllers", kControllers, transport,
+                        [api, settings](std::stop_token stop, ServiceGroup::Ready ready) {
+                          return controllers::Run(api, settings, stop, ready);
+                        }));
+  }
+  if (!apiserver && (options.Has("scheduler") || options.Has("controllers")))
+    RETURN_IF_ERROR(AddPages(group, options, roles));
+  return {};
+}
+
+}  // namespace keelson::controlplane

@@ -1,0 +1,78 @@
+// Nodes without machines: each has a Node and a Lease, and the pods that are bound to it become Running and
+// Ready, end if their Job wants them to, and go when they are deleted; nothing runs. For tests and benchmarks
+// of what has to do with many pods: an API server, its scheduler and controllers cannot tell the difference.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <functional>
+#include <map>
+#include <set>
+#include <stop_token>
+#include <string>
+#include <vector>
+
+#include "lib/base/clock.h"
+#include "lib/base/mutex.h"
+#include "lib/client/informer.h"
+#include "lib/client/rest.h"
+#include "lib/client/workqueue.h"
+
+namespace keelson::fake_kubelet {
+
+struct Options {
+  int nodes = 10;
+  std::string prefix = "fake-";  // of their names, before a number
+  std::string cpu = "1000", memory = "4000Gi", pods = "100000";
+  std::map<std::string, std::string> labels = {{"type", "fake"}};
+  std::string taint;  // key:effect on each node, so that nothing goes there that does not mean to
+  std::chrono::milliseconds start_time{0};  // from bound to Running
+  std::chrono::milliseconds job_time{0};    // from Running to Succeeded, of pods that are not restarted
+  std::chrono::milliseconds lease_period{std::chrono::seconds(10)};
+  int workers = 16;
+};
+
+class FakeKubelets {
+ public:
+  FakeKubelets(client::RestClient api, Options options, Clock& clock = Clock::Real());
+
+  // Makes the nodes, then looks after their pods until `stop`; `ready` once all nodes are Ready. The nodes
+  // stay behind: without Leases they become NotReady.
+  Result<> Run(std::stop_token stop, const std::function<void()>& ready);
+
+  // A node that falls silent: its Lease is renewed no more and its pods are left alone. And back.
+  void Silence(const std::string& node, bool silent) EXCLUDES(mutex_);
+  std::vector<std::string> names() const { return names_; }
+  uint64_t writes() const { return writes_.load(); }  // that succeeded
+
+  // One look at a pod; what the workers do.
+  Result<client::Requeue> Reconcile(const std::string& key, std::stop_token stop);
+  client::WorkQueue& queue() { return queue_; }
+  client::InformerFactory& informers() { return informers_; }
+
+ private:
+  Result<> MakeNode(const client::RestClient& api, const std::string& name);
+  Result<> RenewLease(const client::RestClient& api, const std::string& name);
+  void RenewLeases(std::stop_token stop);
+  Result<> Write(const client::RestClient& api, const corev1::Pod& pod, corev1::PodStatus status);
+  bool IsSilent(const std::string& node) EXCLUDES(mutex_);
+
+  const client::RestClient api_;
+  const Options options_;
+  Clock& clock_;
+  std::vector<std::string> names_;
+  std::set<std::string, std::less<>> own_;
+  client::InformerFactory informers_;
+  client::Informer<corev1::Pod>& pods_;
+  client::WorkQueue queue_;
+  std::atomic<uint64_t> writes_{0};
+  std::atomic<uint32_t> next_address_{0};
+  Mutex mutex_;
+  std::set<std::string, std::less<>> silent_ GUARDED_BY(mutex_);
+};
+
+// What a kubelet writes when all containers of the pod have started, or have ended well.
+corev1::PodStatus RunningStatus(const corev1::Pod& pod, const std::string& address, WallTime now);
+corev1::PodStatus SucceededStatus(const corev1::Pod& pod, WallTime now);
+
+}  // namespace keelson::fake_kubelet
