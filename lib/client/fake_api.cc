@@ -169,8 +169,15 @@ class FakeApi::Stream : public ApiStream {
     }
   }
 
+  // Past what others follow: nobody wakes a reader for that.
+  void SkipOthers() const REQUIRES(impl_->mutex) {
+    if (position_ < impl_->store.log_start()) return;
+    while (position_ < impl_->store.log_end() && impl_->store.At(position_).info != info_) ++position_;
+  }
+
   // The reader has had everything, and asks for more.
   bool CaughtUp() const REQUIRES(impl_->mutex) {
+    SkipOthers();
     return waiting_ && position_ == impl_->store.log_end() && epoch_ == impl_->watch_epoch &&
            bookmark_epoch_ == impl_->bookmark_epoch;
   }
@@ -211,7 +218,7 @@ class FakeApi::Stream : public ApiStream {
   const api::ResourceInfo* info_;
   const std::string ns_;
   const Selection selection_;
-  size_t position_ = 0;
+  mutable size_t position_ = 0;
   uint64_t epoch_ = 0, bookmark_epoch_ = 0;
   std::string pending_;
   bool ended_ = false;
@@ -403,6 +410,7 @@ void FakeApi::SetInterceptor(Interceptor interceptor) {
 
 void FakeApi::Compact() {
   MutexLock lock(impl_->mutex);
+  for (const Stream* stream : impl_->streams) stream->SkipOthers();
   impl_->store.Compact();
 }
 
