@@ -115,7 +115,7 @@ Result<server::RunResult> Backend::Run(const server::ContainerRef& ref,
 }
 
 Result<std::string> Backend::StatsSummaryJson(bool brief) {
-  ASSIGN_OR_RETURN(StatsSnapshot stats, stats_.Collect({.files = !brief}, {}));
+  ASSIGN_OR_RETURN(StatsSnapshot stats, stats_.Collect({.usage = true, .files = !brief}, {}));
   return SummaryJson(stats, node_name_, brief);
 }
 
@@ -125,7 +125,7 @@ Result<std::string> Backend::ResourceMetrics() {
 }
 
 Result<std::string> Backend::CadvisorMetrics() {
-  ASSIGN_OR_RETURN(StatsSnapshot stats, stats_.Collect({.accounts = true}, {}));
+  ASSIGN_OR_RETURN(StatsSnapshot stats, stats_.Collect({.usage = true, .accounts = true}, {}));
   return CadvisorMetricsText(stats, static_cast<int>(std::thread::hardware_concurrency()));
 }
 

@@ -95,16 +95,7 @@ void StatsProvider::CollectAccount(ContainerUsageStats& container) {
   for (linux::DeviceIo& io : container.account.io) io.device = DeviceName(io.device);
 }
 
-Result<StatsSnapshot> StatsProvider::Collect(Parts parts, std::stop_token stop) {
-  ASSIGN_OR_RETURN(std::vector<cri::ContainerStats> stats, runtime_.ListContainerStats({}, stop));
-  ASSIGN_OR_RETURN(std::vector<cri::Container> containers, runtime_.ListContainers({}, stop));
-  std::map<std::string, const cri::Container*> by_id;
-  for (const cri::Container& container : containers) by_id[container.id] = &container;
-  MutexLock lock(mutex_);
-  StatsSnapshot out;
-  out.time = clock_.Now();
-  out.machine = ReadMachineStats();
-  out.cpu = Cpu("node", out.machine.cpu_nanos);
+void StatsProvider::CollectNode(StatsSnapshot& out, std::stop_token stop) {
   out.interfaces = ReadInterfaces("self");
   out.node_fs = FileSystemOf(paths_.root);
   if (auto systems = images_.ImageFsInfo(stop)) {
@@ -119,6 +110,26 @@ Result<StatsSnapshot> StatsProvider::Collect(Parts parts, std::stop_token stop) 
   out.pods_cgroup = cgroups_.UsageOfAll();
   out.pods_pressure = cgroups_.PressureOfAll();
   if (out.pods_cgroup.cpu_nanos) out.pods_cpu = Cpu("pods", *out.pods_cgroup.cpu_nanos);
+}
+
+void StatsProvider::CollectUsage(PodUsageStats& item) {
+  const corev1::Pod& pod = *item.pod;
+  item.pressure = cgroups_.PressureOf(pod);
+  if (pod.spec().host_network()) return;
+  if (auto process = cgroups_.AnyProcess(pod)) item.interfaces = ReadInterfaces(std::to_string(*process));
+}
+
+Result<StatsSnapshot> StatsProvider::Collect(Parts parts, std::stop_token stop) {
+  ASSIGN_OR_RETURN(std::vector<cri::ContainerStats> stats, runtime_.ListContainerStats({}, stop));
+  ASSIGN_OR_RETURN(std::vector<cri::Container> containers, runtime_.ListContainers({}, stop));
+  std::map<std::string, const cri::Container*> by_id;
+  for (const cri::Container& container : containers) by_id[container.id] = &container;
+  MutexLock lock(mutex_);
+  StatsSnapshot out;
+  out.time = clock_.Now();
+  out.machine = ReadMachineStats();
+  out.cpu = Cpu("node", out.machine.cpu_nanos);
+  if (parts.usage) CollectNode(out, stop);
   std::map<std::string, std::vector<ContainerUsageStats>> by_pod;
   for (cri::ContainerStats& item : stats) {
     ContainerUsageStats container;
@@ -140,14 +151,11 @@ Result<StatsSnapshot> StatsProvider::Collect(Parts parts, std::stop_token stop) 
     item.pod = pod;
     item.cgroup_path = cgroups_.Parent(*pod);
     item.cgroup = cgroups_.Usage(*pod);
-    item.pressure = cgroups_.PressureOf(*pod);
     if (item.cgroup.cpu_nanos) item.cpu = Cpu("pod " + uid, *item.cgroup.cpu_nanos);
     item.containers = std::move(by_pod[uid]);
     for (ContainerUsageStats& container : item.containers)
       container.cgroup = cgroups_.Container(*pod, container.id);
-    if (!pod->spec().host_network())
-      if (auto process = cgroups_.AnyProcess(*pod))
-        item.interfaces = ReadInterfaces(std::to_string(*process));
+    if (parts.usage) CollectUsage(item);
     if (parts.accounts)
       for (ContainerUsageStats& container : item.containers) CollectAccount(container);
     if (parts.files) CollectFiles(item);

@@ -86,7 +86,8 @@ class StatsProvider {  // thread safe
         clock_(clock),
         slow_volumes_(FileSystemOf, volume_period, clock) {}
 
-  struct Parts {            // what costs to count
+  struct Parts {            // besides CPU and memory, which somebody asks for again and again
+    bool usage = false;     // of networks and file systems; what is waited for
     bool files = false;     // sizes of logs and volumes
     bool accounts = false;  // of containers
   };
@@ -97,6 +98,8 @@ class StatsProvider {  // thread safe
  private:
   CpuUsage Cpu(const std::string& key, uint64_t core_nanos) REQUIRES(mutex_);
   void CollectAccount(ContainerUsageStats& container);
+  void CollectNode(StatsSnapshot& stats, std::stop_token stop) REQUIRES(mutex_);
+  void CollectUsage(PodUsageStats& pod) REQUIRES(mutex_);
   void CollectFiles(PodUsageStats& pod) REQUIRES(mutex_);
   FsUsage Volume(const std::string& path) REQUIRES(mutex_);
 
