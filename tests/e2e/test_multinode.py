@@ -301,14 +301,16 @@ class MultiNodeTest(unittest.TestCase):
         self.assertEqual(self.node("node2"), ("True", {("unschedulable", "NoSchedule")}))
 
         self.budget(3)
-        with self.cluster.start_kubectl("get", "deployment/mobile", "--watch", "-o", r"jsonpath={.status.availableReplicas}{'\n'}",
-                                        stdout=subprocess.PIPE) as watch:
-            self.assertEqual(watch.stdout.readline().strip(), "4")
-            drained = self.drain("node2", "--timeout=60s")
-            self.assertEqual(drained.returncode, 0, drained.stderr)
-            self.k("rollout", "status", "deployment/mobile", "--timeout=60s")
-            watch.send_signal(signal.SIGTERM)
-            available = [int(line or 0) for line in watch.stdout.read().split("\n")[:-1]]
+        watch = self.cluster.start_kubectl("get", "deployment/mobile", "--watch", "-o",
+                                           r"jsonpath={.status.availableReplicas}{'\n'}", stdout=subprocess.PIPE)
+        for end in (watch.stdout.close, watch.wait, watch.kill):
+            self.addCleanup(end)
+        self.assertEqual(watch.stdout.readline().strip(), "4")
+        drained = self.drain("node2", "--timeout=60s")
+        self.assertEqual(drained.returncode, 0, drained.stderr)
+        self.k("rollout", "status", "deployment/mobile", "--timeout=60s")
+        watch.send_signal(signal.SIGTERM)
+        available = [int(line or 0) for line in watch.stdout.read().splitlines()]
         self.assertIn(3, available)
         self.assertGreaterEqual(min(available), 3, "the budget holds at every moment")
         self.assertEqual(self.pods_on("node2", "mobile"), [])
