@@ -86,7 +86,8 @@ struct FakeApi::Impl {
 
   Clock& clock;
   Mutex mutex;
-  CondVar changed;  // for readers
+  // For readers, by what they follow: a change wakes nobody else.
+  std::map<const api::ResourceInfo*, CondVar> changed GUARDED_BY(mutex);
   CondVar waiting;  // for AwaitIdle: a reader has begun to wait, or a stream has come or gone
   FakeStore store GUARDED_BY(mutex);
   Interceptor interceptor GUARDED_BY(mutex);
@@ -94,6 +95,19 @@ struct FakeApi::Impl {
   uint64_t watch_epoch GUARDED_BY(mutex) = 0;     // EndWatches() makes streams of older ones end
   uint64_t bookmark_epoch GUARDED_BY(mutex) = 0;  // SendBookmarks()
   std::set<const Stream*> streams GUARDED_BY(mutex);
+
+  // Wakes the readers of what has been logged since `position`.
+  void WakeSince(size_t position) REQUIRES(mutex) {
+    const api::ResourceInfo* last = nullptr;
+    for (; position < store.log_end(); ++position) {
+      const api::ResourceInfo* info = store.At(position).info;
+      if (info != last) changed[info].notify_all();
+      last = info;
+    }
+  }
+  void WakeAll() REQUIRES(mutex) {
+    for (auto& [info, readers] : changed) readers.notify_all();
+  }
 
   std::optional<Result<ApiResponse>> Intercept(const ApiRequest& request) {
     Interceptor intercept;
@@ -138,7 +152,7 @@ class FakeApi::Stream : public ApiStream {
   Result<std::string> Read(std::stop_token stop, std::chrono::milliseconds idle) override {
     std::stop_callback wake(stop, [this] {
       MutexLock lock(impl_->mutex);
-      impl_->changed.notify_all();
+      impl_->changed[info_].notify_all();
     });
     const auto deadline = std::chrono::steady_clock::now() + idle;
     MutexLock lock(impl_->mutex);
@@ -150,7 +164,7 @@ class FakeApi::Stream : public ApiStream {
       if (std::chrono::steady_clock::now() >= deadline) return Error(Code::kTimeout, "watch idle");
       waiting_ = true;
       impl_->waiting.notify_all();
-      impl_->changed.wait_until(impl_->mutex, deadline);
+      impl_->changed[info_].wait_until(impl_->mutex, deadline);
       waiting_ = false;
     }
   }
@@ -344,8 +358,9 @@ Result<ApiResponse> FakeApi::Do(const ApiRequest& request, std::chrono::millisec
   if (stop.stop_requested()) return Error(Code::kCancelled, "request cancelled");
   if (auto answer = impl_->Intercept(request)) return *std::move(answer);
   MutexLock lock(impl_->mutex);
+  const size_t before = impl_->store.log_end();
   Result<ApiResponse> response = impl_->Serve(request);
-  impl_->changed.notify_all();
+  impl_->WakeSince(before);
   return response ? response : Refuse(response.error());
 }
 
@@ -383,8 +398,9 @@ Result<std::unique_ptr<ApiStream>> FakeApi::Open(const ApiRequest& request, std:
 
 void FakeApi::PutInto(const Message& object, Message& stored) {
   MutexLock lock(impl_->mutex);
+  const size_t before = impl_->store.log_end();
   stored.CopyFrom(*impl_->store.Put(api::ResourceOf(object.GetDescriptor()), object));
-  impl_->changed.notify_all();
+  impl_->WakeSince(before);
 }
 
 void FakeApi::SetInterceptor(Interceptor interceptor) {
@@ -401,13 +417,13 @@ void FakeApi::Compact() {
 void FakeApi::EndWatches() {
   MutexLock lock(impl_->mutex);
   ++impl_->watch_epoch;
-  impl_->changed.notify_all();
+  impl_->WakeAll();
 }
 
 void FakeApi::SendBookmarks() {
   MutexLock lock(impl_->mutex);
   ++impl_->bookmark_epoch;
-  impl_->changed.notify_all();
+  impl_->WakeAll();
 }
 
 std::vector<std::string> FakeApi::Requests() const {
