@@ -11,6 +11,7 @@
 #include "kubelet/testing/cgroup_names.h"
 #include "kubelet/testing/faults.h"
 #include "kubelet/testing/fixture.h"
+#include "kubelet/testing/threads.h"
 #include "lib/base/file.h"
 #include "lib/k8s/pod_util.h"
 
@@ -56,11 +57,12 @@ class FaultTest : public ::testing::Test {
   bool PassUntil(std::chrono::milliseconds most, const std::string& pod, const PodCondition& condition) {
     return PassUntil(most, [&] { return harness_->Sees(pod, condition); });
   }
-  // Until nobody has asked the runtime or the API server for a while: what was due has been done.
+  // Until nobody has asked the runtime or the API server for a while, and no thread is about to: on a busy machine one
+  // may wait long for its turn. What was due has been done.
   void Settle() {
     Mutex mutex;
     CondVar cv;
-    for (size_t last = 0, now = Activity(), quiet = 0; quiet < 5; now = Activity()) {
+    for (size_t last = 0, now = Activity(), quiet = 0; quiet < 5 || OthersAtWork(); now = Activity()) {
       quiet = now == last ? quiet + 1 : 0;
       last = now;
       MutexLock lock(mutex);
