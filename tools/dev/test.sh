@@ -14,8 +14,8 @@ run_tests() {
   case $which in all | root) newer_runtimes ;; esac
   local labels=()
   case $which in
-    all) labels=(-LE '^vm$') ;;  # an emulated processor is asked for by name
-    unit | netns | root | e2e | vm) labels=(-L "^$which\$") ;;
+    all) labels=(-LE '^(vm|storm)$') ;;  # an emulated processor, and random kills, are asked for by name
+    unit | netns | root | e2e | vm | storm) labels=(-L "^$which\$") ;;
     *) die "unknown tests: $which" ;;
   esac
   step "tests"
