@@ -35,8 +35,8 @@ Algorithm::Account Algorithm::Explain(CycleState& state, const PodPtr& pod, Snap
   for (Account::Node& node : account.nodes) {
     if (node.refused_by.empty()) told.push_back(&node);
   }
-  PreScore(state, *pod, snapshot);
-  for (size_t i = 0; i < framework_.scores().size(); ++i) {
+  if (!told.empty()) PreScore(state, *pod, snapshot);  // score plugins may count on a node to score
+  for (size_t i = 0; !told.empty() && i < framework_.scores().size(); ++i) {
     if (state.skip_scores >> i & 1) continue;
     ScoreColumn(state, *pod, snapshot, i, nullptr);
     const Framework::Weighted& score = framework_.scores()[i];

@@ -220,10 +220,8 @@ class Scheduler {
     MutexLock lock(deciding_);
     cache_.Update(snapshot_);
     CycleState state;
-    for (auto& [field, value] :
-         ToJson(profile->second.algorithm->Explain(state, pod, snapshot_)).as_object()) {
-      out[field] = value;
-    }
+    boost::json::value account = ToJson(profile->second.algorithm->Explain(state, pod, snapshot_));
+    for (auto& [field, value] : account.as_object()) out[field] = std::move(value);
     return out;
   }
 

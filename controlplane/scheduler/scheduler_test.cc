@@ -4,15 +4,19 @@
 #include <thread>
 
 #include <gtest/gtest.h>
+#include <boost/json.hpp>
 
 #include "controlplane/scheduler/testing.h"
 #include "lib/api/proto/policy_v1.pb.h"
 #include "lib/api/proto/storage_v1.pb.h"
 #include "lib/client/fake_api.h"
+#include "lib/http/client.h"
+#include "lib/http/server.h"
 #include "lib/k8s/pod_util.h"
 
 namespace keelson::scheduler {
 
+namespace json = boost::json;
 namespace policyv1 = api::policy::v1;
 namespace storagev1 = api::storage::v1;
 
@@ -38,6 +42,8 @@ class SchedulerTest : public ::testing::Test {
     options.binders = 2;
     options.seed = 1;
     options.config.initial_backoff = 20ms;
+    options.debug_host = debug_port_ ? "127.0.0.1" : "";
+    options.debug_port = debug_port_;
     thread_ = std::jthread([this, options](std::stop_token stop) {
       const Result<> run = scheduler::Run(api_, options, stop, nullptr);
       EXPECT_TRUE(run) << (run ? "" : run.error().message());
@@ -100,6 +106,25 @@ class SchedulerTest : public ::testing::Test {
     return condition ? condition->reason() + ": " + condition->message() : "";
   }
 
+  // Has the debug endpoint at a port that was free a moment ago.
+  void Listen() {
+    auto server = http::Server::Listen({}, nullptr);
+    ASSERT_TRUE(server);
+    debug_port_ = (*server)->port();
+  }
+  // What the debug endpoint says of a pod of the default namespace: a status, and the answer as JSON if there
+  // is one.
+  std::pair<int, json::value> Why(const std::string& pod) {
+    http::ClientOptions options;
+    options.base_url = "http://127.0.0.1:" + std::to_string(debug_port_);
+    auto client = http::Client::Create(std::move(options));
+    if (!client) return {-1, nullptr};
+    auto answer = (*client)->Do({"GET", "/debug/why?pod=default%2F" + pod, {}, ""}, 10s);
+    if (!answer) return {-1, json::string(answer.error().message())};
+    return {answer->status, answer->status == 200 ? json::parse(answer->body) : json::string(answer->body)};
+  }
+
+  uint16_t debug_port_ = 0;
   std::shared_ptr<client::FakeApi> fake_;
   client::RestClient api_;
   std::jthread thread_;
@@ -118,9 +143,10 @@ TEST_F(SchedulerTest, ReportsAndRetriesWhenRoomAppears) {
   fake_->Put(MakeNode("n1", "1"));
   Start();
   Create(MakePod("big", "2"));
-  EXPECT_EQ(WhyNot("big"),
-            "Unschedulable: 0/1 nodes are available: 1 Insufficient cpu. preemption: 0/1 nodes are available: 1 "
-            "Preemption is not helpful for scheduling.");
+  EXPECT_EQ(
+      WhyNot("big"),
+      "Unschedulable: 0/1 nodes are available: 1 Insufficient cpu. preemption: 0/1 nodes are available: 1 "
+      "Preemption is not helpful for scheduling.");
   fake_->Put(MakeNode("n2", "4"));
   EXPECT_EQ(NodeOf("big"), "n2");
 }
@@ -131,9 +157,10 @@ TEST_F(SchedulerTest, RoomOfDeletedPodsIsUsedAgain) {
   Create(MakePod("first", "800m"));
   EXPECT_EQ(NodeOf("first"), "n1");
   Create(MakePod("second", "800m"));
-  EXPECT_EQ(WhyNot("second"),
-            "Unschedulable: 0/1 nodes are available: 1 Insufficient cpu. preemption: 0/1 nodes are available: 1 No "
-            "preemption victims found for incoming pod.");
+  EXPECT_EQ(
+      WhyNot("second"),
+      "Unschedulable: 0/1 nodes are available: 1 Insufficient cpu. preemption: 0/1 nodes are available: 1 No "
+      "preemption victims found for incoming pod.");
   client::DeleteOptions now;
   now.grace_period_seconds = 0;
   ASSERT_TRUE(api_.Delete<corev1::Pod>("default", "first", now));
@@ -238,6 +265,66 @@ TEST_F(SchedulerTest, PromisesRoomWhileVictimsGo) {
   EXPECT_EQ(NodeOf("important"), "n1");
 }
 
+TEST_F(SchedulerTest, TellsWhyAPodIsWhereItIs) {
+  fake_->Put(MakeNode("n1", "1"));
+  Listen();
+  Start();
+  Create(MakePod("small", "800m"));
+  EXPECT_EQ(NodeOf("small"), "n1");
+  Create(MakePod("big", "2"));
+  WhyNot("big");
+  corev1::Pod gated = MakePod("gated");
+  gated.mutable_spec()->add_scheduling_gates()->set_name("wait");
+  Create(gated);
+  corev1::Pod foreign = MakePod("foreign");
+  foreign.mutable_spec()->set_scheduler_name("other");
+  Create(foreign);
+  Create(MakePod("late", "100m"));  // whoever is seen bound came after them
+  EXPECT_EQ(NodeOf("late"), "n1");
+
+  const json::value no_node = json::parse(R"({"pod":"default/big","scheduler":"default-scheduler",
+      "queue":"unschedulable","rejectedBy":["NodeResourcesFit"],
+      "nodes":[{"name":"n1","refusedBy":"NodeResourcesFit","reasons":["Insufficient cpu"],
+                "numbers":"cpu (milli): 2000 wanted, 900 of 1000 in use"}]})");
+  const json::value gates =
+      json::parse(R"({"pod":"default/gated","scheduler":"default-scheduler","queue":"gated",
+      "rejectedBy":[],
+      "refused":{"plugin":"SchedulingGates","message":"waiting for scheduling gates: wait"}})");
+  const json::value not_ours = json::parse(R"({"pod":"default/foreign","scheduler":"other",
+      "refused":{"plugin":"","message":"no profile of this scheduler has that name"}})");
+  EXPECT_EQ(Why("late"),
+            (std::pair<int, json::value>(
+                200, {{"pod", "default/late"}, {"scheduler", "default-scheduler"}, {"node", "n1"}})));
+  EXPECT_EQ(Why("big"), std::make_pair(200, no_node));
+  EXPECT_EQ(Why("gated"), std::make_pair(200, gates));
+  EXPECT_EQ(Why("foreign"), std::make_pair(200, not_ours));
+  EXPECT_EQ(Why("nobody"), (std::pair<int, json::value>(404, "pods \"default/nobody\" not found\n")));
+}
+
+TEST_F(SchedulerTest, TellsScoresOfWaitingPods) {
+  fake_->Put(MakeNode("n1", "4"));
+  fake_->Put(MakeNode("n2", "1"));
+  fake_->SetInterceptor([](const client::ApiRequest& request) -> std::optional<Result<client::ApiResponse>> {
+    if (request.target.find("/binding") == std::string::npos) return std::nullopt;
+    return client::FakeApi::Refuse(Error(Code::kUnavailable, "not now"));
+  });
+  Listen();
+  Start();
+  Create(MakePod("p", "2"));
+  WhyNot("p");  // the binding was refused: it is tried again and again
+  const auto [status, told] = Why("p");
+  ASSERT_EQ(status, 200);
+  const json::array& nodes = told.at("nodes").as_array();
+  ASSERT_EQ(nodes.size(), 2u);
+  EXPECT_EQ(nodes[0].at("name"), "n1");
+  int64_t sum = 0;
+  for (const auto& [plugin, score] : nodes[0].at("scores").as_object()) sum += score.as_int64();
+  EXPECT_GT(sum, 0);
+  EXPECT_EQ(nodes[0].at("total").as_int64(), sum);
+  EXPECT_EQ(nodes[1].at("name"), "n2");
+  EXPECT_EQ(nodes[1].at("refusedBy"), "NodeResourcesFit");
+}
+
 TEST_F(SchedulerTest, ProfilesAreChosenByName) {
   corev1::Node small = MakeNode("small", "2", "4Gi"), large = MakeNode("large", "8", "16Gi");
   fake_->Put(small);
@@ -311,10 +398,10 @@ TEST_F(SchedulerTest, TaintsAndSelectorsDecide) {
   Create(pod);
   EXPECT_EQ(NodeOf("p"), "labelled");
   Create(MakePod("big", "2"));
-  EXPECT_EQ(
-      WhyNot("big"),
-      "Unschedulable: 0/2 nodes are available: 1 Insufficient cpu, 1 node(s) had untolerated taint(s). preemption: 0/2 "
-      "nodes are available: 2 Preemption is not helpful for scheduling.");
+  EXPECT_EQ(WhyNot("big"),
+            "Unschedulable: 0/2 nodes are available: 1 Insufficient cpu, 1 node(s) had untolerated taint(s). "
+            "preemption: 0/2 "
+            "nodes are available: 2 Preemption is not helpful for scheduling.");
   Result<corev1::Node> node = api_.Get<corev1::Node>("", "tainted");
   ASSERT_TRUE(node);
   node->mutable_spec()->clear_taints();

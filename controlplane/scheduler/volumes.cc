@@ -31,6 +31,17 @@ void VolumeCatalog::Shelf<T>::Set(const std::string& key, Ptr<T> object) {
   }
 }
 
+// An answer to a write may come later than what others have made of it since.
+template <typename T>
+void VolumeCatalog::Shelf<T>::Assume(const std::string& key, const T& object) {
+  const auto it = told.find(key);
+  if (it == told.end() || VersionOf(*it->second) > VersionOf(object)) {
+    assumed.erase(key);
+  } else {
+    assumed[key] = std::make_shared<const T>(object);
+  }
+}
+
 template <typename T>
 VolumeCatalog::Ptr<T> VolumeCatalog::Shelf<T>::Find(std::string_view key) const {
   if (const auto it = assumed.find(key); it != assumed.end()) return it->second;
@@ -128,12 +139,12 @@ std::vector<VolumeCatalog::Ptr<storagev1::CSIStorageCapacity>> VolumeCatalog::Ca
 
 void VolumeCatalog::Assume(const Claim& claim) {
   MutexLock lock(mutex_);
-  claims_.assumed[api::KeyOf(claim)] = std::make_shared<const Claim>(claim);
+  claims_.Assume(api::KeyOf(claim), claim);
 }
 
 void VolumeCatalog::Assume(const Volume& volume) {
   MutexLock lock(mutex_);
-  volumes_.assumed[volume.metadata().name()] = std::make_shared<const Volume>(volume);
+  volumes_.Assume(volume.metadata().name(), volume);
 }
 
 void VolumeCatalog::ForgetClaim(const std::string& key) {

@@ -57,6 +57,7 @@ class VolumeCatalog {  // thread safe
   struct Shelf {
     std::map<std::string, Ptr<T>, std::less<>> told, assumed;
     void Set(const std::string& key, Ptr<T> object);
+    void Assume(const std::string& key, const T& object);
     Ptr<T> Find(std::string_view key) const;
   };
   void Changed() REQUIRES(mutex_);

@@ -2,6 +2,7 @@
 import json
 import os
 import pathlib
+import re
 import subprocess
 import sys
 import time
@@ -62,12 +63,16 @@ class Node:
         return more
 
     def tell_of(self, names):
-        """For whoever looks for a failure's cause: the pods as the API has them, and the end of the kubelet's log."""
+        """For whoever looks for a failure's cause: the pods as the API has them, the end of the kubelet's log, what the runtime did."""
         pods = {pod["metadata"]["name"]: pod for pod in self.cluster.get("pods")["items"]}
         said = [f"{name}: {json.dumps(pods[name]['status']) if name in pods else 'gone'}" for name in names]
         lines = (self.dir / "log/kubelet.log").read_text(errors="replace").splitlines()
         told = [line for line in lines if any(name in line for name in names)]
-        return "\n".join([*said, *told[-60:], "the log's end:", *lines[-20:]])
+        runtime = (self.dir / "log/containerd.log").read_text(errors="replace").splitlines()
+        ids = {id for line in runtime if any(f"Name:{name}," in line for name in names) for id in re.findall(r"[0-9a-f]{64}", line)}
+        ids |= {id for line in runtime if any(id in line for id in ids) for id in re.findall(r"[0-9a-f]{64}", line)}  # their containers
+        did = [line for line in runtime if any(id in line for id in ids) or any(f"Name:{name}," in line for name in names)]
+        return "\n".join([*said, *told[-60:], "the log's end:", *lines[-20:], "the runtime:", *did[-200:]])
 
     # ---- daemons ----
     def start(self, daemon):
