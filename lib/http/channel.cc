@@ -18,6 +18,7 @@ constexpr size_t kRecordSize = 16 << 10;
 constexpr size_t kJoinBelow = 4 << 10;  // a larger slice at the front is encrypted where it lies
 constexpr int kReadsATurn = 8;          // then other connections get theirs
 constexpr auto kLinger = std::chrono::milliseconds(500);
+constexpr size_t kDiscard = 4 << 20;  // of what comes meanwhile; a peer that sends on and on is read no more
 // What Go's servers say, and thus what people look for.
 constexpr const char* kPlainHttp =
     "HTTP/1.0 400 Bad Request\r\n\r\nClient sent an HTTP request to an HTTPS server.\n";
@@ -130,7 +131,11 @@ void Channel::Readable() {
     size_t count = 0;
     switch (ReadSome(buffer.get(), kReadSize, count)) {
       case Io::kDone:
-        if (lingering_) break;
+        if (lingering_) {
+          discarded_ += count;
+          if (discarded_ > kDiscard) return;  // the timer closes
+          break;
+        }
         if (auto receiver = receiver_) receiver->OnData({buffer.get(), count});
         break;
       case Io::kWantRead:

@@ -100,6 +100,7 @@ class Channel : public std::enable_shared_from_this<Channel> {
   bool write_failed_ = false;
   bool shutdown_wanted_ = false, shutdown_done_ = false;
   bool lingering_ = false;
+  size_t discarded_ = 0;  // since then
   bool closed_ = false;
   int last_errno_ = 0;
 };
