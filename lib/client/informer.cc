@@ -47,22 +47,7 @@ struct InformerBase::Impl {
     for (const auto& handler : handlers) handler(change);
   }
 
-  // What is kept of an object: all of it, or the bytes of its metadata field alone.
-  Result<std::string> Trim(std::string_view raw) const {
-    if (!options.metadata_only) return std::string(raw);
-    std::string out;
-    RETURN_IF_ERROR(ForEachField(raw, [&](int number, std::string_view payload) -> Result<> {
-      if (number != 1) return {};
-      out += '\x0a';  // field 1, length-delimited
-      for (size_t n = payload.size();; n >>= 7) {
-        out += static_cast<char>((n & 0x7f) | (n > 0x7f ? 0x80 : 0));
-        if (n <= 0x7f) break;
-      }
-      out += payload;
-      return {};
-    }));
-    return out;
-  }
+  Result<std::string> Trim(std::string_view raw) const { return TrimObject(raw, options.metadata_only); }
 
   Result<Object> Decode(const std::string& kept) const {
     if (Object object = store.Decode(kept)) return object;

@@ -5,26 +5,80 @@
 
 namespace keelson::client {
 
+namespace {
+
 using google::protobuf::internal::WireFormatLite;
 using google::protobuf::io::CodedInputStream;
 
-Result<> ForEachField(std::string_view message,
-                      const std::function<Result<>(int number, std::string_view payload)>& each) {
+// Numbers that all objects share.
+constexpr int kMetadata = 1, kManagedFields = 17;
+
+struct Field {
+  int number = 0;
+  bool delimited = false;
+  std::string_view whole, payload;  // with and without tag and length; the payload of delimited ones alone
+};
+
+template <typename Each>
+Result<> Walk(std::string_view message, const Each& each) {
   const Error malformed(Code::kBadRequest, "malformed protobuf message");
   CodedInputStream in(reinterpret_cast<const uint8_t*>(message.data()), static_cast<int>(message.size()));
-  while (uint32_t tag = in.ReadTag()) {
-    if (WireFormatLite::GetTagWireType(tag) != WireFormatLite::WIRETYPE_LENGTH_DELIMITED) {
-      if (!WireFormatLite::SkipField(&in, tag)) return malformed;
-      continue;
+  size_t begin = 0;
+  while (const uint32_t tag = in.ReadTag()) {
+    Field field{WireFormatLite::GetTagFieldNumber(tag)};
+    if (WireFormatLite::GetTagWireType(tag) == WireFormatLite::WIRETYPE_LENGTH_DELIMITED) {
+      uint32_t length = 0;
+      if (!in.ReadVarint32(&length)) return malformed;
+      const size_t start = static_cast<size_t>(in.CurrentPosition());
+      if (length > message.size() - start || !in.Skip(static_cast<int>(length))) return malformed;
+      field.delimited = true;
+      field.payload = message.substr(start, length);
+    } else if (!WireFormatLite::SkipField(&in, tag)) {
+      return malformed;
     }
-    uint32_t length = 0;
-    if (!in.ReadVarint32(&length)) return malformed;
-    size_t start = static_cast<size_t>(in.CurrentPosition());
-    if (length > message.size() - start || !in.Skip(static_cast<int>(length))) return malformed;
-    RETURN_IF_ERROR(each(WireFormatLite::GetTagFieldNumber(tag), message.substr(start, length)));
+    const size_t end = static_cast<size_t>(in.CurrentPosition());
+    field.whole = message.substr(begin, end - begin);
+    begin = end;
+    RETURN_IF_ERROR(each(field));
   }
   if (static_cast<size_t>(in.CurrentPosition()) != message.size()) return malformed;
   return {};
+}
+
+void AppendDelimited(std::string& out, int number, std::string_view payload) {
+  out += static_cast<char>(number << 3 | WireFormatLite::WIRETYPE_LENGTH_DELIMITED);
+  size_t size = payload.size();
+  for (; size > 0x7f; size >>= 7) out += static_cast<char>(size | 0x80);
+  out += static_cast<char>(size);
+  out += payload;
+}
+
+}  // namespace
+
+Result<> ForEachField(std::string_view message,
+                      const std::function<Result<>(int number, std::string_view payload)>& each) {
+  return Walk(message, [&](const Field& field) -> Result<> {
+    return field.delimited ? each(field.number, field.payload) : Result<>();
+  });
+}
+
+Result<std::string> TrimObject(std::string_view object, bool metadata_only) {
+  std::string out;
+  RETURN_IF_ERROR(Walk(object, [&](const Field& field) -> Result<> {
+    if (field.number != kMetadata || !field.delimited) {
+      if (!metadata_only) out += field.whole;
+      return {};
+    }
+    std::string metadata;
+    RETURN_IF_ERROR(Walk(field.payload, [&](const Field& inner) -> Result<> {
+      if (inner.number != kManagedFields) metadata += inner.whole;
+      return {};
+    }));
+    AppendDelimited(out, kMetadata, metadata);
+    return {};
+  }));
+  out.shrink_to_fit();
+  return out;
 }
 
 }  // namespace keelson::client

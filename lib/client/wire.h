@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <string>
 #include <string_view>
 
 #include "lib/base/error.h"
@@ -12,5 +13,9 @@ namespace keelson::client {
 // passed over. kBadRequest when the bytes are no protobuf message.
 Result<> ForEachField(std::string_view message,
                       const std::function<Result<>(int number, std::string_view payload)>& each);
+
+// What an informer keeps of an object: all but metadata.managedFields, which nobody asks a cache for and which
+// is often the larger part; `metadata_only`: nothing but metadata. kBadRequest as above.
+Result<std::string> TrimObject(std::string_view object, bool metadata_only);
 
 }  // namespace keelson::client
