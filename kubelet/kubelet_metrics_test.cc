@@ -2,6 +2,10 @@
 #include <gtest/gtest.h>
 #include <stdlib.h>
 
+#include <algorithm>
+#include <chrono>
+#include <thread>
+
 #include "kubelet/cri/fake.h"
 #include "kubelet/metrics/measured.h"
 #include "kubelet/testing/cgroup_names.h"
@@ -28,6 +32,19 @@ class KubeletMetricsTest : public ::testing::Test {
     harness_.reset();
     (void)RemoveTree(dir_);
   }
+  // The end of a worker's turn and the next relist follow what a status tells: scrapes until both show.
+  Result<std::string> ScrapeWith(const std::vector<std::string>& samples) {
+    const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+    for (;;) {
+      auto text = harness_->backend().Metrics();
+      if (!text || std::chrono::steady_clock::now() > deadline) return text;
+      if (std::all_of(samples.begin(), samples.end(),
+                      [&](const auto& s) { return text->find(s) != text->npos; }))
+        return text;
+      std::this_thread::yield();
+    }
+  }
+
   std::string dir_;
   cri::FakeRuntime runtime_;
   NoMounts mounter_;
@@ -46,7 +63,7 @@ TEST_F(KubeletMetricsTest, ScrapeHasWhatDashboardsRelyOn) {
   harness_->Start();
   harness_->Create(kPod);
   ASSERT_TRUE(harness_->Await("web", IsPodReady));
-  auto text = harness_->backend().Metrics();
+  const auto text = ScrapeWith({"kubelet_running_pods 1\n", "kubelet_pod_worker_duration_seconds_bucket"});
   ASSERT_TRUE(text);
   constexpr const char* kCounters[] = {
       "kubelet_orphaned_runtime_pods_total", "kubelet_pleg_discard_events",

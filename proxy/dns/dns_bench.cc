@@ -1,5 +1,6 @@
 // What one answer from memory costs, without sockets and by UDP, and one change of the zone.
 #include <benchmark/benchmark.h>
+#include <malloc.h>
 #include <pthread.h>
 #include <sys/socket.h>
 #include <time.h>
@@ -107,11 +108,44 @@ void BM_Change(benchmark::State& state) {
   }
 }
 
+discoveryv1::EndpointSlice MakeSlice(int i) {
+  discoveryv1::EndpointSlice out;
+  out.set_address_type("IPv4");
+  out.mutable_metadata()->set_namespace_("default");
+  (*out.mutable_metadata()->mutable_labels())["kubernetes.io/service-name"] = "s-" + std::to_string(i);
+  for (int j = 0; j < 3; ++j) {
+    out.add_endpoints()->add_addresses(IpAddress::Parse("10.0.0.0")->Plus(3 * i + j).ToString());
+  }
+  auto& port = *out.add_ports();
+  port.set_name("http");
+  port.set_port(8080);
+  return out;
+}
+
+// `bytes`: of the heap, a Service with three endpoints.
+void BM_Memory(benchmark::State& state) {
+  const int services = static_cast<int>(state.range(0));
+  double bytes = 0;
+  for (auto _ : state) {
+    const size_t before = mallinfo2().uordblks;
+    Zone zone = MakeZone(services);
+    for (int i = 0; i < services; ++i) {
+      const discoveryv1::EndpointSlice slice = MakeSlice(i);
+      zone.UpdateSlice("default/s-" + std::to_string(i) + "-abcde", &slice);
+    }
+    auto snapshot = zone.Commit();
+    bytes = static_cast<double>(mallinfo2().uordblks - before) / services;
+    benchmark::DoNotOptimize(snapshot);
+  }
+  state.counters["bytes"] = bytes;
+}
+
 BENCHMARK(BM_Address)->Arg(100)->Arg(30000);
 BENCHMARK(BM_NoData)->Arg(30000);
 BENCHMARK(BM_NoName)->Arg(30000);
 BENCHMARK(BM_Udp)->Arg(30000)->UseRealTime();
 BENCHMARK(BM_Change)->Arg(100)->Arg(30000);
+BENCHMARK(BM_Memory)->Arg(10000);
 
 }  // namespace
 }  // namespace keelson::proxy::dns

@@ -16,6 +16,11 @@ Name NameOf(const std::string& key, const Name& svc) {
   return Join(key.substr(slash + 1), Join(key.substr(0, slash), svc));
 }
 
+std::string_view ParentOf(std::string_view name) {
+  TakeLabel(name);
+  return name;
+}
+
 }  // namespace
 
 Result<Zone> Zone::Create(ZoneOptions options) {
@@ -38,41 +43,51 @@ Result<Zone> Zone::Create(ZoneOptions options) {
 }
 
 void Zone::UpdateService(const std::string& key, const api::core::v1::Service* service) {
-  if (service) {
-    Service projected = Project(*service);
-    auto [found, fresh] = services_.try_emplace(key);
-    if (!fresh && found->second == projected) return;
-    found->second = std::move(projected);
-  } else if (services_.erase(key) == 0) {
-    return;
+  std::optional<std::string> packed;
+  if (service) packed = Pack(FactsOf(*service));
+  auto found = known_.find(key);
+  if (found == known_.end()) {
+    if (!packed) return;
+    found = known_.try_emplace(key).first;
   }
+  if (found->second.service == packed) return;
+  found->second.service = std::move(packed);
   changed_.insert(key);
 }
 
-void Zone::UpdateSlice(const std::string& key, const api::discovery::v1::EndpointSlice* slice) {
-  std::string service = slice ? ServiceOfSlice(*slice) : "";
-  auto before = service_of_slice_.find(key);
-  if (before != service_of_slice_.end() && before->second != service) {
-    auto of_service = slices_.find(before->second);
-    of_service->second.erase(key);
-    if (of_service->second.empty()) slices_.erase(of_service);
-    changed_.insert(before->second);
-    service_of_slice_.erase(before);
-  }
-  if (service.empty()) return;
-  Slice projected = Project(*slice);
-  auto [found, fresh] = slices_[service].try_emplace(key);
-  if (!fresh && found->second == projected) return;
-  found->second = std::move(projected);
-  service_of_slice_[key] = service;
+void Zone::ForgetSlice(const std::string& key) {
+  auto found = slices_.find(key);
+  if (found == slices_.end()) return;
+  const std::string service(found->second);
+  std::erase_if(known_.at(service).slices, [&](const auto& slice) { return slice.first == &found->first; });
+  slices_.erase(found);
   changed_.insert(service);
 }
 
-void Zone::AddEndpoints(const std::string& key, bool headless, ServiceRecords& out) const {
-  auto slices = slices_.find(key);
-  if (slices == slices_.end()) return;
-  for (const auto& [slice_key, slice] : slices->second) {
-    uint16_t ports = static_cast<uint16_t>(out.ports.size());
+void Zone::UpdateSlice(const std::string& key, const api::discovery::v1::EndpointSlice* slice) {
+  const std::string service = slice ? ServiceOfSlice(*slice) : "";
+  if (auto before = slices_.find(key); before != slices_.end() && before->second != service) ForgetSlice(key);
+  if (service.empty()) return;
+  auto known = known_.try_emplace(service).first;
+  const auto own = slices_.try_emplace(key, known->first).first;
+  std::string packed = Pack(FactsOf(*slice));
+  auto& slices = known->second.slices;
+  const auto found =
+      std::find_if(slices.begin(), slices.end(), [&](const auto& one) { return one.first == &own->first; });
+  if (found == slices.end()) {
+    slices.emplace_back(&own->first, std::move(packed));
+  } else if (found->second != packed) {
+    found->second = std::move(packed);
+  } else {
+    return;
+  }
+  changed_.insert(service);
+}
+
+void Zone::AddEndpoints(const Known& known, bool headless, ServiceRecords& out) const {
+  for (const auto& [key, packed] : known.slices) {
+    SliceFacts slice = UnpackSlice(packed);
+    const uint16_t ports = static_cast<uint16_t>(out.ports.size());
     bool any = false;
     for (const SliceEndpoint& endpoint : slice.endpoints) {
       if (!headless && endpoint.hostname.empty()) continue;
@@ -82,19 +97,20 @@ void Zone::AddEndpoints(const std::string& key, bool headless, ServiceRecords& o
       out.endpoints.push_back({std::move(name), endpoint.ip, ports});
       any = true;
     }
-    if (any) out.ports.push_back(slice.ports);
+    if (any) out.ports.push_back(std::move(slice.ports));
   }
   std::sort(out.endpoints.begin(), out.endpoints.end());
 }
 
-std::shared_ptr<const ServiceRecords> Zone::Records(const std::string& key, const Service& service) const {
+std::shared_ptr<const ServiceRecords> Zone::Records(const Name& name, const Known& known) const {
+  ServiceFacts service = UnpackService(*known.service);
   auto out = std::make_shared<ServiceRecords>();
-  out->key = NameOf(key, next_.svc);
-  out->external = service.external;
-  out->cluster_ips = service.cluster_ips;
-  if (!service.headless) out->ports.push_back(service.ports);
-  if (service.external.empty()) AddEndpoints(key, service.headless, *out);
-  std::vector<IpAddress> ips = service.cluster_ips;
+  out->key = name;
+  out->external = std::move(service.external);
+  out->cluster_ips = std::move(service.cluster_ips);
+  if (!service.headless) out->ports.push_back(std::move(service.ports));
+  if (out->external.empty()) AddEndpoints(known, service.headless, *out);
+  std::vector<IpAddress> ips = out->cluster_ips;
   if (service.headless) {
     for (const EndpointName& endpoint : out->endpoints) ips.push_back(endpoint.ip);
     std::sort(ips.begin(), ips.end());
@@ -104,15 +120,18 @@ std::shared_ptr<const ServiceRecords> Zone::Records(const std::string& key, cons
     std::string& records = ip.is_v4() ? out->a : out->aaaa;
     records += RecordOf(ip.is_v4() ? kTypeA : kTypeAaaa, next_.ttl, ip.bytes());
   }
-  bool none = ips.empty() && service.external.empty();
+  out->a.shrink_to_fit();
+  out->aaaa.shrink_to_fit();
+  bool none = ips.empty() && out->external.empty();
   return none || !IsName(out->key) ? nullptr : out;
 }
 
 void Zone::Rebuild(const std::string& key) {
-  auto found = services_.find(key);
+  const auto found = known_.find(key);
+  if (found == known_.end()) return;
+  const Name name = NameOf(key, next_.svc);
   std::shared_ptr<const ServiceRecords> records;
-  if (found != services_.end()) records = Records(key, found->second);
-  Name name = NameOf(key, next_.svc);
+  if (found->second.service) records = Records(name, found->second);
   bool was = next_.services.Find(name) != nullptr;
   std::string ns = key.substr(0, key.find('/'));
   if (was != (records != nullptr)) {
@@ -121,7 +140,7 @@ void Zone::Rebuild(const std::string& key) {
     if (count == 0) namespaces_.erase(ns);
     namespaces_changed_ = true;
   }
-  std::map<IpAddress, std::vector<Name>> pointers;
+  Pointers pointers;
   if (records) {
     for (const IpAddress& ip : records->cluster_ips) pointers[ip] = {name};
     // Names made from addresses stay out: only a hostname asks for a PTR record.
@@ -131,47 +150,39 @@ void Zone::Rebuild(const std::string& key) {
     }
   }
   next_.services.Set(name, std::move(records));
-  SetPointers(key, std::move(pointers));
+  SetPointers(name, found->second, pointers);
+  if (found->second.empty()) known_.erase(found);
 }
 
-void Zone::SetPointers(const std::string& key, std::map<IpAddress, std::vector<Name>> pointers) {
-  std::set<IpAddress> touched;
-  if (auto before = pointers_of_.find(key); before != pointers_of_.end()) {
-    for (const IpAddress& ip : before->second) {
-      pointing_[ip].erase(key);
-      touched.insert(ip);
-    }
-    pointers_of_.erase(before);
+void Zone::SetPointers(const Name& name, Known& known, const Pointers& pointers) {
+  for (const IpAddress& ip : known.pointed) {
+    if (!pointers.contains(ip)) RebuildPointer(ip, name, {});
   }
-  if (!pointers.empty()) {
-    auto service = services_.find(key);
-    std::vector<IpAddress>& ips = pointers_of_[key];
-    for (auto& [ip, names] : pointers) {
-      const auto& own = service->second.cluster_ips;
-      bool cluster_ip = std::find(own.begin(), own.end(), ip) != own.end();
-      pointing_[ip][key] = {cluster_ip, std::move(names)};
-      ips.push_back(ip);
-      touched.insert(ip);
-    }
+  known.pointed.clear();
+  known.pointed.reserve(pointers.size());
+  for (const auto& [ip, names] : pointers) {
+    RebuildPointer(ip, name, names);
+    known.pointed.push_back(ip);
   }
-  for (const IpAddress& ip : touched) RebuildPointer(ip);
 }
 
-void Zone::RebuildPointer(const IpAddress& ip) {
-  auto found = pointing_.find(ip);
+// The address has these names of the Service now, besides others'.
+void Zone::RebuildPointer(const IpAddress& ip, const Name& service, const std::vector<Name>& names) {
   auto out = std::make_shared<PointerRecords>();
   out->key = std::string(ip.bytes());
-  bool cluster_ip = false;
-  for (const auto& [key, pointing] : found->second) {
-    if (pointing.cluster_ip && !cluster_ip) {
-      out->names.clear();
-      cluster_ip = true;
-    } else if (cluster_ip) {
-      continue;
+  std::vector<Name> all = names;
+  if (const PointerRecords* before = next_.pointers.Find(ip.bytes())) {
+    for (const Name& name : before->names) {
+      if (name != service && ParentOf(name) != service) all.push_back(name);
     }
-    out->names.insert(out->names.end(), pointing.names.begin(), pointing.names.end());
   }
-  if (found->second.empty()) pointing_.erase(found);
+  // A Service's own name has as many labels as every other's; an endpoint's has one more.
+  const auto first = std::stable_partition(
+      all.begin(), all.end(), [&](const Name& name) { return ParentOf(ParentOf(name)) == next_.svc; });
+  std::sort(all.begin(), first);
+  std::sort(first, all.end());
+  out->cluster_ips = static_cast<size_t>(first - all.begin());
+  out->names = std::move(all);
   next_.pointers.Set(ip.bytes(), out->names.empty() ? nullptr : out);
 }
 

@@ -17,8 +17,11 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
+#include <span>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 #include <vector>
 
@@ -59,8 +62,11 @@ struct ServiceRecords {
 };
 
 struct PointerRecords {
-  std::string key;  // the address's bytes
-  std::vector<Name> names;
+  std::string key;          // the address's bytes
+  std::vector<Name> names;  // of Services that have it as a cluster IP, then of endpoints; sorted each
+  size_t cluster_ips = 0;   // so many are Services'
+  // A cluster IP's name wins over those of endpoints.
+  std::span<const Name> answered() const { return {names.data(), cluster_ips > 0 ? 1 : names.size()}; }
 };
 
 // What readers answer from; immutable.
@@ -97,49 +103,31 @@ class Zone {
   std::shared_ptr<const Snapshot> Commit();
 
  private:
-  struct Service {
-    std::vector<IpAddress> cluster_ips;
-    std::vector<PortName> ports;
-    bool headless = false;
-    Name external;
-    bool operator==(const Service&) const = default;
+  // What is known of one namespace/name. Packed (zone_records.h): there are as many as Services.
+  struct Known {
+    std::optional<std::string> service;
+    std::vector<std::pair<const std::string*, std::string>> slices;  // by slice key, which lies in slices_
+    std::vector<IpAddress> pointed;                                  // addresses that have PTR records of it
+    bool empty() const { return !service && slices.empty() && pointed.empty(); }
   };
-  struct SliceEndpoint {
-    std::string hostname;
-    IpAddress ip;
-    bool operator==(const SliceEndpoint&) const = default;
-  };
-  struct Slice {
-    std::vector<PortName> ports;
-    std::vector<SliceEndpoint> endpoints;  // ready ones
-    bool operator==(const Slice&) const = default;
-  };
+  using Pointers = std::map<IpAddress, std::vector<Name>>;
 
   explicit Zone(ZoneOptions options) : options_(std::move(options)) {}
-  static Service Project(const api::core::v1::Service& service);
-  static Slice Project(const api::discovery::v1::EndpointSlice& slice);
+  void ForgetSlice(const std::string& key);
   void Rebuild(const std::string& key);
-  std::shared_ptr<const ServiceRecords> Records(const std::string& key, const Service& service) const;
-  void AddEndpoints(const std::string& key, bool headless, ServiceRecords& out) const;
-  void SetPointers(const std::string& key, std::map<IpAddress, std::vector<Name>> pointers);
-  void RebuildPointer(const IpAddress& ip);
+  std::shared_ptr<const ServiceRecords> Records(const Name& name, const Known& known) const;
+  void AddEndpoints(const Known& known, bool headless, ServiceRecords& out) const;
+  void SetPointers(const Name& name, Known& known, const Pointers& pointers);
+  void RebuildPointer(const IpAddress& ip, const Name& service, const std::vector<Name>& names);
   void RebuildNamespaces();
   std::string SoaData() const;
 
   ZoneOptions options_;
   Snapshot next_;
   bool committed_ = false;
-  std::unordered_map<std::string, Service> services_;
-  std::unordered_map<std::string, std::map<std::string, Slice>> slices_;  // service key -> slice key
-  std::unordered_map<std::string, std::string> service_of_slice_;
-  std::unordered_map<std::string, std::vector<IpAddress>> pointers_of_;  // service key -> addresses
-  // Address -> service key -> names. A cluster IP's name wins over those of endpoints.
-  struct Pointing {
-    bool cluster_ip = false;
-    std::vector<Name> names;
-  };
-  std::unordered_map<IpAddress, std::map<std::string, Pointing>> pointing_;
-  std::map<std::string, size_t> namespaces_;  // Services with records in each
+  std::unordered_map<std::string, Known> known_;
+  std::unordered_map<std::string, std::string_view> slices_;  // slice key -> key in known_
+  std::map<std::string, size_t> namespaces_;                  // Services with records in each
   bool namespaces_changed_ = true;
   std::set<std::string> changed_;
 };

@@ -184,7 +184,7 @@ ZoneAnswer AnswerReverse(const Snapshot& zone, const Query& query, AnswerWriter&
   const PointerRecords* found = zone.pointers.Find(ip.bytes());
   if (!found) return {ZoneAnswer::kNotMine};
   if (query.type == kTypePtr) {
-    for (const Name& name : found->names) {
+    for (const Name& name : found->answered()) {
       writer.AddAt(Section::kAnswer, AnswerWriter::kQuestionName, kTypePtr, zone.ttl, name);
     }
   } else {
