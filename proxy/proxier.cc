@@ -2,6 +2,8 @@
 
 #include <malloc.h>
 
+#include <algorithm>
+
 #include "lib/api/proto/networking_v1.pb.h"
 #include "lib/api/text_forms.h"
 #include "lib/api/types.h"
@@ -28,10 +30,10 @@ std::optional<WallTime> TriggerTime(const discoveryv1::EndpointSlice& slice) {
 
 }  // namespace
 
-Proxier::Proxier(ProxierOptions options, OpenKernel open_kernel, NodePortIps node_port_ips, Warn warn,
+Proxier::Proxier(ProxierOptions options, DataplaneMode mode, NodePortIps node_port_ips, Warn warn,
                  Health& health, Clock& clock)
     : options_(std::move(options)),
-      open_kernel_(std::move(open_kernel)),
+      mode_(std::move(mode)),
       node_port_ips_(std::move(node_port_ips)),
       warn_(std::move(warn)),
       health_(health),
@@ -109,10 +111,11 @@ void Proxier::OnTables(const nft::Monitor::Changes& changes) {
   bool ours = changes.lost;
   look_at_tables_ = look_at_tables_ || changes.lost;
   for (const nft::TableChange& change : changes.tables) {
-    if (own_ports_.contains(change.author)) continue;
-    for (const nftables::Options* options : {&options_.v4, &options_.v6}) {
-      if (change.family != options->Table().family || change.table != options->table) continue;
-      (options->v4 ? tampered_v4_ : tampered_v6_) = true;
+    auto is_own = [&](const OwnTable& own) { return own.author == change.author; };
+    if (std::any_of(own_tables_.begin(), own_tables_.end(), is_own)) continue;
+    for (const OwnTable& own : own_tables_) {
+      if (change.family != own.table.family || change.table != own.table.name) continue;
+      (change.family == nft::Family::kIpv4 ? tampered_v4_ : tampered_v6_) = true;
       ours = true;
     }
   }
@@ -143,9 +146,10 @@ void Proxier::OnAddressesChanged() {
 }
 
 std::optional<Proxier::Batch> Proxier::NextBatch(std::stop_token stop, SteadyTime periodic_at) {
+  const SteadyTime until = std::min(periodic_at, again_at_.value_or(periodic_at));
   MutexLock lock(mutex_);
-  while (!stop.stop_requested() && !(synced_ && (pending_ || clock_.SteadyNow() >= periodic_at))) {
-    clock_.WaitUntil(mutex_, wake_, synced_ ? periodic_at : clock_.SteadyNow() + std::chrono::hours(1));
+  while (!stop.stop_requested() && !(synced_ && (pending_ || clock_.SteadyNow() >= until))) {
+    clock_.WaitUntil(mutex_, wake_, synced_ ? until : clock_.SteadyNow() + std::chrono::hours(1));
   }
   if (stop.stop_requested()) return std::nullopt;
   Batch batch{.node = node_};
@@ -207,7 +211,7 @@ Result<> Proxier::Run(std::stop_token stop, const std::function<void()>& ready) 
     if (options_.pods_of_node_cidr && batch->node.pod_cidrs != pod_cidrs_) dataplanes_.clear();
     if (dataplanes_.empty()) OpenDataplanes(batch->node);
     Result<> applied =
-        dataplanes_.empty() ? Result<>(Error(Code::kUnavailable, "no nftables")) : Apply(*batch);
+        dataplanes_.empty() ? Result<>(Error(Code::kUnavailable, "no " + mode_.name)) : Apply(*batch);
     if (!applied) {
       Requeue(*batch);
       log::Error("Service rules are not in sync",

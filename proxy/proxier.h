@@ -1,7 +1,7 @@
 // From API events to kernel: handlers note what changed, one thread works it off.
 //
 //   handlers (informer threads)            Run (one thread)
-//   OnService, OnSlice -> ServiceMap  -->  changed Services -> Plan of each family -> kernel transaction
+//   OnService, OnSlice -> ServiceMap  -->  changed Services -> Dataplane of each family -> kernel
 //   OnNode, OnServiceCidr                   -> stale UDP flows -> health check ports -> Health
 //   OnTables, OnAddressesChanged (kernel)
 //
@@ -22,9 +22,9 @@
 #include "lib/base/mutex.h"
 #include "lib/nft/monitor.h"
 #include "proxy/conntrack_cleaner.h"
+#include "proxy/dataplane.h"
 #include "proxy/health.h"
 #include "proxy/model/service_map.h"
-#include "proxy/nftables/dataplane.h"
 #include "proxy/node_facts.h"
 #include "proxy/policy_gaps.h"
 
@@ -36,7 +36,6 @@ namespace keelson::proxy {
 
 struct ProxierOptions {
   std::string node_name;
-  nftables::Options v4, v6;
   bool pods_of_node_cidr = false;  // pods are told by the Node's pod CIDRs (detect-local-mode NodeCIDR)
   std::chrono::milliseconds min_sync_period{0};  // between two batches
   std::chrono::milliseconds sync_period{30000};  // after which what was refused is tried again
@@ -44,15 +43,14 @@ struct ProxierOptions {
 
 class Proxier {
  public:
-  using OpenKernel = std::function<Result<std::unique_ptr<nft::Kernel>>()>;
   // Where NodePorts answer, given the Node's own addresses.
   using NodePortIps = std::function<Result<std::vector<IpAddress>>(const std::vector<IpAddress>&)>;
   // Tells people of a Service (namespace/name) that something is wrong with it.
   using Warn =
       std::function<void(const std::string& service, const char* reason, const std::string& message)>;
 
-  Proxier(ProxierOptions options, OpenKernel open_kernel, NodePortIps node_port_ips, Warn warn,
-          Health& health, Clock& clock = Clock::Real());
+  Proxier(ProxierOptions options, DataplaneMode mode, NodePortIps node_port_ips, Warn warn, Health& health,
+          Clock& clock = Clock::Real());
   ~Proxier();
 
   // Thread safe; null: deleted. Keys are namespace/name.
@@ -79,14 +77,14 @@ class Proxier {
   std::optional<Batch> NextBatch(std::stop_token stop, SteadyTime periodic_at);
   Result<> Apply(const Batch& batch);
   Result<> FollowNodePortIps(const NodeFacts& facts);
-  Result<> SyncOne(nftables::Dataplane& dataplane, const Batch& batch);
+  Result<> SyncOne(Dataplane& dataplane, const Batch& batch);
   void CleanConntrack();
   void Finish();
   void Requeue(const Batch& batch);
   void WaitMinSyncPeriod(std::stop_token stop);
 
   const ProxierOptions options_;
-  const OpenKernel open_kernel_;
+  const DataplaneMode mode_;
   const NodePortIps node_port_ips_;
   const Warn warn_;
   Health& health_;
@@ -99,7 +97,7 @@ class Proxier {
   NodeFacts node_ GUARDED_BY(mutex_);
   std::map<std::string, std::vector<IpPrefix>> service_cidrs_ GUARDED_BY(mutex_);
   std::vector<WallTime> triggers_ GUARDED_BY(mutex_);  // when the pending endpoint changes began
-  std::set<uint32_t> own_ports_ GUARDED_BY(mutex_);    // of our kernel sockets
+  std::vector<OwnTable> own_tables_ GUARDED_BY(mutex_);
   bool synced_ GUARDED_BY(mutex_) = false;
   bool pending_ GUARDED_BY(mutex_) = false;
   bool written_ GUARDED_BY(mutex_) = false;  // once
@@ -109,8 +107,9 @@ class Proxier {
   bool addresses_changed_ GUARDED_BY(mutex_) = true;
 
   // Run's thread only.
-  std::vector<std::unique_ptr<nftables::Dataplane>> dataplanes_;
-  std::vector<IpPrefix> pod_cidrs_;  // of the Node, when dataplanes_ were made
+  std::vector<std::unique_ptr<Dataplane>> dataplanes_;
+  std::optional<SteadyTime> again_at_;  // when one of them has something to do by itself
+  std::vector<IpPrefix> pod_cidrs_;     // of the Node, when dataplanes_ were made
   std::optional<std::vector<IpAddress>> nodeport_ips_;
   ConntrackCleaner cleaner_;
   HealthCheckServers health_checks_;

@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "lib/api/types.h"
+#include "proxy/nftables/dataplane.h"
 #include "proxy/proxier.h"
 
 namespace keelson::proxy {
@@ -68,13 +69,15 @@ void EndpointChangeToKernel(benchmark::State& state) {
   if (!netns) return state.SkipWithError(netns.error().message().c_str());
   ToldKernel::Count count;
   Health health(std::chrono::minutes(1), Clock::Real());
-  ProxierOptions options{.node_name = "here", .v4 = {.v4 = true}, .v6 = {.v4 = false}};
+  ProxierOptions options{.node_name = "here"};
   Proxier proxier(
       options,
-      [&]() -> Result<std::unique_ptr<nft::Kernel>> {
-        ASSIGN_OR_RETURN(std::unique_ptr<nft::Kernel> kernel, nft::OpenKernel(*netns));
-        return std::unique_ptr<nft::Kernel>(std::make_unique<ToldKernel>(std::move(kernel), count));
-      },
+      nftables::Mode({.v4 = true}, {.v4 = false},
+                     [&]() -> Result<std::unique_ptr<nft::Kernel>> {
+                       ASSIGN_OR_RETURN(std::unique_ptr<nft::Kernel> kernel, nft::OpenKernel(*netns));
+                       return std::unique_ptr<nft::Kernel>(
+                           std::make_unique<ToldKernel>(std::move(kernel), count));
+                     }),
       [](const std::vector<IpAddress>& own) { return Result<std::vector<IpAddress>>(own); },
       [](const std::string&, const char*, const std::string&) {}, health);
   const auto size = static_cast<int>(state.range(0));

@@ -14,32 +14,29 @@ const char* FamilyName(bool v4) { return v4 ? "IPv4" : "IPv6"; }
 
 void Proxier::OpenDataplanes(const NodeFacts& facts) {
   pod_cidrs_ = facts.pod_cidrs;
-  std::set<uint32_t> ports;
-  for (const nftables::Options* wanted : {&options_.v4, &options_.v6}) {
-    nftables::Options options = *wanted;
-    if (options_.pods_of_node_cidr) options.pod_cidrs.clear();
-    for (const IpPrefix& cidr : facts.pod_cidrs) {
-      if (options_.pods_of_node_cidr && cidr.is_v4() == options.v4) options.pod_cidrs.push_back(cidr);
-    }
-    Result<std::unique_ptr<nft::Kernel>> kernel = open_kernel_();
-    if (!kernel) {
-      log::Error("Cannot reach the kernel's nftables", {{"err", kernel.error()}});
+  std::vector<OwnTable> tables;
+  std::optional<std::vector<IpPrefix>> pod_cidrs;
+  if (options_.pods_of_node_cidr) pod_cidrs = facts.pod_cidrs;
+  for (bool v4 : {true, false}) {
+    Result<std::unique_ptr<Dataplane>> made = mode_.make(v4, pod_cidrs);
+    if (!made) {
+      log::Error("Cannot reach the kernel", {{"mode", mode_.name}, {"err", made.error()}});
       dataplanes_.clear();
       return;
     }
-    auto dataplane = std::make_unique<nftables::Dataplane>(std::move(*kernel), options);
     // A kernel without IPv6 has no place for its rules.
-    Result<nftables::SyncStats> usable = options.v4 ? nftables::SyncStats{} : dataplane->Probe();
+    Result<> usable = v4 ? Result<>() : (*made)->Probe();
     if (!usable) {
       log::Warn("No Services over IPv6 on this machine", {{"err", usable.error()}});
       continue;
     }
-    ports.insert(dataplane->port());
-    if (nodeport_ips_) dataplane->plan().SetNodeIps(*nodeport_ips_);
-    dataplanes_.push_back(std::move(dataplane));
+    std::vector<OwnTable> own = (*made)->Tables();
+    tables.insert(tables.end(), own.begin(), own.end());
+    if (nodeport_ips_) (*made)->SetNodeIps(*nodeport_ips_);
+    dataplanes_.push_back(std::move(*made));
   }
   MutexLock lock(mutex_);
-  own_ports_ = std::move(ports);
+  own_tables_ = std::move(tables);
 }
 
 Result<> Proxier::FollowNodePortIps(const NodeFacts& facts) {
@@ -53,7 +50,7 @@ Result<> Proxier::FollowNodePortIps(const NodeFacts& facts) {
   const bool first = !nodeport_ips_;
   nodeport_ips_ = std::move(*ips);
   cleaner_.SetNodeIps(*nodeport_ips_);
-  for (auto& dataplane : dataplanes_) dataplane->plan().SetNodeIps(*nodeport_ips_);
+  for (auto& dataplane : dataplanes_) dataplane->SetNodeIps(*nodeport_ips_);
   if (first) return {};
   // Source ranges may mean this node.
   MutexLock lock(mutex_);
@@ -62,8 +59,8 @@ Result<> Proxier::FollowNodePortIps(const NodeFacts& facts) {
   return {};
 }
 
-Result<> Proxier::SyncOne(nftables::Dataplane& dataplane, const Batch& batch) {
-  const bool v4 = dataplane.plan().options().v4;
+Result<> Proxier::SyncOne(Dataplane& dataplane, const Batch& batch) {
+  const bool v4 = dataplane.v4();
   FamilyMetrics& metrics = MetricsOf(v4);
   SteadyTime begin = clock_.SteadyNow();
   if (v4 ? batch.tampered_v4 : batch.tampered_v6) {
@@ -72,7 +69,7 @@ Result<> Proxier::SyncOne(nftables::Dataplane& dataplane, const Batch& batch) {
     dataplane.Distrust();
   }
   if (batch.periodic) dataplane.RetryRefused();
-  Result<nftables::SyncStats> stats = batch.look_at_tables ? dataplane.Verify() : dataplane.Sync();
+  Result<SyncStats> stats = batch.look_at_tables ? dataplane.Verify() : dataplane.Sync();
   if (!stats) {
     metrics.sync_failures.Increment();
     return stats.error();
@@ -81,17 +78,21 @@ Result<> Proxier::SyncOne(nftables::Dataplane& dataplane, const Batch& batch) {
     log::Debug("Service rules written",
                {{"family", FamilyName(v4)}, {"changes", stats->operations}, {"full", stats->full}});
   }
-  for (const nftables::Refusal& refusal : stats->refusals) {
+  for (const Refusal& refusal : stats->refusals) {
     metrics.sync_failures.Increment();
     log::Error("The kernel refuses the rules of a Service",
                {{"family", FamilyName(v4)}, {"service", refusal.service}, {"err", refusal.error}});
     warn_(refusal.service, "FailedToSyncServiceRules", refusal.error.message());
   }
+  if (stats->again) {
+    const SteadyTime at = clock_.SteadyNow() + *stats->again;
+    again_at_ = std::min(at, again_at_.value_or(at));
+  }
   double took = Seconds(clock_.SteadyNow() - begin);
   metrics.sync.Observe(took);
   (stats->full ? metrics.full_sync : metrics.partial_sync).Observe(took);
   metrics.last_synced.Set(Stamp(clock_.Now()));
-  metrics.refused.Set(static_cast<double>(dataplane.plan().Held().size()));
+  metrics.refused.Set(static_cast<double>(dataplane.Refused()));
   for (WallTime trigger : batch.triggers) {
     metrics.programming.Observe(std::max(0.0, Seconds(clock_.Now() - trigger)));
   }
@@ -107,13 +108,13 @@ Result<> Proxier::Apply(const Batch& batch) {
     gaps_v6_.SetService(change.key, change.v6);
   }
   for (auto& dataplane : dataplanes_) {
-    nftables::Plan& plan = dataplane->plan();
     for (const Batch::Change& change : batch.changes) {
-      plan.SetService(change.key, plan.options().v4 ? change.v4 : change.v6);
+      dataplane->SetService(change.key, dataplane->v4() ? change.v4 : change.v6);
     }
-    plan.SetServiceCidrs(batch.service_cidrs);
+    dataplane->SetServiceCidrs(batch.service_cidrs);
   }
   // From here on the plans have the changes, whatever fails.
+  again_at_.reset();
   for (auto& dataplane : dataplanes_) {
     if (Result<> one = SyncOne(*dataplane, batch); !one) all = one;
   }

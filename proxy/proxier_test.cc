@@ -11,6 +11,7 @@
 #include "lib/api/types.h"
 #include "lib/nft/fake.h"
 #include "lib/nft/text.h"
+#include "proxy/nftables/dataplane.h"
 
 namespace keelson::proxy {
 namespace {
@@ -103,13 +104,15 @@ discoveryv1::EndpointSlice MakeSlice(const std::string& ip) {
 class ProxierTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    ProxierOptions options{.node_name = "here", .v4 = {.v4 = true}, .v6 = {.v4 = false}};
+    ProxierOptions options{.node_name = "here"};
     options.min_sync_period = min_sync_period_;
     proxier_ = std::make_unique<Proxier>(
         options,
-        [this] {
-          return Result<std::unique_ptr<nft::Kernel>>(std::make_unique<SharedKernel::View>(kernel_));
-        },
+        nftables::Mode({.v4 = true}, {.v4 = false},
+                       [this] {
+                         return Result<std::unique_ptr<nft::Kernel>>(
+                             std::make_unique<SharedKernel::View>(kernel_));
+                       }),
         [](const std::vector<IpAddress>& own) { return Result<std::vector<IpAddress>>(own); },
         [this](const std::string& service, const char* reason, const std::string&) {
           MutexLock lock(kernel_.mutex);

@@ -24,6 +24,7 @@
 #include "proxy/kernel_watch.h"
 #include "proxy/leftovers.h"
 #include "proxy/metrics.h"
+#include "proxy/nftables/dataplane.h"
 #include "proxy/node_addresses.h"
 #include "proxy/pages.h"
 #include "proxy/proxier.h"
@@ -170,8 +171,6 @@ Result<int> Run(const Config& config) {
 
   Health health(2 * config.sync_period, Clock::Real());
   ProxierOptions options{.node_name = node_name,
-                         .v4 = DataplaneOptions(config, true),
-                         .v6 = DataplaneOptions(config, false),
                          .pods_of_node_cidr = config.detect_local_mode == "NodeCIDR",
                          .min_sync_period = config.min_sync_period,
                          .sync_period = config.sync_period};
@@ -184,8 +183,10 @@ Result<int> Run(const Config& config) {
   };
   client::EventRecorder events{client::RestClient(transport), "kube-proxy", node_name};
   TableWatch tables;
-  Proxier proxier(
-      std::move(options), [&] { return tables.OpenKernel(); }, node_port_ips, WarnWith(events), health);
+  Proxier proxier(std::move(options),
+                  nftables::Mode(DataplaneOptions(config, true), DataplaneOptions(config, false),
+                                 [&] { return tables.OpenKernel(); }),
+                  node_port_ips, WarnWith(events), health);
   client::InformerFactory informers{client::RestClient(transport)}, extras{client::RestClient(transport)};
   ASSIGN_OR_RETURN(std::unique_ptr<dns::ClusterDns> dns, MakeDns(config));
   Connect(informers, node_name, proxier, dns.get());

@@ -112,12 +112,15 @@ Result<SyncStats> Dataplane::Compare() {
   return SyncStats{.operations = changes.ops().size(), .full = true};
 }
 
-Result<SyncStats> Dataplane::Probe() {
+Result<> Dataplane::Probe() {
   ASSIGN_OR_RETURN(std::optional<nft::Ruleset> found, kernel_->Read(plan_.options().Table()));
-  if (found) return SyncStats{};
-  nft::Transaction changes = nft::Diff(found, FixedRuleset(plan_.options()));
-  RETURN_IF_ERROR(kernel_->Apply(changes));
-  return SyncStats{.operations = changes.ops().size(), .full = true};
+  if (found) return {};
+  return kernel_->Apply(nft::Diff(found, FixedRuleset(plan_.options())));
+}
+
+Result<std::optional<std::chrono::milliseconds>> Dataplane::Retire() {
+  RETURN_IF_ERROR(Remove(*kernel_, plan_.options().Table()));
+  return std::optional<std::chrono::milliseconds>();
 }
 
 Result<> Dataplane::Remove(nft::Kernel& kernel, const nft::Table& table) {
@@ -125,6 +128,22 @@ Result<> Dataplane::Remove(nft::Kernel& kernel, const nft::Table& table) {
   t.AddTable();  // so that deleting finds one
   t.DeleteTable();
   return kernel.Apply(t);
+}
+
+DataplaneMode Mode(Options v4, Options v6, OpenKernel open_kernel) {
+  auto make = [=](bool is_v4, const std::optional<std::vector<IpPrefix>>& pod_cidrs)
+      -> Result<std::unique_ptr<proxy::Dataplane>> {
+    Options options = is_v4 ? v4 : v6;
+    if (pod_cidrs) options.pod_cidrs.clear();
+    for (const IpPrefix& cidr : pod_cidrs.value_or(std::vector<IpPrefix>())) {
+      if (cidr.is_v4() == is_v4) options.pod_cidrs.push_back(cidr);
+    }
+    Result<std::unique_ptr<nft::Kernel>> kernel = open_kernel();
+    if (!kernel) return kernel.error().Wrap("reach the kernel's nftables");
+    return std::unique_ptr<proxy::Dataplane>(
+        std::make_unique<Dataplane>(std::move(*kernel), std::move(options)));
+  };
+  return {.name = "nftables", .check = {}, .make = std::move(make)};
 }
 
 }  // namespace keelson::proxy::nftables

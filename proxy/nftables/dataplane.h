@@ -1,43 +1,41 @@
-// Keeps one address family's table in the kernel equal to a Plan.
+// Services by nftables alone: keeps one address family's table in the kernel equal to a Plan.
 #pragma once
 
 #include <memory>
 
 #include "lib/nft/kernel.h"
+#include "proxy/dataplane.h"
 #include "proxy/nftables/plan.h"
 
 namespace keelson::proxy::nftables {
 
-// The kernel does not take what a Service asks for; the others are in place.
-struct Refusal {
-  std::string service;
-  Error error;
-};
-
-struct SyncStats {
-  size_t operations = 0;  // changes sent to the kernel; 0: nothing to do
-  bool full = false;      // the kernel was read and compared
-  std::vector<Refusal> refusals;
-};
-
-class Dataplane {
+class Dataplane final : public proxy::Dataplane {
  public:
   Dataplane(std::unique_ptr<nft::Kernel> kernel, Options options);
 
   Plan& plan() { return plan_; }
+  bool v4() const override { return plan_.options().v4; }
+  void SetService(const std::string& key, const std::vector<ResolvedPort>& ports) override {
+    plan_.SetService(key, ports);
+  }
+  void SetNodeIps(const std::vector<IpAddress>& ips) override { plan_.SetNodeIps(ips); }
+  void SetServiceCidrs(const std::vector<IpPrefix>& cidrs) override { plan_.SetServiceCidrs(cidrs); }
+
   // Brings the kernel up to the plan. The first time, and after a failure, what is there is read and only the
   // difference is written; later the plan's changes are written as they are. What is too much at once is
   // written in parts. Services that the kernel refuses are found by halving and left out, until they change
   // or RetryRefused().
-  Result<SyncStats> Sync();
+  Result<SyncStats> Sync() override;
   // Looks whether somebody else has changed any table, and repairs this one.
-  Result<SyncStats> Verify();
-  // Somebody else has changed this table: the next Sync() looks.
-  void Distrust() { in_step_ = false; }
-  void RetryRefused();
-  uint32_t port() const { return kernel_->port(); }  // by which nft::Monitor knows this one's changes
+  Result<SyncStats> Verify() override;
+  void Distrust() override { in_step_ = false; }
+  void RetryRefused() override;
+  size_t Refused() const override { return plan_.Held().size(); }
+  std::vector<OwnTable> Tables() const override { return {{plan_.options().Table(), kernel_->port()}}; }
   // Writes the table without any Service if there is none yet: fails where the kernel lacks the family.
-  Result<SyncStats> Probe();
+  Result<> Probe() override;
+  // The table goes at once: connections that it has translated go on by conntrack.
+  Result<std::optional<std::chrono::milliseconds>> Retire() override;
   // Removes the table; absent is fine.
   static Result<> Remove(nft::Kernel& kernel, const nft::Table& table);
 
@@ -52,5 +50,8 @@ class Dataplane {
   bool in_step_ = false;
   uint32_t generation_ = 0;  // of the kernel's ruleset when it was last known to be ours; 0: unknown
 };
+
+using OpenKernel = std::function<Result<std::unique_ptr<nft::Kernel>>()>;
+DataplaneMode Mode(Options v4, Options v6, OpenKernel open_kernel);
 
 }  // namespace keelson::proxy::nftables

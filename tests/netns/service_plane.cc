@@ -18,7 +18,7 @@ class NftablesPlane : public ServicePlane {
     dataplane_.plan().SetServiceCidrs(cidrs);
   }
   Result<> Sync() override {
-    ASSIGN_OR_RETURN(proxy::nftables::SyncStats stats, dataplane_.Sync());
+    ASSIGN_OR_RETURN(proxy::SyncStats stats, dataplane_.Sync());
     if (!stats.refusals.empty()) return stats.refusals[0].error;
     return {};
   }
