@@ -21,3 +21,7 @@ pkg_check_modules(LDNS REQUIRED IMPORTED_TARGET ldns)
 pkg_check_modules(SYSTEMD REQUIRED IMPORTED_TARGET libsystemd)
 pkg_check_modules(SODIUM REQUIRED IMPORTED_TARGET libsodium)
 pkg_check_modules(RE2 REQUIRED IMPORTED_TARGET re2)
+pkg_check_modules(BPF REQUIRED IMPORTED_TARGET libbpf)
+# They compile what runs in the kernel, whoever compiles the rest.
+find_program(KEELSON_BPF_CLANG NAMES clang clang-19 clang-14 REQUIRED)
+find_program(KEELSON_BPF_STRIP NAMES llvm-strip llvm-strip-19 llvm-strip-14 REQUIRED)

@@ -106,3 +106,48 @@ function(keelson_protos name)
     target_link_libraries(${name} PUBLIC gRPC::grpc++)
   endif()
 endfunction()
+
+# keelson_bpf_program(NAME SOURCE x.bpf.c [INCLUDES a.h...]): compiled for the kernel by clang, and embedded. The generated header
+# FOLDER/x.bpf.h declares std::string_view keelson::bpf::embedded::NAME(), the ELF file's bytes.
+# Sources see linux/bpf.h and libbpf's helpers only, so that nothing depends on the kernel that this machine runs.
+function(keelson_bpf_program name)
+  cmake_parse_arguments(ARG "" "SOURCE" "INCLUDES" ${ARGN})
+  set(source ${CMAKE_CURRENT_SOURCE_DIR}/${ARG_SOURCE})
+  file(RELATIVE_PATH rel ${CMAKE_SOURCE_DIR} ${source})
+  string(REGEX REPLACE "\\.c$" "" stem ${CMAKE_BINARY_DIR}/${rel})
+  get_filename_component(folder ${stem} DIRECTORY)
+  file(MAKE_DIRECTORY ${folder})
+  add_custom_command(
+    OUTPUT ${stem}.o
+    COMMAND ${KEELSON_BPF_CLANG} -target bpf -mcpu=v3 -O2 -g -Wall -Wextra -Werror -I${CMAKE_SOURCE_DIR}
+            -isystem /usr/include/${CMAKE_LIBRARY_ARCHITECTURE} -fdebug-prefix-map=${CMAKE_SOURCE_DIR}=. -MD -MF ${stem}.d
+            -c ${source} -o ${stem}.o
+    COMMAND ${KEELSON_BPF_STRIP} -g ${stem}.o  # debug information goes, BTF stays
+    DEPENDS ${source} DEPFILE ${stem}.d
+    VERBATIM)
+  file(CONFIGURE OUTPUT ${stem}.h CONTENT
+"// Generated.
+#pragma once
+
+#include <string_view>
+
+namespace keelson::bpf::embedded {
+std::string_view @name@();
+}
+")
+  file(CONFIGURE OUTPUT ${stem}.cc CONTENT
+"// Generated.
+#include <string_view>
+
+asm(\".pushsection .rodata.bpf,\\\"a\\\"\\n.balign 16\\nbegin_@name@: .incbin \\\"@stem@.o\\\"\\nend_@name@:\\n.popsection\");
+extern \"C\" __attribute__((visibility(\"hidden\"))) const char begin_@name@[], end_@name@[];
+
+namespace keelson::bpf::embedded {
+std::string_view @name@();
+std::string_view @name@() { return {begin_@name@, static_cast<size_t>(end_@name@ - begin_@name@)}; }
+}
+")
+  set_source_files_properties(${stem}.cc PROPERTIES OBJECT_DEPENDS ${stem}.o)
+  add_library(${name} STATIC ${stem}.cc)
+  target_include_directories(${name} PUBLIC ${CMAKE_BINARY_DIR})
+endfunction()

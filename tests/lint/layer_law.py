@@ -18,7 +18,7 @@ HOMES = [
     (r"libmnl/", ["lib/netlink", "lib/nft"]),
     (r"libnftnl/", ["lib/nft"]),
     (r"linux/netfilter", ["lib/netlink", "lib/nft", "proxy", "cni"]),
-    (r"bpf/", ["lib/bpf"]),
+    (r"bpf/", ["lib/bpf", "proxy/ebpf/bpf/"]),
     (r"ldns/", ["proxy"]),
     (r"systemd/", ["lib/event", "lib/base", "lib/linux"]),
     (r"grpc(pp)?/", ["lib/rpc", "controlplane/etcd", "controlplane/storage/encryption", "kubelet/cm/devices", "kubelet/cri",

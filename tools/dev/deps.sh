@@ -7,6 +7,7 @@ BUILD_PACKAGES=(
   libnl-3-dev libnl-route-3-dev libnl-genl-3-dev libnftnl-dev libmnl-dev
   libsystemd-dev libyaml-cpp-dev libldns-dev libre2-dev libexpected-dev libspdlog-dev libfmt-dev libcli11-dev
   libgtest-dev libgmock-dev libbenchmark-dev
+  libbpf-dev clang llvm
 )
 RUN_PACKAGES=(containerd runc etcd-server nftables iproute2 util-linux busybox-static umoci skopeo openssl curl procps kmod tzdata)
 # containernetworking-plugins: a cluster is tested with other CNI plugins than ours as well.

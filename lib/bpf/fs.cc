@@ -1,0 +1,43 @@
+#include "lib/bpf/fs.h"
+
+#include <linux/magic.h>
+#include <sys/vfs.h>
+
+#include <cerrno>
+
+#include "lib/base/file.h"
+#include "lib/linux/mount.h"
+
+namespace keelson::bpf {
+namespace {
+
+constexpr char kUsual[] = "/sys/fs/bpf";
+
+// Of `path`, or of the nearest directory above it that there is.
+bool IsOnBpfFs(std::string path) {
+  struct statfs status {};
+  while (::statfs(path.c_str(), &status) != 0 && errno == ENOENT && path.size() > 1) {
+    path.resize(std::max<size_t>(path.rfind('/'), 1));
+  }
+  return status.f_type == static_cast<decltype(status.f_type)>(BPF_FS_MAGIC);
+}
+
+}  // namespace
+
+Result<> MakePinDirectory(const std::string& directory) {
+  if (!IsOnBpfFs(directory)) {
+    if (!directory.starts_with(std::string(kUsual) + "/")) {
+      return Error(Code::kInvalid, directory + " is not on a BPF file system");
+    }
+    RETURN_IF_ERROR(MakeDirs(kUsual));
+    RETURN_IF_ERROR(linux::MountFilesystem("bpf", kUsual, "bpf", 0, "mode=0700"));
+  }
+  return MakeDirs(directory, 0700);
+}
+
+Result<> RemovePinDirectory(const std::string& directory) {
+  if (!IsOnBpfFs(directory)) return {};
+  return RemoveTree(directory);
+}
+
+}  // namespace keelson::bpf

@@ -1,0 +1,29 @@
+// Programs in their places (bpf_link): attached as long as a file descriptor or a file in a BPF file system
+// holds the link. A program is exchanged for another one without a gap. Linux 5.7 and later.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "lib/base/error.h"
+#include "lib/base/fd.h"
+#include "lib/bpf/object.h"
+
+namespace keelson::bpf {
+
+class Link {
+ public:
+  // Beside what others have attached there.
+  static Result<Link> AttachCgroup(const Program& program, int cgroup);
+  static Result<Link> OpenPinned(const std::string& path);  // kNotFound when nothing is there
+  Result<> Pin(const std::string& path) const;
+  Result<> Update(const Program& program) const;
+  // Of a link to a cgroup: which one (the inode of its directory); 0: it has been removed.
+  Result<uint64_t> CgroupId() const;
+
+ private:
+  explicit Link(UniqueFd fd) : fd_(std::move(fd)) {}
+  UniqueFd fd_;
+};
+
+}  // namespace keelson::bpf

@@ -1,0 +1,18 @@
+// What a kernel can do, by trying.
+#pragma once
+
+#include <cstdint>
+
+#include "lib/base/error.h"
+
+namespace keelson::bpf {
+
+// Whether programs of a type (BPF_PROG_TYPE_...) may call a helper (BPF_FUNC_...).
+bool HasHelper(uint32_t program_type, uint32_t helper);
+// An error names what is missing, and since which Linux it is there.
+Result<> RequireMapType(uint32_t map_type, const char* name, const char* since);
+Result<> RequireHelper(uint32_t program_type, uint32_t helper, const char* name, const char* since);
+// Links of programs for cgroups, and programs of this attach type (BPF_CGROUP_...).
+Result<> RequireCgroupLink(uint32_t attach_type, const char* name, const char* since);
+
+}  // namespace keelson::bpf
