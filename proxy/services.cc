@@ -96,9 +96,11 @@ http::Handler WithReadiness(const dns::ClusterDns* dns, http::Handler others) {
   };
 }
 
-// `dns` may be null.
+// `dns` may be null. What is needed of Services and slices is kept by whom they are told.
 void Connect(client::InformerFactory& informers, const std::string& node_name, Proxier& proxier,
              dns::ClusterDns* dns) {
+  informers.Get<corev1::Service>().KeepNoObjects();
+  informers.Get<discoveryv1::EndpointSlice>().KeepNoObjects();
   informers.Get<corev1::Service>().AddHandler([&proxier, dns](const client::Change<corev1::Service>& c) {
     const corev1::Service* service = c.new_object.get();
     if (dns) dns->OnService(c.key, service);

@@ -2,9 +2,12 @@
 
 #include <atomic>
 #include <map>
+#include <optional>
 #include <thread>
 #include <tuple>
+#include <unordered_map>
 #include <unordered_set>
+#include <utility>
 
 #include "lib/api/meta.h"
 #include "lib/base/log.h"
@@ -39,6 +42,7 @@ struct InformerBase::Impl {
   const std::string ns;
   Clock& clock;
   ObjectStore store;
+  std::optional<std::unordered_map<std::string, std::string>> versions;  // by key, instead of the store
   std::vector<std::function<void(const RawChange&)>> handlers;
   std::atomic<bool> synced{false};
   std::string resource_version;  // of the last list or event; touched by the informer's thread alone
@@ -59,6 +63,12 @@ struct InformerBase::Impl {
     ASSIGN_OR_RETURN(std::string kept, Trim(raw));
     ASSIGN_OR_RETURN(Object object, Decode(kept));
     std::string key = api::KeyOf(*object);
+    if (versions) {
+      const std::string& version = api::Meta(*object).resource_version();
+      if (std::string& seen = (*versions)[key]; std::exchange(seen, version) == version) return object;
+      Notify({key, nullptr, object});
+      return object;
+    }
     if (store.Holds(key, kept)) return object;
     Object before = store.Put(key, std::move(kept), object);
     Notify({key, before, object});
@@ -66,9 +76,20 @@ struct InformerBase::Impl {
   }
 
   void Forget(const std::string& key, Object last) {
+    if (versions) {
+      if (versions->erase(key) > 0) Notify({key, std::move(last), nullptr});
+      return;
+    }
     Object before = store.Remove(key);
     if (!before) return;
     Notify({key, last ? std::move(last) : before, nullptr});
+  }
+
+  std::vector<std::string> Keys() const {
+    if (!versions) return store.Keys();
+    std::vector<std::string> out;
+    for (const auto& [key, version] : *versions) out.push_back(key);
+    return out;
   }
 
   // Lists, and makes the store equal to the list.
@@ -80,7 +101,7 @@ struct InformerBase::Impl {
       seen.insert(api::KeyOf(*object));
       return {};
     }));
-    for (const std::string& key : store.Keys()) {
+    for (const std::string& key : Keys()) {
       if (!seen.count(key)) Forget(key, nullptr);
     }
     resource_version = version;
@@ -181,6 +202,7 @@ void InformerBase::AddRawHandler(std::function<void(const RawChange&)> handler) 
 void InformerBase::AddRawIndex(std::string name, IndexFunction function) {
   impl_->store.AddIndex(std::move(name), std::move(function));
 }
+void InformerBase::KeepNoObjects() { impl_->versions.emplace(); }
 InformerBase::Object InformerBase::RawGet(std::string_view key) const { return impl_->store.Get(key); }
 std::vector<InformerBase::Object> InformerBase::RawList() const { return impl_->store.List(); }
 std::vector<InformerBase::Object> InformerBase::RawByIndex(std::string_view index,

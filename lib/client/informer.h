@@ -39,6 +39,10 @@ class InformerBase {
   // Before Run.
   void AddRawHandler(std::function<void(const RawChange&)> handler);
   void AddRawIndex(std::string name, IndexFunction function);
+  // For those who keep what they need themselves, once for all who share the informer: it remembers keys and
+  // versions alone. Handlers are told of what is new, changed or gone as before, but of no old object: both
+  // are null for one that went unseen. The reads below find nothing.
+  void KeepNoObjects();
   Object RawGet(std::string_view key) const;  // null when absent
   std::vector<Object> RawList() const;
   std::vector<Object> RawByIndex(std::string_view index, std::string_view value) const;

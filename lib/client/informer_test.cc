@@ -28,7 +28,7 @@ class InformerTest : public ::testing::Test {
 
   void Start() {
     pods_.AddHandler([this](const Change<corev1::Pod>& change) {
-      std::string what = !change.old_object ? "+" : !change.new_object ? "-" : "~";
+      std::string what = !change.new_object ? "-" : !change.old_object ? "+" : "~";
       MutexLock lock(mutex_);
       changes_.push_back(what + change.key);
     });
@@ -60,6 +60,26 @@ class InformerTest : public ::testing::Test {
   size_t ChangesSoFar() {
     MutexLock lock(mutex_);
     return changes_.size();
+  }
+
+  // Pods "changes", "goes" and "comes" do so while the connection is away, and the server forgets how.
+  void ChangeUnseen() {
+    auto away = std::make_shared<std::atomic<bool>>(true);
+    fake_->SetInterceptor([away](const ApiRequest& request) -> std::optional<Result<ApiResponse>> {
+      if (*away && request.method == "GET") return Result<ApiResponse>(Error(Code::kUnavailable, "away"));
+      return std::nullopt;
+    });
+    fake_->EndWatches();
+    corev1::Pod changed = NewPod("changes");
+    changed.mutable_status()->set_phase("Running");
+    fake_->Put(changed);
+    ASSERT_TRUE(api_.Delete<corev1::Pod>("default", "goes"));
+    ASSERT_TRUE(api_.Create(NewPod("comes")));
+    fake_->Compact();
+    clock_.AwaitWaiters(1);
+    *away = false;
+    PassTimeUntil([this] { return ChangesSoFar() == 3; });
+    fake_->SetInterceptor(nullptr);
   }
 
   using Names = std::vector<std::string>;
@@ -144,24 +164,21 @@ TEST_F(InformerTest, ListsAgainWhenTooOldAndReportsTheDifference) {
   for (const char* name : {"stays", "changes", "goes"}) ASSERT_TRUE(api_.Create(NewPod(name)));
   Start();
   Changes();
-  // While the connection is away, three things happen, and the server forgets how.
-  auto away = std::make_shared<std::atomic<bool>>(true);
-  fake_->SetInterceptor([away](const ApiRequest& request) -> std::optional<Result<ApiResponse>> {
-    if (*away && request.method == "GET") return Result<ApiResponse>(Error(Code::kUnavailable, "away"));
-    return std::nullopt;
-  });
-  fake_->EndWatches();
-  corev1::Pod changed = NewPod("changes");
-  changed.mutable_status()->set_phase("Running");
-  fake_->Put(changed);
-  ASSERT_TRUE(api_.Delete<corev1::Pod>("default", "goes"));
-  ASSERT_TRUE(api_.Create(NewPod("comes")));
-  fake_->Compact();
-  clock_.AwaitWaiters(1);
-  *away = false;
-  PassTimeUntil([this] { return ChangesSoFar() == 3; });
+  ChangeUnseen();
   EXPECT_EQ(Changes(), (Names{"~default/changes", "+default/comes", "-default/goes"}));
-  fake_->SetInterceptor(nullptr);
+}
+
+TEST_F(InformerTest, TellsAllThoughItKeepsNoObjects) {
+  pods_.KeepNoObjects();
+  for (const char* name : {"stays", "changes", "goes"}) ASSERT_TRUE(api_.Create(NewPod(name)));
+  Start();
+  EXPECT_EQ(Changes(), (Names{"+default/changes", "+default/goes", "+default/stays"}));
+  EXPECT_EQ(pods_.Get("default", "stays"), nullptr);
+  EXPECT_EQ(pods_.size(), 0u);
+  ChangeUnseen();
+  EXPECT_EQ(Changes(), (Names{"+default/changes", "+default/comes", "-default/goes"}));
+  ASSERT_TRUE(api_.Delete<corev1::Pod>("default", "stays"));
+  EXPECT_EQ(Changes(), Names{"-default/stays"});
 }
 
 TEST_F(InformerTest, BookmarksMoveTheResumePoint) {
