@@ -69,8 +69,7 @@ Result<> DeploymentController::CreateNewSet(Sync& sync, int64_t revision) {
   (*set_spec.mutable_selector()->mutable_match_labels())[kPodTemplateHash] = hash;
   *set_spec.mutable_template_() = spec.template_();
   (*set_spec.mutable_template_()->mutable_metadata()->mutable_labels())[kPodTemplateHash] = hash;
-  set_spec.set_replicas(0);
-  set_spec.set_replicas(NewSetSize(sync.deployment, sync.all(), set));
+  set_spec.set_replicas(NewSetSize(sync.deployment, sync.old_sets, 0));
   AnnotateSet(sync.deployment, revision, false, set);
 
   Result<appsv1::ReplicaSet> created = sync.api.Create(set);

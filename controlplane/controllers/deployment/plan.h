@@ -67,9 +67,10 @@ using Sizes = std::map<std::string, int32_t>;  // spec.replicas by name of the s
 // A rolling update's next step: the new set up, else old sets down; empty: nothing to do now.
 Sizes PlanRollingUpdate(const appsv1::Deployment& deployment, const SetPointer& new_set,
                         const SetPointers& sets);
-int32_t NewSetSize(const appsv1::Deployment& deployment, const SetPointers& sets,
-                   const appsv1::ReplicaSet& new_set);
-// spec.replicas changed, perhaps in mid-rollout: all sets grow or shrink in proportion.
+// What the new set may grow to from `size`.
+int32_t NewSetSize(const appsv1::Deployment& deployment, const SetPointers& old_sets, int32_t size);
+// spec.replicas changed, perhaps in mid-rollout: all sets grow or shrink in proportion. Empty: nothing to do,
+// or nothing until pods have gone that are to go.
 Sizes PlanScale(const appsv1::Deployment& deployment, const SetPointer& new_set, const SetPointers& old_sets);
 // Old sets beyond spec.revisionHistoryLimit, the oldest revisions first.
 SetPointers SetsToCleanUp(const appsv1::Deployment& deployment, const SetPointers& old_sets);

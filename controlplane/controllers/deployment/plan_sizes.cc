@@ -45,6 +45,11 @@ int32_t DropUnhealthy(const SetPointers& old_sets, int32_t limit, Resizer& sizes
   return dropped;
 }
 
+// Of a set that shrinks the pods that it will keep: what its status still counts beyond them is about to go.
+int32_t AvailableOf(const appsv1::ReplicaSet& set) {
+  return std::min(set.status().available_replicas(), set.spec().replicas());
+}
+
 Sizes PlanOldSetsDown(const appsv1::Deployment& deployment, const SetPointer& new_set,
                       const SetPointers& sets) {
   Sizes plan;
@@ -52,14 +57,14 @@ Sizes PlanOldSetsDown(const appsv1::Deployment& deployment, const SetPointer& ne
   if (old_sets.empty()) return plan;
   const int32_t min_available = deployment.spec().replicas() - LimitsOf(deployment).unavailable;
   // Whatever the new set lacks may still come: those pods count against what may go.
-  const int32_t new_unavailable =
-      new_set ? new_set->spec().replicas() - new_set->status().available_replicas() : 0;
+  const int32_t new_unavailable = new_set ? new_set->spec().replicas() - AvailableOf(*new_set) : 0;
   const int32_t may_go = SumSpec(sets) - min_available - new_unavailable;
   if (may_go <= 0) return plan;
   Resizer sizes(plan);
   DropUnhealthy(old_sets, may_go, sizes);
 
-  int32_t available_to_go = SumAvailable(sets) - min_available;
+  int32_t available_to_go = -min_available;
+  for (const SetPointer& set : sets) available_to_go += AvailableOf(*set);
   for (const SetPointer& set : old_sets) {
     if (available_to_go <= 0) break;
     const int32_t size = sizes.Size(*set);
@@ -86,34 +91,58 @@ int32_t Fraction(const appsv1::Deployment& deployment, const appsv1::ReplicaSet&
   return static_cast<int32_t>(std::round(size * now / static_cast<double>(before))) - size;
 }
 
-int32_t Share(const appsv1::Deployment& deployment, const appsv1::ReplicaSet& set, int32_t to_add,
-              int32_t added) {
-  if (set.spec().replicas() == 0 || to_add == 0 || to_add == added) return 0;
-  const int32_t fraction = Fraction(deployment, set), allowed = to_add - added;
-  return to_add > 0 ? std::min(fraction, allowed) : std::max(fraction, allowed);
+// A set that was made smaller has its pods until its controller has seen that and taken them away.
+int32_t SumHeld(const SetPointers& sets) {
+  int32_t sum = 0;
+  for (const SetPointer& set : sets) sum += std::max(set->spec().replicas(), set->status().replicas());
+  return sum;
 }
 
-Sizes PlanProportional(const appsv1::Deployment& deployment, SetPointers sets) {
-  const int32_t allowed =
-      deployment.spec().replicas() > 0 ? deployment.spec().replicas() + LimitsOf(deployment).surge : 0;
-  const int32_t to_add = allowed - SumSpec(sets);
+// What sets say of their pods is of their present size.
+bool AllObserved(const SetPointers& sets) {
+  return std::all_of(sets.begin(), sets.end(), [](const SetPointer& set) {
+    return set->status().observed_generation() >= set->metadata().generation();
+  });
+}
+
+// The limit is one of pods: a set grows into what the others leave, and not while it is not known what they
+// have.
+int32_t Grown(const appsv1::Deployment& deployment, const SetPointers& others, int32_t size) {
+  if (!AllObserved(others)) return size;
+  const int32_t wanted = deployment.spec().replicas();
+  return std::max(size, std::min(wanted, wanted + LimitsOf(deployment).surge - SumHeld(others)));
+}
+
+// `change` is how many replicas all sets together are to gain or lose; they go one way.
+Sizes ShareOut(const appsv1::Deployment& deployment, SetPointers sets, int32_t change) {
   // The biggest first; of equal ones the newer grows and the older shrinks.
   std::sort(sets.begin(), sets.end(), [&](const SetPointer& a, const SetPointer& b) {
     if (a->spec().replicas() != b->spec().replicas()) return a->spec().replicas() > b->spec().replicas();
-    return to_add > 0 ? OlderFirst(b, a) : OlderFirst(a, b);
+    return change > 0 ? OlderFirst(b, a) : OlderFirst(a, b);
   });
   Sizes plan;
-  int32_t added = 0;
+  int32_t left = change;
   for (const SetPointer& set : sets) {
-    const int32_t share = Share(deployment, *set, to_add, added);
+    const int32_t share = std::clamp(Fraction(deployment, *set), std::min(left, 0), std::max(left, 0));
     plan[set->metadata().name()] = set->spec().replicas() + share;
-    added += share;
+    left -= share;
   }
-  if (!sets.empty() && to_add != 0) {
-    int32_t& first = plan[sets.front()->metadata().name()];  // takes what rounding left over
-    first = std::max(first + to_add - added, 0);
+  // What rounding left over is the first one's; none can lose more than it has.
+  for (const SetPointer& set : sets) {
+    int32_t& size = plan[set->metadata().name()];
+    const int32_t taken = std::max(left, -size);
+    size += taken;
+    left -= taken;
   }
   return plan;
+}
+
+Sizes PlanProportional(const appsv1::Deployment& deployment, const SetPointers& all) {
+  const int32_t allowed = deployment.spec().replicas() + LimitsOf(deployment).surge;
+  const int32_t change = allowed - SumSpec(all);
+  // Sets grow in proportion or not yet: when all pods that are to go have gone somebody says so.
+  if (change > 0 && (!AllObserved(all) || SumHeld(all) > SumSpec(all))) return {};
+  return ShareOut(deployment, WithReplicas(all), change);
 }
 
 // The one set that is all there is, or none when there are several with pods.
@@ -135,31 +164,11 @@ bool IsSaturated(const appsv1::Deployment& deployment, const SetPointer& new_set
          new_set->spec().replicas() == wanted && new_set->status().available_replicas() == wanted;
 }
 
-// A set that was made smaller has its pods until its controller has seen that and taken them away.
-int32_t SumHeld(const SetPointers& sets) {
-  int32_t sum = 0;
-  for (const SetPointer& set : sets) sum += std::max(set->spec().replicas(), set->status().replicas());
-  return sum;
-}
-
-// What sets say of their pods is of their present size.
-bool AllObserved(const SetPointers& sets) {
-  return std::all_of(sets.begin(), sets.end(), [](const SetPointer& set) {
-    return set->status().observed_generation() >= set->metadata().generation();
-  });
-}
-
 }  // namespace
 
-int32_t NewSetSize(const appsv1::Deployment& deployment, const SetPointers& sets,
-                   const appsv1::ReplicaSet& new_set) {
-  const int32_t wanted = deployment.spec().replicas();
-  if (deployment.spec().strategy().type() != "RollingUpdate") return wanted;
-  const int32_t size = new_set.spec().replicas();
-  // The limit is one of pods: there is no room while it is not known how many there are.
-  if (!AllObserved(sets)) return size;
-  const int32_t room = wanted + LimitsOf(deployment).surge - SumHeld(sets);
-  return room <= 0 ? size : size + std::min(room, wanted - size);
+int32_t NewSetSize(const appsv1::Deployment& deployment, const SetPointers& old_sets, int32_t size) {
+  if (deployment.spec().strategy().type() != "RollingUpdate") return deployment.spec().replicas();
+  return Grown(deployment, old_sets, size);
 }
 
 Sizes PlanRollingUpdate(const appsv1::Deployment& deployment, const SetPointer& new_set,
@@ -168,7 +177,7 @@ Sizes PlanRollingUpdate(const appsv1::Deployment& deployment, const SetPointer& 
   const int32_t size = new_set->spec().replicas();
   if (size > wanted) return {{new_set->metadata().name(), wanted}};
   if (size < wanted) {
-    const int32_t grown = NewSetSize(deployment, sets, *new_set);
+    const int32_t grown = NewSetSize(deployment, Without(sets, new_set), size);
     if (grown != size) return {{new_set->metadata().name(), grown}};
   }
   return PlanOldSetsDown(deployment, new_set, sets);
@@ -176,9 +185,13 @@ Sizes PlanRollingUpdate(const appsv1::Deployment& deployment, const SetPointer& 
 
 Sizes PlanScale(const appsv1::Deployment& deployment, const SetPointer& new_set,
                 const SetPointers& old_sets) {
+  SetPointers all = old_sets;
+  if (new_set) all.push_back(new_set);
   if (SetPointer only = ActiveOrLatest(new_set, old_sets)) {
-    if (only->spec().replicas() == deployment.spec().replicas()) return {};
-    return {{only->metadata().name(), deployment.spec().replicas()}};
+    const int32_t size = only->spec().replicas(), wanted = deployment.spec().replicas();
+    const int32_t next = wanted > size ? Grown(deployment, Without(all, only), size) : wanted;
+    if (next == size) return {};
+    return {{only->metadata().name(), next}};
   }
   if (IsSaturated(deployment, new_set)) {
     Sizes plan;
@@ -186,9 +199,7 @@ Sizes PlanScale(const appsv1::Deployment& deployment, const SetPointer& new_set,
     return plan;
   }
   if (deployment.spec().strategy().type() != "RollingUpdate") return {};
-  SetPointers all = old_sets;
-  if (new_set) all.push_back(new_set);
-  return PlanProportional(deployment, WithReplicas(all));
+  return PlanProportional(deployment, all);
 }
 
 }  // namespace keelson::controllers

@@ -5,6 +5,7 @@
 
 #include "controlplane/controllers/job/plan.h"
 #include "controlplane/controllers/pod_control.h"
+#include "controlplane/controllers/pod_worth.h"
 #include "lib/k8s/pod_util.h"
 
 namespace keelson::controllers {
@@ -15,17 +16,9 @@ constexpr char kIndexVariable[] = "JOB_COMPLETION_INDEX";
 
 // Smaller is given up first.
 auto Worth(const corev1::Pod& pod) {
-  const std::string& phase = pod.status().phase();
-  const corev1::PodCondition* ready = k8s::FindCondition(pod.status(), k8s::kPodReady);
-  const int64_t since = k8s::IsReady(pod) ? ready->last_transition_time().seconds() : 0;
-  int32_t restarts = 0;
-  for (const auto& status : pod.status().container_statuses())
-    restarts = std::max(restarts, status.restart_count());
-  return std::tuple(!pod.spec().node_name().empty(),
-                    phase == "Pending"   ? 0
-                    : phase == "Running" ? 2
-                                         : 1,
-                    k8s::IsReady(pod), -since, -restarts, -pod.metadata().creation_timestamp().seconds());
+  const auto [restarts, of_sidecars] = MaxRestarts(pod);
+  return std::tuple(!pod.spec().node_name().empty(), PhaseRank(pod), k8s::IsReady(pod), -ReadySince(pod),
+                    -restarts, -of_sidecars, -pod.metadata().creation_timestamp().seconds());
 }
 
 void SortByWorth(PodPointers& pods) {

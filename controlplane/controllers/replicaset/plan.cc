@@ -1,9 +1,11 @@
 #include "controlplane/controllers/replicaset/plan.h"
 
 #include <algorithm>
+#include <charconv>
 #include <cmath>
 #include <map>
 
+#include "controlplane/controllers/pod_worth.h"
 #include "lib/api/meta.h"
 #include "lib/k8s/pod_util.h"
 
@@ -12,31 +14,14 @@ namespace {
 
 constexpr char kDeletionCost[] = "controller.kubernetes.io/pod-deletion-cost";
 
-int PhaseRank(const corev1::Pod& pod) {
-  const std::string& phase = pod.status().phase();
-  return phase == "Pending" ? 0 : phase == "Running" ? 2 : 1;
-}
-
+// An int32 without sign but '-' and without leading zeros; anything else costs nothing.
 int32_t DeletionCost(const corev1::Pod& pod) {
   auto it = pod.metadata().annotations().find(kDeletionCost);
   if (it == pod.metadata().annotations().end()) return 0;
-  char* end = nullptr;
-  long cost = std::strtol(it->second.c_str(), &end, 10);
-  return *end == '\0' && !it->second.empty() ? static_cast<int32_t>(cost) : 0;
-}
-
-int32_t MaxRestarts(const corev1::Pod& pod) {
-  int32_t restarts = 0;
-  for (const auto& status : pod.status().container_statuses()) {
-    restarts = std::max(restarts, status.restart_count());
-  }
-  return restarts;
-}
-
-// Seconds since the epoch when the pod became ready; 0 when it is not.
-int64_t ReadySince(const corev1::Pod& pod) {
-  const corev1::PodCondition* ready = k8s::FindCondition(pod.status(), k8s::kPodReady);
-  return ready && ready->status() == "True" ? ready->last_transition_time().seconds() : 0;
+  const std::string& text = it->second;
+  int32_t cost = 0;
+  const auto parsed = std::from_chars(text.data(), text.data() + text.size(), cost);
+  return parsed.ec == std::errc() && std::to_string(cost) == text ? cost : 0;
 }
 
 // -1: `a` is younger by an order of magnitude (goes first); 0: about the same age.
@@ -52,7 +37,8 @@ struct Ranked {
   std::shared_ptr<const corev1::Pod> pod;
   bool assigned, ready;
   int phase, neighbours;
-  int32_t cost, restarts;
+  int32_t cost;
+  std::pair<int32_t, int32_t> restarts;
   int64_t ready_since, created;
 };
 
@@ -68,7 +54,7 @@ int Order(const Ranked& a, const Ranked& b, int64_t now) {
     int ages = CompareAges(a.ready_since, b.ready_since, now);
     return ages != 0 ? ages : by_uid;
   }
-  if (a.restarts != b.restarts) return b.restarts - a.restarts;
+  if (a.restarts != b.restarts) return a.restarts > b.restarts ? -1 : 1;
   if (a.created != b.created) {
     int ages = CompareAges(a.created, b.created, now);
     return ages != 0 ? ages : by_uid;

@@ -22,6 +22,7 @@ struct PodSpec {
   std::chrono::seconds ready_for{100};
   int restarts = 0;
   std::chrono::seconds age{1000};
+  int sidecar_restarts = 0;
 };
 
 std::shared_ptr<const corev1::Pod> Make(const PodSpec& spec) {
@@ -35,6 +36,16 @@ std::shared_ptr<const corev1::Pod> Make(const PodSpec& spec) {
   if (spec.ready) MakeReady(pod, kNow - spec.ready_for);
   pod.mutable_status()->set_phase(spec.phase);
   pod.mutable_status()->add_container_statuses()->set_restart_count(spec.restarts);
+  for (const char* name : {"setup", "sidecar"}) {
+    const bool sidecar = std::string(name) == "sidecar";
+    corev1::Container& container = *pod.mutable_spec()->add_init_containers();
+    container.set_name(name);
+    if (sidecar) container.set_restart_policy("Always");
+    corev1::ContainerStatus& status = *pod.mutable_status()->add_init_container_statuses();
+    status.set_name(name);
+    // Those of init containers that have ended say nothing.
+    status.set_restart_count(sidecar ? spec.sidecar_restarts : 9 - spec.sidecar_restarts);
+  }
   return std::make_shared<corev1::Pod>(pod);
 }
 
@@ -49,12 +60,30 @@ TEST(PodsToDeleteTest, WeighsInOrder) {
       {"not ready", {"b", "n1", "Running", false}, {"a", "n1"}},
       {"not ready outweighs cost", {"b", "n1", "Running", false, "100"}, {"a", "n1", "Running", true, "-5"}},
       {"deletion cost", {"b", "n1", "Running", true, "-5"}, {"a", "n1"}},
+      {"unknown phase", {"b", "n1", "Unknown", false}, {"a", "n1", "Running", false}},
+      {"no phase is pending", {"b", "n1", "", false}, {"a", "n1", "Unknown", false}},
+      {"pending outweighs unknown", {"b", "n1", "Pending", false}, {"a", "n1", "Unknown", false}},
+      {"cost outweighs time",
+       {"b", "n1", "Running", true, "1", 1000s},
+       {"a", "n1", "Running", true, "2", 10s}},
+      {"no plus sign", {"a", "n1", "Running", true, "+5"}, {"b", "n1", "Running", true, "1"}},
+      {"no leading zeros", {"a", "n1", "Running", true, "08"}, {"b", "n1", "Running", true, "1"}},
+      {"no more than 32 bits", {"a", "n1", "Running", true, "2147483648"}, {"b", "n1", "Running", true, "1"}},
+      {"the largest cost",
+       {"b", "n1", "Running", true, "2147483646"},
+       {"a", "n1", "Running", true, "2147483647"}},
       {"malformed cost is none", {"a", "n1", "Running", true, "x"}, {"b", "n1", "Running", true, "1"}},
       {"ready for less time", {"b", "n1", "Running", true, "", 10s}, {"a", "n1", "Running", true, "", 1000s}},
       {"ready about as long: by uid",
        {"a", "n1", "Running", true, "", 100s},
        {"b", "n1", "Running", true, "", 101s}},
       {"more restarts", {"b", "n1", "Running", true, "", 100s, 3}, {"a", "n1"}},
+      {"more restarts of a sidecar",
+       {"b", "n1", "Running", true, "", 100s, 0, 1000s, 3},
+       {"a", "n1", "Running", true, "", 100s, 0, 1000s, 1}},
+      {"restarts outweigh those of sidecars",
+       {"b", "n1", "Running", true, "", 100s, 1},
+       {"a", "n1", "Running", true, "", 100s, 0, 1000s, 5}},
       {"younger",
        {"b", "n1", "Running", true, "", 100s, 0, 50s},
        {"a", "n1", "Running", true, "", 100s, 0, 5000s}},
@@ -72,6 +101,19 @@ TEST(PodsToDeleteTest, CrowdedNodesFirst) {
   PodPointers related = pods;
   related.push_back(Make({"sibling", "n2"}));
   EXPECT_EQ(PodsToDelete(pods, related, 1, kNow)[0]->metadata().name(), "b");
+}
+
+TEST(PodsToDeleteTest, CostOutweighsCrowdsAndCrowdsTime) {
+  PodPointers pods = {Make({"a", "n1", "Running", true, "-1"}), Make({"b", "n2", "Running", true, "", 1000s}),
+                      Make({"c", "n3", "Running", true, "", 10s})};
+  PodPointers related = pods;
+  related.push_back(Make({"sibling", "n2"}));
+  auto ended = std::make_shared<corev1::Pod>(*Make({"ended", "n3"}));
+  ended->mutable_status()->set_phase("Failed");  // crowds nobody
+  related.push_back(ended);
+  std::vector<std::string> names;
+  for (const auto& pod : PodsToDelete(pods, related, 2, kNow)) names.push_back(pod->metadata().name());
+  EXPECT_EQ(names, (std::vector<std::string>{"a", "b"}));
 }
 
 TEST(PodsToDeleteTest, AllWhenAsked) {
