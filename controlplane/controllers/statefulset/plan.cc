@@ -168,7 +168,8 @@ const std::string& RevisionAt(const SetView& view, int32_t ordinal) {
 int32_t MaxUnavailable(const appsv1::StatefulSet& set) {
   const appsv1::RollingUpdateStatefulSetStrategy& rolling = set.spec().update_strategy().rolling_update();
   if (!rolling.has_max_unavailable()) return 1;
-  Result<int64_t> most = k8s::ScaledValue(rolling.max_unavailable(), set.spec().replicas(), true);
+  // Rounded down, whatever the field's description says.
+  Result<int64_t> most = k8s::ScaledValue(rolling.max_unavailable(), set.spec().replicas(), false);
   return most ? static_cast<int32_t>(std::max<int64_t>(*most, 1)) : 1;
 }
 

@@ -138,7 +138,8 @@ TEST(PlanSetTest, NextSteps) {
       {"parallel: a broken new one holds on", parallel, "0:old:ready 1:old:ready 2:new:running", ""},
       // Several at a time.
       {"two", {.max = "2"}, "0:old:ready 1:old:ready 2:old:ready", "replace2 replace1"},
-      {"half, rounded up", {.max = "50%"}, "0:old:ready 1:old:ready 2:old:ready", "replace2 replace1"},
+      {"most, rounded down", {.max = "99%"}, "0:old:ready 1:old:ready 2:old:ready", "replace2 replace1"},
+      {"at least one", {.max = "10%"}, "0:old:ready 1:old:ready 2:old:ready", "replace2"},
       {"one of them is back",
        {.parallel = true, .max = "2"},
        "0:old:ready 1:new:going 2:new:ready",
@@ -172,6 +173,18 @@ TEST(PlanSetTest, ADeletedSetDoesNothing) {
   appsv1::StatefulSet set = Make({});
   *set.mutable_metadata()->mutable_deletion_timestamp() = api::ToTime(kNow);
   EXPECT_EQ(Describe(PlanSet(ViewOf(set, Pods("7:new:ready"), "new", "new", kNow))), "");
+}
+
+TEST(MaxUnavailableTest, RoundsDownToAtLeastOne) {
+  struct Case {
+    const char* max;
+    int32_t replicas, want;
+  };
+  for (const Case& c : {Case{nullptr, 10, 1}, Case{"3", 10, 3}, Case{"3", 0, 3}, Case{"10%", 25, 2},
+                        Case{"100%", 5, 5}, Case{"50%", 5, 2}, Case{"10%", 5, 1}, Case{"10%", 0, 1}}) {
+    EXPECT_EQ(MaxUnavailable(Make({.replicas = c.replicas, .max = c.max})), c.want)
+        << (c.max ? c.max : "none") << " of " << c.replicas;
+  }
 }
 
 TEST(RevisionAtTest, PartitionsKeepTheOldOne) {
