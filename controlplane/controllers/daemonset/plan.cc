@@ -131,7 +131,8 @@ DaemonChanges ReplaceInPlace(const appsv1::DaemonSet& set, const PodsByNode& pod
     } else if (pair.updated) {
       if (!Available(set, *pair.updated, now)) ++unavailable;
     } else if (!Available(set, *pair.old, now)) {
-      changes.remove.push_back(pair.old);  // costs nobody anything
+      changes.remove.push_back(pair.old);  // at once, but the others wait for what comes after it
+      ++unavailable;
     } else {
       candidates.push_back(pair.old);
     }
