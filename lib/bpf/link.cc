@@ -22,6 +22,11 @@ Result<> Link::Pin(const std::string& path) const {
   return {};
 }
 
+Result<> Link::Detach() const {
+  if (::bpf_link_detach(fd_.get()) != 0) return ErrnoError("detach BPF link");
+  return {};
+}
+
 Result<> Link::Update(const Program& program) const {
   if (::bpf_link_update(fd_.get(), program.fd(), nullptr) != 0) {
     return ErrnoError("exchange BPF program " + program.name());

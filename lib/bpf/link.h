@@ -17,6 +17,8 @@ class Link {
   static Result<Link> AttachCgroup(const Program& program, int cgroup);
   static Result<Link> OpenPinned(const std::string& path);  // kNotFound when nothing is there
   Result<> Pin(const std::string& path) const;
+  // At once, whoever else holds it. Without, the kernel does it some time after the last holder has gone.
+  Result<> Detach() const;
   Result<> Update(const Program& program) const;
   // Of a link to a cgroup: which one (the inode of its directory); 0: it has been removed.
   Result<uint64_t> CgroupId() const;

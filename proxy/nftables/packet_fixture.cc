@@ -288,6 +288,11 @@ Result<std::unique_ptr<World>> World::Make() {
   RETURN_IF_ERROR(AddPod(node, bridge.index, world->pod2, 2));
   RETURN_IF_ERROR(AddClient(node, world->client));
   RETURN_IF_ERROR(AddRemote(node, world->remote));
+  for (const linux::NetNs* pod : {&world->pod1, &world->pod2}) {  // which may connect to itself
+    ASSIGN_OR_RETURN(netlink::Socket inside, netlink::Socket::OpenIn(*pod));
+    ASSIGN_OR_RETURN(netlink::Link own, netlink::GetLink(inside, "lo"));
+    RETURN_IF_ERROR(netlink::SetUp(inside, own.index));
+  }
   return world;
 }
 

@@ -111,5 +111,8 @@ TEST_F(PacketTable, NftablesIpv6) { Run({.v4 = false, .pod_cidrs = PodCidrs(fals
 // A pod elsewhere does not come over the bridge.
 TEST_F(PacketTable, NftablesByBridge) { Run({.v4 = true, .pod_bridge = "br0"}, {"remote"}); }
 
+TEST_F(PacketTable, EbpfIpv4) { Run({.mode = "ebpf", .v4 = true, .pod_cidrs = PodCidrs(true)}); }
+TEST_F(PacketTable, EbpfIpv6) { Run({.mode = "ebpf", .v4 = false, .pod_cidrs = PodCidrs(false)}); }
+
 }  // namespace
 }  // namespace keelson::netns

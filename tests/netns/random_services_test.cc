@@ -68,11 +68,16 @@ Result<std::vector<netlink::Flow>> TakeFlows(const linux::NetNs& node, uint8_t p
   return flows;
 }
 
-TEST(RandomServices, KernelAndModelAgree) {
+// Every mode has its parameter.
+class Modes : public ::testing::TestWithParam<const char*> {};
+INSTANTIATE_TEST_SUITE_P(Random, Modes, ::testing::Values("nftables", "ebpf"),
+                         [](const auto& mode) { return std::string(mode.param); });
+
+TEST_P(Modes, KernelAndModelAgree) {
   auto world = ServiceWorld::Make();
   if (!world) GTEST_SKIP() << world.error().message();
-  auto plane =
-      (*world)->Start({.pod_cidrs = {*IpPrefix::Parse("10.1.0.0/16"), *IpPrefix::Parse("10.2.0.0/16")}});
+  auto plane = (*world)->Start(
+      {.mode = GetParam(), .pod_cidrs = {*IpPrefix::Parse("10.1.0.0/16"), *IpPrefix::Parse("10.2.0.0/16")}});
   ASSERT_TRUE(plane) << plane.error().message();
   const uint32_t seed = 20260101;
   RandomServices random(seed);
@@ -107,7 +112,7 @@ TEST(RandomServices, KernelAndModelAgree) {
   }
 }
 
-TEST(Connections, AThousandOutliveProxiesAndEndpoints) {
+TEST_P(Modes, AThousandConnectionsOutliveProxiesAndEndpoints) {
   auto world = ServiceWorld::Make();
   if (!world) GTEST_SKIP() << world.error().message();
   rlimit files{};
@@ -115,7 +120,7 @@ TEST(Connections, AThousandOutliveProxiesAndEndpoints) {
   files.rlim_cur = std::min<rlim_t>(files.rlim_max, 8192);
   if (::setrlimit(RLIMIT_NOFILE, &files) != 0 || files.rlim_cur < 4096)
     GTEST_SKIP() << "too few files allowed";
-  const PlaneOptions options{.pod_cidrs = {*IpPrefix::Parse("10.1.0.0/16")}};
+  const PlaneOptions options{.mode = GetParam(), .pod_cidrs = {*IpPrefix::Parse("10.1.0.0/16")}};
   ServiceBlock block{.number = 1, .name = "web", .protocol = "tcp", .flags = {"nodeport", "external"}};
   block.endpoints = {"pod1", "pod2", "remote"};
   proxy::ServiceMap map(proxy::NodePlace{"here", "a"});
@@ -140,6 +145,7 @@ TEST(Connections, AThousandOutliveProxiesAndEndpoints) {
                                                              : i % 3 == 1 ? "nodeport"
                                                                           : "external",
                                                              true);
+    (*world)->Become(client);
     auto conversation = Conversation::Open((*world)->Place(client), question);
     ASSERT_TRUE(conversation) << i << ": " << conversation.error().message();
     open.push_back(std::move(*conversation));

@@ -1,41 +1,37 @@
 #include "tests/netns/service_plane.h"
 
+#include "proxy/ebpf/dataplane.h"
 #include "proxy/nftables/dataplane.h"
 
 namespace keelson::netns {
-namespace {
 
-class NftablesPlane : public ServicePlane {
- public:
-  NftablesPlane(std::unique_ptr<nft::Kernel> kernel, proxy::nftables::Options options)
-      : dataplane_(std::move(kernel), std::move(options)) {}
+Result<> ServicePlane::Sync() {
+  ASSIGN_OR_RETURN(proxy::SyncStats stats, dataplane_->Sync());
+  if (!stats.refusals.empty()) return stats.refusals[0].error;
+  return {};
+}
 
-  void SetService(const std::string& key, const std::vector<proxy::ResolvedPort>& ports) override {
-    dataplane_.plan().SetService(key, ports);
+Result<std::unique_ptr<ServicePlane>> MakePlane(const linux::NetNs& node, const PlaneOptions& options,
+                                                const NodePlaces& places) {
+  proxy::nftables::Options v4{.v4 = true, .pod_cidrs = options.pod_cidrs, .pod_bridge = options.pod_bridge};
+  proxy::nftables::Options v6 = v4;
+  v6.v4 = false;
+  auto open = [&node] { return nft::OpenKernel(node); };
+  proxy::DataplaneMode mode;
+  if (options.mode == "nftables") {
+    mode = proxy::nftables::Mode(v4, v6, open);
+  } else if (options.mode == "ebpf") {
+    mode = proxy::ebpf::Mode(v4, v6, open, places.cgroup, places.pins);
+  } else {
+    return Error(Code::kInvalid, "no mode " + options.mode);
   }
-  void SetNodeIps(const std::vector<IpAddress>& ips) override { dataplane_.plan().SetNodeIps(ips); }
-  void SetServiceCidrs(const std::vector<IpPrefix>& cidrs) override {
-    dataplane_.plan().SetServiceCidrs(cidrs);
-  }
-  Result<> Sync() override {
-    ASSIGN_OR_RETURN(proxy::SyncStats stats, dataplane_.Sync());
-    if (!stats.refusals.empty()) return stats.refusals[0].error;
+  std::unique_ptr<proxy::Dataplane> made;
+  RETURN_IF_ERROR(node.Run([&]() -> Result<> {
+    if (mode.check) RETURN_IF_ERROR(mode.check());
+    ASSIGN_OR_RETURN(made, mode.make(options.v4, std::nullopt));
     return {};
-  }
-
- private:
-  proxy::nftables::Dataplane dataplane_;
-};
-
-}  // namespace
-
-Result<std::unique_ptr<ServicePlane>> MakeNftablesPlane(const linux::NetNs& node,
-                                                        const PlaneOptions& options) {
-  ASSIGN_OR_RETURN(std::unique_ptr<nft::Kernel> kernel, nft::OpenKernel(node));
-  return std::unique_ptr<ServicePlane>(std::make_unique<NftablesPlane>(
-      std::move(kernel),
-      proxy::nftables::Options{
-          .v4 = options.v4, .pod_cidrs = options.pod_cidrs, .pod_bridge = options.pod_bridge}));
+  }));
+  return std::make_unique<ServicePlane>(std::move(made));
 }
 
 }  // namespace keelson::netns

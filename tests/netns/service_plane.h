@@ -6,11 +6,12 @@
 #include <vector>
 
 #include "lib/linux/netns.h"
-#include "proxy/model/service_port.h"
+#include "proxy/dataplane.h"
 
 namespace keelson::netns {
 
 struct PlaneOptions {
+  std::string mode = "nftables";  // or ebpf
   bool v4 = true;
   std::vector<IpPrefix> pod_cidrs;
   std::string pod_bridge;
@@ -18,16 +19,29 @@ struct PlaneOptions {
 
 class ServicePlane {
  public:
-  virtual ~ServicePlane() = default;
+  explicit ServicePlane(std::unique_ptr<proxy::Dataplane> dataplane) : dataplane_(std::move(dataplane)) {}
+  proxy::Dataplane& dataplane() { return *dataplane_; }
+
   // Ports of the plane's family; none: gone. In the kernel after Sync().
-  virtual void SetService(const std::string& key, const std::vector<proxy::ResolvedPort>& ports) = 0;
-  virtual void SetNodeIps(const std::vector<IpAddress>& ips) = 0;
-  virtual void SetServiceCidrs(const std::vector<IpPrefix>& cidrs) = 0;
-  virtual Result<> Sync() = 0;
+  void SetService(const std::string& key, const std::vector<proxy::ResolvedPort>& ports) {
+    dataplane_->SetService(key, ports);
+  }
+  void SetNodeIps(const std::vector<IpAddress>& ips) { dataplane_->SetNodeIps(ips); }
+  void SetServiceCidrs(const std::vector<IpPrefix>& cidrs) { dataplane_->SetServiceCidrs(cidrs); }
+  Result<> Sync();
+
+ private:
+  std::unique_ptr<proxy::Dataplane> dataplane_;
+};
+
+// Whose processes a node's are, where a dataplane asks for that (a cgroup), and what outlives its process (a
+// BPF file system).
+struct NodePlaces {
+  std::string cgroup, pins;
 };
 
 // In `node`; like a proxy that starts: whatever an earlier one left there is found.
-Result<std::unique_ptr<ServicePlane>> MakeNftablesPlane(const linux::NetNs& node,
-                                                        const PlaneOptions& options);
+Result<std::unique_ptr<ServicePlane>> MakePlane(const linux::NetNs& node, const PlaneOptions& options,
+                                                const NodePlaces& places);
 
 }  // namespace keelson::netns

@@ -1,6 +1,7 @@
 #include "tests/netns/service_world.h"
 
 #include <cerrno>
+#include <cstdlib>
 
 namespace keelson::netns {
 namespace {
@@ -52,11 +53,20 @@ const linux::NetNs& ServiceWorld::Place(const std::string& client) const {
   return client == "node" || client == "host" ? world_->node : world_->client;
 }
 
-Result<std::unique_ptr<ServicePlane>> ServiceWorld::Start(PlaneOptions options) const {
-  ASSIGN_OR_RETURN(std::unique_ptr<ServicePlane> plane, MakeNftablesPlane(world_->node, options));
+Result<std::unique_ptr<ServicePlane>> ServiceWorld::Start(PlaneOptions options) {
+  if (options.mode == "ebpf" && !machine_) {
+    ASSIGN_OR_RETURN(machine_, NodeMachine::Make());
+  }
+  ASSIGN_OR_RETURN(std::unique_ptr<ServicePlane> plane,
+                   MakePlane(world_->node, options, machine_ ? machine_->places() : NodePlaces()));
   plane->SetNodeIps({ClientAddress("node", options.v4)});
   plane->SetServiceCidrs({*IpPrefix::Parse(options.v4 ? "10.96.0.0/16" : "fd96::/108")});
   return plane;
+}
+
+void ServiceWorld::Become(const std::string& client) const {
+  const bool node = client == "pod1" || client == "pod2" || client == "node";
+  if (machine_ && !machine_->Enter(node)) std::abort();
 }
 
 Question ServiceWorld::From(const std::string& client, bool v4) const {
@@ -87,6 +97,7 @@ std::string ServiceWorld::Check(const std::string& client, Question question,
                                 const std::vector<std::string>& answers, PacketCase::Seen seen,
                                 bool sticky) const {
   const linux::NetNs& place = Place(client);
+  Become(client);
   if (answers.size() == 1 && (answers[0] == "refused" || answers[0] == "dropped" || answers[0] == "nobody")) {
     return CheckVerdict(place, question, answers[0]);
   }

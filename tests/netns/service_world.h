@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "proxy/nftables/packet_fixture.h"
+#include "tests/netns/node_machine.h"
 #include "tests/netns/packet_table.h"
 #include "tests/netns/service_plane.h"
 #include "tests/netns/wire.h"
@@ -22,7 +23,9 @@ class ServiceWorld {
   const linux::NetNs& Place(const std::string& client) const;
   const linux::NetNs& node() const { return world_->node; }
   // A plane that knows the node's addresses and Service CIDRs.
-  Result<std::unique_ptr<ServicePlane>> Start(PlaneOptions options) const;
+  Result<std::unique_ptr<ServicePlane>> Start(PlaneOptions options);
+  // What asks from here on is a process of this client's machine, for dataplanes that look at processes.
+  void Become(const std::string& client) const;
   Question From(const std::string& client, bool v4) const;
 
   // Empty if all is as it should be, else what is not. Answers are endpoints' names, or refused, dropped,
@@ -35,6 +38,7 @@ class ServiceWorld {
   std::string CheckVerdict(const linux::NetNs& place, const Question& question,
                            const std::string& verdict) const;
   std::unique_ptr<proxy::World> world_;
+  std::unique_ptr<NodeMachine> machine_;  // of a dataplane that needs one
   std::vector<std::unique_ptr<Responder>> responders_;
 };
 

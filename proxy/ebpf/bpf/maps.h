@@ -1,0 +1,109 @@
+// What the maps hold: one description for the programs in the kernel (C, clang -target bpf) and for
+// kube-proxy (C++). Addresses have 16 bytes, IPv4 ones as ::ffff:a.b.c.d, so that both families share maps,
+// and a socket of both families that connects to an IPv4 address meets the same Service. Addresses and ports
+// are in network order. There are no holes: keys are compared as bytes. Whoever changes a layout raises
+// KP_LAYOUT.
+#ifndef KEELSON_PROXY_EBPF_MAPS_H_
+#define KEELSON_PROXY_EBPF_MAPS_H_
+
+#include <linux/types.h>
+
+#ifdef __cplusplus
+namespace keelson::proxy::ebpf {
+#define KP_SIZE(type, size) static_assert(sizeof(struct type) == size)
+#else
+#define KP_SIZE(type, size) _Static_assert(sizeof(struct type) == size, #type)
+#endif
+
+#define KP_LAYOUT 1
+
+// Where clients connect to. A NodePort: all bits of the address set. All other ports of a cluster IP: port
+// and protocol 0.
+struct Vip {
+  __u32 ip[4];
+  __u16 port;
+  __u8 protocol;
+  __u8 zero;
+};
+KP_SIZE(Vip, 20);
+
+// What becomes of a connect() or sendmsg().
+enum Answer {
+  kPass = 0,  // it stays as it is, and the packets meet the node's rules
+  kServe = 1,
+  kRefuse = 2,  // ECONNREFUSED
+  kDrop = 3,    // EPERM
+};
+
+struct Service {
+  __u32 endpoints;  // slots 0 to endpoints - 1
+  __u32 affinity;   // seconds; 0: none
+  __u8 pods;        // Answer to those in other network namespaces than the node's,
+  __u8 node;        // and to the node's own processes
+  __u8 zero[2];
+};
+KP_SIZE(Service, 12);
+
+struct Slot {
+  struct Vip vip;
+  __u32 slot;
+};
+KP_SIZE(Slot, 24);
+
+struct Endpoint {
+  __u32 ip[4];
+  __u16 port;
+  __u16 zero;
+};
+KP_SIZE(Endpoint, 20);
+
+// That an endpoint is one of a Service with affinity; the value says nothing.
+struct Member {
+  struct Vip vip;
+  struct Endpoint endpoint;
+};
+KP_SIZE(Member, 40);
+
+// A client is a network namespace: a pod, or the node.
+struct Client {
+  __u64 netns;
+  struct Vip vip;
+  __u32 zero;
+};
+KP_SIZE(Client, 32);
+
+struct Sticky {
+  __u64 used;  // nanoseconds of CLOCK_MONOTONIC
+  struct Endpoint endpoint;
+  __u32 zero;
+};
+KP_SIZE(Sticky, 32);
+
+// A connected socket's, for as long as it lives.
+struct Translation {
+  struct Vip vip;
+  struct Endpoint endpoint;
+};
+KP_SIZE(Translation, 40);
+
+// Where an unconnected socket has sent to, by what the answer comes from. The value is the Vip.
+struct Sent {
+  __u64 socket;  // cookie
+  struct Endpoint endpoint;
+  __u32 zero;
+};
+KP_SIZE(Sent, 32);
+
+struct Address {
+  __u32 ip[4];
+};
+
+struct Settings {
+  __u64 node_netns;  // cookie of the node's network namespace
+};
+
+#ifdef __cplusplus
+}  // namespace keelson::proxy::ebpf
+#endif
+
+#endif  // KEELSON_PROXY_EBPF_MAPS_H_

@@ -1,0 +1,155 @@
+#include "proxy/ebpf/contribution.h"
+
+#include <arpa/inet.h>
+
+#include <cstring>
+#include <utility>
+
+#include "proxy/ebpf/bpf/maps.h"
+#include "proxy/model/traffic.h"
+#include "proxy/nftables/slots.h"
+
+namespace keelson::proxy::ebpf {
+namespace {
+
+template <typename T>
+std::string BytesOf(const T& value) {
+  return {reinterpret_cast<const char*>(&value), sizeof value};
+}
+
+void Fill(const IpAddress& ip, __u32 (&out)[4]) {
+  if (ip.is_v4()) {
+    out[2] = htonl(0xffff);
+    std::memcpy(&out[3], ip.bytes().data(), 4);
+  } else {
+    std::memcpy(out, ip.bytes().data(), sizeof out);
+  }
+}
+
+Vip VipOf(const IpAddress* ip, uint8_t protocol, uint16_t port) {
+  Vip out{.port = htons(port), .protocol = protocol};
+  if (ip) {
+    Fill(*ip, out.ip);
+  } else {
+    std::memset(out.ip, 0xff, sizeof out.ip);
+  }
+  return out;
+}
+
+Endpoint EndpointOf(const IpAddress& ip, uint16_t port) {
+  Endpoint out{.port = htons(port)};
+  Fill(ip, out.ip);
+  return out;
+}
+
+class Collector {
+ public:
+  Collector(const Options& options, SlotsByPort& slots)
+      : options_(options), old_slots_(std::exchange(slots, {})), slots_(slots) {}
+
+  void Add(const ResolvedPort& port) {
+    const ServicePort& service = port.service;
+    // All other ports of the address; those of SCTP are not seen here, and so not refused.
+    Put(kServices, VipKey(&service.cluster_ip, 0, 0), BytesOf(Service{.pods = kRefuse, .node = kRefuse}));
+    if (service.protocol != kTcp && service.protocol != kUdp) return;
+    const std::string name = service.name + "/" + std::to_string(service.protocol);
+    const Slots& before = old_slots_[name];
+    Slots& now = slots_[name];
+    now = {nftables::KeepSlots(before.cluster, port.cluster), nftables::KeepSlots(before.local, port.local)};
+    At(port, now, Entry::kClusterIp, &service.cluster_ip);
+    for (const IpAddress& ip : service.external_ips) At(port, now, Entry::kExternalIp, &ip);
+    for (const IpAddress& ip : service.load_balancer_ips) At(port, now, Entry::kLoadBalancerIp, &ip);
+    if (service.node_port != 0) At(port, now, Entry::kNodePort, nullptr);
+  }
+
+  std::vector<ebpf::Entry> Take() { return std::move(out_); }
+
+ private:
+  using Entry = proxy::Entry;
+
+  void Put(MapId map, std::string key, std::string value) {
+    out_.push_back({map, std::move(key), std::move(value)});
+  }
+
+  uint8_t AnswerOf(const Decision& decision, Origin origin) const {
+    switch (decision.fate) {
+      case Fate::kRefused:
+        return kRefuse;
+      case Fate::kDropped:
+        return kDrop;
+      case Fate::kServed:
+        break;
+    }
+    // The node has an address of its own on the way to every endpoint: it needs no masquerading.
+    return decision.masquerade && origin == Origin::kPod ? kPass : kServe;
+  }
+
+  void At(const ResolvedPort& port, const Slots& slots, Entry entry, const IpAddress* ip) {
+    const ServicePort& service = port.service;
+    // Which address the client will send from is not known yet.
+    if (entry == Entry::kLoadBalancerIp && !service.source_ranges.empty()) return;
+    const TrafficOptions traffic{.masquerade_all = options_.masquerade_all,
+                                 .detects_pods = options_.detects_pods};
+    const Decision pods = Decide(port, entry, Origin::kPod, {}, traffic);
+    const Decision node = Decide(port, entry, Origin::kNode, {}, traffic);
+    struct Service value {
+      .affinity = static_cast<__u32>(service.affinity.count()), .pods = AnswerOf(pods, Origin::kPod),
+      .node = AnswerOf(node, Origin::kNode)
+    };
+    // Pods that packets cannot tell from strangers are left to what packets meet.
+    if (!options_.detects_pods && entry != Entry::kClusterIp && pods.fate != Fate::kRefused) {
+      value.pods = kPass;
+    }
+    if (value.pods == kPass && value.node == kPass) return;
+    const std::string key =
+        VipKey(ip, service.protocol, entry == Entry::kNodePort ? service.node_port : service.port);
+    if (node.fate == Fate::kServed) {
+      const auto& list = node.endpoints == &port.local ? slots.local : slots.cluster;
+      value.endpoints = static_cast<__u32>(list.size());
+      for (__u32 i = 0; i < value.endpoints; ++i) {
+        const std::string endpoint = EndpointValue(list[i].ip, list[i].port);
+        Put(kEndpoints, key + BytesOf(i), endpoint);
+        if (value.affinity != 0) Put(kMembers, key + endpoint, std::string(1, '\1'));
+      }
+    }
+    Put(kServices, key, BytesOf(value));
+  }
+
+  const Options& options_;
+  SlotsByPort old_slots_;
+  SlotsByPort& slots_;
+  std::vector<ebpf::Entry> out_;
+};
+
+}  // namespace
+
+const char* MapName(MapId map) {
+  constexpr const char* kNames[] = {"endpoints", "members", "nodeport_ips", "services"};
+  return kNames[map];
+}
+
+std::string VipKey(const IpAddress* ip, uint8_t protocol, uint16_t port) {
+  return BytesOf(VipOf(ip, protocol, port));
+}
+
+std::string EndpointValue(const IpAddress& ip, uint16_t port) { return BytesOf(EndpointOf(ip, port)); }
+
+std::vector<Entry> NodePortEntries(const std::vector<IpAddress>& ips, bool v4) {
+  std::vector<Entry> out;
+  for (const IpAddress& ip : ips) {
+    if (ip.is_v4() != v4) continue;
+    Address key{};
+    Fill(ip, key.ip);
+    out.push_back({kNodePortIps, BytesOf(key), std::string(1, '\1')});
+  }
+  return out;
+}
+
+std::vector<Entry> ContributionOf(const std::vector<ResolvedPort>& ports, const Options& options,
+                                  SlotsByPort& slots) {
+  Collector collector(options, slots);
+  for (const ResolvedPort& port : ports) collector.Add(port);
+  return collector.Take();
+}
+
+}  // namespace keelson::proxy::ebpf

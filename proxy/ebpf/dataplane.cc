@@ -1,0 +1,74 @@
+#include "proxy/ebpf/dataplane.h"
+
+#include <utility>
+
+namespace keelson::proxy::ebpf {
+namespace {
+
+Options PlanOptions(const nftables::Options& packets) {
+  return {.v4 = packets.v4, .masquerade_all = packets.masquerade_all, .detects_pods = packets.DetectsPods()};
+}
+
+}  // namespace
+
+Dataplane::Dataplane(std::unique_ptr<nft::Kernel> kernel, nftables::Options packets, SocketOptions sockets)
+    : packets_(std::move(kernel), packets),
+      plan_(PlanOptions(packets)),
+      sockets_(std::move(sockets), packets.v4) {}
+
+void Dataplane::SetService(const std::string& key, const std::vector<ResolvedPort>& ports) {
+  packets_.SetService(key, ports);
+  plan_.SetService(key, ports);
+}
+
+void Dataplane::SetNodeIps(const std::vector<IpAddress>& ips) {
+  packets_.SetNodeIps(ips);
+  plan_.SetNodeIps(ips);
+}
+
+Result<SyncStats> Dataplane::WithSockets(Result<SyncStats> stats) {
+  if (!stats) return stats;
+  ASSIGN_OR_RETURN(Sockets::Written written, sockets_.Write(plan_));
+  stats->operations += written.entries;
+  stats->full = stats->full || written.compared;
+  return stats;
+}
+
+Result<SyncStats> Dataplane::Sync() { return WithSockets(packets_.Sync()); }
+Result<SyncStats> Dataplane::Verify() { return WithSockets(packets_.Verify()); }
+
+void Dataplane::Distrust() {
+  packets_.Distrust();
+  sockets_.Distrust();
+}
+
+Result<std::optional<std::chrono::milliseconds>> Dataplane::Retire() {
+  RETURN_IF_ERROR(sockets_.Remove());
+  return packets_.Retire();
+}
+
+std::string TableName(const std::string& nftables_table) { return nftables_table + "-ebpf"; }
+
+DataplaneMode Mode(nftables::Options v4, nftables::Options v6, nftables::OpenKernel open_kernel,
+                   std::string cgroup, std::string pin_directory) {
+  v4.table = TableName(v4.table);
+  v6.table = TableName(v6.table);
+  auto make = [=](bool is_v4, const std::optional<std::vector<IpPrefix>>& pod_cidrs)
+      -> Result<std::unique_ptr<proxy::Dataplane>> {
+    nftables::Options packets = is_v4 ? v4 : v6;
+    if (pod_cidrs) packets.pod_cidrs = *pod_cidrs;
+    std::erase_if(packets.pod_cidrs, [&](const IpPrefix& cidr) { return cidr.is_v4() != is_v4; });
+    SocketOptions sockets{.cgroup = cgroup, .pin_directory = pin_directory};
+    ASSIGN_OR_RETURN(sockets.node_netns, NetnsCookie());
+    if (sockets.cgroup.empty()) {
+      ASSIGN_OR_RETURN(sockets.cgroup, CgroupRoot());
+    }
+    Result<std::unique_ptr<nft::Kernel>> kernel = open_kernel();
+    if (!kernel) return kernel.error().Wrap("reach the kernel's nftables");
+    return std::unique_ptr<proxy::Dataplane>(
+        std::make_unique<Dataplane>(std::move(*kernel), std::move(packets), std::move(sockets)));
+  };
+  return {.name = "ebpf", .check = Sockets::Check, .make = std::move(make)};
+}
+
+}  // namespace keelson::proxy::ebpf

@@ -1,0 +1,50 @@
+// Services by eBPF: clients on this node are served at their sockets (sockets.h), and the packets of all
+// others by the rules of mode nftables, in a table of its own. The rules also serve what cannot be decided at
+// a socket (pods that would have to be masqueraded, source ranges, SCTP).
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "proxy/dataplane.h"
+#include "proxy/ebpf/sockets.h"
+#include "proxy/nftables/dataplane.h"
+
+namespace keelson::proxy::ebpf {
+
+class Dataplane final : public proxy::Dataplane {
+ public:
+  // `packets`: its options say which table. `sockets`: of the same family.
+  Dataplane(std::unique_ptr<nft::Kernel> kernel, nftables::Options packets, SocketOptions sockets);
+
+  bool v4() const override { return packets_.v4(); }
+  void SetService(const std::string& key, const std::vector<ResolvedPort>& ports) override;
+  void SetNodeIps(const std::vector<IpAddress>& ips) override;
+  void SetServiceCidrs(const std::vector<IpPrefix>& cidrs) override { packets_.SetServiceCidrs(cidrs); }
+  Result<> Probe() override { return packets_.Probe(); }
+  // The rules first: what sockets do not serve yet meets them.
+  Result<SyncStats> Sync() override;
+  Result<SyncStats> Verify() override;
+  void Distrust() override;
+  void RetryRefused() override { packets_.RetryRefused(); }
+  size_t Refused() const override { return packets_.Refused(); }
+  std::vector<OwnTable> Tables() const override { return packets_.Tables(); }
+  // Open connections go to endpoints' own addresses and need nothing.
+  Result<std::optional<std::chrono::milliseconds>> Retire() override;
+
+ private:
+  Result<SyncStats> WithSockets(Result<SyncStats> stats);
+  nftables::Dataplane packets_;
+  Plan plan_;
+  Sockets sockets_;
+};
+
+// `table` of the packets' options is that of mode nftables.
+DataplaneMode Mode(nftables::Options v4, nftables::Options v6, nftables::OpenKernel open_kernel,
+                   std::string cgroup, std::string pin_directory);
+
+// The table of packets in this mode.
+std::string TableName(const std::string& nftables_table);
+
+}  // namespace keelson::proxy::ebpf

@@ -1,0 +1,213 @@
+#include "proxy/ebpf/sockets.h"
+
+#include <fcntl.h>
+#include <linux/bpf.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <bit>
+
+#include "lib/base/file.h"
+#include "lib/bpf/fs.h"
+#include "lib/bpf/link.h"
+#include "lib/bpf/probe.h"
+#include "lib/linux/mount.h"
+#include "proxy/ebpf/bpf/maps.h"
+#include "proxy/ebpf/bpf/socket_lb.bpf.h"
+
+#ifndef SO_NETNS_COOKIE
+#define SO_NETNS_COOKIE 71
+#endif
+
+namespace keelson::proxy::ebpf {
+namespace {
+
+constexpr char kVerifierLog[] = "/run/keelson-proxy-ebpf.log";
+constexpr uint32_t kProgramType = BPF_PROG_TYPE_CGROUP_SOCK_ADDR;
+constexpr MapId kGrowing[] = {kEndpoints, kMembers, kServices};
+
+// A directory with links and directories of maps.
+Result<> RemoveFamily(const std::string& directory) {
+  Result<std::vector<std::string>> names = ListDir(directory);
+  if (!names && names.error().Is(Code::kNotFound)) return {};
+  if (!names) return names.error();
+  for (const std::string& name : *names) {
+    if (name.starts_with("maps-")) continue;
+    ASSIGN_OR_RETURN(bpf::Link link, bpf::Link::OpenPinned(directory + "/" + name));
+    RETURN_IF_ERROR(link.Detach());
+  }
+  return bpf::RemovePinDirectory(directory);
+}
+
+}  // namespace
+
+Result<uint64_t> NetnsCookie() {
+  UniqueFd socket(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+  if (!socket) return ErrnoError("socket");
+  uint64_t cookie = 0;
+  socklen_t size = sizeof cookie;
+  if (::getsockopt(socket.get(), SOL_SOCKET, SO_NETNS_COOKIE, &cookie, &size) != 0) {
+    if (errno != ENOPROTOOPT) return ErrnoError("SO_NETNS_COOKIE");
+    return Error(Code::kUnimplemented,
+                 "this kernel lacks the socket option SO_NETNS_COOKIE, which Linux has since 5.14");
+  }
+  return cookie;
+}
+
+Result<std::string> CgroupRoot() {
+  ASSIGN_OR_RETURN(std::vector<linux::MountInfo> mounts, linux::ListMounts());
+  for (const linux::MountInfo& mount : mounts) {
+    if (mount.fs_type == "cgroup2") return mount.mount_point;
+  }
+  return Error(Code::kNotFound, "no cgroup2 file system is mounted");
+}
+
+Result<> Sockets::Check() {
+  RETURN_IF_ERROR(bpf::RequireMapType(BPF_MAP_TYPE_SK_STORAGE, "SK_STORAGE", "5.2"));
+  RETURN_IF_ERROR(bpf::RequireCgroupLink(BPF_CGROUP_INET4_GETPEERNAME, "getpeername()", "5.8"));
+  RETURN_IF_ERROR(bpf::RequireHelper(kProgramType, BPF_FUNC_get_netns_cookie, "bpf_get_netns_cookie", "5.7"));
+  RETURN_IF_ERROR(bpf::RequireHelper(kProgramType, BPF_FUNC_sk_storage_get, "bpf_sk_storage_get", "5.9"));
+  RETURN_IF_ERROR(NetnsCookie());
+  return {};
+}
+
+std::string Sockets::MapDirectory() const { return Directory() + "/maps-" + std::to_string(KP_LAYOUT); }
+
+Result<Sockets::Written> Sockets::Write(Plan& plan) {
+  if (in_step_) {
+    in_step_ = false;  // unless it succeeds: the plan has handed its changes out
+    Changes changes = plan.TakeChanges();
+    Result<> applied = Apply(changes);
+    if (applied) {
+      in_step_ = true;
+      return Written{.entries = changes.size()};
+    }
+  }
+  ASSIGN_OR_RETURN(size_t entries, Compare(plan));
+  in_step_ = true;
+  return Written{.entries = entries, .compared = true};
+}
+
+Result<size_t> Sockets::Compare(Plan& plan) {
+  RETURN_IF_ERROR(Open(plan));
+  Changes changes;
+  for (int id = 0; id < kMapCount; ++id) {
+    ASSIGN_OR_RETURN(std::vector<bpf::Map::Entry> found, maps_[id]->Dump());
+    changes.maps[id] = plan.Difference(static_cast<MapId>(id), found);
+  }
+  RETURN_IF_ERROR(Apply(changes));
+  RETURN_IF_ERROR(Pin());
+  RETURN_IF_ERROR(Attach());
+  return changes.size();
+}
+
+// What a program finds is whole at every moment: see MapId.
+Result<> Sockets::Apply(const Changes& changes) {
+  for (int id = 0; id < kMapCount; ++id) {
+    if (!changes.maps[id].put.empty()) RETURN_IF_ERROR(maps_[id]->UpdateAll(changes.maps[id].put));
+  }
+  for (int id = kMapCount - 1; id >= 0; --id) {
+    RETURN_IF_ERROR(maps_[id]->DeleteAll(changes.maps[id].gone));
+  }
+  return {};
+}
+
+// Loads the programs, over the maps that are pinned where these are large enough.
+Result<> Sockets::Open(const Plan& plan) {
+  ASSIGN_OR_RETURN(bpf::Object object,
+                   bpf::Object::Open(bpf::embedded::keelson_bpf_socket_lb(), "keelson_socket"));
+  for (MapId id : kGrowing) {
+    const size_t wanted = std::max<size_t>(options_.least_entries, 2 * plan.Size(id));
+    RETURN_IF_ERROR(object.SetMaxEntries(MapName(id), static_cast<uint32_t>(std::bit_ceil(wanted))));
+  }
+  RETURN_IF_ERROR(object.SetConstant(
+      "has_set_retval", bpf::Map::Bytes(uint8_t{bpf::HasHelper(kProgramType, BPF_FUNC_set_retval)})));
+  RETURN_IF_ERROR(bpf::MakePinDirectory(MapDirectory()));
+  for (const std::string& name : object.MapNames()) {
+    Result<bpf::Map> pinned = bpf::Map::OpenPinned(MapDirectory() + "/" + name);
+    if (!pinned && pinned.error().Is(Code::kNotFound)) continue;
+    if (!pinned) return pinned.error();
+    const bool too_small = std::any_of(std::begin(kGrowing), std::end(kGrowing), [&](MapId id) {
+      return name == MapName(id) && pinned->shape().max_entries < plan.Size(id);
+    });
+    if (!too_small) RETURN_IF_ERROR(object.Reuse(name, *pinned));
+  }
+  if (Result<> loaded = object.Load(); !loaded) {
+    (void)WriteFile(kVerifierLog, object.log());
+    return loaded.error().Wrap(std::string("all that the kernel says is in ") + kVerifierLog);
+  }
+  for (int id = 0; id < kMapCount; ++id) {
+    ASSIGN_OR_RETURN(bpf::Map map, object.GetMap(MapName(static_cast<MapId>(id))));
+    maps_[id] = std::move(map);
+  }
+  ASSIGN_OR_RETURN(bpf::Map settings, object.GetMap("settings"));
+  RETURN_IF_ERROR(settings.Put(uint32_t{0}, Settings{.node_netns = options_.node_netns}));
+  object_ = std::make_unique<bpf::Object>(std::move(object));
+  return {};
+}
+
+// A kill in between leaves a map unpinned, which the next process makes anew.
+Result<> Sockets::Pin() {
+  for (const std::string& name : object_->MapNames()) {
+    const std::string path = MapDirectory() + "/" + name;
+    ASSIGN_OR_RETURN(bpf::Map map, object_->GetMap(name));
+    Result<> pinned = map.Pin(path + "-new");
+    if (!pinned && pinned.error().errnum() == EEXIST) {
+      RETURN_IF_ERROR(RemoveFile(path + "-new"));
+      pinned = map.Pin(path + "-new");
+    }
+    RETURN_IF_ERROR(pinned);
+    if (::rename((path + "-new").c_str(), path.c_str()) != 0) return ErrnoError("rename " + path);
+  }
+  return {};
+}
+
+Result<> Sockets::Attach() {
+  ASSIGN_OR_RETURN(UniqueFd cgroup, OpenFile(options_.cgroup, O_RDONLY | O_DIRECTORY));
+  struct stat status {};
+  if (::fstat(cgroup.get(), &status) != 0) return ErrnoError("stat " + options_.cgroup);
+  for (const bpf::Program& program : object_->Programs()) {
+    if (!v4_ && program.name().ends_with("4")) continue;
+    RETURN_IF_ERROR(AttachOne(program, cgroup.get(), status.st_ino));
+  }
+  // Maps of another layout have no readers any more.
+  ASSIGN_OR_RETURN(std::vector<std::string> names, ListDir(Directory()));
+  for (const std::string& name : names) {
+    const std::string path = Directory() + "/" + name;
+    if (name.starts_with("maps-") && path != MapDirectory()) RETURN_IF_ERROR(bpf::RemovePinDirectory(path));
+  }
+  return {};
+}
+
+Result<> Sockets::AttachOne(const bpf::Program& program, int cgroup, uint64_t cgroup_id) {
+  const std::string path = Directory() + "/" + program.name();
+  Result<bpf::Link> pinned = bpf::Link::OpenPinned(path);
+  if (!pinned && !pinned.error().Is(Code::kNotFound)) return pinned.error();
+  if (pinned) {
+    ASSIGN_OR_RETURN(uint64_t at, pinned->CgroupId());
+    if (at == cgroup_id) return pinned->Update(program);
+  }
+  // Attached twice does no harm: what an endpoint's address has become is no Service's.
+  ASSIGN_OR_RETURN(bpf::Link link, bpf::Link::AttachCgroup(program, cgroup));
+  if (pinned) RETURN_IF_ERROR(pinned->Detach());
+  RETURN_IF_ERROR(RemoveFile(path));
+  return link.Pin(path);
+}
+
+Result<> Sockets::Remove() {
+  in_step_ = false;
+  RETURN_IF_ERROR(RemoveFamily(Directory()));
+  for (auto& map : maps_) map.reset();
+  object_.reset();
+  return {};
+}
+
+Result<> Sockets::RemoveAll(const std::string& pin_directory) {
+  for (const char* family : {"/v4", "/v6"}) {
+    RETURN_IF_ERROR(RemoveFamily(pin_directory + family));
+  }
+  return {};
+}
+
+}  // namespace keelson::proxy::ebpf
