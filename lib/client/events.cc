@@ -12,7 +12,9 @@
 namespace keelson::client {
 namespace {
 
-constexpr size_t kMaxQueued = 1000;
+// Events that wait to be sent. What belongs to no node has as many to tell as there are pods in the cluster,
+// at some 700 bytes each, when thousands are made at once.
+constexpr size_t kRoom = 1000, kClusterRoom = 10000;
 constexpr size_t kMaxMessage = 1024;  // the API server's limit
 constexpr int kMaxTries = 12;
 constexpr std::chrono::seconds kRetryDelay{10};
@@ -50,14 +52,30 @@ struct EventRecorder::Impl {
   };
 
   Impl(RestClient a, std::string component, std::string host, Clock& c)
-      : api(std::move(a)), clock(c), correlator(std::move(component), std::move(host)) {}
+      : api(std::move(a)),
+        clock(c),
+        room(host.empty() ? kClusterRoom : kRoom),
+        correlator(std::move(component), std::move(host)) {}
 
   RestClient api;
   Clock& clock;
+  const size_t room;
   EventCorrelator correlator;  // of Run()'s thread
   Mutex mutex;
   CondVar changed;
   std::deque<Pending> queue GUARDED_BY(mutex);
+  size_t lost GUARDED_BY(mutex) = 0;  // since the queue was last empty
+
+  // Warnings have a tenth more room: a flood of good news must not hide what goes wrong.
+  void Put(Pending pending) EXCLUDES(mutex) {
+    MutexLock lock(mutex);
+    if (queue.size() >= (pending.type == "Warning" ? room + room / 10 : room)) {
+      if (lost++ == 0) log::Warn("Too many events to be sent: some are lost", {{"reason", pending.reason}});
+      return;
+    }
+    queue.push_back(std::move(pending));
+    changed.notify_one();
+  }
 
   std::optional<Pending> Take(std::stop_token stop) {
     std::stop_callback wake(stop, [&] {
@@ -69,6 +87,7 @@ struct EventRecorder::Impl {
     if (stop.stop_requested()) return std::nullopt;
     Pending pending = std::move(queue.front());
     queue.pop_front();
+    if (queue.empty() && lost > 0) log::Warn("Events were lost", {{"count", std::exchange(lost, 0)}});
     return pending;
   }
 
@@ -135,12 +154,7 @@ void EventRecorder::Record(const google::protobuf::Message& object, std::string_
 void EventRecorder::Record(const corev1::ObjectReference& object, std::string_view type,
                            std::string_view reason, std::string message) {
   Truncate(message);
-  Impl::Pending pending{object, std::string(type), std::string(reason), std::move(message),
-                        impl_->clock.Now()};
-  MutexLock lock(impl_->mutex);
-  if (impl_->queue.size() >= kMaxQueued) return;
-  impl_->queue.push_back(std::move(pending));
-  impl_->changed.notify_one();
+  impl_->Put({object, std::string(type), std::string(reason), std::move(message), impl_->clock.Now()});
 }
 
 void EventRecorder::Run(std::stop_token stop) {

@@ -153,5 +153,26 @@ TEST_F(EventRecorderTest, StartsAgainWhenTheServerForgot) {
   EXPECT_EQ(events->front().count(), 1);
 }
 
+TEST_F(EventRecorderTest, AFloodLeavesRoomForWarnings) {
+  EventRecorder small(api_, "kubelet", "n1", clock_);  // one of a node
+  for (int i = 0; i < 1010; ++i)
+    small.Record(PodReference("p" + std::to_string(i)), "Normal", "Scheduled", "assigned");
+  for (int i = 0; i < 110; ++i)
+    small.Record(PodReference("p" + std::to_string(i)), "Warning", "FailedScheduling", "no node");
+  std::jthread runner([&](std::stop_token stop) { small.Run(stop); });
+  AwaitWrites(1100);
+  small.Record(PodReference("late"), "Normal", "Scheduled", "there is room again");
+  AwaitWrites(1101);
+  small.Record(PodReference("last"), "Normal", "Flush", "the one before is stored");
+  AwaitWrites(1102);
+  runner = std::jthread();
+  auto warnings = api_.List<corev1::Event>("default", {.field_selector = "type=Warning"});
+  ASSERT_TRUE(warnings);
+  EXPECT_EQ(warnings->size(), 100u);
+  auto scheduled = api_.List<corev1::Event>("default", {.field_selector = "reason=Scheduled"});
+  ASSERT_TRUE(scheduled);
+  EXPECT_EQ(scheduled->size(), 1001u);
+}
+
 }  // namespace
 }  // namespace keelson::client
