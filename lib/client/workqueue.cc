@@ -279,14 +279,31 @@ void ProcessOne(WorkQueue& queue, const std::string& key, std::stop_token stop,
 void RunWorkers(
     WorkQueue& queue, int workers, std::stop_token stop,
     const std::function<Result<Requeue>(const std::string& key, std::stop_token stop)>& reconcile) {
-  auto work = [&] {
-    while (std::optional<std::string> key = queue.Get(stop)) {
+  // Most queues have nothing to do most of the time: a thread is started when the last one that waits for
+  // keys has got one. None starts after `stop`, so the first one, which joins them, misses none.
+  Mutex mutex;
+  int waiting = 0, started = 1;
+  std::function<void()> work;
+  std::vector<std::jthread> threads;
+  work = [&] {
+    for (;;) {
+      {
+        MutexLock lock(mutex);
+        ++waiting;
+      }
+      std::optional<std::string> key = queue.Get(stop);
+      {
+        MutexLock lock(mutex);
+        if (!key) return;
+        if (--waiting == 0 && started < workers && !stop.stop_requested()) {
+          ++started;
+          threads.emplace_back(work);
+        }
+      }
       ProcessOne(queue, *key, stop, reconcile);
       queue.Done(*key);
     }
   };
-  std::vector<std::jthread> threads;
-  for (int i = 1; i < workers; ++i) threads.emplace_back(work);
   work();
 }
 

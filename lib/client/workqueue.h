@@ -46,7 +46,8 @@ struct Requeue {
   std::optional<std::chrono::nanoseconds> after;
 };
 
-// `workers` threads take keys until `stop`. An error is logged once and retried with back-off.
+// Up to `workers` threads, the caller's among them, take keys until `stop`. An error is logged once and
+// retried with back-off.
 void RunWorkers(
     WorkQueue& queue, int workers, std::stop_token stop,
     const std::function<Result<Requeue>(const std::string& key, std::stop_token stop)>& reconcile);

@@ -160,5 +160,30 @@ TEST_F(WorkQueueTest, WorkersRetryFailuresAndRequeue) {
   EXPECT_EQ(queue_.Failures("a"), 0);
 }
 
+TEST_F(WorkQueueTest, AsManyWorkersAsMayRunAtOnce) {
+  Mutex mutex;
+  CondVar changed;
+  int running = 0, most = 0, done = 0;
+  auto reconcile = [&](const std::string&, std::stop_token) -> Result<Requeue> {
+    MutexLock lock(mutex);
+    most = std::max(most, ++running);
+    changed.notify_all();
+    while (most < 3) changed.wait(mutex);
+    --running;
+    ++done;
+    changed.notify_all();
+    return Requeue{};
+  };
+  for (const char* key : {"a", "b", "c", "d", "e", "f"}) queue_.Add(key);
+  std::jthread workers([&] { RunWorkers(queue_, 3, stop_.get_token(), reconcile); });
+  {
+    MutexLock lock(mutex);
+    while (done < 6) changed.wait(mutex);
+  }
+  stop_.request_stop();
+  workers.join();
+  EXPECT_EQ(most, 3);
+}
+
 }  // namespace
 }  // namespace keelson::client
