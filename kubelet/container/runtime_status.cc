@@ -15,14 +15,17 @@ std::string ValueOf(const cri::Labels& labels, const char* key) {
   return it == labels.end() ? std::string() : it->second;
 }
 
-// containerd gives a start up when its caller goes, as a kubelet does that is killed or restarted, and ends
-// what there may be of a process by then. That is no run, and no failure of the container.
+// A start that failed before there was a process to run, for the runtime's own reasons. That is no run, and
+// no failure of the container. containerd gives a start up when its caller goes, as a kubelet does that is
+// killed or restarted, and ends what there may be of a process by then. And where a busy shim has not said
+// for 2 s what a sandbox's process is, containerd makes the container with the namespaces of process 0, which
+// the start does not find.
 bool IsAbandonedStart(const cri::ContainerStatus& status) {
   auto says = [&](const char* text) { return status.message.find(text) != std::string::npos; };
   return status.state == cri::ContainerState::kExited && status.started_at == 0 &&
          status.reason == "StartError" &&
-         ((says("failed to create") &&
-           (says("context canceled") || says("start failed: : signal: killed"))) ||
+         ((says("failed to create") && (says("context canceled") || says("start failed: : signal: killed") ||
+                                        says("lstat /proc/0/ns/"))) ||
           (says("failed to start containerd task") && says("context canceled")));
 }
 

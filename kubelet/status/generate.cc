@@ -97,8 +97,11 @@ class Generator {
       if (const ContainerRecord* previous = in_.runtime.Previous(container.name()))
         if (previous->state == ContainerState::kExited)
           FillTerminated(*previous, *out.mutable_last_state()->mutable_terminated());
-      // A run has ended and the next one is held up: the end moves into lastState.
-      if (waiting != in_.waiting.end() && record->state != ContainerState::kRunning && !in_.terminal) {
+      // A run has ended and the next one is held up: the end moves into lastState. The last run's end stays.
+      const bool over =
+          record->state == ContainerState::kExited && !MayRestart(spec_, container, record->exit_code);
+      if (waiting != in_.waiting.end() && record->state != ContainerState::kRunning && !in_.terminal &&
+          !over) {
         if (out.state().has_terminated()) *out.mutable_last_state() = out.state();
         out.clear_state();
         out.mutable_state()->mutable_waiting()->set_reason(waiting->second.reason);

@@ -1,5 +1,7 @@
 #include <gtest/gtest.h>
 
+#include <array>
+
 #include "kubelet/status/generate.h"
 #include "kubelet/status/manager.h"
 #include "lib/api/codec.h"
@@ -99,6 +101,22 @@ TEST_F(StatusTest, CrashLoopShowsTheLastEnd) {
   EXPECT_EQ(container.state().waiting().reason(), "CrashLoopBackOff");
   EXPECT_EQ(container.last_state().terminated().exit_code(), 3);
   EXPECT_EQ(container.restart_count(), 2);
+}
+
+TEST_F(StatusTest, ARunThatWasTheLastShowsItsEndWhateverWentWrong) {
+  Ready();
+  runtime_.containers = {Record("a", cri::ContainerState::kExited, 128)};
+  waiting_["a"] = {"RunContainerError", "exec: \"nothing\": executable file not found in $PATH"};
+  for (const auto& [policy, phase, state] :
+       std::vector<std::array<std::string, 3>>{{"Never", "Failed", "terminated"},
+                                               {"OnFailure", "Running", "waiting"},
+                                               {"Always", "Running", "waiting"}}) {
+    corev1::PodStatus status =
+        Generate(PodOf(R"({"spec":{"restartPolicy":")" + policy + R"(","containers":[{"name":"a"}]}})"));
+    EXPECT_EQ(status.phase(), phase) << policy;
+    EXPECT_EQ(status.container_statuses(0).state().has_terminated() ? "terminated" : "waiting", state)
+        << policy;
+  }
 }
 
 TEST_F(StatusTest, PhaseFollowsThePolicy) {

@@ -1,0 +1,98 @@
+// A shim of a real containerd that does not answer for a while, as on a machine that has more to do than it
+// can.
+#include <signal.h>
+
+#include <cstdlib>
+#include <utility>
+#include <vector>
+
+#include "kubelet/testing/containerd_test.h"
+#include "kubelet/testing/gated_runtime.h"
+
+namespace keelson::kubelet {
+namespace {
+
+// The shims of the containerd whose directory this is.
+std::vector<pid_t> Shims(const std::string& dir) {
+  std::vector<pid_t> found;
+  auto names = ListDir("/proc");
+  for (const std::string& name : *names) {
+    auto command = ReadFile("/proc/" + name + "/cmdline");
+    if (command && command->find("containerd-shim") != std::string::npos &&
+        command->find(dir) != std::string::npos)
+      found.push_back(std::atoi(name.c_str()));
+  }
+  return found;
+}
+
+// Freezes the shims of a containerd below `dir` while their first container is made, for once.
+class FrozenShims : public RuntimeGate {
+ public:
+  explicit FrozenShims(std::string dir) : dir_(std::move(dir)) {}
+  Result<> Before(const Call& call, std::stop_token) override {
+    if (call.name != "CreateContainer main") return {};
+    MutexLock lock(mutex_);
+    if (++asked_ > 1) return {};
+    frozen_ = Shims(dir_);
+    for (pid_t pid : frozen_) ::kill(pid, SIGSTOP);
+    return {};
+  }
+  Result<> After(const Call& call) override {
+    if (call.name != "CreateContainer main") return {};
+    MutexLock lock(mutex_);
+    for (pid_t pid : std::exchange(frozen_, {})) thawed_ += ::kill(pid, SIGCONT) == 0;
+    return {};
+  }
+  int thawed() const {
+    MutexLock lock(mutex_);
+    return thawed_;
+  }
+  int asked() const {
+    MutexLock lock(mutex_);
+    return asked_;
+  }
+
+ private:
+  const std::string dir_;
+  mutable Mutex mutex_;
+  int asked_ GUARDED_BY(mutex_) = 0;
+  std::vector<pid_t> frozen_ GUARDED_BY(mutex_);
+  int thawed_ GUARDED_BY(mutex_) = 0;
+};
+
+class BusyTest : public ContainerdTest {
+ protected:
+  void SetUp() override {
+    ContainerdTest::SetUp();
+    if (!harness_) return;
+    harness_->Stop();
+    gate_.emplace(dir_);
+    runtime_ = GatedRuntime(*cri_.runtime, *gate_);
+    harness_ =
+        std::make_unique<KubeletHarness>(*runtime_, *cri_.images, *cgroups_, *mounter_, dir_, "10.213.0.1");
+    harness_->set_cgroup_v2(linux_cgroups_->unified());
+    harness_->Start();
+  }
+  void TearDown() override {
+    harness_.reset();  // before what it uses
+    ContainerdTest::TearDown();
+  }
+  std::optional<FrozenShims> gate_;
+  std::unique_ptr<cri::RuntimeService> runtime_;
+};
+
+TEST_F(BusyTest, AShimThatDoesNotAnswerIsNoFailureOfTheContainer) {
+  harness_->Create(R"({"metadata":{"name":"web"},"spec":{"restartPolicy":"Never",
+      "containers":[{"name":"main","image":"busybox:test","command":["sh","-c","true"]}]}})");
+  ASSERT_TRUE(harness_->Await("web", [](const corev1::Pod* pod) {
+    return pod && (pod->status().phase() == "Succeeded" || pod->status().phase() == "Failed");
+  })) << harness_->Get("web").ShortDebugString();
+  const corev1::Pod web = harness_->Get("web");
+  EXPECT_EQ(web.status().phase(), "Succeeded") << web.ShortDebugString();
+  EXPECT_EQ(web.status().container_statuses(0).restart_count(), 0);
+  EXPECT_EQ(gate_->thawed(), 1) << "its shim";
+  EXPECT_EQ(gate_->asked(), 2) << "the first one was not fit to be started";
+}
+
+}  // namespace
+}  // namespace keelson::kubelet
