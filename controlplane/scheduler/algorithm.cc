@@ -123,9 +123,7 @@ uint16_t Algorithm::EvaluateLocal(const CycleState& state, const PodInfo& pod, c
 // Of a node that others are nominated for. What is found is remembered as of any node, unless it depends on
 // who asks.
 uint16_t Algorithm::EvaluateBeside(CycleState& state, const PodInfo& pod, NodeInfo& node, Memory* memory) {
-  const bool self = std::any_of(node.nominated.begin(), node.nominated.end(),
-                                [&](const PodPtr& other) { return other->key == pod.key; });
-  if (self || rest_) memory = nullptr;
+  if (state.IsPromised(node) || rest_) memory = nullptr;
   if (memory && memory->generation[node.slot] == node.generation) return memory->verdict[node.slot];
   size_t by = 0;
   const Verdict verdict = framework_.FilterBeside(state, pod, node, by);

@@ -116,6 +116,12 @@ bool Cache::IsAssumed(std::string_view key) const {
   return it != pods_.end() && it->second.assumed;
 }
 
+bool Cache::Holds(const PodInfo& pod) const {
+  MutexLock lock(mutex_);
+  const auto it = pods_.find(pod.key);
+  return it != pods_.end() && it->second.pod->uid == pod.uid;
+}
+
 void Cache::Unnominate(const std::string& key) {
   const auto it = nominated_.find(key);
   if (it == nominated_.end()) return;

@@ -35,6 +35,7 @@ class Cache {  // thread safe
   bool Assume(PodPtr pod, std::string_view node);
   void Forget(std::string_view key);  // of an assumed pod; confirmed ones stay
   bool IsAssumed(std::string_view key) const;
+  bool Holds(const PodInfo& pod) const;  // itself, not another of its key
 
   // Is to be on `node` once there is room; "" ends that. So does Assume, SetPod or RemovePod of its key.
   void Nominate(const PodPtr& pod, std::string_view node);

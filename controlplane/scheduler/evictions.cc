@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "controlplane/scheduler/extender.h"
 #include "lib/api/codec.h"
 #include "lib/api/meta.h"
 #include "lib/base/log.h"
@@ -9,13 +10,12 @@
 
 namespace keelson::scheduler {
 
-// The evictions for one pod; whichever ends last finishes it.
+// The evictions for one pod. It may be tried again after the last step of the last victim: earlier, a victim
+// that still looks as if it stayed could make it evict others somewhere else.
 struct Evictions::Job {
   PodPtr pod;
   std::string node;
-  std::vector<PodPtr> victims;
-  std::atomic<size_t> left{0};
-  std::atomic<bool> failed{false};
+  std::atomic<size_t> steps_left{0};
 };
 
 Evictions::Evictions(client::RestClient api, client::InformerFactory& informers, Binders& binders,
@@ -46,6 +46,12 @@ std::shared_ptr<const std::vector<Budget>> Evictions::Budgets() {
   return budgets_;
 }
 
+bool Evictions::Consults(const PodInfo& pod) const { return extenders_ && extenders_->Preempts(pod); }
+
+Result<> Evictions::Consult(const PodInfo& pod, const Snapshot& snapshot, VictimsBySlot& victims) {
+  return extenders_->Preempt(pod, snapshot, victims);
+}
+
 bool Evictions::Busy(const PodInfo& pod) const {
   MutexLock lock(mutex_);
   return busy_.contains(pod.uid);
@@ -63,13 +69,14 @@ void Evictions::Evict(const PodPtr& pod, const std::string& node, std::vector<Po
   auto job = std::make_shared<Job>();
   job->pod = pod;
   job->node = node;
-  job->left = victims.size();
-  job->victims = std::move(victims);
+  job->steps_left = 2 * victims.size();
   {
     MutexLock lock(mutex_);
     busy_.insert(pod->uid);
+    for (const PodPtr& victim : victims) leaving_.emplace(victim->uid, job);
   }
-  for (const PodPtr& victim : job->victims) {
+  for (const PodPtr& victim : victims) {
+    if (!cache_.Holds(*victim)) Leaves(*victim);  // gone before it was in leaving_
     binders_.Submit(victim->uid, [this, job, victim] {
       if (Result<> evicted = EvictOne(*victim, *job->pod); evicted) {
         reports_.Preempted(*victim, *job->pod, job->node);
@@ -78,11 +85,31 @@ void Evictions::Evict(const PodPtr& pod, const std::string& node, std::vector<Po
           log::Warn("Cannot evict a pod",
                     {{"pod", victim->key}, {"for", job->pod->key}, {"error", evicted.error()}});
         }
-        job->failed = true;
+        Leaves(*victim);  // it does not
       }
-      if (job->left.fetch_sub(1) == 1) Finish(*job);
+      Step(*job);
     });
   }
+}
+
+void Evictions::Leaves(const PodInfo& pod) {
+  std::vector<std::shared_ptr<Job>> jobs;
+  {
+    MutexLock lock(mutex_);
+    const auto [first, last] = leaving_.equal_range(pod.uid);
+    for (auto it = first; it != last; ++it) jobs.push_back(std::move(it->second));
+    leaving_.erase(first, last);
+  }
+  for (const auto& job : jobs) Step(*job);
+}
+
+void Evictions::Step(Job& job) {
+  if (job.steps_left.fetch_sub(1) > 1) return;
+  {
+    MutexLock lock(mutex_);
+    busy_.erase(job.pod->uid);
+  }
+  queue_.Activate(job.pod->key);
 }
 
 Result<> Evictions::EvictOne(const PodInfo& victim, const PodInfo& pod) {
@@ -100,21 +127,6 @@ Result<> Evictions::EvictOne(const PodInfo& victim, const PodInfo& pod) {
   client::DeleteOptions options;
   options.uid = victim.uid;
   return api_.Delete<corev1::Pod>(victim.ns, victim.name, options);
-}
-
-void Evictions::Finish(const Job& job) {
-  {
-    MutexLock lock(mutex_);
-    busy_.erase(job.pod->uid);
-  }
-  if (job.failed) {
-    queue_.Activate(job.pod->key);
-    return;
-  }
-  // Those that have gone meanwhile could not wake it.
-  for (const PodPtr& victim : job.victims) {
-    queue_.Notify({ClusterEvent::Kind::kPodRemoved, nullptr, nullptr, victim, nullptr});
-  }
 }
 
 }  // namespace keelson::scheduler

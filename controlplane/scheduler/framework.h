@@ -89,7 +89,8 @@ class CycleState {
     }
     return nullptr;
   }
-  std::string nominated_node;                  // that the pod has been promised, or ""
+  std::string nominated_node;  // that the pod has been promised, or ""
+  bool IsPromised(const NodeInfo& node) const { return node.facts && node.facts->name == nominated_node; }
   uint64_t skip_filters = 0, skip_scores = 0;  // bits of the framework's lists: not asked for this pod
 
  private:

@@ -20,6 +20,8 @@ ClusterEvent PodEvent(ClusterEvent::Kind kind, PodPtr pod, PodPtr old_pod = null
 void Intake::Assigned(PodPtr pod) {
   const bool assumed = cache_.IsAssumed(pod->key);
   const PodPtr before = cache_.SetPod(pod);
+  if (before && before->uid != pod->uid) leaves_(*before);
+  if (pod->terminating) leaves_(*pod);
   if (!before || assumed) {
     queue_.Notify(PodEvent(ClusterEvent::Kind::kPodAdded, std::move(pod)));
   } else if (before->pod_class != pod->pod_class || !(before->requests == pod->requests)) {
@@ -29,6 +31,7 @@ void Intake::Assigned(PodPtr pod) {
 
 void Intake::Released(const std::string& key) {
   if (PodPtr removed = cache_.RemovePod(key)) {
+    leaves_(*removed);
     queue_.Notify(PodEvent(ClusterEvent::Kind::kPodRemoved, std::move(removed)));
   }
 }

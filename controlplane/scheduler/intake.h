@@ -14,10 +14,11 @@ namespace keelson::scheduler {
 
 class Intake {
  public:
-  // `ours`: whether there is a profile for a spec.schedulerName.
-  Intake(std::function<bool(const std::string&)> ours, Cache& cache, SchedulingQueue& queue,
-         Vocabulary& words)
-      : ours_(std::move(ours)), cache_(cache), queue_(queue), words_(words) {}
+  // `ours`: whether there is a profile for a spec.schedulerName. `leaves`: told of pods that are on their way
+  // from their node, or off it, once the cache knows.
+  Intake(std::function<bool(const std::string&)> ours, std::function<void(const PodInfo&)> leaves,
+         Cache& cache, SchedulingQueue& queue, Vocabulary& words)
+      : ours_(std::move(ours)), leaves_(std::move(leaves)), cache_(cache), queue_(queue), words_(words) {}
 
   // `pod` is null when it is gone. Of the pod informer's thread.
   void OnPod(const std::string& key, const corev1::Pod* pod);
@@ -35,6 +36,7 @@ class Intake {
   void StopWaiting(const std::string& key);
 
   const std::function<bool(const std::string&)> ours_;
+  const std::function<void(const PodInfo&)> leaves_;
   Cache& cache_;
   SchedulingQueue& queue_;
   Vocabulary& words_;

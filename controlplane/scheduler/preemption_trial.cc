@@ -1,7 +1,6 @@
 #include "controlplane/scheduler/preemption_trial.h"
 
 #include <algorithm>
-#include <tuple>
 
 #include <fmt/format.h>
 
@@ -65,42 +64,36 @@ Victims FindVictims(const Framework& framework, Reasons& reasons, CycleState& st
   std::stable_sort(lesser.begin(), lesser.end(), MoreImportant);
   // Who may stay after all? Those that budgets protect are asked first, then the most important.
   const std::vector<PodPtr> protected_ones = TakeViolating(lesser, budgets);
+  size_t violations = 0;
   for (const auto* group : {&protected_ones, const_cast<const std::vector<PodPtr>*>(&lesser)}) {
     for (const PodPtr& other : *group) {
       framework.Move(state, pod, other, node, 1);
       if (framework.FilterBeside(state, pod, node, by).ok()) continue;
       framework.Move(state, pod, other, node, -1);
       out.pods.push_back(other);
-      out.violations += group == &protected_ones;
+      violations += group == &protected_ones;
     }
   }
   for (const PodPtr& other : out.pods) framework.Move(state, pod, other, node, 1);
-  std::stable_sort(out.pods.begin(), out.pods.end(), MoreImportant);
+  return MakeVictims(std::move(out.pods), violations);
+}
+
+Victims MakeVictims(std::vector<PodPtr> pods, size_t violations) {
+  Victims out;
+  std::stable_sort(pods.begin(), pods.end(), MoreImportant);
+  out.cost = {violations, pods.empty() ? INT32_MIN : pods[0]->priority, 0, pods.size(), -INT64_MAX};
+  for (const PodPtr& pod : pods) {
+    out.cost.sum += static_cast<int64_t>(pod->priority) + INT32_MAX + 1;
+    if (pod->priority == out.cost.highest) out.cost.ran_since = std::max(out.cost.ran_since, -StartOf(*pod));
+  }
+  out.pods = std::move(pods);
   return out;
 }
 
 size_t LeastMissed(const std::vector<const Victims*>& candidates) {
-  // Fewest broken budgets, least important first victim, least importance in all, fewest, then those that
-  // have run for the shortest time.
-  const auto cost = [](const Victims& victims) {
-    int64_t sum = 0, earliest = INT64_MAX;
-    for (const PodPtr& pod : victims.pods) {
-      sum += static_cast<int64_t>(pod->priority) + INT32_MAX + 1;
-      if (pod->priority == victims.pods[0]->priority) earliest = std::min(earliest, StartOf(*pod));
-    }
-    const int32_t highest = victims.pods.empty() ? INT32_MIN : victims.pods[0]->priority;
-    return std::tuple(victims.violations, highest, sum, victims.pods.size(), -earliest);
-  };
-  size_t best = 0;
-  auto best_cost = cost(*candidates[0]);
-  for (size_t i = 1; i < candidates.size(); ++i) {
-    const auto of_this = cost(*candidates[i]);
-    if (of_this < best_cost) {
-      best = i;
-      best_cost = of_this;
-    }
-  }
-  return best;
+  const auto least = std::min_element(candidates.begin(), candidates.end(),
+                                      [](const Victims* a, const Victims* b) { return a->cost < b->cost; });
+  return static_cast<size_t>(least - candidates.begin());
 }
 
 }  // namespace keelson::scheduler

@@ -9,11 +9,8 @@
 
 namespace keelson::scheduler {
 
-struct Victims {
-  std::vector<PodPtr> pods;  // the most important first; empty: it does not help, see `reason`
-  size_t violations = 0;     // of budgets
-  std::string reason;
-};
+// Of these pods, in no order.
+Victims MakeVictims(std::vector<PodPtr> pods, size_t violations);
 
 // Leaves `node` and what is counted in `state` as they were.
 Victims FindVictims(const Framework& framework, Reasons& reasons, CycleState& state, const PodInfo& pod,

@@ -31,7 +31,7 @@ void SchedulingQueue::Leave(Entries::iterator it) {
       break;
     case Place::kUnschedulable:
       unschedulable_.erase(DueOf(entry));
-      by_interest_[entry.interests].erase(entry.sequence);
+      if (!entry.gated) by_interest_[entry.interests].erase(entry.sequence);
       gated_ -= entry.gated;
       break;
     case Place::kInFlight:
@@ -63,11 +63,11 @@ void SchedulingQueue::Park(Entries::iterator it) {
   entry.place = Place::kUnschedulable;
   entry.due = clock_.SteadyNow() + options_.max_unschedulable;
   unschedulable_.emplace(DueOf(entry), it);
-  const bool anything = !hooks_.interests;
-  entry.interests = anything ? ~0u : hooks_.interests(entry.rejected_by, *entry.pod);
-  by_interest_[entry.interests].emplace(entry.sequence, it);
   entry.gated = !Admits(*entry.pod);
   gated_ += entry.gated;
+  if (entry.gated) return;
+  entry.interests = hooks_.interests ? hooks_.interests(entry.rejected_by, *entry.pod) : ~0u;
+  by_interest_[entry.interests].emplace(entry.sequence, it);
 }
 
 void SchedulingQueue::ActivateOrPark(Entries::iterator it) {
@@ -210,9 +210,7 @@ void SchedulingQueue::Notify(const ClusterEvent& event) {
   for (const auto& [interests, entries] : by_interest_) {
     if (!(interests & static_cast<uint32_t>(event.kind))) continue;
     for (const auto& [sequence, it] : entries) {
-      const Entry& entry = it->second;
-      if (entry.gated && !Admits(*entry.pod)) continue;
-      if (hooks_.may_help(entry.rejected_by, event, *entry.pod)) helped.push_back(it);
+      if (hooks_.may_help(it->second.rejected_by, event, *it->second.pod)) helped.push_back(it);
     }
   }
   for (Entries::iterator it : helped) Wake(it);

@@ -8,7 +8,7 @@
 //
 // While [active] is empty Pop takes from [backoff] what was unschedulable: waiting helps nobody then. What
 // has failed by error waits out its time. Pods that a PreEnqueue plugin does not admit (scheduling gates)
-// wait in [unschedulable].
+// wait in [unschedulable] until they are changed or activated; no event is shown to them.
 #pragma once
 
 #include <chrono>
@@ -141,7 +141,7 @@ class SchedulingQueue {  // thread safe
   std::map<Due, Entries::iterator> backoff_ GUARDED_BY(mutex_);
   std::map<Due, Entries::iterator> failed_ GUARDED_BY(mutex_);  // backing off after an error
   std::map<Due, Entries::iterator> unschedulable_ GUARDED_BY(mutex_);
-  // The unschedulable ones again, by what may help them.
+  // The unschedulable ones again, but those that are gated, by what may help them.
   std::map<uint32_t, std::map<uint64_t, Entries::iterator>> by_interest_ GUARDED_BY(mutex_);
   size_t in_flight_ GUARDED_BY(mutex_) = 0;
   size_t gated_ GUARDED_BY(mutex_) = 0;

@@ -57,7 +57,8 @@ class Scheduler {
         workloads_(informers_),
         reports_(api_, events_, binders_, clock_),
         evictions_(api_, informers_, binders_, reports_, cache_, queue_, clock_),
-        intake_([this](const std::string& name) { return profiles_.contains(name); }, cache_, queue_, words_),
+        intake_([this](const std::string& name) { return profiles_.contains(name); },
+                [this](const PodInfo& pod) { evictions_.Leaves(pod); }, cache_, queue_, words_),
         snapshot_(words_) {
     nodes_.AddHandler(
         [this](const client::Change<corev1::Node>& c) { intake_.OnNode(c.key, c.new_object.get()); });
@@ -95,6 +96,7 @@ class Scheduler {
       objects.node = [this](std::string_view name) { return nodes_.Get(name); };
       ASSIGN_OR_RETURN(extenders_,
                        HttpExtenders::Create(options_.config.extenders, std::move(objects), stop));
+      evictions_.Ask(*extenders_);
     }
     PluginParts parts{reasons_, words_};
     parts.workloads = &workloads_;

@@ -55,18 +55,30 @@ void Snapshot::Apply(const Change& change) {
       }
       return;
     case Change::Kind::kNominate:
-      nominated_nodes_ += node.nominated.empty();
-      node.nominated.push_back(change.pod);
+      Nominate(node, change.pod);
       break;
     case Change::Kind::kUnnominate:
-      if (std::erase_if(node.nominated, [&](const PodPtr& p) { return p->key == change.pod->key; }) > 0) {
-        nominated_nodes_ -= node.nominated.empty();
-      }
+      Unnominate(node, *change.pod);
       break;
     case Change::Kind::kNamespace:
       break;
   }
   Touch(node);
+}
+
+void Snapshot::Nominate(NodeInfo& node, const PodPtr& pod) {
+  nominated_nodes_ += node.nominated.empty();
+  nominated_apart_ += !pod->pod_class->anti_affinity.empty();
+  node.nominated.push_back(pod);
+}
+
+void Snapshot::Unnominate(NodeInfo& node, const PodInfo& pod) {
+  const auto it = std::find_if(node.nominated.begin(), node.nominated.end(),
+                               [&](const PodPtr& other) { return other->key == pod.key; });
+  if (it == node.nominated.end()) return;
+  nominated_apart_ -= !(*it)->pod_class->anti_affinity.empty();
+  node.nominated.erase(it);
+  nominated_nodes_ -= node.nominated.empty();
 }
 
 void Snapshot::SetFacts(NodeInfo& node, std::shared_ptr<const NodeFacts> facts) {

@@ -85,13 +85,16 @@ class Snapshot {
   // How many pods on nodes use a claim, by "namespace/name".
   int32_t ClaimUsers(const std::string& claim) const;
 
-  // Nodes that somebody is nominated for.
+  // Nodes that somebody is nominated for, and how many of the nominated want to be apart from others there.
   size_t nominated_nodes() const { return nominated_nodes_; }
+  size_t nominated_apart() const { return nominated_apart_; }
 
  private:
   void SetFacts(NodeInfo& node, std::shared_ptr<const NodeFacts> facts);
   void CountImages(const NodeFacts& facts, int by);
   void Place(const PodPtr& pod, uint32_t slot, int by);
+  void Nominate(NodeInfo& node, const PodPtr& pod);
+  void Unnominate(NodeInfo& node, const PodInfo& pod);
   void Touch(NodeInfo& node) { node.generation = ++generation_; }
   void FillColumn(TopologyColumn& column, uint32_t slot) const;
 
@@ -105,7 +108,7 @@ class Snapshot {
   std::unordered_map<std::string, ClassMap> classes_;  // by namespace
   std::unordered_map<uint64_t, const ClassPlacement*> with_terms_;
   std::unordered_map<std::string, int32_t> claim_users_;
-  size_t nominated_nodes_ = 0;
+  size_t nominated_nodes_ = 0, nominated_apart_ = 0;
 };
 
 }  // namespace keelson::scheduler

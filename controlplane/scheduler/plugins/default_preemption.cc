@@ -47,6 +47,20 @@ class DefaultPreemption : public PreEnqueuePlugin, public PostFilterPlugin {
       if (resolvable.size() < snapshot.count()) reasons[kNotHelpful] += snapshot.count() - resolvable.size();
       return {"", Summary(snapshot.count(), reasons)};
     }
+    VictimsBySlot left;
+    if (evictor_.Consults(*pod)) {
+      for (size_t i = 0; i < slots.size(); ++i) left.emplace(slots[i], *candidates[i]);
+      if (Result<> told = evictor_.Consult(*pod, snapshot, left); !told) {
+        return {std::nullopt, "preemption: " + told.error().message()};
+      }
+      if (left.empty()) return {std::nullopt, "preemption: no candidate node for preemption"};
+      slots.clear();
+      candidates.clear();
+      for (const auto& [slot, victims] : left) {
+        slots.push_back(slot);
+        candidates.push_back(&victims);
+      }
+    }
     const size_t best = LeastMissed(candidates);
     const NodeInfo& node = snapshot.nodes[slots[best]];
     std::vector<PodPtr> outranked;
@@ -107,8 +121,7 @@ class DefaultPreemption : public PreEnqueuePlugin, public PostFilterPlugin {
     for (size_t i = 0; i < most; ++i, at = at + 1 == most ? 0 : at + 1) {
       NodeInfo& node = snapshot.nodes[resolvable[at]];
       Trial& trial = trials.by_slot[node.slot];
-      const bool promised = std::any_of(node.nominated.begin(), node.nominated.end(),
-                                        [&](const PodPtr& other) { return other->key == pod.key; });
+      const bool promised = state.IsPromised(node);
       if (trial.generation != node.generation || promised) {
         trial.victims = FindVictims(framework_, reasons_, state, pod, node, budgets);
         trial.generation = promised ? 0 : node.generation;
@@ -119,7 +132,7 @@ class DefaultPreemption : public PreEnqueuePlugin, public PostFilterPlugin {
       }
       slots.push_back(node.slot);
       candidates.push_back(&trial.victims);
-      without_violations += trial.victims.violations == 0;
+      without_violations += trial.victims.cost.violations == 0;
       if (without_violations > 0 && candidates.size() >= enough) return;
     }
   }

@@ -29,7 +29,7 @@ class InterPodAffinity : public PreFilterPlugin, public FilterPlugin, public Sco
     Outcome outcome;
     const PodClass& own = *pod.pod_class;
     const AffinityCounts* counts = CountsOf(state, pod, snapshot);
-    const bool asks = !own.affinity.empty() || !own.anti_affinity.empty() || NomineesWithTerms(snapshot);
+    const bool asks = !own.affinity.empty() || !own.anti_affinity.empty() || snapshot.nominated_apart() > 0;
     if (!counts || (!asks && !counts->AnyUnwelcome())) outcome.status = Status::Skip();
     return outcome;
   }
@@ -95,23 +95,11 @@ class InterPodAffinity : public PreFilterPlugin, public FilterPlugin, public Sco
     });
   }
 
-  // Whether somebody who has been promised a node wants to be apart from others there.
-  static bool NomineesWithTerms(const Snapshot& snapshot) {
-    size_t left = snapshot.nominated_nodes();
-    for (size_t i = 0; left > 0 && i < snapshot.nodes.size(); ++i) {
-      if (snapshot.nodes[i].nominated.empty()) continue;
-      --left;
-      for (const PodPtr& pod : snapshot.nodes[i].nominated) {
-        if (!pod->pod_class->anti_affinity.empty()) return true;
-      }
-    }
-    return false;
-  }
-
   // Null when there is nothing to count: no wishes, neither of the pod nor of others.
   const AffinityCounts* CountsOf(CycleState& state, const PodInfo& pod, const Snapshot& snapshot) {
     if (auto* counted = state.Get<Counted>(this)) return counted->counts;
-    if (!pod.pod_class->HasTerms() && snapshot.classes_with_terms().empty() && !NomineesWithTerms(snapshot)) {
+    if (!pod.pod_class->HasTerms() && snapshot.classes_with_terms().empty() &&
+        !snapshot.nominated_apart() > 0) {
       return nullptr;
     }
     auto counted = std::make_unique<Counted>();

@@ -26,7 +26,12 @@ class Wishes : public Evictor {
     for (const PodPtr& victim : victims) evicted_ += " " + victim->name;
   }
   bool Busy(const PodInfo&) const override { return false; }
+  bool Consults(const PodInfo&) const override { return consult_ != nullptr; }
+  Result<> Consult(const PodInfo&, const Snapshot&, VictimsBySlot& victims) override {
+    return consult_(victims);
+  }
 
+  std::function<Result<>(VictimsBySlot&)> consult_;
   std::vector<Budget> budgets_;
   std::string evicted_;
 };
@@ -509,6 +514,30 @@ TEST_F(RelatedTest, BudgetsAreBrokenLast) {
   wishes_.budgets_[0].allowed = 1;
   Schedule(Important("q", "1", 10));
   EXPECT_EQ(wishes_.evicted_, "a: guarded");
+}
+
+TEST_F(RelatedTest, OthersMayChooseTheVictims) {
+  Zoned("a", "z1", "4");
+  Zoned("b", "z2", "4");
+  SetNodes();
+  Place(Important("a1", "4", 1), "a");
+  Place(Important("b1", "4", 5), "b");
+  wishes_.consult_ = [](VictimsBySlot& victims) -> Result<> {
+    std::erase_if(victims, [](const auto& item) { return item.second.pods[0]->name == "a1"; });
+    return {};
+  };
+  Schedule(Important("p", "2", 10));
+  EXPECT_EQ(wishes_.evicted_, "b: b1");
+  wishes_.evicted_.clear();
+  const std::string lacks = "0/2 nodes are available: 2 Insufficient cpu. preemption: ";
+  wishes_.consult_ = [](VictimsBySlot& victims) -> Result<> {
+    victims.clear();
+    return {};
+  };
+  EXPECT_EQ(Schedule(Important("p", "2", 10)), lacks + "no candidate node for preemption");
+  wishes_.consult_ = [](VictimsBySlot&) -> Result<> { return Error(Code::kUnavailable, "no answer"); };
+  EXPECT_EQ(Schedule(Important("p", "2", 10)), lacks + "no answer");
+  EXPECT_EQ(wishes_.evicted_, "");
 }
 
 TEST_F(RelatedTest, PromisedRoomIsNotForOthers) {
