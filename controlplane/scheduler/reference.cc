@@ -26,13 +26,18 @@ bool Matches(const metav1::LabelSelector& selector, const corev1::Pod& pod) {
   return api::LabelSelector::From(selector)->Matches(pod.metadata().labels());
 }
 
-bool HasAllKeys(const corev1::Pod& pod, const corev1::Node& node, const char* when) {
+bool HasAllKeys(const std::vector<corev1::TopologySpreadConstraint>& constraints, const corev1::Node& node) {
   std::string value;
+  return std::all_of(constraints.begin(), constraints.end(),
+                     [&](const auto& constraint) { return Label(node, constraint.topology_key(), value); });
+}
+
+std::vector<corev1::TopologySpreadConstraint> Own(const corev1::Pod& pod, const char* when) {
+  std::vector<corev1::TopologySpreadConstraint> out;
   for (const auto& constraint : pod.spec().topology_spread_constraints()) {
-    if (constraint.when_unsatisfiable() == when && !Label(node, constraint.topology_key(), value))
-      return false;
+    if (constraint.when_unsatisfiable() == when) out.push_back(constraint);
   }
-  return true;
+  return out;
 }
 
 bool Counts(const corev1::TopologySpreadConstraint& constraint, const corev1::Pod& pod,
@@ -96,15 +101,15 @@ bool Reference::Matches(const corev1::PodAffinityTerm& term, const corev1::Pod& 
 }
 
 std::string Reference::Spread(const corev1::Pod& pod, const corev1::Node& node) const {
-  for (const auto& constraint : pod.spec().topology_spread_constraints()) {
-    if (constraint.when_unsatisfiable() != "DoNotSchedule") continue;
+  const std::vector<corev1::TopologySpreadConstraint> demanded = Own(pod, "DoNotSchedule");
+  for (const auto& constraint : demanded) {
     std::string here, value;
     if (!Label(node, constraint.topology_key(), here)) {
       return "node(s) didn't match pod topology spread constraints (missing required label)";
     }
     std::map<std::string, int> counts;
     for (const corev1::Node& other : nodes) {
-      if (!HasAllKeys(pod, other, "DoNotSchedule") || !Counts(constraint, pod, other)) continue;
+      if (!HasAllKeys(demanded, other) || !Counts(constraint, pod, other)) continue;
       Label(other, constraint.topology_key(), value);
       counts.try_emplace(value, 0);
       for (const corev1::Pod* one : On(other)) {
@@ -197,6 +202,7 @@ std::string Reference::Refusal(const corev1::Pod& pod, const corev1::Node& node)
                (lack.resource == "pods" ? "Too many pods" : "Insufficient " + lack.resource);
   }
   if (!lacking.empty()) return lacking;
+  if (std::string why = Volumes(pod, node); !why.empty()) return why;
   if (std::string why = Spread(pod, node); !why.empty()) return why;
   return InterPod(pod, node);
 }
@@ -219,19 +225,36 @@ std::string Reference::RefusalBeside(const corev1::Pod& pod, const corev1::Node&
   return Refusal(pod, node);
 }
 
+std::vector<corev1::TopologySpreadConstraint> Reference::Wished(const corev1::Pod& pod,
+                                                                bool& by_default) const {
+  const auto app = pod.metadata().labels().find("app");
+  by_default = pod.spec().topology_spread_constraints().empty() && app != pod.metadata().labels().end() &&
+               services.contains({pod.metadata().namespace_(), app->second});
+  if (!by_default) return Own(pod, "ScheduleAnyway");
+  std::vector<corev1::TopologySpreadConstraint> out(2);
+  out[0].set_topology_key("kubernetes.io/hostname");
+  out[0].set_max_skew(3);
+  out[1].set_topology_key("topology.kubernetes.io/zone");
+  out[1].set_max_skew(5);
+  for (auto& constraint : out) {
+    (*constraint.mutable_label_selector()->mutable_match_labels())["app"] = app->second;
+  }
+  return out;
+}
+
 std::vector<int64_t> Reference::SpreadScores(const corev1::Pod& pod,
                                              const std::vector<const corev1::Node*>& feasible) const {
   std::vector<double> sums(feasible.size(), 0);
-  bool any = false;
-  for (const auto& constraint : pod.spec().topology_spread_constraints()) {
-    if (constraint.when_unsatisfiable() != "ScheduleAnyway") continue;
-    any = true;
+  bool by_default = false;
+  const std::vector<corev1::TopologySpreadConstraint> wished = Wished(pod, by_default);
+  const auto counts_for = [&](const corev1::Node& node) { return by_default || HasAllKeys(wished, node); };
+  for (const auto& constraint : wished) {
     const bool by_node = constraint.topology_key() == "kubernetes.io/hostname";
     std::set<std::string> domains;
     size_t in_place = 0;
     std::string here, there;
     for (const corev1::Node* node : feasible) {
-      if (!HasAllKeys(pod, *node, "ScheduleAnyway")) continue;
+      if (!counts_for(*node)) continue;
       ++in_place;
       Label(*node, constraint.topology_key(), here);
       domains.insert(here);
@@ -241,7 +264,7 @@ std::vector<int64_t> Reference::SpreadScores(const corev1::Pod& pod,
       if (!Label(*feasible[i], constraint.topology_key(), here)) continue;
       int count = 0;
       for (const corev1::Node& other : nodes) {
-        if (!HasAllKeys(pod, other, "ScheduleAnyway") || !Counts(constraint, pod, other)) continue;
+        if (!counts_for(other) || !Counts(constraint, pod, other)) continue;
         if (by_node ? &other != feasible[i] && other.metadata().name() != feasible[i]->metadata().name()
                     : !Label(other, constraint.topology_key(), there) || there != here) {
           continue;
@@ -255,16 +278,16 @@ std::vector<int64_t> Reference::SpreadScores(const corev1::Pod& pod,
     }
   }
   std::vector<int64_t> out(feasible.size(), 0);
-  if (!any) return out;
+  if (wished.empty()) return out;
   int64_t least = INT64_MAX, most = 0;
   for (size_t i = 0; i < feasible.size(); ++i) {
     out[i] = std::llround(sums[i]);
-    if (!HasAllKeys(pod, *feasible[i], "ScheduleAnyway")) continue;
+    if (!counts_for(*feasible[i])) continue;
     least = std::min(least, out[i]);
     most = std::max(most, out[i]);
   }
   for (size_t i = 0; i < feasible.size(); ++i) {
-    if (!HasAllKeys(pod, *feasible[i], "ScheduleAnyway")) {
+    if (!counts_for(*feasible[i])) {
       out[i] = 0;
     } else {
       out[i] = most == 0 ? 100 : 100 * (most + least - out[i]) / most;
@@ -374,32 +397,6 @@ std::vector<int64_t> Reference::Totals(const corev1::Pod& pod,
     totals[i] += 3 * taints[i] + 2 * affinity[i] + 2 * spread[i] + 2 * others[i];
   }
   return totals;
-}
-
-std::vector<std::string> Reference::Victims(const corev1::Pod& pod, const corev1::Node& node) const {
-  std::vector<corev1::Pod> lesser;
-  Reference trial = *this;
-  std::erase_if(trial.pods, [&](const corev1::Pod& other) {
-    const bool goes = other.spec().node_name() == node.metadata().name() &&
-                      k8s::Priority(other.spec()) < k8s::Priority(pod.spec());
-    if (goes) lesser.push_back(other);
-    return goes;
-  });
-  if (lesser.empty() || !trial.RefusalBeside(pod, node).empty()) return {};
-  // The random pods have start times of their own, so this is an order without ties.
-  std::sort(lesser.begin(), lesser.end(), [](const corev1::Pod& a, const corev1::Pod& b) {
-    if (k8s::Priority(a.spec()) != k8s::Priority(b.spec()))
-      return k8s::Priority(a.spec()) > k8s::Priority(b.spec());
-    return a.status().start_time().seconds() < b.status().start_time().seconds();
-  });
-  std::vector<std::string> out;
-  for (const corev1::Pod& other : lesser) {
-    trial.pods.push_back(other);
-    if (trial.RefusalBeside(pod, node).empty()) continue;
-    trial.pods.pop_back();
-    out.push_back(other.metadata().name());
-  }
-  return out;
 }
 
 }  // namespace keelson::scheduler::testing
