@@ -176,7 +176,8 @@ Sizes PlanRollingUpdate(const appsv1::Deployment& deployment, const SetPointer& 
   const int32_t wanted = deployment.spec().replicas();
   const int32_t size = new_set->spec().replicas();
   if (size > wanted) return {{new_set->metadata().name(), wanted}};
-  if (size < wanted) {
+  // One that has pods that are to go waits for that: until then it seems to have more than it will keep.
+  if (size < wanted && new_set->status().replicas() <= size) {
     const int32_t grown = NewSetSize(deployment, Without(sets, new_set), size);
     if (grown != size) return {{new_set->metadata().name(), grown}};
   }

@@ -77,10 +77,21 @@ FaultWorld::Fault FaultWorld::FaultFor(const client::ApiRequest& request) {
   }
 }
 
+std::optional<corev1::Pod> FaultWorld::PodOf(const client::ApiRequest& deletion) {
+  constexpr std::string_view kPods = "/api/v1/namespaces/default/pods/";
+  if (deletion.method != "DELETE" || !deletion.target.starts_with(kPods)) return std::nullopt;
+  const std::string name = deletion.target.substr(kPods.size(), deletion.target.find('?') - kPods.size());
+  Result<corev1::Pod> pod = cluster.api.Get<corev1::Pod>("default", name);
+  if (!pod) return std::nullopt;
+  return *std::move(pod);
+}
+
 Result<client::ApiResponse> FaultWorld::Pass(const client::ApiRequest& request) {
   of_test = true;
+  const std::optional<corev1::Pod> deleted = on_deleted ? PodOf(request) : std::nullopt;
   Result<client::ApiResponse> response = cluster.fake->Do(request, std::chrono::seconds(1), {});
   if (request.method == "POST" && request.target.ends_with("/pods") && on_pod) on_pod();
+  if (deleted) on_deleted(*deleted);
   of_test = false;
   return response;
 }

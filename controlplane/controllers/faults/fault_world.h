@@ -34,6 +34,8 @@ class FaultWorld {
 
   // Called after each pod that a controller has made, side by side.
   std::function<void()> on_pod;
+  // Called after each pod that a controller has deleted, with the pod as it was.
+  std::function<void(const corev1::Pod&)> on_deleted;
   // What a pod that runs does next.
   enum class Fate { kRuns, kSucceeds, kFails, kIsDeleted };
   std::function<Fate(const corev1::Pod&)> fate;
@@ -46,6 +48,7 @@ class FaultWorld {
   bool Faulty();
   Fault FaultFor(const client::ApiRequest& request);
   Result<client::ApiResponse> Pass(const client::ApiRequest& request);
+  std::optional<corev1::Pod> PodOf(const client::ApiRequest& deletion);
   void Restart();
   void LoseWatches();
   void Work();

@@ -51,19 +51,30 @@ TEST_P(Stories, Deployment) {
     return {&cluster.Make<DeploymentController>(), &cluster.Make<ReplicaSetController>()};
   });
   constexpr int32_t kReplicas = 4;
+  int32_t replicas = kReplicas;
   const int32_t surge = world.Roll(3), unavailable = surge == 0 ? 1 : world.Roll(3);
-  appsv1::Deployment wanted = DeploymentNamed("web", kReplicas);
+  const bool shaken = world.Roll(2) == 0;
+  appsv1::Deployment wanted = DeploymentNamed("web", replicas);
   auto& rolling = *wanted.mutable_spec()->mutable_strategy()->mutable_rolling_update();
 
   *rolling.mutable_max_surge() = k8s::FromInt(surge);
   *rolling.mutable_max_unavailable() = k8s::FromInt(unavailable);
-  ShakePods(world, calm_);
+  if (shaken) ShakePods(world, calm_);
   world.on_pod = [&] {
     const std::vector<corev1::Pod> pods = ActivePods(world);
     CheckOwners(world, pods);
-    if (pods.size() > static_cast<size_t>(kReplicas + surge))
-      world.Note(std::to_string(pods.size()) + " pods where " + std::to_string(kReplicas + surge) +
-                 " may be");
+    if (pods.size() > static_cast<size_t>(replicas + surge))
+      world.Note(std::to_string(pods.size()) + " pods where " + std::to_string(replicas + surge) + " may be");
+  };
+  // Where pods do not end by themselves none is taken away that is needed.
+  world.on_deleted = [&](const corev1::Pod& pod) {
+    if (shaken || !k8s::IsReady(pod) || !k8s::IsActive(pod)) return;
+    const std::vector<corev1::Pod> pods = ActivePods(world);
+    const auto available =
+        std::count_if(pods.begin(), pods.end(), [](const corev1::Pod& one) { return k8s::IsReady(one); });
+    if (available < kReplicas - unavailable)
+      world.Note(std::to_string(available) + " available pods where " +
+                 std::to_string(kReplicas - unavailable) + " must be");
   };
   int version = 0;
   auto set_version = [&] {
@@ -72,10 +83,16 @@ TEST_P(Stories, Deployment) {
         Image(version));
     ASSERT_TRUE(world.cluster.api.Update(deployment));
   };
+  auto grow = [&] {
+    auto deployment = world.cluster.Get<appsv1::Deployment>("default", "web");
+    deployment.mutable_spec()->set_replicas(++replicas);
+    ASSERT_TRUE(world.cluster.api.Update(deployment));
+  };
   world.Own([&] { ASSERT_TRUE(world.cluster.api.Create(wanted)); });
   world.Start();
   for (int round = 0; round < kRounds; ++round) {
     world.Round();
+    if (replicas < 7 && world.Roll(6) == 0) world.Own(grow);
     if (world.Roll(5) > 0) continue;
     version = world.Roll(4);  // also back to what there was
     world.Own(set_version);
@@ -85,22 +102,22 @@ TEST_P(Stories, Deployment) {
   EXPECT_EQ(world.Problems(), "");
   world.Own([&] {
     const auto end = world.cluster.Get<appsv1::Deployment>("default", "web");
-    EXPECT_EQ(end.status().replicas(), kReplicas);
-    EXPECT_EQ(end.status().updated_replicas(), kReplicas);
-    EXPECT_EQ(end.status().available_replicas(), kReplicas);
+    EXPECT_EQ(end.status().replicas(), replicas);
+    EXPECT_EQ(end.status().updated_replicas(), replicas);
+    EXPECT_EQ(end.status().available_replicas(), replicas);
     EXPECT_EQ(end.status().observed_generation(), end.metadata().generation());
     const std::vector<corev1::Pod> pods = ActivePods(world);
-    EXPECT_EQ(pods.size(), static_cast<size_t>(kReplicas));
+    EXPECT_EQ(pods.size(), static_cast<size_t>(replicas));
     CheckOwners(world, pods);
     std::set<std::string> templates;
-    int32_t replicas = 0;
+    int32_t in_sets = 0;
     for (const auto& set : world.cluster.List<appsv1::ReplicaSet>("default")) {
-      replicas += set.spec().replicas();
+      in_sets += set.spec().replicas();
       EXPECT_TRUE(templates.insert(set.spec().template_().spec().containers(0).image()).second)
           << "two sets of one template";
       ASSERT_TRUE(api::ControllerOf(set.metadata()));
     }
-    EXPECT_EQ(replicas, kReplicas);
+    EXPECT_EQ(in_sets, replicas);
     for (const auto& pod : pods)
       EXPECT_EQ(pod.spec().containers(0).image(), end.spec().template_().spec().containers(0).image());
   });
@@ -112,9 +129,20 @@ TEST_P(Stories, StatefulSet) {
     return {&cluster.Make<StatefulSetController>()};
   });
   appsv1::StatefulSet wanted = WithClaims(StatefulSetNamed("web", 3), {"data"});
-  if (world.Roll(2) == 0) wanted.mutable_spec()->set_pod_management_policy("Parallel");
-  ShakePods(world, calm_);
+  const bool ordered = world.Roll(2) == 0, shaken = world.Roll(2) == 0;
+  if (!ordered) wanted.mutable_spec()->set_pod_management_policy("Parallel");
+  if (shaken) ShakePods(world, calm_);
   constexpr int kMost = 4;
+  // An ordered update of a set that keeps its size takes one pod at a time.
+  world.on_deleted = [&](const corev1::Pod& pod) {
+    if (shaken || !ordered || !k8s::IsReady(pod)) return;
+    const std::vector<corev1::Pod> pods = ActivePods(world);
+    if (pods.size() != static_cast<size_t>(wanted.spec().replicas() - 1))
+      world.Note("more than one at a time");
+    for (const corev1::Pod& one : pods) {
+      if (!k8s::IsReady(one)) world.Note("updated while not ready: " + one.metadata().name());
+    }
+  };
   world.on_pod = [&] {
     const std::vector<corev1::Pod> pods = world.cluster.List<corev1::Pod>("default");
     CheckOwners(world, pods);
@@ -132,7 +160,7 @@ TEST_P(Stories, StatefulSet) {
     if (world.Roll(5) > 0) continue;
     world.Own([&] {
       auto set = world.cluster.Get<appsv1::StatefulSet>("default", "web");
-      set.mutable_spec()->set_replicas(1 + world.Roll(kMost));
+      if (shaken) set.mutable_spec()->set_replicas(1 + world.Roll(kMost));
       set.mutable_spec()->mutable_template_()->mutable_spec()->mutable_containers(0)->set_image(
           Image(world.Roll(3)));
       ASSERT_TRUE(world.cluster.api.Update(set));
