@@ -1,9 +1,11 @@
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "controlplane/controllers/endpoints/endpoints_controller.h"
 #include "controlplane/controllers/endpoints/slice_controller.h"
 #include "controlplane/controllers/testing.h"
 #include "lib/api/meta.h"
+#include "lib/api/quantity.h"
 #include "lib/k8s/int_or_string.h"
 
 namespace keelson::controllers {
@@ -174,6 +176,95 @@ TEST_F(EndpointsTest, EndpointsGoWithTheirService) {
   ASSERT_TRUE(cluster_.api.Delete<corev1::Service>("default", "web"));
   Drain();
   EXPECT_TRUE(cluster_.List<corev1::Endpoints>().empty());
+}
+
+TEST_F(EndpointsTest, ZonesShareByTheCpusOfTheirNodes) {
+  const auto put_node = [&](const std::string& name, const std::string& zone) {
+    corev1::Node node = NodeNamed(name);
+    (*node.mutable_metadata()->mutable_labels())["topology.kubernetes.io/zone"] = zone;
+    (*node.mutable_status()->mutable_allocatable())["cpu"] = api::Amount::FromInt(4).ToQuantity();
+    cluster_.fake->Put(node);
+  };
+  put_node("n1", "a");
+  corev1::Service service = NewService("web");
+  (*service.mutable_metadata()->mutable_annotations())["service.kubernetes.io/topology-mode"] = "Auto";
+  ASSERT_TRUE(cluster_.api.Create(service));
+  for (const char* name : {"p", "q"})
+    ASSERT_TRUE(cluster_.api.Create(PodNamed(name, {{"app", "web"}}, "n1")));
+  cluster_.RunPods();
+  Start();
+  const auto hints = [&] {
+    std::multiset<std::string> out;
+    for (const auto& slice : cluster_.List<discoveryv1::EndpointSlice>()) {
+      for (const auto& endpoint : slice.endpoints())
+        out.insert(endpoint.has_hints() ? endpoint.hints().for_zones(0).name() : "none");
+    }
+    return out;
+  };
+  EXPECT_EQ(hints(), (std::multiset<std::string>{"none", "none"}));
+  put_node("n2", "b");
+  Drain();
+  EXPECT_EQ(hints(), (std::multiset<std::string>{"a", "b"}));
+  service = cluster_.Get<corev1::Service>("default", "web");
+  service.mutable_metadata()->clear_annotations();
+  ASSERT_TRUE(cluster_.api.Update(service));
+  Drain();
+  EXPECT_EQ(hints(), (std::multiset<std::string>{"none", "none"}));
+  EXPECT_THAT(cluster_.Events(),
+              ::testing::ElementsAre(
+                  "TopologyAwareHintsDisabled: Insufficient Node information: allocatable CPU or zone not "
+                  "specified on "
+                  "one or more nodes, addressType: IPv4",
+                  "TopologyAwareHintsDisabled: Topology Aware Hints has been disabled, addressType: IPv4",
+                  "TopologyAwareHintsEnabled: Topology Aware Hints has been enabled, addressType: IPv4"));
+}
+
+TEST(TruncateSubsetsTest, EachKeepsItsPart) {
+  struct Case {
+    std::vector<std::pair<int, int>> before, after;  // ready and not ready addresses of each subset
+    bool truncated;
+  };
+  for (const Case& c :
+       {Case{{{600, 400}}, {{600, 400}}, false}, Case{{{600, 401}}, {{600, 400}}, true},
+        Case{{{1200, 10}}, {{1000, 0}}, true}, Case{{{1500, 1}, {500, 1}}, {{750, 0}, {250, 0}}, true},
+        Case{{{800, 300}, {0, 100}}, {{800, 150}, {0, 50}}, true},
+        Case{{{1000, 0}, {0, 100}}, {{1000, 0}}, true},
+        Case{{{667, 0}, {667, 0}, {667, 0}}, {{334, 0}, {334, 0}, {332, 0}}, true}}) {
+    std::vector<corev1::EndpointSubset> subsets;
+    for (const auto& [ready, not_ready] : c.before) {
+      corev1::EndpointSubset& subset = subsets.emplace_back();
+      for (int i = 0; i < ready; ++i) subset.add_addresses();
+      for (int i = 0; i < not_ready; ++i) subset.add_not_ready_addresses();
+    }
+    EXPECT_EQ(TruncateSubsets(subsets), c.truncated);
+    std::vector<std::pair<int, int>> after;
+    for (const auto& subset : subsets)
+      after.emplace_back(subset.addresses_size(), subset.not_ready_addresses_size());
+    EXPECT_EQ(after, c.after);
+  }
+}
+
+TEST_F(EndpointsTest, MoreThanAThousandAreMarked) {
+  ASSERT_TRUE(cluster_.api.Create(NewService("web")));
+  for (int i = 0; i < 1001; ++i) {
+    corev1::Pod pod = PodNamed("p" + std::to_string(i), {{"app", "web"}}, "n1");
+    pod.mutable_status()->add_pod_ips()->set_ip("10.2." + std::to_string(i / 250) + "." +
+                                                std::to_string(i % 250));
+    if (i > 0) MakeReady(pod, cluster_.clock.Now());
+    cluster_.fake->Put(pod);
+  }
+  Start();
+  constexpr char kOverCapacity[] = "endpoints.kubernetes.io/over-capacity";
+  EXPECT_EQ(Subset(), std::pair(1000, 0));
+  EXPECT_EQ(cluster_.Get<corev1::Endpoints>("default", "web").metadata().annotations().at(kOverCapacity),
+            "truncated");
+  EXPECT_EQ(Addresses().size(), 1001u);  // slices have them all
+  for (const auto& slice : cluster_.List<discoveryv1::EndpointSlice>())
+    EXPECT_LE(slice.endpoints_size(), 100);
+  ASSERT_TRUE(cluster_.api.Delete<corev1::Pod>("default", "p0", {.grace_period_seconds = 0}));
+  Drain();
+  EXPECT_FALSE(
+      cluster_.Get<corev1::Endpoints>("default", "web").metadata().annotations().contains(kOverCapacity));
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 #include "controlplane/controllers/endpoints/endpoints_controller.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include <google/protobuf/util/message_differencer.h>
 
@@ -55,28 +56,39 @@ void SortByIp(Addresses& addresses) {
   });
 }
 
-// Not ready addresses give way first. Returns whether any had to.
-bool Truncate(std::vector<corev1::EndpointSubset>& subsets) {
-  int ready = 0, total = 0;
+// Each subset keeps its part of what may be kept, rounded up.
+template <typename Of>
+void Cut(std::vector<corev1::EndpointSubset>& subsets, int total, int room, Of addresses_of) {
+  int left = room;
+  for (corev1::EndpointSubset& subset : subsets) {
+    auto* addresses = addresses_of(subset);
+    const int part =
+        static_cast<int>(std::ceil(static_cast<double>(addresses->size()) / std::max(total, 1) * room));
+    const int keep = std::min({part, left, addresses->size()});
+    addresses->DeleteSubrange(keep, addresses->size() - keep);
+    left -= keep;
+  }
+}
+
+}  // namespace
+
+bool TruncateSubsets(std::vector<corev1::EndpointSubset>& subsets) {
+  int ready = 0, not_ready = 0;
   for (const auto& subset : subsets) {
     ready += subset.addresses_size();
-    total += subset.addresses_size() + subset.not_ready_addresses_size();
+    not_ready += subset.not_ready_addresses_size();
   }
-  if (total <= kMaxAddresses) return false;
-  int ready_left = kMaxAddresses, not_ready_left = std::max(kMaxAddresses - ready, 0);
-  for (auto& subset : subsets) {
-    auto cut = [](auto* addresses, int& left) {
-      const int keep = std::min(addresses->size(), left);
-      addresses->DeleteSubrange(keep, addresses->size() - keep);
-      left -= keep;
-    };
-    cut(subset.mutable_addresses(), ready_left);
-    cut(subset.mutable_not_ready_addresses(), not_ready_left);
-  }
+  if (ready + not_ready <= kMaxAddresses) return false;
+  Cut(subsets, not_ready, std::max(kMaxAddresses - ready, 0),
+      [](auto& subset) { return subset.mutable_not_ready_addresses(); });
+  if (ready > kMaxAddresses)
+    Cut(subsets, ready, kMaxAddresses, [](auto& subset) { return subset.mutable_addresses(); });
   std::erase_if(subsets,
                 [](const auto& s) { return s.addresses_size() + s.not_ready_addresses_size() == 0; });
   return true;
 }
+
+namespace {
 
 void SetMetadata(const corev1::Service& service, bool truncated, corev1::Endpoints& endpoints) {
   metav1::ObjectMeta& meta = *endpoints.mutable_metadata();
@@ -164,7 +176,7 @@ Result<Requeue> EndpointsController::Reconcile(const std::string& key, std::stop
   const std::vector<EndpointPodPointer> pods = pods_.Select(*service);
   const std::optional<WallTime> trigger = trigger_times_.Next(*service, pods);
   std::vector<corev1::EndpointSubset> subsets = DesiredSubsets(*service, pods);
-  const bool truncated = Truncate(subsets);
+  const bool truncated = TruncateSubsets(subsets);
   corev1::Endpoints wanted;
   if (there) wanted = *there;
   SetMetadata(*service, truncated, wanted);

@@ -14,6 +14,10 @@ namespace keelson::controllers {
 std::vector<corev1::EndpointSubset> DesiredSubsets(const corev1::Service& service,
                                                    const std::vector<EndpointPodPointer>& pods);
 
+// Endpoints hold a thousand addresses: of more, those that are not ready give way first, each subset by its
+// part. Returns whether any had to.
+bool TruncateSubsets(std::vector<corev1::EndpointSubset>& subsets);
+
 class EndpointsController : public Controller {
  public:
   EndpointsController(client::RestClient api, client::InformerFactory& informers,

@@ -1,5 +1,7 @@
 #include "controlplane/controllers/endpoints/slice_controller.h"
 
+#include <fmt/format.h>
+
 #include "lib/api/meta.h"
 #include "lib/base/metrics.h"
 
@@ -66,12 +68,60 @@ void EndpointSliceController::OnSlice(const client::Change<discoveryv1::Endpoint
   }
 }
 
-// Only a node's zone shows in endpoints; it appears with the node or never, so this is rare.
+// A node's zone shows in its endpoints; it appears with the node or never, so this is rare. Its CPUs count
+// for those that divide their endpoints by them.
 void EndpointSliceController::OnNode(const client::Change<corev1::Node>& change) {
-  const std::string before = change.old_object ? ZoneOf(*change.old_object) : "";
-  const std::string now = change.new_object ? ZoneOf(*change.new_object) : "";
-  if (before == now) return;
-  for (const std::string& key : services_.Keys()) queue().Add(key);
+  const auto of = [](const auto& node, auto what) { return node ? what(*node) : std::string(); };
+  const bool moved = of(change.old_object, ZoneOf) != of(change.new_object, ZoneOf);
+  const bool resized = of(change.old_object, ShareKeyOf) != of(change.new_object, ShareKeyOf);
+  if (resized) {
+    MutexLock lock(mutex_);
+    shares_.reset();
+    ++share_changes_;
+  }
+  if (!moved && !resized) return;
+  for (const auto& service : services_.List()) {
+    if (moved || HintModeOf(*service) == HintMode::kTopology) queue().Add(api::KeyOf(*service));
+  }
+}
+
+ZoneShares EndpointSliceController::Shares() {
+  uint64_t changes;
+  {
+    MutexLock lock(mutex_);
+    if (shares_) return *shares_;
+    changes = share_changes_;
+  }
+  ZoneShares shares = SharesOf(nodes_.List());
+  MutexLock lock(mutex_);
+  if (changes == share_changes_) shares_ = shares;
+  return shares;
+}
+
+void EndpointSliceController::TellHints(const std::string& key, const corev1::Service& service,
+                                        const SlicePlan& plan) {
+  MutexLock lock(mutex_);
+  auto before = told_[key];
+  const auto disabled = [&](const std::string& family, std::string_view why) {
+    events_.Record(service, "Warning", "TopologyAwareHintsDisabled",
+                   fmt::format("{}, addressType: {}", why, family));
+  };
+  for (const auto& [family, problem] : plan.hint_problems) {
+    const auto told = before.find(family);
+    if (told != before.end() && told->second == problem) continue;
+    if (!problem.empty()) {
+      disabled(family, problem);
+    } else {
+      events_.Record(service, "Normal", "TopologyAwareHintsEnabled",
+                     "Topology Aware Hints has been enabled, addressType: " + family);
+    }
+  }
+  for (const auto& [family, problem] : before) {
+    if (problem.empty() && !plan.hint_problems.count(family))
+      disabled(family, "Topology Aware Hints has been disabled");
+  }
+  told_[key] = plan.hint_problems;
+  if (plan.hint_problems.empty()) told_.erase(key);
 }
 
 Result<> ApplySlicePlan(const std::string& service, const SlicePlan& plan, const client::RestClient& api,
@@ -103,6 +153,8 @@ Result<Requeue> EndpointSliceController::Reconcile(const std::string& key, std::
     // The slices go with their owner.
     trigger_times_.Forget(key);
     tracker_.Forget(key);
+    MutexLock lock(mutex_);
+    told_.erase(key);
     return Requeue{};
   }
   if (service->spec().type() == "ExternalName" || service->spec().selector().empty()) return Requeue{};
@@ -114,10 +166,13 @@ Result<Requeue> EndpointSliceController::Reconcile(const std::string& key, std::
     if (!slice->metadata().has_deletion_timestamp()) slices.push_back(std::move(slice));
   }
   const std::vector<EndpointPodPointer> pods = pods_.Select(*service);
-  SlicePlan plan = PlanSlices(*service, pods, slices, [this](const std::string& name) {
-    auto node = nodes_.Get(name);
-    return node ? ZoneOf(*node) : std::string();
-  });
+  SlicePlan plan = PlanSlices(
+      *service, pods, slices,
+      [this](const std::string& name) {
+        auto node = nodes_.Get(name);
+        return node ? ZoneOf(*node) : std::string();
+      },
+      HintModeOf(*service) == HintMode::kTopology ? Shares() : ZoneShares());
   const std::optional<WallTime> trigger = trigger_times_.Next(*service, pods);
   for (auto* written : {&plan.create, &plan.update}) {
     for (discoveryv1::EndpointSlice& slice : *written) SetTriggerTime(trigger, *slice.mutable_metadata());
@@ -129,6 +184,7 @@ Result<Requeue> EndpointSliceController::Reconcile(const std::string& key, std::
                    "Error updating Endpoint Slices for Service " + key + ": " + applied.error().message());
   }
   if (!applied) return applied.error();
+  TellHints(key, *service, plan);
   return Requeue{};
 }
 

@@ -18,6 +18,10 @@ class EndpointSliceController : public Controller {
  private:
   void OnSlice(const client::Change<discoveryv1::EndpointSlice>& change);
   void OnNode(const client::Change<corev1::Node>& change);
+  ZoneShares Shares() EXCLUDES(mutex_);
+  // Events of what has become of hints by topology since they were last told of.
+  void TellHints(const std::string& key, const corev1::Service& service, const SlicePlan& plan)
+      EXCLUDES(mutex_);
 
   client::RestClient api_;
   client::EventRecorder& events_;
@@ -27,6 +31,11 @@ class EndpointSliceController : public Controller {
   client::Informer<corev1::Node>& nodes_;
   TriggerTimes trigger_times_;
   SliceTracker tracker_;
+  Mutex mutex_;
+  std::optional<ZoneShares> shares_ GUARDED_BY(mutex_);  // until a node changes that counts
+  uint64_t share_changes_ GUARDED_BY(mutex_) = 0;
+  std::map<std::string, std::map<std::string, std::string>> told_
+      GUARDED_BY(mutex_);  // SlicePlan::hint_problems, by Service
 };
 
 // Writes a plan for a Service, noting what the informer has yet to show.

@@ -111,8 +111,6 @@ void KeepWanted(std::map<std::string, Endpoint>& wanted, std::vector<Draft>& dra
         draft.changed = true;
         continue;
       }
-      // Hints are another's to set; they stay with their endpoint.
-      if (endpoint.has_hints()) *it->second.mutable_hints() = endpoint.hints();
       draft.changed = draft.changed || !MessageDifferencer::Equals(endpoint, it->second);
       *draft.after.add_endpoints() = std::move(it->second);
       wanted.erase(it);
@@ -180,6 +178,17 @@ void PlanGroup(const corev1::Service& service, const std::string& family, Endpoi
   }
 }
 
+void AddHints(const corev1::Service& service, const std::string& family, const ZoneShares& shares,
+              std::vector<EndpointGroup>& groups, SlicePlan& plan) {
+  std::vector<Endpoint*> all;
+  for (EndpointGroup& group : groups) {
+    for (Endpoint& endpoint : group.endpoints) all.push_back(&endpoint);
+  }
+  const HintMode mode = HintModeOf(service);
+  std::string problem = SetHints(mode, shares, all);
+  if (mode == HintMode::kTopology) plan.hint_problems[family] = std::move(problem);
+}
+
 // A Service without endpoints keeps one empty slice: readers then know that there are none, and not that
 // they have not looked yet.
 void KeepPlaceholder(const corev1::Service& service, const std::string& family,
@@ -234,7 +243,8 @@ std::vector<EndpointGroup> DesiredEndpoints(const corev1::Service& service,
 }
 
 SlicePlan PlanSlices(const corev1::Service& service, const std::vector<EndpointPodPointer>& pods,
-                     const std::vector<SlicePointer>& existing, const ZoneOfNode& zone_of) {
+                     const std::vector<SlicePointer>& existing, const ZoneOfNode& zone_of,
+                     const ZoneShares& shares) {
   SlicePlan plan;
   std::vector<SlicePointer> others = existing;  // of families that the Service has no more
   for (const std::string& family : FamiliesOf(service)) {
@@ -245,6 +255,7 @@ SlicePlan PlanSlices(const corev1::Service& service, const std::vector<EndpointP
       return true;
     });
     std::vector<EndpointGroup> groups = DesiredEndpoints(service, pods, family, zone_of);
+    AddHints(service, family, shares, groups, plan);
     if (groups.empty()) {
       KeepPlaceholder(service, family, own, plan);
       continue;

@@ -2,12 +2,14 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "controlplane/controllers/endpoints/endpoint_pods.h"
+#include "controlplane/controllers/endpoints/hints.h"
 #include "lib/api/types.h"
 
 namespace keelson::controllers {
@@ -34,11 +36,14 @@ std::vector<EndpointGroup> DesiredEndpoints(const corev1::Service& service,
 struct SlicePlan {
   std::vector<discoveryv1::EndpointSlice> create, update;
   std::vector<SlicePointer> remove;
+  // Only with HintMode::kTopology: by family, why there are no hints, or nothing.
+  std::map<std::string, std::string> hint_problems;
 };
 // The fewest writes: endpoints stay in their slices, new ones fill slices that are written anyway, then the
 // fullest with room for all of them, then new slices. There is always at least one slice a family.
 SlicePlan PlanSlices(const corev1::Service& service, const std::vector<EndpointPodPointer>& pods,
-                     const std::vector<SlicePointer>& existing, const ZoneOfNode& zone_of);
+                     const std::vector<SlicePointer>& existing, const ZoneOfNode& zone_of,
+                     const ZoneShares& shares = {});
 
 bool IsIpv6Address(std::string_view ip);
 bool IsHeadless(const corev1::Service& service);

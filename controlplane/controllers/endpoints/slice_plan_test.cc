@@ -211,6 +211,32 @@ TEST(PlanSlicesTest, HeadlessServices) {
   EXPECT_EQ(stored.slices[0]->endpoints(0).hostname(), "first");
 }
 
+TEST(PlanSlicesTest, HintsFollowTheDistribution) {
+  corev1::Service service = ServiceNamed("web");
+  Stored stored;
+  const ZoneOfNode zone_of = [](const std::string& node) { return node == "n0" ? "a" : "b"; };
+  stored.Sync(service, Pods(0, 4), zone_of);
+  const auto hints = [&] {
+    std::string out;
+    for (const auto& endpoint : stored.slices[0]->endpoints()) {
+      for (const auto& zone : endpoint.hints().for_zones()) out += zone.name();
+      for (const auto& node : endpoint.hints().for_nodes()) out += node.name();
+    }
+    return out;
+  };
+  EXPECT_EQ(hints(), "");
+  service.mutable_spec()->set_traffic_distribution("PreferSameZone");
+  EXPECT_EQ(CountsOf(stored.Sync(service, Pods(0, 4), zone_of)), (Counts{0, 1, 0}));
+  EXPECT_EQ(hints(), "abab");
+  EXPECT_EQ(CountsOf(stored.Sync(service, Pods(0, 4), zone_of)), (Counts{0, 0, 0}));
+  service.mutable_spec()->set_traffic_distribution("PreferSameNode");
+  stored.Sync(service, Pods(0, 4), zone_of);
+  EXPECT_EQ(hints(), "an0bn1an0bn1");
+  service.mutable_spec()->clear_traffic_distribution();
+  EXPECT_EQ(CountsOf(stored.Sync(service, Pods(0, 4), zone_of)), (Counts{0, 1, 0}));
+  EXPECT_EQ(hints(), "");
+}
+
 TEST(PlanSlicesTest, LabelsOfTheServiceAreFollowed) {
   corev1::Service service = ServiceNamed("web");
   Stored stored;
