@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include <fmt/format.h>
+
 #include "controlplane/controllers/kinds.h"
 #include "controlplane/controllers/ownership.h"
 #include "lib/api/meta.h"
@@ -39,8 +41,8 @@ Result<metav1::ObjectMeta> ReadMeta(const client::RestClient& api, const api::Re
 }  // namespace
 
 GarbageCollector::GarbageCollector(client::RestClient api, client::InformerFactory& informers,
-                                   client::EventRecorder&, Clock& clock)
-    : Controller("garbage_collector_attempt_to_delete", clock, 4), api_(std::move(api)) {
+                                   client::EventRecorder& events, Clock& clock)
+    : Controller("garbage_collector_attempt_to_delete", clock, 4), api_(std::move(api)), events_(events) {
   for (const api::ResourceInfo* info : CollectableKinds()) {
     if (info->resource == "events") continue;  // many, short-lived, and never owned
     informers.GetMetadata(*info).AddHandler([this, info](const auto& change) { Observe(*info, change); });
@@ -74,10 +76,26 @@ Result<bool> GarbageCollector::IsAbsent(const client::RestClient& api, const Gra
   const api::ResourceInfo* info = KindOf(owner.api_version(), owner.kind());
   if (!info) return false;                                // a custom resource, of which we cannot tell
   if (info->namespaced && node.ns.empty()) return false;  // cannot be; upstream leaves such objects alone
-  Result<metav1::ObjectMeta> live = ReadMeta(api, *info, info->namespaced ? node.ns : "", owner.name());
-  if (live) return live->uid() != owner.uid();
-  if (live.error().Is(Code::kNotFound)) return true;
-  return live.error().Wrap("read owner");
+  const std::string ns = info->namespaced ? node.ns : "";
+  if (absent_.Has(ns, owner)) return true;
+  Result<metav1::ObjectMeta> live = ReadMeta(api, *info, ns, owner.name());
+  if (!live && !live.error().Is(Code::kNotFound)) return live.error().Wrap("read owner");
+  if (live && live->uid() == owner.uid()) return false;
+  absent_.Add(ns, owner);
+  return true;
+}
+
+void GarbageCollector::TellMisplaced(const GraphNode& node, const metav1::OwnerReference& owner) {
+  corev1::ObjectReference object;
+  object.set_kind(std::string(node.info->kind));
+  object.set_api_version(node.info->ApiVersion());
+  object.set_namespace_(node.ns);
+  object.set_name(node.name);
+  object.set_uid(node.uid);
+  events_.Record(
+      object, "Warning", "OwnerRefInvalidNamespace",
+      fmt::format("ownerRef [{}/{}, namespace: {}, name: {}, uid: {}] does not exist in namespace \"{}\"",
+                  owner.api_version(), owner.kind(), node.ns, owner.name(), owner.uid(), node.ns));
 }
 
 Result<GarbageCollector::Owners> GarbageCollector::Classify(const client::RestClient& api,
@@ -87,6 +105,7 @@ Result<GarbageCollector::Owners> GarbageCollector::Classify(const client::RestCl
   for (const metav1::OwnerReference& owner : live.owner_references()) {
     ASSIGN_OR_RETURN(bool absent, IsAbsent(api, node, owner));
     std::optional<GraphNode> known = graph_.Find(owner.uid());
+    if (known && known->info->namespaced && known->ns != node.ns) TellMisplaced(node, owner);
     if (absent) {
       owners.absent.push_back(owner.uid());
     } else if (known && known->foreground) {
@@ -154,6 +173,25 @@ Result<> GarbageCollector::Orphan(const client::RestClient& api, const GraphNode
   return RemoveFinalizer(api, node, live, kOrphan);
 }
 
+Result<metav1::ObjectMeta> GarbageCollector::UnblockOwners(const client::RestClient& api,
+                                                           const GraphNode& node,
+                                                           const metav1::ObjectMeta& live) {
+  std::string references;
+  for (const metav1::OwnerReference& owner : live.owner_references()) {
+    if (!owner.block_owner_deletion()) continue;
+    references += fmt::format(R"({}{{"uid":{},"blockOwnerDeletion":false}})", references.empty() ? "" : ",",
+                              JsonQuoted(owner.uid()));
+  }
+  if (references.empty()) return live;
+  std::unique_ptr<google::protobuf::Message> stored(node.info->prototype().New());
+  Result<> patched = api.PatchInto(
+      *node.info, node.ns, node.name, "", client::PatchType::kStrategicMerge,
+      fmt::format(R"({{"metadata":{{"ownerReferences":[{}],"uid":{}}}}})", references, JsonQuoted(node.uid)),
+      *stored);
+  if (!patched) return patched.error().Wrap("unblock owners");
+  return api::Meta(*stored);
+}
+
 Result<> GarbageCollector::DeleteNode(const client::RestClient& api, const GraphNode& node,
                                       const metav1::ObjectMeta& live, const char* policy) {
   client::DeleteOptions options;
@@ -173,8 +211,15 @@ Result<> GarbageCollector::Collect(const client::RestClient& api, const GraphNod
   removable.insert(removable.end(), owners.waiting.begin(), owners.waiting.end());
   if (removable.empty()) return {};
   if (owners.solid) return RemoveOwners(api, node, removable);
-  if (!owners.waiting.empty() && !graph_.Dependents(node.uid).empty()) {
-    return DeleteNode(api, node, live, "Foreground");  // its owner waits, so its dependents go first too
+  const std::vector<GraphNode> dependents = graph_.Dependents(node.uid);
+  if (!owners.waiting.empty() && !dependents.empty()) {
+    // Its owner waits, so its dependents go first too. One that waits already may be waiting for this one, a
+    // few owners further: the circle is opened here.
+    const bool circle = std::any_of(dependents.begin(), dependents.end(),
+                                    [](const GraphNode& dependent) { return dependent.foreground; });
+    if (!circle) return DeleteNode(api, node, live, "Foreground");
+    ASSIGN_OR_RETURN(const metav1::ObjectMeta unblocked, UnblockOwners(api, node, live));
+    return DeleteNode(api, node, unblocked, "Foreground");
   }
   const char* policy = HasFinalizer(live, kOrphan)       ? "Orphan"
                        : HasFinalizer(live, kForeground) ? "Foreground"

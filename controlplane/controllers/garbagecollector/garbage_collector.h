@@ -33,6 +33,8 @@ class GarbageCollector : public Controller {
                           const metav1::ObjectMeta& live);
   Result<bool> IsAbsent(const client::RestClient& api, const GraphNode& node,
                         const metav1::OwnerReference& owner);
+  // Tells of an owner that is known, but in a namespace where it cannot own the object.
+  void TellMisplaced(const GraphNode& node, const metav1::OwnerReference& owner);
 
   Result<> Collect(const client::RestClient& api, const GraphNode& node, const metav1::ObjectMeta& live);
   Result<> FinishForeground(const client::RestClient& api, const GraphNode& node,
@@ -42,11 +44,16 @@ class GarbageCollector : public Controller {
                            const metav1::ObjectMeta& live, const std::string& finalizer);
   Result<> RemoveOwners(const client::RestClient& api, const GraphNode& node,
                         const std::vector<std::string>& uids);
+  // The object holds its owners up no more. Returns it as it is then.
+  Result<metav1::ObjectMeta> UnblockOwners(const client::RestClient& api, const GraphNode& node,
+                                           const metav1::ObjectMeta& live);
   Result<> DeleteNode(const client::RestClient& api, const GraphNode& node, const metav1::ObjectMeta& live,
                       const char* policy);
 
   client::RestClient api_;
+  client::EventRecorder& events_;
   OwnerGraph graph_;
+  AbsentOwners absent_;
 };
 
 }  // namespace keelson::controllers

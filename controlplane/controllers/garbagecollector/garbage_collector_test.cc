@@ -1,5 +1,6 @@
 #include "controlplane/controllers/garbagecollector/garbage_collector.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "controlplane/controllers/testing.h"
@@ -96,6 +97,70 @@ TEST_F(GarbageCollectorTest, ForegroundDeletesDependentsFirst) {
   ASSERT_TRUE(cluster_.api.Update(held));
   cluster_.Drain({&collector_});
   EXPECT_EQ(Left(), Names{});
+}
+
+TEST_F(GarbageCollectorTest, CirclesAreOpened) {
+  for (const char* policy : {"Background", "Foreground"}) {
+    auto a = Make("a"), b = Make("b", {a}), c = Make("c", {b});
+    *a.mutable_metadata()->add_owner_references() = api::ControllerRef(c);
+    ASSERT_TRUE(cluster_.api.Update(a));
+    if (policy == std::string("Background")) Start();
+    cluster_.Drain({&collector_});
+    EXPECT_EQ(Left().size(), 3u);
+    Delete("a", policy);
+    EXPECT_EQ(Left(), Names{}) << policy;
+  }
+  EXPECT_TRUE(cluster_.errors.empty());
+}
+
+TEST_F(GarbageCollectorTest, AnOwnerThatStaysOutweighsOneThatWaits) {
+  auto waits = Make("waits"), stays = Make("stays");
+  Make("both", {waits, stays});
+  Make("one", {waits});
+  Start();
+  Delete("waits", "Foreground");
+  EXPECT_EQ(Left(), (Names{"both", "stays"}));
+  ASSERT_EQ(cluster_.Get<corev1::ConfigMap>("default", "both").metadata().owner_references_size(), 1);
+}
+
+TEST_F(GarbageCollectorTest, OwnersWhereTheyCannotBe) {
+  auto other = Make("owner");
+  other.mutable_metadata()->set_namespace_("other");
+  other.mutable_metadata()->clear_uid();
+  other.mutable_metadata()->clear_resource_version();
+  Result<corev1::ConfigMap> elsewhere = cluster_.api.Create(other);
+  ASSERT_TRUE(elsewhere);
+  Make("child", {*elsewhere});  // "owner" is here too, and is not that one
+  // A namespaced owner of what has no namespace is an error of somebody's that nothing here mends.
+  corev1::Node node = NodeNamed("n1");
+  *node.mutable_metadata()->add_owner_references() = api::ControllerRef(*elsewhere);
+  ASSERT_TRUE(cluster_.api.Create(node));
+  Start();
+  EXPECT_EQ(Left(), (Names{"owner"}));
+  EXPECT_EQ(cluster_.List<corev1::ConfigMap>("other").size(), 1u);
+  EXPECT_EQ(cluster_.List<corev1::Node>().size(), 1u);
+  const std::string uid = elsewhere->metadata().uid();
+  EXPECT_THAT(cluster_.Events(),
+              ::testing::ElementsAre(
+                  "OwnerRefInvalidNamespace: ownerRef [v1/ConfigMap, namespace: , name: owner, uid: " + uid +
+                      "] does not exist in namespace \"\"",
+                  "OwnerRefInvalidNamespace: ownerRef [v1/ConfigMap, namespace: default, name: "
+                  "owner, uid: " +
+                      uid + "] does not exist in namespace \"default\""));
+}
+
+TEST_F(GarbageCollectorTest, AbsentOwnersAreAskedForOnce) {
+  auto root = Make("root");
+  for (int i = 0; i < 5; ++i) Make("child" + std::to_string(i), {root});
+  ASSERT_TRUE(cluster_.api.Delete<corev1::ConfigMap>("default", "root"));
+  int asked = 0;
+  cluster_.fake->SetInterceptor([&](const client::ApiRequest& request) {
+    asked += request.method == "GET" && request.target.ends_with("/configmaps/root");
+    return std::nullopt;
+  });
+  Start();
+  EXPECT_EQ(Left(), Names{});
+  EXPECT_EQ(asked, 1);
 }
 
 TEST_F(GarbageCollectorTest, OrphanCutsTheTies) {

@@ -1,6 +1,13 @@
 #include "controlplane/controllers/garbagecollector/graph.h"
 
 namespace keelson::controllers {
+namespace {
+
+std::string KeyOf(const std::string& ns, const metav1::OwnerReference& owner) {
+  return ns + "/" + owner.api_version() + "/" + owner.kind() + "/" + owner.name() + "/" + owner.uid();
+}
+
+}  // namespace
 
 void OwnerGraph::Link(const GraphNode& node) {
   for (const auto& owner : node.owners) dependents_[owner.uid()].insert(node.uid);
@@ -83,6 +90,17 @@ bool OwnerGraph::AllOwnersStand(const GraphNode& node) const {
     if (it->second.info->namespaced && it->second.ns != node.ns) return false;
   }
   return true;
+}
+
+bool AbsentOwners::Has(const std::string& ns, const metav1::OwnerReference& owner) const {
+  MutexLock lock(mutex_);
+  return keys_.count(KeyOf(ns, owner)) > 0;
+}
+
+void AbsentOwners::Add(const std::string& ns, const metav1::OwnerReference& owner) {
+  MutexLock lock(mutex_);
+  if (keys_.size() >= kMost) keys_.clear();
+  keys_.insert(KeyOf(ns, owner));
 }
 
 }  // namespace keelson::controllers

@@ -46,4 +46,18 @@ class OwnerGraph {  // thread safe
       GUARDED_BY(mutex_);  // by the owner's UID
 };
 
+// Owners that the API has said are not there, so that it is not asked for each of their dependents. An UID
+// that is not there never comes back.
+class AbsentOwners {  // thread safe
+ public:
+  bool Has(const std::string& ns, const metav1::OwnerReference& owner) const;
+  void Add(const std::string& ns, const metav1::OwnerReference& owner);
+
+ private:
+  static constexpr size_t kMost = 500;
+
+  mutable Mutex mutex_;
+  std::set<std::string> keys_ GUARDED_BY(mutex_);
+};
+
 }  // namespace keelson::controllers
