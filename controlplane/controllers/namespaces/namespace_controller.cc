@@ -151,6 +151,25 @@ Result<> NamespaceController::WriteStatus(const client::RestClient& api, const c
   return {};
 }
 
+Result<> NamespaceController::DeleteAll(const client::RestClient& api, const std::string& ns,
+                                        std::stop_token stop, Content& content) {
+  auto delete_kind = [&](const api::ResourceInfo& info) -> Result<> {
+    Result<> result = DeleteContent(api, info, ns, content);
+    if (result || result.error().Is(Code::kNotFound)) return {};  // a kind that this server does not serve
+    if (stop.stop_requested()) return result;
+    content.failures.push_back(info.GroupResource() + ": " + result.error().message());
+    return {};
+  };
+  const api::ResourceInfo& pods = api::ResourceOf<corev1::Pod>();
+  RETURN_IF_ERROR(delete_kind(pods));
+  if (!content.remaining.empty()) return {};
+  for (const api::ResourceInfo* info : CollectableKinds()) {
+    if (info->namespaced && info->etcd_prefix != pods.etcd_prefix) RETURN_IF_ERROR(delete_kind(*info));
+  }
+  std::sort(content.failures.begin(), content.failures.end());
+  return {};
+}
+
 Result<Requeue> NamespaceController::Reconcile(const std::string& key, std::stop_token stop) {
   const client::RestClient api = api_.With(stop);
   Result<corev1::Namespace> ns = api.Get<corev1::Namespace>("", key);
@@ -159,14 +178,7 @@ Result<Requeue> NamespaceController::Reconcile(const std::string& key, std::stop
   if (!ns->metadata().has_deletion_timestamp() || !HoldsFinalizer(*ns)) return Requeue{};
 
   Content content;
-  for (const api::ResourceInfo* info : CollectableKinds()) {
-    if (!info->namespaced) continue;
-    if (Result<> result = DeleteContent(api, *info, key, content); !result) {
-      if (stop.stop_requested()) return result.error();
-      if (result.error().Is(Code::kNotFound)) continue;  // a kind that this server does not serve
-      content.failures.push_back(info->GroupResource() + ": " + result.error().message());
-    }
-  }
+  RETURN_IF_ERROR(DeleteAll(api, key, stop, content));
   if (!content.remaining.empty() || !content.failures.empty()) {
     Result<> written = WriteStatus(api, *ns, content);
     if (!written && !written.error().Is(Code::kConflict)) return written.error();

@@ -29,6 +29,9 @@ class NamespaceController : public Controller {
  private:
   Result<> DeleteContent(const client::RestClient& api, const api::ResourceInfo& info, const std::string& ns,
                          Content& content);
+  // Pods first: what protects them (network policies, their claims) stays as long as they do.
+  Result<> DeleteAll(const client::RestClient& api, const std::string& ns, std::stop_token stop,
+                     Content& content);
   Result<> WriteStatus(const client::RestClient& api, const corev1::Namespace& ns, const Content& content);
 
   client::RestClient api_;

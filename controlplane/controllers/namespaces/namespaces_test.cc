@@ -49,9 +49,14 @@ TEST_F(NamespaceTest, WaitsForPodsAndSaysSo) {
   pod.mutable_metadata()->set_namespace_("team");
   pod.mutable_metadata()->add_finalizers("example.com/hold");
   ASSERT_TRUE(cluster_.api.Create(pod));
+  corev1::ConfigMap map;
+  map.mutable_metadata()->set_namespace_("team");
+  map.mutable_metadata()->set_name("m");
+  ASSERT_TRUE(cluster_.api.Create(map));
   cluster_.Start();
   ASSERT_TRUE(cluster_.api.Delete<corev1::Namespace>("", "team"));
   cluster_.Drain({&controller_});
+  EXPECT_EQ(cluster_.List<corev1::ConfigMap>("team").size(), 1u);  // what pods may need stays with them
   auto ns = cluster_.Get<corev1::Namespace>("", "team");
   EXPECT_EQ(ns.status().phase(), "Terminating");
   std::map<std::string, std::string> conditions;
@@ -68,6 +73,51 @@ TEST_F(NamespaceTest, WaitsForPodsAndSaysSo) {
   ASSERT_TRUE(cluster_.api.Delete<corev1::Pod>("team", "slow", {.grace_period_seconds = 0}));
   cluster_.Drain({&controller_});  // the pod's going is enough; no time has passed
   EXPECT_FALSE(cluster_.api.Get<corev1::Namespace>("", "team"));
+}
+
+TEST(NamespaceConditionsTest, Wording) {
+  NamespaceController::Content content;
+  corev1::NamespaceStatus status;
+  const WallTime now{std::chrono::seconds(1'800'000'000)};
+  auto conditions = [&] {
+    std::vector<std::string> out;
+    for (const auto& c : status.conditions())
+      out.push_back(c.type() + " " + c.status() + " " + c.reason() + ": " + c.message());
+    return out;
+  };
+  SetDeletionConditions(content, now, status);
+  EXPECT_THAT(
+      conditions(),
+      ::testing::ElementsAre(
+          "NamespaceDeletionDiscoveryFailure False ResourcesDiscovered: All resources successfully "
+          "discovered",
+          "NamespaceDeletionGroupVersionParsingFailure False ParsedGroupVersions: All legacy kube types "
+          "successfully parsed",
+          "NamespaceDeletionContentFailure False ContentDeleted: All content successfully deleted, may be "
+          "waiting on finalization",
+          "NamespaceContentRemaining False ContentRemoved: All content successfully removed",
+          "NamespaceFinalizersRemaining False ContentHasNoFinalizers: All content-preserving finalizers "
+          "finished"));
+  content.failures = {"a: x", "b: y"};
+  content.remaining = {{"pods.", 2}, {"deployments.apps", 1}};
+  content.finalizers = {{"example.com/b", 1}, {"example.com/a", 3}};
+  SetDeletionConditions(content, now + std::chrono::seconds(5), status);
+  EXPECT_THAT(std::vector(status.conditions().begin() + 2, status.conditions().end()),
+              ::testing::Each(::testing::ResultOf(
+                  [](const auto& c) { return c.last_transition_time().seconds(); }, 1'800'000'005)));
+  const std::vector<std::string> all = conditions();
+  ASSERT_EQ(all.size(), 5u);
+  EXPECT_EQ(
+      all[2],
+      "NamespaceDeletionContentFailure True ContentDeletionFailed: Failed to delete all resource types, 2 "
+      "remaining: a: x, b: y");
+  EXPECT_EQ(all[3],
+            "NamespaceContentRemaining True SomeResourcesRemain: Some resources are remaining: "
+            "deployments.apps has 1 resource instances, pods. has 2 resource instances");
+  EXPECT_EQ(all[4],
+            "NamespaceFinalizersRemaining True SomeFinalizersRemain: Some content in the namespace has "
+            "finalizers remaining: example.com/a in 3 resource instances, example.com/b in 1 resource "
+            "instances");
 }
 
 TEST_F(NamespaceTest, FailuresAreReportedAndRetried) {
