@@ -3,10 +3,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "controlplane/controllers/disruption/stale_conditions.h"
 #include "controlplane/controllers/testing.h"
 #include "lib/api/meta.h"
 #include "lib/k8s/conditions.h"
 #include "lib/k8s/int_or_string.h"
+#include "lib/k8s/pod_util.h"
 
 namespace keelson::controllers {
 namespace {
@@ -152,6 +154,43 @@ TEST_F(DisruptionTest, WhatCannotBeCountedAllowsNothing) {
   EXPECT_THAT(cluster_.Events(),
               Contains(HasSubstr("CalculateExpectedPodCountFailed: Failed to calculate the "
                                  "number of expected pods: jobs.batch does not implement")));
+}
+
+TEST(StaleDisruptionTest, WhatDoesNotHappenIsTakenBack) {
+  TestCluster cluster;
+  StaleDisruptionController& controller = cluster.Make<StaleDisruptionController>();
+  const auto put = [&](const std::string& name, const char* reason, const char* phase, bool going) {
+    corev1::Pod pod = PodNamed(name, {}, "n1");
+    pod.mutable_status()->set_phase(phase);
+    corev1::PodCondition condition;
+    condition.set_type("DisruptionTarget");
+    condition.set_status("True");
+    condition.set_reason(reason);
+    k8s::SetCondition(*pod.mutable_status(), std::move(condition), cluster.clock.Now());
+    if (going) *pod.mutable_metadata()->mutable_deletion_timestamp() = api::ToTime(cluster.clock.Now());
+    cluster.fake->Put(pod);
+  };
+  put("stale", "EvictionByEvictionAPI", "Running", false);
+  put("of-kubelet", "TerminationByKubelet", "Running", false);
+  put("going", "EvictionByEvictionAPI", "Running", true);
+  put("ended", "EvictionByEvictionAPI", "Failed", false);
+  const auto told = [&] {
+    std::set<std::string> out;
+    for (const auto& pod : cluster.List<corev1::Pod>()) {
+      if (k8s::FindCondition(pod.status(), "DisruptionTarget")->status() == "True")
+        out.insert(pod.metadata().name());
+    }
+    return out;
+  };
+  cluster.Start();
+  cluster.Advance(119s, {&controller});
+  EXPECT_EQ(told().size(), 4u);
+  cluster.Advance(2s, {&controller});
+  EXPECT_EQ(told(), (std::set<std::string>{"of-kubelet", "going", "ended"}));
+  const auto pod = cluster.Get<corev1::Pod>("default", "stale");
+  EXPECT_EQ(k8s::FindCondition(pod.status(), "DisruptionTarget")->last_transition_time().seconds(),
+            api::ToTime(cluster.clock.Now()).seconds());
+  EXPECT_EQ(pod.status().phase(), "Running");
 }
 
 }  // namespace

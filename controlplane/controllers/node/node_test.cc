@@ -184,6 +184,62 @@ TEST_F(NodeLifecycleTest, UntoleratedTaintEvictsAtOnce) {
   EXPECT_TRUE(cluster_.Get<corev1::Pod>("default", "a").metadata().has_deletion_timestamp());
 }
 
+TEST_F(NodeLifecycleTest, TolerationsDelayAndTaintsThatGoCancel) {
+  corev1::Node node = NodeNamed("n1");
+  cluster_.fake->Put(node);
+  for (const auto& [name, seconds] : std::map<std::string, int>{{"short", 20}, {"long", 60}, {"ever", 0}}) {
+    corev1::Pod pod = PodNamed(name, {}, "n1");
+    corev1::Toleration& toleration = *pod.mutable_spec()->add_tolerations();
+    toleration.set_key("maintenance");
+    toleration.set_operator_("Exists");
+    if (seconds > 0) toleration.set_toleration_seconds(seconds);
+    cluster_.fake->Put(pod);
+  }
+  cluster_.Start();
+  cluster_.Drain({&eviction_});
+  const auto taint = [&](bool on) {
+    node = cluster_.Get<corev1::Node>("", "n1");
+    node.mutable_spec()->clear_taints();
+    if (on) {
+      auto& one = *node.mutable_spec()->add_taints();
+      one.set_key("maintenance");
+      one.set_effect("NoExecute");
+    }
+    ASSERT_TRUE(cluster_.api.Update(node));
+    cluster_.Drain({&eviction_});
+  };
+  const auto left = [&] {
+    std::set<std::string> out;
+    for (const auto& pod : cluster_.List<corev1::Pod>()) {
+      if (!pod.metadata().has_deletion_timestamp()) out.insert(pod.metadata().name());
+    }
+    return out;
+  };
+  taint(true);
+  cluster_.Advance(19s, {&eviction_});
+  EXPECT_EQ(left().size(), 3u);
+  cluster_.Advance(2s, {&eviction_});
+  EXPECT_EQ(left(), (std::set<std::string>{"long", "ever"}));
+  const auto gone = cluster_.Get<corev1::Pod>("default", "short");
+  const corev1::PodCondition* target = k8s::FindCondition(gone.status(), "DisruptionTarget");
+  ASSERT_TRUE(target);
+  EXPECT_EQ(target->reason() + ": " + target->message(),
+            "DeletionByTaintManager: Taint manager: deleting due to NoExecute taint");
+  taint(false);
+  cluster_.Advance(60s, {&eviction_});
+  EXPECT_EQ(left(), (std::set<std::string>{"long", "ever"}));
+  // Time begins anew with the next taint.
+  taint(true);
+  cluster_.Advance(59s, {&eviction_});
+  EXPECT_EQ(left(), (std::set<std::string>{"long", "ever"}));
+  cluster_.Advance(2s, {&eviction_});
+  EXPECT_EQ(left(), (std::set<std::string>{"ever"}));
+  EXPECT_THAT(cluster_.Events(),
+              ::testing::ElementsAre("TaintManagerEviction: Cancelling deletion of Pod default/long",
+                                     "TaintManagerEviction: Marking for deletion Pod default/long",
+                                     "TaintManagerEviction: Marking for deletion Pod default/short"));
+}
+
 TEST(PodGcTest, RemovesWhatNobodyElseWill) {
   TestCluster cluster;
   PodGcController& gc = cluster.Make<PodGcController>(1);
@@ -212,6 +268,51 @@ TEST(PodGcTest, RemovesWhatNobodyElseWill) {
   EXPECT_EQ(names().count("lost"), 1u);
   cluster.Advance(20s, {&gc});
   EXPECT_EQ(names(), (std::set<std::string>{"stays", "done-2"}));
+}
+
+TEST(PodGcTest, FourKindsAndWhatTheyAreTold) {
+  TestCluster cluster;
+  PodGcController& gc = cluster.Make<PodGcController>(1);
+  corev1::Node broken = NodeNamed("broken", "False");
+  auto& taint = *broken.mutable_spec()->add_taints();
+  taint.set_key("node.kubernetes.io/out-of-service");
+  taint.set_effect("NoExecute");
+  cluster.fake->Put(broken);
+  cluster.fake->Put(NodeNamed("n1"));
+  const auto put = [&](const std::string& name, const std::string& node, bool going, const char* phase,
+                       const char* reason = "") {
+    corev1::Pod pod = PodNamed(name, {}, node);
+    pod.mutable_metadata()->add_finalizers("example.com/keep");  // so that they can be looked at
+    if (going) *pod.mutable_metadata()->mutable_deletion_timestamp() = api::ToTime(cluster.clock.Now());
+    pod.mutable_status()->set_phase(phase);
+    if (*reason) pod.mutable_status()->set_reason(reason);
+    cluster.fake->Put(pod);
+  };
+  put("orphaned", "gone", false, "Running");
+  put("unscheduled", "", true, "Pending");
+  put("out-of-service", "broken", true, "Running");
+  put("stays-on-broken", "broken", false, "Running");
+  put("going", "n1", true, "Running");
+  put("done-a", "n1", false, "Succeeded");
+  put("done-b", "", false, "Failed");
+  put("evicted", "n1", false, "Failed", "Evicted");
+  cluster.Start();
+  for (int i = 0; i < 4; ++i) cluster.Advance(20s, {&gc});
+  std::map<std::string, std::string> told;
+  for (const auto& pod : cluster.List<corev1::Pod>()) {
+    const corev1::PodCondition* target = k8s::FindCondition(pod.status(), "DisruptionTarget");
+    told[pod.metadata().name()] = pod.status().phase() + (k8s::IsTerminating(pod) ? " going" : "") +
+                                  (target ? " " + target->reason() + ": " + target->message() : "");
+  }
+  EXPECT_EQ(told, (std::map<std::string, std::string>{
+                      {"orphaned", "Failed going DeletionByPodGC: PodGC: node no longer exists"},
+                      {"unscheduled", "Failed going"},
+                      {"out-of-service", "Failed going"},
+                      {"stays-on-broken", "Running"},
+                      {"going", "Running going"},
+                      {"done-a", "Succeeded going"},  // the older of two by name; the evicted one went first
+                      {"done-b", "Failed"},
+                      {"evicted", "Failed going"}}));
 }
 
 TEST(NodeIpamTest, GivesEveryNodeItsBlock) {

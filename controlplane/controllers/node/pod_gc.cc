@@ -1,7 +1,9 @@
 #include "controlplane/controllers/node/pod_gc.h"
 
 #include <algorithm>
+#include <tuple>
 
+#include "controlplane/controllers/pod_marks.h"
 #include "lib/api/meta.h"
 #include "lib/base/metrics.h"
 #include "lib/k8s/pod_util.h"
@@ -17,7 +19,7 @@ constexpr char kOutOfService[] = "node.kubernetes.io/out-of-service";
 constexpr char kIndex[] = "pod-gc", kNowhere[] = "without a node", kEnded[] = "ended";
 
 constexpr PodGcController::Why kUnscheduled{"unscheduled", "pod was deleted before it was scheduled"},
-    kOrphaned{"orphaned", "node no longer exists"},
+    kOrphaned{"orphaned", "node no longer exists", true},
     kNodeOutOfService{"out-of-service", "node is out of service"},
     kFinished{"terminated", "too many finished pods"};
 
@@ -32,6 +34,13 @@ void Count(const Result<>& deleted, const std::string& ns, const char* reason) {
       {"namespace", "reason"});
   pods.With({ns, reason}).Increment();
   if (!deleted && !deleted.error().Is(Code::kNotFound)) errors.With({ns, reason}).Increment();
+}
+
+// Of finished pods those that were evicted go first, then the oldest.
+auto FinishedOrder(const corev1::Pod& pod) {
+  const bool evicted = pod.status().phase() == "Failed" && pod.status().reason() == "Evicted";
+  return std::tuple(!evicted, pod.metadata().creation_timestamp().seconds(),
+                    std::string_view(pod.metadata().name()));
 }
 
 bool IsOutOfService(const corev1::Node& node) {
@@ -51,9 +60,10 @@ PodGcController::PodGcController(client::RestClient api, client::InformerFactory
       terminated_threshold_(terminated_threshold) {
   pods_.AddIndex("node", [](const corev1::Pod& pod) { return std::vector{pod.spec().node_name()}; });
   pods_.AddIndex(kIndex, [](const corev1::Pod& pod) -> std::vector<std::string> {
-    if (pod.spec().node_name().empty()) return {kNowhere};
-    if (k8s::IsTerminal(pod) && !k8s::IsTerminating(pod)) return {kEnded};
-    return {};
+    std::vector<std::string> keys;
+    if (pod.spec().node_name().empty()) keys.push_back(kNowhere);
+    if (k8s::IsTerminal(pod) && !k8s::IsTerminating(pod)) keys.push_back(kEnded);
+    return keys;
   });
   pods_.AddHandler([this](const client::Change<corev1::Pod>& change) {
     MutexLock lock(mutex_);
@@ -88,17 +98,13 @@ Result<> PodGcController::Remove(const client::RestClient& api, const corev1::Po
   log::Info("Removing a pod that no kubelet will remove", {{"pod", api::KeyOf(pod)}, {"why", why.text}});
   // Whoever waits for the pod to finish (a Job) must see that it did not do so by itself.
   if (!k8s::IsTerminal(pod)) {
-    corev1::Pod failed = pod;
-    failed.mutable_status()->set_phase("Failed");
-    corev1::PodCondition condition;
-    condition.set_type(std::string(k8s::kDisruptionTarget));
-    condition.set_status("True");
-    condition.set_reason("DeletionByPodGC");
-    condition.set_message(std::string("PodGC: ") + why.text);
-    k8s::SetCondition(*failed.mutable_status(), std::move(condition), clock().Now());
-    Result<corev1::Pod> stored = api.UpdateStatus(failed);
-    if (!stored && stored.error().Is(Code::kNotFound)) return {};
-    if (!stored) return stored.error();
+    const std::string message = std::string("PodGC: ") + why.text;
+    PodMark mark{.phase = "Failed"};
+    if (why.disruption)
+      mark = {.phase = "Failed", .reason = "DeletionByPodGC", .message = message, .disrupted = "True"};
+    Result<> marked = MarkPod(api, pod, mark, clock().Now());
+    if (!marked && marked.error().Is(Code::kNotFound)) return {};
+    if (!marked) return marked;
   }
   Result<> deleted =
       api.Delete<corev1::Pod>(meta.namespace_(), meta.name(), {.grace_period_seconds = 0, .uid = meta.uid()});
@@ -113,6 +119,16 @@ Result<Requeue> PodGcController::Reconcile(const std::string&, std::stop_token s
   auto remove = [&](const corev1::Pod& pod, const Why& why) {
     if (Result<> removed = Remove(api, pod, why); !removed) failure = removed.error();
   };
+  // These first: the others below become finished on their way out.
+  std::vector<std::shared_ptr<const corev1::Pod>> finished;
+  if (terminated_threshold_ > 0) finished = pods_.ByIndex(kIndex, kEnded);
+  if (terminated_threshold_ > 0 && finished.size() > static_cast<size_t>(terminated_threshold_)) {
+    std::sort(finished.begin(), finished.end(),
+              [](const auto& a, const auto& b) { return FinishedOrder(*a) < FinishedOrder(*b); });
+    finished.resize(finished.size() - static_cast<size_t>(terminated_threshold_));
+    for (const auto& pod : finished) remove(*pod, kFinished);
+  }
+
   for (const auto& pod : pods_.ByIndex(kIndex, kNowhere)) {
     if (k8s::IsTerminating(*pod)) remove(*pod, kUnscheduled);
   }
@@ -135,16 +151,6 @@ Result<Requeue> PodGcController::Reconcile(const std::string&, std::stop_token s
     }
   }
   std::erase_if(missing_since_, [&](const auto& entry) { return !missing.count(entry.first); });
-
-  std::vector<std::shared_ptr<const corev1::Pod>> finished;
-  if (terminated_threshold_ > 0) finished = pods_.ByIndex(kIndex, kEnded);
-  if (terminated_threshold_ > 0 && finished.size() > static_cast<size_t>(terminated_threshold_)) {
-    std::sort(finished.begin(), finished.end(), [](const auto& a, const auto& b) {
-      return a->metadata().creation_timestamp().seconds() < b->metadata().creation_timestamp().seconds();
-    });
-    finished.resize(finished.size() - static_cast<size_t>(terminated_threshold_));
-    for (const auto& pod : finished) remove(*pod, kFinished);
-  }
   if (failure) log::Warn("Some pods could not be removed, will be retried", {{"err", *failure}});
   return Requeue{kPeriod};
 }

@@ -12,6 +12,7 @@ class PodGcController : public Controller {
  public:
   struct Why {
     const char *label, *text;  // for metrics, and for people
+    bool disruption = false;   // the pod is told so: it may be one that a Job does not hold against itself
   };
   PodGcController(client::RestClient api, client::InformerFactory& informers, client::EventRecorder& events,
                   Clock& clock, int terminated_threshold);

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "controlplane/controllers/node/node_plan.h"
+#include "controlplane/controllers/pod_marks.h"
 #include "lib/api/meta.h"
 #include "lib/base/metrics.h"
 #include "lib/k8s/pod_util.h"
@@ -60,39 +61,41 @@ void TaintEvictionController::OnNode(const client::Change<corev1::Node>& change)
   for (const auto& pod : pods_.ByIndex("node", change.key)) queue().Add(api::KeyOf(*pod));
 }
 
-WallTime TaintEvictionController::FirstSeen(const std::string& pod_uid) {
+std::optional<WallTime> TaintEvictionController::Schedule(const corev1::Pod& pod, const corev1::Node* node) {
+  const WallTime now = clock().Now();
   MutexLock lock(mutex_);
-  return first_seen_.try_emplace(pod_uid, clock().Now()).first->second;
+  const auto before = first_seen_.find(pod.metadata().uid());
+  const WallTime since = before == first_seen_.end() ? now : before->second;
+  std::optional<WallTime> leave;
+  if (node && HasNoExecute(*node)) leave = EvictionTime(pod, node->spec().taints(), since);
+  if (leave) {
+    first_seen_.emplace(pod.metadata().uid(), since);
+  } else if (before != first_seen_.end()) {
+    first_seen_.erase(before);
+    events_.Record(pod, "Normal", "TaintManagerEviction", "Cancelling deletion of Pod " + api::KeyOf(pod));
+  }
+  return leave;
 }
 
 Result<Requeue> TaintEvictionController::Reconcile(const std::string& key, std::stop_token stop) {
   auto pod = pods_.Get(key);
-  if (!pod || k8s::IsTerminating(*pod) || k8s::IsTerminal(*pod)) return Requeue{};
+  if (!pod || k8s::IsTerminating(*pod)) return Requeue{};
   const metav1::ObjectMeta& meta = pod->metadata();
   auto node = nodes_.Get(pod->spec().node_name());
-  if (!node || !HasNoExecute(*node)) {
-    MutexLock lock(mutex_);
-    first_seen_.erase(meta.uid());
-    return Requeue{};
-  }
-  const WallTime now = clock().Now();
-  std::optional<WallTime> leave = EvictionTime(*pod, node->spec().taints(), FirstSeen(meta.uid()));
+  const std::optional<WallTime> leave = Schedule(*pod, node.get());
   if (!leave) return Requeue{};
+  const WallTime now = clock().Now();
   if (*leave > now) return Requeue{*leave - now};
 
   const client::RestClient api = api_.With(stop);
   events_.Record(*pod, "Normal", "TaintManagerEviction", "Marking for deletion Pod " + key);
-  corev1::Pod changed = *pod;
-  corev1::PodCondition condition;
-  condition.set_type(std::string(k8s::kDisruptionTarget));
-  condition.set_status("True");
-  condition.set_reason("DeletionByTaintManager");
-  condition.set_message("Taint manager: deleting due to NoExecute taint");
-  if (k8s::SetCondition(*changed.mutable_status(), std::move(condition), now)) {
-    Result<corev1::Pod> stored = api.UpdateStatus(changed);
-    if (!stored && stored.error().Is(Code::kNotFound)) return Requeue{};
-    if (!stored) return stored.error();
-  }
+  Result<> marked = MarkPod(api, *pod,
+                            {.reason = "DeletionByTaintManager",
+                             .message = "Taint manager: deleting due to NoExecute taint",
+                             .disrupted = "True"},
+                            now);
+  if (!marked && marked.error().Is(Code::kNotFound)) return Requeue{};
+  if (!marked) return marked.error();
   Result<> deleted = api.Delete<corev1::Pod>(meta.namespace_(), meta.name(), {.uid = meta.uid()});
   if (deleted) CountDeletion(clock().Now() - *leave);
   if (!deleted && !deleted.error().Is(Code::kNotFound)) return deleted.error().Wrap("evict");

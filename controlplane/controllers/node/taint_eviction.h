@@ -15,15 +15,16 @@ class TaintEvictionController : public Controller {
 
  private:
   void OnNode(const client::Change<corev1::Node>& change);
-  // When taints without a time of their own were first seen on the pod.
-  WallTime FirstSeen(const std::string& pod_uid) EXCLUDES(mutex_);
+  // When the pod has to leave its node (null: it is not known); nullopt: not at all, which is told when it
+  // was otherwise before.
+  std::optional<WallTime> Schedule(const corev1::Pod& pod, const corev1::Node* node) EXCLUDES(mutex_);
 
   client::RestClient api_;
   client::EventRecorder& events_;
   client::Informer<corev1::Pod>& pods_;
   client::Informer<corev1::Node>& nodes_;
   Mutex mutex_;
-  std::map<std::string, WallTime> first_seen_ GUARDED_BY(mutex_);  // by pod UID
+  std::map<std::string, WallTime> first_seen_ GUARDED_BY(mutex_);  // by UID; pods that are to leave
 };
 
 }  // namespace keelson::controllers
