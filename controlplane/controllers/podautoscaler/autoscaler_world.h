@@ -1,0 +1,55 @@
+// A HorizontalPodAutoscaler's surroundings in a test: metrics and scales as they are told, and pods.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "controlplane/controllers/podautoscaler/controller.h"
+#include "controlplane/controllers/testing.h"
+
+namespace keelson::controllers {
+
+// What the metrics say.
+struct SaidMetrics {
+  std::map<std::string, podautoscaler::PodValues> by_name;  // of resources and of pods' metrics
+  std::map<std::string, int64_t> values;                    // of objects and external ones
+  std::vector<std::string> asked;
+};
+
+class AutoscalerTest : public testing::Test {
+ protected:
+  using Autoscaler = PodAutoscalerController::Autoscaler;
+
+  // FakeApi has no scales: these are the deployments' own numbers.
+  void SetUp() override;
+  std::optional<Result<client::ApiResponse>> Intercept(const client::ApiRequest& request);
+
+  void AddScale(const std::string& name, int32_t replicas, std::optional<std::string> selector = {});
+  // Pods of the target with their CPU in thousandths, of one core that each requests.
+  void SetPods(const std::string& name, const std::vector<int64_t>& used);
+  void Put(const std::string& name, const std::string& spec);
+  static std::string Spec(const std::string& target, const std::string& metrics,
+                          const std::string& more = "");
+  static std::string Cpu(int percent);
+  void Start();
+  void NextPeriod() { cluster_.Advance(options_.sync_period, {controller_}); }
+  Autoscaler Get(const std::string& name = "hpa") { return cluster_.Get<Autoscaler>("default", name); }
+  // "type=status reason: message"
+  static std::vector<std::string> Conditions(const Autoscaler& autoscaler);
+  int32_t Replicas(const std::string& name = "web") { return scales_[name].spec().replicas(); }
+
+  PodAutoscalerOptions options_;
+  SaidMetrics said_;
+  std::map<std::string, autoscalingv1::Scale> scales_;
+  std::optional<Error> refuse_put_;
+  int puts_ = 0;
+  TestCluster cluster_;
+  PodAutoscalerController* controller_ = nullptr;
+};
+
+}  // namespace keelson::controllers
