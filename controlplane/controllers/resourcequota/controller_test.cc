@@ -84,6 +84,70 @@ TEST_F(ResourceQuotaTest, ScopesChoosePods) {
   EXPECT_EQ(Used("q"), "pods=1");
 }
 
+TEST_F(ResourceQuotaTest, EveryScope) {
+  AddPod("best");
+  AddPod("burst", "1");
+  corev1::Pod ending = PodNamed("ending");
+  ending.mutable_spec()->set_active_deadline_seconds(60);
+  ending.mutable_spec()->set_priority_class_name("high");
+  ASSERT_TRUE(cluster_.api.Create(ending));
+  corev1::Pod beside = PodNamed("beside");
+  corev1::PodAffinityTerm& term = *beside.mutable_spec()
+                                       ->mutable_affinity()
+                                       ->mutable_pod_affinity()
+                                       ->add_required_during_scheduling_ignored_during_execution();
+  term.set_topology_key("zone");
+  term.add_namespaces("other");
+  ASSERT_TRUE(cluster_.api.Create(beside));
+  for (const char* of_class : {"", "gold"}) {
+    corev1::PersistentVolumeClaim claim;
+    claim.mutable_metadata()->set_name(std::string("claim-") + of_class);
+    claim.mutable_metadata()->set_namespace_("default");
+    if (*of_class) claim.mutable_spec()->set_volume_attributes_class_name(of_class);
+    ASSERT_TRUE(cluster_.api.Create(claim));
+  }
+  struct Case {
+    const char *name, *resource, *scope, *op, *value, *used;
+  };
+  const Case cases[] = {
+      {"terminating", "pods", "Terminating", "Exists", "", "pods=1"},
+      {"not-terminating", "pods", "NotTerminating", "Exists", "", "pods=3"},
+      {"best-effort", "pods", "BestEffort", "Exists", "", "pods=3"},
+      {"not-best-effort", "pods", "NotBestEffort", "Exists", "", "pods=1"},
+      {"priority", "pods", "PriorityClass", "In", "high", "pods=1"},
+      {"other-priority", "pods", "PriorityClass", "NotIn", "high", "pods=3"},
+      {"any-priority", "pods", "PriorityClass", "Exists", "", "pods=1"},
+      {"no-priority", "pods", "PriorityClass", "DoesNotExist", "", "pods=3"},
+      {"affinity", "pods", "CrossNamespacePodAffinity", "Exists", "", "pods=1"},
+      {"class", "persistentvolumeclaims", "VolumeAttributesClass", "In", "gold", "persistentvolumeclaims=1"},
+      {"no-class", "persistentvolumeclaims", "VolumeAttributesClass", "DoesNotExist", "",
+       "persistentvolumeclaims=1"},
+  };
+  for (const Case& c : cases) {
+    corev1::ResourceQuota quota = QuotaNamed(c.name, {{c.resource, "5"}});
+    auto& scope = *quota.mutable_spec()->mutable_scope_selector()->add_match_expressions();
+    scope.set_scope_name(c.scope);
+    scope.set_operator_(c.op);
+    if (*c.value) scope.add_values(c.value);
+    ASSERT_TRUE(cluster_.api.Create(quota));
+  }
+  Start();
+  for (const Case& c : cases) EXPECT_EQ(Used(c.name), c.used) << c.name;
+}
+
+TEST_F(ResourceQuotaTest, FollowsResizes) {
+  AddPod("a", "1");
+  ASSERT_TRUE(cluster_.api.Create(QuotaNamed("q", {{"requests.cpu", "5"}})));
+  Start();
+  EXPECT_EQ(Used("q"), "requests.cpu=1");
+  corev1::Pod pod = cluster_.Get<corev1::Pod>("default", "a");
+  auto& requests = *pod.mutable_spec()->mutable_containers(0)->mutable_resources()->mutable_requests();
+  requests["cpu"] = api::Amount::Parse("250m")->ToQuantity();
+  pod = cluster_.fake->Put(pod);
+  cluster_.Drain({&controller_});
+  EXPECT_EQ(Used("q"), "requests.cpu=250m");
+}
+
 TEST_F(ResourceQuotaTest, FollowsTheSpecAndLooksAgain) {
   ASSERT_TRUE(cluster_.api.Create(QuotaNamed("q", {{"pods", "5"}})));
   Start();
