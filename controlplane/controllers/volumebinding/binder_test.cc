@@ -1,10 +1,14 @@
 #include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
 
 #include "controlplane/controllers/testing.h"
 #include "controlplane/controllers/volumebinding/claims.h"
 #include "controlplane/controllers/volumebinding/testing.h"
 #include "controlplane/controllers/volumebinding/volumes.h"
 #include "lib/api/quantity.h"
+#include "lib/base/file.h"
 
 namespace keelson::controllers {
 namespace {
@@ -22,8 +26,11 @@ class BinderTest : public ::testing::Test {
   }
   PersistentVolume Volume(const std::string& name = "v") { return cluster_.Get<PersistentVolume>("", name); }
   // A claim and a volume that are bound to each other.
-  void MakeBound(const char* policy = "Retain", const char* provisioner = nullptr) {
+  void MakeBound(const char* policy = "Retain", const char* provisioner = nullptr,
+                 const std::string& path = "") {
     PersistentVolume volume = VolumeNamed("v");
+    if (!path.empty())
+      volume.mutable_spec()->mutable_persistent_volume_source()->mutable_host_path()->set_path(path);
     volume.mutable_spec()->set_persistent_volume_reclaim_policy(policy);
     if (provisioner) (*volume.mutable_metadata()->mutable_annotations())[kProvisionedBy] = provisioner;
     cluster_.fake->Put(volume);
@@ -303,6 +310,34 @@ TEST_F(BinderTest, DeleteWithoutProvisionerFails) {
   EXPECT_EQ(Volume().status().phase(), "Failed");
   EXPECT_EQ(Volume().status().message(), message);
   EXPECT_EQ(Events(), Strings{std::string("VolumeFailedDelete: ") + message});
+}
+
+TEST_F(BinderTest, DirectoriesBelowTmpAreRemoved) {
+  const std::string path = "/tmp/binder-test-" + std::to_string(getpid());
+  ASSERT_TRUE(MakeDirs(path + "/data"));
+  MakeBound("Delete", nullptr, path);
+  DeleteClaim();
+  EXPECT_FALSE(std::filesystem::exists(path));
+  EXPECT_TRUE(cluster_.List<PersistentVolume>().empty());
+  EXPECT_EQ(Events(), Strings{});
+}
+
+TEST_F(BinderTest, OtherDirectoriesStay) {
+  for (const char* path : {"/srv/data", "/tmp/../srv", "/tmp/", "/srv/tmp/data"}) {
+    TestCluster cluster;
+    VolumeBinder& binder = cluster.Make<VolumeBinder>();
+    PersistentVolume volume = MeantFor(VolumeNamed("v"), "c", "gone");
+    volume.mutable_spec()->set_persistent_volume_reclaim_policy("Delete");
+    volume.mutable_spec()->mutable_persistent_volume_source()->mutable_host_path()->set_path(path);
+    cluster.fake->Put(volume);
+    cluster.Start();
+    cluster.Drain({&binder});
+    EXPECT_EQ(cluster.Get<PersistentVolume>("", "v").status().phase(), "Failed") << path;
+    EXPECT_EQ(cluster.Events(),
+              Strings{std::string("VolumeFailedDelete: host_path deleter only supports /tmp/.+ "
+                                  "but received provided ") +
+                      path});
+  }
 }
 
 TEST_F(BinderTest, RecycleFails) {

@@ -1,10 +1,13 @@
 #include "controlplane/controllers/volumebinding/volumes.h"
 
+#include <filesystem>
+
 #include <fmt/format.h>
 
 #include "controlplane/controllers/volumebinding/binding.h"
 #include "controlplane/controllers/volumebinding/claims.h"
 #include "lib/api/meta.h"
+#include "lib/base/file.h"
 
 namespace keelson::controllers {
 
@@ -77,6 +80,22 @@ Result<> VolumeBinder::Sync(const client::RestClient& api, PersistentVolume volu
   return Unbind(api, std::move(volume));
 }
 
+// A directory of this machine: for tests on a single one. Only below /tmp, of which nobody expects much.
+Result<> VolumeBinder::DeleteHostPath(const client::RestClient& api, PersistentVolume& volume) {
+  const metav1::ObjectMeta& meta = volume.metadata();
+  const std::string& path = volume.spec().persistent_volume_source().host_path().path();
+  const std::filesystem::path normal = std::filesystem::path(path).lexically_normal();
+  if (!normal.string().starts_with("/tmp/") || normal == "/tmp/") {
+    return Fail(api, volume, "VolumeFailedDelete",
+                fmt::format("host_path deleter only supports /tmp/.+ but received provided {}", path));
+  }
+  if (Result<> removed = RemoveTree(normal.string()); !removed)
+    return Fail(api, volume, "VolumeFailedDelete", removed.error().message());
+  Result<> deleted = api.Delete<PersistentVolume>("", meta.name(), {.uid = meta.uid()});
+  if (!deleted && !deleted.error().Is(Code::kNotFound)) return deleted.error().Wrap("delete volume");
+  return {};
+}
+
 Result<> VolumeBinder::Release(const client::RestClient& api, PersistentVolume volume) {
   if (volume.status().phase() != "Failed") {
     RETURN_IF_ERROR(SetPhase(api, volume, "Released"));
@@ -91,6 +110,8 @@ Result<> VolumeBinder::Release(const client::RestClient& api, PersistentVolume v
   auto made_by = volume.metadata().annotations().find(kProvisionedBy);
   if (made_by != volume.metadata().annotations().end() && !ExternalProvisioner(made_by->second).empty())
     return {};  // its provisioner sees the phase and deletes it
+  if (volume.metadata().has_deletion_timestamp()) return {};
+  if (volume.spec().persistent_volume_source().has_host_path()) return DeleteHostPath(api, volume);
   return Fail(api, volume, "VolumeFailedDelete",
               fmt::format("error getting deleter volume plugin for volume \"{}\": no deletable volume plugin "
                           "matched",

@@ -19,6 +19,7 @@ class VolumeBinder : public Controller {
   // The claim that the volume names, of that uid; null: there is none any more.
   Result<std::shared_ptr<const PersistentVolumeClaim>> ClaimBehind(const client::RestClient& api,
                                                                    const PersistentVolume& volume);
+  Result<> DeleteHostPath(const client::RestClient& api, PersistentVolume& volume);
   Result<> Release(const client::RestClient& api, PersistentVolume volume);
   Result<> Fail(const client::RestClient& api, PersistentVolume& volume, const char* reason,
                 const std::string& message);
