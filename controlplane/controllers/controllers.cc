@@ -11,10 +11,12 @@
 #include "controlplane/controllers/certificates/pod_request_cleaner.h"
 #include "controlplane/controllers/certificates/signer.h"
 #include "controlplane/controllers/controller.h"
+#include "controlplane/controllers/clusterroleaggregation/controller.h"
 #include "controlplane/controllers/cronjob/controller.h"
 #include "controlplane/controllers/daemonset/controller.h"
 #include "controlplane/controllers/deployment/controller.h"
 #include "controlplane/controllers/disruption/controller.h"
+#include "controlplane/controllers/disruption/stale_conditions.h"
 #include "controlplane/controllers/endpoints/endpoints_controller.h"
 #include "controlplane/controllers/endpoints/slice_controller.h"
 #include "controlplane/controllers/ephemeralvolume/controller.h"
@@ -81,6 +83,10 @@ Result<> Build(Manager& manager, const Options& options) {
     manager.Add<RootCaPublisher>(options, "root-ca-certificate-publisher-controller",
                                  "root-ca-cert-publisher", options.root_ca_pem);
   }
+  if (options.aggregate_cluster_roles) {
+    manager.Add<ClusterRoleAggregationController>(options, "clusterrole-aggregation-controller",
+                                                  "clusterrole-aggregation-controller");
+  }
   manager.Add<DaemonSetController>(options, "daemonset-controller", "daemonset-controller");
   manager.Add<DeploymentController>(options, "deployment-controller", "deployment-controller");
   manager.Add<ReplicaSetController>(options, "replicaset-controller", "replicaset-controller");
@@ -93,6 +99,7 @@ Result<> Build(Manager& manager, const Options& options) {
   manager.Add<PodAutoscalerController>(options, "horizontal-pod-autoscaler-controller",
                                        "horizontal-pod-autoscaler", options.pod_autoscaler);
   manager.Add<DisruptionController>(options, "disruption-controller", "controllermanager");
+  manager.Add<StaleDisruptionController>(options, "disruption-controller", "controllermanager");
   manager.Add<ServiceCidrController>(options, "service-cidr-controller", "service-cidr-controller");
   Result<AddressPool> pool = AddressPool::Parse(options.load_balancer_addresses);
   if (!pool) return pool.error().Wrap("--load-balancer-addresses");

@@ -40,6 +40,9 @@ struct Options {
   // As whom a controller writes, by AccountOf() its name; empty: all of them as who reads.
   std::function<client::RestClient(const std::string& account)> client_for;
 
+  // Of ClusterRoles with an aggregationRule; the API server of this program does that itself.
+  bool aggregate_cluster_roles = true;
+
   std::string root_ca_pem;  // for kube-root-ca.crt in every namespace; empty: not published
 
   std::chrono::seconds node_monitor_period{5};

@@ -11,6 +11,7 @@ const std::vector<ControllerName>& AllControllers() {
       {"certificatesigningrequest-approving-controller", "csrapproving", "certificate-controller"},
       {"certificatesigningrequest-cleaner-controller", "csrcleaner", "certificate-controller"},
       {"certificatesigningrequest-signing-controller", "csrsigning", "certificate-controller"},
+      {"clusterrole-aggregation-controller", "clusterrole-aggregation", "clusterrole-aggregation-controller"},
       {"cronjob-controller", "cronjob", "cronjob-controller"},
       {"daemonset-controller", "daemonset", "daemon-set-controller"},
       {"deployment-controller", "deployment", "deployment-controller"},

@@ -1,24 +1,9 @@
 #include "controlplane/apiserver/authz/aggregation.h"
 
-#include <set>
-
 #include "controlplane/apiserver/bootstrap/bootstrap.h"
-#include "lib/api/codec.h"
-#include "lib/api/selector.h"
 #include "lib/base/log.h"
 
 namespace keelson::apiserver {
-namespace {
-
-using Rules = google::protobuf::RepeatedPtrField<rbacv1::PolicyRule>;
-
-std::string Bytes(const Rules& rules) {
-  std::string out;
-  for (const rbacv1::PolicyRule& rule : rules) out += api::EncodeRaw(rule) + '\n';
-  return out;
-}
-
-}  // namespace
 
 void RoleAggregator::Put(std::shared_ptr<const rbacv1::ClusterRole> role) {
   MutexLock lock(mutex_);
@@ -34,29 +19,12 @@ void RoleAggregator::Remove(const std::string& name) {
   changed_.notify_all();
 }
 
-Rules RoleAggregator::Aggregate(const rbacv1::ClusterRole& role, const Roles& all) {
-  Rules out;
-  std::set<std::string> seen;
-  for (const metav1::LabelSelector& wanted : role.aggregation_rule().cluster_role_selectors()) {
-    Result<api::LabelSelector> selector = api::LabelSelector::From(wanted);
-    if (!selector) continue;
-    for (const auto& entry : all) {
-      if (entry.first == role.metadata().name() || !selector->Matches(entry.second->metadata().labels()))
-        continue;
-      for (const rbacv1::PolicyRule& rule : entry.second->rules()) {
-        if (seen.insert(api::EncodeRaw(rule)).second) *out.Add() = rule;
-      }
-    }
-  }
-  return out;
-}
-
-Result<> RoleAggregator::Reconcile(const Roles& roles, std::stop_token stop) {
+Result<> RoleAggregator::Reconcile(const k8s::ClusterRoles& roles, std::stop_token stop) {
   for (const auto& entry : roles) {
     const rbacv1::ClusterRole& role = *entry.second;
     if (!role.has_aggregation_rule()) continue;
-    Rules wanted = Aggregate(role, roles);
-    if (Bytes(wanted) == Bytes(role.rules())) continue;
+    const k8s::PolicyRules wanted = k8s::AggregateRules(role, roles);
+    if (k8s::SameRules(wanted, role.rules())) continue;
     auto updated = registry_.Modify(
         api::ResourceOf<rbacv1::ClusterRole>(), "", entry.first,
         [&](api::Message& object) -> Result<> {
@@ -72,7 +40,7 @@ Result<> RoleAggregator::Reconcile(const Roles& roles, std::stop_token stop) {
 
 void RoleAggregator::Run(std::stop_token stop) {
   while (!stop.stop_requested()) {
-    Roles roles;
+    k8s::ClusterRoles roles;
     {
       MutexLock lock(mutex_);
       changed_.wait(mutex_, stop, [this]() NO_THREAD_SAFETY_ANALYSIS { return dirty_; });

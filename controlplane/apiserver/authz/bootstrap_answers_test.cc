@@ -9,7 +9,6 @@
 
 #include <fmt/format.h>
 
-#include "controlplane/apiserver/authz/aggregation.h"
 #include "controlplane/apiserver/authz/bootstrap_policy.h"
 #include "controlplane/apiserver/authz/node.h"
 #include "controlplane/apiserver/authz/policy_tables.h"
@@ -17,6 +16,7 @@
 #include "controlplane/apiserver/authz/testing.h"
 #include "lib/api/scheme.h"
 #include "lib/base/file.h"
+#include "lib/k8s/aggregate_rules.h"
 
 namespace keelson::apiserver {
 namespace {
@@ -93,14 +93,14 @@ std::vector<Identity> Identities() {
 }
 
 std::shared_ptr<RbacAuthorizer> Policy() {
-  RoleAggregator::Roles all;
+  k8s::ClusterRoles all;
   for (const auto& role : BootstrapClusterRoles())
     all[role.metadata().name()] = std::make_shared<rbacv1::ClusterRole>(role);
   for (int round = 0; round < 3; ++round) {  // admin takes edit in, which takes view in
     for (auto& entry : all) {
       if (!entry.second->has_aggregation_rule()) continue;
       rbacv1::ClusterRole filled = *entry.second;
-      *filled.mutable_rules() = RoleAggregator::Aggregate(filled, all);
+      *filled.mutable_rules() = k8s::AggregateRules(filled, all);
       entry.second = std::make_shared<rbacv1::ClusterRole>(filled);
     }
   }

@@ -2,9 +2,9 @@
 
 #include <gtest/gtest.h>
 
-#include "controlplane/apiserver/authz/aggregation.h"
 #include "controlplane/apiserver/authz/bootstrap_policy.h"
 #include "controlplane/apiserver/authz/testing.h"
+#include "lib/k8s/aggregate_rules.h"
 
 namespace keelson::apiserver {
 namespace {
@@ -12,7 +12,7 @@ namespace {
 class RbacTest : public testing::Test {
  protected:
   RbacTest() {
-    RoleAggregator::Roles all;
+    k8s::ClusterRoles all;
     for (const auto& role : BootstrapClusterRoles()) {
       all[role.metadata().name()] = std::make_shared<rbacv1::ClusterRole>(role);
     }
@@ -21,7 +21,7 @@ class RbacTest : public testing::Test {
       for (auto& entry : all) {
         if (!entry.second->has_aggregation_rule()) continue;
         rbacv1::ClusterRole filled = *entry.second;
-        *filled.mutable_rules() = RoleAggregator::Aggregate(filled, all);
+        *filled.mutable_rules() = k8s::AggregateRules(filled, all);
         entry.second = std::make_shared<rbacv1::ClusterRole>(filled);
       }
     }

@@ -1,0 +1,19 @@
+// ClusterRoles with an aggregationRule: their rules are those of all roles that the rule's selectors match.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+
+#include "lib/api/types.h"
+
+namespace keelson::k8s {
+
+using ClusterRoles = std::map<std::string, std::shared_ptr<const rbacv1::ClusterRole>>;  // by name
+using PolicyRules = google::protobuf::RepeatedPtrField<rbacv1::PolicyRule>;
+
+// The rules that `role` should have, each once, in the order of selectors and names.
+PolicyRules AggregateRules(const rbacv1::ClusterRole& role, const ClusterRoles& all);
+bool SameRules(const PolicyRules& a, const PolicyRules& b);
+
+}  // namespace keelson::k8s
