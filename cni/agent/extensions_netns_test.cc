@@ -266,25 +266,26 @@ TEST_F(ExtensionsNetnsTest, BirdsTellEachOther) {
     agents_[name]->syncer().AwaitSyncs(1);
   }
   // BIRD waits a few seconds before it connects; what it learns shows as routes of its protocol.
-  netlink::Monitor monitor = [&] {
-    std::optional<netlink::Monitor> out;
-    (void)Site("a").host.Run([&]() -> Result<> {
-      ASSIGN_OR_RETURN(out, netlink::Monitor::Open());
+  auto await_routes = [&](const char* name, std::initializer_list<const char*> pods) -> Result<> {
+    std::optional<netlink::Monitor> monitor;
+    RETURN_IF_ERROR(Site(name).host.Run([&]() -> Result<> {
+      ASSIGN_OR_RETURN(monitor, netlink::Monitor::Open());
       return {};
-    });
-    return std::move(*out);
-  }();
-  netlink::Socket socket = *netlink::Socket::OpenIn(Site("a").host);
-  auto learned = [&] {
-    int count = 0;
-    auto routes = *netlink::ListRoutes(socket);
-    for (const netlink::Route& route : routes) {
-      bool pods = route.destination == Prefix("10.244.2.0/24") || route.destination == Prefix("fd44:2::/64");
-      count += pods && route.protocol == 12;
+    }));
+    ASSIGN_OR_RETURN(netlink::Socket socket, netlink::Socket::OpenIn(Site(name).host));
+    for (;;) {
+      ASSIGN_OR_RETURN(const auto routes, netlink::ListRoutes(socket));
+      const auto learned = [&](const char* prefix) {
+        return std::any_of(routes.begin(), routes.end(), [&](const netlink::Route& route) {
+          return route.destination == Prefix(prefix) && route.protocol == 12;
+        });
+      };
+      if (std::all_of(pods.begin(), pods.end(), learned)) return {};
+      RETURN_IF_ERROR(monitor->Wait({}, std::chrono::seconds(40)));
     }
-    return count;
   };
-  while (learned() < 2) ASSERT_DONE(monitor.Wait({}, std::chrono::seconds(40)));
+  ASSERT_DONE(await_routes("a", {"10.244.2.0/24", "fd44:2::/64"}));
+  ASSERT_DONE(await_routes("b", {"10.244.1.0/24", "fd44:1::/64"}));
   Echo echo(Site("b").pod);
   EXPECT_EQ(SeenAs(Site("a").pod, Site("b").PodIp()), Site("a").PodIp().ToString());
   // What BIRD cannot read is refused, and says why.
