@@ -1,5 +1,8 @@
 #include "lib/client/api_conformance.h"
 
+#include <algorithm>
+#include <type_traits>
+
 #include "lib/api/codec.h"
 #include "lib/api/meta.h"
 
@@ -117,6 +120,88 @@ TEST_P(ApiConformance, StatusAndSpecAreWrittenApart) {
   status->mutable_metadata()->clear_finalizers();
   ASSERT_TRUE(api_.UpdateStatus(*status));
   EXPECT_TRUE(api_.Delete<corev1::Pod>("default", created->metadata().name()));
+}
+
+// An object that no controller has anything to do for.
+template <typename T>
+T Idle(const std::string& name) {
+  T object;
+  if constexpr (std::is_same_v<T, corev1::Pod>) {
+    object = NewPod(name);
+  } else if constexpr (std::is_same_v<T, corev1::Service>) {
+    object.mutable_spec()->set_type("ExternalName");
+    object.mutable_spec()->set_external_name("example.com");
+  } else if constexpr (std::is_same_v<T, corev1::PersistentVolumeClaim>) {
+    object.mutable_spec()->add_access_modes("ReadWriteOnce");
+    object.mutable_spec()->set_storage_class_name("none-such");
+    (*object.mutable_spec()->mutable_resources()->mutable_requests())["storage"].set_string("1Gi");
+  } else {  // a ReplicaSet
+    object.mutable_spec()->set_replicas(0);
+    (*object.mutable_spec()->mutable_selector()->mutable_match_labels())["app"] = name;
+    *object.mutable_spec()->mutable_template_()->mutable_spec() = NewPod(name).spec();
+    object.mutable_spec()->mutable_template_()->mutable_spec()->clear_scheduler_name();
+    (*object.mutable_spec()->mutable_template_()->mutable_metadata()->mutable_labels())["app"] = name;
+  }
+  object.mutable_metadata()->set_name(name);
+  object.mutable_metadata()->set_namespace_("default");
+  return object;
+}
+
+// A status write takes metadata along: labels, annotations, finalizers, and owners but those of a Pod. It is
+// the last word on a deleted object when it empties the finalizers.
+template <typename T>
+void WritesMetadataWithTheStatus(const RestClient& api, const corev1::ConfigMap& owner) {
+  const std::string kind(api::ResourceOf<T>().kind), name = Unique("metadata");
+  auto created = api.Create(Idle<T>(name));
+  ASSERT_TRUE(created) << created.error().message();
+  auto write = [&](const std::function<void(metav1::ObjectMeta&)>& change) {
+    auto now = api.Get<T>("default", name);
+    if (!now) return now;
+    now->mutable_metadata()->clear_resource_version();  // whatever controllers write meanwhile
+    change(*now->mutable_metadata());
+    return api.UpdateStatus(*now);
+  };
+  auto stored = write([&](metav1::ObjectMeta& meta) {
+    (*meta.mutable_labels())["l"] = "1";
+    (*meta.mutable_annotations())["a"] = "2";
+    meta.add_finalizers("example.com/hold");
+    metav1::OwnerReference& reference = *meta.add_owner_references();
+    reference.set_api_version("v1");
+    reference.set_kind("ConfigMap");
+    reference.set_name(owner.metadata().name());
+    reference.set_uid(owner.metadata().uid());
+  });
+  ASSERT_TRUE(stored) << kind << ": " << stored.error().message();
+  const metav1::ObjectMeta& meta = stored->metadata();
+  EXPECT_TRUE(meta.labels().contains("l")) << kind;
+  EXPECT_TRUE(meta.annotations().contains("a")) << kind;
+  EXPECT_EQ(meta.owner_references_size(), (std::is_same_v<T, corev1::Pod> ? 0 : 1)) << kind;
+  const auto& finalizers = meta.finalizers();
+  EXPECT_EQ(std::count(finalizers.begin(), finalizers.end(), "example.com/hold"), 1) << kind;
+  EXPECT_EQ(meta.generation(), created->metadata().generation()) << kind;
+
+  ASSERT_TRUE(api.Delete<T>("default", name)) << kind;
+  auto late = write([](metav1::ObjectMeta& m) { m.add_finalizers("example.com/late"); });
+  ASSERT_TRUE(FailsWith(late, Code::kInvalid)) << kind;
+  // A controller may take another one off meanwhile, which then is new as well.
+  for (const char* words : {"metadata.finalizers: Forbidden: no new finalizers can be added if the object is "
+                            "being deleted, found new finalizers []string{",
+                            "\"example.com/late\""}) {
+    EXPECT_NE(late.error().message().find(words), std::string::npos) << late.error().message();
+  }
+  auto released = write([](metav1::ObjectMeta& m) { m.clear_finalizers(); });
+  ASSERT_TRUE(released) << kind << ": " << released.error().message();
+  EXPECT_TRUE(FailsWith(api.Get<T>("default", name), Code::kNotFound)) << kind;
+}
+
+TEST_P(ApiConformance, StatusWritesTakeMetadataAlong) {
+  auto owner = api_.Create(NewConfigMap(Unique("owner")));
+  ASSERT_TRUE(owner) << owner.error().message();
+  WritesMetadataWithTheStatus<corev1::Pod>(api_, *owner);
+  WritesMetadataWithTheStatus<corev1::Service>(api_, *owner);
+  WritesMetadataWithTheStatus<corev1::PersistentVolumeClaim>(api_, *owner);
+  WritesMetadataWithTheStatus<appsv1::ReplicaSet>(api_, *owner);
+  EXPECT_TRUE(api_.Delete<corev1::ConfigMap>("default", owner->metadata().name()));
 }
 
 TEST_P(ApiConformance, GenerationFollowsTheSpec) {
@@ -284,6 +369,9 @@ TEST_P(ApiConformance, FinalizersHoldADeletedObject) {
   auto held = api_.Get<corev1::ConfigMap>("default", map.metadata().name());
   ASSERT_TRUE(held) << held.error().message();
   EXPECT_TRUE(held->metadata().has_deletion_timestamp());
+  corev1::ConfigMap more = *held;
+  more.mutable_metadata()->add_finalizers("example.com/late");
+  EXPECT_TRUE(FailsWith(api_.Update(more), Code::kInvalid));
   held->mutable_metadata()->clear_finalizers();
   ASSERT_TRUE(api_.Update(*held));
   EXPECT_TRUE(FailsWith(api_.Get<corev1::ConfigMap>("default", map.metadata().name()), Code::kNotFound));

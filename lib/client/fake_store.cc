@@ -88,6 +88,37 @@ bool Finished(const Message& object) {
   return !ns || ns->spec().finalizers_size() == 0;
 }
 
+// What is on its way out can be held back by nobody else.
+Result<> CheckFinalizers(const api::ResourceInfo& info, const metav1::ObjectMeta& sent,
+                         const metav1::ObjectMeta& had) {
+  if (!had.has_deletion_timestamp()) return {};
+  std::string added;
+  for (const std::string& one : sent.finalizers()) {
+    if (std::find(had.finalizers().begin(), had.finalizers().end(), one) != had.finalizers().end()) continue;
+    added += fmt::format("{}\"{}\"", added.empty() ? "" : ", ", one);
+  }
+  if (added.empty()) return {};
+  return About(
+      info, had.name(), Code::kInvalid,
+      fmt::format("{} \"{}\" is invalid: metadata.finalizers: Forbidden: no new finalizers can be added "
+                  "if the object is being deleted, found new finalizers []string{{{}}}",
+                  info.kind, had.name(), added));
+}
+
+// What no writer decides on.
+void KeepServerFields(const metav1::ObjectMeta& had, metav1::ObjectMeta& meta) {
+  meta.set_uid(had.uid());
+  meta.set_resource_version(had.resource_version());
+  *meta.mutable_creation_timestamp() = had.creation_timestamp();
+  meta.clear_deletion_timestamp();
+  meta.clear_deletion_grace_period_seconds();
+  meta.clear_generation();
+  if (had.has_generation()) meta.set_generation(had.generation());
+  if (!had.has_deletion_timestamp()) return;
+  *meta.mutable_deletion_timestamp() = had.deletion_timestamp();
+  meta.set_deletion_grace_period_seconds(had.deletion_grace_period_seconds());
+}
+
 void SetFinalizer(metav1::ObjectMeta& meta, const std::string& finalizer, bool present) {
   auto& list = *meta.mutable_finalizers();
   auto it = std::find(list.begin(), list.end(), finalizer);
@@ -187,27 +218,19 @@ Result<FakeStore::Object> FakeStore::Update(const api::ResourceInfo& info, std::
                     fmt::format("Precondition failed: UID in precondition: {}, UID in object meta: {}",
                                 sent.uid(), had.uid()));
   }
-  std::unique_ptr<Message> after;
-  if (subresource == "status" || subresource == "approval") {
-    after = Clone(*before);
+  RETURN_IF_ERROR(CheckFinalizers(info, sent, had));
+  const bool part = subresource == "status" || subresource == "approval";
+  std::unique_ptr<Message> after = Clone(part ? *before : object);
+  if (part) {
+    CopyField("metadata", object, *after);
     CopyField("status", object, *after);
-    *api::MutableMeta(*after).mutable_annotations() = sent.annotations();
-    *api::MutableMeta(*after).mutable_finalizers() = sent.finalizers();
-  } else {
-    after = Clone(object);
-    metav1::ObjectMeta& meta = api::MutableMeta(*after);
-    meta.set_uid(had.uid());
-    *meta.mutable_creation_timestamp() = had.creation_timestamp();
-    meta.clear_deletion_timestamp();
-    meta.clear_deletion_grace_period_seconds();
-    if (had.has_deletion_timestamp()) {
-      *meta.mutable_deletion_timestamp() = had.deletion_timestamp();
-      meta.set_deletion_grace_period_seconds(had.deletion_grace_period_seconds());
-    }
-    if (had.has_generation()) meta.set_generation(had.generation() + (SameSpec(*before, *after) ? 0 : 1));
-    if (HasStatus(info)) CopyField("status", *before, *after);
+  } else if (HasStatus(info)) {
+    CopyField("status", *before, *after);
   }
-  api::MutableMeta(*after).set_resource_version(had.resource_version());
+  metav1::ObjectMeta& meta = api::MutableMeta(*after);
+  KeepServerFields(had, meta);
+  if (part && info.resource == "pods") *meta.mutable_owner_references() = had.owner_references();
+  if (had.has_generation() && !SameSpec(*before, *after)) meta.set_generation(had.generation() + 1);
   if (MessageDifferencer::Equals(*before, *after)) return before;
   return CommitOrRemove(info, before, std::move(after));
 }
