@@ -106,7 +106,6 @@ class ServicesTest(unittest.TestCase):
         cls.cluster.env["KEELSON_API_FLAGS"] = f"--load-balancer-addresses {POOL}"
         make_tools(cls.cluster.dir / "tools")
         cls.cluster.up()
-        cls.cluster.kubectl("apply", "-f", ROOT / "docs/examples/announce-rbac.yaml")
         cls.upstream = cls.start_server(53, "www.example.com=192.0.2.80")
         cls.addClassCleanup(lambda: cls.upstream.communicate())
         stub = cls.start_server(5353, "git.corp.example=192.0.2.53")

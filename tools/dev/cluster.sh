@@ -51,6 +51,7 @@ control_plane_wait() {
   daemon_wait kube-controlplane
   [ "$KEELSON_CNI" = none ] || run_kubectl apply -f "$ROOT/cni/agent/rbac.yaml" >/dev/null
   [ -z "$KEELSON_DNS_IP" ] || sed "s/10\.96\.0\.10/$KEELSON_DNS_IP/" "$ROOT/proxy/dns/kube-dns.yaml" | run_kubectl apply -f - >/dev/null
+  [[ ${KEELSON_PROXY_FLAGS:-} != *--announce-addresses* ]] || run_kubectl apply -f "$ROOT/proxy/announce/rbac.yaml" >/dev/null
 }
 
 cluster_up() {
