@@ -111,6 +111,7 @@ class Scheduler {
       }
       Made made;
       ASSIGN_OR_RETURN(made.framework, MakeFramework(profile, parts));
+      for (const std::shared_ptr<Plugin>& plugin : options_.plugins) made.framework->Add(plugin);
       if (extenders_) made.framework->AddFirstBinder(NewExtenderBinder(*extenders_));
       AlgorithmOptions options;
       options.percentage = profile.percentage.value_or(options_.config.percentage_of_nodes_to_score);
@@ -139,6 +140,9 @@ class Scheduler {
     background("queue", [this](std::stop_token s) { queue_.Run(s); });
     for (int i = 0; i < options_.binders; ++i) {
       background(fmt::format("binder-{}", i), [this](std::stop_token s) { binders_.Run(s); });
+    }
+    for (int i = 0; i < options_.waiters; ++i) {
+      background(fmt::format("waiter-{}", i), [this](std::stop_token s) { waiters_.Run(s); });
     }
     http::AddServer(group, "debug", options_.debug_host, options_.debug_port,
                     WhyHandler([this](const std::string& pod) { return Why(pod); }));
@@ -229,6 +233,8 @@ class Scheduler {
 
   void ScheduleOne(const PodPtr& pod) {
     MutexLock lock(deciding_);
+    // It has a node: what the informers told of it before has come after that.
+    if (cache_.Holds(*pod)) return queue_.Done(pod->key);
     cache_.Update(snapshot_);
     const Made& profile = profiles_.at(pod->scheduler_name);
     auto state = std::make_shared<CycleState>();
@@ -246,8 +252,14 @@ class Scheduler {
     const bool waits = judged.status.code == Status::Code::kWait;
     if (!judged.status.ok() && !waits) return Refused(pod, *state, node, judged);
     queue_.Done(pod->key);
-    binders_.Submit(pod->uid,
-                    [this, pod, state, waits, node = std::move(node)] { Bind(pod, *state, node, waits); });
+    std::function<void()> bind = [this, pod, state, waits, node = std::move(node)] {
+      Bind(pod, *state, node, waits);
+    };
+    // Who may wait for long must not keep others waiting.
+    if (waits || pod->volumes) {
+      bind = [this, pod, bind = std::move(bind)] { waiters_.Submit(pod->uid, bind); };
+    }
+    binders_.Submit(pod->uid, std::move(bind));
   }
 
   void Unschedulable(const PodPtr& pod, Decision& decision) {
@@ -272,27 +284,29 @@ class Scheduler {
 
   void Bind(const PodPtr& pod, CycleState& state, const std::string& node, bool waits) {
     const Framework& framework = FrameworkOf(*pod);
-    Result<> bound;
     if (waits) {
       const Judgement judged = framework.AwaitPermit(state, *pod, node);
-      if (!judged.status.ok()) bound = Error(Code::kInternal, judged.status.message);
+      const char* reason = judged.status.rejected() ? "Unschedulable" : "SchedulerError";
+      if (!judged.status.ok())
+        return Unbound(pod, state, node, Error(Code::kInternal, judged.status.message), reason);
     }
-    if (bound) bound = framework.Bind(state, *pod, node);
-    if (!bound) return Unbound(pod, state, node, bound.error());
+    if (Result<> bound = framework.Bind(state, *pod, node); !bound)
+      return Unbound(pod, state, node, bound.error());
     Count(*pod, "scheduled");
     reports_.Scheduled(*pod, node);
   }
 
-  void Unbound(const PodPtr& pod, CycleState& state, const std::string& node, const Error& error) {
+  void Unbound(const PodPtr& pod, CycleState& state, const std::string& node, const Error& error,
+               const char* reason = "SchedulerError") {
     FrameworkOf(*pod).Unreserve(state, *pod, node);
     cache_.Forget(pod->key);
     // Others may have been told that there was no room.
     queue_.Notify({ClusterEvent::Kind::kPodRemoved, nullptr, nullptr, pod, nullptr});
-    Failed(pod, error);
+    Failed(pod, error, reason);
   }
 
   // Not the pod's fault: another try after back-off.
-  void Failed(const PodPtr& pod, const Error& error) {
+  void Failed(const PodPtr& pod, const Error& error, const char* reason = "SchedulerError") {
     if (error.Is(Code::kCancelled)) return;
     Count(*pod, "error");
     // Gone, another pod of that name, or bound by somebody else: what the informers bring decides.
@@ -300,7 +314,7 @@ class Scheduler {
       log::Info("Binding refused", {{"pod", pod->key}, {"error", error}});
     } else {
       log::Warn("Scheduling failed", {{"pod", pod->key}, {"error", error}});
-      reports_.Unschedulable(pod, "SchedulerError", error.message(), std::nullopt);
+      reports_.Unschedulable(pod, reason, error.message(), std::nullopt);
     }
     if (!error.Is(Code::kNotFound)) queue_.Retry(pod);
   }
@@ -315,7 +329,7 @@ class Scheduler {
   Cache cache_;
   std::unordered_map<std::string, Made> profiles_;  // by scheduler name
   SchedulingQueue queue_;
-  Binders binders_;
+  Binders binders_, waiters_;
   client::InformerFactory informers_;
   client::Informer<corev1::Node>& nodes_;
   client::Informer<corev1::Pod>& pods_;

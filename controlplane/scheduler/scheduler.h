@@ -4,6 +4,7 @@
 //             \-> SchedulingQueue (active, backoff, unschedulable)
 //   one thread:  pop -> snapshot -> filter and score (Algorithm) -> assume -> hand to a binder
 //   binders:     PreBind, Bind (pods/binding), evictions, events, PodScheduled conditions
+//   waiters:     PreBind and Bind where volumes or a Permit plugin may be long in coming
 //
 // One thread decides, so decisions never race; what waits for the API server runs beside it.
 #pragma once
@@ -13,6 +14,7 @@
 #include <memory>
 #include <stop_token>
 #include <string>
+#include <vector>
 
 #include "controlplane/scheduler/config.h"
 #include "lib/base/clock.h"
@@ -23,7 +25,9 @@ namespace keelson::scheduler {
 
 struct Options {
   Config config;
-  int binders = 16;
+  int binders = 16, waiters = 64;
+  // Of others: at all points that they implement, after those of each profile.
+  std::vector<std::shared_ptr<Plugin>> plugins;
   // How long a pod stays unschedulable without an event that may help it.
   std::chrono::milliseconds max_unschedulable{std::chrono::minutes(5)};
   uint64_t seed = 0;  // of tie-breaks; 0: random

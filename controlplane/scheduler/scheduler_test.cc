@@ -1,6 +1,7 @@
 // The whole scheduler against an API server in memory.
 #include "controlplane/scheduler/scheduler.h"
 
+#include <deque>
 #include <thread>
 
 #include <gtest/gtest.h>
@@ -36,10 +37,12 @@ class SchedulerTest : public ::testing::Test {
     }
   }
 
-  void Start(Config config = {}) {
+  void Start(Config config = {}, std::vector<std::shared_ptr<Plugin>> plugins = {}) {
     Options options;
     options.config = std::move(config);
+    options.plugins = std::move(plugins);
     options.binders = 2;
+    options.waiters = 2;
     options.seed = 1;
     options.config.initial_backoff = 20ms;
     options.debug_host = debug_port_ ? "127.0.0.1" : "";
@@ -241,6 +244,29 @@ TEST_F(SchedulerTest, EvictsForMoreImportantPods) {
   EXPECT_FALSE(api_.Get<corev1::Pod>("default", "plain"));
 }
 
+// A victim that the informers have not seen go yet is no reason to evict another one.
+TEST_F(SchedulerTest, EvictsNoMoreThanItMust) {
+  constexpr int kNodes = 40, kPods = 20;
+  for (int i = 0; i < kNodes; ++i) {
+    const std::string node = "n" + std::to_string(i);
+    fake_->Put(MakeNode(node, "2"));
+    corev1::Pod lesser = MakePod("lesser-" + std::to_string(i), "2");
+    lesser.mutable_spec()->set_node_name(node);
+    lesser.mutable_spec()->set_termination_grace_period_seconds(0);
+    fake_->Put(lesser);
+  }
+  Start();
+  for (int i = 0; i < kPods; ++i) {
+    corev1::Pod important = MakePod("important-" + std::to_string(i), "2");
+    important.mutable_spec()->set_priority(10);
+    Create(important);
+  }
+  for (int i = 0; i < kPods; ++i) EXPECT_NE(NodeOf("important-" + std::to_string(i)), "");
+  const auto pods = api_.List<corev1::Pod>();
+  ASSERT_TRUE(pods);
+  EXPECT_EQ(pods->size(), static_cast<size_t>(kNodes));  // a lesser one for each important one
+}
+
 TEST_F(SchedulerTest, PromisesRoomWhileVictimsGo) {
   fake_->Put(MakeNode("n1", "2"));
   corev1::Pod slow = MakePod("slow", "2");
@@ -382,6 +408,78 @@ TEST_F(SchedulerTest, BindsClaimsForTheChosenNode) {
   (*asked->mutable_metadata()->mutable_annotations())["pv.kubernetes.io/bind-completed"] = "yes";
   ASSERT_TRUE(api_.Update(*asked));
   EXPECT_EQ(NodeOf("p"), "n1");
+}
+
+TEST_F(SchedulerTest, VolumesThatAreLongInComingHoldUpNobodyElse) {
+  fake_->Put(MakeNode("n1"));
+  storagev1::StorageClass waiting;
+  waiting.mutable_metadata()->set_name("waiting");
+  waiting.set_provisioner("example.com/never");
+  waiting.set_volume_binding_mode("WaitForFirstConsumer");
+  fake_->Put(waiting);
+  Start();
+  for (int i = 0; i < 4; ++i) {
+    const std::string name = "c" + std::to_string(i);
+    corev1::PersistentVolumeClaim claim;
+    claim.mutable_metadata()->set_name(name);
+    claim.mutable_metadata()->set_namespace_("default");
+    claim.mutable_spec()->set_storage_class_name("waiting");
+    ASSERT_TRUE(api_.Create(claim));
+    corev1::Pod pod = MakePod("waits-for-" + name);
+    corev1::Volume& volume = *pod.mutable_spec()->add_volumes();
+    volume.set_name("v");
+    volume.mutable_volume_source()->mutable_persistent_volume_claim()->set_claim_name(name);
+    Create(pod);
+  }
+  Create(MakePod("p"));
+  EXPECT_EQ(NodeOf("p"), "n1");
+}
+
+// A Permit plugin that has the pod "guest" wait until somebody says yes or no.
+class Doorkeeper : public PermitPlugin {
+ public:
+  std::string_view name() const override { return "Doorkeeper"; }
+  Status Permit(CycleState&, const PodInfo& pod, const std::string&) override {
+    return pod.name == "guest" ? Status{Status::Code::kWait, ""} : Status();
+  }
+  Status Await(CycleState&, const PodInfo& pod, const std::string&) override {
+    MutexLock lock(mutex_);
+    if (pod.name != "guest") return {};
+    while (answers_.empty()) said_.wait(mutex_);
+    Status answer = std::move(answers_.front());
+    answers_.pop_front();
+    return answer;
+  }
+  void Say(Status answer) {
+    MutexLock lock(mutex_);
+    answers_.push_back(std::move(answer));
+    said_.notify_all();
+  }
+
+ private:
+  Mutex mutex_;
+  CondVar said_;
+  std::deque<Status> answers_ GUARDED_BY(mutex_);
+};
+
+TEST_F(SchedulerTest, PodsMayHaveToWaitForPermission) {
+  fake_->Put(MakeNode("n1", "2"));
+  const auto keeper = std::make_shared<Doorkeeper>();
+  Start({}, {keeper});
+  Create(MakePod("guest", "1"));
+  Create(MakePod("other", "1"));
+  EXPECT_EQ(NodeOf("other"), "n1");
+  // Its room is kept meanwhile.
+  Create(MakePod("late", "1"));
+  EXPECT_EQ(WhyNot("late"),
+            "Unschedulable: 0/1 nodes are available: 1 Insufficient cpu. preemption: 0/1 nodes are "
+            "available: 1 No preemption victims found for incoming pod.");
+  EXPECT_EQ(api_.Get<corev1::Pod>("default", "guest")->spec().node_name(), "");
+  ASSERT_TRUE(api_.Delete<corev1::Pod>("default", "late"));
+  keeper->Say(Status::Unschedulable("not today"));
+  EXPECT_EQ(WhyNot("guest"), "Unschedulable: not today");
+  keeper->Say({});  // to the next try
+  EXPECT_EQ(NodeOf("guest"), "n1");
 }
 
 TEST_F(SchedulerTest, TaintsAndSelectorsDecide) {
