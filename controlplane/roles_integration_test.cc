@@ -16,6 +16,7 @@
 #include "controlplane/apiserver/testing/cluster.h"
 #include "lib/base/clock.h"
 #include "lib/base/file.h"
+#include "lib/http/server.h"
 
 namespace keelson::controlplane {
 namespace {
@@ -309,8 +310,32 @@ TEST_F(Roles, ControllersWorkWithTheirOwnAccountsAndOneOfTwoLeads) {
     EXPECT_THAT(process->Log(), Not(HasSubstr("forbidden")));
 }
 
+// One port more than the process tells of: it was free a moment ago.
+std::string FreePort() {
+  const auto server = http::Server::Listen({}, nullptr);
+  return server ? std::to_string((*server)->port()) : "0";
+}
+
+// What asks for most of the node's CPU, with nobody to wait for when it is deleted.
+std::string Hungry(const std::string& name, const std::string& priority_class = "") {
+  return R"(
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: )" +
+         name +
+         R"(}
+spec:
+  priorityClassName: ")" +
+         priority_class + R"("
+  terminationGracePeriodSeconds: 0
+  containers: [{name: main, image: example, resources: {requests: {cpu: 800m}}}]
+)";
+}
+
 TEST_F(Roles, ASchedulerAlone) {
-  auto process = Start("scheduler", "scheduler", "kube-scheduler");
+  const std::string port = FreePort();
+  auto process = Start("scheduler", "scheduler", "kube-scheduler", {"--scheduler-debug-port=" + port});
   Kubectl({"create", "serviceaccount", "default"});
   Kubectl({"apply", "-f", "-"}, R"(
 ---
@@ -323,6 +348,32 @@ TEST_F(Roles, ASchedulerAlone) {
            R"({"status":{"allocatable":{"cpu":"1","memory":"1Gi","pods":"10"}}})"});
   EXPECT_TRUE(Eventually([&] { return Field("pod/p", "{.spec.nodeName}", "default") == "n1"; }))
       << process->Log();
+  Kubectl({"create", "priorityclass", "high", "--value=1000"});
+  Kubectl({"apply", "-f", "-"}, Hungry("low"));
+  EXPECT_TRUE(Eventually([&] { return Field("pod/low", "{.spec.nodeName}", "default") == "n1"; }));
+  Kubectl({"apply", "-f", "-"}, Hungry("late"));
+  const std::string full =
+      "0/1 nodes are available: 1 Insufficient cpu. preemption: 0/1 nodes are available: 1 No preemption "
+      "victims found for incoming pod.";
+  EXPECT_TRUE(Eventually([&] {
+    return Field("pod/late", "{.status.conditions[?(@.type=='PodScheduled')].message}", "default") == full;
+  })) << Field("pod/late", "{.status}", "default");
+  EXPECT_THAT(Curl("http://127.0.0.1:" + port + "/debug/why?pod=default%2Flate").out,
+              AllOf(HasSubstr(R"("refusedBy":"NodeResourcesFit")"), HasSubstr("\n200")));
+  Kubectl({"apply", "-f", "-"}, Hungry("high", "high"));
+  EXPECT_TRUE(Eventually([&] { return Field("pod/high", "{.spec.nodeName}", "default") == "n1"; }));
+  EXPECT_EQ(Field("pods", "{.items[*].metadata.name}", "default"), "high late p");
+  // Events may come after what they tell of.
+  const auto events = [&] {
+    return Field("events", "{range .items[*]}{.involvedObject.name}: {.reason}: {.message}\n{end}",
+                 "default");
+  };
+  for (const std::string& event : {std::string("p: Scheduled: Successfully assigned default/p to n1\n"),
+                                   "late: FailedScheduling: " + full + "\n",
+                                   "low: Preempted: Preempted by pod " +
+                                       Field("pod/high", "{.metadata.uid}", "default") + " on node n1\n"}) {
+    EXPECT_TRUE(Eventually([&] { return events().find(event) != std::string::npos; })) << events();
+  }
   EXPECT_NE(Holder("kube-scheduler"), "");
   EXPECT_EQ(Curl(process->url() + "/healthz").out, "ok\n200");
   EXPECT_THAT(Curl(process->url() + "/configz", "admin").out,
