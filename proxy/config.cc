@@ -23,15 +23,41 @@ ConntrackLimits LimitsOf(const Document& d) {
           .tcp_be_liberal = d.conntrack.tcp_be_liberal};
 }
 
-// Of upstream's modes the settings come from the section of the one that was asked for.
-template <typename Section>
-void Adopt(const Section& section, Config& config) {
+// Of upstream's modes the settings come from the section of the one that was asked for. Mode ipvs masquerades
+// as mode iptables does.
+template <typename Masquerade, typename Section>
+void Adopt(const Masquerade& masquerade, const Section& section, Config& config) {
   using std::chrono::duration_cast;
   using std::chrono::milliseconds;
-  config.masquerade_all = section.masquerade_all;
-  config.masquerade_bit = section.masquerade_bit;
+  config.masquerade_all = masquerade.masquerade_all;
+  config.masquerade_bit = masquerade.masquerade_bit;
   config.sync_period = duration_cast<milliseconds>(section.sync_period);
   config.min_sync_period = duration_cast<milliseconds>(section.min_sync_period);
+}
+
+Result<> AdoptIpvs(const Document& d, Config& config) {
+  auto& out = config.ipvs;
+  if (!d.ipvs.scheduler.empty()) out.scheduler = d.ipvs.scheduler;
+  for (const std::string& text : d.ipvs.exclude_cidrs) {
+    ASSIGN_OR_RETURN(IpPrefix cidr, IpPrefix::Parse(text));
+    out.excluded.push_back(cidr.Masked());
+  }
+  out.strict_arp = d.ipvs.strict_arp;
+  out.tcp = WholeSeconds(d.ipvs.tcp_timeout);
+  out.tcp_fin = WholeSeconds(d.ipvs.tcp_fin_timeout);
+  out.udp = WholeSeconds(d.ipvs.udp_timeout);
+  return {};
+}
+
+// The document without what a running proxy can change.
+std::string FixedOf(Document d, const Config& config) {
+  const Document plain;
+  d.mode = plain.mode;
+  d.nftables = plain.nftables;
+  d.iptables = plain.iptables;
+  d.ipvs = plain.ipvs;
+  return ToYaml(d) + std::to_string(config.sync_period.count()) + " " +
+         std::to_string(config.min_sync_period.count());
 }
 
 }  // namespace
@@ -79,9 +105,16 @@ Result<Config> Decide(const Document& d) {
     for (const std::string& problem : problems) text += (text.empty() ? "" : ", ") + problem;
     return Bad(problems.size() == 1 ? text : "[" + text + "]");
   }
-  if (d.mode == "ipvs") return Bad("proxy mode \"ipvs\" is not available; known: \"nftables\"");
   Config config{.kubeconfig = d.client.kubeconfig, .hostname = d.hostname_override, .asked_mode = d.mode};
-  d.mode == "nftables" ? Adopt(d.nftables, config) : Adopt(d.iptables, config);
+  if (d.mode == "nftables") {
+    Adopt(d.nftables, d.nftables, config);
+  } else if (d.mode == "ipvs") {
+    config.mode = "ipvs";
+    Adopt(d.iptables, d.ipvs, config);
+  } else {
+    Adopt(d.iptables, d.iptables, config);
+  }
+  RETURN_IF_ERROR(AdoptIpvs(d, config));
   config.detect_local_mode = d.detect_local_mode.empty() ? "ClusterCIDR" : d.detect_local_mode;
   if (config.detect_local_mode == "ClusterCIDR") {
     ASSIGN_OR_RETURN(config.cluster_cidrs, ParseCidrs(d.cluster_cidr));
@@ -99,6 +132,7 @@ Result<Config> Decide(const Document& d) {
   config.conntrack = LimitsOf(d);
   config.oom_score_adj = d.oom_score_adj;
   config.configz = ToConfigz(d);
+  config.fixed = FixedOf(d, config);
   return config;
 }
 

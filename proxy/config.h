@@ -33,15 +33,23 @@ struct ConntrackLimits {
 
 struct Config {
   std::string kubeconfig;
-  std::string master;      // the API server's URL, over what the kubeconfig says
-  std::string hostname;    // empty: the machine's, in lower case
-  std::string asked_mode;  // as configured; nftables is what there is
+  std::string master;             // the API server's URL, over what the kubeconfig says
+  std::string hostname;           // empty: the machine's, in lower case
+  std::string asked_mode;         // as configured
+  std::string mode = "nftables";  // what that means: nftables or ipvs
   std::string table = "keelson-proxy";
   std::vector<IpPrefix> cluster_cidrs;
   std::string detect_local_mode = "ClusterCIDR";  // or NodeCIDR, BridgeInterface, InterfaceNamePrefix
   std::string pod_bridge, pod_interface_prefix;   // for the last two
   std::optional<IpAddress> node_ip;               // over the Node's own of that family
   std::vector<std::string> nodeport_addresses;    // CIDRs; empty or "primary": the Node's own addresses
+  // Of mode ipvs. Times of 0 are left as they are.
+  struct {
+    std::string scheduler = "rr";
+    std::vector<IpPrefix> excluded;
+    bool strict_arp = false;
+    std::chrono::seconds tcp{0}, tcp_fin{0}, udp{0};
+  } ipvs;
   bool masquerade_all = false;
   int masquerade_bit = 14;
   std::chrono::milliseconds min_sync_period{0};
@@ -51,9 +59,12 @@ struct Config {
   ConntrackLimits conntrack;
   int oom_score_adj = -999;
   dns::ClusterDnsOptions dns;
-  AddressPool announced;    // load balancer addresses to speak for
-  std::string configz;      // what /configz answers
-  std::string config_file;  // whose change ends the program
+  AddressPool announced;  // load balancer addresses to speak for
+  std::string configz;    // what /configz answers
+  std::string config_file;
+  // All that a running proxy cannot change: one whose configuration file changes goes on if this is as
+  // before, and what is different is the mode and its own settings.
+  std::string fixed;
 };
 
 // Refuses what this program cannot do.

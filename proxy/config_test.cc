@@ -223,7 +223,21 @@ TEST(Flags, WithoutAValueAreEmpty) {
 TEST(Flags, Modes) {
   EXPECT_TRUE(FromFlags({}));
   EXPECT_TRUE(FromFlags({"--proxy-mode=iptables"}));
-  EXPECT_THAT(FromFlags({"--proxy-mode=ipvs"}).error().message(), HasSubstr("\"ipvs\" is not available"));
+  EXPECT_EQ(FromFlags({"--proxy-mode=iptables"})->mode, "nftables");
+  auto ipvs =
+      FromFlags({"--proxy-mode=ipvs", "--ipvs-scheduler=wlc", "--ipvs-strict-arp", "--masquerade-all",
+                 "--ipvs-exclude-cidrs=192.0.2.7/24", "--ipvs-tcp-timeout=15m", "--ipvs-sync-period=10s"});
+  ASSERT_TRUE(ipvs) << ipvs.error().message();
+  EXPECT_EQ(ipvs->mode, "ipvs");
+  EXPECT_EQ(ipvs->ipvs.scheduler, "wlc");
+  EXPECT_EQ(ipvs->ipvs.excluded, std::vector<IpPrefix>{*IpPrefix::Parse("192.0.2.0/24")});
+  EXPECT_TRUE(ipvs->ipvs.strict_arp && ipvs->masquerade_all);
+  EXPECT_EQ(ipvs->ipvs.tcp, std::chrono::minutes(15));
+  EXPECT_EQ(ipvs->ipvs.udp, std::chrono::seconds(0));
+  EXPECT_EQ(ipvs->sync_period, std::chrono::seconds(10));
+  EXPECT_EQ(FromFlags({"--proxy-mode=ipvs"})->ipvs.scheduler, "rr");
+  EXPECT_FALSE(FromFlags({"--proxy-mode=ipvs", "--ipvs-min-sync-period=1h"}));
+  EXPECT_FALSE(FromFlags({"--proxy-mode=ipvs", "--announce-addresses=192.0.2.1-192.0.2.2"}));
   EXPECT_FALSE(FromFlags({"--proxy-mode=x"}));
   EXPECT_FALSE(FromFlags({"--sync-period=x"}));
   auto bridge = FromFlags(
@@ -231,6 +245,16 @@ TEST(Flags, Modes) {
   ASSERT_TRUE(bridge);
   EXPECT_EQ(bridge->pod_bridge, "cni0");
   EXPECT_TRUE(bridge->cluster_cidrs.empty());
+}
+
+TEST(Flags, WhatARunningProxyCanChange) {
+  const std::string fixed = FromFlags({})->fixed;
+  for (const char* flag : {"--proxy-mode=ipvs", "--masquerade-all", "--ipvs-scheduler=lc"}) {
+    EXPECT_EQ(FromFlags({flag})->fixed, fixed) << flag;
+  }
+  for (const char* flag : {"--cluster-cidr=10.0.0.0/8", "--sync-period=1m", "--metrics-port=1"}) {
+    EXPECT_NE(FromFlags({flag})->fixed, fixed) << flag;
+  }
 }
 
 TEST(Flags, AnnouncedAddresses) {

@@ -2,20 +2,41 @@
 
 #include <sys/inotify.h>
 
+#include "lib/base/clock.h"
+#include "lib/base/pause.h"
 #include "lib/event/inotify.h"
 
 namespace keelson::proxy {
+namespace {
 
-Result<> EndWhenChanged(const std::string& path, std::stop_token stop) {
-  ASSIGN_OR_RETURN(event::Inotify inotify, event::Inotify::Create());
-  RETURN_IF_ERROR(inotify.Add(path, IN_MODIFY | IN_MOVE_SELF));
+constexpr uint32_t kEvents = IN_MODIFY | IN_CLOSE_WRITE | IN_MOVE_SELF | IN_DELETE_SELF | IN_ATTRIB;
+constexpr std::chrono::milliseconds kQuiet{100};
+constexpr std::chrono::seconds kAgain{1};
+
+}  // namespace
+
+Result<> FollowFile(const std::string& path, std::stop_token stop, const std::function<Result<>()>& look) {
+  // Each time anew: another file may have the name by now. And look when it is watched, not before.
   for (;;) {
-    auto events = inotify.Wait(stop, std::chrono::minutes(10));
-    if (events) {
-      return Error(Code::kUnavailable, "content of the proxy server's configuration file was updated");
+    ASSIGN_OR_RETURN(event::Inotify inotify, event::Inotify::Create());
+    if (!inotify.Add(path, kEvents)) {  // it is being replaced
+      if (!Pause(Clock::Real(), kAgain, stop)) return {};
+      continue;
     }
-    if (events.error().Is(Code::kCancelled)) return {};
-    if (!events.error().Is(Code::kTimeout)) return events.error();
+    RETURN_IF_ERROR(look());
+    for (bool touched = false;;) {
+      auto events =
+          inotify.Wait(stop, touched ? kQuiet : std::chrono::milliseconds(std::chrono::minutes(10)));
+      if (events) {
+        touched = true;
+      } else if (events.error().Is(Code::kCancelled)) {
+        return {};
+      } else if (!events.error().Is(Code::kTimeout)) {
+        return events.error();
+      } else if (touched) {
+        break;
+      }
+    }
   }
 }
 

@@ -1,6 +1,7 @@
-// A proxy whose configuration file changes ends, as upstream's does: whoever runs it starts it anew.
+// A configuration file that is followed while the program runs.
 #pragma once
 
+#include <functional>
 #include <stop_token>
 #include <string>
 
@@ -8,7 +9,8 @@
 
 namespace keelson::proxy {
 
-// Blocks until `stop`, or fails once the file is written or renamed.
-Result<> EndWhenChanged(const std::string& path, std::stop_token stop);
+// Blocks until `stop`. Calls `look` once the file is watched, and whenever it has been written, renamed or
+// replaced, and has been let alone since; when that fails, so does this.
+Result<> FollowFile(const std::string& path, std::stop_token stop, const std::function<Result<>()>& look);
 
 }  // namespace keelson::proxy

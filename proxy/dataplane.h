@@ -60,6 +60,8 @@ class Dataplane {
   virtual void SetService(const std::string& key, const std::vector<ResolvedPort>& ports) = 0;
   virtual void SetNodeIps(const std::vector<IpAddress>& ips) = 0;  // where NodePorts answer
   virtual void SetServiceCidrs(const std::vector<IpPrefix>& cidrs) = 0;
+  // All of this machine's addresses, but for those that a dataplane has given it; of both families.
+  virtual void SetOwnIps(const std::vector<IpAddress>&) {}
 
   // Whether the kernel has this family at all; before the first Sync().
   virtual Result<> Probe() = 0;
@@ -84,6 +86,8 @@ struct DataplaneMode {
   std::string name;  // as KubeProxyConfiguration has it
   // What this kernel lacks for it, and what to do about that; before anything of it is made. May be empty.
   std::function<Result<>()> check;
+  // Whether anything of it is in the kernel, which is Retire()d then while another mode runs. Empty: perhaps.
+  std::function<Result<bool>()> left;
   // `pod_cidrs`: the Node's, both families, when pods are told by them (detect-local-mode NodeCIDR).
   std::function<Result<std::unique_ptr<Dataplane>>(bool v4,
                                                    const std::optional<std::vector<IpPrefix>>& pod_cidrs)>

@@ -113,9 +113,12 @@ class Checker {
   }
 
   void Periods() {
-    const bool nftables = d_.mode == "nftables";
-    Document::Duration sync = nftables ? d_.nftables.sync_period : d_.iptables.sync_period;
-    Document::Duration least = nftables ? d_.nftables.min_sync_period : d_.iptables.min_sync_period;
+    auto of_mode = [&](auto field) {
+      if (d_.mode == "nftables") return field(d_.nftables);
+      return d_.mode == "ipvs" ? field(d_.ipvs) : field(d_.iptables);
+    };
+    const Document::Duration sync = of_mode([](const auto& section) { return section.sync_period; });
+    const Document::Duration least = of_mode([](const auto& section) { return section.min_sync_period; });
     if (sync.count() <= 0) Invalid("SyncPeriod", sync, "must be greater than 0");
     if (least.count() < 0) Invalid("MinSyncPeriod", least, kNotNegative);
     if (least > sync) {

@@ -80,7 +80,7 @@ void AddProgramFlags(CLI::App& app, Flags& f) {
 
 void AddDataplaneFlags(CLI::App& app, Flags& f) {
   Document& d = f.document;
-  app.add_option("--proxy-mode", d.mode, "nftables, which iptables and blank stand for too");
+  app.add_option("--proxy-mode", d.mode, "nftables, which iptables and blank stand for too, or ipvs");
   app.add_option("--nft-table", f.table, "name of the nftables tables; default: keelson-proxy");
   app.add_option("--detect-local-mode", d.detect_local_mode,
                  "how pods are told: ClusterCIDR, NodeCIDR, BridgeInterface or InterfaceNamePrefix");
@@ -205,9 +205,10 @@ Result<> Complete(const CLI::App& app, Flags& f) {
   auto move = [&](const char* flag, Document::Duration from, auto... to) {
     if (Given(app, flag)) ((*to = from), ...);
   };
-  move("--sync-period", f.sync_period, &f.document.nftables.sync_period, &f.document.iptables.sync_period);
+  move("--sync-period", f.sync_period, &f.document.nftables.sync_period, &f.document.iptables.sync_period,
+       &f.document.ipvs.sync_period);
   move("--min-sync-period", f.min_sync_period, &f.document.nftables.min_sync_period,
-       &f.document.iptables.min_sync_period);
+       &f.document.iptables.min_sync_period, &f.document.ipvs.min_sync_period);
   if (!f.hostname_override.empty()) {
     std::string name = f.hostname_override;
     auto space = [](unsigned char c) { return std::isspace(c); };
@@ -237,6 +238,10 @@ Result<Config> Decide(const CLI::App& app, const Flags& f) {
   Result<AddressPool> announced = AddressPool::Parse(f.announced);
   if (!announced) return announced.error().Wrap("--announce-addresses");
   config.announced = *std::move(announced);
+  // The kernel of each node that has an address answers for it; the one that is to speak would not be heard.
+  if (config.mode == "ipvs" && !f.announced.empty() && !config.ipvs.strict_arp) {
+    return Error(Code::kInvalid, "--announce-addresses needs ipvs.strictARP in mode ipvs");
+  }
   // No server at all: by an empty address, or port 0.
   if (f.config_file.empty()) {
     auto none = [&](const char* address, const char* port, int number) {

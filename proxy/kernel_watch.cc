@@ -5,6 +5,7 @@
 #include "lib/base/log.h"
 #include "lib/base/pause.h"
 #include "lib/netlink/monitor.h"
+#include "proxy/node_addresses.h"
 
 namespace keelson::proxy {
 namespace {
@@ -82,8 +83,10 @@ Result<> WatchAddresses(std::stop_token stop, const std::function<void()>& chang
     if (monitor) {
       why = Follow(stop, *monitor, [&](const std::vector<netlink::KernelEvent>& events) {
         using Kind = netlink::KernelEvent::Kind;
-        bool any = std::any_of(events.begin(), events.end(), [](const netlink::KernelEvent& e) {
-          return e.kind == Kind::kLost || (e.kind == Kind::kAddress && !e.link_local);
+        const int services = IpvsDeviceIndex();
+        bool any = std::any_of(events.begin(), events.end(), [&](const netlink::KernelEvent& e) {
+          return e.kind == Kind::kLost ||
+                 (e.kind == Kind::kAddress && !e.link_local && e.link_index != services);
         });
         if (any) changed();
       });

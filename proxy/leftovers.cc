@@ -13,12 +13,12 @@
 #include "lib/netlink/ipvs.h"
 #include "lib/netlink/link.h"
 #include "lib/nft/text.h"
+#include "proxy/ipvs/kernel.h"
 
 namespace keelson::proxy {
 namespace {
 
 constexpr char kUpstreamTable[] = "kube-proxy";
-constexpr char kIpvsDevice[] = "kube-ipvs0";
 constexpr std::chrono::seconds kLimit{30};
 constexpr int kAttempts = 5;
 
@@ -137,15 +137,20 @@ Result<> RemoveUpstreamTable(nft::Kernel& kernel, nft::Family family) {
   return gone || gone.error().Is(Code::kNotFound) ? Result<>() : gone;
 }
 
-// The device tells that mode ipvs was here, and goes last: who is killed on the way begins anew.
-Result<> RemoveIpvs() {
+Result<bool> HasIpvsDevice() {
   ASSIGN_OR_RETURN(netlink::Socket socket, netlink::Socket::Open());
-  Result<netlink::Link> device = netlink::GetLink(socket, kIpvsDevice);
-  if (!device) return device.error().Is(Code::kNotFound) ? Result<>() : device.error();
-  ASSIGN_OR_RETURN(netlink::Socket generic, netlink::Socket::OpenGeneric());
-  Result<> flushed = netlink::FlushVirtualServers(generic);
-  if (!flushed && !flushed.error().Is(Code::kUnimplemented)) return flushed;
-  // Rules that spoke of the sets have gone with the chains.
+  Result<netlink::Link> device = netlink::GetLink(socket, ipvs::kDevice);
+  if (!device && !device.error().Is(Code::kNotFound)) return device.error();
+  return device.has_value();
+}
+
+// The device tells that mode ipvs was here, and without a table of ours that it was upstream's. Rules that
+// spoke of the sets have gone with the chains.
+Result<> RemoveIpvsSets(nft::Kernel& kernel, const std::string& own_table) {
+  ASSIGN_OR_RETURN(bool was_here, HasIpvsDevice());
+  if (!was_here) return {};
+  ASSIGN_OR_RETURN(bool ours, kernel.HasChain({nft::Family::kIpv4, IpvsTable(own_table)}, "services"));
+  if (ours) return {};
   Result<std::string> sets = Run({"ipset", "list", "-name"});
   if (!sets) log::Warn("Sets of proxy mode ipvs stay", {{"err", sets.error()}});
   for (size_t begin = 0; sets && begin < sets->size();) {
@@ -154,8 +159,6 @@ Result<> RemoveIpvs() {
     if (name.starts_with("KUBE-")) (void)Run({"ipset", "destroy", name});
     begin = end + 1;
   }
-  RETURN_IF_ERROR(netlink::DeleteLink(socket, kIpvsDevice));
-  log::Info("Removed the virtual servers of proxy mode ipvs");
   return {};
 }
 
@@ -211,8 +214,21 @@ Result<> RemoveLeftovers(nft::Kernel& kernel, const std::string& own_table) {
     for (const char* name : {"mangle", "nat", "filter"}) note(CleanIptablesNft(kernel, {family, name}));
     if (HasLegacyTables(v4)) note(CleanLegacyTables(v4 ? "iptables" : "ip6tables"));
   }
-  note(RemoveIpvs());
+  note(RemoveIpvsSets(kernel, own_table));
   return all;
+}
+
+// The device goes last: who is killed on the way begins anew.
+Result<> RemoveVirtualServers() {
+  ASSIGN_OR_RETURN(bool was_here, HasIpvsDevice());
+  if (!was_here) return {};
+  Result<netlink::Ipvs> ipvs = netlink::Ipvs::Open();
+  Result<> flushed = ipvs ? ipvs->Flush() : Result<>(ipvs.error());
+  if (!flushed && !flushed.error().Is(Code::kUnimplemented)) return flushed;
+  ASSIGN_OR_RETURN(netlink::Socket socket, netlink::Socket::Open());
+  RETURN_IF_ERROR(netlink::DeleteLink(socket, ipvs::kDevice));
+  log::Info("Removed the virtual servers of proxy mode ipvs");
+  return {};
 }
 
 }  // namespace keelson::proxy

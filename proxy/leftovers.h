@@ -16,11 +16,17 @@ nft::Transaction WithoutProxyChains(const nft::LiveTable& table);
 // The same for iptables-legacy: from what iptables-save says to input for iptables-restore --noflush.
 std::string WithoutProxyChains(std::string_view saved);
 
+// The nftables table that mode ipvs has beside its virtual servers.
+inline std::string IpvsTable(const std::string& own_table) { return own_table + "-ipvs"; }
+
 // Removes the tables of mode nftables (unless `own_table` has their name), the chains of mode iptables, and
-// of mode ipvs also its device, virtual servers and sets. Of the calling thread's network namespace, which is
-// `kernel`'s too. Needs no programs, but for two things: iptables-legacy-save and -restore where the kernel
-// has tables of iptables-legacy, and ipset where there was mode ipvs. The first failure; the rest is tried
-// all the same.
+// the sets of mode ipvs. Of the calling thread's network namespace, which is `kernel`'s too. Needs no
+// programs, but for two things: iptables-legacy-save and -restore where the kernel has tables of
+// iptables-legacy, and ipset where there was mode ipvs. The first failure; the rest is tried all the same.
 Result<> RemoveLeftovers(nft::Kernel& kernel, const std::string& own_table);
+
+// Removes the device of mode ipvs and all virtual servers, whoever's they were; connections end. Without the
+// device nothing is done.
+Result<> RemoveVirtualServers();
 
 }  // namespace keelson::proxy

@@ -34,14 +34,19 @@ Result<int> Run(const CLI::App& app, keelson::proxy::Flags& flags) {
     RETURN_IF_ERROR(keelson::proxy::PrepareHost(config));
     return 0;
   }
-  return keelson::proxy::RunProxy(config);
+  const auto reload = [&]() -> Result<Config> {
+    keelson::proxy::Flags again = flags;
+    RETURN_IF_ERROR(keelson::proxy::Complete(app, again));
+    return keelson::proxy::Decide(app, again);
+  };
+  return keelson::proxy::RunProxy(config, reload);
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
   keelson::event::LoopsOfProcess loops;
-  CLI::App app{"kube-proxy programs Kubernetes Services into this node's nftables"};
+  CLI::App app{"kube-proxy programs Kubernetes Services into this node's kernel"};
   app.set_version_flag("--version", keelson::VersionText());
   keelson::proxy::Flags flags;
   keelson::proxy::AddFlags(app, flags);

@@ -23,19 +23,19 @@ Result<> Serve(std::stop_token stop, const std::string& name, const HostPort& wh
 
 }  // namespace
 
-http::Handler MetricsPages(const std::string& configz) {
-  return [configz](std::shared_ptr<const http::ServerRequest> request,
-                   std::shared_ptr<http::ResponseWriter> writer) {
+http::Handler MetricsPages(const Running& running) {
+  return [&running](std::shared_ptr<const http::ServerRequest> request,
+                    std::shared_ptr<http::ResponseWriter> writer) {
     http::Headers text = {{"Content-Type", "text/plain; charset=utf-8"}};
     if (request->path == "/metrics") {
       writer->Reply(200, {{"Content-Type", "text/plain; version=0.0.4; charset=utf-8"}}, metrics::Print());
     } else if (request->path == "/proxyMode") {
-      writer->Reply(200, text, "nftables");
+      writer->Reply(200, text, running.mode());
     } else if (request->path == "/healthz") {
       writer->Reply(200, text, "ok");
     } else if (request->path == "/configz") {
       writer->Reply(200, {{"Content-Type", "application/json"}, {"X-Content-Type-Options", "nosniff"}},
-                    configz);
+                    running.configz());
     } else {
       writer->Reply(404, text, "404 page not found\n");
     }

@@ -30,16 +30,16 @@ std::optional<WallTime> TriggerTime(const discoveryv1::EndpointSlice& slice) {
 
 }  // namespace
 
-Proxier::Proxier(ProxierOptions options, DataplaneMode mode, NodePortIps node_port_ips, Warn warn,
-                 Health& health, Clock& clock)
+Proxier::Proxier(ProxierOptions options, DataplaneMode mode, ReadIps read_ips, Warn warn, Health& health,
+                 Clock& clock)
     : options_(std::move(options)),
-      mode_(std::move(mode)),
-      node_port_ips_(std::move(node_port_ips)),
+      read_ips_(std::move(read_ips)),
       warn_(std::move(warn)),
       health_(health),
       clock_(clock),
       started_(clock.Now()),
       services_(NodePlace{options_.node_name, ""}),
+      mode_(std::move(mode)),
       health_checks_(health, options_.node_name, [this](const std::string& key, const std::string& message) {
         warn_(key, "FailedToStartServiceHealthcheck", message);
       }) {}
@@ -145,8 +145,16 @@ void Proxier::OnAddressesChanged() {
   if (synced_) Wake();
 }
 
+void Proxier::Switch(DataplaneMode mode) {
+  MutexLock lock(mutex_);
+  next_mode_ = std::move(mode);
+  services_.MarkAllChanged();
+  if (synced_) Wake();
+}
+
 std::optional<Proxier::Batch> Proxier::NextBatch(std::stop_token stop, SteadyTime periodic_at) {
-  const SteadyTime until = std::min(periodic_at, again_at_.value_or(periodic_at));
+  const SteadyTime until =
+      std::min({periodic_at, again_at_.value_or(periodic_at), retire_at_.value_or(periodic_at)});
   MutexLock lock(mutex_);
   while (!stop.stop_requested() && !(synced_ && (pending_ || clock_.SteadyNow() >= until))) {
     clock_.WaitUntil(mutex_, wake_, synced_ ? until : clock_.SteadyNow() + std::chrono::hours(1));
@@ -163,6 +171,7 @@ std::optional<Proxier::Batch> Proxier::NextBatch(std::stop_token stop, SteadyTim
   }
   batch.health_checks = services_.HealthChecks();
   batch.triggers = std::exchange(triggers_, {});
+  batch.next_mode = std::exchange(next_mode_, std::nullopt);
   batch.look_at_tables = std::exchange(look_at_tables_, false) || (batch.periodic && !watched_);
   batch.tampered_v4 = std::exchange(tampered_v4_, false);
   batch.tampered_v6 = std::exchange(tampered_v6_, false);
@@ -209,6 +218,7 @@ Result<> Proxier::Run(std::stop_token stop, const std::function<void()>& ready) 
   while (std::optional<Batch> batch = NextBatch(stop, periodic_at)) {
     if (batch->periodic) periodic_at = clock_.SteadyNow() + options_.sync_period;
     if (options_.pods_of_node_cidr && batch->node.pod_cidrs != pod_cidrs_) dataplanes_.clear();
+    if (batch->next_mode) BeginSwitch(*std::move(batch->next_mode), batch->node);
     if (dataplanes_.empty()) OpenDataplanes(batch->node);
     Result<> applied =
         dataplanes_.empty() ? Result<>(Error(Code::kUnavailable, "no " + mode_.name)) : Apply(*batch);
@@ -217,11 +227,14 @@ Result<> Proxier::Run(std::stop_token stop, const std::function<void()>& ready) 
       log::Error("Service rules are not in sync",
                  {{"err", applied.error()}, {"retry_seconds", retry.count()}});
       periodic_at = std::min(periodic_at, clock_.SteadyNow() + retry);
+      again_at_.reset();
+      if (retire_at_) retire_at_ = periodic_at;
       retry = std::min(retry * 2, kLastRetry);
       continue;
     }
     retry = kFirstRetry;
     Finish();
+    RetireOthers();
     if (first) ready();
     first = false;
     // What many changes took for a moment, or have left behind, lies between what stays.

@@ -39,17 +39,25 @@ struct ProxierOptions {
   bool pods_of_node_cidr = false;  // pods are told by the Node's pod CIDRs (detect-local-mode NodeCIDR)
   std::chrono::milliseconds min_sync_period{0};  // between two batches
   std::chrono::milliseconds sync_period{30000};  // after which what was refused is tried again
+  // What an earlier process may have left of these is retired once the first sync is in the kernel.
+  std::vector<DataplaneMode> others;
+};
+
+struct NodeIps {
+  std::vector<IpAddress> node_ports;  // where NodePorts answer
+  std::vector<IpAddress> own;         // Dataplane::SetOwnIps
+  bool operator==(const NodeIps&) const = default;
 };
 
 class Proxier {
  public:
-  // Where NodePorts answer, given the Node's own addresses.
-  using NodePortIps = std::function<Result<std::vector<IpAddress>>(const std::vector<IpAddress>&)>;
+  // This machine's addresses, given the Node's.
+  using ReadIps = std::function<Result<NodeIps>(const std::vector<IpAddress>&)>;
   // Tells people of a Service (namespace/name) that something is wrong with it.
   using Warn =
       std::function<void(const std::string& service, const char* reason, const std::string& message)>;
 
-  Proxier(ProxierOptions options, DataplaneMode mode, NodePortIps node_port_ips, Warn warn, Health& health,
+  Proxier(ProxierOptions options, DataplaneMode mode, ReadIps read_ips, Warn warn, Health& health,
           Clock& clock = Clock::Real());
   ~Proxier();
 
@@ -64,6 +72,9 @@ class Proxier {
   void OnTables(const nft::Monitor::Changes& changes);
   void TablesWatched(bool watched);
   void OnAddressesChanged();
+  // Another mode from now on: its dataplanes are filled beside those in place, which are then retired. When
+  // it cannot be opened all stays as it was, which is logged.
+  void Switch(DataplaneMode mode);
   // Blocks until the first sync is in the kernel; false: `stop` came first.
   bool AwaitFirstSync(std::stop_token stop);
 
@@ -74,9 +85,11 @@ class Proxier {
   struct Batch;
   void Wake() REQUIRES(mutex_);
   void OpenDataplanes(const NodeFacts& facts);
+  void BeginSwitch(DataplaneMode next, const NodeFacts& facts);
+  void RetireOthers();
   std::optional<Batch> NextBatch(std::stop_token stop, SteadyTime periodic_at);
   Result<> Apply(const Batch& batch);
-  Result<> FollowNodePortIps(const NodeFacts& facts);
+  Result<> FollowIps(const NodeFacts& facts);
   Result<> SyncOne(Dataplane& dataplane, const Batch& batch);
   void CleanConntrack();
   void Finish();
@@ -84,8 +97,7 @@ class Proxier {
   void WaitMinSyncPeriod(std::stop_token stop);
 
   const ProxierOptions options_;
-  const DataplaneMode mode_;
-  const NodePortIps node_port_ips_;
+  const ReadIps read_ips_;
   const Warn warn_;
   Health& health_;
   Clock& clock_;
@@ -105,12 +117,21 @@ class Proxier {
   bool look_at_tables_ GUARDED_BY(mutex_) = false;
   bool tampered_v4_ GUARDED_BY(mutex_) = false, tampered_v6_ GUARDED_BY(mutex_) = false;
   bool addresses_changed_ GUARDED_BY(mutex_) = true;
+  std::optional<DataplaneMode> next_mode_ GUARDED_BY(mutex_);
 
   // Run's thread only.
+  DataplaneMode mode_;
   std::vector<std::unique_ptr<Dataplane>> dataplanes_;
   std::optional<SteadyTime> again_at_;  // when one of them has something to do by itself
   std::vector<IpPrefix> pod_cidrs_;     // of the Node, when dataplanes_ were made
-  std::optional<std::vector<IpAddress>> nodeport_ips_;
+  std::optional<NodeIps> ips_;
+  struct Retiree {
+    std::string mode;
+    std::unique_ptr<Dataplane> dataplane;
+  };
+  std::vector<Retiree> retiring_;
+  std::optional<SteadyTime> retire_at_;  // nullopt: nothing is retiring
+  bool looked_for_others_ = false;
   ConntrackCleaner cleaner_;
   HealthCheckServers health_checks_;
   PolicyGaps gaps_v4_, gaps_v6_;

@@ -24,6 +24,7 @@ struct Proxier::Batch {
   bool look_at_tables = false;  // others may have changed them unseen
   bool tampered_v4 = false, tampered_v6 = false;
   bool addresses_changed = false;
+  std::optional<DataplaneMode> next_mode;
 };
 
 }  // namespace keelson::proxy

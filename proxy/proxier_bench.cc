@@ -78,7 +78,9 @@ void EndpointChangeToKernel(benchmark::State& state) {
                        return std::unique_ptr<nft::Kernel>(
                            std::make_unique<ToldKernel>(std::move(kernel), count));
                      }),
-      [](const std::vector<IpAddress>& own) { return Result<std::vector<IpAddress>>(own); },
+      [](const std::vector<IpAddress>& own) {
+        return Result<NodeIps>(NodeIps{own, own});
+      },
       [](const std::string&, const char*, const std::string&) {}, health);
   const auto size = static_cast<int>(state.range(0));
   for (int i = 0; i < size; ++i) {

@@ -32,25 +32,72 @@ void Proxier::OpenDataplanes(const NodeFacts& facts) {
     }
     std::vector<OwnTable> own = (*made)->Tables();
     tables.insert(tables.end(), own.begin(), own.end());
-    if (nodeport_ips_) (*made)->SetNodeIps(*nodeport_ips_);
+    if (ips_) (*made)->SetNodeIps(ips_->node_ports);
+    if (ips_) (*made)->SetOwnIps(ips_->own);
     dataplanes_.push_back(std::move(*made));
   }
   MutexLock lock(mutex_);
   own_tables_ = std::move(tables);
 }
 
-Result<> Proxier::FollowNodePortIps(const NodeFacts& facts) {
-  Result<std::vector<IpAddress>> ips = node_port_ips_(facts.ips);
+void Proxier::BeginSwitch(DataplaneMode next, const NodeFacts& facts) {
+  std::vector<std::unique_ptr<Dataplane>> old = std::exchange(dataplanes_, {});
+  DataplaneMode old_mode = std::exchange(mode_, std::move(next));
+  OpenDataplanes(facts);
+  if (dataplanes_.empty()) {
+    log::Error("The proxy mode stays as it was", {{"mode", old_mode.name}, {"refused", mode_.name}});
+    mode_ = std::move(old_mode);
+    dataplanes_ = std::move(old);
+    return;
+  }
+  log::Info("The proxy mode changes", {{"from", old_mode.name}, {"to", mode_.name}});
+  // One of the same kind takes over what it finds.
+  for (auto& dataplane : old) retiring_.push_back({old_mode.name, std::move(dataplane)});
+  std::erase_if(retiring_, [&](const Retiree& one) { return one.mode == mode_.name; });
+  retire_at_ = clock_.SteadyNow();
+}
+
+void Proxier::RetireOthers() {
+  if (!std::exchange(looked_for_others_, true)) {
+    for (const DataplaneMode& mode : options_.others) {
+      Result<bool> left = mode.left ? mode.left() : Result<bool>(true);
+      if (mode.name == mode_.name || !left || !*left) continue;
+      for (bool v4 : {true, false}) {
+        Result<std::unique_ptr<Dataplane>> made = mode.make(v4, std::nullopt);
+        if (made && (v4 || (*made)->Probe())) retiring_.push_back({mode.name, std::move(*made)});
+      }
+    }
+    retire_at_ = clock_.SteadyNow();
+  }
+  if (!retire_at_ || clock_.SteadyNow() < *retire_at_) return;
+  std::chrono::milliseconds again = options_.sync_period;
+  std::erase_if(retiring_, [&](const Retiree& one) {
+    auto left = one.dataplane->Retire();
+    if (!left) {
+      log::Warn("Something of the old proxy mode stays for now", {{"mode", one.mode}, {"err", left.error()}});
+      return false;
+    }
+    if (*left) again = std::min(again, **left);
+    return !*left;
+  });
+  retire_at_.reset();
+  if (!retiring_.empty()) retire_at_ = clock_.SteadyNow() + again;
+}
+
+Result<> Proxier::FollowIps(const NodeFacts& facts) {
+  Result<NodeIps> ips = read_ips_(facts.ips);
   if (!ips) {
     MutexLock lock(mutex_);
     addresses_changed_ = true;
     return ips.error();
   }
-  if (nodeport_ips_ == *ips) return {};
-  const bool first = !nodeport_ips_;
-  nodeport_ips_ = std::move(*ips);
-  cleaner_.SetNodeIps(*nodeport_ips_);
-  for (auto& dataplane : dataplanes_) dataplane->SetNodeIps(*nodeport_ips_);
+  if (ips_ == *ips) return {};
+  const bool same_node_ports = ips_ && ips_->node_ports == ips->node_ports, first = !ips_;
+  ips_ = *std::move(ips);
+  for (auto& dataplane : dataplanes_) dataplane->SetOwnIps(ips_->own);
+  if (same_node_ports) return {};
+  cleaner_.SetNodeIps(ips_->node_ports);
+  for (auto& dataplane : dataplanes_) dataplane->SetNodeIps(ips_->node_ports);
   if (first) return {};
   // Source ranges may mean this node.
   MutexLock lock(mutex_);
@@ -101,7 +148,7 @@ Result<> Proxier::SyncOne(Dataplane& dataplane, const Batch& batch) {
 
 Result<> Proxier::Apply(const Batch& batch) {
   Result<> all;
-  if (batch.addresses_changed) all = FollowNodePortIps(batch.node);
+  if (batch.addresses_changed) all = FollowIps(batch.node);
   for (const Batch::Change& change : batch.changes) {
     cleaner_.SetService(change.key, change.v4, change.v6);
     gaps_v4_.SetService(change.key, change.v4);

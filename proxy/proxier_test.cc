@@ -76,6 +76,19 @@ struct SharedKernel {
     }
     return true;
   }
+  // The same of any condition, which is asked without the lock.
+  bool AwaitAny(const std::function<bool()>& holds) {
+    auto limit = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+    while (!holds()) {
+      MutexLock lock(mutex);
+      const int seen = attempts;
+      while (attempts == seen) {
+        if (changed.wait_for(mutex, std::chrono::milliseconds(100)) == std::cv_status::timeout) break;
+      }
+      if (std::chrono::steady_clock::now() > limit) return false;
+    }
+    return true;
+  }
 
  private:
   std::string TextLocked() REQUIRES(mutex) {
@@ -105,15 +118,13 @@ class ProxierTest : public ::testing::Test {
  protected:
   void SetUp() override {
     ProxierOptions options{.node_name = "here"};
+    options.others = others_;
     options.min_sync_period = min_sync_period_;
     proxier_ = std::make_unique<Proxier>(
-        options,
-        nftables::Mode({.v4 = true}, {.v4 = false},
-                       [this] {
-                         return Result<std::unique_ptr<nft::Kernel>>(
-                             std::make_unique<SharedKernel::View>(kernel_));
-                       }),
-        [](const std::vector<IpAddress>& own) { return Result<std::vector<IpAddress>>(own); },
+        options, Mode("keelson-proxy"),
+        [](const std::vector<IpAddress>& own) {
+          return Result<NodeIps>(NodeIps{own, own});
+        },
         [this](const std::string& service, const char* reason, const std::string&) {
           MutexLock lock(kernel_.mutex);
           warnings_.push_back(service + " " + reason);
@@ -122,7 +133,21 @@ class ProxierTest : public ::testing::Test {
     thread_ = std::jthread(
         [this](std::stop_token stop) { EXPECT_TRUE(proxier_->Run(stop, [this] { ready_.count_down(); })); });
   }
+  // A mode of that name, which keeps tables of that name.
+  DataplaneMode Mode(const std::string& name) {
+    DataplaneMode out = nftables::Mode({.v4 = true, .table = name}, {.v4 = false, .table = name}, [this] {
+      return Result<std::unique_ptr<nft::Kernel>>(std::make_unique<SharedKernel::View>(kernel_));
+    });
+    out.name = name;
+    return out;
+  }
+  std::string TextOf(const std::string& table) {
+    MutexLock lock(kernel_.mutex);
+    auto found = kernel_.fake.Read({nft::Family::kIpv4, table});
+    return found && *found ? nft::ToText(**found) : "";
+  }
   std::chrono::milliseconds min_sync_period_{0};
+  std::vector<DataplaneMode> others_;
   SharedKernel kernel_;
   std::vector<std::string> warnings_ GUARDED_BY(kernel_.mutex);
   FakeClock clock_;
@@ -237,6 +262,54 @@ TEST_F(ProxierTest, NamesTheServiceThatTheKernelRefuses) {
   EXPECT_THAT(kernel_.Text(), HasSubstr("10.96.0.1"));
   MutexLock lock(kernel_.mutex);
   EXPECT_EQ(warnings_, std::vector<std::string>{"default/bad FailedToSyncServiceRules"});
+}
+
+TEST_F(ProxierTest, SwitchesToAnotherModeAndBack) {
+  auto service = MakeService("10.96.0.1");
+  proxier_->OnService("default/web", &service);
+  proxier_->MarkSynced();
+  ready_.wait();
+  for (const auto& [from, to] : {std::pair("keelson-proxy", "other"), std::pair("other", "keelson-proxy")}) {
+    proxier_->Switch(Mode(to));
+    EXPECT_TRUE(kernel_.AwaitAny([&] { return TextOf(from).empty(); })) << to;
+    EXPECT_THAT(TextOf(to), HasSubstr("10.96.0.1 . tcp . 80")) << to;
+  }
+  // What cannot be opened changes nothing.
+  DataplaneMode broken = Mode("broken");
+  broken.make = [](bool, const auto&) -> Result<std::unique_ptr<Dataplane>> {
+    return Error(Code::kUnavailable, "not today");
+  };
+  proxier_->Switch(broken);
+  auto other = MakeService("10.96.0.2");
+  proxier_->OnService("default/other", &other);
+  EXPECT_TRUE(kernel_.Await(Has("10.96.0.2 . tcp . 80")));
+  EXPECT_THAT(kernel_.Text(), HasSubstr("10.96.0.1 . tcp . 80"));
+}
+
+// A proxy was killed after it had switched, or is started in another mode.
+class OtherModeProxierTest : public ProxierTest {
+ protected:
+  void SetUp() override {
+    nft::Transaction make({nft::Family::kIpv4, "other"});
+    make.AddTable();
+    make.AddChain({.name = "services"});
+    {
+      MutexLock lock(kernel_.mutex);
+      ASSERT_TRUE(kernel_.fake.Apply(make));
+    }
+    others_ = {Mode("other")};
+    ProxierTest::SetUp();
+  }
+};
+
+TEST_F(OtherModeProxierTest, RetiresWhatItFindsOnceItsOwnIsInPlace) {
+  auto service = MakeService("10.96.0.1");
+  proxier_->OnService("default/web", &service);
+  EXPECT_THAT(TextOf("other"), HasSubstr("services"));
+  proxier_->MarkSynced();
+  ready_.wait();
+  EXPECT_EQ(TextOf("other"), "");
+  EXPECT_THAT(kernel_.Text(), HasSubstr("10.96.0.1 . tcp . 80"));
 }
 
 class SlowProxierTest : public ProxierTest {

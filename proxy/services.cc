@@ -21,6 +21,7 @@
 #include "proxy/dns/dns_link.h"
 #include "proxy/dns/dns_services.h"
 #include "proxy/host_setup.h"
+#include "proxy/ipvs/mode.h"
 #include "proxy/kernel_watch.h"
 #include "proxy/leftovers.h"
 #include "proxy/metrics.h"
@@ -77,6 +78,52 @@ nftables::Options DataplaneOptions(const Config& config, bool v4) {
       linux::ReadSysctl(v4 ? "net/bridge/bridge-nf-call-iptables" : "net/bridge/bridge-nf-call-ip6tables");
   out.replies_bypass_node = !bridged || *bridged != "1";
   return out;
+}
+
+constexpr const char* kModes[] = {"nftables", "ipvs"};
+
+DataplaneMode MakeMode(const std::string& name, const Config& config, TableWatch& tables) {
+  const auto open = [&tables] { return tables.OpenKernel(); };
+  nftables::Options v4 = DataplaneOptions(config, true), v6 = DataplaneOptions(config, false);
+  if (name == "nftables") return nftables::Mode(v4, v6, open);
+  v4.table = v6.table = IpvsTable(config.table);
+  ipvs::Options options{.scheduler = config.ipvs.scheduler,
+                        .scheduler_flags = ipvs::SchedulerFlags(config.ipvs.scheduler),
+                        .excluded = config.ipvs.excluded};
+  ipvs::HostOptions host{
+      .strict_arp = config.ipvs.strict_arp,
+      .timeouts = {.tcp = config.ipvs.tcp, .tcp_fin = config.ipvs.tcp_fin, .udp = config.ipvs.udp}};
+  return ipvs::Mode(std::move(options), host, v4, v6, open);
+}
+
+std::vector<DataplaneMode> OtherModes(const Config& config, TableWatch& tables) {
+  std::vector<DataplaneMode> out;
+  for (const char* name : kModes) {
+    if (name != config.mode) out.push_back(MakeMode(name, config, tables));
+  }
+  return out;
+}
+
+// The configuration file has changed: follows if only the mode is another one.
+Result<> Follow(const std::string& fixed, const ReloadConfig& reload, Proxier& proxier, TableWatch& tables,
+                Running& running) {
+  Result<Config> config = reload();
+  if (!config) {
+    log::Error("The configuration file cannot be used; all stays as it was", {{"err", config.error()}});
+    return {};
+  }
+  if (config->configz == running.configz()) return {};
+  if (config->fixed != fixed) {
+    return Error(Code::kUnavailable, "content of the proxy server's configuration file was updated");
+  }
+  DataplaneMode mode = MakeMode(config->mode, *config, tables);
+  if (Result<> fit = mode.check ? mode.check() : Result<>(); !fit) {
+    log::Error("The proxy mode stays as it was", {{"mode", running.mode()}, {"err", fit.error()}});
+    return {};
+  }
+  running.Set(config->mode, config->configz);
+  proxier.Switch(std::move(mode));
+  return {};
 }
 
 Result<> RemoveDnsLink() {
@@ -163,11 +210,14 @@ void RemoveOthers(const Config& config) {
   if (!removed) log::Warn("Cannot remove the rules of another proxy mode", {{"err", removed.error()}});
 }
 
-Result<int> Run(const Config& config) {
+Result<int> Run(const Config& config, const ReloadConfig& reload) {
   ASSIGN_OR_RETURN(std::string node_name, NodeName(config));
   ASSIGN_OR_RETURN(client::RestConfig api, ApiConfig(config));
   api.user_agent = "kube-proxy/keelson";
   ASSIGN_OR_RETURN(std::shared_ptr<client::Transport> transport, client::NewHttpTransport(api));
+  TableWatch tables;
+  DataplaneMode mode = MakeMode(config.mode, config, tables);
+  if (mode.check) RETURN_IF_ERROR(mode.check());
   RETURN_IF_ERROR(PrepareHost(config));
   RemoveOthers(config);
 
@@ -175,20 +225,21 @@ Result<int> Run(const Config& config) {
   ProxierOptions options{.node_name = node_name,
                          .pods_of_node_cidr = config.detect_local_mode == "NodeCIDR",
                          .min_sync_period = config.min_sync_period,
-                         .sync_period = config.sync_period};
-  auto node_port_ips = [&config](std::vector<IpAddress> own) {
+                         .sync_period = config.sync_period,
+                         .others = OtherModes(config, tables)};
+  auto read_ips = [&config](std::vector<IpAddress> own) -> Result<NodeIps> {
     if (config.node_ip) {
       std::erase_if(own, [&](const IpAddress& ip) { return ip.is_v4() == config.node_ip->is_v4(); });
       own.insert(own.begin(), *config.node_ip);
     }
-    return NodePortAddresses(config.nodeport_addresses, own);
+    NodeIps out;
+    ASSIGN_OR_RETURN(out.node_ports, NodePortAddresses(config.nodeport_addresses, own));
+    ASSIGN_OR_RETURN(out.own, OwnAddresses());
+    return out;
   };
   client::EventRecorder events{client::RestClient(transport), "kube-proxy", node_name};
-  TableWatch tables;
-  Proxier proxier(std::move(options),
-                  nftables::Mode(DataplaneOptions(config, true), DataplaneOptions(config, false),
-                                 [&] { return tables.OpenKernel(); }),
-                  node_port_ips, WarnWith(events), health);
+  Running running(config.mode, config.configz);
+  Proxier proxier(std::move(options), std::move(mode), read_ips, WarnWith(events), health);
   client::InformerFactory informers{client::RestClient(transport)}, extras{client::RestClient(transport)};
   ASSIGN_OR_RETURN(std::unique_ptr<dns::ClusterDns> dns, MakeDns(config));
   Connect(informers, node_name, proxier, dns.get());
@@ -202,11 +253,12 @@ Result<int> Run(const Config& config) {
   const bool hard = config.address_hard_fail;
   RETURN_IF_ERROR(AddPages(group, "healthz", config.healthz_address, kHealthzPort, hard, health.Handler()));
   RETURN_IF_ERROR(AddPages(group, "metrics", config.metrics_address, kMetricsPort, hard,
-                           WithReadiness(dns.get(), MetricsPages(config.configz))));
+                           WithReadiness(dns.get(), MetricsPages(running))));
   if (!config.config_file.empty()) {
     group.Add({"config-file", {}, [&](std::stop_token stop, ServiceGroup::Ready ready) {
                  ready();
-                 return EndWhenChanged(config.config_file, stop);
+                 return FollowFile(config.config_file, stop,
+                                   [&] { return Follow(config.fixed, reload, proxier, tables, running); });
                }});
   }
   group.Add({"proxier", {}, [&](std::stop_token stop, ServiceGroup::Ready ready) {
@@ -224,7 +276,7 @@ Result<int> Run(const Config& config) {
                });
              }});
   AddWatches(group, proxier, tables, events, extras);
-  log::Info("kube-proxy starts", {{"node", node_name}, {"server", api.server}, {"mode", "nftables"}});
+  log::Info("kube-proxy starts", {{"node", node_name}, {"server", api.server}, {"mode", config.mode}});
   return group.RunUntilSignal();
 }
 
@@ -237,8 +289,8 @@ Result<> PrepareHost(const Config& config) {
   return {};
 }
 
-int RunProxy(const Config& config) {
-  if (config.asked_mode != "nftables") {
+int RunProxy(const Config& config, const ReloadConfig& reload) {
+  if (config.asked_mode != config.mode) {
     log::Warn("Services are programmed into nftables, whichever mode of iptables was asked for",
               {{"mode", config.asked_mode}});
   }
@@ -246,7 +298,7 @@ int RunProxy(const Config& config) {
     log::Warn("Detect-local-mode set to ClusterCIDR, but no cluster CIDR defined");
   }
   TellBuild();
-  Result<int> code = Run(config);
+  Result<int> code = Run(config, reload);
   if (!code) log::Error("kube-proxy cannot run", {{"err", code.error()}});
   return code.value_or(1);
 }
@@ -257,7 +309,13 @@ Result<> Cleanup(const Config& config) {
   Result<> v6 = nftables::Dataplane::Remove(*kernel, DataplaneOptions(config, false).Table());
   Result<> link = RemoveDnsLink();
   Result<> others = RemoveLeftovers(*kernel, config.table);
-  for (Result<>* one : {&v4, &v6, &link, &others}) {
+  Result<> servers = RemoveVirtualServers(), rules;
+  for (bool is_v4 : {true, false}) {
+    nft::Table table = DataplaneOptions(config, is_v4).Table();
+    table.name = IpvsTable(config.table);
+    if (Result<> one = nftables::Dataplane::Remove(*kernel, table); !one) rules = one;
+  }
+  for (Result<>* one : {&v4, &v6, &link, &others, &servers, &rules}) {
     if (!*one) return one->error().Wrap("encountered an error while tearing down rules");
   }
   return {};

@@ -147,6 +147,18 @@ Result<> CreateBridge(Socket& socket, std::string_view name, int mtu, std::optio
   return request.Run(socket);
 }
 
+Result<> CreateDummy(Socket& socket, std::string_view name) {
+  Request request(RTM_NEWLINK, NLM_F_CREATE | NLM_F_EXCL, Header(false), "create dummy " + std::string(name));
+  request.PutString(IFLA_IFNAME, name);
+  request.Nest(IFLA_LINKINFO, [&] { request.PutString(IFLA_INFO_KIND, "dummy"); });
+  Result<> made = request.Run(socket);
+  if (!made && made.error().errnum() == EOPNOTSUPP) {
+    return Error(Code::kUnimplemented, "this kernel has no dummy interfaces: load the module dummy",
+                 EOPNOTSUPP);
+  }
+  return made;
+}
+
 Result<> ChangeLink(Socket& socket, int index, const LinkChange& change) {
   ifinfomsg header{};
   header.ifi_index = index;

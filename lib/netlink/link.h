@@ -59,6 +59,10 @@ Result<> CreateVeth(Socket& socket, const VethEnd& end, const VethEnd& peer, int
 // The bridge is made down. Without a `mac` it takes the lowest of its ports' and so changes over time.
 Result<> CreateBridge(Socket& socket, std::string_view name, int mtu, std::optional<MacAddress> mac);
 
+// A dummy holds addresses and sends nothing. It is made down, and without ARP. kUnimplemented where the
+// kernel has none.
+Result<> CreateDummy(Socket& socket, std::string_view name);
+
 // What to change; what is not set stays. One message to the kernel.
 struct LinkChange {
   std::optional<bool> up;

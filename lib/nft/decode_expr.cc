@@ -106,6 +106,11 @@ Decoded Meta(const nftnl_expr* e) {
 Decoded Ct(const nftnl_expr* e) {
   if (!Has(e, NFTNL_EXPR_CT_DREG)) return std::nullopt;
   uint32_t key = U32(e, NFTNL_EXPR_CT_KEY);
+  if (key == NFT_CT_DST_IP || key == NFT_CT_DST_IP6) {
+    if (!Has(e, NFTNL_EXPR_CT_DIR) || nftnl_expr_get_u8(e, NFTNL_EXPR_CT_DIR) != 0) return std::nullopt;
+    return expr::Load{Register(e, NFTNL_EXPR_CT_DREG),
+                      key == NFT_CT_DST_IP ? Field::kCtOriginalDaddr : Field::kCtOriginal6Daddr};
+  }
   if (key != NFT_CT_STATE && key != NFT_CT_STATUS) return std::nullopt;
   return expr::Load{Register(e, NFTNL_EXPR_CT_DREG),
                     key == NFT_CT_STATE ? Field::kCtState : Field::kCtStatus};

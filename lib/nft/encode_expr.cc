@@ -41,6 +41,12 @@ nftnl_expr* Ct(int reg, uint32_t key) {
   return e;
 }
 
+nftnl_expr* CtOriginal(int reg, uint32_t key) {
+  nftnl_expr* e = Ct(reg, key);
+  nftnl_expr_set_u8(e, NFTNL_EXPR_CT_DIR, 0);  // IP_CT_DIR_ORIGINAL
+  return e;
+}
+
 nftnl_expr* AddressType(int reg, uint32_t flags) {
   nftnl_expr* e = nftnl_expr_alloc("fib");
   nftnl_expr_set_u32(e, NFTNL_EXPR_FIB_FLAGS, flags);
@@ -76,6 +82,10 @@ struct Encode {
         return Ct(x.reg, NFT_CT_STATE);
       case Field::kCtStatus:
         return Ct(x.reg, NFT_CT_STATUS);
+      case Field::kCtOriginalDaddr:
+        return CtOriginal(x.reg, NFT_CT_DST_IP);
+      case Field::kCtOriginal6Daddr:
+        return CtOriginal(x.reg, NFT_CT_DST_IP6);
       case Field::kDaddrType:
         return AddressType(x.reg, NFTA_FIB_F_DADDR);
       case Field::kSaddrType:

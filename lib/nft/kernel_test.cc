@@ -291,6 +291,9 @@ TEST_P(KernelTest, EveryExpressionAndKindOfSetIsAccepted) {
     t.AddRule(forget.Immediate(next + 1, Key().Mark(2).bytes()).Forget(0, "sticky"));
     Rule from_pods("nat");
     t.AddRule(from_pods.Load(0, Field::kIifName).Equal(0, "veth").Finish({Verdict::Kind::kReturn}));
+    Rule began("filter");
+    began.Load(0, v6 ? Field::kCtOriginal6Daddr : Field::kCtOriginalDaddr);
+    t.AddRule(began.NotEqual(0, std::string(v6 ? 16 : 4, '\1')).Finish({Verdict::Kind::kReturn}));
     auto applied = kernel_->Apply(t);
     EXPECT_TRUE(applied) << applied.error().message();
   }

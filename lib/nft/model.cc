@@ -84,6 +84,7 @@ int RegistersOf(Field field) {
   switch (field) {
     case Field::kIp6Saddr:
     case Field::kIp6Daddr:
+    case Field::kCtOriginal6Daddr:
     case Field::kIifName:
       return 4;
     case Field::kEtherSaddr:

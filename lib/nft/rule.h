@@ -41,9 +41,11 @@ enum class Field {
   kDestinationPort,
   kNfProto,  // meta nfproto: 2 IPv4, 10 IPv6
   kMark,
-  kCtState,    // bits: 1 invalid, 2 established, 4 related, 8 new
-  kCtStatus,   // bits: 0x10 source NATed, 0x20 destination NATed
-  kDaddrType,  // fib daddr type: 1 unicast, 2 local, ... (RTN_*)
+  kCtState,           // bits: 1 invalid, 2 established, 4 related, 8 new
+  kCtStatus,          // bits: 0x10 source NATed, 0x20 destination NATed
+  kCtOriginalDaddr,   // where the connection's first packet went; 1 register, IPv4
+  kCtOriginal6Daddr,  // 4 registers, IPv6
+  kDaddrType,         // fib daddr type: 1 unicast, 2 local, ... (RTN_*)
   kSaddrType,
   kIifName,     // 4 registers; in a bridge table the port
   kEtherSaddr,  // 2 registers

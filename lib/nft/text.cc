@@ -62,6 +62,10 @@ std::string_view NameOf(Field field) {
       return "ct state";
     case Field::kCtStatus:
       return "ct status";
+    case Field::kCtOriginalDaddr:
+      return "ct original ip daddr";
+    case Field::kCtOriginal6Daddr:
+      return "ct original ip6 daddr";
     case Field::kDaddrType:
       return "fib daddr type";
     case Field::kSaddrType:

@@ -19,6 +19,7 @@ struct Packet {
   uint32_t mark = 0;
   std::string in_link;             // empty: it comes from this machine
   bool translated = false;         // has another destination than it began with
+  IpAddress first_destination;     // then: that one
   bool source_translated = false;  // leaves with another source
 };
 

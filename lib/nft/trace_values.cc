@@ -67,6 +67,9 @@ std::string FieldBytes(Field field, const Packet& packet, const AddressTypeOf& a
       return Key()
           .Mark((packet.translated ? kCtStatusDnat : 0) | (packet.source_translated ? kCtStatusSnat : 0))
           .bytes();
+    case Field::kCtOriginalDaddr:
+    case Field::kCtOriginal6Daddr:
+      return std::string(packet.translated ? packet.first_destination.bytes() : packet.destination.bytes());
     case Field::kDaddrType:
       return Key().Mark(address_type(packet.destination)).bytes();
     case Field::kSaddrType:

@@ -265,6 +265,7 @@ class Walk {
     std::string_view ip = way.registers.Get(x.address, packet.destination.bytes().size());
     std::string_view port = way.registers.Get(x.port, 2);
     if (ip.empty() || port.empty()) return Next::kRule;
+    if (!packet.translated) packet.first_destination = packet.destination;
     packet.destination = IpAddress::FromBytes(ip);
     packet.destination_port =
         static_cast<uint16_t>(static_cast<uint8_t>(port[0]) << 8 | static_cast<uint8_t>(port[1]));

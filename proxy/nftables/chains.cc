@@ -40,6 +40,7 @@ class FixedWriter {
       JumpIfNew(name, "filter");
     }
     for (const char* name : {"filter-forward", "filter-output-post-dnat"}) JumpIfNew(name, "cluster-ips");
+    if (options_.ipvs) JumpIfNew("filter-input", "cluster-ips");
     Services();
     Filter();
     ClusterIps();
@@ -92,12 +93,21 @@ class FixedWriter {
   }
 
   void ClusterIps() {
+    const nft::Verdict back{nft::Verdict::Kind::kReturn};
     Rule here("cluster-ips"), unused_port("cluster-ips");
     // The cluster's DNS, say, answered by this node itself.
-    Add(here.Load(0, Field::kDaddrType).Equal(0, kLocalType).Finish({nft::Verdict::Kind::kReturn}));
-    Add(unused_port.Load(0, build_.Destination())
-            .InSet(0, build_.Name(kClusterIps))
-            .Finish(nft::Goto("reject")));
+    here.Load(0, Field::kDaddrType).Equal(0, kLocalType).Finish(back);
+    unused_port.Load(0, build_.Destination()).InSet(0, build_.Name(kClusterIps)).Finish(nft::Goto("reject"));
+    if (options_.ipvs) {
+      Rule used("cluster-ips");
+      build_.LoadVip(used, 0);
+      Add(used.InSet(0, build_.Name(kServices)).Finish(back));
+      Add(unused_port);
+      Add(here);
+    } else {
+      Add(here);
+      Add(unused_port);
+    }
     Add(Rule("cluster-ips").Finish(nft::Goto(kServiceCidrsChain)));
   }
 
@@ -113,19 +123,30 @@ class FixedWriter {
     marked.AnyBit(Field::kMark, options_.masquerade_bit).UnmarkBits(options_.masquerade_bit);
     Add(marked.Masquerade());
     // A pod that reaches itself through a Service would answer itself directly.
-    Rule hairpin("nat-postrouting");
-    hairpin.AnyBit(Field::kCtStatus, kCtStatusDnat)
-        .Load(0, build_.Source())
-        .Load(build_.width(), build_.Destination());
-    Add(hairpin.InSet(0, build_.Name(kHairpin)).Masquerade());
+    for (Rule hairpin : Translated("nat-postrouting")) {
+      hairpin.Load(0, build_.Source()).Load(build_.width(), build_.Destination());
+      Add(hairpin.InSet(0, build_.Name(kHairpin)).Masquerade());
+    }
     if (!options_.replies_bypass_node) return;
     for (const IpPrefix& cidr : options_.pod_cidrs) {
-      Rule same_node("nat-postrouting");
-      same_node.AnyBit(Field::kCtStatus, kCtStatusDnat).Load(0, build_.Destination());
-      same_node.InSet(0, build_.Name(kLocalEndpoints));
-      build_.SourceInside(same_node, cidr, true);
-      Add(same_node.Masquerade());
+      for (Rule same_node : Translated("nat-postrouting")) {
+        same_node.Load(0, build_.Destination()).InSet(0, build_.Name(kLocalEndpoints));
+        build_.SourceInside(same_node, cidr, true);
+        Add(same_node.Masquerade());
+      }
     }
+  }
+
+  // The beginning of a rule for each way in which a connection may have got another destination. What IPVS
+  // does shows only in where the connection began: at a Service's own address.
+  std::vector<Rule> Translated(const char* chain) const {
+    std::vector<Rule> out;
+    out.push_back(Rule(chain).AnyBit(Field::kCtStatus, kCtStatusDnat));
+    if (!options_.ipvs) return out;
+    Rule& by_ipvs = out.emplace_back(chain);
+    by_ipvs.Load(0, options_.v4 ? Field::kCtOriginalDaddr : Field::kCtOriginal6Daddr);
+    by_ipvs.InSet(0, build_.Name(kClusterIps));
+    return out;
   }
 
   const Options& options_;

@@ -15,6 +15,10 @@
 //   filter forward, output-post-dnat -> cluster-ips: rejects unused ports of cluster IPs, drops unallocated
 //   ones
 //
+// Where IPVS translates (Options::ipvs), Services' addresses are this node's own, and what goes to them comes
+// by input: cluster-ips, which holds all of them, stands there too, and lets the used ports through to IPVS,
+// which comes after. Pick chains mark only, and there is one for each kind of Service address.
+//
 // Why sets in `dispatch` and not one verdict map: the kernel walks all verdicts of a table again whenever one
 // is added (12 ms at 50 000). So adding a Service costs the same however many there are, and a packet has as
 // many more lookups as there are different numbers of endpoints.
@@ -39,6 +43,10 @@ struct Options {
   std::vector<IpPrefix> pod_cidrs;
   std::string pod_bridge;
   std::string pod_interface_prefix;
+  // IPVS translates. The rules mark what is to be masqueraded, refuse and drop, and pick an endpoint
+  // themselves only where IPVS cannot: for pods and this node to external addresses with policy Local, for
+  // which they have another choice than the outside.
+  bool ipvs = false;
   // Replies between pods of this node would bypass it (a bridge without br_netfilter): such connections
   // are masqueraded, so that replies come back here. Only where pod_cidrs are known.
   bool replies_bypass_node = false;
@@ -89,7 +97,7 @@ struct PickSpec {
 // quick.
 inline constexpr uint32_t kStockPicks = 16;
 bool IsStock(const PickSpec& spec);
-std::vector<PickSpec> StockPicks();
+std::vector<PickSpec> StockPicks(const Options& options);
 
 // The set of the addresses or NodePorts that are picked for so.
 nft::Set UseSet(const PickSpec& spec, bool v4);

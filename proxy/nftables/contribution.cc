@@ -10,15 +10,15 @@ namespace {
 
 class Collector {
  public:
-  Collector(const std::vector<IpAddress>& node_ips, SlotsByPort& slots)
-      : node_ips_(node_ips), old_slots_(std::move(slots)), slots_(slots) {
+  Collector(const std::vector<IpAddress>& node_ips, bool ipvs, SlotsByPort& slots)
+      : node_ips_(node_ips), ipvs_(ipvs), old_slots_(std::move(slots)), slots_(slots) {
     slots_.clear();
   }
 
   void Add(const ResolvedPort& port) {
     const ServicePort& service = port.service;
     const Slots& slots = Place(port);
-    Put(kClusterIps, nft::Key().Ip(service.cluster_ip).bytes());
+    if (!ipvs_) Put(kClusterIps, nft::Key().Ip(service.cluster_ip).bytes());
     ClusterIp(port, slots);
     for (const auto* list : {&service.external_ips, &service.load_balancer_ips}) {
       for (const IpAddress& ip : *list) External(port, slots, &ip);
@@ -67,6 +67,7 @@ class Collector {
     PickSpec spec{.kind = PickSpec::Kind::kCluster,
                   .cluster = static_cast<uint32_t>(list.size()),
                   .affinity = s.affinity};
+    if (ipvs_) return Mark({.kind = spec.kind}, key);
     Install(spec, key, list, {});
   }
 
@@ -88,7 +89,15 @@ class Collector {
                   .affinity = s.affinity};
     // What nobody picked an endpoint for came from outside.
     if (fate == Fate::kDropped) Put(ip ? kDropServices : kDropNodePorts, key);
-    Install(spec, key, slots.cluster, local);
+    if (ipvs_ && !s.external_local) return Mark({.kind = spec.kind, .node_port = spec.node_port}, key);
+    if (ipvs_) spec.local = 0;
+    Install(spec, key, slots.cluster, ipvs_ ? none : local);
+  }
+
+  // IPVS picks; the chain only says what is to be masqueraded.
+  void Mark(const PickSpec& spec, const std::string& key) {
+    out_.picks.push_back(spec);
+    Put(spec.node_port ? kNodePorts : kServices, key, spec.ChainName());
   }
 
   void Install(const PickSpec& spec, const std::string& key, const std::vector<Backend>& cluster,
@@ -120,6 +129,7 @@ class Collector {
   }
 
   const std::vector<IpAddress>& node_ips_;
+  const bool ipvs_;
   SlotsByPort old_slots_;
   SlotsByPort& slots_;
   Contribution out_;
@@ -128,8 +138,8 @@ class Collector {
 }  // namespace
 
 Contribution ContributionOf(const std::vector<ResolvedPort>& ports, const std::vector<IpAddress>& node_ips,
-                            SlotsByPort& slots) {
-  Collector collector(node_ips, slots);
+                            bool ipvs, SlotsByPort& slots) {
+  Collector collector(node_ips, ipvs, slots);
   for (const ResolvedPort& port : ports) collector.Add(port);
   return collector.Take();
 }

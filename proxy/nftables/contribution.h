@@ -32,7 +32,8 @@ struct Slots {
 using SlotsByPort = std::map<std::string, Slots>;
 
 // `slots` are those of last time, and then of this time. `node_ips` tells source ranges that mean this node.
+// `ipvs` as in Options.
 Contribution ContributionOf(const std::vector<ResolvedPort>& ports, const std::vector<IpAddress>& node_ips,
-                            SlotsByPort& slots);
+                            bool ipvs, SlotsByPort& slots);
 
 }  // namespace keelson::proxy::nftables

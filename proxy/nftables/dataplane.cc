@@ -119,7 +119,8 @@ Result<> Dataplane::Probe() {
 }
 
 Result<std::optional<std::chrono::milliseconds>> Dataplane::Retire() {
-  RETURN_IF_ERROR(Remove(*kernel_, plan_.options().Table()));
+  Result<bool> there = kernel_->HasChain(plan_.options().Table(), "services");
+  if (!there || *there) RETURN_IF_ERROR(Remove(*kernel_, plan_.options().Table()));
   return std::optional<std::chrono::milliseconds>();
 }
 
@@ -130,20 +131,29 @@ Result<> Dataplane::Remove(nft::Kernel& kernel, const nft::Table& table) {
   return kernel.Apply(t);
 }
 
+Options WithPods(Options options, const std::optional<std::vector<IpPrefix>>& pod_cidrs) {
+  if (!pod_cidrs) return options;
+  options.pod_cidrs.clear();
+  for (const IpPrefix& cidr : *pod_cidrs) {
+    if (cidr.is_v4() == options.v4) options.pod_cidrs.push_back(cidr);
+  }
+  return options;
+}
+
 DataplaneMode Mode(Options v4, Options v6, OpenKernel open_kernel) {
   auto make = [=](bool is_v4, const std::optional<std::vector<IpPrefix>>& pod_cidrs)
       -> Result<std::unique_ptr<proxy::Dataplane>> {
-    Options options = is_v4 ? v4 : v6;
-    if (pod_cidrs) options.pod_cidrs.clear();
-    for (const IpPrefix& cidr : pod_cidrs.value_or(std::vector<IpPrefix>())) {
-      if (cidr.is_v4() == is_v4) options.pod_cidrs.push_back(cidr);
-    }
     Result<std::unique_ptr<nft::Kernel>> kernel = open_kernel();
     if (!kernel) return kernel.error().Wrap("reach the kernel's nftables");
     return std::unique_ptr<proxy::Dataplane>(
-        std::make_unique<Dataplane>(std::move(*kernel), std::move(options)));
+        std::make_unique<Dataplane>(std::move(*kernel), WithPods(is_v4 ? v4 : v6, pod_cidrs)));
   };
-  return {.name = "nftables", .check = {}, .make = std::move(make)};
+  auto left = [=]() -> Result<bool> {
+    ASSIGN_OR_RETURN(std::unique_ptr<nft::Kernel> kernel, open_kernel());
+    ASSIGN_OR_RETURN(bool in_v4, kernel->HasChain(v4.Table(), "services"));
+    return in_v4 || kernel->HasChain(v6.Table(), "services").value_or(false);
+  };
+  return {.name = "nftables", .check = {}, .left = std::move(left), .make = std::move(make)};
 }
 
 }  // namespace keelson::proxy::nftables

@@ -34,7 +34,7 @@ class Dataplane final : public proxy::Dataplane {
   std::vector<OwnTable> Tables() const override { return {{plan_.options().Table(), kernel_->port()}}; }
   // Writes the table without any Service if there is none yet: fails where the kernel lacks the family.
   Result<> Probe() override;
-  // The table goes at once: connections that it has translated go on by conntrack.
+  // The table, where there is one, goes at once: connections that it has translated go on by conntrack.
   Result<std::optional<std::chrono::milliseconds>> Retire() override;
   // Removes the table; absent is fine.
   static Result<> Remove(nft::Kernel& kernel, const nft::Table& table);
@@ -52,6 +52,8 @@ class Dataplane final : public proxy::Dataplane {
 };
 
 using OpenKernel = std::function<Result<std::unique_ptr<nft::Kernel>>()>;
+// `options` with the Node's pod CIDRs of that family, if there is word of them.
+Options WithPods(Options options, const std::optional<std::vector<IpPrefix>>& pod_cidrs);
 DataplaneMode Mode(Options v4, Options v6, OpenKernel open_kernel);
 
 }  // namespace keelson::proxy::nftables

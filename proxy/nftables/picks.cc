@@ -15,11 +15,11 @@ class PickWriter {
     switch (spec_.kind) {
       case PickSpec::Kind::kCluster:
         MarkForeign();
-        Pick(Rule(chain_), spec_.cluster, 0);
+        if (!options_.ipvs) Pick(Rule(chain_), spec_.cluster, 0);
         break;
       case PickSpec::Kind::kExternal:
         Mark(Rule(chain_));
-        Pick(Rule(chain_), spec_.cluster, 0);
+        if (!options_.ipvs) Pick(Rule(chain_), spec_.cluster, 0);
         break;
       case PickSpec::Kind::kExternalLocal:
         External();
@@ -133,8 +133,9 @@ bool IsStock(const PickSpec& spec) {
   return spec == plain && spec.cluster > 0 && spec.cluster <= kStockPicks;
 }
 
-std::vector<PickSpec> StockPicks() {
+std::vector<PickSpec> StockPicks(const Options& options) {
   std::vector<PickSpec> out;
+  if (options.ipvs) return out;
   for (uint32_t i = 1; i <= kStockPicks; ++i) out.push_back({.cluster = i});
   return out;
 }

@@ -25,8 +25,15 @@ void Plan::SetService(const std::string& key, const std::vector<ResolvedPort>& p
     return;
   }
   Owner& owner = owners_[key];
-  Replace(owner, ContributionOf(ports, node_ips_, owner.slots));
+  Replace(owner, ContributionOf(ports, node_ips_, options_.ipvs, owner.slots));
   unsettled_.insert(key);
+}
+
+void Plan::ForgetServices() {
+  held_.clear();
+  unsettled_.clear();
+  for (auto& [key, owner] : owners_) Replace(owner, {});
+  owners_.clear();
 }
 
 void Plan::SetNodeIps(const std::vector<IpAddress>& ips) {
@@ -36,6 +43,13 @@ void Plan::SetNodeIps(const std::vector<IpAddress>& ips) {
     if (ip.is_v4() == options_.v4) now.items.push_back({kNodePortIps, nft::Key().Ip(ip).bytes(), {}});
   }
   Replace(node_, std::move(now));
+}
+
+void Plan::Guard(const IpAddress& ip, bool on) {
+  Contribution now;
+  if (on) now.items.push_back({kClusterIps, nft::Key().Ip(ip).bytes(), {}});
+  Replace(guarded_[ip], std::move(now));
+  if (!on) guarded_.erase(ip);
 }
 
 void Plan::SetServiceCidrs(const std::vector<IpPrefix>& cidrs) {
@@ -159,7 +173,7 @@ void Plan::StartOver() {
   for (bool node_port : {false, true}) dispatched_[node_port] = Specs(node_port);
   installed_picks_.clear();
   for (const auto& [spec, users] : picks_) installed_picks_.insert(spec);
-  for (const PickSpec& spec : StockPicks()) installed_picks_.insert(spec);
+  for (const PickSpec& spec : StockPicks(options_)) installed_picks_.insert(spec);
 }
 
 // One call's worth of TakeChanges.
@@ -289,7 +303,7 @@ nft::Ruleset Plan::Wanted() const {
       out.sets[use.name].set = use;
     }
   };
-  add(StockPicks());
+  add(StockPicks(options_));
   for (bool node_port : {false, true}) {
     std::vector<PickSpec> specs = Specs(node_port);
     out.chains[DispatchChain(node_port)].rules = DispatchRules(node_port, specs, options_);

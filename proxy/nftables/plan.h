@@ -33,8 +33,11 @@ class Plan {
   explicit Plan(Options options);
 
   void SetService(const std::string& key, const std::vector<ResolvedPort>& ports);  // no ports: gone
-  void SetNodeIps(const std::vector<IpAddress>& ips);                               // where NodePorts answer
+  void ForgetServices();
+  void SetNodeIps(const std::vector<IpAddress>& ips);        // where NodePorts answer
   void SetServiceCidrs(const std::vector<IpPrefix>& cidrs);  // what cluster IPs are allocated from
+  // Where IPVS translates: an address that is this node's own, and on which only Services are to be reached.
+  void Guard(const IpAddress& ip, bool on);
 
   void Hold(const std::string& key);
   void Release(const std::string& key);
@@ -71,6 +74,7 @@ class Plan {
 
   const Options options_;
   std::unordered_map<std::string, Owner> owners_;
+  std::unordered_map<IpAddress, Owner> guarded_;
   Owner node_;
   std::unordered_map<std::string, Claims> claims_[kSetCount];
   std::map<PickSpec, int> picks_;  // users

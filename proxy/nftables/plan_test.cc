@@ -45,7 +45,7 @@ std::string Contribution(const Plan& plan) {
     if (wanted.chains[name].rules.size() == contents.rules.size()) wanted.chains.erase(name);
   }
   std::erase_if(wanted.sets, [](const auto& set) { return set.second.elements.empty(); });
-  for (const PickSpec& spec : StockPicks()) {
+  for (const PickSpec& spec : StockPicks({})) {
     if (!wanted.sets.contains(UseSet(spec, true).name)) wanted.chains.erase(spec.ChainName());
   }
   return nft::ToText(wanted);

@@ -1,6 +1,7 @@
 #include "tests/netns/service_plane.h"
 
 #include "proxy/ebpf/dataplane.h"
+#include "proxy/ipvs/mode.h"
 #include "proxy/nftables/dataplane.h"
 
 namespace keelson::netns {
@@ -9,6 +10,11 @@ Result<> ServicePlane::Sync() {
   ASSIGN_OR_RETURN(proxy::SyncStats stats, dataplane_->Sync());
   if (!stats.refusals.empty()) return stats.refusals[0].error;
   return {};
+}
+
+Result<bool> ServicePlane::Retire() {
+  ASSIGN_OR_RETURN(std::optional<std::chrono::milliseconds> again, dataplane_->Retire());
+  return !again.has_value();
 }
 
 Result<std::unique_ptr<ServicePlane>> MakePlane(const linux::NetNs& node, const PlaneOptions& options,
@@ -22,12 +28,19 @@ Result<std::unique_ptr<ServicePlane>> MakePlane(const linux::NetNs& node, const 
     mode = proxy::nftables::Mode(v4, v6, open);
   } else if (options.mode == "ebpf") {
     mode = proxy::ebpf::Mode(v4, v6, open, places.cgroup, places.pins);
+  } else if (options.mode == "ipvs") {
+    v4.table = v6.table = "keelson-proxy-ipvs";
+    // Datagrams of one round are not to be taken for the next one's.
+    const proxy::ipvs::HostOptions host{.timeouts = {.udp = std::chrono::seconds(1)}};
+    mode = proxy::ipvs::Mode({}, host, v4, v6, open);
   } else {
     return Error(Code::kInvalid, "no mode " + options.mode);
   }
   std::unique_ptr<proxy::Dataplane> made;
   RETURN_IF_ERROR(node.Run([&]() -> Result<> {
     if (mode.check) RETURN_IF_ERROR(mode.check());
+    // What the first family sets up is both families'.
+    if (!options.v4 && options.mode == "ipvs") RETURN_IF_ERROR(mode.make(true, std::nullopt));
     ASSIGN_OR_RETURN(made, mode.make(options.v4, std::nullopt));
     return {};
   }));

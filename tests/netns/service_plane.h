@@ -11,7 +11,7 @@
 namespace keelson::netns {
 
 struct PlaneOptions {
-  std::string mode = "nftables";  // or ebpf
+  std::string mode = "nftables";  // or ipvs, ebpf
   bool v4 = true;
   std::vector<IpPrefix> pod_cidrs;
   std::string pod_bridge;
@@ -29,6 +29,8 @@ class ServicePlane {
   void SetNodeIps(const std::vector<IpAddress>& ips) { dataplane_->SetNodeIps(ips); }
   void SetServiceCidrs(const std::vector<IpPrefix>& cidrs) { dataplane_->SetServiceCidrs(cidrs); }
   Result<> Sync();
+  // Another plane is in place; false: connections still need this one.
+  Result<bool> Retire();
 
  private:
   std::unique_ptr<proxy::Dataplane> dataplane_;
@@ -41,6 +43,7 @@ struct NodePlaces {
 };
 
 // In `node`; like a proxy that starts: whatever an earlier one left there is found.
+// kUnimplemented: this kernel cannot.
 Result<std::unique_ptr<ServicePlane>> MakePlane(const linux::NetNs& node, const PlaneOptions& options,
                                                 const NodePlaces& places);
 

@@ -212,4 +212,10 @@ bool Conversation::Echoes() {
          std::string_view(buffer, 4) == "ping";
 }
 
+void Conversation::Reset() {
+  const linger at_once{.l_onoff = 1, .l_linger = 0};
+  ::setsockopt(fd_.get(), SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);
+  fd_ = UniqueFd();
+}
+
 }  // namespace keelson::netns

@@ -57,6 +57,7 @@ class Conversation {
   static Result<Conversation> Open(const linux::NetNs& from, const Question& question);
   const Answer& answer() const { return answer_; }
   bool Echoes();  // still alive in both directions
+  void Reset();   // ends at once, for both sides and all that track it
 
  private:
   UniqueFd fd_;

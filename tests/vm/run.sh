@@ -4,6 +4,7 @@
 # the VM's, read-only under a RAM disk, so programs run as they were built.
 #
 # usage: run.sh PROGRAM [GTEST_FILTER [RUNNER]]      needs qemu-system-x86, busybox-static, kmod and apt's sources
+#        KEELSON_VM_MODULES: loaded beside those that all tests have
 #        RUNNER, where there is one, is called with the program and its arguments: ../systemd/run.sh
 set -eu
 program=$(realpath "$1")
@@ -52,7 +53,7 @@ mkdir -p /dev/pts /dev/shm; mount -t devpts devpts /dev/pts; mount -t tmpfs shm 
 mount -t cgroup2 cgroup2 /sys/fs/cgroup
 for controller in \$(cat /sys/fs/cgroup/cgroup.controllers); do echo +\$controller >/sys/fs/cgroup/cgroup.subtree_control; done
 mount --bind $dir/root/lib/modules /lib/modules
-for m in esp4 esp6 xfrm_user gcm ctr seqiv wireguard vxlan veth bridge 8021q ifb nf_tables nft_masq ip_vs ip_vs_rr dummy; do modprobe \$m; done
+for m in esp4 esp6 xfrm_user gcm ctr seqiv wireguard vxlan veth bridge 8021q ifb nf_tables nft_masq ip_vs ip_vs_rr dummy ${KEELSON_VM_MODULES:-}; do modprobe \$m; done
 ip link set lo up
 $runner $program --gtest_color=no --gtest_filter='$filter' && echo VM-TESTS-PASSED
 sync; echo o >/proc/sysrq-trigger; while :; do :; done  # nothing can be read any more, not even sleep(1)

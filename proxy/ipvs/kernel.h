@@ -1,0 +1,49 @@
+// What the IPVS dataplane writes to, beside its nftables table: virtual servers, and the device that holds
+// Services' addresses. The kernel's own, or a fake (fake.h).
+#pragma once
+
+#include <memory>
+#include <set>
+#include <vector>
+
+#include "lib/netlink/ipvs.h"
+
+namespace keelson::proxy::ipvs {
+
+inline constexpr char kDevice[] = "kube-ipvs0";
+
+class Kernel {
+ public:
+  virtual ~Kernel() = default;
+
+  // As in netlink::Ipvs.
+  virtual Result<std::vector<netlink::FoundServer>> Servers() = 0;
+  virtual Result<std::vector<netlink::FoundDestination>> Destinations(
+      const netlink::ServerAddress& server) = 0;
+  virtual Result<> AddServer(const netlink::VirtualServer& server) = 0;
+  virtual Result<> ChangeServer(const netlink::VirtualServer& server) = 0;
+  virtual Result<bool> DeleteServer(const netlink::ServerAddress& server) = 0;
+  virtual Result<> AddDestination(const netlink::ServerAddress& server,
+                                  const netlink::Destination& destination) = 0;
+  virtual Result<> ChangeDestination(const netlink::ServerAddress& server,
+                                     const netlink::Destination& destination) = 0;
+  virtual Result<bool> DeleteDestination(const netlink::ServerAddress& server, const IpAddress& ip,
+                                         uint16_t port) = 0;
+
+  // Addresses on the device, of both families; none without it.
+  virtual Result<std::set<IpAddress>> Bound() = 0;
+  // Makes the device if there is none. What is there already, or not there, is fine.
+  virtual Result<> Bind(const IpAddress& ip) = 0;
+  virtual Result<> Unbind(const IpAddress& ip) = 0;
+  virtual Result<> RemoveDevice() = 0;
+
+  // Addresses that tracked TCP connections of the family come from.
+  virtual Result<std::set<IpAddress>> FlowSources(bool v4) = 0;
+  // Lets conntrack forget UDP flows to these: the next packet is looked at afresh.
+  virtual Result<> ForgetFlows(bool v4, const std::set<netlink::ServerAddress>& servers) = 0;
+};
+
+// Of the calling thread's network namespace. Needs CAP_NET_ADMIN.
+Result<std::unique_ptr<Kernel>> OpenKernel();
+
+}  // namespace keelson::proxy::ipvs
