@@ -22,6 +22,9 @@ int main(int argc, char** argv) {
   CLI::App* trace = app.add_subcommand("trace", "where packets go, and why");
   trace->require_subcommand(1)->fallthrough();
   keelson::ctl::AddTraceService(*trace, chosen);
+  CLI::App* proxy = app.add_subcommand("proxy", "what kube-proxy does");
+  proxy->require_subcommand(1)->fallthrough();
+  keelson::ctl::AddProxyDump(*proxy, chosen);
   CLI::App* why = app.add_subcommand("why", "why something is as it is");
   why->require_subcommand(1)->fallthrough();
   keelson::ctl::AddWhyPod(*why, chosen);

@@ -32,6 +32,7 @@ inline constexpr int kFoundProblems = 2;
 
 // Each adds a subcommand to `parent`; parsing it sets `chosen`.
 void AddTraceService(CLI::App& parent, Run& chosen);
+void AddProxyDump(CLI::App& parent, Run& chosen);
 void AddWhyPod(CLI::App& parent, Run& chosen);
 
 }  // namespace keelson::ctl

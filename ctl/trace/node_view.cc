@@ -1,7 +1,9 @@
 #include "ctl/trace/node_view.h"
 
 #include <algorithm>
+#include <map>
 
+#include "lib/base/file.h"
 #include "lib/netlink/addr.h"
 #include "lib/netlink/link.h"
 #include "lib/netlink/route_lookup.h"
@@ -22,6 +24,14 @@ class LiveNode : public NodeView {
       const IpAddress& ip = address.prefix.address();
       if (!ip.IsLoopback() && !ip.IsLinkLocal()) addresses_.push_back(ip);
     }
+    // To ask a kernel for IPVS loads its module: only where it is in use.
+    if (!ReadFile("/proc/thread-self/net/ip_vs")) return {};
+    ASSIGN_OR_RETURN(netlink::Ipvs ipvs, netlink::Ipvs::Open());
+    ASSIGN_OR_RETURN(std::vector<netlink::FoundServer> servers, ipvs.Servers());
+    for (const netlink::FoundServer& found : servers) {
+      schedulers_[found.server.address] = found.server.scheduler;
+    }
+    ipvs_ = std::move(ipvs);
     return {};
   }
 
@@ -40,10 +50,19 @@ class LiveNode : public NodeView {
     return netlink::ListFlows(netfilter_, v4, protocol);
   }
 
+  std::optional<Balancer> FindBalancer(const netlink::ServerAddress& address) override {
+    auto found = schedulers_.find(address);
+    if (found == schedulers_.end()) return std::nullopt;
+    Result<std::vector<netlink::FoundDestination>> destinations = ipvs_->Destinations(address);
+    return Balancer{found->second, destinations.value_or(std::vector<netlink::FoundDestination>())};
+  }
+
  private:
   netlink::Socket socket_, netfilter_;
   std::vector<nft::LiveTable> tables_;
   std::vector<IpAddress> addresses_;
+  std::optional<netlink::Ipvs> ipvs_;
+  std::map<netlink::ServerAddress, std::string> schedulers_;
 };
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include "lib/base/error.h"
 #include "lib/base/ip.h"
 #include "lib/netlink/conntrack.h"
+#include "lib/netlink/ipvs.h"
 #include "lib/nft/trace.h"
 
 namespace keelson::ctl {
@@ -28,6 +29,12 @@ class NodeView {
   // The error carries ENETUNREACH and the like when there is no way.
   virtual Result<Hop> Route(const IpAddress& to) = 0;
   virtual Result<std::vector<netlink::Flow>> Flows(bool v4, uint8_t protocol) = 0;
+  // What IPVS has at that address: its scheduler, and whom it picks from. Nullopt: no virtual server.
+  struct Balancer {
+    std::string scheduler;
+    std::vector<netlink::FoundDestination> destinations;
+  };
+  virtual std::optional<Balancer> FindBalancer(const netlink::ServerAddress&) { return std::nullopt; }
 
   bool IsLocal(const IpAddress& ip) const;
 };

@@ -83,7 +83,50 @@ class Follower {
     return out;
   }
 
+  // IPVS takes what has come as far as this node's own sockets, or is on its way out of them, and sends it on
+  // by the hooks of this node's own packets.
+  void Balance(TraceOutcome way, bool from_node, const NodeView::Balancer& balancer) {
+    const nft::Packet arrived = way.packet;
+    std::vector<TraceOutcome> ways;
+    ways.push_back(std::move(way));
+    if (!from_node) ways = Pass(std::move(ways), HookPoint::kInput);
+    for (TraceOutcome& one : ways) {
+      if (one.end != TraceOutcome::kGoesOn) {
+        Add(one, "this node", true);
+        continue;
+      }
+      bool taken = false;
+      for (const netlink::FoundDestination& found : balancer.destinations) {
+        const netlink::Destination& to = found.destination;
+        if (to.weight == 0) continue;
+        taken = true;
+        TraceOutcome chosen = one;
+        chosen.packet.first_destination = arrived.destination;
+        chosen.packet.destination = to.ip;
+        chosen.packet.destination_port = to.port;
+        chosen.packet.translated = true;
+        chosen.packet.in_link.clear();
+        chosen.steps.push_back(
+            {"ipvs " + balancer.scheduler, "to " + to.ip.ToString() + " port " + std::to_string(to.port)});
+        std::vector<TraceOutcome> sent;
+        sent.push_back(std::move(chosen));
+        for (TraceOutcome& next : Pass(std::move(sent), HookPoint::kOutput)) Continue(std::move(next), true);
+      }
+      if (taken) continue;
+      one.end = TraceOutcome::kRejected;
+      one.steps.push_back({"ipvs " + balancer.scheduler, "no destination takes new connections"});
+      Add(one, "this node", true);
+    }
+  }
+
   void Continue(TraceOutcome way, bool from_node) {
+    const nft::Packet& packet = way.packet;
+    if (way.end == TraceOutcome::kGoesOn && !packet.translated) {
+      if (auto balancer =
+              node_.FindBalancer({packet.protocol, packet.destination, packet.destination_port})) {
+        return Balance(std::move(way), from_node, *balancer);
+      }
+    }
     Result<Hop> route = node_.Route(way.packet.destination);
     std::string via;
     if (!route) {

@@ -79,6 +79,22 @@ class FakeNode : public NodeView {
     return Hop{false, "eth0", Ip("192.0.2.254"), Ip(kNodeIp)};
   }
   Result<std::vector<netlink::Flow>> Flows(bool, uint8_t) override { return std::vector<netlink::Flow>(); }
+  std::optional<Balancer> FindBalancer(const netlink::ServerAddress& address) override {
+    auto found = balancers_.find(address);
+    return found == balancers_.end() ? std::nullopt : std::optional(found->second);
+  }
+  // "10.244.0.2*0": takes no new connections.
+  void Balance(const std::string& vip, uint16_t port, const std::vector<std::string>& destinations) {
+    Balancer& out = balancers_[{6, Ip(vip), port}];
+    out.scheduler = "rr";
+    for (const std::string& text : destinations) {
+      const size_t star = std::min(text.find('*'), text.size());
+      netlink::FoundDestination one;
+      one.destination = {
+          .ip = Ip(text.substr(0, star)), .port = 8080, .weight = star < text.size() ? 0u : 1u};
+      out.destinations.push_back(one);
+    }
+  }
 
  private:
   static Rule ToVip(const char* chain) {
@@ -86,6 +102,7 @@ class FakeNode : public NodeView {
   }
   std::vector<nft::LiveTable> tables_ = std::vector<nft::LiveTable>(1);
   std::vector<IpAddress> addresses_ = {Ip(kNodeIp)};
+  std::map<netlink::ServerAddress, Balancer> balancers_;
 };
 
 corev1::Service MakeService() {
@@ -162,6 +179,36 @@ class TraceServiceTest : public ::testing::Test {
   corev1::Service service_ = MakeService();
   std::vector<SliceEndpoint> endpoints_ = {{"10.244.0.2", kNode}, {"10.244.1.2", "node2"}};
 };
+
+TEST_F(TraceServiceTest, WhomIpvsSendsItTo) {
+  node_.AddAddress(Ip(kVip));
+  node_.Balance(kVip, 80, {"10.244.0.2", "10.244.1.2", "10.244.0.7*0"});
+  node_.Put("masquerade", Key().Ip(Ip("10.244.0.9")).Ip(Ip("10.244.0.2")));
+  for (const Source& source : {kPod, kHost, kOutside}) {
+    TracedPath out = Trace(source);
+    EXPECT_EQ(out.path.verdict, Path::kDelivered) << source.name;
+    EXPECT_FALSE(out.path.misses) << source.name;
+    EXPECT_THAT(Reasons(out), IsEmpty()) << source.name;
+    ASSERT_EQ(out.path.backends.size(), 2u) << source.name;
+    EXPECT_EQ(out.path.backends[0].via, "dev cni0");
+    EXPECT_EQ(out.path.backends[0].masqueraded, source.kind == Source::kPod);
+    ASSERT_FALSE(out.path.backends[1].steps.empty());
+    EXPECT_EQ(out.path.backends[1].steps[0].chain, "ipvs rr");
+  }
+  // Input comes before it.
+  node_.Base("input", nft::HookType::kFilter, nft::HookPoint::kInput, -110);
+  node_.Add(Rule("input").Finish({nft::Verdict::Kind::kDrop}));
+  EXPECT_EQ(Trace(kPod).path.verdict, Path::kDropped);
+  EXPECT_EQ(Trace(kHost).path.verdict, Path::kDelivered);
+}
+
+TEST_F(TraceServiceTest, AVirtualServerThatOnlyDrains) {
+  node_.AddAddress(Ip(kVip));
+  node_.Balance(kVip, 80, {"10.244.0.2*0"});
+  TracedPath out = Trace(kPod);
+  EXPECT_EQ(out.path.verdict, Path::kRejected);
+  EXPECT_THAT(out.path.backends, IsEmpty());
+}
 
 TEST_F(TraceServiceTest, EveryBackendAndTheWayToIt) {
   node_.Program(kVip, 80, {"10.244.0.2", "10.244.1.2"});

@@ -1,0 +1,42 @@
+// What kube-proxy has put into this node's kernel, whichever its mode: addresses, and whom they lead to.
+// Pure: live tables and servers in, rows out.
+#pragma once
+
+#include <boost/json/value.hpp>
+#include <compare>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "lib/netlink/ipvs.h"
+#include "lib/nft/program.h"
+
+namespace keelson::ctl {
+
+struct DumpedBackend {
+  IpAddress ip;
+  uint16_t port = 0;
+  std::optional<uint32_t> weight;  // of IPVS; 0: drains
+  uint32_t connections = 0;        // of IPVS, that are open
+};
+
+struct DumpedService {
+  std::string mode;   // nftables, ipvs
+  std::string scope;  // "": everybody; "pods and node": where policy Local has others for the outside
+  uint8_t protocol = 6;
+  std::optional<IpAddress> ip;  // nullopt: a NodePort
+  uint16_t port = 0;
+  std::string verdict = "serves";  // or refuses, drops
+  std::vector<DumpedBackend> backends;
+};
+
+// Of a table that proxy/nftables has written, of mode nftables or beside ipvs.
+std::vector<DumpedService> DumpTable(const nft::Ruleset& table, const std::string& mode);
+DumpedService DumpServer(const netlink::FoundServer& server,
+                         const std::vector<netlink::FoundDestination>& destinations);
+
+boost::json::value ToDocument(const std::vector<DumpedService>& services);
+std::string ToTable(const std::vector<DumpedService>& services);
+
+}  // namespace keelson::ctl
