@@ -109,7 +109,8 @@ class Collector {
       for (__u32 i = 0; i < value.endpoints; ++i) {
         const std::string endpoint = EndpointValue(list[i].ip, list[i].port);
         Put(kEndpoints, key + BytesOf(i), endpoint);
-        if (value.affinity != 0) Put(kMembers, key + endpoint, std::string(1, '\1'));
+        if (value.affinity != 0 || service.protocol == kUdp)
+          Put(kMembers, key + endpoint, std::string(1, '\1'));
       }
     }
     Put(kServices, key, BytesOf(value));

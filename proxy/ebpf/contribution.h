@@ -2,7 +2,7 @@
 //
 //   services   Vip -> how many endpoints, and what pods and the node get to hear
 //   endpoints  Vip . slot -> endpoint
-//   members    Vip . endpoint, of Services with affinity
+//   members    Vip . endpoint, of Services with affinity and of UDP
 //
 // Who would have to be masqueraded, and who comes to an address with source ranges, is left to packets.
 #pragma once

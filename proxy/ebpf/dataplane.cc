@@ -58,11 +58,9 @@ DataplaneMode Mode(nftables::Options v4, nftables::Options v6, nftables::OpenKer
     nftables::Options packets = is_v4 ? v4 : v6;
     if (pod_cidrs) packets.pod_cidrs = *pod_cidrs;
     std::erase_if(packets.pod_cidrs, [&](const IpPrefix& cidr) { return cidr.is_v4() != is_v4; });
-    SocketOptions sockets{.cgroup = cgroup, .pin_directory = pin_directory};
-    ASSIGN_OR_RETURN(sockets.node_netns, NetnsCookie());
-    if (sockets.cgroup.empty()) {
-      ASSIGN_OR_RETURN(sockets.cgroup, CgroupRoot());
-    }
+    // Also where this mode cannot run one is made: to take away what is left of it.
+    SocketOptions sockets{
+        .cgroup = cgroup, .pin_directory = pin_directory, .node_netns = NetnsCookie().value_or(0)};
     Result<std::unique_ptr<nft::Kernel>> kernel = open_kernel();
     if (!kernel) return kernel.error().Wrap("reach the kernel's nftables");
     return std::unique_ptr<proxy::Dataplane>(

@@ -27,7 +27,13 @@ void Plan::SetNodeIps(const std::vector<IpAddress>& ips) {
   Replace(node_, NodePortEntries(ips, options_.v4));
 }
 
+void Plan::StartOver() {
+  noting_ = true;
+  for (auto& before : before_) before = {};
+}
+
 void Plan::Touch(MapId map, const std::string& key) {
+  if (!noting_) return;
   auto [at, added] = before_[map].try_emplace(key);
   if (!added) return;
   auto found = claims_[map].find(key);
@@ -88,8 +94,7 @@ Changes Plan::TakeChanges() {
   return out;
 }
 
-MapChanges Plan::Difference(MapId map, const std::vector<std::pair<std::string, std::string>>& found) {
-  before_[map] = {};
+MapChanges Plan::Difference(MapId map, const std::vector<std::pair<std::string, std::string>>& found) const {
   std::unordered_map<std::string_view, std::string_view> there;
   there.reserve(found.size());
   MapChanges out;

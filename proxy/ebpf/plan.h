@@ -32,8 +32,11 @@ class Plan {
   void SetNodeIps(const std::vector<IpAddress>& ips);                               // where NodePorts answer
 
   Changes TakeChanges();
-  // What makes `found` what is wanted; changes noted until now are part of it.
-  MapChanges Difference(MapId map, const std::vector<std::pair<std::string, std::string>>& found);
+  // For who brings the kernel up by comparison: changes are noted from there on, and not before the first
+  // time.
+  void StartOver();
+  // What makes `found` what is wanted.
+  MapChanges Difference(MapId map, const std::vector<std::pair<std::string, std::string>>& found) const;
   size_t Size(MapId map) const { return claims_[map].size(); }
   const Options& options() const { return options_; }
 
@@ -52,6 +55,7 @@ class Plan {
   std::unordered_map<std::string, nftables::Claims> claims_[kMapCount];
   // As it was at the last TakeChanges, of what has been touched since.
   std::unordered_map<std::string, std::optional<std::string>> before_[kMapCount];
+  bool noting_ = false;
 };
 
 }  // namespace keelson::proxy::ebpf

@@ -134,6 +134,7 @@ TEST(EbpfContribution, AnswersFollowTheModel) {
     port.service.node_port = 30080;
     c.make(port);
     Plan plan(c.options);
+    plan.StartOver();
     plan.SetService("ns/web", {port});
     Kernel kernel;
     kernel.Apply(plan.TakeChanges());
@@ -149,6 +150,7 @@ TEST(EbpfContribution, OfSctpOnlyTheAddressIsKnown) {
   ResolvedPort port = Web();
   port.service.protocol = kSctp;
   Plan plan({});
+  plan.StartOver();
   plan.SetService("ns/web", {port});
   Kernel kernel;
   kernel.Apply(plan.TakeChanges());
@@ -158,6 +160,7 @@ TEST(EbpfContribution, OfSctpOnlyTheAddressIsKnown) {
 
 TEST(EbpfPlan, SlotsStayAndHaveNoHoles) {
   Plan plan({});
+  plan.StartOver();
   Kernel kernel;
   ResolvedPort port = Web();
   port.cluster.push_back({Ip("10.3.0.1"), 8080, false});
@@ -177,8 +180,9 @@ TEST(EbpfPlan, SlotsStayAndHaveNoHoles) {
   EXPECT_EQ(plan.TakeChanges().size(), 0u);
 }
 
-TEST(EbpfPlan, MembersAreOfServicesWithAffinity) {
+TEST(EbpfPlan, MembersAreOfServicesWhoseClientsStay) {
   Plan plan({});
+  plan.StartOver();
   Kernel kernel;
   ResolvedPort port = Web();
   port.service.affinity = std::chrono::seconds(10);
@@ -189,10 +193,15 @@ TEST(EbpfPlan, MembersAreOfServicesWithAffinity) {
   plan.SetService("ns/web", {port});
   kernel.Apply(plan.TakeChanges());
   EXPECT_EQ(kernel.size(kMembers), 0u);
+  port.service.protocol = kUdp;
+  plan.SetService("ns/web", {port});
+  kernel.Apply(plan.TakeChanges());
+  EXPECT_EQ(kernel.size(kMembers), 2u);
 }
 
 TEST(EbpfPlan, TheFirstToClaimAnAddressHasIt) {
   Plan plan({});
+  plan.StartOver();
   Kernel kernel;
   const IpAddress shared = Ip("192.0.2.1");
   ResolvedPort first = Web(), second = Web();
@@ -214,6 +223,7 @@ TEST(EbpfPlan, TheFirstToClaimAnAddressHasIt) {
 
 TEST(EbpfPlan, NodePortsAnswerOnAddressesOfTheFamily) {
   Plan plan({.v4 = false});
+  plan.StartOver();
   Kernel kernel;
   plan.SetNodeIps({Ip("172.30.0.1"), Ip("fd30::1")});
   kernel.Apply(plan.TakeChanges());
@@ -226,6 +236,7 @@ TEST(EbpfPlan, NodePortsAnswerOnAddressesOfTheFamily) {
 
 TEST(EbpfPlan, ComparesWithWhatIsThere) {
   Plan plan({});
+  plan.StartOver();
   Kernel kernel;
   plan.SetService("ns/web", {Web()});
   kernel.Apply(plan.TakeChanges());
@@ -233,6 +244,8 @@ TEST(EbpfPlan, ComparesWithWhatIsThere) {
   other.service.cluster_ip = Ip("10.96.0.2");
   Plan next({});
   next.SetService("ns/other", {other});
+  EXPECT_EQ(next.TakeChanges().size(), 0u) << "nothing is noted before the first comparison";
+  next.StartOver();
   Changes difference;
   for (int map = 0; map < kMapCount; ++map) {
     auto id = static_cast<MapId>(map);

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <linux/bpf.h>
+#include <malloc.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 
@@ -84,13 +85,16 @@ Result<Sockets::Written> Sockets::Write(Plan& plan) {
       return Written{.entries = changes.size()};
     }
   }
-  ASSIGN_OR_RETURN(size_t entries, Compare(plan));
+  Result<size_t> compared = Compare(plan);
+  ::malloc_trim(0);  // what was compared is large and seldom needed
+  ASSIGN_OR_RETURN(size_t entries, compared);
   in_step_ = true;
   return Written{.entries = entries, .compared = true};
 }
 
 Result<size_t> Sockets::Compare(Plan& plan) {
   RETURN_IF_ERROR(Open(plan));
+  plan.StartOver();
   Changes changes;
   for (int id = 0; id < kMapCount; ++id) {
     ASSIGN_OR_RETURN(std::vector<bpf::Map::Entry> found, maps_[id]->Dump());
@@ -164,9 +168,13 @@ Result<> Sockets::Pin() {
 }
 
 Result<> Sockets::Attach() {
-  ASSIGN_OR_RETURN(UniqueFd cgroup, OpenFile(options_.cgroup, O_RDONLY | O_DIRECTORY));
+  std::string directory = options_.cgroup;
+  if (directory.empty()) {
+    ASSIGN_OR_RETURN(directory, CgroupRoot());
+  }
+  ASSIGN_OR_RETURN(UniqueFd cgroup, OpenFile(directory, O_RDONLY | O_DIRECTORY));
   struct stat status {};
-  if (::fstat(cgroup.get(), &status) != 0) return ErrnoError("stat " + options_.cgroup);
+  if (::fstat(cgroup.get(), &status) != 0) return ErrnoError("stat " + directory);
   for (const bpf::Program& program : object_->Programs()) {
     if (!v4_ && program.name().ends_with("4")) continue;
     RETURN_IF_ERROR(AttachOne(program, cgroup.get(), status.st_ino));

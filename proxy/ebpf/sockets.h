@@ -23,7 +23,7 @@
 namespace keelson::proxy::ebpf {
 
 struct SocketOptions {
-  std::string cgroup;              // a directory of cgroup2: whose sockets are served
+  std::string cgroup;              // a directory of cgroup2: whose sockets are served; empty: all
   std::string pin_directory;       // on a BPF file system
   uint64_t node_netns = 0;         // NetnsCookie() of the node
   uint32_t least_entries = 16384;  // room that maps have at first

@@ -57,16 +57,17 @@ struct Endpoint {
 };
 KP_SIZE(Endpoint, 20);
 
-// That an endpoint is one of a Service with affinity; the value says nothing.
+// That an endpoint is one of a Service whose clients stay with theirs (affinity, UDP); the value says
+// nothing.
 struct Member {
   struct Vip vip;
   struct Endpoint endpoint;
 };
 KP_SIZE(Member, 40);
 
-// A client is a network namespace: a pod, or the node.
+// Who stays with an endpoint: by affinity a network namespace, which is a pod or the node; over UDP a socket.
 struct Client {
-  __u64 netns;
+  __u64 cookie;
   struct Vip vip;
   __u32 zero;
 };

@@ -49,6 +49,14 @@ struct {
   __type(value, struct Sticky);
 } affinity SEC(".maps");
 
+// Of sockets that are not connected: all that one sends to a Service goes to one endpoint, while it is there.
+struct {
+  __uint(type, BPF_MAP_TYPE_LRU_HASH);
+  __uint(max_entries, 8192);
+  __type(key, struct Client);
+  __type(value, struct Endpoint);
+} flows SEC(".maps");
+
 struct {
   __uint(type, BPF_MAP_TYPE_ARRAY);
   __uint(max_entries, 1);
@@ -84,24 +92,37 @@ static __always_inline struct Endpoint* PickRandom(const struct Vip* vip, __u32 
   return bpf_map_lookup_elem(&endpoints, &slot);
 }
 
+static __always_inline int IsMember(const struct Vip* vip, const struct Endpoint* endpoint) {
+  struct Member member = {.vip = *vip, .endpoint = *endpoint};
+  return bpf_map_lookup_elem(&members, &member) != 0;
+}
+
 // Null: there is none any more.
-static __always_inline struct Endpoint* PickEndpoint(const struct Vip* vip, const struct Service* service,
-                                                     __u64 netns) {
+static __always_inline struct Endpoint* PickForClient(const struct Vip* vip, const struct Service* service,
+                                                      __u64 netns) {
   if (!service->affinity) return PickRandom(vip, service->endpoints);
-  struct Client client = {.netns = netns, .vip = *vip};
+  struct Client client = {.cookie = netns, .vip = *vip};
   struct Sticky* before = bpf_map_lookup_elem(&affinity, &client);
   const __u64 now = bpf_ktime_get_ns();
-  if (before && now - before->used < service->affinity * 1000000000ull) {
-    struct Member member = {.vip = *vip, .endpoint = before->endpoint};
-    if (bpf_map_lookup_elem(&members, &member)) {
-      before->used = now;
-      return &before->endpoint;
-    }
+  if (before && now - before->used < service->affinity * 1000000000ull && IsMember(vip, &before->endpoint)) {
+    before->used = now;
+    return &before->endpoint;
   }
   struct Endpoint* picked = PickRandom(vip, service->endpoints);
   if (!picked) return 0;
   struct Sticky sticky = {.used = now, .endpoint = *picked};
   bpf_map_update_elem(&affinity, &client, &sticky, BPF_ANY);
+  return picked;
+}
+
+// For what a socket sends without being connected.
+static __always_inline struct Endpoint* PickForSocket(const struct Vip* vip, const struct Service* service,
+                                                      __u64 netns, __u64 socket) {
+  struct Client flow = {.cookie = socket, .vip = *vip};
+  struct Endpoint* before = bpf_map_lookup_elem(&flows, &flow);
+  if (before && IsMember(vip, before)) return before;
+  struct Endpoint* picked = PickForClient(vip, service, netns);
+  if (picked) bpf_map_update_elem(&flows, &flow, picked, BPF_ANY);
   return picked;
 }
 

@@ -1,7 +1,8 @@
 // Service load balancing at the socket, for every process below the cgroup that this is attached to:
 // connect() and sendmsg() to a Service are given an endpoint's address, and getpeername() and recvmsg() show
 // the Service's again. So packets never meet any translation. What cannot be decided here (who has to be
-// masqueraded, source ranges) is left to the rules that packets meet.
+// masqueraded, source ranges) is left to the rules that packets meet. So are connected sockets of UDP:
+// nothing is called when they send, and what they were connected to may have gone.
 //
 // Only the kernel's stable interface (linux/bpf.h) is used, no structure of the kernel's own: neither
 // building nor loading needs to know the kernel's types, and there is nothing to relocate.
@@ -28,7 +29,7 @@ struct {
 
 struct {
   __uint(type, BPF_MAP_TYPE_LRU_HASH);
-  __uint(max_entries, 16384);
+  __uint(max_entries, 8192);
   __type(key, struct Sent);
   __type(value, struct Vip);
 } sent SEC(".maps");
@@ -85,7 +86,10 @@ static __always_inline int Translate(struct bpf_sock_addr* ctx, enum Call call, 
   const __u64 netns = bpf_get_netns_cookie(ctx);
   switch (netns == node->node_netns ? service->node : service->pods) {
     case kServe: {
-      const struct Endpoint* picked = PickEndpoint(&vip, service, netns);
+      if (call == kConnect && asked.protocol == IPPROTO_UDP) break;
+      const struct Endpoint* picked = call == kConnect
+                                          ? PickForClient(&vip, service, netns)
+                                          : PickForSocket(&vip, service, netns, bpf_get_socket_cookie(ctx));
       if (!picked) return Refuse();
       struct Endpoint endpoint = *picked;
       Remember(ctx, call, &asked, &endpoint);

@@ -1,0 +1,222 @@
+// What a connection pays for a Service, from one pod to another on the same node: connect() alone, requests
+// and responses, and a stream; and what one change costs the proxy.
+#include <benchmark/benchmark.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <cstring>
+#include <string>
+#include <thread>
+
+#include "tests/netns/bench_paths.h"
+
+namespace keelson::netns {
+namespace {
+
+sockaddr_in AddressOf(const IpAddress& ip, uint16_t port) {
+  sockaddr_in out{.sin_family = AF_INET, .sin_port = htons(port)};
+  std::memcpy(&out.sin_addr, ip.bytes().data(), 4);
+  return out;
+}
+
+Result<UniqueFd> SocketIn(const linux::NetNs& place) {
+  UniqueFd out;
+  RETURN_IF_ERROR(place.Run([&]() -> Result<> {
+    out.Reset(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    return out ? Result<>() : ErrnoError("socket");
+  }));
+  return out;
+}
+
+// Reads what comes to kSinkPort; a byte says that all of a connection has been read.
+class Sink {
+ public:
+  explicit Sink(const linux::NetNs& place) {
+    Result<UniqueFd> fd = SocketIn(place);
+    if (!fd) std::abort();
+    listener_ = std::move(*fd);
+    sockaddr_in any = AddressOf(*IpAddress::Parse("0.0.0.0"), kSinkPort);
+    if (::bind(listener_.get(), reinterpret_cast<sockaddr*>(&any), sizeof any) != 0 ||
+        ::listen(listener_.get(), 8192) != 0) {
+      std::abort();
+    }
+    thread_ = std::thread([this] {
+      while (true) {
+        UniqueFd peer(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC));
+        if (!peer) return;
+        while (::recv(peer.get(), buffer_.data(), buffer_.size(), 0) > 0) continue;
+        (void)::send(peer.get(), ".", 1, MSG_NOSIGNAL);
+      }
+    });
+  }
+  ~Sink() {
+    ::shutdown(listener_.get(), SHUT_RDWR);
+    thread_.join();
+  }
+
+ private:
+  UniqueFd listener_;
+  std::vector<char> buffer_ = std::vector<char>(1 << 18);
+  std::thread thread_;
+};
+
+// Straight to the pod and through the Service in turn: what else happens on the machine meets both alike.
+class Pair {
+ public:
+  void Add(bool service, double seconds) { times_[service].push_back(seconds); }
+  void Report(benchmark::State& state) {
+    for (bool service : {false, true}) {
+      std::vector<double>& times = times_[service];
+      if (times.empty()) return;
+      std::sort(times.begin(), times.end());
+      const std::string of = service ? "service" : "direct";
+      state.counters[of + "_p50_us"] = times[times.size() / 2] * 1e6;
+      state.counters[of + "_p99_us"] = times[times.size() * 99 / 100] * 1e6;
+    }
+  }
+
+ private:
+  std::vector<double> times_[2];
+};
+
+double Since(std::chrono::steady_clock::time_point begin) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+}
+
+// The system call alone; the connection is reset afterwards, so that none waits for its end.
+void Connect(benchmark::State& state) {
+  auto bench = PreparePath(static_cast<Path>(state.range(0)), static_cast<int>(state.range(1)));
+  if (!bench) return state.SkipWithError(bench.error().message().c_str());
+  Sink sink(bench->world->Place("pod2"));
+  const sockaddr_in to[] = {AddressOf(EndpointAddress("pod2", true), kSinkPort),
+                            AddressOf(bench->sink.to, bench->sink.port)};
+  const linger reset{.l_onoff = 1, .l_linger = 0};
+  Pair pair;
+  Result<> done = bench->world->Place("pod1").Run([&]() -> Result<> {
+    for (auto _ : state) {
+      for (bool service : {false, true}) {
+        UniqueFd fd(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+        auto begin = std::chrono::steady_clock::now();
+        if (::connect(fd.get(), reinterpret_cast<const sockaddr*>(&to[service]), sizeof to[0]) != 0) {
+          return ErrnoError("connect");
+        }
+        const double took = Since(begin);
+        pair.Add(service, took);
+        if (service) state.SetIterationTime(took);
+        ::setsockopt(fd.get(), SOL_SOCKET, SO_LINGER, &reset, sizeof reset);
+      }
+    }
+    return {};
+  });
+  if (!done) return state.SkipWithError(done.error().message().c_str());
+  pair.Report(state);
+}
+
+void RequestResponse(benchmark::State& state) {
+  auto bench = PreparePath(static_cast<Path>(state.range(0)), static_cast<int>(state.range(1)));
+  if (!bench) return state.SkipWithError(bench.error().message().c_str());
+  Question direct = bench->question;
+  direct.to = EndpointAddress("pod2", true);
+  direct.port = kEndpointPort;
+  std::vector<Conversation> open;
+  for (const Question& question : {direct, bench->question}) {
+    auto one = Conversation::Open(bench->world->Place("pod1"), question);
+    if (!one) return state.SkipWithError(one.error().message().c_str());
+    open.push_back(std::move(*one));
+  }
+  Pair pair;
+  for (auto _ : state) {
+    for (bool service : {false, true}) {
+      auto begin = std::chrono::steady_clock::now();
+      if (!open[service].Echoes()) return state.SkipWithError("no echo");
+      const double took = Since(begin);
+      pair.Add(service, took);
+      if (service) state.SetIterationTime(took);
+    }
+  }
+  pair.Report(state);
+}
+
+// 64 MiB in one stream.
+Result<double> Stream(const PathBench& bench, const IpAddress& ip, uint16_t port) {
+  static const std::vector<char> data(1 << 18);
+  ASSIGN_OR_RETURN(UniqueFd fd, SocketIn(bench.world->Place("pod1")));
+  const sockaddr_in to = AddressOf(ip, port);
+  if (::connect(fd.get(), reinterpret_cast<const sockaddr*>(&to), sizeof to) != 0) {
+    return ErrnoError("connect");
+  }
+  auto begin = std::chrono::steady_clock::now();
+  for (int i = 0; i < 256; ++i) {
+    if (::send(fd.get(), data.data(), data.size(), MSG_NOSIGNAL) != static_cast<ssize_t>(data.size())) {
+      return ErrnoError("send");
+    }
+  }
+  ::shutdown(fd.get(), SHUT_WR);
+  char all;
+  if (::recv(fd.get(), &all, 1, MSG_WAITALL) != 1) return ErrnoError("receive");
+  return Since(begin);
+}
+
+void Throughput(benchmark::State& state) {
+  auto bench = PreparePath(static_cast<Path>(state.range(0)), static_cast<int>(state.range(1)));
+  if (!bench) return state.SkipWithError(bench.error().message().c_str());
+  Sink sink(bench->world->Place("pod2"));
+  std::vector<double> rates[2];
+  for (auto _ : state) {
+    for (bool service : {false, true}) {
+      Result<double> took = service ? Stream(*bench, bench->sink.to, bench->sink.port)
+                                    : Stream(*bench, EndpointAddress("pod2", true), kSinkPort);
+      if (!took) return state.SkipWithError(took.error().message().c_str());
+      rates[service].push_back(0.0625 / *took);
+      if (service) state.SetIterationTime(*took);
+    }
+  }
+  for (bool service : {false, true}) {
+    std::sort(rates[service].begin(), rates[service].end());
+    state.counters[service ? "service_GiB_s" : "direct_GiB_s"] = rates[service][rates[service].size() / 2];
+  }
+}
+
+// An endpoint of one Service comes or goes.
+void Change(benchmark::State& state) {
+  auto bench = PreparePath(static_cast<Path>(state.range(0)), static_cast<int>(state.range(1)));
+  if (!bench) return state.SkipWithError(bench.error().message().c_str());
+  std::vector<proxy::ResolvedPort> services = BenchServices(2);
+  proxy::ResolvedPort& port = services.back();
+  std::vector<double> times;
+  for (auto _ : state) {
+    if (port.cluster.size() == 3) {
+      port.cluster.pop_back();
+    } else {
+      port.cluster.push_back({IpAddress::Parse("10.64.0.1")->Plus(5), 80});
+    }
+    auto begin = std::chrono::steady_clock::now();
+    bench->plane->SetService(std::to_string(services.size() - 1), {port});
+    Result<> synced = bench->plane->Sync();
+    times.push_back(Since(begin));
+    if (!synced) return state.SkipWithError(synced.error().message().c_str());
+    state.SetIterationTime(times.back());
+  }
+  std::sort(times.begin(), times.end());
+  state.counters["p50_us"] = times[times.size() / 2] * 1e6;
+  state.counters["p99_us"] = times[times.size() * 99 / 100] * 1e6;
+  state.counters["load_ms"] = bench->load_ms;
+}
+
+void Sized(benchmark::internal::Benchmark* bench, int iterations) {
+  bench->ArgNames({"path", "services"})
+      ->UseManualTime()
+      ->Unit(benchmark::kMicrosecond)
+      ->Iterations(iterations);
+  for (Path path : {kKeelson, kEbpf}) {
+    for (int size : {1, 5000, 30000}) bench->Args({path, size});
+  }
+}
+BENCHMARK(Connect)->Apply([](auto* b) { Sized(b, 5000); });
+BENCHMARK(RequestResponse)->Apply([](auto* b) { Sized(b, 10000); });
+BENCHMARK(Throughput)->Apply([](auto* b) { Sized(b, 24); });
+BENCHMARK(Change)->Apply([](auto* b) { Sized(b, 400); });
+
+}  // namespace
+}  // namespace keelson::netns
