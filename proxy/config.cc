@@ -106,7 +106,8 @@ Result<Config> Decide(const Document& d) {
     return Bad(problems.size() == 1 ? text : "[" + text + "]");
   }
   Config config{.kubeconfig = d.client.kubeconfig, .hostname = d.hostname_override, .asked_mode = d.mode};
-  if (d.mode == "nftables") {
+  if (d.mode == "nftables" || d.mode == "ebpf") {
+    config.mode = d.mode;
     Adopt(d.nftables, d.nftables, config);
   } else if (d.mode == "ipvs") {
     config.mode = "ipvs";

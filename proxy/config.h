@@ -36,8 +36,10 @@ struct Config {
   std::string master;             // the API server's URL, over what the kubeconfig says
   std::string hostname;           // empty: the machine's, in lower case
   std::string asked_mode;         // as configured
-  std::string mode = "nftables";  // what that means: nftables or ipvs
+  std::string mode = "nftables";  // what that means: nftables, ipvs or ebpf
   std::string table = "keelson-proxy";
+  std::string ebpf_cgroup;  // whose sockets mode ebpf serves; empty: where cgroup2 is mounted
+  std::string ebpf_pins = "/sys/fs/bpf/keelson";  // what outlives the program in mode ebpf
   std::vector<IpPrefix> cluster_cidrs;
   std::string detect_local_mode = "ClusterCIDR";  // or NodeCIDR, BridgeInterface, InterfaceNamePrefix
   std::string pod_bridge, pod_interface_prefix;   // for the last two

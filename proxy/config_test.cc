@@ -257,6 +257,20 @@ TEST(Flags, WhatARunningProxyCanChange) {
   }
 }
 
+TEST(Flags, ModeEbpf) {
+  EXPECT_EQ(FromFlags({"--proxy-mode=iptables"})->mode, "nftables");
+  auto config = FromFlags({"--proxy-mode=ebpf", "--sync-period=7s", "--masquerade-all"});
+  ASSERT_TRUE(config) << config.error().message();
+  EXPECT_EQ(config->mode, "ebpf");
+  EXPECT_EQ(config->sync_period, std::chrono::seconds(7));
+  EXPECT_TRUE(config->masquerade_all);
+  EXPECT_EQ(config->ebpf_cgroup, "");
+  EXPECT_EQ(config->ebpf_pins, "/sys/fs/bpf/keelson");
+  config = FromFlags({"--proxy-mode=ebpf", "--ebpf-cgroup=/c", "--ebpf-pin-directory=/p"});
+  EXPECT_EQ(config->ebpf_cgroup, "/c");
+  EXPECT_EQ(config->ebpf_pins, "/p");
+}
+
 TEST(Flags, AnnouncedAddresses) {
   EXPECT_TRUE(FromFlags({})->announced.empty());
   auto config = FromFlags({"--announce-addresses=192.0.2.10-192.0.2.20,fd00::/120"});

@@ -16,7 +16,8 @@ class Checker {
 
   std::vector<std::string> Run() {
     MasqueradeBit("KubeProxyIPTablesConfiguration", d_.iptables.masquerade_bit);
-    if (d_.mode == "nftables") MasqueradeBit("KubeProxyNFTablesConfiguration", d_.nftables.masquerade_bit);
+    if (d_.mode == "nftables" || d_.mode == "ebpf")
+      MasqueradeBit("KubeProxyNFTablesConfiguration", d_.nftables.masquerade_bit);
     if (d_.mode == "ipvs") Ipvs();
     Conntrack();
     Modes();
@@ -79,7 +80,8 @@ class Checker {
   }
 
   void Modes() {
-    if (d_.mode != "" && d_.mode != "iptables" && d_.mode != "ipvs" && d_.mode != "nftables") {
+    if (d_.mode != "" && d_.mode != "iptables" && d_.mode != "ipvs" && d_.mode != "nftables" &&
+        d_.mode != "ebpf") {
       Invalid("Mode.ProxyMode", d_.mode,
               "must be iptables,ipvs,nftables or blank (blank means the best-available proxy [currently "
               "iptables])");
@@ -114,7 +116,7 @@ class Checker {
 
   void Periods() {
     auto of_mode = [&](auto field) {
-      if (d_.mode == "nftables") return field(d_.nftables);
+      if (d_.mode == "nftables" || d_.mode == "ebpf") return field(d_.nftables);
       return d_.mode == "ipvs" ? field(d_.ipvs) : field(d_.iptables);
     };
     const Document::Duration sync = of_mode([](const auto& section) { return section.sync_period; });

@@ -80,7 +80,7 @@ void AddProgramFlags(CLI::App& app, Flags& f) {
 
 void AddDataplaneFlags(CLI::App& app, Flags& f) {
   Document& d = f.document;
-  app.add_option("--proxy-mode", d.mode, "nftables, which iptables and blank stand for too, or ipvs");
+  app.add_option("--proxy-mode", d.mode, "nftables, which iptables and blank stand for too, ipvs or ebpf");
   app.add_option("--nft-table", f.table, "name of the nftables tables; default: keelson-proxy");
   app.add_option("--detect-local-mode", d.detect_local_mode,
                  "how pods are told: ClusterCIDR, NodeCIDR, BridgeInterface or InterfaceNamePrefix");
@@ -126,6 +126,13 @@ void AddDnsFlags(CLI::App& app, Flags& f) {
                  "whose servers are asked for other names; default: /etc/resolv.conf; empty: none");
   app.add_option("--stub-domain", f.stub_domains,
                  "DOMAIN=SERVER[:PORT],...: who is asked for the names of a domain; may be repeated");
+}
+
+void AddEbpfFlags(CLI::App& app, Flags& f) {
+  app.add_option("--ebpf-cgroup", f.ebpf_cgroup,
+                 "directory of cgroup2 whose processes mode ebpf serves; default: all");
+  app.add_option("--ebpf-pin-directory", f.ebpf_pins,
+                 "where mode ebpf pins its maps and programs; default: /sys/fs/bpf/keelson");
 }
 
 void AddAnnounceFlags(CLI::App& app, Flags& f) {
@@ -193,6 +200,7 @@ void AddFlags(CLI::App& app, Flags& flags) {
   AddConntrackFlags(app, flags.document);
   AddDnsFlags(app, flags);
   AddAnnounceFlags(app, flags);
+  AddEbpfFlags(app, flags);
   AddOtherFlags(app, flags);
 }
 
@@ -238,6 +246,8 @@ Result<Config> Decide(const CLI::App& app, const Flags& f) {
   Result<AddressPool> announced = AddressPool::Parse(f.announced);
   if (!announced) return announced.error().Wrap("--announce-addresses");
   config.announced = *std::move(announced);
+  config.ebpf_cgroup = f.ebpf_cgroup;
+  if (!f.ebpf_pins.empty()) config.ebpf_pins = f.ebpf_pins;
   // The kernel of each node that has an address answers for it; the one that is to speak would not be heard.
   if (config.mode == "ipvs" && !f.announced.empty() && !config.ipvs.strict_arp) {
     return Error(Code::kInvalid, "--announce-addresses needs ipvs.strictARP in mode ipvs");

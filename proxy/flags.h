@@ -26,6 +26,7 @@ struct Flags {
   dns::ClusterDnsOptions dns;
   std::string dns_addresses;
   std::vector<std::string> stub_domains, announced;
+  std::string ebpf_cgroup, ebpf_pins;
 };
 
 // For ParseFlags() of lib/base/flags.h.

@@ -20,6 +20,7 @@
 #include "proxy/config_watch.h"
 #include "proxy/dns/dns_link.h"
 #include "proxy/dns/dns_services.h"
+#include "proxy/ebpf/dataplane.h"
 #include "proxy/host_setup.h"
 #include "proxy/ipvs/mode.h"
 #include "proxy/kernel_watch.h"
@@ -80,12 +81,13 @@ nftables::Options DataplaneOptions(const Config& config, bool v4) {
   return out;
 }
 
-constexpr const char* kModes[] = {"nftables", "ipvs"};
+constexpr const char* kModes[] = {"nftables", "ipvs", "ebpf"};
 
 DataplaneMode MakeMode(const std::string& name, const Config& config, TableWatch& tables) {
   const auto open = [&tables] { return tables.OpenKernel(); };
   nftables::Options v4 = DataplaneOptions(config, true), v6 = DataplaneOptions(config, false);
   if (name == "nftables") return nftables::Mode(v4, v6, open);
+  if (name == "ebpf") return ebpf::Mode(v4, v6, open, config.ebpf_cgroup, config.ebpf_pins);
   v4.table = v6.table = IpvsTable(config.table);
   ipvs::Options options{.scheduler = config.ipvs.scheduler,
                         .scheduler_flags = ipvs::SchedulerFlags(config.ipvs.scheduler),
@@ -305,17 +307,17 @@ int RunProxy(const Config& config, const ReloadConfig& reload) {
 
 Result<> Cleanup(const Config& config) {
   ASSIGN_OR_RETURN(std::unique_ptr<nft::Kernel> kernel, nft::OpenKernel());
-  Result<> v4 = nftables::Dataplane::Remove(*kernel, DataplaneOptions(config, true).Table());
-  Result<> v6 = nftables::Dataplane::Remove(*kernel, DataplaneOptions(config, false).Table());
   Result<> link = RemoveDnsLink();
   Result<> others = RemoveLeftovers(*kernel, config.table);
-  Result<> servers = RemoveVirtualServers(), rules;
+  Result<> servers = RemoveVirtualServers(), sockets = ebpf::Sockets::RemoveAll(config.ebpf_pins), rules;
   for (bool is_v4 : {true, false}) {
     nft::Table table = DataplaneOptions(config, is_v4).Table();
-    table.name = IpvsTable(config.table);
-    if (Result<> one = nftables::Dataplane::Remove(*kernel, table); !one) rules = one;
+    for (const std::string& name : {config.table, IpvsTable(config.table), ebpf::TableName(config.table)}) {
+      table.name = name;
+      if (Result<> one = nftables::Dataplane::Remove(*kernel, table); !one) rules = one;
+    }
   }
-  for (Result<>* one : {&v4, &v6, &link, &others, &servers, &rules}) {
+  for (Result<>* one : {&link, &others, &servers, &sockets, &rules}) {
     if (!*one) return one->error().Wrap("encountered an error while tearing down rules");
   }
   return {};

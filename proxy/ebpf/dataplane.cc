@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "lib/base/file.h"
+
 namespace keelson::proxy::ebpf {
 namespace {
 
@@ -55,9 +57,7 @@ DataplaneMode Mode(nftables::Options v4, nftables::Options v6, nftables::OpenKer
   v6.table = TableName(v6.table);
   auto make = [=](bool is_v4, const std::optional<std::vector<IpPrefix>>& pod_cidrs)
       -> Result<std::unique_ptr<proxy::Dataplane>> {
-    nftables::Options packets = is_v4 ? v4 : v6;
-    if (pod_cidrs) packets.pod_cidrs = *pod_cidrs;
-    std::erase_if(packets.pod_cidrs, [&](const IpPrefix& cidr) { return cidr.is_v4() != is_v4; });
+    nftables::Options packets = nftables::WithPods(is_v4 ? v4 : v6, pod_cidrs);
     // Also where this mode cannot run one is made: to take away what is left of it.
     SocketOptions sockets{
         .cgroup = cgroup, .pin_directory = pin_directory, .node_netns = NetnsCookie().value_or(0)};
@@ -66,7 +66,11 @@ DataplaneMode Mode(nftables::Options v4, nftables::Options v6, nftables::OpenKer
     return std::unique_ptr<proxy::Dataplane>(
         std::make_unique<Dataplane>(std::move(*kernel), std::move(packets), std::move(sockets)));
   };
-  return {.name = "ebpf", .check = Sockets::Check, .make = std::move(make)};
+  auto left = [pin_directory, rules = nftables::Mode(v4, v6, open_kernel).left]() -> Result<bool> {
+    if (PathExists(pin_directory + "/v4") || PathExists(pin_directory + "/v6")) return true;
+    return rules();
+  };
+  return {.name = "ebpf", .check = Sockets::Check, .left = std::move(left), .make = std::move(make)};
 }
 
 }  // namespace keelson::proxy::ebpf
