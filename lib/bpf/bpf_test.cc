@@ -168,7 +168,10 @@ TEST_F(BpfTest, PinDirectoriesAreOnBpfFileSystemsOnly) {
   EXPECT_TRUE(PathExists(root_ + "/a/b"));
   EXPECT_TRUE(RemovePinDirectory(root_ + "/a"));
   EXPECT_FALSE(PathExists(root_ + "/a"));
-  EXPECT_EQ(MakePinDirectory("/tmp/keelson-no-bpffs").error().code(), Code::kInvalid);
+  for (const char* elsewhere : {"/tmp/keelson-no-bpffs", "relative", ""}) {
+    EXPECT_EQ(MakePinDirectory(elsewhere).error().code(), Code::kInvalid) << elsewhere;
+    EXPECT_TRUE(RemovePinDirectory(elsewhere)) << elsewhere;
+  }
 }
 
 TEST_F(BpfTest, ProbesNameWhatIsMissing) {

@@ -3,6 +3,7 @@
 #include <linux/magic.h>
 #include <sys/vfs.h>
 
+#include <algorithm>
 #include <cerrno>
 
 #include "lib/base/file.h"
@@ -15,6 +16,7 @@ constexpr char kUsual[] = "/sys/fs/bpf";
 
 // Of `path`, or of the nearest directory above it that there is.
 bool IsOnBpfFs(std::string path) {
+  if (!path.starts_with("/")) return false;
   struct statfs status {};
   while (::statfs(path.c_str(), &status) != 0 && errno == ENOENT && path.size() > 1) {
     path.resize(std::max<size_t>(path.rfind('/'), 1));

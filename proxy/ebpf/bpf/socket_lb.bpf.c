@@ -169,13 +169,14 @@ static __always_inline void Write6(struct bpf_sock_addr* ctx, const struct Vip* 
     return 1;                                                 \
   }
 
-FORWARD(connect4, "cgroup/connect4", 4, kConnect)
-FORWARD(connect6, "cgroup/connect6", 6, kConnect)
-FORWARD(sendmsg4, "cgroup/sendmsg4", 4, kSend)
-FORWARD(sendmsg6, "cgroup/sendmsg6", 6, kSend)
+// In the order in which they are attached: what is translated can be translated back.
 BACKWARD(recvmsg4, "cgroup/recvmsg4", 4)
 BACKWARD(recvmsg6, "cgroup/recvmsg6", 6)
 BACKWARD(getpeername4, "cgroup/getpeername4", 4)
 BACKWARD(getpeername6, "cgroup/getpeername6", 6)
+FORWARD(connect4, "cgroup/connect4", 4, kConnect)
+FORWARD(connect6, "cgroup/connect6", 6, kConnect)
+FORWARD(sendmsg4, "cgroup/sendmsg4", 4, kSend)
+FORWARD(sendmsg6, "cgroup/sendmsg6", 6, kSend)
 
 char kLicense[] SEC("license") = "Dual BSD/GPL";
