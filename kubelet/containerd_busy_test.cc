@@ -2,6 +2,7 @@
 // can.
 #include <signal.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <utility>
 #include <vector>
@@ -25,6 +26,17 @@ std::vector<pid_t> Shims(const std::string& dir) {
   return found;
 }
 
+// None of its threads runs any more: a stop reaches them one after the other.
+bool StandsStill(pid_t pid) {
+  const std::string tasks = "/proc/" + std::to_string(pid) + "/task";
+  auto names = ListDir(tasks);
+  return names && std::all_of(names->begin(), names->end(), [&](const std::string& name) {
+           const std::string stat = ReadFile(tasks + "/" + name + "/stat").value_or("");
+           const size_t end = stat.rfind(") ");
+           return end != std::string::npos && stat[end + 2] == 'T';
+         });
+}
+
 // Freezes the shims of a containerd below `dir` while their first container is made, for once.
 class FrozenShims : public RuntimeGate {
  public:
@@ -34,7 +46,10 @@ class FrozenShims : public RuntimeGate {
     MutexLock lock(mutex_);
     if (++asked_ > 1) return {};
     frozen_ = Shims(dir_);
+    CondVar cv;
     for (pid_t pid : frozen_) ::kill(pid, SIGSTOP);
+    for (pid_t pid : frozen_)
+      while (!StandsStill(pid)) cv.wait_for(mutex_, std::chrono::milliseconds(1));
     return {};
   }
   Result<> After(const Call& call) override {
