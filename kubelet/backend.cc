@@ -120,7 +120,7 @@ Result<std::string> Backend::StatsSummaryJson(bool brief) {
 }
 
 Result<std::string> Backend::ResourceMetrics() {
-  ASSIGN_OR_RETURN(StatsSnapshot stats, stats_.Collect({}, {}));
+  ASSIGN_OR_RETURN(StatsSnapshot stats, stats_.CollectUse({}));
   return ResourceMetricsText(stats);
 }
 

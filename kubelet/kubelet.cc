@@ -83,6 +83,7 @@ Kubelet::Impl::Impl(KubeletParts given, const Settings& given_settings, Clock& g
                    context, clock),
       stats(
           parts.runtime, parts.images, parts.cgroups, context.paths, [this] { return workers.Pods(); },
+          [this](const std::string& uid) { return workers.Runtime(uid); },
           [this](const std::string& uid, const std::string& path) -> std::optional<VolumeName> {
             auto known = volumes.volumes().FindByPath(uid, path);
             if (!known) return std::nullopt;

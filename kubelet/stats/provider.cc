@@ -3,8 +3,11 @@
 #include <algorithm>
 
 #include "kubelet/container/labels.h"
+#include "kubelet/metrics/buckets.h"
+#include "kubelet/metrics/stopwatch.h"
 #include "kubelet/stats/directory_usage.h"
 #include "lib/base/file.h"
+#include "lib/base/metrics.h"
 
 namespace keelson::kubelet {
 
@@ -40,6 +43,17 @@ bool IsOwn(std::string_view plugin_dir) {
   return std::find(std::begin(kOwn), std::end(kOwn), plugin_dir) != std::end(kOwn);
 }
 
+// By the plugin, which the directory above the volume's is named after.
+void CountVolume(const std::string& path, double seconds) {
+  static metrics::Family& duration = metrics::Histograms("kubelet_volume_metric_collection_duration_seconds",
+                                                         "Duration in seconds to calculate volume stats",
+                                                         DefaultBuckets(), {"metric_source"});
+  const size_t end = path.rfind('/'), begin = path.rfind('/', end - 1) + 1;
+  std::string plugin = path.substr(begin, end - begin);
+  std::replace(plugin.begin(), plugin.end(), '~', '/');
+  duration.HistogramWith({plugin}).Observe(seconds);
+}
+
 }  // namespace
 
 CpuUsage StatsProvider::Cpu(const std::string& key, uint64_t core_nanos) {
@@ -61,7 +75,9 @@ FsUsage StatsProvider::Volume(const std::string& path) {
   const SteadyTime now = clock_.SteadyNow();
   auto it = volumes_.find(path);
   if (it != volumes_.end() && now - it->second.at < volume_period_) return it->second.usage;
+  Stopwatch watch;
   const FsUsage usage = VolumeAt(path);
+  CountVolume(path, watch.Seconds());
   volumes_[path] = {now, usage};
   return usage;
 }
@@ -119,16 +135,75 @@ void StatsProvider::CollectUsage(PodUsageStats& item) {
   if (auto process = cgroups_.AnyProcess(pod)) item.interfaces = ReadInterfaces(std::to_string(*process));
 }
 
+StatsSnapshot StatsProvider::OfMachine() {
+  StatsSnapshot out;
+  out.time = clock_.Now();
+  out.machine = ReadMachineStats();
+  out.cpu = Cpu("node", out.machine.cpu_nanos);
+  return out;
+}
+
+PodUsageStats StatsProvider::OfPod(std::shared_ptr<const corev1::Pod> pod) {
+  PodUsageStats out;
+  out.cgroup_path = cgroups_.Parent(*pod);
+  out.cgroup = cgroups_.Usage(*pod);
+  if (out.cgroup.cpu_nanos) out.cpu = Cpu("pod " + pod->metadata().uid(), *out.cgroup.cpu_nanos);
+  out.pod = std::move(pod);
+  return out;
+}
+
+bool StatsProvider::CollectRunning(PodUsageStats& item) {
+  const auto seen = seen_(item.pod->metadata().uid());
+  if (!seen) return true;
+  for (const ContainerRecord& record : seen->containers) {
+    if (record.state != cri::ContainerState::kRunning) continue;
+    ContainerUsageStats container;
+    container.cgroup = cgroups_.Container(*item.pod, record.id);
+    const linux::CgroupUsage& used = container.cgroup.usage;
+    if (!used.cpu_nanos || !used.memory_working_set_bytes) return false;
+    container.id = record.id;
+    container.image = record.image;
+    container.created_at = record.created_at;
+    container.cpu = Cpu("container " + record.id, *used.cpu_nanos);
+    container.runtime.id = record.id;
+    container.runtime.name = record.name;
+    container.runtime.timestamp =
+        std::chrono::duration_cast<std::chrono::nanoseconds>(clock_.Now().time_since_epoch()).count();
+    container.runtime.memory_working_set_bytes = used.memory_working_set_bytes;
+    item.containers.push_back(std::move(container));
+  }
+  return true;
+}
+
+void StatsProvider::ForgetOld() {
+  const SteadyTime before = clock_.SteadyNow() - kForget;
+  std::erase_if(samples_, [&](const auto& item) { return item.second.at < before; });
+  std::erase_if(volumes_, [&](const auto& item) { return item.second.at < before; });
+  slow_volumes_.Forget(kForget);
+}
+
+Result<StatsSnapshot> StatsProvider::CollectUse(std::stop_token stop) {
+  {
+    MutexLock lock(mutex_);
+    StatsSnapshot out = OfMachine();
+    bool all = true;
+    for (auto& pod : pods_()) {
+      PodUsageStats& item = out.pods.emplace_back(OfPod(std::move(pod)));
+      all = all && CollectRunning(item);
+    }
+    ForgetOld();
+    if (all) return out;
+  }
+  return Collect({}, std::move(stop));
+}
+
 Result<StatsSnapshot> StatsProvider::Collect(Parts parts, std::stop_token stop) {
   ASSIGN_OR_RETURN(std::vector<cri::ContainerStats> stats, runtime_.ListContainerStats({}, stop));
   ASSIGN_OR_RETURN(std::vector<cri::Container> containers, runtime_.ListContainers({}, stop));
   std::map<std::string, const cri::Container*> by_id;
   for (const cri::Container& container : containers) by_id[container.id] = &container;
   MutexLock lock(mutex_);
-  StatsSnapshot out;
-  out.time = clock_.Now();
-  out.machine = ReadMachineStats();
-  out.cpu = Cpu("node", out.machine.cpu_nanos);
+  StatsSnapshot out = OfMachine();
   if (parts.usage) CollectNode(out, stop);
   std::map<std::string, std::vector<ContainerUsageStats>> by_pod;
   for (cri::ContainerStats& item : stats) {
@@ -145,24 +220,17 @@ Result<StatsSnapshot> StatsProvider::Collect(Parts parts, std::stop_token stop) 
     container.runtime = std::move(item);
     by_pod[uid].push_back(std::move(container));
   }
-  for (const auto& pod : pods_()) {
-    PodUsageStats& item = out.pods.emplace_back();
-    const std::string& uid = pod->metadata().uid();
-    item.pod = pod;
-    item.cgroup_path = cgroups_.Parent(*pod);
-    item.cgroup = cgroups_.Usage(*pod);
-    if (item.cgroup.cpu_nanos) item.cpu = Cpu("pod " + uid, *item.cgroup.cpu_nanos);
-    item.containers = std::move(by_pod[uid]);
+  for (auto& pod : pods_()) {
+    PodUsageStats& item = out.pods.emplace_back(OfPod(std::move(pod)));
+    item.containers = std::move(by_pod[item.pod->metadata().uid()]);
     for (ContainerUsageStats& container : item.containers)
-      container.cgroup = cgroups_.Container(*pod, container.id);
+      container.cgroup = cgroups_.Container(*item.pod, container.id);
     if (parts.usage) CollectUsage(item);
     if (parts.accounts)
       for (ContainerUsageStats& container : item.containers) CollectAccount(container);
     if (parts.files) CollectFiles(item);
   }
-  std::erase_if(samples_, [&](const auto& item) { return clock_.SteadyNow() - item.second.at > kForget; });
-  slow_volumes_.Forget(kForget);
-  std::erase_if(volumes_, [&](const auto& item) { return clock_.SteadyNow() - item.second.at > kForget; });
+  ForgetOld();
   return out;
 }
 

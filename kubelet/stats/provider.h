@@ -11,6 +11,7 @@
 
 #include "kubelet/cm/pod_cgroups.h"
 #include "kubelet/container/paths.h"
+#include "kubelet/container/runtime_status.h"
 #include "kubelet/cri/runtime.h"
 #include "kubelet/stats/fs_usage.h"
 #include "kubelet/stats/machine_stats.h"
@@ -73,20 +74,26 @@ class StatsProvider {  // thread safe
   // What the pod calls the volume at that path; nullopt: not known.
   using NameFunction =
       std::function<std::optional<VolumeName>(const std::string& uid, const std::string& path)>;
+  // What was last seen of the pod in the runtime; null: nothing.
+  using SeenFunction = std::function<std::shared_ptr<const PodRuntimeStatus>(const std::string& uid)>;
   StatsProvider(cri::RuntimeService& runtime, cri::ImageService& images, PodCgroups& cgroups, Paths paths,
-                PodsFunction pods, NameFunction name_of, std::chrono::milliseconds volume_period,
-                Clock& clock)
+                PodsFunction pods, SeenFunction seen, NameFunction name_of,
+                std::chrono::milliseconds volume_period, Clock& clock)
       : runtime_(runtime),
         images_(images),
         cgroups_(cgroups),
         paths_(std::move(paths)),
         pods_(std::move(pods)),
+        seen_(std::move(seen)),
         name_of_(std::move(name_of)),
         volume_period_(volume_period),
         clock_(clock),
         slow_volumes_(FileSystemOf, volume_period, clock) {}
 
-  struct Parts {            // besides CPU and memory, which somebody asks for again and again
+  // CPU and memory alone, which somebody asks for every few seconds: out of cgroups. Where a container has
+  // none on this machine the runtime is asked.
+  Result<StatsSnapshot> CollectUse(std::stop_token stop);
+  struct Parts {            // besides CPU and memory
     bool usage = false;     // of networks and file systems; what is waited for
     bool files = false;     // sizes of logs and volumes
     bool accounts = false;  // of containers
@@ -97,6 +104,10 @@ class StatsProvider {  // thread safe
 
  private:
   CpuUsage Cpu(const std::string& key, uint64_t core_nanos) REQUIRES(mutex_);
+  StatsSnapshot OfMachine() REQUIRES(mutex_);
+  PodUsageStats OfPod(std::shared_ptr<const corev1::Pod> pod) REQUIRES(mutex_);
+  bool CollectRunning(PodUsageStats& pod) REQUIRES(mutex_);  // false: not from cgroups
+  void ForgetOld() REQUIRES(mutex_);
   void CollectAccount(ContainerUsageStats& container);
   void CollectNode(StatsSnapshot& stats, std::stop_token stop) REQUIRES(mutex_);
   void CollectUsage(PodUsageStats& pod) REQUIRES(mutex_);
@@ -108,6 +119,7 @@ class StatsProvider {  // thread safe
   PodCgroups& cgroups_;
   const Paths paths_;
   const PodsFunction pods_;
+  const SeenFunction seen_;
   const NameFunction name_of_;
   const std::chrono::milliseconds volume_period_;
   Clock& clock_;
