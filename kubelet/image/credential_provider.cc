@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <boost/json.hpp>
 
+#include "kubelet/image/pull_metrics.h"
+#include "kubelet/metrics/stopwatch.h"
 #include "lib/api/duration.h"
 #include "lib/base/fd.h"
 #include "lib/base/file.h"
@@ -138,6 +140,7 @@ Result<std::shared_ptr<CredentialProviders>> CredentialProviders::Load(const std
   ASSIGN_OR_RETURN(std::string yaml, ReadFile(config_file));
   auto providers = ParseCredentialProviders(yaml);
   if (!providers) return providers.error().Wrap(config_file);
+  TellCredentialConfig(http::Sha256Hex(yaml));
   for (const CredentialProvider& provider : *providers) {
     std::string program = bin_dir + "/" + provider.name;
     if (::access(program.c_str(), X_OK) != 0)
@@ -192,8 +195,10 @@ Result<CredentialProviders::Answer> CredentialProviders::Ask(const CredentialPro
                                                              std::stop_token stop) {
   json::object request = {
       {"kind", "CredentialProviderRequest"}, {"apiVersion", provider.api_version}, {"image", image}};
-  ASSIGN_OR_RETURN(std::string text,
-                   RunProvider(provider, bin_dir_ + "/" + provider.name, json::serialize(request), stop));
+  Stopwatch watch;
+  auto answer = RunProvider(provider, bin_dir_ + "/" + provider.name, json::serialize(request), stop);
+  CountCredentialPlugin(provider.name, answer.has_value(), watch.Seconds());
+  ASSIGN_OR_RETURN(const std::string text, std::move(answer));
   json::error_code failed;
   json::value parsed = json::parse(text, failed);
   if (failed || !parsed.is_object() || Member(parsed.as_object(), "kind") != "CredentialProviderResponse" ||

@@ -4,6 +4,7 @@
 
 #include "kubelet/cri/fake.h"
 #include "kubelet/image/image_manager.h"
+#include "kubelet/testing/metric_value.h"
 #include "lib/base/file.h"
 
 namespace keelson::kubelet {
@@ -113,12 +114,17 @@ TEST_F(ProviderTest, AnswersAreKeptByTheirKey) {
 
 TEST_F(ProviderTest, ProgramsThatFailHaveNothing) {
   Install("Registry");
+  const std::string errors = "kubelet_credential_provider_plugin_errors_total{plugin_name=\"ecr\"}",
+                    runs = "kubelet_credential_provider_plugin_duration_count{plugin_name=\"ecr\"}";
+  const double failed = MetricValue(errors), ran = MetricValue(runs);
   for (const char* program : {"#!/bin/sh\nexit 3\n", "#!/bin/sh\necho junk\n", "#!/bin/sh\necho '{}'\n"}) {
     ASSERT_TRUE(WriteFile(dir_ + "/ecr", program));
     auto providers = CredentialProviders::Load(dir_ + "/config.yaml", dir_, clock_);
     ASSERT_TRUE(providers);
     EXPECT_TRUE((*providers)->Get("a.r.io/x", {}).empty());
   }
+  EXPECT_EQ(MetricValue(errors), failed + 1) << "the others have run well, and have nothing to say";
+  EXPECT_EQ(MetricValue(runs), ran + 3);
 }
 
 TEST(CredentialProviderConfig, SaysAllThatIsWrong) {
@@ -178,6 +184,10 @@ TEST_F(VerifyTest, WhoCannotPullCannotUse) {
   EXPECT_FALSE(Ensure({}));
   ASSERT_TRUE(Ensure({mine}));
   EXPECT_EQ(Pulls(), 2u);
+  const std::string checks = "kubelet_imagemanager_image_mustpull_checks_total";
+  const std::string known = checks + "{result=\"credentialRecordFound\"}",
+                    unknown = checks + "{result=\"mustAuthenticate\"}";
+  const double were_known = MetricValue(known), were_unknown = MetricValue(unknown);
   EXPECT_TRUE(Ensure({mine})) << "known from the record";
   EXPECT_TRUE(Ensure({copy})) << "the same credential in another secret";
   EXPECT_EQ(Pulls(), 2u);
@@ -186,6 +196,10 @@ TEST_F(VerifyTest, WhoCannotPullCannotUse) {
   EXPECT_EQ(failure_.reason, "ErrImagePull");
   EXPECT_FALSE(Ensure({}, "Never"));
   EXPECT_EQ(failure_.reason, "ErrImageNeverPull");
+  EXPECT_EQ(MetricValue(known), were_known + 2);
+  EXPECT_EQ(MetricValue(unknown), were_unknown + 3);
+  EXPECT_EQ(MetricValue("kubelet_imagemanager_ondisk_pulledrecords"), 1);
+  EXPECT_EQ(MetricValue("kubelet_imagemanager_ondisk_pullintents"), 0);
   auto records = ListDir(dir_ + "/image_manager/pulled");
   ASSERT_TRUE(records);
   ASSERT_EQ(records->size(), 1u);
@@ -223,6 +237,7 @@ TEST_F(VerifyTest, APullThatWasCutShortCounts) {
   runtime_.AddImage(image_);
   PullRecords records({dir_ + "/image_manager", PullVerification::kNeverPreloaded, {}}, clock_);
   ASSERT_TRUE(records.Begin(image_));
+  EXPECT_EQ(MetricValue("kubelet_imagemanager_ondisk_pullintents"), 1);
   EXPECT_FALSE(Ensure({}, "Never")) << "it is on the node by some pod's credentials";
 }
 

@@ -151,6 +151,14 @@ void ImageManager::Failed(const ImageRequest& request, const std::string& key, c
 
 bool ImageManager::Ensure(const ImageRequest& request, std::stop_token stop, EnsuredImage& out,
                           ImageFailure& failure) {
+  Found found;
+  const bool ensured = Ensure(request, std::move(stop), out, failure, found);
+  CountEnsuredImage(request.pull_policy, found.present, found.pull_required);
+  return ensured;
+}
+
+bool ImageManager::Ensure(const ImageRequest& request, std::stop_token stop, EnsuredImage& out,
+                          ImageFailure& failure, Found& found) {
   const std::string& name = request.image;
   std::string image = NormalizeImage(name);
   if (image.empty()) {
@@ -168,10 +176,12 @@ bool ImageManager::Ensure(const ImageRequest& request, std::stop_token stop, Ens
     request.event("Warning", "InspectFailed", failure.message);
     return false;
   }
-  bool present = status->has_value();
+  const bool present = status->has_value();
+  found.present = present;
   std::vector<Credential> credentials = FindCredentials(image, request.pull_secrets);
   bool usable = present && records_.MayUse(image, (*status)->id, credentials);
-  if (!ShouldPull(request.pull_policy, image, usable)) {
+  found.pull_required = ShouldPull(request.pull_policy, image, usable);
+  if (!*found.pull_required) {
     if (usable) {
       out = {std::move(**status), ""};
       out.ref = out.image.id;

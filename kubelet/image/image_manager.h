@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <set>
 #include <stop_token>
 #include <string>
@@ -62,6 +63,12 @@ class ImageManager {  // thread safe; calls block for as long as a pull takes
   void ForgetImages(const std::set<std::string>& present, WallTime as_of);
 
  private:
+  // What was found out of an image that was asked for.
+  struct Found {
+    std::optional<bool> present, pull_required;
+  };
+  bool Ensure(const ImageRequest& request, std::stop_token stop, EnsuredImage& out, ImageFailure& failure,
+              Found& found);
   std::vector<Credential> Credentials(const ImageRequest& request, const std::string& image,
                                       std::stop_token stop);
   Result<std::string> Pull(const ImageRequest& request, const std::string& image,

@@ -5,6 +5,7 @@
 
 #include "kubelet/cri/fake.h"
 #include "kubelet/image/image_manager.h"
+#include "kubelet/testing/metric_value.h"
 #include "lib/base/mutex.h"
 
 namespace keelson::kubelet {
@@ -80,6 +81,29 @@ TEST_F(ImageTest, PresentImageIsNotPulled) {
 TEST_F(ImageTest, NeverWithoutImageFails) {
   EXPECT_FALSE(Ensure("Never"));
   EXPECT_EQ(failure_.reason, "ErrImageNeverPull");
+}
+
+TEST_F(ImageTest, WhatIsAskedForIsCounted) {
+  runtime_.SetPullable("img:1");
+  auto sample = [](const std::string& policy, const std::string& present, const std::string& pull) {
+    return "kubelet_image_manager_ensure_image_requests_total{pull_policy=\"" + policy +
+           "\",present_locally=\"" + present + "\",pull_required=\"" + pull + "\"}";
+  };
+  struct Case {
+    const char* policy;
+    std::string sample;
+    bool fails = false;
+  };
+  for (const Case& c : {Case{"Never", sample("never", "false", "false")},
+                        {"IfNotPresent", sample("ifnotpresent", "unknown", "unknown"), true},
+                        {"IfNotPresent", sample("ifnotpresent", "false", "true")},
+                        {"IfNotPresent", sample("ifnotpresent", "true", "false")},
+                        {"Always", sample("always", "true", "true")}}) {
+    const double before = MetricValue(c.sample);
+    if (c.fails) runtime_.Fail("ImageStatus", Error(Code::kUnavailable, "connection refused"));
+    (void)Ensure(c.policy);
+    EXPECT_EQ(MetricValue(c.sample), before + 1) << c.sample;
+  }
 }
 
 TEST_F(ImageTest, FailedPullBacksOff) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <boost/json.hpp>
 
+#include "kubelet/image/pull_metrics.h"
 #include "lib/api/meta.h"
 #include "lib/base/file.h"
 #include "lib/base/log.h"
@@ -15,6 +16,7 @@ namespace {
 namespace json = boost::json;
 
 constexpr char kApiVersion[] = "kubelet.config.k8s.io/v1beta1";
+constexpr const char *kAllowed = "credentialPolicyAllowed", *kRecorded = "credentialRecordFound";
 constexpr size_t kMostSecrets = 100;  // of one image in its record
 
 std::string WithoutTag(std::string image) {
@@ -96,6 +98,19 @@ std::optional<PullVerification> ParsePullVerification(std::string_view policy) {
   return std::nullopt;
 }
 
+PullRecords::PullRecords(Options options, Clock& clock) : options_(std::move(options)), clock_(clock) {
+  if (!options_.dir.empty()) Tell();
+}
+
+// How many files of each kind there are.
+void PullRecords::Tell() const {
+  auto count = [this](const char* kind) {
+    auto names = ListDir(options_.dir + kind);
+    return names ? names->size() : 0;
+  };
+  TellPullRecords(count("/pulling"), count("/pulled"));
+}
+
 std::string PullRecords::IntentFile(const std::string& image) const {
   return options_.dir + "/pulling/sha256-" + http::Sha256Hex(image);
 }
@@ -121,6 +136,7 @@ void PullRecords::Prune(const std::set<std::string>& refs, WallTime before) {
     if (auto removed = RemoveFile(path); !removed)
       log::Warn("Cannot remove the record of an image that is gone", {{"error", removed.error()}});
   }
+  Tell();
 }
 
 Result<> PullRecords::Begin(const std::string& image) {
@@ -129,7 +145,9 @@ Result<> PullRecords::Begin(const std::string& image) {
   if (++pulling_[image] > 1) return {};
   RETURN_IF_ERROR(MakeDirs(options_.dir + "/pulling", 0700));
   json::object intent = {{"kind", "ImagePullIntent"}, {"apiVersion", kApiVersion}, {"image", image}};
-  return WriteFileAtomic(IntentFile(image), json::serialize(intent), 0600);
+  RETURN_IF_ERROR(WriteFileAtomic(IntentFile(image), json::serialize(intent), 0600));
+  Tell();
+  return {};
 }
 
 Result<> PullRecords::End(const std::string& image, const std::string& ref, const Credential* used) {
@@ -147,7 +165,9 @@ Result<> PullRecords::End(const std::string& image, const std::string& ref, cons
   }
   if (--pulling_[image] > 0) return {};
   pulling_.erase(image);
-  return RemoveFile(IntentFile(image));
+  RETURN_IF_ERROR(RemoveFile(IntentFile(image)));
+  Tell();
+  return {};
 }
 
 bool PullRecords::Verifies(const std::string& image, bool pulled_by_us) const {
@@ -172,13 +192,21 @@ bool PullRecords::MayUse(const std::string& image, const std::string& ref,
                          const std::vector<Credential>& credentials) {
   if (options_.dir.empty()) return true;
   MutexLock lock(mutex_);
+  const char* result = Check(image, ref, credentials);
+  CountMustPullCheck(result);
+  return result == kAllowed || result == kRecorded;
+}
+
+const char* PullRecords::Check(const std::string& image, const std::string& ref,
+                               const std::vector<Credential>& credentials) {
   json::object record = ReadRecord(RecordFile(ref));
-  bool ours = !record.empty() || PathExists(RecordFile(ref)) || PathExists(IntentFile(image));
-  if (!Verifies(image, ours)) return true;
+  const bool there = PathExists(RecordFile(ref));
+  if (!Verifies(image, there || PathExists(IntentFile(image)))) return kAllowed;
   const auto* mapping = record.if_contains("credentialMapping");
-  if (!mapping || !mapping->is_object()) return false;
+  if (!mapping || !mapping->is_object()) return there ? "error" : "mustAuthenticate";
   const auto* users = mapping->as_object().if_contains(WithoutTag(image));
-  return users && users->is_object() && Known(users->as_object(), credentials);
+  const bool known = users && users->is_object() && Known(users->as_object(), credentials);
+  return known ? kRecorded : "mustAuthenticate";
 }
 
 }  // namespace keelson::kubelet

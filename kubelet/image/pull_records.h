@@ -31,7 +31,7 @@ class PullRecords {  // thread safe
     PullVerification verification = PullVerification::kNeverPreloaded;
     std::vector<std::string> allowlist;  // images without tag, "registry.io/team/*"
   };
-  PullRecords(Options options, Clock& clock) : options_(std::move(options)), clock_(clock) {}
+  PullRecords(Options options, Clock& clock);
 
   // Before a pull, which the kubelet may not live to see the end of.
   Result<> Begin(const std::string& image);
@@ -44,6 +44,9 @@ class PullRecords {  // thread safe
 
  private:
   bool Verifies(const std::string& image, bool pulled_by_us) const;
+  const char* Check(const std::string& image, const std::string& ref,
+                    const std::vector<Credential>& credentials) REQUIRES(mutex_);
+  void Tell() const;
   std::string IntentFile(const std::string& image) const;
   static std::string RecordName(const std::string& ref);
   std::string RecordFile(const std::string& ref) const;
