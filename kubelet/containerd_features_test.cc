@@ -134,7 +134,7 @@ TEST_F(ContainerdTest, ADeadlineEndsAPod) {
   ASSERT_TRUE(AwaitGone("late"));
 }
 
-TEST_F(ContainerdTest, RestartRulesAndStopSignal) {
+TEST_F(ContainerdTest, RestartRules) {
   harness_->Create(R"json({"metadata":{"name":"job"},"spec":{"restartPolicy":"Never","containers":[
     {"name":"main","image":"busybox:test","command":["sh","-c",
        "if [ -e /data/ran ]; then exit 0; fi; touch /data/ran; exit 42"],

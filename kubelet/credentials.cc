@@ -147,9 +147,16 @@ Result<> ApiServer::Run(std::stop_token stop) {
   {
     MutexLock lock(mutex_);
     server_ = server;
+    changed_.notify_all();
   }
   if (rotated_) RETURN_IF_ERROR(server->ReloadTls());  // what has come since it was read
   return server->Run(stop);
+}
+
+uint16_t ApiServer::AwaitPort() {
+  MutexLock lock(mutex_);
+  while (!server_) changed_.wait(mutex_);
+  return server_->port();
 }
 
 Result<> ApiServer::Reload() {

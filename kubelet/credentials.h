@@ -32,6 +32,7 @@ class ApiServer {
   ApiServer(const Settings& settings, http::Handler handler);
   // "server", "server-files", and "serving-certificate" where there is one to be asked for.
   void AddServices(ServiceGroup& group, const client::RestClient& api, Addresses addresses);
+  uint16_t AwaitPort();  // where it listens, once it does
 
  private:
   Result<> Run(std::stop_token stop);

@@ -82,6 +82,25 @@ TEST(Env, ResolvesEverySource) {
   EXPECT_EQ(values["WEB_UI_PORT_80_TCP"], "tcp://10.0.0.1:80");
 }
 
+TEST(Env, ServiceLinksAreOfThePodsOwnNamespaceAndCanBeTurnedOff) {
+  struct Case {
+    const char* spec;
+    bool own, api_server;
+  };
+  Objects objects;
+  for (const Case& c : {Case{"{}", true, true},
+                        {R"({"enableServiceLinks":true})", true, true},
+                        {R"({"enableServiceLinks":false})", false, true}}) {
+    corev1::Pod pod = PodOf(std::string(R"({"metadata":{"namespace":"team"},"spec":)") + c.spec + "}");
+    pod.mutable_spec()->add_containers()->set_name("c");
+    auto env = BuildEnv(pod, pod.spec().containers(0), objects, {});
+    ASSERT_TRUE(env) << env.error().message();
+    const std::map<std::string, std::string> values(env->begin(), env->end());
+    EXPECT_EQ(values.count("WEB_UI_SERVICE_HOST"), c.own) << c.spec;
+    EXPECT_EQ(values.count("KUBERNETES_SERVICE_HOST"), c.api_server) << c.spec;
+  }
+}
+
 TEST(Env, SaysWhatIsMissing) {
   Objects objects;
   corev1::Pod pod = PodOf(R"({"metadata":{"namespace":"team"},"spec":{"containers":[

@@ -8,8 +8,8 @@
 
 namespace keelson::kubelet {
 
-// `sample`: name and labels as they are printed. 0 where there is none: of the whole process, so tests look at
-// how much it has grown.
+// `sample`: name and labels as they are printed. 0 where there is none: of the whole process, so tests look
+// at how much it has grown.
 inline double MetricValue(const std::string& sample) {
   const std::string text = "\n" + metrics::Print();
   const size_t at = text.find("\n" + sample + " ");

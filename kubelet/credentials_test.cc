@@ -1,0 +1,73 @@
+#include "kubelet/credentials.h"
+
+#include <gtest/gtest.h>
+
+#include <thread>
+
+#include "lib/base/file.h"
+#include "lib/client/fake_api.h"
+#include "lib/http/http_fixture.h"
+
+namespace keelson::kubelet {
+namespace {
+
+using http::TestPki;
+
+// A kubelet's server whose certificate, key and clients' CA are files.
+class ServerFilesTest : public ::testing::Test {
+ protected:
+  ServerFilesTest() {
+    Copy(first_);
+    settings_.config.address = "127.0.0.1";
+    settings_.config.port = 0;
+    settings_.config.tls_cert_file = own_.dir() + "/shown.pem";
+    settings_.config.tls_private_key_file = own_.dir() + "/shown.key";
+    settings_.config.client_ca_file = own_.dir() + "/clients.pem";
+    server_.emplace(settings_, [](auto request, auto writer) {
+      writer->Reply(200, {}, request->peer ? request->peer->common_name : "nobody");
+    });
+    server_->AddServices(group_, client::RestClient(std::make_shared<client::FakeApi>()),
+                         [] { return std::vector<corev1::NodeAddress>(); });
+    thread_ = std::jthread([this](std::stop_token stop) { EXPECT_TRUE(group_.Run(stop)); });
+  }
+  void Copy(const TestPki& pki) {
+    auto copy = [this](const std::string& from, const std::string& name) {
+      EXPECT_TRUE(WriteFileAtomic(own_.dir() + name, *ReadFile(from), 0600));
+    };
+    copy(pki.server_key_file(), "/shown.key");
+    copy(pki.server_cert_file(), "/shown.pem");
+    copy(pki.ca_file(), "/clients.pem");
+  }
+  // Who the server takes a client to be that trusts this CA alone and has its certificate from it; empty: the
+  // two cannot talk.
+  std::string TalkAs(const TestPki& pki, const std::string& name) {
+    http::ClientOptions options;
+    options.base_url = "https://127.0.0.1:" + std::to_string(server_->AwaitPort());
+    options.tls.ca_pem = pki.ca_pem();
+    const http::TestCertificate certificate = pki.Client(name, {});
+    options.tls.certificate_pem = certificate.certificate_pem;
+    options.tls.key_pem = certificate.key_pem;
+    auto response = http::NewClient(options)->Do({}, http::kSoon);
+    return response && response->status == 200 ? response->body : "";
+  }
+
+  TestPki own_, first_, second_;
+  Settings settings_;
+  std::optional<ApiServer> server_;
+  ServiceGroup group_;
+  std::jthread thread_;
+};
+
+TEST_F(ServerFilesTest, NewContentsAreTakenUpAsTheyCome) {
+  EXPECT_EQ(TalkAs(first_, "ann"), "ann");
+  EXPECT_EQ(TalkAs(second_, "bob"), "");
+  Copy(second_);
+  const auto late = std::chrono::steady_clock::now() + http::kSoon;
+  std::string told;
+  while (told != "bob" && std::chrono::steady_clock::now() < late) told = TalkAs(second_, "bob");
+  EXPECT_EQ(told, "bob");
+  EXPECT_EQ(TalkAs(first_, "ann"), "");
+}
+
+}  // namespace
+}  // namespace keelson::kubelet
