@@ -4,6 +4,8 @@
 #include <linux/rtnetlink.h>
 #include <sys/socket.h>
 
+#include <cerrno>
+
 #include "lib/netlink/request_internal.h"
 
 namespace keelson::netlink {
@@ -36,7 +38,11 @@ Result<> AddAddress(Socket& socket, int link_index, const IpPrefix& prefix) {
 }
 
 Result<> DeleteAddress(Socket& socket, int link_index, const IpPrefix& prefix) {
-  return Modify(socket, RTM_DELADDR, 0, link_index, prefix, "delete");
+  Result<> gone = Modify(socket, RTM_DELADDR, 0, link_index, prefix, "delete");
+  if (!gone && gone.error().errnum() == EADDRNOTAVAIL) {
+    return Error(Code::kNotFound, gone.error().message(), EADDRNOTAVAIL);
+  }
+  return gone;
 }
 
 Result<std::vector<Address>> ListAddresses(Socket& socket, int link_index) {
