@@ -22,7 +22,7 @@ struct DumpedBackend {
 };
 
 struct DumpedService {
-  std::string mode;   // nftables, ipvs
+  std::string mode;   // nftables, ipvs, ebpf
   std::string scope;  // "": everybody; "pods and node": where policy Local has others for the outside
   uint8_t protocol = 6;
   std::optional<IpAddress> ip;  // nullopt: a NodePort
@@ -31,7 +31,7 @@ struct DumpedService {
   std::vector<DumpedBackend> backends;
 };
 
-// Of a table that proxy/nftables has written, of mode nftables or beside ipvs.
+// Of a table that proxy/nftables has written, of mode nftables, beside ipvs or below ebpf.
 std::vector<DumpedService> DumpTable(const nft::Ruleset& table, const std::string& mode);
 DumpedService DumpServer(const netlink::FoundServer& server,
                          const std::vector<netlink::FoundDestination>& destinations);

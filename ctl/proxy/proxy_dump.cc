@@ -13,7 +13,8 @@ namespace {
 Result<std::vector<DumpedService>> ReadAll(const std::string& table) {
   std::vector<DumpedService> out;
   ASSIGN_OR_RETURN(std::unique_ptr<nft::Kernel> kernel, nft::OpenKernel());
-  for (const auto& [name, mode] : {std::pair(table, "nftables"), std::pair(table + "-ipvs", "ipvs")}) {
+  for (const auto& [name, mode] : {std::pair(table, "nftables"), std::pair(table + "-ipvs", "ipvs"),
+                                   std::pair(table + "-ebpf", "ebpf")}) {
     for (nft::Family family : {nft::Family::kIpv4, nft::Family::kIpv6}) {
       Result<std::optional<nft::Ruleset>> found = kernel->ReadSets({family, name});
       if (!found && family == nft::Family::kIpv6) continue;  // a kernel without it

@@ -1,10 +1,11 @@
 """Services in kube-proxy's mode ebpf: at the sockets of pods and the node, while kube-proxy is there and while it is not."""
+import json
 import os
 import pathlib
 import time
 import unittest
 
-from cluster import Cluster, run
+from cluster import ROOT, Cluster, run
 
 PODS = """
 apiVersion: v1
@@ -108,6 +109,14 @@ class EbpfTest(unittest.TestCase):
         empty = self.cluster.jsonpath(".spec.clusterIP", "service", "empty")
         for place in ("web-1", None):
             self.assertEqual(self.ask(place, empty).returncode, 7, "curl's code for what is refused")
+
+    def test_nodectl_dumps_the_rules_below(self):
+        programs = pathlib.Path(self.cluster.env.get("KEELSON_BIN") or ROOT / "build" / self.cluster.env.get("KEELSON_PRESET", "release") / "bin")
+        if not (programs / "nodectl").exists():
+            self.skipTest(f"no nodectl in {programs}")
+        said = json.loads(run(self.cluster.on_node("node1", [programs / "nodectl", "-o", "json", "proxy", "dump"])).stdout)
+        found = [one for one in said["services"] if one.get("address") == self.address and one["port"] == 80]
+        self.assertEqual([(one["mode"], one["verdict"], len(one["endpoints"])) for one in found], [("ebpf", "serves", 2)])
 
     def test_serves_on_without_kube_proxy(self):
         self.cluster.kill("kube-proxy")
