@@ -3,6 +3,8 @@
 #include <algorithm>
 
 #include "kubelet/container/critical.h"
+#include "kubelet/metrics/buckets.h"
+#include "kubelet/metrics/stopwatch.h"
 #include "lib/base/log.h"
 #include "lib/base/metrics.h"
 #include "lib/base/pause.h"
@@ -21,6 +23,13 @@ constexpr char kMemoryTaint[] = "node.kubernetes.io/memory-pressure";
 metrics::Family& Evictions() {
   return metrics::Counter("kubelet_evictions", "Cumulative number of pod evictions by eviction signal",
                           {"eviction_signal"});
+}
+
+metrics::Family& StatsAge() {
+  return metrics::Histograms("kubelet_eviction_stats_age_seconds",
+                             "Time between when stats are collected, and when pod is evicted based on those "
+                             "stats by eviction signal",
+                             DefaultBuckets(), {"eviction_signal"});
 }
 
 bool ToleratesMemoryPressure(const corev1::Pod& pod) {
@@ -120,6 +129,7 @@ std::optional<std::string> EvictionManager::EvictOne(const Threshold& threshold,
 }
 
 std::optional<std::string> EvictionManager::Synchronize(std::stop_token stop) {
+  Stopwatch age;
   const Observations observations = deps_.observe(stop);
   const DiskLayout layout = deps_.layout ? deps_.layout() : DiskLayout();
   std::vector<Threshold> due;
@@ -138,7 +148,9 @@ std::optional<std::string> EvictionManager::Synchronize(std::stop_token stop) {
   log::Warn("Eviction manager: attempting to reclaim", {{"resource", resource}});
   deps_.node_event("EvictionThresholdMet", "Attempting to reclaim " + resource);
   if (ReclaimFromNode(threshold, layout, stop)) return std::nullopt;
-  return EvictOne(threshold, layout, pods, observations);
+  auto evicted = EvictOne(threshold, layout, pods, observations);
+  if (evicted) StatsAge().HistogramWith({threshold.signal}).Observe(age.Seconds());
+  return evicted;
 }
 
 void EvictionManager::Await(linux::MemoryAlarm* alarm, std::stop_token stop) {

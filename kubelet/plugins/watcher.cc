@@ -4,6 +4,7 @@
 
 #include "kubelet/plugins/socket_tree.h"
 #include "lib/base/log.h"
+#include "lib/base/metrics.h"
 
 namespace keelson::kubelet {
 
@@ -14,6 +15,16 @@ namespace {
 
 constexpr int kWorkers = 2;
 constexpr client::BackoffOptions kBackoff{milliseconds(500), seconds(122)};
+constexpr char kThere[] = "desired_state_of_world", kRegistered[] = "actual_state_of_world";
+
+void Tell(const std::string& socket, const char* state, bool so) {
+  metrics::Family& plugins = metrics::Gauge("plugin_manager_total_plugins",
+                                            "Number of plugins in Plugin Manager", {"socket_path", "state"});
+  if (so)
+    plugins.With({socket, state}).Set(1);
+  else
+    plugins.Remove({socket, state});
+}
 
 }  // namespace
 
@@ -45,6 +56,7 @@ void PluginWatcher::Appeared(const std::string& socket) {
   {
     MutexLock lock(mutex_);
     present_[socket] = ++appearances_;
+    Tell(socket, kThere, true);
   }
   queue_.Forget(socket);
   queue_.Add(socket);
@@ -54,6 +66,7 @@ void PluginWatcher::Disappeared(const std::string& socket) {
   {
     MutexLock lock(mutex_);
     present_.erase(socket);
+    Tell(socket, kThere, false);
   }
   queue_.Forget(socket);
   queue_.Add(socket);
@@ -71,6 +84,7 @@ Result<> PluginWatcher::Reconcile(const std::string& socket, std::stop_token sto
       if (it->second.appearance == appearance) return {};
       old = std::move(it->second);
       registered_.erase(it);
+      Tell(socket, kRegistered, false);
     }
   }
   if (old.handler) {
@@ -114,6 +128,7 @@ Result<> PluginWatcher::Take(PluginInfo info, const std::string& socket, uint64_
   log::Info("Plugin registered", {{"type", info.type}, {"name", info.name}, {"endpoint", info.endpoint}});
   MutexLock lock(mutex_);
   registered_[socket] = {appearance, &handler, std::move(info.name), std::move(info.endpoint)};
+  Tell(socket, kRegistered, true);
   return {};
 }
 

@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <thread>
 
+#include "kubelet/testing/metric_value.h"
 #include "lib/base/file.h"
 #include "lib/rpc/server.h"
 
@@ -134,8 +135,16 @@ TEST_F(PluginWatcherTest, PluginsComeAndGo) {
   AddPlugin("late.sock", {"CSIPlugin", "late.example.com", "/elsewhere/csi.sock", {"1.0.0"}});
   EXPECT_EQ(journal_.Next(), "register late.example.com at /elsewhere/csi.sock");
   EXPECT_EQ(journal_.Next(), "told yes");
+  auto told = [this](const char* state) {
+    return MetricValue("plugin_manager_total_plugins{socket_path=\"" + dir_ + "/late.sock\",state=\"" +
+                       state + "\"}");
+  };
+  EXPECT_EQ(told("desired_state_of_world"), 1);
+  EXPECT_EQ(told("actual_state_of_world"), 1);
   plugins_.erase("late.sock");
   EXPECT_EQ(journal_.Next(), "deregister late.example.com at /elsewhere/csi.sock");
+  EXPECT_EQ(told("desired_state_of_world"), 0);
+  EXPECT_EQ(told("actual_state_of_world"), 0);
 }
 
 TEST_F(PluginWatcherTest, AReplacedSocketIsAnotherPlugin) {
