@@ -45,6 +45,7 @@ class PacketTable : public ::testing::Test {
 
   // Every line, of one family. Lines of clients in `without` are left out.
   void Run(PlaneOptions options, const std::set<std::string>& without = {}) {
+    if (Result<> possible = Possible(options.mode); !possible) GTEST_SKIP() << possible.error().message();
     auto world = ServiceWorld::Make();
     if (!world) GTEST_SKIP() << world.error().message();
     auto plane = (*world)->Start(options);

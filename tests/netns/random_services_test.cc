@@ -74,6 +74,7 @@ INSTANTIATE_TEST_SUITE_P(Random, Modes, ::testing::Values("nftables", "ipvs", "e
                          [](const auto& mode) { return std::string(mode.param); });
 
 TEST_P(Modes, KernelAndModelAgree) {
+  if (Result<> possible = Possible(GetParam()); !possible) GTEST_SKIP() << possible.error().message();
   auto world = ServiceWorld::Make();
   if (!world) GTEST_SKIP() << world.error().message();
   auto plane = (*world)->Start(
@@ -114,6 +115,7 @@ TEST_P(Modes, KernelAndModelAgree) {
 }
 
 TEST_P(Modes, AThousandConnectionsOutliveProxiesAndEndpoints) {
+  if (Result<> possible = Possible(GetParam()); !possible) GTEST_SKIP() << possible.error().message();
   auto world = ServiceWorld::Make();
   if (!world) GTEST_SKIP() << world.error().message();
   rlimit files{};

@@ -17,6 +17,12 @@ Result<bool> ServicePlane::Retire() {
   return !again.has_value();
 }
 
+Result<> Possible(const std::string& mode) {
+  if (mode != "ipvs") return {};
+  RETURN_IF_ERROR(netlink::Ipvs::Open());
+  return {};
+}
+
 Result<std::unique_ptr<ServicePlane>> MakePlane(const linux::NetNs& node, const PlaneOptions& options,
                                                 const NodePlaces& places) {
   proxy::nftables::Options v4{.v4 = true, .pod_cidrs = options.pod_cidrs, .pod_bridge = options.pod_bridge};

@@ -42,6 +42,9 @@ struct NodePlaces {
   std::string cgroup, pins;
 };
 
+// Fails where this kernel has nothing of the mode: nobody needs to make a world to find that out.
+Result<> Possible(const std::string& mode);
+
 // In `node`; like a proxy that starts: whatever an earlier one left there is found.
 // kUnimplemented: this kernel cannot.
 Result<std::unique_ptr<ServicePlane>> MakePlane(const linux::NetNs& node, const PlaneOptions& options,

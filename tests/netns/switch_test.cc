@@ -21,6 +21,7 @@ constexpr const char* kEntries[] = {"cluster", "nodeport", "external"};
 class IpvsSwitchTest : public ::testing::Test {
  protected:
   void SetUp() override {
+    if (Result<> possible = Possible("ipvs"); !possible) GTEST_SKIP() << possible.error().message();
     rlimit files{};
     ::getrlimit(RLIMIT_NOFILE, &files);
     files.rlim_cur = std::min<rlim_t>(files.rlim_max, 8192);
