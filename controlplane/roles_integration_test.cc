@@ -101,11 +101,12 @@ class Roles : public testing::Test {
                                "--leader-elect-retry-period=1s"});
     return std::make_unique<Process>(*cluster_, name, std::move(more));
   }
-  std::unique_ptr<Process> StartControllers(const std::string& name) {
-    return Start(name, "controllers", "kube-controller-manager",
-                 {"--use-service-account-credentials=true", "--root-ca-file=" + File("ca.crt"),
-                  "--service-account-private-key-file=" + File("sa.key"), "--controllers=*,-cronjob",
-                  "--allocate-node-cidrs=true", "--cluster-cidr=10.244.0.0/16,fd00:10::/56"});
+  std::unique_ptr<Process> StartControllers(const std::string& name, std::vector<std::string> more = {}) {
+    more.insert(more.end(),
+                {"--use-service-account-credentials=true", "--root-ca-file=" + File("ca.crt"),
+                 "--service-account-private-key-file=" + File("sa.key"), "--controllers=*,-cronjob",
+                 "--allocate-node-cidrs=true", "--cluster-cidr=10.244.0.0/16,fd00:10::/56"});
+    return Start(name, "controllers", "kube-controller-manager", std::move(more));
   }
   std::string File(const std::string& name) const {
     return name == "ca.crt" ? cluster_->pki().ca_file() : cluster_->pki().dir() + "/" + name;
@@ -308,6 +309,139 @@ TEST_F(Roles, ControllersWorkWithTheirOwnAccountsAndOneOfTwoLeads) {
   EXPECT_EQ(Holder("kube-controller-manager"), "") << "released";
   for (const auto& process : {a.get(), b.get(), c.get()})
     EXPECT_THAT(process->Log(), Not(HasSubstr("forbidden")));
+}
+
+// A node whose kubelet is this test, and what the controllers of addresses, volumes and scale work on.
+constexpr char kClaimsAndScale[] = R"(
+---
+apiVersion: v1
+kind: Node
+metadata: {name: n1, annotations: {volumes.kubernetes.io/controller-managed-attach-detach: "true"}}
+---
+{apiVersion: v1, kind: Service, metadata: {name: web, namespace: work}, spec: {type: LoadBalancer, selector: {app: web}, ports: [{port: 80}]}}
+---
+apiVersion: v1
+kind: PersistentVolume
+metadata: {name: disk}
+spec:
+  capacity: {storage: 1Gi}
+  accessModes: [ReadWriteOnce]
+  csi: {driver: csi.example.com, volumeHandle: disk-1}
+---
+apiVersion: v1
+kind: PersistentVolumeClaim
+metadata: {name: data, namespace: work}
+spec: {storageClassName: "", accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: user, namespace: work}
+spec:
+  nodeName: n1
+  containers: [{name: main, image: example}]
+  volumes:
+  - {name: data, persistentVolumeClaim: {claimName: data}}
+  - name: scratch
+    ephemeral:
+      volumeClaimTemplate:
+        spec: {storageClassName: none-such, accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: scaled, namespace: work}
+spec:
+  selector: {matchLabels: {app: scaled}}
+  template:
+    metadata: {labels: {app: scaled}}
+    spec: {containers: [{name: main, image: example, resources: {requests: {cpu: 10m}}}]}
+---
+apiVersion: autoscaling/v2
+kind: HorizontalPodAutoscaler
+metadata: {name: scaled, namespace: work}
+spec:
+  scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: scaled}
+  minReplicas: 2
+  maxReplicas: 3
+  metrics: [{type: Resource, resource: {name: cpu, target: {type: Utilization, averageUtilization: 50}}}]
+)";
+
+TEST_F(Roles, ControllersOfAddressesVolumesAndScaleHaveTheRightsTheyNeed) {
+  auto process = StartControllers("a", {"--horizontal-pod-autoscaler-sync-period=1s"});
+  ASSERT_TRUE(Eventually([&] { return process->Says("\"Controllers started\""); })) << process->Log();
+  Kubectl({"create", "namespace", "work"});
+  ASSERT_TRUE(Eventually([&] { return Field("serviceaccount/default", "{.metadata.name}", "work") != ""; }));
+  Kubectl({"apply", "-f", "-"}, kClaimsAndScale);
+  Kubectl({"patch", "node", "n1", "--subresource=status", "--type=merge", "-p",
+           R"({"status":{"addresses":[{"type":"InternalIP","address":"192.0.2.10"}],)"
+           R"("conditions":[{"type":"Ready","status":"True","reason":"KubeletReady"}]}})"});
+  struct Case {
+    const char *what, *path, *ns, *want;
+  };
+  auto expect = [&](std::vector<Case> cases) {
+    for (const Case& c : cases) {
+      EXPECT_TRUE(Eventually([&] { return Field(c.what, c.path, c.ns) == c.want; }))
+          << c.what << ": " << Field(c.what, c.path, c.ns) << "\n"
+          << process->Log();
+    }
+  };
+  expect({
+      {"service/web", "{.status.loadBalancer.ingress[*].ip}", "work", "192.0.2.10"},
+      {"service/web", "{.metadata.finalizers}", "work", R"(["service.kubernetes.io/load-balancer-cleanup"])"},
+      {"pvc/data", "{.status.phase} {.spec.volumeName} {.metadata.finalizers}", "work",
+       R"(Bound disk ["kubernetes.io/pvc-protection"])"},
+      {"pv/disk", "{.status.phase} {.metadata.finalizers}", "", R"(Bound ["kubernetes.io/pv-protection"])"},
+      {"volumeattachments", "{range .items[*]}{.spec.nodeName} {.spec.source.persistentVolumeName}{end}", "",
+       "n1 disk"},
+      {"pvc/user-scratch", "{.metadata.ownerReferences[0].name}", "work", "user"},
+      {"deployment/scaled", "{.spec.replicas}", "work", "2"},
+      {"pods", "{range .items[?(@.metadata.labels.app=='scaled')]}x{end}", "work", "xx"},
+  });
+  // What an attacher does.
+  const std::string attachment = Field("volumeattachments", "{.items[0].metadata.name}", "");
+  Kubectl({"patch", "volumeattachment", attachment, "--subresource=status", "--type=merge", "-p",
+           R"({"status":{"attached":true}})"});
+  expect({{"node/n1", "{.status.volumesAttached[*].name}", "", "kubernetes.io/csi/csi.example.com^disk-1"}});
+  // Metrics are asked for with the controller's own rights; nobody has any here.
+  EXPECT_TRUE(Eventually([&] {
+    return Field("hpa/scaled", "{.status.conditions[?(@.type=='ScalingActive')].reason}", "work") ==
+           "FailedGetResourceMetric";
+  })) << Field("hpa/scaled", "{.status.conditions}", "work");
+  EXPECT_THAT(Field("hpa/scaled", "{.status.conditions}", "work"), Not(HasSubstr("forbidden")));
+
+  Kubectl({"-n", "work", "delete", "pod", "user", "--grace-period=0", "--force"});
+  Kubectl({"-n", "work", "delete", "pvc", "data", "--wait=false"});
+  Kubectl({"-n", "work", "delete", "service", "web", "--wait=false"});
+  expect({{"volumeattachments", "{.items[*].metadata.name}", "", ""},
+          {"node/n1", "{.status.volumesAttached[*].name}", "", ""},
+          {"pv/disk", "{.status.phase}", "", "Released"},
+          {"pvc", "{.items[*].metadata.name}", "work", ""},
+          {"services", "{.items[*].metadata.name}", "work", ""}});
+  EXPECT_EQ(process->End(SIGTERM), 0);
+  EXPECT_THAT(process->Log(), Not(HasSubstr("forbidden")));
+}
+
+TEST_F(Roles, AProxyMayAnnounceAndNoMore) {
+  cluster_->AddUser("system:kube-proxy", {});
+  struct Case {
+    const char *verb, *what, *ns, *want;
+  };
+  auto expect = [&](std::vector<Case> cases) {
+    for (const Case& c : cases) {
+      const Output output =
+          cluster_->Kubectl({"auth", "can-i", c.verb, c.what, "-n", c.ns}, "", "system:kube-proxy");
+      EXPECT_EQ(output.out, c.want + std::string("\n")) << c.verb << " " << c.what << " " << output.err;
+    }
+  };
+  expect({{"watch", "services", "default", "yes"}, {"create", "leases", "kube-system", "no"}});
+  Kubectl({"apply", "-f", KEELSON_ANNOUNCE_RBAC});
+  expect({{"list", "leases", "kube-system", "yes"},
+          {"watch", "leases", "kube-system", "yes"},
+          {"create", "leases", "kube-system", "yes"},
+          {"update", "leases", "kube-system", "yes"},
+          {"delete", "leases", "kube-system", "yes"},
+          {"create", "leases", "default", "no"},
+          {"update", "services", "default", "no"},
+          {"list", "secrets", "kube-system", "no"}});
 }
 
 // One port more than the process tells of: it was free a moment ago.
