@@ -1,11 +1,13 @@
 // How flags are written down: a name, where the value goes, what it means. All of them show their defaults.
 #pragma once
 
-#include <map>
+#include <chrono>
 #include <string>
 #include <vector>
 
 #include <CLI/CLI.hpp>
+
+#include "lib/api/duration.h"
 
 namespace keelson::controlplane {
 
@@ -26,11 +28,19 @@ struct FlagAdder {
         ->delimiter(',')
         ->default_str("[" + CLI::detail::join(value, ",") + "]");
   }
-  // 30s, 5m: into a number of seconds.
-  void Seconds(const char* name, int& seconds, const char* help) const {
-    static const CLI::AsNumberWithUnit duration(std::map<std::string, int>{{"s", 1}, {"m", 60}, {"h", 3600}},
-                                                CLI::AsNumberWithUnit::UNIT_REQUIRED);
-    app.add_option(name, seconds, help)->transform(duration);
+  // As Go writes it: 30s, 1h30m, 1.5s. What is less than a millisecond is cut off.
+  CLI::Option* operator()(const std::string& name, std::chrono::milliseconds& value, const char* help) const {
+    auto set = [&value, name](const std::string& text) {
+      const Result<int64_t> nanos = api::ParseGoDuration(text);
+      if (!nanos) {
+        throw CLI::ValidationError("invalid argument \"" + text + "\" for \"" + name +
+                                   "\" flag: " + nanos.error().message());
+      }
+      value = std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::nanoseconds(*nanos));
+    };
+    return app.add_option_function<std::string>(name, set, help)
+        ->type_name("DURATION")
+        ->default_str(api::FormatGoDuration(std::chrono::nanoseconds(value).count()));
   }
   // --name, or --name=false.
   CLI::Option* operator()(const std::string& name, bool& value, const char* help) const {

@@ -68,35 +68,48 @@ void AddControllers(const FlagAdder& add, Options& options) {
       "Each controller acts as a ServiceAccount of its own");
   add("--service-account-private-key-file", options.service_account_private_key_file,
       "Private key that signs the tokens in Secrets; default: --service-account-signing-key-file");
-  add("--load-balancer-addresses", options.load_balancer_addresses,
+  add("--load-balancer-addresses", options.manager.load_balancer_addresses,
       "Ranges that Services of type LoadBalancer get addresses from; none: the nodes' own addresses");
   add("--cluster-cidr", options.cluster_cidr,
       "CIDR that nodes get their pod CIDRs from; one, or one a family with a comma");
-  add("--allocate-node-cidrs", options.allocate_node_cidrs, "Give each node a pod CIDR of --cluster-cidr");
+  add("--allocate-node-cidrs", options.manager.allocate_node_cidrs,
+      "Give each node a pod CIDR of --cluster-cidr");
   const char kMask[] = "Bits of a node's pod CIDR; 0: 24 for IPv4, 64 for IPv6";
-  add("--node-cidr-mask-size", options.node_cidr_mask_size, kMask)->check(CLI::Range(0, 128));
-  add("--node-cidr-mask-size-ipv4", options.node_cidr_mask_size_ipv4, kMask)->check(CLI::Range(0, 32));
-  add("--node-cidr-mask-size-ipv6", options.node_cidr_mask_size_ipv6, kMask)->check(CLI::Range(0, 128));
-  add.Seconds("--legacy-service-account-token-clean-up-period", options.legacy_token_period_seconds,
-              "How long a token in a Secret may be unused before it is retired: 8760h");
-  add.Seconds("--node-monitor-period", options.node_monitor_period_seconds,
-              "How often nodes are looked at: 5s");
-  add.Seconds("--node-monitor-grace-period", options.node_monitor_grace_period_seconds,
-              "How long a node may be silent before it is NotReady: 50s");
-  add.Seconds("--node-startup-grace-period", options.node_startup_grace_period_seconds,
-              "The same for a node that has never been heard of: 60s");
-  add("--node-eviction-rate", options.node_eviction_rate,
+  add("--node-cidr-mask-size", options.manager.node_cidr_mask_size, kMask)->check(CLI::Range(0, 128));
+  add("--node-cidr-mask-size-ipv4", options.manager.node_cidr_mask_size_ipv4, kMask)
+      ->check(CLI::Range(0, 32));
+  add("--node-cidr-mask-size-ipv6", options.manager.node_cidr_mask_size_ipv6, kMask)
+      ->check(CLI::Range(0, 128));
+  add("--legacy-service-account-token-clean-up-period", options.manager.legacy_token_period,
+      "How long a token in a Secret may be unused before it is retired");
+  add("--node-monitor-period", options.manager.node_monitor_period, "How often nodes are looked at");
+  add("--node-monitor-grace-period", options.manager.node_monitor_grace_period,
+      "How long a node may be silent before it is NotReady");
+  add("--node-startup-grace-period", options.manager.node_startup_grace_period,
+      "The same for a node that has never been heard of");
+  add("--terminated-pod-gc-threshold", options.manager.terminated_pod_gc_threshold,
+      "Finished pods that are kept; 0 or less: all");
+  add("--node-eviction-rate", options.manager.node_eviction_rate,
       "Nodes a second and zone whose pods are evicted, while the zone is healthy")
       ->check(CLI::NonNegativeNumber);
-  add("--secondary-node-eviction-rate", options.secondary_node_eviction_rate,
+  add("--secondary-node-eviction-rate", options.manager.secondary_node_eviction_rate,
       "The same in a zone that is not, of a large cluster; in a small one it is 0")
       ->check(CLI::NonNegativeNumber);
-  add("--unhealthy-zone-threshold", options.unhealthy_zone_threshold,
+  add("--unhealthy-zone-threshold", options.manager.unhealthy_zone_threshold,
       "Part of a zone's nodes, at least 3, that are NotReady until the zone counts as unhealthy")
       ->check(CLI::Range(0.0, 1.0));
-  add("--large-cluster-size-threshold", options.large_cluster_size_threshold,
+  add("--large-cluster-size-threshold", options.manager.large_cluster_size_threshold,
       "Nodes of a zone above which it counts as large")
       ->check(CLI::NonNegativeNumber);
+}
+
+void AddConcurrency(const FlagAdder& add, Options& options) {
+  for (const controllers::ControllerName& one : controllers::AllControllers()) {
+    if (one.workers_flag.empty()) continue;
+    const std::string help = "Keys that " + std::string(one.name) + " works on side by side";
+    add("--" + std::string(one.workers_flag), options.manager.workers.find(one.name)->second, help.c_str())
+        ->check(CLI::PositiveNumber);
+  }
 }
 
 void AddRoles(const FlagAdder& add, Options& options) {
@@ -115,37 +128,36 @@ void AddRoles(const FlagAdder& add, Options& options) {
 }
 
 void AddAutoscaler(const FlagAdder& add, Options& options) {
-  add("--concurrent-horizontal-pod-autoscaler-syncs", options.autoscaler_syncs,
-      "HorizontalPodAutoscalers looked at side by side")
-      ->check(CLI::PositiveNumber);
-  add.Seconds("--horizontal-pod-autoscaler-sync-period", options.autoscaler_sync_seconds,
-              "How often HorizontalPodAutoscalers are looked at: 15s");
-  add.Seconds("--horizontal-pod-autoscaler-downscale-stabilization", options.autoscaler_down_seconds,
-              "How long a higher number of replicas is kept that was asked for: 5m");
-  add.Seconds("--horizontal-pod-autoscaler-cpu-initialization-period", options.autoscaler_cpu_seconds,
-              "After a pod's start, how long its CPU may count only while it is ready: 5m");
-  add.Seconds("--horizontal-pod-autoscaler-initial-readiness-delay", options.autoscaler_readiness_seconds,
-              "After a pod's start, how long it is taken for one that has never been ready: 30s");
-  add("--horizontal-pod-autoscaler-tolerance", options.autoscaler_tolerance,
+  add("--horizontal-pod-autoscaler-sync-period", options.manager.pod_autoscaler.sync_period,
+      "How often HorizontalPodAutoscalers are looked at");
+  add("--horizontal-pod-autoscaler-downscale-stabilization",
+      options.manager.pod_autoscaler.downscale_stabilization,
+      "How long a higher number of replicas is kept that was asked for");
+  add("--horizontal-pod-autoscaler-cpu-initialization-period",
+      options.manager.pod_autoscaler.cpu_initialization_period,
+      "After a pod's start, how long its CPU may count only while it is ready");
+  add("--horizontal-pod-autoscaler-initial-readiness-delay",
+      options.manager.pod_autoscaler.initial_readiness_delay,
+      "After a pod's start, how long it is taken for one that has never been ready");
+  add("--horizontal-pod-autoscaler-tolerance", options.manager.pod_autoscaler.tolerance,
       "How far the ratio of wanted to actual metrics may be from 1 before anything is scaled")
       ->check(CLI::NonNegativeNumber);
 }
 
 void AddLimits(const FlagAdder& add, Options& options) {
-  add.Seconds("--request-timeout", options.request_timeout_seconds,
-              "How long a request that is no stream may take: 60s");
+  add("--request-timeout", options.request_timeout, "How long a request that is no stream may take");
   add("--min-request-timeout", options.min_request_timeout_seconds,
       "Seconds after which a watch may end that says nothing of its end");
-  add.Seconds("--shutdown-delay-duration", options.shutdown_delay_seconds,
-              "How long to go on serving after /readyz fails at the end: 0s");
+  add("--shutdown-delay-duration", options.shutdown_delay,
+      "How long to go on serving after /readyz fails at the end");
   add("--enable-priority-and-fairness", options.priority_and_fairness,
       "Share the server by FlowSchemas and PriorityLevelConfigurations");
   add("--max-requests-inflight", options.max_requests_inflight,
       "Reading requests at once; with priority and fairness, part of the seats");
   add("--max-mutating-requests-inflight", options.max_mutating_requests_inflight,
       "Writing requests at once; with priority and fairness, part of the seats");
-  add.Seconds("--metric-resolution", options.metric_resolution_seconds,
-              "How often kubelets are asked what nodes and pods use: 15s");
+  add("--metric-resolution", options.metric_resolution,
+      "How often kubelets are asked what nodes and pods use");
   add("--profiling", options.profiling, "Serve /debug/pprof/ and /debug/flags/v");
 }
 
@@ -201,6 +213,7 @@ void AddFlags(CLI::App& app, Options& options) {
   AddCluster(add, options);
   AddAutoscaler(add, options);
   AddControllers(add, options);
+  AddConcurrency(add, options);
   AddRoles(add, options);
   AddLeaderFlags(app, options.leader);
   AddSigningFlags(app, options.signing);

@@ -8,9 +8,12 @@
 namespace keelson::controlplane {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::Contains;
 using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::UnorderedElementsAreArray;
 
 TEST(Flags, WithoutAValueAreEmpty) {
   Options options;
@@ -29,6 +32,70 @@ TEST(Flags, ListsAreReplaced) {
   EXPECT_THAT(options.roles, ElementsAre("apiserver", "scheduler"));
   EXPECT_THAT(options.etcd_servers, IsEmpty());
   EXPECT_THAT(FlagsOf(app), Contains("roles=apiserver,scheduler"));
+}
+
+TEST(Flags, DurationsAreGos) {
+  Options options;
+  CLI::App app;
+  AddFlags(app, options);
+  EXPECT_THAT(FlagsOf(app), AllOf(Contains("node-monitor-grace-period=50s"),
+                                  Contains("legacy-service-account-token-clean-up-period=8760h0m0s")));
+  std::ostringstream told;
+  ASSERT_FALSE(ParseFlags(
+      app,
+      {"--node-monitor-period=500ms", "--leader-elect-lease-duration=1h30m", "--request-timeout", "1.5s"},
+      told, told))
+      << told.str();
+  EXPECT_EQ(options.manager.node_monitor_period, std::chrono::milliseconds(500));
+  EXPECT_EQ(options.leader.lease_duration, std::chrono::minutes(90));
+  EXPECT_EQ(options.request_timeout, std::chrono::milliseconds(1500));
+  for (const char* wrong : {"30", "5 minutes", "1x"}) {
+    Options unused;
+    CLI::App other;
+    AddFlags(other, unused);
+    std::ostringstream error;
+    EXPECT_EQ(ParseFlags(other, {"--node-monitor-period", wrong}, error, error), 1) << wrong;
+    EXPECT_THAT(error.str(), HasSubstr("invalid argument \"" + std::string(wrong) +
+                                       "\" for \"--node-monitor-period\" flag: time: "));
+  }
+}
+
+// Upstream's names and defaults.
+TEST(Flags, HowManyKeysAreWorkedOnSideBySide) {
+  const std::map<std::string, int> want = {{"concurrent-cron-job-syncs", 5},
+                                           {"concurrent-daemonset-syncs", 2},
+                                           {"concurrent-deployment-syncs", 5},
+                                           {"concurrent-endpoint-syncs", 5},
+                                           {"concurrent-ephemeralvolume-syncs", 5},
+                                           {"concurrent-gc-syncs", 20},
+                                           {"concurrent-horizontal-pod-autoscaler-syncs", 5},
+                                           {"concurrent-job-syncs", 5},
+                                           {"concurrent-namespace-syncs", 10},
+                                           {"concurrent-rc-syncs", 5},
+                                           {"concurrent-replicaset-syncs", 5},
+                                           {"concurrent-resource-quota-syncs", 5},
+                                           {"concurrent-service-endpoint-syncs", 5},
+                                           {"concurrent-service-syncs", 1},
+                                           {"concurrent-serviceaccount-token-syncs", 5},
+                                           {"concurrent-statefulset-syncs", 5},
+                                           {"concurrent-ttl-after-finished-syncs", 5},
+                                           {"mirroring-concurrent-service-endpoint-syncs", 5}};
+  Options options;
+  CLI::App app;
+  AddFlags(app, options);
+  std::vector<std::string> have, words = FlagsOf(app);
+  for (const std::string& word : words) {
+    if (word.find("concurrent-") != std::string::npos) have.push_back(word);
+  }
+  std::vector<std::string> wanted;
+  for (const auto& [name, number] : want) wanted.push_back(name + "=" + std::to_string(number));
+  EXPECT_THAT(have, UnorderedElementsAreArray(wanted));
+  std::ostringstream told;
+  ASSERT_FALSE(ParseFlags(app, {"--concurrent-gc-syncs=3"}, told, told)) << told.str();
+  EXPECT_EQ(options.manager.workers.find("garbage-collector-controller")->second, 3);
+  CLI::App other;
+  AddFlags(other, options);
+  EXPECT_EQ(ParseFlags(other, {"--concurrent-gc-syncs=0"}, told, told), 1);
 }
 
 }  // namespace

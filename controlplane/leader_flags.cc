@@ -10,12 +10,11 @@ void AddLeaderFlags(CLI::App& app, LeaderFlags& flags) {
          "--leader-elect", [&flags](int64_t given) { flags.elect = given > 0; },
          "Have one process of several lead; by default wherever there may be several")
       ->default_str("true");
-  add.Seconds("--leader-elect-lease-duration", flags.lease_duration_seconds,
-              "How long others wait for a leader that is silent: 15s");
-  add.Seconds("--leader-elect-renew-deadline", flags.renew_deadline_seconds,
-              "How long a leader tries to renew before it gives up: 10s");
-  add.Seconds("--leader-elect-retry-period", flags.retry_period_seconds,
-              "How often the Lease is renewed or asked for: 2s");
+  add("--leader-elect-lease-duration", flags.lease_duration,
+      "How long others wait for a leader that is silent");
+  add("--leader-elect-renew-deadline", flags.renew_deadline,
+      "How long a leader tries to renew before it gives up");
+  add("--leader-elect-retry-period", flags.retry_period, "How often the Lease is renewed or asked for");
   add("--leader-elect-resource-lock", flags.resource_lock, "What is locked")
       ->check(CLI::IsMember({"leases"}));
   add("--leader-elect-resource-name", flags.resource_name,
@@ -28,9 +27,9 @@ Result<client::LeaderElectionOptions> LeaderOptionsOf(const LeaderFlags& flags, 
   out.ns = flags.resource_namespace;
   out.name = flags.resource_name.empty() ? program : flags.resource_name;
   out.identity = client::NewIdentity();
-  out.lease_duration = std::chrono::seconds(flags.lease_duration_seconds);
-  out.renew_deadline = std::chrono::seconds(flags.renew_deadline_seconds);
-  out.retry_period = std::chrono::seconds(flags.retry_period_seconds);
+  out.lease_duration = flags.lease_duration;
+  out.renew_deadline = flags.renew_deadline;
+  out.retry_period = flags.retry_period;
   if (Result<> valid = client::ValidateLeaderElection(out); !valid)
     return valid.error().Wrap("--leader-elect");
   return out;

@@ -15,7 +15,7 @@ namespace keelson::controlplane {
 struct LeaderFlags {
   // Unset: yes, but for a process with an API server on an etcd of its own, beside which there is no other.
   std::optional<bool> elect;
-  int lease_duration_seconds = 15, renew_deadline_seconds = 10, retry_period_seconds = 2;
+  std::chrono::milliseconds lease_duration{15000}, renew_deadline{10000}, retry_period{2000};
   std::string resource_lock = "leases";
   std::string resource_name;  // empty: the name of the program that the role is elsewhere
   std::string resource_namespace = "kube-system";

@@ -1,10 +1,12 @@
 // What kube-controlplane can be told on its command line; flags carry upstream's names.
 #pragma once
 
+#include <chrono>
 #include <string>
 #include <vector>
 
 #include "controlplane/auth_flags.h"
+#include "controlplane/controllers/controllers.h"
 #include "controlplane/leader_flags.h"
 #include "controlplane/signing_flags.h"
 
@@ -48,11 +50,12 @@ struct Options {
   AuthFlags auth;
 
   AuditOptions audit;
-  int request_timeout_seconds = 60, min_request_timeout_seconds = 1800, shutdown_delay_seconds = 0;
+  std::chrono::milliseconds request_timeout{60000}, shutdown_delay{0};
+  int min_request_timeout_seconds = 1800;
   std::vector<std::string> flags;  // "name=value" of all, for /flagz
   bool priority_and_fairness = true, profiling = true;
   int max_requests_inflight = 400, max_mutating_requests_inflight = 200;
-  int metric_resolution_seconds = 15;
+  std::chrono::milliseconds metric_resolution{15000};
 
   std::vector<std::string> service_account_issuers = {"https://kubernetes.default.svc.cluster.local"};
   std::vector<std::string> service_account_key_files, api_audiences;
@@ -78,21 +81,8 @@ struct Options {
   bool use_service_account_credentials = false;
   std::string service_account_private_key_file;  // of the controllers; empty: the signing key
   std::string cluster_cidr;
-  std::vector<std::string> load_balancer_addresses;  // ranges; none: the nodes' own addresses
-  bool allocate_node_cidrs = false;
-  int node_cidr_mask_size = 0, node_cidr_mask_size_ipv4 = 0, node_cidr_mask_size_ipv6 = 0;  // 0: default
+  keelson::controllers::Options manager;  // what needs no more than its flag; the rest is filled in at start
   SigningFlags signing;
-  int legacy_token_period_seconds = 365 * 24 * 3600;  // a token in a Secret may be unused
-  // Of HorizontalPodAutoscalers.
-  int autoscaler_syncs = 5, autoscaler_sync_seconds = 15, autoscaler_down_seconds = 300,
-      autoscaler_cpu_seconds = 300, autoscaler_readiness_seconds = 30;
-  double autoscaler_tolerance = 0.1;
-  int node_monitor_period_seconds = 5;
-  int node_monitor_grace_period_seconds = 50;  // of silence, until a node is NotReady
-  int node_startup_grace_period_seconds = 60;
-  double node_eviction_rate = 0.1, secondary_node_eviction_rate = 0.01;  // nodes a second and zone
-  double unhealthy_zone_threshold = 0.55;
-  int large_cluster_size_threshold = 50;
 
   bool Has(const std::string& role) const {
     for (const std::string& one : roles) {

@@ -10,6 +10,7 @@
 #include "controlplane/controllers/controllers.h"
 #include "controlplane/option_values.h"
 #include "controlplane/scheduler/scheduler.h"
+#include "lib/api/duration.h"
 #include "lib/base/log.h"
 #include "lib/client/account_transport.h"
 #include "lib/client/transport.h"
@@ -91,7 +92,7 @@ Result<std::function<client::RestClient(const std::string&)>> AccountClients(con
 
 Result<controllers::Options> ControllerOptions(const Options& options, apiserver::ApiServer* apiserver,
                                                const client::RestClient& api) {
-  controllers::Options out;
+  controllers::Options out = options.manager;
   ASSIGN_OR_RETURN(out.selection, controllers::Selection::Parse(options.controllers));
   out.aggregate_cluster_roles = !apiserver;
   const std::string& ca_file = options.root_ca_file.empty() ? options.client_ca_file : options.root_ca_file;
@@ -100,35 +101,17 @@ Result<controllers::Options> ControllerOptions(const Options& options, apiserver
                                     ? options.service_account_signing_key_file
                                     : options.service_account_private_key_file;
   ASSIGN_OR_RETURN(out.service_account_key_pem, ReadIfSet(key_file));
-  out.legacy_token_period = std::chrono::seconds(options.legacy_token_period_seconds);
   ASSIGN_OR_RETURN(out.signing, SigningOf(options.signing));
   if (options.use_service_account_credentials) {
     ASSIGN_OR_RETURN(out.client_for, AccountClients(options, apiserver, api));
   }
 
-  if (options.autoscaler_sync_seconds <= 0)
+  if (out.pod_autoscaler.sync_period.count() <= 0)
     return Error(Code::kInvalid, "--horizontal-pod-autoscaler-sync-period must be more than 0");
-  out.pod_autoscaler.workers = options.autoscaler_syncs;
-  out.pod_autoscaler.sync_period = std::chrono::seconds(options.autoscaler_sync_seconds);
-  out.pod_autoscaler.downscale_stabilization = std::chrono::seconds(options.autoscaler_down_seconds);
-  out.pod_autoscaler.cpu_initialization_period = std::chrono::seconds(options.autoscaler_cpu_seconds);
-  out.pod_autoscaler.initial_readiness_delay = std::chrono::seconds(options.autoscaler_readiness_seconds);
-  out.pod_autoscaler.tolerance = options.autoscaler_tolerance;
-
-  out.allocate_node_cidrs = options.allocate_node_cidrs;
+  if (out.node_monitor_period.count() <= 0)
+    return Error(Code::kInvalid, "--node-monitor-period must be more than 0");
   out.cluster_cidrs = SplitCommas(options.cluster_cidr);
-  out.load_balancer_addresses = options.load_balancer_addresses;
   out.service_cidrs = SplitCommas(options.service_cluster_ip_range);
-  out.node_cidr_mask_size = options.node_cidr_mask_size;
-  out.node_cidr_mask_size_ipv4 = options.node_cidr_mask_size_ipv4;
-  out.node_cidr_mask_size_ipv6 = options.node_cidr_mask_size_ipv6;
-  out.node_monitor_period = std::chrono::seconds(options.node_monitor_period_seconds);
-  out.node_monitor_grace_period = std::chrono::seconds(options.node_monitor_grace_period_seconds);
-  out.node_startup_grace_period = std::chrono::seconds(options.node_startup_grace_period_seconds);
-  out.node_eviction_rate = options.node_eviction_rate;
-  out.secondary_node_eviction_rate = options.secondary_node_eviction_rate;
-  out.unhealthy_zone_threshold = options.unhealthy_zone_threshold;
-  out.large_cluster_size_threshold = options.large_cluster_size_threshold;
   return out;
 }
 
@@ -164,12 +147,15 @@ Result<Run> Led(const Options& options, const std::string& program,
 
 // ---- pages ----
 
+std::string GoDuration(std::chrono::nanoseconds duration) { return api::FormatGoDuration(duration.count()); }
+
 std::string Configz(const Options& options) {
   const LeaderFlags& leader = options.leader;
+  const controllers::Options& manager = options.manager;
   auto election = [&](const char* program, const char* form) {
-    return fmt::format(fmt::runtime(form), MustElect(options, false), leader.lease_duration_seconds,
-                       leader.renew_deadline_seconds, leader.retry_period_seconds, leader.resource_lock,
-                       leader.resource_name.empty() ? program : leader.resource_name,
+    return fmt::format(fmt::runtime(form), MustElect(options, false), GoDuration(leader.lease_duration),
+                       GoDuration(leader.renew_deadline), GoDuration(leader.retry_period),
+                       leader.resource_lock, leader.resource_name.empty() ? program : leader.resource_name,
                        leader.resource_namespace);
   };
   std::string out;
@@ -179,22 +165,23 @@ std::string Configz(const Options& options) {
     out += fmt::format(
         R"("kubecontrollermanager.config.k8s.io":{{"Generic":{{"Address":"{}","Port":{},"LeaderElection":{},)"
         R"("Controllers":[{}]}},"KubeCloudShared":{{"UseServiceAccountCredentials":{},"AllocateNodeCIDRs":{},)"
-        R"("ClusterCIDR":"{}","NodeMonitorPeriod":"{}s"}},"NodeLifecycleController":{{"NodeEvictionRate":{},)"
-        R"("SecondaryNodeEvictionRate":{},"NodeStartupGracePeriod":"{}s","NodeMonitorGracePeriod":"{}s",)"
+        R"("ClusterCIDR":"{}","NodeMonitorPeriod":"{}"}},"NodeLifecycleController":{{"NodeEvictionRate":{},)"
+        R"("SecondaryNodeEvictionRate":{},"NodeStartupGracePeriod":"{}","NodeMonitorGracePeriod":"{}",)"
         R"("LargeClusterSizeThreshold":{},"UnhealthyZoneThreshold":{}}}}})",
         options.bind_address, options.secure_port,
         election(kControllers,
-                 R"({{"LeaderElect":{},"LeaseDuration":"{}s","RenewDeadline":"{}s","RetryPeriod":"{}s",)"
+                 R"({{"LeaderElect":{},"LeaseDuration":"{}","RenewDeadline":"{}","RetryPeriod":"{}",)"
                  R"("ResourceLock":"{}","ResourceName":"{}","ResourceNamespace":"{}"}})"),
-        names, options.use_service_account_credentials, options.allocate_node_cidrs, options.cluster_cidr,
-        options.node_monitor_period_seconds, options.node_eviction_rate, options.secondary_node_eviction_rate,
-        options.node_startup_grace_period_seconds, options.node_monitor_grace_period_seconds,
-        options.large_cluster_size_threshold, options.unhealthy_zone_threshold);
+        names, options.use_service_account_credentials, manager.allocate_node_cidrs, options.cluster_cidr,
+        GoDuration(manager.node_monitor_period), manager.node_eviction_rate,
+        manager.secondary_node_eviction_rate, GoDuration(manager.node_startup_grace_period),
+        GoDuration(manager.node_monitor_grace_period), manager.large_cluster_size_threshold,
+        manager.unhealthy_zone_threshold);
   }
   if (options.Has("scheduler")) {
     out += (out.empty() ? "" : ",") + std::string(R"("componentconfig":{"leaderElection":)") +
            election(kScheduler,
-                    R"({{"leaderElect":{},"leaseDuration":"{}s","renewDeadline":"{}s","retryPeriod":"{}s",)"
+                    R"({{"leaderElect":{},"leaseDuration":"{}","renewDeadline":"{}","retryPeriod":"{}",)"
                     R"("resourceLock":"{}","resourceName":"{}","resourceNamespace":"{}"}})") +
            "}";
   }

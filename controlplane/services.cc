@@ -80,7 +80,7 @@ Result<registry::Config> RegistryConfig(const Options& options) {
 }
 
 Result<apiserver::RequestLimits> LimitsOf(const Options& options) {
-  if (options.request_timeout_seconds <= 0)
+  if (options.request_timeout.count() <= 0)
     return Error(Code::kInvalid, "--request-timeout must be more than 0");
   if (options.min_request_timeout_seconds < 0)
     return Error(Code::kInvalid, "--min-request-timeout can not be negative value");
@@ -89,7 +89,7 @@ Result<apiserver::RequestLimits> LimitsOf(const Options& options) {
                  "--max-requests-inflight and --max-mutating-requests-inflight can not be "
                  "negative value");
   apiserver::RequestLimits limits;
-  limits.timeout = std::chrono::seconds(options.request_timeout_seconds);
+  limits.timeout = options.request_timeout;
   limits.min_watch_timeout = std::chrono::seconds(options.min_request_timeout_seconds);
   limits.priority_and_fairness = options.priority_and_fairness;
   limits.max_read_only = options.max_requests_inflight;
@@ -124,9 +124,9 @@ Result<apiserver::ApiServerOptions> ApiServerOptionsOf(const Options& options) {
   ASSIGN_OR_RETURN(out.limits, LimitsOf(options));
   out.flags = options.flags;
   out.profiling = options.profiling;
-  if (options.metric_resolution_seconds <= 0)
-    return Error(Code::kInvalid, "--metric-resolution must be more than 0");
-  out.metric_resolution = std::chrono::seconds(options.metric_resolution_seconds);
+  out.metric_resolution = std::chrono::duration_cast<std::chrono::seconds>(options.metric_resolution);
+  if (out.metric_resolution.count() <= 0)
+    return Error(Code::kInvalid, "--metric-resolution must be at least 1s");
   return out;
 }
 
@@ -229,8 +229,7 @@ Result<> ServeUntil(std::stop_token stop, const Options& options, ControlPlane& 
       changed.wait(mutex, failed, [&] { return stop.stop_requested(); });
       if (!stop.stop_requested()) return;
       plane.apiserver->BeginShutdown();
-      changed.wait_for(mutex, failed, std::chrono::seconds(options.shutdown_delay_seconds),
-                       [] { return false; });
+      changed.wait_for(mutex, failed, options.shutdown_delay, [] { return false; });
     }
     plane.apiserver->EndWatches();
     end.request_stop();

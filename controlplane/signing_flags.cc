@@ -35,13 +35,12 @@ void AddSigningFlags(CLI::App& app, SigningFlags& flags) {
     add(prefix + "-cert-file", pair.certificate, "CA that issues certificates of this signer");
     add(prefix + "-key-file", pair.key, "Key of this signer's CA");
   }
-  add.Seconds("--cluster-signing-duration", flags.duration_seconds,
-              "How long certificates are good at most: 8760h");
+  add("--cluster-signing-duration", flags.duration, "How long certificates are good at most");
 }
 
 Result<controllers::CertificateSigning> SigningOf(const SigningFlags& flags) {
   controllers::CertificateSigning out;
-  out.duration = std::chrono::seconds(flags.duration_seconds);
+  out.duration = std::chrono::duration_cast<std::chrono::seconds>(flags.duration);
   RETURN_IF_ERROR(CheckPair("", flags.all));
   for (const Row& row : kRows) {
     const SigningFlags::Pair& own = flags.*row.pair;

@@ -18,7 +18,7 @@ struct SigningFlags {
   };
   Pair all;  // of the four signers; or one pair each
   Pair kubelet_serving, kubelet_client, api_server_client, legacy_unknown;
-  int duration_seconds = 365 * 24 * 3600;
+  std::chrono::milliseconds duration = std::chrono::hours(24 * 365);
 };
 
 void AddSigningFlags(CLI::App& app, SigningFlags& flags);

@@ -58,7 +58,11 @@ struct Manager {
   client::InformerFactory informers;
   std::vector<std::unique_ptr<client::EventRecorder>> recorders;
   std::unique_ptr<EndpointPods> endpoint_pods;
-  std::vector<std::unique_ptr<Controller>> controllers;
+  struct Running {
+    std::unique_ptr<Controller> controller;
+    int workers;  // 0: as many as it has by itself
+  };
+  std::vector<Running> controllers;
   std::set<std::string> names;
 
   template <typename T, typename... Args>
@@ -68,10 +72,19 @@ struct Manager {
     const std::string account = AccountOf(name);
     const client::RestClient own = options.client_for && !account.empty() ? options.client_for(account) : api;
     recorders.push_back(std::make_unique<client::EventRecorder>(own, event_source, "", clock));
+    auto workers = options.workers.find(name);
     controllers.push_back(
-        std::make_unique<T>(own, informers, *recorders.back(), clock, std::forward<Args>(args)...));
+        {std::make_unique<T>(own, informers, *recorders.back(), clock, std::forward<Args>(args)...),
+         workers == options.workers.end() ? 0 : workers->second});
   }
 };
+
+void Work(const Manager::Running& one, std::stop_token stop) {
+  if (one.workers == 0) return one.controller->Run(stop);
+  client::RunWorkers(
+      one.controller->queue(), one.workers, stop,
+      [&one](const std::string& key, std::stop_token s) { return one.controller->Reconcile(key, s); });
+}
 
 Result<> Build(Manager& manager, const Options& options) {
   const bool slices = options.selection.Has("endpointslice-controller"),
@@ -181,9 +194,8 @@ Result<> Run(client::RestClient api, const Options& options, std::stop_token sto
                      "Indicates where instances of a controller are currently running", {"name", "manager"});
   Result<> result = manager.informers.Run(stop, [&] {
     for (const std::string& name : manager.names) running.With({name, "kube-controller-manager"}).Set(1);
-    for (auto& controller : manager.controllers) {
-      workers.emplace_back([&controller, stop] { controller->Run(stop); });
-    }
+    for (const Manager::Running& one : manager.controllers)
+      workers.emplace_back([&one, stop] { Work(one, stop); });
     log::Info("Controllers started", {{"count", manager.controllers.size()}});
     if (ready) ready();
   });

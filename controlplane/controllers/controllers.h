@@ -27,15 +27,15 @@ struct CertificateSigning {
 
 // HorizontalPodAutoscalers, with upstream's defaults.
 struct PodAutoscalerOptions {
-  int workers = 5;
-  std::chrono::seconds sync_period{15};
-  std::chrono::seconds downscale_stabilization{300};  // that a higher wish is kept for
-  std::chrono::seconds cpu_initialization_period{300}, initial_readiness_delay{30};
+  std::chrono::milliseconds sync_period{15000};
+  std::chrono::milliseconds downscale_stabilization{300000};  // that a higher wish is kept for
+  std::chrono::milliseconds cpu_initialization_period{300000}, initial_readiness_delay{30000};
   double tolerance = 0.1;
 };
 
 struct Options {
   Selection selection;  // switching one off leaves its objects as they are
+  std::map<std::string, int, std::less<>> workers = DefaultWorkers();  // by name: keys at work side by side
 
   // As whom a controller writes, by AccountOf() its name; empty: all of them as who reads.
   std::function<client::RestClient(const std::string& account)> client_for;
@@ -45,9 +45,10 @@ struct Options {
 
   std::string root_ca_pem;  // for kube-root-ca.crt in every namespace; empty: not published
 
-  std::chrono::seconds node_monitor_period{5};
-  std::chrono::seconds node_monitor_grace_period{50};  // silence of a node's Lease before it is Unknown
-  std::chrono::seconds node_startup_grace_period{60};  // the same for a node that has never reported
+  std::chrono::milliseconds node_monitor_period{5000};
+  std::chrono::milliseconds node_monitor_grace_period{
+      50000};  // silence of a node's Lease before it is Unknown
+  std::chrono::milliseconds node_startup_grace_period{60000};  // the same for a node that has never reported
   // How many nodes a second and zone get NoExecute taints: while the zone is healthy, and while it is not
   // (none at all in zones of up to large_cluster_size_threshold nodes).
   double node_eviction_rate = 0.1, secondary_node_eviction_rate = 0.01;
@@ -70,7 +71,8 @@ struct Options {
 
   // PEM of the private key that signs the tokens which Secrets hold; empty: no such Secret is filled in.
   std::string service_account_key_pem;
-  std::chrono::seconds legacy_token_period = std::chrono::hours(24 * 365);  // unused, until they are retired
+  std::chrono::milliseconds legacy_token_period =
+      std::chrono::hours(24 * 365);  // unused, until they are retired
 };
 
 // Runs until `stop`. `ready` is called once when all informers have synced and the workers have started.

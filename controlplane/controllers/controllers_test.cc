@@ -6,6 +6,8 @@
 #include <gtest/gtest.h>
 
 #include "controlplane/controllers/testing.h"
+#include "lib/base/metrics.h"
+#include "lib/http/signing_key.h"
 
 namespace keelson::controllers {
 namespace {
@@ -43,6 +45,78 @@ TEST(RunTest, DeploymentBecomesPods) {
     ASSERT_TRUE(event) << event.error().message();
     added += event->type == client::WatchEvent::Type::kAdded;
   }
+}
+
+// The queues that /metrics tells of.
+std::set<std::string> QueueNames() {
+  std::set<std::string> out;
+  const std::string text = metrics::Print(), mark = "workqueue_adds_total{name=\"";
+  for (size_t at = 0; (at = text.find(mark, at)) != std::string::npos;) {
+    at += mark.size();
+    out.insert(text.substr(at, text.find('"', at) - at));
+  }
+  return out;
+}
+
+// Dashboards go by these names: client-go's metrics with the queue names of kube-controller-manager.
+TEST(RunTest, QueuesHaveUpstreamsNames) {
+  std::set<std::string> want = {
+      "ClusterRoleAggregator",
+      "bootstrap_signer_queue",
+      "certificate",
+      "cidrallocator_node",
+      "claims",
+      "cronjob",
+      "daemonset",
+      "deployment",
+      "disruption",
+      "endpoint",
+      "endpoint_slice",
+      "endpoint_slice_mirroring",
+      "ephemeral_volume",
+      "garbage_collector_attempt_to_delete",
+      "horizontalpodautoscaler",
+      "job",
+      "job_orphan_pod",
+      "namespace",
+      "node_lifecycle_controller",
+      "noexec_taint_pod",
+      "orphaned_pods_nodes",
+      "pvcprotection",
+      "pvprotection",
+      "replicaset",
+      "replicationmanager",
+      "resourcequota_primary",
+      "root_ca_cert_publisher",
+      "service",
+      "serviceaccount",
+      "serviceaccount_tokens_secret",
+      "servicecidrs",
+      "stale_pod_disruption",
+      "statefulset",
+      "token_cleaner",
+      "ttl_jobs_to_delete",
+      "volume_expand",
+      "volumes",
+  };
+  // Upstream has no queue there.
+  want.insert({"attachdetach", "certificate_cleaner", "legacy_service_account_token_cleaner",
+               "podcertificaterequest_cleaner"});
+  std::set<std::string> before = QueueNames();  // of other tests in this process
+
+  Options options;
+  options.root_ca_pem = "PEM";
+  options.service_account_key_pem = http::SigningKey::GenerateRsa()->PrivatePem().value();
+  options.allocate_node_cidrs = true;
+  options.cluster_cidrs = {"10.244.0.0/16"};
+  std::stop_source stop;
+  Result<> ran = controllers::Run(client::RestClient(std::make_shared<client::FakeApi>()), options,
+                                  stop.get_token(), [&] { stop.request_stop(); });
+  EXPECT_TRUE(ran) << ran.error().message();
+  std::set<std::string> have = QueueNames();
+  for (const std::string& name : want) EXPECT_TRUE(have.contains(name)) << name << " is missing";
+  for (const std::string& name : have)
+    EXPECT_TRUE(want.contains(name) || before.contains(name)) << name << " is new";
 }
 
 TEST(SelectionTest, AsTheFlagSays) {

@@ -12,20 +12,25 @@ const std::vector<ControllerName>& AllControllers() {
       {"certificatesigningrequest-cleaner-controller", "csrcleaner", "certificate-controller"},
       {"certificatesigningrequest-signing-controller", "csrsigning", "certificate-controller"},
       {"clusterrole-aggregation-controller", "clusterrole-aggregation", "clusterrole-aggregation-controller"},
-      {"cronjob-controller", "cronjob", "cronjob-controller"},
-      {"daemonset-controller", "daemonset", "daemon-set-controller"},
-      {"deployment-controller", "deployment", "deployment-controller"},
+      {"cronjob-controller", "cronjob", "cronjob-controller", "concurrent-cron-job-syncs", 5},
+      {"daemonset-controller", "daemonset", "daemon-set-controller", "concurrent-daemonset-syncs", 2},
+      {"deployment-controller", "deployment", "deployment-controller", "concurrent-deployment-syncs", 5},
       {"disruption-controller", "disruption", "disruption-controller"},
-      {"endpoints-controller", "endpoint", "endpoint-controller"},
-      {"endpointslice-controller", "endpointslice", "endpointslice-controller"},
-      {"endpointslice-mirroring-controller", "endpointslicemirroring", "endpointslicemirroring-controller"},
-      {"ephemeral-volume-controller", "ephemeral-volume", "ephemeral-volume-controller"},
-      {"garbage-collector-controller", "garbagecollector", "generic-garbage-collector"},
-      {"horizontal-pod-autoscaler-controller", "horizontalpodautoscaling", "horizontal-pod-autoscaler"},
-      {"job-controller", "job", "job-controller"},
+      {"endpoints-controller", "endpoint", "endpoint-controller", "concurrent-endpoint-syncs", 5},
+      {"endpointslice-controller", "endpointslice", "endpointslice-controller",
+       "concurrent-service-endpoint-syncs", 5},
+      {"endpointslice-mirroring-controller", "endpointslicemirroring", "endpointslicemirroring-controller",
+       "mirroring-concurrent-service-endpoint-syncs", 5},
+      {"ephemeral-volume-controller", "ephemeral-volume", "ephemeral-volume-controller",
+       "concurrent-ephemeralvolume-syncs", 5},
+      {"garbage-collector-controller", "garbagecollector", "generic-garbage-collector", "concurrent-gc-syncs",
+       20},
+      {"horizontal-pod-autoscaler-controller", "horizontalpodautoscaling", "horizontal-pod-autoscaler",
+       "concurrent-horizontal-pod-autoscaler-syncs", 5},
+      {"job-controller", "job", "job-controller", "concurrent-job-syncs", 5},
       {"legacy-serviceaccount-token-cleaner-controller", "legacy-service-account-token-cleaner",
        "legacy-service-account-token-cleaner"},
-      {"namespace-controller", "namespace", "namespace-controller"},
+      {"namespace-controller", "namespace", "namespace-controller", "concurrent-namespace-syncs", 10},
       {"node-ipam-controller", "nodeipam", "node-controller"},
       {"node-lifecycle-controller", "nodelifecycle", "node-controller"},
       {"persistentvolume-attach-detach-controller", "attachdetach", "attachdetach-controller"},
@@ -35,20 +40,32 @@ const std::vector<ControllerName>& AllControllers() {
       {"persistentvolumeclaim-protection-controller", "pvc-protection", "pvc-protection-controller"},
       {"pod-garbage-collector-controller", "podgc", "pod-garbage-collector"},
       {"podcertificaterequest-cleaner-controller", "", "podcertificaterequestcleaner"},
-      {"replicaset-controller", "replicaset", "replicaset-controller"},
-      {"replicationcontroller-controller", "replicationcontroller", "replication-controller"},
-      {"resourcequota-controller", "resourcequota", "resourcequota-controller"},
+      {"replicaset-controller", "replicaset", "replicaset-controller", "concurrent-replicaset-syncs", 5},
+      {"replicationcontroller-controller", "replicationcontroller", "replication-controller",
+       "concurrent-rc-syncs", 5},
+      {"resourcequota-controller", "resourcequota", "resourcequota-controller",
+       "concurrent-resource-quota-syncs", 5},
       {"root-ca-certificate-publisher-controller", "root-ca-cert-publisher", "root-ca-cert-publisher"},
       {"service-cidr-controller", "", "service-cidrs-controller"},
-      {"service-lb-controller", "service", "service-controller"},
+      {"service-lb-controller", "service", "service-controller", "concurrent-service-syncs", 1},
       {"serviceaccount-controller", "serviceaccount", "service-account-controller"},
-      {"serviceaccount-token-controller", "serviceaccount-token", ""},
-      {"statefulset-controller", "statefulset", "statefulset-controller"},
+      {"serviceaccount-token-controller", "serviceaccount-token", "", "concurrent-serviceaccount-token-syncs",
+       5},
+      {"statefulset-controller", "statefulset", "statefulset-controller", "concurrent-statefulset-syncs", 5},
       {"taint-eviction-controller", "", "node-controller"},
       {"token-cleaner-controller", "tokencleaner", "token-cleaner"},
-      {"ttl-after-finished-controller", "ttl-after-finished", "ttl-after-finished-controller"},
+      {"ttl-after-finished-controller", "ttl-after-finished", "ttl-after-finished-controller",
+       "concurrent-ttl-after-finished-syncs", 5},
   };
   return all;
+}
+
+std::map<std::string, int, std::less<>> DefaultWorkers() {
+  std::map<std::string, int, std::less<>> out;
+  for (const ControllerName& one : AllControllers()) {
+    if (!one.workers_flag.empty()) out.emplace(one.name, one.workers);
+  }
+  return out;
 }
 
 Result<Selection> Selection::Parse(const std::vector<std::string>& words) {

@@ -88,7 +88,7 @@ class Load {
 
   Result<> Run() {
     RETURN_IF_ERROR(Deployments());
-    Rest();
+    RETURN_IF_ERROR(Rest());
     RETURN_IF_ERROR(Rollout());
     return FullNamespace();
   }
@@ -166,13 +166,31 @@ class Load {
         });
   }
 
-  void Rest() {
-    // The last status updates and events.
-    std::this_thread::sleep_for(std::chrono::seconds(10));
+  // Events are sent one after another, behind the rest. False after two minutes.
+  bool AwaitQuiet() {
+    const auto begin = steady_clock::now();
+    auto writes = plane_.CountWrites(), first = writes;
+    for (int i = 0; i < 40; ++i) {
+      std::this_thread::sleep_for(std::chrono::seconds(3));
+      auto now = plane_.CountWrites();
+      if (now == writes) {
+        fmt::print("    quiet {:.0f} s later, after {} more events\n",
+                   std::chrono::duration<double>(steady_clock::now() - begin).count() - 3,
+                   now["POST events"] - first["POST events"]);
+        return true;
+      }
+      writes = std::move(now);
+    }
+    return false;
+  }
+
+  Result<> Rest() {
+    if (!AwaitQuiet()) return Error(Code::kTimeout, "writes go on and on");
     const auto writes = plane_.CountWrites();
     const double cpu = plane_.CpuSeconds(), etcd = plane_.EtcdCpuSeconds();
     std::this_thread::sleep_for(std::chrono::seconds(options_.rest_seconds));
     Print("at rest, a second", options_.rest_seconds, options_.rest_seconds, writes, cpu, etcd);
+    return {};
   }
 
   Result<> Rollout() {

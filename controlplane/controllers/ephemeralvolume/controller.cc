@@ -6,6 +6,7 @@
 
 #include "controlplane/controllers/pod_claims.h"
 #include "lib/api/meta.h"
+#include "lib/base/metrics.h"
 #include "lib/k8s/pod_util.h"
 
 namespace keelson::controllers {
@@ -67,7 +68,16 @@ Result<> EphemeralVolumeController::Ensure(const client::RestClient& api, const 
   const std::string name = EphemeralClaimName(pod, volume);
   if (auto claim = claims_.Get(pod.metadata().namespace_(), name)) return CheckOwner(pod, *claim);
   Result<corev1::PersistentVolumeClaim> made = api.Create(ClaimFor(pod, volume));
+  static metrics::Value& tries = metrics::Counter("ephemeral_volume_controller_create_total",
+                                                  "Number of PersistentVolumeClaim creation requests")
+                                     .With();
+  static metrics::Value& failures =
+      metrics::Counter("ephemeral_volume_controller_create_failures_total",
+                       "Number of PersistentVolumeClaim creation request failures")
+          .With();
+  tries.Increment();
   if (made) return {};
+  failures.Increment();
   if (!made.error().Is(Code::kAlreadyExists)) return made.error().Wrap("create PVC " + name);
   // Made by one before us, or by somebody else: the store does not show it yet.
   ASSIGN_OR_RETURN(corev1::PersistentVolumeClaim claim,

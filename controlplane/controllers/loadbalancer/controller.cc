@@ -181,19 +181,24 @@ BalancerPlan LoadBalancerController::PlanAtNodes(const corev1::Service& service)
   return PlanNodeAddresses(service, nodes_.List(), endpoint_nodes, host_ports);
 }
 
-BalancerPlan LoadBalancerController::PlanFor(const corev1::Service& service) const {
-  if (!UsesPool(service, !pool_.empty())) return PlanAtNodes(service);
-  if (pool_.empty()) return {.problem = "there is no address pool: --load-balancer-addresses"};
-  return PlanPoolAddresses(service, pool_, [&](const IpAddress& ip) { return HolderBefore(service, ip); });
-}
-
 Result<Requeue> LoadBalancerController::Reconcile(const std::string& key, std::stop_token stop) {
   auto service = services_.Get(key);
   if (!service || !written_.Shown(key, service->metadata())) return Requeue{};
   const client::RestClient api = api_.With(stop);
-  Result<> result = IsServed(*service) ? Publish(api, *service, PlanFor(*service)) : CleanUp(api, *service);
+  Result<> result = IsServed(*service) ? Serve(api, *service) : CleanUp(api, *service);
   if (!result && !result.error().Is(Code::kNotFound)) return result.error();
   return Requeue{};
+}
+
+Result<> LoadBalancerController::Serve(const client::RestClient& api, const corev1::Service& service) {
+  if (!UsesPool(service, !pool_.empty())) return Publish(api, service, PlanAtNodes(service));
+  if (pool_.empty())
+    return Publish(api, service, {.problem = "there is no address pool: --load-balancer-addresses"});
+  // What is free must not be found free twice.
+  MutexLock lock(giving_out_);
+  return Publish(api, service, PlanPoolAddresses(service, pool_, [&](const IpAddress& ip) {
+                   return HolderBefore(service, ip);
+                 }));
 }
 
 Result<> LoadBalancerController::Publish(const client::RestClient& api, corev1::Service service,

@@ -29,8 +29,8 @@ class LoadBalancerController : public Controller {
   bool Hold(const std::string& key, std::vector<IpAddress> addresses);
   // The key of an older Service that has the address, or of any other if this one has it not; "": nobody.
   std::string HolderBefore(const corev1::Service& service, const IpAddress& address) const;
-  BalancerPlan PlanFor(const corev1::Service& service) const;
   BalancerPlan PlanAtNodes(const corev1::Service& service) const;
+  Result<> Serve(const client::RestClient& api, const corev1::Service& service);
   Result<> Publish(const client::RestClient& api, corev1::Service service, const BalancerPlan& plan);
   Result<> CleanUp(const client::RestClient& api, corev1::Service service);
 
@@ -42,6 +42,7 @@ class LoadBalancerController : public Controller {
   client::Informer<corev1::Pod>& pods_;
   client::Informer<discoveryv1::EndpointSlice>& slices_;
   LatestWrites written_;
+  Mutex giving_out_;  // held from the choice of a pool's address until the status tells of it
   mutable Mutex mutex_;
   std::map<std::string, std::vector<IpAddress>> held_ GUARDED_BY(mutex_);  // by Service, also just written
 };

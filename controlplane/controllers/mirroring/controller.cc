@@ -16,7 +16,7 @@ EndpointSliceMirroringController::EndpointSliceMirroringController(client::RestC
                                                                    client::InformerFactory& informers,
                                                                    client::EventRecorder& events,
                                                                    Clock& clock)
-    : Controller("endpoint_slice_mirroring", clock, 2),
+    : Controller("endpoint_slice_mirroring", clock),
       api_(std::move(api)),
       events_(events),
       services_(informers.Get<corev1::Service>()),
@@ -75,8 +75,13 @@ Result<Requeue> EndpointSliceMirroringController::Reconcile(const std::string& k
                     "addresses were skipped",
                     kMaxMirrored, plan.skipped));
   }
-  RETURN_IF_ERROR(ApplySlicePlan(key, plan, api_.With(stop), tracker_));
-  return Requeue{};
+  Result<> applied = ApplySlicePlan(key, plan, api_.With(stop), tracker_);
+  if (applied) return Requeue{};
+  if (endpoints)
+    events_.Record(
+        *endpoints, "Warning", "FailedToUpdateEndpointSlices",
+        fmt::format("Error updating Endpoint Slices for Endpoints {}: {}", key, applied.error().message()));
+  return applied.error();
 }
 
 }  // namespace keelson::controllers

@@ -195,5 +195,18 @@ TEST_F(MirroringTest, InvalidAddressesAreTold) {
               Contains("InvalidIPAddress: Skipped 1 invalid IP addresses when mirroring to EndpointSlices"));
 }
 
+TEST_F(MirroringTest, FailedWritesAreTold) {
+  cluster_.fake->SetInterceptor(
+      [](const client::ApiRequest& request) -> std::optional<Result<client::ApiResponse>> {
+        if (request.method != "POST" || request.target.find("endpointslices") == std::string::npos)
+          return std::nullopt;
+        return Error(Code::kForbidden, "not today");
+      });
+  Start(Bare("web"), Manual("web", {"192.0.2.1"}));
+  EXPECT_THAT(cluster_.Events(), Contains(::testing::StartsWith(
+                                     "FailedToUpdateEndpointSlices: Error updating Endpoint Slices for "
+                                     "Endpoints default/web: ")));
+}
+
 }  // namespace
 }  // namespace keelson::controllers

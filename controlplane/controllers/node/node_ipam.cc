@@ -203,7 +203,7 @@ Result<std::vector<CidrPool>> NodeIpamController::MakePools(const Options& optio
 NodeIpamController::NodeIpamController(client::RestClient api, client::InformerFactory& informers,
                                        client::EventRecorder& events, Clock& clock,
                                        std::vector<CidrPool> pools)
-    : Controller("cidrallocator", clock),
+    : Controller("cidrallocator_node", clock),
       api_(std::move(api)),
       events_(events),
       nodes_(informers.Get<corev1::Node>()),
@@ -240,6 +240,9 @@ Result<Requeue> NodeIpamController::Reconcile(const std::string& key, std::stop_
     held_.erase(it);
     return Requeue{};
   }
+  auto tell = [&](const std::string& reason) {
+    events_.Record(*node, "Normal", reason, "Node " + key + " status is now: " + reason);
+  };
   std::vector<std::string>& blocks = held_[key];
   if (node->spec().pod_cidrs_size() > 0) {
     if (!blocks.empty()) return Requeue{};
@@ -256,8 +259,7 @@ Result<Requeue> NodeIpamController::Reconcile(const std::string& key, std::stop_
       if (!block) {
         Release(blocks);
         blocks.clear();
-        events_.Record(*node, "Normal", "CIDRNotAvailable",
-                       "Node " + key + " status is now: CIDRNotAvailable");
+        tell("CIDRNotAvailable");
         return Error(Code::kUnavailable, "no pod addresses left for the node");
       }
       blocks.push_back(*block);
@@ -271,6 +273,7 @@ Result<Requeue> NodeIpamController::Reconcile(const std::string& key, std::stop_
       R"({"metadata":{"uid":)" + JsonQuoted(node->metadata().uid()) + R"(},"spec":{"podCIDR":)" +
           JsonQuoted(blocks.front()) + R"(,"podCIDRs":[)" + list + "]}}");
   if (patched || patched.error().Is(Code::kNotFound)) return Requeue{};
+  tell("CIDRAssignmentFailed");
   return patched.error().Wrap("assign pod CIDR");
 }
 

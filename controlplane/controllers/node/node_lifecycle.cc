@@ -92,8 +92,20 @@ bool NodeLifecycleController::MustMarkPods(const corev1::Node& node) {
   return health == NodeHealth::kUnknown || !std::exchange(marked, true);
 }
 
+void NodeLifecycleController::NoteComingOrGoing(const client::Change<corev1::Node>& change) {
+  auto uid = [](const auto& node) { return node ? node->metadata().uid() : std::string(); };
+  if (uid(change.old_object) == uid(change.new_object)) return;
+  if (change.old_object)
+    events_.Record(*change.old_object, "Normal", "RemovingNode",
+                   "Removing Node " + change.key + " from Controller");
+  if (change.new_object)
+    events_.Record(*change.new_object, "Normal", "RegisteredNode",
+                   "Registered Node " + change.key + " in Controller");
+}
+
 void NodeLifecycleController::OnNode(const client::Change<corev1::Node>& change) {
   queue().Add(change.key);
+  NoteComingOrGoing(change);
   const SteadyTime now = clock().SteadyNow();
   Zones::Mood mood;
   {

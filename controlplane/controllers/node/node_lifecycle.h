@@ -35,6 +35,7 @@ class NodeLifecycleController : public Controller {
 
   Result<Requeue> Look(const std::string& key, std::stop_token stop);
   std::chrono::nanoseconds Silence(const corev1::Node& node) EXCLUDES(mutex_);
+  void NoteComingOrGoing(const client::Change<corev1::Node>& change);
   void OnNode(const client::Change<corev1::Node>& change) EXCLUDES(mutex_);
   // `again`: when to ask again, when it is not yet the node's turn.
   Eviction EvictionOf(const corev1::Node& node, std::chrono::nanoseconds& again) EXCLUDES(mutex_);

@@ -84,6 +84,16 @@ TEST_F(NodeLifecycleTest, SilentNodeIsUnreachableAndItsPodsLeave) {
   EXPECT_EQ(target->reason(), "DeletionByTaintManager");
 }
 
+TEST_F(NodeLifecycleTest, ComingAndGoingAreTold) {
+  cluster_.fake->Put(NodeNamed("n1"));
+  cluster_.Start();
+  cluster_.Drain({&lifecycle_, &eviction_});
+  ASSERT_TRUE(cluster_.api.Delete<corev1::Node>("", "n1"));
+  cluster_.Drain({&lifecycle_, &eviction_});
+  EXPECT_THAT(cluster_.Events(), ::testing::IsSupersetOf({"RegisteredNode: Registered Node n1 in Controller",
+                                                          "RemovingNode: Removing Node n1 from Controller"}));
+}
+
 TEST_F(NodeLifecycleTest, ComesBack) {
   for (const char* name : {"alive", "silent"}) cluster_.fake->Put(NodeNamed(name));
   cluster_.Start();
@@ -235,7 +245,8 @@ TEST_F(NodeLifecycleTest, TolerationsDelayAndTaintsThatGoCancel) {
   cluster_.Advance(2s, {&eviction_});
   EXPECT_EQ(left(), (std::set<std::string>{"ever"}));
   EXPECT_THAT(cluster_.Events(),
-              ::testing::ElementsAre("TaintManagerEviction: Cancelling deletion of Pod default/long",
+              ::testing::ElementsAre("RegisteredNode: Registered Node n1 in Controller",
+                                     "TaintManagerEviction: Cancelling deletion of Pod default/long",
                                      "TaintManagerEviction: Marking for deletion Pod default/long",
                                      "TaintManagerEviction: Marking for deletion Pod default/short"));
 }
@@ -335,6 +346,29 @@ TEST(NodeIpamTest, GivesEveryNodeItsBlock) {
   ASSERT_EQ(node.spec().pod_cidrs_size(), 2);
   EXPECT_EQ(node.spec().pod_cidrs(1), "fd00:0:0:1::/64");
   EXPECT_TRUE(cluster.errors.empty());
+}
+
+TEST(NodeIpamTest, TellsWhatFails) {
+  TestCluster cluster;
+  Options options;
+  options.cluster_cidrs = {"10.244.0.0/24"};
+  auto pools = NodeIpamController::MakePools(options);
+  ASSERT_TRUE(pools) << pools.error().message();
+  NodeIpamController& ipam = cluster.Make<NodeIpamController>(*pools);
+  cluster.fake->Put(NodeNamed("first"));
+  cluster.fake->SetInterceptor(
+      [](const client::ApiRequest& request) -> std::optional<Result<client::ApiResponse>> {
+        if (request.method != "PATCH" || request.target.find("nodes/first") == std::string::npos)
+          return std::nullopt;
+        return Error(Code::kForbidden, "not today");
+      });
+  cluster.Start();
+  cluster.Drain({&ipam});
+  cluster.fake->Put(NodeNamed("second"));  // the only block is kept for the first
+  cluster.Drain({&ipam});
+  EXPECT_THAT(cluster.Events(),
+              ::testing::IsSupersetOf({"CIDRAssignmentFailed: Node first status is now: CIDRAssignmentFailed",
+                                       "CIDRNotAvailable: Node second status is now: CIDRNotAvailable"}));
 }
 
 TEST(NodeIpamTest, Flags) {

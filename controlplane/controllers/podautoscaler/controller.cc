@@ -62,7 +62,7 @@ PodAutoscalerController::PodAutoscalerController(client::RestClient api, client:
                                                  client::EventRecorder& events, Clock& clock,
                                                  const PodAutoscalerOptions& options,
                                                  std::unique_ptr<podautoscaler::MetricsClient> metrics)
-    : Controller("horizontalpodautoscaler", clock, options.workers),
+    : Controller("horizontalpodautoscaler", clock),
       api_(api),
       events_(events),
       options_(options),
@@ -175,8 +175,10 @@ Result<Action> PodAutoscalerController::Autoscale(Sync& sync) {
     return computed.error();
   }
   const Wish wish{least, spec.max_replicas(), current, computed->replicas};
-  const Decision decision = podautoscaler::Decide(wish, spec.has_behavior() ? &spec.behavior() : nullptr,
-                                                  options_.downscale_stabilization, clock().Now(), history);
+  const Decision decision = podautoscaler::Decide(
+      wish, spec.has_behavior() ? &spec.behavior() : nullptr,
+      std::chrono::duration_cast<std::chrono::seconds>(options_.downscale_stabilization), clock().Now(),
+      history);
   SetCondition(sync, kAbleToScale, true, decision.able_reason, std::string(decision.able_message));
   SetCondition(sync, kScalingLimited, decision.limited, decision.limited_reason,
                std::string(decision.limited_message));

@@ -37,9 +37,9 @@ struct Look {
   int32_t current_replicas;  // spec.replicas of the target
   Tolerances tolerances;
   WallTime now;
-  std::chrono::seconds cpu_initialization_period{
-      300};                                          // after a pod's start its CPU counts while it is ready
-  std::chrono::seconds initial_readiness_delay{30};  // not ready since before then: never has been
+  // After a pod's start its CPU counts while it is ready.
+  std::chrono::milliseconds cpu_initialization_period{300000};
+  std::chrono::milliseconds initial_readiness_delay{30000};  // not ready since before then: never has been
 };
 
 struct Proposal {

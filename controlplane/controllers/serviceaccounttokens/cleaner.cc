@@ -32,7 +32,7 @@ std::string LabelOf(const corev1::Secret& secret, const char* key) {
 }  // namespace
 
 LegacyTokenCleaner::LegacyTokenCleaner(client::RestClient api, client::InformerFactory& informers,
-                                       client::EventRecorder&, Clock& clock, std::chrono::seconds period)
+                                       client::EventRecorder&, Clock& clock, std::chrono::milliseconds period)
     : Controller("legacy_service_account_token_cleaner", clock),
       api_(std::move(api)),
       accounts_(informers.Get<corev1::ServiceAccount>()),

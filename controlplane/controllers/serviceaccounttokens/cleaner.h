@@ -13,7 +13,7 @@ class LegacyTokenCleaner : public Controller {
  public:
   // `period`: for how long a token must not have been used to be marked, and marked to be removed.
   LegacyTokenCleaner(client::RestClient api, client::InformerFactory& informers, client::EventRecorder&,
-                     Clock& clock, std::chrono::seconds period);
+                     Clock& clock, std::chrono::milliseconds period);
   // One key, once a day.
   Result<Requeue> Reconcile(const std::string& key, std::stop_token stop) override;
 
@@ -25,7 +25,7 @@ class LegacyTokenCleaner : public Controller {
   client::Informer<corev1::ServiceAccount>& accounts_;
   client::Informer<corev1::Secret>& secrets_;
   client::Informer<corev1::Pod>& pods_;
-  const std::chrono::seconds period_;
+  const std::chrono::milliseconds period_;
 };
 
 }  // namespace keelson::controllers
