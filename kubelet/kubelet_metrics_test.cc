@@ -10,7 +10,10 @@
 #include "kubelet/metrics/measured.h"
 #include "kubelet/testing/cgroup_names.h"
 #include "kubelet/testing/fixture.h"
+#include "kubelet/testing/metric_value.h"
+#include "lib/api/codec.h"
 #include "lib/base/file.h"
+#include "lib/k8s/pod_util.h"
 
 namespace keelson::kubelet {
 namespace {
@@ -65,18 +68,30 @@ TEST_F(KubeletMetricsTest, ScrapeHasWhatDashboardsRelyOn) {
   ASSERT_TRUE(harness_->Await("web", IsPodReady));
   const auto text = ScrapeWith({"kubelet_running_pods 1\n", "kubelet_pod_worker_duration_seconds_bucket"});
   ASSERT_TRUE(text);
-  constexpr const char* kCounters[] = {
-      "kubelet_orphaned_runtime_pods_total", "kubelet_pleg_discard_events",
-      "kubelet_restarted_pods_total",        "kubelet_runtime_operations_total",
-      "kubelet_started_containers_total",    "kubelet_started_pods_errors_total",
-      "kubelet_started_pods_total",          "process_cpu_seconds_total"};
+  constexpr const char* kCounters[] = {"kubelet_evented_pleg_connection_error_count",
+                                       "kubelet_evented_pleg_connection_success_count",
+                                       "kubelet_image_manager_ensure_image_requests_total",
+                                       "kubelet_orphaned_runtime_pods_total",
+                                       "kubelet_pleg_discard_events",
+                                       "kubelet_restarted_pods_total",
+                                       "kubelet_runtime_operations_total",
+                                       "kubelet_started_containers_total",
+                                       "kubelet_started_pods_errors_total",
+                                       "kubelet_started_pods_total",
+                                       "process_cpu_seconds_total"};
   constexpr const char* kGauges[] = {"kubelet_active_pods",
                                      "kubelet_desired_pods",
                                      "kubelet_managed_ephemeral_containers",
                                      "kubelet_mirror_pods",
+                                     "kubelet_node_startup_duration_seconds",
+                                     "kubelet_node_startup_post_registration_duration_seconds",
+                                     "kubelet_node_startup_pre_kubelet_duration_seconds",
+                                     "kubelet_node_startup_pre_registration_duration_seconds",
+                                     "kubelet_node_startup_registration_duration_seconds",
                                      "kubelet_orphan_pod_cleaned_volumes",
                                      "kubelet_orphan_pod_cleaned_volumes_errors",
                                      "kubelet_pleg_last_seen_seconds",
+                                     "kubelet_pod_in_progress_resizes",
                                      "kubelet_running_containers",
                                      "kubelet_running_pods",
                                      "kubelet_working_pods",
@@ -86,14 +101,20 @@ TEST_F(KubeletMetricsTest, ScrapeHasWhatDashboardsRelyOn) {
                                      "process_start_time_seconds",
                                      "process_virtual_memory_bytes",
                                      "volume_manager_total_volumes"};
-  constexpr const char* kHistograms[] = {
-      "kubelet_cgroup_manager_duration_seconds",  "kubelet_image_pull_duration_seconds",
-      "kubelet_pleg_relist_duration_seconds",     "kubelet_pleg_relist_interval_seconds",
-      "kubelet_pod_start_duration_seconds",       "kubelet_pod_start_sli_duration_seconds",
-      "kubelet_pod_start_total_duration_seconds", "kubelet_pod_worker_duration_seconds",
-      "kubelet_pod_status_sync_duration_seconds", "kubelet_pod_worker_start_duration_seconds",
-      "kubelet_run_podsandbox_duration_seconds",  "kubelet_runtime_operations_duration_seconds",
-      "storage_operation_duration_seconds"};
+  constexpr const char* kHistograms[] = {"kubelet_cgroup_manager_duration_seconds",
+                                         "kubelet_image_pull_duration_seconds",
+                                         "kubelet_containers_per_pod_count",
+                                         "kubelet_pleg_relist_duration_seconds",
+                                         "kubelet_pleg_relist_interval_seconds",
+                                         "kubelet_pod_start_duration_seconds",
+                                         "kubelet_pod_start_sli_duration_seconds",
+                                         "kubelet_pod_start_total_duration_seconds",
+                                         "kubelet_pod_worker_duration_seconds",
+                                         "kubelet_pod_status_sync_duration_seconds",
+                                         "kubelet_pod_worker_start_duration_seconds",
+                                         "kubelet_run_podsandbox_duration_seconds",
+                                         "kubelet_runtime_operations_duration_seconds",
+                                         "storage_operation_duration_seconds"};
   for (const char* name : kCounters)
     EXPECT_THAT(*text, HasSubstr("# TYPE " + std::string(name) + " counter\n"));
   for (const char* name : kGauges) EXPECT_THAT(*text, HasSubstr("# TYPE " + std::string(name) + " gauge\n"));
@@ -111,6 +132,59 @@ TEST_F(KubeletMetricsTest, ScrapeHasWhatDashboardsRelyOn) {
   // Of the whole process: other tests may have started some before.
   EXPECT_THAT(*text,
               ContainsRegex("kubelet_started_containers_total\\{container_type=\"container\"\\} [1-9]"));
+}
+
+TEST_F(KubeletMetricsTest, ResizesAreCountedByWhatBecomesOfThem) {
+  harness_->Start();
+  harness_->Create(R"({"metadata":{"name":"web"},"spec":{"containers":[{"name":"main","image":"img:1",
+      "resources":{"requests":{"cpu":"100m","memory":"1Mi"},"limits":{"cpu":"200m"}}}]}})");
+  ASSERT_TRUE(harness_->Await("web", IsPodReady));
+  const std::string requested = "kubelet_container_requested_resizes_total",
+                    done = "kubelet_pod_resize_duration_milliseconds_count{success=\"true\"}",
+                    infeasible =
+                        "kubelet_pod_infeasible_resizes_total{reason_detail="
+                        "\"insufficient_node_allocatable\"}",
+                    waits = "kubelet_pod_pending_resizes{reason=\"infeasible\"}";
+  auto wish = [&](const char* resource, const char* requirement, const char* operation) {
+    return requested + "{resource=\"" + resource + "\",requirement=\"" + requirement + "\",operation=\"" +
+           operation + "\"}";
+  };
+  std::map<std::string, double> before;
+  for (const std::string& sample : {wish("cpu", "requests", "increase"), wish("cpu", "limits", "remove"),
+                                    wish("memory", "requests", "decrease"), wish("memory", "limits", "add"),
+                                    wish("cpu", "requests", "decrease"), done, infeasible, waits})
+    before[sample] = MetricValue(sample);
+  auto ask = [&](const std::string& resources) {
+    corev1::Pod pod = harness_->Get("web");
+    auto& own = *pod.mutable_spec()->mutable_containers(0)->mutable_resources();
+    own.Clear();
+    ASSERT_TRUE(api::DecodeJson(resources, own));
+    ASSERT_TRUE(harness_->api().Update(pod));
+  };
+  auto grown = [&](const std::string& sample) { return MetricValue(sample) - before[sample]; };
+  auto pending = [](const corev1::Pod* pod) {
+    const auto* condition = pod ? k8s::FindCondition(pod->status(), "PodResizePending") : nullptr;
+    return condition ? condition->reason() : "";
+  };
+  ask(R"({"requests":{"cpu":"100k","memory":"512Ki"},"limits":{"memory":"2Mi"}})");
+  ASSERT_TRUE(harness_->Await("web", [&](const corev1::Pod* pod) { return pending(pod) == "Infeasible"; }));
+  EXPECT_EQ(grown(wish("cpu", "requests", "increase")), 1);
+  EXPECT_EQ(grown(wish("cpu", "limits", "remove")), 1);
+  EXPECT_EQ(grown(wish("memory", "requests", "decrease")), 1);
+  EXPECT_EQ(grown(wish("memory", "limits", "add")), 1);
+  EXPECT_EQ(grown(infeasible), 1);
+  EXPECT_EQ(grown(waits), 1);
+  ask(R"({"requests":{"cpu":"50m","memory":"1Mi"},"limits":{"cpu":"200m"}})");
+  ASSERT_TRUE(harness_->Await("web", [&](const corev1::Pod* pod) {
+    return pod && pending(pod).empty() &&
+           pod->status().container_statuses(0).resources().requests().at("cpu").string() == "50m";
+  }));
+  EXPECT_EQ(grown(wish("cpu", "requests", "decrease")), 1);
+  EXPECT_EQ(grown(wish("cpu", "requests", "increase")), 1)
+      << "of what was granted, not of what was wished for";
+  EXPECT_EQ(grown(done), 1);
+  EXPECT_EQ(grown(infeasible), 1);
+  EXPECT_EQ(grown(waits), 0);
 }
 
 TEST_F(KubeletMetricsTest, ProbesAreCountedByPodAndForgottenWithIt) {

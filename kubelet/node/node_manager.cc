@@ -24,12 +24,15 @@ NodeManager::NodeManager(client::RestClient api, NodeOptions options, FactsFunct
       facts_(std::move(facts)),
       event_(std::move(event)),
       clock_(clock),
-      machine_(ReadMachine(options_.root_dir)) {}
+      machine_(ReadMachine(options_.root_dir)),
+      startup_(clock) {}
 
 Result<> NodeManager::Register(std::stop_token stop) {
   auto api = api_.With(stop);
+  startup_.Registering();
   auto created = api.Create(NewNode(options_));
   if (created) {
+    startup_.Registered();
     log::Info("Registered node", {{"node", options_.name}});
     return {};
   }
@@ -90,6 +93,7 @@ Result<> NodeManager::UpdateStatus(std::stop_token stop) {
     if (!stored) return stored.error().Wrap("write node status");
     reported_ = clock_.SteadyNow();
   }
+  if (NotReady(facts).empty()) startup_.Ready();
   Tell(node, desired);
   return {};
 }

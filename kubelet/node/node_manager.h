@@ -8,6 +8,7 @@
 
 #include "kubelet/node/node_events.h"
 #include "kubelet/node/node_status.h"
+#include "kubelet/node/startup_times.h"
 #include "lib/base/mutex.h"
 #include "lib/client/rest.h"
 
@@ -44,7 +45,8 @@ class NodeManager {
   const EventFunction event_;
   Clock& clock_;
   const Machine machine_;
-  std::optional<SteadyTime> reported_;  // this and the next two are of the status thread
+  StartupTimes startup_;  // this and the next three are of the status thread
+  std::optional<SteadyTime> reported_;
   std::optional<bool> unschedulable_;
   std::optional<std::string> address_problem_;
   std::optional<coordinationv1::Lease> lease_;  // of the lease thread

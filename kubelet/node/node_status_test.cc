@@ -7,6 +7,7 @@
 
 #include <gtest/gtest.h>
 
+#include "kubelet/testing/metric_value.h"
 #include "lib/client/fake_api.h"
 #include "lib/k8s/pod_util.h"
 
@@ -61,6 +62,33 @@ TEST(NodeManagerTest, ReadinessOfAStartingNodeIsToldAtOnce) {
   EXPECT_TRUE(k8s::IsReady(*node));
   clock.Advance(std::chrono::minutes(1));
   AwaitStatus(**stream, "False");
+}
+
+TEST(StartupTimes, AreOfNodesThatWereNotThere) {
+  const std::string startup = "kubelet_node_startup_";
+  auto of = [&](const char* part) { return MetricValue(startup + part + "duration_seconds"); };
+  FakeClock clock;
+  StartupTimes times(clock);
+  clock.Advance(std::chrono::seconds(3));
+  times.Registering();
+  clock.Advance(std::chrono::seconds(5));
+  times.Registering();
+  times.Registered();
+  clock.Advance(std::chrono::seconds(7));
+  times.Ready();
+  clock.Advance(std::chrono::seconds(9));
+  times.Ready();
+  const double before = of("pre_kubelet_");
+  EXPECT_GT(before, 0);
+  EXPECT_EQ(of("pre_registration_"), 3);
+  EXPECT_EQ(of("registration_"), 5);
+  EXPECT_EQ(of("post_registration_"), 7);
+  EXPECT_NEAR(of(""), before + 15, 1e-3);
+  StartupTimes again(clock);
+  again.Registering();
+  clock.Advance(std::chrono::seconds(1));
+  again.Ready();
+  EXPECT_EQ(of("post_registration_"), 7) << "it was registered by a kubelet before this one";
 }
 
 TEST(NodeManagerTest, AShutdownIsToldAtOnce) {

@@ -18,6 +18,21 @@ const char* TypeOf(const corev1::PodSpec& spec, const std::string& container) {
 
 }  // namespace
 
+void CountRejectedPod(const std::string& reason) {
+  static metrics::Family& rejected =
+      metrics::Counter("kubelet_admission_rejections_total",
+                       "Cumulative number pod admission rejections by the Kubelet.", {"reason"});
+  rejected.With({reason}).Increment();
+}
+
+void CountAdmittedPod(const corev1::PodSpec& spec) {
+  static metrics::Histogram& containers =
+      metrics::Histograms("kubelet_containers_per_pod_count", "The number of containers per pod.",
+                          metrics::ExponentialBuckets(1, 2, 5))
+          .HistogramWith();
+  containers.Observe(spec.containers_size());
+}
+
 void CountContainerStart(const corev1::PodSpec& spec, const std::string& container) {
   static metrics::Family& started = metrics::Counter(
       "kubelet_started_containers_total", "Cumulative number of containers started", {"container_type"});

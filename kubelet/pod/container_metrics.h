@@ -1,4 +1,5 @@
-// What is counted of pods and containers as they are started: kubelet_started_*, kubelet_image_volume_*.
+// What is counted of pods and containers as they are taken and started: kubelet_admission_rejections_total,
+// kubelet_containers_per_pod_count, kubelet_started_*, kubelet_image_volume_*.
 #pragma once
 
 #include <string>
@@ -7,6 +8,8 @@
 
 namespace keelson::kubelet {
 
+void CountRejectedPod(const std::string& reason);
+void CountAdmittedPod(const corev1::PodSpec& spec);
 void CountContainerStart(const corev1::PodSpec& spec, const std::string& container);
 // `code`: the reason that the container's status gives.
 void CountContainerFailure(const corev1::PodSpec& spec, const std::string& container,

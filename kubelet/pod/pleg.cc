@@ -117,12 +117,20 @@ void Pleg::Heard(const cri::ContainerEvent& event) {
 }
 
 void Pleg::RunEvents(std::stop_token stop) {
+  EventStreamMetrics metrics;
   while (!stop.stop_requested()) {
-    auto ended = runtime_.WatchEvents([this](const cri::ContainerEvent& event) { Heard(event); }, stop);
+    metrics.Begun();
+    auto ended = runtime_.WatchEvents(
+        [&](const cri::ContainerEvent& event) {
+          metrics.Heard();
+          Heard(event);
+        },
+        stop);
     MutexLock lock(mutex_);
     events_ = false;
     changed_.notify_all();
     if (!ended && ended.error().Is(Code::kUnimplemented)) return;
+    if (!ended && !stop.stop_requested()) metrics.Broke();
     SteadyTime retry = clock_.SteadyNow() + std::chrono::seconds(1);
     while (!stop.stop_requested() && clock_.SteadyNow() < retry) clock_.WaitUntil(mutex_, changed_, retry);
   }

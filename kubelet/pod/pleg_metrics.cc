@@ -1,5 +1,7 @@
 #include "kubelet/pod/pleg_metrics.h"
 
+#include <utility>
+
 #include "kubelet/metrics/buckets.h"
 
 namespace keelson::kubelet {
@@ -25,6 +27,20 @@ void PlegMetrics::Begun() {
 void PlegMetrics::Finished(WallTime now) {
   duration_.Observe(begun_->Seconds());
   last_seen_.Set(std::chrono::duration<double>(now.time_since_epoch()).count());
+}
+
+EventStreamMetrics::EventStreamMetrics()
+    : errors_(metrics::Counter("kubelet_evented_pleg_connection_error_count",
+                               "The number of errors encountered during the establishment of streaming "
+                               "connection with the CRI runtime.")
+                  .With()),
+      connections_(
+          metrics::Counter("kubelet_evented_pleg_connection_success_count",
+                           "The number of times a streaming client was obtained to receive CRI Events.")
+              .With()) {}
+
+void EventStreamMetrics::Heard() {
+  if (!std::exchange(heard_, true)) connections_.Increment();
 }
 
 }  // namespace keelson::kubelet

@@ -22,4 +22,17 @@ class PlegMetrics {  // of the one thread that relists
   std::optional<Stopwatch> begun_;
 };
 
+// How the runtime's stream of events goes: kubelet_evented_pleg_*. Of the one thread that reads it.
+class EventStreamMetrics {
+ public:
+  EventStreamMetrics();
+  void Begun() { heard_ = false; }
+  void Heard();  // a stream is known to stand by its first event
+  void Broke() { errors_.Increment(); }
+
+ private:
+  metrics::Value &errors_, &connections_;
+  bool heard_ = false;
+};
+
 }  // namespace keelson::kubelet

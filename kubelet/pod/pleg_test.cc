@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "kubelet/cri/fake.h"
+#include "kubelet/testing/metric_value.h"
 
 namespace keelson::kubelet {
 namespace {
@@ -75,11 +76,13 @@ class PlegTest : public ::testing::Test {
 };
 
 TEST_F(PlegTest, TheStreamTellsAtOnce) {
+  const double stood = MetricValue("kubelet_evented_pleg_connection_success_count");
   runtime_.SupportEvents();
   Start();
   runtime_.AwaitStreams(1);
   runtime_.ExitContainer("u", "main", 1);
   AwaitTold();  // no list is made: time stands still
+  EXPECT_EQ(MetricValue("kubelet_evented_pleg_connection_success_count"), stood + 1);
 }
 
 TEST_F(PlegTest, EventsWithoutAPodHastenLists) {
@@ -136,8 +139,10 @@ TEST_F(PlegTest, AStreamThatBreaksIsOpenedAgain) {
   runtime_.SupportEvents();
   Start();
   runtime_.AwaitStreams(1);
+  const double broke = MetricValue("kubelet_evented_pleg_connection_error_count");
   runtime_.BreakEvents();
   clock_.AwaitWaiters(2);
+  EXPECT_EQ(MetricValue("kubelet_evented_pleg_connection_error_count"), broke + 1);
   clock_.Advance(std::chrono::seconds(1));
   runtime_.AwaitStreams(2);
   runtime_.ExitContainer("u", "main", 1);

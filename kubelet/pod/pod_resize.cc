@@ -1,7 +1,10 @@
 // In-place resize of a running pod.
 #include <algorithm>
+#include <utility>
 
+#include "kubelet/metrics/stopwatch.h"
 #include "kubelet/pod/pod_sync_task.h"
+#include "kubelet/resize/resize_metrics.h"
 #include "lib/api/meta.h"
 
 namespace keelson::kubelet {
@@ -18,9 +21,13 @@ PodSyncer::PodPtr PodSyncer::Granted(const PodPtr& pod, PodMemory& memory) {
   memory.restored = true;
   PodPtr granted = deps_.allocations.Granted(pod);
   ResizeState state = deps_.allocations.State(uid);
+  const bool waited = state.pending == "Deferred";
   state.pending.clear();
   state.message.clear();
   if (granted != pod) {
+    const int64_t wish = pod->metadata().generation();
+    const bool fresh = std::exchange(memory.counted_wish, wish) != wish;
+    if (fresh) CountRequestedResize(*pod, *granted);
     auto refusal = deps_.refuse_resize(*pod, *granted);
     // What is not on disk would be forgotten by the next kubelet.
     if (!refusal)
@@ -29,7 +36,13 @@ PodSyncer::PodPtr PodSyncer::Granted(const PodPtr& pod, PodMemory& memory) {
     if (refusal) {
       state.pending = refusal->reason;
       state.message = refusal->message;
+      if (fresh && refusal->reason == "Infeasible") CountInfeasibleResize(refusal->detail);
     } else {
+      // Who touches a pod that waits is, as a rule, one that has gone.
+      if (waited)
+        CountDeferredResizeAccepted(fresh            ? "pod_updated"
+                                    : memory.routine ? "periodic_retry"
+                                                     : "pods_removed");
       granted = pod;
     }
   }
@@ -64,7 +77,9 @@ void PodSyncTask::Resize() {
   state.error.clear();
   if (!resize_.empty()) {
     Resizer resizer(deps_.runtime, deps_.cgroups, deps_.allocations);
+    Stopwatch watch;
     auto applied = resizer.Apply(*pod_, resize_.update, node_, stop_);
+    CountResizeDuration(applied.has_value(), watch.Seconds());
     state.in_progress = !applied;
     if (applied) {
       Event("", "Normal", "ResizeCompleted", "Pod resize completed");

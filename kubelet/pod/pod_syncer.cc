@@ -8,6 +8,7 @@
 #include "kubelet/container/sandbox_config.h"
 #include "kubelet/gc/containers.h"
 #include "kubelet/pod/container_killer.h"
+#include "kubelet/pod/container_metrics.h"
 #include "kubelet/pod/pod_sync_task.h"
 #include "kubelet/pod/termination_message.h"
 #include "lib/base/file.h"
@@ -31,6 +32,7 @@ Result<SyncResult> PodSyncer::Sync(const PodPtr& pod, PodMemory& memory, std::st
     memory.inspected = true;
   }
   if (auto failure = Admit(*pod, memory)) {
+    CountRejectedPod(failure->reason);
     deps_.event(*pod, "", "Warning", failure->reason, failure->message);
     deps_.statuses.Set(pod, RejectedStatus(*pod, failure->reason, failure->message, clock_.Now()));
     memory.rejected = true;
@@ -53,6 +55,7 @@ std::optional<k8s::AdmitFailure> PodSyncer::Admit(const corev1::Pod& pod, PodMem
   const bool ran = !memory.runtime->containers.empty() || !memory.runtime->sandboxes.empty();
   if (auto failure = ran ? std::nullopt : deps_.admit(pod)) return failure;
   memory.admitted = true;
+  CountAdmittedPod(pod.spec());
   return std::nullopt;
 }
 

@@ -34,6 +34,7 @@ struct PodMemory {
   std::atomic<bool> admitted{false};  // others see it
   bool rejected = false;              // and has been told so
   bool restored = false;              // what it was granted before is known
+  int64_t counted_wish = -1;          // the spec's generation of the latest wish for a resize
   std::shared_ptr<const PodRuntimeStatus> runtime = std::make_shared<PodRuntimeStatus>();  // never null
   std::map<std::string, WaitingReason> waiting;
   int quick_looks = 0;  // looks soon after own actions whose end no event will tell

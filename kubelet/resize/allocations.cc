@@ -3,6 +3,7 @@
 #include <boost/json.hpp>
 
 #include "kubelet/container/labels.h"
+#include "kubelet/resize/resize_metrics.h"
 #include "lib/api/codec.h"
 #include "lib/api/quantity.h"
 #include "lib/base/file.h"
@@ -95,6 +96,10 @@ std::string ResourcesText(const corev1::ResourceRequirements& resources) {
   return api::EncodeJson(Resizable(resources));
 }
 
+Allocations::Allocations(Paths paths) : paths_(std::move(paths)) {
+  CountResizeState({}, 0);  // there from the first scrape on
+}
+
 void Allocations::Restore(const corev1::Pod& pod, const PodRuntimeStatus& status) {
   const std::string& uid = pod.metadata().uid();
   MutexLock lock(mutex_);
@@ -183,7 +188,11 @@ ResizeState Allocations::State(const std::string& uid) const {
 
 void Allocations::SetState(const std::string& uid, const ResizeState& state) {
   MutexLock lock(mutex_);
-  entries_[uid].state = state;
+  ResizeState& known = entries_[uid].state;
+  if (known == state) return;
+  CountResizeState(known, -1);
+  CountResizeState(state, 1);
+  known = state;
 }
 
 std::vector<std::string> Allocations::Deferred() const {
@@ -196,7 +205,10 @@ std::vector<std::string> Allocations::Deferred() const {
 
 void Allocations::Forget(const std::string& uid) {
   MutexLock lock(mutex_);
-  entries_.erase(uid);
+  auto entry = entries_.find(uid);
+  if (entry == entries_.end()) return;
+  CountResizeState(entry->second.state, -1);
+  entries_.erase(entry);
 }
 
 }  // namespace keelson::kubelet

@@ -30,7 +30,7 @@ struct ResizeState {
 class Allocations {  // thread safe
  public:
   using PodPtr = std::shared_ptr<const corev1::Pod>;
-  explicit Allocations(Paths paths) : paths_(std::move(paths)) {}
+  explicit Allocations(Paths paths);
 
   // What the pod was granted before this kubelet started. Once is enough; a pod that has nothing yet is
   // granted what it wishes for.

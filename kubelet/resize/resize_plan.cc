@@ -56,14 +56,16 @@ corev1::Container* Find(corev1::PodSpec& spec, const std::string& name) {
 std::optional<ResizeRefusal> RefuseResize(const corev1::Pod& wish, const corev1::Pod& granted,
                                           const NodeRoom& room) {
   if (k8s::IsStatic(wish))
-    return ResizeRefusal{"Infeasible", "In-place resize of static-pods is not supported"};
+    return ResizeRefusal{"Infeasible", "In-place resize of static-pods is not supported", "static_pod"};
   if (k8s::QosClass(wish) == k8s::kGuaranteed) {
     if (room.static_cpus && AnyChanges(wish, granted, "cpu"))
       return ResizeRefusal{"Infeasible",
-                           "Resize is infeasible for Guaranteed Pods alongside CPU Manager static policy"};
+                           "Resize is infeasible for Guaranteed Pods alongside CPU Manager static policy",
+                           "guaranteed_pod_cpu_manager_static_policy"};
     if (room.static_memory && AnyChanges(wish, granted, "memory"))
       return ResizeRefusal{"Infeasible",
-                           "Resize is infeasible for Guaranteed Pods alongside Memory Manager static policy"};
+                           "Resize is infeasible for Guaranteed Pods alongside Memory Manager static policy",
+                           "guaranteed_pod_memory_manager_static_policy"};
   }
   k8s::ResourceList requests;
   for (auto& [name, amount] : k8s::PodRequests(wish))
@@ -72,9 +74,10 @@ std::optional<ResizeRefusal> RefuseResize(const corev1::Pod& wish, const corev1:
     int64_t requested = k8s::ScaledValue(name, k8s::AmountOf(requests, name));
     int64_t capacity = k8s::ScaledValue(name, k8s::AmountOf(room.allocatable, name));
     if (requested > capacity)
-      return ResizeRefusal{
-          "Infeasible", fmt::format("Node didn't have enough capacity: {}, requested: {}, capacity: {}", name,
-                                    requested, capacity)};
+      return ResizeRefusal{"Infeasible",
+                           fmt::format("Node didn't have enough capacity: {}, requested: {}, capacity: {}",
+                                       name, requested, capacity),
+                           "insufficient_node_allocatable"};
   }
   k8s::ResourceList allocatable = room.allocatable;
   allocatable["pods"] =
@@ -83,8 +86,10 @@ std::optional<ResizeRefusal> RefuseResize(const corev1::Pod& wish, const corev1:
   if (lacking.empty()) return std::nullopt;
   const auto& first = lacking.front();
   return ResizeRefusal{
-      "Deferred", fmt::format("Node didn't have enough resource: {}, requested: {}, used: {}, capacity: {}",
-                              first.resource, first.requested, first.used, first.capacity)};
+      "Deferred",
+      fmt::format("Node didn't have enough resource: {}, requested: {}, used: {}, capacity: {}",
+                  first.resource, first.requested, first.used, first.capacity),
+      ""};
 }
 
 ResizePlan PlanResize(const corev1::Pod& granted, const PodRuntimeStatus& status,

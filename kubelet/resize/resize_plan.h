@@ -18,9 +18,10 @@ struct NodeRoom {
   bool static_cpus = false, static_memory = false;  // policies that know no resizing of Guaranteed pods
 };
 
-// The reason and message for the condition PodResizePending; nullopt: granted.
+// The reason and message for the condition PodResizePending; nullopt: granted. `detail`: an Infeasible one's
+// reason in metrics.
 struct ResizeRefusal {
-  std::string reason, message;
+  std::string reason, message, detail;
 };
 std::optional<ResizeRefusal> RefuseResize(const corev1::Pod& wish, const corev1::Pod& granted,
                                           const NodeRoom& room);
