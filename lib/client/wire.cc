@@ -1,6 +1,7 @@
 #include "lib/client/wire.h"
 
 #include <google/protobuf/io/coded_stream.h>
+#include <google/protobuf/io/zero_copy_stream_impl_lite.h>
 #include <google/protobuf/wire_format_lite.h>
 
 namespace keelson::client {
@@ -9,6 +10,7 @@ namespace {
 
 using google::protobuf::internal::WireFormatLite;
 using google::protobuf::io::CodedInputStream;
+using google::protobuf::io::CodedOutputStream;
 
 // Numbers that all objects share.
 constexpr int kMetadata = 1, kManagedFields = 17;
@@ -45,12 +47,10 @@ Result<> Walk(std::string_view message, const Each& each) {
   return {};
 }
 
-void AppendDelimited(std::string& out, int number, std::string_view payload) {
-  out += static_cast<char>(number << 3 | WireFormatLite::WIRETYPE_LENGTH_DELIMITED);
-  size_t size = payload.size();
-  for (; size > 0x7f; size >>= 7) out += static_cast<char>(size | 0x80);
-  out += static_cast<char>(size);
-  out += payload;
+void AppendDelimited(std::string& out, int number, const std::string& payload) {
+  google::protobuf::io::StringOutputStream end(&out);
+  CodedOutputStream coded(&end);
+  WireFormatLite::WriteBytes(number, payload, &coded);
 }
 
 }  // namespace
