@@ -106,7 +106,13 @@ TEST_F(BusyTest, AShimThatDoesNotAnswerIsNoFailureOfTheContainer) {
   EXPECT_EQ(web.status().phase(), "Succeeded") << web.ShortDebugString();
   EXPECT_EQ(web.status().container_statuses(0).restart_count(), 0);
   EXPECT_EQ(gate_->thawed(), 1) << "its shim";
-  EXPECT_EQ(gate_->asked(), 2) << "the first one was not fit to be started";
+  // Before 2.0, containerd gives a shim two seconds to say that its container is made; then it leaves one that
+  // cannot be started. Later versions wait for the shim.
+  auto version = cri_.runtime->GetVersion();
+  ASSERT_TRUE(version) << version.error().message();
+  const std::string& number = version->version;
+  const bool waits = std::atoi(number.c_str() + (number.starts_with("v") ? 1 : 0)) >= 2;
+  EXPECT_EQ(gate_->asked(), waits ? 1 : 2) << "with containerd " << number;
 }
 
 }  // namespace
