@@ -55,7 +55,8 @@ Kubelet::Impl::Impl(KubeletParts given, const Settings& given_settings, Clock& g
           parts.runtime, [this](const std::string& uid) { workers.Touch(uid); }, clock),
       usage(parts.runtime, parts.images, parts.cgroups, context.paths, node.machine().memory_bytes,
             MemoryOfPods(node.machine(), node_options.reservations), node.machine().max_pids),
-      log_rotator(parts.runtime, context.paths, MakeLogOptions(settings.config), clock),
+      log_rotator(
+          parts.runtime, [this] { return RunningLogs(); }, MakeLogOptions(settings.config), clock),
       image_gc(
           parts.runtime, parts.images,
           [this](std::stop_token stop) { return ImageSpace(parts.images, stop); },
@@ -132,6 +133,18 @@ void Kubelet::Impl::PodChanged(const client::Change<corev1::Pod>& change) {
 std::vector<Admission::PodPtr> Kubelet::Impl::Granted(const std::string& except_uid) const {
   std::vector<Admission::PodPtr> out = workers.Active(except_uid);
   for (auto& pod : out) pod = allocations.Granted(pod);
+  return out;
+}
+
+std::vector<ContainerLog> Kubelet::Impl::RunningLogs() const {
+  std::vector<ContainerLog> out;
+  for (const std::string& uid : workers.Uids()) {
+    const auto seen = workers.Runtime(uid);
+    if (!seen) continue;
+    for (const ContainerRecord& record : seen->containers)
+      if (record.state == cri::ContainerState::kRunning && !record.log_path.empty())
+        out.push_back({record.id, record.log_path});
+  }
   return out;
 }
 

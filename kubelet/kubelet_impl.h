@@ -40,6 +40,7 @@ struct Kubelet::Impl {
   PodWorkers::Options WorkerOptions();
   // What the node's resources are spoken for by: pods as they were granted, not as they wish to be.
   std::vector<Admission::PodPtr> Granted(const std::string& except_uid) const;
+  std::vector<ContainerLog> RunningLogs() const;
   NodeRoom RoomFor(const std::string& uid) const;
   StaticPods::Dependencies StaticDependencies();
   EvictionManager::Dependencies EvictionDependencies();

@@ -62,6 +62,9 @@ class Rotation : public ::testing::Test {
   }
   void TearDown() override { (void)RemoveTree(dir_); }
   Names Files() { return *ListDir(logs_); }
+  LogRotator::Running Running() {
+    return [this] { return std::vector<ContainerLog>{{id_, logs_ + "/0.log"}}; };
+  }
 
   FakeClock clock_;
   cri::FakeRuntime runtime_;
@@ -72,13 +75,13 @@ TEST_F(Rotation, TurnsAwayALogThatHasGrown) {
   LogRotationOptions options;
   options.max_size = 10;
   options.max_files = 3;
-  LogRotator rotator(runtime_, {"", dir_}, options, clock_);
+  LogRotator rotator(runtime_, Running(), options, clock_);
   ASSERT_TRUE(WriteFile(logs_ + "/0.log", "short"));
-  ASSERT_TRUE(rotator.RotateAll({}));
+  rotator.RotateAll({});
   EXPECT_EQ(Files(), Names{"0.log"});
   for (int i = 0; i < 4; ++i) {
     ASSERT_TRUE(WriteFile(logs_ + "/0.log", "longer than that"));
-    ASSERT_TRUE(rotator.RotateAll({}));
+    rotator.RotateAll({});
     EXPECT_FALSE(PathExists(logs_ + "/0.log"));  // the runtime makes it anew
     clock_.Advance(seconds(10));
   }
@@ -91,10 +94,10 @@ TEST_F(Rotation, TurnsAwayALogThatHasGrown) {
 TEST_F(Rotation, IsTakenBackWhenTheRuntimeDoesNotFollow) {
   LogRotationOptions options;
   options.max_size = 1;
-  LogRotator rotator(runtime_, {"", dir_}, options, clock_);
+  LogRotator rotator(runtime_, Running(), options, clock_);
   ASSERT_TRUE(WriteFile(logs_ + "/0.log", "text"));
   runtime_.Fail("ReopenContainerLog", Error(Code::kUnavailable, "away"));
-  ASSERT_TRUE(rotator.RotateAll({}));
+  rotator.RotateAll({});
   EXPECT_EQ(Files(), Names{"0.log"});
 }
 

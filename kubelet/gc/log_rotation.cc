@@ -11,7 +11,6 @@
 #include <set>
 #include <thread>
 
-#include "kubelet/container/labels.h"
 #include "lib/base/file.h"
 #include "lib/base/log.h"
 #include "lib/base/pause.h"
@@ -24,11 +23,6 @@ constexpr std::string_view kCompressed = ".gz", kTemporary = ".tmp";
 
 bool EndsWith(std::string_view text, std::string_view end) {
   return text.size() >= end.size() && text.substr(text.size() - end.size()) == end;
-}
-
-std::string LabelOf(const cri::Labels& labels, const char* name) {
-  auto it = labels.find(name);
-  return it == labels.end() ? "" : it->second;
 }
 
 std::string Stamp(WallTime now) {
@@ -103,44 +97,34 @@ Result<> LogRotator::Rotate(const std::string& id, const std::string& log, std::
   return reopened.error().Wrap("reopen container log " + id);
 }
 
-Result<> LogRotator::RotateAll(std::stop_token stop) {
-  ASSIGN_OR_RETURN(std::vector<cri::Container> containers, runtime_.ListContainers({}, stop));
-  std::vector<std::pair<std::string, std::string>> grown;  // id, log
-  for (const cri::Container& container : containers) {
-    if (container.state != cri::ContainerState::kRunning) continue;
-    const std::string log =
-        paths_.PodLogs(LabelOf(container.labels, kPodNamespaceLabel),
-                       LabelOf(container.labels, kPodNameLabel), LabelOf(container.labels, kPodUidLabel)) +
-        "/" + LabelOf(container.labels, kContainerNameLabel) + "/" + std::to_string(container.attempt) +
-        ".log";
+void LogRotator::RotateAll(std::stop_token stop) {
+  std::vector<ContainerLog> grown;
+  for (ContainerLog& log : running_()) {
     struct stat info = {};
-    if (::stat(log.c_str(), &info) == 0) {
-      if (info.st_size >= options_.max_size) grown.emplace_back(container.id, log);
+    if (::stat(log.path.c_str(), &info) == 0) {
+      if (info.st_size >= options_.max_size) grown.push_back(std::move(log));
     } else if (errno == ENOENT) {
       // A rotation that was cut short before the runtime was told.
-      if (auto reopened = runtime_.ReopenContainerLog(container.id, stop); !reopened)
-        log::Debug("Cannot reopen a log", {{"log", log}, {"error", reopened.error()}});
+      if (auto reopened = runtime_.ReopenContainerLog(log.container_id, stop); !reopened)
+        log::Debug("Cannot reopen a log", {{"log", log.path}, {"error", reopened.error()}});
     }
   }
   std::atomic<size_t> next{0};
   auto work = [&] {
     for (size_t i = next++; i < grown.size() && !stop.stop_requested(); i = next++)
-      if (auto rotated = Rotate(grown[i].first, grown[i].second, stop); !rotated)
+      if (auto rotated = Rotate(grown[i].container_id, grown[i].path, stop); !rotated)
         log::Error("Failed to rotate log for container",
-                   {{"containerID", grown[i].first}, {"error", rotated.error()}});
+                   {{"containerID", grown[i].container_id}, {"error", rotated.error()}});
   };
   std::vector<std::jthread> others;
   for (int i = 1; i < options_.workers && static_cast<size_t>(i) < grown.size(); ++i)
     others.emplace_back(work);
   work();
-  return {};
 }
 
 void LogRotator::Run(std::stop_token stop) {
   if (options_.max_size < 0) return;
-  while (Pause(clock_, options_.interval, stop))
-    if (auto looked = RotateAll(stop); !looked && !stop.stop_requested())
-      log::Debug("Cannot look at container logs", {{"error", looked.error()}});
+  while (Pause(clock_, options_.interval, stop)) RotateAll(stop);
 }
 
 }  // namespace keelson::kubelet

@@ -3,11 +3,11 @@
 #pragma once
 
 #include <chrono>
+#include <functional>
 #include <stop_token>
 #include <string>
 #include <vector>
 
-#include "kubelet/container/paths.h"
 #include "kubelet/cri/runtime.h"
 #include "lib/base/clock.h"
 
@@ -26,20 +26,26 @@ struct LogPlan {
 };
 LogPlan PlanLogs(std::vector<std::string> names, int max_files);
 
+// A running container's.
+struct ContainerLog {
+  std::string container_id, path;
+};
+
 class LogRotator {
  public:
-  LogRotator(cri::RuntimeService& runtime, Paths paths, const LogRotationOptions& options, Clock& clock)
-      : runtime_(runtime), paths_(std::move(paths)), options_(options), clock_(clock) {}
+  using Running = std::function<std::vector<ContainerLog>()>;
+  LogRotator(cri::RuntimeService& runtime, Running running, const LogRotationOptions& options, Clock& clock)
+      : runtime_(runtime), running_(std::move(running)), options_(options), clock_(clock) {}
 
   // One look at all running containers; what fails for one is told, and does not keep the others.
-  Result<> RotateAll(std::stop_token stop);
+  void RotateAll(std::stop_token stop);
   void Run(std::stop_token stop);
 
  private:
   Result<> Rotate(const std::string& id, const std::string& log, std::stop_token stop);
 
   cri::RuntimeService& runtime_;
-  const Paths paths_;
+  const Running running_;
   const LogRotationOptions options_;
   Clock& clock_;
 };

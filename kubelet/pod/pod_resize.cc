@@ -45,6 +45,7 @@ PodSyncer::PodPtr PodSyncer::Granted(const PodPtr& pod, PodMemory& memory) {
                                                      : "pods_removed");
       granted = pod;
     }
+    memory.routine = false;  // what waits is looked at in full
   }
   deps_.allocations.SetState(uid, state);
   return granted;

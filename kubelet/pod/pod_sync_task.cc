@@ -29,6 +29,16 @@ DnsConfig HostDns(const NodeContext& node) {
   return text ? ParseResolvConf(*text) : DnsConfig();
 }
 
+// Whether the API already shows the pod with the addresses that it has.
+bool HasAddresses(const corev1::Pod& pod, const NodeContext& node, const std::vector<std::string>& ips) {
+  const auto same = [](const auto& shown, const std::vector<std::string>& are) {
+    return std::equal(shown.begin(), shown.end(), are.begin(), are.end(),
+                      [](const auto& item, const std::string& ip) { return item.ip() == ip; });
+  };
+  return same(pod.status().host_ips(), node.node_ips) &&
+         same(pod.status().pod_ips(), pod.spec().host_network() ? node.node_ips : ips);
+}
+
 }  // namespace
 
 corev1::Pod PodWithAddresses(const corev1::Pod& pod, const NodeContext& node, std::vector<std::string> ips) {
@@ -124,6 +134,10 @@ Result<SyncResult> PodSyncTask::Run() {
     result_.ended = true;
     return result_;
   }
+  if (known && unchanged) {  // all is as the last look left it, and has been told
+    RefreshVolumes();
+    return result_;
+  }
   deps_.probes.Update(pod_, *memory_.runtime);
   PodActions actions = ComputePodActions(*pod_, *memory_.runtime, deps_.probes);
   PlanResize(actions);
@@ -146,9 +160,8 @@ Result<SyncResult> PodSyncTask::Run() {
         }
       }
     }
-  } else if (!pod_->spec().volumes().empty()) {
-    MountVolumes(memory_.runtime->Ips());  // refreshes what has changed
-    NoteVolumes();
+  } else {
+    RefreshVolumes();
   }
   if (stop_.stop_requested()) return Error(Code::kCancelled, "pod sync was cut short");
   if (acts) RETURN_IF_ERROR(Inspect());
@@ -259,8 +272,15 @@ Result<> PodSyncTask::RestartAll(ContainerKiller& killer, seconds grace) {
 }
 
 void PodSyncTask::MountVolumes(const std::vector<std::string>& pod_ips) {
-  corev1::Pod pod = PodWithAddresses(*pod_, node_, pod_ips);
-  volumes_ = deps_.volumes.Mount(pod, node_, stop_);
+  volumes_ = HasAddresses(*pod_, node_, pod_ips)
+                 ? deps_.volumes.Mount(*pod_, node_, stop_)
+                 : deps_.volumes.Mount(PodWithAddresses(*pod_, node_, pod_ips), node_, stop_);
+}
+
+void PodSyncTask::RefreshVolumes() {
+  if (pod_->spec().volumes().empty()) return;
+  MountVolumes(memory_.runtime->Ips());
+  NoteVolumes();
 }
 
 void PodSyncTask::NoteVolumes() {

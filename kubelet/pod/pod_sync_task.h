@@ -27,6 +27,7 @@ class PodSyncTask {
   Result<> BuildSandbox(bool fresh, uint32_t attempt);
   Result<> CreateSandbox(std::string& sandbox_id);
   void MountVolumes(const std::vector<std::string>& pod_ips);  // touches nothing but volumes_
+  void RefreshVolumes();                                       // their content follows what it is made of
   void NoteVolumes();
   Result<> Kill(const PodActions& actions);
   bool RestartAllHeldBack();

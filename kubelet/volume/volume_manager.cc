@@ -90,7 +90,7 @@ Result<MountedVolume> VolumeManager::MountOne(VolumeInput input, std::stop_token
     return resolved.error().Wrap("Unable to attach or mount volumes: unmounted volumes=[" + name +
                                  "], unattached volumes=[], failed to process volumes=[" + name + "]");
   }
-  auto own = node_ ? node_() : nullptr;
+  const auto own = input.persistent && node_ ? node_() : nullptr;
   if (auto reached = CheckNode(input, own.get()); !reached)
     return reached.error().Wrap("MountVolume.NodeAffinity check failed for volume \"" + input.name() + "\" ");
   VolumePlugin* plugin = nullptr;
