@@ -109,6 +109,35 @@ TEST_F(KubeletTest, StatusThatOthersChangedIsPutRight) {
   EXPECT_TRUE(harness_->Await("web", IsPodReady));
 }
 
+TEST_F(KubeletTest, VolumesOfAPodThatRestsFollowTheirSources) {
+  harness_->settings().config.sync_frequency = std::chrono::milliseconds(100);
+  harness_->Start();
+  corev1::ConfigMap map;
+  map.mutable_metadata()->set_name("settings");
+  map.mutable_metadata()->set_namespace_("default");
+  (*map.mutable_data())["key"] = "before";
+  auto stored = harness_->api().Create(map);
+  ASSERT_TRUE(stored) << stored.error().message();
+  corev1::Pod pod = harness_->Create(R"({"metadata":{"name":"web"},"spec":{
+      "containers":[{"name":"main","image":"img:1","volumeMounts":[{"name":"v","mountPath":"/v"}]}],
+      "volumes":[{"name":"v","configMap":{"name":"settings"}}]}})");
+  ASSERT_TRUE(harness_->Await("web", IsPodReady));
+  const std::string file =
+      dir_ + "/kubelet/pods/" + pod.metadata().uid() + "/volumes/kubernetes.io~configmap/v/key";
+  auto holds = [&](const std::string& text) {
+    return [&file, text] { return ReadFile(file).value_or("") == text; };
+  };
+  auto change = [&](const std::string& text) {
+    (*stored->mutable_data())["key"] = text;
+    stored = harness_->api().Update(*stored);
+    runtime_.Await(holds(text));
+  };
+  for (const char* text : {"once", "twice"}) {  // by then nothing else has happened for a while
+    change(text);
+    EXPECT_TRUE(holds(text)()) << text;
+  }
+}
+
 TEST_F(KubeletTest, PodsDeletedMeanwhileAreRemoved) {
   harness_->Start();
   harness_->Create(kPod);
