@@ -85,6 +85,15 @@ std::string ToYaml(const boost::json::value& document) {
   return std::string(out.c_str()) + "\n";
 }
 
+std::string AddressText(const std::optional<IpAddress>& ip, uint16_t port) {
+  const std::string host = !ip ? "*" : ip->is_v4() ? ip->ToString() : "[" + ip->ToString() + "]";
+  return host + ":" + std::to_string(port);
+}
+
+std::string ProtocolName(uint8_t protocol) {
+  return protocol == 6 ? "TCP" : protocol == 17 ? "UDP" : protocol == 132 ? "SCTP" : std::to_string(protocol);
+}
+
 std::string TextTable(const std::vector<std::vector<std::string>>& rows, size_t indent) {
   std::vector<size_t> widths;
   for (const auto& row : rows) {

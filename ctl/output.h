@@ -2,8 +2,11 @@
 #pragma once
 
 #include <boost/json/value.hpp>
+#include <optional>
 #include <string>
 #include <vector>
+
+#include "lib/base/ip.h"
 
 namespace keelson::ctl {
 
@@ -11,6 +14,10 @@ enum class OutputFormat { kTable, kJson, kYaml };
 
 std::string ToJson(const boost::json::value& document);  // indented
 std::string ToYaml(const boost::json::value& document);  // keys in the document's order, as kubectl's
+
+// "10.96.0.1:80", "[fd96::1]:80"; nullopt: "*:80".
+std::string AddressText(const std::optional<IpAddress>& ip, uint16_t port);
+std::string ProtocolName(uint8_t protocol);  // "TCP"
 
 // Columns as wide as their widest cell, three spaces apart; the first row is the heading. `indent` spaces in
 // front.

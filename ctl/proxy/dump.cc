@@ -42,15 +42,6 @@ class Reader {
   size_t at_ = 0;
 };
 
-std::string ProtocolName(uint8_t protocol) {
-  return protocol == 6 ? "TCP" : protocol == 17 ? "UDP" : protocol == 132 ? "SCTP" : std::to_string(protocol);
-}
-
-std::string AddressText(const std::optional<IpAddress>& ip, uint16_t port) {
-  std::string host = !ip ? "*" : ip->is_v4() ? ip->ToString() : "[" + ip->ToString() + "]";
-  return host + ":" + std::to_string(port);
-}
-
 class TableReader {
  public:
   TableReader(const nft::Ruleset& table, const std::string& mode)
@@ -159,12 +150,13 @@ DumpedService DumpServer(const netlink::FoundServer& server,
   return out;
 }
 
-json::value ToDocument(const std::vector<DumpedService>& services) {
+json::value ToDocument(const Dump& dump) {
   json::array out;
-  for (const DumpedService& service : services) {
-    json::object one = {{"mode", service.mode}, {"protocol", ProtocolName(service.protocol)}};
+  for (const DumpedService& service : dump.services) {
+    json::object one = {{"mode", service.mode}};
+    if (service.protocol != 0) one["protocol"] = ProtocolName(service.protocol);
     if (service.ip) one["address"] = service.ip->ToString();
-    one["port"] = service.port;
+    if (service.protocol != 0) one["port"] = service.port;
     if (!service.scope.empty()) one["from"] = service.scope;
     one["verdict"] = service.verdict;
     json::array backends;
@@ -179,20 +171,31 @@ json::value ToDocument(const std::vector<DumpedService>& services) {
     one["endpoints"] = std::move(backends);
     out.push_back(std::move(one));
   }
-  return json::object{{"services", std::move(out)}};
+  json::object document = {{"services", std::move(out)}};
+  json::array sockets, problems;
+  for (const SocketMaps& maps : dump.sockets) sockets.push_back(SocketsDocument(maps));
+  for (const Problem& p : dump.problems) problems.push_back({{"reason", p.reason}, {"message", p.message}});
+  if (!sockets.empty()) document["sockets"] = std::move(sockets);
+  document["problems"] = std::move(problems);
+  return document;
 }
 
-std::string ToTable(const std::vector<DumpedService>& services) {
+std::string ToTable(const Dump& dump) {
   std::vector<std::vector<std::string>> rows = {{"MODE", "PROTOCOL", "ADDRESS", "FROM", "LEADS TO"}};
-  for (const DumpedService& service : services) {
+  for (const DumpedService& service : dump.services) {
     std::string to;
     for (const DumpedBackend& backend : service.backends)
       to += (to.empty() ? "" : ", ") + BackendText(backend);
     if (service.verdict != "serves") to = service.verdict;
-    rows.push_back({service.mode, ProtocolName(service.protocol), AddressText(service.ip, service.port),
-                    service.scope.empty() ? "everywhere" : service.scope, to.empty() ? "nobody" : to});
+    const bool others = service.protocol == 0;
+    rows.push_back(
+        {service.mode, others ? "*" : ProtocolName(service.protocol),
+         others ? service.ip.value_or(IpAddress()).ToString() : AddressText(service.ip, service.port),
+         service.scope.empty() ? "everywhere" : service.scope, to.empty() ? "nobody" : to});
   }
-  return TextTable(rows);
+  std::string out = TextTable(rows) + SocketsTable(dump.sockets);
+  for (const Problem& p : dump.problems) out += "PROBLEM " + p.reason + ": " + p.message + "\n";
+  return out;
 }
 
 }  // namespace keelson::ctl

@@ -1,5 +1,5 @@
 // What kube-proxy has put into this node's kernel, whichever its mode: addresses, and whom they lead to.
-// Pure: live tables and servers in, rows out.
+// Pure: live tables, servers and maps in, rows out.
 #pragma once
 
 #include <boost/json/value.hpp>
@@ -9,6 +9,8 @@
 #include <utility>
 #include <vector>
 
+#include "ctl/problem.h"
+#include "ctl/sockets/socket_maps.h"
 #include "lib/netlink/ipvs.h"
 #include "lib/nft/program.h"
 
@@ -22,12 +24,13 @@ struct DumpedBackend {
 };
 
 struct DumpedService {
-  std::string mode;   // nftables, ipvs, ebpf
-  std::string scope;  // "": everybody; "pods and node": where policy Local has others for the outside
-  uint8_t protocol = 6;
+  std::string mode;      // nftables, ipvs, ebpf
+  std::string scope;     // "": everybody; "pods and node": where policy Local has others for the outside;
+                         // "sockets": of pods and the node, when they connect
+  uint8_t protocol = 6;  // 0: of a cluster IP, all that is not there otherwise
   std::optional<IpAddress> ip;  // nullopt: a NodePort
   uint16_t port = 0;
-  std::string verdict = "serves";  // or refuses, drops
+  std::string verdict = "serves";  // or refuses, drops, leaves to packets
   std::vector<DumpedBackend> backends;
 };
 
@@ -36,7 +39,17 @@ std::vector<DumpedService> DumpTable(const nft::Ruleset& table, const std::strin
 DumpedService DumpServer(const netlink::FoundServer& server,
                          const std::vector<netlink::FoundDestination>& destinations);
 
-boost::json::value ToDocument(const std::vector<DumpedService>& services);
-std::string ToTable(const std::vector<DumpedService>& services);
+std::vector<DumpedService> DumpSockets(const SocketMaps& maps);
+
+struct Dump {
+  std::vector<DumpedService> services;
+  std::vector<SocketMaps> sockets;  // of mode ebpf
+  std::vector<Problem> problems;
+};
+boost::json::value ToDocument(const Dump& dump);
+std::string ToTable(const Dump& dump);
+// What maps have beside Services: how full they are, who stays with whom.
+boost::json::value SocketsDocument(const SocketMaps& maps);
+std::string SocketsTable(const std::vector<SocketMaps>& families);
 
 }  // namespace keelson::ctl

@@ -30,14 +30,14 @@ nft::Ruleset Table(nft::Family family) {
 }
 
 TEST(ProxyDump, ATableOfNftables) {
-  EXPECT_EQ(ToTable(DumpTable(Table(nft::Family::kIpv4), "nftables")),
+  EXPECT_EQ(ToTable({DumpTable(Table(nft::Family::kIpv4), "nftables")}),
             "MODE       PROTOCOL   ADDRESS         FROM         LEADS TO\n"
             "nftables   UDP        *:30053         everywhere   10.1.0.9:53\n"
             "nftables   UDP        *:30053         outside      drops\n"
             "nftables   TCP        10.96.0.1:80    everywhere   refuses\n"
             "nftables   TCP        10.96.0.1:443   everywhere   10.1.0.1:8443, 10.1.0.2:8443\n");
   EXPECT_THAT(
-      ToTable(DumpTable(Table(nft::Family::kIpv6), "ipvs")),
+      ToTable({DumpTable(Table(nft::Family::kIpv6), "ipvs")}),
       HasSubstr("ipvs   TCP        [fd96::1]:443   pods and node   [fd01::1]:8443, [fd01::2]:8443\n"));
 }
 
@@ -49,7 +49,7 @@ TEST(ProxyDump, AVirtualServerOfIpvs) {
   one.active = 3;
   leaving.destination = {.ip = Ip("10.1.0.2"), .port = 8443, .weight = 0};
   leaving.active = 1;
-  EXPECT_EQ(ToTable({DumpServer(server, {one, leaving}), DumpServer(server, {})}),
+  EXPECT_EQ(ToTable({{DumpServer(server, {one, leaving}), DumpServer(server, {})}}),
             "MODE   PROTOCOL   ADDRESS         FROM         LEADS TO\n"
             "ipvs   TCP        10.96.0.1:443   everywhere   10.1.0.1:8443 (3 open), 10.1.0.2:8443 (drains, 1 "
             "open)\n"

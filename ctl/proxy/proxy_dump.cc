@@ -1,8 +1,10 @@
-// nodectl proxy dump [--nft-table NAME]
+// nodectl proxy dump [--nft-table NAME] [--ebpf-pin-directory DIRECTORY]
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <iostream>
 
 #include "ctl/proxy/dump.h"
+#include "ctl/sockets/socket_call.h"
 #include "ctl/verb.h"
 #include "lib/base/file.h"
 #include "lib/nft/kernel.h"
@@ -10,8 +12,11 @@
 namespace keelson::ctl {
 namespace {
 
-Result<std::vector<DumpedService>> ReadAll(const std::string& table) {
-  std::vector<DumpedService> out;
+struct Places {
+  std::string table = "keelson-proxy", pins = kPinDirectory;
+};
+
+Result<> ReadTables(const std::string& table, std::vector<DumpedService>& out) {
   ASSIGN_OR_RETURN(std::unique_ptr<nft::Kernel> kernel, nft::OpenKernel());
   for (const auto& [name, mode] : {std::pair(table, "nftables"), std::pair(table + "-ipvs", "ipvs"),
                                    std::pair(table + "-ebpf", "ebpf")}) {
@@ -23,8 +28,12 @@ Result<std::vector<DumpedService>> ReadAll(const std::string& table) {
       for (DumpedService& one : DumpTable(**found, mode)) out.push_back(std::move(one));
     }
   }
+  return {};
+}
+
+Result<> ReadServers(std::vector<DumpedService>& out) {
   // To ask a kernel for IPVS loads its module: only where it is in use.
-  if (!ReadFile("/proc/thread-self/net/ip_vs")) return out;
+  if (!ReadFile("/proc/thread-self/net/ip_vs")) return {};
   ASSIGN_OR_RETURN(netlink::Ipvs ipvs, netlink::Ipvs::Open());
   ASSIGN_OR_RETURN(std::vector<netlink::FoundServer> servers, ipvs.Servers());
   for (const netlink::FoundServer& server : servers) {
@@ -32,27 +41,44 @@ Result<std::vector<DumpedService>> ReadAll(const std::string& table) {
                      ipvs.Destinations(server.server.address));
     out.push_back(DumpServer(server, destinations));
   }
+  return {};
+}
+
+Result<Dump> ReadAll(const Places& places) {
+  Dump out;
+  ASSIGN_OR_RETURN(out.sockets, ReadSocketMaps(places.pins));
+  for (const SocketMaps& maps : out.sockets) {
+    for (DumpedService& one : DumpSockets(maps)) out.services.push_back(std::move(one));
+  }
+  std::vector<DumpedService> rules;
+  RETURN_IF_ERROR(ReadTables(places.table, rules));
+  const bool below =
+      std::any_of(rules.begin(), rules.end(), [](const DumpedService& one) { return one.mode == "ebpf"; });
+  out.problems = SocketFaults(out.sockets, below, places.pins, NetnsCookie());
+  out.services.insert(out.services.end(), rules.begin(), rules.end());
+  RETURN_IF_ERROR(ReadServers(out.services));
   return out;
 }
 
 }  // namespace
 
 void AddProxyDump(CLI::App& parent, Run& chosen) {
-  auto table = std::make_shared<std::string>("keelson-proxy");
+  auto places = std::make_shared<Places>();
   CLI::App* verb = parent.add_subcommand("dump", "what kube-proxy has put into this node's kernel");
   verb->fallthrough();
-  verb->add_option("--nft-table", *table, "as kube-proxy has it");
-  verb->callback([&chosen, table] {
-    chosen = [table](const Settings& settings) -> Result<int> {
-      ASSIGN_OR_RETURN(std::vector<DumpedService> services, ReadAll(*table));
+  verb->add_option("--nft-table", places->table, "as kube-proxy has it");
+  verb->add_option("--ebpf-pin-directory", places->pins, "as kube-proxy has it");
+  verb->callback([&chosen, places] {
+    chosen = [places](const Settings& settings) -> Result<int> {
+      ASSIGN_OR_RETURN(Dump dump, ReadAll(*places));
       if (settings.format() == OutputFormat::kTable) {
-        std::cout << ToTable(services);
+        std::cout << ToTable(dump);
       } else if (settings.format() == OutputFormat::kJson) {
-        std::cout << ToJson(ToDocument(services));
+        std::cout << ToJson(ToDocument(dump));
       } else {
-        std::cout << ToYaml(ToDocument(services));
+        std::cout << ToYaml(ToDocument(dump));
       }
-      return 0;
+      return dump.problems.empty() ? 0 : kFoundProblems;
     };
   });
 }

@@ -2,14 +2,12 @@
 
 #include <algorithm>
 
+#include "ctl/output.h"
+
 namespace keelson::ctl {
 namespace {
 
 constexpr size_t kNamed = 5;  // of a longer list
-
-std::string AddressText(const IpAddress& ip, uint16_t port) {
-  return (ip.is_v4() ? ip.ToString() : "[" + ip.ToString() + "]") + ":" + std::to_string(port);
-}
 
 std::string EndpointText(const Endpoint& endpoint) {
   std::string out = AddressText(endpoint.ip, endpoint.port);
@@ -158,6 +156,14 @@ std::vector<Problem> Judge(const ServiceView& service, const PortView& port, con
   }
   JudgeBackends(path, out);
   return out;
+}
+
+std::vector<Problem> JudgeSockets(const NodeView& node, const std::string& pin_directory,
+                                  uint64_t node_netns) {
+  const bool rules = std::any_of(node.tables().begin(), node.tables().end(), [](const nft::LiveTable& table) {
+    return table.contents.table.name.ends_with("-ebpf");
+  });
+  return SocketFaults(node.sockets(), rules, pin_directory, node_netns);
 }
 
 std::vector<Problem> JudgeFlows(const PortView& port, const std::vector<netlink::Flow>& flows) {

@@ -16,7 +16,8 @@ class LiveNode : public NodeView {
   LiveNode(netlink::Socket socket, netlink::Socket netfilter)
       : socket_(std::move(socket)), netfilter_(std::move(netfilter)) {}
 
-  Result<> Read() {
+  Result<> Read(const std::string& pin_directory) {
+    ASSIGN_OR_RETURN(sockets_, ReadSocketMaps(pin_directory));
     ASSIGN_OR_RETURN(tables_,
                      nft::ReadLiveTables({nft::Family::kInet, nft::Family::kIpv4, nft::Family::kIpv6}));
     ASSIGN_OR_RETURN(std::vector<netlink::Address> addresses, netlink::ListAddresses(socket_));
@@ -37,6 +38,7 @@ class LiveNode : public NodeView {
 
   const std::vector<nft::LiveTable>& tables() const override { return tables_; }
   const std::vector<IpAddress>& addresses() const override { return addresses_; }
+  const std::vector<SocketMaps>& sockets() const override { return sockets_; }
 
   Result<Hop> Route(const IpAddress& to) override {
     ASSIGN_OR_RETURN(netlink::Route route, netlink::LookUpRoute(socket_, to));
@@ -60,6 +62,7 @@ class LiveNode : public NodeView {
  private:
   netlink::Socket socket_, netfilter_;
   std::vector<nft::LiveTable> tables_;
+  std::vector<SocketMaps> sockets_;
   std::vector<IpAddress> addresses_;
   std::optional<netlink::Ipvs> ipvs_;
   std::map<netlink::ServerAddress, std::string> schedulers_;
@@ -71,11 +74,18 @@ bool NodeView::IsLocal(const IpAddress& ip) const {
   return ip.IsLoopback() || std::find(addresses().begin(), addresses().end(), ip) != addresses().end();
 }
 
-Result<std::unique_ptr<NodeView>> ReadNode() {
+const SocketMaps* NodeView::Sockets(bool v4) const {
+  for (const SocketMaps& maps : sockets()) {
+    if (maps.v4 == v4) return &maps;
+  }
+  return nullptr;
+}
+
+Result<std::unique_ptr<NodeView>> ReadNode(const std::string& pin_directory) {
   ASSIGN_OR_RETURN(netlink::Socket socket, netlink::Socket::Open());
   ASSIGN_OR_RETURN(netlink::Socket netfilter, netlink::Socket::OpenNetfilter());
   auto out = std::make_unique<LiveNode>(std::move(socket), std::move(netfilter));
-  RETURN_IF_ERROR(out->Read());
+  RETURN_IF_ERROR(out->Read(pin_directory));
   return std::unique_ptr<NodeView>(std::move(out));
 }
 

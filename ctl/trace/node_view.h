@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "ctl/sockets/socket_maps.h"
 #include "lib/base/error.h"
 #include "lib/base/ip.h"
 #include "lib/netlink/conntrack.h"
@@ -36,10 +37,14 @@ class NodeView {
   };
   virtual std::optional<Balancer> FindBalancer(const netlink::ServerAddress&) { return std::nullopt; }
 
+  // What sockets are served with, by family; none: they are not.
+  virtual const std::vector<SocketMaps>& sockets() const = 0;
+  const SocketMaps* Sockets(bool v4) const;
+
   bool IsLocal(const IpAddress& ip) const;
 };
 
-// Of the calling thread's network namespace. Needs CAP_NET_ADMIN.
-Result<std::unique_ptr<NodeView>> ReadNode();
+// Of the calling thread's network namespace. Needs CAP_NET_ADMIN, and CAP_BPF where `pin_directory` is there.
+Result<std::unique_ptr<NodeView>> ReadNode(const std::string& pin_directory);
 
 }  // namespace keelson::ctl

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <map>
 
+#include "ctl/output.h"
+
 namespace keelson::ctl {
 namespace {
 
@@ -16,47 +18,91 @@ class Follower {
  public:
   Follower(NodeView& node, const Source& source) : node_(node), source_(source) {}
 
-  Path Run(const Frontend& frontend, uint8_t protocol) {
+  Path Run(const Frontend& frontend, uint8_t protocol, Call call) {
     path_.frontend = frontend;
     nft::Packet packet{.destination = frontend.ip,
                        .protocol = protocol,
                        .source_port = kSomePort,
                        .destination_port = frontend.port};
-    if (!FindSource(packet)) {
+    const SocketMaps* sockets =
+        source_.kind == Source::kAddress ? nullptr : node_.Sockets(frontend.ip.is_v4());
+    if (sockets && AtSocket(*sockets, call, packet)) return Finish();
+    if (Result<> found = FindSource(packet); !found) {
+      Say("source", found.error().message());
       path_.verdict = Path::kNoWay;
       return std::move(path_);
     }
-    bool from_node = source_.kind == Source::kHost;
-    for (TraceOutcome& way : Hook(from_node ? HookPoint::kOutput : HookPoint::kPrerouting, packet)) {
-      Continue(std::move(way), from_node);
-    }
+    Send(packet, {});
     return Finish();
   }
 
  private:
+  // What the program that serves the socket decides. False: the packet goes to where the client has asked.
+  bool AtSocket(const SocketMaps& maps, Call call, const nft::Packet& asked) {
+    const std::string program = ProgramName(call, asked.destination.is_v4()), where = "ebpf " + program;
+    path_.call = call;
+    if (!maps.IsAttached(program)) {
+      Say(where, "not attached");
+      return false;
+    }
+    SocketOutcome outcome = CallSocket(maps, source_.kind == Source::kHost, call, asked.destination,
+                                       asked.protocol, asked.destination_port);
+    Say(where, outcome.why);
+    path_.misses = outcome.misses;
+    switch (outcome.answer) {
+      case Answer::kPass:
+        return false;
+      case Answer::kRefuse:
+        Say(where, "fails: connection refused");
+        ends_.push_back({TraceOutcome::kRejected, false, false});
+        return true;
+      case Answer::kDrop:
+        Say(where, "fails: operation not permitted");
+        ends_.push_back({TraceOutcome::kDropped, false, false});
+        return true;
+      case Answer::kServe:
+        break;
+    }
+    chosen_at_socket_ = true;
+    for (const Target& target : outcome.targets) {
+      nft::Packet packet = asked;
+      packet.destination = target.ip;
+      packet.destination_port = target.port;
+      const nft::TraceStep step{where, "to " + AddressText(target.ip, target.port)};
+      if (Result<> found = FindSource(packet); !found) {
+        Add({.packet = packet, .steps = {step}}, "no route: " + found.error().message(), false);
+      } else {
+        Send(packet, step);
+      }
+    }
+    return true;
+  }
+
+  // Through the first hook, and on. `before`: what has happened to this one alone; may be empty.
+  void Send(const nft::Packet& packet, const nft::TraceStep& before) {
+    const bool from_node = source_.kind == Source::kHost;
+    for (TraceOutcome& way : Hook(from_node ? HookPoint::kOutput : HookPoint::kPrerouting, packet)) {
+      if (!before.chain.empty()) way.steps.insert(way.steps.begin(), before);
+      Continue(std::move(way), from_node);
+    }
+  }
+
   void Say(std::string where, std::string what) {
     path_.steps.push_back({std::move(where), std::move(what)});
   }
 
   // Where the packet comes from, and by which link.
-  bool FindSource(nft::Packet& packet) {
+  Result<> FindSource(nft::Packet& packet) {
     if (source_.kind == Source::kHost) {
-      Result<Hop> route = node_.Route(packet.destination);
-      if (!route) {
-        Say("route", route.error().message());
-        return false;
-      }
-      packet.source = route->source.value_or(packet.destination);
-      return true;
+      ASSIGN_OR_RETURN(Hop route, node_.Route(packet.destination));
+      packet.source = route.source.value_or(packet.destination);
+      return {};
     }
     const IpAddress* ip = source_.IpFor(packet.destination);
-    if (!ip) {
-      Say("source", source_.name + " has no address of this family");
-      return false;
-    }
+    if (!ip) return Error(Code::kNotFound, source_.name + " has no address of this family");
     packet.source = *ip;
     if (Result<Hop> back = node_.Route(*ip)) packet.in_link = back->link;
-    return true;
+    return {};
   }
 
   std::vector<TraceOutcome> Hook(HookPoint point, const nft::Packet& packet) {
@@ -148,12 +194,13 @@ class Follower {
 
   // Ways that end alike are one.
   void Add(const TraceOutcome& way, const std::string& via, bool reachable) {
-    ends_.push_back({way.end, way.packet.translated, node_.IsLocal(way.packet.destination)});
+    const bool chosen = way.packet.translated || chosen_at_socket_;
+    ends_.push_back({way.end, chosen, node_.IsLocal(way.packet.destination)});
     for (const std::string& what : way.not_understood) {
       auto& known = path_.not_understood;
       if (std::find(known.begin(), known.end(), what) == known.end()) known.push_back(what);
     }
-    path_.misses = path_.misses || !way.packet.translated;
+    path_.misses = path_.misses || !chosen;
     Backend& out = backends_[{way.packet.destination, way.packet.destination_port}];
     out.ip = way.packet.destination;
     out.port = way.packet.destination_port;
@@ -169,7 +216,7 @@ class Follower {
     for (auto& entry : backends_) path_.backends.push_back(std::move(entry.second));
     ShareSteps();
     auto any = [&](auto is) { return std::any_of(ends_.begin(), ends_.end(), is); };
-    if (any([](const End& e) { return e.translated && e.end == TraceOutcome::kGoesOn; })) {
+    if (any([](const End& e) { return e.chosen && e.end == TraceOutcome::kGoesOn; })) {
       path_.verdict = Path::kDelivered;
     } else if (any([](const End& e) { return e.end == TraceOutcome::kDropped; })) {
       path_.verdict = Path::kDropped;
@@ -205,11 +252,12 @@ class Follower {
 
   struct End {
     TraceOutcome::End end;
-    bool translated, local;
+    bool chosen, local;
   };
   NodeView& node_;
   const Source& source_;
   Path path_;
+  bool chosen_at_socket_ = false;
   std::vector<End> ends_;
   std::map<std::pair<IpAddress, uint16_t>, Backend> backends_;
 };
@@ -240,8 +288,9 @@ std::string_view VerdictName(Path::Verdict verdict) {
   return "";
 }
 
-Path FollowPacket(NodeView& node, const Source& source, const Frontend& frontend, uint8_t protocol) {
-  return Follower(node, source).Run(frontend, protocol);
+Path FollowPacket(NodeView& node, const Source& source, const Frontend& frontend, uint8_t protocol,
+                  Call call) {
+  return Follower(node, source).Run(frontend, protocol, call);
 }
 
 }  // namespace keelson::ctl

@@ -1,10 +1,11 @@
-// Follows the first packet of a connection through this node: hooks, routing, hooks, until it is delivered,
-// leaves the node, or is refused.
+// Follows a connection's beginning through this node: the socket, where eBPF serves it, and then the first
+// packet: hooks, routing, hooks, until it is delivered, leaves the node, or is refused.
 #pragma once
 
 #include <string>
 #include <vector>
 
+#include "ctl/sockets/socket_call.h"
 #include "ctl/trace/node_view.h"
 #include "ctl/trace/service_view.h"
 
@@ -34,12 +35,13 @@ struct Path {
   enum Verdict {
     kDelivered,      // to one of the backends
     kLocal,          // to a socket of this node, under the address it was sent to
-    kNotTranslated,  // leaves as it came: no rule knows the address
+    kNotTranslated,  // leaves as it came: nothing here knows the address
     kDropped,
     kRejected,
     kNoWay,  // the source has no address of this family, or no route
   };
   Frontend frontend;
+  std::optional<Call> call;  // by which the socket was asked, where eBPF serves it
   Verdict verdict = kNotTranslated;
   std::vector<nft::TraceStep> steps;  // that all ways share
   std::vector<Backend> backends;      // sorted, each once
@@ -48,6 +50,8 @@ struct Path {
 };
 std::string_view VerdictName(Path::Verdict verdict);  // "Delivered"
 
-Path FollowPacket(NodeView& node, const Source& source, const Frontend& frontend, uint8_t protocol);
+// `call` matters to sockets of UDP on this node.
+Path FollowPacket(NodeView& node, const Source& source, const Frontend& frontend, uint8_t protocol,
+                  Call call = Call::kConnect);
 
 }  // namespace keelson::ctl

@@ -18,10 +18,6 @@ const Endpoint* Known(const TracedPath& traced, const Backend& backend) {
   return nullptr;
 }
 
-std::string AddressText(const IpAddress& ip, uint16_t port) {
-  return (ip.is_v4() ? ip.ToString() : "[" + ip.ToString() + "]") + ":" + std::to_string(port);
-}
-
 json::array StepsDocument(const std::vector<nft::TraceStep>& steps) {
   json::array out;
   for (const nft::TraceStep& step : steps) out.push_back({{"where", step.chain}, {"what", step.what}});
@@ -41,6 +37,14 @@ json::object BackendDocument(const TracedPath& traced, const Backend& backend) {
   return out;
 }
 
+json::array ProblemsDocument(const std::vector<Problem>& problems) {
+  json::array out;
+  for (const Problem& p : problems) out.push_back({{"reason", p.reason}, {"message", p.message}});
+  return out;
+}
+
+const char* CallName(Call call) { return call == Call::kConnect ? "connect" : "sendmsg"; }
+
 json::object PathDocument(const TracedPath& traced) {
   const Path& path = traced.path;
   json::object frontend = {{"type", KindName(path.frontend.kind)},
@@ -48,21 +52,25 @@ json::object PathDocument(const TracedPath& traced) {
                            {"port", path.frontend.port},
                            {"protocol", traced.protocol}};
   if (!traced.port_name.empty()) frontend["portName"] = traced.port_name;
-  json::array backends, problems, unknown;
+  if (path.call) frontend["call"] = CallName(*path.call);
+  json::array backends, unknown;
   for (const Backend& backend : path.backends) backends.push_back(BackendDocument(traced, backend));
-  for (const Problem& p : traced.problems) problems.push_back({{"reason", p.reason}, {"message", p.message}});
   for (const std::string& what : path.not_understood) unknown.push_back(json::string(what));
-  return {{"frontend", std::move(frontend)},    {"verdict", VerdictName(path.verdict)},
-          {"steps", StepsDocument(path.steps)}, {"backends", std::move(backends)},
-          {"connections", traced.connections},  {"rulesNotUnderstood", std::move(unknown)},
-          {"problems", std::move(problems)}};
+  return {{"frontend", std::move(frontend)},
+          {"verdict", VerdictName(path.verdict)},
+          {"steps", StepsDocument(path.steps)},
+          {"backends", std::move(backends)},
+          {"connections", traced.connections},
+          {"rulesNotUnderstood", std::move(unknown)},
+          {"problems", ProblemsDocument(traced.problems)}};
 }
 
 std::string PathTable(const TracedPath& traced) {
   const Path& path = traced.path;
   std::string out = std::string(KindName(path.frontend.kind)) + " " +
                     AddressText(path.frontend.ip, path.frontend.port) + "/" + traced.protocol +
-                    (traced.port_name.empty() ? "" : " (" + traced.port_name + ")") + ": " +
+                    (traced.port_name.empty() ? "" : " (" + traced.port_name + ")") +
+                    (path.call ? std::string(" by ") + CallName(*path.call) + "()" : "") + ": " +
                     std::string(VerdictName(path.verdict)) + "\n";
   if (!path.steps.empty()) {
     std::vector<std::vector<std::string>> rows = {{"STEP", "WHERE", "WHAT"}};
@@ -97,22 +105,26 @@ std::string PathTable(const TracedPath& traced) {
 }  // namespace
 
 bool TraceReport::HasProblems() const {
-  return std::any_of(paths.begin(), paths.end(),
-                     [](const TracedPath& path) { return !path.problems.empty(); });
+  return !problems.empty() || std::any_of(paths.begin(), paths.end(),
+                                          [](const TracedPath& path) { return !path.problems.empty(); });
 }
 
 json::value ToDocument(const TraceReport& report) {
   json::array notes, traced;
   for (const std::string& note : report.notes) notes.push_back(json::string(note));
   for (const TracedPath& path : report.paths) traced.push_back(PathDocument(path));
-  return json::object{{"service", report.service}, {"type", report.type},       {"source", report.source},
-                      {"node", report.node},       {"notes", std::move(notes)}, {"paths", std::move(traced)}};
+  return json::object{{"service", report.service}, {"type", report.type},
+                      {"source", report.source},   {"node", report.node},
+                      {"notes", std::move(notes)}, {"problems", ProblemsDocument(report.problems)},
+                      {"paths", std::move(traced)}};
 }
 
 std::string ToTable(const TraceReport& report) {
   std::string out = report.type + " Service " + report.service + ", from " + report.source + ", on node " +
                     report.node + "\n";
   for (const std::string& note : report.notes) out += note + "\n";
+  for (const Problem& problem : report.problems)
+    out += "PROBLEM " + problem.reason + ": " + problem.message + "\n";
   for (const TracedPath& path : report.paths) out += "\n" + PathTable(path);
   return out;
 }

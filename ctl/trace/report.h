@@ -22,6 +22,7 @@ struct TracedPath {
 struct TraceReport {
   std::string service, type, source, node;
   std::vector<std::string> notes;
+  std::vector<Problem> problems;  // with this node, whatever the path
   std::vector<TracedPath> paths;
 
   bool HasProblems() const;

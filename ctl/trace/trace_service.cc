@@ -14,6 +14,7 @@ constexpr char kServiceNameLabel[] = "kubernetes.io/service-name";
 struct Options {
   std::string service;
   std::vector<std::string> from = {"host"};
+  std::string pin_directory = kPinDirectory;
 };
 
 struct Wanted {
@@ -93,10 +94,11 @@ bool Serves(const Frontend& frontend, const Source& source) {
 }
 
 Result<TracedPath> TraceOne(NodeView& node, const ServiceView& service, const PortView& port,
-                            const Frontend& frontend, const Source& source, const std::string& node_name) {
+                            const Frontend& frontend, Call call, const Source& source,
+                            const std::string& node_name) {
   TracedPath out{port.name,
                  port.protocol,
-                 FollowPacket(node, source, frontend, port.protocol_number()),
+                 FollowPacket(node, source, frontend, port.protocol_number(), call),
                  port.endpoints,
                  0,
                  {}};
@@ -114,9 +116,17 @@ Result<TracedPath> TraceOne(NodeView& node, const ServiceView& service, const Po
   return out;
 }
 
+// A socket of UDP that eBPF serves is asked in two ways.
+std::vector<Call> CallsOf(const NodeView& node, const PortView& port, const Frontend& frontend,
+                          const Source& source) {
+  const bool served = source.kind != Source::kAddress && node.Sockets(frontend.ip.is_v4());
+  if (!served || port.protocol != "UDP") return {Call::kConnect};
+  return {Call::kConnect, Call::kSend};
+}
+
 Result<TraceReport> Trace(const client::RestClient& api, const Options& options) {
   ASSIGN_OR_RETURN(Wanted wanted, ParseWanted(options.service));
-  ASSIGN_OR_RETURN(std::unique_ptr<NodeView> node, ReadNode());
+  ASSIGN_OR_RETURN(std::unique_ptr<NodeView> node, ReadNode(options.pin_directory));
   ASSIGN_OR_RETURN(ThisNode here, FindThisNode(api, *node));
   ASSIGN_OR_RETURN(Source source, FindSource(api, options.from, here));
   ASSIGN_OR_RETURN(corev1::Service service, api.Get<corev1::Service>(wanted.ns, wanted.name));
@@ -124,7 +134,9 @@ Result<TraceReport> Trace(const client::RestClient& api, const Options& options)
                    api.List<discoveryv1::EndpointSlice>(
                        wanted.ns, {.label_selector = std::string(kServiceNameLabel) + "=" + wanted.name}));
   ServiceView view = MakeServiceView(service, slices, here.ips);
-  TraceReport out{view.name, view.type, source.name, here.name, {}, {}};
+  TraceReport out{.service = view.name, .type = view.type, .source = source.name, .node = here.name};
+  if (source.kind != Source::kAddress)
+    out.problems = JudgeSockets(*node, options.pin_directory, NetnsCookie());
   if (!view.external_name.empty()) {
     out.notes.push_back("ExternalName: DNS sends clients to " + view.external_name +
                         "; no packet is translated");
@@ -137,8 +149,10 @@ Result<TraceReport> Trace(const client::RestClient& api, const Options& options)
     found = true;
     for (const Frontend& frontend : port.frontends) {
       if (!Serves(frontend, source)) continue;
-      ASSIGN_OR_RETURN(TracedPath path, TraceOne(*node, view, port, frontend, source, here.name));
-      out.paths.push_back(std::move(path));
+      for (Call call : CallsOf(*node, port, frontend, source)) {
+        ASSIGN_OR_RETURN(TracedPath path, TraceOne(*node, view, port, frontend, call, source, here.name));
+        out.paths.push_back(std::move(path));
+      }
     }
   }
   if (!found && !wanted.port.empty()) return Usage("Service " + view.name + " has no port " + wanted.port);
@@ -177,6 +191,7 @@ void AddTraceService(CLI::App& parent, Run& chosen) {
   verb->add_option("--from", options->from,
                    "pod NAMESPACE/NAME (of this node), host, or the ADDRESS of a client outside")
       ->expected(1, 2);
+  verb->add_option("--ebpf-pin-directory", options->pin_directory, "as kube-proxy has it");
   verb->callback([options, &chosen] {
     // "--from host NAMESPACE/NAME": --from takes two words where it can.
     auto& from = options->from;

@@ -110,13 +110,25 @@ class EbpfTest(unittest.TestCase):
         for place in ("web-1", None):
             self.assertEqual(self.ask(place, empty).returncode, 7, "curl's code for what is refused")
 
-    def test_nodectl_dumps_the_rules_below(self):
+    def test_nodectl_tells_of_sockets_and_rules(self):
         programs = pathlib.Path(self.cluster.env.get("KEELSON_BIN") or ROOT / "build" / self.cluster.env.get("KEELSON_PRESET", "release") / "bin")
         if not (programs / "nodectl").exists():
             self.skipTest(f"no nodectl in {programs}")
-        said = json.loads(run(self.cluster.on_node("node1", [programs / "nodectl", "-o", "json", "proxy", "dump"])).stdout)
-        found = [one for one in said["services"] if one.get("address") == self.address and one["port"] == 80]
-        self.assertEqual([(one["mode"], one["verdict"], len(one["endpoints"])) for one in found], [("ebpf", "serves", 2)])
+        def nodectl(*words):
+            return json.loads(run(self.cluster.on_node("node1", [programs / "nodectl", "-o", "json", *words,
+                                                                 f"--ebpf-pin-directory={self.pins}"])).stdout)
+        said = nodectl("proxy", "dump")
+        found = [one for one in said["services"] if one.get("address") == self.address and one.get("port") == 80]
+        self.assertEqual([(one["mode"], one.get("from"), one["verdict"], len(one["endpoints"])) for one in found],
+                         [("ebpf", "sockets", "serves", 2), ("ebpf", None, "serves", 2)])
+        self.assertEqual(said["problems"], [])
+        for source, first in ((["pod", "default/web-1"], "ebpf connect4"), (["host"], "ebpf connect4"), (["203.0.113.9"], None)):
+            said = nodectl("--kubeconfig", self.cluster.env["KUBECONFIG"], "trace", "service", "default/web", "--from", *source)
+            self.assertEqual([path["problems"] for path in said["paths"]], [[] for _ in said["paths"]], source)
+            for path in said["paths"]:
+                self.assertEqual((path["verdict"], len(path["backends"])), ("Delivered", 2), source)
+                if first:
+                    self.assertEqual(path["steps"][0]["where"], first)
 
     def test_serves_on_without_kube_proxy(self):
         self.cluster.kill("kube-proxy")

@@ -1,4 +1,5 @@
-// From mode nftables to ebpf and back while connections are open: the new one is filled, then the old one goes.
+// From mode nftables to ebpf and back while connections are open: the new one is filled, then the old one
+// goes.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/resource.h>

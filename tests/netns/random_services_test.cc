@@ -5,10 +5,10 @@
 
 #include <cstdlib>
 #include <map>
-#include <random>
 
 #include "lib/netlink/conntrack.h"
 #include "proxy/model/service_map.h"
+#include "tests/netns/random_services.h"
 #include "tests/netns/service_world.h"
 
 namespace keelson::netns {
@@ -19,34 +19,6 @@ using proxy::Fate;
 
 constexpr const char* kClients[] = {"pod1", "pod2", "node", "outside", "stranger"};
 constexpr const char* kEntries[] = {"cluster", "external", "lb", "nodeport"};
-
-class RandomServices {
- public:
-  explicit RandomServices(uint32_t seed) : random_(seed) {}
-
-  ServiceBlock Block(int number) {
-    ServiceBlock out{
-        .number = number, .name = "s" + std::to_string(number), .protocol = Chance(4) ? "udp" : "tcp"};
-    for (const char* flag : {"nodeport", "external", "lb"}) {
-      if (!Chance(3)) out.flags.push_back(flag);
-    }
-    for (const char* flag : {"internal-local", "external-local"}) {
-      if (Chance(3)) out.flags.push_back(flag);
-    }
-    if (Chance(4)) out.flags.push_back(Chance(2) ? "ranges=outside,pods" : "ranges=others");
-    for (const char* name : {"pod1", "pod2", "remote"}) {
-      if (Chance(2)) continue;
-      const char* states[] = {"", "", "", "!", "-"};
-      std::string hint = Chance(3) ? (Chance(2) ? "@a" : "@b") : "";
-      out.endpoints.push_back(name + std::string(states[random_() % 5]) + hint);
-    }
-    return out;
-  }
-  bool Chance(uint32_t of) { return random_() % of == 0; }
-
- private:
-  std::mt19937 random_;
-};
 
 std::vector<std::string> Words(const Decision& decision) {
   if (decision.fate == Fate::kRefused) return {"refused"};
