@@ -53,6 +53,8 @@ EVENTS = {
 }
 
 METRICS = {
+    "attachdetach": "attach_detach_controller_attachdetach_controller_forced_detaches attachdetach_controller_total_volumes "
+                    "storage_count_attachable_volumes_in_use",
     "cronjob": "cronjob_controller_job_creation_skew_duration_seconds",
     "endpoints": "endpoint_slice_controller_changes endpoint_slice_controller_syncs "
                  "endpoint_slice_controller_endpoints_added_per_sync endpoint_slice_controller_endpoints_removed_per_sync "
@@ -103,6 +105,8 @@ LEFT_OUT = {
     "VolumeDelete": "of deleters in the program; drivers delete",
     "RecyclerPod": "as VolumeRecycled",
     # ---- metrics ----
+    "attachdetach_controller_total_volumes": "there is one state of the world, the API's",
+    "storage_count_attachable_volumes_in_use": "VolumeAttachments say it",
     "endpoint_slice_controller_endpoints_added_per_sync": "not counted",
     "endpoint_slice_controller_endpoints_removed_per_sync": "not counted",
     "endpoint_slice_controller_endpoints_desired": "not counted",

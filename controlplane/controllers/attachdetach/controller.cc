@@ -5,11 +5,12 @@
 #include <google/protobuf/util/message_differencer.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "controlplane/controllers/ownership.h"
 #include "controlplane/controllers/pod_claims.h"
 #include "lib/api/meta.h"
-#include "lib/k8s/pod_util.h"
+#include "lib/base/metrics.h"
 
 namespace keelson::controllers {
 namespace {
@@ -19,6 +20,7 @@ using google::protobuf::util::MessageDifferencer;
 
 constexpr char kByVolume[] = "volume", kByNode[] = "node", kClaimantsByNode[] = "claimants-by-node";
 constexpr char kManaged[] = "volumes.kubernetes.io/controller-managed-attach-detach";
+constexpr char kKeepsTerminated[] = "volumes.kubernetes.io/keep-terminated-pod-volumes";
 constexpr char kCsiPrefix[] = "kubernetes.io/csi/";
 
 std::vector<std::string> VolumeOf(const VolumeAttachment& attachment) {
@@ -29,9 +31,18 @@ std::vector<std::string> VolumeOf(const VolumeAttachment& attachment) {
 std::string VolumeOf(const corev1::PersistentVolumeClaim& claim) { return claim.spec().volume_name(); }
 
 // Its kubelet leaves attaching to this controller.
-bool IsManaged(const corev1::Node& node) {
-  auto managed = node.metadata().annotations().find(kManaged);
-  return managed != node.metadata().annotations().end() && managed->second == "true";
+bool IsManaged(const corev1::Node& node) { return node.metadata().annotations().contains(kManaged); }
+
+bool KeepsTerminated(const corev1::Node& node) {
+  auto keeps = node.metadata().annotations().find(kKeepsTerminated);
+  return keeps != node.metadata().annotations().end() && keeps->second == "true";
+}
+
+void CountForced(const char* reason) {
+  static metrics::Family& total =
+      metrics::Counter("attach_detach_controller_attachdetach_controller_forced_detaches",
+                       "Number of times the A/D Controller performed a forced detach", {"reason"});
+  total.With({reason}).Increment();
 }
 
 // What of a node has a say in where volumes are.
@@ -42,7 +53,34 @@ corev1::Node Facts(const corev1::Node& node) {
   *out.mutable_spec()->mutable_taints() = node.spec().taints();
   if (ViewOf(&node, "").healthy) out.mutable_status()->add_conditions()->set_type("Ready");
   if (IsManaged(node)) (*out.mutable_metadata()->mutable_annotations())[kManaged] = "true";
+  if (KeepsTerminated(node)) (*out.mutable_metadata()->mutable_annotations())[kKeepsTerminated] = "true";
   return out;
+}
+
+using PodsByNode = std::map<std::string, std::vector<std::shared_ptr<const corev1::Pod>>>;
+
+// Names of pods are for their own namespace.
+std::string WhoHasIt(const corev1::Pod& pod,
+                     const std::map<std::string, std::shared_ptr<const VolumeAttachment>>& attachments,
+                     const PodsByNode& users) {
+  std::vector<std::string> here;
+  size_t elsewhere = 0;
+  for (const auto& [node, pods] : users) {
+    if (!attachments.contains(node)) continue;
+    for (const auto& other : pods) {
+      if (other->metadata().namespace_() == pod.metadata().namespace_()) {
+        here.push_back(other->metadata().name());
+      } else {
+        ++elsewhere;
+      }
+    }
+  }
+  if (here.empty() && elsewhere == 0)
+    return "Volume is already exclusively attached to one node and can't be attached to another";
+  if (here.empty())
+    return fmt::format("Volume is already used by {} pod(s) in different namespaces", elsewhere);
+  return fmt::format("Volume is already used by pod(s) {}", fmt::join(here, ", ")) +
+         (elsewhere > 0 ? fmt::format(" and {} pod(s) in different namespaces", elsewhere) : "");
 }
 
 }  // namespace
@@ -96,9 +134,10 @@ void AttachDetachController::EnqueueVolumesOf(const corev1::Pod& pod) {
 
 void AttachDetachController::OnPod(const client::Change<corev1::Pod>& change) {
   auto uses = [](const std::shared_ptr<const corev1::Pod>& pod) {
-    return pod && !pod->spec().node_name().empty() && !k8s::IsTerminal(*pod);
+    return pod && !pod->spec().node_name().empty() && NeedsVolumes(*pod, false);
   };
-  if (uses(change.old_object) != uses(change.new_object)) EnqueueVolumesOf(change.object());
+  if (uses(change.old_object) != uses(change.new_object) || !change.new_object)
+    EnqueueVolumesOf(change.object());
 }
 
 void AttachDetachController::OnNode(const client::Change<corev1::Node>& change) {
@@ -108,8 +147,10 @@ void AttachDetachController::OnNode(const client::Change<corev1::Node>& change) 
   for (const auto& attachment : attachments_.ByIndex(kByNode, change.key)) {
     for (const std::string& volume : VolumeOf(*attachment)) queue().Add(volume);
   }
-  const bool was = change.old_object && IsManaged(*change.old_object);
-  if (was == (change.new_object && IsManaged(*change.new_object))) return;
+  auto policy = [](const std::shared_ptr<const corev1::Node>& node) {
+    return std::pair(node && IsManaged(*node), node && KeepsTerminated(*node));
+  };
+  if (policy(change.old_object) == policy(change.new_object)) return;
   for (const auto& pod : pods_.ByIndex(kClaimantsByNode, change.key)) EnqueueVolumesOf(*pod);
 }
 
@@ -129,9 +170,10 @@ AttachDetachController::Pods AttachDetachController::UsersOf(const corev1::Persi
                      VolumeOf(*claim) == volume.metadata().name();
   if (!bound) return out;
   for (const auto& pod : pods_.ByIndex(kByClaim, key)) {
-    if (pod->spec().node_name().empty() || k8s::IsTerminal(*pod)) continue;
+    if (pod->spec().node_name().empty()) continue;
     auto node = nodes_.Get(pod->spec().node_name());
-    if (node && IsManaged(*node)) out[pod->spec().node_name()].push_back(pod);
+    if (node && IsManaged(*node) && NeedsVolumes(*pod, KeepsTerminated(*node)))
+      out[pod->spec().node_name()].push_back(pod);
   }
   return out;
 }
@@ -145,10 +187,25 @@ AttachDetachController::Memory& AttachDetachController::Remember(const std::stri
                 [&](const auto& one) { return over(one.first) || wanted.contains(one.first); });
   std::erase_if(memory.told, [&](const auto& one) { return over(one.first); });
   std::erase_if(memory.leaving, [&](const auto& node) { return over(node) || wanted.contains(node); });
+  std::erase_if(memory.in_use, [&](const auto& one) { return over(one.first); });
   for (const auto& [node, attachment] : attachments) {
     if (!wanted.contains(node)) memory.unwanted.emplace(node, clock().SteadyNow());
   }
   return memory;
+}
+
+std::map<std::string, NodeView> AttachDetachController::ViewNodes(const std::string& unique_name,
+                                                                  const Attachments& attachments,
+                                                                  const Pods& wanted, Memory& memory) const {
+  std::map<std::string, NodeView> out;
+  for (const auto& [node, pods] : wanted) out[node] = ViewOf(nodes_.Get(node).get(), unique_name);
+  for (const auto& [node, one] : attachments) {
+    NodeView& view = out[node] = ViewOf(nodes_.Get(node).get(), unique_name);
+    auto [last, first] = memory.in_use.emplace(node, true);
+    if (view.known) last->second = view.in_use;
+    view.in_use = last->second;
+  }
+  return out;
 }
 
 Result<Requeue> AttachDetachController::Reconcile(const std::string& key, std::stop_token stop) {
@@ -160,18 +217,15 @@ Result<Requeue> AttachDetachController::Reconcile(const std::string& key, std::s
   // An attachment of a volume that is not there is whoever's made it: nothing is known of its use.
   if (!volume || (attachments.empty() && !NeedsAttaching(*volume))) return Requeue{};
   const Pods users = UsersOf(*volume);
-  const std::string name = UniqueVolumeName(*volume);
   std::set<std::string> wanted;
-  std::map<std::string, NodeView> nodes;
   for (const auto& [node, pods] : users) wanted.insert(node);
-  for (const auto& [node, pods] : users) nodes[node] = ViewOf(nodes_.Get(node).get(), name);
-  for (const auto& [node, one] : attachments) nodes[node] = ViewOf(nodes_.Get(node).get(), name);
   Memory& memory = Remember(key, attachments, users);
-  const AttachPlan plan = PlanAttachments(*volume, wanted, attachments, nodes, memory.unwanted,
-                                          clock().SteadyNow(), force_after_);
+  const AttachPlan plan = PlanAttachments(*volume, wanted, attachments,
+                                          ViewNodes(UniqueVolumeName(*volume), attachments, users, memory),
+                                          memory.unwanted, clock().SteadyNow(), force_after_);
 
   for (const std::string& node : plan.attach) RETURN_IF_ERROR(Attach(api, *volume, node, users));
-  for (const std::string& node : plan.blocked) TellBlocked(*volume, node, users);
+  TellBlocked(*volume, plan.blocked, attachments, users, memory);
   memory.leaving.insert(plan.detach.begin(), plan.detach.end());
   for (const auto& [node, attachment] : attachments) {
     RETURN_IF_ERROR(ReportAttached(api, node));
@@ -180,6 +234,7 @@ Result<Requeue> AttachDetachController::Reconcile(const std::string& key, std::s
   for (const std::string& node : plan.detach) {
     Result<> gone = api.Delete<VolumeAttachment>("", attachments.at(node)->metadata().name());
     if (!gone && !gone.error().Is(Code::kNotFound)) return gone.error().Wrap("detach " + key);
+    if (auto forced = plan.forced.find(node); forced != plan.forced.end()) CountForced(forced->second);
   }
   Requeue again;
   for (const auto& [node, left] : plan.waiting) {
@@ -234,30 +289,16 @@ Result<> AttachDetachController::ReportAttached(const client::RestClient& api, c
   return {};
 }
 
-void AttachDetachController::TellBlocked(const corev1::PersistentVolume& volume, const std::string& node,
-                                         const Pods& users) {
-  for (const auto& pod : users.at(node)) {
-    std::vector<std::string> others;
-    size_t elsewhere = 0;
-    for (const auto& [at, pods] : users) {
-      if (at == node) continue;
-      for (const auto& other : pods) {
-        if (other->metadata().namespace_() == pod->metadata().namespace_()) {
-          others.push_back(other->metadata().name());
-        } else {
-          ++elsewhere;
-        }
-      }
-    }
-    std::string why = "Volume is already exclusively attached to one node and can't be attached to another";
-    if (!others.empty()) {
-      why = fmt::format("Volume is already used by pod(s) {}", fmt::join(others, ", "));
-      if (elsewhere > 0) why += fmt::format(" and {} pod(s) in different namespaces", elsewhere);
-    } else if (elsewhere > 0) {
-      why = fmt::format("Volume is already used by {} pod(s) in different namespaces", elsewhere);
-    }
-    events_.Record(*pod, "Warning", "FailedAttachVolume",
-                   fmt::format("Multi-Attach error for volume \"{}\" {}", volume.metadata().name(), why));
+void AttachDetachController::TellBlocked(const corev1::PersistentVolume& volume,
+                                         const std::vector<std::string>& nodes,
+                                         const Attachments& attachments, const Pods& users, Memory& memory) {
+  const std::set<std::string> told = std::exchange(memory.blocked, {nodes.begin(), nodes.end()});
+  for (const std::string& node : nodes) {
+    if (told.contains(node)) continue;
+    for (const auto& pod : users.at(node))
+      events_.Record(*pod, "Warning", "FailedAttachVolume",
+                     fmt::format("Multi-Attach error for volume \"{}\" {}", volume.metadata().name(),
+                                 WhoHasIt(*pod, attachments, users)));
   }
 }
 

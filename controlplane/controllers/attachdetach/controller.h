@@ -38,13 +38,20 @@ class AttachDetachController : public Controller {
     std::map<std::string, SteadyTime> unwanted;  // since when no pod there uses it
     std::map<std::string, std::string> told;     // how attaching ended, as events said
     std::set<std::string> leaving;               // where it is taken away
+    std::set<std::string> blocked;               // who has been told that another node has it
+    std::map<std::string, bool> in_use;          // as each node said when it was last seen
   };
   Memory& Remember(const std::string& volume, const Attachments& attachments, const Pods& wanted);
+  // How the nodes stand to the volume. One that is gone may have it mounted still, unless it said otherwise.
+  std::map<std::string, NodeView> ViewNodes(const std::string& unique_name, const Attachments& attachments,
+                                            const Pods& wanted, Memory& memory) const;
   Result<> Attach(const client::RestClient& api, const corev1::PersistentVolume& volume,
                   const std::string& node, const Pods& users);
   // node.status.volumesAttached says what is attached there, but for what is being taken away.
   Result<> ReportAttached(const client::RestClient& api, const std::string& node);
-  void TellBlocked(const corev1::PersistentVolume& volume, const std::string& node, const Pods& users);
+  // Once for as long as it lasts.
+  void TellBlocked(const corev1::PersistentVolume& volume, const std::vector<std::string>& nodes,
+                   const Attachments& attachments, const Pods& users, Memory& memory);
   void TellOutcome(const corev1::PersistentVolume& volume, const VolumeAttachment& attachment,
                    const Pods& users, Memory& memory);
 

@@ -146,6 +146,10 @@ TEST_F(AttachDetachTest, OneNodeAtATime) {
   PutPod("p2", "n2");
   Run();
   EXPECT_EQ(AttachedTo(), "n1");
+  SetInUse("n1", false);  // looks at it again, and says nothing again
+  Run();
+  SetInUse("n1", true);
+  Run();
   DeletePod("p1");
   SetInUse("n1", false);
   Run();
@@ -156,6 +160,8 @@ TEST_F(AttachDetachTest, OneNodeAtATime) {
   EXPECT_TRUE(std::find(events.begin(), events.end(),
                         "FailedAttachVolume: Multi-Attach error for volume \"v\" Volume is already used by "
                         "pod(s) p1") != events.end());
+  for (const corev1::Event& event : cluster_.List<corev1::Event>())
+    EXPECT_EQ(event.count(), 1) << event.message();
 }
 
 TEST_F(AttachDetachTest, FailureIsTold) {
@@ -177,6 +183,63 @@ TEST_F(AttachDetachTest, SilentNodeIsForcedAfterAWhile) {
   cluster_.Advance(5min, {controller_});
   EXPECT_EQ(AttachedTo(), "n1");
   cluster_.Advance(61s, {controller_});
+  EXPECT_EQ(AttachedTo(), "-n1");
+}
+
+// Its machine may run on.
+TEST_F(AttachDetachTest, NodeThatIsGoneIsForcedAfterAWhileUnlessItHadLetGo) {
+  for (const bool mounted : {true, false}) {
+    SCOPED_TRACE(mounted);
+    cluster_.fake->Put(NodeOf("n1"));
+    PutPod("p", "n1");
+    Run();
+    PlayAttacher();
+    SetInUse("n1", mounted);
+    Run();
+    ASSERT_TRUE(cluster_.api.Delete<corev1::Node>("", "n1"));
+    DeletePod("p");
+    Run();
+    if (mounted) {
+      EXPECT_EQ(AttachedTo(), "n1");
+      cluster_.Advance(6min + 1s, {controller_});
+    }
+    EXPECT_EQ(AttachedTo(), "-n1");
+    PlayAttacher();
+    EXPECT_EQ(AttachedTo(), "");
+  }
+}
+
+TEST_F(AttachDetachTest, PodThatGoesWithNothingRunningNeedsNothing) {
+  PutPod("p", "n1");
+  Run();
+  PlayAttacher();
+  corev1::Pod pod = cluster_.Get<corev1::Pod>("default", "p");
+  pod.mutable_metadata()->mutable_deletion_timestamp()->set_seconds(1);
+  pod.mutable_status()->add_container_statuses()->mutable_state()->mutable_running();
+  cluster_.fake->Put(pod);
+  Run();
+  EXPECT_EQ(AttachedTo(), "n1");
+  pod.mutable_status()->mutable_container_statuses(0)->mutable_state()->mutable_terminated();
+  cluster_.fake->Put(pod);
+  Run();
+  EXPECT_EQ(AttachedTo(), "-n1");
+}
+
+TEST_F(AttachDetachTest, KubeletsMayKeepVolumesOfPodsThatHaveEnded) {
+  PutPod("p", "n1");
+  Run();
+  PlayAttacher();
+  corev1::Node node = cluster_.Get<corev1::Node>("", "n1");
+  auto& annotations = *node.mutable_metadata()->mutable_annotations();
+  annotations["volumes.kubernetes.io/keep-terminated-pod-volumes"] = "true";
+  cluster_.fake->Put(node);
+  corev1::Pod pod = cluster_.Get<corev1::Pod>("default", "p");
+  pod.mutable_status()->set_phase("Succeeded");
+  cluster_.fake->Put(pod);
+  Run();
+  EXPECT_EQ(AttachedTo(), "n1");
+  DeletePod("p");
+  Run();
   EXPECT_EQ(AttachedTo(), "-n1");
 }
 

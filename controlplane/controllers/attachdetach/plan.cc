@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "lib/http/signing_key.h"
+#include "lib/k8s/pod_util.h"
 
 namespace keelson::controllers {
 
@@ -33,6 +34,16 @@ bool IsShareable(const corev1::PersistentVolume& volume) {
          });
 }
 
+bool NeedsVolumes(const corev1::Pod& pod, bool keep_terminated) {
+  if (keep_terminated) return true;
+  if (k8s::IsTerminal(pod)) return false;
+  const auto& containers = pod.status().container_statuses();
+  return !k8s::IsTerminating(pod) ||
+         std::any_of(containers.begin(), containers.end(), [](const corev1::ContainerStatus& container) {
+           return !container.state().has_terminated() && !container.state().has_waiting();
+         });
+}
+
 NodeView ViewOf(const corev1::Node* node, const std::string& unique_name) {
   NodeView out;
   if (!node) return out;
@@ -59,8 +70,9 @@ AttachPlan PlanAttachments(const corev1::PersistentVolume& volume, const std::se
   for (const auto& [node, attachment] : attachments) {
     if (wanted.contains(node) || attachment->metadata().has_deletion_timestamp()) continue;
     const NodeView at = view(node);
-    if (!at.known || !at.in_use || at.out_of_service) {
+    if (!at.in_use || at.out_of_service) {
       out.detach.push_back(node);
+      if (at.in_use) out.forced[node] = "out-of-service";
       continue;
     }
     if (at.healthy || force_after.count() <= 0) continue;  // its kubelet will let go, and say so
@@ -68,6 +80,7 @@ AttachPlan PlanAttachments(const corev1::PersistentVolume& volume, const std::se
     const auto waited = since == unwanted_since.end() ? SteadyTime::duration() : now - since->second;
     if (waited >= force_after) {
       out.detach.push_back(node);
+      out.forced[node] = "timeout";
     } else {
       out.waiting[node] = std::chrono::ceil<std::chrono::seconds>(force_after - waited);
     }

@@ -46,9 +46,39 @@ TEST(AttachPlanTest, ViewOfNodes) {
   EXPECT_FALSE(ViewOf(nullptr, "x").known);
 }
 
+TEST(AttachPlanTest, WhichPodsNeedTheirVolumes) {
+  struct Case {
+    const char* what;
+    const char* phase;
+    bool leaving;
+    const char* containers;  // r: running, t: terminated, w: waiting
+    bool keep, want;
+  };
+  for (const Case& c : {Case{"runs", "Running", false, "r", false, true},
+                        {"has not begun", "Pending", false, "", false, true},
+                        {"waits for its image", "Pending", false, "w", false, true},
+                        {"has ended", "Succeeded", false, "t", false, false},
+                        {"has ended, and its kubelet keeps volumes", "Failed", false, "t", true, true},
+                        {"goes, and runs", "Running", true, "tr", false, true},
+                        {"goes, and nothing runs", "Running", true, "tw", false, false},
+                        {"goes, and nothing is known of it", "Pending", true, "", false, false},
+                        {"goes, and its kubelet keeps volumes", "Running", true, "t", true, true}}) {
+    corev1::Pod pod = PodNamed("p");
+    pod.mutable_status()->set_phase(c.phase);
+    if (c.leaving) pod.mutable_metadata()->mutable_deletion_timestamp();
+    for (const char* state = c.containers; *state; ++state) {
+      auto& container = *pod.mutable_status()->add_container_statuses()->mutable_state();
+      if (*state == 'r') container.mutable_running();
+      if (*state == 't') container.mutable_terminated();
+      if (*state == 'w') container.mutable_waiting();
+    }
+    EXPECT_EQ(NeedsVolumes(pod, c.keep), c.want) << c.what;
+  }
+}
+
 TEST(AttachPlanTest, Plans) {
   const NodeView idle{.known = true, .healthy = true}, busy{.known = true, .in_use = true, .healthy = true};
-  const NodeView lost{.known = true, .in_use = true}, gone;
+  const NodeView lost{.known = true, .in_use = true}, gone{.in_use = true}, gone_idle;
   const NodeView evicted{.known = true, .in_use = true, .out_of_service = true};
   struct Case {
     const char* what;
@@ -95,9 +125,17 @@ TEST(AttachPlanTest, Plans) {
        {{"a", lost}},
        60s,
        "waiting a 300"},
-      {"silent for long", "ReadWriteOnce", {}, {"a"}, {{"a", lost}}, 360s, "detach a"},
-      {"out of service", "ReadWriteOnce", {}, {"a"}, {{"a", evicted}}, 0s, "detach a"},
-      {"deleted", "ReadWriteOnce", {}, {"a"}, {{"a", gone}}, 0s, "detach a"},
+      {"silent for long", "ReadWriteOnce", {}, {"a"}, {{"a", lost}}, 360s, "detach a by force: timeout"},
+      {"out of service",
+       "ReadWriteOnce",
+       {},
+       {"a"},
+       {{"a", evicted}},
+       0s,
+       "detach a by force: out-of-service"},
+      {"deleted, and had let go", "ReadWriteOnce", {}, {"a"}, {{"a", gone_idle}}, 0s, "detach a"},
+      {"deleted with the volume mounted", "ReadWriteOnce", {}, {"a"}, {{"a", gone}}, 60s, "waiting a 300"},
+      {"deleted so for long", "ReadWriteOnce", {}, {"a"}, {{"a", gone}}, 360s, "detach a by force: timeout"},
       {"silent, but wanted there", "ReadWriteOnce", {"a"}, {"a"}, {{"a", lost}}, 0s, ""},
   };
   for (const Case& one : cases) {
@@ -114,6 +152,7 @@ TEST(AttachPlanTest, Plans) {
                                       std::pair("detach", plan.detach)}) {
       if (!nodes.empty()) parts.push_back(fmt::format("{} {}", name, fmt::join(nodes, ", ")));
     }
+    for (const auto& [node, why] : plan.forced) parts.push_back(fmt::format("by force: {}", why));
     for (const auto& [node, left] : plan.waiting)
       parts.push_back(fmt::format("waiting {} {}", node, left.count()));
     EXPECT_EQ(fmt::format("{}", fmt::join(parts, " ")), one.want) << one.what;
