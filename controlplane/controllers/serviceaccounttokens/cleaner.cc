@@ -24,9 +24,10 @@ bool IsDate(const std::string& text) {
   return text.size() == 10 && api::ParseTime(text + "T00:00:00Z", false);
 }
 
-std::string LabelOf(const corev1::Secret& secret, const char* key) {
+std::optional<std::string> LabelOf(const corev1::Secret& secret, const char* key) {
   auto it = secret.metadata().labels().find(key);
-  return it == secret.metadata().labels().end() ? "" : it->second;
+  if (it == secret.metadata().labels().end()) return std::nullopt;
+  return it->second;
 }
 
 }  // namespace
@@ -43,11 +44,8 @@ LegacyTokenCleaner::LegacyTokenCleaner(client::RestClient api, client::InformerF
 }
 
 bool LegacyTokenCleaner::IsMounted(const corev1::Secret& secret) const {
-  const std::string account = AccountOf(secret);
   for (const auto& pod : pods_.List()) {
-    if (pod->metadata().namespace_() != secret.metadata().namespace_() ||
-        pod->spec().service_account_name() != account)
-      continue;
+    if (pod->metadata().namespace_() != secret.metadata().namespace_()) continue;
     const std::vector<std::string> names = k8s::ReferencedSecrets(pod->spec());
     if (std::find(names.begin(), names.end(), secret.metadata().name()) != names.end()) return true;
   }
@@ -57,7 +55,7 @@ bool LegacyTokenCleaner::IsMounted(const corev1::Secret& secret) const {
 Result<> LegacyTokenCleaner::Retire(const corev1::Secret& secret, const std::string& limit,
                                     const client::RestClient& api) {
   const metav1::ObjectMeta& meta = secret.metadata();
-  const std::string since = LabelOf(secret, kInvalidSince);
+  const std::string since = LabelOf(secret, kInvalidSince).value_or("");
   if (!IsDate(since)) {
     auto marked =
         api.Patch<corev1::Secret>(meta.namespace_(), meta.name(), client::PatchType::kMerge,
@@ -73,7 +71,8 @@ Result<> LegacyTokenCleaner::Retire(const corev1::Secret& secret, const std::str
 
 Result<Requeue> LegacyTokenCleaner::Reconcile(const std::string&, std::stop_token stop) {
   const client::RestClient api = api_.With(stop);
-  const std::string limit = DateOf(clock().Now() - period_);
+  const WallTime since_when = clock().Now() - period_;
+  const std::string limit = DateOf(since_when);
   Result<corev1::ConfigMap> tracking = api.Get<corev1::ConfigMap>("kube-system", kTracking);
   if (!tracking && tracking.error().Is(Code::kNotFound)) return Requeue{kEvery};  // nobody writes uses down
   if (!tracking) return tracking.error();
@@ -83,11 +82,11 @@ Result<Requeue> LegacyTokenCleaner::Reconcile(const std::string&, std::stop_toke
     return Requeue{kEvery};
   for (const auto& secret : secrets_.List()) {
     const metav1::ObjectMeta& meta = secret->metadata();
-    if (meta.has_deletion_timestamp() || DateOf(api::FromTime(meta.creation_timestamp())) >= limit) continue;
-    const std::string used = LabelOf(*secret, kLastUsed);
-    if (!used.empty() && (!IsDate(used) || used >= limit)) continue;
+    if (meta.has_deletion_timestamp() || api::FromTime(meta.creation_timestamp()) >= since_when) continue;
+    const std::optional<std::string> used = LabelOf(*secret, kLastUsed);
+    if (used && (!IsDate(*used) || *used >= limit)) continue;
     auto account = accounts_.Get(meta.namespace_(), AccountOf(*secret));
-    if (!account) continue;
+    if (!account || !IsOf(*secret, *account)) continue;
     // Only what an account lists was made unasked.
     const bool listed =
         std::any_of(account->secrets().begin(), account->secrets().end(),

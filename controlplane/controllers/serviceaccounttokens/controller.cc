@@ -25,6 +25,11 @@ client::Informer<corev1::Secret>& TokenSecrets(client::InformerFactory& informer
 
 std::string AccountOf(const corev1::Secret& secret) { return Annotation(secret, kAccountName); }
 
+bool IsOf(const corev1::Secret& secret, const corev1::ServiceAccount& account) {
+  const std::string uid = Annotation(secret, kAccountUid);
+  return uid.empty() || account.metadata().uid() == uid;
+}
+
 Result<std::string> LegacyToken(const http::SigningKey& key, const corev1::ServiceAccount& account,
                                 const std::string& secret) {
   const metav1::ObjectMeta& meta = account.metadata();
@@ -71,15 +76,11 @@ ServiceAccountTokensController::ServiceAccountTokensController(client::RestClien
 
 Result<std::optional<corev1::ServiceAccount>> ServiceAccountTokensController::FindAccount(
     const corev1::Secret& secret, const client::RestClient& api) const {
-  const std::string uid = Annotation(secret, kAccountUid);
-  auto is_it = [&](const corev1::ServiceAccount& account) {
-    return uid.empty() || account.metadata().uid() == uid;
-  };
   auto known = accounts_.Get(secret.metadata().namespace_(), AccountOf(secret));
-  if (known && is_it(*known)) return std::optional(*known);
+  if (known && IsOf(secret, *known)) return std::optional(*known);
   // It may be so new that the store does not have it.
   auto live = api.Get<corev1::ServiceAccount>(secret.metadata().namespace_(), AccountOf(secret));
-  if (live && is_it(*live)) return std::optional(*std::move(live));
+  if (live && IsOf(secret, *live)) return std::optional(*std::move(live));
   if (live || live.error().Is(Code::kNotFound)) return std::nullopt;
   return live.error();
 }
@@ -90,23 +91,23 @@ Result<> ServiceAccountTokensController::Fill(const corev1::Secret& secret,
   corev1::Secret wanted = secret;
   auto& data = *wanted.mutable_data();
   bool changed = false;
-  auto put = [&](google::protobuf::Map<std::string, std::string>& map, const char* key,
-                 const std::string& value) {
-    auto it = map.find(key);
-    if (it != map.end() && it->second == value) return;
-    map[key] = value;
+  auto put = [&](const char* key, const std::string& value) {
+    auto it = data.find(key);
+    if (it != data.end() && it->second == value) return;
+    data[key] = value;
     changed = true;
   };
-  if (!root_ca_pem_.empty()) put(data, kCa, root_ca_pem_);
-  if (data[kNamespace].empty()) put(data, kNamespace, secret.metadata().namespace_());
+  if (!root_ca_pem_.empty()) put(kCa, root_ca_pem_);
+  if (data[kNamespace].empty()) put(kNamespace, secret.metadata().namespace_());
   if (data[kToken].empty()) {
     ASSIGN_OR_RETURN(std::string token, LegacyToken(key_, account, secret.metadata().name()));
-    put(data, kToken, token);
+    put(kToken, token);
   }
-  auto& annotations = *wanted.mutable_metadata()->mutable_annotations();
-  put(annotations, kAccountName, account.metadata().name());
-  put(annotations, kAccountUid, account.metadata().uid());
+  // What somebody has filled in himself is not tied to this very account.
   if (!changed) return {};
+  auto& annotations = *wanted.mutable_metadata()->mutable_annotations();
+  annotations[kAccountName] = account.metadata().name();
+  annotations[kAccountUid] = account.metadata().uid();
   auto stored = api.Update(wanted);
   if (!stored && !stored.error().Is(Code::kNotFound)) return stored.error();
   return {};

@@ -19,6 +19,8 @@ inline constexpr char kInvalidSince[] = "kubernetes.io/legacy-token-invalid-sinc
 client::Informer<corev1::Secret>& TokenSecrets(client::InformerFactory& informers);
 // The name of the account that a Secret says it is of; empty when it says nothing.
 std::string AccountOf(const corev1::Secret& secret);
+// Whether that is this one, and not another one of the same name: a Secret may say its account's uid.
+bool IsOf(const corev1::Secret& secret, const corev1::ServiceAccount& account);
 
 class ServiceAccountTokensController : public Controller {
  public:

@@ -76,6 +76,18 @@ TEST_F(TokensTest, SecretsAreFilledIn) {
   EXPECT_THAT(cluster_.errors, IsEmpty());
 }
 
+TEST_F(TokensTest, WhatIsFilledInAlreadyIsLeftAlone) {
+  ASSERT_TRUE(cluster_.api.Create(Account("runner")));
+  corev1::Secret filled = TokenSecret("t", "runner");
+  auto& data = *filled.mutable_data();
+  data["ca.crt"] = "CA";
+  data["namespace"] = data["token"] = "own";
+  ASSERT_TRUE(cluster_.api.Create(filled));
+  Start();
+  EXPECT_EQ(Secret().data().at("namespace"), "own");
+  EXPECT_FALSE(Secret().metadata().annotations().contains(kAccountUid));
+}
+
 TEST_F(TokensTest, SecretsGoWithTheirAccount) {
   ASSERT_TRUE(cluster_.api.Create(Account("runner")));
   ASSERT_TRUE(cluster_.api.Create(TokenSecret("t", "runner")));
@@ -103,23 +115,30 @@ TEST(LegacyTokenCleaner, WhatIsMarkedAndWhatIsRemoved) {
   const std::string old = "old", recent = "recent";
   const struct {
     const char* what;
-    int tracked;
-    bool listed, mounted, young;
-    std::string used, invalid;
+    int tracked;  // for so many days
+    bool listed, mounted;
+    int hours_old;
+    std::optional<std::string> used;
+    std::string invalid;
     std::string outcome;  // kept, marked, removed
+    bool other_account = false;
   } cases[] = {
-      {"never used", 60, true, false, false, "", "", "marked"},
-      {"used long ago", 60, true, false, false, old, "", "marked"},
-      {"used of late", 60, true, false, false, recent, "", "kept"},
-      {"a use that cannot be read", 60, true, false, false, "once", "", "kept"},
-      {"tracked of late only", 10, true, false, false, "", "", "kept"},
-      {"made of late", 60, true, false, true, "", "", "kept"},
-      {"made by hand", 60, false, false, false, "", "", "kept"},
-      {"mounted", 60, true, true, false, "", "", "kept"},
-      {"marked of late", 60, true, false, false, "", recent, "kept"},
-      {"marked with nonsense", 60, true, false, false, "", "once", "marked"},
-      {"marked long ago", 60, true, false, false, "", old, "removed"},
-      {"marked long ago, used since", 60, true, false, false, recent, old, "kept"},
+      {"never used", 60, true, false, 2400, std::nullopt, "", "marked"},
+      {"used long ago", 60, true, false, 2400, old, "", "marked"},
+      {"used of late", 60, true, false, 2400, recent, "", "kept"},
+      {"a use that cannot be read", 60, true, false, 2400, "once", "", "kept"},
+      {"tracked of late only", 10, true, false, 2400, std::nullopt, "", "kept"},
+      {"made of late", 60, true, false, 120, std::nullopt, "", "kept"},
+      {"made by hand", 60, false, false, 2400, std::nullopt, "", "kept"},
+      {"mounted", 60, true, true, 2400, std::nullopt, "", "kept"},
+      {"marked of late", 60, true, false, 2400, std::nullopt, recent, "kept"},
+      {"marked with nonsense", 60, true, false, 2400, std::nullopt, "once", "marked"},
+      {"marked long ago", 60, true, false, 2400, std::nullopt, old, "removed"},
+      {"marked long ago, used since", 60, true, false, 2400, recent, old, "kept"},
+      {"a use without a date", 60, true, false, 2400, "", "", "kept"},
+      {"made a little later in the day", 60, true, false, 30 * 24 - 1, std::nullopt, "", "kept"},
+      {"made a little earlier in the day", 60, true, false, 30 * 24 + 1, std::nullopt, "", "marked"},
+      {"of an account that is gone", 60, true, false, 2400, std::nullopt, "", "kept", true},
   };
   for (const auto& c : cases) {
     TestCluster cluster;
@@ -139,14 +158,15 @@ TEST(LegacyTokenCleaner, WhatIsMarkedAndWhatIsRemoved) {
         Account("runner", c.listed ? std::vector<std::string>{"t"} : std::vector<std::string>{}));
     corev1::Secret secret = TokenSecret("t", "runner");
     *secret.mutable_metadata()->mutable_creation_timestamp() =
-        api::ToTime(cluster.clock.Now() - hours(24 * (c.young ? 5 : 100)));
+        api::ToTime(cluster.clock.Now() - hours(c.hours_old));
+    if (c.other_account) (*secret.mutable_metadata()->mutable_annotations())[kAccountUid] = "another";
     auto& labels = *secret.mutable_metadata()->mutable_labels();
-    if (!c.used.empty()) labels[kLastUsed] = date(c.used);
+    if (c.used) labels[kLastUsed] = date(*c.used);
     if (!c.invalid.empty()) labels[kInvalidSince] = date(c.invalid);
     cluster.fake->Put(secret);
     if (c.mounted) {
       corev1::Pod pod = PodNamed("p");
-      pod.mutable_spec()->set_service_account_name("runner");
+      pod.mutable_spec()->set_service_account_name("another");
       pod.mutable_spec()->add_volumes()->mutable_volume_source()->mutable_secret()->set_secret_name("t");
       cluster.fake->Put(pod);
     }
