@@ -1,5 +1,5 @@
-// A claim that asks for more than its volume has is expanded by the driver's own resizer. This controller,
-// as upstream's does for drivers that are not built in, says so on the claim; it writes nothing else.
+// A claim that asks for more than its volume has is expanded by the driver's own resizer. This controller
+// says so on the claim, and where the driver has moved out of Kubernetes, names the resizer by an annotation.
 #pragma once
 
 #include "controlplane/controllers/controller.h"
@@ -14,6 +14,7 @@ class VolumeExpandController : public Controller {
   Result<Requeue> Reconcile(const std::string& key, std::stop_token stop) override;
 
  private:
+  client::RestClient api_;
   client::EventRecorder& events_;
   client::Informer<corev1::PersistentVolumeClaim>& claims_;
   client::Informer<corev1::PersistentVolume>& volumes_;
