@@ -10,8 +10,8 @@
 #include "controlplane/controllers/certificates/cleaner.h"
 #include "controlplane/controllers/certificates/pod_request_cleaner.h"
 #include "controlplane/controllers/certificates/signer.h"
-#include "controlplane/controllers/controller.h"
 #include "controlplane/controllers/clusterroleaggregation/controller.h"
+#include "controlplane/controllers/controller.h"
 #include "controlplane/controllers/cronjob/controller.h"
 #include "controlplane/controllers/daemonset/controller.h"
 #include "controlplane/controllers/deployment/controller.h"
@@ -30,6 +30,7 @@
 #include "controlplane/controllers/namespaces/service_account_controller.h"
 #include "controlplane/controllers/node/node_ipam.h"
 #include "controlplane/controllers/node/node_lifecycle.h"
+#include "controlplane/controllers/node/node_ttl.h"
 #include "controlplane/controllers/node/pod_gc.h"
 #include "controlplane/controllers/node/taint_eviction.h"
 #include "controlplane/controllers/podautoscaler/controller.h"
@@ -156,6 +157,7 @@ Result<> Build(Manager& manager, const Options& options) {
                                                 "endpoint-slice-mirroring-controller");
   manager.Add<TtlAfterFinishedController>(options, "ttl-after-finished-controller",
                                           "ttl-after-finished-controller");
+  manager.Add<NodeTtlController>(options, "ttl-controller", "ttl-controller");
   manager.Add<BootstrapSigner>(options, "bootstrap-signer-controller", "bootstrap-signer");
   manager.Add<TokenCleaner>(options, "token-cleaner-controller", "token-cleaner");
   manager.Add<LegacyTokenCleaner>(options, "legacy-serviceaccount-token-cleaner-controller",
@@ -170,8 +172,7 @@ Result<> Build(Manager& manager, const Options& options) {
   }
   if (options.allocate_node_cidrs && options.selection.Has("node-ipam-controller")) {
     ASSIGN_OR_RETURN(std::vector<CidrPool> pools, NodeIpamController::MakePools(options));
-    manager.Add<NodeIpamController>(options, "node-ipam-controller", "node-ipam-controller",
-                                    std::move(pools));
+    manager.Add<NodeIpamController>(options, "node-ipam-controller", "cidrAllocator", std::move(pools));
   }
   return {};
 }

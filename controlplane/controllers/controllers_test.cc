@@ -96,6 +96,7 @@ TEST(RunTest, QueuesHaveUpstreamsNames) {
       "statefulset",
       "token_cleaner",
       "ttl_jobs_to_delete",
+      "ttlcontroller",
       "volume_expand",
       "volumes",
   };

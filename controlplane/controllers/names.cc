@@ -56,6 +56,7 @@ const std::vector<ControllerName>& AllControllers() {
       {"token-cleaner-controller", "tokencleaner", "token-cleaner"},
       {"ttl-after-finished-controller", "ttl-after-finished", "ttl-after-finished-controller",
        "concurrent-ttl-after-finished-syncs", 5},
+      {"ttl-controller", "ttl", "ttl-controller"},
   };
   return all;
 }

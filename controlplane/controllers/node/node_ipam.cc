@@ -8,6 +8,7 @@
 
 #include "controlplane/controllers/ownership.h"
 #include "lib/api/meta.h"
+#include "lib/base/log.h"
 #include "lib/base/metrics.h"
 
 namespace keelson::controllers {
@@ -64,27 +65,29 @@ std::string CidrPool::BlockAt(uint64_t index) const {
   return std::string(text) + "/" + std::to_string(block_bits_);
 }
 
-std::optional<uint64_t> CidrPool::IndexOf(const std::string& block) const {
+std::optional<std::pair<uint64_t, uint64_t>> CidrPool::Overlap(const std::string& range) const {
   unsigned char address[16] = {};
-  auto parsed = ParseCidr(block, address);
-  if (!parsed || parsed->first != bytes_ || parsed->second != block_bits_) return std::nullopt;
-  uint64_t index = 0;
-  for (int bit = 0; bit < block_bits_; ++bit) {
-    const bool set = address[bit / 8] & 0x80 >> bit % 8;
-    if (bit >= range_bits_) {
-      index = index << 1 | (set ? 1 : 0);
-    } else if (set != static_cast<bool>(base_[bit / 8] & 0x80 >> bit % 8)) {
-      return std::nullopt;
-    }
+  auto parsed = ParseCidr(range, address);
+  if (!parsed || parsed->first != bytes_) return std::nullopt;
+  const int bits = parsed->second;
+  auto bit_of = [](const unsigned char* bytes, int bit) { return (bytes[bit / 8] & 0x80 >> bit % 8) != 0; };
+  for (int bit = 0; bit < std::min(bits, range_bits_); ++bit) {
+    if (bit_of(base_, bit) != bit_of(address, bit)) return std::nullopt;
   }
-  return index;
+  // They are those that agree with it in the bits that both have.
+  const int shared = std::clamp(bits, range_bits_, block_bits_) - range_bits_;
+  uint64_t prefix = 0;
+  for (int bit = range_bits_; bit < range_bits_ + shared; ++bit)
+    prefix = prefix << 1 | (bit_of(address, bit) ? 1 : 0);
+  const int rest = block_bits_ - range_bits_ - shared;
+  return std::pair(prefix << rest, uint64_t{1} << rest);
 }
 
 std::optional<std::string> CidrPool::Allocate() {
   if (used_.size() >= count_) return std::nullopt;
   // Onwards from the last: a block that was given back rests as long as possible.
   while (used_.count(next_)) next_ = (next_ + 1) % count_;
-  used_.insert(next_);
+  used_.emplace(next_, 1);
   std::string block = BlockAt(next_);
   Count("allocations", "allocation");
   next_ = (next_ + 1) % count_;
@@ -108,38 +111,22 @@ void CidrPool::Count(const char* what, const char* one) const {
       .Set(static_cast<double>(used_.size()) / static_cast<double>(count_));
 }
 
-bool CidrPool::Reserve(const std::string& block) {
-  std::optional<uint64_t> index = IndexOf(block);
-  if (index) used_.insert(*index);
-  return index.has_value();
+bool CidrPool::Reserve(const std::string& range) {
+  const auto blocks = Overlap(range);
+  if (!blocks) return false;
+  for (uint64_t i = 0; i < blocks->second; ++i) ++used_[blocks->first + i];
+  return true;
 }
 
-void CidrPool::Exclude(const std::string& range) {
-  CidrPool other;
-  auto parsed = ParseCidr(range, other.base_);
-  if (!parsed || parsed->first != bytes_) return;
-  const int bits = parsed->second;
-  auto agree = [&](int upto) {
-    for (int bit = 0; bit < upto; ++bit) {
-      const int mask = 0x80 >> bit % 8;
-      if ((base_[bit / 8] & mask) != (other.base_[bit / 8] & mask)) return false;
-    }
-    return true;
-  };
-  if (!agree(std::min(bits, range_bits_))) return;
-  // Its blocks are those that agree with it in the bits that both have.
-  const int shared = std::clamp(bits, range_bits_, block_bits_) - range_bits_;
-  uint64_t prefix = 0;
-  for (int bit = range_bits_; bit < range_bits_ + shared; ++bit)
-    prefix = prefix << 1 | (other.base_[bit / 8] & 0x80 >> bit % 8 ? 1 : 0);
-  const int rest = block_bits_ - range_bits_ - shared;
-  for (uint64_t i = 0; i < uint64_t{1} << rest; ++i) used_.insert(prefix << rest | i);
-}
-
-void CidrPool::Release(const std::string& block) {
-  std::optional<uint64_t> index = IndexOf(block);
-  if (!index || used_.erase(*index) == 0) return;
-  Count("releases", "release");
+void CidrPool::Release(const std::string& range) {
+  const auto blocks = Overlap(range);
+  if (!blocks) return;
+  for (uint64_t i = 0; i < blocks->second; ++i) {
+    auto used = used_.find(blocks->first + i);
+    if (used == used_.end() || --used->second > 0) continue;
+    used_.erase(used);
+    Count("releases", "release");
+  }
 }
 
 namespace {
@@ -189,7 +176,7 @@ Result<std::vector<CidrPool>> NodeIpamController::MakePools(const Options& optio
     const bool ipv6 = range.find(':') != std::string::npos;
     ASSIGN_OR_RETURN(CidrPool pool, CidrPool::Parse(range, ipv6 ? sizes.second : sizes.first));
     // Where Services live, no node's pods may.
-    for (const std::string& taken : options.service_cidrs) pool.Exclude(taken);
+    for (const std::string& taken : options.service_cidrs) pool.Reserve(taken);
     pools.push_back(std::move(pool));
   }
   if (pools.size() == 2 && pools[0].is_ipv6() == pools[1].is_ipv6()) {
@@ -214,14 +201,22 @@ NodeIpamController::NodeIpamController(client::RestClient api, client::InformerF
 // Before the first block is given out, all that are in use must be known.
 void NodeIpamController::ReserveAllOnce() {
   if (std::exchange(reserved_, true)) return;
-  for (const auto& node : nodes_.List()) {
-    auto& blocks = held_[node->metadata().name()];
-    for (const std::string& block : node->spec().pod_cidrs()) {
-      for (CidrPool& pool : pools_) {
-        if (pool.Reserve(block)) blocks.push_back(block);
-      }
+  for (const auto& node : nodes_.List()) Hold(node->metadata().name(), *node);
+}
+
+void NodeIpamController::Hold(const std::string& key, const corev1::Node& node) {
+  std::vector<std::string>& blocks = held_[key];
+  const std::vector<std::string> before =
+      std::exchange(blocks, {node.spec().pod_cidrs().begin(), node.spec().pod_cidrs().end()});
+  for (const std::string& block : blocks) {
+    bool of_a_pool = false;
+    for (CidrPool& pool : pools_) of_a_pool |= pool.Reserve(block);
+    if (!of_a_pool) {
+      log::Warn("A node's pod addresses are not in the cluster's ranges",
+                {{"node", key}, {"podCIDR", block}});
     }
   }
+  Release(before);
 }
 
 void NodeIpamController::Release(const std::vector<std::string>& blocks) {
@@ -233,7 +228,7 @@ void NodeIpamController::Release(const std::vector<std::string>& blocks) {
 Result<Requeue> NodeIpamController::Reconcile(const std::string& key, std::stop_token stop) {
   ReserveAllOnce();
   auto node = nodes_.Get(key);
-  if (!node) {
+  if (!node || node->metadata().has_deletion_timestamp()) {
     auto it = held_.find(key);
     if (it == held_.end()) return Requeue{};
     Release(it->second);
@@ -241,16 +236,12 @@ Result<Requeue> NodeIpamController::Reconcile(const std::string& key, std::stop_
     return Requeue{};
   }
   auto tell = [&](const std::string& reason) {
-    events_.Record(*node, "Normal", reason, "Node " + key + " status is now: " + reason);
+    events_.Record(*node, "Warning", reason, "Node " + key + " status is now: " + reason);
   };
   std::vector<std::string>& blocks = held_[key];
-  if (node->spec().pod_cidrs_size() > 0) {
-    if (!blocks.empty()) return Requeue{};
-    for (const std::string& block : node->spec().pod_cidrs()) {
-      for (CidrPool& pool : pools_) {
-        if (pool.Reserve(block)) blocks.push_back(block);
-      }
-    }
+  if (const auto& has = node->spec().pod_cidrs(); !has.empty()) {
+    // It may be another node of that name, or somebody else was quicker to give it some.
+    if (blocks != std::vector<std::string>(has.begin(), has.end())) Hold(key, *node);
     return Requeue{};
   }
   if (blocks.empty()) {

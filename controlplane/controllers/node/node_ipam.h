@@ -3,7 +3,6 @@
 
 #include <map>
 #include <optional>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -17,15 +16,16 @@ class CidrPool {
  public:
   // "10.244.0.0/16" in blocks of /24. kInvalid when that cannot be.
   static Result<CidrPool> Parse(const std::string& range, int block_bits);
-  std::optional<std::string> Allocate();   // the next free block; nullopt when there is none
-  bool Reserve(const std::string& block);  // in use already; false when it is not of this pool
-  void Release(const std::string& block);
-  // Blocks that overlap with a range are never given out. Before anything else.
-  void Exclude(const std::string& range);
+  std::optional<std::string> Allocate();  // the next free block; nullopt when there is none
+  // Blocks that overlap with a range are in use already: that of a node, maybe from a time with blocks of
+  // another size, or where Services live. False when it has nothing to do with this pool.
+  bool Reserve(const std::string& range);
+  void Release(const std::string& range);  // as often as it was reserved or given out
   bool is_ipv6() const { return bytes_ == 16; }
 
  private:
-  std::optional<uint64_t> IndexOf(const std::string& block) const;
+  // The first of the blocks that overlap with a range, and how many.
+  std::optional<std::pair<uint64_t, uint64_t>> Overlap(const std::string& range) const;
   std::string BlockAt(uint64_t index) const;
   void Count(const char* what, const char* one) const;  // for metrics
 
@@ -33,7 +33,7 @@ class CidrPool {
   int bytes_ = 4, range_bits_ = 0, block_bits_ = 0;
   unsigned char base_[16] = {};
   uint64_t count_ = 0, next_ = 0;
-  std::set<uint64_t> used_;
+  std::map<uint64_t, int> used_;  // by how many
 };
 
 class NodeIpamController : public Controller {
@@ -46,6 +46,8 @@ class NodeIpamController : public Controller {
 
  private:
   void ReserveAllOnce();
+  // Notes the blocks that a node has.
+  void Hold(const std::string& key, const corev1::Node& node);
   void Release(const std::vector<std::string>& blocks);
 
   client::RestClient api_;

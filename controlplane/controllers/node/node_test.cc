@@ -3,6 +3,7 @@
 
 #include "controlplane/controllers/node/node_ipam.h"
 #include "controlplane/controllers/node/node_lifecycle.h"
+#include "controlplane/controllers/node/node_ttl.h"
 #include "controlplane/controllers/node/pod_gc.h"
 #include "controlplane/controllers/node/taint_eviction.h"
 #include "controlplane/controllers/testing.h"
@@ -326,6 +327,57 @@ TEST(PodGcTest, FourKindsAndWhatTheyAreTold) {
                       {"evicted", "Failed going"}}));
 }
 
+TEST(NodeTtlTest, FollowsTheSizeOfTheClusterWithoutFlapping) {
+  TtlBySize ttl;
+  for (const auto& [nodes, seconds] : std::vector<std::pair<int, int>>{{0, 0},
+                                                                       {100, 0},
+                                                                       {101, 15},
+                                                                       {100, 15},
+                                                                       {90, 15},
+                                                                       {89, 0},
+                                                                       {501, 15 * 2},
+                                                                       {450, 30},
+                                                                       {449, 15},
+                                                                       {1001, 60},
+                                                                       {5000, 300},
+                                                                       {1800, 300},
+                                                                       {1799, 60},
+                                                                       {3, 0}})
+    EXPECT_EQ(ttl.Seconds(nodes), seconds) << nodes;
+}
+
+TEST(NodeTtlTest, EveryNodeIsToldOnce) {
+  TestCluster cluster;
+  auto& ttl = cluster.Make<NodeTtlController>();
+  for (int i = 0; i < 100; ++i) cluster.fake->Put(NodeNamed("n" + std::to_string(i)));
+  corev1::Node odd = NodeNamed("n0");
+  (*odd.mutable_metadata()->mutable_annotations())[kTtlAnnotation] = "soon";
+  cluster.fake->Put(odd);
+  cluster.Start();
+  cluster.Drain({&ttl});
+  auto told = [&](const char* name) {
+    return cluster.Get<corev1::Node>("", name).metadata().annotations().at(kTtlAnnotation);
+  };
+  EXPECT_EQ(told("n0"), "0");
+  EXPECT_EQ(told("n99"), "0");
+  cluster.fake->ForgetRequests();
+  corev1::Node node = cluster.Get<corev1::Node>("", "n7");
+  node.mutable_status()->mutable_node_info()->set_kernel_version("6");
+  cluster.fake->Put(node);
+  cluster.Drain({&ttl});
+  for (const std::string& request : cluster.fake->Requests())
+    EXPECT_FALSE(request.starts_with("PATCH")) << request;
+  cluster.fake->Put(NodeNamed("n100"));  // one too many
+  cluster.Drain({&ttl});
+  EXPECT_EQ(told("n100"), "15");
+  EXPECT_EQ(told("n7"), "0");  // not before it reports
+  node.mutable_status()->mutable_node_info()->set_kernel_version("7");
+  cluster.fake->Put(node);
+  cluster.Drain({&ttl});
+  EXPECT_EQ(told("n7"), "15");
+  EXPECT_TRUE(cluster.errors.empty());
+}
+
 TEST(NodeIpamTest, GivesEveryNodeItsBlock) {
   TestCluster cluster;
   Options options;
@@ -346,6 +398,64 @@ TEST(NodeIpamTest, GivesEveryNodeItsBlock) {
   ASSERT_EQ(node.spec().pod_cidrs_size(), 2);
   EXPECT_EQ(node.spec().pod_cidrs(1), "fd00:0:0:1::/64");
   EXPECT_TRUE(cluster.errors.empty());
+}
+
+// Blocks of other sizes than today's, and of several nodes within one of today's.
+TEST(NodeIpamTest, WhatNodesHaveIsNotGivenOutAgainWhateverItsSize) {
+  TestCluster cluster;
+  Options options;
+  options.cluster_cidrs = {"10.244.0.0/21"};  // eight blocks
+  auto pools = NodeIpamController::MakePools(options);
+  ASSERT_TRUE(pools) << pools.error().message();
+  NodeIpamController& ipam = cluster.Make<NodeIpamController>(*pools);
+  auto put = [&](const std::string& name, const std::string& block) {
+    corev1::Node node = NodeNamed(name);
+    if (!block.empty()) {
+      node.mutable_spec()->set_pod_cidr(block);
+      node.mutable_spec()->add_pod_cidrs(block);
+    }
+    cluster.fake->Put(node);
+  };
+  auto block_of = [&](const std::string& name) {
+    return cluster.Get<corev1::Node>("", name).spec().pod_cidr();
+  };
+  put("small-1", "10.244.0.0/25");
+  put("small-2", "10.244.0.128/25");
+  put("large", "10.244.2.0/23");
+  put("elsewhere", "192.168.0.0/24");
+  put("new-1", "");
+  put("new-2", "");
+  cluster.Start();
+  cluster.Drain({&ipam});
+  EXPECT_EQ(block_of("new-1"), "10.244.1.0/24");
+  EXPECT_EQ(block_of("new-2"), "10.244.4.0/24");
+  for (const char* gone : {"small-1", "large"}) ASSERT_TRUE(cluster.api.Delete<corev1::Node>("", gone));
+  cluster.Drain({&ipam});
+  for (const char* name : {"new-3", "new-4", "new-5", "new-6", "new-7"}) put(name, "");
+  cluster.Drain({&ipam});
+  EXPECT_EQ(block_of("new-6"), "10.244.2.0/24");
+  EXPECT_EQ(block_of("new-7"), "10.244.3.0/24");
+  EXPECT_TRUE(cluster.errors.empty());
+  put("too-many", "");  // 10.244.0.0/24 is used by half
+  cluster.Drain({&ipam});
+  EXPECT_EQ(block_of("too-many"), "");
+  ASSERT_TRUE(cluster.api.Delete<corev1::Node>("", "small-2"));
+  cluster.Drain({&ipam});
+  cluster.Advance(std::chrono::minutes(20), {&ipam});
+  EXPECT_EQ(block_of("too-many"), "10.244.0.0/24");
+}
+
+TEST(NodeIpamTest, NodeThatGoesGetsNothing) {
+  TestCluster cluster;
+  Options options;
+  options.cluster_cidrs = {"10.244.0.0/16"};
+  NodeIpamController& ipam = cluster.Make<NodeIpamController>(*NodeIpamController::MakePools(options));
+  corev1::Node node = NodeNamed("n");
+  node.mutable_metadata()->mutable_deletion_timestamp()->set_seconds(1);
+  cluster.fake->Put(node);
+  cluster.Start();
+  cluster.Drain({&ipam});
+  EXPECT_EQ(cluster.Get<corev1::Node>("", "n").spec().pod_cidr(), "");
 }
 
 TEST(NodeIpamTest, TellsWhatFails) {
