@@ -136,7 +136,7 @@ TEST(CidrPoolTest, HandsOutAndTakesBack) {
   ASSERT_TRUE(pool) << pool.error().message();
   EXPECT_TRUE(pool->Reserve("10.244.1.0/24"));
   EXPECT_FALSE(pool->Reserve("10.245.1.0/24"));
-  EXPECT_FALSE(pool->Reserve("10.244.0.0/25"));
+  EXPECT_FALSE(pool->Reserve("fd00::/64"));
   EXPECT_EQ(pool->Allocate(), "10.244.0.0/24");
   EXPECT_EQ(pool->Allocate(), "10.244.2.0/24");
   EXPECT_EQ(pool->Allocate(), "10.244.3.0/24");
