@@ -266,9 +266,11 @@ TEST(Flags, ModeEbpf) {
   EXPECT_TRUE(config->masquerade_all);
   EXPECT_EQ(config->ebpf_cgroup, "");
   EXPECT_EQ(config->ebpf_pins, "/sys/fs/bpf/keelson");
-  config = FromFlags({"--proxy-mode=ebpf", "--ebpf-cgroup=/c", "--ebpf-pin-directory=/p"});
+  config = FromFlags(
+      {"--proxy-mode=ebpf", "--ebpf-cgroup=/c", "--ebpf-pin-directory=/p", "--ebpf-devices=eth0,ens*"});
   EXPECT_EQ(config->ebpf_cgroup, "/c");
   EXPECT_EQ(config->ebpf_pins, "/p");
+  EXPECT_EQ(config->ebpf_devices, (std::vector<std::string>{"eth0", "ens*"}));
 }
 
 TEST(Flags, AnnouncedAddresses) {

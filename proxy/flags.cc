@@ -133,6 +133,10 @@ void AddEbpfFlags(CLI::App& app, Flags& f) {
                  "directory of cgroup2 whose processes mode ebpf serves; default: all");
   app.add_option("--ebpf-pin-directory", f.ebpf_pins,
                  "where mode ebpf pins its maps and programs; default: /sys/fs/bpf/keelson");
+  AddList(
+      app, "--ebpf-devices", f.ebpf_devices,
+      "names, with * and ?, of devices by which mode ebpf serves who comes from outside; default: those with "
+      "addresses that are not the pods'");
 }
 
 void AddAnnounceFlags(CLI::App& app, Flags& f) {
@@ -248,6 +252,7 @@ Result<Config> Decide(const CLI::App& app, const Flags& f) {
   config.announced = *std::move(announced);
   config.ebpf_cgroup = f.ebpf_cgroup;
   if (!f.ebpf_pins.empty()) config.ebpf_pins = f.ebpf_pins;
+  config.ebpf_devices = f.ebpf_devices;
   // The kernel of each node that has an address answers for it; the one that is to speak would not be heard.
   if (config.mode == "ipvs" && !f.announced.empty() && !config.ipvs.strict_arp) {
     return Error(Code::kInvalid, "--announce-addresses needs ipvs.strictARP in mode ipvs");

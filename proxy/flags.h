@@ -27,6 +27,7 @@ struct Flags {
   std::string dns_addresses;
   std::vector<std::string> stub_domains, announced;
   std::string ebpf_cgroup, ebpf_pins;
+  std::vector<std::string> ebpf_devices;
 };
 
 // For ParseFlags() of lib/base/flags.h.

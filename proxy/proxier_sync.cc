@@ -91,10 +91,11 @@ Result<> Proxier::FollowIps(const NodeFacts& facts) {
     addresses_changed_ = true;
     return ips.error();
   }
+  // Also when they are the same: they may be another device's.
+  for (auto& dataplane : dataplanes_) dataplane->SetOwnIps(ips->own);
   if (ips_ == *ips) return {};
   const bool same_node_ports = ips_ && ips_->node_ports == ips->node_ports, first = !ips_;
   ips_ = *std::move(ips);
-  for (auto& dataplane : dataplanes_) dataplane->SetOwnIps(ips_->own);
   if (same_node_ports) return {};
   cleaner_.SetNodeIps(ips_->node_ports);
   for (auto& dataplane : dataplanes_) dataplane->SetNodeIps(ips_->node_ports);

@@ -87,7 +87,8 @@ DataplaneMode MakeMode(const std::string& name, const Config& config, TableWatch
   const auto open = [&tables] { return tables.OpenKernel(); };
   nftables::Options v4 = DataplaneOptions(config, true), v6 = DataplaneOptions(config, false);
   if (name == "nftables") return nftables::Mode(v4, v6, open);
-  if (name == "ebpf") return ebpf::Mode(v4, v6, open, config.ebpf_cgroup, config.ebpf_pins);
+  if (name == "ebpf")
+    return ebpf::Mode(v4, v6, open, config.ebpf_cgroup, config.ebpf_pins, config.ebpf_devices);
   v4.table = v6.table = IpvsTable(config.table);
   ipvs::Options options{.scheduler = config.ipvs.scheduler,
                         .scheduler_flags = ipvs::SchedulerFlags(config.ipvs.scheduler),
@@ -309,7 +310,8 @@ Result<> Cleanup(const Config& config) {
   ASSIGN_OR_RETURN(std::unique_ptr<nft::Kernel> kernel, nft::OpenKernel());
   Result<> link = RemoveDnsLink();
   Result<> others = RemoveLeftovers(*kernel, config.table);
-  Result<> servers = RemoveVirtualServers(), sockets = ebpf::Sockets::RemoveAll(config.ebpf_pins), rules;
+  Result<> servers = RemoveVirtualServers(), outside = ebpf::DetachOutside(),
+           sockets = ebpf::Sockets::RemoveAll(config.ebpf_pins), rules;
   for (bool is_v4 : {true, false}) {
     nft::Table table = DataplaneOptions(config, is_v4).Table();
     for (const std::string& name : {config.table, IpvsTable(config.table), ebpf::TableName(config.table)}) {
@@ -317,7 +319,7 @@ Result<> Cleanup(const Config& config) {
       if (Result<> one = nftables::Dataplane::Remove(*kernel, table); !one) rules = one;
     }
   }
-  for (Result<>* one : {&link, &others, &servers, &sockets, &rules}) {
+  for (Result<>* one : {&link, &others, &servers, &outside, &sockets, &rules}) {
     if (!*one) return one->error().Wrap("encountered an error while tearing down rules");
   }
   return {};

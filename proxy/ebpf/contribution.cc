@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "proxy/ebpf/bpf/maps.h"
+#include "proxy/ebpf/maglev.h"
 #include "proxy/model/traffic.h"
 #include "proxy/nftables/slots.h"
 
@@ -42,6 +43,13 @@ Endpoint EndpointOf(const IpAddress& ip, uint16_t port) {
   return out;
 }
 
+// Of mapped addresses 96 bits are what says so.
+PodRange RangeOf(const IpPrefix& range) {
+  PodRange out{.bits = static_cast<__u32>(range.length() + (range.is_v4() ? 96 : 0))};
+  Fill(range.Network(), out.ip);
+  return out;
+}
+
 class Collector {
  public:
   Collector(const Options& options, SlotsByPort& slots)
@@ -66,6 +74,7 @@ class Collector {
 
  private:
   using Entry = proxy::Entry;
+  using Backends = std::vector<Backend>;
 
   void Put(MapId map, std::string key, std::string value) {
     out_.push_back({map, std::move(key), std::move(value)});
@@ -86,8 +95,37 @@ class Collector {
 
   void At(const ResolvedPort& port, const Slots& slots, Entry entry, const IpAddress* ip) {
     const ServicePort& service = port.service;
+    const std::string key =
+        VipKey(ip, service.protocol, entry == Entry::kNodePort ? service.node_port : service.port);
+    const Backends* at_sockets = AtSockets(port, slots, entry, key);
+    const Backends* from_outside =
+        entry == Entry::kClusterIp ? nullptr : FromOutside(port, slots, entry, key);
+    const bool stay = service.affinity.count() != 0 || service.protocol == kUdp;
+    if (at_sockets) PutEndpoints(key, *at_sockets, 0, stay || from_outside == at_sockets);
+    if (from_outside && from_outside != at_sockets) {
+      PutEndpoints(key, *from_outside, FirstSlot(service), true);
+    }
+  }
+
+  static uint32_t FirstSlot(const ServicePort& service) {
+    return service.external_local ? KP_LOCAL_SLOTS : 0;
+  }
+
+  void PutEndpoints(const std::string& key, const Backends& list, uint32_t first, bool members) {
+    for (uint32_t i = 0; i < list.size(); ++i) {
+      const std::string endpoint = EndpointValue(list[i].ip, list[i].port);
+      const uint32_t slot = first + i;
+      Put(kEndpoints, key + BytesOf(slot), endpoint);
+      if (members) Put(kMembers, key + endpoint, std::string(1, '\1'));
+    }
+  }
+
+  // Which endpoints clients on this node may get there; null: none.
+  const Backends* AtSockets(const ResolvedPort& port, const Slots& slots, Entry entry,
+                            const std::string& key) {
+    const ServicePort& service = port.service;
     // Which address the client will send from is not known yet.
-    if (entry == Entry::kLoadBalancerIp && !service.source_ranges.empty()) return;
+    if (entry == Entry::kLoadBalancerIp && !service.source_ranges.empty()) return nullptr;
     const TrafficOptions traffic{.masquerade_all = options_.masquerade_all,
                                  .detects_pods = options_.detects_pods};
     const Decision pods = Decide(port, entry, Origin::kPod, {}, traffic);
@@ -100,20 +138,53 @@ class Collector {
     if (!options_.detects_pods && entry != Entry::kClusterIp && pods.fate != Fate::kRefused) {
       value.pods = kPass;
     }
-    if (value.pods == kPass && value.node == kPass) return;
-    const std::string key =
-        VipKey(ip, service.protocol, entry == Entry::kNodePort ? service.node_port : service.port);
+    if (value.pods == kPass && value.node == kPass) return nullptr;
+    const Backends* list = nullptr;
     if (node.fate == Fate::kServed) {
-      const auto& list = node.endpoints == &port.local ? slots.local : slots.cluster;
-      value.endpoints = static_cast<__u32>(list.size());
-      for (__u32 i = 0; i < value.endpoints; ++i) {
-        const std::string endpoint = EndpointValue(list[i].ip, list[i].port);
-        Put(kEndpoints, key + BytesOf(i), endpoint);
-        if (value.affinity != 0 || service.protocol == kUdp)
-          Put(kMembers, key + endpoint, std::string(1, '\1'));
-      }
+      list = node.endpoints == &port.local ? &slots.local : &slots.cluster;
+      value.endpoints = static_cast<__u32>(list->size());
     }
     Put(kServices, key, BytesOf(value));
+    return list;
+  }
+
+  // Which endpoints who comes from outside may get there; null: the rules say what becomes of it.
+  const Backends* FromOutside(const ResolvedPort& port, const Slots& slots, Entry entry,
+                              const std::string& key) {
+    const ServicePort& service = port.service;
+    const bool limited = entry == Entry::kLoadBalancerIp && !service.source_ranges.empty();
+    // Source ranges are looked at for each packet.
+    const Decision decision = Decide(port, limited ? Entry::kExternalIp : entry, Origin::kOutside, {});
+    if (decision.fate != Fate::kServed) return nullptr;
+    const Backends& list = decision.endpoints == &port.local ? slots.local : slots.cluster;
+    struct Outside value {
+      .endpoints = static_cast<__u32>(list.size()), .first = FirstSlot(service),
+      .affinity = static_cast<__u32>(service.affinity.count()), .masquerade = decision.masquerade,
+      .limited = limited
+    };
+    if (list.size() > 1) value.rows = PutTable(key, list);
+    for (const IpPrefix& range : service.source_ranges) {
+      if (limited) PutRange(key, range);
+    }
+    Put(kOutside, key, BytesOf(value));
+    return &list;
+  }
+
+  uint32_t PutTable(const std::string& key, const Backends& list) {
+    const std::vector<uint16_t> table = MaglevTable(list);
+    const auto rows = static_cast<uint32_t>(table.size() / KP_ROW_SLOTS);
+    for (uint32_t row = 0; row < rows; ++row) {
+      const auto* begin = reinterpret_cast<const char*>(&table[row * KP_ROW_SLOTS]);
+      Put(kMaglev, key + BytesOf(row), std::string(begin, sizeof(Row)));
+    }
+    return rows;
+  }
+
+  void PutRange(const std::string& key, const IpPrefix& range) {
+    const PodRange ip = RangeOf(range);
+    const __u32 bits = 8 * sizeof(Vip) + ip.bits;
+    Put(kSourceRanges, BytesOf(bits) + key + std::string(reinterpret_cast<const char*>(ip.ip), sizeof ip.ip),
+        std::string(1, '\1'));
   }
 
   const Options& options_;
@@ -125,7 +196,8 @@ class Collector {
 }  // namespace
 
 const char* MapName(MapId map) {
-  constexpr const char* kNames[] = {"endpoints", "members", "nodeport_ips", "services"};
+  constexpr const char* kNames[] = {"endpoints", "members",      "maglev",   "source_ranges",
+                                    "pods",      "nodeport_ips", "services", "outside"};
   return kNames[map];
 }
 
@@ -143,6 +215,12 @@ std::vector<Entry> NodePortEntries(const std::vector<IpAddress>& ips, bool v4) {
     Fill(ip, key.ip);
     out.push_back({kNodePortIps, BytesOf(key), std::string(1, '\1')});
   }
+  return out;
+}
+
+std::vector<Entry> PodEntries(const std::vector<IpPrefix>& cidrs) {
+  std::vector<Entry> out;
+  for (const IpPrefix& cidr : cidrs) out.push_back({kPods, BytesOf(RangeOf(cidr)), std::string(1, '\1')});
   return out;
 }
 

@@ -3,20 +3,28 @@
 #include <utility>
 
 #include "lib/base/file.h"
+#include "lib/linux/netns.h"
 
 namespace keelson::proxy::ebpf {
 namespace {
 
+// Whether connections from outside have ended.
+constexpr std::chrono::seconds kLookAgain{10};
+
 Options PlanOptions(const nftables::Options& packets) {
-  return {.v4 = packets.v4, .masquerade_all = packets.masquerade_all, .detects_pods = packets.DetectsPods()};
+  return {.v4 = packets.v4,
+          .masquerade_all = packets.masquerade_all,
+          .detects_pods = packets.DetectsPods(),
+          .pod_cidrs = packets.pod_cidrs};
 }
 
 }  // namespace
 
-Dataplane::Dataplane(std::unique_ptr<nft::Kernel> kernel, nftables::Options packets, SocketOptions sockets)
+Dataplane::Dataplane(std::unique_ptr<nft::Kernel> kernel, nftables::Options packets, SocketOptions sockets,
+                     std::unique_ptr<Devices> devices)
     : packets_(std::move(kernel), packets),
       plan_(PlanOptions(packets)),
-      sockets_(std::move(sockets), packets.v4) {}
+      sockets_(std::move(sockets), packets.v4, std::move(devices)) {}
 
 void Dataplane::SetService(const std::string& key, const std::vector<ResolvedPort>& ports) {
   packets_.SetService(key, ports);
@@ -45,26 +53,38 @@ void Dataplane::Distrust() {
 }
 
 Result<std::optional<std::chrono::milliseconds>> Dataplane::Retire() {
-  RETURN_IF_ERROR(sockets_.Remove());
-  return packets_.Retire();
+  ASSIGN_OR_RETURN(bool gone, sockets_.Retire());
+  RETURN_IF_ERROR(packets_.Retire());
+  if (gone) return std::optional<std::chrono::milliseconds>();
+  return std::optional<std::chrono::milliseconds>(kLookAgain);
 }
 
 std::string TableName(const std::string& nftables_table) { return nftables_table + "-ebpf"; }
 
 DataplaneMode Mode(nftables::Options v4, nftables::Options v6, nftables::OpenKernel open_kernel,
-                   std::string cgroup, std::string pin_directory) {
+                   std::string cgroup, std::string pin_directory, std::vector<std::string> devices) {
   v4.table = TableName(v4.table);
   v6.table = TableName(v6.table);
   auto make = [=](bool is_v4, const std::optional<std::vector<IpPrefix>>& pod_cidrs)
       -> Result<std::unique_ptr<proxy::Dataplane>> {
     nftables::Options packets = nftables::WithPods(is_v4 ? v4 : v6, pod_cidrs);
     // Also where this mode cannot run one is made: to take away what is left of it.
-    SocketOptions sockets{
-        .cgroup = cgroup, .pin_directory = pin_directory, .node_netns = NetnsCookie().value_or(0)};
+    SocketOptions sockets{.cgroup = cgroup,
+                          .pin_directory = pin_directory,
+                          .node_netns = NetnsCookie().value_or(0),
+                          .masquerade_mark = packets.masquerade_bit};
+    ASSIGN_OR_RETURN(linux::NetNs netns, linux::NetNs::OpenCurrent());
+    DeviceOptions outside{.names = devices,
+                          .pod_cidrs = nftables::WithPods(v4, pod_cidrs).pod_cidrs,
+                          .pod_bridge = packets.pod_bridge,
+                          .pod_interface_prefix = packets.pod_interface_prefix};
+    for (const IpPrefix& cidr : nftables::WithPods(v6, pod_cidrs).pod_cidrs)
+      outside.pod_cidrs.push_back(cidr);
     Result<std::unique_ptr<nft::Kernel>> kernel = open_kernel();
     if (!kernel) return kernel.error().Wrap("reach the kernel's nftables");
     return std::unique_ptr<proxy::Dataplane>(
-        std::make_unique<Dataplane>(std::move(*kernel), std::move(packets), std::move(sockets)));
+        std::make_unique<Dataplane>(std::move(*kernel), std::move(packets), std::move(sockets),
+                                    std::make_unique<Devices>(std::move(netns), std::move(outside), is_v4)));
   };
   auto left = [pin_directory, rules = nftables::Mode(v4, v6, open_kernel).left]() -> Result<bool> {
     if (PathExists(pin_directory + "/v4") || PathExists(pin_directory + "/v6")) return true;

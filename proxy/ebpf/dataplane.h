@@ -1,6 +1,7 @@
-// Services by eBPF: clients on this node are served at their sockets (sockets.h), and the packets of all
-// others by the rules of mode nftables, in a table of its own. The rules also serve what cannot be decided at
-// a socket (pods that would have to be masqueraded, source ranges, SCTP).
+// Services by eBPF: clients on this node are served at their sockets (sockets.h), and who comes from outside
+// at the devices (devices.h). The rules of mode nftables, in a table of its own, masquerade, refuse and drop,
+// and serve what cannot be decided there (pods that would have to be masqueraded, cluster IPs from outside,
+// SCTP).
 #pragma once
 
 #include <memory>
@@ -16,12 +17,14 @@ namespace keelson::proxy::ebpf {
 class Dataplane final : public proxy::Dataplane {
  public:
   // `packets`: its options say which table. `sockets`: of the same family.
-  Dataplane(std::unique_ptr<nft::Kernel> kernel, nftables::Options packets, SocketOptions sockets);
+  Dataplane(std::unique_ptr<nft::Kernel> kernel, nftables::Options packets, SocketOptions sockets,
+            std::unique_ptr<Devices> devices);
 
   bool v4() const override { return packets_.v4(); }
   void SetService(const std::string& key, const std::vector<ResolvedPort>& ports) override;
   void SetNodeIps(const std::vector<IpAddress>& ips) override;
   void SetServiceCidrs(const std::vector<IpPrefix>& cidrs) override { packets_.SetServiceCidrs(cidrs); }
+  void SetOwnIps(const std::vector<IpAddress>&) override { sockets_.LookAtDevices(); }
   Result<> Probe() override { return packets_.Probe(); }
   // The rules first: what sockets do not serve yet meets them.
   Result<SyncStats> Sync() override;
@@ -30,7 +33,8 @@ class Dataplane final : public proxy::Dataplane {
   void RetryRefused() override { packets_.RetryRefused(); }
   size_t Refused() const override { return packets_.Refused(); }
   std::vector<OwnTable> Tables() const override { return packets_.Tables(); }
-  // Open connections go to endpoints' own addresses and need nothing.
+  // Open connections of this node's clients go to endpoints' own addresses and need nothing. Those from
+  // outside are served until they end.
   Result<std::optional<std::chrono::milliseconds>> Retire() override;
 
  private:
@@ -42,7 +46,7 @@ class Dataplane final : public proxy::Dataplane {
 
 // `table` of the packets' options is that of mode nftables.
 DataplaneMode Mode(nftables::Options v4, nftables::Options v6, nftables::OpenKernel open_kernel,
-                   std::string cgroup, std::string pin_directory);
+                   std::string cgroup, std::string pin_directory, std::vector<std::string> devices);
 
 // The table of packets in this mode.
 std::string TableName(const std::string& nftables_table);

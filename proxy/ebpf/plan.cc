@@ -11,6 +11,8 @@ size_t Changes::size() const {
   return out;
 }
 
+Plan::Plan(Options options) : options_(std::move(options)) { Replace(pods_, PodEntries(options_.pod_cidrs)); }
+
 void Plan::SetService(const std::string& key, const std::vector<ResolvedPort>& ports) {
   if (ports.empty()) {
     auto found = owners_.find(key);

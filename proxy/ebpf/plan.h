@@ -1,4 +1,4 @@
-// What should be in the maps of socket load balancing, of one address family. Pure: no kernel, no clock.
+// What should be in the maps of mode ebpf, of one address family. Pure: no kernel, no clock.
 //
 // TakeChanges gives what has changed since the last call and costs as much. Two Services may claim one
 // address and port: the first keeps it, and the next one gets it when the first has gone.
@@ -26,7 +26,7 @@ struct Changes {
 
 class Plan {
  public:
-  explicit Plan(Options options) : options_(options) {}
+  explicit Plan(Options options);
 
   void SetService(const std::string& key, const std::vector<ResolvedPort>& ports);  // no ports: gone
   void SetNodeIps(const std::vector<IpAddress>& ips);                               // where NodePorts answer
@@ -51,7 +51,7 @@ class Plan {
 
   const Options options_;
   std::unordered_map<std::string, Owner> owners_;
-  Owner node_;
+  Owner node_, pods_;
   std::unordered_map<std::string, nftables::Claims> claims_[kMapCount];
   // As it was at the last TakeChanges, of what has been touched since.
   std::unordered_map<std::string, std::optional<std::string>> before_[kMapCount];

@@ -15,7 +15,8 @@
 #include "lib/bpf/probe.h"
 #include "lib/linux/mount.h"
 #include "proxy/ebpf/bpf/maps.h"
-#include "proxy/ebpf/bpf/socket_lb.bpf.h"
+#include "proxy/ebpf/bpf/programs.bpf.h"
+#include "proxy/ebpf/outside_connections.h"
 
 #ifndef SO_NETNS_COOKIE
 #define SO_NETNS_COOKIE 71
@@ -26,10 +27,10 @@ namespace {
 
 constexpr char kVerifierLog[] = "/run/keelson-proxy-ebpf.log";
 constexpr uint32_t kProgramType = BPF_PROG_TYPE_CGROUP_SOCK_ADDR;
-constexpr MapId kGrowing[] = {kEndpoints, kMembers, kServices};
+constexpr MapId kGrowing[] = {kEndpoints, kMembers, kMaglev, kSourceRanges, kServices, kOutside};
 
-// A directory with links and directories of maps.
-Result<> RemoveFamily(const std::string& directory) {
+// Of a directory with links and directories of maps.
+Result<> DetachLinks(const std::string& directory) {
   Result<std::vector<std::string>> names = ListDir(directory);
   if (!names && names.error().Is(Code::kNotFound)) return {};
   if (!names) return names.error();
@@ -37,9 +38,17 @@ Result<> RemoveFamily(const std::string& directory) {
     if (name.starts_with("maps-")) continue;
     ASSIGN_OR_RETURN(bpf::Link link, bpf::Link::OpenPinned(directory + "/" + name));
     RETURN_IF_ERROR(link.Detach());
+    RETURN_IF_ERROR(RemoveFile(directory + "/" + name));
   }
+  return {};
+}
+
+Result<> RemoveFamily(const std::string& directory) {
+  RETURN_IF_ERROR(DetachLinks(directory));
   return bpf::RemovePinDirectory(directory);
 }
+
+bool IsForSockets(const bpf::Program& program) { return !program.name().ends_with("_outside"); }
 
 }  // namespace
 
@@ -80,6 +89,7 @@ Result<Sockets::Written> Sockets::Write(Plan& plan) {
     in_step_ = false;  // unless it succeeds: the plan has handed its changes out
     Changes changes = plan.TakeChanges();
     Result<> applied = Apply(changes);
+    if (applied && devices_stale_) applied = AttachDevices(false);
     if (applied) {
       in_step_ = true;
       return Written{.entries = changes.size()};
@@ -103,6 +113,7 @@ Result<size_t> Sockets::Compare(Plan& plan) {
   RETURN_IF_ERROR(Apply(changes));
   RETURN_IF_ERROR(Pin());
   RETURN_IF_ERROR(Attach());
+  RETURN_IF_ERROR(AttachDevices(true));
   return changes.size();
 }
 
@@ -120,13 +131,16 @@ Result<> Sockets::Apply(const Changes& changes) {
 // Loads the programs, over the maps that are pinned where these are large enough.
 Result<> Sockets::Open(const Plan& plan) {
   ASSIGN_OR_RETURN(bpf::Object object,
-                   bpf::Object::Open(bpf::embedded::keelson_bpf_socket_lb(), "keelson_socket"));
+                   bpf::Object::Open(bpf::embedded::keelson_bpf_services(), "keelson_proxy"));
   for (MapId id : kGrowing) {
     const size_t wanted = std::max<size_t>(options_.least_entries, 2 * plan.Size(id));
     RETURN_IF_ERROR(object.SetMaxEntries(MapName(id), static_cast<uint32_t>(std::bit_ceil(wanted))));
   }
+  RETURN_IF_ERROR(object.SetMaxEntries("connections", ConnectionEntries(options_.connections)));
   RETURN_IF_ERROR(object.SetConstant(
       "has_set_retval", bpf::Map::Bytes(uint8_t{bpf::HasHelper(kProgramType, BPF_FUNC_set_retval)})));
+  RETURN_IF_ERROR(object.SetConstant("serves_v4", bpf::Map::Bytes(uint8_t{v4_})));
+  RETURN_IF_ERROR(object.SetConstant("masquerade_mark", bpf::Map::Bytes(options_.masquerade_mark)));
   RETURN_IF_ERROR(bpf::MakePinDirectory(MapDirectory()));
   for (const std::string& name : object.MapNames()) {
     Result<bpf::Map> pinned = bpf::Map::OpenPinned(MapDirectory() + "/" + name);
@@ -147,6 +161,8 @@ Result<> Sockets::Open(const Plan& plan) {
   }
   ASSIGN_OR_RETURN(bpf::Map settings, object.GetMap("settings"));
   RETURN_IF_ERROR(settings.Put(uint32_t{0}, Settings{.node_netns = options_.node_netns}));
+  ASSIGN_OR_RETURN(bpf::Map state, object.GetMap("outside_state"));
+  RETURN_IF_ERROR(state.Put(uint32_t{0}, OutsideState{.draining = 0}));
   object_ = std::make_unique<bpf::Object>(std::move(object));
   return {};
 }
@@ -176,7 +192,7 @@ Result<> Sockets::Attach() {
   struct stat status {};
   if (::fstat(cgroup.get(), &status) != 0) return ErrnoError("stat " + directory);
   for (const bpf::Program& program : object_->Programs()) {
-    if (!v4_ && program.name().ends_with("4")) continue;
+    if (!IsForSockets(program) || (!v4_ && program.name().ends_with("4"))) continue;
     RETURN_IF_ERROR(AttachOne(program, cgroup.get(), status.st_ino));
   }
   // Maps of another layout have no readers any more.
@@ -203,8 +219,27 @@ Result<> Sockets::AttachOne(const bpf::Program& program, int cgroup, uint64_t cg
   return link.Pin(path);
 }
 
+Result<> Sockets::AttachDevices(bool programs) {
+  devices_stale_ = false;
+  if (!devices_) return {};
+  ASSIGN_OR_RETURN(bpf::Program in, object_->GetProgram("from_outside"));
+  ASSIGN_OR_RETURN(bpf::Program out, object_->GetProgram("to_outside"));
+  ASSIGN_OR_RETURN(bpf::Map map, object_->GetMap("devices"));
+  return devices_->Attach(in, out, map, programs);
+}
+
+Result<bool> Sockets::Retire() {
+  in_step_ = false;
+  RETURN_IF_ERROR(DetachLinks(Directory()));
+  ASSIGN_OR_RETURN(bool connected, DrainOutside(MapDirectory()));
+  if (connected) return false;
+  RETURN_IF_ERROR(Remove());
+  return true;
+}
+
 Result<> Sockets::Remove() {
   in_step_ = false;
+  if (devices_) RETURN_IF_ERROR(devices_->Detach());
   RETURN_IF_ERROR(RemoveFamily(Directory()));
   for (auto& map : maps_) map.reset();
   object_.reset();

@@ -1,10 +1,11 @@
-// Socket load balancing in the kernel, for one address family: keeps maps equal to a Plan, and the programs
-// that read them attached to a cgroup.
+// Load balancing by eBPF in the kernel, for one address family: keeps maps equal to a Plan, and the programs
+// that read them attached to a cgroup (for sockets) and to devices (for packets from outside).
 //
-// All of it is pinned, and so outlives the process:
+// All of it outlives the process:
 //
-//   DIRECTORY/v4/maps-LAYOUT/services ...   what maps.h describes
-//   DIRECTORY/v4/connect4 ...               links: the programs in their places
+//   DIRECTORY/v4/maps-LAYOUT/services ...   pinned: what maps.h describes
+//   DIRECTORY/v4/connect4 ...               pinned links: the programs for sockets in their places
+//   filters of the devices (devices.h)      stay with the devices
 //
 // A process that starts takes the maps over, writes the difference, and exchanges the programs of the links:
 // no connect() goes without. Maps that have become too small are replaced in the same way. The programs of
@@ -18,6 +19,7 @@
 
 #include "lib/base/error.h"
 #include "lib/bpf/object.h"
+#include "proxy/ebpf/devices.h"
 #include "proxy/ebpf/plan.h"
 
 namespace keelson::proxy::ebpf {
@@ -27,6 +29,8 @@ struct SocketOptions {
   std::string pin_directory;       // on a BPF file system
   uint64_t node_netns = 0;         // NetnsCookie() of the node
   uint32_t least_entries = 16384;  // room that maps have at first
+  uint32_t masquerade_mark = 0x4000;
+  uint32_t connections = 0;  // from outside, each of two entries; 0: by the machine's memory
 };
 
 // Of the calling thread's network namespace.
@@ -36,7 +40,9 @@ Result<std::string> CgroupRoot();
 
 class Sockets {
  public:
-  Sockets(SocketOptions options, bool v4) : options_(std::move(options)), v4_(v4) {}
+  // Without `devices` packets from outside are left alone.
+  Sockets(SocketOptions options, bool v4, std::unique_ptr<Devices> devices = nullptr)
+      : options_(std::move(options)), v4_(v4), devices_(std::move(devices)) {}
 
   // What this kernel lacks.
   static Result<> Check();
@@ -48,7 +54,12 @@ class Sockets {
   };
   Result<Written> Write(Plan& plan);
   void Distrust() { in_step_ = false; }
+  // Devices or their addresses have changed: the next Write() looks.
+  void LookAtDevices() { devices_stale_ = true; }
 
+  // Sockets are served no more, and from outside those only that are connected. Then everything goes, if
+  // nobody is: true. A Write() undoes it.
+  Result<bool> Retire();
   // Detaches and removes everything of this family; absent is fine.
   Result<> Remove();
   // Of both.
@@ -59,6 +70,7 @@ class Sockets {
   Result<> Open(const Plan& plan);
   Result<> Pin();
   Result<> Attach();
+  Result<> AttachDevices(bool programs);
   Result<> AttachOne(const bpf::Program& program, int cgroup, uint64_t cgroup_id);
   Result<> Apply(const Changes& changes);
   std::string Directory() const { return options_.pin_directory + (v4_ ? "/v4" : "/v6"); }
@@ -66,6 +78,8 @@ class Sockets {
 
   const SocketOptions options_;
   const bool v4_;
+  std::unique_ptr<Devices> devices_;
+  bool devices_stale_ = false;
   std::unique_ptr<bpf::Object> object_;
   std::optional<bpf::Map> maps_[kMapCount];
   bool in_step_ = false;

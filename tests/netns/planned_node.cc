@@ -61,8 +61,8 @@ void PlannedNode::Write() {
   tables_ = {std::move(table)};
   if (!socket_plan_) return;
   ctl::SocketMaps maps{.v4 = rules_.options().v4};
-  for (int id = 0; id < proxy::ebpf::kMapCount; ++id) {
-    const auto map = static_cast<proxy::ebpf::MapId>(id);
+  for (const auto map :
+       {proxy::ebpf::kEndpoints, proxy::ebpf::kMembers, proxy::ebpf::kNodePortIps, proxy::ebpf::kServices}) {
     if (!maps.Decode(MapName(map), socket_plan_->Difference(map, {}).put)) std::abort();
   }
   for (ctl::Call call : {ctl::Call::kConnect, ctl::Call::kSend}) {

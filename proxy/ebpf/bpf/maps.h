@@ -103,6 +103,90 @@ struct Settings {
   __u64 node_netns;  // cookie of the node's network namespace
 };
 
+// How a Service serves who comes from outside, by packets (outside.h). What has none is left to the rules.
+struct Outside {
+  __u32 endpoints;  // how many
+  __u32 first;      // slot: those of policy Local begin at KP_LOCAL_SLOTS
+  __u32 rows;       // of the table below, a power of two; 0: one endpoint, which needs none
+  __u32 affinity;   // seconds; 0: none
+  __u8 masquerade;
+  __u8 limited;  // to who is in `source_ranges`
+  __u8 zero[2];
+};
+KP_SIZE(Outside, 20);
+
+#define KP_LOCAL_SLOTS 0x10000
+
+// Which endpoint a connection from outside gets: the same one on every node (maglev.h).
+#define KP_ROW_SLOTS 512
+struct RowKey {
+  struct Vip vip;
+  __u32 row;
+};
+KP_SIZE(RowKey, 24);
+
+struct Row {
+  __u16 slots[KP_ROW_SLOTS];  // without `first`
+};
+KP_SIZE(Row, 1024);
+
+// Keys of tries: `bits` of what follows count.
+struct SourceRange {
+  __u32 bits;
+  struct Vip vip;
+  __u32 ip[4];
+};
+KP_SIZE(SourceRange, 40);
+
+struct PodRange {
+  __u32 bits;
+  __u32 ip[4];
+};
+KP_SIZE(PodRange, 20);
+
+struct OutsideClient {
+  struct Vip vip;
+  __u32 ip[4];
+};
+KP_SIZE(OutsideClient, 36);
+
+// What a packet says it is part of.
+struct Tuple {
+  __u32 source[4], destination[4];
+  __u16 source_port, destination_port;
+  __u8 protocol;
+  __u8 zero[3];
+};
+KP_SIZE(Tuple, 40);
+
+enum ConnectionFlags {
+  kBack = 1,        // of what comes from the endpoint
+  kMasquerade = 2,  // the rules do that, for packets so marked
+};
+enum ConnectionEnds {
+  kFinished = 1,  // this side has said all that it had to say
+  kReset = 2,
+};
+
+// What packets of a Tuple become. There are two for a connection, one for each way.
+struct Connection {
+  __u32 source[4], destination[4];
+  __u16 source_port, destination_port;
+  __u8 flags, ends;
+  __u8 zero[2];
+  __u64 used;  // nanoseconds of CLOCK_MONOTONIC; 0: not yet
+};
+KP_SIZE(Connection, 48);
+
+// By index of an interface that packets from outside come in by.
+struct Device {
+  __u32 header;  // bytes before the IP header: 14 or 0
+};
+
+struct OutsideState {
+  __u32 draining;  // serves no new connections
+};
+
 #ifdef __cplusplus
 }  // namespace keelson::proxy::ebpf
 #endif

@@ -9,6 +9,8 @@
 
 #include "proxy/ebpf/bpf/maps.h"
 
+#define KP_SECOND 1000000000ull
+
 // What hashes hold is allocated entry by entry: the memory follows the Services. Sizes are set when loading.
 struct {
   __uint(type, BPF_MAP_TYPE_HASH);
@@ -104,7 +106,7 @@ static __always_inline struct Endpoint* PickForClient(const struct Vip* vip, con
   struct Client client = {.cookie = netns, .vip = *vip};
   struct Sticky* before = bpf_map_lookup_elem(&affinity, &client);
   const __u64 now = bpf_ktime_get_ns();
-  if (before && now - before->used < service->affinity * 1000000000ull && IsMember(vip, &before->endpoint)) {
+  if (before && now - before->used < service->affinity * KP_SECOND && IsMember(vip, &before->endpoint)) {
     before->used = now;
     return &before->endpoint;
   }

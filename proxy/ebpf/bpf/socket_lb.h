@@ -6,6 +6,9 @@
 //
 // Only the kernel's stable interface (linux/bpf.h) is used, no structure of the kernel's own: neither
 // building nor loading needs to know the kernel's types, and there is nothing to relocate.
+#ifndef KEELSON_PROXY_EBPF_SOCKET_LB_H_
+#define KEELSON_PROXY_EBPF_SOCKET_LB_H_
+
 #include <linux/bpf.h>
 #include <linux/in.h>
 
@@ -179,4 +182,4 @@ FORWARD(connect6, "cgroup/connect6", 6, kConnect)
 FORWARD(sendmsg4, "cgroup/sendmsg4", 4, kSend)
 FORWARD(sendmsg6, "cgroup/sendmsg6", 6, kSend)
 
-char kLicense[] SEC("license") = "Dual BSD/GPL";
+#endif  // KEELSON_PROXY_EBPF_SOCKET_LB_H_

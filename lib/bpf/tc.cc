@@ -1,0 +1,67 @@
+#include "lib/bpf/tc.h"
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+
+#include <cerrno>
+
+#include "lib/base/fd.h"
+
+namespace keelson::bpf {
+namespace {
+
+constexpr uint32_t kHandle = 1;
+
+bpf_tc_hook HookOf(const TcPlace& place) {
+  LIBBPF_OPTS(bpf_tc_hook, hook, .ifindex = place.link_index,
+              .attach_point = place.ingress ? BPF_TC_INGRESS : BPF_TC_EGRESS);
+  return hook;
+}
+
+Error Failed(int result, const char* what, const TcPlace& place) {
+  return Error::FromErrno(-result, std::string(what) + " of interface " + std::to_string(place.link_index));
+}
+
+// The kernel's words for: no such interface, no clsact, no filter.
+bool IsAbsent(int result) { return result == -ENOENT || result == -EINVAL || result == -ENODEV; }
+
+}  // namespace
+
+Result<> AttachTc(const Program& program, const TcPlace& place) {
+  bpf_tc_hook hook = HookOf(place);
+  if (int made = ::bpf_tc_hook_create(&hook); made != 0 && made != -EEXIST) {
+    return Failed(made, "make qdisc clsact", place);
+  }
+  LIBBPF_OPTS(bpf_tc_opts, options, .prog_fd = program.fd(), .flags = BPF_TC_F_REPLACE, .handle = kHandle,
+              .priority = place.priority);
+  if (int attached = ::bpf_tc_attach(&hook, &options); attached != 0) {
+    return Failed(attached, "attach BPF filter", place);
+  }
+  return {};
+}
+
+Result<std::optional<std::string>> TcProgramAt(const TcPlace& place) {
+  bpf_tc_hook hook = HookOf(place);
+  LIBBPF_OPTS(bpf_tc_opts, options, .handle = kHandle, .priority = place.priority);
+  if (int found = ::bpf_tc_query(&hook, &options); found != 0) {
+    if (IsAbsent(found)) return std::optional<std::string>();
+    return Failed(found, "look at BPF filter", place);
+  }
+  UniqueFd program(::bpf_prog_get_fd_by_id(options.prog_id));
+  if (!program) return ErrnoError("open BPF program");
+  bpf_prog_info info{};
+  uint32_t size = sizeof info;
+  if (::bpf_obj_get_info_by_fd(program.get(), &info, &size) != 0) return ErrnoError("look at BPF program");
+  return std::optional<std::string>(info.name);
+}
+
+Result<> DetachTc(const TcPlace& place) {
+  bpf_tc_hook hook = HookOf(place);
+  LIBBPF_OPTS(bpf_tc_opts, options, .handle = kHandle, .priority = place.priority);
+  if (int detached = ::bpf_tc_detach(&hook, &options); detached != 0 && !IsAbsent(detached)) {
+    return Failed(detached, "detach BPF filter", place);
+  }
+  return {};
+}
+
+}  // namespace keelson::bpf

@@ -1,0 +1,105 @@
+// Services for who comes from outside, at the devices that such packets come in by and go out by:
+//
+//   in    client -> Service becomes client -> endpoint, and goes on to the node's routing and rules;
+//         what is to be masqueraded is marked, and the rules do it
+//   out   endpoint -> client becomes Service -> client
+//
+// A connection begins with a SYN, or with a datagram that belongs to none. What else belongs to none is left
+// as it is: connection tracking carries it since before. The rules also get whatever is not decided here
+// (packet.h; pods; refused and dropped connections; Services that are not in `outside`).
+#ifndef KEELSON_PROXY_EBPF_OUTSIDE_H_
+#define KEELSON_PROXY_EBPF_OUTSIDE_H_
+
+#include <linux/bpf.h>
+#include <linux/if_packet.h>
+#include <linux/pkt_cls.h>
+
+#include <bpf/bpf_endian.h>
+#include <bpf/bpf_helpers.h>
+
+#include "proxy/ebpf/bpf/connections.h"
+#include "proxy/ebpf/bpf/maps.h"
+#include "proxy/ebpf/bpf/packet.h"
+#include "proxy/ebpf/bpf/pick_outside.h"
+
+// What is to be masqueraded, as the rules know it. Set before loading.
+const volatile __u32 masquerade_mark = 0x4000;
+
+struct {
+  __uint(type, BPF_MAP_TYPE_HASH);
+  __uint(map_flags, BPF_F_NO_PREALLOC);
+  __uint(max_entries, 1024);
+  __type(key, __u32);
+  __type(value, struct Device);
+} devices SEC(".maps");
+
+struct {
+  __uint(type, BPF_MAP_TYPE_ARRAY);
+  __uint(max_entries, 1);
+  __type(key, __u32);
+  __type(value, struct OutsideState);
+} outside_state SEC(".maps");
+
+// Other filters of the device come next.
+#define KP_NEXT TC_ACT_UNSPEC
+
+static __always_inline int IsDraining(void) {
+  __u32 zero = 0;
+  const struct OutsideState* state = bpf_map_lookup_elem(&outside_state, &zero);
+  return !state || state->draining;
+}
+
+static __always_inline int ToEndpoint(struct __sk_buff* skb, const struct Packet* packet,
+                                      struct Connection* connection) {
+  Note(connection, packet);
+  if (connection->flags & kMasquerade) skb->mark |= masquerade_mark;
+  return SetDestination(skb, packet, connection) ? KP_NEXT : TC_ACT_SHOT;
+}
+
+static __always_inline int Begin(struct __sk_buff* skb, const struct Packet* packet) {
+  struct Vip vip = {.port = packet->tuple.destination_port, .protocol = packet->tuple.protocol};
+  __builtin_memcpy(vip.ip, packet->tuple.destination, sizeof vip.ip);
+  const struct Outside* service = FindOutside(&vip);
+  if (!service) {
+    ForgetBefore(&packet->tuple);
+    return KP_NEXT;
+  }
+  if (IsDraining() || IsPod(packet->tuple.source)) return KP_NEXT;
+  if (service->limited && !IsAdmitted(&vip, packet->tuple.source)) return KP_NEXT;
+  const struct Endpoint* endpoint = PickForPacket(&vip, service, &packet->tuple);
+  if (!endpoint) return KP_NEXT;
+  struct Connection there = {.source_port = packet->tuple.source_port, .destination_port = endpoint->port};
+  __builtin_memcpy(there.source, packet->tuple.source, sizeof there.source);
+  __builtin_memcpy(there.destination, endpoint->ip, sizeof there.destination);
+  if (service->masquerade) there.flags = kMasquerade;
+  if (!Store(&packet->tuple, &there)) return KP_NEXT;
+  return ToEndpoint(skb, packet, &there);
+}
+
+SEC("tc") int from_outside(struct __sk_buff* skb) {
+  const __u32 index = skb->ifindex;
+  const struct Device* device = bpf_map_lookup_elem(&devices, &index);
+  if (!device || skb->pkt_type != PACKET_HOST || skb->vlan_present) return KP_NEXT;
+  struct Packet packet;
+  if (!ReadPacket(skb, device->header, &packet)) return KP_NEXT;
+  const int begins = packet.tuple.protocol == IPPROTO_UDP || (packet.tcp_flags & (KP_SYN | KP_ACK)) == KP_SYN;
+  struct Connection* known = bpf_map_lookup_elem(&connections, &packet.tuple);
+  if (known && !(known->flags & kBack) && !(begins && IsOver(known, packet.tuple.protocol))) {
+    return ToEndpoint(skb, &packet, known);
+  }
+  return begins ? Begin(skb, &packet) : KP_NEXT;
+}
+
+SEC("tc") int to_outside(struct __sk_buff* skb) {
+  const __u32 index = skb->ifindex;
+  const struct Device* device = bpf_map_lookup_elem(&devices, &index);
+  if (!device) return KP_NEXT;
+  struct Packet packet;
+  if (!ReadPacket(skb, device->header, &packet)) return KP_NEXT;
+  struct Connection* known = bpf_map_lookup_elem(&connections, &packet.tuple);
+  if (!known || !(known->flags & kBack)) return KP_NEXT;
+  Note(known, &packet);
+  return SetSource(skb, &packet, known) ? KP_NEXT : TC_ACT_SHOT;
+}
+
+#endif  // KEELSON_PROXY_EBPF_OUTSIDE_H_

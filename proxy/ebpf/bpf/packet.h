@@ -1,0 +1,144 @@
+// Reading packets of TCP and UDP, and giving them other addresses and ports. For outside.h.
+//
+// What is not plain (fragments, options, extension headers, what is cut short) is not read: it is left to the
+// rules.
+#ifndef KEELSON_PROXY_EBPF_PACKET_H_
+#define KEELSON_PROXY_EBPF_PACKET_H_
+
+#include <linux/bpf.h>
+#include <linux/if_ether.h>
+#include <linux/in.h>
+#include <linux/ip.h>
+#include <linux/ipv6.h>
+#include <stddef.h>
+
+#include <bpf/bpf_endian.h>
+#include <bpf/bpf_helpers.h>
+
+#include "proxy/ebpf/bpf/maps.h"
+
+// Of the family that this object serves. Set before loading.
+const volatile __u8 serves_v4 = 1;
+
+#define KP_FIN 0x01
+#define KP_SYN 0x02
+#define KP_RST 0x04
+#define KP_ACK 0x10
+
+// Since Linux 6.16, where checksums of IPv6 are wrong without in the one case that the device has summed up
+// all of a packet.
+#define KP_F_IPV6 (1ull << 7)
+
+struct Packet {
+  struct Tuple tuple;
+  __u32 ip, transport;  // offsets of headers
+  __u8 tcp_flags;
+};
+
+static __always_inline void Map4(__u32 ip, __u32 (*out)[4]) {
+  (*out)[0] = (*out)[1] = 0;
+  (*out)[2] = bpf_htonl(0xffff);
+  (*out)[3] = ip;
+}
+
+static __always_inline int ReadAddresses4(struct __sk_buff* skb, struct Packet* out) {
+  struct iphdr header;
+  if (bpf_skb_load_bytes(skb, out->ip, &header, sizeof header)) return 0;
+  if (header.version != 4 || header.ihl != 5) return 0;
+  if (header.frag_off & bpf_htons(0x3fff)) return 0;  // more fragments follow, or this is a later one
+  Map4(header.saddr, &out->tuple.source);
+  Map4(header.daddr, &out->tuple.destination);
+  out->tuple.protocol = header.protocol;
+  out->transport = out->ip + sizeof header;
+  return 1;
+}
+
+static __always_inline int ReadAddresses6(struct __sk_buff* skb, struct Packet* out) {
+  struct ipv6hdr header;
+  if (bpf_skb_load_bytes(skb, out->ip, &header, sizeof header)) return 0;
+  if (header.version != 6) return 0;
+  __builtin_memcpy(out->tuple.source, &header.saddr, 16);
+  __builtin_memcpy(out->tuple.destination, &header.daddr, 16);
+  out->tuple.protocol = header.nexthdr;
+  out->transport = out->ip + sizeof header;
+  return 1;
+}
+
+// Of this object's family. 0: it is something else.
+static __always_inline int ReadPacket(struct __sk_buff* skb, __u32 header, struct Packet* out) {
+  __builtin_memset(out, 0, sizeof *out);
+  out->ip = header;
+  if (serves_v4) {
+    if (skb->protocol != bpf_htons(ETH_P_IP) || !ReadAddresses4(skb, out)) return 0;
+  } else {
+    if (skb->protocol != bpf_htons(ETH_P_IPV6) || !ReadAddresses6(skb, out)) return 0;
+  }
+  // Ports, and of TCP as far as the flags; of UDP the whole header.
+  __u8 start[14];
+  if (out->tuple.protocol == IPPROTO_TCP) {
+    if (bpf_skb_load_bytes(skb, out->transport, start, 14)) return 0;
+    out->tcp_flags = start[13];
+  } else if (out->tuple.protocol == IPPROTO_UDP) {
+    if (bpf_skb_load_bytes(skb, out->transport, start, 8)) return 0;
+  } else {
+    return 0;
+  }
+  __builtin_memcpy(&out->tuple.source_port, start, 2);
+  __builtin_memcpy(&out->tuple.destination_port, start + 2, 2);
+  return 1;
+}
+
+static __always_inline __u32 ChecksumAt(const struct Packet* packet) {
+  return packet->transport + (packet->tuple.protocol == IPPROTO_TCP ? 16 : 6);
+}
+
+// Of UDP a checksum may be absent.
+static __always_inline __u64 ChecksumFlags(const struct Packet* packet) {
+  return packet->tuple.protocol == IPPROTO_UDP ? BPF_F_MARK_MANGLED_0 : 0;
+}
+
+static __always_inline int SetAddress(struct __sk_buff* skb, const struct Packet* packet, const __u32* old,
+                                      const __u32* ip, int source) {
+  const __u32 sum = ChecksumAt(packet);
+  const __u64 flags = ChecksumFlags(packet) | BPF_F_PSEUDO_HDR;
+  if (serves_v4) {
+    const __u32 at = packet->ip + (source ? offsetof(struct iphdr, saddr) : offsetof(struct iphdr, daddr));
+    if (bpf_l4_csum_replace(skb, sum, old[3], ip[3], flags | 4)) return 0;
+    if (bpf_l3_csum_replace(skb, packet->ip + offsetof(struct iphdr, check), old[3], ip[3], 4)) return 0;
+    return bpf_skb_store_bytes(skb, at, &ip[3], 4, 0) == 0;
+  }
+  const __u32 at = packet->ip + (source ? offsetof(struct ipv6hdr, saddr) : offsetof(struct ipv6hdr, daddr));
+  const __s64 difference = bpf_csum_diff((__be32*)old, 16, (__be32*)ip, 16, 0);
+  if (difference < 0) return 0;
+  if (bpf_l4_csum_replace(skb, sum, 0, difference, flags | KP_F_IPV6) &&
+      bpf_l4_csum_replace(skb, sum, 0, difference, flags)) {
+    return 0;
+  }
+  return bpf_skb_store_bytes(skb, at, ip, 16, 0) == 0;
+}
+
+static __always_inline int SetPort(struct __sk_buff* skb, const struct Packet* packet, __u16 old, __u16 port,
+                                   int source) {
+  if (old == port) return 1;
+  if (bpf_l4_csum_replace(skb, ChecksumAt(packet), old, port, ChecksumFlags(packet) | 2)) return 0;
+  return bpf_skb_store_bytes(skb, packet->transport + (source ? 0 : 2), &port, 2, 0) == 0;
+}
+
+// 0: there was no memory, and the packet is of no use any more.
+static __always_inline int SetSource(struct __sk_buff* skb, const struct Packet* packet,
+                                     const struct Connection* to) {
+  __u32 ip[4];
+  __builtin_memcpy(ip, to->source, sizeof ip);
+  return SetAddress(skb, packet, packet->tuple.source, ip, 1) &&
+         SetPort(skb, packet, packet->tuple.source_port, to->source_port, 1);
+}
+
+static __always_inline int SetDestination(struct __sk_buff* skb, const struct Packet* packet,
+                                          const struct Connection* to) {
+  __u32 ip[4];
+  __builtin_memcpy(ip, to->destination, sizeof ip);
+  return SetAddress(skb, packet, packet->tuple.destination, ip, 0) &&
+         SetPort(skb, packet, packet->tuple.destination_port, to->destination_port, 0);
+}
+
+#endif  // KEELSON_PROXY_EBPF_PACKET_H_

@@ -1,0 +1,132 @@
+#include "proxy/ebpf/devices.h"
+
+#include <fnmatch.h>
+
+#include <algorithm>
+#include <array>
+#include <optional>
+
+#include "lib/bpf/tc.h"
+#include "proxy/ebpf/bpf/maps.h"
+
+namespace keelson::proxy::ebpf {
+namespace {
+
+constexpr char kIn[] = "from_outside", kOut[] = "to_outside";
+// Whoever wants to be asked first has room.
+constexpr uint32_t kPriorityV4 = 19204, kPriorityV6 = 19206;
+
+std::optional<uint32_t> HeaderOf(const netlink::Link& link) {
+  if (link.mac != netlink::MacAddress()) return 14;
+  constexpr std::array kBare = {"wireguard", "tun", "ipip", "sit", "ip6tnl", "gre", "ip6gre", "vti", "xfrm"};
+  if (std::find(kBare.begin(), kBare.end(), link.kind) != kBare.end()) return 0;
+  return std::nullopt;
+}
+
+bool IsNamed(const netlink::Link& link, const std::vector<std::string>& names) {
+  return std::any_of(names.begin(), names.end(), [&](const std::string& pattern) {
+    return ::fnmatch(pattern.c_str(), link.name.c_str(), 0) == 0;
+  });
+}
+
+bool IsPods(const netlink::Link& link, const DeviceOptions& options) {
+  if (!options.pod_bridge.empty() && link.name == options.pod_bridge) return true;
+  return !options.pod_interface_prefix.empty() && link.name.starts_with(options.pod_interface_prefix);
+}
+
+bool IsOutside(const netlink::Link& link, const std::vector<netlink::Address>& addresses,
+               const DeviceOptions& options) {
+  if (link.kind == "dummy" || IsPods(link, options)) return false;
+  bool has_address = false;
+  for (const netlink::Address& address : addresses) {
+    if (address.link_index != link.index || address.link_scope) continue;
+    has_address = true;
+    for (const IpPrefix& cidr : options.pod_cidrs) {
+      if (cidr.Contains(address.prefix.address())) return false;
+    }
+  }
+  return has_address;
+}
+
+bpf::TcPlace PlaceOf(int link_index, bool v4, bool ingress) {
+  return {.link_index = link_index, .ingress = ingress, .priority = v4 ? kPriorityV4 : kPriorityV6};
+}
+
+// Only what is ours goes.
+Result<> DetachOne(const bpf::TcPlace& place) {
+  ASSIGN_OR_RETURN(std::optional<std::string> name, bpf::TcProgramAt(place));
+  if (name != (place.ingress ? kIn : kOut)) return {};
+  return bpf::DetachTc(place);
+}
+
+Result<> DetachAll(bool v4) {
+  ASSIGN_OR_RETURN(netlink::Socket socket, netlink::Socket::Open());
+  ASSIGN_OR_RETURN(std::vector<netlink::Link> links, netlink::ListLinks(socket));
+  for (const netlink::Link& link : links) {
+    for (bool ingress : {true, false}) RETURN_IF_ERROR(DetachOne(PlaceOf(link.index, v4, ingress)));
+  }
+  return {};
+}
+
+}  // namespace
+
+std::map<int, uint32_t> OutsideDevices(const std::vector<netlink::Link>& links,
+                                       const std::vector<netlink::Address>& addresses,
+                                       const DeviceOptions& options) {
+  std::map<int, uint32_t> out;
+  for (const netlink::Link& link : links) {
+    if (link.loopback) continue;
+    if (options.names.empty() ? !IsOutside(link, addresses, options) : !IsNamed(link, options.names))
+      continue;
+    if (std::optional<uint32_t> header = HeaderOf(link)) out.emplace(link.index, *header);
+  }
+  return out;
+}
+
+// A device is in the map while programs are on it, which look there.
+Result<> Devices::Attach(const bpf::Program& in, const bpf::Program& out, const bpf::Map& map,
+                         bool programs) {
+  return netns_.Run([&]() -> Result<> {
+    ASSIGN_OR_RETURN(netlink::Socket socket, netlink::Socket::Open());
+    ASSIGN_OR_RETURN(std::vector<netlink::Link> links, netlink::ListLinks(socket));
+    ASSIGN_OR_RETURN(std::vector<netlink::Address> addresses, netlink::ListAddresses(socket));
+    const std::map<int, uint32_t> wanted = OutsideDevices(links, addresses, options_);
+    for (const auto& [index, header] : wanted) {
+      RETURN_IF_ERROR(map.Put(static_cast<uint32_t>(index), Device{.header = header}));
+      // An index is used again, but not soon.
+      if (!programs && attached_.contains(index)) continue;
+      // Answers first: what comes in is translated only when they can be.
+      RETURN_IF_ERROR(bpf::AttachTc(out, PlaceOf(index, v4_, false)));
+      RETURN_IF_ERROR(bpf::AttachTc(in, PlaceOf(index, v4_, true)));
+    }
+    for (const netlink::Link& link : links) {
+      if (wanted.contains(link.index)) continue;
+      if (programs || attached_.contains(link.index)) RETURN_IF_ERROR(DetachFrom(link.index));
+    }
+    ASSIGN_OR_RETURN(std::vector<bpf::Map::Entry> there, map.Dump());
+    for (const auto& [key, value] : there) {
+      uint32_t index = 0;
+      std::memcpy(&index, key.data(), sizeof index);
+      if (!wanted.contains(static_cast<int>(index))) RETURN_IF_ERROR(map.Delete(key));
+    }
+    attached_ = wanted;
+    return {};
+  });
+}
+
+Result<> Devices::DetachFrom(int link_index) const {
+  for (bool ingress : {true, false}) RETURN_IF_ERROR(DetachOne(PlaceOf(link_index, v4_, ingress)));
+  return {};
+}
+
+Result<> Devices::Detach() {
+  attached_.clear();
+  return netns_.Run([this] { return DetachAll(v4_); });
+}
+
+Result<> DetachOutside() {
+  for (bool v4 : {true, false}) RETURN_IF_ERROR(DetachAll(v4));
+  return {};
+}
+
+}  // namespace keelson::proxy::ebpf

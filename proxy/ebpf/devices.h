@@ -1,0 +1,53 @@
+// The devices that packets from outside come in by, and the programs on them.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "lib/bpf/map.h"
+#include "lib/bpf/object.h"
+#include "lib/linux/netns.h"
+#include "lib/netlink/addr.h"
+#include "lib/netlink/link.h"
+
+namespace keelson::proxy::ebpf {
+
+struct DeviceOptions {
+  // Names, with * and ?; empty: those that have an address other than of loopback and the link alone, and are
+  // not the pods'.
+  std::vector<std::string> names;
+  std::vector<IpPrefix> pod_cidrs;  // of both families
+  std::string pod_bridge, pod_interface_prefix;
+};
+
+// By index, how many bytes a packet has before its IP header. What has a header of another kind than
+// Ethernet's is left out. Pure.
+std::map<int, uint32_t> OutsideDevices(const std::vector<netlink::Link>& links,
+                                       const std::vector<netlink::Address>& addresses,
+                                       const DeviceOptions& options);
+
+// Of one address family, in one network namespace.
+class Devices {
+ public:
+  Devices(linux::NetNs netns, DeviceOptions options, bool v4)
+      : netns_(std::move(netns)), options_(std::move(options)), v4_(v4) {}
+
+  // Puts the programs, if need be in place of others, on all such devices, which are in `map` then, and takes
+  // them from all others. `programs`: false when the same programs are there already.
+  Result<> Attach(const bpf::Program& in, const bpf::Program& out, const bpf::Map& map, bool programs);
+  Result<> Detach();
+
+ private:
+  Result<> DetachFrom(int link_index) const;
+  const linux::NetNs netns_;
+  const DeviceOptions options_;
+  const bool v4_;
+  std::map<int, uint32_t> attached_;
+};
+
+// From the devices of the calling thread's network namespace.
+Result<> DetachOutside();
+
+}  // namespace keelson::proxy::ebpf

@@ -1,0 +1,55 @@
+#include "proxy/ebpf/devices.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace keelson::proxy::ebpf {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+using ::testing::Pair;
+
+netlink::Link Link(int index, const char* name, const char* kind, bool ethernet = true) {
+  netlink::Link out{.index = index, .name = name, .kind = kind, .up = true};
+  if (ethernet) out.mac = netlink::MacAddress({2, 0, 0, 0, 0, static_cast<uint8_t>(index)});
+  return out;
+}
+
+netlink::Address At(int index, const char* prefix, bool link_scope = false) {
+  return {.link_index = index, .prefix = *IpPrefix::Parse(prefix), .link_scope = link_scope};
+}
+
+TEST(OutsideDevices, AreThoseWithAddresses) {
+  netlink::Link lo = Link(1, "lo", "", false);
+  lo.loopback = true;
+  const std::vector<netlink::Link> links = {lo,
+                                            Link(2, "eth0", ""),
+                                            Link(3, "cni0", "bridge"),
+                                            Link(4, "veth1", "veth"),
+                                            Link(5, "kube-dns0", "dummy"),
+                                            Link(6, "wg0", "wireguard", false),
+                                            Link(7, "ib0", "", false),
+                                            Link(8, "eth1", "")};
+  const std::vector<netlink::Address> addresses = {
+      At(1, "127.0.0.1/8", true), At(2, "192.0.2.10/24"), At(3, "10.1.0.254/24"),  At(4, "fe80::1/64", true),
+      At(5, "10.96.0.10/32"),     At(6, "192.0.2.77/32"), At(7, "198.51.100.7/24")};
+  EXPECT_THAT(OutsideDevices(links, addresses, {.pod_cidrs = {*IpPrefix::Parse("10.1.0.0/16")}}),
+              ElementsAre(Pair(2, 14), Pair(6, 0)));
+  EXPECT_THAT(OutsideDevices(links, addresses, {.pod_bridge = "cni0"}), ElementsAre(Pair(2, 14), Pair(6, 0)));
+  EXPECT_THAT(OutsideDevices(links, addresses, {.pod_interface_prefix = "cni"}),
+              ElementsAre(Pair(2, 14), Pair(6, 0)));
+  EXPECT_THAT(OutsideDevices(links, addresses, {}), ElementsAre(Pair(2, 14), Pair(3, 14), Pair(6, 0)))
+      << "who is a pod is not known";
+}
+
+TEST(OutsideDevices, OrThoseNamed) {
+  const std::vector<netlink::Link> links = {Link(2, "eth0", ""), Link(3, "eth1", ""), Link(4, "ens3", ""),
+                                            Link(5, "ib0", "", false)};
+  EXPECT_THAT(OutsideDevices(links, {}, {.names = {"eth?"}}), ElementsAre(Pair(2, 14), Pair(3, 14)));
+  EXPECT_THAT(OutsideDevices(links, {}, {.names = {"ens*", "eth0"}}), ElementsAre(Pair(2, 14), Pair(4, 14)));
+  EXPECT_THAT(OutsideDevices(links, {}, {.names = {"ib0"}}), IsEmpty()) << "its headers are not known";
+}
+
+}  // namespace
+}  // namespace keelson::proxy::ebpf

@@ -1,0 +1,249 @@
+// Who comes from outside, served by programs on the node's devices: that it is these who serve, and what they
+// remember. Only what needs no masquerading is asked for: there are no rules here.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <cstring>
+
+#include "lib/bpf/tc.h"
+#include "lib/netlink/link.h"
+#include "proxy/ebpf/sockets.h"
+#include "tests/netns/service_world.h"
+
+namespace keelson::netns {
+namespace {
+
+using proxy::Backend;
+using proxy::ResolvedPort;
+using proxy::ebpf::Devices;
+using proxy::ebpf::Plan;
+using proxy::ebpf::Sockets;
+
+IpAddress Ip(const char* text) { return *IpAddress::Parse(text); }
+
+class OutsideTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    auto machine = NodeMachine::Make();
+    if (!machine) GTEST_SKIP() << machine.error().message();
+    machine_ = std::move(*machine);
+    auto world = ServiceWorld::Make();
+    if (!world) GTEST_SKIP() << world.error().message();
+    world_ = std::move(*world);
+    if (Result<> possible = Sockets::Check(); !possible) GTEST_SKIP() << possible.error().message();
+  }
+
+  Plan MakePlan(bool v4 = true) {
+    Plan plan({.v4 = v4, .pod_cidrs = {*IpPrefix::Parse(v4 ? "10.0.0.0/8" : "fd02::/64")}});
+    plan.SetNodeIps({ClientAddress("node", v4)});
+    return plan;
+  }
+  Sockets Start(bool v4 = true) {
+    auto netns = linux::NetNs::OpenCurrent();
+    EXPECT_TRUE(world_->node().Run([&]() -> Result<> {
+      netns = linux::NetNs::OpenCurrent();
+      return {};
+    }));
+    const std::vector<IpPrefix> pods = {*IpPrefix::Parse("10.0.0.0/8"), *IpPrefix::Parse("fd01::/64")};
+    return {{.cgroup = machine_->places().cgroup,
+             .pin_directory = machine_->places().pins,
+             .least_entries = 64,
+             .connections = 1024},
+            v4,
+            std::make_unique<Devices>(std::move(*netns), proxy::ebpf::DeviceOptions{.pod_cidrs = pods}, v4)};
+  }
+  // Of policy Local, at a NodePort and an external address.
+  static ResolvedPort Local(std::vector<Backend> endpoints, bool v4 = true, uint8_t protocol = proxy::kTcp) {
+    ResolvedPort out{.service = {.name = "ns/web",
+                                 .protocol = protocol,
+                                 .cluster_ip = Ip(v4 ? "10.96.0.1" : "fd96::1"),
+                                 .port = 80,
+                                 .node_port = 30080,
+                                 .external_ips = {Ip(v4 ? "192.0.2.1" : "fd99::1")},
+                                 .external_local = true}};
+    out.has_endpoints = true;
+    out.local = out.cluster = std::move(endpoints);
+    return out;
+  }
+  static Backend At(const char* endpoint, bool v4 = true) {
+    return {EndpointAddress(endpoint, v4), kEndpointPort, true};
+  }
+  void Write(Sockets& sockets, Plan& plan) {
+    auto written = sockets.Write(plan);
+    ASSERT_TRUE(written) << written.error().message();
+  }
+  Question To(const char* client, const IpAddress& to, uint16_t port, uint8_t protocol = proxy::kTcp) {
+    Question out = world_->From(client, to.is_v4());
+    out.protocol = protocol;
+    out.to = to;
+    out.port = port;
+    out.limit = std::chrono::milliseconds(500);
+    return out;
+  }
+  // "SERVER CLIENT-IP", or what the error is.
+  std::string Ask(const Question& question) {
+    Result<Answer> answer = netns::Ask(world_->Place("outside"), question);
+    return answer ? answer->server + " " + answer->seen_as : std::strerror(answer.error().errnum());
+  }
+  size_t Remembered(bool v4 = true) {
+    auto map = bpf::Map::OpenPinned(machine_->places().pins + (v4 ? "/v4" : "/v6") + "/maps-1/connections");
+    if (!map) return 0;
+    auto entries = map->Dump();
+    EXPECT_TRUE(entries) << entries.error().message();
+    return entries ? entries->size() : 0;
+  }
+  std::string Filter(const std::string& device, bool ingress, bool v4 = true) {
+    std::string out;
+    EXPECT_TRUE(world_->node().Run([&]() -> Result<> {
+      ASSIGN_OR_RETURN(netlink::Socket socket, netlink::Socket::Open());
+      ASSIGN_OR_RETURN(netlink::Link link, netlink::GetLink(socket, device));
+      ASSIGN_OR_RETURN(std::optional<std::string> name,
+                       bpf::TcProgramAt({link.index, ingress, v4 ? 19204u : 19206u}));
+      out = name.value_or("");
+      return {};
+    }));
+    return out;
+  }
+
+  std::unique_ptr<NodeMachine> machine_;
+  std::unique_ptr<ServiceWorld> world_;
+};
+
+TEST_F(OutsideTest, ServesWithoutAnyRules) {
+  for (bool v4 : {true, false}) {
+    const std::string self = ClientAddress("outside", v4).ToString();
+    for (auto [to, port, protocol] :
+         {std::tuple(ClientAddress("node", v4), uint16_t{30080}, proxy::kTcp),
+          std::tuple(ClientAddress("node", v4), uint16_t{30080}, proxy::kUdp),
+          std::tuple(Ip(v4 ? "192.0.2.1" : "fd99::1"), uint16_t{80}, proxy::kTcp),
+          std::tuple(Ip(v4 ? "192.0.2.1" : "fd99::1"), uint16_t{80}, proxy::kUdp)}) {
+      Plan plan = MakePlan(v4);
+      plan.SetService("s", {Local({At("pod1", v4), At("pod2", v4)}, v4, protocol)});
+      Sockets sockets = Start(v4);
+      Write(sockets, plan);
+      std::set<std::string> got;
+      for (int i = 0; i < 32; ++i) got.insert(Ask(To("outside", to, port, protocol)));
+      EXPECT_THAT(got, ::testing::ElementsAre("pod1 " + self, "pod2 " + self)) << to.ToString();
+      EXPECT_GE(Remembered(v4), 2u * 30) << "two for each, but for a port that has come twice";
+      // What is remembered goes: a port that comes again would be somebody's who asked another address.
+      EXPECT_TRUE(sockets.Remove());
+    }
+  }
+}
+
+TEST_F(OutsideTest, DevicesAreThoseOfTheOutside) {
+  Plan plan = MakePlan();
+  Sockets sockets = Start();
+  Write(sockets, plan);
+  for (const char* device : {"outside", "other"}) {
+    EXPECT_EQ(Filter(device, true), "from_outside") << device;
+    EXPECT_EQ(Filter(device, false), "to_outside") << device;
+  }
+  EXPECT_EQ(Filter("br0", true), "");
+  // A device comes, and one is not of the outside any more.
+  auto run = [&](const char* command) {
+    ASSERT_TRUE(world_->node().Run([&]() -> Result<> {
+      return std::system(command) == 0 ? Result<>() : Error(Code::kInternal, command);
+    }));
+  };
+  run("ip link add more type veth peer name less && ip addr add 192.0.2.77/24 dev more");
+  run("ip addr flush dev other");
+  Write(sockets, plan);
+  EXPECT_EQ(Filter("more", true), "") << "nobody has told";
+  sockets.LookAtDevices();
+  Write(sockets, plan);
+  EXPECT_EQ(Filter("more", true), "from_outside");
+  EXPECT_EQ(Filter("other", true), "");
+  EXPECT_EQ(Filter("other", false), "");
+  EXPECT_TRUE(sockets.Remove());
+  EXPECT_EQ(Filter("more", true), "");
+}
+
+TEST_F(OutsideTest, ConnectionsOutliveProxiesAndEndpoints) {
+  Plan plan = MakePlan();
+  plan.SetService("s", {Local({At("pod1"), At("pod2")})});
+  std::vector<Conversation> open;
+  {
+    Sockets sockets = Start();
+    Write(sockets, plan);
+    for (int i = 0; i < 50; ++i) {
+      auto one = Conversation::Open(world_->Place("outside"), To("outside", Ip("192.0.2.1"), 80));
+      ASSERT_TRUE(one) << one.error().message();
+      open.push_back(std::move(*one));
+    }
+  }
+  EXPECT_TRUE(open[0].Echoes()) << "nobody is there";
+  Plan fewer = MakePlan();
+  fewer.SetService("s", {Local({At("pod2")})});
+  Sockets sockets = Start();
+  Write(sockets, fewer);
+  for (Conversation& one : open) EXPECT_TRUE(one.Echoes());
+  EXPECT_THAT(Ask(To("outside", Ip("192.0.2.1"), 80)), ::testing::StartsWith("pod2 "));
+  // On the way to another mode: who is connected stays, nobody else comes.
+  auto gone = sockets.Retire();
+  ASSERT_TRUE(gone) << gone.error().message();
+  EXPECT_FALSE(*gone);
+  for (Conversation& one : open) EXPECT_TRUE(one.Echoes());
+  EXPECT_THAT(Ask(To("outside", Ip("192.0.2.1"), 80)), ::testing::Not(::testing::StartsWith("pod")));
+  // And back.
+  Sockets again = Start();
+  Write(again, fewer);
+  for (Conversation& one : open) EXPECT_TRUE(one.Echoes());
+  EXPECT_THAT(Ask(To("outside", Ip("192.0.2.1"), 80)), ::testing::StartsWith("pod2 "));
+  EXPECT_TRUE(again.Remove());
+  EXPECT_EQ(Filter("outside", true), "");
+  EXPECT_EQ(Remembered(), 0u);
+}
+
+TEST_F(OutsideTest, AffinityGoesByClient) {
+  Plan plan = MakePlan();
+  ResolvedPort port = Local({At("pod1"), At("pod2")});
+  port.service.affinity = std::chrono::seconds(100);
+  plan.SetService("s", {port});
+  Sockets sockets = Start();
+  Write(sockets, plan);
+  std::set<std::string> got;
+  for (int i = 0; i < 12; ++i) got.insert(Ask(To("outside", Ip("192.0.2.1"), 80)));
+  ASSERT_EQ(got.size(), 1u);
+  // Its endpoint goes, and comes again: the client stays where it has gone.
+  const bool first = got.begin()->starts_with("pod1");
+  port.local = port.cluster = {At(first ? "pod2" : "pod1")};
+  plan.SetService("s", {port});
+  Write(sockets, plan);
+  const std::string other = Ask(To("outside", Ip("192.0.2.1"), 80));
+  EXPECT_THAT(other, ::testing::StartsWith(first ? "pod2" : "pod1"));
+  port.local = port.cluster = {At("pod1"), At("pod2")};
+  plan.SetService("s", {port});
+  Write(sockets, plan);
+  for (int i = 0; i < 8; ++i) EXPECT_EQ(Ask(To("outside", Ip("192.0.2.1"), 80)), other);
+}
+
+TEST_F(OutsideTest, SourceRangesLetIn) {
+  Plan plan = MakePlan();
+  ResolvedPort port = Local({At("pod1")});
+  port.service.load_balancer_ips = {Ip("198.51.100.1")};
+  port.service.source_ranges = {IpPrefix::Host(ClientAddress("stranger", true))};
+  plan.SetService("s", {port});
+  Sockets sockets = Start();
+  Write(sockets, plan);
+  EXPECT_THAT(Ask(To("stranger", Ip("198.51.100.1"), 80)), ::testing::StartsWith("pod1 "));
+  EXPECT_THAT(Ask(To("outside", Ip("198.51.100.1"), 80)), ::testing::Not(::testing::StartsWith("pod")));
+  EXPECT_THAT(Ask(To("outside", Ip("192.0.2.1"), 80)), ::testing::StartsWith("pod1 "));
+}
+
+// Datagrams of one socket, after their endpoint has gone.
+TEST_F(OutsideTest, DatagramsLeaveEndpointsThatHaveGone) {
+  Plan plan = MakePlan();
+  plan.SetService("s", {Local({At("pod1")}, true, proxy::kUdp)});
+  Sockets sockets = Start();
+  Write(sockets, plan);
+  proxy::UdpClient client(world_->Place("outside"));
+  EXPECT_THAT(client.Ask(Ip("192.0.2.1"), 80), ::testing::StartsWith("pod1 "));
+  plan.SetService("s", {Local({At("pod2")}, true, proxy::kUdp)});
+  Write(sockets, plan);
+  EXPECT_THAT(client.Ask(Ip("192.0.2.1"), 80), ::testing::StartsWith("pod2 "));
+}
+
+}  // namespace
+}  // namespace keelson::netns
