@@ -59,7 +59,8 @@ METRICS = {
     "endpoints": "endpoint_slice_controller_changes endpoint_slice_controller_syncs "
                  "endpoint_slice_controller_endpoints_added_per_sync endpoint_slice_controller_endpoints_removed_per_sync "
                  "endpoint_slice_controller_endpoints_desired endpoint_slice_controller_num_endpoint_slices "
-                 "endpoint_slice_controller_desired_endpoint_slices endpoint_slice_controller_endpointslices_changed_per_sync",
+                 "endpoint_slice_controller_desired_endpoint_slices endpoint_slice_controller_endpointslices_changed_per_sync "
+                 "endpoint_slice_controller_services_count_by_traffic_distribution",
     "ephemeralvolume": "ephemeral_volume_controller_create_total ephemeral_volume_controller_create_failures_total",
     "garbagecollector": "garbagecollector_controller_resources_sync_error_total",
     "job": "job_controller_job_sync_duration_seconds job_controller_job_syncs_total job_controller_jobs_finished_total "
@@ -107,25 +108,9 @@ LEFT_OUT = {
     # ---- metrics ----
     "attachdetach_controller_total_volumes": "there is one state of the world, the API's",
     "storage_count_attachable_volumes_in_use": "VolumeAttachments say it",
-    "endpoint_slice_controller_endpoints_added_per_sync": "not counted",
-    "endpoint_slice_controller_endpoints_removed_per_sync": "not counted",
-    "endpoint_slice_controller_endpoints_desired": "not counted",
-    "endpoint_slice_controller_num_endpoint_slices": "not counted",
-    "endpoint_slice_controller_desired_endpoint_slices": "not counted",
-    "endpoint_slice_controller_endpointslices_changed_per_sync": "not counted",
     "garbagecollector_controller_resources_sync_error_total": "the kinds are known: nothing is discovered",
-    "job_controller_pod_failures_handled_by_failure_policy_total": "not counted",
-    "job_controller_terminated_pods_tracking_finalizer_total": "not counted",
-    "job_controller_job_finished_indexes_total": "not counted",
-    "job_controller_jobs_by_external_controller_total": "not counted",
     "node_collector_update_all_nodes_health_duration_seconds": "nodes are looked at one by one",
     "node_ipam_controller_cidrset_allocation_tries_per_request": "the next free block is found without tries",
-    "replicaset_controller_sorting_deletion_age_ratio": "not counted",
-    "pv_collector_bound_pv_count": "not counted",
-    "pv_collector_unbound_pv_count": "not counted",
-    "pv_collector_bound_pvc_count": "not counted",
-    "pv_collector_unbound_pvc_count": "not counted",
-    "pv_collector_total_pv_count": "not counted",
 }
 
 # Put together from parts in the code.

@@ -4,6 +4,7 @@
 #include "controlplane/controllers/endpoints/endpoints_controller.h"
 #include "controlplane/controllers/endpoints/slice_controller.h"
 #include "controlplane/controllers/testing.h"
+#include "controlplane/controllers/testing_metrics.h"
 #include "lib/api/meta.h"
 #include "lib/api/quantity.h"
 #include "lib/k8s/int_or_string.h"
@@ -84,6 +85,50 @@ TEST_F(EndpointsTest, FollowPodsThroughTheirLives) {
   Drain();
   EXPECT_EQ(Addresses(), Set{});
   EXPECT_TRUE(cluster_.errors.empty());
+}
+
+TEST_F(EndpointsTest, AreCounted) {
+  const std::string prefix = "endpoint_slice_controller_";
+  const Growth endpoints(prefix + "endpoints_desired"), slices(prefix + "num_endpoint_slices"),
+      ideal(prefix + "desired_endpoint_slices"), added(prefix + "endpoints_added_per_sync_sum"),
+      removed(prefix + "endpoints_removed_per_sync_sum"),
+      changed(
+          prefix +
+          "endpointslices_changed_per_sync_sum{topology=\"Disabled\",traffic_distribution=\"PreferClose\"}"),
+      services(prefix + "services_count_by_traffic_distribution{traffic_distribution=\"PreferClose\"}");
+  corev1::Service service = NewService("web");
+  service.mutable_spec()->set_traffic_distribution("PreferClose");
+  ASSERT_TRUE(cluster_.api.Create(service));
+  Start();
+  EXPECT_EQ(slices(), 1) << "an empty one";
+  EXPECT_EQ(ideal(), 1);
+  EXPECT_EQ(services(), 1);
+  for (int i = 0; i < 101; ++i) {
+    corev1::Pod pod = PodNamed("p" + std::to_string(i), {{"app", "web"}}, "n");
+    pod.mutable_status()->set_phase("Running");
+    pod.mutable_status()->set_pod_ip("10.1.0." + std::to_string(i));
+    pod.mutable_status()->add_pod_ips()->set_ip(pod.status().pod_ip());
+    cluster_.fake->Put(pod);
+  }
+  Drain();
+  EXPECT_EQ(endpoints(), 101);
+  EXPECT_EQ(slices(), 2);
+  EXPECT_EQ(ideal(), 2);
+  EXPECT_EQ(added(), 101);
+  EXPECT_EQ(changed(), 1 + 3) << "two made, the empty one gone";
+  for (int i = 0; i < 3; ++i)
+    ASSERT_TRUE(
+        cluster_.api.Delete<corev1::Pod>("default", "p" + std::to_string(i), {.grace_period_seconds = 0}));
+  Drain();
+  EXPECT_EQ(endpoints(), 98);
+  EXPECT_EQ(removed(), 3);
+  EXPECT_EQ(ideal(), 1);
+  ASSERT_TRUE(cluster_.api.Delete<corev1::Service>("default", "web"));
+  Drain();
+  EXPECT_EQ(endpoints(), 0);
+  EXPECT_EQ(slices(), 0);
+  EXPECT_EQ(ideal(), 0);
+  EXPECT_EQ(services(), 0);
 }
 
 TEST_F(EndpointsTest, SayWhatTheirLastChangeWasDueTo) {

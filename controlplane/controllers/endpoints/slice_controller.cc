@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include "lib/api/meta.h"
-#include "lib/base/metrics.h"
 
 namespace keelson::controllers {
 namespace {
@@ -40,23 +39,6 @@ EndpointSliceController::EndpointSliceController(client::RestClient api, client:
   slices_.AddHandler([this](const auto& change) { OnSlice(change); });
   nodes_.AddHandler([this](const auto& change) { OnNode(change); });
 }
-
-namespace {
-
-void CountSync(const SlicePlan& plan, const Result<>& applied) {
-  static metrics::Family& changes =
-      metrics::Counter("endpoint_slice_controller_changes", "Number of EndpointSlice changes", {"operation"});
-  static metrics::Family& syncs =
-      metrics::Counter("endpoint_slice_controller_syncs", "Number of EndpointSlice syncs", {"result"});
-  const bool stale = !applied && applied.error().Is(Code::kConflict);
-  syncs.With({applied ? "success" : stale ? "stale" : "error"}).Increment();
-  if (!applied) return;
-  changes.With({"create"}).Add(static_cast<double>(plan.create.size()));
-  changes.With({"update"}).Add(static_cast<double>(plan.update.size()));
-  changes.With({"delete"}).Add(static_cast<double>(plan.remove.size()));
-}
-
-}  // namespace
 
 void EndpointSliceController::OnSlice(const client::Change<discoveryv1::EndpointSlice>& change) {
   for (const auto* object : {change.old_object.get(), change.new_object.get()}) {
@@ -153,6 +135,7 @@ Result<Requeue> EndpointSliceController::Reconcile(const std::string& key, std::
     // The slices go with their owner.
     trigger_times_.Forget(key);
     tracker_.Forget(key);
+    totals_.Forget(key);
     MutexLock lock(mutex_);
     told_.erase(key);
     return Requeue{};
@@ -178,12 +161,13 @@ Result<Requeue> EndpointSliceController::Reconcile(const std::string& key, std::
     for (discoveryv1::EndpointSlice& slice : *written) SetTriggerTime(trigger, *slice.mutable_metadata());
   }
   Result<> applied = ApplySlicePlan(key, plan, api_.With(stop), tracker_);
-  CountSync(plan, applied);
+  CountSliceSync(*service, plan, applied);
   if (!applied && !applied.error().Is(Code::kConflict) && !stop.stop_requested()) {
     events_.Record(*service, "Warning", "FailedToUpdateEndpointSlices",
                    "Error updating Endpoint Slices for Service " + key + ": " + applied.error().message());
   }
   if (!applied) return applied.error();
+  totals_.Set(key, *service, plan, slices.size());
   TellHints(key, *service, plan);
   return Requeue{};
 }

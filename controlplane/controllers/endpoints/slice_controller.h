@@ -3,6 +3,7 @@
 
 #include "controlplane/controllers/controller.h"
 #include "controlplane/controllers/endpoints/endpoint_pods.h"
+#include "controlplane/controllers/endpoints/slice_metrics.h"
 #include "controlplane/controllers/endpoints/slice_plan.h"
 #include "controlplane/controllers/endpoints/slice_tracker.h"
 #include "controlplane/controllers/endpoints/trigger_time.h"
@@ -31,6 +32,7 @@ class EndpointSliceController : public Controller {
   client::Informer<corev1::Node>& nodes_;
   TriggerTimes trigger_times_;
   SliceTracker tracker_;
+  SliceTotals totals_;
   Mutex mutex_;
   std::optional<ZoneShares> shares_ GUARDED_BY(mutex_);  // until a node changes that counts
   uint64_t share_changes_ GUARDED_BY(mutex_) = 0;

@@ -101,14 +101,17 @@ struct Draft {
   bool changed = false;
 };
 
-// Keeps in each draft what is still wanted, in its new form; what is placed leaves `wanted`.
-void KeepWanted(std::map<std::string, Endpoint>& wanted, std::vector<Draft>& drafts) {
+// Keeps in each draft what is still wanted, in its new form; what is placed leaves `wanted`. Returns how many
+// are wanted no more.
+size_t KeepWanted(std::map<std::string, Endpoint>& wanted, std::vector<Draft>& drafts) {
+  size_t removed = 0;
   for (Draft& draft : drafts) {
     draft.after.clear_endpoints();
     for (const Endpoint& endpoint : draft.before->endpoints()) {
       auto it = wanted.find(IdentityOf(endpoint));
       if (it == wanted.end()) {
         draft.changed = true;
+        ++removed;
         continue;
       }
       draft.changed = draft.changed || !MessageDifferencer::Equals(endpoint, it->second);
@@ -116,6 +119,7 @@ void KeepWanted(std::map<std::string, Endpoint>& wanted, std::vector<Draft>& dra
       wanted.erase(it);
     }
   }
+  return removed;
 }
 
 void Fill(std::map<std::string, Endpoint>& wanted, Draft& draft) {
@@ -161,7 +165,10 @@ void PlanGroup(const corev1::Service& service, const std::string& family, Endpoi
     SetMetadata(service, draft.after);
     draft.changed = !MessageDifferencer::Equals(draft.after.metadata(), slice->metadata());
   }
-  KeepWanted(wanted, drafts);
+  plan.endpoints += wanted.size();
+  plan.ideal_slices += (wanted.size() + kMaxEndpoints - 1) / kMaxEndpoints;
+  plan.removed += KeepWanted(wanted, drafts);
+  plan.added += wanted.size();
   PlaceRest(wanted, drafts);
   for (Draft& draft : drafts) {
     if (draft.after.endpoints_size() == 0) {
@@ -189,6 +196,11 @@ void AddHints(const corev1::Service& service, const std::string& family, const Z
   if (mode == HintMode::kTopology) plan.hint_problems[family] = std::move(problem);
 }
 
+void RemoveAll(const std::vector<SlicePointer>& slices, SlicePlan& plan) {
+  for (const SlicePointer& slice : slices) plan.removed += static_cast<size_t>(slice->endpoints_size());
+  plan.remove.insert(plan.remove.end(), slices.begin(), slices.end());
+}
+
 // A Service without endpoints keeps one empty slice: readers then know that there are none, and not that
 // they have not looked yet.
 void KeepPlaceholder(const corev1::Service& service, const std::string& family,
@@ -199,12 +211,12 @@ void KeepPlaceholder(const corev1::Service& service, const std::string& family,
     SetMetadata(service, after);
     if (!MessageDifferencer::Equals(after, *slice)) plan.update.push_back(std::move(after));
     for (const SlicePointer& other : existing) {
-      if (other != slice) plan.remove.push_back(other);
+      if (other != slice) RemoveAll({other}, plan);
     }
     return;
   }
   plan.create.push_back(NewSlice(service, family, {}));
-  plan.remove.insert(plan.remove.end(), existing.begin(), existing.end());
+  RemoveAll(existing, plan);
 }
 
 }  // namespace
@@ -270,9 +282,10 @@ SlicePlan PlanSlices(const corev1::Service& service, const std::vector<EndpointP
       });
       PlanGroup(service, family, std::move(group), matching, plan);
     }
-    plan.remove.insert(plan.remove.end(), own.begin(), own.end());
+    RemoveAll(own, plan);
   }
-  plan.remove.insert(plan.remove.end(), others.begin(), others.end());
+  RemoveAll(others, plan);
+  plan.ideal_slices = std::max<size_t>(plan.ideal_slices, 1);  // a placeholder
   return plan;
 }
 

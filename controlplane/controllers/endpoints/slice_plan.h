@@ -38,6 +38,8 @@ struct SlicePlan {
   std::vector<SlicePointer> remove;
   // Only with HintMode::kTopology: by family, why there are no hints, or nothing.
   std::map<std::string, std::string> hint_problems;
+  // For metrics: what the Service should have, in how few slices that would fit, and how it differs.
+  size_t endpoints = 0, ideal_slices = 0, added = 0, removed = 0;
 };
 // The fewest writes: endpoints stay in their slices, new ones fill slices that are written anyway, then the
 // fullest with room for all of them, then new slices. There is always at least one slice a family.

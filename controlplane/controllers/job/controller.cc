@@ -34,6 +34,7 @@ JobController::JobController(client::RestClient api, client::InformerFactory& in
 
 void JobController::OnJob(const client::Change<batchv1::Job>& change) {
   const bool both = change.old_object && change.new_object;
+  if (!change.old_object && IsManagedElsewhere(*change.new_object)) CountManagedElsewhere(*change.new_object);
   const bool replaced = both && change.old_object->metadata().uid() != change.new_object->metadata().uid();
   if (!change.new_object || replaced) {
     expectations_.Forget(change.key);
@@ -71,6 +72,7 @@ void JobController::EnqueueMatching(const corev1::Pod& orphan) {
 
 void JobController::OnPod(const client::Change<corev1::Pod>& change) {
   const corev1::Pod& pod = change.object();
+  CountTrackedEnd(change.old_object.get(), change.new_object.get());
   std::optional<std::string> owner = KeyOfOwner(pod);
   if (owner) {
     if (!change.new_object || !IsTracked(pod)) released_.Observed(*owner, pod.metadata().uid());
@@ -209,6 +211,7 @@ Result<> JobController::Record(Sync& sync) {
   }
   backoffs_.Set(sync.key, look.backoff);
   Result<> released = ReleasePods(sync, tally);
+  if (released) CountPolicyActions(tally.policy_actions);
   bool changed = SettleCounted(*look.job.mutable_status(), tally.tracked);
   const bool finished = released && Finish(look, tally);
   if (changed || finished) RETURN_IF_ERROR(WriteStatus(sync));

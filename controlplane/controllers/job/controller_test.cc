@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "controlplane/controllers/job/job_world.h"
+#include "controlplane/controllers/testing_metrics.h"
 #include "lib/k8s/pod_util.h"
 
 namespace keelson::controllers {
@@ -232,6 +233,8 @@ TEST_F(JobTest, ElasticIndexedJobShrinksAndGrows) {
 TEST_F(JobTest, SuccessPolicyEndsItEarly) {
   batchv1::Job job = IndexedJob("j", 3, 3);
   job.mutable_spec()->mutable_success_policy()->add_rules()->set_succeeded_indexes("0");
+  const Growth indexes(
+      "job_controller_job_finished_indexes_total{status=\"succeeded\",backoffLimit=\"global\"}");
   Start(job);
   world_.Round(RunOn);
   world_.Round([](const corev1::Pod& pod) { return *CompletionIndex(pod) == 0 ? 0 : -1; });
@@ -242,6 +245,22 @@ TEST_F(JobTest, SuccessPolicyEndsItEarly) {
   EXPECT_EQ(ConditionOf(world_.Job(), "Complete")->message(), "Matched rules at index 0");
   EXPECT_EQ(Status().failed(), 0);
   EXPECT_EQ(Status().succeeded(), 1);
+  EXPECT_EQ(indexes(), 1);
+}
+
+TEST_F(JobTest, CountsIndexesThatFail) {
+  batchv1::Job job = IndexedJob("j", 2, 2);
+  job.mutable_spec()->set_backoff_limit_per_index(0);
+  const Growth succeeded(
+      "job_controller_job_finished_indexes_total{status=\"succeeded\",backoffLimit=\"perIndex\"}"),
+      failed("job_controller_job_finished_indexes_total{status=\"failed\",backoffLimit=\"perIndex\"}");
+  Start(job);
+  world_.Round(RunOn);
+  world_.Round([](const corev1::Pod& pod) { return *CompletionIndex(pod); });  // 0 succeeds, 1 fails
+  for (int i = 0; i < 3; ++i) world_.Round(RunOn);
+  EXPECT_EQ(Status().completed_indexes() + "/" + Status().failed_indexes(), "0/1");
+  EXPECT_EQ(succeeded(), 1);
+  EXPECT_EQ(failed(), 1);
 }
 
 TEST_F(JobTest, FailurePolicyFailsItAtOnce) {
@@ -251,11 +270,17 @@ TEST_F(JobTest, FailurePolicyFailsItAtOnce) {
   rule.mutable_on_exit_codes()->set_operator_("In");
   rule.mutable_on_exit_codes()->add_values(42);
   job.mutable_spec()->set_pod_replacement_policy("Failed");
+  const Growth handled("job_controller_pod_failures_handled_by_failure_policy_total{action=\"FailJob\"}"),
+      ended_tracked("job_controller_terminated_pods_tracking_finalizer_total{event=\"add\"}"),
+      let_go("job_controller_terminated_pods_tracking_finalizer_total{event=\"delete\"}");
   Start(job);
   world_.Round(RunOn);
   int ended = 0;
   world_.Round([&](const corev1::Pod&) { return ended++ == 0 ? 42 : -1; });
   for (int i = 0; i < 3; ++i) world_.Round(RunOn);
+  EXPECT_EQ(handled(), 1);
+  EXPECT_GE(ended_tracked(), 1);
+  EXPECT_EQ(let_go(), ended_tracked());
   EXPECT_THAT(TrueConditions(world_.Job()), Contains("Failed/PodFailurePolicy"));
   EXPECT_THAT(ConditionOf(world_.Job(), "Failed")->message(),
               HasSubstr("failed with exit code 42 matching FailJob rule at index 0"));
@@ -299,7 +324,10 @@ TEST_F(JobTest, LetsPodsOfADeletedJobGo) {
 TEST_F(JobTest, LeavesJobsOfOtherControllersAlone) {
   batchv1::Job job = JobNamed("j", 1, 1);
   job.mutable_spec()->set_managed_by("example.com/queue");
+  const Growth elsewhere(
+      "job_controller_jobs_by_external_controller_total{controller_name=\"example.com/queue\"}");
   Start(job);
+  EXPECT_EQ(elsewhere(), 1);
   world_.Wait(4s);
   EXPECT_TRUE(world_.Pods().empty());
   EXPECT_FALSE(Status().has_start_time());

@@ -61,10 +61,11 @@ corev1::Pod NewJobPod(const JobLook& look, std::optional<int32_t> index);
 std::string Settle(JobLook& look, bool managed);
 
 struct Tally {
-  PodPointers release;            // their finalizers come off once the status is written
-  std::set<std::string> tracked;  // UIDs of pods that have it
-  bool changed = false;           // the status
-  bool partial = false;           // there was more than one status may hold; another sync goes on
+  PodPointers release;                        // their finalizers come off once the status is written
+  std::set<std::string> tracked;              // UIDs of pods that have it
+  bool changed = false;                       // the status
+  bool partial = false;                       // there was more than one status may hold; another sync goes on
+  std::map<std::string, int> policy_actions;  // of the pod failure policy, on pods that are counted now
 };
 Tally CountEnded(JobLook& look);
 // Whether the status has changed.

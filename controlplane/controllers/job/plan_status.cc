@@ -73,7 +73,9 @@ void CountPod(JobLook& look, const corev1::Pod& pod, bool failed, std::set<int32
   // A Job that fails takes its running pods along.
   const bool failing = look.finish && look.finish->type() != "SuccessCriteriaMet";
   if (!failed && !failing) return;
-  if (!JudgeFailure(look.job, pod).counts) return;
+  const FailureVerdict verdict = JudgeFailure(look.job, pod);
+  if (!verdict.action.empty()) ++tally.policy_actions[verdict.action];
+  if (!verdict.counts) return;
   noted.add_failed(uid);
   tally.changed = true;
 }

@@ -5,12 +5,23 @@
 #include "controlplane/controllers/first_error.h"
 #include "controlplane/controllers/ownership.h"
 #include "lib/api/meta.h"
+#include "lib/base/metrics.h"
 #include "lib/k8s/pod_util.h"
 
 namespace keelson::controllers {
 namespace {
 
 constexpr int kBurst = 500;  // pods created or deleted in one sync
+
+void ObserveAges(const std::vector<double>& ratios) {
+  static metrics::Histogram& histogram =
+      metrics::Histograms("replicaset_controller_sorting_deletion_age_ratio",
+                          "The ratio of chosen deleted pod's ages to the current youngest pod's age (at the "
+                          "time). Should be <2.",
+                          metrics::ExponentialBuckets(0.25, 2, 6))
+          .HistogramWith();
+  for (double ratio : ratios) histogram.Observe(ratio);
+}
 
 }  // namespace
 
@@ -188,7 +199,10 @@ Result<> ReplicaController<Kind>::ManageReplicas(const Sync& sync, const PodPoin
   if (diff < 0) return CreatePods(sync, static_cast<int>(std::min<int64_t>(-diff, kBurst)));
   if (diff == 0) return {};
   const size_t count = static_cast<size_t>(std::min<int64_t>(diff, kBurst));
-  return DeletePods(sync, PodsToDelete(active, RelatedPods(sync.object), count, clock().Now()));
+  const WallTime now = clock().Now();
+  const PodPointers chosen = PodsToDelete(active, RelatedPods(sync.object), count, now);
+  if (count < active.size()) ObserveAges(AgeRatios(active, chosen, now));
+  return DeletePods(sync, chosen);
 }
 
 template <typename Kind>

@@ -113,6 +113,21 @@ PodPointers PodsToDelete(PodPointers pods, const PodPointers& related, size_t co
   return out;
 }
 
+std::vector<double> AgeRatios(const PodPointers& pods, const PodPointers& chosen, WallTime now) {
+  auto age = [&](const corev1::Pod& pod) {
+    return std::chrono::duration<double>(now - api::FromTime(pod.metadata().creation_timestamp())).count();
+  };
+  std::optional<double> youngest;
+  for (const auto& pod : pods) {
+    if (k8s::IsReady(*pod)) youngest = std::min(youngest.value_or(age(*pod)), age(*pod));
+  }
+  std::vector<double> out;
+  for (const auto& pod : chosen) {
+    if (k8s::IsReady(*pod) && *youngest > 0) out.push_back(age(*pod) / *youngest);
+  }
+  return out;
+}
+
 ReplicaCounts CountReplicas(const appsv1::ReplicaSet& set, const PodPointers& active, int terminating,
                             WallTime now) {
   ReplicaCounts counts;

@@ -18,9 +18,12 @@ using PodPointers = std::vector<std::shared_ptr<const corev1::Pod>>;
 // The `count` pods to delete first. In order of weight: without a node before with one; Pending before
 // Unknown before Running; not ready before ready; lower controller.kubernetes.io/pod-deletion-cost; on a node
 // with more pods of `related` (all pods of the same Deployment); ready for less time; restarted more often
-// (sidecars last); younger. Times are compared by their order of magnitude, so that the choice among pods of about the same
-// age is spread (by UID).
+// (sidecars last); younger. Times are compared by their order of magnitude, so that the choice among pods of
+// about the same age is spread (by UID).
 PodPointers PodsToDelete(PodPointers pods, const PodPointers& related, size_t count, WallTime now);
+
+// How many times as old as the youngest ready pod those ready pods are that are chosen to go; for metrics.
+std::vector<double> AgeRatios(const PodPointers& pods, const PodPointers& chosen, WallTime now);
 
 struct ReplicaCounts {
   int32_t replicas = 0, fully_labeled = 0, ready = 0, available = 0, terminating = 0;

@@ -116,6 +116,19 @@ TEST(PodsToDeleteTest, CostOutweighsCrowdsAndCrowdsTime) {
   EXPECT_EQ(names, (std::vector<std::string>{"a", "b"}));
 }
 
+TEST(PodsToDeleteTest, AgesOfThoseChosen) {
+  auto aged = [](const char* name, std::chrono::seconds age, bool ready = true) {
+    PodSpec spec{name, "n1"};
+    spec.age = age;
+    spec.ready = ready;
+    return Make(spec);
+  };
+  const PodPointers pods = {aged("old", 400s), aged("young", 100s), aged("newest, not ready", 10s, false)};
+  EXPECT_EQ(AgeRatios(pods, {pods[0], pods[2]}, kNow), std::vector<double>{4});
+  EXPECT_EQ(AgeRatios({pods[2]}, {pods[2]}, kNow), std::vector<double>{});
+  EXPECT_EQ(AgeRatios({aged("now", 0s)}, {aged("now", 0s)}, kNow), std::vector<double>{});
+}
+
 TEST(PodsToDeleteTest, AllWhenAsked) {
   PodPointers pods = {Make({"a", "n1"}), Make({"b", "n2"})};
   EXPECT_EQ(PodsToDelete(pods, pods, 5, kNow).size(), 2u);

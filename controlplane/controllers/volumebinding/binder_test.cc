@@ -4,6 +4,7 @@
 #include <filesystem>
 
 #include "controlplane/controllers/testing.h"
+#include "controlplane/controllers/testing_metrics.h"
 #include "controlplane/controllers/volumebinding/claims.h"
 #include "controlplane/controllers/volumebinding/testing.h"
 #include "controlplane/controllers/volumebinding/volumes.h"
@@ -279,8 +280,21 @@ TEST_F(BinderTest, CapacityOfBoundClaimIsTheResizersToSay) {
 }
 
 TEST_F(BinderTest, RetainedVolumeIsReleasedAndStays) {
+  const Growth bound("pv_collector_bound_pv_count{storage_class=\"slow\"}"),
+      unbound("pv_collector_unbound_pv_count{storage_class=\"slow\"}"),
+      claims(
+          "pv_collector_bound_pvc_count{namespace=\"default\",storage_class=\"slow\",volume_attributes_class="
+          "\"\"}"),
+      total("pv_collector_total_pv_count{plugin_name=\"N/A\",volume_mode=\"Filesystem\"}");
   MakeBound();
+  EXPECT_EQ(bound(), 1);
+  EXPECT_EQ(unbound(), 0);
+  EXPECT_EQ(claims(), 1);
   DeleteClaim();
+  EXPECT_EQ(bound(), 0);
+  EXPECT_EQ(unbound(), 1);
+  EXPECT_EQ(claims(), 0);
+  EXPECT_EQ(total(), 1);
   EXPECT_EQ(Volume().status().phase(), "Released");
   // A claim of that name is another one.
   cluster_.fake->Put(ClaimNamed("c"));

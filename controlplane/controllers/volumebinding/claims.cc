@@ -5,6 +5,7 @@
 
 #include "controlplane/controllers/pod_claims.h"
 #include "controlplane/controllers/volumebinding/binding.h"
+#include "controlplane/controllers/volumebinding/metrics.h"
 #include "lib/api/meta.h"
 #include "lib/k8s/pod_util.h"
 
@@ -55,6 +56,7 @@ ClaimBinder::ClaimBinder(client::RestClient api, client::InformerFactory& inform
     return {claim.spec().volume_name()};
   });
   claims_.AddHandler([this](const client::Change<PersistentVolumeClaim>& change) {
+    CountClaim(change.old_object.get(), change.new_object.get());
     if (!change.new_object) written_.Forget(change.key);
     queue().Add(change.key);
   });

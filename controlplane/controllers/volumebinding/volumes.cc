@@ -6,6 +6,7 @@
 
 #include "controlplane/controllers/volumebinding/binding.h"
 #include "controlplane/controllers/volumebinding/claims.h"
+#include "controlplane/controllers/volumebinding/metrics.h"
 #include "lib/api/meta.h"
 #include "lib/base/file.h"
 
@@ -20,6 +21,7 @@ VolumeBinder::VolumeBinder(client::RestClient api, client::InformerFactory& info
       volumes_(informers.Get<PersistentVolume>()) {
   IndexVolumes(volumes_);
   volumes_.AddHandler([this](const client::Change<PersistentVolume>& change) {
+    CountVolume(change.old_object.get(), change.new_object.get());
     if (change.new_object) queue().Add(change.key);
   });
   claims_.AddHandler([this](const client::Change<PersistentVolumeClaim>& change) {

@@ -1,0 +1,34 @@
+// What is told of EndpointSlices on /metrics, by upstream's names.
+#pragma once
+
+#include <map>
+#include <string>
+
+#include "controlplane/controllers/endpoints/slice_plan.h"
+#include "lib/base/error.h"
+#include "lib/base/mutex.h"
+
+namespace keelson::controllers {
+
+// What a sync of the Service has come to; `plan` was written, or not.
+void CountSliceSync(const corev1::Service& service, const SlicePlan& plan, const Result<>& applied);
+
+// Sums over all Services. Thread safe.
+class SliceTotals {
+ public:
+  // After a sync that succeeded, which found `existing` slices.
+  void Set(const std::string& key, const corev1::Service& service, const SlicePlan& plan, size_t existing);
+  void Forget(const std::string& key);
+
+ private:
+  struct One {
+    size_t endpoints = 0, slices = 0, ideal = 0;
+    std::string distribution;
+  };
+  void Move(const One& from, const One& to) REQUIRES(mutex_);
+
+  Mutex mutex_;
+  std::map<std::string, One> of_ GUARDED_BY(mutex_);
+};
+
+}  // namespace keelson::controllers
