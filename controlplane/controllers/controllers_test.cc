@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include "controlplane/controllers/held_api.h"
 #include "controlplane/controllers/testing.h"
 #include "lib/base/metrics.h"
 #include "lib/http/signing_key.h"
@@ -110,14 +111,77 @@ TEST(RunTest, QueuesHaveUpstreamsNames) {
   options.service_account_key_pem = http::SigningKey::GenerateRsa()->PrivatePem().value();
   options.allocate_node_cidrs = true;
   options.cluster_cidrs = {"10.244.0.0/16"};
+  const client::RestClient api(std::make_shared<client::FakeApi>());
+  // A controller is made, with its queue, after it has got its account's client.
+  std::string account;
+  std::set<std::string> have = before;
+  auto note = [&] {
+    for (const std::string& name : QueueNames()) {
+      if (!have.insert(name).second || AccountOfQueue(name).starts_with("system:")) continue;
+      EXPECT_EQ(AccountOfQueue(name), account) << name << ": tests hold it to the wrong role";
+    }
+  };
+  options.client_for = [&](const std::string& next) {
+    note();
+    account = next;
+    return api;
+  };
   std::stop_source stop;
-  Result<> ran = controllers::Run(client::RestClient(std::make_shared<client::FakeApi>()), options,
-                                  stop.get_token(), [&] { stop.request_stop(); });
+  Result<> ran = controllers::Run(api, options, stop.get_token(), [&] { stop.request_stop(); });
   EXPECT_TRUE(ran) << ran.error().message();
-  std::set<std::string> have = QueueNames();
+  note();
   for (const std::string& name : want) EXPECT_TRUE(have.contains(name)) << name << " is missing";
   for (const std::string& name : have)
     EXPECT_TRUE(want.contains(name) || before.contains(name)) << name << " is new";
+}
+
+// What every controller's tests are held to (testing.h).
+TEST(HeldApiTest, AccountsMayDoWhatTheirRolesSay) {
+  struct Case {
+    const char *queue, *method, *target;
+    bool may;
+  };
+  for (const Case& c :
+       {Case{"deployment", "POST", "/apis/apps/v1/namespaces/default/replicasets", true},
+        {"deployment", "DELETE", "/api/v1/namespaces/default/secrets/s", false},
+        {"daemonset", "PATCH", "/api/v1/namespaces/default/pods/p", true},
+        {"daemonset", "PUT", "/api/v1/namespaces/default/pods/p", false},
+        {"daemonset", "GET", "/api/v1/nodes?watch=true", true},
+        {"bootstrap_signer_queue", "PUT", "/api/v1/namespaces/kube-public/configmaps/cluster-info", true},
+        {"bootstrap_signer_queue", "PUT", "/api/v1/namespaces/kube-public/configmaps/other", false},
+        {"serviceaccount_tokens_secret", "PUT", "/api/v1/namespaces/default/secrets/s", true},
+        {"serviceaccount_tokens_secret", "DELETE", "/api/v1/namespaces/default/pods/p", false}})
+    EXPECT_EQ(IsGranted(AccountOfQueue(c.queue), c.method, c.target), c.may) << c.queue << c.target;
+}
+
+TEST(HeldApiTest, WhoTellsEventsMayDoSo) {
+  for (const char* queue : {"attachdetach",
+                            "cidrallocator_node",
+                            "claims",
+                            "cronjob",
+                            "daemonset",
+                            "deployment",
+                            "disruption",
+                            "endpoint",
+                            "endpoint_slice",
+                            "endpoint_slice_mirroring",
+                            "ephemeral_volume",
+                            "garbage_collector_attempt_to_delete",
+                            "horizontalpodautoscaler",
+                            "job",
+                            "node_lifecycle_controller",
+                            "noexec_taint_pod",
+                            "replicaset",
+                            "replicationmanager",
+                            "service",
+                            "stale_pod_disruption",
+                            "statefulset",
+                            "volume_expand",
+                            "volumes"}) {
+    for (const auto& [method, target] : {std::pair("POST", "/api/v1/namespaces/default/events"),
+                                         {"PATCH", "/api/v1/namespaces/default/events/e"}})
+      EXPECT_TRUE(IsGranted(AccountOfQueue(queue), method, target)) << queue << " " << method;
+  }
 }
 
 TEST(SelectionTest, AsTheFlagSays) {

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include <gtest/gtest.h>
+
 #include "lib/api/meta.h"
 #include "lib/k8s/defaulting.h"
 #include "lib/k8s/pod_util.h"
@@ -10,6 +12,8 @@ namespace keelson::controllers {
 
 TestCluster::TestCluster() = default;
 TestCluster::~TestCluster() = default;
+
+void TestCluster::Deny(const std::string& what) { ADD_FAILURE() << what; }
 
 void TestCluster::Start() {
   Mutex mutex;

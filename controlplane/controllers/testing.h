@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "controlplane/controllers/controller.h"
+#include "controlplane/controllers/held_api.h"
 #include "lib/client/fake_api.h"
 
 namespace keelson::controllers {
@@ -17,10 +18,15 @@ class TestCluster {
   TestCluster();
   ~TestCluster();
 
-  // A controller (or what else has handlers), which lives until the informers have ended.
+  // A controller, which lives until the informers have ended. The test fails when it asks the API for what
+  // its account may not do.
   template <typename T, typename... Args>
   T& Make(Args&&... args) {
-    return Own(std::make_shared<T>(api, informers, events, clock, std::forward<Args>(args)...));
+    auto held = std::make_shared<HeldApi>(fake, [this](const std::string& what) { Deny(what); });
+    T& made = Own(
+        std::make_shared<T>(client::RestClient(held), informers, events, clock, std::forward<Args>(args)...));
+    held->ActAs(AccountOfQueue(made.name()));
+    return made;
   }
   template <typename T>
   T& Own(std::shared_ptr<T> object) {
@@ -64,6 +70,8 @@ class TestCluster {
   std::vector<std::string> errors, missing;
 
  private:
+  void Deny(const std::string& what);
+
   int next_address_ = 1;
   std::vector<std::shared_ptr<void>> owned_;
   std::jthread runner_;

@@ -2,8 +2,11 @@
 #include <algorithm>
 #include <set>
 
+#include <fmt/format.h>
+
 #include "controlplane/controllers/daemonset/controller.h"
 #include "controlplane/controllers/deployment/plan.h"
+#include "controlplane/controllers/ownership.h"
 #include "lib/api/meta.h"
 
 namespace keelson::controllers {
@@ -78,9 +81,13 @@ Result<> DaemonSetController::MergeDuplicates(Sync& sync, RevisionPointers same)
              one->metadata().labels().at(kPodRevisionLabel) == label->second;
     });
     if (!duplicate) continue;
-    corev1::Pod changed = *pod;
-    (*changed.mutable_metadata()->mutable_labels())[kPodRevisionLabel] = hash;
-    ASSIGN_OR_RETURN(changed, sync.api.Update(changed));
+    // The controller's role has no update of pods.
+    const metav1::ObjectMeta& meta = pod->metadata();
+    ASSIGN_OR_RETURN(corev1::Pod changed,
+                     sync.api.Patch<corev1::Pod>(
+                         meta.namespace_(), meta.name(), client::PatchType::kMerge,
+                         fmt::format(R"({{"metadata":{{"uid":{},"labels":{{"{}":{}}}}}}})",
+                                     JsonQuoted(meta.uid()), kPodRevisionLabel, JsonQuoted(hash))));
     pod = std::make_shared<corev1::Pod>(std::move(changed));
   }
   for (const RevisionPointer& one : same) {
