@@ -165,6 +165,27 @@ TEST_F(StrategyTest, GenerationsCountWhatTheKindSays) {
   EXPECT_EQ(priority->metadata().generation(), 1);
 }
 
+TEST_F(StrategyTest, WhatIsOffIsDropped) {
+  auto set = Make<appsv1::StatefulSet>(
+      R"({"metadata":{"name":"s"},"spec":{"selector":{"matchLabels":{"a":"b"}},"template":{"metadata":{"labels":)"
+      R"({"a":"b"}},"spec":{"containers":[{"name":"c","image":"i"}]}},"updateStrategy":{"rollingUpdate":)"
+      R"({"maxUnavailable":0,"partition":1}}}})",
+      "default");
+  ASSERT_TRUE(set) << set.error().message();
+  EXPECT_FALSE(set->spec().update_strategy().rolling_update().has_max_unavailable());
+  EXPECT_EQ(set->spec().update_strategy().rolling_update().partition(), 1);
+  appsv1::StatefulSet changed = *set;
+  changed.mutable_spec()
+      ->mutable_update_strategy()
+      ->mutable_rolling_update()
+      ->mutable_max_unavailable()
+      ->set_int_val(2);
+  auto written = Update(changed);
+  ASSERT_TRUE(written) << written.error().message();
+  EXPECT_FALSE(written->spec().update_strategy().rolling_update().has_max_unavailable());
+  EXPECT_EQ(written->metadata().resource_version(), set->metadata().resource_version());
+}
+
 TEST_F(StrategyTest, ServersFillInStatus) {
   using Definition = apiextensionsv1::CustomResourceDefinition;
   auto definition = Make<Definition>(

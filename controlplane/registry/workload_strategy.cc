@@ -54,6 +54,22 @@ class TemplateStrategy : public Strategy {
   }
 };
 
+class StatefulSetStrategy : public TemplateStrategy<appsv1::StatefulSet> {
+ public:
+  using TemplateStrategy::TemplateStrategy;
+
+  void PrepareCreate(const Context& context, Message& object) const override {
+    k8s::DropDisabledFields(*static_cast<appsv1::StatefulSet&>(object).mutable_spec(), nullptr);
+    TemplateStrategy::PrepareCreate(context, object);
+  }
+  // Before the generation is looked at.
+  void PrepareUpdate(const Context& context, Message& object, const Message& old) const override {
+    k8s::DropDisabledFields(*static_cast<appsv1::StatefulSet&>(object).mutable_spec(),
+                            &static_cast<const appsv1::StatefulSet&>(old).spec());
+    TemplateStrategy::PrepareUpdate(context, object, old);
+  }
+};
+
 // Rollouts compare annotations too, so a change of them is one of the object.
 class DeploymentStrategy : public TemplateStrategy<appsv1::Deployment> {
  public:
@@ -141,7 +157,7 @@ std::unique_ptr<Strategy> MakeWorkloadStrategy(const ResourceInfo& info) {
   if (info.group == "apps" && info.resource == "replicasets")
     return std::make_unique<TemplateStrategy<appsv1::ReplicaSet>>(info);
   if (info.group == "apps" && info.resource == "statefulsets")
-    return std::make_unique<TemplateStrategy<appsv1::StatefulSet>>(info);
+    return std::make_unique<StatefulSetStrategy>(info);
   if (info.group.empty() && info.resource == "replicationcontrollers")
     return std::make_unique<TemplateStrategy<corev1::ReplicationController>>(info);
   if (info.group.empty() && info.resource == "podtemplates")

@@ -7,5 +7,6 @@ namespace keelson::k8s {
 
 // `old` is null on create. Of pods and of templates.
 void DropDisabledFields(corev1::PodSpec& spec, const corev1::PodSpec* old);
+void DropDisabledFields(appsv1::StatefulSetSpec& spec, const appsv1::StatefulSetSpec* old);
 
 }  // namespace keelson::k8s

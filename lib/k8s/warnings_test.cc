@@ -86,6 +86,16 @@ TEST(DropDisabledFields, KeepsWhatIsStored) {
   EXPECT_TRUE(source.has_cluster_trust_bundle());
   DropDisabledFields(spec, nullptr);
   EXPECT_FALSE(source.has_cluster_trust_bundle());
+
+  api::apps::v1::StatefulSetSpec set;
+  auto& rolling = *set.mutable_update_strategy()->mutable_rolling_update();
+  rolling.mutable_max_unavailable()->set_int_val(2);
+  const api::apps::v1::StatefulSetSpec stored = set;
+  DropDisabledFields(set, &stored);
+  EXPECT_EQ(rolling.max_unavailable().int_val(), 2);
+  const api::apps::v1::StatefulSetSpec without;
+  DropDisabledFields(set, &without);
+  EXPECT_FALSE(rolling.has_max_unavailable());
 }
 
 TEST(ObjectDiff, GoesDownToTheField) {
