@@ -27,17 +27,6 @@ const Piece& Comma() {
   return piece;
 }
 
-void AppendVarint(std::string& out, uint64_t value) {
-  for (; value >= 0x80; value >>= 7) out += static_cast<char>(value | 0x80);
-  out += static_cast<char>(value);
-}
-
-void AppendField(std::string& out, int number, std::string_view bytes) {
-  AppendVarint(out, static_cast<uint64_t>(number) << 3 | 2);
-  AppendVarint(out, bytes.size());
-  out += bytes;
-}
-
 size_t Size(const Pieces& pieces) {
   size_t size = 0;
   for (const Piece& piece : pieces) size += piece->size();
@@ -116,14 +105,14 @@ void ReplyText(Context& context, int status, std::string_view content_type, std:
 
 std::string WrapProtobuf(const api::GroupVersionKind& gvk, std::string_view raw) {
   std::string type;
-  AppendField(type, 1, gvk.ApiVersion());
-  AppendField(type, 2, gvk.kind);
+  storage::AppendBytes(1, gvk.ApiVersion(), type);
+  storage::AppendBytes(2, gvk.kind, type);
   std::string out(api::kProtobufMagic);
   out.reserve(raw.size() + type.size() + 32);
-  AppendField(out, 1, type);
-  AppendField(out, 2, raw);
-  AppendField(out, 3, "");  // Go writes its empty strings too
-  AppendField(out, 4, "");
+  storage::AppendBytes(1, type, out);
+  storage::AppendBytes(2, raw, out);
+  storage::AppendBytes(3, "", out);  // Go writes its empty strings too
+  storage::AppendBytes(4, "", out);
   return out;
 }
 
@@ -223,9 +212,9 @@ void ReplyList(Context& context, const registry::ObjectList& list) {
     size_t size = 64;
     for (const registry::ObjectPtr& item : list.items) size += item->raw().size() + 8;
     raw.reserve(size);
-    AppendField(raw, 1, api::EncodeRaw(meta));
+    storage::AppendBytes(1, api::EncodeRaw(meta), raw);
     for (const registry::ObjectPtr& item : list.items) {
-      AppendField(raw, 2, partial ? storage::MetadataOnly(item->raw()) : item->raw());
+      storage::AppendBytes(2, partial ? storage::MetadataOnly(item->raw()) : item->raw(), raw);
     }
     return ReplyText(context, 200, output.ContentType(), WrapProtobuf(gvk, raw));
   }
