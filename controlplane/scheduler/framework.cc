@@ -164,20 +164,32 @@ Judgement Framework::Permit(CycleState& state, const PodInfo& pod, const std::st
   return judgement;
 }
 
-Judgement Framework::AwaitPermit(CycleState& state, const PodInfo& pod, const std::string& node) const {
-  for (PermitPlugin* plugin : permits_) {
-    if (Status allowed = plugin->Await(state, pod, node); !allowed.ok())
-      return {std::move(allowed), plugin->name()};
+Judgement Framework::Recall(CycleState& state, const PodInfo& pod, const std::string& node,
+                            size_t& next) const {
+  for (; next < permits_.size(); ++next) {
+    if (Status says = permits_[next]->Recall(state, pod, node); !says.ok())
+      return {std::move(says), permits_[next]->name()};
   }
   return {};
 }
 
-Result<> Framework::Bind(CycleState& state, const PodInfo& pod, const std::string& node) const {
-  for (PreBindPlugin* plugin : pre_binds_) {
-    if (Result<> prepared = plugin->PreBind(state, pod, node); !prepared) {
-      return prepared.error().Wrap(plugin->name());
-    }
+void Framework::OnPermitChange(const std::function<void()>& wake) const {
+  for (PermitPlugin* plugin : permits_) plugin->OnChange(wake);
+}
+
+Result<PreBindPlugin*> Framework::PreBind(CycleState& state, const PodInfo& pod, const std::string& node,
+                                          size_t& next) const {
+  while (next < pre_binds_.size()) {
+    PreBindPlugin* plugin = pre_binds_[next++];
+    if (Result<> asked = plugin->PreBind(state, pod, node); !asked) return asked.error().Wrap(plugin->name());
+    const std::optional<Result<>> prepared = plugin->Prepared(state, pod);
+    if (!prepared) return plugin;
+    if (!*prepared) return prepared->error().Wrap(plugin->name());
   }
+  return nullptr;
+}
+
+Result<> Framework::Bind(CycleState& state, const PodInfo& pod, const std::string& node) const {
   for (BindPlugin* plugin : binds_) {
     ASSIGN_OR_RETURN(const bool bound, plugin->Bind(state, pod, node));
     if (!bound) continue;

@@ -4,10 +4,12 @@
 //   -> PreScore -> Score (each that is left), Normalize -> Reserve -> Permit -> PreBind -> Bind -> PostBind
 //
 // PreFilter to Permit run on the scheduling thread; PreBind, Bind, PostBind and Unreserve on a binder's;
-// PreEnqueue and MayHelp on any.
+// PreEnqueue and MayHelp on any. Who has to wait blocks none of them: see PermitPlugin and PreBindPlugin.
 #pragma once
 
 #include <array>
+#include <chrono>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -212,16 +214,28 @@ class ReservePlugin : public virtual Plugin {
 class PermitPlugin : public virtual Plugin {
  public:
   virtual Status Permit(CycleState& state, const PodInfo& pod, const std::string& node) = 0;
-  // After kWait, on a binder's thread: blocks until it is allowed or refused.
-  virtual Status Await(CycleState& state, const PodInfo& pod, const std::string& node) {
+  // After kWait: what it says by now; kWait is nothing yet. Asked again when `wake` was called, on a thread
+  // that all who wait share: it must not block.
+  virtual Status Recall(CycleState& state, const PodInfo& pod, const std::string& node) {
     (void)state, (void)pod, (void)node;
     return {};
   }
+  // Before the first pod. `wake`: some pod that waits may get another answer.
+  virtual void OnChange(std::function<void()> wake) { (void)wake; }
 };
 
 class PreBindPlugin : public virtual Plugin {
  public:
   virtual Result<> PreBind(CycleState& state, const PodInfo& pod, const std::string& node) = 0;
+  // After it: whether what it has asked for is there, or cannot come; nullopt: not yet. Asked again when
+  // storage has changed, on a thread that all who wait share: it must not block.
+  virtual std::optional<Result<>> Prepared(CycleState& state, const PodInfo& pod) {
+    (void)state, (void)pod;
+    return Result<>();
+  }
+  // How long that may take, and what is said when it has taken longer.
+  virtual std::chrono::milliseconds patience() const { return {}; }
+  virtual Error Overdue() const { return Error(Code::kTimeout, "timed out waiting for the condition"); }
 };
 
 class BindPlugin : public virtual Plugin {
@@ -295,8 +309,13 @@ class Framework {
   Judgement Reserve(CycleState& state, const PodInfo& pod, const NodeInfo& node) const;  // undone on failure
   void Unreserve(CycleState& state, const PodInfo& pod, const std::string& node) const;
   Judgement Permit(CycleState& state, const PodInfo& pod, const std::string& node) const;
-  Judgement AwaitPermit(CycleState& state, const PodInfo& pod, const std::string& node) const;
-  // PreBind, Bind, PostBind.
+  // Asks the Permit plugins again, from the `next` on; kWait: one still has nothing to say.
+  Judgement Recall(CycleState& state, const PodInfo& pod, const std::string& node, size_t& next) const;
+  void OnPermitChange(const std::function<void()>& wake) const;
+  // Runs the PreBinds from the `next` on. Not null: go on when that plugin says that it is prepared.
+  Result<PreBindPlugin*> PreBind(CycleState& state, const PodInfo& pod, const std::string& node,
+                                 size_t& next) const;
+  // Bind, PostBind.
   Result<> Bind(CycleState& state, const PodInfo& pod, const std::string& node) const;
   // Whether any of the plugins `rejected_by` (by name) sees hope.
   bool MayHelp(const std::vector<std::string_view>& rejected_by, const ClusterEvent& event,

@@ -29,7 +29,20 @@ struct Reference {
   std::map<std::string, corev1::PersistentVolumeClaim> claims;  // by "namespace/name"
   std::map<std::string, corev1::PersistentVolume> volumes;      // by name
   std::map<std::string, int> volume_limits;                     // of the one driver, by node
+  struct StorageClass {
+    bool waits;                   // for a first consumer; else somebody binds its claims sometime
+    bool provisions = false;      // by the one driver, which says how much room it has
+    std::set<std::string> zones;  // where; empty: everywhere
+  };
+  std::map<std::string, StorageClass> classes;
+  struct Room {
+    std::string zone;
+    int64_t size;  // of the largest volume
+  };
+  std::map<std::string, Room> rooms;  // of the one class that provisions, by name
 
+  // Why the pod cannot be anywhere; "": it may.
+  std::string Problem(const corev1::Pod& pod) const;
   // Why the node is refused, "" if it is not; reasons of one filter have commas between them. `beside` is
   // what nominated pods make of it.
   std::string Refusal(const corev1::Pod& pod, const corev1::Node& node) const;
@@ -44,7 +57,7 @@ struct Reference {
   };
   // Who has to leave `node` for `pod`.
   Victims VictimsOn(const corev1::Pod& pod, const corev1::Node& node) const;
-  // Which volume each claim of the pod that waits for its node would get there; "": none.
+  // Which volume each claim of the pod that waits for its node would get there; "": none that is there.
   std::map<std::string, std::string> VolumesFor(const corev1::Pod& pod, const corev1::Node& node) const;
 
  private:
@@ -53,6 +66,9 @@ struct Reference {
   const corev1::Node* NodeOf(const corev1::Pod& pod) const;
   std::string Spread(const corev1::Pod& pod, const corev1::Node& node) const;
   std::string Volumes(const corev1::Pod& pod, const corev1::Node& node) const;
+  const StorageClass& ClassOf(const corev1::PersistentVolumeClaim& claim) const;
+  // Why the claim could not get a new volume there.
+  std::string WhyNotMade(const corev1::PersistentVolumeClaim& claim, const corev1::Node& node) const;
   // Constraints that score: those of the pod, or, `by_default`, what a part of a Service gets.
   std::vector<corev1::TopologySpreadConstraint> Wished(const corev1::Pod& pod, bool& by_default) const;
   std::string InterPod(const corev1::Pod& pod, const corev1::Node& node) const;

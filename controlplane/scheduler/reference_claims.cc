@@ -13,6 +13,9 @@ namespace keelson::scheduler::testing {
 namespace {
 
 constexpr char kZone[] = "topology.kubernetes.io/zone";
+constexpr char kSelectedNode[] = "volume.kubernetes.io/selected-node";
+constexpr char kNoVolume[] = "node(s) didn't find available persistent volumes to bind";
+constexpr char kNoRoom[] = "node(s) did not have enough free storage";
 
 std::vector<std::string> ClaimsOf(const corev1::Pod& pod) {
   std::vector<std::string> out;
@@ -42,11 +45,39 @@ bool ForOnePod(const corev1::PersistentVolumeClaim& claim) {
 
 }  // namespace
 
+const Reference::StorageClass& Reference::ClassOf(const corev1::PersistentVolumeClaim& claim) const {
+  return classes.at(claim.spec().storage_class_name());
+}
+
+std::string Reference::Problem(const corev1::Pod& pod) const {
+  for (const std::string& key : ClaimsOf(pod)) {
+    const corev1::PersistentVolumeClaim& claim = claims.at(key);
+    if (claim.spec().volume_name().empty() && !ClassOf(claim).waits)
+      return "pod has unbound immediate PersistentVolumeClaims";
+  }
+  return "";
+}
+
+std::string Reference::WhyNotMade(const corev1::PersistentVolumeClaim& claim,
+                                  const corev1::Node& node) const {
+  const StorageClass& its = ClassOf(claim);
+  const auto& asked = claim.metadata().annotations();
+  if (asked.contains(kSelectedNode) && asked.at(kSelectedNode) != node.metadata().name()) return kNoVolume;
+  const auto& labels = node.metadata().labels();
+  const std::string zone = labels.contains(kZone) ? labels.at(kZone) : "";
+  if (!its.provisions || (!its.zones.empty() && !its.zones.contains(zone))) return kNoVolume;
+  for (const auto& [name, room] : rooms) {
+    if (room.zone == zone && room.size >= Size(claim.spec().resources().requests())) return "";
+  }
+  return kNoRoom;
+}
+
 std::map<std::string, std::string> Reference::VolumesFor(const corev1::Pod& pod,
                                                          const corev1::Node& node) const {
   std::vector<const corev1::PersistentVolumeClaim*> waiting;
   for (const std::string& key : ClaimsOf(pod)) {
-    if (claims.at(key).spec().volume_name().empty()) waiting.push_back(&claims.at(key));
+    const corev1::PersistentVolumeClaim& claim = claims.at(key);
+    if (claim.spec().volume_name().empty() && ClassOf(claim).waits) waiting.push_back(&claim);
   }
   const auto size = [](const auto* claim) { return Size(claim->spec().resources().requests()); };
   std::stable_sort(waiting.begin(), waiting.end(),
@@ -55,7 +86,9 @@ std::map<std::string, std::string> Reference::VolumesFor(const corev1::Pod& pod,
   std::set<std::string> taken;
   for (const auto* claim : waiting) {
     const corev1::PersistentVolume* best = nullptr;
+    const bool asked = claim->metadata().annotations().contains(kSelectedNode);
     for (const auto& [name, volume] : volumes) {
+      if (asked || volume.spec().storage_class_name() != claim->spec().storage_class_name()) continue;
       if (volume.spec().has_claim_ref() || taken.contains(name) || !Reaches(volume, node)) continue;
       if (Size(volume.spec().capacity()) < size(claim)) continue;
       if (!best || Size(volume.spec().capacity()) < Size(best->spec().capacity())) best = &volume;
@@ -83,6 +116,7 @@ std::string Reference::Volumes(const corev1::Pod& pod, const corev1::Node& node)
     for (const std::string& key : ClaimsOf(of)) {
       const std::string& name = claims.at(key).spec().volume_name();
       if (!name.empty()) into.insert(name);
+      if (name.empty() && ClassOf(claims.at(key)).provisions) into.insert("the one of claim " + key);
     }
   };
   for (const corev1::Pod* other : On(node)) collect(*other, used);
@@ -94,19 +128,22 @@ std::string Reference::Volumes(const corev1::Pod& pod, const corev1::Node& node)
       all.size() > static_cast<size_t>(limit->second)) {
     return "node(s) exceed max volume count";
   }
-  bool reaches = true, satisfied = true, placed = true;
+  bool reaches = true, placed = true;
   for (const std::string& name : wanted) {
+    if (!volumes.contains(name)) continue;  // to be made
     const corev1::PersistentVolume& volume = volumes.at(name);
     reaches = reaches && Reaches(volume, node);
     const auto& places = volume.metadata().labels();
     const auto& here = node.metadata().labels();
     if (places.contains(kZone) && here.contains(kZone)) placed = placed && places.at(kZone) == here.at(kZone);
   }
-  for (const auto& [claim, volume] : VolumesFor(pod, node)) satisfied = satisfied && !volume.empty();
+  std::set<std::string> problems;
+  for (const auto& [claim, volume] : VolumesFor(pod, node)) {
+    if (volume.empty()) problems.insert(WhyNotMade(claims.at(claim), node));
+  }
   std::string why = reaches ? "" : "node(s) didn't match PersistentVolume's node affinity";
-  if (!satisfied) {
-    why += (why.empty() ? "" : ", ");
-    why += "node(s) didn't find available persistent volumes to bind";
+  for (const char* one : {kNoVolume, kNoRoom}) {
+    if (problems.contains(one)) why += (why.empty() ? "" : ", ") + std::string(one);
   }
   if (!why.empty()) return why;
   return placed ? "" : "node(s) had no available volume zone";

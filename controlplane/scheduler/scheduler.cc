@@ -11,6 +11,7 @@
 #include "controlplane/scheduler/intake.h"
 #include "controlplane/scheduler/reports.h"
 #include "controlplane/scheduler/volumes.h"
+#include "controlplane/scheduler/waiting_room.h"
 #include "controlplane/scheduler/why.h"
 #include "controlplane/scheduler/workloads.h"
 #include "lib/base/log.h"
@@ -71,6 +72,7 @@ class Scheduler {
   }
 
   void FollowVolumes() {
+    volumes_.OnChange([this] { waiting_.Wake(); });
     const auto follow = [&](auto& informer, auto set) {
       informer.AddHandler([this, set](const auto& change) {
         set(change.key, change.new_object);
@@ -112,6 +114,7 @@ class Scheduler {
       Made made;
       ASSIGN_OR_RETURN(made.framework, MakeFramework(profile, parts));
       for (const std::shared_ptr<Plugin>& plugin : options_.plugins) made.framework->Add(plugin);
+      made.framework->OnPermitChange([this] { waiting_.Wake(); });
       if (extenders_) made.framework->AddFirstBinder(NewExtenderBinder(*extenders_));
       AlgorithmOptions options;
       options.percentage = profile.percentage.value_or(options_.config.percentage_of_nodes_to_score);
@@ -124,8 +127,6 @@ class Scheduler {
   }
 
   Result<> Run(std::stop_token stop, const std::function<void()>& ready) {
-    // Binders that wait for volumes would keep it from ending.
-    const std::stop_callback close(stop, [this] { volumes_.Close(); });
     ServiceGroup group;
     const auto background = [&](std::string name, std::function<void(std::stop_token)> run) {
       group.Add({std::move(name),
@@ -141,9 +142,7 @@ class Scheduler {
     for (int i = 0; i < options_.binders; ++i) {
       background(fmt::format("binder-{}", i), [this](std::stop_token s) { binders_.Run(s); });
     }
-    for (int i = 0; i < options_.waiters; ++i) {
-      background(fmt::format("waiter-{}", i), [this](std::stop_token s) { waiters_.Run(s); });
-    }
+    background("waiting", [this](std::stop_token s) { waiting_.Run(s); });
     http::AddServer(group, "debug", options_.debug_host, options_.debug_port,
                     WhyHandler([this](const std::string& pod) { return Why(pod); }));
     group.Add({"informers", {}, [this](std::stop_token s, ServiceGroup::Ready up) {
@@ -163,6 +162,17 @@ class Scheduler {
     std::unique_ptr<Framework> framework;
     std::unique_ptr<Algorithm> algorithm;
   };
+
+  // A pod's way from the decision to its binding. One thread at a time has it.
+  struct Way {
+    PodPtr pod;
+    std::shared_ptr<CycleState> state;
+    std::string node;
+    size_t next_permit = 0, next_pre_bind = 0;
+    Judgement said;                    // by the Permit plugins
+    std::optional<Result<>> prepared;  // what the PreBind before next_pre_bind has asked for
+  };
+  using WayPtr = std::shared_ptr<Way>;
 
   const Framework& FrameworkOf(const PodInfo& pod) const {
     return *profiles_.at(pod.scheduler_name).framework;
@@ -252,14 +262,31 @@ class Scheduler {
     const bool waits = judged.status.code == Status::Code::kWait;
     if (!judged.status.ok() && !waits) return Refused(pod, *state, node, judged);
     queue_.Done(pod->key);
-    std::function<void()> bind = [this, pod, state, waits, node = std::move(node)] {
-      Bind(pod, *state, node, waits);
-    };
-    // Who may wait for long must not keep others waiting.
-    if (waits || pod->volumes) {
-      bind = [this, pod, bind = std::move(bind)] { waiters_.Submit(pod->uid, bind); };
-    }
-    binders_.Submit(pod->uid, std::move(bind));
+    auto way = std::make_shared<Way>();
+    way->pod = pod;
+    way->state = std::move(state);
+    way->node = std::move(node);
+    if (waits) return AwaitPermit(way);
+    binders_.Submit(pod->uid, [this, way] { Prepare(way); });
+  }
+
+  void AwaitPermit(const WayPtr& way) {
+    waiting_.Enter({.over =
+                        [this, way] {
+                          way->said = FrameworkOf(*way->pod).Recall(*way->state, *way->pod, way->node,
+                                                                    way->next_permit);
+                          return way->said.status.code != Status::Code::kWait;
+                        },
+                    .deadline = SteadyTime::max(),
+                    .leave =
+                        [this, way](bool) {
+                          binders_.Submit(way->pod->uid, [this, way] {
+                            const Status& status = way->said.status;
+                            if (status.ok()) return Prepare(way);
+                            Unbound(way->pod, *way->state, way->node, Error(Code::kInternal, status.message),
+                                    status.rejected() ? "Unschedulable" : "SchedulerError");
+                          });
+                        }});
   }
 
   void Unschedulable(const PodPtr& pod, Decision& decision) {
@@ -282,18 +309,35 @@ class Scheduler {
     reports_.Unschedulable(pod, "Unschedulable", judged.status.message, std::nullopt);
   }
 
-  void Bind(const PodPtr& pod, CycleState& state, const std::string& node, bool waits) {
-    const Framework& framework = FrameworkOf(*pod);
-    if (waits) {
-      const Judgement judged = framework.AwaitPermit(state, *pod, node);
-      const char* reason = judged.status.rejected() ? "Unschedulable" : "SchedulerError";
-      if (!judged.status.ok())
-        return Unbound(pod, state, node, Error(Code::kInternal, judged.status.message), reason);
-    }
-    if (Result<> bound = framework.Bind(state, *pod, node); !bound)
-      return Unbound(pod, state, node, bound.error());
-    Count(*pod, "scheduled");
-    reports_.Scheduled(*pod, node);
+  // PreBind by PreBind, and at last the binding.
+  void Prepare(const WayPtr& way) {
+    const Framework& framework = FrameworkOf(*way->pod);
+    Result<PreBindPlugin*> waits_for =
+        framework.PreBind(*way->state, *way->pod, way->node, way->next_pre_bind);
+    if (!waits_for) return Unbound(way->pod, *way->state, way->node, waits_for.error());
+    if (*waits_for) return AwaitPrepared(way, **waits_for);
+    if (Result<> bound = framework.Bind(*way->state, *way->pod, way->node); !bound)
+      return Unbound(way->pod, *way->state, way->node, bound.error());
+    Count(*way->pod, "scheduled");
+    reports_.Scheduled(*way->pod, way->node);
+  }
+
+  void AwaitPrepared(const WayPtr& way, PreBindPlugin& plugin) {
+    waiting_.Enter({.over =
+                        [way, &plugin] {
+                          way->prepared = plugin.Prepared(*way->state, *way->pod);
+                          return way->prepared.has_value();
+                        },
+                    .deadline = clock_.SteadyNow() + plugin.patience(),
+                    .leave =
+                        [this, way, &plugin](bool in_time) {
+                          if (!in_time) way->prepared = plugin.Overdue();
+                          binders_.Submit(way->pod->uid, [this, way, &plugin] {
+                            if (*way->prepared) return Prepare(way);
+                            Unbound(way->pod, *way->state, way->node,
+                                    way->prepared->error().Wrap(plugin.name()));
+                          });
+                        }});
   }
 
   void Unbound(const PodPtr& pod, CycleState& state, const std::string& node, const Error& error,
@@ -329,7 +373,8 @@ class Scheduler {
   Cache cache_;
   std::unordered_map<std::string, Made> profiles_;  // by scheduler name
   SchedulingQueue queue_;
-  Binders binders_, waiters_;
+  Binders binders_;
+  WaitingRoom waiting_{clock_};
   client::InformerFactory informers_;
   client::Informer<corev1::Node>& nodes_;
   client::Informer<corev1::Pod>& pods_;

@@ -4,7 +4,7 @@
 //             \-> SchedulingQueue (active, backoff, unschedulable)
 //   one thread:  pop -> snapshot -> filter and score (Algorithm) -> assume -> hand to a binder
 //   binders:     PreBind, Bind (pods/binding), evictions, events, PodScheduled conditions
-//   waiters:     PreBind and Bind where volumes or a Permit plugin may be long in coming
+//   one thread:  looks after pods whose volumes or Permit plugins are long in coming (WaitingRoom)
 //
 // One thread decides, so decisions never race; what waits for the API server runs beside it.
 #pragma once
@@ -25,7 +25,7 @@ namespace keelson::scheduler {
 
 struct Options {
   Config config;
-  int binders = 16, waiters = 64;
+  int binders = 16;
   // Of others: at all points that they implement, after those of each profile.
   std::vector<std::shared_ptr<Plugin>> plugins;
   // How long a pod stays unschedulable without an event that may help it.

@@ -49,9 +49,13 @@ VolumeCatalog::Ptr<T> VolumeCatalog::Shelf<T>::Find(std::string_view key) const 
   return it == told.end() ? nullptr : it->second;
 }
 
+void VolumeCatalog::OnChange(std::function<void()> told) {
+  MutexLock lock(mutex_);
+  told_ = std::move(told);
+}
+
 void VolumeCatalog::Changed() {
-  ++version_;
-  changed_.notify_all();
+  if (told_) told_();
 }
 
 void VolumeCatalog::SetClaim(const std::string& key, Ptr<Claim> claim) {
@@ -155,29 +159,6 @@ void VolumeCatalog::ForgetClaim(const std::string& key) {
 void VolumeCatalog::ForgetVolume(const std::string& name) {
   MutexLock lock(mutex_);
   volumes_.assumed.erase(name);
-}
-
-void VolumeCatalog::Close() {
-  MutexLock lock(mutex_);
-  closed_ = true;
-  changed_.notify_all();
-}
-
-bool VolumeCatalog::Await(std::chrono::milliseconds timeout, const std::function<bool()>& done) const {
-  const auto deadline = std::chrono::steady_clock::now() + timeout;
-  for (;;) {
-    uint64_t seen = 0;
-    {
-      MutexLock lock(mutex_);
-      if (closed_) return false;
-      seen = version_;
-    }
-    if (done()) return true;
-    MutexLock lock(mutex_);
-    while (version_ == seen && !closed_) {
-      if (changed_.wait_until(mutex_, deadline) == std::cv_status::timeout) return false;
-    }
-  }
 }
 
 }  // namespace keelson::scheduler

@@ -25,7 +25,7 @@ class VolumeCatalog {  // thread safe
   using Claim = corev1::PersistentVolumeClaim;
   using Volume = corev1::PersistentVolume;
 
-  // By "namespace/name" or name; null: it is gone. Each wakes those that wait.
+  // By "namespace/name" or name; null: it is gone.
   void SetClaim(const std::string& key, Ptr<Claim> claim);
   void SetVolume(const std::string& name, Ptr<Volume> volume);
   void SetClass(const std::string& name, Ptr<storagev1::StorageClass> storage_class);
@@ -47,10 +47,8 @@ class VolumeCatalog {  // thread safe
   void ForgetClaim(const std::string& key);
   void ForgetVolume(const std::string& name);
 
-  // Until `done`; asks again after each change. False: not within `timeout`, or not before Close().
-  bool Await(std::chrono::milliseconds timeout, const std::function<bool()>& done) const;
-  // Nobody is to wait any more.
-  void Close();
+  // Before the first object. Called after each Set and Assume, with the catalog's lock held.
+  void OnChange(std::function<void()> told);
 
  private:
   template <typename T>
@@ -63,9 +61,7 @@ class VolumeCatalog {  // thread safe
   void Changed() REQUIRES(mutex_);
 
   mutable Mutex mutex_;
-  mutable CondVar changed_;
-  uint64_t version_ GUARDED_BY(mutex_) = 0;
-  bool closed_ GUARDED_BY(mutex_) = false;
+  std::function<void()> told_ GUARDED_BY(mutex_);
   Shelf<Claim> claims_ GUARDED_BY(mutex_);
   Shelf<Volume> volumes_ GUARDED_BY(mutex_);
   Shelf<storagev1::StorageClass> classes_ GUARDED_BY(mutex_);

@@ -90,8 +90,8 @@ class VolumeBinding : public PreFilterPlugin,
     for (const auto& claim : own->provision) volumes_.ForgetClaim(api::KeyOf(claim));
   }
 
-  // Writes what Reserve has assumed, and waits until all claims are bound.
-  Result<> PreBind(CycleState& state, const PodInfo& pod, const std::string&) override {
+  // Writes what Reserve has assumed; then all claims are to be bound.
+  Result<> PreBind(CycleState& state, const PodInfo&, const std::string&) override {
     Claims* own = state.Get<Claims>(this);
     if (!own || (own->volumes.empty() && own->provision.empty())) return {};
     if (!api_) return Error(Code::kInternal, "no API server to write volumes to");
@@ -103,15 +103,21 @@ class VolumeBinding : public PreFilterPlugin,
       ASSIGN_OR_RETURN(const corev1::PersistentVolumeClaim written, api_->Update(claim));
       volumes_.Assume(written);
     }
-    std::string problem;
-    const bool bound = volumes_.Await(std::chrono::seconds(args_.bind_timeout_seconds), [&] {
-      const ClaimSet now = ClaimsOf(pod, volumes_);
-      problem = now.delayed.empty() && now.immediate.empty() ? now.problem : "";
-      return !problem.empty() || (now.delayed.empty() && now.immediate.empty());
-    });
-    if (!problem.empty()) return Error(Code::kInternal, problem);
-    if (!bound) return Error(Code::kTimeout, "binding volumes: timed out waiting for the condition");
     return {};
+  }
+  std::optional<Result<>> Prepared(CycleState& state, const PodInfo& pod) override {
+    Claims* own = state.Get<Claims>(this);
+    if (!own || (own->volumes.empty() && own->provision.empty())) return Result<>();
+    const ClaimSet now = ClaimsOf(pod, volumes_);
+    if (!now.delayed.empty() || !now.immediate.empty()) return std::nullopt;
+    if (!now.problem.empty()) return Error(Code::kInternal, now.problem);
+    return Result<>();
+  }
+  std::chrono::milliseconds patience() const override {
+    return std::chrono::seconds(args_.bind_timeout_seconds);
+  }
+  Error Overdue() const override {
+    return Error(Code::kTimeout, "binding volumes: timed out waiting for the condition");
   }
 
   uint32_t interests() const override {
