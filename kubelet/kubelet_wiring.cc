@@ -95,8 +95,12 @@ PodSyncer::Dependencies Kubelet::Impl::Dependencies() {
       [this](const corev1::Pod& pod, const std::string& container, const std::string& type,
              const std::string& reason,
              const std::string& message) { events.Pod(pod, container, type, reason, message); },
-      [this](const std::string& uid, const PodRuntimeStatus& status) { pleg.Seen(uid, status); },
+      [this](const std::string& uid, std::shared_ptr<const PodRuntimeStatus> status) {
+        pleg.Seen(uid, *status);
+        workers.Seen(uid, std::move(status));
+      },
       [this](const std::string& uid, const PodRuntimeStatus& status) { return pleg.Unchanged(uid, status); },
+      [this](const std::string& uid) { return pleg.Unknown(uid); },
       [this](const std::string& name) { return HandlerOf(name); },
       user_namespaces,
       allocations,

@@ -157,4 +157,27 @@ Result<PodRuntimeStatus> InspectPod(cri::RuntimeService& runtime, const std::str
   return out;
 }
 
+Result<PodRuntimeStatus> WithSandbox(cri::RuntimeService& runtime, PodRuntimeStatus known,
+                                     const std::string& id, std::stop_token stop) {
+  ASSIGN_OR_RETURN(cri::SandboxStatus made, runtime.PodSandboxStatus(id, stop));
+  known.name = made.metadata.name;
+  known.ns = made.metadata.ns;
+  known.sandboxes.push_back(std::move(made));
+  NewestFirst(known.sandboxes);
+  return known;
+}
+
+Result<PodRuntimeStatus> WithContainers(cri::RuntimeService& runtime, PodRuntimeStatus known,
+                                        const std::string& sandbox_id, const std::vector<std::string>& ids,
+                                        std::stop_token stop) {
+  for (const std::string& id : ids) {
+    auto status = runtime.GetContainerStatus(id, stop);
+    if (!status && status.error().Is(Code::kNotFound)) continue;
+    if (!status) return status.error();
+    known.containers.push_back(Record(std::move(*status), sandbox_id));
+  }
+  NewestFirst(known.containers);
+  return known;
+}
+
 }  // namespace keelson::kubelet

@@ -38,5 +38,11 @@ Fingerprint FingerprintOf(const PodRuntimeStatus& status);
 // details of exited containers, of running ones that still run, of sandboxes in the same state.
 Result<PodRuntimeStatus> InspectPod(cri::RuntimeService& runtime, const std::string& uid,
                                     const PodRuntimeStatus* previous, std::stop_token stop);
+// `known` and what was made since by who asks: only that is asked for.
+Result<PodRuntimeStatus> WithSandbox(cri::RuntimeService& runtime, PodRuntimeStatus known,
+                                     const std::string& id, std::stop_token stop);
+Result<PodRuntimeStatus> WithContainers(cri::RuntimeService& runtime, PodRuntimeStatus known,
+                                        const std::string& sandbox_id, const std::vector<std::string>& ids,
+                                        std::stop_token stop);
 
 }  // namespace keelson::kubelet

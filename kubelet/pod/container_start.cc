@@ -159,6 +159,7 @@ void PodSyncTask::Start(const corev1::Container& container, const std::string& s
       restarts = known->restart_count() + 1;
   }
   if (last && last->state == cri::ContainerState::kCreated) {
+    removed_ = true;
     if (ForgetUnstarted(container, *last))
       restarts = last->restart_count;
     else if (!HasBeenRefusedLong(*last))
@@ -175,6 +176,7 @@ void PodSyncTask::Start(const corev1::Container& container, const std::string& s
     Again(kRetry);
     return;
   }
+  made_.push_back(*id);
   Event(container.name(), "Normal", "Created", "Container created");
   auto started = [&] {
     StartGate::Pass pass(deps_.starts, StartGate::Kind::kContainer);

@@ -39,6 +39,11 @@ bool Pleg::Unchanged(const std::string& uid, const PodRuntimeStatus& status) con
   return it != pods_.end() && it->second == fingerprint && clock_.SteadyNow() - last_good_ < 2 * kSlowRelist;
 }
 
+bool Pleg::Unknown(const std::string& uid) const {
+  MutexLock lock(mutex_);
+  return listed_ && !pods_.contains(uid);
+}
+
 Result<> Pleg::Relist(std::stop_token stop) {
   uint64_t number = 0;
   {
@@ -63,6 +68,7 @@ Result<> Pleg::Relist(std::stop_token stop) {
   {
     MutexLock lock(mutex_);
     last_good_ = clock_.SteadyNow();
+    listed_ = true;
     std::erase_if(ends_, [&](const auto& item) {
       const bool listed = item.second.relists < number && !live.count(item.first);
       return listed || item.second.until <= last_good_;

@@ -28,6 +28,8 @@ class Pleg {  // thread safe
   void Seen(const std::string& uid, const PodRuntimeStatus& status);
   // The last list, which is not old, showed the pod like this.
   bool Unchanged(const std::string& uid, const PodRuntimeStatus& status) const;
+  // The runtime has been listed, and nothing of the pod was there or has been seen since.
+  bool Unknown(const std::string& uid) const;
   // Asks the runtime once; changes are told.
   Result<> Relist(std::stop_token stop);
   std::set<std::string> Uids() const;  // of pods that the runtime had something of at the last look
@@ -50,6 +52,7 @@ class Pleg {  // thread safe
   std::map<std::string, uint64_t> seen_at_ GUARDED_BY(mutex_);  // by uid: the count of relists begun then
   uint64_t relists_ GUARDED_BY(mutex_) = 0;
   SteadyTime last_good_ GUARDED_BY(mutex_);
+  bool listed_ GUARDED_BY(mutex_) = false;
   bool events_ GUARDED_BY(mutex_) = false;
   SteadyTime news_until_ GUARDED_BY(mutex_);
   struct End {

@@ -77,12 +77,15 @@ void PodSyncTask::Event(const std::string& container, const char* type, const ch
 }
 
 Result<> PodSyncTask::Inspect() {
-  ASSIGN_OR_RETURN(PodRuntimeStatus seen,
-                   InspectPod(deps_.runtime, pod_->metadata().uid(),
-                              memory_.inspected ? memory_.runtime.get() : nullptr, stop_));
+  return TakeIn(InspectPod(deps_.runtime, pod_->metadata().uid(),
+                           memory_.inspected ? memory_.runtime.get() : nullptr, stop_));
+}
+
+Result<> PodSyncTask::TakeIn(Result<PodRuntimeStatus> looked_at) {
+  ASSIGN_OR_RETURN(PodRuntimeStatus seen, std::move(looked_at));
   memory_.runtime = std::make_shared<const PodRuntimeStatus>(std::move(seen));
   memory_.inspected = true;
-  deps_.seen(pod_->metadata().uid(), *memory_.runtime);
+  deps_.seen(pod_->metadata().uid(), memory_.runtime);
   return {};
 }
 
@@ -164,7 +167,11 @@ Result<SyncResult> PodSyncTask::Run() {
     RefreshVolumes();
   }
   if (stop_.stop_requested()) return Error(Code::kCancelled, "pod sync was cut short");
-  if (acts) RETURN_IF_ERROR(Inspect());
+  const bool only_starts = !actions.kill_pod && !actions.restart_all && actions.kill.empty() && !removed_;
+  if (acts)
+    RETURN_IF_ERROR(only_starts
+                        ? TakeIn(WithContainers(deps_.runtime, *memory_.runtime, sandbox_id, made_, stop_))
+                        : Inspect());
   for (auto it = memory_.waiting.begin(); it != memory_.waiting.end();) {
     const ContainerRecord* record = memory_.runtime->Latest(it->first);
     bool runs = record && record->state == cri::ContainerState::kRunning;
@@ -362,7 +369,7 @@ Result<> PodSyncTask::CreateSandbox(std::string& sandbox_id) {
     return id.error();
   }
   // Its address, for the containers' variables and for the status, which goes out while they start.
-  RETURN_IF_ERROR(Inspect());
+  RETURN_IF_ERROR(TakeIn(WithSandbox(deps_.runtime, *memory_.runtime, *id, stop_)));
   sandbox_id = *id;
   ReportStatus(false);
   return {};

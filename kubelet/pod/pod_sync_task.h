@@ -17,7 +17,8 @@ class PodSyncTask {
               Backoff& backoff, const PodSyncer::PodPtr& pod, PodMemory& memory, std::stop_token stop);
 
   Result<SyncResult> Run();
-  Result<> Inspect();  // the runtime, into memory
+  Result<> Inspect();                                   // the runtime, into memory
+  Result<> TakeIn(Result<PodRuntimeStatus> looked_at);  // what it says, likewise
   corev1::PodStatus ReportStatus(bool terminal);
 
  private:
@@ -74,6 +75,8 @@ class PodSyncTask {
   Result<VolumePaths> volumes_;
   SyncResult result_;
   ResizePlan resize_;
+  std::vector<std::string> made_;  // containers, by id
+  bool removed_ = false;           // some record of a container
 };
 
 }  // namespace keelson::kubelet

@@ -27,9 +27,14 @@ PodSyncer::PodSyncer(Dependencies dependencies, const Options& options, Clock& c
 
 Result<SyncResult> PodSyncer::Sync(const PodPtr& pod, PodMemory& memory, std::stop_token stop) {
   if (!memory.inspected) {
-    ASSIGN_OR_RETURN(PodRuntimeStatus seen, InspectPod(deps_.runtime, pod->metadata().uid(), nullptr, stop));
+    const std::string& uid = pod->metadata().uid();
+    PodRuntimeStatus seen;
+    seen.uid = uid;
+    if (memory.begun || !deps_.unknown(uid)) {
+      ASSIGN_OR_RETURN(seen, InspectPod(deps_.runtime, uid, nullptr, stop));
+    }
     memory.runtime = std::make_shared<const PodRuntimeStatus>(std::move(seen));
-    memory.inspected = true;
+    memory.inspected = memory.begun = true;
   }
   if (auto failure = Admit(*pod, memory)) {
     CountRejectedPod(failure->reason);

@@ -31,6 +31,7 @@ namespace keelson::kubelet {
 // What is remembered of a pod between calls; only one call for a pod is under way at a time.
 struct PodMemory {
   bool inspected = false;             // `runtime` tells of all that was done so far
+  bool begun = false;                 // this kubelet may have made something for it
   std::atomic<bool> admitted{false};  // others see it
   bool rejected = false;              // and has been told so
   bool restored = false;              // what it was granted before is known
@@ -75,10 +76,13 @@ class PodSyncer {  // thread safe for different pods
     std::function<void(const corev1::Pod& pod, const std::string& container, const std::string& type,
                        const std::string& reason, const std::string& message)>
         event;
-    // What has been seen of a pod's sandbox and containers: others need not look.
-    std::function<void(const std::string& uid, const PodRuntimeStatus& status)> seen;
+    // What has been seen of a pod's sandbox and containers, before its status tells of it: others need not
+    // look.
+    std::function<void(const std::string& uid, std::shared_ptr<const PodRuntimeStatus> status)> seen;
     // As far as is known without asking the runtime, nothing has changed since.
     std::function<bool(const std::string& uid, const PodRuntimeStatus& status)> unchanged;
+    // The runtime has nothing of the pod, but for what this kubelet has begun to make since.
+    std::function<bool(const std::string& uid)> unknown;
     // The runtime's handler for a RuntimeClass; "" for "".
     std::function<Result<std::string>(const std::string& runtime_class)> handler;
     UserNamespaces& user_namespaces;

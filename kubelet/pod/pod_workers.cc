@@ -165,6 +165,11 @@ PodWorkers::PodPtr PodWorkers::Find(const std::string& ns, const std::string& na
   return found;
 }
 
+void PodWorkers::Seen(const std::string& uid, std::shared_ptr<const PodRuntimeStatus> status) {
+  MutexLock lock(mutex_);
+  if (auto it = entries_.find(uid); it != entries_.end()) it->second->runtime = std::move(status);
+}
+
 std::shared_ptr<const PodRuntimeStatus> PodWorkers::Runtime(const std::string& uid) const {
   MutexLock lock(mutex_);
   auto it = entries_.find(uid);

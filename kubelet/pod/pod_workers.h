@@ -54,7 +54,8 @@ class PodWorkers {  // thread safe
 
   std::vector<PodPtr> Pods() const;                                   // all that are known and not orphans
   PodPtr Find(const std::string& ns, const std::string& name) const;  // the newest; null when there is none
-  std::shared_ptr<const PodRuntimeStatus> Runtime(const std::string& uid) const;  // as last seen, or null
+  void Seen(const std::string& uid, std::shared_ptr<const PodRuntimeStatus> status);  // by its worker
+  std::shared_ptr<const PodRuntimeStatus> Runtime(const std::string& uid) const;      // as last seen, or null
   std::set<std::string> Uids() const;
   PodCensus Census() const;
   // Admitted, not ended, not deleted: what the node's resources are spoken for by, as the scheduler sees it.

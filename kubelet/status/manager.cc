@@ -1,5 +1,6 @@
 #include "kubelet/status/manager.h"
 
+#include <algorithm>
 #include <boost/json.hpp>
 
 #include "lib/api/codec.h"
@@ -14,6 +15,8 @@ namespace json = boost::json;
 namespace {
 
 constexpr int kWriters = 4;
+// Of a pod whose containers are being made the API is told within this: mostly with how it ended.
+constexpr std::chrono::seconds kHold(1);
 
 json::object ToJson(const corev1::PodStatus& status) {
   json::error_code failed;
@@ -66,6 +69,19 @@ metrics::Histogram& SyncDuration() {
   return histogram;
 }
 
+// Nothing has started yet, and nothing is wrong.
+bool IsBeingMade(const corev1::PodStatus& status) {
+  const auto all_wait = [](const auto& containers) {
+    return std::all_of(containers.begin(), containers.end(), [](const corev1::ContainerStatus& container) {
+      const std::string& reason = container.state().waiting().reason();
+      return reason == "ContainerCreating" || reason == "PodInitializing";
+    });
+  };
+  return status.phase() == "Pending" && status.reason().empty() &&
+         all_wait(status.init_container_statuses()) && all_wait(status.container_statuses()) &&
+         status.ephemeral_container_statuses().empty();
+}
+
 int64_t VersionOf(const std::string& resource_version) {
   return std::strtoll(resource_version.c_str(), nullptr, 10);
 }
@@ -105,7 +121,8 @@ struct StatusManager::Impl {
     std::shared_ptr<const corev1::Pod> pod, mirror;
     std::string desired;
     bool set = false, finished = false;
-    std::optional<SteadyTime> changed;  // since when the API has been behind
+    std::optional<SteadyTime> changed;  // since when the API may have been behind
+    uint64_t wishes = 0;                // grows with every change
     std::string written;                // what the API answered last
     int64_t written_version = 0;
   };
@@ -123,7 +140,7 @@ struct StatusManager::Impl {
       if (it == entries.end()) return client::Requeue{};
       entry = it->second;
     }
-    if (entry.set) RETURN_IF_ERROR(Write(uid, entry, stop));
+    if (entry.set && entry.changed) RETURN_IF_ERROR(Write(uid, entry, stop));
     if (!entry.finished || !k8s::IsTerminating(*entry.pod)) return client::Requeue{};
     client::DeleteOptions options;
     options.grace_period_seconds = 0;
@@ -144,7 +161,7 @@ struct StatusManager::Impl {
         StatusPatch(meta.uid(), newer ? Unpack(entry.written) : shown.status(), Unpack(entry.desired));
     if (!patch) {  // nothing has changed that the API does not know
       MutexLock lock(mutex);
-      if (auto it = entries.find(uid); it != entries.end()) it->second.changed.reset();
+      if (auto it = entries.find(uid); it != entries.end()) Told(entry, it->second);
       return {};
     }
     auto stored = api.With(stop).Patch<corev1::Pod>(
@@ -159,9 +176,22 @@ struct StatusManager::Impl {
     if (it == entries.end()) return {};
     it->second.written = api::EncodeRaw(stored->status());
     it->second.written_version = VersionOf(stored->metadata().resource_version());
-    if (auto since = std::exchange(it->second.changed, std::nullopt))
-      SyncDuration().Observe(std::chrono::duration<double>(clock.SteadyNow() - *since).count());
+    const SteadyTime since = *entry.changed;
+    if (Told(entry, it->second))
+      SyncDuration().Observe(std::chrono::duration<double>(clock.SteadyNow() - since).count());
     return {};
+  }
+
+  // Whether the API knows all by now: more may have come while it was told.
+  static bool Told(const Entry& told, Entry& now) {
+    if (now.wishes != told.wishes) return false;
+    now.changed.reset();
+    return true;
+  }
+
+  void Changed(Entry& entry) REQUIRES(mutex) {
+    ++entry.wishes;
+    if (!entry.changed) entry.changed = clock.SteadyNow();
   }
 
   client::RestClient api;
@@ -182,11 +212,14 @@ void StatusManager::Set(std::shared_ptr<const corev1::Pod> pod, const corev1::Po
     MutexLock lock(impl_->mutex);
     Impl::Entry& entry = impl_->entries[uid];
     entry.pod = std::move(pod);
-    if (!entry.changed) entry.changed = impl_->clock.SteadyNow();
+    impl_->Changed(entry);
     entry.desired = std::move(packed);
     entry.set = true;
   }
-  impl_->queue.Add(uid);
+  if (IsBeingMade(status))
+    impl_->queue.AddAfter(uid, kHold);
+  else
+    impl_->queue.Add(uid);
 }
 
 void StatusManager::Reconcile(std::shared_ptr<const corev1::Pod> pod) {
@@ -199,6 +232,7 @@ void StatusManager::Reconcile(std::shared_ptr<const corev1::Pod> pod) {
     if (version <= VersionOf(it->second.pod->metadata().resource_version())) return;
     it->second.pod = std::move(pod);  // always the newest: an older one would be kept in memory for us alone
     if (version <= it->second.written_version) return;
+    impl_->Changed(it->second);
   }
   impl_->queue.Add(uid);
 }
@@ -213,6 +247,7 @@ void StatusManager::SetMirror(const std::string& uid, std::shared_ptr<const core
     if (other) entry.written_version = 0;
     entry.mirror = std::move(mirror);
     if (!entry.set) return;
+    impl_->Changed(entry);
   }
   impl_->queue.Add(uid);
 }

@@ -1,5 +1,6 @@
-// Writes pod statuses to the API: the latest one of a pod, once, as soon as it differs from what the API has;
-// and takes the API object of a pod away once nothing of it runs.
+// Writes pod statuses to the API: the latest one of a pod, once, as soon as it differs from what the API has
+// (within a second, while the pod's first containers are being made); and takes the API object of a pod away
+// once nothing of it runs.
 #pragma once
 
 #include <functional>

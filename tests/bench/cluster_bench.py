@@ -43,14 +43,9 @@ def main():
             api.call("DELETE", f"{path}/one-{i}", None, connection)
             gone.append((watch.await_in(watch.gone, [f"one-{i}"])[0] - begin) * 1000)
         result["delete_to_gone_ms"] = summarise(gone)
-        begin = time.monotonic()
-        for i in range(count):
-            api.call("POST", path, pod(f"burst-{i}"), connection)
-        result["burst_pods_per_s"] = round(count / (max(watch.await_in(watch.ready, [f"burst-{i}" for i in range(count)])) - begin), 2)
     bare_cri(node, build, 1)  # the first one makes cgroups
     bare = bare_cri(node, build, count)
     result["bare_cri_start_ms"], result["bare_cri_stop_ms"] = summarise(bare["start"]), summarise(bare["stop"])
-    result["bare_burst_pods_per_s"] = round(count / max(bare_cri(node, build, count, "--at-once")["start"]) * 1000, 2)
     report(result)
 
 
@@ -62,7 +57,6 @@ def report(result):
     print()
     for key in ("create_to_ready_ms", "bare_cri_start_ms", "delete_to_gone_ms", "bare_cri_stop_ms"):
         print(f"{key:<20} p50 {result[key]['p50']:>8.1f}   p99 {result[key]['p99']:>8.1f}")
-    print(f"{'burst':<20} {result['burst_pods_per_s']} pods/s, bare CRI {result['bare_burst_pods_per_s']}")
     print(json.dumps(result))
 
 

@@ -7,6 +7,7 @@ Prints a table; the last line is one JSON object. Everything shares the machine'
 import json
 import os
 import pathlib
+import statistics
 import subprocess
 import sys
 import time
@@ -14,6 +15,7 @@ import time
 from running_cluster import Api, ReadyWatch, bare_cri, cpu_seconds, memory, namespace, pids, pod, summarise
 
 NAMESPACE = "keelson-bench"
+BURST = 50
 PODS = f"/api/v1/namespaces/{NAMESPACE}/pods"
 PROBES = {"no": None, "httpGet": {"httpGet": {"path": "/passwd", "port": 8080}}, "tcpSocket": {"tcpSocket": {"port": 8080}}}
 
@@ -65,6 +67,18 @@ class Bench:
             times["bare CRI stop"].append(bare["stop"][1])
         return {what: summarise(values) for what, values in times.items()}
 
+    def bursts_in_turn(self, node, build, rounds):
+        """Bursts of BURST pods, each beside one by bare CRI calls. Pods a second, of each round."""
+        rates = {"cluster": [], "bare CRI": []}
+        everything, self.count = self.count, BURST
+        for i in range(rounds):
+            names, seconds = self.create(pod, f"burst-{i}")
+            rates["cluster"].append(BURST / seconds)
+            self.delete(names)
+            rates["bare CRI"].append(BURST / max(bare_cri(node, build, BURST, "--at-once")["start"]) * 1000)
+        self.count = everything
+        return rates
+
     def plain_probe(self, build, kind):
         """What such a probe of each of the pods takes a program that does nothing else, in microseconds of CPU."""
         addresses = [pod["status"]["podIP"] for pod in self.api.call("GET", PODS)["items"]]
@@ -109,6 +123,7 @@ def main():
                 result["plain_probe_us"][kind] = bench.plain_probe(build, kind)
             bench.delete(names)
         result["in_turn_ms"] = bench.in_turn(state / "nodes/node1", build, 30)
+        result["burst_pods_per_s"] = bench.bursts_in_turn(state / "nodes/node1", build, 5)
     bare = bare_cri(state / "nodes/node1", build, count, "--at-once")
     result["bare_create_s"], result["bare_delete_s"] = max(bare["start"]) / 1000, max(bare["stop"]) / 1000
     report(result)
@@ -121,6 +136,8 @@ def report(result):
         print(f"{step} all at once: {ours:.2f} s, bare CRI calls {bare:.2f} s, ratio {ours / bare:.2f}")
     for what, times in result["in_turn_ms"].items():
         print(f"one at a time, {what:<16} p50 {times['p50']:.0f} ms, p99 {times['p99']:.0f} ms")
+    ours, bare = (statistics.median(rates) for rates in result["burst_pods_per_s"].values())
+    print(f"bursts of {BURST} in turn: {ours:.1f} pods/s, bare CRI {bare:.1f}, ratio {ours / bare:.2f}")
     rest = result["cpu_percent"]["no probes"]["kubelet"]
     for kind, plain in result["plain_probe_us"].items():
         ours = (result["cpu_percent"][f"{kind} probes"]["kubelet"] - rest) * 10000 / result["pods"]
