@@ -8,7 +8,7 @@ namespace {
 
 constexpr std::chrono::seconds kFresh(1);
 constexpr std::chrono::seconds kSilence(10);  // a server that does not answer is not asked again for so long
-constexpr size_t kMostBytes = 2 << 20;  // a kind, on the wire; the least recently read go first
+constexpr size_t kMostBytes = 2 << 20;        // a kind, on the wire; the least recently read go first
 constexpr char kByNamespace[] = "namespace";
 
 template <typename T>

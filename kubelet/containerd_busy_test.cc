@@ -106,8 +106,8 @@ TEST_F(BusyTest, AShimThatDoesNotAnswerIsNoFailureOfTheContainer) {
   EXPECT_EQ(web.status().phase(), "Succeeded") << web.ShortDebugString();
   EXPECT_EQ(web.status().container_statuses(0).restart_count(), 0);
   EXPECT_EQ(gate_->thawed(), 1) << "its shim";
-  // Before 2.0, containerd gives a shim two seconds to say that its container is made; then it leaves one that
-  // cannot be started. Later versions wait for the shim.
+  // Before 2.0, containerd gives a shim two seconds to say that its container is made; then it leaves one
+  // that cannot be started. Later versions wait for the shim.
   auto version = cri_.runtime->GetVersion();
   ASSERT_TRUE(version) << version.error().message();
   const std::string& number = version->version;

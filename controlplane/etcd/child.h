@@ -14,8 +14,8 @@ namespace keelson::etcd {
 
 class Child {
  public:
-  // In `directory`; both outputs are appended to `log_file`. The kernel kills the child when the calling thread ends in any
-  // way (kill -9 of this process included), so that thread has to wait for it.
+  // In `directory`; both outputs are appended to `log_file`. The kernel kills the child when the calling
+  // thread ends in any way (kill -9 of this process included), so that thread has to wait for it.
   static Result<Child> Start(const std::vector<std::string>& arguments, const std::string& directory,
                              const std::string& log_file);
 

@@ -143,7 +143,8 @@ Result<ObjectList> Registry::List(const ResourceInfo& info, std::string_view ns,
   request.match = options.resource_version_match;
   request.limit = options.limit;
   request.continue_token = options.continue_token;
-  ASSIGN_OR_RETURN(storage::ListResult found, store_.List(info, request, impl_->ReadLimits(stop, options.deadline)));
+  ASSIGN_OR_RETURN(storage::ListResult found,
+                   store_.List(info, request, impl_->ReadLimits(stop, options.deadline)));
   return ObjectList{std::move(found.items), found.revision, std::move(found.continue_token), found.remaining};
 }
 

@@ -1,6 +1,6 @@
-// Volumes that are file systems of their own, such as those of servers elsewhere. Who looks at the mount of one
-// that is away waits for as long as it is, and nothing can end that: each is looked at by a thread of its own,
-// and what was found last is told.
+// Volumes that are file systems of their own, such as those of servers elsewhere. Who looks at the mount of
+// one that is away waits for as long as it is, and nothing can end that: each is looked at by a thread of its
+// own, and what was found last is told.
 #pragma once
 
 #include <chrono>

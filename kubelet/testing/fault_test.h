@@ -57,8 +57,8 @@ class FaultTest : public ::testing::Test {
   bool PassUntil(std::chrono::milliseconds most, const std::string& pod, const PodCondition& condition) {
     return PassUntil(most, [&] { return harness_->Sees(pod, condition); });
   }
-  // Until nobody has asked the runtime or the API server for a while, and no thread is about to: on a busy machine one
-  // may wait long for its turn. What was due has been done.
+  // Until nobody has asked the runtime or the API server for a while, and no thread is about to: on a busy
+  // machine one may wait long for its turn. What was due has been done.
   void Settle() {
     Mutex mutex;
     CondVar cv;

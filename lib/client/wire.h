@@ -14,8 +14,8 @@ namespace keelson::client {
 Result<> ForEachField(std::string_view message,
                       const std::function<Result<>(int number, std::string_view payload)>& each);
 
-// What an informer keeps of an object: all but metadata.managedFields, which nobody asks a cache for and which
-// is often the larger part; `metadata_only`: nothing but metadata. kBadRequest as above.
+// What an informer keeps of an object: all but metadata.managedFields, which nobody asks a cache for and
+// which is often the larger part; `metadata_only`: nothing but metadata. kBadRequest as above.
 Result<std::string> TrimObject(std::string_view object, bool metadata_only);
 
 }  // namespace keelson::client

@@ -20,7 +20,8 @@ struct CertificateSubject {
 
 // In PKCS #8. RSA3072, RSA4096, ECDSAP256, ECDSAP384, ECDSAP521 or ED25519; kInvalid for any other kind.
 Result<std::string> NewPrivateKey(std::string_view kind = "ECDSAP256");
-// An empty subject makes a request that says nothing but the public key. Also tells whether `key_pem` is a private key at all: kInvalid.
+// An empty subject makes a request that says nothing but the public key. Also tells whether `key_pem` is a
+// private key at all: kInvalid.
 Result<std::string> NewCertificateRequest(const std::string& key_pem, const CertificateSubject& subject);
 // For a server, good from an hour ago for `life` from now.
 Result<std::string> NewSelfSigned(const std::string& key_pem, const CertificateSubject& subject,

@@ -1,5 +1,6 @@
-// Beast asserts that the end of a chunked body comes in no less than five bytes. That of an empty one has only
-// four before its last, and who sends them one by one must not end the process. Nothing but the assertion is wrong.
+// Beast asserts that the end of a chunked body comes in no less than five bytes. That of an empty one has
+// only four before its last, and who sends them one by one must not end the process. Nothing but the
+// assertion is wrong.
 #define BOOST_DISABLE_ASSERTS
 
 #include "lib/http/http1_parser.h"

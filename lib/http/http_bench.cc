@@ -26,8 +26,8 @@ class Fixture {
  public:
   explicit Fixture(Handler handler) {
     ServerOptions options;
-    options.tls =
-        TlsServerOptions{pki_.server_cert_file(), pki_.server_key_file(), pki_.ca_file(), "", {"h2", "http/1.1"}};
+    options.tls = TlsServerOptions{
+        pki_.server_cert_file(), pki_.server_key_file(), pki_.ca_file(), "", {"h2", "http/1.1"}};
     server_ = std::move(*Server::Listen(options, std::move(handler)));
     thread_ = std::jthread([this](std::stop_token stop) {
       if (!server_->Run(stop, std::chrono::milliseconds(100))) abort();

@@ -15,7 +15,8 @@ struct TlsServerOptions {
   // ServerRequest::peer stays empty and peer_refused is set): other ways to authenticate follow.
   std::string proxy_ca_file;  // PEM bundle: who may speak for others; tells only from_proxy_ca
   std::vector<std::string> alpn = {"h2", "http/1.1"};
-  // As flags and configuration spell them (tls_settings.h): "VersionTLS13"; empty: 1.2 and what OpenSSL takes.
+  // As flags and configuration spell them (tls_settings.h): "VersionTLS13"; empty: 1.2 and what OpenSSL
+  // takes.
   std::string min_version = {};
   std::vector<std::string> cipher_suites = {};
 };

@@ -18,8 +18,8 @@ bool WantsWebSocket(const ServerRequest& request);
 // A message an event, as text or as bytes. The first subprotocol is the one agreed upon.
 Result<std::shared_ptr<ResponseWriter>> NewWebSocketWriter(const ServerRequest& request,
                                                            std::shared_ptr<ResponseWriter> writer, bool text);
-// A stream of bytes cut anywhere: subprotocols binary.k8s.io (or none) and base64.binary.k8s.io, whose messages
-// are text. An empty message comes first, so that clients know that all is connected.
+// A stream of bytes cut anywhere: subprotocols binary.k8s.io (or none) and base64.binary.k8s.io, whose
+// messages are text. An empty message comes first, so that clients know that all is connected.
 Result<std::shared_ptr<ResponseWriter>> NewWebSocketByteWriter(const ServerRequest& request,
                                                                std::shared_ptr<ResponseWriter> writer);
 

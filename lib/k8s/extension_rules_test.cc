@@ -221,7 +221,8 @@ TEST(ExtensionRules, Devices) {
        {"spec.devices[0].attributes[v].version: Invalid value: \"1.2\": must be a string compatible with "
         "semver.org spec "
         "2.0.0",
-        "spec.devices[1]: Invalid value: \"null\": `nodeName`, `nodeSelector` and `allNodes` can only be set if "
+        "spec.devices[1]: Invalid value: \"null\": `nodeName`, `nodeSelector` and `allNodes` can only be set "
+        "if "
         "`perDeviceNodeSelection` is set to true in the ResourceSlice spec",
         "spec.devices[1].name: Duplicate value: \"a\""}},
       {kV1,

@@ -27,8 +27,8 @@ struct AuthenticationInfo {
 Result<> EnsureAuthenticationInfo(registry::Registry& registry, const AuthenticationInfo& info,
                                   std::stop_token stop);
 
-// The ConfigMap kube-apiserver-legacy-service-account-token-tracking, with the day since when MarkTokenUsed() is
-// called.
+// The ConfigMap kube-apiserver-legacy-service-account-token-tracking, with the day since when MarkTokenUsed()
+// is called.
 Result<> EnsureLegacyTokenTracking(registry::Registry& registry, WallTime now, std::stop_token stop);
 // Labels a Secret with the day (2006-01-02) on which its token was last used.
 Result<> MarkTokenUsed(registry::Registry& registry, std::string_view ns, std::string_view secret,

@@ -47,8 +47,8 @@ void DroppedCapabilities(const PodView& pod, Violations& out) {
 }
 
 void Volumes(const PodView& pod, Violations& out) {
-  static const Set allowed = {"configMap", "csi",       "downwardAPI", "emptyDir",             "ephemeral",
-                              "image",     "projected", "secret",      "persistentVolumeClaim"};
+  static const Set allowed = {"configMap", "csi",    "downwardAPI",          "emptyDir", "ephemeral", "image",
+                              "projected", "secret", "persistentVolumeClaim"};
   Names volumes;
   Set types;
   for (const corev1::Volume& volume : pod.spec.volumes()) {
