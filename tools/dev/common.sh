@@ -4,9 +4,13 @@
 #   cluster                            what `up` was told: how many nodes, their subnet
 #   nodes/NAME/                        a node's: conf run log containerd kubelet pod-logs cni (see node.sh)
 
-export KEELSON_PRESET=${KEELSON_PRESET:-release}
-BUILD=$ROOT/build/$KEELSON_PRESET
-BIN=$(realpath -m "${KEELSON_BIN:-$BUILD/bin}")
+# use_preset NAME: what is compiled and run from here on.
+use_preset() {
+  export KEELSON_PRESET=$1
+  BUILD=$ROOT/build/$KEELSON_PRESET
+  BIN=$(realpath -m "${KEELSON_BIN:-$BUILD/bin}")
+}
+use_preset "${KEELSON_PRESET:-release}"
 KEELSON_DIR=$(realpath -m "${KEELSON_DIR:-/var/lib/keelson-dev}")
 PKI=$KEELSON_DIR/pki
 CONF=$KEELSON_DIR/conf

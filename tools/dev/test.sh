@@ -5,6 +5,7 @@ run_tests() {
   [ $# -eq 0 ] || shift
   need_root
   [ "$which" != vm ] || TEST_PACKAGES+=("${VM_PACKAGES[@]}")
+  case $which in asan | tsan) use_preset "$which" ;; esac
   deps_install
   build
   # Before any test: those of whole clusters run in namespaces that cannot fetch a package.
@@ -14,6 +15,7 @@ run_tests() {
   case $which in all | root) newer_runtimes ;; esac
   local labels=()
   case $which in
+    asan | tsan) labels=(-L '^(unit|netns|root)$') ;;
     all) labels=(-LE '^(vm|storm)$') ;;  # an emulated processor, and random kills, are asked for by name
     unit | netns | root | e2e | vm | storm) labels=(-L "^$which\$") ;;
     *) die "unknown tests: $which" ;;
