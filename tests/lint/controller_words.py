@@ -5,6 +5,8 @@ Alerts and dashboards go by these. For each folder of controlplane/controllers t
 that have no sense here, or are not counted, stand in LEFT_OUT with the reason. A word of ours that upstream does not
 have fails as well.
 
+Every controller that is run is also made by some test through TestCluster, which holds it to its account's role.
+
 usage: controller_words.py SOURCE_DIR
 """
 import pathlib
@@ -129,6 +131,17 @@ def text_of(folder):
                      and not path.stem.endswith("_test"))
 
 
+def untried(root):
+    """Controllers that no test makes by TestCluster::Make."""
+    run = set(re.findall(r"manager\.Add<(\w+)>", (root / "controllers.cc").read_text()))
+    tests = [path for path in root.rglob("*") if path.name.endswith(("_test.cc", "_world.cc", "testing.h"))]
+    made = {name for path in tests for name in re.findall(r"\bMake<(\w+)>", path.read_text())}
+    if not run:
+        yield "no controller is run"
+    for name in sorted(run - made):
+        yield f"{name}: no test makes it, so nothing holds it to its role"
+
+
 def differences(words, text, said):
     """`said`: what the code says in so many words, which is not all of it."""
     for word in words:
@@ -153,6 +166,7 @@ def main():
         events, metrics = EVENTS[name].split(), METRICS.get(name, "").split()
         problems += [f"{name}: event {what}" for what in differences(events, text + shared, set(RECORDED.findall(text)))]
         problems += [f"{name}: metric {what}" for what in differences(metrics, text, set(MEASURED.findall(text)))]
+    problems += untried(root)
     listed = {word for table in (EVENTS, METRICS) for words in table.values() for word in words.split()}
     problems += [f"{word} is left out of no list" for word in sorted(LEFT_OUT.keys() - listed)]
     print("\n".join(problems))
