@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cerrno>
 #include <cstdlib>
 #include <cstring>
 
@@ -243,6 +244,19 @@ TEST_F(OutsideTest, DatagramsLeaveEndpointsThatHaveGone) {
   plan.SetService("s", {Local({At("pod2")}, true, proxy::kUdp)});
   Write(sockets, plan);
   EXPECT_THAT(client.Ask(Ip("192.0.2.1"), 80), ::testing::StartsWith("pod2 "));
+}
+
+// An endpoint that nobody listens at says so by ICMP.
+TEST_F(OutsideTest, ErrorsAreHeard) {
+  for (bool v4 : {true, false}) {
+    Plan plan = MakePlan(v4);
+    plan.SetService("s", {Local({{EndpointAddress("pod1", v4), 9999, true}}, v4, proxy::kUdp)});
+    Sockets sockets = Start(v4);
+    Write(sockets, plan);
+    const Question question = To("outside", Ip(v4 ? "192.0.2.1" : "fd99::1"), 80, proxy::kUdp);
+    EXPECT_EQ(Ask(question), std::strerror(ECONNREFUSED));
+    EXPECT_TRUE(sockets.Remove());
+  }
 }
 
 }  // namespace

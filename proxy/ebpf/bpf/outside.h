@@ -4,6 +4,8 @@
 //         what is to be masqueraded is marked, and the rules do it
 //   out   endpoint -> client becomes Service -> client
 //
+// ICMP errors about these packets are translated as well.
+//
 // A connection begins with a SYN, or with a datagram that belongs to none. What else belongs to none is left
 // as it is: connection tracking carries it since before. The rules also get whatever is not decided here
 // (packet.h; pods; refused and dropped connections; Services that are not in `outside`).
@@ -18,6 +20,7 @@
 #include <bpf/bpf_helpers.h>
 
 #include "proxy/ebpf/bpf/connections.h"
+#include "proxy/ebpf/bpf/icmp_error.h"
 #include "proxy/ebpf/bpf/maps.h"
 #include "proxy/ebpf/bpf/packet.h"
 #include "proxy/ebpf/bpf/pick_outside.h"
@@ -50,8 +53,7 @@ static __always_inline int IsDraining(void) {
 }
 
 static __always_inline int ToEndpoint(struct __sk_buff* skb, const struct Packet* packet,
-                                      struct Connection* connection) {
-  Note(connection, packet);
+                                      const struct Connection* connection) {
   if (connection->flags & kMasquerade) skb->mark |= masquerade_mark;
   return SetDestination(skb, packet, connection) ? KP_NEXT : TC_ACT_SHOT;
 }
@@ -72,8 +74,31 @@ static __always_inline int Begin(struct __sk_buff* skb, const struct Packet* pac
   __builtin_memcpy(there.source, packet->tuple.source, sizeof there.source);
   __builtin_memcpy(there.destination, endpoint->ip, sizeof there.destination);
   if (service->masquerade) there.flags = kMasquerade;
+  Note(&there, packet);
   if (!Store(&packet->tuple, &there)) return KP_NEXT;
   return ToEndpoint(skb, packet, &there);
+}
+
+// About an answer, for the endpoint.
+static __always_inline int ErrorToEndpoint(struct __sk_buff* skb, __u32 header) {
+  struct Packet outer, quoted;
+  if (!IsOfFamily(skb) || !ReadError(skb, header, &outer, &quoted)) return KP_NEXT;
+  const struct Connection* there = FindQuoted(&quoted);
+  if (!there || (there->flags & kBack)) return KP_NEXT;
+  return TranslateQuoted(skb, &outer, &quoted, there) && SetOuter(skb, &outer, there->destination, 0)
+             ? KP_NEXT
+             : TC_ACT_SHOT;
+}
+
+// About what a client has sent. It may come from the endpoint, or from who is on the way there.
+static __always_inline int ErrorToClient(struct __sk_buff* skb, __u32 header) {
+  struct Packet outer, quoted;
+  if (!IsOfFamily(skb) || !ReadError(skb, header, &outer, &quoted)) return KP_NEXT;
+  const struct Connection* back = FindQuoted(&quoted);
+  if (!back || !(back->flags & kBack)) return KP_NEXT;
+  const int from_endpoint = SameAddress(outer.tuple.source, quoted.tuple.destination);
+  if (!TranslateQuoted(skb, &outer, &quoted, back)) return TC_ACT_SHOT;
+  return !from_endpoint || SetOuter(skb, &outer, back->source, 1) ? KP_NEXT : TC_ACT_SHOT;
 }
 
 SEC("tc") int from_outside(struct __sk_buff* skb) {
@@ -81,10 +106,11 @@ SEC("tc") int from_outside(struct __sk_buff* skb) {
   const struct Device* device = bpf_map_lookup_elem(&devices, &index);
   if (!device || skb->pkt_type != PACKET_HOST || skb->vlan_present) return KP_NEXT;
   struct Packet packet;
-  if (!ReadPacket(skb, device->header, &packet)) return KP_NEXT;
+  if (!ReadPacket(skb, device->header, &packet)) return ErrorToEndpoint(skb, device->header);
   const int begins = packet.tuple.protocol == IPPROTO_UDP || (packet.tcp_flags & (KP_SYN | KP_ACK)) == KP_SYN;
   struct Connection* known = bpf_map_lookup_elem(&connections, &packet.tuple);
   if (known && !(known->flags & kBack) && !(begins && IsOver(known, packet.tuple.protocol))) {
+    Note(known, &packet);
     return ToEndpoint(skb, &packet, known);
   }
   return begins ? Begin(skb, &packet) : KP_NEXT;
@@ -95,7 +121,7 @@ SEC("tc") int to_outside(struct __sk_buff* skb) {
   const struct Device* device = bpf_map_lookup_elem(&devices, &index);
   if (!device) return KP_NEXT;
   struct Packet packet;
-  if (!ReadPacket(skb, device->header, &packet)) return KP_NEXT;
+  if (!ReadPacket(skb, device->header, &packet)) return ErrorToClient(skb, device->header);
   struct Connection* known = bpf_map_lookup_elem(&connections, &packet.tuple);
   if (!known || !(known->flags & kBack)) return KP_NEXT;
   Note(known, &packet);

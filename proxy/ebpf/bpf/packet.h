@@ -64,15 +64,20 @@ static __always_inline int ReadAddresses6(struct __sk_buff* skb, struct Packet* 
   return 1;
 }
 
-// Of this object's family. 0: it is something else.
+// At out->ip, of this object's family.
+static __always_inline int ReadAddresses(struct __sk_buff* skb, struct Packet* out) {
+  return serves_v4 ? ReadAddresses4(skb, out) : ReadAddresses6(skb, out);
+}
+
+static __always_inline int IsOfFamily(const struct __sk_buff* skb) {
+  return skb->protocol == (serves_v4 ? bpf_htons(ETH_P_IP) : bpf_htons(ETH_P_IPV6));
+}
+
+// 0: it is something else.
 static __always_inline int ReadPacket(struct __sk_buff* skb, __u32 header, struct Packet* out) {
   __builtin_memset(out, 0, sizeof *out);
   out->ip = header;
-  if (serves_v4) {
-    if (skb->protocol != bpf_htons(ETH_P_IP) || !ReadAddresses4(skb, out)) return 0;
-  } else {
-    if (skb->protocol != bpf_htons(ETH_P_IPV6) || !ReadAddresses6(skb, out)) return 0;
-  }
+  if (!IsOfFamily(skb) || !ReadAddresses(skb, out)) return 0;
   // Ports, and of TCP as far as the flags; of UDP the whole header.
   __u8 start[14];
   if (out->tuple.protocol == IPPROTO_TCP) {
@@ -97,24 +102,34 @@ static __always_inline __u64 ChecksumFlags(const struct Packet* packet) {
   return packet->tuple.protocol == IPPROTO_UDP ? BPF_F_MARK_MANGLED_0 : 0;
 }
 
+// With the checksum of the header.
+static __always_inline int StoreAddress4(struct __sk_buff* skb, __u32 header, __u32 old, __u32 ip,
+                                         int source) {
+  const __u32 at = header + (source ? offsetof(struct iphdr, saddr) : offsetof(struct iphdr, daddr));
+  if (bpf_l3_csum_replace(skb, header + offsetof(struct iphdr, check), old, ip, 4)) return 0;
+  return bpf_skb_store_bytes(skb, at, &ip, 4, 0) == 0;
+}
+
+static __always_inline int StoreAddress6(struct __sk_buff* skb, __u32 header, const __u32* ip, int source) {
+  const __u32 at = header + (source ? offsetof(struct ipv6hdr, saddr) : offsetof(struct ipv6hdr, daddr));
+  return bpf_skb_store_bytes(skb, at, ip, 16, 0) == 0;
+}
+
 static __always_inline int SetAddress(struct __sk_buff* skb, const struct Packet* packet, const __u32* old,
                                       const __u32* ip, int source) {
   const __u32 sum = ChecksumAt(packet);
   const __u64 flags = ChecksumFlags(packet) | BPF_F_PSEUDO_HDR;
   if (serves_v4) {
-    const __u32 at = packet->ip + (source ? offsetof(struct iphdr, saddr) : offsetof(struct iphdr, daddr));
     if (bpf_l4_csum_replace(skb, sum, old[3], ip[3], flags | 4)) return 0;
-    if (bpf_l3_csum_replace(skb, packet->ip + offsetof(struct iphdr, check), old[3], ip[3], 4)) return 0;
-    return bpf_skb_store_bytes(skb, at, &ip[3], 4, 0) == 0;
+    return StoreAddress4(skb, packet->ip, old[3], ip[3], source);
   }
-  const __u32 at = packet->ip + (source ? offsetof(struct ipv6hdr, saddr) : offsetof(struct ipv6hdr, daddr));
   const __s64 difference = bpf_csum_diff((__be32*)old, 16, (__be32*)ip, 16, 0);
   if (difference < 0) return 0;
   if (bpf_l4_csum_replace(skb, sum, 0, difference, flags | KP_F_IPV6) &&
       bpf_l4_csum_replace(skb, sum, 0, difference, flags)) {
     return 0;
   }
-  return bpf_skb_store_bytes(skb, at, ip, 16, 0) == 0;
+  return StoreAddress6(skb, packet->ip, ip, source);
 }
 
 static __always_inline int SetPort(struct __sk_buff* skb, const struct Packet* packet, __u16 old, __u16 port,
