@@ -75,8 +75,8 @@ TEST_F(DiskFullTest, IsToldAndGotOver) {
   ASSERT_TRUE(PassUntil(minutes(1), [&] {
     return Told("late", "FailedMount").find("No space left on device") != std::string::npos;
   })) << Told("late", "FailedMount");
-  EXPECT_TRUE(
-      harness_->Sees("late", [](const corev1::Pod* p) { return WaitingFor(p) == "ContainerCreating"; }));
+  EXPECT_TRUE(PassUntil(seconds(1), "late",
+                        [](const corev1::Pod* p) { return WaitingFor(p) == "ContainerCreating"; }));
   // What runs keeps the content that it has, whole; what ends ends.
   Pass(minutes(3), seconds(5));
   EXPECT_EQ(ReadFile(Volume(early) + "/key")->size(), 1024u);
