@@ -8,6 +8,7 @@
 #include "lib/api/text_forms.h"
 #include "lib/api/types.h"
 #include "lib/base/log.h"
+#include "lib/base/wall_time.h"
 #include "proxy/metrics.h"
 #include "proxy/proxier_batch.h"
 
@@ -24,8 +25,7 @@ std::optional<WallTime> TriggerTime(const discoveryv1::EndpointSlice& slice) {
   if (found == slice.metadata().annotations().end()) return std::nullopt;
   Result<api::Instant> at = api::ParseTime(found->second, false);
   if (!at) return std::nullopt;
-  return WallTime(std::chrono::duration_cast<WallTime::duration>(std::chrono::seconds(at->seconds) +
-                                                                 std::chrono::nanoseconds(at->nanos)));
+  return WallTimeOf(at->seconds, at->nanos);
 }
 
 }  // namespace

@@ -10,6 +10,7 @@
 #include "controlplane/registry/impl.h"
 #include "controlplane/storage/convert.h"
 #include "lib/api/meta.h"
+#include "lib/base/wall_time.h"
 #include "lib/k8s/field_error.h"
 
 namespace keelson::registry {
@@ -114,7 +115,7 @@ bool SetGcFinalizers(metav1::ObjectMeta& meta, const DeleteOptions& options, con
 // The deletion begins: seen by all, so that it is a new generation.
 void Mark(metav1::ObjectMeta& meta, int64_t grace, Clock& clock) {
   if (!meta.has_deletion_timestamp() && meta.generation() > 0) meta.set_generation(meta.generation() + 1);
-  *meta.mutable_deletion_timestamp() = api::ToTime(clock.Now() + std::chrono::seconds(grace));
+  *meta.mutable_deletion_timestamp() = api::ToTime(clock.Now() + Span(grace));
   meta.set_deletion_grace_period_seconds(grace);
 }
 
@@ -136,8 +137,8 @@ bool MarkHeld(metav1::ObjectMeta& meta, Clock& clock) {
 
 // A shorter grace period than the one under way counts from when that began.
 void Shorten(metav1::ObjectMeta& meta, int64_t grace) {
-  int64_t began = meta.deletion_timestamp().seconds() - meta.deletion_grace_period_seconds();
-  meta.mutable_deletion_timestamp()->set_seconds(began + grace);
+  int64_t began = meta.deletion_timestamp().seconds() - Span(meta.deletion_grace_period_seconds()).count();
+  meta.mutable_deletion_timestamp()->set_seconds(began + Span(grace).count());
   meta.set_deletion_grace_period_seconds(grace);
 }
 

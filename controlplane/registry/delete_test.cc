@@ -1,4 +1,6 @@
 // Deletion in its steps, and what its options mean.
+#include <limits>
+
 #include "controlplane/registry/registry_fixture.h"
 
 namespace keelson::registry {
@@ -170,6 +172,17 @@ TEST_F(DeleteTest, DependentsGoAsAsked) {
     }
     EXPECT_EQ(finalizers, c.after) << c.kind << " " << c.policy;
   }
+}
+
+TEST_F(DeleteTest, GraceWithoutEnd) {
+  MakeScheduled("p");
+  const int64_t now = api::ToTime(Clock::Real().Now()).seconds();
+  ASSERT_TRUE(Delete(Pods(), "p", Grace(std::numeric_limits<int64_t>::max())));
+  EXPECT_GT(Get<corev1::Pod>("p")->metadata().deletion_timestamp().seconds(), now);
+  ASSERT_TRUE(Delete(Pods(), "p", Grace(10)));
+  const int64_t ends = Get<corev1::Pod>("p")->metadata().deletion_timestamp().seconds();
+  EXPECT_GE(ends, now + 10);
+  EXPECT_LT(ends, now + 60);
 }
 
 TEST_F(DeleteTest, GraceOfPods) {

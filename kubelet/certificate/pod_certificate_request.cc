@@ -2,6 +2,7 @@
 
 #include "kubelet/certificate/json_answer.h"
 #include "lib/api/text_forms.h"
+#include "lib/base/wall_time.h"
 #include "lib/http/certificates.h"
 
 namespace keelson::kubelet {
@@ -28,7 +29,7 @@ std::string Base64Of(const std::string& pem) {
 Result<WallTime> TimeAt(const json::object& object, const char* name) {
   auto instant = api::ParseTime(Text(object, name), false);
   if (!instant) return instant.error().Wrap(name);
-  return WallTime(std::chrono::duration_cast<WallTime::duration>(std::chrono::seconds(instant->seconds)));
+  return WallTimeOf(instant->seconds);
 }
 
 json::object SpecOf(const corev1::Pod& pod, const corev1::PodCertificateProjection& source) {

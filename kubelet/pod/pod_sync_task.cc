@@ -9,6 +9,7 @@
 #include "kubelet/pod/termination_message.h"
 #include "lib/api/meta.h"
 #include "lib/base/file.h"
+#include "lib/base/wall_time.h"
 #include "lib/k8s/field_error.h"
 #include "lib/k8s/pod_util.h"
 
@@ -55,7 +56,7 @@ corev1::Pod PodWithAddresses(const corev1::Pod& pod, const NodeContext& node, st
 }
 
 seconds GraceOf(const corev1::PodSpec& spec) {
-  return seconds(spec.has_termination_grace_period_seconds() ? spec.termination_grace_period_seconds() : 30);
+  return Span(spec.has_termination_grace_period_seconds() ? spec.termination_grace_period_seconds() : 30);
 }
 
 PodSyncTask::PodSyncTask(PodSyncer::Dependencies& deps, const PodSyncer::Options& options, Clock& clock,
@@ -234,10 +235,10 @@ Result<> PodSyncTask::Kill(const PodActions& actions) {
     const corev1::Container* container = k8s::FindContainer(pod_->spec(), kill.name);
     if (container && kill.reason == KillReason::kLivenessProbe &&
         container->liveness_probe().has_termination_grace_period_seconds())
-      request.grace = seconds(container->liveness_probe().termination_grace_period_seconds());
+      request.grace = Span(container->liveness_probe().termination_grace_period_seconds());
     if (container && kill.reason == KillReason::kStartupProbe &&
         container->startup_probe().has_termination_grace_period_seconds())
-      request.grace = seconds(container->startup_probe().termination_grace_period_seconds());
+      request.grace = Span(container->startup_probe().termination_grace_period_seconds());
     RETURN_IF_ERROR(killer.Kill(request, stop_));
   }
   if (!actions.kill.empty()) return Inspect();

@@ -6,6 +6,7 @@
 #include "lib/api/codec.h"
 #include "lib/api/meta.h"
 #include "lib/base/metrics.h"
+#include "lib/base/wall_time.h"
 #include "lib/k8s/pod_util.h"
 
 namespace keelson::kubelet {
@@ -51,7 +52,7 @@ seconds PodWorkers::GraceOf(const Entry& entry) const {
                       : 30;
   if (k8s::IsTerminating(*entry.pod) && entry.pod->metadata().has_deletion_grace_period_seconds())
     grace = entry.pod->metadata().deletion_grace_period_seconds();
-  return seconds(std::max<int64_t>(grace, 1));
+  return Span(std::max<int64_t>(grace, 1));
 }
 
 void PodWorkers::Update(PodPtr pod) {

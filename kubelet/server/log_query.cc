@@ -6,6 +6,7 @@
 #include <ctime>
 
 #include "lib/api/text_forms.h"
+#include "lib/base/wall_time.h"
 #include "lib/k8s/field_error.h"
 
 namespace keelson::kubelet::server {
@@ -34,7 +35,7 @@ std::optional<WallTime> TimeOf(const http::Query& query, const char* name, k8s::
   const std::string_view text = query.Get(name);
   if (text.empty()) return std::nullopt;
   auto time = api::ParseTime(text, false);
-  if (time) return WallTime(std::chrono::seconds(time->seconds));
+  if (time) return WallTimeOf(time->seconds);
   errors.push_back(k8s::Invalid(Path(name), text, "invalid time format"));
   return std::nullopt;
 }

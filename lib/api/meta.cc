@@ -1,5 +1,6 @@
 #include "lib/api/meta.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <ctime>
 #include <memory>
@@ -8,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "lib/base/log.h"
+#include "lib/base/wall_time.h"
 
 namespace keelson::api {
 namespace {
@@ -107,17 +109,14 @@ metav1::MicroTime ToMicroTime(WallTime time) {
   return out;
 }
 
-WallTime FromTime(const metav1::Time& time) {
-  return WallTime(std::chrono::seconds(time.seconds()) + std::chrono::nanoseconds(time.nanos()));
-}
+WallTime FromTime(const metav1::Time& time) { return WallTimeOf(time.seconds(), time.nanos()); }
 
-WallTime FromMicroTime(const metav1::MicroTime& time) {
-  return WallTime(std::chrono::seconds(time.seconds()) + std::chrono::nanoseconds(time.nanos()));
-}
+WallTime FromMicroTime(const metav1::MicroTime& time) { return WallTimeOf(time.seconds(), time.nanos()); }
 
 std::string FormatTime(const metav1::Time& time) {
-  time_t seconds = time.seconds();
-  std::tm parts;
+  // Years of more than four digits, which protobuf can carry and RFC 3339 cannot.
+  time_t seconds = std::clamp<int64_t>(time.seconds(), -62135596800, 253402300799);
+  std::tm parts{};
   gmtime_r(&seconds, &parts);
   return fmt::format("{:04}-{:02}-{:02}T{:02}:{:02}:{:02}Z", parts.tm_year + 1900, parts.tm_mon + 1,
                      parts.tm_mday, parts.tm_hour, parts.tm_min, parts.tm_sec);

@@ -6,6 +6,7 @@
 #include <google/protobuf/util/message_differencer.h>
 
 #include "lib/api/meta.h"
+#include "lib/base/wall_time.h"
 
 namespace keelson::client {
 namespace {
@@ -259,7 +260,7 @@ Result<FakeStore::Object> FakeStore::Delete(const api::ResourceInfo& info, const
   int64_t grace = GraceOf(*before, options);
   if (had.has_deletion_timestamp()) grace = std::min(grace, had.deletion_grace_period_seconds());
   if (!had.has_deletion_timestamp() || grace < had.deletion_grace_period_seconds()) {
-    *meta.mutable_deletion_timestamp() = api::ToTime(clock_.Now() + std::chrono::seconds(grace));
+    *meta.mutable_deletion_timestamp() = api::ToTime(clock_.Now() + Span(grace));
     meta.set_deletion_grace_period_seconds(grace);
     if (meta.has_generation()) meta.set_generation(meta.generation() + 1);
   }

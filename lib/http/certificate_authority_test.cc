@@ -67,6 +67,12 @@ TEST(CertificateAuthority, SignsForTheKeyAndSubjectOfTheRequest) {
   EXPECT_LE(info->not_after, system_clock::now() + hours(1));
 }
 
+TEST(CertificateAuthority, CertificatesMayLastForCenturies) {
+  auto info = InspectCertificate(Authority(hours(24 * 365 * 300)).certificate_pem);
+  ASSERT_TRUE(info);
+  EXPECT_GT(info->not_after, system_clock::now());
+}
+
 TEST(CertificateAuthority, NothingOutlivesTheAuthority) {
   Authority authority(hours(2));
   std::string request = *NewCertificateRequest(*NewPrivateKey(), {"x", {}, {}, {}});

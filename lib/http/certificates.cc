@@ -4,7 +4,6 @@
 #include <openssl/pem.h>
 
 #include <algorithm>
-#include <ctime>
 
 #include "lib/http/alternative_names.h"
 #include "lib/http/x509_objects.h"
@@ -21,12 +20,6 @@ bool SetName(X509_NAME* name, const CertificateSubject& subject) {
     if (!add("O", organization)) return false;
   }
   return subject.common_name.empty() || add("CN", subject.common_name);
-}
-
-std::chrono::system_clock::time_point TimeOf(const ASN1_TIME* time) {
-  tm parts = {};
-  ASN1_TIME_to_tm(time, &parts);
-  return std::chrono::system_clock::from_time_t(timegm(&parts));
 }
 
 bool AddNames(X509_REQ* request, const std::string& names) {

@@ -4,8 +4,6 @@
 #include <openssl/err.h>
 #include <openssl/rsa.h>
 
-#include <ctime>
-
 #include "lib/http/alternative_names.h"
 #include "lib/http/x509_objects.h"
 
@@ -19,12 +17,6 @@ Pointer Parse(T* (*read)(T**, const unsigned char**, long), std::string_view der
   Pointer parsed(read(nullptr, &at, static_cast<long>(der.size())));
   ERR_clear_error();
   return parsed && at == Bytes(der) + der.size() ? std::move(parsed) : nullptr;
-}
-
-std::chrono::system_clock::time_point TimeOf(const ASN1_TIME* time) {
-  tm parts = {};
-  ASN1_TIME_to_tm(time, &parts);
-  return std::chrono::system_clock::from_time_t(timegm(&parts));
 }
 
 }  // namespace

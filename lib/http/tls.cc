@@ -8,6 +8,7 @@
 #include "lib/http/key_objects.h"
 #include "lib/http/tls_context.h"
 #include "lib/http/tls_settings.h"
+#include "lib/http/x509_objects.h"
 
 namespace keelson::http {
 namespace {
@@ -177,8 +178,7 @@ PeerCertificate Describe(X509* cert) {
     if (nid == NID_organizationName) peer.organizations.push_back(NameEntry(entry));
   }
   ReadAlternativeNames(cert, peer);
-  if (tm time{}; ASN1_TIME_to_tm(X509_get0_notAfter(cert), &time) == 1)
-    peer.not_after = std::chrono::system_clock::from_time_t(timegm(&time));
+  peer.not_after = TimeOf(X509_get0_notAfter(cert));
   unsigned char digest[EVP_MAX_MD_SIZE];
   unsigned size = 0;
   X509_digest(cert, EVP_sha256(), digest, &size);

@@ -1,8 +1,12 @@
 #include "lib/http/x509_objects.h"
 
+#include "lib/base/wall_time.h"
+
 #include <openssl/err.h>
 #include <openssl/pem.h>
 #include <openssl/rand.h>
+
+#include <ctime>
 
 namespace keelson::http {
 
@@ -15,6 +19,12 @@ Error OpenSslError(const char* what) {
   ERR_error_string_n(ERR_get_error(), text, sizeof(text));
   ERR_clear_error();
   return Error(Code::kInvalid, std::string(what) + ": " + text);
+}
+
+std::chrono::system_clock::time_point TimeOf(const ASN1_TIME* time) {
+  tm parts{};
+  ASN1_TIME_to_tm(time, &parts);
+  return WallTimeOf(timegm(&parts));
 }
 
 BioPtr ReadPem(const std::string& pem) {

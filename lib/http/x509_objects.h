@@ -3,6 +3,7 @@
 
 #include <openssl/x509v3.h>
 
+#include <chrono>
 #include <functional>
 #include <optional>
 #include <string>
@@ -32,6 +33,8 @@ Result<std::string> WritePem(const char* what, const std::function<int(BIO*)>& w
 
 Result<KeyPtr> ReadKey(const std::string& pem);                  // the first private key
 Result<CertificatePtr> ReadCertificate(const std::string& pem);  // the first
+
+std::chrono::system_clock::time_point TimeOf(const ASN1_TIME* time);
 
 // Nothing for what cannot be read, or has a NUL inside: others might read it as less.
 std::optional<std::string> TextOf(const ASN1_STRING* from);

@@ -8,6 +8,7 @@
 
 #include "lib/api/meta.h"
 #include "lib/api/proto/resource_v1.pb.h"
+#include "lib/base/wall_time.h"
 #include "lib/k8s/pod_util.h"
 #include "lib/k8s/qos.h"
 
@@ -81,8 +82,7 @@ void CountPod(const corev1::Pod& pod, WallTime now, ResourceList& usage) {
   if (IsTerminal(pod)) return;
   const metav1::ObjectMeta& meta = pod.metadata();
   if (meta.has_deletion_timestamp() && meta.has_deletion_grace_period_seconds() &&
-      now > api::FromTime(meta.deletion_timestamp()) +
-                std::chrono::seconds(meta.deletion_grace_period_seconds()))
+      now > api::FromTime(meta.deletion_timestamp()) + Span(meta.deletion_grace_period_seconds()))
     return;
   const PodResourcesOptions options{.use_status = true};
   Add(usage, ComputeUsage(PodRequests(pod, options), PodLimits(pod, options)));

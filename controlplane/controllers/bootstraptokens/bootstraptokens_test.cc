@@ -35,6 +35,7 @@ TEST(BootstrapTokenTest, WhichMaySign) {
   } cases[] = {
       {"good", [](auto&) {}, true},
       {"good still", [](auto& s) { (*s.mutable_data())["expiration"] = "2027-01-15T09:00:01+01:00"; }, true},
+      {"good for ever", [](auto& s) { (*s.mutable_data())["expiration"] = "9999-12-31T23:59:59Z"; }, true},
       {"expired", [](auto& s) { (*s.mutable_data())["expiration"] = "2027-01-15T08:00:00Z"; }, false},
       {"end that cannot be read", [](auto& s) { (*s.mutable_data())["expiration"] = "soon"; }, false},
       {"another name", [](auto& s) { s.mutable_metadata()->set_name("bootstrap-token-other"); }, false},

@@ -2,6 +2,7 @@
 
 #include "controlplane/controllers/ownership.h"
 #include "lib/api/text_forms.h"
+#include "lib/base/wall_time.h"
 #include "lib/http/key_derivation.h"
 #include "lib/http/signing_key.h"
 
@@ -27,7 +28,7 @@ std::optional<std::chrono::nanoseconds> TokenLifeLeft(const corev1::Secret& secr
   if (expiration.empty()) return std::nullopt;
   Result<api::Instant> instant = api::ParseTime(expiration, false);
   if (!instant) return std::chrono::nanoseconds(0);
-  return WallTime(std::chrono::seconds(instant->seconds)) - now;
+  return WallTimeOf(instant->seconds) - now;
 }
 
 std::optional<SigningToken> TokenForSigning(const corev1::Secret& secret, WallTime now) {

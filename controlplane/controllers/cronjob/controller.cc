@@ -7,6 +7,7 @@
 #include "controlplane/controllers/claim.h"
 #include "lib/api/meta.h"
 #include "lib/base/metrics.h"
+#include "lib/base/wall_time.h"
 #include "lib/k8s/field_error.h"
 
 namespace keelson::controllers {
@@ -231,8 +232,7 @@ Result<Requeue> CronJobController::Schedule(Sync& sync) {
     warn("TooManyMissedTimes",
          "too many missed start times. Set or decrease .spec.startingDeadlineSeconds or check clock skew");
   }
-  if (spec.has_starting_deadline_seconds() &&
-      *due->time + std::chrono::seconds(spec.starting_deadline_seconds()) < now) {
+  if (spec.has_starting_deadline_seconds() && *due->time + Span(spec.starting_deadline_seconds()) < now) {
     warn("MissSchedule", "Missed scheduled time to start a job: " + FormatRfc1123(*due->time));
     return later;
   }

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "lib/api/meta.h"
+#include "lib/base/wall_time.h"
 #include "lib/k8s/field_error.h"
 
 namespace keelson::controllers {
@@ -87,7 +88,7 @@ Result<DueTime> FindDue(const batchv1::CronJob& cron, const Timetable& table, Wa
   due.since = api::FromTime(cron.status().has_last_schedule_time() ? cron.status().last_schedule_time()
                                                                    : cron.metadata().creation_timestamp());
   if (within_deadline && cron.spec().has_starting_deadline_seconds())
-    due.since = std::max(due.since, now - seconds(cron.spec().starting_deadline_seconds()));
+    due.since = std::max(due.since, now - Span(cron.spec().starting_deadline_seconds()));
   const std::optional<WallTime> first = table.Next(due.since);
   if (!first) return never;
   if (now < *first) return due;

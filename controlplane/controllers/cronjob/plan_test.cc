@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <limits>
+
 #include "lib/api/meta.h"
 
 namespace keelson::controllers {
@@ -117,6 +119,8 @@ TEST(FindDueTest, TakesTheLatestMissedTime) {
        "2026-01-01T12:00:00Z"},
       {"within the deadline", "0 * * * *", "2026-01-01T10:00:00Z", 600, "2026-01-01T11:05:00Z",
        "2026-01-01T11:00:00Z", 1, "2026-01-01T12:00:00Z"},
+      {"a deadline without end", "0 * * * *", "2026-01-01T10:00:00Z", std::numeric_limits<int64_t>::max(),
+       "2026-01-01T11:05:00Z", "2026-01-01T11:00:00Z", 1, "2026-01-01T12:00:00Z"},
       {"a deadline forgets the many", "* * * * *", "2026-01-01T10:00:00Z", 120, "2026-01-02T10:00:30Z",
        "2026-01-02T10:00:00Z", 2, "2026-01-02T10:01:00Z"},
       {"every keeps its phase", "@every 1h", "2026-01-01T10:10:00Z", -1, "2026-01-01T14:00:00Z",

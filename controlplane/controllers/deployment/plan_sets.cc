@@ -1,6 +1,7 @@
 // ReplicaSets of a deployment: which is the new one, revisions, annotations.
 #include <algorithm>
 #include <charconv>
+#include <limits>
 
 #include "controlplane/controllers/deployment/plan.h"
 #include "lib/api/codec.h"
@@ -70,6 +71,7 @@ Limits LimitsOf(const appsv1::Deployment& deployment) {
                 scaled(rolling.has_max_unavailable(), rolling.max_unavailable(), false)};
   if (limits.surge == 0 && limits.unavailable == 0) limits.unavailable = 1;
   limits.unavailable = std::min(limits.unavailable, replicas);
+  limits.surge = std::min(limits.surge, std::numeric_limits<int32_t>::max() - replicas);
   return limits;
 }
 

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <limits>
 
 #include "controlplane/controllers/deployment/plan.h"
 
@@ -88,7 +89,9 @@ int32_t Fraction(const appsv1::Deployment& deployment, const appsv1::ReplicaSet&
   if (before <= 0) before = deployment.status().replicas();
   if (before <= 0) return 0;
   const double now = deployment.spec().replicas() + LimitsOf(deployment).surge;
-  return static_cast<int32_t>(std::round(size * now / static_cast<double>(before))) - size;
+  // Anybody can write the annotation.
+  constexpr double kMost = std::numeric_limits<int32_t>::max();
+  return static_cast<int32_t>(std::min(std::round(size * now / static_cast<double>(before)), kMost)) - size;
 }
 
 // A set that was made smaller has its pods until its controller has seen that and taken them away.

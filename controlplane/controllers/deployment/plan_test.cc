@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <limits>
+
 #include "controlplane/controllers/testing.h"
 #include "lib/api/meta.h"
 #include "lib/k8s/int_or_string.h"
@@ -63,9 +65,10 @@ TEST(LimitsTest, RoundsSurgeUpAndUnavailableDown) {
     const char *surge, *unavailable;
     int32_t want_surge, want_unavailable;
   };
-  for (const Case& c : {Case{10, "25%", "25%", 3, 2}, Case{1, "25%", "25%", 1, 0}, Case{4, "0", "0", 0, 1},
-                        Case{3, "0%", "10%", 0, 1}, Case{2, "1", "5", 1, 2}, Case{0, "25%", "25%", 0, 0},
-                        Case{10, "100%", "0", 10, 0}}) {
+  for (const Case& c :
+       {Case{10, "25%", "25%", 3, 2}, Case{1, "25%", "25%", 1, 0}, Case{4, "0", "0", 0, 1},
+        Case{3, "0%", "10%", 0, 1}, Case{2, "1", "5", 1, 2}, Case{0, "25%", "25%", 0, 0},
+        Case{10, "100%", "0", 10, 0}, Case{std::numeric_limits<int32_t>::max() - 5, "25%", "1", 5, 1}}) {
     Limits limits = LimitsOf(Rolling(c.replicas, c.surge, c.unavailable));
     EXPECT_EQ(limits.surge, c.want_surge) << c.replicas << " " << c.surge;
     EXPECT_EQ(limits.unavailable, c.want_unavailable) << c.replicas << " " << c.unavailable;
@@ -173,6 +176,10 @@ TEST(PlanScaleTest, KeepsProportions) {
        Rolling(5, "0", "1"),
        {{"old", 6, 6, 2}, {"new", 4, 4, 2}},
        {{"old", 1}, {"new", 4}}},
+      {"annotations that would make a set larger than any",
+       Rolling(2'000'000'000, "0", "1"),
+       {{"old", 2000, 2000, 1}, {"new", 1000, 1000, 1}},
+       {{"old", 1'999'999'000}, {"new", 1000}}},
       {"a single set takes what the others' last pods leave",
        Rolling(9, "1", "1"),
        {{"old", 0, 0, 6, 3}, {"new", 5, 5, 6}},

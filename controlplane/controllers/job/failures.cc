@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "lib/api/meta.h"
+#include "lib/base/wall_time.h"
 #include "lib/k8s/pod_util.h"
 
 namespace keelson::controllers {
@@ -114,14 +115,13 @@ WallTime FinishedAt(const corev1::Pod& pod) {
     all = all && at > 0;
     latest = std::max(latest, at);
   }
-  if (all) return WallTime(std::chrono::seconds(latest));
+  if (all) return WallTimeOf(latest);
   const corev1::PodCondition* ready = k8s::FindCondition(pod.status(), k8s::kPodReady);
   if (ready && ready->status() == "False" && ready->has_last_transition_time())
     return api::FromTime(ready->last_transition_time());
   const metav1::ObjectMeta& meta = pod.metadata();
   if (meta.has_deletion_timestamp()) {
-    return api::FromTime(meta.deletion_timestamp()) -
-           std::chrono::seconds(meta.deletion_grace_period_seconds());
+    return api::FromTime(meta.deletion_timestamp()) - Span(meta.deletion_grace_period_seconds());
   }
   return api::FromTime(meta.creation_timestamp());
 }

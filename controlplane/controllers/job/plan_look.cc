@@ -5,6 +5,7 @@
 
 #include "controlplane/controllers/job/plan.h"
 #include "lib/api/meta.h"
+#include "lib/base/wall_time.h"
 #include "lib/k8s/pod_util.h"
 
 namespace keelson::controllers {
@@ -183,8 +184,7 @@ std::optional<std::chrono::nanoseconds> DeadlineAfter(const JobLook& look) {
   const batchv1::Job& job = look.job;
   if (!job.spec().has_active_deadline_seconds() || !job.status().has_start_time() || IsSuspended(job))
     return std::nullopt;
-  return api::FromTime(job.status().start_time()) +
-         std::chrono::seconds(job.spec().active_deadline_seconds()) - look.now;
+  return api::FromTime(job.status().start_time()) + Span(job.spec().active_deadline_seconds()) - look.now;
 }
 
 JobLook LookAt(const batchv1::Job& job, PodPointers pods, std::set<std::string> released, Backoff backoff,

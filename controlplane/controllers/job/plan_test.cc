@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <limits>
+
 #include "controlplane/controllers/job/testing.h"
 #include "lib/k8s/pod_util.h"
 
@@ -137,6 +139,7 @@ TEST(LookAtTest, DecidesHowAJobEnds) {
       {"limit 0 without restarts", With(plain, on_failure(0)), {restarted(0)}, ""},
       {"deadline", With(plain, started(60s, 60)), {}, "FailureTarget/DeadlineExceeded"},
       {"before the deadline", With(plain, started(59s, 60)), {}, ""},
+      {"a deadline without end", With(plain, started(1h, std::numeric_limits<int64_t>::max())), {}, ""},
       {"suspended time is free", With(plain, started(60s, 60, true)), {}, ""},
       {"failure policy", With(plain, fail_job), {Make("a", "bad42")}, "FailureTarget/PodFailurePolicy"},
       {"failure policy does not match", With(plain, fail_job), {Make("a", "bad41")}, ""},

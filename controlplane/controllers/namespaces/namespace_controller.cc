@@ -5,6 +5,7 @@
 
 #include "controlplane/controllers/kinds.h"
 #include "lib/api/meta.h"
+#include "lib/base/wall_time.h"
 
 namespace keelson::controllers {
 namespace {
@@ -131,8 +132,7 @@ Result<> NamespaceController::DeleteContent(const client::RestClient& api, const
         RETURN_IF_ERROR(client::RestClient::DecodeInto(raw, object));
         ++left;
         for (const std::string& finalizer : object.metadata().finalizers()) ++content.finalizers[finalizer];
-        content.grace =
-            std::max(content.grace, std::chrono::seconds(object.metadata().deletion_grace_period_seconds()));
+        content.grace = std::max(content.grace, Span(object.metadata().deletion_grace_period_seconds()));
         return {};
       }));
   if (left > 0) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "lib/api/meta.h"
+#include "lib/base/wall_time.h"
 #include "lib/k8s/pod_util.h"
 #include "lib/k8s/tolerations.h"
 
@@ -116,7 +117,7 @@ std::optional<WallTime> EvictionTime(const corev1::Pod& pod, const TaintList& ta
       if (!k8s::Tolerates(toleration, taint)) continue;
       tolerated = true;
       if (!toleration.has_toleration_seconds()) continue;
-      std::chrono::seconds seconds(std::max<int64_t>(toleration.toleration_seconds(), 0));
+      const std::chrono::seconds seconds = Span(std::max<int64_t>(toleration.toleration_seconds(), 0));
       if (!patience || seconds < *patience) patience = seconds;
     }
     if (tolerated && !patience) continue;
