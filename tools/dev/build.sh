@@ -31,8 +31,9 @@ sources() { cd "$ROOT" && git ls-files '*.cc' '*.h' '*.c'; }
 
 format_sources() { cd "$ROOT" && sources | grep -v '\.c$' | xargs clang-format -i; }
 
+# run_tidy [TARGET...]
 run_tidy() {
-  (cd "$ROOT" && cmake --preset tidy >/dev/null && ninja -C build/tidy)
+  (cd "$ROOT" && cmake --preset tidy >/dev/null && ninja -C build/tidy "$@")
 }
 
 run_check() {
