@@ -86,6 +86,11 @@ Result<std::shared_ptr<const corev1::Secret>> ApiObjects::GetSecret(const std::s
   return Get(secrets_, ns, name);
 }
 
+Result<std::shared_ptr<const corev1::ServiceAccount>> ApiObjects::GetServiceAccount(const std::string& ns,
+                                                                                    const std::string& name) {
+  return Get(accounts_, ns, name);
+}
+
 Result<std::shared_ptr<const corev1::PersistentVolumeClaim>> ApiObjects::GetClaim(const std::string& ns,
                                                                                   const std::string& name) {
   return Get(claims_, ns, name);

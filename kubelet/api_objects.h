@@ -25,6 +25,8 @@ class ApiObjects : public ObjectSource {  // thread safe
                                                                 const std::string& name) override;
   Result<std::shared_ptr<const corev1::Secret>> GetSecret(const std::string& ns,
                                                           const std::string& name) override;
+  Result<std::shared_ptr<const corev1::ServiceAccount>> GetServiceAccount(const std::string& ns,
+                                                                          const std::string& name);
   Result<std::shared_ptr<const corev1::PersistentVolumeClaim>> GetClaim(const std::string& ns,
                                                                         const std::string& name) override;
   Result<std::shared_ptr<const corev1::PersistentVolume>> GetPersistentVolume(
@@ -69,6 +71,7 @@ class ApiObjects : public ObjectSource {  // thread safe
   SteadyTime silent_until_{};  // all guarded by mutex_
   std::map<std::string, Cached<corev1::ConfigMap>> config_maps_;
   std::map<std::string, Cached<corev1::Secret>> secrets_;
+  std::map<std::string, Cached<corev1::ServiceAccount>> accounts_;
   std::map<std::string, Cached<corev1::PersistentVolumeClaim>> claims_;
   std::map<std::string, Cached<corev1::PersistentVolume>> volumes_;
 };

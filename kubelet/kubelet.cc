@@ -34,6 +34,7 @@ Kubelet::Impl::Impl(KubeletParts given, const Settings& given_settings, Clock& g
       nodes(informers.Get<corev1::Node>(ByField("metadata.name=" + node_options.name))),
       runtime_classes(informers.Get<api::node::v1::RuntimeClass>()),
       objects(parts.api, informers.Get<corev1::Service>(), clock),
+      image_tokens(objects, clock),
       node(
           parts.api, node_options, [this](std::stop_token stop) { return Facts(stop); }, clock,
           [this](const NodeEvent& event) { events.Node(event.type, event.reason, event.message); }),
@@ -42,7 +43,7 @@ Kubelet::Impl::Impl(KubeletParts given, const Settings& given_settings, Clock& g
       user_namespaces(context.paths),
       starts(clock),
       handlers(NewHandlerRunner(parts.runtime, sockets, clock)),
-      images(parts.images, MakeImageOptions(settings, parts.credential_providers, starts), clock),
+      images(parts.images, MakeImageOptions(settings, parts.credential_providers, Accounts(), starts), clock),
       volumes(parts.mounter, objects, NewVolumePlugins(parts.mounter, objects, clock),
               [this] { return nodes.Get("", node_options.name); }),
       statuses(parts.api, clock),

@@ -24,6 +24,7 @@
 #include "kubelet/shutdown/manager.h"
 #include "kubelet/staticpod/static_pods.h"
 #include "kubelet/usage.h"
+#include "kubelet/volume/token_cache.h"
 #include "lib/api/proto/node_v1.pb.h"
 #include "lib/client/informer.h"
 
@@ -33,6 +34,7 @@ struct Kubelet::Impl {
   Impl(KubeletParts given, const Settings& given_settings, Clock& given_clock);
   std::vector<k8s::NamedCheck> HealthChecks();
   PodCertificates::Dependencies CertificateDependencies();
+  AccountSource Accounts();
   std::optional<std::string> OwnUid() const;
   // Mirrors are static pods' business. Of the others nothing is begun before the node is known to the API.
   void PodChanged(const client::Change<corev1::Pod>& change);
@@ -71,6 +73,7 @@ struct Kubelet::Impl {
   client::Informer<corev1::Node>& nodes;
   client::Informer<api::node::v1::RuntimeClass>& runtime_classes;
   ApiObjects objects;
+  TokenCache image_tokens;  // for providers of registries' credentials
   NodeManager node;
   const NodeContext context;
   RuntimeFeatures features;

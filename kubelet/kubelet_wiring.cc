@@ -5,6 +5,8 @@ namespace keelson::kubelet {
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
+constexpr int64_t kTokenSeconds = 3600;  // what the API server gives to those who do not say
+
 std::vector<k8s::NamedCheck> Kubelet::Impl::HealthChecks() {
   auto fine = []() -> Result<> { return {}; };
   return {{"ping", fine},
@@ -25,11 +27,20 @@ PodCertificates::Dependencies Kubelet::Impl::CertificateDependencies() {
           }};
 }
 
+AccountSource Kubelet::Impl::Accounts() {
+  return {
+      [this](const std::string& ns, const std::string& name) { return objects.GetServiceAccount(ns, name); },
+      [this](const corev1::Pod& pod, const std::string& audience) {
+        return image_tokens.Get(pod, audience, kTokenSeconds);
+      }};
+}
+
 PodWorkers::Options Kubelet::Impl::WorkerOptions() {
   PodWorkers::Options out;
   out.sync_frequency = settings.config.sync_frequency;
   out.forgotten = [this](const std::string& uid) {
     starts.Forget(uid);
+    image_tokens.ForgetPod(uid);
     static_pods.Released(uid);
     for (const std::string& waiting : allocations.Deferred()) workers.Touch(waiting);
   };

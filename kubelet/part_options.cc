@@ -61,7 +61,8 @@ PodSyncer::Options MakeSyncOptions(const Settings& settings, const std::string& 
 }
 
 ImageManager::Options MakeImageOptions(const Settings& settings,
-                                       std::shared_ptr<CredentialProviders> providers, PodStarts& starts) {
+                                       std::shared_ptr<CredentialProviders> providers, AccountSource accounts,
+                                       PodStarts& starts) {
   const KubeletConfig& config = settings.config;
   ImageManager::Options out;
   out.serialize_pulls = config.serialize_image_pulls;
@@ -69,6 +70,7 @@ ImageManager::Options MakeImageOptions(const Settings& settings,
   const char* home = ::getenv("HOME");
   out.credential_dirs = {settings.flags.root_dir, std::string(home ? home : "") + "/.docker", "/.docker"};
   out.providers = std::move(providers);
+  out.accounts = std::move(accounts);
   out.pulled = [&starts](const std::string& uid, std::chrono::nanoseconds took) { starts.Pulled(uid, took); };
   out.records.dir = settings.flags.root_dir + "/image_manager";
   out.records.verification = ParsePullVerification(config.image_pull_credentials_verification_policy)

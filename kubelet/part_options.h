@@ -24,6 +24,7 @@ ImageGcOptions MakeImageGcOptions(const Settings& settings, ImageManager& images
 ContainerGcOptions MakeContainerGcOptions(const KubeletFlags& flags);
 PodSyncer::Options MakeSyncOptions(const Settings& settings, const std::string& runtime_name);
 ImageManager::Options MakeImageOptions(const Settings& settings,
-                                       std::shared_ptr<CredentialProviders> providers, PodStarts& starts);
+                                       std::shared_ptr<CredentialProviders> providers, AccountSource accounts,
+                                       PodStarts& starts);
 
 }  // namespace keelson::kubelet

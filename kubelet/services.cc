@@ -3,6 +3,7 @@
 #include <malloc.h>
 
 #include "kubelet/cm/class_limits.h"
+#include "kubelet/config/feature_gates.h"
 #include "kubelet/config/settings.h"
 #include "kubelet/credentials.h"
 #include "kubelet/cri/grpc_runtime.h"
@@ -98,10 +99,12 @@ void AddServer(ServiceGroup& group, const char* name, http::Server& server) {
 }
 
 // null when none are configured.
-Result<std::shared_ptr<CredentialProviders>> LoadCredentialProviders(const KubeletFlags& flags) {
+Result<std::shared_ptr<CredentialProviders>> LoadCredentialProviders(const Settings& settings) {
+  const KubeletFlags& flags = settings.flags;
   if (flags.image_credential_provider_config.empty()) return std::shared_ptr<CredentialProviders>();
-  return CredentialProviders::Load(flags.image_credential_provider_config,
-                                   flags.image_credential_provider_bin_dir);
+  return CredentialProviders::Load(
+      flags.image_credential_provider_config, flags.image_credential_provider_bin_dir,
+      FeatureEnabled(settings.config.feature_gates, "KubeletServiceAccountTokenForCredentialProviders"));
 }
 
 // Names in the TLS settings that mean nothing, or nothing good.
@@ -144,7 +147,7 @@ Result<int> Run(const Settings& settings) {
   ASSIGN_OR_RETURN(auto resources, NodeResources::Make(settings, reservations, *runtime));
   auto mounter = NewMounter();
   RETURN_IF_ERROR(mounter->MakeShared(settings.flags.root_dir));
-  ASSIGN_OR_RETURN(auto providers, LoadCredentialProviders(settings.flags));
+  ASSIGN_OR_RETURN(auto providers, LoadCredentialProviders(settings));
   Kubelet kubelet({api, *runtime, *images, *measured_cgroups, *mounter, cgroup_v2, version.name,
                    version.version, standalone, std::move(providers), [] { return linux::Logind::Connect(); },
                    resources.get(), [](const std::string& ip) { return CheckNodeIp(ip); }},

@@ -2,14 +2,12 @@
 
 #include <sys/mman.h>
 #include <unistd.h>
-#include <yaml-cpp/yaml.h>
 
 #include <algorithm>
 #include <boost/json.hpp>
 
 #include "kubelet/image/pull_metrics.h"
 #include "kubelet/metrics/stopwatch.h"
-#include "lib/api/duration.h"
 #include "lib/base/fd.h"
 #include "lib/base/file.h"
 #include "lib/base/log.h"
@@ -23,58 +21,13 @@ namespace {
 namespace json = boost::json;
 
 constexpr std::chrono::minutes kPatience(1);
-constexpr char kGroup[] = "credentialprovider.kubelet.k8s.io/";
 constexpr size_t kMaxAnswer = 1 << 20;
-
-Result<std::chrono::milliseconds> ParseDuration(const std::string& text) {
-  ASSIGN_OR_RETURN(int64_t nanos, api::ParseGoDuration(text));
-  return std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::nanoseconds(nanos));
-}
-
-std::string Text(const YAML::Node& node) { return node && node.IsScalar() ? node.Scalar() : std::string(); }
-
-void Check(const CredentialProvider& provider, const std::string& where, std::vector<std::string>& problems) {
-  if (provider.name.empty()) problems.push_back(where + ".name: Required value: name is required");
-  if (provider.name.find('/') != std::string::npos || provider.name == "." || provider.name == ".." ||
-      provider.name.find(' ') != std::string::npos)
-    problems.push_back(where + ".name: Invalid value: \"" + provider.name +
-                       "\": provider name cannot contain path separators or spaces, nor be '.' or '..'");
-  if (provider.match_images.empty())
-    problems.push_back(where + ".matchImages: Required value: at least 1 item in matchImages is required");
-  bool known = false;
-  for (const char* version : {"v1", "v1beta1", "v1alpha1"})
-    known = known || provider.api_version == std::string(kGroup) + version;
-  if (!known)
-    problems.push_back(where + ".apiVersion: Unsupported value: \"" + provider.api_version +
-                       "\": supported values: \"" + kGroup + "v1\", \"" + kGroup + "v1alpha1\", \"" + kGroup +
-                       "v1beta1\"");
-}
-
-Result<CredentialProvider> ParseOne(const YAML::Node& node, const std::string& where,
-                                    std::vector<std::string>& problems) {
-  CredentialProvider out;
-  out.name = Text(node["name"]);
-  out.api_version = Text(node["apiVersion"]);
-  for (const auto& pattern : node["matchImages"]) out.match_images.push_back(Text(pattern));
-  for (const auto& arg : node["args"]) out.args.push_back(Text(arg));
-  for (const auto& variable : node["env"])
-    out.env.emplace_back(Text(variable["name"]), Text(variable["value"]));
-  if (node["tokenAttributes"])
-    problems.push_back(where + ".tokenAttributes: Forbidden: not supported by this kubelet");
-  if (!node["defaultCacheDuration"]) {
-    problems.push_back(where + ".defaultCacheDuration: Required value: defaultCacheDuration is required");
-  } else {
-    auto duration = ParseDuration(Text(node["defaultCacheDuration"]));
-    if (!duration) return duration.error().Wrap(where + ".defaultCacheDuration");
-    out.default_cache_duration = *duration;
-  }
-  Check(out, where, problems);
-  return out;
-}
 
 std::string RegistryOf(const std::string& image) { return image.substr(0, image.find('/')); }
 
-std::string KeyOf(const std::string& provider, const std::string& scope) { return provider + " " + scope; }
+std::string KeyOf(const CredentialProvider& provider, const std::string& scope, const PodAccount& account) {
+  return provider.name + " " + scope + " " + (provider.token ? account.CacheKey(*provider.token) : "");
+}
 
 // stdout of the program.
 Result<std::string> RunProvider(const CredentialProvider& provider, const std::string& program,
@@ -106,39 +59,11 @@ std::string Member(const json::object& object, const char* name) {
 
 }  // namespace
 
-Result<std::vector<CredentialProvider>> ParseCredentialProviders(const std::string& yaml) {
-  YAML::Node root;
-  try {
-    root = YAML::Load(yaml);
-  } catch (const YAML::Exception& error) {
-    return Error(Code::kInvalid, error.what());
-  }
-  if (!root.IsMap() || Text(root["kind"]) != "CredentialProviderConfig" ||
-      Text(root["apiVersion"]).compare(0, 23, "kubelet.config.k8s.io/v") != 0)
-    return Error(Code::kInvalid, "not a CredentialProviderConfig of kubelet.config.k8s.io/v1");
-  std::vector<std::string> problems;
-  std::vector<CredentialProvider> out;
-  const YAML::Node providers = root["providers"];
-  if (!providers || !providers.IsSequence() || providers.size() == 0)
-    problems.push_back("providers: Required value: at least 1 item in plugins is required");
-  for (size_t i = 0; providers && i < providers.size(); ++i) {
-    ASSIGN_OR_RETURN(auto provider, ParseOne(providers[i], "providers[" + std::to_string(i) + "]", problems));
-    bool twice = std::any_of(out.begin(), out.end(),
-                             [&](const CredentialProvider& other) { return other.name == provider.name; });
-    if (twice) problems.push_back("providers: Duplicate value: \"" + provider.name + "\"");
-    out.push_back(std::move(provider));
-  }
-  std::string all;
-  for (const std::string& problem : problems) all += (all.empty() ? "" : ", ") + problem;
-  if (!all.empty()) return Error(Code::kInvalid, all);
-  return out;
-}
-
 Result<std::shared_ptr<CredentialProviders>> CredentialProviders::Load(const std::string& config_file,
                                                                        const std::string& bin_dir,
-                                                                       Clock& clock) {
+                                                                       bool tokens, Clock& clock) {
   ASSIGN_OR_RETURN(std::string yaml, ReadFile(config_file));
-  auto providers = ParseCredentialProviders(yaml);
+  auto providers = ParseCredentialProviders(yaml, tokens);
   if (!providers) return providers.error().Wrap(config_file);
   TellCredentialConfig(http::Sha256Hex(yaml));
   for (const CredentialProvider& provider : *providers) {
@@ -149,52 +74,74 @@ Result<std::shared_ptr<CredentialProviders>> CredentialProviders::Load(const std
   return std::make_shared<CredentialProviders>(std::move(*providers), bin_dir, clock);
 }
 
-const CredentialProviders::Answer* CredentialProviders::Cached(const CredentialProvider& provider,
-                                                               const std::string& image) {
-  for (const std::string& scope : {image, RegistryOf(image), std::string()}) {
-    auto it = cache_.find(KeyOf(provider.name, scope));
-    if (it != cache_.end() && clock_.Now() < it->second.expires) return &it->second;
-  }
-  return nullptr;
+std::vector<Credential> CredentialProviders::Get(const std::string& image, const corev1::Pod& pod,
+                                                 const AccountSource& accounts, std::stop_token stop) {
+  return Collect(image, pod, accounts, /*of_account_only=*/false, std::move(stop));
 }
 
-std::vector<Credential> CredentialProviders::Get(const std::string& image, std::stop_token stop) {
+std::vector<Credential> CredentialProviders::GetOfAccount(const std::string& image, const corev1::Pod& pod,
+                                                          const AccountSource& accounts,
+                                                          std::stop_token stop) {
+  return Collect(image, pod, accounts, /*of_account_only=*/true, std::move(stop));
+}
+
+std::vector<Credential> CredentialProviders::Collect(const std::string& image, const corev1::Pod& pod,
+                                                     const AccountSource& accounts, bool of_account_only,
+                                                     std::stop_token stop) {
   std::vector<Credential> out;
-  auto take = [&](const Answer& answer) {
-    for (const auto& [pattern, auth] : answer.auth)
-      if (CoversImage(pattern, image))
-        out.push_back({auth, "", "", "", http::Sha256Hex(auth.username + '\0' + auth.password)});
-  };
   for (const CredentialProvider& provider : providers_) {
     bool covers = std::any_of(provider.match_images.begin(), provider.match_images.end(),
                               [&](const std::string& pattern) { return CoversImage(pattern, image); });
     if (!covers) continue;
-    {
-      MutexLock lock(mutex_);
-      if (const Answer* known = Cached(provider, image)) {
-        take(*known);
-        continue;
-      }
-    }
-    std::string key;
-    auto answer = Ask(provider, image, key, stop);
-    if (!answer) {
-      log::Warn("Credential provider failed", {{"provider", provider.name}, {"error", answer.error()}});
-      continue;
-    }
-    take(*answer);
-    MutexLock lock(mutex_);
-    std::erase_if(cache_, [&](const auto& item) { return item.second.expires <= clock_.Now(); });
-    if (answer->expires > clock_.Now()) cache_[key] = std::move(*answer);
+    std::optional<PodAccount> account = PodAccount();
+    if (provider.token) account = FindPodAccount(*provider.token, pod, accounts);
+    if (!account || (of_account_only && account->name.empty())) continue;
+    const auto answer = AnswerOf(provider, image, *account, stop);
+    if (!answer) continue;
+    const auto from = account->name.empty() ? Credential::From::kNode : Credential::From::kServiceAccount;
+    for (const auto& [pattern, auth] : answer->auth)
+      if (CoversImage(pattern, image))
+        out.push_back({auth, from, account->ns, account->name, account->uid,
+                       http::Sha256Hex(auth.username + '\0' + auth.password)});
   }
   return out;
 }
 
+std::optional<CredentialProviders::Answer> CredentialProviders::AnswerOf(const CredentialProvider& provider,
+                                                                         const std::string& image,
+                                                                         const PodAccount& account,
+                                                                         std::stop_token stop) {
+  {
+    MutexLock lock(mutex_);
+    for (const std::string& scope : {image, RegistryOf(image), std::string()}) {
+      auto known = cache_.find(KeyOf(provider, scope, account));
+      if (known != cache_.end() && clock_.Now() < known->second.expires) return known->second;
+    }
+  }
+  std::string scope;
+  auto answer = Ask(provider, image, account, scope, std::move(stop));
+  if (!answer) {
+    log::Warn("Credential provider failed", {{"provider", provider.name}, {"error", answer.error()}});
+    return std::nullopt;
+  }
+  MutexLock lock(mutex_);
+  std::erase_if(cache_, [&](const auto& item) { return item.second.expires <= clock_.Now(); });
+  if (answer->expires > clock_.Now()) cache_[KeyOf(provider, scope, account)] = *answer;
+  return std::move(*answer);
+}
+
 Result<CredentialProviders::Answer> CredentialProviders::Ask(const CredentialProvider& provider,
-                                                             const std::string& image, std::string& key,
+                                                             const std::string& image,
+                                                             const PodAccount& account, std::string& scope,
                                                              std::stop_token stop) {
   json::object request = {
       {"kind", "CredentialProviderRequest"}, {"apiVersion", provider.api_version}, {"image", image}};
+  if (!account.name.empty()) {
+    request["serviceAccountToken"] = account.token;
+    json::object annotations;
+    for (const auto& [key, value] : account.annotations) annotations[key] = value;
+    if (!annotations.empty()) request["serviceAccountAnnotations"] = std::move(annotations);
+  }
   Stopwatch watch;
   auto answer = RunProvider(provider, bin_dir_ + "/" + provider.name, json::serialize(request), stop);
   CountCredentialPlugin(provider.name, answer.has_value(), watch.Seconds());
@@ -209,11 +156,11 @@ Result<CredentialProviders::Answer> CredentialProviders::Ask(const CredentialPro
   if (kind != "Image" && kind != "Registry" && kind != "Global")
     return Error(Code::kInvalid,
                  "credential provider plugin did not return a valid cacheKeyType: \"" + kind + "\"");
-  key = KeyOf(provider.name, kind == "Image" ? image : kind == "Registry" ? RegistryOf(image) : "");
+  scope = kind == "Image" ? image : kind == "Registry" ? RegistryOf(image) : "";
   Answer out;
   auto duration = provider.default_cache_duration;
   if (std::string own = Member(response, "cacheDuration"); !own.empty()) {
-    ASSIGN_OR_RETURN(duration, ParseDuration(own));
+    ASSIGN_OR_RETURN(duration, ParseCacheDuration(own));
   }
   out.expires = clock_.Now() + duration;
   const auto* auth = response.if_contains("auth");
@@ -223,6 +170,13 @@ Result<CredentialProviders::Answer> CredentialProviders::Ask(const CredentialPro
     cri::AuthConfig& entry = out.auth[std::string(item.key())];
     entry.username = Member(item.value().as_object(), "username");
     entry.password = Member(item.value().as_object(), "password");
+    // It would be handed to other pods of the account.
+    if (provider.token && !provider.token->kept_by_token && !account.token.empty() &&
+        entry.password == account.token)
+      return Error(
+          Code::kInvalid,
+          "credential provider plugin returned the service account token as the password for image \"" +
+              image + "\", which is not allowed when service account cache type is not set to 'Token'");
   }
   return out;
 }

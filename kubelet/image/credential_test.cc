@@ -50,7 +50,7 @@ TEST(Keyring, LongestPatternFirst) {
   ASSERT_EQ(docker.size(), 1u);
   EXPECT_EQ(docker[0].auth.username, "user");
   EXPECT_EQ(docker[0].auth.password, "pass");
-  EXPECT_EQ(docker[0].secret_uid, "s-uid");
+  EXPECT_EQ(docker[0].uid, "s-uid");
   auto team = FindCredentials("r.io/team/x:1", {secret});
   ASSERT_EQ(team.size(), 2u);
   EXPECT_EQ(team[0].auth.username, "t");
@@ -97,17 +97,17 @@ TEST_F(ProviderTest, AnswersAreKeptByTheirKey) {
   for (const Case& c : {Case{"Image", 4}, {"Registry", 3}, {"Global", 2}}) {
     (void)RemoveFile(dir_ + "/runs");
     Install(c.key);
-    auto providers = CredentialProviders::Load(dir_ + "/config.yaml", dir_, clock_);
+    auto providers = CredentialProviders::Load(dir_ + "/config.yaml", dir_, true, clock_);
     ASSERT_TRUE(providers) << providers.error().message();
     for (const char* image : {"a.r.io/x", "a.r.io/x", "a.r.io/y", "b.r.io/x"}) {
-      auto found = (*providers)->Get(image, {});
+      auto found = (*providers)->Get(image, {}, {}, {});
       ASSERT_EQ(found.size(), 1u) << image;
       EXPECT_EQ(found[0].auth.username, "robot");
     }
     clock_.Advance(minutes(11));
-    EXPECT_EQ((*providers)->Get("a.r.io/x", {}).size(), 1u);
+    EXPECT_EQ((*providers)->Get("a.r.io/x", {}, {}, {}).size(), 1u);
     EXPECT_EQ(Runs(), c.runs) << c.key;
-    EXPECT_TRUE((*providers)->Get("r.io/x", {}).empty()) << "not its image";
+    EXPECT_TRUE((*providers)->Get("r.io/x", {}, {}, {}).empty()) << "not its image";
   }
   EXPECT_NE(ReadFile(dir_ + "/runs")->find(R"("image":"a.r.io/x")"), std::string::npos);
 }
@@ -119,9 +119,9 @@ TEST_F(ProviderTest, ProgramsThatFailHaveNothing) {
   const double failed = MetricValue(errors), ran = MetricValue(runs);
   for (const char* program : {"#!/bin/sh\nexit 3\n", "#!/bin/sh\necho junk\n", "#!/bin/sh\necho '{}'\n"}) {
     ASSERT_TRUE(WriteFile(dir_ + "/ecr", program));
-    auto providers = CredentialProviders::Load(dir_ + "/config.yaml", dir_, clock_);
+    auto providers = CredentialProviders::Load(dir_ + "/config.yaml", dir_, true, clock_);
     ASSERT_TRUE(providers);
-    EXPECT_TRUE((*providers)->Get("a.r.io/x", {}).empty());
+    EXPECT_TRUE((*providers)->Get("a.r.io/x", {}, {}, {}).empty());
   }
   EXPECT_EQ(MetricValue(errors), failed + 1) << "the others have run well, and have nothing to say";
   EXPECT_EQ(MetricValue(runs), ran + 3);

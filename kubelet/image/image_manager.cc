@@ -71,7 +71,8 @@ std::vector<Credential> ImageManager::Credentials(const ImageRequest& request, c
   std::vector<Credential> out = FindCredentials(image, request.pull_secrets);
   for (Credential& own : FindNodeCredentials(image, options_.credential_dirs)) out.push_back(std::move(own));
   if (options_.providers)
-    for (Credential& given : options_.providers->Get(image, stop)) out.push_back(std::move(given));
+    for (Credential& given : options_.providers->Get(image, request.pod, options_.accounts, stop))
+      out.push_back(std::move(given));
   return out;
 }
 
@@ -179,7 +180,11 @@ bool ImageManager::Ensure(const ImageRequest& request, std::stop_token stop, Ens
   const bool present = status->has_value();
   found.present = present;
   std::vector<Credential> credentials = FindCredentials(image, request.pull_secrets);
-  bool usable = present && records_.MayUse(image, (*status)->id, credentials);
+  auto of_account = [&] {
+    return options_.providers ? options_.providers->GetOfAccount(image, request.pod, options_.accounts, stop)
+                              : std::vector<Credential>();
+  };
+  bool usable = present && records_.MayUse(image, (*status)->id, credentials, of_account);
   found.pull_required = ShouldPull(request.pull_policy, image, usable);
   if (!*found.pull_required) {
     if (usable) {

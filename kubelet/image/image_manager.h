@@ -49,6 +49,7 @@ class ImageManager {  // thread safe; calls block for as long as a pull takes
     int max_parallel_pulls = 0;  // 0: no bound; of parallel pulls only
     std::chrono::milliseconds backoff_first{std::chrono::seconds(10)}, backoff_max{std::chrono::seconds(300)};
     std::shared_ptr<CredentialProviders> providers;  // null: none
+    AccountSource accounts;                          // for them
     std::vector<std::string> credential_dirs;        // where the node's own config.json may be
     PullRecords::Options records;
     // A pod has got an image by a pull that took so long; may be empty.

@@ -134,9 +134,10 @@ std::vector<Credential> FindCredentials(const std::string& image,
     auto it = secret.data().find(modern ? ".dockerconfigjson" : ".dockercfg");
     if (it == secret.data().end()) continue;
     for (Credential& credential : FromConfig(it->second, modern, image)) {
-      credential.secret_ns = secret.metadata().namespace_();
-      credential.secret_name = secret.metadata().name();
-      credential.secret_uid = secret.metadata().uid();
+      credential.from = Credential::From::kSecret;
+      credential.ns = secret.metadata().namespace_();
+      credential.name = secret.metadata().name();
+      credential.uid = secret.metadata().uid();
       out.push_back(std::move(credential));
     }
   }

@@ -12,11 +12,11 @@
 namespace keelson::kubelet {
 
 struct Credential {
+  enum class From { kNode, kSecret, kServiceAccount };
   cri::AuthConfig auth;
-  std::string secret_ns, secret_name, secret_uid;  // where it comes from; empty: from the node
-  std::string hash;                                // of the credential, to know it again by
-
-  bool FromSecret() const { return !secret_name.empty(); }
+  From from = From::kNode;
+  std::string ns, name, uid;  // of the Secret or ServiceAccount that it comes from
+  std::string hash;           // of the credential, to know it again by
 };
 
 // Whether a pattern ("*.azurecr.io", "registry.io:8080/path") covers an image ("sub.azurecr.io/app"): the

@@ -16,8 +16,9 @@ namespace {
 namespace json = boost::json;
 
 constexpr char kApiVersion[] = "kubelet.config.k8s.io/v1beta1";
-constexpr const char *kAllowed = "credentialPolicyAllowed", *kRecorded = "credentialRecordFound";
-constexpr size_t kMostSecrets = 100;  // of one image in its record
+constexpr const char *kAllowed = "credentialPolicyAllowed", *kRecorded = "credentialRecordFound",
+                     *kMustAuthenticate = "mustAuthenticate";
+constexpr size_t kMostUsers = 100;  // of one image and kind in its record
 
 std::string WithoutTag(std::string image) {
   image = image.substr(0, image.find('@'));
@@ -45,44 +46,51 @@ json::object& ObjectAt(json::object& parent, std::string_view name) {
   return value.as_object();
 }
 
-// Adds who may use an image; one secret stands once, with its newest credential.
+// Where those stand who may use an image; null: everyone may, or nobody of this kind.
+const char* ListOf(Credential::From from) {
+  if (from == Credential::From::kSecret) return "kubernetesSecrets";
+  return from == Credential::From::kServiceAccount ? "kubernetesServiceAccounts" : nullptr;
+}
+
+bool SameSource(const json::object& known, const Credential& credential) {
+  return Member(known, "uid") == credential.uid && Member(known, "name") == credential.name &&
+         Member(known, "namespace") == credential.ns;
+}
+
+// Adds who may use an image; one source stands once, a secret with its newest credential.
 void AddUser(json::object& users, const Credential* used) {
-  if (!used || !used->FromSecret()) {
+  const char* name = used ? ListOf(used->from) : nullptr;
+  if (!name) {
     users = {{"nodePodsAccessible", true}};
     return;
   }
   if (users.if_contains("nodePodsAccessible")) return;
-  json::value& list = users["kubernetesSecrets"];
+  json::value& list = users[name];
   if (!list.is_array()) list = json::array();
-  json::object entry = {{"uid", used->secret_uid},
-                        {"namespace", used->secret_ns},
-                        {"name", used->secret_name},
-                        {"credentialHash", used->hash}};
+  json::object entry = {{"uid", used->uid}, {"namespace", used->ns}, {"name", used->name}};
+  if (used->from == Credential::From::kSecret) entry["credentialHash"] = used->hash;
   for (json::value& known : list.as_array()) {
-    if (!known.is_object() || Member(known.as_object(), "uid") != used->secret_uid ||
-        Member(known.as_object(), "name") != used->secret_name ||
-        Member(known.as_object(), "namespace") != used->secret_ns)
-      continue;
+    if (!known.is_object() || !SameSource(known.as_object(), *used)) continue;
     known = std::move(entry);
     return;
   }
-  if (list.as_array().size() < kMostSecrets) list.as_array().push_back(std::move(entry));
+  if (list.as_array().size() < kMostUsers) list.as_array().push_back(std::move(entry));
 }
 
 bool Known(const json::object& users, const std::vector<Credential>& credentials) {
   const auto* anyone = users.if_contains("nodePodsAccessible");
   if (anyone && anyone->is_bool() && anyone->as_bool()) return true;
-  const auto* list = users.if_contains("kubernetesSecrets");
-  if (!list || !list->is_array()) return false;
-  for (const json::value& item : list->as_array()) {
-    if (!item.is_object()) continue;
-    const json::object& known = item.as_object();
-    for (const Credential& own : credentials) {
-      if (!own.FromSecret()) continue;
-      bool same_hash = !own.hash.empty() && Member(known, "credentialHash") == own.hash;
-      bool same_secret = Member(known, "uid") == own.secret_uid && Member(known, "name") == own.secret_name &&
-                         Member(known, "namespace") == own.secret_ns;
-      if (same_hash || same_secret) return true;
+  for (const Credential& own : credentials) {
+    const char* name = ListOf(own.from);
+    const auto* list = name ? users.if_contains(name) : nullptr;
+    if (!list || !list->is_array()) continue;
+    for (const json::value& item : list->as_array()) {
+      if (!item.is_object()) continue;
+      const json::object& known = item.as_object();
+      // One credential may be in several secrets.
+      const bool same_hash = own.from == Credential::From::kSecret && !own.hash.empty() &&
+                             Member(known, "credentialHash") == own.hash;
+      if (same_hash || SameSource(known, own)) return true;
     }
   }
   return false;
@@ -189,24 +197,26 @@ bool PullRecords::Verifies(const std::string& image, bool pulled_by_us) const {
 }
 
 bool PullRecords::MayUse(const std::string& image, const std::string& ref,
-                         const std::vector<Credential>& credentials) {
+                         const std::vector<Credential>& credentials,
+                         const std::function<std::vector<Credential>()>& others) {
   if (options_.dir.empty()) return true;
-  MutexLock lock(mutex_);
   const char* result = Check(image, ref, credentials);
+  if (result == kMustAuthenticate) result = Check(image, ref, others());
   CountMustPullCheck(result);
   return result == kAllowed || result == kRecorded;
 }
 
 const char* PullRecords::Check(const std::string& image, const std::string& ref,
                                const std::vector<Credential>& credentials) {
+  MutexLock lock(mutex_);
   json::object record = ReadRecord(RecordFile(ref));
   const bool there = PathExists(RecordFile(ref));
   if (!Verifies(image, there || PathExists(IntentFile(image)))) return kAllowed;
   const auto* mapping = record.if_contains("credentialMapping");
-  if (!mapping || !mapping->is_object()) return there ? "error" : "mustAuthenticate";
+  if (!mapping || !mapping->is_object()) return there ? "error" : kMustAuthenticate;
   const auto* users = mapping->as_object().if_contains(WithoutTag(image));
   const bool known = users && users->is_object() && Known(users->as_object(), credentials);
-  return known ? kRecorded : "mustAuthenticate";
+  return known ? kRecorded : kMustAuthenticate;
 }
 
 }  // namespace keelson::kubelet

@@ -5,6 +5,7 @@
 //                       /pulled/sha256-<of the image's id>      ImagePulledRecord
 #pragma once
 
+#include <functional>
 #include <map>
 #include <optional>
 #include <set>
@@ -39,13 +40,15 @@ class PullRecords {  // thread safe
   Result<> End(const std::string& image, const std::string& ref, const Credential* used);
   // Records of images other than these go, unless they are from that time or later.
   void Prune(const std::set<std::string>& refs, WallTime before);
-  // Whether a pod with these credentials may use the image that is on the node.
-  bool MayUse(const std::string& image, const std::string& ref, const std::vector<Credential>& credentials);
+  // Whether a pod with these credentials may use the image that is on the node. `others` are asked for only
+  // where these do not do.
+  bool MayUse(const std::string& image, const std::string& ref, const std::vector<Credential>& credentials,
+              const std::function<std::vector<Credential>()>& others);
 
  private:
   bool Verifies(const std::string& image, bool pulled_by_us) const;
   const char* Check(const std::string& image, const std::string& ref,
-                    const std::vector<Credential>& credentials) REQUIRES(mutex_);
+                    const std::vector<Credential>& credentials);
   void Tell() const;
   std::string IntentFile(const std::string& image) const;
   static std::string RecordName(const std::string& ref);

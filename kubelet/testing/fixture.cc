@@ -3,7 +3,9 @@
 #include <cstdio>
 #include <cstdlib>
 
+#include "kubelet/node_setup.h"
 #include "lib/api/codec.h"
+#include "lib/base/file.h"
 #include "lib/k8s/defaulting.h"
 #include "lib/k8s/pod_util.h"
 
@@ -67,9 +69,22 @@ KubeletHarness::KubeletHarness(cri::RuntimeService& runtime, cri::ImageService& 
 KubeletHarness::~KubeletHarness() { Stop(); }
 
 void KubeletHarness::Start(bool standalone) {
-  kubelet_ = std::make_unique<Kubelet>(KubeletParts{kubelet_api_, runtime_, images_, cgroups_, mounter_,
-                                                    cgroup_v2_, "containerd", "0", standalone},
-                                       settings_, clock_);
+  KubeletParts parts{kubelet_api_, runtime_,     images_, cgroups_,   mounter_,
+                     cgroup_v2_,   "containerd", "0",     standalone, credential_providers_};
+  if (manages_resources_) {
+    auto made = MakeDirs(settings_.flags.root_dir)
+                    ? NodeResources::Make(settings_,
+                                          MakeReservations(settings_, ReadMachine(settings_.flags.root_dir)),
+                                          runtime_, clock_)
+                    : Error(Code::kInternal, "cannot make " + settings_.flags.root_dir);
+    if (!made) {
+      std::fprintf(stderr, "%s\n", made.error().message().c_str());
+      std::abort();
+    }
+    resources_ = std::move(*made);
+    parts.resources = resources_.get();
+  }
+  kubelet_ = std::make_unique<Kubelet>(std::move(parts), settings_, clock_);
   Mutex mutex;
   CondVar cv;
   bool up = false;
@@ -106,6 +121,7 @@ void KubeletHarness::Stop() {
     thread_.join();
   }
   kubelet_.reset();
+  resources_.reset();
 }
 
 corev1::Pod KubeletHarness::Create(const std::string& json) {

@@ -54,6 +54,12 @@ class KubeletHarness {
   client::RestClient& api() { return api_; }
   client::FakeApi& fake_api() { return *fake_; }
   Settings& settings() { return settings_; }
+  // From the next start on containers get CPUs, memory and devices as the settings' managers give them.
+  void ManageResources() { manages_resources_ = true; }
+  // From the next start on.
+  void AskForCredentials(std::shared_ptr<CredentialProviders> providers) {
+    credential_providers_ = std::move(providers);
+  }
   void set_cgroup_v2(bool v2) { cgroup_v2_ = v2; }
   server::KubeletBackend& backend() { return kubelet_->backend(); }
 
@@ -67,6 +73,9 @@ class KubeletHarness {
   bool cgroup_v2_ = false;
   std::shared_ptr<client::FakeApi> fake_;
   client::RestClient api_, kubelet_api_;
+  std::shared_ptr<CredentialProviders> credential_providers_;
+  bool manages_resources_ = false;
+  std::unique_ptr<NodeResources> resources_;
   std::unique_ptr<Kubelet> kubelet_;
   std::jthread thread_;
 };
