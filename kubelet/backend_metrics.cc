@@ -1,7 +1,10 @@
 // What /metrics tells that is counted when it is asked for.
 #include "kubelet/backend.h"
+#include "kubelet/stats/directory_usage.h"
 #include "kubelet/volume/volume_metrics.h"
+#include "lib/base/file.h"
 #include "lib/base/metrics.h"
+#include "lib/base/mutex.h"
 
 namespace keelson::kubelet {
 
@@ -34,13 +37,34 @@ void TellClaims(const std::vector<PodVolume>& volumes, StatsProvider& stats) {
   }
 }
 
+// By whose name a log's directory is; a container that has gone may have left its log.
+void TellLogs(const std::vector<PodWorkers::PodPtr>& pods, const Paths& paths) {
+  metrics::Family& used = metrics::Gauge("kubelet_container_log_filesystem_used_bytes",
+                                         "Bytes used by the container's logs on the filesystem.",
+                                         {"uid", "namespace", "pod", "container"});
+  used.Clear();
+  for (const auto& pod : pods) {
+    const metav1::ObjectMeta& meta = pod->metadata();
+    const std::string logs = paths.PodLogs(meta.namespace_(), meta.name(), meta.uid());
+    auto containers = ListDir(logs);
+    if (!containers) continue;
+    for (const std::string& container : *containers)
+      used.With({meta.uid(), meta.namespace_(), meta.name(), container})
+          .Set(static_cast<double>(UsageOfDirectory(logs + "/" + container).bytes));
+  }
+}
+
 }  // namespace
 
 Result<std::string> Backend::Metrics() {
+  // The families are the process's: who clears one must not do so while another fills it.
+  static Mutex one_at_a_time;
+  MutexLock lock(one_at_a_time);
   Tell(workers_.Census());
   const std::vector<PodVolume> volumes = volumes_.volumes().All();
   TellVolumes(volumes);
   TellClaims(volumes, stats_);
+  TellLogs(workers_.Pods(), {settings_.flags.root_dir, settings_.config.pod_logs_dir});
   return metrics::Print();
 }
 

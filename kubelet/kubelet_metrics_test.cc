@@ -134,6 +134,28 @@ TEST_F(KubeletMetricsTest, ScrapeHasWhatDashboardsRelyOn) {
               ContainsRegex("kubelet_started_containers_total\\{container_type=\"container\"\\} [1-9]"));
 }
 
+TEST_F(KubeletMetricsTest, LogsAreMeasured) {
+  harness_->Start();
+  const corev1::Pod pod = harness_->Create(kPod);
+  ASSERT_TRUE(harness_->Await("web", IsPodReady));
+  const std::string log = dir_ + "/logs/default_web_" + pod.metadata().uid() + "/main";
+  ASSERT_TRUE(MakeDirs(log));
+  ASSERT_TRUE(WriteFile(log + "/0.log", "a line"));
+  const std::string sample = "kubelet_container_log_filesystem_used_bytes{uid=\"" + pod.metadata().uid() +
+                             "\",namespace=\"default\",pod=\"web\",container=\"main\"} ";
+  auto text = harness_->backend().Metrics();
+  ASSERT_TRUE(text);
+  EXPECT_THAT(*text,
+              ContainsRegex(std::string("\n") + "kubelet_container_log_filesystem_used_bytes\\{uid=\"" +
+                            pod.metadata().uid() + "\".*container=\"main\"\\} [1-9]"));
+  harness_->Delete("web", 0);
+  ASSERT_TRUE(harness_->Await("web", [](const corev1::Pod* gone) { return gone == nullptr; }));
+  ASSERT_TRUE(RemoveTree(dir_ + "/logs"));
+  text = harness_->backend().Metrics();
+  ASSERT_TRUE(text);
+  EXPECT_EQ(text->find(sample), std::string::npos);
+}
+
 TEST_F(KubeletMetricsTest, ResizesAreCountedByWhatBecomesOfThem) {
   harness_->Start();
   harness_->Create(R"({"metadata":{"name":"web"},"spec":{"containers":[{"name":"main","image":"img:1",

@@ -1,12 +1,14 @@
 #include "kubelet/cri/grpc_runtime.h"
 
 // Before gRPC's headers: both define thread-safety macros, and a system header may do so again.
+#include "lib/base/metrics.h"
 #include "lib/rpc/channel.h"
 
 #include <grpcpp/grpcpp.h>
 
 #include "kubelet/cri/containerd_events.h"
 #include "kubelet/cri/convert.h"
+#include "kubelet/metrics/buckets.h"
 #include "lib/rpc/proto/cri.grpc.pb.h"
 
 namespace keelson::kubelet::cri {
@@ -35,6 +37,17 @@ template <typename WireFilter>
 void FilterLabels(const Filter& filter, WireFilter& out) {
   if (!filter.id.empty()) out.set_id(filter.id);
   for (const auto& [key, value] : filter.labels) (*out.mutable_label_selector())[key] = value;
+}
+
+// How long ago the runtime made an event; nanoseconds since the epoch.
+void ObserveLatency(int64_t created_at) {
+  static metrics::Histogram& latency =
+      metrics::Histograms("kubelet_evented_pleg_connection_latency_seconds",
+                          "The latency of streaming connection with the CRI runtime, measured in seconds.",
+                          DefaultBuckets())
+          .HistogramWith();
+  const auto now = std::chrono::system_clock::now().time_since_epoch();
+  latency.Observe(std::chrono::duration<double>(now - std::chrono::nanoseconds(created_at)).count());
 }
 
 class GrpcRuntime : public RuntimeService {
@@ -250,7 +263,10 @@ class GrpcRuntime : public RuntimeService {
     rpc::Call call(milliseconds(0), stop);
     auto stream = stub_->GetContainerEvents(call.context(), v1::GetEventsRequest());
     v1::ContainerEventResponse event;
-    while (stream->Read(&event)) each(FromWire(event));
+    while (stream->Read(&event)) {
+      ObserveLatency(event.created_at());
+      each(FromWire(event));
+    }
     auto ended = call.Done(stream->Finish(), "watch container events");
     if (!ended && ended.error().Is(Code::kUnimplemented)) return WatchContainerdEvents(channel_, each, stop);
     return ended;

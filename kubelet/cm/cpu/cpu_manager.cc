@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "kubelet/cm/topology/alignment.h"
 #include "lib/base/log.h"
 #include "lib/base/metrics.h"
 #include "lib/k8s/pod_resources.h"
@@ -196,6 +197,7 @@ std::optional<k8s::AdmitFailure> CpuManager::Allocate(const corev1::Pod& pod,
   PinningRequests().Increment();
   auto failure = Pin(pod, container, affinity, count);
   if (failure) PinningErrors().Increment();
+  if (options_.full_cores_only) CountAlignment("container", "physical_cpu", !failure);
   return failure;
 }
 
@@ -219,6 +221,7 @@ std::optional<k8s::AdmitFailure> CpuManager::Pin(const corev1::Pod& pod, const c
   next.shared = next.shared.Minus(chosen);
   next.own[pod.metadata().uid()][container.name()] = chosen;
   if (auto saved = Commit(std::move(next)); !saved) return Unexpected(saved.error().message());
+  if (machine_.Ids(&CpuPlace::cache, chosen).size() == 1) CountAlignment("container", "uncore_cache", true);
   log::Info("CPUs given to a container", {{"pod", pod.metadata().name()},
                                           {"namespace", pod.metadata().namespace_()},
                                           {"container", container.name()},
@@ -238,6 +241,10 @@ void CpuManager::TellShares() const {
                  "The size of the shared CPU pool for non-guaranteed QoS pods, in millicores.")
       .With()
       .Set(Available().size() * 1000);
+  metrics::Family& by_node = metrics::Gauge("kubelet_cpu_manager_allocation_per_numa",
+                                            "Number of CPUs allocated per NUMA node", {"numa_node"});
+  for (const auto& [id, node] : machine_.nodes)
+    by_node.With({std::to_string(id)}).Set(own.Intersection(node.cpus).size());
 }
 
 Result<> CpuManager::Commit(CpuAssignments next) {

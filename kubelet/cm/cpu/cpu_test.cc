@@ -5,6 +5,7 @@
 
 #include "kubelet/cm/cpu/cpu_manager.h"
 #include "kubelet/cm/topology/fake_machine.h"
+#include "kubelet/testing/metric_value.h"
 #include "lib/base/file.h"
 #include "lib/base/metrics.h"
 
@@ -104,6 +105,8 @@ TEST_F(CpuManagerTest, WholeCpusOfGuaranteedPodsAreTheirOwn) {
   std::string text = metrics::Print();
   for (const char* line :
        {"kubelet_cpu_manager_exclusive_cpu_allocation_count 2\n",
+        "kubelet_cpu_manager_allocation_per_numa{numa_node=\"0\"} 2\n",
+        "kubelet_cpu_manager_allocation_per_numa{numa_node=\"1\"} 0\n",
         "kubelet_cpu_manager_shared_pool_size_millicores 13000\n"})  // without the reserved one
     EXPECT_NE(text.find(line), std::string::npos) << line << text;
   cri::ContainerConfig config;
@@ -190,6 +193,10 @@ TEST_F(CpuManagerTest, HintsNameTheNodesThatHaveEnough) {
 }
 
 TEST_F(CpuManagerTest, WholeCoresOnly) {
+  const std::string labels = "{scope=\"container\",boundary=\"physical_cpu\"}",
+                    together = "kubelet_container_aligned_compute_resources_count" + labels,
+                    apart = "kubelet_container_aligned_compute_resources_failure_count" + labels;
+  const double were_together = MetricValue(together), were_apart = MetricValue(apart);
   options_.full_cores_only = true;
   Start();
   EXPECT_EQ(Allocate(GuaranteedPod("odd", "3", "1Mi")),
@@ -199,6 +206,8 @@ TEST_F(CpuManagerTest, WholeCoresOnly) {
             "= 14, requested "
             "CPUs = 16, CPUs per core = 2");
   EXPECT_EQ(Allocate(GuaranteedPod("fit", "14", "1Mi")), "");
+  EXPECT_EQ(MetricValue(together), were_together + 1);
+  EXPECT_EQ(MetricValue(apart), were_apart + 2);
 }
 
 TEST_F(CpuManagerTest, RunningContainersAreToldOfTheSharedCpus) {

@@ -2,6 +2,7 @@
 
 #include <charconv>
 
+#include "kubelet/cm/topology/alignment.h"
 #include "kubelet/metrics/stopwatch.h"
 #include "lib/base/metrics.h"
 #include "lib/k8s/pod_util.h"
@@ -44,6 +45,12 @@ Result<bool> ParseBool(const std::string& name, const std::string& value) {
   if (value == "true" || value == "1") return true;
   if (value == "false" || value == "0") return false;
   return Error(Code::kInvalid, "bad value for option \"" + name + "\": \"" + value + "\" is not a boolean");
+}
+
+// Only one policy promises that what is given is of one node.
+void CountScope(const TopologyOptions& options, bool aligned) {
+  if (options.merge.policy == TopologyPolicy::kSingleNumaNode)
+    CountAlignment(options.scope == TopologyScope::kPod ? "pod" : "container", "numa_node", aligned);
 }
 
 }  // namespace
@@ -108,6 +115,7 @@ std::optional<k8s::AdmitFailure> TopologyManager::AdmitPod(const corev1::Pod& po
     MergedHint merged = MergeHints(hints, machine_, options_.merge);
     if (!merged.admit) {
       Refusals().With().Increment();
+      CountScope(options_, false);
       return apart;
     }
     affinity = merged.hint;
@@ -118,6 +126,7 @@ std::optional<k8s::AdmitFailure> TopologyManager::AdmitPod(const corev1::Pod& po
       if (failure) return failure;
     }
   }
+  if (whole) CountScope(options_, true);
   return std::nullopt;
 }
 
@@ -127,8 +136,13 @@ std::optional<k8s::AdmitFailure> TopologyManager::AdmitContainer(const corev1::P
   std::vector<TopologyHints> hints;
   for (ResourceProvider* provider : providers_) hints.push_back(provider->Hints(pod, container));
   MergedHint merged = MergeHints(hints, machine_, options_.merge);
-  if (merged.admit) return Allocate(pod, container, merged.hint);
+  if (merged.admit) {
+    auto failure = Allocate(pod, container, merged.hint);
+    if (!failure) CountScope(options_, true);
+    return failure;
+  }
   Refusals().With().Increment();
+  CountScope(options_, false);
   return k8s::AdmitFailure{"TopologyAffinityError", "Resources cannot be allocated with Topology locality"};
 }
 

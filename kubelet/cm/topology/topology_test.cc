@@ -4,6 +4,7 @@
 
 #include "kubelet/cm/topology/fake_machine.h"
 #include "kubelet/cm/topology/topology_manager.h"
+#include "kubelet/testing/metric_value.h"
 #include "lib/base/file.h"
 
 namespace keelson::kubelet {
@@ -240,6 +241,12 @@ TEST(TopologyManager, AllocatesForAllContainersOrForNone) {
        {{"x", {Hint("11", true)}}},
        "TopologyAffinityError",
        {"release a"}},
+      {"single-numa-node",
+       "pod",
+       "",
+       {{"x", {Hint("10", true)}}},
+       "",
+       {"pod hints", "init@0010", "main@0010"}},
       {"none", "container", "main", {}, "UnexpectedAdmissionError", {"init@any", "release a"}},
   };
   for (const auto& test : kCases) {
@@ -251,8 +258,15 @@ TEST(TopologyManager, AllocatesForAllContainersOrForNone) {
     ASSERT_TRUE(options);
     auto manager = TopologyManager::Make(FakeMachine(2, 1, 2, 1), *options, {&provider});
     ASSERT_TRUE(manager);
+    const std::string labels = std::string("{scope=\"") + test.scope + "\",boundary=\"numa_node\"}",
+                      together = "kubelet_container_aligned_compute_resources_count" + labels,
+                      apart = "kubelet_container_aligned_compute_resources_failure_count" + labels;
+    const double were_together = MetricValue(together), were_apart = MetricValue(apart);
     auto failure = (*manager)->Admit(pod);
     EXPECT_EQ(failure ? failure->reason : "", test.reason);
+    const bool promised = test.policy == std::string("single-numa-node");
+    EXPECT_EQ(MetricValue(together) - were_together, promised && !failure);
+    EXPECT_EQ(MetricValue(apart) - were_apart, promised && failure);
     EXPECT_EQ(provider.log, test.log);
   }
 }
