@@ -63,15 +63,8 @@ class CrashTest : public ContainerdTest {
   }
   // Until nothing is left, for 30 s.
   std::string AwaitNothing() {
-    Mutex mutex;
-    CondVar cv;
-    std::string left = Leftovers();
-    for (int i = 0; i < 300 && !left.empty(); ++i) {
-      MutexLock lock(mutex);
-      cv.wait_for(mutex, std::chrono::milliseconds(100));
-      left = Leftovers();
-    }
-    return left;
+    Eventually([this] { return Leftovers().empty(); });
+    return Leftovers();
   }
 
   CrashPlan plan_;

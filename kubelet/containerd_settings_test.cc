@@ -2,6 +2,8 @@
 #include <unistd.h>
 
 #include <array>
+#include <boost/json.hpp>
+#include <cstdio>
 #include <cstdlib>
 
 #include "kubelet/testing/containerd_test.h"
@@ -80,6 +82,10 @@ TEST_F(SettingsTest, ContainersAreAsTheirPodsAsk) {
        "Seccomp:\t0\n"},
       {"read-only", "", own(R"("readOnlyRootFilesystem":true)"), "touch /tmp/x 2> /dev/null || echo refused",
        "refused\n"},
+      {"proc-mount", "", "", "busybox grep -c ' /proc/sys ' /proc/mounts", "1\n"},
+      {"proc-mount-unmasked", "", own(R"("procMount":"Unmasked")"),
+       "busybox grep -c ' /proc/sys ' /proc/mounts", "0\n"},
+      {"app-armor-unconfined", "", own(R"("appArmorProfile":{"type":"Unconfined"})"), "echo ran", "ran\n"},
       {"work-dir", "", R"("workingDir":"/etc")", "cat /proc/1/cwd/hostname", "work-dir\n"},
   };
   for (const Case& c : cases) Create(c);
@@ -159,6 +165,75 @@ TEST_F(SettingsTest, WhoMayNotBeRootWaits) {
     return waiting.reason() == "CreateContainerConfigError" &&
            waiting.message().find("container has runAsNonRoot and image will run as root") == 0;
   })) << harness_->Get("root").ShortDebugString();
+}
+
+// The request that a container was made by, as the runtime keeps it; JSON of CRI's ContainerConfig.
+boost::json::value RequestOf(const std::string& containerd_socket, const std::string& id) {
+  const std::string command = "ctr --address " + containerd_socket + " -n k8s.io containers info " + id +
+                              R"sh( | sed -n 's/.*"value": "\(eyJ.*\)".*/\1/p' | base64 -d)sh";
+  std::string text;
+  std::array<char, 4096> part{};
+  FILE* pipe = ::popen(command.c_str(), "r");
+  while (pipe && ::fgets(part.data(), part.size(), pipe)) text += part.data();
+  if (!pipe || ::pclose(pipe) != 0) return nullptr;
+  return boost::json::parse(text).at("Metadata").at("Config");
+}
+
+TEST_F(SettingsTest, WhatThisKernelCannotEnforceIsHandedOnOrRefused) {
+  Create({"web", R"("securityContext":{"seLinuxOptions":{"type":"pod_t","level":"s0:c1,c2"}})",
+          R"("securityContext":{"seLinuxOptions":{"user":"u","role":"r","type":"own_t","level":"s0"}})", "",
+          ""});
+  Create({"profiled", "",
+          R"("securityContext":{"appArmorProfile":{"type":"Localhost","localhostProfile":"absent"}})", "",
+          ""});
+  ASSERT_TRUE(harness_->Await("web", IsPodReady)) << harness_->Get("web").ShortDebugString();
+  const std::string id = harness_->Get("web").status().container_statuses(0).container_id();
+  const auto request = RequestOf(containerd_->socket(), id.substr(id.rfind('/') + 1));
+  ASSERT_TRUE(request.is_object());
+  EXPECT_EQ(boost::json::serialize(request.at("linux").at("security_context").at("selinux_options")),
+            R"({"user":"u","role":"r","type":"own_t","level":"s0"})");
+  if (ReadFile("/sys/module/apparmor/parameters/enabled").value_or("").substr(0, 1) == "Y") return;
+  ASSERT_TRUE(AwaitPhase("profiled", "Failed"));
+  EXPECT_EQ(harness_->Get("profiled").status().reason(), "AppArmor");
+  EXPECT_EQ(harness_->Get("profiled").status().message(),
+            "Pod was rejected: Cannot enforce AppArmor: AppArmor is not enabled on the host");
+}
+
+// Runtimes before containerd 2.0 cannot make what is mounted below a mount read-only too.
+TEST_F(SettingsTest, ReadOnlyMountsAreSoAllTheWayDownWhereTheRuntimeCan) {
+  ASSERT_TRUE(MakeDirs(dir_ + "/outer/inner"));
+  ASSERT_TRUE(mounter_->MountTmpfs(dir_ + "/outer/inner", "size=64k"));
+  const std::string volumes = R"("volumes":[{"name":"v","hostPath":{"path":")" + dir_ + R"(/outer"}}])";
+  auto mounts = [](const std::string& mode) {
+    return R"("volumeMounts":[{"name":"v","mountPath":"/v","readOnly":true,"recursiveReadOnly":")" + mode +
+           R"("}])";
+  };
+  const Case plain{"plain", volumes, mounts("Disabled"), "touch /v/inner/x && echo written", "written\n"};
+  const Case wish{"wish", volumes, mounts("IfPossible"), "touch /v/x /v/inner/x 2> /dev/null || echo refused",
+                  "refused\n"};
+  const Case must{"must", volumes, mounts("Enabled"), "touch /v/inner/x 2> /dev/null || echo refused",
+                  "refused\n"};
+  const auto status = cri_.runtime->Status();
+  ASSERT_TRUE(status);
+  bool can = false;
+  for (const auto& handler : status->handlers)
+    can = can || (handler.name.empty() && handler.recursive_read_only_mounts);
+  for (const Case& c : {plain, wish, must}) Create(c);
+  for (const Case& c : {plain, wish}) {
+    ASSERT_TRUE(harness_->Await(c.name, IsPodReady)) << harness_->Get(c.name).ShortDebugString();
+    EXPECT_EQ(Says(c), c.says) << c.name;
+    EXPECT_EQ(harness_->Get(c.name).status().container_statuses(0).volume_mounts(0).recursive_read_only(),
+              can && c.name == std::string("wish") ? "Enabled" : "Disabled");
+  }
+  ASSERT_TRUE(harness_->Await("must", [can](const corev1::Pod* pod) {
+    if (can || !pod || pod->status().container_statuses().empty()) return can && IsPodReady(pod);
+    return pod->status().container_statuses(0).state().waiting().message() ==
+           "volume \"v\" requested recursive read-only mode, but it is not supported by the runtime";
+  })) << harness_->Get("must").ShortDebugString();
+  if (can) {
+    EXPECT_EQ(Says(must), must.says);
+  }
+  EXPECT_TRUE(mounter_->Unmount(dir_ + "/outer/inner", /*lazy=*/true));
 }
 
 TEST_F(SettingsTest, OverheadOfARuntimeClassIsRoomForThePod) {

@@ -1,8 +1,15 @@
 // What the kubelet's cgroups do to real containers: of the kind that the machine has, v1 or v2, made by
 // systemd where it runs. Driven by tests/systemd/run.sh and tests/vm/run.sh.
+#include <sys/stat.h>
+#include <sys/swap.h>
+#include <sys/sysmacros.h>
+
 #include <boost/json.hpp>
+#include <cstdio>
+#include <cstdlib>
 
 #include "kubelet/cm/cgroup_driver.h"
+#include "kubelet/node/machine.h"
 #include "kubelet/testing/containerd_test.h"
 
 namespace keelson::kubelet {
@@ -102,6 +109,68 @@ TEST_F(NodeCgroupTest, WhoTakesTooMuchIsKilled) {
   EXPECT_EQ(ended.reason(), "OOMKilled");
   harness_->Delete("hungry", 0);
   EXPECT_TRUE(AwaitGone("hungry"));
+}
+
+// Swap in memory, for as long as this lives; none where the kernel has no zram.
+class CompressedSwap {
+ public:
+  explicit CompressedSwap(const std::string& dir) : device_(dir + "/zram") {
+    const std::string id = FirstLine("/sys/class/zram-control/hot_add");  // reading makes one
+    unsigned major = 0, minor = 0;
+    if (std::sscanf(FirstLine("/sys/block/zram" + id + "/dev").c_str(), "%u:%u", &major, &minor) != 2) return;
+    id_ = id;
+    on_ = WriteFile("/sys/block/zram" + id + "/disksize", "256M") &&
+          ::mknod(device_.c_str(), S_IFBLK | 0600, makedev(major, minor)) == 0 &&
+          std::system(("mkswap " + device_ + " > /dev/null").c_str()) == 0 &&
+          ::swapon(device_.c_str(), 0) == 0;
+  }
+  ~CompressedSwap() {
+    if (on_ && ::swapoff(device_.c_str()) != 0) ADD_FAILURE() << device_;
+    if (!id_.empty() && !WriteFile("/sys/class/zram-control/hot_remove", id_)) ADD_FAILURE() << id_;
+  }
+  bool on() const { return on_; }
+
+ private:
+  const std::string device_;
+  std::string id_;
+  bool on_ = false;
+};
+
+class SwapTest : public NodeCgroupTest {
+ protected:
+  void Configure(Settings& settings) override {
+    settings.config.fail_swap_on = false;
+    settings.config.swap_behavior = "LimitedSwap";
+    if (v2()) swap_.emplace(dir_);
+  }
+  void TearDown() override {
+    swap_.reset();
+    NodeCgroupTest::TearDown();
+  }
+  std::optional<CompressedSwap> swap_;
+};
+
+TEST_F(SwapTest, GoesToWhoMayUseIt) {
+  ASSERT_TRUE(cgroups_);
+  if (v2() && !swap_->on()) GTEST_SKIP() << "no swap can be had here";
+  const corev1::Pod pod = CreateReady();
+  const std::string container = ContainerGroup(pod);
+  if (!v2()) {  // nobody has any: memory and swap together are no more than the memory
+    if (!PathExists("/sys/fs/cgroup/memory/memory.memsw.limit_in_bytes"))
+      GTEST_SKIP() << "swap is not accounted";
+    EXPECT_EQ(FirstLine("/sys/fs/cgroup/memory" + container + "/memory.memsw.limit_in_bytes"),
+              std::to_string(64 * kMi));
+  } else {
+    const Machine machine = ReadMachine(dir_);
+    ASSERT_GT(machine.swap_bytes, 0);
+    const auto part =
+        static_cast<int64_t>(static_cast<double>(32 * kMi) / static_cast<double>(machine.memory_bytes) *
+                             static_cast<double>(machine.swap_bytes));
+    EXPECT_EQ(FirstLine("/sys/fs/cgroup" + container + "/memory.swap.max"),
+              std::to_string(part / ::getpagesize() * ::getpagesize()));
+  }
+  harness_->Delete("web", 1);
+  EXPECT_TRUE(AwaitGone("web"));
 }
 
 class MemoryQosTest : public NodeCgroupTest {

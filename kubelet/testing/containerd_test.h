@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -15,6 +16,7 @@
 #include "kubelet/testing/containerd.h"
 #include "kubelet/testing/fixture.h"
 #include "lib/base/file.h"
+#include "lib/base/mutex.h"
 #include "lib/linux/mount.h"
 
 namespace keelson::kubelet {
@@ -61,6 +63,17 @@ class ContainerdTest : public ::testing::Test {
   bool AwaitPhase(const std::string& name, const std::string& phase) {
     return harness_->Await(name,
                            [&](const corev1::Pod* pod) { return pod && pod->status().phase() == phase; });
+  }
+  // What nothing tells of: files, lists of the runtime. False after 30 s.
+  static bool Eventually(const std::function<bool()>& holds) {
+    Mutex mutex;
+    CondVar cv;
+    for (int i = 0; i < 600; ++i) {
+      if (holds()) return true;
+      MutexLock lock(mutex);
+      cv.wait_for(mutex, std::chrono::milliseconds(50));
+    }
+    return false;
   }
   std::string Exec(const std::string& container, const std::vector<std::string>& command) {
     auto result =
