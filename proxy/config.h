@@ -41,7 +41,8 @@ struct Config {
   std::string ebpf_cgroup;  // whose sockets mode ebpf serves; empty: where cgroup2 is mounted
   std::string ebpf_pins = "/sys/fs/bpf/keelson";  // what outlives the program in mode ebpf
   std::vector<std::string>
-      ebpf_devices;  // who comes from outside comes by these; empty: by what has addresses
+      ebpf_devices;          // who comes from outside comes by these; empty: by what has addresses
+  bool ebpf_direct = false;  // past the node's rules, to endpoints on other nodes
   std::vector<IpPrefix> cluster_cidrs;
   std::string detect_local_mode = "ClusterCIDR";  // or NodeCIDR, BridgeInterface, InterfaceNamePrefix
   std::string pod_bridge, pod_interface_prefix;   // for the last two

@@ -265,11 +265,13 @@ TEST(Flags, ModeEbpf) {
   EXPECT_EQ(config->sync_period, std::chrono::seconds(7));
   EXPECT_TRUE(config->masquerade_all);
   EXPECT_EQ(config->ebpf_cgroup, "");
+  EXPECT_FALSE(config->ebpf_direct);
   EXPECT_EQ(config->ebpf_pins, "/sys/fs/bpf/keelson");
-  config = FromFlags(
-      {"--proxy-mode=ebpf", "--ebpf-cgroup=/c", "--ebpf-pin-directory=/p", "--ebpf-devices=eth0,ens*"});
+  config = FromFlags({"--proxy-mode=ebpf", "--ebpf-cgroup=/c", "--ebpf-pin-directory=/p",
+                      "--ebpf-devices=eth0,ens*", "--ebpf-direct"});
   EXPECT_EQ(config->ebpf_cgroup, "/c");
   EXPECT_EQ(config->ebpf_pins, "/p");
+  EXPECT_TRUE(config->ebpf_direct);
   EXPECT_EQ(config->ebpf_devices, (std::vector<std::string>{"eth0", "ens*"}));
 }
 

@@ -137,6 +137,10 @@ void AddEbpfFlags(CLI::App& app, Flags& f) {
       app, "--ebpf-devices", f.ebpf_devices,
       "names, with * and ?, of devices by which mode ebpf serves who comes from outside; default: those with "
       "addresses that are not the pods'");
+  app.add_flag(
+      "--ebpf-direct", f.ebpf_direct,
+      "send connections from outside on to endpoints of other nodes past the node's rules and connection "
+      "tracking, where no IPsec policy is; default: false");
 }
 
 void AddAnnounceFlags(CLI::App& app, Flags& f) {
@@ -253,6 +257,7 @@ Result<Config> Decide(const CLI::App& app, const Flags& f) {
   config.ebpf_cgroup = f.ebpf_cgroup;
   if (!f.ebpf_pins.empty()) config.ebpf_pins = f.ebpf_pins;
   config.ebpf_devices = f.ebpf_devices;
+  config.ebpf_direct = f.ebpf_direct;
   // The kernel of each node that has an address answers for it; the one that is to speak would not be heard.
   if (config.mode == "ipvs" && !f.announced.empty() && !config.ipvs.strict_arp) {
     return Error(Code::kInvalid, "--announce-addresses needs ipvs.strictARP in mode ipvs");

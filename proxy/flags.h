@@ -28,6 +28,7 @@ struct Flags {
   std::vector<std::string> stub_domains, announced;
   std::string ebpf_cgroup, ebpf_pins;
   std::vector<std::string> ebpf_devices;
+  bool ebpf_direct = false;
 };
 
 // For ParseFlags() of lib/base/flags.h.

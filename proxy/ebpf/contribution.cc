@@ -18,19 +18,10 @@ std::string BytesOf(const T& value) {
   return {reinterpret_cast<const char*>(&value), sizeof value};
 }
 
-void Fill(const IpAddress& ip, __u32 (&out)[4]) {
-  if (ip.is_v4()) {
-    out[2] = htonl(0xffff);
-    std::memcpy(&out[3], ip.bytes().data(), 4);
-  } else {
-    std::memcpy(out, ip.bytes().data(), sizeof out);
-  }
-}
-
 Vip VipOf(const IpAddress* ip, uint8_t protocol, uint16_t port) {
   Vip out{.port = htons(port), .protocol = protocol};
   if (ip) {
-    Fill(*ip, out.ip);
+    FillAddress(*ip, out.ip);
   } else {
     std::memset(out.ip, 0xff, sizeof out.ip);
   }
@@ -39,14 +30,14 @@ Vip VipOf(const IpAddress* ip, uint8_t protocol, uint16_t port) {
 
 Endpoint EndpointOf(const IpAddress& ip, uint16_t port) {
   Endpoint out{.port = htons(port)};
-  Fill(ip, out.ip);
+  FillAddress(ip, out.ip);
   return out;
 }
 
 // Of mapped addresses 96 bits are what says so.
 PodRange RangeOf(const IpPrefix& range) {
   PodRange out{.bits = static_cast<__u32>(range.length() + (range.is_v4() ? 96 : 0))};
-  Fill(range.Network(), out.ip);
+  FillAddress(range.Network(), out.ip);
   return out;
 }
 
@@ -201,6 +192,15 @@ const char* MapName(MapId map) {
   return kNames[map];
 }
 
+void FillAddress(const IpAddress& ip, uint32_t (&out)[4]) {
+  if (ip.is_v4()) {
+    out[2] = htonl(0xffff);
+    std::memcpy(&out[3], ip.bytes().data(), 4);
+  } else {
+    std::memcpy(out, ip.bytes().data(), sizeof out);
+  }
+}
+
 std::string VipKey(const IpAddress* ip, uint8_t protocol, uint16_t port) {
   return BytesOf(VipOf(ip, protocol, port));
 }
@@ -212,7 +212,7 @@ std::vector<Entry> NodePortEntries(const std::vector<IpAddress>& ips, bool v4) {
   for (const IpAddress& ip : ips) {
     if (ip.is_v4() != v4) continue;
     Address key{};
-    Fill(ip, key.ip);
+    FillAddress(ip, key.ip);
     out.push_back({kNodePortIps, BytesOf(key), std::string(1, '\1')});
   }
   return out;

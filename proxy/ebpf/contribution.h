@@ -65,5 +65,6 @@ std::vector<Entry> PodEntries(const std::vector<IpPrefix>& cidrs);
 // As maps have them. Null address: a NodePort.
 std::string VipKey(const IpAddress* ip, uint8_t protocol, uint16_t port);
 std::string EndpointValue(const IpAddress& ip, uint16_t port);
+void FillAddress(const IpAddress& ip, uint32_t (&out)[4]);
 
 }  // namespace keelson::proxy::ebpf

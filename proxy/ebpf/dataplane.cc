@@ -62,7 +62,7 @@ Result<std::optional<std::chrono::milliseconds>> Dataplane::Retire() {
 std::string TableName(const std::string& nftables_table) { return nftables_table + "-ebpf"; }
 
 DataplaneMode Mode(nftables::Options v4, nftables::Options v6, nftables::OpenKernel open_kernel,
-                   std::string cgroup, std::string pin_directory, std::vector<std::string> devices) {
+                   std::string cgroup, std::string pin_directory, OutsideOptions outside) {
   v4.table = TableName(v4.table);
   v6.table = TableName(v6.table);
   auto make = [=](bool is_v4, const std::optional<std::vector<IpPrefix>>& pod_cidrs)
@@ -74,17 +74,18 @@ DataplaneMode Mode(nftables::Options v4, nftables::Options v6, nftables::OpenKer
                           .node_netns = NetnsCookie().value_or(0),
                           .masquerade_mark = packets.masquerade_bit};
     ASSIGN_OR_RETURN(linux::NetNs netns, linux::NetNs::OpenCurrent());
-    DeviceOptions outside{.names = devices,
+    DeviceOptions devices{.names = outside.devices,
+                          .direct = outside.direct,
                           .pod_cidrs = nftables::WithPods(v4, pod_cidrs).pod_cidrs,
                           .pod_bridge = packets.pod_bridge,
                           .pod_interface_prefix = packets.pod_interface_prefix};
     for (const IpPrefix& cidr : nftables::WithPods(v6, pod_cidrs).pod_cidrs)
-      outside.pod_cidrs.push_back(cidr);
+      devices.pod_cidrs.push_back(cidr);
     Result<std::unique_ptr<nft::Kernel>> kernel = open_kernel();
     if (!kernel) return kernel.error().Wrap("reach the kernel's nftables");
     return std::unique_ptr<proxy::Dataplane>(
         std::make_unique<Dataplane>(std::move(*kernel), std::move(packets), std::move(sockets),
-                                    std::make_unique<Devices>(std::move(netns), std::move(outside), is_v4)));
+                                    std::make_unique<Devices>(std::move(netns), std::move(devices), is_v4)));
   };
   auto left = [pin_directory, rules = nftables::Mode(v4, v6, open_kernel).left]() -> Result<bool> {
     if (PathExists(pin_directory + "/v4") || PathExists(pin_directory + "/v6")) return true;

@@ -44,9 +44,15 @@ class Dataplane final : public proxy::Dataplane {
   Sockets sockets_;
 };
 
+// Which devices serve who comes from outside, and how: see DeviceOptions.
+struct OutsideOptions {
+  std::vector<std::string> devices;
+  bool direct = false;
+};
+
 // `table` of the packets' options is that of mode nftables.
 DataplaneMode Mode(nftables::Options v4, nftables::Options v6, nftables::OpenKernel open_kernel,
-                   std::string cgroup, std::string pin_directory, std::vector<std::string> devices);
+                   std::string cgroup, std::string pin_directory, OutsideOptions outside);
 
 // The table of packets in this mode.
 std::string TableName(const std::string& nftables_table);

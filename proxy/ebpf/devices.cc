@@ -4,10 +4,15 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdio>
+#include <cstring>
 #include <optional>
 
 #include "lib/bpf/tc.h"
+#include "lib/linux/sysctl.h"
+#include "lib/netlink/xfrm.h"
 #include "proxy/ebpf/bpf/maps.h"
+#include "proxy/ebpf/contribution.h"
 
 namespace keelson::proxy::ebpf {
 namespace {
@@ -59,6 +64,17 @@ Result<> DetachOne(const bpf::TcPlace& place) {
   return bpf::DetachTc(place);
 }
 
+template <typename T>
+Result<> KeepOnly(const bpf::Map& map, const std::map<int, T>& wanted) {
+  ASSIGN_OR_RETURN(std::vector<bpf::Map::Entry> there, map.Dump());
+  for (const auto& [key, value] : there) {
+    uint32_t index = 0;
+    std::memcpy(&index, key.data(), sizeof index);
+    if (!wanted.contains(static_cast<int>(index))) RETURN_IF_ERROR(map.Delete(key));
+  }
+  return {};
+}
+
 Result<> DetachAll(bool v4) {
   ASSIGN_OR_RETURN(netlink::Socket socket, netlink::Socket::Open());
   ASSIGN_OR_RETURN(std::vector<netlink::Link> links, netlink::ListLinks(socket));
@@ -83,16 +99,57 @@ std::map<int, uint32_t> OutsideDevices(const std::vector<netlink::Link>& links,
   return out;
 }
 
-// A device is in the map while programs are on it, which look there.
-Result<> Devices::Attach(const bpf::Program& in, const bpf::Program& out, const bpf::Map& map,
+std::map<int, DirectWay> DirectWays(const std::map<int, uint32_t>& devices,
+                                    const std::vector<netlink::Link>& links,
+                                    const std::vector<netlink::Address>& addresses, bool v4) {
+  std::map<int, DirectWay> out;
+  for (const netlink::Address& address : addresses) {
+    if (address.link_scope || address.prefix.is_v4() != v4 || !devices.contains(address.link_index)) continue;
+    // The first one of a device is what the kernel chooses, too.
+    DirectWay& way = out[address.link_index];
+    if (way.mtu != 0) continue;
+    way.address = address.prefix.address();
+    for (const netlink::Link& link : links) {
+      if (link.index == address.link_index) way.mtu = static_cast<uint32_t>(link.mtu);
+    }
+  }
+  return out;
+}
+
+// What is sent on is not encrypted. And its ports must not be those of the node's own sockets.
+bool Devices::MaySendOn() const {
+  if (!options_.direct) return false;
+  if (Result<netlink::Socket> socket = netlink::Socket::OpenXfrm()) {
+    Result<std::vector<netlink::XfrmPolicy>> policies = netlink::ListPolicies(*socket);
+    if (policies && std::any_of(policies->begin(), policies->end(), [](const netlink::XfrmPolicy& policy) {
+          return policy.direction == netlink::XfrmPolicy::Direction::kOut;
+        })) {
+      return false;
+    }
+  }
+  Result<std::string> range = linux::ReadSysctl("net/ipv4/ip_local_port_range");
+  int first = 0, last = 0;
+  return range && std::sscanf(range->c_str(), "%d %d", &first, &last) == 2 && last < KP_FIRST_PORT;
+}
+
+// A device is in the maps while programs are on it, which look there.
+Result<> Devices::Attach(const bpf::Program& in, const bpf::Program& out, const DeviceMaps& maps,
                          bool programs) {
   return netns_.Run([&]() -> Result<> {
     ASSIGN_OR_RETURN(netlink::Socket socket, netlink::Socket::Open());
     ASSIGN_OR_RETURN(std::vector<netlink::Link> links, netlink::ListLinks(socket));
     ASSIGN_OR_RETURN(std::vector<netlink::Address> addresses, netlink::ListAddresses(socket));
     const std::map<int, uint32_t> wanted = OutsideDevices(links, addresses, options_);
+    std::map<int, DirectWay> ways;
+    if (MaySendOn()) ways = DirectWays(wanted, links, addresses, v4_);
+    for (const auto& [index, way] : ways) {
+      DirectDevice value{.mtu = way.mtu};
+      FillAddress(way.address, value.address);
+      RETURN_IF_ERROR(maps.direct.Put(static_cast<uint32_t>(index), value));
+    }
+    RETURN_IF_ERROR(KeepOnly(maps.direct, ways));
     for (const auto& [index, header] : wanted) {
-      RETURN_IF_ERROR(map.Put(static_cast<uint32_t>(index), Device{.header = header}));
+      RETURN_IF_ERROR(maps.devices.Put(static_cast<uint32_t>(index), Device{.header = header}));
       // An index is used again, but not soon.
       if (!programs && attached_.contains(index)) continue;
       // Answers first: what comes in is translated only when they can be.
@@ -103,12 +160,7 @@ Result<> Devices::Attach(const bpf::Program& in, const bpf::Program& out, const 
       if (wanted.contains(link.index)) continue;
       if (programs || attached_.contains(link.index)) RETURN_IF_ERROR(DetachFrom(link.index));
     }
-    ASSIGN_OR_RETURN(std::vector<bpf::Map::Entry> there, map.Dump());
-    for (const auto& [key, value] : there) {
-      uint32_t index = 0;
-      std::memcpy(&index, key.data(), sizeof index);
-      if (!wanted.contains(static_cast<int>(index))) RETURN_IF_ERROR(map.Delete(key));
-    }
+    RETURN_IF_ERROR(KeepOnly(maps.devices, wanted));
     attached_ = wanted;
     return {};
   });

@@ -18,6 +18,8 @@ struct DeviceOptions {
   // Names, with * and ?; empty: those that have an address other than of loopback and the link alone, and are
   // not the pods'.
   std::vector<std::string> names;
+  // Connections to other nodes' endpoints are sent on at once, past the node's rules (bpf/direct.h).
+  bool direct = false;
   std::vector<IpPrefix> pod_cidrs;  // of both families
   std::string pod_bridge, pod_interface_prefix;
 };
@@ -28,19 +30,36 @@ std::map<int, uint32_t> OutsideDevices(const std::vector<netlink::Link>& links,
                                        const std::vector<netlink::Address>& addresses,
                                        const DeviceOptions& options);
 
+struct DirectWay {
+  IpAddress address;  // of the node, on that device
+  uint32_t mtu = 0;
+  bool operator==(const DirectWay&) const = default;
+};
+// Those of `devices` that have an address of the family. Pure.
+std::map<int, DirectWay> DirectWays(const std::map<int, uint32_t>& devices,
+                                    const std::vector<netlink::Link>& links,
+                                    const std::vector<netlink::Address>& addresses, bool v4);
+
+// What the programs look up: `devices` and `direct_devices`.
+struct DeviceMaps {
+  bpf::Map devices, direct;
+};
+
 // Of one address family, in one network namespace.
 class Devices {
  public:
   Devices(linux::NetNs netns, DeviceOptions options, bool v4)
       : netns_(std::move(netns)), options_(std::move(options)), v4_(v4) {}
 
-  // Puts the programs, if need be in place of others, on all such devices, which are in `map` then, and takes
-  // them from all others. `programs`: false when the same programs are there already.
-  Result<> Attach(const bpf::Program& in, const bpf::Program& out, const bpf::Map& map, bool programs);
+  // Puts the programs, if need be in place of others, on all such devices, which are in the maps then, and
+  // takes them from all others. `programs`: false when the same programs are there already.
+  Result<> Attach(const bpf::Program& in, const bpf::Program& out, const DeviceMaps& maps, bool programs);
   Result<> Detach();
 
  private:
   Result<> DetachFrom(int link_index) const;
+  // In the namespace.
+  bool MaySendOn() const;
   const linux::NetNs netns_;
   const DeviceOptions options_;
   const bool v4_;

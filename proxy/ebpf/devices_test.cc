@@ -51,5 +51,18 @@ TEST(OutsideDevices, OrThoseNamed) {
   EXPECT_THAT(OutsideDevices(links, {}, {.names = {"ib0"}}), IsEmpty()) << "its headers are not known";
 }
 
+TEST(DirectWays, HaveAnAddressOfTheFamily) {
+  std::vector<netlink::Link> links = {Link(2, "eth0", ""), Link(3, "eth1", ""), Link(4, "eth2", "")};
+  for (netlink::Link& link : links) link.mtu = 1500 + link.index;
+  const std::vector<netlink::Address> addresses = {At(2, "fe80::1/64", true), At(2, "192.0.2.10/24"),
+                                                   At(2, "192.0.2.11/24"), At(3, "2001:db8::3/64"),
+                                                   At(4, "192.0.2.12/24")};
+  const std::map<int, uint32_t> devices = {{2, 14}, {3, 14}};
+  EXPECT_THAT(DirectWays(devices, links, addresses, true),
+              ElementsAre(Pair(2, DirectWay{*IpAddress::Parse("192.0.2.10"), 1502})));
+  EXPECT_THAT(DirectWays(devices, links, addresses, false),
+              ElementsAre(Pair(3, DirectWay{*IpAddress::Parse("2001:db8::3"), 1503})));
+}
+
 }  // namespace
 }  // namespace keelson::proxy::ebpf

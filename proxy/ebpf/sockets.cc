@@ -225,7 +225,8 @@ Result<> Sockets::AttachDevices(bool programs) {
   ASSIGN_OR_RETURN(bpf::Program in, object_->GetProgram("from_outside"));
   ASSIGN_OR_RETURN(bpf::Program out, object_->GetProgram("to_outside"));
   ASSIGN_OR_RETURN(bpf::Map map, object_->GetMap("devices"));
-  return devices_->Attach(in, out, map, programs);
+  ASSIGN_OR_RETURN(bpf::Map direct, object_->GetMap("direct_devices"));
+  return devices_->Attach(in, out, {.devices = std::move(map), .direct = std::move(direct)}, programs);
 }
 
 Result<bool> Sockets::Retire() {

@@ -4,7 +4,7 @@
 
 namespace keelson::netns {
 
-std::vector<proxy::ResolvedPort> BenchServices(int size) {
+std::vector<proxy::ResolvedPort> BenchServices(int size, const std::string& server) {
   std::vector<proxy::ResolvedPort> out;
   auto add = [&](int i, uint8_t protocol, uint16_t from, uint16_t to) {
     proxy::ResolvedPort& port = out.emplace_back();
@@ -14,7 +14,8 @@ std::vector<proxy::ResolvedPort> BenchServices(int size) {
                     .port = from};
     port.has_endpoints = true;
     if (i == 0) {
-      port.cluster = {{EndpointAddress("pod2", true), to, true}};
+      port.cluster = {{EndpointAddress(server, true), to, server == "pod2"}};
+      port.service.node_port = static_cast<uint16_t>(30000 + from);
     } else {
       for (int e = 0; e < 3; ++e) {
         port.cluster.push_back({IpAddress::Parse("10.64.0.1")->Plus(i * 3 + e), 80});
@@ -29,11 +30,12 @@ std::vector<proxy::ResolvedPort> BenchServices(int size) {
 }
 
 Result<> Load(Path path, int size, PathBench& out) {
-  std::vector<proxy::ResolvedPort> services = BenchServices(size);
+  std::vector<proxy::ResolvedPort> services = BenchServices(size, out.server);
   const auto begin = std::chrono::steady_clock::now();
-  if (path == kKeelson || path == kEbpf) {
-    ASSIGN_OR_RETURN(out.plane, out.world->Start({.mode = path == kEbpf ? "ebpf" : "nftables",
-                                                  .pod_cidrs = {*IpPrefix::Parse("10.0.0.0/8")}}));
+  if (path != kDirect && path != kUpstream) {
+    ASSIGN_OR_RETURN(out.plane, out.world->Start({.mode = path == kKeelson ? "nftables" : "ebpf",
+                                                  .pod_cidrs = {*IpPrefix::Parse("10.0.0.0/8")},
+                                                  .direct = path == kEbpfDirect}));
     for (size_t i = 0; i < services.size(); ++i) out.plane->SetService(std::to_string(i), {services[i]});
     RETURN_IF_ERROR(out.plane->Sync());
   } else if (path == kUpstream) {
@@ -44,16 +46,23 @@ Result<> Load(Path path, int size, PathBench& out) {
   return {};
 }
 
-Result<PathBench> PreparePath(Path path, int size) {
+Result<PathBench> PreparePath(Path path, int size, bool outside) {
   PathBench out;
+  if (outside) {
+    out.client = "outside";
+    out.server = "remote";
+  }
   ASSIGN_OR_RETURN(out.world, ServiceWorld::Make());
-  out.question = out.world->From("pod1", true);
-  out.question.to = path == kDirect ? EndpointAddress("pod2", true) : *IpAddress::Parse("10.96.0.1");
-  out.question.port = path == kDirect ? kEndpointPort : 80;
+  out.question = out.world->From(out.client, true);
+  out.question.to = path == kDirect ? EndpointAddress(out.server, true)
+                    : outside       ? ClientAddress("node", true)
+                                    : *IpAddress::Parse("10.96.0.1");
+  const uint16_t first = outside ? 30000 : 0;
+  out.question.port = path == kDirect ? kEndpointPort : first + 80;
   out.sink = out.question;
-  out.sink.port = path == kDirect ? kSinkPort : 81;
+  out.sink.port = path == kDirect ? kSinkPort : first + 81;
   RETURN_IF_ERROR(Load(path, size, out));
-  out.world->Become("pod1");
+  out.world->Become(out.client);
   return out;
 }
 

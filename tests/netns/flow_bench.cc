@@ -1,5 +1,5 @@
-// What a connection pays for a Service, from one pod to another on the same node: connect() alone, requests
-// and responses, and a stream; and what one change costs the proxy.
+// What a connection pays for a Service, from one pod to another on the same node, or from outside to a pod on
+// another node: connect() alone, requests and responses, and a stream; and what one change costs the proxy.
 #include <benchmark/benchmark.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
@@ -85,15 +85,15 @@ double Since(std::chrono::steady_clock::time_point begin) {
 }
 
 // The system call alone; the connection is reset afterwards, so that none waits for its end.
-void Connect(benchmark::State& state) {
-  auto bench = PreparePath(static_cast<Path>(state.range(0)), static_cast<int>(state.range(1)));
+void Connect(benchmark::State& state, bool outside) {
+  auto bench = PreparePath(static_cast<Path>(state.range(0)), static_cast<int>(state.range(1)), outside);
   if (!bench) return state.SkipWithError(bench.error().message().c_str());
-  Sink sink(bench->world->Place("pod2"));
-  const sockaddr_in to[] = {AddressOf(EndpointAddress("pod2", true), kSinkPort),
+  Sink sink(bench->world->Place(bench->server));
+  const sockaddr_in to[] = {AddressOf(EndpointAddress(bench->server, true), kSinkPort),
                             AddressOf(bench->sink.to, bench->sink.port)};
   const linger reset{.l_onoff = 1, .l_linger = 0};
   Pair pair;
-  Result<> done = bench->world->Place("pod1").Run([&]() -> Result<> {
+  Result<> done = bench->world->Place(bench->client).Run([&]() -> Result<> {
     for (auto _ : state) {
       for (bool service : {false, true}) {
         UniqueFd fd(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
@@ -113,15 +113,15 @@ void Connect(benchmark::State& state) {
   pair.Report(state);
 }
 
-void RequestResponse(benchmark::State& state) {
-  auto bench = PreparePath(static_cast<Path>(state.range(0)), static_cast<int>(state.range(1)));
+void RequestResponse(benchmark::State& state, bool outside) {
+  auto bench = PreparePath(static_cast<Path>(state.range(0)), static_cast<int>(state.range(1)), outside);
   if (!bench) return state.SkipWithError(bench.error().message().c_str());
   Question direct = bench->question;
-  direct.to = EndpointAddress("pod2", true);
+  direct.to = EndpointAddress(bench->server, true);
   direct.port = kEndpointPort;
   std::vector<Conversation> open;
   for (const Question& question : {direct, bench->question}) {
-    auto one = Conversation::Open(bench->world->Place("pod1"), question);
+    auto one = Conversation::Open(bench->world->Place(bench->client), question);
     if (!one) return state.SkipWithError(one.error().message().c_str());
     open.push_back(std::move(*one));
   }
@@ -141,7 +141,7 @@ void RequestResponse(benchmark::State& state) {
 // 64 MiB in one stream.
 Result<double> Stream(const PathBench& bench, const IpAddress& ip, uint16_t port) {
   static const std::vector<char> data(1 << 18);
-  ASSIGN_OR_RETURN(UniqueFd fd, SocketIn(bench.world->Place("pod1")));
+  ASSIGN_OR_RETURN(UniqueFd fd, SocketIn(bench.world->Place(bench.client)));
   const sockaddr_in to = AddressOf(ip, port);
   if (::connect(fd.get(), reinterpret_cast<const sockaddr*>(&to), sizeof to) != 0) {
     return ErrnoError("connect");
@@ -158,15 +158,15 @@ Result<double> Stream(const PathBench& bench, const IpAddress& ip, uint16_t port
   return Since(begin);
 }
 
-void Throughput(benchmark::State& state) {
-  auto bench = PreparePath(static_cast<Path>(state.range(0)), static_cast<int>(state.range(1)));
+void Throughput(benchmark::State& state, bool outside) {
+  auto bench = PreparePath(static_cast<Path>(state.range(0)), static_cast<int>(state.range(1)), outside);
   if (!bench) return state.SkipWithError(bench.error().message().c_str());
-  Sink sink(bench->world->Place("pod2"));
+  Sink sink(bench->world->Place(bench->server));
   std::vector<double> rates[2];
   for (auto _ : state) {
     for (bool service : {false, true}) {
       Result<double> took = service ? Stream(*bench, bench->sink.to, bench->sink.port)
-                                    : Stream(*bench, EndpointAddress("pod2", true), kSinkPort);
+                                    : Stream(*bench, EndpointAddress(bench->server, true), kSinkPort);
       if (!took) return state.SkipWithError(took.error().message().c_str());
       rates[service].push_back(0.0625 / *took);
       if (service) state.SetIterationTime(*took);
@@ -213,9 +213,21 @@ void Sized(benchmark::internal::Benchmark* bench, int iterations) {
     for (int size : {1, 5000, 30000}) bench->Args({path, size});
   }
 }
-BENCHMARK(Connect)->Apply([](auto* b) { Sized(b, 5000); });
-BENCHMARK(RequestResponse)->Apply([](auto* b) { Sized(b, 10000); });
-BENCHMARK(Throughput)->Apply([](auto* b) { Sized(b, 24); });
+void Outside(benchmark::internal::Benchmark* bench, int iterations) {
+  bench->ArgNames({"path", "services"})
+      ->UseManualTime()
+      ->Unit(benchmark::kMicrosecond)
+      ->Iterations(iterations);
+  for (Path path : {kKeelson, kEbpf, kEbpfDirect}) {
+    for (int size : {1, 5000}) bench->Args({path, size});
+  }
+}
+BENCHMARK_CAPTURE(Connect, pods, false)->Apply([](auto* b) { Sized(b, 5000); });
+BENCHMARK_CAPTURE(RequestResponse, pods, false)->Apply([](auto* b) { Sized(b, 10000); });
+BENCHMARK_CAPTURE(Throughput, pods, false)->Apply([](auto* b) { Sized(b, 24); });
+BENCHMARK_CAPTURE(Connect, outside, true)->Apply([](auto* b) { Outside(b, 5000); });
+BENCHMARK_CAPTURE(RequestResponse, outside, true)->Apply([](auto* b) { Outside(b, 10000); });
+BENCHMARK_CAPTURE(Throughput, outside, true)->Apply([](auto* b) { Outside(b, 24); });
 BENCHMARK(Change)->Apply([](auto* b) { Sized(b, 400); });
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include <cstring>
 
 #include "lib/bpf/tc.h"
+#include "lib/netlink/conntrack.h"
 #include "lib/netlink/link.h"
 #include "proxy/ebpf/sockets.h"
 #include "tests/netns/service_world.h"
@@ -40,7 +41,7 @@ class OutsideTest : public ::testing::Test {
     plan.SetNodeIps({ClientAddress("node", v4)});
     return plan;
   }
-  Sockets Start(bool v4 = true) {
+  Sockets Start(bool v4 = true, bool direct = false) {
     auto netns = linux::NetNs::OpenCurrent();
     EXPECT_TRUE(world_->node().Run([&]() -> Result<> {
       netns = linux::NetNs::OpenCurrent();
@@ -52,7 +53,8 @@ class OutsideTest : public ::testing::Test {
              .least_entries = 64,
              .connections = 1024},
             v4,
-            std::make_unique<Devices>(std::move(*netns), proxy::ebpf::DeviceOptions{.pod_cidrs = pods}, v4)};
+            std::make_unique<Devices>(std::move(*netns),
+                                      proxy::ebpf::DeviceOptions{.direct = direct, .pod_cidrs = pods}, v4)};
   }
   // Of policy Local, at a NodePort and an external address.
   static ResolvedPort Local(std::vector<Backend> endpoints, bool v4 = true, uint8_t protocol = proxy::kTcp) {
@@ -244,6 +246,60 @@ TEST_F(OutsideTest, DatagramsLeaveEndpointsThatHaveGone) {
   plan.SetService("s", {Local({At("pod2")}, true, proxy::kUdp)});
   Write(sockets, plan);
   EXPECT_THAT(client.Ask(Ip("192.0.2.1"), 80), ::testing::StartsWith("pod2 "));
+}
+
+// Another node's endpoint, masqueraded without any rules: sent on at the device, which is all that knows of
+// it.
+TEST_F(OutsideTest, SendsOnToOtherNodes) {
+  for (bool v4 : {true, false}) {
+    const std::string node = v4 ? "172.31.0.1" : "fd31::1";
+    for (uint8_t protocol : {proxy::kTcp, proxy::kUdp}) {
+      Plan plan = MakePlan(v4);
+      ResolvedPort port = Local({At("remote", v4)}, v4, protocol);
+      port.cluster[0].local = false;
+      port.local.clear();
+      port.service.external_local = false;
+      plan.SetService("s", {port});
+      Sockets sockets = Start(v4, true);
+      Write(sockets, plan);
+      const Question question = To("outside", Ip(v4 ? "192.0.2.1" : "fd99::1"), 80, protocol);
+      for (int i = 0; i < 20; ++i) EXPECT_EQ(Ask(question), "remote " + node);
+      auto flows = [&] {
+        netlink::Socket socket = *netlink::Socket::OpenNetfilterIn(world_->node());
+        return *netlink::ListFlows(socket, v4, protocol);
+      };
+      for (const netlink::Flow& flow : flows()) {
+        EXPECT_NE(flow.destination, question.to);
+        EXPECT_NE(flow.destination, EndpointAddress("remote", v4));
+      }
+      if (protocol != proxy::kTcp) {
+        EXPECT_TRUE(sockets.Remove());
+        continue;
+      }
+      auto open = Conversation::Open(world_->Place("outside"), question);
+      ASSERT_TRUE(open) << open.error().message();
+      EXPECT_TRUE(open->Echoes());
+      Sockets next = Start(v4, true);
+      Write(next, plan);
+      EXPECT_TRUE(open->Echoes()) << "a restart";
+      // IPsec is wanted now: nothing more is sent on, least of all as it is.
+      auto run = [&](const std::string& command) {
+        return world_->node().Run([&]() -> Result<> {
+          return std::system(command.c_str()) == 0 ? Result<>() : Error(Code::kInternal, command);
+        });
+      };
+      ASSERT_TRUE(run("ip xfrm policy add dir out src 203.0.113.0/24 dst 203.0.113.0/24 action block"));
+      next.LookAtDevices();
+      Write(next, plan);
+      EXPECT_EQ(Ask(question), "remote " + question.source->ToString()) << "the usual way, without rules here";
+      ASSERT_TRUE(run("ip xfrm policy flush"));
+      next.LookAtDevices();
+      Write(next, plan);
+      EXPECT_EQ(Ask(question), "remote " + node);
+      EXPECT_TRUE(open->Echoes());
+      EXPECT_TRUE(next.Remove());
+    }
+  }
 }
 
 // An endpoint that nobody listens at says so by ICMP.

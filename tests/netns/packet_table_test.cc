@@ -115,6 +115,9 @@ TEST_F(PacketTable, NftablesByBridge) { Run({.v4 = true, .pod_bridge = "br0"}, {
 
 TEST_F(PacketTable, EbpfIpv4) { Run({.mode = "ebpf", .v4 = true, .pod_cidrs = PodCidrs(true)}); }
 TEST_F(PacketTable, EbpfIpv6) { Run({.mode = "ebpf", .v4 = false, .pod_cidrs = PodCidrs(false)}); }
+TEST_F(PacketTable, EbpfDirectIpv4) {
+  Run({.mode = "ebpf", .v4 = true, .pod_cidrs = PodCidrs(true), .direct = true});
+}
 
 // These need a kernel with IPVS: the VM of tests/vm.
 TEST_F(PacketTable, IpvsIpv4) { Run({.mode = "ipvs", .v4 = true, .pod_cidrs = PodCidrs(true)}); }

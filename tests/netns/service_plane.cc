@@ -33,7 +33,7 @@ Result<std::unique_ptr<ServicePlane>> MakePlane(const linux::NetNs& node, const 
   if (options.mode == "nftables") {
     mode = proxy::nftables::Mode(v4, v6, open);
   } else if (options.mode == "ebpf") {
-    mode = proxy::ebpf::Mode(v4, v6, open, places.cgroup, places.pins, {});
+    mode = proxy::ebpf::Mode(v4, v6, open, places.cgroup, places.pins, {.direct = options.direct});
   } else if (options.mode == "ipvs") {
     v4.table = v6.table = "keelson-proxy-ipvs";
     // Datagrams of one round are not to be taken for the next one's.

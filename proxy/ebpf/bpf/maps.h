@@ -162,6 +162,7 @@ KP_SIZE(Tuple, 40);
 enum ConnectionFlags {
   kBack = 1,        // of what comes from the endpoint
   kMasquerade = 2,  // the rules do that, for packets so marked
+  kDirect = 4,      // sent on at once (direct.h)
 };
 enum ConnectionEnds {
   kFinished = 1,  // this side has said all that it had to say
@@ -182,6 +183,16 @@ KP_SIZE(Connection, 48);
 struct Device {
   __u32 header;  // bytes before the IP header: 14 or 0
 };
+
+// One that packets may be sent on by, past the node's rules.
+struct DirectDevice {
+  __u32 address[4];  // that they are sent from; 0: none
+  __u32 mtu;
+};
+KP_SIZE(DirectDevice, 20);
+
+// Ports of connections that are sent on are these and above. The node's own sockets have lower ones.
+#define KP_FIRST_PORT 61000
 
 struct OutsideState {
   __u32 draining;  // serves no new connections

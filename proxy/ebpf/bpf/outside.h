@@ -1,7 +1,8 @@
 // Services for who comes from outside, at the devices that such packets come in by and go out by:
 //
 //   in    client -> Service becomes client -> endpoint, and goes on to the node's routing and rules;
-//         what is to be masqueraded is marked, and the rules do it
+//         what is to be masqueraded is marked, and the rules do it; or, where that is wanted, it is sent on
+//         to another node's endpoint at once (direct.h)
 //   out   endpoint -> client becomes Service -> client
 //
 // ICMP errors about these packets are translated as well.
@@ -20,6 +21,7 @@
 #include <bpf/bpf_helpers.h>
 
 #include "proxy/ebpf/bpf/connections.h"
+#include "proxy/ebpf/bpf/direct.h"
 #include "proxy/ebpf/bpf/icmp_error.h"
 #include "proxy/ebpf/bpf/maps.h"
 #include "proxy/ebpf/bpf/packet.h"
@@ -73,8 +75,11 @@ static __always_inline int Begin(struct __sk_buff* skb, const struct Packet* pac
   struct Connection there = {.source_port = packet->tuple.source_port, .destination_port = endpoint->port};
   __builtin_memcpy(there.source, packet->tuple.source, sizeof there.source);
   __builtin_memcpy(there.destination, endpoint->ip, sizeof there.destination);
-  if (service->masquerade) there.flags = kMasquerade;
   Note(&there, packet);
+  if (service->masquerade) {
+    if (BeginDirect(skb, packet, &there)) return SendOn(skb, packet, &there);
+    there.flags = kMasquerade;
+  }
   if (!Store(&packet->tuple, &there)) return KP_NEXT;
   return ToEndpoint(skb, packet, &there);
 }
@@ -84,7 +89,7 @@ static __always_inline int ErrorToEndpoint(struct __sk_buff* skb, __u32 header) 
   struct Packet outer, quoted;
   if (!IsOfFamily(skb) || !ReadError(skb, header, &outer, &quoted)) return KP_NEXT;
   const struct Connection* there = FindQuoted(&quoted);
-  if (!there || (there->flags & kBack)) return KP_NEXT;
+  if (!there || ((there->flags & kBack) && !(there->flags & kDirect))) return KP_NEXT;
   return TranslateQuoted(skb, &outer, &quoted, there) && SetOuter(skb, &outer, there->destination, 0)
              ? KP_NEXT
              : TC_ACT_SHOT;
@@ -95,7 +100,7 @@ static __always_inline int ErrorToClient(struct __sk_buff* skb, __u32 header) {
   struct Packet outer, quoted;
   if (!IsOfFamily(skb) || !ReadError(skb, header, &outer, &quoted)) return KP_NEXT;
   const struct Connection* back = FindQuoted(&quoted);
-  if (!back || !(back->flags & kBack)) return KP_NEXT;
+  if (!back || (back->flags & (kBack | kDirect)) != kBack) return KP_NEXT;
   const int from_endpoint = SameAddress(outer.tuple.source, quoted.tuple.destination);
   if (!TranslateQuoted(skb, &outer, &quoted, back)) return TC_ACT_SHOT;
   return !from_endpoint || SetOuter(skb, &outer, back->source, 1) ? KP_NEXT : TC_ACT_SHOT;
@@ -109,9 +114,10 @@ SEC("tc") int from_outside(struct __sk_buff* skb) {
   if (!ReadPacket(skb, device->header, &packet)) return ErrorToEndpoint(skb, device->header);
   const int begins = packet.tuple.protocol == IPPROTO_UDP || (packet.tcp_flags & (KP_SYN | KP_ACK)) == KP_SYN;
   struct Connection* known = bpf_map_lookup_elem(&connections, &packet.tuple);
-  if (known && !(known->flags & kBack) && !(begins && IsOver(known, packet.tuple.protocol))) {
+  const int answers = known && (known->flags & kBack);
+  if (known && (answers ? known->flags & kDirect : !begins || !IsOver(known, packet.tuple.protocol))) {
     Note(known, &packet);
-    return ToEndpoint(skb, &packet, known);
+    return known->flags & kDirect ? SendOn(skb, &packet, known) : ToEndpoint(skb, &packet, known);
   }
   return begins ? Begin(skb, &packet) : KP_NEXT;
 }
@@ -123,7 +129,7 @@ SEC("tc") int to_outside(struct __sk_buff* skb) {
   struct Packet packet;
   if (!ReadPacket(skb, device->header, &packet)) return ErrorToClient(skb, device->header);
   struct Connection* known = bpf_map_lookup_elem(&connections, &packet.tuple);
-  if (!known || !(known->flags & kBack)) return KP_NEXT;
+  if (!known || (known->flags & (kBack | kDirect)) != kBack) return KP_NEXT;
   Note(known, &packet);
   return SetSource(skb, &packet, known) ? KP_NEXT : TC_ACT_SHOT;
 }
