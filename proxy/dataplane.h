@@ -71,7 +71,9 @@ class Dataplane {
   virtual Result<SyncStats> Verify() = 0;
   // Somebody else has: the next Sync() looks.
   virtual void Distrust() = 0;
-  virtual void RetryRefused() = 0;
+  // Once a sync period: the next Sync() tries again what was refused, and looks for changes by others that no
+  // notification tells of.
+  virtual void OnPeriod() = 0;
   virtual size_t Refused() const = 0;  // Services left out now
   // Whose changes by others are to be told by Distrust().
   virtual std::vector<OwnTable> Tables() const = 0;

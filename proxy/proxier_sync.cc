@@ -116,7 +116,7 @@ Result<> Proxier::SyncOne(Dataplane& dataplane, const Batch& batch) {
               {{"family", FamilyName(v4)}});
     dataplane.Distrust();
   }
-  if (batch.periodic) dataplane.RetryRefused();
+  if (batch.periodic) dataplane.OnPeriod();
   Result<SyncStats> stats = batch.look_at_tables ? dataplane.Verify() : dataplane.Sync();
   if (!stats) {
     metrics.sync_failures.Increment();

@@ -100,16 +100,4 @@ class Network {
   std::vector<std::unique_ptr<NodeSite>> sites_;
 };
 
-// The fake API by HTTP on 127.0.0.1 of a node's namespace, for agents that are processes of their own.
-class ApiServer {
- public:
-  ApiServer(const linux::NetNs& netns, std::shared_ptr<client::FakeApi> api);
-  ~ApiServer();
-  uint16_t port() const;
-
- private:
-  struct Impl;
-  std::unique_ptr<Impl> impl_;
-};
-
 }  // namespace keelson::cni::agent

@@ -8,6 +8,7 @@
 #include "cni/agent/masquerade.h"
 #include "cni/agent/netns_fixture.h"
 #include "lib/base/file.h"
+#include "lib/client/fake_api_server.h"
 #include "lib/event/process.h"
 #include "lib/netlink/neigh.h"
 
@@ -279,7 +280,7 @@ TEST_F(AgentNetnsTest, KilledAndStartedAgainUnderTrafficLosesNothing) {
   ASSERT_DONE(network_->AddNode("far", true));
   Start("b").syncer().AwaitSyncs(1);
   Start("far").syncer().AwaitSyncs(1);
-  ApiServer server(Site("a").host, network_->api());
+  client::FakeApiServer server(Site("a").host, network_->api());
   Config config = network_->ConfigFor("a");
   auto agent = std::make_unique<Daemon>(config, Site("a"), server.port(), network_->dir());
   ASSERT_TRUE(agent->AwaitLog("CNI configuration written", 1)) << agent->Log();
@@ -310,7 +311,7 @@ TEST_F(AgentNetnsTest, KilledAtAnyMomentOfItsFirstSync) {
   ASSERT_DONE(network_->AddNode("a"));
   ASSERT_DONE(network_->AddNode("b"));
   ASSERT_DONE(network_->AddNode("far", true));
-  ApiServer server(Site("a").host, network_->api());
+  client::FakeApiServer server(Site("a").host, network_->api());
   Config config = network_->ConfigFor("a");
   auto start = [&] { return std::make_unique<Daemon>(config, Site("a"), server.port(), network_->dir()); };
   int unfinished = 0;
@@ -363,7 +364,7 @@ TEST_F(AgentNetnsTest, AThousandNodesTakeLittleMemory) {
     }
     network_->api()->Put(node);
   }
-  ApiServer server(Site("a").host, network_->api());
+  client::FakeApiServer server(Site("a").host, network_->api());
   Daemon agent(network_->ConfigFor("a", Mode::kAuto), Site("a"), server.port(), network_->dir());
   ASSERT_TRUE(agent.AwaitLog("CNI configuration written", 1)) << agent.Log();
   EXPECT_EQ(Routes("a").size(), 1000u);

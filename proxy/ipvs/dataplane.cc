@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "lib/base/log.h"
+
 namespace keelson::proxy::ipvs {
 namespace {
 
@@ -39,41 +41,11 @@ void Dataplane::SetNodeIps(const std::vector<IpAddress>& ips) {
   plan_.SetNodeIps(ips);
 }
 
-void Dataplane::RetryRefused() {
-  rules_.RetryRefused();
+void Dataplane::OnPeriod() {
+  rules_.OnPeriod();
+  look_ = true;
   pending_.merge(refused_);
   refused_.clear();
-}
-
-// What is in the kernel, and what of it is not as it should be.
-Result<> Dataplane::Look() {
-  ASSIGN_OR_RETURN(std::vector<netlink::FoundServer> found, kernel_->Servers());
-  ASSIGN_OR_RETURN(std::set<IpAddress> bound, kernel_->Bound());
-  auto is_ours = [&](const IpAddress& ip) {
-    return ip.is_v4() == v4() && std::none_of(options_.excluded.begin(), options_.excluded.end(),
-                                              [&](const IpPrefix& cidr) { return cidr.Contains(ip); });
-  };
-  present_.clear();
-  for (const netlink::FoundServer& one : found) {
-    const netlink::VirtualServer& server = one.server;
-    if (!is_ours(server.address.ip)) continue;
-    const bool alike =
-        server.scheduler == options_.scheduler && server.scheduler_flags == options_.scheduler_flags;
-    present_[server.address] = alike ? server.affinity : std::chrono::seconds(-1);
-    pending_.insert(server.address);
-  }
-  bound_.clear();
-  for (const IpAddress& ip : bound) {
-    if (ip.is_v4() != v4()) continue;
-    bound_.insert(ip);
-    pending_ips_.insert(ip);
-    Guard(ip, true);
-  }
-  draining_.clear();
-  refused_.clear();
-  plan_.StartOver();
-  in_step_ = true;
-  return {};
 }
 
 void Dataplane::Guard(const IpAddress& ip, bool on) {
@@ -98,6 +70,21 @@ Result<> Dataplane::SyncRules(SyncStats& stats) {
 }
 
 Result<SyncStats> Dataplane::Sync() {
+  ASSIGN_OR_RETURN(SyncStats stats, Write());
+  if (!std::exchange(look_, false) || stats.full) return stats;
+  ASSIGN_OR_RETURN(bool in_step, IsInStep());
+  if (in_step) return stats;
+  log::Warn("Somebody else has changed virtual servers or their addresses; all are looked at",
+            {{"family", v4() ? "IPv4" : "IPv6"}});
+  in_step_ = false;
+  ASSIGN_OR_RETURN(SyncStats more, Write());
+  const auto again = more.again;
+  Merge(stats, std::move(more));
+  stats.again = again;
+  return stats;
+}
+
+Result<SyncStats> Dataplane::Write() {
   SyncStats stats{.full = !in_step_};
   if (!in_step_) RETURN_IF_ERROR(Look());
   NotePlan();
@@ -245,7 +232,7 @@ Result<std::optional<std::chrono::milliseconds>> Dataplane::Retire() {
     in_step_ = false;
   }
   // This node's own connections to an address that is still its own come from there, whoever translates them.
-  ASSIGN_OR_RETURN(sources_, kernel_->FlowSources(v4()));
+  ASSIGN_OR_RETURN(sources_, kernel_->ConnectedFrom());
   pending_ips_.insert(bound_.begin(), bound_.end());
   ASSIGN_OR_RETURN(SyncStats stats, Sync());
   if (!gone_.empty()) RETURN_IF_ERROR(kernel_->ForgetFlows(v4(), gone_));

@@ -6,6 +6,9 @@
 // goes gracefully: a TCP destination that is not wanted any more gets weight 0, and is removed when it has no
 // connection left; its server and its address stay so long. UDP destinations go at once. Other programs'
 // virtual servers are left alone where `excluded` has their address, as upstream's excludeCIDRs.
+//
+// The kernel tells nobody when others change virtual servers: once a sync period all of them are read at once
+// and compared with what has been written (Verify() looks at each by itself).
 #pragma once
 
 #include <map>
@@ -43,13 +46,17 @@ class Dataplane final : public proxy::Dataplane {
   Result<SyncStats> Sync() override;
   Result<SyncStats> Verify() override;
   void Distrust() override { rules_.Distrust(); }
-  void RetryRefused() override;
+  void OnPeriod() override;
   size_t Refused() const override { return rules_.Refused() + refused_.size(); }
   std::vector<OwnTable> Tables() const override { return rules_.Tables(); }
   Result<std::optional<std::chrono::milliseconds>> Retire() override;
 
  private:
   Result<> Look();
+  bool IsOurs(const IpAddress& ip) const;
+  Result<SyncStats> Write();
+  Result<bool> IsInStep();
+  bool IsAsWritten(const netlink::ListedServer& listed) const;
   void NotePlan();
   void Guard(const IpAddress& ip, bool on);
   Result<> SyncRules(SyncStats& stats);
@@ -68,12 +75,13 @@ class Dataplane final : public proxy::Dataplane {
   Plan plan_;
   bool in_step_ = false;  // what follows is what the kernel has
   bool retiring_ = false;
+  bool look_ = false;                                      // whether others have changed servers or addresses
   std::map<ServerAddress, std::chrono::seconds> present_;  // and their affinity; negative: otherwise unlike
   std::set<IpAddress> bound_;
   std::set<ServerAddress> pending_, draining_, refused_;  // to be looked at: now, later, when asked to
   std::set<IpAddress> pending_ips_;
   std::set<ServerAddress> gone_;  // UDP servers removed since flows were last forgotten; retiring only
-  std::set<IpAddress> sources_;   // of tracked connections; retiring only
+  std::set<IpAddress> sources_;   // of this node's own connections; retiring only
   bool guards_changed_ = false;
 };
 

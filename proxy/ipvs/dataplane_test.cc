@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <functional>
+
 #include "lib/nft/fake.h"
 #include "lib/nft/text.h"
 #include "proxy/ipvs/fake.h"
@@ -186,10 +188,55 @@ TEST_F(IpvsDataplaneTest, NamesTheServiceThatTheKernelRefuses) {
   EXPECT_THAT(state_.Text(), HasSubstr("10.96.0.1:80"));
   EXPECT_TRUE(Sync().refusals.empty());  // it is tried again when asked to
   state_.refused.reset();
-  dataplane_->RetryRefused();
+  dataplane_->OnPeriod();
   EXPECT_TRUE(Sync().refusals.empty());
   EXPECT_EQ(dataplane_->Refused(), 0u);
   EXPECT_THAT(state_.Text(), HasSubstr("10.96.0.2:80"));
+}
+
+// Nobody tells of them: they are found once a period, by one reading.
+TEST_F(IpvsDataplaneTest, ChangesByOthersAreRepairedOnceAPeriod) {
+  Set("a", "10.96.0.1", {"10.1.0.1", "10.1.0.2"});
+  Set("b", "10.96.0.2", {"10.1.0.1"});
+  Sync();
+  Destination("10.96.0.1", "10.1.0.2").active = 1;
+  Set("a", "10.96.0.1", {"10.1.0.1"});  // one that drains is no change by others
+  Sync();
+  const std::string good = state_.Text();
+  auto period = [&] {
+    dataplane_->OnPeriod();
+    return Sync();
+  };
+  EXPECT_FALSE(period().full);
+  auto& server = state_.servers.at({kTcp, Ip("10.96.0.2"), 80});
+  const std::pair<const char*, std::function<void()>> changes[] = {
+      {"all servers",
+       [&] {
+         state_.servers.erase({kTcp, Ip("10.96.0.2"), 80});
+       }},
+      {"an address", [&] { state_.bound.erase(Ip("10.96.0.2")); }},
+      {"an address more", [&] { state_.bound.insert(Ip("10.96.0.9")); }},
+      {"a weight", [&] { server.destinations.begin()->second.destination.weight = 0; }},
+      {"a way of forwarding", [&] { server.destinations.begin()->second.translates = false; }},
+      {"a scheduler", [&] { server.server.scheduler = "wlc"; }},
+      {"affinity", [&] { server.server.affinity = std::chrono::seconds(5); }},
+      {"a destination", [&] { server.destinations.clear(); }},
+      {"a server more",
+       [&] {
+         state_.servers[{kTcp, Ip("10.96.0.7"), 80}].server.address = {kTcp, Ip("10.96.0.7"), 80};
+       }},
+  };
+  for (const auto& [what, change] : changes) {
+    if (std::string(what) == "all servers") continue;  // last: `server` is one of them
+    change();
+    EXPECT_EQ(Sync().operations, 0u) << what << ": nobody has told";
+    EXPECT_TRUE(period().full) << what;
+    EXPECT_EQ(state_.Text(), good) << what;
+    EXPECT_FALSE(period().full) << what;
+  }
+  changes[0].second();
+  EXPECT_TRUE(period().full);
+  EXPECT_EQ(state_.Text(), good);
 }
 
 TEST_F(IpvsDataplaneTest, RetiresWhenTheLastConnectionHasEnded) {
@@ -208,13 +255,13 @@ TEST_F(IpvsDataplaneTest, RetiresWhenTheLastConnectionHasEnded) {
   }
   EXPECT_EQ(state_.forgotten, (std::set<ServerAddress>{{kUdp, Ip("10.96.0.10"), 80}}));
   Destination("10.96.0.1", "10.1.0.2").active = 0;
-  state_.flow_sources = {Ip("10.96.0.1"), Ip("10.1.0.9")};  // this node itself has asked there since
+  state_.connected_from = {Ip("10.96.0.1"), Ip("10.1.0.9")};  // this node itself has asked there since
   auto left = dataplane_->Retire();
   ASSERT_TRUE(left) << left.error().message();
   EXPECT_TRUE(left->has_value());
   EXPECT_EQ(state_.Text(), "10.96.0.1\n");
   EXPECT_TRUE(Guarded("10.96.0.1"));
-  state_.flow_sources = {Ip("10.1.0.9")};
+  state_.connected_from = {Ip("10.1.0.9")};
   left = dataplane_->Retire();
   ASSERT_TRUE(left) << left.error().message();
   EXPECT_FALSE(left->has_value());

@@ -45,6 +45,20 @@ Result<std::vector<FoundDestination>> FakeKernel::Destinations(const ServerAddre
   return out;
 }
 
+Result<std::vector<netlink::ListedServer>> FakeKernel::List() {
+  std::vector<netlink::ListedServer> out;
+  for (const auto& [address, server] : state_.servers) {
+    netlink::ListedServer& one =
+        out.emplace_back(netlink::ListedServer{.address = address,
+                                               .scheduler = server.server.scheduler,
+                                               .sticky = server.server.affinity.count() > 0});
+    for (const auto& [target, found] : server.destinations) {
+      one.destinations.push_back({found.destination, found.translates});
+    }
+  }
+  return out;
+}
+
 Result<> FakeKernel::AddServer(const VirtualServer& server) {
   if (state_.refused == server.address.ip) return Error::FromErrno(EINVAL, server.address.ToString());
   if (state_.servers.contains(server.address)) return Error::FromErrno(EEXIST, server.address.ToString());

@@ -22,7 +22,7 @@ struct FakeState {
   std::map<netlink::ServerAddress, Server> servers;
   std::set<IpAddress> bound;
   bool device = false;
-  std::set<IpAddress> flow_sources;
+  std::set<IpAddress> connected_from;
   std::set<netlink::ServerAddress> forgotten;  // whose UDP flows conntrack was told to forget
   int writes = 0;
   std::optional<IpAddress> refused;  // servers at this address are not taken
@@ -50,7 +50,8 @@ class FakeKernel final : public Kernel {
   Result<> Bind(const IpAddress& ip) override;
   Result<> Unbind(const IpAddress& ip) override;
   Result<> RemoveDevice() override;
-  Result<std::set<IpAddress>> FlowSources(bool) override { return state_.flow_sources; }
+  Result<std::vector<netlink::ListedServer>> List() override;
+  Result<std::set<IpAddress>> ConnectedFrom() override { return state_.connected_from; }
   Result<> ForgetFlows(bool v4, const std::set<netlink::ServerAddress>& servers) override;
 
  private:

@@ -15,8 +15,13 @@ using netlink::VirtualServer;
 
 class RealKernel final : public Kernel {
  public:
-  RealKernel(netlink::Ipvs ipvs, netlink::Socket route, netlink::Socket netfilter)
-      : ipvs_(std::move(ipvs)), route_(std::move(route)), netfilter_(std::move(netfilter)) {}
+  RealKernel(netlink::Ipvs ipvs, netlink::IpvsList list, netlink::Socket route, netlink::Socket netfilter,
+             std::vector<linux::ProcNetFile> connections)
+      : ipvs_(std::move(ipvs)),
+        list_(std::move(list)),
+        route_(std::move(route)),
+        netfilter_(std::move(netfilter)),
+        connections_(std::move(connections)) {}
 
   Result<std::vector<netlink::FoundServer>> Servers() override { return ipvs_.Servers(); }
   Result<std::vector<netlink::FoundDestination>> Destinations(const ServerAddress& server) override {
@@ -67,10 +72,14 @@ class RealKernel final : public Kernel {
     return {};
   }
 
-  Result<std::set<IpAddress>> FlowSources(bool v4) override {
-    ASSIGN_OR_RETURN(std::vector<netlink::Flow> flows, netlink::ListFlows(netfilter_, v4, IPPROTO_TCP));
+  Result<std::vector<netlink::ListedServer>> List() override { return list_.Read(); }
+
+  Result<std::set<IpAddress>> ConnectedFrom() override {
     std::set<IpAddress> out;
-    for (const netlink::Flow& flow : flows) out.insert(flow.source);
+    for (const linux::ProcNetFile& file : connections_) {
+      ASSIGN_OR_RETURN(std::string text, file.Read());
+      linux::AddConnectedAddresses(text, out);
+    }
     return out;
   }
 
@@ -101,7 +110,9 @@ class RealKernel final : public Kernel {
   }
 
   netlink::Ipvs ipvs_;
+  netlink::IpvsList list_;
   netlink::Socket route_, netfilter_;
+  std::vector<linux::ProcNetFile> connections_;  // lists of sockets
   int device_ = 0;
 };
 
@@ -111,8 +122,16 @@ Result<std::unique_ptr<Kernel>> OpenKernel() {
   ASSIGN_OR_RETURN(netlink::Ipvs ipvs, netlink::Ipvs::Open());
   ASSIGN_OR_RETURN(netlink::Socket route, netlink::Socket::Open());
   ASSIGN_OR_RETURN(netlink::Socket netfilter, netlink::Socket::OpenNetfilter());
-  return std::unique_ptr<Kernel>(
-      std::make_unique<RealKernel>(std::move(ipvs), std::move(route), std::move(netfilter)));
+  ASSIGN_OR_RETURN(netlink::IpvsList list, netlink::IpvsList::Open());
+  std::vector<linux::ProcNetFile> connections;
+  for (const char* name : {"tcp", "tcp6", "udp", "udp6"}) {
+    Result<linux::ProcNetFile> file = linux::ProcNetFile::Open(name);
+    if (!file && file.error().Is(Code::kNotFound)) continue;
+    if (!file) return file.error();
+    connections.push_back(std::move(*file));
+  }
+  return std::unique_ptr<Kernel>(std::make_unique<RealKernel>(
+      std::move(ipvs), std::move(list), std::move(route), std::move(netfilter), std::move(connections)));
 }
 
 }  // namespace keelson::proxy::ipvs

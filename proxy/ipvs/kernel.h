@@ -6,7 +6,7 @@
 #include <set>
 #include <vector>
 
-#include "lib/netlink/ipvs.h"
+#include "lib/netlink/ipvs_list.h"
 
 namespace keelson::proxy::ipvs {
 
@@ -37,8 +37,11 @@ class Kernel {
   virtual Result<> Unbind(const IpAddress& ip) = 0;
   virtual Result<> RemoveDevice() = 0;
 
-  // Addresses that tracked TCP connections of the family come from.
-  virtual Result<std::set<IpAddress>> FlowSources(bool v4) = 0;
+  // All servers and their destinations at once, without what they carry.
+  virtual Result<std::vector<netlink::ListedServer>> List() = 0;
+
+  // Addresses of this namespace that its own sockets are connected from.
+  virtual Result<std::set<IpAddress>> ConnectedFrom() = 0;
   // Lets conntrack forget UDP flows to these: the next packet is looked at afresh.
   virtual Result<> ForgetFlows(bool v4, const std::set<netlink::ServerAddress>& servers) = 0;
 };

@@ -88,6 +88,30 @@ TEST_P(IpvsKernelTest, Destinations) {
   });
 }
 
+TEST_P(IpvsKernelTest, ListsAllAtOnce) {
+  Run([&](Kernel& kernel) {
+    EXPECT_THAT(*kernel.List(), IsEmpty());
+    const ServerAddress other{17, Ip("fd96::1"), 53};
+    ASSERT_TRUE(kernel.AddServer({.address = address_, .affinity = std::chrono::seconds(60)}));
+    ASSERT_TRUE(kernel.AddServer({.address = other}));
+    ASSERT_TRUE(kernel.AddDestination(address_, destination_));
+    ASSERT_TRUE(kernel.AddDestination(other, {.ip = Ip("fd01::1"), .port = 53, .weight = 0}));
+    auto listed = kernel.List();
+    ASSERT_TRUE(listed) << listed.error().message();
+    ASSERT_THAT(*listed, SizeIs(2));
+    for (const netlink::ListedServer& one : *listed) {
+      const bool first = one.address == address_;
+      EXPECT_TRUE(first || one.address == other);
+      EXPECT_EQ(one.scheduler, "rr");
+      EXPECT_EQ(one.sticky, first);
+      ASSERT_THAT(one.destinations, SizeIs(1));
+      EXPECT_TRUE(one.destinations[0].translates);
+      EXPECT_EQ(one.destinations[0].destination,
+                first ? destination_ : (netlink::Destination{Ip("fd01::1"), 53, 0}));
+    }
+  });
+}
+
 TEST_P(IpvsKernelTest, Addresses) {
   Run([&](Kernel& kernel) {
     EXPECT_THAT(*kernel.Bound(), IsEmpty());

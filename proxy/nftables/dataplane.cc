@@ -53,7 +53,7 @@ Result<SyncStats> Dataplane::Verify() {
   return Sync();
 }
 
-void Dataplane::RetryRefused() {
+void Dataplane::OnPeriod() {
   for (const std::string& key : plan_.Held()) plan_.Release(key);
 }
 

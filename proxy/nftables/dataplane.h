@@ -24,12 +24,12 @@ class Dataplane final : public proxy::Dataplane {
   // Brings the kernel up to the plan. The first time, and after a failure, what is there is read and only the
   // difference is written; later the plan's changes are written as they are. What is too much at once is
   // written in parts. Services that the kernel refuses are found by halving and left out, until they change
-  // or RetryRefused().
+  // or OnPeriod().
   Result<SyncStats> Sync() override;
   // Looks whether somebody else has changed any table, and repairs this one.
   Result<SyncStats> Verify() override;
   void Distrust() override { in_step_ = false; }
-  void RetryRefused() override;
+  void OnPeriod() override;
   size_t Refused() const override { return plan_.Held().size(); }
   std::vector<OwnTable> Tables() const override { return {{plan_.options().Table(), kernel_->port()}}; }
   // Writes the table without any Service if there is none yet: fails where the kernel lacks the family.

@@ -433,10 +433,10 @@ TEST(Dataplane, LeavesOutTheOneThatTheKernelRefuses) {
   synced = dataplane.Sync();
   ASSERT_TRUE(synced);
   EXPECT_TRUE(synced->refusals.empty());
-  dataplane.RetryRefused();
+  dataplane.OnPeriod();
   EXPECT_EQ(dataplane.Sync()->refusals.size(), 1u);
   kernel.bad.clear();
-  dataplane.RetryRefused();
+  dataplane.OnPeriod();
   EXPECT_TRUE(dataplane.Sync()->refusals.empty());
   EXPECT_EQ(kernel.Read(Options{}.Table())->value().sets["services"].elements.size(), 65u);
 }

@@ -4,6 +4,7 @@
 
 #include <iostream>
 
+#include "lib/linux/sysctl.h"
 #include "proxy/model/service_map.h"
 #include "tests/netns/service_world.h"
 
@@ -123,6 +124,44 @@ TEST_F(PacketTable, EbpfDirectIpv4) {
 TEST_F(PacketTable, IpvsIpv4) { Run({.mode = "ipvs", .v4 = true, .pod_cidrs = PodCidrs(true)}); }
 TEST_F(PacketTable, IpvsIpv6) { Run({.mode = "ipvs", .v4 = false, .pod_cidrs = PodCidrs(false)}); }
 TEST_F(PacketTable, IpvsByBridge) { Run({.mode = "ipvs", .v4 = true, .pod_bridge = "br0"}, {"remote"}); }
+
+// Without br_netfilter the reply of one pod to another goes over the bridge, past the node: unless the node
+// is who has asked, or nothing is translated on the way.
+class Bypass : public ::testing::TestWithParam<const char*> {};
+
+TEST_P(Bypass, PodsReachEachOtherThoughRepliesWouldPassTheNodeBy) {
+  const std::string mode = GetParam();
+  if (Result<> possible = Possible(mode); !possible) GTEST_SKIP() << possible.error().message();
+  auto world = ServiceWorld::Make();
+  if (!world) GTEST_SKIP() << world.error().message();
+  Result<> off =
+      (*world)->node().Run([] { return linux::EnsureSysctl("net/bridge/bridge-nf-call-iptables", "0"); });
+  if (!off && !off.error().Is(Code::kNotFound)) GTEST_SKIP() << off.error().message();
+  auto plane = (*world)->Start({.mode = mode, .pod_cidrs = PodCidrs(true), .replies_bypass_node = true});
+  ASSERT_TRUE(plane) << plane.error().message();
+  ServiceBlock block{.number = 1, .name = "web", .protocol = "tcp", .flags = {"nodeport"}};
+  block.endpoints = {"pod2"};
+  proxy::ServiceMap map(proxy::NodePlace{"here", "a"});
+  const corev1::Service service = block.Service();
+  const discoveryv1::EndpointSlice slice = block.Slice(true);
+  map.UpdateService("default/web", &service);
+  map.UpdateSlice("default/web-4", &slice);
+  (*plane)->SetService("default/web", map.Resolve("default/web", true));
+  Result<> synced = (*plane)->Sync();
+  ASSERT_TRUE(synced) << synced.error().message();
+  for (const auto& [client, entry, seen] :
+       {std::tuple("pod1", "cluster", mode == "ebpf" ? PacketCase::kKeep : PacketCase::kMasq),
+        {"pod1", "nodeport", PacketCase::kMasq},
+        {"remote", "cluster", PacketCase::kAny},
+        {"outside", "cluster", PacketCase::kMasq}}) {
+    Question question = (*world)->From(client, true);
+    std::tie(question.to, question.port) = block.Destination(entry, true);
+    EXPECT_EQ((*world)->Check(client, question, {"pod2"}, seen, false), "") << client << " " << entry;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Modes, Bypass, ::testing::Values("nftables", "ipvs", "ebpf"),
+                         [](const auto& mode) { return std::string(mode.param); });
 
 }  // namespace
 }  // namespace keelson::netns

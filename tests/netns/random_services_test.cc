@@ -1,15 +1,14 @@
 // Random Services through the kernel, held to the model; and connections that outlive proxies.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <sys/resource.h>
 
 #include <cstdlib>
 #include <map>
 
 #include "lib/netlink/conntrack.h"
 #include "proxy/model/service_map.h"
+#include "tests/netns/crowd.h"
 #include "tests/netns/random_services.h"
-#include "tests/netns/service_world.h"
 
 namespace keelson::netns {
 namespace {
@@ -90,11 +89,7 @@ TEST_P(Modes, AThousandConnectionsOutliveProxiesAndEndpoints) {
   if (Result<> possible = Possible(GetParam()); !possible) GTEST_SKIP() << possible.error().message();
   auto world = ServiceWorld::Make();
   if (!world) GTEST_SKIP() << world.error().message();
-  rlimit files{};
-  ::getrlimit(RLIMIT_NOFILE, &files);
-  files.rlim_cur = std::min<rlim_t>(files.rlim_max, 8192);
-  if (::setrlimit(RLIMIT_NOFILE, &files) != 0 || files.rlim_cur < 4096)
-    GTEST_SKIP() << "too few files allowed";
+  if (Result<> may = Crowd::MayOpen(1000); !may) GTEST_SKIP() << may.error().message();
   const PlaneOptions options{.mode = GetParam(), .pod_cidrs = {*IpPrefix::Parse("10.1.0.0/16")}};
   ServiceBlock block{.number = 1, .name = "web", .protocol = "tcp", .flags = {"nodeport", "external"}};
   block.endpoints = {"pod1", "pod2", "remote"};
@@ -114,26 +109,14 @@ TEST_P(Modes, AThousandConnectionsOutliveProxiesAndEndpoints) {
   };
   start({"pod1", "pod2", "remote"});
   if (IsSkipped()) return;
-  std::vector<Conversation> open;
-  for (int i = 0; i < 1000; ++i) {
-    const char* client = kClients[i % 5];
-    Question question = (*world)->From(client, true);
-    std::tie(question.to, question.port) = block.Destination(i % 3 == 0   ? "cluster"
-                                                             : i % 3 == 1 ? "nodeport"
-                                                                          : "external",
-                                                             true);
-    (*world)->Become(client);
-    auto conversation = Conversation::Open((*world)->Place(client), question);
-    ASSERT_TRUE(conversation) << i << ": " << conversation.error().message();
-    open.push_back(std::move(*conversation));
-  }
+  Crowd crowd(**world, block);
+  Result<> joined = crowd.Join(1000);
+  ASSERT_TRUE(joined) << joined.error().message();
   // Each start is a proxy that was killed and comes back; endpoints have changed meanwhile.
   for (const std::vector<std::string>& endpoints :
        {std::vector<std::string>{"pod1", "pod2", "remote"}, {"pod1"}, {}, {"pod2", "remote"}}) {
     start(endpoints);
-    int dead = 0;
-    for (Conversation& conversation : open) dead += !conversation.Echoes();
-    EXPECT_EQ(dead, 0) << endpoints.size() << " endpoints";
+    EXPECT_EQ(crowd.Dead(), 0) << endpoints.size() << " endpoints";
   }
 }
 

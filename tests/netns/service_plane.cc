@@ -25,7 +25,10 @@ Result<> Possible(const std::string& mode) {
 
 Result<std::unique_ptr<ServicePlane>> MakePlane(const linux::NetNs& node, const PlaneOptions& options,
                                                 const NodePlaces& places) {
-  proxy::nftables::Options v4{.v4 = true, .pod_cidrs = options.pod_cidrs, .pod_bridge = options.pod_bridge};
+  proxy::nftables::Options v4{.v4 = true,
+                              .pod_cidrs = options.pod_cidrs,
+                              .pod_bridge = options.pod_bridge,
+                              .replies_bypass_node = options.replies_bypass_node};
   proxy::nftables::Options v6 = v4;
   v6.v4 = false;
   auto open = [&node] { return nft::OpenKernel(node); };

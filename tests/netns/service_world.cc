@@ -53,12 +53,19 @@ const linux::NetNs& ServiceWorld::Place(const std::string& client) const {
   return client == "node" || client == "host" ? world_->node : world_->client;
 }
 
-Result<std::unique_ptr<ServicePlane>> ServiceWorld::Start(PlaneOptions options) {
-  if (options.mode == "ebpf" && !machine_) {
+Result<NodePlaces> ServiceWorld::Places() {
+  if (!machine_) {
     ASSIGN_OR_RETURN(machine_, NodeMachine::Make());
   }
-  ASSIGN_OR_RETURN(std::unique_ptr<ServicePlane> plane,
-                   MakePlane(world_->node, options, machine_ ? machine_->places() : NodePlaces()));
+  return machine_->places();
+}
+
+Result<std::unique_ptr<ServicePlane>> ServiceWorld::Start(PlaneOptions options) {
+  NodePlaces places;
+  if (options.mode == "ebpf") {
+    ASSIGN_OR_RETURN(places, Places());
+  }
+  ASSIGN_OR_RETURN(std::unique_ptr<ServicePlane> plane, MakePlane(world_->node, options, places));
   plane->SetNodeIps({ClientAddress("node", options.v4)});
   plane->SetServiceCidrs({*IpPrefix::Parse(options.v4 ? "10.96.0.0/16" : "fd96::/108")});
   return plane;

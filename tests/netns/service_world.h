@@ -22,6 +22,8 @@ class ServiceWorld {
 
   const linux::NetNs& Place(const std::string& client) const;
   const linux::NetNs& node() const { return world_->node; }
+  // What the node has beside its network; made when first asked for.
+  Result<NodePlaces> Places();
   // A plane that knows the node's addresses and Service CIDRs.
   Result<std::unique_ptr<ServicePlane>> Start(PlaneOptions options);
   // What asks from here on is a process of this client's machine, for dataplanes that look at processes.

@@ -1,6 +1,7 @@
 #include "tests/netns/wire.h"
 
 #include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <poll.h>
 #include <sys/socket.h>
 
@@ -210,6 +211,12 @@ bool Conversation::Echoes() {
   char buffer[8] = {};
   return ::send(fd_.get(), "ping", 4, MSG_NOSIGNAL) == 4 && ::recv(fd_.get(), buffer, 4, MSG_WAITALL) == 4 &&
          std::string_view(buffer, 4) == "ping";
+}
+
+void Conversation::Vanish() {
+  const int repair = 1;  // TCP_REPAIR: such a socket is closed in silence
+  ::setsockopt(fd_.get(), IPPROTO_TCP, TCP_REPAIR, &repair, sizeof repair);
+  fd_ = UniqueFd();
 }
 
 void Conversation::Reset() {

@@ -58,6 +58,7 @@ class Conversation {
   const Answer& answer() const { return answer_; }
   bool Echoes();  // still alive in both directions
   void Reset();   // ends at once, for both sides and all that track it
+  void Vanish();  // without a word, so that what tracks it takes it for open
 
  private:
   UniqueFd fd_;

@@ -1,0 +1,178 @@
+// kube-proxy itself, as a process of its own, whose configuration file changes its mode below a thousand open
+// connections; and that is killed in between.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <csignal>
+#include <functional>
+
+#include "lib/base/clock.h"
+#include "lib/base/file.h"
+#include "lib/base/pause.h"
+#include "lib/client/fake_api_server.h"
+#include "lib/event/process.h"
+#include "lib/netlink/ipvs.h"
+#include "lib/nft/kernel.h"
+#include "tests/netns/crowd.h"
+
+namespace keelson::netns {
+namespace {
+
+class KubeProxy {
+ public:
+  KubeProxy(const linux::NetNs& node, NodePlaces places, uint16_t api_port)
+      : node_(node), places_(std::move(places)) {
+    char made[] = "/tmp/keelson-daemon-XXXXXX";
+    EXPECT_TRUE(::mkdtemp(made));
+    dir_ = made;
+    EXPECT_TRUE(WriteFile(dir_ + "/kubeconfig",
+                          "apiVersion: v1\nkind: Config\ncurrent-context: c\n"
+                          "clusters: [{name: c, cluster: {server: \"http://127.0.0.1:" +
+                              std::to_string(api_port) +
+                              "\"}}]\ncontexts: [{name: c, context: {cluster: c, user: u}}]\n"
+                              "users: [{name: u, user: {}}]\n"));
+  }
+  ~KubeProxy() {
+    if (process_) (void)process_->Terminate(std::chrono::seconds(10));
+    if (::testing::Test::HasFailure()) ADD_FAILURE() << ReadFile(dir_ + "/log").value_or("no log");
+    (void)RemoveTree(dir_);
+  }
+
+  // As an editor or a ConfigMap volume replaces it.
+  void Configure(const std::string& mode) {
+    Result<> written = WriteFileAtomic(
+        dir_ + "/config.yaml",
+        "apiVersion: kubeproxy.config.k8s.io/v1alpha1\nkind: KubeProxyConfiguration\nmode: " + mode +
+            "\nclusterCIDR: 10.1.0.0/16\nhealthzBindAddress: \"\"\nmetricsBindAddress: \"127.0.0.1:10249\"\n"
+            "clientConnection: {kubeconfig: " +
+            dir_ + "/kubeconfig}\nconntrack: {maxPerCore: 0, min: 0}\n");
+    ASSERT_TRUE(written) << written.error().message();
+  }
+  void Start() {
+    Result<> started = node_.Run([&]() -> Result<> {
+      ASSIGN_OR_RETURN(process_, event::Process::Start(
+                                     {.argv = {KEELSON_KUBE_PROXY, "--config", dir_ + "/config.yaml",
+                                               "--hostname-override", "here", "--ebpf-cgroup", places_.cgroup,
+                                               "--ebpf-pin-directory", places_.pins, "-v", "2"},
+                                      .output_file = dir_ + "/log"}));
+      return {};
+    });
+    ASSERT_TRUE(started) << started.error().message();
+  }
+  void Kill() {
+    ASSERT_TRUE(process_->Signal(SIGKILL));
+    ASSERT_TRUE(process_->Wait({}));
+    process_.reset();
+  }
+
+  // Whether all of `mode` is in the kernel, and of the others only what IPVS has still to carry.
+  bool IsInPlace(const std::string& mode) {
+    std::vector<std::string> tables;
+    bool takes_new = false;
+    Result<> looked = node_.Run([&]() -> Result<> {
+      ASSIGN_OR_RETURN(std::unique_ptr<nft::Kernel> kernel, nft::OpenKernel());
+      for (const char* of : {"nftables", "ipvs", "ebpf"}) {
+        const std::string name =
+            std::string("keelson-proxy") + (std::string(of) == "nftables" ? "" : "-" + std::string(of));
+        ASSIGN_OR_RETURN(bool there, kernel->HasChain({nft::Family::kIpv4, name}, "services"));
+        if (there) tables.push_back(of);
+      }
+      ASSIGN_OR_RETURN(takes_new, VirtualServersTakeConnections());
+      return {};
+    });
+    if (!looked) return false;
+    const bool sockets = PathExists(places_.pins + "/v4/connect4");
+    std::erase_if(tables, [&](const std::string& of) { return of == "ipvs" && mode != "ipvs"; });
+    return tables == std::vector<std::string>{mode} && takes_new == (mode == "ipvs") &&
+           sockets == (mode == "ebpf");
+  }
+
+ private:
+  static Result<bool> VirtualServersTakeConnections() {
+    Result<netlink::Ipvs> ipvs = netlink::Ipvs::Open();
+    if (!ipvs) return false;  // this kernel has none
+    ASSIGN_OR_RETURN(std::vector<netlink::FoundServer> servers, ipvs->Servers());
+    for (const netlink::FoundServer& server : servers) {
+      ASSIGN_OR_RETURN(std::vector<netlink::FoundDestination> found,
+                       ipvs->Destinations(server.server.address));
+      for (const netlink::FoundDestination& one : found) {
+        if (one.destination.weight > 0) return true;
+      }
+    }
+    return false;
+  }
+  const linux::NetNs& node_;
+  const NodePlaces places_;
+  std::string dir_;
+  std::optional<event::Process> process_;
+};
+
+// For what another process does.
+bool Eventually(const std::function<bool()>& holds) {
+  for (int i = 0; i < 1200; ++i) {
+    if (holds()) return true;
+    (void)Pause(Clock::Real(), std::chrono::milliseconds(50), std::stop_token());
+  }
+  return false;
+}
+
+struct Way {
+  const char* name;
+  std::vector<const char*> modes;
+};
+class DaemonSwitch : public ::testing::TestWithParam<Way> {};
+
+TEST_P(DaemonSwitch, ConnectionsLiveThroughChangesOfTheConfigurationFile) {
+  for (const char* mode : GetParam().modes) {
+    if (Result<> possible = Possible(mode); !possible) GTEST_SKIP() << possible.error().message();
+  }
+  if (Result<> may = Crowd::MayOpen(1700); !may) GTEST_SKIP() << may.error().message();
+  auto made = ServiceWorld::Make();
+  if (!made) GTEST_SKIP() << made.error().message();
+  ServiceWorld& world = **made;
+  auto places = world.Places();
+  if (!places) GTEST_SKIP() << places.error().message();
+
+  ServiceBlock block{.number = 1, .name = "web", .protocol = "tcp", .flags = {"nodeport", "external"}};
+  block.endpoints = {"pod1", "pod2", "remote"};
+  auto api = std::make_shared<client::FakeApi>();
+  corev1::Node node;
+  node.mutable_metadata()->set_name("here");
+  auto& address = *node.mutable_status()->add_addresses();
+  address.set_type("InternalIP");
+  address.set_address(ClientAddress("node", true).ToString());
+  api->Put(node);
+  api->Put(block.Service());
+  discoveryv1::EndpointSlice slice = block.Slice(true);
+  slice.mutable_metadata()->set_name("web-4");
+  api->Put(slice);
+  client::FakeApiServer server(world.node(), api);
+
+  KubeProxy proxy(world.node(), *places, server.port());
+  Crowd crowd(world, block);
+  for (size_t i = 0; i < GetParam().modes.size(); ++i) {
+    const char* mode = GetParam().modes[i];
+    SCOPED_TRACE(std::to_string(i) + ": to " + mode);
+    proxy.Configure(mode);
+    if (i == 0) proxy.Start();
+    if (i % 2 == 0 && i > 0) {  // at whatever it is doing
+      proxy.Kill();
+      EXPECT_EQ(crowd.Dead(), 0);
+      proxy.Start();
+    }
+    ASSERT_TRUE(Eventually([&] { return proxy.IsInPlace(mode); }));
+    EXPECT_EQ(crowd.Dead(), 0);
+    Result<> more = crowd.Join(crowd.size() == 0 ? 1000 : 90);
+    ASSERT_TRUE(more) << more.error().message();
+    EXPECT_EQ(crowd.Dead(), 0);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Ways, DaemonSwitch,
+    ::testing::Values(Way{"WithoutIpvs", {"nftables", "ebpf", "nftables", "ebpf"}},
+                      Way{"WithIpvs", {"nftables", "ipvs", "nftables", "ebpf", "ipvs", "ebpf", "nftables"}}),
+    [](const auto& way) { return std::string(way.param.name); });
+
+}  // namespace
+}  // namespace keelson::netns
