@@ -1,4 +1,4 @@
-// An address and port as the socket calls take them.
+// An address and port as the socket calls take them, and fill them in.
 #pragma once
 
 #include <netinet/in.h>
@@ -8,30 +8,7 @@
 
 #include "lib/base/ip.h"
 
-namespace keelson::proxy::dns {
-
-class SocketAddress {
- public:
-  SocketAddress(const IpAddress& ip, uint16_t port) : v4_(ip.is_v4()) {
-    if (v4_) {
-      auto* out = reinterpret_cast<sockaddr_in*>(&storage_);
-      out->sin_family = AF_INET;
-      out->sin_port = htons(port);
-      std::memcpy(&out->sin_addr, ip.bytes().data(), 4);
-    } else {
-      auto* out = reinterpret_cast<sockaddr_in6*>(&storage_);
-      out->sin6_family = AF_INET6;
-      out->sin6_port = htons(port);
-      std::memcpy(&out->sin6_addr, ip.bytes().data(), 16);
-    }
-  }
-  const sockaddr* get() const { return reinterpret_cast<const sockaddr*>(&storage_); }
-  socklen_t size() const { return v4_ ? sizeof(sockaddr_in) : sizeof(sockaddr_in6); }
-
- private:
-  sockaddr_storage storage_{};
-  bool v4_;
-};
+namespace keelson {
 
 inline IpAddress AddressOf(const sockaddr_storage& name) {
   const bool v4 = name.ss_family == AF_INET;
@@ -40,4 +17,41 @@ inline IpAddress AddressOf(const sockaddr_storage& name) {
   return IpAddress::FromBytes({static_cast<const char*>(bytes), v4 ? 4u : 16u});
 }
 
-}  // namespace keelson::proxy::dns
+class SocketAddress {
+ public:
+  SocketAddress() = default;  // for a call that fills it in
+  SocketAddress(const IpAddress& ip, uint16_t port) {
+    if (ip.is_v4()) {
+      auto* out = reinterpret_cast<sockaddr_in*>(&storage_);
+      out->sin_family = AF_INET;
+      out->sin_port = htons(port);
+      std::memcpy(&out->sin_addr, ip.bytes().data(), 4);
+      size_ = sizeof *out;
+    } else {
+      auto* out = reinterpret_cast<sockaddr_in6*>(&storage_);
+      out->sin6_family = AF_INET6;
+      out->sin6_port = htons(port);
+      std::memcpy(&out->sin6_addr, ip.bytes().data(), 16);
+      size_ = sizeof *out;
+    }
+  }
+
+  const sockaddr* get() const { return reinterpret_cast<const sockaddr*>(&storage_); }
+  sockaddr* get() { return reinterpret_cast<sockaddr*>(&storage_); }
+  socklen_t size() const { return size_; }
+  socklen_t* filled() { return &size_; }  // how much a call has filled in
+  IpAddress ip() const { return AddressOf(storage_); }
+  // As a socket of both families has it: ::ffff:10.0.0.1 is 10.0.0.1.
+  IpAddress UnmappedIp() const {
+    const IpAddress out = ip();
+    auto* v6 = reinterpret_cast<const sockaddr_in6*>(&storage_);
+    if (out.is_v4() || !IN6_IS_ADDR_V4MAPPED(&v6->sin6_addr)) return out;
+    return IpAddress::FromBytes(out.bytes().substr(12));
+  }
+
+ private:
+  sockaddr_storage storage_{};
+  socklen_t size_ = sizeof(sockaddr_storage);
+};
+
+}  // namespace keelson

@@ -3,20 +3,14 @@
 #include <linux/neighbour.h>
 #include <linux/netlink.h>
 #include <linux/rtnetlink.h>
-#include <poll.h>
-#include <sys/eventfd.h>
-#include <sys/socket.h>
 
 #include <cstring>
-#include <memory>
 #include <optional>
 
 #include "lib/base/ip.h"
 
 namespace keelson::netlink {
 namespace {
-
-constexpr size_t kBufferSize = 64 << 10;
 
 // Attribute `type` of a message whose fixed part is a Header.
 template <typename Header>
@@ -82,64 +76,25 @@ std::optional<KernelEvent> Parse(const nlmsghdr* message) {
   }
 }
 
-// Everything that waits; kLost in place of what did not fit.
-Result<> Drain(int fd, std::vector<KernelEvent>& out) {
-  // On the heap: every thread of the program has a copy of what is thread_local itself.
-  static thread_local const auto buffer = std::make_unique<char[]>(kBufferSize);
-  for (;;) {
-    ssize_t got = ::recv(fd, buffer.get(), kBufferSize, MSG_DONTWAIT);
-    if (got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) return {};
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0 && errno == ENOBUFS) {
-      out.push_back({});
-      continue;
-    }
-    if (got < 0) return ErrnoError("receive kernel events");
-    auto left = static_cast<unsigned>(got);
-    for (auto* message = reinterpret_cast<nlmsghdr*>(buffer.get()); NLMSG_OK(message, left);
-         message = NLMSG_NEXT(message, left)) {
-      if (auto event = Parse(message)) out.push_back(std::move(*event));
-    }
-  }
-}
-
 }  // namespace
 
 Result<Monitor> Monitor::Open() {
-  UniqueFd fd(::socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, NETLINK_ROUTE));
-  if (!fd) return ErrnoError("open netlink socket");
-  sockaddr_nl address{};
-  address.nl_family = AF_NETLINK;
-  if (::bind(fd.get(), reinterpret_cast<sockaddr*>(&address), sizeof address) != 0) {
-    return ErrnoError("bind netlink socket");
-  }
+  ASSIGN_OR_RETURN(linux::NetlinkEvents events, linux::NetlinkEvents::Open(NETLINK_ROUTE));
   for (int group : {RTNLGRP_LINK, RTNLGRP_IPV4_IFADDR, RTNLGRP_IPV6_IFADDR, RTNLGRP_IPV4_ROUTE,
                     RTNLGRP_IPV6_ROUTE, RTNLGRP_NEIGH}) {
-    if (::setsockopt(fd.get(), SOL_NETLINK, NETLINK_ADD_MEMBERSHIP, &group, sizeof group) != 0) {
-      return ErrnoError("join netlink group");
-    }
+    RETURN_IF_ERROR(events.Listen(group, true));
   }
-  UniqueFd wake(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
-  if (!wake) return ErrnoError("eventfd");
-  return Monitor(std::move(fd), std::move(wake));
+  return Monitor(std::move(events));
 }
 
 Result<std::vector<KernelEvent>> Monitor::Wait(std::stop_token stop, std::chrono::milliseconds timeout) {
-  std::stop_callback on_stop(stop, [this] {
-    uint64_t one = 1;
-    (void)!::write(wake_.get(), &one, sizeof one);
-  });
-  const auto deadline = std::chrono::steady_clock::now() + timeout;
-  std::vector<KernelEvent> events;
-  for (;;) {
-    if (stop.stop_requested()) return Error(Code::kCancelled, "stopped");
-    auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - std::chrono::steady_clock::now());
-    if (left.count() <= 0) return Error(Code::kTimeout, "no kernel events");
-    pollfd polled[] = {{fd_.get(), POLLIN, 0}, {wake_.get(), POLLIN, 0}};
-    if (::poll(polled, 2, static_cast<int>(left.count())) < 0 && errno != EINTR) return ErrnoError("poll");
-    RETURN_IF_ERROR(Drain(fd_.get(), events));
-    if (!events.empty()) return events;
-  }
+  std::vector<KernelEvent> out;
+  RETURN_IF_ERROR(events_.Wait(stop, timeout, [&](const nlmsghdr* message) {
+    std::optional<KernelEvent> event = message ? Parse(message) : KernelEvent();
+    if (event) out.push_back(std::move(*event));
+    return event.has_value();
+  }));
+  return out;
 }
 
 }  // namespace keelson::netlink

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "lib/base/error.h"
-#include "lib/base/fd.h"
+#include "lib/linux/netlink_events.h"
 
 namespace keelson::netlink {
 
@@ -33,8 +33,8 @@ class Monitor {
   Result<std::vector<KernelEvent>> Wait(std::stop_token stop, std::chrono::milliseconds timeout);
 
  private:
-  Monitor(UniqueFd fd, UniqueFd wake) : fd_(std::move(fd)), wake_(std::move(wake)) {}
-  UniqueFd fd_, wake_;
+  explicit Monitor(linux::NetlinkEvents events) : events_(std::move(events)) {}
+  linux::NetlinkEvents events_;
 };
 
 }  // namespace keelson::netlink

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "lib/base/error.h"
-#include "lib/base/fd.h"
+#include "lib/linux/netlink_events.h"
 #include "lib/nft/model.h"
 
 namespace keelson::nft {
@@ -37,8 +37,8 @@ class Monitor {
   Result<> Listen(bool on);
 
  private:
-  Monitor(UniqueFd fd, UniqueFd wake) : fd_(std::move(fd)), wake_(std::move(wake)) {}
-  UniqueFd fd_, wake_;
+  explicit Monitor(linux::NetlinkEvents events) : events_(std::move(events)) {}
+  linux::NetlinkEvents events_;
 };
 
 }  // namespace keelson::nft

@@ -8,8 +8,8 @@
 #include <thread>
 
 #include "lib/api/types.h"
+#include "lib/base/socket_address.h"
 #include "proxy/dns/dns_testing.h"
-#include "proxy/dns/socket_address.h"
 
 namespace keelson::proxy::dns {
 namespace {

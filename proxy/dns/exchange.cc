@@ -5,7 +5,7 @@
 
 #include <cerrno>
 
-#include "proxy/dns/socket_address.h"
+#include "lib/base/socket_address.h"
 
 namespace keelson::proxy::dns {
 namespace {

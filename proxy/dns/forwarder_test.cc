@@ -9,8 +9,8 @@
 #include <future>
 #include <thread>
 
+#include "lib/base/socket_address.h"
 #include "proxy/dns/dns_testing.h"
-#include "proxy/dns/socket_address.h"
 
 namespace keelson::proxy::dns {
 namespace {

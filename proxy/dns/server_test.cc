@@ -9,8 +9,8 @@
 
 #include "lib/api/types.h"
 #include "lib/base/clock.h"
+#include "lib/base/socket_address.h"
 #include "proxy/dns/dns_testing.h"
-#include "proxy/dns/socket_address.h"
 #include "proxy/dns/tcp_server.h"
 #include "proxy/dns/udp_server.h"
 

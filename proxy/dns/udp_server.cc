@@ -9,7 +9,7 @@
 #include <cerrno>
 #include <cstring>
 
-#include "proxy/dns/socket_address.h"
+#include "lib/base/socket_address.h"
 
 namespace keelson::proxy::dns {
 namespace {

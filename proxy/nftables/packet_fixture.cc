@@ -4,8 +4,7 @@
 #include <poll.h>
 #include <sys/socket.h>
 
-#include <cstring>
-
+#include "lib/base/socket_address.h"
 #include "lib/linux/sysctl.h"
 #include "lib/netlink/addr.h"
 #include "lib/netlink/link.h"
@@ -13,39 +12,6 @@
 
 namespace keelson::proxy {
 namespace {
-
-struct SocketAddress {
-  sockaddr_storage storage{};
-  socklen_t size = 0;
-  sockaddr* get() { return reinterpret_cast<sockaddr*>(&storage); }
-};
-
-SocketAddress ToSocketAddress(const IpAddress& ip, uint16_t port) {
-  SocketAddress out;
-  if (ip.is_v4()) {
-    auto* v4 = reinterpret_cast<sockaddr_in*>(&out.storage);
-    v4->sin_family = AF_INET;
-    v4->sin_port = htons(port);
-    std::memcpy(&v4->sin_addr, ip.bytes().data(), 4);
-    out.size = sizeof *v4;
-  } else {
-    auto* v6 = reinterpret_cast<sockaddr_in6*>(&out.storage);
-    v6->sin6_family = AF_INET6;
-    v6->sin6_port = htons(port);
-    std::memcpy(&v6->sin6_addr, ip.bytes().data(), 16);
-    out.size = sizeof *v6;
-  }
-  return out;
-}
-
-IpAddress AddressOf(const SocketAddress& address) {
-  if (address.storage.ss_family == AF_INET) {
-    auto* v4 = reinterpret_cast<const sockaddr_in*>(&address.storage);
-    return IpAddress::FromBytes({reinterpret_cast<const char*>(&v4->sin_addr), 4});
-  }
-  auto* v6 = reinterpret_cast<const sockaddr_in6*>(&address.storage);
-  return IpAddress::FromBytes({reinterpret_cast<const char*>(&v6->sin6_addr), 16});
-}
 
 Result<UniqueFd> NewSocket(const IpAddress& ip) {
   UniqueFd fd(::socket(ip.is_v4() ? AF_INET : AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0));
@@ -148,8 +114,8 @@ EchoServer::EchoServer(std::string name, const linux::NetNs& netns, const IpAddr
     ASSIGN_OR_RETURN(listener_, NewSocket(ip));
     int on = 1;
     ::setsockopt(listener_.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
-    SocketAddress address = ToSocketAddress(ip, port);
-    if (::bind(listener_.get(), address.get(), address.size) != 0) return ErrnoError("bind");
+    SocketAddress address(ip, port);
+    if (::bind(listener_.get(), address.get(), address.size()) != 0) return ErrnoError("bind");
     if (::listen(listener_.get(), 64) != 0) return ErrnoError("listen");
     return {};
   });
@@ -180,10 +146,9 @@ void EchoServer::Serve(std::stop_token stop) {
     }
     if (!polled[0].revents) continue;
     SocketAddress from;
-    from.size = sizeof from.storage;
-    UniqueFd peer(::accept4(listener_.get(), from.get(), &from.size, SOCK_CLOEXEC));
+    UniqueFd peer(::accept4(listener_.get(), from.get(), from.filled(), SOCK_CLOEXEC));
     if (!peer) continue;
-    std::string greeting = name_ + " " + AddressOf(from).ToString() + "\n";
+    std::string greeting = name_ + " " + from.ip().ToString() + "\n";
     (void)::send(peer.get(), greeting.data(), greeting.size(), MSG_NOSIGNAL);
     peers.push_back(std::move(peer));
   }
@@ -193,8 +158,8 @@ UdpServer::UdpServer(std::string name, const linux::NetNs& netns, const IpAddres
     : name_(std::move(name)) {
   Result<> ready = netns.Run([&]() -> Result<> {
     socket_.Reset(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
-    SocketAddress address = ToSocketAddress(ip, port);
-    if (::bind(socket_.get(), address.get(), address.size) != 0) return ErrnoError("bind");
+    SocketAddress address(ip, port);
+    if (::bind(socket_.get(), address.get(), address.size()) != 0) return ErrnoError("bind");
     return {};
   });
   if (!ready) std::abort();
@@ -204,9 +169,8 @@ UdpServer::UdpServer(std::string name, const linux::NetNs& netns, const IpAddres
       if (::poll(&polled, 1, 20) <= 0) continue;
       char buffer[64];
       SocketAddress from;
-      from.size = sizeof from.storage;
-      if (::recvfrom(socket_.get(), buffer, sizeof buffer, 0, from.get(), &from.size) < 0) continue;
-      (void)::sendto(socket_.get(), name_.data(), name_.size(), 0, from.get(), from.size);
+      if (::recvfrom(socket_.get(), buffer, sizeof buffer, 0, from.get(), from.filled()) < 0) continue;
+      (void)::sendto(socket_.get(), name_.data(), name_.size(), 0, from.get(), from.size());
     }
   });
 }
@@ -225,8 +189,8 @@ UdpClient::UdpClient(const linux::NetNs& from) {
 }
 
 std::string UdpClient::Ask(const IpAddress& ip, uint16_t port, std::chrono::milliseconds limit) {
-  SocketAddress to = ToSocketAddress(ip, port);
-  (void)::sendto(socket_.get(), "who", 3, 0, to.get(), to.size);
+  SocketAddress to(ip, port);
+  (void)::sendto(socket_.get(), "who", 3, 0, to.get(), to.size());
   pollfd polled{socket_.get(), POLLIN, 0};
   if (::poll(&polled, 1, static_cast<int>(limit.count())) <= 0) return "";
   char buffer[64];
@@ -244,8 +208,8 @@ Result<Connection> Connection::Open(const linux::NetNs& from, const IpAddress& i
   timeval time{.tv_sec = limit.count() / 1000, .tv_usec = limit.count() % 1000 * 1000};
   ::setsockopt(out.fd_.get(), SOL_SOCKET, SO_SNDTIMEO, &time, sizeof time);
   ::setsockopt(out.fd_.get(), SOL_SOCKET, SO_RCVTIMEO, &time, sizeof time);
-  SocketAddress to = ToSocketAddress(ip, port);
-  if (::connect(out.fd_.get(), to.get(), to.size) != 0) {
+  SocketAddress to(ip, port);
+  if (::connect(out.fd_.get(), to.get(), to.size()) != 0) {
     return Error::FromErrno(errno == EINPROGRESS ? ETIMEDOUT : errno, "connect");
   }
   std::string greeting;

@@ -10,6 +10,8 @@
 #include <cstring>
 #include <random>
 
+#include "lib/base/socket_address.h"
+
 namespace keelson::netns {
 namespace {
 
@@ -145,28 +147,6 @@ void Reply(int fd, const Received& to, const std::string& packet, const std::str
   (void)::sendmsg(fd, &message, 0);
 }
 
-std::string AddressText(const sockaddr_storage& address) {
-  if (address.ss_family == AF_INET) {
-    auto* v4 = reinterpret_cast<const sockaddr_in*>(&address);
-    return IpAddress::FromBytes({reinterpret_cast<const char*>(&v4->sin_addr), 4}).ToString();
-  }
-  auto* v6 = reinterpret_cast<const sockaddr_in6*>(&address);
-  return IpAddress::FromBytes({reinterpret_cast<const char*>(&v6->sin6_addr), 16}).ToString();
-}
-
-struct SocketAddress {
-  sockaddr_storage storage{};
-  socklen_t size;
-  explicit SocketAddress(const IpAddress& ip)
-      : size(ip.is_v4() ? sizeof(sockaddr_in) : sizeof(sockaddr_in6)) {
-    storage.ss_family = ip.is_v4() ? AF_INET : AF_INET6;
-    char* at = ip.is_v4() ? reinterpret_cast<char*>(&reinterpret_cast<sockaddr_in*>(&storage)->sin_addr)
-                          : reinterpret_cast<char*>(&reinterpret_cast<sockaddr_in6*>(&storage)->sin6_addr);
-    std::memcpy(at, ip.bytes().data(), ip.bytes().size());
-  }
-  const sockaddr* get() const { return reinterpret_cast<const sockaddr*>(&storage); }
-};
-
 Result<UniqueFd> OpenRaw(int family) {
   UniqueFd fd(::socket(family, SOCK_RAW | SOCK_CLOEXEC, IPPROTO_SCTP));
   if (!fd) return ErrnoError("raw socket");
@@ -199,7 +179,7 @@ void AnswerRawSctp(int fd, const std::string& name, uint16_t port) {
   Received got = Receive(fd);
   if (got.packet.empty() || Get16(got.packet, 2) != port) return;
   if (static_cast<uint8_t>(got.packet[kCommonHeader]) != kInit) return;
-  std::string cookie = name + " " + AddressText(got.from);
+  std::string cookie = name + " " + AddressOf(got.from).ToString();
   Reply(fd, got, Packet(port, Get16(got.packet, 0), Get32(got.packet, kCommonHeader + 4), kInitAck, cookie),
         got.to);
 }
@@ -213,12 +193,12 @@ Result<std::string> AskRawSctp(const linux::NetNs& from, const std::optional<IpA
     return {};
   }));
   if (source) {
-    SocketAddress own(*source);
-    if (::bind(fd.get(), own.get(), own.size) != 0) return ErrnoError("bind");
+    const SocketAddress own(*source, 0);
+    if (::bind(fd.get(), own.get(), own.size()) != 0) return ErrnoError("bind");
   }
   // Connected, so that refusals by ICMP are told.
-  SocketAddress peer(to);
-  if (::connect(fd.get(), peer.get(), peer.size) != 0) return ErrnoError("connect");
+  const SocketAddress peer(to, 0);
+  if (::connect(fd.get(), peer.get(), peer.size()) != 0) return ErrnoError("connect");
   const auto own_port = static_cast<uint16_t>(20000 + random() % 40000);
   std::string init = Packet(own_port, port, 0, kInit, "");
   if (::send(fd.get(), init.data(), init.size(), 0) < 0) return ErrnoError("send");

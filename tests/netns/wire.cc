@@ -7,47 +7,15 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <cstring>
 
 #include "lib/base/file.h"
+#include "lib/base/socket_address.h"
 #include "tests/netns/sctp_wire.h"
 
 namespace keelson::netns {
 namespace {
 
 constexpr uint8_t kTcp = 6, kUdp = 17, kSctp = 132;
-
-struct SocketAddress {
-  sockaddr_storage storage{};
-  socklen_t size = sizeof(sockaddr_storage);
-  sockaddr* get() { return reinterpret_cast<sockaddr*>(&storage); }
-};
-
-SocketAddress Of(const IpAddress& ip, uint16_t port) {
-  SocketAddress out;
-  if (ip.is_v4()) {
-    auto* v4 = reinterpret_cast<sockaddr_in*>(&out.storage);
-    v4->sin_family = AF_INET;
-    v4->sin_port = htons(port);
-    std::memcpy(&v4->sin_addr, ip.bytes().data(), 4);
-    out.size = sizeof *v4;
-  } else {
-    auto* v6 = reinterpret_cast<sockaddr_in6*>(&out.storage);
-    v6->sin6_family = AF_INET6;
-    v6->sin6_port = htons(port);
-    std::memcpy(&v6->sin6_addr, ip.bytes().data(), 16);
-    out.size = sizeof *v6;
-  }
-  return out;
-}
-
-// As a dual-stack socket sees it: ::ffff:10.0.0.1 is 10.0.0.1.
-std::string TextOf(const SocketAddress& address) {
-  auto* v6 = reinterpret_cast<const sockaddr_in6*>(&address.storage);
-  auto* bytes = reinterpret_cast<const char*>(&v6->sin6_addr);
-  if (IN6_IS_ADDR_V4MAPPED(&v6->sin6_addr)) return IpAddress::FromBytes({bytes + 12, 4}).ToString();
-  return IpAddress::FromBytes({bytes, 16}).ToString();
-}
 
 int TypeOf(uint8_t protocol) { return protocol == kUdp ? SOCK_DGRAM : SOCK_STREAM; }
 
@@ -58,8 +26,8 @@ Result<UniqueFd> OpenEverywhere(uint8_t protocol, uint16_t port) {
   ::setsockopt(fd.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
   ::setsockopt(fd.get(), IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof off);
   if (protocol == kUdp) ::setsockopt(fd.get(), IPPROTO_IPV6, IPV6_RECVPKTINFO, &on, sizeof on);
-  SocketAddress any = Of(*IpAddress::Parse("::"), port);
-  if (::bind(fd.get(), any.get(), any.size) != 0) return ErrnoError("bind");
+  SocketAddress any(*IpAddress::Parse("::"), port);
+  if (::bind(fd.get(), any.get(), any.size()) != 0) return ErrnoError("bind");
   if (protocol != kUdp && ::listen(fd.get(), 1024) != 0) return ErrnoError("listen");
   return fd;
 }
@@ -81,11 +49,11 @@ Result<UniqueFd> Dial(const linux::NetNs& from, const Question& q) {
   ::setsockopt(fd.get(), SOL_SOCKET, SO_SNDTIMEO, &time, sizeof time);
   ::setsockopt(fd.get(), SOL_SOCKET, SO_RCVTIMEO, &time, sizeof time);
   if (q.source) {
-    SocketAddress source = Of(*q.source, 0);
-    if (::bind(fd.get(), source.get(), source.size) != 0) return ErrnoError("bind");
+    const SocketAddress source(*q.source, 0);
+    if (::bind(fd.get(), source.get(), source.size()) != 0) return ErrnoError("bind");
   }
-  SocketAddress to = Of(q.to, q.port);
-  if (::connect(fd.get(), to.get(), to.size) != 0) {
+  const SocketAddress to(q.to, q.port);
+  if (::connect(fd.get(), to.get(), to.size()) != 0) {
     return Error::FromErrno(errno == EINPROGRESS || errno == EAGAIN ? ETIMEDOUT : errno, "connect");
   }
   if (q.protocol == kUdp && ::send(fd.get(), "who", 3, 0) != 3) return ErrnoError("send");
@@ -134,9 +102,9 @@ Responder::~Responder() {
 
 void Responder::Accept() {
   SocketAddress from;
-  UniqueFd peer(::accept4(listener_.get(), from.get(), &from.size, SOCK_CLOEXEC));
+  UniqueFd peer(::accept4(listener_.get(), from.get(), from.filled(), SOCK_CLOEXEC));
   if (!peer) return;
-  std::string greeting = name_ + " " + TextOf(from) + "\n";
+  std::string greeting = name_ + " " + from.UnmappedIp().ToString() + "\n";
   (void)::send(peer.get(), greeting.data(), greeting.size(), MSG_NOSIGNAL);
   peers_.push_back(std::move(peer));
 }
@@ -149,13 +117,13 @@ void Responder::AnswerDatagram(int fd) const {
   iovec data{buffer, sizeof buffer};
   msghdr message{};
   message.msg_name = from.get();
-  message.msg_namelen = from.size;
+  message.msg_namelen = from.size();
   message.msg_iov = &data;
   message.msg_iovlen = 1;
   message.msg_control = control;
   message.msg_controllen = sizeof control;
   if (::recvmsg(fd, &message, 0) < 0) return;
-  std::string greeting = name_ + " " + TextOf(from) + "\n";
+  std::string greeting = name_ + " " + from.UnmappedIp().ToString() + "\n";
   data = {greeting.data(), greeting.size()};
   for (cmsghdr* part = CMSG_FIRSTHDR(&message); part; part = CMSG_NXTHDR(&message, part)) {
     if (part->cmsg_level != IPPROTO_IPV6 || part->cmsg_type != IPV6_PKTINFO) continue;
