@@ -1,6 +1,7 @@
 #include "ctl/sockets/socket_maps.h"
 
 #include <arpa/inet.h>
+#include <linux/bpf.h>
 #include <sys/socket.h>
 
 #include <algorithm>
@@ -18,8 +19,8 @@
 namespace keelson::ctl {
 namespace {
 
-constexpr const char* kHashes[] = {"services", "endpoints", "members", "nodeport_ips",
-                                   "affinity", "flows",     "sent"};
+constexpr const char* kNeeded[] = {"services", "endpoints", "members", "nodeport_ips",
+                                   "affinity", "flows",     "sent",    "settings"};
 constexpr const char* kCalls[] = {"recvmsg", "getpeername", "connect", "sendmsg"};
 
 // Reads a key or a value from its front.
@@ -71,24 +72,31 @@ std::pair<size_t, size_t> SizesOf(const std::string& map) {
   return found == kSizes.end() ? std::pair<size_t, size_t>() : found->second;
 }
 
+// Kinds of maps whose entries can be counted.
+bool HasEntries(const bpf::Map& map) {
+  const uint32_t type = map.shape().type;
+  return type == BPF_MAP_TYPE_HASH || type == BPF_MAP_TYPE_LRU_HASH || type == BPF_MAP_TYPE_LPM_TRIE;
+}
+
 Result<> ReadMaps(const std::string& directory, SocketMaps& out) {
-  for (const char* name : kHashes) {
-    Result<bpf::Map> map = bpf::Map::OpenPinned(directory + "/" + name);
-    if (!map && map.error().Is(Code::kNotFound)) {
-      out.missing.push_back(std::string("map ") + name);
-      continue;
-    }
-    if (!map) return map.error();
-    ASSIGN_OR_RETURN(SocketMaps::Entries entries, map->Dump());
+  Result<std::vector<std::string>> listed = ListDir(directory);
+  if (!listed && !listed.error().Is(Code::kNotFound)) return listed.error();
+  const std::vector<std::string> names = listed.value_or(std::vector<std::string>());
+  for (const char* needed : kNeeded) {
+    const bool there = std::find(names.begin(), names.end(), needed) != names.end();
+    if (!there) out.missing.push_back(std::string("map ") + needed);
+  }
+  for (const std::string& name : names) {
+    if (name.ends_with("-new")) continue;  // of a proxy that is at it
+    ASSIGN_OR_RETURN(bpf::Map map, bpf::Map::OpenPinned(directory + "/" + name));
+    if (!HasEntries(map)) continue;
+    ASSIGN_OR_RETURN(SocketMaps::Entries entries, map.Dump());
     RETURN_IF_ERROR(out.Decode(name, entries));
-    out.fill.push_back({name, entries.size(), map->shape().max_entries});
+    out.fill.push_back({name, entries.size(), map.shape().max_entries});
   }
   Result<bpf::Map> settings = bpf::Map::OpenPinned(directory + "/settings");
   if (!settings && !settings.error().Is(Code::kNotFound)) return settings.error();
-  if (!settings) {
-    out.missing.push_back("map settings");
-    return {};
-  }
+  if (!settings) return {};
   ASSIGN_OR_RETURN(std::optional<std::string> value, settings->Lookup(bpf::Map::Bytes(uint32_t{0})));
   if (value && value->size() >= sizeof out.node_netns) out.node_netns = Reader(*value).Number<uint64_t>();
   return {};
@@ -118,6 +126,7 @@ Result<> ReadPrograms(const std::string& directory, SocketMaps& out) {
 
 Result<> SocketMaps::Decode(const std::string& map, const Entries& entries) {
   const auto [key_size, value_size] = SizesOf(map);
+  if (key_size == 0) return {};  // not about sockets
   for (const auto& [key_bytes, value_bytes] : entries) {
     if (key_bytes.size() != key_size || value_bytes.size() != value_size) {
       return Error(Code::kInvalid, "the map " + map + " is not one of layout " + std::to_string(kMapLayout));
@@ -175,8 +184,12 @@ Result<std::vector<SocketMaps>> ReadSocketMaps(const std::string& pin_directory)
     SocketMaps& maps = out.emplace_back();
     maps.v4 = v4;
     maps.read_at = std::chrono::steady_clock::now().time_since_epoch();
-    RETURN_IF_ERROR(ReadMaps(directory + "/" + layout, maps));
     RETURN_IF_ERROR(ReadPrograms(directory, maps));
+    if (maps.programs.empty()) {  // the mode is another one by now
+      out.pop_back();
+      continue;
+    }
+    RETURN_IF_ERROR(ReadMaps(directory + "/" + layout, maps));
   }
   return out;
 }

@@ -76,12 +76,13 @@ struct SocketMaps {
   std::vector<SocketProgram> programs;
   std::vector<std::string> missing;  // maps and programs that are not pinned
 
-  // What a map of that name holds. kInvalid when it is no map of this layout.
+  // What a map of that name holds; what is not about sockets is passed over. kInvalid when it is no map of
+  // this layout.
   Result<> Decode(const std::string& map, const Entries& entries);
   bool IsAttached(std::string_view program) const;
 };
 
-// Of both families; none when nothing is pinned there. Needs CAP_BPF.
+// Of both families; none when no program is pinned there. Needs CAP_BPF.
 Result<std::vector<SocketMaps>> ReadSocketMaps(const std::string& pin_directory);
 // Of the calling thread's network namespace; 0: this kernel does not tell.
 uint64_t NetnsCookie();
