@@ -39,6 +39,8 @@ struct Config {
   std::string mode = "nftables";  // what that means: nftables, ipvs or ebpf
   std::string table = "keelson-proxy";
   std::string ebpf_cgroup;  // whose sockets mode ebpf serves; empty: where cgroup2 is mounted
+  // Clients that mode ebpf remembers at most (proxy/ebpf/sockets.h); 0: by the machine's memory.
+  uint32_t ebpf_affinity_clients = 0, ebpf_udp_sockets = 0;
   std::string ebpf_pins = "/sys/fs/bpf/keelson";  // what outlives the program in mode ebpf
   std::vector<std::string>
       ebpf_devices;          // who comes from outside comes by these; empty: by what has addresses

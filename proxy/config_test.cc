@@ -267,6 +267,11 @@ TEST(Flags, ModeEbpf) {
   EXPECT_EQ(config->ebpf_cgroup, "");
   EXPECT_FALSE(config->ebpf_direct);
   EXPECT_EQ(config->ebpf_pins, "/sys/fs/bpf/keelson");
+  EXPECT_EQ(config->ebpf_affinity_clients, 0u);
+  config = FromFlags({"--ebpf-affinity-clients=100000", "--ebpf-udp-sockets=5000"});
+  ASSERT_TRUE(config) << config.error().message();
+  EXPECT_EQ(config->ebpf_affinity_clients, 100000u);
+  EXPECT_EQ(config->ebpf_udp_sockets, 5000u);
   config = FromFlags({"--proxy-mode=ebpf", "--ebpf-cgroup=/c", "--ebpf-pin-directory=/p",
                       "--ebpf-devices=eth0,ens*", "--ebpf-direct"});
   EXPECT_EQ(config->ebpf_cgroup, "/c");

@@ -133,6 +133,14 @@ void AddEbpfFlags(CLI::App& app, Flags& f) {
                  "directory of cgroup2 whose processes mode ebpf serves; default: all");
   app.add_option("--ebpf-pin-directory", f.ebpf_pins,
                  "where mode ebpf pins its maps and programs; default: /sys/fs/bpf/keelson");
+  const CLI::Range entries(uint32_t{1024}, uint32_t{1} << 24);
+  app.add_option(
+         "--ebpf-affinity-clients", f.ebpf_affinity_clients,
+         "how many pods' endpoints mode ebpf remembers by session affinity; default: by the machine's memory")
+      ->check(entries);
+  app.add_option("--ebpf-udp-sockets", f.ebpf_udp_sockets,
+                 "how many sockets of UDP mode ebpf remembers; default: by the machine's memory")
+      ->check(entries);
   AddList(
       app, "--ebpf-devices", f.ebpf_devices,
       "names, with * and ?, of devices by which mode ebpf serves who comes from outside; default: those with "
@@ -258,6 +266,8 @@ Result<Config> Decide(const CLI::App& app, const Flags& f) {
   if (!f.ebpf_pins.empty()) config.ebpf_pins = f.ebpf_pins;
   config.ebpf_devices = f.ebpf_devices;
   config.ebpf_direct = f.ebpf_direct;
+  config.ebpf_affinity_clients = f.ebpf_affinity_clients;
+  config.ebpf_udp_sockets = f.ebpf_udp_sockets;
   // The kernel of each node that has an address answers for it; the one that is to speak would not be heard.
   if (config.mode == "ipvs" && !f.announced.empty() && !config.ipvs.strict_arp) {
     return Error(Code::kInvalid, "--announce-addresses needs ipvs.strictARP in mode ipvs");

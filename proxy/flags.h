@@ -27,6 +27,7 @@ struct Flags {
   std::string dns_addresses;
   std::vector<std::string> stub_domains, announced;
   std::string ebpf_cgroup, ebpf_pins;
+  uint32_t ebpf_affinity_clients = 0, ebpf_udp_sockets = 0;
   std::vector<std::string> ebpf_devices;
   bool ebpf_direct = false;
 };

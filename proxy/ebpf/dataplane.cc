@@ -62,7 +62,7 @@ Result<std::optional<std::chrono::milliseconds>> Dataplane::Retire() {
 std::string TableName(const std::string& nftables_table) { return nftables_table + "-ebpf"; }
 
 DataplaneMode Mode(nftables::Options v4, nftables::Options v6, nftables::OpenKernel open_kernel,
-                   std::string cgroup, std::string pin_directory, OutsideOptions outside) {
+                   std::string cgroup, std::string pin_directory, OutsideOptions outside, Rooms rooms) {
   v4.table = TableName(v4.table);
   v6.table = TableName(v6.table);
   auto make = [=](bool is_v4, const std::optional<std::vector<IpPrefix>>& pod_cidrs)
@@ -72,7 +72,8 @@ DataplaneMode Mode(nftables::Options v4, nftables::Options v6, nftables::OpenKer
     SocketOptions sockets{.cgroup = cgroup,
                           .pin_directory = pin_directory,
                           .node_netns = NetnsCookie().value_or(0),
-                          .masquerade_mark = packets.masquerade_bit};
+                          .masquerade_mark = packets.masquerade_bit,
+                          .rooms = rooms};
     ASSIGN_OR_RETURN(linux::NetNs netns, linux::NetNs::OpenCurrent());
     DeviceOptions devices{.names = outside.devices,
                           .direct = outside.direct,

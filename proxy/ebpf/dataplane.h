@@ -52,7 +52,7 @@ struct OutsideOptions {
 
 // `table` of the packets' options is that of mode nftables.
 DataplaneMode Mode(nftables::Options v4, nftables::Options v6, nftables::OpenKernel open_kernel,
-                   std::string cgroup, std::string pin_directory, OutsideOptions outside);
+                   std::string cgroup, std::string pin_directory, OutsideOptions outside, Rooms rooms = {});
 
 // The table of packets in this mode.
 std::string TableName(const std::string& nftables_table);

@@ -1,14 +1,13 @@
 #include "proxy/ebpf/outside_connections.h"
 
-#include <sys/sysinfo.h>
 #include <time.h>
 
 #include <algorithm>
-#include <bit>
 #include <cstring>
 #include <unordered_map>
 
 #include "proxy/ebpf/bpf/maps.h"
+#include "proxy/ebpf/room.h"
 #include "proxy/model/service_port.h"
 
 namespace keelson::proxy::ebpf {
@@ -37,12 +36,8 @@ bool IsAlive(const Connection& there, const Connection& back, uint8_t protocol, 
 }  // namespace
 
 uint32_t ConnectionEntries(uint32_t connections) {
-  if (connections != 0) return 2 * connections;
   // An entry takes some 150 bytes: an eighth of a percent of the memory.
-  struct sysinfo info {};
-  ::sysinfo(&info);
-  const uint64_t memory = static_cast<uint64_t>(info.totalram) * info.mem_unit;
-  return static_cast<uint32_t>(std::clamp<uint64_t>(std::bit_floor(memory / (128 << 10)), 1 << 14, 1 << 19));
+  return EntriesFor(2 * connections, 128 << 10, 1 << 14, 1 << 19);
 }
 
 bool AnyAlive(const std::vector<bpf::Map::Entry>& entries, uint64_t now_ns) {

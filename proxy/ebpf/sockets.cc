@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <map>
 
 #include "lib/base/file.h"
 #include "lib/bpf/fs.h"
@@ -17,6 +18,7 @@
 #include "proxy/ebpf/bpf/maps.h"
 #include "proxy/ebpf/bpf/programs.bpf.h"
 #include "proxy/ebpf/outside_connections.h"
+#include "proxy/ebpf/room.h"
 
 #ifndef SO_NETNS_COOKIE
 #define SO_NETNS_COOKIE 71
@@ -46,6 +48,21 @@ Result<> DetachLinks(const std::string& directory) {
 Result<> RemoveFamily(const std::string& directory) {
   RETURN_IF_ERROR(DetachLinks(directory));
   return bpf::RemovePinDirectory(directory);
+}
+
+// What remembers clients, and how many.
+std::map<std::string, uint32_t> ClientMaps(const Rooms& rooms) {
+  // An entry takes some 150 bytes.
+  const uint32_t sockets = EntriesFor(rooms.udp_sockets, 1 << 20, 1 << 13, 1 << 17);
+  return {{"affinity", EntriesFor(rooms.affinity_clients, 512 << 10, 1 << 14, 1 << 18)},
+          {"flows", sockets},
+          {"sent", sockets}};
+}
+
+Result<> CarryOver(const bpf::Map& from, const bpf::Map& to) {
+  ASSIGN_OR_RETURN(std::vector<bpf::Map::Entry> entries, from.Dump());
+  entries.resize(std::min<size_t>(entries.size(), to.shape().max_entries));
+  return to.UpdateAll(entries);
 }
 
 bool IsForSockets(const bpf::Program& program) { return !program.name().ends_with("_outside"); }
@@ -136,16 +153,24 @@ Result<> Sockets::Open(const Plan& plan) {
     const size_t wanted = std::max<size_t>(options_.least_entries, 2 * plan.Size(id));
     RETURN_IF_ERROR(object.SetMaxEntries(MapName(id), static_cast<uint32_t>(std::bit_ceil(wanted))));
   }
+  const std::map<std::string, uint32_t> client_maps = ClientMaps(options_.rooms);
+  for (const auto& [name, entries] : client_maps) RETURN_IF_ERROR(object.SetMaxEntries(name, entries));
   RETURN_IF_ERROR(object.SetMaxEntries("connections", ConnectionEntries(options_.connections)));
   RETURN_IF_ERROR(object.SetConstant(
       "has_set_retval", bpf::Map::Bytes(uint8_t{bpf::HasHelper(kProgramType, BPF_FUNC_set_retval)})));
   RETURN_IF_ERROR(object.SetConstant("serves_v4", bpf::Map::Bytes(uint8_t{v4_})));
   RETURN_IF_ERROR(object.SetConstant("masquerade_mark", bpf::Map::Bytes(options_.masquerade_mark)));
   RETURN_IF_ERROR(bpf::MakePinDirectory(MapDirectory()));
+  std::map<std::string, bpf::Map> replaced;
   for (const std::string& name : object.MapNames()) {
     Result<bpf::Map> pinned = bpf::Map::OpenPinned(MapDirectory() + "/" + name);
     if (!pinned && pinned.error().Is(Code::kNotFound)) continue;
     if (!pinned) return pinned.error();
+    if (auto room = client_maps.find(name);
+        room != client_maps.end() && pinned->shape().max_entries != room->second) {
+      replaced.emplace(name, std::move(*pinned));
+      continue;
+    }
     const bool too_small = std::any_of(std::begin(kGrowing), std::end(kGrowing), [&](MapId id) {
       return name == MapName(id) && pinned->shape().max_entries < plan.Size(id);
     });
@@ -154,6 +179,10 @@ Result<> Sockets::Open(const Plan& plan) {
   if (Result<> loaded = object.Load(); !loaded) {
     (void)WriteFile(kVerifierLog, object.log());
     return loaded.error().Wrap(std::string("all that the kernel says is in ") + kVerifierLog);
+  }
+  for (const auto& [name, old] : replaced) {
+    ASSIGN_OR_RETURN(bpf::Map fresh, object.GetMap(name));
+    RETURN_IF_ERROR(CarryOver(old, fresh));
   }
   for (int id = 0; id < kMapCount; ++id) {
     ASSIGN_OR_RETURN(bpf::Map map, object.GetMap(MapName(static_cast<MapId>(id))));

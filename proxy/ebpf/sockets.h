@@ -8,7 +8,8 @@
 //   filters of the devices (devices.h)      stay with the devices
 //
 // A process that starts takes the maps over, writes the difference, and exchanges the programs of the links:
-// no connect() goes without. Maps that have become too small are replaced in the same way. The programs of
+// no connect() goes without. Maps that have become too small are replaced in the same way, those of clients
+// when they are to be of another size, with what is in them. The programs of
 // IPv4 also serve sockets of IPv6 that connect to mapped addresses (::ffff:10.96.0.1).
 #pragma once
 
@@ -24,6 +25,12 @@
 
 namespace keelson::proxy::ebpf {
 
+// 0: by the machine's memory.
+struct Rooms {
+  uint32_t affinity_clients = 0;  // pods, each with each Service that it stays with an endpoint of
+  uint32_t udp_sockets = 0;       // that are not connected, each with each Service that it sends to
+};
+
 struct SocketOptions {
   std::string cgroup;              // a directory of cgroup2: whose sockets are served; empty: all
   std::string pin_directory;       // on a BPF file system
@@ -31,6 +38,7 @@ struct SocketOptions {
   uint32_t least_entries = 16384;  // room that maps have at first
   uint32_t masquerade_mark = 0x4000;
   uint32_t connections = 0;  // from outside, each of two entries; 0: by the machine's memory
+  Rooms rooms;
 };
 
 // Of the calling thread's network namespace.

@@ -322,6 +322,35 @@ TEST_F(SocketsTest, RestartsAreNotNoticed) {
   EXPECT_TRUE(open->Echoes());
 }
 
+// A proxy that starts with other sizes takes along whom clients stay with.
+TEST_F(SocketsTest, ClientsMoveToMapsOfAnotherSize) {
+  Plan plan({.v4 = true});
+  ResolvedPort port = Port("10.96.0.1", {At("pod1"), At("pod2")});
+  port.service.affinity = std::chrono::hours(3);
+  plan.SetService("s", {port});
+  Sockets sockets = Start();
+  Write(sockets, plan);
+  const std::string first = Ask("node", Ip("10.96.0.1"));
+  auto room = [&](const char* map) { return bpf::Map::OpenPinned(Pins(map))->shape().max_entries; };
+  EXPECT_GE(room("maps-1/affinity"), 16384u);
+  EXPECT_GE(room("maps-1/flows"), 8192u);
+  for (uint32_t clients : {4096u, 2048u}) {
+    Plan again({.v4 = true});
+    again.SetService("s", {port});
+    Sockets other({.cgroup = machine_->places().cgroup,
+                   .pin_directory = machine_->places().pins,
+                   .node_netns = node_,
+                   .rooms = {.affinity_clients = clients, .udp_sockets = 1024}},
+                  true);
+    Write(other, again);
+    EXPECT_EQ(room("maps-1/affinity"), clients);
+    EXPECT_EQ(room("maps-1/flows"), 1024u);
+    EXPECT_EQ(room("maps-1/sent"), 1024u);
+    EXPECT_EQ(bpf::Map::OpenPinned(Pins("maps-1/affinity"))->Dump()->size(), 1u);
+    for (int i = 0; i < 12; ++i) EXPECT_EQ(Ask("node", Ip("10.96.0.1")), first) << clients;
+  }
+}
+
 // What a kill between two steps leaves.
 TEST_F(SocketsTest, WhatAKillLeavesIsPutRight) {
   Plan plan({.v4 = true});
