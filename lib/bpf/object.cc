@@ -10,10 +10,12 @@
 #include <cstdarg>
 #include <cstdio>
 
+#include "lib/bpf/listen_internal.h"
+
 namespace keelson::bpf {
 namespace {
 
-// libbpf tells through one function for the whole process; each thread that listens has a place of its own.
+// Each thread that listens has a place of its own.
 thread_local std::string* listening = nullptr;
 
 int Listen(libbpf_print_level level, const char* format, va_list arguments) {
@@ -33,8 +35,7 @@ int Listen(libbpf_print_level level, const char* format, va_list arguments) {
 class Listening {
  public:
   explicit Listening(std::string& log) {
-    static const auto installed = ::libbpf_set_print(Listen);
-    (void)installed;
+    TakeWordsOfLibbpf();
     listening = &log;
   }
   ~Listening() { listening = nullptr; }
@@ -56,6 +57,11 @@ Error Told(int errnum, const std::string& what, const std::string& log) {
 }
 
 }  // namespace
+
+void TakeWordsOfLibbpf() {
+  static const auto installed = ::libbpf_set_print(Listen);
+  (void)installed;
+}
 
 Program::Program(const bpf_program* program)
     : fd_(::bpf_program__fd(program)),

@@ -6,6 +6,7 @@
 #include <cerrno>
 
 #include "lib/base/fd.h"
+#include "lib/bpf/listen_internal.h"
 
 namespace keelson::bpf {
 namespace {
@@ -13,6 +14,7 @@ namespace {
 constexpr uint32_t kHandle = 1;
 
 bpf_tc_hook HookOf(const TcPlace& place) {
+  TakeWordsOfLibbpf();
   LIBBPF_OPTS(bpf_tc_hook, hook, .ifindex = place.link_index,
               .attach_point = place.ingress ? BPF_TC_INGRESS : BPF_TC_EGRESS);
   return hook;
