@@ -31,18 +31,18 @@ constexpr char kHooks[] = R"json({"metadata":{"name":"web"},"spec":{"termination
     "volumeMounts":[{"name":"out","mountPath":"/out"}]}],
   "containers":[
    {"name":"main","image":"busybox:test","command":["sh","-c",
-      "trap 'echo TERM >> /out/calls; exit 0' TERM; while true; do sleep 0.1; done"],
+      "trap 'echo TERM >> /out/calls; exit 0' TERM; touch /out/main.up; while true; do sleep 0.1; done"],
     "lifecycle":{"postStart":{"httpGet":{"path":"/cgi-bin/hook?postStart","port":8080}},
       "preStop":{"httpGet":{"path":"/cgi-bin/hook?preStop","port":8080,"httpHeaders":[{"name":"Cookie","value":"c"}]}}},
     "volumeMounts":[{"name":"out","mountPath":"/out"}]},
    {"name":"sleeper","image":"busybox:test","command":["sh","-c",
-      "trap 'cat /proc/uptime > /out/uptime; exit 0' TERM; while true; do sleep 0.1; done"],
+      "trap 'cat /proc/uptime > /out/uptime; exit 0' TERM; touch /out/sleeper.up; while true; do sleep 0.1; done"],
     "lifecycle":{"preStop":{"sleep":{"seconds":2}}},"volumeMounts":[{"name":"out","mountPath":"/out"}]},
    {"name":"signal","image":"busybox:test","command":["sh","-c",
-      "for s in TERM USR1; do trap \"echo SIG$s > /out/signal; exit 0\" $s; done; while true; do sleep 0.1; done"],
+      "for s in TERM USR1; do trap \"echo SIG$s > /out/signal; exit 0\" $s; done; touch /out/signal.up; while true; do sleep 0.1; done"],
     "lifecycle":{"stopSignal":"SIGUSR1"},"volumeMounts":[{"name":"out","mountPath":"/out"}]},
    {"name":"image-signal","image":"hup:test","command":["sh","-c",
-      "for s in TERM HUP; do trap \"echo SIG$s > /out/image-signal; exit 0\" $s; done; while true; do sleep 0.1; done"],
+      "for s in TERM HUP; do trap \"echo SIG$s > /out/image-signal; exit 0\" $s; done; touch /out/image-signal.up; while true; do sleep 0.1; done"],
     "volumeMounts":[{"name":"out","mountPath":"/out"}]}],
   "volumes":[{"name":"out","hostPath":{"path":"OUT"}}]}})json";
 
@@ -64,6 +64,9 @@ TEST_F(LifecycleTest, HooksOverHttpSleepAndStopSignals) {
   harness_->Create(pod);
   ASSERT_TRUE(harness_->Await("web", IsPodReady)) << harness_->Get("web").ShortDebugString();
   EXPECT_EQ(ReadFile(out + "/calls").value_or(""), "postStart\n");
+  // A shell without its traps yet would not hear a signal.
+  for (const char* name : {"main", "sleeper", "signal", "image-signal"})
+    ASSERT_TRUE(Eventually([&] { return PathExists(out + "/" + name + ".up"); })) << name;
   const std::string signal = harness_->Get("web").status().container_statuses(2).stop_signal();
   const double begin = std::strtod(ReadFile("/proc/uptime")->c_str(), nullptr);
   harness_->Delete("web", 20);
