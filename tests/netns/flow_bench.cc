@@ -5,61 +5,12 @@
 #include <sys/socket.h>
 
 #include <algorithm>
-#include <cstring>
 #include <string>
-#include <thread>
 
-#include "tests/netns/bench_paths.h"
+#include "tests/netns/bench_tools.h"
 
 namespace keelson::netns {
 namespace {
-
-sockaddr_in AddressOf(const IpAddress& ip, uint16_t port) {
-  sockaddr_in out{.sin_family = AF_INET, .sin_port = htons(port)};
-  std::memcpy(&out.sin_addr, ip.bytes().data(), 4);
-  return out;
-}
-
-Result<UniqueFd> SocketIn(const linux::NetNs& place) {
-  UniqueFd out;
-  RETURN_IF_ERROR(place.Run([&]() -> Result<> {
-    out.Reset(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
-    return out ? Result<>() : ErrnoError("socket");
-  }));
-  return out;
-}
-
-// Reads what comes to kSinkPort; a byte says that all of a connection has been read.
-class Sink {
- public:
-  explicit Sink(const linux::NetNs& place) {
-    Result<UniqueFd> fd = SocketIn(place);
-    if (!fd) std::abort();
-    listener_ = std::move(*fd);
-    sockaddr_in any = AddressOf(*IpAddress::Parse("0.0.0.0"), kSinkPort);
-    if (::bind(listener_.get(), reinterpret_cast<sockaddr*>(&any), sizeof any) != 0 ||
-        ::listen(listener_.get(), 8192) != 0) {
-      std::abort();
-    }
-    thread_ = std::thread([this] {
-      while (true) {
-        UniqueFd peer(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC));
-        if (!peer) return;
-        while (::recv(peer.get(), buffer_.data(), buffer_.size(), 0) > 0) continue;
-        (void)::send(peer.get(), ".", 1, MSG_NOSIGNAL);
-      }
-    });
-  }
-  ~Sink() {
-    ::shutdown(listener_.get(), SHUT_RDWR);
-    thread_.join();
-  }
-
- private:
-  UniqueFd listener_;
-  std::vector<char> buffer_ = std::vector<char>(1 << 18);
-  std::thread thread_;
-};
 
 // Straight to the pod and through the Service in turn: what else happens on the machine meets both alike.
 class Pair {
@@ -80,17 +31,13 @@ class Pair {
   std::vector<double> times_[2];
 };
 
-double Since(std::chrono::steady_clock::time_point begin) {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-}
-
 // The system call alone; the connection is reset afterwards, so that none waits for its end.
 void Connect(benchmark::State& state, bool outside) {
   auto bench = PreparePath(static_cast<Path>(state.range(0)), static_cast<int>(state.range(1)), outside);
   if (!bench) return state.SkipWithError(bench.error().message().c_str());
   Sink sink(bench->world->Place(bench->server));
-  const sockaddr_in to[] = {AddressOf(EndpointAddress(bench->server, true), kSinkPort),
-                            AddressOf(bench->sink.to, bench->sink.port)};
+  const sockaddr_in to[] = {BenchAddress(EndpointAddress(bench->server, true), kSinkPort),
+                            BenchAddress(bench->sink.to, bench->sink.port)};
   const linger reset{.l_onoff = 1, .l_linger = 0};
   Pair pair;
   Result<> done = bench->world->Place(bench->client).Run([&]() -> Result<> {
@@ -136,26 +83,6 @@ void RequestResponse(benchmark::State& state, bool outside) {
     }
   }
   pair.Report(state);
-}
-
-// 64 MiB in one stream.
-Result<double> Stream(const PathBench& bench, const IpAddress& ip, uint16_t port) {
-  static const std::vector<char> data(1 << 18);
-  ASSIGN_OR_RETURN(UniqueFd fd, SocketIn(bench.world->Place(bench.client)));
-  const sockaddr_in to = AddressOf(ip, port);
-  if (::connect(fd.get(), reinterpret_cast<const sockaddr*>(&to), sizeof to) != 0) {
-    return ErrnoError("connect");
-  }
-  auto begin = std::chrono::steady_clock::now();
-  for (int i = 0; i < 256; ++i) {
-    if (::send(fd.get(), data.data(), data.size(), MSG_NOSIGNAL) != static_cast<ssize_t>(data.size())) {
-      return ErrnoError("send");
-    }
-  }
-  ::shutdown(fd.get(), SHUT_WR);
-  char all;
-  if (::recv(fd.get(), &all, 1, MSG_WAITALL) != 1) return ErrnoError("receive");
-  return Since(begin);
 }
 
 void Throughput(benchmark::State& state, bool outside) {
