@@ -7,6 +7,7 @@
 namespace keelson::kubelet {
 namespace {
 
+using std::chrono::milliseconds;
 using std::chrono::minutes;
 using std::chrono::seconds;
 
@@ -91,6 +92,22 @@ TEST_F(CrashLoopsTest, CostALimitedAmount) {
   // The latest two runs stay, of each the place of its last message, and the pod's own files.
   EXPECT_LE(runtime_.ListContainers({}, {})->size(), kContainers * 2);
   EXPECT_LE(FilesBelow(dir_ + "/kubelet/pods"), kContainers * 2 + kPods);
+}
+
+// Also where short runs are looked at soon: what has not begun cannot have ended.
+TEST_F(CrashLoopsTest, WhoWaitsForTheNextRunIsNotLookedAtMeanwhile) {
+  runtime_.FollowClock();
+  harness_->Start();
+  runtime_.ExitOnStart("main", 1);
+  harness_->Create(R"({"metadata":{"name":"job"},"spec":{"restartPolicy":"OnFailure",
+      "containers":[{"name":"main","image":"img:1"}]}})");
+  ASSERT_TRUE(PassUntil(minutes(1), [&] { return runtime_.Count("StartContainer main") == 3; }));
+  Pass(seconds(5));
+  const size_t before = faults_.Calls();
+  Pass(seconds(10), milliseconds(20));
+  // Two lists a second of all, and the node's three calls.
+  EXPECT_LE(faults_.Calls() - before, 10u * 2 + 3 + 8);
+  EXPECT_EQ(runtime_.Count("StartContainer main"), 3u);
 }
 
 TEST_F(CrashLoopsTest, ARunThatLastsBeginsTheWaitAnew) {

@@ -210,7 +210,7 @@ void PodSyncTask::PlanQuickLook(const PodActions& actions) {
               (!actions.start.empty() &&
                std::any_of(pod_->spec().init_containers().begin(), pod_->spec().init_containers().end(),
                            [&](const auto& item) { return item.name() == actions.start.back(); }));
-  if (!actions.start.empty()) memory_.quick_looks = ends ? kQuickLooks : 0;
+  if (!made_.empty()) memory_.quick_looks = ends ? kQuickLooks : 0;
   // More may be due at once: the next init container, or the first app container after the last of them.
   PodActions next = ComputePodActions(*pod_, *memory_.runtime, deps_.probes);
   bool more = next.kill_pod && memory_.runtime->AnyRunning();
