@@ -285,7 +285,7 @@ SlicePlan PlanSlices(const corev1::Service& service, const std::vector<EndpointP
     RemoveAll(own, plan);
   }
   RemoveAll(others, plan);
-  plan.ideal_slices = std::max<size_t>(plan.ideal_slices, 1);  // a placeholder
+  plan.ideal_slices = std::max<size_t>(plan.ideal_slices, 1);  // an empty one, for no endpoints
   return plan;
 }
 
