@@ -4,6 +4,7 @@ The namespace has a veth pair of its own and no way out, so any number of cluste
 run side by side, and nothing that a test does reaches the machine's network. It is the node of a cluster
 with one node; that of several has its nodes' bridge in it.
 """
+import fnmatch
 import hashlib
 import json
 import os
@@ -25,6 +26,11 @@ def run(args, check=True, **kwargs):
     if check and result.returncode != 0:
         raise AssertionError(f"{' '.join(map(str, args))} -> {result.returncode}\n{result.stdout}{result.stderr}")
     return result
+
+
+def directories(top, pattern):
+    """All below `top`, of cgroups say, whose names match; also while others come and go, which makes pathlib's globs fail."""
+    return [pathlib.Path(at, name) for at, names, _ in os.walk(top) for name in fnmatch.filter(names, pattern)]
 
 
 def kill(pid):
@@ -83,7 +89,7 @@ class Cluster:
 
     def traces(self):
         """What there is of the cluster on the machine."""
-        places = [*pathlib.Path("/sys/fs/cgroup").glob(f"**/keelson-{self.id}"), *pathlib.Path("/run/netns").glob(f"keelson-{self.id}-*")]
+        places = [*directories("/sys/fs/cgroup", f"keelson-{self.id}"), *pathlib.Path("/run/netns").glob(f"keelson-{self.id}-*")]
         mounts = [line.split()[4] for line in pathlib.Path("/proc/self/mountinfo").read_text().splitlines()]
         links = json.loads(run(self.inside(["ip", "-j", "link"])).stdout)
         tables = run(self.inside(["nft", "list", "tables"])).stdout.splitlines()
@@ -117,8 +123,9 @@ class Cluster:
         pod = self.get("pod", pod) if isinstance(pod, str) else pod
         pods = pathlib.Path(f"keelson-{self.id}", pod["spec"]["nodeName"], "kubepods")
         for hierarchy in ("/sys/fs/cgroup", "/sys/fs/cgroup/pids"):
-            files = pathlib.Path(hierarchy, pods).glob(f"**/pod{pod['metadata']['uid']}/*/cgroup.procs")
-            processes = [int(pid) for file in files for pid in file.read_text().split()]
+            files = [path / "cgroup.procs" for of_pod in directories(pathlib.Path(hierarchy, pods), f"pod{pod['metadata']['uid']}")
+                     for path in directories(of_pod, "*")]
+            processes = [int(pid) for file in files if file.exists() for pid in file.read_text().split()]
             if processes:
                 return processes
         return []

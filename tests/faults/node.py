@@ -8,7 +8,7 @@ import sys
 import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "e2e"))
-from cluster import ROOT, Cluster, kill, run  # noqa: E402
+from cluster import ROOT, Cluster, directories, kill, run  # noqa: E402
 
 __all__ = ["Cluster", "Node", "kill", "run"]
 
@@ -27,7 +27,7 @@ class Node:
     def cgroups(self):
         pods = pathlib.Path(f"keelson-{self.cluster.id}", "node1", "kubepods")
         return {path.name for hierarchy in ("/sys/fs/cgroup", "/sys/fs/cgroup/pids", "/sys/fs/cgroup/memory")
-                for path in pathlib.Path(hierarchy, pods).glob("**/pod*") if path.is_dir()}
+                for path in directories(pathlib.Path(hierarchy, pods), "pod*")}
 
     def mounts(self):
         """Volumes, sandboxes' network namespaces, root file systems: all that is mounted below the node's directory."""
@@ -50,7 +50,7 @@ class Node:
                 "mount": self.mounts(), "cgroup": self.cgroups(), "directory": names(self.pods),
                 "logs": names(self.dir / "pod-logs"), "hostPort rule": self.rules(),
                 "link": {link["ifname"] for link in links},
-                "address": {file.name for file in (self.dir / "run/cni").rglob("*") if file.name[0].isdigit()}}
+                "address": {name for _, _, files in os.walk(self.dir / "run/cni") for name in files if name[0].isdigit()}}
 
     def more_than(self, before):
         """What has come on top of `before`, in words."""
