@@ -119,6 +119,19 @@ TEST_F(RuntimeFaultsTest, AStartThatWasGivenUpIsNoRun) {
   }
 }
 
+TEST_F(RuntimeFaultsTest, HalfAStartThatTheRuntimeKeepsIsEndedAndIsNoRun) {
+  cgroups_.KillBy([this](const std::string& id) { return runtime_.KillProcesses(id); });
+  harness_->Start();
+  runtime_.KeepHalfStart("main");
+  harness_->Create(R"({"metadata":{"name":"web"},"spec":{"restartPolicy":"Never",
+      "containers":[{"name":"main","image":"img:1"}]}})");
+  ASSERT_TRUE(PassUntil(seconds(8), "web", IsPodReady)) << harness_->Get("web").ShortDebugString();
+  EXPECT_EQ(harness_->Get("web").status().container_statuses(0).restart_count(), 0);
+  auto left = runtime_.ListContainers({}, {});
+  ASSERT_EQ(left->size(), 1u);
+  EXPECT_EQ(left->front().attempt, 0u);
+}
+
 TEST_F(RuntimeFaultsTest, AStartThatWasGivenUpAndCannotBeRemovedHoldsNobodyUp) {
   harness_->Start();
   runtime_.AbandonStart("main", "failed to start containerd task \"8af2\": context canceled: unknown");

@@ -33,6 +33,9 @@ class ForwardingCgroups : public PodCgroups {
   ContainerCgroup Container(const corev1::Pod& pod, const std::string& id) const override {
     return real_.Container(pod, id);
   }
+  bool KillContainer(const corev1::Pod& pod, const std::string& id) override {
+    return real_.KillContainer(pod, id);
+  }
   std::unique_ptr<linux::MemoryAlarm> WatchMemory() const override { return real_.WatchMemory(); }
   std::optional<pid_t> AnyProcess(const corev1::Pod& pod) const override { return real_.AnyProcess(pod); }
 

@@ -74,7 +74,7 @@ class PodCgroupsImpl : public PodCgroups {
     for (std::string_view qos : kClasses) {
       const CgroupName name = NameOf(qos, uid);
       // What the runtime has lost sight of, such as a sandbox whose making was given up: nobody else ends it.
-      for (pid_t pid : cgroups_.Processes(driver_->Path(name))) ::kill(pid, SIGKILL);
+      KillAll(driver_->Path(name));
       if (auto removed = driver_->Remove(name); !removed && first) first = removed;
     }
     return first;
@@ -116,6 +116,10 @@ class PodCgroupsImpl : public PodCgroups {
     if (path.empty()) return {};
     return {path, cgroups_.Usage(path), Pressures(path)};
   }
+  bool KillContainer(const corev1::Pod& pod, const std::string& id) override {
+    const std::string path = id.empty() ? "" : cgroups_.ChildWith(Parent(pod), id);
+    return !path.empty() && KillAll(path);
+  }
   linux::CgroupAccount Account(const std::string& path) const override { return cgroups_.Account(path); }
   std::unique_ptr<linux::MemoryAlarm> WatchMemory() const override {
     const std::string pods = options_.per_qos ? driver_->Path(Class(k8s::kGuaranteed)) : "";
@@ -130,6 +134,12 @@ class PodCgroupsImpl : public PodCgroups {
 
  private:
   static constexpr std::string_view kClasses[] = {k8s::kGuaranteed, k8s::kBurstable, k8s::kBestEffort};
+
+  bool KillAll(const std::string& path) const {
+    const std::vector<pid_t> processes = cgroups_.Processes(path);
+    for (pid_t pid : processes) ::kill(pid, SIGKILL);
+    return !processes.empty();
+  }
 
   linux::CgroupPressure Pressures(const std::string& path) const {
     return options_.pressure ? cgroups_.Pressures(path) : linux::CgroupPressure();

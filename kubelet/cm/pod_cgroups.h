@@ -52,6 +52,8 @@ class PodCgroups {  // thread safe
   virtual linux::CgroupPressure PressureOfNode() const { return {}; }
   virtual linux::CgroupPressure PressureOf(const corev1::Pod&) const { return {}; }
   virtual ContainerCgroup Container(const corev1::Pod&, const std::string& /*id*/) const { return {}; }
+  // Kills all that is in the container's own cgroup; false: nothing is.
+  virtual bool KillContainer(const corev1::Pod&, const std::string& /*id*/) { return false; }
   virtual linux::CgroupAccount Account(const std::string& /*path*/) const { return {}; }
   // Index 0: of the machine, 1: of all pods. null: nobody tells.
   virtual std::unique_ptr<linux::MemoryAlarm> WatchMemory() const { return nullptr; }

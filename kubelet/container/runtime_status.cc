@@ -1,6 +1,7 @@
 #include "kubelet/container/runtime_status.h"
 
 #include <algorithm>
+#include <csignal>
 #include <cstdlib>
 #include <tuple>
 
@@ -20,13 +21,15 @@ std::string ValueOf(const cri::Labels& labels, const char* key) {
 // killed or restarted, and ends what there may be of a process by then. And where a busy shim has not said
 // for 2 s what a sandbox's process is, containerd makes the container with the namespaces of process 0, which
 // the start does not find.
+// Half a start that containerd 1.6 has kept is killed by the next kubelet (PodSyncTask::ForgetUnstarted).
 bool IsAbandonedStart(const cri::ContainerStatus& status) {
+  constexpr int kKilled = 128 + SIGKILL;
+  if (status.state != cri::ContainerState::kExited || status.started_at != 0) return false;
+  if (status.reason != "StartError") return status.exit_code == kKilled && status.reason != "OOMKilled";
   auto says = [&](const char* text) { return status.message.find(text) != std::string::npos; };
-  return status.state == cri::ContainerState::kExited && status.started_at == 0 &&
-         status.reason == "StartError" &&
-         ((says("failed to create") && (says("context canceled") || says("start failed: : signal: killed") ||
-                                        says("lstat /proc/0/ns/"))) ||
-          (says("failed to start containerd task") && says("context canceled")));
+  return (says("failed to create") && (says("context canceled") || says("start failed: : signal: killed") ||
+                                       says("lstat /proc/0/ns/"))) ||
+         (says("failed to start containerd task") && says("context canceled"));
 }
 
 ContainerRecord Record(cri::ContainerStatus status, const std::string& sandbox_id) {

@@ -131,6 +131,22 @@ void FakeRuntime::AbandonStart(const std::string& name, const std::string& messa
   abandoned_starts_[name] = message;
 }
 
+void FakeRuntime::KeepHalfStart(const std::string& name) {
+  MutexLock lock(mutex_);
+  half_starts_.insert(name);
+}
+
+bool FakeRuntime::KillProcesses(const std::string& id) {
+  MutexLock lock(mutex_);
+  auto it = containers_.find(id);
+  if (it == containers_.end()) return false;
+  ContainerEntry& entry = it->second;
+  if (!entry.half_started && entry.status.state != ContainerState::kRunning) return false;
+  entry.half_started = false;
+  Exit(entry, 137, "Error");
+  return true;
+}
+
 void FakeRuntime::FollowClock() {
   MutexLock lock(mutex_);
   follow_clock_ = true;

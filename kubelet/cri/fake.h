@@ -32,6 +32,11 @@ class FakeRuntime : public RuntimeService, public ImageService {  // thread safe
   // The next start of a container of this name is given up, as when the caller has gone before it was done;
   // the runtime says so in its words.
   void AbandonStart(const std::string& name, const std::string& message);
+  // The next start of a container of this name is given up half way and stays so, as containerd 1.6 has it:
+  // it counts as created, and is not removed before somebody has killed its process.
+  void KeepHalfStart(const std::string& name);
+  // What a signal to all that a container has in its cgroup does; false: nothing is in there.
+  bool KillProcesses(const std::string& id);
   // Times follow the clock also where it goes back; else each is later than all before.
   void FollowClock();
   void SetExec(std::function<Result<ExecResult>(const std::string& container_name,
@@ -102,6 +107,7 @@ class FakeRuntime : public RuntimeService, public ImageService {  // thread safe
     std::string sandbox_id;
     ContainerConfig config;
     ContainerStatus status;
+    bool half_started = false;
   };
   static Error NoSuch(const std::string& what, const std::string& id);
   void Happened(const ContainerEntry& container, ContainerEvent::Type type) REQUIRES(mutex_);
@@ -122,6 +128,7 @@ class FakeRuntime : public RuntimeService, public ImageService {  // thread safe
   std::map<std::string, std::pair<Error, bool>> failures_ GUARDED_BY(mutex_);
   std::map<std::string, int> exit_on_start_ GUARDED_BY(mutex_);
   std::map<std::string, std::string> abandoned_starts_ GUARDED_BY(mutex_);
+  std::set<std::string> half_starts_ GUARDED_BY(mutex_);
   std::function<Result<ExecResult>(const std::string&, const std::vector<std::string>&)> exec_
       GUARDED_BY(mutex_);
   std::vector<std::string> calls_ GUARDED_BY(mutex_);

@@ -140,6 +140,10 @@ Result<> FakeRuntime::StartContainer(const std::string& id, std::stop_token) {
     it->second.status.message = abandoned.mapped();
     return Error(Code::kCancelled, "context canceled");
   }
+  if (half_starts_.erase(it->second.config.name)) {
+    it->second.half_started = true;
+    return Error(Code::kCancelled, "context canceled");
+  }
   it->second.status.state = ContainerState::kRunning;
   it->second.status.started_at = NowNanos();
   Happened(it->second, ContainerEvent::Type::kStarted);
@@ -163,6 +167,9 @@ Result<> FakeRuntime::RemoveContainer(const std::string& id, std::stop_token) {
   auto it = containers_.find(id);
   RETURN_IF_ERROR(Begin("RemoveContainer", it == containers_.end() ? id : it->second.config.name));
   if (it == containers_.end()) return {};
+  if (it->second.half_started)
+    return Error(Code::kInternal, "failed to delete containerd container \"" + id +
+                                      "\": cannot delete running task " + id + ": failed precondition");
   Happened(it->second, ContainerEvent::Type::kDeleted);
   containers_.erase(it);
   return {};

@@ -22,7 +22,7 @@ using std::chrono::seconds;
 
 namespace {
 
-constexpr milliseconds kRetry(2000);
+constexpr milliseconds kRetry(2000), kKillEnds(100);
 constexpr std::chrono::seconds kRemoval(20);
 
 Result<std::string> MakeMessageFile(const NodeContext& node, const std::string& uid,
@@ -117,14 +117,18 @@ bool PodSyncTask::EnsureImageVolumes(const corev1::Container& container) {
 }
 
 // Made by a kubelet that did not live to start it: no run, and nothing to keep. The runtime may still be at
-// it, and its name is taken.
+// it, and its name is taken. containerd 1.6 keeps a start whose caller has died half way, with a process that
+// waits for its command, and neither stops nor removes that. Once there has been time for a start to end by
+// itself it is killed here, and can be removed at the next look.
 bool PodSyncTask::ForgetUnstarted(const corev1::Container& container, const ContainerRecord& made) {
   auto removed = RemoveRun(deps_.runtime, node_.paths, made, stop_);
   if (removed) {
     memory_.refused.erase(made.id);
     return true;
   }
-  memory_.refused.try_emplace(made.id, clock_.SteadyNow());
+  const SteadyTime since = memory_.refused.try_emplace(made.id, clock_.SteadyNow()).first->second;
+  const bool half_started = clock_.SteadyNow() - since >= kRetry;
+  Again(half_started && deps_.cgroups.KillContainer(*pod_, made.id) ? kKillEnds : kRetry);
   log::Debug("Cannot remove a container that never ran", {{"pod", api::KeyOf(*pod_)},
                                                           {"container", container.name()},
                                                           {"id", made.id},
@@ -163,7 +167,7 @@ void PodSyncTask::Start(const corev1::Container& container, const std::string& s
     if (ForgetUnstarted(container, *last))
       restarts = last->restart_count;
     else if (!HasBeenRefusedLong(*last))
-      return Again(kRetry);
+      return;
   }
   bool config_error = false;
   auto id = Create(container, image, restarts, sandbox_id, config_error);

@@ -1,8 +1,10 @@
 // Cgroups of pods by name only.
 #pragma once
 
+#include <functional>
 #include <set>
 #include <string>
+#include <utility>
 
 #include "kubelet/cm/pod_cgroups.h"
 #include "lib/base/mutex.h"
@@ -28,8 +30,12 @@ class CgroupNames : public PodCgroups {  // thread safe
     return uids_;
   }
   linux::CgroupUsage Usage(const corev1::Pod&) const override { return {}; }
+  bool KillContainer(const corev1::Pod&, const std::string& id) override { return kill_ && kill_(id); }
+  // Who ends what a container's cgroup holds; set before the kubelet starts.
+  void KillBy(std::function<bool(const std::string& id)> kill) { kill_ = std::move(kill); }
 
  private:
+  std::function<bool(const std::string& id)> kill_;
   mutable Mutex mutex_;
   std::set<std::string> uids_ GUARDED_BY(mutex_);
 };
