@@ -85,7 +85,7 @@ Result<> WatchAddresses(std::stop_token stop, const std::function<void()>& chang
         using Kind = netlink::KernelEvent::Kind;
         const int services = IpvsDeviceIndex();
         bool any = std::any_of(events.begin(), events.end(), [&](const netlink::KernelEvent& e) {
-          return e.kind == Kind::kLost ||
+          return e.kind == Kind::kLost || e.kind == Kind::kFilter ||
                  (e.kind == Kind::kAddress && !e.link_local && e.link_index != services);
         });
         if (any) changed();

@@ -29,7 +29,8 @@ class TableWatch {
   Proxier* proxier_ GUARDED_BY(mutex_) = nullptr;  // set with the first monitor
 };
 
-// Addresses that come and go, until `stop`. On return or failure `changed` has been called once more.
+// Addresses that come and go, and filters of devices that somebody takes away, until `stop`. On return or
+// failure `changed` has been called once more.
 Result<> WatchAddresses(std::stop_token stop, const std::function<void()>& changed);
 
 }  // namespace keelson::proxy

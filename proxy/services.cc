@@ -312,7 +312,7 @@ Result<> Cleanup(const Config& config) {
   ASSIGN_OR_RETURN(std::unique_ptr<nft::Kernel> kernel, nft::OpenKernel());
   Result<> link = RemoveDnsLink();
   Result<> others = RemoveLeftovers(*kernel, config.table);
-  Result<> servers = RemoveVirtualServers(), outside = ebpf::DetachOutside(),
+  Result<> servers = RemoveVirtualServers(), outside = ebpf::DetachOutside(config.ebpf_pins),
            sockets = ebpf::Sockets::RemoveAll(config.ebpf_pins), rules;
   for (bool is_v4 : {true, false}) {
     nft::Table table = DataplaneOptions(config, is_v4).Table();

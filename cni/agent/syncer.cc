@@ -113,6 +113,8 @@ bool Syncer::Matters(const netlink::KernelEvent& event) const {
     case Kind::kLink:  // others are pods', and come and go
       return event.link_name == config_.vxlan_device || event.link_name == config_.wireguard_device ||
              watched_links_.contains(event.link_index);
+    case Kind::kFilter:  // no business of the agent's
+      return false;
     case Kind::kNeighbor:
       return watched_links_.contains(-event.link_index);
   }

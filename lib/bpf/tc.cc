@@ -27,6 +27,23 @@ Error Failed(int result, const char* what, const TcPlace& place) {
 // The kernel's words for: no such interface, no clsact, no filter.
 bool IsAbsent(int result) { return result == -ENOENT || result == -EINVAL || result == -ENODEV; }
 
+// Of the program that is there; nullopt: none.
+Result<std::optional<uint32_t>> IdAt(const TcPlace& place) {
+  bpf_tc_hook hook = HookOf(place);
+  LIBBPF_OPTS(bpf_tc_opts, options, .handle = kHandle, .priority = place.priority);
+  const int found = ::bpf_tc_query(&hook, &options);
+  if (found == 0) return std::optional<uint32_t>(options.prog_id);
+  if (IsAbsent(found)) return std::optional<uint32_t>();
+  return Failed(found, "look at BPF filter", place);
+}
+
+Result<bpf_prog_info> InfoOf(int program) {
+  bpf_prog_info info{};
+  uint32_t size = sizeof info;
+  if (::bpf_obj_get_info_by_fd(program, &info, &size) != 0) return ErrnoError("look at BPF program");
+  return info;
+}
+
 }  // namespace
 
 Result<> AttachTc(const Program& program, const TcPlace& place) {
@@ -42,18 +59,19 @@ Result<> AttachTc(const Program& program, const TcPlace& place) {
   return {};
 }
 
+Result<bool> IsAttachedTc(const Program& program, const TcPlace& place) {
+  ASSIGN_OR_RETURN(std::optional<uint32_t> id, IdAt(place));
+  if (!id) return false;
+  ASSIGN_OR_RETURN(bpf_prog_info info, InfoOf(program.fd()));
+  return info.id == *id;
+}
+
 Result<std::optional<std::string>> TcProgramAt(const TcPlace& place) {
-  bpf_tc_hook hook = HookOf(place);
-  LIBBPF_OPTS(bpf_tc_opts, options, .handle = kHandle, .priority = place.priority);
-  if (int found = ::bpf_tc_query(&hook, &options); found != 0) {
-    if (IsAbsent(found)) return std::optional<std::string>();
-    return Failed(found, "look at BPF filter", place);
-  }
-  UniqueFd program(::bpf_prog_get_fd_by_id(options.prog_id));
+  ASSIGN_OR_RETURN(std::optional<uint32_t> id, IdAt(place));
+  if (!id) return std::optional<std::string>();
+  UniqueFd program(::bpf_prog_get_fd_by_id(*id));
   if (!program) return ErrnoError("open BPF program");
-  bpf_prog_info info{};
-  uint32_t size = sizeof info;
-  if (::bpf_obj_get_info_by_fd(program.get(), &info, &size) != 0) return ErrnoError("look at BPF program");
+  ASSIGN_OR_RETURN(bpf_prog_info info, InfoOf(program.get()));
   return std::optional<std::string>(info.name);
 }
 

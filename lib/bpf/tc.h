@@ -22,6 +22,8 @@ struct TcPlace {
 Result<> AttachTc(const Program& program, const TcPlace& place);
 // The name of the program that is there (the kernel keeps 15 characters); nullopt: none.
 Result<std::optional<std::string>> TcProgramAt(const TcPlace& place);
+// Whether it is this very program that is there.
+Result<bool> IsAttachedTc(const Program& program, const TcPlace& place);
 // Absent is fine. The queueing discipline stays, which others may use too.
 Result<> DetachTc(const TcPlace& place);
 

@@ -71,6 +71,12 @@ std::optional<KernelEvent> Parse(const nlmsghdr* message) {
       event.kind = KernelEvent::Kind::kNeighbor;
       event.link_index = static_cast<const ndmsg*>(NLMSG_DATA(message))->ndm_ifindex;
       return event;
+    case RTM_DELTFILTER:
+    case RTM_DELQDISC:
+      event.kind = KernelEvent::Kind::kFilter;
+      event.removed = true;
+      event.link_index = static_cast<const tcmsg*>(NLMSG_DATA(message))->tcm_ifindex;
+      return event;
     default:
       return std::nullopt;
   }
@@ -81,7 +87,7 @@ std::optional<KernelEvent> Parse(const nlmsghdr* message) {
 Result<Monitor> Monitor::Open() {
   ASSIGN_OR_RETURN(linux::NetlinkEvents events, linux::NetlinkEvents::Open(NETLINK_ROUTE));
   for (int group : {RTNLGRP_LINK, RTNLGRP_IPV4_IFADDR, RTNLGRP_IPV6_IFADDR, RTNLGRP_IPV4_ROUTE,
-                    RTNLGRP_IPV6_ROUTE, RTNLGRP_NEIGH}) {
+                    RTNLGRP_IPV6_ROUTE, RTNLGRP_NEIGH, RTNLGRP_TC}) {
     RETURN_IF_ERROR(events.Listen(group, true));
   }
   return Monitor(std::move(events));

@@ -13,7 +13,8 @@
 namespace keelson::netlink {
 
 struct KernelEvent {
-  enum class Kind { kLink, kAddress, kRoute, kNeighbor, kLost };  // kLost: more than was kept; look at all
+  enum class Kind { kLink, kAddress, kRoute, kNeighbor, kFilter, kLost };
+  // kFilter: a filter or a queueing discipline has gone. kLost: more than was kept; look at all.
   Kind kind = Kind::kLost;
   bool removed = false;
   int link_index = 0;     // 0: none
@@ -24,8 +25,8 @@ struct KernelEvent {
   uint32_t author = 0;  // Socket::port() of who did it; 0: the kernel itself
 };
 
-// Links, addresses, routes and neighbours of both families, of the namespace it was opened in. One waiting
-// thread at a time.
+// Links, addresses, routes and neighbours of both families, filters that go, of the namespace it was opened
+// in. One waiting thread at a time.
 class Monitor {
  public:
   static Result<Monitor> Open();

@@ -79,7 +79,8 @@ DataplaneMode Mode(nftables::Options v4, nftables::Options v6, nftables::OpenKer
                           .direct = outside.direct,
                           .pod_cidrs = nftables::WithPods(v4, pod_cidrs).pod_cidrs,
                           .pod_bridge = packets.pod_bridge,
-                          .pod_interface_prefix = packets.pod_interface_prefix};
+                          .pod_interface_prefix = packets.pod_interface_prefix,
+                          .pin_directory = pin_directory};
     for (const IpPrefix& cidr : nftables::WithPods(v6, pod_cidrs).pod_cidrs)
       devices.pod_cidrs.push_back(cidr);
     Result<std::unique_ptr<nft::Kernel>> kernel = open_kernel();

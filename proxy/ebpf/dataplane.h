@@ -30,7 +30,10 @@ class Dataplane final : public proxy::Dataplane {
   Result<SyncStats> Sync() override;
   Result<SyncStats> Verify() override;
   void Distrust() override;
-  void OnPeriod() override { packets_.OnPeriod(); }
+  void OnPeriod() override {
+    packets_.OnPeriod();
+    sockets_.LookAtPrograms();
+  }
   size_t Refused() const override { return packets_.Refused(); }
   std::vector<OwnTable> Tables() const override { return packets_.Tables(); }
   // Open connections of this node's clients go to endpoints' own addresses and need nothing. Those from

@@ -75,12 +75,16 @@ Result<> KeepOnly(const bpf::Map& map, const std::map<int, T>& wanted) {
   return {};
 }
 
-Result<> DetachAll(bool v4) {
+Result<> DetachFrom(netlink::Socket& socket, int link_index, bool v4, const OwnClsact& clsact) {
+  for (bool ingress : {true, false}) RETURN_IF_ERROR(DetachOne(PlaceOf(link_index, v4, ingress)));
+  return clsact.Release(socket, link_index);
+}
+
+Result<> DetachAll(bool v4, const OwnClsact& clsact) {
   ASSIGN_OR_RETURN(netlink::Socket socket, netlink::Socket::Open());
   ASSIGN_OR_RETURN(std::vector<netlink::Link> links, netlink::ListLinks(socket));
-  for (const netlink::Link& link : links) {
-    for (bool ingress : {true, false}) RETURN_IF_ERROR(DetachOne(PlaceOf(link.index, v4, ingress)));
-  }
+  RETURN_IF_ERROR(clsact.Forget(links));
+  for (const netlink::Link& link : links) RETURN_IF_ERROR(DetachFrom(socket, link.index, v4, clsact));
   return {};
 }
 
@@ -133,8 +137,7 @@ bool Devices::MaySendOn() const {
 }
 
 // A device is in the maps while programs are on it, which look there.
-Result<> Devices::Attach(const bpf::Program& in, const bpf::Program& out, const DeviceMaps& maps,
-                         bool programs) {
+Result<> Devices::Attach(const bpf::Program& in, const bpf::Program& out, const DeviceMaps& maps, bool all) {
   return netns_.Run([&]() -> Result<> {
     ASSIGN_OR_RETURN(netlink::Socket socket, netlink::Socket::Open());
     ASSIGN_OR_RETURN(std::vector<netlink::Link> links, netlink::ListLinks(socket));
@@ -150,35 +153,42 @@ Result<> Devices::Attach(const bpf::Program& in, const bpf::Program& out, const 
     RETURN_IF_ERROR(KeepOnly(maps.direct, ways));
     for (const auto& [index, header] : wanted) {
       RETURN_IF_ERROR(maps.devices.Put(static_cast<uint32_t>(index), Device{.header = header}));
-      // An index is used again, but not soon.
-      if (!programs && attached_.contains(index)) continue;
-      // Answers first: what comes in is translated only when they can be.
-      RETURN_IF_ERROR(bpf::AttachTc(out, PlaceOf(index, v4_, false)));
-      RETURN_IF_ERROR(bpf::AttachTc(in, PlaceOf(index, v4_, true)));
+      RETURN_IF_ERROR(AttachTo(socket, index, in, out));
     }
     for (const netlink::Link& link : links) {
-      if (wanted.contains(link.index)) continue;
-      if (programs || attached_.contains(link.index)) RETURN_IF_ERROR(DetachFrom(link.index));
+      if (wanted.contains(link.index) || !(all || attached_.contains(link.index))) continue;
+      RETURN_IF_ERROR(DetachFrom(socket, link.index, v4_, clsact_));
     }
+    RETURN_IF_ERROR(clsact_.Forget(links));
     RETURN_IF_ERROR(KeepOnly(maps.devices, wanted));
     attached_ = wanted;
     return {};
   });
 }
 
-Result<> Devices::DetachFrom(int link_index) const {
-  for (bool ingress : {true, false}) RETURN_IF_ERROR(DetachOne(PlaceOf(link_index, v4_, ingress)));
+Result<> Devices::AttachTo(netlink::Socket& socket, int link_index, const bpf::Program& in,
+                           const bpf::Program& out) const {
+  // Answers first: what comes in is translated only when they can be.
+  for (bool ingress : {false, true}) {
+    const bpf::Program& program = ingress ? in : out;
+    const bpf::TcPlace place = PlaceOf(link_index, v4_, ingress);
+    ASSIGN_OR_RETURN(bool there, bpf::IsAttachedTc(program, place));
+    if (there) continue;
+    RETURN_IF_ERROR(clsact_.Note(socket, link_index));
+    RETURN_IF_ERROR(bpf::AttachTc(program, place));
+  }
   return {};
 }
 
 Result<> Devices::Detach() {
   attached_.clear();
-  return netns_.Run([this] { return DetachAll(v4_); });
+  return netns_.Run([this] { return DetachAll(v4_, clsact_); });
 }
 
-Result<> DetachOutside() {
-  for (bool v4 : {true, false}) RETURN_IF_ERROR(DetachAll(v4));
-  return {};
+Result<> DetachOutside(const std::string& pin_directory) {
+  const OwnClsact clsact(pin_directory);
+  for (bool v4 : {true, false}) RETURN_IF_ERROR(DetachAll(v4, clsact));
+  return clsact.ForgetAll();
 }
 
 }  // namespace keelson::proxy::ebpf

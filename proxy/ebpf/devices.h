@@ -11,6 +11,7 @@
 #include "lib/linux/netns.h"
 #include "lib/netlink/addr.h"
 #include "lib/netlink/link.h"
+#include "proxy/ebpf/own_clsact.h"
 
 namespace keelson::proxy::ebpf {
 
@@ -22,6 +23,7 @@ struct DeviceOptions {
   bool direct = false;
   std::vector<IpPrefix> pod_cidrs;  // of both families
   std::string pod_bridge, pod_interface_prefix;
+  std::string pin_directory;  // where it is told what else is ours on devices (own_clsact.h)
 };
 
 // By index, how many bytes a packet has before its IP header. What has a header of another kind than
@@ -52,21 +54,23 @@ class Devices {
       : netns_(std::move(netns)), options_(std::move(options)), v4_(v4) {}
 
   // Puts the programs, if need be in place of others, on all such devices, which are in the maps then, and
-  // takes them from all others. `programs`: false when the same programs are there already.
-  Result<> Attach(const bpf::Program& in, const bpf::Program& out, const DeviceMaps& maps, bool programs);
+  // takes them from those that were such; with `all` from all others, which a process before may have had.
+  Result<> Attach(const bpf::Program& in, const bpf::Program& out, const DeviceMaps& maps, bool all);
   Result<> Detach();
 
  private:
-  Result<> DetachFrom(int link_index) const;
   // In the namespace.
+  Result<> AttachTo(netlink::Socket& socket, int link_index, const bpf::Program& in,
+                    const bpf::Program& out) const;
   bool MaySendOn() const;
   const linux::NetNs netns_;
   const DeviceOptions options_;
   const bool v4_;
+  const OwnClsact clsact_{options_.pin_directory};
   std::map<int, uint32_t> attached_;
 };
 
 // From the devices of the calling thread's network namespace.
-Result<> DetachOutside();
+Result<> DetachOutside(const std::string& pin_directory);
 
 }  // namespace keelson::proxy::ebpf

@@ -106,6 +106,7 @@ Result<Sockets::Written> Sockets::Write(Plan& plan) {
     in_step_ = false;  // unless it succeeds: the plan has handed its changes out
     Changes changes = plan.TakeChanges();
     Result<> applied = Apply(changes);
+    if (applied && programs_stale_) applied = Attach(false);
     if (applied && devices_stale_) applied = AttachDevices(false);
     if (applied) {
       in_step_ = true;
@@ -129,7 +130,7 @@ Result<size_t> Sockets::Compare(Plan& plan) {
   }
   RETURN_IF_ERROR(Apply(changes));
   RETURN_IF_ERROR(Pin());
-  RETURN_IF_ERROR(Attach());
+  RETURN_IF_ERROR(Attach(true));
   RETURN_IF_ERROR(AttachDevices(true));
   return changes.size();
 }
@@ -212,7 +213,8 @@ Result<> Sockets::Pin() {
   return {};
 }
 
-Result<> Sockets::Attach() {
+Result<> Sockets::Attach(bool anew) {
+  programs_stale_ = false;
   std::string directory = options_.cgroup;
   if (directory.empty()) {
     ASSIGN_OR_RETURN(directory, CgroupRoot());
@@ -222,8 +224,9 @@ Result<> Sockets::Attach() {
   if (::fstat(cgroup.get(), &status) != 0) return ErrnoError("stat " + directory);
   for (const bpf::Program& program : object_->Programs()) {
     if (!IsForSockets(program) || (!v4_ && program.name().ends_with("4"))) continue;
-    RETURN_IF_ERROR(AttachOne(program, cgroup.get(), status.st_ino));
+    RETURN_IF_ERROR(AttachOne(program, cgroup.get(), status.st_ino, anew));
   }
+  if (!anew) return {};
   // Maps of another layout have no readers any more.
   ASSIGN_OR_RETURN(std::vector<std::string> names, ListDir(Directory()));
   for (const std::string& name : names) {
@@ -233,13 +236,13 @@ Result<> Sockets::Attach() {
   return {};
 }
 
-Result<> Sockets::AttachOne(const bpf::Program& program, int cgroup, uint64_t cgroup_id) {
+Result<> Sockets::AttachOne(const bpf::Program& program, int cgroup, uint64_t cgroup_id, bool anew) {
   const std::string path = Directory() + "/" + program.name();
   Result<bpf::Link> pinned = bpf::Link::OpenPinned(path);
   if (!pinned && !pinned.error().Is(Code::kNotFound)) return pinned.error();
   if (pinned) {
     ASSIGN_OR_RETURN(uint64_t at, pinned->CgroupId());
-    if (at == cgroup_id) return pinned->Update(program);
+    if (at == cgroup_id) return anew ? pinned->Update(program) : Result<>();
   }
   // Attached twice does no harm: what an endpoint's address has become is no Service's.
   ASSIGN_OR_RETURN(bpf::Link link, bpf::Link::AttachCgroup(program, cgroup));
@@ -248,14 +251,14 @@ Result<> Sockets::AttachOne(const bpf::Program& program, int cgroup, uint64_t cg
   return link.Pin(path);
 }
 
-Result<> Sockets::AttachDevices(bool programs) {
+Result<> Sockets::AttachDevices(bool anew) {
   devices_stale_ = false;
   if (!devices_) return {};
   ASSIGN_OR_RETURN(bpf::Program in, object_->GetProgram("from_outside"));
   ASSIGN_OR_RETURN(bpf::Program out, object_->GetProgram("to_outside"));
   ASSIGN_OR_RETURN(bpf::Map map, object_->GetMap("devices"));
   ASSIGN_OR_RETURN(bpf::Map direct, object_->GetMap("direct_devices"));
-  return devices_->Attach(in, out, {.devices = std::move(map), .direct = std::move(direct)}, programs);
+  return devices_->Attach(in, out, {.devices = std::move(map), .direct = std::move(direct)}, anew);
 }
 
 Result<bool> Sockets::Retire() {

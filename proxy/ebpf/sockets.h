@@ -62,8 +62,10 @@ class Sockets {
   };
   Result<Written> Write(Plan& plan);
   void Distrust() { in_step_ = false; }
-  // Devices or their addresses have changed: the next Write() looks.
+  // Devices, their addresses or their filters have changed: the next Write() looks, and mends.
   void LookAtDevices() { devices_stale_ = true; }
+  // Somebody may have taken programs away from their places.
+  void LookAtPrograms() { programs_stale_ = devices_stale_ = true; }
 
   // Sockets are served no more, and from outside those only that are connected. Then everything goes, if
   // nobody is: true. A Write() undoes it.
@@ -77,9 +79,10 @@ class Sockets {
   Result<size_t> Compare(Plan& plan);
   Result<> Open(const Plan& plan);
   Result<> Pin();
-  Result<> Attach();
-  Result<> AttachDevices(bool programs);
-  Result<> AttachOne(const bpf::Program& program, int cgroup, uint64_t cgroup_id);
+  // `anew`: after the programs have been loaded.
+  Result<> Attach(bool anew);
+  Result<> AttachDevices(bool anew);
+  Result<> AttachOne(const bpf::Program& program, int cgroup, uint64_t cgroup_id, bool anew);
   Result<> Apply(const Changes& changes);
   std::string Directory() const { return options_.pin_directory + (v4_ ? "/v4" : "/v6"); }
   std::string MapDirectory() const;
@@ -87,7 +90,7 @@ class Sockets {
   const SocketOptions options_;
   const bool v4_;
   std::unique_ptr<Devices> devices_;
-  bool devices_stale_ = false;
+  bool devices_stale_ = false, programs_stale_ = false;
   std::unique_ptr<bpf::Object> object_;
   std::optional<bpf::Map> maps_[kMapCount];
   bool in_step_ = false;

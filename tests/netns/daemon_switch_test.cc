@@ -13,7 +13,7 @@
 #include "lib/event/process.h"
 #include "lib/netlink/ipvs.h"
 #include "lib/nft/kernel.h"
-#include "tests/netns/crowd.h"
+#include "tests/netns/ways.h"
 
 namespace keelson::netns {
 namespace {
@@ -116,25 +116,11 @@ bool Eventually(const std::function<bool()>& holds) {
   return false;
 }
 
-struct Way {
-  const char* name;
-  std::vector<const char*> modes;
-};
-class DaemonSwitch : public ::testing::TestWithParam<Way> {};
+class DaemonSwitch : public WayTest {};
 
 TEST_P(DaemonSwitch, ConnectionsLiveThroughChangesOfTheConfigurationFile) {
-  for (const char* mode : GetParam().modes) {
-    if (Result<> possible = Possible(mode); !possible) GTEST_SKIP() << possible.error().message();
-  }
-  if (Result<> may = Crowd::MayOpen(1700); !may) GTEST_SKIP() << may.error().message();
-  auto made = ServiceWorld::Make();
-  if (!made) GTEST_SKIP() << made.error().message();
-  ServiceWorld& world = **made;
-  auto places = world.Places();
+  auto places = world_->Places();
   if (!places) GTEST_SKIP() << places.error().message();
-
-  ServiceBlock block{.number = 1, .name = "web", .protocol = "tcp", .flags = {"nodeport", "external"}};
-  block.endpoints = {"pod1", "pod2", "remote"};
   auto api = std::make_shared<client::FakeApi>();
   corev1::Node node;
   node.mutable_metadata()->set_name("here");
@@ -142,14 +128,13 @@ TEST_P(DaemonSwitch, ConnectionsLiveThroughChangesOfTheConfigurationFile) {
   address.set_type("InternalIP");
   address.set_address(ClientAddress("node", true).ToString());
   api->Put(node);
-  api->Put(block.Service());
-  discoveryv1::EndpointSlice slice = block.Slice(true);
+  api->Put(block_.Service());
+  discoveryv1::EndpointSlice slice = block_.Slice(true);
   slice.mutable_metadata()->set_name("web-4");
   api->Put(slice);
-  client::FakeApiServer server(world.node(), api);
+  client::FakeApiServer server(world_->node(), api);
 
-  KubeProxy proxy(world.node(), *places, server.port());
-  Crowd crowd(world, block);
+  KubeProxy proxy(world_->node(), *places, server.port());
   for (size_t i = 0; i < GetParam().modes.size(); ++i) {
     const char* mode = GetParam().modes[i];
     SCOPED_TRACE(std::to_string(i) + ": to " + mode);
@@ -157,22 +142,15 @@ TEST_P(DaemonSwitch, ConnectionsLiveThroughChangesOfTheConfigurationFile) {
     if (i == 0) proxy.Start();
     if (i % 2 == 0 && i > 0) {  // at whatever it is doing
       proxy.Kill();
-      EXPECT_EQ(crowd.Dead(), 0);
+      EXPECT_EQ(crowd_->Dead(), 0);
       proxy.Start();
     }
     ASSERT_TRUE(Eventually([&] { return proxy.IsInPlace(mode); }));
-    EXPECT_EQ(crowd.Dead(), 0);
-    Result<> more = crowd.Join(crowd.size() == 0 ? 1000 : 90);
-    ASSERT_TRUE(more) << more.error().message();
-    EXPECT_EQ(crowd.Dead(), 0);
+    ASSERT_NO_FATAL_FAILURE(AllLiveAndMoreJoin());
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    Ways, DaemonSwitch,
-    ::testing::Values(Way{"WithoutIpvs", {"nftables", "ebpf", "nftables", "ebpf"}},
-                      Way{"WithIpvs", {"nftables", "ipvs", "nftables", "ebpf", "ipvs", "ebpf", "nftables"}}),
-    [](const auto& way) { return std::string(way.param.name); });
+INSTANTIATE_TEST_SUITE_P(Ways, DaemonSwitch, ::testing::ValuesIn(kWays), WayName);
 
 }  // namespace
 }  // namespace keelson::netns

@@ -6,41 +6,26 @@
 #include <map>
 
 #include "proxy/model/service_map.h"
-#include "tests/netns/crowd.h"
+#include "tests/netns/ways.h"
 
 namespace keelson::netns {
 namespace {
 
-struct Way {
-  const char* name;
-  std::vector<const char*> modes;
-};
-
-class EverySwitch : public ::testing::TestWithParam<Way> {};
+class EverySwitch : public WayTest {};
 
 TEST_P(EverySwitch, AThousandConnectionsLiveOn) {
-  for (const char* mode : GetParam().modes) {
-    if (Result<> possible = Possible(mode); !possible) GTEST_SKIP() << possible.error().message();
-  }
-  if (Result<> may = Crowd::MayOpen(1700); !may) GTEST_SKIP() << may.error().message();
-  auto made = ServiceWorld::Make();
-  if (!made) GTEST_SKIP() << made.error().message();
-  ServiceWorld& world = **made;
-  ServiceBlock block{.number = 1, .name = "web", .protocol = "tcp", .flags = {"nodeport", "external"}};
-  block.endpoints = {"pod1", "pod2", "remote"};
   proxy::ServiceMap map(proxy::NodePlace{"here", "a"});
-  const corev1::Service service = block.Service();
-  const discoveryv1::EndpointSlice slice = block.Slice(true);
+  const corev1::Service service = block_.Service();
+  const discoveryv1::EndpointSlice slice = block_.Slice(true);
   map.UpdateService("default/web", &service);
   map.UpdateSlice("default/web-4", &slice);
 
   std::unique_ptr<ServicePlane> plane;
   std::string now;
   std::map<std::string, std::unique_ptr<ServicePlane>> retiring;
-  Crowd crowd(world, block);
   for (const char* mode : GetParam().modes) {
     SCOPED_TRACE(now + " to " + mode);
-    auto next = world.Start({.mode = mode, .pod_cidrs = {*IpPrefix::Parse("10.1.0.0/16")}});
+    auto next = world_->Start({.mode = mode, .pod_cidrs = {*IpPrefix::Parse("10.1.0.0/16")}});
     ASSERT_TRUE(next) << next.error().message();
     (*next)->SetService("default/web", map.Resolve("default/web", true));
     Result<> synced = (*next)->Sync();
@@ -57,23 +42,15 @@ TEST_P(EverySwitch, AThousandConnectionsLiveOn) {
     }
     plane = std::move(*next);
     now = mode;
-    EXPECT_EQ(crowd.Dead(), 0);
-    Result<> more = crowd.Join(crowd.size() == 0 ? 1000 : 90);  // and new ones are served
-    ASSERT_TRUE(more) << more.error().message();
-    EXPECT_EQ(crowd.Dead(), 0);
+    ASSERT_NO_FATAL_FAILURE(AllLiveAndMoreJoin());
   }
-  crowd.Reset();
+  crowd_->Reset();
   if (auto ebpf = retiring.find("ebpf"); ebpf != retiring.end()) {
     EXPECT_TRUE(ebpf->second->Retire().value_or(false)) << "nobody needs it any more";
   }
 }
 
-// One of them has all six transitions.
-INSTANTIATE_TEST_SUITE_P(
-    Ways, EverySwitch,
-    ::testing::Values(Way{"WithoutIpvs", {"nftables", "ebpf", "nftables", "ebpf"}},
-                      Way{"WithIpvs", {"nftables", "ipvs", "nftables", "ebpf", "ipvs", "ebpf", "nftables"}}),
-    [](const auto& way) { return std::string(way.param.name); });
+INSTANTIATE_TEST_SUITE_P(Ways, EverySwitch, ::testing::ValuesIn(kWays), WayName);
 
 }  // namespace
 }  // namespace keelson::netns

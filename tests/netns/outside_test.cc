@@ -7,35 +7,25 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "lib/base/file.h"
 #include "lib/bpf/tc.h"
+#include "lib/netlink/clsact.h"
 #include "lib/netlink/conntrack.h"
 #include "lib/netlink/link.h"
-#include "proxy/ebpf/sockets.h"
-#include "tests/netns/service_world.h"
+#include "tests/netns/ebpf_node.h"
 
 namespace keelson::netns {
 namespace {
 
 using proxy::Backend;
 using proxy::ResolvedPort;
+using proxy::ebpf::DetachOutside;
 using proxy::ebpf::Devices;
 using proxy::ebpf::Plan;
 using proxy::ebpf::Sockets;
 
-IpAddress Ip(const char* text) { return *IpAddress::Parse(text); }
-
-class OutsideTest : public ::testing::Test {
+class OutsideTest : public EbpfNodeTest {
  protected:
-  void SetUp() override {
-    auto machine = NodeMachine::Make();
-    if (!machine) GTEST_SKIP() << machine.error().message();
-    machine_ = std::move(*machine);
-    auto world = ServiceWorld::Make();
-    if (!world) GTEST_SKIP() << world.error().message();
-    world_ = std::move(*world);
-    if (Result<> possible = Sockets::Check(); !possible) GTEST_SKIP() << possible.error().message();
-  }
-
   Plan MakePlan(bool v4 = true) {
     Plan plan({.v4 = v4, .pod_cidrs = {*IpPrefix::Parse(v4 ? "10.0.0.0/8" : "fd02::/64")}});
     plan.SetNodeIps({ClientAddress("node", v4)});
@@ -53,8 +43,11 @@ class OutsideTest : public ::testing::Test {
              .least_entries = 64,
              .connections = 1024},
             v4,
-            std::make_unique<Devices>(std::move(*netns),
-                                      proxy::ebpf::DeviceOptions{.direct = direct, .pod_cidrs = pods}, v4)};
+            std::make_unique<Devices>(
+                std::move(*netns),
+                proxy::ebpf::DeviceOptions{
+                    .direct = direct, .pod_cidrs = pods, .pin_directory = machine_->places().pins},
+                v4)};
   }
   // Of policy Local, at a NodePort and an external address.
   static ResolvedPort Local(std::vector<Backend> endpoints, bool v4 = true, uint8_t protocol = proxy::kTcp) {
@@ -68,13 +61,6 @@ class OutsideTest : public ::testing::Test {
     out.has_endpoints = true;
     out.local = out.cluster = std::move(endpoints);
     return out;
-  }
-  static Backend At(const char* endpoint, bool v4 = true) {
-    return {EndpointAddress(endpoint, v4), kEndpointPort, true};
-  }
-  void Write(Sockets& sockets, Plan& plan) {
-    auto written = sockets.Write(plan);
-    ASSERT_TRUE(written) << written.error().message();
   }
   Question To(const char* client, const IpAddress& to, uint16_t port, uint8_t protocol = proxy::kTcp) {
     Question out = world_->From(client, to.is_v4());
@@ -90,11 +76,20 @@ class OutsideTest : public ::testing::Test {
     return answer ? answer->server + " " + answer->seen_as : std::strerror(answer.error().errnum());
   }
   size_t Remembered(bool v4 = true) {
-    auto map = bpf::Map::OpenPinned(machine_->places().pins + (v4 ? "/v4" : "/v6") + "/maps-1/connections");
+    auto map = bpf::Map::OpenPinned(Pins("maps-1/connections", v4));
     if (!map) return 0;
     auto entries = map->Dump();
     EXPECT_TRUE(entries) << entries.error().message();
     return entries ? entries->size() : 0;
+  }
+  Result<> OnNode(const std::string& command) {
+    return world_->node().Run([&]() -> Result<> {
+      return std::system(command.c_str()) == 0 ? Result<>() : Error(Code::kInternal, command);
+    });
+  }
+  bool HasClsact(const std::string& device) {
+    netlink::Socket socket = *netlink::Socket::OpenIn(world_->node());
+    return *netlink::HasClsact(socket, netlink::GetLink(socket, device)->index);
   }
   std::string Filter(const std::string& device, bool ingress, bool v4 = true) {
     std::string out;
@@ -108,9 +103,6 @@ class OutsideTest : public ::testing::Test {
     }));
     return out;
   }
-
-  std::unique_ptr<NodeMachine> machine_;
-  std::unique_ptr<ServiceWorld> world_;
 };
 
 TEST_F(OutsideTest, ServesWithoutAnyRules) {
@@ -145,13 +137,8 @@ TEST_F(OutsideTest, DevicesAreThoseOfTheOutside) {
   }
   EXPECT_EQ(Filter("br0", true), "");
   // A device comes, and one is not of the outside any more.
-  auto run = [&](const char* command) {
-    ASSERT_TRUE(world_->node().Run([&]() -> Result<> {
-      return std::system(command) == 0 ? Result<>() : Error(Code::kInternal, command);
-    }));
-  };
-  run("ip link add more type veth peer name less && ip addr add 192.0.2.77/24 dev more");
-  run("ip addr flush dev other");
+  ASSERT_TRUE(OnNode("ip link add more type veth peer name less && ip addr add 192.0.2.77/24 dev more"));
+  ASSERT_TRUE(OnNode("ip addr flush dev other"));
   Write(sockets, plan);
   EXPECT_EQ(Filter("more", true), "") << "nobody has told";
   sockets.LookAtDevices();
@@ -161,6 +148,55 @@ TEST_F(OutsideTest, DevicesAreThoseOfTheOutside) {
   EXPECT_EQ(Filter("other", false), "");
   EXPECT_TRUE(sockets.Remove());
   EXPECT_EQ(Filter("more", true), "");
+}
+
+TEST_F(OutsideTest, WhatOthersTakeAwayComesBack) {
+  Plan plan = MakePlan();
+  plan.SetService("s", {Local({At("pod1")})});
+  Sockets sockets = Start();
+  Write(sockets, plan);
+  const std::string asked = Ask(To("outside", Ip("192.0.2.1"), 80));
+  EXPECT_THAT(asked, ::testing::StartsWith("pod1 "));
+  for (const char* harm : {"tc filter del dev outside ingress", "tc filter del dev outside egress",
+                           "tc qdisc del dev outside clsact"}) {
+    ASSERT_TRUE(OnNode(harm));
+    EXPECT_NE(Ask(To("outside", Ip("192.0.2.1"), 80)), asked) << harm;
+    sockets.LookAtDevices();
+    Write(sockets, plan);
+    EXPECT_FALSE(last_.compared);
+    EXPECT_EQ(Ask(To("outside", Ip("192.0.2.1"), 80)), asked) << harm;
+  }
+}
+
+// What hangs on devices beside our filters: a discipline goes with the last of its filters, if it is ours.
+TEST_F(OutsideTest, DisciplinesGoWithTheLastFilter) {
+  ASSERT_TRUE(OnNode("tc qdisc add dev other clsact")) << "somebody's";
+  Plan plan = MakePlan(), plan6 = MakePlan(false);
+  auto both = [&](auto body) {
+    Sockets v4 = Start(), v6 = Start(false);
+    Write(v4, plan);
+    Write(v6, plan6);
+    body(v4, v6);
+  };
+  both([&](Sockets& v4, Sockets& v6) {
+    EXPECT_TRUE(v4.Remove());
+    EXPECT_TRUE(HasClsact("outside")) << "the other family has filters there";
+    EXPECT_TRUE(v6.Remove());
+    EXPECT_FALSE(HasClsact("outside"));
+    EXPECT_TRUE(HasClsact("other"));
+  });
+  both([&](Sockets&, Sockets&) {});
+  both([&](Sockets& v4, Sockets& v6) {  // of a process that came later
+    ASSERT_TRUE(OnNode("tc filter add dev outside egress prio 7 bpf bytecode '1,6 0 0 0,'"));
+    EXPECT_TRUE(v4.Remove());
+    EXPECT_TRUE(v6.Remove());
+    EXPECT_TRUE(HasClsact("outside")) << "somebody has filters there";
+    ASSERT_TRUE(OnNode("tc filter del dev outside egress"));
+  });
+  ASSERT_TRUE(world_->node().Run([&] { return DetachOutside(machine_->places().pins); }));
+  EXPECT_FALSE(HasClsact("outside"));
+  EXPECT_TRUE(HasClsact("other"));
+  EXPECT_FALSE(PathExists(machine_->places().pins + "/clsact"));
 }
 
 TEST_F(OutsideTest, ConnectionsOutliveProxiesAndEndpoints) {
@@ -283,16 +319,12 @@ TEST_F(OutsideTest, SendsOnToOtherNodes) {
       Write(next, plan);
       EXPECT_TRUE(open->Echoes()) << "a restart";
       // IPsec is wanted now: nothing more is sent on, least of all as it is.
-      auto run = [&](const std::string& command) {
-        return world_->node().Run([&]() -> Result<> {
-          return std::system(command.c_str()) == 0 ? Result<>() : Error(Code::kInternal, command);
-        });
-      };
-      ASSERT_TRUE(run("ip xfrm policy add dir out src 203.0.113.0/24 dst 203.0.113.0/24 action block"));
+      ASSERT_TRUE(OnNode("ip xfrm policy add dir out src 203.0.113.0/24 dst 203.0.113.0/24 action block"));
       next.LookAtDevices();
       Write(next, plan);
-      EXPECT_EQ(Ask(question), "remote " + question.source->ToString()) << "the usual way, without rules here";
-      ASSERT_TRUE(run("ip xfrm policy flush"));
+      EXPECT_EQ(Ask(question), "remote " + question.source->ToString())
+          << "the usual way, without rules here";
+      ASSERT_TRUE(OnNode("ip xfrm policy flush"));
       next.LookAtDevices();
       Write(next, plan);
       EXPECT_EQ(Ask(question), "remote " + node);

@@ -10,13 +10,14 @@
 #include <atomic>
 #include <cerrno>
 #include <cstring>
+#include <functional>
 #include <thread>
 
 #include "ctl/sockets/socket_call.h"
 #include "lib/base/file.h"
 #include "lib/bpf/link.h"
 #include "proxy/ebpf/bpf/maps.h"
-#include "tests/netns/service_world.h"
+#include "tests/netns/ebpf_node.h"
 
 namespace keelson::netns {
 namespace {
@@ -26,22 +27,11 @@ using proxy::ResolvedPort;
 using proxy::ebpf::Plan;
 using proxy::ebpf::Sockets;
 
-IpAddress Ip(const char* text) { return *IpAddress::Parse(text); }
-
-class SocketsTest : public ::testing::Test {
+class SocketsTest : public EbpfNodeTest {
  protected:
   void SetUp() override {
-    auto machine = NodeMachine::Make();
-    if (!machine) GTEST_SKIP() << machine.error().message();
-    machine_ = std::move(*machine);
-    auto world = ServiceWorld::Make();
-    if (!world) GTEST_SKIP() << world.error().message();
-    world_ = std::move(*world);
-    auto cookie = world_->node().Run([&]() -> Result<> {
-      ASSIGN_OR_RETURN(node_, proxy::ebpf::NetnsCookie());
-      return Sockets::Check();
-    });
-    if (!cookie) GTEST_SKIP() << cookie.error().message();
+    EbpfNodeTest::SetUp();
+    if (IsSkipped()) return;
     ASSERT_TRUE(machine_->Enter(true));
   }
 
@@ -52,8 +42,6 @@ class SocketsTest : public ::testing::Test {
              .least_entries = least},
             v4};
   }
-  std::string Pins(const std::string& name) const { return machine_->places().pins + "/v4/" + name; }
-
   static ResolvedPort Port(const std::string& vip, std::vector<Backend> endpoints,
                            uint8_t protocol = proxy::kTcp) {
     ResolvedPort out{
@@ -61,14 +49,6 @@ class SocketsTest : public ::testing::Test {
     out.has_endpoints = !endpoints.empty();
     out.cluster = std::move(endpoints);
     return out;
-  }
-  static Backend At(const char* endpoint, bool v4 = true) {
-    return {EndpointAddress(endpoint, v4), kEndpointPort, true};
-  }
-  void Write(Sockets& sockets, Plan& plan) {
-    auto written = sockets.Write(plan);
-    ASSERT_TRUE(written) << written.error().message();
-    last_ = *written;
   }
   // Who answers, or what the error is.
   std::string Ask(const char* client, const IpAddress& to, uint8_t protocol = proxy::kTcp) const {
@@ -86,11 +66,6 @@ class SocketsTest : public ::testing::Test {
     ::setsockopt(out.get(), SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
     return out;
   }
-
-  std::unique_ptr<NodeMachine> machine_;
-  std::unique_ptr<ServiceWorld> world_;
-  uint64_t node_ = 0;
-  Sockets::Written last_;
 };
 
 sockaddr_in6 SocketAddress6(const IpAddress& ip, uint16_t port) {
@@ -203,6 +178,24 @@ TEST_F(SocketsTest, RefusesAndDrops) {
     EXPECT_EQ(Ask(client, Ip("10.96.0.2")), std::strerror(EPERM));
     // No Service at all on this port of a cluster IP.
     EXPECT_EQ(Ask(client, Ip("10.96.0.2"), proxy::kUdp), std::strerror(ECONNREFUSED));
+  }
+}
+
+TEST_F(SocketsTest, ProgramsThatSomebodyDetachesComeBack) {
+  Plan plan({.v4 = true});
+  plan.SetService("s", {Port("10.96.0.1", {At("pod1")})});
+  Sockets sockets = Start();
+  Write(sockets, plan);
+  const auto detach = [&] { return bpf::Link::OpenPinned(Pins("connect4"))->Detach(); };
+  const auto remove = [&] { return RemoveFile(Pins("connect4")); };
+  for (const std::function<Result<>()>& harm : {std::function<Result<>()>(detach), {remove}}) {
+    EXPECT_EQ(Ask("pod2", Ip("10.96.0.1")), "pod1");
+    ASSERT_TRUE(harm());
+    sockets.LookAtPrograms();
+    Write(sockets, plan);
+    EXPECT_FALSE(last_.compared);
+    EXPECT_EQ(Ask("pod2", Ip("10.96.0.1")), "pod1");
+    EXPECT_TRUE(PathExists(Pins("connect4")));
   }
 }
 
