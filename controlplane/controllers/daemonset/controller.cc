@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <google/protobuf/util/message_differencer.h>
 
+#include "controlplane/controllers/availability.h"
 #include "controlplane/controllers/first_error.h"
 #include "lib/api/meta.h"
 #include "lib/k8s/pod_util.h"
@@ -94,11 +95,14 @@ void DaemonSetController::OnNode(const client::Change<corev1::Node>& change) {
   }
 }
 
+// A set has to see to a revision that it lost and to one that nobody owns. One that it owns is no news, even
+// when another hand made it: revisions of one template stay until the set has something to do anyway.
 void DaemonSetController::OnRevision(const client::Change<appsv1::ControllerRevision>& change) {
-  for (const auto* object : {change.old_object.get(), change.new_object.get()}) {
-    if (!object) continue;
-    if (auto owner = KeyOfOwner(object->metadata())) queue().Add(*owner);
-  }
+  auto owner_of = [this](const auto& object) {
+    return object ? KeyOfOwner(object->metadata()) : std::nullopt;
+  };
+  if (auto before = owner_of(change.old_object); before && before != owner_of(change.new_object))
+    queue().Add(*before);
   if (change.new_object && !api::ControllerOf(change.new_object->metadata()))
     EnqueueMatching(change.new_object->metadata());
 }
@@ -145,7 +149,7 @@ Result<> DaemonSetController::Process(Sync& sync) {
       PlanPods(sync.set, nodes, pods, sync.hash(), clock().Now(), [&](const corev1::Pod& pod) {
         const auto wait =
             failed_.Replace(fmt::format("{}/{}/{}", meta.uid(), meta.generation(), TargetNodeOf(pod)));
-        if (wait) sync.LookAgain(*wait);
+        Earliest(sync.again, wait);
         return wait.has_value();
       });
   auto tell = [&](const PodPointers& which, const char* type, const char* reason, const char* what,
@@ -168,10 +172,9 @@ Result<> DaemonSetController::Process(Sync& sync) {
 Result<> DaemonSetController::WriteStatus(Sync& sync, bool settled) {
   const appsv1::DaemonSetStatus status =
       StatusOf(sync.set, nodes_.List(), GroupByNode(sync.pods), sync.hash(), settled, clock().Now());
-  // The last pods become available without anybody saying so.
-  const int32_t min_ready = sync.set.spec().min_ready_seconds();
-  if (min_ready > 0 && status.number_ready() != status.number_available())
-    sync.LookAgain(std::chrono::seconds(min_ready));
+  // Every pod, and not only those that the status counts: a rollout waits for the second one of a node.
+  for (const auto& pod : sync.pods)
+    Earliest(sync.again, UntilAvailable(*pod, sync.set.spec().min_ready_seconds(), clock().Now()));
   if (google::protobuf::util::MessageDifferencer::Equals(status, sync.set.status())) return {};
   *sync.set.mutable_status() = status;
   RETURN_IF_ERROR(sync.api.UpdateStatus(sync.set));

@@ -34,7 +34,6 @@ class DaemonSetController : public Controller {
     std::optional<std::chrono::nanoseconds> again;
 
     std::string hash() const;
-    void LookAgain(std::chrono::nanoseconds after) { again = again ? std::min(*again, after) : after; }
   };
 
   void OnPod(const client::Change<corev1::Pod>& change);

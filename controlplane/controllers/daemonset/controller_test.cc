@@ -149,6 +149,24 @@ TEST_F(DaemonSetTest, SurgesBeforeItRemoves) {
   EXPECT_THAT(Images(), UnorderedElementsAre("n1:v2", "n2:v2"));
 }
 
+TEST_F(DaemonSetTest, SurgeWaitsForMinReadySecondsWithoutAnybodySayingSo) {
+  auto set = DaemonSetNamed("agent");
+  set.mutable_spec()->set_min_ready_seconds(30);
+  auto& rolling = *set.mutable_spec()->mutable_update_strategy()->mutable_rolling_update();
+  *rolling.mutable_max_surge() = k8s::FromInt(1);
+  *rolling.mutable_max_unavailable() = k8s::FromInt(0);
+  Start(set, {"n1"});
+  Run();
+  cluster_.Advance(31s, {&controller_});
+  SetImage("v2");
+  Run();
+  EXPECT_THAT(Images(), UnorderedElementsAre("n1:v1", "n1:v2"));
+  cluster_.Advance(29s, {&controller_});
+  EXPECT_THAT(Images(), UnorderedElementsAre("n1:v1", "n1:v2"));
+  cluster_.Advance(2s, {&controller_});
+  EXPECT_THAT(Images(), ElementsAre("n1:v2"));
+}
+
 TEST_F(DaemonSetTest, OnDeleteWaitsForSomebodyToDelete) {
   auto set = DaemonSetNamed("agent");
   set.mutable_spec()->mutable_update_strategy()->set_type("OnDelete");
@@ -229,10 +247,35 @@ TEST_F(DaemonSetTest, DuplicateRevisionsBecomeOne) {
   twin.set_revision(5);
   ASSERT_TRUE(cluster_.api.Create(twin));
   Drain();
+  EXPECT_EQ(Revisions().size(), 2u) << "no reason to look at the set";
+  Update([](appsv1::DaemonSet& set) { (*set.mutable_metadata()->mutable_labels())["touched"] = "yes"; });
   ASSERT_EQ(Revisions().size(), 1u);
   EXPECT_EQ(Revisions()[0].metadata().name(), "agent-twin");
   EXPECT_EQ(Pods().at(0).metadata().labels().at("controller-revision-hash"), "twin");
   EXPECT_THAT(Images(), ElementsAre("n1:v1")) << "nothing is rolled out for it";
+}
+
+TEST_F(DaemonSetTest, ARevisionOfAnotherHandTakesTheDeletedOnesPlace) {
+  Start(DaemonSetNamed("agent"), {"n1"});
+  Run();
+  const appsv1::ControllerRevision first = Revisions().at(0);
+  appsv1::ControllerRevision made = first;
+  made.mutable_metadata()->set_name("agent-made");
+  made.mutable_metadata()->clear_uid();
+  made.mutable_metadata()->clear_resource_version();
+  made.set_revision(2);
+  ASSERT_TRUE(cluster_.api.Create(made));
+  Drain();
+  ASSERT_TRUE(cluster_.api.Delete<appsv1::ControllerRevision>("default", first.metadata().name()));
+  Drain();
+  ASSERT_EQ(Revisions().size(), 1u) << "none is made anew";
+  EXPECT_EQ(Revisions()[0].metadata().name(), "agent-made");
+  EXPECT_THAT(Images(), ElementsAre("n1:v1"));
+  SetImage("v2");
+  ASSERT_TRUE(cluster_.api.Delete<appsv1::ControllerRevision>("default", "agent-made"));
+  Drain();
+  ASSERT_EQ(Revisions().size(), 1u);
+  EXPECT_EQ(Revisions()[0].revision(), 3);
 }
 
 TEST_F(DaemonSetTest, FailedPodsAreReplacedLessAndLessOften) {

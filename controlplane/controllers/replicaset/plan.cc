@@ -5,6 +5,7 @@
 #include <cmath>
 #include <map>
 
+#include "controlplane/controllers/availability.h"
 #include "controlplane/controllers/pod_worth.h"
 #include "lib/api/meta.h"
 #include "lib/k8s/pod_util.h"
@@ -138,14 +139,8 @@ ReplicaCounts CountReplicas(const appsv1::ReplicaSet& set, const PodPointers& ac
     if (HasLabels(*pod, set.spec().template_().metadata().labels())) ++counts.fully_labeled;
     if (!k8s::IsReady(*pod)) continue;
     ++counts.ready;
-    if (k8s::IsAvailable(*pod, min_ready, now)) {
-      ++counts.available;
-      continue;
-    }
-    auto at = WallTime(std::chrono::seconds(ReadySince(*pod) + min_ready));
-    std::chrono::nanoseconds wait =
-        std::max<std::chrono::nanoseconds>(at - now, std::chrono::milliseconds(1));
-    if (!counts.next_available || wait < *counts.next_available) counts.next_available = wait;
+    if (k8s::IsAvailable(*pod, min_ready, now)) ++counts.available;
+    Earliest(counts.next_available, UntilAvailable(*pod, min_ready, now));
   }
   return counts;
 }

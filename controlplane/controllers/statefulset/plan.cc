@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
+#include "controlplane/controllers/availability.h"
 #include "controlplane/controllers/history.h"
-#include "lib/api/meta.h"
 #include "lib/k8s/int_or_string.h"
 #include "lib/k8s/pod_util.h"
 
@@ -27,16 +27,6 @@ bool IsRunningAndAvailable(const SetView& view, const corev1::Pod& pod) {
 
 bool IsUnavailable(const SetView& view, const corev1::Pod& pod) {
   return k8s::IsTerminating(pod) || !IsRunningAndAvailable(view, pod);
-}
-
-void LookAgain(const SetView& view, const corev1::Pod& pod, SetPlan& plan) {
-  if (!IsRunningAndReady(pod) || IsRunningAndAvailable(view, pod)) return;
-  const corev1::PodCondition* ready = k8s::FindCondition(pod.status(), k8s::kPodReady);
-  const auto at = api::FromTime(ready->last_transition_time()) +
-                  std::chrono::seconds(view.set.spec().min_ready_seconds());
-  const std::chrono::nanoseconds left =
-      std::max<std::chrono::nanoseconds>(at - view.now, std::chrono::milliseconds(1));
-  plan.again = plan.again ? std::min(*plan.again, left) : left;
 }
 
 // False: with OrderedReady nothing more may happen now.
@@ -143,7 +133,12 @@ SetView ViewOf(const appsv1::StatefulSet& set, const PodPointers& pods, std::str
 SetPlan PlanSet(const SetView& view) {
   SetPlan plan;
   if (view.set.metadata().has_deletion_timestamp()) return plan;
-  for (const auto& [ordinal, pod] : view.replicas) LookAgain(view, *pod, plan);
+  for (const auto* pods : {&view.replicas, &view.condemned}) {  // both are waited for
+    for (const auto& [ordinal, pod] : *pods) {
+      if (IsRunningAndReady(*pod))
+        Earliest(plan.again, UntilAvailable(*pod, view.set.spec().min_ready_seconds(), view.now));
+    }
+  }
   if (!PlanReplicas(view, plan)) return plan;
   if (!PlanCondemned(view, plan)) return plan;
   if (view.set.spec().update_strategy().type() == "OnDelete") return plan;

@@ -167,6 +167,9 @@ TEST(PlanSetTest, NextSteps) {
 TEST(PlanSetTest, LooksAgainWhenAPodBecomesAvailable) {
   const SetView view = ViewOf(Make({.min_ready = 30}), Pods("0:new:fresh"), "new", "new", kNow);
   EXPECT_EQ(PlanSet(view).again, std::chrono::nanoseconds(25s));
+  const SetView condemned =
+      ViewOf(Make({.replicas = 1, .min_ready = 30}), Pods("0:new:ready 1:new:fresh"), "new", "new", kNow);
+  EXPECT_EQ(PlanSet(condemned).again, std::chrono::nanoseconds(25s)) << "it holds up those above it";
 }
 
 TEST(PlanSetTest, ADeletedSetDoesNothing) {
