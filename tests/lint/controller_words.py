@@ -23,8 +23,8 @@ EVENTS = {
     "cronjob": "InvalidSchedule UnparseableSchedule UnknownTimeZone MissSchedule TooManyMissedTimes JobAlreadyActive "
                "SawCompletedJob UnexpectedJob MissingJob FailedGet SuccessfulCreate FailedCreate SuccessfulDelete FailedDelete",
     "daemonset": "SelectingAll FailedDaemonPod SucceededDaemonPod FailedPlacement " + PODS,
-    "deployment": "SelectingAll ScalingReplicaSet ReplicaSetCreateError DeploymentRollback RollbackRevisionNotFound "
-                  "RollbackTemplateUnchanged",
+    "deployment": "SelectingAll ScalingReplicaSet ReplicaSetCreateError DeploymentRollback "
+                  "DeploymentRollbackRevisionNotFound DeploymentRollbackTemplateUnchanged",
     "disruption": "NoPods CalculateExpectedPodCountFailed NotDeleted UnmanagedPods",
     "endpoints": "FailedToCreateEndpoint FailedToUpdateEndpoint FailedToUpdateEndpointSlices FailedToListPods "
                  "FailedToListEndpointSlices TopologyAwareHintsEnabled TopologyAwareHintsDisabled",
@@ -91,9 +91,6 @@ METRICS = {
 LEFT_OUT = {
     # ---- events ----
     "FailedPlacement": "said of pods that the DaemonSet controller placed itself; the scheduler does",
-    "DeploymentRollback": "answers extensions/v1beta1's rollback, which no version served has",
-    "RollbackRevisionNotFound": "as above",
-    "RollbackTemplateUnchanged": "as above",
     "FailedToListPods": "local stores do not fail",
     "FailedToListEndpointSlices": "as above",
     "TooManyActivePods": "a Job completes with no pod active",

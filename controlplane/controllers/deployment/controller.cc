@@ -194,7 +194,9 @@ Result<Requeue> DeploymentController::Reconcile(const std::string& key, std::sto
     return Requeue{};
   }
   RETURN_IF_ERROR(NotePaused(sync));
-  if (sync.deployment.spec().paused() || IsScaling(sync.deployment, sets)) return ScaleOnly(sync, sets);
+  if (sync.deployment.spec().paused()) return ScaleOnly(sync, sets);
+  if (auto revision = RollbackRevision(sync.deployment)) return RollBack(sync, sets, *revision);
+  if (IsScaling(sync.deployment, sets)) return ScaleOnly(sync, sets);
   if (sync.deployment.spec().strategy().type() == "Recreate") return Recreate(sync, sets);
   return RollingUpdate(sync, sets);
 }

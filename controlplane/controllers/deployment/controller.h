@@ -42,6 +42,8 @@ class DeploymentController : public Controller {
   Result<> CleanUp(Sync& sync);
   bool OldPodsRunning(const Sync& sync) const;
 
+  // Answers the annotation kRollbackTo, once: it is taken off whether or not there is such a revision.
+  Result<Requeue> RollBack(Sync& sync, const SetPointers& sets, int64_t revision);
   Result<Requeue> RollingUpdate(Sync& sync, const SetPointers& sets);
   Result<Requeue> Recreate(Sync& sync, const SetPointers& sets);
   Result<Requeue> ScaleOnly(Sync& sync, const SetPointers& sets);

@@ -10,6 +10,7 @@
 namespace keelson::controllers {
 namespace {
 
+using ::testing::AllOfArray;
 using ::testing::Contains;
 using ::testing::HasSubstr;
 using namespace std::chrono_literals;
@@ -119,6 +120,62 @@ TEST_F(DeploymentTest, UndoIsAnOldTemplateAtANewRevision) {
     EXPECT_EQ(set.metadata().annotations().at(kRevision), "3");
     EXPECT_EQ(set.metadata().annotations().at(kRevisionHistory), "1");
   }
+}
+
+TEST_F(DeploymentTest, AnAnnotationAsksForAnOldRevision) {
+  Start(DeploymentNamed("web", 1));
+  for (const char* image : {"v2", "v3"}) {
+    SetImage(image);
+    Converge();
+  }
+  std::vector<::testing::Matcher<std::vector<std::string>>> told;
+  struct Case {
+    const char* revision;
+    const char* image;  // then
+    const char* now;    // the revision that this is
+    const char* event;
+  };
+  for (const Case& c :
+       {Case{"1", "example/image", "4", "DeploymentRollback: Rolled back deployment \"web\" to revision 1"},
+        Case{"0", "v3", "5", "DeploymentRollback: Rolled back deployment \"web\" to revision 3"},
+        Case{"5", "v3", "5",
+             "DeploymentRollbackTemplateUnchanged: The rollback revision contains the same template as "
+             "current deployment \"web\""},
+        Case{"9", "v3", "5",
+             "DeploymentRollbackRevisionNotFound: Unable to find the revision to rollback to."}}) {
+    auto web = Web();
+    (*web.mutable_metadata()->mutable_annotations())[kRollbackTo] = c.revision;
+    ASSERT_TRUE(cluster_.api.Update(web)) << c.event;
+    Converge();
+    EXPECT_EQ(ReadyByImage(), (std::map<std::string, int>{{c.image, 1}})) << c.event;
+    EXPECT_EQ(Revision(), c.now) << c.event;
+    EXPECT_FALSE(Web().metadata().annotations().contains(kRollbackTo)) << c.event;
+    told.push_back(Contains(c.event));
+  }
+  EXPECT_THAT(cluster_.Events(), AllOfArray(told));
+}
+
+TEST_F(DeploymentTest, NoRollbackWithoutARevisionOrWhilePaused) {
+  Start(DeploymentNamed("web", 1));
+  auto ask = [&](const char* revision) {
+    auto web = Web();
+    (*web.mutable_metadata()->mutable_annotations())[kRollbackTo] = revision;
+    ASSERT_TRUE(cluster_.api.Update(web));
+    Converge();
+  };
+  ask("0");
+  ask("nonsense");
+  EXPECT_TRUE(Web().metadata().annotations().contains(kRollbackTo)) << "not understood, not touched";
+  SetImage("v2");
+  Converge();
+  Edit([](auto& spec) { spec.set_paused(true); });
+  ask("1");
+  EXPECT_EQ(ReadyByImage(), (std::map<std::string, int>{{"v2", 1}}));
+  Edit([](auto& spec) { spec.clear_paused(); });
+  Converge();
+  EXPECT_EQ(ReadyByImage(), (std::map<std::string, int>{{"example/image", 1}}));
+  EXPECT_THAT(cluster_.Events(),
+              Contains("DeploymentRollbackRevisionNotFound: Unable to find last revision."));
 }
 
 TEST_F(DeploymentTest, HistoryIsLimited) {

@@ -24,6 +24,7 @@ inline constexpr char kRevision[] = "deployment.kubernetes.io/revision";
 inline constexpr char kRevisionHistory[] = "deployment.kubernetes.io/revision-history";
 inline constexpr char kDesiredReplicas[] = "deployment.kubernetes.io/desired-replicas";
 inline constexpr char kMaxReplicas[] = "deployment.kubernetes.io/max-replicas";
+inline constexpr char kRollbackTo[] = "deprecated.deployment.rollback.to";
 inline constexpr char kPodTemplateHash[] = "pod-template-hash";
 
 // ---- limits ----
@@ -57,6 +58,12 @@ bool AnnotateSet(const appsv1::Deployment& deployment, int64_t revision, bool ex
                  appsv1::ReplicaSet& set);
 // desired-replicas and max-replicas: what later tells a scaling from a rollout.
 bool AnnotateReplicas(const appsv1::Deployment& deployment, appsv1::ReplicaSet& set);
+// Which revision the deployment is asked to go back to, 0 for the one before; nullopt when it is not asked.
+std::optional<int64_t> RollbackRevision(const appsv1::Deployment& deployment);
+// The highest revision but one; 0 when there is none.
+int64_t LastRevision(const SetPointers& sets);
+// Gives the deployment the set's template, and the annotations that it had with it.
+void RestoreFrom(const appsv1::ReplicaSet& set, appsv1::Deployment& deployment);
 // spec.replicas was changed since the sets were last scaled.
 bool IsScaling(const appsv1::Deployment& deployment, const SetPointers& sets);
 

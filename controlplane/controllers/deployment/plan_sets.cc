@@ -1,7 +1,9 @@
 // ReplicaSets of a deployment: which is the new one, revisions, annotations.
 #include <algorithm>
 #include <charconv>
+#include <iterator>
 #include <limits>
+#include <utility>
 
 #include "controlplane/controllers/deployment/plan.h"
 #include "lib/api/codec.h"
@@ -16,7 +18,7 @@ bool StaysWithDeployment(std::string_view key) {
   for (std::string_view own :
        {std::string_view("kubectl.kubernetes.io/last-applied-configuration"), std::string_view(kRevision),
         std::string_view(kRevisionHistory), std::string_view(kDesiredReplicas),
-        std::string_view(kMaxReplicas), std::string_view("deprecated.deployment.rollback.to")}) {
+        std::string_view(kMaxReplicas), std::string_view(kRollbackTo)}) {
     if (key == own) return true;
   }
   return false;
@@ -131,6 +133,38 @@ int64_t MaxRevision(const SetPointers& sets) {
   int64_t max = 0;
   for (const SetPointer& set : sets) max = std::max(max, RevisionOf(set->metadata()));
   return max;
+}
+
+std::optional<int64_t> RollbackRevision(const appsv1::Deployment& deployment) {
+  auto it = deployment.metadata().annotations().find(kRollbackTo);
+  if (it == deployment.metadata().annotations().end()) return std::nullopt;
+  return Number(it->second);
+}
+
+int64_t LastRevision(const SetPointers& sets) {
+  int64_t first = 0, second = 0;
+  for (const SetPointer& set : sets) {
+    const int64_t revision = RevisionOf(set->metadata());
+    if (revision >= first) {
+      second = std::exchange(first, revision);
+    } else {
+      second = std::max(second, revision);
+    }
+  }
+  return second;
+}
+
+void RestoreFrom(const appsv1::ReplicaSet& set, appsv1::Deployment& deployment) {
+  corev1::PodTemplateSpec& pod_template = *deployment.mutable_spec()->mutable_template_();
+  pod_template = set.spec().template_();
+  pod_template.mutable_metadata()->mutable_labels()->erase(kPodTemplateHash);
+  auto& annotations = *deployment.mutable_metadata()->mutable_annotations();
+  for (auto it = annotations.begin(); it != annotations.end();) {
+    it = StaysWithDeployment(it->first) ? std::next(it) : annotations.erase(it);
+  }
+  for (const auto& [key, value] : set.metadata().annotations()) {
+    if (!StaysWithDeployment(key)) annotations[key] = value;
+  }
 }
 
 int32_t SumSpec(const SetPointers& sets) {
