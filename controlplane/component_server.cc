@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "controlplane/tls_options.h"
 #include "lib/base/file.h"
 #include "lib/base/metrics.h"
 #include "lib/base/version.h"
@@ -160,14 +161,8 @@ Result<std::unique_ptr<http::Server>> ListenForComponent(const Options& options,
   server.address = options.bind_address;
   server.port = static_cast<uint16_t>(options.secure_port);
   server.worker_threads = 2;
-  server.tls.emplace();
-  server.tls->client_ca_file = options.client_ca_file;
-  if (options.tls_certificate_file.empty() != options.tls_key_file.empty())
-    return Error(Code::kInvalid, "--tls-cert-file and --tls-private-key-file must be specified together");
-  if (!options.tls_certificate_file.empty()) {
-    server.tls->certificate_file = options.tls_certificate_file;
-    server.tls->key_file = options.tls_key_file;
-  } else {
+  ASSIGN_OR_RETURN(server.tls, TlsOptionsOf(options));
+  if (server.tls->certificate_file.empty()) {
     char host[256] = {};
     (void)gethostname(host, sizeof host - 1);
     ASSIGN_OR_RETURN(std::string key, http::NewPrivateKey());

@@ -27,6 +27,9 @@ void AddServing(const FlagAdder& add, Options& options) {
   add("--advertise-address", options.advertise_address, "Address that the kubernetes Service leads to");
   add("--tls-cert-file", options.tls_certificate_file, "Serving certificate");
   add("--tls-private-key-file", options.tls_key_file, "Key of the serving certificate");
+  add("--tls-min-version", options.tls_min_version, "VersionTLS12 (what none means), VersionTLS13, ...");
+  add("--tls-cipher-suites", options.tls_cipher_suites,
+      "Cipher suites below TLS 1.3, by their IANA names; none: OpenSSL's");
   add("--client-ca-file", options.client_ca_file, "CA of client certificates");
   add("--token-auth-file", options.token_auth_file, "Lines of token,user,uid,\"groups\"");
 }

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "controlplane/tls_options.h"
 #include "lib/base/flags_testing.h"
 
 namespace keelson::controlplane {
@@ -32,6 +33,33 @@ TEST(Flags, ListsAreReplaced) {
   EXPECT_THAT(options.roles, ElementsAre("apiserver", "scheduler"));
   EXPECT_THAT(options.etcd_servers, IsEmpty());
   EXPECT_THAT(FlagsOf(app), Contains("roles=apiserver,scheduler"));
+}
+
+TEST(Flags, SayHowHttpsIsServed) {
+  const std::string suite = "TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256";
+  struct {
+    std::vector<std::string> flags;
+    std::string error;
+  } rows[] = {
+      {{}, ""},
+      {{"--tls-min-version=VersionTLS13", "--tls-cipher-suites=" + suite}, ""},
+      {{"--tls-min-version=1.3"}, "unknown tls version \"1.3\""},
+      {{"--tls-cipher-suites=" + suite + ",NULL"}, "Cipher suite NULL not supported or doesn't exist"},
+      {{"--tls-cert-file=/a.crt"}, "--tls-cert-file and --tls-private-key-file must be specified together"},
+  };
+  for (const auto& row : rows) {
+    Options options;
+    CLI::App app;
+    AddFlags(app, options);
+    std::ostringstream told;
+    ASSERT_FALSE(ParseFlags(app, row.flags, told, told)) << told.str();
+    const auto tls = TlsOptionsOf(options);
+    EXPECT_EQ(tls ? "" : tls.error().message(), row.error);
+    if (tls && !row.flags.empty()) {
+      EXPECT_EQ(tls->min_version, "VersionTLS13");
+      EXPECT_THAT(tls->cipher_suites, ElementsAre(suite));
+    }
+  }
 }
 
 TEST(Flags, DurationsAreGos) {

@@ -47,6 +47,8 @@ struct Options {
   int secure_port = 6443;
   std::string advertise_address;  // empty: bind_address, or the address of the default route
   std::string tls_certificate_file, tls_key_file, client_ca_file, token_auth_file;
+  std::string tls_min_version;
+  std::vector<std::string> tls_cipher_suites;
   AuthFlags auth;
 
   AuditOptions audit;

@@ -23,6 +23,7 @@
 #include "controlplane/registry/registry.h"
 #include "controlplane/role_services.h"
 #include "controlplane/storage/store.h"
+#include "controlplane/tls_options.h"
 #include "lib/base/fd.h"
 #include "lib/base/file.h"
 #include "lib/base/log.h"
@@ -179,6 +180,7 @@ void WatchFiles(const Options& options, ControlPlane& plane) {
 }
 
 Result<> MakeApiServer(const Options& options, ControlPlane& plane) {
+  ASSIGN_OR_RETURN(http::TlsServerOptions tls, TlsOptionsOf(options));
   RETURN_IF_ERROR(MakeEtcd(options, plane));
   ASSIGN_OR_RETURN(registry::Config config, RegistryConfig(options));
   ASSIGN_OR_RETURN(apiserver::ApiServerOptions api, ApiServerOptionsOf(options));
@@ -191,10 +193,7 @@ Result<> MakeApiServer(const Options& options, ControlPlane& plane) {
   http::ServerOptions server;
   server.address = options.bind_address;
   server.port = static_cast<uint16_t>(options.secure_port);
-  server.tls.emplace();
-  server.tls->certificate_file = options.tls_certificate_file;
-  server.tls->key_file = options.tls_key_file;
-  server.tls->client_ca_file = options.client_ca_file;
+  server.tls = std::move(tls);
   server.tls->proxy_ca_file = options.auth.requestheader_client_ca_file;
   server.io_threads = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
   server.worker_threads = kWorkers;

@@ -109,12 +109,9 @@ Result<std::shared_ptr<CredentialProviders>> LoadCredentialProviders(const Setti
 
 // Names in the TLS settings that mean nothing, or nothing good.
 Result<> CheckTls(const KubeletConfig& config) {
-  ASSIGN_OR_RETURN(const int least, http::ParseTlsVersion(config.tls_min_version));
-  RETURN_IF_ERROR(http::CipherList(config.tls_cipher_suites));
-  for (const std::string& suite : http::InsecureCipherSuites(config.tls_cipher_suites))
-    log::Warn("Use of insecure cipher detected.", {{"cipher", suite}});
-  if (least >= *http::ParseTlsVersion("VersionTLS13") && !config.tls_cipher_suites.empty())
-    log::Warn("Warning: TLS 1.3 cipher suites are not configurable, ignoring --tls-cipher-suites");
+  ASSIGN_OR_RETURN(const std::vector<std::string> warnings,
+                   http::CheckTlsSettings(config.tls_min_version, config.tls_cipher_suites));
+  for (const std::string& warning : warnings) log::Warn(warning);
   return {};
 }
 

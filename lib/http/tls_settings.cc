@@ -75,13 +75,16 @@ Result<std::string> CipherList(const std::vector<std::string>& names) {
   return list;
 }
 
-std::vector<std::string> InsecureCipherSuites(const std::vector<std::string>& names) {
-  std::vector<std::string> out;
-  std::copy_if(names.begin(), names.end(), std::back_inserter(out), [](const std::string& name) {
-    const Suite* suite = Find(name);
-    return suite && suite->insecure;
-  });
-  return out;
+Result<std::vector<std::string>> CheckTlsSettings(const std::string& min_version,
+                                                  const std::vector<std::string>& cipher_suites) {
+  ASSIGN_OR_RETURN(const int least, ParseTlsVersion(min_version));
+  RETURN_IF_ERROR(CipherList(cipher_suites));
+  std::vector<std::string> warnings;
+  for (const std::string& name : cipher_suites)
+    if (Find(name)->insecure) warnings.push_back("Use of insecure cipher '" + name + "' detected.");
+  if (least >= *ParseTlsVersion("VersionTLS13") && !cipher_suites.empty())
+    warnings.push_back("Warning: TLS 1.3 cipher suites are not configurable, ignoring --tls-cipher-suites");
+  return warnings;
 }
 
 }  // namespace keelson::http

@@ -14,7 +14,9 @@ Result<int> ParseTlsVersion(const std::string& name);
 // Suites below TLS 1.3, as OpenSSL lists them: "ECDHE-RSA-AES128-GCM-SHA256:..."; empty when `names` has
 // none. kInvalid: no such suite.
 Result<std::string> CipherList(const std::vector<std::string>& names);
-// Those of `names` that nobody should use any more.
-std::vector<std::string> InsecureCipherSuites(const std::vector<std::string>& names);
+// What to warn of where these are the settings: suites that nobody should use any more, or that have no
+// effect. kInvalid: as above.
+Result<std::vector<std::string>> CheckTlsSettings(const std::string& min_version,
+                                                  const std::vector<std::string>& cipher_suites);
 
 }  // namespace keelson::http

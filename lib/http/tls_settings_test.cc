@@ -17,8 +17,11 @@ TEST(TlsSettings, NamesAsKubernetesHasThem) {
             "ECDHE-RSA-AES128-GCM-SHA256:ECDHE-ECDSA-CHACHA20-POLY1305");
   EXPECT_EQ(CipherList({"AES128-SHA"}).error().message(),
             "Cipher suite AES128-SHA not supported or doesn't exist");
-  EXPECT_EQ(InsecureCipherSuites({"TLS_RSA_WITH_AES_128_CBC_SHA", "TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256"}),
-            std::vector<std::string>{"TLS_RSA_WITH_AES_128_CBC_SHA"});
+  EXPECT_EQ(*CheckTlsSettings("", {"TLS_RSA_WITH_AES_128_CBC_SHA", "TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256"}),
+            std::vector<std::string>{"Use of insecure cipher 'TLS_RSA_WITH_AES_128_CBC_SHA' detected."});
+  EXPECT_EQ(*CheckTlsSettings("VersionTLS13", {}), std::vector<std::string>());
+  EXPECT_EQ(CheckTlsSettings("VersionTLS13", {"TLS_AES_128_GCM_SHA256"})->size(), 1u) << "it has no effect";
+  EXPECT_EQ(CheckTlsSettings("VersionTLS14", {}).error().message(), "unknown tls version \"VersionTLS14\"");
 }
 
 // What two ends agree on.
