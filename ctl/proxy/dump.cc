@@ -172,10 +172,12 @@ json::value ToDocument(const Dump& dump) {
     out.push_back(std::move(one));
   }
   json::object document = {{"services", std::move(out)}};
-  json::array sockets, problems;
+  json::array sockets, outside, problems;
   for (const SocketMaps& maps : dump.sockets) sockets.push_back(SocketsDocument(maps));
   for (const Problem& p : dump.problems) problems.push_back({{"reason", p.reason}, {"message", p.message}});
   if (!sockets.empty()) document["sockets"] = std::move(sockets);
+  for (const SocketMaps& maps : dump.sockets) outside.push_back(OutsideDocument(maps));
+  if (!outside.empty()) document["outside"] = std::move(outside);
   document["problems"] = std::move(problems);
   return document;
 }
@@ -193,7 +195,7 @@ std::string ToTable(const Dump& dump) {
          others ? service.ip.value_or(IpAddress()).ToString() : AddressText(service.ip, service.port),
          service.scope.empty() ? "everywhere" : service.scope, to.empty() ? "nobody" : to});
   }
-  std::string out = TextTable(rows) + SocketsTable(dump.sockets);
+  std::string out = TextTable(rows) + SocketsTable(dump.sockets) + OutsideTable(dump.sockets);
   for (const Problem& p : dump.problems) out += "PROBLEM " + p.reason + ": " + p.message + "\n";
   return out;
 }

@@ -26,7 +26,7 @@ struct DumpedBackend {
 struct DumpedService {
   std::string mode;      // nftables, ipvs, ebpf
   std::string scope;     // "": everybody; "pods and node": where policy Local has others for the outside;
-                         // "sockets": of pods and the node, when they connect
+                         // "sockets": of pods and the node, when they connect; "devices": of those outside
   uint8_t protocol = 6;  // 0: of a cluster IP, all that is not there otherwise
   std::optional<IpAddress> ip;  // nullopt: a NodePort
   uint16_t port = 0;
@@ -40,6 +40,7 @@ DumpedService DumpServer(const netlink::FoundServer& server,
                          const std::vector<netlink::FoundDestination>& destinations);
 
 std::vector<DumpedService> DumpSockets(const SocketMaps& maps);
+std::vector<DumpedService> DumpOutside(const SocketMaps& maps);
 
 struct Dump {
   std::vector<DumpedService> services;
@@ -51,5 +52,8 @@ std::string ToTable(const Dump& dump);
 // What maps have beside Services: how full they are, who stays with whom.
 boost::json::value SocketsDocument(const SocketMaps& maps);
 std::string SocketsTable(const std::vector<SocketMaps>& families);
+// Devices with their filters, and who stays with whom.
+boost::json::value OutsideDocument(const SocketMaps& maps);
+std::string OutsideTable(const std::vector<SocketMaps>& families);
 
 }  // namespace keelson::ctl

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <iostream>
 
+#include "ctl/outside/outside_packet.h"
 #include "ctl/proxy/dump.h"
 #include "ctl/sockets/socket_call.h"
 #include "ctl/verb.h"
@@ -49,12 +50,14 @@ Result<Dump> ReadAll(const Places& places) {
   ASSIGN_OR_RETURN(out.sockets, ReadSocketMaps(places.pins));
   for (const SocketMaps& maps : out.sockets) {
     for (DumpedService& one : DumpSockets(maps)) out.services.push_back(std::move(one));
+    for (DumpedService& one : DumpOutside(maps)) out.services.push_back(std::move(one));
   }
   std::vector<DumpedService> rules;
   RETURN_IF_ERROR(ReadTables(places.table, rules));
   const bool below =
       std::any_of(rules.begin(), rules.end(), [](const DumpedService& one) { return one.mode == "ebpf"; });
   out.problems = SocketFaults(out.sockets, below, places.pins, NetnsCookie());
+  for (Problem& problem : OutsideFaults(out.sockets)) out.problems.push_back(std::move(problem));
   out.services.insert(out.services.end(), rules.begin(), rules.end());
   RETURN_IF_ERROR(ReadServers(out.services));
   return out;

@@ -1,11 +1,9 @@
 #include "ctl/sockets/socket_maps.h"
 
-#include <arpa/inet.h>
 #include <linux/bpf.h>
 #include <sys/socket.h>
 
 #include <algorithm>
-#include <cstring>
 
 #include "lib/base/fd.h"
 #include "lib/base/file.h"
@@ -21,47 +19,10 @@ namespace {
 
 constexpr const char* kNeeded[] = {"services", "endpoints", "members", "nodeport_ips",
                                    "affinity", "flows",     "sent",    "settings"};
+constexpr const char* kNeededOutside[] = {"outside", "maglev",         "source_ranges",
+                                          "pods",    "connections",    "outside_affinity",
+                                          "devices", "direct_devices", "outside_state"};
 constexpr const char* kCalls[] = {"recvmsg", "getpeername", "connect", "sendmsg"};
-
-// Reads a key or a value from its front.
-class Reader {
- public:
-  explicit Reader(std::string_view bytes) : bytes_(bytes) {}
-
-  template <typename T>
-  T Number() {
-    T out{};
-    std::memcpy(&out, Take(sizeof out).data(), sizeof out);
-    return out;
-  }
-  uint16_t Port() { return ntohs(Number<uint16_t>()); }
-  IpAddress Ip() {
-    const std::string_view bytes = Take(16);
-    constexpr std::string_view kMapped("\0\0\0\0\0\0\0\0\0\0\xff\xff", 12);
-    return IpAddress::FromBytes(bytes.starts_with(kMapped) ? bytes.substr(12) : bytes);
-  }
-  Vip ReadVip() {
-    Vip out{.ip = Ip()};
-    if (*out.ip == IpAddress::FromBytes(std::string(16, '\xff'))) out.ip.reset();
-    out.port = Port();
-    out.protocol = Number<uint8_t>();
-    Take(1);
-    return out;
-  }
-  Target ReadTarget() {
-    Target out{.ip = Ip(), .port = Port()};
-    Take(2);
-    return out;
-  }
-
- private:
-  std::string_view Take(size_t size) {
-    const std::string_view out = bytes_.substr(0, size);
-    bytes_.remove_prefix(size);
-    return out;
-  }
-  std::string_view bytes_;
-};
 
 // Bytes of keys and of values.
 std::pair<size_t, size_t> SizesOf(const std::string& map) {
@@ -78,14 +39,26 @@ bool HasEntries(const bpf::Map& map) {
   return type == BPF_MAP_TYPE_HASH || type == BPF_MAP_TYPE_LRU_HASH || type == BPF_MAP_TYPE_LPM_TRIE;
 }
 
+// The one value of a map that has one; nullopt: there is no such map.
+Result<std::optional<std::string>> ReadOnly(const std::string& path) {
+  Result<bpf::Map> map = bpf::Map::OpenPinned(path);
+  if (!map && map.error().Is(Code::kNotFound)) return std::optional<std::string>();
+  if (!map) return map.error();
+  return map->Lookup(bpf::Map::Bytes(uint32_t{0}));
+}
+
 Result<> ReadMaps(const std::string& directory, SocketMaps& out) {
   Result<std::vector<std::string>> listed = ListDir(directory);
   if (!listed && !listed.error().Is(Code::kNotFound)) return listed.error();
   const std::vector<std::string> names = listed.value_or(std::vector<std::string>());
-  for (const char* needed : kNeeded) {
-    const bool there = std::find(names.begin(), names.end(), needed) != names.end();
-    if (!there) out.missing.push_back(std::string("map ") + needed);
-  }
+  auto look_for = [&](const auto& needed, std::vector<std::string>& missing) {
+    for (const char* name : needed) {
+      const bool there = std::find(names.begin(), names.end(), name) != names.end();
+      if (!there) missing.push_back(std::string("map ") + name);
+    }
+  };
+  look_for(kNeeded, out.missing);
+  look_for(kNeededOutside, out.outside.missing);
   for (const std::string& name : names) {
     if (name.ends_with("-new")) continue;  // of a proxy that is at it
     ASSIGN_OR_RETURN(bpf::Map map, bpf::Map::OpenPinned(directory + "/" + name));
@@ -94,12 +67,13 @@ Result<> ReadMaps(const std::string& directory, SocketMaps& out) {
     RETURN_IF_ERROR(out.Decode(name, entries));
     out.fill.push_back({name, entries.size(), map.shape().max_entries});
   }
-  Result<bpf::Map> settings = bpf::Map::OpenPinned(directory + "/settings");
-  if (!settings && !settings.error().Is(Code::kNotFound)) return settings.error();
-  if (!settings) return {};
-  ASSIGN_OR_RETURN(std::optional<std::string> value, settings->Lookup(bpf::Map::Bytes(uint32_t{0})));
-  if (value && value->size() >= sizeof out.node_netns) out.node_netns = Reader(*value).Number<uint64_t>();
-  return {};
+  ASSIGN_OR_RETURN(std::optional<std::string> settings, ReadOnly(directory + "/settings"));
+  if (settings && settings->size() >= sizeof out.node_netns)
+    out.node_netns = MapReader(*settings).Number<uint64_t>();
+  ASSIGN_OR_RETURN(std::optional<std::string> state, ReadOnly(directory + "/outside_state"));
+  if (state && state->size() >= sizeof(uint32_t))
+    out.outside.draining = MapReader(*state).Number<uint32_t>() != 0;
+  return ReadFilters(out.v4, out.outside);
 }
 
 // The programs of IPv6 alone are not attached for IPv4; those of IPv6 sockets, which may connect to mapped
@@ -126,12 +100,12 @@ Result<> ReadPrograms(const std::string& directory, SocketMaps& out) {
 
 Result<> SocketMaps::Decode(const std::string& map, const Entries& entries) {
   const auto [key_size, value_size] = SizesOf(map);
-  if (key_size == 0) return {};  // not about sockets
+  if (key_size == 0) return outside.Decode(map, entries);
   for (const auto& [key_bytes, value_bytes] : entries) {
     if (key_bytes.size() != key_size || value_bytes.size() != value_size) {
       return Error(Code::kInvalid, "the map " + map + " is not one of layout " + std::to_string(kMapLayout));
     }
-    Reader key(key_bytes), value(value_bytes);
+    MapReader key(key_bytes), value(value_bytes);
     if (map == "services") {
       SocketService& service = services[key.ReadVip()];
       service.endpoints = value.Number<uint32_t>();

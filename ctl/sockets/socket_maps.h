@@ -4,7 +4,6 @@
 #pragma once
 
 #include <chrono>
-#include <compare>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -14,6 +13,8 @@
 #include <utility>
 #include <vector>
 
+#include "ctl/outside/outside_maps.h"
+#include "ctl/sockets/map_keys.h"
 #include "lib/base/error.h"
 #include "lib/base/ip.h"
 
@@ -21,20 +22,6 @@ namespace keelson::ctl {
 
 inline constexpr char kPinDirectory[] = "/sys/fs/bpf/keelson";
 inline constexpr int kMapLayout = 1;
-
-// Where clients connect to.
-struct Vip {
-  std::optional<IpAddress> ip;  // nullopt: a NodePort
-  uint8_t protocol = 0;         // 0, as the port: whatever else is asked for at a cluster IP
-  uint16_t port = 0;
-  auto operator<=>(const Vip&) const = default;
-};
-
-struct Target {
-  IpAddress ip;
-  uint16_t port = 0;
-  auto operator<=>(const Target&) const = default;
-};
 
 enum class Answer : uint8_t { kPass, kServe, kRefuse, kDrop };
 
@@ -75,8 +62,9 @@ struct SocketMaps {
   std::vector<MapFill> fill;
   std::vector<SocketProgram> programs;
   std::vector<std::string> missing;  // maps and programs that are not pinned
+  OutsideMaps outside;               // what is served at devices
 
-  // What a map of that name holds; what is not about sockets is passed over. kInvalid when it is no map of
+  // What a map of that name holds; one that is not known is passed over. kInvalid when it is no map of
   // this layout.
   Result<> Decode(const std::string& map, const Entries& entries);
   bool IsAttached(std::string_view program) const;

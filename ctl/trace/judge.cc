@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "ctl/output.h"
+#include "ctl/outside/outside_packet.h"
 
 namespace keelson::ctl {
 namespace {
@@ -154,12 +155,17 @@ std::vector<Problem> Judge(const ServiceView& service, const PortView& port, con
   } else if (path.verdict == Path::kDelivered) {
     Compare(expected, path, service.sticky, out);
   }
+  if (!path.answers_lost.empty()) {
+    out.push_back({"AnswersNotTranslated", "answers leave by " + path.answers_lost +
+                                               ", where no filter gives them the Service's address"});
+  }
   JudgeBackends(path, out);
   return out;
 }
 
-std::vector<Problem> JudgeSockets(const NodeView& node, const std::string& pin_directory,
-                                  uint64_t node_netns) {
+std::vector<Problem> JudgeEbpf(const NodeView& node, const Source& source, const std::string& pin_directory,
+                               uint64_t node_netns) {
+  if (source.kind == Source::kAddress && !node.sockets().empty()) return OutsideFaults(node.sockets());
   const bool rules = std::any_of(node.tables().begin(), node.tables().end(), [](const nft::LiveTable& table) {
     return table.contents.table.name.ends_with("-ebpf");
   });

@@ -21,9 +21,9 @@ Expected ExpectedEndpoints(const ServiceView& service, const PortView& port, con
 
 std::vector<Problem> Judge(const ServiceView& service, const PortView& port, const Path& path,
                            const Source& source, const std::string& node_name);
-// Whether eBPF serves sockets as it should, where kube-proxy's mode is that.
-std::vector<Problem> JudgeSockets(const NodeView& node, const std::string& pin_directory,
-                                  uint64_t node_netns);
+// Whether eBPF serves as it should, where kube-proxy's mode is that: sockets, or who comes from outside.
+std::vector<Problem> JudgeEbpf(const NodeView& node, const Source& source, const std::string& pin_directory,
+                               uint64_t node_netns);
 // Connections that conntrack still sends to somebody else, for as long as packets keep coming.
 std::vector<Problem> JudgeFlows(const PortView& port, const std::vector<netlink::Flow>& flows);
 

@@ -13,11 +13,11 @@ namespace {
 
 class LiveNode : public NodeView {
  public:
-  LiveNode(netlink::Socket socket, netlink::Socket netfilter)
-      : socket_(std::move(socket)), netfilter_(std::move(netfilter)) {}
+  LiveNode(netlink::Socket socket, netlink::Socket netfilter, ProxySettings settings)
+      : socket_(std::move(socket)), netfilter_(std::move(netfilter)), settings_(std::move(settings)) {}
 
-  Result<> Read(const std::string& pin_directory) {
-    ASSIGN_OR_RETURN(sockets_, ReadSocketMaps(pin_directory));
+  Result<> Read() {
+    ASSIGN_OR_RETURN(sockets_, ReadSocketMaps(settings_.pin_directory));
     ASSIGN_OR_RETURN(tables_,
                      nft::ReadLiveTables({nft::Family::kInet, nft::Family::kIpv4, nft::Family::kIpv6}));
     ASSIGN_OR_RETURN(std::vector<netlink::Address> addresses, netlink::ListAddresses(socket_));
@@ -39,6 +39,7 @@ class LiveNode : public NodeView {
   const std::vector<nft::LiveTable>& tables() const override { return tables_; }
   const std::vector<IpAddress>& addresses() const override { return addresses_; }
   const std::vector<SocketMaps>& sockets() const override { return sockets_; }
+  uint32_t masquerade_mark() const override { return 1u << settings_.masquerade_bit; }
 
   Result<Hop> Route(const IpAddress& to) override {
     ASSIGN_OR_RETURN(netlink::Route route, netlink::LookUpRoute(socket_, to));
@@ -61,6 +62,7 @@ class LiveNode : public NodeView {
 
  private:
   netlink::Socket socket_, netfilter_;
+  const ProxySettings settings_;
   std::vector<nft::LiveTable> tables_;
   std::vector<SocketMaps> sockets_;
   std::vector<IpAddress> addresses_;
@@ -81,11 +83,11 @@ const SocketMaps* NodeView::Sockets(bool v4) const {
   return nullptr;
 }
 
-Result<std::unique_ptr<NodeView>> ReadNode(const std::string& pin_directory) {
+Result<std::unique_ptr<NodeView>> ReadNode(const ProxySettings& settings) {
   ASSIGN_OR_RETURN(netlink::Socket socket, netlink::Socket::Open());
   ASSIGN_OR_RETURN(netlink::Socket netfilter, netlink::Socket::OpenNetfilter());
-  auto out = std::make_unique<LiveNode>(std::move(socket), std::move(netfilter));
-  RETURN_IF_ERROR(out->Read(pin_directory));
+  auto out = std::make_unique<LiveNode>(std::move(socket), std::move(netfilter), settings);
+  RETURN_IF_ERROR(out->Read());
   return std::unique_ptr<NodeView>(std::move(out));
 }
 

@@ -15,6 +15,8 @@
 
 namespace keelson::ctl {
 
+inline constexpr uint32_t kMasqueradeBit = 14;
+
 struct Hop {
   bool local = false;  // the address is this node's own
   std::string link;
@@ -40,11 +42,19 @@ class NodeView {
   // What sockets are served with, by family; none: they are not.
   virtual const std::vector<SocketMaps>& sockets() const = 0;
   const SocketMaps* Sockets(bool v4) const;
+  // By which mode ebpf tells the rules to masquerade.
+  virtual uint32_t masquerade_mark() const { return 1u << kMasqueradeBit; }
 
   bool IsLocal(const IpAddress& ip) const;
 };
 
-// Of the calling thread's network namespace. Needs CAP_NET_ADMIN, and CAP_BPF where `pin_directory` is there.
-Result<std::unique_ptr<NodeView>> ReadNode(const std::string& pin_directory);
+// As kube-proxy has them.
+struct ProxySettings {
+  std::string pin_directory = kPinDirectory;
+  uint32_t masquerade_bit = kMasqueradeBit;
+};
+
+// Of the calling thread's network namespace. Needs CAP_NET_ADMIN, and CAP_BPF where something is pinned.
+Result<std::unique_ptr<NodeView>> ReadNode(const ProxySettings& settings);
 
 }  // namespace keelson::ctl

@@ -4,6 +4,7 @@
 #include <map>
 
 #include "ctl/output.h"
+#include "ctl/outside/outside_packet.h"
 
 namespace keelson::ctl {
 namespace {
@@ -13,6 +14,10 @@ using nft::TraceOutcome;
 
 constexpr uint32_t kUnicast = 1, kLocalType = 2;  // RTN_UNICAST, RTN_LOCAL
 constexpr uint16_t kSomePort = 40000;             // of the client
+
+std::string ViaText(const Hop& hop) {
+  return "dev " + hop.link + (hop.gateway ? " via " + hop.gateway->ToString() : "");
+}
 
 class Follower {
  public:
@@ -32,7 +37,7 @@ class Follower {
       path_.verdict = Path::kNoWay;
       return std::move(path_);
     }
-    Send(packet, {});
+    if (source_.kind != Source::kAddress || !AtDevice(packet)) Send(packet, {});
     return Finish();
   }
 
@@ -63,7 +68,7 @@ class Follower {
       case Answer::kServe:
         break;
     }
-    chosen_at_socket_ = true;
+    chosen_before_rules_ = true;
     for (const Target& target : outcome.targets) {
       nft::Packet packet = asked;
       packet.destination = target.ip;
@@ -75,6 +80,48 @@ class Follower {
         Send(packet, step);
       }
     }
+    return true;
+  }
+
+  // What the filter of the device decides. False: the packet goes on as it came.
+  bool AtDevice(const nft::Packet& asked) {
+    const SocketMaps* maps = node_.Sockets(asked.destination.is_v4());
+    if (!maps) return false;
+    const std::string where = "ebpf from_outside " + asked.in_link;
+    const OutsideOutcome outcome = MeetFilter(*maps, {.link = asked.in_link,
+                                                      .client = asked.source,
+                                                      .to = asked.destination,
+                                                      .protocol = asked.protocol,
+                                                      .port = asked.destination_port});
+    Say(where, outcome.why);
+    if (!outcome.served) return false;
+    chosen_before_rules_ = true;
+    path_.misses = outcome.misses;
+    for (const OutsideChoice& choice : outcome.choices) {
+      nft::Packet packet = asked;
+      packet.destination = choice.target.ip;
+      packet.destination_port = choice.target.port;
+      if (outcome.masquerade) packet.mark |= node_.masquerade_mark();
+      const nft::TraceStep step{where, "to " + AddressText(packet.destination, packet.destination_port) +
+                                           " (" + std::to_string(choice.percent) + " %)"};
+      if (!outcome.masquerade || !SentOn(maps->outside, packet, step)) Send(packet, step);
+    }
+    if (Result<Hop> back = node_.Route(asked.source)) {
+      const OutsideDevice* leaves = maps->outside.Device(back->link);
+      if (!leaves || !leaves->served || !leaves->out) path_.answers_lost = back->link;
+    }
+    return true;
+  }
+
+  // At once, to another node's endpoint: no hook is met.
+  bool SentOn(const OutsideMaps& maps, nft::Packet packet, const nft::TraceStep& step) {
+    Result<Hop> route = node_.Route(packet.destination);
+    if (!route || route->local) return false;
+    const std::optional<IpAddress> from = SentOnFrom(maps, packet.in_link, route->link);
+    if (!from) return false;
+    packet.source_translated = true;
+    Add({.packet = packet, .steps = {step, {step.chain, "sent on at once, from " + from->ToString()}}},
+        ViaText(*route), true);
     return true;
   }
 
@@ -101,7 +148,11 @@ class Follower {
     const IpAddress* ip = source_.IpFor(packet.destination);
     if (!ip) return Error(Code::kNotFound, source_.name + " has no address of this family");
     packet.source = *ip;
-    if (Result<Hop> back = node_.Route(*ip)) packet.in_link = back->link;
+    if (!source_.link.empty()) {
+      packet.in_link = source_.link;
+    } else if (Result<Hop> back = node_.Route(*ip)) {
+      packet.in_link = back->link;
+    }
     return {};
   }
 
@@ -177,10 +228,8 @@ class Follower {
     std::string via;
     if (!route) {
       via = "no route: " + route.error().message();
-    } else if (route->local) {
-      via = "this node";
     } else {
-      via = "dev " + route->link + (route->gateway ? " via " + route->gateway->ToString() : "");
+      via = route->local ? "this node" : ViaText(*route);
     }
     std::vector<TraceOutcome> ways;
     ways.push_back(std::move(way));
@@ -194,7 +243,7 @@ class Follower {
 
   // Ways that end alike are one.
   void Add(const TraceOutcome& way, const std::string& via, bool reachable) {
-    const bool chosen = way.packet.translated || chosen_at_socket_;
+    const bool chosen = way.packet.translated || chosen_before_rules_;
     ends_.push_back({way.end, chosen, node_.IsLocal(way.packet.destination)});
     for (const std::string& what : way.not_understood) {
       auto& known = path_.not_understood;
@@ -257,7 +306,7 @@ class Follower {
   NodeView& node_;
   const Source& source_;
   Path path_;
-  bool chosen_at_socket_ = false;
+  bool chosen_before_rules_ = false;
   std::vector<End> ends_;
   std::map<std::pair<IpAddress, uint16_t>, Backend> backends_;
 };

@@ -1,5 +1,6 @@
-// Follows a connection's beginning through this node: the socket, where eBPF serves it, and then the first
-// packet: hooks, routing, hooks, until it is delivered, leaves the node, or is refused.
+// Follows a connection's beginning through this node: the socket, or the device that it comes in by, where
+// eBPF serves there, and then the first packet: hooks, routing, hooks, until it is delivered, leaves the
+// node, or is refused.
 #pragma once
 
 #include <string>
@@ -16,6 +17,7 @@ struct Source {
   std::string name;  // "pod default/client", "host", "address 192.0.2.1"
   // kHost: empty, the node chooses for each destination.
   std::vector<IpAddress> ips;
+  std::string link = {};  // of kAddress: what its packets come in by; empty: what answers leave by
 
   // Of the destination's family; nullptr: none.
   const IpAddress* IpFor(const IpAddress& destination) const;
@@ -46,6 +48,7 @@ struct Path {
   std::vector<nft::TraceStep> steps;  // that all ways share
   std::vector<Backend> backends;      // sorted, each once
   bool misses = false;                // some packets go to none of them
+  std::string answers_lost;           // the device that answers leave by as the endpoints'; empty: none does
   std::vector<std::string> not_understood;
 };
 std::string_view VerdictName(Path::Verdict verdict);  // "Delivered"

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <iostream>
 
+#include "ctl/outside/outside_packet.h"
 #include "ctl/trace/report.h"
 #include "ctl/verb.h"
 
@@ -14,7 +15,8 @@ constexpr char kServiceNameLabel[] = "kubernetes.io/service-name";
 struct Options {
   std::string service;
   std::vector<std::string> from = {"host"};
-  std::string pin_directory = kPinDirectory;
+  std::string device;  // that an ADDRESS comes in by
+  ProxySettings proxy;
 };
 
 struct Wanted {
@@ -75,13 +77,13 @@ Result<Source> FindPod(const client::RestClient& api, const std::string& text, c
   return out;
 }
 
-Result<Source> FindSource(const client::RestClient& api, const std::vector<std::string>& from,
-                          const ThisNode& here) {
+Result<Source> FindSource(const client::RestClient& api, const Options& options, const ThisNode& here) {
+  const auto& [service, from, device, proxy] = options;
   if (from.size() == 1 && from[0] == "host") return Source{Source::kHost, "host", {}};
   if (from.size() == 2 && from[0] == "pod") return FindPod(api, from[1], here);
   if (from.size() != 1) return Usage("want --from pod NAMESPACE/NAME, --from host or --from ADDRESS");
   ASSIGN_OR_RETURN(IpAddress ip, IpAddress::Parse(from[0]));
-  return Source{Source::kAddress, "address " + ip.ToString(), {ip}};
+  return Source{Source::kAddress, "address " + ip.ToString(), {ip}, device};
 }
 
 bool IsWanted(const PortView& port, const std::string& wanted) {
@@ -104,6 +106,10 @@ Result<TracedPath> TraceOne(NodeView& node, const ServiceView& service, const Po
                  {}};
   out.problems = Judge(service, port, out.path, source, node_name);
   ASSIGN_OR_RETURN(std::vector<netlink::Flow> flows, node.Flows(frontend.ip.is_v4(), port.protocol_number()));
+  if (const SocketMaps* maps = node.Sockets(frontend.ip.is_v4()); maps && source.kind == Source::kAddress) {
+    for (netlink::Flow& flow : RememberedFlows(*maps, port.protocol_number()))
+      flows.push_back(std::move(flow));
+  }
   std::erase_if(flows, [&](const netlink::Flow& flow) {
     const IpAddress* from = source.IpFor(frontend.ip);
     bool ours = source.kind == Source::kHost ? node.IsLocal(flow.source) : from && flow.source == *from;
@@ -126,17 +132,16 @@ std::vector<Call> CallsOf(const NodeView& node, const PortView& port, const Fron
 
 Result<TraceReport> Trace(const client::RestClient& api, const Options& options) {
   ASSIGN_OR_RETURN(Wanted wanted, ParseWanted(options.service));
-  ASSIGN_OR_RETURN(std::unique_ptr<NodeView> node, ReadNode(options.pin_directory));
+  ASSIGN_OR_RETURN(std::unique_ptr<NodeView> node, ReadNode(options.proxy));
   ASSIGN_OR_RETURN(ThisNode here, FindThisNode(api, *node));
-  ASSIGN_OR_RETURN(Source source, FindSource(api, options.from, here));
+  ASSIGN_OR_RETURN(Source source, FindSource(api, options, here));
   ASSIGN_OR_RETURN(corev1::Service service, api.Get<corev1::Service>(wanted.ns, wanted.name));
   ASSIGN_OR_RETURN(std::vector<discoveryv1::EndpointSlice> slices,
                    api.List<discoveryv1::EndpointSlice>(
                        wanted.ns, {.label_selector = std::string(kServiceNameLabel) + "=" + wanted.name}));
   ServiceView view = MakeServiceView(service, slices, here.ips);
   TraceReport out{.service = view.name, .type = view.type, .source = source.name, .node = here.name};
-  if (source.kind != Source::kAddress)
-    out.problems = JudgeSockets(*node, options.pin_directory, NetnsCookie());
+  out.problems = JudgeEbpf(*node, source, options.proxy.pin_directory, NetnsCookie());
   if (!view.external_name.empty()) {
     out.notes.push_back("ExternalName: DNS sends clients to " + view.external_name +
                         "; no packet is translated");
@@ -191,7 +196,11 @@ void AddTraceService(CLI::App& parent, Run& chosen) {
   verb->add_option("--from", options->from,
                    "pod NAMESPACE/NAME (of this node), host, or the ADDRESS of a client outside")
       ->expected(1, 2);
-  verb->add_option("--ebpf-pin-directory", options->pin_directory, "as kube-proxy has it");
+  verb->add_option("--device", options->device,
+                   "that packets of ADDRESS come in by; default: what answers leave by");
+  verb->add_option("--ebpf-pin-directory", options->proxy.pin_directory, "as kube-proxy has it");
+  verb->add_option("--masquerade-bit", options->proxy.masquerade_bit, "as kube-proxy has it")
+      ->check(CLI::Range(0, 31));
   verb->callback([options, &chosen] {
     // "--from host NAMESPACE/NAME": --from takes two words where it can.
     auto& from = options->from;

@@ -51,7 +51,7 @@ ctl::Source SourceOf(const std::string& client, bool v4) {
 }
 
 // Whether eBPF has chosen, so that no rule has seen the Service's address.
-bool ChosenAtSocket(const Path& path) {
+bool ChosenByEbpf(const Path& path) {
   auto chose = [](const std::vector<nft::TraceStep>& steps) {
     return std::any_of(steps.begin(), steps.end(), [](const nft::TraceStep& step) {
       return step.chain.starts_with("ebpf") && step.what.starts_with("to ");
@@ -82,16 +82,16 @@ std::string Difference(const Decision& decision, const Path& path, const IpAddre
   if (got != wanted) return "goes to " + TextOf(got) + "and not to " + TextOf(wanted);
   // Clients that stay with an endpoint keep its slot: one that has gone leaves a hole.
   if (path.misses && !sticky) return "goes nowhere at times";
-  const bool at_socket = ChosenAtSocket(path), from_node = kind == ctl::Source::kHost,
+  const bool by_ebpf = ChosenByEbpf(path), from_node = kind == ctl::Source::kHost,
              pod_here = kind == ctl::Source::kPod;
   for (const ctl::Backend& backend : path.backends) {
     if (backend.refused || !backend.reachable) return "does not reach " + backend.ip.ToString();
     // Nothing leaves the node on the way to itself. What has chosen at its socket has an address of its own.
-    if (backend.ip == host || (at_socket && from_node)) continue;
+    if (backend.ip == host || (by_ebpf && from_node)) continue;
     // A pod that reaches itself is masqueraded on its own node, whatever else holds.
     const bool to_itself = backend.ip == client;
     if (to_itself && !pod_here) continue;
-    if (backend.masqueraded != (decision.masquerade || (to_itself && !at_socket))) {
+    if (backend.masqueraded != (decision.masquerade || (to_itself && !by_ebpf))) {
       return backend.ip.ToString() + (backend.masqueraded ? " does not see" : " sees") + " the client";
     }
   }
@@ -119,13 +119,13 @@ class Agreement : public ::testing::TestWithParam<Setting> {
                              EndpointAddress("host", v4), block.Has("sticky")),
                   "")
             << client << " " << entry << " by " << (call == Call::kSend ? "sendmsg" : "connect");
-        at_sockets_ += ChosenAtSocket(path);
+        (source.kind == ctl::Source::kAddress ? at_devices_ : at_sockets_) += ChosenByEbpf(path);
         ++compared_;
       }
     }
   }
   std::unique_ptr<PlannedNode> node_;
-  int compared_ = 0, at_sockets_ = 0;
+  int compared_ = 0, at_sockets_ = 0, at_devices_ = 0;
 };
 
 TEST_P(Agreement, PlansDoWhatTheModelSays) {
@@ -166,6 +166,7 @@ TEST_P(Agreement, PlansDoWhatTheModelSays) {
   }
   EXPECT_GT(compared_, 2000);
   EXPECT_EQ(at_sockets_ > 200, std::string(setting.mode) == "ebpf") << at_sockets_;
+  EXPECT_EQ(at_devices_ > 200, std::string(setting.mode) == "ebpf") << at_devices_;
 }
 
 INSTANTIATE_TEST_SUITE_P(

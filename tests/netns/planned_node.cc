@@ -30,8 +30,10 @@ PlannedNode::PlannedNode(const std::string& mode, proxy::nftables::Options optio
     servers_->SetNodeIps(node_ips);
     servers_->SetOwnIps(machine_);
   } else if (mode == "ebpf") {
-    socket_plan_.emplace(proxy::ebpf::Options{
-        .v4 = options.v4, .masquerade_all = options.masquerade_all, .detects_pods = options.DetectsPods()});
+    socket_plan_.emplace(proxy::ebpf::Options{.v4 = options.v4,
+                                              .masquerade_all = options.masquerade_all,
+                                              .detects_pods = options.DetectsPods(),
+                                              .pod_cidrs = options.pod_cidrs});
     socket_plan_->SetNodeIps(node_ips);
   }
 }
@@ -61,12 +63,16 @@ void PlannedNode::Write() {
   tables_ = {std::move(table)};
   if (!socket_plan_) return;
   ctl::SocketMaps maps{.v4 = rules_.options().v4};
-  for (const auto map :
-       {proxy::ebpf::kEndpoints, proxy::ebpf::kMembers, proxy::ebpf::kNodePortIps, proxy::ebpf::kServices}) {
+  for (int id = 0; id < proxy::ebpf::kMapCount; ++id) {
+    const auto map = static_cast<proxy::ebpf::MapId>(id);
     if (!maps.Decode(MapName(map), socket_plan_->Difference(map, {}).put)) std::abort();
   }
   for (ctl::Call call : {ctl::Call::kConnect, ctl::Call::kSend}) {
     maps.programs.push_back({ctl::ProgramName(call, maps.v4), 1});
+  }
+  int index = 0;
+  for (const char* link : {"outside", "other"}) {
+    maps.outside.devices[++index] = {.link = link, .served = true, .in = true, .out = true};
   }
   sockets_ = {std::move(maps)};
 }
