@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <ctime>
 #include <thread>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -83,9 +84,25 @@ class LogSink : public Sink {
     if (rename(options_.path.c_str(), backup.c_str()) != 0)
       log::Warn("Cannot rotate the audit log", {{"error", ErrnoError(options_.path)}});
     RETURN_IF_ERROR(OpenLocked());
-    // Nobody waits for old files.
-    cleaner_ = std::jthread([this] { Clean(); });
+    // Nobody waits for old files. One cleaner at a time: it looks once more for what has come meanwhile.
+    ++rotations_;
+    if (!std::exchange(cleaning_, true)) cleaner_ = std::jthread([this] { CleanUntilNothingComes(); });
     return {};
+  }
+
+  void CleanUntilNothingComes() {
+    for (;;) {
+      int64_t seen = 0;
+      {
+        MutexLock lock(mutex_);
+        seen = rotations_;
+      }
+      Clean();
+      MutexLock lock(mutex_);
+      if (seen != rotations_) continue;
+      cleaning_ = false;
+      return;
+    }
   }
 
   void Clean() const {
@@ -130,6 +147,8 @@ class LogSink : public Sink {
   Mutex mutex_;
   UniqueFd file_ GUARDED_BY(mutex_);
   int64_t size_ GUARDED_BY(mutex_) = 0;
+  int64_t rotations_ GUARDED_BY(mutex_) = 0;
+  bool cleaning_ GUARDED_BY(mutex_) = false;
   std::jthread cleaner_ GUARDED_BY(mutex_);
 };
 
