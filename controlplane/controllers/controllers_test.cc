@@ -192,6 +192,7 @@ TEST(SelectionTest, AsTheFlagSays) {
   for (const Case& c : {Case{{"*"}, true, true},
                         {{"*", "-deployment-controller"}, false, true},
                         {{"*", "-deployment"}, false, true},
+                        {{"*", "-cloud-node-lifecycle-controller"}, true, true},
                         {{"job"}, false, true},
                         {{"deployment-controller", "-job-controller", "*"}, true, false},
                         {{"-deployment", "deployment"}, false, false},
@@ -201,7 +202,7 @@ TEST(SelectionTest, AsTheFlagSays) {
     EXPECT_EQ(selection->Has("deployment-controller"), c.deployment);
     EXPECT_EQ(selection->Has("job-controller"), c.job);
   }
-  for (const char* wrong : {"none-such", "-none-such", "-*", ""}) {
+  for (const char* wrong : {"none-such", "-none-such", "resourceclaim-controller", "-*", ""}) {
     auto selection = Selection::Parse({"*", wrong});
     ASSERT_FALSE(selection) << wrong;
     EXPECT_NE(selection.error().message().find("is not in the list of known controllers"), std::string::npos);

@@ -27,7 +27,7 @@ std::map<std::string, int, std::less<>> DefaultWorkers();  // of those with a fl
 // What --controllers says: "*" all, "foo" that one too, "-foo" not that one; the first that names it counts.
 class Selection {
  public:
-  // kInvalid for a name that no controller has.
+  // kInvalid for a name that no controller has; one that only upstream has can be turned off.
   static Result<Selection> Parse(const std::vector<std::string>& words);
   Selection() = default;  // all
   bool Has(std::string_view name) const;
