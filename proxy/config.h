@@ -45,6 +45,7 @@ struct Config {
   std::vector<std::string>
       ebpf_devices;          // who comes from outside comes by these; empty: by what has addresses
   bool ebpf_direct = false;  // past the node's rules, to endpoints on other nodes
+  std::vector<std::string> ebpf_xdp = {"auto"};  // by which drivers (proxy/ebpf/fast_path.h)
   std::vector<IpPrefix> cluster_cidrs;
   std::string detect_local_mode = "ClusterCIDR";  // or NodeCIDR, BridgeInterface, InterfaceNamePrefix
   std::string pod_bridge, pod_interface_prefix;   // for the last two

@@ -149,6 +149,10 @@ void AddEbpfFlags(CLI::App& app, Flags& f) {
       "--ebpf-direct", f.ebpf_direct,
       "send connections from outside on to endpoints of other nodes past the node's rules and connection "
       "tracking, where no IPsec policy is; default: false");
+  AddList(app, "--ebpf-xdp", f.ebpf_xdp,
+          "auto, off, or names, with * and ?, of devices whose drivers send packets of such connections on "
+          "(XDP); "
+          "default: auto, those that can and are no veths");
 }
 
 void AddAnnounceFlags(CLI::App& app, Flags& f) {
@@ -266,6 +270,7 @@ Result<Config> Decide(const CLI::App& app, const Flags& f) {
   if (!f.ebpf_pins.empty()) config.ebpf_pins = f.ebpf_pins;
   config.ebpf_devices = f.ebpf_devices;
   config.ebpf_direct = f.ebpf_direct;
+  if (!f.ebpf_xdp.empty()) config.ebpf_xdp = f.ebpf_xdp;
   config.ebpf_affinity_clients = f.ebpf_affinity_clients;
   config.ebpf_udp_sockets = f.ebpf_udp_sockets;
   // The kernel of each node that has an address answers for it; the one that is to speak would not be heard.

@@ -30,6 +30,7 @@ struct Flags {
   uint32_t ebpf_affinity_clients = 0, ebpf_udp_sockets = 0;
   std::vector<std::string> ebpf_devices;
   bool ebpf_direct = false;
+  std::vector<std::string> ebpf_xdp;
 };
 
 // For ParseFlags() of lib/base/flags.h.

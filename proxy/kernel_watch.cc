@@ -1,10 +1,12 @@
 #include "proxy/kernel_watch.h"
 
 #include <algorithm>
+#include <cerrno>
 
 #include "lib/base/log.h"
 #include "lib/base/pause.h"
 #include "lib/netlink/monitor.h"
+#include "lib/netlink/xfrm.h"
 #include "proxy/node_addresses.h"
 
 namespace keelson::proxy {
@@ -94,6 +96,20 @@ Result<> WatchAddresses(std::stop_token stop, const std::function<void()>& chang
     if (why.Is(Code::kCancelled)) break;
     log::Warn("Changes of addresses are not seen at once", {{"err", why}});
     (void)Pause(Clock::Real(), kAgain, stop);
+  }
+  return {};
+}
+
+Result<> WatchPolicies(std::stop_token stop, const std::function<void()>& changed) {
+  while (!stop.stop_requested()) {
+    Result<netlink::PolicyMonitor> monitor = netlink::PolicyMonitor::Open();
+    changed();
+    Error why = monitor ? Follow(stop, *monitor, [&](size_t) { changed(); }) : monitor.error();
+    if (why.Is(Code::kCancelled)) break;
+    const bool never = why.errnum() == EPROTONOSUPPORT;  // there is no IPsec here
+    if (!never) log::Warn("Changes of IPsec policies are not seen at once", {{"err", why}});
+    (void)Pause(Clock::Real(), never ? std::chrono::duration_cast<std::chrono::seconds>(kLongest) : kAgain,
+                stop);
   }
   return {};
 }

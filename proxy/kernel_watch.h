@@ -32,5 +32,7 @@ class TableWatch {
 // Addresses that come and go, and filters of devices that somebody takes away, until `stop`. On return or
 // failure `changed` has been called once more.
 Result<> WatchAddresses(std::stop_token stop, const std::function<void()>& changed);
+// The same of IPsec policies.
+Result<> WatchPolicies(std::stop_token stop, const std::function<void()>& changed);
 
 }  // namespace keelson::proxy

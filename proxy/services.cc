@@ -89,7 +89,7 @@ DataplaneMode MakeMode(const std::string& name, const Config& config, TableWatch
   if (name == "nftables") return nftables::Mode(v4, v6, open);
   if (name == "ebpf")
     return ebpf::Mode(v4, v6, open, config.ebpf_cgroup, config.ebpf_pins,
-                      {.devices = config.ebpf_devices, .direct = config.ebpf_direct},
+                      {.devices = config.ebpf_devices, .direct = config.ebpf_direct, .fast = config.ebpf_xdp},
                       {config.ebpf_affinity_clients, config.ebpf_udp_sockets});
   v4.table = v6.table = IpvsTable(config.table);
   ipvs::Options options{.scheduler = config.ipvs.scheduler,
@@ -187,8 +187,8 @@ Proxier::Warn WarnWith(client::EventRecorder& events) {
 }
 
 // What nothing waits for: without it the proxy works nearly as well.
-void AddWatches(ServiceGroup& group, Proxier& proxier, TableWatch& tables, client::EventRecorder& events,
-                client::InformerFactory& extras) {
+void AddWatches(ServiceGroup& group, const Config& config, Proxier& proxier, TableWatch& tables,
+                client::EventRecorder& events, client::InformerFactory& extras) {
   auto add = [&](const char* name, std::function<Result<>(std::stop_token)> run) {
     group.Add({name, {"proxier"}, [run = std::move(run)](std::stop_token stop, ServiceGroup::Ready ready) {
                  ready();
@@ -198,6 +198,11 @@ void AddWatches(ServiceGroup& group, Proxier& proxier, TableWatch& tables, clien
   add("tables", [&](std::stop_token stop) { return tables.Run(stop, proxier); });
   add("addresses",
       [&](std::stop_token stop) { return WatchAddresses(stop, [&] { proxier.OnAddressesChanged(); }); });
+  // What is to be encrypted is not sent on past the rules.
+  if (config.ebpf_direct) {
+    add("policies",
+        [&](std::stop_token stop) { return WatchPolicies(stop, [&] { proxier.OnAddressesChanged(); }); });
+  }
   add("events", [&](std::stop_token stop) -> Result<> {
     events.Run(stop);
     return {};
@@ -280,7 +285,7 @@ Result<int> Run(const Config& config, const ReloadConfig& reload) {
                  ready();
                });
              }});
-  AddWatches(group, proxier, tables, events, extras);
+  AddWatches(group, config, proxier, tables, events, extras);
   log::Info("kube-proxy starts", {{"node", node_name}, {"server", api.server}, {"mode", config.mode}});
   return group.RunUntilSignal();
 }

@@ -1,12 +1,30 @@
 #include "lib/bpf/link.h"
 
 #include <bpf/bpf.h>
+#include <linux/if_link.h>
 
 namespace keelson::bpf {
+namespace {
+
+Result<bpf_link_info> InfoOf(const UniqueFd& fd) {
+  bpf_link_info info{};
+  uint32_t size = sizeof info;
+  if (::bpf_obj_get_info_by_fd(fd.get(), &info, &size) != 0) return ErrnoError("look at BPF link");
+  return info;
+}
+
+}  // namespace
 
 Result<Link> Link::AttachCgroup(const Program& program, int cgroup) {
   UniqueFd fd(
       ::bpf_link_create(program.fd(), cgroup, static_cast<bpf_attach_type>(program.attach_type()), nullptr));
+  if (!fd) return ErrnoError("attach BPF program " + program.name());
+  return Link(std::move(fd));
+}
+
+Result<Link> Link::AttachDriver(const Program& program, int link_index) {
+  LIBBPF_OPTS(bpf_link_create_opts, options, .flags = XDP_FLAGS_DRV_MODE);
+  UniqueFd fd(::bpf_link_create(program.fd(), link_index, BPF_XDP, &options));
   if (!fd) return ErrnoError("attach BPF program " + program.name());
   return Link(std::move(fd));
 }
@@ -35,10 +53,13 @@ Result<> Link::Update(const Program& program) const {
 }
 
 Result<uint64_t> Link::CgroupId() const {
-  bpf_link_info info{};
-  uint32_t size = sizeof info;
-  if (::bpf_obj_get_info_by_fd(fd_.get(), &info, &size) != 0) return ErrnoError("look at BPF link");
+  ASSIGN_OR_RETURN(bpf_link_info info, InfoOf(fd_));
   return info.cgroup.cgroup_id;
+}
+
+Result<int> Link::DeviceIndex() const {
+  ASSIGN_OR_RETURN(bpf_link_info info, InfoOf(fd_));
+  return static_cast<int>(info.xdp.ifindex);
 }
 
 }  // namespace keelson::bpf

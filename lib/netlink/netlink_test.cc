@@ -1,11 +1,16 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cerrno>
+#include <functional>
+
 #include "lib/linux/netns.h"
 #include "lib/netlink/addr.h"
 #include "lib/netlink/link.h"
 #include "lib/netlink/neigh.h"
 #include "lib/netlink/route.h"
+#include "lib/netlink/xdp_features.h"
+#include "lib/netlink/xfrm.h"
 
 namespace keelson::netlink {
 namespace {
@@ -27,6 +32,16 @@ class NetlinkTest : public ::testing::Test {
   std::unique_ptr<linux::NetNs> netns_, other_netns_;
   std::unique_ptr<Socket> socket_, other_;
 };
+
+template <typename T>
+Result<T> InNamespace(const linux::NetNs& netns, const std::function<Result<T>()>& body) {
+  Result<T> out = Error(Code::kInternal, "not run");
+  RETURN_IF_ERROR(netns.Run([&]() -> Result<> {
+    ASSIGN_OR_RETURN(out, body());
+    return {};
+  }));
+  return out;
+}
 
 #define ASSERT_DONE(expr)                                    \
   do {                                                       \
@@ -136,6 +151,41 @@ TEST(MacAddress, ParsesAndPrints) {
   for (const char* text : {"", "0a:58", "0a:58:0a:01:02:ff:00", "zz:58:0a:01:02:03"}) {
     EXPECT_FALSE(MacAddress::Parse(text)) << text;
   }
+}
+
+TEST_F(NetlinkTest, PoliciesComeAndGoBeforeWhoWatches) {
+  auto monitor = InNamespace<PolicyMonitor>(*netns_, [] { return PolicyMonitor::Open(); });
+  if (!monitor && monitor.error().errnum() == EPROTONOSUPPORT) GTEST_SKIP() << "a kernel without IPsec";
+  ASSERT_TRUE(monitor) << monitor.error().message();
+  auto socket = InNamespace<Socket>(*netns_, [] { return Socket::OpenXfrm(); });
+  ASSERT_TRUE(socket) << socket.error().message();
+  EXPECT_EQ(monitor->Wait({}, std::chrono::milliseconds(1)).error().code(), Code::kTimeout);
+  const XfrmPolicy policy{
+      .source = Prefix("10.1.0.0/24"), .destination = Prefix("10.2.0.0/24"), .block = true};
+  for (bool there : {true, false}) {
+    if (there) {
+      ASSERT_DONE(ReplacePolicy(*socket, policy));
+    } else {
+      ASSERT_DONE(DeletePolicy(*socket, policy));
+    }
+    auto changes = monitor->Wait({}, std::chrono::seconds(10));
+    ASSERT_TRUE(changes) << changes.error().message();
+    EXPECT_GE(*changes, 1u);
+  }
+}
+
+TEST_F(NetlinkTest, DriversSayWhatTheyCan) {
+  auto generic = InNamespace<Socket>(*netns_, [] { return Socket::OpenGeneric(); });
+  ASSERT_TRUE(generic) << generic.error().message();
+  ASSERT_DONE(CreateVeth(*socket_, {.name = "veth1", .up = true}, {.name = "veth2"}, 0));
+  ASSERT_DONE(CreateBridge(*socket_, "br0", 0, std::nullopt));
+  auto veth = XdpFeatures(*generic, GetLink(*socket_, "veth1")->index);
+  if (!veth && veth.error().Is(Code::kUnimplemented)) GTEST_SKIP() << veth.error().message();
+  ASSERT_TRUE(veth) << veth.error().message();
+  EXPECT_EQ(*veth & (kXdpBasic | kXdpRedirect | kXdpReceive), uint64_t{kXdpBasic | kXdpRedirect})
+      << "the other end takes no frames";
+  EXPECT_EQ(XdpFeatures(*generic, GetLink(*socket_, "br0")->index).value_or(99), 0u);
+  EXPECT_EQ(XdpFeatures(*generic, 4711).error().code(), Code::kNotFound);
 }
 
 }  // namespace

@@ -22,7 +22,7 @@ class Socket {
   static Result<Socket> OpenNetfilter();  // for conntrack.h
   static Result<Socket> OpenNetfilterIn(const linux::NetNs& netns);
   static Result<Socket> OpenXfrm();     // for xfrm.h
-  static Result<Socket> OpenGeneric();  // for wireguard.h and ipvs.h
+  static Result<Socket> OpenGeneric();  // for wireguard.h, ipvs.h and xdp_features.h
   Socket(Socket&&) noexcept;
   Socket& operator=(Socket&&) noexcept;
   ~Socket();

@@ -1,6 +1,7 @@
 #include "lib/netlink/xfrm.h"
 
 #include <arpa/inet.h>
+#include <linux/netlink.h>
 #include <linux/xfrm.h>
 #include <sys/socket.h>
 
@@ -167,6 +168,19 @@ Result<std::vector<XfrmPolicy>> ListPolicies(Socket& socket) {
     if (auto policy = ParsePolicy(header)) out.push_back(std::move(*policy));
   }));
   return out;
+}
+
+Result<PolicyMonitor> PolicyMonitor::Open() {
+  ASSIGN_OR_RETURN(linux::NetlinkEvents events, linux::NetlinkEvents::Open(NETLINK_XFRM));
+  RETURN_IF_ERROR(events.Listen(XFRMNLGRP_POLICY, true));
+  return PolicyMonitor(std::move(events));
+}
+
+// All that the kernel tells in this group are changes.
+Result<size_t> PolicyMonitor::Wait(std::stop_token stop, std::chrono::milliseconds timeout) {
+  size_t changes = 0;
+  RETURN_IF_ERROR(events_.Wait(stop, timeout, [&](const nlmsghdr*) { return ++changes > 0; }));
+  return changes;
 }
 
 }  // namespace keelson::netlink

@@ -2,12 +2,15 @@
 // ESP in tunnel mode with AES-GCM only. `socket` comes from Socket::OpenXfrm().
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <optional>
+#include <stop_token>
 #include <string>
 #include <vector>
 
 #include "lib/base/ip.h"
+#include "lib/linux/netlink_events.h"
 #include "lib/netlink/socket.h"
 
 namespace keelson::netlink {
@@ -46,5 +49,20 @@ Result<std::vector<XfrmState>> ListStates(Socket& socket);         // of ESP
 Result<> ReplacePolicy(Socket& socket, const XfrmPolicy& policy);
 Result<bool> DeletePolicy(Socket& socket, const XfrmPolicy& policy);  // false: there was none
 Result<std::vector<XfrmPolicy>> ListPolicies(Socket& socket);
+
+// Policies that come and go, whoever changes them, in the namespace it was opened in. One waiting thread at a
+// time.
+class PolicyMonitor {
+ public:
+  // EPROTONOSUPPORT: a kernel without IPsec.
+  static Result<PolicyMonitor> Open();
+  // Blocks for at least one change, and says how many there were (or more than were kept). kTimeout after
+  // `timeout`, kCancelled by `stop`.
+  Result<size_t> Wait(std::stop_token stop, std::chrono::milliseconds timeout);
+
+ private:
+  explicit PolicyMonitor(linux::NetlinkEvents events) : events_(std::move(events)) {}
+  linux::NetlinkEvents events_;
+};
 
 }  // namespace keelson::netlink

@@ -77,6 +77,7 @@ DataplaneMode Mode(nftables::Options v4, nftables::Options v6, nftables::OpenKer
     ASSIGN_OR_RETURN(linux::NetNs netns, linux::NetNs::OpenCurrent());
     DeviceOptions devices{.names = outside.devices,
                           .direct = outside.direct,
+                          .fast = outside.fast,
                           .pod_cidrs = nftables::WithPods(v4, pod_cidrs).pod_cidrs,
                           .pod_bridge = packets.pod_bridge,
                           .pod_interface_prefix = packets.pod_interface_prefix,
@@ -90,7 +91,9 @@ DataplaneMode Mode(nftables::Options v4, nftables::Options v6, nftables::OpenKer
                                     std::make_unique<Devices>(std::move(netns), std::move(devices), is_v4)));
   };
   auto left = [pin_directory, rules = nftables::Mode(v4, v6, open_kernel).left]() -> Result<bool> {
-    if (PathExists(pin_directory + "/v4") || PathExists(pin_directory + "/v6")) return true;
+    for (const char* part : {"/v4", "/v6", kFastDirectory}) {
+      if (PathExists(pin_directory + part)) return true;
+    }
     return rules();
   };
   return {.name = "ebpf", .check = Sockets::Check, .left = std::move(left), .make = std::move(make)};

@@ -51,6 +51,7 @@ class Dataplane final : public proxy::Dataplane {
 struct OutsideOptions {
   std::vector<std::string> devices;
   bool direct = false;
+  std::vector<std::string> fast = {"off"};
 };
 
 // `table` of the packets' options is that of mode nftables.

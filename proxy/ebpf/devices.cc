@@ -137,7 +137,7 @@ bool Devices::MaySendOn() const {
 }
 
 // A device is in the maps while programs are on it, which look there.
-Result<> Devices::Attach(const bpf::Program& in, const bpf::Program& out, const DeviceMaps& maps, bool all) {
+Result<> Devices::Attach(const DevicePrograms& programs, const DeviceMaps& maps, bool all) {
   return netns_.Run([&]() -> Result<> {
     ASSIGN_OR_RETURN(netlink::Socket socket, netlink::Socket::Open());
     ASSIGN_OR_RETURN(std::vector<netlink::Link> links, netlink::ListLinks(socket));
@@ -153,7 +153,7 @@ Result<> Devices::Attach(const bpf::Program& in, const bpf::Program& out, const 
     RETURN_IF_ERROR(KeepOnly(maps.direct, ways));
     for (const auto& [index, header] : wanted) {
       RETURN_IF_ERROR(maps.devices.Put(static_cast<uint32_t>(index), Device{.header = header}));
-      RETURN_IF_ERROR(AttachTo(socket, index, in, out));
+      RETURN_IF_ERROR(AttachTo(socket, index, programs));
     }
     for (const netlink::Link& link : links) {
       if (wanted.contains(link.index) || !(all || attached_.contains(link.index))) continue;
@@ -162,15 +162,30 @@ Result<> Devices::Attach(const bpf::Program& in, const bpf::Program& out, const 
     RETURN_IF_ERROR(clsact_.Forget(links));
     RETURN_IF_ERROR(KeepOnly(maps.devices, wanted));
     attached_ = wanted;
-    return {};
+    std::erase_if(links, [&](const netlink::Link& link) {
+      return ways.empty() || !wanted.contains(link.index) || !WantsFast(link, options_.fast);
+    });
+    return AttachFast(programs.fast, maps.fast, links, all);
   });
 }
 
-Result<> Devices::AttachTo(netlink::Socket& socket, int link_index, const bpf::Program& in,
-                           const bpf::Program& out) const {
+// Where there are any: drivers repeat what filters send on, and that only.
+Result<> Devices::AttachFast(const bpf::Program& program, const bpf::Map& map,
+                             const std::vector<netlink::Link>& links, bool all) {
+  std::map<int, FastDevice> ready;
+  if (!links.empty()) {
+    ASSIGN_OR_RETURN(ready, fast_.Attach(program, links, all));
+  } else if (all || fast_.attached()) {
+    RETURN_IF_ERROR(fast_.Detach());
+  }
+  for (const auto& [index, value] : ready) RETURN_IF_ERROR(map.Put(static_cast<uint32_t>(index), value));
+  return KeepOnly(map, ready);
+}
+
+Result<> Devices::AttachTo(netlink::Socket& socket, int link_index, const DevicePrograms& programs) const {
   // Answers first: what comes in is translated only when they can be.
   for (bool ingress : {false, true}) {
-    const bpf::Program& program = ingress ? in : out;
+    const bpf::Program& program = ingress ? programs.in : programs.out;
     const bpf::TcPlace place = PlaceOf(link_index, v4_, ingress);
     ASSIGN_OR_RETURN(bool there, bpf::IsAttachedTc(program, place));
     if (there) continue;
@@ -182,6 +197,7 @@ Result<> Devices::AttachTo(netlink::Socket& socket, int link_index, const bpf::P
 
 Result<> Devices::Detach() {
   attached_.clear();
+  RETURN_IF_ERROR(fast_.Detach());
   return netns_.Run([this] { return DetachAll(v4_, clsact_); });
 }
 

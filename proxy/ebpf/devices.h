@@ -11,6 +11,7 @@
 #include "lib/linux/netns.h"
 #include "lib/netlink/addr.h"
 #include "lib/netlink/link.h"
+#include "proxy/ebpf/fast_path.h"
 #include "proxy/ebpf/own_clsact.h"
 
 namespace keelson::proxy::ebpf {
@@ -21,9 +22,10 @@ struct DeviceOptions {
   std::vector<std::string> names;
   // Connections to other nodes' endpoints are sent on at once, past the node's rules (bpf/direct.h).
   bool direct = false;
+  std::vector<std::string> fast;    // of these, which drivers help (WantsFast() of fast_path.h)
   std::vector<IpPrefix> pod_cidrs;  // of both families
   std::string pod_bridge, pod_interface_prefix;
-  std::string pin_directory;  // where it is told what else is ours on devices (own_clsact.h)
+  std::string pin_directory;  // where it is told what else is ours on devices (own_clsact.h, fast_path.h)
 };
 
 // By index, how many bytes a packet has before its IP header. What has a header of another kind than
@@ -42,31 +44,40 @@ std::map<int, DirectWay> DirectWays(const std::map<int, uint32_t>& devices,
                                     const std::vector<netlink::Link>& links,
                                     const std::vector<netlink::Address>& addresses, bool v4);
 
-// What the programs look up: `devices` and `direct_devices`.
+// What the programs look up: `devices`, `direct_devices` and `fast_devices`.
 struct DeviceMaps {
-  bpf::Map devices, direct;
+  bpf::Map devices, direct, fast;
+};
+// Filters of packets that come in and go out, and what drivers run.
+struct DevicePrograms {
+  bpf::Program in, out, fast;
 };
 
 // Of one address family, in one network namespace.
 class Devices {
  public:
   Devices(linux::NetNs netns, DeviceOptions options, bool v4)
-      : netns_(std::move(netns)), options_(std::move(options)), v4_(v4) {}
+      : netns_(std::move(netns)),
+        options_(std::move(options)),
+        v4_(v4),
+        fast_(options_.pin_directory + kFastDirectory, v4) {}
 
   // Puts the programs, if need be in place of others, on all such devices, which are in the maps then, and
   // takes them from those that were such; with `all` from all others, which a process before may have had.
-  Result<> Attach(const bpf::Program& in, const bpf::Program& out, const DeviceMaps& maps, bool all);
+  Result<> Attach(const DevicePrograms& programs, const DeviceMaps& maps, bool all);
   Result<> Detach();
 
  private:
   // In the namespace.
-  Result<> AttachTo(netlink::Socket& socket, int link_index, const bpf::Program& in,
-                    const bpf::Program& out) const;
+  Result<> AttachTo(netlink::Socket& socket, int link_index, const DevicePrograms& programs) const;
+  Result<> AttachFast(const bpf::Program& program, const bpf::Map& map,
+                      const std::vector<netlink::Link>& links, bool all);
   bool MaySendOn() const;
   const linux::NetNs netns_;
   const DeviceOptions options_;
   const bool v4_;
   const OwnClsact clsact_{options_.pin_directory};
+  FastPath fast_;
   std::map<int, uint32_t> attached_;
 };
 

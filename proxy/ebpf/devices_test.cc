@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "lib/netlink/xdp_features.h"
+
 namespace keelson::proxy::ebpf {
 namespace {
 
@@ -62,6 +64,47 @@ TEST(DirectWays, HaveAnAddressOfTheFamily) {
               ElementsAre(Pair(2, DirectWay{*IpAddress::Parse("192.0.2.10"), 1502})));
   EXPECT_THAT(DirectWays(devices, links, addresses, false),
               ElementsAre(Pair(3, DirectWay{*IpAddress::Parse("2001:db8::3"), 1503})));
+}
+
+TEST(FastDevices, AreThoseNamedOrNoVeths) {
+  const netlink::Link nic = Link(2, "eth0", ""), veth = Link(3, "veth0", "veth"),
+                      bare = Link(4, "wg0", "wireguard", false);
+  struct {
+    std::vector<std::string> names;
+    bool nic, veth;
+  } const cases[] = {{{"auto"}, true, false}, {{"off"}, false, false},  {{"eth*"}, true, false},
+                     {{"*"}, true, true},     {{"veth?"}, false, true}, {{"eth0", "veth0"}, true, true}};
+  for (const auto& c : cases) {
+    EXPECT_EQ(WantsFast(nic, c.names), c.nic) << c.names[0];
+    EXPECT_EQ(WantsFast(veth, c.names), c.veth) << c.names[0];
+    EXPECT_FALSE(WantsFast(bare, c.names)) << c.names[0];
+  }
+}
+
+TEST(FastDevices, AreUsedForWhatTheirDriversCan) {
+  using netlink::kXdpBasic, netlink::kXdpReceive, netlink::kXdpRedirect;
+  const netlink::Link nic = Link(2, "eth0", ""), veth = Link(3, "veth0", "veth");
+  struct {
+    const char* what;
+    netlink::Link link;
+    std::optional<uint64_t> features;
+    bool used, receives;
+  } const cases[] = {
+      {"an old kernel's", nic, std::nullopt, true, false},
+      {"sends back only", nic, kXdpBasic | kXdpRedirect, true, false},
+      {"takes other devices' frames", nic, kXdpBasic | kXdpRedirect | kXdpReceive, true, true},
+      {"has nothing any more", nic, 0, false, false},
+      {"a veth whose other end is ready", veth, kXdpBasic | kXdpRedirect | kXdpReceive, true, true},
+      {"a veth whose other end is not", veth, kXdpBasic | kXdpRedirect, false, false},
+      {"a veth on an old kernel", veth, std::nullopt, false, false},
+  };
+  for (const auto& c : cases) {
+    const std::optional<FastDevice> use = FastUse(c.link, c.features);
+    ASSERT_EQ(use.has_value(), c.used) << c.what;
+    if (!use) continue;
+    EXPECT_EQ(use->receives, c.receives) << c.what;
+    EXPECT_EQ(use->mac[5], c.link.index) << c.what;
+  }
 }
 
 }  // namespace

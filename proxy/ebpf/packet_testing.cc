@@ -29,14 +29,15 @@ std::string Pseudo(const IpAddress& source, const IpAddress& destination, uint8_
 }  // namespace
 
 std::string IpPacket(const IpAddress& source, const IpAddress& destination, uint8_t protocol,
-                     const std::string& payload) {
+                     const std::string& payload, uint8_t hops) {
   const std::string addresses = std::string(source.bytes()) + std::string(destination.bytes());
   if (!source.is_v4()) {
     return Number(0x60000000, 4) + Number(static_cast<uint32_t>(payload.size()), 2) + Number(protocol, 1) +
-           Number(64, 1) + addresses + payload;
+           Number(hops, 1) + addresses + payload;
   }
   std::string header = Number(0x4500, 2) + Number(static_cast<uint32_t>(20 + payload.size()), 2) +
-                       Number(0x12344000, 4) + Number(64, 1) + Number(protocol, 1) + Number(0, 2) + addresses;
+                       Number(0x12344000, 4) + Number(hops, 1) + Number(protocol, 1) + Number(0, 2) +
+                       addresses;
   header.replace(10, 2, Number(Checksum(header), 2));
   return header + payload;
 }
@@ -62,7 +63,7 @@ std::string WirePacket::Ip() const {
     if (sum == 0 && protocol == kUdp) sum = 0xffff;
     body.replace(at, 2, Number(sum, 2));
   }
-  return IpPacket(source, destination, protocol, body);
+  return IpPacket(source, destination, protocol, body, hops);
 }
 
 std::string WirePacket::Frame() const { return FrameOf(Ip()); }

@@ -18,6 +18,7 @@ struct WirePacket {
   uint8_t tcp_flags = kAck;
   std::string payload = "hello";
   bool checksum = true;  // of UDP over IPv4 there may be none
+  uint8_t hops = 64;     // that it may still go
 
   // From the IP header on.
   std::string Ip() const;
@@ -35,7 +36,7 @@ struct WireError {
 
 // An IP header and what it carries.
 std::string IpPacket(const IpAddress& source, const IpAddress& destination, uint8_t protocol,
-                     const std::string& payload);
+                     const std::string& payload, uint8_t hops = 64);
 // Ethernet's header before an IP packet.
 std::string FrameOf(const std::string& ip);
 

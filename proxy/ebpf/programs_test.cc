@@ -2,107 +2,15 @@
 // checksum.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <linux/bpf.h>
 #include <linux/pkt_cls.h>
 
-#include <cstring>
-#include <functional>
-#include <set>
-
-#include "lib/bpf/object.h"
 #include "proxy/ebpf/bpf/maps.h"
-#include "proxy/ebpf/bpf/programs.bpf.h"
-#include "proxy/ebpf/packet_testing.h"
-#include "proxy/ebpf/plan.h"
+#include "proxy/ebpf/programs_testing.h"
 
 namespace keelson::proxy::ebpf {
 namespace {
 
 constexpr uint32_t kNext = static_cast<uint32_t>(TC_ACT_UNSPEC);
-constexpr uint32_t kLoopback = 1;  // where tests' packets are
-
-IpAddress Ip(const char* text) { return *IpAddress::Parse(text); }
-
-// Addresses of the tests, in either family.
-struct Names {
-  IpAddress client, node, external, balancer, pod, elsewhere, router, other_pod;
-};
-Names NamesOf(bool v4) {
-  if (v4) {
-    return {Ip("203.0.113.7"), Ip("172.30.0.1"), Ip("192.0.2.1"),  Ip("198.51.100.1"),
-            Ip("10.1.0.1"),    Ip("10.2.0.1"),   Ip("172.30.0.9"), Ip("10.1.0.2")};
-  }
-  return {Ip("2001:db8::7"), Ip("fd30::1"), Ip("2001:db8:1::1"), Ip("2001:db8:2::1"),
-          Ip("fd01::1"),     Ip("fd02::1"), Ip("fd30::9"),       Ip("fd01::2")};
-}
-
-struct Seen {
-  uint32_t verdict = 0, mark = 0;
-  std::string packet;
-};
-
-class Kernel {
- public:
-  explicit Kernel(bool v4)
-      : names(NamesOf(v4)),
-        v4_(v4),
-        plan_({.v4 = v4, .pod_cidrs = {*IpPrefix::Parse(v4 ? "10.0.0.0/8" : "fd02::/64")}}) {
-    plan_.SetNodeIps({names.node});
-    plan_.StartOver();
-  }
-  Result<> Load() {
-    ASSIGN_OR_RETURN(bpf::Object object, bpf::Object::Open(bpf::embedded::keelson_bpf_services(), "test"));
-    for (MapId id : {kEndpoints, kMembers, kMaglev, kSourceRanges, kServices, kOutside}) {
-      RETURN_IF_ERROR(object.SetMaxEntries(MapName(id), 1024));
-    }
-    RETURN_IF_ERROR(object.SetMaxEntries("connections", 4096));
-    RETURN_IF_ERROR(object.SetConstant("serves_v4", bpf::Map::Bytes(uint8_t{v4_})));
-    RETURN_IF_ERROR(object.Load());
-    object_.emplace(std::move(object));
-    for (int id = 0; id < kMapCount; ++id) {
-      RETURN_IF_ERROR(
-          Map(MapName(static_cast<MapId>(id))).UpdateAll(plan_.Difference(static_cast<MapId>(id), {}).put));
-    }
-    return Map("devices").Put(kLoopback, Device{.header = 14});
-  }
-  bpf::Map Map(const std::string& name) const { return *object_->GetMap(name); }
-
-  // At a NodePort, an external and a load balancer address; as `make` has changed it.
-  void Set(const std::string& key, const std::function<void(ResolvedPort&)>& make) {
-    ResolvedPort port{.service = {.name = "ns/" + key, .cluster_ip = Ip(v4_ ? "10.96.0.1" : "fd96::1")}};
-    port.service.port = 80;
-    port.service.node_port = 30080;
-    port.service.external_ips = {names.external};
-    port.service.load_balancer_ips = {names.balancer};
-    port.has_endpoints = true;
-    port.cluster = {{names.pod, 8080, true}};
-    make(port);
-    plan_.SetService(key, {port});
-    Changes changes = plan_.TakeChanges();
-    for (int id = 0; id < kMapCount; ++id) {
-      const bpf::Map map = Map(MapName(static_cast<MapId>(id)));
-      EXPECT_TRUE(map.UpdateAll(changes.maps[id].put));
-      EXPECT_TRUE(map.DeleteAll(changes.maps[id].gone));
-    }
-  }
-  Seen Run(const char* program, const std::string& frame) const {
-    __sk_buff context{};
-    auto out = object_->GetProgram(program)->TestRun(frame, bpf::Map::Bytes(context));
-    EXPECT_TRUE(out) << out.error().message();
-    if (!out) return {};
-    std::memcpy(&context, out->context.data(), sizeof context);
-    return {out->result, context.mark, out->packet};
-  }
-  Seen In(const WirePacket& packet) const { return Run("from_outside", packet.Frame()); }
-  Seen Out(const WirePacket& packet) const { return Run("to_outside", packet.Frame()); }
-
-  const Names names;
-
- private:
-  const bool v4_;
-  Plan plan_;
-  std::optional<bpf::Object> object_;
-};
 
 void ToLocal(ResolvedPort& port) {
   port.service.external_local = true;
@@ -119,20 +27,6 @@ class Programs : public ::testing::TestWithParam<bool> {
   }
   WirePacket To(const IpAddress& ip, uint16_t port, uint8_t flags = kSyn, uint16_t from = 40000) const {
     return {n_.client, ip, from, port, kTcp, flags};
-  }
-  // What `packet` is, to and from the endpoint.
-  static WirePacket At(WirePacket packet, const IpAddress& endpoint, uint16_t port) {
-    packet.destination = endpoint;
-    packet.destination_port = port;
-    return packet;
-  }
-  static WirePacket Answer(const WirePacket& packet, uint8_t flags = kAck) {
-    WirePacket out = packet;
-    std::swap(out.source, out.destination);
-    std::swap(out.source_port, out.destination_port);
-    out.tcp_flags = flags;
-    out.payload = "answer";
-    return out;
   }
   // Goes on as `expected`.
   static void ExpectPacket(const Seen& seen, const WirePacket& expected, const char* what) {

@@ -254,11 +254,15 @@ Result<> Sockets::AttachOne(const bpf::Program& program, int cgroup, uint64_t cg
 Result<> Sockets::AttachDevices(bool anew) {
   devices_stale_ = false;
   if (!devices_) return {};
-  ASSIGN_OR_RETURN(bpf::Program in, object_->GetProgram("from_outside"));
-  ASSIGN_OR_RETURN(bpf::Program out, object_->GetProgram("to_outside"));
-  ASSIGN_OR_RETURN(bpf::Map map, object_->GetMap("devices"));
+  DevicePrograms all;
+  ASSIGN_OR_RETURN(all.in, object_->GetProgram("from_outside"));
+  ASSIGN_OR_RETURN(all.out, object_->GetProgram("to_outside"));
+  ASSIGN_OR_RETURN(all.fast, object_->GetProgram("fast_outside"));
+  ASSIGN_OR_RETURN(bpf::Map devices, object_->GetMap("devices"));
   ASSIGN_OR_RETURN(bpf::Map direct, object_->GetMap("direct_devices"));
-  return devices_->Attach(in, out, {.devices = std::move(map), .direct = std::move(direct)}, anew);
+  ASSIGN_OR_RETURN(bpf::Map fast, object_->GetMap("fast_devices"));
+  return devices_->Attach(
+      all, {.devices = std::move(devices), .direct = std::move(direct), .fast = std::move(fast)}, anew);
 }
 
 Result<bool> Sockets::Retire() {
@@ -280,8 +284,8 @@ Result<> Sockets::Remove() {
 }
 
 Result<> Sockets::RemoveAll(const std::string& pin_directory) {
-  for (const char* family : {"/v4", "/v6"}) {
-    RETURN_IF_ERROR(RemoveFamily(pin_directory + family));
+  for (const char* part : {"/v4", "/v6", kFastDirectory}) {
+    RETURN_IF_ERROR(RemoveFamily(pin_directory + part));
   }
   return {};
 }

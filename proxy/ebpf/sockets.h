@@ -5,6 +5,7 @@
 //
 //   DIRECTORY/v4/maps-LAYOUT/services ...   pinned: what maps.h describes
 //   DIRECTORY/v4/connect4 ...               pinned links: the programs for sockets in their places
+//   DIRECTORY/fast                          what drivers run (fast_path.h), of both families
 //   filters of the devices (devices.h)      stay with the devices
 //
 // A process that starts takes the maps over, writes the difference, and exchanges the programs of the links:

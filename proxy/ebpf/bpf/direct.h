@@ -30,12 +30,13 @@ static __always_inline const struct DirectDevice* FindDirect(__u32 index) {
   return bpf_map_lookup_elem(&direct_devices, &index);
 }
 
-// The way of a packet that has come in; `size`: of the largest that may have to take it, 0: this one. 0:
-// there is none.
-static __always_inline int FindWay(struct __sk_buff* skb, const __u32* source, const __u32* destination,
-                                   __u8 protocol, __u32 size, struct bpf_fib_lookup* way) {
+// The way of a packet that has come in by the device `index`, as BPF_FIB_LKUP_RET_... says; `size`: of the
+// largest that may have to take it, 0: of this one, where it is known to the kernel.
+static __always_inline long LookUpWay(void* context, __u32 index, const __u32* source,
+                                      const __u32* destination, __u8 protocol, __u32 size,
+                                      struct bpf_fib_lookup* way) {
   __builtin_memset(way, 0, sizeof *way);
-  way->ifindex = skb->ifindex;
+  way->ifindex = index;
   way->l4_protocol = protocol;
   way->tot_len = (__u16)size;
   if (serves_v4) {
@@ -47,7 +48,13 @@ static __always_inline int FindWay(struct __sk_buff* skb, const __u32* source, c
     __builtin_memcpy(way->ipv6_src, source, sizeof way->ipv6_src);
     __builtin_memcpy(way->ipv6_dst, destination, sizeof way->ipv6_dst);
   }
-  const long found = bpf_fib_lookup(skb, way, sizeof *way, 0);
+  return bpf_fib_lookup(context, way, sizeof *way, 0);
+}
+
+// 0: there is none.
+static __always_inline int FindWay(struct __sk_buff* skb, const __u32* source, const __u32* destination,
+                                   __u8 protocol, __u32 size, struct bpf_fib_lookup* way) {
+  const long found = LookUpWay(skb, skb->ifindex, source, destination, protocol, size, way);
   return found == BPF_FIB_LKUP_RET_SUCCESS || found == BPF_FIB_LKUP_RET_NO_NEIGH;
 }
 
@@ -89,9 +96,34 @@ static __always_inline int SendOn(struct __sk_buff* skb, const struct Packet* pa
   return bpf_redirect_neigh(way.ifindex, &next, sizeof next, 0);
 }
 
-// A port of the node's for packets to there->destination, above those that its own sockets have. Stores the
-// way back. 0: none was free.
-static __always_inline int TakePort(const struct Tuple* asked, struct Connection* there) {
+// Whether a socket of the node's own would get `answer`: one that was given such a port on purpose.
+static __always_inline int IsForSocket(struct __sk_buff* skb, const struct Tuple* answer) {
+  struct bpf_sock_tuple tuple = {};
+  __u32 size = sizeof tuple.ipv4;
+  if (serves_v4) {
+    tuple.ipv4.saddr = answer->source[3];
+    tuple.ipv4.daddr = answer->destination[3];
+    tuple.ipv4.sport = answer->source_port;
+    tuple.ipv4.dport = answer->destination_port;
+  } else {
+    size = sizeof tuple.ipv6;
+    __builtin_memcpy(tuple.ipv6.saddr, answer->source, sizeof tuple.ipv6.saddr);
+    __builtin_memcpy(tuple.ipv6.daddr, answer->destination, sizeof tuple.ipv6.daddr);
+    tuple.ipv6.sport = answer->source_port;
+    tuple.ipv6.dport = answer->destination_port;
+  }
+  struct bpf_sock* socket = answer->protocol == IPPROTO_TCP
+                                ? bpf_sk_lookup_tcp(skb, &tuple, size, BPF_F_CURRENT_NETNS, 0)
+                                : bpf_sk_lookup_udp(skb, &tuple, size, BPF_F_CURRENT_NETNS, 0);
+  if (!socket) return 0;
+  bpf_sk_release(socket);
+  return 1;
+}
+
+// A port of the node's for packets to there->destination, above those that its own sockets are given. Stores
+// the way back. 0: none was free.
+static __always_inline int TakePort(struct __sk_buff* skb, const struct Tuple* asked,
+                                    struct Connection* there) {
   struct Connection back = {.source_port = asked->destination_port,
                             .destination_port = asked->source_port,
                             .flags = kBack | kDirect};
@@ -103,6 +135,7 @@ static __always_inline int TakePort(const struct Tuple* asked, struct Connection
     const __u32 port = KP_FIRST_PORT + (first + i * 577) % (0x10000 - KP_FIRST_PORT);
     there->source_port = bpf_htons((__u16)port);
     const struct Tuple key = OtherWay(there, asked->protocol);
+    if (IsForSocket(skb, &key)) continue;
     const struct Connection* holder = bpf_map_lookup_elem(&connections, &key);
     if (holder) {
       const struct Tuple its = OtherWay(holder, asked->protocol);
@@ -130,7 +163,7 @@ static __always_inline int BeginDirect(struct __sk_buff* skb, const struct Packe
   struct Connection direct = *there;
   __builtin_memcpy(direct.source, out->address, sizeof direct.source);
   direct.flags = kDirect;
-  if (!TakePort(&packet->tuple, &direct)) return 0;
+  if (!TakePort(skb, &packet->tuple, &direct)) return 0;
   if (bpf_map_update_elem(&connections, &packet->tuple, &direct, BPF_ANY)) return 0;
   *there = direct;
   return 1;

@@ -191,6 +191,17 @@ struct DirectDevice {
 };
 KP_SIZE(DirectDevice, 20);
 
+// One whose driver runs a program before there is a packet of the kernel's (fast.h).
+struct FastDevice {
+  __u8 mac[6];
+  __u8 receives;  // from other devices' drivers
+  __u8 zero;
+};
+KP_SIZE(FastDevice, 8);
+
+// Of `fast_programs` (entry.bpf.c).
+enum FastSlot { kFastV4 = 0, kFastV6 = 1 };
+
 // Ports of connections that are sent on are these and above. The node's own sockets have lower ones.
 #define KP_FIRST_PORT 61000
 

@@ -41,32 +41,34 @@ static __always_inline void Map4(__u32 ip, __u32 (*out)[4]) {
   (*out)[3] = ip;
 }
 
-static __always_inline int ReadAddresses4(struct __sk_buff* skb, struct Packet* out) {
-  struct iphdr header;
-  if (bpf_skb_load_bytes(skb, out->ip, &header, sizeof header)) return 0;
-  if (header.version != 4 || header.ihl != 5) return 0;
-  if (header.frag_off & bpf_htons(0x3fff)) return 0;  // more fragments follow, or this is a later one
-  Map4(header.saddr, &out->tuple.source);
-  Map4(header.daddr, &out->tuple.destination);
-  out->tuple.protocol = header.protocol;
-  out->transport = out->ip + sizeof header;
+// Of the header at out->ip.
+static __always_inline int TakeHeader4(const struct iphdr* header, struct Packet* out) {
+  if (header->version != 4 || header->ihl != 5) return 0;
+  if (header->frag_off & bpf_htons(0x3fff)) return 0;  // more fragments follow, or this is a later one
+  Map4(header->saddr, &out->tuple.source);
+  Map4(header->daddr, &out->tuple.destination);
+  out->tuple.protocol = header->protocol;
+  out->transport = out->ip + sizeof *header;
   return 1;
 }
 
-static __always_inline int ReadAddresses6(struct __sk_buff* skb, struct Packet* out) {
-  struct ipv6hdr header;
-  if (bpf_skb_load_bytes(skb, out->ip, &header, sizeof header)) return 0;
-  if (header.version != 6) return 0;
-  __builtin_memcpy(out->tuple.source, &header.saddr, 16);
-  __builtin_memcpy(out->tuple.destination, &header.daddr, 16);
-  out->tuple.protocol = header.nexthdr;
-  out->transport = out->ip + sizeof header;
+static __always_inline int TakeHeader6(const struct ipv6hdr* header, struct Packet* out) {
+  if (header->version != 6) return 0;
+  __builtin_memcpy(out->tuple.source, &header->saddr, 16);
+  __builtin_memcpy(out->tuple.destination, &header->daddr, 16);
+  out->tuple.protocol = header->nexthdr;
+  out->transport = out->ip + sizeof *header;
   return 1;
 }
 
 // At out->ip, of this object's family.
 static __always_inline int ReadAddresses(struct __sk_buff* skb, struct Packet* out) {
-  return serves_v4 ? ReadAddresses4(skb, out) : ReadAddresses6(skb, out);
+  if (serves_v4) {
+    struct iphdr header;
+    return !bpf_skb_load_bytes(skb, out->ip, &header, sizeof header) && TakeHeader4(&header, out);
+  }
+  struct ipv6hdr header;
+  return !bpf_skb_load_bytes(skb, out->ip, &header, sizeof header) && TakeHeader6(&header, out);
 }
 
 static __always_inline int IsOfFamily(const struct __sk_buff* skb) {

@@ -1,4 +1,5 @@
 // All programs of mode ebpf, over one set of maps.
+#include "proxy/ebpf/bpf/fast.h"
 #include "proxy/ebpf/bpf/outside.h"
 #include "proxy/ebpf/bpf/socket_lb.h"
 

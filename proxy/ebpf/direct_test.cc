@@ -1,0 +1,484 @@
+// Connections that are sent on past the node's rules, packet in, packet out: by the filter, which decides
+// (direct.h), and by drivers, which repeat it (fast.h).
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <linux/bpf.h>
+#include <linux/pkt_cls.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+
+#include <cstring>
+#include <set>
+
+#include "lib/base/socket_address.h"
+#include "lib/linux/sysctl.h"
+#include "lib/netlink/addr.h"
+#include "lib/netlink/link.h"
+#include "lib/netlink/neigh.h"
+#include "lib/netlink/route.h"
+#include "proxy/ebpf/bpf/maps.h"
+#include "proxy/ebpf/contribution.h"
+#include "proxy/ebpf/programs_testing.h"
+
+namespace keelson::proxy::ebpf {
+namespace {
+
+using netlink::MacAddress;
+
+constexpr uint32_t kNext = static_cast<uint32_t>(TC_ACT_UNSPEC);
+constexpr uint16_t kPorts = 0x10000 - KP_FIRST_PORT;
+
+IpAddress Ip(const char* text) { return *IpAddress::Parse(text); }
+std::string Bytes(const MacAddress& mac) {
+  return {reinterpret_cast<const char*>(mac.bytes().data()), mac.bytes().size()};
+}
+MacAddress Mac(uint8_t last) { return MacAddress({2, 0, 0, 0, 0, last}); }
+
+//   clients --- 172.30.0.2 --- in, 172.30.0.1  out, 172.31.0.1 --- 172.31.0.2 --- elsewhere, 10.2.0.1
+//     and 10.3.0.1 --- 172.30.0.3 ---/
+const MacAddress kIn = Mac(1), kOut = Mac(2), kClients = Mac(3), kNear = Mac(4), kElsewhere = Mac(5);
+
+Result<> MakePlace() {
+  RETURN_IF_ERROR(linux::WriteSysctl("net/ipv4/ip_forward", "1"));
+  RETURN_IF_ERROR(linux::WriteSysctl("net/ipv6/conf/all/forwarding", "1"));
+  ASSIGN_OR_RETURN(netlink::Socket socket, netlink::Socket::Open());
+  ASSIGN_OR_RETURN(netlink::Link lo, netlink::GetLink(socket, 1));
+  RETURN_IF_ERROR(netlink::SetUp(socket, lo.index));
+  for (auto [name, mac] : {std::pair("in", kIn), std::pair("out", kOut)}) {
+    const std::string peer = std::string(name) + "-peer";
+    RETURN_IF_ERROR(netlink::CreateVeth(socket, {.name = name, .mac = mac, .up = true}, {.name = peer}, 0));
+    ASSIGN_OR_RETURN(netlink::Link other, netlink::GetLink(socket, peer));
+    RETURN_IF_ERROR(netlink::SetUp(socket, other.index));
+  }
+  struct {
+    const char *device, *address, *neighbor, *destination;
+    MacAddress mac;
+  } const ways[] = {{"in", "172.30.0.1/24", "172.30.0.2", "0.0.0.0/0", kClients},
+                    {"in", "", "172.30.0.3", "10.3.0.0/24", kNear},
+                    {"out", "172.31.0.1/24", "172.31.0.2", "10.2.0.0/24", kElsewhere},
+                    {"in", "fd30::1/64", "fd30::2", "::/0", kClients},
+                    {"in", "", "fd30::3", "fd03::/64", kNear},
+                    {"out", "fd31::1/64", "fd31::2", "fd02::/64", kElsewhere}};
+  for (const auto& way : ways) {
+    ASSIGN_OR_RETURN(netlink::Link device, netlink::GetLink(socket, way.device));
+    if (*way.address) {
+      RETURN_IF_ERROR(netlink::AddAddress(socket, device.index, *IpPrefix::Parse(way.address)));
+    }
+    RETURN_IF_ERROR(netlink::ReplaceNeighbor(
+        socket,
+        {.link_index = device.index, .address = Ip(way.neighbor), .mac = way.mac, .permanent = true}));
+    RETURN_IF_ERROR(netlink::AddRoute(socket, {.destination = *IpPrefix::Parse(way.destination),
+                                               .gateway = Ip(way.neighbor),
+                                               .link_index = device.index}));
+  }
+  return {};
+}
+
+class Direct : public ::testing::TestWithParam<bool> {
+ protected:
+  void SetUp() override {
+    auto place = linux::NetNs::Make();
+    if (!place) GTEST_SKIP() << place.error().message();
+    place_ = std::make_unique<linux::NetNs>(std::move(*place));
+    kernel_ = std::make_unique<Kernel>(GetParam(), place_.get());
+    n_ = kernel_->names;
+    v4_ = GetParam();
+    if (Result<> loaded = kernel_->Load(); !loaded) {
+      if (loaded.error().errnum() == EPERM) GTEST_SKIP() << loaded.error().message();
+      FAIL() << loaded.error().message();
+    }
+    Result<> made = place_->RunHere([&]() -> Result<> {
+      RETURN_IF_ERROR(MakePlace());
+      ASSIGN_OR_RETURN(netlink::Socket socket, netlink::Socket::Open());
+      ASSIGN_OR_RETURN(netlink::Link in, netlink::GetLink(socket, "in"));
+      ASSIGN_OR_RETURN(netlink::Link out, netlink::GetLink(socket, "out"));
+      in_ = static_cast<uint32_t>(in.index);
+      out_ = static_cast<uint32_t>(out.index);
+      return {};
+    });
+    ASSERT_TRUE(made) << made.error().message();
+    node_ = Ip(v4_ ? "172.31.0.1" : "fd31::1");
+    for (auto [device, address] : {std::pair(in_, n_.node), std::pair(out_, node_)}) {
+      ASSERT_TRUE(kernel_->Map("devices").Put(device, Device{.header = 14}));
+      PutDirect(device, address, 1500);
+    }
+    PutFast(in_, kIn, true);
+    PutFast(out_, kOut, true);
+  }
+  void PutDirect(uint32_t device, const IpAddress& address, uint32_t mtu) {
+    DirectDevice value{.mtu = mtu};
+    FillAddress(address, value.address);
+    ASSERT_TRUE(kernel_->Map("direct_devices").Put(device, value));
+  }
+  void PutFast(uint32_t device, const MacAddress& mac, bool receives) {
+    FastDevice value{.receives = receives};
+    std::memcpy(value.mac, mac.bytes().data(), sizeof value.mac);
+    ASSERT_TRUE(kernel_->Map("fast_devices").Put(device, value));
+  }
+  // With one endpoint elsewhere.
+  void Serve(uint8_t protocol = kTcp, std::optional<IpAddress> endpoint = {}) {
+    kernel_->Set("web", [&](ResolvedPort& port) {
+      port.service.protocol = protocol;
+      port.cluster = {{endpoint.value_or(n_.elsewhere), 8080, false}};
+    });
+  }
+  WirePacket To(const IpAddress& ip, uint16_t port, uint8_t flags = kSyn, uint16_t from = 40000) const {
+    return {n_.client, ip, from, port, kTcp, flags};
+  }
+  // As it comes in, and goes out.
+  static std::string Onto(std::string frame, const MacAddress& destination, const MacAddress& source) {
+    return frame.replace(0, 12, Bytes(destination) + Bytes(source));
+  }
+  Seen In(const WirePacket& packet) const {
+    return kernel_->Run("from_outside", Onto(packet.Frame(), kIn, kClients), in_);
+  }
+  // From elsewhere.
+  Seen Back(const WirePacket& packet) const {
+    return kernel_->Run("from_outside", Onto(packet.Frame(), kOut, kElsewhere), out_);
+  }
+  // What the driver does right after the filter, which it follows for a second: this machine may be slow.
+  Seen Fast(const WirePacket& packet, bool back = false) const {
+    const std::string frame =
+        back ? Onto(packet.Frame(), kOut, kElsewhere) : Onto(packet.Frame(), kIn, kClients);
+    Seen seen;
+    for (int i = 0; i < 20; ++i) {
+      back ? Back(packet) : In(packet);
+      seen = kernel_->RunFast(frame, back ? out_ : in_);
+      if (seen.verdict != XDP_PASS) break;
+    }
+    return seen;
+  }
+  // Of a packet that was sent on by `in`; 0: it was not.
+  uint16_t PortOf(const Seen& seen) const {
+    const size_t at = 14 + (v4_ ? 20u : 40u);
+    if (seen.verdict != TC_ACT_REDIRECT || seen.packet.size() < at + 2) return 0;
+    return static_cast<uint16_t>(static_cast<uint8_t>(seen.packet[at]) << 8 |
+                                 static_cast<uint8_t>(seen.packet[at + 1]));
+  }
+  // What is on its way from the node to an endpoint.
+  WirePacket FromNode(const WirePacket& packet, uint16_t port, const IpAddress& endpoint) const {
+    WirePacket out = At(packet, endpoint, 8080);
+    out.source = node_;
+    out.source_port = port;
+    out.hops = 63;
+    return out;
+  }
+  static WirePacket Hop(WirePacket packet) {
+    packet.hops = 63;
+    return packet;
+  }
+  // The filter writes the headers of the link when the packet leaves, which does not happen here.
+  static void ExpectSentOn(const Seen& seen, const WirePacket& expected, const char* what) {
+    EXPECT_EQ(seen.verdict, static_cast<uint32_t>(TC_ACT_REDIRECT)) << what;
+    EXPECT_EQ(seen.packet.substr(14), expected.Ip()) << what;
+  }
+  static void ExpectLeft(const Seen& seen, const WirePacket& packet, uint32_t verdict, const char* what) {
+    EXPECT_EQ(seen.verdict, verdict) << what;
+    EXPECT_EQ(seen.packet.substr(14), packet.Ip()) << what;
+  }
+  uint16_t Begin(const WirePacket& packet) {
+    const uint16_t port = PortOf(In(packet));
+    EXPECT_GE(port, KP_FIRST_PORT);
+    return port;
+  }
+
+  std::unique_ptr<linux::NetNs> place_;
+  std::unique_ptr<Kernel> kernel_;
+  Names n_;
+  IpAddress node_;
+  uint32_t in_ = 0, out_ = 0;
+  bool v4_ = true;
+};
+INSTANTIATE_TEST_SUITE_P(Outside, Direct, ::testing::Values(true, false),
+                         [](const auto& family) { return family.param ? "Ipv4" : "Ipv6"; });
+
+TEST_P(Direct, SendsOnAsTheNodeAndBackAsTheService) {
+  for (uint8_t protocol : {kTcp, kUdp}) {
+    Serve(protocol);
+    for (bool checksum : {true, false}) {
+      if (!checksum && (protocol == kTcp || !v4_)) continue;
+      for (auto [ip, service_port] :
+           {std::pair(n_.node, uint16_t{30080}), std::pair(n_.external, uint16_t{80}),
+            std::pair(n_.balancer, uint16_t{80})}) {
+        WirePacket begin = To(ip, service_port, kSyn, static_cast<uint16_t>(40000 + checksum));
+        begin.protocol = protocol;
+        begin.checksum = checksum;
+        const uint16_t port = Begin(begin);
+        for (uint8_t flags : {kSyn, kAck, kFin}) {
+          WirePacket there = begin;
+          there.tcp_flags = flags;
+          const WirePacket at = FromNode(there, port, n_.elsewhere);
+          ExpectSentOn(In(there), at, "there");
+          ExpectSentOn(Back(Answer(at)), Hop(Answer(there)), "back");
+        }
+      }
+    }
+  }
+}
+
+// As the sums of packets come out, so do those that are made of them.
+TEST_P(Direct, ChecksumsAreRightForEveryPayload) {
+  for (uint8_t protocol : {kTcp, kUdp}) {
+    Serve(protocol);
+    WirePacket packet = To(n_.external, 80);
+    packet.protocol = protocol;
+    const uint16_t port = Begin(packet);
+    packet.tcp_flags = kAck;
+    for (int i = 0; i < 300; ++i) {
+      packet.payload =
+          std::string(static_cast<size_t>(i % 5), static_cast<char>(i)) + std::to_string(i * 7919);
+      const WirePacket at = FromNode(packet, port, n_.elsewhere);
+      ASSERT_EQ(In(packet).packet.substr(14), at.Ip()) << i;
+      const Seen fast = Fast(packet);
+      ASSERT_EQ(fast.packet.substr(14), at.Ip()) << i;
+    }
+  }
+}
+
+TEST_P(Direct, EveryConnectionHasAPortOfItsOwn) {
+  Serve();
+  std::set<uint16_t> ports;
+  for (uint16_t from = 20000; from < 20300; ++from) ports.insert(Begin(To(n_.external, 80, kSyn, from)));
+  EXPECT_EQ(ports.size(), 300u);
+}
+
+// All ports but none are others', who are alive, have ended, or are silent.
+TEST_P(Direct, PortsAreTakenFromWhoHasEndedOnly) {
+  Serve();
+  auto fill = [&](uint8_t ends) {
+    std::vector<bpf::Map::Entry> entries;
+    for (uint32_t port = KP_FIRST_PORT; port < 0x10000; ++port) {
+      Tuple there{
+          .source_port = htons(static_cast<uint16_t>(port)), .destination_port = htons(80), .protocol = kTcp};
+      FillAddress(n_.router, there.source);
+      FillAddress(n_.external, there.destination);
+      Connection sent{.source_port = htons(static_cast<uint16_t>(port)),
+                      .destination_port = htons(8080),
+                      .flags = kDirect,
+                      .ends = ends};
+      FillAddress(node_, sent.source);
+      FillAddress(n_.elsewhere, sent.destination);
+      Tuple back{
+          .source_port = sent.destination_port, .destination_port = sent.source_port, .protocol = kTcp};
+      FillAddress(n_.elsewhere, back.source);
+      FillAddress(node_, back.destination);
+      Connection answer{.source_port = there.destination_port,
+                        .destination_port = there.source_port,
+                        .flags = kBack | kDirect,
+                        .ends = ends};
+      FillAddress(n_.external, answer.source);
+      FillAddress(n_.router, answer.destination);
+      entries.emplace_back(bpf::Map::Bytes(there), bpf::Map::Bytes(sent));
+      entries.emplace_back(bpf::Map::Bytes(back), bpf::Map::Bytes(answer));
+    }
+    ASSERT_TRUE(kernel_->Map("connections").UpdateAll(entries));
+  };
+  fill(0);
+  const Seen none = In(To(n_.external, 80));
+  EXPECT_EQ(none.verdict, kNext) << "the rules find one";
+  EXPECT_EQ(none.mark, 0x4000u);
+  fill(kFinished);
+  EXPECT_GE(Begin(To(n_.external, 80, kSyn, 40001)), KP_FIRST_PORT);
+  fill(kReset);
+  EXPECT_GE(Begin(To(n_.external, 80, kSyn, 40002)), KP_FIRST_PORT);
+}
+
+// A server of the node's that somebody has put there.
+TEST_P(Direct, PortsOfTheNodesSocketsAreLeftToThem) {
+  rlimit limit{};
+  ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &limit), 0);
+  if (limit.rlim_max < kPorts + 256u) GTEST_SKIP() << "only " << limit.rlim_max << " files may be open";
+  const rlimit before = limit;
+  limit.rlim_cur = kPorts + 256u;
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &limit), 0);
+  for (uint8_t protocol : {kTcp, kUdp}) {
+    Serve(protocol);
+    std::vector<UniqueFd> held;
+    Result<> bound = place_->RunHere([&]() -> Result<> {
+      for (uint32_t port = KP_FIRST_PORT; port < 0x10000; ++port) {
+        UniqueFd socket(::socket(v4_ ? AF_INET : AF_INET6, protocol == kTcp ? SOCK_STREAM : SOCK_DGRAM, 0));
+        SocketAddress address(Ip(v4_ ? "0.0.0.0" : "::"), static_cast<uint16_t>(port));
+        if (!socket || ::bind(socket.get(), address.get(), address.size()) != 0) return ErrnoError("bind");
+        if (protocol == kTcp && ::listen(socket.get(), 1) != 0) return ErrnoError("listen");
+        held.push_back(std::move(socket));
+      }
+      return {};
+    });
+    ASSERT_TRUE(bound) << bound.error().message();
+    WirePacket packet = To(n_.external, 80);
+    packet.protocol = protocol;
+    const Seen none = In(packet);
+    EXPECT_EQ(none.verdict, kNext) << int{protocol};
+    EXPECT_EQ(none.mark, 0x4000u) << int{protocol};
+    held.clear();
+    packet.source_port = 40001;
+    EXPECT_GE(Begin(packet), KP_FIRST_PORT) << int{protocol};
+  }
+  EXPECT_EQ(::setrlimit(RLIMIT_NOFILE, &before), 0);
+}
+
+TEST_P(Direct, WhatCannotBeSentOnIsTheRules) {
+  const WirePacket packet = To(n_.external, 80);
+  struct {
+    const char* what;
+    std::function<void()> make;
+  } const cases[] = {
+      // Those that a device gets are the node's some time later only, with IPv6.
+      {"an endpoint of this node", [&] { Serve(kTcp, Ip(v4_ ? "127.0.0.1" : "::1")); }},
+      {"the way takes smaller packets only",
+       [&] {
+         Serve();
+         PutDirect(in_, n_.node, 9000);
+       }},
+      {"by a device that is not the outside's",
+       [&] {
+         PutDirect(in_, n_.node, 1500);
+         ASSERT_TRUE(kernel_->Map("direct_devices").Delete(bpf::Map::Bytes(out_)));
+       }},
+      {"from a device that is not",
+       [&] {
+         PutDirect(out_, node_, 1500);
+         ASSERT_TRUE(kernel_->Map("direct_devices").Delete(bpf::Map::Bytes(in_)));
+       }},
+  };
+  uint16_t from = 40000;
+  for (const auto& c : cases) {
+    c.make();
+    WirePacket fresh = packet;
+    fresh.source_port = ++from;
+    const Seen seen = In(fresh);
+    EXPECT_EQ(seen.verdict, kNext) << c.what;
+    EXPECT_EQ(seen.mark, 0x4000u) << c.what;
+  }
+}
+
+// Nobody else knows of the connection, and what is to be encrypted now must not leave as it is.
+TEST_P(Direct, WhatWasSentOnGoesNoOtherWay) {
+  Serve();
+  const WirePacket begin = To(n_.external, 80), data = To(n_.external, 80, kAck);
+  const WirePacket answer = Answer(FromNode(begin, Begin(begin), n_.elsewhere));
+  for (uint32_t device : {in_, out_}) {
+    ASSERT_TRUE(kernel_->Map("direct_devices").Delete(bpf::Map::Bytes(device)));
+  }
+  EXPECT_EQ(kernel_->RunFast(Onto(data.Frame(), kIn, kClients), in_).verdict,
+            static_cast<uint32_t>(XDP_PASS));
+  ExpectLeft(In(data), data, TC_ACT_SHOT, "there");
+  ExpectLeft(Back(answer), answer, TC_ACT_SHOT, "back");
+}
+
+TEST_P(Direct, PacketsThatHaveComeTooFarEnd) {
+  Serve();
+  WirePacket packet = To(n_.external, 80);
+  Begin(packet);
+  packet.hops = 1;
+  packet.tcp_flags = kAck;
+  ExpectLeft(In(packet), packet, TC_ACT_SHOT, "the filter");
+  const Seen fast = kernel_->RunFast(Onto(packet.Frame(), kIn, kClients), in_);
+  ExpectLeft(fast, packet, XDP_PASS, "the driver leaves it to that");
+}
+
+TEST_P(Direct, DriversRepeatWhatTheFilterDoes) {
+  for (uint8_t protocol : {kTcp, kUdp}) {
+    Serve(protocol);
+    for (bool checksum : {true, false}) {
+      if (!checksum && (protocol == kTcp || !v4_)) continue;
+      WirePacket packet = To(n_.external, 80, kSyn, static_cast<uint16_t>(40000 + checksum));
+      packet.protocol = protocol;
+      packet.checksum = checksum;
+      const uint16_t port = Begin(packet);
+      packet.tcp_flags = kAck;
+      const WirePacket at = FromNode(packet, port, n_.elsewhere), answer = Answer(at);
+      const Seen there = Fast(packet), back = Fast(answer, true);
+      EXPECT_EQ(there.verdict, static_cast<uint32_t>(XDP_REDIRECT));
+      EXPECT_EQ(there.packet, Onto(at.Frame(), kElsewhere, kOut));
+      EXPECT_EQ(back.verdict, static_cast<uint32_t>(XDP_REDIRECT));
+      EXPECT_EQ(back.packet, Onto(Hop(Answer(packet)).Frame(), kClients, kIn));
+    }
+  }
+}
+
+TEST_P(Direct, DriversSendBackByTheirOwnDevice) {
+  const IpAddress near = Ip(v4_ ? "10.3.0.1" : "fd03::1");
+  Serve(kTcp, near);
+  WirePacket packet = To(n_.external, 80);
+  const uint16_t port = Begin(packet);
+  packet.tcp_flags = kAck;
+  WirePacket at = FromNode(packet, port, near);
+  at.source = n_.node;
+  PutFast(in_, kIn, false);
+  const Seen seen = Fast(packet);
+  EXPECT_EQ(seen.verdict, static_cast<uint32_t>(XDP_TX));
+  EXPECT_EQ(seen.packet, Onto(at.Frame(), kNear, kIn));
+}
+
+TEST_P(Direct, DriversLeaveAllElseToTheFilter) {
+  Serve();
+  const WirePacket begin = To(n_.external, 80), data = To(n_.external, 80, kAck);
+  Begin(begin);
+  auto fast = [&](const std::string& frame) { return kernel_->RunFast(frame, in_); };
+  auto onto = [&](const std::string& ip) { return Onto(FrameOf(ip), kIn, kClients); };
+  std::vector<std::pair<std::string, std::string>> frames;
+  for (uint8_t flags : {kSyn, kFin, kRst}) {
+    WirePacket packet = data;
+    packet.tcp_flags = flags | kAck;
+    frames.emplace_back("begins or ends", onto(packet.Ip()));
+  }
+  WirePacket stranger = data, udp = data;
+  stranger.source_port = 50000;
+  udp.protocol = kUdp;
+  frames.emplace_back("of no connection", onto(stranger.Ip()));
+  frames.emplace_back("of another protocol", onto(udp.Ip()));
+  frames.emplace_back("for another machine", Onto(data.Frame(), kOut, kClients));
+  std::string tagged = onto(data.Ip());
+  tagged.insert(12, std::string("\x81\0\0\x0a", 4));
+  frames.emplace_back("of a VLAN", tagged);
+  auto changed = [&](const char* what, const std::function<void(std::string&)>& change) {
+    std::string ip = data.Ip();
+    change(ip);
+    frames.emplace_back(what, onto(ip));
+  };
+  if (v4_) {
+    changed("a first fragment", [](std::string& p) { p[6] = 0x20; });
+    changed("a later fragment", [](std::string& p) { p[7] = 5; });
+    changed("with options", [](std::string& p) {
+      p[0] = 0x46;
+      p.insert(20, std::string(4, 1));
+    });
+  } else {
+    for (char next : {0, 43, 44, 60}) {
+      changed("with an extension header", [&](std::string& p) {
+        p[6] = next;
+        p.insert(40, std::string("\x06\0\0\0\0\0\0\0", 8));
+      });
+    }
+  }
+  const std::string whole = onto(data.Ip());
+  for (size_t size = 14; size < 14u + (v4_ ? 40 : 60); ++size) {
+    frames.emplace_back("cut to " + std::to_string(size), whole.substr(0, size));
+  }
+  for (const auto& [what, frame] : frames) {
+    const Seen seen = fast(frame);
+    EXPECT_EQ(seen.verdict, static_cast<uint32_t>(XDP_PASS)) << what;
+    EXPECT_TRUE(seen.packet == frame) << what;
+  }
+  EXPECT_EQ(Fast(data).verdict, static_cast<uint32_t>(XDP_REDIRECT)) << "the packet that they were made of";
+  PutFast(out_, kOut, false);
+  EXPECT_EQ(fast(whole).verdict, static_cast<uint32_t>(XDP_PASS)) << "the other driver does not take it";
+  ASSERT_TRUE(kernel_->Map("fast_devices").Delete(bpf::Map::Bytes(out_)));
+  EXPECT_EQ(fast(whole).verdict, static_cast<uint32_t>(XDP_PASS)) << "nor is it known";
+  PutFast(out_, kOut, true);
+  // As if a second had passed.
+  auto connections = kernel_->Map("connections").Dump();
+  ASSERT_TRUE(connections);
+  for (auto& [key, value] : *connections) {
+    Connection one;
+    std::memcpy(&one, value.data(), sizeof one);
+    one.used -= 1'100'000'000;
+    ASSERT_TRUE(kernel_->Map("connections").Update(key, bpf::Map::Bytes(one)));
+  }
+  EXPECT_EQ(fast(whole).verdict, static_cast<uint32_t>(XDP_PASS)) << "the filter looks once a second";
+  EXPECT_EQ(Fast(data).verdict, static_cast<uint32_t>(XDP_REDIRECT)) << "which it has";
+}
+
+}  // namespace
+}  // namespace keelson::proxy::ebpf

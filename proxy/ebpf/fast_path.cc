@@ -1,0 +1,150 @@
+#include "proxy/ebpf/fast_path.h"
+
+#include <fnmatch.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cstring>
+#include <utility>
+
+#include "lib/base/file.h"
+#include "lib/base/log.h"
+#include "lib/bpf/fs.h"
+#include "lib/netlink/xdp_features.h"
+#include "proxy/ebpf/bpf/entry.bpf.h"
+
+namespace keelson::proxy::ebpf {
+namespace {
+
+constexpr char kPrograms[] = "fast_programs";
+
+// nullopt: the kernel does not tell.
+std::optional<uint64_t> FeaturesOf(int index) {
+  Result<netlink::Socket> socket = netlink::Socket::OpenGeneric();
+  if (!socket) return std::nullopt;
+  Result<uint64_t> features = netlink::XdpFeatures(*socket, index);
+  return features ? std::optional<uint64_t>(*features) : std::nullopt;
+}
+
+}  // namespace
+
+bool WantsFast(const netlink::Link& link, const std::vector<std::string>& names) {
+  if (link.mac == netlink::MacAddress() || names == std::vector<std::string>{"off"}) return false;
+  if (names.empty() || names == std::vector<std::string>{"auto"}) return link.kind != "veth";
+  return std::any_of(names.begin(), names.end(), [&](const std::string& pattern) {
+    return ::fnmatch(pattern.c_str(), link.name.c_str(), 0) == 0;
+  });
+}
+
+std::optional<FastDevice> FastUse(const netlink::Link& link, std::optional<uint64_t> features) {
+  const bool receives = features && (*features & netlink::kXdpReceive);
+  // What a veth sends, the other end has to take as other devices' frames.
+  if (link.kind == "veth" && !receives) return std::nullopt;
+  if (features && !(*features & netlink::kXdpBasic)) return std::nullopt;
+  FastDevice out{.receives = receives};
+  std::memcpy(out.mac, link.mac.bytes().data(), sizeof out.mac);
+  return out;
+}
+
+Result<bpf::Object> FastPath::LoadEntry() const {
+  RETURN_IF_ERROR(bpf::MakePinDirectory(Maps()));
+  ASSIGN_OR_RETURN(bpf::Object object, bpf::Object::Open(bpf::embedded::keelson_bpf_entry(), "keelson_fast"));
+  const std::string path = Maps() + "/" + kPrograms;
+  Result<bpf::Map> pinned = bpf::Map::OpenPinned(path);
+  if (!pinned && !pinned.error().Is(Code::kNotFound)) return pinned.error();
+  if (pinned) RETURN_IF_ERROR(object.Reuse(kPrograms, *pinned));
+  RETURN_IF_ERROR(object.Load());
+  if (!pinned) {
+    ASSIGN_OR_RETURN(bpf::Map made, object.GetMap(kPrograms));
+    RETURN_IF_ERROR(made.Pin(path));
+  }
+  return object;
+}
+
+Result<> FastPath::EnsureLink(const bpf::Program& entry, int index, bool again) const {
+  const std::string path = PathOf(index);
+  Result<bpf::Link> pinned = bpf::Link::OpenPinned(path);
+  if (!pinned && !pinned.error().Is(Code::kNotFound)) return pinned.error();
+  if (pinned) {
+    ASSIGN_OR_RETURN(int at, pinned->DeviceIndex());
+    if (at == index) return again ? pinned->Update(entry) : Result<>();
+    RETURN_IF_ERROR(RemoveFile(path));
+  }
+  ASSIGN_OR_RETURN(bpf::Link link, bpf::Link::AttachDriver(entry, index));
+  return link.Pin(path);
+}
+
+void FastPath::Tell(const netlink::Link& link, const std::string& why) {
+  auto [at, first] = told_.try_emplace(link.index, why);
+  if (!first && std::exchange(at->second, why) == why) return;
+  if (!v4_) return;  // of IPv4 is enough: it is the same for both
+  if (why.empty()) {
+    log::Info("Connections that are sent on are so by the driver (XDP)", {{"device", link.name}});
+  } else {
+    log::Info("Connections are sent on by filters alone, without the driver's help (XDP)",
+              {{"device", link.name}, {"why", why}});
+  }
+}
+
+Result<std::map<int, FastDevice>> FastPath::Attach(const bpf::Program& program,
+                                                   const std::vector<netlink::Link>& links, bool again) {
+  again = again || !entry_;
+  if (again) {
+    ASSIGN_OR_RETURN(entry_, LoadEntry());
+    ASSIGN_OR_RETURN(bpf::Map programs, entry_->GetMap(kPrograms));
+    RETURN_IF_ERROR(programs.Put(Slot(), program.fd()));
+  }
+  ASSIGN_OR_RETURN(bpf::Program entry, entry_->GetProgram("fast_entry"));
+  std::map<int, FastDevice> out;
+  for (const netlink::Link& link : links) {
+    // Of a veth before: only to be of use it is changed. Others say what they can when they have a program.
+    if (link.kind == "veth" && !FastUse(link, FeaturesOf(link.index))) {
+      Tell(link, "the other end of a veth takes frames with generic-receive-offload or a program of its own");
+      continue;
+    }
+    if (Result<> linked = EnsureLink(entry, link.index, again); !linked) {
+      Tell(link, linked.error().message());
+      continue;
+    }
+    std::optional<FastDevice> use = FastUse(link, FeaturesOf(link.index));
+    if (use) out.emplace(link.index, *use);
+    Tell(link, use ? "" : "the driver cannot send");
+  }
+  RETURN_IF_ERROR(RemoveBut(out));
+  return out;
+}
+
+// Links of other interfaces, and maps of other layouts.
+Result<> FastPath::RemoveBut(const std::map<int, FastDevice>& wanted) const {
+  Result<std::vector<std::string>> names = ListDir(directory_);
+  if (!names && names.error().Is(Code::kNotFound)) return {};
+  if (!names) return names.error();
+  for (const std::string& name : *names) {
+    const std::string path = directory_ + "/" + name;
+    if (name.starts_with("maps-") && path != Maps()) RETURN_IF_ERROR(bpf::RemovePinDirectory(path));
+    int index = 0;
+    const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), index);
+    if (error != std::errc() || *end != '\0' || wanted.contains(index)) continue;
+    ASSIGN_OR_RETURN(bpf::Link link, bpf::Link::OpenPinned(path));
+    RETURN_IF_ERROR(link.Detach());
+    RETURN_IF_ERROR(RemoveFile(path));
+  }
+  return {};
+}
+
+Result<> FastPath::Detach() {
+  entry_.reset();
+  told_.clear();
+  Result<bpf::Map> programs = bpf::Map::OpenPinned(Maps() + "/" + kPrograms);
+  if (!programs && !programs.error().Is(Code::kNotFound)) return programs.error();
+  if (programs) {
+    RETURN_IF_ERROR(programs->Delete(bpf::Map::Bytes(Slot())));
+    const uint32_t other = v4_ ? kFastV6 : kFastV4;
+    ASSIGN_OR_RETURN(std::optional<std::string> runs, programs->Lookup(bpf::Map::Bytes(other)));
+    if (runs) return {};
+  }
+  RETURN_IF_ERROR(RemoveBut({}));
+  return bpf::RemovePinDirectory(directory_);
+}
+
+}  // namespace keelson::proxy::ebpf
