@@ -76,7 +76,8 @@ class EmptyDir : public VolumePlugin {
     if (PathExists(ready) && PathExists(path) && (mounted || !mounts)) return path;
     RETURN_IF_ERROR(MakeDirs(path));
     if (mounts && !mounted) RETURN_IF_ERROR(Mount(input, source, path, stop));
-    if (::chmod(path.c_str(), 0777) != 0) return ErrnoError("chmod " + path);
+    const mode_t mode = source.medium() == kMemory ? kMemoryMode : kDiskMode;
+    if (::chmod(path.c_str(), mode) != 0) return ErrnoError("chmod " + path);
     RETURN_IF_ERROR(SetOwnership(path, input.pod, false));
     RETURN_IF_ERROR(MakeDirs(ready.substr(0, ready.rfind('/')), 0750));
     RETURN_IF_ERROR(WriteFile(ready, ""));

@@ -42,6 +42,7 @@ class PayloadPlugin : public VolumePlugin {
     return source.has_config_map() || source.has_secret() || source.has_downward_api() ||
            source.has_projected();
   }
+  bool ReadOnly() const override { return true; }
   void ForgetPod(const std::string& uid) override {
     tokens_.ForgetPod(uid);
     objects_.ForgetPod(uid);
@@ -58,15 +59,15 @@ class PayloadPlugin : public VolumePlugin {
     }
     RETURN_IF_ERROR(MakeDirs(path));
     // What may be secret is never written to a disk.
-    if (!input.volume.volume_source().has_config_map()) {
+    const bool in_memory = !input.volume.volume_source().has_config_map();
+    if (in_memory) {
       ASSIGN_OR_RETURN(bool mounted, mounter_.IsMountPoint(path));
-      if (!mounted) {
-        RETURN_IF_ERROR(mounter_.MountTmpfs(path, ""));
-        if (::chmod(path.c_str(), 0777) != 0) return ErrnoError("chmod " + path);
-      }
+      if (!mounted) RETURN_IF_ERROR(mounter_.MountTmpfs(path, ""));
     }
     auto group = FsGroup(input.pod);
     if (group && ::chown(path.c_str(), -1, *group) != 0) return ErrnoError("chown " + path);
+    const mode_t mode = (in_memory ? kMemoryMode : kDiskMode) | (group ? S_ISGID : 0);
+    if (::chmod(path.c_str(), mode) != 0) return ErrnoError("chmod " + path);
     RETURN_IF_ERROR(WritePayload(path, payload, group, clock_));
     return path;
   }

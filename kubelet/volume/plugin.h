@@ -8,6 +8,8 @@
 // remembered.
 #pragma once
 
+#include <sys/types.h>
+
 #include <memory>
 #include <optional>
 #include <stop_token>
@@ -44,6 +46,9 @@ struct VolumeInput {
 struct PublishedVolume {
   std::string uid, name, path;  // of the pod, of the directory
 };
+
+// Directories of volumes are open to all users; a tmpfs is sticky, as the kernel makes it.
+inline constexpr mode_t kDiskMode = 0777, kMemoryMode = 01777;
 
 class VolumePlugin {  // thread safe
  public:
@@ -94,6 +99,8 @@ class VolumePlugin {  // thread safe
     return {};
   }
 
+  // What containers may not write to, whatever their mounts say.
+  virtual bool ReadOnly() const { return false; }
   // Whether the runtime may give the files the pod's SELinux label.
   virtual bool MayRelabel() const { return true; }
   virtual void ForgetPod(const std::string& uid) { (void)uid; }

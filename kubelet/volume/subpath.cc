@@ -8,6 +8,7 @@
 
 #include "lib/base/fd.h"
 #include "lib/base/file.h"
+#include "lib/base/log.h"
 #include "lib/linux/beneath.h"
 
 namespace keelson::kubelet {
@@ -66,12 +67,13 @@ Result<std::string> BindSubPath(Mounter& mounter, const Paths& paths, const SubP
   ASSIGN_OR_RETURN(UniqueFd root, OpenFile(request.volume_path, O_PATH | O_DIRECTORY));
   auto source = OpenOrMake(root.get(), request.sub_path);
   if (!source) {
-    Error why = source.error().errnum() == EXDEV
-                    ? Error(Code::kInvalid, "subpath \"" + request.volume_path + "/" + request.sub_path +
-                                                "\" not within volume path \"" + request.volume_path + "\"")
-                    : source.error();
-    return why.Wrap("failed to prepare subPath for volumeMount \"" + request.volume + "\" of container \"" +
-                    request.container + "\"");
+    const std::string what = "failed to prepare subPath for volumeMount \"" + request.volume +
+                             "\" of container \"" + request.container + "\"";
+    const bool outside = source.error().errnum() == EXDEV;
+    log::Warn(what, {{"path", request.volume_path + "/" + request.sub_path},
+                     {"error", outside ? "not within the volume" : source.error().message()}});
+    // Not why: the pod's status would tell whoever made the symlink what there is on the host.
+    return Error(outside ? Code::kInvalid : source.error().code(), what);
   }
   std::string target = paths.SubPath(request.uid, request.volume, request.container, request.index);
   ASSIGN_OR_RETURN(bool mounted, mounter.IsMountPoint(target));

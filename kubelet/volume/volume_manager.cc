@@ -116,7 +116,7 @@ Result<MountedVolume> VolumeManager::MountWith(VolumePlugin& plugin, VolumeInput
   auto path = plugin.SetUp(input, stop);
   if (!path) return NotSetUp(path.error(), "SetUp", input.name());
   RETURN_IF_ERROR(ExpandIfAsked(plugin, input, *path, stop));
-  return MountedVolume{std::move(*path), plugin.MayRelabel(), input.read_only, ""};
+  return MountedVolume{std::move(*path), plugin.MayRelabel(), input.read_only || plugin.ReadOnly(), ""};
 }
 
 Result<MountedVolume> VolumeManager::MapWith(VolumePlugin& plugin, VolumeInput& input) {

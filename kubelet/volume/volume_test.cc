@@ -85,6 +85,42 @@ TEST_F(VolumeTest, EmptyDirAndRemoval) {
   EXPECT_FALSE(PathExists(dir_ + "/pods/u"));
 }
 
+TEST_F(VolumeTest, DirectoriesAreOpenAndPayloadsAreToRead) {
+  objects_.Put<corev1::ConfigMap>(R"({"metadata":{"name":"c","namespace":"n"},"data":{"a":"one"}})");
+  objects_.Put<corev1::Secret>(R"({"metadata":{"name":"s","namespace":"n"},"data":{"a":"b25l"}})");
+  struct Case {
+    const char* source;
+    bool group;
+    mode_t mode;
+    bool read_only;
+  };
+  const char* labels = R"({"items":[{"path":"l","fieldRef":{"fieldPath":"metadata.labels"}}]})";
+  const std::string downward = std::string(R"("downwardAPI":)") + labels;
+  const std::string projected = R"("projected":{"sources":[{)" + downward + "}]}";
+  int uid = 0;
+  for (const Case& c : {Case{R"("emptyDir":{})", false, 0777, false},
+                        {R"("emptyDir":{})", true, 02777, false},
+                        {R"("emptyDir":{"medium":"Memory"})", false, 01777, false},
+                        {R"("emptyDir":{"medium":"Memory"})", true, 03777, false},
+                        {R"("configMap":{"name":"c"})", false, 0777, true},
+                        {R"("configMap":{"name":"c"})", true, 02777, true},
+                        {R"("secret":{"secretName":"s"})", false, 01777, true},
+                        {R"("secret":{"secretName":"s"})", true, 03777, true},
+                        {downward.c_str(), false, 01777, true},
+                        {projected.c_str(), true, 03777, true}}) {
+    corev1::Pod pod = PodWith(R"({"name":"v",)" + std::string(c.source) + "}", std::to_string(++uid));
+    if (c.group) pod.mutable_spec()->mutable_security_context()->set_fs_group(::getgid());
+    for (const char* when : {"first", "again"}) {
+      auto paths = manager_->Mount(pod, node_, {});
+      ASSERT_TRUE(paths) << c.source << ": " << paths.error().message();
+      struct stat info = {};
+      ASSERT_EQ(::stat(paths->at("v").path.c_str(), &info), 0);
+      EXPECT_EQ(info.st_mode & 07777, c.mode) << c.source << " " << when;
+      EXPECT_EQ(paths->at("v").read_only, c.read_only) << c.source;
+    }
+  }
+}
+
 TEST_F(VolumeTest, EmptyDirIsSetUpOnce) {
   corev1::Pod pod = PodWith(R"({"name":"d","emptyDir":{}})");
   std::string path = VolumeDir("kubernetes.io/empty-dir", "d");
@@ -232,10 +268,11 @@ TEST_F(VolumeTest, SubPathStaysInTheVolume) {
   struct stat info = {};
   ASSERT_EQ(::stat((dir_ + "/vol/a/b").c_str(), &info), 0);
   EXPECT_EQ(info.st_mode & 07777, 0777u) << "as open as the volume";
-  auto refused = manager_->SubPath(node_.paths, {"u", dir_ + "/vol", "out", "v", "c", 9, false});
-  EXPECT_EQ(refused.error().message(),
-            "failed to prepare subPath for volumeMount \"v\" of container \"c\": subpath \"" + dir_ +
-                "/vol/out\" not within volume path \"" + dir_ + "/vol\"");
+  for (const char* path : {"out", "file/x"}) {
+    auto refused = manager_->SubPath(node_.paths, {"u", dir_ + "/vol", path, "v", "c", 9, false});
+    EXPECT_EQ(refused.error().message(), "failed to prepare subPath for volumeMount \"v\" of container \"c\"")
+        << "no word of the host";
+  }
 }
 
 }  // namespace
