@@ -74,7 +74,7 @@ Result<> Auth::Authorize(const User& user, const Access& access) {
   for (const std::string& subresource : access.subresources) {
     ASSIGN_OR_RETURN(bool allowed, Allowed(user, access.verb, subresource));
     if (allowed) return {};
-    names += (names.empty() ? "" : ", ") + subresource;
+    names += (names.empty() ? "" : " ") + subresource;
   }
   return Error(Code::kForbidden, "Forbidden (user=" + user.name + ", verb=" + access.verb +
                                      ", resource=nodes, subresource(s)=[" + names + "])");

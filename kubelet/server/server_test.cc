@@ -251,7 +251,7 @@ TEST_F(KubeletServerTest, WhoMayWhat) {
   EXPECT_EQ(Get(*As("", {}), "/pods"), "401 Unauthorized");
   EXPECT_EQ(Get(*As("", {}), "/pods", "bad"), "401 Unauthorized");
   EXPECT_EQ(Get(*As("someone", {"users"}), "/pods"),
-            "403 Forbidden (user=someone, verb=get, resource=nodes, subresource(s)=[pods, proxy])");
+            "403 Forbidden (user=someone, verb=get, resource=nodes, subresource(s)=[pods proxy])");
   auto nobody = As("", {});
   EXPECT_EQ(Get(*nobody, "/metrics/probes", "good"), "200 ");
   EXPECT_EQ(Get(*nobody, "/pods", "good").substr(0, 3), "403");

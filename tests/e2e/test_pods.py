@@ -8,7 +8,7 @@ import tempfile
 import time
 import unittest
 
-from cluster import Cluster
+from cluster import NODE_IP, Cluster, run
 
 IMAGE = "localhost/busybox:1"
 WAIT = "trap 'echo end-{name} >> /log/order; exit 0' TERM; echo start-{name} >> /log/order; sleep 100000 & wait"
@@ -215,6 +215,53 @@ class PodsTest(unittest.TestCase):
         file.unlink()
         self.cluster.eventually("the end", lambda: self.order() == ["start-main", "end-main"])
         self.cluster.eventually("the mirror's end", lambda: self.cluster.kubectl("get", "pod", mirror, check=False).returncode != 0)
+
+    # ---- the kubelet's server ----
+    def ask_kubelet(self, path, *options):
+        """What node1's kubelet says: (status, body)."""
+        answer = run(self.cluster.inside(["curl", "-sk", "-m", "10", "-w", "\\n%{http_code}", *options, f"https://{NODE_IP}:10250{path}"])).stdout
+        body, _, status = answer.rpartition("\n")
+        return int(status), body
+
+    def test_who_may_ask_a_kubelet(self):
+        self.create([container("main", "sleep 100000")])
+        self.ready()
+        exec_path = f"/exec/default/{self.name}/main?command=true&output=1"
+        paths = {"/pods": "pods", "/runningpods/": "pods", "/metrics": "metrics", "/metrics/cadvisor": "metrics", "/metrics/probes": "metrics",
+                 "/stats/summary": "stats", "/healthz": "healthz", "/configz": "configz", "/logs/": "log",
+                 f"/containerLogs/default/{self.name}/main": "proxy"}
+        of_proxy_too = ("pods", "healthz", "configz", "proxy")
+        owners = sorted(set(paths.values()))
+        items = [{"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": f"asks-{name}"}} for name in (*owners, "nothing")]
+        rbac = {"apiVersion": "rbac.authorization.k8s.io/v1"}
+        for name in owners:
+            meta = {"metadata": {"name": f"asks-{name}"}}
+            items += [{**rbac, **meta, "kind": "ClusterRole", "rules": [{"apiGroups": [""], "resources": [f"nodes/{name}"], "verbs": ["get"]}]},
+                      {**rbac, **meta, "kind": "ClusterRoleBinding", "subjects": [{"kind": "ServiceAccount", "name": f"asks-{name}", "namespace": "default"}],
+                       "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": f"asks-{name}"}}]
+        everything = json.dumps({"apiVersion": "v1", "kind": "List", "items": items})
+        self.cluster.apply(everything)
+        self.addCleanup(self.cluster.kubectl, "delete", "-f", "-", "--wait=false", stdin=everything)
+        for credentials in ((), ("-H", "Authorization: Bearer of-nobody")):
+            for path in paths:
+                self.assertEqual(self.ask_kubelet(path, *credentials), (401, "Unauthorized"), path)
+        elsewhere = self.cluster.kubectl("create", "token", "asks-pods", "--audience=elsewhere").stdout
+        self.assertEqual(self.ask_kubelet("/pods", "-H", f"Authorization: Bearer {elsewhere}")[0], 401)
+        for name in (*owners, "nothing"):
+            token = ("-H", f"Authorization: Bearer {self.cluster.kubectl('create', 'token', f'asks-{name}').stdout}")
+            for path, subresource in paths.items():
+                may = name == subresource or (name == "proxy" and subresource in of_proxy_too)
+                status, body = self.ask_kubelet(path, *token)
+                self.assertEqual(status, 200 if may else 403, f"{name} {path}: {body[:300]}")
+                if not may:
+                    names = subresource if subresource not in of_proxy_too[:-1] else f"{subresource} proxy"
+                    self.assertEqual(body, f"Forbidden (user=system:serviceaccount:default:asks-{name}, verb=get, resource=nodes, "
+                                           f"subresource(s)=[{names}])")
+            # To read is not to run.
+            self.assertEqual(self.ask_kubelet(exec_path, "-X", "POST", *token)[0], 403, name)
+        admin = ("--cert", self.cluster.state / "pki/admin.crt", "--key", self.cluster.state / "pki/admin.key")
+        for path in paths:
+            self.assertEqual(self.ask_kubelet(path, *admin)[0], 200, path)
 
 
 if __name__ == "__main__":
