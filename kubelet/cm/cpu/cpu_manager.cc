@@ -105,7 +105,10 @@ Result<std::unique_ptr<CpuManager>> CpuManager::Make(const MachineTopology& mach
                  "could not restore state from checkpoint: " + problem +
                      ", please drain this node and delete the CPU manager checkpoint file \"" +
                      options.state_file + "\" before restarting Kubelet");
-  RETURN_IF_ERROR(SaveCpuAssignments(options.state_file, kPolicy, *state));
+  // Nothing is promised yet that the file does not say: on a full disk the kubelet has to start, to make
+  // room.
+  if (auto saved = SaveCpuAssignments(options.state_file, kPolicy, *state); !saved)
+    log::Warn("Cannot save which CPUs are whose", {{"error", saved.error()}});
   return std::unique_ptr<CpuManager>(new CpuManager(machine, options, std::move(*state), clock));
 }
 

@@ -127,6 +127,20 @@ TEST_F(CpuManagerTest, ARestartChangesNothing) {
   EXPECT_EQ(CpusOf(pod), "1,9");
 }
 
+TEST_F(CpuManagerTest, StartsWhereNothingCanBeWrittenAndPromisesNothing) {
+  const corev1::Pod own = GuaranteedPod("own", "2", "1Mi"), more = GuaranteedPod("more", "2", "1Mi");
+  ASSERT_EQ(Allocate(own), "");
+  // It can be read, and with a suffix is too long to be made: even for root.
+  const std::string file = directory_ + "/" + std::string(250, 's');
+  ASSERT_TRUE(WriteFile(file, ReadFile(options_.state_file).value_or("")));
+  options_.state_file = file;
+  Start();
+  EXPECT_EQ(CpusOf(own), "1,9");
+  const std::string refused = Allocate(more);
+  EXPECT_EQ(refused.find("UnexpectedAdmissionError: Allocate failed due to "), 0u) << refused;
+  EXPECT_EQ(CpusOf(more), "0,2-8,10-15");
+}
+
 TEST_F(CpuManagerTest, AStateFileThatDoesNotFitIsRefused) {
   const struct {
     const char* text;
