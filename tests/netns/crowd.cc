@@ -37,9 +37,14 @@ Result<> Crowd::Join(int count) {
   return {};
 }
 
+// All speak before the first one listens.
 int Crowd::Dead() {
-  return static_cast<int>(
-      std::count_if(open_.begin(), open_.end(), [](Conversation& one) { return !one.Echoes(); }));
+  std::vector<Conversation*> said;
+  for (Conversation& one : open_) {
+    if (one.Says()) said.push_back(&one);
+  }
+  const auto heard = std::count_if(said.begin(), said.end(), [](Conversation* one) { return one->Hears(); });
+  return static_cast<int>(open_.size()) - static_cast<int>(heard);
 }
 
 void Crowd::Reset() {

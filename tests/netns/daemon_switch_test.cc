@@ -4,14 +4,17 @@
 #include <gtest/gtest.h>
 
 #include <csignal>
+#include <cstdlib>
 #include <functional>
 
 #include "lib/base/clock.h"
 #include "lib/base/file.h"
 #include "lib/base/pause.h"
+#include "lib/bpf/tc.h"
 #include "lib/client/fake_api_server.h"
 #include "lib/event/process.h"
 #include "lib/netlink/ipvs.h"
+#include "lib/netlink/link.h"
 #include "lib/nft/kernel.h"
 #include "tests/netns/ways.h"
 
@@ -39,13 +42,13 @@ class KubeProxy {
   }
 
   // As an editor or a ConfigMap volume replaces it.
-  void Configure(const std::string& mode) {
+  void Configure(const std::string& mode, const std::string& more = "") {
     Result<> written = WriteFileAtomic(
         dir_ + "/config.yaml",
         "apiVersion: kubeproxy.config.k8s.io/v1alpha1\nkind: KubeProxyConfiguration\nmode: " + mode +
             "\nclusterCIDR: 10.1.0.0/16\nhealthzBindAddress: \"\"\nmetricsBindAddress: \"127.0.0.1:10249\"\n"
             "clientConnection: {kubeconfig: " +
-            dir_ + "/kubeconfig}\nconntrack: {maxPerCore: 0, min: 0}\n");
+            dir_ + "/kubeconfig}\nconntrack: {maxPerCore: 0, min: 0}\n" + more);
     ASSERT_TRUE(written) << written.error().message();
   }
   void Start() {
@@ -116,11 +119,8 @@ bool Eventually(const std::function<bool()>& holds) {
   return false;
 }
 
-class DaemonSwitch : public WayTest {};
-
-TEST_P(DaemonSwitch, ConnectionsLiveThroughChangesOfTheConfigurationFile) {
-  auto places = world_->Places();
-  if (!places) GTEST_SKIP() << places.error().message();
+// A node here, and a Service.
+std::shared_ptr<client::FakeApi> ApiOf(const ServiceBlock& block) {
   auto api = std::make_shared<client::FakeApi>();
   corev1::Node node;
   node.mutable_metadata()->set_name("here");
@@ -128,10 +128,19 @@ TEST_P(DaemonSwitch, ConnectionsLiveThroughChangesOfTheConfigurationFile) {
   address.set_type("InternalIP");
   address.set_address(ClientAddress("node", true).ToString());
   api->Put(node);
-  api->Put(block_.Service());
-  discoveryv1::EndpointSlice slice = block_.Slice(true);
+  api->Put(block.Service());
+  discoveryv1::EndpointSlice slice = block.Slice(true);
   slice.mutable_metadata()->set_name("web-4");
   api->Put(slice);
+  return api;
+}
+
+class DaemonSwitch : public WayTest {};
+
+TEST_P(DaemonSwitch, ConnectionsLiveThroughChangesOfTheConfigurationFile) {
+  auto places = world_->Places();
+  if (!places) GTEST_SKIP() << places.error().message();
+  auto api = ApiOf(block_);
   client::FakeApiServer server(world_->node(), api);
 
   KubeProxy proxy(world_->node(), *places, server.port());
@@ -147,6 +156,38 @@ TEST_P(DaemonSwitch, ConnectionsLiveThroughChangesOfTheConfigurationFile) {
     }
     ASSERT_TRUE(Eventually([&] { return proxy.IsInPlace(mode); }));
     ASSERT_NO_FATAL_FAILURE(AllLiveAndMoreJoin());
+  }
+  EXPECT_EQ(crowd_->Dead(), 0);
+}
+
+// Long before the next look of its own.
+TEST(DaemonFilters, ComeBackAtOnceWhenSomebodyTakesThemAway) {
+  if (Result<> possible = Possible("ebpf"); !possible) GTEST_SKIP() << possible.error().message();
+  auto world = ServiceWorld::Make();
+  if (!world) GTEST_SKIP() << world.error().message();
+  auto places = (*world)->Places();
+  if (!places) GTEST_SKIP() << places.error().message();
+  const linux::NetNs& node = (*world)->node();
+  const ServiceBlock block{.number = 1, .name = "web", .protocol = "tcp", .flags = {"nodeport"}};
+  client::FakeApiServer server(node, ApiOf(block));
+  KubeProxy proxy(node, *places, server.port());
+  proxy.Configure("ebpf", "nftables: {syncPeriod: 1h}\n");
+  proxy.Start();
+  ASSERT_TRUE(Eventually([&] { return proxy.IsInPlace("ebpf"); }));
+  auto is_there = [&] {
+    Result<> found = node.Run([]() -> Result<> {
+      ASSIGN_OR_RETURN(netlink::Socket socket, netlink::Socket::Open());
+      ASSIGN_OR_RETURN(netlink::Link link, netlink::GetLink(socket, "outside"));
+      ASSIGN_OR_RETURN(std::optional<std::string> name, bpf::TcProgramAt({link.index, true, 19204}));
+      return name == "from_outside" ? Result<>() : Error(Code::kNotFound, "no filter");
+    });
+    return found.has_value();
+  };
+  ASSERT_TRUE(Eventually(is_there));
+  for (const char* harm : {"tc filter del dev outside ingress", "tc qdisc del dev outside clsact"}) {
+    ASSERT_TRUE(node.Run(
+        [&]() -> Result<> { return std::system(harm) == 0 ? Result<>() : Error(Code::kInternal, harm); }));
+    EXPECT_TRUE(Eventually(is_there)) << harm;
   }
 }
 

@@ -44,6 +44,7 @@ TEST_P(EverySwitch, AThousandConnectionsLiveOn) {
     now = mode;
     ASSERT_NO_FATAL_FAILURE(AllLiveAndMoreJoin());
   }
+  EXPECT_EQ(crowd_->Dead(), 0);
   crowd_->Reset();
   if (auto ebpf = retiring.find("ebpf"); ebpf != retiring.end()) {
     EXPECT_TRUE(ebpf->second->Retire().value_or(false)) << "nobody needs it any more";

@@ -2,7 +2,7 @@
 
 #include <netinet/in.h>
 #include <netinet/tcp.h>
-#include <poll.h>
+#include <sys/epoll.h>
 #include <sys/socket.h>
 
 #include <algorithm>
@@ -60,11 +60,12 @@ Result<UniqueFd> Dial(const linux::NetNs& from, const Question& q) {
   return fd;
 }
 
-Result<Answer> ReadGreeting(int fd, uint8_t protocol) {
+// Nothing comes behind it that has not been asked for.
+Result<Answer> ReadGreeting(int fd) {
   char buffer[128];
   std::string text;
   while (text.find('\n') == std::string::npos) {
-    ssize_t got = ::recv(fd, buffer, protocol == kTcp ? 1 : sizeof buffer, 0);
+    ssize_t got = ::recv(fd, buffer, sizeof buffer, 0);
     if (got < 0) return Error::FromErrno(errno == EAGAIN ? ETIMEDOUT : errno, "receive");
     if (got == 0) break;
     text.append(buffer, static_cast<size_t>(got));
@@ -82,7 +83,7 @@ bool Speaks(uint8_t protocol) {
 }
 
 Responder::Responder(std::string name, const linux::NetNs& netns, uint16_t port)
-    : name_(std::move(name)), port_(port) {
+    : name_(std::move(name)), port_(port), epoll_(::epoll_create1(EPOLL_CLOEXEC)) {
   Result<> ready = netns.Run([&]() -> Result<> {
     ASSIGN_OR_RETURN(datagrams_, OpenEverywhere(kUdp, port));
     ASSIGN_OR_RETURN(listener_, OpenEverywhere(kTcp, port));
@@ -92,6 +93,9 @@ Responder::Responder(std::string name, const linux::NetNs& netns, uint16_t port)
     return {};
   });
   if (!ready) std::abort();
+  Watch(datagrams_);
+  Watch(listener_);
+  for (const UniqueFd& raw : raw_) Watch(raw);
   thread_ = std::jthread([this](std::stop_token stop) { Serve(stop); });
 }
 
@@ -100,13 +104,21 @@ Responder::~Responder() {
   thread_.join();
 }
 
+// What costs the same whatever the number of peers: a thousand of them speak to an emulated machine.
+void Responder::Watch(const UniqueFd& fd) {
+  epoll_event event{.events = EPOLLIN, .data = {.fd = fd.get()}};
+  if (::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, fd.get(), &event) != 0) std::abort();
+}
+
 void Responder::Accept() {
   SocketAddress from;
   UniqueFd peer(::accept4(listener_.get(), from.get(), from.filled(), SOCK_CLOEXEC));
   if (!peer) return;
   std::string greeting = name_ + " " + from.UnmappedIp().ToString() + "\n";
   (void)::send(peer.get(), greeting.data(), greeting.size(), MSG_NOSIGNAL);
-  peers_.push_back(std::move(peer));
+  Watch(peer);
+  const int fd = peer.get();
+  peers_.insert_or_assign(fd, std::move(peer));
 }
 
 // From the address that was asked: a machine with several would choose another one.
@@ -132,28 +144,32 @@ void Responder::AnswerDatagram(int fd) const {
   (void)::sendmsg(fd, &message, 0);
 }
 
+void Responder::Echo(int fd) {
+  char buffer[256];
+  const ssize_t got = ::recv(fd, buffer, sizeof buffer, MSG_DONTWAIT);
+  if (got > 0) {
+    (void)::send(fd, buffer, static_cast<size_t>(got), MSG_NOSIGNAL);
+  } else {
+    peers_.erase(fd);
+  }
+}
+
 void Responder::Serve(std::stop_token stop) {
+  epoll_event ready[64];
   while (!stop.stop_requested()) {
-    std::vector<pollfd> polled = {{datagrams_.get(), POLLIN, 0}, {listener_.get(), POLLIN, 0}};
-    const size_t first_raw = polled.size();
-    for (const UniqueFd& raw : raw_) polled.push_back({raw.get(), POLLIN, 0});
-    const size_t first_peer = polled.size();
-    for (const UniqueFd& peer : peers_) polled.push_back({peer.get(), POLLIN, 0});
-    if (::poll(polled.data(), polled.size(), 20) <= 0) continue;
-    if (polled[0].revents != 0) AnswerDatagram(polled[0].fd);
-    for (size_t i = polled.size(); i-- > first_peer;) {
-      if (polled[i].revents == 0) continue;
-      char buffer[256];
-      ssize_t got = ::recv(polled[i].fd, buffer, sizeof buffer, MSG_DONTWAIT);
-      if (got > 0) {
-        (void)::send(polled[i].fd, buffer, static_cast<size_t>(got), MSG_NOSIGNAL);
+    const int count = ::epoll_wait(epoll_.get(), ready, std::size(ready), 20);
+    for (int i = 0; i < count; ++i) {
+      const int fd = ready[i].data.fd;
+      auto is = [&](const UniqueFd& one) { return one.get() == fd; };
+      if (is(datagrams_)) {
+        AnswerDatagram(fd);
+      } else if (is(listener_)) {
+        Accept();
+      } else if (std::any_of(raw_.begin(), raw_.end(), is)) {
+        AnswerRawSctp(fd, name_, port_);
       } else {
-        peers_.erase(peers_.begin() + static_cast<long>(i - first_peer));
+        Echo(fd);
       }
-    }
-    if (polled[1].revents != 0) Accept();
-    for (size_t i = first_raw; i < first_peer; ++i) {
-      if (polled[i].revents != 0) AnswerRawSctp(polled[i].fd, name_, port_);
     }
   }
 }
@@ -165,20 +181,21 @@ Result<Answer> Ask(const linux::NetNs& from, const Question& question) {
     return ParseGreeting(greeting);
   }
   ASSIGN_OR_RETURN(UniqueFd fd, Dial(from, question));
-  return ReadGreeting(fd.get(), question.protocol);
+  return ReadGreeting(fd.get());
 }
 
 Result<Conversation> Conversation::Open(const linux::NetNs& from, const Question& question) {
   Conversation out;
   ASSIGN_OR_RETURN(out.fd_, Dial(from, question));
-  ASSIGN_OR_RETURN(out.answer_, ReadGreeting(out.fd_.get(), question.protocol));
+  ASSIGN_OR_RETURN(out.answer_, ReadGreeting(out.fd_.get()));
   return out;
 }
 
-bool Conversation::Echoes() {
+bool Conversation::Says() { return ::send(fd_.get(), "ping", 4, MSG_NOSIGNAL) == 4; }
+
+bool Conversation::Hears() {
   char buffer[8] = {};
-  return ::send(fd_.get(), "ping", 4, MSG_NOSIGNAL) == 4 && ::recv(fd_.get(), buffer, 4, MSG_WAITALL) == 4 &&
-         std::string_view(buffer, 4) == "ping";
+  return ::recv(fd_.get(), buffer, 4, MSG_WAITALL) == 4 && std::string_view(buffer, 4) == "ping";
 }
 
 void Conversation::Vanish() {

@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 #include <thread>
+#include <unordered_map>
 #include <vector>
 
 #include "lib/base/fd.h"
@@ -27,12 +28,15 @@ class Responder {
 
  private:
   void Serve(std::stop_token stop);
+  void Watch(const UniqueFd& fd);
   void Accept();
+  void Echo(int fd);
   void AnswerDatagram(int fd) const;
   const std::string name_;
   const uint16_t port_;
-  UniqueFd datagrams_, listener_;
-  std::vector<UniqueFd> peers_, raw_;
+  UniqueFd epoll_, datagrams_, listener_;
+  std::vector<UniqueFd> raw_;
+  std::unordered_map<int, UniqueFd> peers_;
   std::jthread thread_;
 };
 
@@ -56,7 +60,9 @@ class Conversation {
  public:
   static Result<Conversation> Open(const linux::NetNs& from, const Question& question);
   const Answer& answer() const { return answer_; }
-  bool Echoes();  // still alive in both directions
+  bool Echoes() { return Says() && Hears(); }  // still alive in both directions
+  bool Says();
+  bool Hears();   // the echo of that
   void Reset();   // ends at once, for both sides and all that track it
   void Vanish();  // without a word, so that what tracks it takes it for open
 
