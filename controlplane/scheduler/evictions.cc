@@ -34,9 +34,9 @@ std::shared_ptr<const std::vector<Budget>> Evictions::Budgets() {
   if (!stale_.exchange(false)) return budgets_;
   std::vector<Budget> out;
   for (const auto& budget : informer_.List()) {
-    if (!budget->spec().has_selector()) continue;
+    if (!budget->spec().has_selector()) continue;  // of nothing; an empty one is of all pods
     auto selector = api::LabelSelector::From(budget->spec().selector());
-    if (!selector || selector->IsEverything()) continue;
+    if (!selector) continue;
     Budget& one = out.emplace_back(Budget{
         budget->metadata().namespace_(), *std::move(selector), budget->status().disruptions_allowed(), {}});
     for (const auto& [name, since] : budget->status().disrupted_pods()) one.disrupted.push_back(name);

@@ -23,7 +23,7 @@ std::vector<PodPtr> TakeViolating(std::vector<PodPtr>& pods, const std::vector<B
   for (const Budget& budget : budgets) allowed.push_back(budget.allowed);
   for (const PodPtr& pod : pods) {
     bool violates = false;
-    for (size_t i = 0; i < budgets.size() && !pod->pod_class->labels.empty(); ++i) {
+    for (size_t i = 0; i < budgets.size(); ++i) {
       const Budget& budget = budgets[i];
       if (budget.ns != pod->ns || !budget.selector.Matches(pod->pod_class->labels)) continue;
       if (std::binary_search(budget.disrupted.begin(), budget.disrupted.end(), pod->name)) continue;

@@ -119,6 +119,33 @@ TEST_F(SchedulerTest, EvictsForMoreImportantPods) {
   EXPECT_FALSE(api_.Get<corev1::Pod>("default", "plain"));
 }
 
+TEST_F(SchedulerTest, ABudgetWithAnEmptySelectorIsOfAllPods) {
+  fake_->Put(MakeNode("n1", "2"));
+  corev1::Pod guarded = MakePod("guarded", "1"), other = MakePod("other", "1");
+  other.mutable_metadata()->set_namespace_("elsewhere");
+  other.mutable_spec()->set_priority(5);
+  for (corev1::Pod* pod : {&guarded, &other}) {
+    pod->mutable_metadata()->clear_labels();
+    pod->mutable_spec()->set_node_name("n1");
+    pod->mutable_spec()->set_termination_grace_period_seconds(0);
+    fake_->Put(*pod);
+  }
+  policyv1::PodDisruptionBudget all, nothing;
+  all.mutable_metadata()->set_name("all");
+  all.mutable_metadata()->set_namespace_("default");
+  all.mutable_spec()->mutable_selector();
+  nothing.mutable_metadata()->set_name("nothing");
+  nothing.mutable_metadata()->set_namespace_("elsewhere");
+  for (const auto& budget : {all, nothing}) fake_->Put(budget);
+  Start();
+  corev1::Pod important = MakePod("important", "1");
+  important.mutable_spec()->set_priority(10);
+  Create(important);
+  EXPECT_EQ(NodeOf("important"), "n1");
+  EXPECT_TRUE(api_.Get<corev1::Pod>("default", "guarded"));
+  EXPECT_FALSE(api_.Get<corev1::Pod>("elsewhere", "other")) << "more important, but nobody guards it";
+}
+
 // A victim that the informers have not seen go yet is no reason to evict another one.
 TEST_F(SchedulerTest, EvictsNoMoreThanItMust) {
   constexpr int kNodes = 40, kPods = 20;
