@@ -138,6 +138,7 @@ Result<> Assign(corev1::Pod& pod, const corev1::Binding& binding, Clock& clock) 
   for (const auto& entry : binding.metadata().labels())
     (*pod.mutable_metadata()->mutable_labels())[entry.first] = entry.second;
   MarkScheduled(pod, clock);
+  pod.mutable_status()->clear_nominated_node_name();  // the promise is kept, or of no use any more
   return {};
 }
 

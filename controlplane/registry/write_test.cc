@@ -212,6 +212,10 @@ TEST_F(WriteTest, BindsAsUpstream) {
   (*node.mutable_metadata()->mutable_labels())["topology.kubernetes.io/zone"] = "z";
   ASSERT_TRUE(Create(node, ""));
   auto pod = *Create(Pod("p"));
+  pod.mutable_status()->set_nominated_node_name("n2");
+  ASSERT_TRUE(
+      (*plane_)->Update(Row("", "pods/status"), "default", "p", std::make_unique<corev1::Pod>(pod), {}));
+  ASSERT_EQ(Get<corev1::Pod>("p")->status().nominated_node_name(), "n2");
   corev1::Binding binding;
   binding.mutable_metadata()->set_name("p");
   (*binding.mutable_metadata()->mutable_annotations())["why"] = "because";
@@ -235,6 +239,7 @@ TEST_F(WriteTest, BindsAsUpstream) {
   EXPECT_EQ(bound.metadata().annotations().at("why"), "because");
   EXPECT_EQ(bound.metadata().labels().at("topology.kubernetes.io/zone"), "z");
   EXPECT_EQ(bound.metadata().generation(), pod.metadata().generation());
+  EXPECT_EQ(bound.status().nominated_node_name(), "");
   EXPECT_EQ(bind(binding).error().message(),
             "Operation cannot be fulfilled on pods/binding \"p\": pod p is already assigned to node \"n1\"");
 }
