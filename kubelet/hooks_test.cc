@@ -2,11 +2,14 @@
 #include <gtest/gtest.h>
 #include <stdlib.h>
 
+#include <atomic>
+
 #include "kubelet/cri/fake.h"
 #include "kubelet/testing/cgroup_names.h"
 #include "kubelet/testing/fixture.h"
 #include "kubelet/testing/one_shot_server.h"
 #include "lib/base/file.h"
+#include "lib/k8s/pod_util.h"
 
 namespace keelson::kubelet {
 namespace {
@@ -75,6 +78,36 @@ TEST_F(SilenceTest, PreStopHasTheGracePeriod) {
   EXPECT_GE(Since(begin), seconds(1));
   EXPECT_LT(Since(begin), seconds(10));
   EXPECT_EQ(runtime_.Count("StopContainer main"), 1u);
+}
+
+TEST_F(SilenceTest, HowFarAPodsEndHasComeIsTold) {
+  std::atomic<int> answer{0};
+  runtime_.SetExec([&](const std::string&, const std::vector<std::string>&) -> Result<cri::ExecResult> {
+    return cri::ExecResult{"", answer};
+  });
+  harness_->Create(
+      R"({"metadata":{"name":"web"},"spec":{"containers":[{"name":"quick","image":"img:1"},
+          {"name":"slow","image":"img:1","lifecycle":{"preStop":{"httpGet":{"host":"127.0.0.1","port":)" +
+      std::to_string(silent_.port()) +
+      R"(}}},"readinessProbe":{"exec":{"command":["look"]},"periodSeconds":1,"failureThreshold":1}}]}})");
+  ASSERT_TRUE(harness_->Await("web", IsPodReady));
+  harness_->Delete("web", 60);
+  UniqueFd asked = silent_.Accept();
+  const auto shows = [&](bool quick_ended, bool slow_ready) {
+    return harness_->Await("web", [=](const corev1::Pod* pod) {
+      if (!pod) return false;
+      const auto& quick = pod->status().container_statuses(0);
+      const auto& slow = pod->status().container_statuses(1);
+      return quick.state().has_terminated() == quick_ended && quick.ready() != quick_ended &&
+             slow.state().has_running() && slow.ready() == slow_ready &&
+             k8s::FindCondition(pod->status(), k8s::kPodReady)->status() == "False";
+    });
+  };
+  EXPECT_TRUE(shows(true, true));
+  answer = 1;
+  EXPECT_TRUE(shows(true, false));
+  asked.Reset();  // the hook fails, and what it held up goes on
+  EXPECT_TRUE(harness_->Await("web", [](const corev1::Pod* gone) { return gone == nullptr; }));
 }
 
 TEST_F(SilenceTest, ProbesHoldUpNoShutdown) {

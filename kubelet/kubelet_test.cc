@@ -1,5 +1,7 @@
 #include "kubelet/testing/kubelet_test.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "lib/api/proto/node_v1.pb.h"
@@ -109,6 +111,27 @@ TEST_F(KubeletTest, StatusThatOthersChangedIsPutRight) {
   EXPECT_TRUE(harness_->Await("web", IsPodReady));
 }
 
+TEST_F(KubeletTest, ReadinessGatesFollowTheirWriterBothWays) {
+  harness_->settings().config.sync_frequency = std::chrono::hours(1);
+  harness_->Start();
+  harness_->Create(R"({"metadata":{"name":"web"},"spec":{"containers":[{"name":"main","image":"img:1"}],
+      "readinessGates":[{"conditionType":"x/gate"}]}})");
+  ASSERT_TRUE(harness_->Await("web", [](const corev1::Pod* pod) {
+    const auto* ready = pod ? k8s::FindCondition(pod->status(), k8s::kContainersReady) : nullptr;
+    return ready && ready->status() == "True";
+  }));
+  for (const char* value : {"True", "False", "True"}) {
+    auto patched = harness_->api().Patch<corev1::Pod>(
+        "default", "web", client::PatchType::kStrategicMerge,
+        fmt::format(R"({{"status":{{"conditions":[{{"type":"x/gate","status":"{}"}}]}}}})", value), "status");
+    ASSERT_TRUE(patched) << patched.error().message();
+    EXPECT_TRUE(harness_->Await("web", [&](const corev1::Pod* pod) {
+      return k8s::FindCondition(pod->status(), k8s::kPodReady)->status() == value &&
+             k8s::FindCondition(pod->status(), "x/gate")->status() == value;
+    })) << value;
+  }
+}
+
 TEST_F(KubeletTest, VolumesOfAPodThatRestsFollowTheirSources) {
   harness_->settings().config.sync_frequency = std::chrono::milliseconds(100);
   harness_->Start();
@@ -177,6 +200,29 @@ TEST_F(KubeletTest, ExitedContainerIsRestartedThenHeldBack) {
   EXPECT_EQ(status.last_state().terminated().exit_code(), 3);
   EXPECT_NE(status.state().waiting().message().find("back-off 10s restarting failed container=main"),
             std::string::npos);
+  // Another image has failed at nothing yet.
+  runtime_.AddImage("img:2");
+  runtime_.ExitOnStart("main", std::nullopt);
+  held.mutable_spec()->mutable_containers(0)->set_image("img:2");
+  const auto begin = std::chrono::steady_clock::now();
+  auto updated = harness_->api().Update(held);
+  ASSERT_TRUE(updated) << updated.error().message();
+  EXPECT_TRUE(harness_->Await("web", IsPodReady));
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(8));
+}
+
+TEST_F(KubeletTest, APodThatBeginsAnewHasNotEnded) {
+  harness_->Start();
+  corev1::Pod pod = harness_->Create(R"({"metadata":{"name":"web"},"spec":{"restartPolicy":"Never",
+      "initContainers":[{"name":"side","image":"img:1","restartPolicy":"Always","restartPolicyRules":[
+          {"action":"RestartAllContainers","exitCodes":{"operator":"In","values":[42]}}]}],
+      "containers":[{"name":"main","image":"img:1"}]}})");
+  ASSERT_TRUE(harness_->Await("web", IsPodReady));
+  runtime_.ExitContainer(pod.metadata().uid(), "side", 42);
+  EXPECT_TRUE(harness_->Await("web", [](const corev1::Pod* p) {
+    return IsPodReady(p) && p->status().init_container_statuses(0).restart_count() == 1 &&
+           p->status().container_statuses(0).restart_count() == 1;
+  }));
 }
 
 TEST_F(KubeletTest, JobLikePodsSucceedAndFail) {

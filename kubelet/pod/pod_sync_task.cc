@@ -7,6 +7,7 @@
 #include "kubelet/pod/container_killer.h"
 #include "kubelet/pod/container_metrics.h"
 #include "kubelet/pod/termination_message.h"
+#include "kubelet/status/own_conditions.h"
 #include "lib/api/meta.h"
 #include "lib/base/file.h"
 #include "lib/base/wall_time.h"
@@ -91,12 +92,20 @@ Result<> PodSyncTask::TakeIn(Result<PodRuntimeStatus> looked_at) {
 }
 
 corev1::PodStatus PodSyncTask::ReportStatus(bool terminal) {
-  // On top of what was said last: the API may not have shown it to us yet.
+  // On top of what was said last: the API may not have shown it to us yet. What others say is as the API has
+  // it.
   corev1::Pod base = *pod_;
   if (auto last = deps_.statuses.Get(pod_->metadata().uid())) {
+    corev1::PodStatus& status = *base.mutable_status();
+    status = std::move(*last);
+    auto& conditions = *status.mutable_conditions();
+    const auto others = [this](const corev1::PodCondition& condition) {
+      return !IsKubeletsCondition(condition.type()) &&
+             !(memory_.ending && condition.type() == k8s::kDisruptionTarget);
+    };
+    conditions.erase(std::remove_if(conditions.begin(), conditions.end(), others), conditions.end());
     for (const auto& condition : pod_->status().conditions())
-      if (!k8s::FindCondition(*last, condition.type())) *last->add_conditions() = condition;
-    *base.mutable_status() = std::move(*last);
+      if (!k8s::FindCondition(status, condition.type())) *conditions.Add() = condition;
   }
   if (memory_.ending) base.mutable_status()->set_phase("Failed");  // conditions follow the phase
   StatusInput input{base,
@@ -110,7 +119,8 @@ corev1::PodStatus PodSyncTask::ReportStatus(bool terminal) {
                     TerminationMessage,
                     clock_.Now()};
   input.recursive_read_only = node_.RecursiveReadOnly(memory_.handler);
-  input.restarting_all = memory_.restarting_all;
+  input.restarting_all =
+      memory_.restarting_all || (!terminal && ShouldRestartAll(pod_->spec(), *memory_.runtime));
   input.image_volumes = &memory_.image_volumes;
   corev1::PodStatus status = GenerateStatus(input);
   if (deps_.complete_status) deps_.complete_status(pod_->metadata().uid(), status);
@@ -156,6 +166,7 @@ Result<SyncResult> PodSyncTask::Run() {
   if (actions.create_sandbox || starts) {
     RETURN_IF_ERROR(Prepare(actions, sandbox_id));
     if (volumes_ && !sandbox_id.empty()) {
+      ForgetOldBackoffs();
       for (const auto* names : {&actions.start_ephemeral, &actions.start}) {
         for (const std::string& name : *names) {
           corev1::Container storage;
@@ -183,6 +194,16 @@ Result<SyncResult> PodSyncTask::Run() {
   result_.ended = status.phase() == "Succeeded" || status.phase() == "Failed";
   PlanQuickLook(actions);
   return result_;
+}
+
+// A container that is not what it was waits for no failure of the old one.
+void PodSyncTask::ForgetOldBackoffs() {
+  k8s::ForEachContainer(pod_->spec(), [this](const corev1::Container& container) {
+    const ContainerRecord* last = memory_.runtime->Latest(container.name());
+    if (last && last->state == cri::ContainerState::kExited && !last->hash.empty() &&
+        last->hash != ContainerHash(container))
+      backoff_.Forget(pod_->metadata().uid() + "/" + container.name());
+  });
 }
 
 // spec.activeDeadlineSeconds, from the time that the kubelet first saw the pod.

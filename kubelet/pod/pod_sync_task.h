@@ -45,6 +45,7 @@ class PodSyncTask {
   bool HasBeenRefusedLong(const ContainerRecord& made) const;
   void Start(const corev1::Container& container, const std::string& sandbox_id);
   bool HeldBack(const corev1::Container& container, const ContainerRecord* last);
+  void ForgetOldBackoffs();
   bool EnsureImage(const corev1::Container& container, const std::string& name, const std::string& policy,
                    EnsuredImage& image);
   bool EnsureImageVolumes(const corev1::Container& container);

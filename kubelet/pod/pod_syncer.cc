@@ -68,10 +68,21 @@ Result<> PodSyncer::Terminate(const PodPtr& pod, PodMemory& memory, seconds grac
   const std::string& uid = pod->metadata().uid();
   deps_.probes.StopLiveness(uid);
   PodSyncTask task(deps_, options_, clock_, crash_backoff_, pod, memory, stop);
-  RETURN_IF_ERROR(task.Inspect());
-  if (memory.ending) task.ReportStatus(false);  // why it ends, before it has
+  std::shared_ptr<const PodRuntimeStatus> begin;
+  {
+    MutexLock lock(memory.telling);  // what happens from here on is told by TellOfEnding
+    RETURN_IF_ERROR(task.Inspect());
+    begin = memory.runtime;
+    memory.stopping = begin->AnyRunning();
+    if (memory.ending || memory.stopping) task.ReportStatus(false);  // why it ends, before it has
+  }
   ContainerKiller killer(deps_.runtime, deps_.handlers, deps_.executor, deps_.event, clock_);
-  RETURN_IF_ERROR(killer.KillPod(pod.get(), *memory.runtime, grace, stop));
+  Result<> killed = killer.KillPod(pod.get(), *begin, grace, stop);
+  {
+    MutexLock lock(memory.telling);
+    memory.stopping = false;
+  }
+  RETURN_IF_ERROR(killed);
   deps_.probes.Remove(*pod);
   RETURN_IF_ERROR(task.Inspect());
   if (memory.runtime->AnyRunning()) return Error(Code::kUnavailable, "containers of the pod still run");
@@ -81,6 +92,15 @@ Result<> PodSyncer::Terminate(const PodPtr& pod, PodMemory& memory, seconds grac
                           !memory.admitted && k8s::IsTerminal(*pod));
   if (!told) task.ReportStatus(true);
   return {};
+}
+
+void PodSyncer::TellOfEnding(const PodPtr& pod, PodMemory& memory, std::stop_token stop) {
+  MutexLock lock(memory.telling);
+  if (!memory.stopping) return;
+  PodSyncTask task(deps_, options_, clock_, crash_backoff_, pod, memory, std::move(stop));
+  if (!task.Inspect()) return;  // the next look is better, or the end is told
+  deps_.probes.Update(pod, *memory.runtime);
+  task.ReportStatus(false);
 }
 
 Result<> PodSyncer::CleanUp(const PodPtr& pod, PodMemory&, std::stop_token stop) {

@@ -24,6 +24,7 @@
 #include "kubelet/status/generate.h"
 #include "kubelet/status/manager.h"
 #include "kubelet/volume/volume_manager.h"
+#include "lib/base/mutex.h"
 #include "lib/k8s/fit.h"
 
 namespace keelson::kubelet {
@@ -48,6 +49,8 @@ struct PodMemory {
   std::map<std::string, std::string> image_volumes;  // volume -> reference of its image
   std::map<std::string, SteadyTime>
       refused;  // containers that the runtime does not remove, by id -> since when
+  Mutex telling;
+  bool stopping GUARDED_BY(telling) = false;  // Terminate waits for containers
 };
 
 struct SyncResult {
@@ -109,6 +112,9 @@ class PodSyncer {  // thread safe for different pods
   Result<SyncResult> Sync(const PodPtr& pod, PodMemory& memory, std::stop_token stop);
   // Runs preStop hooks, stops all containers within `grace`, then the sandbox; reports the final status.
   Result<> Terminate(const PodPtr& pod, PodMemory& memory, std::chrono::seconds grace, std::stop_token stop);
+  // Meanwhile, from any thread: what has become of the containers by now, and of their readiness, goes into
+  // the status. Does nothing at other times.
+  void TellOfEnding(const PodPtr& pod, PodMemory& memory, std::stop_token stop);
   // After Terminate: volumes, directories and cgroup go.
   Result<> CleanUp(const PodPtr& pod, PodMemory& memory, std::stop_token stop);
   // After CleanUp, once the API has no such pod: containers, sandboxes and logs go too.

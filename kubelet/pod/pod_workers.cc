@@ -110,8 +110,28 @@ void PodWorkers::Touch(const std::string& uid) {
     auto it = entries_.find(uid);
     if (it == entries_.end()) return;
     Touched(*it->second);
+    // Its worker waits for the containers, and may for long.
+    if (it->second->state == State::kTerminating && runs_ && !it->second->telling) {
+      it->second->telling = true;
+      ++running_;
+      executor_.Submit([this, entry = it->second] { TellOfEnding(entry); });
+    }
   }
   queue_.Add(uid);
+}
+
+void PodWorkers::TellOfEnding(const std::shared_ptr<Entry>& entry) {
+  PodPtr pod;
+  std::stop_token stop;
+  {
+    MutexLock lock(mutex_);
+    entry->telling = false;
+    pod = entry->pod;
+    stop = entry->stop.get_token();
+  }
+  syncer_.TellOfEnding(pod, entry->memory, stop);
+  MutexLock lock(mutex_);
+  if (--running_ == 0) idle_.notify_all();
 }
 
 bool PodWorkers::Evict(const std::string& uid, PodEnding ending, seconds grace) {
@@ -196,6 +216,10 @@ std::vector<PodWorkers::PodPtr> PodWorkers::Active(const std::string& except_uid
 }
 
 void PodWorkers::Run(std::stop_token stop) {
+  {
+    MutexLock lock(mutex_);
+    runs_ = true;
+  }
   while (auto uid = queue_.Get(stop)) {
     {
       MutexLock lock(mutex_);
@@ -210,6 +234,7 @@ void PodWorkers::Run(std::stop_token stop) {
   }
   // Nothing is under way any more when this returns: who called may take everything down.
   MutexLock lock(mutex_);
+  runs_ = false;
   for (auto& [uid, entry] : entries_) entry->stop.request_stop();
   while (running_ > 0) idle_.wait(mutex_);
 }

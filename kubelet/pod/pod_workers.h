@@ -74,6 +74,7 @@ class PodWorkers {  // thread safe
     State state = State::kSyncing;
     bool end = false;  // leave Syncing
     bool gone = false, orphan = false, ended = false;
+    bool telling = false;  // somebody is about to say how far its end has come
     std::optional<std::chrono::seconds> grace;
     std::optional<PodEnding> ending;
     std::stop_source stop;
@@ -90,6 +91,7 @@ class PodWorkers {  // thread safe
                                                             const PodPtr& pod, std::stop_token stop);
   void CountStep(Entry& entry, double took);
   void Touched(Entry& entry) REQUIRES(mutex_);
+  void TellOfEnding(const std::shared_ptr<Entry>& entry);
   void End(Entry& entry) REQUIRES(mutex_);
   std::chrono::seconds GraceOf(const Entry& entry) const REQUIRES(mutex_);
 
@@ -101,6 +103,7 @@ class PodWorkers {  // thread safe
   mutable Mutex mutex_;
   std::map<std::string, std::shared_ptr<Entry>> entries_ GUARDED_BY(mutex_);
   int running_ GUARDED_BY(mutex_) = 0;
+  bool runs_ GUARDED_BY(mutex_) = false;
   CondVar idle_;
 };
 

@@ -256,7 +256,10 @@ class Generator {
       out_.set_phase(old);  // an end is an end
       return;
     }
-    out_.set_phase(Phase());
+    if (in_.restarting_all && !in_.terminal)
+      out_.set_phase(old.empty() ? "Pending" : old);  // that all have been ended is no end
+    else
+      out_.set_phase(Phase());
   }
 
   std::string Phase() const {
@@ -295,17 +298,17 @@ class Generator {
       const auto& status = out_.container_statuses(i);
       const auto& state = status.state();
       const auto& ended = state.has_terminated() ? state : status.last_state();
-      if (!state.has_running() && ended.has_terminated() &&
-          MayRestart(spec_, spec_.containers(i), ended.terminated().exit_code()))
-        ++n.restartable;
+      const bool restartable = !state.has_running() && ended.has_terminated() &&
+                               MayRestart(spec_, spec_.containers(i), ended.terminated().exit_code());
+      if (restartable) ++n.restartable;
       if (state.has_running()) {
         ++n.running;
       } else if (state.has_terminated()) {
         ++n.stopped;
         if (state.terminated().exit_code() == 0) ++n.succeeded;
-      } else if (status.last_state().has_terminated()) {
+      } else if (status.last_state().has_terminated() && (restartable || in_.runtime.Latest(status.name()))) {
         ++n.stopped;
-      } else {
+      } else {  // a run that was forgotten, with those of all others, is followed by one
         ++n.waiting;
       }
     }
@@ -340,7 +343,7 @@ class Generator {
     FillInitialized(succeeded);
     bool containers_ready = FillContainersReady(ended, succeeded);
     FillPodReady(containers_ready, ended, succeeded);
-    if (!k8s::FindCondition(out_, k8s::kPodScheduled)) Set(k8s::kPodScheduled, true);
+    Set(k8s::kPodScheduled, true);
     if (RestartsAll(spec_)) Set("AllContainersRestarting", in_.restarting_all);
   }
 
@@ -436,6 +439,7 @@ void ApplyEnding(const PodEnding& ending, WallTime now, corev1::PodStatus& statu
   condition.set_status("True");
   condition.set_reason("TerminationByKubelet");
   condition.set_message(ending.disruption);
+  if (status.observed_generation()) condition.set_observed_generation(status.observed_generation());
   k8s::SetCondition(status, std::move(condition), now);
 }
 

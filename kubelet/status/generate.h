@@ -30,7 +30,7 @@ struct StatusInput {
   std::function<std::string(const ContainerRecord&)> message;
   WallTime now;
   bool recursive_read_only = false;  // the runtime can
-  bool restarting_all = false;       // all containers are being taken down to begin anew
+  bool restarting_all = false;       // all containers are being taken down to begin anew, or about to be
   const std::map<std::string, std::string>* image_volumes = nullptr;  // volume -> reference of its image
 };
 

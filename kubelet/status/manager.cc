@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <boost/json.hpp>
 
+#include "kubelet/status/own_conditions.h"
 #include "lib/api/codec.h"
 #include "lib/base/metrics.h"
 #include "lib/client/workqueue.h"
@@ -35,6 +36,8 @@ json::array ChangedConditions(const json::value* base, const json::value& desire
   json::array out;
   if (!desired.is_array()) return out;
   for (const json::value& item : desired.as_array()) {
+    const std::string_view type = item.at("type").as_string();
+    if (!IsKubeletsCondition(type) && type != k8s::kDisruptionTarget) continue;
     const json::value* old = FindType(base, item.at("type"));
     if (old && *old == item) continue;
     json::object changed = item.as_object();

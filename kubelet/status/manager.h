@@ -15,7 +15,7 @@
 namespace keelson::kubelet {
 
 // The strategic merge patch that turns `base` into `desired`; nullopt when they agree. Conditions of other
-// writers stay: only what `desired` holds and `base` holds otherwise is in it. The uid makes it miss a pod of
+// writers (own_conditions.h) stay as they are. The uid makes it miss a pod of
 // the same name that was created since.
 std::optional<std::string> StatusPatch(const std::string& uid, const corev1::PodStatus& base,
                                        const corev1::PodStatus& desired);

@@ -154,6 +154,32 @@ TEST_F(StatusTest, InitContainersHoldThePod) {
   EXPECT_EQ(Generate(pod, false).phase(), "Failed");
 }
 
+TEST_F(StatusTest, EachConditionTellsWhatItIsOf) {
+  corev1::Pod pod = PodOf(R"({"metadata":{"generation":2},"spec":{"containers":[{"name":"a"}]},
+      "status":{"conditions":[{"type":"PodScheduled","status":"True","observedGeneration":1}]}})");
+  const corev1::PodStatus status = Generate(pod);
+  for (const corev1::PodCondition& condition : status.conditions())
+    EXPECT_EQ(condition.observed_generation(), 2) << condition.type();
+}
+
+TEST_F(StatusTest, WhatIsAboutToBeginAnewHasNotEnded) {
+  Ready();
+  runtime_.containers = {Record("side", cri::ContainerState::kExited, 42),
+                         Record("a", cri::ContainerState::kExited, 137)};
+  corev1::Pod pod = PodOf(R"({"spec":{"restartPolicy":"Never","containers":[{"name":"a"}],"initContainers":[
+      {"name":"side","restartPolicy":"Always","restartPolicyRules":[{"action":"RestartAllContainers",
+       "exitCodes":{"operator":"In","values":[42]}}]}]},"status":{"phase":"Running"}})");
+  StatusInput input{pod, runtime_, probes_, waiting_, true, false, {"10.0.0.1"}, "containerd", {}, {}};
+  input.restarting_all = true;
+  const corev1::PodStatus status = GenerateStatus(input);
+  EXPECT_EQ(status.phase(), "Running");
+  EXPECT_EQ(Condition(status, "AllContainersRestarting"), "True");
+  // The first runs again, the other's turn will come.
+  runtime_.containers = {Record("side", cri::ContainerState::kRunning, 0, 1)};
+  *pod.mutable_status() = status;
+  EXPECT_EQ(Generate(pod).phase(), "Pending");
+}
+
 TEST_F(StatusTest, ForeignConditionsAndGatesCount) {
   Ready();
   runtime_.containers = {Record("a", cri::ContainerState::kRunning)};
@@ -177,6 +203,12 @@ TEST(StatusPatch, HoldsOnlyWhatChanged) {
   EXPECT_NE(patch.find(R"([{"$patch":"replace"},{"ip":"2.2.2.2"}])"), std::string::npos);
   EXPECT_NE(patch.find(R"("reason":null)"), std::string::npos);
   EXPECT_EQ(patch.find("other"), std::string::npos) << "conditions of others are left alone";
+}
+
+TEST(StatusPatch, LeavesOthersConditionsAsTheyAre) {
+  corev1::Pod now = PodOf(R"({"status":{"conditions":[{"type":"x/gate","status":"False"}]}})");
+  corev1::Pod seen_before = PodOf(R"({"status":{"conditions":[{"type":"x/gate","status":"True"}]}})");
+  EXPECT_EQ(StatusPatch("u", now.status(), seen_before.status()), std::nullopt);
 }
 
 }  // namespace
