@@ -104,6 +104,8 @@ void DefaultPodLevelResources(corev1::Pod& pod) {
 void DefaultPod(corev1::Pod& pod) {
   corev1::PodSpec& spec = *pod.mutable_spec();
   DefaultPodSpec(spec);
+  // Of templates it stays, so that what is stored does not roll out anew.
+  if (spec.termination_grace_period_seconds() < 0) spec.set_termination_grace_period_seconds(1);
   for (corev1::Container& container : *spec.mutable_containers()) DefaultRequestsFromLimits(container);
   for (corev1::Container& container : *spec.mutable_init_containers()) DefaultRequestsFromLimits(container);
   DefaultPodLevelResources(pod);

@@ -19,6 +19,15 @@ T Defaulted(std::string_view json) {
   return object;
 }
 
+TEST(DefaultPod, ANegativeGracePeriodIsOneSecondButInATemplate) {
+  const std::string spec =
+      R"("spec":{"terminationGracePeriodSeconds":-1,"containers":[{"name":"c","image":"a"}]})";
+  const auto pod = Defaulted<corev1::Pod>("{" + spec + "}");
+  EXPECT_EQ(pod.spec().termination_grace_period_seconds(), 1);
+  const auto deployment = Defaulted<appsv1::Deployment>(R"({"spec":{"template":{)" + spec + "}}}");
+  EXPECT_EQ(deployment.spec().template_().spec().termination_grace_period_seconds(), -1);
+}
+
 TEST(DefaultPod, FillsWhatUsersLeaveOut) {
   const auto pod = Defaulted<corev1::Pod>(R"({"spec":{"containers":[{"name":"c","image":"nginx",
       "ports":[{"containerPort":80}],"env":[{"name":"A","valueFrom":{"fieldRef":{"fieldPath":"metadata.name"}}}],

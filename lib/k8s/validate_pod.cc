@@ -242,10 +242,6 @@ void CheckPodMetadataAndSpec(const corev1::Pod& pod, FieldErrors& errors) {
   PodScope scope{pod.spec(), &pod.metadata(), {}, {}};
   CheckPodSpecIn(scope, spec, errors);
   CheckTokenSources(pod.spec(), spec, errors);
-  if (pod.spec().has_termination_grace_period_seconds()) {
-    CheckNonNegative(pod.spec().termination_grace_period_seconds(),
-                     spec.Child("terminationGracePeriodSeconds"), errors);
-  }
   CheckTrimmedImages(pod.spec(), spec, errors);
 }
 

@@ -13,8 +13,7 @@ TEST(ValidatePod, NamesAndNumbers) {
           {PodAnd(R"("hostname":"h","subdomain":"s","activeDeadlineSeconds":5,"priorityClassName":"p")"), {}},
           {PodAnd(R"("activeDeadlineSeconds":0)"),
            {"spec.activeDeadlineSeconds: Invalid value: 0: must be between 1 and 2147483647, inclusive"}},
-          {PodAnd(R"("terminationGracePeriodSeconds":-1)"),
-           {"spec.terminationGracePeriodSeconds: Invalid value: -1: must be greater than or equal to 0"}},
+          {PodAnd(R"("terminationGracePeriodSeconds":-1)"), {}},  // treated as 1
           {PodAnd(R"("preemptionPolicy":"Maybe")"),
            {R"(spec.preemptionPolicy: Unsupported value: "Maybe": supported values: )"
             R"("PreemptLowerPriority", "Never")"}},
