@@ -9,11 +9,13 @@ namespace keelson::k8s {
 namespace {
 
 using Containers = google::protobuf::RepeatedPtrField<corev1::Container>;
-// What one container counts for.
-using Of = ResourceList (*)(const corev1::Container&, const corev1::ContainerStatus*);
+// What one container counts for. `wanted`: its spec counts beside its status.
+using Of = ResourceList (*)(const corev1::Container&, const corev1::ContainerStatus*, bool wanted);
 
-ResourceList RequestsOf(const corev1::Container& container, const corev1::ContainerStatus* status) {
-  ResourceList list = ToResourceList(container.resources().requests());
+ResourceList RequestsOf(const corev1::Container& container, const corev1::ContainerStatus* status,
+                        bool wanted) {
+  ResourceList list;
+  if (wanted) list = ToResourceList(container.resources().requests());
   if (status) {
     Max(list, ToResourceList(status->allocated_resources()));
     Max(list, ToResourceList(status->resources().requests()));
@@ -21,22 +23,31 @@ ResourceList RequestsOf(const corev1::Container& container, const corev1::Contai
   return list;
 }
 
-ResourceList LimitsOf(const corev1::Container& container, const corev1::ContainerStatus* status) {
-  ResourceList list = ToResourceList(container.resources().limits());
+ResourceList LimitsOf(const corev1::Container& container, const corev1::ContainerStatus* status,
+                      bool wanted) {
+  ResourceList list;
+  if (wanted) list = ToResourceList(container.resources().limits());
   if (status) Max(list, ToResourceList(status->resources().limits()));
   return list;
 }
 
+// The kubelet has said that the node will never have as much.
+bool IsInfeasible(const corev1::PodStatus& status) {
+  const corev1::PodCondition* pending = FindCondition(status, "PodResizePending");
+  return pending && pending->reason() == "Infeasible";
+}
+
 ResourceList Aggregate(const corev1::Pod& pod, bool use_status, Of of) {
-  const auto status_of = [&](const corev1::Container& container) {
-    return use_status ? FindContainerStatus(pod.status(), container.name()) : nullptr;
+  const bool infeasible = use_status && IsInfeasible(pod.status());
+  const auto count = [&](const corev1::Container& container) {
+    const corev1::ContainerStatus* status =
+        use_status ? FindContainerStatus(pod.status(), container.name()) : nullptr;
+    return of(container, status, !infeasible || !status || !status->has_resources());
   };
   ResourceList total, sidecars, peak;
-  for (const corev1::Container& container : pod.spec().containers()) {
-    Add(total, of(container, status_of(container)));
-  }
+  for (const corev1::Container& container : pod.spec().containers()) Add(total, count(container));
   for (const corev1::Container& container : pod.spec().init_containers()) {
-    ResourceList own = of(container, status_of(container));
+    ResourceList own = count(container);
     if (IsSidecar(container)) {
       Add(total, own);
       Add(sidecars, own);

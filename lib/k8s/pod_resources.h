@@ -25,7 +25,7 @@ api::Amount AmountOf(const ResourceList& list, std::string_view resource);
 struct PodResourcesOptions {
   bool exclude_overhead = false;
   bool exclude_pod_level = false;  // ignore spec.resources
-  // For a running pod that is being resized: the larger of spec, status.allocatedResources and actual.
+  // Of a pod being resized: the largest of spec (unless infeasible), status.allocatedResources and actual.
   bool use_status = false;
 };
 
