@@ -44,6 +44,7 @@ struct Config {
   std::string ebpf_pins = "/sys/fs/bpf/keelson";  // what outlives the program in mode ebpf
   std::vector<std::string>
       ebpf_devices;          // who comes from outside comes by these; empty: by what has addresses
+  bool ebpf_dsr = false;     // whose answers go straight to who asked
   bool ebpf_direct = false;  // past the node's rules, to endpoints on other nodes
   std::vector<std::string> ebpf_xdp = {"auto"};  // by which drivers (proxy/ebpf/fast_path.h)
   std::vector<IpPrefix> cluster_cidrs;

@@ -266,6 +266,7 @@ TEST(Flags, ModeEbpf) {
   EXPECT_TRUE(config->masquerade_all);
   EXPECT_EQ(config->ebpf_cgroup, "");
   EXPECT_FALSE(config->ebpf_direct);
+  EXPECT_FALSE(config->ebpf_dsr);
   EXPECT_EQ(config->ebpf_xdp, std::vector<std::string>{"auto"});
   EXPECT_EQ(config->ebpf_pins, "/sys/fs/bpf/keelson");
   EXPECT_EQ(config->ebpf_affinity_clients, 0u);
@@ -274,12 +275,15 @@ TEST(Flags, ModeEbpf) {
   EXPECT_EQ(config->ebpf_affinity_clients, 100000u);
   EXPECT_EQ(config->ebpf_udp_sockets, 5000u);
   config = FromFlags({"--proxy-mode=ebpf", "--ebpf-cgroup=/c", "--ebpf-pin-directory=/p",
-                      "--ebpf-devices=eth0,ens*", "--ebpf-direct", "--ebpf-xdp=eth1,ens*"});
+                      "--ebpf-devices=eth0,ens*", "--ebpf-direct", "--ebpf-dsr", "--ebpf-xdp=eth1,ens*"});
   EXPECT_EQ(config->ebpf_cgroup, "/c");
   EXPECT_EQ(config->ebpf_pins, "/p");
   EXPECT_TRUE(config->ebpf_direct);
+  EXPECT_TRUE(config->ebpf_dsr);
   EXPECT_EQ(config->ebpf_xdp, (std::vector<std::string>{"eth1", "ens*"}));
   EXPECT_EQ(config->ebpf_devices, (std::vector<std::string>{"eth0", "ens*"}));
+  EXPECT_EQ(FromFlags({"--proxy-mode=ebpf", "--ebpf-dsr"}).error().message(),
+            "--ebpf-dsr needs --ebpf-direct");
 }
 
 TEST(Flags, AnnouncedAddresses) {

@@ -149,6 +149,10 @@ void AddEbpfFlags(CLI::App& app, Flags& f) {
       "--ebpf-direct", f.ebpf_direct,
       "send connections from outside on to endpoints of other nodes past the node's rules and connection "
       "tracking, where no IPsec policy is; default: false");
+  app.add_flag(
+      "--ebpf-dsr", f.ebpf_dsr,
+      "have answers to such connections of TCP go straight from the endpoint's node to the client, for "
+      "which all nodes need --ebpf-dsr; default: false");
   AddList(app, "--ebpf-xdp", f.ebpf_xdp,
           "auto, off, or names, with * and ?, of devices whose drivers send packets of such connections on "
           "(XDP); "
@@ -269,7 +273,9 @@ Result<Config> Decide(const CLI::App& app, const Flags& f) {
   config.ebpf_cgroup = f.ebpf_cgroup;
   if (!f.ebpf_pins.empty()) config.ebpf_pins = f.ebpf_pins;
   config.ebpf_devices = f.ebpf_devices;
+  if (f.ebpf_dsr && !f.ebpf_direct) return Error(Code::kInvalid, "--ebpf-dsr needs --ebpf-direct");
   config.ebpf_direct = f.ebpf_direct;
+  config.ebpf_dsr = f.ebpf_dsr;
   if (!f.ebpf_xdp.empty()) config.ebpf_xdp = f.ebpf_xdp;
   config.ebpf_affinity_clients = f.ebpf_affinity_clients;
   config.ebpf_udp_sockets = f.ebpf_udp_sockets;

@@ -29,7 +29,7 @@ struct Flags {
   std::string ebpf_cgroup, ebpf_pins;
   uint32_t ebpf_affinity_clients = 0, ebpf_udp_sockets = 0;
   std::vector<std::string> ebpf_devices;
-  bool ebpf_direct = false;
+  bool ebpf_direct = false, ebpf_dsr = false;
   std::vector<std::string> ebpf_xdp;
 };
 

@@ -9,7 +9,7 @@ namespace keelson::ctl {
 namespace {
 
 constexpr uint32_t kPriorityV4 = 19204, kPriorityV6 = 19206;  // of the filters
-constexpr uint8_t kBack = 1, kMasquerade = 2, kDirect = 4, kFinished = 1, kReset = 2;
+constexpr uint8_t kBack = 1, kMasquerade = 2, kDirect = 4, kStraight = 8, kFinished = 1, kReset = 2;
 
 // Bytes of keys and of values.
 std::pair<size_t, size_t> SizesOf(const std::string& map) {
@@ -44,6 +44,7 @@ Translated ReadTranslated(MapReader& value) {
   out.back = flags & kBack;
   out.masqueraded = flags & kMasquerade;
   out.direct = flags & kDirect;
+  out.straight = flags & kStraight;
   out.finished = ends & kFinished;
   out.reset = ends & kReset;
   value.Take(2);

@@ -31,6 +31,7 @@ struct Translated {
   Target source, destination;
   bool back = false;  // what comes from the endpoint
   bool masqueraded = false, direct = false;
+  bool straight = false;  // answers go past this node: there is no way back
   bool finished = false, reset = false;
   std::chrono::nanoseconds used{0};  // CLOCK_MONOTONIC; 0: not yet
 };

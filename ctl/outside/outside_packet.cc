@@ -131,8 +131,12 @@ std::vector<netlink::Flow> RememberedFlows(const SocketMaps& maps, uint8_t proto
   const auto& connections = maps.outside.connections;
   for (const auto& [ends, there] : connections) {
     if (ends.protocol != protocol || there.back) continue;
-    auto back = connections.find({protocol, there.destination, there.source});
-    if (back == connections.end() || !IsOpen(there, back->second, protocol, maps.read_at)) continue;
+    if (there.straight) {
+      if (there.reset || maps.read_at - there.used >= seconds(there.finished ? 120 : 86400)) continue;
+    } else {
+      auto back = connections.find({protocol, there.destination, there.source});
+      if (back == connections.end() || !IsOpen(there, back->second, protocol, maps.read_at)) continue;
+    }
     out.push_back({.protocol = protocol,
                    .source = ends.source.ip,
                    .destination = ends.destination.ip,

@@ -73,6 +73,7 @@ DataplaneMode Mode(nftables::Options v4, nftables::Options v6, nftables::OpenKer
                           .pin_directory = pin_directory,
                           .node_netns = NetnsCookie().value_or(0),
                           .masquerade_mark = packets.masquerade_bit,
+                          .dsr = outside.dsr,
                           .rooms = rooms};
     ASSIGN_OR_RETURN(linux::NetNs netns, linux::NetNs::OpenCurrent());
     DeviceOptions devices{.names = outside.devices,

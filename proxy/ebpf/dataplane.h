@@ -50,7 +50,7 @@ class Dataplane final : public proxy::Dataplane {
 // Which devices serve who comes from outside, and how: see DeviceOptions.
 struct OutsideOptions {
   std::vector<std::string> devices;
-  bool direct = false;
+  bool direct = false, dsr = false;
   std::vector<std::string> fast = {"off"};
 };
 

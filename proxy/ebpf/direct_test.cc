@@ -2,193 +2,20 @@
 // (direct.h), and by drivers, which repeat it (fast.h).
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <linux/bpf.h>
-#include <linux/pkt_cls.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 
-#include <cstring>
 #include <set>
 
 #include "lib/base/socket_address.h"
-#include "lib/linux/sysctl.h"
-#include "lib/netlink/addr.h"
-#include "lib/netlink/link.h"
-#include "lib/netlink/neigh.h"
-#include "lib/netlink/route.h"
-#include "proxy/ebpf/bpf/maps.h"
-#include "proxy/ebpf/contribution.h"
-#include "proxy/ebpf/programs_testing.h"
+#include "proxy/ebpf/direct_testing.h"
 
 namespace keelson::proxy::ebpf {
 namespace {
 
-using netlink::MacAddress;
-
-constexpr uint32_t kNext = static_cast<uint32_t>(TC_ACT_UNSPEC);
 constexpr uint16_t kPorts = 0x10000 - KP_FIRST_PORT;
 
-IpAddress Ip(const char* text) { return *IpAddress::Parse(text); }
-std::string Bytes(const MacAddress& mac) {
-  return {reinterpret_cast<const char*>(mac.bytes().data()), mac.bytes().size()};
-}
-MacAddress Mac(uint8_t last) { return MacAddress({2, 0, 0, 0, 0, last}); }
-
-//   clients --- 172.30.0.2 --- in, 172.30.0.1  out, 172.31.0.1 --- 172.31.0.2 --- elsewhere, 10.2.0.1
-//     and 10.3.0.1 --- 172.30.0.3 ---/
-const MacAddress kIn = Mac(1), kOut = Mac(2), kClients = Mac(3), kNear = Mac(4), kElsewhere = Mac(5);
-
-Result<> MakePlace() {
-  RETURN_IF_ERROR(linux::WriteSysctl("net/ipv4/ip_forward", "1"));
-  RETURN_IF_ERROR(linux::WriteSysctl("net/ipv6/conf/all/forwarding", "1"));
-  ASSIGN_OR_RETURN(netlink::Socket socket, netlink::Socket::Open());
-  ASSIGN_OR_RETURN(netlink::Link lo, netlink::GetLink(socket, 1));
-  RETURN_IF_ERROR(netlink::SetUp(socket, lo.index));
-  for (auto [name, mac] : {std::pair("in", kIn), std::pair("out", kOut)}) {
-    const std::string peer = std::string(name) + "-peer";
-    RETURN_IF_ERROR(netlink::CreateVeth(socket, {.name = name, .mac = mac, .up = true}, {.name = peer}, 0));
-    ASSIGN_OR_RETURN(netlink::Link other, netlink::GetLink(socket, peer));
-    RETURN_IF_ERROR(netlink::SetUp(socket, other.index));
-  }
-  struct {
-    const char *device, *address, *neighbor, *destination;
-    MacAddress mac;
-  } const ways[] = {{"in", "172.30.0.1/24", "172.30.0.2", "0.0.0.0/0", kClients},
-                    {"in", "", "172.30.0.3", "10.3.0.0/24", kNear},
-                    {"out", "172.31.0.1/24", "172.31.0.2", "10.2.0.0/24", kElsewhere},
-                    {"in", "fd30::1/64", "fd30::2", "::/0", kClients},
-                    {"in", "", "fd30::3", "fd03::/64", kNear},
-                    {"out", "fd31::1/64", "fd31::2", "fd02::/64", kElsewhere}};
-  for (const auto& way : ways) {
-    ASSIGN_OR_RETURN(netlink::Link device, netlink::GetLink(socket, way.device));
-    if (*way.address) {
-      RETURN_IF_ERROR(netlink::AddAddress(socket, device.index, *IpPrefix::Parse(way.address)));
-    }
-    RETURN_IF_ERROR(netlink::ReplaceNeighbor(
-        socket,
-        {.link_index = device.index, .address = Ip(way.neighbor), .mac = way.mac, .permanent = true}));
-    RETURN_IF_ERROR(netlink::AddRoute(socket, {.destination = *IpPrefix::Parse(way.destination),
-                                               .gateway = Ip(way.neighbor),
-                                               .link_index = device.index}));
-  }
-  return {};
-}
-
-class Direct : public ::testing::TestWithParam<bool> {
- protected:
-  void SetUp() override {
-    auto place = linux::NetNs::Make();
-    if (!place) GTEST_SKIP() << place.error().message();
-    place_ = std::make_unique<linux::NetNs>(std::move(*place));
-    kernel_ = std::make_unique<Kernel>(GetParam(), place_.get());
-    n_ = kernel_->names;
-    v4_ = GetParam();
-    if (Result<> loaded = kernel_->Load(); !loaded) {
-      if (loaded.error().errnum() == EPERM) GTEST_SKIP() << loaded.error().message();
-      FAIL() << loaded.error().message();
-    }
-    Result<> made = place_->RunHere([&]() -> Result<> {
-      RETURN_IF_ERROR(MakePlace());
-      ASSIGN_OR_RETURN(netlink::Socket socket, netlink::Socket::Open());
-      ASSIGN_OR_RETURN(netlink::Link in, netlink::GetLink(socket, "in"));
-      ASSIGN_OR_RETURN(netlink::Link out, netlink::GetLink(socket, "out"));
-      in_ = static_cast<uint32_t>(in.index);
-      out_ = static_cast<uint32_t>(out.index);
-      return {};
-    });
-    ASSERT_TRUE(made) << made.error().message();
-    node_ = Ip(v4_ ? "172.31.0.1" : "fd31::1");
-    for (auto [device, address] : {std::pair(in_, n_.node), std::pair(out_, node_)}) {
-      ASSERT_TRUE(kernel_->Map("devices").Put(device, Device{.header = 14}));
-      PutDirect(device, address, 1500);
-    }
-    PutFast(in_, kIn, true);
-    PutFast(out_, kOut, true);
-  }
-  void PutDirect(uint32_t device, const IpAddress& address, uint32_t mtu) {
-    DirectDevice value{.mtu = mtu};
-    FillAddress(address, value.address);
-    ASSERT_TRUE(kernel_->Map("direct_devices").Put(device, value));
-  }
-  void PutFast(uint32_t device, const MacAddress& mac, bool receives) {
-    FastDevice value{.receives = receives};
-    std::memcpy(value.mac, mac.bytes().data(), sizeof value.mac);
-    ASSERT_TRUE(kernel_->Map("fast_devices").Put(device, value));
-  }
-  // With one endpoint elsewhere.
-  void Serve(uint8_t protocol = kTcp, std::optional<IpAddress> endpoint = {}) {
-    kernel_->Set("web", [&](ResolvedPort& port) {
-      port.service.protocol = protocol;
-      port.cluster = {{endpoint.value_or(n_.elsewhere), 8080, false}};
-    });
-  }
-  WirePacket To(const IpAddress& ip, uint16_t port, uint8_t flags = kSyn, uint16_t from = 40000) const {
-    return {n_.client, ip, from, port, kTcp, flags};
-  }
-  // As it comes in, and goes out.
-  static std::string Onto(std::string frame, const MacAddress& destination, const MacAddress& source) {
-    return frame.replace(0, 12, Bytes(destination) + Bytes(source));
-  }
-  Seen In(const WirePacket& packet) const {
-    return kernel_->Run("from_outside", Onto(packet.Frame(), kIn, kClients), in_);
-  }
-  // From elsewhere.
-  Seen Back(const WirePacket& packet) const {
-    return kernel_->Run("from_outside", Onto(packet.Frame(), kOut, kElsewhere), out_);
-  }
-  // What the driver does right after the filter, which it follows for a second: this machine may be slow.
-  Seen Fast(const WirePacket& packet, bool back = false) const {
-    const std::string frame =
-        back ? Onto(packet.Frame(), kOut, kElsewhere) : Onto(packet.Frame(), kIn, kClients);
-    Seen seen;
-    for (int i = 0; i < 20; ++i) {
-      back ? Back(packet) : In(packet);
-      seen = kernel_->RunFast(frame, back ? out_ : in_);
-      if (seen.verdict != XDP_PASS) break;
-    }
-    return seen;
-  }
-  // Of a packet that was sent on by `in`; 0: it was not.
-  uint16_t PortOf(const Seen& seen) const {
-    const size_t at = 14 + (v4_ ? 20u : 40u);
-    if (seen.verdict != TC_ACT_REDIRECT || seen.packet.size() < at + 2) return 0;
-    return static_cast<uint16_t>(static_cast<uint8_t>(seen.packet[at]) << 8 |
-                                 static_cast<uint8_t>(seen.packet[at + 1]));
-  }
-  // What is on its way from the node to an endpoint.
-  WirePacket FromNode(const WirePacket& packet, uint16_t port, const IpAddress& endpoint) const {
-    WirePacket out = At(packet, endpoint, 8080);
-    out.source = node_;
-    out.source_port = port;
-    out.hops = 63;
-    return out;
-  }
-  static WirePacket Hop(WirePacket packet) {
-    packet.hops = 63;
-    return packet;
-  }
-  // The filter writes the headers of the link when the packet leaves, which does not happen here.
-  static void ExpectSentOn(const Seen& seen, const WirePacket& expected, const char* what) {
-    EXPECT_EQ(seen.verdict, static_cast<uint32_t>(TC_ACT_REDIRECT)) << what;
-    EXPECT_EQ(seen.packet.substr(14), expected.Ip()) << what;
-  }
-  static void ExpectLeft(const Seen& seen, const WirePacket& packet, uint32_t verdict, const char* what) {
-    EXPECT_EQ(seen.verdict, verdict) << what;
-    EXPECT_EQ(seen.packet.substr(14), packet.Ip()) << what;
-  }
-  uint16_t Begin(const WirePacket& packet) {
-    const uint16_t port = PortOf(In(packet));
-    EXPECT_GE(port, KP_FIRST_PORT);
-    return port;
-  }
-
-  std::unique_ptr<linux::NetNs> place_;
-  std::unique_ptr<Kernel> kernel_;
-  Names n_;
-  IpAddress node_;
-  uint32_t in_ = 0, out_ = 0;
-  bool v4_ = true;
-};
+using Direct = DirectTest;
 INSTANTIATE_TEST_SUITE_P(Outside, Direct, ::testing::Values(true, false),
                          [](const auto& family) { return family.param ? "Ipv4" : "Ipv6"; });
 

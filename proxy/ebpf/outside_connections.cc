@@ -33,6 +33,12 @@ bool IsAlive(const Connection& there, const Connection& back, uint8_t protocol, 
   return idle < (back.used == 0 ? kBeginning : kTcpDay);
 }
 
+// What is answered past this node: the client's end of it is seen alone.
+bool IsAliveStraight(const Connection& there, uint64_t now) {
+  const uint64_t idle = now > there.used ? now - there.used : 0;
+  return !(there.ends & kReset) && idle < (there.ends ? kBeginning : kTcpDay);
+}
+
 }  // namespace
 
 uint32_t ConnectionEntries(uint32_t connections) {
@@ -49,6 +55,7 @@ bool AnyAlive(const std::vector<bpf::Map::Entry>& entries, uint64_t now_ns) {
     std::memcpy(&tuple, entry.first.data(), sizeof tuple);
     std::memcpy(&there, entry.second.data(), sizeof there);
     if (there.flags & kBack) return false;
+    if (there.flags & kStraight) return IsAliveStraight(there, now_ns);
     auto other = by_tuple.find(OtherWay(there, tuple.protocol));
     if (other == by_tuple.end()) return false;
     std::memcpy(&back, other->second->data(), sizeof back);

@@ -3,7 +3,7 @@
 namespace keelson::proxy::ebpf {
 namespace {
 
-constexpr uint8_t kIcmp = 1, kIcmp6 = 58;
+constexpr uint8_t kIcmp = 1, kIcmp6 = 58, kDestinationOptions = 60;
 
 std::string Number(uint32_t value, int bytes) {
   std::string out;
@@ -29,15 +29,17 @@ std::string Pseudo(const IpAddress& source, const IpAddress& destination, uint8_
 }  // namespace
 
 std::string IpPacket(const IpAddress& source, const IpAddress& destination, uint8_t protocol,
-                     const std::string& payload, uint8_t hops) {
+                     const std::string& payload, uint8_t hops, const std::string& options) {
   const std::string addresses = std::string(source.bytes()) + std::string(destination.bytes());
   if (!source.is_v4()) {
-    return Number(0x60000000, 4) + Number(static_cast<uint32_t>(payload.size()), 2) + Number(protocol, 1) +
-           Number(hops, 1) + addresses + payload;
+    return Number(0x60000000, 4) + Number(static_cast<uint32_t>(options.size() + payload.size()), 2) +
+           Number(options.empty() ? protocol : kDestinationOptions, 1) + Number(hops, 1) + addresses +
+           options + payload;
   }
-  std::string header = Number(0x4500, 2) + Number(static_cast<uint32_t>(20 + payload.size()), 2) +
-                       Number(0x12344000, 4) + Number(hops, 1) + Number(protocol, 1) + Number(0, 2) +
-                       addresses;
+  const auto size = static_cast<uint32_t>(20 + options.size());
+  std::string header = Number(0x4000 | size / 4 << 8, 2) +
+                       Number(static_cast<uint32_t>(size + payload.size()), 2) + Number(0x12344000, 4) +
+                       Number(hops, 1) + Number(protocol, 1) + Number(0, 2) + addresses + options;
   header.replace(10, 2, Number(Checksum(header), 2));
   return header + payload;
 }
@@ -63,7 +65,7 @@ std::string WirePacket::Ip() const {
     if (sum == 0 && protocol == kUdp) sum = 0xffff;
     body.replace(at, 2, Number(sum, 2));
   }
-  return IpPacket(source, destination, protocol, body, hops);
+  return IpPacket(source, destination, protocol, body, hops, options);
 }
 
 std::string WirePacket::Frame() const { return FrameOf(Ip()); }

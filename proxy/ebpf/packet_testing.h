@@ -19,6 +19,7 @@ struct WirePacket {
   std::string payload = "hello";
   bool checksum = true;  // of UDP over IPv4 there may be none
   uint8_t hops = 64;     // that it may still go
+  std::string options;   // of IPv4; of IPv6 an extension header for the destination
 
   // From the IP header on.
   std::string Ip() const;
@@ -34,9 +35,9 @@ struct WireError {
   std::string Frame() const;
 };
 
-// An IP header and what it carries.
+// An IP header and what it carries; `options` as in WirePacket.
 std::string IpPacket(const IpAddress& source, const IpAddress& destination, uint8_t protocol,
-                     const std::string& payload, uint8_t hops = 64);
+                     const std::string& payload, uint8_t hops = 64, const std::string& options = "");
 // Ethernet's header before an IP packet.
 std::string FrameOf(const std::string& ip);
 

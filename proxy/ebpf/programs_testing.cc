@@ -25,9 +25,10 @@ Names NamesOf(bool v4) {
           Ip("fd01::1"),     Ip("fd02::1"), Ip("fd30::9"),       Ip("fd01::2")};
 }
 
-Kernel::Kernel(bool v4, const linux::NetNs* place)
+Kernel::Kernel(bool v4, const linux::NetNs* place, bool dsr)
     : names(NamesOf(v4)),
       v4_(v4),
+      dsr_(dsr),
       place_(place),
       plan_({.v4 = v4, .pod_cidrs = {*IpPrefix::Parse(v4 ? "10.0.0.0/8" : "fd02::/64")}}) {
   plan_.SetNodeIps({names.node});
@@ -41,6 +42,7 @@ Result<> Kernel::Load() {
   }
   RETURN_IF_ERROR(object.SetMaxEntries("connections", 16384));
   RETURN_IF_ERROR(object.SetConstant("serves_v4", bpf::Map::Bytes(uint8_t{v4_})));
+  RETURN_IF_ERROR(object.SetConstant("serves_dsr", bpf::Map::Bytes(uint8_t{dsr_})));
   RETURN_IF_ERROR(object.Load());
   object_.emplace(std::move(object));
   for (int id = 0; id < kMapCount; ++id) {

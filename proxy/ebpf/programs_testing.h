@@ -30,8 +30,8 @@ struct Seen {
 
 class Kernel {
  public:
-  // `place`: whose devices and routes there are; null: this process's.
-  explicit Kernel(bool v4, const linux::NetNs* place = nullptr);
+  // `place`: whose devices and routes there are; null: this process's. `dsr`: as with --ebpf-dsr.
+  explicit Kernel(bool v4, const linux::NetNs* place = nullptr, bool dsr = false);
   Result<> Load();
   bpf::Map Map(const std::string& name) const { return *object_->GetMap(name); }
 
@@ -48,7 +48,7 @@ class Kernel {
  private:
   Result<bpf::Program::Output> TestRun(const char* program, const std::string& frame,
                                        std::string_view context) const;
-  const bool v4_;
+  const bool v4_, dsr_;
   const linux::NetNs* const place_;
   Plan plan_;
   std::optional<bpf::Object> object_;

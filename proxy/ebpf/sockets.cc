@@ -160,6 +160,7 @@ Result<> Sockets::Open(const Plan& plan) {
   RETURN_IF_ERROR(object.SetConstant(
       "has_set_retval", bpf::Map::Bytes(uint8_t{bpf::HasHelper(kProgramType, BPF_FUNC_set_retval)})));
   RETURN_IF_ERROR(object.SetConstant("serves_v4", bpf::Map::Bytes(uint8_t{v4_})));
+  RETURN_IF_ERROR(object.SetConstant("serves_dsr", bpf::Map::Bytes(uint8_t{options_.dsr})));
   RETURN_IF_ERROR(object.SetConstant("masquerade_mark", bpf::Map::Bytes(options_.masquerade_mark)));
   RETURN_IF_ERROR(bpf::MakePinDirectory(MapDirectory()));
   std::map<std::string, bpf::Map> replaced;

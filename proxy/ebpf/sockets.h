@@ -38,6 +38,7 @@ struct SocketOptions {
   uint64_t node_netns = 0;         // NetnsCookie() of the node
   uint32_t least_entries = 16384;  // room that maps have at first
   uint32_t masquerade_mark = 0x4000;
+  bool dsr = false;          // answers of other nodes' endpoints go straight to who asked (bpf/dsr.h)
   uint32_t connections = 0;  // from outside, each of two entries; 0: by the machine's memory
   Rooms rooms;
 };

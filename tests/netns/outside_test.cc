@@ -1,12 +1,7 @@
 // Who comes from outside, served by programs on the node's devices: that it is these who serve, and what they
-// remember. Only what needs no masquerading is asked for: there are no rules here.
+// remember.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <linux/ethtool.h>
-#include <linux/sockios.h>
-#include <net/if.h>
-#include <sys/ioctl.h>
-#include <sys/socket.h>
 
 #include <cerrno>
 #include <cstdlib>
@@ -14,12 +9,10 @@
 
 #include "ctl/outside/outside_packet.h"
 #include "lib/base/file.h"
-#include "lib/bpf/link.h"
 #include "lib/bpf/tc.h"
 #include "lib/netlink/clsact.h"
-#include "lib/netlink/conntrack.h"
 #include "lib/netlink/link.h"
-#include "tests/netns/ebpf_node.h"
+#include "tests/netns/outside_node.h"
 
 namespace keelson::netns {
 namespace {
@@ -27,117 +20,11 @@ namespace {
 using proxy::Backend;
 using proxy::ResolvedPort;
 using proxy::ebpf::DetachOutside;
-using proxy::ebpf::Devices;
 using proxy::ebpf::Plan;
 using proxy::ebpf::Sockets;
 
-class OutsideTest : public EbpfNodeTest {
+class OutsideTest : public OutsideNodeTest {
  protected:
-  Plan MakePlan(bool v4 = true) {
-    Plan plan({.v4 = v4, .pod_cidrs = {*IpPrefix::Parse(v4 ? "10.0.0.0/8" : "fd02::/64")}});
-    plan.SetNodeIps({ClientAddress("node", v4)});
-    return plan;
-  }
-  Sockets Start(bool v4 = true, bool direct = false, const char* fast = "off") {
-    auto netns = linux::NetNs::OpenCurrent();
-    EXPECT_TRUE(world_->node().Run([&]() -> Result<> {
-      netns = linux::NetNs::OpenCurrent();
-      return {};
-    }));
-    const std::vector<IpPrefix> pods = {*IpPrefix::Parse("10.0.0.0/8"), *IpPrefix::Parse("fd01::/64")};
-    return {{.cgroup = machine_->places().cgroup,
-             .pin_directory = machine_->places().pins,
-             .least_entries = 64,
-             .connections = 1024},
-            v4,
-            std::make_unique<Devices>(std::move(*netns),
-                                      proxy::ebpf::DeviceOptions{.direct = direct,
-                                                                 .fast = {fast},
-                                                                 .pod_cidrs = pods,
-                                                                 .pin_directory = machine_->places().pins},
-                                      v4)};
-  }
-  // Of policy Local, at a NodePort and an external address.
-  static ResolvedPort Local(std::vector<Backend> endpoints, bool v4 = true, uint8_t protocol = proxy::kTcp) {
-    ResolvedPort out{.service = {.name = "ns/web",
-                                 .protocol = protocol,
-                                 .cluster_ip = Ip(v4 ? "10.96.0.1" : "fd96::1"),
-                                 .port = 80,
-                                 .node_port = 30080,
-                                 .external_ips = {Ip(v4 ? "192.0.2.1" : "fd99::1")},
-                                 .external_local = true}};
-    out.has_endpoints = true;
-    out.local = out.cluster = std::move(endpoints);
-    return out;
-  }
-  Question To(const char* client, const IpAddress& to, uint16_t port, uint8_t protocol = proxy::kTcp) {
-    Question out = world_->From(client, to.is_v4());
-    out.protocol = protocol;
-    out.to = to;
-    out.port = port;
-    out.limit = std::chrono::milliseconds(500);
-    return out;
-  }
-  // "SERVER CLIENT-IP", or what the error is.
-  std::string Ask(const Question& question) {
-    Result<Answer> answer = netns::Ask(world_->Place("outside"), question);
-    return answer ? answer->server + " " + answer->seen_as : std::strerror(answer.error().errnum());
-  }
-  std::vector<bpf::Map::Entry> Connections(bool v4 = true) {
-    auto map = bpf::Map::OpenPinned(Pins("maps-1/connections", v4));
-    if (!map) return {};
-    auto entries = map->Dump();
-    EXPECT_TRUE(entries) << entries.error().message();
-    return entries ? *entries : std::vector<bpf::Map::Entry>();
-  }
-  size_t Remembered(bool v4 = true) { return Connections(v4).size(); }
-  std::string FastDirectory() const { return machine_->places().pins + proxy::ebpf::kFastDirectory; }
-  // Of another node's endpoint.
-  static ResolvedPort Elsewhere(bool v4, uint8_t protocol = proxy::kTcp) {
-    ResolvedPort out = Local({At("remote", v4)}, v4, protocol);
-    out.cluster[0].local = false;
-    out.local.clear();
-    out.service.external_local = false;
-    return out;
-  }
-  // Whether the driver of the node's device has a program, which is pinned.
-  bool HasFast(const char* device) {
-    int index = 0;
-    EXPECT_TRUE(world_->node().Run([&]() -> Result<> {
-      ASSIGN_OR_RETURN(netlink::Socket socket, netlink::Socket::Open());
-      ASSIGN_OR_RETURN(netlink::Link link, netlink::GetLink(socket, device));
-      index = link.index;
-      return {};
-    }));
-    auto link = bpf::Link::OpenPinned(FastDirectory() + "/" + std::to_string(index));
-    return link && link->DeviceIndex().value_or(0) == index;
-  }
-  // Of the other ends of the node's devices: what they leave to hardware (checksums), and how they receive.
-  void SetPeers(uint32_t command, uint32_t value) {
-    for (const char* place : {"outside", "remote"}) {
-      Result<> set = world_->Place(place).Run([&]() -> Result<> {
-        UniqueFd socket(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
-        ethtool_value asked{.cmd = command, .data = value};
-        ifreq request{};
-        std::strcpy(request.ifr_name, "eth0");
-        request.ifr_data = reinterpret_cast<char*>(&asked);
-        if (::ioctl(socket.get(), SIOCETHTOOL, &request) != 0) return ErrnoError("SIOCETHTOOL");
-        return {};
-      });
-      ASSERT_TRUE(set) << set.error().message();
-    }
-  }
-  // Whether an exchange passes that no filter has seen: these note when they see one.
-  bool PassesFilters(Conversation& open, bool v4) {
-    const std::vector<bpf::Map::Entry> before = Connections(v4);
-    EXPECT_TRUE(open.Echoes());
-    return Connections(v4) == before;
-  }
-  Result<> OnNode(const std::string& command) {
-    return world_->node().Run([&]() -> Result<> {
-      return std::system(command.c_str()) == 0 ? Result<>() : Error(Code::kInternal, command);
-    });
-  }
   bool HasClsact(const std::string& device) {
     netlink::Socket socket = *netlink::Socket::OpenIn(world_->node());
     return *netlink::HasClsact(socket, netlink::GetLink(socket, device)->index);
@@ -335,52 +222,6 @@ TEST_F(OutsideTest, DatagramsLeaveEndpointsThatHaveGone) {
   EXPECT_THAT(client.Ask(Ip("192.0.2.1"), 80), ::testing::StartsWith("pod2 "));
 }
 
-// Another node's endpoint, masqueraded without any rules: sent on at the device, which is all that knows of
-// it.
-TEST_F(OutsideTest, SendsOnToOtherNodes) {
-  for (bool v4 : {true, false}) {
-    const std::string node = v4 ? "172.31.0.1" : "fd31::1";
-    for (uint8_t protocol : {proxy::kTcp, proxy::kUdp}) {
-      Plan plan = MakePlan(v4);
-      plan.SetService("s", {Elsewhere(v4, protocol)});
-      Sockets sockets = Start(v4, true);
-      Write(sockets, plan);
-      const Question question = To("outside", Ip(v4 ? "192.0.2.1" : "fd99::1"), 80, protocol);
-      for (int i = 0; i < 20; ++i) EXPECT_EQ(Ask(question), "remote " + node);
-      auto flows = [&] {
-        netlink::Socket socket = *netlink::Socket::OpenNetfilterIn(world_->node());
-        return *netlink::ListFlows(socket, v4, protocol);
-      };
-      for (const netlink::Flow& flow : flows()) {
-        EXPECT_NE(flow.destination, question.to);
-        EXPECT_NE(flow.destination, EndpointAddress("remote", v4));
-      }
-      if (protocol != proxy::kTcp) {
-        EXPECT_TRUE(sockets.Remove());
-        continue;
-      }
-      auto open = Conversation::Open(world_->Place("outside"), question);
-      ASSERT_TRUE(open) << open.error().message();
-      EXPECT_TRUE(open->Echoes());
-      Sockets next = Start(v4, true);
-      Write(next, plan);
-      EXPECT_TRUE(open->Echoes()) << "a restart";
-      // IPsec is wanted now: nothing more is sent on, least of all as it is.
-      ASSERT_TRUE(OnNode("ip xfrm policy add dir out src 203.0.113.0/24 dst 203.0.113.0/24 action block"));
-      next.LookAtDevices();
-      Write(next, plan);
-      EXPECT_EQ(Ask(question), "remote " + question.source->ToString())
-          << "the usual way, without rules here";
-      ASSERT_TRUE(OnNode("ip xfrm policy flush"));
-      next.LookAtDevices();
-      Write(next, plan);
-      EXPECT_EQ(Ask(question), "remote " + node);
-      EXPECT_TRUE(open->Echoes());
-      EXPECT_TRUE(next.Remove());
-    }
-  }
-}
-
 // What nodectl reads of it.
 TEST_F(OutsideTest, NodectlSeesDevicesChoicesAndConnections) {
   for (bool v4 : {true, false}) {
@@ -429,62 +270,6 @@ TEST_F(OutsideTest, NodectlSeesDevicesChoicesAndConnections) {
     EXPECT_EQ(ctl::OutsideFaults(read).size(), 1u);
     EXPECT_TRUE(sockets.Remove());
   }
-}
-
-// The same by the drivers, which veths have. Their other ends have to take frames.
-TEST_F(OutsideTest, DriversSendOn) {
-  Plan plans[] = {MakePlan(true), MakePlan(false)};
-  for (bool v4 : {true, false}) plans[!v4].SetService("s", {Elsewhere(v4)});
-  {
-    Sockets sockets = Start(true, true, "auto");
-    Write(sockets, plans[0]);
-    EXPECT_FALSE(HasFast("outside")) << "a veth, which nobody has named";
-    Sockets named = Start(true, true, "*");
-    Write(named, plans[0]);
-    EXPECT_FALSE(HasFast("outside")) << "its other end does not take frames";
-    SetPeers(ETHTOOL_SGRO, 1);
-    SetPeers(ETHTOOL_STXCSUM, 0);
-    named.LookAtDevices();
-    Write(named, plans[0]);
-    if (!HasFast("outside")) GTEST_SKIP() << "a kernel before 6.3 does not tell what a veth takes";
-    EXPECT_TRUE(HasFast("other"));
-  }
-  std::vector<Conversation> open;
-  for (bool v4 : {true, false}) {
-    Sockets sockets = Start(v4, true, "*");
-    Write(sockets, plans[!v4]);
-    auto one =
-        Conversation::Open(world_->Place("outside"), To("outside", Ip(v4 ? "192.0.2.1" : "fd99::1"), 80));
-    ASSERT_TRUE(one) << one.error().message();
-    open.push_back(std::move(*one));
-    bool passed = false;
-    for (int i = 0; i < 50 && !passed; ++i) passed = PassesFilters(open.back(), v4);
-    EXPECT_TRUE(passed) << (v4 ? "IPv4" : "IPv6");
-  }
-  // One family is not served that way any more, and then neither.
-  for (bool v4 : {true, false}) {
-    Sockets sockets = Start(v4, true, "off");
-    Write(sockets, plans[!v4]);
-    EXPECT_EQ(HasFast("outside"), v4);
-    EXPECT_FALSE(PassesFilters(open[!v4], v4));
-    bool passed = false;
-    for (int i = 0; i < 50 && !passed; ++i) passed = PassesFilters(open[1], false);
-    EXPECT_EQ(passed, v4) << "IPv6";
-  }
-  EXPECT_FALSE(PathExists(FastDirectory()));
-  // A switch to another mode, and --cleanup.
-  for (bool v4 : {true, false}) {
-    Sockets sockets = Start(v4, true, "*");
-    Write(sockets, plans[!v4]);
-    EXPECT_TRUE(HasFast("outside"));
-    EXPECT_TRUE(open[!v4].Echoes());
-    if (v4) {
-      EXPECT_TRUE(sockets.Remove());
-    }
-  }
-  EXPECT_TRUE(HasFast("outside")) << "IPv6 is still served";
-  EXPECT_TRUE(Sockets::RemoveAll(machine_->places().pins));
-  EXPECT_FALSE(PathExists(FastDirectory()));
 }
 
 // An endpoint that nobody listens at says so by ICMP.

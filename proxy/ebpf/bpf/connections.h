@@ -51,21 +51,44 @@ static __always_inline int HasEnded(const struct Connection* one, const struct C
   return ((one->ends | other->ends) & kReset) || (one->ends & other->ends & kFinished);
 }
 
+static __always_inline struct Tuple Turned(const struct Tuple* tuple) {
+  struct Tuple out = {.source_port = tuple->destination_port,
+                      .destination_port = tuple->source_port,
+                      .protocol = tuple->protocol};
+  __builtin_memcpy(out.source, tuple->destination, sizeof out.source);
+  __builtin_memcpy(out.destination, tuple->source, sizeof out.destination);
+  return out;
+}
+
+// Of packets that go the other way than `tuple`.
+static __always_inline struct Connection* FindAnswered(const struct Tuple* tuple) {
+  const struct Tuple key = Turned(tuple);
+  return bpf_map_lookup_elem(&connections, &key);
+}
+
+// As Services are known: by the address, or as a NodePort.
+static __always_inline int IsEndpointOf(const struct Vip* asked, const struct Endpoint* endpoint) {
+  if (IsMember(asked, endpoint)) return 1;
+  struct Vip vip = *asked;
+  __builtin_memset(vip.ip, 0xff, sizeof vip.ip);
+  return IsMember(&vip, endpoint);
+}
+
 // Of a connection that a client seems to begin again: whether it is a new one. UDP has no ends; it goes on
 // while there is that endpoint.
-static __always_inline int IsOver(const struct Connection* there, __u8 protocol) {
-  const struct Tuple key = OtherWay(there, protocol);
-  const struct Connection* back = bpf_map_lookup_elem(&connections, &key);
-  if (!back) return 1;
-  if (protocol == IPPROTO_TCP && HasEnded(there, back)) return 1;
-  struct Vip vip = {.port = back->source_port, .protocol = protocol};
-  __builtin_memcpy(vip.ip, back->source, sizeof vip.ip);
-  // As Services are known: by the address, or as a NodePort.
+static __always_inline int IsOver(const struct Tuple* asked, const struct Connection* there) {
+  if (there->flags & kStraight) {
+    if (there->ends) return 1;
+  } else {
+    const struct Tuple key = OtherWay(there, asked->protocol);
+    const struct Connection* back = bpf_map_lookup_elem(&connections, &key);
+    if (!back || (asked->protocol == IPPROTO_TCP && HasEnded(there, back))) return 1;
+  }
+  struct Vip vip = {.port = asked->destination_port, .protocol = asked->protocol};
+  __builtin_memcpy(vip.ip, asked->destination, sizeof vip.ip);
   struct Endpoint endpoint = {.port = there->destination_port};
   __builtin_memcpy(endpoint.ip, there->destination, sizeof endpoint.ip);
-  if (IsMember(&vip, &endpoint)) return 0;
-  __builtin_memset(vip.ip, 0xff, sizeof vip.ip);
-  return !IsMember(&vip, &endpoint);
+  return !IsEndpointOf(&vip, &endpoint);
 }
 
 // `there`: what packets of `asked` become. 0: another connection of the same client has the same endpoint by
@@ -91,13 +114,9 @@ static __always_inline int Store(const struct Tuple* asked, const struct Connect
 // Somebody connects to what is no Service, and may be an endpoint: its answers are its own from now on,
 // unless the same client's connection to it by way of a Service is alive.
 static __always_inline void ForgetBefore(const struct Tuple* asked) {
-  struct Tuple key = {.source_port = asked->destination_port,
-                      .destination_port = asked->source_port,
-                      .protocol = asked->protocol};
-  __builtin_memcpy(key.source, asked->destination, sizeof key.source);
-  __builtin_memcpy(key.destination, asked->source, sizeof key.destination);
-  const struct Connection* back = bpf_map_lookup_elem(&connections, &key);
+  const struct Connection* back = FindAnswered(asked);
   if (!back || !(back->flags & kBack)) return;
+  const struct Tuple key = Turned(asked);
   const struct Tuple its = OtherWay(back, asked->protocol);
   const struct Connection* there = bpf_map_lookup_elem(&connections, &its);
   if (there && IdleFor(there, back) < 300 * KP_SECOND && !HasEnded(there, back)) return;

@@ -11,6 +11,7 @@
 #include <bpf/bpf_helpers.h>
 
 #include "proxy/ebpf/bpf/connections.h"
+#include "proxy/ebpf/bpf/dsr.h"
 #include "proxy/ebpf/bpf/maps.h"
 #include "proxy/ebpf/bpf/packet.h"
 
@@ -91,6 +92,9 @@ static __always_inline int SendOn(struct __sk_buff* skb, const struct Packet* pa
       !SetSource(skb, packet, connection)) {
     return TC_ACT_SHOT;
   }
+  if ((connection->flags & kStraight) && (packet->tcp_flags & KP_SYN) && !AddOption(skb, packet)) {
+    return TC_ACT_SHOT;
+  }
   struct bpf_redir_neigh next = {.nh_family = way.family};
   __builtin_memcpy(next.ipv6_nh, way.ipv6_dst, sizeof next.ipv6_nh);  // of IPv4 its first word
   return bpf_redirect_neigh(way.ifindex, &next, sizeof next, 0);
@@ -161,9 +165,13 @@ static __always_inline int BeginDirect(struct __sk_buff* skb, const struct Packe
   const struct DirectDevice* out = FindDirect(way.ifindex);
   if (!out || !out->address[3]) return 0;
   struct Connection direct = *there;
-  __builtin_memcpy(direct.source, out->address, sizeof direct.source);
   direct.flags = kDirect;
-  if (!TakePort(skb, &packet->tuple, &direct)) return 0;
+  if (CanBeStraight(skb, packet, in->mtu)) {
+    direct.flags |= kStraight;
+  } else {
+    __builtin_memcpy(direct.source, out->address, sizeof direct.source);
+    if (!TakePort(skb, &packet->tuple, &direct)) return 0;
+  }
   if (bpf_map_update_elem(&connections, &packet->tuple, &direct, BPF_ANY)) return 0;
   *there = direct;
   return 1;

@@ -79,12 +79,6 @@ static __always_inline int ReadFrame(struct xdp_md* ctx, const __u8* mac, struct
   return 1;
 }
 
-// Of RFC 1071.
-static __always_inline __u16 Fold(__u64 sum) {
-  for (int i = 0; i < 3; ++i) sum = (sum & 0xffff) + (sum >> 16);
-  return (__u16)~sum;
-}
-
 static __always_inline void CountHopAndAddress4(struct iphdr* header, const struct Connection* to) {
   __u16 hop;
   __builtin_memcpy(&hop, &header->ttl, sizeof hop);  // and the protocol: checksums are of pairs

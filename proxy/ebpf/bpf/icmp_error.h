@@ -91,13 +91,4 @@ static __always_inline int TranslateQuoted(struct __sk_buff* skb, const struct P
          SetQuoted(skb, outer, quoted, connection->source, connection->source_port, 0);
 }
 
-static __always_inline struct Connection* FindQuoted(const struct Packet* quoted) {
-  struct Tuple key = {.source_port = quoted->tuple.destination_port,
-                      .destination_port = quoted->tuple.source_port,
-                      .protocol = quoted->tuple.protocol};
-  __builtin_memcpy(key.source, quoted->tuple.destination, sizeof key.source);
-  __builtin_memcpy(key.destination, quoted->tuple.source, sizeof key.destination);
-  return bpf_map_lookup_elem(&connections, &key);
-}
-
 #endif  // KEELSON_PROXY_EBPF_ICMP_ERROR_H_

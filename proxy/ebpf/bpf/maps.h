@@ -163,6 +163,7 @@ enum ConnectionFlags {
   kBack = 1,        // of what comes from the endpoint
   kMasquerade = 2,  // the rules do that, for packets so marked
   kDirect = 4,      // sent on at once (direct.h)
+  kStraight = 8,    // and answered past this node (dsr.h): there is no way back
 };
 enum ConnectionEnds {
   kFinished = 1,  // this side has said all that it had to say

@@ -22,6 +22,7 @@
 
 #include "proxy/ebpf/bpf/connections.h"
 #include "proxy/ebpf/bpf/direct.h"
+#include "proxy/ebpf/bpf/dsr.h"
 #include "proxy/ebpf/bpf/icmp_error.h"
 #include "proxy/ebpf/bpf/maps.h"
 #include "proxy/ebpf/bpf/packet.h"
@@ -88,7 +89,7 @@ static __always_inline int Begin(struct __sk_buff* skb, const struct Packet* pac
 static __always_inline int ErrorToEndpoint(struct __sk_buff* skb, __u32 header) {
   struct Packet outer, quoted;
   if (!IsOfFamily(skb) || !ReadError(skb, header, &outer, &quoted)) return KP_NEXT;
-  const struct Connection* there = FindQuoted(&quoted);
+  const struct Connection* there = FindAnswered(&quoted.tuple);
   if (!there || ((there->flags & kBack) && !(there->flags & kDirect))) return KP_NEXT;
   return TranslateQuoted(skb, &outer, &quoted, there) && SetOuter(skb, &outer, there->destination, 0)
              ? KP_NEXT
@@ -99,11 +100,23 @@ static __always_inline int ErrorToEndpoint(struct __sk_buff* skb, __u32 header) 
 static __always_inline int ErrorToClient(struct __sk_buff* skb, __u32 header) {
   struct Packet outer, quoted;
   if (!IsOfFamily(skb) || !ReadError(skb, header, &outer, &quoted)) return KP_NEXT;
-  const struct Connection* back = FindQuoted(&quoted);
+  const struct Connection* back = FindAnswered(&quoted.tuple);
   if (!back || (back->flags & (kBack | kDirect)) != kBack) return KP_NEXT;
   const int from_endpoint = SameAddress(outer.tuple.source, quoted.tuple.destination);
   if (!TranslateQuoted(skb, &outer, &quoted, back)) return TC_ACT_SHOT;
   return !from_endpoint || SetOuter(skb, &outer, back->source, 1) ? KP_NEXT : TC_ACT_SHOT;
+}
+
+// What another node has sent on, for answers that go straight from here; or for a third node.
+static __always_inline int BeginStraight(struct __sk_buff* skb, const struct Packet* packet,
+                                         const struct Vip* asked) {
+  struct bpf_fib_lookup way;
+  if (FindWay(skb, packet->tuple.source, packet->tuple.destination, IPPROTO_TCP, 0, &way)) {
+    const __u32 next = way.ifindex;
+    if (bpf_map_lookup_elem(&devices, &next)) return KP_NEXT;
+  }
+  if (!RememberAsked(packet, asked)) return TC_ACT_SHOT;  // it is sent again
+  return TakeOptionOff(skb, packet) ? KP_NEXT : TC_ACT_SHOT;
 }
 
 SEC("tc") int from_outside(struct __sk_buff* skb) {
@@ -111,15 +124,20 @@ SEC("tc") int from_outside(struct __sk_buff* skb) {
   const struct Device* device = bpf_map_lookup_elem(&devices, &index);
   if (!device || skb->pkt_type != PACKET_HOST || skb->vlan_present) return KP_NEXT;
   struct Packet packet;
+  struct Vip asked;
+  if (serves_dsr && ReadOption(skb, device->header, &packet, &asked))
+    return BeginStraight(skb, &packet, &asked);
   if (!ReadPacket(skb, device->header, &packet)) return ErrorToEndpoint(skb, device->header);
   const int begins = packet.tuple.protocol == IPPROTO_UDP || (packet.tcp_flags & (KP_SYN | KP_ACK)) == KP_SYN;
   struct Connection* known = bpf_map_lookup_elem(&connections, &packet.tuple);
   const int answers = known && (known->flags & kBack);
-  if (known && (answers ? known->flags & kDirect : !begins || !IsOver(known, packet.tuple.protocol))) {
+  if (known && (answers ? known->flags & kDirect : !begins || !IsOver(&packet.tuple, known))) {
     Note(known, &packet);
     return known->flags & kDirect ? SendOn(skb, &packet, known) : ToEndpoint(skb, &packet, known);
   }
-  return begins ? Begin(skb, &packet) : KP_NEXT;
+  if (begins) return Begin(skb, &packet);
+  if (serves_dsr) NoteEnd(&packet);
+  return KP_NEXT;
 }
 
 SEC("tc") int to_outside(struct __sk_buff* skb) {

@@ -104,6 +104,12 @@ static __always_inline __u64 ChecksumFlags(const struct Packet* packet) {
   return packet->tuple.protocol == IPPROTO_UDP ? BPF_F_MARK_MANGLED_0 : 0;
 }
 
+// Of RFC 1071.
+static __always_inline __u16 Fold(__u64 sum) {
+  for (int i = 0; i < 3; ++i) sum = (sum & 0xffff) + (sum >> 16);
+  return (__u16)~sum;
+}
+
 // With the checksum of the header.
 static __always_inline int StoreAddress4(struct __sk_buff* skb, __u32 header, __u32 old, __u32 ip,
                                          int source) {
