@@ -67,6 +67,12 @@ Result<> AddClient(netlink::Socket& node, const linux::NetNs& client) {
                                     .link_index = eth0.index});
 }
 
+// IPv6 looks for somebody with the same link-local address first, for two seconds: nobody else is here.
+Result<> NoDuplicates() {
+  Result<> set = linux::WriteSysctl("net/ipv6/conf/default/accept_dad", "0");
+  return !set && set.error().Is(Code::kNotFound) ? Result<>() : set;
+}
+
 // Refusals by ICMP are counted one by one here.
 Result<> LiftIcmpLimits() {
   for (auto [key, value] :
@@ -236,6 +242,10 @@ Result<std::unique_ptr<World>> World::Make() {
   ASSIGN_OR_RETURN(linux::NetNs remote_ns, linux::NetNs::Make());
   std::unique_ptr<World> world(new World{std::move(node_ns), std::move(client_ns), std::move(pod1_ns),
                                          std::move(pod2_ns), std::move(remote_ns)});
+  for (const linux::NetNs* place :
+       {&world->node, &world->client, &world->pod1, &world->pod2, &world->remote}) {
+    RETURN_IF_ERROR(place->Run(NoDuplicates));
+  }
   ASSIGN_OR_RETURN(netlink::Socket node, netlink::Socket::OpenIn(world->node));
   for (const char* key : {"net/ipv4/ip_forward", "net/ipv6/conf/all/forwarding"}) {
     RETURN_IF_ERROR(world->node.Run([&] { return linux::WriteSysctl(key, "1"); }));

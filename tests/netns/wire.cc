@@ -188,6 +188,8 @@ Result<Conversation> Conversation::Open(const linux::NetNs& from, const Question
   Conversation out;
   ASSIGN_OR_RETURN(out.fd_, Dial(from, question));
   ASSIGN_OR_RETURN(out.answer_, ReadGreeting(out.fd_.get()));
+  const timeval long_enough{.tv_sec = 20};  // for an emulated machine that stands still for a while
+  ::setsockopt(out.fd_.get(), SOL_SOCKET, SO_RCVTIMEO, &long_enough, sizeof long_enough);
   return out;
 }
 
