@@ -139,6 +139,14 @@ void AddLabels(const ContainerInput& input, cri::ContainerConfig& out) {
     out.annotations[kGraceAnnotation] = std::to_string(input.pod.spec().termination_grace_period_seconds());
 }
 
+// Of all the pod's volumes, not only those that the container mounts.
+void AddGroups(const ContainerInput& input, cri::ContainerConfig& out) {
+  std::vector<int64_t>& groups = out.supplemental_groups;
+  for (const auto& [name, volume] : input.volumes)
+    if (volume.group && std::find(groups.begin(), groups.end(), *volume.group) == groups.end())
+      groups.push_back(*volume.group);
+}
+
 }  // namespace
 
 Result<cri::ContainerConfig> BuildContainerConfig(const ContainerInput& input, ObjectSource& objects,
@@ -165,6 +173,7 @@ Result<cri::ContainerConfig> BuildContainerConfig(const ContainerInput& input, O
   out.stop_signal = container.lifecycle().stop_signal();
   out.resources = ContainerResources(input.pod, container, node);
   RETURN_IF_ERROR(ApplyContainerSecurity(input.pod, container, input.image, node, out));
+  AddGroups(input, out);
   out.namespaces.user_ids = input.user_ids;
   if (!input.target_id.empty()) {
     out.namespaces.pid = cri::NamespaceMode::kTarget;

@@ -206,6 +206,11 @@ TEST(ContainerConfig, PutsItTogether) {
   EXPECT_EQ(config->mounts[1].host_path, "/vol/d/1");
   EXPECT_EQ(config->mounts[2].container_path, "/etc/hosts");
   EXPECT_EQ(config->mounts[3].container_path, "/dev/termination-log");
+  EXPECT_TRUE(config->supplemental_groups.empty());
+  pod.mutable_spec()->mutable_security_context()->add_supplemental_groups(5);
+  volumes["v"].group = 777;
+  volumes["w"].group = 5;
+  EXPECT_EQ(BuildContainerConfig(input, objects, node)->supplemental_groups, (std::vector<int64_t>{5, 777}));
   volumes.clear();
   EXPECT_EQ(BuildContainerConfig(input, objects, node).error().code(), Code::kUnavailable);
 }

@@ -1,7 +1,9 @@
 // Where a pod's volumes are on the host.
 #pragma once
 
+#include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 
 namespace keelson::kubelet {
@@ -11,6 +13,7 @@ struct MountedVolume {
   bool selinux_relabel = false;  // the runtime may give its files the pod's label
   bool read_only = false;        // whatever the mount says
   std::string image;             // reference of an image in place of a path
+  std::optional<int64_t> group;  // that containers join, as the persistent volume says
 };
 using VolumePaths = std::map<std::string, MountedVolume>;  // by the volume's name in the pod
 

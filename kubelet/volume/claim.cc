@@ -1,6 +1,7 @@
 #include "kubelet/volume/claim.h"
 
 #include <algorithm>
+#include <charconv>
 
 #include "lib/api/meta.h"
 #include "lib/k8s/node_affinity.h"
@@ -104,6 +105,18 @@ Result<> CheckNode(const VolumeInput& input, const corev1::Node* node) {
       k8s::MatchesNodeSelector(spec.node_affinity().required(), *node))
     return {};
   return Error(Code::kInvalid, "no matching NodeSelectorTerms");
+}
+
+std::optional<int64_t> GroupOf(const VolumeInput& input) {
+  if (!input.persistent) return std::nullopt;
+  const auto& annotations = input.persistent->metadata().annotations();
+  auto it = annotations.find("pv.beta.kubernetes.io/gid");
+  int64_t group = 0;
+  if (it == annotations.end()) return std::nullopt;
+  const std::string& text = it->second;
+  const auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), group);
+  if (problem != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return group;
 }
 
 }  // namespace keelson::kubelet

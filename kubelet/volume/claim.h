@@ -19,4 +19,7 @@ Result<> CheckMode(const VolumeInput& input);
 // The node (null: not known) has to be one that the volume can be reached from.
 Result<> CheckNode(const VolumeInput& input, const corev1::Node* node);
 
+// That the volume's files are for (annotation pv.beta.kubernetes.io/gid): whoever mounts it joins it.
+std::optional<int64_t> GroupOf(const VolumeInput& input);
+
 }  // namespace keelson::kubelet

@@ -106,11 +106,48 @@ TEST_F(ClaimTest, WhatCannotBeMounted) {
             "Unable to attach or mount volumes: unmounted volumes=[v], unattached volumes=[], failed to "
             "process "
             "volumes=[v]: volume v has volumeMode Block, but is specified in volumeMounts"},
+           {R"("hostPath":{"path":"/x"},"mountOptions":["ro"])",
+            "MountVolume.MountOptionSupport check failed for volume \"pv-1\" : Mount options are not "
+            "supported "
+            "for this volume type"},
            {R"("flocker":{"datasetName":"x"})",
             "MountVolume.SetUp failed for volume \"pv-1\" : no volume plugin matched"},
        }) {
     Bind(c.source);
     EXPECT_EQ(Problem(Claiming()), c.problem) << c.source;
+  }
+}
+
+TEST_F(ClaimTest, OnePodAtATimeWhereTheVolumeSaysSo) {
+  Bind(R"("hostPath":{"path":"/srv"},"accessModes":["ReadWriteOncePod"])");
+  for (const char* when : {"first", "again"}) EXPECT_EQ(Problem(Claiming("one")), "") << when;
+  EXPECT_EQ(
+      Problem(Claiming("two")),
+      "MountVolume.SetUp failed for volume \"pv-1\" : volume uses the ReadWriteOncePod access mode and is "
+      "already in use by another pod");
+  ASSERT_TRUE(manager_->Remove(node_.paths, "one"));
+  EXPECT_EQ(Problem(Claiming("two")), "");
+  Bind(R"("hostPath":{"path":"/srv"},"accessModes":["ReadWriteOnce"])");
+  EXPECT_EQ(Problem(Claiming("three")), "");
+}
+
+TEST_F(ClaimTest, ContainersJoinTheVolumesGroup) {
+  Bind(R"("hostPath":{"path":"/srv"})");
+  struct Case {
+    const char* annotations;
+    std::optional<int64_t> group;
+  };
+  for (const Case& c : {Case{"{}", std::nullopt},
+                        {R"({"pv.beta.kubernetes.io/gid":"777"})", 777},
+                        {R"({"pv.beta.kubernetes.io/gid":"777 "})", std::nullopt},
+                        {R"({"pv.beta.kubernetes.io/gid":"staff"})", std::nullopt},
+                        {R"({"pv.beta.kubernetes.io/gid":""})", std::nullopt}}) {
+    objects_.Put<corev1::PersistentVolume>(
+        R"({"metadata":{"name":"pv-1","annotations":)" + std::string(c.annotations) +
+        R"(},"spec":{"claimRef":{"uid":"claim-uid"},"hostPath":{"path":"/srv"}}})");
+    auto paths = manager_->Mount(Claiming(), node_, {});
+    ASSERT_TRUE(paths) << paths.error().message();
+    EXPECT_EQ(paths->at("v").group, c.group) << c.annotations;
   }
 }
 

@@ -42,6 +42,7 @@ class HostPath : public VolumePlugin {
     return input.persistent ? input.source().has_host_path() : input.volume.volume_source().has_host_path();
   }
   bool MayRelabel() const override { return false; }
+  bool TakesMountOptions() const override { return false; }
 
   Result<std::string> Device(const VolumeInput& input) override {
     const std::string& device = input.source().host_path().path();

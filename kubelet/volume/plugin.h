@@ -99,6 +99,8 @@ class VolumePlugin {  // thread safe
     return {};
   }
 
+  // Of persistent volumes, where there is a mount that they could be of.
+  virtual bool TakesMountOptions() const { return true; }
   // What containers may not write to, whatever their mounts say.
   virtual bool ReadOnly() const { return false; }
   // Whether the runtime may give the files the pod's SELinux label.

@@ -19,6 +19,16 @@ void PodVolumes::Forget(const std::string& uid) {
   volumes_.erase(uid);
 }
 
+bool PodVolumes::OthersUse(const corev1::PersistentVolumeClaim& claim, const std::string& uid) const {
+  MutexLock lock(mutex_);
+  for (const auto& [pod, volumes] : volumes_)
+    for (const auto& [name, volume] : volumes)
+      if (pod != uid && !volume.path.empty() && volume.claim == claim.metadata().name() &&
+          volume.ns == claim.metadata().namespace_())
+        return true;
+  return false;
+}
+
 std::vector<PodVolume> PodVolumes::All() const {
   MutexLock lock(mutex_);
   std::vector<PodVolume> out;

@@ -24,6 +24,8 @@ class PodVolumes {  // thread safe
   // `path` is empty after a failure. True when this is no mere refresh.
   bool Note(const std::string& plugin, const VolumeInput& input, const std::string& path);
   void Forget(const std::string& uid);
+  // Whether a pod other than `uid` has what the claim is bound to.
+  bool OthersUse(const corev1::PersistentVolumeClaim& claim, const std::string& uid) const;
   std::vector<PodVolume> All() const;
   std::optional<PodVolume> FindByPath(const std::string& uid, const std::string& path) const;
 

@@ -98,6 +98,7 @@ Result<MountedVolume> VolumeManager::MountOne(VolumeInput input, std::stop_token
     if (candidate->Supports(input)) plugin = candidate.get();
   if (!plugin)
     return NotSetUp(Error(Code::kUnimplemented, "no volume plugin matched"), "SetUp", input.name());
+  if (auto fits = CheckUse(*plugin, input); !fits) return fits.error();
   const bool block = IsBlock(input);
   Stopwatch watch;
   auto mounted = block ? MapWith(*plugin, input) : MountWith(*plugin, input, stop);
@@ -108,6 +109,22 @@ Result<MountedVolume> VolumeManager::MountOne(VolumeInput input, std::stop_token
   return mounted;
 }
 
+Result<> VolumeManager::CheckUse(const VolumePlugin& plugin, const VolumeInput& input) const {
+  if (!input.persistent) return {};
+  const auto& spec = input.persistent->spec();
+  if (!spec.mount_options().empty() && !plugin.TakesMountOptions())
+    return NotSetUp(Error(Code::kInvalid, "Mount options are not supported for this volume type"),
+                    "MountOptionSupport check", input.name());
+  // The scheduler sees to it too; pods that name their node do not pass there.
+  const bool one_pod = spec.access_modes_size() == 1 && spec.access_modes(0) == "ReadWriteOncePod";
+  if (one_pod && volumes_.OthersUse(*input.claim, input.pod.metadata().uid()))
+    return NotSetUp(
+        Error(Code::kUnavailable,
+              "volume uses the ReadWriteOncePod access mode and is already in use by another pod"),
+        "SetUp", input.name());
+  return {};
+}
+
 Result<MountedVolume> VolumeManager::MountWith(VolumePlugin& plugin, VolumeInput& input,
                                                std::stop_token stop) {
   RETURN_IF_ERROR(Attach(plugin, input));
@@ -116,7 +133,8 @@ Result<MountedVolume> VolumeManager::MountWith(VolumePlugin& plugin, VolumeInput
   auto path = plugin.SetUp(input, stop);
   if (!path) return NotSetUp(path.error(), "SetUp", input.name());
   RETURN_IF_ERROR(ExpandIfAsked(plugin, input, *path, stop));
-  return MountedVolume{std::move(*path), plugin.MayRelabel(), input.read_only || plugin.ReadOnly(), ""};
+  return MountedVolume{std::move(*path), plugin.MayRelabel(), input.read_only || plugin.ReadOnly(), "",
+                       GroupOf(input)};
 }
 
 Result<MountedVolume> VolumeManager::MapWith(VolumePlugin& plugin, VolumeInput& input) {
@@ -126,7 +144,7 @@ Result<MountedVolume> VolumeManager::MapWith(VolumePlugin& plugin, VolumeInput& 
   auto link = MapDevice(mounter_, input.node.paths,
                         {input.pod.metadata().uid(), plugin.name(), input.name(), std::move(*device)});
   if (!link) return NotMapped(link.error(), "MapPodDevice", input.name());
-  return MountedVolume{std::move(*link), false, input.read_only, ""};
+  return MountedVolume{std::move(*link), false, input.read_only, "", GroupOf(input)};
 }
 
 Result<> VolumeManager::Attach(VolumePlugin& plugin, VolumeInput& input) {

@@ -41,6 +41,8 @@ class VolumeManager {  // thread safe; calls for one pod come one at a time
   Result<MountedVolume> MountOne(VolumeInput input, std::stop_token stop);
   Result<MountedVolume> MountWith(VolumePlugin& plugin, VolumeInput& input, std::stop_token stop);
   Result<MountedVolume> MapWith(VolumePlugin& plugin, VolumeInput& input);
+  // Mount options, and who else has the volume.
+  Result<> CheckUse(const VolumePlugin& plugin, const VolumeInput& input) const;
   Result<> Attach(VolumePlugin& plugin, VolumeInput& input);
   Result<> StageOnce(VolumePlugin& plugin, const VolumeInput& input, std::stop_token stop);
   Result<> ExpandIfAsked(VolumePlugin& plugin, const VolumeInput& input, const std::string& path,
