@@ -122,13 +122,16 @@ class EbpfTest(unittest.TestCase):
         self.assertEqual([(one["mode"], one.get("from"), one["verdict"], len(one["endpoints"])) for one in found],
                          [("ebpf", "sockets", "serves", 2), ("ebpf", None, "serves", 2)])
         self.assertEqual(said["problems"], [])
-        for source, first in ((["pod", "default/web-1"], "ebpf connect4"), (["host"], "ebpf connect4"), (["203.0.113.9"], None)):
+        outside = [one for one in said["services"] if one.get("from") == "devices"]
+        self.assertEqual([(one["port"], len(one["endpoints"])) for one in outside], [(30080, 2)])
+        devices = {one["name"]: (one["fromOutside"], one["toOutside"]) for one in said["outside"][0]["devices"]}
+        self.assertEqual(devices["uplink0"], (True, True))
+        for source, first in ((["pod", "default/web-1"], "ebpf connect4"), (["host"], "ebpf connect4"), (["203.0.113.9"], "ebpf from_outside uplink0")):
             said = nodectl("--kubeconfig", self.cluster.env["KUBECONFIG"], "trace", "service", "default/web", "--from", *source)
             self.assertEqual([path["problems"] for path in said["paths"]], [[] for _ in said["paths"]], source)
             for path in said["paths"]:
                 self.assertEqual((path["verdict"], len(path["backends"])), ("Delivered", 2), source)
-                if first:
-                    self.assertEqual(path["steps"][0]["where"], first)
+                self.assertEqual(path["steps"][0]["where"], first)
 
     def test_serves_on_without_kube_proxy(self):
         self.cluster.kill("kube-proxy")
