@@ -58,7 +58,9 @@ struct Registry::Impl {
   Result<storage::Predicate> ParseSelectors(const ResourceInfo& info, const ListOptions& options) const;
 
   // ---- write.cc ----
-  Result<> CheckNamespace(const ResourceInfo& info, std::string_view ns, const storage::Limits& limits) const;
+  // `name`: of what is to be created in it.
+  Result<> CheckNamespace(const ResourceInfo& info, std::string_view ns, std::string_view name,
+                          const storage::Limits& limits) const;
   Result<Written> Create(const ResourceInfo& info, const ResourceInfo& requested, std::string_view ns,
                          std::unique_ptr<Message> object, const WriteOptions& options,
                          bool fields_managed = false);

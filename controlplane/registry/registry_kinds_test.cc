@@ -76,7 +76,10 @@ TEST_F(RegistryTest, NamespacesTerminate) {
   auto refused = Create(ConfigMap("m"), "team");
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code(), Code::kForbidden);
-  EXPECT_NE(refused.error().message().find("because it is being terminated"), std::string::npos);
+  EXPECT_EQ(
+      refused.error().message(),
+      "configmaps \"m\" is forbidden: unable to create new content in namespace team because it is being "
+      "terminated");
 
   corev1::Namespace final = *terminating;
   final.mutable_spec()->clear_finalizers();

@@ -164,7 +164,7 @@ k8s::FieldErrors ValidateChange(const UpdateRequest& request, const Message& obj
 
 }  // namespace
 
-Result<> Registry::Impl::CheckNamespace(const ResourceInfo& info, std::string_view ns,
+Result<> Registry::Impl::CheckNamespace(const ResourceInfo& info, std::string_view ns, std::string_view name,
                                         const storage::Limits& limits) const {
   static const ResourceInfo& namespaces = api::ResourceOf<corev1::Namespace>();
   ObjectPtr object = store.Peek(namespaces, ns);
@@ -178,7 +178,7 @@ Result<> Registry::Impl::CheckNamespace(const ResourceInfo& info, std::string_vi
       !api::Meta(*decoded).has_deletion_timestamp())
     return {};
   Error forbidden = ForbiddenError(
-      info, "",
+      info, name,
       fmt::format("unable to create new content in namespace {} because it is being terminated", ns));
   ErrorDetails details = *forbidden.details();
   details.causes.push_back(
@@ -197,7 +197,10 @@ Result<Written> Registry::Impl::Create(const ResourceInfo& info, const ResourceI
   if (!meta.resource_version().empty())
     return Error(Code::kInternal, "resourceVersion should not be set on objects to be created");
   RETURN_IF_ERROR(CheckScope(info, ns, *object));
-  if (info.namespaced) RETURN_IF_ERROR(CheckNamespace(info, ns, context.limits));
+  if (info.namespaced) {
+    const std::string& name = meta.name().empty() ? meta.generate_name() : meta.name();
+    RETURN_IF_ERROR(CheckNamespace(info, ns, name, context.limits));
+  }
   const bool generated = meta.name().empty() && !meta.generate_name().empty();
   std::unique_ptr<Message> original = generated ? Clone(*object) : nullptr;
   for (int attempt = 1;; ++attempt) {
