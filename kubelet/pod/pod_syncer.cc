@@ -98,7 +98,8 @@ void PodSyncer::TellOfEnding(const PodPtr& pod, PodMemory& memory, std::stop_tok
   MutexLock lock(memory.telling);
   if (!memory.stopping) return;
   PodSyncTask task(deps_, options_, clock_, crash_backoff_, pod, memory, std::move(stop));
-  if (!task.Inspect()) return;  // the next look is better, or the end is told
+  if (!task.Inspect()) return;                // the next look is better, or the end is told
+  if (!memory.runtime->AnyRunning()) return;  // the end is told at once
   deps_.probes.Update(pod, *memory.runtime);
   task.ReportStatus(false);
 }
