@@ -14,9 +14,9 @@ constexpr uint8_t kBack = 1, kMasquerade = 2, kDirect = 4, kStraight = 8, kFinis
 // Bytes of keys and of values.
 std::pair<size_t, size_t> SizesOf(const std::string& map) {
   static const std::map<std::string, std::pair<size_t, size_t>> kSizes = {
-      {"outside", {20, 20}}, {"maglev", {24, 1024}},     {"source_ranges", {40, 1}},
-      {"pods", {20, 1}},     {"connections", {40, 48}},  {"outside_affinity", {36, 32}},
-      {"devices", {4, 4}},   {"direct_devices", {4, 20}}};
+      {"outside", {20, 20}}, {"maglev", {24, 1024}},      {"source_ranges", {40, 1}},
+      {"pods", {20, 1}},     {"connections", {40, 48}},   {"outside_affinity", {36, 32}},
+      {"devices", {4, 4}},   {"direct_devices", {4, 20}}, {"fast_devices", {4, 8}}};
   auto found = kSizes.find(map);
   return found == kSizes.end() ? std::pair<size_t, size_t>() : found->second;
 }
@@ -98,6 +98,8 @@ Result<> OutsideMaps::Decode(const std::string& map, const Entries& entries) {
       const IpAddress ip = value.Ip();
       if (ip != IpAddress::FromBytes(std::string(16, '\0'))) device.sent_on = ip;
       device.mtu = value.Number<uint32_t>();
+    } else if (map == "fast_devices") {
+      devices[key.Number<int>()].fast = true;
     }
   }
   return {};

@@ -51,6 +51,7 @@ struct OutsideDevice {
   bool in = false, out = false;      // has the filters
   std::optional<IpAddress> sent_on;  // may take packets past the rules, from this address,
   uint32_t mtu = 0;                  // of that size
+  bool fast = false;                 // its driver does so, before there is a packet of the kernel's
 };
 
 struct OutsideMaps {

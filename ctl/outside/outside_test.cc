@@ -225,7 +225,8 @@ TEST(ProxyDump, DevicesOfModeEbpf) {
   maps.outside.services[vip].affinity = std::chrono::seconds(100);
   maps.outside.services[vip].limited = true;
   maps.outside.affinity = {{vip, Ip(kClient), {Ip("10.244.0.2"), 8080}, std::chrono::seconds(40)}};
-  maps.outside.devices[3] = {.link = "eth1", .served = true, .in = true, .sent_on = Ip(kNodeIp)};
+  maps.outside.devices[3] = {
+      .link = "eth1", .served = true, .in = true, .sent_on = Ip(kNodeIp), .fast = true};
   const Dump dump{DumpOutside(maps), {maps}, {}};
   EXPECT_EQ(ToTable(dump),
             "MODE   PROTOCOL   ADDRESS           FROM               LEADS TO\n"
@@ -234,7 +235,7 @@ TEST(ProxyDump, DevicesOfModeEbpf) {
             "\n"
             "DEVICE   FAMILY   SERVED   IN    OUT   SENDS ON\n"
             "eth0     IPv4     yes      yes   yes   no\n"
-            "eth1     IPv4     yes      yes   no    from 192.0.2.1\n"
+            "eth1     IPv4     yes      yes   no    from 192.0.2.1, by its driver\n"
             "\n"
             "CLIENT OUTSIDE   OF                    STAYS WITH        FOR\n"
             "203.0.113.5      198.51.100.7:80/TCP   10.244.0.2:8080   90 s\n");

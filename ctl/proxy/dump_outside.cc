@@ -22,6 +22,11 @@ size_t OpenConnections(const SocketMaps& maps) {
   return RememberedFlows(maps, 6).size() + RememberedFlows(maps, 17).size();
 }
 
+std::string SendsOn(const OutsideDevice& device) {
+  if (!device.sent_on) return "no";
+  return "from " + device.sent_on->ToString() + (device.fast ? ", by its driver" : "");
+}
+
 const char* YesNo(bool yes) { return yes ? "yes" : "no"; }
 
 }  // namespace
@@ -51,6 +56,7 @@ json::value OutsideDocument(const SocketMaps& maps) {
     one["fromOutside"] = device.in;
     one["toOutside"] = device.out;
     if (device.sent_on) one["sendsOnFrom"] = device.sent_on->ToString();
+    one["byDriver"] = device.fast;
     devices.push_back(std::move(one));
   }
   for (const OutsideStay& stay : maps.outside.affinity) {
@@ -74,7 +80,7 @@ std::string OutsideTable(const std::vector<SocketMaps>& families) {
   for (const SocketMaps& maps : families) {
     for (const auto& [index, device] : maps.outside.devices) {
       devices.push_back({device.link, maps.v4 ? "IPv4" : "IPv6", YesNo(device.served), YesNo(device.in),
-                         YesNo(device.out), device.sent_on ? "from " + device.sent_on->ToString() : "no"});
+                         YesNo(device.out), SendsOn(device)});
     }
     for (const OutsideStay& stay : maps.outside.affinity) {
       stays.push_back({stay.client.ToString(),
