@@ -177,7 +177,11 @@ Decoded Nat(const nftnl_expr* e) {
                     Register(e, NFTNL_EXPR_NAT_REG_ADDR_MIN), Register(e, NFTNL_EXPR_NAT_REG_PROTO_MIN)};
 }
 
-Decoded Masq(const nftnl_expr*) { return expr::Masquerade{}; }
+Decoded Masq(const nftnl_expr* e) {
+  if (!Has(e, NFTNL_EXPR_MASQ_REG_PROTO_MIN)) return expr::Masquerade{};
+  return expr::Masquerade{Register(e, NFTNL_EXPR_MASQ_REG_PROTO_MIN),
+                          Register(e, NFTNL_EXPR_MASQ_REG_PROTO_MAX)};
+}
 Decoded Counter(const nftnl_expr*) { return expr::Counter{}; }
 // Of iptables-nft: a comment matches always.
 Decoded Match(const nftnl_expr* e) {

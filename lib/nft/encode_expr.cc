@@ -177,9 +177,12 @@ struct Encode {
     nftnl_expr_set_u32(e, NFTNL_EXPR_NAT_REG_PROTO_MIN, Register(x.port));
     return e;
   }
-  nftnl_expr* operator()(const expr::Masquerade&) const {
+  nftnl_expr* operator()(const expr::Masquerade& x) const {
     nftnl_expr* e = nftnl_expr_alloc("masq");
     nftnl_expr_set_u32(e, NFTNL_EXPR_MASQ_FLAGS, NF_NAT_RANGE_PROTO_RANDOM_FULLY);
+    if (x.first < 0) return e;
+    nftnl_expr_set_u32(e, NFTNL_EXPR_MASQ_REG_PROTO_MIN, Register(x.first));
+    nftnl_expr_set_u32(e, NFTNL_EXPR_MASQ_REG_PROTO_MAX, Register(x.last));
     return e;
   }
   nftnl_expr* operator()(const expr::Reject& x) const {

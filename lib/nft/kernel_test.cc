@@ -271,6 +271,10 @@ TEST_P(KernelTest, EveryExpressionAndKindOfSetIsAccepted) {
     t.AddRule(mark.MarkBits(0x4000).Counter().Finish(Jump("sub")));
     Rule masq("out");
     t.AddRule(masq.AnyBit(Field::kMark, 0x4000).UnmarkBits(0x4000).Masquerade());
+    Rule low_ports("out");
+    t.AddRule(low_ports.Immediate(0, Key().Port(1024).bytes())
+                  .Immediate(1, Key().Port(60999).bytes())
+                  .Masquerade(0, 1));
     Rule source("filter");
     source.AnyBit(Field::kCtState, 8).AnyBit(Field::kCtStatus, 0x20).Load(0, Field::kDestinationPort);
     t.AddRule(source.Load(1, v6 ? Field::kIp6Saddr : Field::kIpSaddr)

@@ -110,7 +110,10 @@ struct Dnat {
   Family family;
   int address, port;
 };
-struct Masquerade {};  // with fully random ports
+// With fully random ports, from the one in register `first` to that in `last`; -1: whichever.
+struct Masquerade {
+  int first = -1, last = -1;
+};
 // With a TCP reset, or with the port unreachable of the packet's family.
 struct Reject {
   bool tcp_reset;
@@ -150,6 +153,7 @@ class Rule {
   Rule& Forget(int key, std::string set) { return Add(expr::Forget{key, std::move(set)}); }
   Rule& Dnat(Family family, int address, int port) { return Add(expr::Dnat{family, address, port}); }
   Rule& Masquerade() { return Add(expr::Masquerade{}); }
+  Rule& Masquerade(int first, int last) { return Add(expr::Masquerade{first, last}); }
   Rule& RejectTcpReset() { return Add(expr::Reject{true}); }
   Rule& RejectUnreachable() { return Add(expr::Reject{false}); }
   Rule& Finish(Verdict verdict) { return Add(expr::Finish{std::move(verdict)}); }

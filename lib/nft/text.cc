@@ -165,7 +165,10 @@ struct ExprText {
   }
   std::string operator()(const expr::Forget& e) const { return "delete @" + e.set + "[" + R(e.key) + "]"; }
   std::string operator()(const expr::Dnat& e) const { return "dnat " + R(e.address) + " port " + R(e.port); }
-  std::string operator()(const expr::Masquerade&) const { return "masquerade fully-random"; }
+  std::string operator()(const expr::Masquerade& e) const {
+    return e.first < 0 ? "masquerade fully-random"
+                       : "masquerade to ports " + R(e.first) + " to " + R(e.last) + " fully-random";
+  }
   std::string operator()(const expr::Reject& e) const {
     return e.tcp_reset ? "reject with tcp reset" : "reject with port-unreachable";
   }

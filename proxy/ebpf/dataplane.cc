@@ -4,6 +4,7 @@
 
 #include "lib/base/file.h"
 #include "lib/linux/netns.h"
+#include "proxy/ebpf/bpf/maps.h"
 
 namespace keelson::proxy::ebpf {
 namespace {
@@ -68,6 +69,8 @@ DataplaneMode Mode(nftables::Options v4, nftables::Options v6, nftables::OpenKer
   auto make = [=](bool is_v4, const std::optional<std::vector<IpPrefix>>& pod_cidrs)
       -> Result<std::unique_ptr<proxy::Dataplane>> {
     nftables::Options packets = nftables::WithPods(is_v4 ? v4 : v6, pod_cidrs);
+    // The ports above are those of connections that are sent on past the rules.
+    if (outside.direct) packets.masquerade_below = KP_FIRST_PORT;
     // Also where this mode cannot run one is made: to take away what is left of it.
     SocketOptions sockets{.cgroup = cgroup,
                           .pin_directory = pin_directory,

@@ -121,20 +121,27 @@ class FixedWriter {
   void Postrouting() {
     Rule marked("nat-postrouting");
     marked.AnyBit(Field::kMark, options_.masquerade_bit).UnmarkBits(options_.masquerade_bit);
-    Add(marked.Masquerade());
+    Add(Masquerade(marked));
     // A pod that reaches itself through a Service would answer itself directly.
     for (Rule hairpin : Translated("nat-postrouting")) {
       hairpin.Load(0, build_.Source()).Load(build_.width(), build_.Destination());
-      Add(hairpin.InSet(0, build_.Name(kHairpin)).Masquerade());
+      Add(Masquerade(hairpin.InSet(0, build_.Name(kHairpin))));
     }
     if (!options_.replies_bypass_node) return;
     for (const IpPrefix& cidr : options_.pod_cidrs) {
       for (Rule same_node : Translated("nat-postrouting")) {
         same_node.Load(0, build_.Destination()).InSet(0, build_.Name(kLocalEndpoints));
         build_.SourceInside(same_node, cidr, true);
-        Add(same_node.Masquerade());
+        Add(Masquerade(same_node));
       }
     }
+  }
+
+  Rule& Masquerade(Rule& rule) const {
+    if (options_.masquerade_below == 0) return rule.Masquerade();
+    const auto last = static_cast<uint16_t>(options_.masquerade_below - 1);
+    rule.Immediate(0, nft::Key().Port(1024).bytes()).Immediate(1, nft::Key().Port(last).bytes());
+    return rule.Masquerade(0, 1);
   }
 
   // The beginning of a rule for each way in which a connection may have got another destination. What IPVS

@@ -43,6 +43,8 @@ struct Options {
   std::vector<IpPrefix> pod_cidrs;
   std::string pod_bridge;
   std::string pod_interface_prefix;
+  // What is masqueraded gets ports below this; 0: any.
+  uint16_t masquerade_below = 0;
   // IPVS translates. The rules mark what is to be masqueraded, refuse and drop, and pick an endpoint
   // themselves only where IPVS cannot: for pods and this node to external addresses with policy Local, for
   // which they have another choice than the outside.

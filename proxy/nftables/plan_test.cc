@@ -81,6 +81,13 @@ TEST(Plan, GoldenFixedPart) {
               HasSubstr("r0 = ip6 daddr; r4 = meta l4proto; r5 = th dport; r0 in @services"));
 }
 
+TEST(Plan, MasqueradesToPortsBelow) {
+  const std::string text = nft::ToText(FixedRuleset(Options{.masquerade_below = 61000}));
+  EXPECT_THAT(text, HasSubstr("r0 = 0x0400; r1 = 0xee47; masquerade to ports r0 to r1 fully-random"));
+  EXPECT_THAT(text, HasSubstr("r0 in @hairpin; r0 = 0x0400; r1 = 0xee47; masquerade to ports r0 to r1"));
+  EXPECT_THAT(text, Not(HasSubstr("masquerade fully-random")));
+}
+
 TEST(Plan, ExternalTrafficPolicies) {
   Plan plan{Options{}};
   ResolvedPort port = Port("10.96.0.1", {"10.1.0.1*", "10.1.1.1"});
