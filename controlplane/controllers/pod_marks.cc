@@ -16,13 +16,15 @@ std::string ConditionOf(const corev1::Pod& pod, const PodMark& mark, WallTime no
   condition.set_status(std::string(mark.disrupted));
   if (!mark.reason.empty()) condition.set_reason(std::string(mark.reason));
   if (!mark.message.empty()) condition.set_message(std::string(mark.message));
+  condition.set_observed_generation(pod.metadata().generation());
   corev1::PodStatus status = pod.status();
   if (!k8s::SetCondition(status, std::move(condition), now)) return "";
   const corev1::PodCondition& stored = *k8s::FindCondition(status, k8s::kDisruptionTarget);
   return fmt::format(
-      R"({{"type":{},"status":{},"reason":{},"message":{},"lastTransitionTime":{},"lastProbeTime":null}})",
+      R"({{"type":{},"status":{},"reason":{},"message":{},"lastTransitionTime":{},"lastProbeTime":null,"observedGeneration":{}}})",
       JsonQuoted(stored.type()), JsonQuoted(stored.status()), JsonQuoted(stored.reason()),
-      JsonQuoted(stored.message()), JsonQuoted(api::FormatTime(stored.last_transition_time())));
+      JsonQuoted(stored.message()), JsonQuoted(api::FormatTime(stored.last_transition_time())),
+      stored.observed_generation());
 }
 
 }  // namespace

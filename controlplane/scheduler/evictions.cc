@@ -118,6 +118,7 @@ Result<> Evictions::EvictOne(const PodInfo& victim, const PodInfo& pod) {
   condition.set_status("True");
   condition.set_reason("PreemptionByScheduler");
   condition.set_message(pod.scheduler_name + ": preempting to accommodate a higher priority pod");
+  condition.set_observed_generation(victim.generation);
   *condition.mutable_last_transition_time() = api::ToTime(clock_.Now());
   std::string body = R"({"metadata":{"uid":")" + victim.uid + R"("},"status":{"conditions":[)" +
                      api::EncodeJson(condition) + "]}}";

@@ -56,7 +56,8 @@ PodInfo::PodInfo(const corev1::Pod& pod, Vocabulary& words)
       requests(shape->requests),
       scoring(shape->scoring),
       created(pod.metadata().creation_timestamp()),
-      started(pod.status().start_time()) {
+      started(pod.status().start_time()),
+      generation(pod.metadata().generation()) {
   for (const corev1::PodSchedulingGate& gate : pod.spec().scheduling_gates()) gates.push_back(gate.name());
   if (!node_name.empty() && ToldOfResources(pod.status())) {
     requests = Resources::From(k8s::PodRequests(pod, {.use_status = true}), words.resources);

@@ -44,6 +44,7 @@ struct PodInfo {
   // The PodScheduled condition as last seen: is a new one any news?
   std::string condition_status, condition_reason, condition_message;
   metav1::Time condition_since;
+  int64_t generation = 0;
 
   PodInfo(const corev1::Pod& pod, Vocabulary& words);
   bool gated() const { return !gates.empty(); }

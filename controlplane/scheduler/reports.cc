@@ -45,6 +45,7 @@ void Reports::Unschedulable(const PodPtr& pod, std::string_view reason, const st
   condition.set_status("False");
   condition.set_reason(std::string(reason));
   condition.set_message(message);
+  condition.set_observed_generation(pod->generation);
   *condition.mutable_last_transition_time() =
       pod->condition_status == "False" ? pod->condition_since : api::ToTime(clock_.Now());
   std::string status = R"("conditions":[)" + api::EncodeJson(condition) + "]";

@@ -173,6 +173,7 @@ TEST_F(SchedulerTest, PromisesRoomWhileVictimsGo) {
   fake_->Put(MakeNode("n1", "2"));
   corev1::Pod slow = MakePod("slow", "2");
   slow.mutable_spec()->set_node_name("n1");  // with the default grace period: it is being deleted for long
+  slow.mutable_metadata()->set_generation(3);
   fake_->Put(slow);
   Start();
   corev1::Pod important = MakePod("important", "2");
@@ -186,6 +187,7 @@ TEST_F(SchedulerTest, PromisesRoomWhileVictimsGo) {
   const corev1::PodCondition* target = k8s::FindCondition(victim.status(), k8s::kDisruptionTarget);
   ASSERT_TRUE(target);
   EXPECT_EQ(target->reason(), "PreemptionByScheduler");
+  EXPECT_EQ(target->observed_generation(), 3);
   EXPECT_EQ(target->message(), "default-scheduler: preempting to accommodate a higher priority pod");
   client::DeleteOptions now;
   now.grace_period_seconds = 0;
