@@ -41,15 +41,24 @@ Result<std::vector<netlink::Flow>> TakeFlows(const linux::NetNs& node, uint8_t p
 
 // Every mode has its parameter. Mode ipvs needs a kernel with IPVS: the VM of tests/vm.
 class Modes : public ::testing::TestWithParam<const char*> {};
+class Agreement : public Modes {};
 INSTANTIATE_TEST_SUITE_P(Random, Modes, ::testing::Values("nftables", "ipvs", "ebpf"),
                          [](const auto& mode) { return std::string(mode.param); });
+INSTANTIATE_TEST_SUITE_P(Random, Agreement, ::testing::Values("nftables", "ipvs", "ebpf", "direct"),
+                         [](const auto& mode) { return std::string(mode.param); });
 
-TEST_P(Modes, KernelAndModelAgree) {
+// "direct": of mode ebpf, past the rules where it can be.
+PlaneOptions OptionsOf(const std::string& mode, std::vector<IpPrefix> pod_cidrs) {
+  const bool direct = mode == "direct";
+  return {.mode = direct ? "ebpf" : mode, .pod_cidrs = std::move(pod_cidrs), .direct = direct};
+}
+
+TEST_P(Agreement, KernelsAndModels) {
   if (Result<> possible = Possible(GetParam()); !possible) GTEST_SKIP() << possible.error().message();
   auto world = ServiceWorld::Make();
   if (!world) GTEST_SKIP() << world.error().message();
   auto plane = (*world)->Start(
-      {.mode = GetParam(), .pod_cidrs = {*IpPrefix::Parse("10.1.0.0/16"), *IpPrefix::Parse("10.2.0.0/16")}});
+      OptionsOf(GetParam(), {*IpPrefix::Parse("10.1.0.0/16"), *IpPrefix::Parse("10.2.0.0/16")}));
   if (!plane && plane.error().Is(Code::kUnimplemented)) GTEST_SKIP() << plane.error().message();
   ASSERT_TRUE(plane) << plane.error().message();
   const uint32_t seed = 20260101;
@@ -90,7 +99,7 @@ TEST_P(Modes, AThousandConnectionsOutliveProxiesAndEndpoints) {
   auto world = ServiceWorld::Make();
   if (!world) GTEST_SKIP() << world.error().message();
   if (Result<> may = Crowd::MayOpen(1000); !may) GTEST_SKIP() << may.error().message();
-  const PlaneOptions options{.mode = GetParam(), .pod_cidrs = {*IpPrefix::Parse("10.1.0.0/16")}};
+  const PlaneOptions options = OptionsOf(GetParam(), {*IpPrefix::Parse("10.1.0.0/16")});
   ServiceBlock block{.number = 1, .name = "web", .protocol = "tcp", .flags = {"nodeport", "external"}};
   block.endpoints = {"pod1", "pod2", "remote"};
   proxy::ServiceMap map(proxy::NodePlace{"here", "a"});
