@@ -181,6 +181,9 @@ struct Encode {
     nftnl_expr* e = nftnl_expr_alloc("masq");
     nftnl_expr_set_u32(e, NFTNL_EXPR_MASQ_FLAGS, NF_NAT_RANGE_PROTO_RANDOM_FULLY);
     if (x.first < 0) return e;
+    // Without this the kernel takes the ports and does not look at them.
+    nftnl_expr_set_u32(e, NFTNL_EXPR_MASQ_FLAGS,
+                       NF_NAT_RANGE_PROTO_RANDOM_FULLY | NF_NAT_RANGE_PROTO_SPECIFIED);
     nftnl_expr_set_u32(e, NFTNL_EXPR_MASQ_REG_PROTO_MIN, Register(x.first));
     nftnl_expr_set_u32(e, NFTNL_EXPR_MASQ_REG_PROTO_MAX, Register(x.last));
     return e;
