@@ -125,6 +125,7 @@ struct StatusManager::Impl {
     std::string desired;
     bool set = false, finished = false;
     std::optional<SteadyTime> changed;  // since when the API may have been behind
+    bool was_behind = false;            // since then something has been written
     uint64_t wishes = 0;                // grows with every change
     std::string written;                // what the API answered last
     int64_t written_version = 0;
@@ -179,17 +180,19 @@ struct StatusManager::Impl {
     if (it == entries.end()) return {};
     it->second.written = api::EncodeRaw(stored->status());
     it->second.written_version = VersionOf(stored->metadata().resource_version());
-    const SteadyTime since = *entry.changed;
-    if (Told(entry, it->second))
-      SyncDuration().Observe(std::chrono::duration<double>(clock.SteadyNow() - since).count());
+    it->second.was_behind = true;
+    Told(entry, it->second);
     return {};
   }
 
-  // Whether the API knows all by now: more may have come while it was told.
-  static bool Told(const Entry& told, Entry& now) {
-    if (now.wishes != told.wishes) return false;
+  // The API knows all by now, unless more has come while it was told: the watch may even show what is being
+  // written before its answer is here.
+  void Told(const Entry& told, Entry& now) REQUIRES(mutex) {
+    if (now.wishes != told.wishes) return;
+    if (now.was_behind && now.changed)
+      SyncDuration().Observe(std::chrono::duration<double>(clock.SteadyNow() - *now.changed).count());
+    now.was_behind = false;
     now.changed.reset();
-    return true;
   }
 
   void Changed(Entry& entry) REQUIRES(mutex) {

@@ -2,10 +2,13 @@
 
 #include <gtest/gtest.h>
 
+#include <functional>
 #include <thread>
+#include <utility>
 
 #include "lib/api/codec.h"
 #include "lib/base/clock.h"
+#include "lib/base/metrics.h"
 #include "lib/client/fake_api.h"
 
 namespace keelson::kubelet {
@@ -24,7 +27,10 @@ class StatusManagerTest : public ::testing::Test {
     pod_ = std::make_shared<const corev1::Pod>(fake_->Put(pod));
     // Every write is passed on, and told of.
     fake_->SetInterceptor([this](const client::ApiRequest& request) {
-      if (request.method == "PATCH") Wrote();
+      if (request.method == "PATCH") {
+        Wrote();
+        if (auto then = std::exchange(during_write_, nullptr)) then();
+      }
       return std::optional<Result<client::ApiResponse>>();
     });
     thread_ = std::jthread([this](std::stop_token stop) { manager_.Run(stop); });
@@ -58,6 +64,17 @@ class StatusManagerTest : public ::testing::Test {
     return writes_;
   }
 
+  // How many changes have come to be known by the API, as metrics tell.
+  static int Counted() {
+    const std::string text = metrics::Print(), name = "\nkubelet_pod_status_sync_duration_seconds_count ";
+    const size_t at = text.find(name);
+    return at == text.npos ? 0 : std::stoi(text.substr(at + name.size()));
+  }
+  static void AwaitCounted(int count) {
+    while (Counted() < count) std::this_thread::yield();
+  }
+
+  std::function<void()> during_write_;  // of the next one
   FakeClock clock_;
   std::shared_ptr<client::FakeApi> fake_ = std::make_shared<client::FakeApi>(clock_);
   StatusManager manager_{client::RestClient(fake_), clock_};
@@ -85,6 +102,18 @@ TEST_F(StatusManagerTest, APodThatIsBeingMadeIsToldOfAfterASecond) {
   EXPECT_EQ(writes(), 0);
   clock_.Advance(milliseconds(1));
   AwaitWrites(1);
+}
+
+TEST_F(StatusManagerTest, AChangeIsCountedThoughMoreComesWhileItIsWritten) {
+  const int before = Counted();
+  during_write_ = [this] { manager_.Set(pod_, StatusOf(R"({"phase":"Running"})")); };  // nothing new
+  manager_.Set(pod_, StatusOf(R"({"phase":"Running"})"));
+  AwaitCounted(before + 1);
+  EXPECT_EQ(writes(), 1);
+  manager_.Set(pod_, StatusOf(R"({"phase":"Running"})"));  // needs no write, and counts for nothing
+  manager_.Set(pod_, StatusOf(R"({"phase":"Succeeded"})"));
+  AwaitCounted(before + 2);
+  EXPECT_EQ(writes(), 2);
 }
 
 TEST_F(StatusManagerTest, WhatIsWrongIsToldAtOnce) {
