@@ -24,7 +24,9 @@ std::string DirectoryOf(const std::string& path) {
 
 }  // namespace
 
-LogFollower::~LogFollower() {
+LogFollower::~LogFollower() { Stop(); }
+
+void LogFollower::Stop() {
   std::jthread thread;
   {
     MutexLock lock(mutex_);

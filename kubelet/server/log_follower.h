@@ -20,6 +20,9 @@ class LogFollower {  // thread safe
   // Whether the log at this path may still grow.
   using StillWritten = std::function<bool()>;
   ~LogFollower();
+  // Lets all sessions go, and returns when the thread has ended. Whoever owns the follower by way of what
+  // sessions hold (a response holds its server) calls this first: the last owner would be the thread itself.
+  void Stop();
   void Add(std::unique_ptr<LogSession> session, StillWritten still_written);
 
  private:

@@ -87,7 +87,10 @@ struct KubeletServer::Impl {
 KubeletServer::KubeletServer(KubeletServerOptions options, KubeletBackend& backend, client::RestClient api)
     : impl_(std::make_shared<Impl>(options, backend, std::move(api))) {}
 
-KubeletServer::~KubeletServer() { impl_->stop.request_stop(); }
+KubeletServer::~KubeletServer() {
+  impl_->stop.request_stop();
+  impl_->follower.Stop();
+}
 
 http::Handler KubeletServer::handler() {
   return [impl = impl_](Request request, Writer writer) { impl->Handle(request, writer); };

@@ -6,6 +6,8 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <memory>
+#include <thread>
 
 #include "lib/api/codec.h"
 
@@ -121,8 +123,12 @@ class KubeletServerTest : public ::testing::Test {
   }
 
   std::unique_ptr<http::Client> As(const std::string& name, const std::vector<std::string>& groups) {
+    return As(name, groups, http_);
+  }
+  std::unique_ptr<http::Client> As(const std::string& name, const std::vector<std::string>& groups,
+                                   const http::RunningServer& at) {
     http::ClientOptions options;
-    options.base_url = http_.Url("https");
+    options.base_url = at.Url("https");
     options.tls.ca_pem = pki_.ca_pem();
     if (!name.empty()) {
       auto certificate = pki_.Client(name, groups);
@@ -294,6 +300,26 @@ TEST_F(KubeletServerTest, Logs) {
   }
   backend_.running = false;
   EXPECT_EQ((*reader)->Read({}, kSoon).value_or("failed"), "");
+}
+
+// The response that is followed may be the last that knows of the server it came by.
+TEST_F(KubeletServerTest, EndsWhileALogIsFollowed) {
+  ASSERT_TRUE(WriteFile(backend_.log, "2026-01-01T00:00:01Z stdout F one\n"));
+  backend_.running = true;
+  auto server = std::make_unique<KubeletServer>(Options(), backend_, client::RestClient(api_));
+  auto known = std::make_shared<int>();
+  std::weak_ptr<int> to_somebody = known;
+  auto open = std::make_unique<http::RunningServer>(
+      [known, handler = server->handler()](auto request, auto writer) { handler(request, writer); },
+      http::TlsOptions(pki_));
+  known.reset();
+  auto admin = As("root", {"admins"}, *open);
+  auto reader = admin->Open({"GET", "/containerLogs/ns/pod/main?follow=true", {}, ""}, kSoon);
+  ASSERT_TRUE(reader) << reader.error().message();
+  EXPECT_EQ((*reader)->Read({}, kSoon).value_or("failed"), "one\n");
+  open.reset();
+  server.reset();
+  while (!to_somebody.expired()) std::this_thread::yield();
 }
 
 TEST_F(KubeletServerTest, StreamsAreAskedForAsTheRequestSays) {
