@@ -21,17 +21,17 @@ class WaitingRoomTest : public ::testing::Test {
     return left->get_future();
   }
 
+  std::atomic<int> called_ = -1;  // outlives the guests that look at it
   FakeClock clock_;
   WaitingRoom room_{clock_};
   std::jthread runner_{[this](std::stop_token stop) { room_.Run(stop); }};
 };
 
 TEST_F(WaitingRoomTest, WhoIsReadyLeavesAtOnceOthersWhenWoken) {
-  std::atomic<bool> open = false;
-  auto waits = Enter([&] { return open.load(); }, 60s);
+  auto waits = Enter([this] { return called_ == 1; }, 60s);
   EXPECT_TRUE(Enter([] { return true; }, 60s).get());
   EXPECT_EQ(waits.wait_for(0s), std::future_status::timeout);
-  open = true;
+  called_ = 1;
   room_.Wake();
   EXPECT_TRUE(waits.get());
 }
@@ -49,11 +49,10 @@ TEST_F(WaitingRoomTest, PatienceEnds) {
 
 TEST_F(WaitingRoomTest, ManyWaitAndOneIsCalled) {
   constexpr int kGuests = 1000;
-  std::atomic<int> called = -1;
   std::vector<std::future<bool>> guests;
-  for (int i = 0; i < kGuests; ++i) guests.push_back(Enter([&called, i] { return called == i; }, 60s));
+  for (int i = 0; i < kGuests; ++i) guests.push_back(Enter([this, i] { return called_ == i; }, 60s));
   for (int i : {500, 0, kGuests - 1}) {
-    called = i;
+    called_ = i;
     room_.Wake();
     EXPECT_TRUE(guests[static_cast<size_t>(i)].get()) << i;
   }
