@@ -5,6 +5,7 @@
 #include <sys/resource.h>
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <set>
 
 #include "lib/base/socket_address.h"
@@ -112,12 +113,11 @@ TEST_P(Direct, PortsAreTakenFromWhoHasEndedOnly) {
 
 // A server of the node's that somebody has put there.
 TEST_P(Direct, PortsOfTheNodesSocketsAreLeftToThem) {
-  rlimit limit{};
-  ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &limit), 0);
-  if (limit.rlim_max < kPorts + 256u) GTEST_SKIP() << "only " << limit.rlim_max << " files may be open";
-  const rlimit before = limit;
-  limit.rlim_cur = kPorts + 256u;
-  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &limit), 0);
+  rlimit before{};
+  ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &before), 0);
+  const rlimit limit{kPorts + 256u, std::max<rlim_t>(before.rlim_max, kPorts + 256u)};
+  if (::setrlimit(RLIMIT_NOFILE, &limit) != 0)
+    GTEST_SKIP() << "only " << before.rlim_max << " files may be open";
   for (uint8_t protocol : {kTcp, kUdp}) {
     Serve(protocol);
     std::vector<UniqueFd> held;
