@@ -21,6 +21,7 @@ run_tests() {
     *) die "unknown tests: $which" ;;
   esac
   step "tests"
+  rm -f "$BUILD/Testing/Temporary/LastTestsFailed.log"  # that of an earlier run says nothing of this one
   run_ctest -j "$(nproc)" "${labels[@]}" "$@" || failed_tests_alone
 }
 
