@@ -89,7 +89,10 @@ DataplaneMode MakeMode(const std::string& name, const Config& config, TableWatch
   if (name == "nftables") return nftables::Mode(v4, v6, open);
   if (name == "ebpf")
     return ebpf::Mode(v4, v6, open, config.ebpf_cgroup, config.ebpf_pins,
-                      {.devices = config.ebpf_devices, .direct = config.ebpf_direct, .dsr = config.ebpf_dsr, .fast = config.ebpf_xdp},
+                      {.devices = config.ebpf_devices,
+                       .direct = config.ebpf_direct,
+                       .dsr = config.ebpf_dsr,
+                       .fast = config.ebpf_xdp},
                       {config.ebpf_affinity_clients, config.ebpf_udp_sockets});
   v4.table = v6.table = IpvsTable(config.table);
   ipvs::Options options{.scheduler = config.ipvs.scheduler,

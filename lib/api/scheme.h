@@ -33,11 +33,11 @@ struct ResourceInfo {
   std::string_view verbs, short_names, categories;  // comma separated, in discovery's order
   std::string_view etcd_prefix;                     // "/registry/pods/"; empty for what is not stored
 
-  std::string ApiVersion() const;        // of the resource's group and version
-  GroupVersionKind Gvk() const;          // of the body
+  std::string ApiVersion() const;  // of the resource's group and version
+  GroupVersionKind Gvk() const;    // of the body
   // Null where the program does not link the type: it names it nowhere and does not call FindMessage.
   const Descriptor* descriptor() const;
-  const Message& prototype() const;      // default instance
+  const Message& prototype() const;  // default instance
   bool IsSubresource() const { return resource.find('/') != std::string_view::npos; }
   bool HasVerb(std::string_view verb) const;
   // "deployments.apps", "pods": how messages name a resource.
@@ -61,7 +61,7 @@ const ResourceInfo& ResourceOf() {
 // The kind of any API message, also of those that are not resources (Status, DeleteOptions, PodList);
 // group and version come from the message's package. Kinds in meta.v1 count as "v1".
 GroupVersionKind GvkOf(const Descriptor* descriptor);
-// The message type of a kind, or null: ("apps", "v1", "DeploymentList"). A program that calls it holds all types.
+// The message type of a kind, or null: ("apps", "v1", "DeploymentList"). It makes a program hold all types.
 const Descriptor* FindMessage(std::string_view group, std::string_view version, std::string_view kind);
 // A new, empty object of the type.
 std::unique_ptr<Message> NewObject(const Descriptor* descriptor);

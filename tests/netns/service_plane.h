@@ -15,7 +15,7 @@ struct PlaneOptions {
   bool v4 = true;
   std::vector<IpPrefix> pod_cidrs;
   std::string pod_bridge;
-  bool direct = false;  // of ebpf: past the rules where it can be
+  bool direct = false;               // of ebpf: past the rules where it can be
   bool replies_bypass_node = false;  // of pods on one bridge, without br_netfilter
 };
 
