@@ -6,7 +6,7 @@
 
 #include "kubelet/probe/grpc_probe.h"
 #include "kubelet/probe/http_action.h"
-#include "kubelet/probe/socket_prober.h"
+#include "kubelet/probe/socket_probe.h"
 #include "lib/base/metrics.h"
 #include "lib/base/mutex.h"
 #include "lib/http/client.h"
@@ -19,33 +19,13 @@ using std::chrono::milliseconds;
 using std::chrono::seconds;
 
 constexpr size_t kMaxOutput = 10 << 10;
-constexpr char kProbeAgent[] = "kube-probe/1.36";
 constexpr char kHookAgent[] = "kube-lifecycle/1.36";
 constexpr seconds kHookConnect(30);  // a hook may take its time to answer, not to be reached
-
-using Done = std::function<void(ProbeOutcome)>;
-
-// What is asked over a socket, redirect by redirect.
-struct HttpProbe {
-  ProbeUrl url;
-  http::Headers headers;
-  SocketProber::Time deadline;
-  Done done;
-  int redirects = 0;
-};
-
-ProbeOutcome FailedGet(const ProbeUrl& url, const Error& error) {
-  return {ProbeOutcome::kFailure, "Get \"" + url.ToString() + "\": " + error.message()};
-}
 
 bool IsPlainHttpAnswer(const Error& error) {
   return error.message().find("server gave HTTP response to HTTPS client") != std::string::npos;
 }
 
-// 0: no limit.
-SocketProber::Time After(seconds timeout) {
-  return timeout.count() > 0 ? std::chrono::steady_clock::now() + timeout : SocketProber::Time::max();
-}
 milliseconds Left(SocketProber::Time deadline) {
   const auto left = std::chrono::ceil<milliseconds>(deadline - std::chrono::steady_clock::now());
   return std::max(left, milliseconds(0));
@@ -67,11 +47,9 @@ class Runner : public HandlerRunner {
     return {ProbeOutcome::kUnknown, "missing probe handler"};
   }
 
-  bool Start(const corev1::ProbeHandler& handler, const HandlerTarget& target, seconds timeout,
-             Done done) override {
-    if (handler.has_http_get()) return StartHttp(handler.http_get(), target, timeout, std::move(done));
-    if (handler.has_tcp_socket()) return StartTcp(handler.tcp_socket(), target, timeout, std::move(done));
-    return false;
+  std::shared_ptr<const PreparedProbe> Prepare(const corev1::ProbeHandler& handler,
+                                               const HandlerTarget& target) override {
+    return PrepareSocketProbe(sockets_, handler, target);
   }
 
   Result<> Run(const corev1::LifecycleHandler& handler, const HandlerTarget& target, seconds timeout,
@@ -104,51 +82,6 @@ class Runner : public HandlerRunner {
     return {ProbeOutcome::kFailure, result->output};
   }
 
-  bool StartHttp(const corev1::HTTPGetAction& action, const HandlerTarget& target, seconds timeout,
-                 Done done) {
-    auto url = UrlOf(action, target);
-    if (!url || url->tls || !SocketAddress::Of(url->host, url->port).size) return false;
-    Ask(std::make_shared<HttpProbe>(
-        HttpProbe{std::move(*url), HeadersOf(action, kProbeAgent), After(timeout), std::move(done)}));
-    return true;
-  }
-
-  void Ask(std::shared_ptr<HttpProbe> probe) {
-    const ProbeUrl& url = probe->url;
-    sockets_.Ask({SocketAddress::Of(url.host, url.port), url.Authority(), RequestText(url, probe->headers),
-                  probe->deadline},
-                 [this, probe](Result<SocketProber::Answer> answer) { Heard(probe, std::move(answer)); });
-  }
-
-  void Heard(const std::shared_ptr<HttpProbe>& probe, Result<SocketProber::Answer> answer) {
-    if (!answer) return probe->done(FailedGet(probe->url, answer.error()));
-    auto verdict = Judge(probe->url, probe->redirects, answer->status, answer->location, answer->body);
-    if (auto* outcome = std::get_if<ProbeOutcome>(&verdict)) return probe->done(std::move(*outcome));
-    probe->url = std::get<ProbeUrl>(verdict);
-    ++probe->redirects;
-    Ask(probe);
-  }
-
-  bool StartTcp(const corev1::TCPSocketAction& action, const HandlerTarget& target, seconds timeout,
-                Done done) {
-    ProbeUrl peer{.host = action.host().empty() ? target.pod_ip : action.host()};
-    auto port = ResolvePort(action.port(), target);
-    if (!port) return false;
-    peer.port = *port;
-    const SocketAddress address = SocketAddress::Of(peer.host, peer.port);
-    if (!address.size) return false;
-    Dial(address, peer.Authority(), After(timeout), std::move(done));
-    return true;
-  }
-
-  void Dial(const SocketAddress& address, const std::string& name, SocketProber::Time deadline, Done done) {
-    sockets_.Ask({address, name, "", deadline},
-                 [done = std::move(done)](Result<SocketProber::Answer> answer) {
-                   done(answer ? ProbeOutcome{ProbeOutcome::kSuccess, ""}
-                               : ProbeOutcome{ProbeOutcome::kFailure, answer.error().message()});
-                 });
-  }
-
   enum class Asker { kProbe, kHook };
   ProbeOutcome Http(const corev1::HTTPGetAction& action, const HandlerTarget& target, seconds timeout,
                     std::stop_token stop, Asker asker) {
@@ -161,7 +94,7 @@ class Runner : public HandlerRunner {
     http::ClientRequest request;
     request.headers = HeadersOf(action, asker == Asker::kHook ? kHookAgent : kProbeAgent);
     ProbeUrl url = *first;
-    const auto deadline = After(timeout);
+    const auto deadline = SocketProber::After(timeout);
     std::optional<ProbeOutcome> refused;  // what https has come to
     for (int redirects = 0;; ++redirects) {
       options.base_url = url.Base();
@@ -201,16 +134,13 @@ class Runner : public HandlerRunner {
   }
 
   ProbeOutcome Tcp(const corev1::TCPSocketAction& action, const HandlerTarget& target, seconds timeout) {
-    std::promise<ProbeOutcome> literal;
-    if (StartTcp(action, target, timeout, [&](ProbeOutcome outcome) { literal.set_value(outcome); }))
-      return literal.get_future().get();
     auto port = ResolvePort(action.port(), target);
     if (!port) return {ProbeOutcome::kUnknown, port.error().message()};
-    return DialName(action.host(), *port, After(timeout));
+    return Dial(action.host().empty() ? target.pod_ip : action.host(), *port, SocketProber::After(timeout));
   }
 
   // All addresses of the name in their order, until one answers.
-  ProbeOutcome DialName(const std::string& host, int32_t port, SocketProber::Time deadline) {
+  ProbeOutcome Dial(const std::string& host, int32_t port, SocketProber::Time deadline) {
     addrinfo hints = {}, *found = nullptr;
     hints.ai_socktype = SOCK_STREAM;
     if (int failed = ::getaddrinfo(host.c_str(), std::to_string(port).c_str(), &hints, &found); failed != 0)
@@ -218,8 +148,11 @@ class Runner : public HandlerRunner {
     ProbeOutcome outcome{ProbeOutcome::kFailure, "dial tcp: lookup " + host + ": no such host"};
     for (addrinfo* item = found; item && outcome.kind != ProbeOutcome::kSuccess; item = item->ai_next) {
       std::promise<ProbeOutcome> dialed;
-      Dial(SocketAddress::Of(*item->ai_addr, item->ai_addrlen), host + ":" + std::to_string(port), deadline,
-           [&](ProbeOutcome told) { dialed.set_value(std::move(told)); });
+      sockets_.Ask(std::make_shared<const SocketProber::Question>(
+                       SocketProber::Question{SocketAddress::Of(*item->ai_addr, item->ai_addrlen),
+                                              ProbeUrl{.host = host, .port = port}.Authority(), ""}),
+                   deadline,
+                   [&](Result<SocketProber::Answer> answer) { dialed.set_value(OutcomeOfDial(answer)); });
       outcome = dialed.get_future().get();
     }
     ::freeaddrinfo(found);

@@ -30,16 +30,24 @@ struct ProbeOutcome {
   std::string output;
 };
 
+// What to ask of whom, put together once.
+class PreparedProbe {  // thread safe
+ public:
+  virtual ~PreparedProbe() = default;
+  // `done` is called once, on another thread, and must not block.
+  virtual void Make(std::chrono::seconds timeout, std::function<void(ProbeOutcome)> done) const = 0;
+};
+
 class HandlerRunner {  // thread safe
  public:
   virtual ~HandlerRunner() = default;
   virtual ProbeOutcome Probe(const corev1::ProbeHandler& handler, const HandlerTarget& target,
                              std::chrono::seconds timeout, std::stop_token stop) = 0;
-  // The same without a thread to wait on: `done` is called once, perhaps before this returns. False when this
-  // handler needs one (commands, TLS, names to look up): then Probe is to be called.
-  virtual bool Start(const corev1::ProbeHandler& /*handler*/, const HandlerTarget& /*target*/,
-                     std::chrono::seconds /*timeout*/, std::function<void(ProbeOutcome)> /*done*/) {
-    return false;
+  // The same, for handlers that need no thread to wait on. Null for others (commands, TLS, names to look up):
+  // then Probe is to be called.
+  virtual std::shared_ptr<const PreparedProbe> Prepare(const corev1::ProbeHandler& /*handler*/,
+                                                       const HandlerTarget& /*target*/) {
+    return nullptr;
   }
   // A hook: any failure is an error. `timeout` 0: it may take as long as it likes, until `stop`.
   virtual Result<> Run(const corev1::LifecycleHandler& handler, const HandlerTarget& target,

@@ -117,4 +117,8 @@ std::variant<ProbeUrl, ProbeOutcome> Judge(const ProbeUrl& url, int redirects, i
   return ProbeOutcome{ProbeOutcome::kFailure, "HTTP probe failed with statuscode: " + std::to_string(status)};
 }
 
+ProbeOutcome FailedGet(const ProbeUrl& url, const Error& error) {
+  return {ProbeOutcome::kFailure, "Get \"" + url.ToString() + "\": " + error.message()};
+}
+
 }  // namespace keelson::kubelet

@@ -10,6 +10,8 @@
 
 namespace keelson::kubelet {
 
+constexpr char kProbeAgent[] = "kube-probe/1.36";
+
 struct ProbeUrl {
   bool tls = false;
   std::string host;  // without brackets
@@ -33,5 +35,8 @@ std::string RequestText(const ProbeUrl& url, const http::Headers& headers);
 // Where a redirect leads, or how the probe ends: redirects are followed on the same host only, ten at most.
 std::variant<ProbeUrl, ProbeOutcome> Judge(const ProbeUrl& url, int redirects, int status,
                                            const std::string& location, const std::string& body);
+
+// How it ends where there was no answer.
+ProbeOutcome FailedGet(const ProbeUrl& url, const Error& error);
 
 }  // namespace keelson::kubelet

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "kubelet/metrics/stopwatch.h"
 #include "lib/k8s/pod_util.h"
 
 namespace keelson::kubelet {
@@ -11,10 +10,23 @@ namespace {
 
 using std::chrono::seconds;
 
+// Probes over sockets are made some at a time: one alone finds every cache cold, and takes twice the CPU.
+using Quarters = std::chrono::duration<int64_t, std::ratio<1, 4>>;  // of a second
+
 seconds AtLeastOne(int32_t value, int32_t fallback) { return seconds(value > 0 ? value : fallback); }
 
 WallTime TimeOfNanos(int64_t nanos) {
   return WallTime(std::chrono::duration_cast<WallTime::duration>(std::chrono::nanoseconds(nanos)));
+}
+
+// When a probe that is made at `now` is due again. Those that take no thread keep to the quarters of a
+// second.
+SteadyTime NextOf(const corev1::Probe& probe, SteadyTime now) {
+  const SteadyTime next = now + AtLeastOne(probe.period_seconds(), 10);
+  const corev1::ProbeHandler& handler = probe.handler();
+  const bool cheap =
+      handler.has_tcp_socket() || (handler.has_http_get() && handler.http_get().scheme() != "HTTPS");
+  return cheap ? SteadyTime(std::chrono::round<Quarters>(next.time_since_epoch())) : next;
 }
 
 }  // namespace
@@ -46,8 +58,8 @@ void ProbeManager::Update(std::shared_ptr<const corev1::Pod> pod, const PodRunti
       Ensure({record->id, ProbeKind::kReadiness}, container.readiness_probe(), pod, *record, ip);
   });
   const std::string& uid = pod->metadata().uid();
-  Erase([&](const Key& key, const Entry& entry) {
-    return entry.pod->metadata().uid() == uid && !running.count(key.container_id);
+  Erase([&](const Entry& entry) {
+    return entry.pod->metadata().uid() == uid && !running.count(entry.key.container_id);
   });
   changed_.notify_all();
 }
@@ -55,52 +67,61 @@ void ProbeManager::Update(std::shared_ptr<const corev1::Pod> pod, const PodRunti
 void ProbeManager::Ensure(const Key& key, const corev1::Probe& probe,
                           const std::shared_ptr<const corev1::Pod>& pod, const ContainerRecord& record,
                           const std::string& pod_ip) {
-  auto it = entries_.find(key);
-  if (it != entries_.end()) {
-    it->second.pod = pod;
-    it->second.pod_ip = pod_ip;
-    return;
+  std::shared_ptr<Entry>& entry = entries_[key];
+  const bool known = entry != nullptr;
+  if (!known)
+    entry = std::make_shared<Entry>(Entry{
+        .key = key,
+        .probe = std::make_shared<const corev1::Probe>(probe),
+        .container = record.name,
+        .startup = key.kind == ProbeKind::kStartup ? nullptr : Find(key.container_id, ProbeKind::kStartup),
+        .labels = ProbeMetrics::Labels(*pod, record.name, key.kind)});
+  entry->pod = pod;
+  if (!known || entry->pod_ip != pod_ip) {
+    entry->pod_ip = pod_ip;
+    entry->prepared =
+        runner_.Prepare(entry->probe->handler(), {pod->spec(), key.container_id, record.name, pod_ip});
   }
-  Entry entry;
-  entry.pod = pod;
-  entry.probe = std::make_shared<const corev1::Probe>(probe);
-  entry.container = record.name;
-  entry.pod_ip = pod_ip;
-  entry.generation = next_generation_++;
+  if (known) return;
   auto since = std::max(clock_.Now() - TimeOfNanos(record.started_at), WallTime::duration::zero());
   auto delay = std::max<std::chrono::nanoseconds>(seconds(probe.initial_delay_seconds()) - since, seconds(0));
-  entry.next = clock_.SteadyNow() + delay;
+  entry->next = clock_.SteadyNow() + delay;
   bool older = TimeOfNanos(record.started_at) < started_;
   if (older) {
-    const corev1::ContainerStatus* known = k8s::FindContainerStatus(pod->status(), record.name);
-    bool same = known && known->container_id().size() >= record.id.size() &&
-                known->container_id().compare(known->container_id().size() - record.id.size(),
-                                              record.id.size(), record.id) == 0;
-    if (same && key.kind == ProbeKind::kStartup && known->started()) entry.result = true;
-    if (same && key.kind == ProbeKind::kReadiness && known->ready()) entry.result = true;
+    const corev1::ContainerStatus* told = k8s::FindContainerStatus(pod->status(), record.name);
+    const bool same = told && told->container_id().ends_with(record.id);
+    if (same && key.kind == ProbeKind::kStartup && told->started()) entry->result = true;
+    if (same && key.kind == ProbeKind::kReadiness && told->ready()) entry->result = true;
     // Spread over a period: not all probes of a node at once after a restart of the kubelet.
     auto period = std::chrono::milliseconds(AtLeastOne(probe.period_seconds(), 10));
-    entry.next += period * (entry.generation * 37 % 100) / 100;
+    entry->next += period * (++made_ * 37 % 100) / 100;
   }
-  Plan(entries_.emplace(key, std::move(entry)).first);
+  Plan(entry);
 }
 
-void ProbeManager::Plan(Entries::iterator entry) {
+std::shared_ptr<ProbeManager::Entry> ProbeManager::Find(const std::string& container_id,
+                                                        ProbeKind kind) const {
+  auto it = entries_.find({container_id, kind});
+  return it == entries_.end() ? nullptr : it->second;
+}
+
+void ProbeManager::Plan(const std::shared_ptr<Entry>& entry) {
   Unplan(entry);
-  entry->second.planned = entry->second.next;
-  plan_.emplace(entry->second.next, &entry->first);
+  entry->planned = entry->next;
+  plan_.emplace(entry->next, entry);
 }
 
-void ProbeManager::Unplan(Entries::iterator entry) {
-  if (entry->second.planned) plan_.erase({*entry->second.planned, &entry->first});
-  entry->second.planned.reset();
+void ProbeManager::Unplan(const std::shared_ptr<Entry>& entry) {
+  if (entry->planned) plan_.erase({*entry->planned, entry});
+  entry->planned.reset();
 }
 
-void ProbeManager::Erase(const std::function<bool(const Key& key, const Entry& entry)>& goes) {
+void ProbeManager::Erase(const std::function<bool(const Entry& entry)>& goes) {
   for (auto it = entries_.begin(); it != entries_.end();) {
     const auto at = it++;
-    if (!goes(at->first, at->second)) continue;
-    Unplan(at);
+    if (!goes(*at->second)) continue;
+    at->second->gone = true;
+    Unplan(at->second);
     entries_.erase(at);
   }
 }
@@ -110,7 +131,7 @@ void ProbeManager::Remove(const corev1::Pod& pod) {
   {
     MutexLock lock(mutex_);
     dying_.erase(uid);
-    Erase([&](const Key&, const Entry& entry) { return entry.pod->metadata().uid() == uid; });
+    Erase([&](const Entry& entry) { return entry.pod->metadata().uid() == uid; });
   }
   metrics_.Forget(pod);
 }
@@ -122,30 +143,28 @@ void ProbeManager::StopLiveness(const std::string& uid) {
 
 std::optional<bool> ProbeManager::Get(ProbeKind kind, const std::string& container_id) const {
   MutexLock lock(mutex_);
-  auto it = entries_.find({container_id, kind});
-  return it == entries_.end() ? std::nullopt : it->second.result;
+  const auto entry = Find(container_id, kind);
+  return entry ? entry->result : std::nullopt;
 }
 
-bool ProbeManager::Waiting(const Key& key) const {
-  auto startup = entries_.find({key.container_id, ProbeKind::kStartup});
-  if (key.kind == ProbeKind::kStartup)
-    return startup != entries_.end() && startup->second.result.value_or(false);
-  return startup != entries_.end() && !startup->second.result.value_or(false);
+bool ProbeManager::Waiting(const Entry& entry) {
+  if (entry.key.kind == ProbeKind::kStartup) return entry.result.value_or(false);
+  return entry.startup && !entry.startup->result.value_or(false);
 }
 
-std::vector<ProbeManager::Due> ProbeManager::Collect(SteadyTime now, SteadyTime& next) {
+std::vector<ProbeManager::Due> ProbeManager::Collect(SteadyTime now, SteadyTime& next,
+                                                     const std::stop_token& stop) {
   std::vector<Due> due;
   while (!plan_.empty() && plan_.begin()->first <= now) {
-    const auto it = entries_.find(*plan_.begin()->second);
-    const auto& [key, entry] = *it;
-    Unplan(it);
-    if (entry.running || Waiting(key)) continue;
-    if (key.kind != ProbeKind::kReadiness && dying_.count(entry.pod->metadata().uid())) continue;
-    it->second.next = now + AtLeastOne(entry.probe->period_seconds(), 10);
-    it->second.running = true;
-    Plan(it);
+    const std::shared_ptr<Entry> entry = plan_.begin()->second;
+    Unplan(entry);
+    if (entry->running || Waiting(*entry)) continue;
+    if (entry->key.kind != ProbeKind::kReadiness && dying_.count(entry->pod->metadata().uid())) continue;
+    entry->next = NextOf(*entry->probe, now);
+    entry->running = true;
+    Plan(entry);
     ++running_;
-    due.push_back({key, entry.generation, entry.pod, entry.probe, entry.container, entry.pod_ip});
+    due.push_back({entry, entry->pod, entry->pod_ip, entry->prepared, stop});
   }
   next = plan_.empty() ? now + std::chrono::hours(1) : plan_.begin()->first;
   return due;
@@ -153,8 +172,8 @@ std::vector<ProbeManager::Due> ProbeManager::Collect(SteadyTime now, SteadyTime&
 
 void ProbeManager::StartupSucceeded(const std::string& container_id) {
   for (ProbeKind kind : {ProbeKind::kLiveness, ProbeKind::kReadiness}) {
-    auto it = entries_.find({container_id, kind});
-    if (it != entries_.end() && !it->second.planned) Plan(it);
+    const auto entry = Find(container_id, kind);
+    if (entry && !entry->planned) Plan(entry);
   }
 }
 
@@ -167,46 +186,43 @@ void ProbeManager::Run(std::stop_token stop) {
   mutex_.lock();
   while (!stopping_) {
     SteadyTime next;
-    std::vector<Due> due = Collect(clock_.SteadyNow(), next);
+    std::vector<Due> due = Collect(clock_.SteadyNow(), next, stop);
     if (due.empty()) {
       clock_.WaitUntil(mutex_, changed_, next);
       continue;
     }
     mutex_.unlock();
-    for (Due& one : due) Launch(std::make_shared<const Due>(std::move(one)), stop);
+    for (Due& one : due) Launch(std::make_shared<const Due>(std::move(one)));
     mutex_.lock();
   }
   while (running_ > 0) changed_.wait(mutex_);  // probes under way end soon: they have been stopped too
   mutex_.unlock();
 }
 
-void ProbeManager::Launch(std::shared_ptr<const Due> due, std::stop_token stop) {
-  const HandlerTarget target{due->pod->spec(), due->key.container_id, due->container, due->pod_ip};
-  const seconds timeout = AtLeastOne(due->probe->timeout_seconds(), 1);
-  const Stopwatch watch;
-  const bool started = runner_.Start(
-      due->probe->handler(), target, timeout,
-      [this, due, watch, stop](const ProbeOutcome& outcome) { Done(*due, outcome, watch.Seconds(), stop); });
-  if (started) return;
-  executor_.Submit([this, due, target, timeout, watch, stop] {
-    Done(*due, runner_.Probe(due->probe->handler(), target, timeout, stop), watch.Seconds(), stop);
+void ProbeManager::Launch(std::shared_ptr<const Due> due) {
+  const seconds timeout = AtLeastOne(due->entry->probe->timeout_seconds(), 1);
+  if (due->prepared)
+    return due->prepared->Make(timeout, [this, due](const ProbeOutcome& outcome) { Done(*due, outcome); });
+  executor_.Submit([this, due, timeout] {
+    const Entry& entry = *due->entry;
+    const HandlerTarget target{due->pod->spec(), entry.key.container_id, entry.container, due->pod_ip};
+    Done(*due, runner_.Probe(entry.probe->handler(), target, timeout, due->stop));
   });
 }
 
-void ProbeManager::Done(const Due& due, const ProbeOutcome& outcome, double took,
-                        const std::stop_token& stop) {
+void ProbeManager::Done(const Due& due, const ProbeOutcome& outcome) {
+  Entry& entry = *due.entry;
   bool changed = false, known = false;
   {
     MutexLock lock(mutex_);
-    auto it = entries_.find(due.key);
     // A probe that was cut short by the stop says nothing of its container.
-    known = !stop.stop_requested() && it != entries_.end() && it->second.generation == due.generation;
+    known = !due.stop.stop_requested() && !entry.gone;
     if (known) {
-      metrics_.Count(*due.pod, due.container, due.key.kind, outcome.kind, took);
-      changed = Judge(it->second, outcome);
-      const bool late = !it->second.planned;
-      if (late) Plan(it);
-      if (changed && due.key.kind == ProbeKind::kStartup) StartupSucceeded(due.key.container_id);
+      metrics_.Count(entry.labels, outcome.kind, due.watch.Seconds());
+      changed = Judge(entry, outcome);
+      const bool late = !entry.planned;
+      if (late) Plan(due.entry);
+      if (changed && entry.key.kind == ProbeKind::kStartup) StartupSucceeded(entry.key.container_id);
       // Else the loop has nothing to do before what it waits for anyway.
       if (late || changed) changed_.notify_all();
     }
@@ -217,13 +233,13 @@ void ProbeManager::Done(const Due& due, const ProbeOutcome& outcome, double took
 }
 
 void ProbeManager::Tell(const Due& due, const ProbeOutcome& outcome, bool changed) {
-  const std::string kind = NameOf(due.key.kind);
+  const std::string kind = NameOf(due.entry->key.kind);
   if (outcome.kind == ProbeOutcome::kFailure)
-    event_(*due.pod, due.container, "Unhealthy", kind + " probe failed: " + outcome.output);
+    event_(*due.pod, due.entry->container, "Unhealthy", kind + " probe failed: " + outcome.output);
   else if (outcome.kind == ProbeOutcome::kUnknown)
-    event_(*due.pod, due.container, "Unhealthy", kind + " probe errored: " + outcome.output);
+    event_(*due.pod, due.entry->container, "Unhealthy", kind + " probe errored: " + outcome.output);
   else if (outcome.kind == ProbeOutcome::kWarning)
-    event_(*due.pod, due.container, "ProbeWarning", kind + " probe warning: " + outcome.output);
+    event_(*due.pod, due.entry->container, "ProbeWarning", kind + " probe warning: " + outcome.output);
   if (changed) on_change_(due.pod->metadata().uid());
 }
 

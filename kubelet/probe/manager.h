@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "kubelet/container/runtime_status.h"
+#include "kubelet/metrics/stopwatch.h"
 #include "kubelet/pod/executor.h"
 #include "kubelet/probe/handler.h"
 #include "kubelet/probe/probe_metrics.h"
@@ -49,39 +50,46 @@ class ProbeManager : public ProbeResults {  // thread safe
     ProbeKind kind;
     auto operator<=>(const Key&) const = default;
   };
+  // A probe of a container. What is const may be read without the lock, by the run that is under way.
   struct Entry {
-    std::shared_ptr<const corev1::Pod> pod;
-    std::shared_ptr<const corev1::Probe> probe;
-    std::string container, pod_ip;
-    std::optional<bool> result;
+    const Key key;
+    const std::shared_ptr<const corev1::Probe> probe;
+    const std::string container;
+    const std::shared_ptr<Entry> startup;  // the container's startup probe; null: none, or this is it
+    ProbeMetrics::Labels labels;
+    std::shared_ptr<const corev1::Pod> pod = nullptr;
+    std::string pod_ip = "";
+    std::shared_ptr<const PreparedProbe> prepared = nullptr;  // null: it takes a thread
+    std::optional<bool> result = std::nullopt;
     bool last = false;
     int in_row = 0;
-    bool running = false;
-    SteadyTime next;
-    std::optional<SteadyTime> planned;  // in plan_
-    uint64_t generation = 0;
+    bool running = false, gone = false;
+    SteadyTime next = {};
+    std::optional<SteadyTime> planned = std::nullopt;  // in plan_
   };
-  using Entries = std::map<Key, Entry>;
+  using Entries = std::map<Key, std::shared_ptr<Entry>>;
   void Ensure(const Key& key, const corev1::Probe& probe, const std::shared_ptr<const corev1::Pod>& pod,
               const ContainerRecord& record, const std::string& pod_ip) REQUIRES(mutex_);
-  // What one run of a probe needs to know: entries may go while it is under way.
+  std::shared_ptr<Entry> Find(const std::string& container_id, ProbeKind kind) const REQUIRES(mutex_);
+  // One run of a probe. The entry may go while it is under way.
   struct Due {
-    Key key;
-    uint64_t generation;
+    std::shared_ptr<Entry> entry;
     std::shared_ptr<const corev1::Pod> pod;
-    std::shared_ptr<const corev1::Probe> probe;
-    std::string container, pod_ip;
+    std::string pod_ip;
+    std::shared_ptr<const PreparedProbe> prepared;
+    std::stop_token stop;
+    Stopwatch watch = {};
   };
-  void Plan(Entries::iterator entry) REQUIRES(mutex_);
-  void Unplan(Entries::iterator entry) REQUIRES(mutex_);
-  void Erase(const std::function<bool(const Key& key, const Entry& entry)>& goes) REQUIRES(mutex_);
+  void Plan(const std::shared_ptr<Entry>& entry) REQUIRES(mutex_);
+  void Unplan(const std::shared_ptr<Entry>& entry) REQUIRES(mutex_);
+  void Erase(const std::function<bool(const Entry& entry)>& goes) REQUIRES(mutex_);
   // Those whose time has come; `next` is when to look again.
-  std::vector<Due> Collect(SteadyTime now, SteadyTime& next) REQUIRES(mutex_);
-  void Launch(std::shared_ptr<const Due> due, std::stop_token stop);
-  void Done(const Due& due, const ProbeOutcome& outcome, double took, const std::stop_token& stop);
+  std::vector<Due> Collect(SteadyTime now, SteadyTime& next, const std::stop_token& stop) REQUIRES(mutex_);
+  void Launch(std::shared_ptr<const Due> due);
+  void Done(const Due& due, const ProbeOutcome& outcome);
   void Tell(const Due& due, const ProbeOutcome& outcome, bool changed);
   static bool Judge(Entry& entry, const ProbeOutcome& outcome);  // whether the result has changed
-  bool Waiting(const Key& key) const REQUIRES(mutex_);           // for the startup probe, or for ever
+  static bool Waiting(const Entry& entry);                       // for the startup probe, or for ever
   void StartupSucceeded(const std::string& container_id) REQUIRES(mutex_);
 
   HandlerRunner& runner_;
@@ -96,9 +104,9 @@ class ProbeManager : public ProbeResults {  // thread safe
   Entries entries_ GUARDED_BY(mutex_);
   // When to look at which entry: a look costs what is due, not what there is. An entry whose time came while
   // it was running, or waits for something else, is not in it until that has happened.
-  std::set<std::pair<SteadyTime, const Key*>> plan_ GUARDED_BY(mutex_);
+  std::set<std::pair<SteadyTime, std::shared_ptr<Entry>>> plan_ GUARDED_BY(mutex_);
   std::set<std::string> dying_ GUARDED_BY(mutex_);  // pods whose liveness does not matter any more
-  uint64_t next_generation_ GUARDED_BY(mutex_) = 1;
+  unsigned made_ GUARDED_BY(mutex_) = 0;            // entries, ever
   int running_ GUARDED_BY(mutex_) = 0;
   bool stopping_ GUARDED_BY(mutex_) = false;
 };

@@ -6,6 +6,7 @@ namespace keelson::kubelet {
 
 namespace {
 
+constexpr size_t kResult = 1;  // among the labels of the total
 constexpr ProbeKind kKinds[] = {ProbeKind::kStartup, ProbeKind::kLiveness, ProbeKind::kReadiness};
 
 const char* NameOf(ProbeOutcome::Kind outcome) {
@@ -19,16 +20,6 @@ const char* NameOf(ProbeOutcome::Kind outcome) {
       return "unknown";
   }
   return "";
-}
-
-std::vector<std::string> TotalLabels(const corev1::Pod& pod, const std::string& container, ProbeKind kind,
-                                     ProbeOutcome::Kind outcome) {
-  const metav1::ObjectMeta& meta = pod.metadata();
-  return {NameOf(kind), NameOf(outcome), container, meta.name(), meta.namespace_(), meta.uid()};
-}
-std::vector<std::string> DurationLabels(const corev1::Pod& pod, const std::string& container,
-                                        ProbeKind kind) {
-  return {NameOf(kind), container, pod.metadata().name(), pod.metadata().namespace_()};
 }
 
 }  // namespace
@@ -53,19 +44,26 @@ ProbeMetrics::ProbeMetrics()
                 "Duration in seconds for a probe response.", {"probe_type", "container", "pod", "namespace"},
                 {0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10}) {}
 
-void ProbeMetrics::Count(const corev1::Pod& pod, const std::string& container, ProbeKind kind,
-                         ProbeOutcome::Kind outcome, double seconds) {
-  total_.With(TotalLabels(pod, container, kind, outcome)).Increment();
-  if (outcome != ProbeOutcome::kFailure)
-    duration_.HistogramWith(DurationLabels(pod, container, kind)).Observe(seconds);
+ProbeMetrics::Labels::Labels(const corev1::Pod& pod, const std::string& container, ProbeKind kind)
+    : total{NameOf(kind),        "", container, pod.metadata().name(), pod.metadata().namespace_(),
+            pod.metadata().uid()},
+      duration{NameOf(kind), container, pod.metadata().name(), pod.metadata().namespace_()} {}
+
+void ProbeMetrics::Count(Labels& labels, ProbeOutcome::Kind outcome, double seconds) {
+  labels.total[kResult] = NameOf(outcome);
+  total_.With(labels.total).Increment();
+  if (outcome != ProbeOutcome::kFailure) duration_.HistogramWith(labels.duration).Observe(seconds);
 }
 
 void ProbeMetrics::Forget(const corev1::Pod& pod) {
   k8s::ForEachContainer(pod.spec(), [&](const corev1::Container& container) {
     for (ProbeKind kind : kKinds) {
-      for (auto outcome : {ProbeOutcome::kSuccess, ProbeOutcome::kFailure, ProbeOutcome::kUnknown})
-        total_.Remove(TotalLabels(pod, container.name(), kind, outcome));
-      duration_.Remove(DurationLabels(pod, container.name(), kind));
+      Labels labels(pod, container.name(), kind);
+      for (auto outcome : {ProbeOutcome::kSuccess, ProbeOutcome::kFailure, ProbeOutcome::kUnknown}) {
+        labels.total[kResult] = NameOf(outcome);
+        total_.Remove(labels.total);
+      }
+      duration_.Remove(labels.duration);
     }
   });
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "kubelet/probe/handler.h"
 #include "kubelet/probe/results.h"
@@ -14,8 +15,12 @@ const char* NameOf(ProbeKind kind);  // Startup, Liveness, Readiness
 class ProbeMetrics {
  public:
   ProbeMetrics();
-  void Count(const corev1::Pod& pod, const std::string& container, ProbeKind kind, ProbeOutcome::Kind outcome,
-             double seconds);
+  // Values of the labels of one probe, put together once.
+  struct Labels {
+    Labels(const corev1::Pod& pod, const std::string& container, ProbeKind kind);
+    std::vector<std::string> total, duration;
+  };
+  void Count(Labels& labels, ProbeOutcome::Kind outcome, double seconds);
   // The pod is gone, and what was counted of it.
   void Forget(const corev1::Pod& pod);
   std::string Print() const;

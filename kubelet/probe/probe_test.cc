@@ -138,6 +138,57 @@ TEST_F(ProbeTest, ExitedContainersAreForgotten) {
   EXPECT_EQ(manager_.Get(ProbeKind::kReadiness, "id"), std::nullopt);
 }
 
+// Writes down when each scheme's probe is made.
+class TimingRunner : public FakeRunner {
+ public:
+  explicit TimingRunner(const Clock& clock) : clock_(clock) {}
+  std::shared_ptr<const PreparedProbe> Prepare(const corev1::ProbeHandler& handler,
+                                               const HandlerTarget&) override {
+    return std::make_shared<const Timed>(*this, handler.http_get().scheme());
+  }
+  std::vector<int64_t> Times(const std::string& scheme) {
+    MutexLock lock(mutex_);
+    return times_[scheme];
+  }
+
+ private:
+  struct Timed : PreparedProbe {
+    Timed(TimingRunner& all, std::string what) : runner(all), scheme(std::move(what)) {}
+    void Make(seconds, std::function<void(ProbeOutcome)> done) const override {
+      {
+        MutexLock lock(runner.mutex_);
+        runner.times_[scheme].push_back(
+            std::chrono::duration_cast<std::chrono::milliseconds>(runner.clock_.SteadyNow() - runner.start_)
+                .count());
+      }
+      done({ProbeOutcome::kSuccess, ""});
+    }
+    TimingRunner& runner;
+    const std::string scheme;
+  };
+  const Clock& clock_;
+  const SteadyTime start_ = clock_.SteadyNow();
+  Mutex mutex_;
+  std::map<std::string, std::vector<int64_t>> times_;
+};
+
+TEST_F(ProbeTest, TheCheapOnesAreMadeTogether) {
+  TimingRunner runner(clock_);
+  ProbeManager manager(runner, executor_, on_change_, on_event_, clock_);
+  clock_.Advance(std::chrono::milliseconds(130));
+  Start(manager, R"("readinessProbe":{"httpGet":{"port":1,"scheme":"HTTP"},"periodSeconds":1},
+                    "livenessProbe":{"httpGet":{"port":1,"scheme":"HTTPS"},"periodSeconds":1})");
+  for (int i = 0; i < 230; ++i) {
+    clock_.AwaitWaiters(1);
+    clock_.Advance(std::chrono::milliseconds(10));
+  }
+  clock_.AwaitWaiters(1);
+  EXPECT_EQ(runner.Times("HTTP"), (std::vector<int64_t>{130, 1250, 2250}));
+  EXPECT_EQ(runner.Times("HTTPS"), (std::vector<int64_t>{130, 1130, 2130}));
+  thread_.request_stop();
+  thread_.join();
+}
+
 // Commands go on until they are stopped; what is asked over sockets is asked.
 class EndlessRunner : public FakeRunner {
  public:
@@ -150,9 +201,9 @@ class EndlessRunner : public FakeRunner {
     std::condition_variable_any().wait(lock, stop, [] { return false; });
     return {ProbeOutcome::kUnknown, "context canceled"};
   }
-  bool Start(const corev1::ProbeHandler& handler, const HandlerTarget& target, seconds timeout,
-             std::function<void(ProbeOutcome)> done) override {
-    return sockets_.Start(handler, target, timeout, std::move(done));
+  std::shared_ptr<const PreparedProbe> Prepare(const corev1::ProbeHandler& handler,
+                                               const HandlerTarget& target) override {
+    return sockets_.Prepare(handler, target);
   }
   void AwaitBegin() { began_.get_future().wait(); }
 

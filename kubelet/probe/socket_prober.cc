@@ -5,12 +5,13 @@
 #include <sys/eventfd.h>
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <array>
 #include <cctype>
 #include <cerrno>
 #include <cstring>
+#include <limits>
 #include <utility>
-#include <vector>
 
 #include "lib/http/http1_parser.h"
 
@@ -18,9 +19,7 @@ namespace keelson::kubelet {
 
 namespace {
 
-constexpr uint64_t kWake = 0;
-constexpr std::chrono::seconds kRound(1);  // how late a deadline may be seen; no probe's timeout is shorter
-constexpr size_t kMaxBody = 10 << 10;      // more of a body tells nothing more
+constexpr size_t kMaxBody = 10 << 10;  // more of a body tells nothing more
 
 // As Go prints errno.
 std::string Lower(int error) {
@@ -62,14 +61,15 @@ SocketAddress SocketAddress::Of(const sockaddr& address, socklen_t size) {
 
 // One question from its socket to its answer. Whoever holds it is alone with it.
 struct SocketProber::Exchange {
-  Exchange(Question asked, Done told) : question(std::move(asked)), done(std::move(told)) {}
+  Exchange(std::shared_ptr<const Question> asked, Time until, Done told)
+      : deadline(until), question_(std::move(asked)), done_(std::move(told)) {}
 
   enum class State { kGoesOn, kEnded };
 
   // Goes on until the peer has to be waited for; `events` says for what. Answers when it has ended.
   State Advance(uint32_t& events) {
     if (!connected && !Connect(events)) return ended ? State::kEnded : State::kGoesOn;
-    if (question.request.empty()) return Finish(Answer());
+    if (question_->request.empty()) return Finish(Answer());
     if (!parser && !Send(events)) return ended ? State::kEnded : State::kGoesOn;
     events = EPOLLIN;
     return Receive();
@@ -78,48 +78,47 @@ struct SocketProber::Exchange {
   State Finish(Result<Answer> answer) {
     ended = true;
     fd.Reset();
-    done(std::move(answer));
+    done_(std::move(answer));
     return State::kEnded;
   }
   void Expired() {
     if (!connected)
-      Finish(DialError(question.name, ETIMEDOUT));
+      Finish(DialError(question_->name, ETIMEDOUT));
     else
       Finish(Error(Code::kTimeout,
                    "context deadline exceeded (Client.Timeout exceeded while awaiting headers)"));
   }
 
-  Question question;
-  Done done;
+  const Time deadline;
   UniqueFd fd;
   bool ended = false;
 
  private:
   bool Connect(uint32_t& events) {
-    const auto* address = reinterpret_cast<const sockaddr*>(&question.address.storage);
+    const auto* address = reinterpret_cast<const sockaddr*>(&question_->address.storage);
     if (!fd) fd.Reset(::socket(address->sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
     if (!fd) return Finish(ErrnoError("socket")), false;
     // To a peer on this machine the first call brings the connection about, and the second one says so.
     for (int i = 0; i < 2 && !connected; ++i) {
-      connected = ::connect(fd.get(), address, question.address.size) == 0 || errno == EISCONN;
+      connected = ::connect(fd.get(), address, question_->address.size) == 0 || errno == EISCONN;
       if (!connected && errno != EINPROGRESS && errno != EALREADY && errno != EINTR)
-        return Finish(DialError(question.name, errno)), false;
+        return Finish(DialError(question_->name, errno)), false;
     }
     if (!connected) events = EPOLLOUT;
     return connected;
   }
 
   bool Send(uint32_t& events) {
-    while (sent < question.request.size()) {
+    while (sent < question_->request.size()) {
       const ssize_t size =
-          ::send(fd.get(), question.request.data() + sent, question.request.size() - sent, MSG_NOSIGNAL);
+          ::send(fd.get(), question_->request.data() + sent, question_->request.size() - sent, MSG_NOSIGNAL);
       if (size < 0 && errno == EINTR) continue;
       if (size < 0 && errno == EAGAIN) {
         events = EPOLLOUT;
         return false;
       }
       if (size < 0)
-        return Finish(Error(Code::kUnavailable, "write tcp " + question.name + ": write: " + Lower(errno))),
+        return Finish(Error(Code::kUnavailable, "write tcp " + question_->name + ": write: " + Lower(errno))),
                false;
       sent += static_cast<size_t>(size);
     }
@@ -136,7 +135,7 @@ struct SocketProber::Exchange {
       if (size < 0 && errno == EINTR) continue;
       if (size < 0 && errno == EAGAIN) return State::kGoesOn;
       if (size < 0)
-        return Finish(Error(Code::kUnavailable, "read tcp " + question.name + ": read: " + Lower(errno)));
+        return Finish(Error(Code::kUnavailable, "read tcp " + question_->name + ": read: " + Lower(errno)));
       if (size == 0) return Closed();
       unread.append(buffer.data(), static_cast<size_t>(size));
       auto used = parser->Feed(unread);
@@ -156,6 +155,8 @@ struct SocketProber::Exchange {
     return {head.status, std::string(head.headers.Get("Location")), std::move(body)};
   }
 
+  const std::shared_ptr<const Question> question_;
+  const Done done_;
   bool connected = false;
   size_t sent = 0;
   std::unique_ptr<http::Http1Parser> parser;
@@ -167,23 +168,12 @@ SocketProber::SocketProber()
 
 SocketProber::~SocketProber() = default;
 
-void SocketProber::Ask(Question question, Done done) {
-  auto exchange = std::make_unique<Exchange>(std::move(question), std::move(done));
-  uint32_t events = 0;
-  if (exchange->Advance(events) == Exchange::State::kGoesOn) Await(std::move(exchange), events);
-}
-
-void SocketProber::Await(std::unique_ptr<Exchange> exchange, uint32_t events) {
+void SocketProber::Ask(std::shared_ptr<const Question> question, Time deadline, Done done) {
+  auto exchange = std::make_unique<Exchange>(std::move(question), deadline, std::move(done));
   {
     MutexLock lock(mutex_);
     if (!ended_) {
-      const uint64_t id = next_++;
-      epoll_event event = {events | EPOLLONESHOT, {.u64 = id}};
-      const int fd = exchange->fd.get();
-      exchanges_.emplace(id, std::move(exchange));  // before its event can come
-      asked_ = true;
-      if (::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, fd, &event) != 0)
-        ::epoll_ctl(epoll_.get(), EPOLL_CTL_MOD, fd, &event);  // it has waited before
+      asked_.push_back(std::move(exchange));
       if (std::exchange(asleep_, false)) ::eventfd_write(wake_.get(), 1);
       return;
     }
@@ -191,64 +181,78 @@ void SocketProber::Await(std::unique_ptr<Exchange> exchange, uint32_t events) {
   exchange->Finish(Error(Code::kCancelled, "context canceled"));
 }
 
-std::unique_ptr<SocketProber::Exchange> SocketProber::Take(uint64_t id) {
+SocketProber::Exchanges SocketProber::TakeAsked() {
   MutexLock lock(mutex_);
-  auto found = exchanges_.extract(id);
-  return found ? std::move(found.mapped()) : nullptr;
+  return std::exchange(asked_, {});
 }
 
-void SocketProber::Ready(uint64_t id) {
-  auto exchange = Take(id);
+void SocketProber::Advance(std::unique_ptr<Exchange> exchange) {
   uint32_t events = 0;
-  if (exchange && exchange->Advance(events) == Exchange::State::kGoesOn) Await(std::move(exchange), events);
+  if (exchange->Advance(events) == Exchange::State::kEnded) return;
+  const int fd = exchange->fd.get();
+  epoll_event event = {events | EPOLLONESHOT, {.fd = fd}};
+  if (::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, fd, &event) != 0)
+    ::epoll_ctl(epoll_.get(), EPOLL_CTL_MOD, fd, &event);  // it has waited before
+  waiting_[fd] = std::move(exchange);
+}
+
+void SocketProber::Ready(int fd) {
+  if (auto found = waiting_.extract(fd)) Advance(std::move(found.mapped()));
 }
 
 void SocketProber::Expire(Time now) {
-  std::vector<std::unique_ptr<Exchange>> late;
-  {
-    MutexLock lock(mutex_);
-    for (auto it = exchanges_.begin(); it != exchanges_.end();) {
-      auto at = it++;
-      if (at->second->question.deadline <= now) late.push_back(std::move(exchanges_.extract(at).mapped()));
-    }
+  for (auto it = waiting_.begin(); it != waiting_.end();) {
+    const auto at = it++;
+    if (at->second->deadline <= now) waiting_.extract(at).mapped()->Expired();
   }
-  for (auto& exchange : late) exchange->Expired();
 }
 
-int SocketProber::Timeout() {
-  MutexLock lock(mutex_);
-  // After a question one more round, so that regular ones need not wake this thread to be watched over.
-  asleep_ = exchanges_.empty() && !std::exchange(asked_, false);
-  if (asleep_) return -1;
-  Time next = std::chrono::steady_clock::now() + kRound;
-  for (const auto& [id, exchange] : exchanges_) next = std::min(next, exchange->question.deadline);
-  const auto left = std::chrono::ceil<std::chrono::milliseconds>(next - std::chrono::steady_clock::now());
-  return static_cast<int>(std::max<int64_t>(left.count(), 0));
+void SocketProber::Wait() {
+  auto next = Time::max();
+  for (const auto& [fd, exchange] : waiting_) next = std::min(next, exchange->deadline);
+  int timeout = -1;
+  if (next != Time::max()) {
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(next - std::chrono::steady_clock::now());
+    timeout = static_cast<int>(std::clamp<int64_t>(left.count(), 0, std::numeric_limits<int>::max()));
+  }
+  {
+    MutexLock lock(mutex_);
+    asleep_ = asked_.empty();
+    if (!asleep_) timeout = 0;
+  }
+  std::array<epoll_event, 64> events;
+  const int count = ::epoll_wait(epoll_.get(), events.data(), events.size(), timeout);
+  {
+    MutexLock lock(mutex_);
+    asleep_ = false;
+  }
+  for (int i = 0; i < count; ++i) {
+    eventfd_t ignored;
+    if (events[i].data.fd == wake_.get())
+      ::eventfd_read(wake_.get(), &ignored);
+    else
+      Ready(events[i].data.fd);
+  }
 }
 
 Result<> SocketProber::Run(std::stop_token stop) {
-  epoll_event woken = {EPOLLIN, {.u64 = kWake}};
+  epoll_event woken = {EPOLLIN, {.fd = wake_.get()}};
   if (::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, wake_.get(), &woken) != 0) return ErrnoError("epoll");
   std::stop_callback on_stop(stop, [this] { ::eventfd_write(wake_.get(), 1); });
-  std::array<epoll_event, 64> events;
   while (!stop.stop_requested()) {
-    const int count = ::epoll_wait(epoll_.get(), events.data(), events.size(), Timeout());
-    for (int i = 0; i < count; ++i) {
-      eventfd_t ignored;
-      if (events[i].data.u64 == kWake)
-        ::eventfd_read(wake_.get(), &ignored);
-      else
-        Ready(events[i].data.u64);
-    }
+    for (auto& exchange : TakeAsked()) Advance(std::move(exchange));
+    Wait();
     Expire(std::chrono::steady_clock::now());
   }
   Exchanges left;
   {
     MutexLock lock(mutex_);
     ended_ = true;
-    left.swap(exchanges_);
+    left.swap(asked_);
   }
-  for (auto& [id, exchange] : left) exchange->Finish(Error(Code::kCancelled, "context canceled"));
+  for (auto& [fd, exchange] : waiting_) left.push_back(std::move(exchange));
+  waiting_.clear();
+  for (auto& exchange : left) exchange->Finish(Error(Code::kCancelled, "context canceled"));
   return {};
 }
 

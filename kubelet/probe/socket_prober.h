@@ -1,5 +1,6 @@
-// Asks over plain TCP sockets: whether a connection comes about, or what an HTTP server answers. What waits
-// for a peer waits in one epoll set (epoll(7)), so that a thousand probes take no thread each.
+// Asks over plain TCP sockets: whether a connection comes about, or what an HTTP server answers. One thread
+// asks and waits for all peers (epoll(7)): a thousand probes take no thread each, and of those that are asked
+// together the answers are there, mostly, by the time that it looks for them.
 #pragma once
 
 #include <netinet/in.h>
@@ -10,6 +11,7 @@
 #include <memory>
 #include <stop_token>
 #include <string>
+#include <vector>
 
 #include "lib/base/error.h"
 #include "lib/base/fd.h"
@@ -37,34 +39,37 @@ class SocketProber {  // thread safe
     std::string name;  // of the peer in errors: "10.0.0.1:80"
     std::string
         request;  // bytes to send, the answer to which ends the connection; empty: to connect is enough
-    Time deadline;
   };
   using Done = std::function<void(Result<Answer>)>;  // must not block
 
   SocketProber();
   ~SocketProber();
 
-  // `done` is called once: before this returns, or from Run(), with what Go's net package would say of a
-  // failure.
-  void Ask(Question question, Done done);
-  // At its end what is under way is answered with kCancelled, as is what is asked later.
+  // `done` is called once, from Run(), with what Go's net package would say of a failure.
+  void Ask(std::shared_ptr<const Question> question, Time deadline, Done done);
+  // From now; a timeout of 0 is none.
+  static Time After(std::chrono::seconds timeout) {
+    return timeout.count() > 0 ? std::chrono::steady_clock::now() + timeout : Time::max();
+  }
+  // At its end what is under way is answered with kCancelled, as is, at once, what is asked later.
   Result<> Run(std::stop_token stop);
 
  private:
   struct Exchange;
-  using Exchanges = std::map<uint64_t, std::unique_ptr<Exchange>>;
-  void Await(std::unique_ptr<Exchange> exchange, uint32_t events);
-  void Ready(uint64_t id);
+  using Exchanges = std::vector<std::unique_ptr<Exchange>>;
+  Exchanges TakeAsked();
+  // Lets `exchange` go on, and keeps it if it has to wait for its peer.
+  void Advance(std::unique_ptr<Exchange> exchange);
+  void Ready(int fd);
   void Expire(Time now);
-  int Timeout();  // milliseconds until somebody may have to be looked at, -1: nobody
-  std::unique_ptr<Exchange> Take(uint64_t id);
+  // Until the kernel has something to tell, somebody asks, or a deadline passes.
+  void Wait();
 
   const UniqueFd epoll_, wake_;
+  std::map<int, std::unique_ptr<Exchange>> waiting_;  // by socket; of Run() alone
   Mutex mutex_;
-  Exchanges exchanges_ GUARDED_BY(mutex_);
-  uint64_t next_ GUARDED_BY(mutex_) = 1;
-  bool asleep_ GUARDED_BY(mutex_) = false;  // Run() waits without end
-  bool asked_ GUARDED_BY(mutex_) = false;   // since it waited last
+  Exchanges asked_ GUARDED_BY(mutex_);
+  bool asleep_ GUARDED_BY(mutex_) = false;  // Run() waits in the kernel
   bool ended_ GUARDED_BY(mutex_) = false;
 };
 

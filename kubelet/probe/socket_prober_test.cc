@@ -15,10 +15,13 @@ using std::chrono::seconds;
 
 class SocketProberTest : public ::testing::Test {
  protected:
+  static std::shared_ptr<const SocketProber::Question> QuestionOf(int port, const std::string& request) {
+    return std::make_shared<const SocketProber::Question>(SocketProber::Question{
+        SocketAddress::Of("127.0.0.1", port), "127.0.0.1:" + std::to_string(port), request});
+  }
   Result<SocketProber::Answer> Ask(int port, const std::string& request, seconds timeout = seconds(30)) {
     std::promise<Result<SocketProber::Answer>> told;
-    prober_.Ask({SocketAddress::Of("127.0.0.1", port), "127.0.0.1:" + std::to_string(port), request,
-                 std::chrono::steady_clock::now() + timeout},
+    prober_.Ask(QuestionOf(port, request), SocketProber::After(timeout),
                 [&](Result<SocketProber::Answer> answer) { told.set_value(std::move(answer)); });
     return told.get_future().get();
   }
@@ -84,8 +87,7 @@ TEST_F(SocketProberTest, ManyAtOnceAndTheEnd) {
   OneShotServer silent;
   std::atomic<int> cancelled = 0;
   for (int i = 0; i < 12; ++i)
-    prober_.Ask({SocketAddress::Of("127.0.0.1", silent.port()), "peer", kGet,
-                 std::chrono::steady_clock::now() + seconds(60)},
+    prober_.Ask(QuestionOf(silent.port(), kGet), SocketProber::After(seconds(60)),
                 [&](Result<SocketProber::Answer> answer) {
                   ASSERT_FALSE(answer);
                   EXPECT_TRUE(answer.error().Is(Code::kCancelled));
@@ -95,8 +97,7 @@ TEST_F(SocketProberTest, ManyAtOnceAndTheEnd) {
   thread_.join();
   EXPECT_EQ(cancelled, 12);
   bool told = false;
-  prober_.Ask({SocketAddress::Of("127.0.0.1", silent.port()), "peer", kGet,
-               std::chrono::steady_clock::now() + seconds(60)},
+  prober_.Ask(QuestionOf(silent.port(), kGet), SocketProber::After(seconds(60)),
               [&](Result<SocketProber::Answer> answer) { told = !answer; });
   EXPECT_TRUE(told) << "nobody would ever answer";
 }
