@@ -3,26 +3,16 @@
 #include <linux/pkt_sched.h>
 #include <linux/rtnetlink.h>
 
-#include "lib/netlink/request_internal.h"
+#include "lib/netlink/traffic_control_internal.h"
 
 namespace keelson::netlink {
 namespace {
 
-tcmsg Header(int link_index, uint32_t parent) {
-  tcmsg header{};
-  header.tcm_family = AF_UNSPEC;
-  header.tcm_ifindex = link_index;
-  header.tcm_parent = parent;
-  return header;
-}
-
-std::string On(int link_index) { return " of link with index " + std::to_string(link_index); }
-
 Result<bool> HasFilters(Socket& socket, int link_index) {
   bool found = false;
   for (uint32_t side : {TC_H_MIN_INGRESS, TC_H_MIN_EGRESS}) {
-    Request request(RTM_GETTFILTER, NLM_F_DUMP, Header(link_index, TC_H_MAKE(TC_H_CLSACT, side)),
-                    "list filters" + On(link_index));
+    Request request(RTM_GETTFILTER, NLM_F_DUMP, TrafficControl(link_index, TC_H_MAKE(TC_H_CLSACT, side)),
+                    "list filters" + OnLink(link_index));
     RETURN_IF_ERROR(request.Run(socket, [&](nlmsghdr*) { found = true; }));
   }
   return found;
@@ -32,7 +22,7 @@ Result<bool> HasFilters(Socket& socket, int link_index) {
 
 Result<bool> HasClsact(Socket& socket, int link_index) {
   bool found = false;
-  Request request(RTM_GETQDISC, NLM_F_DUMP, Header(link_index, 0), "list queueing disciplines");
+  Request request(RTM_GETQDISC, NLM_F_DUMP, TrafficControl(link_index, 0), "list queueing disciplines");
   RETURN_IF_ERROR(request.Run(socket, [&](nlmsghdr* header) {
     auto* info = static_cast<tcmsg*>(nlmsg_data(header));
     // Both are at the same place.
@@ -46,7 +36,8 @@ Result<bool> RemoveIdleClsact(Socket& socket, int link_index) {
   if (!there) return false;
   ASSIGN_OR_RETURN(bool used, HasFilters(socket, link_index));
   if (used) return false;
-  return Request(RTM_DELQDISC, 0, Header(link_index, TC_H_CLSACT), "delete clsact" + On(link_index))
+  return Request(RTM_DELQDISC, 0, TrafficControl(link_index, TC_H_CLSACT),
+                 "delete clsact" + OnLink(link_index))
       .RunIfThere(socket);
 }
 

@@ -11,23 +11,13 @@
 #include <algorithm>
 #include <cstring>
 
-#include "lib/netlink/request_internal.h"
+#include "lib/netlink/traffic_control_internal.h"
 
 namespace keelson::netlink {
 namespace {
 
 constexpr uint32_t kIngressHandle = 0xffff0000;
 constexpr double kTickSeconds = 64e-9;  // of the packet scheduler's clock (PSCHED_SHIFT)
-
-tcmsg Header(int link_index, uint32_t parent) {
-  tcmsg header{};
-  header.tcm_family = AF_UNSPEC;
-  header.tcm_ifindex = link_index;
-  header.tcm_parent = parent;
-  return header;
-}
-
-std::string On(int link_index) { return " of link with index " + std::to_string(link_index); }
 
 nlattr* Find(nlattr* nest, int type) {
   return nest ? nla_find(static_cast<nlattr*>(nla_data(nest)), nla_len(nest), type) : nullptr;
@@ -86,9 +76,9 @@ std::string MatchEverything() {
 }
 
 Result<> AddFilter(Socket& socket, int link_index, int ifb_index, bool u32) {
-  tcmsg header = Header(link_index, kIngressHandle);
+  tcmsg header = TrafficControl(link_index, kIngressHandle);
   header.tcm_info = TC_H_MAKE(1u << 16, htons(ETH_P_ALL));
-  Request request(RTM_NEWTFILTER, NLM_F_CREATE | NLM_F_EXCL, header, "redirect packets" + On(link_index));
+  Request request(RTM_NEWTFILTER, NLM_F_CREATE | NLM_F_EXCL, header, "redirect packets" + OnLink(link_index));
   request.PutString(TCA_KIND, u32 ? "u32" : "matchall");
   request.Nest(TCA_OPTIONS, [&] {
     if (u32) request.PutBytes(TCA_U32_SEL, MatchEverything());
@@ -99,9 +89,9 @@ Result<> AddFilter(Socket& socket, int link_index, int ifb_index, bool u32) {
 }
 
 Result<> DeleteIngress(Socket& socket, int link_index) {
-  tcmsg header = Header(link_index, TC_H_INGRESS);
+  tcmsg header = TrafficControl(link_index, TC_H_INGRESS);
   Result<> deleted =
-      Request(RTM_DELQDISC, 0, header, "delete ingress discipline" + On(link_index)).Run(socket);
+      Request(RTM_DELQDISC, 0, header, "delete ingress discipline" + OnLink(link_index)).Run(socket);
   // EINVAL: there is none.
   if (!deleted && (deleted.error().Is(Code::kNotFound) || deleted.error().errnum() == EINVAL)) return {};
   return deleted;
@@ -110,9 +100,10 @@ Result<> DeleteIngress(Socket& socket, int link_index) {
 }  // namespace
 
 Result<> SetTokenBucket(Socket& socket, int link_index, const TokenBucket& bucket) {
-  tcmsg header = Header(link_index, TC_H_ROOT);
+  tcmsg header = TrafficControl(link_index, TC_H_ROOT);
   header.tcm_handle = TC_H_MAKE(1u << 16, 0);
-  Request request(RTM_NEWQDISC, NLM_F_CREATE | NLM_F_REPLACE, header, "set token bucket" + On(link_index));
+  Request request(RTM_NEWQDISC, NLM_F_CREATE | NLM_F_REPLACE, header,
+                  "set token bucket" + OnLink(link_index));
   tc_tbf_qopt parameters{};
   parameters.rate.linklayer = TC_LINKLAYER_ETHERNET;
   parameters.rate.rate = static_cast<uint32_t>(std::min<uint64_t>(bucket.rate, UINT32_MAX));
@@ -128,7 +119,7 @@ Result<> SetTokenBucket(Socket& socket, int link_index, const TokenBucket& bucke
 
 Result<std::optional<TokenBucket>> GetTokenBucket(Socket& socket, int link_index) {
   std::optional<TokenBucket> found;
-  Request request(RTM_GETQDISC, NLM_F_DUMP, Header(link_index, 0), "list queueing disciplines");
+  Request request(RTM_GETQDISC, NLM_F_DUMP, TrafficControl(link_index, 0), "list queueing disciplines");
   RETURN_IF_ERROR(request.Run(socket, [&](nlmsghdr* header) {
     auto* info = static_cast<tcmsg*>(nlmsg_data(header));
     if (info->tcm_ifindex != link_index || info->tcm_parent != TC_H_ROOT || !IsKind(header, "tbf")) return;
@@ -151,9 +142,10 @@ Result<> CreateIfb(Socket& socket, std::string_view name, int mtu, std::string_v
 
 Result<> RedirectReceived(Socket& socket, int link_index, int ifb_index) {
   RETURN_IF_ERROR(DeleteIngress(socket, link_index));
-  tcmsg header = Header(link_index, TC_H_INGRESS);
+  tcmsg header = TrafficControl(link_index, TC_H_INGRESS);
   header.tcm_handle = kIngressHandle;
-  Request request(RTM_NEWQDISC, NLM_F_CREATE | NLM_F_EXCL, header, "add ingress discipline" + On(link_index));
+  Request request(RTM_NEWQDISC, NLM_F_CREATE | NLM_F_EXCL, header,
+                  "add ingress discipline" + OnLink(link_index));
   request.PutString(TCA_KIND, "ingress");
   RETURN_IF_ERROR(request.Run(socket));
   // Kernels have one or the other, or both.
@@ -164,8 +156,8 @@ Result<> RedirectReceived(Socket& socket, int link_index, int ifb_index) {
 
 Result<int> GetRedirection(Socket& socket, int link_index) {
   int target = 0;
-  Request request(RTM_GETTFILTER, NLM_F_DUMP, Header(link_index, kIngressHandle),
-                  "list filters" + On(link_index));
+  Request request(RTM_GETTFILTER, NLM_F_DUMP, TrafficControl(link_index, kIngressHandle),
+                  "list filters" + OnLink(link_index));
   Result<> listed = request.Run(socket, [&](nlmsghdr* header) {
     nlattr* options = Attribute(header, TCA_OPTIONS);
     nlattr* actions = Find(
