@@ -1,6 +1,7 @@
 #include "kubelet/pod/pod_workers.h"
 
 #include <algorithm>
+#include <random>
 
 #include "kubelet/metrics/buckets.h"
 #include "lib/api/codec.h"
@@ -27,6 +28,12 @@ bool OnlyStatusDiffers(const corev1::Pod& a, const corev1::Pod& b) {
   };
   return bare(a.metadata()) == bare(b.metadata()) && api::EncodeRaw(a.spec()) == api::EncodeRaw(b.spec()) &&
          k8s::IsTerminal(a) == k8s::IsTerminal(b);
+}
+
+// Up to half as long again, so that the pods of a node do not all look at their volumes at once.
+milliseconds Jittered(milliseconds time) {
+  thread_local std::minstd_rand random(std::random_device{}());
+  return time + milliseconds(std::uniform_int_distribution<int64_t>(0, time.count() / 2)(random));
 }
 
 }  // namespace
@@ -305,7 +312,7 @@ Result<std::optional<milliseconds>> PodWorkers::SyncStep(const std::shared_ptr<E
   }
   if (result->ended) return std::optional<milliseconds>(milliseconds(0));
   syncer_.CollectGarbage(pod, entry->memory, stop);
-  milliseconds again = options_.sync_frequency;
+  milliseconds again = Jittered(options_.sync_frequency);
   if (result->again) again = std::min(again, *result->again);
   return std::optional<milliseconds>(again);
 }
