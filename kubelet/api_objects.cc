@@ -7,23 +7,8 @@ namespace keelson::kubelet {
 namespace {
 
 constexpr std::chrono::seconds kFresh(1);
-constexpr std::chrono::seconds kSilence(10);  // a server that does not answer is not asked again for so long
-constexpr size_t kMostBytes = 2 << 20;        // a kind, on the wire; the least recently read go first
+constexpr size_t kMostBytes = 2 << 20;  // a kind, on the wire; the least recently read go first
 constexpr char kByNamespace[] = "namespace";
-
-template <typename T>
-bool NeverChanges(const T& object) {
-  if constexpr (requires { object.immutable(); })
-    return object.immutable();
-  else
-    return false;
-}
-
-// The API server is away or out of breath: what was read before is the best there is.
-bool NoAnswer(const Error& error) {
-  return error.Is(Code::kUnavailable) || error.Is(Code::kTimeout) || error.Is(Code::kTooManyRequests) ||
-         error.Is(Code::kInternal);
-}
 
 template <typename Cache>
 void DropOldest(Cache& cache) {
@@ -38,10 +23,26 @@ void DropOldest(Cache& cache) {
   }
 }
 
+template <typename T>
+Result<std::shared_ptr<const T>> Typed(Result<ObjectReader::Object> object) {
+  if (!object) return object.error();
+  return std::static_pointer_cast<const T>(std::move(*object));
+}
+
 }  // namespace
 
-ApiObjects::ApiObjects(client::RestClient api, client::Informer<corev1::Service>& services, Clock& clock)
-    : api_(std::move(api)), trust_bundles_(api_), services_(services), clock_(clock) {
+ApiObjects::ApiObjects(client::RestClient api, client::Informer<corev1::Service>& services,
+                       const ChangeDetection& detection, Clock& clock)
+    : api_(std::move(api)),
+      trust_bundles_(api_),
+      services_(services),
+      clock_(clock),
+      silence_(clock),
+      config_maps_(NewObjectReader(
+          detection.strategy, {api_, api::ResourceOf<corev1::ConfigMap>(), silence_, detection.ttl, clock})),
+      secrets_(NewObjectReader(detection.strategy,
+                               {api_, api::ResourceOf<corev1::Secret>(), silence_, detection.ttl, clock})),
+      references_(*config_maps_, *secrets_) {
   services_.AddIndex(kByNamespace, [](const corev1::Service& service) {
     return std::vector<std::string>{service.metadata().namespace_()};
   });
@@ -54,17 +55,17 @@ Result<std::shared_ptr<const T>> ApiObjects::Get(std::map<std::string, Cached<T>
   {
     MutexLock lock(mutex_);
     auto it = cache.find(key);
-    if (it != cache.end() &&
-        (NeverChanges(*it->second.object) || clock_.SteadyNow() - it->second.read < kFresh ||
-         clock_.SteadyNow() < silent_until_))
+    if (it != cache.end() && (clock_.SteadyNow() - it->second.read < kFresh || silence_.Lasts()))
       return it->second.object;
   }
   SteadyTime asked = clock_.SteadyNow();
   auto object = api_.Get<T>(ns, name);
+  if (object)
+    silence_.Heard();
+  else
+    silence_.Failed(object.error());
   MutexLock lock(mutex_);
-  if (object) silent_until_ = SteadyTime();
   if (!object) {
-    if (NoAnswer(object.error())) silent_until_ = clock_.SteadyNow() + kSilence;
     if (auto it = cache.find(key); it != cache.end() && NoAnswer(object.error())) return it->second.object;
     cache.erase(key);
     return object.error();
@@ -78,12 +79,12 @@ Result<std::shared_ptr<const T>> ApiObjects::Get(std::map<std::string, Cached<T>
 
 Result<std::shared_ptr<const corev1::ConfigMap>> ApiObjects::GetConfigMap(const std::string& ns,
                                                                           const std::string& name) {
-  return Get(config_maps_, ns, name);
+  return Typed<corev1::ConfigMap>(config_maps_->Get(ns, name));
 }
 
 Result<std::shared_ptr<const corev1::Secret>> ApiObjects::GetSecret(const std::string& ns,
                                                                     const std::string& name) {
-  return Get(secrets_, ns, name);
+  return Typed<corev1::Secret>(secrets_->Get(ns, name));
 }
 
 Result<std::shared_ptr<const corev1::ServiceAccount>> ApiObjects::GetServiceAccount(const std::string& ns,

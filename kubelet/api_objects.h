@@ -1,6 +1,7 @@
-// ObjectSource on the API server: Services from an informer, ConfigMaps and Secrets by name, when a pod needs
-// them. What has been read is good for a second, so that a burst of pods reads it once, for ever if it is
-// immutable, and for as long as the API server is away: containers start again meanwhile.
+// ObjectSource on the API server: Services from an informer, ConfigMaps and Secrets as the configuration's
+// strategy has it (objects/reader.h), the rest by name, when a pod needs it. What has been read of the rest
+// is good for a second, so that a burst of pods reads it once, and for as long as the API server is away:
+// containers start again meanwhile.
 #pragma once
 
 #include <map>
@@ -10,16 +11,26 @@
 
 #include "kubelet/certificate/pod_certificates.h"
 #include "kubelet/container/objects.h"
+#include "kubelet/objects/pod_references.h"
 #include "kubelet/trust_bundles.h"
 #include "lib/client/informer.h"
 #include "lib/client/rest.h"
 
 namespace keelson::kubelet {
 
+struct ChangeDetection {  // of ConfigMaps and Secrets
+  std::string strategy = "Watch";
+  std::function<std::optional<std::chrono::seconds>()> ttl = {};
+};
+
 class ApiObjects : public ObjectSource {  // thread safe
  public:
   ApiObjects(client::RestClient api, client::Informer<corev1::Service>& services,
-             Clock& clock = Clock::Real());
+             const ChangeDetection& detection = {}, Clock& clock = Clock::Real());
+
+  // The pods of this node, as the API has them: what they refer to is kept for them.
+  void SetPod(const corev1::Pod& pod) { references_.Set(pod); }
+  void RemovePod(const std::string& uid) { references_.Remove(uid); }
 
   Result<std::shared_ptr<const corev1::ConfigMap>> GetConfigMap(const std::string& ns,
                                                                 const std::string& name) override;
@@ -67,10 +78,11 @@ class ApiObjects : public ObjectSource {  // thread safe
   std::unique_ptr<PodCertificates> pod_certificates_;  // null: there are none
   client::Informer<corev1::Service>& services_;
   Clock& clock_;
+  Silence silence_;
+  const std::unique_ptr<ObjectReader> config_maps_, secrets_;
+  PodReferences references_;
   Mutex mutex_;
-  SteadyTime silent_until_{};  // all guarded by mutex_
-  std::map<std::string, Cached<corev1::ConfigMap>> config_maps_;
-  std::map<std::string, Cached<corev1::Secret>> secrets_;
+  // All guarded by mutex_.
   std::map<std::string, Cached<corev1::ServiceAccount>> accounts_;
   std::map<std::string, Cached<corev1::PersistentVolumeClaim>> claims_;
   std::map<std::string, Cached<corev1::PersistentVolume>> volumes_;

@@ -33,7 +33,10 @@ Kubelet::Impl::Impl(KubeletParts given, const Settings& given_settings, Clock& g
       pods(informers.Get<corev1::Pod>(ByField("spec.nodeName=" + node_options.name))),
       nodes(informers.Get<corev1::Node>(ByField("metadata.name=" + node_options.name))),
       runtime_classes(informers.Get<api::node::v1::RuntimeClass>()),
-      objects(parts.api, informers.Get<corev1::Service>(), clock),
+      objects(parts.api, informers.Get<corev1::Service>(),
+              {settings.config.config_map_and_secret_change_detection_strategy,
+               [this] { return ObjectTtl(nodes.Get("", node_options.name).get()); }},
+              clock),
       image_tokens(objects, clock),
       node(
           parts.api, node_options, [this](std::stop_token stop) { return Facts(stop); }, clock,
@@ -104,7 +107,17 @@ void Kubelet::Impl::TakeApiPods() {
   MutexLock lock(mutex);
   takes_api_pods = true;
   for (const auto& pod : pods.List())
-    if (!k8s::IsMirror(*pod)) workers.Update(pod);
+    if (!k8s::IsMirror(*pod)) UpdatePod(pod);
+}
+
+void Kubelet::Impl::UpdatePod(const std::shared_ptr<const corev1::Pod>& pod) {
+  objects.SetPod(*pod);
+  workers.Update(pod);
+}
+
+void Kubelet::Impl::RemovePod(const std::string& uid) {
+  objects.RemovePod(uid);
+  workers.Remove(uid);
 }
 
 std::optional<std::string> Kubelet::Impl::OwnUid() const {
@@ -124,10 +137,10 @@ void Kubelet::Impl::PodChanged(const client::Change<corev1::Pod>& change) {
   if (change.new_object) {
     // A pod that was deleted and made again between two looks comes as an update.
     if (change.old_object && change.old_object->metadata().uid() != change.new_object->metadata().uid())
-      workers.Remove(change.old_object->metadata().uid());
-    workers.Update(change.new_object);
+      RemovePod(change.old_object->metadata().uid());
+    UpdatePod(change.new_object);
   } else {
-    workers.Remove(change.old_object->metadata().uid());
+    RemovePod(change.old_object->metadata().uid());
   }
 }
 

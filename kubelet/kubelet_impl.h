@@ -39,6 +39,8 @@ struct Kubelet::Impl {
   // Mirrors are static pods' business. Of the others nothing is begun before the node is known to the API.
   void PodChanged(const client::Change<corev1::Pod>& change);
   void TakeApiPods();
+  void UpdatePod(const std::shared_ptr<const corev1::Pod>& pod);
+  void RemovePod(const std::string& uid);
   PodWorkers::Options WorkerOptions();
   // What the node's resources are spoken for by: pods as they were granted, not as they wish to be.
   std::vector<Admission::PodPtr> Granted(const std::string& except_uid) const;

@@ -132,7 +132,10 @@ TEST_F(KubeletTest, ReadinessGatesFollowTheirWriterBothWays) {
   }
 }
 
-TEST_F(KubeletTest, VolumesOfAPodThatRestsFollowTheirSources) {
+class ChangeDetectionTest : public KubeletTest, public ::testing::WithParamInterface<const char*> {};
+
+TEST_P(ChangeDetectionTest, VolumesOfAPodThatRestsFollowTheirSources) {
+  harness_->settings().config.config_map_and_secret_change_detection_strategy = GetParam();
   harness_->settings().config.sync_frequency = std::chrono::milliseconds(100);
   harness_->Start();
   corev1::ConfigMap map;
@@ -145,6 +148,11 @@ TEST_F(KubeletTest, VolumesOfAPodThatRestsFollowTheirSources) {
       "containers":[{"name":"main","image":"img:1","volumeMounts":[{"name":"v","mountPath":"/v"}]}],
       "volumes":[{"name":"v","configMap":{"name":"settings"}}]}})");
   ASSERT_TRUE(harness_->Await("web", IsPodReady));
+  // As the controller of TTLs has it in small clusters.
+  auto annotated = harness_->api().Patch<corev1::Node>(
+      "", "node-under-test", client::PatchType::kMerge,
+      R"({"metadata":{"annotations":{"node.alpha.kubernetes.io/ttl":"0"}}})");
+  ASSERT_TRUE(annotated) << annotated.error().message();
   const std::string file =
       dir_ + "/kubelet/pods/" + pod.metadata().uid() + "/volumes/kubernetes.io~configmap/v/key";
   auto holds = [&](const std::string& text) {
@@ -160,6 +168,9 @@ TEST_F(KubeletTest, VolumesOfAPodThatRestsFollowTheirSources) {
     EXPECT_TRUE(holds(text)()) << text;
   }
 }
+
+INSTANTIATE_TEST_SUITE_P(Kubelet, ChangeDetectionTest, ::testing::Values("Get", "Cache", "Watch"),
+                         [](const auto& tested) { return std::string(tested.param); });
 
 TEST_F(KubeletTest, PodsDeletedMeanwhileAreRemoved) {
   harness_->Start();

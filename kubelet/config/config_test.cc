@@ -156,6 +156,8 @@ TEST(Config, ValidatesInUpstreamsWords) {
            {"podLogsDir: logs", "pod logs path \"logs\" must be absolute path"},
            {"podLogsDir: /a/../b", "must be normalized"},
            {"containerLogMaxFiles: 1", "containerLogMaxFiles must be greater than 1"},
+           {"configMapAndSecretChangeDetectionStrategy: Poll",
+            "unknown configmap and secret manager mode: Poll"},
            {"runOnce: true", "Runonce mode has been deprecated"},
            {"maxPods: -1", "maxPods (--max-pods) -1 must not be a negative number"},
        }) {

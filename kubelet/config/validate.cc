@@ -78,6 +78,9 @@ const Choice kChoices[] = {
      {"NeverVerify", "NeverVerifyPreloadedImages", "NeverVerifyAllowlistedImages", "AlwaysVerify"},
      "option \"{}\" specified for imagePullCredentialsVerificationPolicy. Valid options are \"NeverVerify\", "
      "\"NeverVerifyPreloadedImages\", \"NeverVerifyAllowlistedImages\" or \"AlwaysVerify\""},
+    {&C::config_map_and_secret_change_detection_strategy,
+     {"Get", "Cache", "Watch"},
+     "unknown configmap and secret manager mode: {}"},
     {&C::memory_reservation_policy,
      {"None", "TieredReservation"},
      "option \"{}\" specified for memoryReservationPolicy. Valid options are \"None\" or "

@@ -62,7 +62,7 @@ TEST_F(TokenTest, IsReplacedWhenFourFifthsOfItsLifeAreOver) {
 
   FakeClock clock;
   client::InformerFactory informers(*api_);
-  ApiObjects objects(*api_, informers.Get<corev1::Service>(), clock);
+  ApiObjects objects(*api_, informers.Get<corev1::Service>(), {}, clock);
   FakeMounter mounter;
   VolumeManager volumes(mounter, objects, NewVolumePlugins(mounter, objects, clock));
   NodeContext node;

@@ -1,0 +1,82 @@
+#include "kubelet/objects/object_watch.h"
+
+#include <random>
+
+#include "lib/client/wire.h"
+#include "lib/http/message.h"
+
+namespace keelson::kubelet {
+
+namespace {
+
+// Servers send a bookmark about once a minute; a watch that is silent for longer is dead.
+constexpr std::chrono::seconds kDead(150);
+
+int WatchSeconds() {
+  thread_local std::minstd_rand random(std::random_device{}());
+  return std::uniform_int_distribution<int>(300, 600)(random);
+}
+
+Result<ObjectReader::Object> Decode(const ReaderParts& parts, std::string_view raw) {
+  ASSIGN_OR_RETURN(std::string kept, client::TrimObject(raw, false));
+  std::shared_ptr<google::protobuf::Message> object(parts.info.prototype().New());
+  RETURN_IF_ERROR(client::RestClient::DecodeInto(kept, *object));
+  return ObjectReader::Object(std::move(object));
+}
+
+}  // namespace
+
+Result<ListedObject> ListObject(const ReaderParts& parts, const std::string& ns, const std::string& name,
+                                const std::string& version) {
+  client::ListOptions options;
+  options.field_selector = "metadata.name=" + name;
+  options.resource_version = version;
+  ListedObject out;
+  RETURN_IF_ERROR(
+      parts.api.ListEach(parts.info, ns, options, &out.version, [&](std::string_view raw) -> Result<> {
+        ASSIGN_OR_RETURN(out.object, Decode(parts, raw));
+        return {};
+      }));
+  return out;
+}
+
+Result<std::unique_ptr<ObjectWatch>> ObjectWatch::Open(const ReaderParts& parts, const std::string& ns,
+                                                       const std::string& name, const std::string& version) {
+  client::ApiRequest request;
+  request.target = "/api/v1/namespaces/" + http::PercentEncode(ns) + "/" + std::string(parts.info.resource) +
+                   "?watch=true&allowWatchBookmarks=true&timeoutSeconds=" + std::to_string(WatchSeconds()) +
+                   "&resourceVersion=" + version +
+                   "&fieldSelector=" + http::PercentEncode("metadata.name=" + name);
+  ASSIGN_OR_RETURN(auto stream, parts.api.transport().Open(request, {}));
+  return std::unique_ptr<ObjectWatch>(new ObjectWatch(parts, std::move(stream)));
+}
+
+ObjectWatch::ObjectWatch(const ReaderParts& parts, std::unique_ptr<client::ApiStream> stream)
+    : parts_(parts), stream_(std::move(stream)), heard_(parts.clock.SteadyNow()) {}
+
+bool ObjectWatch::Follow(ObjectReader::Object& object) {
+  for (;;) {
+    auto bytes = stream_->Read({}, std::chrono::milliseconds(0));
+    if (!bytes && bytes.error().Is(Code::kTimeout)) return parts_.clock.SteadyNow() - heard_ < kDead;
+    if (!bytes || bytes->empty()) return false;
+    heard_ = parts_.clock.SteadyNow();
+    frames_.Append(*bytes);
+    if (!TakeFrames(object)) return false;
+  }
+}
+
+Result<> ObjectWatch::TakeFrames(ObjectReader::Object& object) {
+  for (;;) {
+    ASSIGN_OR_RETURN(auto frame, frames_.Next());
+    if (!frame) return {};
+    ASSIGN_OR_RETURN(client::WatchEvent event, client::DecodeWatchEvent(*frame));
+    if (event.type == client::WatchEvent::Type::kBookmark) continue;
+    if (event.type == client::WatchEvent::Type::kDeleted) {
+      object = nullptr;
+    } else {
+      ASSIGN_OR_RETURN(object, Decode(parts_, event.raw));
+    }
+  }
+}
+
+}  // namespace keelson::kubelet
