@@ -12,6 +12,7 @@
 #include "kubelet/metrics/build_info.h"
 #include "kubelet/metrics/measured.h"
 #include "kubelet/node/addresses.h"
+#include "kubelet/node/oom_victims.h"
 #include "kubelet/node_setup.h"
 #include "kubelet/server/server.h"
 #include "lib/base/file.h"
@@ -127,9 +128,11 @@ Result<int> Run(const Settings& settings) {
   ASSIGN_OR_RETURN(auto transport, ConnectApi(settings));
   client::RestClient api(transport);
 
+  OomVictims oom_victims = OomVictims::OfKernelLog();
   cri::GrpcServices cri = cri::NewGrpcServices(
       {settings.config.container_runtime_endpoint, settings.config.image_service_endpoint,
-       std::chrono::duration_cast<std::chrono::seconds>(settings.config.runtime_request_timeout)});
+       std::chrono::duration_cast<std::chrono::seconds>(settings.config.runtime_request_timeout),
+       [&oom_victims](const std::string& id) { return oom_victims.Has(id); }});
   const auto runtime = MeasuredRuntime(*cri.runtime);
   const auto images = MeasuredImages(*cri.images);
   ASSIGN_OR_RETURN(cri::Version version, AwaitRuntime(*runtime));

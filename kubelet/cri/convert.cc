@@ -1,6 +1,7 @@
 #include "kubelet/cri/convert.h"
 
 #include <algorithm>
+#include <csignal>
 
 namespace keelson::kubelet::cri {
 
@@ -310,6 +311,13 @@ ContainerStatus FromWire(const v1::ContainerStatus& in) {
         user.uid(), user.gid(), {user.supplemental_groups().begin(), user.supplemental_groups().end()}};
   }
   return out;
+}
+
+void TellOfOom(const std::function<bool(const std::string& id)>& oom_killed, ContainerStatus& status) {
+  constexpr int kKilled = 128 + SIGKILL;
+  const bool unexplained = status.reason.empty() || status.reason == "Error";
+  if (status.state != ContainerState::kExited || status.exit_code != kKilled || !unexplained) return;
+  if (oom_killed && oom_killed(status.id)) status.reason = "OOMKilled";
 }
 
 Image FromWire(const v1::Image& in) {

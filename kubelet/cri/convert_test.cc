@@ -29,6 +29,32 @@ TEST(ConvertTest, ContainersOfCrio) {
   EXPECT_EQ(status.image_id, "0123");
 }
 
+TEST(ConvertTest, ARuntimeMayMissWhyAContainerWasKilled) {
+  struct Case {
+    const char* what;
+    ContainerState state;
+    int32_t exit_code;
+    const char *id, *reason, *want;
+  };
+  for (const Case& c : {Case{"missed", ContainerState::kExited, 137, "victim", "Error", "OOMKilled"},
+                        {"no word of it", ContainerState::kExited, 137, "victim", "", "OOMKilled"},
+                        {"killed by others", ContainerState::kExited, 137, "other", "Error", "Error"},
+                        {"ended by itself", ContainerState::kExited, 1, "victim", "Error", "Error"},
+                        {"never began", ContainerState::kExited, 137, "victim", "StartError", "StartError"},
+                        {"goes on without a process of it", ContainerState::kRunning, 0, "victim", "", ""}}) {
+    ContainerStatus status;
+    status.id = c.id;
+    status.state = c.state;
+    status.exit_code = c.exit_code;
+    status.reason = c.reason;
+    TellOfOom([](const std::string& id) { return id == "victim"; }, status);
+    EXPECT_EQ(status.reason, c.want) << c.what;
+    status.reason = c.reason;
+    TellOfOom(nullptr, status);
+    EXPECT_EQ(status.reason, c.reason) << c.what << ", and nobody else knows";
+  }
+}
+
 TEST(ConvertTest, LayersOfContainersMayBeApart) {
   struct Case {
     const char* what;

@@ -52,8 +52,11 @@ void ObserveLatency(int64_t created_at) {
 
 class GrpcRuntime : public RuntimeService {
  public:
-  GrpcRuntime(const std::shared_ptr<grpc::Channel>& channel, seconds timeout)
-      : channel_(channel), stub_(v1::RuntimeService::NewStub(channel)), timeout_(timeout) {}
+  GrpcRuntime(const std::shared_ptr<grpc::Channel>& channel, const GrpcOptions& options)
+      : channel_(channel),
+        stub_(v1::RuntimeService::NewStub(channel)),
+        timeout_(options.request_timeout),
+        oom_killed_(options.oom_killed) {}
 
   Result<Version> GetVersion(std::stop_token stop) override {
     v1::VersionRequest request;
@@ -163,7 +166,9 @@ class GrpcRuntime : public RuntimeService {
     v1::ContainerStatusResponse reply;
     request.set_container_id(id);
     RETURN_IF_ERROR(Call(&Stub::ContainerStatus, request, reply, stop, "get container status"));
-    return FromWire(reply.status());
+    cri::ContainerStatus status = FromWire(reply.status());
+    TellOfOom(oom_killed_, status);
+    return status;
   }
 
   Result<std::vector<Container>> ListContainers(const Filter& filter, std::stop_token stop) override {
@@ -292,6 +297,7 @@ class GrpcRuntime : public RuntimeService {
   const std::shared_ptr<grpc::Channel> channel_;
   std::unique_ptr<Stub> stub_;
   seconds timeout_;
+  const std::function<bool(const std::string& id)> oom_killed_;
 };
 
 class GrpcImages : public ImageService {
@@ -355,7 +361,7 @@ GrpcServices NewGrpcServices(const GrpcOptions& options) {
   auto images = options.image_endpoint.empty() || options.image_endpoint == options.endpoint
                     ? channel
                     : rpc::PlainChannel(options.image_endpoint);
-  return {std::make_unique<GrpcRuntime>(channel, options.request_timeout),
+  return {std::make_unique<GrpcRuntime>(channel, options),
           std::make_unique<GrpcImages>(images, options.request_timeout)};
 }
 

@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -13,6 +14,7 @@
 #include <vector>
 
 #include "kubelet/cri/grpc_runtime.h"
+#include "kubelet/node/oom_victims.h"
 #include "kubelet/testing/containerd.h"
 #include "kubelet/testing/fixture.h"
 #include "lib/base/file.h"
@@ -35,7 +37,8 @@ class ContainerdTest : public ::testing::Test {
     auto started = Containerd::Start(dir_, Systemd());
     ASSERT_TRUE(started) << started.error().message();
     containerd_ = std::move(*started);
-    cri_ = cri::NewGrpcServices({containerd_->socket()});
+    cri_ = cri::NewGrpcServices({containerd_->socket(), "", std::chrono::seconds(120),
+                                 [this](const std::string& id) { return oom_victims_.Has(id); }});
     cgroups_ = MakeCgroups(*cgroups);
     mounter_ = NewMounter();
     harness_ = std::make_unique<KubeletHarness>(*cri_.runtime, *cri_.images, *cgroups_, *mounter_, dir_,
@@ -83,6 +86,7 @@ class ContainerdTest : public ::testing::Test {
   std::string dir_, root_;
   std::optional<linux::Cgroups> linux_cgroups_;
   std::unique_ptr<Containerd> containerd_;
+  OomVictims oom_victims_ = OomVictims::OfKernelLog();
   cri::GrpcServices cri_;
   std::unique_ptr<PodCgroups> cgroups_;
   std::unique_ptr<Mounter> mounter_;
