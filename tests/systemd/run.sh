@@ -3,6 +3,7 @@
 # RAM disk. What a program does to units, cgroups and the network stays inside.
 #
 # usage: run.sh PROGRAM [ARGS...]      needs root and the package systemd
+#        KEELSON_SYSTEMD_SECONDS: how long it may take (240)
 set -euo pipefail
 program=$(realpath "$1")
 shift
@@ -83,20 +84,21 @@ exec env -i container=keelson PATH=/usr/sbin:/usr/bin:/sbin:/bin /lib/systemd/sy
 INSIDE
 
 {
-  echo "[Unit]"
-  echo "Description=$program"
-  echo "After=basic.target"
-  echo "SuccessAction=exit-force"
-  echo "FailureAction=exit-force"
-  echo "[Service]"
-  echo "Type=oneshot"
-  printf 'ExecStart=%s' "$program"
-  [ $# -eq 0 ] || printf ' "%s"' "$@"
-  echo
-  echo "Environment=HOME=/root"
-  echo "StandardOutput=append:$dir/output"
-  echo "StandardError=append:$dir/output"
-} >"$dir/test.service"
+  printf '%q ' "$program" "$@"
+  echo ">$dir/output 2>&1"
+  echo "echo \$? >$dir/status"
+} >"$dir/test.sh"
+cat >"$dir/test.service" <<UNIT
+[Unit]
+Description=$program
+After=basic.target
+SuccessAction=exit-force
+FailureAction=exit-force
+[Service]
+Type=oneshot
+ExecStart=/bin/bash $dir/test.sh
+Environment=HOME=/root
+UNIT
 mkdir "$dir/ram"
 touch "$dir/output"
 
@@ -113,15 +115,27 @@ for hierarchy in $hierarchies; do
     echo "+$controller" >"$hierarchy/$name/cgroup.subtree_control"
   done
 done
-status=0
+seconds=${KEELSON_SYSTEMD_SECONDS:-240} ended=0
 (
   for hierarchy in $hierarchies; do
     cgroup=$hierarchy/$name
     [ ! -d "$cgroup/outside" ] || cgroup=$cgroup/outside
     echo "$BASHPID" >"$cgroup/cgroup.procs"
   done
-  exec timeout -s KILL "${KEELSON_SYSTEMD_SECONDS:-240}" unshare --mount --uts --ipc --net --pid --fork --kill-child \
+  exec timeout -s KILL "$seconds" unshare --mount --uts --ipc --net --pid --fork --kill-child \
     bash "$dir/enter.sh" "$dir" "$name"
-) >"$dir/boot" 2>&1 </dev/null || status=$?
+) >"$dir/boot" 2>&1 </dev/null || ended=$?
+
+fail() {
+  echo "--- systemd's words"
+  cat "$dir/boot"
+  echo "--- failed: $1"
+  exit 1
+}
 cat "$dir/output"
-grep -q '^\[  PASSED  \] [1-9]' "$dir/output" && ! grep -q '^\[  FAILED  \]' "$dir/output" || { cat "$dir/boot"; exit 1; }
+if [ ! -s "$dir/status" ]; then
+  [ $ended = 137 ] || fail "systemd ended before the tests did, with status $ended"
+  fail "the tests had not ended after $seconds s"
+fi
+[ "$(cat "$dir/status")" = 0 ] || fail "the tests ended with status $(cat "$dir/status")"
+grep -q '^\[  PASSED  \] [1-9]' "$dir/output" || fail "no test has run"

@@ -1,15 +1,16 @@
-#!/bin/sh
+#!/bin/bash
 # Runs one test program under Debian's own kernel, in an emulated machine. That kernel has what many test machines
 # lack: cgroup v2 with all controllers, ESP, WireGuard, IPVS, bridges that filter VLANs. The machine's root file system is
 # the VM's, read-only under a RAM disk, so programs run as they were built.
 #
 # usage: run.sh PROGRAM [GTEST_FILTER [RUNNER]]      needs qemu-system-x86, busybox-static, kmod and apt's sources
-#        KEELSON_VM_MODULES: loaded beside those that all tests have
+#        KEELSON_VM_SECONDS: how long it may take (600); KEELSON_VM_MODULES: loaded beside those that all tests have
 #        RUNNER, where there is one, is called with the program and its arguments: ../systemd/run.sh
-set -eu
+set -euo pipefail
 program=$(realpath "$1")
 filter=${2:-*}
 runner=${3:+$(realpath "$3")}
+seconds=${KEELSON_VM_SECONDS:-600}
 dir=${KEELSON_VM_DIR:-/var/tmp/keelson-vm}
 mkdir -p "$dir" && cd "$dir"
 
@@ -55,16 +56,36 @@ for controller in \$(cat /sys/fs/cgroup/cgroup.controllers); do echo +\$controll
 mount --bind $dir/root/lib/modules /lib/modules
 for m in esp4 esp6 xfrm_user gcm ctr seqiv wireguard vxlan veth bridge 8021q ifb nf_tables nft_masq ip_vs ip_vs_rr dummy ${KEELSON_VM_MODULES:-}; do modprobe \$m; done
 ip link set lo up
-$runner $program --gtest_color=no --gtest_filter='$filter' && echo VM-TESTS-PASSED
+# Into files of the host's: on the console the kernel writes into the midst of others' lines, and what waits there to be
+# sent when the power goes is lost.
+mkdir /run/out; mount -t 9p -o trans=virtio,version=9p2000.L out /run/out
+export KEELSON_SYSTEMD_SECONDS=$((seconds - 60))
+$runner $program --gtest_color=no --gtest_filter='$filter' >/run/out/output 2>&1 </dev/null
+echo \$? >/run/out/status
 sync; echo o >/proc/sysrq-trigger; while :; do :; done  # nothing can be read any more, not even sleep(1)
 INSIDE
 
-# The serial line ends its lines in CR LF. no_timer_check: on a busy machine the kernel takes the emulated timer for broken.
-timeout "${KEELSON_VM_SECONDS:-600}" qemu-system-x86_64 -accel tcg,thread=multi -cpu max -smp 2 -m 2G -nodefaults \
+rm -rf out && mkdir out && touch out/output
+# no_timer_check: on a busy machine the kernel takes the emulated timer for broken.
+ended=0
+timeout "$seconds" qemu-system-x86_64 -accel tcg,thread=multi -cpu max -smp 2 -m 2G -nodefaults \
   -nographic -serial stdio -no-reboot -kernel root/boot/vmlinuz-"$version" -initrd initrd.gz \
   -append "console=ttyS0 quiet panic=-1 no_timer_check" \
-  -virtfs local,path=/,mount_tag=root,security_model=none,readonly=on,multidevs=remap | tr -d '\r' | tee output
-grep -q '^VM-TESTS-PASSED' output
+  -virtfs local,path=/,mount_tag=root,security_model=none,readonly=on,multidevs=remap \
+  -virtfs local,path="$dir/out",mount_tag=out,security_model=none >console 2>&1 </dev/null || ended=$?
+
+fail() {
+  echo "--- the machine's console"
+  tr -d '\r' <console
+  echo "--- failed: $1"
+  exit 1
+}
+cat out/output
+if [ ! -s out/status ]; then
+  [ $ended = 124 ] || fail "the machine ended before the tests did, and qemu with status $ended"
+  fail "the tests had not ended after $seconds s"
+fi
+[ "$(cat out/status)" = 0 ] || fail "the tests ended with status $(cat out/status)"
 # A filter that fits nothing, or tests that skip, prove nothing.
-grep -q '^\[  PASSED  \] [1-9]' output
-! grep -q '^\[  SKIPPED \]' output
+grep -q '^\[  PASSED  \] [1-9]' out/output || fail "no test has run"
+! grep -q '^\[  SKIPPED \]' out/output || fail "tests were skipped"
