@@ -1,9 +1,10 @@
 #include "kubelet/backend.h"
 
 #include <algorithm>
-#include <thread>
 
+#include "kubelet/cm/topology/machine_topology.h"
 #include "kubelet/container/labels.h"
+#include "kubelet/node/machine.h"
 #include "kubelet/stats/summary.h"
 #include "lib/api/codec.h"
 #include "lib/api/meta.h"
@@ -25,6 +26,27 @@ std::string LabelOf(const cri::Labels& labels, const char* name) {
   return it == labels.end() ? "" : it->second;
 }
 
+// Read once: it stays as it is for as long as the machine is up.
+const MachineFacts& MachineOf(const std::string& root_dir) {
+  static const MachineFacts facts = [&] {
+    Machine machine = ReadMachine(root_dir);
+    MachineFacts out{machine.cpus,
+                     0,
+                     0,
+                     std::move(machine.machine_id),
+                     std::move(machine.system_uuid),
+                     std::move(machine.boot_id),
+                     std::move(machine.kernel_version),
+                     std::move(machine.os_image)};
+    if (auto topology = MachineTopology::Read(machine.memory_bytes)) {
+      out.cores = topology->Cores();
+      out.sockets = topology->Sockets();
+    }
+    return out;
+  }();
+  return facts;
+}
+
 }  // namespace
 
 std::string Backend::PodsJson() {
@@ -39,17 +61,20 @@ std::string Backend::PodsJson() {
 
 Result<Backend::Target> Backend::Find(const server::ContainerRef& ref, std::stop_token stop) {
   PodWorkers::PodPtr pod = workers_.Find(ref.pod_namespace, ref.pod_name);
-  if (!pod || (!ref.pod_uid.empty() && pod->metadata().uid() != ref.pod_uid))
-    return Error(Code::kNotFound, "pod \"" + ref.pod_name + "\" does not exist");
-  if (!ref.container.empty() && !HasContainer(pod->spec(), ref.container))
-    return Error(Code::kNotFound, "container \"" + ref.container + "\" not found in pod \"" + ref.pod_name +
-                                      "_" + ref.pod_namespace + "\"");
+  if (!pod) return Error(Code::kNotFound, "pod does not exist");
+  if (!ref.pod_uid.empty() && pod->metadata().uid() != ref.pod_uid)
+    return Error(Code::kNotFound, "pod not found");
   auto known = workers_.Runtime(pod->metadata().uid());
   ASSIGN_OR_RETURN(PodRuntimeStatus runtime, InspectPod(runtime_, pod->metadata().uid(), known.get(), stop));
   return Target{std::move(pod), std::move(runtime)};
 }
 
 Result<server::LogSource> Backend::ContainerLog(const server::ContainerRef& ref, bool previous) {
+  PodWorkers::PodPtr pod = workers_.Find(ref.pod_namespace, ref.pod_name);
+  if (!pod) return Error(Code::kNotFound, "pod \"" + ref.pod_name + "\" does not exist");
+  if (!HasContainer(pod->spec(), ref.container))
+    return Error(Code::kNotFound,
+                 "container \"" + ref.container + "\" not found in pod \"" + ref.pod_name + "\"");
   ASSIGN_OR_RETURN(Target target, Find(ref, {}));
   const ContainerRecord* record = target.runtime.Latest(ref.container);
   // A container that has been made and not begun yet has nothing to say; its last run has.
@@ -66,11 +91,9 @@ Result<server::LogSource> Backend::ContainerLog(const server::ContainerRef& ref,
     if (auto status = statuses_.Get(target.pod->metadata().uid()))
       if (const auto* container = k8s::FindContainerStatus(*status, ref.container))
         if (container->state().has_waiting()) reason = container->state().waiting().reason();
-    bool pulls = reason == "ErrImagePull" || reason == "ImagePullBackOff" || reason == "ErrImageNeverPull";
-    std::string why = reason == "ErrImagePull"       ? "image can't be pulled"
-                      : reason == "ImagePullBackOff" ? "trying and failing to pull image"
-                      : pulls                        ? "image is not present"
-                                                     : reason;
+    const std::string why = reason == "ErrImagePull"       ? "image can't be pulled"
+                            : reason == "ImagePullBackOff" ? "trying and failing to pull image"
+                                                           : reason;
     return Error(Code::kBadRequest, "container \"" + ref.container + "\" in pod \"" + ref.pod_name +
                                         "\" is waiting to start: " + why);
   }
@@ -80,9 +103,9 @@ Result<server::LogSource> Backend::ContainerLog(const server::ContainerRef& ref,
 Result<ContainerRecord> Backend::Running(const server::ContainerRef& ref, std::stop_token stop) {
   ASSIGN_OR_RETURN(Target target, Find(ref, stop));
   const ContainerRecord* record = target.runtime.Latest(ref.container);
-  if (!record) return Error(Code::kNotFound, "container not found (\"" + ref.container + "\")");
-  if (record->state != cri::ContainerState::kRunning)
-    return Error(Code::kBadRequest, "container " + ref.container + " is not running");
+  // kubectl shows this text to people who ask too early or too late.
+  if (!record || record->state != cri::ContainerState::kRunning)
+    return Error(Code::kInternal, "container not found (\"" + ref.container + "\")");
   return *record;
 }
 
@@ -102,7 +125,8 @@ Result<std::string> Backend::PortForwardUrl(const server::ContainerRef& ref,
                                             const std::vector<int32_t>& ports, std::stop_token stop) {
   ASSIGN_OR_RETURN(Target target, Find(ref, stop));
   const cri::SandboxStatus* sandbox = target.runtime.ReadySandbox();
-  if (!sandbox) return Error(Code::kBadRequest, "pod \"" + ref.pod_name + "\" is not running");
+  if (!sandbox)
+    return Error(Code::kInternal, "pod not found (\"" + ref.pod_name + "_" + ref.pod_namespace + "\")");
   return runtime_.PortForward(sandbox->id, ports, stop);
 }
 
@@ -126,7 +150,7 @@ Result<std::string> Backend::ResourceMetrics() {
 
 Result<std::string> Backend::CadvisorMetrics() {
   ASSIGN_OR_RETURN(StatsSnapshot stats, stats_.Collect({.usage = true, .accounts = true}, {}));
-  return CadvisorMetricsText(stats, static_cast<int>(std::thread::hardware_concurrency()));
+  return CadvisorMetricsText(stats, MachineOf(settings_.flags.root_dir));
 }
 
 // As the runtime knows them, whoever asked for them.
@@ -152,6 +176,9 @@ std::string Backend::RunningPodsJson() {
 }
 
 Result<std::string> Backend::Checkpoint(const server::ContainerRef& ref, std::stop_token stop) {
+  PodWorkers::PodPtr pod = workers_.Find(ref.pod_namespace, ref.pod_name);
+  if (pod && !HasContainer(pod->spec(), ref.container))
+    return Error(Code::kNotFound, "container " + ref.container + " does not exist");
   ASSIGN_OR_RETURN(ContainerRecord record, Running(ref, stop));
   const std::string directory = settings_.flags.root_dir + "/checkpoints";
   RETURN_IF_ERROR(MakeDirs(directory, 0700));

@@ -307,6 +307,36 @@ TEST_F(KubeletTest, LogsAreFound) {
   EXPECT_EQ(harness_->backend().ContainerLog(ref, false).error().code(), Code::kNotFound);
 }
 
+// As kubectl's users know them from other kubelets.
+TEST_F(KubeletTest, SaysWhyThereIsNothingToShow) {
+  harness_->Start();
+  harness_->Create(kPod);
+  ASSERT_TRUE(harness_->Await("web", IsPodReady));
+  server::KubeletBackend& backend = harness_->backend();
+  const server::ContainerRef absent{"default", "web", "", "absent"}, nobodys{"default", "none", "", "main"},
+      former{"default", "web", "uid-of-old", "main"}, main{"default", "web", "", "main"};
+  auto text = [](const auto& result) {
+    return result ? "ok" : std::to_string(HttpStatus(result.error().code())) + " " + result.error().message();
+  };
+  struct Case {
+    std::string got, expected;
+  } cases[] = {
+      {text(backend.ContainerLog(absent, false)), "404 container \"absent\" not found in pod \"web\""},
+      {text(backend.ContainerLog(nobodys, false)), "404 pod \"none\" does not exist"},
+      {text(backend.ContainerLog(main, true)),
+       "400 previous terminated container \"main\" in pod \"web\" not found"},
+      {text(backend.ExecUrl(absent, {}, {})), "500 container not found (\"absent\")"},
+      {text(backend.AttachUrl(absent, {}, {})), "500 container not found (\"absent\")"},
+      {text(backend.ExecUrl(nobodys, {}, {})), "404 pod does not exist"},
+      {text(backend.Run(absent, {"true"}, std::chrono::seconds(1), {})),
+       "500 container not found (\"absent\")"},
+      {text(backend.PortForwardUrl(nobodys, {80}, {})), "404 pod does not exist"},
+      {text(backend.PortForwardUrl(former, {80}, {})), "404 pod not found"},
+      {text(backend.Checkpoint(absent, {})), "404 container absent does not exist"},
+  };
+  for (const Case& c : cases) EXPECT_EQ(c.got, c.expected);
+}
+
 TEST_F(KubeletTest, ACriticalPodPushesOthersOut) {
   harness_->Start();
   corev1::Node node = *harness_->api().Get<corev1::Node>("", "node-under-test");

@@ -36,6 +36,7 @@ class ForwardingCgroups : public PodCgroups {
   bool KillContainer(const corev1::Pod& pod, const std::string& id) override {
     return real_.KillContainer(pod, id);
   }
+  linux::CgroupAccount Account(const std::string& path) const override { return real_.Account(path); }
   std::unique_ptr<linux::MemoryAlarm> WatchMemory() const override { return real_.WatchMemory(); }
   std::optional<pid_t> AnyProcess(const corev1::Pod& pod) const override { return real_.AnyProcess(pod); }
 

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "kubelet/cri/pause_image.h"
 #include "lib/base/log.h"
 #include "lib/base/metrics.h"
 #include "lib/base/pause.h"
@@ -33,12 +34,6 @@ void CountCollected(const char* why) {
       "Total number of images garbage collected by the kubelet, whether through disk usage or image age.",
       {"reason"});
   family.With({why}).Increment();
-}
-
-bool IsPause(const std::string& tag) {
-  const size_t slash = tag.rfind('/');
-  const std::string name = slash == std::string::npos ? tag : tag.substr(slash + 1);
-  return name.compare(0, 6, "pause:") == 0;
 }
 
 }  // namespace
@@ -80,7 +75,8 @@ Result<> ImageGc::Detect(WallTime now, std::stop_token stop) {
       for (const std::string& name : *names) {
         record.in_use = record.in_use || used.count(name);
         // Runtimes before containerd 1.7 do not say that they need it.
-        record.pinned = record.pinned || IsPause(name) || (!name.empty() && name == options_.pause_image);
+        record.pinned =
+            record.pinned || cri::IsPauseImage(name) || (!name.empty() && name == options_.pause_image);
       }
     if (record.in_use) record.last_used = now;
     found[image.id] = std::move(record);

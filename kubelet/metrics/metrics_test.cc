@@ -47,6 +47,51 @@ class ChangingClasses : public CgroupNames {
   bool changed = true;
 };
 
+// Tells by each answer which call it was.
+class TellingCgroups : public CgroupNames {
+ public:
+  static linux::CgroupUsage UsageWith(uint64_t bytes) {
+    linux::CgroupUsage out;
+    out.memory_bytes = bytes;
+    return out;
+  }
+  static linux::CgroupPressure PressureWith(uint64_t us) {
+    linux::CgroupPressure out;
+    out.cpu = linux::Pressure{{us, 0, 0, 0}, {}};
+    return out;
+  }
+  linux::CgroupUsage Usage(const corev1::Pod&) const override { return UsageWith(1); }
+  linux::CgroupUsage UsageOfAll() const override { return UsageWith(2); }
+  linux::CgroupPressure PressureOfAll() const override { return PressureWith(3); }
+  linux::CgroupPressure PressureOfNode() const override { return PressureWith(4); }
+  linux::CgroupPressure PressureOf(const corev1::Pod&) const override { return PressureWith(5); }
+  ContainerCgroup Container(const corev1::Pod&, const std::string& id) const override {
+    return {"/6/" + id, {}, {}};
+  }
+  bool KillContainer(const corev1::Pod&, const std::string& id) override { return id == "7"; }
+  linux::CgroupAccount Account(const std::string& path) const override {
+    linux::CgroupAccount out;
+    out.processes = path.size();
+    return out;
+  }
+  std::optional<pid_t> AnyProcess(const corev1::Pod&) const override { return 9; }
+};
+
+TEST(MeasuredTest, WhatIsNotMeasuredIsPassedOn) {
+  TellingCgroups fake;
+  auto cgroups = MeasuredCgroups(fake);
+  const corev1::Pod pod;
+  EXPECT_EQ(cgroups->Usage(pod).memory_bytes, 1u);
+  EXPECT_EQ(cgroups->UsageOfAll().memory_bytes, 2u);
+  EXPECT_EQ(cgroups->PressureOfAll().cpu->some.total_us, 3u);
+  EXPECT_EQ(cgroups->PressureOfNode().cpu->some.total_us, 4u);
+  EXPECT_EQ(cgroups->PressureOf(pod).cpu->some.total_us, 5u);
+  EXPECT_EQ(cgroups->Container(pod, "x").path, "/6/x");
+  EXPECT_TRUE(cgroups->KillContainer(pod, "7"));
+  EXPECT_EQ(cgroups->Account("/8/8").processes, 4u);
+  EXPECT_EQ(cgroups->AnyProcess(pod), 9);
+}
+
 TEST(MeasuredTest, ClassesThatStayAsTheyAreAreNoOperation) {
   ChangingClasses fake;
   auto cgroups = MeasuredCgroups(fake);

@@ -304,7 +304,7 @@ TEST(NodeEvents, TellOfChanges) {
   EXPECT_EQ(reasons(EventsOfChange("n", none, unready)),
             "NodeHasSufficientMemory NodeHasNoDiskPressure NodeHasSufficientPID ");
   const auto events = EventsOfChange("n", unready, ready);
-  EXPECT_EQ(reasons(events), "NodeRebooted NodeHasInsufficientMemory NodeReady ");
+  EXPECT_EQ(reasons(events), "Rebooted NodeHasInsufficientMemory NodeReady ");
   EXPECT_EQ(events[0].message, "Node n has been rebooted, boot id: later");
   EXPECT_EQ(events[2].message, "Node n status is now: NodeReady");
   EXPECT_TRUE(EventsOfChange("n", ready, ready).empty());

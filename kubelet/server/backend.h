@@ -35,8 +35,8 @@ struct RunResult {
   std::string output;  // stdout, then stderr
 };
 
-// Thread safe; called on worker threads, may block. kNotFound: no such pod, container, or no earlier
-// instance (the message goes to the user); kBadRequest: container not running.
+// Thread safe; called on worker threads, may block. Messages of errors go to the user. kNotFound: no such
+// pod; of logs also no such container, kBadRequest: no log yet, or no earlier run; kInternal: not running.
 class KubeletBackend {
  public:
   virtual ~KubeletBackend() = default;

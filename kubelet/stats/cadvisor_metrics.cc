@@ -1,6 +1,5 @@
 // /metrics/cadvisor: the names and labels that dashboards and recording rules know from cAdvisor.
-#include "kubelet/stats/metrics_text.h"
-#include "kubelet/stats/summary.h"
+#include "kubelet/stats/cadvisor_parts.h"
 
 namespace keelson::kubelet {
 
@@ -8,16 +7,14 @@ namespace {
 
 using Number = std::optional<uint64_t>;
 
-constexpr char kNodeLabels[] = "container=\"\",id=\"/\",image=\"\",name=\"\",namespace=\"\",pod=\"\"";
-
 std::string Labels(const PodUsageStats& pod) {
   return fmt::format("container=\"\",id=\"{}\",image=\"\",name=\"\",{}", pod.cgroup_path, PodLabels(pod));
 }
 
-std::string Labels(const PodUsageStats& pod, const ContainerUsageStats& container) {
-  const std::string& path = container.cgroup.path;
-  return fmt::format("container=\"{}\",id=\"{}\",image=\"{}\",name=\"{}\",{}", container.runtime.name,
-                     path.empty() ? "/" + container.id : path, container.image, container.id, PodLabels(pod));
+// Dashboards add it up: a kernel that keeps no account of swap has none to tell.
+Number SwapOf(const ContainerUsageStats& item) {
+  const Number& bytes = item.account.swap_bytes;
+  return item.cgroup.path.empty() ? bytes : bytes.value_or(0);
 }
 
 // One number a container. `scale`: the kernel's unit over the metric's.
@@ -37,7 +34,7 @@ constexpr Row kRows[] = {
     {"container_memory_mapped_file", "gauge", "Size of memory mapped files in bytes.",
      [](const auto& item) { return item.account.mapped_file_bytes; }},
     {"container_memory_swap", "gauge", "Container swap usage in bytes.",
-     [](const auto& item) { return item.account.swap_bytes; }},
+     [](const auto& item) { return SwapOf(item); }},
     {"container_memory_max_usage_bytes", "gauge", "Maximum memory usage recorded in bytes",
      [](const auto& item) { return item.account.memory_peak_bytes; }},
     {"container_memory_failcnt", "counter", "Number of memory usage hits limits",
@@ -54,6 +51,10 @@ constexpr Row kRows[] = {
      [](const auto& item) { return item.account.cpu_quota_us; }},
     {"container_spec_cpu_shares", "gauge", "CPU share of the container.",
      [](const auto& item) { return item.account.cpu_shares; }},
+    {"container_spec_memory_swap_limit_bytes", "gauge", "Memory swap limit for the container.",
+     [](const auto& item) {
+       return item.cgroup.path.empty() ? Number() : Number(item.cgroup.usage.swap_limit_bytes.value_or(0));
+     }},
     {"container_spec_memory_limit_bytes", "gauge", "Memory limit for the container.",
      [](const auto& item) {  // 0: none
        return item.cgroup.path.empty() ? Number() : Number(item.cgroup.usage.memory_limit_bytes.value_or(0));
@@ -121,36 +122,6 @@ void AddDisks(const StatsSnapshot& stats, MetricsText& text) {
         text.Add(fmt::format("device=\"{}\",{}", io.device, Labels(pod, item)),
                  static_cast<double>(io.*column.value), at);
     });
-  }
-}
-
-void AddNetwork(const StatsSnapshot& stats, MetricsText& text) {
-  struct Column {
-    const char *name, *help;
-    uint64_t InterfaceStats::*value;
-  };
-  using Of = InterfaceStats;
-  const int64_t now = Millis(stats.time);
-  for (const Column& column :
-       {Column{"container_network_receive_bytes_total", "Cumulative count of bytes received", &Of::rx_bytes},
-        {"container_network_receive_errors_total", "Cumulative count of errors encountered while receiving",
-         &Of::rx_errors},
-        {"container_network_receive_packets_dropped_total",
-         "Cumulative count of packets dropped while receiving", &Of::rx_dropped},
-        {"container_network_receive_packets_total", "Cumulative count of packets received", &Of::rx_packets},
-        {"container_network_transmit_bytes_total", "Cumulative count of bytes transmitted", &Of::tx_bytes},
-        {"container_network_transmit_errors_total",
-         "Cumulative count of errors encountered while transmitting", &Of::tx_errors},
-        {"container_network_transmit_packets_dropped_total",
-         "Cumulative count of packets dropped while transmitting", &Of::tx_dropped},
-        {"container_network_transmit_packets_total", "Cumulative count of packets transmitted",
-         &Of::tx_packets}}) {
-    text.Family(column.name, "counter", column.help);
-    for (const PodUsageStats& pod : stats.pods)
-      for (const InterfaceStats& item : pod.interfaces)
-        text.Add(fmt::format("container=\"\",id=\"{}\",image=\"\",interface=\"{}\",name=\"\",{}",
-                             pod.cgroup_path, item.name, PodLabels(pod)),
-                 static_cast<double>(item.*column.value), now);
   }
 }
 
@@ -241,19 +212,14 @@ void AddPressures(const StatsSnapshot& stats, MetricsText& text) {
 
 }  // namespace
 
-std::string CadvisorMetricsText(const StatsSnapshot& stats, int cpus) {
+std::string CadvisorMetricsText(const StatsSnapshot& stats, const MachineFacts& machine) {
   MetricsText text;
   AddUsage(stats, text);
   for (const Row& row : kRows) AddRow(stats, row, text);
   AddThrottling(stats, text);
   AddPageFaults(stats, text);
   AddDisks(stats, text);
-  text.Family("container_fs_usage_bytes", "gauge",
-              "Number of bytes that are consumed by the container on this filesystem.");
-  EachContainer(stats, [&](const auto& pod, const auto& item, int64_t at) {
-    if (const Number& bytes = item.runtime.writable_layer_bytes)
-      text.Add(Labels(pod, item), static_cast<double>(*bytes), at);
-  });
+  AddFileSystems(stats, text);
   text.Family("container_last_seen", "gauge", "Last time a container was seen by the exporter");
   EachContainer(stats, [&](const auto& pod, const auto& item, int64_t at) {
     text.Add(Labels(pod, item), static_cast<double>(at / 1000), at);
@@ -265,12 +231,7 @@ std::string CadvisorMetricsText(const StatsSnapshot& stats, int cpus) {
   });
   AddNetwork(stats, text);
   AddPressures(stats, text);
-  text.Family("machine_cpu_cores", "gauge", "Number of logical CPU cores.");
-  text.Add("", cpus);
-  text.Family("machine_memory_bytes", "gauge", "Amount of memory installed on the machine.");
-  text.Add("", static_cast<double>(stats.machine.memory_total));
-  text.Family("machine_swap_bytes", "gauge", "Amount of swap memory available on the machine.");
-  text.Add("", static_cast<double>(stats.machine.swap_total));
+  AddMachine(stats, machine, text);
   return text.Take();
 }
 

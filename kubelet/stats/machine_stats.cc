@@ -4,9 +4,11 @@
 
 #include <filesystem>
 #include <map>
+#include <set>
 #include <sstream>
 
 #include "lib/base/file.h"
+#include "lib/linux/mount.h"
 
 namespace keelson::kubelet {
 
@@ -82,6 +84,21 @@ std::vector<InterfaceStats> ReadInterfaces(const std::string& process, const std
     in >> item.rx_bytes >> item.rx_packets >> item.rx_errors >> item.rx_dropped >> skipped >> skipped >>
         skipped >> skipped >> item.tx_bytes >> item.tx_packets >> item.tx_errors >> item.tx_dropped;
     out.push_back(std::move(item));
+  }
+  return out;
+}
+
+std::vector<DiskUsage> ReadDisks(const std::string& mountinfo) {
+  std::vector<DiskUsage> out;
+  auto mounts = linux::ListMounts(mountinfo);
+  if (!mounts) return out;
+  std::set<std::string> seen;
+  for (const linux::MountInfo& mount : *mounts) {
+    const bool on_disk =
+        mount.fs_type.starts_with("ext") || mount.fs_type == "xfs" || mount.fs_type == "btrfs";
+    if (!on_disk || !mount.source.starts_with("/dev/") || !seen.insert(mount.source).second) continue;
+    const FsUsage fs = FileSystemOf(mount.mount_point);
+    if (fs.capacity > 0) out.push_back({mount.source, fs});
   }
   return out;
 }

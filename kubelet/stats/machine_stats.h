@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "kubelet/stats/fs_usage.h"
+
 namespace keelson::kubelet {
 
 struct MachineStats {
@@ -24,6 +26,12 @@ struct InterfaceStats {
 };
 // Of the network namespace of a process ("self", "1234"), without lo.
 std::vector<InterfaceStats> ReadInterfaces(const std::string& process, const std::string& proc = "/proc");
+struct DiskUsage {
+  std::string device;  // /dev/sda1
+  FsUsage fs;
+};
+// File systems on block devices, each once.
+std::vector<DiskUsage> ReadDisks(const std::string& mountinfo = "/proc/self/mountinfo");
 // "8:0" -> "/dev/sda"; the numbers themselves where the device is not known.
 std::string DeviceName(const std::string& numbers, const std::string& sys = "/sys");
 // The one that people mean: eth0, or the first that is no pod's.

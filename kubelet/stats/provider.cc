@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "kubelet/container/labels.h"
+#include "kubelet/cri/pause_image.h"
 #include "kubelet/metrics/buckets.h"
 #include "kubelet/metrics/stopwatch.h"
 #include "kubelet/stats/directory_usage.h"
@@ -135,6 +136,25 @@ void StatsProvider::CollectUsage(PodUsageStats& item) {
   if (auto process = cgroups_.AnyProcess(pod)) item.interfaces = ReadInterfaces(std::to_string(*process));
 }
 
+// What sandboxes run is nowhere told of but among the images.
+std::string StatsProvider::PauseImage(std::stop_token stop) {
+  auto images = images_.ListImages(stop);
+  if (!images) return "";
+  for (const cri::Image& image : *images)
+    for (const std::string& tag : image.repo_tags)
+      if (cri::IsPauseImage(tag)) return tag;
+  return "";
+}
+
+void StatsProvider::CollectSandbox(PodUsageStats& item, const std::string& image) {
+  const auto seen = seen_(item.pod->metadata().uid());
+  const cri::SandboxStatus* sandbox = seen ? seen->ReadySandbox() : nullptr;
+  if (!sandbox) return;
+  item.sandbox_id = sandbox->id;
+  item.sandbox_image = image;
+  item.sandbox_path = cgroups_.Container(*item.pod, sandbox->id).path;
+}
+
 StatsSnapshot StatsProvider::OfMachine() {
   StatsSnapshot out;
   out.time = clock_.Now();
@@ -202,9 +222,11 @@ Result<StatsSnapshot> StatsProvider::Collect(Parts parts, std::stop_token stop) 
   ASSIGN_OR_RETURN(std::vector<cri::Container> containers, runtime_.ListContainers({}, stop));
   std::map<std::string, const cri::Container*> by_id;
   for (const cri::Container& container : containers) by_id[container.id] = &container;
+  const std::string pause = parts.accounts ? PauseImage(stop) : "";
   MutexLock lock(mutex_);
   StatsSnapshot out = OfMachine();
   if (parts.usage) CollectNode(out, stop);
+  if (parts.accounts) out.disks = ReadDisks();
   std::map<std::string, std::vector<ContainerUsageStats>> by_pod;
   for (cri::ContainerStats& item : stats) {
     ContainerUsageStats container;
@@ -226,8 +248,10 @@ Result<StatsSnapshot> StatsProvider::Collect(Parts parts, std::stop_token stop) 
     for (ContainerUsageStats& container : item.containers)
       container.cgroup = cgroups_.Container(*item.pod, container.id);
     if (parts.usage) CollectUsage(item);
-    if (parts.accounts)
+    if (parts.accounts) {
+      CollectSandbox(item, pause);
       for (ContainerUsageStats& container : item.containers) CollectAccount(container);
+    }
     if (parts.files) CollectFiles(item);
   }
   ForgetOld();

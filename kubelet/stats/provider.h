@@ -48,6 +48,7 @@ struct PodUsageStats {
   std::shared_ptr<const corev1::Pod> pod;
   std::optional<CpuUsage> cpu;
   std::string cgroup_path;
+  std::string sandbox_id, sandbox_image, sandbox_path;  // of its cgroup; empty: not known
   linux::CgroupUsage cgroup;
   linux::CgroupPressure pressure;
   std::vector<ContainerUsageStats> containers;
@@ -61,6 +62,7 @@ struct StatsSnapshot {
   CpuUsage cpu;
   std::vector<InterfaceStats> interfaces;
   FsUsage node_fs, image_fs, container_fs;
+  std::vector<DiskUsage> disks;
   int64_t max_pids = 0, processes = 0;
   std::optional<CpuUsage> pods_cpu;
   linux::CgroupUsage pods_cgroup;
@@ -111,6 +113,8 @@ class StatsProvider {  // thread safe
   void CollectAccount(ContainerUsageStats& container);
   void CollectNode(StatsSnapshot& stats, std::stop_token stop) REQUIRES(mutex_);
   void CollectUsage(PodUsageStats& pod) REQUIRES(mutex_);
+  void CollectSandbox(PodUsageStats& pod, const std::string& image);
+  std::string PauseImage(std::stop_token stop);
   void CollectFiles(PodUsageStats& pod) REQUIRES(mutex_);
   FsUsage Volume(const std::string& path) REQUIRES(mutex_);
 

@@ -78,7 +78,7 @@ TEST_F(StatsTest, SummaryHasWhatItsReadersWant) {
 }
 
 TEST_F(StatsTest, TellsWhatWasWaitedForAndSwapped) {
-  EXPECT_EQ(CadvisorMetricsText(stats_, 4).find("container_pressure"), std::string::npos);
+  EXPECT_EQ(CadvisorMetricsText(stats_, {}).find("container_pressure"), std::string::npos);
   stats_.pressure.cpu = stats_.pressure.io = linux::Pressure{{2000000, 1.5, 0, 0}, {500000, 0, 0, 0}};
   PodUsageStats& pod = stats_.pods[0];
   pod.pressure.memory = stats_.pressure.cpu;
@@ -103,7 +103,7 @@ TEST_F(StatsTest, TellsWhatWasWaitedForAndSwapped) {
   EXPECT_EQ(container.at("io").at("psi").at("full").at("total"), 500000);
   EXPECT_EQ(container.at("memory").at("pageFaults"), 8);
   EXPECT_EQ(container.at("swap").at("swapAvailableBytes"), 6);
-  const std::string text = CadvisorMetricsText(stats_, 4);
+  const std::string text = CadvisorMetricsText(stats_, {});
   for (const char* line :
        {"container_pressure_cpu_waiting_seconds_total{container=\"\",id=\"/\",image=\"\",name=\"\",namespace="
         "\"\",pod=\"\"} 2 ",
@@ -134,11 +134,11 @@ TEST_F(StatsTest, CadvisorsNamesAreThere) {
       "c1\",image=\"img:1\",name=\"c1\",namespace=\"default\",pod=\"web\"}";
   const std::string pods =
       "container=\"\",id=\"/kubepods/podu1\",image=\"\",name=\"\",namespace=\"default\",pod=\"web\"}";
-  std::string text = CadvisorMetricsText(stats_, 4);
+  std::string text = CadvisorMetricsText(stats_, {});
   EXPECT_EQ(text.find("container_cpu_cfs"), std::string::npos) << "without a quota nothing is throttled";
   account.cpu_quota_us = 50000;
   account.cpu_period_us = 100000;
-  text = CadvisorMetricsText(stats_, 4);
+  text = CadvisorMetricsText(stats_, {});
   const std::string lines[] = {
       "container_cpu_usage_seconds_total{cpu=\"total\",container=\"\",id=\"/\",",
       "container_cpu_usage_seconds_total{cpu=\"total\"," + own + " 1.5 ",
@@ -157,13 +157,38 @@ TEST_F(StatsTest, CadvisorsNamesAreThere) {
       "container_fs_writes_total{device=\"/dev/sda\"," + own + " 2 ",
       "container_fs_reads_bytes_total{device=\"/dev/sda\"," + own + " 3 ",
       "container_fs_writes_bytes_total{device=\"/dev/sda\"," + own + " 4 ",
-      "container_fs_usage_bytes{" + own + " 5 ",
+      "container_fs_usage_bytes{device=\"\"," + own + " 5 ",
+      "container_memory_swap{" + own + " 0 ",
+      "container_spec_memory_swap_limit_bytes{" + own + " 0 ",
       "container_network_receive_packets_dropped_total{container=\"\",id=\"/kubepods/"
       "podu1\",image=\"\",interface=\"eth0\"",
       "# TYPE container_fs_writes_bytes_total counter\n",
   };
   for (const std::string& line : lines) EXPECT_NE(text.find(line), std::string::npos) << line << "\n" << text;
-  EXPECT_EQ(text.find("container_memory_swap"), std::string::npos) << "a family without a sample";
+  EXPECT_EQ(text.find("container_spec_cpu_shares"), std::string::npos) << "a family without a sample";
+}
+
+// What dashboards of nodes and of pods' networks look for.
+TEST_F(StatsTest, CadvisorTellsOfTheMachineAndOfSandboxes) {
+  PodUsageStats& pod = stats_.pods[0];
+  pod.sandbox_id = "s1";
+  pod.sandbox_image = "registry.k8s.io/pause:3.10";
+  pod.sandbox_path = "/kubepods/podu1/s1";
+  stats_.disks = {{"/dev/vda1", {100, 60, 40, 10, 6, 4}}};
+  const std::string text = CadvisorMetricsText(stats_, {});
+  const std::string machine = "image=\"\",name=\"\",namespace=\"\",pod=\"\"}";
+  const std::string lines[] = {
+      "container_network_receive_bytes_total{container=\"\",id=\"/kubepods/podu1/s1\","
+      "image=\"registry.k8s.io/"
+      "pause:3.10\",interface=\"eth0\",name=\"s1\",namespace=\"default\",pod=\"web\"} 11 ",
+      "container_network_receive_bytes_total{container=\"\",id=\"/\",image=\"\",interface=\"eth0\",name=\"\","
+      "namespace=\"\",pod=\"\"} 7 ",
+      "container_fs_limit_bytes{device=\"/dev/vda1\",container=\"\",id=\"/\"," + machine + " 100 ",
+      "container_fs_usage_bytes{device=\"/dev/vda1\",container=\"\",id=\"/\"," + machine + " 40 ",
+      "container_fs_inodes_total{device=\"/dev/vda1\",container=\"\",id=\"/\"," + machine + " 10 ",
+      "container_fs_inodes_free{device=\"/dev/vda1\",container=\"\",id=\"/\"," + machine + " 6 "};
+  for (const std::string& line : lines) EXPECT_NE(text.find(line), std::string::npos) << line << "\n" << text;
+  EXPECT_EQ(text.find("interface=\"veth1\""), std::string::npos) << "the other end of a pod's device";
 }
 
 TEST_F(StatsTest, MetricsHaveTheirNamesAndLabels) {
@@ -174,11 +199,17 @@ TEST_F(StatsTest, MetricsHaveTheirNamesAndLabels) {
                            "pod_memory_working_set_bytes{namespace=\"default\",pod=\"web\"} 77 ",
                            "resource_scrape_error 0\n", "# TYPE node_cpu_usage_seconds_total counter\n"})
     EXPECT_NE(resource.find(line), std::string::npos) << line << resource;
-  const std::string cadvisor = CadvisorMetricsText(stats_, 4);
+  const std::string cadvisor = CadvisorMetricsText(stats_, {4, 2, 1, "mid", "uuid", "bid", "6.1", "Debian"});
   for (const char* line :
        {"container_memory_working_set_bytes{container=\"main\",id=\"/c1\",image=\"img:1\",name=\"c1\","
         "namespace=\"default\",pod=\"web\"} 66 1767225600000\n",
-        "interface=\"eth0\",name=\"\",namespace=\"default\",pod=\"web\"} 11 ", "machine_cpu_cores 4\n"})
+        "interface=\"eth0\",name=\"\",namespace=\"default\",pod=\"web\"} 11 ",
+        "machine_cpu_cores{boot_id=\"bid\",machine_id=\"mid\",system_uuid=\"uuid\"} 4\n",
+        "machine_cpu_physical_cores{boot_id=\"bid\",machine_id=\"mid\",system_uuid=\"uuid\"} 2\n",
+        "cadvisor_version_info{cadvisorRevision=\"\",cadvisorVersion=\"\",dockerVersion=\"\",kernelVersion="
+        "\"6.1\","
+        "osVersion=\"Debian\"} 1\n",
+        "container_scrape_error 0\n"})
     EXPECT_NE(cadvisor.find(line), std::string::npos) << line << cadvisor;
 }
 
@@ -216,6 +247,16 @@ TEST(MachineStats, AreReadFromProc) {
   EXPECT_EQ(DeviceName("7:7", proc + "/sys"), "/dev/loop7");
   EXPECT_EQ(DeviceName("8:0", proc + "/sys"), "8:0");
   ASSERT_TRUE(RemoveTree(proc + "/sys"));
+  ASSERT_TRUE(WriteFile(proc + "/mountinfo",
+                        "1 0 8:1 / / rw - ext4 /dev/sda1 rw\n2 1 8:1 /var/lib /tmp rw - ext4 /dev/sda1 rw\n"
+                        "3 1 0:5 / /proc rw - proc proc rw\n4 1 0:6 / /dev rw - tmpfs /dev/shm rw\n"
+                        "5 1 8:2 / /dev rw - xfs /dev/sda2 rw\n6 1 0:9 / /mnt rw - nfs4 server:/dev/x rw\n"));
+  auto disks = ReadDisks(proc + "/mountinfo");
+  ASSERT_FALSE(disks.empty());
+  EXPECT_EQ(disks[0].device, "/dev/sda1");
+  EXPECT_GT(disks[0].fs.capacity, 0u);
+  for (size_t i = 1; i < disks.size(); ++i) EXPECT_EQ(disks[i].device, "/dev/sda2");
+  ASSERT_TRUE(RemoveFile(proc + "/mountinfo"));
   EXPECT_TRUE(ReadInterfaces("8", proc).empty());
   ASSERT_TRUE(WriteFile(proc + "/file", std::string(10000, 'x')));
   EXPECT_GE(UsageOfDirectory(proc).bytes, 10000);

@@ -1,4 +1,4 @@
-// The two forms that usage is shown in. Pure.
+// The forms that usage is shown in. Pure.
 #pragma once
 
 #include <string>
@@ -11,6 +11,10 @@ namespace keelson::kubelet {
 std::string SummaryJson(const StatsSnapshot& stats, const std::string& node_name, bool cpu_and_memory_only);
 // Prometheus text of /metrics/resource and of /metrics/cadvisor.
 std::string ResourceMetricsText(const StatsSnapshot& stats);
-std::string CadvisorMetricsText(const StatsSnapshot& stats, int cpus);
+struct MachineFacts {
+  int cpus = 0, cores = 0, sockets = 0;
+  std::string machine_id, system_uuid, boot_id, kernel_version, os_image;
+};
+std::string CadvisorMetricsText(const StatsSnapshot& stats, const MachineFacts& machine);
 
 }  // namespace keelson::kubelet

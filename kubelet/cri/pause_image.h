@@ -1,0 +1,13 @@
+// What sandboxes run, told by its name: registry.k8s.io/pause:3.10 and the like.
+#pragma once
+
+#include <string_view>
+
+namespace keelson::kubelet::cri {
+
+inline bool IsPauseImage(std::string_view tag) {
+  const size_t slash = tag.rfind('/');
+  return tag.substr(slash == std::string_view::npos ? 0 : slash + 1).starts_with("pause:");
+}
+
+}  // namespace keelson::kubelet::cri
