@@ -206,6 +206,7 @@ TEST(Inotify, ReportsAndEnds) {
   std::stop_source stop;
   stop.request_stop();
   EXPECT_TRUE(inotify->Wait(stop.get_token(), seconds(5)).error().Is(Code::kCancelled));
+  EXPECT_TRUE(inotify->Wait({}, milliseconds(1)).error().Is(Code::kTimeout)) << "the stop was another wait's";
   EXPECT_TRUE(RemoveTree(dir));
 }
 
