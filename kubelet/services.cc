@@ -161,6 +161,11 @@ Result<int> Run(const Settings& settings) {
   server_options.debugging_handlers = settings.config.enable_debugging_handlers;
   server_options.system_log_handler = settings.config.enable_system_log_handler;
   server_options.system_log_query = settings.config.enable_system_log_query;
+  server_options.profiling = settings.config.enable_profiling_handler;
+  server_options.debug_flags = settings.config.enable_debug_flags_handler;
+  server_options.statusz = FeatureEnabled(settings.config.feature_gates, "ComponentStatusz");
+  server_options.flagz = FeatureEnabled(settings.config.feature_gates, "ComponentFlagz");
+  server_options.flags = settings.flag_values;
   server_options.anonymous = settings.config.anonymous;
   server_options.webhook_authentication = settings.config.webhook_authentication;
   server_options.webhook_authorization = settings.config.authorization_mode != "AlwaysAllow";

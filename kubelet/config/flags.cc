@@ -1,3 +1,5 @@
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <charconv>
 #include <sstream>
@@ -238,6 +240,54 @@ class Parser {
   const char separator_;
 };
 
+// The other way round: what a flag's value is shown as.
+class Printer {
+ public:
+  explicit Printer(char separator) : separator_(separator) {}
+
+  std::string Print(bool value) const { return value ? "true" : "false"; }
+  std::string Print(int32_t value) const { return std::to_string(value); }
+  std::string Print(int64_t value) const { return std::to_string(value); }
+  std::string Print(double value) const { return fmt::format("{}", value); }
+  std::string Print(const std::string& value) const { return value; }
+  std::string Print(Duration value) const {
+    return api::FormatGoDuration(std::chrono::nanoseconds(value).count());
+  }
+  std::string Print(const std::vector<std::string>& value) const {
+    return fmt::format("[{}]", fmt::join(value, ","));
+  }
+  template <typename T>
+  std::string Print(const std::map<std::string, T>& value) const {
+    std::string out;
+    for (const auto& [name, item] : value) out += (out.empty() ? "" : ",") + name + separator_ + Print(item);
+    return out;
+  }
+  // A header's values may be credentials.
+  std::string Print(const std::map<std::string, std::vector<std::string>>& value) const {
+    return value.empty() ? "" : "CLASSIFIED";
+  }
+  std::string Print(const std::vector<ShutdownPeriod>&) const { return ""; }  // has no flag
+  std::string Print(const std::vector<NodeTaint>& value) const {
+    std::string out;
+    for (const NodeTaint& taint : value)
+      out += (out.empty() ? "" : ",") + taint.key + "=" + taint.value + ":" + taint.effect;
+    return out;
+  }
+  std::string Print(const std::vector<MemoryReservation>& value) const {
+    std::string out;
+    for (const MemoryReservation& item : value)
+      out += (out.empty() ? "" : ";") + std::to_string(item.numa_node) + ":" + Print(item.limits);
+    return out;
+  }
+
+ private:
+  const char separator_;
+};
+
+char SeparatorOf(const Field& field) {
+  return field.flag == "eviction-hard" || field.flag == "eviction-soft" ? '<' : '=';
+}
+
 bool IsSwitch(const std::string& name) {
   if (Contains(kIgnoredSwitches, name) || name == "help" || name == "version") return true;
   if (const Field* field = FindConfigFlag(name)) return std::holds_alternative<In<bool>>(field->place);
@@ -251,8 +301,7 @@ Error InvalidArgument(const std::string& name, const std::string& value, const E
 }
 
 Result<> SetConfig(const Field& field, const std::string& value, bool first, KubeletConfig& config) {
-  const char separator = field.flag == "eviction-hard" || field.flag == "eviction-soft" ? '<' : '=';
-  return std::visit([&](auto place) { return Parser(first, separator).Parse(value, config.*place); },
+  return std::visit([&](auto place) { return Parser(first, SeparatorOf(field)).Parse(value, config.*place); },
                     field.place);
 }
 
@@ -317,6 +366,20 @@ Result<> ApplyFlags(const std::vector<std::pair<std::string, std::string>>& flag
     seen.push_back(name);
   }
   return {};
+}
+
+StringMap FlagValues(const CommandLine& given) {
+  StringMap out;
+  for (const OwnFlag& flag : kOwnFlags)
+    out[std::string(flag.name)] =
+        std::visit([&](auto place) { return Printer('=').Print(given.flags.*place); }, flag.place);
+  KubeletConfig config;
+  (void)ApplyFlags(given.config_flags, config);  // they have been read once
+  for (const Field& field : Fields())
+    if (!field.flag.empty())
+      out[std::string(field.flag)] = std::visit(
+          [&](auto place) { return Printer(SeparatorOf(field)).Print(config.*place); }, field.place);
+  return out;
 }
 
 std::string FlagUsage() {

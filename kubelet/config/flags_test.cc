@@ -87,6 +87,28 @@ TEST(Flags, MistakesAreTold) {
 }
 
 // Whatever the flag: "--flag=" has the empty value or is refused for it, and the next word is nobody's value.
+TEST(Flags, AreShownAsGivenOrByDefault) {
+  auto given = ParseCommandLine({"--config=/etc/k.yaml", "--max-pods=30", "--node-labels=a=b,c=d",
+                                 "--eviction-hard=memory.available<100Mi", "--feature-gates=MemoryQoS=true",
+                                 "--register-with-taints=k=v:NoSchedule", "--cluster-dns=10.0.0.1,10.0.0.2",
+                                 "--manifest-url-header=Authorization:Bearer x"});
+  ASSERT_TRUE(given) << given.error().message();
+  StringMap values = FlagValues(*given);
+  const std::pair<const char*, const char*> expected[] = {{"config", "/etc/k.yaml"},
+                                                          {"max-pods", "30"},
+                                                          {"node-labels", "a=b,c=d"},
+                                                          {"eviction-hard", "memory.available<100Mi"},
+                                                          {"feature-gates", "MemoryQoS=true"},
+                                                          {"register-with-taints", "k=v:NoSchedule"},
+                                                          {"cluster-dns", "[10.0.0.1,10.0.0.2]"},
+                                                          {"manifest-url-header", "CLASSIFIED"},
+                                                          {"port", "10250"},
+                                                          {"root-dir", "/var/lib/kubelet"},
+                                                          {"sync-frequency", "1m0s"},
+                                                          {"anonymous-auth", "false"}};
+  for (const auto& [name, value] : expected) EXPECT_EQ(values[name], value) << name;
+}
+
 TEST(Flags, WithoutAValueTakeNoOther) {
   std::istringstream usage(FlagUsage());
   int count = 0;

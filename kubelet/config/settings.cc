@@ -19,6 +19,7 @@ Result<Settings> LoadSettings(int argc, char** argv, std::optional<int>& exit_co
     return Error(Code::kCancelled, "nothing to run");
   }
   Settings out;
+  out.flag_values = FlagValues(*given);
   out.flags = std::move(given->flags);
   ASSIGN_OR_RETURN(out.config, LoadKubeletConfig(out.flags.config, out.flags.config_dir));
   RETURN_IF_ERROR(ApplyFlags(given->config_flags, out.config));

@@ -28,6 +28,7 @@ struct KubeletFlags {
 struct Settings {
   KubeletConfig config;
   KubeletFlags flags;
+  StringMap flag_values;  // of all flags by their names: as given, else the default; the files do not count
 };
 
 // What was set on the command line, apart from what is there by default.
@@ -42,6 +43,7 @@ Result<CommandLine> ParseCommandLine(const std::vector<std::string>& arguments);
 // Puts the values of flags over `config`.
 Result<> ApplyFlags(const std::vector<std::pair<std::string, std::string>>& flags, KubeletConfig& config);
 std::string FlagUsage();
+StringMap FlagValues(const CommandLine& given);
 
 // The command line, the files it names, checked. `exit_code` is set when all has been said already: --help,
 // --version and mistakes in flags.

@@ -41,6 +41,10 @@ Access AccessOf(const http::ServerRequest& request) {
     access.subresources = {"healthz", "proxy"};
   } else if (IsUnder(path, "/configz")) {
     access.subresources = {"configz", "proxy"};
+  } else if (IsUnder(path, "/statusz")) {
+    access.subresources = {"statusz", "proxy"};
+  } else if (IsUnder(path, "/flagz")) {  // they may do what fields of the configuration do
+    access.subresources = {"configz", "proxy"};
   } else {
     access.subresources = {"proxy"};
   }

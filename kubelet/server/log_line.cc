@@ -39,6 +39,12 @@ Result<std::optional<int64_t>> Integer(const http::Query& query, const char* nam
   return std::optional<int64_t>(value);
 }
 
+// Anything but false and 0 is true, also nothing.
+bool Switch(const http::Query& query, const char* name) {
+  const std::string_view text = query.Get(name);
+  return query.Has(name) && text != "0" && !http::EqualsIgnoreCase(text, "false");
+}
+
 }  // namespace
 
 std::optional<LogLine> ParseLogLine(std::string_view line) {
@@ -107,9 +113,9 @@ std::string FixedTimestamp(std::string_view rfc3339) {
 
 Result<LogOptions> ParseLogOptions(const http::Query& query, int64_t now_nanoseconds) {
   LogOptions options;
-  options.follow = query.GetBool("follow");
-  options.previous = query.GetBool("previous");
-  options.timestamps = query.GetBool("timestamps");
+  options.follow = Switch(query, "follow");
+  options.previous = Switch(query, "previous");
+  options.timestamps = Switch(query, "timestamps");
   ASSIGN_OR_RETURN(options.limit_bytes, Integer(query, "limitBytes"));
   // "tail" is the older name of tailLines.
   std::string_view tail = query.Get("tail");
@@ -133,6 +139,7 @@ Result<LogOptions> ParseLogOptions(const http::Query& query, int64_t now_nanosec
   }
   std::string_view stream = query.Get("stream");
   if (!stream.empty() && stream != "All" && stream != "Stdout" && stream != "Stderr") return invalid;
+  if (options.tail_lines && !stream.empty() && stream != "All") return invalid;  // lines are not told apart
   if (stream == "Stdout") options.err = false;
   if (stream == "Stderr") options.out = false;
   return options;

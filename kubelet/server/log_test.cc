@@ -115,9 +115,13 @@ TEST(LogLine, Options) {
     return ParseLogOptions(http::Query::Parse(query), 100 * int64_t{1000000000});
   };
   auto all =
-      parse("follow=true&timestamps=1&tailLines=5&limitBytes=9&sinceSeconds=40&previous=true&stream=Stderr");
+      parse("follow=true&timestamps=1&tailLines=5&limitBytes=9&sinceSeconds=40&previous=yes&stream=All");
   ASSERT_TRUE(all);
-  EXPECT_TRUE(all->follow && all->timestamps && all->previous && all->err && !all->out);
+  EXPECT_TRUE(all->follow && all->timestamps && all->previous && all->err && all->out);
+  EXPECT_TRUE(parse("stream=Stderr")->err && !parse("stream=Stderr")->out);
+  for (const char* off : {"follow=0", "follow=false", "follow=False", "x=1"})
+    EXPECT_FALSE(parse(off)->follow);
+  for (const char* on : {"follow=1", "follow", "follow=", "follow=yes"}) EXPECT_TRUE(parse(on)->follow) << on;
   EXPECT_EQ(all->tail_lines, 5);
   EXPECT_EQ(all->limit_bytes, 9);
   EXPECT_EQ(all->since, 60 * int64_t{1000000000});
@@ -127,8 +131,9 @@ TEST(LogLine, Options) {
   for (const char* bad : {"tailLines=x", "limitBytes=1k", "sinceTime=yesterday"}) {
     EXPECT_TRUE(parse(bad).error().Is(Code::kBadRequest)) << bad;
   }
-  for (const char* bad : {"tailLines=-1", "limitBytes=0", "sinceSeconds=0",
-                          "sinceSeconds=1&sinceTime=1970-01-01T00:00:01Z", "stream=x"}) {
+  for (const char* bad :
+       {"tailLines=-1", "limitBytes=0", "sinceSeconds=0", "sinceSeconds=1&sinceTime=1970-01-01T00:00:01Z",
+        "stream=x", "stream=Stdout&tailLines=1"}) {
     EXPECT_TRUE(parse(bad).error().Is(Code::kInvalid)) << bad;
   }
 }

@@ -9,10 +9,26 @@ namespace keelson::kubelet::server {
 
 namespace {
 
-constexpr std::string_view kPaths[] = {
-    "attach",  "checkpoint",  "configz", "containerLogs",    "debug",          "exec",
-    "healthz", "logs",        "metrics", "metrics/cadvisor", "metrics/probes", "metrics/resource",
-    "pods",    "portForward", "run",     "runningpods",      "stats"};
+constexpr std::string_view kPaths[] = {"attach",
+                                       "checkpoint",
+                                       "configz",
+                                       "containerLogs",
+                                       "debug",
+                                       "exec",
+                                       "flagz",
+                                       "healthz",
+                                       "logs",
+                                       "metrics",
+                                       "metrics/cadvisor",
+                                       "metrics/probes",
+                                       "metrics/resource",
+                                       "metrics/slis",
+                                       "pods",
+                                       "portForward",
+                                       "run",
+                                       "runningpods",
+                                       "stats",
+                                       "statusz"};
 constexpr std::string_view kLongRunning[] = {"attach", "debug", "exec", "portForward"};
 constexpr std::string_view kMethods[] = {"CONNECT", "DELETE", "GET", "HEAD", "OPTIONS",
                                          "PATCH",   "POST",   "PUT", "TRACE"};

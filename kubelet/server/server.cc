@@ -7,8 +7,10 @@
 #include "kubelet/server/log_follower.h"
 #include "kubelet/server/request_metrics.h"
 #include "kubelet/server/system_logs.h"
+#include "lib/base/file.h"
 #include "lib/base/log.h"
 #include "lib/http/streaming.h"
+#include "lib/k8s/component_pages.h"
 
 namespace keelson::kubelet::server {
 namespace {
@@ -53,6 +55,22 @@ std::optional<ContainerRef> ContainerOf(const std::vector<std::string>& path) {
   return std::nullopt;
 }
 
+void ReplyPage(http::ResponseWriter& writer, k8s::PageAnswer answer) {
+  writer.Reply(answer.status, {{"Content-Type", answer.content_type}}, std::move(answer.text));
+}
+
+// Of Go's profiles a program in C++ has the command line and no other.
+void ReplyProfile(http::ResponseWriter& writer, const std::vector<std::string>& path) {
+  const std::string name = path.size() == 3 ? path[2] : "";
+  if (path.size() == 2)
+    return ReplyText(writer, 200,
+                     "/debug/pprof/\n\ncmdline: The command line invocation of the current program\n");
+  if (name != "cmdline") return ReplyText(writer, 404, "Unknown profile\n");
+  std::string arguments = ReadFile("/proc/self/cmdline").value_or("");
+  if (!arguments.empty()) arguments.pop_back();  // each ends with a NUL; here it stands between them
+  ReplyText(writer, 200, std::move(arguments));
+}
+
 int64_t NowNanoseconds() {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::Real().Now().time_since_epoch()).count();
 }
@@ -68,6 +86,10 @@ struct KubeletServer::Impl {
   void RouteReadOnly(const Request& request, const Writer& writer);
   bool Watch(const http::ServerRequest& request, http::ResponseWriter& writer,
              const std::vector<std::string>& path);
+  bool Pages(const http::ServerRequest& request, http::ResponseWriter& writer,
+             const std::vector<std::string>& path);
+  void Debug(const http::ServerRequest& request, http::ResponseWriter& writer,
+             const std::vector<std::string>& path);
   void Checkpoint(http::ResponseWriter& writer, const ContainerRef& container);
   void Health(const http::ServerRequest& request, http::ResponseWriter& writer,
               const std::vector<std::string>& path);
@@ -80,6 +102,7 @@ struct KubeletServer::Impl {
   const KubeletServerOptions options;
   Auth auth;
   KubeletBackend& backend;
+  const WallTime started = Clock::Real().Now();
   std::stop_source stop;
   LogFollower follower;
 };
@@ -114,6 +137,7 @@ void KubeletServer::Impl::Handle(const Request& request, const Writer& writer) {
 void KubeletServer::Impl::Route(const Request& request, const Writer& writer,
                                 const std::vector<std::string>& path) {
   const std::string& verb = path[0];
+  if (verb == "debug") return Debug(*request, *writer, path);
   bool streams = verb == "exec" || verb == "attach" || verb == "portForward";
   bool writes = verb == "run" || verb == "checkpoint";
   bool is_get = request->method == "GET" || request->method == "HEAD";
@@ -126,13 +150,12 @@ void KubeletServer::Impl::Route(const Request& request, const Writer& writer,
                          "Method Not Allowed\n");
   }
   if (Watch(*request, *writer, path)) return;
-  if (verb == "configz" && path.size() == 1) return ReplyJson(*writer, backend.ConfigzJson());
-  if (verb == "debug") return ReplyText(*writer, 501, "profiling is not supported by this kubelet\n");
   static constexpr std::string_view kDebugging[] = {"containerLogs", "exec", "attach",     "run",
                                                     "portForward",   "logs", "runningpods"};
   if (!options.debugging_handlers &&
       std::find(std::begin(kDebugging), std::end(kDebugging), verb) != std::end(kDebugging))
     return ReplyText(*writer, 405, "Debug endpoints are disabled.\n");
+  if (options.debugging_handlers && Pages(*request, *writer, path)) return;
   if (verb == "runningpods" && path.size() == 1) return ReplyJson(*writer, backend.RunningPodsJson());
   if (verb == "logs") {
     if (!options.system_log_handler) return ReplyText(*writer, 405, "logs endpoint is disabled.\n");
@@ -148,6 +171,42 @@ void KubeletServer::Impl::Route(const Request& request, const Writer& writer,
     if (verb == "checkpoint" && container->pod_uid.empty()) return Checkpoint(*writer, *container);
   }
   ReplyText(*writer, 404, "404 page not found\n");
+}
+
+bool KubeletServer::Impl::Pages(const http::ServerRequest& request, http::ResponseWriter& writer,
+                                const std::vector<std::string>& path) {
+  if (path.size() != 1) return false;
+  const std::string_view accept = request.headers.Get("Accept");
+  if (path[0] == "configz") {
+    ReplyJson(writer, backend.ConfigzJson());
+  } else if (path[0] == "flagz" && options.flagz) {
+    ReplyPage(writer, k8s::AnswerFlagz("kubelet", options.flags, accept));
+  } else if (path[0] == "statusz" && options.statusz) {
+    ReplyPage(writer, k8s::AnswerStatusz({"kubelet",
+                                          started,
+                                          Clock::Real().Now(),
+                                          {"/configz", "/debug", "/flagz", "/healthz", "/metrics"}},
+                                         accept));
+  } else {
+    return false;
+  }
+  return true;
+}
+
+void KubeletServer::Impl::Debug(const http::ServerRequest& request, http::ResponseWriter& writer,
+                                const std::vector<std::string>& path) {
+  const std::string page = path.size() > 1 ? path[1] : "";
+  if (page == "pprof") {
+    if (!options.debugging_handlers) return ReplyText(writer, 405, "Debug endpoints are disabled.\n");
+    if (!options.profiling) return ReplyText(writer, 405, "profiling endpoint is disabled.\n");
+    if (request.method == "GET" || request.method == "HEAD") return ReplyProfile(writer, path);
+    return writer.Reply(405, {{"Allow", "GET"}}, "Method Not Allowed\n");
+  }
+  if (options.debugging_handlers && page == "flags" && path.size() == 3 && path[2] == "v") {
+    if (!options.debug_flags) return ReplyText(writer, 405, "flags endpoint is disabled.\n");
+    return ReplyPage(writer, k8s::AnswerVerbosity(request.method, request.body));
+  }
+  ReplyText(writer, 404, "404 page not found\n");
 }
 
 // What only looks: it is all that the read-only port has.
@@ -168,6 +227,8 @@ bool KubeletServer::Impl::Watch(const http::ServerRequest& request, http::Respon
     ReplyMetrics(writer, backend.CadvisorMetrics());
   } else if (verb == "metrics" && path.size() == 2 && path[1] == "probes") {
     ReplyMetrics(writer, backend.ProbeMetrics());
+  } else if (verb == "metrics" && path.size() == 2 && path[1] == "slis") {
+    ReplyMetrics(writer, k8s::HealthMetrics());
   } else {
     return false;
   }

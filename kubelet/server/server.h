@@ -2,6 +2,7 @@
 #pragma once
 
 #include <chrono>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -18,9 +19,13 @@ struct KubeletServerOptions {
   bool system_log_handler = true;  // /logs/
   bool system_log_query = false;   // its ?query=
   std::string log_directory = "/var/log";
-  bool anonymous = false;              // requests without credentials are system:anonymous, else 401
-  bool webhook_authentication = true;  // bearer tokens by TokenReview
-  bool webhook_authorization = true;   // SubjectAccessReview; false: all who are authenticated may
+  bool profiling = true;    // /debug/pprof/
+  bool debug_flags = true;  // /debug/flags/v
+  bool statusz = true, flagz = true;
+  std::map<std::string, std::string> flags;  // of /flagz: name to value
+  bool anonymous = false;                    // requests without credentials are system:anonymous, else 401
+  bool webhook_authentication = true;        // bearer tokens by TokenReview
+  bool webhook_authorization = true;         // SubjectAccessReview; false: all who are authenticated may
   std::chrono::milliseconds authentication_ttl{std::chrono::minutes(2)};
   std::chrono::milliseconds authorized_ttl{std::chrono::minutes(5)},
       unauthorized_ttl{std::chrono::seconds(30)};
@@ -28,7 +33,7 @@ struct KubeletServerOptions {
 
 // The handler for http::Server. Authentication: client certificates that the server has verified, bearer
 // tokens by TokenReview. Authorization of every request: SubjectAccessReview for this node, resource nodes,
-// subresource stats, metrics, log, pods, healthz, configz or proxy, as the path has it.
+// subresource stats, metrics, log, pods, healthz, configz, statusz or proxy, as the path has it.
 class KubeletServer {
  public:
   KubeletServer(KubeletServerOptions options, KubeletBackend& backend, client::RestClient api);

@@ -93,6 +93,7 @@ class KubeletServerTest : public ::testing::Test {
     KubeletServerOptions options;
     options.node_name = "n1";
     options.log_directory = "/nowhere";
+    options.flags = {{"max-pods", "110"}};
     return options;
   }
 
@@ -174,7 +175,11 @@ TEST_F(KubeletServerTest, EndpointsForAnAdministrator) {
       {"/metrics/probes", "200 ", ""},
       {"/stats/summary?only_cpu_and_memory=true", "200 {}", ""},
       {"/runningpods/", R"(200 {"kind":"PodList","items":[]})", ""},
-      {"/debug/pprof/", "501 profiling is not supported by this kubelet\n", "get proxy"},
+      {"/debug/pprof/", "200 /debug/pprof/\n\ncmdline: The command line invocation of the current program\n",
+       "get proxy"},
+      {"/debug/pprof/heap", "404 Unknown profile\n", ""},
+      {"/debug/flags/v", "406 unsupported http method", ""},
+      {"/debug/other", "404 404 page not found\n", ""},
       {"/logs/", "404 404 page not found\n", "get log"},
       {"/nowhere", "404 404 page not found\n", ""},
       {"/exec/ns/pod/main?output=1", "400 Upgrade request required\n", ""},
@@ -219,6 +224,59 @@ TEST_F(KubeletServerTest, EndpointsForAnAdministrator) {
             "500 [+]ping ok\n[-]syncloop failed: reason withheld\nhealthz check failed\n");
   EXPECT_EQ(Get(*admin, "/healthz/syncloop"), "500 internal server error: reason withheld\n");
   EXPECT_EQ(Get(*admin, "/healthz?exclude=syncloop"), "200 ok");
+}
+
+TEST_F(KubeletServerTest, PagesOfEveryComponent) {
+  auto admin = As("root", {"admins"});
+  EXPECT_NE(Get(*admin, "/flagz").find("\nkubelet flagz\nWarning: "), std::string::npos);
+  EXPECT_NE(Get(*admin, "/flagz").find("\nmax-pods=110\n"), std::string::npos);
+  EXPECT_EQ(last_access_, "get configz");
+  EXPECT_NE(Get(*admin, "/statusz").find("\nPaths: /configz /debug /flagz /healthz /metrics\n"),
+            std::string::npos);
+  EXPECT_EQ(last_access_, "get statusz");
+  EXPECT_EQ(Get(*admin, "/statusz/x"), "404 404 page not found\n");
+  EXPECT_EQ(Get(*admin, "/healthz"), "200 ok");
+  EXPECT_NE(
+      Get(*admin, "/metrics/slis").find("kubernetes_healthcheck{name=\"syncloop\",type=\"healthz\"} 1\n"),
+      std::string::npos);
+  EXPECT_EQ(last_access_, "get metrics");
+  backend_.sick = true;
+  EXPECT_EQ(Get(*admin, "/healthz").substr(0, 3), "500");
+  const std::string slis = Get(*admin, "/metrics/slis");
+  for (const char* line :
+       {"# TYPE kubernetes_healthcheck gauge\n",
+        "kubernetes_healthcheck{name=\"syncloop\",type=\"healthz\"} 0\n",
+        "# TYPE kubernetes_healthchecks_total counter\n",
+        "kubernetes_healthchecks_total{name=\"syncloop\",status=\"error\",type=\"healthz\"} "})
+    EXPECT_NE(slis.find(line), std::string::npos) << line << slis;
+  EXPECT_EQ(Get(*admin, "/metrics").find("kubernetes_healthcheck"), std::string::npos);
+}
+
+TEST_F(KubeletServerTest, WhatIsTurnedOffSaysSo) {
+  struct Case {
+    bool KubeletServerOptions::*off;
+    const char *target, *expected;
+  } cases[] = {
+      {&KubeletServerOptions::profiling, "/debug/pprof/", "405 profiling endpoint is disabled.\n"},
+      {&KubeletServerOptions::debug_flags, "/debug/flags/v", "405 flags endpoint is disabled.\n"},
+      {&KubeletServerOptions::statusz, "/statusz", "404 404 page not found\n"},
+      {&KubeletServerOptions::flagz, "/flagz", "404 404 page not found\n"},
+      {&KubeletServerOptions::system_log_handler, "/logs/", "405 logs endpoint is disabled.\n"},
+      {&KubeletServerOptions::debugging_handlers, "/debug/pprof/", "405 Debug endpoints are disabled.\n"},
+      {&KubeletServerOptions::debugging_handlers, "/logs/", "405 Debug endpoints are disabled.\n"},
+      {&KubeletServerOptions::debugging_handlers, "/runningpods/", "405 Debug endpoints are disabled.\n"},
+      {&KubeletServerOptions::debugging_handlers, "/configz", "404 404 page not found\n"},
+      {&KubeletServerOptions::debugging_handlers, "/statusz", "404 404 page not found\n"},
+      {&KubeletServerOptions::debugging_handlers, "/debug/flags/v", "404 404 page not found\n"},
+      {&KubeletServerOptions::debugging_handlers, "/pods", R"(200 {"kind":"PodList"})"},
+  };
+  for (const Case& c : cases) {
+    KubeletServerOptions options = Options();
+    options.*c.off = false;
+    KubeletServer server(options, backend_, client::RestClient(api_));
+    http::RunningServer open(server.handler(), http::TlsOptions(pki_));
+    EXPECT_EQ(Get(*As("root", {"admins"}, open), c.target), c.expected) << c.target;
+  }
 }
 
 TEST_F(KubeletServerTest, LogsOfTheNodeEndAtTheirDirectory) {

@@ -3,6 +3,7 @@
 #include <set>
 
 #include "lib/base/log.h"
+#include "lib/base/metrics.h"
 
 namespace keelson::k8s {
 
@@ -18,8 +19,34 @@ std::string Unmatched(const std::set<std::string_view>& excluded) {
   return out;
 }
 
+// On a page of their own, which is asked more often than the others.
+struct Slis {
+  metrics::Family latest{metrics::Type::kGauge,
+                         "kubernetes_healthcheck",
+                         "[STABLE] This metric records the result of a single healthcheck.",
+                         {"name", "type"},
+                         {}};
+  metrics::Family total{metrics::Type::kCounter,
+                        "kubernetes_healthchecks_total",
+                        "[STABLE] This metric records the results of all healthcheck.",
+                        {"name", "status", "type"},
+                        {}};
+};
+
+Slis& TheSlis() {
+  static Slis slis;
+  return slis;
+}
+
+void Count(const std::string& name, std::string_view endpoint, bool passes) {
+  const std::string type(endpoint);
+  TheSlis().latest.With({name, type}).Set(passes ? 1 : 0);
+  TheSlis().total.With({name, passes ? "success" : "error", type}).Increment();
+}
+
 bool Passes(const NamedCheck& check, std::string_view endpoint) {
   Result<> result = check.check();
+  Count(check.name, endpoint, result.has_value());
   if (!result)
     log::Warn("Health check failed",
               {{"check", check.name}, {"endpoint", endpoint}, {"error", result.error()}});
@@ -59,6 +86,13 @@ HealthAnswer AnswerHealth(const std::vector<NamedCheck>& checks, const HealthQue
   if (failed) return {500, report + endpoint + " check failed\n"};
   if (question.verbose) return {200, report + endpoint + " check passed\n"};
   return {200, "ok"};
+}
+
+std::string HealthMetrics() {
+  std::string out;
+  TheSlis().latest.Print(out);
+  TheSlis().total.Print(out);
+  return out;
 }
 
 }  // namespace keelson::k8s

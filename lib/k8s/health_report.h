@@ -30,4 +30,8 @@ struct HealthAnswer {
 // Who may ask is often anybody: why a check failed goes to the log alone.
 HealthAnswer AnswerHealth(const std::vector<NamedCheck>& checks, const HealthQuestion& question);
 
+// How checks have ended that somebody asked for, of this process: Prometheus text, as /metrics/slis answers
+// it.
+std::string HealthMetrics();
+
 }  // namespace keelson::k8s
