@@ -3,15 +3,9 @@
 #include <algorithm>
 
 #include "kubelet/container/container_config.h"
-#include "kubelet/container/sandbox_config.h"
 #include "kubelet/pod/container_killer.h"
-#include "kubelet/pod/container_metrics.h"
-#include "kubelet/pod/termination_message.h"
-#include "kubelet/status/own_conditions.h"
 #include "lib/api/meta.h"
-#include "lib/base/file.h"
 #include "lib/base/wall_time.h"
-#include "lib/k8s/field_error.h"
 #include "lib/k8s/pod_util.h"
 
 namespace keelson::kubelet {
@@ -23,38 +17,8 @@ namespace {
 
 constexpr int kQuickLooks = 5;
 constexpr milliseconds kFirstQuickLook(30);
-constexpr milliseconds kRetry(2000);
-
-DnsConfig HostDns(const NodeContext& node) {
-  if (node.resolv_conf.empty()) return {};
-  auto text = ReadFile(node.resolv_conf);
-  return text ? ParseResolvConf(*text) : DnsConfig();
-}
-
-// Whether the API already shows the pod with the addresses that it has.
-bool HasAddresses(const corev1::Pod& pod, const NodeContext& node, const std::vector<std::string>& ips) {
-  const auto same = [](const auto& shown, const std::vector<std::string>& are) {
-    return std::equal(shown.begin(), shown.end(), are.begin(), are.end(),
-                      [](const auto& item, const std::string& ip) { return item.ip() == ip; });
-  };
-  return same(pod.status().host_ips(), node.node_ips) &&
-         same(pod.status().pod_ips(), pod.spec().host_network() ? node.node_ips : ips);
-}
 
 }  // namespace
-
-corev1::Pod PodWithAddresses(const corev1::Pod& pod, const NodeContext& node, std::vector<std::string> ips) {
-  corev1::Pod out = pod;
-  auto& status = *out.mutable_status();
-  if (!node.node_ips.empty()) status.set_host_ip(node.node_ips.front());
-  status.clear_host_ips();
-  for (const std::string& ip : node.node_ips) status.add_host_ips()->set_ip(ip);
-  if (pod.spec().host_network()) ips = node.node_ips;
-  if (!ips.empty()) status.set_pod_ip(ips.front());
-  status.clear_pod_ips();
-  for (const std::string& ip : ips) status.add_pod_ips()->set_ip(ip);
-  return out;
-}
 
 seconds GraceOf(const corev1::PodSpec& spec) {
   return Span(spec.has_termination_grace_period_seconds() ? spec.termination_grace_period_seconds() : 30);
@@ -89,45 +53,6 @@ Result<> PodSyncTask::TakeIn(Result<PodRuntimeStatus> looked_at) {
   memory_.inspected = true;
   deps_.seen(pod_->metadata().uid(), memory_.runtime);
   return {};
-}
-
-corev1::PodStatus PodSyncTask::ReportStatus(bool terminal) {
-  // On top of what was said last: the API may not have shown it to us yet. What others say is as the API has
-  // it.
-  corev1::Pod base = *pod_;
-  if (auto last = deps_.statuses.Get(pod_->metadata().uid())) {
-    corev1::PodStatus& status = *base.mutable_status();
-    status = std::move(*last);
-    auto& conditions = *status.mutable_conditions();
-    const auto others = [this](const corev1::PodCondition& condition) {
-      return !IsKubeletsCondition(condition.type()) &&
-             !(memory_.ending && condition.type() == k8s::kDisruptionTarget);
-    };
-    conditions.erase(std::remove_if(conditions.begin(), conditions.end(), others), conditions.end());
-    for (const auto& condition : pod_->status().conditions())
-      if (!k8s::FindCondition(status, condition.type())) *conditions.Add() = condition;
-  }
-  if (memory_.ending) base.mutable_status()->set_phase("Failed");  // conditions follow the phase
-  StatusInput input{base,
-                    *memory_.runtime,
-                    deps_.probes,
-                    memory_.waiting,
-                    IsInitialized(*pod_, *memory_.runtime, deps_.probes),
-                    terminal,
-                    node_.node_ips,
-                    options_.runtime_name,
-                    TerminationMessage,
-                    clock_.Now()};
-  input.recursive_read_only = node_.RecursiveReadOnly(memory_.handler);
-  input.restarting_all =
-      memory_.restarting_all || (!terminal && ShouldRestartAll(pod_->spec(), *memory_.runtime));
-  input.image_volumes = &memory_.image_volumes;
-  corev1::PodStatus status = GenerateStatus(input);
-  if (deps_.complete_status) deps_.complete_status(pod_->metadata().uid(), status);
-  if (memory_.ending) ApplyEnding(*memory_.ending, clock_.Now(), status);
-  ReportResize(base, status);
-  deps_.statuses.Set(pod_, status);
-  return status;
 }
 
 void PodSyncTask::Again(milliseconds after) {
@@ -297,103 +222,6 @@ Result<> PodSyncTask::RestartAll(ContainerKiller& killer, seconds grace) {
   memory_.restarting_all = false;
   memory_.waiting.clear();
   Again(milliseconds(1));
-  return {};
-}
-
-void PodSyncTask::MountVolumes(const std::vector<std::string>& pod_ips) {
-  volumes_ = HasAddresses(*pod_, node_, pod_ips)
-                 ? deps_.volumes.Mount(*pod_, node_, stop_)
-                 : deps_.volumes.Mount(PodWithAddresses(*pod_, node_, pod_ips), node_, stop_);
-}
-
-void PodSyncTask::RefreshVolumes() {
-  if (pod_->spec().volumes().empty()) return;
-  MountVolumes(memory_.runtime->Ips());
-  NoteVolumes();
-}
-
-void PodSyncTask::NoteVolumes() {
-  if (volumes_) {
-    memory_.mount_error.clear();
-    return;
-  }
-  if (volumes_.error().Is(Code::kCancelled)) return;
-  if (memory_.mount_error != volumes_.error().message())
-    Event("", "Warning", "FailedMount", volumes_.error().message());
-  memory_.mount_error = volumes_.error().message();
-  Again(kRetry);
-}
-
-Result<> PodSyncTask::Prepare(const PodActions& actions, std::string& sandbox_id) {
-  const metav1::ObjectMeta& meta = pod_->metadata();
-  RETURN_IF_ERROR(MakeDirs(node_.paths.Pod(meta.uid()), 0750));
-  RETURN_IF_ERROR(MakeDirs(node_.paths.PodLogs(meta.namespace_(), meta.name(), meta.uid())));
-  if (auto made = deps_.cgroups.Ensure(*pod_, node_); !made) {
-    Event("", "Warning", "FailedCreatePodContainer",
-          "unable to ensure pod container exists: failed to create container: " + made.error().message());
-    return made;
-  }
-  uint32_t attempt = actions.create_sandbox ? actions.attempt
-                     : memory_.runtime->sandboxes.empty()
-                         ? 0
-                         : memory_.runtime->sandboxes.front().metadata.attempt;
-  if (auto known = BuildSandbox(actions.create_sandbox, attempt); !known) {
-    Event("", "Warning", "FailedCreatePodSandBox",
-          "Failed to create pod sandbox: " + known.error().message());
-    Again(kRetry);
-    return known;
-  }
-  if (!actions.create_sandbox) {
-    MountVolumes(memory_.runtime->Ips());
-    NoteVolumes();
-    return {};
-  }
-  Result<> created;
-  std::vector<std::function<void()>> tasks = {[&] { created = CreateSandbox(sandbox_id); }};
-  if (!pod_->spec().volumes().empty()) tasks.push_back([this] { MountVolumes({}); });
-  deps_.executor.RunAll(std::move(tasks));
-  NoteVolumes();
-  return created;
-}
-
-// What the runtime is told of the pod as a whole: also new containers of a sandbox that is there need it.
-Result<> PodSyncTask::BuildSandbox(bool fresh, uint32_t attempt) {
-  ASSIGN_OR_RETURN(memory_.handler, deps_.handler(pod_->spec().runtime_class_name()));
-  DnsConfig host_dns = HostDns(node_);
-  ASSIGN_OR_RETURN(sandbox_config_,
-                   BuildSandboxConfig(*pod_, node_, host_dns, deps_.cgroups.Parent(*pod_), attempt));
-  ASSIGN_OR_RETURN(sandbox_config_.namespaces.user_ids, deps_.user_namespaces.Get(*pod_));
-  if (sandbox_config_.namespaces.user_ids) {
-    const cri::RuntimeHandler* handler = node_.Handler(memory_.handler);
-    if (!handler)
-      return Error(Code::kInvalid, "the handler " + k8s::Quote(memory_.handler) + " is not known");
-    if (!handler->user_namespaces)
-      return Error(Code::kInvalid, memory_.handler.empty()
-                                       ? "default runtime handler does not support user namespaces"
-                                       : "RuntimeClass handler " + k8s::Quote(memory_.handler) +
-                                             " does not support user namespaces");
-  }
-  if (fresh)
-    for (const auto& [reason, message] : PodDns(*pod_, node_, host_dns).left_out)
-      Event("", "Warning", reason.c_str(), message);
-  return {};
-}
-
-Result<> PodSyncTask::CreateSandbox(std::string& sandbox_id) {
-  auto id = [&] {
-    StartGate::Pass pass(deps_.starts, StartGate::Kind::kSandbox);
-    return deps_.runtime.RunPodSandbox(sandbox_config_, memory_.handler, stop_);
-  }();
-  if (sandbox_config_.namespaces.user_ids) CountUserNamespaces(id.has_value());
-  if (!id) {
-    Event("", "Warning", "FailedCreatePodSandBox", "Failed to create pod sandbox: " + id.error().message());
-    Again(kRetry);
-    return id.error();
-  }
-  // Its address, for the containers' variables and for the status, which goes out while they start.
-  RETURN_IF_ERROR(TakeIn(WithSandbox(deps_.runtime, *memory_.runtime, *id, stop_)));
-  sandbox_id = *id;
-  ReportStatus(false);
   return {};
 }
 

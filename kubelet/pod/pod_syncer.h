@@ -21,6 +21,7 @@
 #include "kubelet/pod/user_namespaces.h"
 #include "kubelet/probe/manager.h"
 #include "kubelet/resize/resizer.h"
+#include "kubelet/status/ending.h"
 #include "kubelet/status/generate.h"
 #include "kubelet/status/manager.h"
 #include "kubelet/volume/volume_manager.h"

@@ -1,4 +1,5 @@
-// A pod's status from what the runtime has of it. Pure.
+// A pod's status from what the runtime has of it: addresses here, the rest in container_statuses, phase and
+// conditions. Pure.
 #pragma once
 
 #include <functional>
@@ -35,21 +36,5 @@ struct StatusInput {
 };
 
 corev1::PodStatus GenerateStatus(const StatusInput& input);
-
-// Of a pod that the node does not take: phase Failed with this reason and message.
-corev1::PodStatus RejectedStatus(const corev1::Pod& pod, const std::string& reason,
-                                 const std::string& message, WallTime now);
-
-// Why the node itself ended a pod.
-struct PodEnding {
-  std::string reason, message;
-  std::string disruption;  // message of the DisruptionTarget condition; empty: none
-};
-// Phase Failed for that reason, whatever the containers' ends say.
-void ApplyEnding(const PodEnding& ending, WallTime now, corev1::PodStatus& status);
-
-// Whether a running container counts as started and as ready.
-bool ContainerStarted(const corev1::Container& container, const std::string& id, const ProbeResults& probes);
-bool ContainerReady(const corev1::Container& container, const std::string& id, const ProbeResults& probes);
 
 }  // namespace keelson::kubelet

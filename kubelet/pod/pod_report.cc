@@ -1,0 +1,50 @@
+// What PodSyncTask tells of the pod.
+#include <algorithm>
+
+#include "kubelet/pod/pod_sync_task.h"
+#include "kubelet/pod/termination_message.h"
+#include "kubelet/status/own_conditions.h"
+#include "lib/k8s/pod_util.h"
+
+namespace keelson::kubelet {
+
+corev1::PodStatus PodSyncTask::ReportStatus(bool terminal) {
+  // On top of what was said last: the API may not have shown it to us yet. What others say is as the API has
+  // it.
+  corev1::Pod base = *pod_;
+  if (auto last = deps_.statuses.Get(pod_->metadata().uid())) {
+    corev1::PodStatus& status = *base.mutable_status();
+    status = std::move(*last);
+    auto& conditions = *status.mutable_conditions();
+    const auto others = [this](const corev1::PodCondition& condition) {
+      return !IsKubeletsCondition(condition.type()) &&
+             !(memory_.ending && condition.type() == k8s::kDisruptionTarget);
+    };
+    conditions.erase(std::remove_if(conditions.begin(), conditions.end(), others), conditions.end());
+    for (const auto& condition : pod_->status().conditions())
+      if (!k8s::FindCondition(status, condition.type())) *conditions.Add() = condition;
+  }
+  if (memory_.ending) base.mutable_status()->set_phase("Failed");  // conditions follow the phase
+  StatusInput input{base,
+                    *memory_.runtime,
+                    deps_.probes,
+                    memory_.waiting,
+                    IsInitialized(*pod_, *memory_.runtime, deps_.probes),
+                    terminal,
+                    node_.node_ips,
+                    options_.runtime_name,
+                    TerminationMessage,
+                    clock_.Now()};
+  input.recursive_read_only = node_.RecursiveReadOnly(memory_.handler);
+  input.restarting_all =
+      memory_.restarting_all || (!terminal && ShouldRestartAll(pod_->spec(), *memory_.runtime));
+  input.image_volumes = &memory_.image_volumes;
+  corev1::PodStatus status = GenerateStatus(input);
+  if (deps_.complete_status) deps_.complete_status(pod_->metadata().uid(), status);
+  if (memory_.ending) ApplyEnding(*memory_.ending, clock_.Now(), status);
+  ReportResize(base, status);
+  deps_.statuses.Set(pod_, status);
+  return status;
+}
+
+}  // namespace keelson::kubelet

@@ -1,0 +1,10 @@
+// What a pod's status tells of each container, in the spec's order. Pure.
+#pragma once
+
+#include "kubelet/status/generate.h"
+
+namespace keelson::kubelet {
+
+void FillContainerStatuses(const StatusInput& input, corev1::PodStatus& out);
+
+}  // namespace keelson::kubelet
