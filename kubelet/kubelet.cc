@@ -51,7 +51,7 @@ Kubelet::Impl::Impl(KubeletParts given, const Settings& given_settings, Clock& g
               [this] { return nodes.Get("", node_options.name); }),
       statuses(parts.api, clock),
       probes(
-          *handlers, executor, [this](const std::string& uid) { workers.Touch(uid); },
+          *handlers, executor, [this](const std::string& uid) { workers.ProbesChanged(uid); },
           [this](const corev1::Pod& pod, const std::string& container, const std::string& reason,
                  const std::string& message) { events.Pod(pod, container, "Warning", reason, message); },
           clock),

@@ -28,6 +28,8 @@ struct PodActions {
   std::vector<KillAction> kill;
   std::vector<std::string> start;  // names, in order: init containers and sidecars first
   std::vector<std::string> start_ephemeral;
+
+  bool PodIsOver() const { return kill_pod && !create_sandbox; }  // no container of it will run again
 };
 
 // Whether `container` may run once more after `record`, its latest run (null: it never ran): by the first of

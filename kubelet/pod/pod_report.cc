@@ -9,6 +9,16 @@
 namespace keelson::kubelet {
 
 corev1::PodStatus PodSyncTask::ReportStatus(bool terminal) {
+  return Report(terminal, false, StatusManager::When::kNow);
+}
+
+void PodSyncTask::ReportBefore(const PodActions& actions) {
+  if (!resize_.empty()) return;  // what containers are granted is not what they have, and is just being given
+  Report(false, !actions.PodIsOver(), StatusManager::When::kSoon);
+}
+
+corev1::PodStatus PodSyncTask::Report(bool terminal, bool more_to_do, StatusManager::When when) {
+  MutexLock lock(memory_.reporting);
   // On top of what was said last: the API may not have shown it to us yet. What others say is as the API has
   // it.
   corev1::Pod base = *pod_;
@@ -24,6 +34,7 @@ corev1::PodStatus PodSyncTask::ReportStatus(bool terminal) {
     for (const auto& condition : pod_->status().conditions())
       if (!k8s::FindCondition(status, condition.type())) *conditions.Add() = condition;
   }
+  if (k8s::IsTerminal(*pod_)) base.mutable_status()->set_phase(pod_->status().phase());  // others' word
   if (memory_.ending) base.mutable_status()->set_phase("Failed");  // conditions follow the phase
   StatusInput input{base,
                     *memory_.runtime,
@@ -38,12 +49,13 @@ corev1::PodStatus PodSyncTask::ReportStatus(bool terminal) {
   input.recursive_read_only = node_.RecursiveReadOnly(memory_.handler);
   input.restarting_all =
       memory_.restarting_all || (!terminal && ShouldRestartAll(pod_->spec(), *memory_.runtime));
+  input.more_to_do = more_to_do;
   input.image_volumes = &memory_.image_volumes;
   corev1::PodStatus status = GenerateStatus(input);
   if (deps_.complete_status) deps_.complete_status(pod_->metadata().uid(), status);
   if (memory_.ending) ApplyEnding(*memory_.ending, clock_.Now(), status);
   ReportResize(base, status);
-  deps_.statuses.Set(pod_, status);
+  deps_.statuses.Set(pod_, status, when);
   return status;
 }
 

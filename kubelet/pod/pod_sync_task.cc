@@ -83,7 +83,11 @@ Result<SyncResult> PodSyncTask::Run() {
   if (actions.restart_all && RestartAllHeldBack()) actions.restart_all = false;
   bool acts = actions.kill_pod || actions.restart_all || actions.create_sandbox || !actions.kill.empty() ||
               !actions.start.empty() || !actions.start_ephemeral.empty();
-  if (acts && !known) ReportStatus(false);  // people see ContainerCreating meanwhile
+  if (acts) ReportBefore(actions);
+  if (actions.PodIsOver()) {  // who takes it down tells how far that has come
+    result_.ended = true;
+    return result_;
+  }
   if (acts) RETURN_IF_ERROR(Kill(actions));
   Resize();
   std::string sandbox_id = actions.sandbox_id;
@@ -159,7 +163,7 @@ void PodSyncTask::PlanQuickLook(const PodActions& actions) {
   if (!made_.empty()) memory_.quick_looks = ends ? kQuickLooks : 0;
   // More may be due at once: the next init container, or the first app container after the last of them.
   PodActions next = ComputePodActions(*pod_, *memory_.runtime, deps_.probes);
-  bool more = next.kill_pod && memory_.runtime->AnyRunning();
+  bool more = next.PodIsOver();
   for (const std::string& name : next.start) more = more || !memory_.waiting.count(name);
   if (more && !result_.again) Again(actions.start.empty() ? kFirstQuickLook : milliseconds(1));
   if (memory_.quick_looks > 0) Again(kFirstQuickLook * (1 << (kQuickLooks - memory_.quick_looks--)));
@@ -169,9 +173,7 @@ Result<> PodSyncTask::Kill(const PodActions& actions) {
   ContainerKiller killer(deps_.runtime, deps_.handlers, deps_.executor, deps_.event, clock_);
   seconds grace = GraceOf(pod_->spec());
   if (actions.kill_pod) {
-    if (!actions.create_sandbox)
-      deps_.probes.StopLiveness(pod_->metadata().uid());
-    else if (!memory_.runtime->sandboxes.empty())
+    if (!memory_.runtime->sandboxes.empty())
       Event("", "Normal", "SandboxChanged", "Pod sandbox changed, it will be killed and re-created.");
     return killer.KillPod(pod_.get(), *memory_.runtime, grace, stop_);
   }

@@ -22,6 +22,9 @@ class PodSyncTask {
   corev1::PodStatus ReportStatus(bool terminal);
 
  private:
+  // What a sync finds is not kept back until all that it does about it is done: that may take minutes.
+  void ReportBefore(const PodActions& actions);
+  corev1::PodStatus Report(bool terminal, bool more_to_do, StatusManager::When when);
   // What has to be there before the first container starts. Volumes are set up, and images asked for, while
   // the sandbox is being made.
   Result<> Prepare(const PodActions& actions, std::string& sandbox_id);

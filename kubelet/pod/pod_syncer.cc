@@ -11,6 +11,7 @@
 #include "kubelet/pod/container_metrics.h"
 #include "kubelet/pod/pod_sync_task.h"
 #include "kubelet/pod/termination_message.h"
+#include "kubelet/status/readiness.h"
 #include "lib/base/file.h"
 #include "lib/k8s/pod_util.h"
 
@@ -92,6 +93,14 @@ Result<> PodSyncer::Terminate(const PodPtr& pod, PodMemory& memory, seconds grac
                           !memory.admitted && k8s::IsTerminal(*pod));
   if (!told) task.ReportStatus(true);
   return {};
+}
+
+void PodSyncer::TellReadiness(const PodPtr& pod, PodMemory& memory) {
+  if (k8s::IsTerminal(*pod)) return;
+  MutexLock lock(memory.reporting);
+  auto status = deps_.statuses.Get(pod->metadata().uid());
+  if (!status) return;  // the first sync will tell
+  if (UpdateReadiness(pod->spec(), deps_.probes, clock_.Now(), *status)) deps_.statuses.Set(pod, *status);
 }
 
 void PodSyncer::TellOfEnding(const PodPtr& pod, PodMemory& memory, std::stop_token stop) {

@@ -49,7 +49,8 @@ struct PodMemory {
   bool routine = false;                              // this look is only because some time has passed
   std::map<std::string, std::string> image_volumes;  // volume -> reference of its image
   std::map<std::string, SteadyTime>
-      refused;  // containers that the runtime does not remove, by id -> since when
+      refused;      // containers that the runtime does not remove, by id -> since when
+  Mutex reporting;  // from the look at what probes have found until the status that is made of it is set
   Mutex telling;
   bool stopping GUARDED_BY(telling) = false;  // Terminate waits for containers
 };
@@ -111,6 +112,9 @@ class PodSyncer {  // thread safe for different pods
   PodSyncer(Dependencies dependencies, const Options& options, Clock& clock = Clock::Real());
 
   Result<SyncResult> Sync(const PodPtr& pod, PodMemory& memory, std::stop_token stop);
+  // From any thread, whatever else is done to the pod: what probes have found goes into the status that was
+  // told last.
+  void TellReadiness(const PodPtr& pod, PodMemory& memory);
   // Runs preStop hooks, stops all containers within `grace`, then the sandbox; reports the final status.
   Result<> Terminate(const PodPtr& pod, PodMemory& memory, std::chrono::seconds grace, std::stop_token stop);
   // Meanwhile, from any thread: what has become of the containers by now, and of their readiness, goes into

@@ -127,6 +127,28 @@ void PodWorkers::Touch(const std::string& uid) {
   queue_.Add(uid);
 }
 
+void PodWorkers::ProbesChanged(const std::string& uid) {
+  std::shared_ptr<Entry> entry;
+  PodPtr pod;
+  {
+    MutexLock lock(mutex_);
+    auto it = entries_.find(uid);
+    if (it == entries_.end()) return;
+    pod = it->second->pod;
+    if (runs_) {
+      ++running_;
+      entry = it->second;
+    }
+  }
+  if (entry)
+    executor_.Submit([this, entry, pod] {
+      syncer_.TellReadiness(pod, entry->memory);
+      MutexLock lock(mutex_);
+      if (--running_ == 0) idle_.notify_all();
+    });
+  Touch(uid);
+}
+
 void PodWorkers::TellOfEnding(const std::shared_ptr<Entry>& entry) {
   PodPtr pod;
   std::stop_token stop;

@@ -47,6 +47,8 @@ class PodWorkers {  // thread safe
   void Update(PodPtr pod);              // as the API has it now
   void Remove(const std::string& uid);  // the API has it no more
   void Touch(const std::string& uid);   // something happened to it on the node
+  // A probe of it has found something else, which is told also while its worker is busy.
+  void ProbesChanged(const std::string& uid);
   // The node itself has to be rid of it: it becomes Failed for this reason. False when it ends already.
   bool Evict(const std::string& uid, PodEnding ending, std::chrono::seconds grace);
   // The runtime has a pod that nobody asked for, since the kubelet was away when it was deleted.

@@ -16,7 +16,7 @@ namespace json = boost::json;
 namespace {
 
 constexpr int kWriters = 4;
-// Of a pod whose containers are being made the API is told within this: mostly with how it ended.
+// While more is about to come the API is told within this: mostly with how it ended.
 constexpr std::chrono::seconds kHold(1);
 
 json::object ToJson(const corev1::PodStatus& status) {
@@ -211,18 +211,21 @@ StatusManager::StatusManager(client::RestClient api, Clock& clock)
     : impl_(std::make_unique<Impl>(std::move(api), clock)) {}
 StatusManager::~StatusManager() = default;
 
-void StatusManager::Set(std::shared_ptr<const corev1::Pod> pod, const corev1::PodStatus& status) {
+void StatusManager::Set(std::shared_ptr<const corev1::Pod> pod, const corev1::PodStatus& status, When when) {
   const std::string uid = pod->metadata().uid();
   std::string packed = api::EncodeRaw(status);
   {
     MutexLock lock(impl_->mutex);
     Impl::Entry& entry = impl_->entries[uid];
-    entry.pod = std::move(pod);
+    // A sync that takes its time has begun with an older one: what others wrote since would not be seen.
+    if (!entry.pod ||
+        VersionOf(entry.pod->metadata().resource_version()) <= VersionOf(pod->metadata().resource_version()))
+      entry.pod = std::move(pod);
     impl_->Changed(entry);
     entry.desired = std::move(packed);
     entry.set = true;
   }
-  if (IsBeingMade(status))
+  if (when == When::kSoon || IsBeingMade(status))
     impl_->queue.AddAfter(uid, kHold);
   else
     impl_->queue.Add(uid);

@@ -1,6 +1,6 @@
 // Writes pod statuses to the API: the latest one of a pod, once, as soon as it differs from what the API has
-// (within a second, while the pod's first containers are being made); and takes the API object of a pod away
-// once nothing of it runs.
+// (within a second, while more is about to be said: containers are being made); and takes the API object of a
+// pod away once nothing of it runs.
 #pragma once
 
 #include <functional>
@@ -25,8 +25,9 @@ class StatusManager {  // thread safe
   explicit StatusManager(client::RestClient api, Clock& clock = Clock::Real());
   ~StatusManager();
 
-  // `pod` as the API has it.
-  void Set(std::shared_ptr<const corev1::Pod> pod, const corev1::PodStatus& status);
+  enum class When { kNow, kSoon };  // soon: more is about to come, which is written with it
+  // `pod` as the API has it, or had it before what it has shown since.
+  void Set(std::shared_ptr<const corev1::Pod> pod, const corev1::PodStatus& status, When when = When::kNow);
   // The API has shown `pod`: where another writer has changed what was set here, it is set again. One does
   // when a node falls silent: the node's pods are marked not ready, and the kubelet may come back.
   void Reconcile(std::shared_ptr<const corev1::Pod> pod);

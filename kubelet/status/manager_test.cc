@@ -116,6 +116,35 @@ TEST_F(StatusManagerTest, AChangeIsCountedThoughMoreComesWhileItIsWritten) {
   EXPECT_EQ(writes(), 2);
 }
 
+TEST_F(StatusManagerTest, WhatIsFollowedSoonIsWrittenWithWhatFollows) {
+  const auto soon = StatusManager::When::kSoon;
+  manager_.Set(pod_, StatusOf(R"({"phase":"Running"})"), soon);
+  manager_.Set(pod_, StatusOf(R"({"phase":"Running","message":"m"})"));
+  AwaitWrites(1);
+  manager_.Set(pod_, StatusOf(R"({"phase":"Running"})"), soon);
+  clock_.Advance(milliseconds(999));
+  EXPECT_EQ(writes(), 1);
+  clock_.Advance(milliseconds(1));
+  AwaitWrites(2);
+}
+
+// Who sets a status may have begun before others wrote: theirs is put right all the same.
+TEST_F(StatusManagerTest, AnOlderPodDoesNotHideWhatOthersWrote) {
+  const int before = Counted();
+  manager_.Set(pod_, StatusOf(R"({"phase":"Running"})"));
+  AwaitCounted(before + 1);
+  corev1::Pod theirs = *client::RestClient(fake_).Get<corev1::Pod>("default", "web");
+  theirs.mutable_status()->set_phase("Unknown");
+  const auto shown = std::make_shared<const corev1::Pod>(fake_->Put(theirs));
+  thread_.request_stop();
+  thread_.join();
+  manager_.Reconcile(shown);
+  manager_.Set(pod_, StatusOf(R"({"phase":"Running"})"));
+  thread_ = std::jthread([this](std::stop_token stop) { manager_.Run(stop); });
+  AwaitCounted(before + 2);
+  EXPECT_EQ(client::RestClient(fake_).Get<corev1::Pod>("default", "web")->status().phase(), "Running");
+}
+
 TEST_F(StatusManagerTest, WhatIsWrongIsToldAtOnce) {
   manager_.Set(pod_, Waiting("ErrImagePull"));
   AwaitWrites(1);

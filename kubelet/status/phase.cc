@@ -82,7 +82,11 @@ std::string PhaseOf(const StatusInput& input, const corev1::PodStatus& status) {
   if (old == "Failed" || old == "Succeeded") return old;  // an end is an end
   if (input.restarting_all && !input.terminal)
     return old.empty() ? "Pending" : old;  // that all have been ended is no end
-  return Judge(input, status).Phase();
+  std::string phase = Judge(input, status).Phase();
+  // No end before the last sidecar has ended.
+  const bool goes_on = !input.terminal && (input.more_to_do || input.runtime.AnyRunning());
+  if (goes_on && (phase == "Failed" || phase == "Succeeded")) return old.empty() ? "Pending" : old;
+  return phase;
 }
 
 }  // namespace keelson::kubelet

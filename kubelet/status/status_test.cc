@@ -180,6 +180,31 @@ TEST_F(StatusTest, WhatIsAboutToBeginAnewHasNotEnded) {
   EXPECT_EQ(Generate(pod).phase(), "Pending");
 }
 
+TEST_F(StatusTest, WhileThereIsMoreToDoNothingIsAnEnd) {
+  Ready();
+  runtime_.containers = {Record("a", cri::ContainerState::kExited, 1)};
+  corev1::Pod pod = PodOf(R"({"spec":{"restartPolicy":"Never","containers":[{"name":"a"}]}})");
+  StatusInput input{pod, runtime_, probes_, waiting_, true, false, {"10.0.0.1"}, "containerd", {}, {}};
+  EXPECT_EQ(GenerateStatus(input).phase(), "Failed");
+  input.more_to_do = true;
+  EXPECT_EQ(GenerateStatus(input).phase(), "Pending");
+  pod.mutable_status()->set_phase("Running");
+  const corev1::PodStatus status = GenerateStatus(input);
+  EXPECT_EQ(status.phase(), "Running");
+  EXPECT_EQ(Condition(status, "Ready"), "False ContainersNotReady");
+}
+
+TEST_F(StatusTest, APodHasNotEndedBeforeItsSidecars) {
+  Ready();
+  corev1::Pod pod = PodOf(R"({"spec":{"restartPolicy":"Never","containers":[{"name":"a"}],
+      "initContainers":[{"name":"side","restartPolicy":"Always"}]},"status":{"phase":"Running"}})");
+  runtime_.containers = {Record("a", cri::ContainerState::kExited),
+                         Record("side", cri::ContainerState::kRunning)};
+  EXPECT_EQ(Generate(pod).phase(), "Running");
+  runtime_.containers[1] = Record("side", cri::ContainerState::kExited, 143);
+  EXPECT_EQ(Generate(pod).phase(), "Succeeded");
+}
+
 TEST_F(StatusTest, ForeignConditionsAndGatesCount) {
   Ready();
   runtime_.containers = {Record("a", cri::ContainerState::kRunning)};
