@@ -218,5 +218,93 @@ TEST_F(Lookups, RuntimeClasses) {
   EXPECT_EQ(pod.object.spec().tolerations_size(), 1);
 }
 
+// A pod of one container on a node.
+std::string PodOn(const char* node, const std::string& container, int generation,
+                  const std::string& rest = "") {
+  return R"({"metadata":{"name":"p","generation":)" + std::to_string(generation) +
+         R"(},"spec":{"nodeName":")" + node + R"(","containers":[)" + container + "]" + rest +
+         R"(},"status":{"qosClass":"Guaranteed"}})";
+}
+
+TEST_F(Lookups, ResizesThatANodeCouldNeverMeet) {
+  objects_->Put<corev1::Node>(R"({"metadata":{"name":"n","labels":{"kubernetes.io/os":"linux"}},
+      "status":{"allocatable":{"cpu":"2","memory":"1Gi"}}})");
+  objects_->Put<corev1::Node>(R"({"metadata":{"name":"w","labels":{"kubernetes.io/os":"windows"}},
+      "status":{"allocatable":{"cpu":"2","memory":"1Gi"}}})");
+  PluginPtr plugin = NewPodResize(store());
+  auto wants = [](const char* requests) { return Container("c", requests, ""); };
+  struct {
+    const char *node, *requests;
+    int generation;
+    const char *says, *cause;
+  } rows[] = {
+      {"n", R"("cpu":"2","memory":"1Gi")", 2, "", ""},
+      {"n", R"("cpu":"2500m")", 2,
+       "node didn't have enough allocatable resources: cpu, requested: 2500, allocatable: 2000",
+       "NodeCapacity"},
+      {"n", R"("cpu":"3","memory":"2Gi")", 2,
+       "cpu, requested: 3000, allocatable: 2000; memory, requested: 2147483648, allocatable: 1073741824",
+       "NodeCapacity"},
+      {"n", R"("cpu":"3")", 1, "", ""},  // it changes nothing
+      {"", R"("cpu":"3")", 2, "", ""},   // the scheduler has the say
+      {"w", R"("cpu":"1")", 2, "pod resize is only supported on linux nodes, node \"w\" is \"windows\"",
+       "UnsupportedPlatform"},
+      {"gone", R"("cpu":"1")", 2, "node \"gone\" not found", ""},
+  };
+  for (const auto& row : rows) {
+    PodCase resize(PodOn(row.node, wants(row.requests), row.generation));
+    resize.Was(PodOn(row.node, wants(R"("cpu":"100m")"), 1));
+    EXPECT_EQ(PodCase(resize).Try(*plugin), "") << "an update that is no resize";
+    const std::string said = resize.Try(*plugin, {"u", "", {}, {}}, "pods/resize");
+    EXPECT_EQ(said.empty(), *row.says == 0) << said;
+    EXPECT_THAT(said, HasSubstr(row.says));
+    EXPECT_EQ(resize.cause, row.cause);
+    if (*row.says) EXPECT_EQ(resize.code, Code::kForbidden);
+  }
+}
+
+TEST_F(Lookups, ChangesThatANodeDeclaresToFollow) {
+  objects_->Put<corev1::Node>(R"({"metadata":{"name":"all"},"status":{"declaredFeatures":[
+      "GuaranteedQoSPodCPUResize","InPlacePodLevelResourcesVerticalScaling","InPlacePodVerticalScalingInitContainers"]}})");
+  objects_->Put<corev1::Node>(R"({"metadata":{"name":"old"}})");
+  PluginPtr plugin = NewNodeDeclaredFeatures(store());
+  const std::string small = Container("c", R"("cpu":"1")", ""), same = Container("c", R"("cpu":"1000m")", ""),
+                    more = Container("c", R"("cpu":"2")", ""),
+                    memory = Container("c", R"("cpu":"1","memory":"1")", "");
+  auto init = [](const char* cpu, const char* rest = "") {
+    return R"(,"initContainers":[{"name":"i","resources":{"requests":{"cpu":")" + std::string(cpu) +
+           R"("}})" + rest + "}]";
+  };
+  const char *sidecar = R"(,"restartPolicy":"Always")",
+             *pod_level = R"(,"resources":{"requests":{"cpu":"3"}})";
+  struct {
+    std::string before, now, old_rest, rest, needs;
+  } rows[] = {
+      {small, same, "", "", ""},
+      {small, more, "", "", "GuaranteedQoSPodCPUResize"},
+      {small, memory, "", "", ""},
+      {small, small, init("1"), init("2"), "InPlacePodVerticalScalingInitContainers"},
+      {small, small, init("1", sidecar), init("2", sidecar), ""},
+      {small, more, "", pod_level, "GuaranteedQoSPodCPUResize, InPlacePodLevelResourcesVerticalScaling"},
+      {small, small, pod_level, pod_level, ""},
+  };
+  for (const auto& row : rows) {
+    for (const char* node : {"all", "old"}) {
+      PodCase change(PodOn(node, row.now, 2, row.rest));
+      const std::string said =
+          change.Was(PodOn(node, row.before, 1, row.old_rest)).Try(*plugin, {"u", "", {}, {}}, "pods/resize");
+      if (row.needs.empty() || node == std::string("all")) {
+        EXPECT_EQ(said, "");
+      } else {
+        EXPECT_THAT(said, HasSubstr("pod update requires features " + row.needs +
+                                    " which are not available on node \"old\""));
+      }
+    }
+  }
+  // Labels are no change that a node has to follow.
+  PodCase label(PodOn("old", more, 1));
+  EXPECT_EQ(label.Was(PodOn("old", small, 1)).Try(*plugin), "");
+}
+
 }  // namespace
 }  // namespace keelson::apiserver

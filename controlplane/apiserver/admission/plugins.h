@@ -44,6 +44,8 @@ PluginPtr NewCertificateSigning(std::shared_ptr<const Authorizer> authorizer);
 PluginPtr NewPodCertificateSigning(std::shared_ptr<const Authorizer> authorizer);
 PluginPtr NewCertificateSubjectRestriction();
 PluginPtr NewDefaultIngressClass(storage::Store& store);
+PluginPtr NewNodeDeclaredFeatures(storage::Store& store);
+PluginPtr NewPodResize(storage::Store& store);
 PluginPtr NewRbacEscalation(std::shared_ptr<const Authorizer> authorizer, storage::Store& store);
 
 }  // namespace keelson::apiserver

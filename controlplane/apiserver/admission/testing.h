@@ -39,13 +39,18 @@ struct Case {
                                    &notes};
     Result<> result = plugin.Mutate(request);
     if (result) result = plugin.Validate(request);
-    if (!result) code = result.error().code();
+    if (!result) {
+      code = result.error().code();
+      const ErrorDetails* details = result.error().details();
+      if (details && !details->causes.empty()) cause = details->causes[0].reason;
+    }
     return result ? "" : result.error().message();
   }
   T object, old;
   bool updates = false;
   AdmissionNotes notes;
   Code code = Code::kInternal;
+  std::string cause;  // the first that the error names
   std::string_view ns_;
 };
 using PodCase = Case<corev1::Pod>;
