@@ -218,6 +218,21 @@ TEST_F(Lookups, RuntimeClasses) {
   EXPECT_EQ(pod.object.spec().tolerations_size(), 1);
 }
 
+TEST_F(Lookups, QuotasHoldForResizes) {
+  objects_->Put<corev1::ResourceQuota>(R"({"metadata":{"name":"q","namespace":"default"},
+      "spec":{"hard":{"cpu":"800m"}},"status":{"hard":{"cpu":"800m"},"used":{"cpu":"600m"}}})");
+  PluginPtr plugin = NewResourceQuota(store(), {});
+  auto resize = [&](const char* from, const char* to) {
+    return PodCase(PodOf(Container("a", to, "")))
+        .Was(PodOf(Container("a", from, "")))
+        .Try(*plugin, {}, "pods/resize");
+  };
+  EXPECT_THAT(resize(R"("cpu":"300m")", R"("cpu":"600m")"),
+              HasSubstr("exceeded quota: q, requested: cpu=300m, used: cpu=600m, limited: cpu=800m"));
+  EXPECT_EQ(resize(R"("cpu":"300m")", R"("cpu":"500m")"), "");
+  EXPECT_THAT(resize(R"("cpu":"300m")", R"("cpu":"301m")"), HasSubstr("used: cpu=800m")) << "it was charged";
+}
+
 // A pod of one container on a node.
 std::string PodOn(const char* node, const std::string& container, int generation,
                   const std::string& rest = "") {

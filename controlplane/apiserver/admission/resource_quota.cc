@@ -89,12 +89,11 @@ class ResourceQuotaAdmission : public AdmissionPlugin {
   // The kind whose usage the request changes; null when quotas have nothing to do with it.
   static const api::ResourceInfo* KindOf(const AdmissionRequest& request) {
     const api::ResourceInfo& info = request.info;
-    if (request.ns.empty() || !request.object || !info.namespaced || info.etcd_prefix.empty()) return nullptr;
-    if (info.resource == "events") return nullptr;
+    if (request.ns.empty() || !request.object || !info.namespaced) return nullptr;
     if (request.Is("", "pods/resize")) return &api::ResourceOf<corev1::Pod>();
     if (request.Is("", "persistentvolumeclaims/status"))
       return &api::ResourceOf<corev1::PersistentVolumeClaim>();
-    if (info.IsSubresource()) return nullptr;
+    if (info.etcd_prefix.empty() || info.IsSubresource() || info.resource == "events") return nullptr;
     if (request.Creates()) return &info;
     const bool measured = request.Is("", "services") || request.Is("", "persistentvolumeclaims");
     return request.Updates() && measured ? &info : nullptr;
