@@ -41,7 +41,6 @@ umoci insert --image oci:busybox busybox/etc /etc
 umoci config --image oci:busybox --config.cmd sh --config.env PATH=/bin
 for name in pause busybox; do
   skopeo --insecure-policy copy -q oci:oci:$name oci-archive:$name.tar:docker.io/library/$name:test
-  ctr --address "$2" -n k8s.io images import $name.tar
 done
 )sh";
 
@@ -87,6 +86,34 @@ int RunCommand(const std::vector<std::string>& command, const std::string& log) 
   return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
+// The images as files, made once for all tests of a process.
+class ImageFiles {
+ public:
+  ImageFiles() {
+    char name[] = "/tmp/kubelet_images.XXXXXX";
+    if (::mkdtemp(name) == nullptr) return;
+    dir_ = name;
+    made_ = WriteFile(dir_ + "/images.sh", kImages) &&
+            RunCommand({"sh", dir_ + "/images.sh", dir_}, dir_ + "/log") == 0;
+  }
+  ~ImageFiles() {
+    if (!dir_.empty()) (void)RemoveTree(dir_);
+  }
+  Result<> ImportInto(const std::string& socket, const std::string& log) const {
+    if (!made_)
+      return Error(Code::kInternal,
+                   "cannot make images: " + ReadFile(dir_ + "/log").value_or("no directory"));
+    for (const char* name : {"/pause.tar", "/busybox.tar"})
+      if (RunCommand({"ctr", "--address", socket, "-n", "k8s.io", "images", "import", dir_ + name}, log) != 0)
+        return Error(Code::kInternal, "cannot import images: " + ReadFile(log).value_or(""));
+    return {};
+  }
+
+ private:
+  std::string dir_;
+  bool made_ = false;
+};
+
 }  // namespace
 
 std::string Containerd::Missing() {
@@ -109,7 +136,6 @@ Result<std::unique_ptr<Containerd>> Containerd::Start(const std::string& dir, bo
   RETURN_IF_ERROR(MakeDirs(dir + "/cni"));
   RETURN_IF_ERROR(WriteFile(dir + "/cni/10-test.conflist", Network(dir)));
   RETURN_IF_ERROR(WriteFile(dir + "/config.toml", Config(dir, out->socket_, systemd_cgroups)));
-  RETURN_IF_ERROR(WriteFile(dir + "/images.sh", kImages));
   out->pid_ = Spawn({"containerd", "--config", dir + "/config.toml"}, log);
   auto services = cri::NewGrpcServices({out->socket_, "", std::chrono::seconds(5)});
   Mutex mutex;
@@ -121,8 +147,8 @@ Result<std::unique_ptr<Containerd>> Containerd::Start(const std::string& dir, bo
     if (!version) cv.wait_for(mutex, std::chrono::milliseconds(100));
   }
   if (!version) return version.error().Wrap("start containerd, see " + log);
-  if (RunCommand({"sh", dir + "/images.sh", dir, out->socket_}, log) != 0)
-    return Error(Code::kInternal, "cannot make images: " + ReadFile(log).value_or(""));
+  static const ImageFiles images;
+  RETURN_IF_ERROR(images.ImportInto(out->socket_, log));
   return out;
 }
 
