@@ -41,7 +41,7 @@ b mount -t 9p -o trans=virtio,version=9p2000.L,ro,cache=loose,msize=262144 root 
 b mkdir /ram; b mount -t tmpfs ram /ram; b mkdir /ram/upper /ram/work
 b mount -t overlay -o lowerdir=/lower,upperdir=/ram/upper,workdir=/ram/work overlay /root
 for d in proc sys dev; do b mount --move /\$d /root/\$d; done
-exec /bin/busybox chroot /root /bin/sh $dir/inside.sh
+exec /bin/busybox switch_root /root /bin/sh $dir/inside.sh  # in a chroot, who enters a container sees its outside
 INIT
 chmod +x initrd/init
 (cd initrd && find . | busybox cpio -o -H newc 2>/dev/null | gzip >../initrd.gz)
