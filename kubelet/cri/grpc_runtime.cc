@@ -27,6 +27,25 @@ Result<> Invoke(Stub& stub, Method method, const Request& request, Reply& reply,
   return call.Done((stub.*method)(call.context(), request, &reply), what);
 }
 
+// Of calls whose errors pods' statuses and events show: in the words that other kubelets have for them there.
+enum class Shown {
+  kMessage,    // the runtime's alone
+  kGo,         // rpc error: code = NotFound desc = ...
+  kGoIfKnown,  // the same, but for the code Unknown, which tells nothing
+};
+
+template <typename Stub, typename Request, typename Reply, typename Method>
+Result<> InvokeShown(Shown shown, Stub& stub, Method method, const Request& request, Reply& reply,
+                     milliseconds timeout, std::stop_token stop, std::string_view what) {
+  rpc::Call call(timeout, std::move(stop));
+  const grpc::Status status = (stub.*method)(call.context(), request, &reply);
+  Result<> done = call.Done(status, what);
+  if (done || done.error().Is(Code::kCancelled)) return done;
+  const bool known = status.error_code() != grpc::StatusCode::UNKNOWN;
+  if (shown == Shown::kGo || (shown == Shown::kGoIfKnown && known)) return rpc::GoError(status);
+  return Error(done.error().code(), status.error_message());
+}
+
 // containerd and CRI-O both succeed when there is nothing to stop or remove; older ones answered NotFound.
 Result<> AbsentIsFine(Result<> result) {
   if (!result && result.error().Is(Code::kNotFound)) return {};
@@ -90,8 +109,8 @@ class GrpcRuntime : public RuntimeService {
     ToWire(config, *request.mutable_config());
     request.set_runtime_handler(handler);
     // Network set-up may take long: twice the time of other calls.
-    RETURN_IF_ERROR(
-        Invoke(*stub_, &Stub::RunPodSandbox, request, reply, timeout_ * 2, stop, "run pod sandbox"));
+    RETURN_IF_ERROR(InvokeShown(Shown::kGo, *stub_, &Stub::RunPodSandbox, request, reply, timeout_ * 2, stop,
+                                "run pod sandbox"));
     return reply.pod_sandbox_id();
   }
 
@@ -134,7 +153,8 @@ class GrpcRuntime : public RuntimeService {
     request.set_pod_sandbox_id(sandbox_id);
     ToWire(config, *request.mutable_config());
     ToWire(sandbox, *request.mutable_sandbox_config());
-    RETURN_IF_ERROR(Call(&Stub::CreateContainer, request, reply, stop, "create container"));
+    RETURN_IF_ERROR(InvokeShown(Shown::kMessage, *stub_, &Stub::CreateContainer, request, reply, timeout_,
+                                stop, "create container"));
     return reply.container_id();
   }
 
@@ -142,7 +162,8 @@ class GrpcRuntime : public RuntimeService {
     v1::StartContainerRequest request;
     v1::StartContainerResponse reply;
     request.set_container_id(id);
-    return Call(&Stub::StartContainer, request, reply, stop, "start container");
+    return InvokeShown(Shown::kMessage, *stub_, &Stub::StartContainer, request, reply, timeout_, stop,
+                       "start container");
   }
 
   Result<> StopContainer(const std::string& id, seconds grace, std::stop_token stop) override {
@@ -330,7 +351,8 @@ class GrpcImages : public ImageService {
     request.mutable_image()->set_image(image);
     if (auth) ToWire(*auth, *request.mutable_auth());
     ToWire(sandbox, *request.mutable_sandbox_config());
-    RETURN_IF_ERROR(Invoke(*stub_, &Stub::PullImage, request, reply, milliseconds(0), stop, "pull image"));
+    RETURN_IF_ERROR(InvokeShown(Shown::kGoIfKnown, *stub_, &Stub::PullImage, request, reply, milliseconds(0),
+                                stop, "pull image"));
     return reply.image_ref();
   }
 

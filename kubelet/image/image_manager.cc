@@ -147,13 +147,14 @@ void ImageManager::Failed(const ImageRequest& request, const std::string& key, c
     failures_[key] = {clock_.Now(), failure.reason, failure.message};
   }
   request.event("Warning", "Failed", "Failed to pull image \"" + request.image + "\": " + error.message());
-  request.event("Warning", "Failed", "Error: " + failure.reason);
 }
 
 bool ImageManager::Ensure(const ImageRequest& request, std::stop_token stop, EnsuredImage& out,
                           ImageFailure& failure) {
   Found found;
-  const bool ensured = Ensure(request, std::move(stop), out, failure, found);
+  const bool ensured = Ensure(request, stop, out, failure, found);
+  // Of each try, also of one that waits: people look for it.
+  if (!ensured && !stop.stop_requested()) request.event("Warning", "Failed", "Error: " + failure.reason);
   CountEnsuredImage(request.pull_policy, found.present, found.pull_required);
   return ensured;
 }

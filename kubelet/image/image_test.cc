@@ -81,6 +81,7 @@ TEST_F(ImageTest, PresentImageIsNotPulled) {
 TEST_F(ImageTest, NeverWithoutImageFails) {
   EXPECT_FALSE(Ensure("Never"));
   EXPECT_EQ(failure_.reason, "ErrImageNeverPull");
+  EXPECT_EQ(events_, (std::vector<std::string>{"ErrImageNeverPull", "Failed"}));
 }
 
 TEST_F(ImageTest, WhatIsAskedForIsCounted) {
@@ -109,8 +110,10 @@ TEST_F(ImageTest, WhatIsAskedForIsCounted) {
 TEST_F(ImageTest, FailedPullBacksOff) {
   EXPECT_FALSE(Ensure("IfNotPresent"));
   EXPECT_EQ(failure_.reason, "ErrImagePull");
+  EXPECT_EQ(events_, (std::vector<std::string>{"Pulling", "Failed", "Failed"}));
   EXPECT_FALSE(Ensure("IfNotPresent"));
   EXPECT_EQ(failure_.reason, "ImagePullBackOff");
+  EXPECT_EQ(events_, (std::vector<std::string>{"BackOff", "Failed"}));
   EXPECT_EQ(failure_.retry, seconds(10));
   EXPECT_EQ(runtime_.Count("PullImage img:1"), 1u);
   runtime_.SetPullable("img:1");
