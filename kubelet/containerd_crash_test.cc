@@ -1,6 +1,9 @@
 // A kubelet that is killed between steps, on a real containerd: nothing is leaked in the runtime, in the
 // kernel or by CNI.
+#include <fcntl.h>
+
 #include "kubelet/testing/containerd_test.h"
+#include "kubelet/testing/loop_device.h"
 
 namespace keelson::kubelet {
 namespace {
@@ -113,6 +116,60 @@ TEST_F(CrashTest, NothingIsLeakedOrRunTwice) {
     if (!c.starting) Revive();
     ASSERT_TRUE(AwaitGone("web"));
     ASSERT_EQ(AwaitNothing(), "");
+  }
+}
+
+// Shows its readiness by what it finds, and leaves what it has to say.
+std::string DiskPod(const std::string& name, const std::string& finds) {
+  return R"json({"metadata":{"name":")json" + name +
+         R"json("},"spec":{"terminationGracePeriodSeconds":1,"containers":[{"name":"main",
+      "image":"busybox:test","command":["sh","-c","trap 'exit 0' TERM; while true; do sleep 0.1; done"],
+      "readinessProbe":{"exec":{"command":["sh","-c",")json" +
+         finds + R"json("]},"periodSeconds":1},
+      "volumeMounts":[{"name":"disk","mountPath":"/disk"},{"name":"disk","mountPath":"/part","subPath":"part"}]}],
+    "volumes":[{"name":"disk","persistentVolumeClaim":{"claimName":"c"}}]}})json";
+}
+
+// A device of the node that becomes a file system: whatever the kubelet dies of, what one pod has written is
+// there for the next, and when the last has gone the device is nobody's.
+TEST_F(CrashTest, ADeviceIsFormattedOnceAndLetGo) {
+  const std::string image = dir_ + "/disk.img", blank(size_t{16} << 20, '\0');
+  ASSERT_TRUE(WriteFile(image, blank));
+  LoopDevice device(image);
+  if (device.path().empty()) GTEST_SKIP() << "no loop device can be had on this machine";
+  BindClaim(R"("local":{"path":")" + device.path() + "\"}");
+  const std::string mounted = dir_ + "/kubelet/plugins/kubernetes.io/local-volume/mounts/pv-1";
+  struct Case {
+    const char* step;
+    bool after, starting;
+  };
+  for (const Case& c : {Case{"mkfs.ext4", true, true},
+                        {"Mount", true, true},
+                        {"Bind", true, true},
+                        {"Unmount", true, false},
+                        {"UnmountDevice", false, false},
+                        {"UnmountDevice", true, false}}) {
+    SCOPED_TRACE(std::string(c.after ? "after " : "before ") + c.step);
+    {
+      auto fresh = OpenFile(device.path(), O_RDWR);
+      ASSERT_TRUE(fresh && WriteAll(fresh->get(), blank, device.path()));
+    }
+    if (c.starting) plan_.ArmAt(c.step, c.after);
+    uid_ = harness_->Create(DiskPod("web", "echo hello > /part/x")).metadata().uid();
+    if (c.starting) Revive();
+    ASSERT_TRUE(harness_->Await("web", IsPodReady)) << harness_->Get("web").ShortDebugString();
+    harness_->Create(DiskPod("other", "read x < /disk/part/x && [ $x = hello ]"));
+    ASSERT_TRUE(harness_->Await("other", IsPodReady)) << harness_->Get("other").ShortDebugString();
+    EXPECT_TRUE(*mounter_->IsMountPoint(mounted));
+    harness_->Delete("other", 1);
+    ASSERT_TRUE(AwaitGone("other"));
+    EXPECT_TRUE(*mounter_->IsMountPoint(mounted)) << "the first pod has it still";
+    if (!c.starting) plan_.ArmAt(c.step, c.after);
+    harness_->Delete("web", 1);
+    if (!c.starting) Revive();
+    ASSERT_TRUE(AwaitGone("web"));
+    ASSERT_EQ(AwaitNothing(), "");
+    EXPECT_FALSE(PathExists(mounted));
   }
 }
 

@@ -1,10 +1,8 @@
 // Volumes, restarts and ends of pods with a real containerd, runc and kernel.
 #include <sys/stat.h>
 
-#include <array>
-#include <cstdio>
-
 #include "kubelet/testing/containerd_test.h"
+#include "kubelet/testing/loop_device.h"
 #include "lib/api/codec.h"
 
 namespace keelson::kubelet {
@@ -50,45 +48,11 @@ TEST_F(ContainerdTest, VolumesOfAllKinds) {
   EXPECT_EQ(ReadFile(dir_ + "/disk/data/x").value_or("none"), "hi\n") << "the volume outlives the pod";
 }
 
-// A file as a block device of the node; empty where the machine has none to give.
-class LoopDevice {
- public:
-  explicit LoopDevice(const std::string& file) {
-    std::array<char, 64> line{};
-    UniquePipe out(::popen(("losetup --find --show " + file + " 2>/dev/null").c_str(), "r"));
-    if (out && ::fgets(line.data(), line.size(), out.get())) path_ = line.data();
-    while (!path_.empty() && path_.back() == '\n') path_.pop_back();
-  }
-  ~LoopDevice() {
-    if (!path_.empty() && ::system(("losetup --detach " + path_).c_str()) != 0) ADD_FAILURE() << path_;
-  }
-  const std::string& path() const { return path_; }
-
- private:
-  struct Close {
-    void operator()(FILE* file) const { ::pclose(file); }
-  };
-  using UniquePipe = std::unique_ptr<FILE, Close>;
-  std::string path_;
-};
-
 TEST_F(ContainerdTest, BlockVolumesAreDevices) {
   ASSERT_TRUE(WriteFile(dir_ + "/disk.img", "hello" + std::string((1 << 20) - 5, '\0')));
   LoopDevice device(dir_ + "/disk.img");
   if (device.path().empty()) GTEST_SKIP() << "no loop device can be had on this machine";
-  corev1::PersistentVolumeClaim claim;
-  ASSERT_TRUE(api::DecodeJson(
-      R"({"metadata":{"name":"c","namespace":"default"},"spec":{"volumeName":"pv-1","volumeMode":"Block"}})",
-      claim));
-  claim = *harness_->api().Create(claim);
-  claim.mutable_status()->set_phase("Bound");
-  ASSERT_TRUE(harness_->api().UpdateStatus(claim));
-  corev1::PersistentVolume volume;
-  ASSERT_TRUE(
-      api::DecodeJson(R"({"metadata":{"name":"pv-1"},"spec":{"volumeMode":"Block","local":{"path":")" +
-                          device.path() + R"("},"claimRef":{"uid":")" + claim.metadata().uid() + "\"}}}",
-                      volume));
-  ASSERT_TRUE(harness_->api().Create(volume));
+  BindClaim(R"("volumeMode":"Block","local":{"path":")" + device.path() + "\"}");
   harness_->Create(R"json({"metadata":{"name":"web"},"spec":{"terminationGracePeriodSeconds":1,
     "containers":[{"name":"main","image":"busybox:test","command":["sleep","100"],
       "volumeDevices":[{"name":"disk","devicePath":"/dev/xvda"}]}],

@@ -7,6 +7,7 @@
 //                    /volumeDevices/<escaped plugin>/<volume>
 //                    /volume-subpaths/<volume>/<container>/<index>
 //   <root>/plugins/<escaped plugin>/volumeDevices/<volume>/<uid>
+//   <root>/plugins/<plugin>/mounts/<volume>              a device's file system: kubernetes.io/local-volume
 //   <logs>/<namespace>_<name>_<uid>/<container>/<restart>.log
 #pragma once
 
@@ -32,6 +33,9 @@ struct Paths {
   std::string PodDevices(std::string_view uid) const { return Pod(uid) + "/volumeDevices"; }
   std::string VolumeDevices(std::string_view plugin, std::string_view volume) const {
     return root + "/plugins/" + Escape(plugin) + "/volumeDevices/" + std::string(volume);
+  }
+  std::string DeviceMount(std::string_view plugin, std::string_view volume) const {
+    return root + "/plugins/" + std::string(plugin) + "/mounts/" + std::string(volume);
   }
   std::string SubPaths(std::string_view uid) const { return Pod(uid) + "/volume-subpaths"; }
   std::string SubPath(std::string_view uid, std::string_view volume, std::string_view container,

@@ -17,6 +17,7 @@
 #include "kubelet/node/oom_victims.h"
 #include "kubelet/testing/containerd.h"
 #include "kubelet/testing/fixture.h"
+#include "lib/api/codec.h"
 #include "lib/base/file.h"
 #include "lib/base/mutex.h"
 #include "lib/linux/mount.h"
@@ -82,6 +83,21 @@ class ContainerdTest : public ::testing::Test {
     auto result =
         harness_->backend().Run({"default", "web", "", container}, command, std::chrono::seconds(10), {});
     return result ? result->output : "error: " + result.error().message();
+  }
+  // Claim default/c, bound to the volume pv-1 of such a spec.
+  void BindClaim(const std::string& volume_spec) {
+    corev1::PersistentVolumeClaim claim;
+    claim.mutable_metadata()->set_name("c");
+    claim.mutable_metadata()->set_namespace_("default");
+    claim.mutable_spec()->set_volume_name("pv-1");
+    claim = *harness_->api().Create(claim);
+    claim.mutable_status()->set_phase("Bound");
+    ASSERT_TRUE(harness_->api().UpdateStatus(claim));
+    corev1::PersistentVolume volume;
+    ASSERT_TRUE(api::DecodeJson(R"({"metadata":{"name":"pv-1"},"spec":{"claimRef":{"uid":")" +
+                                    claim.metadata().uid() + "\"}," + volume_spec + "}}",
+                                volume));
+    ASSERT_TRUE(harness_->api().Create(volume));
   }
   std::string dir_, root_;
   std::optional<linux::Cgroups> linux_cgroups_;

@@ -8,9 +8,28 @@ namespace keelson::kubelet {
 
 namespace {
 
+// A program that has begun goes on without the kubelet.
+class Devices : public Disks {
+ public:
+  Devices(Disks& real, CrashPlan& plan) : real_(real), plan_(plan) {}
+  Result<FileKind> KindOf(const std::string& path) override {
+    return plan_.See<FileKind>([&] { return real_.KindOf(path); });
+  }
+  Result<linux::DiskContents> Probe(const std::string& device) override {
+    return plan_.See<linux::DiskContents>([&] { return real_.Probe(device); });
+  }
+  Result<ProgramEnd> Run(const std::vector<std::string>& argv) override {
+    return plan_.Step<ProgramEnd>(argv.front(), [&] { return real_.Run(argv); });
+  }
+
+ private:
+  Disks& real_;
+  CrashPlan& plan_;
+};
+
 class Mounts : public Mounter {
  public:
-  Mounts(Mounter& real, CrashPlan& plan) : real_(real), plan_(plan) {}
+  Mounts(Mounter& real, CrashPlan& plan) : real_(real), plan_(plan), disks_(real.disks(), plan) {}
   Result<> MountTmpfs(const std::string& target, const std::string& options) override {
     return plan_.Step<void>("MountTmpfs", [&] { return real_.MountTmpfs(target, options); });
   }
@@ -25,7 +44,9 @@ class Mounts : public Mounter {
     return plan_.See<bool>([&] { return real_.IsMountPoint(path); });
   }
   Result<> Unmount(const std::string& target, bool lazy) override {
-    return plan_.Step<void>("Unmount", [&] { return real_.Unmount(target, lazy); });
+    const bool device = target.find("/mounts/") != std::string::npos;
+    return plan_.Step<void>(device ? "UnmountDevice" : "Unmount",
+                            [&] { return real_.Unmount(target, lazy); });
   }
   Result<std::vector<std::string>> MountPointsUnder(const std::string& prefix) override {
     return plan_.See<std::vector<std::string>>([&] { return real_.MountPointsUnder(prefix); });
@@ -33,10 +54,12 @@ class Mounts : public Mounter {
   Result<> MakeShared(const std::string& dir) override {
     return plan_.Step<void>("MakeShared", [&] { return real_.MakeShared(dir); });
   }
+  Disks& disks() override { return disks_; }
 
  private:
   Mounter& real_;
   CrashPlan& plan_;
+  Devices disks_;
 };
 
 class Groups : public ForwardingCgroups {

@@ -21,11 +21,13 @@ class NoMounts : public Mounter {  // remembers only
   Result<bool> IsMountPoint(const std::string& path) override;
   Result<> MakeShared(const std::string&) override { return {}; }
   Result<> Unmount(const std::string& target, bool) override;
+  Disks& disks() override { return *disks_; }
   Result<std::vector<std::string>> MountPointsUnder(const std::string& prefix) override;
 
  private:
   Mutex mutex_;
   std::set<std::string> mounts_ GUARDED_BY(mutex_);
+  const std::unique_ptr<Disks> disks_ = NewDisks();
 };
 
 // Temporary directory, API, settings; Start and Stop run the kubelet as often as one likes.

@@ -172,7 +172,7 @@ class Disk : public VolumePlugin {
     calls_.push_back("expand");
     return {};
   }
-  std::string Reconstruct(const PublishedVolume& published) const override {
+  std::string Reconstruct(const Paths&, const PublishedVolume& published) const override {
     return dir_ + "/stage/" + published.name;
   }
   Result<> TearDown(const PublishedVolume& published, std::stop_token) override {

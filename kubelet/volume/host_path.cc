@@ -21,7 +21,7 @@ constexpr Kind kKinds[] = {
     {"Socket", "a socket file", S_IFSOCK, false},        {"CharDevice", "a character device", S_IFCHR, false},
     {"BlockDevice", "a block device", S_IFBLK, false}};
 
-Result<> Check(const std::string& path, const std::string& type) {
+Result<> CheckType(const std::string& path, const std::string& type) {
   if (type.empty()) return {};
   for (const Kind& kind : kKinds) {
     if (type != kind.type) continue;
@@ -53,7 +53,7 @@ class HostPath : public VolumePlugin {
   Result<std::string> SetUp(const VolumeInput& input, std::stop_token) override {
     const corev1::HostPathVolumeSource& source =
         input.persistent ? input.source().host_path() : input.volume.volume_source().host_path();
-    RETURN_IF_ERROR(Check(source.path(), source.type()));
+    RETURN_IF_ERROR(CheckType(source.path(), source.type()));
     return source.path();
   }
 };

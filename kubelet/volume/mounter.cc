@@ -1,15 +1,11 @@
 #include "kubelet/volume/mounter.h"
 
-#include <stdlib.h>
 #include <sys/mount.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 
-#include "lib/base/file.h"
 #include "lib/base/log.h"
-#include "lib/event/process.h"
 #include "lib/linux/mount.h"
 
 namespace keelson::kubelet {
@@ -19,39 +15,13 @@ namespace {
 // A helper that hangs (an NFS server that is away) is given up: the pod's next sync tries again.
 constexpr std::chrono::minutes kMountPatience(2), kUnmountPatience(1);
 
-std::string Join(const std::vector<std::string>& words, char separator) {
-  std::string out;
-  for (const std::string& word : words) out += (out.empty() ? "" : std::string(1, separator)) + word;
-  return out;
-}
-
-// What the program says, from a file that nobody else sees.
-class OutputFile {
- public:
-  OutputFile() {
-    if (int fd = ::mkstemp(path_); fd >= 0) ::close(fd);
-  }
-  ~OutputFile() { (void)RemoveFile(path_); }
-  const char* path() const { return path_; }
-  std::string Text() const { return ReadFile(path_).value_or(""); }
-
- private:
-  char path_[32] = "/tmp/kubelet-mount.XXXXXX";
-};
-
-// Runs the program to its end. `failed` and `details` are of the error, which has the program's words too.
-Result<> RunProgram(const std::vector<std::string>& argv, const std::string& failed,
-                    const std::string& details, std::chrono::minutes patience, std::stop_token stop) {
-  OutputFile output;
-  event::ProcessOptions options;
-  options.argv = argv;
-  options.output_file = output.path();
-  ASSIGN_OR_RETURN(auto process, event::Process::Start(options));
-  auto status = process.Wait(std::move(stop), patience);
-  if (status && status->ok()) return {};
-  const std::string why = status ? status->ToString() : status.error().message();
-  return Error(status ? Code::kUnavailable : status.error().code(),
-               failed + ": " + why + "\n" + details + "\nOutput: " + output.Text());
+// `failed` and `details` are of the error, which has the program's words too.
+Result<> RunHelper(const std::vector<std::string>& argv, const std::string& failed,
+                   const std::string& details, std::chrono::minutes patience, std::stop_token stop) {
+  ASSIGN_OR_RETURN(const ProgramEnd end, RunProgram(argv, std::move(stop), patience));
+  if (end.ok()) return {};
+  return Error(end.status ? Code::kUnavailable : end.status.error().code(),
+               failed + ": " + end.Why() + "\n" + details + "\nOutput: " + end.output);
 }
 
 class RealMounter : public Mounter {
@@ -72,7 +42,7 @@ class RealMounter : public Mounter {
     std::vector<std::string> argv = {"mount", "-t", type};
     if (!options.empty()) argv.insert(argv.end(), {"-o", Join(options, ',')});
     argv.insert(argv.end(), {source, target});
-    return RunProgram(
+    return RunHelper(
         argv, "mount failed",
         "Mounting command: mount\nMounting arguments: " + Join({argv.begin() + 1, argv.end()}, ' '),
         kMountPatience, std::move(stop));
@@ -80,7 +50,7 @@ class RealMounter : public Mounter {
 
   Result<> UnmountRemote(const std::string& target, std::stop_token stop) override {
     auto run = [&](const std::vector<std::string>& argv) {
-      return RunProgram(argv, "unmount failed", "Unmounting arguments: " + target, kUnmountPatience, stop);
+      return RunHelper(argv, "unmount failed", "Unmounting arguments: " + target, kUnmountPatience, stop);
     };
     auto done = run({"umount", target});
     if (done || !done.error().Is(Code::kTimeout)) return done;
@@ -108,6 +78,10 @@ class RealMounter : public Mounter {
       return ErrnoError("make mount shared: " + dir);
     return {};
   }
+  Disks& disks() override { return *disks_; }
+
+ private:
+  const std::unique_ptr<Disks> disks_ = NewDisks();
 };
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "kubelet/volume/disks.h"
 #include "lib/base/error.h"
 
 namespace keelson::kubelet {
@@ -16,7 +17,7 @@ class Mounter {  // thread safe
   // Never swapped out where the kernel can promise that (6.4 and later).
   virtual Result<> MountTmpfs(const std::string& target, const std::string& options) = 0;
   virtual Result<> Bind(const std::string& source, const std::string& target, bool read_only) = 0;
-  // What mount(8) and its helpers know: nfs, hugetlbfs. Errors carry what the helper said.
+  // What mount(8) and its helpers know: nfs, hugetlbfs, devices. Errors carry what the helper said.
   virtual Result<> Mount(const std::string& source, const std::string& target, const std::string& type,
                          const std::vector<std::string>& options, std::stop_token stop) = 0;
   virtual Result<bool> IsMountPoint(const std::string& path) = 0;
@@ -31,6 +32,8 @@ class Mounter {  // thread safe
   // What is mounted below the directory is seen in containers that ask for it (Bidirectional): makes it a
   // shared mount unless it lies on one.
   virtual Result<> MakeShared(const std::string& dir) = 0;
+  // What there may be to mount.
+  virtual Disks& disks() = 0;
 };
 std::unique_ptr<Mounter> NewMounter();
 

@@ -1,7 +1,7 @@
 // Kinds of volumes. A plugin makes a volume's content appear at a path of the node, again and again: SetUp is
 // idempotent, and called on every sync also refreshes what has changed.
 //
-//   claim bound -> [attached] -> [Stage, once a node] -> SetUp, once a pod ... TearDown -> [Unstage]
+//   claim bound -> Check -> [attached] -> [Stage, once a node] -> SetUp, once a pod ... TearDown -> [Unstage]
 //
 // The steps in brackets are for volumes that have an AttachName or a StagePath. What a plugin has to know for
 // TearDown and Unstage after a restart it reads from its own files below the two directories: nothing else is
@@ -56,6 +56,11 @@ class VolumePlugin {  // thread safe
   virtual std::string name() const = 0;  // kubernetes.io/empty-dir
   virtual bool Supports(const VolumeInput& input) const = 0;
 
+  // What must hold of the volume before anything is done about it; called before each SetUp.
+  virtual Result<> Check(const VolumeInput& input) {
+    (void)input;
+    return {};
+  }
   // "kubernetes.io/csi/driver^handle": goes into node.status.volumesInUse, and SetUp waits until
   // node.status.volumesAttached has it. Empty: nothing to attach.
   virtual std::string AttachName(const VolumeInput& input) const {
@@ -78,6 +83,8 @@ class VolumePlugin {  // thread safe
   }
   // The host path.
   virtual Result<std::string> SetUp(const VolumeInput& input, std::stop_token stop) = 0;
+  // Whether Expand is to be called. What is attached may have grown elsewhere.
+  virtual bool Expands(const VolumeInput& input) const { return !AttachName(input).empty(); }
   // Grows the file system to what the claim asks for; called after SetUp when capacity and status differ.
   virtual Result<> Expand(const VolumeInput& input, const std::string& path, std::stop_token stop) {
     (void)input, (void)path, (void)stop;
@@ -85,8 +92,8 @@ class VolumePlugin {  // thread safe
   }
 
   // The stage path of a volume that some kubelet has set up; empty: none.
-  virtual std::string Reconstruct(const PublishedVolume& published) const {
-    (void)published;
+  virtual std::string Reconstruct(const Paths& paths, const PublishedVolume& published) const {
+    (void)paths, (void)published;
     return "";
   }
   // Mounts at the path itself are undone by who calls.

@@ -1,5 +1,7 @@
 #include "kubelet/volume/volume_manager.h"
 
+#include <algorithm>
+
 #include "kubelet/metrics/stopwatch.h"
 #include "kubelet/volume/block_devices.h"
 #include "kubelet/volume/claim.h"
@@ -127,6 +129,8 @@ Result<> VolumeManager::CheckUse(const VolumePlugin& plugin, const VolumeInput& 
 
 Result<MountedVolume> VolumeManager::MountWith(VolumePlugin& plugin, VolumeInput& input,
                                                std::stop_token stop) {
+  if (auto good = plugin.Check(input); !good)
+    return NotSetUp(good.error(), "NewMounter initialization", input.name());
   RETURN_IF_ERROR(Attach(plugin, input));
   if (auto staged = StageOnce(plugin, input, stop); !staged)
     return NotSetUp(staged.error(), "MountDevice", input.name());
@@ -178,7 +182,7 @@ Result<> VolumeManager::StageOnce(VolumePlugin& plugin, const VolumeInput& input
 
 Result<> VolumeManager::ExpandIfAsked(VolumePlugin& plugin, const VolumeInput& input, const std::string& path,
                                       std::stop_token stop) {
-  if (!input.claim || plugin.AttachName(input).empty()) return {};
+  if (!input.claim || !plugin.Expands(input)) return {};
   api::Amount asked = Storage(input.claim->spec().resources().requests());
   bool grown = Storage(input.persistent->spec().capacity()) >= asked;
   if (input.read_only || !grown || Storage(input.claim->status().capacity()) >= asked) return {};
@@ -219,16 +223,18 @@ Result<> VolumeManager::TearDown(const Paths& paths, const PublishedVolume& volu
 
 Result<> VolumeManager::TearDownWith(VolumePlugin& plugin, const Paths& paths, const PublishedVolume& volume,
                                      std::stop_token stop) {
-  std::string stage = plugin.Reconstruct(volume);
+  std::string stage = plugin.Reconstruct(paths, volume);
   RETURN_IF_ERROR(plugin.TearDown(volume, stop));
   RETURN_IF_ERROR(UnmountUnder(volume.path));
   if (stage.empty()) return {};
   StageLock lock(*this, stage);
-  RETURN_IF_ERROR(RemoveTree(volume.path));
   ASSIGN_OR_RETURN(auto pods, ListDir(paths.Pods()));
-  for (const std::string& uid : pods)
-    if (PathExists(paths.Volume(uid, plugin.name(), volume.name))) return {};  // still needed
-  return plugin.Unstage(stage, stop);
+  const bool needed = std::any_of(pods.begin(), pods.end(), [&](const std::string& uid) {
+    return uid != volume.uid && PathExists(paths.Volume(uid, plugin.name(), volume.name));
+  });
+  if (!needed) RETURN_IF_ERROR(plugin.Unstage(stage, stop));
+  // Last: it is what tells of the stage to whoever has to go on here.
+  return RemoveTree(volume.path);
 }
 
 Result<> VolumeManager::Remove(const Paths& paths, const std::string& uid, std::stop_token stop) {

@@ -11,6 +11,30 @@
 
 namespace keelson::kubelet {
 
+// Devices are names that stand for directories or files of a test.
+class FakeDisks : public Disks {
+ public:
+  Result<FileKind> KindOf(const std::string& path) override {
+    return devices.count(path) ? FileKind::kBlockDevice : real_->KindOf(path);
+  }
+  Result<linux::DiskContents> Probe(const std::string& device) override { return devices.at(device); }
+  Result<ProgramEnd> Run(const std::vector<std::string>& argv) override {
+    runs.push_back(Join(argv, ' '));
+    auto it = ends.find(argv.front());
+    if (it != ends.end()) return it->second;
+    if (argv.front().compare(0, 5, "mkfs.") == 0)
+      devices[argv.back()] = linux::DiskContents{argv.front().substr(5), ""};
+    return ProgramEnd{event::ExitStatus{}, ""};
+  }
+
+  std::map<std::string, Result<linux::DiskContents>> devices;
+  std::map<std::string, Result<ProgramEnd>> ends;  // by program; the others succeed
+  std::vector<std::string> runs;
+
+ private:
+  const std::unique_ptr<Disks> real_ = NewDisks();
+};
+
 class FakeMounter : public Mounter {
  public:
   Result<> MountTmpfs(const std::string& target, const std::string& options) override {
@@ -50,6 +74,9 @@ class FakeMounter : public Mounter {
     return out;
   }
   Result<> MakeShared(const std::string&) override { return {}; }
+  FakeDisks& disks() override { return fake_disks; }
+
+  FakeDisks fake_disks;
 
   std::map<std::string, std::string> mounts;
   std::vector<std::string> unmounted, unmounted_remote;

@@ -47,6 +47,17 @@ bool ParseLine(const std::string& line, MountInfo& out) {
   return true;
 }
 
+// The mount's other flags (noexec, nosuid, nodev) stay as they are. A kernel before 5.12 knows only the way
+// that takes them off.
+bool SetReadOnly(const std::string& target) {
+  struct mount_attr attributes = {};
+  attributes.attr_set = MOUNT_ATTR_RDONLY;
+  if (::mount_setattr(AT_FDCWD, target.c_str(), AT_SYMLINK_NOFOLLOW, &attributes, sizeof(attributes)) == 0)
+    return true;
+  return errno == ENOSYS &&
+         ::mount(nullptr, target.c_str(), nullptr, MS_BIND | MS_REMOUNT | MS_RDONLY, nullptr) == 0;
+}
+
 }  // namespace
 
 Result<std::vector<MountInfo>> ListMounts(const std::string& path) {
@@ -85,8 +96,7 @@ Result<> BindMount(const std::string& source, const std::string& target, bool re
   if (::mount(source.c_str(), target.c_str(), nullptr, MS_BIND | MS_REC, nullptr) != 0)
     return ErrnoError("bind mount " + source + " at " + target);
   // The kernel takes the read-only flag of a bind mount only in a second step.
-  if (read_only &&
-      ::mount(nullptr, target.c_str(), nullptr, MS_BIND | MS_REMOUNT | MS_RDONLY, nullptr) != 0) {
+  if (read_only && !SetReadOnly(target)) {
     Error error = ErrnoError("remount read-only " + target);
     ::umount2(target.c_str(), MNT_DETACH);
     return error;

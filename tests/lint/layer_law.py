@@ -20,6 +20,7 @@ HOMES = [
     (r"linux/netfilter", ["lib/netlink", "lib/nft", "proxy", "cni"]),
     (r"bpf/", ["lib/bpf", "proxy/ebpf/bpf/"]),
     (r"ldns/", ["proxy"]),
+    (r"blkid/", ["lib/linux"]),
     (r"systemd/", ["lib/event", "lib/base", "lib/linux"]),
     (r"grpc(pp)?/", ["lib/rpc", "controlplane/etcd", "controlplane/storage/encryption", "kubelet/cm/devices", "kubelet/cri",
                     "kubelet/plugins", "kubelet/podresources", "kubelet/probe", "tests/bench"]),
@@ -32,7 +33,7 @@ HOMES = [
                   "controlplane/etcd", "controlplane/storage/encryption", "lib/base"]),
 ]
 # What a public header of lib/ must not show: one that other folders include, directly or through another.
-HIDDEN_IN_PUBLIC_HEADERS = re.compile(r"^(netlink/|libmnl/|libnftnl/|bpf/|systemd/|grpc|boost/asio|boost/beast|nghttp2/|openssl/)")
+HIDDEN_IN_PUBLIC_HEADERS = re.compile(r"^(netlink/|libmnl/|libnftnl/|bpf/|blkid/|systemd/|grpc|boost/asio|boost/beast|nghttp2/|openssl/)")
 # Start-up is a CNI plugin's cost.
 HEAVY_LIBRARIES = re.compile(r"libgrpc|libprotobuf|libssl|libcrypto|libboost_url")
 CNI_PLUGINS = ["bridge", "host-local", "loopback", "portmap", "bandwidth"]

@@ -5,13 +5,13 @@ BUILD_PACKAGES=(
   libnghttp2-dev libssl-dev libsodium-dev zlib1g-dev
   libgrpc++-dev libprotobuf-dev protobuf-compiler protobuf-compiler-grpc libabsl-dev
   libnl-3-dev libnl-route-3-dev libnl-genl-3-dev libnftnl-dev libmnl-dev
-  libsystemd-dev libyaml-cpp-dev libldns-dev libre2-dev libexpected-dev libspdlog-dev libfmt-dev libcli11-dev
+  libsystemd-dev libblkid-dev libyaml-cpp-dev libldns-dev libre2-dev libexpected-dev libspdlog-dev libfmt-dev libcli11-dev
   libgtest-dev libgmock-dev libbenchmark-dev
   libbpf-dev clang llvm
 )
-RUN_PACKAGES=(containerd runc etcd-server nftables iproute2 util-linux busybox-static umoci skopeo openssl curl procps kmod tzdata)
+RUN_PACKAGES=(containerd runc etcd-server nftables iproute2 util-linux e2fsprogs busybox-static umoci skopeo openssl curl procps kmod tzdata)
 # containernetworking-plugins: a cluster is tested with other CNI plugins than ours as well.
-TEST_PACKAGES=(python3 etcd-client nghttp2-client containernetworking-plugins bird2 iptables patchelf systemd dbus knot-dnsutils musl-tools)
+TEST_PACKAGES=(python3 etcd-client nghttp2-client containernetworking-plugins bird2 iptables patchelf systemd dbus knot-dnsutils musl-tools xfsprogs)
 VM_PACKAGES=(qemu-system-x86 ipset ipvsadm nfs-kernel-server)  # ./dev test vm
 
 # Boost is versioned in Debian: 1.81 on Debian 12, the default one later.

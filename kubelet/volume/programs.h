@@ -1,0 +1,27 @@
+// Programs of the host that volumes need: mount(8), mkfs, fsck.
+#pragma once
+
+#include <chrono>
+#include <stop_token>
+#include <string>
+#include <vector>
+
+#include "lib/base/error.h"
+#include "lib/event/process.h"
+
+namespace keelson::kubelet {
+
+struct ProgramEnd {
+  Result<event::ExitStatus> status;  // kTimeout, kCancelled: it was killed
+  std::string output;                // what it said
+  bool ok() const { return status && status->ok(); }
+  std::string Why() const { return status ? status->ToString() : status.error().message(); }
+};
+
+// Runs the program to its end. An error where it cannot be started: kNotFound when there is none such.
+Result<ProgramEnd> RunProgram(const std::vector<std::string>& argv, std::stop_token stop,
+                              std::chrono::milliseconds patience = std::chrono::milliseconds::max());
+
+std::string Join(const std::vector<std::string>& words, char separator);
+
+}  // namespace keelson::kubelet
