@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <limits>
-#include <set>
 
 #include "kubelet/config/config.h"
 #include "kubelet/config/feature_gates.h"
+#include "kubelet/config/validate_parts.h"
 #include "lib/api/duration.h"
 
 namespace keelson::kubelet {
@@ -15,6 +15,7 @@ namespace {
 using C = KubeletConfig;
 using Problems = std::vector<std::string>;
 constexpr int64_t kMost = std::numeric_limits<int32_t>::max();
+constexpr int64_t kMostIds = int64_t{std::numeric_limits<uint32_t>::max()} - 65535;  // the host has the first
 
 struct Range {
   const char* name;  // with the flag
@@ -81,6 +82,12 @@ const Choice kChoices[] = {
     {&C::config_map_and_secret_change_detection_strategy,
      {"Get", "Cache", "Watch"},
      "unknown configmap and secret manager mode: {}"},
+    {&C::authorization_mode, {"AlwaysAllow", "Webhook"}, "unknown authorization mode {}"},
+    {&C::logging_format, {"text", "json"}, "logging.format: Invalid value: \"{}\": Unsupported log format"},
+    {&C::show_hidden_metrics_for_version,
+     {"", "1.35"},
+     "showHiddenMetricsForVersion \"{}\" must be omitted or have the value '1.35'; only the previous minor "
+     "version is allowed"},
     {&C::memory_reservation_policy,
      {"None", "TieredReservation"},
      "option \"{}\" specified for memoryReservationPolicy. Valid options are \"None\" or "
@@ -136,71 +143,6 @@ void CheckDurations(const KubeletConfig& config, Problems& out) {
     out.push_back("containerLogMonitorInterval must be a positive time duration greater than or equal to 3s");
 }
 
-void CheckEnforcement(const KubeletConfig& config, Problems& out) {
-  constexpr char kWhere[] = "enforceNodeAllocatable (--enforce-node-allocatable)";
-  static const std::set<std::string> kKnown = {"pods",
-                                               "system-reserved",
-                                               "system-reserved-compressible",
-                                               "kube-reserved",
-                                               "kube-reserved-compressible",
-                                               "none"};
-  std::set<std::string> seen;
-  auto both = [&](const std::string& name) {
-    const auto& list = config.enforce_node_allocatable;
-    if (std::count(list.begin(), list.end(), name) &&
-        std::count(list.begin(), list.end(), name + "-compressible"))
-      out.push_back(fmt::format("both \"{0}\" and \"{0}-compressible\" cannot be specified together in {1}",
-                                name, kWhere));
-  };
-  both("system-reserved");
-  both("kube-reserved");
-  for (const std::string& level : config.enforce_node_allocatable) {
-    if (!seen.insert(level).second) {
-      out.push_back(fmt::format("duplicated enforcements \"{}\" in {}", level, kWhere));
-      continue;
-    }
-    if (!kKnown.count(level)) {
-      out.push_back(fmt::format(
-          "option \"{}\" specified for {}. Valid options are \"pods\", \"system-reserved\", "
-          "\"system-reserved-compressible\", \"kube-reserved\", \"kube-reserved-compressible\" or \"none\"",
-          level, kWhere));
-      continue;
-    }
-    if (level == "none") {
-      if (config.enforce_node_allocatable.size() > 1)
-        out.push_back(
-            fmt::format("{} may not contain additional enforcements when \"none\" is specified", kWhere));
-      continue;
-    }
-    const bool system = level[0] == 's', kube = level[0] == 'k';
-    if (system && config.system_reserved_cgroup.empty())
-      out.push_back(
-          fmt::format("systemReservedCgroup (--system-reserved-cgroup) must be specified when "
-                      "\"system-reserved\" or \"system-reserved-compressible\" included in {}",
-                      kWhere));
-    if (kube && config.kube_reserved_cgroup.empty())
-      out.push_back(
-          fmt::format("kubeReservedCgroup (--kube-reserved-cgroup) must be specified when "
-                      "\"kube-reserved\" or \"kube-reserved-compressible\" included in {}",
-                      kWhere));
-    if (!config.cgroups_per_qos)
-      out.push_back(
-          fmt::format("cgroupsPerQOS (--cgroups-per-qos) must be set to true when \"{}\" contained in {}",
-                      level, kWhere));
-  }
-}
-
-void CheckLogsDir(const std::string& dir, Problems& out) {
-  if (dir.empty() || dir[0] != '/')
-    out.push_back(fmt::format("pod logs path \"{}\" must be absolute path", dir));
-  const bool clean =
-      dir == "/" || (dir.find("//") == std::string::npos && (dir + "/").find("/./") == std::string::npos &&
-                     (dir + "/").find("/../") == std::string::npos && dir.back() != '/');
-  if (!dir.empty() && !clean) out.push_back(fmt::format("pod logs path \"{}\" must be normalized", dir));
-  if (std::any_of(dir.begin(), dir.end(), [](char c) { return static_cast<unsigned char>(c) > 127; }))
-    out.push_back(fmt::format("pod logs path \"{}\" mut contains ASCII characters only", dir));
-}
-
 void CheckTogether(const KubeletConfig& config, Problems& out) {
   if (config.node_lease_duration_seconds <= 0)
     out.push_back("nodeLeaseDurationSeconds must be greater than 0");
@@ -232,6 +174,16 @@ void CheckTogether(const KubeletConfig& config, Problems& out) {
     out.push_back(
         "can't set `preloadedImagesVerificationAllowlist` if `imagePullCredentialsVertificationPolicy` is "
         "not \"NeverVerifyAllowlistedImages\"");
+  if (config.memory_reservation_policy == "TieredReservation" &&
+      !FeatureEnabled(config.feature_gates, "MemoryQoS"))
+    out.push_back(
+        "memoryReservationPolicy \"TieredReservation\" requires MemoryQoS feature gate to be enabled");
+  const int64_t ids = config.user_namespaces_ids_per_pod;
+  if (ids < 65536 || ids % 65536 != 0 || ids > kMostIds)
+    out.push_back(fmt::format("userNamespaces.idsPerPod {} must be a multiple of 65536, and at most {}", ids,
+                              kMostIds));
+  if (config.container_runtime_endpoint.empty())
+    out.push_back("the containerRuntimeEndpoint was not specified or empty");
   if (config.memory_throttling_factor <= 0 || config.memory_throttling_factor > 1)
     out.push_back(
         fmt::format("memoryThrottlingFactor {} must be greater than 0 and less than or equal to 1.0",
@@ -262,11 +214,7 @@ Result<> ValidateKubeletConfig(const KubeletConfig& config) {
   }
   CheckDurations(config, problems);
   CheckTogether(config, problems);
-  CheckEnforcement(config, problems);
-  CheckLogsDir(config.pod_logs_dir, problems);
-  for (const NodeTaint& taint : config.register_with_taints)
-    if (taint.effect != "NoSchedule" && taint.effect != "PreferNoSchedule" && taint.effect != "NoExecute")
-      problems.push_back(fmt::format("invalid taint: {{{} {} {}}}", taint.key, taint.value, taint.effect));
+  CheckParts(config, problems);
   if (problems.empty()) return {};
   std::string all;
   for (const std::string& problem : problems)

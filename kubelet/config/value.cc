@@ -89,7 +89,12 @@ class Reader {
   }
   Result<> Read(const json::value& value, MemoryReservation& out) {
     RETURN_IF_ERROR(Member(value, "numaNode", out.numa_node));
-    return Member(value, "limits", out.limits);
+    json::value copy = value;
+    json::value* limits = copy.get_object().if_contains("limits");
+    if (limits && limits->is_object())  // quantities, which may be numbers too
+      for (auto& amount : limits->get_object())
+        if (amount.value().is_number()) amount.value() = json::serialize(amount.value());
+    return Member(copy, "limits", out.limits);
   }
   Result<> Read(const json::value& value, NodeTaint& out) {
     RETURN_IF_ERROR(Member(value, "key", out.key));
