@@ -1,5 +1,7 @@
 #include "kubelet/host_check.h"
 
+#include <sys/resource.h>
+
 #include <algorithm>
 #include <sstream>
 
@@ -59,6 +61,12 @@ Result<> TuneKernel(bool protect, const Sysctls& sysctls) {
   return Error(Code::kInvalid, "Failed to start ContainerManager: " + all);
 }
 
+Result<> SetOpenFiles(int64_t most) {
+  const rlimit limit{static_cast<rlim_t>(most), static_cast<rlim_t>(most)};
+  if (::setrlimit(RLIMIT_NOFILE, &limit) != 0) return ErrnoError("setrlimit RLIMIT_NOFILE");
+  return {};
+}
+
 Result<> CheckCgroups(const KubeletConfig& config, const linux::Cgroups& cgroups) {
   if (config.fail_cgroup_v1 && !cgroups.unified())
     return Error(Code::kInvalid, std::string("kubelet is configured to not run on a host using cgroup v1. ") +
@@ -91,6 +99,8 @@ Result<> PrepareHost(const KubeletConfig& config, const linux::Cgroups& cgroups)
                  "false. /proc/swaps contained: " +
                      *swaps);
   RETURN_IF_ERROR(TuneKernel(config.protect_kernel_defaults, {linux::ReadSysctl, linux::WriteSysctl}));
+  if (auto set = SetOpenFiles(config.max_open_files); !set)
+    log::Error("Failed to set rlimit on max file handles", {{"error", set.error()}});
   if (auto set = WriteFile("/proc/self/oom_score_adj", std::to_string(config.oom_score_adj)); !set)
     log::Warn("Cannot protect the kubelet from the OOM killer", {{"error", set.error()}});
   if (cgroups.unified() && FeatureEnabled(config.feature_gates, "MemoryQoS") && !ThrottlesSafely())

@@ -19,6 +19,9 @@ Result<> PrepareHost(const KubeletConfig& config, const linux::Cgroups& cgroups)
 // Of PrepareHost: whether these cgroups may be used, and cgroupRoot is one of them.
 Result<> CheckCgroups(const KubeletConfig& config, const linux::Cgroups& cgroups);
 
+// How many files this process may have open.
+Result<> SetOpenFiles(int64_t most);
+
 struct Sysctls {
   std::function<Result<std::string>(std::string_view key)> read;
   std::function<Result<>(std::string_view key, std::string_view value)> write;

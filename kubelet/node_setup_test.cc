@@ -2,12 +2,28 @@
 
 #include <gtest/gtest.h>
 #include <stdlib.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 #include "kubelet/host_check.h"
 #include "lib/base/file.h"
 
 namespace keelson::kubelet {
 namespace {
+
+TEST(OpenFiles, AreAsManyAsTheConfigurationSays) {
+  rlimit before{}, now{};
+  ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &before), 0);
+  if (before.rlim_max < 1024) GTEST_SKIP() << "the limit is too low to be lowered";
+  // Lowered in a child: what is lowered cannot be raised again by everybody.
+  EXPECT_EXIT(
+      {
+        const bool set = SetOpenFiles(777).has_value() && ::getrlimit(RLIMIT_NOFILE, &now) == 0;
+        ::_exit(set && now.rlim_cur == 777 && now.rlim_max == 777 ? 0 : 1);
+      },
+      ::testing::ExitedWithCode(0), "");
+  EXPECT_FALSE(SetOpenFiles(int64_t{1} << 40)) << "more than any kernel allows";
+}
 
 TEST(TuneKernel, SetsWhatDiffersOrRefusesIt) {
   const std::map<std::string, std::string, std::less<>> right = {{"kernel/keys/root_maxbytes", "25000000"},

@@ -173,8 +173,13 @@ Result<int> Run(const Settings& settings) {
   server_options.authorized_ttl = settings.config.cache_authorized_ttl;
   server_options.unauthorized_ttl = settings.config.cache_unauthorized_ttl;
   server::KubeletServer server(server_options, kubelet.backend(), api);
-  ApiServer listener(settings, server.handler());
-  listener.AddServices(group, api, [&kubelet] { return kubelet.Addresses(); });
+  std::optional<ApiServer> listener;
+  std::vector<std::string> needed = {"pods"};  // before systemd is told that we are there
+  if (settings.config.enable_server) {
+    listener.emplace(settings, server.handler());
+    listener->AddServices(group, api, [&kubelet] { return kubelet.Addresses(); });
+    needed.push_back("server");
+  }
   AddClientRotation(group, settings, api);
   std::unique_ptr<http::Server> read_only;
   if (settings.config.read_only_port != 0) {
@@ -189,7 +194,7 @@ Result<int> Run(const Settings& settings) {
     ASSIGN_OR_RETURN(health, ListenHealth(settings.config));
     AddServer(group, "healthz", *health);
   }
-  group.Add(linux::SystemdNotifier({"server", "pods"}, [&kubelet] { return CheckAll(kubelet.backend()); }));
+  group.Add(linux::SystemdNotifier(needed, [&kubelet] { return CheckAll(kubelet.backend()); }));
   return group.RunUntilSignal();
 }
 

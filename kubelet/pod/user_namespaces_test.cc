@@ -32,6 +32,11 @@ TEST(UserNamespaces, EachPodHasItsOwnIds) {
   UserNamespaces restarted(paths);
   EXPECT_EQ((*restarted.Get(pod("d", true)))->host_id, 196608u);
   EXPECT_EQ((*restarted.Get(pod("b", true)))->host_id, 131072u) << "as written down";
+  UserNamespaces wider(paths, 4 * 65536);  // a, c: 65536; b: 131072; d: 196608
+  EXPECT_EQ(**wider.Get(pod("f", true)), (cri::IdMapping{262144, 0, 262144}));
+  EXPECT_EQ((*wider.Get(pod("b", true)))->length, 65536u) << "as it was made";
+  wider.Forget("c");
+  EXPECT_EQ((*wider.Get(pod("g", true)))->host_id, 524288u) << "what is free at the begin is too little";
   ASSERT_TRUE(WriteFile(paths.Pod("b") + "/userns", "junk"));
   UserNamespaces broken(paths);
   EXPECT_FALSE(broken.Get(pod("e", true))) << "better none than one that is in use";
