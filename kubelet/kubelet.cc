@@ -1,6 +1,7 @@
 #include "kubelet/kubelet_impl.h"
 
 #include "kubelet/config/feature_gates.h"
+#include "kubelet/limited_transport.h"
 #include "kubelet/part_options.h"
 #include "kubelet/pod/admission.h"
 #include "lib/k8s/pod_util.h"
@@ -28,12 +29,14 @@ Kubelet::Impl::Impl(KubeletParts given, const Settings& given_settings, Clock& g
       settings(given_settings),
       clock(given_clock),
       node_options(MakeNodeOptions(settings, parts.runtime_name + "://" + parts.runtime_version)),
-      events(parts.api, node_options.name, parts.standalone, clock),
-      informers(parts.api, clock),
+      api(LimitRequests(parts.api, settings.config.kube_api_qps, settings.config.kube_api_burst, clock)),
+      events(LimitRequests(parts.api, settings.config.event_record_qps, settings.config.event_burst, clock),
+             node_options.name, parts.standalone, clock),
+      informers(api, clock),
       pods(informers.Get<corev1::Pod>(ByField("spec.nodeName=" + node_options.name))),
       nodes(informers.Get<corev1::Node>(ByField("metadata.name=" + node_options.name))),
       runtime_classes(informers.Get<api::node::v1::RuntimeClass>()),
-      objects(parts.api, informers.Get<corev1::Service>(),
+      objects(api, informers.Get<corev1::Service>(),
               {settings.config.config_map_and_secret_change_detection_strategy,
                [this] { return ObjectTtl(nodes.Get("", node_options.name).get()); }},
               clock),
@@ -43,13 +46,13 @@ Kubelet::Impl::Impl(KubeletParts given, const Settings& given_settings, Clock& g
           [this](const NodeEvent& event) { events.Node(event.type, event.reason, event.message); }),
       context(MakeNodeContext(settings, node_options, node.machine(), parts.cgroup_v2)),
       features(parts.runtime),
-      user_namespaces(context.paths),
+      user_namespaces(context.paths, static_cast<uint32_t>(settings.config.user_namespaces_ids_per_pod)),
       starts(clock),
       handlers(NewHandlerRunner(parts.runtime, sockets, clock)),
       images(parts.images, MakeImageOptions(settings, parts.credential_providers, Accounts(), starts), clock),
       volumes(parts.mounter, objects, NewVolumePlugins(parts.mounter, objects, clock),
               [this] { return nodes.Get("", node_options.name); }),
-      statuses(parts.api, clock),
+      statuses(api, clock),
       probes(
           *handlers, executor, [this](const std::string& uid) { workers.ProbesChanged(uid); },
           [this](const corev1::Pod& pod, const std::string& container, const std::string& reason,

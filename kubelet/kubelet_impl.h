@@ -69,6 +69,7 @@ struct Kubelet::Impl {
   const Settings settings;
   Clock& clock;
   const NodeOptions node_options;
+  const client::RestClient api;  // at kubeAPIQPS; Node and Lease, which must not wait, go by parts.api
   EventReporter events;
   client::InformerFactory informers;
   client::Informer<corev1::Pod>& pods;

@@ -21,7 +21,7 @@ std::vector<k8s::NamedCheck> Kubelet::Impl::HealthChecks() {
 }
 
 PodCertificates::Dependencies Kubelet::Impl::CertificateDependencies() {
-  return {parts.api, node_options.name, [this] { return OwnUid().value_or(""); },
+  return {api, node_options.name, [this] { return OwnUid().value_or(""); },
           [this](const corev1::Pod& pod, const std::string& reason, const std::string& message) {
             events.Pod(pod, "", "Warning", reason, message);
           }};
@@ -48,7 +48,7 @@ PodWorkers::Options Kubelet::Impl::WorkerOptions() {
 }
 
 StaticPods::Dependencies Kubelet::Impl::StaticDependencies() {
-  return {parts.api,
+  return {api,
           [this](StaticPods::PodPtr pod) { workers.Update(std::move(pod)); },
           [this](const std::string& uid) { workers.Remove(uid); },
           [this] { return OwnUid(); },

@@ -67,6 +67,8 @@ ImageManager::Options MakeImageOptions(const Settings& settings,
   ImageManager::Options out;
   out.serialize_pulls = config.serialize_image_pulls;
   out.max_parallel_pulls = config.max_parallel_image_pulls;
+  out.pulls_per_second = config.registry_pull_qps;
+  out.pull_burst = config.registry_burst;
   const char* home = ::getenv("HOME");
   out.credential_dirs = {settings.flags.root_dir, std::string(home ? home : "") + "/.docker", "/.docker"};
   out.providers = std::move(providers);

@@ -52,7 +52,9 @@ ImageManager::ImageManager(cri::ImageService& images, const Options& options, Cl
       options_(options),
       clock_(clock),
       backoff_(options.backoff_first, options.backoff_max, clock),
-      records_(options.records, clock) {}
+      records_(options.records, clock) {
+  if (options.pulls_per_second > 0) limit_.emplace(options.pulls_per_second, options.pull_burst, clock);
+}
 
 void ImageManager::ForgetPod(const std::string& uid) {
   backoff_.ForgetPrefix(uid + "/");
@@ -104,6 +106,7 @@ Result<std::string> ImageManager::Pull(const ImageRequest& request, const std::s
   Result<std::string> ref = std::string();
   std::string known_as = NormalizeImage(image);
   if (auto begun = records_.Begin(known_as); !begun) ref = begun.error();
+  if (ref && limit_ && !limit_->Allow()) ref = Error(Code::kTooManyRequests, "pull QPS exceeded");
   if (ref) ref = PullWithAny(request, image, credentials, used, stop);
   if (auto noted = records_.End(known_as, ref ? IdOf(*ref, stop) : "", used); !noted && ref)
     ref = noted.error();

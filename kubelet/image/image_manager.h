@@ -15,6 +15,7 @@
 #include "kubelet/image/keyring.h"
 #include "kubelet/image/pull_records.h"
 #include "lib/api/types.h"
+#include "lib/base/rate_limit.h"
 
 namespace keelson::kubelet {
 
@@ -46,7 +47,8 @@ class ImageManager {  // thread safe; calls block for as long as a pull takes
  public:
   struct Options {
     bool serialize_pulls = true;
-    int max_parallel_pulls = 0;  // 0: no bound; of parallel pulls only
+    int max_parallel_pulls = 0;                // 0: no bound; of parallel pulls only
+    int pulls_per_second = 0, pull_burst = 0;  // 0: no bound; a pull beyond it fails
     std::chrono::milliseconds backoff_first{std::chrono::seconds(10)}, backoff_max{std::chrono::seconds(300)};
     std::shared_ptr<CredentialProviders> providers;  // null: none
     AccountSource accounts;                          // for them
@@ -86,6 +88,7 @@ class ImageManager {  // thread safe; calls block for as long as a pull takes
   Clock& clock_;
   Backoff backoff_;
   PullRecords records_;
+  std::optional<RateLimit> limit_;
   Mutex mutex_;
   CondVar free_;
   int pulling_ GUARDED_BY(mutex_) = 0;

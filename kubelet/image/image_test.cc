@@ -159,6 +159,34 @@ class SlowRegistry : public cri::FakeRuntime {
   int under_way_ GUARDED_BY(mutex_) = 0, most_ GUARDED_BY(mutex_) = 0, allowed_ GUARDED_BY(mutex_) = 0;
 };
 
+TEST(PullRate, WhatIsBeyondItFailsAndIsTriedAgain) {
+  FakeClock clock;
+  cri::FakeRuntime runtime;
+  ImageManager::Options options;
+  options.pulls_per_second = 1;
+  options.pull_burst = 2;
+  ImageManager manager(runtime, options, clock);
+  corev1::Pod pod;
+  const cri::SandboxConfig sandbox;
+  const std::vector<corev1::Secret> secrets;
+  auto event = [](const std::string&, const std::string&, const std::string&) {};
+  auto pull = [&](const std::string& uid) {
+    pod.mutable_metadata()->set_uid(uid);
+    EnsuredImage out;
+    ImageFailure failure;
+    return manager.Ensure({pod, "img:1", "Always", sandbox, secrets, event}, {}, out, failure)
+               ? "pulled"
+               : failure.reason + ": " + failure.message;
+  };
+  runtime.SetPullable("img:1");
+  EXPECT_EQ(pull("a"), "pulled");
+  EXPECT_EQ(pull("b"), "pulled");
+  EXPECT_EQ(pull("c"), "ErrImagePull: pull QPS exceeded");
+  clock.Advance(std::chrono::seconds(1));
+  EXPECT_EQ(pull("d"), "pulled");
+  EXPECT_EQ(pull("e"), "ErrImagePull: pull QPS exceeded");
+}
+
 TEST(ParallelPulls, AsManyAtATimeAsTheConfigurationSays) {
   struct Case {
     bool serialize;

@@ -2,9 +2,9 @@
 
 #include <utility>
 
-#include "kubelet/podresources/rate_limit.h"
 #include "lib/base/file.h"
 #include "lib/base/metrics.h"
+#include "lib/base/rate_limit.h"
 #include "lib/rpc/server.h"
 
 #include <grpcpp/grpcpp.h>

@@ -5,9 +5,9 @@
 #include <latch>
 #include <thread>
 
-#include "kubelet/podresources/rate_limit.h"
 #include "lib/base/file.h"
 #include "lib/base/metrics.h"
+#include "lib/base/rate_limit.h"
 #include "lib/rpc/channel.h"
 
 #include <google/protobuf/text_format.h>

@@ -1,4 +1,4 @@
-// A bucket of tokens that fills at a steady rate: who finds it empty is sent away.
+// A bucket of tokens that fills at a steady rate: who finds it empty is sent away, or comes again in time.
 #pragma once
 
 #include <algorithm>
@@ -6,7 +6,7 @@
 #include "lib/base/clock.h"
 #include "lib/base/mutex.h"
 
-namespace keelson::kubelet::podresources {
+namespace keelson {
 
 class RateLimit {  // thread safe
  public:
@@ -15,15 +15,25 @@ class RateLimit {  // thread safe
 
   bool Allow() {
     MutexLock lock(mutex_);
-    SteadyTime now = clock_.SteadyNow();
-    tokens_ = std::min(burst_, tokens_ + per_second_ * std::chrono::duration<double>(now - filled_).count());
-    filled_ = now;
+    Fill();
     if (tokens_ < 1) return false;
     tokens_ -= 1;
     return true;
   }
+  // Until Allow() may say yes, if nobody else asks.
+  std::chrono::nanoseconds Wait() {
+    MutexLock lock(mutex_);
+    Fill();
+    return std::chrono::nanoseconds(static_cast<int64_t>(1e9 * std::max(0.0, 1 - tokens_) / per_second_) + 1);
+  }
 
  private:
+  void Fill() REQUIRES(mutex_) {
+    const SteadyTime now = clock_.SteadyNow();
+    tokens_ = std::min(burst_, tokens_ + per_second_ * std::chrono::duration<double>(now - filled_).count());
+    filled_ = now;
+  }
+
   const double per_second_, burst_;
   Clock& clock_;
   Mutex mutex_;
@@ -31,4 +41,4 @@ class RateLimit {  // thread safe
   SteadyTime filled_ GUARDED_BY(mutex_);
 };
 
-}  // namespace keelson::kubelet::podresources
+}  // namespace keelson
