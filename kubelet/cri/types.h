@@ -1,5 +1,5 @@
 // What the kubelet says to a container runtime and hears from it: the part of CRI v1 that is used, as plain
-// values. No protobuf here, so that the rest of the kubelet compiles without it; convert.cc maps to the wire.
+// values. No protobuf here, so that the rest of the kubelet compiles without it; convert.h maps to the wire.
 #pragma once
 
 #include <chrono>
