@@ -4,14 +4,15 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <map>
 
 #include <fmt/format.h>
 
 #include "controlplane/tls_options.h"
 #include "lib/base/file.h"
 #include "lib/base/metrics.h"
-#include "lib/base/version.h"
 #include "lib/http/certificates.h"
+#include "lib/k8s/component_pages.h"
 
 namespace keelson::controlplane {
 namespace {
@@ -20,6 +21,7 @@ using Request = std::shared_ptr<const http::ServerRequest>;
 using Writer = std::shared_ptr<http::ResponseWriter>;
 
 constexpr std::chrono::hours kCertificateLife{24 * 365};
+const std::vector<std::string> kPaths = {"/configz", "/flagz", "/healthz", "/livez", "/metrics", "/readyz"};
 
 void ReplyText(http::ResponseWriter& writer, int status, std::string text) {
   writer.Reply(status, {{"Content-Type", "text/plain; charset=utf-8"}, {"X-Content-Type-Options", "nosniff"}},
@@ -51,7 +53,11 @@ std::string VerbOf(const std::string& method) {
 class Pages {
  public:
   Pages(ComponentPages pages, client::DelegatedAuth& auth) : pages_(std::move(pages)), auth_(auth) {
-    std::sort(pages_.flags.begin(), pages_.flags.end());
+    for (const std::string& flag : pages_.flags) {  // name=value
+      const size_t equals = std::min(flag.find('='), flag.size());
+      flags_[flag.substr(0, equals)] = flag.substr(std::min(equals + 1, flag.size()));
+    }
+    pages_.checks.insert(pages_.checks.begin(), {"ping", [] { return Result<>(); }});
   }
 
   void Handle(const http::ServerRequest& request, http::ResponseWriter& writer) const {
@@ -63,13 +69,13 @@ class Pages {
     } else if (request.path == "/configz") {
       writer.Reply(200, {{"Content-Type", "application/json"}, {"X-Content-Type-Options", "nosniff"}},
                    pages_.configz);
+    } else if (request.path == "/metrics/slis") {
+      writer.Reply(200, {{"Content-Type", "text/plain; version=0.0.4; charset=utf-8"}}, k8s::HealthMetrics());
     } else if (request.path == "/flagz") {
-      std::string page = fmt::format(
-          "\n{} flagz\nWarning: This endpoint is not meant to be machine parseable, has no formatting "
-          "compatibility guarantees and is for debugging purposes only.\n\n",
-          pages_.component);
-      for (const std::string& flag : pages_.flags) page += flag + "\n";
-      ReplyText(writer, 200, std::move(page));
+      Page(writer, k8s::AnswerFlagz(pages_.component, flags_, request.headers.Get("Accept")));
+    } else if (request.path == "/statusz") {
+      Page(writer, k8s::AnswerStatusz({pages_.component, started_, Clock::Real().Now(), kPaths},
+                                      request.headers.Get("Accept")));
     } else if (!Health(request, writer)) {
       ReplyText(writer, 404, "404 page not found\n");
     }
@@ -107,37 +113,30 @@ class Pages {
     return client::ReviewedUser{"system:anonymous", "", {"system:unauthenticated"}, {}};
   }
 
+  static void Page(http::ResponseWriter& writer, k8s::PageAnswer answer) {
+    writer.Reply(answer.status,
+                 {{"Content-Type", answer.content_type}, {"X-Content-Type-Options", "nosniff"}},
+                 std::move(answer.text));
+  }
+
   // /healthz, /livez and /readyz with all checks, and each check by its name below them.
   bool Health(const http::ServerRequest& request, http::ResponseWriter& writer) const {
-    std::string_view path = request.path;
+    const std::string_view path = request.path;
     std::string_view root;
     for (std::string_view one : {"/healthz", "/livez", "/readyz"}) {
       if (path == one || (path.starts_with(one) && path[one.size()] == '/')) root = one;
     }
     if (root.empty()) return false;
     const std::string_view name = path.size() > root.size() ? path.substr(root.size() + 1) : "";
-    std::string page = name.empty() || name == "ping" ? "[+]ping ok\n" : "";
-    bool healthy = true, known = !page.empty();
-    for (const ComponentPages::Check& check : pages_.checks) {
-      if (!name.empty() && name != check.name) continue;
-      known = true;
-      Result<> result = check.check();
-      healthy = healthy && result;
-      page += result ? fmt::format("[+]{} ok\n", check.name)
-                     : fmt::format("[-]{} failed: {}\n", check.name, result.error().message());
-    }
-    if (!known) return false;
-    if (!healthy) {
-      ReplyText(writer, 500, page + fmt::format("{} check failed\n", root.substr(1)));
-    } else if (request.query.Has("verbose")) {
-      ReplyText(writer, 200, page + fmt::format("{} check passed\n", root.substr(1)));
-    } else {
-      ReplyText(writer, 200, "ok");
-    }
+    k8s::HealthAnswer answer = k8s::AnswerHealth(
+        pages_.checks, {root.substr(1), name, request.query.All("exclude"), request.query.Has("verbose")});
+    ReplyText(writer, answer.status, std::move(answer.text));
     return true;
   }
 
   ComponentPages pages_;
+  std::map<std::string, std::string> flags_;
+  const WallTime started_ = Clock::Real().Now();
   client::DelegatedAuth& auth_;
 };
 

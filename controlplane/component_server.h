@@ -1,8 +1,8 @@
 // The pages of a role that runs without an API server in its process: /healthz, /livez, /readyz, /metrics,
-// /configz, /flagz, over TLS. Health is for everybody; the rest for whom the API server allows it.
+// /metrics/slis, /configz, /flagz, /statusz, over TLS. Health is for everybody; the rest for whom the API
+// server allows it.
 #pragma once
 
-#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -10,16 +10,14 @@
 #include "controlplane/options.h"
 #include "lib/client/delegated_auth.h"
 #include "lib/http/server.h"
+#include "lib/k8s/health_report.h"
 
 namespace keelson::controlplane {
 
 struct ComponentPages {
   std::string component;  // kube-controller-manager
   std::string configz;    // JSON
-  struct Check {
-    std::string name;
-    std::function<Result<>()> check;  // quick
-  };
+  using Check = k8s::NamedCheck;
   std::vector<Check> checks;  // of /healthz
   std::vector<std::string> flags;
   std::vector<std::string> always_allow;  // paths that need no permission; "/x/*" all below

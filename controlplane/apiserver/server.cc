@@ -13,9 +13,9 @@ namespace keelson::apiserver {
 namespace {
 
 std::vector<std::string> ServedPaths(std::vector<std::string> out) {
-  for (const char* path :
-       {"/.well-known/openid-configuration", "/api", "/api/v1", "/apis", "/apis/", "/flagz", "/metrics",
-        "/openapi/v2", "/openapi/v3", "/openapi/v3/", "/openid/v1/jwks", "/statusz", "/version"}) {
+  for (const char* path : {"/.well-known/openid-configuration", "/api", "/api/v1", "/apis", "/apis/",
+                           "/flagz", "/metrics", "/metrics/slis", "/openapi/v2", "/openapi/v3",
+                           "/openapi/v3/", "/openid/v1/jwks", "/statusz", "/version"}) {
     out.emplace_back(path);
   }
   for (const api::ResourceInfo& info : api::Resources()) {

@@ -229,8 +229,9 @@ class PodsTest(unittest.TestCase):
         exec_path = f"/exec/default/{self.name}/main?command=true&output=1"
         paths = {"/pods": "pods", "/runningpods/": "pods", "/metrics": "metrics", "/metrics/cadvisor": "metrics", "/metrics/probes": "metrics",
                  "/stats/summary": "stats", "/healthz": "healthz", "/configz": "configz", "/logs/": "log",
+                 "/metrics/slis": "metrics", "/statusz": "statusz", "/flagz": "configz",
                  f"/containerLogs/default/{self.name}/main": "proxy"}
-        of_proxy_too = ("pods", "healthz", "configz", "proxy")
+        of_proxy_too = ("pods", "healthz", "configz", "statusz", "proxy")
         owners = sorted(set(paths.values()))
         items = [{"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": f"asks-{name}"}} for name in (*owners, "nothing")]
         rbac = {"apiVersion": "rbac.authorization.k8s.io/v1"}
@@ -262,6 +263,11 @@ class PodsTest(unittest.TestCase):
         admin = ("--cert", self.cluster.state / "pki/admin.crt", "--key", self.cluster.state / "pki/admin.key")
         for path in paths:
             self.assertEqual(self.ask_kubelet(path, *admin)[0], 200, path)
+        usage = self.ask_kubelet("/metrics/cadvisor", *admin)[1]
+        for series in ('container_processes{container="main",', 'container_spec_cpu_shares{container="main",', 'container_memory_cache{container="main",',
+                       'container_network_receive_bytes_total{container="",id="/"'):
+            self.assertIn("\n" + series, usage)
+        self.assertRegex(usage, rf'\ncontainer_network_receive_bytes_total{{[^}}]*image="[^"]*pause:[^}}]*pod="{self.name}"')
 
 
 if __name__ == "__main__":

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "controlplane/apiserver/handlers/log_options.h"
 #include "controlplane/apiserver/handlers/response.h"
 #include "lib/api/meta.h"
 #include "lib/http/streaming.h"
@@ -20,10 +21,11 @@ Error BadRequest(std::string message) { return Error(Code::kBadRequest, std::mov
 
 std::string ContainerNames(const corev1::Pod& pod) {
   std::string out;
-  for (const corev1::Container& container : pod.spec().containers()) {
-    if (!out.empty()) out += ' ';
-    out += container.name();
-  }
+  auto add = [&out](const std::string& name) { out += (out.empty() ? "" : " ") + name; };
+  for (const corev1::Container& container : pod.spec().init_containers()) add(container.name());
+  for (const corev1::Container& container : pod.spec().containers()) add(container.name());
+  for (const corev1::EphemeralContainer& container : pod.spec().ephemeral_containers())
+    add(container.ephemeral_container_common().name());
   return out;
 }
 
@@ -84,6 +86,7 @@ Result<std::shared_ptr<const corev1::Pod>> ConnectHandler::GetPod(std::string_vi
 }
 
 Result<> ConnectHandler::Log(Context& context) {
+  RETURN_IF_ERROR(CheckLogOptions(context.query(), context.info.name));
   ASSIGN_OR_RETURN(std::shared_ptr<const corev1::Pod> pod, GetPod(context.info.ns, context.info.name));
   ASSIGN_OR_RETURN(std::string container, ContainerOf(*pod, context.query().Get("container")));
   if (http::WantsWebSocket(*context.request)) {

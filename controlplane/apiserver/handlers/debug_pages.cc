@@ -1,81 +1,47 @@
 #include "controlplane/apiserver/handlers/debug_pages.h"
 
 #include <algorithm>
-#include <charconv>
-#include <ctime>
 
 #include <fmt/format.h>
 
 #include "controlplane/apiserver/handlers/misc.h"
 #include "controlplane/apiserver/handlers/response.h"
 #include "lib/base/file.h"
-#include "lib/base/log.h"
-#include "lib/base/version.h"
+#include "lib/k8s/component_pages.h"
 
 namespace keelson::apiserver {
 namespace {
 
 constexpr std::string_view kText = "text/plain; charset=utf-8";
+constexpr char kComponent[] = "kube-apiserver";
 
-// PUT of a number: how much is logged from now on.
-void SetVerbosity(Context& context) {
-  if (context.request->method != "PUT") return ReplyText(context, 406, kText, "unsupported http method");
-  int level = 0;
-  const std::string& text = context.request->body;
-  auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), level);
-  if (problem != std::errc() || end != text.data() + text.size()) {
-    return ReplyText(
-        context, 400, kText,
-        fmt::format("error converting {} to int: strconv.ParseInt: parsing \"{}\": invalid syntax", text,
-                    text));
+void Reply(Context& context, k8s::PageAnswer answer) {
+  ReplyText(context, answer.status, answer.content_type, std::move(answer.text));
+}
+
+// "name=value"
+std::map<std::string, std::string> ByName(const std::vector<std::string>& flags) {
+  std::map<std::string, std::string> out;
+  for (const std::string& flag : flags) {
+    const size_t equals = std::min(flag.find('='), flag.size());
+    out[flag.substr(0, equals)] = flag.substr(std::min(equals + 1, flag.size()));
   }
-  log::SetLevel(level >= 4 ? log::Level::kDebug : log::Level::kInfo);
-  ReplyText(context, 200, kText, fmt::format("successfully set klog.logging.verbosity to {}", level));
-}
-
-std::string Head(std::string_view page) {
-  return fmt::format(
-      "\nkube-apiserver {}\nWarning: This endpoint is not meant to be machine parseable, has no formatting "
-      "compatibility guarantees and is for debugging purposes only.\n\n",
-      page);
-}
-
-DebugPages::Options Sorted(DebugPages::Options options) {
-  std::sort(options.flags.begin(), options.flags.end());
-  return options;
+  return out;
 }
 
 }  // namespace
 
 DebugPages::DebugPages(Options options)
-    : options_(Sorted(std::move(options))), started_(Clock::Real().Now()) {}
-
-std::string DebugPages::Status() const {
-  const time_t started = std::chrono::system_clock::to_time_t(started_);
-  tm parts{};
-  gmtime_r(&started, &parts);
-  char text[64];
-  strftime(text, sizeof text, "%a %b %d %H:%M:%S UTC %Y", &parts);
-  const auto up = std::chrono::duration_cast<std::chrono::seconds>(Clock::Real().Now() - started_).count();
-  std::string out = Head("statusz");
-  out += fmt::format("Started: {}\nUp: {} hr {:02} min {:02} sec\n", text, up / 3600, up / 60 % 60, up % 60);
-  out += fmt::format("Binary version: {}\nPaths:", kGitVersion + 1);
-  for (const std::string& path : options_.paths) out += " " + path;
-  return out + "\n";
-}
+    : options_(std::move(options)), flags_(ByName(options_.flags)), started_(Clock::Real().Now()) {}
 
 bool DebugPages::Handle(Context& context) const {
   const std::string& path = context.info.path;
   if (path.rfind("/debug/", 0) == 0) return HandleFlow(context) || HandleProfiling(context);
   if (path != "/statusz" && path != "/flagz") return false;
-  std::string page;
-  if (path == "/statusz") {
-    page = Status();
-  } else {
-    page = Head("flagz");
-    for (const std::string& flag : options_.flags) page += flag + "\n";
-  }
-  ReplyText(context, 200, kText, std::move(page));
+  const std::string_view accept = context.request->headers.Get("Accept");
+  Reply(context, path == "/flagz" ? k8s::AnswerFlagz(kComponent, flags_, accept)
+                                  : k8s::AnswerStatusz(
+                                        {kComponent, started_, Clock::Real().Now(), options_.paths}, accept));
   return true;
 }
 
@@ -102,7 +68,7 @@ bool DebugPages::HandleProfiling(Context& context) const {
   std::string_view path = context.info.path;
   if (!options_.profiling) return false;
   if (path == "/debug/flags/v") {
-    SetVerbosity(context);
+    Reply(context, k8s::AnswerVerbosity(context.request->method, context.request->body));
   } else if (path == "/debug/pprof/cmdline") {
     std::string arguments = ReadFile("/proc/self/cmdline").value_or("");
     if (!arguments.empty()) arguments.pop_back();  // each ends with a NUL; here it stands between them

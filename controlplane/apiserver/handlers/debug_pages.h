@@ -1,6 +1,7 @@
 // /statusz and /flagz, pages for people as every Kubernetes component has them, and what is below /debug/.
 #pragma once
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -22,11 +23,11 @@ class DebugPages {
   bool Handle(Context& context) const;
 
  private:
-  std::string Status() const;
   bool HandleFlow(Context& context) const;
   bool HandleProfiling(Context& context) const;
 
   const Options options_;
+  const std::map<std::string, std::string> flags_;
   const WallTime started_;
 };
 

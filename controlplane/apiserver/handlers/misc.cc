@@ -9,6 +9,7 @@
 #include "lib/api/codec.h"
 #include "lib/base/metrics.h"
 #include "lib/base/version.h"
+#include "lib/k8s/health_report.h"
 
 namespace keelson::apiserver {
 namespace {
@@ -74,6 +75,8 @@ bool MiscHandler::Handle(Context& context) const {
     ReplyText(context, 200, "application/json", version_);
   } else if (path == "/metrics") {
     ReplyText(context, 200, "text/plain; version=0.0.4; charset=utf-8", metrics::Print());
+  } else if (path == "/metrics/slis") {
+    ReplyText(context, 200, "text/plain; version=0.0.4; charset=utf-8", k8s::HealthMetrics());
   } else if (path == "/.well-known/openid-configuration") {
     ReplyText(context, 200, "application/json", documents_.load()->configuration);
   } else if (path == "/openid/v1/jwks") {

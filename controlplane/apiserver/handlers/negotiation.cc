@@ -19,23 +19,6 @@ constexpr const char* kAcceptedStreams =
 
 constexpr size_t kAllWarnings = 4096, kOneWarning = 256;  // characters
 
-std::string_view Trim(std::string_view text) {
-  auto space = [](char c) { return c == ' ' || c == '\t'; };
-  while (!text.empty() && space(text.front())) text.remove_prefix(1);
-  while (!text.empty() && space(text.back())) text.remove_suffix(1);
-  return text;
-}
-
-std::vector<std::string_view> Split(std::string_view text, char separator) {
-  std::vector<std::string_view> out;
-  for (;;) {
-    auto end = text.find(separator);
-    out.push_back(Trim(text.substr(0, end)));
-    if (end == std::string_view::npos) return out;
-    text.remove_prefix(end + 1);
-  }
-}
-
 // The clause's transformation; false when there is no such one here.
 bool SetTransform(const MediaType& clause, Forms forms, Output& out) {
   std::string_view as = clause.Parameter("as");
@@ -78,19 +61,6 @@ bool WantsPretty(const http::ServerRequest& request) {
   if (std::string_view pretty = request.query.Get("pretty"); !pretty.empty()) return IsTrue(pretty);
   std::string_view agent = request.headers.Get("User-Agent");
   return StartsWith(agent, "curl") || StartsWith(agent, "Wget") || StartsWith(agent, "Mozilla/5.0");
-}
-
-bool AcceptsGzip(const http::ServerRequest& request) {
-  for (std::string_view coding : Split(request.headers.Get("Accept-Encoding"), ',')) {
-    MediaType parsed = ParseMediaType(coding);
-    if (parsed.type == "gzip" && parsed.quality > 0) return true;
-  }
-  return false;
-}
-
-int Wildcards(const MediaType& clause) {
-  if (clause.type == "*/*") return 2;
-  return clause.type.size() > 2 && clause.type.compare(clause.type.size() - 2, 2, "/*") == 0 ? 1 : 0;
 }
 
 // Characters of UTF-8 text; nullopt when it is none, or has control characters.
@@ -146,62 +116,10 @@ std::string Output::ContentType() const {
   return std::string(kJsonType);
 }
 
-std::string_view MediaType::Parameter(std::string_view name) const {
-  for (const auto& parameter : parameters) {
-    if (parameter.first == name) return parameter.second;
-  }
-  return "";
-}
-
-MediaType ParseMediaType(std::string_view text) {
-  std::vector<std::string_view> parts = Split(text, ';');
-  MediaType out;
-  out.type = parts[0];
-  std::transform(out.type.begin(), out.type.end(), out.type.begin(),
-                 [](unsigned char c) { return std::tolower(c); });
-  for (size_t i = 1; i < parts.size(); ++i) {
-    auto equals = parts[i].find('=');
-    if (equals == std::string_view::npos) continue;
-    std::string name(Trim(parts[i].substr(0, equals)));
-    std::string_view value = Trim(parts[i].substr(equals + 1));
-    if (value.size() >= 2 && value.front() == '"' && value.back() == '"')
-      value = value.substr(1, value.size() - 2);
-    if (name == "q") {
-      std::string number(value);
-      char* end = nullptr;
-      double quality = std::strtod(number.c_str(), &end);
-      out.quality = end != number.c_str() && *end == '\0' && quality >= 0 && quality <= 1 ? quality : 1;
-    } else {
-      out.parameters.emplace_back(std::move(name), value);
-    }
-  }
-  return out;
-}
-
-std::vector<MediaType> ParseAccept(std::string_view header) {
-  std::vector<MediaType> out;
-  for (std::string_view clause : Split(header, ',')) {
-    MediaType parsed = ParseMediaType(clause);
-    if (parsed.type == "*") parsed.type = "*/*";
-    if (parsed.type.find('/') != std::string::npos) out.push_back(std::move(parsed));
-  }
-  std::stable_sort(out.begin(), out.end(), [](const MediaType& a, const MediaType& b) {
-    if (a.quality != b.quality) return a.quality > b.quality;
-    return Wildcards(a) < Wildcards(b);
-  });
-  return out;
-}
-
-bool Covers(const MediaType& clause, std::string_view type) {
-  if (clause.type == type || clause.type == "*/*") return true;
-  size_t slash = type.find('/');
-  return Wildcards(clause) == 1 && clause.type.compare(0, slash + 1, type.substr(0, slash + 1)) == 0;
-}
-
 Output PlainOutput(const http::ServerRequest& request) {
   Output out;
   out.pretty = WantsPretty(request);
-  out.gzip = AcceptsGzip(request);
+  out.gzip = AcceptsGzip(request.headers.Get("Accept-Encoding"));
   return out;
 }
 

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "lib/base/error.h"
+#include "lib/base/media_type.h"
 #include "lib/http/server.h"
 
 namespace keelson::apiserver {
@@ -30,20 +31,6 @@ enum class Forms {
   kAll,      // also tables
   kWatch,    // the same as a stream, for which YAML has no form
 };
-
-// One clause of an Accept header: "application/json;as=Table;v=v1;g=meta.k8s.io;q=0.8".
-struct MediaType {
-  std::string type;  // lower case, with the slash
-  std::vector<std::pair<std::string, std::string>> parameters;
-  double quality = 1;
-  std::string_view Parameter(std::string_view name) const;  // empty when absent
-};
-MediaType ParseMediaType(std::string_view text);
-// In order of preference: quality, then how specific they are. What is no media type is left out.
-std::vector<MediaType> ParseAccept(std::string_view header);
-
-// Whether a clause of an Accept header covers "application/json" and the like.
-bool Covers(const MediaType& clause, std::string_view type);
 
 // JSON, with what does not depend on the Accept header: pretty and gzip.
 Output PlainOutput(const http::ServerRequest& request);
