@@ -61,6 +61,7 @@ class NodeCgroupTest : public ContainerdTest {
 TEST_F(NodeCgroupTest, PodsAndContainersHaveTheirLimits) {
   ASSERT_TRUE(cgroups_);
   const corev1::Pod pod = CreateReady();
+  ASSERT_FALSE(HasFailure());
   const std::string group = cgroups_->Parent(pod), container = ContainerGroup(pod);
   if (Systemd()) {
     std::string slice = "kubepods-burstable-pod" + pod.metadata().uid() + ".slice";
@@ -154,6 +155,7 @@ TEST_F(SwapTest, GoesToWhoMayUseIt) {
   ASSERT_TRUE(cgroups_);
   if (v2() && !swap_->on()) GTEST_SKIP() << "no swap can be had here";
   const corev1::Pod pod = CreateReady();
+  ASSERT_FALSE(HasFailure());
   const std::string container = ContainerGroup(pod);
   if (!v2()) {  // nobody has any: memory and swap together are no more than the memory
     if (!PathExists("/sys/fs/cgroup/memory/memory.memsw.limit_in_bytes"))
@@ -189,6 +191,7 @@ class MemoryQosTest : public NodeCgroupTest {
 TEST_F(MemoryQosTest, ProtectsAndSlowsDownAndTellsOfWaiting) {
   ASSERT_TRUE(cgroups_);
   const corev1::Pod pod = CreateReady();
+  ASSERT_FALSE(HasFailure());
   const std::string group = cgroups_->Parent(pod), container = ContainerGroup(pod);
   EXPECT_EQ(FirstLine("/sys/fs/cgroup" + group + "/memory.low"), std::to_string(32 * kMi));
   EXPECT_EQ(FirstLine("/sys/fs/cgroup" + group + "/memory.min"), "0");
