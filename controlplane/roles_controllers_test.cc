@@ -138,6 +138,9 @@ TEST_F(Roles, ControllersWorkWithTheirOwnAccountsAndOneOfTwoLeads) {
   EXPECT_EQ(Curl(b->url() + "/healthz").out, "ok\n200");
   EXPECT_THAT(Curl(a->url() + "/healthz/leaderElection", "admin").out, HasSubstr("200"));
   EXPECT_THAT(Curl(a->url() + "/metrics").out, HasSubstr("\n403"));
+  EXPECT_THAT(Curl(a->url() + "/metrics/slis", "admin").out,
+              HasSubstr("kubernetes_healthcheck{name=\"leaderElection\",type=\"healthz\"} 1\n"));
+  EXPECT_THAT(Curl(a->url() + "/statusz", "admin").out, HasSubstr("\nkube-controller-manager statusz\n"));
   EXPECT_THAT(Curl(a->url() + "/metrics", "admin").out,
               AllOf(HasSubstr("\n200"),
                     HasSubstr("leader_election_master_status{name=\"kube-controller-manager\"} 1"),
