@@ -82,6 +82,12 @@ Kubelet::Impl::Impl(KubeletParts given, const Settings& given_settings, Clock& g
                  }},
                 node_options, context.allocatable),
       allocations(context.paths),
+      resizes({allocations,
+               [this](const corev1::Pod& wish, const corev1::Pod& granted) {
+                 return RefuseResize(wish, granted, RoomFor(wish.metadata().uid()));
+               },
+               [this](const std::string& uid) { workers.Touch(uid); }},
+              clock),
       syncer(Dependencies(), MakeSyncOptions(settings, parts.runtime_name), clock),
       workers(syncer, statuses, executor, WorkerOptions(), clock),
       shutdown(ShutdownDependencies(), ShutdownPeriods(settings.config)),

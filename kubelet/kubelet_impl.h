@@ -97,6 +97,7 @@ struct Kubelet::Impl {
   EvictionManager evictions;
   Admission admission;
   Allocations allocations;
+  ResizeQueue resizes;
   PodSyncer syncer;
   PodWorkers workers;
   ShutdownManager shutdown;

@@ -42,7 +42,8 @@ PodWorkers::Options Kubelet::Impl::WorkerOptions() {
     starts.Forget(uid);
     image_tokens.ForgetPod(uid);
     static_pods.Released(uid);
-    for (const std::string& waiting : allocations.Deferred()) workers.Touch(waiting);
+    resizes.Leave(uid);
+    resizes.Retry();
   };
   return out;
 }
@@ -115,9 +116,7 @@ PodSyncer::Dependencies Kubelet::Impl::Dependencies() {
       [this](const std::string& name) { return HandlerOf(name); },
       user_namespaces,
       allocations,
-      [this](const corev1::Pod& wish, const corev1::Pod& granted) {
-        return RefuseResize(wish, granted, RoomFor(wish.metadata().uid()));
-      },
+      resizes,
       [this](const corev1::Pod& pod, const corev1::Container& container, cri::ContainerConfig& config,
              std::stop_token stop) -> Result<> {
         return parts.resources ? parts.resources->Configure(pod, container, config, stop) : Result<>();

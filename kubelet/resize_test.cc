@@ -79,6 +79,47 @@ TEST_F(ResizeTest, AnInitContainerWhileItRuns) {
   ASSERT_TRUE(harness_->Await("web", IsPodReady));
 }
 
+TEST_F(ResizeTest, ThePodAsAWhole) {
+  harness_->Start();
+  harness_->Create(R"({"metadata":{"name":"web"},"spec":{
+      "resources":{"requests":{"cpu":"100m"},"limits":{"cpu":"200m"}},"containers":[
+        {"name":"c","image":"img:1"},
+        {"name":"again","image":"img:1","resizePolicy":[{"resourceName":"cpu","restartPolicy":"RestartContainer"}]},
+        {"name":"own","image":"img:1","resources":{"requests":{"cpu":"10m"},"limits":{"cpu":"20m"}}}]}})");
+  ASSERT_TRUE(harness_->Await("web", IsPodReady));
+  auto has = [](const corev1::Pod* pod, const std::string& requests, const std::string& limits) {
+    const corev1::PodStatus& status = pod->status();
+    return status.allocated_resources().at("cpu").string() == requests &&
+           status.resources().requests().at("cpu").string() == requests &&
+           status.resources().limits().at("cpu").string() == limits;
+  };
+  corev1::Pod pod = harness_->Get("web");
+  EXPECT_TRUE(has(&pod, "100m", "200m"));
+  auto ask = [&](const std::string& requests, const std::string& limits) {
+    pod = harness_->Get("web");
+    auto& resources = *pod.mutable_spec()->mutable_resources();
+    (*resources.mutable_requests())["cpu"].set_string(requests);
+    (*resources.mutable_limits())["cpu"].set_string(limits);
+    ASSERT_TRUE(harness_->api().Update(pod));
+    ASSERT_TRUE(harness_->Await("web", [&](const corev1::Pod* now) { return has(now, requests, limits); }));
+  };
+  ask("150m", "200m");  // a request is nothing that containers are told of
+  EXPECT_EQ(runtime_.Count("UpdateContainerResources"), 0u);
+  ask("150m", "300m");
+  ASSERT_TRUE(harness_->Await("web", [](const corev1::Pod* now) {
+    return IsPodReady(now) && now->status().container_statuses(1).restart_count() == 1;
+  }));
+  EXPECT_EQ(runtime_.Count("UpdateContainerResources c"), 1u);
+  EXPECT_EQ(runtime_.Count("UpdateContainerResources own"), 0u);
+  EXPECT_EQ(runtime_.LastConfig("c").resources.cpu_quota, 30000);
+  EXPECT_EQ(runtime_.LastConfig("again").resources.cpu_quota, 30000);
+  // A new kubelet has nothing to do, and goes on.
+  harness_->Stop();
+  harness_->Start();
+  ask("150m", "400m");
+  EXPECT_EQ(runtime_.Count("UpdateContainerResources c"), 2u);
+}
+
 TEST_F(ResizeTest, WhatTheNodeDoesNotHaveWaits) {
   Begin("NotRequired");
   auto pending = [](const corev1::Pod* pod) -> std::string {

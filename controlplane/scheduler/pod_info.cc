@@ -33,7 +33,8 @@ bool ToldOfResources(const corev1::PodStatus& status) {
   const auto told = [](const corev1::ContainerStatus& one) {
     return one.has_resources() || one.allocated_resources_size() > 0;
   };
-  return std::any_of(status.container_statuses().begin(), status.container_statuses().end(), told) ||
+  return status.has_resources() ||
+         std::any_of(status.container_statuses().begin(), status.container_statuses().end(), told) ||
          std::any_of(status.init_container_statuses().begin(), status.init_container_statuses().end(), told);
 }
 

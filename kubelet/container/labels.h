@@ -15,6 +15,8 @@ inline constexpr char kMessagePathAnnotation[] = "io.kubernetes.container.termin
 inline constexpr char kMessagePolicyAnnotation[] = "io.kubernetes.container.terminationMessagePolicy";
 inline constexpr char kPreStopAnnotation[] = "io.kubernetes.container.preStopHandler";
 inline constexpr char kResourcesAnnotation[] = "io.keelson.container.resources";
+// Of the pod as a whole when the container was started; absent: none.
+inline constexpr char kPodResourcesAnnotation[] = "io.keelson.pod.resources";
 inline constexpr char kGraceAnnotation[] = "io.kubernetes.pod.terminationGracePeriod";
 
 }  // namespace keelson::kubelet

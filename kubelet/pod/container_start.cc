@@ -260,6 +260,8 @@ Result<std::string> PodSyncTask::CreateWith(const std::string& message_file,
   config_error = !config;
   if (!config) return config.error();
   config->annotations[kResourcesAnnotation] = ResourcesText(container.resources());
+  if (pod_->spec().has_resources())
+    config->annotations[kPodResourcesAnnotation] = ResourcesText(pod_->spec().resources());
   StartGate::Pass pass(deps_.starts, StartGate::Kind::kContainer);
   const auto images = std::count_if(config->mounts.begin(), config->mounts.end(),
                                     [](const cri::Mount& mount) { return !mount.image.empty(); });

@@ -28,24 +28,17 @@ PodSyncer::PodPtr PodSyncer::Granted(const PodPtr& pod, PodMemory& memory) {
     const int64_t wish = pod->metadata().generation();
     const bool fresh = std::exchange(memory.counted_wish, wish) != wish;
     if (fresh) CountRequestedResize(*pod, *granted);
-    auto refusal = deps_.refuse_resize(*pod, *granted);
-    // What is not on disk would be forgotten by the next kubelet.
-    if (!refusal)
-      if (auto kept = deps_.allocations.Grant(*pod); !kept)
-        refusal = ResizeRefusal{"Deferred", kept.error().message()};
-    if (refusal) {
+    if (const auto refusal = deps_.resizes.Ask(pod)) {
       state.pending = refusal->reason;
       state.message = refusal->message;
       if (fresh && refusal->reason == "Infeasible") CountInfeasibleResize(refusal->detail);
     } else {
-      // Who touches a pod that waits is, as a rule, one that has gone.
-      if (waited)
-        CountDeferredResizeAccepted(fresh            ? "pod_updated"
-                                    : memory.routine ? "periodic_retry"
-                                                     : "pods_removed");
+      if (waited) CountDeferredResizeAccepted(fresh ? "pod_updated" : "periodic_retry");
       granted = pod;
     }
     memory.routine = false;  // what waits is looked at in full
+  } else {
+    deps_.resizes.Leave(uid);
   }
   deps_.allocations.SetState(uid, state);
   return granted;
@@ -54,9 +47,11 @@ PodSyncer::PodPtr PodSyncer::Granted(const PodPtr& pod, PodMemory& memory) {
 void PodSyncTask::PlanResize(PodActions& actions) {
   if (actions.kill_pod || actions.create_sandbox) return;
   const std::string& uid = pod_->metadata().uid();
-  resize_ = kubelet::PlanResize(*pod_, *memory_.runtime, [&](const ContainerRecord& record) {
-    return deps_.allocations.Actual(uid, record);
-  });
+  resize_ = kubelet::PlanResize(
+      *pod_, *memory_.runtime,
+      [&](const ContainerRecord& record) { return deps_.allocations.Actual(uid, record); },
+      {deps_.allocations.ActualOfPod(uid, *memory_.runtime),
+       [&](const ContainerRecord& record) { return deps_.allocations.ActualOfPod(uid, record); }});
   auto dies = [&](const std::string& id) {
     return std::any_of(actions.kill.begin(), actions.kill.end(),
                        [&](const KillAction& kill) { return kill.id == id; });
@@ -97,6 +92,14 @@ void PodSyncTask::ReportResize(const corev1::Pod& base, corev1::PodStatus& statu
   const std::string& uid = pod_->metadata().uid();
   const ResizeState state = deps_.allocations.State(uid);
   SetResizeConditions(base, state, api::ToTime(clock_.Now()), status);
+  k8s::FromResourceList(k8s::PodRequests(*pod_, {.exclude_overhead = true}),
+                        *status.mutable_allocated_resources());
+  status.clear_resources();
+  if (pod_->spec().has_resources()) {
+    *status.mutable_resources() = pod_->spec().resources();
+    if (auto actual = deps_.allocations.ActualOfPod(uid, *memory_.runtime))
+      SetResizable(*actual, *status.mutable_resources());
+  }
   if (!state.in_progress) return;
   // Until it is done, what they have is not what they were granted.
   for (auto* statuses : {status.mutable_init_container_statuses(), status.mutable_container_statuses()})

@@ -68,6 +68,7 @@ std::optional<k8s::AdmitFailure> PodSyncer::Admit(const corev1::Pod& pod, PodMem
 Result<> PodSyncer::Terminate(const PodPtr& pod, PodMemory& memory, seconds grace, std::stop_token stop) {
   const std::string& uid = pod->metadata().uid();
   deps_.probes.StopLiveness(uid);
+  deps_.resizes.Leave(uid);
   PodSyncTask task(deps_, options_, clock_, crash_backoff_, pod, memory, stop);
   std::shared_ptr<const PodRuntimeStatus> begin;
   {

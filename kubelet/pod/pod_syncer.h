@@ -20,6 +20,7 @@
 #include "kubelet/pod/start_gate.h"
 #include "kubelet/pod/user_namespaces.h"
 #include "kubelet/probe/manager.h"
+#include "kubelet/resize/resize_queue.h"
 #include "kubelet/resize/resizer.h"
 #include "kubelet/status/ending.h"
 #include "kubelet/status/generate.h"
@@ -92,9 +93,7 @@ class PodSyncer {  // thread safe for different pods
     std::function<Result<std::string>(const std::string& runtime_class)> handler;
     UserNamespaces& user_namespaces;
     Allocations& allocations;
-    // Why a running pod's wish for other resources is not granted; nullopt: it is.
-    std::function<std::optional<ResizeRefusal>(const corev1::Pod& wish, const corev1::Pod& granted)>
-        refuse_resize;
+    ResizeQueue& resizes;
     // CPUs, memory and devices of the container's own go into what the runtime is told; may be empty, as
     // those below.
     std::function<Result<>(const corev1::Pod& pod, const corev1::Container& container,

@@ -18,6 +18,8 @@ namespace json = boost::json;
 namespace {
 
 constexpr const char* kResizable[] = {"cpu", "memory"};
+constexpr char kThePod[] = "";  // in place of a container's name or id
+constexpr char kOfPod[] = "pod/";
 
 std::string FileOf(const Paths& paths, const std::string& uid) { return paths.Pod(uid) + "/resources.json"; }
 
@@ -76,16 +78,28 @@ std::map<std::string, corev1::ResourceRequirements> WishOf(const corev1::Pod& po
   corev1::PodSpec spec = pod.spec();
   ForEach(spec,
           [&](corev1::Container& container) { out[container.name()] = Resizable(container.resources()); });
+  if (spec.has_resources()) out[kThePod] = Resizable(spec.resources());
   return out;
+}
+
+// nullopt: the container was started by another kubelet.
+std::optional<corev1::ResourceRequirements> PodAtStartOf(const ContainerRecord& record) {
+  if (!record.annotations.count(kResourcesAnnotation)) return std::nullopt;
+  auto text = record.annotations.find(kPodResourcesAnnotation);
+  return text == record.annotations.end() ? corev1::ResourceRequirements() : FromText(text->second);
 }
 
 }  // namespace
 
 corev1::ResourceRequirements Resizable(const corev1::ResourceRequirements& resources) {
   corev1::ResourceRequirements out;
-  Replace(resources.requests(), *out.mutable_requests());
-  Replace(resources.limits(), *out.mutable_limits());
+  SetResizable(resources, out);
   return out;
+}
+
+void SetResizable(const corev1::ResourceRequirements& from, corev1::ResourceRequirements& to) {
+  Replace(from.requests(), *to.mutable_requests());
+  Replace(from.limits(), *to.mutable_limits());
 }
 
 bool SameResources(const corev1::ResourceRequirements& a, const corev1::ResourceRequirements& b) {
@@ -112,6 +126,8 @@ void Allocations::Restore(const corev1::Pod& pod, const PodRuntimeStatus& status
     if (!record || text == record->annotations.end()) continue;
     if (auto started_with = FromText(text->second)) resources = std::move(*started_with);
   }
+  const auto began = status.containers.empty() ? std::nullopt : PodAtStartOf(status.containers.front());
+  if (began && pod.spec().has_resources()) entry.granted[kThePod] = *began;
   auto text = ReadFile(FileOf(paths_, uid));
   if (!text) return;
   boost::system::error_code problem;
@@ -133,13 +149,18 @@ Allocations::PodPtr Allocations::Granted(const PodPtr& pod) const {
     auto it = granted.find(container.name());
     return it != granted.end() && !SameResources(it->second, container.resources());
   };
-  if (!Any(pod->spec(), differs)) return pod;
+  const auto of_pod = granted.find(kThePod);
+  const corev1::ResourceRequirements& pod_has =
+      of_pod == granted.end() ? corev1::ResourceRequirements::default_instance() : of_pod->second;
+  const bool pod_differs = !SameResources(pod_has, pod->spec().resources());
+  if (!pod_differs && !Any(pod->spec(), differs)) return pod;
   auto out = std::make_shared<corev1::Pod>(*pod);
+  if (pod_differs) {
+    SetResizable(pod_has, *out->mutable_spec()->mutable_resources());
+  }
   ForEach(*out->mutable_spec(), [&](corev1::Container& container) {
     if (!differs(container)) return;
-    const corev1::ResourceRequirements& resources = granted.at(container.name());
-    Replace(resources.requests(), *container.mutable_resources()->mutable_requests());
-    Replace(resources.limits(), *container.mutable_resources()->mutable_limits());
+    SetResizable(granted.at(container.name()), *container.mutable_resources());
   });
   return out;
 }
@@ -163,11 +184,31 @@ std::optional<corev1::ResourceRequirements> Allocations::Actual(const std::strin
   return text == record.annotations.end() ? std::nullopt : FromText(text->second);
 }
 
+std::optional<corev1::ResourceRequirements> Allocations::ActualOfPod(const std::string& uid,
+                                                                     const ContainerRecord& record) const {
+  MutexLock lock(mutex_);
+  if (auto entry = entries_.find(uid); entry != entries_.end())
+    if (auto found = entry->second.actual.find(kOfPod + record.id); found != entry->second.actual.end())
+      return found->second;
+  return PodAtStartOf(record);
+}
+
+std::optional<corev1::ResourceRequirements> Allocations::ActualOfPod(const std::string& uid,
+                                                                     const PodRuntimeStatus& status) const {
+  MutexLock lock(mutex_);
+  if (auto entry = entries_.find(uid); entry != entries_.end())
+    if (auto found = entry->second.actual.find(kThePod); found != entry->second.actual.end())
+      return found->second;
+  return status.containers.empty() ? std::nullopt : PodAtStartOf(status.containers.front());
+}
+
 Result<> Allocations::SetActual(const std::string& uid, const std::string& container_id,
-                                const corev1::ResourceRequirements& resources) {
+                                const corev1::ResourceRequirements& resources,
+                                const corev1::ResourceRequirements* of_pod) {
   MutexLock lock(mutex_);
   Entry next = entries_[uid];
   next.actual[container_id] = Resizable(resources);
+  if (of_pod) next.actual[kOfPod + container_id] = Resizable(*of_pod);
   RETURN_IF_ERROR(Save(uid, next));
   entries_[uid] = std::move(next);
   return {};
@@ -193,14 +234,6 @@ void Allocations::SetState(const std::string& uid, const ResizeState& state) {
   CountResizeState(known, -1);
   CountResizeState(state, 1);
   known = state;
-}
-
-std::vector<std::string> Allocations::Deferred() const {
-  MutexLock lock(mutex_);
-  std::vector<std::string> out;
-  for (const auto& [uid, entry] : entries_)
-    if (entry.state.pending == "Deferred") out.push_back(uid);
-  return out;
 }
 
 void Allocations::Forget(const std::string& uid) {

@@ -1,8 +1,9 @@
-// Which CPU and memory each container was granted, and which it really has (KEP-1287). A pod's spec says what
-// is wished for; a wish may have to wait, or cannot be met at all.
+// Which CPU and memory each container and the pod as a whole were granted, and which they really have
+// (KEP-1287, KEP-5419). A pod's spec says what is wished for; a wish may have to wait, or cannot be met at
+// all.
 //
-// What a container was started with is in an annotation of the runtime's; only a pod that was resized since
-// has a file, <pod's directory>/resources.json, which goes with the directory.
+// What a container and its pod had when it was started is in annotations of the runtime's; only a pod that
+// was resized since has a file, <pod's directory>/resources.json, which goes with the directory.
 #pragma once
 
 #include <map>
@@ -43,18 +44,27 @@ class Allocations {  // thread safe
   // What a container that runs has; nullopt: it was started by another kubelet.
   std::optional<corev1::ResourceRequirements> Actual(const std::string& uid,
                                                      const ContainerRecord& record) const;
+  // What the pod's spec.resources were when the container was last told of them.
+  std::optional<corev1::ResourceRequirements> ActualOfPod(const std::string& uid,
+                                                          const ContainerRecord& record) const;
+  // What the pod's cgroup has; nullopt: nothing runs in it, or another kubelet made it.
+  std::optional<corev1::ResourceRequirements> ActualOfPod(const std::string& uid,
+                                                          const PodRuntimeStatus& status) const;
+  // `of_pod`: what the container was told of the pod's at that. An empty id: the pod's cgroup.
   Result<> SetActual(const std::string& uid, const std::string& container_id,
-                     const corev1::ResourceRequirements& resources);
+                     const corev1::ResourceRequirements& resources,
+                     const corev1::ResourceRequirements* of_pod = nullptr);
 
   ResizeState State(const std::string& uid) const;
   void SetState(const std::string& uid, const ResizeState& state);
-  std::vector<std::string> Deferred() const;  // UIDs of pods that wait for room
   void Forget(const std::string& uid);
 
  private:
   struct Entry {
-    std::map<std::string, corev1::ResourceRequirements> granted;  // container
-    std::map<std::string, corev1::ResourceRequirements> actual;   // container id, if changed since its start
+    std::map<std::string, corev1::ResourceRequirements>
+        granted;  // container; "": the pod, if its spec has any
+    // By container id, if changed since its start; "" and kOfPod before an id: of the pod as a whole.
+    std::map<std::string, corev1::ResourceRequirements> actual;
     ResizeState state;
   };
   Result<> Save(const std::string& uid, const Entry& entry) const;
@@ -66,6 +76,7 @@ class Allocations {  // thread safe
 
 // CPU and memory alone, of requests and limits.
 corev1::ResourceRequirements Resizable(const corev1::ResourceRequirements& resources);
+void SetResizable(const corev1::ResourceRequirements& from, corev1::ResourceRequirements& to);
 bool SameResources(const corev1::ResourceRequirements& a, const corev1::ResourceRequirements& b);
 // The form of the annotation.
 std::string ResourcesText(const corev1::ResourceRequirements& resources);

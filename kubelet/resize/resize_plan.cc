@@ -36,12 +36,24 @@ bool AnyChanges(const corev1::Pod& a, const corev1::Pod& b, const std::string& n
          AnyChanges(a.spec().init_containers(), b.spec().init_containers(), name);
 }
 
-bool WantsRestart(const corev1::Container& container, const ContainerResize& resize) {
+bool WantsRestart(const corev1::Container& container, const ContainerResize& resize,
+                  const std::set<std::string>& inherited) {
   for (const auto& policy : container.resize_policy())
     if (policy.restart_policy() == "RestartContainer" &&
-        Changes(resize.from, resize.to, policy.resource_name()))
+        (Changes(resize.from, resize.to, policy.resource_name()) || inherited.count(policy.resource_name())))
       return true;
   return false;
+}
+
+// Limits of the pod that are the container's too and are others than it was told.
+std::set<std::string> InheritedChanges(const corev1::Container& container,
+                                       const corev1::ResourceRequirements& told,
+                                       const corev1::ResourceRequirements& of_pod) {
+  std::set<std::string> out;
+  for (const char* name : {"cpu", "memory"})
+    if (!container.resources().limits().count(name) && Differs(told.limits(), of_pod.limits(), name))
+      out.insert(name);
+  return out;
 }
 
 corev1::Container* Find(corev1::PodSpec& spec, const std::string& name) {
@@ -93,15 +105,21 @@ std::optional<ResizeRefusal> RefuseResize(const corev1::Pod& wish, const corev1:
 }
 
 ResizePlan PlanResize(const corev1::Pod& granted, const PodRuntimeStatus& status,
-                      const ActualResources& actual) {
+                      const ActualResources& actual, const ActualPodResources& of_pod) {
   ResizePlan plan;
+  if (of_pod.cgroup && !SameResources(*of_pod.cgroup, granted.spec().resources()))
+    plan.update.push_back({"", "", *of_pod.cgroup, Resizable(granted.spec().resources())});
   auto consider = [&](const corev1::Container& container) {
     const ContainerRecord* record = status.Latest(container.name());
     if (!record || record->state != cri::ContainerState::kRunning) return;
     auto has = actual(*record);
-    if (!has || SameResources(*has, container.resources())) return;
+    if (!has) return;
+    const auto told = of_pod.told ? of_pod.told(*record) : std::nullopt;
+    const auto inherited =
+        told ? InheritedChanges(container, *told, granted.spec().resources()) : std::set<std::string>();
+    if (inherited.empty() && SameResources(*has, container.resources())) return;
     ContainerResize resize{container.name(), record->id, std::move(*has), Resizable(container.resources())};
-    if (WantsRestart(container, resize))
+    if (WantsRestart(container, resize, inherited))
       plan.restart.insert(container.name());
     else
       plan.update.push_back(std::move(resize));
@@ -115,7 +133,9 @@ corev1::Pod LargerOfBoth(const corev1::Pod& granted, const std::vector<Container
   corev1::Pod out = granted;
   for (const ContainerResize& resize : resizes) {
     corev1::Container* container = Find(*out.mutable_spec(), resize.container);
-    if (!container) continue;
+    if (!container && !resize.container.empty()) continue;
+    corev1::ResourceRequirements& resources =
+        container ? *container->mutable_resources() : *out.mutable_spec()->mutable_resources();
     auto larger = [](const k8s::QuantityMap& from, k8s::QuantityMap& to, bool absent_is_all) {
       for (const char* name : {"cpu", "memory"}) {
         auto old = from.find(name);
@@ -129,8 +149,8 @@ corev1::Pod LargerOfBoth(const corev1::Pod& granted, const std::vector<Container
         }
       }
     };
-    larger(resize.from.requests(), *container->mutable_resources()->mutable_requests(), false);
-    larger(resize.from.limits(), *container->mutable_resources()->mutable_limits(), true);
+    larger(resize.from.requests(), *resources.mutable_requests(), false);
+    larger(resize.from.limits(), *resources.mutable_limits(), true);
   }
   return out;
 }

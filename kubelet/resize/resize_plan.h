@@ -27,7 +27,7 @@ std::optional<ResizeRefusal> RefuseResize(const corev1::Pod& wish, const corev1:
                                           const NodeRoom& room);
 
 struct ContainerResize {
-  std::string container, id;
+  std::string container, id;  // both empty: the pod's cgroup
   corev1::ResourceRequirements from, to;
 };
 
@@ -39,8 +39,15 @@ struct ResizePlan {
 
 using ActualResources =
     std::function<std::optional<corev1::ResourceRequirements>(const ContainerRecord& record)>;
+// spec.resources as they are in force: in the pod's cgroup, and for a container whose limits they are where
+// it has none of its own.
+struct ActualPodResources {
+  std::optional<corev1::ResourceRequirements> cgroup;
+  ActualResources told;  // may be empty
+};
+// What concerns the pod's cgroup comes first.
 ResizePlan PlanResize(const corev1::Pod& granted, const PodRuntimeStatus& status,
-                      const ActualResources& actual);
+                      const ActualResources& actual, const ActualPodResources& of_pod = {});
 
 // The pod with the larger of both amounts wherever a container is resized: what its cgroup has to allow
 // meanwhile.

@@ -1,62 +1,14 @@
 #include <gtest/gtest.h>
 
-#include <filesystem>
-
 #include "kubelet/container/labels.h"
 #include "kubelet/cri/fake.h"
 #include "kubelet/resize/resizer.h"
+#include "kubelet/resize/testing.h"
 #include "lib/base/file.h"
 #include "lib/k8s/pod_util.h"
 
 namespace keelson::kubelet {
 namespace {
-
-// "cpu/memory" of requests, then of limits; "" is none: Resources("100m/1Mi", "200m/").
-corev1::ResourceRequirements Resources(const std::string& requests, const std::string& limits) {
-  corev1::ResourceRequirements out;
-  auto fill = [](const std::string& text, k8s::QuantityMap& to) {
-    size_t slash = text.find('/');
-    if (slash > 0) to["cpu"].set_string(text.substr(0, slash));
-    if (slash + 1 < text.size()) to["memory"].set_string(text.substr(slash + 1));
-  };
-  fill(requests, *out.mutable_requests());
-  fill(limits, *out.mutable_limits());
-  return out;
-}
-
-std::shared_ptr<corev1::Pod> MakePod(const std::vector<corev1::ResourceRequirements>& containers) {
-  auto pod = std::make_shared<corev1::Pod>();
-  pod->mutable_metadata()->set_uid("uid");
-  pod->mutable_metadata()->set_name("pod");
-  pod->mutable_metadata()->set_generation(3);
-  int index = 0;
-  for (const auto& resources : containers) {
-    corev1::Container& container = *pod->mutable_spec()->add_containers();
-    container.set_name("c" + std::to_string(++index));
-    *container.mutable_resources() = resources;
-  }
-  return pod;
-}
-
-ContainerRecord Record(const std::string& name, const std::string& id, const std::string& resources) {
-  ContainerRecord out;
-  out.name = name;
-  out.id = id;
-  out.state = cri::ContainerState::kRunning;
-  if (!resources.empty()) out.annotations[kResourcesAnnotation] = resources;
-  return out;
-}
-
-class AllocationsTest : public testing::Test {
- protected:
-  AllocationsTest() {
-    char name[] = "/tmp/keelson-resize-XXXXXX";
-    paths_.root = mkdtemp(name);
-    EXPECT_TRUE(MakeDirs(paths_.Pod("uid")));
-  }
-  ~AllocationsTest() override { std::filesystem::remove_all(paths_.root); }
-  Paths paths_;
-};
 
 TEST_F(AllocationsTest, AWishIsNotGrantedByItself) {
   Allocations allocations(paths_);
@@ -101,6 +53,38 @@ TEST_F(AllocationsTest, WhatWasGrantedSurvivesARestart) {
   EXPECT_TRUE(SameResources(*second.Actual("uid", status.containers[0]), Resources("200m/1Mi", "/")));
   second.Forget("uid");
   EXPECT_EQ(second.Granted(pod), pod);
+}
+
+TEST_F(AllocationsTest, ThePodAsAWholeToo) {
+  auto pod = MakePod({Resources("100m/1Mi", "/")});
+  *pod->mutable_spec()->mutable_resources() = Resources("200m/", "300m/");
+  (*pod->mutable_spec()->mutable_resources()->mutable_limits())["hugepages-2Mi"].set_string("2Mi");
+  auto wish = std::make_shared<corev1::Pod>(*pod);
+  SetResizable(Resources("400m/", "500m/"), *wish->mutable_spec()->mutable_resources());
+  PodRuntimeStatus status;
+  status.containers = {Record("c1", "id1", ResourcesText(Resources("100m/1Mi", "/")))};
+  status.containers[0].annotations[kPodResourcesAnnotation] = ResourcesText(Resources("200m/", "300m/"));
+  {
+    Allocations first(paths_);  // the wish came while nobody was there
+    first.Restore(*wish, status);
+    auto granted = first.Granted(wish);
+    EXPECT_TRUE(SameResources(granted->spec().resources(), Resources("200m/", "300m/")));
+    EXPECT_EQ(granted->spec().resources().limits().count("hugepages-2Mi"), 1u);
+    EXPECT_TRUE(SameResources(*first.ActualOfPod("uid", status), Resources("200m/", "300m/")));
+    ASSERT_TRUE(first.Grant(*wish));
+    EXPECT_EQ(first.Granted(wish), wish);
+    ASSERT_TRUE(first.SetActual("uid", "", wish->spec().resources()));
+    ASSERT_TRUE(first.SetActual("uid", "id1", Resources("100m/1Mi", "/"), &wish->spec().resources()));
+  }
+  Allocations second(paths_);
+  second.Restore(*wish, status);
+  EXPECT_EQ(second.Granted(wish), wish);
+  EXPECT_TRUE(SameResources(*second.ActualOfPod("uid", status), Resources("400m/", "500m/")));
+  EXPECT_TRUE(SameResources(*second.ActualOfPod("uid", status.containers[0]), Resources("400m/", "500m/")));
+  // Without a word of the pod there was nothing to say; of another kubelet's container nothing is known.
+  status.containers = {Record("c1", "id2", ResourcesText({})), Record("c2", "id3", "")};
+  EXPECT_TRUE(SameResources(*second.ActualOfPod("uid", status.containers[0]), {}));
+  EXPECT_FALSE(second.ActualOfPod("uid", status.containers[1]));
 }
 
 TEST_F(AllocationsTest, RubbishInTheFileIsLeft) {
@@ -202,6 +186,40 @@ TEST(PlanResize, InitContainersWhileTheyRun) {
   EXPECT_TRUE(plan.restart.empty());
 }
 
+TEST(PlanResize, LimitsOfThePodAreThoseOfContainersWithoutTheirOwn) {
+  auto pod = MakePod({Resources("/", "/"), Resources("/", "/"), Resources("100m/1Mi", "100m/1Mi")});
+  *pod->mutable_spec()->mutable_resources() = Resources("500m/8Mi", "1/8Mi");
+  corev1::ContainerResizePolicy& policy = *pod->mutable_spec()->mutable_containers(1)->add_resize_policy();
+  policy.set_resource_name("memory");
+  policy.set_restart_policy("RestartContainer");
+  PodRuntimeStatus status;
+  for (const char* name : {"c1", "c2", "c3"}) status.containers.push_back(Record(name, name, ""));
+  const struct {
+    std::string what;
+    corev1::ResourceRequirements cgroup, told;
+    std::string update, restart;
+  } cases[] = {
+      {"all is as it should be", Resources("500m/8Mi", "1/8Mi"), Resources("500m/8Mi", "1/8Mi"), "", ""},
+      {"requests are the cgroup's alone", Resources("1/8Mi", "1/8Mi"), Resources("1/8Mi", "1/8Mi"), "|", ""},
+      {"a limit", Resources("500m/8Mi", "2/8Mi"), Resources("500m/8Mi", "2/8Mi"), "|c1|c2|", ""},
+      {"of which a policy speaks", Resources("500m/8Mi", "1/9Mi"), Resources("500m/8Mi", "1/9Mi"), "|c1|",
+       "c2|"},
+      {"the cgroup is done", Resources("500m/8Mi", "1/8Mi"), Resources("500m/8Mi", "2/8Mi"), "c1|c2|", ""}};
+  for (const auto& c : cases) {
+    ResizePlan plan = PlanResize(
+        *pod, status,
+        [&](const ContainerRecord& record) {
+          return std::optional(Resizable(k8s::FindContainer(pod->spec(), record.name)->resources()));
+        },
+        {c.cgroup, [&](const ContainerRecord&) { return std::optional(c.told); }});
+    std::string update, restart;
+    for (const ContainerResize& resize : plan.update) update += resize.container + "|";
+    for (const std::string& name : plan.restart) restart += name + "|";
+    EXPECT_EQ(update, c.update) << c.what;
+    EXPECT_EQ(restart, c.restart) << c.what;
+  }
+}
+
 TEST(SetResizeConditions, TellsWhatIsPending) {
   auto pod = MakePod({});
   metav1::Time before, now;
@@ -235,7 +253,12 @@ class FakeCgroups : public PodCgroups {
   std::string Parent(const corev1::Pod&) const override { return ""; }
   Result<> Remove(const std::string&) override { return {}; }
   std::set<std::string> Uids() const override { return {}; }
-  linux::CgroupUsage Usage(const corev1::Pod&) const override { return {}; }
+  uint64_t used = 0;
+  linux::CgroupUsage Usage(const corev1::Pod&) const override {
+    linux::CgroupUsage usage;
+    usage.memory_bytes = used;
+    return usage;
+  }
 };
 
 class BusyRuntime : public cri::FakeRuntime {
@@ -303,6 +326,26 @@ TEST_F(ResizerTest, OneThatCannotShrinkHoldsUpNoOther) {
   EXPECT_EQ(cgroups_.limits, (std::vector<std::string>{std::to_string(8 << 20)}));  // not narrow yet
   EXPECT_FALSE(allocations_.Actual("uid", Record("c1", ids_[0], "")));
   EXPECT_TRUE(allocations_.Actual("uid", Record("c2", ids_[1], "")));
+}
+
+TEST_F(ResizerTest, APodDoesNotShrinkBelowWhatItUses) {
+  auto granted = MakePod({Resources("/", "/")});
+  *granted->mutable_spec()->mutable_resources() = Resources("/", "/2Mi");
+  std::vector<ContainerResize> resizes = {{"", "", Resources("/", "/4Mi"), Resources("/", "/2Mi")},
+                                          {"c1", ids_[0], {}, {}}};
+  cgroups_.used = 3 << 20;
+  auto applied = resizer_.Apply(*granted, resizes, node_, {});
+  ASSERT_FALSE(applied);
+  EXPECT_EQ(applied.error().message(),
+            "attempting to set pod memory limit (2097152) below current usage (3145728)");
+  EXPECT_TRUE(cgroups_.limits.empty());
+  cgroups_.used = 1 << 20;
+  ASSERT_TRUE(resizer_.Apply(*granted, resizes, node_, {}));
+  EXPECT_EQ(cgroups_.limits, (std::vector<std::string>{std::to_string(4 << 20), std::to_string(2 << 20)}));
+  EXPECT_EQ(runtime_.LastConfig("c1").resources.memory_limit_bytes, 2 << 20);
+  EXPECT_TRUE(SameResources(*allocations_.ActualOfPod("uid", PodRuntimeStatus()), Resources("/", "/2Mi")));
+  EXPECT_TRUE(
+      SameResources(*allocations_.ActualOfPod("uid", Record("c1", ids_[0], "")), Resources("/", "/2Mi")));
 }
 
 }  // namespace

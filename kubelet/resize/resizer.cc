@@ -19,12 +19,17 @@ std::optional<int64_t> MemoryLimit(const corev1::ResourceRequirements& resources
 
 Result<> Resizer::Apply(const corev1::Pod& granted, const std::vector<ContainerResize>& resizes,
                         const NodeContext& node, std::stop_token stop) {
+  const ContainerResize* pod = !resizes.empty() && resizes[0].container.empty() ? &resizes[0] : nullptr;
+  if (pod) RETURN_IF_ERROR(CheckUsageOfPod(granted, *pod));
   RETURN_IF_ERROR(cgroups_.Ensure(LargerOfBoth(granted, resizes), node));
   Result<> first;  // one container that cannot be changed does not hold up the others
-  for (const ContainerResize& resize : resizes)
+  for (const ContainerResize& resize : resizes) {
+    if (&resize == pod) continue;
     if (auto done = Update(granted, resize, node, stop); !done && first) first = done;
+  }
   RETURN_IF_ERROR(first);
-  return cgroups_.Ensure(granted, node);
+  RETURN_IF_ERROR(cgroups_.Ensure(granted, node));
+  return pod ? allocations_.SetActual(granted.metadata().uid(), "", pod->to) : Result<>();
 }
 
 Result<> Resizer::Update(const corev1::Pod& granted, const ContainerResize& resize, const NodeContext& node,
@@ -35,7 +40,16 @@ Result<> Resizer::Update(const corev1::Pod& granted, const ContainerResize& resi
   cri::LinuxResources resources = ContainerResources(granted, *container, node);
   if (resources.cpu_quota == 0) resources.cpu_quota = -1;  // zero would leave what is there
   RETURN_IF_ERROR(runtime_.UpdateContainerResources(resize.id, resources, stop));
-  return allocations_.SetActual(granted.metadata().uid(), resize.id, resize.to);
+  return allocations_.SetActual(granted.metadata().uid(), resize.id, resize.to, &granted.spec().resources());
+}
+
+Result<> Resizer::CheckUsageOfPod(const corev1::Pod& granted, const ContainerResize& resize) {
+  auto old = MemoryLimit(resize.from), now = MemoryLimit(resize.to);
+  if (!now || (old && *old <= *now)) return {};
+  const auto used = cgroups_.Usage(granted).memory_bytes;
+  if (!used || static_cast<int64_t>(*used) <= *now) return {};
+  return Error(Code::kConflict,
+               fmt::format("attempting to set pod memory limit ({}) below current usage ({})", *now, *used));
 }
 
 // The kernel refuses a limit that is below what is in use, or kills to get there.

@@ -26,6 +26,7 @@ class Resizer {  // thread safe for different pods
   Result<> Update(const corev1::Pod& granted, const ContainerResize& resize, const NodeContext& node,
                   std::stop_token stop);
   Result<> CheckUsage(const ContainerResize& resize, std::stop_token stop);
+  Result<> CheckUsageOfPod(const corev1::Pod& granted, const ContainerResize& resize);
 
   cri::RuntimeService& runtime_;
   PodCgroups& cgroups_;

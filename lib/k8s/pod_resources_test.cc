@@ -90,6 +90,20 @@ TEST(PodResources, Table) {
        "cpu=4",
        "cpu=5",
        {.use_status = true}},
+      {"so it is with a pod as a whole that becomes smaller",
+       R"({"spec":{"resources":{"requests":{"cpu":"1"},"limits":{"cpu":"2"}},"containers":[{"name":"a"}]},
+           "status":{"allocatedResources":{"cpu":"2","memory":"1Gi"},
+             "resources":{"requests":{"cpu":"3"},"limits":{"cpu":"4"}}}})",
+       "cpu=3",
+       "cpu=4",
+       {.use_status = true}},
+      {"and with one that cannot become larger",
+       R"({"spec":{"resources":{"requests":{"cpu":"100"},"limits":{"cpu":"100"}},"containers":[{"name":"a"}]},
+           "status":{"conditions":[{"type":"PodResizePending","status":"True","reason":"Infeasible"}],
+             "allocatedResources":{"cpu":"2"},"resources":{"requests":{"cpu":"2"},"limits":{"cpu":"4"}}}})",
+       "cpu=2",
+       "cpu=4",
+       {.use_status = true}},
   };
   for (const Case& c : cases) {
     corev1::Pod pod;
