@@ -159,6 +159,7 @@ std::vector<ProbeManager::Due> ProbeManager::Collect(SteadyTime now, SteadyTime&
     const std::shared_ptr<Entry> entry = plan_.begin()->second;
     Unplan(entry);
     if (entry->running || Waiting(*entry)) continue;
+    if (entry->key.kind != ProbeKind::kReadiness && !entry->result.value_or(true)) continue;
     if (entry->key.kind != ProbeKind::kReadiness && dying_.count(entry->pod->metadata().uid())) continue;
     entry->next = NextOf(*entry->probe, now);
     entry->running = true;

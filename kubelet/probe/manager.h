@@ -2,7 +2,8 @@
 //
 // A probe waits initialDelaySeconds after its container's start, then is made every periodSeconds.
 // failureThreshold failures (successThreshold successes) in a row change the result. Until the startup probe
-// has succeeded, liveness and readiness wait; after that it rests.
+// has succeeded, liveness and readiness wait; after that it rests. A liveness or startup probe whose result
+// is failure rests too: its container is about to end, and may have a hook to run before.
 #pragma once
 
 #include <functional>

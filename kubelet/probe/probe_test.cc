@@ -116,6 +116,18 @@ TEST_F(ProbeTest, ThresholdsDecide) {
   EXPECT_EQ(events_.front(), "Unhealthy: Readiness probe failed: why");
 }
 
+TEST_F(ProbeTest, WhatHasFailedIsNotAskedAgain) {
+  runner_.Set("ready", true);
+  runner_.Set("live", false);
+  Start(R"("livenessProbe":{"exec":{"command":["live"]},"periodSeconds":1,"failureThreshold":1},
+           "readinessProbe":{"exec":{"command":["ready"]},"periodSeconds":1})");
+  AwaitResult(ProbeKind::kLiveness, false);
+  AwaitResult(ProbeKind::kReadiness, true);
+  const int asked = runner_.Count("live"), seen = runner_.Count("ready");
+  for (int i = 1; i <= 3; ++i) Step(1, "ready", seen + i);
+  EXPECT_EQ(runner_.Count("live"), asked);
+}
+
 TEST_F(ProbeTest, LivenessWaitsForStartup) {
   runner_.Set("live", true);
   Start(R"("startupProbe":{"exec":{"command":["up"]},"periodSeconds":1,"failureThreshold":30},
