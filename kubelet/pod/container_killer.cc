@@ -5,6 +5,7 @@
 #include "kubelet/pod/stop_order.h"
 #include "lib/api/meta.h"
 #include "lib/base/log.h"
+#include "lib/base/mutex.h"
 #include "lib/k8s/pod_util.h"
 
 namespace keelson::kubelet {
@@ -30,18 +31,57 @@ HandlerTarget HookTarget(const corev1::Pod& pod, const std::string& id, const st
           }};
 }
 
-void ContainerKiller::RunPreStop(const KillRequest& request, seconds& left, std::stop_token stop) {
+struct ContainerKiller::Hook {
+  std::stop_source stop;
+  Mutex mutex;
+  CondVar changed;
+  bool ended GUARDED_BY(mutex) = false;
+};
+
+std::shared_ptr<ContainerKiller::Hook> ContainerKiller::RunPreStop(const KillRequest& request,
+                                                                   std::stop_token stop) {
   const corev1::Container* container =
       request.pod && request.hooks ? k8s::FindContainer(request.pod->spec(), request.container) : nullptr;
-  if (!container || !container->lifecycle().has_pre_stop() || left.count() <= 0) return;
-  auto hook = handlers_.Run(container->lifecycle().pre_stop(),
-                            HookTarget(*request.pod, request.id, request.container, request.pod_ip, event_),
-                            left, stop);
+  if (!container || !container->lifecycle().has_pre_stop() || request.grace.count() <= 0) return nullptr;
+  if (!container->lifecycle().pre_stop().has_exec()) {
+    Run(handlers_, event_, request, request.grace, stop);
+    return nullptr;
+  }
+  // The runtime does not say that a command's time is up while its children hold on to what it writes to.
+  const SteadyTime end = clock_.SteadyNow() + request.grace;
+  auto hook = std::make_shared<Hook>();
+  auto tell = [hook](bool ended) {
+    MutexLock lock(hook->mutex);
+    hook->ended = hook->ended || ended;
+    hook->changed.notify_all();
+  };
+  auto pod = std::make_shared<const corev1::Pod>(*request.pod);
+  executor_.Submit([&handlers = handlers_, event = event_, hook, tell, pod, own = request]() mutable {
+    own.pod = pod.get();
+    Run(handlers, event, own, seconds(0), hook->stop.get_token());
+    tell(true);
+  });
+  std::stop_callback cancel(stop, [hook, tell] {
+    hook->stop.request_stop();
+    tell(false);
+  });
+  MutexLock lock(hook->mutex);
+  while (!hook->ended && !stop.stop_requested() && clock_.SteadyNow() < end)
+    clock_.WaitUntil(hook->mutex, hook->changed, end);
+  return hook;
+}
+
+void ContainerKiller::Run(HandlerRunner& handlers, const Event& event, const KillRequest& request,
+                          seconds timeout, const std::stop_token& stop) {
+  const corev1::Container* container = k8s::FindContainer(request.pod->spec(), request.container);
+  auto hook = handlers.Run(container->lifecycle().pre_stop(),
+                           HookTarget(*request.pod, request.id, request.container, request.pod_ip, event),
+                           timeout, stop);
   if (hook || stop.stop_requested()) return;
   log::Warn("PreStopHook failed",
             {{"pod", api::KeyOf(*request.pod)}, {"container", request.container}, {"error", hook.error()}});
   // What a server has answered may be a secret: it does not go into events.
-  event_(*request.pod, request.container, "Warning", "FailedPreStopHook", "PreStopHook failed");
+  event(*request.pod, request.container, "Warning", "FailedPreStopHook", "PreStopHook failed");
 }
 
 Result<> ContainerKiller::Kill(const KillRequest& request, StopOrder* order, std::stop_token stop) {
@@ -50,11 +90,12 @@ Result<> ContainerKiller::Kill(const KillRequest& request, StopOrder* order, std
            request.event_message.empty() ? "Stopping container " + request.container : request.event_message);
   seconds left = request.grace;
   const SteadyTime begin = clock_.SteadyNow();
-  RunPreStop(request, left, stop);
+  const std::shared_ptr<Hook> hook = RunPreStop(request, stop);
   auto spent = [&] { return std::chrono::duration_cast<seconds>(clock_.SteadyNow() - begin); };
   if (order && left > spent()) order->Await(request.container, left - spent(), stop);
   left = std::max(left - spent(), kLeastGrace);
   auto stopped = runtime_.StopContainer(request.id, left, stop);
+  if (hook) hook->stop.request_stop();  // what it ran in has ended
   if (order) order->Ended(request.container);
   return stopped;
 }

@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <functional>
+#include <memory>
 #include <stop_token>
 #include <string>
 #include <vector>
@@ -55,8 +56,13 @@ class ContainerKiller {  // thread safe
                    std::stop_token stop);
 
  private:
+  struct Hook;  // one that runs
   Result<> Kill(const KillRequest& request, StopOrder* order, std::stop_token stop);
-  void RunPreStop(const KillRequest& request, std::chrono::seconds& left, std::stop_token stop);
+  // Returns when it has ended or the time is up: a command that takes longer goes on until its container
+  // ends.
+  std::shared_ptr<Hook> RunPreStop(const KillRequest& request, std::stop_token stop);
+  static void Run(HandlerRunner& handlers, const Event& event, const KillRequest& request,
+                  std::chrono::seconds timeout, const std::stop_token& stop);
 
   cri::RuntimeService& runtime_;
   HandlerRunner& handlers_;

@@ -18,11 +18,22 @@ class Hooks : public HandlerRunner {
     return {};
   }
   Result<> Run(const corev1::LifecycleHandler&, const HandlerTarget&, std::chrono::seconds,
-               std::stop_token) override {
+               std::stop_token stop) override {
     ++ran;
     clock->Advance(takes);
-    return {};
+    if (!until_stopped) return {};
+    std::atomic<bool> stopped{false};
+    std::stop_callback wake(stop, [&] {
+      stopped = true;
+      stopped.notify_all();
+    });
+    stopped.wait(false);
+    cut_short = true;
+    cut_short.notify_all();
+    return Error(Code::kCancelled, "cut short");
   }
+  bool until_stopped = false;
+  std::atomic<bool> cut_short{false};
   FakeClock* clock = nullptr;
   std::chrono::seconds takes{0};
   std::atomic<int> ran{0};
@@ -86,6 +97,17 @@ TEST_F(KillerTest, HooksTakeFromTheGrace) {
   Pod(R"({"containers":[{"name":"main","lifecycle":{"preStop":{"exec":{"command":["x"]}}}}]})");
   ASSERT_TRUE(killer_.KillContainers(&pod_, status_, std::chrono::seconds(9), false, {}));
   EXPECT_EQ(hooks_.ran, 4) << "hooks are left out on demand";
+}
+
+TEST_F(KillerTest, ACommandThatTakesTooLongIsNotWaitedFor) {
+  hooks_.clock = &clock_;
+  hooks_.takes = std::chrono::seconds(5);
+  hooks_.until_stopped = true;  // what it has started holds on to its output
+  Pod(R"({"containers":[{"name":"main","lifecycle":{"preStop":{"exec":{"command":["x"]}}}}]})");
+  ASSERT_TRUE(Kill(std::chrono::seconds(5)));
+  EXPECT_EQ(runtime_.LastGrace(), std::chrono::seconds(2));
+  EXPECT_EQ(Stops().front(), "StopContainer main");
+  hooks_.cut_short.wait(false);
 }
 
 }  // namespace
