@@ -60,7 +60,9 @@ void StaticPods::Set(const std::string& source, std::vector<corev1::Pod> pods) {
   std::set<std::string> names;
   {
     MutexLock lock(mutex_);
-    silent_.erase(source);
+    // Mirrors of pods that no source has told of may go from now on.
+    if (silent_.erase(source) && silent_.empty())
+      for (const auto& [name, mirror] : mirrors_) names.insert(name);
     auto& known = sources_[source];
     std::map<std::string, PodPtr> now;
     for (corev1::Pod& pod : pods) {
@@ -141,10 +143,15 @@ Result<corev1::Pod> StaticPods::NewMirror(const corev1::Pod& pod) const {
 
 Result<client::Requeue> StaticPods::ReconcileMirror(const std::string& name, std::stop_token stop) {
   PodPtr pod, mirror;
+  bool ending = false;  // it is shown until nothing of it is left
   {
     MutexLock lock(mutex_);
-    if (auto it = slots_.find(name); it != slots_.end() && !it->second.ending) pod = it->second.running;
+    if (auto it = slots_.find(name); it != slots_.end()) {
+      pod = it->second.running;
+      ending = it->second.ending;
+    }
     if (auto it = mirrors_.find(name); it != mirrors_.end()) mirror = it->second;
+    if (!pod && !silent_.empty()) return client::Requeue{};
   }
   client::RestClient api = deps_.api.With(stop);
   if (mirror && (!pod || k8s::IsTerminating(*mirror) || !IsMirrorOf(*mirror, *pod))) {
@@ -159,6 +166,7 @@ Result<client::Requeue> StaticPods::ReconcileMirror(const std::string& name, std
     return client::Requeue{};  // that it is gone will be seen
   }
   if (!pod) return client::Requeue{};
+  if (!mirror && ending) return client::Requeue{};
   if (!mirror) {
     ASSIGN_OR_RETURN(corev1::Pod wanted, NewMirror(*pod));
     auto created = api.Create(wanted);

@@ -231,8 +231,8 @@ class StaticPodsTest : public ::testing::Test {
     MutexLock lock(mutex_);
     return log_;
   }
-  static corev1::Pod Pod(const std::string& uid) {
-    corev1::Pod pod = ParseStaticPods(Manifest("web"), {"file", "/m", "n"})->front();
+  static corev1::Pod Pod(const std::string& uid, const std::string& name = "web") {
+    corev1::Pod pod = ParseStaticPods(Manifest(name), {"file", "/m", "n"})->front();
     pod.mutable_metadata()->set_uid(uid);
     (*pod.mutable_metadata()->mutable_annotations())["kubernetes.io/config.hash"] = uid;
     return pod;
@@ -289,13 +289,44 @@ TEST_F(StaticPodsTest, TheMirrorFollows) {
   corev1::Pod again;
   ASSERT_TRUE(client::RestClient::DecodeInto(event->raw, again));
   EXPECT_EQ(again.metadata().name(), "web-n");
-  // The manifest goes, and the mirror with it.
+  // The manifest goes, and the mirror once nothing of the pod is left.
   pods_.MirrorChanged(std::make_shared<const corev1::Pod>(again), false);
   pods_.Set("file", {});
+  pods_.Set("http", {Pod("2", "other")});
+  event = (*stream)->Next({});
+  ASSERT_TRUE(event);
+  ASSERT_TRUE(client::RestClient::DecodeInto(event->raw, again));
+  EXPECT_EQ(again.metadata().name(), "other-n");
+  pods_.Released("1");
   do {
     event = (*stream)->Next({});
     ASSERT_TRUE(event);
   } while (event->type != client::WatchEvent::Type::kDeleted);
+}
+
+TEST_F(StaticPodsTest, AMirrorOutlivesTheKubelet) {
+  corev1::Pod pod = Pod("1"), other = Pod("2", "other");
+  for (corev1::Pod* one : {&pod, &other}) {
+    (*one->mutable_metadata()->mutable_annotations())["kubernetes.io/config.mirror"] = one->metadata().uid();
+    one->mutable_metadata()->clear_uid();
+    auto made = api_.Create(*one);
+    ASSERT_TRUE(made) << made.error().message();
+    *one = *made;
+    pods_.MirrorChanged(std::make_shared<const corev1::Pod>(*made), false);
+  }
+  auto stream = api_.Watch(api::ResourceOf<corev1::Pod>(), "default", {});
+  std::jthread mirrors([this](std::stop_token stop) { pods_.RunMirrors(stop); });
+  pods_.Set("file", {Pod("1")});
+  Await("mirror 1 web-n");
+  EXPECT_EQ(api_.Get<corev1::Pod>("default", "web-n")->metadata().uid(), pod.metadata().uid());
+  EXPECT_TRUE(api_.Get<corev1::Pod>("default", "other-n")) << "the other source may have it";
+  pods_.Set("http", {});
+  auto event = (*stream)->Next({});
+  while (event && event->type != client::WatchEvent::Type::kDeleted) event = (*stream)->Next({});
+  ASSERT_TRUE(event);
+  corev1::Pod gone;
+  ASSERT_TRUE(client::RestClient::DecodeInto(event->raw, gone));
+  EXPECT_EQ(gone.metadata().name(), "other-n");
 }
 
 }  // namespace
