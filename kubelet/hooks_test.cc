@@ -110,6 +110,24 @@ TEST_F(SilenceTest, HowFarAPodsEndHasComeIsTold) {
   EXPECT_TRUE(harness_->Await("web", [](const corev1::Pod* gone) { return gone == nullptr; }));
 }
 
+TEST_F(SilenceTest, APodHasNotEndedBeforeItsSidecars) {
+  harness_->Create(
+      R"({"metadata":{"name":"web"},"spec":{"restartPolicy":"Never","containers":[{"name":"main","image":"img:1"}],
+          "initContainers":[{"name":"side","image":"img:1","restartPolicy":"Always","lifecycle":{"preStop":{
+            "httpGet":{"host":"127.0.0.1","port":)" +
+      std::to_string(silent_.port()) + R"(}}}}]}})");
+  ASSERT_TRUE(harness_->Await("web", IsPodReady));
+  runtime_.ExitContainer(harness_->Get("web").metadata().uid(), "main", 0);
+  UniqueFd asked = silent_.Accept();
+  EXPECT_TRUE(harness_->Await("web", [](const corev1::Pod* pod) {
+    return pod->status().container_statuses(0).state().has_terminated();
+  }));
+  EXPECT_EQ(harness_->Get("web").status().phase(), "Running");
+  asked.Reset();
+  EXPECT_TRUE(
+      harness_->Await("web", [](const corev1::Pod* pod) { return pod->status().phase() == "Succeeded"; }));
+}
+
 TEST_F(SilenceTest, ProbesHoldUpNoShutdown) {
   Create(R"("readinessProbe":{"timeoutSeconds":60,"failureThreshold":1,%})");
   UniqueFd asked = silent_.Accept();

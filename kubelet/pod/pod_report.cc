@@ -35,6 +35,7 @@ corev1::PodStatus PodSyncTask::Report(bool terminal, bool more_to_do, StatusMana
       if (!k8s::FindCondition(status, condition.type())) *conditions.Add() = condition;
   }
   if (k8s::IsTerminal(*pod_)) base.mutable_status()->set_phase(pod_->status().phase());  // others' word
+  const std::string before = base.status().phase();
   if (memory_.ending) base.mutable_status()->set_phase("Failed");  // conditions follow the phase
   StatusInput input{base,
                     *memory_.runtime,
@@ -51,11 +52,17 @@ corev1::PodStatus PodSyncTask::Report(bool terminal, bool more_to_do, StatusMana
       memory_.restarting_all || (!terminal && ShouldRestartAll(pod_->spec(), *memory_.runtime));
   input.more_to_do = more_to_do;
   input.image_volumes = &memory_.image_volumes;
+  input.lacks_volumes = !memory_.mount_error.empty() && memory_.runtime->containers.empty();
   corev1::PodStatus status = GenerateStatus(input);
   if (deps_.complete_status) deps_.complete_status(pod_->metadata().uid(), status);
   if (memory_.ending) ApplyEnding(*memory_.ending, clock_.Now(), status);
   ReportResize(base, status);
-  deps_.statuses.Set(pod_, status, when);
+  // Sidecars may still run, and have what the pod was given. Who ends a pod itself, and why, is told at once.
+  auto is_end = [](const std::string& phase) { return phase == "Succeeded" || phase == "Failed"; };
+  corev1::PodStatus told = status;
+  if (is_end(status.phase()) && !is_end(before) && !memory_.ending && memory_.runtime->AnyRunning())
+    told.set_phase(before.empty() ? "Pending" : before);
+  deps_.statuses.Set(pod_, told, when);
   return status;
 }
 

@@ -19,6 +19,7 @@ class PodSyncTask {
   Result<SyncResult> Run();
   Result<> Inspect();                                   // the runtime, into memory
   Result<> TakeIn(Result<PodRuntimeStatus> looked_at);  // what it says, likewise
+  // What there is to say of the pod; the API is told of its end once nothing of it runs.
   corev1::PodStatus ReportStatus(bool terminal);
 
  private:

@@ -116,7 +116,7 @@ void FillConditions(const StatusInput& input, corev1::PodStatus& status) {
   Conditions conditions(spec, input.now, status);
   const cri::SandboxStatus* sandbox = input.runtime.ReadySandbox();
   const bool sandbox_ready = sandbox && (spec.host_network() || !sandbox->ips.empty());
-  conditions.Set(k8s::kPodReadyToStartContainers, sandbox_ready && !input.terminal);
+  conditions.Set(k8s::kPodReadyToStartContainers, sandbox_ready && !input.terminal && !input.lacks_volumes);
   conditions.FillInitialized(input.initialized);
   conditions.FillReady();
   conditions.Set(k8s::kPodScheduled, true);

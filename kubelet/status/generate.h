@@ -34,6 +34,7 @@ struct StatusInput {
   bool restarting_all = false;       // all containers are being taken down to begin anew, or about to be
   bool more_to_do = false;           // at once: no end of the pod yet, whatever its containers say
   const std::map<std::string, std::string>* image_volumes = nullptr;  // volume -> reference of its image
+  bool lacks_volumes = false;                                         // they hold up its first container
 };
 
 corev1::PodStatus GenerateStatus(const StatusInput& input);

@@ -43,9 +43,12 @@ ContainerRecord Record(const std::string& name, cri::ContainerState state, int e
 class StatusTest : public ::testing::Test {
  protected:
   corev1::PodStatus Generate(const corev1::Pod& pod, bool initialized = true, bool terminal = false) {
-    return GenerateStatus(
-        {pod, runtime_, probes_, waiting_, initialized, terminal, {"10.0.0.1"}, "containerd", {}, {}});
+    StatusInput input{pod,      runtime_,     probes_,      waiting_, initialized,
+                      terminal, {"10.0.0.1"}, "containerd", {},       {}};
+    input.lacks_volumes = lacks_volumes_;
+    return GenerateStatus(input);
   }
+  bool lacks_volumes_ = false;
   void Ready() {
     cri::SandboxStatus sandbox;
     sandbox.id = "s";
@@ -85,6 +88,9 @@ TEST_F(StatusTest, RunningPodIsReadyWhenItsProbeSaysSo) {
   status = Generate(pod);
   EXPECT_EQ(Condition(status, "Ready"), "True");
   EXPECT_EQ(Condition(status, "PodReadyToStartContainers"), "True");
+  lacks_volumes_ = true;
+  EXPECT_EQ(Condition(Generate(pod), "PodReadyToStartContainers"), "False");
+  lacks_volumes_ = false;
   EXPECT_EQ(status.pod_ip(), "10.1.0.5");
   EXPECT_EQ(status.observed_generation(), 3);
   EXPECT_EQ(status.container_statuses(0).container_id(), "containerd://a0");
