@@ -46,6 +46,7 @@ Kubelet::Impl::Impl(KubeletParts given, const Settings& given_settings, Clock& g
           [this](const NodeEvent& event) { events.Node(event.type, event.reason, event.message); }),
       context(MakeNodeContext(settings, node_options, node.machine(), parts.cgroup_v2)),
       features(parts.runtime),
+      pod_cidr(parts.runtime, settings.config.pod_cidr),
       user_namespaces(context.paths, static_cast<uint32_t>(settings.config.user_namespaces_ids_per_pod)),
       starts(clock),
       handlers(NewHandlerRunner(parts.runtime, sockets, clock)),
@@ -211,6 +212,7 @@ NodeFacts Kubelet::Impl::Facts(std::stop_token stop) {
   facts.pid_pressure = pressures.count(Pressure::kPid) > 0;
   facts.runtime = parts.runtime.Status(stop);
   if (facts.runtime) features.Learn(*facts.runtime);
+  pod_cidr.Tell(nodes.Get("", node_options.name).get(), stop);
   if (auto version = parts.runtime.GetVersion(stop))
     facts.runtime_version = version->name + "://" + version->version;
   if (auto list = parts.images.ListImages(stop)) facts.images = std::move(*list);

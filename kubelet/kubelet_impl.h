@@ -16,6 +16,7 @@
 #include "kubelet/kubelet.h"
 #include "kubelet/metrics/pod_starts.h"
 #include "kubelet/node/node_manager.h"
+#include "kubelet/node/pod_cidr.h"
 #include "kubelet/node_setup.h"
 #include "kubelet/pod/pleg.h"
 #include "kubelet/pod/pod_workers.h"
@@ -80,6 +81,7 @@ struct Kubelet::Impl {
   NodeManager node;
   const NodeContext context;
   RuntimeFeatures features;
+  PodCidr pod_cidr;
   UserNamespaces user_namespaces;
   PodStarts starts;
   SocketProber sockets;

@@ -130,7 +130,13 @@ void Kubelet::AddServices(ServiceGroup& group) {
     group.Add(Task("node-shutdown", {"pods"}, [&k](std::stop_token stop) { k.RunShutdown(stop); }));
   group.Add(Task("eviction", {"pods"}, [&k](std::stop_token stop) { k.evictions.Run(stop); }));
   group.Add(Task("oom-watch", {}, [&k](std::stop_token stop) { k.RunOomWatch(stop); }));
-  if (!k.parts.standalone) AddApiServices(group);
+  if (k.parts.standalone)
+    group.Add(Task("pod-cidr", {"runtime-events"}, [&k](std::stop_token stop) {
+      k.pod_cidr.Tell(nullptr, stop);
+      AwaitStop(stop);
+    }));
+  else
+    AddApiServices(group);
   std::vector<std::string> known = {"pods"};
   if (!k.parts.standalone) known.push_back("api-pods");
   group.Add(Task("housekeeping", known, [&k](std::stop_token stop) { k.housekeeping.Run(stop); }));

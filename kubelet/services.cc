@@ -9,6 +9,7 @@
 #include "kubelet/cri/grpc_runtime.h"
 #include "kubelet/host_check.h"
 #include "kubelet/kubelet.h"
+#include "kubelet/lock_file.h"
 #include "kubelet/metrics/build_info.h"
 #include "kubelet/metrics/measured.h"
 #include "kubelet/node/addresses.h"
@@ -116,8 +117,20 @@ Result<> CheckTls(const KubeletConfig& config) {
   return {};
 }
 
+// Null: none is configured.
+Result<std::optional<LockFile>> TakeLock(const KubeletFlags& flags) {
+  if (flags.lock_file.empty()) {
+    if (!flags.exit_on_lock_contention) return std::optional<LockFile>();
+    return Error(Code::kInvalid, "cannot exit on lock file contention: no lock file specified");
+  }
+  log::Info("Acquiring file lock", {{"path", flags.lock_file}});
+  ASSIGN_OR_RETURN(LockFile lock, LockFile::Take(flags.lock_file));
+  return std::optional(std::move(lock));
+}
+
 Result<int> Run(const Settings& settings) {
   if (settings.config.logging_verbosity > 2) log::SetLevel(log::Level::kDebug);
+  ASSIGN_OR_RETURN(std::optional<LockFile> lock, TakeLock(settings.flags));
   RETURN_IF_ERROR(CheckTls(settings.config));
   RETURN_IF_ERROR(CheckNodeLabels(settings.flags.node_labels));
   if (auto ips = ParseNodeIps(settings.flags.node_ip); !ips) return ips.error();
@@ -194,6 +207,13 @@ Result<int> Run(const Settings& settings) {
     ASSIGN_OR_RETURN(health, ListenHealth(settings.config));
     AddServer(group, "healthz", *health);
   }
+  if (settings.flags.exit_on_lock_contention)
+    group.Add({"lock-contention", {}, [&lock](std::stop_token stop, ServiceGroup::Ready ready) {
+                 ready();
+                 auto asked = lock->AwaitOther(stop);
+                 if (asked) log::Info("Another kubelet asks for the lock: this one ends");
+                 return asked;
+               }});
   group.Add(linux::SystemdNotifier(needed, [&kubelet] { return CheckAll(kubelet.backend()); }));
   return group.RunUntilSignal();
 }

@@ -79,6 +79,7 @@ class FakeRuntime : public RuntimeService, public ImageService {  // thread safe
   Result<ContainerStatus> GetContainerStatus(const std::string& id, std::stop_token) override;
   Result<std::vector<Container>> ListContainers(const Filter&, std::stop_token) override;
   Result<> UpdateContainerResources(const std::string&, const LinuxResources&, std::stop_token) override;
+  Result<> UpdateRuntimeConfig(const std::string& pod_cidrs, std::stop_token) override;
   Result<> ReopenContainerLog(const std::string&, std::stop_token) override;
   Result<std::vector<ContainerStats>> ListContainerStats(const Filter&, std::stop_token) override;
   Result<ExecResult> ExecSync(const std::string&, const std::vector<std::string>&, std::chrono::seconds,

@@ -205,6 +205,11 @@ Result<> FakeRuntime::UpdateContainerResources(const std::string& id, const Linu
   return Begin("UpdateContainerResources", it->second.config.name);
 }
 
+Result<> FakeRuntime::UpdateRuntimeConfig(const std::string& pod_cidrs, std::stop_token) {
+  MutexLock lock(mutex_);
+  return Begin("UpdateRuntimeConfig", pod_cidrs);
+}
+
 Result<> FakeRuntime::ReopenContainerLog(const std::string& id, std::stop_token) {
   MutexLock lock(mutex_);
   auto it = containers_.find(id);

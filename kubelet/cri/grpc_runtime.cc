@@ -221,6 +221,13 @@ class GrpcRuntime : public RuntimeService {
     return Call(&Stub::CheckpointContainer, request, reply, stop, "checkpoint container");
   }
 
+  Result<> UpdateRuntimeConfig(const std::string& pod_cidrs, std::stop_token stop) override {
+    v1::UpdateRuntimeConfigRequest request;
+    v1::UpdateRuntimeConfigResponse reply;
+    request.mutable_runtime_config()->mutable_network_config()->set_pod_cidr(pod_cidrs);
+    return Call(&Stub::UpdateRuntimeConfig, request, reply, stop, "update runtime config");
+  }
+
   Result<> ReopenContainerLog(const std::string& id, std::stop_token stop) override {
     v1::ReopenContainerLogRequest request;
     v1::ReopenContainerLogResponse reply;

@@ -50,6 +50,8 @@ class RuntimeService {
   virtual Result<> CheckpointContainer(const std::string&, const std::string&, std::stop_token = {}) {
     return Error(Code::kUnimplemented, "the container runtime has no checkpoints");
   }
+  // The addresses of the node's pods, "10.1.0.0/24,fd00::/64".
+  virtual Result<> UpdateRuntimeConfig(const std::string& pod_cidrs, std::stop_token stop = {}) = 0;
   virtual Result<> ReopenContainerLog(const std::string& id, std::stop_token stop = {}) = 0;
   virtual Result<std::vector<ContainerStats>> ListContainerStats(const Filter& filter,
                                                                  std::stop_token stop = {}) = 0;

@@ -57,6 +57,7 @@ inline void CheckRuntimeConformance(RuntimeService& runtime, ImageService& image
                                     const std::vector<std::string>& command, SandboxConfig sandbox_config,
                                     const std::function<void()>& listening = {}) {
   ASSERT_TRUE(runtime.GetVersion());
+  ASSERT_TRUE(runtime.UpdateRuntimeConfig("10.1.0.0/24"));
   EventLog events(runtime);
   if (listening) listening();
   auto status = images.ImageStatus(image);

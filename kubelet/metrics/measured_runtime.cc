@@ -112,6 +112,9 @@ class Runtime : public cri::RuntimeService {
                                std::stop_token stop) override {
     return Measure("checkpoint_container", [&] { return real_.CheckpointContainer(id, file, stop); });
   }
+  Result<> UpdateRuntimeConfig(const std::string& pod_cidrs, std::stop_token stop) override {
+    return Measure("update_runtime_config", [&] { return real_.UpdateRuntimeConfig(pod_cidrs, stop); });
+  }
   Result<> ReopenContainerLog(const std::string& id, std::stop_token stop) override {
     return Measure("reopen_container_log", [&] { return real_.ReopenContainerLog(id, stop); });
   }

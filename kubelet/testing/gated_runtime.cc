@@ -129,6 +129,9 @@ class Runtime : public cri::RuntimeService, Gated {
     return Do<void>("CheckpointContainer", stop,
                     [&] { return real_.CheckpointContainer(id, location, stop); });
   }
+  Result<> UpdateRuntimeConfig(const std::string& pod_cidrs, std::stop_token stop) override {
+    return Do<void>("UpdateRuntimeConfig", stop, [&] { return real_.UpdateRuntimeConfig(pod_cidrs, stop); });
+  }
   Result<> ReopenContainerLog(const std::string& id, std::stop_token stop) override {
     return Do<void>("ReopenContainerLog", stop, [&] { return real_.ReopenContainerLog(id, stop); });
   }
