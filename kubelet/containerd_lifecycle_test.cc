@@ -53,11 +53,14 @@ TEST_F(LifecycleTest, HooksOverHttpSleepAndStopSignals) {
                         "#!/bin/sh\necho \"$QUERY_STRING$HTTP_COOKIE\" >> /out/calls\n"
                         "printf 'Content-Type: text/plain\\r\\n\\r\\nok'\n"));
   ASSERT_EQ(::chmod((out + "/hook.sh").c_str(), 0755), 0);
-  const std::string image = "set -e; exec > " + dir_ + "/hup.log 2>&1; cd " + dir_ +
-                            "; umoci config --image oci:busybox --tag hup --config.stopsignal SIGHUP; skopeo "
-                            "--insecure-policy copy "
-                            "-q oci:oci:hup oci-archive:hup.tar:docker.io/library/hup:test; ctr --address " +
-                            containerd_->socket() + " -n k8s.io images import hup.tar";
+  const std::string ctr = "ctr --address " + containerd_->socket() + " -n k8s.io images ";
+  const std::string copy = "skopeo --insecure-policy copy -q ";
+  const std::string image =
+      "set -e; exec > " + dir_ + "/hup.log 2>&1; cd " + dir_ + "; " + ctr +
+      "export busybox.tar docker.io/library/busybox:test; " + copy +
+      "oci-archive:busybox.tar oci:oci:busybox; umoci config --image oci:busybox --tag hup "
+      "--config.stopsignal SIGHUP; " +
+      copy + "oci:oci:hup oci-archive:hup.tar:docker.io/library/hup:test; " + ctr + "import hup.tar";
   ASSERT_EQ(std::system(image.c_str()), 0) << ReadFile(dir_ + "/hup.log").value_or("");
   std::string pod = kHooks;
   pod.replace(pod.find("OUT\""), 3, out);
