@@ -110,6 +110,29 @@ TEST_F(SilenceTest, HowFarAPodsEndHasComeIsTold) {
   EXPECT_TRUE(harness_->Await("web", [](const corev1::Pod* gone) { return gone == nullptr; }));
 }
 
+TEST_F(SilenceTest, APodThatTheNodeEndsHasNotFailedBeforeItsContainers) {
+  harness_->Create(
+      R"({"metadata":{"name":"web"},"spec":{"activeDeadlineSeconds":1,"terminationGracePeriodSeconds":60,
+          "containers":[{"name":"quick","image":"img:1"},
+          {"name":"slow","image":"img:1","lifecycle":{"preStop":{"httpGet":{"host":"127.0.0.1","port":)" +
+      std::to_string(silent_.port()) + "}}}}]}}");
+  UniqueFd asked = silent_.Accept();
+  ASSERT_TRUE(harness_->Await("web", [](const corev1::Pod* pod) {
+    return pod->status().container_statuses_size() == 2 &&
+           pod->status().container_statuses(0).state().has_terminated();
+  }));
+  const corev1::PodStatus ending = harness_->Get("web").status();
+  EXPECT_TRUE(ending.container_statuses(1).state().has_running());
+  EXPECT_EQ(ending.phase(), "Running") << "others may not take what it has for free";
+  EXPECT_EQ(ending.reason(), "");
+  EXPECT_EQ(k8s::FindCondition(ending, k8s::kPodReady)->status(), "False");
+  asked.Reset();
+  EXPECT_TRUE(harness_->Await("web", [](const corev1::Pod* pod) {
+    return pod->status().phase() == "Failed" && pod->status().reason() == "DeadlineExceeded" &&
+           k8s::FindCondition(pod->status(), k8s::kPodReady)->reason() == "PodFailed";
+  }));
+}
+
 TEST_F(SilenceTest, APodHasNotEndedBeforeItsSidecars) {
   harness_->Create(
       R"({"metadata":{"name":"web"},"spec":{"restartPolicy":"Never","containers":[{"name":"main","image":"img:1"}],

@@ -36,7 +36,9 @@ corev1::PodStatus PodSyncTask::Report(bool terminal, bool more_to_do, StatusMana
   }
   if (k8s::IsTerminal(*pod_)) base.mutable_status()->set_phase(pod_->status().phase());  // others' word
   const std::string before = base.status().phase();
-  if (memory_.ending) base.mutable_status()->set_phase("Failed");  // conditions follow the phase
+  // A pod that the node ends has what it was given until nothing of it runs, and has not failed before.
+  const bool ended = memory_.ending && !memory_.runtime->AnyRunning();
+  if (ended) base.mutable_status()->set_phase("Failed");  // conditions follow the phase
   StatusInput input{base,
                     *memory_.runtime,
                     deps_.probes,
@@ -55,12 +57,12 @@ corev1::PodStatus PodSyncTask::Report(bool terminal, bool more_to_do, StatusMana
   input.lacks_volumes = !memory_.mount_error.empty() && memory_.runtime->containers.empty();
   corev1::PodStatus status = GenerateStatus(input);
   if (deps_.complete_status) deps_.complete_status(pod_->metadata().uid(), status);
-  if (memory_.ending) ApplyEnding(*memory_.ending, clock_.Now(), status);
+  if (ended) ApplyEnding(*memory_.ending, clock_.Now(), status);
   ReportResize(base, status);
-  // Sidecars may still run, and have what the pod was given. Who ends a pod itself, and why, is told at once.
+  // So have sidecars that still run.
   auto is_end = [](const std::string& phase) { return phase == "Succeeded" || phase == "Failed"; };
   corev1::PodStatus told = status;
-  if (is_end(status.phase()) && !is_end(before) && !memory_.ending && memory_.runtime->AnyRunning())
+  if (is_end(status.phase()) && !is_end(before) && memory_.runtime->AnyRunning())
     told.set_phase(before.empty() ? "Pending" : before);
   deps_.statuses.Set(pod_, told, when);
   return status;

@@ -76,7 +76,7 @@ Result<> PodSyncer::Terminate(const PodPtr& pod, PodMemory& memory, seconds grac
     RETURN_IF_ERROR(task.Inspect());
     begin = memory.runtime;
     memory.stopping = begin->AnyRunning();
-    if (memory.ending || memory.stopping) task.ReportStatus(false);  // why it ends, before it has
+    if (memory.ending || memory.stopping) task.ReportStatus(false);  // that it ends, before it has
   }
   ContainerKiller killer(deps_.runtime, deps_.handlers, deps_.executor, deps_.event, clock_);
   Result<> killed = killer.KillPod(pod.get(), *begin, grace, stop);
