@@ -53,7 +53,7 @@ Kubelet::Impl::Impl(KubeletParts given, const Settings& given_settings, Clock& g
       images(parts.images, MakeImageOptions(settings, parts.credential_providers, Accounts(), starts), clock),
       volumes(parts.mounter, objects, NewVolumePlugins(parts.mounter, objects, clock),
               [this] { return nodes.Get("", node_options.name); }),
-      statuses(api, clock),
+      statuses(parts.api, clock),
       probes(
           *handlers, executor, [this](const std::string& uid) { workers.ProbesChanged(uid); },
           [this](const corev1::Pod& pod, const std::string& container, const std::string& reason,

@@ -70,7 +70,8 @@ struct Kubelet::Impl {
   const Settings settings;
   Clock& clock;
   const NodeOptions node_options;
-  const client::RestClient api;  // at kubeAPIQPS; Node and Lease, which must not wait, go by parts.api
+  // At kubeAPIQPS. Node, Lease and pods' statuses, for which others wait, go by parts.api.
+  const client::RestClient api;
   EventReporter events;
   client::InformerFactory informers;
   client::Informer<corev1::Pod>& pods;
