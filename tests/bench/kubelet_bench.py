@@ -27,7 +27,7 @@ def probed(name, handler):
     container.update({"image": "localhost/busybox:1", "command": ["httpd", "-f", "-p", "8080", "-h", "/etc"]})
     if handler:
         container["readinessProbe"] = {**handler, "periodSeconds": 1}
-    spec["spec"]["terminationGracePeriodSeconds"] = 0
+    spec["spec"]["terminationGracePeriodSeconds"] = 1  # with 0 the object goes before the pod has
     return spec
 
 
