@@ -35,7 +35,6 @@ corev1::PodStatus PodSyncTask::Report(bool terminal, bool more_to_do, StatusMana
       if (!k8s::FindCondition(status, condition.type())) *conditions.Add() = condition;
   }
   if (k8s::IsTerminal(*pod_)) base.mutable_status()->set_phase(pod_->status().phase());  // others' word
-  const std::string before = base.status().phase();
   // A pod that the node ends has what it was given until nothing of it runs, and has not failed before.
   const bool ended = memory_.ending && !memory_.runtime->AnyRunning();
   if (ended) base.mutable_status()->set_phase("Failed");  // conditions follow the phase
@@ -59,12 +58,7 @@ corev1::PodStatus PodSyncTask::Report(bool terminal, bool more_to_do, StatusMana
   if (deps_.complete_status) deps_.complete_status(pod_->metadata().uid(), status);
   if (ended) ApplyEnding(*memory_.ending, clock_.Now(), status);
   ReportResize(base, status);
-  // So have sidecars that still run.
-  auto is_end = [](const std::string& phase) { return phase == "Succeeded" || phase == "Failed"; };
-  corev1::PodStatus told = status;
-  if (is_end(status.phase()) && !is_end(before) && memory_.runtime->AnyRunning())
-    told.set_phase(before.empty() ? "Pending" : before);
-  deps_.statuses.Set(pod_, told, when);
+  deps_.statuses.Set(pod_, status, when);
   return status;
 }
 
