@@ -10,13 +10,20 @@
 #include <fmt/format.h>
 
 #include "lib/base/file.h"
+#include "lib/base/kubernetes_metrics.h"
+#include "lib/base/metrics_text.h"
 
 namespace keelson::metrics {
 namespace {
 
+struct Entry {
+  Description description;
+  std::unique_ptr<Family> family;
+};
+
 struct Registry {
   Mutex mutex;
-  std::map<std::string, std::unique_ptr<Family>, std::less<>> families GUARDED_BY(mutex);
+  std::map<std::string, Entry, std::less<>> families GUARDED_BY(mutex);
   std::vector<std::function<void()>> collectors GUARDED_BY(mutex);
 };
 
@@ -25,18 +32,20 @@ Registry& TheRegistry() {
   return *registry;
 }
 
+constexpr const char* kTypes[] = {"counter", "gauge", "histogram"};
+
 Family& Make(Type type, std::string_view name, std::string_view help, std::vector<std::string> labels,
              std::vector<double> bounds) {
   Registry& registry = TheRegistry();
   MutexLock lock(registry.mutex);
   auto it = registry.families.find(name);
   if (it == registry.families.end()) {
-    it = registry.families
-             .emplace(std::string(name), std::make_unique<Family>(type, std::string(name), std::string(help),
-                                                                  std::move(labels), std::move(bounds)))
-             .first;
+    Description about{std::string(name), kTypes[static_cast<int>(type)], HelpWithStability(name, help),
+                      std::move(labels), std::move(bounds)};
+    auto family = std::make_unique<Family>(type, about.name, about.help, about.labels, about.bounds);
+    it = registry.families.emplace(about.name, Entry{about, std::move(family)}).first;
   }
-  return *it->second;
+  return *it->second.family;
 }
 
 std::string Escape(std::string_view text) {
@@ -107,6 +116,12 @@ void CollectProcess() {
         .Set(static_cast<double>(fds->size()));
   }
   rlimit files{};
+  rlimit space{};
+  if (getrlimit(RLIMIT_AS, &space) == 0) {
+    Gauge("process_virtual_memory_max_bytes", "Maximum amount of virtual memory available in bytes.")
+        .With()
+        .Set(static_cast<double>(space.rlim_cur));
+  }
   if (getrlimit(RLIMIT_NOFILE, &files) == 0) {
     Gauge("process_max_fds", "Maximum number of open file descriptors.")
         .With()
@@ -115,6 +130,22 @@ void CollectProcess() {
   Gauge("process_start_time_seconds", "Start time of the process since unix epoch in seconds.")
       .With()
       .Set(start);
+}
+
+// Metrics about metrics, of those that have a stability. None is ever disabled or hidden.
+void CollectRegistered() {
+  Family& registered =
+      Counter("registered_metrics_total",
+              "The count of registered metrics broken by stability level and deprecation version.",
+              {"stability_level", "deprecated_version"});
+  Counter("disabled_metrics_total", "The count of disabled metrics.").With();
+  Counter("hidden_metrics_total", "The count of hidden metrics.").With();
+  std::map<std::vector<std::string>, int> counts;
+  for (const Description& one : Describe()) {
+    if (const KubernetesMetric* known = FindKubernetesMetric(one.name))
+      ++counts[{std::string(StabilityName(known->stability)), std::string(known->deprecated)}];
+  }
+  for (const auto& [labels, count] : counts) registered.With(labels).Set(count);
 }
 
 }  // namespace
@@ -165,7 +196,6 @@ void Family::Clear() {
 void Family::Print(std::string& out) const {
   MutexLock lock(mutex_);
   if (values_.empty() && histograms_.empty()) return;
-  constexpr std::string_view kTypes[] = {"counter", "gauge", "histogram"};
   out += fmt::format("# HELP {} {}\n# TYPE {} {}\n", name_, help_, name_, kTypes[static_cast<int>(type_)]);
   for (const auto& [labels, value] : values_) {
     out += fmt::format("{}{} {}\n", name_, LabelText(labels_, labels), value->Get());
@@ -174,7 +204,7 @@ void Family::Print(std::string& out) const {
     uint64_t total = 0;
     for (size_t i = 0; i <= histogram->bounds().size(); ++i) {
       total += histogram->BucketCount(i);
-      std::string bound = i < histogram->bounds().size() ? fmt::format("{}", histogram->bounds()[i]) : "+Inf";
+      std::string bound = i < histogram->bounds().size() ? FormatBound(histogram->bounds()[i]) : "+Inf";
       out +=
           fmt::format("{}_bucket{} {}\n", name_, LabelText(labels_, labels, "le=\"" + bound + "\""), total);
     }
@@ -209,9 +239,18 @@ std::string Print() {
     collectors = registry.collectors;
   }
   for (const auto& collect : collectors) collect();
+  CollectRegistered();
   std::string out;
   MutexLock lock(registry.mutex);
-  for (const auto& [name, family] : registry.families) family->Print(out);
+  for (const auto& [name, entry] : registry.families) entry.family->Print(out);
+  return out;
+}
+
+std::vector<Description> Describe() {
+  Registry& registry = TheRegistry();
+  MutexLock lock(registry.mutex);
+  std::vector<Description> out;
+  for (const auto& [name, entry] : registry.families) out.push_back(entry.description);
   return out;
 }
 
