@@ -71,9 +71,9 @@ class Pages {
                    pages_.configz);
     } else if (request.path == "/metrics/slis") {
       writer.Reply(200, {{"Content-Type", "text/plain; version=0.0.4; charset=utf-8"}}, k8s::HealthMetrics());
-    } else if (request.path == "/flagz") {
+    } else if (request.path == "/flagz" && pages_.flagz) {
       Page(writer, k8s::AnswerFlagz(pages_.component, flags_, request.headers.Get("Accept")));
-    } else if (request.path == "/statusz") {
+    } else if (request.path == "/statusz" && pages_.statusz) {
       Page(writer, k8s::AnswerStatusz({pages_.component, started_, Clock::Real().Now(), kPaths},
                                       request.headers.Get("Accept")));
     } else if (!Health(request, writer)) {

@@ -20,6 +20,7 @@ struct ComponentPages {
   using Check = k8s::NamedCheck;
   std::vector<Check> checks;  // of /healthz
   std::vector<std::string> flags;
+  bool statusz = true, flagz = true;      // the pages of these names
   std::vector<std::string> always_allow;  // paths that need no permission; "/x/*" all below
 };
 

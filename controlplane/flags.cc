@@ -208,6 +208,15 @@ void AddFlags(CLI::App& app, Options& options) {
   add("--roles", options.roles, "What runs in this process: apiserver, scheduler, controllers")
       ->check(CLI::IsMember({"apiserver", "scheduler", "controllers"}));
   add("-v,--v", options.verbosity, "Log level; 4 and above show debugging messages");
+  app.add_option_function<std::string>(
+         "--feature-gates",
+         [&options](const std::string& text) {
+           if (auto parsed = k8s::ParseFeatureGates(text, options.feature_gates); !parsed)
+             throw CLI::ValidationError("invalid argument \"" + text +
+                                        "\" for \"--feature-gates\" flag: " + parsed.error().message());
+         },
+         "Features to turn on or off: name=true,name=false; may be repeated")
+      ->trigger_on_parse();
   AddStorage(add, options);
   AddServing(add, options);
   AddAuthFlags(app, options.auth);

@@ -88,6 +88,22 @@ TEST(Flags, DurationsAreGos) {
   }
 }
 
+TEST(Flags, FeatureGatesAddUp) {
+  Options options;
+  CLI::App app;
+  AddFlags(app, options);
+  std::ostringstream told;
+  ASSERT_FALSE(ParseFlags(
+      app, {"--feature-gates=WatchList=false,AllAlpha=true", "--feature-gates=kube:WatchList=true"}, told,
+      told))
+      << told.str();
+  EXPECT_EQ(options.feature_gates, (k8s::FeatureGates{{"AllAlpha", true}, {"WatchList", true}}));
+  CLI::App other;
+  AddFlags(other, options);
+  EXPECT_EQ(ParseFlags(other, {"--feature-gates=WatchList=maybe"}, told, told), 1);
+  EXPECT_THAT(told.str(), HasSubstr("invalid value of WatchList=maybe, err: strconv.ParseBool"));
+}
+
 // Upstream's names and defaults.
 TEST(Flags, HowManyKeysAreWorkedOnSideBySide) {
   const std::map<std::string, int> want = {{"concurrent-cron-job-syncs", 5},

@@ -9,6 +9,7 @@
 #include "controlplane/controllers/controllers.h"
 #include "controlplane/leader_flags.h"
 #include "controlplane/signing_flags.h"
+#include "lib/k8s/feature_gates.h"
 
 namespace keelson::controlplane {
 
@@ -55,6 +56,7 @@ struct Options {
   std::chrono::milliseconds request_timeout{60000}, shutdown_delay{0};
   int min_request_timeout_seconds = 1800;
   std::vector<std::string> flags;  // "name=value" of all, for /flagz
+  k8s::FeatureGates feature_gates;
   bool priority_and_fairness = true, profiling = true;
   int max_requests_inflight = 400, max_mutating_requests_inflight = 200;
   std::chrono::milliseconds metric_resolution{15000};

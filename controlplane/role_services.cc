@@ -205,6 +205,8 @@ Result<> AddPages(ServiceGroup& group, const Options& options, Roles& roles) {
   pages.component = program;
   pages.configz = Configz(options);
   pages.flags = options.flags;
+  pages.flagz = k8s::FeatureEnabled(options.feature_gates, "ComponentFlagz");
+  pages.statusz = k8s::FeatureEnabled(options.feature_gates, "ComponentStatusz");
   pages.always_allow = options.authorization_always_allow_paths;
   for (const Roles::Election& election : roles.elections) {
     pages.checks.push_back({"leaderElection", [elector = election.elector.get()] {

@@ -121,7 +121,9 @@ TEST_F(Roles, BadFlagsAreRefused) {
          "leaseDuration must be greater than renewDeadline"},
         {{"--roles=scheduler,controllers", "--kubeconfig=" + File("admin.conf"),
           "--leader-elect-resource-name=x"},
-         "--leader-elect-resource-name names one Lease"}}) {
+         "--leader-elect-resource-name names one Lease"},
+        {{"--roles=scheduler", "--kubeconfig=" + File("admin.conf"), "--feature-gates=NodeSwap=false"},
+         "cannot set feature gate NodeSwap to false, feature is locked to true"}}) {
     Process process(*cluster_, "wrong", c.flags);
     EXPECT_EQ(process.Wait(), 1);
     EXPECT_TRUE(process.Says(c.want)) << process.Log();

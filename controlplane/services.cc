@@ -29,6 +29,7 @@
 #include "lib/base/log.h"
 #include "lib/base/metrics.h"
 #include "lib/base/service_group.h"
+#include "lib/base/version.h"
 #include "lib/http/file_reloader.h"
 #include "lib/http/server.h"
 
@@ -124,6 +125,8 @@ Result<apiserver::ApiServerOptions> ApiServerOptionsOf(const Options& options) {
   ASSIGN_OR_RETURN(out.auditor, MakeAuditor(options.audit));
   ASSIGN_OR_RETURN(out.limits, LimitsOf(options));
   out.flags = options.flags;
+  out.flagz = k8s::FeatureEnabled(options.feature_gates, "ComponentFlagz");
+  out.statusz = k8s::FeatureEnabled(options.feature_gates, "ComponentStatusz");
   out.profiling = options.profiling;
   out.metric_resolution = std::chrono::duration_cast<std::chrono::seconds>(options.metric_resolution);
   if (out.metric_resolution.count() <= 0)
@@ -259,6 +262,14 @@ void AddApiServer(ServiceGroup& group, const Options& options, ControlPlane& pla
        }});
 }
 
+k8s::Programs ProgramsOf(const Options& options) {
+  k8s::Programs out = 0;
+  if (options.Has("apiserver")) out |= k8s::Program::kApiServer;
+  if (options.Has("controllers")) out |= k8s::Program::kControllers;
+  if (options.Has("scheduler")) out |= k8s::Program::kScheduler;
+  return out;
+}
+
 }  // namespace
 
 int RunControlPlane(const Options& options) {
@@ -269,6 +280,12 @@ int RunControlPlane(const Options& options) {
   sigaddset(&signals, SIGINT);
   pthread_sigmask(SIG_BLOCK, &signals, nullptr);
   if (options.verbosity >= 4) log::SetLevel(log::Level::kDebug);
+  if (Result<> checked = k8s::CheckFeatureGates(options.feature_gates); !checked) {
+    log::Error("Cannot start the control plane", {{"error", checked.error()}});
+    return 1;
+  }
+  TellBuild();
+  k8s::TellFeatureGates(options.feature_gates, ProgramsOf(options));
   ControlPlane plane;
   ServiceGroup group;
   if (options.Has("apiserver")) {

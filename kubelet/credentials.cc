@@ -5,12 +5,12 @@
 
 #include "kubelet/certificate/bootstrap.h"
 #include "kubelet/certificate/certificate_manager.h"
-#include "kubelet/config/feature_gates.h"
 #include "kubelet/node/machine.h"
 #include "lib/base/file.h"
 #include "lib/base/ip.h"
 #include "lib/base/log.h"
 #include "lib/base/version.h"
+#include "lib/k8s/feature_gates.h"
 
 namespace keelson::kubelet {
 namespace {
@@ -172,7 +172,7 @@ void ApiServer::WatchFiles() {
   const KubeletConfig& config = settings_.config;
   files_.Add({"client-ca-file", {config.client_ca_file}, [this] { return Reload(); }});
   // The cluster's certificate tells of itself.
-  if (!rotated_ && FeatureEnabled(config.feature_gates, "ReloadKubeletServerCertificateFile"))
+  if (!rotated_ && k8s::FeatureEnabled(config.feature_gates, "ReloadKubeletServerCertificateFile"))
     files_.Add({"tls-cert-file", {certificate_file_, key_file_}, [this] { return Reload(); }});
 }
 

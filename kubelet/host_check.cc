@@ -5,10 +5,10 @@
 #include <algorithm>
 #include <sstream>
 
-#include "kubelet/config/feature_gates.h"
 #include "lib/base/file.h"
 #include "lib/base/log.h"
 #include "lib/base/metrics.h"
+#include "lib/k8s/feature_gates.h"
 #include "lib/k8s/field_error.h"
 #include "lib/linux/sysctl.h"
 
@@ -103,7 +103,7 @@ Result<> PrepareHost(const KubeletConfig& config, const linux::Cgroups& cgroups)
     log::Error("Failed to set rlimit on max file handles", {{"error", set.error()}});
   if (auto set = WriteFile("/proc/self/oom_score_adj", std::to_string(config.oom_score_adj)); !set)
     log::Warn("Cannot protect the kubelet from the OOM killer", {{"error", set.error()}});
-  if (cgroups.unified() && FeatureEnabled(config.feature_gates, "MemoryQoS") && !ThrottlesSafely())
+  if (cgroups.unified() && k8s::FeatureEnabled(config.feature_gates, "MemoryQoS") && !ThrottlesSafely())
     log::Warn("memory.high, which MemoryQoS sets, can hang kernels older than 5.9", {});
   return {};
 }

@@ -1,9 +1,9 @@
 #include "kubelet/kubelet_impl.h"
 
-#include "kubelet/config/feature_gates.h"
 #include "kubelet/limited_transport.h"
 #include "kubelet/part_options.h"
 #include "kubelet/pod/admission.h"
+#include "lib/k8s/feature_gates.h"
 #include "lib/k8s/pod_util.h"
 #include "lib/k8s/qos.h"
 
@@ -109,7 +109,7 @@ Kubelet::Impl::Impl(KubeletParts given, const Settings& given_settings, Clock& g
               HealthChecks()) {
   pods.AddHandler([this](const client::Change<corev1::Pod>& change) { PodChanged(change); });
   if (parts.resources) ConnectResources();
-  if (!parts.standalone && FeatureEnabled(settings.config.feature_gates, "PodCertificateRequest"))
+  if (!parts.standalone && k8s::FeatureEnabled(settings.config.feature_gates, "PodCertificateRequest"))
     objects.IssuePodCertificates(std::make_unique<PodCertificates>(CertificateDependencies(), clock));
 }
 

@@ -6,10 +6,10 @@
 
 #include "kubelet/cm/class_limits.h"
 #include "kubelet/cm/topology/cpu_set.h"
-#include "kubelet/config/feature_gates.h"
 #include "kubelet/container/resources.h"
 #include "kubelet/node/addresses.h"
 #include "lib/base/file.h"
+#include "lib/k8s/feature_gates.h"
 
 namespace keelson::kubelet {
 
@@ -34,7 +34,7 @@ int MaxPods(const KubeletConfig& config, int cpus) {
 
 // What the API server and the scheduler have to know of before they send pods here, or change them. Sorted.
 std::vector<std::string> DeclaredFeatures(const KubeletConfig& config) {
-  auto on = [&config](const char* gate) { return FeatureEnabled(config.feature_gates, gate); };
+  auto on = [&config](const char* gate) { return k8s::FeatureEnabled(config.feature_gates, gate); };
   if (!on("NodeDeclaredFeatures")) return {};
   const std::string& policy = config.cpu_manager_policy;
   std::vector<std::string> out;
@@ -161,11 +161,11 @@ NodeContext MakeNodeContext(const Settings& settings, const NodeOptions& node, c
       std::chrono::duration_cast<std::chrono::microseconds>(config.cpu_cfs_quota_period).count();
   out.cgroup_v2 = cgroup_v2;
   out.exclusive_cpus = config.cpu_manager_policy == "static" &&
-                       FeatureEnabled(config.feature_gates, "DisableCPUQuotaWithExclusiveCPUs");
+                       k8s::FeatureEnabled(config.feature_gates, "DisableCPUQuotaWithExclusiveCPUs");
   out.single_process_oom_kill = config.single_process_oom_kill;
   out.limits_swap = machine.limits_swap;
   out.limited_swap = config.swap_behavior == "LimitedSwap";
-  out.memory_qos = {FeatureEnabled(config.feature_gates, "MemoryQoS"),
+  out.memory_qos = {k8s::FeatureEnabled(config.feature_gates, "MemoryQoS"),
                     config.memory_reservation_policy == "TieredReservation", config.memory_throttling_factor};
   out.seccomp_default = config.seccomp_default;
   out.apparmor = ReadFile("/sys/module/apparmor/parameters/enabled").value_or("").substr(0, 1) == "Y";
@@ -200,8 +200,8 @@ CgroupOptions MakeCgroupOptions(const Settings& settings, const Machine& machine
   out.root = config.cgroup_root;
   out.per_qos = config.cgroups_per_qos;
   out.pod_pids_limit = config.pod_pids_limit;
-  out.pressure = FeatureEnabled(config.feature_gates, "KubeletPSI");
-  if (FeatureEnabled(config.feature_gates, "QOSReserved"))
+  out.pressure = k8s::FeatureEnabled(config.feature_gates, "KubeletPSI");
+  if (k8s::FeatureEnabled(config.feature_gates, "QOSReserved"))
     out.memory_percent_reserved = ParseQosReserved(config.qos_reserved).value_or(std::nullopt);
   // What is not set aside, eviction thresholds included: crossing them is what eviction is for.
   Reservations reservations = MakeReservations(settings, machine);

@@ -3,7 +3,6 @@
 #include <malloc.h>
 
 #include "kubelet/cm/class_limits.h"
-#include "kubelet/config/feature_gates.h"
 #include "kubelet/config/settings.h"
 #include "kubelet/credentials.h"
 #include "kubelet/cri/grpc_runtime.h"
@@ -22,6 +21,7 @@
 #include "lib/client/transport.h"
 #include "lib/http/server.h"
 #include "lib/http/tls_settings.h"
+#include "lib/k8s/feature_gates.h"
 #include "lib/linux/cgroup.h"
 #include "lib/linux/notify.h"
 
@@ -106,7 +106,7 @@ Result<std::shared_ptr<CredentialProviders>> LoadCredentialProviders(const Setti
   if (flags.image_credential_provider_config.empty()) return std::shared_ptr<CredentialProviders>();
   return CredentialProviders::Load(
       flags.image_credential_provider_config, flags.image_credential_provider_bin_dir,
-      FeatureEnabled(settings.config.feature_gates, "KubeletServiceAccountTokenForCredentialProviders"));
+      k8s::FeatureEnabled(settings.config.feature_gates, "KubeletServiceAccountTokenForCredentialProviders"));
 }
 
 // Names in the TLS settings that mean nothing, or nothing good.
@@ -176,8 +176,8 @@ Result<int> Run(const Settings& settings) {
   server_options.system_log_query = settings.config.enable_system_log_query;
   server_options.profiling = settings.config.enable_profiling_handler;
   server_options.debug_flags = settings.config.enable_debug_flags_handler;
-  server_options.statusz = FeatureEnabled(settings.config.feature_gates, "ComponentStatusz");
-  server_options.flagz = FeatureEnabled(settings.config.feature_gates, "ComponentFlagz");
+  server_options.statusz = k8s::FeatureEnabled(settings.config.feature_gates, "ComponentStatusz");
+  server_options.flagz = k8s::FeatureEnabled(settings.config.feature_gates, "ComponentFlagz");
   server_options.flags = settings.flag_values;
   server_options.anonymous = settings.config.anonymous;
   server_options.webhook_authentication = settings.config.webhook_authentication;

@@ -132,6 +132,7 @@ Result<Config> Decide(const Document& d) {
   config.address_hard_fail = d.bind_address_hard_fail;
   config.conntrack = LimitsOf(d);
   config.oom_score_adj = d.oom_score_adj;
+  config.feature_gates = d.feature_gates;
   config.configz = ToConfigz(d);
   config.fixed = FixedOf(d, config);
   return config;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <chrono>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -69,7 +70,8 @@ struct Config {
   int oom_score_adj = -999;
   dns::ClusterDnsOptions dns;
   AddressPool announced;  // load balancer addresses to speak for
-  std::string configz;    // what /configz answers
+  std::map<std::string, bool> feature_gates;
+  std::string configz;  // what /configz answers
   std::string config_file;
   // All that a running proxy cannot change: one whose configuration file changes goes on if this is as
   // before, and what is different is the mode and its own settings.

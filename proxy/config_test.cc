@@ -196,7 +196,8 @@ TEST(Flags, AsDeploymentsGiveThem) {
   auto config = FromFlags({"--kubeconfig=/k", "--hostname-override", " Node-1 ", "--cluster-cidr=10.1.0.0/16",
                            "--masquerade-all", "--iptables-sync-period=45s", "--conntrack-max-per-core=0",
                            "--nodeport-addresses=10.0.0.0/8,fd00::/8", "--metrics-bind-address=", "--v=2",
-                           "--ipvs-scheduler=rr", "--healthz-port=10300", "--feature-gates=A=true,B=false"});
+                           "--ipvs-scheduler=rr", "--healthz-port=10300",
+                           "--feature-gates=WatchList=true,kube:AllAlpha=false"});
   ASSERT_TRUE(config) << config.error().message();
   EXPECT_EQ(config->hostname, "node-1");
   EXPECT_EQ(config->cluster_cidrs.size(), 1u);
@@ -205,7 +206,26 @@ TEST(Flags, AsDeploymentsGiveThem) {
   EXPECT_EQ(config->nodeport_addresses.size(), 2u);
   EXPECT_EQ(config->metrics_address, "");
   EXPECT_EQ(config->healthz_address, "0.0.0.0:10300");
-  EXPECT_THAT(config->configz, HasSubstr("\"FeatureGates\":{\"A\":true,\"B\":false}"));
+  EXPECT_THAT(config->configz, HasSubstr("\"FeatureGates\":{\"AllAlpha\":false,\"WatchList\":true}"));
+}
+
+TEST(Flags, FeatureGatesAreChecked) {
+  const struct {
+    const char *gates, *error;
+  } cases[] = {{"A=true", "unrecognized feature gate: A"},
+               {"HonorPVReclaimPolicy=true", "unrecognized feature gate: HonorPVReclaimPolicy"},
+               {"NFTablesProxyMode=false",
+                "cannot set feature gate NFTablesProxyMode to false, feature is locked to true"},
+               {"AllBeta", "missing bool value for AllBeta"},
+               {"AllBeta=maybe", "invalid value of AllBeta=maybe"}};
+  for (const auto& c : cases) {
+    auto config = FromFlags({std::string("--feature-gates=") + c.gates});
+    ASSERT_FALSE(config) << c.gates;
+    EXPECT_THAT(config.error().message(), HasSubstr(c.error));
+  }
+  auto config = FromFlags({"--feature-gates=AllowServiceExternalIPs=false"});
+  ASSERT_TRUE(config) << config.error().message();
+  EXPECT_EQ(config->feature_gates, (std::map<std::string, bool>{{"AllowServiceExternalIPs", false}}));
 }
 
 TEST(Flags, WithoutAValueAreEmpty) {

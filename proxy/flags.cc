@@ -7,6 +7,7 @@
 #include "lib/api/duration.h"
 #include "lib/base/file.h"
 #include "lib/base/log.h"
+#include "lib/k8s/feature_gates.h"
 
 namespace keelson::proxy {
 namespace {
@@ -49,14 +50,9 @@ void AddProgramFlags(CLI::App& app, Flags& f) {
   app.add_option_function<std::string>(
       "--feature-gates",
       [&d](const std::string& text) {
-        for (size_t begin = 0; begin < text.size();) {
-          size_t end = std::min(text.find(',', begin), text.size());
-          std::string gate = text.substr(begin, end - begin);
-          auto equal = gate.find('=');
-          if (equal == std::string::npos) throw CLI::ValidationError("missing bool value for " + gate);
-          d.feature_gates[gate.substr(0, equal)] = gate.substr(equal + 1) == "true";
-          begin = end + 1;
-        }
+        if (auto parsed = k8s::ParseFeatureGates(text, d.feature_gates); !parsed)
+          throw CLI::ValidationError("invalid argument \"" + text +
+                                     "\" for \"--feature-gates\" flag: " + parsed.error().message());
       },
       "key=value pairs");
   app.add_option("--kubeconfig", d.client.kubeconfig, "how to reach the API server");
@@ -234,6 +230,7 @@ Result<> Complete(const CLI::App& app, Flags& f) {
   } else {
     RETURN_IF_ERROR(LoadFile(f));
   }
+  RETURN_IF_ERROR(k8s::CheckFeatureGates(f.document.feature_gates));
   auto move = [&](const char* flag, Document::Duration from, auto... to) {
     if (Given(app, flag)) ((*to = from), ...);
   };

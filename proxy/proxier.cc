@@ -38,7 +38,7 @@ Proxier::Proxier(ProxierOptions options, DataplaneMode mode, ReadIps read_ips, W
       health_(health),
       clock_(clock),
       started_(clock.Now()),
-      services_(NodePlace{options_.node_name, ""}),
+      services_(NodePlace{options_.node_name, ""}, options_.external_ips),
       mode_(std::move(mode)),
       health_checks_(health, options_.node_name, [this](const std::string& key, const std::string& message) {
         warn_(key, "FailedToStartServiceHealthcheck", message);

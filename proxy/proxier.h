@@ -37,6 +37,7 @@ namespace keelson::proxy {
 struct ProxierOptions {
   std::string node_name;
   bool pods_of_node_cidr = false;  // pods are told by the Node's pod CIDRs (detect-local-mode NodeCIDR)
+  bool external_ips = true;        // Services are reached by spec.externalIPs (gate AllowServiceExternalIPs)
   std::chrono::milliseconds min_sync_period{0};  // between two batches
   std::chrono::milliseconds sync_period{30000};  // after which what was refused is tried again
   // What an earlier process may have left of these is retired once the first sync is in the kernel.

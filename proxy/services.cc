@@ -15,6 +15,7 @@
 #include "lib/client/events.h"
 #include "lib/client/informer.h"
 #include "lib/client/transport.h"
+#include "lib/k8s/feature_gates.h"
 #include "lib/linux/sysctl.h"
 #include "proxy/announce/announce_services.h"
 #include "proxy/config_watch.h"
@@ -237,6 +238,7 @@ Result<int> Run(const Config& config, const ReloadConfig& reload) {
   Health health(2 * config.sync_period, Clock::Real());
   ProxierOptions options{.node_name = node_name,
                          .pods_of_node_cidr = config.detect_local_mode == "NodeCIDR",
+                         .external_ips = k8s::FeatureEnabled(config.feature_gates, "AllowServiceExternalIPs"),
                          .min_sync_period = config.min_sync_period,
                          .sync_period = config.sync_period,
                          .others = OtherModes(config, tables)};
@@ -311,6 +313,7 @@ int RunProxy(const Config& config, const ReloadConfig& reload) {
     log::Warn("Detect-local-mode set to ClusterCIDR, but no cluster CIDR defined");
   }
   TellBuild();
+  k8s::TellFeatureGates(config.feature_gates, k8s::Program::kProxy);
   Result<int> code = Run(config, reload);
   if (!code) log::Error("kube-proxy cannot run", {{"err", code.error()}});
   return code.value_or(1);

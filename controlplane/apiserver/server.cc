@@ -12,12 +12,14 @@
 namespace keelson::apiserver {
 namespace {
 
-std::vector<std::string> ServedPaths(std::vector<std::string> out) {
-  for (const char* path : {"/.well-known/openid-configuration", "/api", "/api/v1", "/apis", "/apis/",
-                           "/flagz", "/metrics", "/metrics/slis", "/openapi/v2", "/openapi/v3",
-                           "/openapi/v3/", "/openid/v1/jwks", "/statusz", "/version"}) {
+std::vector<std::string> ServedPaths(std::vector<std::string> out, const ApiServerOptions& options) {
+  for (const char* path :
+       {"/.well-known/openid-configuration", "/api", "/api/v1", "/apis", "/apis/", "/metrics",
+        "/metrics/slis", "/openapi/v2", "/openapi/v3", "/openapi/v3/", "/openid/v1/jwks", "/version"}) {
     out.emplace_back(path);
   }
+  if (options.flagz) out.emplace_back("/flagz");
+  if (options.statusz) out.emplace_back("/statusz");
   for (const api::ResourceInfo& info : api::Resources()) {
     if (info.group.empty()) continue;
     std::string group = "/apis/" + std::string(info.group);
@@ -46,7 +48,7 @@ ApiServer::Impl::Impl(ApiServerOptions given, registry::Registry& the_registry, 
       discovery(fmt::format("{}:{}", options.kubernetes_service.advertise_address,
                             options.kubernetes_service.port)),
       health(HealthChecks()),
-      pages({options.flags, health.Paths(), options.profiling,
+      pages({options.flags, health.Paths(), options.profiling, options.statusz, options.flagz,
              options.limits.priority_and_fairness ? &flow : nullptr}),
       read_only(options.limits.max_read_only),
       mutating(options.limits.max_mutating),
@@ -68,7 +70,7 @@ ApiServer::Impl::Impl(ApiServerOptions given, registry::Registry& the_registry, 
           ? options.jwks_uri
           : fmt::format("https://{}:{}/openid/v1/jwks", options.kubernetes_service.advertise_address,
                         options.kubernetes_service.port),
-      options.verify_keys, ServedPaths(health.Paths())});
+      options.verify_keys, ServedPaths(health.Paths(), options)});
   reviews = std::make_unique<ReviewHandler>(*authenticator, *authorizer);
   resources = std::make_unique<ResourceHandler>(registry, watches, *admission, *authorizer);
   FollowRoles();

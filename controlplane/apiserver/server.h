@@ -58,6 +58,7 @@ struct ApiServerOptions {
   RequestLimits limits;
   std::function<Result<>()> check_kms;         // for /readyz; may be empty
   std::vector<std::string> flags;              // "name=value", for /flagz
+  bool statusz = true, flagz = true;           // the pages of these names
   bool profiling = true;                       // /debug/pprof/
   std::chrono::seconds metric_resolution{15};  // between two looks at what a node and its pods use
 };

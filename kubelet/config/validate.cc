@@ -4,9 +4,9 @@
 #include <limits>
 
 #include "kubelet/config/config.h"
-#include "kubelet/config/feature_gates.h"
 #include "kubelet/config/validate_parts.h"
 #include "lib/api/duration.h"
+#include "lib/k8s/feature_gates.h"
 
 namespace keelson::kubelet {
 
@@ -105,7 +105,7 @@ void CheckDurations(const KubeletConfig& config, Problems& out) {
       out.push_back(fmt::format("{} {{{}}} must be either zero or otherwise >= 1 sec", name, Text(value)));
   };
   if (config.cpu_cfs_quota_period != std::chrono::milliseconds(100) &&
-      !FeatureEnabled(config.feature_gates, "CustomCPUCFSQuotaPeriod"))
+      !k8s::FeatureEnabled(config.feature_gates, "CustomCPUCFSQuotaPeriod"))
     out.push_back(
         fmt::format("cpuCFSQuotaPeriod (--cpu-cfs-quota-period) {{{}}} requires feature gate "
                     "CustomCPUCFSQuotaPeriod",
@@ -160,7 +160,8 @@ void CheckTogether(const KubeletConfig& config, Problems& out) {
     out.push_back(
         "maxParallelImagePulls cannot be larger than 1 unless SerializeImagePulls "
         "(--serialize-image-pulls) is set to false");
-  if (config.server_tls_bootstrap && !FeatureEnabled(config.feature_gates, "RotateKubeletServerCertificate"))
+  if (config.server_tls_bootstrap &&
+      !k8s::FeatureEnabled(config.feature_gates, "RotateKubeletServerCertificate"))
     out.push_back("serverTLSBootstrap true requires feature gate RotateKubeletServerCertificate");
   if (config.run_once)
     out.push_back("runOnce (--runOnce) true, Runonce mode has been deprecated and should not be set");
@@ -175,7 +176,7 @@ void CheckTogether(const KubeletConfig& config, Problems& out) {
         "can't set `preloadedImagesVerificationAllowlist` if `imagePullCredentialsVertificationPolicy` is "
         "not \"NeverVerifyAllowlistedImages\"");
   if (config.memory_reservation_policy == "TieredReservation" &&
-      !FeatureEnabled(config.feature_gates, "MemoryQoS"))
+      !k8s::FeatureEnabled(config.feature_gates, "MemoryQoS"))
     out.push_back(
         "memoryReservationPolicy \"TieredReservation\" requires MemoryQoS feature gate to be enabled");
   const int64_t ids = config.user_namespaces_ids_per_pod;
@@ -188,7 +189,7 @@ void CheckTogether(const KubeletConfig& config, Problems& out) {
     out.push_back(
         fmt::format("memoryThrottlingFactor {} must be greater than 0 and less than or equal to 1.0",
                     config.memory_throttling_factor));
-  if (config.enable_system_log_query && !FeatureEnabled(config.feature_gates, "NodeLogQuery"))
+  if (config.enable_system_log_query && !k8s::FeatureEnabled(config.feature_gates, "NodeLogQuery"))
     out.push_back("NodeLogQuery feature gate is required for enableSystemLogQuery");
   if (config.enable_system_log_query && !config.enable_system_log_handler)
     out.push_back("enableSystemLogHandler is required for enableSystemLogQuery");
@@ -200,7 +201,7 @@ void CheckTogether(const KubeletConfig& config, Problems& out) {
 }  // namespace
 
 Result<> ValidateKubeletConfig(const KubeletConfig& config) {
-  RETURN_IF_ERROR(CheckFeatureGates(config.feature_gates));
+  RETURN_IF_ERROR(k8s::CheckFeatureGates(config.feature_gates));
   Problems problems;
   for (const Range& range : kRanges) {
     const int64_t value = config.*range.place;

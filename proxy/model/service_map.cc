@@ -53,11 +53,12 @@ bool IsHandled(const corev1::Service& service) {
 }
 
 std::vector<ServicePort> Ports(const std::string& key, const corev1::Service& service,
-                               const IpAddress& cluster_ip) {
+                               const IpAddress& cluster_ip, bool external_ips) {
   const corev1::ServiceSpec& spec = service.spec();
   bool v4 = cluster_ip.is_v4();
   ServicePort common{.cluster_ip = cluster_ip};
-  for (const std::string& ip : spec.external_ips()) AddAddress(common.external_ips, ip, v4);
+  if (external_ips)
+    for (const std::string& ip : spec.external_ips()) AddAddress(common.external_ips, ip, v4);
   for (const auto& ingress : service.status().load_balancer().ingress()) {
     // In Proxy mode the load balancer itself must see the traffic.
     if (ingress.ip_mode() != "Proxy") AddAddress(common.load_balancer_ips, ingress.ip(), v4);
@@ -84,14 +85,14 @@ std::vector<ServicePort> Ports(const std::string& key, const corev1::Service& se
 
 }  // namespace
 
-ServiceMap::Service ServiceMap::Project(const std::string& key, const corev1::Service& service) {
+ServiceMap::Service ServiceMap::Project(const std::string& key, const corev1::Service& service) const {
   Service out;
   const corev1::ServiceSpec& spec = service.spec();
   std::vector<std::string> ips(spec.cluster_ips().begin(), spec.cluster_ips().end());
   if (ips.empty()) ips.push_back(spec.cluster_ip());
   for (const std::string& text : ips) {
     Result<IpAddress> ip = IpAddress::Parse(text);
-    if (ip) (ip->is_v4() ? out.ports_v4 : out.ports_v6) = Ports(key, service, *ip);
+    if (ip) (ip->is_v4() ? out.ports_v4 : out.ports_v6) = Ports(key, service, *ip, external_ips_);
   }
   if (spec.type() == "LoadBalancer" && spec.external_traffic_policy() == "Local") {
     out.health_check_port = static_cast<uint16_t>(spec.health_check_node_port());

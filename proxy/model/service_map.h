@@ -31,7 +31,9 @@ struct HealthCheck {
 
 class ServiceMap {
  public:
-  explicit ServiceMap(NodePlace place) : place_(std::move(place)) {}
+  // `external_ips`: whether Services are reached by spec.externalIPs.
+  explicit ServiceMap(NodePlace place, bool external_ips = true)
+      : place_(std::move(place)), external_ips_(external_ips) {}
   void SetPlace(NodePlace place);  // another one changes every Service
 
   // `key` is namespace/name; null: deleted. False when nothing of interest has changed.
@@ -64,12 +66,13 @@ class ServiceMap {
     bool operator==(const Slice&) const = default;
   };
 
-  static Service Project(const std::string& key, const api::core::v1::Service& service);
+  Service Project(const std::string& key, const api::core::v1::Service& service) const;
   Slice Project(const api::discovery::v1::EndpointSlice& slice) const;
   std::vector<EndpointPort> EndpointsOf(const std::string& service_key, const std::string& port_name,
                                         const ServicePort& port) const;
 
   NodePlace place_;
+  const bool external_ips_;
   std::unordered_map<std::string, Service> services_;
   std::set<std::string> health_checked_;                                  // keys of those with such a port
   std::unordered_map<std::string, std::map<std::string, Slice>> slices_;  // service key -> slice key

@@ -180,5 +180,15 @@ TEST_F(ServiceMapTest, IgnoresWhatCannotBe) {
   EXPECT_THAT(Only().service.external_ips, IsEmpty());
 }
 
+TEST_F(ServiceMapTest, LeavesExternalIpsOutWhenTold) {
+  auto service = MakeService();
+  service.mutable_spec()->add_external_ips("192.0.2.1");
+  ServiceMap without(NodePlace{"here", ""}, false);
+  without.UpdateService("default/web", &service);
+  const std::vector<ResolvedPort> ports = without.Resolve("default/web", true);
+  ASSERT_EQ(ports.size(), 1u);
+  EXPECT_THAT(ports[0].service.external_ips, IsEmpty());
+}
+
 }  // namespace
 }  // namespace keelson::proxy

@@ -37,7 +37,7 @@ DebugPages::DebugPages(Options options)
 bool DebugPages::Handle(Context& context) const {
   const std::string& path = context.info.path;
   if (path.rfind("/debug/", 0) == 0) return HandleFlow(context) || HandleProfiling(context);
-  if (path != "/statusz" && path != "/flagz") return false;
+  if (!(path == "/statusz" && options_.statusz) && !(path == "/flagz" && options_.flagz)) return false;
   const std::string_view accept = context.request->headers.Get("Accept");
   Reply(context, path == "/flagz" ? k8s::AnswerFlagz(kComponent, flags_, accept)
                                   : k8s::AnswerStatusz(

@@ -16,6 +16,7 @@ class DebugPages {
     std::vector<std::string> flags;                 // "name=value" of all flags
     std::vector<std::string> paths;                 // what /statusz points to
     bool profiling = true;                          // /debug/pprof/ and /debug/flags/v
+    bool statusz = true, flagz = true;              // the pages of these names
     const flowcontrol::Controller* flow = nullptr;  // null: no pages about it
   };
   explicit DebugPages(Options options);
