@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 
+#include "kubelet/container/container_hash.h"
 #include "kubelet/container/expansion.h"
 #include "kubelet/container/labels.h"
 #include "kubelet/container/resources.h"
@@ -192,17 +193,6 @@ Result<bool> RecursiveReadOnly(const corev1::VolumeMount& mount, bool supported)
     return Error(Code::kInvalid, what + "compatible with propagation \"" + propagation + "\"");
   if (!supported && mode == "Enabled") return Error(Code::kInvalid, what + "supported by the runtime");
   return supported;
-}
-
-std::string ContainerHash(const corev1::Container& container) {
-  uint64_t hash = 14695981039346656037ull;  // FNV-1a, 64 bit: stable from one start to the next
-  auto add = [&hash](std::string_view text) {
-    for (unsigned char c : text) hash = (hash ^ c) * 1099511628211ull;
-    hash = (hash ^ 0xff) * 1099511628211ull;
-  };
-  add(container.name());
-  add(container.image());
-  return fmt::format("{:x}", hash);
 }
 
 std::string LogPath(const std::string& container, int restart_count) {

@@ -42,8 +42,6 @@ Result<bool> RecursiveReadOnly(const corev1::VolumeMount& mount, bool supported)
 Result<cri::ContainerConfig> BuildContainerConfig(const ContainerInput& input, ObjectSource& objects,
                                                   const NodeContext& node);
 
-// Changes when the container has to be made anew.
-std::string ContainerHash(const corev1::Container& container);
 // "main/0.log", below the pod's log directory.
 std::string LogPath(const std::string& container, int restart_count);
 // A debug container in the form of any other.

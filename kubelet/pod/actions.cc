@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "kubelet/container/container_config.h"
+#include "kubelet/container/container_hash.h"
 #include "kubelet/container/restart.h"
 #include "lib/k8s/pod_resources.h"
 
@@ -26,7 +26,7 @@ bool Started(const corev1::Container& container, const ContainerRecord& record, 
 KillAction CheckRunning(const corev1::Container& container, const ContainerRecord& record,
                         const ProbeResults& probes) {
   KillAction kill{record.id, record.name, "", KillReason::kNone};
-  if (!record.hash.empty() && record.hash != ContainerHash(container)) {
+  if (!record.hash.empty() && !IsMadeFrom(container, record.hash)) {
     kill.reason = KillReason::kChanged;
     kill.message = "Container " + record.name + " definition changed, will be restarted";
   } else if (Failed(probes, ProbeKind::kLiveness, record.id)) {

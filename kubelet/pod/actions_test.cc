@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "kubelet/container/container_config.h"
+#include "kubelet/container/container_hash.h"
 #include "lib/api/codec.h"
 
 namespace keelson::kubelet {

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "kubelet/container/container_config.h"
+#include "kubelet/container/container_hash.h"
 #include "kubelet/pod/container_killer.h"
 #include "lib/api/meta.h"
 #include "lib/base/wall_time.h"
@@ -130,7 +131,7 @@ void PodSyncTask::ForgetOldBackoffs() {
   k8s::ForEachContainer(pod_->spec(), [this](const corev1::Container& container) {
     const ContainerRecord* last = memory_.runtime->Latest(container.name());
     if (last && last->state == cri::ContainerState::kExited && !last->hash.empty() &&
-        last->hash != ContainerHash(container))
+        !IsMadeFrom(container, last->hash))
       backoff_.Forget(pod_->metadata().uid() + "/" + container.name());
   });
 }
