@@ -135,6 +135,11 @@ std::vector<std::string> PodRuntimeStatus::Ips() const {
   return sandbox ? sandbox->ips : std::vector<std::string>();
 }
 
+std::vector<std::string> PodIps(const corev1::PodSpec& spec, const PodRuntimeStatus& runtime,
+                                const std::vector<std::string>& node_ips) {
+  return spec.host_network() ? node_ips : runtime.Ips();
+}
+
 Fingerprint FingerprintOf(const PodRuntimeStatus& status) {
   Fingerprint out;
   for (const auto& sandbox : status.sandboxes) out[sandbox.id] = static_cast<int>(sandbox.state);

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "kubelet/cri/runtime.h"
+#include "lib/api/types.h"
 
 namespace keelson::kubelet {
 
@@ -29,6 +30,11 @@ struct PodRuntimeStatus {
   bool AnyRunning() const;
   std::vector<std::string> Ips() const;  // of the ready sandbox
 };
+
+// The pod's addresses, the primary one first: the node's for a pod on its network, else those of its sandbox.
+// They are known here before the API shows them.
+std::vector<std::string> PodIps(const corev1::PodSpec& spec, const PodRuntimeStatus& runtime,
+                                const std::vector<std::string>& node_ips);
 
 // id -> state of everything of a pod, as far as lists show it: equal fingerprints, nothing to look at.
 using Fingerprint = std::map<std::string, int>;

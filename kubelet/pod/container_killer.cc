@@ -102,8 +102,9 @@ Result<> ContainerKiller::Kill(const KillRequest& request, StopOrder* order, std
 
 Result<> ContainerKiller::KillContainers(const corev1::Pod* pod, const PodRuntimeStatus& runtime,
                                          seconds grace, bool hooks, std::stop_token stop) {
-  std::vector<std::string> ips = runtime.Ips();
-  std::string ip = !ips.empty() ? ips.front() : pod ? pod->status().pod_ip() : "";  // hooks ask there
+  // Hooks ask there. A sandbox that is gone had the address that the status still shows.
+  const std::vector<std::string> ips = PodIps(pod ? pod->spec() : corev1::PodSpec(), runtime, node_ips_);
+  const std::string ip = !ips.empty() ? ips.front() : pod ? pod->status().pod_ip() : "";
   std::vector<KillRequest> requests;
   std::set<std::string> names;
   for (const ContainerRecord& record : runtime.containers) {

@@ -38,12 +38,14 @@ HandlerTarget HookTarget(const corev1::Pod& pod, const std::string& id, const st
 class ContainerKiller {  // thread safe
  public:
   using Event = PodEvent;
+  // node_ips: where hooks of pods on the node's network ask.
   ContainerKiller(cri::RuntimeService& runtime, HandlerRunner& handlers, Executor& executor, Event event,
-                  Clock& clock)
+                  std::vector<std::string> node_ips, Clock& clock)
       : runtime_(runtime),
         handlers_(handlers),
         executor_(executor),
         event_(std::move(event)),
+        node_ips_(std::move(node_ips)),
         clock_(clock) {}
 
   Result<> Kill(const KillRequest& request, std::stop_token stop) { return Kill(request, nullptr, stop); }
@@ -68,6 +70,7 @@ class ContainerKiller {  // thread safe
   HandlerRunner& handlers_;
   Executor& executor_;
   Event event_;
+  const std::vector<std::string> node_ips_;
   Clock& clock_;
 };
 

@@ -17,9 +17,10 @@ class Hooks : public HandlerRunner {
                      std::stop_token) override {
     return {};
   }
-  Result<> Run(const corev1::LifecycleHandler&, const HandlerTarget&, std::chrono::seconds,
+  Result<> Run(const corev1::LifecycleHandler&, const HandlerTarget& target, std::chrono::seconds,
                std::stop_token stop) override {
     ++ran;
+    asked = target.pod_ip;
     clock->Advance(takes);
     if (!until_stopped) return {};
     std::atomic<bool> stopped{false};
@@ -37,6 +38,7 @@ class Hooks : public HandlerRunner {
   FakeClock* clock = nullptr;
   std::chrono::seconds takes{0};
   std::atomic<int> ran{0};
+  std::string asked;  // where
 };
 
 class KillerTest : public ::testing::Test {
@@ -71,7 +73,7 @@ class KillerTest : public ::testing::Test {
   Executor executor_;
   corev1::Pod pod_;
   PodRuntimeStatus status_;
-  ContainerKiller killer_{runtime_, hooks_, executor_, [](auto&&...) {}, clock_};
+  ContainerKiller killer_{runtime_, hooks_, executor_, [](auto&&...) {}, {"10.7.0.1"}, clock_};
 };
 
 TEST_F(KillerTest, SidecarsOutliveWhatCameAfterThem) {
@@ -108,6 +110,23 @@ TEST_F(KillerTest, ACommandThatTakesTooLongIsNotWaitedFor) {
   EXPECT_EQ(runtime_.LastGrace(), std::chrono::seconds(2));
   EXPECT_EQ(Stops().front(), "StopContainer main");
   hooks_.cut_short.wait(false);
+}
+
+TEST_F(KillerTest, HooksAskWhereThePodIs) {
+  hooks_.clock = &clock_;
+  const struct {
+    const char *spec, *told, *asked;
+  } cases[] = {{R"("hostNetwork":true)", "", "10.7.0.1"},  // static pods have no status either
+               {R"("hostNetwork":true)", "10.9.9.9", "10.7.0.1"},
+               {R"("hostNetwork":false)", "10.9.9.9", "10.9.9.9"}};  // the sandbox is gone
+  for (const auto& c : cases) {
+    Pod(std::string("{") + c.spec +
+        R"(,"containers":[{"name":"main","lifecycle":{"preStop":{"httpGet":{"host":"","port":1}}}}]})");
+    pod_.mutable_status()->set_pod_ip(c.told);
+    status_.sandboxes.clear();
+    ASSERT_TRUE(Kill(std::chrono::seconds(30)));
+    EXPECT_EQ(hooks_.asked, c.asked) << c.spec << c.told;
+  }
 }
 
 }  // namespace

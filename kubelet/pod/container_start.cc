@@ -201,7 +201,8 @@ void PodSyncTask::Start(const corev1::Container& container, const std::string& s
     // What a server has answered may be a secret: it does not go into events.
     Event(container.name(), "Warning", "FailedPostStartHook", "PostStartHook failed");
     Wait(container.name(), "PostStartHookError", done.error().message());
-    ContainerKiller killer(deps_.runtime, deps_.handlers, deps_.executor, deps_.event, clock_);
+    ContainerKiller killer(deps_.runtime, deps_.handlers, deps_.executor, deps_.event, node_.node_ips,
+                           clock_);
     (void)killer.Kill(
         {pod_.get(), *id, container.name(), HookAddress(), "FailedPostStartHook", GraceOf(pod_->spec())},
         stop_);
@@ -279,7 +280,7 @@ Result<> PodSyncTask::RunPostStart(const corev1::Container& container, const std
 
 // Where httpGet hooks ask.
 std::string PodSyncTask::HookAddress() const {
-  const std::vector<std::string> ips = pod_->spec().host_network() ? node_.node_ips : memory_.runtime->Ips();
+  const std::vector<std::string> ips = PodIps(pod_->spec(), *memory_.runtime, node_.node_ips);
   return ips.empty() ? "" : ips.front();
 }
 

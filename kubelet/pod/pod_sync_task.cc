@@ -78,7 +78,7 @@ Result<SyncResult> PodSyncTask::Run() {
     RefreshVolumes();
     return result_;
   }
-  deps_.probes.Update(pod_, *memory_.runtime);
+  deps_.probes.Update(pod_, *memory_.runtime, node_.node_ips);
   PodActions actions = ComputePodActions(*pod_, *memory_.runtime, deps_.probes);
   PlanResize(actions);
   if (actions.restart_all && RestartAllHeldBack()) actions.restart_all = false;
@@ -119,7 +119,7 @@ Result<SyncResult> PodSyncTask::Run() {
     bool runs = record && record->state == cri::ContainerState::kRunning;
     it = runs ? memory_.waiting.erase(it) : std::next(it);
   }
-  deps_.probes.Update(pod_, *memory_.runtime);
+  deps_.probes.Update(pod_, *memory_.runtime, node_.node_ips);
   corev1::PodStatus status = ReportStatus(false);
   result_.ended = status.phase() == "Succeeded" || status.phase() == "Failed";
   PlanQuickLook(actions);
@@ -171,7 +171,7 @@ void PodSyncTask::PlanQuickLook(const PodActions& actions) {
 }
 
 Result<> PodSyncTask::Kill(const PodActions& actions) {
-  ContainerKiller killer(deps_.runtime, deps_.handlers, deps_.executor, deps_.event, clock_);
+  ContainerKiller killer(deps_.runtime, deps_.handlers, deps_.executor, deps_.event, node_.node_ips, clock_);
   seconds grace = GraceOf(pod_->spec());
   if (actions.kill_pod) {
     if (!memory_.runtime->sandboxes.empty())

@@ -78,7 +78,8 @@ Result<> PodSyncer::Terminate(const PodPtr& pod, PodMemory& memory, seconds grac
     memory.stopping = begin->AnyRunning();
     if (memory.ending || memory.stopping) task.ReportStatus(false);  // that it ends, before it has
   }
-  ContainerKiller killer(deps_.runtime, deps_.handlers, deps_.executor, deps_.event, clock_);
+  ContainerKiller killer(deps_.runtime, deps_.handlers, deps_.executor, deps_.event, deps_.node().node_ips,
+                         clock_);
   Result<> killed = killer.KillPod(pod.get(), *begin, grace, stop);
   {
     MutexLock lock(memory.telling);
@@ -110,7 +111,7 @@ void PodSyncer::TellOfEnding(const PodPtr& pod, PodMemory& memory, std::stop_tok
   PodSyncTask task(deps_, options_, clock_, crash_backoff_, pod, memory, std::move(stop));
   if (!task.Inspect()) return;                // the next look is better, or the end is told
   if (!memory.runtime->AnyRunning()) return;  // the end is told at once
-  deps_.probes.Update(pod, *memory.runtime);
+  deps_.probes.Update(pod, *memory.runtime, deps_.node().node_ips);
   task.ReportStatus(false);
 }
 

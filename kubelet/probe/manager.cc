@@ -40,12 +40,12 @@ ProbeManager::ProbeManager(HandlerRunner& runner, Executor& executor, ChangeFunc
       clock_(clock),
       started_(clock.Now()) {}
 
-void ProbeManager::Update(std::shared_ptr<const corev1::Pod> pod, const PodRuntimeStatus& runtime) {
+void ProbeManager::Update(std::shared_ptr<const corev1::Pod> pod, const PodRuntimeStatus& runtime,
+                          const std::vector<std::string>& node_ips) {
   MutexLock lock(mutex_);
   std::set<std::string> running;
-  std::vector<std::string> ips = runtime.Ips();
-  if (pod->spec().host_network()) ips = {pod->status().host_ip()};
-  std::string ip = ips.empty() ? "" : ips.front();
+  const std::vector<std::string> ips = PodIps(pod->spec(), runtime, node_ips);
+  const std::string ip = ips.empty() ? "" : ips.front();
   k8s::ForEachContainer(pod->spec(), [&](const corev1::Container& container) NO_THREAD_SAFETY_ANALYSIS {
     const ContainerRecord* record = runtime.Latest(container.name());
     if (!record || record->state != cri::ContainerState::kRunning) return;

@@ -36,7 +36,9 @@ class ProbeManager : public ProbeResults {  // thread safe
 
   // Makes the probes of exactly the pod's running containers run. A container that ran before this process
   // did keeps the readiness that the API knows until its probe has spoken.
-  void Update(std::shared_ptr<const corev1::Pod> pod, const PodRuntimeStatus& runtime);
+  // node_ips: whom the probes of a pod on the node's network ask, the primary one first.
+  void Update(std::shared_ptr<const corev1::Pod> pod, const PodRuntimeStatus& runtime,
+              const std::vector<std::string>& node_ips);
   void Remove(const corev1::Pod& pod);
   // Liveness and startup probes of a pod that terminates rest.
   void StopLiveness(const std::string& uid);

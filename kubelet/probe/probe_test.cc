@@ -16,10 +16,10 @@ using std::chrono::seconds;
 
 class FakeRunner : public HandlerRunner {
  public:
-  ProbeOutcome Probe(const corev1::ProbeHandler& handler, const HandlerTarget&, seconds,
+  ProbeOutcome Probe(const corev1::ProbeHandler& handler, const HandlerTarget& target, seconds,
                      std::stop_token) override {
     MutexLock lock(mutex_);
-    const std::string& what = handler.exec().command(0);
+    const std::string what = handler.has_exec() ? handler.exec().command(0) : target.pod_ip;
     ++count_[what];
     changed_.notify_all();
     return {good_[what] ? ProbeOutcome::kSuccess : ProbeOutcome::kFailure, "why"};
@@ -65,7 +65,7 @@ class ProbeTest : public ::testing::Test {
             .count();
     runtime_.containers = {record};
     thread_ = std::jthread([&manager](std::stop_token stop) { manager.Run(stop); });
-    manager.Update(pod_, runtime_);
+    manager.Update(pod_, runtime_, {});
   }
   // Moves time second by second; between steps the manager has looked and the probes have answered.
   void Step(int count, const std::string& what, int want) {
@@ -146,8 +146,52 @@ TEST_F(ProbeTest, ExitedContainersAreForgotten) {
   Start(R"("readinessProbe":{"exec":{"command":["ready"]}})");
   AwaitResult(ProbeKind::kReadiness, true);
   runtime_.containers[0].state = cri::ContainerState::kExited;
-  manager_.Update(pod_, runtime_);
+  manager_.Update(pod_, runtime_, {});
   EXPECT_EQ(manager_.Get(ProbeKind::kReadiness, "id"), std::nullopt);
+}
+
+TEST_F(ProbeTest, WhomToAskIsKnownBeforeTheApiShowsIt) {
+  const struct {
+    const char *spec, *status;
+    std::vector<std::string> sandbox, node;
+    const char* asked;
+  } cases[] = {
+      // On the node's network, with nothing in the API yet; also where a host is named with no text.
+      {R"("hostNetwork":true)", "{}", {}, {"10.7.0.1"}, "10.7.0.1"},
+      {R"("hostNetwork":true)", "{}", {}, {"10.7.0.2", "fd00::7"}, "10.7.0.2"},
+      {R"("hostNetwork":true)", "{}", {}, {"fd00::8", "10.7.0.3"}, "fd00::8"},
+      {R"("hostNetwork":true)", R"({"hostIP":"10.9.9.9","podIP":"10.9.9.9"})", {}, {"10.7.0.4"}, "10.7.0.4"},
+      {R"("hostNetwork":false)", "{}", {"10.1.0.5", "fd00:1::5"}, {"10.7.0.5"}, "10.1.0.5"},
+      {R"("hostNetwork":false)", R"({"podIP":"10.9.9.9"})", {"10.1.0.6"}, {"10.7.0.6"}, "10.1.0.6"},
+  };
+  thread_ = std::jthread([this](std::stop_token stop) { manager_.Run(stop); });
+  int number = 0;
+  for (const auto& c : cases) {
+    for (const char* handler : {R"("httpGet":{"port":1})", R"("httpGet":{"port":1,"host":""})",
+                                R"("tcpSocket":{"port":1,"host":""})", R"("grpc":{"port":1})"}) {
+      const std::string uid = "u" + std::to_string(++number);
+      auto pod = std::make_shared<corev1::Pod>();
+      ASSERT_TRUE(api::DecodeJson(R"({"metadata":{"name":"p","uid":")" + uid + R"("},"status":)" + c.status +
+                                      R"(,"spec":{)" + c.spec +
+                                      R"(,"containers":[{"name":"c","readinessProbe":{)" + handler + "}}]}}",
+                                  *pod));
+      PodRuntimeStatus runtime;
+      cri::SandboxStatus sandbox;
+      sandbox.state = cri::SandboxState::kReady;
+      sandbox.ips = c.sandbox;
+      runtime.sandboxes = {sandbox};
+      ContainerRecord record;
+      record.id = "id-" + uid;
+      record.name = "c";
+      record.state = cri::ContainerState::kRunning;
+      runtime.containers = {record};
+      const int before = runner_.Count(c.asked);
+      manager_.Update(pod, runtime, c.node);
+      clock_.Advance(seconds(10));  // those of an earlier kubelet are spread over a period
+      runner_.Await(c.asked, before + 1);
+      manager_.Remove(*pod);
+    }
+  }
 }
 
 // Writes down when each scheme's probe is made.

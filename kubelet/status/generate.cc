@@ -16,7 +16,7 @@ void FillAddresses(const StatusInput& input, corev1::PodStatus& out) {
     out.clear_host_ips();
     for (const std::string& ip : input.node_ips) out.add_host_ips()->set_ip(ip);
   }
-  std::vector<std::string> ips = input.pod.spec().host_network() ? input.node_ips : input.runtime.Ips();
+  std::vector<std::string> ips = PodIps(input.pod.spec(), input.runtime, input.node_ips);
   if (ips.empty()) return;  // a sandbox that is gone had the addresses that the status still shows
   out.set_pod_ip(ips.front());
   out.clear_pod_ips();
