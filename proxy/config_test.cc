@@ -103,7 +103,7 @@ TEST(Document, WhatCannotBeRead) {
   const std::pair<const char*, const char*> cases[] = {
       {"kind: Pod\napiVersion: v1", "failed to decode: no kind \"Pod\" is registered for version \"v1\""},
       {"mode: nftables", "failed to decode: Object 'Kind' is missing"},
-      {"kind: [", "failed to decode: yaml: "},
+      {"kind: [", "failed to decode: error converting YAML to JSON: "},
       {"- 1", "failed to decode: couldn't get version/kind"},
   };
   for (const auto& [text, error] : cases) {
@@ -121,6 +121,31 @@ TEST(Document, WhatCannotBeRead) {
               HasSubstr("nftables.masqueradeBit"));
   EXPECT_THAT(ReadDocument(kHead + std::string("configSyncPeriod: 5"), document, problems).error().message(),
               HasSubstr("configSyncPeriod: "));
+  struct {
+    const char *text, *error;
+  } types[] = {{"syncPeriod: 0", ""},  // not of a section
+               {"nftables: {syncPeriod: 0}", "nftables.syncPeriod: json: cannot unmarshal number 0"},
+               {"clusterCIDR: 5", "clusterCIDR: json: cannot unmarshal number 5"},
+               {"bindAddressHardFail: \"true\"", "bindAddressHardFail: json: cannot unmarshal string"},
+               {"nodePortAddresses: primary", "nodePortAddresses: json: cannot unmarshal string"},
+               {"iptables: 1", "iptables: json: cannot unmarshal number 1 into a value of type struct"},
+               {"logging: {flushFrequency: 0}", ""},
+               {"logging: {flushFrequency: 5000000000}", ""},
+               {"logging: {flushFrequency: 5s}", ""},
+               {"logging: {flushFrequency: 1.5}", "logging.flushFrequency: invalid duration \"1.5E0\""},
+               {"logging: {options: {text: {infoBufferSize: 0}}}", ""},
+               {"logging: {options: {text: {infoBufferSize: x}}}", "logging.options.text.infoBufferSize: "}};
+  for (const auto& c : types) {
+    Document one;
+    std::vector<std::string> ignored;
+    auto read = ReadDocument(kHead + std::string(c.text), one, ignored);
+    EXPECT_EQ(read.has_value(), *c.error == 0) << c.text;
+    if (!read) {
+      EXPECT_THAT(read.error().message(), HasSubstr(c.error));
+    } else {
+      EXPECT_EQ(one.logging.flush_frequency, std::chrono::seconds(5)) << c.text;
+    }
+  }
   EXPECT_TRUE(ReadDocument(kHead + std::string("iptables: {beta: 1}\nudpIdleTimeout: 1s\n"
                                                "logging: {options: {json: {infoBufferSize: \"0\"}}}"),
                            document, problems));

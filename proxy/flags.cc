@@ -8,6 +8,7 @@
 #include "lib/base/file.h"
 #include "lib/base/log.h"
 #include "lib/k8s/feature_gates.h"
+#include "proxy/flags_without_effect.h"
 
 namespace keelson::proxy {
 namespace {
@@ -173,10 +174,7 @@ void AddOtherFlags(CLI::App& app, Flags& f) {
   AddDuration(app, "--ipvs-udp-timeout", d.ipvs.udp_timeout, "of mode ipvs");
   app.add_option("--logging-format", d.logging.format)->group("");
   AddDuration(app, "--log-flush-frequency", d.logging.flush_frequency, "accepted, without effect");
-  for (const char* name : {"--vmodule", "--log-text-info-buffer-size", "--log-json-info-buffer-size",
-                           "--log-text-split-stream", "--log-json-split-stream"}) {
-    app.add_option_function<std::string>(name, [](const std::string&) {})->expected(0, 1)->group("");
-  }
+  AddFlagsWithoutEffect(app);
   app.add_option("-v,--v", f.verbosity, "log verbosity; from 2 on debug messages");
 }
 

@@ -8,6 +8,7 @@
 #include "lib/base/version.h"
 #include "lib/event/loop.h"
 #include "proxy/flags.h"
+#include "proxy/flags_without_effect.h"
 #include "proxy/services.h"
 
 namespace {
@@ -16,6 +17,8 @@ using keelson::Result;
 using keelson::proxy::Config;
 
 Result<int> Run(const CLI::App& app, keelson::proxy::Flags& flags) {
+  for (const auto& flag : keelson::proxy::GivenWithoutEffect(app))
+    keelson::log::Warn("A flag without effect", {{"flag", flag.name}, {"why", flag.why}});
   RETURN_IF_ERROR(keelson::proxy::Complete(app, flags));
   if (std::max(flags.verbosity, flags.document.logging.verbosity) >= 2) {
     keelson::log::SetLevel(keelson::log::Level::kDebug);

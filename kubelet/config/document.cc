@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "kubelet/config/value.h"
+#include "lib/k8s/logging_options.h"
 #include "lib/k8s/yaml.h"
 
 namespace keelson::kubelet {
@@ -13,8 +14,8 @@ namespace {
 
 constexpr char kKind[] = "KubeletConfiguration", kVersion[] = "kubelet.config.k8s.io/v1beta1";
 
-// Parts of the logging configuration that have no effect here.
-constexpr std::string_view kWithoutEffect[] = {"logging.vmodule", "logging.options", "kind", "apiVersion"};
+// What is checked elsewhere, or is no field of the configuration.
+constexpr std::string_view kNoFields[] = {"logging.vmodule", "logging.options", "kind", "apiVersion"};
 
 bool IsParent(std::string_view path) {
   return std::any_of(Fields().begin(), Fields().end(), [&](const Field& field) {
@@ -36,8 +37,7 @@ Result<> Fill(const json::object& from, const std::string& prefix, KubeletConfig
                      "json: cannot unmarshal value into Go struct field KubeletConfiguration." + path +
                          " of type struct");
       RETURN_IF_ERROR(Fill(member.value().get_object(), path + ".", config, problems));
-    } else if (std::find(std::begin(kWithoutEffect), std::end(kWithoutEffect), path) ==
-               std::end(kWithoutEffect)) {
+    } else if (std::find(std::begin(kNoFields), std::end(kNoFields), path) == std::end(kNoFields)) {
       problems.push_back("unknown field \"" + path + "\"");
     }
   }
@@ -67,7 +67,11 @@ Result<json::object> ParseDocument(const std::string& text, std::vector<std::str
 }
 
 Result<> FillConfig(const json::object& document, KubeletConfig& config, std::vector<std::string>& problems) {
-  return Fill(document, "", config, problems);
+  RETURN_IF_ERROR(Fill(document, "", config, problems));
+  const json::value* logging = document.if_contains("logging");
+  if (logging && logging->is_object())
+    RETURN_IF_ERROR(k8s::CheckLoggingOptions(logging->get_object(), problems));
+  return {};
 }
 
 json::object ToDocument(const KubeletConfig& config) {

@@ -127,7 +127,7 @@ const std::vector<Field> kFields = {
     {"providerID", &C::provider_id, kValue, "provider-id"},
     {"kernelMemcgNotification", &C::kernel_memcg_notification, kValue, "kernel-memcg-notification"},
     {"logging.format", &C::logging_format, kValue, "logging-format"},
-    {"logging.flushFrequency", &C::logging_flush_frequency, kValue, "log-flush-frequency"},
+    {"logging.flushFrequency", &C::logging_flush_frequency, kValue, "log-flush-frequency", true},
     {"logging.verbosity", &C::logging_verbosity, kValue, "v"},
     {"enableSystemLogHandler", &C::enable_system_log_handler, kPointer},
     {"enableSystemLogQuery", &C::enable_system_log_query, kPointer},

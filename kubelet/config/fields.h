@@ -28,6 +28,7 @@ struct Field {
   Place place;
   Zero zero = Zero::kDefault;
   std::string_view flag;  // without dashes; empty: none
+  bool nanos = false;     // a duration that the file may also give as a number of nanoseconds
 };
 
 const std::vector<Field>& Fields();

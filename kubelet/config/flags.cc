@@ -5,6 +5,7 @@
 #include <sstream>
 
 #include "kubelet/config/fields.h"
+#include "kubelet/config/flags_without_effect.h"
 #include "kubelet/config/settings.h"
 #include "lib/api/duration.h"
 
@@ -54,32 +55,6 @@ const OwnFlag kOwnFlags[] = {
     {"maximum-dead-containers", &F::maximum_dead_containers,
      "Dead containers that are kept in all; negative: any number"},
 };
-
-// Of upstream's kubelet and of cAdvisor in it; installers pass them. They have no effect.
-constexpr std::string_view kIgnored[] = {"application-metrics-count-limit",
-                                         "boot-id-file",
-                                         "container-hints",
-                                         "event-storage-age-limit",
-                                         "event-storage-event-limit",
-                                         "experimental-mounter-path",
-                                         "global-housekeeping-interval",
-                                         "housekeeping-interval",
-                                         "keep-terminated-pod-volumes",
-                                         "log-cadvisor-usage",
-                                         "log-json-info-buffer-size",
-                                         "log-text-info-buffer-size",
-                                         "machine-id-file",
-                                         "storage-driver-buffer-duration",
-                                         "storage-driver-db",
-                                         "storage-driver-host",
-                                         "storage-driver-password",
-                                         "storage-driver-table",
-                                         "storage-driver-user",
-                                         "vmodule",
-                                         "windows-priorityclass"};
-constexpr std::string_view kIgnoredSwitches[] = {"enable-load-reader",    "log-json-split-stream",
-                                                 "log-text-split-stream", "register-schedulable",
-                                                 "storage-driver-secure", "windows-service"};
 
 template <typename List>
 bool Contains(const List& list, std::string_view name) {
@@ -289,10 +264,11 @@ char SeparatorOf(const Field& field) {
 }
 
 bool IsSwitch(const std::string& name) {
-  if (Contains(kIgnoredSwitches, name) || name == "help" || name == "version") return true;
+  if (name == "help" || name == "version") return true;
   if (const Field* field = FindConfigFlag(name)) return std::holds_alternative<In<bool>>(field->place);
   if (const OwnFlag* flag = FindOwnFlag(name)) return std::holds_alternative<At<bool>>(flag->place);
-  return false;
+  const FlagWithoutEffect* idle = FindFlagWithoutEffect(name);
+  return idle && idle->form == FlagWithoutEffect::Form::kSwitch;
 }
 
 Error InvalidArgument(const std::string& name, const std::string& value, const Error& why) {
@@ -305,7 +281,28 @@ Result<> SetConfig(const Field& field, const std::string& value, bool first, Kub
                     field.place);
 }
 
+// Of a flag that is checked and no more.
+Result<> CheckValue(FlagWithoutEffect::Form form, const std::string& value) {
+  const Parser parser(true, '=');
+  bool on = false;
+  int64_t number = 0;
+  Duration duration{0};
+  switch (form) {
+    case FlagWithoutEffect::Form::kSwitch:
+      return parser.Parse(value, on);
+    case FlagWithoutEffect::Form::kNumber:
+      return parser.Parse(value, number);
+    case FlagWithoutEffect::Form::kDuration:
+      return parser.Parse(value, duration);
+    case FlagWithoutEffect::Form::kText:
+      break;
+  }
+  return {};
+}
+
 Result<> SetFlag(const std::string& name, const std::string& value, CommandLine& out) {
+  const FlagWithoutEffect* idle = FindFlagWithoutEffect(name);
+  if (idle && !Contains(out.without_effect, idle->name)) out.without_effect.push_back(name);
   if (name == "help" || name == "version") {
     (name == "help" ? out.help : out.version) = value != "false";
     return {};
@@ -323,8 +320,9 @@ Result<> SetFlag(const std::string& name, const std::string& value, CommandLine&
     out.config_flags.emplace_back(name, value);
     return {};
   }
-  if (Contains(kIgnored, name) || Contains(kIgnoredSwitches, name)) return {};
-  return Error(Code::kBadRequest, "unknown flag: --" + name);
+  if (!idle) return Error(Code::kBadRequest, "unknown flag: --" + name);
+  if (auto fine = CheckValue(idle->form, value); !fine) return InvalidArgument(name, value, fine.error());
+  return {};
 }
 
 }  // namespace
@@ -349,7 +347,7 @@ Result<CommandLine> ParseCommandLine(const std::vector<std::string>& arguments) 
       value = "true";
     } else if (i + 1 < arguments.size()) {
       value = arguments[++i];
-    } else if (FindOwnFlag(name) || FindConfigFlag(name) || Contains(kIgnored, name)) {
+    } else if (FindOwnFlag(name) || FindConfigFlag(name) || FindFlagWithoutEffect(name)) {
       return Error(Code::kBadRequest, "flag needs an argument: --" + name);
     }
     RETURN_IF_ERROR(SetFlag(name, value, out));
@@ -392,6 +390,9 @@ std::string FlagUsage() {
   for (const Field& field : Fields())
     if (!field.flag.empty())
       out += "      --" + std::string(field.flag) + "  (" + std::string(field.path) + ")\n";
+  out += "\nFlags of upstream's that change nothing here:\n";
+  for (const FlagWithoutEffect& flag : FlagsWithoutEffect())
+    out += "      --" + std::string(flag.name) + "  (" + std::string(flag.why) + ")\n";
   return out;
 }
 

@@ -2,6 +2,8 @@
 
 #include <cstdio>
 
+#include "kubelet/config/flags_without_effect.h"
+#include "lib/base/log.h"
 #include "lib/base/version.h"
 
 namespace keelson::kubelet {
@@ -18,6 +20,8 @@ Result<Settings> LoadSettings(int argc, char** argv, std::optional<int>& exit_co
     std::printf("%s", given->version ? (VersionText() + "\n").c_str() : FlagUsage().c_str());
     return Error(Code::kCancelled, "nothing to run");
   }
+  for (const std::string& name : given->without_effect)
+    log::Warn("A flag without effect", {{"flag", "--" + name}, {"why", FindFlagWithoutEffect(name)->why}});
   Settings out;
   out.flag_values = FlagValues(*given);
   out.flags = std::move(given->flags);

@@ -35,6 +35,7 @@ struct Settings {
 struct CommandLine {
   KubeletFlags flags;
   std::vector<std::pair<std::string, std::string>> config_flags;  // name, value; in their order
+  std::vector<std::string> without_effect;  // names of flags that were given and change nothing here
   bool help = false, version = false;
 };
 

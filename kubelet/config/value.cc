@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "lib/api/duration.h"
+#include "lib/k8s/logging_options.h"
 
 namespace keelson::kubelet {
 
@@ -29,7 +30,7 @@ std::string KindOf(const json::value& value) {
 
 class Reader {
  public:
-  explicit Reader(std::string path) : path_(std::move(path)) {}
+  explicit Reader(std::string path, bool nanos = false) : path_(std::move(path)), nanos_(nanos) {}
 
   Result<> Read(const json::value& value, bool& out) {
     if (!value.is_bool()) return Mismatch(value, "bool");
@@ -59,8 +60,8 @@ class Reader {
   }
   Result<> Read(const json::value& value, Duration& out) {
     std::string text;
-    RETURN_IF_ERROR(Read(value, text));
-    auto nanos = api::ParseGoDuration(text);
+    if (!nanos_) RETURN_IF_ERROR(Read(value, text));
+    auto nanos = nanos_ ? k8s::ParseFlushFrequency(value) : api::ParseGoDuration(text);
     if (!nanos) return nanos.error().Wrap(path_);
     out = std::chrono::duration_cast<Duration>(std::chrono::nanoseconds(*nanos));
     return {};
@@ -125,6 +126,7 @@ class Reader {
   }
 
   const std::string path_;
+  const bool nanos_;
 };
 
 json::value Print(bool value) { return value; }
@@ -175,7 +177,7 @@ Result<> ReadField(const Field& field, const json::value& value, KubeletConfig& 
   return std::visit(
       [&](auto place) -> Result<> {
         std::decay_t<decltype(config.*place)> read{};
-        RETURN_IF_ERROR(Reader(std::string(field.path)).Read(value, read));
+        RETURN_IF_ERROR(Reader(std::string(field.path), field.nanos).Read(value, read));
         if (read == decltype(read){} && field.zero == Field::Zero::kDefault) return {};
         config.*place = std::move(read);
         return {};
