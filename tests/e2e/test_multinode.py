@@ -86,6 +86,45 @@ spec: {minAvailable: MIN, selector: {matchLabels: {app: mobile}}}
 """
 
 
+# On the node's network; makes a mount that the node and the other pod are to see.
+GIVER = r"""
+apiVersion: v1
+kind: Pod
+metadata: {name: giver}
+spec:
+  nodeName: NODE
+  hostNetwork: true
+  terminationGracePeriodSeconds: 1
+  containers:
+  - name: main
+    image: localhost/busybox:1
+    command: [sh, -c, "mkdir -p /shared/in && mount -t tmpfs in /shared/in && echo hello > /shared/in/word && exec sleep 1000"]
+    securityContext: {privileged: true}
+    volumeMounts: [{name: shared, mountPath: /shared, mountPropagation: Bidirectional}]
+    lifecycle: {preStop: {exec: {command: [umount, /shared/in]}}}
+    readinessProbe: {exec: {command: [test, -e, /shared/in/word]}, periodSeconds: 1}
+  volumes: [{name: shared, hostPath: {path: SHARED, type: DirectoryOrCreate}}]
+---
+"""
+TAKER = r"""
+apiVersion: v1
+kind: Pod
+metadata: {name: taker}
+spec:
+  nodeName: NODE
+  terminationGracePeriodSeconds: 1
+  containers:
+  - name: main
+    image: localhost/busybox:1
+    command: [sleep, "1000"]
+    volumeMounts:
+    - {name: shared, mountPath: /shared, mountPropagation: HostToContainer}
+    - {name: shared, mountPath: /private}
+  volumes: [{name: shared, hostPath: {path: SHARED, type: DirectoryOrCreate}}]
+---
+"""
+
+
 class MultiNodeTest(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
@@ -160,6 +199,24 @@ class MultiNodeTest(unittest.TestCase):
             self.assertEqual(server.stdout.readline(), "listening\n")
             run(self.cluster.in_pod("on-node2", ["curl", "-fsS", "-m", "5", f"http://{HOST_IP}:8000/"]))
             self.assertEqual(server.stdout.readline().strip(), NODE_IPS["node2"])
+
+    # ---- what pods have of their node ----
+    def test_pods_share_their_nodes_name_and_mounts(self):
+        shared = self.cluster.state / "nodes/node2/shared"
+
+        def in_pod(pod, *command):
+            return self.k("exec", pod, "--", *command, check=False).stdout.strip()
+
+        for pod, manifest in (("taker", TAKER), ("giver", GIVER)):  # the mount comes when the taker is there
+            self.cluster.apply(manifest.replace("NODE", "node2").replace("SHARED", str(shared)))
+            self.addCleanup(self.k, "delete", "pod", pod, "--wait")
+            self.k("wait", "--for=condition=Ready", "--timeout=60s", f"pod/{pod}")
+        self.assertEqual(in_pod("giver", "hostname"), "node2")
+        self.assertEqual(in_pod("taker", "hostname"), "taker")
+        self.assertEqual(self.cluster.dev("node", "exec", "2", "hostname").stdout.strip(), "node2")
+        self.assertEqual(in_pod("taker", "cat", "/shared/in/word"), "hello")
+        self.assertEqual(in_pod("taker", "ls", "/private/in"), "", "a volume without propagation")
+        self.assertFalse((shared / "in/word").exists(), "the node's mounts are its own")
 
     def test_kubectl_reaches_pods_on_every_node(self):
         for node in self.cluster.nodes:

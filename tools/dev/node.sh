@@ -3,7 +3,7 @@
 #
 #   nodes/NAME/conf run log                     of its daemons; run/ is gone after a power-off
 #   nodes/NAME/containerd kubelet pod-logs cni  state that outlives a power-off
-#   nodes/NAME/ns/mnt                           holds the mount namespace; /run/netns/keelson-ID-NAME the other
+#   nodes/NAME/ns/mnt, nodes/NAME/ns/uts        hold the mount and UTS namespaces; /run/netns/keelson-ID-NAME the other
 
 # What `up` was told. CLUSTER_NODES is empty where the machine itself is the node.
 cluster_load() {
@@ -37,7 +37,7 @@ node_use() {
     NODE_IP=$(cidr_address "$CLUSTER_SUBNET" "$NODE_INDEX")
     NODE_NETNS=keelson-$KEELSON_ID-$NODE
     NODE_LINK=kn${KEELSON_ID}n$NODE_INDEX
-    NODE_ENTER=(nsenter "--net=/run/netns/$NODE_NETNS" "--mount=$NODE_DIR/ns/mnt")
+    NODE_ENTER=(nsenter "--net=/run/netns/$NODE_NETNS" "--uts=$NODE_DIR/ns/uts" "--mount=$NODE_DIR/ns/mnt")
   fi
 }
 
@@ -147,12 +147,13 @@ node_power_on() {
   mkdir -p "$NODE_DIR/ns" /run/containerd /var/lib/cni
   mount --bind "$NODE_DIR/ns" "$NODE_DIR/ns"
   mount --make-private "$NODE_DIR/ns"  # a file that holds a mount namespace cannot be on a shared mount
-  touch "$NODE_DIR/ns/mnt"
+  touch "$NODE_DIR/ns/mnt" "$NODE_DIR/ns/uts"
   node_make_mounts
 }
 
-# What containerd, the CNI plugins and `ip netns` keep at fixed places is the node's own. Copies of network
-# namespaces that are mounted on the host would keep those alive.
+# What containerd, the CNI plugins and `ip netns` keep at fixed places is the node's own, and so is its host name, which
+# pods on its network have too. Copies of network namespaces that are mounted on the host would keep those alive. Mounts
+# are shared, as systemd has them on machines of their own: pods get and give them where they ask for propagation.
 #
 # A mount namespace can be held by a file of older namespaces only, and Linux 6.18 numbers namespaces by batches of
 # each processor: one made elsewhere than ours may count as older, and the mount fails with EINVAL. One made on the
@@ -161,13 +162,16 @@ node_make_mounts() {
   local cpu error=''
   for cpu in $(seq 0 $(($(nproc --all) - 1))); do
     # shellcheck disable=SC2016
-    ! error=$(nsenter "--net=/run/netns/$NODE_NETNS" taskset -c "$cpu" unshare "--mount=$NODE_DIR/ns/mnt" \
-      --propagation private bash -ec '
+    ! error=$(nsenter "--net=/run/netns/$NODE_NETNS" taskset -c "$cpu" unshare "--uts=$NODE_DIR/ns/uts" \
+      "--mount=$NODE_DIR/ns/mnt" --propagation private bash -ec '
       findmnt -rno TARGET -t nsfs | sort -r | while read -r mount; do umount -l "$mount"; done
       mount -t tmpfs -o mode=755 run-containerd /run/containerd
       mount -t tmpfs -o mode=755 run-netns /run/netns
       mount --bind "$0" /var/lib/cni
-      echo 1 >/proc/sys/net/ipv4/ip_forward' "$NODE_DIR/cni" 2>&1) || return 0
+      echo 1 >/proc/sys/net/ipv4/ip_forward
+      echo "$1" >/proc/sys/kernel/hostname
+      mount --make-rshared /' "$NODE_DIR/cni" "$NODE" 2>&1) || return 0
+    ! is_namespace "$NODE_DIR/ns/uts" || umount "$NODE_DIR/ns/uts"
     [[ $error == *"Invalid argument"* ]] || break
   done
   die "$NODE: $error"
@@ -182,7 +186,10 @@ node_power_off() {
 }
 
 node_unmake_namespaces() {
-  ! is_namespace "$NODE_DIR/ns/mnt" || umount "$NODE_DIR/ns/mnt"
+  local namespace
+  for namespace in mnt uts; do
+    ! is_namespace "$NODE_DIR/ns/$namespace" || umount "$NODE_DIR/ns/$namespace"
+  done
   ! mountpoint -q "$NODE_DIR/ns" || umount "$NODE_DIR/ns"
   [ ! -e "/run/netns/$NODE_NETNS" ] || ip netns delete "$NODE_NETNS"
 }
