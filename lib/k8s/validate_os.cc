@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "lib/k8s/validate_pod_internal.h"
+#include "lib/k8s/validation_settings.h"
 
 namespace keelson::k8s {
 
@@ -165,6 +166,8 @@ void CheckHostProcess(const corev1::PodSpec& spec, const Path& path, FieldErrors
     errors.push_back(InvalidBool(path.Child("hostNetwork"), false,
                                  "hostNetwork must be true if pod contains any hostProcess containers"));
   }
+  if (!Settings().allow_privileged)
+    errors.push_back(Forbidden(path, "hostProcess containers are disallowed by cluster policy"));
 }
 
 void CheckOs(const corev1::PodSpec& spec, const Path& path, FieldErrors& errors) {

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "lib/k8s/validate_pod_internal.h"
+#include "lib/k8s/validation_settings.h"
 
 namespace keelson::k8s {
 
@@ -156,6 +157,8 @@ void CheckEscalation(const corev1::SecurityContext& context, const Path& path, F
 
 void CheckSecurityContext(const corev1::SecurityContext& context, bool host_users, const Path& path,
                           FieldErrors& errors) {
+  if (context.privileged() && !Settings().allow_privileged)
+    errors.push_back(Forbidden(path.Child("privileged"), "disallowed by cluster policy"));
   if (context.has_run_as_user()) CheckId(context.run_as_user(), path.Child("runAsUser"), errors);
   if (context.has_run_as_group()) CheckId(context.run_as_group(), path.Child("runAsGroup"), errors);
   const Path proc = path.Child("procMount");

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "lib/k8s/rules_testing.h"
+#include "lib/k8s/validation_settings.h"
 
 namespace keelson::k8s {
 namespace {
@@ -43,6 +44,22 @@ TEST(ValidateSecurity, OfContainers) {
           {PodWith(R"("securityContext":{"procMount":"Unmasked"})"),
            {R"(spec.containers[0].securityContext.procMount: Invalid value: "Unmasked": `hostUsers` must be )"
             "false to use `Unmasked`"}},
+      });
+}
+
+TEST(ValidateSecurity, PrivilegedMayBeForbidden) {
+  const std::string privileged = PodWith(R"("securityContext":{"privileged":true})");
+  const std::string host_process =
+      PodAnd(R"("hostNetwork":true,"securityContext":{"windowsOptions":{"hostProcess":true}})");
+  ExpectErrors("v1", "Pod", {{privileged, {}}, {host_process, {}}});
+  const ScopedValidationSettings settings({.allow_privileged = false});
+  ExpectErrors(
+      "v1", "Pod",
+      {
+          {PodWith(R"("securityContext":{"privileged":false})"), {}},
+          {privileged,
+           {"spec.containers[0].securityContext.privileged: Forbidden: disallowed by cluster policy"}},
+          {host_process, {"spec: Forbidden: hostProcess containers are disallowed by cluster policy"}},
       });
 }
 

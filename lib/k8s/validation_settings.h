@@ -1,0 +1,31 @@
+// What flags and feature gates change about validation, for the whole process.
+#pragma once
+
+namespace keelson::k8s {
+
+struct ValidationSettings {
+  bool allow_privileged = true;               // --allow-privileged: privileged and host process containers
+  bool relaxed_service_names = true;          // gate RelaxedServiceNameValidation
+  bool autoscale_to_zero = false;             // gate HPAScaleToZero
+  bool mutable_volume_node_affinity = false;  // gate MutablePVNodeAffinity
+};
+
+const ValidationSettings& Settings();
+// At start, before other threads validate.
+void SetValidationSettings(const ValidationSettings& settings);
+
+// For tests: settings that last as long as this.
+class ScopedValidationSettings {
+ public:
+  explicit ScopedValidationSettings(const ValidationSettings& settings) : before_(Settings()) {
+    SetValidationSettings(settings);
+  }
+  ~ScopedValidationSettings() { SetValidationSettings(before_); }
+  ScopedValidationSettings(const ScopedValidationSettings&) = delete;
+  ScopedValidationSettings& operator=(const ScopedValidationSettings&) = delete;
+
+ private:
+  ValidationSettings before_;
+};
+
+}  // namespace keelson::k8s
