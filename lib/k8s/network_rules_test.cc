@@ -122,6 +122,15 @@ TEST(NetworkRules, Ingresses) {
         "with an "
         "alphanumeric character (e.g. '*.example.com', regex used for validation is "
         "'\\*\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')"}},
+      // A Service's name may begin with a digit.
+      {kV1,
+       "Ingress",
+       Namespaced(R"("spec":{"defaultBackend":{"service":{"name":"1s","port":{"number":1}}}})"),
+       {}},
+      {kV1,
+       "Ingress",
+       Namespaced(R"("spec":{"defaultBackend":{"service":{"name":"s.t","port":{"number":1}}}})"),
+       {"spec.defaultBackend.service.name: Invalid value: \"s.t\": must not contain dots"}},
       {kV1,
        "IngressClass",
        Cluster(R"("spec":{"controller":"nodomain"})"),

@@ -7,6 +7,7 @@
 #include "lib/api/scheme.h"
 #include "lib/k8s/defaulting.h"
 #include "lib/k8s/validation.h"
+#include "lib/k8s/validation_settings.h"
 
 namespace keelson::k8s {
 namespace {
@@ -213,10 +214,10 @@ INSTANTIATE_TEST_SUITE_P(
             Service(kTwoIps),
             Service(R"("clusterIP":"10.0.0.1","clusterIPs":["10.0.0.1"],)"
                     R"("ipFamilies":["IPv4"],"ipFamilyPolicy":"PreferDualStack")"),
-            {"spec.clusterIPs[0]: Invalid value: [\"10.0.0.1\"]: `ipFamilyPolicy` must be set to "
-             "'SingleStack' when releasing the secondary clusterIP",
-             "spec.ipFamilies[0]: Invalid value: [\"IPv4\"]: `ipFamilyPolicy` must be set to 'SingleStack' "
-             "when releasing the secondary ipFamily"}},
+            {"spec.ipFamilyPolicy: Invalid value: \"PreferDualStack\": must be set to 'SingleStack' when "
+             "releasing the secondary clusterIP",
+             "spec.ipFamilyPolicy: Invalid value: \"PreferDualStack\": must be set to 'SingleStack' when "
+             "releasing the secondary ipFamily"}},
         UpdateCase{Service(std::string(kOneIp) + R"(,"type":"LoadBalancer","loadBalancerClass":"a")"),
                    Service(std::string(kOneIp) + R"(,"type":"LoadBalancer")"),
                    {"spec.loadBalancerClass: Invalid value: \"null\": may not change once set"}},
@@ -308,6 +309,31 @@ INSTANTIATE_TEST_SUITE_P(
                   "10.0.0.1",
                   R"({"parentRef":{}})",
                   {"spec.parentRef.resource: Required value", "spec.parentRef.name: Required value"}}));
+
+TEST(ServiceNameTest, MayBeginWithADigitUnlessTheGateIsOff) {
+  const auto said = [](const std::string& name) {
+    std::unique_ptr<api::Message> service = Parse(Services(), Service(""));
+    static_cast<corev1::Service&>(*service).mutable_metadata()->set_name(name);
+    return Print(Validate(*service));
+  };
+  const auto rule = [](const std::string& name, const char* form) {
+    return Lines{"metadata.name: Invalid value: \"" + name + "\": a " + form};
+  };
+  constexpr char kStrict[] =
+      "DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an alphabetic "
+      "character, and end with an alphanumeric character (e.g. 'my-name',  or 'abc-123', regex used for "
+      "validation is '[a-z]([-a-z0-9]*[a-z0-9])?')";
+  constexpr char kRelaxed[] =
+      "lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start "
+      "and end with an alphanumeric character (e.g. 'my-name',  or '123-abc', regex used for validation is "
+      "'[a-z0-9]([-a-z0-9]*[a-z0-9])?')";
+  EXPECT_EQ(said("s1"), Lines());
+  EXPECT_EQ(said("1s"), Lines());
+  EXPECT_EQ(said("-s"), rule("-s", kRelaxed));
+  const ScopedValidationSettings settings({.relaxed_service_names = false});
+  EXPECT_EQ(said("s1"), Lines());
+  EXPECT_EQ(said("1s"), rule("1s", kStrict));
+}
 
 TEST(ServiceCidrTest, MayOnlyBecomeDualStack) {
   const api::ResourceInfo& info = *api::FindResource("networking.k8s.io", "v1", "servicecidrs");

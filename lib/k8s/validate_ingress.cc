@@ -4,6 +4,7 @@
 #include "lib/api/proto/networking_v1.pb.h"
 #include "lib/k8s/rule_table.h"
 #include "lib/k8s/validate_parts.h"
+#include "lib/k8s/validate_service.h"
 
 namespace keelson::k8s {
 
@@ -44,8 +45,8 @@ void CheckResourceBackend(const corev1::TypedLocalObjectReference& reference, co
 void CheckServiceBackend(const networkingv1::IngressServiceBackend& service, const Leniency& lenient,
                          const Path& path, FieldErrors& errors) {
   const Path place = path.Child("service");
-  CheckName(service.name(), lenient.service_names ? CheckDns1123Label : CheckDns1035Label,
-            place.Child("name"), errors);
+  CheckName(service.name(), lenient.service_names ? CheckDns1123Label : CheckServiceName, place.Child("name"),
+            errors);
   const networkingv1::ServiceBackendPort& port = service.port();
   const Path port_path = place.Child("port");
   if (!port.name().empty() && port.number() != 0) {

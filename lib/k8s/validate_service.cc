@@ -8,6 +8,7 @@
 
 #include "lib/k8s/rule_table.h"
 #include "lib/k8s/validate_network.h"
+#include "lib/k8s/validation_settings.h"
 
 namespace keelson::k8s {
 
@@ -302,12 +303,16 @@ void CheckServiceStatus(const corev1::Service& service, const corev1::Service& o
 
 }  // namespace
 
+Problems CheckServiceName(std::string_view name) {
+  return Settings().relaxed_service_names ? CheckDns1123Label(name) : CheckDns1035Label(name);
+}
+
 bool IsHeadless(const corev1::ServiceSpec& spec) {
   return spec.cluster_ips_size() == 1 ? spec.cluster_ips(0) == kHeadless : spec.cluster_ip() == kHeadless;
 }
 
 void RegisterServiceRules(RuleTable& table) {
-  table.Add<corev1::Service, CheckNewService>().name = CheckDns1035Label;
+  table.Add<corev1::Service, CheckNewService>().name = CheckServiceName;
   table.AddUpdate<corev1::Service, CheckUpdatedService>(true);
   table.AddStatus<corev1::Service, CheckServiceStatus>();
 }

@@ -6,6 +6,8 @@
 
 namespace keelson::k8s {
 
+// The name of a Service, also where others refer to it.
+Problems CheckServiceName(std::string_view name);
 bool IsHeadless(const corev1::ServiceSpec& spec);
 // clusterIP, clusterIPs, ipFamilies and ipFamilyPolicy among themselves. Addresses in `old` are not judged
 // anew.

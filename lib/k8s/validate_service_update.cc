@@ -49,6 +49,15 @@ void CheckFamiliesForm(const corev1::ServiceSpec& spec, const Path& path, FieldE
                                 {"PreferDualStack", "RequireDualStack", "SingleStack"}));
 }
 
+// A Service that gives up its second address has one stack from then on.
+void CheckReleases(const corev1::ServiceSpec& spec, std::string_view what, const Path& path,
+                   FieldErrors& errors) {
+  if (spec.ip_family_policy() == "SingleStack") return;
+  errors.push_back(
+      Invalid(path.Child("ipFamilyPolicy"), spec.has_ip_family_policy() ? spec.ip_family_policy() : "null",
+              fmt::format("must be set to 'SingleStack' when releasing the secondary {}", what)));
+}
+
 void CheckClusterIpsChange(const corev1::ServiceSpec& spec, const corev1::ServiceSpec& old,
                            FieldErrors& errors) {
   const Path root("spec");
@@ -65,9 +74,7 @@ void CheckClusterIpsChange(const corev1::ServiceSpec& spec, const corev1::Servic
   }
   if (now.empty()) return wrong(0, "primary clusterIP can not be unset");
   if (!before.empty() && now[0] != before[0]) wrong(0, kOnce);
-  if (now.size() < before.size() && now.size() == 1 && spec.ip_family_policy() != "SingleStack") {
-    wrong(0, "`ipFamilyPolicy` must be set to 'SingleStack' when releasing the secondary clusterIP");
-  }
+  if (now.size() < before.size() && now.size() == 1) CheckReleases(spec, "clusterIP", root, errors);
 }
 
 void CheckFamiliesChange(const corev1::ServiceSpec& spec, const corev1::ServiceSpec& old,
@@ -75,18 +82,20 @@ void CheckFamiliesChange(const corev1::ServiceSpec& spec, const corev1::ServiceS
   const Path root("spec");
   const Path path = root.Child("ipFamilies");
   const Strings &now = spec.ip_families(), &before = old.ip_families();
-  auto wrong = [&](const char* why) { errors.push_back(InvalidRaw(path.Index(0), PrintList(now), why)); };
+  const auto wrong = [&](const Strings& value, const char* why) {
+    errors.push_back(InvalidRaw(path.Index(0), PrintList(value), why));
+  };
   if (now.size() == before.size()) {
     for (int i = 0; i < now.size(); ++i) {
-      if (now[i] != before[i]) wrong(kOnce);
+      if (now[i] != before[i]) wrong(now, kOnce);
     }
     return;
   }
-  if (now.empty()) return wrong("primary ipFamily can not be unset");
-  if (!before.empty() && now[0] != before[0]) wrong(kOnce);
-  if (now.size() < before.size() && now.size() == 1 && spec.ip_family_policy() != "SingleStack") {
-    wrong("`ipFamilyPolicy` must be set to 'SingleStack' when releasing the secondary ipFamily");
-  }
+  const bool fewer = now.size() < before.size();
+  if (fewer && spec.cluster_ips().empty()) wrong(now, "primary ipFamily can not be unset");
+  // Upstream shows the addresses here.
+  if (!before.empty() && !now.empty() && now[0] != before[0]) wrong(spec.cluster_ips(), kOnce);
+  if (fewer && now.size() == 1) CheckReleases(spec, "ipFamily", root, errors);
 }
 
 }  // namespace
