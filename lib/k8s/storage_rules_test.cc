@@ -1,11 +1,18 @@
 // PersistentVolumes, claims and storage.k8s.io.
 #include "lib/k8s/rule_cases.h"
+#include "lib/k8s/validation_settings.h"
 
 namespace keelson::k8s {
 namespace {
 
 std::string Volume(const std::string& source) {
   return Cluster(R"("spec":{"accessModes":["ReadWriteOnce"],"capacity":{"storage":"1Gi"},)" + source + "}");
+}
+
+std::string OnNode(const std::string& label) {
+  return Volume(R"("local":{"path":"/a"},"nodeAffinity":{"required":{"nodeSelectorTerms":[)"
+                R"({"matchExpressions":[{"key":")" +
+                label + R"(","operator":"In","values":["v"]}]}]}})");
 }
 
 TEST(StorageRules, Volumes) {
@@ -76,7 +83,8 @@ TEST(StorageRules, Volumes) {
         "PersistentVolume",
         Volume(R"("hostPath":{"path":"/a"})"),
         Volume(R"("hostPath":{"path":"/b"})"),
-        {"spec.persistentvolumesource: Forbidden: spec.persistentvolumesource is immutable after creation"}},
+        {"spec.persistentvolumesource: Forbidden: spec.persistentvolumesource is immutable after creation\n"
+         "- spec.hostPath.path: \"/a\"\n+ spec.hostPath.path: \"/b\"\n"}},
        {"v1",
         "PersistentVolume",
         Volume(R"("csi":{"driver":"d.io","volumeHandle":"h"})"),
@@ -87,7 +95,27 @@ TEST(StorageRules, Volumes) {
         "PersistentVolume",
         Volume(R"("hostPath":{"path":"/a"})"),
         Volume(R"("hostPath":{"path":"/a"},"volumeMode":"Block")"),
-        {"volumeMode: Invalid value: \"Block\": field is immutable"}}});
+        {"volumeMode: Invalid value: \"Block\": field is immutable"}},
+       {"v1",
+        "PersistentVolume",
+        Volume(R"("csi":{"driver":"d.io","volumeHandle":"h"},"volumeAttributesClassName":"gold")"),
+        Volume(R"("csi":{"driver":"d.io","volumeHandle":"h"})"),
+        {"spec.volumeAttributesClassName: Forbidden: update from non-nil value to nil is forbidden"}},
+       // Node affinity may only trade beta labels for the labels that replaced them.
+       {"v1", "PersistentVolume", OnNode("beta.kubernetes.io/arch"), OnNode("kubernetes.io/arch"), {}},
+       {"v1",
+        "PersistentVolume",
+        OnNode("failure-domain.beta.kubernetes.io/zone"),
+        OnNode("topology.kubernetes.io/zone"),
+        {}}});
+  const std::unique_ptr<api::Message> old = ParseObject("v1", "PersistentVolume", OnNode("a")),
+                                      now = ParseObject("v1", "PersistentVolume", OnNode("b"));
+  const Lines errors = PrintErrors(ValidateUpdate(*now, *old));
+  ASSERT_EQ(errors.size(), 1U);
+  EXPECT_TRUE(errors[0].starts_with("nodeAffinity: Invalid value: "));
+  EXPECT_TRUE(errors[0].ends_with(": field is immutable, except for updating from beta label to GA"));
+  const ScopedValidationSettings settings({.mutable_volume_node_affinity = true});
+  EXPECT_EQ(PrintErrors(ValidateUpdate(*now, *old)), Lines());
 }
 
 std::string Claim(const std::string& rest, const std::string& size = "1Gi",
@@ -123,7 +151,8 @@ TEST(StorageRules, Claims) {
   constexpr char kFrozen[] =
       "spec: Forbidden: spec is immutable after creation except resources.requests and "
       "volumeAttributesClassName for "
-      "bound claims";
+      "bound claims\n";
+  constexpr char kGold[] = R"({"phase":"Bound","currentVolumeAttributesClassName":"gold"})";
   constexpr char kBound[] = R"({"phase":"Bound","capacity":{"storage":"1Gi"}})";
   ExpectChangeErrors(
       ValidateUpdate,
@@ -133,8 +162,13 @@ TEST(StorageRules, Claims) {
         "PersistentVolumeClaim",
         Claim(R"(,"volumeName":"v")"),
         Claim(R"(,"volumeName":"w")"),
-        {kFrozen}},
-       {"v1", "PersistentVolumeClaim", Claim("", "1Gi"), Claim("", "2Gi"), {kFrozen}},
+        {std::string(kFrozen) + "- spec.volumeName: \"v\"\n+ spec.volumeName: \"w\"\n"}},
+       {"v1",
+        "PersistentVolumeClaim",
+        Claim("", "1Gi"),
+        Claim("", "2Gi"),
+        {std::string(kFrozen) + "- spec.resources.requests: [{\"key\":\"storage\",\"value\":\"1Gi\"}]\n"
+                                "+ spec.resources.requests: [{\"key\":\"storage\",\"value\":\"2Gi\"}]\n"}},
        {"v1", "PersistentVolumeClaim", Claim("", "1Gi"), Claim("", "1024Mi"), {}},
        {"v1", "PersistentVolumeClaim", Claim("", "1Gi", kBound), Claim("", "2Gi", kBound), {}},
        {"v1", "PersistentVolumeClaim", Claim("", "3Gi", kBound), Claim("", "2Gi", kBound), {}},
@@ -145,9 +179,42 @@ TEST(StorageRules, Claims) {
         {"spec.resources.requests.storage: Forbidden: field can not be less than status.capacity"}},
        {"v1",
         "PersistentVolumeClaim",
-        Claim(R"(,"volumeAttributesClassName":"gold")"),
+        Claim(R"(,"volumeAttributesClassName":"gold")", "1Gi", kBound),
+        Claim("", "1Gi", kBound),
+        {}},
+       {"v1",
+        "PersistentVolumeClaim",
+        Claim(R"(,"volumeAttributesClassName":"gold")", "1Gi", kGold),
+        Claim("", "1Gi", kGold),
+        {"spec.volumeAttributesClassName: Forbidden: update to nil is forbidden when "
+         "status.currentVolumeAttributesClassName is not nil"}},
+       {"v1",
+        "PersistentVolumeClaim",
+        Claim(R"(,"volumeAttributesClassName":"gold")", "1Gi", kGold),
+        Claim(R"(,"volumeAttributesClassName":"")", "1Gi", kGold),
+        {"spec.volumeAttributesClassName: Forbidden: update to empty string is forbidden when "
+         "status.currentVolumeAttributesClassName is not nil"}},
+       {"v1",
+        "PersistentVolumeClaim",
+        Claim(R"(,"volumeAttributesClassName":"gold")", "1Gi", kGold),
+        Claim(R"(,"volumeAttributesClassName":"silver")", "1Gi", kGold),
+        {}}});
+  ExpectChangeErrors(
+      ValidateStatusUpdate,
+      {{"v1",
+        "PersistentVolumeClaim",
         Claim(""),
-        {"spec.volumeAttributesClassName: Forbidden: update from non-nil value to nil is forbidden"}}});
+        Claim("", "1Gi",
+              R"({"allocatedResources":{"storage":"1Gi"},"allocatedResourceStatuses":{"storage":"Odd"}})"),
+        {"status.allocatedResourceStatuses: Unsupported value: \"storage\": supported values: "
+         "\"ControllerResizeInProgress\", \"ControllerResizeInfeasible\", \"NodeResizeInProgress\", "
+         "\"NodeResizeInfeasible\", \"NodeResizePending\""}},
+       {"v1",
+        "PersistentVolumeClaim",
+        Claim(""),
+        Claim("", "1Gi", R"({"allocatedResourceStatuses":{"cpu":"NodeResizePending"}})"),
+        {"status.allocatedResourceStatuses: Unsupported value: \"cpu\": supported values: "
+         "\"storage\""}}});
 }
 
 TEST(StorageRules, Classes) {
@@ -177,19 +244,18 @@ TEST(StorageRules, Classes) {
       {"storage.k8s.io/v1",
        "CSIStorageCapacity",
        Namespaced(R"("storageClassName":"c","capacity":"-1","maximumVolumeSize":"-2")"),
-       {"capacity: Invalid value: \"-1\": must be greater than or equal to 0",
-        "maximumVolumeSize: Invalid value: \"-2\": must be greater than or equal to 0"}},
+       {"capacity: Invalid value: \"-1\": must be greater than or equal to 0"}},
       {"storage.k8s.io/v1",
        "CSIDriver",
        Cluster(R"("spec":{"fsGroupPolicy":"Odd","volumeLifecycleModes":["x"],)"
                R"("tokenRequests":[{"audience":"a","expirationSeconds":10},{"audience":"a"}]})"),
        {"spec.fsGroupPolicy: Unsupported value: \"Odd\": supported values: \"File\", \"None\", "
         "\"ReadWriteOnceWithFSType\"",
-        "spec.volumeLifecycleModes: Unsupported value: \"x\": supported values: \"Persistent\", "
-        "\"Ephemeral\"",
         "spec.tokenRequests[0].expirationSeconds: Invalid value: 10: may not specify a duration less than 10 "
         "minutes",
-        "spec.tokenRequests[1].audience: Duplicate value: \"a\""}},
+        "spec.tokenRequests[1].audience: Duplicate value: \"a\"",
+        "spec.volumeLifecycleModes: Unsupported value: \"x\": supported values: \"Persistent\", "
+        "\"Ephemeral\""}},
       {"storage.k8s.io/v1",
        "CSINode",
        Cluster(R"("spec":{"drivers":[{"name":"d.io","nodeID":"","allocatable":{"count":-1}}]})"),
@@ -215,7 +281,18 @@ TEST(StorageRules, Classes) {
         "CSIDriver",
         Cluster(R"("spec":{})"),
         Cluster(R"("spec":{"attachRequired":false})"),
-        {"spec.attachedRequired: Invalid value: false: field is immutable"}}});
+        {"spec.attachedRequired: Invalid value: false: field is immutable"}},
+       {"storage.k8s.io/v1",
+        "CSIDriver",
+        Cluster(R"("spec":{})"),
+        Cluster(R"("spec":{"fsGroupPolicy":"Odd"})"),
+        {"spec.fsGroupPolicy: Unsupported value: \"Odd\": supported values: \"File\", \"None\", "
+         "\"ReadWriteOnceWithFSType\""}},
+       {"storage.k8s.io/v1",
+        "CSIDriver",
+        Cluster(R"("spec":{})"),
+        Cluster(R"("spec":{"fsGroupPolicy":"None"})"),
+        {}}});
 }
 
 }  // namespace

@@ -1,5 +1,10 @@
 // PersistentVolumeClaims.
+#include <algorithm>
+
+#include <fmt/format.h>
+
 #include "lib/api/quantity.h"
+#include "lib/k8s/object_diff.h"
 #include "lib/k8s/rule_table.h"
 #include "lib/k8s/validate_parts.h"
 
@@ -8,6 +13,7 @@ namespace keelson::k8s {
 namespace {
 
 constexpr char kClaim[] = "PersistentVolumeClaim";
+constexpr char kClassAnnotation[] = "volume.beta.kubernetes.io/storage-class";
 
 // Both forms of a data source.
 template <typename Reference>
@@ -68,21 +74,52 @@ void CheckClaim(const corev1::PersistentVolumeClaim& object, FieldErrors& errors
 
 api::Amount Storage(const QuantityMap& amounts) { return AmountOf(ToResourceList(amounts), "storage"); }
 
-// What the binder and users may still change is made equal, then nothing may differ.
-bool ChangesImmutable(const corev1::PersistentVolumeClaim& object, const corev1::PersistentVolumeClaim& old) {
+const std::string* FindAnnotation(const corev1::PersistentVolumeClaim& object, const char* key) {
+  const auto it = object.metadata().annotations().find(key);
+  return it == object.metadata().annotations().end() ? nullptr : &it->second;
+}
+
+// A class moves from the annotation of old into the spec, where it was not yet.
+bool MovesClass(const corev1::PersistentVolumeClaim& object, const corev1::PersistentVolumeClaim& old) {
+  const std::string* before = FindAnnotation(old, kClassAnnotation);
+  const std::string* now = FindAnnotation(object, kClassAnnotation);
+  return before && !old.spec().has_storage_class_name() && object.spec().has_storage_class_name() &&
+         object.spec().storage_class_name() == *before && (!now || *now == *before);
+}
+
+// A default class may come late.
+bool GainsClass(const corev1::PersistentVolumeClaim& object, const corev1::PersistentVolumeClaim& old) {
+  const std::string* before = FindAnnotation(old, kClassAnnotation);
+  return !old.spec().has_storage_class_name() && object.spec().has_storage_class_name() &&
+         (!before || *before == object.spec().storage_class_name());
+}
+
+void CheckClassAnnotation(const corev1::PersistentVolumeClaim& object,
+                          const corev1::PersistentVolumeClaim& old, FieldErrors& errors) {
+  if (MovesClass(object, old)) return;
+  const std::string *before = FindAnnotation(old, kClassAnnotation),
+                    *now = FindAnnotation(object, kClassAnnotation);
+  const std::string none;
+  const Path metadata("metadata"), annotations = metadata.Child("annotations");
+  CheckImmutable(now ? *now : none, before ? *before : none, annotations.Child(kClassAnnotation), errors);
+}
+
+// What the binder and users may still change is made equal, then nothing may differ. Empty: nothing does.
+std::string ChangesImmutable(const corev1::PersistentVolumeClaim& object,
+                             const corev1::PersistentVolumeClaim& old) {
   corev1::PersistentVolumeClaimSpec now = object.spec(), before = old.spec();
   if (before.volume_name().empty()) before.set_volume_name(now.volume_name());
-  if (!before.has_storage_class_name() && now.has_storage_class_name()) {
-    // A default class may come late, to a claim that is not bound.
+  if (MovesClass(object, old) || GainsClass(object, old))
     before.set_storage_class_name(now.storage_class_name());
+  if (object.status().phase() == "Bound") {
+    if (!now.resources().requests().empty()) {
+      QuantityMap& requests = *now.mutable_resources()->mutable_requests();
+      const auto size = before.resources().requests().find("storage");
+      if (size != before.resources().requests().end()) requests["storage"] = size->second;
+    }
+    now.clear_volume_attributes_class_name();
+    before.clear_volume_attributes_class_name();
   }
-  if (object.status().phase() == "Bound" && !now.resources().requests().empty()) {
-    QuantityMap& requests = *now.mutable_resources()->mutable_requests();
-    const auto size = before.resources().requests().find("storage");
-    if (size != before.resources().requests().end()) requests["storage"] = size->second;
-  }
-  now.clear_volume_attributes_class_name();
-  before.clear_volume_attributes_class_name();
   if (now.volume_name().empty()) now.clear_volume_name();
   if (before.volume_name().empty()) before.clear_volume_name();
   for (corev1::PersistentVolumeClaimSpec* spec : {&now, &before}) {
@@ -91,17 +128,33 @@ bool ChangesImmutable(const corev1::PersistentVolumeClaim& object, const corev1:
     // 1Gi and 1024Mi are the same.
     for (auto& entry : requests) entry.second.set_string(api::Amount::Of(entry.second).ToString());
   }
-  return !SameMessage(now, before);
+  return SameMessage(now, before) ? "" : ObjectDiff(before, now, "spec");
+}
+
+// A class that has been applied to the volume is replaced, not taken away.
+void CheckAttributesClassUpdate(const corev1::PersistentVolumeClaim& object,
+                                const corev1::PersistentVolumeClaim& old, const Path& path,
+                                FieldErrors& errors) {
+  const bool set = object.spec().has_volume_attributes_class_name();
+  const std::string& name = object.spec().volume_attributes_class_name();
+  const bool same = set == old.spec().has_volume_attributes_class_name() &&
+                    name == old.spec().volume_attributes_class_name();
+  if (same || !old.status().has_current_volume_attributes_class_name() || !name.empty()) return;
+  errors.push_back(Forbidden(path, fmt::format("update to {} is forbidden when "
+                                               "status.currentVolumeAttributesClassName is not nil",
+                                               set ? "empty string" : "nil")));
 }
 
 void CheckClaimUpdate(const corev1::PersistentVolumeClaim& object, const corev1::PersistentVolumeClaim& old,
                       FieldErrors& errors) {
   CheckClaim(object, errors);
+  CheckClassAnnotation(object, old, errors);
   const Path spec("spec");
-  if (ChangesImmutable(object, old)) {
+  if (const std::string changes = ChangesImmutable(object, old); !changes.empty()) {
     errors.push_back(Forbidden(spec,
                                "spec is immutable after creation except resources.requests and "
-                               "volumeAttributesClassName for bound claims"));
+                               "volumeAttributesClassName for bound claims\n" +
+                                   changes));
   }
   const api::Amount asked = Storage(object.spec().resources().requests());
   const api::Amount before = Storage(old.spec().resources().requests());
@@ -111,38 +164,46 @@ void CheckClaimUpdate(const corev1::PersistentVolumeClaim& object, const corev1:
                                "field can not be less than status.capacity"));
   }
   CheckImmutable(object.spec().volume_mode(), old.spec().volume_mode(), Path("volumeMode"), errors);
-  if (old.spec().has_volume_attributes_class_name() && !object.spec().has_volume_attributes_class_name()) {
-    errors.push_back(
-        Forbidden(spec.Child("volumeAttributesClassName"), "update from non-nil value to nil is forbidden"));
-  }
+  CheckAttributesClassUpdate(object, old, spec.Child("volumeAttributesClassName"), errors);
 }
 
-void CheckBasicAmounts(const QuantityMap& amounts, const Path& path, FieldErrors& errors) {
-  for (const std::string& name : SortedKeys(amounts)) {
-    if (SignOf(amounts.at(name)) >= 0) continue;
-    errors.push_back(Invalid(path.Key(name), api::Amount::Of(amounts.at(name)).Value(),
-                             "must be a valid resource quantity"));
-  }
+// The key of an amount or state of a claim: storage, or somebody's own.
+bool CheckResourceKey(const std::string& name, const Path& path, FieldErrors& errors) {
+  const Problems problems = CheckQualifiedName(name);
+  AddProblems(problems, name, path, errors);
+  if (!problems.empty()) return false;
+  if (!IsNativeResource(name) || name == "storage") return true;
+  errors.push_back(NotSupported(path, name, {"storage"}));
+  return false;
+}
+
+void CheckBasicAmount(const Quantity& amount, const Path& path, FieldErrors& errors) {
+  if (SignOf(amount) >= 0) return;
+  errors.push_back(Invalid(path, api::Amount::Of(amount).Value(), "must be a valid resource quantity"));
 }
 
 void CheckClaimStatus(const corev1::PersistentVolumeClaim& object, const corev1::PersistentVolumeClaim&,
                       FieldErrors& errors) {
-  const Path status("status");
+  const Path path("status");
+  const corev1::PersistentVolumeClaimStatus& status = object.status();
   if (object.spec().access_modes().empty()) errors.push_back(Required(Path("Spec").Child("accessModes")));
-  CheckBasicAmounts(object.status().capacity(), status.Child("capacity"), errors);
-  const Path resize = status.Child("allocatedResourceStatus");
-  for (const std::string& name : SortedKeys(object.status().allocated_resource_statuses())) {
-    AddProblems(CheckQualifiedName(name), name, resize, errors);
-    const std::string& state = object.status().allocated_resource_statuses().at(name);
-    const bool known = state == "ControllerResizeInProgress" || state == "ControllerResizeInfeasible" ||
-                       state == "NodeResizePending" || state == "NodeResizeInProgress" ||
-                       state == "NodeResizeInfeasible";
-    if (known) continue;
-    errors.push_back(NotSupported(resize, name,
-                                  {"ControllerResizeInProgress", "ControllerResizeInfeasible",
-                                   "NodeResizePending", "NodeResizeInProgress", "NodeResizeInfeasible"}));
+  const Path capacity = path.Child("capacity"), allocated = path.Child("allocatedResources");
+  for (const std::string& name : SortedKeys(status.capacity()))
+    CheckBasicAmount(status.capacity().at(name), capacity.Key(name), errors);
+  static const std::vector<std::string_view> kStates = {"ControllerResizeInProgress",
+                                                        "ControllerResizeInfeasible", "NodeResizeInProgress",
+                                                        "NodeResizeInfeasible", "NodeResizePending"};
+  const Path states = path.Child("allocatedResourceStatuses");
+  for (const std::string& name : SortedKeys(status.allocated_resource_statuses())) {
+    CheckResourceKey(name, states, errors);
+    const std::string& state = status.allocated_resource_statuses().at(name);
+    if (std::find(kStates.begin(), kStates.end(), state) == kStates.end())
+      errors.push_back(NotSupported(states, name, kStates));
   }
-  CheckBasicAmounts(object.status().allocated_resources(), status.Child("allocatedResources"), errors);
+  for (const std::string& name : SortedKeys(status.allocated_resources())) {
+    if (CheckResourceKey(name, allocated, errors))
+      CheckBasicAmount(status.allocated_resources().at(name), allocated.Key(name), errors);
+  }
 }
 
 }  // namespace

@@ -23,6 +23,7 @@ void CheckTokenRequests(const storagev1::CSIDriverSpec& spec, const Path& path, 
     const Path item = list.Index(i);
     if (!audiences.insert(request.audience()).second) {
       errors.push_back(Duplicate(item.Child("audience"), request.audience()));
+      continue;
     }
     if (!request.has_expiration_seconds()) continue;
     const Path expiration = item.Child("expirationSeconds");
@@ -36,8 +37,20 @@ void CheckTokenRequests(const storagev1::CSIDriverSpec& spec, const Path& path, 
   }
 }
 
-void CheckChangeable(const storagev1::CSIDriverSpec& spec, const Path& path, FieldErrors& errors) {
+void CheckDriver(const storagev1::CSIDriver& object, FieldErrors& errors) {
+  const Path path("spec");
+  const storagev1::CSIDriverSpec& spec = object.spec();
+  if (!spec.has_attach_required()) errors.push_back(Required(path.Child("attachedRequired")));
+  if (!spec.has_pod_info_on_mount()) errors.push_back(Required(path.Child("podInfoOnMount")));
+  if (!spec.has_storage_capacity()) errors.push_back(Required(path.Child("storageCapacity")));
+  if (spec.has_fs_group_policy()) {
+    CheckOneOf(spec.fs_group_policy(), {"File", "None", "ReadWriteOnceWithFSType"},
+               path.Child("fsGroupPolicy"), errors);
+  }
   CheckTokenRequests(spec, path, errors);
+  for (const std::string& mode : spec.volume_lifecycle_modes()) {
+    CheckOneOf(mode, {"Persistent", "Ephemeral"}, path.Child("volumeLifecycleModes"), errors);
+  }
   if (!spec.has_se_linux_mount()) errors.push_back(Required(path.Child("seLinuxMount")));
   if (spec.has_node_allocatable_update_period_seconds() &&
       spec.node_allocatable_update_period_seconds() < kUpdatePeriodMin) {
@@ -52,25 +65,6 @@ void CheckChangeable(const storagev1::CSIDriverSpec& spec, const Path& path, Fie
   }
 }
 
-void CheckDriver(const storagev1::CSIDriver& object, FieldErrors& errors) {
-  CheckCsiDriverName(object.metadata().name(), Path("name"), errors);
-  const Path path("spec");
-  const storagev1::CSIDriverSpec& spec = object.spec();
-  if (!spec.has_attach_required()) errors.push_back(Required(path.Child("attachedRequired")));
-  if (!spec.has_pod_info_on_mount()) errors.push_back(Required(path.Child("podInfoOnMount")));
-  if (!spec.has_storage_capacity()) errors.push_back(Required(path.Child("storageCapacity")));
-  if (!spec.has_fs_group_policy()) {
-    errors.push_back(Required(path.Child("fsGroupPolicy")));
-  } else {
-    CheckOneOf(spec.fs_group_policy(), {"File", "None", "ReadWriteOnceWithFSType"},
-               path.Child("fsGroupPolicy"), errors);
-  }
-  for (const std::string& mode : spec.volume_lifecycle_modes()) {
-    CheckOneOf(mode, {"Persistent", "Ephemeral"}, path.Child("volumeLifecycleModes"), errors);
-  }
-  CheckChangeable(spec, path, errors);
-}
-
 void CheckDriverUpdate(const storagev1::CSIDriver& object, const storagev1::CSIDriver& old,
                        FieldErrors& errors) {
   const Path path("spec");
@@ -82,7 +76,6 @@ void CheckDriverUpdate(const storagev1::CSIDriver& object, const storagev1::CSID
     errors.push_back(InvalidRaw(path.Child("volumeLifecycleModes"),
                                 PrintStrings(object.spec().volume_lifecycle_modes()), kImmutable));
   }
-  CheckChangeable(object.spec(), path, errors);
 }
 
 void CheckNodeDriver(const storagev1::CSINodeDriver& driver, const Path& path, FieldErrors& errors) {
@@ -111,9 +104,7 @@ void CheckNodeDrivers(const storagev1::CSINode& object, FieldErrors& errors) {
     for (const std::string& key : driver.topology_keys()) {
       if (key.empty()) errors.push_back(Required(item));
       if (!seen.insert(key).second) errors.push_back(Duplicate(item, key));
-      for (const std::string& problem : CheckQualifiedName(key)) {
-        errors.push_back(InvalidRaw(item, PrintStrings(driver.topology_keys()), problem));
-      }
+      AddProblems(CheckQualifiedName(key), key, item, errors);
     }
   }
 }
@@ -128,7 +119,7 @@ void CheckNodeDriversUpdate(const storagev1::CSINode& object, const storagev1::C
       storagev1::CSINodeDriver a = now, b = before;
       a.clear_allocatable();
       b.clear_allocatable();
-      if (!SameMessage(a, b)) errors.push_back(InvalidInternal(Path("CSINodeDriver"), now, kImmutable));
+      if (!SameMessage(a, b)) errors.push_back(InvalidInternal(Path("spec").Child("drivers"), a, kImmutable));
     }
   }
 }
@@ -136,8 +127,8 @@ void CheckNodeDriversUpdate(const storagev1::CSINode& object, const storagev1::C
 }  // namespace
 
 void RegisterCsiRules(RuleTable& table) {
-  table.Add<storagev1::CSIDriver, CheckDriver>().name = CheckPathSegmentName;
-  table.AddUpdate<storagev1::CSIDriver, CheckDriverUpdate>(true);
+  table.Add<storagev1::CSIDriver, CheckDriver>();
+  table.AddUpdate<storagev1::CSIDriver, CheckDriverUpdate>();
   table.Add<storagev1::CSINode, CheckNodeDrivers>();
   table.AddUpdate<storagev1::CSINode, CheckNodeDriversUpdate>(true);
 }

@@ -1,7 +1,12 @@
 // PersistentVolumes: the volume itself; what it is made of is in validate_volume_source.cc.
+#include <algorithm>
+
 #include "lib/api/quantity.h"
+#include "lib/k8s/internal_form.h"
+#include "lib/k8s/object_diff.h"
 #include "lib/k8s/rule_table.h"
 #include "lib/k8s/validate_parts.h"
+#include "lib/k8s/validation_settings.h"
 
 namespace keelson::k8s {
 
@@ -103,6 +108,43 @@ void CheckPersistentVolume(const corev1::PersistentVolume& object, FieldErrors& 
   CheckVolumeSpec(object.spec(), false, Path("spec"), errors);
 }
 
+// Labels that have grown out of beta may be named as they are today.
+bool SameRequirement(const corev1::NodeSelectorRequirement& now, const corev1::NodeSelectorRequirement& old) {
+  constexpr std::pair<std::string_view, std::string_view> kRenamed[] = {
+      {"failure-domain.beta.kubernetes.io/zone", "topology.kubernetes.io/zone"},
+      {"failure-domain.beta.kubernetes.io/region", "topology.kubernetes.io/region"},
+      {"beta.kubernetes.io/os", "kubernetes.io/os"},
+      {"beta.kubernetes.io/arch", "kubernetes.io/arch"},
+      {"beta.kubernetes.io/instance-type", "node.kubernetes.io/instance-type"}};
+  corev1::NodeSelectorRequirement before = old;
+  for (const auto& [beta, stable] : kRenamed) {
+    if (old.key() == beta && now.key() == stable) before.set_key(now.key());
+  }
+  return SameMessage(now, before);
+}
+
+template <typename List>
+bool SameRequirements(const List& now, const List& old) {
+  return std::equal(now.begin(), now.end(), old.begin(), old.end(), SameRequirement);
+}
+
+void CheckAffinityUpdate(const corev1::PersistentVolumeSpec& spec, const corev1::PersistentVolumeSpec& old,
+                         FieldErrors& errors) {
+  const auto& now = spec.node_affinity().required().node_selector_terms();
+  const auto& before = old.node_affinity().required().node_selector_terms();
+  const auto same_term = [](const corev1::NodeSelectorTerm& a, const corev1::NodeSelectorTerm& b) {
+    return SameRequirements(a.match_expressions(), b.match_expressions()) &&
+           SameRequirements(a.match_fields(), b.match_fields());
+  };
+  if (spec.has_node_affinity() &&
+      std::equal(now.begin(), now.end(), before.begin(), before.end(), same_term)) {
+    return;
+  }
+  const std::string printed = spec.has_node_affinity() ? PrintInternal(spec.node_affinity()) : "null";
+  errors.push_back(InvalidRaw(Path("nodeAffinity"), printed,
+                              "field is immutable, except for updating from beta label to GA"));
+}
+
 void CheckPersistentVolumeUpdate(const corev1::PersistentVolume& object, const corev1::PersistentVolume& old,
                                  FieldErrors& errors) {
   CheckPersistentVolume(object, errors);
@@ -112,13 +154,18 @@ void CheckPersistentVolumeUpdate(const corev1::PersistentVolume& object, const c
   if (before.has_csi() && !before.csi().has_controller_expand_secret_ref() && now.has_csi()) {
     now.mutable_csi()->clear_controller_expand_secret_ref();
   }
+  const Path spec("spec");
   if (!SameMessage(now, before)) {
-    errors.push_back(Forbidden(Path("spec").Child("persistentvolumesource"),
-                               "spec.persistentvolumesource is immutable after creation"));
+    errors.push_back(Forbidden(
+        spec.Child("persistentvolumesource"),
+        "spec.persistentvolumesource is immutable after creation\n" + ObjectDiff(before, now, "spec")));
   }
   CheckImmutable(object.spec().volume_mode(), old.spec().volume_mode(), Path("volumeMode"), errors);
-  if (old.spec().has_node_affinity()) {
-    CheckFrozen(object.spec().node_affinity(), old.spec().node_affinity(), Path("nodeAffinity"), errors);
+  if (old.spec().has_node_affinity() && !Settings().mutable_volume_node_affinity)
+    CheckAffinityUpdate(object.spec(), old.spec(), errors);
+  if (old.spec().has_volume_attributes_class_name() && !object.spec().has_volume_attributes_class_name()) {
+    errors.push_back(
+        Forbidden(spec.Child("volumeAttributesClassName"), "update from non-nil value to nil is forbidden"));
   }
 }
 

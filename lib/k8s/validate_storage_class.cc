@@ -168,9 +168,6 @@ void CheckStorageCapacity(const storagev1::CSIStorageCapacity& object, FieldErro
   AddProblems(CheckDns1123Subdomain(object.storage_class_name()), object.storage_class_name(),
               Path("storageClassName"), errors);
   if (object.has_capacity()) CheckNonNegativeQuantity(object.capacity(), Path("capacity"), errors);
-  if (object.has_maximum_volume_size()) {
-    CheckNonNegativeQuantity(object.maximum_volume_size(), Path("maximumVolumeSize"), errors);
-  }
 }
 
 void CheckStorageCapacityUpdate(const storagev1::CSIStorageCapacity& object,
