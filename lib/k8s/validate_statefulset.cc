@@ -67,9 +67,16 @@ corev1::PodTemplateSpec WithClaimVolumes(const appsv1::StatefulSetSpec& spec) {
   return object;
 }
 
-void CheckStatefulSet(const appsv1::StatefulSet& object, FieldErrors& errors) {
+void CheckClaimTemplates(const appsv1::StatefulSetSpec& spec, const Path& path, FieldErrors& errors) {
+  for (int i = 0; i < spec.volume_claim_templates_size(); ++i) {
+    const Path item = path.Index(i);
+    CheckClaimSpec(spec.volume_claim_templates(i).spec(), item.Child("spec"), errors);
+  }
+}
+
+// What is immutable is judged once; `with_template`: the pods' template too.
+void CheckSpec(const appsv1::StatefulSetSpec& spec, bool is_new, bool with_template, FieldErrors& errors) {
   const Path path("spec");
-  const appsv1::StatefulSetSpec& spec = object.spec();
   const std::string& management = spec.pod_management_policy();
   if (management.empty()) {
     errors.push_back(Required(path.Child("podManagementPolicy")));
@@ -79,11 +86,12 @@ void CheckStatefulSet(const appsv1::StatefulSet& object, FieldErrors& errors) {
   }
   CheckStrategy(spec.update_strategy(), path.Child("updateStrategy"), errors);
   CheckRetention(spec, path.Child("persistentVolumeClaimRetentionPolicy"), errors);
+  if (is_new) CheckClaimTemplates(spec, path.Child("volumeClaimTemplates"), errors);
   CheckNonNegative(spec.replicas(), path.Child("replicas"), errors);
   CheckNonNegative(spec.min_ready_seconds(), path.Child("minReadySeconds"), errors);
   if (spec.has_ordinals()) CheckNonNegative(spec.ordinals().start(), path.Child("ordinals.start"), errors);
-  if (!spec.service_name().empty()) {
-    AddProblems(CheckDns1123Subdomain(spec.service_name()), spec.service_name(), path.Child("serviceName"),
+  if (is_new && !spec.service_name().empty()) {
+    AddProblems(CheckDns1123Label(spec.service_name()), spec.service_name(), path.Child("serviceName"),
                 errors);
   }
   CheckWorkloadSelector(spec.has_selector(), spec.selector(), "statefulset", path.Child("selector"), errors);
@@ -92,14 +100,24 @@ void CheckStatefulSet(const appsv1::StatefulSet& object, FieldErrors& errors) {
     errors.push_back(InvalidObject(path.Child("selector"), spec.selector(), ""));
   } else {
     CheckSelects(spec.has_selector(), spec.selector(), spec.template_(), at, errors);
-    CheckPodTemplate(spec.volume_claim_templates().empty() ? spec.template_() : WithClaimVolumes(spec), at,
-                     errors);
+    if (with_template) {
+      CheckPodTemplate(spec.volume_claim_templates().empty() ? spec.template_() : WithClaimVolumes(spec), at,
+                       errors);
+    }
   }
   CheckRunsForever(spec.template_(), "StatefulSet", at, errors);
 }
 
+void CheckStatefulSet(const appsv1::StatefulSet& object, FieldErrors& errors) {
+  CheckSpec(object.spec(), true, true, errors);
+}
+
 void CheckStatefulSetUpdate(const appsv1::StatefulSet& object, const appsv1::StatefulSet& old,
                             FieldErrors& errors) {
+  // A stored template that would be refused today must not hold other changes up.
+  FieldErrors stored;
+  CheckSpec(old.spec(), false, true, stored);
+  CheckSpec(object.spec(), false, stored.empty(), errors);
   appsv1::StatefulSetSpec now = object.spec(), before = old.spec();
   for (appsv1::StatefulSetSpec* spec : {&now, &before}) {
     spec->clear_replicas();
@@ -155,7 +173,7 @@ void CheckRevisionUpdate(const appsv1::ControllerRevision& object, const appsv1:
 void RegisterStatefulSetRules(RuleTable& table) {
   // Pods are named after it, and pods' names become labels and hostnames.
   table.Add<appsv1::StatefulSet, CheckStatefulSet>().name = CheckDns1123Label;
-  table.AddUpdate<appsv1::StatefulSet, CheckStatefulSetUpdate>();
+  table.AddUpdate<appsv1::StatefulSet, CheckStatefulSetUpdate>(true);
   table.AddStatus<appsv1::StatefulSet, CheckStatefulSetStatus>();
   table.Add<appsv1::ControllerRevision, CheckRevision>();
   table.AddUpdate<appsv1::ControllerRevision, CheckRevisionUpdate>();

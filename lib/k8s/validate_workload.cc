@@ -1,6 +1,8 @@
 // Controllers of pods that are all alike: Deployments, ReplicaSets, DaemonSets, ReplicationControllers.
 #include "lib/k8s/validate_workload_internal.h"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "lib/api/selector.h"
@@ -196,9 +198,16 @@ void CheckReplicationController(const corev1::ReplicationController& object, Fie
     errors.push_back(Required(at));
     return;
   }
-  metav1::LabelSelector selector;
-  *selector.mutable_match_labels() = spec.selector();
-  if (!spec.selector().empty()) CheckSelects(true, selector, spec.template_(), at, errors);
+  // As plain words: values that no label could have select nothing.
+  const StringMap& labels = spec.template_().metadata().labels();
+  const bool selects = std::all_of(spec.selector().begin(), spec.selector().end(), [&](const auto& wanted) {
+    const auto label = labels.find(wanted.first);
+    return label != labels.end() && label->second == wanted.second;
+  });
+  if (!selects) {
+    errors.push_back(InvalidRaw(at.Child("metadata").Child("labels"), PrintMap(labels),
+                                "`selector` does not match template `labels`"));
+  }
   CheckPodTemplate(spec.template_(), at, errors);
   CheckRunsForever(spec.template_(), "ReplicationController", at, errors);
 }

@@ -81,6 +81,20 @@ TEST(ValidateWorkload, StatefulSets) {
       {
           {Workload(R"("serviceName":"s",)"), {}},
           {mounting, {}},
+          {Workload(R"("serviceName":"1s",)"), {}},
+          {Workload(R"("serviceName":"s.t",)"),
+           {R"(spec.serviceName: Invalid value: "s.t": must not contain dots)"}},
+          // Claims of the set are claims.
+          {Workload(R"("volumeClaimTemplates":[{"metadata":{"name":"data"},"spec":{"accessModes":["Odd"],)"
+                    R"("resources":{"requests":{"storage":"0"}}}}],)"),
+           {R"(spec.volumeClaimTemplates[0].spec.accessModes: Unsupported value: "Odd": supported values: )"
+            R"("ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod")",
+            R"(spec.volumeClaimTemplates[0].spec.resources[storage]: Invalid value: "0": must be greater )"
+            "than zero"}},
+          {Workload(R"("volumeClaimTemplates":[{"metadata":{"name":"data"},"spec":{}}],)"),
+           {"spec.volumeClaimTemplates[0].spec.accessModes: Required value: at least 1 access mode is "
+            "required",
+            "spec.volumeClaimTemplates[0].spec.resources[storage]: Required value"}},
           {Workload(R"("podManagementPolicy":"Random",)"),
            {"spec.podManagementPolicy: Invalid value: \"Random\": must be 'OrderedReady' or 'Parallel'"}},
           {Workload(R"("updateStrategy":{"type":"RollingUpdate","rollingUpdate":{"partition":-1}},)"),
@@ -98,6 +112,11 @@ TEST(ValidateWorkload, StatefulSets) {
       "apps/v1", "StatefulSet", "",
       {{Workload(R"("serviceName":"s",)"),
         Workload(R"("serviceName":"s","replicas":2,"minReadySeconds":1,)"),
+        {}},
+       // What is stored is not looked into again.
+       {Workload(R"("serviceName":"S","volumeClaimTemplates":[{"metadata":{"name":"data"},"spec":{}}],)"),
+        Workload(R"("serviceName":"S","volumeClaimTemplates":[{"metadata":{"name":"data"},"spec":{}}],)"
+                 R"("replicas":2,)"),
         {}},
        {Workload(R"("serviceName":"s",)"),
         Workload(R"("serviceName":"t",)"),
@@ -137,6 +156,10 @@ TEST(ValidateWorkload, ReplicationControllers) {
       "v1", "ReplicationController",
       {{head + R"("selector":{"a":"b"},)" + kTemplate + "}}", {}},
        {head + R"("selector":{"a":"c"},)" + kTemplate + "}}",
+        {R"(spec.template.metadata.labels: Invalid value: {"a":"b"}: `selector` does not match template )"
+         "`labels`"}},
+       // The selector is no label selector: its keys and values are only compared.
+       {head + R"("selector":{"a":"not a label"},)" + kTemplate + "}}",
         {R"(spec.template.metadata.labels: Invalid value: {"a":"b"}: `selector` does not match template )"
          "`labels`"}},
        {head + R"("selector":{"a":"b"}}})", {"spec.template: Required value"}}});
