@@ -113,7 +113,7 @@ TEST_F(StrategyTest, RequestsAreDecidedByApproversOnly) {
 
 TEST_F(StrategyTest, AutoscalersAreOneInBothVersions) {
   auto made = Make<autoscalingv2::HorizontalPodAutoscaler>(
-      R"({"metadata":{"name":"h"},"spec":{"scaleTargetRef":{"kind":"Deployment","name":"d"},"maxReplicas":3,"metrics":[)"
+      R"({"metadata":{"name":"h"},"spec":{"scaleTargetRef":{"apiVersion":"apps/v1","kind":"Deployment","name":"d"},"maxReplicas":3,"metrics":[)"
       R"({"type":"Pods","pods":{"metric":{"name":"qps"},"target":{"type":"AverageValue","averageValue":"5"}}}]}})",
       "default");
   ASSERT_TRUE(made) << made.error().message();

@@ -56,6 +56,8 @@ void CheckConditions(const google::protobuf::RepeatedPtrField<metav1::Condition>
 // The resource names that a quota may limit, and a limit range.
 void CheckQuotaResource(std::string_view name, const Path& path, FieldErrors& errors);
 void CheckAnyResource(std::string_view name, const Path& path, FieldErrors& errors);
+// Names of resources that a container may ask for.
+void CheckContainerResourceName(std::string_view name, const Path& path, FieldErrors& errors);
 bool IsStandardQuotaResource(std::string_view name);
 // pods, services, ...: counted, not measured.
 bool IsCountedResource(std::string_view name);

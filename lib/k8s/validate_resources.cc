@@ -43,6 +43,8 @@ bool CheckAnyResourceName(std::string_view name, const Path& path, FieldErrors& 
   return false;
 }
 
+}  // namespace
+
 void CheckContainerResourceName(std::string_view name, const Path& path, FieldErrors& errors) {
   CheckAnyResourceName(name, path, errors);
   if (name.find('/') == std::string_view::npos) {
@@ -52,6 +54,8 @@ void CheckContainerResourceName(std::string_view name, const Path& path, FieldEr
     errors.push_back(Invalid(path, name, "doesn't follow extended resource name standard"));
   }
 }
+
+namespace {
 
 void CheckPodResourceName(std::string_view name, const Path& path, FieldErrors& errors) {
   if (CheckAnyResourceName(name, path, errors) && !IsPodLevelResource(name))
