@@ -2,6 +2,7 @@
 #include "lib/api/proto/certificates_v1beta1.pb.h"
 #include "lib/k8s/autoscaler_conversion.h"
 #include "lib/k8s/rule_cases.h"
+#include "lib/k8s/validation_settings.h"
 #include "lib/k8s/warnings.h"
 
 namespace keelson::k8s {
@@ -44,9 +45,12 @@ TEST(PolicyRules, Budgets) {
          "status.disruptionsAllowed: Invalid value: -1: must be greater than or equal to 0"}}});
 }
 
-std::string Scaler(const std::string& spec) {
-  return Namespaced(R"("spec":{"scaleTargetRef":{"kind":"Deployment","name":"d"},"maxReplicas":3)" + spec +
+std::string ScalerOf(const std::string& target, const std::string& spec = "") {
+  return Namespaced(R"("spec":{"scaleTargetRef":{)" + target + R"(,"name":"d"},"maxReplicas":3)" + spec +
                     "}");
+}
+std::string Scaler(const std::string& spec) {
+  return ScalerOf(R"("apiVersion":"apps/v1","kind":"Deployment")", spec);
 }
 
 TEST(PolicyRules, Autoscalers) {
@@ -58,8 +62,9 @@ TEST(PolicyRules, Autoscalers) {
        Namespaced(
            R"("spec":{"scaleTargetRef":{"kind":"D","name":""},"minReplicas":0,"maxReplicas":0,"targetCPUUtilizationPercentage":0})"),
        {"spec.minReplicas: Invalid value: 0: must be greater than or equal to 1",
-        "spec.maxReplicas: Invalid value: 0: must be greater than 0",
+        "spec.maxReplicas: Required value: must be set and greater than 0",
         "spec.scaleTargetRef.name: Required value",
+        "spec.scaleTargetRef.apiVersion: Invalid value: \"\": apiVersion must specify API group",
         "spec.metrics[0].resource.target.averageUtilization: Invalid value: 0: must be greater than 0",
         "spec.metrics: Forbidden: must specify at least one Object or External metric to support scaling to "
         "zero "
@@ -73,8 +78,9 @@ TEST(PolicyRules, Autoscalers) {
        Scaler(R"(,"metrics":[{"type":"Pods"},{"type":"Odd"}])"),
        {"spec.metrics[0].pods: Required value: must populate information for the given metric source",
         "spec.metrics[1].type: Unsupported value: \"Odd\": supported values: \"ContainerResource\", "
-        "\"External\", "
-        "\"Object\", \"Pods\", \"Resource\""}},
+        "\"External\", \"Object\", \"Pods\", \"Resource\"",
+        "spec.metrics[1].type: Unsupported value: \"Odd\": supported values: \"ContainerResource\", "
+        "\"External\", \"Object\", \"Pods\", \"Resource\""}},
       {"autoscaling/v2",
        "HorizontalPodAutoscaler",
        Scaler(R"(,"metrics":[{"type":"Resource","resource":{"name":"","target":{"type":"Utilization"}}}])"),
@@ -95,6 +101,80 @@ TEST(PolicyRules, Autoscalers) {
         "spec.behavior.scaleUp.policies[0].value: Invalid value: 0: must be greater than zero",
         "spec.behavior.scaleUp.policies[0].periodSeconds: Invalid value: 2000: must be less than or equal to "
         "1800"}},
+  });
+}
+
+// What scales has an API group, unless it is a ReplicationController.
+TEST(PolicyRules, AutoscalerTargets) {
+  constexpr char kV2[] = "autoscaling/v2", kKind[] = "HorizontalPodAutoscaler";
+  constexpr char kNoGroup[] = "apiVersion must specify API group";
+  const auto wrong = [](const std::string& version, const std::string& why) {
+    return Lines{"spec.scaleTargetRef.apiVersion: Invalid value: \"" + version + "\": " + why};
+  };
+  const std::string none = ScalerOf(R"("kind":"Deployment")"),
+                    core = ScalerOf(R"("apiVersion":"v1","kind":"Deployment")"),
+                    odd = ScalerOf(R"("apiVersion":"a/b/c","kind":"Deployment")");
+  ExpectErrors({
+      {kV2, kKind, none, wrong("", kNoGroup)},
+      {"autoscaling/v1", kKind, none, wrong("", kNoGroup)},
+      {kV2, kKind, core, wrong("v1", kNoGroup)},
+      {kV2, kKind, ScalerOf(R"("apiVersion":"/v1","kind":"Deployment")"), wrong("/v1", kNoGroup)},
+      {kV2, kKind, odd, wrong("a/b/c", "unexpected GroupVersion string: a/b/c")},
+      {kV2, kKind, ScalerOf(R"("apiVersion":"v1","kind":"ReplicationController")"), {}},
+      {kV2, kKind, ScalerOf(R"("kind":"ReplicationController")"), {}},
+  });
+  ExpectChangeErrors(ValidateUpdate, {
+                                         // What the stored object has stays allowed.
+                                         {kV2, kKind, none, none, {}},
+                                         {"autoscaling/v1", kKind, odd, odd, {}},
+                                         {kV2, kKind, Scaler(""), none, wrong("", kNoGroup)},
+                                         {kV2, kKind, none, core, wrong("v1", kNoGroup)},
+                                     });
+}
+
+TEST(PolicyRules, AutoscalerZero) {
+  constexpr char kV2[] = "autoscaling/v2", kKind[] = "HorizontalPodAutoscaler";
+  constexpr char kMetric[] =
+      R"("metrics":[{"type":"External","external":{"metric":{"name":"m"},"target":{"type":"Value","value":"1"}}}])";
+  const std::string zero = Scaler(std::string(R"(,"minReplicas":0,)") + kMetric);
+  const Lines refused = {"spec.minReplicas: Invalid value: 0: must be greater than or equal to 1"};
+  ExpectErrors({{kV2, kKind, zero, refused}});
+  ExpectChangeErrors(ValidateUpdate, {{kV2, kKind, zero, zero, {}}, {kV2, kKind, Scaler(""), zero, refused}});
+  const ScopedValidationSettings settings({.autoscale_to_zero = true});
+  ExpectErrors({{kV2, kKind, zero, {}},
+                {kV2,
+                 kKind,
+                 Scaler(R"(,"minReplicas":-1)"),
+                 {"spec.minReplicas: Invalid value: -1: must be greater than or equal to 0"}}});
+}
+
+TEST(PolicyRules, AutoscalerMetrics) {
+  const auto metric = [](const std::string& type, const std::string& source) {
+    return Scaler(R"(,"metrics":[{"type":")" + type + "\"," + source + "}]");
+  };
+  constexpr char kV2[] = "autoscaling/v2", kKind[] = "HorizontalPodAutoscaler";
+  constexpr char kObject[] = R"("object":{"describedObject":{"kind":"K","name":"n","apiVersion":)";
+  ExpectErrors({
+      {kV2,
+       kKind,
+       metric("Pods", R"("pods":{"metric":{"name":"m"},"target":{"type":"AverageValue"}})"),
+       {"spec.metrics[0].pods.target.averageValue: Required value: must specify a positive target "
+        "averageValue"}},
+      // An object may be of the core group.
+      {kV2,
+       kKind,
+       metric("Object", std::string(kObject) + R"("v1"},"metric":{"name":"m"},"target":{"type":"Value"}})"),
+       {"spec.metrics[0].object.target.averageValue: Required value: must set either a target value or "
+        "averageValue"}},
+      {kV2,
+       kKind,
+       metric("ContainerResource", std::string(R"("containerResource":{"name":"cats","container":"A",)") +
+                                       R"("target":{"type":"Utilization","averageUtilization":1}})"),
+       {"spec.metrics[0].containerResource.name: Invalid value: \"cats\": must be a standard resource type "
+        "or fully qualified",
+        "spec.metrics[0].containerResource.name: Invalid value: \"cats\": must be a standard resource for "
+        "containers",
+        std::string("spec.metrics[0].containerResource.container: Invalid value: \"A\": ") + kLabelRule}},
   });
 }
 
@@ -152,17 +232,23 @@ TEST(PolicyRules, Classes) {
        {"data: Required value: data is mandatory",
         "revision: Invalid value: -1: must be greater than or equal to 0"}},
   });
-  ExpectChangeErrors(ValidateUpdate, {{"scheduling.k8s.io/v1",
-                                       "PriorityClass",
-                                       Cluster(R"("value":1)"),
-                                       Cluster(R"("value":2,"preemptionPolicy":"Never")"),
-                                       {"value: Forbidden: may not be changed in an update.",
-                                        "preemptionPolicy: Invalid value: \"Never\": field is immutable"}},
-                                      {"node.k8s.io/v1",
-                                       "RuntimeClass",
-                                       Cluster(R"("handler":"a")"),
-                                       Cluster(R"("handler":"b")"),
-                                       {"handler: Invalid value: \"b\": field is immutable"}}});
+  ExpectChangeErrors(ValidateUpdate,
+                     {{"scheduling.k8s.io/v1",
+                       "PriorityClass",
+                       Cluster(R"("value":1)"),
+                       Cluster(R"("value":2,"preemptionPolicy":"Never")"),
+                       {"value: Forbidden: may not be changed in an update.",
+                        "preemptionPolicy: Invalid value: \"Never\": field is immutable"}},
+                      {"node.k8s.io/v1",
+                       "RuntimeClass",
+                       Cluster(R"("handler":"a")"),
+                       Cluster(R"("handler":"b")"),
+                       {"handler: Invalid value: \"b\": field is immutable"}},
+                      {"node.k8s.io/v1",
+                       "RuntimeClass",
+                       Cluster(R"("handler":"a")"),
+                       Cluster(R"("handler":"a","scheduling":{"nodeSelector":{"a b":"c"}})"),
+                       {std::string("scheduling.nodeSelector: Invalid value: \"a b\": ") + kQualifiedRule}}});
 }
 
 // The shape of a request, though nobody signed it.
@@ -405,6 +491,14 @@ TEST(PolicyRules, Reviews) {
           "spec.nonResourceAttributes: Invalid value: {\"Path\":\"/\",\"Verb\":\"\"}: cannot be specified in "
           "combination with "
           "resourceAttributes"});
+  EXPECT_EQ(
+      said("SelfSubjectAccessReview",
+           R"({"spec":{"resourceAttributes":{"labelSelector":{"requirements":[{"key":"a b","operator":"In",)"
+           R"("values":["c"]},{"key":"k","operator":"Near"}]},"fieldSelector":{}}}})"),
+      (Lines{"spec.resourceAttributes.fieldSelector.requirements: Required value: when "
+             "spec.resourceAttributes.fieldSelector is specified, requirements or rawSelector is required",
+             "spec.resourceAttributes.labelSelector.requirements[0].key: Invalid value: \"a b\": " +
+                 std::string(kQualifiedRule)}));
   EXPECT_EQ(
       said("LocalSubjectAccessReview",
            R"({"metadata":{"namespace":"a"},"spec":{"user":"u","resourceAttributes":{"namespace":"b"}}})"),

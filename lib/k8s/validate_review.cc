@@ -1,4 +1,6 @@
 // Reviews: questions about who somebody is and what they may do.
+#include <fmt/format.h>
+
 #include "lib/k8s/validate_parts.h"
 #include "lib/k8s/validation.h"
 
@@ -11,30 +13,50 @@ constexpr int64_t kTokenMin = 10 * 60, kTokenMax = int64_t{1} << 32;
 constexpr char kOneOfThem[] = "exactly one of nonResourceAttributes or resourceAttributes must be specified";
 constexpr char kNotBoth[] = "cannot be specified in combination with resourceAttributes";
 
-// Whatever a review asks about: the whole of it but names and namespace of metadata must be unset.
+// Operators of newer clients are let pass: who does not know them takes the requirement as absent.
+bool IsKnownOperator(std::string_view op) {
+  return op == "In" || op == "NotIn" || op == "Exists" || op == "DoesNotExist";
+}
+
+template <typename Selector, typename Check>
+void CheckSelector(const Selector& selector, const Path& path, const Check& check, FieldErrors& errors) {
+  const Path requirements = path.Child("requirements");
+  if (!selector.raw_selector().empty() && !selector.requirements().empty()) {
+    errors.push_back(Invalid(path.Child("rawSelector"), selector.raw_selector(),
+                             "may not specified at the same time as requirements"));
+  }
+  if (selector.raw_selector().empty() && selector.requirements().empty()) {
+    errors.push_back(Required(
+        requirements,
+        fmt::format("when {} is specified, requirements or rawSelector is required", path.ToString())));
+  }
+  for (int i = 0; i < selector.requirements_size(); ++i) {
+    check(selector.requirements(i), requirements.Index(i));
+  }
+}
+
 void CheckSelectors(const authorizationv1::ResourceAttributes& attributes, const Path& path,
                     FieldErrors& errors) {
-  const auto check = [&](bool set, const auto& selector, const char* field) {
-    if (!set) return;
-    const Path place = path.Child(field);
-    const Path requirements = place.Child("requirements");
-    if (selector.raw_selector().empty() && selector.requirements().empty()) {
-      errors.push_back(
-          Required(requirements, "when fieldSelector is specified, requirements or rawSelector is required"));
-    }
-    if (!selector.raw_selector().empty() && !selector.requirements().empty()) {
-      errors.push_back(Invalid(place.Child("rawSelector"), selector.raw_selector(),
-                               "may not specified at the same time as requirements"));
-    }
-    for (int i = 0; i < selector.requirements_size(); ++i) {
-      const auto& requirement = selector.requirements(i);
-      const Path item = requirements.Index(i);
-      if (requirement.key().empty()) errors.push_back(Required(item.Child("key"), "must be specified"));
-      CheckSelectorOperator(requirement.operator_(), requirement.values_size(), item, errors);
+  const auto check_operator = [&](const auto& requirement, const Path& item) {
+    if (!IsKnownOperator(requirement.operator_())) return;
+    CheckSelectorOperator(requirement.operator_(), requirement.values_size(), item, errors);
+  };
+  const auto field = [&](const metav1::FieldSelectorRequirement& requirement, const Path& item) {
+    if (requirement.key().empty()) errors.push_back(Required(item.Child("key"), "must be specified"));
+    check_operator(requirement, item);
+  };
+  const auto label = [&](const metav1::LabelSelectorRequirement& requirement, const Path& item) {
+    check_operator(requirement, item);
+    CheckLabelKey(requirement.key(), item.Child("key"), errors);
+    const Path values = item.Child("values");
+    for (int i = 0; i < requirement.values_size(); ++i) {
+      AddProblems(CheckLabelValue(requirement.values(i)), requirement.values(i), values.Index(i), errors);
     }
   };
-  check(attributes.has_field_selector(), attributes.field_selector(), "fieldSelector");
-  check(attributes.has_label_selector(), attributes.label_selector(), "labelSelector");
+  if (attributes.has_field_selector())
+    CheckSelector(attributes.field_selector(), path.Child("fieldSelector"), field, errors);
+  if (attributes.has_label_selector())
+    CheckSelector(attributes.label_selector(), path.Child("labelSelector"), label, errors);
 }
 
 template <typename Spec>

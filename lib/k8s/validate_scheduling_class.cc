@@ -119,7 +119,7 @@ void RegisterSchedulingRules(RuleTable& table) {
   table.Add<schedulingv1::PriorityClass, CheckPriorityClass>();
   table.AddUpdate<schedulingv1::PriorityClass, CheckPriorityClassUpdate>(true);
   table.Add<nodev1::RuntimeClass, CheckRuntimeClass>();
-  table.AddUpdate<nodev1::RuntimeClass, CheckRuntimeClassUpdate>(true);
+  table.AddUpdate<nodev1::RuntimeClass, CheckRuntimeClassUpdate>();
   table.Add<appsv1::ControllerRevision, CheckRevision>();
   table.AddUpdate<appsv1::ControllerRevision, CheckRevisionUpdate>(true);
 }
