@@ -1,14 +1,41 @@
 // Internal to lib/k8s: schemas of custom resources.
 #pragma once
 
+#include <algorithm>
+#include <string>
+#include <vector>
+
 #include "lib/api/proto/apiextensions_v1.pb.h"
 #include "lib/k8s/validate_internal.h"
 
 namespace keelson::k8s {
 
-// Whether it is structural (every field says its type, logical operators say nothing new) and keeps off what
-// custom resources do not support. Rules in CEL and defaults are not looked into.
-void CheckSchema(const api::apiextensions::v1::JSONSchemaProps& schema, const Path& path,
+using JsonSchema = api::apiextensions::v1::JSONSchemaProps;
+
+// Rules that a schema need not keep when the stored one already breaks them.
+struct SchemaRules {
+  bool known_types = true;
+  bool atomic_sets = true;  // items of lists of type set
+  bool map_keys = true;     // keys of lists of type map, and items of both types that may be null
+};
+
+// The rules for an update of `old`.
+SchemaRules RulesAfter(const api::apiextensions::v1::CustomResourceDefinitionSpec& old);
+
+// The schema of a version. `has_status`: with the subresource status, which takes the schema apart. Rules in
+// CEL are not compiled, and defaults not tried against their schemas.
+void CheckSchema(const JsonSchema& schema, bool has_status, const SchemaRules& rules, const Path& path,
                  FieldErrors& errors);
+
+// Whether the schema is structural: every field has a type, and logical operators only bound values.
+void CheckStructural(const JsonSchema& schema, const Path& path, FieldErrors& errors);
+
+template <typename Map>
+std::vector<std::string> SortedKeys(const Map& map) {
+  std::vector<std::string> keys;
+  for (const auto& entry : map) keys.push_back(entry.first);
+  std::sort(keys.begin(), keys.end());
+  return keys;
+}
 
 }  // namespace keelson::k8s
