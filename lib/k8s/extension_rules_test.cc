@@ -1,4 +1,4 @@
-// Webhooks, admission policies, custom resources, API services, devices, access rules.
+// Webhooks, admission policies, API services, devices, access rules.
 #include "lib/k8s/rule_cases.h"
 
 namespace keelson::k8s {
@@ -87,8 +87,26 @@ TEST(ExtensionRules, AdmissionPolicies) {
         "spec.validations[0].expression: Required value: expression is not specified",
         "spec.validations[0].message: Invalid value: \"a\\nb\": message must not contain line breaks",
         "spec.validations[0].reason: Unsupported value: \"Odd\": supported values: \"Forbidden\", "
-        "\"Invalid\", "
-        "\"RequestEntityTooLarge\", \"Unauthorized\""}},
+        "\"Invalid\", \"RequestEntityTooLarge\""}},
+      // A message is not needed for an expression of several lines.
+      {kAdmission,
+       "ValidatingAdmissionPolicy",
+       Cluster(std::string(R"("spec":{)") + kMatch + R"(,"validations":[{"expression":"true ||\nfalse"}]})"),
+       {}},
+      {kAdmission,
+       "ValidatingAdmissionPolicy",
+       Cluster(R"("spec":{"matchConstraints":{"objectSelector":{"matchLabels":{"a b":"c"}},)"
+               R"("resourceRules":[{"operations":["CREATE"],"apiGroups":[""],"apiVersions":["v1"],)"
+               R"("resources":["pods"]}]},"validations":[{"expression":"true"}]})"),
+       {std::string("spec.matchConstraints.objectSelector.matchLabels: Invalid value: \"a b\": ") +
+        kQualifiedRule}},
+      {kAdmission,
+       "MutatingAdmissionPolicy",
+       Cluster(R"("spec":{"matchConstraints":{"resourceRules":[{"operations":["DELETE"],"apiGroups":[""],)"
+               R"("apiVersions":["v1"],"resources":["pods"]}]},"reinvocationPolicy":"Never",)"
+               R"("mutations":[{"patchType":"JSONPatch","jsonPatch":{"expression":"[]"}}]})"),
+       {"spec.matchConstraints.resourceRules.operations: Unsupported value: \"DELETE\": supported "
+        "values: \"*\", \"CONNECT\", \"CREATE\", \"UPDATE\""}},
       {kAdmission,
        "ValidatingAdmissionPolicyBinding",
        Cluster(R"("spec":{"policyName":"p","validationActions":["Deny","Warn"],"paramRef":{}})"),
@@ -102,61 +120,6 @@ TEST(ExtensionRules, AdmissionPolicies) {
        Cluster(std::string(R"("spec":{)") + kMatch +
                R"(,"reinvocationPolicy":"Never","mutations":[{"patchType":"JSONPatch"}]})"),
        {"spec.mutations[0].jsonPatch: Required value: must be specified when patchType is JSONPatch"}},
-  });
-}
-
-std::string Definition(const std::string& schema, const std::string& name = "cats.example.com") {
-  return R"({"metadata":{"name":")" + name +
-         R"("},"spec":{"group":"example.com","scope":"Namespaced",)"
-         R"("names":{"plural":"cats","kind":"Cat"},"versions":[{"name":"v1","served":true,"storage":true,)"
-         R"("schema":{"openAPIV3Schema":)" +
-         schema + R"(}}]},"status":{"storedVersions":["v1"]}})";
-}
-
-TEST(ExtensionRules, CustomResources) {
-  constexpr char kV1[] = "apiextensions.k8s.io/v1", kKind[] = "CustomResourceDefinition";
-  ExpectErrors({
-      {kV1, kKind, Definition(R"({"type":"object","properties":{"spec":{"type":"object"}}})"), {}},
-      {kV1,
-       kKind,
-       Definition(R"({"type":"object"})", "dogs.example.com"),
-       {"metadata.name: Invalid value: \"dogs.example.com\": must be spec.names.plural+\".\"+spec.group"}},
-      {kV1,
-       kKind,
-       Definition(R"({"type":"object","properties":{"a":{},"b":{"type":"array"},"c":{"type":"odd"}}})"),
-       {"spec.validation.openAPIV3Schema.properties[a].type: Required value: must not be empty for specified "
-        "object "
-        "fields",
-        "spec.validation.openAPIV3Schema.properties[b].items: Required value: must be specified",
-        "spec.validation.openAPIV3Schema.properties[c].type: Unsupported value: \"odd\": supported values: "
-        "\"array\", "
-        "\"boolean\", \"integer\", \"number\", \"object\", \"string\""}},
-      {kV1,
-       kKind,
-       Definition(R"({"type":"string","uniqueItems":true})"),
-       {"spec.validation.openAPIV3Schema.uniqueItems: Forbidden: uniqueItems cannot be set to true since the "
-        "runtime "
-        "complexity becomes quadratic",
-        "spec.validation.openAPIV3Schema.type: Invalid value: \"string\": must be object at the root"}},
-      {kV1,
-       kKind,
-       Definition(
-           R"({"type":"object","properties":{"p":{"x-kubernetes-int-or-string":true,"anyOf":[{"type":"integer"},{"type":"string"}]}}})"),
-       {}},
-      {kV1,
-       kKind,
-       R"({"metadata":{"name":"cats.example.com"},"spec":{"group":"example.com","scope":"Odd","names":{"plural":"cats","kind":"Cat"},)"
-       R"("versions":[{"name":"v1","served":true,"storage":false}]},"status":{"storedVersions":["v2"]}})",
-       {"spec.scope: Unsupported value: \"Odd\": supported values: \"Cluster\", \"Namespaced\"",
-        "spec.versions: Invalid value: [{\"name\":\"v1\",\"served\":true,\"storage\":false}]: must have "
-        "exactly one version "
-        "marked as storage version",
-        "spec.versions[0].schema.openAPIV3Schema: Required value: schemas are required",
-        "status.storedVersions[0]: Invalid value: \"v2\": missing from spec.versions; v2 was previously a "
-        "storage version, "
-        "and must remain in spec.versions until a storage migration ensures no data remains persisted in v2 "
-        "and removes v2 "
-        "from status.storedVersions"}},
   });
 }
 

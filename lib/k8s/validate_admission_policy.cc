@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "lib/api/scheme.h"
+#include "lib/k8s/internal_form.h"
 #include "lib/k8s/rule_table.h"
 #include "lib/k8s/validate_admission_rules.h"
 
@@ -69,11 +70,10 @@ void CheckMatchResources(const MatchResources& match, const Path& path, FieldErr
   } else {
     CheckLabelSelector(match.namespace_selector(), path.Child("namespaceSelector"), errors);
   }
-  // Upstream's path, though the field is objectSelector.
   if (!match.has_object_selector()) {
-    errors.push_back(Required(path.Child("labelSelector")));
+    errors.push_back(Required(path.Child("objectSelector")));
   } else {
-    CheckLabelSelector(match.object_selector(), path.Child("labelSelector"), errors);
+    CheckLabelSelector(match.object_selector(), path.Child("objectSelector"), errors);
   }
   CheckNamedRules(match.resource_rules(), path.Child("resourceRules"), errors);
   CheckNamedRules(match.exclude_resource_rules(), path.Child("excludeResourceRules"), errors);
@@ -143,32 +143,36 @@ void CheckValidation(const Validation& validation, const Path& path, FieldErrors
   } else if (message.find_first_of("\r\n") != std::string_view::npos) {
     errors.push_back(
         Invalid(path.Child("message"), validation.message(), "message must not contain line breaks"));
-  } else if (message.empty() && Trim(validation.expression()).find('\n') != std::string_view::npos) {
-    errors.push_back(
-        Required(path.Child("message"), "message must be specified if expression contains line breaks"));
   }
   if (validation.has_reason()) {
-    CheckOneOf(validation.reason(), {"Forbidden", "Invalid", "RequestEntityTooLarge", "Unauthorized"},
-               path.Child("reason"), errors);
+    CheckOneOf(validation.reason(), {"Forbidden", "Invalid", "RequestEntityTooLarge"}, path.Child("reason"),
+               errors);
   }
 }
 
 void CheckAuditAnnotations(const ValidatingAdmissionPolicy& object, const Path& path, FieldErrors& errors) {
   const auto& annotations = object.spec().audit_annotations();
   if (annotations.size() > kMaxAuditAnnotations) {
-    errors.push_back(TooMany(path, annotations.size(), kMaxAuditAnnotations));
+    std::string printed;
+    for (const AuditAnnotation& annotation : annotations) {
+      printed += (printed.empty() ? "[" : ",") + PrintInternal(annotation);
+    }
+    errors.push_back(
+        InvalidRaw(path, printed + "]",
+                   fmt::format("must not have more than {} auditAnnotations", kMaxAuditAnnotations)));
   }
   std::set<std::string_view> keys;
   for (int i = 0; i < annotations.size(); ++i) {
     const Path item = path.Index(i);
     const std::string& key = annotations[i].key();
-    const std::string name = object.metadata().name() + "/" + std::string(Trim(key));
-    AddProblems(CheckQualifiedName(name), key, item.Child("key"), errors);
+    const std::string name = object.metadata().name() + "/" + key;
+    AddProblems(CheckQualifiedName(name), name, item.Child("key"), errors);
     const std::string_view expression = Trim(annotations[i].value_expression());
     if (expression.empty()) {
       errors.push_back(Required(item.Child("valueExpression"), "valueExpression is not specified"));
     } else if (expression.size() > kAuditExpressionBytes) {
-      errors.push_back(Required(item.Child("valueExpression"), "must not exceed 5kb in length"));
+      errors.push_back(Required(item.Child("valueExpression"),
+                                fmt::format("must not exceed {} bytes in length", kAuditExpressionBytes)));
     }
     if (!keys.insert(key).second) errors.push_back(Duplicate(item.Child("key"), key));
   }
@@ -222,10 +226,21 @@ void CheckMutation(const Mutation& mutation, const Path& path, FieldErrors& erro
   }
 }
 
+// What is deleted cannot be changed on the way.
+void CheckMutatingOperations(const MatchResources& match, const Path& path, FieldErrors& errors) {
+  const Path rules = path.Child("resourceRules");
+  for (const NamedRuleWithOperations& rule : match.resource_rules()) {
+    for (const std::string& operation : rule.rule_with_operations().operations()) {
+      CheckOneOf(operation, {"*", "CONNECT", "CREATE", "UPDATE"}, rules.Child("operations"), errors);
+    }
+  }
+}
+
 void CheckMutatingPolicy(const MutatingAdmissionPolicy& object, FieldErrors& errors) {
   const Path path("spec");
   const MutatingAdmissionPolicySpec& spec = object.spec();
   CheckHead(spec, path, errors);
+  CheckMutatingOperations(spec.match_constraints(), path.Child("matchConstraints"), errors);
   const Path mutations = path.Child("mutations");
   if (spec.mutations().empty()) {
     errors.push_back(Required(mutations, "mutations must contain at least one item"));
@@ -257,8 +272,7 @@ void CheckBindingHead(const Spec& spec, const Path& path, FieldErrors& errors) {
   CheckName(spec.policy_name(), CheckDns1123Subdomain, path.Child("policyName"), errors);
   if (spec.has_param_ref()) CheckParamRef(spec.param_ref(), path.Child("paramRef"), errors);
   if (spec.has_match_resources()) {
-    // The missing letter is upstream's.
-    CheckMatchResources(spec.match_resources(), path.Child("matchResouces"), errors);
+    CheckMatchResources(spec.match_resources(), path.Child("matchResources"), errors);
   }
 }
 
@@ -281,7 +295,9 @@ void CheckValidatingBinding(const ValidatingAdmissionPolicyBinding& object, Fiel
 }
 
 void CheckMutatingBinding(const MutatingAdmissionPolicyBinding& object, FieldErrors& errors) {
-  CheckBindingHead(object.spec(), Path("spec"), errors);
+  const Path spec("spec");
+  CheckBindingHead(object.spec(), spec, errors);
+  CheckMutatingOperations(object.spec().match_resources(), spec.Child("matchResources"), errors);
 }
 
 }  // namespace
