@@ -259,6 +259,36 @@ TEST(ConfigRules, Nodes) {
          "status.allocatable.example.com/gpu: Invalid value: \"500m\": must be an integer"}}});
 }
 
+TEST(ConfigRules, DeclaredFeatures) {
+  const auto node = [](const std::string& features) {
+    return Cluster(R"("status":{"declaredFeatures":[)" + features + "]}");
+  };
+  const auto odd = [&](const std::string& name) {
+    return RuleCase{
+        "v1",
+        "Node",
+        node("\"" + name + "\""),
+        {"status.declaredFeatures[0]: Invalid value: \"" + name + "\": invalid feature name \"" + name +
+         "\": must start with an UpperCamelCase segment, with subsequent segments separated by "
+         "'/' (e.g., MyFeature or MyFeature/mySubFeature), and contain only alphanumeric "
+         "characters and slashes"}};
+  };
+  const Lines unsorted = {
+      "status.declaredFeatures[1]: Invalid value: \"A\": list must be sorted alphabetically"};
+  ExpectErrors({
+      {"v1", "Node", node(R"("Cpu2","Gpu/b2","Gpu/b2/c")"), {}},
+      odd("a"),
+      odd("A-b"),
+      odd("A/"),
+      odd("A/1"),
+      odd(""),
+      {"v1", "Node", node(R"("B","A")"), unsorted},
+      {"v1", "Node", node(R"("A","A")"), {"status.declaredFeatures[1]: Duplicate value: \"A\""}},
+  });
+  ExpectChangeErrors(ValidateStatusUpdate, {{"v1", "Node", node(""), node(R"("A","B")"), {}},
+                                            {"v1", "Node", node(""), node(R"("B","A")"), unsorted}});
+}
+
 TEST(ConfigRules, Events) {
   constexpr char kModern[] =
       R"("regarding":{"namespace":"d"},"eventTime":"2026-01-01T00:00:00.000000Z","reportingController":"a.io/c",)"

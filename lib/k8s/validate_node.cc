@@ -1,6 +1,8 @@
 // Nodes.
 #include <set>
 
+#include <fmt/format.h>
+
 #include "lib/api/quantity.h"
 #include "lib/k8s/rule_table.h"
 #include "lib/k8s/validate_parts.h"
@@ -8,6 +10,8 @@
 namespace keelson::k8s {
 
 namespace {
+
+constexpr size_t kFeatureNameBytes = 253;
 
 using Taints = google::protobuf::RepeatedPtrField<corev1::Taint>;
 
@@ -56,9 +60,59 @@ void CheckResources(const corev1::NodeStatus& status, FieldErrors& errors) {
   }
 }
 
+// "MyFeature", "MyFeature/itsPart".
+bool IsFeatureName(std::string_view name) {
+  const auto alpha = [](char c) { return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z'); };
+  if (name.empty() || name.front() < 'A' || name.front() > 'Z') return false;
+  for (std::string_view segment : SplitText(name, '/')) {
+    if (segment.empty() || !alpha(segment.front())) return false;
+    for (char c : segment) {
+      if (!alpha(c) && (c < '0' || c > '9')) return false;
+    }
+  }
+  return true;
+}
+
+void CheckDeclaredFeatures(const Strings& features, FieldErrors& errors) {
+  const Path status("status");
+  const Path list = status.Child("declaredFeatures");
+  for (int i = 0; i < features.size(); ++i) {
+    const std::string& name = features[i];
+    if (name.size() > kFeatureNameBytes) {
+      errors.push_back(Invalid(list.Index(i), name,
+                               fmt::format("invalid feature name {}: must be no more than {} characters",
+                                           Quote(name), kFeatureNameBytes)));
+    } else if (!IsFeatureName(name)) {
+      errors.push_back(Invalid(
+          list.Index(i), name,
+          fmt::format("invalid feature name {}: must start with an UpperCamelCase segment, with subsequent "
+                      "segments separated by '/' (e.g., MyFeature or MyFeature/mySubFeature), and contain "
+                      "only alphanumeric characters and slashes",
+                      Quote(name))));
+    }
+    if (i + 1 == features.size()) continue;
+    const std::string& next = features[i + 1];
+    if (name == next) {
+      errors.push_back(Duplicate(list.Index(i + 1), next));
+    } else if (name > next) {
+      errors.push_back(Invalid(list.Index(i + 1), next, "list must be sorted alphabetically"));
+    }
+  }
+}
+
+// Of new nodes only; upstream looks for it in metadata.
+void CheckSwap(const corev1::NodeSystemInfo& info, FieldErrors& errors) {
+  if (!info.swap().has_capacity() || info.swap().capacity() > 0) return;
+  const Path metadata("metadata");
+  errors.push_back(Invalid(metadata.Child("nodeSwapStatus").Child("capacity"), info.swap().capacity(),
+                           "must be greater than 0"));
+}
+
 void CheckNode(const corev1::Node& node, FieldErrors& errors) {
   CheckTaints(node.spec().taints(), errors);
   CheckResources(node.status(), errors);
+  CheckSwap(node.status().node_info(), errors);
+  CheckDeclaredFeatures(node.status().declared_features(), errors);
   CheckPodCidrs(node.spec().pod_cidrs(), {}, errors);
 }
 
@@ -112,12 +166,14 @@ void CheckChange(const corev1::Node& node, const corev1::Node& old, FieldErrors&
 void CheckNodeUpdate(const corev1::Node& node, const corev1::Node& old, FieldErrors& errors) {
   CheckTaints(node.spec().taints(), errors);
   CheckResources(node.status(), errors);
+  CheckDeclaredFeatures(node.status().declared_features(), errors);
   CheckPodCidrs(node.spec().pod_cidrs(), old.spec().pod_cidrs(), errors);
   CheckChange(node, old, errors);
 }
 
 void CheckNodeStatus(const corev1::Node& node, const corev1::Node& old, FieldErrors& errors) {
   CheckResources(node.status(), errors);
+  CheckDeclaredFeatures(node.status().declared_features(), errors);
   CheckChange(node, old, errors);
   CheckTaints(node.spec().taints(), errors);
 }

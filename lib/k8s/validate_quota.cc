@@ -97,7 +97,7 @@ void CheckScopeOperator(const corev1::ScopedResourceSelectorRequirement& require
   if (In(kScopes, requirement.scope_name()) && !by_value && op != "Exists") {
     errors.push_back(
         Invalid(path.Child("operator"), op,
-                "must be 'Exist' when scope is any of ResourceQuotaScopeTerminating, "
+                "must be 'Exists' when scope is any of ResourceQuotaScopeTerminating, "
                 "ResourceQuotaScopeNotTerminating, ResourceQuotaScopeBestEffort, "
                 "ResourceQuotaScopeNotBestEffort or ResourceQuotaScopeCrossNamespacePodAffinity"));
   }
@@ -111,7 +111,7 @@ void CheckScopeOperator(const corev1::ScopedResourceSelectorRequirement& require
     if (!requirement.values().empty()) {
       errors.push_back(
           InvalidRaw(path.Child("values"), PrintStrings(requirement.values()),
-                     "must be no value when `operator` is 'Exists' or 'DoesNotExist' for scope selector"));
+                     "must be no value when `operator` is 'Exist' or 'DoesNotExist' for scope selector"));
     }
   } else {
     errors.push_back(Invalid(path.Child("operator"), op, "not a valid selector operator"));
