@@ -150,6 +150,7 @@ void CheckInit(const PodScope& scope, const Path& path, FieldErrors& errors) {
       continue;
     }
     ForbidForInit(container, item, errors);
+    if (scope.has_restarting_init) continue;
     const Path policies = item.Child("resizePolicy");
     for (int j = 0; j < container.resize_policy_size(); ++j) {
       if (container.resize_policy(j).restart_policy() != "RestartContainer") continue;

@@ -194,8 +194,9 @@ void CheckProgress(Transition& t) {
   if (now.has_completion_time() && before.has_completion_time() && t.end_changed)
     t.Time("completionTime", now.completion_time(), "completionTime cannot be mutated");
   if (before.has_start_time() && t.start_changed && !spec.suspend()) {
-    t.errors.push_back(
-        Required(t.path.Child("startTime"), "startTime cannot be removed for unsuspended job"));
+    t.errors.push_back(Required(t.path.Child("startTime"),
+                                now.has_start_time() ? "startTime cannot be modified for unsuspended job"
+                                                     : "startTime cannot be removed for unsuspended job"));
   }
   const bool met = IsTrue(t.job, "SuccessCriteriaMet"), was_met = IsTrue(t.old, "SuccessCriteriaMet");
   if (was_met && !met) t.Condition("cannot disable the SuccessCriteriaMet=True condition");

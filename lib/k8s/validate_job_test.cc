@@ -104,6 +104,12 @@ TEST(ValidateJob, Status) {
             "status.conditions: Invalid value: cannot set Complete=True condition without the "
             "SuccessCriteriaMet=true condition",
             "status.startTime: Required value: startTime is required for finished job"}},
+          {Job("", R"("startTime":"2026-01-01T00:00:00Z")"),
+           Job("", R"("startTime":"2026-01-02T00:00:00Z")"),
+           {"status.startTime: Required value: startTime cannot be modified for unsuspended job"}},
+          {Job("", R"("startTime":"2026-01-01T00:00:00Z")"),
+           Job(""),
+           {"status.startTime: Required value: startTime cannot be removed for unsuspended job"}},
           {Job(""),
            Job("", R"("active":1,"ready":2)"),
            {"status.ready: Invalid value: 2: cannot set more ready pods than active"}},

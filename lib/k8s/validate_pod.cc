@@ -172,7 +172,7 @@ void CheckTokenSources(const corev1::PodSpec& spec, const Path& path, FieldError
 }
 
 void CheckPod(const corev1::Pod& pod, FieldErrors& errors) {
-  CheckPodMetadataAndSpec(pod, errors);
+  CheckPodMetadataAndSpec(pod, nullptr, errors);
   const Path spec("spec");
   if (!pod.spec().ephemeral_containers().empty())
     errors.push_back(Forbidden(spec.Child("ephemeralContainers"), "cannot be set on create"));
@@ -181,6 +181,16 @@ void CheckPod(const corev1::Pod& pod, FieldErrors& errors) {
         Forbidden(spec.Child("nodeName"), "cannot be set until all schedulingGates have been cleared"));
   }
   CheckAnnotationsMatchFields(pod.metadata().annotations(), pod.spec(), spec, errors);
+}
+
+bool HasRestartingInit(const corev1::PodSpec& spec) {
+  for (const corev1::Container& container : spec.init_containers()) {
+    if (IsSidecar(container)) continue;
+    for (const corev1::ContainerResizePolicy& policy : container.resize_policy()) {
+      if (policy.restart_policy() == "RestartContainer") return true;
+    }
+  }
+  return false;
 }
 
 void CheckPodTemplateObject(const corev1::PodTemplate& object, FieldErrors& errors) {
@@ -236,10 +246,11 @@ void CheckPodTemplate(const corev1::PodTemplateSpec& object, const Path& path, F
   }
 }
 
-void CheckPodMetadataAndSpec(const corev1::Pod& pod, FieldErrors& errors) {
+void CheckPodMetadataAndSpec(const corev1::Pod& pod, const corev1::Pod* old, FieldErrors& errors) {
   const Path metadata("metadata"), spec("spec");
   CheckPodAnnotations(pod.metadata().annotations(), pod.spec(), metadata.Child("annotations"), errors);
   PodScope scope{pod.spec(), &pod.metadata(), {}, {}};
+  scope.has_restarting_init = old && HasRestartingInit(old->spec());
   CheckPodSpecIn(scope, spec, errors);
   CheckTokenSources(pod.spec(), spec, errors);
   CheckTrimmedImages(pod.spec(), spec, errors);

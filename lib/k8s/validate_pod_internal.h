@@ -15,6 +15,8 @@ struct PodScope {
   const metav1::ObjectMeta* meta = nullptr;                         // of a pod; null in templates
   std::map<std::string_view, const corev1::VolumeSource*> volumes;  // those without errors, by name
   std::set<std::string_view> claims;                                // names in spec.resourceClaims
+  // The stored pod has init containers that a resize restarts, which new pods may not have.
+  bool has_restarting_init = false;
 
   bool is_pod() const { return meta != nullptr; }
   bool host_users() const { return !spec.has_host_users() || spec.host_users(); }
@@ -100,8 +102,9 @@ void CheckPodAnnotationsUpdate(const corev1::Pod& pod, const corev1::Pod& old, c
 void CheckSpreadConstraints(const corev1::PodSpec& spec, const Path& path, FieldErrors& errors);
 
 // ---- pods ----
-// metadata's pod-specific annotations and the spec; metadata itself is checked by the caller.
-void CheckPodMetadataAndSpec(const corev1::Pod& pod, FieldErrors& errors);
+// metadata's pod-specific annotations and the spec; metadata itself is checked by the caller. `old` is null
+// for a new pod.
+void CheckPodMetadataAndSpec(const corev1::Pod& pod, const corev1::Pod* old, FieldErrors& errors);
 void CheckPodUpdate(const corev1::Pod& pod, const corev1::Pod& old, FieldErrors& errors);
 void CheckPodStatus(const corev1::Pod& pod, const corev1::Pod& old, FieldErrors& errors);
 void CheckEphemeralContainersUpdate(const corev1::Pod& pod, const corev1::Pod& old, FieldErrors& errors);

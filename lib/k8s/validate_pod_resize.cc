@@ -89,10 +89,19 @@ void CheckInitContainers(corev1::PodSpec& rest, const corev1::PodSpec& old, cons
   for (int i = 0; i < rest.init_containers_size(); ++i) {
     corev1::Container& now = *rest.mutable_init_containers(i);
     const corev1::Container& before = old.init_containers(i);
+    const bool changed = !SameMessage(now, before);
     RestoreContainer(now, before);
     if (!SameMessage(now, before))
       errors.push_back(Forbidden(path.Index(i),
                                  "only cpu and memory resources for init or sidecar containers are mutable"));
+    if (!changed || IsSidecar(now)) continue;
+    // Such policies cannot be had anymore, but older pods have them.
+    for (const corev1::ContainerResizePolicy& policy : now.resize_policy()) {
+      if (policy.restart_policy() != "RestartContainer") continue;
+      errors.push_back(Forbidden(path.Index(i),
+                                 "non-sidecar init containers with a resize policy of RestartContainer "
+                                 "cannot be resized"));
+    }
   }
 }
 
@@ -100,7 +109,7 @@ void CheckInitContainers(corev1::PodSpec& rest, const corev1::PodSpec& old, cons
 
 void CheckPodResize(const corev1::Pod& pod, const corev1::Pod& old, FieldErrors& errors) {
   const Path path("spec");
-  CheckPodMetadataAndSpec(pod, errors);
+  CheckPodMetadataAndSpec(pod, &old, errors);
   if (old.metadata().annotations().contains(std::string(kMirrorAnnotation))) {
     errors = {Forbidden(Path(""), "static pods cannot be resized")};
     return;

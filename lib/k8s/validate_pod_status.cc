@@ -11,6 +11,8 @@ namespace keelson::k8s {
 
 namespace {
 
+constexpr size_t kMaxHealthMessage = 1024;
+
 using Statuses = google::protobuf::RepeatedPtrField<corev1::ContainerStatus>;
 
 void CheckConditions(const corev1::PodStatus& status, const Path& path, FieldErrors& errors) {
@@ -131,7 +133,7 @@ void CheckUsers(const Statuses& statuses, const corev1::PodSpec& spec, const Pat
                 FieldErrors& errors) {
   for (int i = 0; i < statuses.size(); ++i) {
     if (!statuses[i].has_user() || !statuses[i].user().has_linux()) continue;
-    const Path item = path.Index(i), field = item.Child("linux");
+    const Path item = path.Index(i), owner = item.Child("user"), field = owner.Child("linux");
     const corev1::LinuxContainerUser& user = statuses[i].user().linux();
     if (spec.os().name() == "windows") {
       errors.push_back(Forbidden(field, "cannot be set for a windows pod"));
@@ -164,6 +166,11 @@ void CheckHealth(const corev1::ResourceStatus& status, const Path& path, FieldEr
     const std::string& health = one.health();
     if (health != "Healthy" && health != "Unhealthy" && health != "Unknown")
       errors.push_back(NotSupported(item.Child("health"), health, {"Healthy", "Unhealthy", "Unknown"}));
+    if (one.has_message() && one.message().empty()) {
+      errors.push_back(Required(item.Child("message"), "must be non-empty if specified"));
+    } else if (one.message().size() > kMaxHealthMessage) {
+      errors.push_back(TooLong(item.Child("message"), kMaxHealthMessage));
+    }
     if (!seen.insert(one.resource_id()).second)
       errors.push_back(Duplicate(item.Child("resourceID"), one.resource_id()));
   }

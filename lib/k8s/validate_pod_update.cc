@@ -177,7 +177,7 @@ void CheckPodUpdate(const corev1::Pod& pod, const corev1::Pod& old, FieldErrors&
   const Path metadata("metadata"), path("spec");
   const corev1::PodSpec& spec = pod.spec();
   const corev1::PodSpec& before = old.spec();
-  CheckPodMetadataAndSpec(pod, errors);
+  CheckPodMetadataAndSpec(pod, &old, errors);
   CheckPodAnnotationsUpdate(pod, old, metadata.Child("annotations"), errors);
   if (!CheckContainerUpdates(spec.containers(), before.containers(), path.Child("containers"), errors))
     return;
@@ -203,7 +203,7 @@ void CheckPodUpdate(const corev1::Pod& pod, const corev1::Pod& old, FieldErrors&
 
 void CheckEphemeralContainersUpdate(const corev1::Pod& pod, const corev1::Pod& old, FieldErrors& errors) {
   const Path metadata("metadata"), spec("spec"), path = spec.Child("ephemeralContainers");
-  CheckPodMetadataAndSpec(pod, errors);
+  CheckPodMetadataAndSpec(pod, &old, errors);
   CheckPodAnnotationsUpdate(pod, old, metadata.Child("annotations"), errors);
   if (old.metadata().annotations().contains("kubernetes.io/config.mirror")) {
     errors = {Forbidden(Path(""), "static pods do not support ephemeral containers")};

@@ -83,6 +83,12 @@ TEST(ValidatePodResize, InitContainers) {
           {pod(Cpu("1", "2")),
            pod(Cpu("1")),
            {"spec.initContainers[0].resources.limits: Forbidden: resource limits cannot be removed"}},
+          // One that runs to its end cannot be started anew.
+          {pod(Cpu("1") + restarts), pod(Cpu("1") + restarts), {}},
+          {pod(Cpu("1") + restarts),
+           pod(Cpu("2") + restarts),
+           {"spec.initContainers[0]: Forbidden: non-sidecar init containers with a resize policy of "
+            "RestartContainer cannot be resized"}},
           {pod(Cpu("1")), pod(storage), {only_cpu_and_memory}},
           {pod(Cpu("1") + sidecar), pod(storage + sidecar), {only_cpu_and_memory}},
       },
@@ -132,6 +138,24 @@ TEST(ValidatePodStatus, Rules) {
             R"(characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. )"
             R"('MyName',  or 'my.name',  or '123-abc', regex used for validation is )"
             R"('([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]'))"}},
+          {pod(""),
+           pod(R"("containerStatuses":[{"name":"c","user":{"linux":{"uid":-1,"gid":0}}}])"),
+           {"status.containerStatuses[0].user.linux.uid: Invalid value: -1: must be between 0 and "
+            "2147483647, "
+            "inclusive"}},
+          {pod(""),
+           pod(R"("containerStatuses":[{"name":"other","allocatedResourcesStatus":[{"name":"a","resources":[)"
+               R"({"resourceID":"1","health":"Healthy","message":""},)"
+               R"({"resourceID":"2","health":"Odd"},{"resourceID":"2","health":"Unknown","message":")" +
+               std::string(1025, 'm') + R"("}]}]}])"),
+           {"status.containerStatuses[0].allocatedResourcesStatus[0].resources[0].message: Required value: "
+            "must be non-empty if specified",
+            "status.containerStatuses[0].allocatedResourcesStatus[0].resources[1].health: Unsupported value: "
+            "\"Odd\": supported values: \"Healthy\", \"Unhealthy\", \"Unknown\"",
+            "status.containerStatuses[0].allocatedResourcesStatus[0].resources[2].message: Too long: may not "
+            "be more than 1024 bytes",
+            "status.containerStatuses[0].allocatedResourcesStatus[0].resources[2].resourceID: Duplicate "
+            "value: \"2\""}},
           {pod(R"("nominatedNodeName":"n")"),
            pod(R"("nominatedNodeName":"N_")"),
            {R"(status.nominatedNodeName: Invalid value: "N_": a lowercase RFC 1123 subdomain must consist of )"
