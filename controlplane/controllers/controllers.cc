@@ -39,6 +39,7 @@
 #include "controlplane/controllers/serviceaccounttokens/cleaner.h"
 #include "controlplane/controllers/servicecidrs/controller.h"
 #include "controlplane/controllers/statefulset/controller.h"
+#include "controlplane/controllers/storageprotection/classes.h"
 #include "controlplane/controllers/storageprotection/controller.h"
 #include "controlplane/controllers/ttlafterfinished/controller.h"
 #include "controlplane/controllers/volumebinding/claims.h"
@@ -124,6 +125,8 @@ Result<> Build(Manager& manager, const Options& options) {
                                          "pvc-protection-controller");
   manager.Add<VolumeProtectionController>(options, "persistentvolume-protection-controller",
                                           "pv-protection-controller");
+  manager.Add<ClassProtectionController>(options, "volumeattributesclass-protection-controller",
+                                         "volumeattributesclass-protection-controller");
   manager.Add<ClaimBinder>(options, "persistentvolume-binder-controller", "persistentvolume-controller");
   manager.Add<VolumeBinder>(options, "persistentvolume-binder-controller", "persistentvolume-controller");
   manager.Add<VolumeExpandController>(options, "persistentvolume-expander-controller", "volume_expand");

@@ -98,6 +98,7 @@ TEST(RunTest, QueuesHaveUpstreamsNames) {
       "token_cleaner",
       "ttl_jobs_to_delete",
       "ttlcontroller",
+      "vacprotection",
       "volume_expand",
       "volumes",
   };

@@ -82,6 +82,7 @@ std::string_view AccountOfQueue(std::string_view queue) {
       {"token_cleaner", "token-cleaner"},
       {"ttl_jobs_to_delete", "ttl-after-finished-controller"},
       {"ttlcontroller", "ttl-controller"},
+      {"vacprotection", "volumeattributesclass-protection-controller"},
       {"volume_expand", "expand-controller"},
       {"volumes", "persistent-volume-binder"},
   };

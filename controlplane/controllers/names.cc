@@ -21,8 +21,7 @@ constexpr std::string_view kNotHere[] = {"cloud-node-lifecycle-controller",
                                          "storage-version-gc",
                                          "storage-version-migrator-controller",
                                          "storageversion-garbage-collector-controller",
-                                         "validatingadmissionpolicy-status-controller",
-                                         "volumeattributesclass-protection-controller"};
+                                         "validatingadmissionpolicy-status-controller"};
 
 bool IsNotHere(std::string_view name) {
   return std::find(std::begin(kNotHere), std::end(kNotHere), name) != std::end(kNotHere);
@@ -82,6 +81,7 @@ const std::vector<ControllerName>& AllControllers() {
       {"ttl-after-finished-controller", "ttl-after-finished", "ttl-after-finished-controller",
        "concurrent-ttl-after-finished-syncs", 5},
       {"ttl-controller", "ttl", "ttl-controller"},
+      {"volumeattributesclass-protection-controller", "", "volumeattributesclass-protection-controller"},
   };
   return all;
 }

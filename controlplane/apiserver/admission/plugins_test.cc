@@ -68,6 +68,10 @@ TEST(StorageProtection, FinalizersOnce) {
   Case<corev1::PersistentVolumeClaim> claim("{}");
   EXPECT_EQ(claim.Try(*plugin), "");
   EXPECT_EQ(claim.object.metadata().finalizers(0), "kubernetes.io/pvc-protection");
+  Case<api::storage::v1::VolumeAttributesClass> attributes("{}");
+  EXPECT_EQ(attributes.Try(*plugin), "");
+  ASSERT_EQ(attributes.object.metadata().finalizers_size(), 1);
+  EXPECT_EQ(attributes.object.metadata().finalizers(0), "kubernetes.io/vac-protection");
 }
 
 TEST(EventRateLimit, EachKeyHasItsBucket) {

@@ -1,4 +1,5 @@
-// StorageObjectInUseProtection: claims and volumes get the finalizer that holds them while they are in use.
+// StorageObjectInUseProtection: claims, volumes and attribute classes get the finalizer that holds them while
+// they are in use.
 #include <algorithm>
 
 #include "controlplane/apiserver/admission/plugins.h"
@@ -15,6 +16,8 @@ class StorageProtection : public AdmissionPlugin {
     if (!request.Creates()) return {};
     if (request.Is("", "persistentvolumeclaims")) Add(*request.object, "kubernetes.io/pvc-protection");
     if (request.Is("", "persistentvolumes")) Add(*request.object, "kubernetes.io/pv-protection");
+    if (request.Is("storage.k8s.io", "volumeattributesclasses"))
+      Add(*request.object, "kubernetes.io/vac-protection");
     return {};
   }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "controlplane/controllers/pod_claims.h"
+#include "controlplane/controllers/storageprotection/finalizer.h"
 #include "lib/api/meta.h"
 #include "lib/k8s/pod_util.h"
 
@@ -11,28 +12,8 @@ namespace {
 
 constexpr char kOfClaims[] = "kubernetes.io/pvc-protection", kOfVolumes[] = "kubernetes.io/pv-protection";
 
-bool Has(const metav1::ObjectMeta& meta, std::string_view finalizer) {
-  return std::find(meta.finalizers().begin(), meta.finalizers().end(), finalizer) != meta.finalizers().end();
-}
-
 // A pod that no node has yet uses nothing; one that has ended may still have its volumes mounted.
 bool Uses(const corev1::Pod& pod) { return !pod.spec().node_name().empty(); }
-
-// Puts the finalizer on, or takes it off.
-template <typename T>
-Result<Requeue> SetFinalizer(const client::RestClient& api, const T& object, const char* finalizer, bool on) {
-  if (Has(object.metadata(), finalizer) == on) return Requeue{};
-  T changed = object;
-  auto& finalizers = *changed.mutable_metadata()->mutable_finalizers();
-  if (on) {
-    *finalizers.Add() = finalizer;
-  } else {
-    finalizers.erase(std::remove(finalizers.begin(), finalizers.end(), finalizer), finalizers.end());
-  }
-  Result<T> stored = api.Update(changed);
-  if (!stored && !stored.error().Is(Code::kNotFound)) return stored.error();
-  return Requeue{};
-}
 
 }  // namespace
 
@@ -62,7 +43,7 @@ Result<Requeue> ClaimProtectionController::Reconcile(const std::string& key, std
   if (!claim) return Requeue{};
   const client::RestClient api = api_.With(stop);
   if (!claim->metadata().has_deletion_timestamp()) return SetFinalizer(api, *claim, kOfClaims, true);
-  if (!Has(claim->metadata(), kOfClaims)) return Requeue{};
+  if (!HasFinalizer(claim->metadata(), kOfClaims)) return Requeue{};
   for (const auto& pod : pods_.ByIndex(kByClaim, key)) {
     if (Uses(*pod)) return Requeue{};  // its end has us look again
   }

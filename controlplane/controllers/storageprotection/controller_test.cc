@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "controlplane/controllers/storageprotection/classes.h"
 #include "controlplane/controllers/testing.h"
 
 namespace keelson::controllers {
@@ -52,6 +53,67 @@ TEST(StorageProtection, VolumeStaysWhileItIsBound) {
   ASSERT_TRUE(cluster.api.UpdateStatus(volume));
   cluster.Drain({&controller});
   EXPECT_FALSE(cluster.api.Get<Volume>("", "v"));
+}
+
+TEST(StorageProtection, ClassStaysWhileItIsNamed) {
+  using Class = ClassProtectionController::Class;
+  using Claim = corev1::PersistentVolumeClaim;
+  struct Case {
+    const char* what;
+    std::function<void(TestCluster&cluster)> use, leave;
+  };
+  auto claim = [](auto change) {
+    return [change](TestCluster& cluster) {
+      Claim object;
+      object.mutable_metadata()->set_name("data");
+      object.mutable_metadata()->set_namespace_("default");
+      change(object);
+      cluster.fake->Put(object);
+    };
+  };
+  auto unclaim = claim([](Claim& object) { object.mutable_status()->set_phase("Bound"); });
+  auto volume = [](const char* name) {
+    return [name](TestCluster& cluster) {
+      corev1::PersistentVolume object;
+      object.mutable_metadata()->set_name("v");
+      object.mutable_spec()->set_volume_attributes_class_name(name);
+      cluster.fake->Put(object);
+    };
+  };
+  const Case cases[] = {
+      {"wanted",
+       claim([](Claim& object) { object.mutable_spec()->set_volume_attributes_class_name("gold"); }),
+       unclaim},
+      {"present", claim([](Claim& object) {
+         object.mutable_spec()->set_volume_attributes_class_name("silver");
+         object.mutable_status()->set_current_volume_attributes_class_name("gold");
+       }),
+       unclaim},
+      {"on its way", claim([](Claim& object) {
+         object.mutable_status()->mutable_modify_volume_status()->set_target_volume_attributes_class_name(
+             "gold");
+       }),
+       unclaim},
+      {"of a volume", volume("gold"), volume("silver")}};
+  for (const Case& one : cases) {
+    SCOPED_TRACE(one.what);
+    TestCluster cluster;
+    auto& controller = cluster.Make<ClassProtectionController>();
+    Class made;
+    made.mutable_metadata()->set_name("gold");
+    ASSERT_TRUE(cluster.api.Create(made));
+    one.use(cluster);
+    cluster.Start();
+    cluster.Drain({&controller});
+    ASSERT_EQ(cluster.Get<Class>("", "gold").metadata().finalizers_size(), 1);
+    EXPECT_EQ(cluster.Get<Class>("", "gold").metadata().finalizers(0), "kubernetes.io/vac-protection");
+    ASSERT_TRUE(cluster.api.Delete<Class>("", "gold", {}));
+    cluster.Drain({&controller});
+    ASSERT_TRUE(cluster.api.Get<Class>("", "gold"));
+    one.leave(cluster);
+    cluster.Drain({&controller});
+    EXPECT_FALSE(cluster.api.Get<Class>("", "gold"));
+  }
 }
 
 }  // namespace

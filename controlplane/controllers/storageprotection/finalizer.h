@@ -1,0 +1,32 @@
+// Internal to storageprotection: the finalizers that hold storage objects while they are in use.
+#pragma once
+
+#include <algorithm>
+#include <string_view>
+
+#include "controlplane/controllers/controller.h"
+#include "lib/api/types.h"
+
+namespace keelson::controllers {
+
+inline bool HasFinalizer(const metav1::ObjectMeta& meta, std::string_view finalizer) {
+  return std::find(meta.finalizers().begin(), meta.finalizers().end(), finalizer) != meta.finalizers().end();
+}
+
+// Puts the finalizer on, or takes it off.
+template <typename T>
+Result<Requeue> SetFinalizer(const client::RestClient& api, const T& object, const char* finalizer, bool on) {
+  if (HasFinalizer(object.metadata(), finalizer) == on) return Requeue{};
+  T changed = object;
+  auto& finalizers = *changed.mutable_metadata()->mutable_finalizers();
+  if (on) {
+    *finalizers.Add() = finalizer;
+  } else {
+    finalizers.erase(std::remove(finalizers.begin(), finalizers.end(), finalizer), finalizers.end());
+  }
+  Result<T> stored = api.Update(changed);
+  if (!stored && !stored.error().Is(Code::kNotFound)) return stored.error();
+  return Requeue{};
+}
+
+}  // namespace keelson::controllers
