@@ -11,6 +11,8 @@ namespace {
 constexpr std::chrono::minutes kHistoryAge{5};
 constexpr size_t kHistoryKept = 64;  // events that age does not remove
 
+constexpr const char* kTooOld = "too old resource version";
+
 bool InNamespace(std::string_view key, std::string_view ns) {
   return ns.empty() || (key.size() > ns.size() && key[ns.size()] == '/' && key.substr(0, ns.size()) == ns);
 }
@@ -29,13 +31,16 @@ void ResourceCache::Reset(std::vector<ObjectPtr> objects, int64_t revision) {
       std::string_view key = object->key();
       objects_.emplace_hint(objects_.end(), key, std::move(object));
     }
-    history_.clear();
-    history_bytes_ = 0;
-    floor_ = last_change_ = revision;
-    watchers = watchers_;
-    watchers_ = std::make_shared<Watchers>();
+    watchers = ForgetHistory(revision);
   }
-  for (const auto& watcher : *watchers) watcher->End(Error(Code::kGone, "too old resource version"));
+  for (const auto& watcher : *watchers) watcher->End(Error(Code::kGone, kTooOld));
+}
+
+std::shared_ptr<const ResourceCache::Watchers> ResourceCache::ForgetHistory(int64_t revision) {
+  history_.clear();
+  history_bytes_ = 0;
+  floor_ = last_change_ = revision;
+  return std::exchange(watchers_, std::make_shared<Watchers>());
 }
 
 void ResourceCache::Remember(ChangePtr change) {
@@ -54,9 +59,10 @@ void ResourceCache::Remember(ChangePtr change) {
 
 void ResourceCache::Apply(std::vector<Update> updates, int64_t revision) {
   std::vector<ChangePtr> changes;
-  std::shared_ptr<const Watchers> watchers;
+  std::shared_ptr<const Watchers> watchers, ended;
   {
     MutexLock lock(mutex_);
+    bool lost = false;
     for (Update& update : updates) {
       ObjectPtr previous;
       if (auto found = objects_.find(update.key); found != objects_.end()) {
@@ -68,16 +74,20 @@ void ResourceCache::Apply(std::vector<Update> updates, int64_t revision) {
         bytes_ += update.object->raw().size();
         objects_.emplace(update.object->key(), update.object);
       }
-      if (!previous && !update.object) continue;
+      lost |= update.unreadable;
+      if (update.unreadable || (!previous && !update.object)) continue;
       changes.push_back(std::make_shared<Change>(std::move(update.object), std::move(previous), revision));
       Remember(changes.back());
     }
     if (!changes.empty()) last_change_ = revision;
     watchers = watchers_;
+    if (lost) ended = ForgetHistory(revision);
   }
   for (const ChangePtr& change : changes) {
     for (const auto& watcher : *watchers) watcher->Offer(change);
   }
+  if (!ended) return;
+  for (const auto& watcher : *ended) watcher->End(Error(Code::kGone, kTooOld));
 }
 
 void ResourceCache::EndWatches(const Error& error) {

@@ -33,6 +33,9 @@ class ResourceCache {
   struct Update {
     std::string key;
     ObjectPtr object;  // null: deleted
+    // It is there and cannot be read. Nobody is told that it is gone: watches end with kGone, and the list
+    // that clients then ask for fails.
+    bool unreadable = false;
   };
   // Everything anew, as of `revision`: history is lost, and watches end with kGone.
   void Reset(std::vector<ObjectPtr> objects, int64_t revision);
@@ -71,6 +74,8 @@ class ResourceCache {
     SteadyTime at;
   };
   void Remember(ChangePtr change) REQUIRES(mutex_);
+  // No watch may start at or before `revision`; who watches is handed out, to be ended.
+  std::shared_ptr<const Watchers> ForgetHistory(int64_t revision) REQUIRES(mutex_);
   std::shared_ptr<const Watchers> CurrentWatchers() const;
 
   const api::ResourceInfo& info_;

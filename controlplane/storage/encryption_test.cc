@@ -196,9 +196,9 @@ TEST_F(EncryptedStore, EtcdHoldsCiphertext) {
   EXPECT_EQ(Raw("a").find("correct horse"), std::string::npos);
   EXPECT_TRUE(IsThere("a"));
   EXPECT_TRUE(IsThere("early"));
-  EXPECT_FALSE(store_->IsStale(Secrets(), "default/a", (*put)->revision(), Soon()));
+  EXPECT_FALSE(store_->IsStale(Secrets(), **put, Soon()));
   auto early = Get("early");
-  EXPECT_TRUE(store_->IsStale(Secrets(), "default/early", (*early)->revision(), Soon()));
+  EXPECT_TRUE(store_->IsStale(Secrets(), **early, Soon()));
   ASSERT_TRUE(Put("early", (*early)->revision()));
   EXPECT_EQ(Raw("early").find("correct horse"), std::string::npos);
   // From etcd into new caches.

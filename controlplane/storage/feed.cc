@@ -119,7 +119,8 @@ void Feed::Apply(etcd::WatchBatch batch) {
         // that it is gone.
         return Reload();
       }
-      updates[cache].push_back({std::string(key), std::move(object)});
+      const bool unreadable = !event.deleted && !object;
+      updates[cache].push_back({std::string(key), std::move(object), unreadable});
     }
     for (auto& [cache, list] : updates) cache->Apply(std::move(list), revision);
   }

@@ -61,14 +61,50 @@ bool Satisfies(const Object::Labels& labels, const api::LabelSelector::Requireme
   return requirement.op == Op::kGreaterThan ? value > bound : value < bound;
 }
 
+bool IsJson(std::string_view value) {
+  const size_t first = value.find_first_not_of(" \t\r\n");
+  return first != std::string_view::npos && value[first] == '{';
+}
+
+// The row that a stored object of `info` was written through: another version that shares the storage. null:
+// through `info` itself, or by an older server. Versions of one group agree where no conversion is known.
+const api::ResourceInfo* WrittenAs(const api::ResourceInfo& info, const api::TypeMeta& type) {
+  if (type.api_version == info.ApiVersion()) return nullptr;
+  auto [group, version] = api::SplitApiVersion(type.api_version);
+  const api::ResourceInfo* other = api::FindKind(group, version, info.kind);
+  return other && &StoredAs(*other) == &info ? other : nullptr;
+}
+
+Result<api::Envelope> Open(std::string_view value) {
+  Result<api::Envelope> opened = api::OpenEnvelope(value);
+  if (!opened) return Error(Code::kInternal, "stored object: " + opened.error().message());
+  return opened;
+}
+
+// What upstream stores with --storage-media-type=application/json, and CustomResourceDefinitions always.
+// `raw` holds the object's bytes.
+Result<api::Envelope> OpenJson(const api::ResourceInfo& info, std::string_view value, std::string& raw) {
+  api::Envelope envelope;
+  Result<api::TypeMeta> type = api::PeekTypeMeta(value);
+  if (!type) return Error(Code::kInternal, "stored object: " + type.error().message());
+  envelope.type_meta = std::move(*type);
+  const api::ResourceInfo* other = WrittenAs(info, envelope.type_meta);
+  std::unique_ptr<api::Message> message = api::NewObject((other ? *other : info).descriptor());
+  Result<> decoded = api::DecodeJson(value, *message);
+  if (!decoded) return Error(Code::kInternal, "stored object: " + decoded.error().message());
+  raw = api::EncodeRaw(*message);
+  envelope.raw = raw;
+  return envelope;
+}
+
 }  // namespace
 
 Object::Object(const api::ResourceInfo& info, std::string key, int64_t revision)
     : info_(&info), key_(std::move(key)), revision_(revision) {}
 
-Result<std::shared_ptr<Object>> Object::Make(const api::ResourceInfo& info, std::string key, int64_t revision,
-                                             std::string_view raw) {
-  auto object = std::make_shared<Object>(info, std::move(key), revision);
+Result<std::shared_ptr<Object>> Object::Make(const api::ResourceInfo& info, std::string key,
+                                             std::optional<int64_t> revision, std::string_view raw) {
+  auto object = std::make_shared<Object>(info, std::move(key), revision.value_or(0));
   ASSIGN_OR_RETURN(Span span,
                    AppendEnvelope(info.Gvk().ApiVersion(), info.kind, raw, revision, object->bytes_));
   object->raw_offset_ = static_cast<uint32_t>(span.offset);
@@ -86,28 +122,26 @@ void Object::SetFields(const api::Message& message) {
 
 Result<ObjectPtr> Object::FromStored(const api::ResourceInfo& info, std::string key, int64_t revision,
                                      std::string_view value) {
-  Result<api::Envelope> opened = api::OpenEnvelope(value);
-  if (!opened) return Error(Code::kInternal, "stored object: " + opened.error().message());
-  const api::Envelope& envelope = *opened;
+  const bool is_json = IsJson(value);
+  std::string decoded;
+  ASSIGN_OR_RETURN(api::Envelope envelope, is_json ? OpenJson(info, value, decoded) : Open(value));
   if (envelope.type_meta.kind != info.kind)
     return Error(Code::kInternal,
                  "stored object is a " + envelope.type_meta.kind + ", not a " + std::string(info.kind));
-  if (envelope.type_meta.api_version != info.ApiVersion()) {
-    // Written through another version that shares the storage, or by an older server. Versions of one
-    // group agree on the wire where no conversion is known.
-    auto [group, version] = api::SplitApiVersion(envelope.type_meta.api_version);
-    const api::ResourceInfo* other = api::FindKind(group, version, info.kind);
-    if (other && &StoredAs(*other) == &info) {
-      std::unique_ptr<api::Message> message = api::NewObject(other->descriptor());
-      RETURN_IF_ERROR(api::DecodeRaw(envelope.raw, *message));
-      std::unique_ptr<api::Message> converted = Convert(*message, info);
-      ASSIGN_OR_RETURN(std::shared_ptr<Object> object,
-                       Make(info, std::move(key), revision, api::EncodeRaw(*converted)));
-      object->SetFields(*converted);
-      return ObjectPtr(std::move(object));
-    }
+  std::unique_ptr<api::Message> converted;
+  if (const api::ResourceInfo* other = WrittenAs(info, envelope.type_meta)) {
+    std::unique_ptr<api::Message> message = api::NewObject(other->descriptor());
+    RETURN_IF_ERROR(api::DecodeRaw(envelope.raw, *message));
+    converted = Convert(*message, info);
   }
-  ASSIGN_OR_RETURN(std::shared_ptr<Object> object, Make(info, std::move(key), revision, envelope.raw));
+  ASSIGN_OR_RETURN(
+      std::shared_ptr<Object> object,
+      Make(info, std::move(key), revision, converted ? api::EncodeRaw(*converted) : envelope.raw));
+  object->stored_as_json_ = is_json;
+  if (converted) {
+    object->SetFields(*converted);
+    return ObjectPtr(std::move(object));
+  }
   google::protobuf::Arena arena;
   api::Message* message = info.prototype().New(&arena);
   if (!message->ParsePartialFromString(std::string(envelope.raw)))
@@ -116,7 +150,8 @@ Result<ObjectPtr> Object::FromStored(const api::ResourceInfo& info, std::string 
   return ObjectPtr(std::move(object));
 }
 
-ObjectPtr Object::FromMessage(const api::ResourceInfo& info, const api::Message& message, int64_t revision) {
+std::shared_ptr<Object> Object::Encode(const api::ResourceInfo& info, const api::Message& message,
+                                       std::optional<int64_t> revision) {
   std::string key = api::HasObjectMeta(message.GetDescriptor()) ? api::KeyOf(message) : "";
   Result<std::shared_ptr<Object>> object = Make(info, std::move(key), revision, api::EncodeRaw(message));
   if (!object) {
@@ -124,7 +159,15 @@ ObjectPtr Object::FromMessage(const api::ResourceInfo& info, const api::Message&
     std::abort();
   }
   if (!info.IsSubresource()) (*object)->SetFields(message);
-  return *object;
+  return std::move(*object);
+}
+
+ObjectPtr Object::FromMessage(const api::ResourceInfo& info, const api::Message& message, int64_t revision) {
+  return Encode(info, message, revision);
+}
+
+ObjectPtr Object::Unstored(const api::ResourceInfo& info, const api::Message& message) {
+  return Encode(info, message, std::nullopt);
 }
 
 ObjectPtr Object::WithRevision(int64_t revision) const {
@@ -136,7 +179,9 @@ ObjectPtr Object::WithRevision(int64_t revision) const {
 
 ObjectPtr Object::In(const api::ResourceInfo& info) const {
   if (&info == info_) return shared_from_this();
-  return FromMessage(info, *Convert(*Decode(), info), revision_);
+  std::shared_ptr<Object> object = Encode(info, *Convert(*Decode(), info), revision_);
+  object->stored_as_json_ = stored_as_json_;
+  return object;
 }
 
 std::string_view Object::ns() const {

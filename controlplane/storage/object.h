@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -24,12 +25,14 @@ using Bytes = std::shared_ptr<const std::string>;
 // One object at one revision, in one group and version. Thread safe.
 class Object : public std::enable_shared_from_this<Object> {
  public:
-  // From an etcd value (an envelope around bytes without resourceVersion). `key` is "namespace/name", or
-  // "name" for cluster-scoped resources. Values that are not `info`'s kind are an error.
+  // From an etcd value: an envelope around bytes without resourceVersion, or the object's JSON. `key` is
+  // "namespace/name", or "name" for cluster-scoped resources. Values that are not `info`'s kind are an error.
   static Result<ObjectPtr> FromStored(const api::ResourceInfo& info, std::string key, int64_t revision,
                                       std::string_view value);
   // From a message; its resourceVersion is set to `revision` (0: none, for objects that are not stored).
   static ObjectPtr FromMessage(const api::ResourceInfo& info, const api::Message& message, int64_t revision);
+  // The answer to a dry run of a create: resourceVersion is what the client has said, revision() is 0.
+  static ObjectPtr Unstored(const api::ResourceInfo& info, const api::Message& message);
   // The same object under another revision: what a deletion shows.
   ObjectPtr WithRevision(int64_t revision) const;
   // The same object in another group and version that shares its storage.
@@ -40,6 +43,7 @@ class Object : public std::enable_shared_from_this<Object> {
   std::string_view ns() const;  // empty for cluster-scoped
   std::string_view name() const;
   int64_t revision() const { return revision_; }
+  bool stored_as_json() const { return stored_as_json_; }
 
   // application/vnd.kubernetes.protobuf, and the object's bytes inside; both with resourceVersion.
   std::string_view Protobuf() const { return bytes_; }
@@ -69,13 +73,16 @@ class Object : public std::enable_shared_from_this<Object> {
 
  private:
   static Result<std::shared_ptr<Object>> Make(const api::ResourceInfo& info, std::string key,
-                                              int64_t revision, std::string_view raw);
+                                              std::optional<int64_t> revision, std::string_view raw);
+  static std::shared_ptr<Object> Encode(const api::ResourceInfo& info, const api::Message& message,
+                                        std::optional<int64_t> revision);
   void SetFields(const api::Message& message);
   std::string_view Field(std::string_view name, bool& known) const;
 
   const api::ResourceInfo* info_;
   std::string key_;
   int64_t revision_;
+  bool stored_as_json_ = false;
   std::string bytes_;
   uint32_t raw_offset_ = 0, raw_size_ = 0;
   Labels labels_;

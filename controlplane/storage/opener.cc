@@ -3,6 +3,27 @@
 #include <fmt/format.h>
 
 namespace keelson::storage {
+namespace {
+
+// Causes that a read error of a list names.
+constexpr size_t kMaxCauses = 100;
+constexpr std::string_view kCause = "UnexpectedServerResponse", kListed = "list";
+constexpr std::string_view kInternalPrefix = "Internal error occurred: ";
+
+Error DecodeError(const etcd::KeyValue& kv, const Error& why) {
+  return Error(Code::kInternal,
+               fmt::format("{}StorageError: corrupt object, Code: 7, Key: {}, ResourceVersion: 0, "
+                           "AdditionalErrorMsg: object not decodable revision={}: {}",
+                           kInternalPrefix, kv.key, kv.mod_revision, why.message()));
+}
+
+}  // namespace
+
+bool IsReadError(const Error& error) {
+  const ErrorDetails* details = error.details();
+  return error.Is(Code::kInternal) && details && details->name == kListed && !details->causes.empty() &&
+         details->causes[0].reason == kCause;
+}
 
 Error TransformError(std::string_view etcd_key, const Error& why) {
   return Error(
@@ -25,29 +46,56 @@ Result<std::string> Opener::Decrypt(const api::ResourceInfo& stored, const etcd:
 Result<ObjectPtr> Opener::Open(const api::ResourceInfo& stored, std::string_view key,
                                const etcd::KeyValue& kv) const {
   ASSIGN_OR_RETURN(std::string bytes, Decrypt(stored, kv));
-  return Object::FromStored(stored, std::string(key), kv.mod_revision, bytes);
+  Result<ObjectPtr> object = Object::FromStored(stored, std::string(key), kv.mod_revision, bytes);
+  if (!object) return DecodeError(kv, object.error());
+  return object;
 }
 
 Result<ObjectPtr> Opener::OpenNewest(const api::ResourceInfo& stored, std::string_view key,
                                      const etcd::KeyValue& kv) {
-  Result<std::string> bytes = Decrypt(stored, kv);
-  if (!bytes) {
+  Result<ObjectPtr> object = Open(stored, key, kv);
+  if (object) {
+    Forget(kv.key);
+  } else {
     MutexLock lock(mutex_);
-    unreadable_.insert_or_assign(kv.key, bytes.error());
-    return bytes.error();
+    unreadable_.insert_or_assign(kv.key, object.error());
   }
-  Forget(kv.key);
-  return Object::FromStored(stored, std::string(key), kv.mod_revision, *bytes);
+  return object;
 }
 
-Result<> Opener::CheckReadable(std::string_view etcd_prefix, std::string_view ns) const {
+Result<> Opener::CheckKey(std::string_view etcd_key) const {
+  MutexLock lock(mutex_);
+  auto found = unreadable_.find(etcd_key);
+  if (found == unreadable_.end()) return {};
+  return found->second;
+}
+
+Result<> Opener::CheckList(const api::ResourceInfo& info, std::string_view ns) const {
   MutexLock lock(mutex_);
   if (unreadable_.empty()) return {};
-  std::string prefix(etcd_prefix);
+  std::string prefix(info.etcd_prefix);
   if (!ns.empty()) prefix.append(ns).append("/");
-  auto found = unreadable_.lower_bound(prefix);
-  if (found == unreadable_.end() || found->first.compare(0, prefix.size(), prefix) != 0) return {};
-  return found->second;
+  ErrorDetails details;
+  for (auto at = unreadable_.lower_bound(prefix);
+       at != unreadable_.end() && at->first.compare(0, prefix.size(), prefix) == 0; ++at) {
+    const Error& error = at->second;
+    if (!error.Is(Code::kInternal)) return error;
+    if (details.causes.size() == kMaxCauses) {
+      details.causes.push_back({"FieldValueTooMany", "too many errors, the list is truncated", ""});
+      break;
+    }
+    std::string_view message = error.message();
+    if (message.substr(0, kInternalPrefix.size()) == kInternalPrefix)
+      message.remove_prefix(kInternalPrefix.size());
+    details.causes.push_back({std::string(kCause), std::string(message), at->first});
+  }
+  if (details.causes.empty()) return {};
+  details.name = kListed;
+  details.group = std::string(info.group);
+  details.kind = std::string(info.resource);
+  return Error(Code::kInternal,
+               fmt::format("failed to read one or more {} from the storage", info.GroupResource()))
+      .WithDetails(std::move(details));
 }
 
 bool Opener::AnyUnreadable() const {

@@ -1,4 +1,4 @@
-// From etcd's values to objects: decrypts, decodes, and remembers which values it could not decrypt.
+// From etcd's values to objects: decrypts, decodes, and remembers which values it could not read.
 #pragma once
 
 #include <map>
@@ -16,6 +16,10 @@ namespace keelson::storage {
 // kInternal in upstream's words, or kUnavailable: a KMS is away.
 Error TransformError(std::string_view etcd_key, const Error& why);
 
+// Whether a list failed on values that cannot be read: such an error has a cause for each key, and clients
+// see it under the reason StorageReadError.
+bool IsReadError(const Error& error);
+
 class Opener {  // thread safe
  public:
   explicit Opener(std::shared_ptr<Encryption> encryption) : encryption_(std::move(encryption)) {}
@@ -25,13 +29,15 @@ class Opener {  // thread safe
   Result<ObjectPtr> Open(const api::ResourceInfo& stored, std::string_view key,
                          const etcd::KeyValue& kv) const;
 
-  // The same for what the caches follow; what cannot be decrypted is remembered until Forget().
+  // The same for what the caches follow; what cannot be read is remembered until Forget().
   Result<ObjectPtr> OpenNewest(const api::ResourceInfo& stored, std::string_view key,
                                const etcd::KeyValue& kv);
   void Forget(const std::string& etcd_key);
   void ForgetAll();
-  // An error if one of these has the prefix.
-  Result<> CheckReadable(std::string_view etcd_prefix, std::string_view ns) const;
+  // An error if a remembered key is this one.
+  Result<> CheckKey(std::string_view etcd_key) const;
+  // A read error that names the remembered keys of a resource (of one namespace, or all), if there are any.
+  Result<> CheckList(const api::ResourceInfo& info, std::string_view ns) const;
   bool AnyUnreadable() const;
 
  private:

@@ -18,6 +18,7 @@
 #include "controlplane/storage/opener.h"
 #include "lib/api/codec.h"
 #include "lib/api/meta.h"
+#include "lib/base/log.h"
 
 namespace keelson::storage {
 namespace {
@@ -179,7 +180,9 @@ Result<ObjectPtr> Store::Get(const api::ResourceInfo& info, std::string_view key
   Result<> fresh = impl_->AwaitFresh(resource_version, limits);
   if (!fresh && !resource_version.empty()) return fresh.error();
   ObjectPtr object = fresh ? cache->Get(key) : nullptr;
-  if (!object && resource_version.empty()) {
+  if (!object && !resource_version.empty()) {
+    RETURN_IF_ERROR(impl_->opener.CheckKey(std::string(info.etcd_prefix) + std::string(key)));
+  } else if (!object) {
     // The cache is behind, or it left out what it could not read.
     ASSIGN_OR_RETURN(etcd::RangeResult range, Measured("get", info, [&] {
                        return impl_->client->Range(std::string(info.etcd_prefix) + std::string(key), {},
@@ -289,7 +292,7 @@ Result<ListResult> Store::Impl::Continue(ResourceCache& cache, const api::Resour
   } else {
     RETURN_IF_ERROR(gate.Await(token->revision, limits));
   }
-  RETURN_IF_ERROR(opener.CheckReadable(info.etcd_prefix, request.ns));
+  RETURN_IF_ERROR(opener.CheckList(info, request.ns));
   int64_t reached = gate.reached();
   if (anything)
     return FromPage(cache.List(request.ns, prefix + token->start, request.predicate, request.limit, reached),
@@ -328,6 +331,7 @@ Result<ListResult> Store::Impl::One(ResourceCache& cache, const api::ResourceInf
     RETURN_IF_ERROR(AwaitFresh(request.resource_version, limits));
     result.revision = gate.reached();
     object = cache.Get(key);
+    if (!object) RETURN_IF_ERROR(opener.CheckKey(std::string(info.etcd_prefix) + key));
     if (object) result.revision = std::max(result.revision, object->revision());
   }
   if (object && object->Matches(request.predicate.labels, request.predicate.fields))
@@ -354,7 +358,7 @@ Result<ListResult> Store::List(const api::ResourceInfo& info, const ListRequest&
   }
   RETURN_IF_ERROR(impl_->AwaitFresh(request.resource_version, limits));
   // A list must not look complete when it is not. Asked once the caches are as new as the request wants.
-  RETURN_IF_ERROR(impl_->opener.CheckReadable(info.etcd_prefix, request.ns));
+  RETURN_IF_ERROR(impl_->opener.CheckList(info, request.ns));
   // At "0" everything comes at once, as it does upstream: the point is to be cheap.
   int64_t limit = request.resource_version == "0" ? 0 : request.limit;
   return impl_->FromPage(cache->List(request.ns, "", request.predicate, limit, impl_->gate.reached()), info,
@@ -369,8 +373,7 @@ Result<std::unique_ptr<WatchHandle>> Store::Watch(const api::ResourceInfo& info,
   if (request.initial_events || request.resource_version.empty()) {
     RETURN_IF_ERROR(impl_->AwaitFresh(request.resource_version, limits));
   }
-  if (request.initial_events || from == 0)
-    RETURN_IF_ERROR(impl_->opener.CheckReadable(info.etcd_prefix, request.ns));
+  if (request.initial_events || from == 0) RETURN_IF_ERROR(impl_->opener.CheckList(info, request.ns));
   auto watcher = std::make_shared<Watcher>(info, request, std::move(sink));
   auto handle = std::make_unique<Handle>(*cache, watcher, impl_->gate);
   int64_t reached = impl_->gate.reached();
@@ -388,7 +391,8 @@ Result<ObjectPtr> Store::Put(const api::ResourceInfo& info, std::string_view key
   if (&stored != &info) converted = Convert(message, stored);
   const api::Message& kept = converted ? *converted : message;
   const std::string etcd_key = std::string(info.etcd_prefix) + std::string(key);
-  std::string value = api::EncodeProtobuf(kept, stored.Gvk());
+  std::string value =
+      impl_->options.json ? api::EncodeJson(kept, stored.Gvk()) : api::EncodeProtobuf(kept, stored.Gvk());
   if (TransformerPtr transformer = impl_->opener.TransformerOf(stored)) {
     Result<std::string> sealed = transformer->ToStorage(value, etcd_key);
     if (!sealed) return TransformError(etcd_key, sealed.error());
@@ -405,22 +409,27 @@ Result<ObjectPtr> Store::Put(const api::ResourceInfo& info, std::string_view key
   if (txn.succeeded) return Object::FromMessage(stored, kept, txn.revision)->In(info);
   conflict.current = nullptr;
   if (txn.current) {
-    ASSIGN_OR_RETURN(ObjectPtr current, impl_->opener.Open(stored, key, *txn.current));
-    conflict.current = current->In(info);
+    Result<ObjectPtr> current = impl_->opener.Open(stored, key, *txn.current);
+    if (current) {
+      conflict.current = (*current)->In(info);
+    } else if (expected != 0) {
+      return current.error();
+    }
+    // What cannot be read is in the way of a create all the same.
   }
   return Error(Code::kConflict, "the stored object is another one");
 }
 
-bool Store::IsStale(const api::ResourceInfo& info, std::string_view key, int64_t revision,
-                    const Limits& limits) {
+bool Store::IsStale(const api::ResourceInfo& info, const Object& object, const Limits& limits) {
+  if (object.stored_as_json() != impl_->options.json) return true;
   TransformerPtr transformer = impl_->opener.TransformerOf(StoredAs(info));
   // What was left in the clear, or encrypted, when rules changed is found with rules there; without any
   // configuration there is nothing to compare with.
   if (!transformer) return false;
-  std::string etcd_key = std::string(info.etcd_prefix) + std::string(key);
+  std::string etcd_key = std::string(info.etcd_prefix) + object.key();
   Result<etcd::RangeResult> range =
       Measured("get", info, [&] { return impl_->client->Range(etcd_key, {}, limits); });
-  if (!range || range->kvs.empty() || range->kvs[0].mod_revision != revision) return false;
+  if (!range || range->kvs.empty() || range->kvs[0].mod_revision != object.revision()) return false;
   Result<Opened> opened = transformer->FromStorage(range->kvs[0].value, etcd_key);
   return opened && opened->stale;
 }
@@ -438,6 +447,26 @@ Result<int64_t> Store::Delete(const api::ResourceInfo& info, std::string_view ke
     conflict.current = current->In(info);
   }
   return Error(Code::kConflict, "the stored object is another one");
+}
+
+Result<bool> Store::DeleteUnreadable(const api::ResourceInfo& info, std::string_view key,
+                                     const Limits& limits) {
+  const std::string etcd_key = std::string(info.etcd_prefix) + std::string(key);
+  while (true) {
+    ASSIGN_OR_RETURN(etcd::RangeResult range,
+                     Measured("get", info, [&] { return impl_->client->Range(etcd_key, {}, limits); }));
+    if (range.kvs.empty()) return false;
+    Result<ObjectPtr> object = impl_->opener.Open(StoredAs(info), key, range.kvs[0]);
+    if (object) return false;
+    if (!object.error().Is(Code::kInternal)) return object.error();
+    ASSIGN_OR_RETURN(etcd::TxnResult txn, Measured("delete", info, [&] {
+                       return impl_->client->DeleteIf(etcd_key, range.kvs[0].mod_revision, limits);
+                     }));
+    if (!txn.succeeded) continue;  // somebody else was quicker: looked at again
+    log::Warn("Deleted a stored object that could not be read",
+              {{"key", etcd_key}, {"error", object.error()}});
+    return true;
+  }
 }
 
 }  // namespace keelson::storage

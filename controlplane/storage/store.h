@@ -74,6 +74,7 @@ class Store {
     std::chrono::seconds compact_period{300};  // 0: never
     std::shared_ptr<Encryption> encryption;    // null: everything is stored as it is
     bool reload_encryption = false;            // when its file changes
+    bool json = false;                         // writes JSON rather than protobuf; both are read
   };
 
   Store(std::shared_ptr<etcd::Client> client, Options options, Clock& clock = Clock::Real());
@@ -103,12 +104,15 @@ class Store {
   // The stored object; a lost race is an error value kConflict, with what is stored in `conflict`.
   Result<ObjectPtr> Put(const api::ResourceInfo& info, std::string_view key, const api::Message& message,
                         int64_t expected, std::chrono::seconds ttl, Conflict& conflict, const Limits& limits);
-  // Whether what is stored at `revision` would be written otherwise now: with another key. Writes that change
-  // nothing else are then worth it.
-  bool IsStale(const api::ResourceInfo& info, std::string_view key, int64_t revision, const Limits& limits);
+  // Whether the stored object would be written otherwise now: with another key, or in another form. Writes
+  // that change nothing else are then worth it.
+  bool IsStale(const api::ResourceInfo& info, const Object& object, const Limits& limits);
   // The revision of the deletion.
   Result<int64_t> Delete(const api::ResourceInfo& info, std::string_view key, int64_t expected,
                          Conflict& conflict, const Limits& limits);
+  // Removes what cannot be read, for it cannot be decrypted or decoded. false: it can be read, or it is not
+  // there. kUnavailable: nobody knows, for a KMS is away.
+  Result<bool> DeleteUnreadable(const api::ResourceInfo& info, std::string_view key, const Limits& limits);
 
  private:
   struct Impl;

@@ -161,10 +161,14 @@ std::vector<std::pair<std::string_view, std::string_view>> FindLabels(std::strin
 }
 
 Result<Span> AppendEnvelope(std::string_view api_version, std::string_view kind, std::string_view object,
-                            int64_t revision, std::string& out) {
+                            std::optional<int64_t> revision, std::string& out) {
   std::string raw;
   raw.reserve(object.size() + 24);
-  RETURN_IF_ERROR(AppendWithRevision(object, revision, raw));
+  if (revision) {
+    RETURN_IF_ERROR(AppendWithRevision(object, *revision, raw));
+  } else {
+    raw = object;
+  }
   // runtime.Unknown{typeMeta{apiVersion, kind}, raw, contentEncoding "", contentType ""}
   std::string type_meta;
   AppendBytes(1, api_version, type_meta);

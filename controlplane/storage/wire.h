@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -21,13 +22,13 @@ std::string_view MetadataOnly(std::string_view object);
 // metadata.labels, sorted by key; views into `object`, which must be well-formed.
 std::vector<std::pair<std::string_view, std::string_view>> FindLabels(std::string_view object);
 
-// An envelope (application/vnd.kubernetes.protobuf) around bytes that `append_raw` appends; tells where
-// they ended up in `out`.
+// An envelope (application/vnd.kubernetes.protobuf) around the object with `revision` (nothing: with the
+// resourceVersion that it has); tells where the object ended up in `out`.
 struct Span {
   size_t offset, size;
 };
 Result<Span> AppendEnvelope(std::string_view api_version, std::string_view kind, std::string_view object,
-                            int64_t revision, std::string& out);
+                            std::optional<int64_t> revision, std::string& out);
 
 // Field `number` of type bytes or string.
 void AppendBytes(int number, std::string_view bytes, std::string& out);
