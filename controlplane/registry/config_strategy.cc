@@ -11,18 +11,8 @@ class SecretStrategy : public Strategy {
  public:
   using Strategy::Strategy;
 
-  void PrepareCreate(const Context& context, Message& object) const override {
-    Strategy::PrepareCreate(context, object);
-    Fold(object);
-  }
-  void PrepareUpdate(const Context& context, Message& object, const Message& old) const override {
-    Strategy::PrepareUpdate(context, object, old);
-    Fold(object);
-  }
-
- private:
   // stringData is for writing only: it goes into data, over what is there.
-  static void Fold(Message& object) {
+  void Fold(Message& object) const override {
     auto& secret = static_cast<corev1::Secret&>(object);
     for (const auto& entry : secret.string_data()) (*secret.mutable_data())[entry.first] = entry.second;
     secret.clear_string_data();

@@ -215,11 +215,29 @@ Result<Deleted> Registry::Impl::Delete(const ResourceInfo& info, std::string_vie
                                        const DeleteOptions& delete_options, const WriteOptions& options) {
   RETURN_IF_ERROR(CheckOptions(delete_options));
   if (IsImmortal(info, name)) return ForbiddenError(info, name, "this namespace may not be deleted");
+  if (delete_options.ignore_store_read_error_with_cluster_breaking_potential())
+    return DeleteUnreadable(info, ns, name, options);
   return WithRetries<Deleted>(store, info, api::KeyOf(ns, name), LimitsOf(options),
                               [&](const Current& current, Current& newer) -> Result<Deleted> {
                                 if (!current.object) return NotFoundError(info, name);
                                 return TryDelete(info, current, delete_options, options, newer);
                               });
+}
+
+// Neither finalizers nor preconditions nor admission have a say: nobody can read what they are about.
+Result<Deleted> Registry::Impl::DeleteUnreadable(const ResourceInfo& info, std::string_view ns,
+                                                 std::string_view name, const WriteOptions& options) {
+  const k8s::Path path("ignoreStoreReadErrorWithClusterBreakingPotential");
+  if (options.dry_run)
+    return k8s::ToInvalid({"meta.k8s.io", "v1", "DeleteOptions"}, "",
+                          {k8s::InvalidBool(path, true, "cannot be set together with .dryRun")});
+  ASSIGN_OR_RETURN(bool deleted, store.DeleteUnreadable(info, api::KeyOf(ns, name), LimitsOf(options)));
+  if (deleted) return Deleted{nullptr, true, false};
+  // Upstream names the resource here, not the kind.
+  return k8s::ToInvalid(
+      {std::string(info.group), std::string(info.version), std::string(info.resource)}, name,
+      {k8s::InvalidBool(
+          path, true, "is exclusively used to delete corrupt object(s), try again by removing this option")});
 }
 
 Result<Deleted> Registry::Impl::TryDelete(const ResourceInfo& info, const Current& current,

@@ -79,6 +79,9 @@ struct Registry::Impl {
   Result<Deleted> TryDelete(const ResourceInfo& info, const Current& current,
                             const metav1::DeleteOptions& delete_options, const WriteOptions& options,
                             Current& newer);
+  // What deletes an object that cannot be read, and nothing else. The outcome has no object.
+  Result<Deleted> DeleteUnreadable(const ResourceInfo& info, std::string_view ns, std::string_view name,
+                                   const WriteOptions& options);
   // Removes the object for good.
   Result<Deleted> Remove(const ResourceInfo& info, const Current& current, const WriteOptions& options,
                          Current& newer);

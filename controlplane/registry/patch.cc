@@ -5,6 +5,8 @@
 
 #include "controlplane/registry/field_manager.h"
 #include "controlplane/registry/impl.h"
+#include "controlplane/registry/patch_errors.h"
+#include "controlplane/storage/convert.h"
 #include "lib/api/codec.h"
 #include "lib/api/meta.h"
 #include "lib/api/patch.h"
@@ -83,6 +85,38 @@ Result<json::value> Apply(json::value document, const json::value& patch, PatchT
   return api::ApplyStrategicMergePatch(std::move(document), patch, api::TypeViewOf(current.GetDescriptor()));
 }
 
+// The object that a patch has made. A strategic patch may say what it likes of kind and apiVersion. Another
+// one may make an object of another version, which is converted back.
+Result<std::unique_ptr<Message>> DecodePatched(const Message& current, const api::GroupVersionKind& gvk,
+                                               PatchType type, std::string_view text,
+                                               api::DecodeReport& report) {
+  const ResourceInfo* own = nullptr;
+  const ResourceInfo* other = nullptr;
+  if (type != PatchType::kStrategicMerge) {
+    ASSIGN_OR_RETURN(api::TypeMeta said, api::PeekTypeMeta(text));
+    if (said.kind.empty()) said.kind = gvk.kind;
+    if (said.api_version.empty()) said.api_version = gvk.ApiVersion();
+    if (said.kind != gvk.kind || said.api_version != gvk.ApiVersion()) {
+      auto [group, version] = api::SplitApiVersion(said.api_version);
+      own = api::FindKind(gvk.group, gvk.version, gvk.kind);
+      other = api::FindKind(group, version, said.kind);
+      if (!other && !api::FindMessage(group, version, said.kind))
+        return Error(Code::kInvalid,
+                     fmt::format("no kind \"{}\" is registered for version \"{}\" in scheme \"keelson\"",
+                                 said.kind, said.api_version));
+      if (!own || !other || &storage::StoredAs(*own) != &storage::StoredAs(*other))
+        return Error(
+            Code::kInvalid,
+            fmt::format("converting ({}.{}) to ({}.{}): unknown conversion", version, said.kind,
+                        gvk.group.empty() ? "core" : gvk.group.substr(0, gvk.group.find('.')), gvk.kind));
+    }
+  }
+  std::unique_ptr<Message> object =
+      other ? api::NewObject(other->descriptor()) : std::unique_ptr<Message>(current.New());
+  RETURN_IF_ERROR(api::DecodeJson(text, *object, &report));
+  return other ? storage::Convert(*object, *own) : std::move(object);
+}
+
 // Fields that the patch itself names twice.
 std::vector<std::string> Duplicates(const Message& current, std::string_view patch) {
   std::unique_ptr<Message> scratch(current.New());
@@ -155,14 +189,14 @@ Result<std::unique_ptr<Message>> ApplyPatch(const Message& current, const api::G
     if (secret) return NotAnObject("<secret contents redacted>", why);
     return NotAnObject(type == PatchType::kStrategicMerge ? api::PrintGo(parsed) : text, why);
   };
-  std::unique_ptr<Message> object(current.New());
   api::DecodeReport report;
-  api::TypeMeta type_meta;
-  Result<> decoded = api::DecodeJson(text, *object, &report, &type_meta);
-  if (!decoded) return wrong(decoded.error().message());
+  Result<std::unique_ptr<Message>> decoded = DecodePatched(current, gvk, type, text, report);
+  if (!decoded) {
+    const std::string& why = decoded.error().message();
+    return wrong(type == PatchType::kStrategicMerge ? ConverterWords(why) : why);
+  }
+  std::unique_ptr<Message> object = std::move(*decoded);
   if (HasEmptyManagedFields(document)) api::MutableMeta(*object).add_managed_fields();
-  if (type_meta.kind != gvk.kind || type_meta.api_version != gvk.ApiVersion())
-    return Error(Code::kBadRequest, "the apiVersion and kind of an object cannot be patched");
   if (validation == FieldValidation::kIgnore) return object;
   std::vector<std::string> problems;
   if (type != PatchType::kJson) problems = Duplicates(current, patch);

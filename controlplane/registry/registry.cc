@@ -5,10 +5,12 @@
 #include <fmt/format.h>
 
 #include "controlplane/registry/impl.h"
+#include "controlplane/registry/unenforced.h"
 #include "controlplane/storage/convert.h"
 #include "lib/api/codec.h"
 #include "lib/api/meta.h"
 #include "lib/base/log.h"
+#include "lib/k8s/field_error.h"
 
 namespace keelson::registry {
 namespace {
@@ -84,6 +86,7 @@ Registry::Registry(storage::Store& store, Config config, Clock& clock)
 Registry::~Registry() = default;
 
 Result<> Registry::Start(std::stop_token stop) {
+  LogAllUnenforced(store_);
   storage::Limits limits = impl_->ReadLimits(std::move(stop));
   RETURN_IF_ERROR(impl_->allocator.Start(limits));
   return impl_->repair.Start(limits);
@@ -197,6 +200,11 @@ Result<ObjectList> Registry::DeleteCollection(const ResourceInfo& info, std::str
                                               const ListOptions& list,
                                               const metav1::DeleteOptions& delete_options,
                                               const WriteOptions& options) {
+  if (delete_options.ignore_store_read_error_with_cluster_breaking_potential())
+    return k8s::ToInvalid(
+        {"meta.k8s.io", "v1", "DeleteOptions"}, "",
+        {k8s::InvalidBool(k8s::Path("ignoreStoreReadErrorWithClusterBreakingPotential"), true,
+                          "is not allowed with DELETECOLLECTION, try again after removing the option")});
   ASSIGN_OR_RETURN(ObjectList found, List(info, ns, list, options.stop));
   for (const ObjectPtr& object : found.items) {
     Result<Deleted> one = impl_->Delete(info, object->ns(), object->name(), delete_options, options);

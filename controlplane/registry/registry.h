@@ -95,7 +95,7 @@ struct Written {
 };
 
 struct Deleted {
-  ObjectPtr object;            // as it was last
+  ObjectPtr object;            // as it was last; null: it could not be read
   bool gone = false;           // removed; else deletion has begun (grace period, finalizers)
   bool return_object = false;  // upstream answers with the object, otherwise with a Status when gone
 };

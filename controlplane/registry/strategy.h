@@ -52,6 +52,9 @@ class Strategy {
   explicit Strategy(const ResourceInfo& info);
   virtual ~Strategy() = default;
 
+  // What the way from a client's form to the stored one does, before managed fields are told: they are those
+  // of the outcome.
+  virtual void Fold(Message&) const {}
   // After metadata is filled in and before validation. The default keeps status out of users' hands where
   // the kind has a status subresource, and counts generations where upstream does.
   virtual void PrepareCreate(const Context& context, Message& object) const;

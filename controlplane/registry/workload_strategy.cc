@@ -122,6 +122,10 @@ class DaemonSetStrategy : public TemplateStrategy<appsv1::DaemonSet> {
  public:
   using TemplateStrategy::TemplateStrategy;
 
+  void Fold(Message& object) const override {
+    if (!api::Meta(object).annotations().contains(kAnnotation)) SetTemplateGeneration(object, 0);
+  }
+
   void PrepareCreate(const Context& context, Message& object) const override {
     TemplateStrategy::PrepareCreate(context, object);
     SetTemplateGeneration(object, 1);
@@ -136,6 +140,13 @@ class DaemonSetStrategy : public TemplateStrategy<appsv1::DaemonSet> {
     if (found != before.metadata().annotations().end()) generation = std::atoll(found->second.c_str());
     if (api::EncodeRaw(before.spec().template_()) != api::EncodeRaw(after.spec().template_())) ++generation;
     if (generation > 0) SetTemplateGeneration(object, generation);
+  }
+
+  void PreparePart(const Context& context, Part part, Message& object, const Message& old) const override {
+    TemplateStrategy::PreparePart(context, part, object, old);
+    const auto& annotations = api::Meta(old).annotations();
+    if (auto found = annotations.find(kAnnotation); found != annotations.end())
+      (*api::MutableMeta(object).mutable_annotations())[kAnnotation] = found->second;
   }
 
  private:

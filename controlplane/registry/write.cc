@@ -1,11 +1,13 @@
 // Create and update.
 #include <algorithm>
+#include <charconv>
 #include <set>
 
 #include <fmt/format.h>
 
 #include "controlplane/registry/field_manager.h"
 #include "controlplane/registry/impl.h"
+#include "controlplane/registry/unenforced.h"
 #include "lib/api/codec.h"
 #include "lib/api/meta.h"
 #include "lib/k8s/defaulting.h"
@@ -59,6 +61,17 @@ void FillSystemFields(Message& object, Clock& clock) {
   meta.clear_deletion_timestamp();
   meta.clear_deletion_grace_period_seconds();
   meta.clear_self_link();
+}
+
+// Whether a resourceVersion in a create names a revision. Others ("0", and what is no number) are let pass.
+bool IsRevision(std::string_view text) {
+  uint64_t value = 0;
+  auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  return error == std::errc() && end == text.data() + text.size() && value != 0;
+}
+
+void AddUnenforced(const ResourceInfo& info, std::vector<std::string>& warnings) {
+  if (std::string_view warning = UnenforcedWarning(info); !warning.empty()) warnings.emplace_back(warning);
 }
 
 // What no client may change: as in `old`, where it was left out or always.
@@ -194,8 +207,6 @@ Result<Written> Registry::Impl::Create(const ResourceInfo& info, const ResourceI
   Context context{info, options, clock, LimitsOf(options), &warnings};
   const FieldWrite write{info, options.field_manager, clock.Now(), ResetFilter(info, Part::kMain)};
   metav1::ObjectMeta& meta = api::MutableMeta(*object);
-  if (!meta.resource_version().empty())
-    return Error(Code::kInternal, "resourceVersion should not be set on objects to be created");
   RETURN_IF_ERROR(CheckScope(info, ns, *object));
   if (info.namespaced) {
     const std::string& name = meta.name().empty() ? meta.generate_name() : meta.name();
@@ -214,6 +225,7 @@ Result<Written> Registry::Impl::Create(const ResourceInfo& info, const ResourceI
     DedupOwners(*object, warnings);
     FillSystemFields(*object, clock);
     k8s::SetDefaults(*object);
+    strategy.Fold(*object);
     // Before admission and the strategy: what they add is nobody's.
     ManagedFields::Encoded managed;
     if (fields_managed) {
@@ -241,16 +253,21 @@ Result<Written> Registry::Impl::Create(const ResourceInfo& info, const ResourceI
           options.admission(AdmissionPhase::kValidate, Operation::kCreate, requested, object.get(), nullptr));
     }
     for (std::string& warning : k8s::WarningsOnCreate(*object)) warnings.push_back(std::move(warning));
+    AddUnenforced(info, warnings);
     const std::string key = api::KeyOf(*object);
     if (options.dry_run) {
       ASSIGN_OR_RETURN(ObjectPtr existing, store.Get(info, key, "", context.limits));
       if (existing) return ExistsError(info, api::Meta(*object));
-      return Written{storage::Object::FromMessage(info, *object, 0), true, std::move(warnings)};
+      return Written{storage::Object::Unstored(info, *object), true, std::move(warnings)};
     }
+    if (IsRevision(api::Meta(*object).resource_version()))
+      return Error(Code::kInternal, "resourceVersion should not be set on objects to be created");
+    api::MutableMeta(*object).clear_resource_version();
     storage::Conflict conflict;
     Result<ObjectPtr> stored = store.Put(info, key, *object, 0, TtlOf(info), conflict, context.limits);
     if (stored) {
       effects.Commit();
+      if (!UnenforcedWarning(info).empty()) LogUnenforced(info, (*stored)->name());
       return Written{*stored, true, std::move(warnings)};
     }
     if (!stored.error().Is(Code::kConflict)) {
@@ -299,6 +316,7 @@ Result<Written> Registry::Impl::TryUpdate(const UpdateRequest& request, const Cu
   Effects effects;
   k8s::SetDefaults(*object);
   KeepSystemFields(*object, *old);
+  strategy.Fold(*object);
   ManagedFields::Encoded managed;
   if (request.fields_managed) {
     managed.Swap(api::MutableMeta(*object).mutable_managed_fields());
@@ -332,6 +350,7 @@ Result<Written> Registry::Impl::TryUpdate(const UpdateRequest& request, const Cu
   }
   if (request.part == Part::kMain) {
     for (std::string& warning : k8s::WarningsOnUpdate(*object, *old)) warnings.push_back(std::move(warning));
+    AddUnenforced(info, warnings);
   }
   api::MutableMeta(*object).clear_resource_version();
   if (strategy.ReadyToGo(*object)) {
@@ -339,8 +358,7 @@ Result<Written> Registry::Impl::TryUpdate(const UpdateRequest& request, const Cu
     return Written{storage::Object::FromMessage(info, *object, gone.object->revision()), false, {}};
   }
   if (ChangesNothing(*object, *old) &&
-      (options.dry_run ||
-       !store.IsStale(info, current.object->key(), current.object->revision(), context.limits))) {
+      (options.dry_run || !store.IsStale(info, *current.object, context.limits))) {
     return Written{current.object, false, std::move(warnings)};
   }
   if (options.dry_run)

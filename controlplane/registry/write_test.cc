@@ -63,11 +63,6 @@ TEST_F(WriteTest, WhatTheServerSetsStays) {
             "ConfigMap \"m\" is invalid: metadata.deletionTimestamp: Invalid value: "
             "\"1970-01-01T00:00:05Z\": field is "
             "immutable");
-  auto versioned = ConfigMap("v");
-  versioned.mutable_metadata()->set_resource_version("5");
-  auto refused = Create(versioned);
-  ASSERT_FALSE(refused);
-  EXPECT_EQ(refused.error().message(), "resourceVersion should not be set on objects to be created");
 }
 
 TEST_F(WriteTest, SomeKindsAreCreatedByUpdates) {
