@@ -144,6 +144,26 @@ TEST_F(Reads, WhatMakesNoTableIsNotAcceptable) {
   EXPECT_EQ(Get(Path("configmaps"), "text/html").headers.Get("Content-Type"), "application/json");
 }
 
+// What the server does not know of a selector it leaves out: the question becomes wider, never narrower.
+TEST_F(Reads, ReviewsWithUnknownOperators) {
+  const auto review = [](const std::string& requirements) {
+    return R"({"kind":"SelfSubjectAccessReview","apiVersion":"authorization.k8s.io/v1","spec":)"
+           R"({"resourceAttributes":{"verb":"list","resource":"pods","labelSelector":{"requirements":[)" +
+           requirements + "]}}}}";
+  };
+  const std::string near = R"({"key":"a","operator":"Near","values":["b"]})";
+  const std::string known = R"({"key":"a","operator":"In","values":["b"]})";
+  const std::pair<std::string, std::string> cases[] = {{near, "ignored"},
+                                                       {known + "," + near, "partially ignored"}};
+  for (const auto& [requirements, what] : cases) {
+    Answer answer = Do("POST", "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", "application/json",
+                       review(requirements));
+    ASSERT_EQ(answer.status, 201) << answer.text;
+    EXPECT_EQ(std::string(answer.body.at("status").at("evaluationError").as_string()),
+              "spec.resourceAttributes.labelSelector " + what + " due to parse error");
+  }
+}
+
 TEST_F(Reads, YamlBodies) {
   const std::string twice =
       "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: y}\ndata:\n  a: '1'\n  a: '2'\nx: 1\n";

@@ -54,13 +54,28 @@ std::string FieldText(const authorizationv1::FieldSelectorAttributes& from, std:
 }
 
 std::string LabelText(const authorizationv1::LabelSelectorAttributes& from, std::string& problem) {
-  metav1::LabelSelector selector;
-  *selector.mutable_match_expressions() = from.requirements();
-  auto parsed = from.raw_selector().empty() ? api::LabelSelector::From(selector)
-                                            : api::LabelSelector::Parse(from.raw_selector());
-  if (parsed) return parsed->ToString();
-  problem = "spec.resourceAttributes.labelSelector ignored due to parse error";
-  return "";
+  constexpr const char* kLabel = "spec.resourceAttributes.labelSelector ";
+  if (!from.raw_selector().empty()) {
+    if (auto parsed = api::LabelSelector::Parse(from.raw_selector())) return parsed->ToString();
+    problem = std::string(kLabel) + "ignored due to parse error";
+    return "";
+  }
+  metav1::LabelSelector known;
+  for (const metav1::LabelSelectorRequirement& requirement : from.requirements()) {
+    metav1::LabelSelector one;
+    *one.add_match_expressions() = requirement;
+    if (api::LabelSelector::From(one)) {
+      *known.add_match_expressions() = requirement;
+    } else {
+      problem = kLabel;
+    }
+  }
+  if (!problem.empty()) {
+    problem += known.match_expressions().empty() ? "ignored due to parse error"
+                                                 : "partially ignored due to parse error";
+  }
+  auto parsed = api::LabelSelector::From(known);
+  return parsed ? parsed->ToString() : "";
 }
 
 RequestInfo ToRequest(const authorizationv1::ResourceAttributes& from, std::vector<std::string>& problems) {
