@@ -32,6 +32,7 @@
 #include "lib/base/version.h"
 #include "lib/http/file_reloader.h"
 #include "lib/http/server.h"
+#include "lib/k8s/validation_settings.h"
 
 namespace keelson::controlplane {
 namespace {
@@ -286,6 +287,7 @@ int RunControlPlane(const Options& options) {
   }
   TellBuild();
   k8s::TellFeatureGates(options.feature_gates, ProgramsOf(options));
+  k8s::SetValidationSettings(k8s::ValidationSettingsOf(options.feature_gates));
   ControlPlane plane;
   ServiceGroup group;
   if (options.Has("apiserver")) {

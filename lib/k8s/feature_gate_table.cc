@@ -9,8 +9,9 @@ namespace {
 constexpr bool kOn = true, kOff = false, kLocked = true, kOpen = false;
 constexpr FeatureStage kAlpha = FeatureStage::kAlpha, kBeta = FeatureStage::kBeta, kGa = FeatureStage::kGa,
                        kDeprecated = FeatureStage::kDeprecated;
-constexpr Programs kKubelet = Program::kKubelet, kProxy = Program::kProxy,
-                   kControlPlane = Program::kApiServer | Program::kControllers | Program::kScheduler;
+constexpr Programs kKubelet = Program::kKubelet, kProxy = Program::kProxy, kApiServer = Program::kApiServer,
+                   kControllers = Program::kControllers,
+                   kControlPlane = kApiServer | kControllers | Program::kScheduler;
 
 // Sorted by name.
 constexpr FeatureGate kGates[] = {
@@ -102,7 +103,7 @@ constexpr FeatureGate kGates[] = {
     {"GracefulNodeShutdown", kBeta, kOn},
     {"GracefulNodeShutdownBasedOnPodPriority", kBeta, kOn},
     {"HPAConfigurableTolerance", kBeta, kOn},
-    {"HPAScaleToZero", kAlpha, kOff},
+    {"HPAScaleToZero", kAlpha, kOff, kOpen, kApiServer | kControllers},
     {"HostnameOverride", kBeta, kOn},
     {"ImageMaximumGCAge", kGa, kOn, kLocked},
     {"ImageVolume", kGa, kOn, kLocked},
@@ -146,7 +147,7 @@ constexpr FeatureGate kGates[] = {
     {"MemoryQoS", kAlpha, kOff, kOpen, kKubelet},
     {"MultiCIDRServiceAllocator", kGa, kOn, kLocked},
     {"MutableCSINodeAllocatableCount", kGa, kOn, kLocked},
-    {"MutablePVNodeAffinity", kAlpha, kOff},
+    {"MutablePVNodeAffinity", kAlpha, kOff, kOpen, kApiServer},
     {"MutablePodResourcesForSuspendedJobs", kBeta, kOn},
     {"MutableSchedulingDirectivesForSuspendedJobs", kBeta, kOn},
     {"MutatingAdmissionPolicy", kGa, kOn},
@@ -185,7 +186,7 @@ constexpr FeatureGate kGates[] = {
     {"ReduceDefaultCrashLoopBackOffDecay", kAlpha, kOff},
     {"RelaxedDNSSearchValidation", kGa, kOn, kLocked},
     {"RelaxedEnvironmentVariableValidation", kGa, kOn, kLocked},
-    {"RelaxedServiceNameValidation", kBeta, kOn},
+    {"RelaxedServiceNameValidation", kBeta, kOn, kOpen, kApiServer},
     {"ReloadKubeletClientCAFile", kBeta, kOn},
     {"ReloadKubeletServerCertificateFile", kBeta, kOn, kOpen, kKubelet},
     {"RemoteRequestHeaderUID", kBeta, kOn},

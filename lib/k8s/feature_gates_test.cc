@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "lib/base/metrics.h"
+#include "lib/k8s/validation_settings.h"
 
 namespace keelson::k8s {
 namespace {
@@ -156,6 +157,16 @@ TEST(FeatureGates, NoneIsIgnoredWithoutAWord) {
   ASSERT_EQ(all.size(), 1u);
   EXPECT_THAT(all[0], HasSubstr("EventedPLEG=true"));
   EXPECT_THAT(all[0], Not(HasSubstr("MemoryQoS")));
+}
+
+TEST(FeatureGates, ChangeValidation) {
+  const ValidationSettings usual = ValidationSettingsOf({});
+  EXPECT_TRUE(usual.allow_privileged && usual.relaxed_service_names);
+  EXPECT_FALSE(usual.autoscale_to_zero || usual.mutable_volume_node_affinity);
+  const ValidationSettings other = ValidationSettingsOf(
+      {{"RelaxedServiceNameValidation", false}, {"HPAScaleToZero", true}, {"MutablePVNodeAffinity", true}});
+  EXPECT_FALSE(other.relaxed_service_names);
+  EXPECT_TRUE(other.autoscale_to_zero && other.mutable_volume_node_affinity);
 }
 
 TEST(FeatureGates, AreShownWithTheirStages) {

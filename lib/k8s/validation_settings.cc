@@ -11,6 +11,12 @@ ValidationSettings& Mutable() {
 
 }  // namespace
 
+ValidationSettings ValidationSettingsOf(const FeatureGates& gates) {
+  return {.relaxed_service_names = FeatureEnabled(gates, "RelaxedServiceNameValidation"),
+          .autoscale_to_zero = FeatureEnabled(gates, "HPAScaleToZero"),
+          .mutable_volume_node_affinity = FeatureEnabled(gates, "MutablePVNodeAffinity")};
+}
+
 const ValidationSettings& Settings() { return Mutable(); }
 
 void SetValidationSettings(const ValidationSettings& settings) { Mutable() = settings; }

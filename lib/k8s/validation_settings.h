@@ -1,6 +1,8 @@
 // What flags and feature gates change about validation, for the whole process.
 #pragma once
 
+#include "lib/k8s/feature_gates.h"
+
 namespace keelson::k8s {
 
 struct ValidationSettings {
@@ -9,6 +11,9 @@ struct ValidationSettings {
   bool autoscale_to_zero = false;             // gate HPAScaleToZero
   bool mutable_volume_node_affinity = false;  // gate MutablePVNodeAffinity
 };
+
+// What these gates make of the defaults.
+ValidationSettings ValidationSettingsOf(const FeatureGates& gates);
 
 const ValidationSettings& Settings();
 // At start, before other threads validate.
