@@ -252,6 +252,14 @@ TEST(ConfigRules, Nodes) {
        {"v1",
         "Node",
         Cluster(R"("spec":{})"),
+        Cluster(R"("spec":{"configSource":{"configMap":{"namespace":"n","name":"m","uid":"u",)"
+                R"("kubeletConfigKey":"k"}}},"status":{"config":{"active":{"configMap":{"namespace":"n",)"
+                R"("name":"m","uid":"u","kubeletConfigKey":"k"}}}})"),
+        {"spec.configSource.configMap.uid: Forbidden: uid must not be set in spec",
+         "status.config.active.configMap.resourceVersion: Required value"}},
+       {"v1",
+        "Node",
+        Cluster(R"("spec":{})"),
         Cluster(R"("status":{"capacity":{"cpu":"-1","example.com/gpu":"500m"}})"),
         {"status.capacity.cpu: Invalid value: \"-1\": must be greater than or equal to 0",
          "status.capacity.example.com/gpu: Invalid value: \"500m\": must be an integer",

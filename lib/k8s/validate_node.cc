@@ -116,16 +116,21 @@ void CheckNode(const corev1::Node& node, FieldErrors& errors) {
   CheckPodCidrs(node.spec().pod_cidrs(), {}, errors);
 }
 
-void CheckConfigSource(const corev1::NodeConfigSource& source, const Path& path, FieldErrors& errors) {
+// What a spec asks for is any version of a map; a status names the one in use.
+void CheckConfigSource(const corev1::NodeConfigSource& source, bool in_status, const Path& path,
+                       FieldErrors& errors) {
   if (!source.has_config_map()) {
     errors.push_back(InvalidInternal(path, source, "exactly one reference subfield must be non-nil"));
     return;
   }
   const Path place = path.Child("configMap");
   const corev1::ConfigMapNodeConfigSource& map = source.config_map();
-  if (!map.uid().empty()) errors.push_back(Forbidden(place.Child("uid"), "uid must not be set in spec"));
-  if (!map.resource_version().empty()) {
-    errors.push_back(Forbidden(place.Child("resourceVersion"), "resourceVersion must not be set in spec"));
+  const std::pair<const char*, const std::string&> versions[] = {{"uid", map.uid()},
+                                                                 {"resourceVersion", map.resource_version()}};
+  for (const auto& [field, value] : versions) {
+    if (in_status && value.empty()) errors.push_back(Required(place.Child(field)));
+    if (!in_status && !value.empty())
+      errors.push_back(Forbidden(place.Child(field), fmt::format("{} must not be set in spec", field)));
   }
   CheckName(map.namespace_(), CheckDns1123Label, place.Child("namespace"), errors);
   CheckName(map.name(), CheckDns1123Subdomain, place.Child("name"), errors);
@@ -156,7 +161,14 @@ void CheckChange(const corev1::Node& node, const corev1::Node& old, FieldErrors&
                                "node updates may not change providerID except from \"\" to valid"));
   }
   if (node.spec().has_config_source()) {
-    CheckConfigSource(node.spec().config_source(), spec.Child("configSource"), errors);
+    CheckConfigSource(node.spec().config_source(), false, spec.Child("configSource"), errors);
+  }
+  const corev1::NodeConfigStatus& in_use = node.status().config();
+  const Path config = status.Child("config");
+  if (in_use.has_assigned()) CheckConfigSource(in_use.assigned(), true, config.Child("assigned"), errors);
+  if (in_use.has_active()) CheckConfigSource(in_use.active(), true, config.Child("active"), errors);
+  if (in_use.has_last_known_good()) {
+    CheckConfigSource(in_use.last_known_good(), true, config.Child("lastKnownGood"), errors);
   }
   if (node.spec().external_id() != old.spec().external_id()) {
     errors.push_back(Forbidden(spec.Child("externalID"), "may not be updated"));
