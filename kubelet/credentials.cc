@@ -105,11 +105,8 @@ ApiServer::ApiServer(const Settings& settings, http::Handler handler)
 }
 
 void ApiServer::AddServices(ServiceGroup& group, const client::RestClient& api, Addresses addresses) {
-  group.Add({"server", {}, [this](std::stop_token stop, ServiceGroup::Ready ready) {
-               ready();
-               return Run(stop);
-             }});
-  WatchFiles();
+  group.Add(
+      {"server", {}, [this](std::stop_token stop, ServiceGroup::Ready ready) { return Run(stop, ready); }});
   group.Add({"server-files", {"server"}, [this](std::stop_token stop, ServiceGroup::Ready ready) -> Result<> {
                ready();
                files_.Run(stop);
@@ -124,10 +121,12 @@ void ApiServer::AddServices(ServiceGroup& group, const client::RestClient& api, 
                  [this] { CertificateChanged(); }));
 }
 
-Result<> ApiServer::Run(std::stop_token stop) {
+Result<> ApiServer::Run(std::stop_token stop, const ServiceGroup::Ready& ready) {
   const KubeletConfig& config = settings_.config;
   if (!rotated_ && config.tls_cert_file.empty())
     RETURN_IF_ERROR(EnsureSelfSigned(settings_.flags.cert_dir, NodeName(settings_), Clock::Real().Now()));
+  WatchFiles();  // which are there by now, and are read below
+  ready();
   {
     MutexLock lock(mutex_);
     while (!issued_ && !stop.stop_requested())

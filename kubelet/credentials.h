@@ -35,7 +35,7 @@ class ApiServer {
   uint16_t AwaitPort();  // where it listens, once it does
 
  private:
-  Result<> Run(std::stop_token stop);
+  Result<> Run(std::stop_token stop, const ServiceGroup::Ready& ready);
   void CertificateChanged();
   Result<> Reload();  // what its files hold now
   void WatchFiles();

@@ -4,6 +4,7 @@
 
 #include <thread>
 
+#include "kubelet/testing/metric_value.h"
 #include "lib/base/file.h"
 #include "lib/client/fake_api.h"
 #include "lib/http/http_fixture.h"
@@ -23,6 +24,8 @@ class ServerFilesTest : public ::testing::Test {
     settings_.config.tls_cert_file = own_.dir() + "/shown.pem";
     settings_.config.tls_private_key_file = own_.dir() + "/shown.key";
     settings_.config.client_ca_file = own_.dir() + "/clients.pem";
+  }
+  void Start() {
     server_.emplace(settings_, [](auto request, auto writer) {
       writer->Reply(200, {}, request->peer ? request->peer->common_name : "nobody");
     });
@@ -59,6 +62,7 @@ class ServerFilesTest : public ::testing::Test {
 };
 
 TEST_F(ServerFilesTest, NewContentsAreTakenUpAsTheyCome) {
+  Start();
   EXPECT_EQ(TalkAs(first_, "ann"), "ann");
   EXPECT_EQ(TalkAs(second_, "bob"), "");
   Copy(second_);
@@ -67,6 +71,30 @@ TEST_F(ServerFilesTest, NewContentsAreTakenUpAsTheyCome) {
   while (told != "bob" && std::chrono::steady_clock::now() < late) told = TalkAs(second_, "bob");
   EXPECT_EQ(told, "bob");
   EXPECT_EQ(TalkAs(first_, "ann"), "");
+}
+
+// How often files of a flag were looked at that had changed.
+double Reloads(const std::string& flag, const std::string& status) {
+  return MetricValue("keelson_file_reloads_total{flag=\"" + flag + "\",status=\"" + status + "\"}");
+}
+
+TEST_F(ServerFilesTest, ACertificateOfItsOwnIsThereBeforeItIsWatched) {
+  settings_.config.tls_cert_file.clear();
+  settings_.config.tls_private_key_file.clear();
+  settings_.flags.cert_dir = own_.dir() + "/pki";
+  settings_.flags.hostname_override = "node-1";
+  const double failed = Reloads("tls-cert-file", "failure"), taken = Reloads("tls-cert-file", "success"),
+               before = Reloads("client-ca-file", "success");
+  Start();
+  server_->AwaitPort();
+  // A change that is taken up: all files have been looked at by then.
+  ASSERT_TRUE(WriteFileAtomic(own_.dir() + "/clients.pem", *ReadFile(second_.ca_file()), 0600));
+  const auto late = std::chrono::steady_clock::now() + http::kSoon;
+  while (Reloads("client-ca-file", "success") == before && std::chrono::steady_clock::now() < late)
+    std::this_thread::yield();
+  EXPECT_EQ(Reloads("client-ca-file", "success"), before + 1);
+  EXPECT_EQ(Reloads("tls-cert-file", "failure"), failed);
+  EXPECT_EQ(Reloads("tls-cert-file", "success"), taken);
 }
 
 }  // namespace
