@@ -10,6 +10,7 @@
 #include "lib/linux/netns.h"
 #include "lib/netlink/link.h"
 #include "proxy/leftovers.h"
+#include "proxy/services.h"
 
 namespace keelson::proxy {
 namespace {
@@ -212,6 +213,42 @@ TEST(Leftovers, TablesOfModeNftablesGo) {
   remove("keelson-proxy");
   EXPECT_FALSE(has("kube-proxy"));
   EXPECT_TRUE(has("keelson-proxy"));
+}
+
+// What every mode has, with cluster DNS: of the node's network nothing is left.
+TEST(Cleanup, LeavesNothing) {
+  auto netns = linux::NetNs::Make();
+  if (!netns) GTEST_SKIP() << netns.error().message();
+  auto done = netns->Run([]() -> Result<> {
+    ASSIGN_OR_RETURN(std::unique_ptr<nft::Kernel> kernel, nft::OpenKernel());
+    ASSIGN_OR_RETURN(netlink::Socket socket, netlink::Socket::Open());
+    ASSIGN_OR_RETURN(std::vector<netlink::Link> before, netlink::ListLinks(socket));
+    const Config config{.table = "own-table", .ebpf_pins = ::testing::TempDir() + "/no-pins"};
+    const std::vector<std::string> tables = {"own-table", "own-table-ipvs", "own-table-ebpf", "others"};
+    for (nft::Family family : {nft::Family::kIpv4, nft::Family::kIpv6}) {
+      for (const std::string& table : tables) {
+        nft::Transaction make({family, table});
+        make.AddTable();
+        make.AddChain({.name = "services"});
+        RETURN_IF_ERROR(kernel->Apply(make));
+      }
+    }
+    for (const char* link : {"kube-dns0", "kube-ipvs0"})
+      RETURN_IF_ERROR(netlink::CreateBridge(socket, link, 0, std::nullopt));
+    for (int times = 0; times < 2; ++times) {  // nothing is wrong with a clean node
+      RETURN_IF_ERROR(Cleanup(config));
+      for (nft::Family family : {nft::Family::kIpv4, nft::Family::kIpv6}) {
+        for (const std::string& table : tables) {
+          Result<bool> there = kernel->HasChain({family, table}, "services");
+          EXPECT_EQ(there.value_or(false), table == "others") << table;
+        }
+      }
+      ASSIGN_OR_RETURN(std::vector<netlink::Link> after, netlink::ListLinks(socket));
+      EXPECT_EQ(after.size(), before.size());
+    }
+    return {};
+  });
+  EXPECT_TRUE(done) << done.error().message();
 }
 
 // Needs a kernel with IPVS, and ipvsadm and ipset: the VM of tests/vm.

@@ -5,6 +5,7 @@
 #include <malloc.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <bit>
@@ -288,7 +289,8 @@ Result<> Sockets::RemoveAll(const std::string& pin_directory) {
   for (const char* part : {"/v4", "/v6", kFastDirectory}) {
     RETURN_IF_ERROR(RemoveFamily(pin_directory + part));
   }
-  return {};
+  (void)::rmdir(pin_directory.c_str());  // unless somebody has mounted it, or keeps something there
+  return RemoveFile(kVerifierLog);
 }
 
 }  // namespace keelson::proxy::ebpf

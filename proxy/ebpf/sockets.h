@@ -74,7 +74,7 @@ class Sockets {
   Result<bool> Retire();
   // Detaches and removes everything of this family; absent is fine.
   Result<> Remove();
-  // Of both.
+  // Of both, with the directory and what the kernel's verifier has said.
   static Result<> RemoveAll(const std::string& pin_directory);
 
  private:
