@@ -15,12 +15,21 @@ using std::chrono::seconds;
 namespace {
 
 constexpr std::chrono::minutes kContainerGc(1);
+constexpr seconds kRuntimeRetry(1);
 
 void AwaitStop(std::stop_token stop) {
   Mutex mutex;
   CondVar cv;
   MutexLock lock(mutex);
   cv.wait(mutex, stop, [] { return false; });
+}
+
+// Nothing could be run without the runtime's answer. None at the stop.
+RunningPods AwaitRunningPods(cri::RuntimeService& runtime, const std::string& source, Clock& clock,
+                             std::stop_token stop) {
+  Result<RunningPods> running = FindRunningPods(runtime, source, stop);
+  while (!running && Pause(clock, kRuntimeRetry, stop)) running = FindRunningPods(runtime, source, stop);
+  return running ? std::move(*running) : RunningPods();
 }
 
 // A service that is of use from its first moment on, and runs until the stop.
@@ -82,14 +91,16 @@ Result<> Kubelet::Impl::RunContainerGc(std::stop_token stop) {
 void Kubelet::Impl::RunFiles(std::stop_token stop) {
   const KubeletConfig& config = settings.config;
   RunFileSource(
-      {config.static_pod_path, node_options.name, config.file_check_frequency},
+      {config.static_pod_path, node_options.name, config.file_check_frequency,
+       AwaitRunningPods(parts.runtime, "file", clock, stop)},
       [this](std::vector<corev1::Pod> found) { static_pods.Set("file", std::move(found)); }, stop);
 }
 
 void Kubelet::Impl::RunUrl(std::stop_token stop) {
   const KubeletConfig& config = settings.config;
   RunUrlSource(
-      {config.static_pod_url, node_options.name, config.static_pod_url_header, config.http_check_frequency},
+      {config.static_pod_url, node_options.name, config.static_pod_url_header, config.http_check_frequency,
+       AwaitRunningPods(parts.runtime, "http", clock, stop)},
       [this](std::vector<corev1::Pod> found) { static_pods.Set("http", std::move(found)); }, clock, stop);
 }
 

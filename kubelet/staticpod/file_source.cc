@@ -6,6 +6,7 @@
 #include "lib/base/file.h"
 #include "lib/base/log.h"
 #include "lib/base/pause.h"
+#include "lib/base/wall_time.h"
 #include "lib/event/inotify.h"
 
 namespace keelson::kubelet {
@@ -31,6 +32,14 @@ std::vector<std::string> FilesOf(const std::string& path) {
   return files;
 }
 
+// When a file's contents, name or attributes were changed last; whoever moves an old file here cannot hide
+// it.
+WallTime ChangeOf(const std::string& file) {
+  struct stat info = {};
+  if (::stat(file.c_str(), &info) != 0) return WallTime::max();
+  return WallTimeOf(info.st_ctim.tv_sec, static_cast<int32_t>(info.st_ctim.tv_nsec));
+}
+
 // The directory to watch: of a single file the one it is in, since editors replace files.
 std::string WatchedDirectory(const std::string& path) {
   struct stat info = {};
@@ -46,9 +55,10 @@ std::vector<corev1::Pod> ReadStaticPodFiles(const FileSourceOptions& options,
   std::vector<corev1::Pod> pods;
   std::map<std::string, std::string> problems;
   for (const std::string& file : FilesOf(options.path)) {
+    const WallTime changed = ChangeOf(file);
     auto text = ReadFile(file);
     if (!text && text.error().Is(Code::kNotFound)) continue;  // it has just gone
-    auto parsed = text ? ParseStaticPods(*text, {"file", file, options.node_name})
+    auto parsed = text ? ParseStaticPods(*text, {"file", file, options.node_name, &options.running, changed})
                        : Result<std::vector<corev1::Pod>>(text.error());
     if (parsed) {
       for (corev1::Pod& pod : *parsed) pods.push_back(std::move(pod));

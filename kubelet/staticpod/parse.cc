@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "kubelet/staticpod/pod_uid.h"
 #include "lib/api/codec.h"
 #include "lib/api/meta.h"
 #include "lib/k8s/defaulting.h"
@@ -15,8 +16,8 @@ namespace keelson::kubelet {
 
 namespace {
 
-// 128 bits of FNV-1a, as hexadecimal digits: an identity, no protection.
-std::string Hash(std::initializer_list<std::string_view> parts) {
+// 128 bits of FNV-1a, as hexadecimal digits.
+std::string EarlierHash(std::initializer_list<std::string_view> parts) {
   uint64_t low = 14695981039346656037ull, high = 0x6c62272e07bb0142ull;
   for (std::string_view part : parts) {
     for (unsigned char c : part) {
@@ -68,13 +69,42 @@ void TolerateAll(corev1::PodSpec& spec) {
   all.set_effect("NoExecute");
 }
 
+// What earlier Keelson kubelets have called the pod of this manifest.
+std::string EarlierUid(const PodOrigin& origin, const corev1::Pod& pod) {
+  const bool file = origin.source == "file";
+  return EarlierHash(
+      {file ? "host:" + origin.node_name : "", origin.source + ":" + origin.place, api::EncodeRaw(pod)});
+}
+
+// Upstream's, where the pod has nothing but what that can be made of.
+std::string OwnUid(const PodOrigin& origin, const corev1::Pod& pod) {
+  static const GoTypes types(PodTypes());
+  corev1::Pod complete = pod;
+  k8s::SetPodDefaults(complete);
+  const PodPlace place{origin.node_name, origin.place, origin.source == "file"};
+  return UpstreamPodUid(complete, place, types).value_or(EarlierUid(origin, pod));
+}
+
+// The pod's own name on this node.
+std::string NameOf(const PodOrigin& origin, const corev1::Pod& pod) {
+  std::string node = origin.node_name;
+  std::transform(node.begin(), node.end(), node.begin(), [](unsigned char c) { return std::tolower(c); });
+  return pod.metadata().name() + "-" + node;
+}
+
+// An identity, no protection: the same as long as the manifest is.
+std::string UidOf(const PodOrigin& origin, const corev1::Pod& pod) {
+  const std::string earlier = EarlierUid(origin, pod), own = OwnUid(origin, pod);
+  if (!origin.running) return own;
+  const std::string& ns = pod.metadata().namespace_();
+  return origin.running
+      ->Find((ns.empty() ? "default" : ns) + "/" + NameOf(origin, pod), {own, earlier}, origin.changed)
+      .value_or(own);
+}
+
 Result<> Complete(const PodOrigin& origin, corev1::Pod& pod) {
   metav1::ObjectMeta& meta = *pod.mutable_metadata();
-  if (meta.uid().empty()) {
-    const bool file = origin.source == "file";
-    meta.set_uid(Hash(
-        {file ? "host:" + origin.node_name : "", origin.source + ":" + origin.place, api::EncodeRaw(pod)}));
-  }
+  if (meta.uid().empty()) meta.set_uid(UidOf(origin, pod));
   // The kubelet makes paths of it.
   if (meta.uid().find_first_of(std::string_view("/\0", 2)) != std::string::npos || meta.uid()[0] == '.')
     return Error(Code::kInvalid, "invalid pod: metadata.uid: Invalid value: " + k8s::Quote(meta.uid()) +
@@ -82,9 +112,7 @@ Result<> Complete(const PodOrigin& origin, corev1::Pod& pod) {
   if (meta.name().empty())
     return Error(Code::kInvalid,
                  "invalid pod: metadata.name: Required value: name or generateName is required");
-  std::string node = origin.node_name;
-  std::transform(node.begin(), node.end(), node.begin(), [](unsigned char c) { return std::tolower(c); });
-  meta.set_name(meta.name() + "-" + node);
+  meta.set_name(NameOf(origin, pod));
   if (meta.namespace_().empty()) meta.set_namespace_("default");
   (*meta.mutable_annotations())[std::string(k8s::kConfigHashAnnotation)] = meta.uid();
   (*meta.mutable_annotations())[std::string(k8s::kConfigSourceAnnotation)] = origin.source;

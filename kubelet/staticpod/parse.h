@@ -6,7 +6,9 @@
 #include <string_view>
 #include <vector>
 
+#include "kubelet/staticpod/running_pods.h"
 #include "lib/api/types.h"
+#include "lib/base/clock.h"
 #include "lib/base/error.h"
 
 namespace keelson::kubelet {
@@ -15,6 +17,9 @@ struct PodOrigin {
   std::string source;  // "file" or "http": the annotation kubernetes.io/config.source
   std::string place;   // path or URL
   std::string node_name;
+  // Pods that ran before, whose identity stays; null: there are none.
+  const RunningPods* running = nullptr;
+  WallTime changed = WallTime::max();  // of a file: when it was touched last
 };
 
 // A Pod, or from a URL also a PodList; YAML or JSON. What a pod of the node itself may not have is an error.

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "kubelet/staticpod/running_pods.h"
 #include "lib/api/types.h"
 #include "lib/base/clock.h"
 
@@ -21,6 +22,7 @@ struct FileSourceOptions {
   std::string path;  // a directory, or one file
   std::string node_name;
   std::chrono::milliseconds period{std::chrono::seconds(20)};
+  RunningPods running = {};
 };
 // Hidden files are not looked at. A file that cannot be read as a pod is told once and left out; a path that
 // is not there holds no pods.
@@ -32,6 +34,7 @@ struct UrlSourceOptions {
   std::string url, node_name;
   std::map<std::string, std::vector<std::string>> headers;
   std::chrono::milliseconds period{std::chrono::seconds(20)};
+  RunningPods running = {};
 };
 // What cannot be fetched or read leaves the pods as they were.
 void RunUrlSource(const UrlSourceOptions& options, const StaticPodsFunction& tell, Clock& clock,

@@ -64,7 +64,7 @@ TEST(Parse, TheIdentityOutlivesTheKubelet) {
       "{apiVersion: v1, kind: Pod, metadata: {name: a, labels: {b: c, d: e}}, spec: {containers: [{name: f, "
       "image: g}]}}";
   EXPECT_EQ(ParseStaticPods(kManifest, {"file", "/m/a.yaml", "n"})->front().metadata().uid(),
-            "ce71603518ae08433881b8e35da1c969");
+            "0cb466356b529cb7327678b51ed5f1f5");
 }
 
 TEST(Parse, RefusesWhatCannotRun) {

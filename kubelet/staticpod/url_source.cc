@@ -51,7 +51,7 @@ void RunUrlSource(const UrlSourceOptions& options, const StaticPodsFunction& tel
     }
     if (body == last) return {};
     ASSIGN_OR_RETURN(std::vector<corev1::Pod> pods,
-                     ParseStaticPods(body, {"http", options.url, options.node_name}));
+                     ParseStaticPods(body, {"http", options.url, options.node_name, &options.running}));
     last = std::move(body);
     tell(std::move(pods));
     return {};
