@@ -295,6 +295,45 @@ TEST(CustomResourceRules, StatusSubresource) {
   });
 }
 
+TEST(CustomResourceRules, SelectableFields) {
+  constexpr char kSchema[] =
+      R"({"type":"object","properties":{"metadata":{"type":"object","properties":{"name":{"type":"string"}}},)"
+      R"("spec":{"type":"object","properties":{"color":{"type":"string"},"size":{"type":"integer"},)"
+      R"("labels":{"type":"object","additionalProperties":{"type":"string"}}}}}})";
+  const auto with = [&](const std::vector<std::string>& paths) {
+    std::string fields;
+    for (const std::string& path : paths)
+      fields += (fields.empty() ? "" : ",") + (R"({"jsonPath":")" + path + "\"}");
+    return Definition(kSchema, "\"selectableFields\":[" + fields + "],");
+  };
+  const auto error = [](int index, const std::string& what) {
+    return "spec.selectableFields[" + std::to_string(index) + "].jsonPath: " + what;
+  };
+  std::vector<std::string> nine;
+  for (int i = 0; i < 9; ++i) nine.push_back(".spec.labels.l" + std::to_string(i));
+  const Lines too_many = {"spec.selectableFields: Too many: 9: must have at most 8 items"};
+  ExpectErrors({
+      {kV1, kKind, with({".spec.color", ".spec.size", ".spec.labels.a"}), {}},
+      {kV1,
+       kKind,
+       with({".spec.none", ".metadata.name", ".spec", "spec.color", ".spec['color']", ".spec.", ".spec.color",
+             ".spec.color", ""}),
+       {error(0, "Invalid value: \".spec.none\": is an invalid path: does not refer to a valid field"),
+        error(1, "Invalid value: \".metadata.name\": must not point to fields in metadata"),
+        error(
+            2,
+            "Invalid value: \".spec\": must point to a field of type string, boolean or integer. Enum string "
+            "fields and strings with formats are allowed."),
+        error(3, "Invalid value: \"spec.color\": is an invalid path: expected [ or . but got: spec"),
+        error(4, "Invalid value: \".spec['color']\": is an invalid path: array notation is not allowed"),
+        error(5, "Invalid value: \".spec.\": is an invalid path: unexpected end of JSON path"),
+        error(7, "Duplicate value: \".spec.color\""), error(8, "Required value")}},
+      {kV1, kKind, with(nine), too_many},
+  });
+  ExpectChangeErrors(ValidateUpdate, {{kV1, kKind, with(nine), with(nine), {}},
+                                      {kV1, kKind, with({".spec.color"}), with(nine), too_many}});
+}
+
 // The shape of the definition of snapshots, which closes an object without properties of its own.
 TEST(CustomResourceRules, SnapshotSchema) {
   ExpectSchemaErrors({

@@ -355,6 +355,7 @@ void CheckWhole(const Definition& object, const Definition* old, FieldErrors& er
   CheckVersions(spec, shared, rules, path, errors);
   CheckNames(spec.names(), true, path.Child("names"), errors);
   CheckShared(spec, shared, rules, path, errors);
+  CheckSelectableFields(spec, old == nullptr ? nullptr : &old->spec(), shared.schema, path, errors);
   if (spec.has_conversion()) {
     const bool recognized = old == nullptr || !has_unknown_reviews(old->spec());
     CheckConversion(spec.conversion(), recognized, path.Child("conversion"), errors);

@@ -30,6 +30,12 @@ void CheckSchema(const JsonSchema& schema, bool has_status, const SchemaRules& r
 // Whether the schema is structural: every field has a type, and logical operators only bound values.
 void CheckStructural(const JsonSchema& schema, const Path& path, FieldErrors& errors);
 
+// The fields that field selectors may use. `old`: the stored definition, or null. `shared_schema`: all
+// versions have one schema, and are judged as one where the fields are the same too.
+void CheckSelectableFields(const api::apiextensions::v1::CustomResourceDefinitionSpec& spec,
+                           const api::apiextensions::v1::CustomResourceDefinitionSpec* old,
+                           bool shared_schema, const Path& path, FieldErrors& errors);
+
 template <typename Map>
 std::vector<std::string> SortedKeys(const Map& map) {
   std::vector<std::string> keys;
