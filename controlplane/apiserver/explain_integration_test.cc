@@ -68,6 +68,11 @@ TEST_P(Explain, OtherGroupsAndVersions) {
   EXPECT_THAT(Run({"networkpolicy.spec.ingress.from.ipBlock"}), HasSubstr("A range of addresses"));
 }
 
+TEST_P(Explain, WhatMustBeGivenAndListsInMaps) {
+  EXPECT_THAT(Run({"pod.spec.ephemeralContainers"}), HasSubstr("name <string> -required-"));
+  EXPECT_THAT(Run({"csr.spec"}), HasSubstr("extra <map[string][]string>"));
+}
+
 TEST_P(Explain, NothingIsLeftUndescribed) {
   for (const char* kind :
        {"configmap", "cronjob", "daemonset", "event", "ingress", "job", "lease", "namespace", "node", "pv",

@@ -93,7 +93,8 @@ std::string FormSchema(const MessageInfo& info, bool v3) {
     case JSON_RAW:
       return info.descriptor->name() == "JSON" ? "{}" : TypeText("object");
     case JSON_LIST:
-      return R"({"items":{"type":"string"},"type":"array"})";
+      return v3 ? R"({"items":{"default":"","type":"string"},"type":"array"})"
+                : R"({"items":{"type":"string"},"type":"array"})";
     case JSON_SCHEMA_OR_BOOL:
     case JSON_SCHEMA_OR_ARRAY:
     case JSON_SCHEMA_OR_STRINGS:
@@ -137,11 +138,25 @@ std::string Joined(const std::string& value, const ObjectText& facts) {
   return "{" + members + (members.empty() ? "" : ",") + WithoutBraces(facts.Take()) + "}";
 }
 
+// A list of strings has no name of its own: it stands where it is used.
+std::string ValueSchema(const FieldInfo& field, OpenApiVersion version) {
+  if (field.kind != ValueKind::kMessage) return ScalarSchema(field.kind);
+  if (field.message->form == JSON_LIST) return FormSchema(*field.message, version == OpenApiVersion::kV3);
+  return SchemaRef(field.message->descriptor, version);
+}
+
+bool IsRequired(const FieldInfo& field) {
+  const auto& descriptor = *field.descriptor;
+  // Upstream publishes no schema of this type, for it is inlined.
+  if (descriptor.name() == "name" && descriptor.containing_type()->name() == "EphemeralContainerCommon")
+    return true;
+  return descriptor.options().GetExtension(api::required);
+}
+
 std::string FieldSchema(const FieldInfo& field, OpenApiVersion version) {
   bool v3 = version == OpenApiVersion::kV3;
   const auto& options = field.descriptor->options();
-  std::string value = field.kind == ValueKind::kMessage ? SchemaRef(field.message->descriptor, version)
-                                                        : ScalarSchema(field.kind);
+  std::string value = ValueSchema(field, version);
   std::vector<std::string> values;
   for (int i = 0; i < options.ExtensionSize(enum_value); ++i)
     values.push_back(options.GetExtension(enum_value, i));
@@ -230,8 +245,7 @@ std::string SchemaJson(const Descriptor* type, OpenApiVersion version) {
   std::vector<std::string> required;
   for (const JsonKey& key : info.keys) {
     properties[std::string(key.field->json_name)] = FieldSchema(*key.field, version);
-    if (key.field->descriptor->options().GetExtension(api::required))
-      required.emplace_back(key.field->json_name);
+    if (IsRequired(*key.field)) required.emplace_back(key.field->json_name);
   }
   bool kind = IsKind(type);
   if (kind || info.has_type_meta) {
@@ -250,8 +264,8 @@ std::string SchemaJson(const Descriptor* type, OpenApiVersion version) {
 }
 
 void AddReferencedTypes(const Descriptor* type, std::set<const Descriptor*>& types) {
-  if (!types.insert(type).second) return;
   const MessageInfo& info = InfoOf(type);
+  if (info.form == JSON_LIST || !types.insert(type).second) return;
   if (info.form != JSON_OBJECT) return;
   for (const JsonKey& key : info.keys) {
     if (key.field->kind == ValueKind::kMessage) AddReferencedTypes(key.field->message->descriptor, types);
