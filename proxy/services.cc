@@ -8,10 +8,10 @@
 
 #include "lib/api/proto/networking_v1.pb.h"
 #include "lib/api/types.h"
+#include "lib/base/build_info.h"
 #include "lib/base/file.h"
 #include "lib/base/log.h"
 #include "lib/base/service_group.h"
-#include "lib/base/version.h"
 #include "lib/client/events.h"
 #include "lib/client/informer.h"
 #include "lib/client/transport.h"

@@ -123,6 +123,36 @@ class Auth : public ClusterTest {
   inline static std::unique_ptr<World> world_;
 };
 
+TEST_F(Auth, AnswersAreNotEchoed) {
+  struct Case {
+    const char *path, *body;
+  };
+  const Case cases[] = {
+      {"/apis/authentication.k8s.io/v1/selfsubjectreviews",
+       R"({"apiVersion":"authentication.k8s.io/v1","kind":"SelfSubjectReview",)"
+       R"("status":{"userInfo":{"username":"liar","uid":"liar","groups":["liar"],"extra":{"liar":["liar"]}}}})"},
+      {"/apis/authorization.k8s.io/v1/selfsubjectaccessreviews",
+       R"({"apiVersion":"authorization.k8s.io/v1","kind":"SelfSubjectAccessReview",)"
+       R"("spec":{"nonResourceAttributes":{"path":"/x","verb":"get"}},)"
+       R"("status":{"allowed":false,"denied":true,"reason":"liar","evaluationError":"liar"}})"},
+      {"/apis/authentication.k8s.io/v1/tokenreviews",
+       R"({"apiVersion":"authentication.k8s.io/v1","kind":"TokenReview","spec":{"token":"x"},)"
+       R"("status":{"authenticated":true,"user":{"username":"liar"},"audiences":["liar"]}})"},
+      {"/apis/authorization.k8s.io/v1/selfsubjectrulesreviews",
+       R"({"apiVersion":"authorization.k8s.io/v1","kind":"SelfSubjectRulesReview","spec":{"namespace":"default"},)"
+       R"("status":{"evaluationError":"liar","resourceRules":[{"verbs":["liar"]}],"nonResourceRules":[],)"
+       R"("incomplete":true}})"}};
+  auto admin = cluster().NewClient("admin");
+  for (const Case& one : cases) {
+    http::ClientRequest request{"POST", one.path, {}, one.body};
+    request.headers.Set("Content-Type", "application/json");
+    auto response = admin->Do(request, std::chrono::seconds(20));
+    ASSERT_TRUE(response) << response.error().message();
+    EXPECT_EQ(response->status, 201) << response->body;
+    EXPECT_EQ(response->body.find("liar"), std::string::npos) << response->body;
+  }
+}
+
 TEST_F(Auth, WhoAmIAndCanI) {
   cluster().AddUser("dev", {"team"});
   EXPECT_NE(Kubectl({"auth", "whoami", "-o", "jsonpath={.status.userInfo.groups}"}, "dev")

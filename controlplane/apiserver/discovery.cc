@@ -1,6 +1,8 @@
 #include "controlplane/apiserver/discovery.h"
 
 #include <algorithm>
+#include <charconv>
+#include <tuple>
 
 #include <fmt/format.h>
 
@@ -60,14 +62,30 @@ struct Group {
   std::vector<std::string> versions;  // the preferred one first
 };
 
-// Newer versions come first: v2 before v1.
+// What clients should rather use comes first: v2, v1, v1beta2, v1beta1, v1alpha1.
+bool IsPreferred(std::string_view a, std::string_view b) {
+  auto parse = [](std::string_view version) {
+    int major = 0, minor = 0;
+    std::string_view rest = version.substr(1);
+    const char* after = std::from_chars(rest.data(), rest.data() + rest.size(), major).ptr;
+    std::string_view level(after, static_cast<size_t>(rest.data() + rest.size() - after));
+    const int stage = level.empty() ? 2 : level.starts_with("beta") ? 1 : 0;
+    const size_t digits = std::min(level.find_first_of("0123456789"), level.size());
+    std::from_chars(level.data() + digits, level.data() + level.size(), minor);
+    return std::tuple(stage, major, minor);
+  };
+  return parse(a) > parse(b);
+}
+
 std::vector<Group> Groups() {
   std::vector<Group> out;
   for (const api::ResourceInfo& info : api::Resources()) {
     if (out.empty() || out.back().name != info.group) out.push_back({std::string(info.group), {}});
     auto& versions = out.back().versions;
     if (std::find(versions.begin(), versions.end(), info.version) == versions.end()) {
-      versions.emplace(versions.begin(), info.version);
+      auto place = std::find_if(versions.begin(), versions.end(),
+                                [&](const std::string& one) { return IsPreferred(info.version, one); });
+      versions.emplace(place, info.version);
     }
   }
   std::stable_sort(out.begin(), out.end(),
@@ -274,7 +292,10 @@ bool Discovery::Handle(Context& context) const {
   if (path.size() > 1 && path.back() == '/') path.remove_suffix(1);
   auto found = documents_.find(path);
   if (found == documents_.end()) return false;
-  if (context.request->method != "GET" && context.request->method != "HEAD") return false;
+  if (!IsRead(context)) {
+    ReplyError(context, MethodNotAllowed());
+    return true;
+  }
   if (path == "/api" || path == "/apis") {
     if (Wanted wanted = WantedForm(*context.request); !wanted.version.empty()) {
       context.output.encoding = wanted.encoding;

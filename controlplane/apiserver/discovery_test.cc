@@ -50,6 +50,9 @@ TEST(Discovery, GroupsComeInTheOrderOfTheirPriority) {
   EXPECT_EQ(
       json::serialize(autoscaling.at("versions")),
       R"([{"groupVersion":"autoscaling/v2","version":"v2"},{"groupVersion":"autoscaling/v1","version":"v1"}])");
+  EXPECT_EQ(Named(groups.at("groups"), "name", "certificates.k8s.io").at("preferredVersion").at("version"),
+            "v1")
+      << "stable versions come first";
   EXPECT_EQ(json::serialize(Parsed(*Get("/api")).at("serverAddressByClientCIDRs")),
             R"([{"clientCIDR":"0.0.0.0/0","serverAddress":"192.0.2.1:6443"}])");
 }

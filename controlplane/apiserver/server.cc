@@ -6,8 +6,8 @@
 
 #include "controlplane/apiserver/admission/plugins.h"
 #include "controlplane/apiserver/server_impl.h"
+#include "lib/base/build_info.h"
 #include "lib/base/metrics.h"
-#include "lib/base/version.h"
 
 namespace keelson::apiserver {
 namespace {

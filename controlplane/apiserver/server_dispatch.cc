@@ -11,9 +11,6 @@
 namespace keelson::apiserver {
 namespace {
 
-Error MethodNotAllowed() {
-  return Error(Code::kMethodNotAllowed, "the server does not allow this method on the requested resource");
-}
 Error NoSuchPath() {
   return Error(Code::kNotFound, "the server could not find the requested resource").WithDetails({});
 }
@@ -35,7 +32,8 @@ Forms FormsOf(const Context& context) {
     static constexpr std::string_view kAnswers[] = {"pods/binding", "pods/eviction", "serviceaccounts/token"};
     stored = std::find(std::begin(kAnswers), std::end(kAnswers), row.resource) == std::end(kAnswers);
   }
-  return stored ? Forms::kAll : Forms::kNoTable;
+  if (!stored) return Forms::kNoTable;
+  return context.info.verb == "list" ? Forms::kList : Forms::kAll;
 }
 
 void CountDecision(const Decision& decision, std::chrono::duration<double> took) {

@@ -1,7 +1,7 @@
 #include "kubelet/metrics/build_info.h"
 
+#include "lib/base/build_info.h"
 #include "lib/base/metrics.h"
-#include "lib/base/version.h"
 #include "lib/k8s/feature_gates.h"
 
 namespace keelson::kubelet {

@@ -17,7 +17,4 @@ inline constexpr const char* kPlatform = "linux/amd64";
 // What --version prints: "Kubernetes v1.36.2".
 inline std::string VersionText() { return std::string("Kubernetes ") + kGitVersion; }
 
-// kubernetes_build_info, on /metrics.
-void TellBuild();
-
 }  // namespace keelson

@@ -159,6 +159,8 @@ Result<metav1::DeleteOptions> DecodeDeleteOptions(Context& context) {
   if (query.Has("propagationPolicy"))
     options.set_propagation_policy(std::string(query.Get("propagationPolicy")));
   if (query.Has("orphanDependents")) options.set_orphan_dependents(IsSet(query, "orphanDependents"));
+  if (IsSet(query, "ignoreStoreReadErrorWithClusterBreakingPotential"))
+    options.set_ignore_store_read_error_with_cluster_breaking_potential(true);
   for (std::string_view value : query.All("dryRun")) options.add_dry_run(std::string(value));
   return options;
 }

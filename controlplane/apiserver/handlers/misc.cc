@@ -7,6 +7,7 @@
 
 #include "controlplane/apiserver/handlers/response.h"
 #include "lib/api/codec.h"
+#include "lib/base/build_info.h"
 #include "lib/base/metrics.h"
 #include "lib/base/version.h"
 #include "lib/k8s/health_report.h"
@@ -27,9 +28,9 @@ std::string Version() {
                             {"minCompatibilityMajor", "1"},
                             {"minCompatibilityMinor", "35"},
                             {"gitVersion", kGitVersion},
-                            {"gitCommit", ""},
-                            {"gitTreeState", "clean"},
-                            {"buildDate", ""},
+                            {"gitCommit", Build().git_commit},
+                            {"gitTreeState", Build().git_tree_state},
+                            {"buildDate", Build().build_date},
                             {"goVersion", ""},
                             {"compiler", "c++"},
                             {"platform", kPlatform}});
@@ -72,6 +73,10 @@ void MiscHandler::SetKeys(std::vector<http::SigningKey> keys) {
 bool MiscHandler::Handle(Context& context) const {
   const std::string& path = context.info.path;
   if (path == "/version" || path == "/version/") {
+    if (!IsRead(context)) {
+      ReplyError(context, MethodNotAllowed());
+      return true;
+    }
     ReplyText(context, 200, "application/json", version_);
   } else if (path == "/metrics") {
     ReplyText(context, 200, "text/plain; version=0.0.4; charset=utf-8", metrics::Print());

@@ -17,6 +17,9 @@ constexpr const char* kAccepted = "application/json, application/yaml, applicati
 constexpr const char* kAcceptedStreams =
     "application/json;stream=watch, application/vnd.kubernetes.protobuf;stream=watch";
 
+// How upstream's router says it, which looks at types alone and comes first.
+constexpr std::string_view kNoRoute = "406: Not Acceptable\n\nAvailable representations: ";
+
 constexpr size_t kAllWarnings = 4096, kOneWarning = 256;  // characters
 
 // The clause's transformation; false when there is no such one here.
@@ -130,8 +133,10 @@ Result<Output> NegotiateOutput(const http::ServerRequest& request, Forms forms) 
                       fmt::format("only the following media types are accepted: {}", accepted));
   std::string_view header = request.headers.Get("Accept");
   if (header.empty()) return base;
+  bool known = false;
   for (const MediaType& clause : ParseAccept(header)) {
     Output out = base;
+    known |= SetEncoding(clause, out);
     if (clause.quality <= 0 || !SetEncoding(clause, out) || !SetTransform(clause, forms, out)) continue;
     if (std::string_view stream = clause.Parameter("stream"); !stream.empty()) {
       if (forms == Forms::kPlain || stream != "watch") continue;
@@ -140,7 +145,11 @@ Result<Output> NegotiateOutput(const http::ServerRequest& request, Forms forms) 
     out.pretty |= clause.Parameter("pretty") == "1";
     return out;
   }
-  return refused;
+  if (known) return refused;
+  const bool streams = forms == Forms::kWatch || forms == Forms::kList;
+  return Error(Code::kNotAcceptable,
+               std::string(kNoRoute) + kAccepted + (streams ? std::string(", ") + kAcceptedStreams : ""))
+      .WithDetails({});
 }
 
 Result<Encoding> BodyEncoding(const http::ServerRequest& request) {

@@ -29,6 +29,7 @@ enum class Forms {
   kPlain,    // objects as they are: errors, discovery
   kNoTable,  // also partial metadata: what is created and never stored
   kAll,      // also tables
+  kList,     // the same of many objects
   kWatch,    // the same as a stream, for which YAML has no form
 };
 

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include <fmt/format.h>
+
 #include "controlplane/apiserver/handlers/body.h"
 #include "controlplane/apiserver/handlers/list_options.h"
 #include "controlplane/apiserver/handlers/response.h"
@@ -33,16 +35,22 @@ void AddWarnings(Context& context, const std::vector<std::string>& warnings) {
   }
 }
 
-// What a finished deletion is answered with where the object is not.
-metav1::Status DeletedStatus(const storage::Object& object) {
+// What a finished deletion is answered with where the object is not. `object` null: nobody could read it.
+metav1::Status DeletedStatus(const Context& context, const storage::Object* object) {
   metav1::Status status;
   status.mutable_metadata();
   status.set_status("Success");
   metav1::StatusDetails& details = *status.mutable_details();
-  details.set_name(std::string(object.name()));
-  if (!object.info().group.empty()) details.set_group(std::string(object.info().group));
-  details.set_kind(std::string(object.info().resource));
-  details.set_uid(api::Meta(*object.Decode()).uid());
+  if (!object) {
+    status.set_code(200);
+    details.set_name(context.info.name);
+    details.set_kind(std::string(context.resource->kind));
+    return status;
+  }
+  details.set_name(std::string(object->name()));
+  if (!object->info().group.empty()) details.set_group(std::string(object->info().group));
+  details.set_kind(std::string(object->info().resource));
+  details.set_uid(api::Meta(*object->Decode()).uid());
   return status;
 }
 
@@ -133,6 +141,16 @@ Result<> ResourceHandler::MayCreate(const Context& context) const {
   return ForbiddenTo(attributes, decision.reason);
 }
 
+Result<> ResourceHandler::MayDeleteUnreadable(const Context& context) const {
+  RequestInfo info = context.info;
+  info.verb = "unsafe-delete-ignore-read-errors";
+  Decision decision = authorizer_.Authorize({context.user, info});
+  if (decision.allowed) return {};
+  return registry::ForbiddenError(
+      *context.resource, info.name,
+      fmt::format("not permitted to do \"{}\", reason: {}", info.verb, decision.reason));
+}
+
 Result<> ResourceHandler::Get(Context& context) {
   ASSIGN_OR_RETURN(registry::ObjectPtr object,
                    registry_.Get(*context.resource, context.info.ns, context.info.name,
@@ -209,6 +227,8 @@ Result<> ResourceHandler::Delete(Context& context) {
   ASSIGN_OR_RETURN(registry::WriteOptions options, Options(context));
   ASSIGN_OR_RETURN(metav1::DeleteOptions delete_options, DecodeDeleteOptions(context));
   for (const std::string& value : delete_options.dry_run()) options.dry_run |= value == "All";
+  if (delete_options.ignore_store_read_error_with_cluster_breaking_potential())
+    RETURN_IF_ERROR(MayDeleteUnreadable(context));
   ASSIGN_OR_RETURN(registry::Deleted deleted, registry_.Delete(*context.resource, context.info.ns,
                                                                context.info.name, delete_options, options));
   bool waits_for_dependents = delete_options.has_orphan_dependents() && !delete_options.orphan_dependents();
@@ -217,7 +237,7 @@ Result<> ResourceHandler::Delete(Context& context) {
     ReplyObject(context, status, deleted.object);
   } else {
     context.output.as = As::kObject;
-    ReplyMessage(context, status, DeletedStatus(*deleted.object), {"", "v1", "Status"});
+    ReplyMessage(context, status, DeletedStatus(context, deleted.object.get()), {"", "v1", "Status"});
   }
   return {};
 }

@@ -29,6 +29,7 @@ class ResourceHandler {  // thread safe
   Result<> DeleteCollection(Context& context);
   Result<registry::WriteOptions> Options(Context& context, bool apply = false) const;
   Result<> MayCreate(const Context& context) const;
+  Result<> MayDeleteUnreadable(const Context& context) const;
 
   registry::Registry& registry_;
   WatchManager& watches_;

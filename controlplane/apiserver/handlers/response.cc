@@ -5,6 +5,7 @@
 #include "controlplane/apiserver/handlers/gzip.h"
 #include "controlplane/apiserver/handlers/table.h"
 #include "controlplane/apiserver/handlers/yaml.h"
+#include "controlplane/storage/opener.h"
 #include "controlplane/storage/wire.h"
 #include "lib/api/codec.h"
 #include "lib/api/meta.h"
@@ -150,8 +151,17 @@ void ReplyError(Context& context, const Error& given) {
                  .WithDetails({})
            : given;
   metav1::Status status = api::ToStatus(error);
+  if (storage::IsReadError(error)) status.set_reason("StorageReadError");
   status.mutable_metadata();
   ReplyStatus(context, status);
+}
+
+Error MethodNotAllowed() {
+  return Error(Code::kMethodNotAllowed, "the server does not allow this method on the requested resource");
+}
+
+bool IsRead(const Context& context) {
+  return context.request->method == "GET" || context.request->method == "HEAD";
 }
 
 std::string PartialMetadataJson(const storage::Object& object, std::string_view version) {

@@ -13,6 +13,9 @@ namespace keelson::apiserver {
 // Errors are Statuses in the form that the client accepts, JSON when it accepts none.
 void ReplyError(Context& context, const Error& error);
 void ReplyStatus(Context& context, const metav1::Status& status);
+// For what is there and does not know the method; IsRead: GET and HEAD, all that documents know.
+Error MethodNotAllowed();
+bool IsRead(const Context& context);
 // A watch that has not begun (a stream has its own errors): the same headers as other replies.
 http::Headers ReplyHeaders(const Context& context, std::string_view content_type);
 void ReplyObject(Context& context, int status, const registry::ObjectPtr& object);

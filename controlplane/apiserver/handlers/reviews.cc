@@ -97,6 +97,12 @@ RequestInfo ToRequest(const authorizationv1::ResourceAttributes& from, std::vect
   return info;
 }
 
+// What a client says of the answer is not echoed.
+void ClearAnswer(api::Message& review) {
+  if (const auto* status = review.GetDescriptor()->FindFieldByName("status"))
+    review.GetReflection()->ClearField(&review, status);
+}
+
 template <typename Repeated>
 void AddAll(Repeated& to, const std::vector<std::string>& from) {
   for (const std::string& one : from) *to.Add() = one;
@@ -119,6 +125,7 @@ void ReviewHandler::Handle(Context& context) const {
   if (k8s::FieldErrors errors = k8s::ValidateReview(**review); !errors.empty()) {
     return ReplyError(context, k8s::ToInvalid(context.resource->Gvk(), "", errors));
   }
+  ClearAnswer(**review);
   Result<> answered = Answer(context, **review);
   if (!answered) return ReplyError(context, answered.error());
   context.output.as = As::kObject;
@@ -132,6 +139,7 @@ Result<> ReviewHandler::Answer(Context& context, api::Message& review) const {
   }
   if (kind == "SelfSubjectReview") {
     auto& self = static_cast<authenticationv1::SelfSubjectReview&>(review);
+    self.Clear();
     *self.mutable_metadata()->mutable_creation_timestamp() = api::ToTime(Clock::Real().Now());
     ToProto(context.user, *self.mutable_status()->mutable_user_info());
     return {};
