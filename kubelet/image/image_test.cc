@@ -47,6 +47,28 @@ TEST(Backoff, DoublesUpToTheMaximumAndForgets) {
   EXPECT_EQ(backoff.Left("k", clock.Now()), milliseconds(0)) << "it has failed after having gone well";
 }
 
+// The time between a restart and the next failure counts, not the wait after it.
+TEST(Backoff, ARunThatEndsSoonKeepsTheMaximum) {
+  using std::chrono::minutes;
+  for (const auto max : {minutes(1), minutes(5)}) {
+    FakeClock clock;
+    Backoff backoff(seconds(10), max, clock, minutes(10));
+    const auto run_and_fail = [&](std::chrono::seconds run) {
+      clock.Advance(run);
+      const WallTime end = clock.Now();
+      clock.Advance(backoff.Left("k", end));
+      EXPECT_EQ(backoff.Left("k", end), milliseconds(0));
+      backoff.Next("k", end);
+      return backoff.Current("k");
+    };
+    for (int i = 0; i < 7; ++i) run_and_fail(seconds(1));
+    EXPECT_EQ(backoff.Current("k"), max);
+    EXPECT_EQ(run_and_fail(minutes(5)), max);
+    EXPECT_EQ(run_and_fail(minutes(10)), max);
+    EXPECT_EQ(run_and_fail(minutes(10) + seconds(1)), seconds(10));
+  }
+}
+
 class ImageTest : public ::testing::Test {
  protected:
   bool Ensure(const std::string& policy) {

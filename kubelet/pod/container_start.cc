@@ -44,7 +44,7 @@ bool PodSyncTask::HeldBack(const corev1::Container& container, const ContainerRe
   WallTime end(std::chrono::duration_cast<WallTime::duration>(std::chrono::nanoseconds(last->finished_at)));
   milliseconds left = backoff_.Left(key, end);
   if (left.count() == 0) {
-    backoff_.Next(key);
+    backoff_.Next(key, end);
     return false;
   }
   auto wait = std::chrono::duration_cast<seconds>(backoff_.Current(key));

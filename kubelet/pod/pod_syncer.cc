@@ -20,11 +20,14 @@ namespace keelson::kubelet {
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
+// A container that has run for so long before it crashed has recovered, whatever the longest wait is set to.
+constexpr std::chrono::minutes kStableRun(10);
+
 PodSyncer::PodSyncer(Dependencies dependencies, const Options& options, Clock& clock)
     : deps_(std::move(dependencies)),
       options_(options),
       clock_(clock),
-      crash_backoff_(options.crash_backoff_first, options.crash_backoff_max, clock) {}
+      crash_backoff_(options.crash_backoff_first, options.crash_backoff_max, clock, kStableRun) {}
 
 Result<SyncResult> PodSyncer::Sync(const PodPtr& pod, PodMemory& memory, std::stop_token stop) {
   if (!memory.inspected) {
