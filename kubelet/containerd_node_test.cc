@@ -157,8 +157,8 @@ TEST_F(NodeTest, LogsAreTurnedAwayAndImagesGo) {
       [](std::stop_token) {
         return FileSystemSpace{100, 100};
       },
-      [](const std::string& reason, const std::string& message) { ADD_FAILURE() << reason << message; }, {},
-      Clock::Real());
+      [](const std::string& reason, const std::string& message) { ADD_FAILURE() << reason << message; },
+      ImageGcOptions{.minimum_age = milliseconds(0)}, Clock::Real());
   auto images = [&] {
     std::set<std::string> out;
     auto listed = cri_.images->ListImages();

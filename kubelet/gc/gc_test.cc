@@ -106,6 +106,7 @@ TEST(ImageGcPlan, FreesDownToTheLowThreshold) {
   EXPECT_EQ(BytesToFree({1000, 160}, options), 0u);
   EXPECT_EQ(BytesToFree({1000, 150}, options), 50u);
   EXPECT_EQ(BytesToFree({1000, 0}, options), 200u);
+  EXPECT_EQ(BytesToFree({199, 0}, options), 39u);
   options.high_percent = 100;
   EXPECT_EQ(BytesToFree({1000, 0}, options), 0u);
 }
@@ -130,15 +131,24 @@ TEST(ImageGc, TellsWhatItCannotFree) {
   runtime.AddImage("a:1");
   runtime.AddImage("registry.k8s.io/pause:3.9");
   FileSystemSpace space{100000, 10000};
-  Names events;
+  Names events, messages;
   ImageGc gc(
       runtime, runtime, [&](std::stop_token) { return Result<FileSystemSpace>(space); },
-      [&](const std::string& reason, const std::string&) { events.push_back(reason); }, {}, clock);
+      [&](const std::string& reason, const std::string& message) {
+        events.push_back(reason);
+        messages.push_back(message);
+      },
+      {}, clock);
   EXPECT_FALSE(gc.Collect({}));  // too young
   EXPECT_EQ(runtime.ListImages({})->size(), 2u);
   clock.Advance(minutes(3));
   EXPECT_FALSE(gc.Collect({}));  // it has no size that would be enough
   EXPECT_EQ(events, (Names{"FreeDiskSpaceFailed", "FreeDiskSpaceFailed"}));
+  EXPECT_EQ(
+      messages.back(),
+      "Insufficient free disk space on the node's image filesystem (90% of 97.7 KiB used). Failed to free "
+      "sufficient space by deleting unused images (freed 1000 bytes). Investigate disk usage, as it could "
+      "be used by active images, logs, volumes, or other data.");
   EXPECT_NE(metrics::Print().find("kubelet_image_garbage_collected_total{reason=\"space\"} 1\n"),
             std::string::npos);
   auto left = runtime.ListImages({});
@@ -146,6 +156,101 @@ TEST(ImageGc, TellsWhatItCannotFree) {
   EXPECT_EQ((*left)[0].repo_tags, Names{"registry.k8s.io/pause:3.9"});
   space.available = 50000;
   EXPECT_TRUE(gc.Collect({}));
+}
+
+// Tells how often it was asked what a container has mounted, and may refuse to.
+class AskedRuntime : public cri::FakeRuntime {
+ public:
+  using FakeRuntime::FakeRuntime;
+  Result<cri::ContainerStatus> GetContainerStatus(const std::string& id, std::stop_token stop) override {
+    ++asked;
+    if (away) return Error(Code::kUnavailable, "away");
+    return FakeRuntime::GetContainerStatus(id, stop);
+  }
+  int asked = 0;
+  bool away = false;
+};
+
+class UnusedImages : public ::testing::Test {
+ protected:
+  Names Left() {
+    Names out;
+    const auto images = runtime_.ListImages({});
+    for (const cri::Image& image : *images) out.push_back(image.repo_tags.front());
+    std::sort(out.begin(), out.end());
+    return out;
+  }
+
+  FakeClock clock_;
+  AskedRuntime runtime_{clock_};
+  ImageGc gc_{
+      runtime_,
+      runtime_,
+      [](std::stop_token) {
+        return FileSystemSpace{100, 100};
+      },
+      [](const std::string& reason, const std::string& message) { ADD_FAILURE() << reason << message; },
+      {},
+      clock_};
+};
+
+TEST_F(UnusedImages, OfPodsToComeAreLeftAWhile) {
+  runtime_.AddImage("old:1");
+  EXPECT_TRUE(gc_.RemoveUnused({}));
+  EXPECT_EQ(Left(), Names{"old:1"});
+  clock_.Advance(minutes(1));
+  runtime_.AddImage("young:1");
+  EXPECT_TRUE(gc_.RemoveUnused({}));
+  clock_.Advance(minutes(1));
+  EXPECT_TRUE(gc_.RemoveUnused({}));
+  EXPECT_EQ(Left(), Names{"young:1"});
+}
+
+TEST_F(UnusedImages, AreNotThoseOfVolumes) {
+  for (const char* name : {"main:1", "data:1", "digest:1", "other:1"}) runtime_.AddImage(name);
+  cri::SandboxConfig sandbox;
+  const std::string sandbox_id = *runtime_.RunPodSandbox(sandbox, "", {});
+  cri::ContainerConfig container;
+  container.name = "main";
+  container.image = "sha256:main:1";
+  container.mounts.resize(2);
+  container.mounts[0].image = "sha256:data:1";
+  container.mounts[1].image = "digest:1@sha256:digest";
+  const std::string id = *runtime_.CreateContainer(sandbox_id, container, sandbox, {});
+  EXPECT_TRUE(gc_.RemoveUnused({}));
+  clock_.Advance(minutes(3));
+  EXPECT_TRUE(gc_.RemoveUnused({}));
+  EXPECT_EQ(Left(), (Names{"data:1", "digest:1", "main:1"}));
+  EXPECT_EQ(runtime_.asked, 1) << "mounts never change";
+  ASSERT_TRUE(runtime_.RemoveContainer(id, {}));
+  EXPECT_TRUE(gc_.RemoveUnused({}));
+  EXPECT_EQ(Left(), Names());
+}
+
+// Nothing goes while it is not known what is in use.
+TEST_F(UnusedImages, StayWhereTheRuntimeDoesNotTell) {
+  runtime_.AddImage("data:1");
+  cri::SandboxConfig sandbox;
+  const std::string sandbox_id = *runtime_.RunPodSandbox(sandbox, "", {});
+  ASSERT_TRUE(gc_.RemoveUnused({}));
+  clock_.Advance(minutes(3));
+  ASSERT_TRUE(runtime_.CreateContainer(sandbox_id, {}, sandbox, {}));
+  runtime_.away = true;
+  EXPECT_FALSE(gc_.RemoveUnused({}));
+  EXPECT_EQ(Left(), Names{"data:1"});
+}
+
+TEST_F(UnusedImages, ThatCannotBeRemovedAreTold) {
+  for (const char* name : {"a:1", "b:1", "c:1"}) runtime_.AddImage(name);
+  ASSERT_TRUE(gc_.RemoveUnused({}));
+  clock_.Advance(minutes(3));
+  runtime_.Fail("RemoveImage", Error(Code::kUnavailable, "busy"));
+  auto removed = gc_.RemoveUnused({});
+  ASSERT_FALSE(removed);
+  EXPECT_EQ(
+      removed.error().message(),
+      "wanted to free 9223372036854775807 bytes, but freed 2000 bytes space with errors in image deletion: "
+      "busy");
 }
 
 TEST(ContainerGc, KeepsTheNewestOfEachAndFewInAll) {

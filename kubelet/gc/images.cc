@@ -17,15 +17,18 @@ namespace {
 
 constexpr std::chrono::minutes kPeriod(5);
 
-// What containers run, by every name that they may know it by.
-Result<std::set<std::string>> ImagesInUse(cri::RuntimeService& runtime, std::stop_token stop) {
-  ASSIGN_OR_RETURN(std::vector<cri::Container> containers, runtime.ListContainers({}, stop));
-  std::set<std::string> names;
-  for (cri::Container& container : containers) {
-    names.insert(std::move(container.image));
-    names.insert(std::move(container.image_ref));
-  }
-  return names;
+// "512 B", "40.6 GiB".
+std::string SizeText(uint64_t bytes) {
+  constexpr std::string_view kUnits = "KMGTPE";
+  if (bytes < 1024) return fmt::format("{} B", bytes);
+  double size = static_cast<double>(bytes) / 1024;
+  size_t unit = 0;
+  for (; size >= 1024 && unit + 1 < kUnits.size(); ++unit) size /= 1024;
+  return fmt::format("{:.1f} {}iB", size, kUnits[unit]);
+}
+
+uint64_t UsedPercent(const FileSystemSpace& space) {
+  return 100 - std::min<uint64_t>(space.available * 100 / space.capacity, 100);
 }
 
 void CountCollected(const char* why) {
@@ -40,9 +43,8 @@ void CountCollected(const char* why) {
 
 uint64_t BytesToFree(const FileSystemSpace& space, const ImageGcOptions& options) {
   if (space.capacity == 0 || options.high_percent >= 100) return 0;
-  const uint64_t used_percent = 100 - std::min<uint64_t>(space.available * 100 / space.capacity, 100);
-  if (used_percent < static_cast<uint64_t>(options.high_percent)) return 0;
-  const uint64_t wanted = space.capacity / 100 * static_cast<uint64_t>(100 - options.low_percent);
+  if (UsedPercent(space) < static_cast<uint64_t>(options.high_percent)) return 0;
+  const uint64_t wanted = space.capacity * static_cast<uint64_t>(100 - options.low_percent) / 100;
   return wanted > space.available ? wanted - space.available : 0;
 }
 
@@ -60,8 +62,31 @@ std::vector<ImageRecord> RemovableImages(const std::map<std::string, ImageRecord
   return out;
 }
 
+Result<std::set<std::string>> ImageGc::InUse(std::stop_token stop) {
+  ASSIGN_OR_RETURN(std::vector<cri::Container> containers, runtime_.ListContainers({}, stop));
+  std::set<std::string> names;
+  std::map<std::string, std::set<std::string>> mounted;
+  for (cri::Container& container : containers) {
+    names.insert(std::move(container.image));
+    names.insert(std::move(container.image_ref));
+    if (auto known = mounted_.extract(container.id)) {
+      mounted.insert(std::move(known));
+      continue;
+    }
+    auto status = runtime_.GetContainerStatus(container.id, stop);
+    if (!status && status.error().Is(Code::kNotFound)) continue;
+    if (!status) return status.error();  // nothing goes that may be in use
+    std::set<std::string>& images = mounted[container.id];
+    for (cri::Mount& mount : status->mounts)
+      if (!mount.image.empty()) images.insert(std::move(mount.image));
+  }
+  mounted_ = std::move(mounted);
+  for (const auto& [container, images] : mounted_) names.insert(images.begin(), images.end());
+  return names;
+}
+
 Result<> ImageGc::Detect(WallTime now, std::stop_token stop) {
-  ASSIGN_OR_RETURN(std::set<std::string> used, ImagesInUse(runtime_, stop));
+  ASSIGN_OR_RETURN(std::set<std::string> used, InUse(stop));
   ASSIGN_OR_RETURN(std::vector<cri::Image> images, images_.ListImages(stop));
   std::map<std::string, ImageRecord> found;
   for (const cri::Image& image : images) {
@@ -90,25 +115,26 @@ Result<> ImageGc::Detect(WallTime now, std::stop_token stop) {
   return {};
 }
 
-Result<uint64_t> ImageGc::Free(uint64_t bytes, std::chrono::milliseconds minimum_age, WallTime now,
-                               std::stop_token stop) {
+Result<uint64_t> ImageGc::Free(uint64_t bytes, WallTime now, std::stop_token stop) {
   uint64_t freed = 0;
-  Result<> failed;
-  for (const ImageRecord& image : RemovableImages(records_, now, minimum_age)) {
+  std::set<std::string> errors;
+  for (const ImageRecord& image : RemovableImages(records_, now, options_.minimum_age)) {
     if (freed >= bytes || stop.stop_requested()) break;
     log::Info("Removing image to free bytes", {{"imageID", image.id}, {"size", image.size}});
     if (auto removed = images_.RemoveImage(image.id, stop); !removed) {
-      if (failed) failed = removed;
+      errors.insert(removed.error().message());
       continue;
     }
     CountCollected("space");
     records_.erase(image.id);
     freed += image.size;
   }
-  if (!failed)
-    return failed.error().Wrap("wanted to free " + std::to_string(bytes) + " bytes, but freed " +
-                               std::to_string(freed) + " bytes space with errors in image deletion");
-  return freed;
+  if (errors.empty()) return freed;
+  const std::string text = fmt::format("{}", fmt::join(errors, ", "));
+  return Error(
+      Code::kUnavailable,
+      fmt::format("wanted to free {} bytes, but freed {} bytes space with errors in image deletion: {}",
+                  bytes, freed, errors.size() == 1 ? text : "[" + text + "]"));
 }
 
 Result<> ImageGc::Collect(std::stop_token stop) {
@@ -131,12 +157,13 @@ Result<> ImageGc::Collect(std::stop_token stop) {
   }
   const uint64_t wanted = BytesToFree(space, options_);
   if (wanted == 0) return {};
-  ASSIGN_OR_RETURN(uint64_t freed, Free(wanted, options_.minimum_age, now, stop));
+  ASSIGN_OR_RETURN(uint64_t freed, Free(wanted, now, stop));
   if (freed >= wanted) return {};
   const std::string message = fmt::format(
-      "Failed to garbage collect required amount of images. Attempted to free {} bytes, but only found {} "
-      "bytes eligible to free.",
-      wanted, freed);
+      "Insufficient free disk space on the node's image filesystem ({}% of {} used). Failed to free "
+      "sufficient space by deleting unused images (freed {} bytes). Investigate disk usage, as it could be "
+      "used by active images, logs, volumes, or other data.",
+      UsedPercent(space), SizeText(space.capacity), freed);
   event_("FreeDiskSpaceFailed", message);
   return Error(Code::kUnavailable, message);
 }
@@ -145,7 +172,7 @@ Result<> ImageGc::RemoveUnused(std::stop_token stop) {
   MutexLock lock(mutex_);
   const WallTime now = clock_.Now();
   RETURN_IF_ERROR(Detect(now, stop));
-  auto freed = Free(std::numeric_limits<uint64_t>::max(), std::chrono::milliseconds(0), now, stop);
+  auto freed = Free(std::numeric_limits<int64_t>::max(), now, stop);
   if (!freed) return freed.error();
   return {};
 }

@@ -56,15 +56,16 @@ class ImageGc {  // thread safe
 
   // Looks, and frees what the thresholds and the maximum age ask for.
   Result<> Collect(std::stop_token stop);
-  // Removes all that is unused, whatever its age.
+  // Removes all that is unused and old enough.
   Result<> RemoveUnused(std::stop_token stop);
   void Run(std::stop_token stop);  // every five minutes
 
  private:
+  // What containers run or have mounted, by every name that they may know it by.
+  Result<std::set<std::string>> InUse(std::stop_token stop) REQUIRES(mutex_);
   Result<> Detect(WallTime now, std::stop_token stop) REQUIRES(mutex_);
   // The bytes that it freed.
-  Result<uint64_t> Free(uint64_t bytes, std::chrono::milliseconds minimum_age, WallTime now,
-                        std::stop_token stop) REQUIRES(mutex_);
+  Result<uint64_t> Free(uint64_t bytes, WallTime now, std::stop_token stop) REQUIRES(mutex_);
 
   cri::RuntimeService& runtime_;
   cri::ImageService& images_;
@@ -74,6 +75,8 @@ class ImageGc {  // thread safe
   Clock& clock_;
   Mutex mutex_;  // held while the runtime is asked: one collection at a time
   std::map<std::string, ImageRecord> records_ GUARDED_BY(mutex_);
+  // By container, each of which is asked about once: what it has mounted never changes.
+  std::map<std::string, std::set<std::string>> mounted_ GUARDED_BY(mutex_);
 };
 
 // Of the file system that the runtime keeps images on.
