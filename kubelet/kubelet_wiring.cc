@@ -67,6 +67,7 @@ EvictionManager::Dependencies Kubelet::Impl::EvictionDependencies() {
             events.Pod(pod, "", "Warning", "Evicted", message);
             workers.Evict(pod.metadata().uid(), {"Evicted", message, message}, grace);
           },
+          [this](const std::string& uid) { return workers.CleanedUp(uid); },
           [this](std::stop_token stop) {
             CollectDead({milliseconds(0), 1, -1}, stop);
           },

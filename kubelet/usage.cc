@@ -60,6 +60,7 @@ PodUsage UsageReader::Usage(const corev1::Pod& pod) {
       out.disk += container.disk;
       out.inodes += container.inodes;
     }
+  out.known = group.memory_working_set_bytes || !out.containers.empty();
   for (const auto& volume : pod.spec().volumes()) {
     const auto& source = volume.volume_source();
     if (!source.has_empty_dir() || !source.empty_dir().medium().empty())

@@ -1,5 +1,8 @@
 #include <gtest/gtest.h>
 
+#include <atomic>
+#include <thread>
+
 #include "kubelet/eviction/manager.h"
 #include "lib/api/codec.h"
 #include "lib/k8s/defaulting.h"
@@ -32,7 +35,7 @@ TEST(Thresholds, AreParsedAndMistakesTold) {
   options.hard = {{"memory.available", "100Mi"}, {"nodefs.available", "10%"}, {"pid.available", "0%"}};
   options.soft = {{"memory.available", "200Mi"}};
   options.soft_grace_period = {{"memory.available", "1m30s"}};
-  options.minimum_reclaim = {{"nodefs.available", "1Gi"}};
+  options.minimum_reclaim = {{"nodefs.available", "1Gi"}, {"memory.available", "10Mi"}};
   auto thresholds = ParseThresholds(options);
   ASSERT_TRUE(thresholds) << thresholds.error().message();
   ASSERT_EQ(thresholds->size(), 4u);
@@ -40,11 +43,13 @@ TEST(Thresholds, AreParsedAndMistakesTold) {
   EXPECT_EQ((*thresholds)[1].value.Of(1000), 100);
   EXPECT_EQ((*thresholds)[1].min_reclaim->Of(0), 1024 * kMi);
   EXPECT_EQ((*thresholds)[2].signal, "allocatableMemory.available");
+  EXPECT_EQ((*thresholds)[2].min_reclaim->Of(0), 10 * kMi);
   EXPECT_EQ((*thresholds)[3].grace, seconds(90));
 
   struct Case {
     std::map<std::string, std::string> hard, soft, grace;
     const char* message;
+    std::map<std::string, std::string> reclaim = {};
   };
   for (const Case& c : {
            Case{{{"memory.left", "1"}}, {}, {}, "unsupported eviction signal memory.left"},
@@ -60,11 +65,22 @@ TEST(Thresholds, AreParsedAndMistakesTold) {
             {{"memory.available", "1Mi"}},
             {},
             "grace period must be specified for the soft eviction threshold memory.available"},
+           {{},
+            {},
+            {},
+            "eviction percentage minimum reclaim memory.available must be positive: 0%",
+            {{"memory.available", "0%"}}},
+           {{},
+            {},
+            {},
+            "negative eviction minimum reclaim specified for memory.available",
+            {{"memory.available", "-1Mi"}}},
        }) {
     EvictionOptions bad;
     bad.hard = c.hard;
     bad.soft = c.soft;
     bad.soft_grace_period = c.grace;
+    bad.minimum_reclaim = c.reclaim;
     auto parsed = ParseThresholds(bad);
     ASSERT_FALSE(parsed) << c.message;
     EXPECT_EQ(parsed.error().message(), c.message);
@@ -116,6 +132,55 @@ TEST(EvictionPlan, ReclaimsTheMinimumOnceBegun) {
   EXPECT_FALSE(look(120));
 }
 
+// What is within its grace calls for no action: nothing is reclaimed, and no minimum of it.
+TEST(EvictionPlan, ReclaimsNoMinimumOfWhatHasRecovered) {
+  EvictionOptions options;
+  options.soft = {{"nodefs.available", "100Mi"}};
+  options.soft_grace_period = {{"nodefs.available", "1m"}};
+  options.minimum_reclaim = {{"nodefs.available", "50Mi"}};
+  auto thresholds = *ParseThresholds(options);
+  EvictionState state;
+  auto look = [&](seconds at, int64_t available) {
+    return !UpdateEviction(thresholds, {{"nodefs.available", {available * kMi, 1000 * kMi}}}, options,
+                           SteadyTime(minutes(60)) + at, state)
+                .empty();
+  };
+  EXPECT_FALSE(look(seconds(0), 90));
+  EXPECT_FALSE(look(seconds(10), 120));
+  EXPECT_FALSE(look(seconds(70), 120));
+  EXPECT_FALSE(look(seconds(80), 90));
+  EXPECT_TRUE(look(seconds(140), 90));
+  EXPECT_TRUE(look(seconds(150), 120));
+}
+
+TEST(EvictionPlan, RanksPodsWithoutStatisticsFirst) {
+  const corev1::Pod unknown = PodOf("unknown", 10, "500Mi"), greedy = PodOf("greedy", 0, "");
+  const struct {
+    const char* signal;
+    const char* first;
+  } kCases[] = {{"memory.available", "unknown"},
+                {"nodefs.available", "unknown"},
+                {"nodefs.inodesFree", "unknown"},
+                {"pid.available", "greedy"}};  // by priority first: nobody asks for processes
+  for (const auto& test : kCases) {
+    std::vector<Candidate> candidates(2);
+    candidates[0].pod = &greedy;
+    candidates[0].usage.memory = candidates[0].usage.disk = candidates[0].usage.inodes = kMi;
+    candidates[1].pod = &unknown;
+    candidates[1].usage.known = false;
+    RankCandidates(test.signal, {}, candidates);
+    EXPECT_EQ(candidates[0].pod->metadata().name(), test.first) << test.signal;
+  }
+  const corev1::Pod peer = PodOf("peer", 10, "");
+  std::vector<Candidate> candidates(2);
+  candidates[0].pod = &peer;
+  candidates[0].usage.processes = 100;
+  candidates[1].pod = &unknown;
+  candidates[1].usage.known = false;
+  RankCandidates("pid.available", {}, candidates);
+  EXPECT_EQ(candidates[0].pod, &unknown);
+}
+
 TEST(EvictionPlan, RanksByExcessPriorityAndAmount) {
   corev1::Pod modest = PodOf("modest", 0, "500Mi"), greedy = PodOf("greedy", 0, "10Mi");
   corev1::Pod greedier = PodOf("greedier", 0, ""), high = PodOf("high", 100, "");
@@ -151,9 +216,11 @@ TEST(EvictionPlan, LimitsOfLocalStorage) {
   PodUsage usage;
   usage.empty_dirs["v"] = kMi;
   EXPECT_TRUE(HasStorageLimit(pod));
-  EXPECT_EQ(StorageLimitExceeded(pod, usage), "");
+  EXPECT_FALSE(StorageLimitExceeded(pod, usage));
   usage.empty_dirs["v"] = kMi + 1;
-  EXPECT_EQ(StorageLimitExceeded(pod, usage), "Usage of EmptyDir volume \"v\" exceeds the limit \"1Mi\". ");
+  EXPECT_EQ(StorageLimitExceeded(pod, usage)->message,
+            "Usage of EmptyDir volume \"v\" exceeds the limit \"1Mi\". ");
+  EXPECT_STREQ(StorageLimitExceeded(pod, usage)->signal, "emptydirfs.limit");
   corev1::Pod limited = PodOf("b", 0, "");
   EXPECT_FALSE(HasStorageLimit(limited));
   (*limited.mutable_spec()->mutable_containers(0)->mutable_resources()->mutable_limits())["ephemeral-storage"]
@@ -161,7 +228,8 @@ TEST(EvictionPlan, LimitsOfLocalStorage) {
   EXPECT_TRUE(HasStorageLimit(limited));
   PodUsage over;
   over.disk = 3 * kMi;
-  EXPECT_EQ(StorageLimitExceeded(limited, over),
+  EXPECT_STREQ(StorageLimitExceeded(limited, over)->signal, "ephemeralpodfs.limit");
+  EXPECT_EQ(StorageLimitExceeded(limited, over)->message,
             "Pod ephemeral local storage usage exceeds the total limit of containers 2Mi. ");
 }
 
@@ -178,7 +246,11 @@ class ManagerTest : public ::testing::Test {
               message_ = message;
               grace_ = grace;
             },
-            [this](std::stop_token) { did_.push_back("containers"); },
+            [this](const std::string&) { return cleaned_up_.load(); },
+            [this](std::stop_token) {
+              did_.push_back("containers");
+              if (containers_help_) observations_["nodefs.available"].available = 500;
+            },
             [this](std::stop_token) {
               did_.push_back("images");
               if (images_help_) observations_["nodefs.available"].available = 500;
@@ -187,6 +259,11 @@ class ManagerTest : public ::testing::Test {
               did_.push_back(reason + ": " + message);
             }},
         options_, *ParseThresholds(options_), clock_);
+  }
+  std::vector<std::string> Look() {
+    std::vector<std::string> out;
+    for (const auto& evicted : manager_->Synchronize({})) out.push_back(evicted.pod->metadata().name());
+    return out;
   }
   void Add(corev1::Pod pod, int64_t memory, int64_t disk = 0) {
     PodUsage& usage = usage_[pod.metadata().name()];
@@ -203,7 +280,8 @@ class ManagerTest : public ::testing::Test {
   std::vector<std::string> evicted_, did_;
   std::string message_;
   seconds grace_{0};
-  bool images_help_ = false;
+  bool images_help_ = false, containers_help_ = false;
+  std::atomic<bool> cleaned_up_ = true;
   std::unique_ptr<EvictionManager> manager_;
 };
 
@@ -215,7 +293,7 @@ TEST_F(ManagerTest, EndsOnePodALookButNoCriticalOne) {
   Add(PodOf("critical", 2000000000, ""), 900);
   Add(PodOf("small", 0, ""), 10);
   Add(PodOf("large", 0, ""), 20);
-  EXPECT_EQ(manager_->Synchronize({}), "large");
+  EXPECT_EQ(Look(), std::vector<std::string>{"large"});
   EXPECT_EQ(evicted_, std::vector<std::string>{"large"});
   EXPECT_EQ(grace_, seconds(1));
   EXPECT_EQ(did_, std::vector<std::string>{"EvictionThresholdMet: Attempting to reclaim memory"});
@@ -235,12 +313,20 @@ TEST_F(ManagerTest, FreesTheDiskBeforePodsGo) {
   observations_["nodefs.available"] = {50, 1000};
   Add(PodOf("a", 0, ""), 0, 5);
   images_help_ = true;
-  EXPECT_FALSE(manager_->Synchronize({}));
-  EXPECT_EQ(did_, (std::vector<std::string>{"EvictionThresholdMet: Attempting to reclaim ephemeral-storage",
-                                            "containers", "images"}));
+  const std::vector<std::string> freed = {"EvictionThresholdMet: Attempting to reclaim ephemeral-storage",
+                                          "containers", "images"};
+  EXPECT_EQ(Look(), std::vector<std::string>());
+  EXPECT_EQ(did_, freed);
+  // Both, also where the first would have done.
   images_help_ = false;
+  containers_help_ = true;
   observations_["nodefs.available"] = {50, 1000};
-  EXPECT_EQ(manager_->Synchronize({}), "a");
+  did_.clear();
+  EXPECT_EQ(Look(), std::vector<std::string>());
+  EXPECT_EQ(did_, freed);
+  containers_help_ = false;
+  observations_["nodefs.available"] = {50, 1000};
+  EXPECT_EQ(Look(), std::vector<std::string>{"a"});
   ASSERT_TRUE(manager_->Admit(PodOf("burstable", 0, "1Mi")));
 }
 
@@ -252,10 +338,49 @@ TEST_F(ManagerTest, SoftEvictionHasItsGrace) {
   Make(options);
   observations_["memory.available"] = {50, 1000};
   Add(PodOf("a", 0, ""), 5);
-  EXPECT_FALSE(manager_->Synchronize({}));
+  EXPECT_EQ(Look(), std::vector<std::string>());
   clock_.Advance(seconds(30));
-  EXPECT_TRUE(manager_->Synchronize({}));
+  EXPECT_EQ(Look(), std::vector<std::string>{"a"});
   EXPECT_EQ(grace_, seconds(20));
+}
+
+// The minimum reclaim of each threshold is what has to be free after something was freed on the node.
+TEST_F(ManagerTest, PodsGoWhereTheNodeFreesTooLittle) {
+  EvictionOptions options;
+  options.hard = {{"nodefs.available", "100"}};
+  options.minimum_reclaim = {{"nodefs.available", "500"}};
+  Make(options);
+  images_help_ = true;  // 500 are free: below 600
+  observations_["nodefs.available"] = {50, 1000};
+  Add(PodOf("a", 0, ""), 0, 5);
+  EXPECT_EQ(Look(), std::vector<std::string>{"a"});
+}
+
+TEST_F(ManagerTest, LooksAgainAsSoonAsThePodIsCleanedUp) {
+  EvictionOptions options;
+  options.hard = {{"memory.available", "100"}};
+  Make(options);
+  cleaned_up_ = false;
+  observations_["memory.available"] = {50, 1000};
+  for (const char* name : {"a", "b", "c"}) Add(PodOf(name, 0, ""), 10);
+  std::jthread thread([this](std::stop_token stop) { manager_->Run(stop); });
+  const auto pass = [this](int count) {
+    for (int i = 0; i < count; ++i) {
+      clock_.AwaitWaiters(1);
+      clock_.Advance(seconds(1));
+    }
+    clock_.AwaitWaiters(1);
+  };
+  pass(20);
+  EXPECT_EQ(evicted_.size(), 1u) << "its memory may still be in use";
+  cleaned_up_ = true;
+  pass(1);
+  EXPECT_EQ(evicted_.size(), 2u);
+  cleaned_up_ = false;
+  pass(30);
+  EXPECT_EQ(evicted_.size(), 2u);
+  pass(1);
+  EXPECT_EQ(evicted_.size(), 3u) << "a pod that does not go holds nothing up for longer";
 }
 
 TEST(Disks, ThoseOfContainersAreWhereTheContainersAre) {

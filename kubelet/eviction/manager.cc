@@ -15,7 +15,7 @@ namespace keelson::kubelet {
 
 namespace {
 
-constexpr std::chrono::seconds kPeriod(10), kAfterEviction(2);
+constexpr std::chrono::seconds kPeriod(10), kCleanup(30), kCleanupPoll(1);
 // Whose alarms are at these indices.
 constexpr const char* kAlarmed[] = {"memory.available", "allocatableMemory.available"};
 constexpr char kMemoryTaint[] = "node.kubernetes.io/memory-pressure";
@@ -65,11 +65,14 @@ std::optional<k8s::AdmitFailure> EvictionManager::Admit(const corev1::Pod& pod) 
   return k8s::AdmitFailure{"Evicted", "The node had condition: [" + names + "]. "};
 }
 
-bool EvictionManager::Evict(const corev1::Pod& pod, const std::string& message, const Threshold* threshold) {
+std::optional<EvictionManager::Evicted> EvictionManager::Evict(const PodPtr& evicted,
+                                                               const std::string& message,
+                                                               const Threshold* threshold) {
+  const corev1::Pod& pod = *evicted;
   if (IsCriticalPod(pod)) {
     log::Error("Eviction manager: cannot evict a critical pod",
                {{"pod", pod.metadata().namespace_() + "/" + pod.metadata().name()}});
-    return false;
+    return std::nullopt;
   }
   std::chrono::seconds grace(1);
   if (threshold && threshold->soft) {
@@ -81,54 +84,58 @@ bool EvictionManager::Evict(const corev1::Pod& pod, const std::string& message, 
   log::Info("Evicting pod",
             {{"pod", pod.metadata().namespace_() + "/" + pod.metadata().name()}, {"message", message}});
   deps_.evict(pod, message, grace);
-  return true;
+  return Evicted{evicted, grace};
 }
 
-std::optional<std::string> EvictionManager::EvictForLimits(const std::vector<PodPtr>& pods) {
-  std::optional<std::string> evicted;
+std::vector<EvictionManager::Evicted> EvictionManager::EvictForLimits(const std::vector<PodPtr>& pods) {
+  std::vector<Evicted> out;
   for (const PodPtr& pod : pods) {
     if (!HasStorageLimit(*pod)) continue;  // what it uses need not be counted
-    const std::string message = StorageLimitExceeded(*pod, deps_.usage(*pod));
-    if (message.empty() || !Evict(*pod, message, nullptr)) continue;
-    evicted = pod->metadata().name();
-    Evictions().With({"ephemeralpodfs.limit"}).Increment();
+    const auto excess = StorageLimitExceeded(*pod, deps_.usage(*pod));
+    if (!excess) continue;
+    auto evicted = Evict(pod, excess->message, nullptr);
+    if (!evicted) continue;
+    out.push_back(std::move(*evicted));
+    Evictions().With({excess->signal}).Increment();
   }
-  return evicted;
+  return out;
 }
 
 bool EvictionManager::ReclaimFromNode(const Threshold& threshold, const DiskLayout& layout,
                                       std::stop_token stop) {
   const NodeReclaim reclaim = ReclaimFor(threshold.signal, layout);
+  if (!reclaim.containers && !reclaim.images) return false;
+  if (reclaim.containers) deps_.remove_containers(stop);
+  if (reclaim.images) deps_.remove_images(stop);
   const std::vector<Threshold> thresholds = WithContainerFs(thresholds_, layout);
-  for (const auto& [use, free] : {std::pair(reclaim.containers, &deps_.remove_containers),
-                                  std::pair(reclaim.images, &deps_.remove_images)}) {
-    if (!use) continue;
-    (*free)(stop);
-    const Observations now = deps_.observe(stop);
-    const bool enough = std::none_of(thresholds.begin(), thresholds.end(), [&](const Threshold& item) {
-      return PressureOf(item.signal) == Pressure::kDisk && IsMet(item, now, item == threshold);
-    });
-    if (enough) return true;
-  }
-  return false;
+  const Observations now = deps_.observe(stop);
+  return std::none_of(thresholds.begin(), thresholds.end(),
+                      [&](const Threshold& item) { return IsMet(item, now, true); });
 }
 
-std::optional<std::string> EvictionManager::EvictOne(const Threshold& threshold, const DiskLayout& layout,
-                                                     const std::vector<PodPtr>& pods,
-                                                     const Observations& observations) {
+std::vector<EvictionManager::Evicted> EvictionManager::EvictOne(const Threshold& threshold,
+                                                                const DiskLayout& layout,
+                                                                const std::vector<PodPtr>& pods,
+                                                                const Observations& observations) {
   std::vector<Candidate> candidates;
-  for (const PodPtr& pod : pods) candidates.push_back({pod.get(), deps_.usage(*pod)});
+  std::map<const corev1::Pod*, PodPtr> owners;
+  for (const PodPtr& pod : pods) {
+    candidates.push_back({pod.get(), deps_.usage(*pod)});
+    owners[pod.get()] = pod;
+  }
   RankCandidates(threshold.signal, layout, candidates);
   for (const Candidate& candidate : candidates) {
-    if (!Evict(*candidate.pod, EvictionMessage(threshold, observations, candidate), &threshold)) continue;
+    auto evicted =
+        Evict(owners[candidate.pod], EvictionMessage(threshold, observations, candidate), &threshold);
+    if (!evicted) continue;
     Evictions().With({threshold.signal}).Increment();
-    return candidate.pod->metadata().name();
+    return {std::move(*evicted)};
   }
   log::Info("Eviction manager: unable to evict any pods from the node", {});
-  return std::nullopt;
+  return {};
 }
 
-std::optional<std::string> EvictionManager::Synchronize(std::stop_token stop) {
+std::vector<EvictionManager::Evicted> EvictionManager::Synchronize(std::stop_token stop) {
   Stopwatch age;
   const Observations observations = deps_.observe(stop);
   const DiskLayout layout = deps_.layout ? deps_.layout() : DiskLayout();
@@ -141,15 +148,15 @@ std::optional<std::string> EvictionManager::Synchronize(std::stop_token stop) {
   }
   const std::vector<PodPtr> pods = deps_.pods();
   if (options_.local_storage)
-    if (auto evicted = EvictForLimits(pods)) return evicted;
-  if (due.empty()) return std::nullopt;
+    if (auto evicted = EvictForLimits(pods); !evicted.empty()) return evicted;
+  if (due.empty()) return {};
   const Threshold& threshold = due.front();
   const std::string resource = ResourceOfSignal(threshold.signal);
   log::Warn("Eviction manager: attempting to reclaim", {{"resource", resource}});
   deps_.node_event("EvictionThresholdMet", "Attempting to reclaim " + resource);
-  if (ReclaimFromNode(threshold, layout, stop)) return std::nullopt;
+  if (ReclaimFromNode(threshold, layout, stop)) return {};
   auto evicted = EvictOne(threshold, layout, pods, observations);
-  if (evicted) StatsAge().HistogramWith({threshold.signal}).Observe(age.Seconds());
+  if (!evicted.empty()) StatsAge().HistogramWith({threshold.signal}).Observe(age.Seconds());
   return evicted;
 }
 
@@ -173,14 +180,27 @@ void EvictionManager::Await(linux::MemoryAlarm* alarm, std::stop_token stop) {
   alarm->Wait(kPeriod, stop);
 }
 
+// A pod that goes takes a while to free what it held: no second one goes before that can be seen.
+void EvictionManager::AwaitCleanup(const std::vector<Evicted>& pods, std::stop_token stop) {
+  std::chrono::seconds grace(0);
+  for (const Evicted& evicted : pods) grace = std::max(grace, evicted.grace);
+  const SteadyTime deadline = clock_.SteadyNow() + grace + kCleanup;
+  while (Pause(clock_, kCleanupPoll, stop) && clock_.SteadyNow() < deadline) {
+    const bool cleaned = std::all_of(pods.begin(), pods.end(), [this](const Evicted& evicted) {
+      return deps_.cleaned_up(evicted.pod->metadata().uid());
+    });
+    if (cleaned) return;
+  }
+}
+
 void EvictionManager::Run(std::stop_token stop) {
   const std::unique_ptr<linux::MemoryAlarm> alarm = deps_.alarm ? deps_.alarm() : nullptr;
   while (!stop.stop_requested()) {
-    // A pod that goes takes a while to free what it held: no second one goes before that can be seen.
-    if (Synchronize(stop))
-      Pause(clock_, kPeriod + kAfterEviction, stop);
-    else
+    const std::vector<Evicted> evicted = Synchronize(stop);
+    if (evicted.empty())
       Await(alarm.get(), stop);
+    else
+      AwaitCleanup(evicted, stop);
   }
 }
 

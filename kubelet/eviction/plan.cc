@@ -75,7 +75,7 @@ std::vector<Threshold> UpdateEviction(const std::vector<Threshold>& thresholds,
                                       SteadyTime now, EvictionState& state) {
   std::vector<Threshold> met;
   for (const Threshold& threshold : thresholds)
-    if (IsMet(threshold, observations, Contains(state.met, threshold))) met.push_back(threshold);
+    if (IsMet(threshold, observations, Contains(state.due, threshold))) met.push_back(threshold);
   std::vector<std::pair<Threshold, SteadyTime>> seen;
   for (const Threshold& threshold : met) {
     auto before = std::find_if(state.first_seen.begin(), state.first_seen.end(),
@@ -90,7 +90,7 @@ std::vector<Threshold> UpdateEviction(const std::vector<Threshold>& thresholds,
   for (const auto& [threshold, since] : seen)
     if (now - since >= threshold.grace) due.push_back(threshold);
   state.first_seen = std::move(seen);
-  state.met = std::move(met);
+  state.due = due;
   std::stable_sort(due.begin(), due.end(),
                    [](const Threshold& a, const Threshold& b) { return Urgency(a) < Urgency(b); });
   return due;
@@ -130,12 +130,12 @@ NodeReclaim ReclaimFor(const std::string& signal, const DiskLayout& layout) {
 
 void RankCandidates(const std::string& signal, const DiskLayout& layout, std::vector<Candidate>& candidates) {
   const std::string resource = ResourceOfSignal(signal);
-  const bool requested = resource == "memory" || resource == "ephemeral-storage";
+  const bool requested = resource != "pids";
   auto key = [&](const Candidate& candidate) {
     const int64_t usage = UsageOf(signal, layout, candidate.usage);
     const int64_t over = usage - RequestOf(resource, *candidate.pod);
-    const bool modest = requested && over <= 0;
-    return std::make_tuple(modest, k8s::Priority(candidate.pod->spec()), -over);
+    const bool known = candidate.usage.known, modest = requested && known && over <= 0;
+    return std::make_tuple(requested && known, modest, k8s::Priority(candidate.pod->spec()), known, -over);
   };
   std::stable_sort(candidates.begin(), candidates.end(),
                    [&](const Candidate& a, const Candidate& b) { return key(a) < key(b); });
@@ -176,30 +176,34 @@ bool HasStorageLimit(const corev1::Pod& pod) {
   return limited;
 }
 
-std::string StorageLimitExceeded(const corev1::Pod& pod, const PodUsage& usage) {
+std::optional<StorageExcess> StorageLimitExceeded(const corev1::Pod& pod, const PodUsage& usage) {
   for (const auto& volume : pod.spec().volumes()) {
     const auto& source = volume.volume_source();
     if (!source.has_empty_dir() || !source.empty_dir().has_size_limit()) continue;
     auto used = usage.empty_dirs.find(volume.name());
     const int64_t limit = api::Amount::Of(source.empty_dir().size_limit()).Value();
     if (limit > 0 && used != usage.empty_dirs.end() && used->second > limit)
-      return fmt::format("Usage of EmptyDir volume \"{}\" exceeds the limit \"{}\". ", volume.name(),
-                         source.empty_dir().size_limit().string());
+      return StorageExcess{"emptydirfs.limit",
+                           fmt::format("Usage of EmptyDir volume \"{}\" exceeds the limit \"{}\". ",
+                                       volume.name(), source.empty_dir().size_limit().string())};
   }
   const int64_t pod_limit = k8s::AmountOf(k8s::PodLimits(pod), "ephemeral-storage").Value();
   if (pod_limit > 0 && usage.disk > pod_limit)
-    return fmt::format("Pod ephemeral local storage usage exceeds the total limit of containers {}. ",
-                       Quantity("ephemeral-storage", pod_limit));
+    return StorageExcess{
+        "ephemeralpodfs.limit",
+        fmt::format("Pod ephemeral local storage usage exceeds the total limit of containers {}. ",
+                    Quantity("ephemeral-storage", pod_limit))};
   for (const ContainerUsage& container : usage.containers) {
     const corev1::Container* spec = k8s::FindContainer(pod.spec(), container.name);
     if (!spec) continue;
     auto limit = spec->resources().limits().find("ephemeral-storage");
     if (limit == spec->resources().limits().end()) continue;
     if (container.disk > api::Amount::Of(limit->second).Value())
-      return fmt::format("Container {} exceeded its local ephemeral storage limit \"{}\". ", container.name,
-                         limit->second.string());
+      return StorageExcess{"ephemeralcontainerfs.limit",
+                           fmt::format("Container {} exceeded its local ephemeral storage limit \"{}\". ",
+                                       container.name, limit->second.string())};
   }
-  return "";
+  return std::nullopt;
 }
 
 }  // namespace keelson::kubelet

@@ -29,7 +29,7 @@ std::vector<Threshold> WithContainerFs(std::vector<Threshold> thresholds, const 
 
 // What is remembered from one look to the next.
 struct EvictionState {
-  std::vector<Threshold> met;                                // crossed, and not yet reclaimed from
+  std::vector<Threshold> due;                                // called for action at the last look
   std::vector<std::pair<Threshold, SteadyTime>> first_seen;  // since when
   std::map<Pressure, SteadyTime> last_seen;                  // of conditions
   std::set<Pressure> pressures;                              // what the node's conditions say
@@ -53,6 +53,7 @@ struct ContainerUsage {
   int64_t memory = 0, disk = 0, inodes = 0;  // disk: writable layer and logs
 };
 struct PodUsage {
+  bool known = true;  // false: there are no statistics of the pod
   int64_t memory = 0, disk = 0, inodes = 0, processes = 0;
   int64_t writable = 0;  // of `disk`: layers of containers
   std::vector<ContainerUsage> containers;
@@ -63,8 +64,9 @@ struct Candidate {
   const corev1::Pod* pod = nullptr;
   PodUsage usage;
 };
-// The one to go first comes first: those that use more than they asked for, by priority, by how much more. Of
-// disks counts what is on the signal's file system.
+// The one to go first comes first: those of which nothing is known, then those that use more than they asked
+// for, by priority, by how much more. Processes are not asked for: priority comes first. Of disks counts what
+// is on the signal's file system.
 void RankCandidates(const std::string& signal, const DiskLayout& layout, std::vector<Candidate>& candidates);
 
 // What frees something on the signal's file system without ending pods.
@@ -77,7 +79,11 @@ NodeReclaim ReclaimFor(const std::string& signal, const DiskLayout& layout);
 std::string EvictionMessage(const Threshold& threshold, const Observations& observations,
                             const Candidate& candidate);
 bool HasStorageLimit(const corev1::Pod& pod);
-// Why a pod goes that uses more local storage than it may; empty: it does not.
-std::string StorageLimitExceeded(const corev1::Pod& pod, const PodUsage& usage);
+struct StorageExcess {
+  const char* signal;  // ephemeralpodfs.limit, ...: whose limit it is
+  std::string message;
+};
+// Why a pod goes that uses more local storage than it may; nullopt: it does not.
+std::optional<StorageExcess> StorageLimitExceeded(const corev1::Pod& pod, const PodUsage& usage);
 
 }  // namespace keelson::kubelet

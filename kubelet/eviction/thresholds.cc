@@ -93,6 +93,22 @@ Result<> SetGracePeriods(const std::map<std::string, std::string>& periods, std:
   return {};
 }
 
+Result<std::map<std::string, ThresholdValue>> ParseReclaims(const std::map<std::string, std::string>& from) {
+  std::map<std::string, ThresholdValue> out;
+  for (const auto& [signal, text] : from) {
+    if (!FindSignal(signal)) return Error(Code::kInvalid, "unsupported eviction signal " + signal);
+    auto value = ParseValue(signal, text);
+    if (!text.empty() && text.back() == '%' && (!value || value->percent <= 0))
+      return Error(Code::kInvalid,
+                   "eviction percentage minimum reclaim " + signal + " must be positive: " + text);
+    if (!value && text.starts_with('-'))
+      return Error(Code::kInvalid, "negative eviction minimum reclaim specified for " + signal);
+    if (!value) return value.error();
+    out[signal] = *value;
+  }
+  return out;
+}
+
 }  // namespace
 
 int64_t ThresholdValue::Of(int64_t capacity) const {
@@ -119,6 +135,11 @@ Result<std::vector<Threshold>> ParseThresholds(const EvictionOptions& options) {
   ASSIGN_OR_RETURN(std::vector<Threshold> out, ParseOne(options.hard, false));
   ASSIGN_OR_RETURN(std::vector<Threshold> soft, ParseOne(options.soft, true));
   RETURN_IF_ERROR(SetGracePeriods(options.soft_grace_period, soft));
+  ASSIGN_OR_RETURN(const auto reclaims, ParseReclaims(options.minimum_reclaim));
+  for (std::vector<Threshold>* thresholds : {&out, &soft})
+    for (Threshold& threshold : *thresholds)
+      if (auto reclaim = reclaims.find(threshold.signal); reclaim != reclaims.end())
+        threshold.min_reclaim = reclaim->second;
   if (options.enforce_allocatable) {
     auto memory = std::find_if(out.begin(), out.end(),
                                [](const Threshold& item) { return item.signal == "memory.available"; });
@@ -129,12 +150,6 @@ Result<std::vector<Threshold>> ParseThresholds(const EvictionOptions& options) {
     }
   }
   out.insert(out.end(), soft.begin(), soft.end());
-  for (const auto& [signal, text] : options.minimum_reclaim) {
-    if (!FindSignal(signal)) return Error(Code::kInvalid, "unsupported eviction signal " + signal);
-    ASSIGN_OR_RETURN(ThresholdValue value, ParseValue(signal, text));
-    for (Threshold& threshold : out)
-      if (threshold.signal == signal) threshold.min_reclaim = value;
-  }
   return out;
 }
 

@@ -157,6 +157,12 @@ bool PodWorkers::Evict(const std::string& uid, PodEnding ending, seconds grace) 
   return true;
 }
 
+bool PodWorkers::CleanedUp(const std::string& uid) const {
+  MutexLock lock(mutex_);
+  auto it = entries_.find(uid);
+  return it == entries_.end() || it->second->state == State::kFinished;
+}
+
 void PodWorkers::Orphan(const PodRuntimeStatus& status) {
   {
     MutexLock lock(mutex_);

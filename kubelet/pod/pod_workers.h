@@ -51,6 +51,8 @@ class PodWorkers {  // thread safe
   void ProbesChanged(const std::string& uid);
   // The node itself has to be rid of it: it becomes Failed for this reason. False when it ends already.
   bool Evict(const std::string& uid, PodEnding ending, std::chrono::seconds grace);
+  // Its containers, volumes and cgroups are gone, whether or not the API still has it.
+  bool CleanedUp(const std::string& uid) const;
   // The runtime has a pod that nobody asked for, since the kubelet was away when it was deleted.
   void Orphan(const PodRuntimeStatus& status);
 
