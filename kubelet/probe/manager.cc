@@ -13,6 +13,8 @@ using std::chrono::seconds;
 // Probes over sockets are made some at a time: one alone finds every cache cold, and takes twice the CPU.
 using Quarters = std::chrono::duration<int64_t, std::ratio<1, 4>>;  // of a second
 
+constexpr int kTries = 3;  // of a probe that cannot be made
+
 seconds AtLeastOne(int32_t value, int32_t fallback) { return seconds(value > 0 ? value : fallback); }
 
 WallTime TimeOfNanos(int64_t nanos) {
@@ -203,12 +205,20 @@ void ProbeManager::Run(std::stop_token stop) {
 void ProbeManager::Launch(std::shared_ptr<const Due> due) {
   const seconds timeout = AtLeastOne(due->entry->probe->timeout_seconds(), 1);
   if (due->prepared)
-    return due->prepared->Make(timeout, [this, due](const ProbeOutcome& outcome) { Done(*due, outcome); });
+    return due->prepared->Make(timeout, [this, due](const ProbeOutcome& outcome) { Made(due, outcome); });
   executor_.Submit([this, due, timeout] {
     const Entry& entry = *due->entry;
     const HandlerTarget target{due->pod->spec(), entry.key.container_id, entry.container, due->pod_ip};
-    Done(*due, runner_.Probe(entry.probe->handler(), target, timeout, due->stop));
+    Made(due, runner_.Probe(entry.probe->handler(), target, timeout, due->stop));
   });
+}
+
+void ProbeManager::Made(const std::shared_ptr<const Due>& due, const ProbeOutcome& outcome) {
+  if (outcome.kind != ProbeOutcome::kUnknown || due->tries == kTries || due->stop.stop_requested())
+    return Done(*due, outcome);
+  auto again = std::make_shared<Due>(*due);
+  ++again->tries;
+  Launch(std::move(again));
 }
 
 void ProbeManager::Done(const Due& due, const ProbeOutcome& outcome) {
@@ -219,7 +229,8 @@ void ProbeManager::Done(const Due& due, const ProbeOutcome& outcome) {
     // A probe that was cut short by the stop says nothing of its container.
     known = !due.stop.stop_requested() && !entry.gone;
     if (known) {
-      metrics_.Count(entry.labels, outcome.kind, due.watch.Seconds());
+      if (outcome.kind != ProbeOutcome::kUnknown)
+        metrics_.Count(entry.labels, outcome.kind, due.watch.Seconds());
       changed = Judge(entry, outcome);
       const bool late = !entry.planned;
       if (late) Plan(due.entry);
@@ -238,7 +249,8 @@ void ProbeManager::Tell(const Due& due, const ProbeOutcome& outcome, bool change
   if (outcome.kind == ProbeOutcome::kFailure)
     event_(*due.pod, due.entry->container, "Unhealthy", kind + " probe failed: " + outcome.output);
   else if (outcome.kind == ProbeOutcome::kUnknown)
-    event_(*due.pod, due.entry->container, "Unhealthy", kind + " probe errored: " + outcome.output);
+    event_(*due.pod, due.entry->container, "Unhealthy",
+           kind + " probe errored and resulted in unknown state: " + outcome.output);
   else if (outcome.kind == ProbeOutcome::kWarning)
     event_(*due.pod, due.entry->container, "ProbeWarning", kind + " probe warning: " + outcome.output);
   if (changed) on_change_(due.pod->metadata().uid());

@@ -1,9 +1,10 @@
 // Runs the probes of running containers and keeps what they found.
 //
 // A probe waits initialDelaySeconds after its container's start, then is made every periodSeconds.
-// failureThreshold failures (successThreshold successes) in a row change the result. Until the startup probe
-// has succeeded, liveness and readiness wait; after that it rests. A liveness or startup probe whose result
-// is failure rests too: its container is about to end, and may have a hook to run before.
+// failureThreshold failures (successThreshold successes) in a row change the result. A probe that cannot be
+// made is tried three times at once, and then says nothing. Until the startup probe has succeeded, liveness
+// and readiness wait; after that it rests. A liveness or startup probe whose result is failure rests too: its
+// container is about to end, and may have a hook to run before.
 #pragma once
 
 #include <functional>
@@ -81,6 +82,7 @@ class ProbeManager : public ProbeResults {  // thread safe
     std::string pod_ip;
     std::shared_ptr<const PreparedProbe> prepared;
     std::stop_token stop;
+    int tries = 1;
     Stopwatch watch = {};
   };
   void Plan(const std::shared_ptr<Entry>& entry) REQUIRES(mutex_);
@@ -89,6 +91,7 @@ class ProbeManager : public ProbeResults {  // thread safe
   // Those whose time has come; `next` is when to look again.
   std::vector<Due> Collect(SteadyTime now, SteadyTime& next, const std::stop_token& stop) REQUIRES(mutex_);
   void Launch(std::shared_ptr<const Due> due);
+  void Made(const std::shared_ptr<const Due>& due, const ProbeOutcome& outcome);
   void Done(const Due& due, const ProbeOutcome& outcome);
   void Tell(const Due& due, const ProbeOutcome& outcome, bool changed);
   static bool Judge(Entry& entry, const ProbeOutcome& outcome);  // whether the result has changed

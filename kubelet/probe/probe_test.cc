@@ -22,6 +22,10 @@ class FakeRunner : public HandlerRunner {
     const std::string what = handler.has_exec() ? handler.exec().command(0) : target.pod_ip;
     ++count_[what];
     changed_.notify_all();
+    if (errors_[what] > 0) {
+      --errors_[what];
+      return {ProbeOutcome::kUnknown, "away"};
+    }
     return {good_[what] ? ProbeOutcome::kSuccess : ProbeOutcome::kFailure, "why"};
   }
   Result<> Run(const corev1::LifecycleHandler&, const HandlerTarget&, seconds, std::stop_token) override {
@@ -31,6 +35,11 @@ class FakeRunner : public HandlerRunner {
   void Set(const std::string& what, bool good) {
     MutexLock lock(mutex_);
     good_[what] = good;
+  }
+  // So many tries of it cannot be made.
+  void SetErrors(const std::string& what, int count) {
+    MutexLock lock(mutex_);
+    errors_[what] = count;
   }
   void Await(const std::string& what, int count) {
     MutexLock lock(mutex_);
@@ -45,7 +54,7 @@ class FakeRunner : public HandlerRunner {
   Mutex mutex_;
   CondVar changed_;
   std::map<std::string, bool> good_;
-  std::map<std::string, int> count_;
+  std::map<std::string, int> count_, errors_;
 };
 
 class ProbeTest : public ::testing::Test {
@@ -114,6 +123,22 @@ TEST_F(ProbeTest, ThresholdsDecide) {
   AwaitResult(ProbeKind::kReadiness, false);
   MutexLock lock(mutex_);
   EXPECT_EQ(events_.front(), "Unhealthy: Readiness probe failed: why");
+}
+
+TEST_F(ProbeTest, WhatCannotBeMadeIsTriedThreeTimes) {
+  runner_.Set("ready", true);
+  runner_.SetErrors("ready", 2);
+  Start(R"("readinessProbe":{"exec":{"command":["ready"]},"periodSeconds":1,"failureThreshold":1})");
+  AwaitResult(ProbeKind::kReadiness, true);
+  EXPECT_EQ(runner_.Count("ready"), 3);
+  runner_.SetErrors("ready", 3);
+  Step(1, "ready", 6);
+  Step(1, "ready", 7);
+  EXPECT_EQ(manager_.Get(ProbeKind::kReadiness, "id"), true) << "errors say nothing of the container";
+  MutexLock lock(mutex_);
+  EXPECT_EQ(events_, std::vector<std::string>{
+                         "Unhealthy: Readiness probe errored and resulted in unknown state: away"});
+  EXPECT_EQ(manager_.Metrics().find("result=\"unknown\""), std::string::npos);
 }
 
 TEST_F(ProbeTest, WhatHasFailedIsNotAskedAgain) {
