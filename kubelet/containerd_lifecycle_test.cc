@@ -21,6 +21,9 @@ class LifecycleTest : public ContainerdTest {
     EXPECT_TRUE(found);
     return found ? *found : std::vector<cri::Container>();
   }
+  void Configure(Settings& settings) override {
+    settings.config.feature_gates["ContainerStopSignals"] = true;
+  }
 };
 
 // `server` writes down what it is asked for: it is there before the others, and after them.

@@ -167,6 +167,7 @@ NodeContext MakeNodeContext(const Settings& settings, const NodeOptions& node, c
   out.limited_swap = config.swap_behavior == "LimitedSwap";
   out.memory_qos = {k8s::FeatureEnabled(config.feature_gates, "MemoryQoS"),
                     config.memory_reservation_policy == "TieredReservation", config.memory_throttling_factor};
+  out.stop_signals = k8s::FeatureEnabled(config.feature_gates, "ContainerStopSignals");
   out.seccomp_default = config.seccomp_default;
   out.apparmor = ReadFile("/sys/module/apparmor/parameters/enabled").value_or("").substr(0, 1) == "Y";
   return out;

@@ -171,7 +171,7 @@ Result<cri::ContainerConfig> BuildContainerConfig(const ContainerInput& input, O
   out.stdin_open = container.stdin();
   out.stdin_once = container.stdin_once();
   out.tty = container.tty();
-  out.stop_signal = container.lifecycle().stop_signal();
+  if (node.stop_signals) out.stop_signal = container.lifecycle().stop_signal();
   out.resources = ContainerResources(input.pod, container, node);
   RETURN_IF_ERROR(ApplyContainerSecurity(input.pod, container, input.image, node, out));
   AddGroups(input, out);

@@ -199,7 +199,12 @@ TEST_F(ConfigTest, Mounts) {
 
 TEST_F(ConfigTest, StopSignalAndDebugTarget) {
   target_ = "main-id";
-  auto config = Build(R"({"name":"c","lifecycle":{"stopSignal":"SIGUSR1"}})");
+  const char* const container = R"({"name":"c","lifecycle":{"stopSignal":"SIGUSR1"}})";
+  auto config = Build(container);
+  ASSERT_TRUE(config);
+  EXPECT_EQ(config->stop_signal, "") << "the feature gate is off";
+  node_.stop_signals = true;
+  config = Build(container);
   ASSERT_TRUE(config);
   EXPECT_EQ(config->stop_signal, "SIGUSR1");
   EXPECT_EQ(config->namespaces.pid, cri::NamespaceMode::kTarget);

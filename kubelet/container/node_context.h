@@ -32,6 +32,7 @@ struct NodeContext {
     bool tiered = false;      // memoryReservationPolicy: TieredReservation
     double throttling = 0.9;  // memoryThrottlingFactor
   } memory_qos;
+  bool stop_signals = false;  // feature gate ContainerStopSignals
   bool seccomp_default = false;
   bool apparmor = false;  // the kernel enforces AppArmor profiles
   // What the runtime can do, as it said last.

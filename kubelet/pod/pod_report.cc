@@ -52,6 +52,7 @@ corev1::PodStatus PodSyncTask::Report(bool terminal, bool more_to_do, StatusMana
   input.restarting_all =
       memory_.restarting_all || (!terminal && ShouldRestartAll(pod_->spec(), *memory_.runtime));
   input.more_to_do = more_to_do;
+  input.stop_signals = node_.stop_signals;
   input.image_volumes = &memory_.image_volumes;
   input.lacks_volumes = !memory_.mount_error.empty() && memory_.runtime->containers.empty();
   corev1::PodStatus status = GenerateStatus(input);

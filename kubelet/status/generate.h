@@ -35,6 +35,7 @@ struct StatusInput {
   bool more_to_do = false;           // at once: no end of the pod yet, whatever its containers say
   const std::map<std::string, std::string>* image_volumes = nullptr;  // volume -> reference of its image
   bool lacks_volumes = false;                                         // they hold up its first container
+  bool stop_signals = false;                                          // are told
 };
 
 corev1::PodStatus GenerateStatus(const StatusInput& input);

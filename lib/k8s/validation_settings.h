@@ -10,6 +10,7 @@ struct ValidationSettings {
   bool relaxed_service_names = true;          // gate RelaxedServiceNameValidation
   bool autoscale_to_zero = false;             // gate HPAScaleToZero
   bool mutable_volume_node_affinity = false;  // gate MutablePVNodeAffinity
+  bool container_stop_signals = false;        // gate ContainerStopSignals: off, the field is dropped
 };
 
 // What these gates make of the defaults.

@@ -5,6 +5,7 @@
 #include "lib/k8s/disabled_fields.h"
 #include "lib/k8s/object_diff.h"
 #include "lib/k8s/rules_testing.h"
+#include "lib/k8s/validation_settings.h"
 
 namespace keelson::k8s {
 namespace {
@@ -86,6 +87,26 @@ TEST(DropDisabledFields, KeepsWhatIsStored) {
   EXPECT_TRUE(source.has_cluster_trust_bundle());
   DropDisabledFields(spec, nullptr);
   EXPECT_FALSE(source.has_cluster_trust_bundle());
+
+  auto& containers = *spec.mutable_containers();
+  auto& init = *spec.add_init_containers()->mutable_lifecycle();
+  init.set_stop_signal("SIGUSR1");
+  init.mutable_pre_stop()->mutable_sleep()->set_seconds(1);
+  containers.Mutable(0)->mutable_lifecycle()->set_stop_signal("SIGUSR1");
+  const corev1::PodSpec signals = spec;
+  DropDisabledFields(spec, &signals);
+  EXPECT_EQ(containers.Get(0).lifecycle().stop_signal(), "SIGUSR1");
+  {
+    ValidationSettings settings;
+    settings.container_stop_signals = true;
+    const ScopedValidationSettings on(settings);
+    DropDisabledFields(spec, nullptr);
+  }
+  EXPECT_EQ(containers.Get(0).lifecycle().stop_signal(), "SIGUSR1");
+  DropDisabledFields(spec, nullptr);
+  EXPECT_FALSE(containers.Get(0).has_lifecycle()) << "nothing else was in it";
+  EXPECT_FALSE(init.has_stop_signal());
+  EXPECT_TRUE(init.has_pre_stop());
 
   api::apps::v1::StatefulSetSpec set;
   auto& rolling = *set.mutable_update_strategy()->mutable_rolling_update();
