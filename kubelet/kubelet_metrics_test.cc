@@ -13,6 +13,7 @@
 #include "kubelet/testing/metric_value.h"
 #include "lib/api/codec.h"
 #include "lib/base/file.h"
+#include "lib/base/metrics_conformance.h"
 #include "lib/k8s/pod_util.h"
 
 namespace keelson::kubelet {
@@ -209,6 +210,102 @@ TEST_F(KubeletMetricsTest, ResizesAreCountedByWhatBecomesOfThem) {
   EXPECT_EQ(grown(done), 1);
   EXPECT_EQ(grown(infeasible), 1);
   EXPECT_EQ(grown(waits), 0);
+}
+
+TEST_F(KubeletMetricsTest, EndsOfContainersAreCounted) {
+  harness_->Start();
+  const std::string failed =
+      "kubelet_terminated_containers_total{container_type=\"container\",exit_code=\"3\",reason=\"Error\"}";
+  const double before = MetricValue(failed);
+  const corev1::Pod pod = harness_->Create(R"({"metadata":{"name":"web"},"spec":{"restartPolicy":"Never",
+      "containers":[{"name":"main","image":"img:1"}]}})");
+  ASSERT_TRUE(harness_->Await("web", IsPodReady));
+  runtime_.ExitContainer(pod.metadata().uid(), "main", 3);
+  ASSERT_TRUE(
+      harness_->Await("web", [](const corev1::Pod* p) { return p && p->status().phase() == "Failed"; }));
+  EXPECT_EQ(MetricValue(failed) - before, 1);
+}
+
+// What Kubernetes' kubelet has and this one lacks.
+constexpr metrics::Exception kAbsent[] = {
+    {"csi_operations_seconds", "there are no CSI drivers on nodes"},
+    {"dra_", "devices are not allocated dynamically"},
+    {"force_cleaned_failed_volume_", "volumes are read from the mount table, none is reconstructed"},
+    {"informer_", "feature gate of client-go, off"},
+    {"kubelet_cri_losing_support", "no runtime that works now is given up by a next version"},
+    {"kubelet_first_network_pod_start_sli_duration_seconds", "internal: of upstream's own scale tests"},
+    {"kubelet_imagemanager_inmemory_", "records of pulls are read from disk, there is no cache to fill"},
+    {"kubelet_metrics_provider", "usage is read from cgroups, neither by cAdvisor nor over CRI"},
+    {"kubelet_pod_watch_events_dropped_total", "no event is dropped: watches feed no bounded channel"},
+    {"kubelet_resource_manager_", "feature gate PodLevelResourceManagers, alpha and off"},
+    {"kubelet_started_host_process_containers_", "Windows"},
+    {"kubelet_volume_stats_health_status_abnormal", "there are no CSI drivers on nodes"},
+    {"leader_election_", "a kubelet is elected for nothing"},
+    {"reconstruct_volume_operations_", "volumes are read from the mount table, none is reconstructed"},
+    {"running_managed_controllers", "no controllers run in a kubelet"},
+    {"volume_manager_selinux_", "the runtime relabels volumes, they are not mounted with a context"},
+    {"volume_operation_total_seconds", "upstream's kubelet never observes it"},
+};
+
+// Made by parts of a kubelet that are not at work here, or by what seldom happens: tests of those parts hold
+// them to Kubernetes' (testing/metrics_check.cc).
+constexpr const char* kMadeElsewhere[] = {
+    "kubelet_certificate_manager_",
+    "kubelet_cgroup_version",
+    "kubelet_container_aligned_compute_resources_",
+    "kubelet_container_requested_resizes_total",
+    "kubelet_cpu_manager_",
+    "kubelet_credential_provider_",
+    "kubelet_device_plugin_",
+    "kubelet_evented_pleg_connection_latency_seconds",
+    "kubelet_eviction",
+    "kubelet_graceful_shutdown_",
+    "kubelet_http_",
+    "kubelet_image_garbage_collected_total",
+    "kubelet_imagemanager_",
+    "kubelet_lifecycle_handler_http_fallbacks_total",
+    "kubelet_memory_manager_",
+    "kubelet_memory_qos_",
+    "kubelet_node_name",
+    "kubelet_pod_deferred_accepted_resizes_total",
+    "kubelet_pod_in_progress_resizes",
+    "kubelet_pod_infeasible_resizes_total",
+    "kubelet_pod_pending_resizes",
+    "kubelet_pod_resize_duration_milliseconds",
+    "kubelet_pod_resources_endpoint_",
+    "kubelet_podcertificate_states",
+    "kubelet_preemptions",
+    "kubelet_restarted_pods_total",
+    "kubelet_server_expiration_renew_errors",
+    "kubelet_sleep_action_terminated_early_total",
+    "kubelet_topology_manager_",
+    "kubelet_volume_metric_collection_duration_seconds",
+    "kubernetes_build_info",
+    "kubernetes_feature_enabled",
+    "plugin_manager_total_plugins",
+    "version_info",
+};
+
+TEST_F(KubeletMetricsTest, AreThoseOfKubernetes) {
+  harness_->Start();
+  harness_->Create(kPod);
+  ASSERT_TRUE(harness_->Await("web", IsPodReady));
+  ASSERT_TRUE(ScrapeWith({"kubelet_running_pods 1\n", "kubelet_pod_worker_duration_seconds_bucket",
+                          "kubelet_pod_status_sync_duration_seconds_bucket"}));
+  for (const std::string& difference :
+       metrics::Differences({metrics::Component::kKubelet, "", kAbsent}, metrics::Describe())) {
+    // Those of lib/client are held there.
+    if (difference.starts_with("rest_client_") || difference.starts_with("workqueue_")) continue;
+    const bool elsewhere = difference.ends_with(": missing") &&
+                           std::any_of(std::begin(kMadeElsewhere), std::end(kMadeElsewhere),
+                                       [&](const char* name) { return difference.starts_with(name); });
+    if (!elsewhere) ADD_FAILURE() << difference;
+  }
+  const auto probes = harness_->backend().ProbeMetrics();
+  ASSERT_TRUE(probes);
+  EXPECT_THAT(
+      metrics::Differences({metrics::Component::kKubelet, "/metrics/probes"}, metrics::Describe(*probes)),
+      ::testing::IsEmpty());
 }
 
 TEST_F(KubeletMetricsTest, ProbesAreCountedByPodAndForgottenWithIt) {

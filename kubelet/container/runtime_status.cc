@@ -6,6 +6,9 @@
 #include <tuple>
 
 #include "kubelet/container/labels.h"
+#include "kubelet/metrics/buckets.h"
+#include "kubelet/metrics/stopwatch.h"
+#include "lib/base/metrics.h"
 
 namespace keelson::kubelet {
 
@@ -147,8 +150,18 @@ Fingerprint FingerprintOf(const PodRuntimeStatus& status) {
   return out;
 }
 
+std::string EndReason(const ContainerRecord& record) {
+  if (!record.reason.empty()) return record.reason;
+  return record.exit_code == 0 ? "Completed" : "Error";
+}
+
 Result<PodRuntimeStatus> InspectPod(cri::RuntimeService& runtime, const std::string& uid,
                                     const PodRuntimeStatus* previous, std::stop_token stop) {
+  static metrics::Histogram& duration =
+      metrics::Histograms("kubelet_pleg_pod_relist_duration_seconds",
+                          "Duration in seconds for relisting a single pod in PLEG.", DefaultBuckets())
+          .HistogramWith();
+  const Stopwatch watch;
   PodRuntimeStatus out;
   out.uid = uid;
   cri::Filter filter;
@@ -162,6 +175,7 @@ Result<PodRuntimeStatus> InspectPod(cri::RuntimeService& runtime, const std::str
     out.name = ValueOf(out.containers.front().labels, kPodNameLabel);
     out.ns = ValueOf(out.containers.front().labels, kPodNamespaceLabel);
   }
+  duration.Observe(watch.Seconds());
   return out;
 }
 

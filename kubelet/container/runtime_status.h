@@ -36,6 +36,9 @@ struct PodRuntimeStatus {
 std::vector<std::string> PodIps(const corev1::PodSpec& spec, const PodRuntimeStatus& runtime,
                                 const std::vector<std::string>& node_ips);
 
+// Why a container that has exited did so, as its status says it.
+std::string EndReason(const ContainerRecord& record);
+
 // id -> state of everything of a pod, as far as lists show it: equal fingerprints, nothing to look at.
 using Fingerprint = std::map<std::string, int>;
 Fingerprint FingerprintOf(const PodRuntimeStatus& status);

@@ -26,7 +26,8 @@ std::string ImageSizeLabel(uint64_t bytes) {
 void CountPull(uint64_t image_bytes, double seconds) {
   static metrics::Family& duration = metrics::Histograms(
       "kubelet_image_pull_duration_seconds", "Duration in seconds to pull an image.",
-      {1, 5, 10, 20, 30, 60, 180, 300, 600, 900, 1200, 1800, 2700, 3600}, {"image_size_in_bytes"});
+      {1, 5, 10, 20, 30, 60, 120, 180, 240, 300, 360, 480, 600, 900, 1200, 1800, 2700, 3600},
+      {"image_size_in_bytes"});
   duration.HistogramWith({ImageSizeLabel(image_bytes)}).Observe(seconds);
 }
 

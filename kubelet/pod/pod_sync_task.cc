@@ -5,6 +5,7 @@
 #include "kubelet/container/container_config.h"
 #include "kubelet/container/container_hash.h"
 #include "kubelet/pod/container_killer.h"
+#include "kubelet/pod/container_metrics.h"
 #include "lib/api/meta.h"
 #include "lib/base/wall_time.h"
 #include "lib/k8s/pod_util.h"
@@ -50,6 +51,7 @@ Result<> PodSyncTask::Inspect() {
 
 Result<> PodSyncTask::TakeIn(Result<PodRuntimeStatus> looked_at) {
   ASSIGN_OR_RETURN(PodRuntimeStatus seen, std::move(looked_at));
+  if (memory_.inspected) CountContainerEnds(pod_->spec(), *memory_.runtime, seen);
   memory_.runtime = std::make_shared<const PodRuntimeStatus>(std::move(seen));
   memory_.inspected = true;
   deps_.seen(pod_->metadata().uid(), memory_.runtime);

@@ -1,5 +1,6 @@
 #include "kubelet/probe/probe_metrics.h"
 
+#include "lib/base/kubernetes_metrics.h"
 #include "lib/k8s/pod_util.h"
 
 namespace keelson::kubelet {
@@ -38,10 +39,14 @@ const char* NameOf(ProbeKind kind) {
 
 ProbeMetrics::ProbeMetrics()
     : total_(metrics::Type::kCounter, "prober_probe_total",
-             "Cumulative number of a liveness, readiness or startup probe for a container by result.",
+             metrics::HelpWithStability(
+                 "prober_probe_total",
+                 "Cumulative number of a liveness, readiness or startup probe for a container by result."),
              {"probe_type", "result", "container", "pod", "namespace", "pod_uid"}, {}),
       duration_(metrics::Type::kHistogram, "prober_probe_duration_seconds",
-                "Duration in seconds for a probe response.", {"probe_type", "container", "pod", "namespace"},
+                metrics::HelpWithStability("prober_probe_duration_seconds",
+                                           "Duration in seconds for a probe response."),
+                {"probe_type", "container", "pod", "namespace"},
                 {0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10}) {}
 
 ProbeMetrics::Labels::Labels(const corev1::Pod& pod, const std::string& container, ProbeKind kind)

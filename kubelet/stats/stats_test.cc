@@ -1,3 +1,4 @@
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -8,6 +9,7 @@
 #include "kubelet/stats/directory_usage.h"
 #include "kubelet/stats/summary.h"
 #include "lib/base/file.h"
+#include "lib/base/metrics_conformance.h"
 
 namespace keelson::kubelet {
 namespace {
@@ -189,6 +191,17 @@ TEST_F(StatsTest, CadvisorTellsOfTheMachineAndOfSandboxes) {
       "container_fs_inodes_free{device=\"/dev/vda1\",container=\"\",id=\"/\"," + machine + " 6 "};
   for (const std::string& line : lines) EXPECT_NE(text.find(line), std::string::npos) << line << "\n" << text;
   EXPECT_EQ(text.find("interface=\"veth1\""), std::string::npos) << "the other end of a pod's device";
+}
+
+TEST_F(StatsTest, ResourceMetricsAreThoseOfKubernetes) {
+  PodUsageStats& pod = stats_.pods.front();
+  pod.cpu = CpuUsage{stats_.time, 1, {}};
+  pod.cgroup.swap_bytes = 1;
+  pod.containers.front().cgroup.usage.swap_limit_bytes = 1;
+  pod.containers.front().cgroup.usage.swap_bytes = 1;
+  EXPECT_THAT(metrics::Differences({metrics::Component::kKubelet, "/metrics/resource"},
+                                   metrics::Describe(ResourceMetricsText(stats_))),
+              ::testing::IsEmpty());
 }
 
 TEST_F(StatsTest, MetricsHaveTheirNamesAndLabels) {

@@ -43,7 +43,7 @@ class Filler {
 
   void FillTerminated(const ContainerRecord& record, corev1::ContainerStateTerminated& out) const {
     out.set_exit_code(record.exit_code);
-    out.set_reason(!record.reason.empty() ? record.reason : record.exit_code == 0 ? "Completed" : "Error");
+    out.set_reason(EndReason(record));
     std::string message = in_.message ? in_.message(record) : std::string();
     if (message.empty()) message = record.message;
     if (!message.empty()) out.set_message(message);
@@ -169,7 +169,7 @@ class Filler {
     out.set_image_id(record.image_ref);
     out.set_container_id(ContainerId(record.id));
     out.set_restart_count(record.restart_count);
-    if (!record.stop_signal.empty()) out.set_stop_signal(record.stop_signal);
+    if (in_.stop_signals && !record.stop_signal.empty()) out.set_stop_signal(record.stop_signal);
     if (record.user && record.state == ContainerState::kRunning) {
       auto& user = *out.mutable_user()->mutable_linux();
       user.set_uid(record.user->uid);
