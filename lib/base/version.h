@@ -3,6 +3,8 @@
 
 #include <string>
 
+#include "lib/base/build_info.h"
+
 namespace keelson {
 
 inline constexpr const char* kMajor = "1";
