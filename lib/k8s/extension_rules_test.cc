@@ -162,7 +162,7 @@ TEST(ExtensionRules, Devices) {
         "spec.devices.requests[1].exactly.deviceClassName: Required value",
         "spec.devices.requests[1].exactly.count: Invalid value: 2: must not be specified when allocationMode "
         "is 'All'",
-        "spec.devices.requests[1].name: Duplicate value: \"r\""}},
+        "spec.devices.requests[1]: Duplicate value: \"r\""}},
       {kV1,
        "ResourceClaim",
        claim(
@@ -187,7 +187,7 @@ TEST(ExtensionRules, Devices) {
         "spec.devices[1]: Invalid value: \"null\": `nodeName`, `nodeSelector` and `allNodes` can only be set "
         "if "
         "`perDeviceNodeSelection` is set to true in the ResourceSlice spec",
-        "spec.devices[1].name: Duplicate value: \"a\""}},
+        "spec.devices[1]: Duplicate value: \"a\""}},
       {kV1,
        "ResourceSlice",
        Cluster(R"("spec":{"driver":"d.io","pool":{"name":"p","generation":0,"resourceSliceCount":0}})"),

@@ -7,6 +7,7 @@
 #include "lib/k8s/json_problem.h"
 #include "lib/k8s/rule_table.h"
 #include "lib/k8s/validate_device_parts.h"
+#include "lib/k8s/validate_template.h"
 
 namespace keelson::k8s {
 
@@ -17,7 +18,7 @@ namespace {
 constexpr int kMaxRequests = 32, kMaxSelectors = 32, kMaxConstraints = 32, kMaxConfigs = 32,
               kMaxSubRequests = 8;
 constexpr int kMaxReserved = 256, kMaxResults = 32, kMaxConditions = 4;
-constexpr size_t kExpressionBytes = 10 * 1024, kParameterBytes = 10 * 1024, kPoolBytes = 253;
+constexpr size_t kExpressionBytes = 10 * 1024, kRawBytes = 10 * 1024, kPoolBytes = 253;
 constexpr size_t kDomainBytes = 63, kIdBytes = 32;
 constexpr char kRequestReference[] =
     "must be the name of a request in the claim or the name of a request and a subrequest separated by '/'";
@@ -54,7 +55,7 @@ void CheckReference(const std::string& name, const std::set<std::string>& known,
 void CheckReferences(const Strings& names, const std::set<std::string>& known, const Path& path,
                      FieldErrors& errors) {
   CheckUnique(
-      names, kMaxRequests, path, errors, nullptr, [](const std::string& name) { return name; },
+      names, kMaxRequests, path, errors, [](const std::string& name) { return name; },
       [&](const std::string& name, const Path& place) { CheckReference(name, known, place, errors); });
 }
 
@@ -90,7 +91,7 @@ void CheckDeviceRequest(const resourcev1::DeviceRequest& request, const Path& pa
                 "exactly one of `exactly` or `firstAvailable` is required, but multiple fields are set"));
   } else if (choice) {
     CheckUnique(
-        request.first_available(), kMaxSubRequests, path.Child("firstAvailable"), errors, "name",
+        request.first_available(), kMaxSubRequests, path.Child("firstAvailable"), errors,
         [](const auto& sub) { return sub.name(); },
         [&](const resourcev1::DeviceSubRequest& sub, const Path& place) {
           CheckLabelName(sub.name(), place.Child("name"), errors);
@@ -118,7 +119,7 @@ void CheckConstraint(const resourcev1::DeviceConstraint& constraint, const std::
 void CheckDevices(const resourcev1::DeviceClaim& claim, const Path& path, FieldErrors& errors) {
   const std::set<std::string> names = RequestNames(claim);
   CheckUnique(
-      claim.requests(), kMaxRequests, path.Child("requests"), errors, "name",
+      claim.requests(), kMaxRequests, path.Child("requests"), errors,
       [](const auto& request) { return request.name(); },
       [&](const auto& request, const Path& place) { CheckDeviceRequest(request, place, errors); });
   CheckList(
@@ -152,6 +153,7 @@ void CheckAllocation(const resourcev1::AllocationResult& allocation, const std::
               AddProblems(CheckDns1123Label(result.device()), result.device(), place.Child("device"), errors);
               CheckBindingConditions(result.binding_conditions(), result.binding_failure_conditions(), place,
                                      errors);
+              if (result.has_share_id()) CheckShareId(result.share_id(), place.Child("shareID"), errors);
               const Path tolerations = place.Child("tolerations");
               for (int i = 0; i < result.tolerations_size(); ++i) {
                 CheckDeviceToleration(result.tolerations(i), tolerations.Index(i), errors);
@@ -168,17 +170,11 @@ void CheckAllocation(const resourcev1::AllocationResult& allocation, const std::
   }
 }
 
-std::string DeviceId(const std::string& driver, const std::string& pool, const std::string& device,
-                     const std::string& share) {
-  const std::string id = driver + "/" + pool + "/" + device;
-  return share.empty() ? id : id + "/" + share;
-}
-
 void CheckReserved(const resourcev1::ResourceClaim& object, const resourcev1::ResourceClaim& old,
                    const Path& path, FieldErrors& errors) {
   const auto& reserved = object.status().reserved_for();
   CheckUnique(
-      reserved, kMaxReserved, path, errors, "uid", [](const auto& consumer) { return consumer.uid(); },
+      reserved, kMaxReserved, path, errors, [](const auto& consumer) { return consumer.uid(); },
       [&](const resourcev1::ResourceClaimConsumerReference& consumer, const Path& place) {
         if (consumer.resource().empty()) errors.push_back(Required(place.Child("resource")));
         if (consumer.name().empty()) errors.push_back(Required(place.Child("name")));
@@ -206,25 +202,7 @@ void CheckResourceClaimStatus(const resourcev1::ResourceClaim& object, const res
   const Path path("status");
   const resourcev1::ResourceClaimStatus& status = object.status();
   CheckReserved(object, old, path.Child("reservedFor"), errors);
-  std::set<std::string> allocated;
-  for (const auto& result : status.allocation().devices().results()) {
-    allocated.insert(DeviceId(result.driver(), result.pool(), result.device(), result.share_id()));
-  }
-  CheckUnique(
-      status.devices(), -1, path.Child("devices"), errors, nullptr,
-      [](const auto& device) {
-        return DeviceId(device.driver(), device.pool(), device.device(), device.share_id());
-      },
-      [&](const resourcev1::AllocatedDeviceStatus& device, const Path& place) {
-        CheckCsiDriverName(device.driver(), place.Child("driver"), errors);
-        CheckPoolName(device.pool(), place.Child("pool"), errors);
-        AddProblems(CheckDns1123Label(device.device()), device.device(), place.Child("device"), errors);
-        const std::string id = DeviceId(device.driver(), device.pool(), device.device(), device.share_id());
-        if (!allocated.count(id)) {
-          errors.push_back(Invalid(place, id, "must be an allocated device in the claim"));
-        }
-        CheckConditions(device.conditions(), place.Child("conditions"), errors);
-      });
+  CheckDeviceStatuses(status, path.Child("devices"), errors);
   if (!status.has_allocation()) return;
   const Path allocation = path.Child("allocation");
   if (old.status().has_allocation()) {
@@ -236,9 +214,8 @@ void CheckResourceClaimStatus(const resourcev1::ResourceClaim& object, const res
 
 void CheckTemplate(const resourcev1::ResourceClaimTemplate& object, FieldErrors& errors) {
   const Path spec("spec");
-  const Path metadata = spec.Child("metadata"), claim = spec.Child("spec");
-  CheckAnnotations(object.spec().metadata().annotations(), metadata.Child("annotations"), errors);
-  CheckLabels(object.spec().metadata().labels(), metadata.Child("labels"), errors);
+  const Path claim = spec.Child("spec");
+  CheckTemplateMeta(object.spec().metadata(), spec.Child("metadata"), errors);
   CheckDevices(object.spec().spec().devices(), claim.Child("devices"), errors);
 }
 
@@ -314,18 +291,20 @@ void CheckOpaque(const resourcev1::DeviceConfiguration& configuration, const Pat
     return;
   }
   CheckCsiDriverName(configuration.opaque().driver(), opaque.Child("driver"), errors);
-  const Path parameters = opaque.Child("parameters");
-  const std::string& raw = configuration.opaque().parameters().raw();
+  CheckParameters(configuration.opaque().parameters().raw(), opaque.Child("parameters"), errors);
+}
+
+void CheckParameters(const std::string& raw, const Path& path, FieldErrors& errors) {
   if (raw.empty()) {
-    errors.push_back(Required(parameters));
-  } else if (raw.size() > kParameterBytes) {
-    errors.push_back(TooLong(parameters, kParameterBytes));
+    errors.push_back(Required(path));
+  } else if (raw.size() > kRawBytes) {
+    errors.push_back(TooLong(path, kRawBytes));
   } else if (const std::string problem = JsonProblem(raw); !problem.empty()) {
-    errors.push_back(Invalid(parameters, "<value omitted>", "error parsing data as JSON: " + problem));
+    errors.push_back(Invalid(path, "<value omitted>", "error parsing data as JSON: " + problem));
   } else if (raw == "null") {
-    errors.push_back(Required(parameters));
+    errors.push_back(Required(path));
   } else if (raw.front() != '{') {
-    errors.push_back(Invalid(parameters, "<value omitted>", "must be a valid JSON object"));
+    errors.push_back(Invalid(path, "<value omitted>", "must be a valid JSON object"));
   }
 }
 
@@ -375,24 +354,24 @@ void CheckBindingConditions(const Strings& conditions, const Strings& failures, 
                             FieldErrors& errors) {
   const auto check = [&](const Strings& list, const char* field) {
     CheckUnique(
-        list, kMaxConditions, path.Child(field), errors, nullptr,
-        [](const std::string& name) { return name; },
+        list, kMaxConditions, path.Child(field), errors, [](const std::string& name) { return name; },
         [&](const std::string& name, const Path& place) { CheckLabelKey(name, place, errors); });
   };
   check(conditions, "bindingConditions");
   check(failures, "bindingFailureConditions");
-  for (int i = 0; i < conditions.size(); ++i) {
-    if (!Contains(failures, conditions[i])) continue;
-    const Path list = path.Child("bindingConditions");
-    errors.push_back(Invalid(list.Index(i), conditions[i],
-                             "bindingConditions and bindingFailureConditions must not overlap"));
+  const Path condition_list = path.Child("bindingConditions"),
+             failure_list = path.Child("bindingFailureConditions");
+  for (int i = 0; i < failures.size(); ++i) {
+    if (!Contains(conditions, failures[i])) continue;
+    errors.push_back(Invalid(failure_list.Index(i), failures[i],
+                             "bindingFailureConditions must not overlap with bindingConditions"));
   }
-  if (conditions.empty() != failures.empty()) {
-    errors.push_back(conditions.empty()
-                         ? Required(path.Child("bindingConditions"),
-                                    "bindingConditions are required to use bindingFailureConditions")
-                         : Required(path.Child("bindingFailureConditions"),
-                                    "bindingFailureConditions are required to use bindingConditions"));
+  if (conditions.empty() && !failures.empty()) {
+    errors.push_back(
+        InvalidRaw(condition_list, "null", "bindingConditions are required to use bindingFailureConditions"));
+  } else if (failures.empty() && !conditions.empty()) {
+    errors.push_back(
+        InvalidRaw(failure_list, "null", "bindingFailureConditions are required to use bindingConditions"));
   }
 }
 

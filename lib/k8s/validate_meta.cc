@@ -6,7 +6,7 @@
 
 #include "lib/api/meta.h"
 #include "lib/api/scheme.h"
-#include "lib/k8s/validate_internal.h"
+#include "lib/k8s/validate_template.h"
 
 namespace keelson::k8s {
 
@@ -104,6 +104,19 @@ void CheckAnnotations(const StringMap& annotations, const Path& path, FieldError
     AddProblems(CheckQualifiedName(lower), key, path, errors);
   }
   if (total > kAnnotationBytes) errors.push_back(TooLong(path, kAnnotationBytes));
+}
+
+void CheckTemplateMeta(const metav1::ObjectMeta& meta, const Path& path, FieldErrors& errors) {
+  CheckAnnotations(meta.annotations(), path.Child("annotations"), errors);
+  CheckLabels(meta.labels(), path.Child("labels"), errors);
+  std::vector<const google::protobuf::FieldDescriptor*> fields;
+  meta.GetReflection()->ListFields(meta, &fields);
+  for (const auto* field : fields) {
+    const std::string& name = field->json_name();
+    if (name == "annotations" || name == "labels") continue;
+    // Upstream derives the name from Go's.
+    errors.push_back(Forbidden(path.Child(name == "uid" ? "uID" : name), "cannot be set"));
+  }
 }
 
 void CheckObjectMeta(const metav1::ObjectMeta& meta, const MetaRules& rules, const Path& path,

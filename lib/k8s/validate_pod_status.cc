@@ -1,9 +1,11 @@
 // What may change in a pod's status.
 #include <algorithm>
 #include <limits>
+#include <set>
 
 #include <fmt/format.h>
 
+#include "lib/k8s/pod_resources.h"
 #include "lib/k8s/pod_util.h"
 #include "lib/k8s/validate_pod_internal.h"
 
@@ -101,6 +103,56 @@ void CheckClaimStatuses(const corev1::Pod& pod, const Path& path, FieldErrors& e
       AddProblems(CheckDns1123Subdomain(status.resource_claim_name()), status.resource_claim_name(),
                   item.Child("resourceClaimName"), errors);
     }
+  }
+}
+
+// Devices of a class may be asked for by its name.
+constexpr char kClassPrefix[] = "deviceclass.resource.kubernetes.io/";
+
+bool AsksFor(const corev1::PodSpec& spec, const std::string& container, const std::string& resource,
+             bool& known) {
+  bool asks = false;
+  for (const auto* containers : {&spec.init_containers(), &spec.containers()}) {
+    for (const corev1::Container& one : *containers) {
+      if (one.name() != container) continue;
+      known = true;
+      asks = asks || one.resources().requests().contains(resource);
+    }
+  }
+  return asks;
+}
+
+// The claim that stands for the pod's extended resources: each mapping names a container of the pod, a
+// resource that it asks for, and a request of the claim.
+void CheckExtendedClaim(const corev1::Pod& pod, const Path& path, FieldErrors& errors) {
+  const corev1::PodExtendedResourceClaimStatus& status = pod.status().extended_resource_claim_status();
+  const Path claim = path.Child("resourceClaimName"), mappings = path.Child("requestMappings");
+  AddProblems(CheckDns1123Subdomain(status.resource_claim_name()), status.resource_claim_name(), claim,
+              errors);
+  if (status.request_mappings().empty())
+    errors.push_back(Required(mappings, "at least one request mapping is required"));
+  std::set<std::string> seen;
+  for (int i = 0; i < status.request_mappings_size(); ++i) {
+    const corev1::ContainerExtendedResourceRequest& mapping = status.request_mappings(i);
+    const Path item = mappings.Index(i), resource = item.Child("resourceName");
+    bool known = false;
+    const bool asks = AsksFor(pod.spec(), mapping.container_name(), mapping.resource_name(), known);
+    if (!known) {
+      errors.push_back(
+          Invalid(item.Child("containerName"), mapping.container_name(),
+                  "must match the name of an entry in `spec.initContainers.name` or `spec.containers.name`"));
+    }
+    if (!IsExtendedResource(mapping.resource_name()) && !mapping.resource_name().starts_with(kClassPrefix)) {
+      errors.push_back(Invalid(resource, mapping.resource_name(), "must be a valid extended resource name"));
+    } else if (known && !asks) {
+      errors.push_back(
+          Invalid(resource, mapping.resource_name(), "must match one of the container's resource requests"));
+    }
+    AddProblems(CheckDns1123Label(mapping.request_name()), mapping.request_name(), item.Child("requestName"),
+                errors);
+    const std::string key =
+        mapping.container_name() + "/" + mapping.resource_name() + "/" + mapping.request_name();
+    if (!seen.insert(key).second) errors.push_back(Duplicate(item, key));
   }
 }
 
@@ -237,6 +289,8 @@ void CheckPodStatus(const corev1::Pod& pod, const corev1::Pod& old, FieldErrors&
   CheckImmutable(status.qos_class(), before.qos_class(), path.Child("qosClass"), errors);
   CheckAllTransitions(status, old, path, errors);
   CheckClaimStatuses(pod, path.Child("resourceClaimStatuses"), errors);
+  if (status.has_extended_resource_claim_status())
+    CheckExtendedClaim(pod, path.Child("extendedResourceClaimStatus"), errors);
   CheckAddresses(status, path, errors);
   CheckContainerStatuses(pod, path, errors);
 }

@@ -12,7 +12,7 @@ namespace keelson::k8s {
 namespace {
 
 constexpr int kMaxDevices = 128, kMaxAdvancedDevices = 64, kMaxCounterSets = 8, kMaxCounters = 32;
-constexpr int kMaxTaints = 16, kMaxConsumptions = 2, kMaxAttributes = 32;
+constexpr int kMaxTaints = 16, kMaxConsumptions = 2, kMaxAttributes = 32, kMaxValues = 48;
 constexpr size_t kValueBytes = 64;
 constexpr char kTrueOrUnset[] = "must be either unset or set to true";
 
@@ -141,7 +141,41 @@ void CheckDevicePlacement(const resourcev1::Device& device, bool per_device, con
   if (placement.set.size() > 1) errors.push_back(Invalid(path, placement.Print(), kOne));
 }
 
-void CheckDevice(const resourcev1::Device& device, bool per_device, const Path& path, FieldErrors& errors) {
+bool HasLists(const resourcev1::Device& device) {
+  return std::any_of(device.attributes().begin(), device.attributes().end(), [](const auto& entry) {
+    const resourcev1::DeviceAttribute& one = entry.second;
+    return !one.bools().empty() || !one.ints().empty() || !one.strings().empty() || !one.versions().empty();
+  });
+}
+
+// Values of lists count one by one.
+int64_t CountValues(const resourcev1::Device& device) {
+  int64_t count = 0;
+  for (const auto& [name, attribute] : device.attributes()) {
+    const int listed =
+        attribute.bools_size() + attribute.ints_size() + attribute.strings_size() + attribute.versions_size();
+    count += std::max(listed, 1);
+  }
+  return count;
+}
+
+template <typename T>
+bool SameAs(const google::protobuf::RepeatedPtrField<T>& a, const google::protobuf::RepeatedPtrField<T>& b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
+                    [](const T& one, const T& other) { return SameMessage(one, other); });
+}
+
+bool SameCapacity(const resourcev1::Device& a, const resourcev1::Device& b) {
+  return a.capacity().size() == b.capacity().size() &&
+         std::all_of(a.capacity().begin(), a.capacity().end(), [&](const auto& entry) {
+           const auto other = b.capacity().find(entry.first);
+           return other != b.capacity().end() && SameMessage(entry.second, other->second);
+         });
+}
+
+// `old`: the device of that name as it was, or null. What has not changed stays as it is.
+void CheckDevice(const resourcev1::Device& device, const resourcev1::Device* old, bool per_device,
+                 const Path& path, FieldErrors& errors) {
   AddProblems(CheckDns1123Label(device.name()), device.name(), path.Child("name"), errors);
   const auto total = static_cast<int64_t>(device.attributes().size() + device.capacity().size());
   if (total > kMaxAttributes) {
@@ -149,23 +183,39 @@ void CheckDevice(const resourcev1::Device& device, bool per_device, const Path& 
         path, total,
         fmt::format("the total number of attributes and capacities must not exceed {}", kMaxAttributes)));
   }
+  if (const int64_t values = CountValues(device); values > kMaxValues) {
+    errors.push_back(Invalid(
+        path, values, fmt::format("the total number of attribute values must not exceed {}", kMaxValues)));
+  }
   CheckMap(device.attributes(), path.Child("attributes"), errors, false,
            [&](const auto& attribute, const Path& place) { CheckAttribute(attribute, place, errors); });
-  CheckMap(
-      device.capacity(), path.Child("capacity"), errors, false,
-      [&](const resourcev1::DeviceCapacity& capacity, const Path& place) {
-        if (!capacity.has_request_policy() || device.allow_multiple_allocations()) return;
-        errors.push_back(Forbidden(place.Child("requestPolicy"), "allowMultipleAllocations must be true"));
-      });
-  CheckList(device.taints(), kMaxTaints, path.Child("taints"), errors,
-            [&](const auto& taint, const Path& place) { CheckTaint(taint, place, errors); });
+  if (!old || !SameCapacity(*old, device)) {
+    CheckMap(device.capacity(), path.Child("capacity"), errors, false,
+             [&](const resourcev1::DeviceCapacity& capacity, const Path& place) {
+               const Path policy = place.Child("requestPolicy");
+               if (!capacity.has_request_policy()) return;
+               if (device.allow_multiple_allocations())
+                 CheckRequestPolicy(capacity, policy, errors);
+               else
+                 errors.push_back(Forbidden(policy, "allowMultipleAllocations must be true"));
+             });
+  }
+  if (!old || !SameAs(old->taints(), device.taints())) {
+    CheckList(device.taints(), kMaxTaints, path.Child("taints"), errors,
+              [&](const auto& taint, const Path& place) { CheckTaint(taint, place, errors); });
+  }
   CheckUnique(
-      device.consumes_counters(), kMaxConsumptions, path.Child("consumesCounters"), errors, "counterSet",
+      device.consumes_counters(), kMaxConsumptions, path.Child("consumesCounters"), errors,
       [](const auto& consumption) { return consumption.counter_set(); },
       [&](const resourcev1::DeviceCounterConsumption& consumption, const Path& place) {
         CheckName(consumption.counter_set(), CheckDns1123Label, place.Child("counterSet"), errors);
         const Path counters = place.Child("counters");
         if (consumption.counters().empty()) errors.push_back(Required(counters));
+        if (consumption.counters().size() > kMaxCounters) {
+          errors.push_back(
+              TooMany(counters, static_cast<int64_t>(consumption.counters().size()), kMaxCounters));
+          return;
+        }
         CheckMap(consumption.counters(), counters, errors, true, [](const auto&, const Path&) {});
       });
   CheckDevicePlacement(device, per_device, path, errors);
@@ -232,16 +282,22 @@ void CheckSliceSpec(const resourcev1::ResourceSliceSpec& spec, const resourcev1:
     errors.push_back(Invalid(path, "", "only one of `sharedCounters` or `devices` is allowed"));
   }
   const bool advanced = std::any_of(spec.devices().begin(), spec.devices().end(), [](const auto& device) {
-    return !device.taints().empty() || !device.consumes_counters().empty();
+    return !device.taints().empty() || !device.consumes_counters().empty() || HasLists(device);
   });
+  const auto before = [&](const std::string& name) -> const resourcev1::Device* {
+    if (!old) return nullptr;
+    const auto found = std::find_if(old->devices().begin(), old->devices().end(),
+                                    [&](const auto& device) { return device.name() == name; });
+    return found == old->devices().end() ? nullptr : &*found;
+  };
   CheckUnique(
-      spec.devices(), advanced ? kMaxAdvancedDevices : kMaxDevices, path.Child("devices"), errors, "name",
+      spec.devices(), advanced ? kMaxAdvancedDevices : kMaxDevices, path.Child("devices"), errors,
       [](const auto& device) { return device.name(); },
       [&](const auto& device, const Path& place) {
-        CheckDevice(device, spec.per_device_node_selection(), place, errors);
+        CheckDevice(device, before(device.name()), spec.per_device_node_selection(), place, errors);
       });
   CheckUnique(
-      spec.shared_counters(), kMaxCounterSets, path.Child("sharedCounters"), errors, "name",
+      spec.shared_counters(), kMaxCounterSets, path.Child("sharedCounters"), errors,
       [](const auto& set) { return set.name(); },
       [&](const resourcev1::CounterSet& set, const Path& place) {
         CheckName(set.name(), CheckDns1123Label, place.Child("name"), errors);
@@ -249,6 +305,7 @@ void CheckSliceSpec(const resourcev1::ResourceSliceSpec& spec, const resourcev1:
         if (set.counters().empty()) errors.push_back(Required(counters));
         if (set.counters().size() > kMaxCounters) {
           errors.push_back(TooMany(counters, static_cast<int64_t>(set.counters().size()), kMaxCounters));
+          return;
         }
         CheckMap(set.counters(), counters, errors, true, [](const auto&, const Path&) {});
       });

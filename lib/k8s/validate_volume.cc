@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "lib/k8s/validate_pod_internal.h"
+#include "lib/k8s/validate_template.h"
 
 namespace keelson::k8s {
 
@@ -75,18 +76,9 @@ void CheckCsi(const corev1::CSIVolumeSource& source, const Path& path, FieldErro
   }
 }
 
-// Of a claim made from a template, only labels and annotations are taken over.
 void CheckClaimTemplate(const corev1::PersistentVolumeClaimTemplate& claim, const Path& path,
                         FieldErrors& errors) {
-  const Path metadata = path.Child("metadata");
-  CheckAnnotations(claim.metadata().annotations(), metadata.Child("annotations"), errors);
-  CheckLabels(claim.metadata().labels(), metadata.Child("labels"), errors);
-  std::vector<const FieldDescriptor*> fields;
-  claim.metadata().GetReflection()->ListFields(claim.metadata(), &fields);
-  for (const FieldDescriptor* field : fields) {
-    if (field->name() == "annotations" || field->name() == "labels") continue;
-    errors.push_back(Forbidden(metadata.Child(field->json_name()), "cannot be set"));
-  }
+  CheckTemplateMeta(claim.metadata(), path.Child("metadata"), errors);
   CheckClaimSpec(claim.spec(), path.Child("spec"), errors);
 }
 
