@@ -1,16 +1,20 @@
-// CustomResourceDefinition, APIService, and kinds whose status writers may not touch metadata.
+// CustomResourceDefinition, APIService, ResourceClaim, ResourceSlice, and kinds whose status writers may not
+// touch metadata.
 #include <algorithm>
+#include <set>
 
 #include "controlplane/registry/strategy.h"
 #include "lib/api/meta.h"
 #include "lib/api/proto/apiextensions_v1.pb.h"
 #include "lib/api/proto/apiregistration_v1.pb.h"
+#include "lib/api/proto/resource_v1.pb.h"
 
 namespace keelson::registry {
 namespace {
 
 namespace apiextensionsv1 = api::apiextensions::v1;
 namespace apiregistrationv1 = api::apiregistration::v1;
+namespace resourcev1 = api::resource::v1;
 
 // What a status writer sends of metadata is ignored.
 class GuardedStrategy : public Strategy {
@@ -74,13 +78,91 @@ class ApiServiceStrategy : public GuardedStrategy {
   }
 };
 
+class ResourceClaimStrategy : public GuardedStrategy {
+ public:
+  using GuardedStrategy::GuardedStrategy;
+
+  // What drivers say of a device goes with its allocation.
+  void PreparePart(const Context& context, Part part, Message& object, const Message& old) const override {
+    GuardedStrategy::PreparePart(context, part, object, old);
+    if (part != Part::kStatus) return;
+    auto& status = *static_cast<resourcev1::ResourceClaim&>(object).mutable_status();
+    std::set<std::string> freed;
+    const auto& before = static_cast<const resourcev1::ResourceClaim&>(old).status();
+    for (const auto& result : before.allocation().devices().results()) freed.insert(DeviceId(result));
+    for (const auto& result : status.allocation().devices().results()) freed.erase(DeviceId(result));
+    auto& devices = *status.mutable_devices();
+    devices.erase(std::remove_if(devices.begin(), devices.end(),
+                                 [&](const auto& device) { return freed.count(DeviceId(device)) > 0; }),
+                  devices.end());
+  }
+
+ private:
+  template <typename Device>
+  static std::string DeviceId(const Device& device) {
+    return device.driver() + "/" + device.pool() + "/" + device.device();
+  }
+};
+
+class ResourceSliceStrategy : public Strategy {
+ public:
+  using Strategy::Strategy;
+
+  void PrepareCreate(const Context& context, Message& object) const override {
+    Strategy::PrepareCreate(context, object);
+    DropAlpha(SpecOf(object), nullptr);
+  }
+  void PrepareUpdate(const Context& context, Message& object, const Message& old) const override {
+    DropAlpha(SpecOf(object), &static_cast<const resourcev1::ResourceSlice&>(old).spec());
+    Strategy::PrepareUpdate(context, object, old);
+  }
+
+ private:
+  using Spec = resourcev1::ResourceSliceSpec;
+  static Spec& SpecOf(Message& object) {
+    return *static_cast<resourcev1::ResourceSlice&>(object).mutable_spec();
+  }
+  static bool IsList(const resourcev1::DeviceAttribute& one) {
+    return !one.ints().empty() || !one.bools().empty() || !one.strings().empty() || !one.versions().empty();
+  }
+  static bool HasLists(const Spec& spec) {
+    return std::any_of(spec.devices().begin(), spec.devices().end(), [](const resourcev1::Device& device) {
+      return std::any_of(device.attributes().begin(), device.attributes().end(),
+                         [](const auto& entry) { return IsList(entry.second); });
+    });
+  }
+  static bool HasMappings(const Spec& spec) {
+    return std::any_of(spec.devices().begin(), spec.devices().end(), [](const resourcev1::Device& device) {
+      return !device.node_allocatable_resource_mappings().empty();
+    });
+  }
+  // Fields of features that are alpha (DRAListTypeAttributes, DRANodeAllocatableResources) come in only where
+  // they have been.
+  static void DropAlpha(Spec& spec, const Spec* old) {
+    const bool lists = HasLists(spec) && !(old && HasLists(*old));
+    const bool mappings = HasMappings(spec) && !(old && HasMappings(*old));
+    if (!lists && !mappings) return;
+    for (resourcev1::Device& device : *spec.mutable_devices()) {
+      if (mappings) device.clear_node_allocatable_resource_mappings();
+      if (!lists) continue;
+      for (auto& entry : *device.mutable_attributes()) {
+        entry.second.clear_ints();
+        entry.second.clear_bools();
+        entry.second.clear_strings();
+        entry.second.clear_versions();
+      }
+    }
+  }
+};
+
 }  // namespace
 
 std::unique_ptr<Strategy> MakeExtensionStrategy(const ResourceInfo& info) {
   if (info.resource == "customresourcedefinitions") return std::make_unique<DefinitionStrategy>(info);
   if (info.resource == "apiservices") return std::make_unique<ApiServiceStrategy>(info);
-  if (info.resource == "volumeattachments" || info.resource == "validatingadmissionpolicies" ||
-      info.resource == "resourceclaims")
+  if (info.resource == "resourceslices") return std::make_unique<ResourceSliceStrategy>(info);
+  if (info.resource == "resourceclaims") return std::make_unique<ResourceClaimStrategy>(info);
+  if (info.resource == "volumeattachments" || info.resource == "validatingadmissionpolicies")
     return std::make_unique<GuardedStrategy>(info);
   return nullptr;
 }

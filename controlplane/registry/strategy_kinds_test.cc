@@ -5,6 +5,7 @@
 #include "lib/api/proto/apiregistration_v1.pb.h"
 #include "lib/api/proto/autoscaling_v2.pb.h"
 #include "lib/api/proto/certificates_v1.pb.h"
+#include "lib/api/proto/resource_v1.pb.h"
 #include "lib/api/proto/scheduling_v1.pb.h"
 
 namespace keelson::registry {
@@ -14,6 +15,7 @@ namespace apiextensionsv1 = api::apiextensions::v1;
 namespace apiregistrationv1 = api::apiregistration::v1;
 namespace autoscalingv2 = api::autoscaling::v2;
 namespace certificatesv1 = api::certificates::v1;
+namespace resourcev1 = api::resource::v1;
 namespace schedulingv1 = api::scheduling::v1;
 
 class StrategyTest : public RegistryTest {
@@ -223,6 +225,49 @@ TEST_F(StrategyTest, ServersFillInStatus) {
   ASSERT_TRUE(lease) << lease.error().message();
   EXPECT_FALSE(lease->spec().has_strategy());
   EXPECT_FALSE(lease->spec().has_preferred_holder());
+}
+
+TEST_F(StrategyTest, WhatDriversSayGoesWithTheAllocation) {
+  auto claim = Make<resourcev1::ResourceClaim>(
+      R"({"metadata":{"name":"c"},"spec":{"devices":{"requests":[{"name":"r","exactly":{"deviceClassName":"d"}}]}},)"
+      R"("status":{"reservedFor":[{"resource":"pods","name":"p","uid":"u"}]}})",
+      "default");
+  ASSERT_TRUE(claim) << claim.error().message();
+  EXPECT_TRUE(claim->status().reserved_for().empty());
+  const ResourceInfo& row = Row("resource.k8s.io", "resourceclaims/status");
+  const auto allocate = [](resourcev1::ResourceClaim& of) {
+    auto& result = *of.mutable_status()->mutable_allocation()->mutable_devices()->add_results();
+    result.set_request("r");
+    result.set_driver("d.io");
+    result.set_pool("p");
+    result.set_device("a");
+  };
+  allocate(*claim);
+  auto& device = *claim->mutable_status()->add_devices();
+  device.set_driver("d.io");
+  device.set_pool("p");
+  device.set_device("a");
+  auto told = Update(*claim, &row);
+  ASSERT_TRUE(told) << told.error().message();
+  ASSERT_EQ(told->status().devices_size(), 1);
+  told->mutable_status()->clear_allocation();
+  auto freed = Update(*told, &row);
+  ASSERT_TRUE(freed) << freed.error().message();
+  EXPECT_TRUE(freed->status().devices().empty());
+}
+
+TEST_F(StrategyTest, AlphaFieldsOfSlicesAreDropped) {
+  const std::string slice =
+      R"({"metadata":{"name":"s"},"spec":{"driver":"d.io","nodeName":"n","pool":{"name":"p","generation":1,)"
+      R"("resourceSliceCount":1},"devices":[{"name":"a","attributes":{"x":{"int":1}},)"
+      R"("nodeAllocatableResourceMappings":{"cpu":{}}}]}})";
+  auto made = Make<resourcev1::ResourceSlice>(slice);
+  ASSERT_TRUE(made) << made.error().message();
+  EXPECT_TRUE(made->spec().devices(0).node_allocatable_resource_mappings().empty());
+  (*made->mutable_spec()->mutable_devices(0)->mutable_attributes())["x"].clear_int_();
+  (*made->mutable_spec()->mutable_devices(0)->mutable_attributes())["x"].add_ints(1);
+  // Without its list it has no value.
+  EXPECT_EQ(Update(*made).error().code(), Code::kInvalid);
 }
 
 }  // namespace
