@@ -105,6 +105,15 @@ class ZoneTest : public ::testing::Test {
   ZoneAnswer last_;
 };
 
+TEST_F(ZoneTest, EndpointsWithoutPortsHaveAddresses) {
+  auto slice = MakeSlice("db", {{"10.1.0.9", "db-9"}});
+  slice.clear_ports();
+  SetSlice("db-3", slice);
+  snapshot_ = zone_.Commit();
+  EXPECT_EQ(Ask("db.default.svc.cluster.local", kTypeA).answer.size(), 3U);
+  EXPECT_EQ(Ask("db-9.db.default.svc.cluster.local", kTypeA).answer.size(), 1U);
+}
+
 constexpr char kSoa[] =
     "cluster.local. 5 SOA ns.dns.cluster.local. hostmaster.cluster.local. 1 7200 1800 86400 5";
 

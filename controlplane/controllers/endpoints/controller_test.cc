@@ -16,6 +16,9 @@ using namespace std::chrono_literals;
 
 class EndpointsTest : public ::testing::Test {
  protected:
+  EndpointsTest() {
+    for (const char* name : {"n", "n1"}) cluster_.fake->Put(NodeNamed(name));
+  }
   void Start() {
     cluster_.Start();
     Drain();
@@ -85,6 +88,31 @@ TEST_F(EndpointsTest, FollowPodsThroughTheirLives) {
   Drain();
   EXPECT_EQ(Addresses(), Set{});
   EXPECT_TRUE(cluster_.errors.empty());
+}
+
+TEST_F(EndpointsTest, PodsOfUnknownNodesAreLeftOutUnlessAllArePublished) {
+  ASSERT_TRUE(cluster_.api.Create(NewService("web")));
+  corev1::Service all = NewService("all");
+  all.mutable_spec()->set_publish_not_ready_addresses(true);
+  (*all.mutable_spec()->mutable_selector())["app"] = "web";
+  ASSERT_TRUE(cluster_.api.Create(all));
+  ASSERT_TRUE(cluster_.api.Create(PodNamed("a", {{"app", "web"}})));
+  ASSERT_TRUE(cluster_.api.Create(PodNamed("b", {{"app", "web"}}, "gone")));
+  Start();
+  cluster_.RunPods();
+  Drain();
+  std::map<std::string, int> count;
+  const auto look = [&] {
+    count.clear();
+    for (const auto& slice : cluster_.List<discoveryv1::EndpointSlice>())
+      count[slice.metadata().labels().at(kServiceName)] += slice.endpoints_size();
+    return count;
+  };
+  EXPECT_EQ(look(), (std::map<std::string, int>{{"all", 2}, {"web", 1}}));
+  EXPECT_EQ(Subset(), std::pair(2, 0)) << "Endpoints never look at nodes";
+  cluster_.fake->Put(NodeNamed("gone"));
+  Drain();
+  EXPECT_EQ(look(), (std::map<std::string, int>{{"all", 2}, {"web", 2}})) << "it has come back";
 }
 
 TEST_F(EndpointsTest, AreCounted) {
@@ -230,6 +258,7 @@ TEST_F(EndpointsTest, ZonesShareByTheCpusOfTheirNodes) {
     (*node.mutable_status()->mutable_allocatable())["cpu"] = api::Amount::FromInt(4).ToQuantity();
     cluster_.fake->Put(node);
   };
+  ASSERT_TRUE(cluster_.api.Delete<corev1::Node>("", "n"));
   put_node("n1", "a");
   corev1::Service service = NewService("web");
   (*service.mutable_metadata()->mutable_annotations())["service.kubernetes.io/topology-mode"] = "Auto";

@@ -56,6 +56,12 @@ void EndpointSliceController::OnNode(const client::Change<corev1::Node>& change)
   const auto of = [](const auto& node, auto what) { return node ? what(*node) : std::string(); };
   const bool moved = of(change.old_object, ZoneOf) != of(change.new_object, ZoneOf);
   const bool resized = of(change.old_object, ShareKeyOf) != of(change.new_object, ShareKeyOf);
+  if (change.new_object) {
+    MutexLock lock(mutex_);
+    if (auto services = awaited_.extract(change.key)) {
+      for (const std::string& service : services.mapped()) queue().Add(service);
+    }
+  }
   if (resized) {
     MutexLock lock(mutex_);
     shares_.reset();
@@ -78,6 +84,18 @@ ZoneShares EndpointSliceController::Shares() {
   MutexLock lock(mutex_);
   if (changes == share_changes_) shares_ = shares;
   return shares;
+}
+
+void EndpointSliceController::DropStranded(const std::string& key, std::vector<EndpointPodPointer>& pods) {
+  std::erase_if(pods, [&](const EndpointPodPointer& pod) {
+    if (nodes_.Get(pod->node)) return false;
+    {
+      MutexLock lock(mutex_);
+      awaited_[pod->node].insert(key);
+    }
+    // It may have come just now.
+    return !nodes_.Get(pod->node);
+  });
 }
 
 void EndpointSliceController::TellHints(const std::string& key, const corev1::Service& service,
@@ -138,6 +156,10 @@ Result<Requeue> EndpointSliceController::Reconcile(const std::string& key, std::
     totals_.Forget(key);
     MutexLock lock(mutex_);
     told_.erase(key);
+    for (auto it = awaited_.begin(); it != awaited_.end();) {
+      it->second.erase(key);
+      it = it->second.empty() ? awaited_.erase(it) : std::next(it);
+    }
     return Requeue{};
   }
   if (service->spec().type() == "ExternalName" || service->spec().selector().empty()) return Requeue{};
@@ -148,7 +170,8 @@ Result<Requeue> EndpointSliceController::Reconcile(const std::string& key, std::
   for (SlicePointer& slice : all) {
     if (!slice->metadata().has_deletion_timestamp()) slices.push_back(std::move(slice));
   }
-  const std::vector<EndpointPodPointer> pods = pods_.Select(*service);
+  std::vector<EndpointPodPointer> pods = pods_.Select(*service);
+  if (!service->spec().publish_not_ready_addresses()) DropStranded(key, pods);
   SlicePlan plan = PlanSlices(
       *service, pods, slices,
       [this](const std::string& name) {

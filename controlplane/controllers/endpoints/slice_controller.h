@@ -1,6 +1,9 @@
 // Keeps the EndpointSlices of Services that select pods.
 #pragma once
 
+#include <map>
+#include <set>
+
 #include "controlplane/controllers/controller.h"
 #include "controlplane/controllers/endpoints/endpoint_pods.h"
 #include "controlplane/controllers/endpoints/slice_metrics.h"
@@ -20,6 +23,8 @@ class EndpointSliceController : public Controller {
   void OnSlice(const client::Change<discoveryv1::EndpointSlice>& change);
   void OnNode(const client::Change<corev1::Node>& change);
   ZoneShares Shares() EXCLUDES(mutex_);
+  // Takes from `pods` those whose node is not known; when it comes, the Service is looked at again.
+  void DropStranded(const std::string& key, std::vector<EndpointPodPointer>& pods) EXCLUDES(mutex_);
   // Events of what has become of hints by topology since they were last told of.
   void TellHints(const std::string& key, const corev1::Service& service, const SlicePlan& plan)
       EXCLUDES(mutex_);
@@ -36,6 +41,7 @@ class EndpointSliceController : public Controller {
   Mutex mutex_;
   std::optional<ZoneShares> shares_ GUARDED_BY(mutex_);  // until a node changes that counts
   uint64_t share_changes_ GUARDED_BY(mutex_) = 0;
+  std::map<std::string, std::set<std::string>> awaited_ GUARDED_BY(mutex_);  // by node: Services
   std::map<std::string, std::map<std::string, std::string>> told_
       GUARDED_BY(mutex_);  // SlicePlan::hint_problems, by Service
 };

@@ -122,8 +122,9 @@ size_t KeepWanted(std::map<std::string, Endpoint>& wanted, std::vector<Draft>& d
   return removed;
 }
 
-void Fill(std::map<std::string, Endpoint>& wanted, Draft& draft) {
-  while (!wanted.empty() && static_cast<size_t>(draft.after.endpoints_size()) < kMaxEndpoints) {
+void Fill(std::map<std::string, Endpoint>& wanted, Draft& draft, size_t most = kMaxEndpoints) {
+  for (size_t i = 0; i < most && !wanted.empty(); ++i) {
+    if (static_cast<size_t>(draft.after.endpoints_size()) >= kMaxEndpoints) return;
     *draft.after.add_endpoints() = std::move(wanted.begin()->second);
     wanted.erase(wanted.begin());
     draft.changed = true;
@@ -145,8 +146,8 @@ void PlaceRest(std::map<std::string, Endpoint>& wanted, std::vector<Draft>& draf
   for (Draft* draft : order) {
     const size_t room = kMaxEndpoints - static_cast<size_t>(draft->after.endpoints_size());
     if (draft->changed && draft->after.endpoints_size() > 0) continue;
-    if (room < wanted.size()) continue;
-    return Fill(wanted, *draft);
+    if (room < remainder) continue;
+    return Fill(wanted, *draft, remainder);
   }
 }
 
@@ -237,14 +238,12 @@ std::vector<EndpointGroup> DesiredEndpoints(const corev1::Service& service,
                                             const std::vector<EndpointPodPointer>& pods,
                                             const std::string& family, const ZoneOfNode& zone_of) {
   std::map<std::string, EndpointGroup> groups;
-  const bool bare = IsHeadless(service) && service.spec().ports_size() == 0;
   for (const EndpointPodPointer& pod : pods) {
     auto ip = std::find_if(pod->ips.begin(), pod->ips.end(), [&](const std::string& candidate) {
       return IsIpv6Address(candidate) == (family == "IPv6");
     });
     if (ip == pod->ips.end()) continue;
     std::vector<discoveryv1::EndpointPort> ports = PortsOf(service, *pod);
-    if (ports.empty() && !bare) continue;
     EndpointGroup& group = groups[PortsKey(ports)];
     group.ports = std::move(ports);
     group.endpoints.push_back(MakeEndpoint(service, *pod, *ip, zone_of));

@@ -23,7 +23,8 @@ inline constexpr size_t kMaxEndpoints = 100;  // a slice
 using ZoneOfNode = std::function<std::string(const std::string& node)>;  // empty: unknown
 using SlicePointer = std::shared_ptr<const discoveryv1::EndpointSlice>;
 
-// Endpoints that share one list of ports: pods may resolve a named target port differently.
+// Endpoints that share one list of ports: pods may resolve a named target port differently. Pods on which no
+// port resolves share the empty list: a headless Service has addresses for them all the same.
 struct EndpointGroup {
   std::vector<discoveryv1::EndpointPort> ports;
   std::vector<discoveryv1::Endpoint> endpoints;

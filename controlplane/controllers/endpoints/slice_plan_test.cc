@@ -171,14 +171,27 @@ TEST(PlanSlicesTest, NamedPortsSplitIntoGroups) {
   a->ports = {{"web", "TCP", 8080}};
   b->ports = {{"web", "UDP", 1}, {"web", "TCP", 9090}};
   Stored stored;
-  stored.Sync(service, {a, b, Pod(3)});  // the third has no such port
-  ASSERT_EQ(stored.slices.size(), 2u);
-  std::set<int32_t> numbers;
+  stored.Sync(service, {a, b, Pod(3)});
+  ASSERT_EQ(stored.slices.size(), 3u);
+  std::map<std::string, int32_t> numbers;  // 0: no port
   for (const auto& slice : stored.slices) {
-    EXPECT_EQ(slice->endpoints_size(), 1);
-    numbers.insert(slice->ports(0).port());
+    ASSERT_EQ(slice->endpoints_size(), 1);
+    numbers[slice->endpoints(0).target_ref().name()] = slice->ports_size() == 0 ? 0 : slice->ports(0).port();
   }
-  EXPECT_EQ(numbers, (std::set<int32_t>{8080, 9090}));
+  EXPECT_EQ(numbers, (std::map<std::string, int32_t>{{"pod-1", 8080}, {"pod-2", 9090}, {"pod-3", 0}}));
+  EXPECT_EQ(CountsOf(stored.Sync(service, {a, b, Pod(3)})), (Counts{0, 0, 0}));
+  EXPECT_EQ(CountsOf(stored.Sync(service, {a, b})), (Counts{0, 0, 1}));
+}
+
+TEST(PlanSlicesTest, RoomIsComparedWithTheRemainder) {
+  corev1::Service service = ServiceNamed("web");
+  Stored stored;
+  stored.Sync(service, Pods(0, 60));
+  EXPECT_EQ(CountsOf(stored.Sync(service, Pods(0, 60 + 130))), (Counts{1, 1, 0}));
+  EXPECT_EQ(stored.Sizes(), (std::vector<int>{90, 100})) << "30 of the 130 go into what is there";
+  EXPECT_EQ(CountsOf(stored.Sync(service, Pods(0, 60 + 130 + 15))), (Counts{1, 0, 0}))
+      << "no slice has room for 15";
+  EXPECT_EQ(stored.Sizes(), (std::vector<int>{15, 90, 100}));
 }
 
 TEST(PlanSlicesTest, DualStackHasSlicesAFamily) {
