@@ -40,6 +40,16 @@ TEST(Config, Defaults) {
             "NodeResourcesBalancedAllocation*1 ImageLocality*1");
 }
 
+// Kubernetes adds plugins of features to the end of the profile.
+TEST(Config, NodeDeclaredFeaturesComesLast) {
+  Vocabulary words;
+  Reasons reasons;
+  const auto framework = MakeFramework(ParseConfig(kHead)->profiles[0], PluginParts{reasons, words});
+  ASSERT_TRUE(framework);
+  EXPECT_EQ((*framework)->filters().back()->name(), "NodeDeclaredFeatures");
+  EXPECT_EQ(KnownPlugins().back(), "NodeDeclaredFeatures");
+}
+
 TEST(Config, PointsAndWeights) {
   const struct {
     const char* plugins;

@@ -65,6 +65,11 @@ corev1::PodSpec Alike(const corev1::PodSpec& spec) {
   }
   *out.mutable_node_selector() = spec.node_selector();
   *out.mutable_tolerations() = spec.tolerations();
+  for (const corev1::Volume& volume : spec.volumes()) {
+    if (volume.volume_source().has_image())
+      out.add_volumes()->mutable_volume_source()->mutable_image()->set_reference(
+          volume.volume_source().image().reference());
+  }
   if (spec.affinity().has_node_affinity()) {
     *out.mutable_affinity()->mutable_node_affinity() = spec.affinity().node_affinity();
   }
@@ -93,7 +98,7 @@ PodShape::PodShape(uint64_t i, const corev1::Pod& pod, NameIds& resources)
       priority(k8s::Priority(pod.spec())),
       never_preempts(pod.spec().preemption_policy() == "Never"),
       requests(Resources::From(k8s::PodRequests(pod), resources)),
-      containers(static_cast<size_t>(pod.spec().containers_size() + pod.spec().init_containers_size())),
+      image_users(static_cast<size_t>(pod.spec().containers_size() + pod.spec().init_containers_size())),
       ports(k8s::HostPorts(pod.spec())),
       tolerations(pod.spec().tolerations()),
       affinity(pod.spec()),
@@ -108,6 +113,12 @@ PodShape::PodShape(uint64_t i, const corev1::Pod& pod, NameIds& resources)
   k8s::ForEachContainer(pod.spec(), [&](const corev1::Container& container) {
     if (!container.image().empty()) images.push_back(WithTag(container.image()));
   });
+  for (const corev1::Volume& volume : pod.spec().volumes()) {
+    if (!volume.volume_source().has_image()) continue;
+    ++image_users;
+    if (!volume.volume_source().image().reference().empty())
+      images.push_back(WithTag(volume.volume_source().image().reference()));
+  }
 }
 
 std::shared_ptr<const PodShape> ShapeOf(const corev1::Pod& pod, Vocabulary& words) {

@@ -27,7 +27,7 @@ struct PodShape {
   bool best_effort;     // asks for neither cpu nor memory
   Resources requests;   // pods is 1
   Resources scoring;    // cpu and memory, with defaults for containers that ask for none
-  size_t containers;    // all of them
+  size_t image_users;   // containers of all kinds, and volumes made of images
   std::vector<k8s::HostPort> ports;
   k8s::Tolerations tolerations;
   k8s::RequiredNodeAffinity affinity;

@@ -37,8 +37,6 @@ constexpr Known kKnown[] = {
      [](const Profile& profile, const PluginParts& p) {
        return NewNodeResourcesFit(p.reasons, p.words.resources, profile.fit);
      }},
-    {"NodeDeclaredFeatures", 0,
-     [](const Profile&, const PluginParts& p) { return NewNodeDeclaredFeatures(p.reasons); }},
     {"VolumeRestrictions", 0,
      [](const Profile&, const PluginParts& p) {
        return p.volumes ? NewVolumeRestrictions(p.reasons, *p.volumes) : nullptr;
@@ -76,6 +74,8 @@ constexpr Known kKnown[] = {
     {"ImageLocality", 1, [](const Profile&, const PluginParts&) { return NewImageLocality(); }},
     {"DefaultBinder", 0,
      [](const Profile&, const PluginParts& p) { return p.api ? NewDefaultBinder(*p.api) : nullptr; }},
+    {"NodeDeclaredFeatures", 0,
+     [](const Profile&, const PluginParts& p) { return NewNodeDeclaredFeatures(p.reasons); }},
 };
 
 struct PointName {
@@ -163,7 +163,7 @@ std::vector<std::string> KnownPlugins() {
 }
 
 Result<std::unique_ptr<Framework>> MakeFramework(const Profile& profile, PluginParts parts) {
-  auto framework = std::make_unique<Framework>();
+  auto framework = std::make_unique<Framework>(profile.scheduler_name);
   parts.framework = framework.get();
   std::map<std::string, std::shared_ptr<Plugin>> made;
   const auto get = [&](const std::string& name) -> Result<std::shared_ptr<Plugin>> {

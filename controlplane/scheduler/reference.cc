@@ -359,7 +359,7 @@ std::vector<int64_t> Reference::Totals(const corev1::Pod& pod,
     const corev1::Node& node = *feasible[i];
     const k8s::ResourceList all = k8s::ToResourceList(node.status().allocatable());
     int64_t least = 0, weights = 0;
-    double share[2];
+    double with[2], without[2];
     int shares = 0;
     for (const char* name : {"cpu", "memory"}) {
       int64_t scoring = Scoring(pod, name), used = Amount(asked, name);
@@ -371,11 +371,18 @@ std::vector<int64_t> Reference::Totals(const corev1::Pod& pod,
       if (capacity == 0) continue;
       least += scoring > capacity ? 0 : (capacity - scoring) * 100 / capacity;
       ++weights;
-      share[shares++] = std::min(1.0, static_cast<double>(used) / static_cast<double>(capacity));
+      const auto share = [&](int64_t amount) {
+        return std::min(1.0, static_cast<double>(amount) / static_cast<double>(capacity));
+      };
+      with[shares] = share(used);
+      without[shares++] = share(used - Amount(asked, name));
     }
     if (weights > 0) totals[i] += least / weights;
     if (Amount(asked, "cpu") > 0 || Amount(asked, "memory") > 0) {
-      totals[i] += static_cast<int64_t>((1 - (shares == 2 ? std::abs(share[0] - share[1]) / 2 : 0)) * 100);
+      const auto balance = [&](const double* both) {
+        return static_cast<int64_t>((1 - (shares == 2 ? std::abs(both[0] - both[1]) / 2 : 0)) * 100);
+      };
+      totals[i] += 50 + (50 + balance(with) - balance(without)) / 2;
     }
     totals[i] += ImageScore(pod, node);
     int64_t disliked = 0, liked = 0;

@@ -32,18 +32,26 @@ class BalancedAllocation : public ScorePlugin {
                : Status();
   }
   int64_t Score(const CycleState&, const PodInfo& pod, const NodeInfo& node) override {
+    // Where the pod makes the use of resources more equal is better than where it leaves it as it is, and
+    // that is better than where it makes it less so.
+    const int64_t with = Balance(pod, node, true), without = Balance(pod, node, false);
+    return kMax / 2 + (kMax / 2 + with - without) / 2;
+  }
+
+ private:
+  // From 50 to 100: how equal the shares in use are, with the pod or without it.
+  int64_t Balance(const PodInfo& pod, const NodeInfo& node, bool with) {
     size_t count = 0;
     for (const ScoredResource& resource : resources_) {
       const ScoredResource::Usage usage = resource.Of(pod, node, false);
       if (usage.capacity == 0) continue;
-      shares_[count++] =
-          std::min(1.0, static_cast<double>(usage.requested) / static_cast<double>(usage.capacity));
+      const int64_t used = with ? usage.requested : usage.requested - usage.by_pod;
+      shares_[count++] = std::min(1.0, static_cast<double>(used) / static_cast<double>(usage.capacity));
     }
     const double deviation = count < 2 ? 0 : StandardDeviation(shares_.data(), count);
     return static_cast<int64_t>((1 - deviation) * static_cast<double>(kMax));
   }
 
- private:
   const std::vector<ScoredResource> resources_;
   std::vector<double> shares_;  // scratch
 };

@@ -7,8 +7,8 @@ namespace keelson::scheduler {
 namespace {
 
 constexpr int64_t kMegabyte = 1024 * 1024;
-constexpr int64_t kLittle = 23 * kMegabyte;              // below, it does not count
-constexpr int64_t kMuchPerContainer = 1000 * kMegabyte;  // above, more does not count more
+constexpr int64_t kLittle = 23 * kMegabyte;          // below, it does not count
+constexpr int64_t kMuchPerImage = 1000 * kMegabyte;  // above, more does not count more
 
 class ImageLocality : public ScorePlugin {
  public:
@@ -22,8 +22,8 @@ class ImageLocality : public ScorePlugin {
   }
   int64_t Score(const CycleState&, const PodInfo& pod, const NodeInfo& node) override {
     const auto& images = node.facts->images;
-    const auto containers = static_cast<int64_t>(pod.shape->containers);
-    if (images.empty() || containers == 0) return 0;
+    const auto users = static_cast<int64_t>(pod.shape->image_users);
+    if (images.empty() || users == 0) return 0;
     int64_t sum = 0;
     for (const std::string& name : pod.shape->images) {
       const auto it =
@@ -35,7 +35,7 @@ class ImageLocality : public ScorePlugin {
           static_cast<double>(snapshot_->NodesWithImage(name)) / static_cast<double>(snapshot_->count());
       sum += static_cast<int64_t>(static_cast<double>(it->second) * spread);
     }
-    const int64_t much = kMuchPerContainer * containers;
+    const int64_t much = kMuchPerImage * users;
     return kMax * (std::clamp(sum, kLittle, much) - kLittle) / (much - kLittle);
   }
 

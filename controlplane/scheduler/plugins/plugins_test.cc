@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "controlplane/scheduler/cache.h"
 #include "controlplane/scheduler/testing.h"
 
 namespace keelson::scheduler {
@@ -231,7 +232,45 @@ TEST_F(PluginTest, BalancedAllocationPrefersEqualShares) {
   const auto plugin = NewBalancedAllocation(words_.resources);
   EXPECT_EQ(Scores(*plugin, MakePod("p", "2", "4Gi"),
                    {Info(MakeNode("a", "4", "8Gi"), words_), Info(MakeNode("b", "4", "4Gi"), words_)}),
-            (std::vector<int64_t>{100, 75}));
+            (std::vector<int64_t>{75, 62}));
+}
+
+TEST_F(PluginTest, BalancedAllocationComparesWithAndWithoutThePod) {
+  const auto plugin = NewBalancedAllocation(words_.resources);
+  const corev1::Node node = MakeNode("n", "4", "8Gi");
+  struct Case {
+    const char *what, *used_cpu, *used_memory, *cpu, *memory;
+    int64_t want;  // 50 + (50 + with - without) / 2
+  };
+  for (const Case& c : {Case{"stays equal", "1", "2Gi", "1", "2Gi", 75},        // 100, 100
+                        Case{"becomes equal", "2", "0", "0", "4Gi", 87},        // 100, 75
+                        Case{"becomes unequal", "0", "0", "2", "0", 62},        // 75, 100
+                        Case{"all of one", "0", "0", "4", "0", 50},             // 50, 100
+                        Case{"mends the worst", "4", "0", "0", "8Gi", 100}}) {  // 100, 50
+    NodeInfo info = Info(node, words_);
+    info.AddPod(Info(MakePod("other", c.used_cpu, c.used_memory), words_));
+    EXPECT_EQ(Scores(*plugin, MakePod("p", c.cpu, c.memory), {info}), std::vector<int64_t>{c.want}) << c.what;
+  }
+}
+
+TEST_F(PluginTest, ImageLocalityCountsImageVolumes) {
+  const auto plugin = NewImageLocality();
+  corev1::Node node = MakeNode("n");
+  auto& image = *node.mutable_status()->add_images();
+  image.add_names("registry.example/model:latest");
+  image.set_size_bytes(int64_t{1000} * 1024 * 1024);
+  Cache cache;
+  cache.SetNode(std::make_shared<const NodeFacts>(node, words_.resources));
+  Snapshot snapshot{words_};
+  cache.Update(snapshot);
+  corev1::Pod pod = MakePod("p");
+  dynamic_cast<ScorePlugin&>(*plugin).PreScore(state_, *Info(pod, words_), snapshot, {});
+  EXPECT_EQ(Scores(*plugin, pod, {Info(node, words_)}), std::vector<int64_t>{0});
+  corev1::Volume& volume = *pod.mutable_spec()->add_volumes();
+  volume.set_name("model");
+  volume.mutable_volume_source()->mutable_image()->set_reference("registry.example/model");
+  // 1000 MB of the 2000 MB that a container's and a volume's image count for at most, from 23 MB on.
+  EXPECT_EQ(Scores(*plugin, pod, {Info(node, words_)}), std::vector<int64_t>{100 * 977 / 1977});
 }
 
 }  // namespace

@@ -50,6 +50,20 @@ TEST_F(RelatedTest, BudgetsAreBrokenLast) {
   EXPECT_EQ(wishes_.evicted_, "a: guarded");
 }
 
+// As the eviction API has it: an empty selector is of all pods of the namespace, also those without labels.
+TEST_F(RelatedTest, AnEmptySelectorProtectsAllPods) {
+  Zoned("a", "z1", "2");
+  Zoned("b", "z2", "2");
+  SetNodes();
+  Place(Important("bare", "2", 1), "a");
+  corev1::Pod elsewhere = Important("elsewhere", "2", 5);
+  elsewhere.mutable_metadata()->set_namespace_("other");
+  Place(elsewhere, "b");
+  wishes_.budgets_.push_back({"default", *api::LabelSelector::From({}), 0, {}});
+  Schedule(Important("p", "1", 10));
+  EXPECT_EQ(wishes_.evicted_, "b: elsewhere");
+}
+
 TEST_F(RelatedTest, OthersMayChooseTheVictims) {
   Zoned("a", "z1", "4");
   Zoned("b", "z2", "4");

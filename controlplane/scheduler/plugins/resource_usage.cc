@@ -2,6 +2,14 @@
 
 namespace keelson::scheduler {
 
+namespace {
+
+ScoredResource::Usage Together(int64_t used, int64_t asked, int64_t capacity) {
+  return {used + asked, capacity, asked};
+}
+
+}  // namespace
+
 ScoredResource::ScoredResource(const ResourceWeight& resource, NameIds& names) : weight_(resource.weight) {
   if (resource.name == "cpu") {
     kind_ = Kind::kCpu;
@@ -18,23 +26,22 @@ ScoredResource::ScoredResource(const ResourceWeight& resource, NameIds& names) :
 ScoredResource::Usage ScoredResource::Of(const PodInfo& pod, const NodeInfo& node, bool with_defaults) const {
   switch (kind_) {
     case Kind::kCpu:
-      return {with_defaults ? node.scoring_milli_cpu + pod.scoring.milli_cpu
-                            : node.used.milli_cpu + pod.requests.milli_cpu,
-              node.allocatable.milli_cpu};
+      return with_defaults
+                 ? Together(node.scoring_milli_cpu, pod.scoring.milli_cpu, node.allocatable.milli_cpu)
+                 : Together(node.used.milli_cpu, pod.requests.milli_cpu, node.allocatable.milli_cpu);
     case Kind::kMemory:
-      return {
-          with_defaults ? node.scoring_memory + pod.scoring.memory : node.used.memory + pod.requests.memory,
-          node.allocatable.memory};
+      return with_defaults ? Together(node.scoring_memory, pod.scoring.memory, node.allocatable.memory)
+                           : Together(node.used.memory, pod.requests.memory, node.allocatable.memory);
     case Kind::kEphemeralStorage:
-      return {node.used.ephemeral_storage + pod.requests.ephemeral_storage,
-              node.allocatable.ephemeral_storage};
+      return Together(node.used.ephemeral_storage, pod.requests.ephemeral_storage,
+                      node.allocatable.ephemeral_storage);
     case Kind::kOther:
       break;
   }
   const int64_t asked = pod.requests.Other(id_);
   // Of no interest to a pod that asks for none.
   if (asked == 0) return {};
-  return {node.used.Other(id_) + asked, node.allocatable.Other(id_)};
+  return Together(node.used.Other(id_), asked, node.allocatable.Other(id_));
 }
 
 std::vector<ScoredResource> Scored(const std::vector<ResourceWeight>& resources, NameIds& names) {

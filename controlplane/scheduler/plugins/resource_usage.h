@@ -15,6 +15,7 @@ class ScoredResource {
 
   struct Usage {
     int64_t requested = 0, capacity = 0;  // capacity 0: does not count
+    int64_t by_pod = 0;                   // the pod's part of `requested`
   };
   // `with_defaults`: containers that ask for no cpu or memory count for something.
   Usage Of(const PodInfo& pod, const NodeInfo& node, bool with_defaults) const;
