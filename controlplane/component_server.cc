@@ -71,6 +71,8 @@ class Pages {
                    pages_.configz);
     } else if (request.path == "/metrics/slis") {
       writer.Reply(200, {{"Content-Type", "text/plain; version=0.0.4; charset=utf-8"}}, k8s::HealthMetrics());
+    } else if (request.path == "/metrics/resources" && pages_.resources) {
+      writer.Reply(200, {{"Content-Type", "text/plain; version=0.0.4; charset=utf-8"}}, pages_.resources());
     } else if (request.path == "/flagz" && pages_.flagz) {
       Page(writer, k8s::AnswerFlagz(pages_.component, flags_, request.headers.Get("Accept")));
     } else if (request.path == "/statusz" && pages_.statusz) {

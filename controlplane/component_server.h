@@ -3,6 +3,7 @@
 // server allows it.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -20,8 +21,9 @@ struct ComponentPages {
   using Check = k8s::NamedCheck;
   std::vector<Check> checks;  // of /healthz
   std::vector<std::string> flags;
-  bool statusz = true, flagz = true;      // the pages of these names
-  std::vector<std::string> always_allow;  // paths that need no permission; "/x/*" all below
+  bool statusz = true, flagz = true;       // the pages of these names
+  std::vector<std::string> always_allow;   // paths that need no permission; "/x/*" all below
+  std::function<std::string()> resources;  // /metrics/resources in Prometheus' form; null: there is none
 };
 
 // `auth` outlives the handler.

@@ -208,6 +208,7 @@ Result<> AddPages(ServiceGroup& group, const Options& options, Roles& roles) {
   pages.flagz = k8s::FeatureEnabled(options.feature_gates, "ComponentFlagz");
   pages.statusz = k8s::FeatureEnabled(options.feature_gates, "ComponentStatusz");
   pages.always_allow = options.authorization_always_allow_paths;
+  if (options.Has("scheduler")) pages.resources = [page = roles.pod_resources] { return page->Print(); };
   for (const Roles::Election& election : roles.elections) {
     pages.checks.push_back({"leaderElection", [elector = election.elector.get()] {
                               return elector->Healthy(kElectionTolerance);
@@ -248,6 +249,7 @@ Result<> AddRoles(ServiceGroup& group, const Options& options, apiserver::ApiSer
     ASSIGN_OR_RETURN(auto transport, TransportFor(options, apiserver, kScheduler));
     client::RestClient api(transport);
     ASSIGN_OR_RETURN(scheduler::Options settings, SchedulerOptions(options));
+    settings.pod_resources = roles.pod_resources;
     RETURN_IF_ERROR(add("scheduler", kScheduler, transport,
                         [api, settings](std::stop_token stop, ServiceGroup::Ready ready) {
                           return scheduler::Run(api, settings, stop, ready);

@@ -8,6 +8,7 @@
 
 #include "controlplane/apiserver/server.h"
 #include "controlplane/options.h"
+#include "controlplane/scheduler/pod_resources.h"
 #include "lib/base/service_group.h"
 #include "lib/client/delegated_auth.h"
 #include "lib/client/events.h"
@@ -26,6 +27,8 @@ struct Roles {
   std::vector<Election> elections;
   std::unique_ptr<client::DelegatedAuth> auth;
   std::unique_ptr<http::Server> pages;
+  std::shared_ptr<scheduler::PodResourcesPage> pod_resources =
+      std::make_shared<scheduler::PodResourcesPage>();
   http::FileReloader files;
 };
 

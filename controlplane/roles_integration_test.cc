@@ -103,6 +103,14 @@ TEST_F(Roles, ASchedulerAlone) {
   EXPECT_EQ(Curl(process->url() + "/healthz").out, "ok\n200");
   EXPECT_THAT(Curl(process->url() + "/configz", "admin").out,
               HasSubstr(R"("componentconfig":{"leaderElection":{"leaderElect":true,"leaseDuration":"4s")"));
+  EXPECT_THAT(Curl(process->url() + "/metrics/resources", "admin").out,
+              AllOf(HasSubstr("kube_pod_resource_request{namespace=\"default\",pod=\"high\",node=\"n1\""),
+                    HasSubstr("\n200")));
+  EXPECT_THAT(Curl(process->url() + "/metrics", "admin").out,
+              AllOf(HasSubstr("scheduler_schedule_attempts_total{result=\"scheduled\""),
+                    HasSubstr("scheduler_pod_scheduling_sli_duration_seconds_count{attempts=\"1\"}"),
+                    HasSubstr("scheduler_preemption_victims_count 1\n"),
+                    HasSubstr("scheduler_pending_pods{queue=\"unschedulable\"} 1\n")));
   EXPECT_EQ(process->End(SIGTERM), 0);
   EXPECT_EQ(Holder("kube-scheduler"), "");
   EXPECT_THAT(process->Log(), Not(HasSubstr("forbidden")));

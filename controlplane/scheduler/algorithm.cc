@@ -4,6 +4,8 @@
 
 #include <fmt/format.h>
 
+#include "controlplane/scheduler/metrics.h"
+
 namespace keelson::scheduler {
 
 namespace {
@@ -248,7 +250,10 @@ void Algorithm::ScoreColumn(const CycleState& state, const PodInfo& pod, const S
 
 uint32_t Algorithm::Best(CycleState& state, const PodInfo& pod, const Snapshot& snapshot, Memory* memory) {
   if (feasible_.size() == 1) return feasible_[0];
+  const PointTime start = std::chrono::steady_clock::now();
   PreScore(state, pod, snapshot);
+  framework_.times().Observe(PointTimes::kPreScore, Status::Code::kSuccess, start);
+  const PointTime scoring = std::chrono::steady_clock::now();
   const auto& scores = framework_.scores();
   if (memory) {
     for (uint32_t slot : feasible_) {
@@ -267,6 +272,7 @@ uint32_t Algorithm::Best(CycleState& state, const PodInfo& pod, const Snapshot& 
     ScoreColumn(state, pod, snapshot, i, memory);
     for (size_t j = 0; j < feasible_.size(); ++j) totals_[j] += column_[j] * scores[i].weight;
   }
+  framework_.times().Observe(PointTimes::kScore, Status::Code::kSuccess, scoring);
   if (options_.extenders && options_.extenders->Interested(pod)) {
     options_.extenders->Prioritize(pod, snapshot, feasible_, totals_);
   }
@@ -286,6 +292,7 @@ uint32_t Algorithm::Best(CycleState& state, const PodInfo& pod, const Snapshot& 
 
 void Algorithm::PostFilter(CycleState& state, const PodPtr& pod, Snapshot& snapshot, Decision& decision) {
   const Verdicts verdicts(*this);
+  const PointTime start = std::chrono::steady_clock::now();
   for (PostFilterPlugin* plugin : framework_.post_filters()) {
     PostFilterPlugin::Outcome outcome = plugin->PostFilter(state, pod, snapshot, verdicts);
     if (!outcome.message.empty()) {
@@ -293,8 +300,11 @@ void Algorithm::PostFilter(CycleState& state, const PodPtr& pod, Snapshot& snaps
       decision.diagnosis.postfilter += outcome.message;
     }
     if (outcome.nominated_node) decision.nominate = std::move(outcome.nominated_node);
-    if (decision.nominate && !decision.nominate->empty()) return;
+    if (decision.nominate && !decision.nominate->empty()) break;
   }
+  const bool helped = decision.nominate && !decision.nominate->empty();
+  framework_.times().Observe(PointTimes::kPostFilter,
+                             helped ? Status::Code::kSuccess : Status::Code::kUnschedulable, start);
 }
 
 Decision Algorithm::Schedule(CycleState& state, const PodPtr& pod, Snapshot& snapshot,
@@ -330,7 +340,11 @@ Decision Algorithm::Schedule(CycleState& state, const PodPtr& pod, Snapshot& sna
   }
   if (feasible_.empty()) {
     decision.evaluated = 0;
+    const PointTime start = std::chrono::steady_clock::now();
     FindFeasible(state, *pod, snapshot, only ? &*only : nullptr, memory, decision);
+    framework_.times().Observe(PointTimes::kFilter,
+                               feasible_.empty() ? Status::Code::kUnschedulable : Status::Code::kSuccess,
+                               start);
     if (!AskExtenders(*pod, snapshot, decision)) return decision;
   }
   if (feasible_.empty()) {

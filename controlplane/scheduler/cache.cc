@@ -52,6 +52,7 @@ void Cache::Remove(std::unordered_map<std::string, Placed>::iterator it) {
   const uint32_t slot = it->second.slot;
   Log({.kind = Kind::kRemovePod, .slot = slot, .pod = it->second.pod});
   --nodes_[slot].users;
+  assumed_ -= it->second.assumed;
   pods_.erase(it);
   FreeIfUnused(slot);
 }
@@ -69,6 +70,7 @@ PodPtr Cache::SetPod(PodPtr pod) {
         before->requests == pod->requests) {
       Log({.kind = Kind::kReplacePod, .slot = placed.slot, .pod = pod});
       placed.pod = std::move(pod);
+      assumed_ -= placed.assumed;
       placed.assumed = false;
       return before;
     }
@@ -101,6 +103,7 @@ bool Cache::Assume(PodPtr pod, std::string_view node) {
   Log({.kind = Kind::kAddPod, .slot = slot, .pod = pod});
   std::string key = pod->key;
   pods_.emplace(std::move(key), Placed{std::move(pod), slot, true});
+  ++assumed_;
   return true;
 }
 
@@ -172,6 +175,11 @@ size_t Cache::node_count() const {
 size_t Cache::pod_count() const {
   MutexLock lock(mutex_);
   return pods_.size();
+}
+
+size_t Cache::assumed_count() const {
+  MutexLock lock(mutex_);
+  return assumed_;
 }
 
 }  // namespace keelson::scheduler

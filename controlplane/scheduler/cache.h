@@ -45,6 +45,7 @@ class Cache {  // thread safe
   void Update(Snapshot& snapshot);
   size_t node_count() const;
   size_t pod_count() const;
+  size_t assumed_count() const;
 
  private:
   struct Placed {
@@ -68,6 +69,7 @@ class Cache {  // thread safe
   std::unordered_map<std::string, uint32_t> slots_ GUARDED_BY(mutex_);
   std::vector<uint32_t> free_slots_ GUARDED_BY(mutex_);
   std::unordered_map<std::string, Placed> pods_ GUARDED_BY(mutex_);
+  size_t assumed_ GUARDED_BY(mutex_) = 0;  // of them
   std::unordered_map<std::string, std::pair<PodPtr, uint32_t>> nominated_ GUARDED_BY(mutex_);
   std::vector<Change> changes_ GUARDED_BY(mutex_);  // since the last Update
 };

@@ -172,6 +172,40 @@ TEST_F(QueueTest, BackoffDoublesUpToTheLimit) {
   }
 }
 
+TEST_F(QueueTest, ErrorsAndRejectionsBackOffApart) {
+  queue_.Set(Pod("a"), false);
+  const auto waits = [&](std::chrono::seconds wait) {
+    EXPECT_EQ(Sizes(), "0/1/0/0");
+    Advance(wait - 1ms);
+    EXPECT_EQ(Sizes(), "0/1/0/0") << wait.count();
+    Advance(1ms);
+    EXPECT_EQ(Sizes(), "1/0/0/0") << wait.count();
+  };
+  const auto reject = [&](std::chrono::seconds wait) {
+    Pop();
+    queue_.Unschedulable(Pod("a"), {"x"});
+    queue_.Notify(event_);
+    waits(wait);
+  };
+  const auto fail = [&](std::chrono::seconds wait) {
+    Pop();
+    queue_.Retry(Pod("a"));
+    waits(wait);
+  };
+  reject(1s);
+  reject(2s);
+  fail(1s);
+  fail(2s);
+  reject(4s);  // the third
+  fail(1s);    // errors count from the last rejection
+  // A binding that fails comes back with what the pod has been through.
+  Pop();
+  const Attempts before = queue_.Done("default/a");
+  EXPECT_EQ(before.all, 7);
+  queue_.Retry(Pod("a"), before);
+  waits(2s);
+}
+
 TEST_F(QueueTest, EventsDuringTheAttemptCount) {
   queue_.Set(Pod("a"), false);
   Pop();

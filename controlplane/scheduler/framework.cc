@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "controlplane/scheduler/metrics.h"
+
 namespace keelson::scheduler {
 
 uint16_t Reasons::Intern(std::string_view text) {
@@ -36,6 +38,9 @@ void Collect(std::vector<T*>& into, Plugin* plugin, bool wanted) {
 }
 
 }  // namespace
+
+Framework::Framework(std::string profile) : times_(std::make_unique<PointTimes>(std::move(profile))) {}
+Framework::~Framework() = default;
 
 void Framework::Add(std::shared_ptr<Plugin> plugin, int64_t weight, uint32_t points) {
   Plugin* p = plugin.get();
@@ -74,6 +79,15 @@ bool Framework::Admits(const PodInfo& pod) const {
 Judgement Framework::PreFilter(CycleState& state, const PodInfo& pod, const Snapshot& snapshot,
                                std::optional<std::vector<std::string_view>>& only,
                                std::vector<std::string_view>& narrowed_by) const {
+  const PointTime start = std::chrono::steady_clock::now();
+  Judgement judged = AskPreFilters(state, pod, snapshot, only, narrowed_by);
+  times_->Observe(PointTimes::kPreFilter, judged.status.code, start);
+  return judged;
+}
+
+Judgement Framework::AskPreFilters(CycleState& state, const PodInfo& pod, const Snapshot& snapshot,
+                                   std::optional<std::vector<std::string_view>>& only,
+                                   std::vector<std::string_view>& narrowed_by) const {
   for (size_t i = 0; i < pre_filters_.size(); ++i) {
     PreFilterPlugin& plugin = *pre_filters_[i];
     PreFilterPlugin::Outcome outcome = plugin.PreFilter(state, pod, snapshot);
@@ -140,6 +154,13 @@ void Framework::Move(CycleState& state, const PodInfo& pod, const PodPtr& other,
 }
 
 Judgement Framework::Reserve(CycleState& state, const PodInfo& pod, const NodeInfo& node) const {
+  const PointTime start = std::chrono::steady_clock::now();
+  Judgement judged = AskReserves(state, pod, node);
+  times_->Observe(PointTimes::kReserve, judged.status.code, start);
+  return judged;
+}
+
+Judgement Framework::AskReserves(CycleState& state, const PodInfo& pod, const NodeInfo& node) const {
   for (ReservePlugin* plugin : reserves_) {
     if (Status reserved = plugin->Reserve(state, pod, node); !reserved.ok()) {
       Unreserve(state, pod, node.facts->name);
@@ -154,6 +175,13 @@ void Framework::Unreserve(CycleState& state, const PodInfo& pod, const std::stri
 }
 
 Judgement Framework::Permit(CycleState& state, const PodInfo& pod, const std::string& node) const {
+  const PointTime start = std::chrono::steady_clock::now();
+  Judgement judged = AskPermits(state, pod, node);
+  times_->Observe(PointTimes::kPermit, judged.status.code, start);
+  return judged;
+}
+
+Judgement Framework::AskPermits(CycleState& state, const PodInfo& pod, const std::string& node) const {
   Judgement judgement;
   for (PermitPlugin* plugin : permits_) {
     Status permitted = plugin->Permit(state, pod, node);
@@ -179,6 +207,14 @@ void Framework::OnPermitChange(const std::function<void()>& wake) const {
 
 Result<PreBindPlugin*> Framework::PreBind(CycleState& state, const PodInfo& pod, const std::string& node,
                                           size_t& next) const {
+  const PointTime start = std::chrono::steady_clock::now();
+  Result<PreBindPlugin*> asked = AskPreBinds(state, pod, node, next);
+  times_->Observe(PointTimes::kPreBind, asked ? Status::Code::kSuccess : Status::Code::kError, start);
+  return asked;
+}
+
+Result<PreBindPlugin*> Framework::AskPreBinds(CycleState& state, const PodInfo& pod, const std::string& node,
+                                              size_t& next) const {
   while (next < pre_binds_.size()) {
     PreBindPlugin* plugin = pre_binds_[next++];
     if (Result<> asked = plugin->PreBind(state, pod, node); !asked) return asked.error().Wrap(plugin->name());
@@ -190,6 +226,13 @@ Result<PreBindPlugin*> Framework::PreBind(CycleState& state, const PodInfo& pod,
 }
 
 Result<> Framework::Bind(CycleState& state, const PodInfo& pod, const std::string& node) const {
+  const PointTime start = std::chrono::steady_clock::now();
+  Result<> bound = AskBinds(state, pod, node);
+  times_->Observe(PointTimes::kBind, bound ? Status::Code::kSuccess : Status::Code::kError, start);
+  return bound;
+}
+
+Result<> Framework::AskBinds(CycleState& state, const PodInfo& pod, const std::string& node) const {
   for (BindPlugin* plugin : binds_) {
     ASSIGN_OR_RETURN(const bool bound, plugin->Bind(state, pod, node));
     if (!bound) continue;

@@ -258,9 +258,13 @@ struct Judgement {
   std::string_view plugin;
 };
 
+class PointTimes;
+
 // The plugins of a profile, each point's in order. At most 64 a point.
 class Framework {
  public:
+  explicit Framework(std::string profile = "default-scheduler");
+  ~Framework();
   struct Weighted {
     ScorePlugin* plugin;
     int64_t weight;
@@ -281,6 +285,8 @@ class Framework {
   };
   // Plugins may be shared by frameworks. `weight` of a score; 0 means 1.
   void Add(std::shared_ptr<Plugin> plugin, int64_t weight = 1, uint32_t points = kAllPoints);
+
+  const PointTimes& times() const { return *times_; }
 
   // Asked to bind before all others.
   void AddFirstBinder(std::shared_ptr<Plugin> plugin);
@@ -324,6 +330,16 @@ class Framework {
   uint32_t Interests(const std::vector<std::string_view>& rejected_by) const;
 
  private:
+  Judgement AskPermits(CycleState& state, const PodInfo& pod, const std::string& node) const;
+  Judgement AskReserves(CycleState& state, const PodInfo& pod, const NodeInfo& node) const;
+  Judgement AskPreFilters(CycleState& state, const PodInfo& pod, const Snapshot& snapshot,
+                          std::optional<std::vector<std::string_view>>& only,
+                          std::vector<std::string_view>& narrowed_by) const;
+  Result<PreBindPlugin*> AskPreBinds(CycleState& state, const PodInfo& pod, const std::string& node,
+                                     size_t& next) const;
+  Result<> AskBinds(CycleState& state, const PodInfo& pod, const std::string& node) const;
+
+  const std::unique_ptr<PointTimes> times_;
   std::vector<std::shared_ptr<Plugin>> plugins_;
   std::vector<PreEnqueuePlugin*> pre_enqueues_;
   std::vector<PreFilterPlugin*> pre_filters_;

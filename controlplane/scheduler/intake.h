@@ -30,9 +30,12 @@ class Intake {
   void OnStorage();
 
  private:
-  void Assigned(PodPtr pod);
+  // They return what has happened, as metrics name it.
+  const char* TakePod(const std::string& key, const corev1::Pod* pod);
+  const char* TakeNode(const std::string& name, const corev1::Node* node);
+  const char* Assigned(PodPtr pod);
   void Released(const std::string& key);
-  void Waiting(PodPtr pod);
+  const char* Waiting(PodPtr pod);
   void StopWaiting(const std::string& key);
 
   const std::function<bool(const std::string&)> ours_;

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "controlplane/scheduler/metrics.h"
+
 namespace keelson::scheduler {
 
 namespace {
@@ -9,14 +11,27 @@ namespace {
 // How often pods that nothing seems to help are looked at, at the latest.
 constexpr std::chrono::seconds kFlushInterval{30};
 
+// Why a pod comes into a queue, as metrics name it.
+constexpr char kNew[] = "UnscheduledPodAdd", kUpdated[] = "UnscheduledPodUpdate",
+               kFailed[] = "ScheduleAttemptFailure", kBackoffOver[] = "BackoffComplete",
+               kForced[] = "ForceActivate", kTimedOut[] = "UnschedulableTimeout",
+               kTakenEarly[] = "PopFromBackoffQ";
+
+void CountIncoming(const char* queue, std::string_view event) {
+  TheMetrics().incoming.With({queue, std::string(event)}).Increment();
+}
+
 }  // namespace
 
 SchedulingQueue::SchedulingQueue(Clock& clock, QueueOptions options, Hooks hooks)
     : clock_(clock), options_(options), hooks_(std::move(hooks)) {}
 
 std::chrono::nanoseconds SchedulingQueue::BackoffOf(const Entry& entry) const {
+  // Errors on the way say nothing of how hard the pod is to place, and the other way round.
+  const int times = entry.attempts.errors > 0 ? entry.attempts.errors : entry.attempts.rejections;
+  if (times == 0) return {};
   std::chrono::nanoseconds delay = options_.initial_backoff;
-  for (int i = 1; i < entry.attempts && delay < options_.max_backoff; ++i) delay *= 2;
+  for (int i = 1; i < times && delay < options_.max_backoff; ++i) delay *= 2;
   return std::min(delay, options_.max_backoff);
 }
 
@@ -41,16 +56,37 @@ void SchedulingQueue::Leave(Entries::iterator it) {
   }
 }
 
-void SchedulingQueue::Activate(Entries::iterator it) {
+// What ruled a pod out counts until the pod is tried again.
+void SchedulingQueue::CountRejections(Entry& entry, bool rejected) {
+  if (entry.counted == rejected) return;
+  entry.counted = rejected;
+  for (std::string_view plugin : entry.rejected_by)
+    TheMetrics().unschedulable.With({std::string(plugin), entry.pod->scheduler_name}).Add(rejected ? 1 : -1);
+}
+
+void SchedulingQueue::CountPending() {
+  static metrics::Value &active = TheMetrics().pending.With({"active"}),
+                        &backoff = TheMetrics().pending.With({"backoff"}),
+                        &unschedulable = TheMetrics().pending.With({"unschedulable"}),
+                        &gated = TheMetrics().pending.With({"gated"});
+  active.Set(static_cast<double>(active_.size()));
+  backoff.Set(static_cast<double>(backoff_.size() + failed_.size()));
+  unschedulable.Set(static_cast<double>(unschedulable_.size() - gated_));
+  gated.Set(static_cast<double>(gated_));
+}
+
+void SchedulingQueue::Activate(Entries::iterator it, std::string_view event) {
   Entry& entry = it->second;
+  CountIncoming("active", event);
   entry.place = Place::kActive;
   entry.queued = clock_.SteadyNow();
   active_.emplace(OrderOf(entry), it);
   ready_.notify_one();
 }
 
-void SchedulingQueue::BackOff(Entries::iterator it, SteadyTime due) {
+void SchedulingQueue::BackOff(Entries::iterator it, SteadyTime due, std::string_view event) {
   Entry& entry = it->second;
+  CountIncoming("backoff", event);
   entry.place = Place::kBackoff;
   entry.due = due;
   BackoffMapOf(entry).emplace(DueOf(entry), it);
@@ -58,8 +94,9 @@ void SchedulingQueue::BackOff(Entries::iterator it, SteadyTime due) {
   if (!entry.error) ready_.notify_one();
 }
 
-void SchedulingQueue::Park(Entries::iterator it) {
+void SchedulingQueue::Park(Entries::iterator it, std::string_view event) {
   Entry& entry = it->second;
+  CountIncoming("unschedulable", event);
   entry.place = Place::kUnschedulable;
   entry.due = clock_.SteadyNow() + options_.max_unschedulable;
   unschedulable_.emplace(DueOf(entry), it);
@@ -70,16 +107,18 @@ void SchedulingQueue::Park(Entries::iterator it) {
   by_interest_[entry.interests].emplace(entry.sequence, it);
 }
 
-void SchedulingQueue::ActivateOrPark(Entries::iterator it) {
+void SchedulingQueue::ActivateOrPark(Entries::iterator it, std::string_view event) {
   if (Admits(*it->second.pod)) {
-    Activate(it);
+    Activate(it, event);
   } else {
-    Park(it);
+    Park(it, event);
   }
 }
 
 void SchedulingQueue::ForgetEvents() {
-  if (in_flight_ > 0) return;
+  if (in_flight_ > 0 || events_.empty()) return;
+  for (const ClusterEvent& event : events_)
+    TheMetrics().events_in_flight.With({EventName(event.kind)}).Add(-1);
   events_begin_ += events_.size();
   events_.clear();
 }
@@ -91,7 +130,9 @@ void SchedulingQueue::Set(PodPtr pod, bool spec_changed) {
   if (added) {
     entry.sequence = ++sequence_;
     entry.pod = std::move(pod);
-    ActivateOrPark(it);
+    entry.attempts.first = clock_.SteadyNow();
+    ActivateOrPark(it, kNew);
+    CountPending();
     return;
   }
   const bool moves = spec_changed;
@@ -104,18 +145,21 @@ void SchedulingQueue::Set(PodPtr pod, bool spec_changed) {
   if (was_active) Leave(it);
   entry.pod = std::move(pod);
   if (was_active) {
-    ActivateOrPark(it);
+    ActivateOrPark(it, kUpdated);
   } else if (Admits(*entry.pod)) {
-    Wake(it);
+    Wake(it, kUpdated);
   }
+  CountPending();
 }
 
 void SchedulingQueue::Remove(std::string_view key) {
   MutexLock lock(mutex_);
   const auto it = entries_.find(key);
   if (it == entries_.end()) return;
+  CountRejections(it->second, false);
   Leave(it);
   entries_.erase(it);
+  CountPending();
 }
 
 void SchedulingQueue::Activate(std::string_view key) {
@@ -127,7 +171,8 @@ void SchedulingQueue::Activate(std::string_view key) {
     entry.changed = true;
   } else if (entry.place != Place::kActive) {
     Leave(it);
-    ActivateOrPark(it);
+    ActivateOrPark(it, kForced);
+    CountPending();
   }
 }
 
@@ -137,21 +182,26 @@ std::optional<PodPtr> SchedulingQueue::Pop(std::stop_token stop) {
   if (!ready_.wait(mutex_, stop, any)) return std::nullopt;
   const Entries::iterator it = active_.empty() ? backoff_.begin()->second : active_.begin()->second;
   Entry& entry = it->second;
+  if (active_.empty()) CountIncoming("active", kTakenEarly);
+  CountRejections(entry, false);
   Leave(it);
   entry.place = Place::kInFlight;
   entry.changed = false;
   entry.first_event = events_begin_ + events_.size();
-  ++entry.attempts;
+  ++entry.attempts.all;
   ++in_flight_;
+  CountPending();
   return entry.pod;
 }
 
-void SchedulingQueue::Done(std::string_view key) {
+Attempts SchedulingQueue::Done(std::string_view key) {
   MutexLock lock(mutex_);
   const auto it = entries_.find(key);
-  if (it == entries_.end() || it->second.place != Place::kInFlight) return;
+  if (it == entries_.end() || it->second.place != Place::kInFlight) return {};
+  const Attempts attempts = it->second.attempts;
   Leave(it);
   entries_.erase(it);
+  return attempts;
 }
 
 void SchedulingQueue::Unschedulable(const PodPtr& pod, std::vector<std::string_view> rejected_by) {
@@ -160,52 +210,61 @@ void SchedulingQueue::Unschedulable(const PodPtr& pod, std::vector<std::string_v
   if (it == entries_.end() || it->second.place != Place::kInFlight) return;
   Entry& entry = it->second;
   entry.rejected_by = std::move(rejected_by);
+  ++entry.attempts.rejections;
+  entry.attempts.errors = 0;
   bool again = entry.changed;
   for (uint64_t i = entry.first_event - events_begin_; i < events_.size() && !again; ++i) {
     again = hooks_.may_help(entry.rejected_by, events_[i], *entry.pod);
   }
   Leave(it);
   entry.error = false;
+  CountRejections(entry, true);
   if (again && Admits(*entry.pod)) {
-    BackOff(it, clock_.SteadyNow() + BackoffOf(entry));
+    BackOff(it, clock_.SteadyNow() + BackoffOf(entry), kFailed);
   } else {
-    Park(it);
+    Park(it, kFailed);
   }
+  CountPending();
 }
 
-void SchedulingQueue::Retry(const PodPtr& pod) {
+void SchedulingQueue::Retry(const PodPtr& pod, const Attempts& before) {
   MutexLock lock(mutex_);
   const auto [it, added] = entries_.try_emplace(pod->key);
   Entry& entry = it->second;
   if (added) {
     entry.pod = pod;
     entry.sequence = ++sequence_;
-    entry.attempts = 1;
+    entry.attempts = before;
   } else if (entry.place != Place::kInFlight) {
     return;
   } else {
     Leave(it);
   }
+  ++entry.attempts.errors;
   entry.error = true;
-  BackOff(it, clock_.SteadyNow() + BackoffOf(entry));
+  BackOff(it, clock_.SteadyNow() + BackoffOf(entry), kFailed);
+  CountPending();
 }
 
-void SchedulingQueue::Wake(Entries::iterator it) {
+void SchedulingQueue::Wake(Entries::iterator it, std::string_view event) {
   Entry& entry = it->second;
   Leave(it);
   // The back-off counts from the failed attempt, which parked it.
   const SteadyTime over = entry.due - options_.max_unschedulable + BackoffOf(entry);
-  if (entry.attempts == 0 || over <= clock_.SteadyNow()) {
-    Activate(it);
+  if (over <= clock_.SteadyNow()) {
+    Activate(it, event);
     return;
   }
   entry.error = false;
-  BackOff(it, over);
+  BackOff(it, over, event);
 }
 
 void SchedulingQueue::Notify(const ClusterEvent& event) {
   MutexLock lock(mutex_);
-  if (in_flight_ > 0) events_.push_back(event);
+  if (in_flight_ > 0) {
+    events_.push_back(event);
+    TheMetrics().events_in_flight.With({EventName(event.kind)}).Add(1);
+  }
   std::vector<Entries::iterator> helped;
   for (const auto& [interests, entries] : by_interest_) {
     if (!(interests & static_cast<uint32_t>(event.kind))) continue;
@@ -213,7 +272,10 @@ void SchedulingQueue::Notify(const ClusterEvent& event) {
       if (hooks_.may_help(it->second.rejected_by, event, *it->second.pod)) helped.push_back(it);
     }
   }
-  for (Entries::iterator it : helped) Wake(it);
+  if (helped.empty()) return;
+  const std::string name = EventName(event.kind);
+  for (Entries::iterator it : helped) Wake(it, name);
+  CountPending();
 }
 
 SteadyTime SchedulingQueue::FlushLocked() {
@@ -224,10 +286,13 @@ SteadyTime SchedulingQueue::FlushLocked() {
       due.push_back(it->second);
     }
     for (Entries::iterator it : due) {
+      const bool parked = it->second.place == Place::kUnschedulable;
+      it->second.attempts.flushed = it->second.attempts.flushed || parked;
       Leave(it);
-      ActivateOrPark(it);
+      ActivateOrPark(it, parked ? kTimedOut : kBackoffOver);
     }
   }
+  CountPending();
   SteadyTime next = now + kFlushInterval;
   for (const auto* waiting : {&backoff_, &failed_, &unschedulable_}) {
     if (!waiting->empty()) next = std::min(next, waiting->begin()->first.first);

@@ -33,6 +33,15 @@ struct QueueOptions {
   std::chrono::nanoseconds max_unschedulable{std::chrono::minutes(5)};
 };
 
+// What a pod has been through on its way to a node.
+struct Attempts {
+  int all = 0;            // so far
+  int rejections = 0;     // that found no node
+  int errors = 0;         // that failed otherwise, since the last rejection
+  SteadyTime first = {};  // when the pod came
+  bool flushed = false;   // tried again without an event that was to help
+};
+
 class SchedulingQueue {  // thread safe
  public:
   // What the plugins say; called under the queue's lock.
@@ -58,12 +67,12 @@ class SchedulingQueue {  // thread safe
 
   // Blocks for the next pod: highest priority first, then the longest waiting. nullopt on `stop`.
   std::optional<PodPtr> Pop(std::stop_token stop);
-  // The pod that was popped has got a node, or is of no more interest.
-  void Done(std::string_view key);
+  // The pod that was popped has got a node, or is of no more interest. Returns what it has been through.
+  Attempts Done(std::string_view key);
   // No node was right for it. It waits for an event that may help, or for back-off when one came meanwhile.
   void Unschedulable(const PodPtr& pod, std::vector<std::string_view> rejected_by);
-  // Something else went wrong, maybe after Done: another try after back-off.
-  void Retry(const PodPtr& pod);
+  // Something else went wrong, maybe after Done, which gave `before`: another try after back-off.
+  void Retry(const PodPtr& pod, const Attempts& before = {});
 
   // Wakes the pods that `event` may help.
   void Notify(const ClusterEvent& event);
@@ -93,10 +102,11 @@ class SchedulingQueue {  // thread safe
     SteadyTime queued;      // since when it waits for its turn
     SteadyTime due;         // kBackoff: when it ends; kUnschedulable: when to try anyway
     uint64_t sequence = 0;  // of arrival
-    int attempts = 0;
+    Attempts attempts;
     std::vector<std::string_view> rejected_by;
     uint32_t interests = 0;    // in events, while kUnschedulable
     bool error = false;        // kBackoff: something went wrong
+    bool counted = false;      // in the metric of pods that plugins have ruled out
     uint64_t first_event = 0;  // kInFlight: the events from here on have happened since Pop
     bool changed = false;      // kInFlight: replaced meanwhile
     bool gated = false;        // kUnschedulable: not admitted when last asked; counted in gated_
@@ -122,11 +132,14 @@ class SchedulingQueue {  // thread safe
   }
   std::chrono::nanoseconds BackoffOf(const Entry& entry) const;
   void Leave(Entries::iterator it) REQUIRES(mutex_);
-  void Activate(Entries::iterator it) REQUIRES(mutex_);
-  void BackOff(Entries::iterator it, SteadyTime due) REQUIRES(mutex_);
-  void Park(Entries::iterator it) REQUIRES(mutex_);
-  void Wake(Entries::iterator it) REQUIRES(mutex_);
-  void ActivateOrPark(Entries::iterator it) REQUIRES(mutex_);
+  // `event`: why, for metrics.
+  void Activate(Entries::iterator it, std::string_view event) REQUIRES(mutex_);
+  void BackOff(Entries::iterator it, SteadyTime due, std::string_view event) REQUIRES(mutex_);
+  void Park(Entries::iterator it, std::string_view event) REQUIRES(mutex_);
+  void Wake(Entries::iterator it, std::string_view event) REQUIRES(mutex_);
+  void ActivateOrPark(Entries::iterator it, std::string_view event) REQUIRES(mutex_);
+  void CountRejections(Entry& entry, bool rejected) REQUIRES(mutex_);
+  void CountPending() REQUIRES(mutex_);
   void ForgetEvents() REQUIRES(mutex_);
   SteadyTime FlushLocked() REQUIRES(mutex_);
 

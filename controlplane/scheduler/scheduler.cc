@@ -9,13 +9,13 @@
 #include "controlplane/scheduler/evictions.h"
 #include "controlplane/scheduler/extender.h"
 #include "controlplane/scheduler/intake.h"
+#include "controlplane/scheduler/metrics.h"
 #include "controlplane/scheduler/reports.h"
 #include "controlplane/scheduler/volumes.h"
 #include "controlplane/scheduler/waiting_room.h"
 #include "controlplane/scheduler/why.h"
 #include "controlplane/scheduler/workloads.h"
 #include "lib/base/log.h"
-#include "lib/base/metrics.h"
 #include "lib/base/service_group.h"
 #include "lib/client/events.h"
 #include "lib/client/informer.h"
@@ -28,18 +28,10 @@ namespace {
 // What has ended neither needs a node nor uses one.
 constexpr char kNotTerminal[] = "status.phase!=Succeeded,status.phase!=Failed";
 
-struct Metrics {
-  metrics::Family& attempts = metrics::Counter(
-      "scheduler_schedule_attempts_total", "Attempts to schedule pods, by result.", {"result", "profile"});
-  metrics::Histogram& algorithm =
-      metrics::Histograms("scheduler_scheduling_algorithm_duration_seconds", "Time to choose a node.",
-                          metrics::ExponentialBuckets(0.00001, 2, 18))
-          .HistogramWith();
-  metrics::Family& pending = metrics::Gauge("scheduler_pending_pods", "Pods that wait, by queue.", {"queue"});
-  metrics::Value& active = pending.With({"active"});
-  metrics::Value& backoff = pending.With({"backoff"});
-  metrics::Value& unschedulable = pending.With({"unschedulable"});
-  metrics::Value& gated = pending.With({"gated"});
+// One attempt to find a node for a pod.
+struct Attempt {
+  Attempts before;  // what the pod has been through, this one included; empty while the queue has the pod
+  PointTime start = std::chrono::steady_clock::now();
 };
 
 class Scheduler {
@@ -151,7 +143,9 @@ class Scheduler {
     group.Add({"decisions", {"informers"}, [&](std::stop_token s, ServiceGroup::Ready up) -> Result<> {
                  up();
                  if (ready) ready();
+                 if (options_.pod_resources) options_.pod_resources->Set([this] { return pods_.List(); });
                  Decide(s);
+                 if (options_.pod_resources) options_.pod_resources->Set(nullptr);
                  return {};
                }});
     return group.Run(stop);
@@ -168,6 +162,7 @@ class Scheduler {
     PodPtr pod;
     std::shared_ptr<CycleState> state;
     std::string node;
+    Attempt attempt;
     size_t next_permit = 0, next_pre_bind = 0;
     Judgement said;                    // by the Permit plugins
     std::optional<Result<>> prepared;  // what the PreBind before next_pre_bind has asked for
@@ -193,20 +188,31 @@ class Scheduler {
   void Decide(std::stop_token stop) {
     while (std::optional<PodPtr> pod = queue_.Pop(stop)) {
       ScheduleOne(*pod);
-      CountPending();
     }
   }
 
-  void CountPending() {
-    const SchedulingQueue::Sizes sizes = queue_.sizes();
-    metrics_.active.Set(static_cast<double>(sizes.active));
-    metrics_.backoff.Set(static_cast<double>(sizes.backoff));
-    metrics_.unschedulable.Set(static_cast<double>(sizes.unschedulable));
-    metrics_.gated.Set(static_cast<double>(sizes.gated));
+  void CountCache() {
+    cached_nodes_.Set(static_cast<double>(snapshot_.count()));
+    cached_pods_.Set(static_cast<double>(cache_.pod_count()));
+    assumed_pods_.Set(static_cast<double>(cache_.assumed_count()));
   }
 
-  void Count(const PodInfo& pod, const char* result) {
-    metrics_.attempts.With({result, pod.scheduler_name}).Increment();
+  static void Count(const PodInfo& pod, const char* result, PointTime start) {
+    TheMetrics().attempts.With({result, pod.scheduler_name}).Increment();
+    TheMetrics().attempt_duration.HistogramWith({result, pod.scheduler_name}).Observe(SecondsSince(start));
+  }
+
+  void CountScheduled(const PodInfo& pod, const Attempt& attempt) {
+    Count(pod, "scheduled", attempt.start);
+    const Attempts& all = attempt.before;
+    if (all.all == 0) return;  // it has left the queue meanwhile
+    TheMetrics().pod_attempts.HistogramWith().Observe(all.all);
+    // From so many on, the number of attempts is not told apart.
+    constexpr int kMany = 15;
+    const std::string label = all.all >= kMany ? fmt::format("{}+", kMany) : std::to_string(all.all);
+    TheMetrics().pod_duration.HistogramWith({label}).Observe(
+        std::chrono::duration<double>(clock_.SteadyNow() - all.first).count());
+    if (all.flushed) TheMetrics().after_flush.With().Increment();
   }
 
   // Of any thread.
@@ -244,25 +250,29 @@ class Scheduler {
   void ScheduleOne(const PodPtr& pod) {
     MutexLock lock(deciding_);
     // It has a node: what the informers told of it before has come after that.
-    if (cache_.Holds(*pod)) return queue_.Done(pod->key);
+    if (cache_.Holds(*pod)) return (void)queue_.Done(pod->key);
+    Attempt attempt;
     cache_.Update(snapshot_);
+    CountCache();
     const Made& profile = profiles_.at(pod->scheduler_name);
     auto state = std::make_shared<CycleState>();
     const std::string nominated = snapshot_.nominated_nodes() > 0 ? cache_.NominatedNode(pod->key) : "";
-    const SteadyTime start = clock_.SteadyNow();
     Decision decision = profile.algorithm->Schedule(*state, pod, snapshot_, nominated);
-    metrics_.algorithm.Observe(std::chrono::duration<double>(clock_.SteadyNow() - start).count());
-    if (!decision.error.empty()) return Failed(pod, Error(Code::kInternal, decision.error));
-    if (decision.node.empty()) return Unschedulable(pod, decision);
+    const double seconds = SecondsSince(attempt.start);
+    algorithm_duration_.Observe(seconds);
+    decision_duration_.Observe(seconds);
+    if (!decision.error.empty()) return Failed(pod, attempt, Error(Code::kInternal, decision.error));
+    if (decision.node.empty()) return Unschedulable(pod, attempt, decision);
     std::string node(decision.node);
     // A pod of this key has a node already: the informers have been quicker than the queue.
-    if (!cache_.Assume(pod, node)) return queue_.Done(pod->key);
+    if (!cache_.Assume(pod, node)) return (void)queue_.Done(pod->key);
     Judgement judged = profile.framework->Reserve(*state, *pod, *snapshot_.Find(node));
     if (judged.status.ok()) judged = profile.framework->Permit(*state, *pod, node);
     const bool waits = judged.status.code == Status::Code::kWait;
-    if (!judged.status.ok() && !waits) return Refused(pod, *state, node, judged);
-    queue_.Done(pod->key);
+    if (!judged.status.ok() && !waits) return Refused(pod, attempt, *state, node, judged);
+    attempt.before = queue_.Done(pod->key);
     auto way = std::make_shared<Way>();
+    way->attempt = attempt;
     way->pod = pod;
     way->state = std::move(state);
     way->node = std::move(node);
@@ -271,6 +281,7 @@ class Scheduler {
   }
 
   void AwaitPermit(const WayPtr& way) {
+    const PointTime start = std::chrono::steady_clock::now();
     waiting_.Enter({.over =
                         [this, way] {
                           way->said = FrameworkOf(*way->pod).Recall(*way->state, *way->pod, way->node,
@@ -279,18 +290,22 @@ class Scheduler {
                         },
                     .deadline = SteadyTime::max(),
                     .leave =
-                        [this, way](bool) {
+                        [this, way, start](bool) {
+                          const char* result = way->said.status.ok()         ? "Success"
+                                               : way->said.status.rejected() ? "Unschedulable"
+                                                                             : "Error";
+                          TheMetrics().permit_wait.HistogramWith({result}).Observe(SecondsSince(start));
                           binders_.Submit(way->pod->uid, [this, way] {
                             const Status& status = way->said.status;
                             if (status.ok()) return Prepare(way);
-                            Unbound(way->pod, *way->state, way->node, Error(Code::kInternal, status.message),
+                            Unbound(*way, Error(Code::kInternal, status.message),
                                     status.rejected() ? "Unschedulable" : "SchedulerError");
                           });
                         }});
   }
 
-  void Unschedulable(const PodPtr& pod, Decision& decision) {
-    Count(*pod, "unschedulable");
+  void Unschedulable(const PodPtr& pod, const Attempt& attempt, Decision& decision) {
+    Count(*pod, "unschedulable", attempt.start);
     const std::string message = decision.diagnosis.Message(reasons_);
     if (decision.nominate) cache_.Nominate(pod, *decision.nominate);
     queue_.Unschedulable(pod, std::move(decision.diagnosis.rejected_by));
@@ -298,13 +313,15 @@ class Scheduler {
   }
 
   // By Reserve or Permit: the pod is still the queue's.
-  void Refused(const PodPtr& pod, CycleState& state, const std::string& node, const Judgement& judged) {
+  void Refused(const PodPtr& pod, const Attempt& attempt, CycleState& state, const std::string& node,
+               const Judgement& judged) {
     FrameworkOf(*pod).Unreserve(state, *pod, node);
     cache_.Forget(pod->key);
     if (!judged.status.rejected()) {
-      return Failed(pod, Error(Code::kInternal, fmt::format("{}: {}", judged.plugin, judged.status.message)));
+      return Failed(pod, attempt,
+                    Error(Code::kInternal, fmt::format("{}: {}", judged.plugin, judged.status.message)));
     }
-    Count(*pod, "unschedulable");
+    Count(*pod, "unschedulable", attempt.start);
     queue_.Unschedulable(pod, {judged.plugin});
     reports_.Unschedulable(pod, "Unschedulable", judged.status.message, std::nullopt);
   }
@@ -314,11 +331,11 @@ class Scheduler {
     const Framework& framework = FrameworkOf(*way->pod);
     Result<PreBindPlugin*> waits_for =
         framework.PreBind(*way->state, *way->pod, way->node, way->next_pre_bind);
-    if (!waits_for) return Unbound(way->pod, *way->state, way->node, waits_for.error());
+    if (!waits_for) return Unbound(*way, waits_for.error());
     if (*waits_for) return AwaitPrepared(way, **waits_for);
     if (Result<> bound = framework.Bind(*way->state, *way->pod, way->node); !bound)
-      return Unbound(way->pod, *way->state, way->node, bound.error());
-    Count(*way->pod, "scheduled");
+      return Unbound(*way, bound.error());
+    CountScheduled(*way->pod, way->attempt);
     reports_.Scheduled(*way->pod, way->node);
   }
 
@@ -334,25 +351,25 @@ class Scheduler {
                           if (!in_time) way->prepared = plugin.Overdue();
                           binders_.Submit(way->pod->uid, [this, way, &plugin] {
                             if (*way->prepared) return Prepare(way);
-                            Unbound(way->pod, *way->state, way->node,
-                                    way->prepared->error().Wrap(plugin.name()));
+                            Unbound(*way, way->prepared->error().Wrap(plugin.name()));
                           });
                         }});
   }
 
-  void Unbound(const PodPtr& pod, CycleState& state, const std::string& node, const Error& error,
-               const char* reason = "SchedulerError") {
-    FrameworkOf(*pod).Unreserve(state, *pod, node);
+  void Unbound(const Way& way, const Error& error, const char* reason = "SchedulerError") {
+    const PodPtr& pod = way.pod;
+    FrameworkOf(*pod).Unreserve(*way.state, *pod, way.node);
     cache_.Forget(pod->key);
     // Others may have been told that there was no room.
     queue_.Notify({ClusterEvent::Kind::kPodRemoved, nullptr, nullptr, pod, nullptr});
-    Failed(pod, error, reason);
+    Failed(pod, way.attempt, error, reason);
   }
 
   // Not the pod's fault: another try after back-off.
-  void Failed(const PodPtr& pod, const Error& error, const char* reason = "SchedulerError") {
+  void Failed(const PodPtr& pod, const Attempt& attempt, const Error& error,
+              const char* reason = "SchedulerError") {
     if (error.Is(Code::kCancelled)) return;
-    Count(*pod, "error");
+    Count(*pod, "error", attempt.start);
     // Gone, another pod of that name, or bound by somebody else: what the informers bring decides.
     if (error.Is(Code::kNotFound) || error.Is(Code::kConflict)) {
       log::Info("Binding refused", {{"pod", pod->key}, {"error", error}});
@@ -360,14 +377,18 @@ class Scheduler {
       log::Warn("Scheduling failed", {{"pod", pod->key}, {"error", error}});
       reports_.Unschedulable(pod, reason, error.message(), std::nullopt);
     }
-    if (!error.Is(Code::kNotFound)) queue_.Retry(pod);
+    if (!error.Is(Code::kNotFound)) queue_.Retry(pod, attempt.before);
   }
 
   const Options options_;
   Clock& clock_;
   const client::RestClient api_;
   client::EventRecorder events_;
-  Metrics metrics_;
+  metrics::Histogram& decision_duration_ = TheMetrics().decision_duration.HistogramWith();
+  metrics::Histogram& algorithm_duration_ = TheMetrics().algorithm_duration.HistogramWith();
+  metrics::Value &cached_nodes_ = TheMetrics().cache_size.With({"nodes"}),
+                 &cached_pods_ = TheMetrics().cache_size.With({"pods"}),
+                 &assumed_pods_ = TheMetrics().cache_size.With({"assumed_pods"});
   Vocabulary words_;
   Reasons reasons_;
   Cache cache_;

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "controlplane/scheduler/config.h"
+#include "controlplane/scheduler/pod_resources.h"
 #include "lib/base/clock.h"
 #include "lib/base/error.h"
 #include "lib/client/rest.h"
@@ -34,6 +35,8 @@ struct Options {
   // Where the debug endpoint (why.h) listens, in plain HTTP; an empty host: nowhere.
   std::string debug_host;
   uint16_t debug_port = 0;
+  // Shows the scheduler's pods while it runs; may be null.
+  std::shared_ptr<PodResourcesPage> pod_resources;
   Clock* clock = &Clock::Real();
 };
 

@@ -12,6 +12,7 @@
 
 #include <fmt/format.h>
 
+#include "controlplane/scheduler/metrics.h"
 #include "controlplane/scheduler/perf/workload.h"
 #include "controlplane/scheduler/scheduler.h"
 #include "lib/base/log.h"
@@ -69,9 +70,7 @@ class Bindings {
   SteadyTime last_ GUARDED_BY(mutex_);
 };
 
-metrics::Histogram& Decisions() {
-  return metrics::Histograms("scheduler_scheduling_algorithm_duration_seconds", "", {}).HistogramWith();
-}
+metrics::Histogram& Decisions() { return TheMetrics().decision_duration.HistogramWith(); }
 
 std::vector<uint64_t> CountsOf(const metrics::Histogram& histogram) {
   std::vector<uint64_t> out;

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "controlplane/scheduler/metrics.h"
 #include "controlplane/scheduler/plugins/plugins.h"
 #include "controlplane/scheduler/preemption_trial.h"
 #include "controlplane/scheduler/recent.h"
@@ -31,6 +32,7 @@ class DefaultPreemption : public PreEnqueuePlugin, public PostFilterPlugin {
 
   Outcome PostFilter(CycleState& state, const PodPtr& pod, Snapshot& snapshot,
                      const NodeVerdicts& verdicts) override {
+    TheMetrics().preemptions.With().Increment();
     const std::vector<uint32_t> resolvable = verdicts.Resolvable();
     if (std::string why = WhyNot(state, *pod, snapshot, resolvable); !why.empty()) {
       return {std::nullopt, "preemption: " + why};
@@ -67,6 +69,7 @@ class DefaultPreemption : public PreEnqueuePlugin, public PostFilterPlugin {
     for (const PodPtr& other : node.nominated) {
       if (other->priority < pod->priority) outranked.push_back(other);
     }
+    TheMetrics().victims.HistogramWith().Observe(static_cast<double>(candidates[best]->pods.size()));
     evictor_.Evict(pod, node.facts->name, candidates[best]->pods, std::move(outranked));
     return {node.facts->name, ""};
   }
