@@ -104,7 +104,8 @@ TEST(PlanLimitsTest, ScalingReachesItsSizeWhenNothingIsOnItsWay) {
       settled.push_back(same);
     }
     if (WithReplicas(settled).size() < 2) continue;
-    const int32_t size = any.deployment.spec().replicas() + LimitsOf(any.deployment).surge;
+    const int32_t replicas = any.deployment.spec().replicas();
+    const int32_t size = replicas == 0 ? 0 : replicas + LimitsOf(any.deployment).surge;
     EXPECT_EQ(After(settled, PlanScale(any.deployment, nullptr, settled)).spec, size) << "seed " << seed;
   }
 }

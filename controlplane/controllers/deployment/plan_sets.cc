@@ -62,7 +62,7 @@ bool SetAnnotation(metav1::ObjectMeta& meta, const char* key, const std::string&
 Limits LimitsOf(const appsv1::Deployment& deployment) {
   const auto& strategy = deployment.spec().strategy();
   const int32_t replicas = deployment.spec().replicas();
-  if (strategy.type() != "RollingUpdate" || replicas == 0) return {};
+  if (strategy.type() != "RollingUpdate") return {};
   const auto& rolling = strategy.rolling_update();
   auto scaled = [&](bool has, const intstr::IntOrString& value, bool up) -> int32_t {
     if (!has) return 0;

@@ -141,7 +141,8 @@ Sizes ShareOut(const appsv1::Deployment& deployment, SetPointers sets, int32_t c
 }
 
 Sizes PlanProportional(const appsv1::Deployment& deployment, const SetPointers& all) {
-  const int32_t allowed = deployment.spec().replicas() + LimitsOf(deployment).surge;
+  const int32_t wanted = deployment.spec().replicas();
+  const int32_t allowed = wanted == 0 ? 0 : wanted + LimitsOf(deployment).surge;
   const int32_t change = allowed - SumSpec(all);
   // Sets grow in proportion or not yet: when all pods that are to go have gone somebody says so.
   if (change > 0 && (!AllObserved(all) || SumHeld(all) > SumSpec(all))) return {};

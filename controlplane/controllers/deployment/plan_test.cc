@@ -205,6 +205,27 @@ TEST(TemplateTest, HashLabelDoesNotMatter) {
   EXPECT_EQ(TemplateHash(labelled, 0).find_first_not_of("bcdfghjklmnpqrstvwxz2456789"), std::string::npos);
 }
 
+TEST(AnnotateReplicasTest, SurgeCountsWithoutReplicasToo) {
+  struct Case {
+    const char* what;
+    int32_t replicas;
+    intstr::IntOrString surge;
+    const char* strategy;
+    std::string want;
+  };
+  for (const Case& c : {Case{"a number", 0, k8s::FromInt(2), "RollingUpdate", "2"},
+                        Case{"a part of nothing", 0, k8s::FromString("25%"), "RollingUpdate", "0"},
+                        Case{"with replicas", 4, k8s::FromString("25%"), "RollingUpdate", "5"},
+                        Case{"no rolling update", 0, k8s::FromInt(2), "Recreate", "0"}}) {
+    appsv1::Deployment deployment = DeploymentNamed("web", c.replicas);
+    deployment.mutable_spec()->mutable_strategy()->set_type(c.strategy);
+    *deployment.mutable_spec()->mutable_strategy()->mutable_rolling_update()->mutable_max_surge() = c.surge;
+    appsv1::ReplicaSet set;
+    AnnotateReplicas(deployment, set);
+    EXPECT_EQ(set.metadata().annotations().at(kMaxReplicas), c.want) << c.what;
+  }
+}
+
 TEST(AnnotateSetTest, MovesTheRevisionAndKeepsTheHistory) {
   appsv1::Deployment deployment = DeploymentNamed("web", 4);
   auto& annotations = *deployment.mutable_metadata()->mutable_annotations();

@@ -46,12 +46,12 @@ DisruptionController::DisruptionController(client::RestClient api, client::Infor
     if (change.old_object) EnqueueBudgetsOf(*change.old_object);
     if (change.new_object) EnqueueBudgetsOf(*change.new_object);
   });
-  // A scaled owner changes how many pods there should be.
+  // A scaled owner changes how many pods there should be, and so does one that is seen after its pods.
   auto follow = [this](auto& informer) {
     using T = std::remove_cv_t<std::remove_reference_t<decltype(*informer.Get(""))>>;
     informer.AddHandler([this](const client::Change<T>& change) {
-      if (!change.old_object || !change.new_object) return;
-      if (ReplicasOf(*change.old_object) == ReplicasOf(*change.new_object)) return;
+      if (!change.new_object) return;
+      if (change.old_object && ReplicasOf(*change.old_object) == ReplicasOf(*change.new_object)) return;
       for (const auto& budget : budgets_.ByIndex(kByNamespace, change.new_object->metadata().namespace_()))
         queue().Add(api::KeyOf(*budget));
     });

@@ -59,6 +59,26 @@ class DisruptionTest : public ::testing::Test {
   DisruptionController& controller_ = cluster_.Make<DisruptionController>();
 };
 
+TEST_F(DisruptionTest, AnOwnerMayBeSeenAfterItsPods) {
+  appsv1::ReplicaSet set;
+  set.mutable_metadata()->set_name("web");
+  set.mutable_metadata()->set_namespace_("default");
+  set.mutable_metadata()->set_uid("late");
+  set.mutable_spec()->set_replicas(3);
+  corev1::Pod pod = PodNamed("p", {{"app", "web"}}, "n1");
+  *pod.mutable_metadata()->add_owner_references() = api::ControllerRef(set);
+  MakeReady(pod, cluster_.clock.Now());
+  cluster_.fake->Put(pod);
+  Budget budget = BudgetNamed("b");
+  *budget.mutable_spec()->mutable_max_unavailable() = k8s::FromInt(1);
+  Start(budget);
+  EXPECT_EQ(Status().expected_pods(), 0);
+  cluster_.fake->Put(set);
+  cluster_.Drain({&controller_});
+  EXPECT_EQ(Status().expected_pods(), 3);
+  EXPECT_EQ(Status().disruptions_allowed(), 0);
+}
+
 struct Case {
   const char* min_available;
   const char* max_unavailable;

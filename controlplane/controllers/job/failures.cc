@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <charconv>
+#include <set>
+#include <string_view>
 
 #include <fmt/format.h>
 
@@ -107,13 +109,21 @@ bool HasFailed(const corev1::Pod& pod, const batchv1::Job& job) {
 }
 
 WallTime FinishedAt(const corev1::Pod& pod) {
-  const auto& statuses = pod.status().container_statuses();
   int64_t latest = 0;
-  bool all = !statuses.empty();
-  for (const corev1::ContainerStatus& status : statuses) {
+  bool all = !pod.status().container_statuses().empty();
+  const auto look = [&](const corev1::ContainerStatus& status) {
     const int64_t at = status.state().terminated().finished_at().seconds();
     all = all && at > 0;
     latest = std::max(latest, at);
+  };
+  for (const corev1::ContainerStatus& status : pod.status().container_statuses()) look(status);
+  // Sidecars end after all others.
+  std::set<std::string_view> sidecars;
+  for (const corev1::Container& container : pod.spec().init_containers()) {
+    if (k8s::IsSidecar(container)) sidecars.insert(container.name());
+  }
+  for (const corev1::ContainerStatus& status : pod.status().init_container_statuses()) {
+    if (sidecars.count(status.name())) look(status);
   }
   if (all) return WallTimeOf(latest);
   const corev1::PodCondition* ready = k8s::FindCondition(pod.status(), k8s::kPodReady);

@@ -121,6 +121,19 @@ TEST(FinishedAtTest, TakesTheBestSource) {
     *ended.mutable_finished_at() = api::ToTime(kNow - ago);
   }
   EXPECT_EQ(FinishedAt(pod), kNow - 7s);
+  for (const char* name : {"setup", "sidecar"}) {
+    auto& container = *pod.mutable_spec()->add_init_containers();
+    container.set_name(name);
+    if (container.name() == "sidecar") container.set_restart_policy("Always");
+    auto& status = *pod.mutable_status()->add_init_container_statuses();
+    status.set_name(name);
+    *status.mutable_state()->mutable_terminated()->mutable_finished_at() = api::ToTime(kNow - 1s);
+  }
+  EXPECT_EQ(FinishedAt(pod), kNow - 1s) << "a sidecar is the last to end";
+  pod.mutable_status()->mutable_init_container_statuses(1)->clear_state();
+  EXPECT_EQ(FinishedAt(pod), kNow - 20s) << "the sidecar still runs";
+  pod.mutable_status()->mutable_init_container_statuses()->RemoveLast();
+  EXPECT_EQ(FinishedAt(pod), kNow - 7s) << "other init containers do not count";
   pod.mutable_status()->add_container_statuses();  // one still runs
   EXPECT_EQ(FinishedAt(pod), kNow - 20s);
 }

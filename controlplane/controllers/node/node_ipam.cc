@@ -6,10 +6,10 @@
 #include <charconv>
 #include <cstring>
 
+#include "controlplane/controllers/metrics.h"
 #include "controlplane/controllers/ownership.h"
 #include "lib/api/meta.h"
 #include "lib/base/log.h"
-#include "lib/base/metrics.h"
 
 namespace keelson::controllers {
 namespace {
@@ -86,29 +86,22 @@ std::optional<std::pair<uint64_t, uint64_t>> CidrPool::Overlap(const std::string
 std::optional<std::string> CidrPool::Allocate() {
   if (used_.size() >= count_) return std::nullopt;
   // Onwards from the last: a block that was given back rests as long as possible.
-  while (used_.count(next_)) next_ = (next_ + 1) % count_;
+  int tries = 0;
+  for (; used_.count(next_); ++tries) next_ = (next_ + 1) % count_;
+  TheMetrics().node_ipam_cidrset_allocation_tries_per_request.HistogramWith({range_}).Observe(tries);
   used_.emplace(next_, 1);
   std::string block = BlockAt(next_);
-  Count("allocations", "allocation");
+  Count(TheMetrics().node_ipam_cidrset_cidrs_allocations_total);
   next_ = (next_ + 1) % count_;
   return block;
 }
 
-void CidrPool::Count(const char* what, const char* one) const {
+void CidrPool::Count(metrics::Family& family) const {
   const std::vector<std::string> label = {range_};
-  metrics::Counter("node_ipam_controller_cidrset_cidrs_" + std::string(what) + "_total",
-                   "Counter measuring total number of CIDR " + std::string(one) + "s.", {"clusterCIDR"})
-      .With(label)
-      .Increment();
-  // So upstream spells it.
-  metrics::Gauge("node_ipam_controller_cirdset_max_cidrs", "Maximum number of CIDRs that can be allocated.",
-                 {"clusterCIDR"})
-      .With(label)
-      .Set(static_cast<double>(count_));
-  metrics::Gauge("node_ipam_controller_cidrset_usage_cidrs", "Gauge measuring percentage of allocated CIDRs.",
-                 {"clusterCIDR"})
-      .With(label)
-      .Set(static_cast<double>(used_.size()) / static_cast<double>(count_));
+  family.With(label).Increment();
+  TheMetrics().node_ipam_cirdset_max_cidrs.With(label).Set(static_cast<double>(count_));
+  TheMetrics().node_ipam_cidrset_usage_cidrs.With(label).Set(static_cast<double>(used_.size()) /
+                                                             static_cast<double>(count_));
 }
 
 bool CidrPool::Reserve(const std::string& range) {
@@ -125,7 +118,7 @@ void CidrPool::Release(const std::string& range) {
     auto used = used_.find(blocks->first + i);
     if (used == used_.end() || --used->second > 0) continue;
     used_.erase(used);
-    Count("releases", "release");
+    Count(TheMetrics().node_ipam_cidrset_cidrs_releases_total);
   }
 }
 

@@ -8,6 +8,7 @@
 
 #include "controlplane/controllers/controller.h"
 #include "controlplane/controllers/controllers.h"
+#include "lib/base/metrics.h"
 
 namespace keelson::controllers {
 
@@ -27,7 +28,7 @@ class CidrPool {
   // The first of the blocks that overlap with a range, and how many.
   std::optional<std::pair<uint64_t, uint64_t>> Overlap(const std::string& range) const;
   std::string BlockAt(uint64_t index) const;
-  void Count(const char* what, const char* one) const;  // for metrics
+  void Count(metrics::Family& family) const;
 
   std::string range_;
   int bytes_ = 4, range_bits_ = 0, block_bits_ = 0;

@@ -4,9 +4,9 @@
 
 #include <google/protobuf/util/message_differencer.h>
 
+#include "controlplane/controllers/metrics.h"
 #include "lib/api/meta.h"
 #include "lib/base/log.h"
-#include "lib/base/metrics.h"
 #include "lib/k8s/pod_util.h"
 #include "lib/k8s/tolerations.h"
 
@@ -64,20 +64,24 @@ std::chrono::nanoseconds NodeLifecycleController::Silence(const corev1::Node& no
       ready && ready->reason() != "NodeStatusUnknown" && ready->reason() != "NodeStatusNeverUpdated";
   const int64_t heartbeat = by_kubelet ? ready->last_heartbeat_time().seconds() : 0;
   const SteadyTime now = clock().SteadyNow();
+  // Of a node that has never reported, the life began with its creation.
+  std::chrono::nanoseconds age{0};
+  if (!ready && node.metadata().has_creation_timestamp()) {
+    age = std::max<std::chrono::nanoseconds>(
+        age, clock().Now() - api::FromTime(node.metadata().creation_timestamp()));
+  }
 
   MutexLock lock(mutex_);
   auto [it, first] = pulses_.try_emplace(name);
   Pulse& pulse = it->second;
   if (first || pulse.uid != node.metadata().uid()) {
-    pulse = {node.metadata().uid(), renewed, heartbeat, now, false, false};
+    pulse = {node.metadata().uid(), renewed, heartbeat, now - age, false};
   } else if (renewed != pulse.renewed || (heartbeat != 0 && heartbeat != pulse.heartbeat)) {
     pulse.renewed = renewed;
     pulse.heartbeat = heartbeat;
     pulse.last = now;
   }
-  pulse.reported = pulse.reported || renewed != 0 || heartbeat != 0;
-  const auto allowed =
-      pulse.reported ? options_.node_monitor_grace_period : options_.node_startup_grace_period;
+  const auto allowed = ready ? options_.node_monitor_grace_period : options_.node_startup_grace_period;
   return now - pulse.last > allowed ? now - pulse.last : std::chrono::nanoseconds(0);
 }
 
@@ -164,10 +168,7 @@ Result<> NodeLifecycleController::ApplyTaints(const client::RestClient& api, con
 
 Result<Requeue> NodeLifecycleController::Reconcile(const std::string& key, std::stop_token stop) {
   static metrics::Histogram& duration =
-      metrics::Histograms("node_collector_update_node_health_duration_seconds",
-                          "Duration in seconds for NodeController to update the health of a single node.",
-                          metrics::ExponentialBuckets(0.001, 4, 8))
-          .HistogramWith();
+      TheMetrics().node_collector_update_node_health_duration_seconds.HistogramWith();
   const SteadyTime begin = clock().SteadyNow();
   Result<Requeue> result = Look(key, stop);
   duration.Observe(std::chrono::duration<double>(clock().SteadyNow() - begin).count());

@@ -29,7 +29,6 @@ class NodeLifecycleController : public Controller {
     int64_t renewed = 0;    // the Lease's renewTime, microseconds
     int64_t heartbeat = 0;  // of the Ready condition
     SteadyTime last;
-    bool reported = false;     // has ever had a Ready condition or a Lease
     bool pods_marked = false;  // since the node has become unhealthy
   };
 

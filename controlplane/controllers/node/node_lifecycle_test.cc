@@ -92,6 +92,24 @@ TEST_F(NodeLifecycleTest, ComingAndGoingAreTold) {
                                                           "RemovingNode: Removing Node n1 from Controller"}));
 }
 
+TEST_F(NodeLifecycleTest, StartupGraceCountsFromCreation) {
+  for (const auto& [name, age] : std::map<std::string, std::chrono::seconds>{{"new", 0s}, {"older", 45s}}) {
+    corev1::Node node = NodeNamed(name);
+    node.mutable_status()->clear_conditions();
+    *node.mutable_metadata()->mutable_creation_timestamp() = api::ToTime(cluster_.clock.Now() - age);
+    cluster_.fake->Put(node);
+  }
+  cluster_.fake->Put(NodeNamed("alive"));
+  cluster_.Start();
+  Pass(15, {"alive"});
+  EXPECT_EQ(Ready("older"), "none");
+  Pass(10, {"alive"});
+  EXPECT_EQ(Ready("older"), "Unknown");
+  EXPECT_EQ(Ready("new"), "none");
+  Pass(45, {"alive"});
+  EXPECT_EQ(Ready("new"), "Unknown");
+}
+
 TEST_F(NodeLifecycleTest, ComesBack) {
   for (const char* name : {"alive", "silent"}) cluster_.fake->Put(NodeNamed(name));
   cluster_.Start();
@@ -212,6 +230,8 @@ TEST_F(NodeLifecycleTest, TolerationsDelayAndTaintsThatGoCancel) {
       auto& one = *node.mutable_spec()->add_taints();
       one.set_key("maintenance");
       one.set_effect("NoExecute");
+      // What a taint says of its age does not count.
+      *one.mutable_time_added() = api::ToTime(cluster_.clock.Now() - 1h);
     }
     ASSERT_TRUE(cluster_.api.Update(node));
     cluster_.Drain({&eviction_});

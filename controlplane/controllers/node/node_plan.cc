@@ -107,25 +107,21 @@ TaintList PlanTaints(const corev1::Node& node, Eviction eviction, WallTime now) 
   return out;
 }
 
-std::optional<WallTime> EvictionTime(const corev1::Pod& pod, const TaintList& taints, WallTime seen) {
-  std::optional<WallTime> leave;
+std::optional<std::chrono::seconds> Patience(const corev1::Pod& pod, const TaintList& taints) {
+  constexpr std::chrono::seconds kNone{0};
+  std::optional<std::chrono::seconds> least;
+  const auto& tolerations = pod.spec().tolerations();
   for (const corev1::Taint& taint : taints) {
     if (taint.effect() != k8s::kNoExecute) continue;
-    std::optional<std::chrono::seconds> patience;  // the shortest of the tolerations that fit
-    bool tolerated = false;
-    for (const corev1::Toleration& toleration : pod.spec().tolerations()) {
-      if (!k8s::Tolerates(toleration, taint)) continue;
-      tolerated = true;
-      if (!toleration.has_toleration_seconds()) continue;
-      const std::chrono::seconds seconds = Span(std::max<int64_t>(toleration.toleration_seconds(), 0));
-      if (!patience || seconds < *patience) patience = seconds;
-    }
-    if (tolerated && !patience) continue;
-    WallTime since = taint.has_time_added() ? api::FromTime(taint.time_added()) : seen;
-    WallTime at = since + patience.value_or(std::chrono::seconds(0));
-    if (!leave || at < *leave) leave = at;
+    const auto first =
+        std::find_if(tolerations.begin(), tolerations.end(),
+                     [&](const corev1::Toleration& one) { return k8s::Tolerates(one, taint); });
+    if (first == tolerations.end()) return kNone;
+    if (!first->has_toleration_seconds()) continue;
+    const std::chrono::seconds seconds = Span(std::max<int64_t>(first->toleration_seconds(), 0));
+    if (!least || seconds < *least) least = seconds;
   }
-  return leave;
+  return least;
 }
 
 }  // namespace keelson::controllers

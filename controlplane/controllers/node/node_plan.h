@@ -33,8 +33,8 @@ enum class Eviction {
 using TaintList = google::protobuf::RepeatedPtrField<corev1::Taint>;
 TaintList PlanTaints(const corev1::Node& node, Eviction eviction, WallTime now);
 
-// When a pod must leave a node with these taints; nullopt: it may stay. `seen` gives the moment for taints
-// that carry no time.
-std::optional<WallTime> EvictionTime(const corev1::Pod& pod, const TaintList& taints, WallTime seen);
+// How long a pod may stay on a node with these taints, counted from when they were first seen; nullopt: for
+// ever. The first toleration that fits a taint decides for it; the shortest time of all taints counts.
+std::optional<std::chrono::seconds> Patience(const corev1::Pod& pod, const TaintList& taints);
 
 }  // namespace keelson::controllers

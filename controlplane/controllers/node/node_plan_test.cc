@@ -101,34 +101,40 @@ TEST(MarkUnknownTest, OnceAndWithTheRightReason) {
   EXPECT_FALSE(MarkUnknown(*node.mutable_status(), kNow - 1h, kNow + 5s));
 }
 
-TEST(EvictionTimeTest, ShortestToleration) {
+TEST(PatienceTest, FirstTolerationOfEachTaintAndTheShortestOfAll) {
   corev1::Node node;
   AddTaint(node, kNotReady, "NoExecute");
-  *node.mutable_spec()->mutable_taints(0)->mutable_time_added() = api::ToTime(kNow);
+  *node.mutable_spec()->mutable_taints(0)->mutable_time_added() = api::ToTime(kNow - 1h);  // of no interest
+  AddTaint(node, "scheduling-only", "NoSchedule");
   auto pod_with = [](std::vector<std::pair<const char*, int64_t>> tolerations) {
     corev1::Pod pod;
     for (const auto& [key, seconds] : tolerations) {
       auto& toleration = *pod.mutable_spec()->add_tolerations();
       if (*key) toleration.set_key(key);
       toleration.set_operator_("Exists");
-      if (seconds >= 0) toleration.set_toleration_seconds(seconds);
+      if (seconds != -1) toleration.set_toleration_seconds(seconds);
     }
     return pod;
   };
   struct Case {
     const char* what;
     corev1::Pod pod;
-    std::optional<WallTime> want;
+    std::optional<std::chrono::seconds> one, both;  // with one taint, and a second one
   };
   for (const Case& c :
-       {Case{"none", pod_with({}), kNow}, Case{"for ever", pod_with({{kNotReady, -1}}), std::nullopt},
-        Case{"five minutes", pod_with({{kNotReady, 300}}), kNow + 300s},
-        Case{"the shorter", pod_with({{kNotReady, 300}, {"", 60}}), kNow + 60s},
-        Case{"another taint's", pod_with({{"other", -1}}), kNow}}) {
-    EXPECT_EQ(EvictionTime(c.pod, node.spec().taints(), kNow + 7s), c.want) << c.what;
+       {Case{"none", pod_with({}), 0s, 0s},
+        Case{"for ever", pod_with({{"", -1}}), std::nullopt, std::nullopt},
+        Case{"five minutes", pod_with({{kNotReady, 300}}), 300s, 0s},
+        Case{"less than nothing", pod_with({{kNotReady, -5}}), 0s, 0s},
+        Case{"the first one", pod_with({{kNotReady, 300}, {"", 60}}), 300s, 60s},
+        Case{"the first is for ever", pod_with({{"", -1}, {kNotReady, 60}}), std::nullopt, std::nullopt},
+        Case{"one for ever, one not", pod_with({{kNotReady, -1}, {"", 60}}), std::nullopt, 60s},
+        Case{"another taint's", pod_with({{"other", -1}}), 0s, 0s}}) {
+    corev1::Node two = node;
+    AddTaint(two, "second", "NoExecute");
+    EXPECT_EQ(Patience(c.pod, node.spec().taints()), c.one) << c.what;
+    EXPECT_EQ(Patience(c.pod, two.spec().taints()), c.both) << c.what;
   }
-  node.mutable_spec()->mutable_taints(0)->clear_time_added();
-  EXPECT_EQ(EvictionTime(pod_with({}), node.spec().taints(), kNow + 7s), kNow + 7s);
 }
 
 TEST(CidrPoolTest, HandsOutAndTakesBack) {

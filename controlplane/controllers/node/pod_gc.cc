@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <tuple>
 
+#include "controlplane/controllers/metrics.h"
 #include "controlplane/controllers/pod_marks.h"
 #include "lib/api/meta.h"
-#include "lib/base/metrics.h"
 #include "lib/k8s/pod_util.h"
 
 namespace keelson::controllers {
@@ -24,14 +24,8 @@ constexpr PodGcController::Why kUnscheduled{"unscheduled", "pod was deleted befo
     kFinished{"terminated", "too many finished pods"};
 
 void Count(const Result<>& deleted, const std::string& ns, const char* reason) {
-  static metrics::Family& pods = metrics::Counter(
-      "pod_gc_collector_force_delete_pods_total",
-      "Number of pods that are being forcefully deleted since the Pod GC Controller started.",
-      {"namespace", "reason"});
-  static metrics::Family& errors = metrics::Counter(
-      "pod_gc_collector_force_delete_pod_errors_total",
-      "Number of errors encountered when forcefully deleting the pods since the Pod GC Controller started.",
-      {"namespace", "reason"});
+  static metrics::Family& pods = TheMetrics().pod_gc_collector_force_delete_pods_total;
+  static metrics::Family& errors = TheMetrics().pod_gc_collector_force_delete_pod_errors_total;
   pods.With({ns, reason}).Increment();
   if (!deleted && !deleted.error().Is(Code::kNotFound)) errors.With({ns, reason}).Increment();
 }

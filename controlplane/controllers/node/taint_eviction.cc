@@ -2,10 +2,10 @@
 
 #include <algorithm>
 
+#include "controlplane/controllers/metrics.h"
 #include "controlplane/controllers/node/node_plan.h"
 #include "controlplane/controllers/pod_marks.h"
 #include "lib/api/meta.h"
-#include "lib/base/metrics.h"
 #include "lib/k8s/pod_util.h"
 #include "lib/k8s/tolerations.h"
 
@@ -18,16 +18,9 @@ bool HasNoExecute(const corev1::Node& node) {
 }
 
 void CountDeletion(std::chrono::nanoseconds late) {
-  static metrics::Value& total =
-      metrics::Counter("taint_eviction_controller_pod_deletions_total",
-                       "Total number of Pods deleted by TaintEvictionController since its start.")
-          .With();
+  static metrics::Value& total = TheMetrics().taint_eviction_pod_deletions_total.With();
   static metrics::Histogram& latency =
-      metrics::Histograms("taint_eviction_controller_pod_deletion_duration_seconds",
-                          "Latency, in seconds, between the time when a taint effect has been activated for "
-                          "the Pod and its deletion via TaintEvictionController.",
-                          {0.005, 0.025, 0.1, 0.5, 1, 2.5, 10, 30, 60, 120, 180, 240})
-          .HistogramWith();
+      TheMetrics().taint_eviction_pod_deletion_duration_seconds.HistogramWith();
   total.Increment();
   latency.Observe(std::chrono::duration<double>(late).count());
 }
@@ -67,7 +60,10 @@ std::optional<WallTime> TaintEvictionController::Schedule(const corev1::Pod& pod
   const auto before = first_seen_.find(pod.metadata().uid());
   const WallTime since = before == first_seen_.end() ? now : before->second;
   std::optional<WallTime> leave;
-  if (node && HasNoExecute(*node)) leave = EvictionTime(pod, node->spec().taints(), since);
+  if (node && HasNoExecute(*node)) {
+    const std::optional<std::chrono::seconds> patience = Patience(pod, node->spec().taints());
+    if (patience) leave = *patience == std::chrono::seconds(0) ? now : since + *patience;
+  }
   if (leave) {
     first_seen_.emplace(pod.metadata().uid(), since);
   } else if (before != first_seen_.end()) {

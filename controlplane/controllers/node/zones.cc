@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
+#include "controlplane/controllers/metrics.h"
 #include "lib/base/log.h"
-#include "lib/base/metrics.h"
 #include "lib/k8s/pod_util.h"
 
 namespace keelson::controllers {
@@ -26,14 +26,9 @@ const char* NameOf(ZoneState state) {
 // What dashboards are told of a zone.
 void Show(const std::string& zone, int ready, int not_ready) {
   const int size = ready + not_ready;
-  auto set = [&zone](const char* name, const char* help, double value) {
-    metrics::Gauge(name, help, {"zone"}).With({zone}).Set(value);
-  };
-  set("node_collector_zone_size", "Gauge measuring number of registered Nodes per zones.", size);
-  set("node_collector_zone_health", "Gauge measuring percentage of healthy nodes per zone.",
-      size == 0 ? 100 : 100.0 * ready / size);
-  set("node_collector_unhealthy_nodes_in_zone", "Gauge measuring number of not Ready Nodes per zones.",
-      not_ready);
+  TheMetrics().node_collector_zone_size.With({zone}).Set(size);
+  TheMetrics().node_collector_zone_health.With({zone}).Set(size == 0 ? 100 : 100.0 * ready / size);
+  TheMetrics().node_collector_unhealthy_nodes_in_zone.With({zone}).Set(not_ready);
 }
 
 }  // namespace
@@ -133,11 +128,7 @@ Zones::Turn Zones::Ask(const std::string& name, SteadyTime now) {
   }
   zone.tokens = 0;
   zone.waiting.pop_front();
-  metrics::Counter("node_collector_evictions_total",
-                   "Number of Node evictions that happened since current instance of NodeController started.",
-                   {"zone"})
-      .With({member->second.zone})
-      .Increment();
+  TheMetrics().node_collector_evictions_total.With({member->second.zone}).Increment();
   return {true, std::nullopt, zone.waiting.empty() ? "" : zone.waiting.front()};
 }
 

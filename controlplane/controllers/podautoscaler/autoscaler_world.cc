@@ -65,7 +65,11 @@ std::optional<Result<client::ApiResponse>> AutoscalerTest::Intercept(const clien
   if (found == scales_.end())
     return answer(Error(Code::kNotFound, "deployments.apps \"" + name + "\" not found").WithDetails({}));
   if (request.method == "PUT") {
-    if (refuse_put_) return answer(*refuse_put_);
+    if (refuse_put_ && refusals_left_ > 0) {
+      --refusals_left_;
+      on_refusal_();
+      return answer(*refuse_put_);
+    }
     autoscalingv1::Scale scale;
     EXPECT_TRUE(api::DecodeJson(request.body, scale));
     found->second.mutable_spec()->set_replicas(scale.spec().replicas());

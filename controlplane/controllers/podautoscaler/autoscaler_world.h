@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <climits>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -47,6 +49,8 @@ class AutoscalerTest : public testing::Test {
   SaidMetrics said_;
   std::map<std::string, autoscalingv1::Scale> scales_;
   std::optional<Error> refuse_put_;
+  int refusals_left_ = INT_MAX;
+  std::function<void()> on_refusal_ = [] {};
   int puts_ = 0;
   TestCluster cluster_;
   PodAutoscalerController* controller_ = nullptr;

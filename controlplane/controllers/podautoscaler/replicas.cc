@@ -1,5 +1,6 @@
 #include "controlplane/controllers/podautoscaler/replicas.h"
 
+#include <algorithm>
 #include <cmath>
 #include <functional>
 #include <limits>
@@ -65,19 +66,34 @@ Error NoPods() {
   return Error(Code::kNotFound, "no pods returned by selector while calculating replica count");
 }
 
+// A pod that asks for something as a whole is taken as a whole: what it leaves open comes from its
+// containers.
+bool HasPodLevelRequests(const corev1::Pod& pod) {
+  const auto& requests = pod.spec().resources().requests();
+  return std::any_of(requests.begin(), requests.end(),
+                     [](const auto& request) { return k8s::IsPodLevelResource(request.first); });
+}
+
 // In thousandths, by pod.
 using Requests = std::map<std::string, int64_t>;
 Result<Requests> RequestsOf(const Pods& pods, const std::string& resource, const std::string& container) {
   Requests out;
   for (const auto& pod : pods) {
-    api::Amount sum;
-    const auto& whole = pod->spec().resources().requests();
-    if (container.empty() && whole.contains(resource)) {
-      out[pod->metadata().name()] = api::Amount::Of(whole.at(resource)).MilliValue();
+    if (container.empty() && HasPodLevelRequests(*pod)) {
+      const k8s::ResourceList whole = k8s::PodRequests(*pod);
+      const auto found = whole.find(resource);
+      if (found == whole.end()) {
+        return Error(Code::kNotFound, fmt::format("missing pod-level request for {} in Pod {}", resource,
+                                                  pod->metadata().name()));
+      }
+      out[pod->metadata().name()] = found->second.MilliValue();
       continue;
     }
+    api::Amount sum;
+    bool known = container.empty();
     auto add = [&](const corev1::Container& one) -> Result<> {
       if (!container.empty() && one.name() != container) return {};
+      known = true;
       const auto& requests = one.resources().requests();
       if (!requests.contains(resource))
         return Error(Code::kNotFound, fmt::format("missing request for {} in container {} of Pod {}",
@@ -88,6 +104,9 @@ Result<Requests> RequestsOf(const Pods& pods, const std::string& resource, const
     for (const corev1::Container& one : pod->spec().containers()) RETURN_IF_ERROR(add(one));
     for (const corev1::Container& one : pod->spec().init_containers())
       if (k8s::IsSidecar(one)) RETURN_IF_ERROR(add(one));
+    if (!known)
+      return Error(Code::kNotFound,
+                   fmt::format("container {} not found in Pod {}", container, pod->metadata().name()));
     out[pod->metadata().name()] = sum.MilliValue();
   }
   return out;

@@ -136,6 +136,11 @@ TEST(ByUtilization, WhatIsRequested) {
            Row{"a sidecar", R"([100, 300, "sidecar", 400])", "", 50, ""},
            Row{"an init container", R"([100, 300, "init", 400])", "", 100, ""},
            Row{"of the pod as a whole", R"([0, 0, "pod", 800])", "", 50, ""},
+           Row{"of another resource as a whole: the containers'", R"([100, 300, "memory", 800])", "", 100,
+               ""},
+           Row{"of another resource alone", R"([0, 0, "memory", 800])", "", 0,
+               "missing pod-level request for cpu in Pod p"},
+           Row{"a container that is not there", R"([100, 300])", "c2", 0, "container c2 not found in Pod p"},
            Row{"a container where the pod has some", R"([100, 0, "pod", 800])", "c0", 400, ""},
            Row{"a sidecar without", R"([100, 300, "sidecar", 0])", "", 0,
                "missing request for cpu in container extra of Pod p"},
@@ -155,6 +160,8 @@ TEST(ByUtilization, WhatIsRequested) {
       request(*container.mutable_resources(), milli);
     }
     if (std::string(what) == "pod") request(*pod.mutable_spec()->mutable_resources(), extra);
+    if (std::string(what) == "memory")
+      (*pod.mutable_spec()->mutable_resources()->mutable_requests())["memory"].set_string("1Gi");
     if (std::string(what) == "sidecar" || std::string(what) == "init") {
       corev1::Container& container = *pod.mutable_spec()->add_init_containers();
       container.set_name("extra");

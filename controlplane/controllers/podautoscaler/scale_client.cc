@@ -25,6 +25,14 @@ Result<FoundScale> ScaleClient::Get(std::string_view ns, const std::string& api_
   return *first;
 }
 
+Result<FoundScale> ScaleClient::Again(const FoundScale& found) const {
+  FoundScale out;
+  out.path = found.path;
+  ASSIGN_OR_RETURN(const std::string text, Fetch(api_, found.path));
+  RETURN_IF_ERROR(api::DecodeJson(text, out.scale));
+  return out;
+}
+
 Result<> ScaleClient::Put(const FoundScale& found) const {
   RETURN_IF_ERROR(
       Call(api_, "PUT", found.path, api::EncodeJson(found.scale, {"autoscaling", "v1", "Scale"})));

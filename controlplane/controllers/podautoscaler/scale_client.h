@@ -21,6 +21,8 @@ class ScaleClient {
                          const std::string& name) const;
   // Writes the scale as it is in `found`; kConflict when somebody else has written since.
   Result<> Put(const FoundScale& found) const;
+  // The same one as it is now.
+  Result<FoundScale> Again(const FoundScale& found) const;
 
  private:
   client::RestClient api_;

@@ -8,8 +8,6 @@
 namespace keelson::controllers {
 namespace {
 
-// Everything is counted anew this often, whatever has or has not been seen to happen.
-constexpr std::chrono::minutes kResync{5};
 constexpr char kIndex[] = "quota-namespace";
 
 bool Same(const k8s::ResourceList& a, const k8s::ResourceList& b) { return a == b; }
@@ -17,9 +15,11 @@ bool Same(const k8s::ResourceList& a, const k8s::ResourceList& b) { return a == 
 }  // namespace
 
 ResourceQuotaController::ResourceQuotaController(client::RestClient api, client::InformerFactory& informers,
-                                                 client::EventRecorder&, Clock& clock)
+                                                 client::EventRecorder&, Clock& clock,
+                                                 std::chrono::nanoseconds sync_period)
     : Controller("resourcequota_primary", clock, 2),
       api_(std::move(api)),
+      sync_period_(sync_period),
       quotas_(informers.Get<corev1::ResourceQuota>()) {
   quotas_.AddIndex(
       kIndex, [](const corev1::ResourceQuota& quota) { return std::vector{quota.metadata().namespace_()}; });
@@ -46,7 +46,7 @@ void ResourceQuotaController::Measure(client::InformerFactory& informers) {
   const api::ResourceInfo& info = api::ResourceOf<T>();
   objects.AddIndex(kIndex, [](const T& object) { return std::vector{object.metadata().namespace_()}; });
   objects.AddHandler([this, &info](const client::Change<T>& change) {
-    if (!change.old_object) return;
+    if (!change.old_object) return NoteCame(change.new_object->metadata());
     const WallTime now = clock().Now();
     const bool changed = !change.new_object || !Same(k8s::QuotaUsage(info, *change.old_object, now),
                                                      k8s::QuotaUsage(info, *change.new_object, now));
@@ -61,13 +61,21 @@ void ResourceQuotaController::Count(client::InformerFactory& informers, const ap
     return std::vector{object.metadata().namespace_()};
   });
   objects.AddHandler([this](const client::Change<metav1::PartialObjectMetadata>& change) {
-    if (!change.new_object) Enqueue(change.old_object->metadata().namespace_());
+    if (!change.new_object) return Enqueue(change.old_object->metadata().namespace_());
+    if (!change.old_object) NoteCame(change.new_object->metadata());
   });
   counted_.push_back({&info, &objects, false});
 }
 
 void ResourceQuotaController::Enqueue(std::string_view ns) {
   for (const auto& quota : quotas_.ByIndex(kIndex, ns)) queue().Add(api::KeyOf(*quota));
+}
+
+void ResourceQuotaController::NoteCame(const metav1::ObjectMeta& meta) {
+  for (const auto& quota : quotas_.ByIndex(kIndex, meta.namespace_())) {
+    if (meta.creation_timestamp().seconds() <= quota->metadata().creation_timestamp().seconds())
+      queue().Add(api::KeyOf(*quota));
+  }
 }
 
 void ResourceQuotaController::FillStatus(const corev1::ResourceQuota& quota,
@@ -113,11 +121,11 @@ Result<Requeue> ResourceQuotaController::Reconcile(const std::string& key, std::
   const corev1::ResourceQuotaStatus &before = quota->status(), &after = changed.status();
   if (Same(k8s::ToResourceList(before.hard()), k8s::ToResourceList(after.hard())) &&
       Same(k8s::ToResourceList(before.used()), k8s::ToResourceList(after.used())))
-    return Requeue{kResync};
+    return Requeue{sync_period_};
   // With the version that was counted by: whatever admission has charged since makes this a conflict.
   Result<corev1::ResourceQuota> stored = api_.With(stop).UpdateStatus(changed);
   if (!stored && !stored.error().Is(Code::kNotFound)) return stored.error();
-  return Requeue{kResync};
+  return Requeue{sync_period_};
 }
 
 }  // namespace keelson::controllers

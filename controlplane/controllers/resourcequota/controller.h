@@ -12,7 +12,8 @@ namespace keelson::controllers {
 class ResourceQuotaController : public Controller {
  public:
   ResourceQuotaController(client::RestClient api, client::InformerFactory& informers,
-                          client::EventRecorder& events, Clock& clock);
+                          client::EventRecorder& events, Clock& clock,
+                          std::chrono::nanoseconds sync_period = std::chrono::minutes(5));
   Result<Requeue> Reconcile(const std::string& key, std::stop_token stop) override;
 
  private:
@@ -27,9 +28,14 @@ class ResourceQuotaController : public Controller {
   void Measure(client::InformerFactory& informers);
   void Count(client::InformerFactory& informers, const api::ResourceInfo& info);
   void Enqueue(std::string_view ns);
+  // An object that was there before a quota was not charged by admission, and may be seen after the quota has
+  // been counted: the informers of two kinds do not wait for each other. That is also so of the quota itself.
+  void NoteCame(const metav1::ObjectMeta& meta);
   void FillStatus(const corev1::ResourceQuota& quota, corev1::ResourceQuotaStatus& status);
 
   client::RestClient api_;
+  // Everything is counted anew this often, whatever has or has not been seen to happen.
+  const std::chrono::nanoseconds sync_period_;
   client::Informer<corev1::ResourceQuota>& quotas_;
   std::vector<Counted> counted_;
 };

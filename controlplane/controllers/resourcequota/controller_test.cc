@@ -2,7 +2,12 @@
 
 #include <gtest/gtest.h>
 
+#include <latch>
+#include <thread>
+
 #include "controlplane/controllers/testing.h"
+#include "lib/base/mutex.h"
+#include "lib/client/transport.h"
 #include "lib/k8s/pod_resources.h"
 
 namespace keelson::controllers {
@@ -162,6 +167,82 @@ TEST_F(ResourceQuotaTest, FollowsTheSpecAndLooksAgain) {
   ASSERT_TRUE(cluster_.api.UpdateStatus(quota));
   cluster_.Advance(6min, {&controller_});
   EXPECT_EQ(Used("q"), "services=0");
+}
+
+// Holds back what watches of quotas' metadata say until it is told to go on.
+class LateMetadata : public client::Transport {
+ public:
+  explicit LateMetadata(std::shared_ptr<Transport> inner) : inner_(std::move(inner)) {}
+  Result<client::ApiResponse> Do(const client::ApiRequest& request, std::chrono::milliseconds timeout,
+                                 std::stop_token stop) override {
+    return inner_->Do(request, timeout, stop);
+  }
+  Result<std::unique_ptr<client::ApiStream>> Open(const client::ApiRequest& request,
+                                                  std::stop_token stop) override {
+    auto stream = inner_->Open(request, stop);
+    const bool late = request.target.find("/resourcequotas") != std::string::npos &&
+                      request.accept.find("as=PartialObjectMetadata") != std::string::npos;
+    if (!stream || !late) return stream;
+    return std::unique_ptr<client::ApiStream>(std::make_unique<Stream>(*this, std::move(*stream)));
+  }
+  void GoOn() {
+    MutexLock lock(mutex_);
+    go_ = true;
+    changed_.notify_all();
+  }
+
+ private:
+  struct Stream : client::ApiStream {
+    Stream(LateMetadata& o, std::unique_ptr<ApiStream> i) : owner(o), inner(std::move(i)) {}
+    Result<std::string> Read(std::stop_token stop, std::chrono::milliseconds idle) override {
+      {
+        MutexLock lock(owner.mutex_);
+        const auto go = [this]() NO_THREAD_SAFETY_ANALYSIS { return owner.go_; };
+        if (!owner.changed_.wait(owner.mutex_, stop, go)) return Error(Code::kCancelled, "stopped");
+      }
+      return inner->Read(stop, idle);
+    }
+    LateMetadata& owner;
+    std::unique_ptr<ApiStream> inner;
+  };
+  const std::shared_ptr<Transport> inner_;
+  Mutex mutex_;
+  CondVar changed_;
+  bool go_ GUARDED_BY(mutex_) = false;
+};
+
+TEST(ResourceQuotaRaceTest, CountsWhatIsSeenAfterTheQuota) {
+  FakeClock clock;
+  const auto fake = std::make_shared<client::FakeApi>(clock);
+  const auto late = std::make_shared<LateMetadata>(fake);
+  client::RestClient api(late);
+  client::InformerFactory informers(api, clock);
+  client::EventRecorder events(api, "test", "", clock);
+  ResourceQuotaController controller(api, informers, events, clock);
+  std::latch ready(1), quota(1), metadata(1);
+  informers.Get<corev1::ResourceQuota>().AddHandler([&](const auto& change) {
+    if (!change.old_object) quota.count_down();
+  });
+  informers.GetMetadata(api::ResourceOf<corev1::ResourceQuota>()).AddHandler([&](const auto& change) {
+    if (!change.old_object) metadata.count_down();
+  });
+  const std::jthread runner(
+      [&](std::stop_token stop) { (void)informers.Run(stop, [&] { ready.count_down(); }); });
+  ready.wait();
+  const auto reconcile = [&] {
+    const std::string key = *controller.queue().Get(std::stop_token());
+    EXPECT_TRUE(controller.Reconcile(key, std::stop_token()));
+    controller.queue().Done(key);
+    auto stored = api.Get<corev1::ResourceQuota>("default", "q");
+    return stored->status().used().at("resourcequotas").string();
+  };
+  ASSERT_TRUE(api.Create(QuotaNamed("q", {{"resourcequotas", "2"}})));
+  quota.wait();
+  EXPECT_EQ(reconcile(), "0") << "it is not known yet that it is there";
+  late->GoOn();
+  metadata.wait();
+  ASSERT_EQ(controller.queue().size(), 1U);
+  EXPECT_EQ(reconcile(), "1");
 }
 
 }  // namespace
