@@ -24,6 +24,7 @@
 #include "controlplane/controllers/job/controller.h"
 #include "controlplane/controllers/job/orphans.h"
 #include "controlplane/controllers/loadbalancer/controller.h"
+#include "controlplane/controllers/metrics.h"
 #include "controlplane/controllers/mirroring/controller.h"
 #include "controlplane/controllers/namespaces/namespace_controller.h"
 #include "controlplane/controllers/namespaces/root_ca_publisher.h"
@@ -46,7 +47,6 @@
 #include "controlplane/controllers/volumebinding/volumes.h"
 #include "controlplane/controllers/volumeexpand/controller.h"
 #include "lib/base/log.h"
-#include "lib/base/metrics.h"
 
 namespace keelson::controllers {
 namespace {
@@ -193,9 +193,7 @@ Result<> Run(client::RestClient api, const Options& options, std::stop_token sto
     threads.emplace_back([&recorder, stop] { recorder->Run(stop); });
   }
   std::vector<std::jthread> workers;
-  metrics::Family& running =
-      metrics::Gauge("running_managed_controllers",
-                     "Indicates where instances of a controller are currently running", {"name", "manager"});
+  metrics::Family& running = TheMetrics().running_controllers;
   Result<> result = manager.informers.Run(stop, [&] {
     for (const std::string& name : manager.names) running.With({name, "kube-controller-manager"}).Set(1);
     for (const Manager::Running& one : manager.controllers)

@@ -7,10 +7,10 @@
 #include <algorithm>
 #include <utility>
 
+#include "controlplane/controllers/metrics.h"
 #include "controlplane/controllers/ownership.h"
 #include "controlplane/controllers/pod_claims.h"
 #include "lib/api/meta.h"
-#include "lib/base/metrics.h"
 
 namespace keelson::controllers {
 namespace {
@@ -39,9 +39,7 @@ bool KeepsTerminated(const corev1::Node& node) {
 }
 
 void CountForced(const char* reason) {
-  static metrics::Family& total =
-      metrics::Counter("attach_detach_controller_attachdetach_controller_forced_detaches",
-                       "Number of times the A/D Controller performed a forced detach", {"reason"});
+  static metrics::Family& total = TheMetrics().forced_detaches;
   total.With({reason}).Increment();
 }
 
@@ -58,6 +56,16 @@ corev1::Node Facts(const corev1::Node& node) {
 }
 
 using PodsByNode = std::map<std::string, std::vector<std::shared_ptr<const corev1::Pod>>>;
+
+void CountAttachment(const VolumeAttachment& attachment, int by) {
+  const std::string plugin = "kubernetes.io/csi:" + attachment.spec().attacher();
+  metrics::Family& volumes = TheMetrics().attachdetach_total_volumes;
+  if (!attachment.metadata().has_deletion_timestamp())
+    volumes.With({plugin, "desired_state_of_world"}).Add(by);
+  if (!attachment.status().attached()) return;
+  volumes.With({plugin, "actual_state_of_world"}).Add(by);
+  TheMetrics().attachable_volumes_in_use.With({attachment.spec().node_name(), plugin}).Add(by);
+}
 
 // Names of pods are for their own namespace.
 std::string WhoHasIt(const corev1::Pod& pod,
@@ -114,6 +122,8 @@ AttachDetachController::AttachDetachController(client::RestClient api, client::I
       [this](const client::Change<corev1::PersistentVolume>& change) { queue().Add(change.key); });
   nodes_.AddHandler([this](const client::Change<corev1::Node>& change) { OnNode(change); });
   attachments_.AddHandler([this](const client::Change<VolumeAttachment>& change) {
+    if (change.old_object) CountAttachment(*change.old_object, -1);
+    if (change.new_object) CountAttachment(*change.new_object, 1);
     for (const std::string& volume : VolumeOf(change.object())) queue().Add(volume);
   });
   drivers_.AddHandler([this](const client::Change<CSIDriver>& change) {

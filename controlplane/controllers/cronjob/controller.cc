@@ -5,8 +5,8 @@
 #include <fmt/format.h>
 
 #include "controlplane/controllers/claim.h"
+#include "controlplane/controllers/metrics.h"
 #include "lib/api/meta.h"
-#include "lib/base/metrics.h"
 #include "lib/base/wall_time.h"
 #include "lib/k8s/field_error.h"
 
@@ -170,12 +170,7 @@ Result<Requeue> CronJobController::Start(Sync& sync, const Timetable& table, Wal
   const metav1::ObjectMeta& meta = wanted.metadata();
   Result<batchv1::Job> job = sync.api.Create(wanted);
   if (job) {
-    static metrics::Histogram& skew =
-        metrics::Histograms("cronjob_controller_job_creation_skew_duration_seconds",
-                            "Time between when a cronjob is scheduled to be run, and when the corresponding "
-                            "job is created",
-                            metrics::ExponentialBuckets(1, 2, 10))
-            .HistogramWith();
+    static metrics::Histogram& skew = TheMetrics().cronjob_job_creation_skew_duration_seconds.HistogramWith();
     skew.Observe(std::chrono::duration<double>(clock().Now() - time).count());
     events_.Record(sync.cron, "Normal", "SuccessfulCreate", "Created job " + meta.name());
   } else if (job.error().Is(Code::kAlreadyExists)) {

@@ -1,6 +1,6 @@
 #include "controlplane/controllers/endpoints/slice_metrics.h"
 
-#include "lib/base/metrics.h"
+#include "controlplane/controllers/metrics.h"
 
 namespace keelson::controllers {
 namespace {
@@ -13,26 +13,14 @@ std::string DistributionOf(const corev1::Service& service) {
   return "ImplementationSpecific";
 }
 
-metrics::Histogram& PerSync(const char* name, const char* help) {
-  return metrics::Histograms(name, help, metrics::ExponentialBuckets(2, 2, 15)).HistogramWith();
-}
-
 }  // namespace
 
 void CountSliceSync(const corev1::Service& service, const SlicePlan& plan, const Result<>& applied) {
-  static metrics::Family& changes =
-      metrics::Counter("endpoint_slice_controller_changes", "Number of EndpointSlice changes", {"operation"});
-  static metrics::Family& syncs =
-      metrics::Counter("endpoint_slice_controller_syncs", "Number of EndpointSlice syncs", {"result"});
-  static metrics::Family& changed =
-      metrics::Histograms("endpoint_slice_controller_endpointslices_changed_per_sync",
-                          "Number of EndpointSlices changed on each Service sync",
-                          {.005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10},  // as upstream has them
-                          {"topology", "traffic_distribution"});
-  static metrics::Histogram& added = PerSync("endpoint_slice_controller_endpoints_added_per_sync",
-                                             "Number of endpoints added on each Service sync");
-  static metrics::Histogram& removed = PerSync("endpoint_slice_controller_endpoints_removed_per_sync",
-                                               "Number of endpoints removed on each Service sync");
+  static metrics::Family& changes = TheMetrics().endpoint_slice_changes;
+  static metrics::Family& syncs = TheMetrics().endpoint_slice_syncs;
+  static metrics::Family& changed = TheMetrics().endpoint_slice_endpointslices_changed_per_sync;
+  static metrics::Histogram& added = TheMetrics().endpoint_slice_endpoints_added_per_sync.HistogramWith();
+  static metrics::Histogram& removed = TheMetrics().endpoint_slice_endpoints_removed_per_sync.HistogramWith();
   const bool stale = !applied && applied.error().Is(Code::kConflict);
   syncs.With({applied ? "success" : stale ? "stale" : "error"}).Increment();
   if (!applied) return;
@@ -65,17 +53,10 @@ void SliceTotals::Forget(const std::string& key) {
 }
 
 void SliceTotals::Move(const One& from, const One& to) {
-  static metrics::Value& endpoints =
-      metrics::Gauge("endpoint_slice_controller_endpoints_desired", "Number of endpoints desired").With();
-  static metrics::Value& slices =
-      metrics::Gauge("endpoint_slice_controller_num_endpoint_slices", "Number of EndpointSlices").With();
-  static metrics::Value& ideal =
-      metrics::Gauge("endpoint_slice_controller_desired_endpoint_slices",
-                     "Number of EndpointSlices that would exist with perfect endpoint allocation")
-          .With();
-  static metrics::Family& services =
-      metrics::Gauge("endpoint_slice_controller_services_count_by_traffic_distribution",
-                     "Number of Services using some specific trafficDistribution", {"traffic_distribution"});
+  static metrics::Value& endpoints = TheMetrics().endpoint_slice_endpoints_desired.With();
+  static metrics::Value& slices = TheMetrics().endpoint_slice_num_endpoint_slices.With();
+  static metrics::Value& ideal = TheMetrics().endpoint_slice_desired_endpoint_slices.With();
+  static metrics::Family& services = TheMetrics().endpoint_slice_services_count_by_traffic_distribution;
   auto by = [](size_t before, size_t after) {
     return static_cast<double>(after) - static_cast<double>(before);
   };

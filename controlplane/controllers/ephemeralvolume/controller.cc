@@ -4,9 +4,9 @@
 
 #include <algorithm>
 
+#include "controlplane/controllers/metrics.h"
 #include "controlplane/controllers/pod_claims.h"
 #include "lib/api/meta.h"
-#include "lib/base/metrics.h"
 #include "lib/k8s/pod_util.h"
 
 namespace keelson::controllers {
@@ -68,13 +68,8 @@ Result<> EphemeralVolumeController::Ensure(const client::RestClient& api, const 
   const std::string name = EphemeralClaimName(pod, volume);
   if (auto claim = claims_.Get(pod.metadata().namespace_(), name)) return CheckOwner(pod, *claim);
   Result<corev1::PersistentVolumeClaim> made = api.Create(ClaimFor(pod, volume));
-  static metrics::Value& tries = metrics::Counter("ephemeral_volume_controller_create_total",
-                                                  "Number of PersistentVolumeClaim creation requests")
-                                     .With();
-  static metrics::Value& failures =
-      metrics::Counter("ephemeral_volume_controller_create_failures_total",
-                       "Number of PersistentVolumeClaim creation request failures")
-          .With();
+  static metrics::Value& tries = TheMetrics().ephemeral_volume_create_total.With();
+  static metrics::Value& failures = TheMetrics().ephemeral_volume_create_failures_total.With();
   tries.Increment();
   if (made) return {};
   failures.Increment();

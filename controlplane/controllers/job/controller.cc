@@ -6,6 +6,7 @@
 
 #include "controlplane/controllers/claim.h"
 #include "controlplane/controllers/first_error.h"
+#include "controlplane/controllers/metrics.h"
 #include "controlplane/controllers/replicaset/plan.h"
 #include "lib/k8s/pod_util.h"
 
@@ -239,7 +240,10 @@ Result<Requeue> JobController::Reconcile(const std::string& key, std::stop_token
     backoffs_.Forget(key);
     return Requeue{};
   }
-  if (!written_.Shown(key, job->metadata())) return Requeue{};
+  if (!written_.Shown(key, job->metadata())) {
+    TheMetrics().job_stale_sync_skips_total.With({"batch", "jobs"}).Increment();
+    return Requeue{};
+  }
   const client::RestClient api = api_.With(stop);
   ASSIGN_OR_RETURN(api::LabelSelector selector, api::LabelSelector::From(job->spec().selector()));
   // Asked before the pods are read: what comes in between is for the next sync.

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "controlplane/controllers/job/indexes.h"
-#include "lib/base/metrics.h"
+#include "controlplane/controllers/metrics.h"
 #include "lib/k8s/pod_util.h"
 
 namespace keelson::controllers {
@@ -16,11 +16,8 @@ std::string ModeOf(const batchv1::Job& job) {
 }  // namespace
 
 void CountSync(const batchv1::Job& job, SyncAction action, bool success, std::chrono::nanoseconds took) {
-  static metrics::Family& total = metrics::Counter(
-      "job_controller_job_syncs_total", "The number of job syncs", {"completion_mode", "result", "action"});
-  static metrics::Family& duration =
-      metrics::Histograms("job_controller_job_sync_duration_seconds", "The time it took to sync a job",
-                          metrics::ExponentialBuckets(0.004, 2, 15), {"completion_mode", "result", "action"});
+  static metrics::Family& total = TheMetrics().job_job_syncs_total;
+  static metrics::Family& duration = TheMetrics().job_job_sync_duration_seconds;
   constexpr const char* kActions[] = {"reconciling", "tracking", "pods_created", "pods_deleted"};
   const std::vector<std::string> labels = {ModeOf(job), success ? "success" : "error",
                                            kActions[static_cast<int>(action)]};
@@ -29,11 +26,7 @@ void CountSync(const batchv1::Job& job, SyncAction action, bool success, std::ch
 }
 
 void CountPodCreation(const batchv1::Job& job, bool terminating, bool success) {
-  static metrics::Family& total =
-      metrics::Counter("job_controller_job_pods_creation_total",
-                       "The number of Pods created by the Job controller labelled with a reason for the Pod "
-                       "creation, and with whether it succeeded.",
-                       {"reason", "status"});
+  static metrics::Family& total = TheMetrics().job_job_pods_creation_total;
   std::string reason = "new";
   if (job.spec().pod_replacement_policy() == "Failed") {
     if (job.status().failed() > 0) reason = "recreate_failed";
@@ -44,19 +37,13 @@ void CountPodCreation(const batchv1::Job& job, bool terminating, bool success) {
 }
 
 void CountEndedPods(const batchv1::Job& before, const batchv1::Job& after) {
-  static metrics::Family& total =
-      metrics::Counter("job_controller_job_pods_finished_total",
-                       "The number of finished Pods that are fully tracked", {"completion_mode", "result"});
+  static metrics::Family& total = TheMetrics().job_job_pods_finished_total;
   const int succeeded = after.status().succeeded() - before.status().succeeded(),
             failed = after.status().failed() - before.status().failed();
   if (succeeded > 0) total.With({ModeOf(after), "succeeded"}).Add(succeeded);
   if (failed > 0) total.With({ModeOf(after), "failed"}).Add(failed);
   if (!IsIndexed(after)) return;
-  static metrics::Family& indexes = metrics::Counter(
-      "job_controller_job_finished_indexes_total",
-      "The number of finished indexes. Possible values for the status label are: \"succeeded\", "
-      "\"failed\". Possible values for the backoffLimit label are: \"perIndex\" and \"global\"",
-      {"status", "backoffLimit"});
+  static metrics::Family& indexes = TheMetrics().job_job_finished_indexes_total;
   const char* limit = after.spec().has_backoff_limit_per_index() ? "perIndex" : "global";
   const int32_t completions = after.spec().completions();
   auto more = [&](const std::string& now, const std::string& then) {
@@ -70,36 +57,24 @@ void CountEndedPods(const batchv1::Job& before, const batchv1::Job& after) {
 }
 
 void CountPolicyActions(const std::map<std::string, int>& actions) {
-  static metrics::Family& total =
-      metrics::Counter("job_controller_pod_failures_handled_by_failure_policy_total",
-                       "The number of failed Pods handled by failure policy with respect to the failure "
-                       "policy action applied based on the matched rule.",
-                       {"action"});
+  static metrics::Family& total = TheMetrics().job_pod_failures_handled_by_failure_policy_total;
   for (const auto& [action, count] : actions) total.With({action}).Add(count);
 }
 
 void CountTrackedEnd(const corev1::Pod* before, const corev1::Pod* after) {
-  static metrics::Family& total =
-      metrics::Counter("job_controller_terminated_pods_tracking_finalizer_total",
-                       "The number of terminated pods (phase=Failed|Succeeded) that have the finalizer "
-                       "batch.kubernetes.io/job-tracking. The event label can be \"add\" or \"delete\".",
-                       {"event"});
+  static metrics::Family& total = TheMetrics().job_terminated_pods_tracking_finalizer_total;
   auto counts = [](const corev1::Pod* pod) { return pod && k8s::IsTerminal(*pod) && IsTracked(*pod); };
   const bool was = counts(before), is = counts(after);
   if (was != is) total.With({is ? "add" : "delete"}).Increment();
 }
 
 void CountManagedElsewhere(const batchv1::Job& job) {
-  static metrics::Family& total =
-      metrics::Counter("job_controller_jobs_by_external_controller_total",
-                       "The number of Jobs managed by an external controller", {"controller_name"});
+  static metrics::Family& total = TheMetrics().job_jobs_by_external_controller_total;
   total.With({job.spec().managed_by()}).Increment();
 }
 
 void CountFinished(const batchv1::Job& job, const batchv1::JobCondition& end) {
-  static metrics::Family& total =
-      metrics::Counter("job_controller_jobs_finished_total", "The number of finished jobs",
-                       {"completion_mode", "result", "reason"});
+  static metrics::Family& total = TheMetrics().job_jobs_finished_total;
   total.With({ModeOf(job), end.type() == "Failed" ? "failed" : "succeeded", end.reason()}).Increment();
 }
 

@@ -49,11 +49,13 @@ void EndpointSliceMirroringController::OnSlice(const client::Change<discoveryv1:
 }
 
 Result<Requeue> EndpointSliceMirroringController::Reconcile(const std::string& key, std::stop_token stop) {
+  const SteadyTime begin = SteadyTime::clock::now();
   std::vector<SlicePointer> all = slices_.ByIndex(kByService, key), slices;
   if (tracker_.IsBehind(key, all)) return Error(Code::kConflict, "own writes have not come back yet");
   for (SlicePointer& slice : all) {
     if (!slice->metadata().has_deletion_timestamp()) slices.push_back(std::move(slice));
   }
+  const std::vector<SlicePointer> before = slices;
   auto service = services_.Get(key);
   auto endpoints = endpoints_.Get(key);
   MirrorPlan plan;
@@ -76,7 +78,10 @@ Result<Requeue> EndpointSliceMirroringController::Reconcile(const std::string& k
                     kMaxMirrored, plan.skipped));
   }
   Result<> applied = ApplySlicePlan(key, plan, api_.With(stop), tracker_);
-  if (applied) return Requeue{};
+  if (applied) {
+    meters_.Count(key, before, plan, SteadyTime::clock::now() - begin);
+    return Requeue{};
+  }
   if (endpoints)
     events_.Record(
         *endpoints, "Warning", "FailedToUpdateEndpointSlices",

@@ -4,6 +4,7 @@
 
 #include "controlplane/controllers/controller.h"
 #include "controlplane/controllers/endpoints/slice_tracker.h"
+#include "controlplane/controllers/mirroring/metrics.h"
 #include "controlplane/controllers/mirroring/plan.h"
 
 namespace keelson::controllers {
@@ -17,6 +18,7 @@ class EndpointSliceMirroringController : public Controller {
  private:
   void OnSlice(const client::Change<discoveryv1::EndpointSlice>& change);
 
+  MirrorMeters meters_;
   client::RestClient api_;
   client::EventRecorder& events_;
   client::Informer<corev1::Service>& services_;

@@ -3,6 +3,7 @@
 
 #include "controlplane/controllers/mirroring/controller.h"
 #include "controlplane/controllers/testing.h"
+#include "controlplane/controllers/testing_metrics.h"
 #include "lib/api/meta.h"
 
 namespace keelson::controllers {
@@ -152,6 +153,30 @@ TEST_F(MirroringTest, FollowsTheEndpoints) {
   Drain();
   EXPECT_THAT(Addresses(), UnorderedElementsAre("192.0.2.2")) << "made again";
   EXPECT_THAT(cluster_.errors, IsEmpty());
+}
+
+TEST_F(MirroringTest, IsCounted) {
+  const std::string prefix = "endpoint_slice_mirroring_controller_";
+  const Growth created(prefix + "changes{operation=\"create\"}"),
+      updated(prefix + "changes{operation=\"update\"}"), added(prefix + "endpoints_added_per_sync_sum"),
+      removed(prefix + "endpoints_removed_per_sync_sum"), changed(prefix + "endpoints_updated_per_sync_sum"),
+      skipped(prefix + "addresses_skipped_per_sync_sum"), desired(prefix + "endpoints_desired"),
+      slices(prefix + "num_endpoint_slices");
+  Start(Bare("web"), Manual("web", {"192.0.2.1", "192.0.2.2", "nonsense"}));
+  EXPECT_EQ(created(), 1);
+  EXPECT_EQ(added(), 2);
+  EXPECT_GE(skipped(), 1);
+  EXPECT_EQ(desired(), 2);
+  EXPECT_EQ(slices(), 1);
+  Update(Manual("web", {"192.0.2.2!", "192.0.2.3"}));
+  EXPECT_EQ(updated(), 1);
+  EXPECT_EQ(added(), 3);
+  EXPECT_EQ(removed(), 1);
+  EXPECT_EQ(changed(), 1) << "not ready any more";
+  ASSERT_TRUE(cluster_.api.Delete<corev1::Service>("default", "web"));
+  Drain();
+  EXPECT_EQ(desired(), 0);
+  EXPECT_EQ(slices(), 0);
 }
 
 TEST_F(MirroringTest, GoesWithServiceEndpointsOrSelector) {

@@ -1,7 +1,7 @@
 #include "controlplane/controllers/namespaces/root_ca_publisher.h"
 
+#include "controlplane/controllers/metrics.h"
 #include "lib/api/meta.h"
-#include "lib/base/metrics.h"
 
 namespace keelson::controllers {
 namespace {
@@ -30,13 +30,8 @@ RootCaPublisher::RootCaPublisher(client::RestClient api, client::InformerFactory
 }
 
 Result<Requeue> RootCaPublisher::Reconcile(const std::string& key, std::stop_token stop) {
-  static metrics::Family& total =
-      metrics::Counter("root_ca_cert_publisher_sync_total",
-                       "Number of namespace syncs happened in root ca cert publisher.", {"code"});
-  static metrics::Family& seconds =
-      metrics::Histograms("root_ca_cert_publisher_sync_duration_seconds",
-                          "Number of namespace syncs happened in root ca cert publisher.",
-                          metrics::ExponentialBuckets(0.001, 2, 15), {"code"});
+  static metrics::Family& total = TheMetrics().root_ca_cert_publisher_sync_total;
+  static metrics::Family& seconds = TheMetrics().root_ca_cert_publisher_sync_duration_seconds;
   const SteadyTime begin = clock().SteadyNow();
   Result<Requeue> synced = Publish(key, stop);
   const std::string code = std::to_string(synced ? 200 : HttpStatus(synced.error().code()));

@@ -74,6 +74,7 @@ PodAutoscalerController::PodAutoscalerController(client::RestClient api, client:
                  [](const corev1::Pod& pod) { return std::vector{pod.metadata().namespace_()}; });
   // Writes of its own status are no news.
   autoscalers_.AddHandler([this](const client::Change<Autoscaler>& change) {
+    podautoscaler::CountAutoscaler(change.old_object.get(), change.new_object.get());
     if (change.old_object && change.new_object && SameSpec(*change.old_object, *change.new_object)) return;
     queue().Add(change.key);
   });
@@ -275,11 +276,23 @@ Result<PodAutoscalerController::Computed> PodAutoscalerController::Compute(
   return out;
 }
 
+Result<> PodAutoscalerController::PutScale(podautoscaler::FoundScale found, int32_t replicas) const {
+  constexpr int kTries = 5;
+  const int32_t current = found.scale.spec().replicas();
+  for (int i = 1;; ++i) {
+    found.scale.mutable_spec()->set_replicas(replicas);
+    Result<> put = scales_.Put(found);
+    if (put || !put.error().Is(Code::kConflict) || i == kTries) return put;
+    ASSIGN_OR_RETURN(found, scales_.Again(found));
+    // Somebody else has scaled it: what was computed is void.
+    if (found.scale.spec().replicas() != current) return put;
+  }
+}
+
 Result<Action> PodAutoscalerController::Rescale(Sync& sync, podautoscaler::FoundScale found, int32_t replicas,
                                                 const std::string& reason) {
   const int32_t current = found.scale.spec().replicas();
-  found.scale.mutable_spec()->set_replicas(replicas);
-  if (Result<> put = scales_.Put(found); !put) {
+  if (Result<> put = PutScale(std::move(found), replicas); !put) {
     Warn(sync, "FailedRescale",
          fmt::format("New size: {}; reason: {}; error: {}", replicas, reason, put.error().message()));
     SetCondition(sync, kAbleToScale, false, "FailedUpdateScale",

@@ -56,6 +56,8 @@ class PodAutoscalerController : public Controller {
   Result<podautoscaler::Action> Autoscale(Sync& sync);
   Result<Computed> Compute(Sync& sync, const autoscalingv1::Scale& scale);
   Result<podautoscaler::Pods> PodsOf(Sync& sync, const std::string& selector);
+  // A conflict is tried again as long as nobody else has changed the number of replicas.
+  Result<> PutScale(podautoscaler::FoundScale found, int32_t replicas) const;
   Result<podautoscaler::Action> Rescale(Sync& sync, podautoscaler::FoundScale found, int32_t replicas,
                                         const std::string& reason);
   void SetReplicas(Sync& sync, int32_t current, int32_t desired);

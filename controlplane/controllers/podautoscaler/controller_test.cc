@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "controlplane/controllers/podautoscaler/autoscaler_world.h"
+#include "controlplane/controllers/testing_metrics.h"
 #include "lib/api/codec.h"
 #include "lib/api/meta.h"
 
@@ -125,6 +126,47 @@ TEST_F(AutoscalerTest, WhatCannotBeComputedIsToldAndTriedAgain) {
       Contains("FailedComputeMetricsReplicas: invalid metrics (1 invalid out of 1), first error is: failed "
                "to get cpu resource metric value: failed to get cpu utilization: unable to get metrics for "
                "resource cpu: no metrics returned"));
+}
+
+TEST_F(AutoscalerTest, WishesAreShown) {
+  const Growth number("horizontal_pod_autoscaler_controller_num_horizontal_pod_autoscalers"),
+      wish(
+          "horizontal_pod_autoscaler_controller_desired_replicas{namespace=\"default\",hpa_name="
+          "\"wishful\"}");
+  AddScale("web", 2);
+  SetPods("web", {900, 900});
+  Put("wishful", Spec("web", Cpu(50)));
+  Start();
+  EXPECT_EQ(number(), 1);
+  EXPECT_EQ(wish(), 4);
+  ASSERT_TRUE(cluster_.api.Delete<Autoscaler>("default", "wishful"));
+  cluster_.Drain({controller_});
+  EXPECT_EQ(number(), 0);
+  EXPECT_EQ(wish(), 0);
+}
+
+TEST_F(AutoscalerTest, AConflictIsTriedAgainAtOnce) {
+  AddScale("web", 2);
+  SetPods("web", {900, 900});
+  Put("hpa", Spec("web", Cpu(50)));
+  refuse_put_ = Error(Code::kConflict, "the object has been modified");
+  refusals_left_ = 2;
+  Start();
+  EXPECT_EQ(Replicas(), 4);
+  EXPECT_EQ(puts_, 1);
+  EXPECT_EQ(Conditions(Get())[0],
+            "AbleToScale=True SucceededRescale: the HPA controller was able to update the target scale to 4");
+}
+
+TEST_F(AutoscalerTest, AScaleThatSomebodyElseHasChangedIsComputedAnew) {
+  AddScale("web", 2);
+  SetPods("web", {900, 900});
+  Put("hpa", Spec("web", Cpu(50)));
+  refuse_put_ = Error(Code::kConflict, "the object has been modified");
+  on_refusal_ = [this] { scales_["web"].mutable_spec()->set_replicas(3); };
+  Start();
+  EXPECT_EQ(Replicas(), 3);
+  EXPECT_EQ(puts_, 0);
 }
 
 TEST_F(AutoscalerTest, AFailedScaleIsToldAndTriedAgain) {

@@ -3,9 +3,9 @@
 #include <google/protobuf/util/message_differencer.h>
 
 #include "controlplane/controllers/first_error.h"
+#include "controlplane/controllers/metrics.h"
 #include "controlplane/controllers/ownership.h"
 #include "lib/api/meta.h"
-#include "lib/base/metrics.h"
 #include "lib/k8s/pod_util.h"
 
 namespace keelson::controllers {
@@ -14,12 +14,7 @@ namespace {
 constexpr int kBurst = 500;  // pods created or deleted in one sync
 
 void ObserveAges(const std::vector<double>& ratios) {
-  static metrics::Histogram& histogram =
-      metrics::Histograms("replicaset_controller_sorting_deletion_age_ratio",
-                          "The ratio of chosen deleted pod's ages to the current youngest pod's age (at the "
-                          "time). Should be <2.",
-                          metrics::ExponentialBuckets(0.25, 2, 6))
-          .HistogramWith();
+  static metrics::Histogram& histogram = TheMetrics().replicaset_sorting_deletion_age_ratio.HistogramWith();
   for (double ratio : ratios) histogram.Observe(ratio);
 }
 

@@ -5,6 +5,7 @@
 
 #include "controlplane/controllers/claim.h"
 #include "controlplane/controllers/first_error.h"
+#include "controlplane/controllers/metrics.h"
 #include "controlplane/controllers/replicaset/plan.h"
 #include "lib/api/meta.h"
 #include "lib/k8s/pod_util.h"
@@ -32,6 +33,21 @@ Result<> ForAll(size_t count, const std::function<Result<>(size_t)>& act) {
   return failure.Take();
 }
 
+void CountUnavailable(const appsv1::StatefulSet* before, const appsv1::StatefulSet* after) {
+  const auto labels = [](const appsv1::StatefulSet& set) -> std::vector<std::string> {
+    return {set.metadata().namespace_(), set.metadata().name(), set.spec().pod_management_policy()};
+  };
+  Metrics& all = TheMetrics();
+  if (before && (!after || labels(*before) != labels(*after))) {
+    all.statefulset_max_unavailable.Remove(labels(*before));
+    all.statefulset_unavailable_replicas.Remove(labels(*before));
+  }
+  if (!after) return;
+  all.statefulset_max_unavailable.With(labels(*after)).Set(MaxUnavailable(*after));
+  all.statefulset_unavailable_replicas.With(labels(*after))
+      .Set(std::max(0, after->spec().replicas() - after->status().available_replicas()));
+}
+
 }  // namespace
 
 StatefulSetController::StatefulSetController(client::RestClient api, client::InformerFactory& informers,
@@ -48,6 +64,7 @@ StatefulSetController::StatefulSetController(client::RestClient api, client::Inf
                       [](const appsv1::ControllerRevision& one) { return OwnerIndex(one.metadata()); });
   sets_.AddHandler([this](const client::Change<appsv1::StatefulSet>& change) {
     if (!change.new_object) written_.Forget(change.key);
+    CountUnavailable(change.old_object.get(), change.new_object.get());
     queue().Add(change.key);
   });
   pods_.AddHandler([this](const auto& change) { OnPod(change); });
@@ -252,7 +269,11 @@ Result<> StatefulSetController::WriteStatus(Sync& sync, const appsv1::StatefulSe
 
 Result<Requeue> StatefulSetController::Reconcile(const std::string& key, std::stop_token stop) {
   auto set = sets_.Get(key);
-  if (!set || !written_.Shown(key, set->metadata())) return Requeue{};
+  if (!set) return Requeue{};
+  if (!written_.Shown(key, set->metadata())) {
+    TheMetrics().statefulset_stale_sync_skips_total.With({"apps", "statefulsets"}).Increment();
+    return Requeue{};
+  }
   Sync sync{api_.With(stop), key, *set};
   ASSIGN_OR_RETURN(api::LabelSelector selector, api::LabelSelector::From(set->spec().selector()));
   if (selector.IsEverything()) return Requeue{};

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "controlplane/controllers/statefulset/testing.h"
+#include "controlplane/controllers/testing_metrics.h"
 #include "lib/api/meta.h"
 #include "lib/k8s/pod_util.h"
 
@@ -99,6 +100,24 @@ TEST_F(StatefulSetTest, StartsOneAfterTheOther) {
   EXPECT_TRUE(cluster_.errors.empty());
   EXPECT_THAT(cluster_.Events(),
               Contains("SuccessfulCreate: create Pod web-0 in StatefulSet web successful"));
+}
+
+TEST_F(StatefulSetTest, UnavailablePodsAreCounted) {
+  const std::string labels =
+      "{statefulset_namespace=\"default\",statefulset_name=\"counted\",pod_management_policy="
+      "\"OrderedReady\"}";
+  const Growth most("statefulset_controller_statefulset_max_unavailable" + labels),
+      unavailable("statefulset_controller_statefulset_unavailable_replicas" + labels);
+  appsv1::StatefulSet set = StatefulSetNamed("counted", 2);
+  set.mutable_spec()->set_pod_management_policy("OrderedReady");
+  Start(set);
+  EXPECT_EQ(most(), 1);
+  EXPECT_EQ(unavailable(), 2);
+  Converge();
+  EXPECT_EQ(unavailable(), 0);
+  ASSERT_TRUE(cluster_.api.Delete<appsv1::StatefulSet>("default", "counted"));
+  cluster_.Drain({controller_});
+  EXPECT_EQ(most(), 0) << "gone";
 }
 
 TEST_F(StatefulSetTest, StartsAllAtOnceIfToldSo) {

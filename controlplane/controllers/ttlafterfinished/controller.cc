@@ -4,9 +4,9 @@
 
 #include <fmt/format.h>
 
+#include "controlplane/controllers/metrics.h"
 #include "lib/api/meta.h"
 #include "lib/base/log.h"
-#include "lib/base/metrics.h"
 
 namespace keelson::controllers {
 
@@ -17,10 +17,7 @@ namespace {
 
 void Observe(std::chrono::nanoseconds late) {
   static metrics::Histogram& histogram =
-      metrics::Histograms("ttl_after_finished_controller_job_deletion_duration_seconds",
-                          "The time it took to delete the job since it became eligible for deletion",
-                          metrics::ExponentialBuckets(0.1, 2, 14))
-          .HistogramWith();
+      TheMetrics().ttl_after_finished_job_deletion_duration_seconds.HistogramWith();
   histogram.Observe(std::chrono::duration<double>(late).count());
 }
 

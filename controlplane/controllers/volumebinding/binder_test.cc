@@ -145,6 +145,7 @@ TEST_F(BinderTest, NamedVolumeOfAnother) {
 }
 
 TEST_F(BinderTest, DefaultClassComesLate) {
+  const Growth late("retroactive_storageclass_total");
   cluster_.fake->Put(ClaimNamed("c", "1Gi", nullptr));
   cluster_.fake->Put(ClaimNamed("none", "1Gi", ""));
   Run();
@@ -157,6 +158,7 @@ TEST_F(BinderTest, DefaultClassComesLate) {
   EXPECT_EQ(Claim().spec().storage_class_name(), "late");
   EXPECT_EQ(Claim().metadata().annotations().at(kProvisioner), "example.com/disk");
   EXPECT_EQ(Claim("none").spec().storage_class_name(), "");
+  EXPECT_EQ(late(), 1);
 }
 
 TEST_F(BinderTest, NothingFitsAndNoClass) {

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "controlplane/controllers/metrics.h"
 #include "controlplane/controllers/pod_claims.h"
 #include "controlplane/controllers/volumebinding/binding.h"
 #include "controlplane/controllers/volumebinding/metrics.h"
@@ -172,7 +173,10 @@ Result<> ClaimBinder::Await(const client::RestClient& api, PersistentVolumeClaim
   if (!NamesClass(claim)) {
     if (auto fallback = DefaultOf(classes_.List())) {
       claim.mutable_spec()->set_storage_class_name(fallback->metadata().name());
-      ASSIGN_OR_RETURN(claim, api.Update(claim));
+      Result<PersistentVolumeClaim> stored = api.Update(claim);
+      TheMetrics().retroactive_storageclass_total.With().Increment();
+      if (!stored) TheMetrics().retroactive_storageclass_errors_total.With().Increment();
+      ASSIGN_OR_RETURN(claim, std::move(stored));
       written_.Note(api::KeyOf(claim), claim.metadata());
       return {};  // its update has us look again
     }

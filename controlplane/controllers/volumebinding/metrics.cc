@@ -1,6 +1,6 @@
 #include "controlplane/controllers/volumebinding/metrics.h"
 
-#include "lib/base/metrics.h"
+#include "controlplane/controllers/metrics.h"
 
 namespace keelson::controllers {
 namespace {
@@ -18,26 +18,16 @@ std::string PluginOf(const PersistentVolume& volume) {
 }
 
 void AddVolume(const PersistentVolume& volume, int by) {
-  static metrics::Family& bound =
-      metrics::Gauge("pv_collector_bound_pv_count",
-                     "Gauge measuring number of persistent volume currently bound", {"storage_class"});
-  static metrics::Family& unbound =
-      metrics::Gauge("pv_collector_unbound_pv_count",
-                     "Gauge measuring number of persistent volume currently unbound", {"storage_class"});
-  static metrics::Family& total =
-      metrics::Gauge("pv_collector_total_pv_count", "Gauge measuring total number of persistent volumes",
-                     {"plugin_name", "volume_mode"});
+  static metrics::Family& bound = TheMetrics().pv_collector_bound_pv_count;
+  static metrics::Family& unbound = TheMetrics().pv_collector_unbound_pv_count;
+  static metrics::Family& total = TheMetrics().pv_collector_total_pv_count;
   (volume.status().phase() == "Bound" ? bound : unbound).With({ClassOf(volume)}).Add(by);
   total.With({PluginOf(volume), volume.spec().volume_mode() == "Block" ? "Block" : "Filesystem"}).Add(by);
 }
 
 void AddClaim(const PersistentVolumeClaim& claim, int by) {
-  static metrics::Family& bound = metrics::Gauge(
-      "pv_collector_bound_pvc_count", "Gauge measuring number of persistent volume claim currently bound",
-      {"namespace", "storage_class", "volume_attributes_class"});
-  static metrics::Family& unbound = metrics::Gauge(
-      "pv_collector_unbound_pvc_count", "Gauge measuring number of persistent volume claim currently unbound",
-      {"namespace", "storage_class", "volume_attributes_class"});
+  static metrics::Family& bound = TheMetrics().pv_collector_bound_pvc_count;
+  static metrics::Family& unbound = TheMetrics().pv_collector_unbound_pvc_count;
   (claim.status().phase() == "Bound" ? bound : unbound)
       .With({claim.metadata().namespace_(), ClassOf(claim), claim.spec().volume_attributes_class_name()})
       .Add(by);

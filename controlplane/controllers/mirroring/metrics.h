@@ -1,0 +1,28 @@
+// What is told of mirrored EndpointSlices on /metrics, by upstream's names.
+#pragma once
+
+#include <chrono>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "controlplane/controllers/mirroring/plan.h"
+#include "lib/base/mutex.h"
+
+namespace keelson::controllers {
+
+class MirrorMeters {  // thread safe
+ public:
+  // The plan for Endpoints that had the slices `before` has been written.
+  void Count(const std::string& key, const std::vector<SlicePointer>& before, const MirrorPlan& plan,
+             std::chrono::duration<double> took);
+
+ private:
+  struct Totals {
+    size_t endpoints = 0, slices = 0;
+  };
+  Mutex mutex_;
+  std::map<std::string, Totals> of_ GUARDED_BY(mutex_);  // of those that have any
+};
+
+}  // namespace keelson::controllers
