@@ -78,6 +78,7 @@ TEST_F(ForeignClients, VersionsOfNothingAreNoMatter) {
   http::ClientResponse refused = Do("POST", path, body("17"));
   EXPECT_EQ(refused.status, 500);
   EXPECT_EQ(Text(refused, "/message"), "resourceVersion should not be set on objects to be created");
+  EXPECT_EQ(Text(refused, "/reason"), "") << "clients print one that is there";
   http::ClientResponse made = Do("POST", path, body("0"));
   EXPECT_EQ(made.status, 201) << made.body;
   EXPECT_NE(Text(made, "/metadata/resourceVersion"), "0");

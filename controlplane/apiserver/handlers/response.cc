@@ -151,7 +151,11 @@ void ReplyError(Context& context, const Error& given) {
                  .WithDetails({})
            : given;
   metav1::Status status = api::ToStatus(error);
-  if (storage::IsReadError(error)) status.set_reason("StorageReadError");
+  if (storage::IsReadError(error)) {
+    status.set_reason("StorageReadError");
+  } else if (error.Is(Code::kInternal) && !error.message().starts_with("Internal error occurred")) {
+    status.clear_reason();  // upstream's errors that are no Status of their own have none
+  }
   status.mutable_metadata();
   ReplyStatus(context, status);
 }
