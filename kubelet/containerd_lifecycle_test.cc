@@ -13,6 +13,7 @@ class LifecycleTest : public ContainerdTest {
  protected:
   void Configure(Settings& settings) override {
     settings.config.max_container_restart_period = std::chrono::seconds(1);
+    settings.config.feature_gates["ContainerStopSignals"] = true;
   }
   std::vector<cri::Container> ContainersOf(const corev1::Pod& pod) {
     cri::Filter filter;
@@ -20,9 +21,6 @@ class LifecycleTest : public ContainerdTest {
     auto found = cri_.runtime->ListContainers(filter);
     EXPECT_TRUE(found);
     return found ? *found : std::vector<cri::Container>();
-  }
-  void Configure(Settings& settings) override {
-    settings.config.feature_gates["ContainerStopSignals"] = true;
   }
 };
 

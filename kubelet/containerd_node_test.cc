@@ -158,7 +158,7 @@ TEST_F(NodeTest, LogsAreTurnedAwayAndImagesGo) {
         return FileSystemSpace{100, 100};
       },
       [](const std::string& reason, const std::string& message) { ADD_FAILURE() << reason << message; },
-      ImageGcOptions{.minimum_age = milliseconds(0)}, Clock::Real());
+      ImageGcOptions{.minimum_age = std::chrono::milliseconds(0)}, Clock::Real());
   auto images = [&] {
     std::set<std::string> out;
     auto listed = cri_.images->ListImages();
