@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "lib/api/codec.h"
+#include "lib/api/deleted_object.h"
 #include "lib/api/meta.h"
 
 namespace keelson::registry {
@@ -82,11 +83,7 @@ Strategy::Strategy(const ResourceInfo& info) : info_(info) {
       info.resource);
   collects_garbage_ = info.resource != "events";
   orphans_by_default_ = Contains({"replicationcontrollers", "jobs"}, info.resource);
-  returns_deleted_object_ =
-      Contains({"pods", "podtemplates", "serviceaccounts", "resourcequotas", "persistentvolumes",
-                "persistentvolumeclaims", "storageclasses", "csinodes", "csidrivers", "csistoragecapacities",
-                "volumeattachments", "volumeattributesclasses", "services"},
-               info.resource);
+  returns_deleted_object_ = api::DeleteReturnsObject(info);
 }
 
 void Strategy::PrepareCreate(const Context&, Message& object) const {

@@ -1,6 +1,8 @@
 #include "lib/api/openapi.h"
 
+#include <algorithm>
 #include <map>
+#include <optional>
 
 #include <fmt/format.h>
 
@@ -20,6 +22,17 @@ GroupVersions ServedGroupVersions() {
   return served;
 }
 
+std::string DocumentOf(std::string_view group, std::string_view version) {
+  return group.empty() ? fmt::format("api/{}", version) : fmt::format("apis/{}/{}", group, version);
+}
+
+// Every path of version 2.
+void ForEachPathV2(const PathVisitor& visit) {
+  for (const OpenApiPlace& place : OpenApiPlaces()) visit(place.path, PlaceJson(place, OpenApiVersion::kV2));
+  for (const auto& [group, version] : ServedGroupVersions())
+    ForEachPath(group, version, OpenApiVersion::kV2, visit);
+}
+
 // In the order of their names, which is that of documents.
 std::map<std::string, const Descriptor*> ByName(const std::set<const Descriptor*>& types) {
   std::map<std::string, const Descriptor*> named;
@@ -30,7 +43,19 @@ std::map<std::string, const Descriptor*> ByName(const std::set<const Descriptor*
 std::map<std::string, const Descriptor*> AllTypes() {
   std::set<const Descriptor*> types;
   for (const auto& [group, version] : ServedGroupVersions()) types.merge(TypesOf(group, version));
+  for (const OpenApiPlace& place : OpenApiPlaces()) {
+    if (place.reply) AddReferencedTypes(place.reply, types);
+  }
   return ByName(types);
+}
+
+// "apis/apps/v1" -> {"apps", "v1"}, "api/v1" -> {"", "v1"}; nothing for documents that are no group
+// version's.
+std::optional<std::pair<std::string_view, std::string_view>> GroupVersionOf(std::string_view document) {
+  for (const auto& [group, version] : ServedGroupVersions()) {
+    if (document == DocumentOf(group, version)) return std::pair(group, version);
+  }
+  return std::nullopt;
 }
 
 // Members of a JSON object, one after the other.
@@ -43,13 +68,12 @@ void AddMember(std::string& out, std::string_view name, std::string_view json) {
 
 std::string OpenApiV2Json() {
   std::string out = fmt::format(R"({{"swagger":"2.0","info":{},"paths":{{)", kInfo);
-  for (const auto& [group, version] : ServedGroupVersions()) {
-    ForEachPath(group, version, OpenApiVersion::kV2,
-                [&](const std::string& path, const std::string& json) { AddMember(out, path, json); });
-  }
+  ForEachPathV2([&](const std::string& path, const std::string& json) { AddMember(out, path, json); });
   out += "},\"definitions\":{";
   for (const auto& [name, type] : AllTypes()) AddMember(out, name, SchemaJson(type, OpenApiVersion::kV2));
-  return out + "}}";
+  AddMember(out, kVersionInfoSchema, NamedSchema(kVersionInfoSchema, OpenApiVersion::kV2));
+  return out +
+         fmt::format(R"(}},"securityDefinitions":{},"security":[{{"BearerToken":[]}}]}})", kSecurityScheme);
 }
 
 std::string OpenApiV2Protobuf() {
@@ -67,41 +91,54 @@ std::string OpenApiV2Protobuf() {
     wire::End(sink, entry);
   };
   wire::Open paths = wire::Begin(sink, 8);
-  for (const auto& [group, version] : ServedGroupVersions()) {
-    ForEachPath(group, version, OpenApiVersion::kV2, [&](const std::string& path, const std::string& json) {
-      named(2, path, GnosticPathItem(json));
-    });
-  }
+  ForEachPathV2(
+      [&](const std::string& path, const std::string& json) { named(2, path, GnosticPathItem(json)); });
   wire::End(sink, paths);
   wire::Open definitions = wire::Begin(sink, 9);
   for (const auto& [name, type] : AllTypes())
     named(1, name, GnosticSchema(SchemaJson(type, OpenApiVersion::kV2)));
+  named(1, kVersionInfoSchema, GnosticSchema(NamedSchema(kVersionInfoSchema, OpenApiVersion::kV2)));
   wire::End(sink, definitions);
+  sink.Append(GnosticSecurity(kSecurityScheme));
   sink.Finish();
   return out;
 }
 
-std::string OpenApiV3Json(std::string_view group, std::string_view version) {
-  std::set<const Descriptor*> types = TypesOf(group, version);
-  if (types.empty()) return "";
-  std::string out = fmt::format(R"({{"openapi":"3.0.0","info":{},"paths":{{)", kInfo);
-  ForEachPath(group, version, OpenApiVersion::kV3,
-              [&](const std::string& path, const std::string& json) { AddMember(out, path, json); });
-  out += "},\"components\":{\"schemas\":{";
-  for (const auto& [name, type] : ByName(types)) AddMember(out, name, SchemaJson(type, OpenApiVersion::kV3));
-  return out + "}}}";
+std::string OpenApiV3Json(std::string_view document) {
+  std::string paths = "{", schemas = "{";
+  std::set<const Descriptor*> types;
+  if (auto group_version = GroupVersionOf(document)) {
+    const auto& [group, version] = *group_version;
+    types = TypesOf(group, version);
+    ForEachPath(group, version, OpenApiVersion::kV3,
+                [&](const std::string& path, const std::string& json) { AddMember(paths, path, json); });
+  } else {
+    for (const OpenApiPlace& place : OpenApiPlaces()) {
+      if (place.document != document) continue;
+      AddMember(paths, place.path, PlaceJson(place, OpenApiVersion::kV3));
+      if (place.reply) AddReferencedTypes(place.reply, types);
+      if (!place.named_reply.empty())
+        AddMember(schemas, place.named_reply, NamedSchema(place.named_reply, OpenApiVersion::kV3));
+    }
+    if (paths == "{") return "";
+  }
+  for (const auto& [name, type] : ByName(types))
+    AddMember(schemas, name, SchemaJson(type, OpenApiVersion::kV3));
+  return fmt::format(
+      R"({{"openapi":"3.0.0","info":{},"paths":{}}},"components":{{"schemas":{}}},"securitySchemes":{}}}}})",
+      kInfo, paths, schemas, kSecurityScheme);
 }
 
-std::string OpenApiV3Protobuf(std::string_view group, std::string_view version) {
-  std::string json = OpenApiV3Json(group, version);
+std::string OpenApiV3Protobuf(std::string_view document) {
+  std::string json = OpenApiV3Json(document);
   return json.empty() ? "" : GnosticDocumentV3(json);
 }
 
 std::vector<std::string> OpenApiV3Paths() {
   std::vector<std::string> paths;
-  for (const auto& [group, version] : ServedGroupVersions())
-    paths.push_back(group.empty() ? fmt::format("api/{}", version)
-                                  : fmt::format("apis/{}/{}", group, version));
+  for (const OpenApiPlace& place : OpenApiPlaces()) paths.push_back(place.document);
+  for (const auto& [group, version] : ServedGroupVersions()) paths.push_back(DocumentOf(group, version));
+  std::sort(paths.begin(), paths.end());
   return paths;
 }
 

@@ -16,13 +16,14 @@ std::string OpenApiV2Json();
 // only form that client-go asks for: openapi.v2.Document of google/gnostic.
 std::string OpenApiV2Protobuf();
 
-// What there is below /openapi/v3/: "api/v1" and "apis/{group}/{version}".
+// The documents below /openapi/v3/: "api/v1" and "apis/{group}/{version}", and those of discovery and the
+// like: "api", "apis", "apis/{group}", "version".
 std::vector<std::string> OpenApiV3Paths();
-// One of them; empty when nothing of it is served.
-std::string OpenApiV3Json(std::string_view group, std::string_view version);
+// One of them; empty when there is no such document.
+std::string OpenApiV3Json(std::string_view document);
 // The same document as openapi.v3.Document of google/gnostic:
 // application/com.github.proto-openapi.spec.v3.v1.0+protobuf.
-std::string OpenApiV3Protobuf(std::string_view group, std::string_view version);
+std::string OpenApiV3Protobuf(std::string_view document);
 
 // io.k8s.api.apps.v1.Deployment, io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta, ...
 std::string OpenApiName(const Descriptor* descriptor);

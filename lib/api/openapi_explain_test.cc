@@ -20,7 +20,7 @@ json::value Of(const std::string& document, const std::string& schema, const cha
 
 TEST(OpenApiExplain, EphemeralContainersHaveNames) {
   EXPECT_EQ(
-      json::serialize(Of(OpenApiV3Json("", "v1"), "io.k8s.api.core.v1.EphemeralContainer", "/required")),
+      json::serialize(Of(OpenApiV3Json("api/v1"), "io.k8s.api.core.v1.EphemeralContainer", "/required")),
       R"(["name"])");
 }
 
@@ -33,7 +33,7 @@ TEST(OpenApiExplain, ListsOfStringsStandWhereTheyAreUsed) {
       {"authorization.k8s.io", "io.k8s.api.authorization.v1.SubjectAccessReviewSpec"},
       {"authentication.k8s.io", "io.k8s.api.authentication.v1.UserInfo"}};
   for (const Case& one : kCases) {
-    const std::string document = OpenApiV3Json(one.group, "v1");
+    const std::string document = OpenApiV3Json(std::string("apis/") + one.group + "/v1");
     EXPECT_EQ(json::serialize(Of(document, one.schema, "/properties/extra/additionalProperties")),
               R"({"items":{"default":"","type":"string"},"type":"array"})")
         << one.group;

@@ -108,6 +108,7 @@ void PutParameter(Sink& out, uint32_t field, const json::object& parameter) {
     wire::PutBytes(out, 3, Text(parameter.at("description")));
     wire::PutBytes(out, 4, Text(parameter.at("name")));
     wire::PutBytes(out, path ? 5 : 6, Text(parameter.at("type")));
+    if (parameter.if_contains("uniqueItems")) wire::PutInt(out, path ? 19 : 20, 1);
     wire::End(out, inner);
     wire::End(out, plain);
   }
@@ -142,6 +143,7 @@ void PutOperation(Sink& out, uint32_t field, const json::object& operation) {
   for (const auto& member : operation) {
     std::string_view name = View(member.key());
     const json::value& value = member.value();
+    if (name == "tags") PutTexts(out, 1, value);
     if (name == "description") wire::PutBytes(out, 3, Text(value));
     if (name == "operationId") wire::PutBytes(out, 5, Text(value));
     if (name == "produces") PutTexts(out, 6, value);
@@ -150,6 +152,7 @@ void PutOperation(Sink& out, uint32_t field, const json::object& operation) {
       for (const json::value& parameter : value.as_array()) PutParameter(out, 8, parameter.as_object());
     }
     if (name == "responses") PutResponses(out, 9, value.as_object());
+    if (name == "schemes") PutTexts(out, 10, value);
     if (IsExtension(name)) PutExtension(out, 13, name, value);
   }
   wire::End(out, open);
@@ -168,7 +171,7 @@ std::string GnosticSchema(std::string_view text) {
 
 std::string GnosticPathItem(std::string_view text) {
   static constexpr std::pair<std::string_view, uint32_t> kMethods[] = {
-      {"get", 2}, {"put", 3}, {"post", 4}, {"delete", 5}, {"patch", 8}};
+      {"get", 2}, {"put", 3}, {"post", 4}, {"delete", 5}, {"options", 6}, {"head", 7}, {"patch", 8}};
   json::value item = json::parse({text.data(), text.size()});
   std::string out;
   Sink sink(out);
@@ -179,6 +182,38 @@ std::string GnosticPathItem(std::string_view text) {
   if (const json::value* parameters = item.as_object().if_contains("parameters")) {
     for (const json::value& parameter : parameters->as_array()) PutParameter(sink, 9, parameter.as_object());
   }
+  sink.Finish();
+  return out;
+}
+
+std::string GnosticSecurity(std::string_view text) {
+  json::value definitions = json::parse({text.data(), text.size()});
+  std::string out;
+  Sink sink(out);
+  for (const auto& member : definitions.as_object()) {
+    // SecurityRequirement > NamedStringArray: no scopes.
+    wire::Open requirement = wire::Begin(sink, 12), named = wire::Begin(sink, 1);
+    wire::PutBytes(sink, 1, View(member.key()));
+    wire::End(sink, wire::Begin(sink, 2));
+    wire::End(sink, named);
+    wire::End(sink, requirement);
+  }
+  wire::Open all = wire::Begin(sink, 13);
+  for (const auto& member : definitions.as_object()) {
+    // NamedSecurityDefinitionsItem > SecurityDefinitionsItem > ApiKeySecurity.
+    const json::object& scheme = member.value().as_object();
+    wire::Open named = wire::Begin(sink, 1);
+    wire::PutBytes(sink, 1, View(member.key()));
+    wire::Open item = wire::Begin(sink, 2), key = wire::Begin(sink, 2);
+    wire::PutBytes(sink, 1, Text(scheme.at("type")));
+    wire::PutBytes(sink, 2, Text(scheme.at("name")));
+    wire::PutBytes(sink, 3, Text(scheme.at("in")));
+    wire::PutBytes(sink, 4, Text(scheme.at("description")));
+    wire::End(sink, key);
+    wire::End(sink, item);
+    wire::End(sink, named);
+  }
+  wire::End(sink, all);
   sink.Finish();
   return out;
 }

@@ -215,6 +215,16 @@ void PutPathItem(Sink& out, const json::object& item) {
   }
 }
 
+// SecuritySchemeOrReference > SecurityScheme.
+void PutSecurityScheme(Sink& out, const json::object& scheme) {
+  Nested(out, 1, [&] {
+    wire::PutBytes(out, 1, Text(scheme.at("type")));
+    wire::PutBytes(out, 2, Text(scheme.at("description")));
+    wire::PutBytes(out, 3, Text(scheme.at("name")));
+    wire::PutBytes(out, 4, Text(scheme.at("in")));
+  });
+}
+
 }  // namespace
 
 std::string GnosticDocumentV3(std::string_view text) {
@@ -234,11 +244,17 @@ std::string GnosticDocumentV3(std::string_view text) {
     for (const auto& path : document.at("paths").as_object())
       Named(sink, 1, View(path.key()), [&] { PutPathItem(sink, path.value().as_object()); });
   });
-  const json::object& schemas = document.at("components").as_object().at("schemas").as_object();
+  const json::object& components = document.at("components").as_object();
   Nested(sink, 5, [&] {
-    Nested(sink, 1, [&] {
-      for (const auto& schema : schemas)
-        Named(sink, 1, View(schema.key()), [&] { PutSchemaOrReference(sink, schema.value().as_object()); });
+    if (const json::value* schemas = components.if_contains("schemas")) {
+      Nested(sink, 1, [&] {
+        for (const auto& schema : schemas->as_object())
+          Named(sink, 1, View(schema.key()), [&] { PutSchemaOrReference(sink, schema.value().as_object()); });
+      });
+    }
+    Nested(sink, 7, [&] {
+      for (const auto& scheme : components.at("securitySchemes").as_object())
+        Named(sink, 1, View(scheme.key()), [&] { PutSecurityScheme(sink, scheme.value().as_object()); });
     });
   });
   sink.Finish();

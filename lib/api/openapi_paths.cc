@@ -1,43 +1,28 @@
+// The paths of a group and version: what can be done to its resources.
+#include <algorithm>
 #include <map>
 
 #include <fmt/format.h>
 
-#include "lib/api/descriptions.h"
-#include "lib/api/openapi.h"
-#include "lib/api/openapi_parts.h"
+#include "lib/api/deleted_object.h"
+#include "lib/api/openapi_operation.h"
 #include "lib/api/types.h"
 
 namespace keelson::api {
 namespace {
 
-struct Parameter {
-  std::string_view name, type;
-};
-
-constexpr Parameter kPretty{"pretty", "string"};
-constexpr Parameter kListParameters[] = {{"allowWatchBookmarks", "boolean"},
-                                         {"continue", "string"},
-                                         {"fieldSelector", "string"},
-                                         {"labelSelector", "string"},
-                                         {"limit", "integer"},
-                                         {"resourceVersion", "string"},
-                                         {"resourceVersionMatch", "string"},
-                                         {"sendInitialEvents", "boolean"},
-                                         {"timeoutSeconds", "integer"},
-                                         {"watch", "boolean"}};
-constexpr Parameter kWriteParameters[] = {
-    {"dryRun", "string"}, {"fieldManager", "string"}, {"fieldValidation", "string"}};
-constexpr Parameter kForce{"force", "boolean"};
-constexpr Parameter kDeleteParameters[] = {{"dryRun", "string"},
-                                           {"gracePeriodSeconds", "integer"},
-                                           {"ignoreStoreReadErrorWithClusterBreakingPotential", "boolean"},
-                                           {"orphanDependents", "boolean"},
-                                           {"propagationPolicy", "string"}};
-constexpr std::string_view kPatchTypes[] = {"application/apply-patch+yaml", "application/json-patch+json",
-                                            "application/merge-patch+json",
-                                            "application/strategic-merge-patch+json"};
-constexpr std::string_view kObjectTypes[] = {"application/json", "application/vnd.kubernetes.protobuf",
-                                             "application/yaml"};
+constexpr std::string_view kPatchTypes[] = {"application/json-patch+json", "application/merge-patch+json",
+                                            "application/strategic-merge-patch+json",
+                                            "application/apply-patch+yaml"};
+constexpr std::string_view kObjectTypes[] = {"application/json", "application/yaml",
+                                             "application/vnd.kubernetes.protobuf"};
+constexpr std::string_view kListTypes[] = {
+    "application/json", "application/yaml", "application/vnd.kubernetes.protobuf",
+    "application/json;stream=watch", "application/vnd.kubernetes.protobuf;stream=watch"};
+constexpr std::string_view kLogTypes[] = {"text/plain", "application/json", "application/yaml",
+                                          "application/vnd.kubernetes.protobuf"};
+constexpr std::string_view kAnything[] = {"*/*"};
+constexpr std::string_view kTextSchema = R"({"type":"string"})";
 
 // One thing that can be done at a path.
 struct Action {
@@ -47,10 +32,10 @@ struct Action {
   std::string_view prefix;       // of the operation's id
   std::string_view description;  // up to what it is done to
 };
-constexpr Action kCollectionActions[] = {{"list", "get", "list", "list", "List or watch objects of kind"},
-                                         {"create", "post", "post", "create", "Create an object of kind"},
-                                         {"deletecollection", "delete", "deletecollection",
-                                          "deleteCollection", "Delete a selection of objects of kind"}};
+constexpr Action kCollectionActions[] = {
+    {"list", "get", "list", "list", "List or watch objects of kind"},
+    {"create", "post", "post", "create", "Create an object of kind"},
+    {"deletecollection", "delete", "deletecollection", "delete", "Delete a selection of objects of kind"}};
 constexpr Action kItemActions[] = {{"get", "get", "get", "read", "Read the"},
                                    {"update", "put", "put", "replace", "Replace the"},
                                    {"patch", "patch", "patch", "patch", "Change parts of the"},
@@ -60,18 +45,14 @@ constexpr Action kSubresourceActions[] = {{"get", "get", "get", "read", "Read"},
                                           {"patch", "patch", "patch", "patch", "Change parts of"},
                                           {"create", "post", "post", "create", "Create"},
                                           {"delete", "delete", "delete", "delete", "Delete"}};
+constexpr Action kWatchList{"watch", "get", "watchlist", "watch", "Watch all objects of kind"};
+constexpr Action kWatchOne{"watch", "get", "watch", "watch", "Watch one object of kind"};
+// A proxy passes every method on.
+constexpr std::string_view kProxyMethods[] = {"get", "put", "post", "delete", "options", "head", "patch"};
+constexpr std::string_view kStreamMethods[] = {"get", "post"};
 
-// What a parameter is for. Most are fields of the options that are described with the types.
-std::string_view ParameterText(std::string_view name) {
-  if (name == "pretty") return "Whether JSON is indented for people: true or false.";
-  if (name == "name") return "Name of the object.";
-  if (name == "namespace") return "Namespace of the objects.";
-  for (const Descriptor* options : {metav1::ListOptions::descriptor(), metav1::PatchOptions::descriptor(),
-                                    metav1::DeleteOptions::descriptor()}) {
-    if (const auto* field = options->FindFieldByCamelcaseName(std::string(name))) return DescriptionOf(field);
-  }
-  return "";
-}
+// Where the objects of an operation are looked for, which its id says.
+enum class Scope { kOwn, kAllNamespaces };
 
 std::string Capitalized(std::string_view word) {
   std::string out(word);
@@ -79,106 +60,114 @@ std::string Capitalized(std::string_view word) {
   return out;
 }
 
-// "rbac.authorization.k8s.io", "v1" -> RbacAuthorizationV1; the core group is CoreV1.
-std::string GroupVersionName(std::string_view group, std::string_view version) {
-  std::string out;
-  constexpr std::string_view kDomain = ".k8s.io";
-  if (group.size() > kDomain.size() && group.substr(group.size() - kDomain.size()) == kDomain)
-    group.remove_suffix(kDomain.size());
-  if (group.empty()) out = "Core";
-  while (!group.empty()) {
-    size_t dot = std::min(group.find('.'), group.size());
-    out += Capitalized(group.substr(0, dot));
-    group.remove_prefix(std::min(dot + 1, group.size()));
-  }
-  return out + Capitalized(version);
-}
-
-bool IsConnect(const ResourceInfo& info) {
-  return info.kind.size() > 7 && info.kind.substr(info.kind.size() - 7) == "Options";
-}
+bool IsConnect(const ResourceInfo& info) { return info.kind.ends_with("Options"); }
 
 const Descriptor* ListOf(const ResourceInfo& info) {
   GroupVersionKind gvk = info.Gvk();
   return FindMessage(gvk.group, gvk.version, gvk.kind + "List");
 }
 
-class PathWriter {
+class ResourcePaths {
  public:
-  PathWriter(const ResourceInfo& info, OpenApiVersion version)
-      : info_(info), v3_(version == OpenApiVersion::kV3), version_(version) {}
+  ResourcePaths(const ResourceInfo& info, OpenApiVersion version, const PathVisitor& visit)
+      : info_(info), version_(version), visit_(visit) {
+    base_ = info.group.empty() ? fmt::format("/api/{}/", info.version)
+                               : fmt::format("/apis/{}/{}/", info.group, info.version);
+  }
 
-  // The JSON of a path with those of `actions` that the resource has; empty when it has none.
-  template <typename Actions>
-  std::string Item(const std::string& path, const Actions& actions, std::string_view scope) const {
-    std::string members;
-    for (const Action& action : actions) {
-      if (!info_.HasVerb(action.verb)) continue;
-      members +=
-          fmt::format("{}\"{}\":{}", members.empty() ? "" : ",", action.method, Operation(action, scope));
+  void Visit() const {
+    std::string scope = info_.namespaced ? "namespaces/{namespace}/" : "";
+    std::string_view resource = info_.resource;
+    if (size_t slash = resource.find('/'); slash != std::string_view::npos) {
+      std::string path =
+          fmt::format("{}{}{}/{{name}}{}", base_, scope, resource.substr(0, slash), resource.substr(slash));
+      if (IsConnect(info_)) return VisitConnections(path);
+      return Emit(path, kSubresourceActions);
     }
-    if (members.empty()) return "";
-    std::string parameters = ParameterJson(kPretty, "query");
-    if (path.find("{name}") != std::string::npos)
-      parameters += "," + ParameterJson({"name", "string"}, "path");
-    if (path.find("{namespace}") != std::string::npos)
-      parameters += "," + ParameterJson({"namespace", "string"}, "path");
-    return "{" + members + ",\"parameters\":[" + parameters + "]}";
+    std::string path = fmt::format("{}{}{}", base_, scope, resource);
+    Emit(path, kCollectionActions);
+    Emit(path + "/{name}", kItemActions);
+    constexpr Action kListAll[] = {kCollectionActions[0]};
+    if (info_.namespaced) Emit(fmt::format("{}{}", base_, resource), kListAll, Scope::kAllNamespaces);
+    path = fmt::format("{}watch/{}{}", base_, scope, resource);
+    Emit(path, {&kWatchList, 1});
+    if (info_.HasVerb("get")) Emit(path + "/{name}", {&kWatchOne, 1});
+    if (info_.namespaced)
+      Emit(fmt::format("{}watch/{}", base_, resource), {&kWatchList, 1}, Scope::kAllNamespaces);
   }
 
  private:
-  std::string ParameterJson(const Parameter& parameter, std::string_view in) const {
-    std::string schema = fmt::format(R"("type":"{}","uniqueItems":true)", parameter.type);
-    if (v3_) schema = "\"schema\":{" + schema + "}";
-    return fmt::format(R"({{"description":"{}","in":"{}","name":"{}",{}{}}})", ParameterText(parameter.name),
-                       in, parameter.name, in == "path" ? "\"required\":true," : "", schema);
+  // Those of `actions` that the resource has; nothing if it has none.
+  void Emit(const std::string& path, std::span<const Action> actions, Scope scope = Scope::kOwn) const {
+    std::vector<OpenApiOperation> operations;
+    for (const Action& action : actions) {
+      if (info_.HasVerb(action.verb)) operations.push_back(Operation(path, action, scope));
+    }
+    if (!operations.empty()) visit_(path, PathItemJson(std::move(operations), version_));
   }
 
-  std::string Operation(const Action& action, std::string_view scope) const {
-    bool connect = IsConnect(info_);
-    std::string parameters, id;
-    auto add = [&](const Parameter& parameter) {
-      parameters += (parameters.empty() ? "" : ",") + ParameterJson(parameter, "query");
-    };
-    bool writes = action.action == "post" || action.action == "put" || action.action == "patch";
-    if (action.action == "list" || action.action == "deletecollection") {
-      for (const Parameter& parameter : kListParameters) add(parameter);
-    }
-    if (action.action == "delete" || action.action == "deletecollection") {
-      for (const Parameter& parameter : kDeleteParameters) add(parameter);
-    }
-    if (writes && !connect) {
-      for (const Parameter& parameter : kWriteParameters) add(parameter);
-      if (action.action == "patch") add(kForce);
-    }
-    id = connect ? "connect" + Capitalized(action.method) : std::string(action.prefix);
-    size_t slash = info_.resource.find('/');
-    id += GroupVersionName(info_.group, info_.version);
-    if (scope != "AllNamespaces" && info_.namespaced) id += "Namespaced";
-    id += OwnerKind();
-    if (slash != std::string_view::npos) id += Capitalized(info_.resource.substr(slash + 1));
-    if (scope == "AllNamespaces") id += "ForAllNamespaces";
-    std::string out =
-        fmt::format(R"({{"description":"{}.","operationId":"{}",)", OperationText(action, connect), id);
-    if (!v3_)
-      out +=
-          fmt::format(R"("consumes":{},"produces":{},)",
-                      action.action == "patch" ? TypeList(kPatchTypes) : "[\"*/*\"]", TypeList(kObjectTypes));
-    out += Body(action, connect, parameters);
-    if (!parameters.empty()) out += "\"parameters\":[" + parameters + "],";
-    out += "\"responses\":" + Responses(action, connect) + ",";
-    out += fmt::format(
-        R"("x-kubernetes-action":"{}","x-kubernetes-group-version-kind":{{"group":"{}","kind":"{}","version":"{}"}}}})",
-        connect ? "connect" : action.action, info_.kind_group, info_.kind, info_.kind_version);
+  OpenApiOperation Operation(const std::string& path, const Action& action, Scope scope) const {
+    OpenApiOperation out = Begin(path, action.method, action.action);
+    out.parameters.push_back(PrettyParameter());
+    out.description = OperationText(action);
+    std::string_view rest = action.action == "deletecollection" ? "Collection" : "";
+    out.id = std::string(action.prefix) + GroupVersion() + std::string(rest) + ObjectName(scope);
+    if (action.action == "watchlist") out.id += "List";
+    if (scope == Scope::kAllNamespaces) out.id += "ForAllNamespaces";
+    AddParameters(action, out);
+    AddBody(action, out);
+    AddReplies(action, out);
     return out;
   }
 
-  std::string OperationText(const Action& action, bool connect) const {
+  OpenApiOperation Begin(const std::string& path, std::string_view method, std::string_view action) const {
+    OpenApiOperation out;
+    out.method = method;
+    out.tag = OpenApiTag(info_.group, info_.version);
+    out.parameters = PathParameters(path);
+    auto text = [](std::string_view view) { return boost::json::string_view(view.data(), view.size()); };
+    out.extensions = {{"x-kubernetes-action", text(action)},
+                      {"x-kubernetes-group-version-kind",
+                       {{"group", text(info_.kind_group)},
+                        {"kind", text(info_.kind)},
+                        {"version", text(info_.kind_version)}}}};
+    return out;
+  }
+
+  void VisitConnections(const std::string& path) const {
+    bool proxy = info_.HasVerb("update");
+    std::vector<std::string> paths = {path};
+    if (proxy) paths.push_back(path + "/{path}");
+    for (const std::string& place : paths) {
+      std::vector<OpenApiOperation> operations;
+      for (std::string_view method : proxy ? std::span<const std::string_view>(kProxyMethods)
+                                           : std::span<const std::string_view>(kStreamMethods)) {
+        OpenApiOperation out = Begin(place, method, "connect");
+        for (OpenApiParameter& option : OptionParameters(info_.descriptor()))
+          out.parameters.push_back(std::move(option));
+        out.description = fmt::format("Connect to the {} of the {}.", Subresource(), OwnerKind());
+        out.id = "connect" + GroupVersion() + Capitalized(method) + ObjectName(Scope::kOwn) +
+                 (place == path ? "" : "WithPath");
+        out.produces = kAnything;
+        out.reply_schema = kTextSchema;
+        out.replies = {{200, "OK"}};
+        operations.push_back(std::move(out));
+      }
+      visit_(place, PathItemJson(std::move(operations), version_));
+    }
+  }
+
+  std::string GroupVersion() const { return OpenApiGroupName(info_.group) + Capitalized(info_.version); }
+
+  std::string_view Subresource() const {
     size_t slash = info_.resource.find('/');
-    if (slash == std::string_view::npos) return fmt::format("{} {}", action.description, info_.kind);
-    std::string_view subresource = info_.resource.substr(slash + 1);
-    if (connect) return fmt::format("Connect to the {} of the {}", subresource, OwnerKind());
-    return fmt::format("{} the {} of the {}", action.description, subresource, OwnerKind());
+    return slash == std::string_view::npos ? std::string_view() : info_.resource.substr(slash + 1);
+  }
+
+  // "NamespacedPodLog"
+  std::string ObjectName(Scope scope) const {
+    return (info_.namespaced && scope == Scope::kOwn ? "Namespaced" : "") + OwnerKind() +
+           Capitalized(Subresource());
   }
 
   // The kind of the main resource, which operations are named after.
@@ -188,89 +177,100 @@ class PathWriter {
     return std::string((owner ? *owner : info_).kind);
   }
 
-  template <typename Types>
-  static std::string TypeList(const Types& types) {
-    std::string out;
-    for (std::string_view type : types) out += fmt::format("{}\"{}\"", out.empty() ? "" : ",", type);
-    return "[" + out + "]";
+  std::string OperationText(const Action& action) const {
+    std::string_view subresource = Subresource();
+    if (subresource.empty()) return fmt::format("{} {}.", action.description, info_.kind);
+    return fmt::format("{} the {} of the {}.", action.description, subresource, OwnerKind());
   }
 
-  template <typename Types>
-  std::string Content(const Types& types, const std::string& schema) const {
-    std::string out;
-    for (std::string_view type : types)
-      out += fmt::format("{}\"{}\":{{\"schema\":{}}}", out.empty() ? "" : ",", type, schema);
-    return "\"content\":{" + out + "}";
+  bool IsLog() const { return info_.resource == "pods/log"; }
+
+  void AddParameters(const Action& action, OpenApiOperation& out) const {
+    std::vector<OpenApiParameter> more;
+    if (action.action == "list" || action.verb == "watch") more = ListParameters();
+    if (action.action == "deletecollection") more = DeleteCollectionParameters();
+    if (action.action == "delete") more = DeleteParameters();
+    if (action.action == "post" || action.action == "put") more = WriteParameters(false);
+    if (action.action == "patch") more = WriteParameters(true);
+    if (IsLog()) more = OptionParameters(corev1::PodLogOptions::descriptor());
+    out.parameters.insert(out.parameters.end(), more.begin(), more.end());
   }
 
-  // Version 3 has a member for the body, version 2 a parameter.
-  std::string Body(const Action& action, bool connect, std::string& parameters) const {
-    const Descriptor* type = nullptr;
-    bool deletes = action.action == "delete" || action.action == "deletecollection";
-    if (deletes) type = metav1::DeleteOptions::descriptor();
-    if (action.action == "post" || action.action == "put") type = info_.descriptor();
-    if (action.action == "patch") type = metav1::Patch::descriptor();
-    if (!type || connect) return "";
-    std::string schema = SchemaRef(type, version_);
-    if (!v3_) {
-      parameters = fmt::format(R"({{"in":"body","name":"body",{}"schema":{}}})",
-                               deletes ? "" : "\"required\":true,", schema) +
-                   (parameters.empty() ? "" : ",") + parameters;
-      return "";
+  void AddBody(const Action& action, OpenApiOperation& out) const {
+    out.consumes = kAnything;
+    if (action.method == "delete") {
+      out.body = metav1::DeleteOptions::descriptor();
+      out.body_required = false;
     }
-    std::string content = action.action == "patch"
-                              ? Content(kPatchTypes, schema)
-                              : Content(std::initializer_list<std::string_view>{"*/*"}, schema);
-    return "\"requestBody\":{" + content + (deletes ? "" : ",\"required\":true") + "},";
+    if (action.action == "post" || action.action == "put") out.body = info_.descriptor();
+    if (action.action == "patch") {
+      out.body = metav1::Patch::descriptor();
+      out.consumes = kPatchTypes;
+    }
   }
 
-  std::string Responses(const Action& action, bool connect) const {
+  void AddReplies(const Action& action, OpenApiOperation& out) const {
     const Descriptor* type = info_.descriptor();
+    out.produces = kObjectTypes;
+    out.replies = {{200, "OK"}};
     if (action.action == "list") type = ListOf(info_);
-    if (action.action == "delete" || action.action == "deletecollection") type = metav1::Status::descriptor();
-    auto reply = [&](std::string_view code, std::string_view text) {
-      std::string schema = connect || !type ? R"({"type":"string"})" : SchemaRef(type, version_);
-      std::string payload = v3_ ? Content(kObjectTypes, schema) : "\"schema\":" + schema;
-      return fmt::format(R"("{}":{{{},"description":"{}"}})", code, payload, text);
-    };
-    std::string out = "{" + reply("200", "OK");
-    if (!connect && (action.action == "post" || action.action == "put" || action.action == "patch"))
-      out += "," + reply("201", "Created");
-    if (action.action == "delete" || (action.action == "post" && !connect))
-      out += "," + reply("202", "Accepted");
-    return out + R"(,"401":{"description":"Unauthorized"}})";
+    if (action.verb == "watch") type = metav1::WatchEvent::descriptor();
+    if (action.action == "list" || action.verb == "watch") out.produces = kListTypes;
+    bool deletes = action.action == "delete";
+    if (action.action == "deletecollection" || (deletes && !DeleteReturnsObject(info_)))
+      type = metav1::Status::descriptor();
+    if (action.method == "post" || action.method == "put" || action.method == "patch")
+      out.replies.emplace_back(201, "Created");
+    if (deletes || action.method == "post") out.replies.emplace_back(202, "Accepted");
+    if (IsLog()) {
+      out.produces = kLogTypes;
+      type = nullptr;
+    }
+    out.reply_schema = type ? SchemaRef(type, version_) : std::string(kTextSchema);
   }
 
   const ResourceInfo& info_;
-  bool v3_;
   OpenApiVersion version_;
+  const PathVisitor& visit_;
+  std::string base_;
 };
 
 }  // namespace
 
+std::string OpenApiGroupName(std::string_view group) {
+  constexpr std::string_view kDomain = ".k8s.io";
+  if (group.size() > kDomain.size() && group.ends_with(kDomain)) group.remove_suffix(kDomain.size());
+  if (group.empty()) return "Core";
+  std::string out;
+  while (!group.empty()) {
+    size_t dot = std::min(group.find('.'), group.size());
+    out += Capitalized(group.substr(0, dot));
+    group.remove_prefix(std::min(dot + 1, group.size()));
+  }
+  return out;
+}
+
+std::string OpenApiTag(std::string_view group, std::string_view version) {
+  std::string out = OpenApiGroupName(group);
+  out[0] = static_cast<char>(std::tolower(static_cast<unsigned char>(out[0])));
+  if (!version.empty()) out.append("_").append(version);
+  return out;
+}
+
 void ForEachPath(std::string_view group, std::string_view version, OpenApiVersion form,
-                 const std::function<void(const std::string&, const std::string&)>& visit) {
-  std::string base =
-      group.empty() ? fmt::format("/api/{}/", version) : fmt::format("/apis/{}/{}/", group, version);
-  auto emit = [&](const std::string& path, const std::string& json) {
-    if (!json.empty()) visit(path, json);
-  };
+                 const PathVisitor& visit) {
+  OpenApiOperation discovery;
+  discovery.method = "get";
+  discovery.id = "get" + OpenApiGroupName(group) + Capitalized(version) + "APIResources";
+  discovery.tag = OpenApiTag(group, version);
+  discovery.description = "List the resources of the group and version.";
+  discovery.consumes = discovery.produces = kObjectTypes;
+  discovery.reply_schema = SchemaRef(metav1::APIResourceList::descriptor(), form);
+  discovery.replies = {{200, "OK"}};
+  visit(group.empty() ? fmt::format("/api/{}/", version) : fmt::format("/apis/{}/{}/", group, version),
+        PathItemJson({discovery}, form));
   for (const ResourceInfo& info : Resources()) {
-    if (info.group != group || info.version != version) continue;
-    PathWriter writer(info, form);
-    std::string scope = info.namespaced ? base + "namespaces/{namespace}/" : base;
-    if (size_t slash = info.resource.find('/'); slash != std::string_view::npos) {
-      std::string path = scope + std::string(info.resource.substr(0, slash)) + "/{name}" +
-                         std::string(info.resource.substr(slash));
-      emit(path, writer.Item(path, kSubresourceActions, ""));
-      continue;
-    }
-    std::string path = scope + std::string(info.resource);
-    emit(path, writer.Item(path, kCollectionActions, ""));
-    emit(path + "/{name}", writer.Item(path + "/{name}", kItemActions, ""));
-    constexpr Action kListAll[] = {kCollectionActions[0]};
-    if (info.namespaced)
-      emit(base + std::string(info.resource), writer.Item(base, kListAll, "AllNamespaces"));
+    if (info.group == group && info.version == version) ResourcePaths(info, form, visit).Visit();
   }
 }
 
@@ -283,7 +283,8 @@ std::set<const Descriptor*> TypesOf(std::string_view group, std::string_view ver
   }
   if (types.empty()) return types;
   for (const Descriptor* type :
-       {metav1::DeleteOptions::descriptor(), metav1::Patch::descriptor(), metav1::Status::descriptor()}) {
+       {metav1::DeleteOptions::descriptor(), metav1::Patch::descriptor(), metav1::Status::descriptor(),
+        metav1::WatchEvent::descriptor(), metav1::APIResourceList::descriptor()}) {
     AddReferencedTypes(type, types);
   }
   return types;

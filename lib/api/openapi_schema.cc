@@ -107,13 +107,41 @@ void AddDescription(std::string_view text, ObjectText& out) {
   if (!text.empty()) out.Add("description", Quoted(text));
 }
 
-// The description, extensions and constraints that stand beside a field's type.
-void AddFieldFacts(const FieldInfo& field, ObjectText& out) {
+// What Go has where JSON has nothing: structs are never absent, nor are scalars that are always printed. Null
+// for what may be absent.
+std::string_view ZeroOf(const FieldInfo& field) {
+  switch (field.kind) {
+    case ValueKind::kString:
+      return "\"\"";
+    case ValueKind::kBool:
+      return "false";
+    case ValueKind::kInt32:
+    case ValueKind::kInt64:
+    case ValueKind::kDouble:
+      return "0";
+    case ValueKind::kMessage:
+      return field.message->form == JSON_OBJECT ? "{}" : "";
+    case ValueKind::kBytes:
+      break;
+  }
+  return "";
+}
+
+std::string_view DefaultOf(const FieldInfo& field) {
+  const auto& options = field.descriptor->options();
+  if (options.HasExtension(default_json)) return options.GetExtension(default_json);
+  if (field.pointer || field.repeated || field.map) return "";
+  return field.kind == ValueKind::kMessage || field.always ? ZeroOf(field) : "";
+}
+
+// The description, extensions and constraints that stand beside a field's type. Version 2 has no defaults.
+void AddFieldFacts(const FieldInfo& field, OpenApiVersion version, ObjectText& out) {
   static const std::map<ListType, std::string_view> kListTypes = {
       {LIST_ATOMIC, "atomic"}, {LIST_MAP, "map"}, {LIST_SET, "set"}};
   AddDescription(DescriptionOf(field.descriptor), out);
   const auto& options = field.descriptor->options();
-  if (options.HasExtension(default_json)) out.Add("default", options.GetExtension(default_json));
+  if (std::string_view value = DefaultOf(field); !value.empty() && version == OpenApiVersion::kV3)
+    out.Add("default", value);
   ListType list = options.GetExtension(list_type);
   if (list == MAP_ATOMIC || list == MAP_GRANULAR)
     out.Add("x-kubernetes-map-type", list == MAP_ATOMIC ? "\"atomic\"" : "\"granular\"");
@@ -153,6 +181,15 @@ bool IsRequired(const FieldInfo& field) {
   return descriptor.options().GetExtension(api::required);
 }
 
+// Items of lists and values of maps are never absent.
+std::string WithZero(const std::string& value, const FieldInfo& field) {
+  std::string_view zero = ZeroOf(field);
+  if (zero.empty()) return value;
+  ObjectText facts;
+  facts.Add("default", zero);
+  return Joined(field.kind == ValueKind::kMessage ? "{\"allOf\":[" + value + "]}" : value, facts);
+}
+
 std::string FieldSchema(const FieldInfo& field, OpenApiVersion version) {
   bool v3 = version == OpenApiVersion::kV3;
   const auto& options = field.descriptor->options();
@@ -167,7 +204,8 @@ std::string FieldSchema(const FieldInfo& field, OpenApiVersion version) {
     value = Joined(value, constraint);
   }
   ObjectText facts;
-  AddFieldFacts(field, facts);
+  AddFieldFacts(field, version, facts);
+  if (v3 && (field.map || field.repeated)) value = WithZero(value, field);
   if (field.map) return Joined(R"({"additionalProperties":)" + value + R"(,"type":"object"})", facts);
   if (field.repeated) return Joined(R"({"items":)" + value + R"(,"type":"array"})", facts);
   // Beside a reference nothing else counts in version 3, so it moves into allOf.
@@ -202,8 +240,8 @@ bool IsKind(const Descriptor* type) {
       GroupVersionKind gvk = info.Gvk();
       if (const Descriptor* list = FindMessage(gvk.group, gvk.version, gvk.kind + "List")) all->insert(list);
     }
-    for (const char* name :
-         {"Status", "DeleteOptions", "WatchEvent", "APIResourceList", "APIGroup", "APIGroupList"}) {
+    for (const char* name : {"Status", "DeleteOptions", "WatchEvent", "APIResourceList", "APIGroup",
+                             "APIGroupList", "APIVersions"}) {
       if (const Descriptor* other = FindMessage("meta.k8s.io", "v1", name)) all->insert(other);
       if (const Descriptor* other = FindMessage("", "v1", name)) all->insert(other);
     }
@@ -231,9 +269,13 @@ std::string OpenApiName(const Descriptor* descriptor) {
   return home + "." + descriptor->name();
 }
 
-std::string SchemaRef(const Descriptor* type, OpenApiVersion version) {
+std::string SchemaRef(std::string_view name, OpenApiVersion version) {
   std::string_view where = version == OpenApiVersion::kV3 ? "#/components/schemas/" : "#/definitions/";
-  return fmt::format(R"({{"$ref":"{}{}"}})", where, OpenApiName(type));
+  return fmt::format(R"({{"$ref":"{}{}"}})", where, name);
+}
+
+std::string SchemaRef(const Descriptor* type, OpenApiVersion version) {
+  return SchemaRef(OpenApiName(type), version);
 }
 
 std::string SchemaJson(const Descriptor* type, OpenApiVersion version) {
@@ -260,6 +302,7 @@ std::string SchemaJson(const Descriptor* type, OpenApiVersion version) {
   schema.Add("type", "\"object\"");
   if (kind) schema.Add("x-kubernetes-group-version-kind", KindsJson(type));
   if (type->options().GetExtension(atomic)) schema.Add("x-kubernetes-map-type", "\"atomic\"");
+  if (std::string unions = UnionsJson(type); !unions.empty()) schema.Add("x-kubernetes-unions", unions);
   return schema.Take();
 }
 

@@ -61,14 +61,6 @@ std::string InAYear(WallTime now) {
   return std::string(text, size);
 }
 
-// "apis/apps/v1" -> {"apps", "v1"}
-std::pair<std::string_view, std::string_view> GroupVersionOf(std::string_view path) {
-  size_t last = path.rfind('/');
-  std::string_view version = path.substr(last + 1);
-  size_t first = path.find('/');
-  return {first == last ? std::string_view() : path.substr(first + 1, last - first - 1), version};
-}
-
 void NotAcceptable(Context& context) {
   context.status = 406;
   context.writer->Reply(406, {{"Vary", "Accept"}}, "");
@@ -140,8 +132,7 @@ std::string OpenApiHandler::HashOf(const std::string& path) {
     MutexLock lock(mutex_);
     if (auto it = hashes_.find(path); it != hashes_.end()) return it->second;
   }
-  auto [group, version] = GroupVersionOf(path);
-  std::string hash = http::Sha256Hex(api::OpenApiV3Json(group, version));
+  std::string hash = http::Sha256Hex(api::OpenApiV3Json(path));
   std::transform(hash.begin(), hash.end(), hash.begin(), [](unsigned char c) { return std::toupper(c); });
   MutexLock lock(mutex_);
   return hashes_.emplace(path, std::move(hash)).first->second;
@@ -180,12 +171,10 @@ void OpenApiHandler::HandleV3(Context& context, const std::string& path) {
     headers.Add("Cache-Control", "public, immutable");
     headers.Add("Expires", InAYear(clock_.Now()));
   }
-  auto [group, version] = GroupVersionOf(path);
   DocumentPtr document =
       wanted == Wanted::kProtobuf
-          ? Find(path + " protobuf", kV3Protobuf, hash,
-                 [g = group, v = version] { return api::OpenApiV3Protobuf(g, v); })
-          : Find(path, kJson, hash, [g = group, v = version] { return api::OpenApiV3Json(g, v); });
+          ? Find(path + " protobuf", kV3Protobuf, hash, [&path] { return api::OpenApiV3Protobuf(path); })
+          : Find(path, kJson, hash, [&path] { return api::OpenApiV3Json(path); });
   Reply(context, *document, std::move(headers));
 }
 
