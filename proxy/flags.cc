@@ -49,13 +49,14 @@ void AddProgramFlags(CLI::App& app, Flags& f) {
   app.add_flag("--cleanup", f.cleanup, "remove the proxy's rules and exit");
   app.add_flag("--init-only", f.init_only, "only do what needs full root privileges, and exit");
   app.add_option_function<std::string>(
-      "--feature-gates",
-      [&d](const std::string& text) {
-        if (auto parsed = k8s::ParseFeatureGates(text, d.feature_gates); !parsed)
-          throw CLI::ValidationError("invalid argument \"" + text +
-                                     "\" for \"--feature-gates\" flag: " + parsed.error().message());
-      },
-      "key=value pairs");
+         "--feature-gates",
+         [&d](const std::string& text) {
+           if (auto parsed = k8s::ParseFeatureGates(text, d.feature_gates); !parsed)
+             throw CLI::ValidationError("invalid argument \"" + text +
+                                        "\" for \"--feature-gates\" flag: " + parsed.error().message());
+         },
+         "key=value pairs")
+      ->trigger_on_parse();
   app.add_option("--kubeconfig", d.client.kubeconfig, "how to reach the API server");
   app.add_option("--master", f.master, "URL of the API server, over the kubeconfig's");
   app.add_option("--kube-api-content-type", d.client.content_type, "of requests to the API server");

@@ -89,6 +89,25 @@ TEST(UpstreamFlags, AreAllTaken) {
   }
 }
 
+TEST(UpstreamFlags, GivenTwiceCountAsPflagHasIt) {
+  CLI::App app;
+  Flags flags;
+  AddFlags(app, flags);
+  std::ostringstream out, err;
+  const auto code = ParseFlags(app,
+                               {"--feature-gates=AllAlpha=false", "--conntrack-min=1",
+                                "--ipvs-sync-period=1s", "--proxy-mode=ipvs", "--feature-gates=AllBeta=false",
+                                "--conntrack-min=2", "--ipvs-sync-period=2s", "--proxy-mode=nftables"},
+                               out, err);
+  ASSERT_FALSE(code) << err.str();
+  EXPECT_EQ(flags.document.conntrack.min, 2);
+  EXPECT_EQ(flags.ipvs_sync_period, std::chrono::seconds(2));
+  EXPECT_EQ(flags.document.mode, "nftables");
+  // Maps grow.
+  EXPECT_EQ(flags.document.feature_gates,
+            (std::map<std::string, bool>{{"AllAlpha", false}, {"AllBeta", false}}));
+}
+
 TEST(UpstreamFlags, WithoutEffectAreNamedOnceAndExplained) {
   const std::string doc = *ReadFile(KEELSON_SERVICES_DOC);
   for (const FlagWithoutEffect& flag : FlagsWithoutEffect()) {

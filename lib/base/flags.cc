@@ -17,7 +17,12 @@ void TakeOneValueEach(CLI::App& app) {
   ForEachApp(app, [](CLI::App& one) {
     for (CLI::Option* option : one.get_options([](CLI::Option*) { return true; })) {
       bool any_number = option->get_expected_max() >= CLI::detail::expected_max_vector_size;
-      if (any_number && option->nonpositional()) option->allow_extra_args(false);
+      if (!option->nonpositional()) continue;
+      if (any_number) {
+        option->allow_extra_args(false);
+      } else if (option->get_multi_option_policy() == CLI::MultiOptionPolicy::Throw) {
+        option->take_last();
+      }
     }
   });
 }

@@ -4,6 +4,7 @@
 //   --switch=     an error, as is an empty number: CLI11 would take them for true and 0
 //   --flag a b    one value a flag: b is an argument of its own, and where none is expected an error
 //   -v=2          the same as -v 2
+//   -v=2 -v=3     the last one counts: CLI11 would refuse the second
 //   --flag_name   the same as --flag-name
 #pragma once
 

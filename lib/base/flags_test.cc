@@ -65,6 +65,7 @@ TEST(Flags, ValuesAsPflagReadsThem) {
       {{"--a-list=a,b", "--a-list", "c"}, "default", {"a", "b", "c"}, true, 7},
       {{"--a_list=a", "--name=x_y"}, "x_y", {"a"}, true, 7},
       {{"--a-list=", "--on"}, "default", {""}, true, 7},
+      {{"-v=4", "--name=a", "--on", "--name=b", "--on=false", "--v", "5"}, "b", {"default"}, false, 5},
   };
   for (const auto& c : cases) {
     Parsed out = Parse(c.arguments);
