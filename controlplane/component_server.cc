@@ -12,6 +12,7 @@
 #include "lib/base/file.h"
 #include "lib/base/metrics.h"
 #include "lib/http/certificates.h"
+#include "lib/http/metrics_page.h"
 #include "lib/k8s/component_pages.h"
 
 namespace keelson::controlplane {
@@ -65,14 +66,14 @@ class Pages {
       return ReplyText(writer, HttpStatus(allowed.error().code()), allowed.error().message() + "\n");
     }
     if (request.path == "/metrics") {
-      writer.Reply(200, {{"Content-Type", "text/plain; version=0.0.4; charset=utf-8"}}, metrics::Print());
+      http::ReplyMetrics(request, writer, metrics::Print());
     } else if (request.path == "/configz") {
       writer.Reply(200, {{"Content-Type", "application/json"}, {"X-Content-Type-Options", "nosniff"}},
                    pages_.configz);
     } else if (request.path == "/metrics/slis") {
-      writer.Reply(200, {{"Content-Type", "text/plain; version=0.0.4; charset=utf-8"}}, k8s::HealthMetrics());
+      http::ReplyMetrics(request, writer, k8s::HealthMetrics());
     } else if (request.path == "/metrics/resources" && pages_.resources) {
-      writer.Reply(200, {{"Content-Type", "text/plain; version=0.0.4; charset=utf-8"}}, pages_.resources());
+      http::ReplyMetrics(request, writer, pages_.resources());
     } else if (request.path == "/flagz" && pages_.flagz) {
       Page(writer, k8s::AnswerFlagz(pages_.component, flags_, request.headers.Get("Accept")));
     } else if (request.path == "/statusz" && pages_.statusz) {

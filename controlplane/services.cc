@@ -13,6 +13,7 @@
 #include <optional>
 #include <thread>
 
+#include "controlplane/apiserver/request_metrics.h"
 #include "controlplane/apiserver/server.h"
 #include "controlplane/audit_setup.h"
 #include "controlplane/auth_services.h"
@@ -22,6 +23,7 @@
 #include "controlplane/options.h"
 #include "controlplane/registry/registry.h"
 #include "controlplane/role_services.h"
+#include "controlplane/storage/cache_meters.h"
 #include "controlplane/storage/store.h"
 #include "controlplane/tls_options.h"
 #include "lib/base/build_info.h"
@@ -163,6 +165,7 @@ Result<> MakeEtcd(const Options& options, ControlPlane& plane) {
     ASSIGN_OR_RETURN(client.key_pem, ReadIfSet(options.etcd_key_file));
   }
   plane.etcd_client = std::make_shared<etcd::Client>(std::move(client));
+  storage::TellDatabaseSize(plane.etcd_client);
   return {};
 }
 
@@ -202,10 +205,7 @@ Result<> MakeApiServer(const Options& options, ControlPlane& plane) {
   server.io_threads = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
   server.worker_threads = kWorkers;
   server.max_body = kMaxBody;
-  server.on_handshake_error =
-      [&errors = metrics::Counter("apiserver_tls_handshake_errors_total",
-                                  "Number of requests dropped with 'TLS handshake error from' error")
-                     .With()] { errors.Increment(); };
+  server.on_handshake_error = [&errors = apiserver::HandshakeErrors()] { errors.Increment(); };
   apiserver::ApiServer& apiserver = *plane.apiserver;
   auto listening = http::Server::Listen(std::move(server), [&apiserver](auto request, auto writer) {
     apiserver.Handle(std::move(request), std::move(writer));

@@ -3,6 +3,7 @@
 #include "lib/base/log.h"
 #include "lib/base/metrics.h"
 #include "lib/base/pause.h"
+#include "lib/http/metrics_page.h"
 
 namespace keelson::proxy {
 namespace {
@@ -28,7 +29,7 @@ http::Handler MetricsPages(const Running& running) {
                     std::shared_ptr<http::ResponseWriter> writer) {
     http::Headers text = {{"Content-Type", "text/plain; charset=utf-8"}};
     if (request->path == "/metrics") {
-      writer->Reply(200, {{"Content-Type", "text/plain; version=0.0.4; charset=utf-8"}}, metrics::Print());
+      http::ReplyMetrics(*request, *writer, metrics::Print());
     } else if (request->path == "/proxyMode") {
       writer->Reply(200, text, running.mode());
     } else if (request->path == "/healthz") {

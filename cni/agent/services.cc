@@ -13,6 +13,7 @@
 #include "lib/base/metrics.h"
 #include "lib/base/service_group.h"
 #include "lib/client/transport.h"
+#include "lib/http/metrics_page.h"
 #include "lib/http/server_service.h"
 
 namespace keelson::cni::agent {
@@ -26,7 +27,7 @@ http::Handler Pages(const Health& health) {
       std::string complaint = health.Complaint();
       writer->Reply(complaint.empty() ? 200 : 503, text, complaint.empty() ? "ok" : complaint + "\n");
     } else if (request->path == "/metrics") {
-      writer->Reply(200, {{"Content-Type", "text/plain; version=0.0.4; charset=utf-8"}}, metrics::Print());
+      http::ReplyMetrics(*request, *writer, metrics::Print());
     } else {
       writer->Reply(404, text, "404 page not found\n");
     }

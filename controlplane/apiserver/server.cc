@@ -6,6 +6,7 @@
 
 #include "controlplane/apiserver/admission/plugins.h"
 #include "controlplane/apiserver/server_impl.h"
+#include "controlplane/registry/ip_allocator.h"
 #include "lib/base/build_info.h"
 #include "lib/base/metrics.h"
 
@@ -81,7 +82,10 @@ ApiServer::Impl::Impl(ApiServerOptions given, registry::Registry& the_registry, 
 ApiServer::ApiServer(ApiServerOptions options, registry::Registry& registry, storage::Store& store)
     : impl_(std::make_unique<Impl>(std::move(options), registry, store)) {
   TellBuild();
-  metrics::OnCollect([&store] { CountObjects(store); });
+  metrics::OnCollect([&store] {
+    CountObjects(store);
+    registry::TellAddresses(store, Clock::Real());
+  });
 }
 ApiServer::~ApiServer() = default;
 

@@ -36,18 +36,24 @@ Forms FormsOf(const Context& context) {
   return context.info.verb == "list" ? Forms::kList : Forms::kAll;
 }
 
+metrics::Family& authorization_attempts = metrics::Counter(
+    "authorization_attempts_total", "Counter of authorization attempts broken down by result.", {"result"});
+metrics::Family& authorization_seconds = metrics::Histograms(
+    "authorization_duration_seconds", "Authorization duration in seconds broken out by result.",
+    metrics::ExponentialBuckets(0.001, 2, 15), {"result"});
+metrics::Family& deprecated_apis = metrics::Gauge(
+    "apiserver_requested_deprecated_apis",
+    "Gauge of deprecated APIs that have been requested, broken out by API group, version, resource, "
+    "subresource, and removed_release.",
+    {"group", "version", "resource", "subresource", "removed_release"});
+
 void CountDecision(const Decision& decision, std::chrono::duration<double> took) {
-  static metrics::Family& attempts = metrics::Counter(
-      "authorization_attempts_total", "Counter of authorization attempts broken down by result.", {"result"});
-  static metrics::Family& seconds = metrics::Histograms(
-      "authorization_duration_seconds", "Authorization duration in seconds broken out by result.",
-      metrics::ExponentialBuckets(0.001, 2, 15), {"result"});
   const std::string result = decision.allowed                     ? "allowed"
                              : decision.denied                    ? "denied"
                              : !decision.evaluation_error.empty() ? "error"
                                                                   : "no-opinion";
-  attempts.With({result}).Increment();
-  seconds.HistogramWith({result}).Observe(took.count());
+  authorization_attempts.With({result}).Increment();
+  authorization_seconds.HistogramWith({result}).Observe(took.count());
 }
 
 // Of served versions of the API; removal is planned for none of these.
@@ -60,13 +66,7 @@ std::string_view DeprecationOf(const api::ResourceInfo& row) {
 }
 
 void CountDeprecated(const RequestInfo& info) {
-  metrics::Gauge(
-      "apiserver_requested_deprecated_apis",
-      "Gauge of deprecated APIs that have been requested, broken out by API group, version, resource, "
-      "subresource, and removed_release.",
-      {"group", "version", "resource", "subresource", "removed_release"})
-      .With({info.group, info.version, info.resource, info.subresource, ""})
-      .Set(1);
+  deprecated_apis.With({info.group, info.version, info.resource, info.subresource, ""}).Set(1);
 }
 
 }  // namespace
@@ -77,6 +77,7 @@ Result<> ApiServer::Impl::Authorize(const Context& context) const {
   const SteadyTime begin = SteadyTime::clock::now();
   Decision decision = authorizer->Authorize(attributes);
   CountDecision(decision, SteadyTime::clock::now() - begin);
+  ObserveFilter("authorization", begin);
   if (context.audit) {
     context.audit->Annotate("authorization.k8s.io/decision", decision.allowed ? "allow" : "forbid");
     context.audit->Annotate("authorization.k8s.io/reason", decision.reason);

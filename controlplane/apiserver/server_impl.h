@@ -39,9 +39,9 @@ struct ApiServer::Impl {
   // The request's id, record and deadline. `who` null: nobody knows.
   Result<> Begin(Context& context, const User* who, const std::optional<Impersonation>& acting);
   void EndAudit(const Context& context) const;
-  void Admit(const std::shared_ptr<Context>& context);
-  void Serve(Context& context);
-  void Refuse(Context& context);
+  void Admit(const std::shared_ptr<Context>& context, SteadyTime came);
+  void Serve(Context& context, SteadyTime came);
+  void Refuse(Context& context, SteadyTime came);
   Result<> FindRow(Context& context) const;
   void Dispatch(Context& context);
   void HandleResource(Context& context);

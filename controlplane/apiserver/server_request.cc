@@ -19,25 +19,31 @@ std::shared_ptr<Context> MakeContext(std::shared_ptr<const http::ServerRequest> 
 
 void ApiServer::Handle(std::shared_ptr<const http::ServerRequest> request,
                        std::shared_ptr<http::ResponseWriter> writer) {
+  const SteadyTime came = SteadyTime::clock::now();
   Result<User> user = impl_->authenticator->Authenticate(*request);
+  ObserveFilter("authentication", came);
   std::shared_ptr<Context> context = MakeContext(std::move(request), std::move(writer));
   Result<std::optional<Impersonation>> acting = std::optional<Impersonation>();
   if (user) {
+    const SteadyTime begin = SteadyTime::clock::now();
     acting = Impersonate(*user, context->request->headers, context->info, *impl_->authorizer);
     context->user = acting && *acting ? (*acting)->user : *user;
+    ObserveFilter("impersonation", begin);
   }
   Result<> begun = impl_->Begin(*context, user ? &*user : nullptr, acting ? *acting : std::nullopt);
-  if (begun && user && acting) return impl_->Admit(context);
+  if (begun && user && acting) return impl_->Admit(context, came);
   ReplyError(*context, !begun ? begun.error() : user ? acting.error() : user.error());
   impl_->EndAudit(*context);
 }
 
 void ApiServer::HandleAs(const User& user, std::shared_ptr<const http::ServerRequest> request,
                          std::shared_ptr<http::ResponseWriter> writer) {
+  const SteadyTime came = SteadyTime::clock::now();
   std::shared_ptr<Context> context = MakeContext(std::move(request), std::move(writer));
   context->user = user;
+  if (user.name == kUserApiServer) CountSelfRequest(context->info);
   Result<> begun = impl_->Begin(*context, &context->user, std::nullopt);
-  if (begun) return impl_->Serve(*context);
+  if (begun) return impl_->Serve(*context, came);
   ReplyError(*context, begun.error());
   impl_->EndAudit(*context);
 }
@@ -50,7 +56,9 @@ Result<> ApiServer::Impl::Begin(Context& context, const User* who,
   if (options.auditor) {
     audit::Auditor::Subject subject{who, acting ? &acting->user : nullptr,
                                     acting ? std::string_view(acting->constraint) : "", context.info};
+    const SteadyTime begin = SteadyTime::clock::now();
     ASSIGN_OR_RETURN(context.audit, options.auditor->Begin(subject, std::move(id), context.request));
+    ObserveFilter("audit", begin);
     if (context.audit && long_running) context.writer = audit::Auditor::Follow(context.writer, context.audit);
   }
   return long_running ? Result<>() : SetDeadline(context, options.limits.timeout);
@@ -65,14 +73,14 @@ void ApiServer::Impl::EndAudit(const Context& context) const {
 }
 
 // Now, later or never, as the server's load has it. Streams have no seats; watches only while they begin.
-void ApiServer::Impl::Admit(const std::shared_ptr<Context>& context) {
+void ApiServer::Impl::Admit(const std::shared_ptr<Context>& context, SteadyTime came) {
   const RequestInfo& info = context->info;
-  if (audit::IsLongRunning(info) && info.verb != "watch") return Serve(*context);
+  if (audit::IsLongRunning(info) && info.verb != "watch") return Serve(*context, came);
   if (!options.limits.priority_and_fairness) {
     InflightLimit& limit = IsMutating(info) ? mutating : read_only;
-    if (context->user.InGroup(kGroupMasters)) return Serve(*context);
-    if (!limit.Enter()) return Refuse(*context);
-    Serve(*context);
+    if (context->user.InGroup(kGroupMasters)) return Serve(*context, came);
+    if (!limit.Enter()) return Refuse(*context, came);
+    Serve(*context, came);
     return limit.Leave();
   }
   auto classify = [context](const flowcontrol::Classified& who) {
@@ -82,23 +90,23 @@ void ApiServer::Impl::Admit(const std::shared_ptr<Context>& context) {
   };
   flow.Handle(
       context->user, info, context->query(),
-      [this, context, classify](const flowcontrol::Classified& who) {
+      [this, context, classify, came](const flowcontrol::Classified& who) {
         classify(who);
-        if (!context->writer->closed()) Serve(*context);
+        if (!context->writer->closed()) Serve(*context, came);
       },
-      [this, context, classify](const flowcontrol::Classified& who) {
+      [this, context, classify, came](const flowcontrol::Classified& who) {
         classify(who);
-        Refuse(*context);
+        Refuse(*context, came);
       });
 }
 
-void ApiServer::Impl::Refuse(Context& context) {
+void ApiServer::Impl::Refuse(Context& context, SteadyTime came) {
   ReplyTooManyRequests(context);
-  request_metrics.Record(context, {});
+  request_metrics.Record(context, SteadyTime::clock::now() - came, {});
   EndAudit(context);
 }
 
-void ApiServer::Impl::Serve(Context& context) {
+void ApiServer::Impl::Serve(Context& context, SteadyTime came) {
   const bool long_running = audit::IsLongRunning(context.info);
   metrics::Value& inflight = request_metrics.Inflight(context.info);
   if (!long_running) inflight.Add(1);
@@ -112,7 +120,8 @@ void ApiServer::Impl::Serve(Context& context) {
     if (context.status == 0) ReplyError(context, Error(Code::kInternal, "Internal error occurred"));
   }
   if (!long_running) inflight.Add(-1);
-  request_metrics.Record(context, SteadyTime::clock::now() - begin);
+  const SteadyTime end = SteadyTime::clock::now();
+  request_metrics.Record(context, end - came, end - begin);
   EndAudit(context);
 }
 

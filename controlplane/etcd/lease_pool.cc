@@ -2,12 +2,19 @@
 
 #include <algorithm>
 
+#include "lib/base/metrics.h"
+
 namespace keelson::etcd {
 namespace {
 
 // etcd ends a lease's keys in one go, which must stay a small transaction.
 constexpr int kMaxUses = 1000;
 constexpr std::chrono::seconds kReuse{60};
+
+metrics::Histogram& object_counts =
+    metrics::Histograms("etcd_lease_object_counts", "Number of objects attached to a single etcd lease.",
+                        {10, 50, 100, 500, 1000, 2500, 5000})
+        .HistogramWith();
 
 }  // namespace
 
@@ -26,6 +33,7 @@ Result<int64_t> LeasePool::LeaseFor(std::chrono::seconds ttl, const Limits& limi
   SteadyTime granted = clock_.SteadyNow();
   ASSIGN_OR_RETURN(int64_t id, client_.GrantLease(ttl + reuse, limits));
   MutexLock lock(mutex_);
+  if (auto before = leases_.find(ttl); before != leases_.end()) object_counts.Observe(before->second.uses);
   leases_[ttl] = Lease{id, granted + reuse, 1};
   return id;
 }

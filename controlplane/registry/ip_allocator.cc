@@ -9,6 +9,7 @@
 #include "lib/api/meta.h"
 #include "lib/api/proto/networking_v1.pb.h"
 #include "lib/base/log.h"
+#include "lib/base/metrics.h"
 
 namespace keelson::registry {
 namespace {
@@ -40,6 +41,29 @@ bool IsReady(const networkingv1::ServiceCIDR& cidr) {
     if (condition.type() == "Ready") return condition.status() == "True";
   }
   return true;
+}
+
+metrics::Family& allocated_ips =
+    metrics::Gauge("kube_apiserver_clusterip_allocator_allocated_ips",
+                   "Gauge measuring the number of allocated IPs for Services", {"cidr"});
+metrics::Family& available_ips =
+    metrics::Gauge("kube_apiserver_clusterip_allocator_available_ips",
+                   "Gauge measuring the number of available IPs for Services", {"cidr"});
+metrics::Family& allocations_total = metrics::Counter("kube_apiserver_clusterip_allocator_allocation_total",
+                                                      "Number of Cluster IPs allocations", {"cidr", "scope"});
+metrics::Family& errors_total =
+    metrics::Counter("kube_apiserver_clusterip_allocator_allocation_errors_total",
+                     "Number of errors trying to allocate Cluster IPs", {"cidr", "scope"});
+metrics::Family& allocation_seconds =
+    metrics::Histograms("kube_apiserver_clusterip_allocator_allocation_duration_seconds",
+                        "Duration in seconds to allocate a Cluster IP by ServiceCIDR",
+                        {0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10}, {"cidr"});
+
+void CountAllocation(const IpPrefix& range, const char* scope, bool good, SteadyTime begin) {
+  const std::string cidr = range.ToString();
+  (good ? allocations_total : errors_total).With({cidr, scope}).Increment();
+  const std::chrono::duration<double> took = SteadyTime::clock::now() - begin;
+  if (good) allocation_seconds.HistogramWith({cidr}).Observe(took.count());
 }
 
 networkingv1::IPAddress MakeAddress(const IpAddress& ip, const ServiceRef& owner, Clock& clock) {
@@ -140,7 +164,9 @@ Result<std::string> IpAllocator::Allocate(std::string_view family, const Service
     if (again) RETURN_IF_ERROR(Refresh(limits));
     for (const IpPrefix& range : Ranges(true)) {
       if (range.is_v4() != (family == kIpv4)) continue;
+      const SteadyTime begin = SteadyTime::clock::now();
       ASSIGN_OR_RETURN(std::string ip, AllocateFrom(range, owner, dry_run, limits));
+      if (!dry_run) CountAllocation(range, "dynamic", !ip.empty(), begin);
       if (!ip.empty()) return ip;
     }
   }
@@ -168,7 +194,13 @@ Result<> IpAllocator::Claim(std::string_view text, const ServiceRef& owner, bool
     RETURN_IF_ERROR(Fits(ip, dry_run));
   }
   if (dry_run) return {};  // whether it is free would be out of date at once
+  const SteadyTime begin = SteadyTime::clock::now();
   ASSIGN_OR_RETURN(bool created, Create(ip, owner, limits));
+  for (const IpPrefix& range : Ranges(true)) {
+    if (!InRange(range, ip)) continue;
+    CountAllocation(range, "static", created, begin);
+    break;
+  }
   if (!created) return Error(Code::kInvalid, "provided IP is already allocated");
   return {};
 }
@@ -189,6 +221,21 @@ void IpAllocator::Release(std::string_view ip, const ServiceRef& owner) {
   Result<int64_t> deleted = store_.Delete(IpAddresses(), name, (*found)->revision(), conflict, limits);
   if (deleted || deleted.error().Is(Code::kConflict)) return;
   log::Warn("Cannot release a cluster IP", {{"ip", ip}, {"error", deleted.error()}});
+}
+
+void TellAddresses(storage::Store& store, Clock& clock) {
+  const std::vector<IpPrefix> ranges = IpAllocator(store, clock).Ranges(false);
+  std::vector<int64_t> taken(ranges.size());
+  store.ForEach(IpAddresses(), [&](const ObjectPtr& object) {
+    Result<IpAddress> ip = IpAddress::Parse(object->name());
+    for (size_t i = 0; ip && i < ranges.size(); ++i) taken[i] += IpAllocator::InRange(ranges[i], *ip);
+  });
+  allocated_ips.Clear();
+  available_ips.Clear();
+  for (size_t i = 0; i < ranges.size(); ++i) {
+    allocated_ips.With({ranges[i].ToString()}).Set(static_cast<double>(taken[i]));
+    available_ips.With({ranges[i].ToString()}).Set(static_cast<double>(Usable(ranges[i]) - taken[i]));
+  }
 }
 
 }  // namespace keelson::registry

@@ -48,6 +48,9 @@ class IpAllocator {  // thread safe
   Clock& clock_;
 };
 
+// How many addresses each range has left, for /metrics.
+void TellAddresses(storage::Store& store, Clock& clock);
+
 // The controller that IPAddress objects of ours carry in their labels.
 inline constexpr char kManagedByLabel[] = "ipaddress.kubernetes.io/managed-by";
 inline constexpr char kIpManager[] = "ipallocator.k8s.io";

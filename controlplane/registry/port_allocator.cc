@@ -3,11 +3,30 @@
 #include <fmt/format.h>
 
 #include "controlplane/registry/ip_allocator.h"
+#include "lib/base/metrics.h"
 
 namespace keelson::registry {
 namespace {
 
 constexpr int kLooksBeforeRelease = 3;
+
+metrics::Value& allocated_ports =
+    metrics::Gauge("kube_apiserver_nodeport_allocator_allocated_ports",
+                   "Gauge measuring the number of allocated NodePorts for Services")
+        .With();
+metrics::Value& available_ports =
+    metrics::Gauge("kube_apiserver_nodeport_allocator_available_ports",
+                   "Gauge measuring the number of available NodePorts for Services")
+        .With();
+metrics::Family& allocations_total = metrics::Counter("kube_apiserver_nodeport_allocator_allocation_total",
+                                                      "Number of NodePort allocations", {"scope"});
+metrics::Family& errors_total = metrics::Counter("kube_apiserver_nodeport_allocator_allocation_errors_total",
+                                                 "Number of errors trying to allocate NodePort", {"scope"});
+
+void Tell(size_t taken, int size) {
+  allocated_ports.Set(static_cast<double>(taken));
+  available_ports.Set(size - static_cast<double>(taken));
+}
 
 }  // namespace
 
@@ -23,33 +42,45 @@ Result<int> PortAllocator::Allocate(bool dry_run) {
     for (int i = 0; i < end - begin; ++i) {
       const int port = first_ + begin + (start - begin + i) % (end - begin);
       if (taken_.count(port) != 0) continue;
-      if (!dry_run) taken_.insert(port);
+      if (dry_run) return port;
+      taken_.insert(port);
+      allocations_total.With({"dynamic"}).Increment();
+      Tell(taken_.size(), size);
       return port;
     }
   }
+  if (!dry_run) errors_total.With({"dynamic"}).Increment();
   return Error(Code::kInvalid, "range is full");
 }
 
 Result<> PortAllocator::Claim(int port, bool dry_run) {
-  if (!InRange(port))
-    return Error(Code::kInvalid,
-                 "provided port is not in the valid range. The range of valid ports is " + RangeText());
+  Result<> claimed;
   MutexLock lock(mutex_);
-  if (taken_.count(port) != 0) return Error(Code::kInvalid, "provided port is already allocated");
-  if (!dry_run) taken_.insert(port);
-  return {};
+  if (!InRange(port)) {
+    claimed = Error(Code::kInvalid,
+                    "provided port is not in the valid range. The range of valid ports is " + RangeText());
+  } else if (taken_.count(port) != 0) {
+    claimed = Error(Code::kInvalid, "provided port is already allocated");
+  }
+  if (dry_run) return claimed;
+  if (claimed) taken_.insert(port);
+  (claimed ? allocations_total : errors_total).With({"static"}).Increment();
+  Tell(taken_.size(), last_ - first_ + 1);
+  return claimed;
 }
 
 void PortAllocator::Release(int port) {
   MutexLock lock(mutex_);
   taken_.erase(port);
   unused_.erase(port);
+  Tell(taken_.size(), last_ - first_ + 1);
 }
 
 void PortAllocator::Reset(std::set<int> used) {
   MutexLock lock(mutex_);
   taken_ = std::move(used);
   unused_.clear();
+  Tell(taken_.size(), last_ - first_ + 1);
 }
 
 std::set<int> PortAllocator::Reconcile(const std::set<int>& used) {
@@ -67,6 +98,7 @@ std::set<int> PortAllocator::Reconcile(const std::set<int>& used) {
       ++it;
     }
   }
+  Tell(taken_.size(), last_ - first_ + 1);
   return unknown;
 }
 

@@ -8,6 +8,7 @@
 #include "controlplane/registry/service_families.h"
 #include "lib/api/meta.h"
 #include "lib/base/log.h"
+#include "lib/base/metrics.h"
 #include "lib/base/mutex.h"
 
 namespace keelson::registry {
@@ -19,6 +20,46 @@ using corev1::Service;
 constexpr std::chrono::minutes kPeriod{3};
 constexpr std::chrono::seconds kGrace{60}, kPatience{30};
 constexpr char kUnknownError[] = "UnknownError";
+
+metrics::Family& ip_errors = metrics::Counter(
+    "apiserver_clusterip_repair_ip_errors_total",
+    "Number of errors detected on clusterips by the repair loop broken down by type of error: "
+    "leak, repair, full, outOfRange, duplicate, unknown, invalid",
+    {"type"});
+metrics::Value& ip_failures =
+    metrics::Counter("apiserver_clusterip_repair_reconcile_errors_total",
+                     "Number of reconciliation failures on the clusterip repair reconcile loop")
+        .With();
+metrics::Family& port_errors = metrics::Counter(
+    "apiserver_nodeport_repair_port_errors_total",
+    "Number of errors detected on ports by the repair loop broken down by type of error: leak, "
+    "repair, full, outOfRange, duplicate, unknown",
+    {"type"});
+// Of ports nothing can fail: they are in memory.
+[[maybe_unused]] metrics::Value& port_failures =
+    metrics::Counter("apiserver_nodeport_repair_reconcile_errors_total",
+                     "Number of reconciliation failures on the nodeport repair reconcile loop")
+        .With();
+
+// By the reason of the event that tells people.
+void CountRepair(std::string_view reason) {
+  static constexpr struct {
+    std::string_view reason;
+    const char* type;
+    bool port;
+  } kReasons[] = {{"ClusterIPNotValid", "invalid", false},
+                  {"ClusterIPOutOfRange", "outOfRange", false},
+                  {"ClusterIPAlreadyAllocated", "duplicate", false},
+                  {"ClusterIPNotAllocated", "repair", false},
+                  {"IPAddressNotAllocated", "leak", false},
+                  {kUnknownError, "unknown", false},
+                  {"PortOutOfRange", "outOfRange", true},
+                  {"PortAlreadyAllocated", "duplicate", true},
+                  {"PortNotAllocated", "repair", true}};
+  for (const auto& one : kReasons) {
+    if (one.reason == reason) (one.port ? port_errors : ip_errors).With({one.type}).Increment();
+  }
+}
 
 const ResourceInfo& IpAddresses() {
   static const ResourceInfo& info = api::ResourceOf<networkingv1::IPAddress>();
@@ -77,7 +118,10 @@ ServiceRepair::ServiceRepair(ServiceAllocator& allocator, Clock& clock, Warn war
     : allocator_(allocator),
       store_(allocator.store()),
       clock_(clock),
-      warn_(std::move(warn)),
+      warn_([warn = std::move(warn)](const Message& about, std::string_view reason, std::string note) {
+        CountRepair(reason);
+        warn(about, reason, std::move(note));
+      }),
       vanished_(std::make_shared<Vanished>()) {}
 ServiceRepair::~ServiceRepair() = default;
 
@@ -276,6 +320,7 @@ void ServiceRepair::Run(std::stop_token stop) {
       done = RunOnce(kGrace, Soon(stop));
       next = clock_.SteadyNow() + kPeriod;
     }
+    if (!done) ip_failures.Increment();
     if (!done && !stop.stop_requested())
       log::Warn("Cannot repair what Services hold", {{"error", done.error()}});
   }

@@ -33,6 +33,8 @@ void ResourceCache::Reset(std::vector<ObjectPtr> objects, int64_t revision) {
     }
     watchers = ForgetHistory(revision);
   }
+  meters_.initializations.Increment();
+  meters_.revision.Set(static_cast<double>(revision));
   for (const auto& watcher : *watchers) watcher->End(Error(Code::kGone, kTooOld));
 }
 
@@ -60,6 +62,7 @@ void ResourceCache::Remember(ChangePtr change) {
 void ResourceCache::Apply(std::vector<Update> updates, int64_t revision) {
   std::vector<ChangePtr> changes;
   std::shared_ptr<const Watchers> watchers, ended;
+  meters_.received.Add(static_cast<double>(updates.size()));
   {
     MutexLock lock(mutex_);
     bool lost = false;
@@ -83,9 +86,11 @@ void ResourceCache::Apply(std::vector<Update> updates, int64_t revision) {
     watchers = watchers_;
     if (lost) ended = ForgetHistory(revision);
   }
+  meters_.revision.Set(static_cast<double>(revision));
   for (const ChangePtr& change : changes) {
     for (const auto& watcher : *watchers) watcher->Offer(change);
   }
+  meters_.dispatched.Add(static_cast<double>(changes.size()));
   if (!ended) return;
   for (const auto& watcher : *ended) watcher->End(Error(Code::kGone, kTooOld));
 }
@@ -129,8 +134,11 @@ ResourceCache::Page ResourceCache::List(std::string_view ns, std::string_view st
     page.more = it != end;
     page.left = page.more ? std::distance(it, end) : 0;
   }
+  meters_.lists.Increment();
+  meters_.list_fetched.Add(static_cast<double>(candidates.size()));
   if (predicate.IsEverything()) {
     page.items = std::move(candidates);
+    meters_.list_returned.Add(static_cast<double>(page.items.size()));
     return page;
   }
   // Matching happens outside the lock: writers need not wait for a long list.
@@ -142,6 +150,7 @@ ResourceCache::Page ResourceCache::List(std::string_view ns, std::string_view st
   }
   page.more = i < candidates.size();
   page.left = static_cast<int64_t>(candidates.size() - i);
+  meters_.list_returned.Add(static_cast<double>(page.items.size()));
   return page;
 }
 
@@ -209,6 +218,7 @@ void ResourceCache::Begin(const std::shared_ptr<Watcher>& watcher, int64_t from,
     return;
   }
   bool goes_on = true;
+  meters_.initial.Add(static_cast<double>(initial ? objects.size() : changes.size()));
   for (size_t i = 0; goes_on && i < objects.size(); ++i) {
     if (!watcher->Wants(*objects[i])) continue;
     ObjectPtr object = objects[i]->In(watcher->info());

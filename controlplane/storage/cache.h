@@ -13,6 +13,7 @@
 #include <string_view>
 #include <vector>
 
+#include "controlplane/storage/cache_meters.h"
 #include "controlplane/storage/watcher.h"
 #include "lib/base/clock.h"
 #include "lib/base/mutex.h"
@@ -25,7 +26,7 @@ class ResourceCache {
     size_t history_events, history_bytes;
   };
   ResourceCache(const api::ResourceInfo& info, Limits limits, Clock& clock)
-      : info_(info), limits_(limits), clock_(clock) {}
+      : info_(info), limits_(limits), clock_(clock), meters_(info, limits.history_events) {}
 
   const api::ResourceInfo& info() const { return info_; }
 
@@ -81,6 +82,7 @@ class ResourceCache {
   const api::ResourceInfo& info_;
   const Limits limits_;
   Clock& clock_;
+  const CacheMeters meters_;
   mutable Mutex mutex_;
   std::map<std::string_view, ObjectPtr> objects_ GUARDED_BY(mutex_);  // keys live in the objects
   size_t bytes_ GUARDED_BY(mutex_) = 0;                               // of all objects

@@ -11,6 +11,8 @@
 #include "lib/base/log.h"
 #include "lib/base/metrics.h"
 #include "lib/base/mutex.h"
+#include "lib/http/server_identity.h"
+#include "lib/http/signing_key.h"
 
 namespace keelson::storage {
 namespace {
@@ -65,29 +67,61 @@ Result<> CheckMasked(const std::map<std::string, Providers>& earlier, const std:
   return {};
 }
 
+metrics::Family& operations_total = metrics::Counter(
+    "apiserver_storage_transformation_operations_total",
+    "Total number of transformations. Successful transformation will have a status 'OK' and a varied status "
+    "string when the transformation fails.",
+    {"resource", "status", "transformation_type", "transformer_prefix"});
+metrics::Family& operation_seconds = metrics::Histograms(
+    "apiserver_storage_transformation_duration_seconds",
+    "Latencies in seconds of value transformation operations.", metrics::ExponentialBuckets(5e-6, 2, 25),
+    {"transformation_type", "transformer_prefix"});
+metrics::Family& reloads_total =
+    metrics::Counter("apiserver_encryption_config_controller_automatic_reloads_total",
+                     "Total number of reload successes and failures of encryption configuration split by "
+                     "apiserver identity.",
+                     {"apiserver_id_hash", "status"});
+metrics::Family& reloaded_at =
+    metrics::Gauge("apiserver_encryption_config_controller_automatic_reload_last_timestamp_seconds",
+                   "Timestamp of the last successful or failed automatic reload of encryption configuration "
+                   "split by apiserver identity.",
+                   {"apiserver_id_hash", "status"});
+metrics::Family& last_config =
+    metrics::Gauge("apiserver_encryption_config_controller_last_config_info",
+                   "Information about the last applied encryption configuration with hash as label, split by "
+                   "apiserver identity.",
+                   {"apiserver_id_hash", "hash"});
+
+void TellConfig(const std::string& text) {
+  last_config.Clear();
+  last_config.With({http::ApiServerIdHash(), "sha256:" + http::Sha256Hex(text)}).Set(1);
+}
+
 class Counted : public Transformer {
  public:
   Counted(TransformerPtr inner, std::string resource)
-      : inner_(std::move(inner)),
-        resource_(std::move(resource)),
-        family_(metrics::Counter("apiserver_storage_transformation_operations_total",
-                                 "Values that were encrypted or decrypted.",
-                                 {"resource", "status", "transformation_type", "transformer_prefix"})) {}
+      : inner_(std::move(inner)), resource_(std::move(resource)) {}
 
   Result<Opened> FromStorage(std::string_view data, std::string_view etcd_key) const override {
+    const SteadyTime begin = SteadyTime::clock::now();
     Result<Opened> opened = inner_->FromStorage(data, etcd_key);
-    Count("from_storage", opened.has_value(), data);
+    Count("from_storage", opened.has_value(), data, begin);
     return opened;
   }
   Result<std::string> ToStorage(std::string_view bytes, std::string_view etcd_key) const override {
+    const SteadyTime begin = SteadyTime::clock::now();
     Result<std::string> value = inner_->ToStorage(bytes, etcd_key);
-    Count("to_storage", value.has_value(), value ? *value : "");
+    Count("to_storage", value.has_value(), value ? *value : "", begin);
     return value;
   }
 
  private:
-  void Count(std::string_view direction, bool good, std::string_view value) const {
-    family_.With({resource_, good ? "OK" : "Internal", std::string(direction), PrefixOf(value)}).Increment();
+  void Count(std::string_view direction, bool good, std::string_view value, SteadyTime begin) const {
+    const std::string type(direction), prefix = PrefixOf(value);
+    operations_total.With({resource_, good ? "OK" : "Internal", type, prefix}).Increment();
+    if (!good) return;
+    const std::chrono::duration<double> took = SteadyTime::clock::now() - begin;
+    operation_seconds.HistogramWith({type, prefix}).Observe(took.count());
   }
   // "k8s:enc:aescbc:v1:" or "k8s:enc:kms:v2:"; nothing that is in doubt: values may be junk.
   static std::string PrefixOf(std::string_view value) {
@@ -100,7 +134,6 @@ class Counted : public Transformer {
 
   const TransformerPtr inner_;
   const std::string resource_;
-  metrics::Family& family_;
 };
 
 }  // namespace
@@ -162,6 +195,7 @@ Result<std::unique_ptr<Encryption>> Encryption::Load(std::string path) {
     if (Result<> probed = kms->Probe(); !probed)
       log::Warn("A KMS does not answer", {{"error", probed.error()}});
   }
+  TellConfig(made->impl_->text);
   MutexLock lock(made->impl_->mutex);
   made->impl_->table = std::move(table);
   return made;
@@ -181,12 +215,6 @@ Result<> Encryption::Health() const {
 bool Encryption::has_kms() const { return !impl_->Now()->kms.empty(); }
 
 bool Encryption::CheckFile() {
-  static metrics::Family& reloads =
-      metrics::Counter("apiserver_encryption_config_controller_automatic_reloads_total",
-                       "Changes of the encryption configuration that were looked at.", {"status"});
-  static metrics::Family& when =
-      metrics::Gauge("apiserver_encryption_config_controller_automatic_reload_last_timestamp_seconds",
-                     "When the encryption configuration last changed, or failed to.", {"status"});
   if (SteadyTime::clock::now() < impl_->next_try) return false;
   if (Result<std::string> text = ReadFile(impl_->path); text && *text == impl_->text) return false;
   std::string text;
@@ -195,9 +223,9 @@ bool Encryption::CheckFile() {
   if (!table) good = table.error();
   for (size_t i = 0; good && i < (*table)->kms.size(); ++i) good = (*table)->kms[i]->Probe();
   const char* status = good ? "success" : "failure";
-  reloads.With({status}).Increment();
-  when.With({status}).Set(
-      static_cast<double>(std::chrono::system_clock::to_time_t(std::chrono::system_clock::now())));
+  reloads_total.With({http::ApiServerIdHash(), status}).Increment();
+  reloaded_at.With({http::ApiServerIdHash(), status})
+      .Set(static_cast<double>(std::chrono::system_clock::to_time_t(std::chrono::system_clock::now())));
   if (!good) {
     log::Error("Cannot take up the encryption configuration", {{"error", good.error()}});
     // Junk is not looked at again until it changes; a KMS may come up.
@@ -209,6 +237,7 @@ bool Encryption::CheckFile() {
     return false;
   }
   impl_->text = text;
+  TellConfig(text);
   log::Info("Took up a new encryption configuration", {{"file", impl_->path}});
   MutexLock lock(impl_->mutex);
   impl_->table = *table;

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 #include <grpcpp/grpcpp.h>
 
+#include "controlplane/storage/kms_meters.h"
 #include "controlplane/storage/kms_object.pb.h"
 #include "lib/api/meta.h"
 #include "lib/base/log.h"
@@ -89,27 +90,35 @@ struct KmsTransformer::Impl {
   Result<std::string> AskStatus() const {
     v2::StatusResponse reply;
     rpc::Call call(options.timeout);
-    RETURN_IF_ERROR(
-        call.Done(plugin->Status(call.context(), v2::StatusRequest(), &reply), "failed to get status"));
+    const SteadyTime begin = SteadyTime::clock::now();
+    const grpc::Status status = plugin->Status(call.context(), v2::StatusRequest(), &reply);
+    CountKmsCall(options.name, "Status", status.error_code(), begin);
+    RETURN_IF_ERROR(call.Done(status, "failed to get status"));
     if (reply.healthz() != "ok")
       return Unavailable(fmt::format("got unexpected healthz status: {}", reply.healthz()));
     if (reply.version() != "v2" && reply.version() != "v2beta1") {
       return Unavailable(
           fmt::format("expected KMS API version v2beta1 or v2, got {}", reply.version().substr(0, 32)));
     }
-    RETURN_IF_ERROR(CheckKeyId(reply.key_id()));
-    return reply.key_id();
+    const std::string& id = reply.key_id();
+    CountKeyStatus(options.name, id, id.empty() ? "empty" : id.size() > kMaxKeyId ? "too_long" : "");
+    RETURN_IF_ERROR(CheckKeyId(id));
+    return id;
   }
 
   Result<Seed> MakeSeed() const {
+    SteadyTime begin = SteadyTime::clock::now();
     const std::string bytes = RandomBytes(kSeedSize);
+    CountDataKey(begin);
     v2::EncryptRequest request;
     request.set_plaintext(bytes);
     request.set_uid(api::NewUid());
     v2::EncryptResponse reply;
     rpc::Call call(options.timeout);
-    RETURN_IF_ERROR(
-        call.Done(plugin->Encrypt(call.context(), request, &reply), "failed to encrypt DEK source"));
+    begin = SteadyTime::clock::now();
+    const grpc::Status status = plugin->Encrypt(call.context(), request, &reply);
+    CountKmsCall(options.name, "Encrypt", status.error_code(), begin);
+    RETURN_IF_ERROR(call.Done(status, "failed to encrypt DEK source"));
     RETURN_IF_ERROR(CheckKeyId(reply.key_id()));
     RETURN_IF_ERROR(CheckAnnotations(reply.annotations()));
     if (reply.ciphertext().empty() || reply.ciphertext().size() > kMaxCiphertext)
@@ -151,6 +160,7 @@ struct KmsTransformer::Impl {
         return found->second.transformer;
       }
     }
+    CountSeedMiss();
     v2::DecryptRequest request;
     request.set_ciphertext(object.encrypteddeksource());
     request.set_uid(api::NewUid());
@@ -158,7 +168,10 @@ struct KmsTransformer::Impl {
     *request.mutable_annotations() = object.annotations();
     v2::DecryptResponse reply;
     rpc::Call call(options.timeout);
-    Result<> done = call.Done(plugin->Decrypt(call.context(), request, &reply), "failed to decrypt DEK");
+    const SteadyTime begin = SteadyTime::clock::now();
+    const grpc::Status status = plugin->Decrypt(call.context(), request, &reply);
+    CountKmsCall(options.name, "Decrypt", status.error_code(), begin);
+    Result<> done = call.Done(status, "failed to decrypt DEK");
     if (!done) return Failed(done.error());
     const bool derived = object.encrypteddeksourcetype() == v2::HKDF_SHA256_XNONCE_AES_GCM_SEED;
     if (reply.plaintext().size() != kSeedSize)
@@ -176,6 +189,7 @@ struct KmsTransformer::Impl {
       it = drop ? opened.erase(it) : std::next(it);
     }
     opened[key] = {made, now};
+    TellSeedsKept(options.name, opened.size());
   }
 };
 
@@ -204,6 +218,7 @@ Result<Opened> KmsTransformer::FromStorage(std::string_view data, std::string_vi
       object.encrypteddeksource().empty()) {
     return Error(Code::kInternal, "the stored data is no object encrypted by a KMS");
   }
+  CountKeyUse(impl_->options.name, "from_storage", object.keyid());
   ASSIGN_OR_RETURN(TransformerPtr transformer, impl_->Open(object));
   ASSIGN_OR_RETURN(Opened out, transformer->FromStorage(object.encrypteddata(), etcd_key));
   MutexLock lock(impl_->mutex);
@@ -224,6 +239,7 @@ Result<std::string> KmsTransformer::ToStorage(std::string_view bytes, std::strin
     seed = *impl_->seed;
   }
   ASSIGN_OR_RETURN(*seed.sealed.mutable_encrypteddata(), seed.transformer->ToStorage(bytes, etcd_key));
+  CountKeyUse(impl_->options.name, "to_storage", seed.sealed.keyid());
   return seed.sealed.SerializeAsString();
 }
 

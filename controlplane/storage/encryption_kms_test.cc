@@ -6,6 +6,7 @@
 
 #include <grpcpp/grpcpp.h>
 
+#include "lib/base/metrics.h"
 #include "lib/base/mutex.h"
 #include "lib/rpc/proto/kms.grpc.pb.h"
 
@@ -107,6 +108,18 @@ TEST_F(Kms, OneSeedForManyValues) {
   ASSERT_TRUE(kms.Probe());
   EXPECT_EQ(plugin_.encrypts(), 1);
   EXPECT_EQ(plugin_.decrypts(), 0);
+  const std::string text = metrics::Print();
+  for (const char* series :
+       {"apiserver_envelope_encryption_kms_operations_latency_seconds_count{provider_name=\"vault\",method_"
+        "name="
+        "\"/v2.KeyManagementService/Encrypt\",grpc_status_code=\"OK\"} ",
+        "apiserver_envelope_encryption_key_id_hash_total{transformation_type=\"to_storage\",provider_name="
+        "\"vault\","
+        "key_id_hash=\"sha256:",
+        "apiserver_envelope_encryption_key_id_hash_status_last_timestamp_seconds{provider_name=\"vault\"",
+        "apiserver_storage_data_key_generation_duration_seconds_count "}) {
+    EXPECT_NE(text.find(series), std::string::npos) << series;
+  }
 }
 
 TEST_F(Kms, ANewKeyMakesValuesStale) {

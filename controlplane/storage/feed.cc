@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "controlplane/storage/cache_meters.h"
 #include "controlplane/storage/convert.h"
 #include "lib/base/log.h"
 
@@ -56,6 +57,7 @@ void Caches::ForEach(const std::function<void(ResourceCache&)>& each) const {
 Result<ObjectPtr> Feed::Read(const api::ResourceInfo& info, std::string_view key, const etcd::KeyValue& kv) {
   Result<ObjectPtr> object = opener_.OpenNewest(info, key, kv);
   if (object) return object;
+  CountDecodeError(info);
   log::Warn("Cannot read a stored object", {{"key", kv.key}, {"error", object.error()}});
   if (object.error().Is(Code::kUnavailable)) return object;
   return ObjectPtr();
@@ -69,8 +71,10 @@ Result<> Feed::LoadOne(ResourceCache& cache, int64_t revision, std::stop_token s
   options.limit = kPage;
   options.revision = revision;
   std::vector<ObjectPtr> objects;
+  StorageList list(info);
   while (true) {
     ASSIGN_OR_RETURN(etcd::RangeResult page, client_.Range(next, options, {SteadyTime::max(), stop}));
+    list.fetched += page.kvs.size();
     for (const etcd::KeyValue& kv : page.kvs) {
       std::string_view key = std::string_view(kv.key).substr(info.etcd_prefix.size());
       if (!IsKeyOf(info, key)) continue;
@@ -80,6 +84,8 @@ Result<> Feed::LoadOne(ResourceCache& cache, int64_t revision, std::stop_token s
     if (!page.more || page.kvs.empty()) break;
     next = page.kvs.back().key + '\0';
   }
+  list.evaluated = list.fetched;
+  list.returned = objects.size();
   cache.Reset(std::move(objects), revision);
   return {};
 }
@@ -109,6 +115,7 @@ void Feed::Apply(etcd::WatchBatch batch) {
       std::string_view key;
       ResourceCache* cache = caches_.Route(event.kv.key, key);
       if (!cache) continue;
+      CountStorageEvent(cache->info());
       ObjectPtr object;
       if (event.deleted) {
         opener_.Forget(event.kv.key);

@@ -11,6 +11,7 @@
 #include "controlplane/etcd/compactor.h"
 #include "controlplane/etcd/lease_pool.h"
 #include "controlplane/storage/cache.h"
+#include "controlplane/storage/cache_meters.h"
 #include "controlplane/storage/continue_token.h"
 #include "controlplane/storage/convert.h"
 #include "controlplane/storage/etcd_meters.h"
@@ -92,8 +93,16 @@ struct Store::Impl {
   }
 
   // The caches are at least as new as the request asks for.
-  Result<> AwaitFresh(std::string_view resource_version, const Limits& limits) {
+  Result<> AwaitFresh(const api::ResourceInfo& info, std::string_view resource_version,
+                      const Limits& limits) {
     if (resource_version == "0") return {};
+    const SteadyTime begin = SteadyTime::clock::now();
+    Result<> fresh = AwaitRevision(resource_version, limits);
+    ObserveReadWait(info, SteadyTime::clock::now() - begin);
+    if (resource_version.empty()) CountConsistentRead(info, fresh.has_value());
+    return fresh;
+  }
+  Result<> AwaitRevision(std::string_view resource_version, const Limits& limits) {
     int64_t wanted = 0;
     if (resource_version.empty()) {
       ASSIGN_OR_RETURN(wanted, gate.Latest(limits));
@@ -177,7 +186,7 @@ int64_t Store::revision() const { return impl_->gate.reached(); }
 Result<ObjectPtr> Store::Get(const api::ResourceInfo& info, std::string_view key,
                              std::string_view resource_version, const Limits& limits) {
   ASSIGN_OR_RETURN(ResourceCache * cache, impl_->CacheOf(info));
-  Result<> fresh = impl_->AwaitFresh(resource_version, limits);
+  Result<> fresh = impl_->AwaitFresh(info, resource_version, limits);
   if (!fresh && !resource_version.empty()) return fresh.error();
   ObjectPtr object = fresh ? cache->Get(key) : nullptr;
   if (!object && !resource_version.empty()) {
@@ -244,10 +253,12 @@ Result<ListResult> Store::Impl::ListAt(ResourceCache& cache, const api::Resource
   std::string next = prefix + start;
   ResourceCache::Page page;
   page.revision = revision;
+  StorageList list(info);
   while (true) {
     Result<etcd::RangeResult> range = Measured("list", info, [&] { return client->Range(next, at, limits); });
     if (!range && range.error().Is(Code::kGone)) return continued ? ContinueExpired() : ListExpired();
     if (!range) return range.error();
+    list.fetched += range->kvs.size();
     size_t i = 0;
     for (; i < range->kvs.size(); ++i) {
       if (request.limit > 0 && static_cast<int64_t>(page.items.size()) == request.limit) break;
@@ -260,6 +271,8 @@ Result<ListResult> Store::Impl::ListAt(ResourceCache& cache, const api::Resource
       if (object->Matches(request.predicate.labels, request.predicate.fields))
         page.items.push_back(std::move(object));
     }
+    list.evaluated += i;
+    list.returned = page.items.size();
     page.left = range->count - static_cast<int64_t>(i);
     page.more = page.left > 0;
     bool full = request.limit > 0 && static_cast<int64_t>(page.items.size()) == request.limit;
@@ -288,7 +301,7 @@ Result<ListResult> Store::Impl::Continue(ResourceCache& cache, const api::Resour
   std::string prefix = request.ns.empty() ? "" : std::string(request.ns) + "/";
   bool anything = token->revision < 0;
   if (anything) {
-    RETURN_IF_ERROR(AwaitFresh("", limits));
+    RETURN_IF_ERROR(AwaitFresh(info, "", limits));
   } else {
     RETURN_IF_ERROR(gate.Await(token->revision, limits));
   }
@@ -328,7 +341,7 @@ Result<ListResult> Store::Impl::One(ResourceCache& cache, const api::ResourceInf
       ASSIGN_OR_RETURN(object, opener.Open(cache.info(), key, range->kvs[0]));
     }
   } else {
-    RETURN_IF_ERROR(AwaitFresh(request.resource_version, limits));
+    RETURN_IF_ERROR(AwaitFresh(info, request.resource_version, limits));
     result.revision = gate.reached();
     object = cache.Get(key);
     if (!object) RETURN_IF_ERROR(opener.CheckKey(std::string(info.etcd_prefix) + key));
@@ -356,7 +369,7 @@ Result<ListResult> Store::List(const api::ResourceInfo& info, const ListRequest&
     RETURN_IF_ERROR(impl_->gate.Await(revision, limits));
     return impl_->ListAt(*cache, info, request, revision, "", false, limits);
   }
-  RETURN_IF_ERROR(impl_->AwaitFresh(request.resource_version, limits));
+  RETURN_IF_ERROR(impl_->AwaitFresh(info, request.resource_version, limits));
   // A list must not look complete when it is not. Asked once the caches are as new as the request wants.
   RETURN_IF_ERROR(impl_->opener.CheckList(info, request.ns));
   // At "0" everything comes at once, as it does upstream: the point is to be cheap.
@@ -371,7 +384,7 @@ Result<std::unique_ptr<WatchHandle>> Store::Watch(const api::ResourceInfo& info,
   ASSIGN_OR_RETURN(int64_t from, ParseRevision(request.resource_version));
   // From a version of the future a watch begins when that is reached; initial events have to be as new.
   if (request.initial_events || request.resource_version.empty()) {
-    RETURN_IF_ERROR(impl_->AwaitFresh(request.resource_version, limits));
+    RETURN_IF_ERROR(impl_->AwaitFresh(info, request.resource_version, limits));
   }
   if (request.initial_events || from == 0) RETURN_IF_ERROR(impl_->opener.CheckList(info, request.ns));
   auto watcher = std::make_shared<Watcher>(info, request, std::move(sink));

@@ -9,6 +9,7 @@
 #include "kubelet/server/system_logs.h"
 #include "lib/base/file.h"
 #include "lib/base/log.h"
+#include "lib/http/metrics_page.h"
 #include "lib/http/streaming.h"
 #include "lib/k8s/component_pages.h"
 
@@ -29,9 +30,10 @@ void ReplyJson(http::ResponseWriter& writer, std::string json) {
 void ReplyError(http::ResponseWriter& writer, const Error& error) {
   ReplyText(writer, HttpStatus(error.code()), error.message() + "\n");
 }
-void ReplyMetrics(http::ResponseWriter& writer, Result<std::string> text) {
+void ReplyMetrics(const http::ServerRequest& request, http::ResponseWriter& writer,
+                  Result<std::string> text) {
   if (!text) return ReplyError(writer, text.error());
-  writer.Reply(200, {{"Content-Type", "text/plain; version=0.0.4; charset=utf-8"}}, std::move(*text));
+  http::ReplyMetrics(request, writer, std::move(*text));
 }
 void ReplyJsonOr(http::ResponseWriter& writer, Result<std::string> json) {
   if (!json) return ReplyError(writer, json.error());
@@ -220,15 +222,15 @@ bool KubeletServer::Impl::Watch(const http::ServerRequest& request, http::Respon
   } else if (verb == "stats" && path.size() == 2 && path[1] == "summary") {
     ReplyJsonOr(writer, backend.StatsSummaryJson(request.query.Get("only_cpu_and_memory") == "true"));
   } else if (verb == "metrics" && path.size() == 1) {
-    ReplyMetrics(writer, backend.Metrics());
+    ReplyMetrics(request, writer, backend.Metrics());
   } else if (verb == "metrics" && path.size() == 2 && path[1] == "resource") {
-    ReplyMetrics(writer, backend.ResourceMetrics());
+    ReplyMetrics(request, writer, backend.ResourceMetrics());
   } else if (verb == "metrics" && path.size() == 2 && path[1] == "cadvisor") {
-    ReplyMetrics(writer, backend.CadvisorMetrics());
+    ReplyMetrics(request, writer, backend.CadvisorMetrics());
   } else if (verb == "metrics" && path.size() == 2 && path[1] == "probes") {
-    ReplyMetrics(writer, backend.ProbeMetrics());
+    ReplyMetrics(request, writer, backend.ProbeMetrics());
   } else if (verb == "metrics" && path.size() == 2 && path[1] == "slis") {
-    ReplyMetrics(writer, k8s::HealthMetrics());
+    ReplyMetrics(request, writer, k8s::HealthMetrics());
   } else {
     return false;
   }

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <sstream>
 
 #include <fmt/format.h>
 
@@ -88,6 +89,30 @@ double ProcessStart() {
          static_cast<double>(ticks) / static_cast<double>(sysconf(_SC_CLK_TCK));
 }
 
+// What the network namespace of this process has carried: the last two numbers of IpExt that Linux calls
+// octets.
+void CollectTraffic() {
+  auto text = ReadFile("/proc/self/net/netstat");
+  if (!text) return;
+  std::istringstream lines(*text);
+  for (std::string names, values; std::getline(lines, names) && std::getline(lines, values);) {
+    if (!names.starts_with("IpExt:")) continue;
+    std::istringstream name_list(names), value_list(values);
+    for (std::string name, value; name_list >> name && value_list >> value;) {
+      if (name == "InOctets")
+        Counter("process_network_receive_bytes_total",
+                "Number of bytes received by the process over the network.")
+            .With()
+            .Set(std::atof(value.c_str()));
+      if (name == "OutOctets")
+        Counter("process_network_transmit_bytes_total",
+                "Number of bytes sent by the process over the network.")
+            .With()
+            .Set(std::atof(value.c_str()));
+    }
+  }
+}
+
 void CollectProcess() {
   static const double start = ProcessStart();
   rusage usage;
@@ -115,6 +140,7 @@ void CollectProcess() {
         .With()
         .Set(static_cast<double>(fds->size()));
   }
+  CollectTraffic();
   rlimit files{};
   rlimit space{};
   if (getrlimit(RLIMIT_AS, &space) == 0) {

@@ -123,7 +123,13 @@ std::string OpenSample(std::string_view line, const Sample& sample, std::string_
       head.replace(le + 4, end - le - 4, Floating(head.substr(le + 4, end - le - 4)));
     }
   }
-  return head + (counted ? std::string(sample.value) : Floating(sample.value));
+  // A time is in milliseconds in the one form, in seconds in the other.
+  const size_t space = std::min(sample.value.find(' '), sample.value.size());
+  const std::string_view value = sample.value.substr(0, space);
+  std::string out = head + (counted ? std::string(value) : Floating(value));
+  if (space < sample.value.size())
+    out += fmt::format(" {}", std::strtod(std::string(sample.value.substr(space)).c_str(), nullptr) / 1000);
+  return out;
 }
 
 std::string Escaping(const MediaType& clause) {

@@ -43,6 +43,8 @@ TEST(MetricsText, OpenMetrics) {
             "# HELP h H.\n# TYPE h histogram\nh_bucket{v=\"GET\",le=\"1.0\"} "
             "1\nh_bucket{v=\"GET\",le=\"1e+06\"} 2\n"
             "h_bucket{v=\"GET\",le=\"+Inf\"} 2\nh_sum{v=\"GET\"} 7.0\nh_count{v=\"GET\"} 2\n# EOF\n");
+  EXPECT_EQ(ToOpenMetrics("# TYPE g gauge\ng 3 1700000000500\n"),
+            "# TYPE g gauge\ng 3.0 1700000000.5\n# EOF\n");
   EXPECT_EQ(ToOpenMetrics(""), "# EOF\n");
 }
 

@@ -1,5 +1,6 @@
 #include <sys/stat.h>
 
+#include <optional>
 #include <utility>
 
 #include "lib/api/codec.h"
@@ -41,7 +42,24 @@ std::string Trimmed(std::string text) {
   return text;
 }
 
-// What is told of requests on /metrics, by upstream's names.
+// What is told of requests on /metrics, by upstream's names; of streams, until they begin.
+metrics::Family& requests_total = metrics::Counter(
+    "rest_client_requests_total", "Number of HTTP requests, partitioned by status code, method, and host.",
+    {"code", "method", "host"});
+metrics::Family& request_seconds = metrics::Histograms(
+    "rest_client_request_duration_seconds", "Request latency in seconds. Broken down by verb, and host.",
+    {0.005, 0.025, 0.1, 0.25, 0.5, 1, 2, 4, 8, 15, 30, 60}, {"verb", "host"});
+
+std::vector<double> Sizes() {
+  return {64, 256, 512, 1024, 4096, 16384, 65536, 262144, 1048576, 4194304, 16777216};
+}
+metrics::Family& request_sizes =
+    metrics::Histograms("rest_client_request_size_bytes",
+                        "Request size in bytes. Broken down by verb and host.", Sizes(), {"verb", "host"});
+metrics::Family& response_sizes =
+    metrics::Histograms("rest_client_response_size_bytes",
+                        "Response size in bytes. Broken down by verb and host.", Sizes(), {"verb", "host"});
+
 class RequestCounts {
  public:
   explicit RequestCounts(std::string server) {
@@ -51,14 +69,12 @@ class RequestCounts {
 
   // status 0: there was no answer.
   void Count(const std::string& method, int status, steady_clock::duration took) const {
-    static metrics::Family& requests = metrics::Counter(
-        "rest_client_requests_total",
-        "Number of HTTP requests, partitioned by status code, method, and host.", {"code", "method", "host"});
-    static metrics::Family& duration = metrics::Histograms(
-        "rest_client_request_duration_seconds", "Request latency in seconds. Broken down by verb, and host.",
-        {0.005, 0.025, 0.1, 0.25, 0.5, 1, 2, 4, 8, 15, 30, 60}, {"verb", "host"});
-    requests.With({status > 0 ? std::to_string(status) : "<error>", method, host_}).Increment();
-    duration.HistogramWith({method, host_}).Observe(std::chrono::duration<double>(took).count());
+    requests_total.With({status > 0 ? std::to_string(status) : "<error>", method, host_}).Increment();
+    request_seconds.HistogramWith({method, host_}).Observe(std::chrono::duration<double>(took).count());
+  }
+  void Sizes(const std::string& method, size_t sent, std::optional<size_t> received) const {
+    request_sizes.HistogramWith({method, host_}).Observe(static_cast<double>(sent));
+    if (received) response_sizes.HistogramWith({method, host_}).Observe(static_cast<double>(*received));
   }
 
  private:
@@ -117,6 +133,8 @@ class HttpTransport final : public Transport {
     const auto begin = steady_clock::now();
     Result<http::ClientResponse> answer = client->Do(out, timeout, std::move(stop));
     counts_.Count(request.method, answer ? answer->status : 0, steady_clock::now() - begin);
+    counts_.Sizes(request.method, request.body.size(),
+                  answer ? std::optional(answer->body.size()) : std::nullopt);
     if (!answer) return answer.error();
     http::ClientResponse& response = *answer;
     return ApiResponse{response.status, std::string(response.headers.Get("Content-Type")),
@@ -129,6 +147,7 @@ class HttpTransport final : public Transport {
     const auto begin = steady_clock::now();
     Result<std::unique_ptr<http::ResponseReader>> opened = client->Open(out, kHeadTimeout, stop);
     counts_.Count(request.method, opened ? (*opened)->status() : 0, steady_clock::now() - begin);
+    counts_.Sizes(request.method, request.body.size(), std::nullopt);
     if (!opened) return opened.error();
     std::unique_ptr<http::ResponseReader> reader = std::move(*opened);
     if (reader->status() >= 200 && reader->status() <= 299) {

@@ -81,6 +81,13 @@ TEST_F(HttpTransportTest, CredentialsAndAgent) {
   EXPECT_NE(metrics::Print().find("rest_client_requests_total{code=\"200\",method=\"GET\",host=\"" + host +
                                   "\"} 1\n"),
             std::string::npos);
+  for (const char* series :
+       {"rest_client_request_duration_seconds_count", "rest_client_request_size_bytes_count",
+        "rest_client_response_size_bytes_count"}) {
+    EXPECT_NE(metrics::Print().find(std::string(series) + "{verb=\"GET\",host=\"" + host + "\"} 1\n"),
+              std::string::npos)
+        << series;
+  }
 }
 
 TEST_F(HttpTransportTest, TokenFileWins) {

@@ -26,11 +26,11 @@ struct QueueMetrics {
                     .With({name})),
         waited(metrics::Histograms("workqueue_queue_duration_seconds",
                                    "How long in seconds an item stays in workqueue before being requested.",
-                                   metrics::ExponentialBuckets(10e-9, 10, 12), {"name"})
+                                   metrics::ExponentialBuckets(10e-9, 10, 10), {"name"})
                    .HistogramWith({name})),
         worked(metrics::Histograms("workqueue_work_duration_seconds",
                                    "How long in seconds processing an item from workqueue takes.",
-                                   metrics::ExponentialBuckets(10e-9, 10, 12), {"name"})
+                                   metrics::ExponentialBuckets(10e-9, 10, 10), {"name"})
                    .HistogramWith({name})) {}
   metrics::Value &adds, &retries;
   metrics::Histogram &waited, &worked;

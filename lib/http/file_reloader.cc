@@ -10,6 +10,7 @@
 #include "lib/base/metrics.h"
 #include "lib/base/pause.h"
 #include "lib/event/inotify.h"
+#include "lib/http/server_identity.h"
 #include "lib/http/signing_key.h"
 
 namespace keelson::http {
@@ -44,22 +45,23 @@ void Count(const FileReloader::Watched& watched, bool good, WallTime now) {
   if (watched.controller.empty()) return;
   const std::string prefix = "apiserver_" + watched.controller;
   metrics::Counter(prefix + "_automatic_reloads_total", "Changes of the configuration that were looked at.",
-                   {"status"})
-      .With({status})
+                   {"apiserver_id_hash", "status"})
+      .With({ApiServerIdHash(), status})
       .Increment();
   metrics::Gauge(prefix + "_automatic_reload_last_timestamp_seconds",
-                 "When the configuration last changed, or failed to.", {"status"})
-      .With({status})
+                 "When the configuration last changed, or failed to.", {"apiserver_id_hash", "status"})
+      .With({ApiServerIdHash(), status})
       .Set(static_cast<double>(std::chrono::system_clock::to_time_t(now)));
 }
 
 // Which configuration is in force.
 void TellInForce(const FileReloader::Watched& watched, const std::string& hash) {
   if (watched.controller.empty()) return;
-  metrics::Family& info = metrics::Gauge("apiserver_" + watched.controller + "_last_config_info",
-                                         "The configuration that is in force, by its hash.", {"hash"});
+  metrics::Family& info =
+      metrics::Gauge("apiserver_" + watched.controller + "_last_config_info",
+                     "The configuration that is in force, by its hash.", {"apiserver_id_hash", "hash"});
   info.Clear();
-  info.With({hash}).Set(1);
+  info.With({ApiServerIdHash(), hash}).Set(1);
 }
 
 }  // namespace

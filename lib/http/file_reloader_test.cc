@@ -8,6 +8,7 @@
 
 #include "lib/base/file.h"
 #include "lib/base/metrics.h"
+#include "lib/http/server_identity.h"
 
 namespace keelson::http {
 namespace {
@@ -68,8 +69,8 @@ TEST_F(FileReloaderTest, TellsOnceOfWhatMakesNoSense) {
               },
               "test_config_controller"});
   auto failures = [](int count) {
-    return Metric("apiserver_test_config_controller_automatic_reloads_total{status=\"failure\"} " +
-                  std::to_string(count));
+    return Metric("apiserver_test_config_controller_automatic_reloads_total{apiserver_id_hash=\"" +
+                  ApiServerIdHash() + "\",status=\"failure\"} " + std::to_string(count));
   };
   answer_ = Error(Code::kInvalid, "no");
   Write("a", "junk");
@@ -89,10 +90,12 @@ TEST_F(FileReloaderTest, TellsOnceOfWhatMakesNoSense) {
   Write("a", "good");
   files_.Check();
   EXPECT_EQ(reloads_, 2);
-  EXPECT_TRUE(Metric("apiserver_test_config_controller_automatic_reloads_total{status=\"success\"} 1"));
-  EXPECT_TRUE(
-      Metric("apiserver_test_config_controller_last_config_info{hash=\"sha256:"
-             "770e607624d689265ca6c44884d0807d9b054d23c473c106c72be9de08b7376c\"} 1"));
+  EXPECT_TRUE(Metric("apiserver_test_config_controller_automatic_reloads_total{apiserver_id_hash=\"" +
+                     ApiServerIdHash() + "\",status=\"success\"} 1"));
+  EXPECT_TRUE(Metric("apiserver_test_config_controller_last_config_info{apiserver_id_hash=\"" +
+                     ApiServerIdHash() +
+                     "\",hash=\"sha256:"
+                     "770e607624d689265ca6c44884d0807d9b054d23c473c106c72be9de08b7376c\"} 1"));
 }
 
 TEST_F(FileReloaderTest, FilesWithoutNamesAreNotWatched) {

@@ -11,23 +11,16 @@ namespace {
 
 constexpr const char* kOperations[] = {"CREATE", "UPDATE", "DELETE", "CONNECT"};
 
-metrics::Family& PluginTimes() {
-  static metrics::Family& family = metrics::Histograms(
-      "apiserver_admission_controller_admission_duration_seconds",
-      "Admission controller latency histogram in seconds, identified by name and broken out for each "
-      "operation and API resource and type (validate or admit).",
-      {0.005, 0.025, 0.1, 0.5, 1.0, 2.5}, {"name", "operation", "rejected", "type"});
-  return family;
-}
-
-metrics::Family& StepTimes() {
-  static metrics::Family& family = metrics::Histograms(
-      "apiserver_admission_step_admission_duration_seconds",
-      "Admission sub-step latency histogram in seconds, broken out for each operation and API resource and "
-      "step type (validate or admit).",
-      {0.005, 0.025, 0.1, 0.5, 1.0, 2.5}, {"operation", "rejected", "type"});
-  return family;
-}
+metrics::Family& plugin_seconds = metrics::Histograms(
+    "apiserver_admission_controller_admission_duration_seconds",
+    "Admission controller latency histogram in seconds, identified by name and broken out for each "
+    "operation and API resource and type (validate or admit).",
+    {0.005, 0.025, 0.1, 0.5, 1.0, 2.5}, {"name", "operation", "rejected", "type"});
+metrics::Family& step_seconds = metrics::Histograms(
+    "apiserver_admission_step_admission_duration_seconds",
+    "Admission sub-step latency histogram in seconds, broken out for each operation and API resource and "
+    "step type (validate or admit).",
+    {0.005, 0.025, 0.1, 0.5, 1.0, 2.5}, {"operation", "rejected", "type"});
 
 }  // namespace
 
@@ -43,7 +36,7 @@ struct AdmissionChain::Timed {
       std::vector<std::string> labels = {kOperations[op], rejected ? "true" : "false",
                                          mutate ? "admit" : "validate"};
       if (plugin) labels.insert(labels.begin(), std::string(plugin->name()));
-      histogram = &(plugin ? PluginTimes() : StepTimes()).HistogramWith(labels);
+      histogram = &(plugin ? plugin_seconds : step_seconds).HistogramWith(labels);
       cell.store(histogram, std::memory_order_release);
     }
     histogram->Observe(std::chrono::duration<double>(took).count());

@@ -14,6 +14,22 @@
 namespace keelson::apiserver::audit {
 namespace {
 
+metrics::Value& events_total =
+    metrics::Counter("apiserver_audit_event_total",
+                     "Counter of audit events generated and sent to the audit backend.")
+        .With();
+metrics::Family& errors_total = metrics::Counter("apiserver_audit_error_total",
+                                                 "Counter of audit events that failed to be audited "
+                                                 "properly. Plugin identifies the plugin affected by the "
+                                                 "error.",
+                                                 {"plugin"});
+metrics::Family& levels_total = metrics::Counter(
+    "apiserver_audit_level_total", "Counter of policy levels for audit events (1 per request).", {"level"});
+metrics::Value& rejected_total =
+    metrics::Counter("apiserver_audit_requests_rejected_total",
+                     "Counter of apiserver requests rejected due to an error in audit logging backend.")
+        .With();
+
 constexpr size_t kMaxId = 64;
 
 std::string Quoted(std::string_view text) {
@@ -84,12 +100,6 @@ std::vector<std::string> SourceIps(const http::ServerRequest& request) {
   if (!remote.empty() && remote.front() == '[') remote = remote.substr(1, remote.size() - 2);
   add(remote);
   return out;
-}
-
-metrics::Family& LevelCount() {
-  static metrics::Family& family = metrics::Counter(
-      "apiserver_audit_level_total", "Requests by the level that they are recorded at.", {"level"});
-  return family;
 }
 
 // What has become of a request that goes on; it is over when nobody holds this.
@@ -251,7 +261,7 @@ Auditor::Auditor(Policy policy, std::vector<Backend> backends, Clock& clock)
 Result<std::shared_ptr<Record>> Auditor::Begin(const Subject& subject, std::string id,
                                                std::shared_ptr<const http::ServerRequest> request) const {
   const Verdict verdict = policy_.Evaluate(subject.user, subject.info);
-  LevelCount().With({std::string(Name(verdict.level))}).Increment();
+  levels_total.With({std::string(Name(verdict.level))}).Increment();
   if (verdict.level == Level::kNone) return std::shared_ptr<Record>();
   auto record = std::make_shared<Record>(*this, verdict, std::move(id));
   std::string& out = record->common_;
@@ -283,21 +293,15 @@ std::shared_ptr<http::ResponseWriter> Auditor::Follow(std::shared_ptr<http::Resp
 }
 
 Result<> Auditor::Send(Stage stage, std::string event) const {
-  static metrics::Family& events =
-      metrics::Counter("apiserver_audit_event_total", "Audit events made, for each backend.", {"plugin"});
-  static metrics::Family& errors =
-      metrics::Counter("apiserver_audit_error_total", "Audit events that were lost, by backend.", {"plugin"});
-  static metrics::Family& rejected = metrics::Counter("apiserver_audit_requests_rejected_total",
-                                                      "Requests refused, for they cannot be recorded.");
   auto shared = std::make_shared<const std::string>(std::move(event));
   for (const Backend& backend : backends_) {
-    events.With({backend.name}).Increment();
+    events_total.Increment();
     Result<> written = backend.sink->Write({shared});
     if (written) continue;
-    errors.With({backend.name}).Increment();
+    errors_total.With({backend.name}).Increment();
     log::Error("Cannot write an audit event", {{"plugin", backend.name}, {"error", written.error()}});
     if (!backend.strict || stage != Stage::kRequestReceived) continue;
-    rejected.With().Increment();
+    rejected_total.Increment();
     return Error(Code::kInternal, "Internal error occurred: Unable to audit the request");
   }
   return {};

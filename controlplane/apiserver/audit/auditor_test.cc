@@ -5,9 +5,9 @@
 
 #include <boost/json.hpp>
 
-#include "controlplane/apiserver/handlers/gzip.h"
 #include "lib/api/codec.h"
 #include "lib/base/file.h"
+#include "lib/http/gzip.h"
 
 namespace keelson::apiserver::audit {
 namespace {
@@ -224,7 +224,7 @@ TEST_F(AuditorTest, LogsRotate) {
   for (const std::string& name : *names) {
     if (name == "audit.log") continue;
     ASSERT_EQ(name.substr(name.size() - 7), ".log.gz");
-    EXPECT_EQ(Gunzip(*ReadFile(dir + "/" + name)), line + "\n" + line + "\n");
+    EXPECT_EQ(http::Gunzip(*ReadFile(dir + "/" + name)), line + "\n" + line + "\n");
   }
   EXPECT_EQ(*ReadFile(dir + "/audit.log"), line + "\n");
   ASSERT_TRUE(RemoveTree(dir));

@@ -11,11 +11,11 @@
 
 #include "controlplane/apiserver/audit/legacy_line.h"
 #include "controlplane/apiserver/audit/sink.h"
-#include "controlplane/apiserver/handlers/gzip.h"
 #include "lib/base/fd.h"
 #include "lib/base/file.h"
 #include "lib/base/log.h"
 #include "lib/base/mutex.h"
+#include "lib/http/gzip.h"
 
 namespace keelson::apiserver::audit {
 namespace {
@@ -136,8 +136,8 @@ class LogSink : public Sink {
 
   static Result<> Compress(const std::string& path) {
     ASSIGN_OR_RETURN(std::string text, ReadFile(path));
-    RETURN_IF_ERROR(
-        WriteFileAtomic(path + ".gz", Gzip({std::make_shared<const std::string>(std::move(text))}), 0600));
+    RETURN_IF_ERROR(WriteFileAtomic(
+        path + ".gz", http::Gzip({std::make_shared<const std::string>(std::move(text))}), 0600));
     return RemoveFile(path);
   }
 

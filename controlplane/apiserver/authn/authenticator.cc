@@ -63,31 +63,30 @@ User UserOfCertificate(const http::PeerCertificate& peer) {
   return user;
 }
 
-void CountAttempt(const char* result) {
-  static metrics::Family& attempts =
-      metrics::Counter("authentication_attempts", "Counter of authenticated attempts.", {"result"});
-  attempts.With({result}).Increment();
-}
+metrics::Family& attempts_total =
+    metrics::Counter("authentication_attempts", "Counter of authenticated attempts.", {"result"});
+metrics::Family& user_requests = metrics::Counter(
+    "authenticated_user_requests", "Counter of authenticated requests broken out by username.", {"username"});
+metrics::Family& lifetimes = metrics::Histograms(
+    "apiserver_client_certificate_expiration_seconds",
+    "Distribution of the remaining lifetime on the certificate used to authenticate a request.",
+    {0, 1800, 3600, 7200, 21600, 43200, 86400, 172800, 345600, 604800, 2592000, 7776000, 15552000, 31104000});
+metrics::Family& authentication_seconds = metrics::Histograms(
+    "authentication_duration_seconds", "Authentication duration in seconds broken out by result.",
+    metrics::ExponentialBuckets(0.001, 2, 15), {"result"});
+
+void CountAttempt(const char* result) { attempts_total.With({result}).Increment(); }
 
 // Names without end are not kept: whose program it is, at most.
 void CountUser(const User& user) {
-  static metrics::Family& requests =
-      metrics::Counter("authenticated_user_requests",
-                       "Counter of authenticated requests broken out by username.", {"username"});
   const bool known = user.name == "admin" || user.name == "client" || user.name == "kube_proxy" ||
                      user.name == "kubelet" || user.name == "system:serviceaccount:kube-system:default";
-  static metrics::Value& others = requests.With({"other"});
-  (known ? requests.With({user.name}) : others).Increment();
+  static metrics::Value& others = user_requests.With({"other"});
+  (known ? user_requests.With({user.name}) : others).Increment();
 }
 
 void ObserveExpiration(const http::PeerCertificate& peer, WallTime now) {
-  static metrics::Histogram& left =
-      metrics::Histograms(
-          "apiserver_client_certificate_expiration_seconds",
-          "Distribution of the remaining lifetime on the certificate used to authenticate a request.",
-          {0, 1800, 3600, 7200, 21600, 43200, 86400, 172800, 345600, 604800, 2592000, 7776000, 15552000,
-           31104000})
-          .HistogramWith();
+  static metrics::Histogram& left = lifetimes.HistogramWith();
   left.Observe(std::chrono::duration<double>(peer.not_after - now).count());
 }
 
@@ -117,11 +116,8 @@ Result<TokenAnswer> Authenticator::Ask(const Options& options, std::string_view 
 }
 
 Result<User> Authenticator::Authenticate(const http::ServerRequest& request) const {
-  static metrics::Family& seconds = metrics::Histograms(
-      "authentication_duration_seconds", "Authentication duration in seconds broken out by result.",
-      metrics::ExponentialBuckets(0.001, 2, 15), {"result"});
-  static metrics::Histogram &good = seconds.HistogramWith({"success"}),
-                            &bad = seconds.HistogramWith({"failure"});
+  static metrics::Histogram &good = authentication_seconds.HistogramWith({"success"}),
+                            &bad = authentication_seconds.HistogramWith({"failure"});
   const SteadyTime begin = SteadyTime::clock::now();
   Result<User> user = Identify(request);
   if (user) CountUser(*user);

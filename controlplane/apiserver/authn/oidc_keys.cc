@@ -5,7 +5,10 @@
 
 #include "controlplane/apiserver/authn/jwt.h"
 #include "lib/base/log.h"
+#include "lib/base/metrics.h"
 #include "lib/http/client.h"
+#include "lib/http/server_identity.h"
+#include "lib/http/signing_key.h"
 
 namespace keelson::apiserver {
 namespace {
@@ -16,6 +19,12 @@ constexpr std::chrono::seconds kFetchTimeout{5};
 constexpr std::chrono::seconds kFetchPause{10};
 constexpr size_t kMaxDocument = 1 << 20;
 constexpr size_t kMaxKeys = 100;
+
+metrics::Family& fetched_at = metrics::Gauge(
+    "apiserver_authentication_jwt_authenticator_jwks_fetch_last_timestamp_seconds",
+    "Timestamp of the last successful or failed JWKS fetch split by result, api server identity "
+    "and jwt issuer for the JWT authenticator.",
+    {"result", "jwt_issuer_hash", "apiserver_id_hash"});
 
 Result<json::object> ParseDocument(const std::string& text) {
   if (text.size() > kMaxDocument) return Error(Code::kInvalid, "document is too large");
@@ -85,6 +94,10 @@ OidcKeys::KeysPtr OidcKeys::Refresh() {
     fetching_ = true;
   }
   Result<KeysPtr> fetched = Fetch();
+  fetched_at
+      .With({fetched ? "success" : "failure", "sha256:" + http::Sha256Hex(issuer_url_),
+             http::ApiServerIdHash()})
+      .Set(std::chrono::duration<double>(clock_.Now().time_since_epoch()).count());
   if (!fetched)
     log::Warn("Cannot get an issuer's keys", {{"issuer", issuer_url_}, {"error", fetched.error()}});
   MutexLock lock(mutex_);

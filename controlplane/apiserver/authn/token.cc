@@ -12,6 +12,20 @@
 namespace keelson::apiserver {
 namespace {
 
+metrics::Value& stale_tokens = metrics::Counter("serviceaccount_stale_tokens_total",
+                                                "Cumulative stale projected service account tokens used")
+                                   .With();
+metrics::Value& valid_tokens = metrics::Counter("serviceaccount_valid_tokens_total",
+                                                "Cumulative valid projected service account tokens used")
+                                   .With();
+metrics::Value& legacy_tokens =
+    metrics::Counter("serviceaccount_legacy_tokens_total", "Cumulative legacy service account tokens used")
+        .With();
+metrics::Value& invalid_legacy_tokens =
+    metrics::Counter("serviceaccount_invalid_legacy_auto_token_uses_total",
+                     "Cumulative invalid auto-generated legacy tokens used")
+        .With();
+
 namespace json = boost::json;
 
 constexpr std::string_view kPrivateClaims = "kubernetes.io";
@@ -146,11 +160,6 @@ Result<> TokenAuthenticator::CheckTimes(const TokenClaims& claims) const {
   if (claims.not_before != 0 && now + kLeewaySeconds < claims.not_before)
     return Unauthenticated("service account token is not valid yet");
   bool stale = claims.warn_after != 0 && now > claims.warn_after;
-  static metrics::Value& stale_tokens =
-      metrics::Counter("serviceaccount_stale_tokens_total", "Tokens used that should have been renewed.", {})
-          .With({});
-  static metrics::Value& valid_tokens =
-      metrics::Counter("serviceaccount_valid_tokens_total", "Tokens used in time.", {}).With({});
   (stale ? stale_tokens : valid_tokens).Increment();
   return {};
 }
@@ -162,14 +171,13 @@ std::string DateOf(WallTime time) { return api::FormatTime(api::ToTime(time)).su
 Result<> TokenAuthenticator::CheckLegacySecret(const TokenClaims& claims, const ObjectIdentity& secret,
                                                std::string_view token) const {
   if (secret.token != token) return Unauthenticated("token does not match its secret");
-  static metrics::Value& uses =
-      metrics::Counter("serviceaccount_legacy_tokens_total", "Tokens used that Secrets hold.", {}).With({});
-  uses.Increment();
+  legacy_tokens.Increment();
   const std::string today = DateOf(clock_.Now()), tomorrow = DateOf(clock_.Now() + std::chrono::hours(24));
   // Another server's day may have begun.
   if (options_.mark_used && secret.last_used != today && secret.last_used != tomorrow)
     options_.mark_used(claims.ns, claims.secret->name, today);
   if (!secret.token_invalid) return {};
+  invalid_legacy_tokens.Increment();
   return Unauthenticated(fmt::format(
       "the token in secret {}/{} for service account {}/{} has been marked invalid. Use tokens from "
       "the TokenRequest API or manually created secret-based tokens, or remove the '{}' label from the "

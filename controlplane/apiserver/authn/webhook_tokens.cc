@@ -5,6 +5,7 @@
 #include "controlplane/apiserver/expiring_cache.h"
 #include "lib/api/codec.h"
 #include "lib/base/log.h"
+#include "lib/base/metrics.h"
 #include "lib/http/signing_key.h"
 
 namespace keelson::apiserver {
@@ -20,6 +21,23 @@ User ToUser(const authenticationv1::UserInfo& info) {
   return user;
 }
 
+// Other kinds of token are checked where they come in: nothing of them is cached.
+metrics::Family& requests_total =
+    metrics::Counter("authentication_token_cache_request_total", "Requests of the token cache.", {"status"});
+metrics::Family& request_seconds = metrics::Histograms(
+    "authentication_token_cache_request_duration_seconds", "Time that requests of the token cache took.",
+    {0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10}, {"status"});
+metrics::Family& fetches_total = metrics::Counter(
+    "authentication_token_cache_fetch_total", "Fetches of what the token cache did not have.", {"status"});
+metrics::Family& active_fetches = metrics::Gauge("authentication_token_cache_active_fetch_count",
+                                                 "Fetches for the token cache under way.", {"status"});
+
+void CountRequest(const char* status, SteadyTime begin) {
+  requests_total.With({status}).Increment();
+  const std::chrono::duration<double> took = SteadyTime::clock::now() - begin;
+  request_seconds.HistogramWith({status}).Observe(took.count());
+}
+
 class Verifier : public TokenVerifier {
  public:
   Verifier(std::unique_ptr<WebhookClient> client, WebhookTokenOptions options, Clock& clock)
@@ -30,8 +48,16 @@ class Verifier : public TokenVerifier {
     // Tokens themselves are not kept.
     std::string key = http::Sha256(token);
     for (const std::string& audience : audiences) (key += '\n') += audience;
-    if (auto known = cache_.Find(key)) return *known;
+    const SteadyTime begin = SteadyTime::clock::now();
+    if (auto known = cache_.Find(key)) {
+      CountRequest("hit", begin);
+      return *known;
+    }
+    active_fetches.With({"in_flight"}).Add(1);
     Result<std::optional<TokenAnswer>> answer = Ask(token, audiences);
+    active_fetches.With({"in_flight"}).Add(-1);
+    fetches_total.With({answer ? "ok" : "error"}).Increment();
+    CountRequest("miss", begin);
     if (!answer) return answer.error();
     cache_.Put(key, *answer, options_.cache_ttl);
     return answer;

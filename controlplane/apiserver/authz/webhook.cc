@@ -79,6 +79,16 @@ json::object Spec(const Attributes& attributes) {
   return spec;
 }
 
+metrics::Family& evaluations_total =
+    metrics::Counter("apiserver_authorization_webhook_evaluations_total",
+                     "Number of round-trips to authorization webhooks.", {"name", "result"});
+metrics::Family& answer_seconds =
+    metrics::Histograms("apiserver_authorization_webhook_duration_seconds", "Request latency in seconds.",
+                        {0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10}, {"name", "result"});
+metrics::Family& fail_open_total =
+    metrics::Counter("apiserver_authorization_webhook_evaluations_fail_open_total",
+                     "NoOpinion results due to webhook timeout or error.", {"name", "result"});
+
 class Webhook : public Authorizer {
  public:
   Webhook(std::unique_ptr<WebhookClient> client, WebhookAuthorizerOptions options, Clock& clock)
@@ -121,7 +131,9 @@ class Webhook : public Authorizer {
     }
     auto begin = SteadyTime::clock::now();
     Result<std::string> body = client_->Post(json::serialize(review));
-    Count(body ? "success" : body.error().Is(Code::kTimeout) ? "timeout" : "error", begin);
+    const char* result = body ? "success" : body.error().Is(Code::kTimeout) ? "timeout" : "error";
+    Count(result, begin);
+    if (!body && !options_.deny_on_failure) fail_open_total.With({options_.name, result}).Increment();
     if (!body) return body.error();
     authorizationv1::SubjectAccessReview answer;
     if (!api::DecodeJson(*body, answer))
@@ -135,15 +147,9 @@ class Webhook : public Authorizer {
   }
 
   void Count(const char* result, SteadyTime begin) const {
-    static metrics::Family& evaluations =
-        metrics::Counter("apiserver_authorization_webhook_evaluations_total", "Questions put to webhooks.",
-                         {"name", "result"});
-    static metrics::Family& seconds = metrics::Histograms(
-        "apiserver_authorization_webhook_duration_seconds", "Time that webhooks took to answer.",
-        {0.005, 0.025, 0.1, 0.5, 1, 2.5, 5, 10, 30}, {"name", "result"});
-    evaluations.With({options_.name, result}).Increment();
+    evaluations_total.With({options_.name, result}).Increment();
     std::chrono::duration<double> took = SteadyTime::clock::now() - begin;
-    seconds.HistogramWith({options_.name, result}).Observe(took.count());
+    answer_seconds.HistogramWith({options_.name, result}).Observe(took.count());
   }
 
   const std::unique_ptr<WebhookClient> client_;

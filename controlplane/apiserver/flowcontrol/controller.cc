@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "controlplane/apiserver/flowcontrol/dump.h"
+#include "controlplane/apiserver/request_metrics.h"
 
 namespace keelson::apiserver::flowcontrol {
 namespace {
@@ -182,6 +183,7 @@ struct Controller::Impl {
         for (const TicketPtr& ticket : queue.waiters) ++(Reads(ticket->request) ? late_reads : late_writes);
       }
     }
+    TellWaiting(late_reads, late_writes);
     const double seats = std::max(1, options.seats);
     places = std::max(1.0, places);
     ObserveReadsAndWrites(reads / seats, writes / seats, late_reads / places, late_writes / places);

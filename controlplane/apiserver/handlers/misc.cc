@@ -10,6 +10,7 @@
 #include "lib/base/build_info.h"
 #include "lib/base/metrics.h"
 #include "lib/base/version.h"
+#include "lib/http/metrics_page.h"
 #include "lib/k8s/health_report.h"
 
 namespace keelson::apiserver {
@@ -19,6 +20,14 @@ namespace json = boost::json;
 
 // People read these.
 std::string Shown(const json::value& value) { return api::PrettyJson(json::serialize(value)); }
+
+void ReplyMetrics(Context& context, std::string text) {
+  http::MetricsAnswer answer = http::AnswerMetrics(*context.request, std::move(text));
+  http::Headers headers = ReplyHeaders(context, answer.headers.Get("Content-Type"));
+  if (answer.headers.Has("Content-Encoding")) headers.Add("Content-Encoding", "gzip");
+  context.status = 200;
+  context.writer->Reply(200, std::move(headers), std::move(answer.body));
+}
 
 std::string Version() {
   return Shown(json::object{{"major", kMajor},
@@ -79,9 +88,9 @@ bool MiscHandler::Handle(Context& context) const {
     }
     ReplyText(context, 200, "application/json", version_);
   } else if (path == "/metrics") {
-    ReplyText(context, 200, "text/plain; version=0.0.4; charset=utf-8", metrics::Print());
+    ReplyMetrics(context, metrics::Print());
   } else if (path == "/metrics/slis") {
-    ReplyText(context, 200, "text/plain; version=0.0.4; charset=utf-8", k8s::HealthMetrics());
+    ReplyMetrics(context, k8s::HealthMetrics());
   } else if (path == "/.well-known/openid-configuration") {
     ReplyText(context, 200, "application/json", documents_.load()->configuration);
   } else if (path == "/openid/v1/jwks") {

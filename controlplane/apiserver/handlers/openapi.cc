@@ -5,9 +5,9 @@
 
 #include <fmt/format.h>
 
-#include "controlplane/apiserver/handlers/gzip.h"
 #include "controlplane/apiserver/handlers/response.h"
 #include "lib/api/openapi.h"
+#include "lib/http/gzip.h"
 #include "lib/http/signing_key.h"
 
 namespace keelson::apiserver {
@@ -82,7 +82,7 @@ OpenApiHandler::DocumentPtr OpenApiHandler::Find(const std::string& key, std::st
   auto made = std::make_shared<Document>();
   made->content_type = content_type;
   made->hash = hash.empty() ? http::Sha256Hex(text) : hash;
-  made->gzip = Gzip({std::make_shared<const std::string>(std::move(text))});
+  made->gzip = http::Gzip({std::make_shared<const std::string>(std::move(text))});
   MutexLock lock(mutex_);
   return documents_.insert_or_assign(key, Kept{std::move(made), clock_.SteadyNow()}).first->second.document;
 }
@@ -114,7 +114,7 @@ void OpenApiHandler::Reply(Context& context, const Document& document, http::Hea
     headers.Add("Content-Encoding", "gzip");
     context.writer->Reply(200, std::move(headers), document.gzip);
   } else {
-    context.writer->Reply(200, std::move(headers), Gunzip(document.gzip));
+    context.writer->Reply(200, std::move(headers), http::Gunzip(document.gzip));
   }
 }
 

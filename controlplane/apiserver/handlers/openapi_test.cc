@@ -4,8 +4,8 @@
 #include <gtest/gtest.h>
 #include <boost/json.hpp>
 
-#include "controlplane/apiserver/handlers/gzip.h"
 #include "controlplane/apiserver/testing/recorder.h"
+#include "lib/http/gzip.h"
 
 namespace keelson::apiserver {
 namespace {
@@ -83,7 +83,7 @@ TEST_F(OpenApi, IsCompressedForWhoWantsIt) {
   auto gzip = Get("/openapi/v3/apis/node.k8s.io/v1", {{"Accept-Encoding", "gzip"}});
   EXPECT_EQ(gzip->headers.Get("Content-Encoding"), "gzip");
   EXPECT_EQ(gzip->headers.Get("Vary"), "Accept, Accept-Encoding");
-  EXPECT_EQ(Gunzip(gzip->body), plain->body);
+  EXPECT_EQ(http::Gunzip(gzip->body), plain->body);
 }
 
 TEST_F(OpenApi, WhatNobodyAsksForIsGivenUp) {

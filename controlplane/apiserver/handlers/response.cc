@@ -2,13 +2,14 @@
 
 #include <fmt/format.h>
 
-#include "controlplane/apiserver/handlers/gzip.h"
 #include "controlplane/apiserver/handlers/table.h"
 #include "controlplane/apiserver/handlers/yaml.h"
+#include "controlplane/apiserver/request_metrics.h"
 #include "controlplane/storage/opener.h"
 #include "controlplane/storage/wire.h"
 #include "lib/api/codec.h"
 #include "lib/api/meta.h"
+#include "lib/http/gzip.h"
 
 namespace keelson::apiserver {
 namespace {
@@ -94,9 +95,12 @@ void ReplyBytes(Context& context, int status, std::string_view content_type, Pie
   if (context.output.gzip && Size(pieces) >= kGzipAbove) {
     headers.Add("Content-Encoding", "gzip");
     headers.Add("Vary", "Accept-Encoding");
-    context.writer->Reply(status, std::move(headers), Gzip(pieces));
+    std::string body = http::Gzip(pieces);
+    ObserveResponseSize(context, body.size());
+    context.writer->Reply(status, std::move(headers), std::move(body));
     return;
   }
+  ObserveResponseSize(context, Size(pieces));
   context.writer->ReplyShared(status, std::move(headers), std::move(pieces));
 }
 

@@ -3,9 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "controlplane/apiserver/handlers/gzip.h"
 #include "controlplane/apiserver/local_transport.h"
 #include "lib/api/codec.h"
+#include "lib/http/gzip.h"
 
 namespace keelson::apiserver {
 namespace {
@@ -183,11 +183,11 @@ TEST(Response, HeadersOfErrors) {
 TEST(Gzip, RoundTrips) {
   auto piece = [](std::string text) { return std::make_shared<const std::string>(std::move(text)); };
   std::string big(300000, 'x');
-  std::string gzip = Gzip({piece("head "), piece(""), piece(big)});
+  std::string gzip = http::Gzip({piece("head "), piece(""), piece(big)});
   EXPECT_LT(gzip.size(), 3000u);
-  EXPECT_EQ(Gunzip(gzip), "head " + big);
-  EXPECT_EQ(Gunzip(gzip.substr(0, gzip.size() / 2)), "");
-  EXPECT_EQ(Gunzip("junk"), "");
+  EXPECT_EQ(http::Gunzip(gzip), "head " + big);
+  EXPECT_EQ(http::Gunzip(gzip.substr(0, gzip.size() / 2)), "");
+  EXPECT_EQ(http::Gunzip("junk"), "");
 }
 
 }  // namespace

@@ -20,15 +20,27 @@ constexpr std::chrono::seconds kMaxTimeout{std::chrono::hours(24 * 365)};
 // Before its time is up a watch tells how far it has come, so that the next one can go on from there.
 constexpr std::chrono::seconds kFarewell{2};
 
+metrics::Family& events_total =
+    metrics::Counter("apiserver_watch_events_total", "Number of events sent in watch clients",
+                     {"group", "version", "resource"});
+metrics::Family& event_sizes =
+    metrics::Histograms("apiserver_watch_events_sizes", "Watch event size distribution in bytes",
+                        metrics::ExponentialBuckets(1024, 2, 8), {"group", "version", "resource"});
+metrics::Family& list_seconds = metrics::Histograms(
+    "apiserver_watch_list_duration_seconds",
+    "Response latency distribution in seconds for watch list requests broken by group, version, resource and "
+    "scope.",
+    {0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1, 2, 4, 6, 8, 10, 15, 20, 30, 45, 60},
+    {"group", "version", "resource", "scope"});
+metrics::Family& terminated_total = metrics::Counter(
+    "apiserver_terminated_watchers_total",
+    "Counter of watchers closed due to unresponsiveness broken by resource type.", {"group", "resource"});
+
 // What /metrics tells of the watches of a resource.
 struct WatchMeters {
   explicit WatchMeters(const RequestInfo& info)
-      : events(metrics::Counter("apiserver_watch_events_total", "Number of events sent in watch clients",
-                                {"group", "version", "resource"})
-                   .With({info.group, info.version, info.resource})),
-        sizes(metrics::Histograms("apiserver_watch_events_sizes", "Watch event size distribution in bytes",
-                                  metrics::ExponentialBuckets(1024, 2, 8), {"group", "version", "resource"})
-                  .HistogramWith({info.group, info.version, info.resource})) {}
+      : events(events_total.With({info.group, info.version, info.resource})),
+        sizes(event_sizes.HistogramWith({info.group, info.version, info.resource})) {}
   metrics::Value& events;
   metrics::Histogram& sizes;
 };
@@ -128,6 +140,7 @@ class WatchManager::Session : public storage::WatchSink, public std::enable_shar
 
  private:
   bool Cut() {
+    terminated_total.With({std::string(info_.group), std::string(info_.resource)}).Increment();
     End();
     return false;
   }
@@ -224,11 +237,18 @@ void WatchManager::Start(Context& context, const registry::ListOptions& options)
   head->session = session;
   head->writer = writer;
   head->headers = ReplyHeaders(context, ContentType(context.output));
+  const SteadyTime begin = SteadyTime::clock::now();
   auto handle = registry_.Watch(*context.resource, context.info.ns, options, head);
   if (!handle) return ReplyError(context, handle.error());
   context.status = 200;
   head->Begin();
   session->InitialDone();
+  if (options.send_initial_events.value_or(false)) {
+    const RequestInfo& info = context.info;
+    const std::chrono::duration<double> took = SteadyTime::clock::now() - begin;
+    list_seconds.HistogramWith({info.group, info.version, info.resource, ScopeLabel(info)})
+        .Observe(took.count());
+  }
   session->Keep(std::move(*handle), options.allow_bookmarks);
   {
     MutexLock lock(queue_->mutex);

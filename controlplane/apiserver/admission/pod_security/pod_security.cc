@@ -85,14 +85,19 @@ bool IsSignificant(const corev1::Pod& pod, const corev1::Pod& old) {
   return false;
 }
 
+metrics::Family& evaluations_total = metrics::Counter(
+    "pod_security_evaluations_total",
+    "Number of policy evaluations that occurred, not counting ignored or exempt requests.",
+    {"decision", "policy_level", "policy_version", "mode", "request_operation", "resource", "subresource"});
+metrics::Family& exemptions_total =
+    metrics::Counter("pod_security_exemptions_total",
+                     "Number of exempt requests, not counting ignored or out of scope requests.",
+                     {"request_operation", "resource", "subresource"});
+
 void CountEvaluation(const AdmissionRequest& request, const char* decision, const LevelVersion& policy,
                      const char* mode) {
-  static metrics::Family& family = metrics::Counter(
-      "pod_security_evaluations_total",
-      "Number of policy evaluations that occurred, not counting ignored or exempt requests.",
-      {"decision", "policy_level", "policy_version", "mode", "request_operation", "resource", "subresource"});
   const bool pod = request.MainResource() == "pods";
-  family
+  evaluations_total
       .With({decision, std::string(Name(policy.level)), policy.VersionName(), mode,
              request.Creates() ? "create" : "update", pod ? "pod" : "controller",
              std::string(request.Subresource())})
@@ -100,12 +105,8 @@ void CountEvaluation(const AdmissionRequest& request, const char* decision, cons
 }
 
 void CountExemption(const AdmissionRequest& request) {
-  static metrics::Family& family =
-      metrics::Counter("pod_security_exemptions_total",
-                       "Number of exempt requests, not counting ignored or out of scope requests.",
-                       {"request_operation", "resource", "subresource"});
   const bool pod = request.MainResource() == "pods";
-  family
+  exemptions_total
       .With({request.Creates() ? "create" : "update", pod ? "pod" : "controller",
              std::string(request.Subresource())})
       .Increment();

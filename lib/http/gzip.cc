@@ -1,10 +1,10 @@
-#include "controlplane/apiserver/handlers/gzip.h"
+#include "lib/http/gzip.h"
 
 #include <zlib.h>
 
 #include <cstdlib>
 
-namespace keelson::apiserver {
+namespace keelson::http {
 
 std::string Gzip(const std::vector<std::shared_ptr<const std::string>>& pieces) {
   z_stream stream{};
@@ -49,4 +49,4 @@ std::string Gunzip(const std::string& gzip) {
   return status == Z_STREAM_END ? out : "";
 }
 
-}  // namespace keelson::apiserver
+}  // namespace keelson::http
