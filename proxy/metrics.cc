@@ -9,7 +9,7 @@ metrics::Histogram& Latency(const char* name, const char* help, const char* fami
 }
 
 std::vector<double> ProgrammingBuckets() {
-  std::vector<double> out = {0, 0.25, 0.5};
+  std::vector<double> out = {0.25, 0.5};
   auto add = [&](double first, double step, int count) {
     for (int i = 0; i < count; ++i) out.push_back(first + step * i);
   };
