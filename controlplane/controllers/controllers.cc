@@ -120,7 +120,8 @@ Result<> Build(Manager& manager, const Options& options) {
   if (!pool) return pool.error().Wrap("--load-balancer-addresses");
   manager.Add<LoadBalancerController>(options, "service-lb-controller", "service-controller",
                                       *std::move(pool));
-  manager.Add<ResourceQuotaController>(options, "resourcequota-controller", "resourcequota-controller");
+  manager.Add<ResourceQuotaController>(options, "resourcequota-controller", "resourcequota-controller",
+                                       options.resource_quota_sync_period);
   manager.Add<ClaimProtectionController>(options, "persistentvolumeclaim-protection-controller",
                                          "pvc-protection-controller");
   manager.Add<VolumeProtectionController>(options, "persistentvolume-protection-controller",

@@ -57,6 +57,8 @@ struct Options {
 
   int terminated_pod_gc_threshold = 12500;  // finished pods kept; 0: all
 
+  std::chrono::milliseconds resource_quota_sync_period{300000};  // all is counted anew so often
+
   bool allocate_node_cidrs = false;
   std::vector<std::string> cluster_cidrs;  // at most one a family
   std::vector<std::string> service_cidrs;  // no part of them goes to a node

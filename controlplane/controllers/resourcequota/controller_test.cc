@@ -169,6 +169,24 @@ TEST_F(ResourceQuotaTest, FollowsTheSpecAndLooksAgain) {
   EXPECT_EQ(Used("q"), "services=0");
 }
 
+TEST(ResourceQuotaSyncTest, ThePeriodIsASetting) {
+  TestCluster cluster;
+  auto& controller = cluster.Make<ResourceQuotaController>(1min);
+  ASSERT_TRUE(cluster.api.Create(QuotaNamed("q", {{"services", "2"}})));
+  cluster.Start();
+  cluster.Drain({&controller});
+  const auto used = [&] {
+    return cluster.Get<corev1::ResourceQuota>("default", "q").status().used().at("services").string();
+  };
+  corev1::ResourceQuota quota = cluster.Get<corev1::ResourceQuota>("default", "q");
+  (*quota.mutable_status()->mutable_used())["services"] = api::Amount::FromInt(1).ToQuantity();
+  ASSERT_TRUE(cluster.api.UpdateStatus(quota));
+  cluster.Advance(59s, {&controller});
+  EXPECT_EQ(used(), "1");
+  cluster.Advance(1s, {&controller});
+  EXPECT_EQ(used(), "0");
+}
+
 // Holds back what watches of quotas' metadata say until it is told to go on.
 class LateMetadata : public client::Transport {
  public:
