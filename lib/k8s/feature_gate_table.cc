@@ -61,7 +61,7 @@ constexpr FeatureGate kGates[] = {
     {"ConstrainedImpersonation", kBeta, kOn},
     {"ContainerCheckpoint", kBeta, kOn},
     {"ContainerRestartRules", kBeta, kOn},
-    {"ContainerStopSignals", kAlpha, kOff},
+    {"ContainerStopSignals", kAlpha, kOff, kOpen, kKubelet | kApiServer},
     {"ContextualLogging", kBeta, kOn},
     {"ControllerManagerReleaseLeaderElectionLockOnExit", kAlpha, kOff},
     {"CoordinatedLeaderElection", kBeta, kOff},

@@ -163,10 +163,13 @@ TEST(FeatureGates, ChangeValidation) {
   const ValidationSettings usual = ValidationSettingsOf({});
   EXPECT_TRUE(usual.allow_privileged && usual.relaxed_service_names);
   EXPECT_FALSE(usual.autoscale_to_zero || usual.mutable_volume_node_affinity);
-  const ValidationSettings other = ValidationSettingsOf(
-      {{"RelaxedServiceNameValidation", false}, {"HPAScaleToZero", true}, {"MutablePVNodeAffinity", true}});
+  const ValidationSettings other = ValidationSettingsOf({{"RelaxedServiceNameValidation", false},
+                                                         {"HPAScaleToZero", true},
+                                                         {"MutablePVNodeAffinity", true},
+                                                         {"ContainerStopSignals", true}});
   EXPECT_FALSE(other.relaxed_service_names);
   EXPECT_TRUE(other.autoscale_to_zero && other.mutable_volume_node_affinity);
+  EXPECT_TRUE(!usual.container_stop_signals && other.container_stop_signals);
 }
 
 TEST(FeatureGates, AreShownWithTheirStages) {

@@ -14,7 +14,8 @@ ValidationSettings& Mutable() {
 ValidationSettings ValidationSettingsOf(const FeatureGates& gates) {
   return {.relaxed_service_names = FeatureEnabled(gates, "RelaxedServiceNameValidation"),
           .autoscale_to_zero = FeatureEnabled(gates, "HPAScaleToZero"),
-          .mutable_volume_node_affinity = FeatureEnabled(gates, "MutablePVNodeAffinity")};
+          .mutable_volume_node_affinity = FeatureEnabled(gates, "MutablePVNodeAffinity"),
+          .container_stop_signals = FeatureEnabled(gates, "ContainerStopSignals")};
 }
 
 const ValidationSettings& Settings() { return Mutable(); }
