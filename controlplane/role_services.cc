@@ -95,6 +95,7 @@ Result<controllers::Options> ControllerOptions(const Options& options, apiserver
   controllers::Options out = options.manager;
   ASSIGN_OR_RETURN(out.selection, controllers::Selection::Parse(options.controllers));
   out.aggregate_cluster_roles = !apiserver;
+  out.pod_certificates = k8s::FeatureEnabled(options.feature_gates, "PodCertificateRequest");
   const std::string& ca_file = options.root_ca_file.empty() ? options.client_ca_file : options.root_ca_file;
   ASSIGN_OR_RETURN(out.root_ca_pem, ReadIfSet(ca_file));
   const std::string& key_file = options.service_account_private_key_file.empty()

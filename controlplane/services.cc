@@ -125,6 +125,9 @@ Result<apiserver::ApiServerOptions> ApiServerOptionsOf(const Options& options) {
                                                                  options.admission_control_config_file));
   out.admission.not_ready_toleration_seconds = options.default_not_ready_toleration_seconds;
   out.admission.unreachable_toleration_seconds = options.default_unreachable_toleration_seconds;
+  out.gate_on = [gates = options.feature_gates](std::string_view gate) {
+    return k8s::FeatureEnabled(gates, gate);
+  };
   ASSIGN_OR_RETURN(out.auditor, MakeAuditor(options.audit));
   ASSIGN_OR_RETURN(out.limits, LimitsOf(options));
   out.flags = options.flags;

@@ -25,6 +25,7 @@
 #include "lib/client/transport.h"
 #include "lib/http/server.h"
 #include "lib/http/signing_key.h"
+#include "lib/k8s/feature_gates.h"
 
 namespace keelson::apiserver {
 
@@ -50,6 +51,8 @@ struct ApiServerOptions {
     std::string type = "", name = "";  // of others, as configured
   };
   std::vector<AuthorizerEntry> authorizers = {{AuthorizerEntry::Kind::kNode}, {AuthorizerEntry::Kind::kRbac}};
+
+  GateOn gate_on = [](std::string_view gate) { return k8s::FeatureEnabled({}, gate); };
 
   BackendClients::Options backends;
   KubernetesServiceOptions kubernetes_service;

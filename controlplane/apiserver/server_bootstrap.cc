@@ -44,7 +44,7 @@ std::vector<HealthCheck> ApiServer::Impl::HealthChecks() {
 Result<> ApiServer::Impl::Bootstrap(std::stop_token stop) {
   RETURN_IF_ERROR(EnsureSystemNamespaces(registry, stop));
   hooks.Done(StartHook::kSystemNamespaces);
-  RETURN_IF_ERROR(EnsureBootstrapRoles(registry, stop));
+  RETURN_IF_ERROR(EnsureBootstrapRoles(registry, options.gate_on, stop));
   hooks.Done(StartHook::kRoles);
   RETURN_IF_ERROR(EnsurePriorityClasses(registry, stop));
   hooks.Done(StartHook::kPriorityClasses);

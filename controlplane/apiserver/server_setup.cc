@@ -54,7 +54,8 @@ UnionAuthorizer::List ApiServer::Impl::Authorizers() const {
                       std::shared_ptr<const Authorizer> one) {
       all.push_back(std::make_shared<CountingAuthorizer>(type, name, std::move(one)));
     };
-    if (entry.kind == Kind::kNode) add("Node", "node", std::make_shared<NodeAuthorizer>(graph));
+    if (entry.kind == Kind::kNode)
+      add("Node", "node", std::make_shared<NodeAuthorizer>(graph, options.gate_on));
     if (entry.kind == Kind::kRbac) add("RBAC", "rbac", rbac);
     if (entry.kind == Kind::kOther) add(entry.type, entry.name, entry.other);
   }

@@ -143,8 +143,10 @@ Result<> Build(Manager& manager, const Options& options) {
                                    "certificate-controller");
   manager.Add<CertificateCleaner>(options, "certificatesigningrequest-cleaner-controller",
                                   "certificate-controller");
-  manager.Add<PodCertificateRequestCleaner>(options, "podcertificaterequest-cleaner-controller",
-                                            "podcertificaterequestcleaner");
+  if (options.pod_certificates) {
+    manager.Add<PodCertificateRequestCleaner>(options, "podcertificaterequest-cleaner-controller",
+                                              "podcertificaterequestcleaner");
+  }
   if (!options.signing.authorities.empty()) {
     manager.Add<CertificateSigner>(options, "certificatesigningrequest-signing-controller",
                                    "certificate-controller", options.signing);

@@ -66,6 +66,7 @@ struct Options {
   int node_cidr_mask_size = 0, node_cidr_mask_size_ipv4 = 0, node_cidr_mask_size_ipv6 = 0;
 
   CertificateSigning signing;
+  bool pod_certificates = false;  // the feature PodCertificateRequest is on: old requests are removed
   PodAutoscalerOptions pod_autoscaler;
 
   // Ranges that Services of type LoadBalancer get addresses from; empty: they get those of the nodes.

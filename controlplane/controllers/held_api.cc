@@ -15,9 +15,10 @@ constexpr std::string_view kManager = "system:stock-manager";
 // With a user who has the one role of upstream's controller manager; the policy's own has those of all
 // controllers.
 std::unique_ptr<const RbacAuthorizer> MakePolicy() {
+  const auto on = [](std::string_view gate) { return gate == "PodCertificateRequest"; };
   auto rbac = std::make_unique<RbacAuthorizer>();
-  for (const auto& role : apiserver::BootstrapClusterRoles()) rbac->Put(role);
-  for (const auto& binding : apiserver::BootstrapClusterRoleBindings()) rbac->Put(binding);
+  for (const auto& role : apiserver::BootstrapClusterRoles(on)) rbac->Put(role);
+  for (const auto& binding : apiserver::BootstrapClusterRoleBindings(on)) rbac->Put(binding);
   for (const auto& role : apiserver::BootstrapRoles()) rbac->Put(role);
   for (const auto& binding : apiserver::BootstrapRoleBindings()) rbac->Put(binding);
   api::rbac::v1::ClusterRoleBinding manager;

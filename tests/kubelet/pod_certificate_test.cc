@@ -17,6 +17,7 @@ using std::chrono::hours;
 
 class PodCertificateTest : public apiserver::ClusterTest {
  protected:
+  static void SetUpTestSuite() { Start({"--feature-gates=PodCertificateRequest=true"}); }
   client::RestClient ClientOf(const std::string& user, const std::vector<std::string>& groups) {
     client::RestConfig config;
     config.server = cluster_->url();

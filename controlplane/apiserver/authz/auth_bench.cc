@@ -18,8 +18,8 @@ constexpr int kBindings = 10000;
 
 std::shared_ptr<RbacAuthorizer> FullRbac() {
   auto rbac = std::make_shared<RbacAuthorizer>();
-  for (const auto& role : BootstrapClusterRoles()) rbac->Put(role);
-  for (const auto& binding : BootstrapClusterRoleBindings()) rbac->Put(binding);
+  for (const auto& role : BootstrapClusterRoles(NoGate)) rbac->Put(role);
+  for (const auto& binding : BootstrapClusterRoleBindings(NoGate)) rbac->Put(binding);
   rbacv1::ClusterRole role;
   role.mutable_metadata()->set_name("app");
   rbacv1::PolicyRule& rule = *role.add_rules();
@@ -53,7 +53,8 @@ void AuthenticateAndAuthorize(benchmark::State& state) {
       })};
   Authenticator authenticator(options);
   UnionAuthorizer authorizer({std::make_shared<MastersAuthorizer>(),
-                              std::make_shared<NodeAuthorizer>(std::make_shared<NodeGraph>()), FullRbac()});
+                              std::make_shared<NodeAuthorizer>(std::make_shared<NodeGraph>(), NoGate),
+                              FullRbac()});
   std::vector<http::ServerRequest> requests(64);
   int64_t now =
       std::chrono::duration_cast<std::chrono::seconds>(Clock::Real().Now().time_since_epoch()).count();

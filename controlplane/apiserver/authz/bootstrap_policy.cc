@@ -14,19 +14,6 @@ void Split(std::string_view text, google::protobuf::RepeatedPtrField<std::string
   }
 }
 
-rbacv1::PolicyRule ToProto(const RuleRow& row) {
-  rbacv1::PolicyRule rule;
-  Split(row.verbs, *rule.mutable_verbs());
-  if (!row.urls.empty()) {
-    Split(row.urls, *rule.mutable_non_resource_urls());
-    return rule;
-  }
-  Split(row.groups, *rule.mutable_api_groups());
-  Split(row.resources, *rule.mutable_resources());
-  if (!row.names.empty()) Split(row.names, *rule.mutable_resource_names());
-  return rule;
-}
-
 void SetMeta(metav1::ObjectMeta& meta, std::string_view name, std::string_view ns = "") {
   meta.set_name(std::string(name));
   if (!ns.empty()) meta.set_namespace_(std::string(ns));
@@ -38,10 +25,12 @@ std::string AggregationLabel(std::string_view to) {
   return "rbac.authorization.k8s.io/aggregate-to-" + std::string(to);
 }
 
-rbacv1::ClusterRole MakeRole(const RoleRow& row, const std::string& name) {
+rbacv1::ClusterRole MakeRole(const RoleRow& row, const std::string& name, const GateOn& on) {
   rbacv1::ClusterRole role;
   SetMeta(*role.mutable_metadata(), name);
-  for (const RuleRow& rule : row.rules) *role.add_rules() = ToProto(rule);
+  for (const RuleRow& rule : row.rules) {
+    if (GatesOn(rule.gates, on)) *role.add_rules() = ToProto(rule);
+  }
   if (!row.aggregate_to.empty()) {
     (*role.mutable_metadata()->mutable_labels())[AggregationLabel(row.aggregate_to)] = "true";
   }
@@ -79,25 +68,54 @@ rbacv1::ClusterRoleBinding ClusterBinding(std::string_view role) {
 
 }  // namespace
 
-std::vector<rbacv1::PolicyRule> NodeRules() {
-  std::vector<rbacv1::PolicyRule> out;
-  for (const RuleRow& row : NodeRuleRows()) out.push_back(ToProto(row));
-  return out;
-}
-
-std::vector<rbacv1::ClusterRole> BootstrapClusterRoles() {
-  std::vector<rbacv1::ClusterRole> out;
-  for (const auto& rows : {UserRoles(), AccessRoles(), ComponentRoles()}) {
-    for (const RoleRow& row : rows) out.push_back(MakeRole(row, std::string(row.name)));
+rbacv1::PolicyRule ToProto(const RuleRow& row) {
+  rbacv1::PolicyRule rule;
+  Split(row.verbs, *rule.mutable_verbs());
+  if (!row.urls.empty()) {
+    Split(row.urls, *rule.mutable_non_resource_urls());
+    return rule;
   }
-  for (const RoleRow& row : ControllerRoles())
-    out.push_back(MakeRole(row, "system:controller:" + std::string(row.name)));
+  Split(row.groups, *rule.mutable_api_groups());
+  Split(row.resources, *rule.mutable_resources());
+  if (!row.names.empty()) Split(row.names, *rule.mutable_resource_names());
+  return rule;
+}
+
+bool GatesOn(std::string_view gates, const GateOn& on) {
+  while (!gates.empty()) {
+    const size_t plus = gates.find('+');
+    if (!on(gates.substr(0, plus))) return false;
+    gates = plus == std::string_view::npos ? std::string_view() : gates.substr(plus + 1);
+  }
+  return true;
+}
+
+std::vector<rbacv1::PolicyRule> NodeRules(const GateOn& on) {
+  std::vector<rbacv1::PolicyRule> out;
+  for (const RuleRow& row : NodeRuleRows()) {
+    if (GatesOn(row.gates, on)) out.push_back(ToProto(row));
+  }
   return out;
 }
 
-std::vector<rbacv1::ClusterRoleBinding> BootstrapClusterRoleBindings() {
+std::vector<rbacv1::ClusterRole> BootstrapClusterRoles(const GateOn& on) {
+  std::vector<rbacv1::ClusterRole> out;
+  for (const auto& rows : {UserRoles(), AccessRoles(), ComponentRoles(), OwnRoles()}) {
+    for (const RoleRow& row : rows) {
+      if (GatesOn(row.gates, on)) out.push_back(MakeRole(row, std::string(row.name), on));
+    }
+  }
+  for (const RoleRow& row : ControllerRoles()) {
+    if (GatesOn(row.gates, on))
+      out.push_back(MakeRole(row, "system:controller:" + std::string(row.name), on));
+  }
+  return out;
+}
+
+std::vector<rbacv1::ClusterRoleBinding> BootstrapClusterRoleBindings(const GateOn& on) {
   struct Row {
     std::string_view role, kind, subject, ns;
+    std::string_view gates = {};
   };
   constexpr Row kRows[] = {
       {"cluster-admin", "Group", "system:masters", ""},
@@ -112,20 +130,21 @@ std::vector<rbacv1::ClusterRoleBinding> BootstrapClusterRoleBindings() {
       {"system:kube-scheduler", "User", "system:kube-scheduler", ""},
       {"system:volume-scheduler", "User", "system:kube-scheduler", ""},
       {"system:service-account-issuer-discovery", "Group", "system:serviceaccounts", ""},
+      {"system:cluster-trust-bundle-discovery", "Group", "system:serviceaccounts", "", "ClusterTrustBundle"},
+      {kOwnManagerRole, "User", "system:kube-controller-manager", ""},
       // Nodes get their rights from the node authorizer; the binding is there, and empty, as upstream has it.
       {"system:node", "", "", ""},
   };
   std::vector<rbacv1::ClusterRoleBinding> out;
   for (const Row& row : kRows) {
+    if (!GatesOn(row.gates, on)) continue;
     if (out.empty() || out.back().role_ref().name() != row.role) out.push_back(ClusterBinding(row.role));
     if (!row.kind.empty()) AddSubject(out.back(), row.kind, row.subject, row.ns);
   }
   for (const RoleRow& row : ControllerRoles()) {
+    if (!GatesOn(row.gates, on)) continue;
     out.push_back(ClusterBinding("system:controller:" + std::string(row.name)));
     AddSubject(out.back(), "ServiceAccount", row.name, "kube-system");
-    // Aggregation is the API server's own: nobody else needs to escalate.
-    if (row.name != "clusterrole-aggregation-controller")
-      AddSubject(out.back(), "User", "system:kube-controller-manager");
   }
   return out;
 }
@@ -135,9 +154,9 @@ std::vector<rbacv1::Role> BootstrapRoles() {
     std::string_view ns, name;
     std::vector<RuleRow> rules;
   };
-  auto leader = [](std::string_view program) -> std::vector<RuleRow> {
-    return {{"watch", "", "configmaps", "", ""}, {"get,update", "", "configmaps", program, ""}};
-  };
+  const std::vector<RuleRow> leader = {
+      {"create,get,list,update,watch", "coordination.k8s.io", "leases", "", ""},
+      {"create,get,list,update,watch", "coordination.k8s.io", "leasecandidates", "", ""}};
   const Row kRows[] = {
       {"kube-system",
        "extension-apiserver-authentication-reader",
@@ -149,8 +168,8 @@ std::vector<rbacv1::Role> BootstrapRoles() {
       {"kube-system",
        "system:controller:token-cleaner",
        {{"delete,get,list,watch", "", "secrets", "", ""}, EventsRule()}},
-      {"kube-system", "system::leader-locking-kube-controller-manager", leader("kube-controller-manager")},
-      {"kube-system", "system::leader-locking-kube-scheduler", leader("kube-scheduler")},
+      {"kube-system", "system::leader-locking-kube-controller-manager", leader},
+      {"kube-system", "system::leader-locking-kube-scheduler", leader},
       {"kube-public",
        "system:controller:bootstrap-signer",
        {{kRead, "", "configmaps", "", ""}, {"update", "", "configmaps", "cluster-info", ""}, EventsRule()}},
@@ -174,7 +193,7 @@ std::vector<rbacv1::RoleBinding> BootstrapRoleBindings() {
        "extension-apiserver-authentication-reader", "system:kube-controller-manager,system:kube-scheduler",
        ""},
       {"kube-system", "system::leader-locking-kube-controller-manager", "", "system:kube-controller-manager",
-       "kube-controller-manager"},
+       "kube-controller-manager,leader-election-controller"},
       {"kube-system", "system::leader-locking-kube-scheduler", "", "system:kube-scheduler", "kube-scheduler"},
       {"kube-system", "system:controller:bootstrap-signer", "", "", "bootstrap-signer"},
       {"kube-system", "system:controller:cloud-provider", "", "", "cloud-provider"},

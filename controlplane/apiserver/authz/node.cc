@@ -182,8 +182,9 @@ std::string NodeNameOf(const User& user) {
   return std::string(name.substr(kUserNodePrefix.size()));
 }
 
-NodeAuthorizer::NodeAuthorizer(std::shared_ptr<const NodeGraph> graph) : graph_(std::move(graph)) {
-  for (const rbacv1::PolicyRule& rule : NodeRules()) rules_.push_back(ToRule(rule));
+NodeAuthorizer::NodeAuthorizer(std::shared_ptr<const NodeGraph> graph, const GateOn& on)
+    : graph_(std::move(graph)) {
+  for (const rbacv1::PolicyRule& rule : NodeRules(on)) rules_.push_back(ToRule(rule));
 }
 
 Decision NodeAuthorizer::Authorize(const Attributes& attributes) const {

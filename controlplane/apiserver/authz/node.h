@@ -7,7 +7,7 @@
 
 #include <memory>
 
-#include "controlplane/apiserver/authz/authorizer.h"
+#include "controlplane/apiserver/authz/bootstrap_policy.h"
 #include "controlplane/apiserver/authz/node_graph.h"
 
 namespace keelson::apiserver {
@@ -17,7 +17,7 @@ std::string NodeNameOf(const User& user);
 
 class NodeAuthorizer : public Authorizer {
  public:
-  explicit NodeAuthorizer(std::shared_ptr<const NodeGraph> graph);
+  NodeAuthorizer(std::shared_ptr<const NodeGraph> graph, const GateOn& on);
   Decision Authorize(const Attributes& attributes) const override;
   UserRules RulesFor(const User& user, std::string_view ns) const override;
 

@@ -41,7 +41,7 @@ class NodeTest : public testing::Test {
   }
 
   std::shared_ptr<NodeGraph> graph_ = std::make_shared<NodeGraph>();
-  NodeAuthorizer nodes_{graph_};
+  NodeAuthorizer nodes_{graph_, [](std::string_view) { return true; }};
   const User n1_{"system:node:n1", "", {"system:nodes"}, {}};
 };
 

@@ -13,7 +13,7 @@ class RbacTest : public testing::Test {
  protected:
   RbacTest() {
     k8s::ClusterRoles all;
-    for (const auto& role : BootstrapClusterRoles()) {
+    for (const auto& role : BootstrapClusterRoles(NoGate)) {
       all[role.metadata().name()] = std::make_shared<rbacv1::ClusterRole>(role);
     }
     // Twice: admin takes edit in, which takes view in.
@@ -26,7 +26,7 @@ class RbacTest : public testing::Test {
       }
     }
     for (const auto& entry : all) rbac_.Put(*entry.second);
-    for (const auto& binding : BootstrapClusterRoleBindings()) rbac_.Put(binding);
+    for (const auto& binding : BootstrapClusterRoleBindings(NoGate)) rbac_.Put(binding);
     for (const auto& role : BootstrapRoles()) rbac_.Put(role);
     for (const auto& binding : BootstrapRoleBindings()) rbac_.Put(binding);
   }
@@ -97,7 +97,7 @@ TEST_F(RbacTest, Components) {
   EXPECT_FALSE(Can(scheduler, Resource("list", "", "secrets")));
   EXPECT_TRUE(
       Can(scheduler, Resource("update", "coordination.k8s.io", "leases", "kube-system", "kube-scheduler")));
-  EXPECT_FALSE(Can(scheduler, Resource("update", "coordination.k8s.io", "leases", "kube-system", "other")));
+  EXPECT_FALSE(Can(scheduler, Resource("update", "coordination.k8s.io", "leases", "default", "other")));
   User proxy{"system:kube-proxy", "", {"system:authenticated"}, {}};
   EXPECT_TRUE(Can(proxy, Resource("watch", "discovery.k8s.io", "endpointslices")));
   User manager{"system:kube-controller-manager", "", {"system:authenticated"}, {}};

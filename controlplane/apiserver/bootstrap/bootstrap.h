@@ -7,6 +7,7 @@
 
 #include "controlplane/apiserver/authn/request_header.h"
 #include "controlplane/apiserver/authn/token.h"
+#include "controlplane/apiserver/authz/bootstrap_policy.h"
 #include "controlplane/registry/registry.h"
 
 namespace keelson::apiserver {
@@ -15,7 +16,12 @@ namespace keelson::apiserver {
 Result<> EnsureSystemNamespaces(registry::Registry& registry, std::stop_token stop);
 // Roles and bindings that are missing, and rules and subjects that are missing from those there are, unless
 // the annotation rbac.authorization.kubernetes.io/autoupdate says false.
-Result<> EnsureBootstrapRoles(registry::Registry& registry, std::stop_token stop);
+Result<> EnsureBootstrapRoles(registry::Registry& registry, const GateOn& on, std::stop_token stop);
+inline constexpr char kAutoupdate[] = "rbac.authorization.kubernetes.io/autoupdate";
+// Takes what earlier versions had added to upstream's roles and bindings out of them, rule by rule and
+// subject by subject, where it is exactly that. Part of EnsureBootstrapRoles(), once in a cluster: before the
+// first of this project's own roles is made.
+Result<> RemoveRetiredGrants(registry::Registry& registry, const GateOn& on, std::stop_token stop);
 // system-cluster-critical, system-node-critical
 Result<> EnsurePriorityClasses(registry::Registry& registry, std::stop_token stop);
 

@@ -1,6 +1,6 @@
 #include <algorithm>
 
-#include "controlplane/apiserver/authz/bootstrap_policy.h"
+#include "controlplane/apiserver/authz/policy_tables.h"
 #include "controlplane/apiserver/authz/rbac.h"
 #include "controlplane/apiserver/authz/rule_coverage.h"
 #include "controlplane/apiserver/bootstrap/bootstrap.h"
@@ -10,8 +10,6 @@
 
 namespace keelson::apiserver {
 namespace {
-
-constexpr const char* kAutoupdate = "rbac.authorization.kubernetes.io/autoupdate";
 
 // Adds what `have` has not; what users changed stays theirs.
 template <typename Map>
@@ -133,9 +131,14 @@ Result<> Ensure(registry::Registry& registry, const T& wanted, std::stop_token s
 
 }  // namespace
 
-Result<> EnsureBootstrapRoles(registry::Registry& registry, std::stop_token stop) {
-  for (const auto& role : BootstrapClusterRoles()) RETURN_IF_ERROR(Ensure(registry, role, stop));
-  for (const auto& binding : BootstrapClusterRoleBindings()) RETURN_IF_ERROR(Ensure(registry, binding, stop));
+Result<> EnsureBootstrapRoles(registry::Registry& registry, const GateOn& on, std::stop_token stop) {
+  Result<registry::ObjectPtr> own =
+      registry.Get(api::ResourceOf<rbacv1::ClusterRole>(), "", kOwnManagerRole, "", stop);
+  if (!own && !own.error().Is(Code::kNotFound)) return own.error();
+  if (!own) RETURN_IF_ERROR(RemoveRetiredGrants(registry, on, stop));
+  for (const auto& role : BootstrapClusterRoles(on)) RETURN_IF_ERROR(Ensure(registry, role, stop));
+  for (const auto& binding : BootstrapClusterRoleBindings(on))
+    RETURN_IF_ERROR(Ensure(registry, binding, stop));
   for (const auto& role : BootstrapRoles()) RETURN_IF_ERROR(Ensure(registry, role, stop));
   for (const auto& binding : BootstrapRoleBindings()) RETURN_IF_ERROR(Ensure(registry, binding, stop));
   return {};
