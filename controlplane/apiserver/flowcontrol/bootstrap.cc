@@ -1,5 +1,6 @@
 #include "controlplane/apiserver/flowcontrol/bootstrap.h"
 
+#include <set>
 #include <string_view>
 
 #include "controlplane/apiserver/bootstrap/bootstrap.h"
@@ -144,15 +145,6 @@ BootstrapObjects Make() {
           .SystemAccounts({"*"})
           .Resources(write, coordination, {"leases"}, true, false)
           .Done(),
-      Schema("endpoint-controller", "workload-high", 150, by_user)
-          .Users({kManager})
-          .SystemAccounts({"endpoint-controller", "endpointslicemirroring-controller"})
-          .Resources(write, "", {"endpoints"}, true, false)
-          .Done(),
-      Schema("workload-leader-election", "leader-election", 200, by_user)
-          .SystemAccounts({"*"})
-          .Resources(write, coordination, {"leases"}, true, false)
-          .Done(),
       Schema("system-node-high", "node-high", 400, by_user)
           .Groups({kGroupNodes})
           .Resources({"*"}, "", {"nodes", "nodes/status"}, true, true)
@@ -209,6 +201,37 @@ Result<> Ensure(registry::Registry& registry, const T& wanted, bool mandatory, s
   return {};
 }
 
+// Objects that another version made, and nobody has taken over.
+template <typename T>
+Result<> RemoveUnknown(registry::Registry& registry, const std::set<std::string>& known,
+                       std::stop_token stop) {
+  const api::ResourceInfo& info = api::ResourceOf<T>();
+  ASSIGN_OR_RETURN(registry::ObjectList list, registry.List(info, "", {}, stop));
+  for (const registry::ObjectPtr& item : list.items) {
+    const auto object = std::static_pointer_cast<const T>(item->Decode());
+    const metav1::ObjectMeta& meta = object->metadata();
+    const auto annotation = meta.annotations().find(kAutoUpdate);
+    if (known.count(meta.name()) || annotation == meta.annotations().end() || annotation->second != "true")
+      continue;
+    metav1::DeleteOptions same;
+    same.mutable_preconditions()->set_uid(meta.uid());
+    same.mutable_preconditions()->set_resource_version(meta.resource_version());
+    auto deleted = registry.Delete(info, "", meta.name(), same, BootstrapWrite(stop));
+    if (!deleted && !deleted.error().Is(Code::kNotFound) && !deleted.error().Is(Code::kConflict))
+      return deleted.error();
+  }
+  return {};
+}
+
+template <typename List>
+std::set<std::string> NamesOf(const List& mandatory, const List& suggested) {
+  std::set<std::string> names;
+  for (const auto* list : {&mandatory, &suggested}) {
+    for (const auto& object : *list) names.insert(object.metadata().name());
+  }
+  return names;
+}
+
 // False: it is as it should be.
 bool SetDangling(FlowSchema& schema, bool dangling, WallTime now) {
   const char* status = dangling ? "True" : "False";
@@ -242,7 +265,10 @@ Result<> EnsureBootstrapObjects(registry::Registry& registry, std::stop_token st
   for (const auto& level : all.suggested_levels) RETURN_IF_ERROR(Ensure(registry, level, false, stop));
   for (const auto& schema : all.mandatory_schemas) RETURN_IF_ERROR(Ensure(registry, schema, true, stop));
   for (const auto& schema : all.suggested_schemas) RETURN_IF_ERROR(Ensure(registry, schema, false, stop));
-  return {};
+  RETURN_IF_ERROR(
+      RemoveUnknown<FlowSchema>(registry, NamesOf(all.mandatory_schemas, all.suggested_schemas), stop));
+  return RemoveUnknown<PriorityLevelConfiguration>(registry,
+                                                   NamesOf(all.mandatory_levels, all.suggested_levels), stop);
 }
 
 Result<> UpdateDangling(registry::Registry& registry, WallTime now, std::stop_token stop) {

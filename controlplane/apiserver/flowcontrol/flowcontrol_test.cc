@@ -54,7 +54,7 @@ TEST(FlowControl, BootstrapSchemasClassifyAsUpstream) {
       {node, "GET", "/api/v1/pods", "system-nodes", "system"},
       {manager, "PUT", "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/x",
        "system-leader-election", "leader-election"},
-      {manager, "PUT", "/api/v1/namespaces/a/endpoints/x", "endpoint-controller", "workload-high"},
+      {manager, "PUT", "/api/v1/namespaces/a/endpoints/x", "kube-controller-manager", "workload-high"},
       {manager, "GET", "/api/v1/pods", "kube-controller-manager", "workload-high"},
       {system, "GET", "/api/v1/pods", "kube-system-service-accounts", "workload-high"},
       {account, "GET", "/api/v1/pods", "service-accounts", "workload-low"},
