@@ -59,7 +59,7 @@ ApiServer::Impl::Impl(ApiServerOptions given, registry::Registry& the_registry, 
     MutexLock lock(reload_mutex);
     authenticator = std::make_unique<Authenticator>(AuthenticatorOptions());
   }
-  admission = NewAdmissionChain(options.admission, store, authorizer);
+  admission = NewAdmissionChain(options.admission, store, authorizer, options.gate_on);
   if (options.signing_key) {
     TokenIssuer::Options issuing{options.issuers.front(), *options.signing_key, options.api_audiences,
                                  options.max_token_expiration, options.extend_token_expiration};

@@ -113,16 +113,6 @@ Error Joined(const k8s::FieldErrors& errors) {
   return Error(Code::kInternal, errors.size() == 1 ? text : "[" + text + "]");
 }
 
-// Pods are told where they are: the node's zone and region, in labels of their own.
-void AddTopology(storage::Store& store, corev1::Binding& binding) {
-  ObjectPtr object = store.Peek(api::ResourceOf<corev1::Node>(), binding.target().name());
-  if (!object) return;
-  for (const auto& [name, value] : object->labels()) {
-    if (name == "topology.kubernetes.io/zone" || name == "topology.kubernetes.io/region")
-      (*binding.mutable_metadata()->mutable_labels())[std::string(name)] = std::string(value);
-  }
-}
-
 Result<> Assign(corev1::Pod& pod, const corev1::Binding& binding, Clock& clock) {
   const std::string& name = pod.metadata().name();
   if (pod.metadata().has_deletion_timestamp())
@@ -205,7 +195,6 @@ Result<Written> Registry::Impl::Bind(const ResourceInfo& info, std::string_view 
   if (k8s::FieldErrors errors = k8s::ValidateBinding(binding); !errors.empty()) return Joined(errors);
   const ResourceInfo& pods = api::ResourceOf<corev1::Pod>();
   RETURN_IF_ERROR(Admit(options, Operation::kCreate, info, &binding, nullptr));
-  AddTopology(store, binding);
   storage::Limits limits = LimitsOf(options);
   return WithRetries<Written>(
       store, pods, api::KeyOf(ns, name), limits,

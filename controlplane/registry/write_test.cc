@@ -204,7 +204,6 @@ TEST_F(WriteTest, PatchesThatNameAFieldTwiceAreNoticed) {
 TEST_F(WriteTest, BindsAsUpstream) {
   corev1::Node node;
   node.mutable_metadata()->set_name("n1");
-  (*node.mutable_metadata()->mutable_labels())["topology.kubernetes.io/zone"] = "z";
   ASSERT_TRUE(Create(node, ""));
   auto pod = *Create(Pod("p"));
   pod.mutable_status()->set_nominated_node_name("n2");
@@ -214,6 +213,7 @@ TEST_F(WriteTest, BindsAsUpstream) {
   corev1::Binding binding;
   binding.mutable_metadata()->set_name("p");
   (*binding.mutable_metadata()->mutable_annotations())["why"] = "because";
+  (*binding.mutable_metadata()->mutable_labels())["topology.kubernetes.io/zone"] = "z";
   binding.mutable_target()->set_name("n1");
   auto bind = [&](const corev1::Binding& body) {
     return (*plane_)->Create(Row("", "pods/binding"), "default", "p", std::make_unique<corev1::Binding>(body),

@@ -28,6 +28,7 @@ struct AdmissionRequest {
   const User& user;
   bool dry_run = false;
   AdmissionNotes* notes = nullptr;
+  std::string_view verb = {};  // of the HTTP request: create, update, patch, ...
 
   bool Is(std::string_view group, std::string_view resource) const {
     return info.group == group && info.resource == resource;

@@ -28,16 +28,6 @@ TEST(AdmissionConfig, NamesOfPlugins) {
   EXPECT_EQ(Problem({"EventRateLimit"}, {}), "EventRateLimit: limits: Invalid value: must not be empty");
 }
 
-TEST(AdmissionConfig, DefaultSet) {
-  std::vector<std::string_view> off;
-  for (std::string_view name : AdmissionPluginNames()) {
-    if (!RunsByDefault(name)) off.push_back(name);
-  }
-  EXPECT_THAT(off, testing::ElementsAre("AlwaysPullImages", "EventRateLimit", "ExtendedResourceToleration",
-                                        "OwnerReferencesPermissionEnforcement"));
-  EXPECT_EQ(AdmissionPluginNames().back(), "ResourceQuota");
-}
-
 constexpr const char* kHead = "apiVersion: apiserver.config.k8s.io/v1\nkind: AdmissionConfiguration\n";
 
 TEST(AdmissionConfig, SettingsOfPlugins) {
@@ -103,6 +93,77 @@ TEST(AdmissionConfig, BadSettings) {
     ASSERT_FALSE(parsed) << one.yaml;
     EXPECT_THAT(parsed.error().message(), HasSubstr(one.says)) << one.yaml;
   }
+}
+
+// Upstream's plugins in the order in which they run. What is on by default and not built in is a difference
+// that docs/differences.md lists, as is NodeRestriction.
+struct KnownPlugin {
+  const char* name;
+  bool on;
+  bool built = true;
+};
+constexpr KnownPlugin kPlugins[] = {
+    {"AlwaysAdmit", false, false},
+    {"NamespaceAutoProvision", false, false},
+    {"NamespaceLifecycle", true},
+    {"NamespaceExists", false, false},
+    {"LimitPodHardAntiAffinityTopology", false, false},
+    {"LimitRanger", true},
+    {"ServiceAccount", true},
+    {"NodeRestriction", false},
+    {"TaintNodesByCondition", true},
+    {"AlwaysPullImages", false},
+    {"ImagePolicyWebhook", false, false},
+    {"PodSecurity", true},
+    {"PodNodeSelector", false, false},
+    {"Priority", true},
+    {"DefaultTolerationSeconds", true},
+    {"PodTolerationRestriction", false, false},
+    {"EventRateLimit", false},
+    {"ExtendedResourceToleration", false},
+    {"DefaultStorageClass", true},
+    {"StorageObjectInUseProtection", true},
+    {"PodGroupProtection", true, false},
+    {"OwnerReferencesPermissionEnforcement", false},
+    {"PersistentVolumeClaimResize", true},
+    {"RuntimeClass", true},
+    {"CertificateApproval", true},
+    {"CertificateSigning", true},
+    {"ClusterTrustBundleAttest", true, false},
+    {"CertificateSubjectRestriction", true},
+    {"DefaultIngressClass", true},
+    {"DenyServiceExternalIPs", false},
+    {"PodTopologyLabels", true},
+    {"PodGroupWorkloadExists", true, false},
+    {"NodeDeclaredFeatureValidator", true},
+    {"JobValidation", true, false},
+    {"PodResizeValidator", true},
+    {"MutatingAdmissionPolicy", true, false},
+    {"MutatingAdmissionWebhook", true, false},
+    {"ValidatingAdmissionPolicy", true, false},
+    {"ValidatingAdmissionWebhook", true, false},
+    {"ResourceQuota", true},
+    {"AlwaysDeny", false, false},
+};
+
+TEST(AdmissionConfig, PluginsAreUpstreamsInUpstreamsOrder) {
+  std::vector<std::string_view> built;
+  for (const KnownPlugin& plugin : kPlugins) {
+    const std::string name = plugin.name;
+    if (plugin.built) built.push_back(plugin.name);
+    EXPECT_EQ(IsForeignPlugin(name), !plugin.built) << name;
+    // Each may be switched off; only what is there may be switched on.
+    EXPECT_TRUE(ReadAdmissionConfig({}, {name}, "")) << name;
+    if (name == "EventRateLimit") continue;  // needs a configuration
+    Result<AdmissionConfig> enabled = ReadAdmissionConfig({name}, {}, "");
+    EXPECT_EQ(static_cast<bool>(enabled), plugin.built) << name;
+    if (!enabled) EXPECT_THAT(enabled.error().message(), HasSubstr("is not built into this server")) << name;
+    if (plugin.built) EXPECT_EQ(RunsByDefault(name), plugin.on || name == "NodeRestriction") << name;
+  }
+  EXPECT_EQ(AdmissionPluginNames(), built);
+  const AdmissionConfig defaults;
+  EXPECT_EQ(defaults.not_ready_toleration_seconds, 300);
+  EXPECT_EQ(defaults.unreachable_toleration_seconds, 300);
 }
 
 }  // namespace

@@ -321,5 +321,33 @@ TEST_F(Lookups, ChangesThatANodeDeclaresToFollow) {
   EXPECT_EQ(label.Was(PodOn("old", small, 1)).Try(*plugin), "");
 }
 
+TEST_F(Lookups, PodsAreToldTheZoneAndRegionOfTheirNode) {
+  objects_->Put<corev1::Node>(R"({"metadata":{"name":"n1","labels":{"topology.kubernetes.io/zone":"z",
+      "topology.kubernetes.io/region":"r","other":"o"}}})");
+  PluginPtr plugin = NewPodTopologyLabels(store());
+  const auto labels = [](const auto& object) {
+    std::map<std::string, std::string> out(object.metadata().labels().begin(),
+                                           object.metadata().labels().end());
+    return out;
+  };
+  const std::map<std::string, std::string> both = {{"topology.kubernetes.io/region", "r"},
+                                                   {"topology.kubernetes.io/zone", "z"}};
+  Case<corev1::Binding> binding(R"({"metadata":{"name":"p"},"target":{"kind":"Node","name":"n1"}})");
+  const api::ResourceInfo& row = *api::FindResource("", "v1", "pods/binding");
+  const User user;
+  const AdmissionRequest request{
+      registry::Operation::kCreate, row, "default", "p", &binding.object, nullptr, user};
+  ASSERT_TRUE(plugin->Mutate(request));
+  EXPECT_EQ(labels(binding.object), both);
+  Case<corev1::Pod> pod(R"({"metadata":{"name":"p"},"spec":{"nodeName":"n1"}})");
+  EXPECT_EQ(pod.Try(*plugin), "");
+  EXPECT_EQ(labels(pod.object), both);
+  for (const char* elsewhere : {R"({"spec":{"nodeName":"n2"}})", R"({"spec":{}})"}) {
+    Case<corev1::Pod> other(elsewhere);
+    EXPECT_EQ(other.Try(*plugin), "");
+    EXPECT_TRUE(other.object.metadata().labels().empty()) << elsewhere;
+  }
+}
+
 }  // namespace
 }  // namespace keelson::apiserver

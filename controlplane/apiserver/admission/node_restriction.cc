@@ -235,6 +235,9 @@ class NodeRestriction : public AdmissionPlugin {
     if (!same) return scope.RefuseNode("cannot update labels through pod status");
     if (!SameAll(now.status().resource_claim_statuses(), before.status().resource_claim_statuses()))
       return scope.RefuseNode("cannot update resource claim statues");  // upstream's spelling
+    if (api::EncodeRaw(now.status().extended_resource_claim_status()) !=
+        api::EncodeRaw(before.status().extended_resource_claim_status()))
+      return scope.RefuseNode("cannot update extended resource claim status");
     return {};
   }
 

@@ -15,6 +15,7 @@ struct Entry {
   std::string_view name;
   bool on;  // by default
   PluginPtr (*make)(const Sources& from);
+  std::string_view gate = {};  // without which it does nothing
 };
 
 // Upstream's names and order. NodeRestriction is on, other than upstream, because the Node authorizer always
@@ -49,8 +50,11 @@ constexpr Entry kEntries[] = {
     {"CertificateSubjectRestriction", true,
      [](const Sources&) { return NewCertificateSubjectRestriction(); }},
     {"DefaultIngressClass", true, [](const Sources& from) { return NewDefaultIngressClass(from.store); }},
+    {"DenyServiceExternalIPs", false, [](const Sources&) { return NewDenyExternalIps(); }},
+    {"PodTopologyLabels", true, [](const Sources& from) { return NewPodTopologyLabels(from.store); },
+     "PodTopologyLabelsAdmission"},
     {"NodeDeclaredFeatureValidator", true,
-     [](const Sources& from) { return NewNodeDeclaredFeatures(from.store); }},
+     [](const Sources& from) { return NewNodeDeclaredFeatures(from.store); }, "NodeDeclaredFeatures"},
     {"PodResizeValidator", true, [](const Sources& from) { return NewPodResize(from.store); }},
     // The last: what it lets through is charged for.
     {"ResourceQuota", true,
@@ -66,8 +70,6 @@ constexpr std::string_view kForeign[] = {"AlwaysAdmit",
                                          "PodTolerationRestriction",
                                          "PodGroupProtection",
                                          "ClusterTrustBundleAttest",
-                                         "DenyServiceExternalIPs",
-                                         "PodTopologyLabels",
                                          "PodGroupWorkloadExists",
                                          "JobValidation",
                                          "MutatingAdmissionPolicy",
@@ -100,16 +102,18 @@ bool IsForeignPlugin(std::string_view plugin) {
 }
 
 std::unique_ptr<AdmissionChain> NewAdmissionChain(const AdmissionConfig& config, storage::Store& store,
-                                                  std::shared_ptr<const Authorizer> authorizer) {
+                                                  std::shared_ptr<const Authorizer> authorizer,
+                                                  const GateOn& gate_on) {
   const Sources from{config, store, authorizer};
   std::vector<PluginPtr> plugins;
   // No flag switches these off: upstream has them in the storage of their kinds, before any plugin that
   // judges.
   plugins.push_back(NewRbacEscalation(authorizer, store));
   plugins.push_back(NewPodCertificateSigning(authorizer));
+  plugins.push_back(NewDeviceClaims(authorizer, store, gate_on));
   for (const Entry& entry : kEntries) {
     const bool on = entry.on ? !config.disabled.count(entry.name) : config.enabled.count(entry.name) > 0;
-    if (on) plugins.push_back(entry.make(from));
+    if (on && (entry.gate.empty() || gate_on(entry.gate))) plugins.push_back(entry.make(from));
   }
   return std::make_unique<AdmissionChain>(std::move(plugins));
 }

@@ -7,7 +7,7 @@
 
 #include "controlplane/apiserver/admission/admission.h"
 #include "controlplane/apiserver/admission/config.h"
-#include "controlplane/apiserver/authz/authorizer.h"
+#include "controlplane/apiserver/authz/bootstrap_policy.h"
 #include "controlplane/storage/store.h"
 
 namespace keelson::apiserver {
@@ -19,7 +19,8 @@ bool RunsByDefault(std::string_view plugin);
 bool IsForeignPlugin(std::string_view plugin);
 
 std::unique_ptr<AdmissionChain> NewAdmissionChain(const AdmissionConfig& config, storage::Store& store,
-                                                  std::shared_ptr<const Authorizer> authorizer);
+                                                  std::shared_ptr<const Authorizer> authorizer,
+                                                  const GateOn& gate_on);
 
 using PluginPtr = std::unique_ptr<AdmissionPlugin>;
 PluginPtr NewNamespaceLifecycle(storage::Store& store);
@@ -44,8 +45,12 @@ PluginPtr NewCertificateSigning(std::shared_ptr<const Authorizer> authorizer);
 PluginPtr NewPodCertificateSigning(std::shared_ptr<const Authorizer> authorizer);
 PluginPtr NewCertificateSubjectRestriction();
 PluginPtr NewDefaultIngressClass(storage::Store& store);
+PluginPtr NewDenyExternalIps();
+PluginPtr NewPodTopologyLabels(storage::Store& store);
 PluginPtr NewNodeDeclaredFeatures(storage::Store& store);
 PluginPtr NewPodResize(storage::Store& store);
+PluginPtr NewDeviceClaims(std::shared_ptr<const Authorizer> authorizer, storage::Store& store,
+                          const GateOn& on);
 PluginPtr NewRbacEscalation(std::shared_ptr<const Authorizer> authorizer, storage::Store& store);
 
 }  // namespace keelson::apiserver

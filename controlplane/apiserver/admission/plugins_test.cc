@@ -50,6 +50,20 @@ TEST(AlwaysPullImages, OfEveryContainer) {
   EXPECT_EQ(update.object.spec().containers(0).image_pull_policy(), "Never");
 }
 
+TEST(DenyServiceExternalIPs, OnlyWhatThereWas) {
+  auto plugin = NewDenyExternalIps();
+  using ServiceCase = Case<corev1::Service>;
+  const char *none = R"({"metadata":{"name":"s"},"spec":{}})",
+             *one = R"({"metadata":{"name":"s"},"spec":{"externalIPs":["192.0.2.1"]}})",
+             *two = R"({"metadata":{"name":"s"},"spec":{"externalIPs":["192.0.2.1","192.0.2.2"]}})";
+  EXPECT_EQ(ServiceCase(none).Try(*plugin), "");
+  EXPECT_EQ(ServiceCase(one).Try(*plugin),
+            "services \"s\" is forbidden: Use of external IPs is denied by admission control");
+  EXPECT_EQ(ServiceCase(one).Was(two).Try(*plugin), "");
+  EXPECT_NE(ServiceCase(two).Was(one).Try(*plugin), "");
+  EXPECT_NE(ServiceCase(one).Was(none).Try(*plugin), "");
+}
+
 TEST(ExtendedResourceToleration, OncePerResource) {
   auto plugin = NewExtendedResourceToleration();
   PodCase pod(R"({"spec":{"containers":[
@@ -301,6 +315,11 @@ TEST_F(NodeRestrictionTest, ClaimStatusesOfPods) {
                   "status":{"resourceClaimStatuses":[{"name":"a","resourceClaimName":"b"}]}})");
   EXPECT_THAT(pod.Was(before).Try(*plugin_, kubelet_, "pods/status"),
               HasSubstr("node \"n1\" cannot update resource claim statues"));
+  // It would give the node the claim that it names.
+  PodCase extended(R"({"metadata":{"name":"p"},"spec":{"nodeName":"n1"},
+                       "status":{"extendedResourceClaimStatus":{"resourceClaimName":"b"}}})");
+  EXPECT_THAT(extended.Was(before).Try(*plugin_, kubelet_, "pods/status"),
+              HasSubstr("node \"n1\" cannot update extended resource claim status"));
 }
 
 }  // namespace

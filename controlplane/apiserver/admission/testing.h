@@ -36,7 +36,8 @@ struct Case {
                                    updates ? &old : nullptr,
                                    user,
                                    false,
-                                   &notes};
+                                   &notes,
+                                   updates ? "update" : "create"};
     Result<> result = plugin.Mutate(request);
     if (result) result = plugin.Validate(request);
     if (!result) {

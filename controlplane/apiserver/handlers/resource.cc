@@ -116,8 +116,8 @@ Result<registry::WriteOptions> ResourceHandler::Options(Context& context, bool a
     if (mutate && operation == registry::Operation::kCreate) RETURN_IF_ERROR(MayCreate(context));
     std::string_view name = context.info.name;
     if (name.empty() && old_object) name = api::Meta(*old_object).name();
-    const AdmissionRequest request{operation,  info,         context.info.ns, name,       object,
-                                   old_object, context.user, dry_run,         notes.get()};
+    const AdmissionRequest request{operation,  info,         context.info.ns, name,        object,
+                                   old_object, context.user, dry_run,         notes.get(), context.info.verb};
     if (mutate) {
       *notes = {};  // of an attempt that has lost a race
       return admission_.Mutate(request);
