@@ -12,6 +12,13 @@ void AddStorage(const FlagAdder& add, Options& options) {
   add("--etcd-cafile", options.etcd_ca_file, "CA of etcd's certificate");
   add("--etcd-certfile", options.etcd_certificate_file, "Client certificate for etcd");
   add("--etcd-keyfile", options.etcd_key_file, "Key of the client certificate for etcd");
+  add("--etcd-prefix", options.etcd_prefix, "What all keys in etcd begin with: /registry")
+      ->check(CLI::IsMember({"/registry", "registry"}));
+  add("--etcd-compaction-interval", options.compaction_interval, "How often history is forgotten; 0: never");
+  add("--storage-backend", options.storage_backend, "etcd3")->check(CLI::IsMember({"", "etcd3"}));
+  add("--storage-media-type", options.storage_media_type, "Form of objects in etcd")
+      ->check(CLI::IsMember({"application/vnd.kubernetes.protobuf", "application/json"}));
+  add("--event-ttl", options.event_ttl, "How long Events are kept");
   add("--etcd-binary", options.etcd_binary, "etcd to start when no servers are given");
   add("--data-dir", options.data_dir, "Where an etcd of our own keeps its data");
   add("--encryption-provider-config", options.encryption_config_file,
@@ -30,6 +37,12 @@ void AddServing(const FlagAdder& add, Options& options) {
   add("--tls-min-version", options.tls_min_version, "VersionTLS12 (what none means), VersionTLS13, ...");
   add("--tls-cipher-suites", options.tls_cipher_suites,
       "Cipher suites below TLS 1.3, by their IANA names; none: OpenSSL's");
+  add("--disable-http2-serving", options.disable_http2, "Speak HTTP/1.1 alone");
+  add("--external-hostname", options.external_hostname,
+      "Host in URLs that lead here; default: the advertised address");
+  add("--endpoint-reconciler-type", options.endpoint_reconciler,
+      "none: the kubernetes Service's endpoints are left to others")
+      ->check(CLI::IsMember({"lease", "master-count", "none"}));
   add("--client-ca-file", options.client_ca_file, "CA of client certificates");
   add("--token-auth-file", options.token_auth_file, "Lines of token,user,uid,\"groups\"");
 }
@@ -61,12 +74,23 @@ void AddCluster(const FlagAdder& add, Options& options) {
   add("--kubelet-client-certificate", options.kubelet_certificate_file, "Client certificate for kubelets");
   add("--kubelet-client-key", options.kubelet_key_file, "Key of the client certificate for kubelets");
   add("--kubelet-certificate-authority", options.kubelet_ca_file, "CA of kubelets' serving certificates");
+  add("--kubelet-preferred-address-types", options.kubelet_address_types,
+      "Which of a node's addresses is its kubelet's");
+  add("--kubelet-timeout", options.kubelet_timeout,
+      "How long a connection to a kubelet may take to come about");
+  add("--proxy-client-cert-file", options.proxy_certificate_file,
+      "Client certificate for other API servers; checked, and not needed yet");
+  add("--proxy-client-key-file", options.proxy_key_file, "Key of --proxy-client-cert-file");
+  add("--allow-privileged", options.allow_privileged, "Let containers be privileged");
+  add("--runtime-config", options.runtime_config,
+      "group/version=true|false, also group/version/resource, v1, api/all, api/ga, api/beta and api/alpha");
   add("--root-ca-file", options.root_ca_file, "CA that pods verify the API server with");
 }
 
 void AddControllers(const FlagAdder& add, Options& options) {
   add("--controllers", options.controllers,
       "Controllers to run: * all of them, foo that one, -foo not that one; the first that names it counts");
+  add("--enable-garbage-collector", options.enable_garbage_collector, "Run the garbage collector");
   add("--use-service-account-credentials", options.use_service_account_credentials,
       "Each controller acts as a ServiceAccount of its own");
   add("--service-account-private-key-file", options.service_account_private_key_file,
@@ -85,6 +109,8 @@ void AddControllers(const FlagAdder& add, Options& options) {
       ->check(CLI::Range(0, 128));
   add("--legacy-service-account-token-clean-up-period", options.manager.legacy_token_period,
       "How long a token in a Secret may be unused before it is retired");
+  add("--resource-quota-sync-period", options.manager.resource_quota_sync_period,
+      "How often all that quotas bound is counted anew");
   add("--node-monitor-period", options.manager.node_monitor_period, "How often nodes are looked at");
   add("--node-monitor-grace-period", options.manager.node_monitor_grace_period,
       "How long a node may be silent before it is NotReady");
@@ -117,8 +143,13 @@ void AddConcurrency(const FlagAdder& add, Options& options) {
 
 void AddRoles(const FlagAdder& add, Options& options) {
   add("--kubeconfig", options.kubeconfig, "API server of a process without one");
-  add("--scheduler-config", options.scheduler_config_file,
+  add("--master", options.master, "URL of the API server, over what --kubeconfig says");
+  add("--config,--scheduler-config", options.scheduler_config_file,
       "KubeSchedulerConfiguration: profiles, plugins, extenders");
+  add("--write-config-to", options.write_config_to,
+      "Write the scheduler's configuration to this file, and end");
+  add("--pod-max-in-unschedulable-pods-duration", options.max_unschedulable,
+      "How long a pod that no node takes waits without an event that may help it");
   add("--scheduler-debug-port", options.scheduler_debug_port,
       "Port on 127.0.0.1 where nodectl why pod asks the scheduler, in plain HTTP; 0: none")
       ->check(CLI::Range(0, 65535));
@@ -166,6 +197,7 @@ void AddLimits(const FlagAdder& add, Options& options) {
 
 void AddAuditBatch(const FlagAdder& add, const std::string& backend, AuditBatchOptions& options) {
   const std::string prefix = "--audit-" + backend + "-";
+  add(prefix + "version", options.version, "Form of events")->check(CLI::IsMember({"audit.k8s.io/v1"}));
   add(prefix + "mode", options.mode, "How events are handed on")
       ->check(CLI::IsMember({"batch", "blocking", "blocking-strict"}));
   add(prefix + "batch-buffer-size", options.buffer_size, "Events kept until they are handed on");
@@ -208,15 +240,17 @@ void AddFlags(CLI::App& app, Options& options) {
   add("--roles", options.roles, "What runs in this process: apiserver, scheduler, controllers")
       ->check(CLI::IsMember({"apiserver", "scheduler", "controllers"}));
   add("-v,--v", options.verbosity, "Log level; 4 and above show debugging messages");
-  app.add_option_function<std::string>(
-         "--feature-gates",
-         [&options](const std::string& text) {
-           if (auto parsed = k8s::ParseFeatureGates(text, options.feature_gates); !parsed)
-             throw CLI::ValidationError("invalid argument \"" + text +
-                                        "\" for \"--feature-gates\" flag: " + parsed.error().message());
-         },
-         "Features to turn on or off: name=true,name=false; may be repeated")
-      ->trigger_on_parse();
+  add("--logging-format", options.logging_format, "text or json")->check(CLI::IsMember({"text", "json"}));
+  app.add_option_function<std::vector<std::string>>(
+      "--feature-gates",
+      [&options](const std::vector<std::string>& texts) {
+        for (const std::string& text : texts) {
+          if (auto parsed = k8s::ParseFeatureGates(text, options.feature_gates); !parsed)
+            throw CLI::ValidationError("invalid argument \"" + text +
+                                       "\" for \"--feature-gates\" flag: " + parsed.error().message());
+        }
+      },
+      "Features to turn on or off: name=true,name=false; may be repeated");
   AddStorage(add, options);
   AddServing(add, options);
   AddAuthFlags(app, options.auth);
@@ -231,10 +265,12 @@ void AddFlags(CLI::App& app, Options& options) {
   AddSigningFlags(app, options.signing);
   AddLimits(add, options);
   AddAudit(add, options.audit);
+  AddFlagsWithoutEffect(app);
 }
 
 void FinishOptions(const CLI::App& app, Options& options) {
   options.flags = FlagsOf(app);
+  options.without_effect = GivenWithoutEffect(app);
   if (app.count("--secure-port") > 0 || options.Has("apiserver")) return;
   options.secure_port = options.Has("controllers") ? kControllersPort : kSchedulerPort;
 }
@@ -244,7 +280,7 @@ std::vector<std::string> FlagsOf(const CLI::App& app) {
   for (const CLI::Option* option : app.get_options()) {
     std::string name = option->get_single_name(), value = option->get_default_str();
     if (name == "help" || name == "version") continue;
-    if (option->count() > 0) value = CLI::detail::join(option->results(), ",");
+    if (option->count() > 0) value = CLI::detail::join(option->reduced_results(), ",");
     out.push_back(name + "=" + value);
   }
   return out;

@@ -7,6 +7,7 @@
 
 #include "controlplane/auth_flags.h"
 #include "controlplane/controllers/controllers.h"
+#include "controlplane/flags_without_effect.h"
 #include "controlplane/leader_flags.h"
 #include "controlplane/signing_flags.h"
 #include "lib/k8s/feature_gates.h"
@@ -22,6 +23,7 @@ struct AuditBatchOptions {
   double throttle_qps = 10;
   bool truncate = false;
   int truncate_max_event = 102400, truncate_max_batch = 10485760;  // bytes
+  std::string version = "audit.k8s.io/v1";
 };
 
 struct AuditOptions {
@@ -41,6 +43,9 @@ struct Options {
   std::string etcd_ca_file, etcd_certificate_file, etcd_key_file;
   std::string etcd_binary = "etcd";
   std::string data_dir = "/var/lib/keelson/controlplane";
+  std::string storage_backend, etcd_prefix = "/registry";
+  std::string storage_media_type = "application/vnd.kubernetes.protobuf";
+  std::chrono::milliseconds compaction_interval{300000}, event_ttl{3600000};
   std::string encryption_config_file;  // empty: everything is stored as it is
   bool reload_encryption_config = false;
 
@@ -50,12 +55,18 @@ struct Options {
   std::string tls_certificate_file, tls_key_file, client_ca_file, token_auth_file;
   std::string tls_min_version;
   std::vector<std::string> tls_cipher_suites;
+  bool disable_http2 = false;
   AuthFlags auth;
 
   AuditOptions audit;
   std::chrono::milliseconds request_timeout{60000}, shutdown_delay{0};
   int min_request_timeout_seconds = 1800;
+  std::vector<std::string> runtime_config;  // "group/version=true"
+  bool allow_privileged = false;
+  std::string external_hostname, endpoint_reconciler = "lease";
   std::vector<std::string> flags;  // "name=value" of all, for /flagz
+  std::string logging_format = "text";
+  std::vector<const FlagWithoutEffect*> without_effect;  // those that were given
   k8s::FeatureGates feature_gates;
   bool priority_and_fairness = true, profiling = true;
   int max_requests_inflight = 400, max_mutating_requests_inflight = 200;
@@ -72,17 +83,23 @@ struct Options {
   int default_not_ready_toleration_seconds = 300, default_unreachable_toleration_seconds = 300;
 
   std::string kubelet_certificate_file, kubelet_key_file, kubelet_ca_file;
-  std::string root_ca_file;           // published to every namespace; empty: client_ca_file
-  std::string kubeconfig;             // for roles without an API server in the process
-  std::string scheduler_config_file;  // KubeSchedulerConfiguration; empty: as by default
-  int scheduler_debug_port = 0;       // on 127.0.0.1; 0: none
+  std::vector<std::string> kubelet_address_types = {"InternalIP", "ExternalIP", "Hostname"};
+  std::chrono::milliseconds kubelet_timeout{5000};
+  std::string proxy_certificate_file, proxy_key_file;  // with which other API servers are to be asked
+  std::string root_ca_file;                            // published to every namespace; empty: client_ca_file
+  std::string kubeconfig;                              // for roles without an API server in the process
+  std::string master;                                  // the server, over what kubeconfig says
+  std::string scheduler_config_file;                   // KubeSchedulerConfiguration; empty: as by default
+  std::string write_config_to;                         // where to write it, and end
+  std::chrono::milliseconds max_unschedulable{300000};
+  int scheduler_debug_port = 0;  // on 127.0.0.1; 0: none
   LeaderFlags leader;
   // Pages of roles without an API server in the process. Empty: as kubeconfig.
   std::string authentication_kubeconfig, authorization_kubeconfig;
   std::vector<std::string> authorization_always_allow_paths = {"/healthz", "/readyz", "/livez"};
 
   std::vector<std::string> controllers = {"*"};
-  bool use_service_account_credentials = false;
+  bool use_service_account_credentials = false, enable_garbage_collector = true;
   std::string service_account_private_key_file;  // of the controllers; empty: the signing key
   std::string cluster_cidr;
   keelson::controllers::Options manager;  // what needs no more than its flag; the rest is filled in at start

@@ -27,11 +27,13 @@ using Run = std::function<Result<>(std::stop_token stop, ServiceGroup::Ready rea
 // The program manages the fields that it writes.
 std::string UserAgent(const std::string& program) { return program + "/keelson"; }
 
-Result<client::RestConfig> ConfigFor(const std::string& kubeconfig, const std::string& program) {
+Result<client::RestConfig> ConfigFor(const std::string& kubeconfig, const std::string& program,
+                                     const std::string& master) {
   if (kubeconfig.empty())
     return Error(Code::kInvalid, "--kubeconfig is needed where no API server is in the process");
   ASSIGN_OR_RETURN(client::RestConfig config, client::LoadKubeconfig(kubeconfig));
   config.user_agent = UserAgent(program);
+  if (!master.empty()) config.server = master;
   return config;
 }
 
@@ -44,7 +46,7 @@ Result<std::shared_ptr<client::Transport>> TransportFor(const Options& options,
     return apiserver->TransportFor(
         {"system:" + program, "", {std::string(apiserver::kGroupAuthenticated)}, {}}, UserAgent(program));
   }
-  ASSIGN_OR_RETURN(client::RestConfig config, ConfigFor(options.kubeconfig, program));
+  ASSIGN_OR_RETURN(client::RestConfig config, ConfigFor(options.kubeconfig, program, options.master));
   return client::NewHttpTransport(config);
 }
 
@@ -54,6 +56,7 @@ Result<scheduler::Options> SchedulerOptions(const Options& options) {
     ASSIGN_OR_RETURN(const std::string text, ReadFile(options.scheduler_config_file));
     ASSIGN_OR_RETURN(out.config, scheduler::ParseConfig(text));
   }
+  out.max_unschedulable = options.max_unschedulable;
   if (options.scheduler_debug_port != 0) {
     out.debug_host = "127.0.0.1";
     out.debug_port = static_cast<uint16_t>(options.scheduler_debug_port);
@@ -69,7 +72,7 @@ Result<std::function<client::RestClient(const std::string&)>> AccountClients(con
                                                                              client::RestClient asker) {
   client::RestConfig config;
   if (!apiserver) {
-    ASSIGN_OR_RETURN(config, ConfigFor(options.kubeconfig, kControllers));
+    ASSIGN_OR_RETURN(config, ConfigFor(options.kubeconfig, kControllers, options.master));
   }
   auto made = std::make_shared<std::map<std::string, client::RestClient>>();
   return [=](const std::string& account) {
@@ -93,7 +96,9 @@ Result<std::function<client::RestClient(const std::string&)>> AccountClients(con
 Result<controllers::Options> ControllerOptions(const Options& options, apiserver::ApiServer* apiserver,
                                                const client::RestClient& api) {
   controllers::Options out = options.manager;
-  ASSIGN_OR_RETURN(out.selection, controllers::Selection::Parse(options.controllers));
+  std::vector<std::string> selected = options.controllers;
+  if (!options.enable_garbage_collector) selected.insert(selected.begin(), "-garbage-collector-controller");
+  ASSIGN_OR_RETURN(out.selection, controllers::Selection::Parse(selected));
   out.aggregate_cluster_roles = !apiserver;
   out.pod_certificates = k8s::FeatureEnabled(options.feature_gates, "PodCertificateRequest");
   const std::string& ca_file = options.root_ca_file.empty() ? options.client_ca_file : options.root_ca_file;
@@ -109,6 +114,8 @@ Result<controllers::Options> ControllerOptions(const Options& options, apiserver
 
   if (out.pod_autoscaler.sync_period.count() <= 0)
     return Error(Code::kInvalid, "--horizontal-pod-autoscaler-sync-period must be more than 0");
+  if (out.resource_quota_sync_period.count() <= 0)
+    return Error(Code::kInvalid, "--resource-quota-sync-period must be more than 0");
   if (out.node_monitor_period.count() <= 0)
     return Error(Code::kInvalid, "--node-monitor-period must be more than 0");
   out.cluster_cidrs = SplitCommas(options.cluster_cidr);
@@ -196,8 +203,8 @@ Result<> AddPages(ServiceGroup& group, const Options& options, Roles& roles) {
       options.authentication_kubeconfig.empty() ? options.kubeconfig : options.authentication_kubeconfig;
   const std::string& may =
       options.authorization_kubeconfig.empty() ? options.kubeconfig : options.authorization_kubeconfig;
-  ASSIGN_OR_RETURN(client::RestConfig who_config, ConfigFor(who, program));
-  ASSIGN_OR_RETURN(client::RestConfig may_config, ConfigFor(may, program));
+  ASSIGN_OR_RETURN(client::RestConfig who_config, ConfigFor(who, program, ""));
+  ASSIGN_OR_RETURN(client::RestConfig may_config, ConfigFor(may, program, ""));
   ASSIGN_OR_RETURN(std::shared_ptr<client::Transport> who_transport, client::NewHttpTransport(who_config));
   ASSIGN_OR_RETURN(std::shared_ptr<client::Transport> may_transport, client::NewHttpTransport(may_config));
   roles.auth = std::make_unique<client::DelegatedAuth>(client::RestClient(who_transport),
@@ -230,6 +237,17 @@ Result<> AddPages(ServiceGroup& group, const Options& options, Roles& roles) {
 }
 
 }  // namespace
+
+Result<> WriteSchedulerConfig(const Options& options) {
+  std::string text = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n";
+  if (!options.scheduler_config_file.empty()) {
+    ASSIGN_OR_RETURN(text, ReadFile(options.scheduler_config_file));
+  }
+  RETURN_IF_ERROR(scheduler::ParseConfig(text));
+  RETURN_IF_ERROR(WriteFileAtomic(options.write_config_to, text));
+  log::Info("Wrote configuration", {{"file", options.write_config_to}});
+  return {};
+}
 
 Result<> AddRoles(ServiceGroup& group, const Options& options, apiserver::ApiServer* apiserver,
                   Roles& roles) {

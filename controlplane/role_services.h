@@ -35,4 +35,8 @@ struct Roles {
 // `apiserver` is null where none is in the process. `roles` outlives the group's run.
 Result<> AddRoles(ServiceGroup& group, const Options& options, apiserver::ApiServer* apiserver, Roles& roles);
 
+// --write-config-to: the configuration that a scheduler with these options has. kInvalid: --config makes no
+// sense.
+Result<> WriteSchedulerConfig(const Options& options);
+
 }  // namespace keelson::controlplane

@@ -30,10 +30,14 @@ using std::chrono::seconds;
 // One kube-controlplane beside the cluster's. Port 0: the log tells which one it is.
 class Process {
  public:
-  Process(const TestCluster& cluster, const std::string& name, std::vector<std::string> flags)
-      : log_(cluster.pki().dir() + "/" + name + ".log") {
-    flags.insert(flags.begin(), {KEELSON_CONTROLPLANE, "--bind-address=127.0.0.1", "--secure-port=0",
-                                 "--client-ca-file=" + cluster.pki().ca_file()});
+  Process(const TestCluster& cluster, const std::string& name, const std::vector<std::string>& flags)
+      : Process(cluster.pki().dir() + "/" + name + ".log",
+                Joined({"--bind-address=127.0.0.1", "--secure-port=0",
+                        "--client-ca-file=" + cluster.pki().ca_file()},
+                       flags)) {}
+  // With these flags alone.
+  Process(std::string log, std::vector<std::string> flags) : log_(std::move(log)) {
+    flags.insert(flags.begin(), KEELSON_CONTROLPLANE);
     std::vector<char*> argv;
     for (std::string& flag : flags) argv.push_back(flag.data());
     argv.push_back(nullptr);
@@ -74,7 +78,15 @@ class Process {
     return "https://127.0.0.1:" + log.substr(begin, log.find('"', begin) - begin);
   }
 
+  bool running() const { return waitpid(pid_, nullptr, WNOHANG) == 0; }
+
  private:
+  static std::vector<std::string> Joined(std::vector<std::string> one,
+                                         const std::vector<std::string>& other) {
+    one.insert(one.end(), other.begin(), other.end());
+    return one;
+  }
+
   const std::string log_;
   pid_t pid_ = -1;
 };

@@ -29,9 +29,12 @@
 #include "lib/base/build_info.h"
 #include "lib/base/fd.h"
 #include "lib/base/file.h"
+#include "lib/base/ip.h"
 #include "lib/base/log.h"
+#include "lib/base/log_format.h"
 #include "lib/base/metrics.h"
 #include "lib/base/service_group.h"
+#include "lib/http/certificates.h"
 #include "lib/http/file_reloader.h"
 #include "lib/http/server.h"
 #include "lib/k8s/validation_settings.h"
@@ -62,10 +65,15 @@ std::string DefaultRouteAddress() {
 }
 
 std::string AdvertiseAddress(const Options& options) {
-  if (!options.advertise_address.empty()) return options.advertise_address;
-  bool any =
-      options.bind_address == "0.0.0.0" || options.bind_address == "::" || options.bind_address.empty();
-  return any ? DefaultRouteAddress() : options.bind_address;
+  // Where others find nothing at all an address of this machine is told, whatever it is listened on.
+  const auto elsewhere = [](const std::string& address) {
+    const Result<IpAddress> ip = IpAddress::Parse(address);
+    return ip && !ip->IsUnspecified() && !ip->IsLoopback();
+  };
+  for (const std::string* address : {&options.advertise_address, &options.bind_address}) {
+    if (elsewhere(*address)) return *address;
+  }
+  return DefaultRouteAddress();
 }
 
 Result<registry::Config> RegistryConfig(const Options& options) {
@@ -81,6 +89,7 @@ Result<registry::Config> RegistryConfig(const Options& options) {
       config.node_port_last > 65535) {
     return Error(Code::kInvalid, "--service-node-port-range is no range of ports");
   }
+  config.event_ttl = std::chrono::duration_cast<std::chrono::seconds>(options.event_ttl);
   return config;
 }
 
@@ -110,16 +119,36 @@ Result<apiserver::RequestLimits> LimitsOf(const Options& options) {
   return limits;
 }
 
+// It is needed once other API servers are asked; a wrong one is better known now.
+Result<> CheckProxyCertificate(const Options& options) {
+  ASSIGN_OR_RETURN(const std::string certificate, ReadIfSet(options.proxy_certificate_file));
+  ASSIGN_OR_RETURN(const std::string key, ReadIfSet(options.proxy_key_file));
+  if (certificate.empty() != key.empty())
+    return Error(Code::kInvalid,
+                 "--proxy-client-cert-file and --proxy-client-key-file must be specified together");
+  if (certificate.empty()) return {};
+  if (!http::BelongTogether(certificate, key))
+    return Error(Code::kInvalid, "--proxy-client-key-file is not the key of --proxy-client-cert-file");
+  return {};
+}
+
 Result<apiserver::ApiServerOptions> ApiServerOptionsOf(const Options& options) {
   apiserver::ApiServerOptions out;
   RETURN_IF_ERROR(ReadAuthOptions(options, out));
   ASSIGN_OR_RETURN(out.backends.kubelet_certificate_pem, ReadIfSet(options.kubelet_certificate_file));
   ASSIGN_OR_RETURN(out.backends.kubelet_key_pem, ReadIfSet(options.kubelet_key_file));
   ASSIGN_OR_RETURN(out.backends.kubelet_ca_pem, ReadIfSet(options.kubelet_ca_file));
+  out.backends.kubelet_address_types = options.kubelet_address_types;
+  out.backends.connect_timeout = options.kubelet_timeout;
+  RETURN_IF_ERROR(CheckProxyCertificate(options));
+  ASSIGN_OR_RETURN(out.enablement, apiserver::ApiEnablement::Parse(options.runtime_config));
   ASSIGN_OR_RETURN(out.kubernetes_service.service_ip,
                    apiserver::FirstServiceIp(SplitCommas(options.service_cluster_ip_range).front()));
   out.kubernetes_service.advertise_address = AdvertiseAddress(options);
   out.kubernetes_service.port = options.secure_port;
+  out.kubernetes_service.publish = options.endpoint_reconciler != "none";
+  out.external_host = options.external_hostname.empty() ? out.kubernetes_service.advertise_address
+                                                        : options.external_hostname;
   ASSIGN_OR_RETURN(out.admission, apiserver::ReadAdmissionConfig(options.enable_admission_plugins,
                                                                  options.disable_admission_plugins,
                                                                  options.admission_control_config_file));
@@ -174,6 +203,8 @@ Result<> MakeEtcd(const Options& options, ControlPlane& plane) {
 
 Result<storage::Store::Options> StoreOptions(const Options& options) {
   storage::Store::Options out;
+  out.compact_period = std::chrono::duration_cast<std::chrono::seconds>(options.compaction_interval);
+  out.json = options.storage_media_type == "application/json";
   if (options.encryption_config_file.empty()) return out;
   ASSIGN_OR_RETURN(out.encryption, storage::Encryption::Load(options.encryption_config_file));
   out.reload_encryption = options.reload_encryption_config;
@@ -277,6 +308,10 @@ k8s::Programs ProgramsOf(const Options& options) {
 }  // namespace
 
 int RunControlPlane(const Options& options) {
+  if (Result<> set = log::SetFormat(options.logging_format); !set) {
+    log::Error("Cannot start the control plane", {{"error", set.error()}});
+    return 1;
+  }
   // Before any thread is made: one that does not block them would end the process at once.
   sigset_t signals;
   sigemptyset(&signals);
@@ -289,8 +324,17 @@ int RunControlPlane(const Options& options) {
     return 1;
   }
   TellBuild();
+  if (!options.write_config_to.empty()) {
+    Result<> written = WriteSchedulerConfig(options);
+    if (!written) log::Error("Cannot write the configuration", {{"error", written.error()}});
+    return written ? 0 : 1;
+  }
   k8s::TellFeatureGates(options.feature_gates, ProgramsOf(options));
-  k8s::SetValidationSettings(k8s::ValidationSettingsOf(options.feature_gates));
+  for (const FlagWithoutEffect* flag : options.without_effect)
+    log::Warn("Flag has no effect here", {{"flag", "--" + std::string(flag->name)}, {"why", flag->why}});
+  k8s::ValidationSettings validation = k8s::ValidationSettingsOf(options.feature_gates);
+  validation.allow_privileged = options.allow_privileged || !options.Has("apiserver");
+  k8s::SetValidationSettings(validation);
   ControlPlane plane;
   ServiceGroup group;
   if (options.Has("apiserver")) {

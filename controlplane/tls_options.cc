@@ -17,6 +17,7 @@ Result<http::TlsServerOptions> TlsOptionsOf(const Options& options) {
   tls.client_ca_file = options.client_ca_file;
   tls.min_version = options.tls_min_version;
   tls.cipher_suites = options.tls_cipher_suites;
+  if (options.disable_http2) tls.alpn = {"http/1.1"};
   return tls;
 }
 

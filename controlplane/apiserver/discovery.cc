@@ -77,9 +77,10 @@ bool IsPreferred(std::string_view a, std::string_view b) {
   return parse(a) > parse(b);
 }
 
-std::vector<Group> Groups() {
+std::vector<Group> Groups(const ApiEnablement& enablement) {
   std::vector<Group> out;
   for (const api::ResourceInfo& info : api::Resources()) {
+    if (!enablement.Serves(info)) continue;
     if (out.empty() || out.back().name != info.group) out.push_back({std::string(info.group), {}});
     auto& versions = out.back().versions;
     if (std::find(versions.begin(), versions.end(), info.version) == versions.end()) {
@@ -148,12 +149,13 @@ void SetKind(const api::ResourceInfo& info, metav1::GroupVersionKind& out) {
   out.set_kind(std::string(info.kind));
 }
 
-discoveryapi::APIVersionDiscovery ToVersion(const std::string& group, const std::string& version) {
+discoveryapi::APIVersionDiscovery ToVersion(const std::string& group, const std::string& version,
+                                            const ApiEnablement& enablement) {
   discoveryapi::APIVersionDiscovery out;
   out.set_version(version);
   out.set_freshness("Current");
   for (const api::ResourceInfo& info : api::Resources()) {
-    if (info.group != group || info.version != version) continue;
+    if (info.group != group || info.version != version || !enablement.Serves(info)) continue;
     if (info.IsSubresource()) {
       // Rows come in order: the resource stands right before its subresources.
       std::string_view parent = info.resource.substr(0, info.resource.find('/'));
@@ -206,17 +208,19 @@ std::string Etag(const std::string& body) { return "\"" + http::Sha256Hex(body) 
 
 }  // namespace
 
-Discovery::Discovery(std::string server_address) : server_address_(std::move(server_address)) {
+Discovery::Discovery(std::string server_address, ApiEnablement enablement)
+    : server_address_(std::move(server_address)), enablement_(std::move(enablement)) {
   AddGroups();
   AddResourceLists();
   auto core = std::make_unique<discoveryapi::APIGroupDiscoveryList>();
   auto groups = std::make_unique<discoveryapi::APIGroupDiscoveryList>();
   for (auto* list : {core.get(), groups.get()}) list->mutable_metadata();
-  for (const Group& group : Groups()) {
+  for (const Group& group : Groups(enablement_)) {
     auto& item = *(group.name.empty() ? *core : *groups).add_items();
     item.mutable_metadata();
     if (!group.name.empty()) item.mutable_metadata()->set_name(group.name);
-    for (const std::string& version : group.versions) *item.add_versions() = ToVersion(group.name, version);
+    for (const std::string& version : group.versions)
+      *item.add_versions() = ToVersion(group.name, version, enablement_);
   }
   core_aggregated_.etag = Etag(api::EncodeJson(*core));
   groups_aggregated_.etag = Etag(api::EncodeJson(*groups));
@@ -237,7 +241,7 @@ void Discovery::AddGroups() {
   address.set_server_address(server_address_);
   Add("/api", std::move(versions), "APIVersions");
   auto list = std::make_unique<metav1::APIGroupList>();
-  for (const Group& group : Groups()) {
+  for (const Group& group : Groups(enablement_)) {
     if (group.name.empty()) continue;
     *list->add_groups() = ToApiGroup(group);
     Add("/apis/" + group.name, std::make_unique<metav1::APIGroup>(ToApiGroup(group)), "APIGroup");
@@ -246,12 +250,13 @@ void Discovery::AddGroups() {
 }
 
 void Discovery::AddResourceLists() {
-  for (const Group& group : Groups()) {
+  for (const Group& group : Groups(enablement_)) {
     for (const std::string& version : group.versions) {
       auto list = std::make_unique<metav1::APIResourceList>();
       list->set_group_version(ApiVersion(group.name, version));
       for (const api::ResourceInfo& info : api::Resources()) {
-        if (info.group == group.name && info.version == version) *list->add_resources() = ToApiResource(info);
+        if (info.group == group.name && info.version == version && enablement_.Serves(info))
+          *list->add_resources() = ToApiResource(info);
       }
       std::string path = group.name.empty() ? "/api/" + version : "/apis/" + group.name + "/" + version;
       Add(std::move(path), std::move(list), "APIResourceList");

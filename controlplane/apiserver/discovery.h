@@ -5,13 +5,15 @@
 #include <map>
 #include <string>
 
+#include "controlplane/apiserver/api_enablement.h"
 #include "controlplane/apiserver/handlers/context.h"
 
 namespace keelson::apiserver {
 
 class Discovery {  // thread safe
  public:
-  explicit Discovery(std::string server_address);  // host:port for clients
+  // `server_address`: host:port for clients.
+  explicit Discovery(std::string server_address, ApiEnablement enablement = {});
   // false: the path is none of discovery's.
   bool Handle(Context& context) const;
 
@@ -31,6 +33,7 @@ class Discovery {  // thread safe
   void ReplyAggregated(Context& context, const Aggregated& list, const std::string& version) const;
 
   const std::string server_address_;
+  const ApiEnablement enablement_;
   std::map<std::string, Document, std::less<>> documents_;
   Aggregated core_aggregated_, groups_aggregated_;
 };

@@ -57,6 +57,24 @@ TEST(Discovery, GroupsComeInTheOrderOfTheirPriority) {
             R"([{"clientCIDR":"0.0.0.0/0","serverAddress":"192.0.2.1:6443"}])");
 }
 
+TEST(Discovery, LeavesOutWhatIsNotServed) {
+  const auto versions = [](const std::vector<std::string>& settings) {
+    auto enablement = ApiEnablement::Parse(settings);
+    EXPECT_TRUE(enablement) << enablement.error().message();
+    const Discovery discovery("192.0.2.1:6443", *enablement);
+    RecordedRequest request("/apis/certificates.k8s.io", {});
+    EXPECT_TRUE(discovery.Handle(request.context));
+    return json::serialize(Parsed(*request.reply).at("versions"));
+  };
+  const std::string v1 = R"({"groupVersion":"certificates.k8s.io/v1","version":"v1"})",
+                    beta = R"({"groupVersion":"certificates.k8s.io/v1beta1","version":"v1beta1"})";
+  EXPECT_EQ(versions({}), "[" + v1 + "]");
+  EXPECT_EQ(versions({"certificates.k8s.io/v1beta1=true"}), "[" + v1 + "," + beta + "]");
+  const Discovery plain("192.0.2.1:6443");
+  RecordedRequest request("/apis/certificates.k8s.io/v1beta1", {});
+  EXPECT_FALSE(plain.Handle(request.context));
+}
+
 TEST(Discovery, Resources) {
   json::value core = Parsed(*Get("/api/v1"));
   EXPECT_EQ(core.at("groupVersion"), "v1");

@@ -31,7 +31,8 @@ std::string TimeText(WallTime time) { return api::FormatTime(api::ToTime(time));
 class PodCertificate : public ClusterTest {
  protected:
   static void SetUpTestSuite() {
-    ClusterTest::Start({"--feature-gates=PodCertificateRequest=true"});
+    ClusterTest::Start(
+        {"--feature-gates=PodCertificateRequest=true", "--runtime-config=certificates.k8s.io/v1beta1=true"});
     if (!cluster_) return;
     cluster_->AddUser("system:node:n1", {"system:nodes"});
     cluster_->AddUser("system:node:n2", {"system:nodes"});

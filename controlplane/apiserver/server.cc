@@ -22,13 +22,21 @@ std::vector<std::string> ServedPaths(std::vector<std::string> out, const ApiServ
   if (options.flagz) out.emplace_back("/flagz");
   if (options.statusz) out.emplace_back("/statusz");
   for (const api::ResourceInfo& info : api::Resources()) {
-    if (info.group.empty()) continue;
+    if (info.group.empty() || !options.enablement.Serves(info)) continue;
     std::string group = "/apis/" + std::string(info.group);
     for (const std::string& path : {group, group + "/" + std::string(info.version)}) {
       if (std::find(out.begin(), out.end(), path) == out.end()) out.push_back(path);
     }
   }
   return out;
+}
+
+// host:port in URLs that lead here.
+std::string ExternalAddress(const ApiServerOptions& options) {
+  const KubernetesServiceOptions& service = options.kubernetes_service;
+  const std::string& host = options.external_host.empty() ? service.advertise_address : options.external_host;
+  const bool bare_v6 = host.find(':') != std::string::npos && host[0] != '[';
+  return fmt::format(fmt::runtime(bare_v6 ? "[{}]:{}" : "{}:{}"), host, service.port);
 }
 
 }  // namespace
@@ -46,9 +54,9 @@ ApiServer::Impl::Impl(ApiServerOptions given, registry::Registry& the_registry, 
       usage(options.metric_resolution),
       scraper(store, backends, usage, options.metric_resolution),
       usage_handler(registry, usage),
-      discovery(fmt::format("{}:{}", options.kubernetes_service.advertise_address,
-                            options.kubernetes_service.port)),
+      discovery(ExternalAddress(options), options.enablement),
       health(HealthChecks()),
+      openapi(Clock::Real(), options.enablement),
       pages({options.flags, health.Paths(), options.profiling, options.statusz, options.flagz,
              options.limits.priority_and_fairness ? &flow : nullptr}),
       read_only(options.limits.max_read_only),
@@ -67,10 +75,8 @@ ApiServer::Impl::Impl(ApiServerOptions given, registry::Registry& the_registry, 
   }
   misc = std::make_unique<MiscHandler>(MiscHandler::Options{
       options.issuers.front(),
-      !options.jwks_uri.empty()
-          ? options.jwks_uri
-          : fmt::format("https://{}:{}/openid/v1/jwks", options.kubernetes_service.advertise_address,
-                        options.kubernetes_service.port),
+      !options.jwks_uri.empty() ? options.jwks_uri
+                                : fmt::format("https://{}/openid/v1/jwks", ExternalAddress(options)),
       options.verify_keys, ServedPaths(health.Paths(), options)});
   reviews = std::make_unique<ReviewHandler>(*authenticator, *authorizer);
   resources = std::make_unique<ResourceHandler>(registry, watches, *admission, *authorizer);

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "controlplane/apiserver/admission/config.h"
+#include "controlplane/apiserver/api_enablement.h"
 #include "controlplane/apiserver/audit/auditor.h"
 #include "controlplane/apiserver/authn/authenticator.h"
 #include "controlplane/apiserver/authn/static_tokens.h"
@@ -56,6 +57,8 @@ struct ApiServerOptions {
 
   BackendClients::Options backends;
   KubernetesServiceOptions kubernetes_service;
+  std::string external_host;  // in URLs that lead here; empty: the advertised address
+  ApiEnablement enablement;
   AdmissionConfig admission;
   std::unique_ptr<audit::Auditor> auditor;  // null: nothing is recorded
   RequestLimits limits;

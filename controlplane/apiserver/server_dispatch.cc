@@ -111,7 +111,7 @@ void ApiServer::Impl::Dispatch(Context& context) {
 Result<> ApiServer::Impl::FindRow(Context& context) const {
   const RequestInfo& info = context.info;
   context.resource = api::FindResource(info.group, info.version, info.FullResource());
-  if (!context.resource) return NoSuchPath();
+  if (!context.resource || !options.enablement.Serves(*context.resource)) return NoSuchPath();
   const api::ResourceInfo& row = *context.resource;
   // A namespace's own path names it twice over.
   bool in_namespace = !info.ns.empty() && info.resource != "namespaces";

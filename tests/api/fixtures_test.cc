@@ -12,7 +12,8 @@ class Fixtures : public testing::TestWithParam<std::string> {
     missing_ = apiserver::TestCluster::Missing();
     if (!missing_.empty()) return;
     // Without controllers nothing but the test changes an object.
-    cluster_ = std::make_unique<apiserver::TestCluster>(std::vector<std::string>{"--roles", "apiserver"});
+    cluster_ = std::make_unique<apiserver::TestCluster>(std::vector<std::string>{
+        "--roles", "apiserver", "--runtime-config=certificates.k8s.io/v1beta1=true"});
     client_ = std::make_unique<ApiClient>(*cluster_);
   }
   static void TearDownTestSuite() {

@@ -26,7 +26,7 @@ daemon_command() {
       COMMAND=("$BIN/kube-controlplane" --data-dir "$KEELSON_DIR/controlplane" --bind-address 0.0.0.0
         --advertise-address "$NODE_IP" --secure-port "$KEELSON_API_PORT"
         --tls-cert-file "$PKI/apiserver.crt" --tls-private-key-file "$PKI/apiserver.key"
-        --client-ca-file "$PKI/ca.crt" --root-ca-file "$PKI/ca.crt"
+        --allow-privileged=true --client-ca-file "$PKI/ca.crt" --root-ca-file "$PKI/ca.crt"
         --service-account-issuer https://kubernetes.default.svc.cluster.local
         --service-account-key-file "$PKI/sa.pub" --service-account-signing-key-file "$PKI/sa.key"
         --service-cluster-ip-range "$KEELSON_SERVICE_CIDR" --allocate-node-cidrs=true --cluster-cidr "$KEELSON_POD_CIDR"

@@ -44,6 +44,7 @@ struct KubernetesServiceOptions {
   std::string service_ip;         // the first address of the service range
   std::string advertise_address;  // where this server is reached
   int port = 6443;
+  bool publish = true;  // the endpoints; else somebody else writes them
 };
 // The Service default/kubernetes, with its Endpoints and EndpointSlice, which name this server alone: one
 // API server a cluster writes them.

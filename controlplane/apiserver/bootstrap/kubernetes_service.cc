@@ -109,6 +109,7 @@ Result<std::string> FirstServiceIp(const std::string& cidr) {
 Result<> EnsureKubernetesService(registry::Registry& registry, const KubernetesServiceOptions& options,
                                  std::stop_token stop) {
   RETURN_IF_ERROR(CreateIfAbsent(registry, WantedService(options), stop));
+  if (!options.publish) return {};
   RETURN_IF_ERROR(Reconcile<corev1::Endpoints>(
       registry, [&](corev1::Endpoints& object) { FillEndpoints(options, object); }, stop));
   return Reconcile<discoveryv1::EndpointSlice>(

@@ -12,9 +12,8 @@ namespace {
 constexpr size_t kMaxClients = 8192;
 constexpr int32_t kKubeletPort = 10250;
 
-std::string HostOf(const corev1::Node& node) {
-  // Addresses first: a node's host name is often known to the node alone.
-  for (std::string_view type : {"InternalIP", "ExternalIP", "Hostname"}) {
+std::string HostOf(const corev1::Node& node, const std::vector<std::string>& types) {
+  for (const std::string& type : types) {
     for (const corev1::NodeAddress& address : node.status().addresses()) {
       if (address.type() != type || address.address().empty()) continue;
       bool v6 = address.address().find(':') != std::string::npos;
@@ -26,8 +25,9 @@ std::string HostOf(const corev1::Node& node) {
 
 }  // namespace
 
-Result<std::shared_ptr<http::Client>> BackendClients::Get(const std::string& base_url,
-                                                          http::TlsClientOptions tls) {
+Result<std::shared_ptr<http::Client>> BackendClients::Get(
+    const std::string& base_url, http::TlsClientOptions tls,
+    std::optional<std::chrono::milliseconds> connect_timeout) {
   {
     MutexLock lock(mutex_);
     if (auto it = clients_.find(base_url); it != clients_.end()) return it->second;
@@ -35,6 +35,7 @@ Result<std::shared_ptr<http::Client>> BackendClients::Get(const std::string& bas
   http::ClientOptions options;
   options.base_url = base_url;
   options.tls = std::move(tls);
+  if (connect_timeout) options.connect_timeout = *connect_timeout;
   ASSIGN_OR_RETURN(std::unique_ptr<http::Client> made, http::Client::Create(std::move(options)));
   std::shared_ptr<http::Client> client = std::move(made);
   MutexLock lock(mutex_);
@@ -47,7 +48,7 @@ Result<std::shared_ptr<http::Client>> BackendClients::Kubelet(std::string_view n
   storage::ObjectPtr object = store_.Peek(nodes, name);
   if (!object) return registry::NotFoundError(nodes, name);
   auto node = std::static_pointer_cast<const corev1::Node>(object->Decode());
-  std::string host = HostOf(*node);
+  std::string host = HostOf(*node, options_.kubelet_address_types);
   if (host.empty()) {
     return Error(Code::kUnavailable, fmt::format("no preferred addresses found for node \"{}\"", name));
   }
@@ -57,7 +58,8 @@ Result<std::shared_ptr<http::Client>> BackendClients::Kubelet(std::string_view n
   tls.certificate_pem = options_.kubelet_certificate_pem;
   tls.key_pem = options_.kubelet_key_pem;
   tls.insecure_skip_verify = options_.kubelet_ca_pem.empty();
-  return Get(fmt::format("https://{}:{}", host, port == 0 ? kKubeletPort : port), std::move(tls));
+  return Get(fmt::format("https://{}:{}", host, port == 0 ? kKubeletPort : port), std::move(tls),
+             options_.connect_timeout);
 }
 
 Result<std::shared_ptr<http::Client>> BackendClients::Plain(const std::string& base_url) {

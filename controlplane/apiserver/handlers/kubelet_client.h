@@ -1,9 +1,12 @@
 // Connections to kubelets, pods and services behind the API server.
 #pragma once
 
+#include <chrono>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "controlplane/storage/store.h"
 #include "lib/base/mutex.h"
@@ -16,6 +19,10 @@ class BackendClients {  // thread safe
   struct Options {
     // Client certificate for kubelets, and the CA of their serving certificates (PEM; empty: not verified).
     std::string kubelet_certificate_pem, kubelet_key_pem, kubelet_ca_pem;
+    // The first of a node's addresses, by these types, is where its kubelet is. Addresses before names: a
+    // node's host name is often known to the node alone.
+    std::vector<std::string> kubelet_address_types = {"InternalIP", "ExternalIP", "Hostname"};
+    std::chrono::milliseconds connect_timeout{10000};  // to kubelets
   };
   BackendClients(storage::Store& store, Options options) : store_(store), options_(std::move(options)) {}
 
@@ -25,7 +32,8 @@ class BackendClients {  // thread safe
   Result<std::shared_ptr<http::Client>> Plain(const std::string& base_url);
 
  private:
-  Result<std::shared_ptr<http::Client>> Get(const std::string& base_url, http::TlsClientOptions tls);
+  Result<std::shared_ptr<http::Client>> Get(const std::string& base_url, http::TlsClientOptions tls,
+                                            std::optional<std::chrono::milliseconds> connect_timeout = {});
 
   storage::Store& store_;
   const Options options_;

@@ -138,10 +138,25 @@ std::string OpenApiHandler::HashOf(const std::string& path) {
   return hashes_.emplace(path, std::move(hash)).first->second;
 }
 
+std::vector<std::string> OpenApiHandler::Paths() const {
+  std::vector<std::string> out;
+  for (std::string& path : api::OpenApiV3Paths()) {
+    // "apis/GROUP/VERSION"; other documents are about what is always there.
+    constexpr size_t kApis = 5;
+    const size_t slash = path.starts_with("apis/") ? path.find('/', kApis) : std::string::npos;
+    const std::string_view whole = path;
+    const bool served =
+        slash == std::string::npos ||
+        enablement_.ServesSomethingOf(whole.substr(kApis, slash - kApis), whole.substr(slash + 1));
+    if (served) out.push_back(std::move(path));
+  }
+  return out;
+}
+
 void OpenApiHandler::HandleIndex(Context& context) {
   auto make = [this] {
     std::string out = "{\"paths\":{";
-    for (const std::string& path : api::OpenApiV3Paths()) {
+    for (const std::string& path : Paths()) {
       if (out.back() != '{') out += ',';
       out +=
           fmt::format(R"("{}":{{"serverRelativeURL":"/openapi/v3/{}?hash={}"}})", path, path, HashOf(path));
@@ -153,7 +168,7 @@ void OpenApiHandler::HandleIndex(Context& context) {
 
 void OpenApiHandler::HandleV3(Context& context, const std::string& path) {
   // Nothing is kept for names that anybody could make up.
-  std::vector<std::string> served = api::OpenApiV3Paths();
+  std::vector<std::string> served = Paths();
   if (std::find(served.begin(), served.end(), path) == served.end())
     return ReplyText(context, 404, "text/plain; charset=utf-8", "404 page not found\n");
   Wanted wanted = WantedForm(context, kV3Protobuf, kOldV3Protobuf);

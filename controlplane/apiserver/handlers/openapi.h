@@ -6,6 +6,7 @@
 #include <memory>
 #include <string>
 
+#include "controlplane/apiserver/api_enablement.h"
 #include "controlplane/apiserver/handlers/context.h"
 #include "lib/base/clock.h"
 #include "lib/base/mutex.h"
@@ -16,7 +17,8 @@ namespace keelson::apiserver {
 // nobody asks any more. Only their hashes stay, which the index of version 3 consists of.
 class OpenApiHandler {  // thread safe
  public:
-  explicit OpenApiHandler(Clock& clock = Clock::Real()) : clock_(clock) {}
+  explicit OpenApiHandler(Clock& clock = Clock::Real(), ApiEnablement enablement = {})
+      : clock_(clock), enablement_(std::move(enablement)) {}
 
   // false: the path is none of these.
   bool Handle(Context& context);
@@ -42,8 +44,10 @@ class OpenApiHandler {  // thread safe
   void HandleIndex(Context& context);
   void HandleV3(Context& context, const std::string& path);
   std::string HashOf(const std::string& path);
+  std::vector<std::string> Paths() const;  // of version 3
 
   Clock& clock_;
+  const ApiEnablement enablement_;
   mutable Mutex mutex_;
   std::map<std::string, Kept> documents_ GUARDED_BY(mutex_);
   std::map<std::string, std::string> hashes_ GUARDED_BY(mutex_);  // of version 3's documents, by path

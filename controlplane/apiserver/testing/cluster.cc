@@ -119,6 +119,7 @@ TestCluster::TestCluster(const std::vector<std::string>& flags) : port_(FreePort
   Check(WriteFile(dir + "/kubelet.key", kubelet.key_pem, 0600));
   // The advertised address only has to be one that Endpoints may hold; nobody connects to it here.
   arguments_ = {KEELSON_CONTROLPLANE,
+                "--allow-privileged=true",
                 "--data-dir",
                 dir + "/data",
                 "--bind-address",
