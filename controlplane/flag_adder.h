@@ -44,7 +44,7 @@ struct FlagAdder {
   }
   // --name, or --name=false.
   CLI::Option* operator()(const std::string& name, bool& value, const char* help) const {
-    return app.add_flag(name, value, help)->capture_default_str();
+    return app.add_flag(name, value, help)->default_str(value ? "true" : "false");
   }
 };
 

@@ -143,8 +143,9 @@ void ReadFit(ConfigReader& in, FitArgs& out) {
 }
 
 void ReadSpread(ConfigReader& in, SpreadArgs& out) {
-  std::string type = "System";
+  std::string type;
   in.Read("defaultingType", type);
+  if (type.empty()) type = "System";
   if (type != "System" && type != "List") {
     in.Problem("defaultingType",
                fmt::format("Unsupported value: \"{}\": supported values: \"System\", \"List\"", type));
@@ -218,6 +219,7 @@ void CheckPercentage(ConfigReader& in, int percentage) {
 
 void ReadProfile(ConfigReader& in, Profile& profile) {
   in.Read("schedulerName", profile.scheduler_name);
+  if (profile.scheduler_name.empty()) in.Problem("schedulerName", "Required value");
   if (in.Raw("percentageOfNodesToScore")) {
     int percentage = 0;
     in.Read("percentageOfNodesToScore", percentage);
@@ -254,7 +256,9 @@ void ReadExtender(ConfigReader& in, ExtenderConfig& out) {
   in.Read("weight", out.weight);
   in.Read("nodeCacheCapable", out.node_cache_capable);
   in.Read("ignorable", out.ignorable);
-  in.ReadDuration("httpTimeout", out.timeout);
+  std::chrono::milliseconds timeout{0};
+  in.ReadDuration("httpTimeout", timeout);
+  if (timeout.count() != 0) out.timeout = timeout;
   in.Ignore({"enableHTTPS"});
   in.Object("tlsConfig", [&](ConfigReader& tls) {
     tls.Read("insecure", out.insecure);
@@ -305,9 +309,13 @@ void ReadAll(ConfigReader& in, Config& config) {
   config.max_backoff = std::chrono::seconds(most);
   std::vector<Profile> profiles;
   std::set<std::string> names;
+  const boost::json::value* list = in.Raw("profiles");
+  const bool several = list && list->is_array() && list->get_array().size() > 1;
   in.List("profiles", [&](ConfigReader& item) {
-    ReadProfile(item, profiles.emplace_back());
-    const std::string& name = profiles.back().scheduler_name;
+    Profile& profile = profiles.emplace_back();
+    if (several) profile.scheduler_name.clear();  // each says its own
+    ReadProfile(item, profile);
+    const std::string& name = profile.scheduler_name;
     if (!names.insert(name).second)
       item.Problem("schedulerName", fmt::format("Duplicate value: \"{}\"", name));
   });

@@ -14,7 +14,7 @@ namespace keelson::scheduler {
 struct ExtenderConfig {
   std::string url_prefix;
   std::string filter_verb, prioritize_verb, bind_verb, preempt_verb;  // empty: has no say in it
-  int64_t weight = 1;
+  int64_t weight = 0;
   bool node_cache_capable = false;             // is told names of nodes, not the nodes
   bool ignorable = false;                      // scheduling goes on when it fails
   std::vector<std::string> managed_resources;  // empty: of all pods

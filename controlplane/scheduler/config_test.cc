@@ -28,28 +28,6 @@ std::string ScoresOf(const std::string& text) {
   return out;
 }
 
-TEST(Config, Defaults) {
-  const Result<Config> config = ParseConfig(kHead);
-  ASSERT_TRUE(config) << config.error().message();
-  ASSERT_EQ(config->profiles.size(), 1u);
-  EXPECT_EQ(config->profiles[0].scheduler_name, "default-scheduler");
-  EXPECT_EQ(config->initial_backoff, std::chrono::seconds(1));
-  EXPECT_EQ(config->max_backoff, std::chrono::seconds(10));
-  EXPECT_EQ(ScoresOf(""),
-            "TaintToleration*3 NodeAffinity*2 NodeResourcesFit*1 PodTopologySpread*2 InterPodAffinity*2 "
-            "NodeResourcesBalancedAllocation*1 ImageLocality*1");
-}
-
-// Kubernetes adds plugins of features to the end of the profile.
-TEST(Config, NodeDeclaredFeaturesComesLast) {
-  Vocabulary words;
-  Reasons reasons;
-  const auto framework = MakeFramework(ParseConfig(kHead)->profiles[0], PluginParts{reasons, words});
-  ASSERT_TRUE(framework);
-  EXPECT_EQ((*framework)->filters().back()->name(), "NodeDeclaredFeatures");
-  EXPECT_EQ(KnownPlugins().back(), "NodeDeclaredFeatures");
-}
-
 TEST(Config, PointsAndWeights) {
   const struct {
     const char* plugins;
@@ -63,6 +41,13 @@ TEST(Config, PointsAndWeights) {
        "NodeAffinity, weight: 5}]}",
        "TaintToleration*3 NodeAffinity*5 NodeResourcesFit*1 InterPodAffinity*2 "
        "NodeResourcesBalancedAllocation*1"},
+      // What is named without a weight has weight 1, whatever it has by default.
+      {"multiPoint: {enabled: [{name: TaintToleration}, {name: InterPodAffinity, weight: 0}]}",
+       "TaintToleration*1 NodeAffinity*2 NodeResourcesFit*1 PodTopologySpread*2 InterPodAffinity*1 "
+       "NodeResourcesBalancedAllocation*1 ImageLocality*1"},
+      {"score: {enabled: [{name: PodTopologySpread}]}",
+       "PodTopologySpread*1 TaintToleration*3 NodeAffinity*2 NodeResourcesFit*1 InterPodAffinity*2 "
+       "NodeResourcesBalancedAllocation*1 ImageLocality*1"},
       {"filter: {disabled: [{name: InterPodAffinity}]}",
        "TaintToleration*3 NodeAffinity*2 NodeResourcesFit*1 PodTopologySpread*2 InterPodAffinity*2 "
        "NodeResourcesBalancedAllocation*1 ImageLocality*1"},
@@ -127,6 +112,15 @@ extenders:
   EXPECT_EQ(config->extenders[0].ignored_by_scheduler, std::vector<std::string>{"example.com/gpu"});
 }
 
+TEST(Config, ExtendersHaveFiveSeconds) {
+  for (const char* timeout : {"", ", httpTimeout: 0s"}) {
+    const auto config = ParseConfig(std::string(kHead) + "extenders: [{urlPrefix: 'http://a', filterVerb: f" +
+                                    timeout + "}]");
+    ASSERT_TRUE(config) << config.error().message();
+    EXPECT_EQ(config->extenders.at(0).timeout, std::chrono::seconds(5)) << timeout;
+  }
+}
+
 TEST(Config, Mistakes) {
   const struct {
     const char* text;
@@ -139,12 +133,16 @@ TEST(Config, Mistakes) {
       {"profile: []", "unknown field \"profile\""},
       {"profiles: [{schedulerName: a}, {schedulerName: a}]",
        "profiles[1].schedulerName: Duplicate value: \"a\""},
+      {"profiles: [{schedulerName: ''}]", "profiles[0].schedulerName: Required value"},
+      {"profiles: [{schedulerName: a}, {}]", "profiles[1].schedulerName: Required value"},
       {"profiles: [{plugins: {score: {enabled: [{name: Nope}]}}}]",
        "profiles[0].plugins.score.name: Invalid value: \"Nope\": plugin does not exist"},
       {"profiles: [{pluginConfig: [{name: InterPodAffinity, args: {hardPodAffinityWeight: 101}}]}]",
        "profiles[0].pluginConfig[0].args.hardPodAffinityWeight: Invalid value: 101: not in valid range "
        "[0-100]"},
       {"extenders: [{filterVerb: f}]", "extenders[0].urlPrefix: Required value"},
+      {"extenders: [{urlPrefix: 'http://a', prioritizeVerb: p}]",
+       "extenders[0].weight: Invalid value: 0: must have a positive weight applied to it"},
       {"extenders: [{urlPrefix: 'http://a', bindVerb: b}, {urlPrefix: 'http://b', bindVerb: b}]",
        "extenders: Invalid value: only one extender can implement bind"},
       {"profiles: 7", "profiles: Invalid value: must be a list"},

@@ -112,13 +112,6 @@ bool Disables(const PointChoice& choice, std::string_view name) {
   return std::any_of(list.begin(), list.end(), [&](const std::string& d) { return d == "*" || d == name; });
 }
 
-int64_t DefaultWeight(std::string_view name) {
-  for (const Known& known : kKnown) {
-    if (known.name == name) return known.weight;
-  }
-  return 0;
-}
-
 // Those by default that are not disabled, what is enabled anew in their place; then the rest of what is
 // enabled.
 std::vector<PluginChoice> MultiPoint(const PointChoice& choice) {
@@ -191,7 +184,7 @@ Result<std::unique_ptr<Framework>> MakeFramework(const Profile& profile, PluginP
         return Error(Code::kInvalid, fmt::format("profile {}: plugin \"{}\" does not extend {} plugin",
                                                  profile.scheduler_name, one.name, point.name));
       }
-      framework->Add(std::move(plugin), one.weight != 0 ? one.weight : DefaultWeight(one.name), point.point);
+      framework->Add(std::move(plugin), one.weight, point.point);
     }
   }
   return framework;

@@ -15,7 +15,7 @@ namespace keelson::scheduler {
 
 struct PluginChoice {
   std::string name;
-  int64_t weight = 0;  // 0: as by default, or 1
+  int64_t weight = 0;  // 0: 1
 };
 
 // What a configuration says of one extension point, or of all ("multiPoint").

@@ -260,7 +260,8 @@ TEST_F(SchedulerTest, ProfilesAreChosenByName) {
   fake_->Put(small);
   fake_->Put(large);
   const Result<Config> config = ParseConfig(
-      "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\nprofiles:\n- {}\n"
+      "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\nprofiles:\n- "
+      "{schedulerName: default-scheduler}\n"
       "- {schedulerName: packing, pluginConfig: [{name: NodeResourcesFit, args: {scoringStrategy: {type: "
       "MostAllocated}}}]}\n");
   ASSERT_TRUE(config) << config.error().message();
