@@ -128,11 +128,4 @@ bool ApiEnablement::Serves(const api::ResourceInfo& info) const {
   return ServesVersion(info.group, info.version);
 }
 
-bool ApiEnablement::ServesSomethingOf(std::string_view group, std::string_view version) const {
-  for (const api::ResourceInfo& info : api::Resources()) {
-    if (info.group == group && info.version == version && Serves(info)) return true;
-  }
-  return false;
-}
-
 }  // namespace keelson::apiserver

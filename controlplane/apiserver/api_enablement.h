@@ -23,7 +23,6 @@ class ApiEnablement {
 
   // Whether requests for the row find anything.
   bool Serves(const api::ResourceInfo& info) const;
-  bool ServesSomethingOf(std::string_view group, std::string_view version) const;
 
  private:
   bool ServesVersion(std::string_view group, std::string_view version) const;

@@ -47,8 +47,6 @@ TEST(ApiEnablement, FollowsRuntimeConfig) {
     EXPECT_EQ(Serves(*enablement, "certificates.k8s.io", "v1beta1", "podcertificaterequests"),
               c.want.pod_certificates)
         << what;
-    EXPECT_EQ(enablement->ServesSomethingOf("certificates.k8s.io", "v1beta1"), c.want.pod_certificates)
-        << what;
     EXPECT_EQ(Serves(*enablement, "metrics.k8s.io", "v1beta1", "nodes"), c.want.usage) << what;
   }
 }

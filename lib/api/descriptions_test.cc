@@ -20,7 +20,7 @@ std::set<const Descriptor*> ServedTypes() {
   std::set<const Descriptor*> types;
   std::set<std::pair<std::string_view, std::string_view>> seen;
   for (const ResourceInfo& info : Resources()) {
-    if (seen.emplace(info.group, info.version).second) types.merge(TypesOf(info.group, info.version));
+    if (seen.emplace(info.group, info.version).second) types.merge(TypesOf(info.group, info.version, {}));
   }
   return types;
 }

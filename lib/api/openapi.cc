@@ -16,9 +16,11 @@ constexpr std::string_view kInfo = R"({"title":"Kubernetes","version":"v1.36.0"}
 
 using GroupVersions = std::set<std::pair<std::string_view, std::string_view>>;
 
-GroupVersions ServedGroupVersions() {
+GroupVersions ServedGroupVersions(const OpenApiFilter& filter) {
   GroupVersions served;
-  for (const ResourceInfo& info : Resources()) served.emplace(info.group, info.version);
+  for (const ResourceInfo& info : Resources()) {
+    if (IsServed(filter, info)) served.emplace(info.group, info.version);
+  }
   return served;
 }
 
@@ -27,10 +29,11 @@ std::string DocumentOf(std::string_view group, std::string_view version) {
 }
 
 // Every path of version 2.
-void ForEachPathV2(const PathVisitor& visit) {
-  for (const OpenApiPlace& place : OpenApiPlaces()) visit(place.path, PlaceJson(place, OpenApiVersion::kV2));
-  for (const auto& [group, version] : ServedGroupVersions())
-    ForEachPath(group, version, OpenApiVersion::kV2, visit);
+void ForEachPathV2(const OpenApiFilter& served, const PathVisitor& visit) {
+  for (const OpenApiPlace& place : OpenApiPlaces(served))
+    visit(place.path, PlaceJson(place, OpenApiVersion::kV2));
+  for (const auto& [group, version] : ServedGroupVersions(served))
+    ForEachPath(group, version, OpenApiVersion::kV2, served, visit);
 }
 
 // In the order of their names, which is that of documents.
@@ -40,10 +43,11 @@ std::map<std::string, const Descriptor*> ByName(const std::set<const Descriptor*
   return named;
 }
 
-std::map<std::string, const Descriptor*> AllTypes() {
+std::map<std::string, const Descriptor*> AllTypes(const OpenApiFilter& served) {
   std::set<const Descriptor*> types;
-  for (const auto& [group, version] : ServedGroupVersions()) types.merge(TypesOf(group, version));
-  for (const OpenApiPlace& place : OpenApiPlaces()) {
+  for (const auto& [group, version] : ServedGroupVersions(served))
+    types.merge(TypesOf(group, version, served));
+  for (const OpenApiPlace& place : OpenApiPlaces(served)) {
     if (place.reply) AddReferencedTypes(place.reply, types);
   }
   return ByName(types);
@@ -51,8 +55,9 @@ std::map<std::string, const Descriptor*> AllTypes() {
 
 // "apis/apps/v1" -> {"apps", "v1"}, "api/v1" -> {"", "v1"}; nothing for documents that are no group
 // version's.
-std::optional<std::pair<std::string_view, std::string_view>> GroupVersionOf(std::string_view document) {
-  for (const auto& [group, version] : ServedGroupVersions()) {
+std::optional<std::pair<std::string_view, std::string_view>> GroupVersionOf(std::string_view document,
+                                                                            const OpenApiFilter& served) {
+  for (const auto& [group, version] : ServedGroupVersions(served)) {
     if (document == DocumentOf(group, version)) return std::pair(group, version);
   }
   return std::nullopt;
@@ -66,17 +71,19 @@ void AddMember(std::string& out, std::string_view name, std::string_view json) {
 
 }  // namespace
 
-std::string OpenApiV2Json() {
+std::string OpenApiV2Json(const OpenApiFilter& served) {
   std::string out = fmt::format(R"({{"swagger":"2.0","info":{},"paths":{{)", kInfo);
-  ForEachPathV2([&](const std::string& path, const std::string& json) { AddMember(out, path, json); });
+  ForEachPathV2(served,
+                [&](const std::string& path, const std::string& json) { AddMember(out, path, json); });
   out += "},\"definitions\":{";
-  for (const auto& [name, type] : AllTypes()) AddMember(out, name, SchemaJson(type, OpenApiVersion::kV2));
+  for (const auto& [name, type] : AllTypes(served))
+    AddMember(out, name, SchemaJson(type, OpenApiVersion::kV2));
   AddMember(out, kVersionInfoSchema, NamedSchema(kVersionInfoSchema, OpenApiVersion::kV2));
   return out +
          fmt::format(R"(}},"securityDefinitions":{},"security":[{{"BearerToken":[]}}]}})", kSecurityScheme);
 }
 
-std::string OpenApiV2Protobuf() {
+std::string OpenApiV2Protobuf(const OpenApiFilter& served) {
   std::string out;
   Sink sink(out);
   wire::PutBytes(sink, 1, "2.0");
@@ -91,11 +98,12 @@ std::string OpenApiV2Protobuf() {
     wire::End(sink, entry);
   };
   wire::Open paths = wire::Begin(sink, 8);
-  ForEachPathV2(
-      [&](const std::string& path, const std::string& json) { named(2, path, GnosticPathItem(json)); });
+  ForEachPathV2(served, [&](const std::string& path, const std::string& json) {
+    named(2, path, GnosticPathItem(json));
+  });
   wire::End(sink, paths);
   wire::Open definitions = wire::Begin(sink, 9);
-  for (const auto& [name, type] : AllTypes())
+  for (const auto& [name, type] : AllTypes(served))
     named(1, name, GnosticSchema(SchemaJson(type, OpenApiVersion::kV2)));
   named(1, kVersionInfoSchema, GnosticSchema(NamedSchema(kVersionInfoSchema, OpenApiVersion::kV2)));
   wire::End(sink, definitions);
@@ -104,16 +112,16 @@ std::string OpenApiV2Protobuf() {
   return out;
 }
 
-std::string OpenApiV3Json(std::string_view document) {
+std::string OpenApiV3Json(std::string_view document, const OpenApiFilter& served) {
   std::string paths = "{", schemas = "{";
   std::set<const Descriptor*> types;
-  if (auto group_version = GroupVersionOf(document)) {
+  if (auto group_version = GroupVersionOf(document, served)) {
     const auto& [group, version] = *group_version;
-    types = TypesOf(group, version);
-    ForEachPath(group, version, OpenApiVersion::kV3,
+    types = TypesOf(group, version, served);
+    ForEachPath(group, version, OpenApiVersion::kV3, served,
                 [&](const std::string& path, const std::string& json) { AddMember(paths, path, json); });
   } else {
-    for (const OpenApiPlace& place : OpenApiPlaces()) {
+    for (const OpenApiPlace& place : OpenApiPlaces(served)) {
       if (place.document != document) continue;
       AddMember(paths, place.path, PlaceJson(place, OpenApiVersion::kV3));
       if (place.reply) AddReferencedTypes(place.reply, types);
@@ -129,15 +137,16 @@ std::string OpenApiV3Json(std::string_view document) {
       kInfo, paths, schemas, kSecurityScheme);
 }
 
-std::string OpenApiV3Protobuf(std::string_view document) {
-  std::string json = OpenApiV3Json(document);
+std::string OpenApiV3Protobuf(std::string_view document, const OpenApiFilter& served) {
+  std::string json = OpenApiV3Json(document, served);
   return json.empty() ? "" : GnosticDocumentV3(json);
 }
 
-std::vector<std::string> OpenApiV3Paths() {
+std::vector<std::string> OpenApiV3Paths(const OpenApiFilter& served) {
   std::vector<std::string> paths;
-  for (const OpenApiPlace& place : OpenApiPlaces()) paths.push_back(place.document);
-  for (const auto& [group, version] : ServedGroupVersions()) paths.push_back(DocumentOf(group, version));
+  for (const OpenApiPlace& place : OpenApiPlaces(served)) paths.push_back(place.document);
+  for (const auto& [group, version] : ServedGroupVersions(served))
+    paths.push_back(DocumentOf(group, version));
   std::sort(paths.begin(), paths.end());
   return paths;
 }

@@ -2,6 +2,7 @@
 // validation read. Documents are large, are made anew each call and not kept; keep them compressed.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -10,20 +11,23 @@
 
 namespace keelson::api {
 
+// Which resources the documents are of; null: all.
+using OpenApiFilter = std::function<bool(const ResourceInfo&)>;
+
 // /openapi/v2 as application/json.
-std::string OpenApiV2Json();
+std::string OpenApiV2Json(const OpenApiFilter& served = {});
 // /openapi/v2 as application/com.github.proto-openapi.spec.v2.v1.0+protobuf (also spelled spec.v2@v1.0), the
 // only form that client-go asks for: openapi.v2.Document of google/gnostic.
-std::string OpenApiV2Protobuf();
+std::string OpenApiV2Protobuf(const OpenApiFilter& served = {});
 
 // The documents below /openapi/v3/: "api/v1" and "apis/{group}/{version}", and those of discovery and the
 // like: "api", "apis", "apis/{group}", "version".
-std::vector<std::string> OpenApiV3Paths();
+std::vector<std::string> OpenApiV3Paths(const OpenApiFilter& served = {});
 // One of them; empty when there is no such document.
-std::string OpenApiV3Json(std::string_view document);
+std::string OpenApiV3Json(std::string_view document, const OpenApiFilter& served = {});
 // The same document as openapi.v3.Document of google/gnostic:
 // application/com.github.proto-openapi.spec.v3.v1.0+protobuf.
-std::string OpenApiV3Protobuf(std::string_view document);
+std::string OpenApiV3Protobuf(std::string_view document, const OpenApiFilter& served = {});
 
 // io.k8s.api.apps.v1.Deployment, io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta, ...
 std::string OpenApiName(const Descriptor* descriptor);

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "lib/api/openapi.h"
 #include "lib/api/scheme.h"
 
 namespace keelson::api {
@@ -32,11 +33,16 @@ std::string OpenApiTag(std::string_view group, std::string_view version = {});
 
 using PathVisitor = std::function<void(const std::string& path, const std::string& json)>;
 
+inline bool IsServed(const OpenApiFilter& served, const ResourceInfo& info) {
+  return !served || served(info);
+}
+
 // Calls with each path and its JSON of the resources in a group and version, discovery included.
 void ForEachPath(std::string_view group, std::string_view version, OpenApiVersion form,
-                 const PathVisitor& visit);
+                 const OpenApiFilter& served, const PathVisitor& visit);
 // Types that the operations of a group and version mention.
-std::set<const Descriptor*> TypesOf(std::string_view group, std::string_view version);
+std::set<const Descriptor*> TypesOf(std::string_view group, std::string_view version,
+                                    const OpenApiFilter& served);
 
 // What a server answers beside its resources: discovery of groups, its version, its tokens' issuer.
 struct OpenApiPlace {
@@ -47,7 +53,7 @@ struct OpenApiPlace {
   std::string_view named_reply;                // a schema of NamedSchemas
   std::span<const std::string_view> produces;  // media types
 };
-std::vector<OpenApiPlace> OpenApiPlaces();
+std::vector<OpenApiPlace> OpenApiPlaces(const OpenApiFilter& served);
 std::string PlaceJson(const OpenApiPlace& place, OpenApiVersion version);
 // Schemas of replies that no message describes, by name.
 std::string NamedSchema(std::string_view name, OpenApiVersion version);

@@ -258,7 +258,7 @@ std::string OpenApiTag(std::string_view group, std::string_view version) {
 }
 
 void ForEachPath(std::string_view group, std::string_view version, OpenApiVersion form,
-                 const PathVisitor& visit) {
+                 const OpenApiFilter& served, const PathVisitor& visit) {
   OpenApiOperation discovery;
   discovery.method = "get";
   discovery.id = "get" + OpenApiGroupName(group) + Capitalized(version) + "APIResources";
@@ -270,14 +270,17 @@ void ForEachPath(std::string_view group, std::string_view version, OpenApiVersio
   visit(group.empty() ? fmt::format("/api/{}/", version) : fmt::format("/apis/{}/{}/", group, version),
         PathItemJson({discovery}, form));
   for (const ResourceInfo& info : Resources()) {
-    if (info.group == group && info.version == version) ResourcePaths(info, form, visit).Visit();
+    if (info.group == group && info.version == version && IsServed(served, info))
+      ResourcePaths(info, form, visit).Visit();
   }
 }
 
-std::set<const Descriptor*> TypesOf(std::string_view group, std::string_view version) {
+std::set<const Descriptor*> TypesOf(std::string_view group, std::string_view version,
+                                    const OpenApiFilter& served) {
   std::set<const Descriptor*> types;
   for (const ResourceInfo& info : Resources()) {
-    if (info.group != group || info.version != version || IsConnect(info)) continue;
+    if (info.group != group || info.version != version || IsConnect(info) || !IsServed(served, info))
+      continue;
     AddReferencedTypes(info.descriptor(), types);
     if (const Descriptor* list = ListOf(info)) AddReferencedTypes(list, types);
   }

@@ -33,7 +33,7 @@ bool IsOptionalVersion(std::string_view name) {
 
 }  // namespace
 
-std::vector<OpenApiPlace> OpenApiPlaces() {
+std::vector<OpenApiPlace> OpenApiPlaces(const OpenApiFilter& served) {
   std::vector<OpenApiPlace> places = {
       {".well-known/openid-configuration", "/.well-known/openid-configuration/",
        "getServiceAccountIssuerOpenIDConfiguration", "WellKnown",
@@ -49,7 +49,7 @@ std::vector<OpenApiPlace> OpenApiPlaces() {
   };
   std::set<std::string_view> groups;
   for (const ResourceInfo& info : Resources()) {
-    if (!info.group.empty()) groups.insert(info.group);
+    if (!info.group.empty() && IsServed(served, info)) groups.insert(info.group);
   }
   for (std::string_view group : groups) {
     places.push_back({fmt::format("apis/{}", group), fmt::format("/apis/{}/", group),

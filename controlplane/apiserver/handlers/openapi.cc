@@ -121,9 +121,10 @@ void OpenApiHandler::Reply(Context& context, const Document& document, http::Hea
 void OpenApiHandler::HandleV2(Context& context) {
   Wanted wanted = WantedForm(context, kV2Protobuf, kOldV2Protobuf);
   if (wanted == Wanted::kNeither) return NotAcceptable(context);
-  DocumentPtr document = wanted == Wanted::kProtobuf
-                             ? Find("v2 protobuf", kV2Protobuf, "", api::OpenApiV2Protobuf)
-                             : Find("v2 json", kJson, "", api::OpenApiV2Json);
+  DocumentPtr document =
+      wanted == Wanted::kProtobuf
+          ? Find("v2 protobuf", kV2Protobuf, "", [this] { return api::OpenApiV2Protobuf(served_); })
+          : Find("v2 json", kJson, "", [this] { return api::OpenApiV2Json(served_); });
   Reply(context, *document, {{"Vary", "Accept, Accept-Encoding"}});
 }
 
@@ -132,31 +133,16 @@ std::string OpenApiHandler::HashOf(const std::string& path) {
     MutexLock lock(mutex_);
     if (auto it = hashes_.find(path); it != hashes_.end()) return it->second;
   }
-  std::string hash = http::Sha256Hex(api::OpenApiV3Json(path));
+  std::string hash = http::Sha256Hex(api::OpenApiV3Json(path, served_));
   std::transform(hash.begin(), hash.end(), hash.begin(), [](unsigned char c) { return std::toupper(c); });
   MutexLock lock(mutex_);
   return hashes_.emplace(path, std::move(hash)).first->second;
 }
 
-std::vector<std::string> OpenApiHandler::Paths() const {
-  std::vector<std::string> out;
-  for (std::string& path : api::OpenApiV3Paths()) {
-    // "apis/GROUP/VERSION"; other documents are about what is always there.
-    constexpr size_t kApis = 5;
-    const size_t slash = path.starts_with("apis/") ? path.find('/', kApis) : std::string::npos;
-    const std::string_view whole = path;
-    const bool served =
-        slash == std::string::npos ||
-        enablement_.ServesSomethingOf(whole.substr(kApis, slash - kApis), whole.substr(slash + 1));
-    if (served) out.push_back(std::move(path));
-  }
-  return out;
-}
-
 void OpenApiHandler::HandleIndex(Context& context) {
   auto make = [this] {
     std::string out = "{\"paths\":{";
-    for (const std::string& path : Paths()) {
+    for (const std::string& path : api::OpenApiV3Paths(served_)) {
       if (out.back() != '{') out += ',';
       out +=
           fmt::format(R"("{}":{{"serverRelativeURL":"/openapi/v3/{}?hash={}"}})", path, path, HashOf(path));
@@ -168,7 +154,7 @@ void OpenApiHandler::HandleIndex(Context& context) {
 
 void OpenApiHandler::HandleV3(Context& context, const std::string& path) {
   // Nothing is kept for names that anybody could make up.
-  std::vector<std::string> served = Paths();
+  std::vector<std::string> served = api::OpenApiV3Paths(served_);
   if (std::find(served.begin(), served.end(), path) == served.end())
     return ReplyText(context, 404, "text/plain; charset=utf-8", "404 page not found\n");
   Wanted wanted = WantedForm(context, kV3Protobuf, kOldV3Protobuf);
@@ -188,8 +174,8 @@ void OpenApiHandler::HandleV3(Context& context, const std::string& path) {
   }
   DocumentPtr document =
       wanted == Wanted::kProtobuf
-          ? Find(path + " protobuf", kV3Protobuf, hash, [&path] { return api::OpenApiV3Protobuf(path); })
-          : Find(path, kJson, hash, [&path] { return api::OpenApiV3Json(path); });
+          ? Find(path + " protobuf", kV3Protobuf, hash, [&] { return api::OpenApiV3Protobuf(path, served_); })
+          : Find(path, kJson, hash, [&] { return api::OpenApiV3Json(path, served_); });
   Reply(context, *document, std::move(headers));
 }
 

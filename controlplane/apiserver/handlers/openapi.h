@@ -8,6 +8,7 @@
 
 #include "controlplane/apiserver/api_enablement.h"
 #include "controlplane/apiserver/handlers/context.h"
+#include "lib/api/openapi.h"
 #include "lib/base/clock.h"
 #include "lib/base/mutex.h"
 
@@ -18,7 +19,9 @@ namespace keelson::apiserver {
 class OpenApiHandler {  // thread safe
  public:
   explicit OpenApiHandler(Clock& clock = Clock::Real(), ApiEnablement enablement = {})
-      : clock_(clock), enablement_(std::move(enablement)) {}
+      : clock_(clock), served_([enablement = std::move(enablement)](const api::ResourceInfo& info) {
+          return enablement.Serves(info);
+        }) {}
 
   // false: the path is none of these.
   bool Handle(Context& context);
@@ -44,10 +47,9 @@ class OpenApiHandler {  // thread safe
   void HandleIndex(Context& context);
   void HandleV3(Context& context, const std::string& path);
   std::string HashOf(const std::string& path);
-  std::vector<std::string> Paths() const;  // of version 3
 
   Clock& clock_;
-  const ApiEnablement enablement_;
+  const api::OpenApiFilter served_;
   mutable Mutex mutex_;
   std::map<std::string, Kept> documents_ GUARDED_BY(mutex_);
   std::map<std::string, std::string> hashes_ GUARDED_BY(mutex_);  // of version 3's documents, by path

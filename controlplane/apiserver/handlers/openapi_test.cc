@@ -53,6 +53,28 @@ TEST_F(OpenApi, DocumentsOfVersionThreeNeverChangeUnderTheirUrl) {
   EXPECT_EQ(elsewhere->headers.Get("Location"), url);
 }
 
+// What --runtime-config turns off is in no document; what is off by default comes when it is turned on.
+TEST_F(OpenApi, DocumentsFollowTheRuntimeConfig) {
+  auto enablement = ApiEnablement::Parse({"certificates.k8s.io/v1beta1=true", "apps/v1/deployments=false"});
+  ASSERT_TRUE(enablement) << enablement.error().message();
+  OpenApiHandler changed(clock_, *enablement);
+  auto paths = [](OpenApiHandler& handler, const std::string& target) {
+    RecordedRequest request(target, {});
+    EXPECT_TRUE(handler.Handle(request.context)) << target;
+    return json::parse(request.reply->body).at("paths").as_object();
+  };
+  constexpr const char* kDeployments = "/apis/apps/v1/deployments";
+  constexpr const char* kRequests = "/apis/certificates.k8s.io/v1beta1/podcertificaterequests";
+  for (const char* document : {"/openapi/v2", "/openapi/v3/apis/apps/v1"}) {
+    EXPECT_TRUE(paths(handler_, document).contains(kDeployments)) << document;
+    EXPECT_FALSE(paths(changed, document).contains(kDeployments)) << document;
+  }
+  EXPECT_FALSE(paths(handler_, "/openapi/v2").contains(kRequests));
+  EXPECT_TRUE(paths(changed, "/openapi/v2").contains(kRequests));
+  EXPECT_FALSE(paths(handler_, "/openapi/v3").contains("apis/certificates.k8s.io/v1beta1"));
+  EXPECT_TRUE(paths(changed, "/openapi/v3").contains("apis/certificates.k8s.io/v1beta1"));
+}
+
 TEST_F(OpenApi, FormsAndRefusals) {
   struct Case {
     const char *target, *accept;
