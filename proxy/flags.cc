@@ -173,7 +173,7 @@ void AddOtherFlags(CLI::App& app, Flags& f) {
   AddDuration(app, "--ipvs-tcp-timeout", d.ipvs.tcp_timeout, "of mode ipvs");
   AddDuration(app, "--ipvs-tcpfin-timeout", d.ipvs.tcp_fin_timeout, "of mode ipvs");
   AddDuration(app, "--ipvs-udp-timeout", d.ipvs.udp_timeout, "of mode ipvs");
-  app.add_option("--logging-format", d.logging.format)->group("");
+  app.add_option("--logging-format", d.logging.format, "text or json");
   AddDuration(app, "--log-flush-frequency", d.logging.flush_frequency, "accepted, without effect");
   AddFlagsWithoutEffect(app);
   app.add_option("-v,--v", f.verbosity, "log verbosity; from 2 on debug messages");
@@ -227,7 +227,12 @@ Result<> Complete(const CLI::App& app, Flags& f) {
   if (f.config_file.empty()) {
     ProcessFlags(app, f);
   } else {
+    const auto of_flags = f.document.logging;
     RETURN_IF_ERROR(LoadFile(f));
+    // As upstream has it, these alone win over the file.
+    auto& logging = f.document.logging;
+    if (Given(app, "--logging-format")) logging.format = of_flags.format;
+    if (Given(app, "--log-flush-frequency")) logging.flush_frequency = of_flags.flush_frequency;
   }
   RETURN_IF_ERROR(k8s::CheckFeatureGates(f.document.feature_gates));
   auto move = [&](const char* flag, Document::Duration from, auto... to) {

@@ -7,7 +7,7 @@ namespace {
 
 using Form = FlagWithoutEffect::Form;
 
-constexpr char kLog[] = "the log is text, written at once";
+constexpr char kLog[] = "each line is written to standard error at once";
 constexpr char kCadvisor[] = "there is no cAdvisor";
 constexpr char kRequests[] = "a few watches are all that is asked of the API server";
 
@@ -23,7 +23,6 @@ constexpr FlagWithoutEffect kFlags[] = {
     {"--log-json-split-stream", Form::kSwitch, kLog},
     {"--log-text-info-buffer-size", Form::kText, kLog},
     {"--log-text-split-stream", Form::kSwitch, kLog},
-    {"--logging-format", Form::kField, kLog},
     {"--machine-id-file", Form::kText, kCadvisor},
     {"--profiling", Form::kField, "there are no profiles"},
     {"--proxy-port-range", Form::kText, "there is no mode userspace"},

@@ -1,12 +1,12 @@
 // kube-proxy: Services in the kernel of this node.
 #include <CLI/CLI.hpp>
-#include <iostream>
 
 #include "lib/base/file.h"
 #include "lib/base/flags.h"
 #include "lib/base/log.h"
 #include "lib/base/version.h"
 #include "lib/event/loop.h"
+#include "lib/k8s/logging_options.h"
 #include "proxy/flags.h"
 #include "proxy/flags_without_effect.h"
 #include "proxy/services.h"
@@ -17,9 +17,10 @@ using keelson::Result;
 using keelson::proxy::Config;
 
 Result<int> Run(const CLI::App& app, keelson::proxy::Flags& flags) {
+  RETURN_IF_ERROR(keelson::proxy::Complete(app, flags));
+  RETURN_IF_ERROR(keelson::k8s::ApplyLogFormat(flags.document.logging.format));
   for (const auto& flag : keelson::proxy::GivenWithoutEffect(app))
     keelson::log::Warn("A flag without effect", {{"flag", flag.name}, {"why", flag.why}});
-  RETURN_IF_ERROR(keelson::proxy::Complete(app, flags));
   if (std::max(flags.verbosity, flags.document.logging.verbosity) >= 2) {
     keelson::log::SetLevel(keelson::log::Level::kDebug);
   }
@@ -56,6 +57,6 @@ int main(int argc, char** argv) {
   if (std::optional<int> done = keelson::ParseFlags(app, argc, argv)) return *done;
   Result<int> code = Run(app, flags);
   if (code) return *code;
-  std::cerr << "kube-proxy: " << code.error().message() << "\n";
+  keelson::log::Error("command failed", {{"err", code.error()}});
   return 1;
 }

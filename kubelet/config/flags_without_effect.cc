@@ -11,7 +11,7 @@ using Form = FlagWithoutEffect::Form;
 
 constexpr std::string_view kCadvisor = "usage is read from cgroups: there is no cAdvisor",
                            kStorage = "there is no cAdvisor, and no storage of its own for statistics",
-                           kLog = "the log is text, written at once",
+                           kLog = "each line is written to standard error at once",
                            kNetwork = "pods' networks are the CNI plugins'",
                            kCgroups = "daemons stay in the cgroups that the init system gave them",
                            kGone = "upstream has removed it", kWindows = "this kubelet runs on Linux";
@@ -44,7 +44,6 @@ constexpr FlagWithoutEffect kFlags[] = {
     {"log-json-split-stream", Form::kSwitch, kLog},
     {"log-text-info-buffer-size", Form::kText, kLog},
     {"log-text-split-stream", Form::kSwitch, kLog},
-    {"logging-format", Form::kText, kLog},
     {"vmodule", Form::kText, "verbosity is one for the whole program (--v)"},
     // Fields of KubeletConfiguration that decide nothing
     {"contention-profiling", Form::kSwitch, "there are no profiles"},

@@ -5,6 +5,7 @@
 #include "kubelet/config/flags_without_effect.h"
 #include "lib/base/log.h"
 #include "lib/base/version.h"
+#include "lib/k8s/logging_options.h"
 
 namespace keelson::kubelet {
 
@@ -20,13 +21,14 @@ Result<Settings> LoadSettings(int argc, char** argv, std::optional<int>& exit_co
     std::printf("%s", given->version ? (VersionText() + "\n").c_str() : FlagUsage().c_str());
     return Error(Code::kCancelled, "nothing to run");
   }
-  for (const std::string& name : given->without_effect)
-    log::Warn("A flag without effect", {{"flag", "--" + name}, {"why", FindFlagWithoutEffect(name)->why}});
   Settings out;
   out.flag_values = FlagValues(*given);
   out.flags = std::move(given->flags);
   ASSIGN_OR_RETURN(out.config, LoadKubeletConfig(out.flags.config, out.flags.config_dir));
   RETURN_IF_ERROR(ApplyFlags(given->config_flags, out.config));
+  RETURN_IF_ERROR(k8s::ApplyLogFormat(out.config.logging_format));
+  for (const std::string& name : given->without_effect)
+    log::Warn("A flag without effect", {{"flag", "--" + name}, {"why", FindFlagWithoutEffect(name)->why}});
   RETURN_IF_ERROR(ValidateKubeletConfig(out.config));
   if (out.flags.cert_dir.empty()) out.flags.cert_dir = out.flags.root_dir + "/pki";
   return out;

@@ -46,8 +46,8 @@ Result<> ApplyFlags(const std::vector<std::pair<std::string, std::string>>& flag
 std::string FlagUsage();
 StringMap FlagValues(const CommandLine& given);
 
-// The command line, the files it names, checked. `exit_code` is set when all has been said already: --help,
-// --version and mistakes in flags.
+// The command line, the files it names, checked. The log gets its format from them. `exit_code` is set when
+// all has been said already: --help, --version and mistakes in flags.
 Result<Settings> LoadSettings(int argc, char** argv, std::optional<int>& exit_code);
 
 }  // namespace keelson::kubelet

@@ -2,6 +2,7 @@
 
 #include "lib/api/duration.h"
 #include "lib/api/quantity.h"
+#include "lib/base/log_format.h"
 
 namespace keelson::k8s {
 
@@ -65,6 +66,12 @@ Result<> CheckVmodule(const json::value& list, std::vector<std::string>& problem
 }
 
 }  // namespace
+
+Result<> ApplyLogFormat(const std::string& format) {
+  if (log::SetFormat(format)) return {};
+  return Error(Code::kInvalid, "initialize logging: logging.format: Invalid value: \"" + format +
+                                   "\": Unsupported log format");
+}
 
 Result<> CheckLoggingOptions(const json::object& logging, std::vector<std::string>& problems) {
   if (const json::value* list = logging.if_contains("vmodule"); list && !list->is_null())

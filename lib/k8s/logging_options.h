@@ -1,6 +1,5 @@
-// What LoggingConfiguration (k8s.io/component-base/logs/api/v1) holds that a program with one form of log has
-// no use for: per-file verbosity (vmodule) and options of formats. It is read all the same, so that mistakes
-// in it are told.
+// LoggingConfiguration (k8s.io/component-base/logs/api/v1): its format, and what has no effect here, per-file
+// verbosity (vmodule) and options of formats. Those are read all the same, to report mistakes in them.
 #pragma once
 
 #include <boost/json.hpp>
@@ -10,6 +9,10 @@
 #include "lib/base/error.h"
 
 namespace keelson::k8s {
+
+// Writes the log in this format from now on: "text" or "json" (lib/base/log_format.h). kInvalid, in
+// upstream's words, for any other. Once, at start.
+Result<> ApplyLogFormat(const std::string& format);
 
 // vmodule: [{filePattern: text, verbosity: number}]; options: {json, text}, each {splitStream: bool,
 // infoBufferSize: quantity, as a string or a number}. `logging` is the whole section. kBadRequest for a wrong

@@ -7,6 +7,16 @@ namespace {
 
 namespace json = boost::json;
 
+TEST(LoggingOptions, FormatIsTextOrJson) {
+  EXPECT_TRUE(ApplyLogFormat("text"));
+  for (const char* other : {"xml", "JSON", ""}) {
+    const Result<> refused = ApplyLogFormat(other);
+    ASSERT_FALSE(refused) << other;
+    EXPECT_EQ(refused.error().message(), "initialize logging: logging.format: Invalid value: \"" +
+                                             std::string(other) + "\": Unsupported log format");
+  }
+}
+
 TEST(LoggingOptions, AreReadInEachFormThatTheyHave) {
   const struct {
     const char *text, *error, *problem;  // of the error a part; "": none
