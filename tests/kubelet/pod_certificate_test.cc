@@ -17,7 +17,10 @@ using std::chrono::hours;
 
 class PodCertificateTest : public apiserver::ClusterTest {
  protected:
-  static void SetUpTestSuite() { Start({"--feature-gates=PodCertificateRequest=true"}); }
+  static void SetUpTestSuite() {
+    Start(
+        {"--feature-gates=PodCertificateRequest=true", "--runtime-config=certificates.k8s.io/v1beta1=true"});
+  }
   client::RestClient ClientOf(const std::string& user, const std::vector<std::string>& groups) {
     client::RestConfig config;
     config.server = cluster_->url();
