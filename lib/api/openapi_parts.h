@@ -25,6 +25,8 @@ std::string SchemaRef(const Descriptor* type, OpenApiVersion version);
 std::string SchemaRef(std::string_view name, OpenApiVersion version);
 // The value of x-kubernetes-unions, as JSON; empty for types that are no unions.
 std::string UnionsJson(const Descriptor* type);
+// The values of a closed string whose annotations name none.
+std::span<const std::string_view> ClosedValues(const google::protobuf::FieldDescriptor* field);
 
 // "rbac.authorization.k8s.io" -> "RbacAuthorization", "" -> "Core": what names of operations contain.
 std::string OpenApiGroupName(std::string_view group);

@@ -197,6 +197,7 @@ std::string FieldSchema(const FieldInfo& field, OpenApiVersion version) {
   std::vector<std::string> values;
   for (int i = 0; i < options.ExtensionSize(enum_value); ++i)
     values.push_back(options.GetExtension(enum_value, i));
+  for (std::string_view one : ClosedValues(field.descriptor)) values.emplace_back(one);
   if (!values.empty()) {
     std::sort(values.begin(), values.end());
     ObjectText constraint;

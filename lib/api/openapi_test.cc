@@ -334,6 +334,7 @@ TEST(OpenApi, DefaultsUnionsAndEnums) {
   constexpr Enum kEnums[] = {
       {"io.k8s.api.networking.v1.HTTPIngressPath", "pathType",
        R"(["Exact","ImplementationSpecific","Prefix"])"},
+      {"io.k8s.api.discovery.v1.EndpointSlice", "addressType", R"(["FQDN","IPv4","IPv6"])"},
       {"io.k8s.api.scheduling.v1.PriorityClass", "preemptionPolicy", R"(["Never","PreemptLowerPriority"])"},
       {"io.k8s.api.resource.v1.ExactDeviceRequest", "allocationMode", R"(["All","ExactCount"])"},
       {"io.k8s.api.resource.v1.DeviceSubRequest", "allocationMode", R"(["All","ExactCount"])"},

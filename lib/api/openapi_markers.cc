@@ -1,5 +1,5 @@
-// Types of which one member is set, as another one says (KEP-1027). Go's sources mark them so; their
-// descriptors do not.
+// What Go's sources mark (+union, +enum) and our descriptors do not: types of which one member is set, as
+// another one says (KEP-1027), and closed strings whose generated headers are part of every precompiled one.
 #include <fmt/format.h>
 
 #include "lib/api/openapi_parts.h"
@@ -24,7 +24,23 @@ const Union kUnions[] = {
      {{"group", "Group"}, {"serviceAccount", "ServiceAccount"}, {"user", "User"}}},
 };
 
+struct ClosedField {
+  std::string_view field;  // full protobuf name
+  std::vector<std::string_view> values;
+};
+
+const ClosedField kClosedFields[] = {
+    {"keelson.api.discovery.v1.EndpointSlice.address_type", {"FQDN", "IPv4", "IPv6"}},
+};
+
 }  // namespace
+
+std::span<const std::string_view> ClosedValues(const google::protobuf::FieldDescriptor* field) {
+  for (const ClosedField& one : kClosedFields) {
+    if (field->full_name() == one.field) return one.values;
+  }
+  return {};
+}
 
 std::string UnionsJson(const Descriptor* type) {
   for (const Union& one : kUnions) {
