@@ -54,6 +54,36 @@ size_t Resident() {
   return std::stoul(text.substr(text.find(' '))) * 4096 >> 20;
 }
 
+TEST(Http2Connections, HaveAsManyStreamsAsTheyMay) {
+  TestPki pki;
+  ServerOptions options = TlsOptions(pki);
+  options.max_streams = 7;
+  RunningServer server(Answer, options);
+  RawTls raw(server.port());
+  ASSERT_TRUE(raw.Send(kHttp2Preface));
+  const auto settings = raw.Await(kSettings);
+  ASSERT_TRUE(settings);
+  constexpr const char kMaxConcurrentStreams[] = "\0\3";
+  EXPECT_NE(settings->payload.find(std::string(kMaxConcurrentStreams, 2) + Number32(7)), std::string::npos);
+}
+
+TEST(Http2Connections, AnswerWhatTheyHaveTakenAfterAGoAway) {
+  TestPki pki;
+  ServerOptions options = TlsOptions(pki);
+  options.goaway_chance = 1;
+  RunningServer server(Answer, options);
+  RawTls raw(server.port());
+  ASSERT_TRUE(raw.Send(kHttp2Preface + Frame(kHeaders, 0x5, 1, kHttp2Get)));
+  const auto away = raw.Await(kGoAway);
+  ASSERT_TRUE(away);
+  EXPECT_EQ(away->payload, Number32(1) + Number32(0)) << "stream 1 is the last one; there is no error";
+  std::string body;
+  while (auto frame = raw.Read()) {
+    if (frame->type == kData && frame->stream == 1) body += frame->payload;
+  }
+  EXPECT_EQ(body, "/|") << "and then the connection ends";
+}
+
 TEST(HostileHttp2, Noise) {
   TestPki pki;
   RunningServer server(Answer, TlsOptions(pki));

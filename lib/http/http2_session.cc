@@ -1,6 +1,7 @@
 // The server's side of an HTTP/2 connection.
 #include <algorithm>
 #include <optional>
+#include <random>
 #include <unordered_map>
 #include <utility>
 
@@ -11,7 +12,6 @@
 namespace keelson::http {
 namespace {
 
-constexpr uint32_t kMaxStreams = 500;
 constexpr uint32_t kStreamWindow = 256 << 10;
 constexpr int32_t kConnectionWindow = 4 << 20;
 constexpr size_t kMaxHeaders = 256 << 10;
@@ -34,6 +34,12 @@ struct ServerStream {
   // The request ought to be complete by now, or what there is to send ought to move.
   bool WaitsForPeer() const { return !response || out.size > 0; }
 };
+
+bool Chance(double part) {
+  if (part <= 0) return false;
+  thread_local std::minstd_rand random(std::random_device{}());
+  return std::uniform_real_distribution<double>(0, 1)(random) < part;
+}
 
 // Frames that make us reset streams: a burst of them is let pass, then so many a second. (Resets that the
 // peer sends are counted likewise by nghttp2.)
@@ -151,9 +157,10 @@ void Http2Session::Begin() {
   Create(nghttp2_session_server_new2, callbacks, options);
   nghttp2_option_del(options);
   nghttp2_session_callbacks_del(callbacks);
-  const nghttp2_settings_entry settings[] = {{NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS, kMaxStreams},
-                                             {NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE, kStreamWindow},
-                                             {NGHTTP2_SETTINGS_MAX_HEADER_LIST_SIZE, kMaxHeaders}};
+  const nghttp2_settings_entry settings[] = {
+      {NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS, core_->options.max_streams},
+      {NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE, kStreamWindow},
+      {NGHTTP2_SETTINGS_MAX_HEADER_LIST_SIZE, kMaxHeaders}};
   nghttp2_submit_settings(session_.get(), NGHTTP2_FLAG_NONE, settings, std::size(settings));
   nghttp2_session_set_local_window_size(session_.get(), NGHTTP2_FLAG_NONE, 0, kConnectionWindow);
   core_->Add(shared_from_this());
@@ -263,6 +270,7 @@ void Http2Session::Dispatch(int32_t id, ServerStream& stream) {
     stream.moved = Steady::now();
   };
   core_->Dispatch(std::exchange(stream.request, nullptr), MakeWriter(stream.response));
+  if (Chance(core_->options.goaway_chance)) Drain();
 }
 
 std::string_view RefusalText(int status) {

@@ -2,6 +2,8 @@
 #include <sys/socket.h>
 
 #include <atomic>
+#include <mutex>
+#include <set>
 
 #include "lib/base/file.h"
 #include "lib/http/http_fixture.h"
@@ -349,6 +351,77 @@ TEST(HttpTls, ReloadServesTheNewCertificate) {
   ASSERT_TRUE(WriteFile(pki.server_cert_file(), "rubbish"));
   EXPECT_FALSE(server.server().ReloadTls());
   EXPECT_TRUE(NewClient(options)->Do({}, kSoon));
+}
+
+TEST(HttpTls, CertificatesGoByTheNameThatIsAskedFor) {
+  TestPki pki, other;  // both have certificates for localhost and 127.0.0.1
+  ServerOptions options = TlsOptions(pki);
+  options.tls->named = {{other.server_cert_file(), other.server_key_file(), {"localhost"}}};
+  const auto answers = [](const RunningServer& server, const std::string& name, const TestPki& trusted) {
+    ClientOptions client;
+    client.base_url = server.Url("https");
+    client.tls.ca_pem = trusted.ca_pem();
+    client.tls.server_name = name;
+    return NewClient(client)->Do({}, kSoon).has_value();
+  };
+  const RunningServer by_flag(Echo, options);
+  EXPECT_TRUE(answers(by_flag, "localhost", other));
+  EXPECT_FALSE(answers(by_flag, "localhost", pki));
+  EXPECT_TRUE(answers(by_flag, "", pki)) << "an address is not asked for by name";
+  options.tls->named[0].names.clear();
+  const RunningServer by_certificate(Echo, options);
+  EXPECT_TRUE(answers(by_certificate, "localhost", other));
+  EXPECT_TRUE(answers(by_certificate, "", pki)) << "addresses of a certificate are not among its names";
+  options.tls->named[0].names = {"127.0.0.1"};
+  const RunningServer by_address(Echo, options);
+  EXPECT_TRUE(answers(by_address, "", other));
+  EXPECT_TRUE(answers(by_address, "localhost", pki));
+}
+
+TEST(HttpTls, NamedCertificatesAreChecked) {
+  TestPki pki, other;
+  ServerOptions options = TlsOptions(pki);
+  options.tls->named = {{other.server_cert_file(), pki.server_key_file(), {}}};
+  EXPECT_FALSE(Server::Listen(options, Echo)) << "the key of another certificate";
+  options.tls->named = {{"/no/such/file", other.server_key_file(), {"localhost"}}};
+  EXPECT_FALSE(Server::Listen(options, Echo));
+}
+
+TEST(HttpTls, ClientsAreSentAwayByChance) {
+  TestPki pki;
+  std::mutex mutex;
+  std::set<std::string> peers;
+  ServerOptions options = TlsOptions(pki);
+  options.goaway_chance = 1;
+  RunningServer server(
+      [&](auto request, auto writer) {
+        {
+          std::lock_guard lock(mutex);
+          peers.insert(request->remote_address);
+        }
+        writer->Reply(200, {}, "ok");
+      },
+      options);
+  ClientOptions to;
+  to.base_url = server.Url("https");
+  to.tls.ca_pem = pki.ca_pem();
+  auto client = NewClient(to);
+  for (int i = 0; i < 3; ++i) {
+    auto response = client->Do({}, kSoon);
+    ASSERT_TRUE(response) << response.error().message();
+    EXPECT_EQ(response->body, "ok");
+  }
+  EXPECT_EQ(peers.size(), 3u) << "each request has a connection of its own";
+}
+
+TEST(HttpServer, SharesAPortWhereItMay) {
+  ServerOptions options;
+  options.reuse_port = true;
+  RunningServer first(Echo, options);
+  options.port = first.port();
+  EXPECT_TRUE(Server::Listen(options, Echo));
+  options.reuse_port = false;
+  EXPECT_FALSE(Server::Listen(options, Echo));
 }
 
 TEST(HttpClient, BadAddresses) {

@@ -106,6 +106,8 @@ class ServerImpl final : public Server {
     if (!listener_) return ErrnoError("socket");
     int one = 1;
     setsockopt(listener_.get(), SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
+    if (options.reuse_port && setsockopt(listener_.get(), SOL_SOCKET, SO_REUSEPORT, &one, sizeof one) < 0)
+      return ErrnoError("SO_REUSEPORT");
     std::string where = options.address + " port " + std::to_string(options.port);
     if (bind(listener_.get(), address.get(), address.size) < 0) return ErrnoError("bind " + where);
     if (listen(listener_.get(), 1024) < 0) return ErrnoError("listen on " + where);

@@ -75,6 +75,12 @@ struct ServerOptions {
   std::chrono::seconds header_timeout{32};
   std::function<void()> on_handshake_error;  // of TLS; must not block; may be empty
   std::chrono::seconds idle_timeout{180};
+  // ---- HTTP/2 ----
+  uint32_t max_streams = 500;  // of a connection at once
+  // The part of requests after which the client is told to make a new connection, so that behind a load
+  // balancer it comes to another server. What runs goes on.
+  double goaway_chance = 0;
+  bool reuse_port = false;  // several servers may listen on one address (SO_REUSEPORT)
 };
 
 class Server {

@@ -4,9 +4,11 @@
 #include <openssl/err.h>
 #include <openssl/pem.h>
 #include <openssl/x509v3.h>
+#include <sys/socket.h>
 
 #include "lib/http/key_objects.h"
 #include "lib/http/tls_context.h"
+#include "lib/http/tls_names.h"
 #include "lib/http/tls_settings.h"
 #include "lib/http/x509_objects.h"
 
@@ -209,7 +211,9 @@ std::string OpenSslErrors() {
   return text.empty() ? "unknown TLS error" : text;
 }
 
-Result<SslContextPtr> MakeServerContext(const TlsServerOptions& options) {
+namespace {
+
+Result<SslContextPtr> MakeOneServerContext(const TlsServerOptions& options) {
   ERR_clear_error();
   SslContextPtr context = NewContext(TLS_server_method());
   if (!context) return TlsError("TLS context");
@@ -218,6 +222,9 @@ Result<SslContextPtr> MakeServerContext(const TlsServerOptions& options) {
   ASSIGN_OR_RETURN(const std::string ciphers, CipherList(options.cipher_suites));
   if (!ciphers.empty() && SSL_CTX_set_cipher_list(context.get(), ciphers.c_str()) != 1)
     return TlsError("cipher suites " + ciphers);
+  ASSIGN_OR_RETURN(const std::string groups, GroupList(options.curves));
+  if (!groups.empty() && SSL_CTX_set1_groups_list(context.get(), groups.c_str()) != 1)
+    return TlsError("curves " + groups);
   if (SSL_CTX_use_certificate_chain_file(context.get(), options.certificate_file.c_str()) != 1) {
     return TlsError("certificate " + options.certificate_file);
   }
@@ -236,6 +243,84 @@ Result<SslContextPtr> MakeServerContext(const TlsServerOptions& options) {
     SSL_CTX_set_ex_data(context.get(), kIndex, wire);
     SSL_CTX_set_alpn_select_cb(context.get(), SelectAlpn, wire);
   }
+  return context;
+}
+
+// Contexts for names, with those names.
+struct NamedContexts {
+  std::vector<std::vector<std::string>> names;
+  std::vector<SslContextPtr> contexts;
+};
+
+int NamedIndex() {
+  static const int index = SSL_CTX_get_ex_new_index(
+      0, nullptr, nullptr, nullptr,
+      [](void*, void* held, CRYPTO_EX_DATA*, int, long, void*) { delete static_cast<NamedContexts*>(held); });
+  return index;
+}
+
+// What a client that names no host has dialled, most likely: the address that it has reached.
+std::string LocalAddress(SSL* ssl) {
+  sockaddr_storage storage{};
+  socklen_t size = sizeof storage;
+  if (getsockname(SSL_get_fd(ssl), reinterpret_cast<sockaddr*>(&storage), &size) != 0) return "";
+  char text[INET6_ADDRSTRLEN] = {};
+  if (storage.ss_family == AF_INET) {
+    inet_ntop(AF_INET, &reinterpret_cast<sockaddr_in*>(&storage)->sin_addr, text, sizeof text);
+  } else if (storage.ss_family == AF_INET6) {
+    const in6_addr& v6 = reinterpret_cast<sockaddr_in6*>(&storage)->sin6_addr;
+    constexpr size_t kMapped = 12;  // what stands before an IPv4 address
+    if (IN6_IS_ADDR_V4MAPPED(&v6)) {
+      inet_ntop(AF_INET, v6.s6_addr + kMapped, text, sizeof text);
+    } else {
+      inet_ntop(AF_INET6, &v6, text, sizeof text);
+    }
+  }
+  return text;
+}
+
+int SelectCertificate(SSL* ssl, int*, void* arg) {
+  const auto& named = *static_cast<const NamedContexts*>(arg);
+  const char* asked = SSL_get_servername(ssl, TLSEXT_NAMETYPE_host_name);
+  const int found = FindName(named.names, asked ? asked : LocalAddress(ssl));
+  if (found >= 0) SSL_set_SSL_CTX(ssl, named.contexts[static_cast<size_t>(found)].get());
+  return SSL_TLSEXT_ERR_OK;
+}
+
+// Names of hosts alone, as Kubernetes has it: a certificate that is for the server's address too would
+// otherwise take the place of the one for everybody else.
+std::vector<std::string> NamesOf(X509* cert) {
+  PeerCertificate described = Describe(cert);
+  std::vector<std::string> out = std::move(described.dns_names);
+  if (const std::string& name = described.common_name; !name.empty() && !IsIpAddress(name))
+    out.push_back(name);
+  return out;
+}
+
+Result<> AddNamed(SSL_CTX* context, const TlsServerOptions& options) {
+  auto named = std::make_unique<NamedContexts>();
+  for (bool explicitly : {true, false}) {
+    for (const TlsServerOptions::Named& one : options.named) {
+      if (one.names.empty() == explicitly) continue;
+      TlsServerOptions own = options;
+      own.certificate_file = one.certificate_file;
+      own.key_file = one.key_file;
+      ASSIGN_OR_RETURN(SslContextPtr made, MakeOneServerContext(own));
+      named->names.push_back(explicitly ? one.names : NamesOf(SSL_CTX_get0_certificate(made.get())));
+      named->contexts.push_back(std::move(made));
+    }
+  }
+  SSL_CTX_set_tlsext_servername_callback(context, SelectCertificate);
+  SSL_CTX_set_tlsext_servername_arg(context, named.get());
+  SSL_CTX_set_ex_data(context, NamedIndex(), named.release());  // freed with the context
+  return {};
+}
+
+}  // namespace
+
+Result<SslContextPtr> MakeServerContext(const TlsServerOptions& options) {
+  ASSIGN_OR_RETURN(SslContextPtr context, MakeOneServerContext(options));
+  if (!options.named.empty()) RETURN_IF_ERROR(AddNamed(context.get(), options));
   return context;
 }
 

@@ -19,6 +19,16 @@ struct TlsServerOptions {
   // takes.
   std::string min_version = {};
   std::vector<std::string> cipher_suites = {};
+  // Numbers of key exchange groups as TLS and Go know them (29: X25519); empty: what OpenSSL takes.
+  std::vector<int> curves = {};
+  // Certificates for names that clients ask for. The first that fits is shown: exact names before wildcards,
+  // those with `names` before those whose names come from the certificate. A client that names no host is
+  // taken to ask for the address that it has reached. The certificate above is for all others.
+  struct Named {
+    std::string certificate_file, key_file;
+    std::vector<std::string> names;  // DNS names, "*.example.com", addresses; empty: the certificate's hosts
+  };
+  std::vector<Named> named = {};
 };
 
 struct TlsClientOptions {

@@ -15,6 +15,12 @@ struct Version {
 constexpr Version kVersions[] = {
     {"VersionTLS10", 0x0301}, {"VersionTLS11", 0x0302}, {"VersionTLS12", 0x0303}, {"VersionTLS13", 0x0304}};
 
+struct Group {
+  int number;
+  std::string_view openssl;
+};
+constexpr Group kGroups[] = {{23, "P-256"}, {24, "P-384"}, {25, "P-521"}, {29, "X25519"}};
+
 struct Suite {
   std::string_view name, openssl;  // "" for suites of TLS 1.3, which are always there, and that OpenSSL lacks
   bool insecure = false;
@@ -71,6 +77,18 @@ Result<std::string> CipherList(const std::vector<std::string>& names) {
     const Suite* suite = Find(name);
     if (!suite) return Error(Code::kInvalid, "Cipher suite " + name + " not supported or doesn't exist");
     if (!suite->openssl.empty()) list += (list.empty() ? "" : ":") + std::string(suite->openssl);
+  }
+  return list;
+}
+
+Result<std::string> GroupList(const std::vector<int>& numbers) {
+  std::string list;
+  for (int number : numbers) {
+    const auto* group = std::find_if(std::begin(kGroups), std::end(kGroups),
+                                     [&](const Group& one) { return one.number == number; });
+    if (group == std::end(kGroups))
+      return Error(Code::kInvalid, "TLS curve preference " + std::to_string(number) + " is not supported");
+    list += (list.empty() ? "" : ":") + std::string(group->openssl);
   }
   return list;
 }

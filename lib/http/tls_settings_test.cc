@@ -32,16 +32,19 @@ struct Agreed {
 class TlsSettingsTest : public testing::Test {
  protected:
   // Empty when they do not.
-  Agreed Handshake(const std::string& min_version, const std::vector<std::string>& suites, int most) {
+  Agreed Handshake(const std::string& min_version, const std::vector<std::string>& suites, int most,
+                   const std::vector<int>& curves = {}, const char* client_groups = "P-256:P-384") {
     TlsServerOptions options = *TlsOptions(pki_).tls;
     options.min_version = min_version;
     options.cipher_suites = suites;
+    options.curves = curves;
     auto server_context = MakeServerContext(options);
     TlsClientOptions trust;
     trust.ca_pem = pki_.ca_pem();
     auto client_context = MakeClientContext(trust, false);
     if (!server_context || !client_context) return {};
     SSL_CTX_set_max_proto_version(client_context->get(), most);
+    SSL_CTX_set1_groups_list(client_context->get(), client_groups);
     SslPtr server(SSL_new(server_context->get())), client(SSL_new(client_context->get()));
     BIO *near = nullptr, *far = nullptr;
     BIO_new_bio_pair(&near, 0, &far, 0);
@@ -77,6 +80,14 @@ TEST_F(TlsSettingsTest, SuitesAreThoseThatAreNamed) {
   EXPECT_EQ(Handshake("", {other}, TLS1_2_VERSION).cipher, other);
   const std::string foreign = kind == "RSA" ? "ECDSA" : "RSA";
   EXPECT_EQ(Handshake("", {"TLS_ECDHE_" + foreign + "_WITH_AES_128_GCM_SHA256"}, TLS1_2_VERSION).cipher, "");
+}
+
+TEST_F(TlsSettingsTest, GroupsAreThoseThatAreNamed) {
+  for (int most : {TLS1_2_VERSION, TLS1_3_VERSION}) {
+    EXPECT_NE(Handshake("", {}, most, {24, 29}, "P-256:P-384").version, "") << most;
+    EXPECT_NE(Handshake("", {}, most, {29}, "X25519:P-256").version, "") << most;
+    EXPECT_EQ(Handshake("", {}, most, {24, 29}, "P-256:P-521").version, "") << most;
+  }
 }
 
 }  // namespace
