@@ -164,6 +164,7 @@ Result<std::unique_ptr<http::Server>> ListenForComponent(const Options& options,
   server.port = static_cast<uint16_t>(options.secure_port);
   server.worker_threads = 2;
   ASSIGN_OR_RETURN(server.tls, TlsOptionsOf(options));
+  SetConnections(options, server);
   if (server.tls->certificate_file.empty()) {
     char host[256] = {};
     (void)gethostname(host, sizeof host - 1);

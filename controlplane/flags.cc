@@ -7,6 +7,20 @@ namespace {
 
 constexpr int kControllersPort = 10257, kSchedulerPort = 10259;
 
+// Values with commas of their own; each time one more.
+void AddRepeated(const FlagAdder& add, const std::string& name, std::vector<std::string>& values,
+                 const char* help) {
+  add.app
+      .add_option_function<std::vector<std::string>>(
+          name,
+          [&values](std::vector<std::string> given) {
+            std::erase(given, "");
+            values = std::move(given);
+          },
+          help)
+      ->default_str("[]");
+}
+
 void AddStorage(const FlagAdder& add, Options& options) {
   add("--etcd-servers", options.etcd_servers, "etcd to use (https://host:port); none: start one");
   add("--etcd-cafile", options.etcd_ca_file, "CA of etcd's certificate");
@@ -37,7 +51,18 @@ void AddServing(const FlagAdder& add, Options& options) {
   add("--tls-min-version", options.tls_min_version, "VersionTLS12 (what none means), VersionTLS13, ...");
   add("--tls-cipher-suites", options.tls_cipher_suites,
       "Cipher suites below TLS 1.3, by their IANA names; none: OpenSSL's");
+  add("--tls-curve-preferences", options.tls_curves,
+      "Numbers of key exchange groups: 23, 24, 25, 29; none: OpenSSL's");
+  AddRepeated(
+      add, "--tls-sni-cert-key", options.tls_sni_certificates,
+      "CERTIFICATE,KEY or CERTIFICATE,KEY:NAME,NAME: for clients that ask for these names; may be repeated");
   add("--disable-http2-serving", options.disable_http2, "Speak HTTP/1.1 alone");
+  add("--http2-max-streams-per-connection", options.http2_max_streams,
+      "Requests at once on a connection of HTTP/2; 0: 500")
+      ->check(CLI::NonNegativeNumber);
+  add("--permit-port-sharing", options.permit_port_sharing, "Let several processes listen on one port");
+  add("--goaway-chance", options.goaway_chance,
+      "Part of requests after which an HTTP/2 client is sent to a new connection, up to 0.02");
   add("--external-hostname", options.external_hostname,
       "Host in URLs that lead here; default: the advertised address");
   add("--endpoint-reconciler-type", options.endpoint_reconciler,

@@ -64,6 +64,67 @@ TEST(Flags, SayHowHttpsIsServed) {
   }
 }
 
+TEST(Flags, SayWhichCertificatesAndGroupsThereAre) {
+  struct {
+    std::vector<std::string> flags;
+    std::string error;
+  } rows[] = {
+      {{"--tls-sni-cert-key=a.crt,a.key:*.a.com,a.com", "--tls-sni-cert-key", "b.crt,b.key",
+        "--tls-curve-preferences=29,23"},
+       ""},
+      {{"--tls-sni-cert-key=a.crt"},
+       "invalid argument \"a.crt\" for \"--tls-sni-cert-key\" flag: expected comma separated certificate and "
+       "key "
+       "file paths"},
+      {{"--tls-curve-preferences=29,1"}, "--tls-curve-preferences: TLS curve preference 1 is not supported"},
+      {{"--tls-curve-preferences=X25519"}, "--tls-curve-preferences: \"X25519\" is no number"},
+  };
+  for (const auto& row : rows) {
+    Options options;
+    CLI::App app;
+    AddFlags(app, options);
+    std::ostringstream told;
+    ASSERT_FALSE(ParseFlags(app, row.flags, told, told)) << told.str();
+    const auto tls = TlsOptionsOf(options);
+    EXPECT_EQ(tls ? "" : tls.error().message(), row.error);
+    if (!tls) continue;
+    EXPECT_THAT(tls->curves, ElementsAre(29, 23));
+    ASSERT_EQ(tls->named.size(), 2u);
+    EXPECT_THAT(tls->named[0].names, ElementsAre("*.a.com", "a.com"));
+    EXPECT_THAT(tls->named[1].names, IsEmpty());
+    EXPECT_THAT(TlsFilesOf(*tls), ElementsAre("", "", "", "", "a.crt", "a.key", "b.crt", "b.key"));
+  }
+}
+
+TEST(Flags, SayHowConnectionsAreUsed) {
+  const struct {
+    const char* chance;
+    bool allowed;
+  } rows[] = {{"0", true}, {"0.02", true}, {"0.021", false}, {"-0.01", false}, {"nan", false}};
+  for (const auto& row : rows) {
+    Options options;
+    CLI::App app;
+    AddFlags(app, options);
+    std::ostringstream told;
+    ASSERT_FALSE(ParseFlags(app,
+                            {std::string("--goaway-chance=") + row.chance,
+                             "--http2-max-streams-per-connection=7", "--permit-port-sharing"},
+                            told, told))
+        << told.str();
+    const Result<double> chance = GoawayChance(options);
+    EXPECT_EQ(chance.has_value(), row.allowed) << row.chance;
+    if (!chance)
+      EXPECT_EQ(chance.error().message(), "--goaway-chance can not be less than 0 or greater than 0.02");
+    http::ServerOptions server;
+    SetConnections(options, server);
+    EXPECT_EQ(server.max_streams, 7u);
+    EXPECT_TRUE(server.reuse_port);
+    SetConnections(Options(), server = {});
+    EXPECT_EQ(server.max_streams, 500u);
+    EXPECT_FALSE(server.reuse_port);
+  }
+}
+
 TEST(Flags, DurationsAreGos) {
   Options options;
   CLI::App app;

@@ -18,6 +18,12 @@ using ::testing::Not;
 
 constexpr char kEtc[] = "/etc/kubernetes";
 
+size_t Count(const std::string& text, const std::string& what) {
+  size_t out = 0;
+  for (size_t at = text.find(what); at != std::string::npos; at = text.find(what, at + what.size())) ++out;
+  return out;
+}
+
 class Kubeadm : public testing::Test {
  protected:
   void SetUp() override {
@@ -144,11 +150,15 @@ TEST_F(Kubeadm, FlagsOfTheApiServerHaveTheirEffect) {
                             {"--secure-port=" + port_, "--etcd-servers=" + etcd_url_, "--event-ttl=5m",
                              "--storage-media-type=application/json", "--allow-privileged=false",
                              "--runtime-config=certificates.k8s.io/v1beta1=true", "--logging-format=json",
-                             "--watch-cache=false", "--advertise-address=127.0.0.1"});
+                             "--watch-cache=false", "--advertise-address=127.0.0.1",
+                             "--tls-sni-cert-key=" + pki_.server_cert_file() + "," + pki_.server_key_file(),
+                             "--tls-curve-preferences=23,29", "--goaway-chance=0.02", "--permit-port-sharing",
+                             "--http2-max-streams-per-connection=100"});
   ASSERT_TRUE(Eventually(*server, [&] {
     return Kubectl({"get", "--raw", "/readyz"}).out == "ok";
   })) << server->Log();
   EXPECT_THAT(server->Log(), HasSubstr(R"("msg":"Flag has no effect here","v":0,"flag":"--watch-cache")"));
+  EXPECT_EQ(Count(server->Log(), "Flag has no effect here"), 1u) << server->Log();
   EXPECT_THAT(Kubectl({"api-versions"}).out, HasSubstr("certificates.k8s.io/v1beta1"));
   EXPECT_NE(Kubectl({"get", "endpoints", "kubernetes", "-o", "jsonpath={.subsets[*].addresses[*].ip}"}).out,
             "127.0.0.1")

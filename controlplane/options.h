@@ -54,8 +54,10 @@ struct Options {
   std::string advertise_address;  // empty: bind_address, or the address of the default route
   std::string tls_certificate_file, tls_key_file, client_ca_file, token_auth_file;
   std::string tls_min_version;
-  std::vector<std::string> tls_cipher_suites;
-  bool disable_http2 = false;
+  std::vector<std::string> tls_cipher_suites, tls_curves, tls_sni_certificates;
+  bool disable_http2 = false, permit_port_sharing = false;
+  int http2_max_streams = 0;  // 0: as many as by default
+  double goaway_chance = 0;
   AuthFlags auth;
 
   AuditOptions audit;

@@ -212,12 +212,9 @@ Result<storage::Store::Options> StoreOptions(const Options& options) {
 }
 
 // Files that are taken up when they change.
-void WatchFiles(const Options& options, ControlPlane& plane) {
+void WatchFiles(const Options& options, std::vector<std::string> tls_files, ControlPlane& plane) {
   WatchAuthFiles(options, *plane.apiserver, plane.files);
-  plane.files.Add({"tls-cert-file",
-                   {options.tls_certificate_file, options.tls_key_file, options.client_ca_file,
-                    options.auth.requestheader_client_ca_file},
-                   [&plane] { return plane.https->ReloadTls(); }});
+  plane.files.Add({"tls-cert-file", std::move(tls_files), [&plane] { return plane.https->ReloadTls(); }});
 }
 
 Result<> MakeApiServer(const Options& options, ControlPlane& plane) {
@@ -236,6 +233,9 @@ Result<> MakeApiServer(const Options& options, ControlPlane& plane) {
   server.port = static_cast<uint16_t>(options.secure_port);
   server.tls = std::move(tls);
   server.tls->proxy_ca_file = options.auth.requestheader_client_ca_file;
+  std::vector<std::string> tls_files = TlsFilesOf(*server.tls);
+  SetConnections(options, server);
+  ASSIGN_OR_RETURN(server.goaway_chance, GoawayChance(options));
   server.io_threads = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
   server.worker_threads = kWorkers;
   server.max_body = kMaxBody;
@@ -246,7 +246,7 @@ Result<> MakeApiServer(const Options& options, ControlPlane& plane) {
   });
   if (!listening) return listening.error();
   plane.https = std::move(*listening);
-  WatchFiles(options, plane);
+  WatchFiles(options, std::move(tls_files), plane);
   return {};
 }
 
