@@ -26,8 +26,7 @@ void AddStorage(const FlagAdder& add, Options& options) {
   add("--etcd-cafile", options.etcd_ca_file, "CA of etcd's certificate");
   add("--etcd-certfile", options.etcd_certificate_file, "Client certificate for etcd");
   add("--etcd-keyfile", options.etcd_key_file, "Key of the client certificate for etcd");
-  add("--etcd-prefix", options.etcd_prefix, "What all keys in etcd begin with: /registry")
-      ->check(CLI::IsMember({"/registry", "registry"}));
+  add("--etcd-prefix", options.etcd_prefix, "What all keys in etcd begin with");
   add("--etcd-compaction-interval", options.compaction_interval, "How often history is forgotten; 0: never");
   add("--storage-backend", options.storage_backend, "etcd3")->check(CLI::IsMember({"", "etcd3"}));
   add("--storage-media-type", options.storage_media_type, "Form of objects in etcd")

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "controlplane/option_values.h"
 #include "controlplane/tls_options.h"
 #include "lib/base/flags_testing.h"
 
@@ -94,6 +95,14 @@ TEST(Flags, SayWhichCertificatesAndGroupsThereAre) {
     EXPECT_THAT(tls->named[1].names, IsEmpty());
     EXPECT_THAT(TlsFilesOf(*tls), ElementsAre("", "", "", "", "a.crt", "a.key", "b.crt", "b.key"));
   }
+}
+
+TEST(Flags, SayWhereInEtcdAllIs) {
+  for (const char* good : {"/registry", "registry", "/registry/", "//registry"})
+    EXPECT_EQ(EtcdPrefix(good).value_or("?"), "/registry") << good;
+  EXPECT_EQ(EtcdPrefix("a/b").value_or("?"), "/a/b");
+  for (const char* bad : {"", "/", "//", "a//b", ".", "/a/../b", "a/.."})
+    EXPECT_FALSE(EtcdPrefix(bad)) << bad;
 }
 
 TEST(Flags, SayHowConnectionsAreUsed) {

@@ -153,7 +153,7 @@ TEST_F(Kubeadm, FlagsOfTheApiServerHaveTheirEffect) {
                              "--watch-cache=false", "--advertise-address=127.0.0.1",
                              "--tls-sni-cert-key=" + pki_.server_cert_file() + "," + pki_.server_key_file(),
                              "--tls-curve-preferences=23,29", "--goaway-chance=0.02", "--permit-port-sharing",
-                             "--http2-max-streams-per-connection=100"});
+                             "--http2-max-streams-per-connection=100", "--etcd-prefix=blue"});
   ASSERT_TRUE(Eventually(*server, [&] {
     return Kubectl({"get", "--raw", "/readyz"}).out == "ok";
   })) << server->Log();
@@ -171,8 +171,14 @@ TEST_F(Kubeadm, FlagsOfTheApiServerHaveTheirEffect) {
   ASSERT_EQ(Kubectl({"create", "configmap", "c", "--from-literal=a=b"}).code, 0);
   EXPECT_EQ(Kubectl({"get", "configmap", "c", "-o", "jsonpath={.data.a}"}).out, "b");
   etcd::Client store(etcd_->supervisor().client_options());
-  const auto stored = store.Range("/registry/configmaps/default/c", {}, {});
+  const auto stored = store.Range("/blue/configmaps/default/c", {}, {});
   ASSERT_TRUE(stored && stored->kvs.size() == 1);
+  etcd::RangeOptions elsewhere;
+  elsewhere.end = etcd::PrefixEnd("/registry");
+  const auto none = store.Range("/registry", elsewhere, {});
+  EXPECT_TRUE(none && none->kvs.empty());
+  EXPECT_EQ(Kubectl({"delete", "configmap", "c"}).code, 0);
+  EXPECT_EQ(Kubectl({"get", "configmap", "c", "--ignore-not-found"}).out, "");
   EXPECT_THAT(stored->kvs[0].value, HasSubstr(R"("kind":"ConfigMap","apiVersion":"v1")"));
   EXPECT_EQ(server->End(SIGTERM), 0);
 }

@@ -24,4 +24,18 @@ inline Result<std::string> ReadIfSet(const std::string& path) {
   return path.empty() ? std::string() : ReadFile(path);
 }
 
+// What keys in etcd begin with: "/a/b" for "a/b" and "/a/b/". kInvalid: nothing, or a path that says the same
+// in another way ("a//b", "a/../b").
+inline Result<std::string> EtcdPrefix(std::string_view flag) {
+  while (flag.starts_with('/')) flag.remove_prefix(1);
+  while (flag.ends_with('/')) flag.remove_suffix(1);
+  std::string out = "/" + std::string(flag);
+  const std::string closed = out + "/";
+  for (const char* odd : {"//", "/./", "/../"}) {
+    if (closed.find(odd) != std::string::npos)
+      return Error(Code::kInvalid, "--etcd-prefix is no path with a name: \"" + std::string(flag) + "\"");
+  }
+  return out;
+}
+
 }  // namespace keelson::controlplane

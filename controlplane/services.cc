@@ -196,6 +196,7 @@ Result<> MakeEtcd(const Options& options, ControlPlane& plane) {
     ASSIGN_OR_RETURN(client.certificate_pem, ReadIfSet(options.etcd_certificate_file));
     ASSIGN_OR_RETURN(client.key_pem, ReadIfSet(options.etcd_key_file));
   }
+  ASSIGN_OR_RETURN(client.prefix, EtcdPrefix(options.etcd_prefix));
   plane.etcd_client = std::make_shared<etcd::Client>(std::move(client));
   storage::TellDatabaseSize(plane.etcd_client);
   return {};
@@ -206,7 +207,8 @@ Result<storage::Store::Options> StoreOptions(const Options& options) {
   out.compact_period = std::chrono::duration_cast<std::chrono::seconds>(options.compaction_interval);
   out.json = options.storage_media_type == "application/json";
   if (options.encryption_config_file.empty()) return out;
-  ASSIGN_OR_RETURN(out.encryption, storage::Encryption::Load(options.encryption_config_file));
+  ASSIGN_OR_RETURN(const std::string prefix, EtcdPrefix(options.etcd_prefix));
+  ASSIGN_OR_RETURN(out.encryption, storage::Encryption::Load(options.encryption_config_file, prefix));
   out.reload_encryption = options.reload_encryption_config;
   return out;
 }

@@ -17,6 +17,7 @@ using std::chrono::milliseconds;
 
 // How long one endpoint may take to connect before the next one is tried.
 constexpr milliseconds kConnectPatience{1000};
+constexpr std::string_view kRegistry = "/registry";
 
 struct Endpoint {
   std::shared_ptr<grpc::Channel> channel;
@@ -74,6 +75,22 @@ struct Client::Impl {
   std::vector<std::unique_ptr<Endpoint>> endpoints;
   std::atomic<size_t> current{0};
 
+  // As etcd has a key that callers know, and back. Ends of ranges may have another letter in the last place.
+  std::string Outward(std::string_view key) const {
+    const bool ours = key.size() > kRegistry.size() && key.starts_with(kRegistry);
+    return ours ? options.prefix + std::string(key.substr(kRegistry.size())) : std::string(key);
+  }
+  KeyValue Inward(mvccpb::KeyValue& from) const {
+    KeyValue kv = FromProto(from);
+    if (options.prefix == kRegistry) return kv;
+    if (kv.key.starts_with(options.prefix + "/")) {
+      kv.key.replace(0, options.prefix.size(), kRegistry);
+    } else if (kv.key.starts_with(kRegistry)) {
+      kv.key.insert(0, "/elsewhere");  // another cluster's
+    }
+    return kv;
+  }
+
   SteadyTime Deadline(const Limits& limits) const {
     return std::min(limits.deadline, std::chrono::steady_clock::now() + options.timeout);
   }
@@ -124,7 +141,7 @@ struct Client::Impl {
     result.revision = reply.header().revision();
     if (!reply.succeeded() && reply.responses_size() > 0) {
       auto& range = *reply.mutable_responses(0)->mutable_response_range();
-      if (range.kvs_size() > 0) result.current = FromProto(*range.mutable_kvs(0));
+      if (range.kvs_size() > 0) result.current = Inward(*range.mutable_kvs(0));
     }
     return result;
   }
@@ -140,8 +157,8 @@ Client::~Client() = default;
 
 Result<RangeResult> Client::Range(std::string_view key, const RangeOptions& options, const Limits& limits) {
   pb::RangeRequest request;
-  request.set_key(std::string(key));
-  request.set_range_end(options.end);
+  request.set_key(impl_->Outward(key));
+  request.set_range_end(impl_->Outward(options.end));
   request.set_limit(options.limit);
   request.set_revision(options.revision);
   request.set_keys_only(options.keys_only);
@@ -156,7 +173,7 @@ Result<RangeResult> Client::Range(std::string_view key, const RangeOptions& opti
   result.count = reply.count();
   result.more = reply.more();
   result.kvs.reserve(reply.kvs_size());
-  for (auto& kv : *reply.mutable_kvs()) result.kvs.push_back(FromProto(kv));
+  for (auto& kv : *reply.mutable_kvs()) result.kvs.push_back(impl_->Inward(kv));
   return result;
 }
 
@@ -172,13 +189,13 @@ Result<TxnResult> Client::PutIf(std::string_view key, std::string_view value, in
   pb::TxnRequest request;
   pb::Compare& compare = *request.add_compare();
   compare.set_target(pb::Compare::MOD);
-  compare.set_key(std::string(key));
+  compare.set_key(impl_->Outward(key));
   compare.set_mod_revision(expected);
   pb::PutRequest& put = *request.add_success()->mutable_request_put();
-  put.set_key(std::string(key));
+  put.set_key(impl_->Outward(key));
   put.set_value(std::string(value));
   put.set_lease(lease);
-  request.add_failure()->mutable_request_range()->set_key(std::string(key));
+  request.add_failure()->mutable_request_range()->set_key(impl_->Outward(key));
   return impl_->Txn(request, limits);
 }
 
@@ -186,10 +203,10 @@ Result<TxnResult> Client::DeleteIf(std::string_view key, int64_t expected, const
   pb::TxnRequest request;
   pb::Compare& compare = *request.add_compare();
   compare.set_target(pb::Compare::MOD);
-  compare.set_key(std::string(key));
+  compare.set_key(impl_->Outward(key));
   compare.set_mod_revision(expected);
-  request.add_success()->mutable_request_delete_range()->set_key(std::string(key));
-  request.add_failure()->mutable_request_range()->set_key(std::string(key));
+  request.add_success()->mutable_request_delete_range()->set_key(impl_->Outward(key));
+  request.add_failure()->mutable_request_range()->set_key(impl_->Outward(key));
   return impl_->Txn(request, limits);
 }
 
@@ -198,12 +215,12 @@ Result<TxnResult> Client::PutIfVersion(std::string_view key, std::string_view va
   pb::TxnRequest request;
   pb::Compare& compare = *request.add_compare();
   compare.set_target(pb::Compare::VERSION);
-  compare.set_key(std::string(key));
+  compare.set_key(impl_->Outward(key));
   compare.set_version(version);
   pb::PutRequest& put = *request.add_success()->mutable_request_put();
-  put.set_key(std::string(key));
+  put.set_key(impl_->Outward(key));
   put.set_value(std::string(value));
-  request.add_failure()->mutable_request_range()->set_key(std::string(key));
+  request.add_failure()->mutable_request_range()->set_key(impl_->Outward(key));
   return impl_->Txn(request, limits);
 }
 
@@ -281,8 +298,8 @@ Error Client::Watch(std::string_view key, std::string_view end, int64_t start_re
   auto stream = (*endpoint)->watch->Watch(call.context());
   pb::WatchRequest request;
   auto& create = *request.mutable_create_request();
-  create.set_key(std::string(key));
-  create.set_range_end(std::string(end));
+  create.set_key(impl_->Outward(key));
+  create.set_range_end(impl_->Outward(end));
   create.set_start_revision(start_revision);
   stream->Write(request);
 
@@ -299,7 +316,7 @@ Error Client::Watch(std::string_view key, std::string_view end, int64_t start_re
       WatchBatch batch;
       batch.events.reserve(reply.events_size());
       for (auto& event : *reply.mutable_events())
-        batch.events.push_back({event.type() == mvccpb::Event::DELETE, FromProto(*event.mutable_kv())});
+        batch.events.push_back({event.type() == mvccpb::Event::DELETE, impl_->Inward(*event.mutable_kv())});
       batch.revision = batch.events.back().kv.mod_revision;
       each(std::move(batch));
     }

@@ -70,6 +70,9 @@ struct ClientOptions {
   std::vector<std::string> endpoints;            // unix://path, https://host:port
   std::string ca_pem, certificate_pem, key_pem;  // mutual TLS
   std::chrono::milliseconds timeout{10000};      // of one call
+  // What stands in etcd where callers say "/registry": their keys, ranges and events are those of
+  // "/registry/...".
+  std::string prefix = "/registry";
 };
 
 // The key just after all that begin with `prefix`.

@@ -103,6 +103,38 @@ TEST_F(EtcdTest, WatchesFromARevisionAndStops) {
   EXPECT_EQ(ended.code(), Code::kCancelled);
 }
 
+TEST_F(EtcdTest, KeepsClustersApartByPrefix) {
+  ClientOptions options = etcd_->supervisor().client_options();
+  options.prefix = "/blue";
+  Client blue(options);
+  ASSERT_TRUE(client_->PutIf("/registry/pods/a/x", "green", 0, 0, Soon()));
+  auto put = blue.PutIf("/registry/pods/a/x", "blue", 0, 0, Soon());
+  ASSERT_TRUE(put && put->succeeded);
+  EXPECT_EQ(client_->Range("/blue/pods/a/x", {}, Soon())->kvs.at(0).value, "blue");
+  RangeOptions all;
+  all.end = PrefixEnd("/registry/pods/");
+  auto mine = blue.Range("/registry/pods/", all, Soon());
+  ASSERT_TRUE(mine);
+  ASSERT_EQ(mine->kvs.size(), 1u);
+  EXPECT_EQ(mine->kvs[0].key, "/registry/pods/a/x");
+  EXPECT_EQ(mine->kvs[0].value, "blue");
+  std::stop_source stop;
+  std::vector<std::string> keys;
+  blue.Watch(
+      std::string(1, '\0'), std::string(1, '\0'), 1, [] {},
+      [&](const WatchBatch& batch) {
+        for (const auto& event : batch.events) keys.push_back(event.kv.key);
+        if (keys.size() >= 2) stop.request_stop();
+      },
+      stop.get_token());
+  EXPECT_EQ(keys, (std::vector<std::string>{"/elsewhere/registry/pods/a/x", "/registry/pods/a/x"}));
+  auto lost = blue.PutIf("/registry/pods/a/x", "again", 0, 0, Soon());
+  ASSERT_TRUE(lost && lost->current);
+  EXPECT_EQ(lost->current->key, "/registry/pods/a/x");
+  ASSERT_TRUE(blue.DeleteIf("/registry/pods/a/x", put->revision, Soon())->succeeded);
+  EXPECT_EQ(client_->Range("/registry/pods/a/x", {}, Soon())->kvs.size(), 1u);
+}
+
 TEST_F(EtcdTest, CompactedHistoryIsGone) {
   int64_t first = client_->PutIf("/c", "1", 0, 0, Soon())->revision;
   int64_t second = client_->PutIf("/c", "2", first, 0, Soon())->revision;

@@ -21,6 +21,7 @@ using Type = EncryptionProvider::Type;
 using Providers = std::vector<PrefixTransformer>;
 
 constexpr std::chrono::seconds kFilePeriod{1};
+constexpr std::string_view kRegistry = "/registry";
 
 PrefixTransformer KeysOf(const EncryptionProvider& provider, std::string_view name, std::string_view family,
                          TransformerPtr (*make)(std::string)) {
@@ -97,6 +98,28 @@ void TellConfig(const std::string& text) {
   last_config.With({http::ApiServerIdHash(), "sha256:" + http::Sha256Hex(text)}).Set(1);
 }
 
+// Values are bound to the keys that etcd has, which begin otherwise than ours.
+class Relocated : public Transformer {
+ public:
+  Relocated(TransformerPtr inner, std::string prefix)
+      : inner_(std::move(inner)), prefix_(std::move(prefix)) {}
+
+  Result<Opened> FromStorage(std::string_view data, std::string_view etcd_key) const override {
+    return inner_->FromStorage(data, Outward(etcd_key));
+  }
+  Result<std::string> ToStorage(std::string_view bytes, std::string_view etcd_key) const override {
+    return inner_->ToStorage(bytes, Outward(etcd_key));
+  }
+
+ private:
+  std::string Outward(std::string_view key) const {
+    return prefix_ + std::string(key.substr(std::min(key.size(), kRegistry.size())));
+  }
+
+  const TransformerPtr inner_;
+  const std::string prefix_;
+};
+
 class Counted : public Transformer {
  public:
   Counted(TransformerPtr inner, std::string resource)
@@ -144,7 +167,7 @@ struct Encryption::Table {
 };
 
 struct Encryption::Impl {
-  std::string path, text;
+  std::string path, etcd_prefix, text;
   SteadyTime next_try{};  // after a failure that may pass
   mutable Mutex mutex;
   std::shared_ptr<const Table> table GUARDED_BY(mutex);
@@ -155,7 +178,10 @@ struct Encryption::Impl {
   }
 };
 
-Encryption::Encryption(std::string path) : impl_(std::make_unique<Impl>()) { impl_->path = std::move(path); }
+Encryption::Encryption(std::string path, std::string etcd_prefix) : impl_(std::make_unique<Impl>()) {
+  impl_->path = std::move(path);
+  impl_->etcd_prefix = std::move(etcd_prefix);
+}
 Encryption::~Encryption() = default;
 
 Result<std::shared_ptr<const Encryption::Table>> Encryption::Read(std::string& text) const {
@@ -180,16 +206,19 @@ Result<std::shared_ptr<const Encryption::Table>> Encryption::Read(std::string& t
          {fmt::format("{}.{}", info.resource, group), "*." + group, std::string("*.*")}) {
       auto rule = rules.find(name);
       if (rule == rules.end()) continue;
-      table->by_prefix[info.etcd_prefix] = std::make_shared<Counted>(
-          NewPrefixTransformers(rule->second, "no matching prefix found"), info.GroupResource());
+      TransformerPtr transformer = NewPrefixTransformers(rule->second, "no matching prefix found");
+      if (impl_->etcd_prefix != kRegistry)
+        transformer = std::make_shared<Relocated>(std::move(transformer), impl_->etcd_prefix);
+      table->by_prefix[info.etcd_prefix] =
+          std::make_shared<Counted>(std::move(transformer), info.GroupResource());
       break;
     }
   }
   return std::shared_ptr<const Table>(std::move(table));
 }
 
-Result<std::unique_ptr<Encryption>> Encryption::Load(std::string path) {
-  std::unique_ptr<Encryption> made(new Encryption(std::move(path)));
+Result<std::unique_ptr<Encryption>> Encryption::Load(std::string path, std::string etcd_prefix) {
+  std::unique_ptr<Encryption> made(new Encryption(std::move(path), std::move(etcd_prefix)));
   ASSIGN_OR_RETURN(std::shared_ptr<const Table> table, made->Read(made->impl_->text));
   for (const auto& kms : table->kms) {
     if (Result<> probed = kms->Probe(); !probed)

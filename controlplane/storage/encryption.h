@@ -16,7 +16,9 @@ namespace keelson::storage {
 class Encryption {  // thread safe
  public:
   // Reads the file. A KMS that does not answer is no error: what it is needed for fails until it does.
-  static Result<std::unique_ptr<Encryption>> Load(std::string path);
+  // `etcd_prefix` is what stands in etcd where keys here say "/registry": values are bound to etcd's own
+  // keys.
+  static Result<std::unique_ptr<Encryption>> Load(std::string path, std::string etcd_prefix = "/registry");
   ~Encryption();
 
   // null: stored as it is. `info` is a resource that others are stored as.
@@ -32,7 +34,7 @@ class Encryption {  // thread safe
 
  private:
   struct Table;
-  explicit Encryption(std::string path);
+  Encryption(std::string path, std::string etcd_prefix);
   Result<std::shared_ptr<const Table>> Read(std::string& text) const;
   // Once; whether the file was taken up.
   bool CheckFile();

@@ -132,12 +132,12 @@ class EncryptedStore : public testing::Test {
                                 "resources:\n- resources: [secrets]\n  providers:\n" +
                                     providers));
   }
-  void Start(bool encrypted = true) {
+  void Start(bool encrypted = true, const std::string& prefix = "/registry") {
     Stop();
     Store::Options options;
     options.reload_encryption = true;
     if (encrypted) {
-      auto encryption = Encryption::Load(dir_ + "/config");
+      auto encryption = Encryption::Load(dir_ + "/config", prefix);
       ASSERT_TRUE(encryption) << encryption.error().message();
       options.encryption = std::move(*encryption);
     }
@@ -183,6 +183,25 @@ class EncryptedStore : public testing::Test {
   std::unique_ptr<Store> store_;
   std::jthread thread_;
 };
+
+TEST_F(EncryptedStore, ValuesAreBoundToTheKeysThatEtcdHas) {
+  Configure(Gcm("k", kKey1));
+  auto plain = client_;
+  etcd::ClientOptions blue = etcd_->supervisor().client_options();
+  blue.prefix = "/blue";
+  client_ = std::make_shared<etcd::Client>(blue);
+  Start(true, "/blue");
+  ASSERT_TRUE(Put("a"));
+  const auto stored = plain->Range("/blue/secrets/default/a", {}, Soon());
+  ASSERT_TRUE(stored && stored->kvs.size() == 1);
+  const std::string start = "k8s:enc:aesgcm:v1:k:";
+  ASSERT_EQ(stored->kvs[0].value.substr(0, start.size()), start);
+  const std::string sealed = stored->kvs[0].value.substr(start.size());
+  EXPECT_TRUE(NewAesGcm(Bytes(16))->FromStorage(sealed, "/blue/secrets/default/a"));
+  EXPECT_FALSE(NewAesGcm(Bytes(16))->FromStorage(sealed, "/registry/secrets/default/a"));
+  Start(true, "/blue");
+  EXPECT_TRUE(Get("a")) << "what is read again";
+}
 
 TEST_F(EncryptedStore, EtcdHoldsCiphertext) {
   Configure(Gcm("key1", kKey1) + "  - identity: {}\n");
