@@ -1,4 +1,4 @@
-// Pods are told where they are: the zone and region of their node, in labels of their own, as they are bound
+// Labels of a pod name the zone and region of its node; the plugin adds them as pods are bound
 // or created for a node.
 #include "controlplane/apiserver/admission/plugins.h"
 

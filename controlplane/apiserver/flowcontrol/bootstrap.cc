@@ -201,7 +201,7 @@ Result<> Ensure(registry::Registry& registry, const T& wanted, bool mandatory, s
   return {};
 }
 
-// Objects that another version made, and nobody has taken over.
+// Objects that another version made and no user has changed.
 template <typename T>
 Result<> RemoveUnknown(registry::Registry& registry, const std::set<std::string>& known,
                        std::stop_token stop) {

@@ -121,7 +121,7 @@ class FlowControlObjects : public registry::RegistryTest {
   }
 };
 
-// Schemas of other versions, which nobody has taken for his own, go.
+// The server deletes schemas of other versions that no user has changed.
 TEST_F(FlowControlObjects, WhatIsNoLongerMadeGoes) {
   ASSERT_TRUE(Create(SchemaOf("workload-leader-election", "true"), ""));
   ASSERT_TRUE(Create(SchemaOf("kept", "false"), ""));

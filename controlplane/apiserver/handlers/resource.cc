@@ -35,7 +35,8 @@ void AddWarnings(Context& context, const std::vector<std::string>& warnings) {
   }
 }
 
-// What a finished deletion is answered with where the object is not. `object` null: nobody could read it.
+// The Status of a finished deletion, for kinds whose DELETE does not return the object. `object` null: it
+// could not be read.
 metav1::Status DeletedStatus(const Context& context, const storage::Object* object) {
   metav1::Status status;
   status.mutable_metadata();
