@@ -8,11 +8,12 @@
 
 #include "lib/api/openapi_parts.h"
 #include "lib/api/wire.h"
+#include "lib/base/version.h"
 
 namespace keelson::api {
 namespace {
 
-constexpr std::string_view kInfo = R"({"title":"Kubernetes","version":"v1.36.0"})";
+std::string InfoJson() { return fmt::format(R"({{"title":"Kubernetes","version":"{}"}})", kGitVersion); }
 
 using GroupVersions = std::set<std::pair<std::string_view, std::string_view>>;
 
@@ -72,7 +73,7 @@ void AddMember(std::string& out, std::string_view name, std::string_view json) {
 }  // namespace
 
 std::string OpenApiV2Json(const OpenApiFilter& served) {
-  std::string out = fmt::format(R"({{"swagger":"2.0","info":{},"paths":{{)", kInfo);
+  std::string out = fmt::format(R"({{"swagger":"2.0","info":{},"paths":{{)", InfoJson());
   ForEachPathV2(served,
                 [&](const std::string& path, const std::string& json) { AddMember(out, path, json); });
   out += "},\"definitions\":{";
@@ -89,7 +90,7 @@ std::string OpenApiV2Protobuf(const OpenApiFilter& served) {
   wire::PutBytes(sink, 1, "2.0");
   wire::Open info = wire::Begin(sink, 2);
   wire::PutBytes(sink, 1, "Kubernetes");
-  wire::PutBytes(sink, 2, "v1.36.0");
+  wire::PutBytes(sink, 2, kGitVersion);
   wire::End(sink, info);
   auto named = [&](uint32_t field, std::string_view name, std::string_view value) {
     wire::Open entry = wire::Begin(sink, field);
@@ -134,7 +135,7 @@ std::string OpenApiV3Json(std::string_view document, const OpenApiFilter& served
     AddMember(schemas, name, SchemaJson(type, OpenApiVersion::kV3));
   return fmt::format(
       R"({{"openapi":"3.0.0","info":{},"paths":{}}},"components":{{"schemas":{}}},"securitySchemes":{}}}}})",
-      kInfo, paths, schemas, kSecurityScheme);
+      InfoJson(), paths, schemas, kSecurityScheme);
 }
 
 std::string OpenApiV3Protobuf(std::string_view document, const OpenApiFilter& served) {

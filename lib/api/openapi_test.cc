@@ -11,6 +11,7 @@
 
 #include "lib/api/types.h"
 #include "lib/api/wire.h"
+#include "lib/base/version.h"
 
 namespace keelson::api {
 namespace {
@@ -346,6 +347,7 @@ TEST(OpenApi, DefaultsUnionsAndEnums) {
 TEST(OpenApi, VersionTwo) {
   json::value document = Parse(OpenApiV2Json());
   EXPECT_EQ(document.at("swagger"), "2.0");
+  EXPECT_EQ(At(document, {"info", "version"}).as_string(), kGitVersion);
   const json::object& definitions = document.at("definitions").as_object();
   CheckRefs(document, definitions, "#/definitions/");
   EXPECT_TRUE(definitions.contains("io.k8s.api.core.v1.Pod"));
