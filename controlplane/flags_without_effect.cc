@@ -52,6 +52,7 @@ constexpr FlagWithoutEffect kFlags[] = {
     {"coordinated-leadership-retry-period", kDuration, "2s", kElection},
     {"cors-allowed-origins", kList, "", "no response has CORS headers, so browsers refuse other origins"},
     {"debug-socket-path", kText, "", kGoProfiles},
+    {"default-watch-cache-size", kNumber, "100", "each resource's history has the same bounds"},
     {"delete-collection-workers", kNumber, "1", "a collection is deleted one object after the other"},
     {"disable-attach-detach-reconcile-sync", kSwitch, "false", kEvents},
     {"disable-force-detach-on-timeout", kSwitch, "false",

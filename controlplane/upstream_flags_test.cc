@@ -405,7 +405,7 @@ constexpr const char* kScheduler[] = {
 };
 
 // Deprecated, and hidden from --help.
-constexpr const char* kHidden[] = {"apiserver-count", "kubelet-port"};
+constexpr const char* kHidden[] = {"apiserver-count", "default-watch-cache-size", "kubelet-port"};
 
 TEST(UpstreamFlags, AreTaken) {
   Options options;
