@@ -106,11 +106,6 @@ void FillCsiNode(const storage::v1::CSINode& object, Cells& cells) {
   cells.Text(object.metadata().name()).Number(object.spec().drivers_size()).Age(object.metadata());
 }
 
-void FillCapacity(const storage::v1::CSIStorageCapacity& object, Cells& cells) {
-  cells.Text(object.metadata().name()).Text(object.storage_class_name());
-  cells.TextOr(object.capacity().string(), "<unset>");
-}
-
 void FillDeviceClass(const resource::v1::DeviceClass& object, Cells& cells) {
   cells.Text(object.metadata().name()).Age(object.metadata());
 }
@@ -153,7 +148,6 @@ std::vector<TableKind> StorageTables() {
                                       "RequiresRepublish?|Modes|Age",
                                       FillCsiDriver),
       TableOf<storage::v1::CSINode>("Name|Drivers#|Age", FillCsiNode),
-      TableOf<storage::v1::CSIStorageCapacity>("Name|StorageClassName|Capacity", FillCapacity),
       TableOf<resource::v1::DeviceClass>("Name|Age", FillDeviceClass),
       TableOf<resource::v1::ResourceClaim>("Name|State|Age", FillResourceClaim),
       TableOf<resource::v1::ResourceClaimTemplate>("Name|Age", FillClaimTemplate),
