@@ -160,7 +160,7 @@ TEST_F(ForeignWrites, StringDataIsOwnedAsData) {
   EXPECT_EQ(patched->data().at("more"), "m");
   EXPECT_TRUE(Owns(patched->metadata(), "two", R"("f:data":{"f:more":{}})"));
   EXPECT_FALSE(Owns(patched->metadata(), "two", "f:stringData"));
-  // So that nobody overwrites it without noticing.
+  // Another manager's apply conflicts instead of overwriting the value.
   auto applied = Patch<corev1::Secret>(
       "s", PatchType::kApply,
       R"({"kind":"Secret","apiVersion":"v1","metadata":{"name":"s"},"data":{"password":"eA=="}})",

@@ -15,7 +15,7 @@ using testing::IsEmpty;
 using Claim = api::resource::v1::ResourceClaim;
 using Template = api::resource::v1::ResourceClaimTemplate;
 
-// Allows what it is told to, as "VERB RESOURCE [NS/]NAME", and writes down what it is asked.
+// Allows a list of requests, as "VERB RESOURCE [NS/]NAME", and records each question.
 class Grants : public Authorizer {
  public:
   Decision Authorize(const Attributes& attributes) const override {

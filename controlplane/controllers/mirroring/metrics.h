@@ -1,4 +1,4 @@
-// What is told of mirrored EndpointSlices on /metrics, by upstream's names.
+// Metrics of mirrored EndpointSlices, by upstream's names.
 #pragma once
 
 #include <chrono>

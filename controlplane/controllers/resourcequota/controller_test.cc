@@ -187,7 +187,7 @@ TEST(ResourceQuotaSyncTest, ThePeriodIsASetting) {
   EXPECT_EQ(used(), "0");
 }
 
-// Holds back what watches of quotas' metadata say until it is told to go on.
+// Holds back the events of watches of quotas' metadata until the test releases them.
 class LateMetadata : public client::Transport {
  public:
   explicit LateMetadata(std::shared_ptr<Transport> inner) : inner_(std::move(inner)) {}
