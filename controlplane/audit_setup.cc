@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "lib/api/text_forms.h"
+#include "lib/api/codec/text_forms.h"
 #include "lib/base/file.h"
 #include "lib/base/log.h"
 

@@ -4,7 +4,7 @@
 #include <memory>
 
 #include "controlplane/apiserver/audit/auditor.h"
-#include "controlplane/options.h"
+#include "controlplane/options/options.h"
 
 namespace keelson::controlplane {
 

@@ -4,7 +4,7 @@
 #include "controlplane/apiserver/authn/webhook_tokens.h"
 #include "controlplane/apiserver/authz/abac.h"
 #include "controlplane/apiserver/authz/config.h"
-#include "controlplane/apiserver/config_reader.h"
+#include "controlplane/apiserver/webhook/config_reader.h"
 #include "lib/base/file.h"
 
 namespace keelson::controlplane {

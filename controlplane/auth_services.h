@@ -2,8 +2,8 @@
 #pragma once
 
 #include "controlplane/apiserver/server.h"
-#include "controlplane/options.h"
-#include "lib/http/file_reloader.h"
+#include "controlplane/options/options.h"
+#include "lib/http/server/file_reloader.h"
 
 namespace keelson::controlplane {
 

@@ -8,12 +8,12 @@
 
 #include <fmt/format.h>
 
-#include "controlplane/tls_options.h"
+#include "controlplane/options/tls_options.h"
 #include "lib/base/file.h"
-#include "lib/base/metrics.h"
-#include "lib/http/certificates.h"
-#include "lib/http/metrics_page.h"
-#include "lib/k8s/component_pages.h"
+#include "lib/component/component_pages.h"
+#include "lib/crypto/certificates.h"
+#include "lib/http/server/metrics_page.h"
+#include "lib/metrics/metrics.h"
 
 namespace keelson::controlplane {
 namespace {

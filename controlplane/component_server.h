@@ -8,10 +8,10 @@
 #include <string>
 #include <vector>
 
-#include "controlplane/options.h"
+#include "controlplane/options/options.h"
 #include "lib/client/delegated_auth.h"
-#include "lib/http/server.h"
-#include "lib/k8s/health_report.h"
+#include "lib/component/health_report.h"
+#include "lib/http/server/server.h"
 
 namespace keelson::controlplane {
 

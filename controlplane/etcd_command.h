@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "controlplane/options.h"
+#include "controlplane/options/options.h"
 
 namespace keelson::controlplane {
 

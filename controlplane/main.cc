@@ -4,9 +4,9 @@
 #include <CLI/CLI.hpp>
 
 #include "controlplane/etcd_command.h"
-#include "controlplane/flags.h"
-#include "lib/base/flags.h"
+#include "controlplane/options/flags.h"
 #include "lib/base/version.h"
+#include "lib/component/flags.h"
 #include "lib/event/loop.h"
 
 namespace {

@@ -8,7 +8,7 @@
 
 #include "controlplane/component_server.h"
 #include "controlplane/controllers/controllers.h"
-#include "controlplane/option_values.h"
+#include "controlplane/options/option_values.h"
 #include "controlplane/scheduler/scheduler.h"
 #include "lib/api/duration.h"
 #include "lib/base/log.h"

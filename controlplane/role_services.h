@@ -7,14 +7,14 @@
 #include <vector>
 
 #include "controlplane/apiserver/server.h"
-#include "controlplane/options.h"
-#include "controlplane/scheduler/pod_resources.h"
+#include "controlplane/options/options.h"
+#include "controlplane/scheduler/types/pod_resources.h"
 #include "lib/base/service_group.h"
 #include "lib/client/delegated_auth.h"
 #include "lib/client/events.h"
 #include "lib/client/leader_election.h"
-#include "lib/http/file_reloader.h"
-#include "lib/http/server.h"
+#include "lib/http/server/file_reloader.h"
+#include "lib/http/server/server.h"
 
 namespace keelson::controlplane {
 

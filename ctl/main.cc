@@ -3,8 +3,8 @@
 #include <iostream>
 
 #include "ctl/verb.h"
-#include "lib/base/flags.h"
 #include "lib/base/version.h"
+#include "lib/component/flags.h"
 #include "lib/event/loop.h"
 
 int main(int argc, char** argv) {

@@ -9,9 +9,9 @@
 #include <string>
 #include <vector>
 
-#include "kubelet/cm/pod_cgroups.h"
+#include "kubelet/cm/cgroups/pod_cgroups.h"
+#include "kubelet/cm/container_manager.h"
 #include "kubelet/container/node_context.h"
-#include "kubelet/node_resources.h"
 #include "kubelet/pod/pleg.h"
 #include "kubelet/pod/pod_workers.h"
 #include "kubelet/volume/volume_manager.h"

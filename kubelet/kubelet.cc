@@ -1,11 +1,11 @@
 #include "kubelet/kubelet_impl.h"
 
-#include "kubelet/limited_transport.h"
+#include "kubelet/objects/limited_transport.h"
 #include "kubelet/part_options.h"
 #include "kubelet/pod/admission.h"
 #include "lib/k8s/feature_gates.h"
-#include "lib/k8s/pod_util.h"
-#include "lib/k8s/qos.h"
+#include "lib/k8s/pods/pod_util.h"
+#include "lib/k8s/pods/qos.h"
 
 namespace keelson::kubelet {
 

@@ -7,11 +7,11 @@
 #include <string>
 #include <vector>
 
-#include "kubelet/cm/pod_cgroups.h"
+#include "kubelet/cm/cgroups/pod_cgroups.h"
+#include "kubelet/cm/container_manager.h"
 #include "kubelet/config/settings.h"
 #include "kubelet/cri/runtime.h"
 #include "kubelet/image/credential_provider.h"
-#include "kubelet/node_resources.h"
 #include "kubelet/server/backend.h"
 #include "kubelet/volume/plugin.h"
 #include "lib/base/clock.h"

@@ -1,6 +1,6 @@
 #include "kubelet/kubelet_impl.h"
 
-#include "kubelet/host_check.h"
+#include "kubelet/node/host_check.h"
 #include "kubelet/node/oom_watcher.h"
 #include "kubelet/part_options.h"
 #include "kubelet/staticpod/sources.h"

@@ -2,13 +2,13 @@
 #include <CLI/CLI.hpp>
 
 #include "lib/base/file.h"
-#include "lib/base/flags.h"
 #include "lib/base/log.h"
 #include "lib/base/version.h"
+#include "lib/component/flags.h"
+#include "lib/component/logging_options.h"
 #include "lib/event/loop.h"
-#include "lib/k8s/logging_options.h"
-#include "proxy/flags.h"
-#include "proxy/flags_without_effect.h"
+#include "proxy/config/flags.h"
+#include "proxy/config/flags_without_effect.h"
 #include "proxy/services.h"
 
 namespace {

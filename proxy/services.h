@@ -4,7 +4,7 @@
 #include <functional>
 
 #include "lib/base/error.h"
-#include "proxy/config.h"
+#include "proxy/config/config.h"
 
 namespace keelson::proxy {
 

@@ -4,7 +4,7 @@
 #include <boost/json/object.hpp>
 #include <boost/json/serialize.hpp>
 
-#include "lib/api/codec.h"
+#include "lib/api/codec/codec.h"
 #include "lib/base/file.h"
 
 namespace keelson::cni::agent {

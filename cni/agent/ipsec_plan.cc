@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "lib/http/key_derivation.h"
+#include "lib/crypto/key_derivation.h"
 
 namespace keelson::cni::agent {
 namespace {

@@ -3,9 +3,9 @@
 #include <iostream>
 
 #include "cni/agent/services.h"
-#include "lib/base/flags.h"
 #include "lib/base/log.h"
 #include "lib/base/version.h"
+#include "lib/component/flags.h"
 #include "lib/event/loop.h"
 
 namespace {

@@ -16,7 +16,7 @@
 
 #include "cni/agent/node_watch.h"
 #include "cni/agent/syncer.h"
-#include "lib/client/fake_api.h"
+#include "lib/client/testing/fake_api.h"
 #include "lib/linux/netns.h"
 
 namespace keelson::cni::agent {

@@ -8,7 +8,7 @@
 #include "cni/agent/masquerade.h"
 #include "cni/agent/netns_fixture.h"
 #include "lib/base/file.h"
-#include "lib/client/fake_api_server.h"
+#include "lib/client/testing/fake_api_server.h"
 #include "lib/event/process.h"
 #include "lib/netlink/neigh.h"
 

@@ -5,7 +5,7 @@
 
 #include <random>
 
-#include "lib/api/codec.h"
+#include "lib/api/codec/codec.h"
 #include "lib/api/meta.h"
 #include "lib/client/watch.h"
 #include "lib/client/wire.h"

@@ -7,8 +7,8 @@
 
 #include "cni/agent/health.h"
 #include "cni/agent/node_watch.h"
-#include "lib/api/codec.h"
-#include "lib/client/fake_api.h"
+#include "lib/api/codec/codec.h"
+#include "lib/client/testing/fake_api.h"
 
 namespace keelson::cni::agent {
 namespace {

@@ -10,11 +10,11 @@
 #include "cni/agent/wireguard.h"
 #include "lib/base/file.h"
 #include "lib/base/log.h"
-#include "lib/base/metrics.h"
 #include "lib/base/service_group.h"
 #include "lib/client/transport.h"
-#include "lib/http/metrics_page.h"
-#include "lib/http/server_service.h"
+#include "lib/http/server/metrics_page.h"
+#include "lib/http/server/server_service.h"
+#include "lib/metrics/metrics.h"
 
 namespace keelson::cni::agent {
 namespace {

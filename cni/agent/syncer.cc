@@ -5,8 +5,8 @@
 #include "cni/agent/conflist.h"
 #include "cni/agent/masquerade.h"
 #include "lib/base/log.h"
-#include "lib/base/metrics.h"
 #include "lib/linux/sysctl.h"
+#include "lib/metrics/metrics.h"
 
 namespace keelson::cni::agent {
 namespace {

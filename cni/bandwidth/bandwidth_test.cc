@@ -7,7 +7,7 @@
 #include <chrono>
 
 #include "cni/lib/plugin_fixture.h"
-#include "lib/netlink/shaping.h"
+#include "lib/netlink/tc/shaping.h"
 
 namespace keelson::cni {
 namespace {

@@ -10,7 +10,7 @@
 #include <string>
 
 #include "cni/lib/plugin.h"
-#include "lib/netlink/shaping.h"
+#include "lib/netlink/tc/shaping.h"
 
 namespace keelson::cni {
 

@@ -6,12 +6,12 @@
 
 #include <fmt/format.h>
 
-#include "controlplane/apiserver/handlers/response.h"
-#include "controlplane/apiserver/handlers/yaml.h"
+#include "controlplane/apiserver/endpoints/response.h"
+#include "controlplane/apiserver/request/yaml.h"
 #include "controlplane/storage/convert.h"
-#include "lib/api/codec.h"
+#include "lib/api/codec/codec.h"
 #include "lib/api/proto/apidiscovery_v2.pb.h"
-#include "lib/http/signing_key.h"
+#include "lib/crypto/signing_key.h"
 
 namespace keelson::apiserver {
 namespace {

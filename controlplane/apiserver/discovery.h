@@ -5,8 +5,8 @@
 #include <map>
 #include <string>
 
-#include "controlplane/apiserver/api_enablement.h"
-#include "controlplane/apiserver/handlers/context.h"
+#include "controlplane/apiserver/endpoints/context.h"
+#include "controlplane/apiserver/request/api_enablement.h"
 
 namespace keelson::apiserver {
 

@@ -6,7 +6,7 @@
 
 #include "controlplane/apiserver/health.h"
 #include "controlplane/apiserver/testing/recorder.h"
-#include "lib/api/codec.h"
+#include "lib/api/codec/codec.h"
 #include "lib/api/proto/apidiscovery_v2.pb.h"
 
 namespace keelson::apiserver {

@@ -1,7 +1,7 @@
 #include "controlplane/apiserver/health.h"
 
-#include "controlplane/apiserver/handlers/response.h"
-#include "lib/k8s/health_report.h"
+#include "controlplane/apiserver/endpoints/response.h"
+#include "lib/component/health_report.h"
 
 namespace keelson::apiserver {
 namespace {

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "controlplane/apiserver/handlers/context.h"
+#include "controlplane/apiserver/endpoints/context.h"
 
 namespace keelson::apiserver {
 

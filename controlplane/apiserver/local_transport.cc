@@ -2,7 +2,7 @@
 
 #include <deque>
 
-#include "lib/api/codec.h"
+#include "lib/api/codec/codec.h"
 #include "lib/api/meta.h"
 #include "lib/base/clock.h"
 #include "lib/base/mutex.h"

@@ -4,7 +4,7 @@
 #include <memory>
 
 #include "lib/client/transport.h"
-#include "lib/http/server.h"
+#include "lib/http/server/server.h"
 
 namespace keelson::apiserver {
 

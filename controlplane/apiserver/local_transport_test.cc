@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-#include "lib/api/codec.h"
+#include "lib/api/codec/codec.h"
 #include "lib/api/types.h"
 
 namespace keelson::apiserver {

@@ -10,16 +10,16 @@
 #include "controlplane/apiserver/authz/authorizer.h"
 #include "controlplane/apiserver/authz/counting.h"
 #include "controlplane/apiserver/authz/webhook.h"
+#include "controlplane/apiserver/endpoints/request_metrics.h"
 #include "controlplane/apiserver/flowcontrol/meters.h"
-#include "controlplane/apiserver/request_metrics.h"
 #include "controlplane/apiserver/server.h"
 #include "controlplane/apiserver/testing/absent_metrics.h"
 #include "lib/base/build_info.h"
 #include "lib/base/file.h"
-#include "lib/base/metrics_conformance.h"
 #include "lib/client/transport.h"
-#include "lib/http/file_reloader.h"
+#include "lib/http/server/file_reloader.h"
 #include "lib/k8s/feature_gates.h"
+#include "lib/metrics/conformance.h"
 
 namespace keelson::apiserver {
 namespace {

@@ -4,8 +4,8 @@
 
 #include <fmt/format.h>
 
-#include "controlplane/apiserver/handlers/response.h"
-#include "lib/api/text_forms.h"
+#include "controlplane/apiserver/endpoints/response.h"
+#include "lib/api/codec/text_forms.h"
 
 namespace keelson::apiserver {
 

@@ -4,7 +4,7 @@
 #include <atomic>
 #include <chrono>
 
-#include "controlplane/apiserver/handlers/context.h"
+#include "controlplane/apiserver/endpoints/context.h"
 
 namespace keelson::apiserver {
 

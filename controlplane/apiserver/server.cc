@@ -8,7 +8,7 @@
 #include "controlplane/apiserver/server_impl.h"
 #include "controlplane/registry/ip_allocator.h"
 #include "lib/base/build_info.h"
-#include "lib/base/metrics.h"
+#include "lib/metrics/metrics.h"
 
 namespace keelson::apiserver {
 namespace {

@@ -11,21 +11,21 @@
 #include <vector>
 
 #include "controlplane/apiserver/admission/config.h"
-#include "controlplane/apiserver/api_enablement.h"
 #include "controlplane/apiserver/audit/auditor.h"
 #include "controlplane/apiserver/authn/authenticator.h"
 #include "controlplane/apiserver/authn/static_tokens.h"
 #include "controlplane/apiserver/authz/authorizer.h"
 #include "controlplane/apiserver/bootstrap/bootstrap.h"
-#include "controlplane/apiserver/handlers/kubelet_client.h"
+#include "controlplane/apiserver/connect/kubelet_client.h"
+#include "controlplane/apiserver/request/api_enablement.h"
+#include "controlplane/apiserver/request/user.h"
 #include "controlplane/apiserver/request_limits.h"
-#include "controlplane/apiserver/user.h"
 #include "controlplane/registry/registry.h"
 #include "controlplane/storage/store.h"
 #include "lib/base/service_group.h"
 #include "lib/client/transport.h"
-#include "lib/http/server.h"
-#include "lib/http/signing_key.h"
+#include "lib/crypto/signing_key.h"
+#include "lib/http/server/server.h"
 #include "lib/k8s/feature_gates.h"
 
 namespace keelson::apiserver {

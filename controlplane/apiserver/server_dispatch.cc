@@ -2,10 +2,10 @@
 
 #include <fmt/format.h>
 
-#include "controlplane/apiserver/handlers/body.h"
+#include "controlplane/apiserver/endpoints/body.h"
+#include "controlplane/apiserver/endpoints/response.h"
 #include "controlplane/apiserver/handlers/component_status.h"
-#include "controlplane/apiserver/handlers/held_writer.h"
-#include "controlplane/apiserver/handlers/response.h"
+#include "controlplane/apiserver/request/held_writer.h"
 #include "controlplane/apiserver/server_impl.h"
 
 namespace keelson::apiserver {

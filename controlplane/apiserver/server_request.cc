@@ -1,4 +1,4 @@
-#include "controlplane/apiserver/handlers/response.h"
+#include "controlplane/apiserver/endpoints/response.h"
 #include "controlplane/apiserver/local_transport.h"
 #include "controlplane/apiserver/server_impl.h"
 #include "lib/base/log.h"

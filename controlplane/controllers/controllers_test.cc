@@ -5,10 +5,10 @@
 
 #include <gtest/gtest.h>
 
-#include "controlplane/controllers/held_api.h"
-#include "controlplane/controllers/testing.h"
-#include "lib/base/metrics.h"
-#include "lib/http/signing_key.h"
+#include "controlplane/controllers/testing/cluster.h"
+#include "controlplane/controllers/testing/held_api.h"
+#include "lib/crypto/signing_key.h"
+#include "lib/metrics/metrics.h"
 
 namespace keelson::controllers {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "lib/base/metrics.h"
+#include "lib/metrics/metrics.h"
 
 namespace keelson::etcd {
 namespace {

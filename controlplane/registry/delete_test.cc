@@ -1,7 +1,7 @@
 // Deletion in its steps, and what its options mean.
 #include <limits>
 
-#include "controlplane/registry/registry_fixture.h"
+#include "controlplane/registry/testing/fixture.h"
 
 namespace keelson::registry {
 namespace {

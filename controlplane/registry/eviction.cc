@@ -9,8 +9,8 @@
 #include "lib/api/meta.h"
 #include "lib/api/proto/policy_v1.pb.h"
 #include "lib/api/selector.h"
-#include "lib/k8s/conditions.h"
-#include "lib/k8s/pod_util.h"
+#include "lib/k8s/pods/conditions.h"
+#include "lib/k8s/pods/pod_util.h"
 
 namespace keelson::registry {
 namespace {

@@ -1,7 +1,7 @@
 // pods/eviction against budgets.
-#include "controlplane/registry/registry_fixture.h"
+#include "controlplane/registry/testing/fixture.h"
 #include "lib/api/proto/policy_v1.pb.h"
-#include "lib/k8s/pod_util.h"
+#include "lib/k8s/pods/pod_util.h"
 
 namespace keelson::registry {
 namespace {

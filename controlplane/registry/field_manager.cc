@@ -7,7 +7,7 @@
 #include "controlplane/registry/field_manager_parts.h"
 #include "controlplane/registry/impl.h"
 #include "controlplane/storage/convert.h"
-#include "lib/api/codec.h"
+#include "lib/api/codec/codec.h"
 #include "lib/api/meta.h"
 
 namespace keelson::registry {

@@ -4,9 +4,9 @@
 #include <boost/json/parse.hpp>
 
 #include "controlplane/registry/field_manager.h"
-#include "lib/api/codec.h"
+#include "lib/api/codec/codec.h"
 #include "lib/api/meta.h"
-#include "lib/k8s/defaulting.h"
+#include "lib/k8s/defaulting/defaulting.h"
 
 namespace keelson::registry {
 namespace {

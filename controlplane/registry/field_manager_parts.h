@@ -2,7 +2,7 @@
 #pragma once
 
 #include "controlplane/registry/field_manager.h"
-#include "lib/api/typed.h"
+#include "lib/api/apply/typed.h"
 
 namespace keelson::registry {
 

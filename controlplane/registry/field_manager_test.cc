@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 #include <boost/json/parse.hpp>
 
-#include "lib/api/codec.h"
+#include "lib/api/codec/codec.h"
 #include "lib/api/meta.h"
 #include "lib/api/proto/autoscaling_v2.pb.h"
 

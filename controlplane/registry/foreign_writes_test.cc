@@ -1,5 +1,5 @@
 // Writes as other clients send them, and objects as other servers have left them.
-#include "controlplane/registry/registry_fixture.h"
+#include "controlplane/registry/testing/fixture.h"
 #include "controlplane/registry/unenforced.h"
 #include "lib/api/proto/admissionregistration_v1.pb.h"
 #include "lib/api/proto/apiextensions_v1.pb.h"

@@ -9,7 +9,7 @@
 #include "lib/api/meta.h"
 #include "lib/api/proto/networking_v1.pb.h"
 #include "lib/base/log.h"
-#include "lib/base/metrics.h"
+#include "lib/metrics/metrics.h"
 
 namespace keelson::registry {
 namespace {

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "lib/api/field_path.h"
+#include "lib/api/apply/field_path.h"
 #include "lib/api/types.h"
 #include "lib/k8s/field_error.h"
 

@@ -7,9 +7,9 @@
 #include "controlplane/registry/impl.h"
 #include "controlplane/registry/patch_errors.h"
 #include "controlplane/storage/convert.h"
-#include "lib/api/codec.h"
+#include "lib/api/codec/codec.h"
 #include "lib/api/meta.h"
-#include "lib/api/patch.h"
+#include "lib/api/patch/patch.h"
 #include "lib/k8s/field_error.h"
 
 namespace keelson::registry {

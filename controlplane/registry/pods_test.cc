@@ -1,5 +1,5 @@
 // Pods and workloads on their way into the store: what is filled in, kept, counted and refused.
-#include "controlplane/registry/registry_fixture.h"
+#include "controlplane/registry/testing/fixture.h"
 #include "lib/api/proto/batch_v1.pb.h"
 #include "lib/api/quantity.h"
 

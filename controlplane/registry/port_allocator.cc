@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "controlplane/registry/ip_allocator.h"
-#include "lib/base/metrics.h"
+#include "lib/metrics/metrics.h"
 
 namespace keelson::registry {
 namespace {

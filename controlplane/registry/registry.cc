@@ -7,7 +7,7 @@
 #include "controlplane/registry/impl.h"
 #include "controlplane/registry/unenforced.h"
 #include "controlplane/storage/convert.h"
-#include "lib/api/codec.h"
+#include "lib/api/codec/codec.h"
 #include "lib/api/meta.h"
 #include "lib/base/log.h"
 #include "lib/k8s/field_error.h"

@@ -5,7 +5,7 @@
 #include <set>
 #include <thread>
 
-#include "controlplane/registry/registry_fixture.h"
+#include "controlplane/registry/testing/fixture.h"
 #include "lib/base/mutex.h"
 
 namespace keelson::registry {

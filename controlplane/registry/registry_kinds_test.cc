@@ -1,5 +1,5 @@
 // What single kinds do beyond the common: pods, namespaces, services, events, secrets, jobs.
-#include "controlplane/registry/registry_fixture.h"
+#include "controlplane/registry/testing/fixture.h"
 #include "lib/api/proto/batch_v1.pb.h"
 #include "lib/api/proto/networking_v1.pb.h"
 

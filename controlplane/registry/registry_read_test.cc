@@ -1,7 +1,7 @@
 // Which versions of what lists and watches give, and what they refuse, over a real etcd.
 #include <gmock/gmock.h>
 
-#include "controlplane/registry/registry_fixture.h"
+#include "controlplane/registry/testing/fixture.h"
 #include "controlplane/storage/continue_token.h"
 
 namespace keelson::registry {

@@ -1,5 +1,5 @@
 // Writes: what every resource has in common.
-#include "controlplane/registry/registry_fixture.h"
+#include "controlplane/registry/testing/fixture.h"
 #include "lib/api/proto/networking_v1.pb.h"
 
 namespace keelson::registry {

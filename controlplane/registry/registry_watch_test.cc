@@ -1,7 +1,7 @@
 // Lists and watches, also over the death of etcd.
 #include <signal.h>
 
-#include "controlplane/registry/registry_fixture.h"
+#include "controlplane/registry/testing/fixture.h"
 
 namespace keelson::registry {
 namespace {

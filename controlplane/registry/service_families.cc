@@ -4,7 +4,7 @@
 
 #include <fmt/format.h>
 
-#include "lib/k8s/service_rules.h"
+#include "lib/k8s/validation/network/service_rules.h"
 
 namespace keelson::registry {
 namespace {

@@ -8,8 +8,8 @@
 #include "controlplane/registry/service_families.h"
 #include "lib/api/meta.h"
 #include "lib/base/log.h"
-#include "lib/base/metrics.h"
 #include "lib/base/mutex.h"
+#include "lib/metrics/metrics.h"
 
 namespace keelson::registry {
 namespace {

@@ -1,7 +1,7 @@
 // Services in the registry: families, addresses, node ports, and what is left when a write was cut short.
 #include "controlplane/registry/ip_allocator.h"
-#include "controlplane/registry/registry_fixture.h"
 #include "controlplane/registry/service_families.h"
+#include "controlplane/registry/testing/fixture.h"
 #include "lib/api/proto/networking_v1.pb.h"
 
 namespace keelson::registry {

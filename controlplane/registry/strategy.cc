@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "lib/api/codec.h"
+#include "lib/api/codec/codec.h"
 #include "lib/api/deleted_object.h"
 #include "lib/api/meta.h"
 

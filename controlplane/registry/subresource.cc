@@ -6,7 +6,7 @@
 #include "lib/api/meta.h"
 #include "lib/api/selector.h"
 #include "lib/k8s/field_error.h"
-#include "lib/k8s/validation.h"
+#include "lib/k8s/validation/validation.h"
 
 namespace keelson::registry {
 namespace {

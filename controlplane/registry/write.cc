@@ -8,12 +8,12 @@
 #include "controlplane/registry/field_manager.h"
 #include "controlplane/registry/impl.h"
 #include "controlplane/registry/unenforced.h"
-#include "lib/api/codec.h"
+#include "lib/api/codec/codec.h"
 #include "lib/api/meta.h"
-#include "lib/k8s/defaulting.h"
+#include "lib/k8s/defaulting/defaulting.h"
 #include "lib/k8s/field_error.h"
-#include "lib/k8s/validation.h"
-#include "lib/k8s/warnings.h"
+#include "lib/k8s/validation/validation.h"
+#include "lib/k8s/warnings/warnings.h"
 
 namespace keelson::registry {
 namespace {

@@ -1,5 +1,5 @@
 // What creates, updates and patches of every kind have in common: names, versions, owners, patches' errors.
-#include "controlplane/registry/registry_fixture.h"
+#include "controlplane/registry/testing/fixture.h"
 
 namespace keelson::registry {
 namespace {

@@ -1,11 +1,11 @@
 // Cache, queue and algorithm.
 #include <gtest/gtest.h>
 
-#include "controlplane/scheduler/algorithm.h"
-#include "controlplane/scheduler/cache.h"
-#include "controlplane/scheduler/profile.h"
-#include "controlplane/scheduler/queue.h"
-#include "controlplane/scheduler/testing.h"
+#include "controlplane/scheduler/algorithm/algorithm.h"
+#include "controlplane/scheduler/cache/cache.h"
+#include "controlplane/scheduler/config/profile.h"
+#include "controlplane/scheduler/queue/queue.h"
+#include "controlplane/scheduler/testing/objects.h"
 
 namespace keelson::scheduler {
 namespace {

@@ -2,11 +2,11 @@
 
 #include <algorithm>
 
-#include "controlplane/scheduler/extender.h"
-#include "lib/api/codec.h"
+#include "controlplane/scheduler/extender/extender.h"
+#include "lib/api/codec/codec.h"
 #include "lib/api/meta.h"
 #include "lib/base/log.h"
-#include "lib/k8s/pod_util.h"
+#include "lib/k8s/pods/pod_util.h"
 
 namespace keelson::scheduler {
 

@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "controlplane/scheduler/binders.h"
-#include "controlplane/scheduler/cache.h"
-#include "controlplane/scheduler/evictor.h"
-#include "controlplane/scheduler/queue.h"
+#include "controlplane/scheduler/cache/cache.h"
+#include "controlplane/scheduler/framework/evictor.h"
+#include "controlplane/scheduler/queue/queue.h"
 #include "controlplane/scheduler/reports.h"
 #include "lib/api/proto/policy_v1.pb.h"
 #include "lib/client/informer.h"

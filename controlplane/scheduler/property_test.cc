@@ -5,10 +5,10 @@
 
 #include <gtest/gtest.h>
 
-#include "controlplane/scheduler/algorithm.h"
-#include "controlplane/scheduler/random_cluster.h"
-#include "controlplane/scheduler/testing.h"
-#include "controlplane/scheduler/volume_plan.h"
+#include "controlplane/scheduler/algorithm/algorithm.h"
+#include "controlplane/scheduler/testing/objects.h"
+#include "controlplane/scheduler/testing/random_cluster.h"
+#include "controlplane/scheduler/volumes/volume_plan.h"
 #include "lib/api/meta.h"
 
 namespace keelson::scheduler {

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "controlplane/scheduler/binders.h"
-#include "controlplane/scheduler/pod_info.h"
+#include "controlplane/scheduler/types/pod_info.h"
 #include "lib/client/events.h"
 
 namespace keelson::scheduler {

@@ -4,22 +4,22 @@
 
 #include <fmt/format.h>
 
-#include "controlplane/scheduler/algorithm.h"
+#include "controlplane/scheduler/algorithm/algorithm.h"
+#include "controlplane/scheduler/algorithm/why.h"
 #include "controlplane/scheduler/binders.h"
 #include "controlplane/scheduler/evictions.h"
-#include "controlplane/scheduler/extender.h"
-#include "controlplane/scheduler/intake.h"
-#include "controlplane/scheduler/metrics.h"
+#include "controlplane/scheduler/extender/extender.h"
+#include "controlplane/scheduler/framework/metrics.h"
+#include "controlplane/scheduler/framework/waiting_room.h"
+#include "controlplane/scheduler/queue/intake.h"
 #include "controlplane/scheduler/reports.h"
-#include "controlplane/scheduler/volumes.h"
-#include "controlplane/scheduler/waiting_room.h"
-#include "controlplane/scheduler/why.h"
+#include "controlplane/scheduler/volumes/volumes.h"
 #include "controlplane/scheduler/workloads.h"
 #include "lib/base/log.h"
 #include "lib/base/service_group.h"
 #include "lib/client/events.h"
 #include "lib/client/informer.h"
-#include "lib/http/server_service.h"
+#include "lib/http/server/server_service.h"
 
 namespace keelson::scheduler {
 

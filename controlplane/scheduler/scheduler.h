@@ -16,8 +16,8 @@
 #include <string>
 #include <vector>
 
-#include "controlplane/scheduler/config.h"
-#include "controlplane/scheduler/pod_resources.h"
+#include "controlplane/scheduler/config/config.h"
+#include "controlplane/scheduler/types/pod_resources.h"
 #include "lib/base/clock.h"
 #include "lib/base/error.h"
 #include "lib/client/rest.h"

@@ -1,11 +1,11 @@
 // The pure cycle: pop, snapshot, filter, score, assume; no API server.
 #include <benchmark/benchmark.h>
 
-#include "controlplane/scheduler/algorithm.h"
-#include "controlplane/scheduler/cache.h"
-#include "controlplane/scheduler/profile.h"
-#include "controlplane/scheduler/queue.h"
-#include "controlplane/scheduler/testing.h"
+#include "controlplane/scheduler/algorithm/algorithm.h"
+#include "controlplane/scheduler/cache/cache.h"
+#include "controlplane/scheduler/config/profile.h"
+#include "controlplane/scheduler/queue/queue.h"
+#include "controlplane/scheduler/testing/objects.h"
 
 namespace keelson::scheduler {
 namespace {

@@ -1,5 +1,5 @@
 // The whole scheduler against an API server in memory.
-#include "controlplane/scheduler/scheduler_testing.h"
+#include "controlplane/scheduler/testing/cluster.h"
 #include "lib/api/proto/policy_v1.pb.h"
 
 namespace keelson::scheduler {

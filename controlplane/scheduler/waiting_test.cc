@@ -1,8 +1,8 @@
 // The whole scheduler, and pods whose binding has to wait for volumes or for a Permit plugin.
 #include <deque>
 
-#include "controlplane/scheduler/scheduler_testing.h"
-#include "controlplane/scheduler/volume_plan.h"
+#include "controlplane/scheduler/testing/cluster.h"
+#include "controlplane/scheduler/volumes/volume_plan.h"
 #include "lib/api/proto/storage_v1.pb.h"
 #include "lib/base/mutex.h"
 

@@ -8,7 +8,7 @@
 
 #include "controlplane/etcd/client.h"
 #include "lib/api/scheme.h"
-#include "lib/base/metrics.h"
+#include "lib/metrics/metrics.h"
 
 namespace keelson::storage {
 

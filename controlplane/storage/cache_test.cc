@@ -6,7 +6,7 @@
 #include "controlplane/storage/continue_token.h"
 #include "controlplane/storage/convert.h"
 #include "controlplane/storage/wire.h"
-#include "lib/api/codec.h"
+#include "lib/api/codec/codec.h"
 #include "lib/api/meta.h"
 #include "lib/api/proto/autoscaling_v2.pb.h"
 

@@ -9,10 +9,10 @@
 #include "controlplane/storage/encryption_kms.h"
 #include "lib/base/file.h"
 #include "lib/base/log.h"
-#include "lib/base/metrics.h"
 #include "lib/base/mutex.h"
-#include "lib/http/server_identity.h"
-#include "lib/http/signing_key.h"
+#include "lib/crypto/server_identity.h"
+#include "lib/crypto/signing_key.h"
+#include "lib/metrics/metrics.h"
 
 namespace keelson::storage {
 namespace {

@@ -9,7 +9,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "lib/api/text_forms.h"
+#include "lib/api/codec/text_forms.h"
 
 namespace keelson::storage {
 namespace {

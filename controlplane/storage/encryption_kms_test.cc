@@ -6,8 +6,8 @@
 
 #include <grpcpp/grpcpp.h>
 
-#include "lib/base/metrics.h"
 #include "lib/base/mutex.h"
+#include "lib/metrics/metrics.h"
 #include "lib/rpc/proto/kms.grpc.pb.h"
 
 namespace keelson::storage {

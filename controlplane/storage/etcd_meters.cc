@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "lib/base/metrics.h"
+#include "lib/metrics/metrics.h"
 
 namespace keelson::storage {
 

@@ -2,7 +2,7 @@
 
 #include "controlplane/storage/object.h"
 #include "controlplane/storage/wire.h"
-#include "lib/api/codec.h"
+#include "lib/api/codec/codec.h"
 #include "lib/api/meta.h"
 
 namespace keelson::storage {

@@ -2,9 +2,9 @@
 
 #include <fmt/format.h>
 
-#include "lib/base/metrics.h"
-#include "lib/http/server_identity.h"
-#include "lib/http/signing_key.h"
+#include "lib/crypto/server_identity.h"
+#include "lib/crypto/signing_key.h"
+#include "lib/metrics/metrics.h"
 
 namespace keelson::storage {
 namespace {

@@ -8,7 +8,7 @@
 
 #include "controlplane/storage/convert.h"
 #include "controlplane/storage/wire.h"
-#include "lib/api/codec.h"
+#include "lib/api/codec/codec.h"
 #include "lib/api/meta.h"
 #include "lib/base/log.h"
 

@@ -2,7 +2,7 @@
 #include <benchmark/benchmark.h>
 
 #include "controlplane/storage/cache.h"
-#include "lib/api/codec.h"
+#include "lib/api/codec/codec.h"
 #include "lib/api/meta.h"
 
 namespace keelson::storage {

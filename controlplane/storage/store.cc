@@ -17,7 +17,7 @@
 #include "controlplane/storage/etcd_meters.h"
 #include "controlplane/storage/feed.h"
 #include "controlplane/storage/opener.h"
-#include "lib/api/codec.h"
+#include "lib/api/codec/codec.h"
 #include "lib/api/meta.h"
 #include "lib/base/log.h"
 

@@ -7,7 +7,7 @@
 #include "controlplane/etcd/test_etcd.h"
 #include "controlplane/storage/opener.h"
 #include "controlplane/storage/store.h"
-#include "lib/api/codec.h"
+#include "lib/api/codec/codec.h"
 #include "lib/api/meta.h"
 #include "lib/base/mutex.h"
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <optional>
 
-#include "lib/api/codec.h"
+#include "lib/api/codec/codec.h"
 
 namespace keelson::storage {
 namespace {

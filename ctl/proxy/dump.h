@@ -9,8 +9,8 @@
 #include <utility>
 #include <vector>
 
+#include "ctl/ebpf/socket_maps.h"
 #include "ctl/problem.h"
-#include "ctl/sockets/socket_maps.h"
 #include "lib/netlink/ipvs.h"
 #include "lib/nft/program.h"
 

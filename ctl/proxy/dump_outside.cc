@@ -2,8 +2,8 @@
 #include <algorithm>
 #include <boost/json.hpp>
 
+#include "ctl/ebpf/outside_packet.h"
 #include "ctl/output.h"
-#include "ctl/outside/outside_packet.h"
 #include "ctl/proxy/dump.h"
 
 namespace keelson::ctl {

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <iostream>
 
-#include "ctl/outside/outside_packet.h"
+#include "ctl/ebpf/outside_packet.h"
+#include "ctl/ebpf/socket_call.h"
 #include "ctl/proxy/dump.h"
-#include "ctl/sockets/socket_call.h"
 #include "ctl/verb.h"
 #include "lib/base/file.h"
 #include "lib/nft/kernel.h"

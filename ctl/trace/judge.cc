@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
+#include "ctl/ebpf/outside_packet.h"
 #include "ctl/output.h"
-#include "ctl/outside/outside_packet.h"
 
 namespace keelson::ctl {
 namespace {

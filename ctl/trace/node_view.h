@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "ctl/sockets/socket_maps.h"
+#include "ctl/ebpf/socket_maps.h"
 #include "lib/base/error.h"
 #include "lib/base/ip.h"
 #include "lib/netlink/conntrack.h"

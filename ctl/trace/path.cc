@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <map>
 
+#include "ctl/ebpf/outside_packet.h"
 #include "ctl/output.h"
-#include "ctl/outside/outside_packet.h"
 
 namespace keelson::ctl {
 namespace {

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "ctl/sockets/socket_call.h"
+#include "ctl/ebpf/socket_call.h"
 #include "ctl/trace/node_view.h"
 #include "ctl/trace/service_view.h"
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <iostream>
 
-#include "ctl/outside/outside_packet.h"
+#include "ctl/ebpf/outside_packet.h"
 #include "ctl/trace/report.h"
 #include "ctl/verb.h"
 

@@ -6,7 +6,7 @@
 
 #include "ctl/verb.h"
 #include "ctl/why/report.h"
-#include "lib/http/client.h"
+#include "lib/http/client/client.h"
 
 namespace keelson::ctl {
 namespace {

@@ -6,8 +6,8 @@
 #include "kubelet/certificate/certificate_store.h"
 #include "lib/base/file.h"
 #include "lib/base/log.h"
-#include "lib/http/channels.h"
-#include "lib/http/signing_key.h"
+#include "lib/crypto/signing_key.h"
+#include "lib/http/streaming/channels.h"
 
 namespace keelson::kubelet {
 namespace {

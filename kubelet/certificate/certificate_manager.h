@@ -17,7 +17,7 @@
 #include "kubelet/certificate/certificate_request.h"
 #include "kubelet/certificate/certificate_store.h"
 #include "lib/base/clock.h"
-#include "lib/base/metrics.h"
+#include "lib/metrics/metrics.h"
 
 namespace keelson::kubelet {
 

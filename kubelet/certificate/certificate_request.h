@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "lib/client/rest.h"
-#include "lib/http/certificates.h"
+#include "lib/crypto/certificates.h"
 
 namespace keelson::kubelet {
 

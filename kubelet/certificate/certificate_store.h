@@ -10,7 +10,7 @@
 
 #include "lib/base/clock.h"
 #include "lib/base/error.h"
-#include "lib/http/certificates.h"
+#include "lib/crypto/certificates.h"
 
 namespace keelson::kubelet {
 

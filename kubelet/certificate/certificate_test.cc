@@ -10,8 +10,8 @@
 #include "kubelet/certificate/certificate_manager.h"
 #include "lib/api/proto/certificates_v1.pb.h"
 #include "lib/base/file.h"
-#include "lib/client/fake_api.h"
-#include "lib/http/certificate_authority.h"
+#include "lib/client/testing/fake_api.h"
+#include "lib/crypto/certificate_authority.h"
 
 namespace keelson::kubelet {
 namespace {

@@ -1,9 +1,9 @@
 #include "kubelet/certificate/pod_certificate_request.h"
 
 #include "kubelet/certificate/json_answer.h"
-#include "lib/api/text_forms.h"
+#include "lib/api/codec/text_forms.h"
 #include "lib/base/wall_time.h"
-#include "lib/http/certificates.h"
+#include "lib/crypto/certificates.h"
 
 namespace keelson::kubelet {
 

@@ -5,12 +5,12 @@
 
 #include "lib/api/meta.h"
 #include "lib/base/log.h"
-#include "lib/base/metrics.h"
 #include "lib/base/mutex.h"
 #include "lib/client/backoff.h"
-#include "lib/http/certificates.h"
+#include "lib/crypto/certificates.h"
 #include "lib/k8s/field_error.h"
-#include "lib/k8s/pem.h"
+#include "lib/k8s/text/pem.h"
+#include "lib/metrics/metrics.h"
 
 namespace keelson::kubelet {
 

@@ -3,12 +3,12 @@
 #include <gtest/gtest.h>
 
 #include "kubelet/certificate/json_answer.h"
-#include "lib/api/codec.h"
+#include "lib/api/codec/codec.h"
 #include "lib/api/meta.h"
-#include "lib/base/metrics.h"
-#include "lib/client/fake_api.h"
-#include "lib/http/certificate_authority.h"
-#include "lib/http/certificates.h"
+#include "lib/client/testing/fake_api.h"
+#include "lib/crypto/certificate_authority.h"
+#include "lib/crypto/certificates.h"
+#include "lib/metrics/metrics.h"
 
 namespace keelson::kubelet {
 namespace {

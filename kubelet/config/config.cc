@@ -1,7 +1,7 @@
 #include "kubelet/config/config.h"
 
 #include "kubelet/config/document.h"
-#include "lib/api/patch.h"
+#include "lib/api/patch/patch.h"
 #include "lib/base/file.h"
 #include "lib/base/log.h"
 

@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "kubelet/config/value.h"
-#include "lib/k8s/logging_options.h"
-#include "lib/k8s/yaml.h"
+#include "lib/component/logging_options.h"
+#include "lib/k8s/text/yaml.h"
 
 namespace keelson::kubelet {
 

@@ -5,7 +5,7 @@
 #include "kubelet/config/flags_without_effect.h"
 #include "lib/base/log.h"
 #include "lib/base/version.h"
-#include "lib/k8s/logging_options.h"
+#include "lib/component/logging_options.h"
 
 namespace keelson::kubelet {
 

@@ -7,7 +7,7 @@
 
 #include "lib/api/duration.h"
 #include "lib/api/quantity.h"
-#include "lib/k8s/pod_resources.h"
+#include "lib/k8s/pods/pod_resources.h"
 
 namespace keelson::kubelet {
 

@@ -3,7 +3,7 @@
 #include <limits>
 
 #include "lib/api/duration.h"
-#include "lib/k8s/logging_options.h"
+#include "lib/component/logging_options.h"
 
 namespace keelson::kubelet {
 

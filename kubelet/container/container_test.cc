@@ -8,7 +8,7 @@
 #include "kubelet/container/sandbox_config.h"
 #include "kubelet/container/security.h"
 #include "kubelet/testing/fake_objects.h"
-#include "lib/api/codec.h"
+#include "lib/api/codec/codec.h"
 
 namespace keelson::kubelet {
 namespace {

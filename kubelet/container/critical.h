@@ -2,7 +2,7 @@
 #pragma once
 
 #include "lib/api/types.h"
-#include "lib/k8s/pod_util.h"
+#include "lib/k8s/pods/pod_util.h"
 
 namespace keelson::kubelet {
 

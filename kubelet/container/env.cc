@@ -7,7 +7,7 @@
 #include "kubelet/container/env_file.h"
 #include "kubelet/container/expansion.h"
 #include "kubelet/container/field_value.h"
-#include "lib/k8s/names.h"
+#include "lib/k8s/text/names.h"
 
 namespace keelson::kubelet {
 

@@ -3,7 +3,7 @@
 #include <map>
 
 #include "lib/k8s/field_error.h"
-#include "lib/k8s/pod_util.h"
+#include "lib/k8s/pods/pod_util.h"
 
 namespace keelson::kubelet {
 

@@ -3,7 +3,7 @@
 #include <unistd.h>
 
 #include "kubelet/container/critical.h"
-#include "lib/k8s/qos.h"
+#include "lib/k8s/pods/qos.h"
 
 namespace keelson::kubelet {
 

@@ -6,7 +6,7 @@
 
 #include "kubelet/container/paths.h"
 #include "kubelet/cri/types.h"
-#include "lib/k8s/pod_resources.h"
+#include "lib/k8s/pods/pod_resources.h"
 
 namespace keelson::kubelet {
 

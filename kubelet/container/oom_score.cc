@@ -3,8 +3,8 @@
 
 #include "kubelet/container/critical.h"
 #include "kubelet/container/resources.h"
-#include "lib/k8s/pod_util.h"
-#include "lib/k8s/qos.h"
+#include "lib/k8s/pods/pod_util.h"
+#include "lib/k8s/pods/qos.h"
 
 namespace keelson::kubelet {
 

@@ -3,9 +3,9 @@
 #include <algorithm>
 
 #include "kubelet/container/memory_control.h"
-#include "lib/k8s/pod_resources.h"
-#include "lib/k8s/pod_util.h"
-#include "lib/k8s/qos.h"
+#include "lib/k8s/pods/pod_resources.h"
+#include "lib/k8s/pods/pod_util.h"
+#include "lib/k8s/pods/qos.h"
 
 namespace keelson::kubelet {
 

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "kubelet/container/memory_control.h"
-#include "lib/api/codec.h"
+#include "lib/api/codec/codec.h"
 
 namespace keelson::kubelet {
 namespace {

@@ -8,7 +8,7 @@
 #include "kubelet/container/labels.h"
 #include "kubelet/metrics/buckets.h"
 #include "kubelet/metrics/stopwatch.h"
-#include "lib/base/metrics.h"
+#include "lib/metrics/metrics.h"
 
 namespace keelson::kubelet {
 

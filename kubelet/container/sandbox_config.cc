@@ -3,7 +3,7 @@
 #include "kubelet/container/labels.h"
 #include "kubelet/container/resources.h"
 #include "kubelet/container/security.h"
-#include "lib/k8s/pod_resources.h"
+#include "lib/k8s/pods/pod_resources.h"
 
 namespace keelson::kubelet {
 

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "lib/api/codec.h"
+#include "lib/api/codec/codec.h"
 #include "lib/base/file.h"
 
 namespace keelson::kubelet {

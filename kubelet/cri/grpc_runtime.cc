@@ -1,7 +1,7 @@
 #include "kubelet/cri/grpc_runtime.h"
 
 // Before gRPC's headers: both define thread-safety macros, and a system header may do so again.
-#include "lib/base/metrics.h"
+#include "lib/metrics/metrics.h"
 #include "lib/rpc/channel.h"
 
 #include <grpcpp/grpcpp.h>

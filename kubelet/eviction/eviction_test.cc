@@ -4,8 +4,8 @@
 #include <thread>
 
 #include "kubelet/eviction/manager.h"
-#include "lib/api/codec.h"
-#include "lib/k8s/defaulting.h"
+#include "lib/api/codec/codec.h"
+#include "lib/k8s/defaulting/defaulting.h"
 
 namespace keelson::kubelet {
 namespace {

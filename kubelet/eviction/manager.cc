@@ -6,10 +6,10 @@
 #include "kubelet/metrics/buckets.h"
 #include "kubelet/metrics/stopwatch.h"
 #include "lib/base/log.h"
-#include "lib/base/metrics.h"
 #include "lib/base/pause.h"
-#include "lib/k8s/pod_util.h"
-#include "lib/k8s/qos.h"
+#include "lib/k8s/pods/pod_util.h"
+#include "lib/k8s/pods/qos.h"
+#include "lib/metrics/metrics.h"
 
 namespace keelson::kubelet {
 

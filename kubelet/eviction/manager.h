@@ -12,7 +12,7 @@
 
 #include "kubelet/eviction/plan.h"
 #include "lib/base/mutex.h"
-#include "lib/k8s/fit.h"
+#include "lib/k8s/pods/fit.h"
 #include "lib/linux/memory_alarm.h"
 
 namespace keelson::kubelet {

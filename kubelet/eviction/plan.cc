@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <tuple>
 
-#include "lib/k8s/pod_resources.h"
-#include "lib/k8s/pod_util.h"
+#include "lib/k8s/pods/pod_resources.h"
+#include "lib/k8s/pods/pod_util.h"
 
 namespace keelson::kubelet {
 

@@ -7,7 +7,7 @@
 #include "kubelet/gc/images.h"
 #include "kubelet/gc/log_rotation.h"
 #include "lib/base/file.h"
-#include "lib/base/metrics.h"
+#include "lib/metrics/metrics.h"
 
 namespace keelson::kubelet {
 namespace {

@@ -8,8 +8,8 @@
 
 #include "kubelet/cri/pause_image.h"
 #include "lib/base/log.h"
-#include "lib/base/metrics.h"
 #include "lib/base/pause.h"
+#include "lib/metrics/metrics.h"
 
 namespace keelson::kubelet {
 

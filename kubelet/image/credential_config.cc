@@ -8,7 +8,7 @@
 
 #include "lib/api/duration.h"
 #include "lib/k8s/field_error.h"
-#include "lib/k8s/names.h"
+#include "lib/k8s/text/names.h"
 
 namespace keelson::kubelet {
 

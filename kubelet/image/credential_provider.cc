@@ -11,8 +11,8 @@
 #include "lib/base/fd.h"
 #include "lib/base/file.h"
 #include "lib/base/log.h"
+#include "lib/crypto/signing_key.h"
 #include "lib/event/process.h"
-#include "lib/http/signing_key.h"
 
 namespace keelson::kubelet {
 

@@ -4,7 +4,7 @@
 #include <cctype>
 
 #include "kubelet/metrics/buckets.h"
-#include "lib/base/metrics.h"
+#include "lib/metrics/metrics.h"
 
 namespace keelson::kubelet {
 

@@ -1,8 +1,8 @@
 #include "kubelet/metrics/build_info.h"
 
 #include "lib/base/build_info.h"
-#include "lib/base/metrics.h"
 #include "lib/k8s/feature_gates.h"
+#include "lib/metrics/metrics.h"
 
 namespace keelson::kubelet {
 

@@ -1,13 +1,14 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "kubelet/cm/cgroups/measured_cgroups.h"
 #include "kubelet/cri/fake.h"
+#include "kubelet/cri/measured_runtime.h"
 #include "kubelet/metrics/build_info.h"
-#include "kubelet/metrics/measured.h"
 #include "kubelet/metrics/pod_starts.h"
 #include "kubelet/testing/cgroup_names.h"
-#include "lib/api/codec.h"
-#include "lib/base/metrics.h"
+#include "lib/api/codec/codec.h"
+#include "lib/metrics/metrics.h"
 
 namespace keelson::kubelet {
 namespace {

@@ -1,6 +1,6 @@
 #include "kubelet/metrics/orphans.h"
 
-#include "lib/base/metrics.h"
+#include "lib/metrics/metrics.h"
 
 namespace keelson::kubelet {
 

@@ -4,8 +4,8 @@
 
 #include "kubelet/metrics/buckets.h"
 #include "lib/api/meta.h"
-#include "lib/base/metrics.h"
-#include "lib/k8s/pod_util.h"
+#include "lib/k8s/pods/pod_util.h"
+#include "lib/metrics/metrics.h"
 
 namespace keelson::kubelet {
 

@@ -8,7 +8,7 @@
 
 #include "lib/api/types.h"
 #include "lib/base/error.h"
-#include "lib/k8s/pod_resources.h"
+#include "lib/k8s/pods/pod_resources.h"
 
 namespace keelson::kubelet {
 

@@ -1,6 +1,6 @@
 #include "kubelet/node/node_events.h"
 
-#include "lib/k8s/pod_util.h"
+#include "lib/k8s/pods/pod_util.h"
 
 namespace keelson::kubelet {
 

@@ -1,7 +1,7 @@
 #include <boost/json.hpp>
 
 #include "kubelet/node/node_status.h"
-#include "lib/api/codec.h"
+#include "lib/api/codec/codec.h"
 
 namespace keelson::kubelet {
 

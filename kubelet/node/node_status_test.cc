@@ -8,8 +8,8 @@
 #include <gtest/gtest.h>
 
 #include "kubelet/testing/metric_value.h"
-#include "lib/client/fake_api.h"
-#include "lib/k8s/pod_util.h"
+#include "lib/client/testing/fake_api.h"
+#include "lib/k8s/pods/pod_util.h"
 
 namespace keelson::kubelet {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <time.h>
 
-#include "lib/base/metrics.h"
+#include "lib/metrics/metrics.h"
 
 namespace keelson::kubelet {
 

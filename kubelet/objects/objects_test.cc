@@ -3,8 +3,8 @@
 #include <thread>
 
 #include "kubelet/objects/pod_references.h"
-#include "lib/api/codec.h"
-#include "lib/client/fake_api.h"
+#include "lib/api/codec/codec.h"
+#include "lib/client/testing/fake_api.h"
 
 namespace keelson::kubelet {
 namespace {

@@ -1,6 +1,6 @@
 #include "kubelet/objects/pod_references.h"
 
-#include "lib/k8s/pod_util.h"
+#include "lib/k8s/pods/pod_util.h"
 
 namespace keelson::kubelet {
 

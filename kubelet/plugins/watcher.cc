@@ -4,7 +4,7 @@
 
 #include "kubelet/plugins/socket_tree.h"
 #include "lib/base/log.h"
-#include "lib/base/metrics.h"
+#include "lib/metrics/metrics.h"
 
 namespace keelson::kubelet {
 

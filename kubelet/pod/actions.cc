@@ -4,7 +4,7 @@
 
 #include "kubelet/container/container_hash.h"
 #include "kubelet/container/restart.h"
-#include "lib/k8s/pod_resources.h"
+#include "lib/k8s/pods/pod_resources.h"
 
 namespace keelson::kubelet {
 

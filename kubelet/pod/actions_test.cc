@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "kubelet/container/container_hash.h"
-#include "lib/api/codec.h"
+#include "lib/api/codec/codec.h"
 
 namespace keelson::kubelet {
 namespace {

@@ -7,7 +7,7 @@
 
 #include "kubelet/container/node_context.h"
 #include "lib/api/types.h"
-#include "lib/k8s/fit.h"
+#include "lib/k8s/pods/fit.h"
 
 namespace keelson::kubelet {
 

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "lib/api/codec.h"
+#include "lib/api/codec/codec.h"
 
 namespace keelson::kubelet {
 namespace {

@@ -6,7 +6,7 @@
 #include "lib/api/meta.h"
 #include "lib/base/log.h"
 #include "lib/base/mutex.h"
-#include "lib/k8s/pod_util.h"
+#include "lib/k8s/pods/pod_util.h"
 
 namespace keelson::kubelet {
 

@@ -11,8 +11,8 @@
 
 #include "kubelet/container/runtime_status.h"
 #include "kubelet/cri/runtime.h"
-#include "kubelet/pod/executor.h"
 #include "kubelet/probe/handler.h"
+#include "kubelet/workers/executor.h"
 
 namespace keelson::kubelet {
 

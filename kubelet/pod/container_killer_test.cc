@@ -5,7 +5,7 @@
 #include <atomic>
 
 #include "kubelet/cri/fake.h"
-#include "lib/api/codec.h"
+#include "lib/api/codec/codec.h"
 
 namespace keelson::kubelet {
 namespace {

@@ -13,7 +13,7 @@
 #include "lib/api/meta.h"
 #include "lib/base/file.h"
 #include "lib/k8s/field_error.h"
-#include "lib/k8s/pod_util.h"
+#include "lib/k8s/pods/pod_util.h"
 
 namespace keelson::kubelet {
 

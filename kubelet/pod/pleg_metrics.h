@@ -5,7 +5,7 @@
 
 #include "kubelet/metrics/stopwatch.h"
 #include "lib/base/clock.h"
-#include "lib/base/metrics.h"
+#include "lib/metrics/metrics.h"
 
 namespace keelson::kubelet {
 

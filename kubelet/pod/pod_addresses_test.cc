@@ -2,7 +2,7 @@
 
 #include "kubelet/container/field_value.h"
 #include "kubelet/pod/pod_sync_task.h"
-#include "lib/api/codec.h"
+#include "lib/api/codec/codec.h"
 
 namespace keelson::kubelet {
 namespace {

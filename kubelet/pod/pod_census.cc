@@ -2,8 +2,8 @@
 
 #include "kubelet/metrics/buckets.h"
 #include "kubelet/pod/pod_workers.h"
-#include "lib/base/metrics.h"
-#include "lib/k8s/pod_util.h"
+#include "lib/k8s/pods/pod_util.h"
+#include "lib/metrics/metrics.h"
 
 namespace keelson::kubelet {
 

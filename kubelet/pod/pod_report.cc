@@ -4,7 +4,7 @@
 #include "kubelet/pod/pod_sync_task.h"
 #include "kubelet/pod/termination_message.h"
 #include "kubelet/status/own_conditions.h"
-#include "lib/k8s/pod_util.h"
+#include "lib/k8s/pods/pod_util.h"
 
 namespace keelson::kubelet {
 

@@ -8,7 +8,7 @@
 #include "kubelet/pod/container_metrics.h"
 #include "lib/api/meta.h"
 #include "lib/base/wall_time.h"
-#include "lib/k8s/pod_util.h"
+#include "lib/k8s/pods/pod_util.h"
 
 namespace keelson::kubelet {
 

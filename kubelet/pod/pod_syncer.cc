@@ -13,7 +13,7 @@
 #include "kubelet/pod/termination_message.h"
 #include "kubelet/status/readiness.h"
 #include "lib/base/file.h"
-#include "lib/k8s/pod_util.h"
+#include "lib/k8s/pods/pod_util.h"
 
 namespace keelson::kubelet {
 

@@ -11,12 +11,11 @@
 #include <stop_token>
 #include <string>
 
-#include "kubelet/cm/pod_cgroups.h"
+#include "kubelet/cm/cgroups/pod_cgroups.h"
 #include "kubelet/container/objects.h"
 #include "kubelet/cri/runtime.h"
 #include "kubelet/image/image_manager.h"
 #include "kubelet/pod/actions.h"
-#include "kubelet/pod/executor.h"
 #include "kubelet/pod/start_gate.h"
 #include "kubelet/pod/user_namespaces.h"
 #include "kubelet/probe/manager.h"
@@ -26,8 +25,9 @@
 #include "kubelet/status/generate.h"
 #include "kubelet/status/manager.h"
 #include "kubelet/volume/volume_manager.h"
+#include "kubelet/workers/executor.h"
 #include "lib/base/mutex.h"
-#include "lib/k8s/fit.h"
+#include "lib/k8s/pods/fit.h"
 
 namespace keelson::kubelet {
 

@@ -5,7 +5,7 @@
 #include "kubelet/metrics/buckets.h"
 #include "kubelet/pod/pod_workers.h"
 #include "lib/api/meta.h"
-#include "lib/base/metrics.h"
+#include "lib/metrics/metrics.h"
 
 namespace keelson::kubelet {
 

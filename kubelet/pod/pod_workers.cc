@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
-#include "lib/api/codec.h"
+#include "lib/api/codec/codec.h"
 #include "lib/base/wall_time.h"
-#include "lib/k8s/pod_util.h"
+#include "lib/k8s/pods/pod_util.h"
 
 namespace keelson::kubelet {
 

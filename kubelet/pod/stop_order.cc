@@ -1,6 +1,6 @@
 #include "kubelet/pod/stop_order.h"
 
-#include "lib/k8s/pod_resources.h"
+#include "lib/k8s/pods/pod_resources.h"
 
 namespace keelson::kubelet {
 

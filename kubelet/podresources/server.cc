@@ -3,8 +3,8 @@
 #include <utility>
 
 #include "lib/base/file.h"
-#include "lib/base/metrics.h"
 #include "lib/base/rate_limit.h"
+#include "lib/metrics/metrics.h"
 #include "lib/rpc/server.h"
 
 #include <grpcpp/grpcpp.h>

@@ -6,8 +6,8 @@
 #include <thread>
 
 #include "lib/base/file.h"
-#include "lib/base/metrics.h"
 #include "lib/base/rate_limit.h"
+#include "lib/metrics/metrics.h"
 #include "lib/rpc/channel.h"
 
 #include <google/protobuf/text_format.h>

@@ -1,6 +1,6 @@
 #include "kubelet/podresources/source.h"
 
-#include "lib/k8s/pod_resources.h"
+#include "lib/k8s/pods/pod_resources.h"
 
 namespace keelson::kubelet::podresources {
 

@@ -7,9 +7,9 @@
 #include "kubelet/probe/grpc_probe.h"
 #include "kubelet/probe/http_action.h"
 #include "kubelet/probe/socket_probe.h"
-#include "lib/base/metrics.h"
 #include "lib/base/mutex.h"
-#include "lib/http/client.h"
+#include "lib/http/client/client.h"
+#include "lib/metrics/metrics.h"
 
 namespace keelson::kubelet {
 

@@ -1,7 +1,7 @@
 #include "kubelet/probe/http_action.h"
 
 #include "lib/k8s/int_or_string.h"
-#include "lib/k8s/pod_util.h"
+#include "lib/k8s/pods/pod_util.h"
 
 namespace keelson::kubelet {
 

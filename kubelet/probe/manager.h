@@ -17,10 +17,10 @@
 
 #include "kubelet/container/runtime_status.h"
 #include "kubelet/metrics/stopwatch.h"
-#include "kubelet/pod/executor.h"
 #include "kubelet/probe/handler.h"
 #include "kubelet/probe/probe_metrics.h"
 #include "kubelet/probe/results.h"
+#include "kubelet/workers/executor.h"
 #include "lib/base/clock.h"
 #include "lib/base/mutex.h"
 

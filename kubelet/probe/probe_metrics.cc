@@ -1,7 +1,7 @@
 #include "kubelet/probe/probe_metrics.h"
 
-#include "lib/base/kubernetes_metrics.h"
-#include "lib/k8s/pod_util.h"
+#include "lib/k8s/pods/pod_util.h"
+#include "lib/metrics/kubernetes_metrics.h"
 
 namespace keelson::kubelet {
 

@@ -6,7 +6,7 @@
 
 #include "kubelet/probe/handler.h"
 #include "kubelet/probe/results.h"
-#include "lib/base/metrics.h"
+#include "lib/metrics/metrics.h"
 
 namespace keelson::kubelet {
 

@@ -7,7 +7,7 @@
 #include "kubelet/probe/manager.h"
 #include "kubelet/probe/socket_prober.h"
 #include "kubelet/testing/one_shot_server.h"
-#include "lib/api/codec.h"
+#include "lib/api/codec/codec.h"
 
 namespace keelson::kubelet {
 namespace {

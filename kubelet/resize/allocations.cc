@@ -4,12 +4,12 @@
 
 #include "kubelet/container/labels.h"
 #include "kubelet/resize/resize_metrics.h"
-#include "lib/api/codec.h"
+#include "lib/api/codec/codec.h"
 #include "lib/api/quantity.h"
 #include "lib/base/file.h"
 #include "lib/base/log.h"
-#include "lib/k8s/pod_resources.h"
-#include "lib/k8s/pod_util.h"
+#include "lib/k8s/pods/pod_resources.h"
+#include "lib/k8s/pods/pod_util.h"
 
 namespace keelson::kubelet {
 

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "lib/base/metrics.h"
-#include "lib/k8s/pod_resources.h"
+#include "lib/k8s/pods/pod_resources.h"
+#include "lib/metrics/metrics.h"
 
 namespace keelson::kubelet {
 

@@ -4,9 +4,9 @@
 
 #include <fmt/format.h>
 
-#include "lib/k8s/fit.h"
-#include "lib/k8s/pod_util.h"
-#include "lib/k8s/qos.h"
+#include "lib/k8s/pods/fit.h"
+#include "lib/k8s/pods/pod_util.h"
+#include "lib/k8s/pods/qos.h"
 
 namespace keelson::kubelet {
 

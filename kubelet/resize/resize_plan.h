@@ -9,7 +9,7 @@
 
 #include "kubelet/container/runtime_status.h"
 #include "kubelet/resize/allocations.h"
-#include "lib/k8s/pod_resources.h"
+#include "lib/k8s/pods/pod_resources.h"
 
 namespace keelson::kubelet {
 

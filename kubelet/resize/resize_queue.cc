@@ -5,8 +5,8 @@
 
 #include "kubelet/resize/resize_metrics.h"
 #include "lib/api/meta.h"
-#include "lib/k8s/pod_util.h"
-#include "lib/k8s/qos.h"
+#include "lib/k8s/pods/pod_util.h"
+#include "lib/k8s/pods/qos.h"
 
 namespace keelson::kubelet {
 

@@ -5,7 +5,7 @@
 #include "kubelet/resize/resizer.h"
 #include "kubelet/resize/testing.h"
 #include "lib/base/file.h"
-#include "lib/k8s/pod_util.h"
+#include "lib/k8s/pods/pod_util.h"
 
 namespace keelson::kubelet {
 namespace {

@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "kubelet/container/resources.h"
-#include "lib/k8s/pod_util.h"
+#include "lib/k8s/pods/pod_util.h"
 
 namespace keelson::kubelet {
 

@@ -4,7 +4,7 @@
 #include <stop_token>
 #include <vector>
 
-#include "kubelet/cm/pod_cgroups.h"
+#include "kubelet/cm/cgroups/pod_cgroups.h"
 #include "kubelet/cri/runtime.h"
 #include "kubelet/resize/allocations.h"
 #include "kubelet/resize/resize_plan.h"

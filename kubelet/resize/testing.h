@@ -8,7 +8,7 @@
 #include "kubelet/container/labels.h"
 #include "kubelet/resize/allocations.h"
 #include "lib/base/file.h"
-#include "lib/k8s/pod_resources.h"
+#include "lib/k8s/pods/pod_resources.h"
 
 namespace keelson::kubelet {
 

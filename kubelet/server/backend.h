@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "lib/base/error.h"
-#include "lib/k8s/health_report.h"
+#include "lib/component/health_report.h"
 
 namespace keelson::kubelet::server {
 

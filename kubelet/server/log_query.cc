@@ -5,7 +5,7 @@
 #include <charconv>
 #include <ctime>
 
-#include "lib/api/text_forms.h"
+#include "lib/api/codec/text_forms.h"
 #include "lib/base/wall_time.h"
 #include "lib/k8s/field_error.h"
 

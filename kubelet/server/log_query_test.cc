@@ -6,8 +6,8 @@
 
 #include "kubelet/server/system_logs.h"
 #include "lib/base/file.h"
-#include "lib/http/client.h"
-#include "lib/http/http_fixture.h"
+#include "lib/http/client/client.h"
+#include "lib/http/testing/fixture.h"
 
 namespace keelson::kubelet::server {
 namespace {

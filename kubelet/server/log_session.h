@@ -8,7 +8,7 @@
 #include "kubelet/server/backend.h"
 #include "kubelet/server/log_line.h"
 #include "lib/base/fd.h"
-#include "lib/http/server.h"
+#include "lib/http/server/server.h"
 
 namespace keelson::kubelet::server {
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <chrono>
 
-#include "lib/base/metrics.h"
+#include "lib/metrics/metrics.h"
 
 namespace keelson::kubelet::server {
 

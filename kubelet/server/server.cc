@@ -9,9 +9,9 @@
 #include "kubelet/server/system_logs.h"
 #include "lib/base/file.h"
 #include "lib/base/log.h"
-#include "lib/http/metrics_page.h"
-#include "lib/http/streaming.h"
-#include "lib/k8s/component_pages.h"
+#include "lib/component/component_pages.h"
+#include "lib/http/server/metrics_page.h"
+#include "lib/http/streaming/streaming.h"
 
 namespace keelson::kubelet::server {
 namespace {

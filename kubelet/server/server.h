@@ -9,7 +9,7 @@
 
 #include "kubelet/server/backend.h"
 #include "lib/client/rest.h"
-#include "lib/http/server.h"
+#include "lib/http/server/server.h"
 
 namespace keelson::kubelet::server {
 

@@ -9,12 +9,12 @@
 #include <memory>
 #include <thread>
 
-#include "lib/api/codec.h"
+#include "lib/api/codec/codec.h"
 
 #include "lib/base/file.h"
-#include "lib/base/metrics.h"
-#include "lib/client/fake_api.h"
-#include "lib/http/http_fixture.h"
+#include "lib/client/testing/fake_api.h"
+#include "lib/http/testing/fixture.h"
+#include "lib/metrics/metrics.h"
 
 namespace keelson::kubelet::server {
 namespace {

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "kubelet/server/log_query.h"
-#include "lib/http/server.h"
+#include "lib/http/server/server.h"
 
 namespace keelson::kubelet::server {
 

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "lib/http/server.h"
+#include "lib/http/server/server.h"
 
 namespace keelson::kubelet::server {
 

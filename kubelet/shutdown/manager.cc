@@ -5,8 +5,8 @@
 
 #include "lib/base/file.h"
 #include "lib/base/log.h"
-#include "lib/base/metrics.h"
 #include "lib/base/pause.h"
+#include "lib/metrics/metrics.h"
 
 namespace keelson::kubelet {
 

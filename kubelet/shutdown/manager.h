@@ -16,7 +16,7 @@
 #include "kubelet/shutdown/plan.h"
 #include "lib/base/clock.h"
 #include "lib/base/error.h"
-#include "lib/k8s/fit.h"
+#include "lib/k8s/pods/fit.h"
 #include "lib/linux/logind.h"
 
 namespace keelson::kubelet {

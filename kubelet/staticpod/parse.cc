@@ -5,12 +5,12 @@
 #include <algorithm>
 
 #include "kubelet/staticpod/pod_uid.h"
-#include "lib/api/codec.h"
+#include "lib/api/codec/codec.h"
 #include "lib/api/meta.h"
-#include "lib/k8s/defaulting.h"
-#include "lib/k8s/pod_util.h"
-#include "lib/k8s/validation.h"
-#include "lib/k8s/yaml.h"
+#include "lib/k8s/defaulting/defaulting.h"
+#include "lib/k8s/pods/pod_util.h"
+#include "lib/k8s/text/yaml.h"
+#include "lib/k8s/validation/validation.h"
 
 namespace keelson::kubelet {
 

@@ -4,7 +4,7 @@
 
 #include <filesystem>
 
-#include "lib/api/codec.h"
+#include "lib/api/codec/codec.h"
 
 namespace keelson::kubelet {
 

@@ -2,9 +2,9 @@
 
 #include <gtest/gtest.h>
 
-#include "lib/api/codec.h"
-#include "lib/k8s/defaulting.h"
-#include "lib/k8s/yaml.h"
+#include "lib/api/codec/codec.h"
+#include "lib/k8s/defaulting/defaulting.h"
+#include "lib/k8s/text/yaml.h"
 
 namespace keelson::kubelet {
 namespace {

@@ -1,9 +1,9 @@
 #include "kubelet/staticpod/running_pods.h"
 
 #include "kubelet/staticpod/parse.h"
-#include "lib/api/text_forms.h"
+#include "lib/api/codec/text_forms.h"
 #include "lib/base/wall_time.h"
-#include "lib/k8s/pod_util.h"
+#include "lib/k8s/pods/pod_util.h"
 
 namespace keelson::kubelet {
 

@@ -3,7 +3,7 @@
 #include "kubelet/staticpod/parse.h"
 #include "lib/api/meta.h"
 #include "lib/base/log.h"
-#include "lib/k8s/pod_util.h"
+#include "lib/k8s/pods/pod_util.h"
 
 namespace keelson::kubelet {
 

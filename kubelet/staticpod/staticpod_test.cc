@@ -8,9 +8,9 @@
 #include "kubelet/staticpod/sources.h"
 #include "kubelet/staticpod/static_pods.h"
 #include "lib/base/file.h"
-#include "lib/client/fake_api.h"
-#include "lib/http/http_fixture.h"
-#include "lib/k8s/pod_util.h"
+#include "lib/client/testing/fake_api.h"
+#include "lib/http/testing/fixture.h"
+#include "lib/k8s/pods/pod_util.h"
 
 namespace keelson::kubelet {
 namespace {

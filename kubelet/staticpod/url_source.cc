@@ -2,7 +2,7 @@
 #include "kubelet/staticpod/sources.h"
 #include "lib/base/log.h"
 #include "lib/base/pause.h"
-#include "lib/http/client.h"
+#include "lib/http/client/client.h"
 
 namespace keelson::kubelet {
 

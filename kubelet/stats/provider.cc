@@ -8,7 +8,7 @@
 #include "kubelet/metrics/stopwatch.h"
 #include "kubelet/stats/directory_usage.h"
 #include "lib/base/file.h"
-#include "lib/base/metrics.h"
+#include "lib/metrics/metrics.h"
 
 namespace keelson::kubelet {
 

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "kubelet/cm/pod_cgroups.h"
+#include "kubelet/cm/cgroups/pod_cgroups.h"
 #include "kubelet/container/paths.h"
 #include "kubelet/container/runtime_status.h"
 #include "kubelet/cri/runtime.h"

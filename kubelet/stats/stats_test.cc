@@ -9,7 +9,7 @@
 #include "kubelet/stats/directory_usage.h"
 #include "kubelet/stats/summary.h"
 #include "lib/base/file.h"
-#include "lib/base/metrics_conformance.h"
+#include "lib/metrics/conformance.h"
 
 namespace keelson::kubelet {
 namespace {

@@ -4,7 +4,7 @@
 #include "kubelet/container/restart.h"
 #include "kubelet/status/readiness.h"
 #include "lib/api/meta.h"
-#include "lib/k8s/pod_util.h"
+#include "lib/k8s/pods/pod_util.h"
 
 namespace keelson::kubelet {
 

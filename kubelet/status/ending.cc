@@ -2,8 +2,8 @@
 
 #include "kubelet/status/conditions.h"
 #include "lib/api/meta.h"
-#include "lib/k8s/pod_util.h"
-#include "lib/k8s/qos.h"
+#include "lib/k8s/pods/pod_util.h"
+#include "lib/k8s/pods/qos.h"
 
 namespace keelson::kubelet {
 

@@ -4,7 +4,7 @@
 #include "kubelet/status/container_statuses.h"
 #include "kubelet/status/phase.h"
 #include "lib/api/meta.h"
-#include "lib/k8s/qos.h"
+#include "lib/k8s/pods/qos.h"
 
 namespace keelson::kubelet {
 

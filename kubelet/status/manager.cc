@@ -4,10 +4,10 @@
 #include <boost/json.hpp>
 
 #include "kubelet/status/own_conditions.h"
-#include "lib/api/codec.h"
-#include "lib/base/metrics.h"
+#include "lib/api/codec/codec.h"
 #include "lib/client/workqueue.h"
-#include "lib/k8s/pod_util.h"
+#include "lib/k8s/pods/pod_util.h"
+#include "lib/metrics/metrics.h"
 
 namespace keelson::kubelet {
 

@@ -6,10 +6,10 @@
 #include <thread>
 #include <utility>
 
-#include "lib/api/codec.h"
+#include "lib/api/codec/codec.h"
 #include "lib/base/clock.h"
-#include "lib/base/metrics.h"
-#include "lib/client/fake_api.h"
+#include "lib/client/testing/fake_api.h"
+#include "lib/metrics/metrics.h"
 
 namespace keelson::kubelet {
 namespace {

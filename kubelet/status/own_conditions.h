@@ -6,7 +6,7 @@
 #include <array>
 #include <string_view>
 
-#include "lib/k8s/pod_util.h"
+#include "lib/k8s/pods/pod_util.h"
 
 namespace keelson::kubelet {
 

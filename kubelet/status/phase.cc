@@ -1,7 +1,7 @@
 #include "kubelet/status/phase.h"
 
 #include "kubelet/container/restart.h"
-#include "lib/k8s/pod_util.h"
+#include "lib/k8s/pods/pod_util.h"
 
 namespace keelson::kubelet {
 

@@ -1,7 +1,7 @@
 #include "kubelet/status/readiness.h"
 
 #include "kubelet/status/conditions.h"
-#include "lib/k8s/pod_util.h"
+#include "lib/k8s/pods/pod_util.h"
 
 namespace keelson::kubelet {
 

@@ -4,8 +4,8 @@
 
 #include <map>
 
-#include "lib/api/codec.h"
-#include "lib/k8s/pod_util.h"
+#include "lib/api/codec/codec.h"
+#include "lib/k8s/pods/pod_util.h"
 
 namespace keelson::kubelet {
 namespace {

@@ -6,7 +6,7 @@
 #include <string>
 #include <utility>
 
-#include "kubelet/cm/pod_cgroups.h"
+#include "kubelet/cm/cgroups/pod_cgroups.h"
 #include "lib/base/mutex.h"
 
 namespace keelson::kubelet {

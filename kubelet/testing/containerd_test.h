@@ -17,7 +17,7 @@
 #include "kubelet/node/oom_victims.h"
 #include "kubelet/testing/containerd.h"
 #include "kubelet/testing/fixture.h"
-#include "lib/api/codec.h"
+#include "lib/api/codec/codec.h"
 #include "lib/base/file.h"
 #include "lib/base/mutex.h"
 #include "lib/linux/mount.h"

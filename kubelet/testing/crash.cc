@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "kubelet/cm/forwarding_cgroups.h"
+#include "kubelet/cm/cgroups/forwarding_cgroups.h"
 
 namespace keelson::kubelet {
 

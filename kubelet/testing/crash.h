@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "kubelet/cm/pod_cgroups.h"
+#include "kubelet/cm/cgroups/pod_cgroups.h"
 #include "kubelet/testing/gated_runtime.h"
 #include "kubelet/volume/mounter.h"
 #include "lib/base/mutex.h"

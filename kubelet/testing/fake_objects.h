@@ -5,7 +5,7 @@
 #include <string>
 
 #include "kubelet/container/objects.h"
-#include "lib/api/codec.h"
+#include "lib/api/codec/codec.h"
 #include "lib/api/meta.h"
 #include "lib/base/clock.h"
 

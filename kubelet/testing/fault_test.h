@@ -13,7 +13,7 @@
 #include "kubelet/testing/fixture.h"
 #include "kubelet/testing/threads.h"
 #include "lib/base/file.h"
-#include "lib/k8s/pod_util.h"
+#include "lib/k8s/pods/pod_util.h"
 
 namespace keelson::kubelet {
 

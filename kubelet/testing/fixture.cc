@@ -3,11 +3,11 @@
 #include <cstdio>
 #include <cstdlib>
 
-#include "kubelet/node_setup.h"
-#include "lib/api/codec.h"
+#include "kubelet/cm/node_setup.h"
+#include "lib/api/codec/codec.h"
 #include "lib/base/file.h"
-#include "lib/k8s/defaulting.h"
-#include "lib/k8s/pod_util.h"
+#include "lib/k8s/defaulting/defaulting.h"
+#include "lib/k8s/pods/pod_util.h"
 
 namespace keelson::kubelet {
 

@@ -8,7 +8,7 @@
 
 #include "kubelet/kubelet.h"
 #include "kubelet/testing/crash.h"
-#include "lib/client/fake_api.h"
+#include "lib/client/testing/fake_api.h"
 
 namespace keelson::kubelet {
 

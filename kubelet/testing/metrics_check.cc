@@ -2,7 +2,7 @@
 // those of Kubernetes 1.36. Which of them there are at all is KubeletMetricsTest.AreThoseOfKubernetes.
 #include <gtest/gtest.h>
 
-#include "lib/base/metrics_conformance.h"
+#include "lib/metrics/conformance.h"
 
 namespace keelson::kubelet {
 namespace {

@@ -4,8 +4,8 @@
 #include <charconv>
 
 #include "lib/api/meta.h"
-#include "lib/k8s/node_affinity.h"
-#include "lib/k8s/pod_util.h"
+#include "lib/k8s/pods/node_affinity.h"
+#include "lib/k8s/pods/pod_util.h"
 
 namespace keelson::kubelet {
 

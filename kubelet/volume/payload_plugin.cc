@@ -9,7 +9,7 @@
 #include "kubelet/volume/trust_anchors.h"
 #include "lib/api/meta.h"
 #include "lib/base/file.h"
-#include "lib/k8s/pod_util.h"
+#include "lib/k8s/pods/pod_util.h"
 
 namespace keelson::kubelet {
 

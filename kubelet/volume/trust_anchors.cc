@@ -5,7 +5,7 @@
 #include <set>
 
 #include "lib/api/selector.h"
-#include "lib/k8s/pem.h"
+#include "lib/k8s/text/pem.h"
 
 namespace keelson::kubelet {
 

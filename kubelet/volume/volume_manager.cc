@@ -8,7 +8,7 @@
 #include "kubelet/volume/volume_metrics.h"
 #include "lib/api/quantity.h"
 #include "lib/base/file.h"
-#include "lib/k8s/pod_util.h"
+#include "lib/k8s/pods/pod_util.h"
 
 namespace keelson::kubelet {
 

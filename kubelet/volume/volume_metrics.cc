@@ -1,6 +1,6 @@
 #include "kubelet/volume/volume_metrics.h"
 
-#include "lib/base/metrics.h"
+#include "lib/metrics/metrics.h"
 
 namespace keelson::kubelet {
 

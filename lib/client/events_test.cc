@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "lib/client/event_correlator.h"
-#include "lib/client/fake_api.h"
+#include "lib/client/testing/fake_api.h"
 
 namespace keelson::client {
 namespace {

@@ -3,13 +3,13 @@
 #include <optional>
 #include <utility>
 
-#include "lib/api/codec.h"
+#include "lib/api/codec/codec.h"
 #include "lib/api/meta.h"
 #include "lib/base/file.h"
-#include "lib/base/metrics.h"
 #include "lib/base/mutex.h"
 #include "lib/client/transport.h"
-#include "lib/http/client.h"
+#include "lib/http/client/client.h"
+#include "lib/metrics/metrics.h"
 
 namespace keelson::client {
 namespace {

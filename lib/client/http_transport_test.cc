@@ -5,13 +5,13 @@
 #include <future>
 #include <thread>
 
-#include "lib/api/codec.h"
+#include "lib/api/codec/codec.h"
 #include "lib/api/meta.h"
 #include "lib/base/file.h"
-#include "lib/base/metrics.h"
 #include "lib/client/transport.h"
-#include "lib/http/server.h"
-#include "lib/http/test_pki.h"
+#include "lib/crypto/testing/test_pki.h"
+#include "lib/http/server/server.h"
+#include "lib/metrics/metrics.h"
 
 namespace keelson::client {
 namespace {

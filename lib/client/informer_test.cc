@@ -7,7 +7,7 @@
 
 #include "lib/api/meta.h"
 #include "lib/api/proto/certificates_v1beta1.pb.h"
-#include "lib/client/fake_api.h"
+#include "lib/client/testing/fake_api.h"
 
 namespace keelson::client {
 namespace {

@@ -8,8 +8,8 @@
 
 #include "lib/api/meta.h"
 #include "lib/base/log.h"
-#include "lib/base/metrics.h"
 #include "lib/client/backoff.h"
+#include "lib/metrics/metrics.h"
 
 namespace keelson::client {
 namespace {

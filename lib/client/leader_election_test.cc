@@ -9,7 +9,7 @@
 
 #include "lib/api/meta.h"
 #include "lib/client/backoff.h"
-#include "lib/client/fake_api.h"
+#include "lib/client/testing/fake_api.h"
 
 namespace keelson::client {
 namespace {

@@ -2,7 +2,7 @@
 // end-to-end tests run it on their cluster.
 #include <cstdlib>
 
-#include "lib/client/api_conformance.h"
+#include "lib/client/testing/api_conformance.h"
 #include "lib/client/transport.h"
 
 namespace keelson::client {

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "lib/api/codec.h"
+#include "lib/api/codec/codec.h"
 
 namespace keelson::client {
 

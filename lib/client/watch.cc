@@ -1,6 +1,6 @@
 #include "lib/client/watch.h"
 
-#include "lib/api/codec.h"
+#include "lib/api/codec/codec.h"
 #include "lib/api/meta.h"
 #include "lib/client/wire.h"
 

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "lib/base/log.h"
-#include "lib/base/metrics.h"
 #include "lib/base/mutex.h"
+#include "lib/metrics/metrics.h"
 
 namespace keelson::client {
 namespace {

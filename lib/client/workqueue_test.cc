@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-#include "lib/base/metrics.h"
+#include "lib/metrics/metrics.h"
 
 namespace keelson::client {
 namespace {

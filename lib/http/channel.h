@@ -14,8 +14,8 @@
 
 #include "lib/base/error.h"
 #include "lib/base/fd.h"
+#include "lib/crypto/tls_context.h"
 #include "lib/event/loop.h"
-#include "lib/http/tls_context.h"
 
 namespace keelson::http {
 

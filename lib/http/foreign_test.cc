@@ -3,7 +3,7 @@
 
 #include "lib/base/file.h"
 #include "lib/event/process.h"
-#include "lib/http/http_fixture.h"
+#include "lib/http/testing/fixture.h"
 
 namespace keelson::http {
 namespace {

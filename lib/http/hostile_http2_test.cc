@@ -6,8 +6,8 @@
 
 #include "lib/base/file.h"
 #include "lib/base/mutex.h"
-#include "lib/http/hostile_peer.h"
-#include "lib/http/http_fixture.h"
+#include "lib/http/testing/fixture.h"
+#include "lib/http/testing/hostile_peer.h"
 
 namespace keelson::http {
 namespace {

@@ -4,8 +4,8 @@
 
 #include <random>
 
-#include "lib/http/hostile_peer.h"
-#include "lib/http/http_fixture.h"
+#include "lib/http/testing/fixture.h"
+#include "lib/http/testing/hostile_peer.h"
 
 namespace keelson::http {
 namespace {

@@ -6,9 +6,9 @@
 #include <atomic>
 #include <thread>
 
-#include "lib/http/client.h"
-#include "lib/http/server.h"
-#include "lib/http/test_pki.h"
+#include "lib/crypto/testing/test_pki.h"
+#include "lib/http/client/client.h"
+#include "lib/http/server/server.h"
 
 namespace keelson::http {
 namespace {

@@ -6,7 +6,7 @@
 #include <set>
 
 #include "lib/base/file.h"
-#include "lib/http/http_fixture.h"
+#include "lib/http/testing/fixture.h"
 
 namespace keelson::http {
 namespace {

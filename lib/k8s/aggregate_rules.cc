@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <set>
 
-#include "lib/api/codec.h"
+#include "lib/api/codec/codec.h"
 #include "lib/api/selector.h"
 
 namespace keelson::k8s {

@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "lib/api/codec.h"
+#include "lib/api/codec/codec.h"
 
 namespace keelson::k8s {
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "lib/base/log.h"
-#include "lib/base/metrics.h"
+#include "lib/metrics/metrics.h"
 
 namespace keelson::k8s {
 

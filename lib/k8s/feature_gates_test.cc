@@ -3,8 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "lib/base/metrics.h"
 #include "lib/k8s/validation_settings.h"
+#include "lib/metrics/metrics.h"
 
 namespace keelson::k8s {
 namespace {

@@ -5,7 +5,7 @@
 
 #include <fmt/format.h>
 
-#include "lib/api/codec.h"
+#include "lib/api/codec/codec.h"
 #include "lib/api/meta.h"
 #include "lib/api/proto/options.pb.h"
 #include "lib/api/types.h"

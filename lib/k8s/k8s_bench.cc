@@ -1,10 +1,10 @@
 // What the API server does to every pod that is created.
 #include <benchmark/benchmark.h>
 
-#include "lib/api/codec.h"
+#include "lib/api/codec/codec.h"
 #include "lib/api/types.h"
-#include "lib/k8s/defaulting.h"
-#include "lib/k8s/validation.h"
+#include "lib/k8s/defaulting/defaulting.h"
+#include "lib/k8s/validation/validation.h"
 
 namespace keelson::k8s {
 namespace {

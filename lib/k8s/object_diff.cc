@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "lib/api/codec.h"
+#include "lib/api/codec/codec.h"
 #include "lib/api/type_table.h"
 #include "lib/k8s/field_error.h"
 

@@ -6,7 +6,7 @@
 
 #include "lib/api/meta.h"
 #include "lib/base/log.h"
-#include "proxy/node_facts.h"
+#include "proxy/model/node_facts.h"
 
 namespace keelson::proxy {
 namespace {

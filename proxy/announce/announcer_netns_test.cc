@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <thread>
 
-#include "lib/client/fake_api.h"
+#include "lib/client/testing/fake_api.h"
 #include "lib/linux/netns.h"
 #include "lib/linux/sysctl.h"
 #include "lib/netlink/neigh.h"

@@ -7,9 +7,9 @@
 #include <unordered_map>
 
 #include "lib/base/clock.h"
-#include "lib/base/metrics.h"
 #include "lib/base/mutex.h"
-#include "proxy/dns/stored_answer.h"
+#include "lib/metrics/metrics.h"
+#include "proxy/dns/message/stored_answer.h"
 
 namespace keelson::proxy::dns {
 

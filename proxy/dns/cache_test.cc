@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "proxy/dns/dns_testing.h"
+#include "proxy/dns/testing/messages.h"
 
 namespace keelson::proxy::dns {
 namespace {

@@ -22,7 +22,7 @@
 #include "proxy/dns/responder.h"
 #include "proxy/dns/tcp_server.h"
 #include "proxy/dns/udp_server.h"
-#include "proxy/dns/zone.h"
+#include "proxy/dns/zone/zone.h"
 
 namespace keelson::proxy::dns {
 

@@ -2,7 +2,7 @@
 
 #include <charconv>
 
-#include "proxy/dns/name.h"
+#include "proxy/dns/message/name.h"
 
 namespace keelson::proxy::dns {
 namespace {

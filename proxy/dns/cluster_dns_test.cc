@@ -9,7 +9,7 @@
 
 #include "lib/api/types.h"
 #include "lib/base/socket_address.h"
-#include "proxy/dns/dns_testing.h"
+#include "proxy/dns/testing/messages.h"
 
 namespace keelson::proxy::dns {
 namespace {

@@ -9,8 +9,8 @@
 
 #include "lib/api/types.h"
 #include "lib/base/socket_address.h"
-#include "proxy/dns/dns_testing.h"
 #include "proxy/dns/responder.h"
+#include "proxy/dns/testing/messages.h"
 #include "proxy/dns/udp_server.h"
 
 namespace keelson::proxy::dns {

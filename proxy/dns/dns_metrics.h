@@ -6,8 +6,8 @@
 #include <cstdint>
 #include <string>
 
-#include "lib/base/metrics.h"
-#include "proxy/dns/message.h"
+#include "lib/metrics/metrics.h"
+#include "proxy/dns/message/message.h"
 
 namespace keelson::proxy::dns {
 

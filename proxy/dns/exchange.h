@@ -7,7 +7,7 @@
 #include <memory>
 
 #include "lib/event/loop.h"
-#include "proxy/dns/stored_answer.h"
+#include "proxy/dns/message/stored_answer.h"
 #include "proxy/dns/udp_server.h"
 
 namespace keelson::proxy::dns {

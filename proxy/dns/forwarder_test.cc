@@ -10,7 +10,7 @@
 #include <thread>
 
 #include "lib/base/socket_address.h"
-#include "proxy/dns/dns_testing.h"
+#include "proxy/dns/testing/messages.h"
 
 namespace keelson::proxy::dns {
 namespace {

@@ -5,7 +5,7 @@
 #include <functional>
 #include <memory>
 
-#include "proxy/dns/stored_answer.h"
+#include "proxy/dns/message/stored_answer.h"
 
 namespace keelson::proxy::dns {
 

@@ -14,7 +14,7 @@
 #include "proxy/dns/amplification_guard.h"
 #include "proxy/dns/dns_metrics.h"
 #include "proxy/dns/resolver.h"
-#include "proxy/dns/zone_answer.h"
+#include "proxy/dns/zone/answer.h"
 
 namespace keelson::proxy::dns {
 

@@ -10,8 +10,8 @@
 #include "lib/api/types.h"
 #include "lib/base/clock.h"
 #include "lib/base/socket_address.h"
-#include "proxy/dns/dns_testing.h"
 #include "proxy/dns/tcp_server.h"
+#include "proxy/dns/testing/messages.h"
 #include "proxy/dns/udp_server.h"
 
 namespace keelson::proxy::dns {

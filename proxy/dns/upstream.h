@@ -6,8 +6,8 @@
 #include <memory>
 #include <vector>
 
-#include "lib/base/metrics.h"
 #include "lib/event/loop.h"
+#include "lib/metrics/metrics.h"
 #include "proxy/dns/exchange.h"
 
 namespace keelson::proxy::dns {

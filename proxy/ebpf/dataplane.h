@@ -8,8 +8,8 @@
 #include <optional>
 #include <vector>
 
-#include "proxy/dataplane.h"
 #include "proxy/ebpf/sockets.h"
+#include "proxy/model/dataplane.h"
 #include "proxy/nftables/dataplane.h"
 
 namespace keelson::proxy::ebpf {

@@ -6,7 +6,7 @@
 
 #include "lib/base/file.h"
 #include "lib/bpf/fs.h"
-#include "lib/netlink/clsact.h"
+#include "lib/netlink/tc/clsact.h"
 
 namespace keelson::proxy::ebpf {
 

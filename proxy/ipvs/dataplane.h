@@ -17,9 +17,9 @@
 #include <string>
 #include <vector>
 
-#include "proxy/dataplane.h"
 #include "proxy/ipvs/kernel.h"
 #include "proxy/ipvs/plan.h"
+#include "proxy/model/dataplane.h"
 #include "proxy/nftables/dataplane.h"
 
 namespace keelson::proxy::ipvs {

@@ -4,7 +4,7 @@
 #include <memory>
 
 #include "lib/nft/kernel.h"
-#include "proxy/dataplane.h"
+#include "proxy/model/dataplane.h"
 #include "proxy/nftables/plan.h"
 
 namespace keelson::proxy::nftables {

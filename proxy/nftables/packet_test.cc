@@ -7,9 +7,9 @@
 
 #include "lib/linux/sysctl.h"
 #include "lib/nft/trace.h"
-#include "proxy/conntrack_cleaner.h"
 #include "proxy/nftables/dataplane.h"
 #include "proxy/nftables/packet_fixture.h"
+#include "proxy/sync/conntrack_cleaner.h"
 
 namespace keelson::proxy::nftables {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <stdexcept>
 
-#include "lib/api/codec.h"
+#include "lib/api/codec/codec.h"
 #include "lib/api/types.h"
 #include "lib/base/file.h"
 

@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "controlplane/apiserver/testing/cluster.h"
 #include "lib/api/scheme.h"
 #include "tests/api/json_value.h"
+#include "tests/apiserver/cluster.h"
 
 namespace keelson::apitest {
 

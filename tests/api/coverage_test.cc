@@ -5,7 +5,7 @@
 #include <set>
 #include <sstream>
 
-#include "lib/api/codec.h"
+#include "lib/api/codec/codec.h"
 #include "lib/api/scheme.h"
 #include "lib/base/file.h"
 #include "tests/api/fixture.h"

@@ -6,10 +6,10 @@
 #include <fstream>
 #include <regex>
 
-#include "controlplane/apiserver/testing/cluster.h"
 #include "lib/base/file.h"
 #include "tests/api/fixture.h"
 #include "tests/api/json_value.h"
+#include "tests/apiserver/cluster.h"
 
 namespace keelson::apitest {
 namespace {

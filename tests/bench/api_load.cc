@@ -19,7 +19,7 @@
 #include "controlplane/etcd/supervisor.h"
 #include "lib/base/file.h"
 #include "lib/client/transport.h"
-#include "lib/http/client.h"
+#include "lib/http/client/client.h"
 
 namespace keelson {
 namespace {

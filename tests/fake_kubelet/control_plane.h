@@ -7,8 +7,8 @@
 #include <thread>
 #include <vector>
 
-#include "controlplane/apiserver/testing/cluster.h"
 #include "lib/client/rest.h"
+#include "tests/apiserver/cluster.h"
 #include "tests/fake_kubelet/fake_kubelets.h"
 
 namespace keelson::fake_kubelet {

@@ -15,7 +15,7 @@
 #include "lib/base/log.h"
 #include "lib/client/informer.h"
 #include "lib/event/loop.h"
-#include "lib/k8s/pod_util.h"
+#include "lib/k8s/pods/pod_util.h"
 #include "tests/fake_kubelet/control_plane.h"
 
 namespace keelson::fake_kubelet {

@@ -8,7 +8,7 @@
 #include "lib/api/meta.h"
 #include "lib/base/log.h"
 #include "lib/client/backoff.h"
-#include "lib/k8s/pod_util.h"
+#include "lib/k8s/pods/pod_util.h"
 
 namespace keelson::fake_kubelet {
 namespace {

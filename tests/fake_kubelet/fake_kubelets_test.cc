@@ -5,8 +5,8 @@
 #include <gtest/gtest.h>
 
 #include "lib/api/meta.h"
-#include "lib/client/fake_api.h"
-#include "lib/k8s/pod_util.h"
+#include "lib/client/testing/fake_api.h"
+#include "lib/k8s/pods/pod_util.h"
 
 namespace keelson::fake_kubelet {
 namespace {

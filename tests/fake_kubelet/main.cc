@@ -3,10 +3,10 @@
 
 #include <CLI/CLI.hpp>
 
-#include "lib/base/flags.h"
 #include "lib/base/log.h"
 #include "lib/base/service_group.h"
 #include "lib/client/transport.h"
+#include "lib/component/flags.h"
 #include "lib/event/loop.h"
 #include "tests/fake_kubelet/fake_kubelets.h"
 

@@ -1,5 +1,5 @@
 #include "lib/api/meta.h"
-#include "lib/k8s/pod_util.h"
+#include "lib/k8s/pods/pod_util.h"
 #include "tests/fake_kubelet/fake_kubelets.h"
 
 namespace keelson::fake_kubelet {

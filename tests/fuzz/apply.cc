@@ -2,8 +2,8 @@
 #include <boost/json/parse.hpp>
 #include <boost/json/serialize.hpp>
 
-#include "lib/api/codec.h"
-#include "lib/api/typed.h"
+#include "lib/api/apply/typed.h"
+#include "lib/api/codec/codec.h"
 #include "tests/fuzz/documents.h"
 #include "tests/fuzz/fuzz.h"
 

@@ -2,8 +2,8 @@
 #include <vector>
 
 #include "lib/api/types.h"
-#include "proxy/dns/dns_testing.h"
 #include "proxy/dns/responder.h"
+#include "proxy/dns/testing/messages.h"
 #include "tests/fuzz/fuzz.h"
 
 namespace keelson::fuzz {

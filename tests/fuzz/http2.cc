@@ -1,8 +1,8 @@
 // HTTP/2 as a peer may send it to a server: frames, in any order, of any contents.
 #include <fmt/format.h>
 
-#include "lib/http/hostile_peer.h"
-#include "lib/http/http2_probe.h"
+#include "lib/http/testing/hostile_peer.h"
+#include "lib/http/testing/http2_probe.h"
 #include "tests/fuzz/fuzz.h"
 
 namespace keelson::fuzz {

@@ -1,9 +1,9 @@
 // Bodies: JSON, YAML, the protobuf envelope, and surgery on stored bytes.
 #include <boost/json/parse.hpp>
 
-#include "controlplane/apiserver/handlers/yaml.h"
+#include "controlplane/apiserver/request/yaml.h"
 #include "controlplane/storage/wire.h"
-#include "lib/api/codec.h"
+#include "lib/api/codec/codec.h"
 #include "tests/fuzz/fuzz.h"
 
 namespace keelson::fuzz {

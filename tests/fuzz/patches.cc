@@ -1,8 +1,8 @@
 // Patches of each type, on one object that has all that they can touch.
 #include <boost/json/serialize.hpp>
 
-#include "lib/api/codec.h"
-#include "lib/api/patch.h"
+#include "lib/api/codec/codec.h"
+#include "lib/api/patch/patch.h"
 #include "tests/fuzz/documents.h"
 #include "tests/fuzz/fuzz.h"
 

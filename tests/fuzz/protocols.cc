@@ -4,10 +4,10 @@
 
 #include <fmt/format.h>
 
-#include "lib/http/channels.h"
 #include "lib/http/http1_parser.h"
-#include "lib/http/spdy.h"
-#include "lib/http/websocket.h"
+#include "lib/http/streaming/channels.h"
+#include "lib/http/streaming/spdy.h"
+#include "lib/http/streaming/websocket.h"
 #include "tests/fuzz/fuzz.h"
 
 namespace keelson::fuzz {

@@ -1,9 +1,9 @@
 // ConfigMaps as a kubelet reads them that may do no more than its node: by each strategy, over HTTP.
 #include <gmock/gmock.h>
 
-#include "controlplane/apiserver/testing/cluster_test.h"
 #include "kubelet/objects/reader.h"
-#include "lib/api/codec.h"
+#include "lib/api/codec/codec.h"
+#include "tests/apiserver/cluster_test.h"
 
 namespace keelson::kubelet {
 namespace {

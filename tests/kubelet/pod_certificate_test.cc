@@ -1,12 +1,12 @@
 // A pod's certificate, as a kubelet with no more rights than its node's asks for it and a signer answers.
-#include "controlplane/apiserver/testing/cluster_test.h"
 #include "kubelet/certificate/pod_certificate_request.h"
-#include "lib/api/codec.h"
+#include "lib/api/codec/codec.h"
 #include "lib/api/meta.h"
 #include "lib/api/proto/certificates_v1beta1.pb.h"
 #include "lib/client/transport.h"
-#include "lib/http/certificate_authority.h"
-#include "lib/http/certificates.h"
+#include "lib/crypto/certificate_authority.h"
+#include "lib/crypto/certificates.h"
+#include "tests/apiserver/cluster_test.h"
 
 namespace keelson::kubelet {
 namespace {

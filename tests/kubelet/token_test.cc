@@ -1,8 +1,8 @@
 // A projected service account token from the API server's first to its second.
-#include "controlplane/apiserver/testing/cluster_test.h"
-#include "kubelet/api_objects.h"
+#include "kubelet/objects/api_objects.h"
 #include "kubelet/volume/volume_testing.h"
 #include "lib/client/informer.h"
+#include "tests/apiserver/cluster_test.h"
 
 namespace keelson::kubelet {
 namespace {

@@ -6,9 +6,9 @@
 #include <set>
 
 #include "controlplane/apiserver/testing/absent_metrics.h"
-#include "lib/base/kubernetes_metrics.h"
-#include "lib/base/metrics_conformance.h"
-#include "proxy/absent_metrics.h"
+#include "lib/metrics/conformance.h"
+#include "lib/metrics/kubernetes_metrics.h"
+#include "proxy/serving/absent_metrics.h"
 
 namespace keelson::metrics {
 namespace {

@@ -11,7 +11,7 @@
 #include "lib/base/file.h"
 #include "lib/base/pause.h"
 #include "lib/bpf/tc.h"
-#include "lib/client/fake_api_server.h"
+#include "lib/client/testing/fake_api_server.h"
 #include "lib/event/process.h"
 #include "lib/netlink/ipvs.h"
 #include "lib/netlink/link.h"

@@ -7,11 +7,11 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "ctl/outside/outside_packet.h"
+#include "ctl/ebpf/outside_packet.h"
 #include "lib/base/file.h"
 #include "lib/bpf/tc.h"
-#include "lib/netlink/clsact.h"
 #include "lib/netlink/link.h"
+#include "lib/netlink/tc/clsact.h"
 #include "tests/netns/outside_node.h"
 
 namespace keelson::netns {

@@ -2,7 +2,7 @@
 
 #include <cstdlib>
 
-#include "ctl/sockets/socket_call.h"
+#include "ctl/ebpf/socket_call.h"
 #include "tests/netns/packet_table.h"
 
 namespace keelson::netns {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "lib/linux/netns.h"
-#include "proxy/dataplane.h"
+#include "proxy/model/dataplane.h"
 
 namespace keelson::netns {
 

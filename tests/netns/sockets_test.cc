@@ -13,7 +13,7 @@
 #include <functional>
 #include <thread>
 
-#include "ctl/sockets/socket_call.h"
+#include "ctl/ebpf/socket_call.h"
 #include "lib/base/file.h"
 #include "lib/bpf/link.h"
 #include "proxy/ebpf/bpf/maps.h"

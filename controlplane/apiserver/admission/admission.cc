@@ -4,7 +4,7 @@
 
 #include "lib/api/meta.h"
 #include "lib/base/clock.h"
-#include "lib/base/metrics.h"
+#include "lib/metrics/metrics.h"
 
 namespace keelson::apiserver {
 namespace {

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "controlplane/apiserver/user.h"
+#include "controlplane/apiserver/request/user.h"
 #include "controlplane/registry/registry.h"
 #include "lib/base/error.h"
 

@@ -5,7 +5,7 @@
 #include <memory>
 #include <optional>
 
-#include "lib/k8s/pem.h"
+#include "lib/k8s/text/pem.h"
 
 namespace keelson::apiserver {
 namespace {

@@ -1,7 +1,7 @@
 // PersistentVolumeClaimResize: only bound claims of a class that allows it grow.
 #include "controlplane/apiserver/admission/plugins.h"
 #include "lib/api/proto/storage_v1.pb.h"
-#include "lib/k8s/pod_resources.h"
+#include "lib/k8s/pods/pod_resources.h"
 
 namespace keelson::apiserver {
 namespace {

@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "controlplane/apiserver/admission/plugins.h"
-#include "controlplane/apiserver/config_reader.h"
+#include "controlplane/apiserver/webhook/config_reader.h"
 #include "lib/base/file.h"
 
 namespace keelson::apiserver {

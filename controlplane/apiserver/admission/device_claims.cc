@@ -8,7 +8,7 @@
 #include <fmt/ranges.h>
 
 #include "controlplane/apiserver/admission/plugins.h"
-#include "lib/api/codec.h"
+#include "lib/api/codec/codec.h"
 #include "lib/api/proto/resource_v1.pb.h"
 #include "lib/k8s/field_error.h"
 

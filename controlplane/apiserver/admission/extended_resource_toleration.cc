@@ -2,9 +2,9 @@
 #include <set>
 
 #include "controlplane/apiserver/admission/plugins.h"
-#include "lib/k8s/pod_resources.h"
-#include "lib/k8s/pod_util.h"
-#include "lib/k8s/tolerations.h"
+#include "lib/k8s/pods/pod_resources.h"
+#include "lib/k8s/pods/pod_util.h"
+#include "lib/k8s/pods/tolerations.h"
 
 namespace keelson::apiserver {
 namespace {

@@ -6,7 +6,7 @@
 
 #include "controlplane/apiserver/admission/plugins.h"
 #include "lib/api/meta.h"
-#include "lib/k8s/pod_resources.h"
+#include "lib/k8s/pods/pod_resources.h"
 
 namespace keelson::apiserver {
 namespace {

@@ -5,8 +5,8 @@
 #include <fmt/format.h>
 
 #include "controlplane/apiserver/admission/plugins.h"
-#include "lib/api/codec.h"
-#include "lib/k8s/pod_resources.h"
+#include "lib/api/codec/codec.h"
+#include "lib/k8s/pods/pod_resources.h"
 
 namespace keelson::apiserver {
 namespace {
@@ -38,7 +38,7 @@ bool PodLevelChanges(const corev1::Pod& now, const corev1::Pod& before) {
          Differ(now.spec().resources(), before.spec().resources());
 }
 
-// Names as nodes declare them (kubelet/node_setup.cc), and the changes that need them.
+// Names as nodes declare them (kubelet/cm/node_setup.cc), and the changes that need them.
 constexpr struct {
   std::string_view feature;
   bool (*needed)(const corev1::Pod& now, const corev1::Pod& before);

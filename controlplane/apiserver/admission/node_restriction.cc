@@ -9,12 +9,12 @@
 #include "controlplane/apiserver/admission/certificate_request.h"
 #include "controlplane/apiserver/admission/plugins.h"
 #include "controlplane/apiserver/authz/node.h"
-#include "lib/api/codec.h"
+#include "lib/api/codec/codec.h"
 #include "lib/api/meta.h"
 #include "lib/api/proto/certificates_v1.pb.h"
 #include "lib/api/proto/certificates_v1beta1.pb.h"
 #include "lib/api/proto/resource_v1.pb.h"
-#include "lib/k8s/pod_util.h"
+#include "lib/k8s/pods/pod_util.h"
 
 namespace keelson::apiserver {
 namespace {

@@ -7,7 +7,7 @@
 
 #include "controlplane/apiserver/admission/plugins.h"
 #include "controlplane/etcd/test_etcd.h"
-#include "lib/api/codec.h"
+#include "lib/api/codec/codec.h"
 #include "lib/api/meta.h"
 
 namespace keelson::apiserver {

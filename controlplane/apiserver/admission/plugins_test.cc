@@ -8,7 +8,7 @@
 
 #include "controlplane/apiserver/admission/testing.h"
 #include "controlplane/etcd/client.h"
-#include "lib/api/codec.h"
+#include "lib/api/codec/codec.h"
 #include "lib/api/meta.h"
 #include "lib/api/proto/certificates_v1.pb.h"
 #include "lib/api/proto/resource_v1.pb.h"

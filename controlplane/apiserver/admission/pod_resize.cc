@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "controlplane/apiserver/admission/plugins.h"
-#include "lib/k8s/pod_resources.h"
+#include "lib/k8s/pods/pod_resources.h"
 
 namespace keelson::apiserver {
 namespace {

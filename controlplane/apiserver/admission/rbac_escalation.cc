@@ -7,7 +7,7 @@
 #include "controlplane/apiserver/admission/plugins.h"
 #include "controlplane/apiserver/authz/rbac.h"
 #include "controlplane/apiserver/authz/rule_coverage.h"
-#include "lib/api/codec.h"
+#include "lib/api/codec/codec.h"
 #include "lib/api/meta.h"
 #include "lib/k8s/field_error.h"
 

@@ -13,7 +13,7 @@
 #include "controlplane/apiserver/admission/plugins.h"
 #include "lib/api/meta.h"
 #include "lib/base/mutex.h"
-#include "lib/k8s/quota.h"
+#include "lib/k8s/pods/quota.h"
 
 namespace keelson::apiserver {
 namespace {

@@ -3,8 +3,8 @@
 
 #include "controlplane/apiserver/admission/plugins.h"
 #include "lib/api/proto/node_v1.pb.h"
-#include "lib/k8s/pod_resources.h"
-#include "lib/k8s/tolerations.h"
+#include "lib/k8s/pods/pod_resources.h"
+#include "lib/k8s/pods/tolerations.h"
 
 namespace keelson::apiserver {
 namespace {

@@ -7,7 +7,7 @@
 
 #include "controlplane/apiserver/admission/plugins.h"
 #include "lib/api/meta.h"
-#include "lib/k8s/pod_util.h"
+#include "lib/k8s/pods/pod_util.h"
 
 namespace keelson::apiserver {
 namespace {

@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "controlplane/apiserver/admission/plugins.h"
-#include "lib/api/codec.h"
+#include "lib/api/codec/codec.h"
 
 namespace keelson::apiserver {
 

@@ -3,13 +3,13 @@
 #include <fmt/format.h>
 
 #include "controlplane/apiserver/audit/objects.h"
-#include "controlplane/apiserver/handlers/held_writer.h"
-#include "lib/api/codec.h"
-#include "lib/api/json_text.h"
+#include "controlplane/apiserver/request/held_writer.h"
+#include "lib/api/codec/codec.h"
+#include "lib/api/codec/json_text.h"
+#include "lib/api/codec/text_forms.h"
 #include "lib/api/meta.h"
-#include "lib/api/text_forms.h"
 #include "lib/base/log.h"
-#include "lib/base/metrics.h"
+#include "lib/metrics/metrics.h"
 
 namespace keelson::apiserver::audit {
 namespace {

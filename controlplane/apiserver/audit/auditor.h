@@ -9,7 +9,7 @@
 #include "controlplane/apiserver/audit/policy.h"
 #include "controlplane/apiserver/audit/record.h"
 #include "controlplane/apiserver/audit/sink.h"
-#include "lib/http/server.h"
+#include "lib/http/server/server.h"
 
 namespace keelson::apiserver::audit {
 

@@ -5,7 +5,7 @@
 
 #include <boost/json.hpp>
 
-#include "lib/api/codec.h"
+#include "lib/api/codec/codec.h"
 #include "lib/base/file.h"
 #include "lib/http/gzip.h"
 

@@ -5,8 +5,8 @@
 
 #include "controlplane/apiserver/audit/sink.h"
 #include "lib/base/log.h"
-#include "lib/base/metrics.h"
 #include "lib/base/mutex.h"
+#include "lib/metrics/metrics.h"
 
 namespace keelson::apiserver::audit {
 namespace {

@@ -2,9 +2,9 @@
 
 #include <boost/json.hpp>
 
-#include "controlplane/apiserver/handlers/yaml.h"
-#include "lib/api/codec.h"
-#include "lib/api/json_text.h"
+#include "controlplane/apiserver/request/yaml.h"
+#include "lib/api/codec/codec.h"
+#include "lib/api/codec/json_text.h"
 
 namespace keelson::apiserver::audit {
 namespace {

@@ -8,7 +8,7 @@
 #include <fmt/ranges.h>
 #include <boost/json.hpp>
 
-#include "controlplane/apiserver/handlers/yaml.h"
+#include "controlplane/apiserver/request/yaml.h"
 
 namespace keelson::apiserver::audit {
 namespace {

@@ -9,10 +9,10 @@
 #include <vector>
 
 #include "controlplane/apiserver/audit/policy.h"
-#include "controlplane/apiserver/request_info.h"
+#include "controlplane/apiserver/request/request_info.h"
 #include "lib/api/types.h"
 #include "lib/base/mutex.h"
-#include "lib/http/server.h"
+#include "lib/http/server/server.h"
 
 namespace keelson::apiserver::audit {
 

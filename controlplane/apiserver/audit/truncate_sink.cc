@@ -2,7 +2,7 @@
 
 #include "controlplane/apiserver/audit/sink.h"
 #include "lib/base/log.h"
-#include "lib/base/metrics.h"
+#include "lib/metrics/metrics.h"
 
 namespace keelson::apiserver::audit {
 namespace {

@@ -7,8 +7,8 @@
 #include "controlplane/apiserver/authz/authorizer.h"
 #include "lib/base/clock.h"
 #include "lib/base/log.h"
-#include "lib/base/metrics.h"
-#include "lib/http/signing_key.h"
+#include "lib/crypto/signing_key.h"
+#include "lib/metrics/metrics.h"
 
 namespace keelson::apiserver {
 namespace {

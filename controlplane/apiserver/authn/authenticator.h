@@ -10,7 +10,7 @@
 #include "controlplane/apiserver/authn/request_header.h"
 #include "controlplane/apiserver/authn/token_verifier.h"
 #include "lib/base/clock.h"
-#include "lib/http/server.h"
+#include "lib/http/server/server.h"
 
 namespace keelson::apiserver {
 

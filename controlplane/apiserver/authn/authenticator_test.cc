@@ -4,7 +4,7 @@
 
 #include "controlplane/apiserver/authn/bootstrap_tokens.h"
 #include "controlplane/apiserver/authn/static_tokens.h"
-#include "lib/http/signing_key.h"
+#include "lib/crypto/signing_key.h"
 
 namespace keelson::apiserver {
 namespace {

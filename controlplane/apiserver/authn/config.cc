@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <set>
 
-#include "controlplane/apiserver/config_reader.h"
+#include "controlplane/apiserver/webhook/config_reader.h"
 
 namespace keelson::apiserver {
 namespace {

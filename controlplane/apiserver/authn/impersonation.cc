@@ -6,8 +6,8 @@
 #include <fmt/ranges.h>
 
 #include "lib/k8s/field_error.h"
-#include "lib/k8s/names.h"
-#include "lib/k8s/validate_parts.h"
+#include "lib/k8s/text/names.h"
+#include "lib/k8s/validation/parts.h"
 
 namespace keelson::apiserver {
 namespace {

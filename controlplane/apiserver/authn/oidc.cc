@@ -7,9 +7,9 @@
 
 #include "controlplane/apiserver/authn/jwt.h"
 #include "controlplane/apiserver/authn/oidc_keys.h"
-#include "lib/base/metrics.h"
-#include "lib/http/signing_key.h"
+#include "lib/crypto/signing_key.h"
 #include "lib/k8s/field_error.h"
+#include "lib/metrics/metrics.h"
 
 namespace keelson::apiserver {
 namespace {

@@ -5,10 +5,10 @@
 
 #include "controlplane/apiserver/authn/jwt.h"
 #include "lib/base/log.h"
-#include "lib/base/metrics.h"
-#include "lib/http/client.h"
-#include "lib/http/server_identity.h"
-#include "lib/http/signing_key.h"
+#include "lib/crypto/server_identity.h"
+#include "lib/crypto/signing_key.h"
+#include "lib/http/client/client.h"
+#include "lib/metrics/metrics.h"
 
 namespace keelson::apiserver {
 namespace {

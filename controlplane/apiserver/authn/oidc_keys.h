@@ -8,7 +8,7 @@
 #include "lib/base/clock.h"
 #include "lib/base/error.h"
 #include "lib/base/mutex.h"
-#include "lib/http/verify_key.h"
+#include "lib/crypto/verify_key.h"
 
 namespace keelson::apiserver {
 

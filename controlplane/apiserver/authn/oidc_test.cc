@@ -8,7 +8,7 @@
 
 #include "controlplane/apiserver/authn/config.h"
 #include "controlplane/apiserver/testing/https_service.h"
-#include "lib/http/signing_key.h"
+#include "lib/crypto/signing_key.h"
 
 namespace keelson::apiserver {
 namespace {

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "controlplane/apiserver/user.h"
-#include "lib/http/server.h"
+#include "controlplane/apiserver/request/user.h"
+#include "lib/http/server/server.h"
 
 namespace keelson::apiserver {
 

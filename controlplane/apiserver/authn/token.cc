@@ -7,7 +7,7 @@
 
 #include "controlplane/apiserver/authn/jwt.h"
 #include "lib/api/meta.h"
-#include "lib/base/metrics.h"
+#include "lib/metrics/metrics.h"
 
 namespace keelson::apiserver {
 namespace {

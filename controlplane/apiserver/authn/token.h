@@ -10,11 +10,11 @@
 #include <vector>
 
 #include "controlplane/apiserver/authn/token_verifier.h"
-#include "controlplane/apiserver/user.h"
+#include "controlplane/apiserver/request/user.h"
 #include "lib/base/clock.h"
 #include "lib/base/error.h"
 #include "lib/base/mutex.h"
-#include "lib/http/signing_key.h"
+#include "lib/crypto/signing_key.h"
 
 namespace keelson::apiserver {
 

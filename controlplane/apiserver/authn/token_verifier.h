@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "controlplane/apiserver/user.h"
+#include "controlplane/apiserver/request/user.h"
 #include "lib/base/error.h"
 
 namespace keelson::apiserver {

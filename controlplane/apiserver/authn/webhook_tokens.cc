@@ -2,11 +2,11 @@
 
 #include <boost/json.hpp>
 
-#include "controlplane/apiserver/expiring_cache.h"
-#include "lib/api/codec.h"
+#include "controlplane/apiserver/webhook/expiring_cache.h"
+#include "lib/api/codec/codec.h"
 #include "lib/base/log.h"
-#include "lib/base/metrics.h"
-#include "lib/http/signing_key.h"
+#include "lib/crypto/signing_key.h"
+#include "lib/metrics/metrics.h"
 
 namespace keelson::apiserver {
 namespace {

@@ -5,7 +5,7 @@
 #include <memory>
 
 #include "controlplane/apiserver/authn/token_verifier.h"
-#include "controlplane/apiserver/webhook_client.h"
+#include "controlplane/apiserver/webhook/client.h"
 #include "lib/base/clock.h"
 
 namespace keelson::apiserver {

@@ -7,8 +7,8 @@
 #include <string_view>
 #include <vector>
 
-#include "controlplane/apiserver/request_info.h"
-#include "controlplane/apiserver/user.h"
+#include "controlplane/apiserver/request/request_info.h"
+#include "controlplane/apiserver/request/user.h"
 #include "lib/base/error.h"
 
 namespace keelson::apiserver {

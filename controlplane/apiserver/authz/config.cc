@@ -4,7 +4,7 @@
 
 #include <set>
 
-#include "controlplane/apiserver/config_reader.h"
+#include "controlplane/apiserver/webhook/config_reader.h"
 
 namespace keelson::apiserver {
 namespace {

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "controlplane/apiserver/authz/authorizer.h"
-#include "lib/base/metrics.h"
+#include "lib/metrics/metrics.h"
 
 namespace keelson::apiserver {
 

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "controlplane/apiserver/request_info.h"
+#include "controlplane/apiserver/request/request_info.h"
 
 namespace keelson::apiserver {
 

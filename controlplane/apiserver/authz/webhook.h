@@ -5,7 +5,7 @@
 #include <memory>
 
 #include "controlplane/apiserver/authz/authorizer.h"
-#include "controlplane/apiserver/webhook_client.h"
+#include "controlplane/apiserver/webhook/client.h"
 #include "lib/base/clock.h"
 
 namespace keelson::apiserver {

@@ -3,7 +3,7 @@
 #include <cstring>
 
 #include "controlplane/apiserver/bootstrap/bootstrap.h"
-#include "lib/api/codec.h"
+#include "lib/api/codec/codec.h"
 #include "lib/api/meta.h"
 
 namespace keelson::apiserver {

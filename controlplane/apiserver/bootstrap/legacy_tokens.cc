@@ -1,7 +1,7 @@
 // Since when the uses of tokens in Secrets are written down: who cleans up tells by it whether one that has
 // no date was never used or only never looked at.
 #include "controlplane/apiserver/bootstrap/bootstrap.h"
-#include "lib/api/text_forms.h"
+#include "lib/api/codec/text_forms.h"
 
 namespace keelson::apiserver {
 namespace {

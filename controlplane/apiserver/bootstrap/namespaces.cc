@@ -1,5 +1,5 @@
 #include "controlplane/apiserver/bootstrap/bootstrap.h"
-#include "controlplane/apiserver/user.h"
+#include "controlplane/apiserver/request/user.h"
 #include "lib/api/meta.h"
 
 namespace keelson::apiserver {

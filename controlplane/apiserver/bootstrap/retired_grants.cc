@@ -4,7 +4,7 @@
 
 #include "controlplane/apiserver/authz/policy_tables.h"
 #include "controlplane/apiserver/bootstrap/bootstrap.h"
-#include "lib/api/codec.h"
+#include "lib/api/codec/codec.h"
 #include "lib/api/meta.h"
 #include "lib/base/log.h"
 

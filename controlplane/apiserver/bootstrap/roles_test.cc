@@ -4,7 +4,7 @@
 
 #include "controlplane/apiserver/authz/policy_tables.h"
 #include "controlplane/apiserver/bootstrap/bootstrap.h"
-#include "controlplane/registry/registry_fixture.h"
+#include "controlplane/registry/testing/fixture.h"
 
 namespace keelson::apiserver {
 namespace {

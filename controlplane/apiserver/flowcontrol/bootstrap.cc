@@ -4,10 +4,10 @@
 #include <string_view>
 
 #include "controlplane/apiserver/bootstrap/bootstrap.h"
-#include "controlplane/apiserver/user.h"
-#include "lib/api/codec.h"
+#include "controlplane/apiserver/request/user.h"
+#include "lib/api/codec/codec.h"
 #include "lib/api/meta.h"
-#include "lib/k8s/defaulting.h"
+#include "lib/k8s/defaulting/defaulting.h"
 
 namespace keelson::apiserver::flowcontrol {
 namespace {

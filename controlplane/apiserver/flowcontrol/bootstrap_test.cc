@@ -6,7 +6,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "controlplane/registry/registry_fixture.h"
+#include "controlplane/registry/testing/fixture.h"
 
 namespace keelson::apiserver::flowcontrol {
 namespace {

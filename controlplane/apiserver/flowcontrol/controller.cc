@@ -6,8 +6,8 @@
 #include <thread>
 #include <utility>
 
+#include "controlplane/apiserver/endpoints/request_metrics.h"
 #include "controlplane/apiserver/flowcontrol/dump.h"
-#include "controlplane/apiserver/request_metrics.h"
 
 namespace keelson::apiserver::flowcontrol {
 namespace {

@@ -5,7 +5,7 @@
 
 #include <fmt/format.h>
 
-#include "lib/api/text_forms.h"
+#include "lib/api/codec/text_forms.h"
 
 namespace keelson::apiserver::flowcontrol {
 namespace {

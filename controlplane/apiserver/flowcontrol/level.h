@@ -13,7 +13,7 @@
 
 #include "controlplane/apiserver/flowcontrol/meters.h"
 #include "controlplane/apiserver/flowcontrol/work.h"
-#include "controlplane/apiserver/request_info.h"
+#include "controlplane/apiserver/request/request_info.h"
 #include "lib/api/proto/flowcontrol_v1.pb.h"
 #include "lib/base/clock.h"
 

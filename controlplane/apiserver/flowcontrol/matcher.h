@@ -8,8 +8,8 @@
 #include <string_view>
 #include <vector>
 
-#include "controlplane/apiserver/request_info.h"
-#include "controlplane/apiserver/user.h"
+#include "controlplane/apiserver/request/request_info.h"
+#include "controlplane/apiserver/request/user.h"
 #include "lib/api/proto/flowcontrol_v1.pb.h"
 #include "lib/base/mutex.h"
 

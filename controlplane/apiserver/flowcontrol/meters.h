@@ -4,7 +4,7 @@
 #include <memory>
 #include <string>
 
-#include "lib/base/metrics.h"
+#include "lib/metrics/metrics.h"
 
 namespace keelson::apiserver::flowcontrol {
 

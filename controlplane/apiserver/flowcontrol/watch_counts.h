@@ -5,7 +5,7 @@
 #include <string>
 #include <tuple>
 
-#include "controlplane/apiserver/request_info.h"
+#include "controlplane/apiserver/request/request_info.h"
 #include "lib/base/mutex.h"
 
 namespace keelson::apiserver::flowcontrol {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "controlplane/apiserver/handlers/list_options.h"
+#include "controlplane/apiserver/endpoints/list_options.h"
 
 namespace keelson::apiserver::flowcontrol {
 namespace {

@@ -5,7 +5,7 @@
 #include <chrono>
 #include <functional>
 
-#include "controlplane/apiserver/request_info.h"
+#include "controlplane/apiserver/request/request_info.h"
 #include "lib/http/message.h"
 
 namespace keelson::apiserver::flowcontrol {

@@ -1,6 +1,6 @@
 #include "controlplane/apiserver/handlers/component_status.h"
 
-#include "controlplane/apiserver/handlers/response.h"
+#include "controlplane/apiserver/endpoints/response.h"
 
 namespace keelson::apiserver {
 

@@ -1,7 +1,7 @@
 // The deprecated componentstatuses: what the API server itself stands on.
 #pragma once
 
-#include "controlplane/apiserver/handlers/context.h"
+#include "controlplane/apiserver/endpoints/context.h"
 
 namespace keelson::apiserver {
 

@@ -4,10 +4,10 @@
 
 #include <fmt/format.h>
 
+#include "controlplane/apiserver/endpoints/response.h"
 #include "controlplane/apiserver/handlers/misc.h"
-#include "controlplane/apiserver/handlers/response.h"
 #include "lib/base/file.h"
-#include "lib/k8s/component_pages.h"
+#include "lib/component/component_pages.h"
 
 namespace keelson::apiserver {
 namespace {

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "controlplane/apiserver/endpoints/context.h"
 #include "controlplane/apiserver/flowcontrol/controller.h"
-#include "controlplane/apiserver/handlers/context.h"
 
 namespace keelson::apiserver {
 

@@ -5,13 +5,13 @@
 
 #include <boost/json.hpp>
 
-#include "controlplane/apiserver/handlers/response.h"
-#include "lib/api/codec.h"
+#include "controlplane/apiserver/endpoints/response.h"
+#include "lib/api/codec/codec.h"
 #include "lib/base/build_info.h"
-#include "lib/base/metrics.h"
 #include "lib/base/version.h"
-#include "lib/http/metrics_page.h"
-#include "lib/k8s/health_report.h"
+#include "lib/component/health_report.h"
+#include "lib/http/server/metrics_page.h"
+#include "lib/metrics/metrics.h"
 
 namespace keelson::apiserver {
 namespace {

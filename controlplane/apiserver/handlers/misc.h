@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "controlplane/apiserver/handlers/context.h"
-#include "lib/http/signing_key.h"
+#include "controlplane/apiserver/endpoints/context.h"
+#include "lib/crypto/signing_key.h"
 
 namespace keelson::apiserver {
 

@@ -5,10 +5,10 @@
 
 #include <fmt/format.h>
 
-#include "controlplane/apiserver/handlers/response.h"
-#include "lib/api/openapi.h"
+#include "controlplane/apiserver/endpoints/response.h"
+#include "lib/api/openapi/openapi.h"
+#include "lib/crypto/signing_key.h"
 #include "lib/http/gzip.h"
-#include "lib/http/signing_key.h"
 
 namespace keelson::apiserver {
 namespace {

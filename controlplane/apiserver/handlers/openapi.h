@@ -6,9 +6,9 @@
 #include <memory>
 #include <string>
 
-#include "controlplane/apiserver/api_enablement.h"
-#include "controlplane/apiserver/handlers/context.h"
-#include "lib/api/openapi.h"
+#include "controlplane/apiserver/endpoints/context.h"
+#include "controlplane/apiserver/request/api_enablement.h"
+#include "lib/api/openapi/openapi.h"
 #include "lib/base/clock.h"
 #include "lib/base/mutex.h"
 

@@ -4,11 +4,11 @@
 
 #include <fmt/format.h>
 
-#include "controlplane/apiserver/handlers/body.h"
-#include "controlplane/apiserver/handlers/list_options.h"
-#include "controlplane/apiserver/handlers/response.h"
-#include "controlplane/apiserver/handlers/write_options.h"
-#include "controlplane/apiserver/handlers/yaml.h"
+#include "controlplane/apiserver/endpoints/body.h"
+#include "controlplane/apiserver/endpoints/list_options.h"
+#include "controlplane/apiserver/endpoints/response.h"
+#include "controlplane/apiserver/endpoints/write_options.h"
+#include "controlplane/apiserver/request/yaml.h"
 #include "controlplane/storage/continue_token.h"
 #include "lib/api/meta.h"
 

@@ -3,7 +3,7 @@
 
 #include "controlplane/apiserver/admission/admission.h"
 #include "controlplane/apiserver/authz/authorizer.h"
-#include "controlplane/apiserver/handlers/context.h"
+#include "controlplane/apiserver/endpoints/context.h"
 #include "controlplane/apiserver/handlers/watch.h"
 #include "controlplane/registry/registry.h"
 

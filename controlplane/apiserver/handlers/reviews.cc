@@ -2,12 +2,12 @@
 
 #include <fmt/format.h>
 
-#include "controlplane/apiserver/handlers/body.h"
-#include "controlplane/apiserver/handlers/response.h"
-#include "controlplane/apiserver/handlers/write_options.h"
+#include "controlplane/apiserver/endpoints/body.h"
+#include "controlplane/apiserver/endpoints/response.h"
+#include "controlplane/apiserver/endpoints/write_options.h"
 #include "lib/api/meta.h"
 #include "lib/api/selector.h"
-#include "lib/k8s/validation.h"
+#include "lib/k8s/validation/validation.h"
 
 namespace keelson::apiserver {
 namespace {

@@ -5,7 +5,7 @@
 
 #include "controlplane/apiserver/authn/authenticator.h"
 #include "controlplane/apiserver/authz/authorizer.h"
-#include "controlplane/apiserver/handlers/context.h"
+#include "controlplane/apiserver/endpoints/context.h"
 
 namespace keelson::apiserver {
 

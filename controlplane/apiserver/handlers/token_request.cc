@@ -4,9 +4,9 @@
 
 #include <fmt/format.h>
 
-#include "controlplane/apiserver/handlers/body.h"
-#include "controlplane/apiserver/handlers/response.h"
-#include "controlplane/apiserver/handlers/write_options.h"
+#include "controlplane/apiserver/endpoints/body.h"
+#include "controlplane/apiserver/endpoints/response.h"
+#include "controlplane/apiserver/endpoints/write_options.h"
 #include "lib/api/meta.h"
 #include "lib/k8s/field_error.h"
 

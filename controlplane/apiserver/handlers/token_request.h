@@ -4,7 +4,7 @@
 #include <atomic>
 
 #include "controlplane/apiserver/authn/token.h"
-#include "controlplane/apiserver/handlers/context.h"
+#include "controlplane/apiserver/endpoints/context.h"
 #include "controlplane/apiserver/handlers/node_token.h"
 #include "controlplane/registry/registry.h"
 

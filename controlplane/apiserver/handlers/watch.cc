@@ -3,13 +3,13 @@
 #include <atomic>
 #include <random>
 
-#include "controlplane/apiserver/handlers/response.h"
-#include "controlplane/apiserver/handlers/table.h"
-#include "controlplane/apiserver/request_metrics.h"
-#include "lib/api/codec.h"
+#include "controlplane/apiserver/endpoints/request_metrics.h"
+#include "controlplane/apiserver/endpoints/response.h"
+#include "controlplane/apiserver/endpoints/table.h"
+#include "lib/api/codec/codec.h"
 #include "lib/api/meta.h"
-#include "lib/base/metrics.h"
-#include "lib/http/websocket_writer.h"
+#include "lib/http/streaming/websocket_writer.h"
+#include "lib/metrics/metrics.h"
 
 namespace keelson::apiserver {
 namespace {

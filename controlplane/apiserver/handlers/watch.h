@@ -6,8 +6,8 @@
 #include <stop_token>
 #include <vector>
 
+#include "controlplane/apiserver/endpoints/context.h"
 #include "controlplane/apiserver/flowcontrol/watch_counts.h"
-#include "controlplane/apiserver/handlers/context.h"
 #include "controlplane/registry/registry.h"
 #include "lib/base/clock.h"
 #include "lib/base/mutex.h"

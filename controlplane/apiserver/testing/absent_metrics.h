@@ -1,7 +1,7 @@
 // For tests: the metrics of kube-apiserver that this API server does not have, and why.
 #pragma once
 
-#include "lib/base/metrics_conformance.h"
+#include "lib/metrics/conformance.h"
 
 namespace keelson::apiserver {
 

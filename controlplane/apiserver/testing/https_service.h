@@ -6,8 +6,8 @@
 #include <string>
 #include <thread>
 
-#include "lib/http/server.h"
-#include "lib/http/test_pki.h"
+#include "lib/crypto/testing/test_pki.h"
+#include "lib/http/server/server.h"
 
 namespace keelson::apiserver {
 

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "controlplane/apiserver/handlers/context.h"
-#include "lib/http/server.h"
+#include "controlplane/apiserver/endpoints/context.h"
+#include "lib/http/server/server.h"
 
 namespace keelson::apiserver {
 

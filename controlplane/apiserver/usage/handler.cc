@@ -2,8 +2,8 @@
 
 #include <fmt/format.h>
 
-#include "controlplane/apiserver/handlers/list_options.h"
-#include "controlplane/apiserver/handlers/response.h"
+#include "controlplane/apiserver/endpoints/list_options.h"
+#include "controlplane/apiserver/endpoints/response.h"
 #include "lib/api/meta.h"
 #include "lib/api/proto/metrics_v1beta1.pb.h"
 #include "lib/api/quantity.h"

@@ -2,7 +2,7 @@
 // the pods and nodes of the watch caches; nothing of it is stored.
 #pragma once
 
-#include "controlplane/apiserver/handlers/context.h"
+#include "controlplane/apiserver/endpoints/context.h"
 #include "controlplane/apiserver/usage/usage_store.h"
 #include "controlplane/registry/registry.h"
 

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "controlplane/apiserver/handlers/kubelet_client.h"
+#include "controlplane/apiserver/connect/kubelet_client.h"
 #include "controlplane/apiserver/usage/usage_store.h"
 #include "controlplane/storage/store.h"
 #include "lib/base/mutex.h"

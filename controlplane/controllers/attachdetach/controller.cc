@@ -7,9 +7,9 @@
 #include <algorithm>
 #include <utility>
 
-#include "controlplane/controllers/metrics.h"
-#include "controlplane/controllers/ownership.h"
-#include "controlplane/controllers/pod_claims.h"
+#include "controlplane/controllers/common/metrics.h"
+#include "controlplane/controllers/common/ownership.h"
+#include "controlplane/controllers/common/pod_claims.h"
 #include "lib/api/meta.h"
 
 namespace keelson::controllers {

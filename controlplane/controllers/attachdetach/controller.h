@@ -10,7 +10,7 @@
 #include <set>
 
 #include "controlplane/controllers/attachdetach/plan.h"
-#include "controlplane/controllers/controller.h"
+#include "controlplane/controllers/common/controller.h"
 
 namespace keelson::controllers {
 

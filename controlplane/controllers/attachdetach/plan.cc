@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "lib/http/signing_key.h"
-#include "lib/k8s/pod_util.h"
+#include "lib/crypto/signing_key.h"
+#include "lib/k8s/pods/pod_util.h"
 
 namespace keelson::controllers {
 

@@ -4,7 +4,7 @@
 #include <fmt/ranges.h>
 #include <gtest/gtest.h>
 
-#include "controlplane/controllers/testing.h"
+#include "controlplane/controllers/testing/cluster.h"
 
 namespace keelson::controllers {
 namespace {

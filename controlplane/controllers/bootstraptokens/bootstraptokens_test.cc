@@ -2,7 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "controlplane/controllers/bootstraptokens/controllers.h"
-#include "controlplane/controllers/testing.h"
+#include "controlplane/controllers/testing/cluster.h"
 #include "lib/api/meta.h"
 
 namespace keelson::controllers {

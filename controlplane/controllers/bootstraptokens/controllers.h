@@ -3,7 +3,7 @@
 #pragma once
 
 #include "controlplane/controllers/bootstraptokens/tokens.h"
-#include "controlplane/controllers/controller.h"
+#include "controlplane/controllers/common/controller.h"
 
 namespace keelson::controllers {
 

@@ -1,10 +1,10 @@
 #include "controlplane/controllers/bootstraptokens/tokens.h"
 
-#include "controlplane/controllers/ownership.h"
-#include "lib/api/text_forms.h"
+#include "controlplane/controllers/common/ownership.h"
+#include "lib/api/codec/text_forms.h"
 #include "lib/base/wall_time.h"
-#include "lib/http/key_derivation.h"
-#include "lib/http/signing_key.h"
+#include "lib/crypto/key_derivation.h"
+#include "lib/crypto/signing_key.h"
 
 namespace keelson::controllers {
 namespace {

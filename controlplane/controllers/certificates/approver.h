@@ -5,7 +5,7 @@
 #pragma once
 
 #include "controlplane/controllers/certificates/requests.h"
-#include "controlplane/controllers/controller.h"
+#include "controlplane/controllers/common/controller.h"
 
 namespace keelson::controllers {
 

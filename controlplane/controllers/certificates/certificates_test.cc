@@ -5,11 +5,11 @@
 #include "controlplane/controllers/certificates/cleaner.h"
 #include "controlplane/controllers/certificates/pod_request_cleaner.h"
 #include "controlplane/controllers/certificates/signer.h"
-#include "controlplane/controllers/testing.h"
-#include "lib/api/codec.h"
+#include "controlplane/controllers/testing/cluster.h"
+#include "lib/api/codec/codec.h"
 #include "lib/api/meta.h"
 #include "lib/base/file.h"
-#include "lib/http/certificates.h"
+#include "lib/crypto/certificates.h"
 
 namespace keelson::controllers {
 namespace {

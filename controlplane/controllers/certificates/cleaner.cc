@@ -2,7 +2,7 @@
 
 #include "lib/api/meta.h"
 #include "lib/base/log.h"
-#include "lib/http/certificates.h"
+#include "lib/crypto/certificates.h"
 
 namespace keelson::controllers {
 namespace {

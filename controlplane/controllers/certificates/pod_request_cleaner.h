@@ -2,7 +2,7 @@
 // certificate, or will not get one by them.
 #pragma once
 
-#include "controlplane/controllers/controller.h"
+#include "controlplane/controllers/common/controller.h"
 #include "lib/api/proto/certificates_v1beta1.pb.h"
 
 namespace keelson::controllers {

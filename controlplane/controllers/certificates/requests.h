@@ -9,7 +9,7 @@
 #include "lib/api/types.h"
 #include "lib/base/clock.h"
 #include "lib/base/error.h"
-#include "lib/http/certificate_authority.h"
+#include "lib/crypto/certificate_authority.h"
 
 namespace keelson::controllers {
 

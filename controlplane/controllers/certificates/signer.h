@@ -7,8 +7,8 @@
 #include <string>
 
 #include "controlplane/controllers/certificates/requests.h"
-#include "controlplane/controllers/controller.h"
-#include "controlplane/controllers/controllers.h"
+#include "controlplane/controllers/common/controller.h"
+#include "controlplane/controllers/common/options.h"
 
 namespace keelson::controllers {
 

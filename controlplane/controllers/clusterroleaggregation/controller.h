@@ -1,7 +1,7 @@
 // Writes the rules of ClusterRoles with an aggregationRule, beside an API server that does not do so itself.
 #pragma once
 
-#include "controlplane/controllers/controller.h"
+#include "controlplane/controllers/common/controller.h"
 
 namespace keelson::controllers {
 

@@ -4,8 +4,8 @@
 
 #include <fmt/format.h>
 
-#include "controlplane/controllers/claim.h"
-#include "controlplane/controllers/metrics.h"
+#include "controlplane/controllers/common/claim.h"
+#include "controlplane/controllers/common/metrics.h"
 #include "lib/api/meta.h"
 #include "lib/base/wall_time.h"
 #include "lib/k8s/field_error.h"

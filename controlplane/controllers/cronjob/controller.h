@@ -1,9 +1,9 @@
 // Makes Jobs on the schedules of CronJobs.
 #pragma once
 
-#include "controlplane/controllers/controller.h"
+#include "controlplane/controllers/common/controller.h"
+#include "controlplane/controllers/common/latest_writes.h"
 #include "controlplane/controllers/cronjob/plan.h"
-#include "controlplane/controllers/latest_writes.h"
 
 namespace keelson::controllers {
 

@@ -9,7 +9,7 @@
 #include "controlplane/controllers/cronjob/time_zone.h"
 #include "controlplane/controllers/job/failures.h"
 #include "lib/base/error.h"
-#include "lib/k8s/cron_schedule.h"
+#include "lib/k8s/text/cron_schedule.h"
 
 namespace keelson::controllers {
 

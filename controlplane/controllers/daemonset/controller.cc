@@ -3,10 +3,10 @@
 #include <fmt/format.h>
 #include <google/protobuf/util/message_differencer.h>
 
-#include "controlplane/controllers/availability.h"
-#include "controlplane/controllers/first_error.h"
+#include "controlplane/controllers/common/availability.h"
+#include "controlplane/controllers/common/first_error.h"
 #include "lib/api/meta.h"
-#include "lib/k8s/pod_util.h"
+#include "lib/k8s/pods/pod_util.h"
 
 namespace keelson::controllers {
 namespace {

@@ -4,13 +4,13 @@
 #include <atomic>
 #include <optional>
 
-#include "controlplane/controllers/claim.h"
-#include "controlplane/controllers/controller.h"
+#include "controlplane/controllers/common/claim.h"
+#include "controlplane/controllers/common/controller.h"
+#include "controlplane/controllers/common/expectations.h"
+#include "controlplane/controllers/common/history.h"
+#include "controlplane/controllers/common/pod_control.h"
 #include "controlplane/controllers/daemonset/failed_pods.h"
 #include "controlplane/controllers/daemonset/plan.h"
-#include "controlplane/controllers/history.h"
-#include "controlplane/controllers/pod_control.h"
-#include "controlplane/controllers/replicaset/expectations.h"
 #include "lib/api/selector.h"
 
 namespace keelson::controllers {

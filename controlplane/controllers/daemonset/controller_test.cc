@@ -6,7 +6,7 @@
 #include "controlplane/controllers/daemonset/testing.h"
 #include "lib/api/meta.h"
 #include "lib/k8s/int_or_string.h"
-#include "lib/k8s/pod_util.h"
+#include "lib/k8s/pods/pod_util.h"
 
 namespace keelson::controllers {
 namespace {

@@ -7,7 +7,7 @@
 
 #include "controlplane/controllers/daemonset/controller.h"
 #include "controlplane/controllers/daemonset/testing.h"
-#include "lib/k8s/pod_util.h"
+#include "lib/k8s/pods/pod_util.h"
 
 namespace keelson::controllers {
 namespace {

@@ -1,11 +1,11 @@
 // Where a DaemonSet's pods belong, and how they are made.
 #include <algorithm>
 
+#include "controlplane/controllers/common/history.h"
+#include "controlplane/controllers/common/pod_control.h"
 #include "controlplane/controllers/daemonset/plan.h"
-#include "controlplane/controllers/history.h"
-#include "controlplane/controllers/pod_control.h"
-#include "lib/k8s/pod_util.h"
-#include "lib/k8s/tolerations.h"
+#include "lib/k8s/pods/pod_util.h"
+#include "lib/k8s/pods/tolerations.h"
 
 namespace keelson::controllers {
 namespace {

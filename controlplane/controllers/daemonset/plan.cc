@@ -5,10 +5,10 @@
 #include <set>
 #include <tuple>
 
-#include "controlplane/controllers/history.h"
-#include "lib/api/codec.h"
+#include "controlplane/controllers/common/history.h"
+#include "lib/api/codec/codec.h"
 #include "lib/k8s/int_or_string.h"
-#include "lib/k8s/pod_util.h"
+#include "lib/k8s/pods/pod_util.h"
 
 namespace keelson::controllers {
 namespace {

@@ -12,7 +12,7 @@
 #include "controlplane/controllers/replicaset/plan.h"
 #include "lib/api/types.h"
 #include "lib/base/clock.h"
-#include "lib/k8s/node_affinity.h"
+#include "lib/k8s/pods/node_affinity.h"
 
 namespace keelson::controllers {
 

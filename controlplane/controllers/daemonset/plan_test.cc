@@ -2,12 +2,12 @@
 
 #include <gtest/gtest.h>
 
+#include "controlplane/controllers/common/history.h"
 #include "controlplane/controllers/daemonset/failed_pods.h"
 #include "controlplane/controllers/daemonset/testing.h"
-#include "controlplane/controllers/history.h"
 #include "lib/api/meta.h"
 #include "lib/k8s/int_or_string.h"
-#include "lib/k8s/tolerations.h"
+#include "lib/k8s/pods/tolerations.h"
 
 namespace keelson::controllers {
 namespace {

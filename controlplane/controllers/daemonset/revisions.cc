@@ -4,9 +4,9 @@
 
 #include <fmt/format.h>
 
+#include "controlplane/controllers/common/ownership.h"
 #include "controlplane/controllers/daemonset/controller.h"
 #include "controlplane/controllers/deployment/plan.h"
-#include "controlplane/controllers/ownership.h"
 #include "lib/api/meta.h"
 
 namespace keelson::controllers {

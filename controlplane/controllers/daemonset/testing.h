@@ -3,8 +3,8 @@
 
 #include <string>
 
-#include "controlplane/controllers/testing.h"
-#include "lib/k8s/defaulting.h"
+#include "controlplane/controllers/testing/cluster.h"
+#include "lib/k8s/defaulting/defaulting.h"
 
 namespace keelson::controllers {
 

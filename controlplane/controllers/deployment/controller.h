@@ -3,7 +3,7 @@
 
 #include <optional>
 
-#include "controlplane/controllers/controller.h"
+#include "controlplane/controllers/common/controller.h"
 #include "controlplane/controllers/deployment/plan.h"
 #include "lib/api/selector.h"
 

@@ -4,8 +4,8 @@
 #include <gtest/gtest.h>
 
 #include "controlplane/controllers/replicaset/controller.h"
-#include "controlplane/controllers/testing.h"
-#include "lib/k8s/pod_util.h"
+#include "controlplane/controllers/testing/cluster.h"
+#include "lib/k8s/pods/pod_util.h"
 
 namespace keelson::controllers {
 namespace {

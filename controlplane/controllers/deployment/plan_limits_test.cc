@@ -5,7 +5,7 @@
 #include <random>
 
 #include "controlplane/controllers/deployment/plan.h"
-#include "controlplane/controllers/testing.h"
+#include "controlplane/controllers/testing/cluster.h"
 #include "lib/k8s/int_or_string.h"
 
 namespace keelson::controllers {

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "controlplane/controllers/deployment/plan.h"
-#include "lib/api/codec.h"
+#include "lib/api/codec/codec.h"
 #include "lib/api/meta.h"
 #include "lib/k8s/int_or_string.h"
 

@@ -4,7 +4,7 @@
 
 #include <limits>
 
-#include "controlplane/controllers/testing.h"
+#include "controlplane/controllers/testing/cluster.h"
 #include "lib/api/meta.h"
 #include "lib/k8s/int_or_string.h"
 

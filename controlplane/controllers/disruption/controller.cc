@@ -2,7 +2,7 @@
 
 #include <google/protobuf/util/message_differencer.h>
 
-#include "controlplane/controllers/kinds.h"
+#include "controlplane/controllers/common/kinds.h"
 #include "lib/api/meta.h"
 #include "lib/api/selector.h"
 #include "lib/base/log.h"

@@ -2,7 +2,7 @@
 // how many may go.
 #pragma once
 
-#include "controlplane/controllers/controller.h"
+#include "controlplane/controllers/common/controller.h"
 #include "controlplane/controllers/disruption/plan.h"
 
 namespace keelson::controllers {

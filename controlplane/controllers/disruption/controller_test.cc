@@ -4,11 +4,11 @@
 #include <gtest/gtest.h>
 
 #include "controlplane/controllers/disruption/stale_conditions.h"
-#include "controlplane/controllers/testing.h"
+#include "controlplane/controllers/testing/cluster.h"
 #include "lib/api/meta.h"
-#include "lib/k8s/conditions.h"
 #include "lib/k8s/int_or_string.h"
-#include "lib/k8s/pod_util.h"
+#include "lib/k8s/pods/conditions.h"
+#include "lib/k8s/pods/pod_util.h"
 
 namespace keelson::controllers {
 namespace {

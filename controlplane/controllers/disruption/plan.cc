@@ -3,9 +3,9 @@
 #include <algorithm>
 
 #include "lib/api/meta.h"
-#include "lib/k8s/conditions.h"
 #include "lib/k8s/int_or_string.h"
-#include "lib/k8s/pod_util.h"
+#include "lib/k8s/pods/conditions.h"
+#include "lib/k8s/pods/pod_util.h"
 
 namespace keelson::controllers::disruption {
 namespace {

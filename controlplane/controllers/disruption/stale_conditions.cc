@@ -1,8 +1,8 @@
 #include "controlplane/controllers/disruption/stale_conditions.h"
 
-#include "controlplane/controllers/pod_marks.h"
+#include "controlplane/controllers/common/pod_marks.h"
 #include "lib/api/meta.h"
-#include "lib/k8s/pod_util.h"
+#include "lib/k8s/pods/pod_util.h"
 
 namespace keelson::controllers {
 namespace {

@@ -2,7 +2,7 @@
 // still there two minutes later: whoever made it has failed.
 #pragma once
 
-#include "controlplane/controllers/controller.h"
+#include "controlplane/controllers/common/controller.h"
 
 namespace keelson::controllers {
 

@@ -3,8 +3,8 @@
 
 #include "controlplane/controllers/endpoints/endpoints_controller.h"
 #include "controlplane/controllers/endpoints/slice_controller.h"
-#include "controlplane/controllers/testing.h"
-#include "controlplane/controllers/testing_metrics.h"
+#include "controlplane/controllers/testing/cluster.h"
+#include "controlplane/controllers/testing/metrics.h"
 #include "lib/api/meta.h"
 #include "lib/api/quantity.h"
 #include "lib/k8s/int_or_string.h"

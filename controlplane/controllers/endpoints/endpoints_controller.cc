@@ -6,7 +6,7 @@
 #include <google/protobuf/util/message_differencer.h>
 
 #include "controlplane/controllers/endpoints/slice_plan.h"
-#include "lib/api/codec.h"
+#include "lib/api/codec/codec.h"
 #include "lib/api/meta.h"
 
 namespace keelson::controllers {

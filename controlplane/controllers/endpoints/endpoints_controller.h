@@ -4,7 +4,7 @@
 
 #include <map>
 
-#include "controlplane/controllers/controller.h"
+#include "controlplane/controllers/common/controller.h"
 #include "controlplane/controllers/endpoints/endpoint_pods.h"
 #include "controlplane/controllers/endpoints/trigger_time.h"
 

@@ -6,7 +6,7 @@
 #include <fmt/format.h>
 
 #include "lib/api/quantity.h"
-#include "lib/k8s/pod_util.h"
+#include "lib/k8s/pods/pod_util.h"
 
 namespace keelson::controllers {
 namespace {

@@ -5,7 +5,7 @@
 
 #include <sstream>
 
-#include "controlplane/controllers/testing.h"
+#include "controlplane/controllers/testing/cluster.h"
 #include "lib/api/quantity.h"
 
 namespace keelson::controllers {

@@ -5,7 +5,7 @@
 
 #include <google/protobuf/util/message_differencer.h>
 
-#include "lib/api/codec.h"
+#include "lib/api/codec/codec.h"
 #include "lib/api/meta.h"
 
 namespace keelson::controllers {

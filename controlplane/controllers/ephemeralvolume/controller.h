@@ -2,7 +2,7 @@
 // the garbage collector removes them.
 #pragma once
 
-#include "controlplane/controllers/controller.h"
+#include "controlplane/controllers/common/controller.h"
 #include "lib/api/types.h"
 
 namespace keelson::controllers {

@@ -4,7 +4,7 @@
 
 #include "controlplane/controllers/job/testing.h"
 #include "lib/api/meta.h"
-#include "lib/k8s/pod_util.h"
+#include "lib/k8s/pods/pod_util.h"
 
 namespace keelson::controllers {
 namespace {

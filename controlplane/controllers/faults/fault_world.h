@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "controlplane/controllers/testing.h"
+#include "controlplane/controllers/testing/cluster.h"
 #include "lib/base/mutex.h"
 
 namespace keelson::controllers {

@@ -14,7 +14,7 @@
 #include "controlplane/controllers/statefulset/testing.h"
 #include "lib/api/meta.h"
 #include "lib/k8s/int_or_string.h"
-#include "lib/k8s/pod_util.h"
+#include "lib/k8s/pods/pod_util.h"
 
 namespace keelson::controllers {
 namespace {

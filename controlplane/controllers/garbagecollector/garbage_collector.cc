@@ -4,8 +4,8 @@
 
 #include <fmt/format.h>
 
-#include "controlplane/controllers/kinds.h"
-#include "controlplane/controllers/ownership.h"
+#include "controlplane/controllers/common/kinds.h"
+#include "controlplane/controllers/common/ownership.h"
 #include "lib/api/meta.h"
 
 namespace keelson::controllers {

@@ -10,7 +10,7 @@
 
 #include <map>
 
-#include "controlplane/controllers/controller.h"
+#include "controlplane/controllers/common/controller.h"
 #include "controlplane/controllers/garbagecollector/graph.h"
 
 namespace keelson::controllers {

@@ -3,13 +3,13 @@
 
 #include <optional>
 
-#include "controlplane/controllers/controller.h"
+#include "controlplane/controllers/common/controller.h"
+#include "controlplane/controllers/common/expectations.h"
+#include "controlplane/controllers/common/latest_writes.h"
+#include "controlplane/controllers/common/pod_control.h"
 #include "controlplane/controllers/job/metrics.h"
 #include "controlplane/controllers/job/plan.h"
 #include "controlplane/controllers/job/tracking.h"
-#include "controlplane/controllers/latest_writes.h"
-#include "controlplane/controllers/pod_control.h"
-#include "controlplane/controllers/replicaset/expectations.h"
 
 namespace keelson::controllers {
 

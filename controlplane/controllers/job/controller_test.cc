@@ -4,8 +4,8 @@
 #include <gtest/gtest.h>
 
 #include "controlplane/controllers/job/job_world.h"
-#include "controlplane/controllers/testing_metrics.h"
-#include "lib/k8s/pod_util.h"
+#include "controlplane/controllers/testing/metrics.h"
+#include "lib/k8s/pods/pod_util.h"
 
 namespace keelson::controllers {
 namespace {

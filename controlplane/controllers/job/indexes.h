@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "lib/k8s/index_ranges.h"
+#include "lib/k8s/text/index_ranges.h"
 
 namespace keelson::controllers {
 

@@ -2,9 +2,9 @@
 
 #include <gtest/gtest.h>
 
-#include "lib/api/codec.h"
-#include "lib/k8s/pod_util.h"
-#include "lib/k8s/validation.h"
+#include "lib/api/codec/codec.h"
+#include "lib/k8s/pods/pod_util.h"
+#include "lib/k8s/validation/validation.h"
 
 namespace keelson::controllers {
 

@@ -1,6 +1,6 @@
 #include "controlplane/controllers/job/orphans.h"
 
-#include "controlplane/controllers/claim.h"
+#include "controlplane/controllers/common/claim.h"
 #include "controlplane/controllers/job/controller.h"
 #include "lib/api/meta.h"
 

@@ -2,7 +2,7 @@
 // it. Without that they could never be deleted.
 #pragma once
 
-#include "controlplane/controllers/controller.h"
+#include "controlplane/controllers/common/controller.h"
 #include "controlplane/controllers/job/failures.h"
 
 namespace keelson::controllers {

@@ -6,7 +6,7 @@
 #include "controlplane/controllers/job/plan.h"
 #include "lib/api/meta.h"
 #include "lib/base/wall_time.h"
-#include "lib/k8s/pod_util.h"
+#include "lib/k8s/pods/pod_util.h"
 
 namespace keelson::controllers {
 namespace {

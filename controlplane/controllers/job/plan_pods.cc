@@ -3,10 +3,10 @@
 
 #include <fmt/format.h>
 
+#include "controlplane/controllers/common/pod_control.h"
+#include "controlplane/controllers/common/pod_worth.h"
 #include "controlplane/controllers/job/plan.h"
-#include "controlplane/controllers/pod_control.h"
-#include "controlplane/controllers/pod_worth.h"
-#include "lib/k8s/pod_util.h"
+#include "lib/k8s/pods/pod_util.h"
 
 namespace keelson::controllers {
 namespace {

@@ -6,7 +6,7 @@
 #include <limits>
 
 #include "controlplane/controllers/job/testing.h"
-#include "lib/k8s/pod_util.h"
+#include "lib/k8s/pods/pod_util.h"
 
 namespace keelson::controllers {
 namespace {

@@ -2,9 +2,9 @@
 #pragma once
 
 #include "controlplane/controllers/job/plan.h"
-#include "controlplane/controllers/testing.h"
+#include "controlplane/controllers/testing/cluster.h"
 #include "lib/api/meta.h"
-#include "lib/k8s/defaulting.h"
+#include "lib/k8s/defaulting/defaulting.h"
 
 namespace keelson::controllers {
 

@@ -6,8 +6,8 @@
 #include <tuple>
 
 #include "lib/api/meta.h"
-#include "lib/k8s/fit.h"
-#include "lib/k8s/pod_util.h"
+#include "lib/k8s/pods/fit.h"
+#include "lib/k8s/pods/pod_util.h"
 
 namespace keelson::controllers {
 namespace {

@@ -2,7 +2,7 @@
 // slices see these too.
 #pragma once
 
-#include "controlplane/controllers/controller.h"
+#include "controlplane/controllers/common/controller.h"
 #include "controlplane/controllers/endpoints/slice_tracker.h"
 #include "controlplane/controllers/mirroring/metrics.h"
 #include "controlplane/controllers/mirroring/plan.h"

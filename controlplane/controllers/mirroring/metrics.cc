@@ -1,7 +1,7 @@
 #include "controlplane/controllers/mirroring/metrics.h"
 
-#include "controlplane/controllers/metrics.h"
-#include "lib/api/codec.h"
+#include "controlplane/controllers/common/metrics.h"
+#include "lib/api/codec/codec.h"
 
 namespace keelson::controllers {
 namespace {

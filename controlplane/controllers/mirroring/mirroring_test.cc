@@ -2,8 +2,8 @@
 #include <gtest/gtest.h>
 
 #include "controlplane/controllers/mirroring/controller.h"
-#include "controlplane/controllers/testing.h"
-#include "controlplane/controllers/testing_metrics.h"
+#include "controlplane/controllers/testing/cluster.h"
+#include "controlplane/controllers/testing/metrics.h"
 #include "lib/api/meta.h"
 
 namespace keelson::controllers {

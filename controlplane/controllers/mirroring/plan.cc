@@ -7,9 +7,9 @@
 #include <google/protobuf/util/message_differencer.h>
 
 #include "controlplane/controllers/endpoints/trigger_time.h"
-#include "lib/api/codec.h"
+#include "lib/api/codec/codec.h"
 #include "lib/api/meta.h"
-#include "lib/k8s/names.h"
+#include "lib/k8s/text/names.h"
 
 namespace keelson::controllers {
 namespace {

@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 #include <google/protobuf/util/message_differencer.h>
 
-#include "controlplane/controllers/kinds.h"
+#include "controlplane/controllers/common/kinds.h"
 #include "lib/api/meta.h"
 #include "lib/base/wall_time.h"
 

@@ -8,7 +8,7 @@
 #include <map>
 #include <vector>
 
-#include "controlplane/controllers/controller.h"
+#include "controlplane/controllers/common/controller.h"
 
 namespace keelson::controllers {
 

@@ -4,7 +4,7 @@
 #include "controlplane/controllers/namespaces/namespace_controller.h"
 #include "controlplane/controllers/namespaces/root_ca_publisher.h"
 #include "controlplane/controllers/namespaces/service_account_controller.h"
-#include "controlplane/controllers/testing.h"
+#include "controlplane/controllers/testing/cluster.h"
 
 namespace keelson::controllers {
 namespace {

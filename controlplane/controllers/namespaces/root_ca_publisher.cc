@@ -1,6 +1,6 @@
 #include "controlplane/controllers/namespaces/root_ca_publisher.h"
 
-#include "controlplane/controllers/metrics.h"
+#include "controlplane/controllers/common/metrics.h"
 #include "lib/api/meta.h"
 
 namespace keelson::controllers {

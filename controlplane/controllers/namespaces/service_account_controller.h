@@ -1,7 +1,7 @@
 // Makes the ServiceAccount "default" of every active namespace, and makes it again when it is deleted.
 #pragma once
 
-#include "controlplane/controllers/controller.h"
+#include "controlplane/controllers/common/controller.h"
 
 namespace keelson::controllers {
 

@@ -6,8 +6,8 @@
 #include <charconv>
 #include <cstring>
 
-#include "controlplane/controllers/metrics.h"
-#include "controlplane/controllers/ownership.h"
+#include "controlplane/controllers/common/metrics.h"
+#include "controlplane/controllers/common/ownership.h"
 #include "lib/api/meta.h"
 #include "lib/base/log.h"
 

@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "controlplane/controllers/controller.h"
-#include "controlplane/controllers/controllers.h"
-#include "lib/base/metrics.h"
+#include "controlplane/controllers/common/controller.h"
+#include "controlplane/controllers/common/options.h"
+#include "lib/metrics/metrics.h"
 
 namespace keelson::controllers {
 

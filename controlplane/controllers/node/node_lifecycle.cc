@@ -4,11 +4,11 @@
 
 #include <google/protobuf/util/message_differencer.h>
 
-#include "controlplane/controllers/metrics.h"
+#include "controlplane/controllers/common/metrics.h"
 #include "lib/api/meta.h"
 #include "lib/base/log.h"
-#include "lib/k8s/pod_util.h"
-#include "lib/k8s/tolerations.h"
+#include "lib/k8s/pods/pod_util.h"
+#include "lib/k8s/pods/tolerations.h"
 
 namespace keelson::controllers {
 namespace {

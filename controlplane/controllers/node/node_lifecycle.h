@@ -9,8 +9,8 @@
 
 #include <map>
 
-#include "controlplane/controllers/controller.h"
-#include "controlplane/controllers/controllers.h"
+#include "controlplane/controllers/common/controller.h"
+#include "controlplane/controllers/common/options.h"
 #include "controlplane/controllers/node/node_plan.h"
 #include "controlplane/controllers/node/zones.h"
 

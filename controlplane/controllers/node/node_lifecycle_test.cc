@@ -3,9 +3,9 @@
 
 #include "controlplane/controllers/node/node_lifecycle.h"
 #include "controlplane/controllers/node/taint_eviction.h"
-#include "controlplane/controllers/testing.h"
+#include "controlplane/controllers/testing/cluster.h"
 #include "lib/api/meta.h"
-#include "lib/k8s/pod_util.h"
+#include "lib/k8s/pods/pod_util.h"
 
 namespace keelson::controllers {
 namespace {

@@ -4,8 +4,8 @@
 
 #include "lib/api/meta.h"
 #include "lib/base/wall_time.h"
-#include "lib/k8s/pod_util.h"
-#include "lib/k8s/tolerations.h"
+#include "lib/k8s/pods/pod_util.h"
+#include "lib/k8s/pods/tolerations.h"
 
 namespace keelson::controllers {
 namespace {

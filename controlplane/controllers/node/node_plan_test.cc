@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "controlplane/controllers/node/node_ipam.h"
-#include "controlplane/controllers/testing.h"
+#include "controlplane/controllers/testing/cluster.h"
 #include "lib/api/meta.h"
 
 namespace keelson::controllers {

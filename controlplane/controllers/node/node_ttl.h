@@ -2,7 +2,7 @@
 // have read (those that poll instead of watching): the more nodes there are, the longer.
 #pragma once
 
-#include "controlplane/controllers/controller.h"
+#include "controlplane/controllers/common/controller.h"
 #include "lib/base/mutex.h"
 
 namespace keelson::controllers {

@@ -1,7 +1,7 @@
 #include <gtest/gtest.h>
 
 #include "controlplane/controllers/node/node_ttl.h"
-#include "controlplane/controllers/testing.h"
+#include "controlplane/controllers/testing/cluster.h"
 
 namespace keelson::controllers {
 namespace {

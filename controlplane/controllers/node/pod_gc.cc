@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <tuple>
 
-#include "controlplane/controllers/metrics.h"
-#include "controlplane/controllers/pod_marks.h"
+#include "controlplane/controllers/common/metrics.h"
+#include "controlplane/controllers/common/pod_marks.h"
 #include "lib/api/meta.h"
-#include "lib/k8s/pod_util.h"
+#include "lib/k8s/pods/pod_util.h"
 
 namespace keelson::controllers {
 namespace {

@@ -1,9 +1,9 @@
 #include <gtest/gtest.h>
 
 #include "controlplane/controllers/node/pod_gc.h"
-#include "controlplane/controllers/testing.h"
+#include "controlplane/controllers/testing/cluster.h"
 #include "lib/api/meta.h"
-#include "lib/k8s/pod_util.h"
+#include "lib/k8s/pods/pod_util.h"
 
 namespace keelson::controllers {
 namespace {

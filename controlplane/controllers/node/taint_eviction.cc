@@ -2,12 +2,12 @@
 
 #include <algorithm>
 
-#include "controlplane/controllers/metrics.h"
+#include "controlplane/controllers/common/metrics.h"
+#include "controlplane/controllers/common/pod_marks.h"
 #include "controlplane/controllers/node/node_plan.h"
-#include "controlplane/controllers/pod_marks.h"
 #include "lib/api/meta.h"
-#include "lib/k8s/pod_util.h"
-#include "lib/k8s/tolerations.h"
+#include "lib/k8s/pods/pod_util.h"
+#include "lib/k8s/pods/tolerations.h"
 
 namespace keelson::controllers {
 namespace {

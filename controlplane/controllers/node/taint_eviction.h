@@ -3,7 +3,7 @@
 
 #include <map>
 
-#include "controlplane/controllers/controller.h"
+#include "controlplane/controllers/common/controller.h"
 
 namespace keelson::controllers {
 

@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
-#include "controlplane/controllers/metrics.h"
+#include "controlplane/controllers/common/metrics.h"
 #include "lib/base/log.h"
-#include "lib/k8s/pod_util.h"
+#include "lib/k8s/pods/pod_util.h"
 
 namespace keelson::controllers {
 namespace {

@@ -9,7 +9,7 @@
 #include <optional>
 #include <string>
 
-#include "controlplane/controllers/controllers.h"
+#include "controlplane/controllers/common/options.h"
 #include "controlplane/controllers/node/node_plan.h"
 #include "lib/base/clock.h"
 

@@ -1,6 +1,6 @@
 #include "controlplane/controllers/podautoscaler/autoscaler_world.h"
 
-#include "lib/api/codec.h"
+#include "lib/api/codec/codec.h"
 #include "lib/api/meta.h"
 
 namespace keelson::controllers {

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "controlplane/controllers/podautoscaler/controller.h"
-#include "controlplane/controllers/testing.h"
+#include "controlplane/controllers/testing/cluster.h"
 
 namespace keelson::controllers {
 

@@ -4,7 +4,7 @@
 
 #include <limits>
 
-#include "lib/api/codec.h"
+#include "lib/api/codec/codec.h"
 
 namespace keelson::controllers::podautoscaler {
 namespace {

@@ -6,8 +6,8 @@
 #include <set>
 #include <string>
 
-#include "controlplane/controllers/controller.h"
-#include "controlplane/controllers/controllers.h"
+#include "controlplane/controllers/common/controller.h"
+#include "controlplane/controllers/common/options.h"
 #include "controlplane/controllers/podautoscaler/behavior.h"
 #include "controlplane/controllers/podautoscaler/meters.h"
 #include "controlplane/controllers/podautoscaler/metric_source.h"

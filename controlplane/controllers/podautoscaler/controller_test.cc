@@ -2,8 +2,8 @@
 #include <gtest/gtest.h>
 
 #include "controlplane/controllers/podautoscaler/autoscaler_world.h"
-#include "controlplane/controllers/testing_metrics.h"
-#include "lib/api/codec.h"
+#include "controlplane/controllers/testing/metrics.h"
+#include "lib/api/codec/codec.h"
 #include "lib/api/meta.h"
 
 namespace keelson::controllers {

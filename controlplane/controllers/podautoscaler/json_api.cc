@@ -2,7 +2,7 @@
 
 #include <cctype>
 
-#include "lib/api/codec.h"
+#include "lib/api/codec/codec.h"
 #include "lib/api/meta.h"
 
 namespace keelson::controllers::podautoscaler {

@@ -1,6 +1,6 @@
 #include "controlplane/controllers/podautoscaler/meters.h"
 
-#include "controlplane/controllers/metrics.h"
+#include "controlplane/controllers/common/metrics.h"
 
 namespace keelson::controllers::podautoscaler {
 namespace {

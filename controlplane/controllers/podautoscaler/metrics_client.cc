@@ -5,7 +5,7 @@
 
 #include "controlplane/controllers/podautoscaler/json_api.h"
 #include "controlplane/controllers/podautoscaler/resources.h"
-#include "lib/api/codec.h"
+#include "lib/api/codec/codec.h"
 #include "lib/api/meta.h"
 #include "lib/api/proto/metrics_v1beta1.pb.h"
 #include "lib/api/quantity.h"

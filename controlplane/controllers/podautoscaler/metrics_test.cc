@@ -2,7 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "controlplane/controllers/podautoscaler/autoscaler_world.h"
-#include "lib/api/codec.h"
+#include "lib/api/codec/codec.h"
 
 namespace keelson::controllers {
 namespace {

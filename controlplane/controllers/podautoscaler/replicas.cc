@@ -10,8 +10,8 @@
 
 #include "lib/api/meta.h"
 #include "lib/api/quantity.h"
-#include "lib/k8s/pod_resources.h"
-#include "lib/k8s/pod_util.h"
+#include "lib/k8s/pods/pod_resources.h"
+#include "lib/k8s/pods/pod_util.h"
 
 namespace keelson::controllers::podautoscaler {
 namespace {

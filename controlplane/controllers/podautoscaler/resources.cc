@@ -2,9 +2,9 @@
 
 #include <fmt/format.h>
 
-#include "controlplane/controllers/kinds.h"
+#include "controlplane/controllers/common/kinds.h"
 #include "controlplane/controllers/podautoscaler/json_api.h"
-#include "lib/api/codec.h"
+#include "lib/api/codec/codec.h"
 
 namespace keelson::controllers::podautoscaler {
 namespace {

@@ -4,7 +4,7 @@
 
 #include "controlplane/controllers/podautoscaler/json_api.h"
 #include "controlplane/controllers/podautoscaler/resources.h"
-#include "lib/api/codec.h"
+#include "lib/api/codec/codec.h"
 
 namespace keelson::controllers::podautoscaler {
 

@@ -2,11 +2,11 @@
 
 #include <google/protobuf/util/message_differencer.h>
 
-#include "controlplane/controllers/first_error.h"
-#include "controlplane/controllers/metrics.h"
-#include "controlplane/controllers/ownership.h"
+#include "controlplane/controllers/common/first_error.h"
+#include "controlplane/controllers/common/metrics.h"
+#include "controlplane/controllers/common/ownership.h"
 #include "lib/api/meta.h"
-#include "lib/k8s/pod_util.h"
+#include "lib/k8s/pods/pod_util.h"
 
 namespace keelson::controllers {
 namespace {

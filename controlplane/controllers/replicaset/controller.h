@@ -4,10 +4,10 @@
 #include <atomic>
 #include <optional>
 
-#include "controlplane/controllers/claim.h"
-#include "controlplane/controllers/controller.h"
-#include "controlplane/controllers/pod_control.h"
-#include "controlplane/controllers/replicaset/expectations.h"
+#include "controlplane/controllers/common/claim.h"
+#include "controlplane/controllers/common/controller.h"
+#include "controlplane/controllers/common/expectations.h"
+#include "controlplane/controllers/common/pod_control.h"
 #include "controlplane/controllers/replicaset/plan.h"
 #include "lib/api/selector.h"
 

@@ -5,10 +5,10 @@
 #include <cmath>
 #include <map>
 
-#include "controlplane/controllers/availability.h"
-#include "controlplane/controllers/pod_worth.h"
+#include "controlplane/controllers/common/availability.h"
+#include "controlplane/controllers/common/pod_worth.h"
 #include "lib/api/meta.h"
-#include "lib/k8s/pod_util.h"
+#include "lib/k8s/pods/pod_util.h"
 
 namespace keelson::controllers {
 namespace {

@@ -2,8 +2,8 @@
 
 #include <gtest/gtest.h>
 
-#include "controlplane/controllers/replicaset/expectations.h"
-#include "controlplane/controllers/testing.h"
+#include "controlplane/controllers/common/expectations.h"
+#include "controlplane/controllers/testing/cluster.h"
 #include "lib/api/meta.h"
 
 namespace keelson::controllers {

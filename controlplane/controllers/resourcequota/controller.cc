@@ -1,9 +1,9 @@
 #include "controlplane/controllers/resourcequota/controller.h"
 
-#include "controlplane/controllers/kinds.h"
+#include "controlplane/controllers/common/kinds.h"
 #include "lib/api/meta.h"
 #include "lib/api/proto/resource_v1.pb.h"
-#include "lib/k8s/quota.h"
+#include "lib/k8s/pods/quota.h"
 
 namespace keelson::controllers {
 namespace {

@@ -5,10 +5,10 @@
 #include <latch>
 #include <thread>
 
-#include "controlplane/controllers/testing.h"
+#include "controlplane/controllers/testing/cluster.h"
 #include "lib/base/mutex.h"
 #include "lib/client/transport.h"
-#include "lib/k8s/pod_resources.h"
+#include "lib/k8s/pods/pod_resources.h"
 
 namespace keelson::controllers {
 namespace {

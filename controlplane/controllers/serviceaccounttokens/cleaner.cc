@@ -4,11 +4,11 @@
 
 #include <fmt/format.h>
 
-#include "controlplane/controllers/ownership.h"
+#include "controlplane/controllers/common/ownership.h"
+#include "lib/api/codec/text_forms.h"
 #include "lib/api/meta.h"
-#include "lib/api/text_forms.h"
 #include "lib/base/log.h"
-#include "lib/k8s/pod_util.h"
+#include "lib/k8s/pods/pod_util.h"
 
 namespace keelson::controllers {
 namespace {

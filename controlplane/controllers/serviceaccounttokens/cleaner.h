@@ -4,7 +4,7 @@
 
 #include <chrono>
 
-#include "controlplane/controllers/controller.h"
+#include "controlplane/controllers/common/controller.h"
 #include "controlplane/controllers/serviceaccounttokens/controller.h"
 
 namespace keelson::controllers {

@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "controlplane/controllers/ownership.h"
+#include "controlplane/controllers/common/ownership.h"
 #include "lib/api/meta.h"
 
 namespace keelson::controllers {

@@ -4,8 +4,8 @@
 
 #include <optional>
 
-#include "controlplane/controllers/controller.h"
-#include "lib/http/signing_key.h"
+#include "controlplane/controllers/common/controller.h"
+#include "lib/crypto/signing_key.h"
 
 namespace keelson::controllers {
 

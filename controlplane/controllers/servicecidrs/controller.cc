@@ -4,7 +4,7 @@
 
 #include "lib/api/meta.h"
 #include "lib/base/ip.h"
-#include "lib/k8s/conditions.h"
+#include "lib/k8s/pods/conditions.h"
 
 namespace keelson::controllers {
 namespace {

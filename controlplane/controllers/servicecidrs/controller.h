@@ -2,7 +2,7 @@
 // range has.
 #pragma once
 
-#include "controlplane/controllers/controller.h"
+#include "controlplane/controllers/common/controller.h"
 #include "lib/api/proto/networking_v1.pb.h"
 
 namespace keelson::controllers {

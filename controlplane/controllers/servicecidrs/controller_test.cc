@@ -2,8 +2,8 @@
 
 #include <gtest/gtest.h>
 
-#include "controlplane/controllers/testing.h"
-#include "lib/k8s/conditions.h"
+#include "controlplane/controllers/testing/cluster.h"
+#include "lib/k8s/pods/conditions.h"
 
 namespace keelson::controllers {
 namespace {

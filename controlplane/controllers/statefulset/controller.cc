@@ -3,12 +3,12 @@
 #include <fmt/format.h>
 #include <google/protobuf/util/message_differencer.h>
 
-#include "controlplane/controllers/claim.h"
-#include "controlplane/controllers/first_error.h"
-#include "controlplane/controllers/metrics.h"
+#include "controlplane/controllers/common/claim.h"
+#include "controlplane/controllers/common/first_error.h"
+#include "controlplane/controllers/common/metrics.h"
 #include "controlplane/controllers/replicaset/plan.h"
 #include "lib/api/meta.h"
-#include "lib/k8s/pod_util.h"
+#include "lib/k8s/pods/pod_util.h"
 
 namespace keelson::controllers {
 namespace {

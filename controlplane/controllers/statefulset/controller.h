@@ -3,9 +3,9 @@
 
 #include <optional>
 
-#include "controlplane/controllers/controller.h"
-#include "controlplane/controllers/history.h"
-#include "controlplane/controllers/latest_writes.h"
+#include "controlplane/controllers/common/controller.h"
+#include "controlplane/controllers/common/history.h"
+#include "controlplane/controllers/common/latest_writes.h"
 #include "controlplane/controllers/statefulset/claims.h"
 #include "controlplane/controllers/statefulset/plan.h"
 #include "lib/api/selector.h"

@@ -4,9 +4,9 @@
 #include <gtest/gtest.h>
 
 #include "controlplane/controllers/statefulset/testing.h"
-#include "controlplane/controllers/testing_metrics.h"
+#include "controlplane/controllers/testing/metrics.h"
 #include "lib/api/meta.h"
-#include "lib/k8s/pod_util.h"
+#include "lib/k8s/pods/pod_util.h"
 
 namespace keelson::controllers {
 namespace {

@@ -5,8 +5,8 @@
 
 #include <fmt/format.h>
 
-#include "controlplane/controllers/history.h"
-#include "controlplane/controllers/pod_control.h"
+#include "controlplane/controllers/common/history.h"
+#include "controlplane/controllers/common/pod_control.h"
 #include "lib/api/meta.h"
 
 namespace keelson::controllers {

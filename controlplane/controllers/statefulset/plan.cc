@@ -2,10 +2,10 @@
 
 #include <algorithm>
 
-#include "controlplane/controllers/availability.h"
-#include "controlplane/controllers/history.h"
+#include "controlplane/controllers/common/availability.h"
+#include "controlplane/controllers/common/history.h"
 #include "lib/k8s/int_or_string.h"
-#include "lib/k8s/pod_util.h"
+#include "lib/k8s/pods/pod_util.h"
 
 namespace keelson::controllers {
 namespace {

@@ -5,7 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "controlplane/controllers/history.h"
+#include "controlplane/controllers/common/history.h"
 #include "controlplane/controllers/statefulset/testing.h"
 #include "lib/api/meta.h"
 #include "lib/k8s/int_or_string.h"

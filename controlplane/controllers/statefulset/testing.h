@@ -2,8 +2,8 @@
 #pragma once
 
 #include "controlplane/controllers/statefulset/plan.h"
-#include "controlplane/controllers/testing.h"
-#include "lib/k8s/defaulting.h"
+#include "controlplane/controllers/testing/cluster.h"
+#include "lib/k8s/defaulting/defaulting.h"
 
 namespace keelson::controllers {
 

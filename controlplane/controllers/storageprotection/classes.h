@@ -2,7 +2,7 @@
 // its finalizer kubernetes.io/vac-protection.
 #pragma once
 
-#include "controlplane/controllers/controller.h"
+#include "controlplane/controllers/common/controller.h"
 #include "lib/api/proto/storage_v1.pb.h"
 #include "lib/api/types.h"
 

@@ -2,10 +2,10 @@
 
 #include <algorithm>
 
-#include "controlplane/controllers/pod_claims.h"
+#include "controlplane/controllers/common/pod_claims.h"
 #include "controlplane/controllers/storageprotection/finalizer.h"
 #include "lib/api/meta.h"
-#include "lib/k8s/pod_util.h"
+#include "lib/k8s/pods/pod_util.h"
 
 namespace keelson::controllers {
 namespace {

@@ -2,7 +2,7 @@
 // Until then they keep their finalizer kubernetes.io/pvc-protection or kubernetes.io/pv-protection.
 #pragma once
 
-#include "controlplane/controllers/controller.h"
+#include "controlplane/controllers/common/controller.h"
 #include "lib/api/types.h"
 
 namespace keelson::controllers {

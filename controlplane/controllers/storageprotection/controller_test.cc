@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "controlplane/controllers/storageprotection/classes.h"
-#include "controlplane/controllers/testing.h"
+#include "controlplane/controllers/testing/cluster.h"
 
 namespace keelson::controllers {
 namespace {

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <string_view>
 
-#include "controlplane/controllers/controller.h"
+#include "controlplane/controllers/common/controller.h"
 #include "lib/api/types.h"
 
 namespace keelson::controllers {

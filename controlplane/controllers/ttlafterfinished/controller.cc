@@ -4,7 +4,7 @@
 
 #include <fmt/format.h>
 
-#include "controlplane/controllers/metrics.h"
+#include "controlplane/controllers/common/metrics.h"
 #include "lib/api/meta.h"
 #include "lib/base/log.h"
 

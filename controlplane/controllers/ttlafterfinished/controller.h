@@ -3,7 +3,7 @@
 
 #include <optional>
 
-#include "controlplane/controllers/controller.h"
+#include "controlplane/controllers/common/controller.h"
 #include "lib/api/proto/batch_v1.pb.h"
 
 namespace keelson::controllers {

@@ -3,8 +3,8 @@
 
 #include <filesystem>
 
-#include "controlplane/controllers/testing.h"
-#include "controlplane/controllers/testing_metrics.h"
+#include "controlplane/controllers/testing/cluster.h"
+#include "controlplane/controllers/testing/metrics.h"
 #include "controlplane/controllers/volumebinding/claims.h"
 #include "controlplane/controllers/volumebinding/testing.h"
 #include "controlplane/controllers/volumebinding/volumes.h"

@@ -5,7 +5,7 @@
 
 #include <string>
 
-#include "controlplane/controllers/latest_writes.h"
+#include "controlplane/controllers/common/latest_writes.h"
 #include "controlplane/controllers/volumebinding/match.h"
 #include "lib/client/rest.h"
 

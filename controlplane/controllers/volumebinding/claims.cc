@@ -3,12 +3,12 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "controlplane/controllers/metrics.h"
-#include "controlplane/controllers/pod_claims.h"
+#include "controlplane/controllers/common/metrics.h"
+#include "controlplane/controllers/common/pod_claims.h"
 #include "controlplane/controllers/volumebinding/binding.h"
 #include "controlplane/controllers/volumebinding/metrics.h"
 #include "lib/api/meta.h"
-#include "lib/k8s/pod_util.h"
+#include "lib/k8s/pods/pod_util.h"
 
 namespace keelson::controllers {
 

@@ -6,8 +6,8 @@
 #include <map>
 #include <string>
 
-#include "controlplane/controllers/controller.h"
-#include "controlplane/controllers/latest_writes.h"
+#include "controlplane/controllers/common/controller.h"
+#include "controlplane/controllers/common/latest_writes.h"
 #include "controlplane/controllers/volumebinding/match.h"
 
 namespace keelson::controllers {

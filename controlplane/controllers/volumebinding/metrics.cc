@@ -1,6 +1,6 @@
 #include "controlplane/controllers/volumebinding/metrics.h"
 
-#include "controlplane/controllers/metrics.h"
+#include "controlplane/controllers/common/metrics.h"
 
 namespace keelson::controllers {
 namespace {

@@ -3,7 +3,7 @@
 // made a volume.
 #pragma once
 
-#include "controlplane/controllers/controller.h"
+#include "controlplane/controllers/common/controller.h"
 #include "controlplane/controllers/volumebinding/match.h"
 
 namespace keelson::controllers {

@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "controlplane/controllers/ownership.h"
+#include "controlplane/controllers/common/ownership.h"
 #include "controlplane/controllers/volumebinding/match.h"
 #include "lib/api/quantity.h"
 

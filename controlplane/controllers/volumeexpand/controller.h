@@ -2,7 +2,7 @@
 // says so on the claim, and where the driver has moved out of Kubernetes, names the resizer by an annotation.
 #pragma once
 
-#include "controlplane/controllers/controller.h"
+#include "controlplane/controllers/common/controller.h"
 #include "lib/api/types.h"
 
 namespace keelson::controllers {

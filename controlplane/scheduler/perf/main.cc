@@ -12,12 +12,12 @@
 
 #include <fmt/format.h>
 
-#include "controlplane/scheduler/metrics.h"
+#include "controlplane/scheduler/framework/metrics.h"
 #include "controlplane/scheduler/perf/workload.h"
 #include "controlplane/scheduler/scheduler.h"
 #include "lib/base/log.h"
-#include "lib/base/metrics.h"
-#include "lib/client/fake_api.h"
+#include "lib/client/testing/fake_api.h"
+#include "lib/metrics/metrics.h"
 
 namespace keelson::scheduler::perf {
 

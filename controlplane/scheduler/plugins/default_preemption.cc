@@ -3,10 +3,10 @@
 
 #include <fmt/format.h>
 
-#include "controlplane/scheduler/metrics.h"
+#include "controlplane/scheduler/framework/metrics.h"
+#include "controlplane/scheduler/framework/recent.h"
 #include "controlplane/scheduler/plugins/plugins.h"
-#include "controlplane/scheduler/preemption_trial.h"
-#include "controlplane/scheduler/recent.h"
+#include "controlplane/scheduler/preemption/trial.h"
 
 namespace keelson::scheduler {
 

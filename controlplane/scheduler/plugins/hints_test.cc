@@ -1,9 +1,9 @@
 // Which events wake pods that a plugin has ruled out.
 #include <gtest/gtest.h>
 
-#include "controlplane/scheduler/profile.h"
-#include "controlplane/scheduler/testing.h"
-#include "controlplane/scheduler/volumes.h"
+#include "controlplane/scheduler/config/profile.h"
+#include "controlplane/scheduler/testing/objects.h"
+#include "controlplane/scheduler/volumes/volumes.h"
 
 namespace keelson::scheduler {
 namespace {

@@ -1,8 +1,8 @@
 #include <algorithm>
 
-#include "controlplane/scheduler/affinity_counts.h"
+#include "controlplane/scheduler/cache/affinity_counts.h"
+#include "controlplane/scheduler/framework/recent.h"
 #include "controlplane/scheduler/plugins/plugins.h"
-#include "controlplane/scheduler/recent.h"
 
 namespace keelson::scheduler {
 

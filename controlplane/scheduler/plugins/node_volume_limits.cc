@@ -4,7 +4,7 @@
 #include <fmt/format.h>
 
 #include "controlplane/scheduler/plugins/plugins.h"
-#include "controlplane/scheduler/volumes.h"
+#include "controlplane/scheduler/volumes/volumes.h"
 
 namespace keelson::scheduler {
 

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "controlplane/scheduler/framework.h"
+#include "controlplane/scheduler/framework/framework.h"
 #include "lib/client/rest.h"
 
 namespace keelson::scheduler {

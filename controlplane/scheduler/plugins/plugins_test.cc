@@ -2,8 +2,8 @@
 
 #include <gtest/gtest.h>
 
-#include "controlplane/scheduler/cache.h"
-#include "controlplane/scheduler/testing.h"
+#include "controlplane/scheduler/cache/cache.h"
+#include "controlplane/scheduler/testing/objects.h"
 
 namespace keelson::scheduler {
 namespace {

@@ -2,10 +2,10 @@
 
 #include <fmt/format.h>
 
+#include "controlplane/scheduler/cache/spread_counts.h"
+#include "controlplane/scheduler/framework/recent.h"
 #include "controlplane/scheduler/plugins/plugins.h"
-#include "controlplane/scheduler/recent.h"
-#include "controlplane/scheduler/spread_counts.h"
-#include "lib/api/codec.h"
+#include "lib/api/codec/codec.h"
 
 namespace keelson::scheduler {
 

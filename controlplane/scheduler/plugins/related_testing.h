@@ -8,12 +8,12 @@
 
 #include <gtest/gtest.h>
 
-#include "controlplane/scheduler/algorithm.h"
-#include "controlplane/scheduler/cache.h"
-#include "controlplane/scheduler/evictor.h"
-#include "controlplane/scheduler/profile.h"
-#include "controlplane/scheduler/testing.h"
-#include "controlplane/scheduler/volumes.h"
+#include "controlplane/scheduler/algorithm/algorithm.h"
+#include "controlplane/scheduler/cache/cache.h"
+#include "controlplane/scheduler/config/profile.h"
+#include "controlplane/scheduler/framework/evictor.h"
+#include "controlplane/scheduler/testing/objects.h"
+#include "controlplane/scheduler/volumes/volumes.h"
 
 namespace keelson::scheduler {
 

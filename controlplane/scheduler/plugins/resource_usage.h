@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "controlplane/scheduler/node_info.h"
 #include "controlplane/scheduler/plugins/plugins.h"
+#include "controlplane/scheduler/types/node_info.h"
 
 namespace keelson::scheduler {
 

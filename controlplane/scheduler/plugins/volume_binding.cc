@@ -1,7 +1,7 @@
 #include <fmt/format.h>
 
 #include "controlplane/scheduler/plugins/plugins.h"
-#include "controlplane/scheduler/volume_plan.h"
+#include "controlplane/scheduler/volumes/volume_plan.h"
 #include "lib/api/meta.h"
 
 namespace keelson::scheduler {

@@ -1,7 +1,7 @@
 #include <algorithm>
 
 #include "controlplane/scheduler/plugins/plugins.h"
-#include "controlplane/scheduler/volumes.h"
+#include "controlplane/scheduler/volumes/volumes.h"
 
 namespace keelson::scheduler {
 

@@ -1,7 +1,7 @@
 #include <set>
 
 #include "controlplane/scheduler/plugins/plugins.h"
-#include "controlplane/scheduler/volumes.h"
+#include "controlplane/scheduler/volumes/volumes.h"
 
 namespace keelson::scheduler {
 

@@ -1,6 +1,6 @@
 // Plugins that look at volumes.
 #include "controlplane/scheduler/plugins/related_testing.h"
-#include "controlplane/scheduler/volume_plan.h"
+#include "controlplane/scheduler/volumes/volume_plan.h"
 
 namespace keelson::scheduler {
 namespace {

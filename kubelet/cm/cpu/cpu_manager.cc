@@ -4,10 +4,10 @@
 
 #include "kubelet/cm/topology/alignment.h"
 #include "lib/base/log.h"
-#include "lib/base/metrics.h"
-#include "lib/k8s/pod_resources.h"
-#include "lib/k8s/pod_util.h"
-#include "lib/k8s/qos.h"
+#include "lib/k8s/pods/pod_resources.h"
+#include "lib/k8s/pods/pod_util.h"
+#include "lib/k8s/pods/qos.h"
+#include "lib/metrics/metrics.h"
 
 namespace keelson::kubelet {
 

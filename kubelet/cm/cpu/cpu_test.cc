@@ -7,7 +7,7 @@
 #include "kubelet/cm/topology/fake_machine.h"
 #include "kubelet/testing/metric_value.h"
 #include "lib/base/file.h"
-#include "lib/base/metrics.h"
+#include "lib/metrics/metrics.h"
 
 namespace keelson::kubelet {
 namespace {

@@ -7,8 +7,8 @@
 #include "lib/base/file.h"
 #include "lib/base/log.h"
 #include "lib/k8s/field_error.h"
-#include "lib/k8s/names.h"
-#include "lib/k8s/pod_resources.h"
+#include "lib/k8s/pods/pod_resources.h"
+#include "lib/k8s/text/names.h"
 
 namespace keelson::kubelet::devices {
 namespace {

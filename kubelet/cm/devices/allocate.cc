@@ -1,9 +1,9 @@
 // Hints and allocation.
 #include "kubelet/cm/devices/hints.h"
 #include "kubelet/cm/devices/manager.h"
-#include "lib/base/metrics.h"
 #include "lib/k8s/field_error.h"
-#include "lib/k8s/pod_resources.h"
+#include "lib/k8s/pods/pod_resources.h"
+#include "lib/metrics/metrics.h"
 
 namespace keelson::kubelet::devices {
 

@@ -5,7 +5,7 @@
 #include <boost/json.hpp>
 
 #include "kubelet/cm/devices/wire.h"
-#include "lib/api/text_forms.h"
+#include "lib/api/codec/text_forms.h"
 
 namespace keelson::kubelet::devices {
 

@@ -5,7 +5,7 @@
 #include "kubelet/cm/devices/admission.h"
 #include "lib/base/file.h"
 #include "lib/base/log.h"
-#include "lib/base/metrics.h"
+#include "lib/metrics/metrics.h"
 
 namespace keelson::kubelet::devices {
 

@@ -9,7 +9,7 @@
 #include "kubelet/cm/devices/stand_in_plugin.h"
 #include "kubelet/cm/devices/testing.h"
 #include "lib/base/file.h"
-#include "lib/base/metrics.h"
+#include "lib/metrics/metrics.h"
 
 namespace keelson::kubelet::devices {
 namespace {

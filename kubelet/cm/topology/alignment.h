@@ -1,7 +1,7 @@
 // Counts containers whose resources lie together, and those who were refused because theirs could not.
 #pragma once
 
-#include "lib/base/metrics.h"
+#include "lib/metrics/metrics.h"
 
 namespace keelson::kubelet {
 

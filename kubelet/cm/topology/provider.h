@@ -14,7 +14,7 @@
 #include "kubelet/cri/types.h"
 #include "lib/api/types.h"
 #include "lib/base/error.h"
-#include "lib/k8s/fit.h"
+#include "lib/k8s/pods/fit.h"
 
 namespace keelson::kubelet {
 

@@ -11,7 +11,7 @@
 #include "controlplane/apiserver/admission/pod_security/policy.h"
 #include "lib/api/meta.h"
 #include "lib/api/proto/batch_v1.pb.h"
-#include "lib/base/metrics.h"
+#include "lib/metrics/metrics.h"
 
 namespace keelson::apiserver {
 namespace {

@@ -1,0 +1,223 @@
+// pods/proxy, services/proxy and nodes/proxy.
+#include <algorithm>
+#include <random>
+
+#include <fmt/format.h>
+
+#include "controlplane/apiserver/connect/connect.h"
+#include "controlplane/apiserver/connect/link_rewriter.h"
+#include "controlplane/apiserver/endpoints/response.h"
+#include "lib/base/ip.h"
+#include "lib/http/streaming/streaming.h"
+
+namespace keelson::apiserver {
+namespace {
+
+constexpr std::chrono::seconds kConnectTimeout{30};
+
+// Hop by hop (RFC 9110, 7.6.1), or set anew by who sends them.
+constexpr std::string_view kOneHop[] = {"Connection",          "Keep-Alive", "Proxy-Authenticate", "Te",
+                                        "Proxy-Authorization", "Trailer",    "Transfer-Encoding",  "Upgrade",
+                                        "Content-Length"};
+// Between the client and us.
+constexpr std::string_view kClientOnly[] = {"Host", "Authorization", "X-Forwarded-Uri"};
+constexpr std::string_view kClientOnlyPrefixes[] = {"Impersonate-", "X-Remote-"};
+// A page behind the proxy is of our origin: it may not open that to others.
+constexpr std::string_view kCors[] = {"Access-Control-Allow-Credentials", "Access-Control-Allow-Headers",
+                                      "Access-Control-Allow-Methods", "Access-Control-Allow-Origin"};
+
+template <size_t N>
+bool IsOneOf(std::string_view name, const std::string_view (&names)[N]) {
+  return std::any_of(std::begin(names), std::end(names),
+                     [&](std::string_view one) { return http::EqualsIgnoreCase(name, one); });
+}
+
+bool IsHtml(const http::Headers& headers) {
+  std::string_view type = headers.Get("Content-Type");
+  type = type.substr(0, type.find(';'));
+  while (!type.empty() && type.back() == ' ') type.remove_suffix(1);
+  return type == "text/html" && !headers.Has("Content-Encoding");
+}
+
+// "https:name:port", "name:port" or "name".
+struct ProxyName {
+  std::string scheme = "http", name, port;
+};
+Result<ProxyName> ParseProxyName(std::string_view resource, std::string_view text) {
+  ProxyName out;
+  std::vector<std::string> parts;
+  for (std::string_view rest = text;;) {
+    size_t colon = std::min(rest.find(':'), rest.size());
+    parts.emplace_back(rest.substr(0, colon));
+    if (colon == rest.size()) break;
+    rest.remove_prefix(colon + 1);
+  }
+  const size_t name = parts.size() == 3 ? 1 : 0;
+  const bool scheme = name == 0 || parts[0].empty() || parts[0] == "http" || parts[0] == "https";
+  if (parts.size() > 3 || !scheme || parts[name].empty())
+    return Error(Code::kBadRequest,
+                 fmt::format("invalid {} request \"{}\"", resource == "pods" ? "pod" : "service", text));
+  if (name == 1 && !parts[0].empty()) out.scheme = parts[0];
+  out.name = parts[name];
+  if (parts.size() > name + 1) out.port = parts[name + 1];
+  return out;
+}
+
+// Loopback, link-local and multicast addresses are somebody else behind the API server.
+bool MayBeProxied(const std::string& text) {
+  Result<IpAddress> address = IpAddress::Parse(text);
+  return address && !address->IsUnspecified() && !address->IsLoopback() && !address->IsLinkLocal() &&
+         !address->IsMulticast();
+}
+
+// Any of them alike.
+template <typename T>
+const T& Pick(const std::vector<T>& some) {
+  static thread_local std::minstd_rand random(std::random_device{}());
+  return some[std::uniform_int_distribution<size_t>(0, some.size() - 1)(random)];
+}
+
+// The path as the client sent it, still encoded, without its first `count` segments:
+// /api/v1/namespaces/NS/pods/NAME/proxy has seven.
+std::string AfterSegments(std::string_view raw_path, int count) {
+  size_t at = 0;
+  for (int i = 0; i < count && at != std::string_view::npos; ++i) at = raw_path.find('/', at + 1);
+  return at == std::string_view::npos ? "" : std::string(raw_path.substr(at));
+}
+
+std::string HostPort(std::string_view ip, int32_t port) {
+  return ip.find(':') != std::string_view::npos ? fmt::format("[{}]:{}", ip, port)
+                                                : fmt::format("{}:{}", ip, port);
+}
+
+bool IsReady(const discoveryv1::Endpoint& endpoint) {
+  return !endpoint.conditions().has_ready() || endpoint.conditions().ready();
+}
+
+}  // namespace
+
+Result<std::string> ConnectHandler::PodUrl(const Context& context) {
+  ASSIGN_OR_RETURN(ProxyName name, ParseProxyName("pods", context.info.name));
+  ASSIGN_OR_RETURN(std::shared_ptr<const corev1::Pod> pod, GetPod(context.info.ns, name.name));
+  int32_t port = 0;
+  if (name.port.empty()) {
+    for (const corev1::Container& container : pod->spec().containers()) {
+      if (port == 0 && container.ports_size() > 0) port = container.ports(0).container_port();
+    }
+  } else {
+    port = std::atoi(name.port.c_str());
+    for (const corev1::Container& container : pod->spec().containers()) {
+      for (const corev1::ContainerPort& one : container.ports()) {
+        if (one.name() == name.port) port = one.container_port();
+      }
+    }
+  }
+  if (!MayBeProxied(pod->status().pod_ip())) return Error(Code::kBadRequest, "address not allowed");
+  return name.scheme + "://" + HostPort(pod->status().pod_ip(), port == 0 ? 80 : port);
+}
+
+Result<std::string> ConnectHandler::ServiceUrl(const Context& context) {
+  ASSIGN_OR_RETURN(ProxyName name, ParseProxyName("services", context.info.name));
+  ASSIGN_OR_RETURN(registry::ObjectPtr object,
+                   registry_.Get(api::ResourceOf<corev1::Service>(), context.info.ns, name.name));
+  auto service = std::static_pointer_cast<const corev1::Service>(object->Decode());
+  // The service's port, by name or number; endpoint slices know it by its name.
+  std::string port_name;
+  bool found = name.port.empty() && service->spec().ports_size() == 1;
+  if (found) port_name = service->spec().ports(0).name();
+  for (const corev1::ServicePort& port : service->spec().ports()) {
+    if (found || (port.name() != name.port && std::to_string(port.port()) != name.port)) continue;
+    port_name = port.name();
+    found = true;
+  }
+  if (!found)
+    return Error(Code::kUnavailable,
+                 fmt::format("no service port \"{}\" found for service \"{}\"", name.port, name.name));
+  registry::ListOptions options;
+  options.label_selector = "kubernetes.io/service-name=" + name.name;
+  options.resource_version = "0";
+  ASSIGN_OR_RETURN(registry::ObjectList slices,
+                   registry_.List(api::ResourceOf<discoveryv1::EndpointSlice>(), context.info.ns, options));
+  std::vector<std::string> hosts;
+  for (const registry::ObjectPtr& item : slices.items) {
+    auto slice = std::static_pointer_cast<const discoveryv1::EndpointSlice>(item->Decode());
+    for (const discoveryv1::EndpointPort& port : slice->ports()) {
+      if (port.name() != port_name) continue;
+      for (const discoveryv1::Endpoint& endpoint : slice->endpoints()) {
+        if (!IsReady(endpoint) || endpoint.addresses().empty()) continue;
+        if (MayBeProxied(endpoint.addresses(0)))
+          hosts.push_back(HostPort(endpoint.addresses(0), port.port()));
+      }
+    }
+  }
+  if (!hosts.empty()) return name.scheme + "://" + Pick(hosts);
+  return Error(Code::kUnavailable, fmt::format("no endpoints available for service \"{}\"", name.name));
+}
+
+Result<> ConnectHandler::Proxy(Context& context) {
+  std::string host;
+  std::shared_ptr<http::Client> client;
+  if (context.info.resource == "nodes") {
+    ASSIGN_OR_RETURN(client, clients_.Kubelet(context.info.name.substr(0, context.info.name.find(':'))));
+  } else {
+    Result<std::string> url = context.info.resource == "pods" ? PodUrl(context) : ServiceUrl(context);
+    if (!url) return url.error();
+    host = url->substr(url->find("://") + 3);
+    ASSIGN_OR_RETURN(client, clients_.Plain(*url));
+  }
+  const http::ServerRequest& request = *context.request;
+  std::string target = AfterSegments(request.raw_path, context.info.ns.empty() ? 5 : 7);
+  const std::string query = request.raw_query.empty() ? "" : "?" + request.raw_query;
+  if (http::IsUpgradeRequest(request)) {
+    context.status = 101;
+    http::ProxyUpgrade(request, context.writer, *client, (target.empty() ? "/" : target) + query, {});
+    return {};
+  }
+  if (target.empty() && (request.method == "GET" || request.method == "HEAD")) {
+    // Relative links of the page that follows are meant below it.
+    context.status = 301;
+    context.writer->Reply(301, {{"Location", request.raw_path + "/" + query}}, "");
+    return {};
+  }
+  ProxyPlace place{request.raw_path.substr(0, request.raw_path.size() - target.size()), std::move(host),
+                   std::string(request.headers.Get("Host"))};
+  return PassOn(context, std::move(client), (target.empty() ? "/" : target) + query, std::move(place));
+}
+
+Result<> ConnectHandler::PassOn(Context& context, std::shared_ptr<http::Client> client, std::string target,
+                                ProxyPlace place) {
+  http::ClientRequest request;
+  request.method = context.request->method;
+  request.target = std::move(target);
+  for (const auto& [name, value] : context.request->headers) {
+    // Pages have to be read to be rewritten.
+    bool ours = IsOneOf(name, kOneHop) || IsOneOf(name, kClientOnly) ||
+                http::EqualsIgnoreCase(name, "Accept-Encoding");
+    for (std::string_view prefix : kClientOnlyPrefixes)
+      ours = ours || http::EqualsIgnoreCase(std::string_view(name).substr(0, prefix.size()), prefix);
+    if (!ours) request.headers.Add(name, value);
+  }
+  request.headers.Set("X-Forwarded-Uri", context.request->path);
+  const std::string& from = context.request->remote_address;
+  request.headers.Add("X-Forwarded-For", from.substr(0, from.rfind(':')));
+  request.body = context.request->body;
+  auto reader = client->Open(request, kConnectTimeout);
+  if (!reader) {
+    return Error(Code::kUnavailable,
+                 fmt::format("error trying to reach service: {}", reader.error().message()));
+  }
+  http::Headers headers;
+  for (const auto& [name, value] : (*reader)->headers()) {
+    if (IsOneOf(name, kOneHop) || IsOneOf(name, kCors)) continue;
+    headers.Add(name, http::EqualsIgnoreCase(name, "Location") ? RewriteLink(place, value) : value);
+  }
+  context.status = (*reader)->status();
+  std::shared_ptr<HtmlRewriter> rewriter;
+  if (IsHtml(headers) && !headers.Has("Location"))
+    rewriter = std::make_shared<HtmlRewriter>(std::move(place));
+  context.writer->Start(context.status, std::move(headers));
+  Pump(context.writer, std::move(client), std::move(*reader), std::move(rewriter));
+  return {};
+}
+
+}  // namespace keelson::apiserver

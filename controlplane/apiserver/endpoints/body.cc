@@ -1,0 +1,168 @@
+#include "controlplane/apiserver/endpoints/body.h"
+
+#include <fmt/format.h>
+#include <boost/json/parse.hpp>
+
+#include "controlplane/apiserver/endpoints/list_options.h"
+#include "controlplane/apiserver/request/yaml.h"
+#include "lib/api/codec/codec.h"
+#include "lib/api/meta.h"
+#include "lib/k8s/field_error.h"
+
+namespace keelson::apiserver {
+namespace {
+
+std::string Summary(std::string_view body) {
+  constexpr size_t kMax = 30;
+  if (body.empty()) return "<empty>";
+  if (body.front() == '{')
+    return body.size() > kMax ? std::string(body.substr(0, kMax)) + " ..." : std::string(body);
+  std::string out;
+  for (unsigned char c : body.substr(0, kMax)) out += fmt::format("{:02x}", c);
+  return body.size() > kMax ? out + " ..." : out;
+}
+
+std::string Join(const std::vector<std::string>& all) { return fmt::format("{}", fmt::join(all, ", ")); }
+
+// The kind in the body against the one that the resource takes.
+Result<> CheckType(const api::TypeMeta& type, const api::GroupVersionKind& want) {
+  auto [group, version] = api::SplitApiVersion(type.api_version);
+  if (!type.kind.empty() && type.kind != want.kind) {
+    std::string why =
+        api::FindMessage(group, version, type.kind)
+            ? fmt::format("converting ({}.{}) to ({}.{}): unknown conversion", version, type.kind,
+                          want.version, want.kind)
+            : fmt::format("no kind \"{}\" is registered for version \"{}\" in scheme \"keelson\"", type.kind,
+                          type.api_version);
+    return Error(Code::kBadRequest, fmt::format("{} in version \"{}\" cannot be handled as a {}: {}",
+                                                type.kind, version, want.kind, why));
+  }
+  if (!type.api_version.empty() && (group != want.group || version != want.version)) {
+    return Error(Code::kBadRequest,
+                 fmt::format("the API version in the data ({}) does not match the expected API version ({})",
+                             type.api_version, want.ApiVersion()));
+  }
+  return {};
+}
+
+// "managedFields":[] is a wish: forget them. A message has no empty lists, but one empty entry says the same.
+void KeepResetOfManagedFields(std::string_view text, api::Message& object) {
+  namespace json = boost::json;
+  if (text.find("\"managedFields\"") == text.npos || !api::HasObjectMeta(object.GetDescriptor()) ||
+      api::Meta(object).managed_fields_size() > 0)
+    return;
+  boost::system::error_code error;
+  json::parse_options deep;
+  deep.max_depth = 1000;
+  const json::value document = json::parse(json::string_view(text.data(), text.size()), error, {}, deep);
+  const json::object* root = error ? nullptr : document.if_object();
+  const json::value* metadata = root ? root->if_contains("metadata") : nullptr;
+  const json::object* fields = metadata ? metadata->if_object() : nullptr;
+  const json::value* managed = fields ? fields->if_contains("managedFields") : nullptr;
+  if (managed && managed->is_array()) api::MutableMeta(object).add_managed_fields();
+}
+
+Result<> DecodeJsonBody(Context& context, std::string_view json, const api::GroupVersionKind& want,
+                        registry::FieldValidation validation, api::Message& object,
+                        std::vector<std::string> problems = {}) {
+  Result<api::TypeMeta> type = api::PeekTypeMeta(json);
+  if (!type) {
+    return Error(Code::kBadRequest,
+                 fmt::format("the object provided is unrecognized (must be of type {}): {} ({})", want.kind,
+                             type.error().message(), Summary(json)));
+  }
+  RETURN_IF_ERROR(CheckType(*type, want));
+  auto cannot = [&](std::string_view why) {
+    return Error(Code::kBadRequest, fmt::format("{} in version \"{}\" cannot be handled as a {}: {}",
+                                                want.kind, want.version, want.kind, why));
+  };
+  api::DecodeReport report;
+  Result<> decoded = api::DecodeJson(json, object, &report);
+  if (!decoded) return cannot(decoded.error().message());
+  KeepResetOfManagedFields(json, object);
+  for (std::string& problem : report.problems) problems.push_back(std::move(problem));
+  if (problems.empty() || validation == registry::FieldValidation::kIgnore) return {};
+  if (validation == registry::FieldValidation::kStrict) {
+    return cannot("strict decoding error: " + Join(problems));
+  }
+  for (const std::string& problem : problems) WarnOf(context, problem);
+  return {};
+}
+
+Result<> DecodeInto(Context& context, const api::GroupVersionKind& want, registry::FieldValidation validation,
+                    api::Message& object) {
+  const std::string& body = context.request->body;
+  ASSIGN_OR_RETURN(Encoding encoding, BodyEncoding(*context.request));
+  if (encoding == Encoding::kJson) return DecodeJsonBody(context, body, want, validation, object);
+  if (encoding == Encoding::kYaml) {
+    std::vector<std::string> repeated;
+    ASSIGN_OR_RETURN(std::string json, YamlToJson(body, &repeated));
+    return DecodeJsonBody(context, json, want, validation, object, std::move(repeated));
+  }
+  api::TypeMeta type;
+  Result<> decoded = api::DecodeProtobuf(body, object, &type);
+  if (!decoded) {
+    return Error(Code::kBadRequest,
+                 fmt::format("the object provided is unrecognized (must be of type {}): {} ({})", want.kind,
+                             decoded.error().message(), Summary(body)));
+  }
+  return CheckType(type, want);
+}
+
+}  // namespace
+
+void WarnOf(Context& context, std::string_view problem) {
+  constexpr std::string_view kYaml = "yaml: unmarshal errors:\n";
+  size_t yaml = problem.find(kYaml);
+  if (yaml == problem.npos) {
+    context.warnings.emplace_back(problem);
+    return;
+  }
+  for (std::string_view rest = problem.substr(yaml + kYaml.size()); !rest.empty();) {
+    std::string_view line = rest.substr(0, rest.find('\n'));
+    rest.remove_prefix(std::min(line.size() + 1, rest.size()));
+    line.remove_prefix(std::min(line.find_first_not_of(' '), line.size()));
+    context.warnings.emplace_back(line);
+  }
+}
+
+Result<std::unique_ptr<api::Message>> DecodeObject(Context& context, registry::FieldValidation validation) {
+  std::unique_ptr<api::Message> object = api::NewObject(context.resource->descriptor());
+  RETURN_IF_ERROR(DecodeInto(context, context.resource->Gvk(), validation, *object));
+  return object;
+}
+
+Result<metav1::DeleteOptions> DecodeDeleteOptions(Context& context) {
+  metav1::DeleteOptions options;
+  if (!context.request->body.empty()) {
+    // Clients send it in meta.k8s.io/v1, v1, or the group and version of the resource: all mean the same.
+    const std::string& body = context.request->body;
+    ASSIGN_OR_RETURN(Encoding encoding, BodyEncoding(*context.request));
+    if (encoding == Encoding::kProtobuf) {
+      RETURN_IF_ERROR(api::DecodeProtobuf(body, options));
+      return options;
+    }
+    std::string json = body;
+    if (encoding == Encoding::kYaml) {
+      ASSIGN_OR_RETURN(json, YamlToJson(body));
+    }
+    api::TypeMeta type;
+    Result<> decoded = api::DecodeJson(json, options, nullptr, &type);
+    if (!decoded) return Error(Code::kBadRequest, decoded.error().message());
+    if (!type.kind.empty() && type.kind != "DeleteOptions")
+      return Error(Code::kBadRequest, "decoded object cannot be converted to DeleteOptions");
+    return options;
+  }
+  const http::Query& query = context.query();
+  ASSIGN_OR_RETURN(std::optional<int64_t> grace, IntParameter(query, "gracePeriodSeconds"));
+  if (grace) options.set_grace_period_seconds(*grace);
+  if (query.Has("propagationPolicy"))
+    options.set_propagation_policy(std::string(query.Get("propagationPolicy")));
+  if (query.Has("orphanDependents")) options.set_orphan_dependents(IsSet(query, "orphanDependents"));
+  if (IsSet(query, "ignoreStoreReadErrorWithClusterBreakingPotential"))
+    options.set_ignore_store_read_error_with_cluster_breaking_potential(true);
+  for (std::string_view value : query.All("dryRun")) options.add_dry_run(std::string(value));
+  return options;
+}
+
+}  // namespace keelson::apiserver

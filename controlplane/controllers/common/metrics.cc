@@ -1,0 +1,10 @@
+#include "controlplane/controllers/common/metrics.h"
+
+namespace keelson::controllers {
+
+Metrics& TheMetrics() {
+  static Metrics all;
+  return all;
+}
+
+}  // namespace keelson::controllers

@@ -1,0 +1,109 @@
+#include "ctl/ebpf/socket_call.h"
+
+#include <algorithm>
+
+#include "ctl/output.h"
+
+namespace keelson::ctl {
+namespace {
+
+constexpr uint8_t kTcp = 6, kUdp = 17;
+
+// As the programs look: the address itself, then a NodePort, or any other port of a cluster IP.
+const SocketService* Find(const SocketMaps& maps, Vip& vip) {
+  auto found = maps.services.find(vip);
+  if (found == maps.services.end()) {
+    vip =
+        maps.node_port_ips.contains(*vip.ip) ? Vip{std::nullopt, vip.protocol, vip.port} : Vip{vip.ip, 0, 0};
+    found = maps.services.find(vip);
+  }
+  return found == maps.services.end() ? nullptr : &found->second;
+}
+
+void Pick(const SocketMaps& maps, const Vip& vip, const SocketService& service, SocketOutcome& out) {
+  for (uint32_t slot = 0; slot < service.endpoints; ++slot) {
+    auto found = maps.endpoints.find({vip, slot});
+    if (found == maps.endpoints.end()) {
+      out.misses = true;
+    } else {
+      out.targets.push_back(found->second);
+    }
+  }
+}
+
+// An endpoint that the node stays with while it is one.
+void Stick(const SocketMaps& maps, const Vip& vip, std::chrono::seconds affinity, SocketOutcome& out) {
+  for (const Stay& stay : maps.affinity) {
+    if (stay.cookie != maps.node_netns || stay.vip != vip || maps.read_at - stay.used >= affinity) continue;
+    if (std::find(out.targets.begin(), out.targets.end(), stay.target) == out.targets.end()) continue;
+    out.why += ", and the node stays with one";
+    out.targets = {stay.target};
+    return;
+  }
+}
+
+void AddFaults(const SocketMaps& maps, uint64_t node_netns, std::vector<Problem>& out) {
+  const std::string family = maps.v4 ? "IPv4: " : "IPv6: ";
+  for (const std::string& name : maps.missing) out.push_back({"NotPinned", family + name + " is not pinned"});
+  for (const SocketProgram& program : maps.programs) {
+    if (program.cgroup != 0) continue;
+    out.push_back({"NotAttached", family + "program " + program.name + " is attached to nothing"});
+  }
+  if (maps.node_netns != 0 && node_netns != 0 && maps.node_netns != node_netns) {
+    out.push_back({"OtherNode", family + "the maps take another network namespace for the node's"});
+  }
+}
+
+}  // namespace
+
+std::string ProgramName(Call call, bool v4) {
+  return std::string(call == Call::kConnect ? "connect" : "sendmsg") + (v4 ? "4" : "6");
+}
+
+SocketOutcome CallSocket(const SocketMaps& maps, bool from_node, Call call, const IpAddress& ip,
+                         uint8_t protocol, uint16_t port) {
+  const std::string asked = AddressText(ip, port) + "/" + ProtocolName(protocol);
+  if (protocol != kTcp && protocol != kUdp) return {.why = "only TCP and UDP are served at sockets"};
+  Vip vip{ip, protocol, port};
+  const SocketService* service = Find(maps, vip);
+  if (!service) return {.why = asked + " is not in services"};
+  SocketOutcome out{.answer = from_node ? service->node : service->pods};
+  switch (out.answer) {
+    case Answer::kServe:
+      break;
+    case Answer::kRefuse:
+      out.why = vip.protocol == 0 ? asked + " is no port of this address" : asked + " has no endpoints";
+      return out;
+    case Answer::kDrop:
+      out.why = asked + " has no endpoints on this node";
+      return out;
+    case Answer::kPass:
+      out.why = asked + " is left to packets";
+      return out;
+  }
+  if (call == Call::kConnect && protocol == kUdp) {
+    return {.why = asked + ": connected sockets of UDP are left to packets"};
+  }
+  out.why = asked + " has " + std::to_string(service->endpoints) + " endpoint(s)";
+  Pick(maps, vip, *service, out);
+  if (out.targets.empty()) {  // as the programs do when there is none any more
+    out.answer = Answer::kRefuse;
+    out.misses = false;
+    out.why += ", none of which is in endpoints";
+  }
+  if (service->affinity.count() > 0 && from_node) Stick(maps, vip, service->affinity, out);
+  return out;
+}
+
+std::vector<Problem> SocketFaults(const std::vector<SocketMaps>& families, bool rules,
+                                  const std::string& pin_directory, uint64_t node_netns) {
+  std::vector<Problem> out;
+  for (const SocketMaps& maps : families) AddFaults(maps, node_netns, out);
+  if (rules && families.empty()) {
+    out.push_back(
+        {"NotPinned", "the rules of mode ebpf are here, but nothing is pinned in " + pin_directory});
+  }
+  return out;
+}
+
+}  // namespace keelson::ctl

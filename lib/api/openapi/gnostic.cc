@@ -1,0 +1,221 @@
+// Version 2 documents in the protobuf form of google/gnostic (openapiv2/OpenAPIv2.proto), from small pieces
+// of JSON. Only what our documents contain is translated.
+#include <boost/json/array.hpp>
+#include <boost/json/object.hpp>
+#include <boost/json/parse.hpp>
+#include <boost/json/serialize.hpp>
+
+#include "lib/api/openapi/parts.h"
+#include "lib/api/wire.h"
+
+namespace keelson::api {
+namespace {
+
+namespace json = boost::json;
+
+std::string_view View(json::string_view text) { return {text.data(), text.size()}; }
+std::string_view Text(const json::value& value) {
+  const json::string* text = value.if_string();
+  return text ? std::string_view(text->data(), text->size()) : std::string_view();
+}
+
+// Any: extensions, defaults and enum values travel as YAML, which JSON is.
+void PutAny(Sink& out, uint32_t field, const json::value& value) {
+  wire::Open any = wire::Begin(out, field);
+  wire::PutBytes(out, 2, json::serialize(value));
+  wire::End(out, any);
+}
+
+void PutExtension(Sink& out, uint32_t field, std::string_view name, const json::value& value) {
+  wire::Open entry = wire::Begin(out, field);
+  wire::PutBytes(out, 1, name);
+  PutAny(out, 2, value);
+  wire::End(out, entry);
+}
+
+void PutTexts(Sink& out, uint32_t field, const json::value& list) {
+  for (const json::value& item : list.as_array()) wire::PutBytes(out, field, Text(item));
+}
+
+bool IsExtension(std::string_view name) { return name.substr(0, 2) == "x-"; }
+
+void PutSchema(Sink& out, const json::object& schema) {
+  for (const auto& member : schema) {
+    std::string_view name = View(member.key());
+    const json::value& value = member.value();
+    if (name == "$ref") {
+      wire::PutBytes(out, 1, Text(value));
+    } else if (name == "format") {
+      wire::PutBytes(out, 2, Text(value));
+    } else if (name == "description") {
+      wire::PutBytes(out, 4, Text(value));
+    } else if (name == "default") {
+      PutAny(out, 5, value);
+    } else if (name == "required") {
+      PutTexts(out, 19, value);
+    } else if (name == "enum") {
+      for (const json::value& item : value.as_array()) PutAny(out, 20, item);
+    } else if (name == "additionalProperties") {
+      wire::Open either = wire::Begin(out, 21), inner = wire::Begin(out, 1);
+      PutSchema(out, value.as_object());
+      wire::End(out, inner);
+      wire::End(out, either);
+    } else if (name == "type") {
+      wire::Open type = wire::Begin(out, 22);
+      wire::PutBytes(out, 1, Text(value));
+      wire::End(out, type);
+    } else if (name == "items") {
+      wire::Open items = wire::Begin(out, 23), inner = wire::Begin(out, 1);
+      PutSchema(out, value.as_object());
+      wire::End(out, inner);
+      wire::End(out, items);
+    } else if (name == "properties") {
+      wire::Open properties = wire::Begin(out, 25);
+      for (const auto& property : value.as_object()) {
+        wire::Open entry = wire::Begin(out, 1);
+        wire::PutBytes(out, 1, View(property.key()));
+        wire::Open inner = wire::Begin(out, 2);
+        PutSchema(out, property.value().as_object());
+        wire::End(out, inner);
+        wire::End(out, entry);
+      }
+      wire::End(out, properties);
+    } else if (IsExtension(name)) {
+      PutExtension(out, 31, name, value);
+    }
+  }
+}
+
+// ParametersItem > Parameter > BodyParameter, or NonBodyParameter > query or path.
+void PutParameter(Sink& out, uint32_t field, const json::object& parameter) {
+  std::string_view in = Text(parameter.at("in"));
+  const json::value* required = parameter.if_contains("required");
+  wire::Open item = wire::Begin(out, field), one = wire::Begin(out, 1);
+  if (in == "body") {
+    wire::Open body = wire::Begin(out, 1);
+    wire::PutBytes(out, 2, Text(parameter.at("name")));
+    wire::PutBytes(out, 3, in);
+    if (required) wire::PutInt(out, 4, 1);
+    wire::Open schema = wire::Begin(out, 5);
+    PutSchema(out, parameter.at("schema").as_object());
+    wire::End(out, schema);
+    wire::End(out, body);
+  } else {
+    bool path = in == "path";
+    wire::Open plain = wire::Begin(out, 2), inner = wire::Begin(out, path ? 4 : 3);
+    if (required) wire::PutInt(out, 1, 1);
+    wire::PutBytes(out, 2, in);
+    wire::PutBytes(out, 3, Text(parameter.at("description")));
+    wire::PutBytes(out, 4, Text(parameter.at("name")));
+    wire::PutBytes(out, path ? 5 : 6, Text(parameter.at("type")));
+    if (parameter.if_contains("uniqueItems")) wire::PutInt(out, path ? 19 : 20, 1);
+    wire::End(out, inner);
+    wire::End(out, plain);
+  }
+  wire::End(out, one);
+  wire::End(out, item);
+}
+
+// Responses > NamedResponseValue > ResponseValue > Response > SchemaItem > Schema.
+void PutResponses(Sink& out, uint32_t field, const json::object& responses) {
+  wire::Open all = wire::Begin(out, field);
+  for (const auto& member : responses) {
+    const json::object& response = member.value().as_object();
+    wire::Open entry = wire::Begin(out, 1);
+    wire::PutBytes(out, 1, View(member.key()));
+    wire::Open value = wire::Begin(out, 2), inner = wire::Begin(out, 1);
+    wire::PutBytes(out, 1, Text(response.at("description")));
+    if (const json::value* schema = response.if_contains("schema")) {
+      wire::Open either = wire::Begin(out, 2), plain = wire::Begin(out, 1);
+      PutSchema(out, schema->as_object());
+      wire::End(out, plain);
+      wire::End(out, either);
+    }
+    wire::End(out, inner);
+    wire::End(out, value);
+    wire::End(out, entry);
+  }
+  wire::End(out, all);
+}
+
+void PutOperation(Sink& out, uint32_t field, const json::object& operation) {
+  wire::Open open = wire::Begin(out, field);
+  for (const auto& member : operation) {
+    std::string_view name = View(member.key());
+    const json::value& value = member.value();
+    if (name == "tags") PutTexts(out, 1, value);
+    if (name == "description") wire::PutBytes(out, 3, Text(value));
+    if (name == "operationId") wire::PutBytes(out, 5, Text(value));
+    if (name == "produces") PutTexts(out, 6, value);
+    if (name == "consumes") PutTexts(out, 7, value);
+    if (name == "parameters") {
+      for (const json::value& parameter : value.as_array()) PutParameter(out, 8, parameter.as_object());
+    }
+    if (name == "responses") PutResponses(out, 9, value.as_object());
+    if (name == "schemes") PutTexts(out, 10, value);
+    if (IsExtension(name)) PutExtension(out, 13, name, value);
+  }
+  wire::End(out, open);
+}
+
+}  // namespace
+
+std::string GnosticSchema(std::string_view text) {
+  json::value schema = json::parse({text.data(), text.size()});
+  std::string out;
+  Sink sink(out);
+  PutSchema(sink, schema.as_object());
+  sink.Finish();
+  return out;
+}
+
+std::string GnosticPathItem(std::string_view text) {
+  static constexpr std::pair<std::string_view, uint32_t> kMethods[] = {
+      {"get", 2}, {"put", 3}, {"post", 4}, {"delete", 5}, {"options", 6}, {"head", 7}, {"patch", 8}};
+  json::value item = json::parse({text.data(), text.size()});
+  std::string out;
+  Sink sink(out);
+  for (const auto& [name, field] : kMethods) {
+    if (const json::value* operation = item.as_object().if_contains(name))
+      PutOperation(sink, field, operation->as_object());
+  }
+  if (const json::value* parameters = item.as_object().if_contains("parameters")) {
+    for (const json::value& parameter : parameters->as_array()) PutParameter(sink, 9, parameter.as_object());
+  }
+  sink.Finish();
+  return out;
+}
+
+std::string GnosticSecurity(std::string_view text) {
+  json::value definitions = json::parse({text.data(), text.size()});
+  std::string out;
+  Sink sink(out);
+  for (const auto& member : definitions.as_object()) {
+    // SecurityRequirement > NamedStringArray: no scopes.
+    wire::Open requirement = wire::Begin(sink, 12), named = wire::Begin(sink, 1);
+    wire::PutBytes(sink, 1, View(member.key()));
+    wire::End(sink, wire::Begin(sink, 2));
+    wire::End(sink, named);
+    wire::End(sink, requirement);
+  }
+  wire::Open all = wire::Begin(sink, 13);
+  for (const auto& member : definitions.as_object()) {
+    // NamedSecurityDefinitionsItem > SecurityDefinitionsItem > ApiKeySecurity.
+    const json::object& scheme = member.value().as_object();
+    wire::Open named = wire::Begin(sink, 1);
+    wire::PutBytes(sink, 1, View(member.key()));
+    wire::Open item = wire::Begin(sink, 2), key = wire::Begin(sink, 2);
+    wire::PutBytes(sink, 1, Text(scheme.at("type")));
+    wire::PutBytes(sink, 2, Text(scheme.at("name")));
+    wire::PutBytes(sink, 3, Text(scheme.at("in")));
+    wire::PutBytes(sink, 4, Text(scheme.at("description")));
+    wire::End(sink, key);
+    wire::End(sink, item);
+    wire::End(sink, named);
+  }
+  wire::End(sink, all);
+  sink.Finish();
+  return out;
+}
+
+}  // namespace keelson::api

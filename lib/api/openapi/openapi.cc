@@ -1,0 +1,155 @@
+#include "lib/api/openapi/openapi.h"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+
+#include <fmt/format.h>
+
+#include "lib/api/openapi/parts.h"
+#include "lib/api/wire.h"
+#include "lib/base/version.h"
+
+namespace keelson::api {
+namespace {
+
+std::string InfoJson() { return fmt::format(R"({{"title":"Kubernetes","version":"{}"}})", kGitVersion); }
+
+using GroupVersions = std::set<std::pair<std::string_view, std::string_view>>;
+
+GroupVersions ServedGroupVersions(const OpenApiFilter& filter) {
+  GroupVersions served;
+  for (const ResourceInfo& info : Resources()) {
+    if (IsServed(filter, info)) served.emplace(info.group, info.version);
+  }
+  return served;
+}
+
+std::string DocumentOf(std::string_view group, std::string_view version) {
+  return group.empty() ? fmt::format("api/{}", version) : fmt::format("apis/{}/{}", group, version);
+}
+
+// Every path of version 2.
+void ForEachPathV2(const OpenApiFilter& served, const PathVisitor& visit) {
+  for (const OpenApiPlace& place : OpenApiPlaces(served))
+    visit(place.path, PlaceJson(place, OpenApiVersion::kV2));
+  for (const auto& [group, version] : ServedGroupVersions(served))
+    ForEachPath(group, version, OpenApiVersion::kV2, served, visit);
+}
+
+// In the order of their names, which is that of documents.
+std::map<std::string, const Descriptor*> ByName(const std::set<const Descriptor*>& types) {
+  std::map<std::string, const Descriptor*> named;
+  for (const Descriptor* type : types) named.emplace(OpenApiName(type), type);
+  return named;
+}
+
+std::map<std::string, const Descriptor*> AllTypes(const OpenApiFilter& served) {
+  std::set<const Descriptor*> types;
+  for (const auto& [group, version] : ServedGroupVersions(served))
+    types.merge(TypesOf(group, version, served));
+  for (const OpenApiPlace& place : OpenApiPlaces(served)) {
+    if (place.reply) AddReferencedTypes(place.reply, types);
+  }
+  return ByName(types);
+}
+
+// "apis/apps/v1" -> {"apps", "v1"}, "api/v1" -> {"", "v1"}; nothing for documents that are no group
+// version's.
+std::optional<std::pair<std::string_view, std::string_view>> GroupVersionOf(std::string_view document,
+                                                                            const OpenApiFilter& served) {
+  for (const auto& [group, version] : ServedGroupVersions(served)) {
+    if (document == DocumentOf(group, version)) return std::pair(group, version);
+  }
+  return std::nullopt;
+}
+
+// Members of a JSON object, one after the other.
+void AddMember(std::string& out, std::string_view name, std::string_view json) {
+  if (out.back() != '{') out += ',';
+  out.append("\"").append(name).append("\":").append(json);
+}
+
+}  // namespace
+
+std::string OpenApiV2Json(const OpenApiFilter& served) {
+  std::string out = fmt::format(R"({{"swagger":"2.0","info":{},"paths":{{)", InfoJson());
+  ForEachPathV2(served,
+                [&](const std::string& path, const std::string& json) { AddMember(out, path, json); });
+  out += "},\"definitions\":{";
+  for (const auto& [name, type] : AllTypes(served))
+    AddMember(out, name, SchemaJson(type, OpenApiVersion::kV2));
+  AddMember(out, kVersionInfoSchema, NamedSchema(kVersionInfoSchema, OpenApiVersion::kV2));
+  return out +
+         fmt::format(R"(}},"securityDefinitions":{},"security":[{{"BearerToken":[]}}]}})", kSecurityScheme);
+}
+
+std::string OpenApiV2Protobuf(const OpenApiFilter& served) {
+  std::string out;
+  Sink sink(out);
+  wire::PutBytes(sink, 1, "2.0");
+  wire::Open info = wire::Begin(sink, 2);
+  wire::PutBytes(sink, 1, "Kubernetes");
+  wire::PutBytes(sink, 2, kGitVersion);
+  wire::End(sink, info);
+  auto named = [&](uint32_t field, std::string_view name, std::string_view value) {
+    wire::Open entry = wire::Begin(sink, field);
+    wire::PutBytes(sink, 1, name);
+    wire::PutBytes(sink, 2, value);
+    wire::End(sink, entry);
+  };
+  wire::Open paths = wire::Begin(sink, 8);
+  ForEachPathV2(served, [&](const std::string& path, const std::string& json) {
+    named(2, path, GnosticPathItem(json));
+  });
+  wire::End(sink, paths);
+  wire::Open definitions = wire::Begin(sink, 9);
+  for (const auto& [name, type] : AllTypes(served))
+    named(1, name, GnosticSchema(SchemaJson(type, OpenApiVersion::kV2)));
+  named(1, kVersionInfoSchema, GnosticSchema(NamedSchema(kVersionInfoSchema, OpenApiVersion::kV2)));
+  wire::End(sink, definitions);
+  sink.Append(GnosticSecurity(kSecurityScheme));
+  sink.Finish();
+  return out;
+}
+
+std::string OpenApiV3Json(std::string_view document, const OpenApiFilter& served) {
+  std::string paths = "{", schemas = "{";
+  std::set<const Descriptor*> types;
+  if (auto group_version = GroupVersionOf(document, served)) {
+    const auto& [group, version] = *group_version;
+    types = TypesOf(group, version, served);
+    ForEachPath(group, version, OpenApiVersion::kV3, served,
+                [&](const std::string& path, const std::string& json) { AddMember(paths, path, json); });
+  } else {
+    for (const OpenApiPlace& place : OpenApiPlaces(served)) {
+      if (place.document != document) continue;
+      AddMember(paths, place.path, PlaceJson(place, OpenApiVersion::kV3));
+      if (place.reply) AddReferencedTypes(place.reply, types);
+      if (!place.named_reply.empty())
+        AddMember(schemas, place.named_reply, NamedSchema(place.named_reply, OpenApiVersion::kV3));
+    }
+    if (paths == "{") return "";
+  }
+  for (const auto& [name, type] : ByName(types))
+    AddMember(schemas, name, SchemaJson(type, OpenApiVersion::kV3));
+  return fmt::format(
+      R"({{"openapi":"3.0.0","info":{},"paths":{}}},"components":{{"schemas":{}}},"securitySchemes":{}}}}})",
+      InfoJson(), paths, schemas, kSecurityScheme);
+}
+
+std::string OpenApiV3Protobuf(std::string_view document, const OpenApiFilter& served) {
+  std::string json = OpenApiV3Json(document, served);
+  return json.empty() ? "" : GnosticDocumentV3(json);
+}
+
+std::vector<std::string> OpenApiV3Paths(const OpenApiFilter& served) {
+  std::vector<std::string> paths;
+  for (const OpenApiPlace& place : OpenApiPlaces(served)) paths.push_back(place.document);
+  for (const auto& [group, version] : ServedGroupVersions(served))
+    paths.push_back(DocumentOf(group, version));
+  std::sort(paths.begin(), paths.end());
+  return paths;
+}
+
+}  // namespace keelson::api

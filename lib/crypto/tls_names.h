@@ -1,0 +1,20 @@
+// Which certificate is for whom: --tls-sni-cert-key.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "lib/base/error.h"
+#include "lib/crypto/tls.h"
+
+namespace keelson::http {
+
+// "crt,key" or "crt,key:name,*.name". kInvalid in upstream's words.
+Result<TlsServerOptions::Named> ParseNamedCertificate(std::string_view text);
+
+// The place in `lists` of the first with `name` itself, else of the first with a wildcard for its first label
+// ("*.b.c" for "a.b.c", "*" for "a"). -1: there is none. Letters' case does not matter.
+int FindName(const std::vector<std::vector<std::string>>& lists, std::string_view name);
+
+}  // namespace keelson::http

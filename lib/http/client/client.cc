@@ -1,0 +1,176 @@
+#include "lib/http/client/client.h"
+
+#include <algorithm>
+
+#include "lib/http/client/core.h"
+
+namespace keelson::http {
+
+constexpr size_t kKeptIdle = 8;
+
+ClientCore::ClientCore(std::shared_ptr<event::Loop> loop, ClientOptions options, Endpoint endpoint,
+                       SslContextPtr any, SslContextPtr http1_only)
+    : loop_(std::move(loop)),
+      options_(std::move(options)),
+      endpoint_(std::move(endpoint)),
+      any_(std::move(any)),
+      http1_only_(std::move(http1_only)),
+      speaks_http2_(options_.http2 && endpoint_.tls) {}
+
+void ClientCore::Start(std::shared_ptr<Exchange> exchange) {
+  if (exchange->over()) return;
+  if (shut_down_) return exchange->OnFail(Error(Code::kCancelled, "client closed"));
+  ++exchange->attempts;
+  if (exchange->upgrade) return ConnectFor(std::move(exchange));
+  for (const auto& connection : connections_) {
+    if (connection->shared() && connection->HasRoom()) return connection->Submit(std::move(exchange));
+  }
+  if (!idle_.empty()) {
+    auto connection = std::move(idle_.back());
+    idle_.pop_back();
+    return connection->Submit(std::move(exchange));
+  }
+  // Until the first handshake has told the protocol, or more room comes, one connection is made for all.
+  if (speaks_http2_ && connecting_) return waiting_.push_back(std::move(exchange));
+  ConnectFor(std::move(exchange));
+}
+
+void ClientCore::ConnectFor(std::shared_ptr<Exchange> exchange) {
+  bool upgrade = exchange->upgrade;
+  bool first = !upgrade && speaks_http2_;
+  if (first) connecting_ = true;
+  Connect(loop_, endpoint_, upgrade ? http1_only_ : any_, options_.tls, options_.connect_timeout,
+          [self = shared_from_this(), exchange, first](Result<std::shared_ptr<Channel>> channel) {
+            if (first) self->connecting_ = false;
+            std::deque<std::shared_ptr<Exchange>> waiting;
+            if (first) waiting.swap(self->waiting_);
+            if (!channel) {
+              exchange->OnFail(channel.error());
+              for (auto& other : waiting) other->OnFail(channel.error());
+              return;
+            }
+            self->Connected(std::move(*channel), exchange);
+            for (auto& other : waiting) self->Start(std::move(other));
+          });
+}
+
+void ClientCore::Connected(std::shared_ptr<Channel> channel, std::shared_ptr<Exchange> exchange) {
+  if (shut_down_) {
+    channel->Close();
+    return exchange->OnFail(Error(Code::kCancelled, "client closed"));
+  }
+  bool http2 = channel->ssl() && NegotiatedProtocol(channel->ssl()) == "h2";
+  if (!exchange->upgrade) speaks_http2_ = http2;
+  auto connection = http2 ? MakeHttp2Connection(shared_from_this(), std::move(channel))
+                          : MakeHttp1Connection(shared_from_this(), std::move(channel));
+  connections_.insert(connection);
+  if (exchange->over()) {
+    // Given up meanwhile; the connection serves another.
+    if (exchange->upgrade) return connection->Close();
+    return connection->shared() ? void() : Idle(connection);
+  }
+  connection->Submit(std::move(exchange));
+}
+
+void ClientCore::Idle(const std::shared_ptr<ClientConnection>& connection) {
+  if (idle_.size() >= kKeptIdle) return connection->Close();
+  idle_.push_back(connection);
+}
+
+void ClientCore::Gone(const std::shared_ptr<ClientConnection>& connection) {
+  auto keep = connection;  // may be a reference into what is erased
+  std::erase(idle_, keep);
+  connections_.erase(keep);
+}
+
+void ClientCore::Retry(std::shared_ptr<Exchange> exchange, const Error& error) {
+  if (exchange->attempts >= 4) return exchange->OnFail(error);
+  Start(std::move(exchange));
+}
+
+void ClientCore::Shutdown() {
+  shut_down_ = true;
+  auto all = connections_;
+  for (const auto& connection : all) connection->Close();
+  for (auto& exchange : std::exchange(waiting_, {}))
+    exchange->OnFail(Error(Code::kCancelled, "client closed"));
+}
+
+namespace {
+
+class Reader final : public ResponseReader {
+ public:
+  explicit Reader(std::shared_ptr<Exchange> exchange) : exchange_(std::move(exchange)) {}
+  ~Reader() override { exchange_->GiveUp(); }
+  int status() const override { return exchange_->status(); }
+  const Headers& headers() const override { return exchange_->headers(); }
+  Result<std::string> Read(std::stop_token stop, std::chrono::milliseconds idle) override {
+    return exchange_->Read(std::move(stop), idle);
+  }
+
+ private:
+  std::shared_ptr<Exchange> exchange_;
+};
+
+class ClientImpl final : public Client {
+ public:
+  explicit ClientImpl(std::shared_ptr<ClientCore> core) : core_(std::move(core)) {}
+  ~ClientImpl() override {
+    core_->loop()->Post([core = core_] { core->Shutdown(); });
+  }
+
+  Result<ClientResponse> Do(const ClientRequest& request, std::chrono::milliseconds timeout,
+                            std::stop_token stop) override {
+    auto exchange = Begin(request, false, false);
+    RETURN_IF_ERROR(exchange->AwaitEnd(Exchange::DeadlineIn(timeout), std::move(stop)));
+    return ClientResponse{exchange->status(), std::move(exchange->headers()), std::move(exchange->body())};
+  }
+
+  Result<std::unique_ptr<ResponseReader>> Open(const ClientRequest& request,
+                                               std::chrono::milliseconds timeout,
+                                               std::stop_token stop) override {
+    auto exchange = Begin(request, true, false);
+    RETURN_IF_ERROR(exchange->AwaitHead(Exchange::DeadlineIn(timeout), std::move(stop)));
+    return std::unique_ptr<ResponseReader>(new Reader(std::move(exchange)));
+  }
+
+  Result<Upgraded> Upgrade(const ClientRequest& request, std::chrono::milliseconds timeout,
+                           std::stop_token stop, ClientResponse* refusal) override {
+    auto exchange = Begin(request, false, true);
+    RETURN_IF_ERROR(exchange->AwaitEnd(Exchange::DeadlineIn(timeout), std::move(stop)));
+    if (auto stream = exchange->TakeStream()) {
+      return Upgraded{std::move(exchange->headers()), MakeStream(std::move(stream))};
+    }
+    Error error(CodeOf(exchange->status(), ""), exchange->body());
+    if (refusal) *refusal = {exchange->status(), std::move(exchange->headers()), std::move(exchange->body())};
+    return error;
+  }
+
+ private:
+  std::shared_ptr<Exchange> Begin(const ClientRequest& request, bool streaming, bool upgrade) {
+    auto exchange = std::make_shared<Exchange>(core_->loop(), request, streaming);
+    exchange->upgrade = upgrade;
+    core_->loop()->Post([core = core_, exchange] { core->Start(exchange); });
+    return exchange;
+  }
+  std::shared_ptr<ClientCore> core_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<Client>> Client::Create(ClientOptions options) {
+  ASSIGN_OR_RETURN(Endpoint endpoint, ParseBaseUrl(options.base_url));
+  SslContextPtr any, http1_only;
+  if (endpoint.tls) {
+    ASSIGN_OR_RETURN(http1_only, MakeClientContext(options.tls, false));
+    any = http1_only;
+    if (options.http2) {
+      ASSIGN_OR_RETURN(any, MakeClientContext(options.tls, true));
+    }
+  }
+  auto core = std::make_shared<ClientCore>(event::Loop::Shared(), std::move(options), std::move(endpoint),
+                                           any, http1_only);
+  return std::unique_ptr<Client>(new ClientImpl(std::move(core)));
+}
+
+}  // namespace keelson::http

@@ -1,0 +1,71 @@
+// HTTP client: HTTP/1.1 and, where ALPN gives it, HTTP/2; connections are kept and shared. Thread safe.
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <stop_token>
+#include <string>
+
+#include "lib/crypto/tls.h"
+#include "lib/http/message.h"
+#include "lib/http/stream.h"
+
+namespace keelson::http {
+
+struct ClientRequest {
+  std::string method = "GET";
+  std::string target = "/";  // path and query, encoded
+  Headers headers;           // Host is added
+  std::string body;
+};
+
+struct ClientResponse {
+  int status = 0;
+  Headers headers;
+  std::string body;
+};
+
+// A response whose body comes piece by piece.
+class ResponseReader {
+ public:
+  virtual ~ResponseReader() = default;
+  virtual int status() const = 0;
+  virtual const Headers& headers() const = 0;
+  // Blocks for the next piece; empty at the end. kTimeout after `idle` without a byte (max(): never),
+  // kCancelled by `stop`.
+  virtual Result<std::string> Read(std::stop_token stop, std::chrono::milliseconds idle) = 0;
+};
+
+struct ClientOptions {
+  std::string base_url;  // https://host:port, http://host:port, unix:///path (plain HTTP)
+  TlsClientOptions tls;
+  bool http2 = true;
+  std::chrono::milliseconds connect_timeout{10000};
+};
+
+class Client {
+ public:
+  static Result<std::unique_ptr<Client>> Create(ClientOptions options);
+  virtual ~Client() = default;
+
+  // The whole response, any status. A request on a kept connection that the server has closed is tried
+  // again on a new one. kUnavailable: no connection; kTimeout; kCancelled.
+  virtual Result<ClientResponse> Do(const ClientRequest& request, std::chrono::milliseconds timeout,
+                                    std::stop_token stop = {}) = 0;
+  // Returns once the head has come (within `timeout`).
+  virtual Result<std::unique_ptr<ResponseReader>> Open(const ClientRequest& request,
+                                                       std::chrono::milliseconds timeout,
+                                                       std::stop_token stop = {}) = 0;
+  // An HTTP/1.1 request with Connection: Upgrade on a connection of its own. A status other than 101 is
+  // an error with the body as its message and the code of that status; `refusal`, when given, gets it whole.
+  struct Upgraded {
+    Headers headers;  // of the 101
+    std::unique_ptr<Stream> stream;
+  };
+  virtual Result<Upgraded> Upgrade(const ClientRequest& request, std::chrono::milliseconds timeout,
+                                   std::stop_token stop = {}, ClientResponse* refusal = nullptr) = 0;
+};
+
+}  // namespace keelson::http

@@ -1,0 +1,117 @@
+#include "lib/http/client/exchange.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace keelson::http {
+namespace {
+constexpr size_t kReadAhead = 256 << 10;
+}
+
+void Exchange::OnHead(int status, Headers headers) {
+  if (over_) return;
+  head_seen_ = true;
+  MutexLock lock(mutex_);
+  status_ = status;
+  headers_ = std::move(headers);
+  head_ = true;
+  changed_.notify_all();
+}
+
+bool Exchange::OnBody(std::string_view bytes) {
+  if (over_) return false;
+  MutexLock lock(mutex_);
+  body_ += bytes;
+  if (!streaming) return false;
+  changed_.notify_all();
+  behind_ = body_.size() >= kReadAhead;
+  return behind_;
+}
+
+void Exchange::OnUpgraded(std::shared_ptr<StreamCore> stream) {
+  if (over_) return stream->Close(true);
+  over_ = true;
+  MutexLock lock(mutex_);
+  stream_ = std::move(stream);
+  ended_ = true;
+  changed_.notify_all();
+}
+
+void Exchange::OnEnd() {
+  if (std::exchange(over_, true)) return;
+  MutexLock lock(mutex_);
+  ended_ = true;
+  changed_.notify_all();
+}
+
+void Exchange::OnFail(Error error) {
+  if (std::exchange(over_, true)) return;
+  MutexLock lock(mutex_);
+  failure_ = std::move(error);
+  changed_.notify_all();
+}
+
+Exchange::Deadline Exchange::DeadlineIn(std::chrono::milliseconds timeout) {
+  constexpr std::chrono::milliseconds kForever = std::chrono::hours(24 * 365);
+  return std::chrono::steady_clock::now() + std::min(timeout, kForever);
+}
+
+Result<> Exchange::Await(Deadline deadline, std::stop_token stop,
+                         const std::function<bool()>& ready) NO_THREAD_SAFETY_ANALYSIS {
+  std::unique_lock lock(mutex_);
+  changed_.wait_until(lock, stop, deadline, [&]() NO_THREAD_SAFETY_ANALYSIS { return failure_ || ready(); });
+  if (ready()) return {};
+  if (failure_) return *failure_;
+  std::string what = request.method + " " + request.target;
+  if (stop.stop_requested()) return Error(Code::kCancelled, what + ": cancelled");
+  return Error(Code::kTimeout, what + ": timed out");
+}
+
+Result<> Exchange::AwaitHead(Deadline deadline, std::stop_token stop) NO_THREAD_SAFETY_ANALYSIS {
+  Result<> result = Await(deadline, std::move(stop), [this]() NO_THREAD_SAFETY_ANALYSIS { return head_; });
+  if (!result) GiveUp();
+  return result;
+}
+
+Result<> Exchange::AwaitEnd(Deadline deadline, std::stop_token stop) NO_THREAD_SAFETY_ANALYSIS {
+  Result<> result = Await(deadline, std::move(stop), [this]() NO_THREAD_SAFETY_ANALYSIS { return ended_; });
+  if (!result) GiveUp();
+  return result;
+}
+
+Result<std::string> Exchange::Read(std::stop_token stop,
+                                   std::chrono::milliseconds idle) NO_THREAD_SAFETY_ANALYSIS {
+  RETURN_IF_ERROR(Await(DeadlineIn(idle), std::move(stop),
+                        [this]() NO_THREAD_SAFETY_ANALYSIS { return !body_.empty() || ended_; }));
+  std::string piece;
+  bool was_behind;
+  {
+    MutexLock lock(mutex_);
+    piece = std::exchange(body_, {});
+    was_behind = std::exchange(behind_, false);
+  }
+  if (was_behind) {
+    loop->Post([self = shared_from_this(), size = piece.size()] {
+      if (auto held = self->carrier.lock()) held->Resume(*self, size);
+    });
+  }
+  return piece;
+}
+
+void Exchange::GiveUp() {
+  loop->Post([self = shared_from_this()] {
+    if (std::exchange(self->over_, true)) {
+      // An upgrade that came when nobody waited any more.
+      if (auto stream = self->TakeStream()) stream->Close(true);
+      return;
+    }
+    if (auto held = self->carrier.lock()) held->Abort(*self);
+  });
+}
+
+std::shared_ptr<StreamCore> Exchange::TakeStream() {
+  MutexLock lock(mutex_);
+  return std::exchange(stream_, nullptr);
+}
+
+}  // namespace keelson::http

@@ -1,0 +1,79 @@
+// One client request and its response, between the thread that asked and the connection that carries it.
+// Internal to lib/http.
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <stop_token>
+#include <string>
+
+#include "lib/base/mutex.h"
+#include "lib/event/loop.h"
+#include "lib/http/channel_stream.h"
+#include "lib/http/client/client.h"
+
+namespace keelson::http {
+
+class Exchange;
+
+// What carries an exchange; its methods run on the loop.
+class Carrier {
+ public:
+  virtual ~Carrier() = default;
+  virtual void Abort(Exchange& exchange) = 0;
+  virtual void Resume(Exchange& exchange, size_t read) = 0;  // `read` bytes have been taken by the reader
+};
+
+class Exchange : public std::enable_shared_from_this<Exchange> {
+ public:
+  Exchange(std::shared_ptr<event::Loop> l, ClientRequest r, bool s)
+      : loop(std::move(l)), request(std::move(r)), streaming(s) {}
+
+  const std::shared_ptr<event::Loop> loop;
+  const ClientRequest request;
+  const bool streaming;  // the body is read piece by piece: what is queued is bounded
+
+  // ---- loop thread ----
+  std::weak_ptr<Carrier> carrier;
+  bool upgrade = false;
+  int attempts = 0;
+  void OnHead(int status, Headers headers);
+  // True when the reader is behind: no more until Resume().
+  bool OnBody(std::string_view bytes);
+  void OnUpgraded(std::shared_ptr<StreamCore> stream);
+  void OnEnd();
+  void OnFail(Error error);
+  bool head_seen() const { return head_seen_; }
+  bool over() const { return over_; }  // ended, failed or given up: carriers stop
+
+  // ---- the asking thread ----
+  using Deadline = std::chrono::steady_clock::time_point;
+  static Deadline DeadlineIn(std::chrono::milliseconds timeout);
+  Result<> AwaitHead(Deadline deadline, std::stop_token stop);
+  Result<> AwaitEnd(Deadline deadline, std::stop_token stop);
+  Result<std::string> Read(std::stop_token stop, std::chrono::milliseconds idle);
+  void GiveUp();  // the carrier drops it, unless it has ended
+  // Valid after AwaitHead() / AwaitEnd().
+  int status() const { return status_; }
+  Headers& headers() { return headers_; }
+  std::string& body() { return body_; }
+  std::shared_ptr<StreamCore> TakeStream();
+
+ private:
+  Result<> Await(Deadline deadline, std::stop_token stop, const std::function<bool()>& ready);
+  Mutex mutex_;
+  CondVar changed_;
+  bool head_seen_ = false, over_ = false;  // loop thread
+  bool head_ GUARDED_BY(mutex_) = false;
+  bool ended_ GUARDED_BY(mutex_) = false;
+  std::optional<Error> failure_ GUARDED_BY(mutex_);
+  int status_ = 0;
+  Headers headers_;
+  std::string body_;  // GUARDED_BY(mutex_) until the end
+  bool behind_ GUARDED_BY(mutex_) = false;
+  std::shared_ptr<StreamCore> stream_ GUARDED_BY(mutex_);
+};
+
+}  // namespace keelson::http

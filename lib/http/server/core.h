@@ -1,0 +1,74 @@
+// What the sessions of one server share. Internal to lib/http.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <optional>
+#include <string>
+#include <unordered_set>
+#include <vector>
+
+#include "lib/base/mutex.h"
+#include "lib/event/loop.h"
+#include "lib/http/channel.h"
+#include "lib/http/server/server.h"
+#include "lib/http/worker_pool.h"
+
+namespace keelson::http {
+
+// A connection in any of its phases. Drain and Abort run on its loop.
+class Connection {
+ public:
+  virtual ~Connection() = default;
+  virtual event::Loop& loop() = 0;
+  virtual void Drain() = 0;  // end once what runs has been answered
+  virtual void Abort() = 0;  // end now
+};
+
+struct Origin {
+  std::string remote_address;
+  std::optional<PeerCertificate> peer;
+  bool peer_refused = false;
+};
+
+struct ServerCore {
+  ServerCore(ServerOptions o, Handler h)
+      : options(std::move(o)), handler(std::move(h)), pool(options.worker_threads) {}
+
+  const ServerOptions options;
+  const Handler handler;
+  WorkerPool pool;
+  std::atomic<bool> draining{false};
+
+  Mutex mutex;
+  CondVar changed;
+  std::unordered_set<std::shared_ptr<Connection>> connections GUARDED_BY(mutex);
+
+  void Add(std::shared_ptr<Connection> connection) {
+    MutexLock lock(mutex);
+    connections.insert(std::move(connection));
+  }
+  void Remove(const std::shared_ptr<Connection>& connection) {
+    MutexLock lock(mutex);
+    connections.erase(connection);
+    changed.notify_all();
+  }
+  std::vector<std::shared_ptr<Connection>> All() {
+    MutexLock lock(mutex);
+    return {connections.begin(), connections.end()};
+  }
+  void Dispatch(std::shared_ptr<const ServerRequest> request, std::shared_ptr<ResponseWriter> writer) {
+    pool.Submit([this, request = std::move(request), writer = std::move(writer)] {
+      if (!writer->closed()) handler(request, writer);
+    });
+  }
+};
+
+// Begins serving HTTP on a connection whose handshake is done; on its loop.
+void StartHttp1(std::shared_ptr<ServerCore> core, std::shared_ptr<Channel> channel, Origin origin);
+void StartHttp2(std::shared_ptr<ServerCore> core, std::shared_ptr<Channel> channel, Origin origin);
+
+// Fills path, query and the like from a request target; false when it is not an origin-form path.
+bool SetTarget(ServerRequest& request, std::string_view target);
+
+}  // namespace keelson::http

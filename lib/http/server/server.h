@@ -1,0 +1,99 @@
+// HTTP server over TLS (or plain, for tests and loopback health): HTTP/1.1, HTTP/2 by ALPN, upgrades.
+//
+// Sockets live on `io_threads` Asio threads that never block; handlers run on a pool of `worker_threads`
+// and may. A response that goes on after its handler has returned (a watch, a followed log) holds no
+// thread: whoever has the ResponseWriter writes to it when there is something to say.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <vector>
+
+#include "lib/crypto/tls.h"
+#include "lib/http/message.h"
+#include "lib/http/stream.h"
+
+namespace keelson::http {
+
+struct ServerRequest {
+  std::string method;
+  std::string path;       // decoded, without the query
+  std::string raw_path;   // as sent, without the query
+  std::string raw_query;  // without '?'
+  Query query;
+  Headers headers;  // HTTP/2: :authority appears as Host
+  std::string body;
+  int http_major = 1;
+  std::string remote_address;           // "10.0.0.1:4711"
+  std::optional<PeerCertificate> peer;  // set when a client certificate was presented and verified
+  bool peer_refused = false;            // it was presented, and nobody trusts it
+};
+
+// Thread safe. Destroying the last reference without a Finish() cuts the connection (or resets the stream).
+class ResponseWriter {
+ public:
+  virtual ~ResponseWriter() = default;
+
+  // The whole response. Content-Length is set here; HEAD drops the body.
+  virtual void Reply(int status, Headers headers, std::string body) = 0;
+  // The same without a copy of shared bytes, in order.
+  virtual void ReplyShared(int status, Headers headers,
+                           std::vector<std::shared_ptr<const std::string>> body) = 0;
+
+  // A response of unknown length (chunked, or HTTP/2 DATA): Start, any number of Write, Finish.
+  virtual void Start(int status, Headers headers) = 0;
+  // Queues and returns at once; false when the client is gone. Never blocks: who writes without end looks
+  // at queued_bytes() and gives up on clients that do not read.
+  virtual bool Write(std::shared_ptr<const std::string> data) = 0;
+  virtual void Finish() = 0;
+  virtual size_t queued_bytes() const = 0;
+
+  // `callback` runs once, when the response is complete or the client has gone (at once if that was
+  // before). It must not block.
+  virtual void OnClose(std::function<void()> callback) = 0;
+  virtual bool closed() const = 0;
+
+  // Ends HTTP on this connection: sends 101 with `headers` (Connection and Upgrade are the caller's) and
+  // hands over the bytes. HTTP/1.1 only: kBadRequest otherwise.
+  virtual Result<std::unique_ptr<Stream>> Upgrade(Headers headers) = 0;
+};
+
+using Handler = std::function<void(std::shared_ptr<const ServerRequest>, std::shared_ptr<ResponseWriter>)>;
+
+struct ServerOptions {
+  std::string address = "127.0.0.1";  // IPv4 or IPv6 literal
+  uint16_t port = 0;                  // 0: the kernel picks, see Server::port()
+  std::optional<TlsServerOptions> tls;
+  int io_threads = 1;
+  int worker_threads = 8;
+  size_t max_body = 3u << 20;  // above: 413
+  std::chrono::seconds header_timeout{32};
+  std::function<void()> on_handshake_error;  // of TLS; must not block; may be empty
+  std::chrono::seconds idle_timeout{180};
+  // ---- HTTP/2 ----
+  uint32_t max_streams = 500;  // of a connection at once
+  // The part of requests after which the client is told to make a new connection, so that behind a load
+  // balancer it comes to another server. What runs goes on.
+  double goaway_chance = 0;
+  bool reuse_port = false;  // several servers may listen on one address (SO_REUSEPORT)
+};
+
+class Server {
+ public:
+  // Binds and listens; serves from Run() on.
+  static Result<std::unique_ptr<Server>> Listen(ServerOptions options, Handler handler);
+  virtual ~Server() = default;
+
+  virtual uint16_t port() const = 0;
+  // Serves until `stop`; then accepts no more, lets running requests end for `grace`, and closes the rest.
+  virtual Result<> Run(std::stop_token stop, std::chrono::milliseconds grace = std::chrono::seconds(2)) = 0;
+  // Reads certificate files again; connections made from now on see them.
+  virtual Result<> ReloadTls() = 0;
+};
+
+}  // namespace keelson::http

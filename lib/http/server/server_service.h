@@ -1,0 +1,16 @@
+// A small plain HTTP server as one of a daemon's services: health and metrics pages.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "lib/base/service_group.h"
+#include "lib/http/server/server.h"
+
+namespace keelson::http {
+
+// On IP address `host`; an empty one means no server.
+void AddServer(ServiceGroup& group, const std::string& name, const std::string& host, uint16_t port,
+               Handler handler);
+
+}  // namespace keelson::http
