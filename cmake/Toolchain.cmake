@@ -8,6 +8,7 @@ set(CMAKE_RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/bin)
 
 set(KEELSON_SANITIZE "" CACHE STRING "Sanitizers to build with: address,undefined or thread")
 set(KEELSON_TEST_OPTIONS "" CACHE STRING "Compile options of tests alone; -O0 halves what they take to compile")
+option(KEELSON_UNITY "Compile several files as one where that cannot change their meaning" OFF)
 option(KEELSON_FUZZER "Build tests/fuzz with libFuzzer (clang)" OFF)
 option(KEELSON_CLANG_TIDY "Run clang-tidy on every file that is compiled" OFF)
 

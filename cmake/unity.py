@@ -1,0 +1,124 @@
+#!/usr/bin/env python3
+"""Joins the sources of one target into fewer translation units, so that each parses its headers once.
+
+Two files share a unit only if neither uses, anywhere, a name that the other keeps to itself (anonymous namespaces,
+static, using, #define): then joining cannot change what a name means. A file that defines macros or has a
+using-directive at namespace scope stays alone.
+
+usage: unity.py ROOT OUTPUT_DIR NAME SOURCE...   prints what to compile, one path a line
+"""
+import pathlib
+import re
+import sys
+
+MOST_FILES, MOST_LINES = 8, 1600
+
+LITERALS = re.compile(r'R"(\w*)\((?:.|\n)*?\)\1"|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'|//[^\n]*|/\*(?:.|\n)*?\*/')
+NAMESPACE = re.compile(r"(?:inline )?namespace\s*([\w:]*)\s*\Z")
+PARENTHESES = re.compile(r"\([^()]*\)")
+WORD = re.compile(r"[A-Za-z_]\w*")
+KEYWORDS = set("const constexpr static inline if for while return struct class enum using operator namespace template "
+               "typename auto void int bool char double default delete override noexcept final public private".split())
+
+
+class File:
+    def __init__(self, path):
+        self.path = path
+        text = LITERALS.sub(lambda found: " ", path.read_text())
+        directives = "\n".join(re.findall(r"^\s*#.*$", text, re.M))
+        code = re.sub(r"^\s*#.*$", "", text, flags=re.M)
+        self.lines = text.count("\n")
+        self.words = set(WORD.findall(code))
+        self.own = set()
+        self.alone = bool(re.search(r"^\s*#\s*(define|if|undef)", directives, re.M)) or bool(
+            re.search(r"^using namespace", code, re.M))
+        self._pairs = pairs(code)
+        self._collect(code, 0, len(code), False)
+
+    def _collect(self, code, begin, end, hidden):
+        """Names declared between two places, at the depth of a namespace."""
+        flat, at = [], begin
+        while (brace := code.find("{", at, end)) >= 0:
+            close = self._pairs.get(brace, end)
+            head = NAMESPACE.search(code, max(at, brace - 200), brace)
+            if head:
+                flat.append(code[at:head.start()])
+                self._collect(code, brace + 1, close, hidden or not head.group(1))
+            else:
+                flat += [code[at:brace], "{}"]
+            at = close + 1
+        flat.append(code[at:end])
+        text = without_parentheses("".join(flat))
+        found = set(re.findall(r"\busing\s+(\w+)\s*=", text)) | set(re.findall(r"\busing\s+[\w:]*::(\w+)\s*;", text))
+        for statement in re.split(r";|\{\}", text) if not hidden else ():
+            if re.match(r"\s*(?:\[\[.*?\]\]\s*)?static\b", statement):
+                found |= declared(statement)
+        if hidden:
+            found |= declared(text)
+        self.own |= found - KEYWORDS
+
+    def fits(self, other):
+        return not (self.own & other.words or other.own & self.words)
+
+
+def declared(text):
+    names = set(re.findall(r"\b(?:class|struct|enum|union)\s+(?:\[\[.*?\]\]\s*)?(\w+)", text))
+    names |= set(re.findall(r"(\w+)\s*\(\)", text))
+    names |= set(re.findall(r"(\w+)\s*(?:\[[^\]]*\]\s*)*(?:=|\{\}|;)", text))
+    return names
+
+
+def pairs(code):
+    """Where each opening brace closes."""
+    out, open_braces = {}, []
+    for brace in re.finditer(r"[{}]", code):
+        if brace.group() == "{":
+            open_braces.append(brace.start())
+        elif open_braces:
+            out[open_braces.pop()] = brace.start()
+    return out
+
+
+def without_parentheses(text):
+    """What is inside of them left out, however deep."""
+    while True:
+        shorter = PARENTHESES.sub("\1", text)
+        if shorter == text:
+            return text.replace("\1", "()")
+        text = shorter
+
+
+def pack(files):
+    units = []
+    for file in files:
+        for unit in units if not file.alone else ():
+            if len(unit) < MOST_FILES and sum(f.lines for f in unit) + file.lines <= MOST_LINES and not unit[0].alone \
+                    and all(file.fits(f) for f in unit):
+                unit.append(file)
+                break
+        else:
+            units.append([file])
+    return units
+
+
+def main():
+    root, folder, name = pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2]), sys.argv[3]
+    # Generated sources come as whole paths and stay alone.
+    given = [pathlib.Path(source) for source in sys.argv[4:]]
+    ours = [p for p in given if root in p.parents and p.suffix == ".cc" and p.exists() and folder not in p.parents]
+    out = [p.as_posix() for p in given if p not in ours]
+    folder.mkdir(parents=True, exist_ok=True)
+    for number, unit in enumerate(pack([File(p) for p in ours])):
+        if len(unit) == 1:
+            out.append(unit[0].path.as_posix())
+            continue
+        text = "".join(f'#include "{file.path.relative_to(root).as_posix()}"\n' for file in unit)
+        path = folder / f"{name}_{number}.cc"
+        if not path.exists() or path.read_text() != text:
+            path.write_text(text)
+        out.append(path.as_posix())
+    print("\n".join(out))
+
+
+if __name__ == "__main__":
+    main()
