@@ -1,4 +1,5 @@
-// What a program was built from. Linked by programs that tell it alone, for it changes with each commit.
+// What a program was built from. The values change with every commit, so only programs that report them
+// link this.
 #pragma once
 
 namespace keelson {
@@ -10,7 +11,7 @@ struct BuildInfo {
 };
 const BuildInfo& Build();
 
-// kubernetes_build_info, on /metrics.
+// Sets the metric kubernetes_build_info. Call once, at start.
 void TellBuild();
 
 }  // namespace keelson

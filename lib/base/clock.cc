@@ -38,8 +38,8 @@ SteadyTime FakeClock::SteadyNow() const {
   return kFakeSteadyStart + elapsed_;
 }
 
-// Waiters look again every millisecond instead of being notified: their mutex and condition variable may
-// be gone by the time that Advance() could touch them.
+// Waiters poll every millisecond and are not notified: their mutex and condition variable may be gone by
+// the time Advance() could touch them.
 void FakeClock::WaitUntil(Mutex& mutex, CondVar& cv, SteadyTime deadline) {
   std::chrono::nanoseconds entered;
   {
@@ -51,7 +51,7 @@ void FakeClock::WaitUntil(Mutex& mutex, CondVar& cv, SteadyTime deadline) {
   }
   cv.wait_for(mutex, std::chrono::milliseconds(1));
   MutexLock lock(mutex_);
-  if (elapsed_ != entered) return;  // Advance() has forgotten us
+  if (elapsed_ != entered) return;  // Advance() has removed us from waiters_
   auto it = std::find_if(waiters_.begin(), waiters_.end(),
                          [&](const Waiter& w) { return w.mutex == &mutex && w.cv == &cv; });
   if (it != waiters_.end()) waiters_.erase(it);
@@ -60,7 +60,7 @@ void FakeClock::WaitUntil(Mutex& mutex, CondVar& cv, SteadyTime deadline) {
 void FakeClock::Advance(std::chrono::nanoseconds by) {
   MutexLock lock(mutex_);
   elapsed_ += by;
-  waiters_.clear();  // AwaitWaiters() counts those who have seen the new time
+  waiters_.clear();  // AwaitWaiters() counts only threads that have seen the new time
 }
 
 void FakeClock::AwaitWaiters(size_t count) {

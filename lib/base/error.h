@@ -12,8 +12,8 @@
 
 namespace keelson {
 
-// One code an outcome that callers tell apart. HttpStatus() and Reason() give the Kubernetes Status
-// form (apimachinery's StatusReason), lib/rpc the gRPC form.
+// One code for each outcome that callers tell apart. HttpStatus() and Reason() give the Kubernetes Status
+// form (apimachinery's StatusReason); lib/rpc/channel.h maps gRPC codes.
 enum class Code {
   kBadRequest,            // 400 BadRequest: the request itself cannot be understood
   kUnauthenticated,       // 401 Unauthorized
@@ -37,7 +37,7 @@ enum class Code {
 
 int HttpStatus(Code code);
 std::string_view Reason(Code code);
-// The code for an HTTP status and a Status reason (which may be empty) of a reply.
+// The code for the HTTP status and Status reason of a reply. `reason` may be empty.
 Code CodeOf(int http_status, std::string_view reason);
 
 // What a Kubernetes Status carries in `details`.
@@ -57,7 +57,7 @@ class Error {
   Error(Code code, std::string message, int errnum = 0)
       : code_(code), errnum_(errnum), message_(std::move(message)) {}
 
-  // From an errno value: "what: strerror", with the code that fits (ENOENT -> kNotFound, ...).
+  // "what: strerror(errnum)", with the code that fits the errno value (ENOENT -> kNotFound, ...).
   static Error FromErrno(int errnum, std::string_view what);
 
   Code code() const { return code_; }
@@ -67,7 +67,7 @@ class Error {
 
   bool Is(Code code) const { return code_ == code; }
 
-  // "context: message", code and details kept.
+  // An error "context: message" with the same code, errno and details.
   Error Wrap(std::string_view context) const;
   Error WithDetails(ErrorDetails details) const;
 
@@ -93,15 +93,15 @@ Error ErrnoError(std::string_view what);
 #define KEELSON_CONCAT2(a, b) a##b
 #define KEELSON_CONCAT(a, b) KEELSON_CONCAT2(a, b)
 
-// Returns the error of `expr` from the calling function. The counter keeps names apart where `expr` holds a
-// lambda that uses the macro too.
+// Returns the error of `expr` from the calling function. The counter keeps variable names distinct when
+// `expr` holds a lambda that uses the macro too.
 #define RETURN_IF_ERROR(expr) RETURN_IF_ERROR_IMPL(KEELSON_CONCAT(keelson_e_, __COUNTER__), expr)
 #define RETURN_IF_ERROR_IMPL(tmp, expr)                         \
   do {                                                          \
     if (auto tmp = (expr); !tmp) return std::move(tmp).error(); \
   } while (false)
 
-// lhs = value of `expr`, or returns its error from the calling function.
+// Assigns the value of `expr` to `lhs`, or returns the error of `expr` from the calling function.
 #define ASSIGN_OR_RETURN(lhs, expr) ASSIGN_OR_RETURN_IMPL(KEELSON_CONCAT(keelson_r_, __COUNTER__), lhs, expr)
 #define ASSIGN_OR_RETURN_IMPL(tmp, lhs, expr) \
   auto tmp = (expr);                          \

@@ -1,4 +1,4 @@
-// Small whole-file helpers. Paths are taken as they are; errors carry the path and errno.
+// Small whole-file helpers. Paths are used as given; errors carry the path and errno.
 #pragma once
 
 #include <sys/types.h>
@@ -14,12 +14,13 @@ namespace keelson {
 
 Result<UniqueFd> OpenFile(const std::string& path, int flags, mode_t mode = 0644);  // O_CLOEXEC added
 Result<std::string> ReadFile(const std::string& path);
+// The rest of the file from the current offset. `what` goes into errors.
 Result<std::string> ReadAll(int fd, std::string_view what);
 Result<> WriteAll(int fd, std::string_view data, std::string_view what);
-// Truncates or creates; not atomic. For kernel files (cgroup, sysctl) and the like.
+// Truncates or creates the file; not atomic. For kernel files (cgroup, sysctl) and the like.
 Result<> WriteFile(const std::string& path, std::string_view data, mode_t mode = 0644);
-// Survives kill -9 and power loss: temporary file in the same directory, fsync, rename, fsync of the
-// directory. Readers see the old or the new content, never a mix.
+// Replaces the file so that readers see the old or the new content, never a mix, even after kill -9 or
+// power loss: temporary file in the same directory, fsync, rename, fsync of the directory.
 Result<> WriteFileAtomic(const std::string& path, std::string_view data, mode_t mode = 0644);
 Result<> MakeDirs(const std::string& path, mode_t mode = 0755);  // mkdir -p
 Result<> RemoveFile(const std::string& path);                    // absent is fine

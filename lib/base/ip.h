@@ -16,7 +16,7 @@ namespace keelson {
 class IpAddress {
  public:
   IpAddress() = default;
-  // As Kubernetes and CNI accept them: no zone, no octets with leading zeros. kInvalid otherwise.
+  // Accepts what Kubernetes and CNI accept: no zone, no octets with leading zeros. kInvalid otherwise.
   static Result<IpAddress> Parse(std::string_view text);
   // 4 or 16 bytes in network order; aborts on other sizes.
   static IpAddress FromBytes(std::string_view bytes);
@@ -31,7 +31,7 @@ class IpAddress {
   bool IsLinkLocal() const;  // 169.254.0.0/16, fe80::/10
   bool IsMulticast() const;
 
-  // The address `by` further on; wraps within the family.
+  // The address `by` places after this one; wraps within the family.
   IpAddress Plus(int64_t by) const;
   std::string ToString() const;  // RFC 5952
 

@@ -1,4 +1,4 @@
-// Structured logging to stderr (journald reads it there). One line an event: level, time, message, then
+// Structured logging to stderr (journald reads it there). One line per event: level, time, message, then
 // key="value" pairs. Thread safe. Messages are constant phrases; what varies goes into fields.
 //
 //   log::Info("Pod started", {{"pod", name}, {"seconds", 3}});

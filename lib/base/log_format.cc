@@ -5,7 +5,7 @@
 namespace keelson::log {
 namespace {
 
-// The length of the UTF-8 sequence that `text` begins with; 0: it is none.
+// The length of the UTF-8 sequence at the start of `text`; 0: not valid UTF-8.
 size_t Sequence(std::string_view text) {
   const auto byte = [&](size_t i) { return static_cast<unsigned char>(text[i]); };
   const unsigned char first = byte(0);

@@ -1,4 +1,4 @@
-// Media types as headers have them: Accept, Content-Type, Accept-Encoding (RFC 9110).
+// Media types in the form that headers use: Accept, Content-Type, Accept-Encoding (RFC 9110).
 #pragma once
 
 #include <string>
@@ -16,10 +16,11 @@ struct MediaType {
   std::string_view Parameter(std::string_view name) const;  // empty when absent
 };
 MediaType ParseMediaType(std::string_view text);
-// In order of preference: quality, then how specific they are. What is no media type is left out.
+// The clauses in order of preference: by quality, then by how specific they are. Clauses that are no media
+// type are left out.
 std::vector<MediaType> ParseAccept(std::string_view header);
 
-// Whether a clause of an Accept header covers "application/json" and the like.
+// Whether a clause of an Accept header covers a type such as "application/json". Wildcards match.
 bool Covers(const MediaType& clause, std::string_view type);
 
 bool AcceptsGzip(std::string_view accept_encoding);

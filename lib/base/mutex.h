@@ -1,4 +1,4 @@
-// Mutex with clang thread-safety annotations: name what it guards with GUARDED_BY, and clang checks it.
+// Mutex with clang's thread-safety annotations: mark what it guards with GUARDED_BY, and clang checks it.
 #pragma once
 
 #include <condition_variable>
@@ -10,7 +10,7 @@
 #define KEELSON_TSA(x)
 #endif
 
-// absl, behind gRPC's headers, defines some of these names to the same effect.
+// absl, which gRPC's headers include, defines some of these names to the same effect.
 #undef CAPABILITY
 #undef SCOPED_CAPABILITY
 #undef GUARDED_BY

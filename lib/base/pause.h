@@ -1,4 +1,4 @@
-// Waiting for time to pass, cut short by a stop.
+// A sleep that a stop request ends early.
 #pragma once
 
 #include <chrono>
@@ -8,7 +8,7 @@
 
 namespace keelson {
 
-// False when `stop` came first.
+// Waits for `time` to pass. False: `stop` was requested first.
 inline bool Pause(Clock& clock, std::chrono::nanoseconds time, std::stop_token stop) {
   Mutex mutex;
   CondVar cv;

@@ -1,4 +1,5 @@
-// A bucket of tokens that fills at a steady rate: who finds it empty is sent away, or comes again in time.
+// A token bucket that fills at a steady rate. A caller that finds it empty gives up, or tries again after
+// Wait().
 #pragma once
 
 #include <algorithm>
@@ -13,6 +14,7 @@ class RateLimit {  // thread safe
   RateLimit(double per_second, double burst, Clock& clock)
       : per_second_(per_second), burst_(burst), clock_(clock), tokens_(burst), filled_(clock.SteadyNow()) {}
 
+  // Takes a token. False: the bucket is empty.
   bool Allow() {
     MutexLock lock(mutex_);
     Fill();
@@ -20,7 +22,7 @@ class RateLimit {  // thread safe
     tokens_ -= 1;
     return true;
   }
-  // Until Allow() may say yes, if nobody else asks.
+  // How long until Allow() may succeed, if no other caller takes the token first.
   std::chrono::nanoseconds Wait() {
     MutexLock lock(mutex_);
     Fill();

@@ -1,5 +1,5 @@
-// What a daemon consists of, in order. main.cc lists services; the group starts each one in a thread of
-// its own once all that it needs have said that they are ready, and stops them in reverse.
+// The services of a daemon, in order. main.cc lists them; the group starts each one in its own thread once
+// every service it needs has reported ready, and stops them in reverse order.
 //
 //   ServiceGroup group;
 //   group.Add({"informers", {}, [&](std::stop_token stop, ServiceGroup::Ready ready) { ... }});
@@ -22,17 +22,17 @@ class ServiceGroup {
   struct Service {
     std::string name;
     std::vector<std::string> needs;  // names of services added before
-    // Runs until `stop` is requested; calls ready() once, when others may rely on it. Returning an
-    // error, or returning at all before the stop, ends the whole group.
+    // Runs until `stop` is requested; calls ready() once, when other services may rely on it. If it returns
+    // an error, or returns before the stop, the whole group ends.
     std::function<Result<>(std::stop_token stop, Ready ready)> run;
   };
 
   void Add(Service service);
-  // Blocks until `stop`, or until a service ends; then stops the services in reverse order of start
-  // and joins them. The first failure is returned.
+  // Blocks until `stop` is requested or a service ends; then stops the services in reverse order of start
+  // and joins them. Returns the first failure.
   Result<> Run(std::stop_token stop);
-  // The same, with SIGTERM and SIGINT as the stop. Call from main() before any thread exists (the
-  // signals are blocked in all threads). Returns the process's exit code and logs the failure.
+  // Like Run(), stopped by SIGTERM and SIGINT. Call from main() before any thread exists: the signals are
+  // blocked in all threads. Returns the process's exit code and logs the failure.
   int RunUntilSignal();
 
  private:

@@ -10,7 +10,7 @@
 namespace keelson {
 namespace {
 
-// Blocks until the stop, without a sleep.
+// Blocks until a stop is requested, without sleeping.
 void AwaitStop(std::stop_token stop) {
   std::mutex mutex;
   std::condition_variable_any cv;

@@ -1,4 +1,4 @@
-// An address and port as the socket calls take them, and fill them in.
+// An address and port in the form that the socket calls take and fill in.
 #pragma once
 
 #include <netinet/in.h>
@@ -39,9 +39,10 @@ class SocketAddress {
   const sockaddr* get() const { return reinterpret_cast<const sockaddr*>(&storage_); }
   sockaddr* get() { return reinterpret_cast<sockaddr*>(&storage_); }
   socklen_t size() const { return size_; }
-  socklen_t* filled() { return &size_; }  // how much a call has filled in
+  socklen_t* filled() { return &size_; }  // for a call to write the filled-in size to
   IpAddress ip() const { return AddressOf(storage_); }
-  // As a socket of both families has it: ::ffff:10.0.0.1 is 10.0.0.1.
+  // The IP address, with an IPv4-mapped IPv6 address (from a dual-stack socket) as IPv4: ::ffff:10.0.0.1 is
+  // 10.0.0.1.
   IpAddress UnmappedIp() const {
     const IpAddress out = ip();
     auto* v6 = reinterpret_cast<const sockaddr_in6*>(&storage_);

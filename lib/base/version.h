@@ -1,4 +1,4 @@
-// What these programs say they are: the Kubernetes release whose API they implement.
+// The version that these programs report: the Kubernetes release whose API they implement.
 #pragma once
 
 #include <string>
