@@ -36,7 +36,8 @@ Result<std::vector<FileEvent>> Inotify::Wait(std::stop_token stop, std::chrono::
     int n = poll(fds, 2, static_cast<int>(std::max<int64_t>(left.count(), 0)));
     if (n < 0 && errno != EINTR) return ErrnoError("poll");
     if (n == 0) return Error(Code::kTimeout, "wait for file events: nothing happened");
-    // A stop that is over must not wake the waits after it, which would then never see their time run out.
+    // Clear a stop that has been handled: it would wake later waits at once, and they would never reach
+    // their timeout.
     if (eventfd_t stops = 0; n > 0 && fds[1].revents) (void)eventfd_read(wake_.get(), &stops);
     if (n < 0 || !fds[0].revents) continue;
     alignas(inotify_event) char buffer[4096];

@@ -1,4 +1,4 @@
-// File system events for code that blocks: one object a waiting thread.
+// File system events for blocking code: one Inotify object per waiting thread.
 #pragma once
 
 #include <chrono>
@@ -21,9 +21,11 @@ struct FileEvent {
 class Inotify {
  public:
   static Result<Inotify> Create();
+  // Watches `path` for the IN_* events in `mask`. Returns the watch, which FileEvent::watch names.
   Result<int> Add(const std::string& path, uint32_t mask);
   void Remove(int watch);
-  // Blocks for at least one event; kTimeout after `timeout`, kCancelled by `stop`.
+  // Blocks until there is at least one event. kTimeout after `timeout`, kCancelled when `stop` is
+  // requested.
   Result<std::vector<FileEvent>> Wait(std::stop_token stop, std::chrono::milliseconds timeout);
 
  private:

@@ -44,7 +44,7 @@ class Threads {
     MutexLock lock(mutex_);
     running_.push_back(std::move(impl));
   }
-  // Those that `which` is true of.
+  // Takes out the threads for which `which` is true.
   template <typename Which>
   std::vector<ImplPtr> Take(Which which) {
     MutexLock lock(mutex_);
@@ -69,7 +69,7 @@ std::shared_ptr<Loop> Loop::Create(const std::string& thread_name) {
   Join(Threads::Get().Take(
       [](const ImplPtr& loop) { return loop->ends_by_itself && loop->id != std::this_thread::get_id(); }));
   auto impl = std::make_shared<Impl>();
-  // New threads inherit the mask, so that no signal handler and no SIGPIPE ever meets this thread.
+  // New threads inherit the signal mask, so no signal handler and no SIGPIPE ever runs on this thread.
   sigset_t all, old;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &old);
@@ -94,7 +94,7 @@ std::shared_ptr<Loop> Loop::Shared() {
 
 Loop::~Loop() {
   impl_->context.stop();
-  // The last owner may be a task of this very loop.
+  // The last owner may be a task on this very loop.
   if (OnLoopThread()) {
     impl_->ends_by_itself = true;
   } else {

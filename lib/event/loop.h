@@ -1,4 +1,5 @@
-// One I/O thread: tasks, timers and descriptor readiness, run one after another. Nothing on it may block.
+// One I/O thread that runs tasks, timers and descriptor callbacks, one after another. None of them may
+// block.
 #pragma once
 
 #include <chrono>
@@ -8,11 +9,11 @@
 
 namespace keelson::event {
 
-// Tasks that have not run when the loop is destroyed are dropped. The thread blocks all signals.
+// Destroying a loop drops the tasks that have not run. Its thread blocks all signals.
 class Loop {
  public:
   static std::shared_ptr<Loop> Create(const std::string& thread_name);
-  // The loop that clients of this process share; it lives as long as someone holds it.
+  // The loop that all clients in this process share. It lives as long as someone holds a reference.
   static std::shared_ptr<Loop> Shared();
   ~Loop();
   Loop(const Loop&) = delete;
@@ -29,9 +30,10 @@ class Loop {
   std::shared_ptr<Impl> impl_;
 };
 
-// What a program's main() begins with: when it returns, the threads of all loops have done what was queued
-// and ended. A loop whose last owner is a task of its own ends by itself, and would else be at work while
-// exit() takes static objects apart, OpenSSL's among them. Loops made or used afterwards do nothing.
+// Declare one first thing in main(). Its destructor waits until the threads of all loops have finished
+// their queued tasks and ended. A loop whose last owner is one of its own tasks ends by itself, and would
+// otherwise still run while exit() destroys static objects, OpenSSL's among them. Loops made or used
+// afterwards do nothing.
 class LoopsOfProcess {
  public:
   LoopsOfProcess() = default;
@@ -40,8 +42,8 @@ class LoopsOfProcess {
   LoopsOfProcess& operator=(const LoopsOfProcess&) = delete;
 };
 
-// Everything below is used on the loop's thread only, destruction included. After Cancel() or destruction
-// no callback runs any more.
+// Timer and FdWatch are used on the loop's thread only, destruction included. After Cancel() or destruction
+// no callback runs.
 
 class Timer {
  public:
@@ -55,8 +57,8 @@ class Timer {
   std::shared_ptr<State> state_;
 };
 
-// Waits for readiness of a descriptor that somebody else owns and keeps open until the watch is gone.
-// Each call waits once.
+// Waits until a descriptor is ready. The caller owns the descriptor and keeps it open until the watch is
+// gone. Each Await call waits once.
 class FdWatch {
  public:
   FdWatch(Loop& loop, int fd);

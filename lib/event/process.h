@@ -26,6 +26,7 @@ struct ProcessOptions {
   bool new_process_group = false;
 };
 
+// How a process ended.
 struct ExitStatus {
   int code = 0;    // when it exited
   int signal = 0;  // when a signal ended it
@@ -33,21 +34,22 @@ struct ExitStatus {
   std::string ToString() const;  // "exit code 1", "signal 9"
 };
 
-// Destroying a process that still runs kills and reaps it. Used from one thread at a time, Signal() from any.
+// Destroying a running process kills and reaps it. Use from one thread at a time; Signal() from any thread.
 class Process {
  public:
-  // An error of exec (kNotFound, ...) is reported here.
+  // Starts the program. A failed exec is reported here (kNotFound, ...).
   static Result<Process> Start(const ProcessOptions& options);
   Process(Process&& other) noexcept;
   Process& operator=(Process&& other) noexcept;
   ~Process();
 
   pid_t pid() const { return pid_; }
-  // Blocks until the end; kTimeout after `timeout`, kCancelled by `stop`. Once ended, returns at once.
+  // Blocks until the process ends; returns at once if it has ended. kTimeout after `timeout`, kCancelled on
+  // `stop`.
   Result<ExitStatus> Wait(std::stop_token stop,
                           std::chrono::milliseconds timeout = std::chrono::milliseconds::max());
   Result<> Signal(int signal);
-  // SIGTERM, then SIGKILL after `grace`; returns when the process is gone.
+  // Sends SIGTERM, then SIGKILL after `grace`; returns when the process is gone.
   Result<ExitStatus> Terminate(std::chrono::milliseconds grace);
 
  private:
