@@ -16,7 +16,8 @@ grpc::ChannelArguments Arguments() {
   arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 100);
   arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, 100);
   arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 2000);
-  // Peers are on this machine or named by the administrator: a proxy from the environment is never meant.
+  // Peers are on this machine or named by the administrator, so a proxy from the environment does not
+  // apply.
   arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
   // Two clients in one process must not share a broken connection's back-off.
   arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
@@ -119,7 +120,7 @@ Error ToError(const grpc::Status& status, std::string_view what) {
 }
 
 Error GoError(const grpc::Status& status) {
-  // In the order of their numbers.
+  // Indexed by status code.
   static constexpr const char* kNames[] = {
       "OK",       "Canceled",       "Unknown",          "InvalidArgument",   "DeadlineExceeded",
       "NotFound", "AlreadyExists",  "PermissionDenied", "ResourceExhausted", "FailedPrecondition",

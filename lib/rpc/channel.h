@@ -1,5 +1,5 @@
-// gRPC clients: channels, deadlines, errors. Shows no gRPC header; who makes stubs includes the generated
-// ones ("lib/rpc/proto/cri.grpc.pb.h").
+// gRPC clients: channels, deadlines, errors. Shows no gRPC header; callers that make stubs include the
+// generated headers ("lib/rpc/proto/cri.grpc.pb.h").
 //
 //   auto runtime = runtime::v1::RuntimeService::NewStub(rpc::UnixChannel("/run/containerd/containerd.sock"));
 //   rpc::Call call(std::chrono::seconds(10), stop);
@@ -23,22 +23,25 @@ class Status;
 
 namespace keelson::rpc {
 
-// Channels connect on first use and again, within 2 s, when the peer comes back. Messages of any size
-// are received.
+// Channels connect on first use, and reconnect within 2 s when the peer comes back. They receive messages
+// of any size.
 std::shared_ptr<grpc::Channel> UnixChannel(const std::string& socket_path);
-// "unix:///run/x.sock", "/run/x.sock" or "host:port" without TLS (loopback only; the caller's business).
+// `endpoint`: "unix:///run/x.sock", "/run/x.sock" or "host:port". No TLS: the caller makes sure that a host
+// is loopback.
 std::shared_ptr<grpc::Channel> PlainChannel(const std::string& endpoint);
 
 struct TlsOptions {
   std::string ca_pem;                    // who signs servers
   std::string certificate_pem, key_pem;  // ours; both empty: none
   std::string server_name;               // to check instead of the target's host; may be empty
-  // Pings a silent peer this often while calls are under way; 0: never. Servers refuse what is too often.
+  // How often to ping a silent peer while calls are running; 0: never. Servers refuse pings that are too
+  // frequent.
   std::chrono::milliseconds keepalive{0};
 };
 std::shared_ptr<grpc::Channel> TlsChannel(const std::string& host_port, const TlsOptions& options);
 
-// One call's context. A stop request cancels the call. `timeout` zero or less: no deadline (streams).
+// The context of one call. A stop request cancels the call. A `timeout` of zero or less means no deadline
+// (streams).
 class Call {
  public:
   explicit Call(std::chrono::milliseconds timeout, std::stop_token stop = {});
@@ -48,7 +51,7 @@ class Call {
 
   grpc::ClientContext* context();
   void Cancel();
-  // The outcome as a Result: "what: message". A call ended by the stop token is kCancelled.
+  // The outcome of the call as a Result: "what: message". kCancelled if the stop token ended the call.
   Result<> Done(const grpc::Status& status, std::string_view what) const;
 
  private:
@@ -56,14 +59,17 @@ class Call {
   std::unique_ptr<Impl> impl_;
 };
 
-// Aborts on an OK status. The gRPC code decides ours: DEADLINE_EXCEEDED kTimeout, UNAVAILABLE kUnavailable,
-// FAILED_PRECONDITION and ABORTED kConflict, OUT_OF_RANGE kGone, RESOURCE_EXHAUSTED kTooManyRequests, ...
+// `status` as an Error; aborts if it is OK. The gRPC code decides the code: DEADLINE_EXCEEDED kTimeout,
+// UNAVAILABLE kUnavailable, FAILED_PRECONDITION and ABORTED kConflict, OUT_OF_RANGE kGone,
+// RESOURCE_EXHAUSTED kTooManyRequests, ...
 Error ToError(const grpc::Status& status, std::string_view what);
-// The same as Go's grpc prints it, for texts that reach users: "rpc error: code = Unknown desc = message".
+// `status` with the text that Go's grpc prints, for messages that users see: "rpc error: code = Unknown
+// desc = message".
 Error GoError(const grpc::Status& status);
-// Waits until the channel is connected; false when it is not within `timeout`, or soon after a stop.
+// Waits until the channel is connected. False: not connected within `timeout`, or `stop` was requested.
 bool AwaitConnected(grpc::Channel& channel, std::chrono::milliseconds timeout, std::stop_token stop = {});
-// Until `deadline`, at most `most`; at least a millisecond, so that it is never taken for "no deadline".
+// The time until `deadline`, at most `most`. At least one millisecond, so that Call never takes it for "no
+// deadline".
 std::chrono::milliseconds TimeLeft(SteadyTime deadline, std::chrono::milliseconds most);
 
 }  // namespace keelson::rpc

@@ -14,16 +14,16 @@ struct UnixServer::Impl {
 
 Result<std::unique_ptr<UnixServer>> UnixServer::Start(const std::string& path,
                                                       const std::vector<grpc::Service*>& services) {
-  // gRPC would only say that there is no server.
+  // gRPC itself would only report that there is no server.
   if (path.size() >= sizeof(sockaddr_un::sun_path))
     return Error(Code::kInvalid, "listen on " + path + ": the path of a socket has at most " +
                                      std::to_string(sizeof(sockaddr_un::sun_path) - 1) + " bytes");
   grpc::ServerBuilder builder;
-  // These servers are asked now and then: one thread waits.
+  // These servers get few calls: one waiting thread is enough.
   builder.SetSyncServerOption(grpc::ServerBuilder::SyncServerOption::NUM_CQS, 1);
   builder.SetSyncServerOption(grpc::ServerBuilder::SyncServerOption::MIN_POLLERS, 1);
   builder.SetSyncServerOption(grpc::ServerBuilder::SyncServerOption::MAX_POLLERS, 1);
-  // It need not look up every ten seconds: Shutdown() wakes it.
+  // No need to poll every ten seconds: Shutdown() wakes the queue.
   builder.SetSyncServerOption(grpc::ServerBuilder::SyncServerOption::CQ_TIMEOUT_MSEC, 24 * 3600 * 1000);
   // Two servers on one path are a mistake.
   builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);

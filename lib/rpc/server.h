@@ -1,4 +1,5 @@
-// gRPC servers on Unix sockets. Shows no gRPC header; who implements a service includes the generated ones.
+// gRPC servers on Unix sockets. Shows no gRPC header; callers that implement a service include the
+// generated headers.
 #pragma once
 
 #include <memory>
@@ -13,11 +14,12 @@ class Service;
 
 namespace keelson::rpc {
 
-// Serves until destroyed: calls under way then have a second to end before they are cancelled, and the socket
-// is removed. Handlers run on gRPC's threads, one a call.
+// Serves until destroyed. Destruction gives running calls a second to end, cancels the rest and removes the
+// socket. Handlers run on gRPC's threads, one per call.
 class UnixServer {
  public:
-  // A socket that a dead process left at `path` is replaced. The services must outlive the server.
+  // Listens on `path`, replacing a socket that a dead process left there. The services must outlive the
+  // server.
   static Result<std::unique_ptr<UnixServer>> Start(const std::string& path,
                                                    const std::vector<grpc::Service*>& services);
   ~UnixServer();
