@@ -28,7 +28,7 @@ std::string Sorted(std::vector<std::string> labels) {
   return fmt::format("{}", fmt::join(labels, ","));
 }
 
-// The table's bounds have six digits.
+// Bounds in the table have six significant digits.
 bool SameBuckets(const std::vector<double>& a, const std::vector<double>& b) {
   return std::equal(a.begin(), a.end(), b.begin(), b.end(),
                     [](double x, double y) { return std::abs(x - y) <= 2e-5 * std::abs(x); });

@@ -1,13 +1,13 @@
-// For tests: holds what a component serves to the metrics of Kubernetes 1.36. The table
-// (kubernetes_metrics.h) is the expectation; what is missing on purpose is listed with its reason, so that a
-// release of Kubernetes is a diff.
+// For tests: compares the metrics that a component serves with those of Kubernetes 1.36. The table
+// (kubernetes_metrics.h) is the expectation. Metrics that are missing on purpose are listed with their
+// reason, so that a new release of Kubernetes shows up as a diff.
 //
 //   constexpr metrics::Exception kAbsent[] = {{"apiserver_egress_dialer_", "there is no egress selector"}};
 //   EXPECT_THAT(metrics::Differences({metrics::Component::kApiserver, "", kAbsent}, metrics::Describe()),
-//   IsEmpty());
+//               IsEmpty());
 //
-// Describe() knows the families that have been made: a test runs what makes them first (or they are
-// namespace-scope objects). Describe(text) is for pages of their own, such as /metrics/slis.
+// Describe() knows only families that exist: a test first runs the code that makes them (or they are
+// namespace-scope objects). Describe(text) is for separate pages, such as /metrics/slis.
 #pragma once
 
 #include <span>
@@ -21,20 +21,22 @@
 namespace keelson::metrics {
 
 struct Exception {
-  std::string_view name;  // ending in '_': all that begin so
+  std::string_view name;  // ending in '_': every name with this prefix
   std::string_view reason;
 };
 
 struct Expectation {
   Component component;
-  std::string_view path{};  // empty: /metrics; else as the table has it: "/metrics/resource"
+  std::string_view path{};  // empty: /metrics; else a path from the table: "/metrics/resource"
   std::span<const Exception> absent{};
-  // Served though Kubernetes has none of the name. keelson_*, process_* and test_* need not be told.
+  // Metrics served under a name that Kubernetes does not have. keelson_*, process_* and test_* need not be
+  // listed.
   std::span<const Exception> extra{};
 };
 
-// One sentence a difference, sorted: missing, type, labels, buckets, stability, an absence that is served or
-// that nothing needs, a name that Kubernetes does not have. Families of other components are no difference.
+// The differences, sorted, one sentence each: a missing metric; another type, labels, buckets or stability;
+// an absence that is served after all or matches nothing; a name that Kubernetes does not have. Families of
+// other components are no difference.
 std::vector<std::string> Differences(const Expectation& expected, const std::vector<Description>& served);
 
 }  // namespace keelson::metrics

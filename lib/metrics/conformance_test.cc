@@ -43,7 +43,7 @@ TEST(KubernetesMetrics, HelpTellsTheStability) {
   EXPECT_EQ(HelpWithStability("keelson_own", "Own."), "Own.");
 }
 
-// Kubernetes' metrics about metrics, by name and stability of what this process has.
+// Kubernetes' metrics about metrics, by name and stability, for the families of this process.
 TEST(KubernetesMetrics, RegisteredOnesAreCounted) {
   Gauge("apiserver_storage_objects", "O.", {"resource"});
   const std::string text = Print();

@@ -1,6 +1,6 @@
-// The metrics of Kubernetes 1.36: name, type, stability, labels and buckets of what each component serves.
-// /metrics tells the stability from it (docs of Kubernetes: "Kubernetes Metrics Reference"), and tests hold
-// each component to it (lib/metrics/conformance.h).
+// The metrics of Kubernetes 1.36: name, type, stability, labels and buckets of everything that each
+// component serves (Kubernetes documentation, "Kubernetes Metrics Reference"). /metrics prints the
+// stability from it, and tests compare each component with it (lib/metrics/conformance.h).
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@
 namespace keelson::metrics {
 
 enum class Stability : uint8_t { kInternal, kAlpha, kBeta, kStable };
-// kAny: made by a collector of its own, upstream's list does not say of what type.
+// kAny: made by a custom collector; upstream's list does not give the type.
 enum class Kind : uint8_t { kCounter, kGauge, kHistogram, kSummary, kAny };
 
 struct KubernetesMetric {
@@ -22,7 +22,7 @@ struct KubernetesMetric {
   std::string_view labels;  // sorted, comma separated, constant ones too
   std::string_view
       buckets{};  // "0.1 0.5 1", or "0.001*2^15": 15 bounds from 0.001, each twice the one before
-  std::string_view deprecated{};  // the version that did it: "1.34.0"
+  std::string_view deprecated{};  // the version that deprecated it: "1.34.0"
   std::string_view path{};        // empty: /metrics
 };
 
@@ -30,16 +30,17 @@ std::string_view StabilityName(Stability stability);  // INTERNAL, ALPHA, BETA, 
 
 enum class Component : uint8_t { kApiserver, kControllers, kScheduler, kKubelet, kProxy };
 
-// Its own, and those that every component has. Lives as long as the process.
+// The component's own metrics and those of every component. The pointers stay valid for the process's life.
 std::vector<const KubernetesMetric*> MetricsOf(Component component);
-// Null: Kubernetes has none of that name.
+// Null: Kubernetes has no metric of that name.
 const KubernetesMetric* FindKubernetesMetric(std::string_view name);
-// Upper bounds without +Inf.
+// Upper bounds of the buckets, without +Inf.
 std::vector<double> BucketsOf(const KubernetesMetric& metric);
-// "[STABLE] Help", "[ALPHA] (Deprecated since 1.27.0) Help"; the help alone for a metric of no stability.
+// "[STABLE] Help", "[ALPHA] (Deprecated since 1.27.0) Help"; only the help for a metric without a
+// stability.
 std::string HelpWithStability(std::string_view name, std::string_view help);
 
-// One table a file.
+// The tables, one per file.
 std::span<const KubernetesMetric> MetricsOfApiserver();
 std::span<const KubernetesMetric> MetricsOfControllers();
 std::span<const KubernetesMetric> MetricsOfScheduler();

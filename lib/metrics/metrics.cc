@@ -72,12 +72,12 @@ std::string LabelText(const std::vector<std::string>& names, const std::vector<s
   return out.empty() ? out : "{" + out + "}";
 }
 
-// As the kernel has it: the machine's start plus the process's age at that time. 0 when it cannot be told.
+// The process's start time by the kernel: boot time plus the process's start after boot. 0 when unknown.
 double ProcessStart() {
   auto own = ReadFile("/proc/self/stat");
   auto machine = ReadFile("/proc/stat");
   if (!own || !machine) return 0;
-  // The name in brackets may hold anything; the times follow the last one.
+  // The name in brackets may contain anything; the times follow its closing bracket.
   const size_t name_end = own->rfind(')');
   const size_t boot = machine->find("\nbtime ");
   if (name_end == std::string::npos || boot == std::string::npos) return 0;
@@ -89,8 +89,7 @@ double ProcessStart() {
          static_cast<double>(ticks) / static_cast<double>(sysconf(_SC_CLK_TCK));
 }
 
-// What the network namespace of this process has carried: the last two numbers of IpExt that Linux calls
-// octets.
+// Bytes that the network namespace of this process has carried: the two octet counters at the end of IpExt.
 void CollectTraffic() {
   auto text = ReadFile("/proc/self/net/netstat");
   if (!text) return;
@@ -158,7 +157,7 @@ void CollectProcess() {
       .Set(start);
 }
 
-// Metrics about metrics, of those that have a stability. None is ever disabled or hidden.
+// Metrics about metrics: counts of registered metrics by stability. None is ever disabled or hidden.
 void CollectRegistered() {
   Family& registered =
       Counter("registered_metrics_total",

@@ -1,6 +1,6 @@
-// Counters, gauges and histograms with labels, printed in Prometheus text form (version 0.0.4).
-// A family is made once at start, by name, and lives as long as the process; observing is lock-free
-// after the first use of a label set if the caller keeps the reference that With() gave.
+// Counters, gauges and histograms with labels, printed in Prometheus text form (version 0.0.4). A family is
+// made once at start, by name, and lives as long as the process. Observing is lock-free after the first use
+// of a label set if the caller keeps the reference that With() returned.
 #pragma once
 
 #include <atomic>
@@ -47,12 +47,13 @@ class Histogram {
 
 enum class Type { kCounter, kGauge, kHistogram };
 
+// One metric with all its label sets. Thread safe.
 class Family {
  public:
   Family(Type type, std::string name, std::string help, std::vector<std::string> labels,
          std::vector<double> bounds);
-  // One value a declared label, in order. The reference stays valid for the process's life, or until
-  // Remove() or Clear() of that label set.
+  // The value for these label values: one per declared label, in order; made on first use. The reference
+  // stays valid for the process's life, or until Remove() or Clear() of that label set.
   Value& With(const std::vector<std::string>& label_values = {});
   Histogram& HistogramWith(const std::vector<std::string>& label_values = {});
   void Remove(const std::vector<std::string>& label_values);
@@ -69,17 +70,17 @@ class Family {
   std::map<std::vector<std::string>, std::unique_ptr<Histogram>> histograms_ GUARDED_BY(mutex_);
 };
 
-// The process's families. Asking twice for one name gives the same family.
+// The process's families. A second call with the same name returns the same family.
 Family& Counter(std::string_view name, std::string_view help, std::vector<std::string> labels = {});
 Family& Gauge(std::string_view name, std::string_view help, std::vector<std::string> labels = {});
 Family& Histograms(std::string_view name, std::string_view help, std::vector<double> bounds,
                    std::vector<std::string> labels = {});
-// Called before each Print(), to fill gauges that are read on demand.
+// Registers a function that every Print() calls first, to fill gauges that are read on demand.
 void OnCollect(std::function<void()> collect);
-// Every family, plus process_* of this process, as /metrics answers it.
+// All families, plus process_* of this process, in the form /metrics serves.
 std::string Print();
 
-// start, start*factor, ... `count` bounds.
+// `count` bounds: start, start*factor, start*factor^2, ...
 std::vector<double> ExponentialBuckets(double start, double factor, int count);
 
 }  // namespace keelson::metrics

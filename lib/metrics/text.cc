@@ -64,7 +64,7 @@ bool ReadSample(std::string_view line, Sample& out) {
   return !out.value.empty();
 }
 
-// Calls `each` with name and value, which is as it is written, of every label.
+// Calls `each` with the name and the (still escaped) value of every label.
 template <typename Each>
 void EachLabel(std::string_view labels, Each each) {
   for (size_t at = 0; at < labels.size();) {
@@ -79,7 +79,7 @@ void EachLabel(std::string_view labels, Each each) {
   }
 }
 
-// OpenMetrics wants to see that a number is no integer.
+// OpenMetrics requires that a float looks like one: adds ".0" to an integer.
 std::string Floating(std::string_view number) {
   const bool plain = number.find_first_not_of("-0123456789") == std::string_view::npos;
   return std::string(number) + (plain ? ".0" : "");
@@ -93,7 +93,7 @@ std::string_view FamilyOf(std::string_view sample, std::string_view type) {
   return sample;
 }
 
-// The name that HELP and TYPE have.
+// The name that HELP and TYPE lines use.
 std::string_view OpenName(std::string_view name, std::string_view type) {
   if (type == "counter" && name.ends_with(kTotal)) name.remove_suffix(kTotal.size());
   return name;
@@ -123,7 +123,7 @@ std::string OpenSample(std::string_view line, const Sample& sample, std::string_
       head.replace(le + 4, end - le - 4, Floating(head.substr(le + 4, end - le - 4)));
     }
   }
-  // A time is in milliseconds in the one form, in seconds in the other.
+  // Prometheus' form has times in milliseconds, OpenMetrics in seconds.
   const size_t space = std::min(sample.value.find(' '), sample.value.size());
   const std::string_view value = sample.value.substr(0, space);
   std::string out = head + (counted ? std::string(value) : Floating(value));

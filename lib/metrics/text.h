@@ -1,5 +1,5 @@
-// The text forms of metrics: what is made once in Prometheus' form 0.0.4 (Print()), read back and told in
-// OpenMetrics' form.
+// The text forms of metrics: parses Prometheus' form 0.0.4, which Print() makes, and converts it to
+// OpenMetrics.
 #pragma once
 
 #include <string>
@@ -8,7 +8,7 @@
 
 namespace keelson::metrics {
 
-// What a family is, without its values.
+// A family without its values.
 struct Description {
   std::string name, type;  // type: counter, gauge, histogram
   std::string help;
@@ -16,23 +16,23 @@ struct Description {
   std::vector<double> bounds;       // without +Inf
 };
 
-// Every family of this process that has been made, also those without a value yet; by name.
+// Every family that this process has made, even without a value yet; sorted by name.
 std::vector<Description> Describe();
-// Of a text in Prometheus' form; labels are those that any of a family's samples has.
+// The families in a text in Prometheus' form. Labels are all that any sample of the family has.
 std::vector<Description> Describe(std::string_view text);
 
 // A bound as Go spells it in `le`: 0.005, 1e+06, 1e-08.
 std::string FormatBound(double bound);
 
-// OpenMetrics 1.0.0 of a text in Prometheus' form 0.0.4. Names of samples stay what they are: a counter whose
-// name has no _total is declared `unknown` there. No exemplars, no _created.
+// Converts a text in Prometheus' form 0.0.4 to OpenMetrics 1.0.0. Sample names stay: a counter whose name
+// lacks _total is declared `unknown`. No exemplars, no _created.
 std::string ToOpenMetrics(std::string_view text);
 
 struct TextForm {
   bool open_metrics = false;
   std::string content_type;
 };
-// As promhttp picks it by Accept; what asks for nothing that there is gets Prometheus' text.
+// Picks the form by the Accept header, as promhttp does. Prometheus' text if the header accepts neither.
 TextForm NegotiateText(std::string_view accept);
 
 }  // namespace keelson::metrics
