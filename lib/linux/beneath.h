@@ -1,4 +1,4 @@
-// Paths below a directory that somebody else may be writing to.
+// Opens paths below a directory that other processes may be changing.
 #pragma once
 
 #include <fcntl.h>
@@ -10,10 +10,10 @@
 
 namespace keelson::linux {
 
-// Opens `path` below the open directory `root`. Symlinks are followed as long as they stay below it; one that
-// leads out of it, also if it is put there meanwhile, is an error with errno EXDEV. Linux 5.6 and later.
+// Opens `path` below the open directory `root`. Symlinks are followed as long as they stay below `root`;
+// one that leads out, even if it appears meanwhile, is an error with errno EXDEV. Linux 5.6 and later.
 Result<UniqueFd> OpenBeneath(int root, const std::string& path, int flags = O_PATH);
-// The same where no part of the path may be a symlink, wherever it leads: errno ELOOP.
+// Like OpenBeneath(), but no part of the path may be a symlink, wherever it leads: errno ELOOP.
 Result<UniqueFd> OpenWithoutLinks(int root, const std::string& path, int flags);
 
 }  // namespace keelson::linux

@@ -1,4 +1,4 @@
-// Owners of sd-bus' objects. Internal to lib/linux.
+// RAII owners for sd-bus objects. Internal to lib/linux.
 #pragma once
 
 #include <systemd/sd-bus.h>

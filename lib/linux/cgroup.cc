@@ -17,7 +17,7 @@ namespace keelson::linux {
 
 namespace {
 
-// The controllers that this class sets on v1; the runtime makes the others' directories itself.
+// The controllers that Cgroups sets on v1; the runtime makes the directories of the others itself.
 constexpr const char* kUsedControllers[] = {"cpu", "cpuacct", "cpuset", "memory", "pids", "hugetlb"};
 
 // The largest number of whole pages, whatever their size.
@@ -36,7 +36,7 @@ std::vector<std::string> Split(const std::string& text, char separator) {
   return parts;
 }
 
-// Kernels without the controller have no such files.
+// Kernels without the hugetlb controller have no such files.
 Result<> LimitHugePages(const std::string& dir, const char* file, const CgroupLimits& limits) {
   for (const auto& [size, bytes] : limits.huge_pages)
     if (std::string path = dir + "/hugetlb." + size + file; PathExists(path))
@@ -69,9 +69,10 @@ void EnableControllers(const std::string& root, const std::string& path) {
   std::vector<std::string> parts = Split(path, '/');
   for (size_t i = 0; i <= parts.size(); ++i) {
     for (const std::string& name : Split(Trim(*available), ' '))
-      (void)WriteFile(dir + "/cgroup.subtree_control", "+" + name);  // some cannot be: rt processes, threads
+      (void)WriteFile(dir + "/cgroup.subtree_control",
+                      "+" + name);  // some cannot: realtime processes, threads
     if (i < parts.size()) dir += "/" + parts[i];
-    if (i + 1 >= parts.size()) break;  // the last one is for processes or for the runtime to split further
+    if (i + 1 >= parts.size()) break;  // the last one holds processes, or the runtime splits it further
   }
 }
 
@@ -129,7 +130,7 @@ Result<Cgroups> Cgroups::Detect(const std::string& mountinfo) {
         if (kKnown.count(option)) controllers.emplace(option, mount.mount_point);
     }
   }
-  // On a hybrid system the v2 mount exists without controllers: v1 it is then.
+  // On a hybrid system the v2 mount exists but has no controllers: use v1.
   bool use_v2 = !v2.empty() && !controllers.count("memory");
   if (!use_v2 && !controllers.count("memory"))
     return Error(Code::kNotFound, "no cgroup file system with a memory controller is mounted");
@@ -232,7 +233,7 @@ std::vector<std::string> Cgroups::Children(const std::string& path) const {
   for (const std::string& mount : all_mounts_) {
     DIR* dir = ::opendir((mount + path).c_str());
     if (!dir) continue;
-    while (const dirent* entry = ::readdir(dir))  // kernfs says what each entry is
+    while (const dirent* entry = ::readdir(dir))  // kernfs fills in d_type
       if (entry->d_type == DT_DIR && entry->d_name[0] != '.') children.insert(entry->d_name);
     ::closedir(dir);
   }
@@ -260,7 +261,7 @@ bool Cgroups::LimitsSwap() const {
     if (PathExists(root + "/" + name + "/memory.swap.max")) return true;
     limited = limited || PathExists(root + "/" + name + "/memory.max");
   }
-  return !limited && PathExists("/proc/swaps");  // nobody is limited yet: kernels that can swap limit it
+  return !limited && PathExists("/proc/swaps");  // no cgroup to look at yet: a kernel with swap can limit it
 }
 
 std::string Cgroups::ChildWith(const std::string& path, const std::string& part) const {
@@ -278,7 +279,7 @@ CgroupUsage Cgroups::Usage(const std::string& path) const {
   CgroupUsage usage;
   const std::string memory = MemoryDir(path);
   const auto stat = ReadTable(memory + "/memory.stat");
-  const std::string all = unified() ? "" : "total_";  // v1 tells of the cgroup alone, and with all below it
+  const std::string all = unified() ? "" : "total_";  // v1 counts the cgroup alone; total_ includes all below
   if (unified()) {
     if (auto micros = Find(ReadTable(memory + "/cpu.stat"), "usage_usec")) usage.cpu_nanos = *micros * 1000;
     usage.memory_bytes = ReadNumber(memory + "/memory.current");

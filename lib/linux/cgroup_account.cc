@@ -39,7 +39,7 @@ DeviceIo& Of(const std::string& device, std::vector<DeviceIo>& all) {
   return known != all.end() ? *known : all.emplace_back(DeviceIo{device, 0, 0, 0, 0});
 }
 
-// v2, a line a device: "8:0 rbytes=1 wbytes=2 rios=3 wios=4 ...".
+// v2 has one line per device: "8:0 rbytes=1 wbytes=2 rios=3 wios=4 ...".
 std::vector<DeviceIo> ReadIo(const std::string& path) {
   std::vector<DeviceIo> all;
   auto text = ReadFile(path);
@@ -64,7 +64,7 @@ std::vector<DeviceIo> ReadIo(const std::string& path) {
   return all;
 }
 
-// v1, a line a device and direction: "8:0 Read 1".
+// v1 has one line per device and direction: "8:0 Read 1".
 void ReadIoV1(const std::string& path, uint64_t DeviceIo::*reads, uint64_t DeviceIo::*writes,
               std::vector<DeviceIo>& all) {
   auto text = ReadFile(path);
@@ -131,7 +131,7 @@ CgroupAccount Cgroups::Account(const std::string& path) const {
     out.periods = Find(cpu, "nr_periods");
     out.throttled_periods = Find(cpu, "nr_throttled");
     out.throttled_nanos = Find(cpu, "throttled_time");
-    out.cpu_quota_us = ReadNumber(*dir + path + "/cpu.cfs_quota_us");  // -1, none, is no number
+    out.cpu_quota_us = ReadNumber(*dir + path + "/cpu.cfs_quota_us");  // -1 means no quota and does not parse
     out.cpu_period_us = ReadNumber(*dir + path + "/cpu.cfs_period_us");
     out.cpu_shares = ReadNumber(*dir + path + "/cpu.shares");
   }

@@ -1,4 +1,4 @@
-// What limits do to processes, on the hierarchy that this machine has: v1, v1-hybrid or v2.
+// What limits do to processes, on this machine's hierarchy: v1, v1-hybrid or v2.
 #include <fcntl.h>
 #include <glob.h>
 #include <gtest/gtest.h>
@@ -41,7 +41,7 @@ class CgroupKernelTest : public ::testing::Test {
     EXPECT_FALSE(cgroups_->Exists(root_));
   }
 
-  // Runs `body` in a process inside the cgroup, in every hierarchy. The process ends with its value.
+  // Runs `body` in a process inside the cgroup, in every hierarchy. The process exits with its value.
   pid_t Start(const std::function<int()>& body) {
     std::vector<std::string> joins = Glob("/sys/fs/cgroup" + path_ + "/cgroup.procs");
     for (const std::string& v1 : Glob("/sys/fs/cgroup/*" + path_ + "/cgroup.procs")) joins.push_back(v1);
@@ -65,7 +65,7 @@ class CgroupKernelTest : public ::testing::Test {
   std::string root_, path_;
 };
 
-// Whether that many bytes can be used.
+// Whether the process can use that many bytes.
 int Touch(size_t bytes) {
   void* memory =
       ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
@@ -78,7 +78,7 @@ TEST_F(CgroupKernelTest, WhoTakesMoreMemoryIsKilled) {
   EXPECT_TRUE(WIFEXITED(within) && WEXITSTATUS(within) == 0) << within;
   int beyond = StatusOf(Start([] { return Touch(128 << 20); }));
   EXPECT_TRUE(WIFSIGNALED(beyond) && WTERMSIG(beyond) == SIGKILL) << beyond;
-  // A limit that is raised counts at once.
+  // A raised limit applies at once.
   ASSERT_TRUE(cgroups_->Update(path_, {.memory_limit_bytes = 256 << 20}));
   int raised = StatusOf(Start([] { return Touch(128 << 20); }));
   EXPECT_TRUE(WIFEXITED(raised) && WEXITSTATUS(raised) == 0) << raised;
@@ -153,7 +153,7 @@ TEST_F(CgroupKernelTest, TellsOfMemoryThatRunsShort) {
   MemoryAlarm alarm(*cgroups_, {root_, path_});
   ASSERT_TRUE(alarm.Arm(1, 16 << 20));
   EXPECT_FALSE(alarm.Wait(std::chrono::milliseconds(1), {}));
-  const pid_t pid = Start([] { return Touch(128 << 20); });  // more than there is
+  const pid_t pid = Start([] { return Touch(128 << 20); });  // more than the limit
   EXPECT_TRUE(alarm.Wait(std::chrono::seconds(60), {}));
   StatusOf(pid);
   std::stop_source stop;

@@ -34,7 +34,7 @@ Result<DiskContents> ProbeDisk(const std::string& device) {
   errno = 0;
   if (blkid_probe_set_device(probe.get(), fd.get(), 0, 0) != 0)
     return Error::FromErrno(errno != 0 ? errno : EIO, "probe " + device);
-  // One of no size (a loop device without a file, a drive without a medium) holds nothing, and cannot.
+  // A device without a size (a loop device without a file, a drive without a medium) cannot hold anything.
   if (blkid_probe_get_size(probe.get()) <= 0) return Error::FromErrno(ENOMEDIUM, "probe " + device);
   blkid_probe_enable_superblocks(probe.get(), 1);
   blkid_probe_set_superblocks_flags(probe.get(), BLKID_SUBLKS_TYPE | BLKID_SUBLKS_BADCSUM);

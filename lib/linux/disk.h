@@ -13,8 +13,9 @@ struct DiskContents {
   bool blank() const { return fs_type.empty() && partition_table.empty(); }
 };
 
-// A file system with a wrong checksum is one: its device is not blank. What looks like more than one thing is
-// kInvalid; a device that cannot be read is an error too, and never blank.
+// Probes the device at path `device`. A file system with a wrong checksum still counts: its device is not
+// blank. kInvalid: the contents look like more than one thing. A device that cannot be read is an error,
+// never blank.
 Result<DiskContents> ProbeDisk(const std::string& device);
 
 }  // namespace keelson::linux

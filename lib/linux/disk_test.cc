@@ -1,5 +1,5 @@
-// Images in files: libblkid reads them as it reads devices. What is on them is written byte by byte, so that
-// no program has to be there.
+// Images in files, which libblkid reads like devices. Their contents are written byte by byte, so that no
+// mkfs program is needed.
 #include "lib/linux/disk.h"
 
 #include <gtest/gtest.h>
@@ -40,9 +40,9 @@ class DiskTest : public ::testing::Test {
 
 using namespace std::string_literals;
 
-// The superblock of ext2 begins at 1024; s_magic, s_log_block_size and s_rev_level are what tells.
+// The superblock of ext2 begins at 1024; s_magic, s_log_block_size and s_rev_level identify it.
 const Bytes kExt2{1024 + 56, "\x53\xef"s};
-// A checksum is promised (metadata_csum) that is not there.
+// Promises a checksum (metadata_csum) that is missing.
 const Bytes kExt4Features{1024 + 100, "\0\x04\0\0"s};
 const Bytes kSwap{4096 - 10, "SWAPSPACE2"s};
 const Bytes kSwapVersion{1024, "\x01\0\0\0\xff\x03\0\0"s};

@@ -57,7 +57,7 @@ class LogindImpl : public Logind {
     int result = sd_bus_call_method(bus_.get(), kService, kPath, kManager, "Inhibit", error.get(), &answer,
                                     "ssss", "shutdown", who.c_str(), why.c_str(), "delay");
     const BusMessage owned(answer);
-    int lock = -1;  // the message's
+    int lock = -1;  // the message owns it
     if (result >= 0) result = sd_bus_message_read(answer, "h", &lock);
     if (result < 0) return error.Told(result, "take an inhibitor lock");
     UniqueFd own(fcntl(lock, F_DUPFD_CLOEXEC, 3));
@@ -113,7 +113,7 @@ class LogindImpl : public Logind {
 Result<std::unique_ptr<Logind>> Logind::Connect(const std::string& address) {
   auto logind = std::make_unique<LogindImpl>();
   RETURN_IF_ERROR(logind->Open(address));
-  RETURN_IF_ERROR(logind->InhibitDelay());  // is it there?
+  RETURN_IF_ERROR(logind->InhibitDelay());  // fails if logind is not there
   return std::unique_ptr<Logind>(std::move(logind));
 }
 

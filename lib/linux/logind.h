@@ -1,5 +1,5 @@
-// systemd-logind, as far as who must have time before a shutdown needs it (org.freedesktop.login1(5),
-// inhibitor locks in delay mode).
+// The part of systemd-logind that delays a shutdown (org.freedesktop.login1(5), inhibitor locks in delay
+// mode).
 #pragma once
 
 #include <chrono>
@@ -14,18 +14,19 @@ namespace keelson::linux {
 
 class Logind {  // of one thread
  public:
-  // `address` of the bus; empty: the system's. kUnavailable where there is none, or no logind on it.
+  // `address`: of the bus; empty: the system bus. kUnavailable: no bus, or no logind on it.
   static Result<std::unique_ptr<Logind>> Connect(const std::string& address = "");
   virtual ~Logind() = default;
 
-  // How long a shutdown waits at most for those who delay it.
+  // How long a shutdown waits at most for delay locks (InhibitDelayMaxSec).
   virtual Result<std::chrono::microseconds> InhibitDelay() = 0;
-  // Has logind read its configuration again.
+  // Makes logind read its configuration again.
   virtual Result<> Reload() = 0;
-  // A shutdown waits as long as the descriptor is open.
+  // Takes a delay lock: a shutdown waits as long as the returned descriptor is open. `who` and `why` are
+  // shown to users.
   virtual Result<UniqueFd> DelayShutdown(const std::string& who, const std::string& why) = 0;
-  // Blocks for the next word of a shutdown: true when it is about to begin, false when it is off. kCancelled
-  // on `stop`; kUnavailable when the connection has ended.
+  // Blocks until logind announces a shutdown (true) or calls it off (false). kCancelled on `stop`;
+  // kUnavailable when the connection has ended.
   virtual Result<bool> NextShutdown(std::stop_token stop) = 0;
 };
 

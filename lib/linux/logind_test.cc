@@ -18,7 +18,7 @@ namespace {
 
 constexpr char kPath[] = "/org/freedesktop/login1", kManager[] = "org.freedesktop.login1.Manager";
 
-// A message bus of the test's own.
+// A message bus for this test alone.
 class PrivateBus {
  public:
   PrivateBus() {
@@ -48,7 +48,7 @@ class PrivateBus {
   std::string address_;
 };
 
-// What logind does on the bus: the property, the lock, the signal.
+// Plays logind's part on the bus: the property, the lock, the signal.
 class StandIn {
  public:
   explicit StandIn(const std::string& address) {
@@ -72,7 +72,7 @@ class StandIn {
     if (lock_[1] >= 0) close(lock_[1]);
   }
 
-  // Answers calls until `stop`.
+  // Answers calls until a stop is requested.
   void Serve(std::stop_token stop) {
     while (!stop.stop_requested()) {
       while (sd_bus_process(bus_.get(), nullptr) > 0) {
@@ -114,7 +114,7 @@ class LogindTest : public ::testing::Test {
     if (bus_.address().empty()) GTEST_SKIP() << "dbus-daemon is not installed";
     stand_in_.emplace(bus_.address());
   }
-  // `call` on a connection, with logind answering meanwhile.
+  // Runs `call` on a connection while the fake logind answers.
   template <typename Call>
   void With(Call call) {
     std::jthread server([this](std::stop_token stop) { stand_in_->Serve(stop); });

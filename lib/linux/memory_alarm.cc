@@ -14,7 +14,7 @@ namespace keelson::linux {
 
 namespace {
 
-// The least window that a process without CAP_SYS_RESOURCE may ask for.
+// The smallest window that a process without CAP_SYS_RESOURCE may ask for.
 constexpr char kTrigger[] = "some 200000 2000000";
 
 UniqueFd WatchPressure() {
@@ -71,7 +71,7 @@ bool MemoryAlarm::Wait(std::chrono::milliseconds limit, std::stop_token stop) {
     if (waits[i].revents == 0) continue;
     told = true;
     if (waits[i].events == POLLIN) Drain(waits[i].fd);
-    if (i == 1 && (waits[i].revents & POLLERR)) pressure_.Reset();  // the kernel has given it up
+    if (i == 1 && (waits[i].revents & POLLERR)) pressure_.Reset();  // the kernel has dropped the trigger
   }
   return told && !stop.stop_requested();
 }

@@ -47,8 +47,8 @@ bool ParseLine(const std::string& line, MountInfo& out) {
   return true;
 }
 
-// The mount's other flags (noexec, nosuid, nodev) stay as they are. A kernel before 5.12 knows only the way
-// that takes them off.
+// Sets the read-only flag and keeps the mount's other flags (noexec, nosuid, nodev). A kernel before 5.12
+// only has a call that clears them.
 bool SetReadOnly(const std::string& target) {
   struct mount_attr attributes = {};
   attributes.attr_set = MOUNT_ATTR_RDONLY;

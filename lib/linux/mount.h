@@ -11,23 +11,24 @@ namespace keelson::linux {
 
 struct MountInfo {
   int id = 0;
-  std::string root;         // what of the file system is mounted: "/" or a subtree
+  std::string root;         // the mounted part of the file system: "/" or a subtree
   std::string mount_point;  // as seen from this process, octal escapes undone
   std::string fs_type, source;
   std::string options, super_options;  // comma separated
-  bool shared = false;                 // what is mounted below it is seen in its peers
+  bool shared = false;                 // mounts below it propagate to its peers
 };
 
-// What the file at `path` lists; a line that cannot be parsed is kInternal.
+// The mounts listed in the file at `path`; kInternal for a line that cannot be parsed.
 Result<std::vector<MountInfo>> ListMounts(const std::string& path = "/proc/self/mountinfo");
-// Mounts whose mount point is `prefix` or lies below it, deepest first: the order to unmount them in.
+// Mount points at or below `prefix`, deepest first: the order to unmount them in.
 Result<std::vector<std::string>> MountPointsUnder(std::string_view prefix);
 
 Result<> MountFilesystem(const std::string& source, const std::string& target, const std::string& fs_type,
                          unsigned long flags, const std::string& data);
-// `source` (a file or a tree with its submounts) also appears at `target`, which must exist.
+// Makes `source` (a file or a tree with its submounts) also appear at `target`, which must exist.
 Result<> BindMount(const std::string& source, const std::string& target, bool read_only);
-// Absent mounts are fine. `lazy` detaches a busy mount and lets it go when its last user does.
+// An absent mount is fine. `lazy` detaches a busy mount now; the kernel frees it when the last user is
+// gone.
 Result<> Unmount(const std::string& target, bool lazy = false);
 // False for a path that does not exist. Linux 5.8 and later.
 Result<bool> IsMountPoint(const std::string& path);

@@ -13,9 +13,9 @@ namespace {
 
 constexpr size_t kBufferSize = 64 << 10;
 
-// Whether anything was of use.
+// Hands out all pending messages. True: `each` returned true for one.
 Result<bool> Drain(int fd, const std::function<bool(const nlmsghdr*)>& each) {
-  // On the heap: every thread of the program has a copy of what is thread_local itself.
+  // On the heap: every thread of the program would carry its own copy of a thread_local array.
   static thread_local const auto buffer = std::make_unique<char[]>(kBufferSize);
   bool any = false;
   for (;;) {

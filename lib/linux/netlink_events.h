@@ -1,4 +1,4 @@
-// What the kernel tells over netlink to whoever listens, message by message. One waiting thread at a time.
+// The kernel's netlink notifications, message by message. One waiting thread at a time.
 #pragma once
 
 #include <chrono>
@@ -14,13 +14,13 @@ namespace keelson::linux {
 
 class NetlinkEvents {
  public:
-  // Of a protocol (NETLINK_...), in the calling thread's network namespace.
+  // Opens a socket for `protocol` (NETLINK_...) in the calling thread's network namespace.
   static Result<NetlinkEvents> Open(int protocol);
-  // Whether the kernel is to tell of a group. From any thread.
+  // Joins or leaves a multicast group. From any thread.
   Result<> Listen(int group, bool on);
 
-  // Hands out all that has come, null in place of what did not fit; blocks until something has that `each`
-  // says true to. kTimeout after `timeout`, kCancelled by `stop`.
+  // Passes each message to `each`, and null in place of messages that were lost to overflow. Returns once
+  // `each` has returned true for one of a batch. kTimeout after `timeout`, kCancelled on `stop`.
   Result<> Wait(std::stop_token stop, std::chrono::milliseconds timeout,
                 const std::function<bool(const nlmsghdr*)>& each);
 

@@ -1,5 +1,5 @@
-// What systemd is told of a daemon (sd_notify(3)): that it is ready, that it ends, and that it is alive.
-// Silent where systemd has not asked for it (Type=notify, WatchdogSec=).
+// systemd notifications of a daemon (sd_notify(3)): that it is ready, is stopping, and is alive. Does
+// nothing unless systemd asked for them (Type=notify, WatchdogSec=).
 #pragma once
 
 #include <functional>
@@ -11,9 +11,9 @@
 
 namespace keelson::linux {
 
-// The last service of a daemon: READY=1 once `needs` are ready, STOPPING=1 at the stop. With a watchdog,
-// WATCHDOG=1 twice in its time as long as `healthy` says so; who is not is killed and started anew by
-// systemd.
+// The last service of a daemon. Sends READY=1 once `needs` are ready and STOPPING=1 at the stop. With a
+// watchdog, sends WATCHDOG=1 twice per period while `healthy` succeeds; otherwise systemd kills and
+// restarts the daemon.
 ServiceGroup::Service SystemdNotifier(std::vector<std::string> needs, std::function<Result<>()> healthy,
                                       Clock& clock = Clock::Real());
 

@@ -74,7 +74,7 @@ TEST_F(NotifyTest, FeedsTheWatchdogWhileHealthy) {
   clock_.Advance(std::chrono::seconds(10));
   clock_.AwaitWaiters(1);
   daemon.request_stop();
-  EXPECT_EQ(Next(), "STOPPING=1");  // and no sign of life before it
+  EXPECT_EQ(Next(), "STOPPING=1");  // and no WATCHDOG=1 before it
 }
 
 TEST_F(NotifyTest, RefusesATimeThatIsTooShort) {

@@ -14,10 +14,11 @@ struct Stall {
 };
 
 struct Pressure {
-  Stall some, full;  // at least one task, all that had something to do
+  Stall some, full;  // at least one task waited; all tasks with work to do waited
 };
 
-// "/proc/pressure/memory" or a cgroup's "memory.pressure". nullopt where the kernel keeps no account.
+// Reads "/proc/pressure/memory" or a cgroup's "memory.pressure". nullopt where the kernel does not measure
+// it.
 std::optional<Pressure> ReadPressure(const std::string& path);
 std::optional<Pressure> ParsePressure(const std::string& text);
 

@@ -10,7 +10,7 @@
 namespace keelson::linux {
 namespace {
 
-// The kernel's TCP_..., as far as they are no connections: TIME_WAIT, CLOSE, LISTEN, NEW_SYN_RECV.
+// By the kernel's TCP_... states; not connections are TIME_WAIT, CLOSE, LISTEN and NEW_SYN_RECV.
 bool IsConnection(unsigned state) { return state != 6 && state != 7 && state != 10 && state != 12; }
 
 template <typename T>
@@ -19,7 +19,7 @@ bool ParseHex(std::string_view text, T& out) {
   return error == std::errc() && end == text.data() + text.size();
 }
 
-// The next word of a line, which it is taken from.
+// Removes the next word from a line and returns it.
 std::string_view NextWord(std::string_view& line) {
   line.remove_prefix(std::min(line.find_first_not_of(' '), line.size()));
   const std::string_view out = line.substr(0, line.find(' '));
@@ -56,7 +56,7 @@ void AddConnectedAddresses(std::string_view text, std::set<IpAddress>& out) {
   while (!text.empty()) {
     std::string_view line = text.substr(0, text.find('\n'));
     text.remove_prefix(std::min(line.size() + 1, text.size()));
-    NextWord(line);  // its number
+    NextWord(line);  // the entry's number
     const std::string_view local = NextWord(line);
     NextWord(line);
     unsigned state = 0;

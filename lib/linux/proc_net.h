@@ -1,6 +1,5 @@
-// Files of /proc/net, which are those of a network namespace: a file stays that of the namespace it was
-// opened in, whatever its thread does later. For what the kernel tells by no other way, or by many more
-// system calls.
+// Files of /proc/net. An open file stays with the network namespace that it was opened in, whatever its
+// thread does later. For facts that the kernel offers in no other way, or only with many more system calls.
 #pragma once
 
 #include <optional>
@@ -16,9 +15,9 @@ namespace keelson::linux {
 
 class ProcNetFile {
  public:
-  // In the calling thread's namespace. kNotFound: this kernel has no such file.
+  // Opens /proc/net/NAME in the calling thread's namespace. kNotFound: this kernel has no such file.
   static Result<ProcNetFile> Open(const std::string& name);
-  Result<std::string> Read() const;  // all of it, as it is now
+  Result<std::string> Read() const;  // the whole file as it is now
 
  private:
   explicit ProcNetFile(UniqueFd fd, std::string name) : fd_(std::move(fd)), name_(std::move(name)) {}
@@ -26,12 +25,13 @@ class ProcNetFile {
   std::string name_;
 };
 
-// Of the text of `tcp`, `tcp6`, `udp` or `udp6`: addresses of this namespace's own that sockets are connected
-// from; of TCP from when that is asked for until nobody sends any more. Those of IPv4 on sockets of IPv6 are
-// of IPv4.
+// Adds the local addresses of connected sockets. `text` is that of `tcp`, `tcp6`, `udp` or `udp6`. A TCP
+// socket counts from SYN until neither side sends any more. IPv4 addresses on IPv6 sockets are added as
+// IPv4.
 void AddConnectedAddresses(std::string_view text, std::set<IpAddress>& out);
 
-// An address as these files have it: words of hexadecimal digits in host order; nullopt when it is not one.
+// An address in the form of these files: words of hexadecimal digits in host order. nullopt: not an
+// address.
 std::optional<IpAddress> ParseProcNetAddress(std::string_view text);
 
 }  // namespace keelson::linux

@@ -35,7 +35,7 @@ TEST(ProcNet, AddressesOfConnections) {
   EXPECT_FALSE(ParseProcNetAddress("0100007"));
 }
 
-// As the kernel writes it.
+// In the kernel's format.
 TEST(ProcNet, AConnectionIsSeenWhileItIsOpen) {
   auto file = ProcNetFile::Open("tcp");
   if (!file) GTEST_SKIP() << file.error().message();

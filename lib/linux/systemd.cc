@@ -22,7 +22,7 @@ int AppendValue(sd_bus_message* message, const std::variant<bool, uint64_t, std:
   return sd_bus_message_append(message, "v", "s", std::get<std::string>(value).c_str());
 }
 
-// a(sv). What goes wrong here sticks to the message and is told when it is sent.
+// Appends an a(sv). An error here sticks to the message and surfaces when it is sent.
 void AppendProperties(sd_bus_message* message, const UnitProperties& properties) {
   sd_bus_message_open_container(message, 'a', "(sv)");
   for (const auto& [name, value] : properties) {
@@ -64,7 +64,7 @@ class SystemdUnitsImpl : public SystemdUnits {
   }
 
  private:
-  // A connection that broke, when systemd was restarted, is made anew by the next call.
+  // Reconnects after the connection broke, for example because systemd restarted.
   Result<> OpenLocked() REQUIRES(mutex_) {
     if (bus_ && sd_bus_is_open(bus_.get()) > 0) return {};
     bus_.reset();
@@ -85,7 +85,7 @@ class SystemdUnitsImpl : public SystemdUnits {
         sd_bus_match_signal(bus.get(), nullptr, nullptr, kPath, kManager, "JobRemoved", &OnJobRemoved, this);
     if (result < 0) return Error::FromErrno(-result, "listen to systemd");
     bus_ = std::move(bus);
-    // Told only to those who asked, on a message bus; the manager's own socket tells everybody.
+    // On a message bus only subscribers get signals; the manager's own socket sends them to everybody.
     BusError ignored;
     (void)sd_bus_call_method(bus_.get(), kService, kPath, kManager, "Subscribe", ignored.get(), nullptr, "");
     return {};
@@ -97,8 +97,8 @@ class SystemdUnitsImpl : public SystemdUnits {
     return BusMessage(raw);
   }
 
-  // Makes the call, which answers with a job, and waits for the job. `expected`, an error that is none, sets
-  // `met`.
+  // Makes the call, which returns a job, and waits for the job. The D-Bus error `expected` is no failure:
+  // it sets `met`.
   Result<> RunJob(sd_bus_message* call, const std::string& what, const char* expected, bool& met)
       REQUIRES(mutex_) {
     ended_.clear();
@@ -158,7 +158,7 @@ class SystemdUnitsImpl : public SystemdUnits {
 
   Mutex mutex_;
   Bus bus_ GUARDED_BY(mutex_);
-  std::map<std::string, std::string> ended_ GUARDED_BY(mutex_);  // job -> result, of the call under way
+  std::map<std::string, std::string> ended_ GUARDED_BY(mutex_);  // job -> result, for the call in progress
 };
 
 }  // namespace

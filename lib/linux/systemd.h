@@ -1,5 +1,5 @@
 // Transient units of the system's systemd, through its D-Bus interface (org.freedesktop.systemd1(5)). Root
-// speaks to the manager's own socket, so that no message bus has to run.
+// talks to the manager's own socket, so no message bus has to run.
 #pragma once
 
 #include <cstdint>
@@ -17,13 +17,13 @@ using UnitProperties = std::vector<std::pair<std::string, std::variant<bool, uin
 
 class SystemdUnits {  // thread safe; calls come one at a time and wait up to half a minute each
  public:
-  // kUnavailable when systemd is not this system's manager, or does not answer.
+  // kUnavailable when systemd does not manage this system, or does not answer.
   static Result<std::unique_ptr<SystemdUnits>> Connect();
   virtual ~SystemdUnits() = default;
 
-  // Starts the unit and waits until it runs; one that is there already gets the properties.
+  // Starts the unit and waits until it runs; an existing unit gets the properties.
   virtual Result<> Start(const std::string& name, const UnitProperties& properties) = 0;
-  // Stops it, with all processes inside, and waits for the end. Absent is fine.
+  // Stops the unit and all its processes, and waits for the end. An absent unit is fine.
   virtual Result<> Stop(const std::string& name) = 0;
 };
 

@@ -24,7 +24,7 @@ std::optional<std::string> WithoutThreadCaches(const char* tunables) {
 void RestartWithoutThreadCaches(char** argv) {
   std::optional<std::string> wanted = WithoutThreadCaches(std::getenv(kVariable));
   if (!wanted || ::setenv(kVariable, wanted->c_str(), 1) != 0) return;
-  // By its own path: a process is called by the last part of what it was started as.
+  // Execute the real path, not /proc/self/exe: the kernel names a process after the last part of the path.
   char path[PATH_MAX];
   ssize_t size = ::readlink("/proc/self/exe", path, sizeof path - 1);
   if (size <= 0) return;

@@ -1,6 +1,7 @@
-// glibc keeps free memory with every thread (tcache, malloc.h). In a daemon of many threads that mostly wait
-// it pins pages that nobody uses: a quarter of the kubelet's private memory. Only the environment can turn it
-// off, before a program starts: GLIBC_TUNABLES, glibc.malloc.tcache_count (GNU C Library manual, "Tunables").
+// Turns off glibc's per-thread caches of free memory (tcache, malloc.h). In a daemon of many threads that
+// mostly wait they pin unused pages: a quarter of the kubelet's private memory. Only the environment can
+// turn them off, before a program starts: GLIBC_TUNABLES, glibc.malloc.tcache_count (GNU C Library manual,
+// "Tunables").
 #pragma once
 
 #include <optional>
@@ -8,13 +9,12 @@
 
 namespace keelson::linux {
 
-// `tunables`: GLIBC_TUNABLES as it is, nullptr: unset. What it should be; nullopt: it says already how many
-// are kept.
+// The value that GLIBC_TUNABLES should have. `tunables` is its value now; nullptr: unset. nullopt: it
+// already sets the size of the caches.
 std::optional<std::string> WithoutThreadCaches(const char* tunables);
 
-// Starts this program again, with the same arguments, in the same process, where the environment does not say
-// how many free pieces a thread may keep. Returns otherwise, and where that fails. Before any thread is
-// started.
+// Restarts this program in the same process with the same arguments, unless the environment already sets
+// the size of the caches. Returns if no restart is needed or it fails. Call before any thread starts.
 void RestartWithoutThreadCaches(char** argv);
 
 }  // namespace keelson::linux
