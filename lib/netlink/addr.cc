@@ -53,7 +53,8 @@ Result<std::vector<Address>> ListAddresses(Socket& socket, int link_index) {
     nlattr* attributes[IFA_MAX + 1];
     if (link_index != 0 && static_cast<int>(info->ifa_index) != link_index) return;
     if (nlmsg_parse(header, sizeof *info, attributes, IFA_MAX, nullptr) < 0) return;
-    // On a point-to-point link IFA_ADDRESS is the peer's; IFA_LOCAL, where present, is always ours.
+    // On a point-to-point link IFA_ADDRESS is the peer's; IFA_LOCAL, where present, is always the local
+    // one.
     nlattr* ours = attributes[IFA_LOCAL] ? attributes[IFA_LOCAL] : attributes[IFA_ADDRESS];
     if (!ours || (nla_len(ours) != 4 && nla_len(ours) != 16)) return;
     IpAddress address =

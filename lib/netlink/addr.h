@@ -1,4 +1,4 @@
-// Addresses of interfaces (rtnetlink(7), RTM_*ADDR).
+// IP addresses of network interfaces (rtnetlink(7), RTM_*ADDR).
 #pragma once
 
 #include <vector>
@@ -14,11 +14,12 @@ struct Address {
   bool link_scope = false;  // valid on the link only (169.254/16, fe80::/10, loopback)
 };
 
-// IPv6 addresses are used at once, without duplicate address detection. kAlreadyExists when present.
+// Adds an address to a link. IPv6 addresses are usable at once, without duplicate address detection.
+// kAlreadyExists when present.
 Result<> AddAddress(Socket& socket, int link_index, const IpPrefix& prefix);
-// kNotFound (EADDRNOTAVAIL) when absent.
+// Removes an address from a link. kNotFound (EADDRNOTAVAIL) when absent.
 Result<> DeleteAddress(Socket& socket, int link_index, const IpPrefix& prefix);
-// Of one link, or of all with link_index 0.
+// The addresses of one link, or of all links with link_index 0; both families.
 Result<std::vector<Address>> ListAddresses(Socket& socket, int link_index = 0);
 
 }  // namespace keelson::netlink

@@ -13,9 +13,9 @@
 namespace keelson::netlink {
 namespace {
 
-// As many refusals as the smallest usual receive buffer (net.core.rmem_max untouched) has room for.
+// The number of error replies that fit into the smallest usual receive buffer (default net.core.rmem_max).
 constexpr size_t kMessagesPerSend = 128;
-// Away from the numbers that libnl counts up for the same socket.
+// Far from the numbers that libnl uses for the same socket.
 constexpr uint32_t kFirstSequence = 0x80000000u;
 
 }  // namespace

@@ -1,5 +1,5 @@
-// Many changes in few system calls: the kernel is asked for an acknowledgement once a hundred changes, and
-// speaks up in between for those that it refuses.
+// Many changes in few system calls. The kernel acknowledges once per hundred or so changes, and reports
+// each change that it refuses.
 #pragma once
 
 #include <memory>
@@ -25,8 +25,9 @@ class Batch {
   void DeleteForwarding(const Forwarding& entry);
   size_t size() const;
 
-  // Makes the changes in order, and is empty afterwards. A refused change does not keep the others back:
-  // the refusals are returned. Deleting what has gone is no refusal. An error is one of the socket.
+  // Makes the changes in order; the batch is empty afterwards. Returns one error per refused change; the
+  // other changes are made all the same. Deleting what does not exist is no error. The Result fails only
+  // when the socket does.
   Result<std::vector<Error>> Run();
 
  private:

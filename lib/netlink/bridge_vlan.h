@@ -11,13 +11,13 @@ namespace keelson::netlink {
 
 struct PortVlan {
   uint16_t id = 0;
-  bool pvid = false;      // untagged frames that come in belong to it
-  bool untagged = false;  // its frames go out without a tag
+  bool pvid = false;      // untagged incoming frames belong to it
+  bool untagged = false;  // its outgoing frames have no tag
   bool operator==(const PortVlan&) const = default;
 };
 
 Result<> SetVlanFiltering(Socket& socket, int bridge_index, bool on);
-// Present is fine.
+// Adds the port to the VLAN, or changes its flags there.
 Result<> AddPortVlan(Socket& socket, int port_index, const PortVlan& vlan);
 Result<> DeletePortVlan(Socket& socket, int port_index, uint16_t id);
 Result<std::vector<PortVlan>> ListPortVlans(Socket& socket, int port_index);

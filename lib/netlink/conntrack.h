@@ -10,18 +10,18 @@
 
 namespace keelson::netlink {
 
-// A tracked connection. What the first packet was sent to is `destination`; who really answers, after
-// translation, is `replier`.
+// A tracked connection. `destination` is the address that the first packet was sent to; `replier` is the
+// one that answers, after translation.
 struct Flow {
   uint8_t protocol = 0;
   IpAddress source, destination, replier;
   uint16_t source_port = 0, destination_port = 0, replier_port = 0;
-  std::string tuple;  // the original direction as the kernel wrote it: names the entry
+  std::string tuple;  // raw CTA_TUPLE_ORIG attribute; identifies the entry
 };
 
-// `socket` comes from Socket::OpenNetfilter. Of one family and protocol (IPPROTO_UDP, ...).
+// The entries of one family and protocol (IPPROTO_UDP, ...). `socket` comes from Socket::OpenNetfilter().
 Result<std::vector<Flow>> ListFlows(Socket& socket, bool v4, uint8_t protocol);
-// False when it had gone already.
+// False: the entry had already gone.
 Result<bool> DeleteFlow(Socket& socket, const Flow& flow);
 
 }  // namespace keelson::netlink

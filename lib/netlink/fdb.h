@@ -1,4 +1,4 @@
-// Forwarding entries of VXLAN devices: which host a hardware address is behind (RTM_*NEIGH of AF_BRIDGE).
+// Forwarding entries of VXLAN devices: which host is behind a hardware address (RTM_*NEIGH of AF_BRIDGE).
 #pragma once
 
 #include <vector>
@@ -12,15 +12,15 @@ namespace keelson::netlink {
 struct Forwarding {
   int link_index = 0;
   MacAddress mac;
-  IpAddress destination;  // of the outer packet; of the family of the device's local address
+  IpAddress destination;  // outer destination, in the family of the device's local address
   auto operator<=>(const Forwarding&) const = default;
 };
 
-// Permanent; takes the place of another destination of the same hardware address.
+// Adds a permanent entry. It replaces an entry for the same hardware address.
 Result<> ReplaceForwarding(Socket& socket, const Forwarding& entry);
-// False when there was none.
+// False: there was no such entry.
 Result<bool> DeleteForwarding(Socket& socket, const Forwarding& entry);
-// Of one device.
+// The entries of one device.
 Result<std::vector<Forwarding>> ListForwarding(Socket& socket, int link_index);
 
 }  // namespace keelson::netlink

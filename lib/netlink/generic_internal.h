@@ -1,4 +1,4 @@
-// Inside lib/netlink only: families of generic netlink.
+// Internal to lib/netlink: families of generic netlink.
 #pragma once
 
 #include <string_view>
@@ -7,7 +7,7 @@
 
 namespace keelson::netlink {
 
-// The number of the family with this name; kUnimplemented where the kernel has none.
+// The number of the family with this name; kUnimplemented if the kernel does not have it.
 Result<int> GenericFamily(Socket& generic, std::string_view name);
 
 }  // namespace keelson::netlink

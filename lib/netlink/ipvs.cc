@@ -46,7 +46,7 @@ void PutServer(Request& request, const VirtualServer& server) {
     flags.mask = kSchedulerFlags | IP_VS_SVC_F_PERSISTENT;
     PutValue(request, IPVS_SVC_ATTR_FLAGS, flags);
     request.PutU32(IPVS_SVC_ATTR_TIMEOUT, static_cast<uint32_t>(server.affinity.count()));
-    // Each client by itself.
+    // Affinity for each client address by itself.
     request.PutU32(IPVS_SVC_ATTR_NETMASK, server.address.ip.is_v4() ? 0xffffffffu : 128u);
   });
 }
@@ -76,7 +76,7 @@ uint16_t U16(nlattr* nest, int type) {
   return found ? nla_get_u16(found) : uint16_t{0};
 }
 
-// The kernel writes a field of sixteen bytes whichever the family.
+// The kernel writes a field of sixteen bytes for either family.
 IpAddress Address(nlattr* nest, int type, bool v4) {
   nlattr* found = Find(nest, type);
   const size_t size = v4 ? 4 : 16;
@@ -128,7 +128,7 @@ FoundDestination ParseDestination(nlattr* nest, bool v4) {
   return out;
 }
 
-// The kernel asks for ip_vs_NAME when it meets a scheduler's name for the first time.
+// The kernel loads the module ip_vs_NAME when a scheduler's name is used for the first time.
 Result<> ExplainScheduler(Result<> done, const std::string& scheduler) {
   if (done || done.error().errnum() != ENOENT) return done;
   return Error(Code::kUnimplemented,
@@ -166,7 +166,7 @@ Result<std::vector<FoundServer>> Ipvs::Servers() {
   std::vector<FoundServer> out;
   Request request(family_, NLM_F_DUMP, Header(IPVS_CMD_GET_SERVICE), "list virtual servers");
   RETURN_IF_ERROR(request.Run(socket_, [&](nlmsghdr* message) {
-    // Those by firewall mark have no address, and are somebody else's.
+    // Servers by firewall mark have no address, and are not ours.
     nlattr* nest = nlmsg_find_attr(message, sizeof(genlmsghdr), IPVS_CMD_ATTR_SERVICE);
     if (nest && !Find(nest, IPVS_SVC_ATTR_FWMARK)) out.push_back(ParseServer(nest));
   }));

@@ -25,7 +25,7 @@ std::vector<std::string_view> Words(std::string_view line) {
   return out;
 }
 
-// "0A600001:0050" or "[fd96:0000:...:0001]:0050", in network order.
+// "0A600001:0050" or "[fd96:0000:...:0001]:0050", as hexadecimal digits in network order.
 bool ParseAt(std::string_view text, IpAddress& ip, uint16_t& port) {
   const size_t colon = text.rfind(':');
   if (colon == std::string_view::npos || !ParseNumber(text.substr(colon + 1), port, 16)) return false;
@@ -69,7 +69,7 @@ bool ParseDestination(const std::vector<std::string_view>& words, ListedServer::
 
 Result<std::vector<ListedServer>> ParseIpvsList(std::string_view text) {
   std::vector<ListedServer> out;
-  bool known = false;  // whose destinations follow
+  bool known = false;  // whether the following destinations belong to a parsed server
   for (int number = 0; !text.empty(); ++number) {
     const std::string_view line = text.substr(0, text.find('\n'));
     text.remove_prefix(std::min(line.size() + 1, text.size()));

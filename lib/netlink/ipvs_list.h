@@ -1,5 +1,6 @@
-// All virtual servers and their destinations in one reading, /proc/net/ip_vs: to see whether they are as they
-// should be. Netlink tells nobody of changes by others, and takes a request for each server's destinations.
+// Reads all virtual servers with their destinations at once from /proc/net/ip_vs, to check them against the
+// wanted state. Netlink sends no notifications about IPVS, and needs one request per server to list
+// destinations.
 #pragma once
 
 #include <string>
@@ -14,7 +15,7 @@ namespace keelson::netlink {
 struct ListedServer {
   ServerAddress address;
   std::string scheduler;
-  bool sticky = false;  // has an affinity; its time is there in ticks of the kernel's own
+  bool sticky = false;  // has an affinity; the file gives its time in kernel ticks
   struct Listed {
     Destination destination;
     bool translates = true;
@@ -22,7 +23,7 @@ struct ListedServer {
   std::vector<Listed> destinations;
 };
 
-// Those of marks in place of addresses are left out. kInvalid: what is not understood.
+// Servers by firewall mark are left out. kInvalid: a line that cannot be parsed.
 Result<std::vector<ListedServer>> ParseIpvsList(std::string_view text);
 
 class IpvsList {

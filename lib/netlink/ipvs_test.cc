@@ -18,13 +18,13 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::SizeIs;
 
-// Runs `body` with the virtual servers of a fresh namespace.
+// Runs `body` with the IPVS table of a fresh namespace.
 template <typename Body>
 void InNamespace(Body body) {
   auto netns = linux::NetNs::Make();
   if (!netns) GTEST_SKIP() << netns.error().message();
   auto done = netns->Run([&]() -> Result<> {
-    // Without any address of its own a namespace takes no IPv4 address for one of a single machine.
+    // A namespace without any address does not accept an IPv4 /32.
     ASSIGN_OR_RETURN(Socket socket, Socket::Open());
     ASSIGN_OR_RETURN(Link lo, GetLink(socket, "lo"));
     RETURN_IF_ERROR(SetUp(socket, lo.index));

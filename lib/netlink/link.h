@@ -32,17 +32,17 @@ struct Link {
   MacAddress mac;
   int mtu = 0;
   bool up = false;       // administratively
-  bool oper_up = false;  // able to pass packets: carrier, and for a bridge port its port state
+  bool oper_up = false;  // able to pass packets: has carrier, and as a bridge port its port state allows it
   bool loopback = false;
   bool promisc = false;
   int master = 0;                          // index of the bridge it is a port of; 0: none
-  int peer_index = 0;                      // veth: the other end's index, in its own namespace
-  bool hairpin = false, isolated = false;  // of a bridge port, see PortChange
-  bool vlan_filtering = false;             // of a bridge
+  int peer_index = 0;                      // veth: index of the other end, in that end's namespace
+  bool hairpin = false, isolated = false;  // for a bridge port, see PortChange
+  bool vlan_filtering = false;             // for a bridge
   std::string alias;
 };
 
-// kNotFound when there is none.
+// kNotFound when there is no such link.
 Result<Link> GetLink(Socket& socket, std::string_view name);
 Result<Link> GetLink(Socket& socket, int index);
 Result<std::vector<Link>> ListLinks(Socket& socket);
@@ -56,14 +56,15 @@ struct VethEnd {
 };
 // kAlreadyExists when either name is taken. `mtu` 0: the kernel's default.
 Result<> CreateVeth(Socket& socket, const VethEnd& end, const VethEnd& peer, int mtu);
-// The bridge is made down. Without a `mac` it takes the lowest of its ports' and so changes over time.
+// Makes a bridge that is down. Without `mac` it takes the lowest address of its ports, which changes over
+// time.
 Result<> CreateBridge(Socket& socket, std::string_view name, int mtu, std::optional<MacAddress> mac);
 
-// A dummy holds addresses and sends nothing. It is made down, and without ARP. kUnimplemented where the
-// kernel has none.
+// Makes a dummy interface, which holds addresses and sends nothing. It is down, and has ARP off.
+// kUnimplemented where the kernel lacks the driver.
 Result<> CreateDummy(Socket& socket, std::string_view name);
 
-// What to change; what is not set stays. One message to the kernel.
+// Changes to a link, in one message to the kernel. Fields that are not set stay as they are.
 struct LinkChange {
   std::optional<bool> up;
   std::optional<bool> promisc;
@@ -79,7 +80,7 @@ inline Result<> SetUp(Socket& socket, int index) { return ChangeLink(socket, ind
 
 // Settings of a bridge port.
 struct PortChange {
-  std::optional<bool> hairpin;   // send frames back out of the port they came in by
+  std::optional<bool> hairpin;   // send frames back through the port they came in by
   std::optional<bool> isolated;  // no frames between isolated ports
 };
 Result<> ChangePort(Socket& socket, int index, const PortChange& change);

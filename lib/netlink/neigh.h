@@ -1,4 +1,4 @@
-// Neighbours: ARP and NDP entries, and forwarding entries of bridges and VXLAN (RTM_*NEIGH).
+// Neighbours: ARP and NDP entries (RTM_*NEIGH). For the forwarding entries of VXLAN devices see fdb.h.
 #pragma once
 
 #include <vector>
@@ -16,8 +16,9 @@ struct Neighbor {
   bool permanent = false;
 };
 
+// Adds an entry, or replaces the one for the same link and address.
 Result<> ReplaceNeighbor(Socket& socket, const Neighbor& neighbor);
-// False when there was none.
+// False: there was no such entry.
 Result<bool> DeleteNeighbor(Socket& socket, int link_index, const IpAddress& address);
 Result<std::vector<Neighbor>> ListNeighbors(Socket& socket, int link_index);
 

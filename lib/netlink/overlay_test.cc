@@ -95,7 +95,7 @@ TEST_F(OverlayTest, BatchOfManyAndWhatIsRefused) {
   };
   EXPECT_EQ(ours(), 1000);
 
-  // The second is refused; those around it are made, and deleting nothing is fine.
+  // The second is refused; the changes around it are made, and deleting a missing entry is fine.
   batch.ReplaceRoute({.destination = Prefix("10.201.0.0/24"), .gateway = Ip("10.0.0.9"), .protocol = 75});
   batch.ReplaceRoute({.destination = Prefix("10.202.0.0/24"), .gateway = Ip("172.16.0.1"), .protocol = 75});
   batch.DeleteRoute({.destination = Prefix("10.203.0.0/24"), .protocol = 75});
@@ -119,7 +119,8 @@ TEST_F(OverlayTest, MonitorNamesWhatChangedAndWho) {
     ASSIGN_OR_RETURN(monitor, Monitor::Open());
     return {};
   }));
-  // The kernel tells of the new link's state and addresses when it comes to that, so others may be between.
+  // The kernel reports the new link's state and addresses at its own pace, so other events may come in
+  // between.
   auto await = [&](const std::function<bool(const KernelEvent&)>& meant) -> Result<KernelEvent> {
     for (;;) {
       ASSIGN_OR_RETURN(const std::vector<KernelEvent> events, monitor->Wait({}, std::chrono::seconds(10)));

@@ -1,4 +1,4 @@
-// Inside lib/netlink only: one netlink request, built attribute by attribute.
+// Internal to lib/netlink: one netlink request, built attribute by attribute.
 #pragma once
 
 #include <netlink/attr.h>
@@ -15,7 +15,7 @@ namespace keelson::netlink {
 
 class Request {
  public:
-  // `what` names the act in errors: "create bridge cni0".
+  // `what` names the operation in errors: "create bridge cni0".
   template <typename Header>
   Request(int type, int flags, const Header& header, std::string what)
       : Request(type, flags, std::move(what)) {
@@ -47,9 +47,9 @@ class Request {
   nl_msg* message() const { return message_; }  // for batches
   const std::string& what() const { return what_; }
 
-  // Sends and waits for the kernel's acknowledgement. `on_reply` gets every message that comes before it.
+  // Sends and waits for the kernel's acknowledgement. `on_reply` gets every message before that.
   Result<> Run(Socket& socket, const std::function<void(nlmsghdr*)>& on_reply = {});
-  // For deletions: false when there was nothing to delete.
+  // For deletions. False: there was nothing to delete.
   Result<bool> RunIfThere(Socket& socket);
 
  private:

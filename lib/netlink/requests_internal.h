@@ -1,4 +1,4 @@
-// Inside lib/netlink only: requests that are sent alone or in a batch.
+// Internal to lib/netlink: requests that can be sent alone or in a batch.
 #pragma once
 
 #include <memory>

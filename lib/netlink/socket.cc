@@ -39,7 +39,8 @@ int OnError(sockaddr_nl*, nlmsgerr* error, void* arg) {
   auto* outcome = static_cast<Outcome*>(arg);
   outcome->done = true;
   outcome->errnum = -error->error;
-  // With NETLINK_CAP_ACK the request is cut to its header, and the extended attributes follow at once.
+  // With NETLINK_CAP_ACK the kernel cuts the echoed request to its header; extended attributes follow at
+  // once.
   auto* header = reinterpret_cast<nlmsghdr*>(reinterpret_cast<char*>(error) - NLMSG_HDRLEN);
   int rest = static_cast<int>(header->nlmsg_len - NLMSG_HDRLEN - sizeof(nlmsgerr));
   if ((header->nlmsg_flags & NLM_F_ACK_TLVS) && (header->nlmsg_flags & NLM_F_CAPPED) && rest > 0) {

@@ -1,9 +1,9 @@
-// A netlink socket, of the routing family unless said otherwise. It stays bound to the network namespace it
-// was opened in, whatever its thread does later; so one process may hold sockets of many namespaces. Not
-// thread safe.
+// A netlink socket, of the routing family unless its Open function says otherwise. It stays bound to the
+// network namespace that it was opened in, whatever its thread does later, so one process may hold sockets
+// of many namespaces. Not thread safe.
 //
-// The verbs in link.h, addr.h, route.h and neigh.h take one. They are synchronous: the kernel has done the
-// work, or refused it, when they return. Errors carry errno and, where the kernel gives one, its reason.
+// The functions in link.h, addr.h, route.h and neigh.h take one. They are synchronous: the kernel has done
+// or refused the work when they return. Errors carry errno and, where the kernel gives one, its reason.
 #pragma once
 
 #include <memory>
@@ -27,8 +27,8 @@ class Socket {
   Socket& operator=(Socket&&) noexcept;
   ~Socket();
 
-  nl_sock* get() const { return socket_; }  // for this folder
-  // What the kernel names the author of a change by, in the events of monitor.h.
+  nl_sock* get() const { return socket_; }  // for lib/netlink only
+  // This socket's netlink port: KernelEvent::author (monitor.h) of changes made through it.
   uint32_t port() const;
 
  private:

@@ -1,4 +1,4 @@
-// VXLAN devices that learn nothing and flood nothing: every destination is told to them (fdb.h, neigh.h).
+// VXLAN devices that learn nothing and flood nothing: every destination is set explicitly (fdb.h, neigh.h).
 #pragma once
 
 #include <cstdint>
@@ -13,16 +13,16 @@ namespace keelson::netlink {
 
 struct Vxlan {
   uint32_t id = 1;       // network identifier, 24 bits
-  uint16_t port = 8472;  // UDP, here and there
-  IpAddress local;       // source of outer packets; its family is that of all of them
+  uint16_t port = 8472;  // UDP, here and at the peers
+  IpAddress local;       // source of outer packets; sets the family of all of them
   bool learning = false;
   auto operator<=>(const Vxlan&) const = default;
 };
 
-// Made up at once. kAlreadyExists when the name is taken.
+// Makes the device and sets it up. kAlreadyExists when the name is taken.
 Result<> CreateVxlan(Socket& socket, std::string_view name, const Vxlan& vxlan, const MacAddress& mac,
                      int mtu);
-// kNotFound when there is no such link, kInvalid when it is of another kind.
+// kNotFound when there is no such link, kInvalid when it is not a VXLAN device.
 Result<Vxlan> GetVxlan(Socket& socket, std::string_view name);
 
 }  // namespace keelson::netlink

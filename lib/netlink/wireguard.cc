@@ -16,7 +16,7 @@
 namespace keelson::netlink {
 namespace {
 
-constexpr size_t kPeersPerMessage = 16;  // a message of libnl's is a page
+constexpr size_t kPeersPerMessage = 16;  // libnl messages are one page
 
 std::string Bytes(nlattr* attribute) {
   return {static_cast<char*>(nla_data(attribute)), static_cast<size_t>(nla_len(attribute))};
@@ -123,7 +123,7 @@ Result<WireguardDevice> GetWireguard(Socket& generic, std::string_view name) {
       out.port = nla_get_u16(port);
     ForEach(nlmsg_find_attr(message, sizeof header, WGDEVICE_A_PEERS), [&](nlattr* nest) {
       WireguardPeer peer = ParsePeer(nest);
-      // A peer with many prefixes goes on in the next message.
+      // A peer with many prefixes continues in the next message.
       if (!out.peers.empty() && out.peers.back().public_key == peer.public_key) {
         auto& allowed = out.peers.back().allowed;
         allowed.insert(allowed.end(), peer.allowed.begin(), peer.allowed.end());

@@ -1,4 +1,4 @@
-// WireGuard devices. The kernel's module is not everywhere: kUnimplemented then. Keys are 32 raw bytes.
+// WireGuard devices. kUnimplemented when the kernel lacks the module. Keys are 32 raw bytes.
 #pragma once
 
 #include <cstdint>
@@ -16,12 +16,12 @@ struct WireguardPeer {
   std::string public_key;
   IpAddress endpoint;
   uint16_t port = 0;
-  std::vector<IpPrefix> allowed;  // sorted: whose packets it sends, and where packets for them go
+  std::vector<IpPrefix> allowed;  // sorted: sources it may send from, and destinations routed to it
   bool operator==(const WireguardPeer&) const = default;
 };
 
 struct WireguardDevice {
-  std::string public_key;  // follows from the private one; empty while there is none
+  std::string public_key;  // derived from the private key; empty without one
   uint16_t port = 0;
   std::vector<WireguardPeer> peers;
 };
@@ -29,11 +29,11 @@ struct WireguardDevice {
 struct WireguardChange {
   std::optional<std::string> private_key;
   std::optional<uint16_t> port;
-  std::vector<WireguardPeer> set;    // added, or changed: endpoint and allowed prefixes are replaced
+  std::vector<WireguardPeer> set;    // added or changed; a change replaces endpoint and allowed prefixes
   std::vector<std::string> removed;  // public keys
 };
 
-// `route` is a socket of the routing family. The device is made up at once.
+// Makes the device and sets it up. `route` is a socket of the routing family.
 Result<> CreateWireguard(Socket& route, std::string_view name, int mtu);
 
 // `generic` comes from Socket::OpenGeneric().

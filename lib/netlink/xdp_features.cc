@@ -8,7 +8,7 @@
 namespace keelson::netlink {
 namespace {
 
-// Of linux/netdev.h, which Debian 12 does not have.
+// From linux/netdev.h, which Debian 12 does not have.
 constexpr uint8_t kGetDevice = 1;
 constexpr int kIndex = 1, kFeatures = 3;
 

@@ -1,4 +1,4 @@
-// What drivers can do for BPF programs at them (XDP). `generic` comes from Socket::OpenGeneric().
+// What an interface's driver supports for XDP programs. `generic` comes from Socket::OpenGeneric().
 #pragma once
 
 #include <cstdint>
@@ -9,12 +9,12 @@ namespace keelson::netlink {
 
 // NETDEV_XDP_ACT_... of linux/netdev.h (Linux 6.3).
 enum XdpFeature : uint64_t {
-  kXdpBasic = 1,     // runs programs, and sends out again by the same device
+  kXdpBasic = 1,     // runs programs, and sends frames back out of the same device
   kXdpRedirect = 2,  // hands frames to other devices
-  kXdpReceive = 4,   // takes frames of other devices; of a veth also its own again
+  kXdpReceive = 4,   // takes frames from other devices; a veth also its own back
 };
 
-// At this moment. kUnimplemented where the kernel does not tell (before 6.3); kNotFound: no such interface.
+// The interface's features now. kUnimplemented before Linux 6.3; kNotFound: no such interface.
 Result<uint64_t> XdpFeatures(Socket& generic, int link_index);
 
 }  // namespace keelson::netlink

@@ -176,7 +176,7 @@ Result<PolicyMonitor> PolicyMonitor::Open() {
   return PolicyMonitor(std::move(events));
 }
 
-// All that the kernel tells in this group are changes.
+// Every message in this group is a change.
 Result<size_t> PolicyMonitor::Wait(std::stop_token stop, std::chrono::milliseconds timeout) {
   size_t changes = 0;
   RETURN_IF_ERROR(events_.Wait(stop, timeout, [&](const nlmsghdr*) { return ++changes > 0; }));

@@ -17,8 +17,8 @@ namespace keelson::netlink {
 
 struct XfrmState {
   IpAddress source, destination;  // of outer packets
-  uint32_t spi = 0;               // host order, 256 and above; unique for a destination
-  uint32_t reqid = 0;             // what policies ask for
+  uint32_t spi = 0;               // host order, 256 and above; unique per destination
+  uint32_t reqid = 0;             // policies select states by it
   std::string key;                // AES-256 key and 4 bytes of salt; empty in listings
 };
 
@@ -32,32 +32,32 @@ struct XfrmPolicy {
   };
   Direction direction = Direction::kOut;
   IpPrefix source, destination;  // of inner packets
-  uint32_t priority = 0;         // the lowest matching one decides
+  uint32_t priority = 0;         // the matching policy with the lowest priority applies
   bool block = false;
-  std::optional<Tunnel> tunnel = {};  // none: packets pass as they are
+  std::optional<Tunnel> tunnel = {};  // none: packets pass unchanged
   bool operator==(const XfrmPolicy&) const = default;
 };
 
-// Keys' lifetimes are unlimited, inner packets may be of either family, and replays are not looked for: a
-// sender that starts again counts from one. kAlreadyExists when the SPI is taken; kUnimplemented when the
-// kernel has no ESP or no AES-GCM.
+// Adds a security association. Its lifetime is unlimited, inner packets may be of either family, and replay
+// protection is off: a sender that restarts counts from one again. kAlreadyExists when the SPI is taken;
+// kUnimplemented when the kernel has no ESP or no AES-GCM.
 Result<> AddState(Socket& socket, const XfrmState& state);
 Result<bool> DeleteState(Socket& socket, const XfrmState& state);  // false: there was none
 Result<std::vector<XfrmState>> ListStates(Socket& socket);         // of ESP
 
-// Takes the place of one with the same direction and addresses.
+// Adds a policy, or replaces the one with the same direction and addresses.
 Result<> ReplacePolicy(Socket& socket, const XfrmPolicy& policy);
 Result<bool> DeletePolicy(Socket& socket, const XfrmPolicy& policy);  // false: there was none
 Result<std::vector<XfrmPolicy>> ListPolicies(Socket& socket);
 
-// Policies that come and go, whoever changes them, in the namespace it was opened in. One waiting thread at a
-// time.
+// Reports changes of policies, whoever makes them, in the namespace that it was opened in. One waiting
+// thread at a time.
 class PolicyMonitor {
  public:
-  // EPROTONOSUPPORT: a kernel without IPsec.
+  // EPROTONOSUPPORT: the kernel has no IPsec.
   static Result<PolicyMonitor> Open();
-  // Blocks for at least one change, and says how many there were (or more than were kept). kTimeout after
-  // `timeout`, kCancelled by `stop`.
+  // Blocks until there is at least one change; returns how many there were (one more for lost messages).
+  // kTimeout after `timeout`, kCancelled on `stop`.
   Result<size_t> Wait(std::stop_token stop, std::chrono::milliseconds timeout);
 
  private:

@@ -25,7 +25,7 @@ Result<bool> HasClsact(Socket& socket, int link_index) {
   Request request(RTM_GETQDISC, NLM_F_DUMP, TrafficControl(link_index, 0), "list queueing disciplines");
   RETURN_IF_ERROR(request.Run(socket, [&](nlmsghdr* header) {
     auto* info = static_cast<tcmsg*>(nlmsg_data(header));
-    // Both are at the same place.
+    // clsact and ingress have the same parent.
     found = found || (info->tcm_ifindex == link_index && info->tcm_parent == TC_H_CLSACT);
   }));
   return found;

@@ -54,7 +54,7 @@ TEST_F(ClsactTest, TheKernelTellsWhatIsTakenAway) {
     ASSIGN_OR_RETURN(monitor, Monitor::Open());
     return {};
   }));
-  // The next removal of a filter or a discipline.
+  // The next event that reports a removed filter or discipline.
   auto next = [&]() -> int {
     for (;;) {
       auto events = monitor->Wait({}, std::chrono::seconds(10));

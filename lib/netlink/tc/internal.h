@@ -1,4 +1,4 @@
-// Inside lib/netlink only: what requests about queueing disciplines and filters begin with (rtnetlink(7)).
+// Internal to lib/netlink: the header of requests about queueing disciplines and filters (rtnetlink(7)).
 #pragma once
 
 #include <linux/rtnetlink.h>
@@ -17,7 +17,7 @@ inline tcmsg TrafficControl(int link_index, uint32_t parent) {
   return header;
 }
 
-// The end of what a request is named in errors.
+// The end of a request's name in errors.
 inline std::string OnLink(int link_index) { return " of link with index " + std::to_string(link_index); }
 
 }  // namespace keelson::netlink

@@ -50,7 +50,7 @@ TokenBucket ParseBucket(nlmsghdr* header) {
   return out;
 }
 
-// All packets to another device, as the action of a classifier.
+// Adds a classifier action that redirects all packets to another device.
 void PutRedirection(Request& request, int attribute, int ifb_index) {
   request.Nest(attribute, [&] {
     request.Nest(1, [&] {  // the first action
@@ -66,7 +66,7 @@ void PutRedirection(Request& request, int attribute, int ifb_index) {
   });
 }
 
-// A selector with one key that every packet matches.
+// A selector with one key, which every packet matches.
 std::string MatchEverything() {
   tc_u32_sel selector{};
   selector.flags = TC_U32_TERMINAL;
@@ -92,7 +92,7 @@ Result<> DeleteIngress(Socket& socket, int link_index) {
   tcmsg header = TrafficControl(link_index, TC_H_INGRESS);
   Result<> deleted =
       Request(RTM_DELQDISC, 0, header, "delete ingress discipline" + OnLink(link_index)).Run(socket);
-  // EINVAL: there is none.
+  // EINVAL: there is no root discipline to delete.
   if (!deleted && (deleted.error().Is(Code::kNotFound) || deleted.error().errnum() == EINVAL)) return {};
   return deleted;
 }
@@ -148,7 +148,7 @@ Result<> RedirectReceived(Socket& socket, int link_index, int ifb_index) {
                   "add ingress discipline" + OnLink(link_index));
   request.PutString(TCA_KIND, "ingress");
   RETURN_IF_ERROR(request.Run(socket));
-  // Kernels have one or the other, or both.
+  // A kernel has one of these classifiers, or both.
   Result<> added = AddFilter(socket, link_index, ifb_index, true);
   if (added || !added.error().Is(Code::kNotFound)) return added;
   return AddFilter(socket, link_index, ifb_index, false);
