@@ -26,7 +26,7 @@ std::string Text(const char* text) { return text ? text : ""; }
 
 static_assert(NFTNL_UDATA_RULE_COMMENT == 0 && NFTNL_UDATA_SET_ELEM_COMMENT == 0);
 
-// Of a rule or an element.
+// For rules and elements.
 int KeepComment(const nftnl_udata* attribute, void* arg) {
   if (nftnl_udata_type(attribute) == NFTNL_UDATA_RULE_COMMENT && nftnl_udata_len(attribute) > 0) {
     static_cast<std::string*>(arg)->assign(static_cast<const char*>(nftnl_udata_get(attribute)),

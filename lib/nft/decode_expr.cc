@@ -28,7 +28,7 @@ std::string Text(const nftnl_expr* e, uint16_t attribute) {
   return text ? text : "";
 }
 
-// The kernel names a register that is aligned to 16 bytes by its old number.
+// The kernel reports a register that is aligned to 16 bytes by its old number.
 int Register(const nftnl_expr* e, uint16_t attribute) {
   auto number = static_cast<int>(U32(e, attribute));
   if (number >= NFT_REG_1 && number <= NFT_REG_4) return (number - NFT_REG_1) * 4;
@@ -73,7 +73,7 @@ std::optional<Field> MetaField(uint32_t key) {
   }
 }
 
-// What rule.h has no words for.
+// Text for an expression that rule.h does not model.
 std::string Brackets(const nftnl_expr* e, const std::string& name) {
   char text[512];
   int size = nftnl_expr_snprintf(text, sizeof text, e, NFTNL_OUTPUT_DEFAULT, 0);
@@ -92,7 +92,7 @@ Decoded LoadOf(const nftnl_expr* e, uint16_t reg, T field) {
 }
 
 Decoded Payload(const nftnl_expr* e) {
-  if (!Has(e, NFTNL_EXPR_PAYLOAD_DREG)) return std::nullopt;  // it writes into the packet
+  if (!Has(e, NFTNL_EXPR_PAYLOAD_DREG)) return std::nullopt;  // writes into the packet
   return LoadOf(e, NFTNL_EXPR_PAYLOAD_DREG, PayloadField(e));
 }
 
@@ -183,7 +183,7 @@ Decoded Masq(const nftnl_expr* e) {
                           Register(e, NFTNL_EXPR_MASQ_REG_PROTO_MAX)};
 }
 Decoded Counter(const nftnl_expr*) { return expr::Counter{}; }
-// Of iptables-nft: a comment matches always.
+// Matches of iptables-nft: a comment always matches.
 Decoded Match(const nftnl_expr* e) {
   if (Text(e, NFTNL_EXPR_MT_NAME) != "comment") return std::nullopt;
   return expr::Counter{};

@@ -1,4 +1,4 @@
-// Inside lib/nft only: one expression as the kernel gave it, into rule.h's words.
+// Internal to lib/nft: decodes one expression of the kernel into rule.h's model.
 #pragma once
 
 #include <cstdio>  // libnftnl/expr.h needs FILE
@@ -9,7 +9,7 @@
 
 namespace keelson::nft {
 
-// Appends it to `program`, or marks that as not understood.
+// Appends the expression to `program`, or records it there as not understood.
 void DecodeExpr(const nftnl_expr* e, Program& program);
 
 }  // namespace keelson::nft

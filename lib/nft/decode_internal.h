@@ -1,4 +1,4 @@
-// Inside lib/nft only: what the kernel answers, into the model. Objects of other tables are left out.
+// Internal to lib/nft: decodes the kernel's answers into the model. Skips objects of other tables.
 #pragma once
 
 #include "lib/nft/model.h"

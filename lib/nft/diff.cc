@@ -16,8 +16,8 @@ class Differ {
   Differ(const Ruleset& found, const Ruleset& wanted, Transaction& out)
       : found_(found), wanted_(wanted), out_(out) {}
 
-  // References decide the order: a chain that must be another kind, or a set of another shape, can go only
-  // once no rule speaks of it.
+  // References decide the order: a chain or set that changes its kind or shape can be deleted only once no
+  // rule refers to it.
   void Run() {
     FindStale();
     for (const auto& [name, contents] : wanted_.chains) {
@@ -36,7 +36,7 @@ class Differ {
     for (const auto& [name, contents] : wanted_.sets) {
       if (!SameSet(name)) out_.AddSet(contents.set);
     }
-    // Before the elements: for each rule that reads a map the kernel walks what is in it.
+    // Rules before elements: for each new rule that reads a map the kernel walks all its elements.
     for (const auto& [name, contents] : wanted_.chains) {
       if (!NeedsRules(name)) continue;
       for (const Rule& rule : contents.rules) out_.AddRule(rule);
@@ -55,8 +55,8 @@ class Differ {
     return found != found_.sets.end() && wanted != wanted_.sets.end() &&
            found->second.set == wanted->second.set;
   }
-  // A set that is made anew takes the rules that speak of it along; which ones those are is not known of
-  // found rules, so all are written again.
+  // A set that is replaced takes the rules that refer to it along. Rules read from the kernel do not say
+  // which sets they refer to, so all rules are written again.
   bool NeedsRules(const std::string& chain) const {
     auto found = found_.chains.find(chain);
     const auto& wanted = wanted_.chains.at(chain);
@@ -77,7 +77,7 @@ class Differ {
     }
   }
 
-  // Gone or changed. The kernel cannot change a datum: such elements are taken out and put in again.
+  // Elements that are gone or changed. The kernel cannot change a datum: those are deleted and added again.
   void DropElements() {
     for (const auto& [name, contents] : found_.sets) {
       if (!SameSet(name) || contents.set.dynamic) continue;

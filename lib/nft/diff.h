@@ -1,4 +1,4 @@
-// From what is in the kernel to what is wanted, touching only what differs.
+// Computes the changes from the kernel's state to the wanted state.
 #pragma once
 
 #include <optional>
@@ -7,8 +7,9 @@
 
 namespace keelson::nft {
 
-// Chains whose rules differ (by fingerprint) are flushed and filled again; sets of another shape are made
-// anew. Elements of dynamic sets belong to the rules and are left alone.
+// A transaction that touches only what differs. `found` nullopt: there is no table yet. Chains whose rules
+// differ (by fingerprint) are flushed and refilled; sets of another shape are replaced. Elements of dynamic
+// sets belong to the rules and stay.
 Transaction Diff(const std::optional<Ruleset>& found, const Ruleset& wanted);
 
 }  // namespace keelson::nft

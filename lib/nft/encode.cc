@@ -30,12 +30,12 @@ using RulePtr = std::unique_ptr<nftnl_rule, Deleter<nftnl_rule_free>>;
 using SetPtr = std::unique_ptr<nftnl_set, Deleter<nftnl_set_free>>;
 using TablePtr = std::unique_ptr<nftnl_table, Deleter<nftnl_table_free>>;
 
-// An attribute's length is 16 bits, elements of one message are one attribute; an element of ours stays
-// below 500 bytes.
+// Elements of one message share one attribute, whose length has 16 bits; an element of ours stays below 500
+// bytes.
 constexpr size_t kElementsPerMessage = 128;
 constexpr size_t kScratchBytes = 256 << 10;
 
-constexpr unsigned kTypeBits = 6;  // of each part of a concatenation, as nft(8) numbers them
+constexpr unsigned kTypeBits = 6;  // per part of a concatenation, in nft(8)'s numbering
 struct TypeRow {
   Type type;
   uint32_t number;
@@ -143,7 +143,7 @@ class Encoder {
     }
     std::unique_ptr<nftnl_udata_buf, Deleter<nftnl_udata_buf_free>> hints(nftnl_udata_buf_alloc(64));
     if (o.set.key == std::vector<Type>{Type::kIfname}) {
-      // nft(8) shows names backwards, and nothing of them, unless it is told that they are no big numbers.
+      // nft(8) prints names backwards and truncated unless it knows that they are not big-endian numbers.
       constexpr uint32_t kHostByteOrder = 1;
       nftnl_udata_put_u32(hints.get(), NFTNL_UDATA_SET_KEYBYTEORDER, kHostByteOrder);
       nftnl_set_set_data(set.get(), NFTNL_SET_USERDATA, nftnl_udata_buf_data(hints.get()),

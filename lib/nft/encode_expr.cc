@@ -181,7 +181,7 @@ struct Encode {
     nftnl_expr* e = nftnl_expr_alloc("masq");
     nftnl_expr_set_u32(e, NFTNL_EXPR_MASQ_FLAGS, NF_NAT_RANGE_PROTO_RANDOM_FULLY);
     if (x.first < 0) return e;
-    // Without this the kernel takes the ports and does not look at them.
+    // Without this flag the kernel ignores the ports.
     nftnl_expr_set_u32(e, NFTNL_EXPR_MASQ_FLAGS,
                        NF_NAT_RANGE_PROTO_RANDOM_FULLY | NF_NAT_RANGE_PROTO_SPECIFIED);
     nftnl_expr_set_u32(e, NFTNL_EXPR_MASQ_REG_PROTO_MIN, Register(x.first));

@@ -1,4 +1,4 @@
-// Inside lib/nft only: one expression as libnftnl's object, and the kernel's verdict codes.
+// Internal to lib/nft: encodes one expression for libnftnl, and converts verdict codes.
 #pragma once
 
 #include <cstdio>  // libnftnl/expr.h needs FILE

@@ -7,7 +7,7 @@
 namespace keelson::nft {
 namespace {
 
-// Sets and chains that a rule speaks of.
+// The sets and chains that a rule refers to.
 void References(const Rule& rule, std::vector<std::string>& sets, std::vector<std::string>& chains) {
   for (const Expr& e : rule.exprs()) {
     if (auto* x = std::get_if<expr::Lookup>(&e)) sets.push_back(x->set);
@@ -29,7 +29,7 @@ bool Contains(const std::vector<std::string>& names, const std::string& name) {
 
 bool UsesChain(const Ruleset& table, const std::string& name) {
   for (const auto& [chain, contents] : table.chains) {
-    if (chain == name) continue;  // its own rules go with it
+    if (chain == name) continue;  // a chain's own rules go with it
     for (const Rule& rule : contents.rules) {
       std::vector<std::string> sets, chains;
       References(rule, sets, chains);
@@ -55,7 +55,7 @@ bool UsesSet(const Ruleset& table, const std::string& name) {
   return false;
 }
 
-// One change applied to a copy; the value is an errno, 0 for success.
+// Applies one change to a copy; returns an errno value, 0 for success.
 struct Applier {
   std::optional<Ruleset>& table;
   const Table& name;
@@ -103,7 +103,7 @@ struct Applier {
     table->chains[o.rule.chain()].rules.push_back(o.rule);
     return 0;
   }
-  // Rules have no handles here: only those of others are taken out one by one.
+  // Rules have no handles here: callers delete single rules only in tables of other programs.
   int operator()(const op::DeleteRule&) { return EOPNOTSUPP; }
   int operator()(const op::AddSet& o) {
     if (!table) return ENOENT;

@@ -1,4 +1,4 @@
-// nf_tables in memory, for tests: atomic, with the kernel's errors for dangling and missing references.
+// An in-memory nf_tables for tests: atomic, with the kernel's errors for dangling and missing references.
 #pragma once
 
 #include <map>
@@ -16,7 +16,7 @@ class FakeKernel : public Kernel {
   Result<bool> HasChain(const Table& table, const std::string& chain) override;
   Result<uint32_t> Generation() override { return static_cast<uint32_t>(applied_) + 1; }
 
-  int applied() const { return applied_; }  // transactions that were accepted
+  int applied() const { return applied_; }  // number of accepted transactions
 
  private:
   std::map<std::pair<Family, std::string>, Ruleset> tables_;

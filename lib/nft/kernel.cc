@@ -18,7 +18,7 @@
 namespace keelson::nft {
 namespace {
 
-// Which element of a message the kernel objects to: the attribute at `offset` lies inside it.
+// The element of a message that the kernel objects to: the one that contains the attribute at `offset`.
 size_t ElementAt(const nlmsghdr* message, uint32_t offset) {
   const nlattr* list = nullptr;
   ForEachAttribute(message, sizeof(nfgenmsg), [&](const nlattr* attribute) {
@@ -35,7 +35,7 @@ size_t ElementAt(const nlmsghdr* message, uint32_t offset) {
   return found;
 }
 
-// The change that a refused message belongs to, cut down to the element in question.
+// Text for the change that a refused message belongs to, cut down to the element in question.
 std::string Describe(const Transaction& transaction, const Batch& batch, uint32_t seq, uint32_t offset) {
   uint32_t index = seq - batch.first_seq - 1;
   std::string where = ToText(transaction.table()) + ": ";
@@ -66,7 +66,7 @@ class RealKernel : public Kernel {
     uint32_t last = batch.first_seq + static_cast<uint32_t>(batch.messages.size());
     std::optional<Error> failure;
     bool done = false;
-    // The kernel has worked through the batch before send() returned: all answers are there.
+    // The kernel processed the whole batch before send() returned, so all answers are queued.
     Result<> read = socket_.ReceiveQueued([&](const nlmsghdr* header) {
       if (header->nlmsg_type != NLMSG_ERROR || header->nlmsg_seq < batch.first_seq) return;
       auto* answer = static_cast<const nlmsgerr*>(mnl_nlmsg_get_payload(header));
@@ -102,7 +102,7 @@ class RealKernel : public Kernel {
     RETURN_IF_ERROR(Ask(table, NFT_MSG_GETSET, NLM_F_DUMP, {{NFTA_SET_TABLE, table.name}},
                         [&](const nlmsghdr* header) { DecodeSet(header, out); }));
     for (auto set = out.sets.begin(); set != out.sets.end();) {
-      // A walk that a change has disturbed may have missed elements: it is made again.
+      // A dump that a change has disturbed may have missed elements: repeat it.
       Result<> read;
       bool torn = true;
       for (int attempt = 0; torn && attempt < 20; ++attempt) {
@@ -158,14 +158,14 @@ class RealKernel : public Kernel {
                           torn = torn || (header->nlmsg_flags & NLM_F_DUMP_INTR);
                           DecodeElements(header, into);
                         }));
-    // A hash table that grows during the walk leaves elements out without a word.
+    // A hash table that grows during a dump omits elements silently, so compare with the kernel's count.
     if (into.set.interval || into.set.dynamic || into.set.timeout.count() > 0) return {};
     ASSIGN_OR_RETURN(size_t count, CountOf(table, into.set.name));
     torn = torn || into.elements.size() < count;
     return {};
   }
 
-  // How many elements the kernel says a set has; 0 where it does not (before Linux 6.16).
+  // The number of elements by the kernel's count; 0 if it does not report one (before Linux 6.16).
   Result<size_t> CountOf(const Table& table, const std::string& set) {
     constexpr uint16_t kSetCount = 20;  // NFTA_SET_COUNT, newer than the headers of Debian 12 and 13
     size_t count = 0;

@@ -1,4 +1,4 @@
-// One test for the kernel and for the fake: what holds of one holds of the other.
+// One test for the kernel and the fake: both must behave the same.
 #include "lib/nft/kernel.h"
 
 #include <gmock/gmock.h>
@@ -75,7 +75,7 @@ class KernelTest : public ::testing::TestWithParam<bool> {
     }
     return std::move(**found);
   }
-  // The same text for expressions and for their fingerprints.
+  // Prints expressions and fingerprints alike, so that found and wanted rules compare equal.
   static std::string Canonical(Ruleset ruleset) {
     for (auto& [name, contents] : ruleset.chains) {
       for (Rule& rule : contents.rules) {
@@ -325,7 +325,7 @@ TEST(MonitorTest, TellsWhoChangedWhichTable) {
   EXPECT_TRUE(monitor->Wait({}, std::chrono::milliseconds(1)).error().Is(Code::kTimeout));
 }
 
-// A stranger writes just before each transaction, if told so.
+// Another program writes just before each transaction, if enabled.
 class DisturbedKernel : public Kernel {
  public:
   DisturbedKernel(std::unique_ptr<Kernel> kernel, Kernel& stranger)

@@ -1,8 +1,8 @@
-// nftables objects as values: what user space says about a table, independent of netlink.
+// nftables objects as values: a table as user space describes it, independent of netlink.
 //
-// Everything here belongs to one table, so no object names it. Keys and data of sets are bytes in the form
-// the kernel compares: network order for addresses and ports, host order for marks; in concatenations each
-// part is padded to 4 bytes. Key() builds them.
+// All objects belong to one table, so none of them names it. Keys and data of sets are bytes in the form
+// that the kernel compares: network order for addresses and ports, host order for marks; each part of a
+// concatenation is padded to 4 bytes. Key() builds them.
 #pragma once
 
 #include <chrono>
@@ -27,7 +27,7 @@ struct Table {
 };
 
 enum class HookType { kFilter, kNat };
-// NF_INET_*; the bridge family numbers its hooks alike.
+// NF_INET_*; the bridge family has the same numbers.
 enum class HookPoint : uint8_t { kPrerouting, kInput, kForward, kOutput, kPostrouting };
 
 struct Hook {
@@ -46,7 +46,7 @@ struct Chain {
 enum class Type : uint8_t { kIpv4Addr, kIpv6Addr, kInetProto, kInetService, kMark, kIfname, kEtherAddr };
 size_t SizeOf(Type type);
 
-// A set, or with `data` or `verdicts` a map.
+// A set; with `data` or `verdicts`, a map.
 struct Set {
   std::string name;
   std::vector<Type> key;
@@ -54,7 +54,7 @@ struct Set {
   bool verdicts = false;
   bool interval = false;                 // elements are ranges of each part: key to key_end
   bool dynamic = false;                  // rules add elements (Update)
-  std::chrono::milliseconds timeout{0};  // elements' lifetime; 0: for ever
+  std::chrono::milliseconds timeout{0};  // lifetime of elements; 0: no limit
   bool IsMap() const { return verdicts || !data.empty(); }
   bool operator==(const Set&) const = default;
 };
@@ -68,7 +68,7 @@ struct Element {
   bool operator==(const Element&) const = default;
 };
 
-// One key or datum, part by part:  Key().Ip(address).Proto(6).Port(80).Mark(2).bytes()
+// Builds one key or datum, part by part:  Key().Ip(address).Proto(6).Port(80).Mark(2).bytes()
 class Key {
  public:
   Key& Ip(const IpAddress& address);
@@ -86,14 +86,14 @@ class Key {
   int parts_ = 0;
 };
 
-// Bytes that a key or datum of these types has.
+// The size in bytes of a key or datum of these types.
 size_t WidthOf(const std::vector<Type>& types);
 
 // A table's whole contents, wanted or found.
 struct Ruleset {
   struct ChainContents {
     Chain chain;
-    std::vector<Rule> rules;  // as found in the kernel: comments only, no expressions
+    std::vector<Rule> rules;  // read from the kernel: comments only, no expressions
   };
   struct SetContents {
     Set set;

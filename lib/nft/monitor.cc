@@ -20,7 +20,7 @@ void Note(const nlmsghdr* message, std::vector<TableChange>& out) {
   }
   auto* header = static_cast<const nfgenmsg*>(mnl_nlmsg_get_payload(message));
   TableChange change{.family = static_cast<Family>(header->nfgen_family), .author = message->nlmsg_pid};
-  // Attribute 1 names the table in messages about every kind of object.
+  // Attribute 1 is the table's name in messages about every kind of object.
   ForEachAttribute(message, sizeof(nfgenmsg), [&](const nlattr* attribute) {
     if (mnl_attr_get_type(attribute) == NFTA_TABLE_NAME && mnl_attr_get_payload_len(attribute) > 0) {
       auto* text = static_cast<const char*>(mnl_attr_get_payload(attribute));

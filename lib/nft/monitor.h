@@ -1,4 +1,4 @@
-// Who changes nf_tables, as it happens: netfilter's notifications (NFNLGRP_NFTABLES).
+// Reports who changes nf_tables: netfilter's notifications (NFNLGRP_NFTABLES).
 #pragma once
 
 #include <chrono>
@@ -13,27 +13,27 @@
 
 namespace keelson::nft {
 
-// A table that something was added to, or taken from. Several changes by one author are told once a Wait.
+// A table with an addition or removal. One Wait() merges several changes by one author.
 struct TableChange {
   Family family;
   std::string table;
-  uint32_t author = 0;  // Kernel::port() of who did it
+  uint32_t author = 0;  // Kernel::port() of whoever made the change
   bool operator==(const TableChange&) const = default;
 };
 
-// Of the network namespace it was opened in; opened before a table is read, it misses nothing. The kernel
-// spends time on every element while somebody listens. One waiting thread at a time.
+// Watches the network namespace that it was opened in. A monitor opened before a table is read misses
+// nothing. The kernel spends time on every element while somebody listens. One waiting thread at a time.
 class Monitor {
  public:
   static Result<Monitor> Open();
 
   struct Changes {
     std::vector<TableChange> tables;
-    bool lost = false;  // there was more than the socket holds: look for yourself
+    bool lost = false;  // the socket overflowed: read the tables again
   };
-  // Blocks for at least one change; kTimeout after `timeout`, kCancelled by `stop`.
+  // Blocks until there is at least one change. kTimeout after `timeout`, kCancelled on `stop`.
   Result<Changes> Wait(std::stop_token stop, std::chrono::milliseconds timeout);
-  // Whether the kernel is to tell of anything; at first it does. From any thread.
+  // Switches notifications on or off; they start switched on. From any thread.
   Result<> Listen(bool on);
 
  private:

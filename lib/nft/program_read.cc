@@ -37,7 +37,7 @@ void DecodeProgram(const nlmsghdr* header, LiveTable& into) {
   into.programs[chain].push_back(std::move(program));
 }
 
-// Reads over one socket; remembers whether something has changed meanwhile.
+// Reads over one socket; remembers whether something has changed in between.
 class Reader {
  public:
   Reader(NetfilterSocket& socket, uint32_t& seq) : socket_(socket), seq_(seq) {}
@@ -54,7 +54,7 @@ class Reader {
     return generation;
   }
 
-  // `name` empty: all of the family.
+  // An empty name reads all tables of the family.
   Result<std::vector<LiveTable>> Read(const Table& wanted) {
     std::vector<LiveTable> out;
     RETURN_IF_ERROR(Dump(wanted.family, NFT_MSG_GETTABLE, {}, [&](const nlmsghdr* header) {
@@ -99,7 +99,7 @@ class Reader {
   }
 
   NetfilterSocket& socket_;
-  uint32_t& seq_;  // goes on from one reader to the next: what is left of a dump is told by its number
+  uint32_t& seq_;  // shared by successive readers, to tell leftovers of an earlier dump by their number
   bool torn_ = false;
 };
 

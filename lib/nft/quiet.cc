@@ -5,7 +5,7 @@
 namespace keelson::nft {
 namespace {
 
-// From here on telling costs more than leaving and coming back.
+// From this many elements on, notifications cost more than leaving and rejoining the group.
 constexpr size_t kMany = 100;
 
 bool HasMany(const Transaction& transaction) {

@@ -1,8 +1,9 @@
-// Large transactions that we do not listen to ourselves.
+// Mutes our own monitor during large transactions.
 //
-// While anybody on the machine listens to nf_tables, in whatever network namespace, the kernel makes a
-// message of each element, in 9 KiB of memory, and keeps them all until it commits: of 200 000 elements
-// that is 2 GiB, and most of the time. So our monitor looks away while much is written. Whether somebody
+// While any process on the machine listens to nf_tables, in any network namespace, the kernel builds a
+// message of 9 KiB for each element and keeps all of them until it commits: 2 GiB for 200 000 elements, and
+// most of the time. So the monitor stops listening during a large write. The ruleset's generation shows
+// whether somebody else changed tables meanwhile.
 // else was at the tables meanwhile shows in their generation.
 #pragma once
 
@@ -15,12 +16,13 @@
 namespace keelson::nft {
 
 struct Audience {
-  std::function<std::shared_ptr<Monitor>()> monitor;  // null: nobody listens
-  std::function<void()> missed;            // something may have happened that the monitor has not seen
-  std::function<void(const Error&)> deaf;  // it will see nothing any more
+  std::function<std::shared_ptr<Monitor>()> monitor;  // the monitor to mute; null: nobody listens
+  std::function<void()> missed;                       // changes by others may have gone unnoticed
+  std::function<void(const Error&)> deaf;  // the monitor could not rejoin and will see nothing more
 };
 
-// `kernel`, but with what has many elements written in quiet. The functions are called by Apply's thread.
+// Wraps `kernel`: applies transactions with many elements while the monitor is muted. Apply()'s thread
+// calls the functions of `audience`.
 std::unique_ptr<Kernel> Quietly(std::unique_ptr<Kernel> kernel, Audience audience);
 
 }  // namespace keelson::nft

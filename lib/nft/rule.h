@@ -1,13 +1,13 @@
-// Rules as short programs over sixteen 4-byte registers, as the kernel's nf_tables virtual machine runs them:
-// values are loaded into registers side by side, and a lookup's key is the registers from its first one on.
+// Rules as short programs over sixteen 4-byte registers, the way the kernel's nf_tables virtual machine
+// runs them: a rule loads values into adjacent registers, and a lookup's key starts at a given register.
 //
 //   Rule pick("pick-3");
 //   pick.Load(0, Field::kIpDaddr).Load(1, Field::kL4Proto).Load(2, Field::kDestinationPort)
 //       .Random(3, 3).Map(0, "endpoints", 0).Dnat(Family::kIpv4, 0, 1);
 //
-// A rule ends early, without effect of what follows, when a comparison or lookup fails. A map's datum must
-// not be (part of) the key of another lookup: the kernel can do that, but nft(8) up to 1.0.6 dies of listing
-// it.
+// When a comparison or lookup fails, the rule ends early and the rest of it has no effect. Do not use a
+// map's datum as (part of) the key of another lookup: the kernel can do that, but nft(8) up to 1.0.6
+// crashes when it lists such a rule.
 #pragma once
 
 #include <chrono>
@@ -43,7 +43,7 @@ enum class Field {
   kMark,
   kCtState,           // bits: 1 invalid, 2 established, 4 related, 8 new
   kCtStatus,          // bits: 0x10 source NATed, 0x20 destination NATed
-  kCtOriginalDaddr,   // where the connection's first packet went; 1 register, IPv4
+  kCtOriginalDaddr,   // destination of the connection's first packet; 1 register, IPv4
   kCtOriginal6Daddr,  // 4 registers, IPv6
   kDaddrType,         // fib daddr type: 1 unicast, 2 local, ... (RTN_*)
   kSaddrType,
@@ -76,13 +76,13 @@ struct Immediate {
   int reg;
   std::string value;
 };
-// Goes on if the key is in the set (is not, with negate).
+// Continues if the key is in the set (with negate: if it is not).
 struct Lookup {
   int key;
   std::string set;
   bool negate;
 };
-// Puts the key's datum into registers from `out` on; stops if the key is absent.
+// Puts the key's datum into the registers from `out` on; ends the rule if the key is absent.
 struct Map {
   int key;
   std::string set;
@@ -95,13 +95,13 @@ struct VerdictMap {
 struct SetMark {
   int reg;
 };
-// Adds the key to a dynamic set, or renews its time.
+// Adds the key to a dynamic set, or renews its timeout.
 struct Update {
   int key;
   std::string set;
   std::chrono::milliseconds timeout;
 };
-// Takes the key out of a dynamic set; absent is fine.
+// Removes the key from a dynamic set; an absent key is fine.
 struct Forget {
   int key;
   std::string set;
@@ -110,11 +110,11 @@ struct Dnat {
   Family family;
   int address, port;
 };
-// With fully random ports, from the one in register `first` to that in `last`; -1: whichever.
+// Uses random source ports between those in registers `first` and `last`; -1: any port.
 struct Masquerade {
   int first = -1, last = -1;
 };
-// With a TCP reset, or with the port unreachable of the packet's family.
+// Rejects with a TCP reset, or with "port unreachable" of the packet's family.
 struct Reject {
   bool tcp_reset;
 };
@@ -159,16 +159,17 @@ class Rule {
   Rule& Finish(Verdict verdict) { return Add(expr::Finish{std::move(verdict)}); }
   Rule& Counter() { return Add(expr::Counter{}); }
 
-  // Load a field and compare: `bits` of `field` are all zero (or not).
+  // Loads a field and compares: continues if any of `bits` is set in `field`.
   Rule& AnyBit(Field field, uint32_t bits);
-  // mark |= bits, mark &= ~bits; register 15 is used.
+  // mark |= bits, and mark &= ~bits. Both use register 15.
   Rule& MarkBits(uint32_t bits);
   Rule& UnmarkBits(uint32_t bits);
 
   const std::string& chain() const { return chain_; }
   const std::vector<Expr>& exprs() const { return exprs_; }
-  // What tells a rule found in the kernel from one wanted: kept as the rule's comment. Of a rule that was
-  // built it is a hash of its text.
+  // Identifies a rule across processes: wanted and found rules with equal fingerprints are the same. A
+  // built rule's is a hash of its text, and is written to the kernel as the rule's comment; a found rule's
+  // is that comment.
   std::string Fingerprint() const;
   void set_found_fingerprint(std::string comment) { found_ = std::move(comment); }
 

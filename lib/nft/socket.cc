@@ -12,7 +12,7 @@
 namespace keelson::nft {
 namespace {
 
-// FORCE passes net.core.*mem_max, and needs CAP_NET_ADMIN as all of nf_tables does.
+// The FORCE options exceed net.core.*mem_max; they need CAP_NET_ADMIN, like all of nf_tables.
 void GrowBuffer(int fd, int forced, int plain, int bytes) {
   if (::setsockopt(fd, SOL_SOCKET, forced, &bytes, sizeof bytes) != 0) {
     ::setsockopt(fd, SOL_SOCKET, plain, &bytes, sizeof bytes);
@@ -44,10 +44,10 @@ Result<> NetfilterSocket::Send(std::string_view bytes) {
   int now = 0;
   socklen_t size = sizeof now;
   ::getsockopt(fd, SOL_SOCKET, SO_SNDBUF, &now, &size);
-  // The kernel doubles what is set for its own bookkeeping, and a datagram may take half.
+  // The kernel doubles the size that is set, for its own bookkeeping, and a datagram may take half.
   int needed = static_cast<int>(bytes.size()) + 4096;
   if (now < 2 * needed) GrowBuffer(fd, SO_SNDBUFFORCE, SO_SNDBUF, needed);
-  // Interrupted before the kernel has done anything: a batch is all or nothing.
+  // EINTR before the kernel has done anything: a batch is all or nothing.
   for (int attempt = 0; mnl_socket_sendto(socket_, bytes.data(), bytes.size()) < 0; ++attempt) {
     if (errno != EINTR || attempt == 10) return ErrnoError("send to netfilter");
   }
@@ -96,7 +96,7 @@ Result<> NetfilterSocket::Query(int type, uint16_t family, int flags, uint32_t s
     int left = static_cast<int>(got);
     auto* answer = reinterpret_cast<const nlmsghdr*>(buffer_.data());
     for (; mnl_nlmsg_ok(answer, left); answer = mnl_nlmsg_next(answer, &left)) {
-      if (answer->nlmsg_seq != seq) continue;  // the rest of a query that was given up
+      if (answer->nlmsg_seq != seq) continue;  // left over from an abandoned query
       if (answer->nlmsg_type == NLMSG_DONE) return {};
       if (answer->nlmsg_type == NLMSG_ERROR) {
         int error = static_cast<const nlmsgerr*>(mnl_nlmsg_get_payload(answer))->error;

@@ -1,4 +1,4 @@
-// Inside lib/nft only: the nfnetlink socket.
+// Internal to lib/nft: the nfnetlink socket.
 #pragma once
 
 #include <cstdint>
@@ -26,14 +26,14 @@ class NetfilterSocket {
   uint32_t port() const;
 
   using Each = std::function<void(const nlmsghdr*)>;
-  // In one datagram, as nf_tables wants its batches; the send buffer grows as needed.
+  // Sends one datagram, as nf_tables requires for a batch; the send buffer grows as needed.
   Result<> Send(std::string_view bytes);
-  // Hands out what is queued and returns without waiting.
+  // Passes queued messages to `each` and returns without waiting.
   Result<> ReceiveQueued(const Each& each);
-  // A request with string attributes; `each` gets the answers. Blocks until the kernel has ended them.
+  // Sends a request with string attributes and passes the answers to `each`. Blocks until the last one.
   Result<> Query(int type, uint16_t family, int flags, uint32_t seq,
                  const std::vector<std::pair<uint16_t, std::string>>& attributes, const Each& each);
-  // Offset into the refused message of the attribute that the kernel objects to; 0: it did not say.
+  // The offset, in the refused message, of the attribute that the kernel objects to; 0: unknown.
   static uint32_t BadAttribute(const nlmsghdr* error);
 
  private:

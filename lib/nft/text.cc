@@ -277,7 +277,7 @@ std::string ToText(const Ruleset& ruleset) {
   std::string out = ToText(ruleset.table) + " {\n";
   for (const auto& [name, contents] : ruleset.sets) {
     out += "  " + ToText(contents.set) + "\n";
-    std::vector<std::pair<std::string, std::string>> lines;  // by key bytes, which sort as numbers do
+    std::vector<std::pair<std::string, std::string>> lines;  // by key bytes, which sort like numbers
     for (const auto& [key, element] : contents.elements)
       lines.emplace_back(key, ToText(contents.set, element));
     std::sort(lines.begin(), lines.end());

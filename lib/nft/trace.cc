@@ -12,7 +12,7 @@ struct Base {
   const Chain* chain;
 };
 
-// The chains that packets of this family meet at `point`, in their order.
+// The base chains for packets of this family at `point`, in the order they run.
 std::vector<Base> BaseChains(const std::vector<LiveTable>& tables, HookPoint point, Family family) {
   std::vector<Base> out;
   for (const LiveTable& table : tables) {
@@ -29,7 +29,7 @@ std::vector<Base> BaseChains(const std::vector<LiveTable>& tables, HookPoint poi
   return out;
 }
 
-// One translation of each kind a connection: later NAT chains are not asked any more.
+// A connection gets one translation of each kind: later NAT chains no longer run.
 bool IsTranslatedAlready(const Hook& hook, const Packet& packet) {
   if (hook.type != HookType::kNat) return false;
   bool of_source = hook.point == HookPoint::kPostrouting || hook.point == HookPoint::kInput;

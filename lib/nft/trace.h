@@ -1,7 +1,7 @@
-// What the rules at one hook do with the first packet of a connection. Pure: tables in, outcomes out.
+// Traces the first packet of a connection through the rules at one hook. Pure: tables in, outcomes out.
 //
-// Where a rule draws a number, every number is followed: each way the packet may go is an outcome. A rule
-// that is not understood is taken as one that does not match, and named in the outcome.
+// Where a rule draws a random number, the trace follows every number: each way that the packet may take is
+// an outcome. A rule that is not understood counts as not matching, and the outcome names it.
 #pragma once
 
 #include <functional>
@@ -17,10 +17,10 @@ struct Packet {
   uint8_t protocol = 6;
   uint16_t source_port = 0, destination_port = 0;
   uint32_t mark = 0;
-  std::string in_link;             // empty: it comes from this machine
-  bool translated = false;         // has another destination than it began with
-  IpAddress first_destination;     // then: that one
-  bool source_translated = false;  // leaves with another source
+  std::string in_link;             // empty: locally generated
+  bool translated = false;         // its destination has been changed
+  IpAddress first_destination;     // before that change
+  bool source_translated = false;  // its source will be changed
 };
 
 struct TraceStep {
@@ -35,10 +35,11 @@ struct TraceOutcome {
   std::vector<std::string> not_understood;  // chain and expression
 };
 
-// RTN_LOCAL (2) and the like.
+// The route type of an address: RTN_LOCAL (2) and the like.
 using AddressTypeOf = std::function<uint32_t(const IpAddress&)>;
 
-// The chains of all `tables` that the packet meets at `point`, in the order of their priorities.
+// Follows the packet through the chains of all `tables` at `point`, in the order of their priorities. At
+// least one outcome.
 std::vector<TraceOutcome> TraceHook(const std::vector<LiveTable>& tables, HookPoint point,
                                     const Packet& packet, const AddressTypeOf& address_type);
 

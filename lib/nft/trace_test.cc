@@ -26,8 +26,8 @@ const Set kEndpoints{.name = "endpoints",
 const Set kRanges{.name = "ranges", .key = {Type::kIpv4Addr, Type::kInetService}, .interval = true};
 const Set kVerdicts{.name = "verdicts", .key = {Type::kInetService}, .verdicts = true};
 
-// 10.0.0.1:80 leads to two endpoints; 10.0.0.1:81 is in the set, without any. Marked packets are masqueraded;
-// port 22 is rejected, as is 1000-2000 from 10.9.0.0/16, and 23 is dropped by a verdict map.
+// 10.0.0.1:80 leads to two endpoints; 10.0.0.1:81 is in the set, but has none. Marked packets are
+// masqueraded; port 22 is rejected, as is 1000-2000 from 10.9.0.0/16, and a verdict map drops 23.
 Ruleset Service() {
   Ruleset out{.table = {Family::kIpv4, "proxy"}};
   auto add = [&](const Rule& rule) { out.chains[rule.chain()].rules.push_back(rule); };
@@ -111,7 +111,7 @@ class TraceTest : public ::testing::TestWithParam<bool> {
   void SetUp() override {
     tables_ = {Live(Service())};
     if (!GetParam()) return;
-    // The same through the kernel: what is read back does the same.
+    // Again through the kernel: rules read back behave the same.
     auto netns = linux::NetNs::Make();
     if (!netns) GTEST_SKIP() << netns.error().message();
     auto kernel = OpenKernel(*netns);
@@ -157,7 +157,7 @@ TEST_P(TraceTest, WhatNoRuleKnowsGoesOnAsItIs) {
 
 TEST_P(TraceTest, AnEmptySlotEndsTheRuleOnly) {
   auto out = At(HookPoint::kPrerouting, To("10.0.0.1", 81));
-  EXPECT_THAT(Destinations(out), ElementsAre("10.0.0.1:81"));  // told once, whichever was drawn
+  EXPECT_THAT(Destinations(out), ElementsAre("10.0.0.1:81"));  // one outcome, whichever number was drawn
 }
 
 TEST_P(TraceTest, MarksAndMasquerades) {
@@ -202,7 +202,7 @@ TEST(Trace, SaysWhatItDoesNotUnderstand) {
   LiveTable table = Live(Service());
   auto& rules = table.programs["filter"];
   rules.insert(rules.begin(), Program{{}, "[limit rate 5/second]; drop"});
-  // What a set of another program's types holds cannot be told, nor what it does not hold.
+  // The contents of a set with another program's types are unknown, for both lookups.
   for (bool negate : {false, true}) {
     Rule lookup("filter");
     negate ? lookup.NotInSet(0, "odd") : lookup.InSet(0, "odd");
@@ -230,7 +230,7 @@ struct OneTable {
   LiveTable table;
 };
 
-// However strange the rules are, what went in comes out.
+// However strange the rules are, no packet gets lost.
 TEST(Trace, NoWayIsLost) {
   struct Case {
     const char* what;
@@ -291,7 +291,7 @@ TEST(Trace, NoWayIsLost) {
   }
 }
 
-// As many as a large cluster's iptables has: the walk is no deeper for it.
+// As many chains as a large cluster has in iptables: the walk must not recurse.
 TEST(Trace, ManyJumpsOneBehindTheOther) {
   OneTable table;
   for (int i = 0; i < 50000; ++i) table.Add(Rule("base").Finish(Jump("x")));
@@ -303,7 +303,7 @@ TEST(Trace, ManyJumpsOneBehindTheOther) {
   EXPECT_THAT(Steps(out[0]), ElementsAre("ip t base: drop"));
 }
 
-// Rules as the kernel has them: iptables' comments say nothing, other matches are shown as libnftnl prints
+// Rules in the kernel's form: iptables' comments do not matter, other matches appear as libnftnl prints
 // them.
 TEST(Trace, RulesOfIptables) {
   if (std::system("command -v iptables-nft >/dev/null") != 0) GTEST_SKIP() << "iptables-nft is not installed";

@@ -1,4 +1,4 @@
-// Inside lib/nft only: what rules compute with when they are traced.
+// Internal to lib/nft: the values that traced rules compute with.
 #pragma once
 
 #include <array>
@@ -13,7 +13,7 @@ namespace keelson::nft {
 class Registers {
  public:
   void Clear() { bytes_.fill(0); }
-  // Empty when there are not so many bytes from register `reg` on.
+  // `size` bytes from register `reg` on; empty when there are not that many.
   std::string_view Get(int reg, size_t size) const;
   void Put(int reg, std::string_view bytes);  // padded to whole registers
 
@@ -21,10 +21,10 @@ class Registers {
   std::array<char, 64> bytes_{};
 };
 
-// What a field of the packet is, as the kernel would load it.
+// The value of a packet's field, in the bytes that the kernel would load.
 std::string FieldBytes(Field field, const Packet& packet, const AddressTypeOf& address_type);
 
-// The element that a key is in: itself, or a range of each of its parts; null: none.
+// The element that matches a key: an equal one, or a range of each of its parts. Null: none.
 const Element* FindElement(const Ruleset::SetContents& set, std::string_view key);
 
 }  // namespace keelson::nft

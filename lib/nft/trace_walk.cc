@@ -10,12 +10,12 @@ namespace keelson::nft {
 namespace {
 
 constexpr size_t kMaxDepth = 16;         // NFT_JUMP_STACK_SIZE
-constexpr uint32_t kMaxDrawn = 1 << 16;  // numbers of one draw, and ways in all
-constexpr size_t kMaxEntered = 100000;   // chains on one way: what the kernel takes has no circles
+constexpr uint32_t kMaxDrawn = 1 << 16;  // numbers per draw, and ways in total
+constexpr size_t kMaxEntered = 100000;   // chains on one way: the kernel accepts no loops
 
 const std::vector<Program> kNoRules;
 
-// One packet on its way through the chains of one table; copied where ways part.
+// A packet's way through the chains of one table, copied where ways part.
 struct Way {
   TraceOutcome outcome;
   Registers registers;
@@ -23,15 +23,15 @@ struct Way {
   size_t rule = 0, expr = 0;  // where it is in them
   struct Frame {
     const std::vector<Program>* rules;
-    size_t rule, said;  // where to go on, and how many steps there were when the jump was made
+    size_t rule, said;  // where to continue, and the number of steps when the jump was made
   };
   std::vector<Frame> returns;
   std::vector<std::string> chains;  // names, innermost last
   size_t said_before_rule = 0, entered = 0;
 };
 
-// Each way is in `ways_` until it has ended; then its outcome is in `out_`. None vanishes, so there is at
-// least one outcome. Chains are walked in a loop: however many there are, the stack stays small.
+// A way stays in `ways_` until it ends; then its outcome is in `out_`. No way is dropped, so there is at
+// least one outcome. A loop walks the chains, so the stack stays small however many there are.
 class Walk {
  public:
   Walk(const LiveTable& table, const AddressTypeOf& address_type)
@@ -53,9 +53,9 @@ class Walk {
 
  private:
   enum class Next {
-    kExpr,       // the rule goes on
-    kRule,       // with the chain's next rule
-    kElsewhere,  // where the way points to now
+    kExpr,       // continue the rule
+    kRule,       // continue with the chain's next rule
+    kElsewhere,  // continue where the way now points
     kEnded,
   };
 
@@ -77,7 +77,7 @@ class Walk {
     way.expr = 0;
   }
 
-  // To its end.
+  // Follows a way to its end.
   void Follow(Way& way) {
     for (;;) {
       if (way.rule >= way.rules->size()) {
@@ -103,7 +103,7 @@ class Walk {
     Way::Frame back = way.returns.back();
     way.returns.pop_back();
     way.chains.pop_back();
-    // Where nothing has happened nobody needs to know of.
+    // Drop the jump if the chain did nothing.
     if (way.outcome.steps.size() == back.said) way.outcome.steps.pop_back();
     way.rules = back.rules;
     way.rule = back.rule;
@@ -145,7 +145,7 @@ class Walk {
     return Next::kEnded;
   }
 
-  // The rule from the way's next expression on; never kExpr.
+  // Runs the rest of the rule, from the way's next expression on; never returns kExpr.
   Next Rest(Way& way) {
     const Program& rule = (*way.rules)[way.rule];
     while (way.expr < rule.exprs.size()) {
@@ -158,7 +158,7 @@ class Walk {
     return NoMatch(way);
   }
 
-  // What was said of this rule is of no interest.
+  // Drops the steps that this rule has added.
   static Next NoMatch(Way& way) {
     way.outcome.steps.resize(std::min(way.said_before_rule, way.outcome.steps.size()));
     return Next::kRule;
@@ -171,8 +171,8 @@ class Walk {
     way.registers.Put(x.reg, FieldBytes(x.field, way.outcome.packet, address_type_));
     return Next::kExpr;
   }
-  // Every number is a way of its own; those that the rule has nothing to say to go on as one, for what
-  // follows is the same for them. The last number is this way's.
+  // Every number becomes a way of its own. Ways on which the rule then does not match continue as one,
+  // because what follows is the same for them. The last number belongs to `way` itself.
   Next On(const expr::Random& x, Way& way) {
     if (x.modulus == 0 || out_.size() + ways_.size() + x.modulus > kMaxDrawn) {
       DoesNotUnderstand(way, "a number below " + std::to_string(x.modulus) + " is drawn");
@@ -203,7 +203,7 @@ class Walk {
     return last;
   }
   Next On(const expr::Finish& x, Way& way) { return Apply(way, x.verdict); }
-  // That something is renewed or counted is not of interest here.
+  // Renewals and counters do not matter to a trace.
   Next On(const expr::Update&, Way&) { return Next::kExpr; }
   Next On(const expr::Forget&, Way&) { return Next::kExpr; }
   Next On(const expr::Counter&, Way&) { return Next::kExpr; }
@@ -222,7 +222,8 @@ class Walk {
     way.registers.Put(x.reg, x.value);
     return Next::kExpr;
   }
-  // Null: other programs' types have no name here, and ranges of a single value are kept in another way.
+  // Null for sets of other programs' types, which have no name here, and for interval sets of a single
+  // value, which are stored differently.
   const Ruleset::SetContents* SetNamed(const std::string& name, Way& way) const {
     auto set = table_.contents.sets.find(name);
     const Set* shape = set == table_.contents.sets.end() ? nullptr : &set->second.set;

@@ -1,4 +1,4 @@
-// Inside lib/nft only: a packet through the chains of one table.
+// Internal to lib/nft: follows a packet through the chains of one table.
 #pragma once
 
 #include <string>
@@ -8,7 +8,7 @@
 
 namespace keelson::nft {
 
-// From a base chain's first rule on; `before` is what has happened so far.
+// Starts at a base chain's first rule; `before` is the outcome so far.
 std::vector<TraceOutcome> WalkChain(const LiveTable& table, const std::string& chain, TraceOutcome before,
                                     const AddressTypeOf& address_type);
 

@@ -1,5 +1,5 @@
-// A list of changes to one table that the kernel makes all at once, or not at all. Order matters as in an nft
-// script: what is referred to comes first.
+// A list of changes to one table that the kernel makes all at once, or not at all. Order matters, as in an
+// nft script: add an object before anything refers to it.
 #pragma once
 
 #include <string>
@@ -13,39 +13,45 @@ namespace keelson::nft {
 namespace op {
 struct AddTable {};     // present is fine
 struct DeleteTable {};  // kNotFound when absent
+// exclusive: kAlreadyExists when present.
 struct AddChain {
   Chain chain;
   bool exclusive;
-};  // exclusive: kAlreadyExists when present
+};
+// Also deletes the chain's rules. EBUSY while something refers to the chain.
 struct DeleteChain {
   std::string name;
-};  // with its rules; EBUSY while referred to
+};
 struct FlushChain {
   std::string name;
 };
+// Appends to its chain.
 struct AddRule {
   Rule rule;
-};  // at the end of its chain
+};
 struct DeleteRule {
   std::string chain;
-  uint64_t handle;  // program.h tells it; kNotFound when absent
+  uint64_t handle;  // from program.h; kNotFound when absent
 };
+// A set that is present with the same shape is fine.
 struct AddSet {
   Set set;
-};  // present with the same shape is fine
+};
 struct DeleteSet {
   std::string name;
 };
-// Present with the same datum is fine, with another one kAlreadyExists. kInvalid for keys of a wrong width.
+// An element that is present with the same datum is fine, with another one kAlreadyExists. kInvalid for
+// keys of the wrong width.
 struct AddElements {
   Set set;
   std::vector<Element> elements;
   bool exclusive = false;  // kAlreadyExists when present
 };
+// kNotFound when an element is absent.
 struct DeleteElements {
   Set set;
   std::vector<Element> elements;
-};  // kNotFound when absent
+};
 }  // namespace op
 
 using Op =
