@@ -1,4 +1,4 @@
-// Against the kernel.
+// Runs against the kernel.
 #include "lib/bpf/map.h"
 
 #include <fcntl.h>
@@ -25,7 +25,7 @@ namespace {
 
 std::string_view Program1() { return embedded::keelson_bpf_test_program(); }
 
-// A BPF file system and a cgroup of its own.
+// Provides a BPF file system and a cgroup.
 class BpfTest : public ::testing::Test {
  protected:
   void SetUp() override {
@@ -155,7 +155,7 @@ TEST_F(BpfTest, LinksStayAndTheirProgramIsExchanged) {
 TEST_F(BpfTest, RefusedProgramsComeWithTheVerifiersWords) {
   auto object = Object::Open(Program1(), "test");
   ASSERT_TRUE(object);
-  ASSERT_TRUE(object->SetMaxEntries("words", 0));  // which no hash may have
+  ASSERT_TRUE(object->SetMaxEntries("words", 0));  // no hash may have none
   auto loaded = object->Load();
   ASSERT_FALSE(loaded);
   EXPECT_THAT(loaded.error().message(), ::testing::HasSubstr("load BPF object test"));

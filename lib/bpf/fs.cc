@@ -14,7 +14,7 @@ namespace {
 
 constexpr char kUsual[] = "/sys/fs/bpf";
 
-// Of `path`, or of the nearest directory above it that there is.
+// Looks at `path`, or at the nearest existing directory above it.
 bool IsOnBpfFs(std::string path) {
   if (!path.starts_with("/")) return false;
   struct statfs status {};

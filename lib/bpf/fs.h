@@ -7,10 +7,11 @@
 
 namespace keelson::bpf {
 
-// Makes `directory` on a BPF file system; where there is none, one is mounted at /sys/fs/bpf, if that is
-// above `directory`. kInvalid when `directory` is elsewhere.
+// Makes `directory` on a BPF file system. If it is not on one, mounts one at /sys/fs/bpf when `directory`
+// is below that; otherwise kInvalid.
 Result<> MakePinDirectory(const std::string& directory);
-// Removes files and directories; what nobody else holds goes from the kernel. Absent is fine.
+// Removes the directory with all files in it. The kernel frees objects that nothing else holds. An absent
+// one is fine.
 Result<> RemovePinDirectory(const std::string& directory);
 
 }  // namespace keelson::bpf

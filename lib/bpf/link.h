@@ -1,5 +1,5 @@
-// Programs in their places (bpf_link): attached as long as a file descriptor or a file in a BPF file system
-// holds the link. A program is exchanged for another one without a gap. Linux 5.7 and later, to drivers 5.9.
+// Attached programs (bpf_link). A program stays attached as long as a file descriptor or a file in a BPF
+// file system holds the link, and can be replaced without a gap. Linux 5.7 and later; 5.9 for drivers.
 #pragma once
 
 #include <cstdint>
@@ -13,19 +13,23 @@ namespace keelson::bpf {
 
 class Link {
  public:
-  // Beside what others have attached there.
+  // Attaches to a cgroup, beside programs of others. `cgroup` is a descriptor of its directory.
   static Result<Link> AttachCgroup(const Program& program, int cgroup);
-  // At the driver of an interface of the calling thread's network namespace (XDP), which has room for one
-  // program. EOPNOTSUPP and others: the driver cannot, or not as the interface is set up.
+  // Attaches to the driver of an interface (XDP) in the calling thread's network namespace. A driver takes
+  // one program. EOPNOTSUPP and others: the driver does not support it, or not with the interface's
+  // configuration.
   static Result<Link> AttachDriver(const Program& program, int link_index);
   static Result<Link> OpenPinned(const std::string& path);  // kNotFound when nothing is there
+  // Keeps the link alive by a file on a BPF file system.
   Result<> Pin(const std::string& path) const;
-  // At once, whoever else holds it. Without, the kernel does it some time after the last holder has gone.
+  // Detaches at once, whoever else holds the link. Otherwise the kernel does it some time after the last
+  // holder has gone.
   Result<> Detach() const;
+  // Replaces the program without a gap.
   Result<> Update(const Program& program) const;
-  // Of a link to a cgroup: which one (the inode of its directory); 0: it has been removed.
+  // For a link to a cgroup: the cgroup's id (the inode of its directory); 0: it has been removed.
   Result<uint64_t> CgroupId() const;
-  // Of a link to an interface: which one; 0: it has gone.
+  // For a link to an interface: its index; 0: it has gone.
   Result<int> DeviceIndex() const;
 
  private:

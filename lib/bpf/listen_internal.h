@@ -1,10 +1,10 @@
-// What libbpf says besides its results.
+// Internal to lib/bpf: libbpf's messages.
 #pragma once
 
 namespace keelson::bpf {
 
-// It tells through one function for the whole process, and writes to standard error until that is set: from
-// here on who wants to hear listens, and nobody else hears anything.
+// Installs the process-wide print function of libbpf, which by default writes to standard error. From here
+// on only threads that listen (Object::Load() and others) get its messages; the rest is dropped.
 void TakeWordsOfLibbpf();
 
 }  // namespace keelson::bpf

@@ -76,7 +76,7 @@ Result<> Map::UpdateAll(const std::vector<Entry>& entries) const {
   return {};
 }
 
-// One by one: a batch ends at the first that is not there.
+// One by one: a batch stops at the first absent key.
 Result<> Map::DeleteAll(const std::vector<std::string>& keys) const {
   for (const std::string& key : keys) RETURN_IF_ERROR(Delete(key));
   return {};
@@ -86,7 +86,7 @@ Result<std::vector<Map::Entry>> Map::Dump() const {
   std::vector<Entry> out;
   size_t room = kBatch;
   std::string keys, values;
-  // The place to go on from is a bucket, whatever the size of keys.
+  // The token holds a bucket number, whatever the size of the keys.
   std::string token(std::max<size_t>(shape_.key_size, sizeof(uint32_t)), '\0');
   bool first = true;
   while (true) {
@@ -95,7 +95,7 @@ Result<std::vector<Map::Entry>> Map::Dump() const {
     auto count = static_cast<uint32_t>(room);
     const int failed = ::bpf_map_lookup_batch(fd_.get(), first ? nullptr : token.data(), token.data(),
                                               keys.data(), values.data(), &count, nullptr);
-    if (failed != 0 && errno == ENOSPC) {  // one bucket has more than that
+    if (failed != 0 && errno == ENOSPC) {  // one bucket has more entries than that
       room *= 2;
       continue;
     }

@@ -1,4 +1,4 @@
-// BPF maps: keys and values as bytes, one by one or many in one system call. bpf(2). Thread safe.
+// BPF maps (bpf(2)): keys and values as bytes, one at a time or many per system call. Thread safe.
 #pragma once
 
 #include <cstdint>
@@ -26,6 +26,7 @@ class Map {
 
   static Result<Map> FromFd(UniqueFd fd, std::string name);
   static Result<Map> OpenPinned(const std::string& path);  // kNotFound when nothing is there
+  // Keeps the map alive by a file on a BPF file system.
   Result<> Pin(const std::string& path) const;
 
   int fd() const { return fd_.get(); }
@@ -35,10 +36,10 @@ class Map {
   Result<std::optional<std::string>> Lookup(std::string_view key) const;
   Result<> Update(std::string_view key, std::string_view value) const;  // E2BIG: full
   Result<> Delete(std::string_view key) const;                          // absent is fine
-  // What fits into no system call goes in several. E2BIG: full; those before it are in.
+  // Splits into as many system calls as needed. E2BIG: full; the entries before that are in the map.
   Result<> UpdateAll(const std::vector<Entry>& entries) const;
   Result<> DeleteAll(const std::vector<std::string>& keys) const;  // absent is fine
-  Result<std::vector<Entry>> Dump() const;                         // of hashes
+  Result<std::vector<Entry>> Dump() const;                         // hash maps only
 
   template <typename K, typename V>
   Result<std::optional<V>> Get(const K& key) const {

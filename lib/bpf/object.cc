@@ -15,7 +15,7 @@
 namespace keelson::bpf {
 namespace {
 
-// Each thread that listens has a place of its own.
+// Each listening thread has its own log.
 thread_local std::string* listening = nullptr;
 
 int Listen(libbpf_print_level level, const char* format, va_list arguments) {
@@ -50,7 +50,8 @@ std::string LastLines(const std::string& log, int lines) {
 }
 
 Error Told(int errnum, const std::string& what, const std::string& log) {
-  if (errnum >= __LIBBPF_ERRNO__START) errnum = EINVAL;  // libbpf's own, of files that are no BPF objects
+  if (errnum >= __LIBBPF_ERRNO__START)
+    errnum = EINVAL;  // libbpf's own codes, for files that are no BPF objects
   Error out = Error::FromErrno(errnum, what);
   if (log.empty()) return out;
   return Error(out.code(), out.message() + ": " + LastLines(log, 6), errnum);

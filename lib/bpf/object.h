@@ -1,5 +1,5 @@
-// What clang -target bpf has made, from bytes in memory into the kernel: open, adapt, load. A thin layer over
-// libbpf. Not thread safe.
+// Loads what clang -target bpf has compiled, from bytes in memory, into the kernel: open, adapt, load. A
+// thin layer over libbpf. Not thread safe.
 #pragma once
 
 #include <memory>
@@ -15,11 +15,12 @@ struct bpf_program;
 
 namespace keelson::bpf {
 
+// A loaded program. Valid as long as its Object.
 class Program {
  public:
   Program() = default;
   explicit Program(const bpf_program* program);
-  int fd() const { return fd_; }  // the Object's
+  int fd() const { return fd_; }  // owned by the Object
   const std::string& name() const { return name_; }
   uint32_t attach_type() const { return attach_type_; }
 
@@ -27,7 +28,7 @@ class Program {
     uint32_t result = 0;
     std::string packet, context;
   };
-  // Runs it on a packet (or a context alone), as BPF_PROG_TEST_RUN does.
+  // Runs the program on a packet (or on a context alone) with BPF_PROG_TEST_RUN.
   Result<Output> TestRun(std::string_view packet, std::string_view context = {}) const;
 
  private:
@@ -38,26 +39,26 @@ class Program {
 
 class Object {
  public:
-  // `elf` has to stay as long as the object.
+  // `elf` must outlive the object.
   static Result<Object> Open(std::string_view elf, const std::string& name);
 
-  // Before Load().
+  // Sets a map's size. Before Load().
   Result<> SetMaxEntries(const std::string& map, uint32_t entries);
-  // Uses a map that is there. kInvalid when its keys, values or kind are others.
+  // Uses an existing map for `map`. Before Load(). kInvalid when its key size, value size or type differs.
   Result<> Reuse(const std::string& map, const Map& existing);
-  // Of a `const volatile` variable.
+  // Sets a `const volatile` variable. Before Load().
   Result<> SetConstant(const std::string& variable, std::string_view value);
 
-  // When the kernel refuses a program, the error has the last lines of what the verifier says, and log() all
-  // of it.
+  // When the kernel refuses a program, the error has the last lines of the verifier's log, and log() all of
+  // it.
   Result<> Load();
   const std::string& log() const { return log_; }
 
-  // After Load().
+  // The rest: after Load().
   Result<Map> GetMap(const std::string& name) const;
   Result<Program> GetProgram(const std::string& name) const;
   std::vector<Program> Programs() const;
-  std::vector<std::string> MapNames() const;  // without those of variables
+  std::vector<std::string> MapNames() const;  // without the maps that hold variables
 
  private:
   struct Closer {

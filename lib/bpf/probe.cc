@@ -19,7 +19,7 @@ Error Lacks(const std::string& what, const char* since) {
 
 }  // namespace
 
-// Arguments are wrong whatever the helper, which the verifier says of those that there are.
+// The call has wrong arguments for any helper: the verifier complains about them only if the helper exists.
 bool HasHelper(uint32_t program_type, uint32_t helper) {
   const bpf_insn code[] = {{.code = BPF_JMP | BPF_CALL, .imm = static_cast<int>(helper)},
                            {.code = BPF_JMP | BPF_EXIT}};
@@ -58,7 +58,7 @@ Result<> RequireCgroupLink(uint32_t attach_type, const char* name, const char* s
       ::bpf_prog_load(BPF_PROG_TYPE_CGROUP_SOCK_ADDR, "probe", "GPL", code, std::size(code), &options));
   if (!program && errno == EPERM) return ErrnoError("load a BPF program");
   if (!program) return Lacks(std::string("BPF programs for ") + name, since);
-  // No cgroup has this number: a kernel with links says EBADF, one without EINVAL.
+  // No cgroup has this descriptor: a kernel with links says EBADF, one without says EINVAL.
   UniqueFd link(::bpf_link_create(program.get(), -1, static_cast<bpf_attach_type>(attach_type), nullptr));
   if (!link && errno == EINVAL) return Lacks("BPF links to cgroups", "5.7");
   return {};

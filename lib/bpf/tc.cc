@@ -24,10 +24,10 @@ Error Failed(int result, const char* what, const TcPlace& place) {
   return Error::FromErrno(-result, std::string(what) + " of interface " + std::to_string(place.link_index));
 }
 
-// The kernel's words for: no such interface, no clsact, no filter.
+// The kernel's codes for: no such interface, no clsact, no filter.
 bool IsAbsent(int result) { return result == -ENOENT || result == -EINVAL || result == -ENODEV; }
 
-// Of the program that is there; nullopt: none.
+// The id of the attached program; nullopt: none.
 Result<std::optional<uint32_t>> IdAt(const TcPlace& place) {
   bpf_tc_hook hook = HookOf(place);
   LIBBPF_OPTS(bpf_tc_opts, options, .handle = kHandle, .priority = place.priority);
