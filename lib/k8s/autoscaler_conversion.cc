@@ -79,7 +79,7 @@ autoscalingv1::MetricSpec SpecOut(const autoscalingv2::MetricSpec& from) {
 autoscalingv2::MetricSpec SpecIn(const autoscalingv1::MetricSpec& from) {
   autoscalingv2::MetricSpec to;
   if (from.has_type()) to.set_type(from.type());
-  // Where both are given, the more particular one says what kind of target it is.
+  // Where both are given, the more specific one decides the kind of target.
   const auto target = [](auto& out, const Quantity* value, const Quantity* average) {
     if (value) {
       out.set_type("Value");
@@ -224,7 +224,7 @@ std::string ToJsonArray(const List& list) {
   return out + "]";
 }
 
-// The elements of a JSON array of objects, as text; empty when it is none.
+// The elements of a JSON array of objects, as text; empty when it is no such array.
 std::vector<std::string_view> ArrayItems(std::string_view text) {
   std::vector<std::string_view> out;
   int depth = 0;
@@ -246,7 +246,7 @@ std::vector<std::string_view> ArrayItems(std::string_view text) {
   return out;
 }
 
-// Takes annotation `key` off and appends what it says; a text that does not decode counts as none.
+// Removes annotation `key` and appends what it contains; text that does not decode counts as absent.
 template <typename V1, typename List, typename Convert>
 void TakeList(StringMap& annotations, const char* key, List& list, Convert convert) {
   const auto it = annotations.find(key);
@@ -258,8 +258,8 @@ void TakeList(StringMap& annotations, const char* key, List& list, Convert conve
   annotations.erase(key);
 }
 
-// The behavior is written in the spelling of Go's own fields, with every one of them: that is how all
-// releases have stored it.
+// Stored behavior has all fields, under the names of Go's struct fields: every release has stored it that
+// way.
 std::string PrintRules(bool set, const autoscalingv2::HPAScalingRules& rules) {
   if (!set) return "null";
   std::string policies;
@@ -281,7 +281,7 @@ std::string PrintBehavior(const autoscalingv2::HorizontalPodAutoscalerBehavior& 
                      PrintRules(behavior.has_scale_down(), behavior.scale_down()));
 }
 
-// Keys with a small first letter: ours, from Go's.
+// Converts keys that begin with a capital letter (Go's) to small ones (JSON's).
 std::string LowerKeys(std::string text) {
   for (size_t i = 0; i < text.size(); ++i) {
     if (text[i] != '"') continue;
@@ -339,7 +339,7 @@ autoscalingv1::HorizontalPodAutoscaler ToAutoscalingV1(const autoscalingv2::Hori
   if (!metrics.empty()) annotations[kMetrics] = ToJsonArray(metrics);
   if (!current.empty()) annotations[kCurrentMetrics] = ToJsonArray(current);
   if (!from.status().conditions().empty()) {
-    // The two versions spell conditions alike.
+    // Conditions have the same JSON in both versions.
     annotations[kConditions] = ToJsonArray(from.status().conditions());
   }
   if (from.spec().has_behavior()) annotations[kBehavior] = PrintBehavior(from.spec().behavior());

@@ -1,5 +1,6 @@
-// HorizontalPodAutoscalers of autoscaling/v1 and v2. v1 has fields for one CPU metric only; the rest of a
-// v2 object travels in annotations, as JSON in v1's own spelling, so that nothing is lost on a round trip.
+// Converts HorizontalPodAutoscalers between autoscaling/v1 and v2. v1 has fields for one CPU metric only;
+// the rest of a v2 object travels in annotations, as JSON in v1's spelling, so that a round trip loses
+// nothing.
 #pragma once
 
 #include "lib/api/proto/autoscaling_v2.pb.h"

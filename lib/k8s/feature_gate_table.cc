@@ -1,5 +1,5 @@
-// Feature gates of Kubernetes 1.36, all programs' together: stage, whether it is on by default, whether that
-// can be changed, and which of our programs do something else when it is.
+// Feature gates of Kubernetes 1.36 for all programs: stage, default, whether it is locked, and which of our
+// programs honour it.
 #include "lib/k8s/feature_gates.h"
 
 namespace keelson::k8s {
@@ -259,7 +259,7 @@ constexpr FeatureGate kGates[] = {
     {"WorkloadWithJob", kAlpha, kOff},
 };
 
-// What cannot be on without the other. Those that cannot be off are not listed.
+// Gates that need another gate. Gates that cannot be off are not listed.
 constexpr FeatureDependency kDependencies[] = {
     {"ClusterTrustBundleProjection", "ClusterTrustBundle"},
     {"DRADeviceBindingConditions", "DRAResourceClaimDeviceStatus"},

@@ -31,7 +31,7 @@ bool Enabled(const FeatureGates& gates, const FeatureGate& gate) {
 
 const char* Text(bool value) { return value ? "true" : "false"; }
 
-// The label of kubernetes_feature_enabled.
+// The value of the label `stage` of kubernetes_feature_enabled.
 const char* Label(FeatureStage stage) {
   switch (stage) {
     case FeatureStage::kAlpha:
@@ -73,7 +73,7 @@ Result<> ParseOne(std::string_view setting, FeatureGates& gates) {
   return {};
 }
 
-// Upstream's form of several errors.
+// Several errors in upstream's form.
 Result<> Aggregate(const std::vector<std::string>& problems) {
   if (problems.empty()) return {};
   std::string all;

@@ -1,6 +1,6 @@
-// Feature gates of Kubernetes 1.36, one table for all programs, so that --feature-gates means the same to
-// each. Programs behave as by default. What a setting does is in the table too: a program either follows a
-// gate, or says at start that it does not.
+// Feature gates of Kubernetes 1.36, in one table for all programs, so that --feature-gates means the same
+// to each. The table also says which programs honour a gate. Every other program behaves as by default and
+// logs at start that it ignores the setting.
 #pragma once
 
 #include <cstdint>
@@ -27,32 +27,33 @@ struct FeatureGate {
   FeatureStage stage = FeatureStage::kAlpha;
   bool on = false;           // by default
   bool locked = false;       // to the default
-  Programs honoured_by = 0;  // the others behave as by default, whatever is set
+  Programs honoured_by = 0;  // other programs ignore the setting
 };
+// `gate` cannot be on without `needs`.
 struct FeatureDependency {
   std::string_view gate, needs;
 };
 
-// Sorted by name; with AllAlpha and AllBeta.
+// Sorted by name; includes AllAlpha and AllBeta.
 std::span<const FeatureGate> AllFeatureGates();
 std::span<const FeatureDependency> FeatureDependencies();
 
-// What is set, by name.
+// The gates that are set, by name.
 using FeatureGates = std::map<std::string, bool>;
 
-// Adds the settings of a flag's text, "A=true,B=false", to `gates`. "kube:A=true" is the same as "A=true".
-// kInvalid in upstream's words. Names are not looked up.
+// Parses a flag's text, "A=true,B=false", into `gates`. "kube:A=true" is the same as "A=true". kInvalid, in
+// upstream's words, for malformed text. Does not check whether the gates exist.
 Result<> ParseFeatureGates(std::string_view text, FeatureGates& gates);
-// kInvalid, in upstream's words, for a gate that is unknown or gone, locked to another value, or on without
-// one that it needs.
+// kInvalid, in upstream's words, for a gate that is unknown or removed, is locked to another value, or is
+// on without a gate that it needs.
 Result<> CheckFeatureGates(const FeatureGates& gates);
-// Whether a gate is on with these settings, AllAlpha and AllBeta among them. The gate is one of the table.
+// Whether a gate is on with these settings, AllAlpha and AllBeta included. `name` must be in the table.
 bool FeatureEnabled(const FeatureGates& gates, std::string_view name);
 
-// What to say about these settings at start: upstream's warnings of gates that will go, and one line with all
-// settings that change nothing in these programs.
+// Messages to log at start: upstream's warnings about gates that will be removed, and one line with all
+// settings that these programs ignore.
 std::vector<std::string> FeatureGateWarnings(const FeatureGates& gates, Programs programs);
-// Logs the warnings, and sets kubernetes_feature_enabled. Once, at start.
+// Logs the warnings and sets kubernetes_feature_enabled. Call once, at start.
 void TellFeatureGates(const FeatureGates& gates, Programs programs);
 
 }  // namespace keelson::k8s

@@ -20,7 +20,7 @@ const FeatureGate* Find(std::string_view name) {
   return nullptr;
 }
 
-// How many gates 1.36 has of each kind. Another release is another set of numbers.
+// The number of gates of each stage in 1.36. A new release changes the numbers.
 TEST(FeatureGates, AreThoseOfTheRelease) {
   std::map<std::tuple<FeatureStage, bool, bool>, int> kinds;
   std::string_view last;
@@ -60,7 +60,7 @@ TEST(FeatureGates, OfSpecialInterest) {
     EXPECT_EQ(gate->on, c.on) << c.name;
     EXPECT_EQ(gate->locked, c.locked) << c.name;
   }
-  // These are gone, and one is kubeadm's.
+  // These are removed, and one is kubeadm's.
   for (const char* name : {"CSIMigrationPortworx", "HonorPVReclaimPolicy", "MemoryManager",
                            "NodeLocalCRISocket", "ServiceTrafficDistribution", "TopologyAwareHints"})
     EXPECT_FALSE(Find(name)) << name;

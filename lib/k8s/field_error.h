@@ -1,4 +1,4 @@
-// What validation says about one field, in apimachinery's words (util/validation/field):
+// Validation errors of single fields, in apimachinery's words (util/validation/field):
 //
 //   spec.containers[0].name: Required value
 //   spec.type: Unsupported value: "X": supported values: "ClusterIP", "ExternalName"
@@ -17,8 +17,8 @@
 
 namespace keelson::k8s {
 
-// A place in an object. Cheap: a path only points at its parent and is rendered when an error is made, so
-// every step of a path must live as long as the paths below it (arguments of a call do).
+// The path of a field in an object. Cheap: a path points at its parent and is rendered only when an error
+// is made. Every parent must outlive the paths below it (arguments of a call do).
 class Path {
  public:
   explicit Path(std::string_view name) : name_(name) {}
@@ -55,7 +55,7 @@ struct FieldError {
   };
   Type type;
   std::string field;  // spec.containers[0].name
-  std::string value;  // as printed: a quoted string, a number, JSON; empty when the type shows none
+  std::string value;  // printed: a quoted string, a number, JSON; empty for types without a value
   std::string detail;
 
   std::string Body() const;      // "Invalid value: \"x\": must ..."
@@ -66,13 +66,13 @@ std::string_view CauseReason(FieldError::Type type);  // FieldValueRequired, ...
 
 using FieldErrors = std::vector<FieldError>;
 
-// ---- makers, named as upstream's ----
+// ---- constructors, named as in upstream ----
 FieldError Required(const Path& path, std::string_view detail = "");
 FieldError Forbidden(const Path& path, std::string_view detail);
 FieldError Invalid(const Path& path, std::string_view value, std::string_view detail);
 FieldError Invalid(const Path& path, int64_t value, std::string_view detail);
 FieldError InvalidBool(const Path& path, bool value, std::string_view detail);
-// The value as JSON.
+// Prints the value as JSON.
 FieldError InvalidObject(const Path& path, const google::protobuf::Message& value, std::string_view detail);
 FieldError InvalidRaw(const Path& path, std::string printed, std::string_view detail);
 FieldError NotSupported(const Path& path, std::string_view value,
@@ -83,11 +83,11 @@ FieldError NotFound(const Path& path, std::string_view value);
 FieldError TooLong(const Path& path, int64_t max_bytes);
 FieldError TooMany(const Path& path, int64_t actual, int64_t max);
 
-// As Go's %q prints it.
+// Quotes as Go's %q does.
 std::string Quote(std::string_view text);
 
-// 422 Invalid with details.causes: `Pod "x" is invalid: spec.a: Required value`, several as `[a, b]`.
-// `gvk` gives group and kind; errors must not be empty.
+// 422 Invalid with details.causes. Message: `Pod "x" is invalid: spec.a: Required value`, several errors as
+// `[a, b]`. `gvk` gives group and kind; `errors` must not be empty.
 Error ToInvalid(const api::GroupVersionKind& gvk, std::string_view name, const FieldErrors& errors);
 
 }  // namespace keelson::k8s

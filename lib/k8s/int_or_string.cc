@@ -4,7 +4,7 @@
 
 namespace keelson::k8s {
 
-// Zero values stay absent: that is the canonical form (lib/api/codec/codec.h).
+// Zero values stay absent, as the canonical form requires (lib/api/codec/codec.h).
 intstr::IntOrString FromInt(int32_t value) {
   intstr::IntOrString out;
   if (value != 0) out.set_int_val(value);

@@ -1,4 +1,4 @@
-// util/intstr: a number, or a string such as a port's name or "25%".
+// util/intstr: a number, or a string such as a port name or "25%".
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@ intstr::IntOrString FromInt(int32_t value);
 intstr::IntOrString FromString(std::string_view value);
 bool IsString(const intstr::IntOrString& value);
 std::string ToString(const intstr::IntOrString& value);
-// The number, or the percentage ("25%") of `total`. kInvalid when the string is no percentage.
+// The number, or that percentage ("25%") of `total`. kInvalid when the string is no percentage.
 Result<int64_t> ScaledValue(const intstr::IntOrString& value, int64_t total, bool round_up);
 
 }  // namespace keelson::k8s

@@ -20,7 +20,7 @@ using google::protobuf::FieldDescriptor;
 using google::protobuf::Message;
 using google::protobuf::Reflection;
 
-// Words that Go writes in capitals where they begin a name.
+// Initialisms, which Go writes in capitals at the start of a name.
 constexpr std::string_view kInitials[] = {"api", "uid", "cidr", "url", "fs", "dns",   "tls", "http",
                                           "nfs", "csi", "rbd",  "iqn", "ca", "iscsi", "fc",  "ip"};
 
@@ -120,7 +120,7 @@ void AppendFields(const Message& message, std::string& out) {
 }  // namespace
 
 std::string PrintInternal(const Message& message) {
-  // These print as plain values, which the codec makes of them only inside other objects.
+  // Types that print as plain values, which the codec supports only inside other objects.
   if (const auto* value = dynamic_cast<const intstr::IntOrString*>(&message)) {
     return IsString(*value) ? Quote(value->str_val()) : std::to_string(value->int_val());
   }

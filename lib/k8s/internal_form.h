@@ -1,5 +1,5 @@
-// Objects as Kubernetes' own servers print them in messages: in their internal types, whose fields go by
-// Go's names and are all there, set or not.
+// Prints objects as Kubernetes' own servers do in messages: in their internal types, with Go's field names
+// and all fields, set or not.
 #pragma once
 
 #include <string>
@@ -8,8 +8,8 @@
 
 namespace keelson::k8s {
 
-// {"Key":"k","Value":"","Effect":"NoSchedule","TimeAdded":null}; types of meta/v1 and quantities have no
-// internal form and stand as in JSON.
+// {"Key":"k","Value":"","Effect":"NoSchedule","TimeAdded":null}. Types of meta/v1 and quantities have no
+// internal form and print as JSON.
 std::string PrintInternal(const google::protobuf::Message& message);
 
 }  // namespace keelson::k8s

@@ -1,4 +1,4 @@
-// What the API server does to every pod that is created.
+// What the API server does for every created pod.
 #include <benchmark/benchmark.h>
 
 #include "lib/api/codec/codec.h"

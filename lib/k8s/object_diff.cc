@@ -36,7 +36,7 @@ std::string PrintScalar(const Message& message, const FieldDescriptor* field, in
   }
 }
 
-// One value of the field, as JSON.
+// One value of the field (the item at `index` of a repeated one), as JSON.
 std::string Print(const Message& message, const FieldDescriptor* field, int index) {
   if (field->cpp_type() != FieldDescriptor::CPPTYPE_MESSAGE) return PrintScalar(message, field, index);
   const auto* reflection = message.GetReflection();
@@ -59,7 +59,7 @@ class Differ {
     const auto* reflection = now.GetReflection();
     const api::FieldInfo* info =
         api::InfoOf(field->containing_type()).ByNumber(static_cast<uint32_t>(field->number()));
-    // The fields of an inlined message stand in its parent.
+    // Fields of an inlined message belong to its parent.
     if (info && info->inlined && !field->is_repeated())
       return Compare(reflection->GetMessage(old, field), reflection->GetMessage(now, field), path);
     const std::string here = fmt::format("{}.{}", path, info ? info->json_name : field->json_name());
@@ -67,7 +67,7 @@ class Differ {
     const bool had = reflection->HasField(old, field), has = reflection->HasField(now, field);
     if (had && has && field->cpp_type() == FieldDescriptor::CPPTYPE_MESSAGE) {
       const Message &a = reflection->GetMessage(old, field), &b = reflection->GetMessage(now, field);
-      // Quantities, times and the like are one value.
+      // Quantities, times and the like count as one value.
       if (api::EncodeRaw(a) == api::EncodeRaw(b)) return;
       if (b.GetDescriptor()->field_count() > 1) return Compare(a, b, here);
     }

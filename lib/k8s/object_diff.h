@@ -1,4 +1,4 @@
-// What has changed between two objects, for messages to people.
+// Differences between two objects, as text for people.
 #pragma once
 
 #include <string>
@@ -8,8 +8,9 @@
 
 namespace keelson::k8s {
 
-// Two lines a changed field, `- path: old` and `+ path: new`; one where it has come or gone. Goes down to
-// the field where lists have the same length. `prefix` stands before each path. Empty: nothing has changed.
+// Two lines per changed field, `- path: old` and `+ path: new`; one line when it was added or removed.
+// Descends into lists only when they have the same length. `prefix` stands before each path. Empty: no
+// difference.
 std::string ObjectDiff(const google::protobuf::Message& old, const google::protobuf::Message& now,
                        std::string_view prefix);
 

@@ -1,4 +1,4 @@
-// What flags and feature gates change about validation, for the whole process.
+// Flags and feature gates that change validation, for the whole process.
 #pragma once
 
 #include "lib/k8s/feature_gates.h"
@@ -10,17 +10,18 @@ struct ValidationSettings {
   bool relaxed_service_names = true;          // gate RelaxedServiceNameValidation
   bool autoscale_to_zero = false;             // gate HPAScaleToZero
   bool mutable_volume_node_affinity = false;  // gate MutablePVNodeAffinity
-  bool container_stop_signals = false;        // gate ContainerStopSignals: off, the field is dropped
+  bool container_stop_signals = false;        // gate ContainerStopSignals; off drops the field
 };
 
-// What these gates make of the defaults.
+// The default settings with these gates applied.
 ValidationSettings ValidationSettingsOf(const FeatureGates& gates);
 
+// The settings in use.
 const ValidationSettings& Settings();
-// At start, before other threads validate.
+// Call at start, before other threads validate.
 void SetValidationSettings(const ValidationSettings& settings);
 
-// For tests: settings that last as long as this.
+// For tests: settings for the lifetime of this object.
 class ScopedValidationSettings {
  public:
   explicit ScopedValidationSettings(const ValidationSettings& settings) : before_(Settings()) {

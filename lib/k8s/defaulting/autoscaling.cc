@@ -1,4 +1,4 @@
-// HorizontalPodAutoscalers, in both versions that are served.
+// HorizontalPodAutoscalers, in both served versions.
 #include "lib/api/proto/autoscaling_v2.pb.h"
 #include "lib/k8s/defaulting/table.h"
 
@@ -13,7 +13,7 @@ constexpr int32_t kCpuPercent = 80;
 void DefaultV1(autoscalingv1::HorizontalPodAutoscaler& object) {
   autoscalingv1::HorizontalPodAutoscalerSpec& spec = *object.mutable_spec();
   if (!spec.has_min_replicas()) spec.set_min_replicas(1);
-  // Other metrics travel in an annotation.
+  // Other metrics are in an annotation.
   const bool has_metrics =
       object.metadata().annotations().contains("autoscaling.alpha.kubernetes.io/metrics");
   if (!has_metrics && !spec.has_target_cpu_utilization_percentage()) {

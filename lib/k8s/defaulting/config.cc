@@ -18,7 +18,7 @@ void DefaultNamespace(corev1::Namespace& object) {
   if (object.status().phase().empty()) object.mutable_status()->set_phase("Active");
 }
 
-// podCIDR is the first of podCIDRs; where a client of old sets it alone, it decides.
+// podCIDR is the first of podCIDRs. An old client may set podCIDR alone; then it decides.
 void DefaultPodCidrs(corev1::NodeSpec& spec) {
   if (!spec.pod_cidr().empty() && (spec.pod_cidrs().empty() || spec.pod_cidr() != spec.pod_cidrs(0))) {
     spec.clear_pod_cidrs();

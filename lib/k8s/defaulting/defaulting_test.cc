@@ -198,8 +198,8 @@ TEST(SetDefaults, ListsDefaultTheirItems) {
   EXPECT_EQ(list.items(0).type(), "Opaque");
 }
 
-// A defaulted object is canonical, and defaulting it again changes nothing: what storage holds is what a
-// client that reads and writes back sends.
+// A defaulted object is canonical, and defaulting it again changes nothing: a client that reads a stored
+// object and writes it back does not change it.
 TEST(SetDefaults, IsIdempotentAndCanonicalForEveryKind) {
   for (const api::ResourceInfo& info : api::Resources()) {
     if (info.IsSubresource()) continue;

@@ -1,4 +1,4 @@
-// resource.k8s.io: what requests and tolerations mean when they do not say.
+// resource.k8s.io: defaults of requests, tolerations and taints.
 
 #include "lib/api/meta.h"
 #include "lib/api/proto/resource_v1.pb.h"
@@ -37,7 +37,7 @@ void DefaultClaimTemplate(resourcev1::ResourceClaimTemplate& object) {
   }
 }
 
-// Taints count from when they are written.
+// timeAdded of a taint defaults to the time of the write.
 void DefaultSlice(resourcev1::ResourceSlice& object) {
   if (object.spec().devices().empty()) return;
   for (resourcev1::Device& device : *object.mutable_spec()->mutable_devices()) {

@@ -1,4 +1,4 @@
-// What extends the API server: webhooks, custom resources, aggregated APIs, priority and fairness.
+// Extensions of the API server: webhooks, custom resources, aggregated APIs, priority and fairness.
 #include <cctype>
 
 #include "lib/api/proto/admissionregistration_v1.pb.h"

@@ -1,4 +1,4 @@
-// Internal to lib/k8s: defaults a kind, one file a kind family.
+// Internal to lib/k8s/defaulting: defaults by kind, one file per family of kinds.
 #pragma once
 
 #include <string_view>
@@ -15,9 +15,9 @@ void DefaultVolume(corev1::Volume& volume);
 void DefaultClaim(corev1::PersistentVolumeClaim& claim);
 void DefaultClaimSpec(corev1::PersistentVolumeClaimSpec& spec);
 void DefaultPersistentVolumeSpec(corev1::PersistentVolumeSpec& spec);
-// Amounts finer than 1/1000 are rounded up.
+// Rounds amounts finer than 1/1000 up.
 void RoundQuantities(QuantityMap& quantities);
-// Always for :latest (also implied), else IfNotPresent.
+// The default imagePullPolicy: Always for the tag :latest, given or implied, else IfNotPresent.
 std::string_view PullPolicyOf(std::string_view image);
 
 void RegisterPodDefaults(DefaultTable& table);

@@ -1,4 +1,4 @@
-// Pods, pod templates and what stands in them.
+// Pods, pod templates and their parts.
 #include "lib/k8s/defaulting/defaulting.h"
 #include "lib/k8s/defaulting/table.h"
 
@@ -21,7 +21,7 @@ void DefaultProbe(corev1::Probe& probe) {
   if (!probe.has_handler()) return;
   corev1::ProbeHandler& handler = *probe.mutable_handler();
   if (handler.has_http_get()) DefaultHttpGet(*handler.mutable_http_get());
-  // Presence is part of the API: clients see `service: ""`.
+  // Clients see `service: ""`: the field is present in the API.
   if (handler.has_grpc() && !handler.grpc().has_service()) handler.mutable_grpc()->set_service("");
 }
 
@@ -67,7 +67,7 @@ void DefaultContainer(C& container) {
   }
 }
 
-// Of pods only: a template keeps what its author wrote.
+// For pods only: a template keeps what its author wrote.
 void DefaultRequestsFromLimits(corev1::Container& container) {
   if (container.resources().limits().empty()) return;
   QuantityMap& requests = *container.mutable_resources()->mutable_requests();
@@ -80,7 +80,7 @@ void DefaultHostPorts(corev1::Container& container) {
   }
 }
 
-// spec.resources, when the author set some of it: what is missing follows from the containers.
+// spec.resources, if the author set a part of it: missing requests and limits follow from the containers.
 void DefaultPodLevelResources(corev1::Pod& pod) {
   if (!pod.spec().has_resources()) return;
   corev1::ResourceRequirements& resources = *pod.mutable_spec()->mutable_resources();
@@ -104,7 +104,7 @@ void DefaultPodLevelResources(corev1::Pod& pod) {
 void DefaultPod(corev1::Pod& pod) {
   corev1::PodSpec& spec = *pod.mutable_spec();
   DefaultPodSpec(spec);
-  // Of templates it stays, so that what is stored does not roll out anew.
+  // Templates keep the value, so that stored objects do not roll out anew.
   if (spec.termination_grace_period_seconds() < 0) spec.set_termination_grace_period_seconds(1);
   for (corev1::Container& container : *spec.mutable_containers()) DefaultRequestsFromLimits(container);
   for (corev1::Container& container : *spec.mutable_init_containers()) DefaultRequestsFromLimits(container);
@@ -150,7 +150,7 @@ void DefaultPodSpec(corev1::PodSpec& spec) {
   if (!spec.has_security_context()) spec.mutable_security_context();
   if (!spec.has_termination_grace_period_seconds()) spec.set_termination_grace_period_seconds(30);
   if (spec.scheduler_name().empty()) spec.set_scheduler_name("default-scheduler");
-  // serviceAccount is the old name; both are always shown, serviceAccountName wins.
+  // serviceAccount is the old name. Both are always set; serviceAccountName wins.
   if (spec.service_account_name().empty() && !spec.service_account().empty()) {
     spec.set_service_account_name(spec.service_account());
   }

@@ -38,7 +38,7 @@ void DefaultAzureDisk(corev1::AzureDiskVolumeSource& disk) {
   if (!disk.has_read_only()) disk.set_read_only(false);
 }
 
-// The sources below exist both in pods and in persistent volumes, as types of their own.
+// These sources exist in pods and in persistent volumes, as separate types.
 template <typename T>
 void DefaultRbd(T& rbd) {
   if (rbd.pool().empty()) rbd.set_pool("rbd");

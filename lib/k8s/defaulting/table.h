@@ -1,4 +1,4 @@
-// Internal to lib/k8s: which function defaults which message type.
+// Internal to lib/k8s/defaulting: maps each message type to the function that sets its defaults.
 #pragma once
 
 #include <functional>

@@ -116,7 +116,7 @@ void DefaultJob(batchv1::Job& object) {
   }
 }
 
-// The job's own defaults wait until the job is made from its template.
+// The Job's own defaults are set when the Job is made from its template.
 void DefaultCronJob(batchv1::CronJob& object) {
   batchv1::CronJobSpec& spec = *object.mutable_spec();
   DefaultTemplate(*spec.mutable_job_template()->mutable_spec()->mutable_template_());

@@ -1,4 +1,4 @@
-// metav1.Condition lists: one a type.
+// metav1.Condition lists: one condition per type.
 #pragma once
 
 #include <string_view>
@@ -11,15 +11,15 @@ namespace keelson::k8s {
 
 using Conditions = google::protobuf::RepeatedPtrField<metav1::Condition>;
 
-// null when absent.
+// Null when absent.
 const metav1::Condition* FindCondition(const Conditions& conditions, std::string_view type);
-// Adds the condition or replaces the one of its type; lastTransitionTime becomes `now` when the status
-// changes and is kept otherwise. Returns whether anything differs from what was there.
+// Adds the condition or replaces the one of its type. lastTransitionTime becomes `now` when the status
+// changes; otherwise it stays. True: something has changed.
 bool SetCondition(Conditions& conditions, metav1::Condition condition, WallTime now);
 
 inline constexpr std::string_view kDisruptionAllowed = "DisruptionAllowed";
 inline constexpr std::string_view kSyncFailed = "SyncFailed";
-// The DisruptionAllowed condition, as status.disruptionsAllowed says.
+// Sets the DisruptionAllowed condition to what status.disruptionsAllowed says.
 void SyncDisruptionAllowed(api::policy::v1::PodDisruptionBudget& budget, WallTime now);
 
 }  // namespace keelson::k8s

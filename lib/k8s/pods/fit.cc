@@ -24,7 +24,7 @@ ResourceList UsedBy(const std::vector<const corev1::Pod*>& pods) {
   return used;
 }
 
-// Extended resources that this node does not offer are not its business: they may be served elsewhere.
+// Drops extended resources that this node does not offer: they may be served elsewhere.
 ResourceList KnownTo(const corev1::Node& node, ResourceList requests) {
   std::erase_if(requests, [&](const auto& item) {
     return IsExtendedResource(item.first) && !node.status().allocatable().contains(item.first);

@@ -54,7 +54,7 @@ NodeTerm::Requirement NodeTerm::Parse(const corev1::NodeSelectorRequirement& sou
   const std::string& op = source.operator_();
   const bool one = out.values.size() == 1;
   if (field) {
-    // Only metadata.name can be selected, by one name.
+    // Field requirements only support metadata.name, with one name.
     if (source.key() != "metadata.name" || !one) return out;
     if (op == "In") out.op = Op::kIn;
     if (op == "NotIn") out.op = Op::kNotIn;

@@ -1,4 +1,4 @@
-// Which nodes a pod's spec.nodeSelector and node affinity admit and prefer.
+// Node selection: spec.nodeSelector and node affinity of pods.
 #pragma once
 
 #include <optional>
@@ -13,7 +13,7 @@
 
 namespace keelson::k8s {
 
-// Labels sorted by key in one array: compact, and quick to search.
+// Labels in one array, sorted by key: compact, and quick to search.
 class LabelSet {
  public:
   LabelSet() = default;
@@ -31,13 +31,14 @@ struct NodeView {
   const LabelSet& labels;
 };
 
-// One term in a form that matches quickly: all requirements must hold. A term without requirements, or with
-// one that makes no sense, matches nothing.
+// A node selector term, parsed for quick matching. All requirements must hold. A term without requirements,
+// or with an invalid one, matches nothing.
 class NodeTerm {
  public:
   explicit NodeTerm(const corev1::NodeSelectorTerm& term);
   bool Matches(const NodeView& node) const;
-  // The single name when the term admits one node by metadata.name In [name], else empty.
+  // The node names that the term is limited to (metadata.name In [name]); empty: the term does not name a
+  // node.
   std::vector<std::string_view> Names() const;
 
  private:
@@ -54,18 +55,18 @@ class NodeTerm {
   std::vector<Requirement> requirements_;
 };
 
-// spec.nodeSelector and the required node affinity of a pod.
+// The node selector and required node affinity of a pod.
 class RequiredNodeAffinity {
  public:
   explicit RequiredNodeAffinity(const corev1::PodSpec& spec);
   bool Matches(const NodeView& node) const;
   bool IsEverything() const { return selector_.empty() && !terms_; }
-  // Node names outside of which no term can match (daemon pods name one), or nullopt when any node may.
+  // The only nodes that any term can match (daemon pods name one); nullopt: any node may match.
   std::optional<std::vector<std::string_view>> Names() const;
 
  private:
   std::vector<std::pair<std::string, std::string>> selector_;
-  std::optional<std::vector<NodeTerm>> terms_;  // any of them
+  std::optional<std::vector<NodeTerm>> terms_;  // any of them must match
 };
 
 bool MatchesNodeSelector(const corev1::NodeSelector& selector, const corev1::Node& node);

@@ -9,7 +9,7 @@ namespace keelson::k8s {
 namespace {
 
 using Containers = google::protobuf::RepeatedPtrField<corev1::Container>;
-// What one container counts for. `wanted`: its spec counts beside its status.
+// The amounts of one container. `wanted`: count its spec too, not just its status.
 using Of = ResourceList (*)(const corev1::Container&, const corev1::ContainerStatus*, bool wanted);
 
 ResourceList RequestsOf(const corev1::Container& container, const corev1::ContainerStatus* status,
@@ -31,7 +31,7 @@ ResourceList LimitsOf(const corev1::Container& container, const corev1::Containe
   return list;
 }
 
-// The kubelet has said that the node will never have as much.
+// The kubelet reported that the node can never provide the requested resize.
 bool IsInfeasible(const corev1::PodStatus& status) {
   const corev1::PodCondition* pending = FindCondition(status, "PodResizePending");
   return pending && pending->reason() == "Infeasible";
@@ -61,8 +61,8 @@ ResourceList Aggregate(const corev1::Pod& pod, bool use_status, Of of) {
   return total;
 }
 
-// What the spec says of the pod as a whole takes the place of the containers' sum. `told`: what the status
-// says of the same.
+// Amounts for the pod as a whole replace the sum over its containers. `told`: the same amounts in the
+// status.
 void Override(ResourceList& to, const QuantityMap& spec, const corev1::PodStatus* status,
               std::initializer_list<const QuantityMap*> told) {
   if (spec.empty()) return;

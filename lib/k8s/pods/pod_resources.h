@@ -1,4 +1,4 @@
-// What a pod asks of a node and may use at most (k8s.io/component-helpers/resource).
+// Requests and limits of pods (k8s.io/component-helpers/resource).
 #pragma once
 
 #include <map>
@@ -25,21 +25,23 @@ api::Amount AmountOf(const ResourceList& list, std::string_view resource);
 struct PodResourcesOptions {
   bool exclude_overhead = false;
   bool exclude_pod_level = false;  // ignore spec.resources
-  // Of a pod being resized: the largest of spec (unless infeasible), status.allocatedResources and actual.
+  // For a pod being resized: use the largest of spec (unless infeasible), status.allocatedResources and
+  // actual amounts.
   bool use_status = false;
 };
 
-// max(sum of containers and sidecars, largest init container beside the sidecars started before it), with
-// spec.resources in place of it where set, plus overhead.
+// The pod's requests: max(sum of containers and sidecars, largest init container beside the sidecars
+// started before it), or spec.resources where set, plus overhead.
 ResourceList PodRequests(const corev1::Pod& pod, const PodResourcesOptions& options = {});
-// The same over limits. A resource without a limit in some container is limited by the others only; overhead
-// is added to resources that have a limit.
+// The pod's limits, computed like PodRequests(). A container without a limit for a resource does not count
+// for it; overhead is added only to resources that have a limit.
 ResourceList PodLimits(const corev1::Pod& pod, const PodResourcesOptions& options = {});
 
-// An init container with restartPolicy Always: a sidecar.
+// A sidecar is an init container with restartPolicy Always.
 bool IsSidecar(const corev1::Container& init_container);
 
-// cpu, memory, ephemeral-storage, ... : no slash or in kubernetes.io/, without "requests." prefix.
+// cpu, memory, ephemeral-storage, ...: without a slash or in kubernetes.io/, and without the prefix
+// "requests.".
 bool IsNativeResource(std::string_view name);
 bool IsHugePages(std::string_view name);         // hugepages-2Mi
 bool IsExtendedResource(std::string_view name);  // example.com/gpu

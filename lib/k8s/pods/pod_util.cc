@@ -191,7 +191,7 @@ std::vector<HostPort> HostPorts(const corev1::PodSpec& spec) {
     }
   };
   for (const corev1::Container& container : spec.containers()) collect(container);
-  // Plain init containers have ended before the others listen.
+  // Plain init containers end before the others start to listen.
   for (const corev1::Container& container : spec.init_containers()) {
     if (IsSidecar(container)) collect(container);
   }

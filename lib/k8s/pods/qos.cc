@@ -31,7 +31,8 @@ struct Totals {
 
   std::string_view Class() const {
     if (requests.empty() && limits.empty()) return kBestEffort;
-    // Requests that nobody wrote are defaulted from limits; where that has not happened they count as equal.
+    // Requests default to limits; where defaulting has not run, absent requests count as equal to the
+    // limits.
     for (const auto& [name, amount] : requests) {
       if (!(AmountOf(limits, name) == amount)) return kBurstable;
     }

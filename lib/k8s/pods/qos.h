@@ -11,9 +11,9 @@ inline constexpr std::string_view kGuaranteed = "Guaranteed";
 inline constexpr std::string_view kBurstable = "Burstable";
 inline constexpr std::string_view kBestEffort = "BestEffort";
 
-// Computed from the spec; spec.resources wins where it is set.
+// Computed from the spec; spec.resources takes precedence where it is set.
 std::string_view ComputeQosClass(const corev1::Pod& pod);
-// status.qosClass when it is set (it never changes), else computed.
+// status.qosClass when set (it never changes), else computed.
 std::string_view QosClass(const corev1::Pod& pod);
 
 }  // namespace keelson::k8s

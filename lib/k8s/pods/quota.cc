@@ -20,19 +20,19 @@ using Names = std::set<std::string, std::less<>>;
 
 constexpr std::string_view kRequests = "requests.";
 constexpr std::string_view kDevicesSuffix = ".deviceclass.resource.k8s.io/devices";
-// What a request for all devices that there are can get at most.
+// The most devices that a request for all devices can get.
 constexpr int64_t kMostDevices = 32;
 constexpr std::string_view kClassSuffix = ".storageclass.storage.k8s.io/";
 constexpr char kClassAnnotation[] = "volume.beta.kubernetes.io/storage-class";
 
-// Of these a quota may also say the plain name.
+// A quota may also use the plain names of these.
 constexpr std::string_view kPlainCounts[] = {
     "configmaps", "persistentvolumeclaims", "pods", "replicationcontrollers", "secrets",
     "services",   "resourcequotas"};
 constexpr std::string_view kPodResources[] = {"cpu",          "memory",          "ephemeral-storage",
                                               "requests.cpu", "requests.memory", "requests.ephemeral-storage",
                                               "limits.cpu",   "limits.memory",   "limits.ephemeral-storage"};
-// Whoever has a quota of these must say of each container how much it is to have.
+// A quota of these requires every container to specify them.
 constexpr std::string_view kMustBeSaid[] = {"cpu",        "memory",       "requests.cpu", "requests.memory",
                                             "limits.cpu", "limits.memory"};
 
@@ -117,7 +117,7 @@ void CountClaim(const corev1::PersistentVolumeClaim& claim, ResourceList& usage)
   ResourceList requests = ToResourceList(claim.spec().resources().requests());
   auto storage = requests.find("storage");
   if (storage == requests.end()) return;
-  // While a larger volume is being made, or was and could not be, that is what is used.
+  // During an expansion, or after one that failed, the larger amount counts.
   Amount amount = storage->second;
   const Amount allocated = AmountOf(ToResourceList(claim.status().allocated_resources()), "storage");
   if (allocated > amount) amount = allocated;
@@ -134,14 +134,14 @@ void CountDevices(const api::resource::v1::ResourceClaim& claim, ResourceList& u
     if (request.has_exactly())
       wanted[request.exactly().device_class_name() + std::string(kDevicesSuffix)] =
           number_of(request.exactly());
-    // Of alternatives any may be the one.
+    // Any of the alternatives may be the one that is used.
     for (const auto& alternative : request.first_available())
       Max(wanted, {{alternative.device_class_name() + std::string(kDevicesSuffix), number_of(alternative)}});
     Add(usage, wanted);
   }
 }
 
-// A selector over the one label that a scope is: `values` are those that the object has.
+// Evaluates a scope like a selector for one label; `values` are the object's values for it.
 bool Selects(const QuotaScope& scope, const Names& values) {
   const bool named = std::any_of(scope.values().begin(), scope.values().end(),
                                  [&](const std::string& value) { return values.count(value) > 0; });
@@ -264,7 +264,7 @@ std::string QuotaProblem(const api::ResourceInfo& info, const api::Message& obje
                          const std::vector<std::string>& resources) {
   if (!IsPod(info)) return "";
   const corev1::PodSpec& spec = static_cast<const corev1::Pod&>(object).spec();
-  // What is said of the whole pod needs not be said of its containers.
+  // What the pod specifies as a whole, its containers need not specify.
   const ResourceList whole =
       ComputeUsage(ToResourceList(spec.resources().requests()), ToResourceList(spec.resources().limits()));
   std::map<std::string, Names> missing;

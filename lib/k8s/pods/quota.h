@@ -1,5 +1,5 @@
-// What a ResourceQuota counts: usage of an object, resources and scopes that concern its kind. Shared by
-// admission, which charges, and the controller, which counts anew.
+// What a ResourceQuota counts: the usage of an object, and the resources and scopes that apply to its kind.
+// Admission charges usage with it; the controller recounts usage.
 #pragma once
 
 #include <string>
@@ -15,26 +15,26 @@ namespace keelson::k8s {
 
 using QuotaScope = corev1::ScopedResourceSelectorRequirement;
 
-// spec.scopes (as Exists) and spec.scopeSelector.
+// The scopes of a quota: spec.scopes (as Exists) and spec.scopeSelector.
 std::vector<QuotaScope> QuotaScopes(const corev1::ResourceQuotaSpec& spec);
-// Is the object in the scope? Kinds other than pods and claims have no scopes, and are in none.
+// Whether the object is in the scope. Kinds other than pods and claims have no scopes, so they are in none.
 bool IsInScope(const api::ResourceInfo& info, const api::Message& object, const QuotaScope& scope);
 bool IsInScopes(const api::ResourceInfo& info, const api::Message& object,
                 const std::vector<QuotaScope>& scopes);
 
-// Does a quota's resource name ("limits.cpu", "count/deployments.apps") count objects of the kind?
+// Whether a quota's resource name ("limits.cpu", "count/deployments.apps") counts objects of this kind.
 bool QuotaCounts(const api::ResourceInfo& info, std::string_view resource);
-// "count/deployments.apps".
+// The resource name that counts objects: "count/deployments.apps".
 std::string QuotaCountName(const api::ResourceInfo& info);
-// Kinds whose usage is more than their number: pods, services, claims of volumes and of devices.
+// Whether the kind's usage is more than a count: pods, services, volume claims and device claims.
 bool QuotaMeasures(const api::ResourceInfo& info);
 
-// All that the object uses, of everything that a quota may count. Pods that have ended use nothing but their
-// place in the store, nor do those whose end is overdue at `now`.
+// Everything that the object uses and a quota may count. A pod that has ended, or whose termination is
+// overdue at `now`, uses only its object count.
 ResourceList QuotaUsage(const api::ResourceInfo& info, const api::Message& object, WallTime now);
 
-// What the object must say before `resources` can be counted, in upstream's words ("must specify limits.cpu
-// for: c"); empty when it says all.
+// What the object must specify before `resources` can be counted, in upstream's words ("must specify
+// limits.cpu for: c"); empty: nothing is missing.
 std::string QuotaProblem(const api::ResourceInfo& info, const api::Message& object,
                          const std::vector<std::string>& resources);
 

@@ -8,7 +8,7 @@ namespace keelson::k8s {
 
 namespace {
 
-// Lt and Gt compare whole numbers without signs or leading zeros.
+// Lt and Gt compare whole numbers without leading zeros.
 bool ParseNumber(std::string_view text, int64_t& number) {
   const char* end = text.data() + text.size();
   const auto parsed = std::from_chars(text.data(), end, number);

@@ -23,7 +23,7 @@ const corev1::Taint* FindUntolerated(const Taints& taints, const Tolerations& to
                                      std::string_view effect);
 // Same key and effect.
 bool SameTaint(const corev1::Taint& a, const corev1::Taint& b);
-// Whether any toleration means the same as `toleration` (adds it otherwise; true when it was added).
+// Adds `toleration` unless an equivalent one is present. True: it was added.
 bool AddToleration(Tolerations& tolerations, const corev1::Toleration& toleration);
 
 }  // namespace keelson::k8s

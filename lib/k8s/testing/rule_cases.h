@@ -1,4 +1,4 @@
-// For tests: objects in JSON, and what validation says about them, as tables.
+// For tests: tables of objects in JSON with the validation errors that they get.
 #pragma once
 
 #include <memory>
@@ -65,7 +65,7 @@ inline void ExpectChangeErrors(ChangeRule rule, const std::vector<ChangeCase>& c
   }
 }
 
-// Metadata that passes, with a version for updates.
+// Valid metadata, with a resourceVersion for updates.
 inline std::string Namespaced(const std::string& rest) {
   return R"({"metadata":{"name":"x","namespace":"d","resourceVersion":"1"},)" + rest + "}";
 }

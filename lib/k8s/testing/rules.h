@@ -1,4 +1,4 @@
-// Objects and errors in short, for the tests of rules.
+// Short notations for objects and errors, for tests of validation rules.
 #pragma once
 
 #include <memory>
@@ -12,32 +12,32 @@ namespace keelson::k8s {
 
 using Lines = std::vector<std::string>;
 
-// The object with its defaults. Fails the test where JSON or fields are wrong.
+// Parses an object and sets its defaults. Fails the test when the JSON or a field is wrong.
 std::unique_ptr<api::Message> Parse(const char* api_version, const char* kind, const std::string& json);
 Lines Print(const FieldErrors& errors);
 
 inline constexpr char kContainers[] = R"("containers":[{"name":"c","image":"i"}])";
 
-// A pod with these fields of the spec; with these fields of its only container.
+// A pod with these fields in its spec (Pod), or with these fields in its only container (PodWith).
 std::string Pod(const std::string& spec, const std::string& metadata = "", const std::string& status = "");
 std::string PodWith(const std::string& container);
-// A pod with a container and these further fields of the spec.
+// A pod with one container and these additional fields in its spec.
 std::string PodAnd(const std::string& spec, const std::string& metadata = "");
 
-// One object of a kind and what is wrong with it.
+// One object of a kind with its expected errors.
 struct KindCase {
   std::string json;
   Lines errors;
 };
 void ExpectErrors(const char* api_version, const char* kind, const std::vector<KindCase>& cases);
 
-// An object, what it was, and what is wrong with the update. metadata.resourceVersion is added to both.
+// An update with its expected errors. metadata.resourceVersion is added to both objects.
 struct KindUpdateCase {
   std::string old, now;
   Lines errors;
 };
-// `subresource`: "" (the main resource), "status" or a part. Where `self`, the old one must also be a valid
-// update of itself.
+// `subresource`: "" (the main resource), "status" or another one. With `self`, the old object must also be
+// a valid update of itself.
 void ExpectUpdateErrors(const char* api_version, const char* kind, const std::string& subresource,
                         const std::vector<KindUpdateCase>& cases, bool self = true);
 

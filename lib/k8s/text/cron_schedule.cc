@@ -70,7 +70,7 @@ Result<uint32_t> ParseNumberOrName(std::string_view text, const Bounds& bounds) 
   return ParseNumber(text);
 }
 
-// "*", "5", "1-5", each perhaps with "/2".
+// Parses "*", "5" or "1-5", each optionally with "/2".
 Result<uint64_t> ParseRange(std::string_view text, const Bounds& bounds) {
   const auto with_step = Split(text, "/", true);
   const auto ends = Split(with_step[0], "-", true);
@@ -88,7 +88,7 @@ Result<uint64_t> ParseRange(std::string_view text, const Bounds& bounds) {
   if (with_step.size() > 2) return Invalid(fmt::format("too many slashes: {}", text));
   if (with_step.size() == 2) {
     ASSIGN_OR_RETURN(step, ParseNumber(with_step[1]));
-    // "5/15" counts on from 5.
+    // "5/15" starts at 5 and has no end.
     if (ends.size() == 1 && !star) last = bounds.max;
   }
   if (first < bounds.min) {

@@ -9,7 +9,7 @@ namespace {
 constexpr int kMaxDepth = 10000;
 constexpr char kEnd[] = "unexpected end of JSON input";
 
-// A recursive descent that stops at the first byte that does not fit. It keeps nothing.
+// A recursive descent parser that stops at the first invalid byte and keeps no values.
 class Scanner {
  public:
   explicit Scanner(std::string_view text) : text_(text) {}

@@ -24,7 +24,7 @@ bool All(std::string_view text, Predicate predicate) {
   return true;
 }
 
-// The shapes behind the regular expressions that messages quote.
+// Hand-written matchers for the regular expressions that messages quote.
 bool IsLabel(std::string_view text) {
   return !text.empty() && IsLowerAlnum(text.front()) && IsLowerAlnum(text.back()) &&
          All(text, [](char c) { return IsLowerAlnum(c) || c == '-'; });
@@ -37,7 +37,7 @@ bool IsSubdomain(std::string_view text) {
     text.remove_prefix(dot + 1);
   }
 }
-// Labels may begin with an underscore and have more inside.
+// Labels may begin with an underscore and contain more.
 bool IsUnderscoredSubdomain(std::string_view text) {
   const auto inner = [](char c) { return IsLowerAlnum(c) || c == '-' || c == '_'; };
   for (;;) {
@@ -84,7 +84,7 @@ std::string NamePartProblem() {
 
 constexpr int kOctetOutOfRange = -1;
 
-// An IPv4 octet as Go's net.ParseIP took it before 1.17: leading zeros are decimal.
+// An IPv4 octet as Go's net.ParseIP accepted it before 1.17: leading zeros are decimal.
 int ParseOctet(std::string_view text) {
   int value = 0;
   if (text.empty() || text.size() > 8 || !All(text, IsDigit)) return kOctetOutOfRange;

@@ -1,5 +1,5 @@
-// Rules of names and values that many kinds share (apimachinery util/validation). Each returns what is
-// wrong, in upstream's words and order, empty when all is well.
+// Rules for names and values of many kinds (apimachinery util/validation). Each function returns the
+// problems in upstream's words and order; empty: the value is valid.
 #pragma once
 
 #include <cstdint>
@@ -24,7 +24,7 @@ Problems CheckEnvVarName(std::string_view value);       // relaxed form: printab
 Problems CheckConfigKey(std::string_view value);        // keys of ConfigMaps and Secrets
 Problems CheckHttpHeaderName(std::string_view value);
 Problems CheckCIdentifier(std::string_view value);
-Problems CheckIp(std::string_view value);  // as stored today: also what Go's net.ParseIP of old took
+Problems CheckIp(std::string_view value);  // as in stored objects: also what Go's old net.ParseIP accepted
 bool IsIpv4(std::string_view value);
 bool IsIpv6(std::string_view value);
 // "10.0.0.0/8"; host bits may be set.

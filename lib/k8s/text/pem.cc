@@ -49,7 +49,7 @@ bool DecodeBase64(std::string_view text, std::string& out) {
   return true;
 }
 
-// One element of DER: takes it off `der`; nullopt when it is cut or not canonical.
+// Removes one DER element from `der`; nullopt when it is truncated or not canonical.
 struct Element {
   uint8_t tag;
   std::string_view content;

@@ -1,5 +1,5 @@
-// Just enough of PEM and DER to tell whether bytes are certificates or certificate requests. Nothing is
-// verified: no signature, no chain, no date.
+// Just enough PEM and DER to tell whether bytes are certificates or certificate requests. Verifies no
+// signature, chain or date.
 #pragma once
 
 #include <map>
@@ -15,13 +15,13 @@ struct PemBlock {
   bool has_headers = false;
 };
 
-// The next block, and takes it and what stands before it off `text`; nullopt when there is none.
+// Removes the next block and everything before it from `text`; nullopt when there is none.
 std::optional<PemBlock> NextPemBlock(std::string_view& text);
 
-// The block without headers, 64 characters a line.
+// A PEM block without headers, 64 characters per line.
 std::string PemText(std::string_view type, std::string_view der);
 
-// The shapes of RFC 2986 and RFC 5280.
+// Check the structure of RFC 2986 (requests) and RFC 5280 (certificates).
 bool IsCertificateRequest(std::string_view der);
 bool IsCertificate(std::string_view der);
 

@@ -15,11 +15,11 @@ namespace {
 
 namespace json = boost::json;
 
-constexpr int kMaxDepth = 200;  // aliases may nest without end
-// Every node takes a byte of the document or more, but aliases of aliases could make any number of them.
+constexpr int kMaxDepth = 200;  // aliases may nest endlessly
+// Plain nodes take at least a byte of the document each, but nested aliases could expand to any number.
 constexpr size_t kAliasedNodes = 100'000, kMaxBytes = 32u << 20;
 
-// As Go's ParseInt does with base 0: 0x1f, 0o17, 017, 0b1, each with a sign.
+// Like Go's ParseInt with base 0: 0x1f, 0o17, 017, 0b1, each with an optional sign.
 bool ParseInteger(std::string_view text, json::value& out) {
   bool negative = !text.empty() && text.front() == '-';
   if (!text.empty() && (text.front() == '-' || text.front() == '+')) text.remove_prefix(1);
@@ -86,7 +86,7 @@ json::value PlainScalar(const std::string& text) {
   return json::value(text);
 }
 
-// What the text of a document may not hold, or nothing.
+// What is wrong with the document's characters; empty: nothing.
 std::string CharacterProblem(std::string_view text) {
   for (size_t i = 0; i < text.size();) {
     auto lead = static_cast<unsigned char>(text[i]);
@@ -125,7 +125,7 @@ class Converter {
       case YAML::NodeType::Null:
         return json::value(nullptr);
       case YAML::NodeType::Scalar:
-        // "?" marks a plain scalar; quoted ones ("!") are strings whatever they look like.
+        // "?" marks a plain scalar; a quoted one ("!") is a string whatever it looks like.
         if (node.Tag() == "?" || node.Tag().empty()) return PlainScalar(node.Scalar());
         return json::value(node.Scalar());
       case YAML::NodeType::Sequence: {
@@ -162,7 +162,7 @@ class Converter {
   const std::string& repeated() const { return repeated_; }
 
  private:
-  // Keys are strings: plain numbers stay as they are written, words for true are "true".
+  // Keys are strings: plain numbers stay as written, words for true become "true".
   static std::string KeyOf(const YAML::Node& node) {
     bool plain = node.Tag() == "?" || node.Tag().empty();
     if (!plain) return node.Scalar();
@@ -170,7 +170,7 @@ class Converter {
     return value.is_bool() ? (value.get_bool() ? "true" : "false") : node.Scalar();
   }
 
-  // `<<: *other`, or a list of others: what they have and the mapping has not itself.
+  // `<<: *other`, or a list of such: adds the keys that the mapping itself does not have.
   Result<> Merge(const YAML::Node& from, json::object& into, int depth) {
     if (from.IsSequence()) {
       for (const YAML::Node& one : from) {

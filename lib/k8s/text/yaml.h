@@ -1,4 +1,4 @@
-// YAML as people write it, turned into JSON.
+// Converts YAML to JSON.
 #pragma once
 
 #include <string>
@@ -9,9 +9,9 @@
 
 namespace keelson::k8s {
 
-// The first YAML document as JSON, with the scalar rules that Kubernetes' YAML has (YAML 1.1 booleans).
-// kBadRequest. Of keys that are given twice the last one counts; `problems` is told, in the words of strict
-// field validation.
+// The first YAML document as JSON, with the scalar rules of Kubernetes' YAML (YAML 1.1 booleans).
+// kBadRequest for malformed YAML. The last of several equal keys wins; `problems` gets the others, in the
+// words of strict field validation.
 Result<std::string> YamlToJson(std::string_view yaml, std::vector<std::string>* problems = nullptr);
 
 }  // namespace keelson::k8s

@@ -23,7 +23,7 @@ bool IsIpv4InIpv6(const std::string& value) {
   return bytes.substr(0, 10) == std::string(10, '\0') && bytes.substr(10, 2) == "\xff\xff";
 }
 
-// 010.0.0.1, which some read as octal.
+// 010.0.0.1: some parsers read this as octal.
 bool HasLeadingZero(std::string_view ipv4) {
   for (size_t at = 0;; ++at) {
     if (at + 1 < ipv4.size() && ipv4[at] == '0' && ipv4[at + 1] >= '0' && ipv4[at + 1] <= '9') return true;
@@ -72,7 +72,7 @@ void CheckStrictCidr(const std::string& value, const Strings& old, const Path& p
 
 void CheckNonSpecialIp(const std::string& text, const Path& path, FieldErrors& errors) {
   Result<IpAddress> ip = IpAddress::Parse(text);
-  if (!ip) return;  // its form is judged elsewhere
+  if (!ip) return;  // other rules check the syntax
   if (ip->IsUnspecified())
     errors.push_back(Invalid(path, text, fmt::format("may not be unspecified ({})", text)));
   if (ip->IsLoopback()) {

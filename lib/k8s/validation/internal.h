@@ -20,16 +20,17 @@ inline constexpr std::string_view kNotNegative = "must be greater than or equal 
 
 // ---- values ----
 void AddProblems(const Problems& problems, std::string_view value, const Path& path, FieldErrors& errors);
-// Required when empty, else by the rule.
+// Required when empty; otherwise applies `rule`.
 void CheckName(std::string_view value, NameRule rule, const Path& path, FieldErrors& errors);
 void CheckNonNegative(int64_t value, const Path& path, FieldErrors& errors);
 void CheckRange(int64_t value, int64_t low, int64_t high, const Path& path, FieldErrors& errors);
-// Unsupported unless one of `supported`; an empty value is Required.
+// NotSupported unless it is one of `supported`; Required when empty.
 void CheckEnum(std::string_view value, const std::vector<std::string_view>& supported, const Path& path,
                FieldErrors& errors);
 void CheckLabels(const StringMap& labels, const Path& path, FieldErrors& errors);
 void CheckLabelKey(std::string_view key, const Path& path, FieldErrors& errors);
-// In, NotIn, Exists or DoesNotExist, and values where the operator wants them. `item` is the requirement.
+// In, NotIn, Exists or DoesNotExist, with the right number of values. `item` is the path of the
+// requirement.
 void CheckSelectorOperator(std::string_view op, int values, const Path& item, FieldErrors& errors);
 void CheckLabelSelector(const metav1::LabelSelector& selector, const Path& path, FieldErrors& errors);
 void CheckIntOrPercent(const intstr::IntOrString& value, const Path& path, FieldErrors& errors);
@@ -57,7 +58,7 @@ void CheckAnnotations(const StringMap& annotations, const Path& path, FieldError
 
 // ---- parts of pods and nodes ----
 void CheckPodSpec(const corev1::PodSpec& spec, const Path& path, FieldErrors& errors);
-// metadata and spec of a template.
+// Checks metadata and spec of a template.
 void CheckPodTemplate(const corev1::PodTemplateSpec& object, const Path& path, FieldErrors& errors);
 void CheckAffinity(const corev1::Affinity& affinity, const Path& path, FieldErrors& errors);
 void CheckTolerations(const google::protobuf::RepeatedPtrField<corev1::Toleration>& tolerations,

@@ -16,7 +16,7 @@ constexpr int64_t kAnnotationBytes = 256 * 1024;
 
 void CheckGenerateName(const std::string& prefix, NameRule rule, const Path& path, FieldErrors& errors) {
   if (prefix.empty()) return;
-  // A dash at the end is fine: letters will follow it.
+  // A trailing dash is fine: letters will follow it.
   std::string shape = prefix;
   if (shape.size() > 1 && shape.back() == '-') shape = shape.substr(0, shape.size() - 2) + "a";
   AddProblems(rule(shape), prefix, path, errors);
@@ -114,7 +114,7 @@ void CheckTemplateMeta(const metav1::ObjectMeta& meta, const Path& path, FieldEr
   for (const auto* field : fields) {
     const std::string& name = field->json_name();
     if (name == "annotations" || name == "labels") continue;
-    // Upstream derives the name from Go's.
+    // Upstream derives this path from the Go field's name.
     errors.push_back(Forbidden(path.Child(name == "uid" ? "uID" : name), "cannot be set"));
   }
 }

@@ -1,5 +1,5 @@
-// Internal to lib/k8s: parts that kinds other than pods and services share: names that need more than a
-// character set, addresses, conditions, webhooks, quantities. Every function appends to `errors`.
+// Rules that kinds other than pods and services share: names that need more than a character set,
+// addresses, conditions, webhooks, quantities. Every function appends to `errors`.
 #pragma once
 
 #include <set>
@@ -18,12 +18,12 @@ Problems CheckAnyName(std::string_view value);                   // no rule at a
 void CheckCsiDriverName(std::string_view value, const Path& path, FieldErrors& errors);
 // "example.com/path": controllers of ingress classes.
 void CheckDomainPrefixedPath(std::string_view value, const Path& path, FieldErrors& errors);
-// At least three (two) segments.
+// At least three segments (two for CheckFullyQualifiedDomain).
 void CheckFullyQualifiedName(std::string_view value, const Path& path, FieldErrors& errors);
 void CheckFullyQualifiedDomain(std::string_view value, const Path& path, FieldErrors& errors);
 // "example.com/signer".
 void CheckSigner(std::string_view value, const Path& path, FieldErrors& errors);
-// "kubernetes" and the like, or with a domain.
+// Kubernetes' own ("kubernetes" and the like), or with a domain.
 void CheckFinalizer(std::string_view value, const Path& path, FieldErrors& errors);
 std::string Join(const Problems& problems, std::string_view separator);
 std::vector<std::string_view> SplitText(std::string_view text, char separator);
@@ -31,10 +31,10 @@ std::string Lower(std::string_view text);
 std::string_view Trim(std::string_view text);  // white space at both ends
 
 // ---- values ----
-// As CheckEnum, but an empty value is one value like others.
+// Like CheckEnum(), but an empty value is NotSupported, not Required.
 void CheckOneOf(std::string_view value, const std::vector<std::string_view>& supported, const Path& path,
                 FieldErrors& errors);
-// The value as upstream's internal types print (internal_form.h).
+// Prints the value in upstream's internal type (internal_form.h).
 FieldError InvalidInternal(const Path& path, const google::protobuf::Message& value, std::string_view detail);
 FieldError DuplicateInternal(const Path& path, const google::protobuf::Message& value,
                              std::string_view detail = "");
@@ -42,28 +42,28 @@ void CheckFrozen(const google::protobuf::Message& value, const google::protobuf:
                  const Path& path, FieldErrors& errors);
 void CheckNonNegativeQuantity(const Quantity& quantity, const Path& path, FieldErrors& errors);
 void CheckPositiveQuantity(const Quantity& quantity, const Path& path, FieldErrors& errors);
-// Sign of a quantity: -1, 0, 1.
+// The sign of a quantity: -1, 0 or 1.
 int SignOf(const Quantity& quantity);
 std::vector<std::string> SortedKeys(const QuantityMap& map);
 std::vector<std::string> SortedKeys(const StringMap& map);
-// Whether `list` is "*" among others; a complaint names what else was listed.
+// "*" must be the only item; `what` names the items in the error.
 void CheckLoneWildcard(const Strings& list, std::string_view what, const Path& path, FieldErrors& errors);
 bool Contains(const Strings& list, std::string_view value);
 
 // ---- structures ----
 void CheckConditions(const google::protobuf::RepeatedPtrField<metav1::Condition>& conditions,
                      const Path& path, FieldErrors& errors);
-// The resource names that a quota may limit, and a limit range.
+// Resource names that a quota (CheckQuotaResource) or a limit range (CheckAnyResource) may limit.
 void CheckQuotaResource(std::string_view name, const Path& path, FieldErrors& errors);
 void CheckAnyResource(std::string_view name, const Path& path, FieldErrors& errors);
-// Names of resources that a container may ask for.
+// Resource names that a container may request.
 void CheckContainerResourceName(std::string_view name, const Path& path, FieldErrors& errors);
 bool IsStandardQuotaResource(std::string_view name);
 // pods, services, ...: counted, not measured.
 bool IsCountedResource(std::string_view name);
 void CheckResourceAmount(std::string_view name, const Quantity& quantity, const Path& path,
                          FieldErrors& errors);
-// `inline_volume`: within a VolumeAttachment.
+// `inline_volume`: the spec is part of a VolumeAttachment.
 void CheckVolumeSpec(const corev1::PersistentVolumeSpec& spec, bool inline_volume, const Path& path,
                      FieldErrors& errors);
 void CheckVolumeSource(const corev1::PersistentVolumeSpec& spec, const Path& path, FieldErrors& errors);

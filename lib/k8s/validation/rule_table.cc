@@ -63,7 +63,7 @@ void CheckMessageEnums(const Message& message, const Path& path, FieldErrors& er
   for (const FieldDescriptor* field : fields) CheckField(message, field, path, errors);
 }
 
-// Closed string types of kinds that have no rules of their own.
+// Checks closed string types of kinds that have no rules of their own.
 void CheckEnums(const Message& object, FieldErrors& errors) {
   std::vector<const FieldDescriptor*> fields;
   object.GetReflection()->ListFields(object, &fields);
@@ -76,7 +76,7 @@ void CheckEnums(const Message& object, FieldErrors& errors) {
   }
 }
 
-// Finalizers are Kubernetes' own or say whose they are; the extension groups are laxer.
+// Finalizers are Kubernetes' own or have a domain; the extension groups are laxer.
 void CheckFinalizerNames(const Message& object, FieldErrors& errors) {
   const auto& finalizers = api::Meta(object).finalizers();
   if (finalizers.empty()) return;

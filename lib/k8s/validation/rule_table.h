@@ -1,4 +1,4 @@
-// Internal to lib/k8s: the rules of each kind. Metadata is checked for all kinds alike, by MetaRules.
+// Internal to lib/k8s/validation: the rules of each kind. MetaRules checks metadata for all kinds alike.
 #pragma once
 
 #include <string_view>
@@ -21,17 +21,17 @@ struct KindRules {
   using Message = google::protobuf::Message;
   NameRule name = CheckDns1123Subdomain;
   void (*create)(const Message&, FieldErrors&) = nullptr;
-  // Beside the rules of the new object unless `update_alone`.
+  // Runs in addition to `create`, unless `update_alone`.
   void (*update)(const Message&, const Message&, FieldErrors&) = nullptr;
   void (*status)(const Message&, const Message&, FieldErrors&) = nullptr;
   bool update_alone = false;
-  // Updates through other subresources, by the subresource's name.
+  // Updates through other subresources, by name.
   std::vector<std::pair<std::string_view, void (*)(const Message&, const Message&, FieldErrors&)>> parts;
 };
 
 class RuleTable {
  public:
-  // Of a new object of kind T; more rules are set on the reference.
+  // Adds rules for new objects of kind T. Callers set more rules on the returned reference.
   template <typename T, CreateRule<T> kRule>
   KindRules& Add() {
     KindRules& rules = rules_[T::descriptor()];
@@ -70,13 +70,12 @@ class RuleTable {
   std::unordered_map<const google::protobuf::Descriptor*, KindRules> rules_;
 };
 
-// Rules of a new object; those of its metadata alone, and closed string types, where its kind has none
-// (null).
+// Applies the rules for a new object. Without rules (null), checks metadata and closed string types only.
 FieldErrors ValidateBy(const KindRules* rules, const google::protobuf::Message& object);
-// Metadata of an update, whichever part it is of.
+// Checks the metadata of an update, of the object or a subresource.
 void CheckMetaUpdate(const google::protobuf::Message& object, const google::protobuf::Message& old,
                      FieldErrors& errors);
-// The kind's own rules of a new object.
+// Applies only the kind's own rules for a new object.
 void CheckOwnRules(const google::protobuf::Message& object, const KindRules* rules, FieldErrors& errors);
 
 }  // namespace keelson::k8s

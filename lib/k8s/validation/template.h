@@ -1,11 +1,11 @@
-// Internal to lib/k8s: metadata of what objects are made from.
+// Internal to lib/k8s/validation: metadata of templates.
 #pragma once
 
 #include "lib/k8s/validation/internal.h"
 
 namespace keelson::k8s {
 
-// Of a template of claims: labels and annotations, and nothing else.
+// A claim template may have labels and annotations, and no other metadata.
 void CheckTemplateMeta(const metav1::ObjectMeta& meta, const Path& path, FieldErrors& errors);
 
 }  // namespace keelson::k8s

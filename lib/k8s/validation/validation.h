@@ -1,5 +1,5 @@
-// What an object must satisfy to be stored, kind by kind, with upstream's wordings. Objects have been
-// defaulted (defaulting.h) before. Pure and thread safe.
+// Rules that an object must satisfy to be stored, by kind, with upstream's messages. Objects must have
+// their defaults (defaulting.h). Pure and thread safe. An empty result means valid.
 #pragma once
 
 #include <string_view>
@@ -11,31 +11,31 @@
 
 namespace keelson::k8s {
 
-// Rules of a new object: metadata (name, namespace, labels, annotations, owners, finalizers) and the
-// kind's own. metadata.name must be filled in already (generateName done). Kinds without rules of their
-// own get the metadata rules, and closed string types as the schema declares them.
+// Checks a new object: metadata (name, namespace, labels, annotations, owners, finalizers) and the kind's
+// own rules. metadata.name must be set (generateName is done). Kinds without rules of their own get the
+// metadata rules, and closed string types as the schema declares them.
 FieldErrors Validate(const google::protobuf::Message& object);
-// The same of a Pod, for programs that know no other kinds.
+// Validate() for a Pod, for programs that know no other kinds.
 FieldErrors ValidatePod(const api::core::v1::Pod& pod);
 
-// Rules of an update: those of the new object, and what may not change from `old` to it. The registry has
-// done its part before: resourceVersion, uid, creationTimestamp and allocated values (clusterIP, node ports)
-// that the user left out are copied from `old`.
+// Checks an update: the rules for a new object, and the fields that must not change from `old`. Before
+// this, the registry copies values that the user left out from `old`: resourceVersion, uid,
+// creationTimestamp and allocated values (clusterIP, node ports).
 FieldErrors ValidateUpdate(const google::protobuf::Message& object, const google::protobuf::Message& old);
 
-// Rules of an update through the status subresource (metadata and what the kind guards in status).
+// Checks an update through the status subresource: metadata, and the kind's rules for status.
 FieldErrors ValidateStatusUpdate(const google::protobuf::Message& object,
                                  const google::protobuf::Message& old);
 
-// Rules of an update through another subresource ("ephemeralcontainers", "resize", ...); those of an update
-// where the kind has none for it.
+// Checks an update through another subresource ("ephemeralcontainers", "resize", ...). Falls back to
+// ValidateUpdate() where the kind has no rules for it.
 FieldErrors ValidatePartUpdate(const google::protobuf::Message& object, const google::protobuf::Message& old,
                                std::string_view subresource);
 
-// Rules of the pods/binding subresource's body.
+// Checks the body of the pods/binding subresource.
 FieldErrors ValidateBinding(const google::protobuf::Message& binding);
 
-// Rules of a review (SubjectAccessReview, TokenReview, ...): a question that is answered, not stored.
+// Checks a review (SubjectAccessReview, TokenReview, ...), which is answered and not stored.
 FieldErrors ValidateReview(const google::protobuf::Message& review);
 
 }  // namespace keelson::k8s

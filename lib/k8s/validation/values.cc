@@ -1,4 +1,4 @@
-// Values that stand in many kinds.
+// Rules for values of many kinds.
 #include <algorithm>
 
 #include <fmt/format.h>

@@ -1,4 +1,4 @@
-// Internal to lib/k8s: warnings of parts of objects.
+// Internal to lib/k8s/warnings: warnings about parts of objects.
 #pragma once
 
 #include <string_view>
@@ -9,14 +9,14 @@
 
 namespace keelson::k8s {
 
-// `path` of a template is its own ("spec.template"); null for a pod, whose paths begin at its fields.
+// `path` is the template's ("spec.template"), or null for a pod, whose paths begin with its fields.
 void WarnOfPod(const corev1::PodSpec& spec, const metav1::ObjectMeta& meta, const Path* path, Warnings& out);
 void WarnOfPorts(const corev1::PodSpec& spec, const Path& path, Warnings& out);
 void WarnOfClaimSpec(const corev1::PersistentVolumeClaimSpec& spec, const Path& path, Warnings& out);
 void WarnOfNodeTerm(const corev1::NodeSelectorTerm& term, bool preferred, const Path& path, Warnings& out);
-// Addresses that only lenient parsers understand.
+// Warns of addresses that only lenient parsers understand.
 void WarnOfIp(const std::string& value, const Path& path, Warnings& out);
-// Empty: the label is not deprecated.
+// The warning for a deprecated node label; empty: the label is not deprecated.
 std::string_view DeprecatedNodeLabel(std::string_view key);
 void Warn(const Path& path, std::string_view text, Warnings& out);  // "path: text"
 

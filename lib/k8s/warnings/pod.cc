@@ -1,4 +1,4 @@
-// Warnings of pods and pod templates.
+// Warnings about pods and pod templates.
 #include <algorithm>
 #include <set>
 #include <tuple>
@@ -85,7 +85,7 @@ void WarnOfVolumes(const corev1::PodSpec& spec, const Path& path, Warnings& out)
   }
 }
 
-// A token's file that another source of the volume would write too. Paths are upstream's.
+// Warns when another source of the volume would write a token's file too. Paths are upstream's.
 void WarnOfTokenPaths(const corev1::PodSpec& spec, const Path& path, Warnings& out) {
   std::set<std::string> tokens;
   for (const corev1::Volume& volume : spec.volumes()) {
@@ -132,7 +132,7 @@ void WarnOfLists(const corev1::PodSpec& spec, const Path& path, Warnings& out) {
     WarnOfIp(spec.dns_config().nameservers(i), servers.Index(i), out);
 }
 
-// Nobody can be given half a byte.
+// There is no half byte.
 void WarnOfFractions(const QuantityMap& quantities, const Path& path, Warnings& out) {
   for (const char* name : {"memory", "ephemeral-storage"}) {
     const auto found = quantities.find(name);
@@ -151,7 +151,7 @@ void WarnOfEnv(const C& container, const Path& path, Warnings& out) {
   for (int i = 0; i < container.env_size(); ++i) {
     const corev1::EnvVar& variable = container.env(i);
     if (seen.insert(variable.name()).second) continue;
-    // Building on the earlier value is fine: A=x, A=$(A)y.
+    // A variable may extend its earlier value: A=x, A=$(A)y.
     const std::string ref = "$(" + variable.name() + ")";
     const bool extends = variable.value().find(ref) != std::string::npos && variable.value() != ref;
     if (!variable.has_value_from() && extends) continue;

@@ -1,4 +1,4 @@
-// Warnings of containers' ports that mean the same, or nearly.
+// Warnings about container ports that are equal, or nearly.
 #include <map>
 #include <vector>
 
@@ -16,7 +16,7 @@ struct Seen {
   const corev1::ContainerPort* port;
 };
 
-// Empty: the two can live together.
+// Empty: the two do not conflict.
 std::string_view Conflict(const corev1::ContainerPort& a, const corev1::ContainerPort& b) {
   if (a.host_ip() == b.host_ip() && a.host_port() == b.host_port()) return "duplicate";
   if (a.host_port() == 0 || b.host_port() == 0) return "overlapping";

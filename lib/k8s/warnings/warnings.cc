@@ -34,7 +34,7 @@ void WarnOfName(const metav1::ObjectMeta& meta, std::string_view use, Warnings& 
                   use, fmt::join(problems, " ")));
 }
 
-// Of kinds with spec.template; `names_pods`: pods get names and hostnames from the object's.
+// For kinds with spec.template. `names_pods`: pods get names and hostnames from the object's.
 template <typename T, bool kNamesPods>
 void WarnOfTemplate(const T& object, bool is_new, Warnings& out) {
   if (is_new && kNamesPods) WarnOfName(object.metadata(), "Pod names and hostnames", out);
@@ -182,7 +182,7 @@ void Wrapped(const Message& object, bool is_new, Warnings& out) {
 
 struct Entry {
   Rule rule;
-  bool counts_generation;  // an update without a new generation changes nothing that is warned of
+  bool counts_generation;  // warn on update only when the generation changes
 };
 
 const Entry* Find(const Message& object) {
@@ -211,7 +211,7 @@ const Entry* Find(const Message& object) {
   return found == table->end() ? nullptr : &found->second;
 }
 
-// As Go prints it: IPv4 for mapped addresses, RFC 5952 otherwise. Empty: no address at all.
+// Prints an address as Go does: IPv4 for mapped addresses, RFC 5952 otherwise. Empty: not an address.
 std::string CanonicalIp(const std::string& value) {
   char text[INET6_ADDRSTRLEN] = {};
   if (IsIpv6(value)) {
@@ -221,7 +221,7 @@ std::string CanonicalIp(const std::string& value) {
     return inet_ntop(AF_INET6, &address, text, sizeof text);
   }
   if (!IsIpv4(value)) return {};
-  // Leading zeros, which were taken as decimal once.
+  // Leading zeros, which Go once read as decimal.
   std::string out;
   for (size_t at = 0; at <= value.size();) {
     const size_t dot = std::min(value.find('.', at), value.size());

@@ -1,5 +1,4 @@
-// What a client should know of an object that is valid, in upstream's words: the text of Warning headers.
-// Pure and thread safe.
+// Warnings about valid objects, in upstream's words: the text of Warning headers. Pure and thread safe.
 #pragma once
 
 #include <string>
@@ -12,7 +11,7 @@ namespace keelson::k8s {
 using Warnings = std::vector<std::string>;
 
 Warnings WarningsOnCreate(const google::protobuf::Message& object);
-// Of the main resource; nothing for kinds that upstream spares.
+// Warnings for an update of the main resource; none for kinds that upstream does not warn about.
 Warnings WarningsOnUpdate(const google::protobuf::Message& object, const google::protobuf::Message& old);
 
 }  // namespace keelson::k8s

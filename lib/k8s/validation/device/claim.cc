@@ -1,4 +1,4 @@
-// Device classes, claims and claim templates. Selectors' expressions are not compiled here.
+// Device classes, claims and claim templates. Does not compile the CEL expressions of selectors.
 #include <algorithm>
 
 #include <fmt/format.h>
@@ -23,7 +23,7 @@ constexpr size_t kDomainBytes = 63, kIdBytes = 32;
 constexpr char kRequestReference[] =
     "must be the name of a request in the claim or the name of a request and a subrequest separated by '/'";
 
-// Names of a claim's requests, "request" and "request/subrequest".
+// The names of a claim's requests, "request" and "request/subrequest".
 std::set<std::string> RequestNames(const resourcev1::DeviceClaim& claim) {
   std::set<std::string> names;
   for (const resourcev1::DeviceRequest& request : claim.requests()) {

@@ -1,4 +1,5 @@
-// resource.k8s.io: claims, their status, templates and slices; and the claim for a pod's extended resources.
+// resource.k8s.io: claims, their status, templates and slices, and the claim for a pod's extended
+// resources.
 #include <gtest/gtest.h>
 
 #include <fmt/format.h>
@@ -15,7 +16,7 @@ std::string Slice(const std::string& devices) {
          R"("pool":{"name":"p","generation":1,"resourceSliceCount":1},"devices":[)" +
          devices + "]}}";
 }
-// A device that may be shared, with a capacity of 10 and this policy.
+// A shareable device with a capacity of 10 and this policy.
 std::string Policy(const std::string& policy, const std::string& rest = "") {
   return Slice(
       R"({"name":"a","allowMultipleAllocations":true,"capacity":{"memory":{"value":"10","requestPolicy":{)" +
@@ -66,7 +67,7 @@ TEST(DeviceRules, CapacityRequestPolicies) {
           {Policy(R"("default":"2","validRange":{"min":"2","step":"9"})"),
            {AtPolicy(
                ".validRange.step: Invalid value: \"9\": one step 11 is larger than capacity value: 10")}},
-          // Nothing may be divided by it.
+          // A step of zero cannot divide anything.
           {Policy(R"("default":"2","validRange":{"min":"2","step":"0"})"),
            {AtPolicy(".validRange.step: Invalid value: \"0\": must be greater than zero")}},
           {Slice(R"({"name":"a","capacity":{"memory":{"value":"10","requestPolicy":{"default":"1"}}}})"),
@@ -100,7 +101,7 @@ TEST(DeviceRules, Slices) {
       {
           {Slice(R"({"name":"a","attributes":{)" + attributes + "}}"),
            {"spec.devices[0]: Invalid value: 49: the total number of attribute values must not exceed 48"}},
-          // Lists cost more: there may be fewer such devices, and of more only that is said.
+          // Too many devices: only that is reported. Devices with lists have a lower limit.
           {Slice(devices), {"spec.devices: Too many: 65: must have at most 64 items"}},
           {Slice(R"({"name":"a","consumesCounters":[{"counterSet":"s","counters":{)" + counters + "}}]}"),
            {"spec.devices[0].consumesCounters[0].counters: Too many: 33: must have at most 32 items"}},

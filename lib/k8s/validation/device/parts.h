@@ -1,4 +1,4 @@
-// Internal to lib/k8s: what claims, classes and slices of resource.k8s.io have in common.
+// Internal to lib/k8s/validation/device: rules that claims, classes and slices of resource.k8s.io share.
 #pragma once
 
 #include <fmt/format.h>
@@ -10,8 +10,8 @@ namespace keelson::k8s {
 
 namespace resourcev1 = api::resource::v1;
 
-// Selectors, devices of one list: at most `max`, each by `check`; of a longer list that alone is said. No
-// limit below zero.
+// Checks each item with `check`. A list of more than `max` items only gets the error about its length. A
+// negative `max` means no limit.
 template <typename List, typename Check>
 void CheckList(const List& list, int max, const Path& path, FieldErrors& errors, const Check& check) {
   if (max >= 0 && list.size() > max) {
@@ -21,7 +21,7 @@ void CheckList(const List& list, int max, const Path& path, FieldErrors& errors,
   for (int i = 0; i < list.size(); ++i) check(list[i], path.Index(i));
 }
 
-// Beside it, no two with one key.
+// Like CheckList(), and no two items may have the same key.
 template <typename List, typename Key, typename Check>
 void CheckUnique(const List& list, int max, const Path& path, FieldErrors& errors, const Key& key,
                  const Check& check) {
@@ -44,7 +44,7 @@ void CheckParameters(const std::string& raw, const Path& path, FieldErrors& erro
 void CheckShareId(const std::string& id, const Path& path, FieldErrors& errors);
 void CheckDeviceStatuses(const resourcev1::ResourceClaimStatus& status, const Path& path,
                          FieldErrors& errors);
-// Of a capacity that has a policy.
+// For a capacity with a policy.
 void CheckRequestPolicy(const resourcev1::DeviceCapacity& capacity, const Path& path, FieldErrors& errors);
 void CheckSelectors(const google::protobuf::RepeatedPtrField<resourcev1::DeviceSelector>& selectors,
                     const Path& path, FieldErrors& errors);

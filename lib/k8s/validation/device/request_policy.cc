@@ -1,4 +1,4 @@
-// What amounts of a shared device's capacity may be asked for.
+// Request policies: which amounts of a shared device's capacity a claim may request.
 #include <fmt/format.h>
 
 #include "lib/api/quantity.h"

@@ -94,7 +94,7 @@ void CheckMap(const Map& map, const Path& path, FieldErrors& errors, bool label_
   }
 }
 
-// Sets of which at most one may be given: node, selector, all.
+// Node, selector and all: at most one may be set.
 struct Placement {
   std::vector<std::string> set;
 
@@ -148,7 +148,7 @@ bool HasLists(const resourcev1::Device& device) {
   });
 }
 
-// Values of lists count one by one.
+// Counts each value of a list.
 int64_t CountValues(const resourcev1::Device& device) {
   int64_t count = 0;
   for (const auto& [name, attribute] : device.attributes()) {
@@ -173,7 +173,7 @@ bool SameCapacity(const resourcev1::Device& a, const resourcev1::Device& b) {
          });
 }
 
-// `old`: the device of that name as it was, or null. What has not changed stays as it is.
+// `old`: the previous device of that name, or null. An unchanged device is not checked again.
 void CheckDevice(const resourcev1::Device& device, const resourcev1::Device* old, bool per_device,
                  const Path& path, FieldErrors& errors) {
   AddProblems(CheckDns1123Label(device.name()), device.name(), path.Child("name"), errors);

@@ -1,4 +1,4 @@
-// What drivers say of the devices of a claim.
+// Device status that drivers report in claims.
 #include <set>
 
 #include <fmt/format.h>

@@ -1,4 +1,4 @@
-// Admission policies and their bindings: everything but the compilation of their expressions.
+// Admission policies and their bindings. Does not compile their expressions.
 #include <algorithm>
 
 #include <fmt/format.h>
@@ -106,7 +106,7 @@ void CheckVariables(const google::protobuf::RepeatedPtrField<Variable>& variable
   }
 }
 
-// What both kinds of policy begin with.
+// The common start of both kinds of policy.
 template <typename Spec>
 void CheckHead(const Spec& spec, const Path& path, FieldErrors& errors) {
   if (!spec.has_failure_policy()) {
@@ -226,7 +226,7 @@ void CheckMutation(const Mutation& mutation, const Path& path, FieldErrors& erro
   }
 }
 
-// What is deleted cannot be changed on the way.
+// A deleted object cannot be mutated.
 void CheckMutatingOperations(const MatchResources& match, const Path& path, FieldErrors& errors) {
   const Path rules = path.Child("resourceRules");
   for (const NamedRuleWithOperations& rule : match.resource_rules()) {

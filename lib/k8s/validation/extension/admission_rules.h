@@ -1,4 +1,4 @@
-// Internal to lib/k8s: what webhook configurations and admission policies have in common.
+// Internal to lib/k8s/validation/extension: rules that webhook configurations and admission policies share.
 #pragma once
 
 #include "lib/api/proto/admissionregistration_v1.pb.h"

@@ -1,4 +1,4 @@
-// Webhooks and admission policies: what is filled in, and the limits, as Kubernetes 1.36 has them.
+// Webhooks and admission policies: defaults and limits of Kubernetes 1.36.
 #include <gtest/gtest.h>
 
 #include <fmt/format.h>
@@ -31,7 +31,7 @@ std::string Conditions(int count) {
   return R"("matchConditions":[)" + out + "]";
 }
 
-// What is in the object once its defaults are; each as `"field":value`.
+// Expects these fields after defaulting; each as `"field":value`.
 void ExpectFilled(const char* kind, const std::string& json, const std::vector<std::string>& filled) {
   const std::string text = api::EncodeJson(*Parse(kV1, kind, json));
   for (const std::string& one : filled) EXPECT_NE(text.find(one), std::string::npos) << one << " in " << text;

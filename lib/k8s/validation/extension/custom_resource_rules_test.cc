@@ -6,7 +6,7 @@ namespace {
 
 constexpr char kV1[] = "apiextensions.k8s.io/v1", kKind[] = "CustomResourceDefinition";
 
-// A definition with one version of this schema, `version` more in it, and `spec` more in the spec.
+// A definition with one version of this schema, plus `version` in that version and `spec` in the spec.
 std::string Definition(const std::string& schema, const std::string& version = "",
                        const std::string& spec = "", const std::string& name = "cats.example.com") {
   return R"({"metadata":{"name":")" + name +
@@ -96,7 +96,7 @@ TEST(CustomResourceRules, Updates) {
   ExpectChangeErrors(
       ValidateUpdate,
       {
-          // What the stored definition has already stays.
+          // What the stored definition already has may stay.
           {kV1, kKind, no_types, no_types, {}},
           {kV1, kKind, sets, sets, {}},
           {kV1,
@@ -179,7 +179,7 @@ TEST(CustomResourceRules, AdditionalProperties) {
   });
 }
 
-// Logical operators only bound what the schema itself has.
+// Logical operators may only constrain what the schema itself declares.
 TEST(CustomResourceRules, Operators) {
   const auto bounded = [](const std::string& bound) {
     return R"({"type":"object","properties":{"a":{"type":"string"}},"anyOf":[)" + bound + "]}";
@@ -279,7 +279,7 @@ TEST(CustomResourceRules, Validations) {
   });
 }
 
-// A status subresource takes the status out of the schema.
+// A status subresource removes the status from the schema.
 TEST(CustomResourceRules, StatusSubresource) {
   constexpr char kStatus[] = R"("subresources":{"status":{}},)";
   ExpectErrors({
@@ -334,7 +334,7 @@ TEST(CustomResourceRules, SelectableFields) {
                                       {kV1, kKind, with({".spec.color"}), with(nine), too_many}});
 }
 
-// The shape of the definition of snapshots, which closes an object without properties of its own.
+// The shape of the snapshot definitions, which close an object that declares no properties.
 TEST(CustomResourceRules, SnapshotSchema) {
   ExpectSchemaErrors({
       {R"({"type":"object","required":["spec"],"properties":{"apiVersion":{"type":"string"},)"

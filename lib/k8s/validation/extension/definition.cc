@@ -69,7 +69,7 @@ void CheckGroup(const std::string& group, const Path& path, FieldErrors& errors)
   }
 }
 
-// Whether something stands there to look further into.
+// Whether there is a path to check further.
 bool CheckJsonPath(const std::string& value, bool required, const Path& path, FieldErrors& errors) {
   if (value.empty()) {
     if (required) errors.push_back(Required(path));
@@ -95,7 +95,7 @@ void CheckColumn(const apiextensionsv1::CustomResourceColumnDefinition& column, 
                                                             "int32", "int64", "password"})) {
     errors.push_back(Invalid(path.Child("format"), column.format(), kFormats));
   }
-  CheckJsonPath(column.json_path(), true, path.Child("JSONPath"), errors);  // the name that upstream uses
+  CheckJsonPath(column.json_path(), true, path.Child("JSONPath"), errors);  // upstream's spelling
 }
 
 void CheckColumns(const Version& version, const Path& path, FieldErrors& errors) {
@@ -142,8 +142,8 @@ void CheckDeprecationWarning(const Version& version, const Path& path, FieldErro
   }
 }
 
-// What all versions have, and have alike, is judged once, at the place that it had before there were
-// versions. `has`: whether a version has it; `equal`: whether two have the same.
+// Properties that all versions share are checked once, at the place where they were before versions
+// existed. `has`: whether a version has it; `equal`: whether two versions have the same.
 template <typename Has, typename Equal>
 bool IsShared(const Spec& spec, const Has& has, const Equal& equal) {
   return spec.versions_size() > 0 &&
@@ -227,7 +227,7 @@ void CheckShared(const Spec& spec, const Shared& shared, const SchemaRules& rule
 
 bool IsReviewVersion(std::string_view version) { return version == "v1" || version == "v1beta1"; }
 
-// `recognized`: one must be of this API.
+// `recognized`: at least one must be a version that this API knows.
 void CheckReviewVersions(const Strings& versions, bool recognized, const Path& path, FieldErrors& errors) {
   if (versions.empty()) {
     errors.push_back(Required(path));
@@ -320,7 +320,7 @@ Approval ApprovalOf(const Definition& object) {
   return is_url ? Approval::kApproved : Approval::kInvalid;
 }
 
-// Kubernetes' own groups need its approval. What the stored object has (null: none) may stay.
+// Kubernetes' own groups need approval. What the stored object has (null: none) may stay.
 void CheckApproval(const Definition& object, const Definition* old, FieldErrors& errors) {
   const std::string& group = object.spec().group();
   const bool guarded = group == "k8s.io" || group.ends_with(".k8s.io") || group == "kubernetes.io" ||
@@ -340,7 +340,7 @@ void CheckApproval(const Definition& object, const Definition* old, FieldErrors&
   }
 }
 
-// The whole of a new object, or of an update of `old`.
+// Checks a whole new object, or an update of `old`.
 void CheckWhole(const Definition& object, const Definition* old, FieldErrors& errors) {
   const Path path("spec");
   const Spec& spec = object.spec();
@@ -362,7 +362,7 @@ void CheckWhole(const Definition& object, const Definition* old, FieldErrors& er
   }
 }
 
-// The status, and what looks at the old object.
+// Checks the status, and rules that compare with the old object.
 void CheckRest(const Definition& object, const Definition* old, FieldErrors& errors) {
   CheckNames(object.status().accepted_names(), false, Path("status").Child("acceptedNames"), errors);
   CheckStored(object, errors);

@@ -88,7 +88,7 @@ TEST(ExtensionRules, AdmissionPolicies) {
         "spec.validations[0].message: Invalid value: \"a\\nb\": message must not contain line breaks",
         "spec.validations[0].reason: Unsupported value: \"Odd\": supported values: \"Forbidden\", "
         "\"Invalid\", \"RequestEntityTooLarge\""}},
-      // A message is not needed for an expression of several lines.
+      // An expression of several lines needs no message.
       {kAdmission,
        "ValidatingAdmissionPolicy",
        Cluster(std::string(R"("spec":{)") + kMatch + R"(,"validations":[{"expression":"true ||\nfalse"}]})"),

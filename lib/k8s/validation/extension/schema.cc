@@ -1,4 +1,4 @@
-// Schemas of custom resources: what they may use of OpenAPI.
+// Schemas of custom resources: the supported subset of OpenAPI.
 #include "lib/k8s/validation/extension/schema.h"
 
 #include <set>
@@ -34,7 +34,7 @@ bool Any(const JsonSchema& schema, const Predicate& is) {
          in_map(schema.pattern_properties()) || in_map(schema.definitions());
 }
 
-// Whether it uses nothing that structural schemas cannot even be made from.
+// Whether the schema avoids everything that no structural schema can be made from.
 bool CanBeStructural(const JsonSchema& schema) {
   return !Any(schema, [](const JsonSchema& within) {
     return !within.id().empty() || !within.schema().empty() || !within.ref().empty() ||
@@ -46,11 +46,11 @@ bool CanBeStructural(const JsonSchema& schema) {
   });
 }
 
-// What changes on the way down.
+// State that changes on the way down.
 struct Scope {
   bool is_root = false;
   bool in_meta = false;     // in kind, apiVersion or metadata of an object
-  std::string no_defaults;  // why there may be no defaults
+  std::string no_defaults;  // why defaults are not allowed here
 };
 
 class Checker {
@@ -213,7 +213,7 @@ class Checker {
     return false;
   }
 
-  // A set compares whole items, so that none may be merged.
+  // A set compares whole items, so its items must not be merged.
   void CheckSetItems(const JsonSchema& schema, const Path& items) {
     constexpr char kWhy[] = "must be atomic as item of a list with x-kubernetes-list-type=set";
     if (!schema.items().has_schema()) return;
@@ -312,7 +312,7 @@ bool HasNonAtomicSet(const JsonSchema& schema) {
   return item.type() == "object" && item.x_kubernetes_map_type() != "atomic";
 }
 
-// The status is taken out of the properties, so that nothing else may speak of it at the root.
+// The status subresource removes the status from the properties, so the root may constrain nothing else.
 void CheckRootWithStatus(const JsonSchema& schema, const Path& path, FieldErrors& errors) {
   constexpr char kAllowed[] =
       "only [Description Type Format Title Maximum ExclusiveMaximum Minimum ExclusiveMinimum MaxLength "
@@ -370,7 +370,7 @@ void CheckSchema(const JsonSchema& schema, bool has_status, const SchemaRules& r
   const bool can_be_structural = CanBeStructural(schema);
   if (can_be_structural) CheckStructural(schema, path, found);
   Checker(rules, found).Check(schema, {.is_root = true, .in_meta = false, .no_defaults = ""}, path);
-  // Of what structural schemas cannot be made from, $schema alone has no words of its own above.
+  // Of the things that no structural schema can be made from, only $schema has no error of its own above.
   if (!can_be_structural && found.empty()) {
     found.push_back(Invalid(path, "", "OpenAPIV3Schema 'schema' is not supported"));
   }

@@ -1,4 +1,4 @@
-// Internal to lib/k8s: schemas of custom resources.
+// Internal to lib/k8s/validation/extension: schemas of custom resources.
 #pragma once
 
 #include <algorithm>
@@ -12,26 +12,27 @@ namespace keelson::k8s {
 
 using JsonSchema = api::apiextensions::v1::JSONSchemaProps;
 
-// Rules that a schema need not keep when the stored one already breaks them.
+// Rules that a schema need not follow when the stored one already breaks them (false).
 struct SchemaRules {
   bool known_types = true;
   bool atomic_sets = true;  // items of lists of type set
-  bool map_keys = true;     // keys of lists of type map, and items of both types that may be null
+  bool map_keys = true;     // keys of lists of type map must not be nullable
 };
 
-// The rules for an update of `old`.
+// The rules for an update of `old`: those that it already breaks are off.
 SchemaRules RulesAfter(const api::apiextensions::v1::CustomResourceDefinitionSpec& old);
 
-// The schema of a version. `has_status`: with the subresource status, which takes the schema apart. Rules in
-// CEL are not compiled, and defaults not tried against their schemas.
+// Checks the schema of a version. `has_status`: the version has the status subresource, which limits what
+// the root may use. Does not compile CEL rules, and does not check defaults against their schemas.
 void CheckSchema(const JsonSchema& schema, bool has_status, const SchemaRules& rules, const Path& path,
                  FieldErrors& errors);
 
-// Whether the schema is structural: every field has a type, and logical operators only bound values.
+// Checks that the schema is structural: every field has a type, and logical operators only constrain
+// values.
 void CheckStructural(const JsonSchema& schema, const Path& path, FieldErrors& errors);
 
-// The fields that field selectors may use. `old`: the stored definition, or null. `shared_schema`: all
-// versions have one schema, and are judged as one where the fields are the same too.
+// Checks the fields for field selectors. `old`: the stored definition, or null. `shared_schema`: all
+// versions have one schema; they are checked together where their fields are the same too.
 void CheckSelectableFields(const api::apiextensions::v1::CustomResourceDefinitionSpec& spec,
                            const api::apiextensions::v1::CustomResourceDefinitionSpec* old,
                            bool shared_schema, const Path& path, FieldErrors& errors);

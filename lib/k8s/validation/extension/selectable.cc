@@ -13,7 +13,7 @@ using Fields = google::protobuf::RepeatedPtrField<api::apiextensions::v1::Select
 
 constexpr int kMaxFields = 8;
 
-// "." and brackets by themselves, and what stands between them.
+// Splits a path into ".", brackets and the text between them.
 std::vector<std::string_view> Tokens(std::string_view path) {
   constexpr std::string_view kDelimiters = ".[]";
   std::vector<std::string_view> tokens;
@@ -26,7 +26,7 @@ std::vector<std::string_view> Tokens(std::string_view path) {
   return tokens;
 }
 
-// The schema of the part `name` of objects of this schema; null where there is none.
+// The schema of property `name`; null when there is none.
 const JsonSchema* PartOf(const JsonSchema& schema, std::string_view name) {
   if (!schema.properties().empty()) {
     const auto it = schema.properties().find(std::string(name));
@@ -35,7 +35,7 @@ const JsonSchema* PartOf(const JsonSchema& schema, std::string_view name) {
   return schema.additional_properties().has_schema() ? &schema.additional_properties().schema() : nullptr;
 }
 
-// Goes along the path from `schema`, which becomes the schema of the field. What is wrong, or "".
+// Follows the path from `schema`, which becomes the schema of the field. Returns what is wrong, or "".
 std::string Follow(const std::vector<std::string_view>& tokens, const JsonSchema*& schema) {
   for (size_t i = 0; i < tokens.size(); ++i) {
     if (tokens[i] == "[") return "array notation is not allowed";
@@ -47,7 +47,7 @@ std::string Follow(const std::vector<std::string_view>& tokens, const JsonSchema
   return "";
 }
 
-// `may_be_many`: there may be more than new definitions may have.
+// `may_be_many`: more than the limit for new definitions is allowed.
 void CheckFields(const Fields& fields, const JsonSchema& schema, bool may_be_many, const Path& path,
                  FieldErrors& errors) {
   std::set<std::string_view> seen;
@@ -84,7 +84,7 @@ bool SameFields(const Fields& a, const Fields& b) {
   return std::equal(a.begin(), a.end(), b.begin(), b.end(), SameMessage);
 }
 
-// Whether the stored definition has too many, and the same.
+// Whether the stored definition has the same fields, and too many.
 bool HadAsMany(const Version& version, const Spec* old) {
   if (old == nullptr) return false;
   return std::any_of(old->versions().begin(), old->versions().end(), [&](const Version& before) {

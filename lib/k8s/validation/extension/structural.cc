@@ -29,7 +29,7 @@ bool IsZero(const JsonSchema& schema, const FieldDescriptor& field) {
   }
 }
 
-// Whether it says nothing.
+// Whether the schema is empty.
 bool IsBlank(const JsonSchema& schema) {
   std::vector<const FieldDescriptor*> fields;
   schema.GetReflection()->ListFields(schema, &fields);
@@ -43,12 +43,12 @@ bool IsOnlyType(JsonSchema schema, std::string_view type) {
   return IsBlank(schema);
 }
 
-// anyOf: [{type: integer}, {type: string}], the one place below an operator where types may stand.
+// anyOf: [{type: integer}, {type: string}] is the one place below an operator where types are allowed.
 bool IsIntegerOrString(const Schemas& any_of) {
   return any_of.size() == 2 && IsOnlyType(any_of[0], "integer") && IsOnlyType(any_of[1], "string");
 }
 
-// As Go's regexp names it.
+// The problem in the words of Go's regexp.
 std::string_view ProblemOf(const RE2& regex) {
   switch (regex.error_code()) {
     case RE2::ErrorBadEscape:
@@ -84,7 +84,7 @@ std::string_view ProblemOf(const RE2& regex) {
 
 void CheckPattern(const std::string& pattern, const Path& path, FieldErrors& errors) {
   const RE2 regex(pattern, RE2::Quiet);
-  // A pattern that is only large for RE2 is none of the author's.
+  // A pattern that is only too large for RE2 is valid for users.
   if (regex.ok() || regex.error_code() == RE2::ErrorPatternTooLarge) return;
   std::string problem = "must be a valid regular expression, but isn't: error parsing regexp: ";
   problem += ProblemOf(regex);
@@ -94,8 +94,8 @@ void CheckPattern(const std::string& pattern, const Path& path, FieldErrors& err
 
 void CheckNested(const JsonSchema& schema, bool skip_any_of, const Path& path, FieldErrors& errors);
 
-// What bounds values. `skip_any_of` and `skip_first`: integer or string is said below anyOf, or below the
-// first of allOf.
+// Checks value constraints. `skip_any_of` and `skip_first`: skips anyOf, or the first of allOf, which say
+// "integer or string".
 void CheckValues(const JsonSchema& schema, bool skip_any_of, bool skip_first, const Path& path,
                  FieldErrors& errors) {
   const auto check = [&](const Schemas& schemas, const char* field, bool skip) {
@@ -109,7 +109,7 @@ void CheckValues(const JsonSchema& schema, bool skip_any_of, bool skip_first, co
   if (!schema.pattern().empty()) CheckPattern(schema.pattern(), path.Child("pattern"), errors);
 }
 
-// Below an operator.
+// Checks a schema below an operator.
 void CheckNested(const JsonSchema& schema, bool skip_any_of, const Path& path, FieldErrors& errors) {
   CheckValues(schema, skip_any_of, false, path, errors);
   if (schema.items().has_schema()) CheckNested(schema.items().schema(), false, path.Child("items"), errors);
@@ -184,7 +184,7 @@ void CheckMetadata(JsonSchema metadata, bool is_object, Level level, const Path&
   }
 }
 
-// The fields that every object has: those of the root and of embedded objects.
+// Checks the standard fields of the root and of embedded objects.
 void CheckObjectFields(const JsonSchema& schema, Level level, const Path& path, FieldErrors& errors) {
   const bool is_object = level == Level::kRoot || schema.x_kubernetes_embedded_resource();
   const Path properties = path.Child("properties");
@@ -241,7 +241,8 @@ void CheckNode(const JsonSchema& schema, Level level, const Path& path, FieldErr
   CheckObjectFields(schema, level, path, errors);
 }
 
-// What an operator bounds, `bound` at `bound_path`, must be a field of the schema itself (null: it is not).
+// The field that an operator constrains (`bound` at `bound_path`) must exist in the schema itself (null: it
+// does not).
 void CheckKnown(const JsonSchema& bound, const JsonSchema* schema, const Path& path, const Path& bound_path,
                 FieldErrors& errors);
 

@@ -1,4 +1,4 @@
-// Configurations of admission webhooks. Their match conditions are not compiled here.
+// Configurations of admission webhooks. Does not compile their match conditions.
 #include <fmt/format.h>
 
 #include "lib/k8s/validation/extension/admission_rules.h"

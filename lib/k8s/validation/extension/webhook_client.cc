@@ -1,4 +1,4 @@
-// How the API server reaches a webhook: of admission and of conversion.
+// How the API server reaches admission and conversion webhooks.
 #include <fmt/format.h>
 
 #include "lib/k8s/validation/parts.h"
@@ -9,7 +9,7 @@ namespace {
 
 constexpr char kForm[] = "; desired format: https://host[/path]";
 
-// What of a URL the rules look at, as Go's url.Parse takes it apart.
+// The parts of a URL that the rules use, split as Go's url.Parse does.
 struct UrlParts {
   std::string_view scheme, user, host, query, fragment;
   bool has_user = false;
@@ -41,7 +41,7 @@ UrlParts TakeApart(std::string_view url) {
   return parts;
 }
 
-// The complaint of url.Parse, or empty.
+// The error of url.Parse, or empty.
 std::string ParseProblem(std::string_view url) {
   for (char c : url) {
     if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) {

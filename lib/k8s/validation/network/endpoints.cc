@@ -71,7 +71,7 @@ void CheckEndpoints(const corev1::Endpoints& object, FieldErrors& errors) {
   CheckSubsets(object, {}, errors);
 }
 
-// Subsets that were stored before rules grew stricter may stay.
+// Subsets that were stored before the rules became stricter may stay.
 void CheckEndpointsUpdate(const corev1::Endpoints& object, const corev1::Endpoints& old,
                           FieldErrors& errors) {
   bool same = object.subsets_size() == old.subsets_size();

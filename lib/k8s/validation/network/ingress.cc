@@ -16,7 +16,7 @@ constexpr char kClassAnnotation[] = "kubernetes.io/ingress.class";
 constexpr char kNotAnIp[] = "must be a DNS name, not an IP address";
 constexpr size_t kControllerBytes = 250;
 
-// What an update lets pass because the stored object has it already.
+// What an update may keep because the stored object already has it.
 struct Leniency {
   bool secret_names = false, wildcard_rules = false, service_names = false;
 };

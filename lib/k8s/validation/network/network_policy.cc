@@ -34,7 +34,7 @@ std::optional<Block> ParseBlock(const std::string& text) {
   return block;
 }
 
-// `inner` is a part of `outer`, and not all of it.
+// `inner` is a proper subset of `outer`.
 bool IsStrictPart(const Block& inner, const Block& outer) {
   if (inner.ipv6 != outer.ipv6 || inner.bits <= outer.bits) return false;
   for (int bit = 0; bit < outer.bits; ++bit) {
@@ -140,7 +140,7 @@ void CheckNetworkPolicy(const networkingv1::NetworkPolicy& object, FieldErrors& 
   CheckPolicy(object, {}, errors);
 }
 
-// Ranges that the policy had before may stay as they are, wherever they stand now.
+// Ranges that the policy had before may stay, even at another place.
 void CheckNetworkPolicyUpdate(const networkingv1::NetworkPolicy& object,
                               const networkingv1::NetworkPolicy& old, FieldErrors& errors) {
   Strings ranges;

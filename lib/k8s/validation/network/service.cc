@@ -1,5 +1,5 @@
-// Services: what is checked of every one, and of the load balancer's status. Addresses and updates are in
-// validate_service_update.cc.
+// Services: rules for every Service, and for the status of load balancers. Rules for addresses and updates
+// are in service_update.cc.
 #include "lib/k8s/validation/network/service.h"
 
 #include <set>
@@ -59,7 +59,7 @@ void CheckExternalName(const corev1::ServiceSpec& spec, const Path& path, FieldE
   if (!spec.cluster_ips().empty()) errors.push_back(Forbidden(path.Child("clusterIPs"), kNotFor));
   if (!spec.ip_families().empty()) errors.push_back(Forbidden(path.Child("ipFamilies"), kNotFor));
   if (spec.has_ip_family_policy()) errors.push_back(Forbidden(path.Child("ipFamilyPolicy"), kNotFor));
-  // A dot at the end makes it a fully qualified one.
+  // A trailing dot makes the name fully qualified.
   std::string_view name = spec.external_name();
   if (name.ends_with('.')) name.remove_suffix(1);
   CheckName(name, CheckDns1123Subdomain, path.Child("externalName"), errors);
@@ -143,7 +143,7 @@ void CheckNodePorts(const corev1::ServiceSpec& spec, const Path& path, FieldErro
   for (int i = 0; i < spec.ports_size(); ++i) {
     const corev1::ServicePort& port = spec.ports(i);
     if (ports.emplace(port.protocol(), port.port()).second) continue;
-    // The Go struct of the internal type, which has no JSON names.
+    // Upstream prints the Go struct of the internal type, which has no JSON names.
     errors.push_back(DuplicateRaw(
         list.Index(i),
         fmt::format(R"({{"Name":"","Protocol":{},"AppProtocol":null,"Port":{},"TargetPort":0,"NodePort":0}})",
@@ -155,7 +155,7 @@ void CheckSourceRanges(const corev1::Service& service, const Strings& old, const
                        FieldErrors& errors) {
   const corev1::ServiceSpec& spec = service.spec();
   if (!spec.load_balancer_source_ranges().empty()) {
-    const Path ranges = path.Child("LoadBalancerSourceRanges");  // written so upstream
+    const Path ranges = path.Child("LoadBalancerSourceRanges");  // upstream's spelling
     if (!IsBalanced(spec)) errors.push_back(Forbidden(ranges, kOnlyBalanced));
     for (int i = 0; i < spec.load_balancer_source_ranges_size(); ++i) {
       const Path item = ranges.Index(i);

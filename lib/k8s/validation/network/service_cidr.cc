@@ -1,4 +1,4 @@
-// ServiceCIDRs and IPAddresses: where Services' addresses come from, and who holds which.
+// ServiceCIDRs and IPAddresses: the ranges of Services' addresses, and who holds which address.
 #include <fmt/format.h>
 
 #include "lib/api/proto/networking_v1.pb.h"
@@ -38,7 +38,7 @@ void CheckServiceCidr(const networkingv1::ServiceCIDR& object, FieldErrors& erro
   CheckRanges(object.spec(), Path("spec"), errors);
 }
 
-// A range may get one of the other family beside it; nothing else changes.
+// A range of the other family may be added; nothing else may change.
 void CheckServiceCidrUpdate(const networkingv1::ServiceCIDR& object, const networkingv1::ServiceCIDR& old,
                             FieldErrors& errors) {
   const Strings &now = object.spec().cidrs(), &before = old.spec().cidrs();
@@ -54,7 +54,7 @@ void CheckServiceCidrUpdate(const networkingv1::ServiceCIDR& object, const netwo
   }
 }
 
-// An IPAddress is named by its address, in the one canonical form.
+// The name of an IPAddress is its address in canonical form.
 Problems CheckAddressName(std::string_view name) {
   Result<IpAddress> ip = IpAddress::Parse(name);
   if (!ip) return {"must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)"};

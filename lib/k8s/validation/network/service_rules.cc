@@ -13,7 +13,7 @@ namespace {
 constexpr char kHints[] = "service.kubernetes.io/topology-aware-hints";
 constexpr char kMode[] = "service.kubernetes.io/topology-mode";
 
-// Addresses that have another, better form. Bad ones are validation's matter.
+// Warns of addresses that are not in canonical form. Invalid ones are left to validation.
 void WarnOfIp(const Path& path, const std::string& value, std::vector<std::string>& warnings) {
   Result<IpAddress> ip = IpAddress::Parse(value);
   if (!ip || ip->ToString() == value || ip->is_v4()) return;

@@ -1,4 +1,4 @@
-// Rules of Services that allocation relies on, and what users are warned of.
+// Rules for Services that the registry checks before it allocates addresses, and warnings for users.
 #pragma once
 
 #include <string>
@@ -9,11 +9,12 @@
 
 namespace keelson::k8s {
 
-// clusterIP, clusterIPs, ipFamilies and ipFamilyPolicy among themselves; `old` is null for a new Service.
+// Checks clusterIP, clusterIPs, ipFamilies and ipFamilyPolicy against each other. `old` is null for a new
+// Service.
 FieldErrors CheckServiceAddresses(const corev1::ServiceSpec& spec, const corev1::ServiceSpec* old);
-// A list as JSON.
+// Prints a list as JSON.
 std::string PrintNames(const google::protobuf::RepeatedPtrField<std::string>& list);
-// For Warning headers.
+// The texts of Warning headers.
 std::vector<std::string> ServiceWarnings(const corev1::Service& service);
 
 }  // namespace keelson::k8s

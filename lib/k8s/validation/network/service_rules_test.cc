@@ -1,4 +1,4 @@
-// Services, ServiceCIDRs and IPAddresses, as upstream words it.
+// Services, ServiceCIDRs and IPAddresses, with upstream's messages.
 #include "lib/k8s/validation/network/service_rules.h"
 
 #include <gtest/gtest.h>
@@ -28,7 +28,7 @@ Lines Print(const FieldErrors& errors) {
   return out;
 }
 
-// A Service whose spec is `spec` and, unless that has some, one port.
+// A Service with this spec and, unless `spec` has ports, one port.
 std::string Service(const std::string& spec, const std::string& meta = "", const std::string& status = "") {
   const std::string port = spec.find("\"ports\"") == std::string::npos ? R"("ports":[{"port":80}])" : "";
   return R"({"metadata":{"name":"s","namespace":"default","resourceVersion":"1")" + meta + R"(},"spec":{)" +
@@ -229,7 +229,7 @@ INSTANTIATE_TEST_SUITE_P(
                    Service(std::string(kOneIp) + R"(,"type":"LoadBalancer","externalTrafficPolicy":"Local",)"
                                                  R"("healthCheckNodePort":32001)"),
                    {"spec.healthCheckNodePort: Forbidden: field is immutable"}},
-        // What was stored under laxer rules may stay.
+        // Values stored under laxer rules may stay.
         UpdateCase{Service(std::string(kOneIp) + R"(,"externalIPs":["192.168.000.001"])"),
                    Service(std::string(kOneIp) + R"(,"externalIPs":["192.168.000.001"])"),
                    {}}));

@@ -49,7 +49,7 @@ void CheckFamiliesForm(const corev1::ServiceSpec& spec, const Path& path, FieldE
                                 {"PreferDualStack", "RequireDualStack", "SingleStack"}));
 }
 
-// A Service that gives up its second address has one stack from then on.
+// A Service that releases its second address must become single-stack.
 void CheckReleases(const corev1::ServiceSpec& spec, std::string_view what, const Path& path,
                    FieldErrors& errors) {
   if (spec.ip_family_policy() == "SingleStack") return;
@@ -93,7 +93,7 @@ void CheckFamiliesChange(const corev1::ServiceSpec& spec, const corev1::ServiceS
   }
   const bool fewer = now.size() < before.size();
   if (fewer && spec.cluster_ips().empty()) wrong(now, "primary ipFamily can not be unset");
-  // Upstream shows the addresses here.
+  // Upstream prints the addresses here.
   if (!before.empty() && !now.empty() && now[0] != before[0]) wrong(spec.cluster_ips(), kOnce);
   if (fewer && now.size() == 1) CheckReleases(spec, "ipFamily", root, errors);
 }
@@ -118,7 +118,7 @@ void CheckServiceAddresses(const corev1::ServiceSpec& spec, const Strings& old, 
   }
   CheckFamiliesForm(spec, root, errors);
   CheckClusterIpsForm(spec, old, path, errors);
-  if (errors.size() != before) return;  // the rest would only confuse
+  if (errors.size() != before) return;  // more errors would only confuse
   const Strings& ips = spec.cluster_ips();
   if (ips.size() == 2 && IsV6(ips[0]) == IsV6(ips[1])) {
     errors.push_back(

@@ -1,4 +1,4 @@
-// Annotations of pods that mean something: seccomp, AppArmor, deletion cost, mirror pods.
+// Pod annotations with a meaning: seccomp, AppArmor, deletion cost, mirror pods.
 #include <charconv>
 
 #include <fmt/format.h>
@@ -21,7 +21,7 @@ const std::string* Find(const StringMap& annotations, std::string_view key) {
   return found == annotations.end() ? nullptr : &found->second;
 }
 
-// 32 bits, without a plus sign or leading zeros.
+// A 32-bit number without a plus sign or leading zeros.
 bool IsDeletionCost(std::string_view text) {
   if (text.empty() || text.front() == '+') return false;
   if (text.size() > 1 && text.front() == '0') return false;
@@ -54,7 +54,7 @@ void CheckAppArmorName(const std::string& key, const std::string& profile, const
       Invalid(path.Key(key), profile, fmt::format("invalid AppArmor profile name: {}", Quote(profile))));
 }
 
-// Fills in what an annotation and a profile (of either kind) disagree about.
+// Reports where an annotation and a profile (of either kind) disagree.
 template <typename Profile>
 void CheckMatch(const std::string& annotation, const Profile& profile, std::string_view what,
                 bool docker_default, const Path& path, FieldErrors& errors) {

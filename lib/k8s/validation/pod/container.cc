@@ -1,4 +1,4 @@
-// Containers of a pod: what regular, init and ephemeral ones have in common, and what each kind may not have.
+// Containers of a pod: rules that regular, init and ephemeral ones share, and what each kind may not have.
 #include <algorithm>
 
 #include <fmt/format.h>
@@ -34,7 +34,7 @@ void CheckPorts(const corev1::Container& container, const Path& path, FieldError
   }
 }
 
-// `seen` has protocol/ip/port.
+// `seen` holds protocol/ip/port.
 void CheckHostPorts(const corev1::Container& container, std::set<std::string>& seen, const Path& path,
                     FieldErrors& errors) {
   for (int i = 0; i < container.ports_size(); ++i) {
@@ -50,7 +50,7 @@ void CheckTerminationPolicy(const std::string& policy, const Path& path, FieldEr
   CheckEnum(policy, {"File", "FallbackToLogsOnError"}, path, errors);
 }
 
-// A template's image may be anything that is not empty: some give " " a meaning of their own.
+// A template may have any image that is not empty: some clients give " " a meaning.
 void CheckTrimmedImage(const corev1::Container& container, const Path& path, FieldErrors& errors) {
   const std::string& image = container.image();
   const auto space = [](char c) { return isspace(static_cast<unsigned char>(c)) != 0; };
@@ -114,7 +114,7 @@ void CheckRegular(const PodScope& scope, const Path& path, FieldErrors& errors) 
     CheckHostPorts(spec.containers(i), host_ports, path.Index(i), errors);
 }
 
-// Init containers that end before the next one starts have nobody to answer to.
+// Init containers that end before the next one starts have no probes and no lifecycle hooks.
 void ForbidForInit(const corev1::Container& container, const Path& path, FieldErrors& errors) {
   const std::pair<std::string_view, bool> fields[] = {{"lifecycle", container.has_lifecycle()},
                                                       {"livenessProbe", container.has_liveness_probe()},
@@ -141,7 +141,7 @@ void CheckInit(const PodScope& scope, const Path& path, FieldErrors& errors) {
     } else if (!container.name().empty()) {
       names.insert(container.name());
     }
-    // They run one after another, so each has the host's ports for itself.
+    // They run one after another, so their host ports do not conflict.
     std::set<std::string> host_ports;
     CheckHostPorts(container, host_ports, path.Index(0), errors);
     if (IsSidecar(container)) {
@@ -160,7 +160,7 @@ void CheckInit(const PodScope& scope, const Path& path, FieldErrors& errors) {
   }
 }
 
-// An ephemeral container is for looking into a pod: nothing may come to depend on it.
+// An ephemeral container is for debugging a pod: nothing may depend on it.
 void ForbidForEphemeral(const corev1::Container& container, const Path& path, FieldErrors& errors) {
   const std::pair<std::string_view, bool> fields[] = {
       {"ports", !container.ports().empty()},

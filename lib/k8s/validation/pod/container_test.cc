@@ -49,7 +49,7 @@ TEST(ValidateContainer, Environment) {
       });
 }
 
-// The paths of subPath and its like have no index: upstream's neither.
+// Paths of subPath and the like have no index, as in upstream.
 TEST(ValidateContainer, Mounts) {
   const std::string tail = R"(,"volumes":[{"name":"v","emptyDir":{}}])";
   auto with = [&](const std::string& mounts) {

@@ -1,4 +1,4 @@
-// Environment variables of containers, and the fields that they may be made of.
+// Environment variables of containers, and the fields that they may refer to.
 #include <algorithm>
 #include <map>
 
@@ -14,7 +14,7 @@ namespace {
 const std::vector<std::string_view> kEnvFields = {
     "metadata.name", "metadata.namespace", "metadata.uid", "spec.nodeName", "spec.serviceAccountName",
     "status.hostIP", "status.hostIPs",     "status.podIP", "status.podIPs"};
-// All that the downward API can name at all; each use allows some of them.
+// Everything that the downward API can name; each use supports a part of it.
 const std::vector<std::string_view> kPodFields = {
     "metadata.annotations", "metadata.labels",    "metadata.name",
     "metadata.namespace",   "metadata.uid",       "spec.nodeName",
@@ -128,7 +128,7 @@ void CheckEnvFrom(const corev1::EnvFromSource& source, const Path& list, int ind
     CheckName(source.secret_ref().local_object_reference().name(), CheckDns1123Subdomain,
               item.Child("secretRef").Child("name"), errors);
   }
-  // These two name the list, not the entry.
+  // Upstream's errors for these two name the list, not the entry.
   const int count = int{source.has_config_map_ref()} + int{source.has_secret_ref()};
   if (count == 0) errors.push_back(Invalid(list, "", "must specify one of: `configMapRef` or `secretRef`"));
   if (count > 1) errors.push_back(Invalid(list, "", "may not have more than one field specified at a time"));
@@ -161,7 +161,7 @@ void CheckObjectField(const corev1::ObjectFieldSelector& field,
     AddProblems(CheckQualifiedName(subscript), subscript, path, errors);
     return;
   }
-  // The name that spec.nodeName had before v1.
+  // The name of spec.nodeName before v1.
   const std::string_view current = name == "spec.host" ? "spec.nodeName" : std::string_view(name);
   if (!Contains(kPodFields, current)) return unconvertible("field label not supported", name);
   if (!Contains(supported, current)) errors.push_back(NotSupported(field_path, current, supported));

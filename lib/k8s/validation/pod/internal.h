@@ -1,4 +1,4 @@
-// Internal to lib/k8s: rules of the parts of a pod, one file a topic.
+// Internal to lib/k8s: rules for the parts of a pod, one file per topic.
 #pragma once
 
 #include <map>
@@ -9,13 +9,13 @@
 
 namespace keelson::k8s {
 
-// What the parts of a pod spec are checked against.
+// Context for checking the parts of a pod spec.
 struct PodScope {
   const corev1::PodSpec& spec;
-  const metav1::ObjectMeta* meta = nullptr;                         // of a pod; null in templates
-  std::map<std::string_view, const corev1::VolumeSource*> volumes;  // those without errors, by name
+  const metav1::ObjectMeta* meta = nullptr;                         // for a pod; null for a template
+  std::map<std::string_view, const corev1::VolumeSource*> volumes;  // volumes without errors, by name
   std::set<std::string_view> claims;                                // names in spec.resourceClaims
-  // The stored pod has init containers that a resize restarts, which new pods may not have.
+  // The stored pod has init containers that a resize restarts, which new pods must not have.
   bool has_restarting_init = false;
 
   bool is_pod() const { return meta != nullptr; }
@@ -25,11 +25,11 @@ struct PodScope {
 using Containers = google::protobuf::RepeatedPtrField<corev1::Container>;
 using ResourceClaims = google::protobuf::RepeatedPtrField<corev1::ResourceClaim>;
 
-// Ephemeral containers have the fields, and field numbers, of containers.
+// Converts: ephemeral containers have the same fields and field numbers as containers.
 corev1::Container AsContainer(const corev1::EphemeralContainerCommon& common);
 
-// visit(container, path) for init containers, containers and ephemeral containers; the container's type
-// differs for the latter.
+// Calls visit(container, path) for init containers, containers and ephemeral containers. The last have
+// another type.
 template <typename Visit>
 void VisitContainers(const corev1::PodSpec& spec, const Path& path, Visit visit) {
   const Path init = path.Child("initContainers"), containers = path.Child("containers");
@@ -41,19 +41,19 @@ void VisitContainers(const corev1::PodSpec& spec, const Path& path, Visit visit)
   }
 }
 
-// The spec of a pod (with `meta`) or of a template.
+// Checks the spec of a pod (scope.meta is set) or of a template.
 void CheckPodSpecIn(PodScope& scope, const Path& path, FieldErrors& errors);
 
 // ---- volumes: fills scope.volumes ----
 void CheckVolumes(PodScope& scope, const Path& path, FieldErrors& errors);
-// Sources that belong to a storage system, from gitRepo to scaleIO.
+// Sources that belong to one storage system, from gitRepo to scaleIO.
 void CheckStorageSource(const corev1::VolumeSource& source, std::string_view volume, const Path& path,
                         FieldErrors& errors);
 void CheckProjected(const corev1::ProjectedVolumeSource& source, const Path& path, FieldErrors& errors);
 void CheckDownwardFile(const corev1::DownwardAPIVolumeFile& file, const Path& path, FieldErrors& errors);
 void CheckKeyToPath(const corev1::KeyToPath& item, const Path& path, FieldErrors& errors);
 void CheckFileMode(int32_t mode, const Path& path, FieldErrors& errors);
-// Relative, without "..", and not beginning with "..".
+// Relative, without "..", and not starting with "..".
 void CheckLocalPath(std::string_view value, const Path& path, FieldErrors& errors);
 void CheckNoBacksteps(std::string_view value, const Path& path, FieldErrors& errors);
 void CheckPullPolicy(std::string_view policy, const Path& path, FieldErrors& errors);
@@ -61,7 +61,7 @@ void CheckPullPolicy(std::string_view policy, const Path& path, FieldErrors& err
 // ---- containers ----
 void CheckContainers(const PodScope& scope, const Path& path, FieldErrors& errors);
 void CheckEnv(const corev1::Container& container, const Path& path, FieldErrors& errors);
-// Volumes that fileKeyRefs name must be emptyDirs.
+// Volumes named by fileKeyRefs must be emptyDirs.
 void CheckFileKeyVolumes(const corev1::PodSpec& spec, const Path& path, FieldErrors& errors);
 void CheckMounts(const corev1::Container& container, const PodScope& scope, const Path& path,
                  FieldErrors& errors);
@@ -70,9 +70,10 @@ void CheckLifecycle(const corev1::Container& container, const corev1::PodSpec& s
 void CheckProbes(const corev1::Container& container, const Path& path, FieldErrors& errors);
 void CheckSecurityContext(const corev1::SecurityContext& context, bool host_users, const Path& path,
                           FieldErrors& errors);
-// Images of a pod (not of a template) have no spaces around them; ephemeral containers are checked above.
+// Images of a pod (not of a template) must have no surrounding spaces. CheckContainers() covers ephemeral
+// containers.
 void CheckTrimmedImages(const corev1::PodSpec& spec, const Path& path, FieldErrors& errors);
-// restartPolicy and restartPolicyRules of a container; path is the container's.
+// restartPolicy and restartPolicyRules of a container; `path` is the container's.
 void CheckRestartRules(const corev1::Container& container, const Path& path, FieldErrors& errors);
 void CheckResizePolicy(const corev1::Container& container, std::string_view pod_restart_policy,
                        const Path& path, FieldErrors& errors);
@@ -89,10 +90,10 @@ void CheckWindowsOptions(const corev1::WindowsSecurityContextOptions& options, c
                          FieldErrors& errors);
 void CheckHostProcess(const corev1::PodSpec& spec, const Path& path, FieldErrors& errors);
 void CheckOs(const corev1::PodSpec& spec, const Path& path, FieldErrors& errors);
-// What seccomp and AppArmor annotations, deletion cost and the mirror annotation must look like.
+// Checks the seccomp, AppArmor, deletion cost and mirror annotations.
 void CheckPodAnnotations(const StringMap& annotations, const corev1::PodSpec& spec, const Path& path,
                          FieldErrors& errors);
-// Where annotations and fields say the same thing twice, they must agree.
+// An annotation and a field with the same meaning must agree.
 void CheckAnnotationsMatchFields(const StringMap& annotations, const corev1::PodSpec& spec, const Path& path,
                                  FieldErrors& errors);
 void CheckPodAnnotationsUpdate(const corev1::Pod& pod, const corev1::Pod& old, const Path& path,
@@ -102,7 +103,7 @@ void CheckPodAnnotationsUpdate(const corev1::Pod& pod, const corev1::Pod& old, c
 void CheckSpreadConstraints(const corev1::PodSpec& spec, const Path& path, FieldErrors& errors);
 
 // ---- pods ----
-// metadata's pod-specific annotations and the spec; metadata itself is checked by the caller. `old` is null
+// Checks the spec and pod-specific annotations; the caller checks the rest of the metadata. `old` is null
 // for a new pod.
 void CheckPodMetadataAndSpec(const corev1::Pod& pod, const corev1::Pod* old, FieldErrors& errors);
 void CheckPodUpdate(const corev1::Pod& pod, const corev1::Pod& old, FieldErrors& errors);

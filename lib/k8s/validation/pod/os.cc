@@ -1,4 +1,4 @@
-// What spec.os allows, and what only Windows has.
+// Rules for spec.os, and for fields that only Windows has.
 #include <algorithm>
 
 #include <fmt/format.h>

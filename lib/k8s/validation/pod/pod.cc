@@ -61,7 +61,8 @@ void CheckDnsConfig(const corev1::PodSpec& spec, const Path& path, FieldErrors& 
   }
 }
 
-// With the host's network, a port is the host's too. Templates leave hostPort to the pods made from them.
+// With the host's network, a port is the host's too. Templates may leave hostPort to the pods made from
+// them.
 void CheckHostNetwork(const PodScope& scope, const Path& path, FieldErrors& errors) {
   if (!scope.spec.host_network()) return;
   const Path containers = path.Child("containers");
@@ -93,7 +94,7 @@ void CheckGates(const corev1::PodSpec& spec, const Path& path, FieldErrors& erro
   }
 }
 
-// A pod with users of its own shares no other namespace with the host.
+// A pod with its own user namespace must not share other namespaces with the host.
 void CheckHostUsers(const PodScope& scope, const Path& path, FieldErrors& errors) {
   if (scope.host_users()) return;
   constexpr std::string_view kWhy = "when `hostUsers` is false";
@@ -129,7 +130,7 @@ void CheckOptional(const std::string& value, NameRule rule, const Path& path, Fi
   if (!value.empty()) AddProblems(rule(value), value, path, errors);
 }
 
-// Names of other objects, and numbers.
+// Checks names of other objects, and numbers.
 void CheckReferences(const corev1::PodSpec& spec, const Path& path, FieldErrors& errors) {
   CheckOptional(spec.service_account_name(), CheckDns1123Subdomain, path.Child("serviceAccountName"), errors);
   CheckOptional(spec.node_name(), CheckDns1123Subdomain, path.Child("nodeName"), errors);
@@ -155,7 +156,7 @@ void CheckReferences(const corev1::PodSpec& spec, const Path& path, FieldErrors&
   CheckContainerResources(overhead, {}, path.Child("overhead"), errors);
 }
 
-// Without a ServiceAccount there is nobody to give a token for.
+// Without a ServiceAccount there is no identity to issue a token for.
 void CheckTokenSources(const corev1::PodSpec& spec, const Path& path, FieldErrors& errors) {
   if (!spec.service_account_name().empty()) return;
   const Path volumes = path.Child("volumes");

@@ -1,4 +1,4 @@
-// Resources, QoS, taints, node affinity, admission and small questions about pods.
+// Resources, QoS, taints, node affinity, admission and helpers for pods.
 #include <gtest/gtest.h>
 
 #include "lib/api/codec/codec.h"

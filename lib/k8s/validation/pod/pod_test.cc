@@ -36,7 +36,7 @@ TEST(ValidatePod, Network) {
   ExpectErrors(
       "v1", "Pod",
       {
-          // The default of hostPort is the container's port.
+          // hostPort defaults to the container's port.
           {Pod(std::string(kPort) + R"({"containerPort":80}]}])"), {}},
           {Pod(std::string(kPort) + R"({"containerPort":80,"hostPort":81}]}])"),
            {"spec.containers[0].ports[0].hostPort: Invalid value: 81: must match `containerPort` when "

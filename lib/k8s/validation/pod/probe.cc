@@ -10,7 +10,7 @@ namespace keelson::k8s {
 
 namespace {
 
-// A probe has grpc where a hook has sleep.
+// Probes have grpc where hooks have sleep.
 struct Handler {
   const corev1::ExecAction* exec = nullptr;
   const corev1::HTTPGetAction* http_get = nullptr;
@@ -85,7 +85,7 @@ void CheckProbe(const corev1::Probe& probe, const Path& path, FieldErrors& error
   }
 }
 
-// One success is all that liveness and startup may ask for.
+// successThreshold of liveness and startup probes must be 1.
 void CheckOneSuccess(const corev1::Probe& probe, const Path& path, FieldErrors& errors) {
   CheckProbe(probe, path, errors);
   if (probe.success_threshold() == 1) return;
@@ -99,7 +99,7 @@ void CheckHook(const corev1::LifecycleHandler& hook, std::optional<int64_t> grac
   CheckHandler(handler, grace, path, errors);
 }
 
-// In the order in which messages list them.
+// In the order of upstream's messages.
 const std::vector<std::string_view> kLinuxSignals = {
     "SIGABRT",     "SIGALRM",     "SIGBUS",      "SIGCHLD",     "SIGCLD",      "SIGCONT",     "SIGFPE",
     "SIGHUP",      "SIGILL",      "SIGINT",      "SIGIO",       "SIGIOT",      "SIGKILL",     "SIGPIPE",

@@ -18,7 +18,7 @@ constexpr int32_t kShortestCertificate = 3600;
 constexpr int32_t kLongestCertificate = 91 * 24 * 3600;
 constexpr int32_t kLongestKubernetesCertificate = 24 * 3600;
 
-// Paths of all sources share the directory. `field` is what upstream calls the culprit.
+// Paths of all sources share the directory. `field` is upstream's name for the conflicting one.
 class FilePaths {
  public:
   FilePaths(const Path& volume, FieldErrors& errors) : volume_(volume), errors_(errors) {}
@@ -33,7 +33,7 @@ class FilePaths {
   std::set<std::string> seen_;
 };
 
-// Of a secret or a config map.
+// For a secret or a config map.
 template <typename Source>
 void CheckKeys(const Source& source, FilePaths& paths, const Path& path, FieldErrors& errors) {
   const std::string& name = source.local_object_reference().name();
@@ -53,7 +53,7 @@ void CheckDownward(const corev1::DownwardAPIProjection& source, FilePaths& paths
   }
 }
 
-// The file's own path is reported against the volume.
+// Errors about the file's path are reported at the volume.
 void CheckToken(const corev1::ServiceAccountTokenProjection& token, const Path& volume, const Path& path,
                 FieldErrors& errors) {
   if (!token.has_expiration_seconds() || token.expiration_seconds() < kShortestToken) {
@@ -71,7 +71,7 @@ void CheckToken(const corev1::ServiceAccountTokenProjection& token, const Path& 
   }
 }
 
-// "example.com/name": a domain of two labels or more, and a path-like rest.
+// "example.com/name": a domain of at least two labels, and a path.
 void CheckSigner(const std::string& signer, const Path& path, FieldErrors& errors) {
   if (signer.empty()) {
     errors.push_back(Required(path));
@@ -98,7 +98,7 @@ void CheckSigner(const std::string& signer, const Path& path, FieldErrors& error
   }
 }
 
-// "signer.domain:name:suffix" belongs to a signer, a plain name to none.
+// "signer.domain:name:suffix" belongs to a signer, a plain name does not.
 void CheckBundleName(const std::string& name, const Path& path, FieldErrors& errors) {
   const size_t colon = name.rfind(':');
   const std::string_view text = name;

@@ -43,7 +43,7 @@ void RestoreContainer(corev1::Container& now, const corev1::Container& old) {
   if (!old.has_resources() && now.resources().ByteSizeLong() == 0) now.clear_resources();
 }
 
-// Containers keep their places and names. False: nothing further can be compared.
+// Containers must keep their places and names. False: the lists cannot be compared further.
 bool CheckOrder(const Containers& now, const Containers& old, const std::string& list, const Path& path,
                 FieldErrors& errors) {
   if (now.size() != old.size()) {
@@ -60,7 +60,7 @@ bool CheckOrder(const Containers& now, const Containers& old, const std::string&
   return same;
 }
 
-// A node that reports no resources of running containers cannot resize them.
+// A node that does not report the resources of running containers cannot resize them.
 bool NodeResizes(const corev1::Pod& pod) {
   for (const corev1::ContainerStatus& status : pod.status().container_statuses()) {
     if (status.state().has_running()) return status.has_resources();
@@ -95,7 +95,7 @@ void CheckInitContainers(corev1::PodSpec& rest, const corev1::PodSpec& old, cons
       errors.push_back(Forbidden(path.Index(i),
                                  "only cpu and memory resources for init or sidecar containers are mutable"));
     if (!changed || IsSidecar(now)) continue;
-    // Such policies cannot be had anymore, but older pods have them.
+    // New pods cannot have such policies, but older pods do.
     for (const corev1::ContainerResizePolicy& policy : now.resize_policy()) {
       if (policy.restart_policy() != "RestartContainer") continue;
       errors.push_back(Forbidden(path.Index(i),

@@ -1,4 +1,4 @@
-// Resources that containers and pods ask for, and the resource claims that they use.
+// Resource requests and limits of containers and pods, and the resource claims that they use.
 #include <algorithm>
 
 #include <fmt/format.h>
@@ -25,7 +25,7 @@ bool IsObjectCount(std::string_view name) {
                       "persistentvolumeclaims", "services.nodeports", "services.loadbalancers"});
 }
 
-// Names without a domain that mean something anywhere: in containers, quotas or limit ranges.
+// Names without a domain that are valid somewhere: in containers, quotas or limit ranges.
 bool IsStandardResource(std::string_view name) {
   return IsContainerResource(name) || IsObjectCount(name) ||
          OneOf(name, {"requests.cpu", "requests.memory", "requests.ephemeral-storage", "limits.cpu",
@@ -33,7 +33,7 @@ bool IsStandardResource(std::string_view name) {
          name.starts_with("requests.hugepages-");
 }
 
-// False: nothing more can be said of the name.
+// False: further checks of the name make no sense.
 bool CheckAnyResourceName(std::string_view name, const Path& path, FieldErrors& errors) {
   const Problems problems = CheckQualifiedName(name);
   AddProblems(problems, name, path, errors);
@@ -64,7 +64,7 @@ void CheckPodResourceName(std::string_view name, const Path& path, FieldErrors& 
 
 bool MayOvercommit(std::string_view name) { return IsNativeResource(name) && !IsHugePages(name); }
 
-// Huge pages come in whole pages: "hugepages-2Mi" in multiples of 2Mi.
+// Huge pages come in whole pages: "hugepages-2Mi" must be a multiple of 2Mi.
 void CheckPages(std::string_view name, const api::Amount& amount, const Path& path, FieldErrors& errors) {
   if (!IsHugePages(name)) return;
   const Result<api::Amount> page = api::Amount::Parse(name.substr(std::string_view("hugepages-").size()));
@@ -77,7 +77,7 @@ void CheckPages(std::string_view name, const api::Amount& amount, const Path& pa
 }
 
 struct Has {
-  bool base = false, huge_pages = false;  // cpu or memory; hugepages-*
+  bool base = false, huge_pages = false;  // has cpu or memory; has hugepages-*
   void Note(std::string_view name) {
     base = base || name == "cpu" || name == "memory";
     huge_pages = huge_pages || IsHugePages(name);
@@ -123,7 +123,7 @@ void CheckClaimNames(const ResourceClaims& claims, const std::set<std::string_vi
         key += "/" + request;
       }
       if (seen.contains(key)) errors.push_back(Duplicate(item, key));
-      // The whole claim covers the requests of it that were named before.
+      // The whole claim includes its requests that were named before.
       if (request.empty()) {
         for (const std::string& other : seen) {
           if (other.starts_with(name + "/")) errors.push_back(Duplicate(item, name));
@@ -165,7 +165,7 @@ void CheckRequirements(const corev1::ResourceRequirements& resources, CheckResou
   CheckClaimNames(resources.claims(), claims, path.Child("claims"), errors);
 }
 
-// What containers ask for together must fit into what the pod asks for.
+// The sum of the containers' requests must fit into the pod's.
 void CheckConsistency(const corev1::PodSpec& spec, const Path& path, FieldErrors& errors) {
   const corev1::ResourceRequirements& resources = spec.resources();
   corev1::Pod pod;

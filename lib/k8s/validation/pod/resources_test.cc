@@ -1,4 +1,4 @@
-// Requests, limits, resize policies and claims, of containers and of whole pods.
+// Requests, limits, resize policies and claims of containers and of whole pods.
 #include <gtest/gtest.h>
 
 #include "lib/k8s/testing/rules.h"

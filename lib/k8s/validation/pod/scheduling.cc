@@ -1,4 +1,4 @@
-// Which nodes pods want, tolerate and spread over.
+// Node selection, affinity, tolerations and topology spread.
 #include <algorithm>
 
 #include <fmt/format.h>
@@ -13,7 +13,7 @@ using Terms = google::protobuf::RepeatedPtrField<corev1::PodAffinityTerm>;
 using WeightedTerms = google::protobuf::RepeatedPtrField<corev1::WeightedPodAffinityTerm>;
 using Requirements = google::protobuf::RepeatedPtrField<corev1::NodeSelectorRequirement>;
 
-// Values of preferences may be anything: such terms just match nothing.
+// Preferred terms may have any values: they just match nothing.
 void CheckRequirement(const corev1::NodeSelectorRequirement& requirement, bool preferred, const Path& path,
                       FieldErrors& errors) {
   const std::string& op = requirement.operator_();
@@ -80,8 +80,8 @@ void CheckKeys(const Strings& keys, bool has_selector, const Path& path, FieldEr
   for (int i = 0; i < keys.size(); ++i) CheckLabelKey(keys[i], path.Index(i), errors);
 }
 
-// matchLabelKeys have become requirements of the selector when this runs: a second one for the same key is
-// the user's.
+// The registry has already added requirements for matchLabelKeys to the selector: a second one for the same
+// key is the user's.
 void CheckMatchLabelKeys(const corev1::PodAffinityTerm& term, const Path& path, FieldErrors& errors) {
   CheckKeys(term.match_label_keys(), term.has_label_selector(), path.Child("matchLabelKeys"), errors);
   CheckKeys(term.mismatch_label_keys(), term.has_label_selector(), path.Child("mismatchLabelKeys"), errors);
@@ -208,7 +208,7 @@ void CheckTolerations(const google::protobuf::RepeatedPtrField<corev1::Toleratio
                                  "value must be empty when `operator` is 'Exists'"));
       }
     } else if (op == "Lt" || op == "Gt") {
-      // They exist, but need a feature that 1.36 has off.
+      // These operators exist, but need a feature that is off in 1.36.
       errors.push_back(NotSupported(item.Child("operator"), op, {"Equal", "Exists", "Lt", "Gt"}));
     } else {
       errors.push_back(NotSupported(item.Child("operator"), op, {"Equal", "Exists"}));
@@ -238,7 +238,7 @@ void CheckMinDomains(const corev1::TopologySpreadConstraint& constraint, const P
                                        constraint.when_unsatisfiable())));
 }
 
-// As in affinity terms, the keys are in the selector by now, once.
+// As in affinity terms, the selector already has the keys, once.
 void CheckSpreadKeys(const corev1::TopologySpreadConstraint& constraint, const Path& path,
                      FieldErrors& errors) {
   const Strings& keys = constraint.match_label_keys();

@@ -70,7 +70,7 @@ void CheckAppArmor(const corev1::AppArmorProfile& profile, const Path& path, Fie
   }
 }
 
-// kSysctlFormat.
+// Matches kSysctlFormat.
 bool IsSysctl(std::string_view name) {
   if (name.size() > kSysctlBytes) return false;
   const auto alnum = [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9'); };
@@ -85,8 +85,8 @@ bool IsSysctl(std::string_view name) {
   }
 }
 
-// With dots between its parts. Where the first separator is a slash, slashes separate and dots are
-// characters.
+// Converts to the form with dots. If the first separator is a slash, then slashes separate and dots are
+// plain characters.
 std::string DottedSysctl(std::string_view name) {
   std::string out(name);
   const size_t first = out.find_first_of("./");
@@ -101,7 +101,7 @@ std::string DottedSysctl(std::string_view name) {
   return out;
 }
 
-// Sysctls of a namespace that the pod shares with the host would be the host's.
+// A sysctl of a namespace that the pod shares with the host would change the host.
 void CheckHostSysctl(const corev1::PodSpec& spec, const std::string& name, const Path& path,
                      FieldErrors& errors) {
   const std::string dotted = DottedSysctl(name);
@@ -198,7 +198,7 @@ void CheckPodSecurityContext(const corev1::PodSpec& spec, const Path& path, Fiel
     CheckAppArmor(context.app_armor_profile(), path.Child("appArmorProfile"), errors);
   CheckOneOf(context.has_supplemental_groups_policy(), context.supplemental_groups_policy(),
              {"Merge", "Strict"}, path.Child("supplementalGroupsPolicy"), errors);
-  // MountOption needs a feature that 1.36 has off.
+  // MountOption needs a feature that is off in 1.36.
   CheckOneOf(context.has_se_linux_change_policy(), context.se_linux_change_policy(), {"Recursive"},
              path.Child("seLinuxChangePolicy"), errors);
 }

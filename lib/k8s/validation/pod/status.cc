@@ -1,4 +1,4 @@
-// What may change in a pod's status.
+// Allowed changes to a pod's status.
 #include <algorithm>
 #include <limits>
 #include <set>
@@ -31,7 +31,7 @@ void CheckConditions(const corev1::PodStatus& status, const Path& path, FieldErr
   }
 }
 
-// Would the kubelet start the container again after this exit code?
+// Whether the kubelet would restart the container after this exit code.
 bool MayRestart(const corev1::Container& container, const corev1::PodSpec& spec, int32_t exit_code) {
   for (const corev1::ContainerRestartRule& rule : container.restart_policy_rules()) {
     const auto& values = rule.exit_codes().values();
@@ -52,7 +52,7 @@ bool RestartsAll(const corev1::PodSpec& spec) {
   return found;
 }
 
-// A container that has ended for good cannot come back. `containers` null: such never come back.
+// A container that has ended for good must not restart. `containers` null: these never restart.
 void CheckTransitions(const Statuses& now, const Statuses& before, const Containers* containers,
                       const corev1::PodSpec& spec, const Path& path, FieldErrors& errors) {
   for (int i = 0; i < before.size(); ++i) {
@@ -106,7 +106,7 @@ void CheckClaimStatuses(const corev1::Pod& pod, const Path& path, FieldErrors& e
   }
 }
 
-// Devices of a class may be asked for by its name.
+// A device class can be requested as a resource of this name.
 constexpr char kClassPrefix[] = "deviceclass.resource.kubernetes.io/";
 
 bool AsksFor(const corev1::PodSpec& spec, const std::string& container, const std::string& resource,
@@ -122,8 +122,8 @@ bool AsksFor(const corev1::PodSpec& spec, const std::string& container, const st
   return asks;
 }
 
-// The claim that stands for the pod's extended resources: each mapping names a container of the pod, a
-// resource that it asks for, and a request of the claim.
+// The claim for the pod's extended resources: each mapping must name a container of the pod, a resource
+// that it requests, and a request of the claim.
 void CheckExtendedClaim(const corev1::Pod& pod, const Path& path, FieldErrors& errors) {
   const corev1::PodExtendedResourceClaimStatus& status = pod.status().extended_resource_claim_status();
   const Path claim = path.Child("resourceClaimName"), mappings = path.Child("requestMappings");

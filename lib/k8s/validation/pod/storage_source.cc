@@ -80,7 +80,7 @@ void CheckFc(const corev1::FCVolumeSource& source, const Path& path, FieldErrors
   }
 }
 
-// The message's range is upstream's; 0 stands for none.
+// The message has upstream's range; 0 means no partition.
 void CheckPartition(int32_t partition, const Path& path, FieldErrors& errors) {
   if (partition >= 0 && partition <= 255) return;
   errors.push_back(Invalid(path, int64_t{partition}, "must be between 1 and 255, inclusive"));
@@ -174,7 +174,7 @@ void CheckStorageSource(const corev1::VolumeSource& source, std::string_view vol
     CheckNeeded({{"repository", source.git_repo().repository()}}, here, errors);
     CheckDescendingPath(source.git_repo().directory(), here.Child("directory"), errors);
   } else if (source.has_gce_persistent_disk()) {
-    const Path here = path.Child("persistentDisk");  // as upstream calls it here
+    const Path here = path.Child("persistentDisk");  // upstream's name here
     CheckNeeded({{"pdName", source.gce_persistent_disk().pd_name()}}, here, errors);
     CheckPartition(source.gce_persistent_disk().partition(), here.Child("partition"), errors);
   } else if (source.has_aws_elastic_block_store()) {

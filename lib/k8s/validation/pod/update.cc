@@ -1,4 +1,4 @@
-// What may change in a pod's spec once it exists.
+// Allowed changes to the spec of an existing pod.
 #include <algorithm>
 #include <limits>
 
@@ -33,7 +33,7 @@ bool CheckContainerUpdates(const Containers& containers, const Containers& old, 
   return true;
 }
 
-// From none to some, or down. False: nothing else is worth saying.
+// A deadline may be added or shortened. False: further checks make no sense.
 bool CheckDeadlineUpdate(const corev1::PodSpec& spec, const corev1::PodSpec& old, const Path& path,
                          FieldErrors& errors) {
   const Path field = path.Child("activeDeadlineSeconds");
@@ -54,7 +54,7 @@ bool CheckDeadlineUpdate(const corev1::PodSpec& spec, const corev1::PodSpec& old
   return true;
 }
 
-// Every old toleration must still be there; only its tolerationSeconds may differ.
+// Every old toleration must stay; only its tolerationSeconds may change.
 void CheckTolerationUpdate(const corev1::PodSpec& spec, const corev1::PodSpec& old, const Path& path,
                            FieldErrors& errors) {
   for (const corev1::Toleration& before : old.tolerations()) {
@@ -98,7 +98,7 @@ bool BeginsWith(const List& list, const List& prefix) {
   return list.size() >= prefix.size() && std::equal(prefix.begin(), prefix.end(), list.begin(), SameMessage);
 }
 
-// A term without requirements matches nothing; with one it would match something.
+// A term without requirements matches nothing; adding one would make it match.
 bool OnlyAdds(const corev1::NodeSelectorTerm& term, const corev1::NodeSelectorTerm& old) {
   const bool was_empty = old.match_expressions().empty() && old.match_fields().empty();
   if (was_empty) return term.match_expressions().empty() && term.match_fields().empty();
@@ -115,7 +115,7 @@ std::string PrintTerms(const google::protobuf::RepeatedPtrField<corev1::NodeSele
   return out + "]";
 }
 
-// While a pod is gated, its node affinity may become stricter.
+// The node affinity of a gated pod may become stricter.
 void CheckAffinityUpdate(const corev1::NodeAffinity& affinity, const corev1::NodeAffinity& old,
                          const Path& path, FieldErrors& errors) {
   if (!old.has_required_during_scheduling_ignored_during_execution()) return;
@@ -135,7 +135,7 @@ void CheckAffinityUpdate(const corev1::NodeAffinity& affinity, const corev1::Nod
   }
 }
 
-// Checks what gated pods may change and puts it back.
+// Checks the fields that may change while the pod is gated, and resets them in `spec`.
 void CheckGated(corev1::PodSpec& spec, const corev1::PodSpec& old, const Path& path, FieldErrors& errors) {
   if (!SameMap(spec.node_selector(), old.node_selector())) {
     CheckNodeSelectorUpdate(spec.node_selector(), old.node_selector(), path.Child("nodeSelector"), errors);
@@ -155,7 +155,7 @@ void CheckGated(corev1::PodSpec& spec, const corev1::PodSpec& old, const Path& p
   if (!old.has_affinity() && !other) spec.clear_affinity();
 }
 
-// `spec` with everything that any pod may change put back to what it was.
+// `spec` with all fields that may change in any pod reset to `old`.
 corev1::PodSpec WithoutAllowedChanges(const corev1::PodSpec& spec, const corev1::PodSpec& old) {
   corev1::PodSpec out = spec;
   for (int i = 0; i < out.containers_size(); ++i)
@@ -209,7 +209,7 @@ void CheckEphemeralContainersUpdate(const corev1::Pod& pod, const corev1::Pod& o
     errors = {Forbidden(Path(""), "static pods do not support ephemeral containers")};
     return;
   }
-  // Patches do not keep the order.
+  // Match by name: patches do not keep the order.
   for (const corev1::EphemeralContainer& before : old.spec().ephemeral_containers()) {
     const std::string& name = before.ephemeral_container_common().name();
     const auto& list = pod.spec().ephemeral_containers();

@@ -1,4 +1,4 @@
-// What may change of a pod: through the pod itself, its status, resize and ephemeralcontainers.
+// Allowed changes to a pod: through the pod itself, its status, resize and ephemeralcontainers.
 #include <gtest/gtest.h>
 
 #include "lib/k8s/testing/rules.h"
@@ -83,7 +83,7 @@ TEST(ValidatePodResize, InitContainers) {
           {pod(Cpu("1", "2")),
            pod(Cpu("1")),
            {"spec.initContainers[0].resources.limits: Forbidden: resource limits cannot be removed"}},
-          // One that runs to its end cannot be started anew.
+          // A container that runs to completion cannot be restarted.
           {pod(Cpu("1") + restarts), pod(Cpu("1") + restarts), {}},
           {pod(Cpu("1") + restarts),
            pod(Cpu("2") + restarts),

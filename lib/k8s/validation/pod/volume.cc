@@ -99,13 +99,13 @@ void CheckEphemeral(const corev1::Volume& volume, const metav1::ObjectMeta* pod,
   }
 }
 
-// A template may leave the image out: whoever makes pods from it may fill it in.
+// A template may leave the image out: the controller that makes the pods may fill it in.
 void CheckImage(const corev1::ImageVolumeSource& source, bool is_pod, const Path& path, FieldErrors& errors) {
   if (is_pod && source.reference().empty()) errors.push_back(Required(path.Child("reference")));
   CheckPullPolicy(source.pull_policy(), path.Child("pullPolicy"), errors);
 }
 
-// The order in which sources count: the first one is checked, each further one is refused.
+// The priority of a source: the first one is checked, any other is refused.
 int Rank(const FieldDescriptor* field) {
   using Source = corev1::VolumeSource;
   static const int kOrder[] = {Source::kEmptyDirFieldNumber,
@@ -210,7 +210,7 @@ void CheckNoBacksteps(std::string_view value, const Path& path, FieldErrors& err
 
 void CheckLocalPath(std::string_view value, const Path& path, FieldErrors& errors) {
   CheckDescendingPath(value, path, errors);
-  // "../x" has been said above; ".." alone is both.
+  // "../x" has been reported above; ".." alone gets both errors.
   if (value.starts_with("..") && !value.starts_with("../"))
     errors.push_back(Invalid(path, value, "must not start with '..'"));
 }

@@ -1,4 +1,5 @@
-// CertificateSigningRequests: who writes which part is the strategy's; here is what may stand in it.
+// CertificateSigningRequests. The registry's strategy decides who may write which part; these rules check
+// the contents.
 #include <algorithm>
 
 #include <fmt/format.h>
@@ -43,7 +44,7 @@ const std::vector<std::string_view> kUsages = {"any",
 
 enum class Part { kMain, kApproval, kStatus };
 
-// The complaint about spec.request, or empty.
+// The error for spec.request, or empty.
 std::string RequestProblem(const std::string& request) {
   std::string_view text = request;
   const std::optional<PemBlock> block = NextPemBlock(text);
@@ -68,7 +69,7 @@ std::string CertificateProblem(const std::string& certificate) {
   return blocks == 0 ? "must contain at least one CERTIFICATE PEM block" : "";
 }
 
-// Bytes as JSON has them.
+// Bytes in their JSON form.
 std::string Base64(std::string_view bytes) {
   constexpr char kDigits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
   std::string out = "\"";
@@ -148,7 +149,7 @@ int Count(const Request& object, std::string_view type) {
                                         [&](const auto& condition) { return condition.type() == type; }));
 }
 
-// spec stays as it was stored and needs no second look.
+// spec is immutable and not checked again.
 void CheckChange(const Request& object, const Request& old, Part part, FieldErrors& errors) {
   CheckRequestConditions(object, errors);
   const Path status("status");

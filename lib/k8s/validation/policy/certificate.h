@@ -1,4 +1,4 @@
-// Internal to lib/k8s: rules of the certificates group's second kind.
+// Internal to lib/k8s/validation: PodCertificateRequests.
 #pragma once
 
 #include "lib/k8s/validation/rule_table.h"
@@ -6,7 +6,7 @@
 namespace keelson::k8s {
 
 void RegisterPodCertificateRules(RuleTable& table);
-// Keys need a domain; as long in all as annotations may be.
+// Keys need a domain; the total size has the same limit as annotations.
 void CheckUserAnnotations(const StringMap& annotations, const Path& path, FieldErrors& errors);
 
 }  // namespace keelson::k8s

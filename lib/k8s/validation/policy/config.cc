@@ -13,7 +13,7 @@ constexpr int64_t kMaxContent = 1024 * 1024;
 constexpr char kWhenImmutable[] = "field is immutable when `immutable` is set";
 constexpr char kAccountAnnotation[] = "kubernetes.io/service-account.name";
 
-// Of maps to strings or to bytes.
+// For maps to strings and to bytes.
 template <typename Map>
 std::vector<std::string> Keys(const Map& map) {
   std::vector<std::string> keys;
@@ -35,7 +35,7 @@ void CheckConfigMap(const corev1::ConfigMap& object, FieldErrors& errors) {
     AddProblems(CheckConfigKey(key), key, binary.Key(key), errors);
     total += static_cast<int64_t>(object.binary_data().at(key).size());
   }
-  // The whole object is at fault; this is how upstream spells such a path.
+  // The error is about the whole object; upstream spells its path like this.
   if (total > kMaxContent) errors.push_back(TooLong(Path("[]"), kMaxContent));
 }
 
@@ -121,7 +121,7 @@ void CheckNamespaceObject(const corev1::Namespace& object, FieldErrors& errors) 
 
 void CheckNamespaceChange(const corev1::Namespace&, const corev1::Namespace&, FieldErrors&) {}
 
-// Finalizers change through the finalize subresource alone.
+// Only the finalize subresource changes finalizers.
 void CheckNamespaceFinalize(const corev1::Namespace& object, const corev1::Namespace&, FieldErrors& errors) {
   const Path spec("spec");
   const Path list = spec.Child("finalizers");

@@ -1,5 +1,5 @@
-// Events, in both groups: what core takes for the sake of old recorders, events.k8s.io refuses. Fields carry
-// their core names in messages, whichever group was asked.
+// Events of both groups. core accepts more, because of old recorders, than events.k8s.io. Messages always
+// use core's field names.
 #include <fmt/format.h>
 
 #include "lib/api/meta.h"
@@ -12,7 +12,7 @@ namespace {
 
 constexpr size_t kShort = 128, kNote = 1024;
 
-// What both groups have, under one set of names.
+// The fields of both groups under one set of names.
 struct EventView {
   const std::string& ns;
   const corev1::ObjectReference& about;
@@ -39,8 +39,8 @@ EventView ViewOf(const eventsv1::Event& event) {
       "reportingController"};
 }
 
-// An event lives beside the object it is about; those about cluster objects live in "default". Recorders that
-// set eventTime may put them elsewhere.
+// An event is in the namespace of its object, or in "default" for a cluster-scoped one. Recorders that set
+// eventTime may use other namespaces.
 void CheckPlace(const EventView& event, FieldErrors& errors) {
   const Path about("involvedObject");
   const std::string& ns = event.about.namespace_();
@@ -60,7 +60,7 @@ void CheckShort(const std::string& value, size_t limit, const char* field, bool 
 
 void CheckCommon(const EventView& event, FieldErrors& errors) {
   CheckPlace(event, errors);
-  // Recorders of old set no eventTime, and little else.
+  // Old recorders set no eventTime, and little else.
   if (!event.has_time) return;
   const Path controller(event.controller_field);
   if (event.controller.empty()) errors.push_back(Required(controller));
@@ -107,7 +107,7 @@ void CheckSameTime(const metav1::Time& time, const metav1::Time& old, const char
   errors.push_back(InvalidRaw(Path(field), Quote(api::FormatTime(time)), kImmutable));
 }
 
-// Only the series of an event moves on.
+// Only the series of an event may change.
 void CheckEventUpdate(const eventsv1::Event& event, const eventsv1::Event& old, FieldErrors& errors) {
   CheckCommon(ViewOf(event), errors);
   if (!SameMessage(event.series(), old.series())) CheckSeries(event, errors);

@@ -20,7 +20,7 @@ constexpr int kMaxHashBits = 60;
 const std::vector<std::string_view> kVerbs = {"create", "delete", "deletecollection", "get",  "list",
                                               "patch",  "proxy",  "update",           "watch"};
 
-// The two schemas that every cluster has and nobody may bend.
+// The two FlowSchemas that every cluster has and nobody may change.
 constexpr char kEverything[] =
     R"("resourceRules":[{"verbs":["*"],"apiGroups":["*"],"resources":["*"],"clusterScope":true,)"
     R"("namespaces":["*"]}],"nonResourceRules":[{"verbs":["*"],"nonResourceURLs":["*"]}]}])";
@@ -232,7 +232,7 @@ void CheckFlowSchema(const flowcontrolv1::FlowSchema& object, FieldErrors& error
   CheckFlowConditions(object, object, errors);
 }
 
-// How many bits it takes to tell all hands apart that can be dealt from the queues.
+// The number of bits that distinguish all hands that can be dealt from the queues.
 int EntropyBits(int queues, int hand) {
   double bits = 0;
   for (int i = 0; i < hand; ++i) bits += std::log2(static_cast<double>(queues - i));

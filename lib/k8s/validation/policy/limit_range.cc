@@ -1,4 +1,4 @@
-// Limit ranges: what each may bound, and that its bounds agree.
+// Limit ranges: which bounds each type may have, and that the bounds agree.
 #include <fmt/format.h>
 
 #include "lib/api/quantity.h"
@@ -9,7 +9,7 @@ namespace keelson::k8s {
 
 namespace {
 
-// The largest value whose thousandfold is still an int64.
+// The largest value that still fits into an int64 in milli-units.
 constexpr int64_t kMaxMilli = INT64_MAX / 1000;
 
 void CheckLimitType(const std::string& type, const Path& path, FieldErrors& errors) {
@@ -39,14 +39,14 @@ const Quantity* Find(const QuantityMap& map, const std::string& name) {
   return it == map.end() ? nullptr : &it->second;
 }
 
-// The bounds of one resource, where given.
+// The bounds of one resource that are given.
 struct Bounds {
   const std::string& name;
   const Quantity *min, *max, *limit, *request, *ratio;
   const Path& path;
   FieldErrors& errors;
 
-  // `low` above `high`: field[name]: `format` of both.
+  // Reports field[name] when `low` is above `high`; `format` prints both.
   void Order(const Quantity* low, const Quantity* high, const char* field, const Quantity* shown,
              std::string_view what, std::string_view than) const {
     if (!low || !high) return;

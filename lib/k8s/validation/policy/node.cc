@@ -16,7 +16,7 @@ constexpr size_t kFeatureNameBytes = 253;
 using Taints = google::protobuf::RepeatedPtrField<corev1::Taint>;
 
 void CheckTaints(const Taints& taints, FieldErrors& errors) {
-  // Upstream looks for them in metadata; clients see that path.
+  // Upstream reports them at this path in metadata.
   const Path metadata("metadata");
   const Path list = metadata.Child("taints");
   std::set<std::pair<std::string_view, std::string_view>> seen;
@@ -100,7 +100,7 @@ void CheckDeclaredFeatures(const Strings& features, FieldErrors& errors) {
   }
 }
 
-// Of new nodes only; upstream looks for it in metadata.
+// For new nodes only; upstream reports this at a path in metadata.
 void CheckSwap(const corev1::NodeSystemInfo& info, FieldErrors& errors) {
   if (!info.swap().has_capacity() || info.swap().capacity() > 0) return;
   const Path metadata("metadata");
@@ -116,7 +116,7 @@ void CheckNode(const corev1::Node& node, FieldErrors& errors) {
   CheckPodCidrs(node.spec().pod_cidrs(), {}, errors);
 }
 
-// What a spec asks for is any version of a map; a status names the one in use.
+// A spec may refer to any version of a config map; a status names the one in use.
 void CheckConfigSource(const corev1::NodeConfigSource& source, bool in_status, const Path& path,
                        FieldErrors& errors) {
   if (!source.has_config_map()) {
@@ -142,7 +142,7 @@ void CheckConfigSource(const corev1::NodeConfigSource& source, bool in_status, c
   }
 }
 
-// Both of the whole node and of its status: kubelets may change some of the former through the latter.
+// For updates of the node and of its status: kubelets may change parts of the spec through the status.
 void CheckChange(const corev1::Node& node, const corev1::Node& old, FieldErrors& errors) {
   const Path spec("spec"), status("status");
   const Path addresses = status.Child("addresses");

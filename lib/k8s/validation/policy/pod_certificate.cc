@@ -1,5 +1,5 @@
-// PodCertificateRequests, as far as no key has to be looked at: who signed what with which key is for the
-// registry's strategy to check.
+// PodCertificateRequests, except for the keys: the registry's strategy verifies the proof of possession and
+// the issued certificates.
 #include <fmt/format.h>
 
 #include "lib/api/proto/certificates_v1beta1.pb.h"

@@ -104,7 +104,7 @@ TEST(PolicyRules, Autoscalers) {
   });
 }
 
-// What scales has an API group, unless it is a ReplicationController.
+// A scale target needs an API group, unless it is a ReplicationController.
 TEST(PolicyRules, AutoscalerTargets) {
   constexpr char kV2[] = "autoscaling/v2", kKind[] = "HorizontalPodAutoscaler";
   constexpr char kNoGroup[] = "apiVersion must specify API group";
@@ -124,7 +124,7 @@ TEST(PolicyRules, AutoscalerTargets) {
       {kV2, kKind, ScalerOf(R"("kind":"ReplicationController")"), {}},
   });
   ExpectChangeErrors(ValidateUpdate, {
-                                         // What the stored object has stays allowed.
+                                         // What the stored object has may stay.
                                          {kV2, kKind, none, none, {}},
                                          {"autoscaling/v1", kKind, odd, odd, {}},
                                          {kV2, kKind, Scaler(""), none, wrong("", kNoGroup)},
@@ -160,7 +160,7 @@ TEST(PolicyRules, AutoscalerMetrics) {
        metric("Pods", R"("pods":{"metric":{"name":"m"},"target":{"type":"AverageValue"}})"),
        {"spec.metrics[0].pods.target.averageValue: Required value: must specify a positive target "
         "averageValue"}},
-      // An object may be of the core group.
+      // The described object may be in the core group.
       {kV2,
        kKind,
        metric("Object", std::string(kObject) + R"("v1"},"metric":{"name":"m"},"target":{"type":"Value"}})"),
@@ -251,7 +251,7 @@ TEST(PolicyRules, Classes) {
                        {std::string("scheduling.nodeSelector: Invalid value: \"a b\": ") + kQualifiedRule}}});
 }
 
-// The shape of a request, though nobody signed it.
+// The shape of a certificate request, without a valid signature.
 constexpr char kRequest[] =
     "LS0tLS1CRUdJTiBDRVJUSUZJQ0FURSBSRVFVRVNULS0tLS0KTUEwd0J3SUJBREFBTUFBd0FBTUEKLS0tLS1FTkQgQ0VSVElGSUNB"
     "VEUgUkVRVUVTVC0tLS0tCg==";

@@ -1,4 +1,4 @@
-// Resource quotas, and the names of resources that they and limit ranges know.
+// Resource quotas, and the resource names that they and limit ranges accept.
 #include <algorithm>
 
 #include <fmt/format.h>
@@ -52,7 +52,7 @@ bool ScopeFits(std::string_view scope, std::string_view resource) {
   return In(kScopes, scope) ? In(kOfPods, resource) : true;
 }
 
-// What may stand together with what, and with the resources that are limited.
+// Which scopes may be combined with each other, and with the limited resources.
 struct ScopeCheck {
   const corev1::ResourceQuotaSpec& spec;
   FieldErrors& errors;

@@ -1,4 +1,4 @@
-// Reviews: questions about who somebody is and what they may do.
+// Reviews: questions about a user's identity and permissions.
 #include <fmt/format.h>
 
 #include "lib/k8s/validation/parts.h"
@@ -13,7 +13,7 @@ constexpr int64_t kTokenMin = 10 * 60, kTokenMax = int64_t{1} << 32;
 constexpr char kOneOfThem[] = "exactly one of nonResourceAttributes or resourceAttributes must be specified";
 constexpr char kNotBoth[] = "cannot be specified in combination with resourceAttributes";
 
-// Operators of newer clients are let pass: who does not know them takes the requirement as absent.
+// Unknown operators of newer clients are accepted: authorizers ignore the requirement.
 bool IsKnownOperator(std::string_view op) {
   return op == "In" || op == "NotIn" || op == "Exists" || op == "DoesNotExist";
 }
@@ -81,7 +81,7 @@ void CheckSubject(const authorizationv1::SubjectAccessReviewSpec& spec, const Pa
   }
 }
 
-// Reviews have no life of their own: metadata is not theirs to have.
+// Reviews are not stored, so they must not have metadata.
 void CheckNoMetadata(const metav1::ObjectMeta& meta, bool may_have_namespace, FieldErrors& errors) {
   metav1::ObjectMeta rest = meta;
   rest.clear_managed_fields();

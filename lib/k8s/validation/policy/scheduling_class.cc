@@ -20,7 +20,7 @@ constexpr std::pair<std::string_view, int32_t> kSystemClasses[] = {
     {"system-node-critical", 2 * kHighestUserPriority + 1000},
     {"system-cluster-critical", 2 * kHighestUserPriority}};
 
-// Why this is none of the classes that the system has itself; empty when it is one.
+// Why this is not one of the system's own classes; empty when it is one.
 std::string SystemClassProblem(const schedulingv1::PriorityClass& object) {
   const std::string& name = object.metadata().name();
   for (const auto& [known, value] : kSystemClasses) {
@@ -60,7 +60,7 @@ void CheckPriorityClassUpdate(const schedulingv1::PriorityClass& object,
 
 void CheckOverhead(const nodev1::Overhead& overhead, FieldErrors& errors) {
   const Path path("overhead");
-  // Judged as the limits of a container, and so is the path.
+  // Checked like a container's limits, with the same path.
   const Path fixed = path.Child("limits");
   for (const std::string& name : SortedKeys(overhead.pod_fixed())) {
     const Problems problems = CheckQualifiedName(name);

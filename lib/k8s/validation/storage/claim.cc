@@ -15,7 +15,7 @@ namespace {
 constexpr char kClaim[] = "PersistentVolumeClaim";
 constexpr char kClassAnnotation[] = "volume.beta.kubernetes.io/storage-class";
 
-// Both forms of a data source.
+// For both types of data source reference.
 template <typename Reference>
 void CheckDataSource(const Reference& source, const Path& path, FieldErrors& errors) {
   if (source.name().empty()) errors.push_back(Required(path.Child("name")));
@@ -79,7 +79,7 @@ const std::string* FindAnnotation(const corev1::PersistentVolumeClaim& object, c
   return it == object.metadata().annotations().end() ? nullptr : &it->second;
 }
 
-// A class moves from the annotation of old into the spec, where it was not yet.
+// The class moves from the old annotation into the spec, which had none.
 bool MovesClass(const corev1::PersistentVolumeClaim& object, const corev1::PersistentVolumeClaim& old) {
   const std::string* before = FindAnnotation(old, kClassAnnotation);
   const std::string* now = FindAnnotation(object, kClassAnnotation);
@@ -87,7 +87,7 @@ bool MovesClass(const corev1::PersistentVolumeClaim& object, const corev1::Persi
          object.spec().storage_class_name() == *before && (!now || *now == *before);
 }
 
-// A default class may come late.
+// A claim without a class may get the default class later.
 bool GainsClass(const corev1::PersistentVolumeClaim& object, const corev1::PersistentVolumeClaim& old) {
   const std::string* before = FindAnnotation(old, kClassAnnotation);
   return !old.spec().has_storage_class_name() && object.spec().has_storage_class_name() &&
@@ -104,7 +104,7 @@ void CheckClassAnnotation(const corev1::PersistentVolumeClaim& object,
   CheckImmutable(now ? *now : none, before ? *before : none, annotations.Child(kClassAnnotation), errors);
 }
 
-// What the binder and users may still change is made equal, then nothing may differ. Empty: nothing does.
+// Resets what the binder and users may change; then nothing else may differ. Empty: nothing does.
 std::string ChangesImmutable(const corev1::PersistentVolumeClaim& object,
                              const corev1::PersistentVolumeClaim& old) {
   corev1::PersistentVolumeClaimSpec now = object.spec(), before = old.spec();
@@ -131,7 +131,7 @@ std::string ChangesImmutable(const corev1::PersistentVolumeClaim& object,
   return SameMessage(now, before) ? "" : ObjectDiff(before, now, "spec");
 }
 
-// A class that has been applied to the volume is replaced, not taken away.
+// A class that has been applied to the volume may be replaced, not removed.
 void CheckAttributesClassUpdate(const corev1::PersistentVolumeClaim& object,
                                 const corev1::PersistentVolumeClaim& old, const Path& path,
                                 FieldErrors& errors) {
@@ -158,7 +158,7 @@ void CheckClaimUpdate(const corev1::PersistentVolumeClaim& object, const corev1:
   }
   const api::Amount asked = Storage(object.spec().resources().requests());
   const api::Amount before = Storage(old.spec().resources().requests());
-  // Asking for less gives up an expansion that has failed; volumes do not shrink.
+  // A smaller request cancels a failed expansion; volumes do not shrink.
   if (asked < before && asked <= Storage(old.status().capacity())) {
     errors.push_back(Forbidden(spec.Child("resources").Child("requests").Child("storage"),
                                "field can not be less than status.capacity"));
@@ -167,7 +167,7 @@ void CheckClaimUpdate(const corev1::PersistentVolumeClaim& object, const corev1:
   CheckAttributesClassUpdate(object, old, spec.Child("volumeAttributesClassName"), errors);
 }
 
-// The key of an amount or state of a claim: storage, or somebody's own.
+// The key of an allocated amount or its state: storage, or a custom one with a domain.
 bool CheckResourceKey(const std::string& name, const Path& path, FieldErrors& errors) {
   const Problems problems = CheckQualifiedName(name);
   AddProblems(problems, name, path, errors);

@@ -1,4 +1,4 @@
-// CSI drivers and what of them is on a node.
+// CSIDrivers and CSINodes.
 #include <fmt/format.h>
 
 #include "lib/api/proto/storage_v1.pb.h"
@@ -109,7 +109,7 @@ void CheckNodeDrivers(const storagev1::CSINode& object, FieldErrors& errors) {
   }
 }
 
-// A driver keeps its entry as it is; how many volumes fit may be found out anew.
+// A driver's entry must not change, except for the number of volumes that fit.
 void CheckNodeDriversUpdate(const storagev1::CSINode& object, const storagev1::CSINode& old,
                             FieldErrors& errors) {
   CheckNodeDrivers(object, errors);

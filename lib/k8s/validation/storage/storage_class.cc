@@ -1,4 +1,4 @@
-// storage.k8s.io but CSI drivers and nodes: classes, attachments, capacities.
+// The rest of storage.k8s.io: classes, attachments, capacities.
 #include <fmt/format.h>
 
 #include "lib/api/proto/storage_v1.pb.h"

@@ -101,7 +101,7 @@ TEST(StorageRules, Volumes) {
         Volume(R"("csi":{"driver":"d.io","volumeHandle":"h"},"volumeAttributesClassName":"gold")"),
         Volume(R"("csi":{"driver":"d.io","volumeHandle":"h"})"),
         {"spec.volumeAttributesClassName: Forbidden: update from non-nil value to nil is forbidden"}},
-       // Node affinity may only trade beta labels for the labels that replaced them.
+       // Node affinity may only change beta labels to the labels that replaced them.
        {"v1", "PersistentVolume", OnNode("beta.kubernetes.io/arch"), OnNode("kubernetes.io/arch"), {}},
        {"v1",
         "PersistentVolume",

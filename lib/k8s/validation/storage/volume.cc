@@ -1,4 +1,4 @@
-// PersistentVolumes: the volume itself; what it is made of is in validate_volume_source.cc.
+// PersistentVolumes. The rules for their sources are in volume_source.cc.
 #include <algorithm>
 
 #include "lib/api/quantity.h"
@@ -108,7 +108,7 @@ void CheckPersistentVolume(const corev1::PersistentVolume& object, FieldErrors& 
   CheckVolumeSpec(object.spec(), false, Path("spec"), errors);
 }
 
-// Labels that have grown out of beta may be named as they are today.
+// Labels that have left beta may change to their present names.
 bool SameRequirement(const corev1::NodeSelectorRequirement& now, const corev1::NodeSelectorRequirement& old) {
   constexpr std::pair<std::string_view, std::string_view> kRenamed[] = {
       {"failure-domain.beta.kubernetes.io/zone", "topology.kubernetes.io/zone"},
@@ -150,7 +150,7 @@ void CheckPersistentVolumeUpdate(const corev1::PersistentVolume& object, const c
   CheckPersistentVolume(object, errors);
   corev1::PersistentVolumeSource now = object.spec().persistent_volume_source();
   const corev1::PersistentVolumeSource& before = old.spec().persistent_volume_source();
-  // The secret for expansion may come late.
+  // The secret for expansion may be added later.
   if (before.has_csi() && !before.csi().has_controller_expand_secret_ref() && now.has_csi()) {
     now.mutable_csi()->clear_controller_expand_secret_ref();
   }

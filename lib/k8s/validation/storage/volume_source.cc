@@ -1,4 +1,4 @@
-// What a PersistentVolume may be made of.
+// The sources of PersistentVolumes.
 #include <algorithm>
 
 #include "lib/k8s/validation/parts.h"
@@ -245,7 +245,7 @@ void CheckCsi(const corev1::CSIPersistentVolumeSource& source, const Path& path,
 void CheckVolumeSource(const corev1::PersistentVolumeSpec& spec, const Path& path, FieldErrors& errors) {
   const corev1::PersistentVolumeSource& source = spec.persistent_volume_source();
   int sources = 0;
-  // Whether this one is to be looked at: a second one only earns a complaint.
+  // Whether to check this source: a second one only gets an error.
   const auto take = [&](bool set, const Path& place) {
     if (!set) return false;
     if (++sources == 1) return true;
@@ -256,7 +256,7 @@ void CheckVolumeSource(const corev1::PersistentVolumeSpec& spec, const Path& pat
     const Path place = path.Child(field);
     if (take(set, place)) check(value, place, errors);
   };
-  // Kinds that only need one or two fields.
+  // Sources that only need one or two fields.
   const auto plain = [&](bool set, const char* field,
                          std::initializer_list<std::pair<const char*, bool>> given) {
     const Path place = path.Child(field);

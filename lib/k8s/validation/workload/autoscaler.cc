@@ -1,4 +1,4 @@
-// HorizontalPodAutoscalers. Those of autoscaling/v1 are judged as what they are in autoscaling/v2.
+// HorizontalPodAutoscalers. Those of autoscaling/v1 are converted to autoscaling/v2 first.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -18,7 +18,7 @@ using autoscalingv2::MetricTarget;
 
 constexpr int32_t kMaxStabilization = 3600, kMaxPeriod = 1800;
 
-// What a reference to an object may leave open.
+// What a reference to an object may leave out.
 struct ReferenceRules {
   bool any_version = false;  // an apiVersion that cannot be parsed
   bool no_group = false;     // an apiVersion of the core group, or none
@@ -168,7 +168,7 @@ void CheckMetric(const MetricSpec& metric, const ReferenceRules& described, cons
   };
   check_type();
   int count = 0;
-  // Only the first is looked into.
+  // Only the first source is checked.
   const auto look = [&](bool set, const auto& source, const char* field, auto check) {
     if (set && ++count == 1) check(source, path.Child(field), errors);
   };
@@ -181,7 +181,7 @@ void CheckMetric(const MetricSpec& metric, const ReferenceRules& described, cons
   look(metric.has_resource(), metric.resource(), "resource", CheckResource);
   look(metric.has_container_resource(), metric.container_resource(), "containerResource",
        CheckContainerResource);
-  check_type();  // upstream says it twice
+  check_type();  // upstream reports it twice
   for (const Source& source : sources) {
     if (metric.type() == source.type && !source.set) {
       errors.push_back(
@@ -268,14 +268,14 @@ void CheckSpec(const autoscalingv2::HorizontalPodAutoscalerSpec& spec, const Len
   }
 }
 
-// What the stored object already has stays allowed.
+// What the stored object already has may stay.
 Leniency LeniencyFor(const autoscalingv2::HorizontalPodAutoscalerSpec& spec,
                      const autoscalingv2::HorizontalPodAutoscalerSpec* old) {
   const auto had_zero = [&] { return old->has_min_replicas() && old->min_replicas() == 0; };
   const autoscalingv2::CrossVersionObjectReference& target = spec.scale_target_ref();
   Leniency leniency;
   if (Settings().autoscale_to_zero || (old != nullptr && had_zero())) leniency.min_replicas = 0;
-  // The core group's only kind that scales.
+  // The only kind in the core group that scales.
   leniency.target.no_group = target.kind() == "ReplicationController";
   leniency.described.no_group = true;
   if (old == nullptr) return leniency;

@@ -17,7 +17,7 @@ constexpr size_t kNameBytes = 52;  // leaves room for the time that names its jo
 constexpr size_t kZonePartBytes = 14;
 constexpr const char* kZones = "/usr/share/zoneinfo";
 
-// A zone's name is a path below the system's zone files.
+// A time zone's name is a path below the system's zone files.
 bool IsZonePath(std::string_view zone) {
   const auto allowed = [](char c) {
     return isalnum(static_cast<unsigned char>(c)) || c == '.' || c == '-' || c == '_' || c == '+';
@@ -35,7 +35,7 @@ bool IsZonePath(std::string_view zone) {
 
 bool IsKnownZone(const std::string& zone) {
   if (zone == "UTC") return true;
-  // A host without zone files cannot tell.
+  // A host without zone files cannot check the name.
   return access(kZones, R_OK) != 0 || access((std::string(kZones) + "/" + zone).c_str(), R_OK) == 0;
 }
 
@@ -69,7 +69,7 @@ void CheckSchedule(const batchv1::CronJobSpec& spec, const batchv1::CronJobSpec*
   if (const Result<CronSchedule> parsed = ParseCronSchedule(schedule); !parsed)
     errors.push_back(Invalid(path, schedule, parsed.error().message()));
   if (schedule.find("TZ") == std::string::npos) return;
-  // CronJobs from before timeZone existed may keep what they have.
+  // CronJobs from before timeZone existed may keep TZ in the schedule.
   const bool had_zone = old && old->schedule().find("TZ") != std::string::npos;
   if (!had_zone) {
     errors.push_back(

@@ -1,4 +1,4 @@
-// Internal to lib/k8s: rules that controllers of pods share.
+// Internal to lib/k8s/validation/workload: rules that controllers of pods share.
 #pragma once
 
 #include "lib/k8s/int_or_string.h"
@@ -6,18 +6,18 @@
 
 namespace keelson::k8s {
 
-// restartPolicy Always and no deadline, as `kind`s need.
+// Requires restartPolicy Always and no deadline. `kind` goes into the error.
 void CheckRunsForever(const corev1::PodTemplateSpec& object, std::string_view kind, const Path& path,
                       FieldErrors& errors);
-// A selector that is there and not empty.
+// Requires a selector that is not empty.
 void CheckWorkloadSelector(bool present, const metav1::LabelSelector& selector, std::string_view kind,
                            const Path& path, FieldErrors& errors);
-// The selector selects the template's pods; an absent one selects nothing.
+// Requires that the selector matches the template's pods; an absent one matches nothing.
 void CheckSelects(bool present, const metav1::LabelSelector& selector, const corev1::PodTemplateSpec& object,
                   const Path& path, FieldErrors& errors);
 
 bool IsZero(const intstr::IntOrString& value);
-// A number or a percentage up to 100.
+// A number, or a percentage up to 100.
 void CheckAtMostAll(const intstr::IntOrString& value, const Path& path, FieldErrors& errors);
 FieldError InvalidIntOrString(const Path& path, const intstr::IntOrString& value, std::string_view detail);
 
@@ -27,7 +27,7 @@ struct Counter {
   int64_t value;
 };
 void CheckCounters(std::initializer_list<Counter> counters, const Path& path, FieldErrors& errors);
-// None of `counters` is above `limit`, which `name` names.
+// No counter may exceed `limit`, whose name is `name`.
 void CheckBelow(std::initializer_list<Counter> counters, int64_t limit, std::string_view name,
                 const Path& path, FieldErrors& errors);
 template <typename Status>

@@ -16,7 +16,7 @@ namespace {
 
 constexpr int64_t kMaxIndexedParallelism = 100'000;
 constexpr int64_t kMaxFailedIndexes = 100'000;
-// With a limit a index, more completions than these make both of the following smaller.
+// With a backoff limit per index, more completions than this lower both of the following limits.
 constexpr int64_t kManyCompletions = 100'000;
 constexpr int64_t kParallelismOfMany = 10'000;
 constexpr int64_t kFailedIndexesOfMany = 10'000;
@@ -239,7 +239,7 @@ void CheckRestartPolicy(const batchv1::JobSpec& spec, const Path& path, FieldErr
   }
 }
 
-// A label of the template must be what the Job has given it.
+// A label of the template must have the value that the Job set.
 void CheckOwnLabel(const corev1::PodTemplateSpec& object, const std::string& key, const std::string& expected,
                    const Path& path, FieldErrors& errors) {
   const auto& labels = object.metadata().labels();
@@ -299,7 +299,7 @@ bool HasSuspendedCondition(const batchv1::Job& object) {
                      [](const auto& one) { return one.type() == "Suspended" && one.status() == "True"; });
 }
 
-// A suspended Job, none of whose pods is left, may still learn where and with what its pods run.
+// A suspended Job without pods may still change where and with which resources its pods run.
 bool MayMutateTemplate(const batchv1::Job& old) {
   if (!old.spec().suspend()) return false;
   if (!old.status().has_start_time()) return true;
@@ -337,7 +337,7 @@ void AllowResources(const corev1::PodSpec& spec, corev1::PodSpec& old) {
   copy(spec.init_containers(), *old.mutable_init_containers());
 }
 
-// The old template with all that may change taken over from the new one.
+// The old template with all fields that may change taken from the new one.
 corev1::PodTemplateSpec Allowed(const corev1::PodTemplateSpec& now, const corev1::PodTemplateSpec& old) {
   corev1::PodTemplateSpec out = old;
   corev1::PodSpec& spec = *out.mutable_spec();

@@ -1,5 +1,5 @@
-// Status of Jobs. Controllers other than ours may manage Jobs (spec.managedBy), so transitions are checked;
-// most rules only when the fields that they are about have changed.
+// Status of Jobs. Other controllers may manage Jobs (spec.managedBy), so transitions are checked; most
+// rules apply only when their fields have changed.
 #include <algorithm>
 #include <set>
 
@@ -26,7 +26,7 @@ bool SameTime(bool has, const metav1::Time& time, bool had, const metav1::Time& 
   return has == had && time.seconds() == old.seconds();
 }
 
-// What has changed, and a place for errors.
+// What has changed, and where errors go.
 struct Transition {
   const batchv1::Job& job;
   const batchv1::Job& old;
@@ -80,7 +80,7 @@ void CheckCompletionTime(Transition& t) {
   }
 }
 
-// A Job that will end says so first, and ends when its pods have gone.
+// A Job gets a condition before it ends, and ends once its pods have gone.
 void CheckAnnounced(Transition& t) {
   if ((t.failed_changed || t.target_changed) && IsTrue(t.job, "Failed") && !IsTrue(t.job, "FailureTarget"))
     t.Condition("cannot set Failed=True condition without the FailureTarget=true condition");
@@ -171,7 +171,7 @@ void CheckConditionPairs(Transition& t) {
   }
 }
 
-// What must not be taken back.
+// Counts and times that must not go back.
 void CheckProgress(Transition& t) {
   for (std::string_view type : {"Failed", "Complete", "FailureTarget"}) {
     if (IsTrue(t.old, type) && !IsTrue(t.job, type))

@@ -10,7 +10,7 @@ constexpr char kTemplate[] =
     R"("template":{"metadata":{"labels":{"batch.kubernetes.io/controller-uid":"u","batch.kubernetes.io/job-name":"j",)"
     R"("controller-uid":"u","job-name":"j"}},"spec":{"restartPolicy":"Never","containers":[{"name":"c","image":"i"}]}})";
 
-// As the registry has prepared it. `spec`: fields with a comma at the end.
+// A Job as the registry prepares it. `spec`: fields with a trailing comma.
 std::string Job(const std::string& spec, const std::string& status = "") {
   return R"({"metadata":{"name":"j","namespace":"default","uid":"u"},"spec":{)" + spec +
          R"("selector":{"matchLabels":{"batch.kubernetes.io/controller-uid":"u"}},)" + kTemplate + "}" +
@@ -79,7 +79,7 @@ TEST(ValidateJob, Updates) {
                          {Job(R"("completions":1,)"),
                           Job(R"("completions":2,)"),
                           {"spec.completions: Invalid value: 2: field is immutable"}},
-                         // The completions of an indexed one follow its parallelism.
+                         // The completions of an indexed Job may change together with its parallelism.
                          {Job(R"("completions":2,"parallelism":2,"completionMode":"Indexed",)"),
                           Job(R"("completions":3,"parallelism":3,"completionMode":"Indexed",)"),
                           {}},

@@ -47,7 +47,7 @@ void CheckRetention(const appsv1::StatefulSetSpec& spec, const Path& path, Field
   }
 }
 
-// Mounts may name the volumes that claims will bring.
+// Mounts may name volumes that come from the claim templates.
 corev1::PodTemplateSpec WithClaimVolumes(const appsv1::StatefulSetSpec& spec) {
   corev1::PodTemplateSpec object = spec.template_();
   for (const corev1::PersistentVolumeClaim& claim : spec.volume_claim_templates()) {
@@ -74,7 +74,7 @@ void CheckClaimTemplates(const appsv1::StatefulSetSpec& spec, const Path& path, 
   }
 }
 
-// What is immutable is judged once; `with_template`: the pods' template too.
+// Immutable fields are checked once. `with_template`: check the pods' template too.
 void CheckSpec(const appsv1::StatefulSetSpec& spec, bool is_new, bool with_template, FieldErrors& errors) {
   const Path path("spec");
   const std::string& management = spec.pod_management_policy();
@@ -114,7 +114,7 @@ void CheckStatefulSet(const appsv1::StatefulSet& object, FieldErrors& errors) {
 
 void CheckStatefulSetUpdate(const appsv1::StatefulSet& object, const appsv1::StatefulSet& old,
                             FieldErrors& errors) {
-  // A stored template that would be refused today must not hold other changes up.
+  // A stored template that new rules would refuse must not block other changes.
   FieldErrors stored;
   CheckSpec(old.spec(), false, true, stored);
   CheckSpec(object.spec(), false, stored.empty(), errors);
@@ -171,7 +171,7 @@ void CheckRevisionUpdate(const appsv1::ControllerRevision& object, const appsv1:
 }  // namespace
 
 void RegisterStatefulSetRules(RuleTable& table) {
-  // Pods are named after it, and pods' names become labels and hostnames.
+  // Pods are named after it, and their names become labels and hostnames.
   table.Add<appsv1::StatefulSet, CheckStatefulSet>().name = CheckDns1123Label;
   table.AddUpdate<appsv1::StatefulSet, CheckStatefulSetUpdate>(true);
   table.AddStatus<appsv1::StatefulSet, CheckStatefulSetStatus>();

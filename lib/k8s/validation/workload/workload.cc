@@ -1,4 +1,4 @@
-// Controllers of pods that are all alike: Deployments, ReplicaSets, DaemonSets, ReplicationControllers.
+// Controllers of identical pods: Deployments, ReplicaSets, DaemonSets, ReplicationControllers.
 #include "lib/k8s/validation/workload/internal.h"
 
 #include <algorithm>
@@ -12,7 +12,7 @@ namespace keelson::k8s {
 
 namespace {
 
-// What Deployments and ReplicaSets say of their template.
+// Template rules of Deployments and ReplicaSets.
 void CheckReplicatedTemplate(bool has_selector, const metav1::LabelSelector& selector,
                              const corev1::PodTemplateSpec& object, const Path& spec, FieldErrors& errors) {
   const Path path = spec.Child("template");
@@ -97,7 +97,7 @@ void CheckReplicaSet(const appsv1::ReplicaSet& object, FieldErrors& errors) {
   const appsv1::ReplicaSetSpec& spec = object.spec();
   CheckNonNegative(spec.replicas(), path.Child("replicas"), errors);
   CheckNonNegative(spec.min_ready_seconds(), path.Child("minReadySeconds"), errors);
-  // The wording is the Deployment's there too.
+  // Upstream's message says "deployment" here too.
   CheckWorkloadSelector(spec.has_selector(), spec.selector(), "deployment", path.Child("selector"), errors);
   CheckReplicatedTemplate(spec.has_selector(), spec.selector(), spec.template_(), path, errors);
 }
@@ -198,7 +198,7 @@ void CheckReplicationController(const corev1::ReplicationController& object, Fie
     errors.push_back(Required(at));
     return;
   }
-  // As plain words: values that no label could have select nothing.
+  // Compared as plain strings: values that are no valid labels match nothing.
   const StringMap& labels = spec.template_().metadata().labels();
   const bool selects = std::all_of(spec.selector().begin(), spec.selector().end(), [&](const auto& wanted) {
     const auto label = labels.find(wanted.first);

@@ -9,7 +9,7 @@ namespace {
 constexpr char kTemplate[] =
     R"("template":{"metadata":{"labels":{"a":"b"}},"spec":{"containers":[{"name":"c","image":"i"}]}})";
 
-// `spec`: fields with a comma at the end.
+// `spec`: fields with a trailing comma.
 std::string Workload(const std::string& spec, const std::string& status = "") {
   return R"({"metadata":{"name":"w","namespace":"default"},"spec":{)" + spec +
          R"("selector":{"matchLabels":{"a":"b"}},)" + kTemplate + "}" +
@@ -71,7 +71,7 @@ TEST(ValidateWorkload, StatefulSets) {
   const std::string claim =
       R"("volumeClaimTemplates":[{"metadata":{"name":"data"},"spec":{"accessModes":["ReadWriteOnce"],)"
       R"("resources":{"requests":{"storage":"1Gi"}}}}],)";
-  // A mount of a claim that the controller adds.
+  // A mount of a claim template's volume.
   const std::string mounting =
       R"({"metadata":{"name":"w","namespace":"default"},"spec":{)" + claim +
       R"("selector":{"matchLabels":{"a":"b"}},"template":{"metadata":{"labels":{"a":"b"}},"spec":{)"
@@ -84,7 +84,7 @@ TEST(ValidateWorkload, StatefulSets) {
           {Workload(R"("serviceName":"1s",)"), {}},
           {Workload(R"("serviceName":"s.t",)"),
            {R"(spec.serviceName: Invalid value: "s.t": must not contain dots)"}},
-          // Claims of the set are claims.
+          // Claim templates are checked as claims.
           {Workload(R"("volumeClaimTemplates":[{"metadata":{"name":"data"},"spec":{"accessModes":["Odd"],)"
                     R"("resources":{"requests":{"storage":"0"}}}}],)"),
            {R"(spec.volumeClaimTemplates[0].spec.accessModes: Unsupported value: "Odd": supported values: )"
@@ -113,7 +113,7 @@ TEST(ValidateWorkload, StatefulSets) {
       {{Workload(R"("serviceName":"s",)"),
         Workload(R"("serviceName":"s","replicas":2,"minReadySeconds":1,)"),
         {}},
-       // What is stored is not looked into again.
+       // Stored templates are not checked again.
        {Workload(R"("serviceName":"S","volumeClaimTemplates":[{"metadata":{"name":"data"},"spec":{}}],)"),
         Workload(R"("serviceName":"S","volumeClaimTemplates":[{"metadata":{"name":"data"},"spec":{}}],)"
                  R"("replicas":2,)"),
@@ -158,7 +158,7 @@ TEST(ValidateWorkload, ReplicationControllers) {
        {head + R"("selector":{"a":"c"},)" + kTemplate + "}}",
         {R"(spec.template.metadata.labels: Invalid value: {"a":"b"}: `selector` does not match template )"
          "`labels`"}},
-       // The selector is no label selector: its keys and values are only compared.
+       // The selector is a plain map: its keys and values are only compared.
        {head + R"("selector":{"a":"not a label"},)" + kTemplate + "}}",
         {R"(spec.template.metadata.labels: Invalid value: {"a":"b"}: `selector` does not match template )"
          "`labels`"}},
