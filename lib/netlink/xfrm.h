@@ -56,8 +56,8 @@ class PolicyMonitor {
  public:
   // EPROTONOSUPPORT: the kernel has no IPsec.
   static Result<PolicyMonitor> Open();
-  // Blocks until there is at least one change; returns how many there were (one more for lost messages).
-  // kTimeout after `timeout`, kCancelled on `stop`.
+  // Blocks until there is at least one change; returns the number of changes, at least one. Lost messages
+  // count as one. kTimeout after `timeout`, kCancelled on `stop`.
   Result<size_t> Wait(std::stop_token stop, std::chrono::milliseconds timeout);
 
  private:
