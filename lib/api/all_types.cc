@@ -1,4 +1,4 @@
-// Apart from scheme.cc: FindMessage links every type there is, which only those should pay for who call it.
+// Separate from scheme.cc: FindMessage() links every type, which only programs that call it should pay for.
 #include <map>
 #include <tuple>
 

@@ -1,11 +1,11 @@
-// What a DELETE of one object answers.
+// The response to a DELETE of one object.
 #pragma once
 
 #include "lib/api/scheme.h"
 
 namespace keelson::api {
 
-// true: the object as it was last (ReturnDeletedObject of upstream's registries); false: a Status.
+// True: the object in its last state (ReturnDeletedObject in upstream's registries). False: a Status.
 bool DeleteReturnsObject(const ResourceInfo& resource);
 
 }  // namespace keelson::api

@@ -1,4 +1,4 @@
-// Durations as Go writes them: in metav1.Duration, in configuration files, in flags.
+// Durations in Go's form: metav1.Duration, configuration files, flags.
 #pragma once
 
 #include <cstdint>

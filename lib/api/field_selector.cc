@@ -15,7 +15,7 @@ namespace {
 using google::protobuf::FieldDescriptor;
 using google::protobuf::Reflection;
 
-// A selectable field and where its value is, in proto names.
+// A selectable field, with the path of its value in proto names.
 struct Selectable {
   std::string_view field, path;
 };
@@ -32,7 +32,7 @@ const Table& TableOf(const Descriptor* type) {
         {"spec.hostNetwork", "spec.host_network"},
         {"status.phase", "status.phase"},
         {"status.podIP", "status.pod_ip"},
-        {"status.podIPs", ""},  // may be named, and has no value
+        {"status.podIPs", ""},  // selectable, but always empty
         {"status.nominatedNodeName", "status.nominated_node_name"}}},
       {corev1::Node::descriptor(), {{"spec.unschedulable", "spec.unschedulable"}}},
       {corev1::Namespace::descriptor(), {{"name", "metadata.name"}, {"status.phase", "status.phase"}}},
@@ -78,7 +78,7 @@ const Table& TableOf(const Descriptor* type) {
   return it == kTables.end() ? kNone : it->second;
 }
 
-// A scalar as text; what is not set reads as its default.
+// A scalar as text; an unset one reads as its default.
 std::string Text(const Message& message, const FieldDescriptor& field) {
   const Reflection& reflection = *message.GetReflection();
   switch (field.cpp_type()) {
@@ -117,7 +117,7 @@ Error Invalid(std::string_view selector, std::string_view part) {
                fmt::format("invalid selector: '{}'; can't understand '{}'", selector, part));
 }
 
-// `\\`, `\,` and `\=` stand for themselves.
+// Resolves the escapes `\\`, `\,` and `\=`.
 Result<std::string> Unescape(std::string_view text) {
   std::string out;
   for (size_t i = 0; i < text.size(); ++i) {

@@ -1,4 +1,4 @@
-// Apart from scheme.cc, which links every type there is.
+// Separate from scheme.cc, which links every type.
 #include <map>
 
 #include "lib/api/scheme.h"
@@ -8,7 +8,7 @@ namespace {
 
 constexpr std::string_view kPackagePrefix = "keelson.api.";
 
-// The API group behind a package's first part: "rbac" -> "rbac.authorization.k8s.io".
+// The API group of a package's first part: "rbac" -> "rbac.authorization.k8s.io".
 std::string GroupOfPackage(std::string_view name) {
   static const std::map<std::string_view, std::string_view> kGroups = {
       {"core", ""},

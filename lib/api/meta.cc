@@ -31,7 +31,7 @@ const FieldDescriptor& RequireMetadata(const Message& message, const Descriptor*
 }
 
 std::mt19937_64& Random() {
-  // On the heap: most threads never need one.
+  // On the heap: most threads never need an engine.
   thread_local const auto engine = [] {
     std::random_device device;
     std::seed_seq seed{device(), device(), device(), device()};
@@ -114,7 +114,7 @@ WallTime FromTime(const metav1::Time& time) { return WallTimeOf(time.seconds(), 
 WallTime FromMicroTime(const metav1::MicroTime& time) { return WallTimeOf(time.seconds(), time.nanos()); }
 
 std::string FormatTime(const metav1::Time& time) {
-  // Years of more than four digits, which protobuf can carry and RFC 3339 cannot.
+  // Clamp to years of four digits: protobuf can carry others, RFC 3339 cannot.
   time_t seconds = std::clamp<int64_t>(time.seconds(), -62135596800, 253402300799);
   std::tm parts{};
   gmtime_r(&seconds, &parts);

@@ -1,4 +1,4 @@
-// Access to metadata of any object, and small helpers that every program needs.
+// Access to the metadata of any object, and small helpers that every program needs.
 #pragma once
 
 #include <optional>
@@ -12,14 +12,14 @@
 
 namespace keelson::api {
 
-// The `metadata` of an object. Every resource kind has one; aborts on a message that has none.
+// The `metadata` of an object. Every resource kind has it; aborts on a message without.
 const metav1::ObjectMeta& Meta(const Message& object);
 metav1::ObjectMeta& MutableMeta(Message& object);
 bool HasObjectMeta(const Descriptor* descriptor);
 // The `metadata` of a list kind.
 metav1::ListMeta& MutableListMeta(Message& list);
 
-// "namespace/name", or "name" for cluster-scoped objects: the key of stores and work queues.
+// "namespace/name", or "name" for cluster-scoped objects: the key in stores and work queues.
 std::string KeyOf(const Message& object);
 std::string KeyOf(std::string_view ns, std::string_view name);
 std::pair<std::string, std::string> SplitKey(std::string_view key);  // {namespace or "", name}
@@ -35,9 +35,9 @@ WallTime FromMicroTime(const metav1::MicroTime& time);
 std::string FormatTime(const metav1::Time& time);  // 2026-01-01T00:00:00Z
 
 std::string NewUid();                         // random UUID, RFC 4122 version 4
-std::string RandomSuffix(size_t length = 5);  // letters and digits that spell no word: names, generateName
+std::string RandomSuffix(size_t length = 5);  // letters and digits that form no words: names, generateName
 
-// `Status` of an error, as the API server answers it; and back.
+// An error as the `Status` that the API server returns; and back.
 metav1::Status ToStatus(const Error& error);
 Error FromStatus(const metav1::Status& status);
 

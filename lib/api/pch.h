@@ -1,4 +1,4 @@
-// Precompiled for every folder that sees API types: parsing the generated headers takes seconds a file.
+// Precompiled in every folder that uses API types: parsing the generated headers takes seconds per file.
 #pragma once
 
 #include <algorithm>

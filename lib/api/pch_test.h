@@ -1,4 +1,4 @@
-// pch.h for tests.
+// Like pch.h, for tests.
 #pragma once
 
 #include <gmock/gmock.h>

@@ -9,7 +9,7 @@ __extension__ typedef __int128 Int128;
 
 constexpr int64_t kNano = 1'000'000'000;
 constexpr Int128 kMax =
-    Int128{std::numeric_limits<int64_t>::max()} * kNano;  // what Kubernetes caps amounts at
+    Int128{std::numeric_limits<int64_t>::max()} * kNano;  // Kubernetes' upper limit for amounts
 
 constexpr std::string_view kDecimalSuffixes[] = {"n", "u", "m", "", "k", "M", "G", "T", "P", "E"};
 constexpr std::string_view kBinarySuffixes[] = {"", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei"};
@@ -75,7 +75,7 @@ bool ReadSuffix(std::string_view text, Suffix& suffix) {
   return true;
 }
 
-// |number| in nanos, rounded up, capped. `whole` and `fraction` hold digits only.
+// |number| in nanos, rounded up and capped. `whole` and `fraction` hold only digits.
 Int128 Nanos(std::string_view whole, std::string_view fraction, const Suffix& suffix) {
   while (!whole.empty() && whole.front() == '0') whole.remove_prefix(1);
   while (!fraction.empty() && fraction.back() == '0') fraction.remove_suffix(1);
@@ -92,7 +92,7 @@ Int128 Nanos(std::string_view whole, std::string_view fraction, const Suffix& su
     if (rest % ten != 0 || inexact) ++nanos;
     return nanos > kMax ? kMax : nanos;
   }
-  // Decimal: move the point, then cut behind the ninth place.
+  // Decimal: move the point, then cut after the ninth place.
   std::string digits = std::string(whole) + std::string(fraction);
   int places = 9 + suffix.power - static_cast<int>(fraction.size());  // digits to append, or to cut
   size_t zeros = digits.find_first_not_of('0');
@@ -171,7 +171,7 @@ double Amount::ToDouble() const { return static_cast<double>(nanos_) / kNano; }
 
 std::string Amount::ToString() const {
   if (nanos_ == 0) return "0";
-  // Small amounts are never written in binary units, to avoid rounding.
+  // Small amounts are never printed in binary units, which would round them.
   bool small = nanos_ > Int128{-1024} * kNano && nanos_ < Int128{1024} * kNano;
   if (format_ == Format::kBinarySI && !small) {
     Int128 value = DividedAwayFromZero(nanos_, kNano);
@@ -195,7 +195,7 @@ resource::Quantity Amount::ToQuantity() const {
   return quantity;
 }
 
-// The sum is written as the first amount that is not zero was.
+// The sum keeps the format of the first amount that is not zero.
 Amount& Amount::operator+=(const Amount& other) {
   if (nanos_ == 0) format_ = other.format_;
   nanos_ += other.nanos_;

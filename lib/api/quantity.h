@@ -1,4 +1,4 @@
-// resource.Quantity arithmetic. Canonical form as apimachinery prints it: 100m, 1500m, 2, 128Mi, 1e3, 5G.
+// resource.Quantity arithmetic. The canonical form is apimachinery's: 100m, 1500m, 2, 128Mi, 1e3, 5G.
 #pragma once
 
 #include <compare>
@@ -11,7 +11,8 @@
 
 namespace keelson::api {
 
-// A fixed-point number with 1e-9 resolution and 128-bit range, with the suffix family it was written in.
+// A fixed-point number with a resolution of 1e-9 and a range of 128 bits. Remembers the suffix family of
+// its input.
 class Amount {
  public:
   enum class Format { kDecimalSI, kBinarySI, kDecimalExponent };
@@ -21,7 +22,7 @@ class Amount {
   static Amount FromInt(int64_t value, Format format = Format::kDecimalSI);
   static Amount FromMilli(int64_t milli);
   static Amount FromBytes(int64_t bytes) { return FromInt(bytes, Format::kBinarySI); }
-  // Of a stored quantity, which validation has let in; zero when it cannot be parsed.
+  // The amount of a stored (validated) quantity; zero when it cannot be parsed.
   static Amount Of(const resource::Quantity& quantity);
 
   int64_t Value() const;       // rounded up, clamped to int64

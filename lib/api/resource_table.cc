@@ -1,11 +1,10 @@
-// The resources of a Kubernetes 1.36 API server's stable group versions, PodCertificateRequests (beta), and
-// what nodes and pods use (metrics.k8s.io).
-// Columns: see ResourceInfo.
+// The resources in a Kubernetes 1.36 API server's stable group versions, PodCertificateRequests (beta), and
+// metrics.k8s.io. Columns: see ResourceInfo.
 #include "lib/api/resource_table.h"
 
 namespace keelson::api {
 
-// A row a line, however long: the table is read and searched by column.
+// One row per line, however long: the table is read and searched by column.
 // clang-format off
 const ResourceInfo kResourceTable[] = {
     {"", "v1", "bindings", "binding", "", "v1", "Binding", "keelson.api.core.v1.Binding", true, "create", "", "", ""},

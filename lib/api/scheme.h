@@ -1,4 +1,4 @@
-// What resources exist and which message is behind each: the static part of API discovery.
+// The resources that exist and the message type of each: the static part of API discovery.
 #pragma once
 
 #include <memory>
@@ -23,33 +23,34 @@ struct GroupVersionKind {
 // "apps/v1" -> {"apps", "v1"}; "v1" -> {"", "v1"}.
 std::pair<std::string, std::string> SplitApiVersion(std::string_view api_version);
 
-// One row of the API: a resource ("pods") or a subresource ("pods/status"). Rows live for ever.
+// One row of the API: a resource ("pods") or a subresource ("pods/status"). Rows live as long as the
+// process.
 struct ResourceInfo {
   std::string_view group, version, resource;
   std::string_view singular;                        // empty for subresources
-  std::string_view kind_group, kind_version, kind;  // what a request's body is
+  std::string_view kind_group, kind_version, kind;  // of a request's body
   std::string_view message;                         // full protobuf name
   bool namespaced;
   std::string_view verbs, short_names, categories;  // comma separated, in discovery's order
-  std::string_view etcd_prefix;                     // "/registry/pods/"; empty for what is not stored
+  std::string_view etcd_prefix;                     // "/registry/pods/"; empty if not stored
 
   std::string ApiVersion() const;  // of the resource's group and version
   GroupVersionKind Gvk() const;    // of the body
-  // Null where the program does not link the type: it names it nowhere and does not call FindMessage.
+  // Null when the program does not link the type: nothing in it names the type or calls FindMessage().
   const Descriptor* descriptor() const;
   const Message& prototype() const;  // default instance
   bool IsSubresource() const { return resource.find('/') != std::string_view::npos; }
   bool HasVerb(std::string_view verb) const;
-  // "deployments.apps", "pods": how messages name a resource.
+  // "deployments.apps", "pods": the resource's name in messages.
   std::string GroupResource() const;
 };
 
 // All rows, in discovery's order: the core group first, then groups and resources by name.
 std::span<const ResourceInfo> Resources();
 
-// null when there is none. `resource` may hold a subresource: "pods/status".
+// Null when there is none. `resource` may be a subresource: "pods/status".
 const ResourceInfo* FindResource(std::string_view group, std::string_view version, std::string_view resource);
-// The main resource (never a subresource) that serves a kind.
+// The main resource (never a subresource) of a kind; null when there is none.
 const ResourceInfo* FindKind(std::string_view group, std::string_view version, std::string_view kind);
 // The main resource of a message type: ResourceOf(corev1::Pod::descriptor()). Aborts if there is none.
 const ResourceInfo& ResourceOf(const Descriptor* descriptor);
@@ -58,10 +59,10 @@ const ResourceInfo& ResourceOf() {
   return ResourceOf(T::descriptor());
 }
 
-// The kind of any API message, also of those that are not resources (Status, DeleteOptions, PodList);
-// group and version come from the message's package. Kinds in meta.v1 count as "v1".
+// The kind of any API message, resource or not (Status, DeleteOptions, PodList). Group and version come
+// from the message's package. Kinds in meta.v1 count as "v1".
 GroupVersionKind GvkOf(const Descriptor* descriptor);
-// The message type of a kind, or null: ("apps", "v1", "DeploymentList"). It makes a program hold all types.
+// The message type of a kind, or null: ("apps", "v1", "DeploymentList"). Makes the program link all types.
 const Descriptor* FindMessage(std::string_view group, std::string_view version, std::string_view kind);
 // A new, empty object of the type.
 std::unique_ptr<Message> NewObject(const Descriptor* descriptor);

@@ -32,7 +32,7 @@ bool IsDnsSubdomain(std::string_view text) {
   return true;
 }
 
-// What is wrong with a label key, or nothing.
+// What is wrong with a label key; empty: nothing.
 std::string KeyProblem(std::string_view key) {
   static constexpr std::string_view kNamePart =
       "name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an "
@@ -104,7 +104,7 @@ void Sort(std::vector<Requirement>& requirements) {
                    [](const Requirement& a, const Requirement& b) { return a.key < b.key; });
 }
 
-// Upstream's grammar and its complaints.
+// Upstream's grammar, with its error messages.
 class LabelParser {
  public:
   explicit LabelParser(std::string_view text) : text_(text) { Advance(); }
@@ -163,7 +163,7 @@ class LabelParser {
     if (absent) Advance();
     if (!Is(Token::kWord)) return Found("identifier");
     out.key = token_;
-    // The key is looked at before it belongs to anything: its path is as upstream prints none.
+    // Upstream checks the key before it has a path, and prints "<nil>".
     if (std::string why = KeyProblem(out.key); !why.empty())
       return Error(Code::kBadRequest, fmt::format("<nil>: Invalid value: \"{}\": {}", out.key, why));
     Advance();

@@ -30,9 +30,10 @@ class LabelSelector {
   LabelSelector() = default;  // matches everything
   // "app=web,tier in (a,b),!canary,x>3"; kBadRequest in upstream's words
   static Result<LabelSelector> Parse(std::string_view text);
-  // Of a spec.selector: an absent selector (null) matches nothing, an empty one everything.
+  // The selector of a spec: an absent one (null) matches nothing, an empty one everything. kBadRequest when
+  // invalid.
   static Result<LabelSelector> From(const metav1::LabelSelector& selector);
-  static LabelSelector FromMap(const LabelMap& labels);  // all equal
+  static LabelSelector FromMap(const LabelMap& labels);  // requires equality for each
   static LabelSelector Nothing();
 
   bool Matches(const LabelMap& labels) const;
@@ -45,7 +46,7 @@ class LabelSelector {
   std::vector<Requirement> requirements_;  // sorted by key
 };
 
-// "spec.nodeName=n1,status.phase!=Failed": only = == and !=.
+// "spec.nodeName=n1,status.phase!=Failed": supports =, == and !=.
 struct FieldSelector {
   struct Term {
     std::string field, value;
@@ -58,13 +59,13 @@ struct FieldSelector {
   std::string ToString() const;
 };
 
-// The value of a field that a resource supports in field selectors (metadata.name, metadata.namespace for
-// all; spec.nodeName, status.phase, ... of pods; type of secrets; involvedObject.* of events, ...), or
-// nullopt when the resource does not support it.
+// The value of a field for field selectors, or nullopt when the resource does not support the field.
+// Supported are metadata.name and metadata.namespace for all; spec.nodeName, status.phase, ... for pods;
+// type for secrets; involvedObject.* for events; and so on.
 std::optional<std::string> SelectableField(const Message& object, std::string_view field);
 // The fields that the kind supports, sorted.
 std::vector<std::string> SelectableFields(const Descriptor* descriptor);
-// All terms; unsupported fields count as no match (reject them first by SelectableFields).
+// Whether all terms match. An unsupported field does not match: reject it first by SelectableFields().
 bool Matches(const FieldSelector& selector, const Message& object);
 
 }  // namespace keelson::api

@@ -1,4 +1,5 @@
-// Apart from meta.cc: who speaks to a server and needs no types (lib/client's transport) links none of them.
+// Separate from meta.cc: programs that talk to a server and need no types (lib/client's transport) link
+// none.
 #include "lib/api/meta.h"
 
 namespace keelson::api {

@@ -48,7 +48,7 @@ bool IsListKind(const Descriptor& type) {
   return metadata && metadata->message_type() && metadata->message_type()->name() == "ListMeta";
 }
 
-// Templates have metadata and are no kinds.
+// Templates have metadata, but are no kinds.
 bool IsObjectKind(const Descriptor& type) {
   static constexpr std::string_view kTemplates[] = {
       "PodTemplateSpec", "JobTemplateSpec", "PersistentVolumeClaimTemplate", "ResourceClaimTemplateSpec"};
@@ -59,7 +59,7 @@ bool IsObjectKind(const Descriptor& type) {
   return metadata && metadata->message_type() && metadata->message_type()->name() == "ObjectMeta";
 }
 
-// Whole objects inside others say what they are: claim templates, and metadata-only items whatever their
+// Whole objects inside others have kind and apiVersion: claim templates, and metadata-only items of any
 // kind.
 std::string NestedTypeMeta(const FieldDescriptor& field) {
   const Descriptor* type = field.message_type();
@@ -77,7 +77,7 @@ bool IsSchemaUnion(JsonForm form) {
   return form == JSON_SCHEMA_OR_BOOL || form == JSON_SCHEMA_OR_ARRAY || form == JSON_SCHEMA_OR_STRINGS;
 }
 
-// Builds under the writer's lock; readers see complete tables only.
+// Builds tables under the writer's lock; readers only see complete ones.
 class Registry {
  public:
   const MessageInfo& Get(const Descriptor* descriptor) {

@@ -1,5 +1,5 @@
-// Internal to lib/api: what the codec needs to know of a message type, read once from its descriptor and
-// annotations. Tables are built on first use and live for ever.
+// Internal to lib/api: what the codec needs to know about a message type, from its descriptor and
+// annotations. Tables are built on first use and live as long as the process.
 #pragma once
 
 #include <cstdint>
@@ -20,21 +20,21 @@ enum class ValueKind : uint8_t { kString, kBytes, kBool, kInt32, kInt64, kDouble
 struct FieldInfo {
   const google::protobuf::FieldDescriptor* descriptor = nullptr;
   std::string_view json_name;
-  std::string quoted;  // "name": as it stands in JSON
+  std::string quoted;  // "name": with quotes, for JSON
   uint32_t number = 0;
-  ValueKind kind = ValueKind::kString;  // of the value, of a list's items or of a map's values
-  bool repeated = false;                // a list; maps are not counted
+  ValueKind kind = ValueKind::kString;  // of the value, a list's items or a map's values
+  bool repeated = false;                // a list, not a map
   bool map = false;
   bool pointer = false;                  // an explicit zero counts as present
   bool always = false;                   // printed even when absent
-  bool inlined = false;                  // the value's fields stand in the parent's object
+  bool inlined = false;                  // the value's fields belong to the parent's object
   bool omit_zero = false;                // a value-form message that Go leaves out when zero
   bool empty_list = false;               // prints [] rather than null when empty
   const MessageInfo* message = nullptr;  // of kMessage
   std::string type_meta;  // items that print their kind and apiVersion: `"kind":"X","apiVersion":"v1"`
 };
 
-// A name in a message's JSON object. Fields of inlined messages are reached by `path`, outermost first.
+// A name in a message's JSON object. `path` leads to a field of inlined messages, outermost first.
 struct JsonKey {
   const FieldInfo* field;
   std::vector<const FieldInfo*> path;
@@ -43,8 +43,8 @@ struct JsonKey {
 struct MessageInfo {
   const google::protobuf::Descriptor* descriptor = nullptr;
   JsonForm form = JSON_OBJECT;
-  bool has_type_meta = false;     // a kind of its own: apiVersion and kind may stand in its JSON
-  std::vector<FieldInfo> fields;  // in the order of their declaration, which is JSON's
+  bool has_type_meta = false;     // a kind of its own: its JSON may have apiVersion and kind
+  std::vector<FieldInfo> fields;  // in declaration order, which is JSON's
   std::vector<JsonKey> keys;
 
   const FieldInfo* ByNumber(uint32_t number) const {
@@ -66,7 +66,7 @@ constexpr size_t kMaxJsonKeys = 128;  // of one message
 
 const MessageInfo& InfoOf(const google::protobuf::Descriptor* descriptor);
 
-// How Go's error messages name the type of a field: int32, []v1.Container, map[string]string.
+// The name of the field's type in Go's errors: int32, []v1.Container, map[string]string.
 std::string GoTypeOf(const FieldInfo& field);
 std::string GoTypeOf(const MessageInfo& message);
 

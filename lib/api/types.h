@@ -1,4 +1,4 @@
-// The API types by their short names, as Kubernetes code calls them: corev1::Pod, metav1::ObjectMeta.
+// Short names for the API types, as in Kubernetes code: corev1::Pod, metav1::ObjectMeta.
 #pragma once
 
 #include "lib/api/proto/apps_v1.pb.h"

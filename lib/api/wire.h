@@ -1,4 +1,4 @@
-// Internal to lib/api: the protobuf wire format and the growing buffer that the transcoders write to.
+// Internal to lib/api: the protobuf wire format, and the growing buffer that the transcoders write to.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@
 
 namespace keelson::api {
 
-// Appends to a string through raw pointers; the string has its final size once the Sink is gone or
+// Appends to a string through raw pointers. The string has its final size once the Sink is destroyed or
 // Finish() was called.
 class Sink {
  public:
@@ -22,9 +22,9 @@ class Sink {
   void Truncate(size_t size) { size_ = size; }
   void Finish() { out_.resize(size_); }
 
-  // Room for `n` more bytes at the returned place; Advance() makes them part of the output.
+  // Room for `n` more bytes at the returned pointer; Advance() adds them to the output.
   char* Room(size_t n) {
-    // In steps by what was written here, not by what there was before: a step is filled with zeros.
+    // Grow by what this Sink wrote, not by what was there before: resize() fills new bytes with zeros.
     if (out_.size() - size_ < n) out_.resize(size_ + n + 512 + (size_ - start_) / 2);
     return out_.data() + size_;
   }
@@ -62,7 +62,7 @@ inline bool ReadVarint(const char*& p, const char* end, uint64_t& value) {
   return false;
 }
 
-// One field as it stands on the wire. `number` holds varints and fixed values, `bytes` the rest.
+// One field on the wire. `number` holds varints and fixed values, `bytes` everything else.
 struct Record {
   const char* start;  // of the tag
   uint32_t field;
@@ -71,7 +71,7 @@ struct Record {
   std::string_view bytes;
 };
 
-// Reads the record at `p`; false at malformed input. Groups do not occur in Kubernetes and count as
+// Reads the record at `p`; false for malformed input. Kubernetes uses no groups, so they count as
 // malformed.
 inline bool ReadRecord(const char*& p, const char* end, Record& record) {
   uint64_t tag;
@@ -122,8 +122,8 @@ inline void PutInt(Sink& out, uint32_t field, uint64_t value) {
   PutVarint(out, value);
 }
 
-// A length-delimited record whose length is known only afterwards: one byte is reserved, and what was
-// written moves up when it needs more.
+// A length-delimited record whose length is known only at its end. Begin() reserves one byte; End() moves
+// the contents up when the length needs more.
 struct Open {
   size_t rollback;  // before the tag
   size_t start;     // of the contents

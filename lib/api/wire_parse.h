@@ -1,4 +1,4 @@
-// Internal to lib/api: steps that the JSON and the protobuf side of the codec share.
+// Internal to lib/api: helpers that the JSON and the protobuf side of the codec share.
 #pragma once
 
 #include <string>
@@ -15,9 +15,10 @@ inline constexpr std::string_view kZeroQuantity{
     "0",
     3};
 
-// True for the common spellings that are known to be canonical without computing; false says nothing.
+// True for common spellings that are obviously canonical; false does not mean that the text is not.
 bool IsCanonicalQuantity(std::string_view text);
-// Replaces `object` by what the bytes say. No limit on nesting but the JSON depth limit's equivalent.
+// Parses `wire` into `object`, replacing its contents. Limits nesting only to the equivalent of the JSON
+// depth limit.
 Result<> Parse(std::string_view wire, Message& object);
 
 }  // namespace keelson::api::wire_parse

@@ -16,7 +16,7 @@ Error Malformed(std::string_view why) {
   return Error(Code::kBadRequest, fmt::format("error decoding set: {}", why));
 }
 
-// The contents of one object of FieldsV1. `self` tells whether it names itself (".").
+// Reads the contents of one FieldsV1 object. `self`: it contains itself (".").
 bool ReadSet(JsonReader& reader, int depth, std::vector<FieldSet::Node>& nodes, bool& self) {
   if (depth > kMaxPathDepth) return reader.TooDeep();
   if (!reader.Take('{')) return reader.Unexpected("looking for beginning of object");
@@ -41,7 +41,7 @@ bool ReadSet(JsonReader& reader, int depth, std::vector<FieldSet::Node>& nodes, 
     if (!reader.Next('}', "after object key:value pair", more)) return false;
   }
   if (sorted) return true;
-  // A careless writer's: put in order, and join what is there twice.
+  // Input of careless writers: sort it, and merge duplicates.
   std::stable_sort(nodes.begin(), nodes.end(), [](const FieldSet::Node& a, const FieldSet::Node& b) {
     return CompareSteps(a.step, b.step) < 0;
   });
@@ -90,7 +90,7 @@ void Visit(const FieldSet& set, FieldPath& path, const std::function<void(const 
   }
 }
 
-// Walks two sorted branches side by side. `both` returns false to drop the node of `nodes`.
+// Walks two sorted branches side by side. `both` returns false to remove the node from `nodes`.
 template <typename Both>
 void EraseMatching(std::vector<FieldSet::Node>& nodes, const std::vector<FieldSet::Node>& others, Both both) {
   size_t kept = 0, j = 0;
@@ -105,7 +105,7 @@ void EraseMatching(std::vector<FieldSet::Node>& nodes, const std::vector<FieldSe
   nodes.resize(kept);
 }
 
-// What of `set` is on the way to or below `patterns` from their step `at` on.
+// Keeps what is on the way to, or below, `patterns` from step `at` on.
 void KeepMatching(FieldSet& set, const std::vector<std::vector<std::string>>& patterns, size_t at) {
   auto& nodes = set.mutable_nodes();
   size_t kept = 0;

@@ -1,12 +1,12 @@
-// Paths to the fields of an object and sets of them: what server-side apply knows of who manages what, in
-// the form that metadata.managedFields has them (FieldsV1).
+// Paths to the fields of an object, and sets of them: server-side apply's record of who manages which
+// field, in the form of metadata.managedFields (FieldsV1).
 //
-// A step of a path is a string, as it stands in FieldsV1:
+// A step of a path is a string, spelled as in FieldsV1:
 //
 //   f:replicas           a field of an object, or a key of a map
-//   k:{"name":"web"}     the item of a list that has these keys; sorted by name, without white space
-//   v:"finalizer"        the item of a list of scalars that is this value
-//   i:0                  the item at this place
+//   k:{"name":"web"}     the list item with these keys; sorted by name, without white space
+//   v:"finalizer"        the item with this value, in a list of scalars
+//   i:0                  the item at this index
 #pragma once
 
 #include <functional>
@@ -22,23 +22,24 @@ namespace keelson::api {
 using FieldPath = std::vector<std::string>;
 
 std::string FieldStep(std::string_view name);
-// Names and JSON values, sorted by name.
+// `keys`: names and JSON values, sorted by name.
 std::string KeyStep(const std::vector<std::pair<std::string_view, std::string>>& keys);
+// `json`: the value as JSON.
 std::string ValueStep(std::string_view json);
 inline bool IsFieldStep(std::string_view step) { return step[0] == 'f'; }
 inline std::string_view StepName(std::string_view step) { return step.substr(2); }  // of a field step
 
-// The order of FieldsV1: fields, keys, values, places; numbers by value. Negative, zero or positive.
+// The order of FieldsV1: fields, keys, values, indexes; numbers by value. Negative, zero or positive.
 int CompareSteps(std::string_view a, std::string_view b);
 
-// As messages show it: .spec.containers[name="web"].image, .metadata.finalizers[="x"].
+// The form of messages: .spec.containers[name="web"].image, .metadata.finalizers[="x"].
 std::string PrintStep(std::string_view step);
 std::string PrintPath(const FieldPath& path);
-// A path of fields only: {"spec", "replicas"}.
+// A path of plain fields: {"spec", "replicas"}.
 FieldPath MakePath(std::initializer_list<std::string_view> names);
 
-// A set of paths, kept as a tree whose branches are sorted. A path that is in the set says nothing of the
-// ones below it.
+// A set of paths, stored as a tree with sorted branches. A path in the set does not imply the paths below
+// it.
 class FieldSet {
  public:
   struct Node;
@@ -50,28 +51,28 @@ class FieldSet {
   bool operator==(const FieldSet& other) const;
 
   void UnionWith(const FieldSet& other);
-  // Takes away the paths of `other`; false if there were none of them.
+  // Removes the paths of `other`; false if none of them was in the set.
   bool Subtract(const FieldSet& other);
-  // The same, and everything below each of them.
+  // Removes the paths of `other` and everything below them; false if nothing was removed.
   bool SubtractTrees(const FieldSet& other);
   FieldSet Intersection(const FieldSet& other) const;
-  // Is there a path that is in both?
+  // Whether any path is in both.
   bool Intersects(const FieldSet& other) const;
-  // What is below one step, or null.
+  // The subtree below one step, or null.
   const FieldSet* Below(std::string_view step) const;
 
-  // Every path; at each level first those that end there, as upstream lists conflicts.
+  // Visits every path; at each level first the paths that end there, in upstream's order for conflicts.
   void ForEach(const std::function<void(const FieldPath&)>& each) const;
 
-  // FieldsV1, and back. Steps of kinds that are not known are dropped. kBadRequest.
+  // FieldsV1, and back. FromJson() drops steps of unknown kinds; kBadRequest for malformed text.
   void AppendJson(std::string& out) const;
   std::string ToJson() const;
   static Result<FieldSet> FromJson(std::string_view json);
 
-  // For walkers, which come by in order: adds a branch after the last one. A branch that holds nothing is
-  // left out.
+  // For code that visits steps in order: adds a branch after the last one. Drops a branch that holds
+  // nothing.
   void Append(std::string step, bool member, FieldSet below);
-  // Restores the order after branches were appended in any; there must be no two of one step.
+  // Restores the order after Append() in any order; no two branches may have the same step.
   void Sort();
   const std::vector<Node>& nodes() const { return nodes_; }
   std::vector<Node>& mutable_nodes() { return nodes_; }
@@ -81,7 +82,7 @@ class FieldSet {
   void Insert(const FieldPath& path, size_t at);
   size_t LowerBound(std::string_view step) const;
 
-  std::vector<Node> nodes_;  // none is without meaning: it is a member or has some below
+  std::vector<Node> nodes_;  // each is a member or has something below
 };
 
 struct FieldSet::Node {
@@ -93,13 +94,13 @@ struct FieldSet::Node {
   }
 };
 
-// Which fields a write may claim: what a resource's strategy throws away belongs to nobody.
+// Limits the fields that a write may claim: nobody owns fields that a resource's strategy drops.
 class FieldFilter {
  public:
-  FieldFilter() = default;  // everything
+  FieldFilter() = default;  // allows everything
   static const FieldFilter& Everything();
   static FieldFilter Without(FieldSet fields);
-  // Only what is on the way to or below one of these; "*" stands for any step.
+  // Allows only what is on the way to, or below, one of these patterns; "*" stands for any step.
   static FieldFilter Only(std::vector<std::vector<std::string>> patterns);
 
   bool IsEverything() const { return excluded_.Empty() && patterns_.empty(); }

@@ -36,17 +36,17 @@ TEST(FieldPathTest, PutsInOrderWhatIsNot) {
   } cases[] = {
       {R"({"f:b":{},"f:a":{}})", R"({"f:a":{},"f:b":{}})"},
       {R"({"f:b":{"f:c":{}},"f:a":{},"f:b":{"f:d":{}}})", R"({"f:a":{},"f:b":{"f:c":{},"f:d":{}}})"},
-      // Numbers by value, not by their digits; the default protocol after the port.
+      // Numbers sort by value, not by digits; a default protocol sorts after the port.
       {R"({"f:p":{"k:{\"port\":443}":{},"k:{\"port\":80}":{}}})",
        R"({"f:p":{"k:{\"port\":80}":{},"k:{\"port\":443}":{}}})"},
       {R"({"f:p":{"k:{\"protocol\":\"UDP\", \"port\":80}":{},"k:{\"port\":80,\"protocol\":\"TCP\"}":{}}})",
        R"({"f:p":{"k:{\"port\":80,\"protocol\":\"TCP\"}":{},"k:{\"port\":80,\"protocol\":\"UDP\"}":{}}})"},
-      // Fields before keys before values before places.
+      // Fields sort before keys before values before indexes.
       {R"({"i:1":{},"v:1":{},"k:{\"a\":1}":{},"f:z":{}})",
        R"({"f:z":{},"k:{\"a\":1}":{},"v:1":{},"i:1":{}})"},
       {R"({"v:\"b\"":{},"v:10":{},"v:9":{},"v:true":{}})",
        R"({"v:9":{},"v:10":{},"v:\"b\"":{},"v:true":{}})"},
-      // A later version's kind of step is dropped.
+      // A step of an unknown kind, from a later version, is dropped.
       {R"({"x:new":{"f:a":{}},"f:a":{}})", R"({"f:a":{}})"},
       {R"({"f:a":{".":{}}})", R"({"f:a":{}})"},
   };

@@ -1,4 +1,4 @@
-// Steps of paths: how they are written, ordered and shown.
+// Steps of paths: parsing, order and printing.
 #include "lib/api/apply/field_step.h"
 
 #include <algorithm>
@@ -16,7 +16,7 @@ namespace {
 
 namespace json = boost::json;
 
-// One JSON value of a key or a value step, as it stands in the text.
+// A JSON value of a key or a value step, as text.
 enum class Rank { kNumber, kString, kBool, kList, kMap, kNull };  // in upstream's order
 
 Rank RankOf(std::string_view value) {
@@ -52,7 +52,7 @@ int CompareValues(std::string_view a, std::string_view b) {
   if (rank != RankOf(b)) return rank < RankOf(b) ? -1 : 1;
   if (rank == Rank::kNumber) return CompareNumbers(a, b);
   if (rank == Rank::kString) {
-    // Without the quotes: a closing one must not count.
+    // Compare without the quotes: the closing one must not count.
     return a.substr(1, a.size() - 2).compare(b.substr(1, b.size() - 2));
   }
   return a.compare(b);
@@ -65,7 +65,7 @@ size_t SkipString(std::string_view text, size_t at) {
   return std::min(at + 1, text.size());
 }
 
-// Cuts the next `"name":value` off a canonical key object's inside.
+// Cuts the next `"name":value` from the inside of a canonical key object.
 bool NextMember(std::string_view& rest, std::string_view& name, std::string_view& value) {
   if (rest.empty()) return false;
   size_t end = SkipString(rest, 0);
@@ -116,7 +116,7 @@ std::string Canonical(const json::value& value) {
   return json::serialize(value);
 }
 
-// {"name":"plain"} in order and without escapes or white space, as every writer has it.
+// {"name":"plain"}, sorted and without escapes or white space: what every writer sends.
 bool LooksCanonical(std::string_view text) {
   if (text.size() < 2 || text.front() != '{' || text.back() != '}') return false;
   std::string_view rest = text.substr(1, text.size() - 2), last;
@@ -156,7 +156,7 @@ bool ParseJson(std::string_view text, json::value& value) {
   return !error;
 }
 
-// As Go's %q and %v show a value.
+// Prints a value as Go's %q and %v do.
 std::string PrintValue(const json::value& value) {
   if (const auto* list = value.if_array()) {
     std::string out = "[";
@@ -241,7 +241,7 @@ int CompareSteps(std::string_view a, std::string_view b) {
   }
   if (a[0] == 'f' || a == b) return a.compare(b);
   int order = a[0] == 'k' ? CompareKeys(a, b) : CompareValues(a.substr(2), b.substr(2));
-  return order != 0 ? order : a.compare(b);  // 1 and 1.0 are two
+  return order != 0 ? order : a.compare(b);  // 1 and 1.0 are different steps
 }
 
 std::string PrintStep(std::string_view step) {

@@ -1,4 +1,4 @@
-// Inside lib/api only: the text of a path's step.
+// Internal to lib/api: the text of a path's step.
 #pragma once
 
 #include <string>
@@ -6,8 +6,8 @@
 
 namespace keelson::api {
 
-// `text` as it stands in FieldsV1, in the one form that equal steps share. `known` is false for a kind that
-// this version does not know. False at malformed text.
+// Converts `text` from FieldsV1 to the one form that all equal steps share. `known`: false for a kind of
+// step that this version does not know. Returns false for malformed text.
 bool CanonicalStep(std::string_view text, std::string& step, bool& known);
 
 }  // namespace keelson::api

@@ -1,8 +1,8 @@
-// Objects as server-side apply sees them: which parts are merged field by field, which lists item by item,
-// and what is one value whose writers take turns. Upstream's structured-merge-diff has the rules.
+// Objects in server-side apply's view: which parts merge field by field, which lists merge item by item,
+// and which values change as a whole. The rules are those of upstream's structured-merge-diff.
 //
-// A Shape is the schema in that view. Those of built-in kinds come from their descriptors and annotations;
-// a custom resource's can be made from its OpenAPI schema.
+// A Shape is a schema in that view. Shapes of built-in kinds come from their descriptors and annotations; a
+// custom resource's can be made from its OpenAPI schema.
 #pragma once
 
 #include <string>
@@ -23,19 +23,19 @@ struct Shape {
     kScalar,
     kList,
     kMap,  // an object: named fields, free keys, or both
-    kAny   // whatever it is, it is one value
+    kAny   // any type, merged as one value
   };
   enum class Scalar { kString, kNumber, kBool, kAny };
   struct Field {
     std::string_view name;
     const Shape* shape;
-    int group = -1, index = -1;  // where the wire has it: see groups; -1: not there (apiVersion, kind)
+    int group = -1, index = -1;  // position on the wire, see groups; -1: not there (apiVersion, kind)
   };
   struct Key {
     std::string_view name;
-    std::string default_json;  // of items that lack it; empty: they do without
+    std::string default_json;  // for items without the key; empty: no default
   };
-  // Messages whose fields stand in this object: itself, and those that are inlined in an earlier one.
+  // Messages that contribute fields to this object: its own, and those inlined in an earlier group.
   struct Group {
     const MessageInfo* message;
     int parent = -1, index = -1;  // field `index` of group `parent`
@@ -45,20 +45,20 @@ struct Shape {
 
   Kind kind = Kind::kAny;
   Scalar scalar = Scalar::kAny;
-  bool atomic = false;             // list, map: one value
-  bool set = false;                // list: items are told apart by their value; else by `keys`
+  bool atomic = false;             // list or map that changes as a whole
+  bool set = false;                // list: items are identified by value; otherwise by `keys`
   std::vector<Key> keys;           // sorted by name
-  const Shape* element = nullptr;  // of a list's items, or of keys that are no named fields; null: none
+  const Shape* element = nullptr;  // shape of list items, or of values of free keys; null: none
   std::vector<Field> fields;       // sorted by name
-  std::vector<Group> groups;       // of descriptors only
+  std::vector<Group> groups;       // for shapes of descriptors only
 
   const Field* Find(std::string_view name) const;
 };
 
-// Lives for ever; thread safe.
+// Shapes live as long as the process. Thread safe.
 const Shape& ShapeOf(const Descriptor* descriptor);
 
-// What differs between two objects. Also names lists and objects that came or went as a whole.
+// The differences between two objects. Includes lists and objects that appeared or vanished as a whole.
 struct Comparison {
   FieldSet added, modified, removed;
   bool Empty() const { return added.Empty() && modified.Empty() && removed.Empty(); }
@@ -66,28 +66,29 @@ struct Comparison {
 };
 
 // ---- on wire bytes: fast enough for every write ----
-// Objects as Go would print them: absent value-form fields count as their zeros where JSON has those. Both
-// must be canonical (codec.h), with map keys in one order. False when a list's item has none of its keys, so
-// that it cannot be told from others.
+// Compares objects as Go would print them: absent value-form fields count as zeros where JSON has those.
+// Both must be canonical (codec.h), with map keys in one order. False when a list item has none of its
+// keys, so that it cannot be identified.
 bool CompareWire(const Shape& shape, std::string_view old_object, std::string_view new_object,
                  Comparison& out);
 
 // ---- on JSON documents ----
-// Fields that the schema does not have, values of the wrong type, items without their keys or (unless
-// allowed) with equal ones; in upstream's words: `.spec.foo: field not declared in schema`.
+// Checks a document and returns the problems, in upstream's words (`.spec.foo: field not declared in
+// schema`): unknown fields, wrong types, items without their keys and, unless `allow_duplicates`, items
+// with equal keys.
 std::vector<std::string> CheckShape(const Shape& shape, const boost::json::value& value,
                                     bool allow_duplicates);
-// The rest wants documents that have passed CheckShape().
+// The functions below require documents that pass CheckShape().
 FieldSet FieldsOf(const Shape& shape, const boost::json::value& value);
 Comparison CompareJson(const Shape& shape, const boost::json::value& before, const boost::json::value& after);
-// `config` over `live`: lists keep the order of `config` where it says one.
+// Merges `config` over `live`. Lists keep the order of `config`.
 boost::json::value MergeShaped(const Shape& shape, const boost::json::value& live,
                                const boost::json::value& config);
 boost::json::value RemoveFields(const Shape& shape, const boost::json::value& value, const FieldSet& fields);
 boost::json::value ExtractFields(const Shape& shape, const boost::json::value& value, const FieldSet& fields);
-// With every named field that has some of its own below: who sets spec.replicas has a part in spec.
+// Adds every named field that has fields of the set below it: setting spec.replicas claims a part of spec.
 FieldSet WithNamedFields(const Shape& shape, const FieldSet& fields);
-// Numbers by their value, objects whatever the order of their keys.
+// Compares numbers by value, and objects regardless of the order of their keys.
 bool SameJson(const boost::json::value& a, const boost::json::value& b);
 
 }  // namespace keelson::api

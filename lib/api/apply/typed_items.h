@@ -1,4 +1,4 @@
-// Inside lib/api only: which item of a list is which.
+// Internal to lib/api: identifies the items of a list.
 #pragma once
 
 #include <string>
@@ -9,7 +9,7 @@ namespace keelson::api {
 
 namespace json = boost::json;
 
-// The step of an item of a list that is a set or has keys; the error says why there is none.
+// The step of an item in a list that is a set or has keys. An error says why the item has none.
 Result<std::string> ItemStep(const Shape& list, const json::value& item);
 
 }  // namespace keelson::api

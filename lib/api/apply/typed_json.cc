@@ -40,7 +40,7 @@ void ListFields(const Shape& shape, const json::array& list, FieldSet& out) {
   out.Sort();
 }
 
-// The paths below a value; `self` tells whether the value itself counts.
+// The paths below a value; `self`: the value itself counts.
 FieldSet Fields(const Shape& shape, const value& v, bool& self) {
   FieldSet out;
   self = shape.kind == Shape::Kind::kScalar || shape.kind == Shape::Kind::kAny || shape.atomic;
@@ -192,7 +192,7 @@ value CarveMap(const Shape& shape, const json::object& map, const FieldSet& fiel
   return out.empty() ? value() : value(std::move(out));
 }
 
-// What is left may be nothing: null.
+// Null when nothing is left.
 value Carve(const Shape& shape, const value& v, const FieldSet& fields, bool extract) {
   if (shape.kind == Shape::Kind::kScalar) return v;
   if (shape.kind == Shape::Kind::kAny && !v.is_array() && !v.is_object()) return v;

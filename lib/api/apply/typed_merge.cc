@@ -1,4 +1,4 @@
-// One document over another, and what may stand in a document at all.
+// Merges documents, and checks them against a Shape.
 #include <algorithm>
 #include <set>
 
@@ -33,7 +33,7 @@ Error BadItem(std::string why) { return Error(Code::kBadRequest, std::move(why))
 
 // ---- CheckShape ----
 
-// As Go's %v prints it.
+// Prints a value as Go's %v does.
 std::string GoText(const value& v) {
   if (const auto* text = v.if_string()) return std::string(text->data(), text->size());
   if (const auto* list = v.if_array()) {
@@ -141,7 +141,7 @@ struct Items {
     const value* found = nullptr;
     for (size_t i = 0; i < steps.size(); ++i) {
       if (steps[i] != step) continue;
-      // Items that are there twice are not merged with, they are replaced.
+      // Duplicate items are replaced, not merged.
       static const value null;
       if (found) return &null;
       found = values[i];
@@ -160,8 +160,8 @@ Items ItemsOf(const Shape& shape, const value* list) {
   return items;
 }
 
-// The items of both, in an order that keeps that of `config` and puts what only `live` has where it was
-// between them.
+// Merges the items of both. The result keeps the order of `config`; items that only `live` has keep their
+// place between the others.
 bool MergeLists(const Shape& shape, const value* live, const value* config, value& out) {
   Items left = ItemsOf(shape, live), right = ItemsOf(shape, config);
   std::vector<std::string> shared;  // in the order of `config`
@@ -185,7 +185,7 @@ bool MergeLists(const Shape& shape, const value* live, const value* config, valu
         ++l, ++r, ++next;
         continue;
       }
-      // Shared, and not the one whose turn it is.
+      // A shared item whose turn has not come.
       if (right.Find(step) && next < shared.size() && shared[next] != step) {
         ++l;
         continue;
@@ -241,7 +241,7 @@ bool IsEmpty(const value* v) {
   return map && map->empty();
 }
 
-// False: nothing comes of it.
+// False: the result is nothing.
 bool Merge(const Shape& shape, const value* live, const value* config, value& out) {
   if (shape.kind == Shape::Kind::kScalar || shape.kind == Shape::Kind::kAny || shape.atomic ||
       (IsEmpty(live) && IsEmpty(config))) {

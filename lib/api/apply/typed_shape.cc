@@ -33,7 +33,7 @@ class Builder {
   }
 
  private:
-  // One for a message type and its being atomic: a field may say otherwise than its type.
+  // One per message type and atomicity: a field may override what its type says.
   const Shape* OfMessage(const MessageInfo& info, bool is_atomic) {
     switch (info.form) {
       case JSON_OBJECT:
@@ -118,8 +118,8 @@ class Builder {
     return &shape;
   }
 
-  // Fields that Go always prints have their zero for a default in the OpenAPI that upstream merges by; a
-  // reference's name has it too.
+  // In the OpenAPI that upstream merges by, fields that Go always prints default to their zero value; so
+  // does the name of a reference.
   static std::string KeyDefault(const FieldInfo& key) {
     const std::string& stated = key.descriptor->options().GetExtension(api::default_json);
     if (!stated.empty()) return stated;
@@ -136,7 +136,7 @@ class Builder {
     return &shape;
   }
 
-  // Of a list's items or a map's values.
+  // The shape of a list's items or a map's values.
   const Shape* Element(const FieldInfo& field) {
     if (field.kind != ValueKind::kMessage) return Scalar(ScalarOf(field.kind));
     return OfMessage(*field.message, field.message->descriptor->options().GetExtension(atomic));

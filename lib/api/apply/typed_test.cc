@@ -32,7 +32,7 @@ std::string Compared(std::string_view before, std::string_view after) {
   T a = Decoded<T>(before), b = Decoded<T>(after);
   Comparison out;
   EXPECT_TRUE(CompareWire(shape, EncodeRaw(a), EncodeRaw(b), out));
-  // The two ways must agree.
+  // Both implementations must agree.
   Comparison from_json = CompareJson(shape, json::parse(EncodeJson(a)), json::parse(EncodeJson(b)));
   EXPECT_EQ(Print(out), Print(from_json)) << before << " -> " << after;
   return Print(out);
@@ -42,7 +42,7 @@ TEST(TypedTest, WhatACreateAdds) {
   EXPECT_EQ(
       Compared<corev1::ConfigMap>("{}", R"({"metadata":{"name":"a","labels":{"x":"y"}},"data":{"k":"v"}})"),
       R"(+{"f:data":{".":{},"f:k":{}},"f:metadata":{"f:labels":{".":{},"f:x":{}},"f:name":{}}} ~{} -{})");
-  // `containers` is there as null before, and a new item's own lists are not.
+  // `containers` was null before, and a new item's own lists are absent.
   EXPECT_EQ(
       Compared<corev1::Pod>(
           "{}",
@@ -72,11 +72,11 @@ TEST(TypedTest, Differences) {
                                          R"({"metadata":{"finalizers":["b","c"]},"spec":{"replicas":0}})"),
             R"(+{"f:metadata":{"f:finalizers":{"v:\"c\"":{}}},"f:spec":{"f:replicas":{}}} ~{} )"
             R"(-{"f:metadata":{"f:finalizers":{"v:\"a\"":{}}}})");
-  // Order is nothing in a list with keys.
+  // Order does not matter in a list with keys.
   EXPECT_EQ(Compared<corev1::Pod>(R"({"spec":{"containers":[{"name":"a"},{"name":"b","image":"1"}]}})",
                                   R"({"spec":{"containers":[{"name":"b","image":"2"},{"name":"a"}]}})"),
             R"(+{} ~{"f:spec":{"f:containers":{"k:{\"name\":\"b\"}":{"f:image":{}}}}} -{})");
-  // Inlined fields stand in their parent.
+  // Inlined fields belong to their parent.
   EXPECT_EQ(
       Compared<corev1::Pod>(R"({"spec":{"containers":[],"volumes":[{"name":"v","emptyDir":{}}]}})",
                             R"({"spec":{"containers":[],"volumes":[{"name":"v","hostPath":{"path":"/"}}]}})"),
@@ -174,7 +174,7 @@ TEST(TypedTest, Merges) {
       {R"({"containers":[{"name":"a","image":"1"},{"name":"b"}]})",
        R"({"containers":[{"name":"a","image":"2"}]})",
        R"({"containers":[{"name":"a","image":"2"},{"name":"b"}]})"},
-      // The configuration's order wins, what it does not name stays before what followed it.
+      // The configuration's order wins; other items stay in front of what followed them.
       {R"({"containers":[{"name":"a"},{"name":"b"},{"name":"c"}]})",
        R"({"containers":[{"name":"c"},{"name":"a"}]})",
        R"({"containers":[{"name":"b"},{"name":"c"},{"name":"a"}]})"},

@@ -1,5 +1,4 @@
-// What differs between two objects, from their wire bytes: parts that are equal bytes are never looked into,
-// and no message is built.
+// Compares two objects by their wire bytes. Skips parts with equal bytes, and builds no message.
 #include <algorithm>
 
 #include "lib/api/apply/typed.h"
@@ -10,7 +9,7 @@
 namespace keelson::api {
 namespace {
 
-// What became of one value as a whole; below it there may be more.
+// What happened to one value as a whole; values below it may have changed too.
 enum class Fate { kNone, kAdded, kModified, kRemoved };
 
 struct Slot {
@@ -111,7 +110,7 @@ void Walker::Read(const Shape& shape, std::string_view bytes, Frame& frame) {
   }
 }
 
-// Is the field there in the JSON that Go would print?
+// Whether the JSON that Go would print has the field.
 Side Walker::SideOf(const Shape& shape, const Shape::Field& field, const FieldInfo& info,
                     const Frame& frame) const {
   size_t at = frame.base;
@@ -189,7 +188,7 @@ std::vector<Item> Walker::Items(const Shape& shape, const FieldInfo& info, const
   for (const char* p = side.slot.first; p < side.end && wire::ReadRecord(p, side.end, record);) {
     if (record.field != info.number) continue;
     if (record.type == wire::kBytes && !IsText(info.kind)) {
-      // Packed numbers, which Go's writers do not make and others may.
+      // Packed numbers: Go's writers do not make them, others may.
       const char *q = record.bytes.data(), *end = q + record.bytes.size();
       for (uint64_t number; q < end && wire::ReadVarint(q, end, number);) items.push_back({"", {}, number});
       continue;
@@ -280,7 +279,7 @@ Fate Walker::ItemPair(const Shape& shape, const FieldInfo& info, const Item* bef
   return same ? Fate::kNone : Fate::kModified;
 }
 
-// Items of one step on both sides. Upstream takes several of them as one value.
+// Compares all items with one step on both sides. Upstream treats several of them as one value.
 void Walker::ItemRuns(const Shape& shape, const FieldInfo& info, const Item* before, size_t n_before,
                       const Item* after, size_t n_after, Comparison& out) {
   const std::string& step = n_before > 0 ? before->step : after->step;

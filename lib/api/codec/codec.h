@@ -1,11 +1,11 @@
-// JSON and protobuf forms of API objects. The codec is driven by tables made from the descriptors and
-// their annotations (proto/options.proto), once a type.
+// JSON and protobuf forms of API objects. Tables drive the codec; they are built once per type from the
+// descriptors and their annotations (lib/api/proto/options.proto).
 //
 // Objects in memory are canonical: a value-form field that is zero is absent (has_x() is false), so the
-// JSON and the protobuf form of one object decode to equal messages. EncodeJson prints what Go prints:
+// JSON and the protobuf form of one object decode to equal messages. EncodeJson() prints what Go prints:
 // value-form fields without omitempty even when zero, value-form structs always.
 //
-// All functions are thread safe and free of global state but the tables.
+// All functions are thread safe.
 #pragma once
 
 #include <string>
@@ -20,8 +20,8 @@ namespace keelson::api {
 
 // ---- JSON ----
 
-// What strict field validation reports, in order of appearance, in upstream's words:
-// `unknown field "spec.foo"`, `duplicate field "spec.replicas"`.
+// The findings of strict field validation, in order of appearance and in upstream's words: `unknown field
+// "spec.foo"`, `duplicate field "spec.replicas"`.
 struct DecodeReport {
   std::vector<std::string> problems;
 };
@@ -30,32 +30,33 @@ struct TypeMeta {
   std::string api_version, kind;
 };
 
-// Fills `object` (cleared first) from a JSON object. apiVersion and kind are returned by `type_meta` when
-// it is given, and are otherwise accepted and dropped. Unknown and duplicate fields go to `report` when
-// given and are ignored otherwise (the last duplicate wins; field names match case-sensitively).
-// Wrong types and malformed JSON: kBadRequest, worded as upstream does:
+// Fills `object` (cleared first) from a JSON object. `type_meta`, if given, receives apiVersion and kind;
+// otherwise they are accepted and dropped. `report`, if given, receives unknown and duplicate fields;
+// otherwise they are ignored. The last duplicate wins; field names match case-sensitively. kBadRequest for
+// wrong types and malformed JSON, in upstream's words:
 //   json: cannot unmarshal string into Go struct field PodSpec.spec.replicas of type int32
 Result<> DecodeJson(std::string_view json, Message& object, DecodeReport* report = nullptr,
                     TypeMeta* type_meta = nullptr);
 
-// Only apiVersion and kind, without building the object.
+// Reads only apiVersion and kind, without building the object.
 Result<TypeMeta> PeekTypeMeta(std::string_view json);
 
-// Appends the object's JSON; `gvk` adds kind and apiVersion first. Keys are in field order, map keys sorted.
+// Appends the object's JSON. With `gvk`, kind and apiVersion come first. Fields are in declaration order,
+// map keys sorted.
 void EncodeJson(const Message& object, const GroupVersionKind* gvk, std::string& out);
 std::string EncodeJson(const Message& object, const GroupVersionKind& gvk);
 std::string EncodeJson(const Message& object);  // without kind and apiVersion
 
-// The same between JSON and the object's wire bytes (no envelope), without building the object: for what is
-// stored, cached or passed on. JsonToWire appends canonical bytes in the order of the input's fields, not
-// deterministic ones; WireToJson accepts bytes that Go wrote (zeros, unknown fields) and skips what is
-// malformed.
+// Convert between JSON and the object's wire bytes (no envelope) without building the object: for data that
+// is stored, cached or passed on. JsonToWire() appends canonical bytes in the order of the input's fields,
+// so equal objects may give different bytes. WireToJson() accepts bytes that Go wrote (zeros, unknown
+// fields) and skips malformed ones.
 Result<> JsonToWire(const Descriptor* descriptor, std::string_view json, std::string& wire,
                     DecodeReport* report = nullptr, TypeMeta* type_meta = nullptr);
 void WireToJson(const Descriptor* descriptor, std::string_view raw, const GroupVersionKind* gvk,
                 std::string& out);
 
-// Two spaces a level, as `?pretty=true` and kubectl --raw show it. `json` must be valid.
+// Indents by two spaces per level, like `?pretty=true` and kubectl --raw. `json` must be valid.
 std::string PrettyJson(std::string_view json);
 
 // ---- protobuf ----
@@ -71,14 +72,15 @@ struct Envelope {
   TypeMeta type_meta;
   std::string_view raw;  // points into the input
 };
-Result<Envelope> OpenEnvelope(std::string_view bytes);  // kBadRequest when it is none
-// Parses and normalises (value-form zeros cleared). Fields that the schema does not know are dropped.
+Result<Envelope> OpenEnvelope(std::string_view bytes);  // kBadRequest if it is no envelope
+// Parses and normalises (clears value-form zeros). Drops fields that the schema does not know.
 Result<> DecodeProtobuf(std::string_view bytes, Message& object, TypeMeta* type_meta = nullptr);  // envelope
 Result<> DecodeRaw(std::string_view raw, Message& object);  // object alone
-// Clears value-form zeros throughout, canonicalises quantities and times; what DecodeProtobuf does with its
-// input. References into the object are invalid afterwards if there was anything to change.
+// Clears value-form zeros and canonicalises quantities and times, everywhere in the object;
+// DecodeProtobuf() does this with its input. If anything changes, references into the object become
+// invalid.
 void Normalize(Message& object);
-// The same on wire bytes: appends the normal form, in the order of the input's fields.
+// Like Normalize(), on wire bytes: appends the normal form, in the order of the input's fields.
 Result<> NormalizeWire(const Descriptor* descriptor, std::string_view raw, std::string& out);
 
 }  // namespace keelson::api

@@ -1,4 +1,4 @@
-// Properties that must hold for objects of every kind, tried on random ones.
+// Properties that must hold for objects of every kind, tested on random ones.
 #include <set>
 
 #include <gtest/gtest.h>
@@ -102,7 +102,7 @@ TEST(CodecRoundTrip, ZerosThatGoSendsMeanNothing) {
   });
 }
 
-// Damaged input is refused or read as something else, and never does harm.
+// Damaged input is rejected or decodes to something else, and never does harm.
 TEST(CodecRoundTrip, MutatedInputIsHarmless) {
   std::mt19937 random(7);
   auto below = [&](size_t limit) { return std::uniform_int_distribution<size_t>(0, limit - 1)(random); };

@@ -258,7 +258,7 @@ TEST(Protobuf, EnvelopeIsWireCompatible) {
   EXPECT_FALSE(OpenEnvelope(std::string_view("k8s\0\x0a\x7f", 6)));
 }
 
-// The zero Time is absent; 1970 is not.
+// The zero Time is absent; the epoch is not.
 TEST(Protobuf, TimesKeepTheEpoch) {
   metav1::ObjectMeta meta;
   meta.mutable_creation_timestamp()->set_seconds(0);

@@ -1,6 +1,6 @@
-// JSON to objects. The text is transcoded into the protobuf wire format in one pass, without a document in
-// between and without reflection, and the generated parser does the rest: both are much faster than
-// setting fields one by one. Value-form zeros are never written, so the result is canonical.
+// JSON to objects. One pass transcodes the text to the protobuf wire format, without a document in between
+// and without reflection, and the generated parser does the rest: both are much faster than setting fields
+// one by one. Value-form zeros are never written, so the result is canonical.
 #include <bitset>
 
 #include "lib/api/codec/json_decoder.h"
@@ -98,7 +98,7 @@ bool JsonDecoder::Member(const MessageInfo&, const JsonKey& key, const JsonPath&
   return true;
 }
 
-// Removes what an earlier duplicate of `key` wrote into the object that starts at `from`.
+// Removes what an earlier duplicate of `key` has written into the object that starts at `from`.
 void JsonDecoder::Erase(size_t from, const JsonKey& key) {
   const FieldInfo& outermost = key.path.empty() ? *key.field : *key.path.front();
   std::string kept;
@@ -106,7 +106,7 @@ void JsonDecoder::Erase(size_t from, const JsonKey& key) {
   wire::Record record;
   while (p < end && wire::ReadRecord(p, end, record)) {
     bool same = record.field == outermost.number;
-    // An inlined field was written as records of one field each, so that the chain is easy to follow.
+    // Each record of an inlined field holds one field, so the chain is easy to follow.
     wire::Record inner = record;
     for (size_t level = 0; same && level < key.path.size(); ++level) {
       const FieldInfo& next = level + 1 < key.path.size() ? *key.path[level + 1] : *key.field;

@@ -1,4 +1,4 @@
-// Values of JSON objects: scalars, and types that have a form of their own in JSON (times, quantities).
+// Values in JSON: scalars, and types with a special JSON form (times, quantities).
 #include <charconv>
 #include <limits>
 
@@ -41,7 +41,7 @@ bool JsonDecoder::Scalar(const FieldInfo& field, uint32_t number, bool keep_zero
   return false;
 }
 
-// An item or a map's value that is null counts as zero.
+// A null list item or map value counts as zero.
 bool JsonDecoder::Null(ValueKind kind, uint32_t number) {
   if (!reader_.Literal("null")) return false;
   if (kind == ValueKind::kString || kind == ValueKind::kBytes) {
@@ -136,7 +136,7 @@ bool JsonDecoder::Message(const MessageInfo& info, const JsonPath& path, int dep
   return Object(info, path, depth);
 }
 
-// A string for a type that unmarshals itself: Go knows no field name there.
+// A string for a type that unmarshals itself: Go's errors name no field there.
 bool JsonDecoder::PlainString(std::string_view& text) {
   if (reader_.Peek() == '"') return reader_.String(text);
   return Mismatch("string", JsonPath{}, 0);

@@ -1,4 +1,4 @@
-// Inside lib/api only: the decoder of json_decode.cc and json_decode_values.cc.
+// Internal to lib/api: the decoder of json_decode.cc and json_decode_values.cc.
 #pragma once
 
 #include <string>
@@ -14,14 +14,15 @@
 
 namespace keelson::api {
 
-// Where the cursor is, as a chain of stack frames: fields, map keys and list indexes, innermost first.
+// The position of the cursor, as a chain of stack frames: fields, map keys and list indexes, innermost
+// first.
 struct JsonPath {
   const JsonPath* parent = nullptr;
   std::string_view name;  // of a field or a map key
   int index = -1;         // of a list item
   bool map_key = false;
 
-  // spec.containers[0].name: how strict validation names it.
+  // spec.containers[0].name, the form of strict validation.
   std::string Full() const {
     std::string out = parent ? parent->Full() : "";
     if (index >= 0) return out + fmt::format("[{}]", index);
@@ -29,7 +30,7 @@ struct JsonPath {
     if (!out.empty()) out += '.';
     return out.append(name);
   }
-  // spec.containers.name: how Go names it in type errors.
+  // spec.containers.name, the form of Go's type errors.
   std::string Fields() const {
     std::string out = parent ? parent->Fields() : "";
     if (index >= 0 || map_key || name.empty()) return out;
@@ -80,9 +81,9 @@ class JsonDecoder {
   bool Field(const FieldInfo& field, const JsonPath& path, int depth);
   bool List(const FieldInfo& field, const JsonPath& path, int depth);
   bool Map(const FieldInfo& field, const JsonPath& path, int depth);
-  // One value as field `number`; zeros are left out unless `keep_zero`.
+  // Writes one value as field `number`; leaves zeros out unless `keep_zero`.
   bool Value(const FieldInfo& field, uint32_t number, bool keep_zero, const JsonPath& path, int depth);
-  // The same for what is no message, by kind.
+  // Value() for anything but messages, by kind.
   bool Scalar(const FieldInfo& field, uint32_t number, bool keep_zero, const JsonPath& path);
   bool Null(ValueKind kind, uint32_t number);
   bool String(uint32_t number, bool keep_zero, const JsonPath& path);
@@ -90,7 +91,7 @@ class JsonDecoder {
   bool Bool(uint32_t number, bool keep_zero, const JsonPath& path);
   bool Int(bool narrow, uint32_t number, bool keep_zero, const JsonPath& path);
   bool Double(uint32_t number, bool keep_zero, const JsonPath& path);
-  // The contents of a message, in whatever form it has in JSON.
+  // Writes the contents of a message, whatever its JSON form.
   bool Message(const MessageInfo& info, const JsonPath& path, int depth);
   bool Time(bool micro);
   bool Duration();
@@ -108,7 +109,7 @@ class JsonDecoder {
     std::string problem = fmt::format("{} field \"{}\"", what, at.Full());
     if (reported_.insert(problem).second) report_->problems.push_back(std::move(problem));
   }
-  // The type mismatch at the cursor. The offending value itself may be malformed; that comes first.
+  // Reports a type mismatch at the cursor. If the value itself is malformed, that error comes first.
   bool TypeError(std::string found, std::string_view type, const JsonPath& path);
   bool Mismatch(std::string_view type, const JsonPath& path, int depth);
   bool Fail(std::string message) {
@@ -128,7 +129,7 @@ class JsonDecoder {
   DecodeReport* report_;
   TypeMeta* type_meta_;
   std::unordered_set<std::string> reported_;
-  const MessageInfo* struct_ = nullptr;  // whose field is being decoded
+  const MessageInfo* struct_ = nullptr;  // owner of the field being decoded
   std::string error_;
 };
 

@@ -1,5 +1,5 @@
 // Objects to JSON. The object is serialised and its wire format transcoded: walking bytes is several times
-// faster than asking reflection for every field, and stored objects need not be decoded at all.
+// faster than reflection, and stored objects need not be decoded at all.
 #include <algorithm>
 #include <cstring>
 
@@ -27,7 +27,7 @@ class JsonEncoder {
   }
 
  private:
-  // What the wire has for one field. Of singular fields the last record counts.
+  // The wire records of one field. The last record of a singular field counts.
   struct Slot {
     const char* first = nullptr;  // tag of the first record
     uint32_t count = 0;
@@ -60,7 +60,7 @@ class JsonEncoder {
   static std::string Merged(const FieldInfo& field, const Slot& slot, const char* end);
 
   Sink out_;
-  std::vector<Slot> slots_;  // a stack: each object in progress has its fields' slots on it
+  std::vector<Slot> slots_;  // a stack: each object in progress has slots for its fields
 };
 
 bool WireTypeFits(const FieldInfo& field, uint32_t type) {
@@ -282,7 +282,7 @@ void JsonEncoder::Raw(std::string_view bytes) {
   }
   if (raw.empty()) return out_.Append("null");
   if (raw.substr(0, kProtobufMagic.size()) != kProtobufMagic) return AppendCompact(raw, out_);
-  // A whole object in its protobuf form.
+  // A whole object in protobuf form.
   auto envelope = OpenEnvelope(raw);
   if (!envelope) return out_.Append("null");
   auto [group, version] = SplitApiVersion(envelope->type_meta.api_version);

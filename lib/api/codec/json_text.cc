@@ -14,7 +14,7 @@ namespace {
 constexpr char kHex[] = "0123456789abcdef";
 constexpr std::string_view kReplacement = "\xef\xbf\xbd";
 
-// What a byte means inside a string: nothing, the end or an escape, or a byte that starts a sequence.
+// The role of a byte inside a string: plain, the end or an escape, the start of a sequence, or HTML.
 enum ByteClass : uint8_t { kPlain, kSpecial, kMultibyte, kHtml };
 constexpr std::array<uint8_t, 256> ByteClasses() {
   std::array<uint8_t, 256> classes{};
@@ -77,7 +77,7 @@ bool IsLineSeparator(const char* p) {  // U+2028 or U+2029, known to be a sequen
   return p[0] == '\xe2' && p[1] == '\x80' && (p[2] == '\xa8' || p[2] == '\xa9');
 }
 
-// Writes what stands for one character that cannot stand for itself.
+// Writes the escape of a character that must not appear as it is.
 void AppendEscape(char c, Sink& out) {
   switch (c) {
     case '"':
@@ -161,7 +161,7 @@ bool JsonReader::String(std::string_view& text) {
   return StringSlow(start, text);
 }
 
-// From the first character that needs care on.
+// Continues a string at the first character that is not plain.
 bool JsonReader::StringSlow(const char* start, std::string_view& text) {
   scratch_.assign(start, p_);
   while (p_ < end_) {
@@ -233,7 +233,7 @@ bool JsonReader::Escape() {
     rune = 0x10000 + ((rune - 0xd800) << 10) + (low - 0xdc00);
     p_ += 6;
   }
-  if (rune >= 0xd800 && rune < 0xe000) rune = 0xfffd;  // half a pair
+  if (rune >= 0xd800 && rune < 0xe000) rune = 0xfffd;  // a lone surrogate
   AppendUtf8(rune, scratch_);
   return true;
 }

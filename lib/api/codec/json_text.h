@@ -1,4 +1,4 @@
-// Internal to lib/api: reading and writing JSON text without building a document.
+// Internal to lib/api: reads and writes JSON text without building a document.
 #pragma once
 
 #include <string>
@@ -8,11 +8,11 @@
 
 namespace keelson::api {
 
-// Deep enough for any schema a person wrote, shallow enough for a thread's stack.
+// Deep enough for any schema that a person writes, shallow enough for a thread's stack.
 constexpr int kMaxJsonDepth = 500;
 
-// A cursor over JSON text. Functions return false at the first error, which error() describes in the words
-// of Go's encoding/json; the cursor is then of no more use.
+// A cursor over JSON text. Functions return false at the first error; error() describes it in the words of
+// Go's encoding/json. After an error the reader is unusable.
 class JsonReader {
  public:
   explicit JsonReader(std::string_view text)
@@ -31,20 +31,21 @@ class JsonReader {
   const char* position() const { return p_; }
   std::string_view Since(const char* from) const { return {from, static_cast<size_t>(p_ - from)}; }
 
-  // A string; `text` is valid until the next call and until the input goes. Invalid UTF-8 reads as U+FFFD.
+  // Reads a string. `text` is valid until the next call, at most as long as the input. Invalid UTF-8 reads
+  // as U+FFFD.
   bool String(std::string_view& text);
   bool Number(std::string_view& text);
-  bool Literal(std::string_view word);  // true, false, null; the first letter has been seen
+  bool Literal(std::string_view word);  // true, false, null; the caller has seen the first letter
   bool Skip(int depth);                 // any value
-  // Any value, appended to `out` without white space and otherwise as it is.
+  // Copies any value to `out`, unchanged but for white space, which is removed.
   bool Copy(Sink& out, int depth);
-  // After an element: true if there is another one, `more` tells; false at an error.
+  // After an element: `more` says whether another one follows. False at an error.
   bool Next(char close, std::string_view context, bool& more);
-  // A member's name and the colon; `name` as String().
+  // Reads a member's name and the colon. `name` is valid as in String().
   bool Name(std::string_view& name);
   bool AtEnd() { return Peek() == 0 && p_ == end_; }
 
-  // Complains about the character at the cursor.
+  // Sets the error about the character at the cursor; returns false.
   bool Unexpected(std::string_view context);
   bool Fail(std::string message) {
     error_ = std::move(message);
@@ -59,16 +60,17 @@ class JsonReader {
   bool Escape();
 
   const char *begin_, *p_, *end_;
-  Sink* copy_ = nullptr;  // where Copy() writes, and from where it has not been written yet
+  Sink* copy_ = nullptr;  // target of Copy()
+  // Start of the text that Copy() has not written yet.
   const char* mark_ = nullptr;
   std::string scratch_, error_;
 };
 
 bool IsUtf8(std::string_view text);
 
-// A JSON string with quotes, escaped as Go's encoder does: <, >, & and the line separators too.
+// Appends a JSON string with quotes, escaped like Go's encoder: <, >, & and the line separators too.
 void AppendQuoted(std::string_view text, Sink& out);
-// A JSON value without white space and with those escapes; `null` when it is no valid JSON.
+// Appends a JSON value without white space and with the same escapes; `null` when it is not valid JSON.
 void AppendCompact(std::string_view json, Sink& out);
 void AppendInt(int64_t value, Sink& out);
 void AppendDouble(double value, Sink& out);

@@ -14,10 +14,10 @@
 namespace keelson::api {
 namespace {
 
-// A map adds a level, its entry, to each level of JSON.
+// Each JSON level that is a map takes two levels on the wire: the map and its entry.
 constexpr int kMaxWireDepth = kMaxJsonDepth * 2 + 20;
 
-// Copies a message without what counts as absent: value-form zeros and fields that the schema does not know.
+// Copies a message without value-form zeros and without fields that the schema does not know.
 class Normalizer {
  public:
   explicit Normalizer(std::string& out) : out_(out) {}
@@ -66,7 +66,7 @@ class Normalizer {
     std::string_view written(out_.data() + open.start, out_.size() - open.start);
     JsonForm form = field.message->form;
     bool zero = written.empty() || (form == JSON_QUANTITY && written == wire_parse::kZeroQuantity);
-    // In JSON a zero time is null, that is none, wherever it stands.
+    // A zero time is null in JSON, so it counts as absent everywhere.
     bool no_time = written.empty() && (form == JSON_TIME || form == JSON_MICRO_TIME) && !field.repeated;
     if (no_time || (zero && !keep_empty)) {
       out_.Truncate(open.rollback);
@@ -103,7 +103,7 @@ class Normalizer {
     return true;
   }
 
-  // Zero seconds are 1970; the zero time is year 1. Go keeps seconds of a Time and microseconds of a
+  // Zero seconds are 1970; the zero time is year 1. Go keeps seconds of a Time, and microseconds of a
   // MicroTime.
   bool Time(std::string_view bytes, bool micro) {
     if (bytes.empty()) return true;
@@ -160,13 +160,13 @@ bool IsCanonicalQuantity(std::string_view text) {
   if (text[0] == '0') return text.size() == 1;
   std::string_view number = text.substr(0, digits), suffix = text.substr(digits);
   if (suffix.empty() || suffix == "m") return digits < 4 || number.substr(digits - 3) != "000";
-  // Below 1024 of a binary unit there is no greater unit to use.
+  // An amount below 1024 of a binary unit has no larger unit.
   return suffix.size() == 2 && suffix[1] == 'i' && digits < 4 &&
          std::string_view("KMGTPE").find(suffix[0]) != std::string_view::npos;
 }
 
 Result<> Parse(std::string_view wire, Message& object) {
-  // The plain parser is faster, and refuses what is nested deeper than a hundred levels: schemas may be.
+  // The plain parser is faster, but rejects more than a hundred nested levels, which schemas may have.
   if (object.ParsePartialFromArray(wire.data(), static_cast<int>(wire.size()))) return {};
   object.Clear();
   google::protobuf::io::ArrayInputStream array(wire.data(), static_cast<int>(wire.size()));
@@ -257,7 +257,7 @@ Result<> DecodeProtobuf(std::string_view bytes, Message& object, TypeMeta* type_
 void Normalize(Message& object) {
   std::string raw, normal;
   object.AppendPartialToString(&raw);
-  // What is not changed is not rebuilt. A quantity that does not parse is left to validation.
+  // Do not rebuild an unchanged object. Validation handles a quantity that does not parse.
   if (!NormalizeWire(object.GetDescriptor(), raw, normal) || raw == normal) return;
   if (!wire_parse::Parse(normal, object)) std::abort();  // our own bytes
 }

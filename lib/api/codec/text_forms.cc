@@ -49,7 +49,7 @@ void PutDigits(char* to, int64_t value, int width) {
 constexpr std::string_view kLayout = "2006-01-02T15:04:05Z07:00";
 constexpr std::string_view kMicroLayout = "2006-01-02T15:04:05.000000Z07:00";
 
-// Reads a time by its layout, keeping what the error message needs.
+// Parses a time by its layout, and keeps what the error message needs.
 class TimeParser {
  public:
   TimeParser(std::string_view text, bool micro) : text_(text), rest_(text), micro_(micro) {}

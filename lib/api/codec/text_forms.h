@@ -1,5 +1,4 @@
-// Internal to lib/api: the text forms of times and binary data in JSON, as Go reads and writes
-// them.
+// Internal to lib/api: text forms of times and binary data in JSON, as Go reads and writes them.
 #pragma once
 
 #include <cstdint>
@@ -17,17 +16,18 @@ struct Instant {
   int32_t nanos = 0;
 };
 
-// 2026-01-01T00:00:00Z, with six fractional digits if `micro`. Appends.
+// Appends 2026-01-01T00:00:00Z, with six fractional digits if `micro`.
 void AppendTime(Instant time, bool micro, Sink& out);
-// RFC 3339 with any offset; `micro` requires six fractional digits. Errors in the words of Go's time.Parse.
+// Parses RFC 3339 with any offset; `micro` requires six fractional digits. kBadRequest, in the words of
+// Go's time.Parse.
 Result<Instant> ParseTime(std::string_view text, bool micro);
-// Year 1 in UTC is what Go calls the zero time.
+// Go's zero time is year 1 in UTC.
 bool IsZeroTime(Instant time);
-// Only such times can be written.
+// Only times with such a year can be written.
 bool HasFourDigitYear(int64_t seconds);
 
 void AppendBase64(std::string_view bytes, Sink& out);
-// Standard alphabet with padding; line breaks are ignored.
+// Accepts the standard alphabet with padding; ignores line breaks.
 Result<> DecodeBase64(std::string_view text, Sink& out);
 
 }  // namespace keelson::api

@@ -1,5 +1,5 @@
-// A step of the build: reads the descriptors of lib/api/proto with their comments (protoc
-// --include_source_info --descriptor_set_out) and writes the table of lib/api/openapi/descriptions.h as C++.
+// A build step: reads the descriptors of lib/api/proto with their comments (protoc --include_source_info
+// --descriptor_set_out) and writes the table of lib/api/openapi/descriptions.h as C++.
 #include <algorithm>
 #include <cstdio>
 #include <fstream>
@@ -21,7 +21,7 @@ using google::protobuf::FileDescriptorSet;
 
 constexpr std::string_view kPackagePrefix = "keelson.api.";
 
-// A comment's lines as one.
+// Joins a comment's lines into one.
 std::string OneLine(std::string_view comment) {
   std::string out;
   bool gap = false;
@@ -40,7 +40,7 @@ std::string OneLine(std::string_view comment) {
 class Table {
  public:
   void Add(const FileDescriptorProto& file) {
-    // Paths into the file, of message fields 4 (message_type) and 2 (field), to comments.
+    // Maps paths in the file to comments; message_type is field 4, field is field 2.
     std::map<std::vector<int>, std::string> comments;
     for (const auto& location : file.source_code_info().location()) {
       if (!location.has_leading_comments()) continue;
@@ -81,7 +81,7 @@ class Table {
  private:
   static constexpr size_t kLine = 96;
 
-  // `{offset, size}`; a text said twice is kept once.
+  // Returns `{offset, size}`; equal texts are stored once.
   std::string PieceOf(const std::string& text) {
     auto [it, added] = offsets_.emplace(text, text_.size());
     if (added) text_ += text;

@@ -1,5 +1,5 @@
-// What kubectl explain says about types and fields: the comments beside them in lib/api/proto, which a step
-// of the build collects. The texts are constant data that only programs with OpenAPI documents link.
+// Descriptions of types and fields for kubectl explain: the comments in lib/api/proto, collected by a build
+// step. The texts are constant data, which only programs with OpenAPI documents link.
 #pragma once
 
 #include <string_view>
@@ -8,7 +8,7 @@
 
 namespace keelson::api {
 
-// The comment above a message or a field, on one line; empty when there is none.
+// The comment above a message or a field, on one line; empty when it has none.
 std::string_view DescriptionOf(const google::protobuf::Descriptor* message);
 std::string_view DescriptionOf(const google::protobuf::FieldDescriptor* field);
 

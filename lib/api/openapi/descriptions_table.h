@@ -1,4 +1,4 @@
-// Internal to lib/api: the shape of the table of descriptions that describe.cc generates.
+// Internal to lib/api/openapi: the table of descriptions that describe.cc generates.
 #pragma once
 
 #include <cstdint>
@@ -12,8 +12,8 @@ struct Piece {
 };
 
 struct Message {
-  Piece name;      // apps.v1.Deployment: without the package's prefix
-  uint32_t first;  // in kPieces: the message's own text, then one for each field as declared
+  Piece name;      // apps.v1.Deployment: without the package prefix
+  uint32_t first;  // in kPieces: the message's own text, then one per field in declaration order
   uint32_t fields;
 };
 

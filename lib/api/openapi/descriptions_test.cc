@@ -15,7 +15,7 @@ namespace {
 
 constexpr size_t kLongest = 250;
 
-// All types that the OpenAPI documents mention.
+// All types that the OpenAPI documents refer to.
 std::set<const Descriptor*> ServedTypes() {
   std::set<const Descriptor*> types;
   std::set<std::pair<std::string_view, std::string_view>> seen;
@@ -25,7 +25,7 @@ std::set<const Descriptor*> ServedTypes() {
   return types;
 }
 
-// A sentence for a reader: starts and ends as one, fits a screen, has nothing that JSON would escape.
+// Checks that a text is a sentence, fits a screen and contains nothing that JSON would escape.
 std::string FaultOf(std::string_view text) {
   if (text.empty()) return "missing";
   if (text.size() > kLongest) return "over " + std::to_string(kLongest) + " characters";
@@ -53,7 +53,7 @@ TEST(Descriptions, BelongToTheirFields) {
   auto says = [&](const char* field, const char* word) {
     return DescriptionOf(pod_spec->FindFieldByName(field)).find(word) != std::string_view::npos;
   };
-  // The first, one in the middle, and the last field: an offset would show.
+  // The first field, one in the middle and the last: catches a shifted table.
   EXPECT_TRUE(says("volumes", "olumes"));
   EXPECT_TRUE(says("node_name", "node"));
   EXPECT_TRUE(says("scheduling_group", "Group"));

@@ -1,5 +1,5 @@
-// Version 2 documents in the protobuf form of google/gnostic (openapiv2/OpenAPIv2.proto), from small pieces
-// of JSON. Only what our documents contain is translated.
+// OpenAPI version 2 in the protobuf form of google/gnostic (openapiv2/OpenAPIv2.proto), from small pieces
+// of JSON. Covers only what our documents contain.
 #include <boost/json/array.hpp>
 #include <boost/json/object.hpp>
 #include <boost/json/parse.hpp>
@@ -19,7 +19,7 @@ std::string_view Text(const json::value& value) {
   return text ? std::string_view(text->data(), text->size()) : std::string_view();
 }
 
-// Any: extensions, defaults and enum values travel as YAML, which JSON is.
+// Any: extensions, defaults and enum values travel as YAML, of which JSON is a subset.
 void PutAny(Sink& out, uint32_t field, const json::value& value) {
   wire::Open any = wire::Begin(out, field);
   wire::PutBytes(out, 2, json::serialize(value));

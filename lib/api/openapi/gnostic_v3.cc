@@ -1,5 +1,5 @@
-// Version 3 documents in the protobuf form of google/gnostic (openapiv3/OpenAPIv3.proto). Only what our
-// documents contain is translated.
+// OpenAPI version 3 in the protobuf form of google/gnostic (openapiv3/OpenAPIv3.proto). Covers only what
+// our documents contain.
 #include <boost/json/array.hpp>
 #include <boost/json/object.hpp>
 #include <boost/json/parse.hpp>
@@ -36,7 +36,7 @@ void Named(Sink& out, uint32_t field, std::string_view name, const Write& write)
   });
 }
 
-// Any: values of no fixed type travel as YAML, which JSON is.
+// Any: values without a fixed type travel as YAML, of which JSON is a subset.
 void PutAny(Sink& out, uint32_t field, const json::value& value) {
   Nested(out, field, [&] { wire::PutBytes(out, 2, json::serialize(value)); });
 }
@@ -56,7 +56,7 @@ void PutBool(Sink& out, uint32_t field, const json::value& value) {
   if (value.is_bool() && value.get_bool()) wire::PutInt(out, field, 1);
 }
 
-// DefaultType knows scalars only.
+// DefaultType supports scalars only.
 void PutDefault(Sink& out, uint32_t field, const json::value& value) {
   Nested(out, field, [&] {
     if (value.is_number()) {

@@ -1,5 +1,6 @@
-// What Go's sources mark (+union, +enum) and our descriptors do not: types of which one member is set, as
-// another one says (KEP-1027), and closed strings whose generated headers are part of every precompiled one.
+// Markers in Go's sources (+union, +enum) that our descriptors lack: unions, where a discriminator says
+// which member is set (KEP-1027), and closed strings whose generated headers are in every precompiled
+// header.
 #include <fmt/format.h>
 
 #include "lib/api/openapi/parts.h"

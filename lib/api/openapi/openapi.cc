@@ -29,7 +29,7 @@ std::string DocumentOf(std::string_view group, std::string_view version) {
   return group.empty() ? fmt::format("api/{}", version) : fmt::format("apis/{}/{}", group, version);
 }
 
-// Every path of version 2.
+// Visits every path of version 2.
 void ForEachPathV2(const OpenApiFilter& served, const PathVisitor& visit) {
   for (const OpenApiPlace& place : OpenApiPlaces(served))
     visit(place.path, PlaceJson(place, OpenApiVersion::kV2));
@@ -37,7 +37,7 @@ void ForEachPathV2(const OpenApiFilter& served, const PathVisitor& visit) {
     ForEachPath(group, version, OpenApiVersion::kV2, served, visit);
 }
 
-// In the order of their names, which is that of documents.
+// Sorted by name, like the documents.
 std::map<std::string, const Descriptor*> ByName(const std::set<const Descriptor*>& types) {
   std::map<std::string, const Descriptor*> named;
   for (const Descriptor* type : types) named.emplace(OpenApiName(type), type);
@@ -54,8 +54,7 @@ std::map<std::string, const Descriptor*> AllTypes(const OpenApiFilter& served) {
   return ByName(types);
 }
 
-// "apis/apps/v1" -> {"apps", "v1"}, "api/v1" -> {"", "v1"}; nothing for documents that are no group
-// version's.
+// "apis/apps/v1" -> {"apps", "v1"}, "api/v1" -> {"", "v1"}; nothing for documents without a group version.
 std::optional<std::pair<std::string_view, std::string_view>> GroupVersionOf(std::string_view document,
                                                                             const OpenApiFilter& served) {
   for (const auto& [group, version] : ServedGroupVersions(served)) {
@@ -64,7 +63,7 @@ std::optional<std::pair<std::string_view, std::string_view>> GroupVersionOf(std:
   return std::nullopt;
 }
 
-// Members of a JSON object, one after the other.
+// Appends a member of a JSON object.
 void AddMember(std::string& out, std::string_view name, std::string_view json) {
   if (out.back() != '{') out += ',';
   out.append("\"").append(name).append("\":").append(json);

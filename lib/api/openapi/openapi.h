@@ -1,5 +1,5 @@
-// OpenAPI documents of the served resources, derived from the descriptors: what kubectl explain, apply and
-// validation read. Documents are large, are made anew each call and not kept; keep them compressed.
+// OpenAPI documents of the served resources, derived from the descriptors; kubectl explain, apply and
+// validation read them. Documents are large and are built anew on each call: keep them, compressed.
 #pragma once
 
 #include <functional>
@@ -11,19 +11,19 @@
 
 namespace keelson::api {
 
-// Which resources the documents are of; null: all.
+// Whether the documents include a resource; null: all.
 using OpenApiFilter = std::function<bool(const ResourceInfo&)>;
 
 // /openapi/v2 as application/json.
 std::string OpenApiV2Json(const OpenApiFilter& served = {});
-// /openapi/v2 as application/com.github.proto-openapi.spec.v2.v1.0+protobuf (also spelled spec.v2@v1.0), the
-// only form that client-go asks for: openapi.v2.Document of google/gnostic.
+// /openapi/v2 as application/com.github.proto-openapi.spec.v2.v1.0+protobuf (also spelled spec.v2@v1.0),
+// the only form that client-go requests: openapi.v2.Document of google/gnostic.
 std::string OpenApiV2Protobuf(const OpenApiFilter& served = {});
 
-// The documents below /openapi/v3/: "api/v1" and "apis/{group}/{version}", and those of discovery and the
+// The documents below /openapi/v3/: "api/v1" and "apis/{group}/{version}", and those for discovery and the
 // like: "api", "apis", "apis/{group}", "version".
 std::vector<std::string> OpenApiV3Paths(const OpenApiFilter& served = {});
-// One of them; empty when there is no such document.
+// One of these documents; empty when there is no such document.
 std::string OpenApiV3Json(std::string_view document, const OpenApiFilter& served = {});
 // The same document as openapi.v3.Document of google/gnostic:
 // application/com.github.proto-openapi.spec.v3.v1.0+protobuf.

@@ -24,7 +24,7 @@ json::value Parse(const std::string& text) {
   return json::parse(text, {}, options);
 }
 
-// All references in the document name something that is there.
+// Every reference in the document must have its target.
 void CheckRefs(const json::value& value, const json::object& definitions, const std::string& prefix) {
   if (const json::array* list = value.if_array()) {
     for (const json::value& item : *list) CheckRefs(item, definitions, prefix);
@@ -68,7 +68,8 @@ TEST(OpenApi, VersionThreeDocumentsAreWhole) {
     served.emplace(info.group, info.version);
     groups.insert(info.group);
   }
-  // Beside group versions: each named group, `api`, `apis`, the version and two of the tokens' issuer.
+  // In addition to group versions: each named group, `api`, `apis`, the version and two for the token
+  // issuer.
   EXPECT_EQ(paths.size(), served.size() + groups.size() - 1 + 5);
   for (const std::string& path : paths) {
     SCOPED_TRACE(path);
@@ -148,11 +149,11 @@ TEST(OpenApi, WhatKubectlLooksFor) {
   EXPECT_EQ(patch.at("description"), "Change parts of the Deployment.");
 }
 
-// Operations by method and path: their ids, actions and replies, as client generators read them.
+// Operations by method and path, with what client generators read: ids, actions and replies.
 TEST(OpenApi, Operations) {
   struct Case {
     const char *document, *path, *method, *id, *action;
-    const char* reply;  // the schema of 200, without its prefix; empty: text
+    const char* reply;  // the schema of reply 200, without its prefix; empty: text
   };
   constexpr const char* kPods = "/api/v1/namespaces/{namespace}/pods";
   constexpr const char* kPod = "/api/v1/namespaces/{namespace}/pods/{name}";
@@ -223,7 +224,7 @@ TEST(OpenApi, Operations) {
   }
 }
 
-// Each operation has a name of its own, a tag and, in version 2, a scheme and media types.
+// Each operation has a unique id, a tag and, in version 2, a scheme and media types.
 TEST(OpenApi, OperationsAreComplete) {
   json::value document = Parse(OpenApiV2Json());
   EXPECT_EQ(json::serialize(document.at("security")), R"([{"BearerToken":[]}])");
@@ -247,7 +248,7 @@ TEST(OpenApi, OperationsAreComplete) {
             json::array{"rbacAuthorization_v1"});
 }
 
-// The names of a path's parameters, of all operations or of one.
+// The parameter names of a path, for all operations or one.
 std::string Names(const json::value& item) {
   std::string out;
   const json::value* list = item.as_object().if_contains("parameters");
@@ -299,7 +300,7 @@ TEST(OpenApi, Parameters) {
   }
 }
 
-// Go's zeros where a value cannot be absent; version 2 has none.
+// Go's zeros are defaults where a value cannot be absent; version 2 has none.
 TEST(OpenApi, DefaultsUnionsAndEnums) {
   const json::value core = Parse(OpenApiV3Json("api/v1"));
   const json::value& schemas = At(core, {"components", "schemas"});

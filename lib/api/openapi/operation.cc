@@ -36,7 +36,7 @@ json::array ParametersJson(std::vector<OpenApiParameter> parameters, OpenApiVers
   return out;
 }
 
-// Each media type with the same schema.
+// The same schema for each media type.
 json::object Content(std::span<const std::string_view> types, const json::value& schema) {
   json::object out;
   for (std::string_view type : types)

@@ -1,4 +1,4 @@
-// Internal to lib/api: operations of OpenAPI paths, and their parameters.
+// Internal to lib/api/openapi: operations of OpenAPI paths, and their parameters.
 #pragma once
 
 #include <span>
@@ -20,16 +20,16 @@ struct OpenApiParameter {
   auto operator<=>(const OpenApiParameter&) const = default;
 };
 
-// What a list or watch takes; a deletion of a collection takes the same but what makes it a watch.
+// Parameters of list and watch. Deleting a collection takes the same, except for those about watching.
 std::vector<OpenApiParameter> ListParameters();
 std::vector<OpenApiParameter> DeleteCollectionParameters();
 std::vector<OpenApiParameter> DeleteParameters();
-// What creation and change take; `patch` can be forced as well.
+// Parameters of create and update; a `patch` also has `force`.
 std::vector<OpenApiParameter> WriteParameters(bool patch);
-// The fields of a kind of options (PodLogOptions), which are parameters of the URL.
+// The fields of an options kind (PodLogOptions) as URL parameters.
 std::vector<OpenApiParameter> OptionParameters(const Descriptor* options);
 OpenApiParameter PrettyParameter();
-// Those of a path's braces: {namespace}, {name}, {path}.
+// The parameters in a path's braces: {namespace}, {name}, {path}.
 std::vector<OpenApiParameter> PathParameters(std::string_view path);
 
 // One method at one path.
@@ -39,13 +39,13 @@ struct OpenApiOperation {
   std::vector<OpenApiParameter> parameters;
   const Descriptor* body = nullptr;
   bool body_required = true;
-  std::span<const std::string_view> consumes, produces;   // media types; of the body in version 3
+  std::span<const std::string_view> consumes, produces;   // media types; in version 3 those of the body
   std::string reply_schema;                               // JSON
-  std::vector<std::pair<int, std::string_view>> replies;  // codes with the schema, and their names
+  std::vector<std::pair<int, std::string_view>> replies;  // codes that send reply_schema
   boost::json::object extensions;                         // x-kubernetes-...
 };
 
-// The path item. What all operations take stands once, beside them; names come in order.
+// The path item as JSON. Parameters that all operations share are listed once, beside them; sorted by name.
 std::string PathItemJson(std::vector<OpenApiOperation> operations, OpenApiVersion version);
 
 }  // namespace keelson::api

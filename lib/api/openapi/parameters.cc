@@ -8,7 +8,7 @@
 namespace keelson::api {
 namespace {
 
-// What a parameter is for: the text of the field that it fills.
+// The description of a parameter: the text of the field that it sets.
 std::string TextOf(std::string_view name) {
   for (const Descriptor* options : {metav1::ListOptions::descriptor(), metav1::PatchOptions::descriptor(),
                                     metav1::DeleteOptions::descriptor()}) {
@@ -80,7 +80,7 @@ std::vector<OpenApiParameter> OptionParameters(const Descriptor* options) {
         type = "integer";
         break;
       default:
-        continue;  // as upstream: sinceTime of logs is no parameter of the documents
+        continue;  // as upstream, whose documents leave out sinceTime of logs
     }
     all.push_back(
         {std::string(field.json_name), type, "query", std::string(DescriptionOf(field.descriptor))});

@@ -1,4 +1,4 @@
-// Internal to lib/api: the parts that OpenAPI documents are put together from.
+// Internal to lib/api/openapi: the parts of OpenAPI documents.
 #pragma once
 
 #include <functional>
@@ -17,20 +17,20 @@ enum class OpenApiVersion { kV2, kV3 };
 
 // The schema of one type, as JSON.
 std::string SchemaJson(const Descriptor* type, OpenApiVersion version);
-// `type` and all types that its schema refers to.
+// Adds `type` and all types that its schema refers to, directly or not.
 void AddReferencedTypes(const Descriptor* type, std::set<const Descriptor*>& types);
 // `{"$ref":"#/definitions/..."}`
 std::string SchemaRef(const Descriptor* type, OpenApiVersion version);
-// The same for a schema that no message describes.
+// SchemaRef() for a schema that no message describes.
 std::string SchemaRef(std::string_view name, OpenApiVersion version);
-// The value of x-kubernetes-unions, as JSON; empty for types that are no unions.
+// The value of x-kubernetes-unions, as JSON; empty for types that are not unions.
 std::string UnionsJson(const Descriptor* type);
-// The values of a closed string whose annotations name none.
+// The values of a closed string that are not in the field's annotations.
 std::span<const std::string_view> ClosedValues(const google::protobuf::FieldDescriptor* field);
 
-// "rbac.authorization.k8s.io" -> "RbacAuthorization", "" -> "Core": what names of operations contain.
+// "rbac.authorization.k8s.io" -> "RbacAuthorization", "" -> "Core": the group's name in operation ids.
 std::string OpenApiGroupName(std::string_view group);
-// "rbacAuthorization" or, with a version, "rbacAuthorization_v1": how operations are grouped.
+// The tag of operations: "rbacAuthorization" or, with a version, "rbacAuthorization_v1".
 std::string OpenApiTag(std::string_view group, std::string_view version = {});
 
 using PathVisitor = std::function<void(const std::string& path, const std::string& json)>;
@@ -39,38 +39,38 @@ inline bool IsServed(const OpenApiFilter& served, const ResourceInfo& info) {
   return !served || served(info);
 }
 
-// Calls with each path and its JSON of the resources in a group and version, discovery included.
+// Calls `visit` with each path of a group and version and its path item as JSON, discovery included.
 void ForEachPath(std::string_view group, std::string_view version, OpenApiVersion form,
                  const OpenApiFilter& served, const PathVisitor& visit);
-// Types that the operations of a group and version mention.
+// The types that the operations of a group and version refer to.
 std::set<const Descriptor*> TypesOf(std::string_view group, std::string_view version,
                                     const OpenApiFilter& served);
 
-// What a server answers beside its resources: discovery of groups, its version, its tokens' issuer.
+// A path outside of resources: discovery of groups, the server's version, the token issuer.
 struct OpenApiPlace {
-  std::string document;  // of version 3: "apis/apps"
+  std::string document;  // in version 3: "apis/apps"
   std::string path;      // "/apis/apps/"
   std::string operation, tag, description;
-  const Descriptor* reply;                     // null: `named_reply`, or else text
-  std::string_view named_reply;                // a schema of NamedSchemas
+  const Descriptor* reply;                     // null: `named_reply`, or text if that is empty too
+  std::string_view named_reply;                // a name that NamedSchema() knows
   std::span<const std::string_view> produces;  // media types
 };
 std::vector<OpenApiPlace> OpenApiPlaces(const OpenApiFilter& served);
 std::string PlaceJson(const OpenApiPlace& place, OpenApiVersion version);
-// Schemas of replies that no message describes, by name.
+// A schema of a reply that no message describes.
 std::string NamedSchema(std::string_view name, OpenApiVersion version);
 inline constexpr std::string_view kVersionInfoSchema = "io.k8s.apimachinery.pkg.version.Info";
 
-// How a client says who it is, as the documents declare it.
+// How clients authenticate, as declared in the documents.
 inline constexpr std::string_view kSecurityScheme =
     R"({"BearerToken":{"description":"A bearer token: Bearer TOKEN.","in":"header","name":"authorization","type":"apiKey"}})";
 
-// A schema or a path item of version 2 in gnostic's protobuf form.
+// Convert a schema or a path item of version 2 to gnostic's protobuf form.
 std::string GnosticSchema(std::string_view json);
 std::string GnosticPathItem(std::string_view json);
-// Members `security` and `securityDefinitions` of a document, of which the second is given.
+// The members `security` and `securityDefinitions` of a document, made from the second one.
 std::string GnosticSecurity(std::string_view definitions);
-// A whole document of version 3 in that form.
+// Converts a whole document of version 3 to gnostic's protobuf form.
 std::string GnosticDocumentV3(std::string_view json);
 
 }  // namespace keelson::api

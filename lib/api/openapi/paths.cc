@@ -1,4 +1,4 @@
-// The paths of a group and version: what can be done to its resources.
+// The paths of a group and version: the operations on its resources.
 #include <algorithm>
 #include <map>
 
@@ -24,13 +24,13 @@ constexpr std::string_view kLogTypes[] = {"text/plain", "application/json", "app
 constexpr std::string_view kAnything[] = {"*/*"};
 constexpr std::string_view kTextSchema = R"({"type":"string"})";
 
-// One thing that can be done at a path.
+// One operation at a path.
 struct Action {
   std::string_view verb;         // of discovery
   std::string_view method;       // of HTTP
   std::string_view action;       // x-kubernetes-action
   std::string_view prefix;       // of the operation's id
-  std::string_view description;  // up to what it is done to
+  std::string_view description;  // ends where the object's name follows
 };
 constexpr Action kCollectionActions[] = {
     {"list", "get", "list", "list", "List or watch objects of kind"},
@@ -47,11 +47,11 @@ constexpr Action kSubresourceActions[] = {{"get", "get", "get", "read", "Read"},
                                           {"delete", "delete", "delete", "delete", "Delete"}};
 constexpr Action kWatchList{"watch", "get", "watchlist", "watch", "Watch all objects of kind"};
 constexpr Action kWatchOne{"watch", "get", "watch", "watch", "Watch one object of kind"};
-// A proxy passes every method on.
+// A proxy forwards every method.
 constexpr std::string_view kProxyMethods[] = {"get", "put", "post", "delete", "options", "head", "patch"};
 constexpr std::string_view kStreamMethods[] = {"get", "post"};
 
-// Where the objects of an operation are looked for, which its id says.
+// Where an operation looks for objects; part of its id.
 enum class Scope { kOwn, kAllNamespaces };
 
 std::string Capitalized(std::string_view word) {
@@ -97,7 +97,7 @@ class ResourcePaths {
   }
 
  private:
-  // Those of `actions` that the resource has; nothing if it has none.
+  // Emits those of `actions` that the resource has; no path item if there are none.
   void Emit(const std::string& path, std::span<const Action> actions, Scope scope = Scope::kOwn) const {
     std::vector<OpenApiOperation> operations;
     for (const Action& action : actions) {
@@ -170,7 +170,7 @@ class ResourcePaths {
            Capitalized(Subresource());
   }
 
-  // The kind of the main resource, which operations are named after.
+  // The kind of the main resource, which appears in operation ids.
   std::string OwnerKind() const {
     const ResourceInfo* owner =
         FindResource(info_.group, info_.version, info_.resource.substr(0, info_.resource.find('/')));

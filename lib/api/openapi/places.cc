@@ -1,4 +1,4 @@
-// Paths that are no resource's: discovery of groups, the server's version, the issuer of its tokens.
+// Paths outside of resources: discovery of groups, the server's version, the token issuer.
 #include <fmt/format.h>
 
 #include "lib/api/openapi/operation.h"

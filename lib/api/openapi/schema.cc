@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::string_view kPackagePrefix = "keelson.api.";
 
-// The members of every kind that no message declares.
+// Members of every kind that no message declares.
 constexpr std::string_view kApiVersionSchema =
     R"({"description":"Group and version of the schema that the object is written in, such as apps/v1; just v1 for the core group.","type":"string"})";
 constexpr std::string_view kKindSchema =
@@ -75,7 +75,7 @@ std::string ScalarSchema(ValueKind kind) {
   return "{}";
 }
 
-// Types whose JSON is no object, or nothing for those that are.
+// The schema of a type whose JSON is not an object; empty for the others.
 std::string FormSchema(const MessageInfo& info, bool v3) {
   switch (info.form) {
     case JSON_OBJECT:
@@ -107,8 +107,8 @@ void AddDescription(std::string_view text, ObjectText& out) {
   if (!text.empty()) out.Add("description", Quoted(text));
 }
 
-// What Go has where JSON has nothing: structs are never absent, nor are scalars that are always printed. Null
-// for what may be absent.
+// The default of a field that Go never leaves out: structs, and scalars that are always printed. Null for a
+// field that may be absent.
 std::string_view ZeroOf(const FieldInfo& field) {
   switch (field.kind) {
     case ValueKind::kString:
@@ -134,7 +134,7 @@ std::string_view DefaultOf(const FieldInfo& field) {
   return field.kind == ValueKind::kMessage || field.always ? ZeroOf(field) : "";
 }
 
-// The description, extensions and constraints that stand beside a field's type. Version 2 has no defaults.
+// Adds the description, extensions and constraints beside a field's type. Version 2 has no defaults.
 void AddFieldFacts(const FieldInfo& field, OpenApiVersion version, ObjectText& out) {
   static const std::map<ListType, std::string_view> kListTypes = {
       {LIST_ATOMIC, "atomic"}, {LIST_MAP, "map"}, {LIST_SET, "set"}};
@@ -166,7 +166,7 @@ std::string Joined(const std::string& value, const ObjectText& facts) {
   return "{" + members + (members.empty() ? "" : ",") + WithoutBraces(facts.Take()) + "}";
 }
 
-// A list of strings has no name of its own: it stands where it is used.
+// A list of strings has no named schema: it is inlined where it is used.
 std::string ValueSchema(const FieldInfo& field, OpenApiVersion version) {
   if (field.kind != ValueKind::kMessage) return ScalarSchema(field.kind);
   if (field.message->form == JSON_LIST) return FormSchema(*field.message, version == OpenApiVersion::kV3);
@@ -175,13 +175,13 @@ std::string ValueSchema(const FieldInfo& field, OpenApiVersion version) {
 
 bool IsRequired(const FieldInfo& field) {
   const auto& descriptor = *field.descriptor;
-  // Upstream publishes no schema of this type, for it is inlined.
+  // Upstream publishes no schema of this type, because it is inlined.
   if (descriptor.name() == "name" && descriptor.containing_type()->name() == "EphemeralContainerCommon")
     return true;
   return descriptor.options().GetExtension(api::required);
 }
 
-// Items of lists and values of maps are never absent.
+// List items and map values are never absent.
 std::string WithZero(const std::string& value, const FieldInfo& field) {
   std::string_view zero = ZeroOf(field);
   if (zero.empty()) return value;
@@ -209,13 +209,13 @@ std::string FieldSchema(const FieldInfo& field, OpenApiVersion version) {
   if (v3 && (field.map || field.repeated)) value = WithZero(value, field);
   if (field.map) return Joined(R"({"additionalProperties":)" + value + R"(,"type":"object"})", facts);
   if (field.repeated) return Joined(R"({"items":)" + value + R"(,"type":"array"})", facts);
-  // Beside a reference nothing else counts in version 3, so it moves into allOf.
+  // In version 3 everything beside a reference is ignored, so the reference moves into allOf.
   if (v3 && field.kind == ValueKind::kMessage && !facts.empty())
     return Joined("{\"allOf\":[" + value + "]}", facts);
   return Joined(value, facts);
 }
 
-// The kinds that a type is known by, as x-kubernetes-group-version-kind lists them.
+// The group, version and kinds of a type, for x-kubernetes-group-version-kind.
 std::string KindsJson(const Descriptor* type) {
   GroupVersionKind gvk = GvkOf(type);
   auto entry = [&](std::string_view group, std::string_view version) {

@@ -23,7 +23,7 @@ Error DoesNotApply(std::string_view operation, std::string_view path, std::strin
   return Error(Code::kInvalid, fmt::format("{} operation does not apply: {}: {}", operation, path, why));
 }
 
-// An RFC 6901 pointer taken apart.
+// Parses an RFC 6901 pointer.
 Result<std::vector<std::string>> ParsePointer(std::string_view text) {
   std::vector<std::string> parts;
   if (text.empty()) return parts;
@@ -144,7 +144,7 @@ class JsonPatcher {
     if (!source) return DoesNotApply(name_, from_text, "doc is missing from path: missing value");
     json::value value = *source;
     if (name_ == "copy") {
-      // Copies of copies grow without bound.
+      // Bound the total: copies of copies grow exponentially.
       copied_ += SizeOf(value);
       if (copied_ > kMaxCopiedBytes)
         return Error(Code::kTooLarge,
@@ -173,7 +173,7 @@ class JsonPatcher {
   }
 
   json::value& document_;
-  std::string name_, text_;  // of the operation at work
+  std::string name_, text_;  // of the current operation
   size_t copied_ = 0;
 };
 

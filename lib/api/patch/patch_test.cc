@@ -90,7 +90,7 @@ void CheckStrategic(const Case& c, const Descriptor* type) {
 
 TEST(StrategicMergePatch, PodSpec) {
   static constexpr Case kCases[] = {
-      // Lists merge by key; fields inside too.
+      // Lists merge by key; so do the fields of their items.
       {R"({"containers":[{"name":"a","image":"x","env":[{"name":"E","value":"1"}]},{"name":"b","image":"y"}]})",
        R"({"containers":[{"name":"b","image":"z"},{"name":"a","env":[{"name":"F","value":"2"}]}]})",
        R"({"containers":[{"name":"b","image":"z"},{"name":"a","image":"x","env":[{"name":"F","value":"2"},{"name":"E","value":"1"}]}]})"},
@@ -108,14 +108,14 @@ TEST(StrategicMergePatch, PodSpec) {
        R"({"containers":[{"name":"a","ports":[{"containerPort":80,"name":"p","protocol":"TCP"},{"containerPort":81}]}]})"},
       {R"({"containers":[{"name":"a"}]})", R"({"containers":[{"image":"a"}]})",
        "!does not contain declared merge key: name"},
-      // The order the patch asks for.
+      // In the patch's order.
       {R"({"containers":[{"name":"a"},{"name":"b"},{"name":"s"}]})",
        R"({"$setElementOrder/containers":[{"name":"b"},{"name":"n"},{"name":"a"}],"containers":[{"name":"n","image":"i"}]})",
        R"({"containers":[{"name":"b"},{"name":"n","image":"i"},{"name":"a"},{"name":"s"}]})"},
       {R"({"containers":[{"name":"a"},{"name":"b"}]})",
        R"({"$setElementOrder/containers":[{"name":"b"},{"name":"a"}]})",
        R"({"containers":[{"name":"b"},{"name":"a"}]})"},
-      // Volumes are one-of types: kubectl names the keys to retain.
+      // Volumes are one-of types: kubectl lists the keys to retain.
       {R"({"volumes":[{"name":"v","emptyDir":{}}]})",
        R"({"volumes":[{"name":"v","$retainKeys":["name","hostPath"],"hostPath":{"path":"/x"}}]})",
        R"({"volumes":[{"name":"v","hostPath":{"path":"/x"}}]})"},
@@ -139,7 +139,7 @@ TEST(StrategicMergePatch, PodSpec) {
   for (const Case& c : kCases) CheckStrategic(c, corev1::PodSpec::descriptor());
 }
 
-// The patch that kubectl 1.32 computes for an apply that changes a container, adds one, drops one, swaps a
+// What kubectl 1.32 sends for an apply that changes a container, adds one, drops one, and changes a
 // volume's source and the strategy.
 TEST(StrategicMergePatch, WhatKubectlApplySends) {
   CheckStrategic(

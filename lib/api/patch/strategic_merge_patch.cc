@@ -1,7 +1,7 @@
-// Strategic merge patch: kubernetes/community, contributors/devel/sig-api-machinery/strategic-merge-patch.md.
-// Order of merged lists: items that the patch names come in the patch's order ($setElementOrder, or else
-// the order of the patched list), items that only the server has keep theirs, and the two are interleaved
-// by the server's order.
+// Strategic merge patch: kubernetes/community,
+// contributors/devel/sig-api-machinery/strategic-merge-patch.md. Order of merged lists: items in the patch
+// come in the patch's order ($setElementOrder, or else the order of the patched list), items that only the
+// server has keep theirs, and the two are interleaved by the server's order.
 #include <algorithm>
 
 #include <fmt/format.h>
@@ -28,7 +28,7 @@ bool StartsWith(std::string_view text, std::string_view prefix) {
 }
 
 Error Malformed(std::string message) { return Error(Code::kBadRequest, std::move(message)); }
-// Upstream answers these as what they are to it: errors that nobody foresaw.
+// Upstream reports these as internal errors.
 Error BadPatchType(std::string_view what, const json::object& map) {
   return Error(Code::kInternal, fmt::format("unknown patch type: {} in map: {}", what, PrintGo(map)));
 }
@@ -43,7 +43,7 @@ std::string_view TextOf(const json::object& object, std::string_view name) {
   return value && value->is_string() ? View(value->get_string()) : std::string_view();
 }
 
-// Position in `list` of the item that is the same as `item`: by merge key, or by value.
+// The position in `list` of the item that matches `item`: by merge key, or by value.
 size_t IndexOf(const json::array& list, const json::value& item, std::string_view key) {
   for (size_t i = 0; i < list.size(); ++i) {
     if (key.empty()) {
@@ -85,7 +85,7 @@ json::array Order(json::array merged, const json::array& patch_order, const json
   return out;
 }
 
-// What a patch means where there is nothing to merge it with: directives and nulls go.
+// A patch as a new value, with nothing to merge into: drops directives and nulls.
 json::value Stripped(const json::value& patch) {
   if (const json::object* object = patch.if_object()) {
     json::object out;
@@ -102,7 +102,7 @@ json::value Stripped(const json::value& patch) {
     for (const json::value& item : *list) {
       const json::object* object = item.if_object();
       std::string_view directive = object ? TextOf(*object, kDirective) : std::string_view();
-      // `$patch: replace` stands alone in its list; `$patch: delete` has nothing left to delete.
+      // `$patch: replace` alone in its list, or `$patch: delete` with nothing to delete.
       if (directive == "delete" || (directive == "replace" && object->size() == 1)) continue;
       out.push_back(Stripped(item));
     }
@@ -113,7 +113,7 @@ json::value Stripped(const json::value& patch) {
 
 class Merger {
  public:
-  // `type` may be null (free-form); `is_map`: any key has a value of `type`.
+  // `type` may be null (free-form). `is_map`: any key has a value of `type`.
   Result<> MergeObject(json::object& original, json::object patch, const TypeView* type, bool is_map);
 
  private:
@@ -167,7 +167,7 @@ Result<> Merger::MergeObject(json::object& original, json::object patch, const T
   return {};
 }
 
-// The keys that the list does not name are cleared: one-of types switch from one member to another so.
+// Removes the keys that $retainKeys does not list: this is how one-of types switch members.
 Result<> Merger::RetainKeys(json::object& original, json::object& patch) {
   const json::value* directive = patch.if_contains(kRetainKeys);
   if (!directive) return {};
@@ -194,7 +194,7 @@ Result<> Merger::RetainKeys(json::object& original, json::object& patch) {
   return {};
 }
 
-// Lists with a $setElementOrder are merged and put in order here, and are then done with.
+// Merges and sorts the lists that have a $setElementOrder, and removes them from `patch`.
 Result<> Merger::OrderedLists(json::object& original, json::object& patch, const TypeView* type,
                               bool is_map) {
   std::vector<std::string> names;
@@ -259,7 +259,7 @@ Result<> Merger::MergeMember(json::object& original, std::string_view name, json
   return {};
 }
 
-// Carries out and removes the items of `patch` that are directives.
+// Executes the directives among the items of `patch`, and removes them.
 Result<> Merger::ListDirectives(json::array& original, json::array& patch, std::string_view key) {
   json::array rest;
   bool replace = false;

@@ -24,7 +24,7 @@ class DescriptorView : public TypeView {
     out.replace = Has(strategy, "replace");
     out.merge_key = options.GetExtension(patch_merge_key);
     out.map = field.map;
-    // Only plain objects and schemas have fields to merge by; the rest is one value, or free-form.
+    // Only plain objects and schemas merge by field; anything else is one value, or free-form.
     if (field.kind != ValueKind::kMessage) return true;
     if (field.message->form == JSON_OBJECT) out.type = &TypeViewOf(field.message->descriptor);
     return true;

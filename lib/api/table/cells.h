@@ -1,4 +1,4 @@
-// Internal to lib/api: how table_*.cc describe and fill the tables of their kinds.
+// Internal to lib/api/table: how the tables of the kinds are described and filled.
 #pragma once
 
 #include <functional>
@@ -21,7 +21,7 @@ class Cells {
   }
   Cells& Number(int64_t number);
   Cells& Bool(bool value);
-  // The time since, <unknown> for none; or `otherwise`.
+  // The time since then, or `otherwise` when the time is not set.
   Cells& Age(const metav1::Time& since, std::string_view otherwise = "<unknown>");
   Cells& Age(const metav1::MicroTime& since);
   Cells& Age(const metav1::ObjectMeta& meta) { return Age(meta.creation_timestamp()); }
@@ -36,7 +36,7 @@ class Cells {
 };
 
 // "Name|Ready|Status|IP+|Desired#|Suspend?": `+` is shown with -o wide only, `#` is an integer, `?` a
-// boolean. "Name" has the format "name"; `~` says that it has none, `@` that another column has it.
+// boolean. The column "Name" has the format "name"; `~` removes it, `@` gives it to another column.
 struct TableKind {
   const Descriptor* descriptor;
   std::string_view columns;
@@ -59,7 +59,7 @@ std::vector<TableKind> PolicyTables();
 std::string Join(const std::vector<std::string>& parts, std::string_view separator);
 std::string FormatLabels(const google::protobuf::Map<std::string, std::string>& labels);  // <none> if empty
 std::string FormatSelector(const metav1::LabelSelector& selector);                        // <none> if empty
-// "a,b + 2 more..."
+// The first `most` parts: "a,b + 2 more...". `none` if there are no parts.
 std::string Some(const std::vector<std::string>& parts, size_t most, std::string_view none);
 
 }  // namespace keelson::api

@@ -103,7 +103,7 @@ TEST(TableColumns, AreUpstreams) {
       {"storage.k8s.io", "v1", "CSIDriver",
        "Name:name | AttachRequired:boolean | PodInfoOnMount:boolean | StorageCapacity:boolean | "
        "TokenRequests | RequiresRepublish:boolean | Modes | Age"},
-      // Upstream has a printer with more columns, and serves the usual ones.
+      // Upstream's printer has more columns, but the API server serves the usual ones.
       {"storage.k8s.io", "v1", "CSIStorageCapacity", "Name:name | Created At:date"},
       {"admissionregistration.k8s.io", "v1", "MutatingWebhookConfiguration",
        "Name:name | Webhooks:integer | Age"},

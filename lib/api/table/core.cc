@@ -103,7 +103,7 @@ std::string Trimmed(std::string_view text) {
   return std::string(text.substr(start, text.find_last_not_of(kSpace) + 1 - start));
 }
 
-// What both groups' events say, in the older one's terms.
+// The fields of both groups' events, under core's names.
 struct EventView {
   const corev1::ObjectReference& object;
   std::string type, reason, message, component, host;

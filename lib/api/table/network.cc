@@ -1,4 +1,4 @@
-// Tables of Services, what is behind them, and of ingress and network policy.
+// Tables of Services, their endpoints, ingress and network policy.
 #include <algorithm>
 #include <set>
 
@@ -10,7 +10,7 @@
 namespace keelson::api {
 namespace {
 
-// Each once, sorted.
+// Sorted, without duplicates.
 template <typename Entries>
 std::string Balancers(const Entries& entries) {
   std::set<std::string> out;

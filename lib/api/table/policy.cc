@@ -84,7 +84,7 @@ void FillPriorityLevel(const flowcontrol::v1::PriorityLevelConfiguration& object
   const auto& spec = object.spec();
   const auto& queuing = spec.limited().limit_response().queuing();
   bool queues = spec.has_limited() && spec.limited().limit_response().has_queuing();
-  // Numbers in columns of strings: upstream's printer does the same.
+  // Numbers in columns of type string, as in upstream's printer.
   auto number = [&cells](bool known, int64_t value) {
     if (known) {
       cells.Number(value);

@@ -14,7 +14,7 @@
 namespace keelson::api {
 namespace {
 
-// Around the seconds of a time in cells. JSON escapes control characters in text, so no text contains it.
+// Surrounds the seconds of a time in cells. JSON escapes control characters, so no text contains it.
 constexpr char kMark = '\x1f';
 
 std::vector<TableColumn> ParseColumns(std::string_view text) {

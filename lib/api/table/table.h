@@ -1,6 +1,6 @@
-// Server-side tables: the columns and cells of `kubectl get`, in the words that upstream prints.
+// Server-side tables: the columns and cells of `kubectl get`, in upstream's words.
 //
-// Cells are made once an object and may be cached: an age in them is a mark that RenderCells() replaces.
+// Cells are made once per object and may be cached: ages in them are marks, which RenderCells() replaces.
 #pragma once
 
 #include <string>
@@ -16,28 +16,28 @@ struct TableColumn {
   std::string name, type, format;  // type: string, integer, boolean, date
   int priority = 0;                // 1: shown with -o wide only
 };
-// Kinds without a table of their own have Name and Created At.
+// The columns of a kind. Kinds without their own table have Name and Created At.
 const std::vector<TableColumn>& TableColumns(const Descriptor* descriptor);
-// As `columnDefinitions` of a meta.k8s.io/v1 Table: a JSON array.
+// The columns as `columnDefinitions` of a meta.k8s.io/v1 Table: a JSON array.
 const std::string& TableColumnsJson(const Descriptor* descriptor);
 
-// The cells as a JSON array, with marks where ages go.
+// The cells as a JSON array, with marks in place of ages.
 std::string TableCells(const Message& object);
-// The marks replaced.
+// Replaces the marks by ages at `now`.
 std::string RenderCells(std::string_view cells, WallTime now);
-// `conditions` of the row as a JSON array, empty when it has none: pods that have completed.
+// `conditions` of the row as a JSON array, for pods that have completed; otherwise empty.
 std::string TableRowConditions(const Message& object);
 
 enum class IncludeObject { kNone, kMetadata, kObject };
-// One row as JSON. `version` is that of meta.k8s.io.
+// One row as JSON. `version` is the version of meta.k8s.io.
 std::string TableRow(const Message& object, WallTime now, IncludeObject include = IncludeObject::kMetadata,
                      std::string_view version = "v1");
-// A whole table; `list_meta_json` is the list's metadata.
+// A whole table. `list_meta_json` is the metadata of the list.
 std::string TableJson(const Descriptor* descriptor, std::string_view list_meta_json,
                       const std::vector<const Message*>& objects, WallTime now,
                       IncludeObject include = IncludeObject::kMetadata, std::string_view version = "v1");
 
-// 5s, 3m20s, 5h, 2d4h, 3y: how kubectl shows ages.
+// The form of ages in kubectl: 5s, 3m20s, 5h, 2d4h, 3y.
 std::string HumanDuration(std::chrono::seconds duration);
 
 }  // namespace keelson::api

@@ -1,4 +1,4 @@
-// Tables of pods and of what makes them.
+// Tables of pods and their controllers.
 #include <fmt/format.h>
 
 #include "lib/api/meta.h"
@@ -14,7 +14,7 @@ namespace {
 using corev1::ContainerStatus;
 using corev1::Pod;
 
-// What the STATUS, READY and RESTARTS columns of a pod are made of.
+// The values for the STATUS, READY and RESTARTS columns of a pod.
 struct PodSummary {
   std::string reason;
   int64_t ready = 0, total = 0, restarts = 0;
@@ -51,7 +51,7 @@ std::string HowItEnded(const corev1::ContainerStateTerminated& state) {
                              : fmt::format("ExitCode:{}", state.exit_code());
 }
 
-// Goes through the init containers up to the one that is at work; false when all are through.
+// Visits init containers up to the one that runs; false when all are done.
 bool SummarizeInit(const Pod& pod, PodSummary& summary, PodSummary& sidecars) {
   const auto& statuses = pod.status().init_container_statuses();
   for (int i = 0; i < statuses.size(); ++i) {

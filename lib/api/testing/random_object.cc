@@ -77,7 +77,7 @@ void FillScalar(Message& object, const FieldDescriptor* field, std::mt19937& ran
   }
 }
 
-// Fields of types whose JSON is no object. Nothing here leaves a message that reads back as null.
+// Fills types whose JSON is not an object. Never leaves a message that reads back as null.
 void FillForm(Message& object, std::mt19937& random, int depth) {
   static const std::string kRaw[] = {"{}", "true", "[1,{\"a\":\"b c\"}]", "{\"kind\":\"X\",\"n\":-1.5e3}",
                                      "\"t\""};
@@ -168,7 +168,7 @@ void FillRandom(Message& object, std::mt19937& random, int depth) {
 void AddValueZeros(Message& object) {
   const Descriptor* type = object.GetDescriptor();
   const Reflection& reflection = *object.GetReflection();
-  if (FormOf(type) == JSON_TIME || FormOf(type) == JSON_MICRO_TIME) return;  // presence means something
+  if (FormOf(type) == JSON_TIME || FormOf(type) == JSON_MICRO_TIME) return;  // presence has a meaning
   for (int i = 0; i < type->field_count(); ++i) {
     const FieldDescriptor* field = type->field(i);
     if (field->is_map()) continue;

@@ -8,9 +8,9 @@
 
 namespace keelson::api {
 
-// Fills `object` with random fields; what it holds is canonical in the sense of codec.h.
+// Fills `object` with random fields. The result is canonical as codec.h defines it.
 void FillRandom(Message& object, std::mt19937& random, int depth = 0);
-// Adds explicit zeros where they mean nothing, as a Go client sends them.
+// Adds explicit zeros without a meaning, as a Go client sends them.
 void AddValueZeros(Message& object);
 
 }  // namespace keelson::api
