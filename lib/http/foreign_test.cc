@@ -30,7 +30,7 @@ class ForeignTest : public ::testing::Test {
     EXPECT_TRUE(WriteFile(pki_.dir() + "/c.key", certificate.key_pem));
     EXPECT_TRUE(WriteFile(pki_.dir() + "/body", std::string(2 << 20, 'x')));
   }
-  // stdout and stderr, or nothing when the program is not installed.
+  // stdout and stderr; nullopt when the program is not installed.
   std::optional<std::string> Run(std::vector<std::string> argv) {
     event::ProcessOptions options;
     options.argv = std::move(argv);

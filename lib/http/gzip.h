@@ -7,9 +7,10 @@
 
 namespace keelson::http {
 
-// The pieces as one gzip stream, at the quickest level: large lists shrink ten times for little.
+// Compresses the pieces into one gzip stream at the fastest level: large lists shrink tenfold at little
+// cost.
 std::string Gzip(const std::vector<std::shared_ptr<const std::string>>& pieces);
-// The other way, for streams that Gzip() made; empty when it is none.
+// Decompresses a stream that Gzip() made; empty when it is not one.
 std::string Gunzip(const std::string& gzip);
 
 }  // namespace keelson::http

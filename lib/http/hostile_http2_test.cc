@@ -1,5 +1,5 @@
-// HTTP/2 peers that are not ours: frames in floods, streams that lie, windows that stay shut. Whatever they
-// do, little is held for them and others are served.
+// Hostile HTTP/2 peers: floods of frames, streams that lie, windows that stay closed. Whatever they do, the
+// server holds little memory for them and serves other clients.
 #include <gtest/gtest.h>
 
 #include <random>
@@ -25,7 +25,7 @@ void ExpectServed(const RunningServer& server, const TestPki& pki, const std::st
   EXPECT_EQ(response->status, 200);
 }
 
-// Keeps what it is asked, and answers nothing but /ok.
+// Keeps every request without an answer, except for /ok.
 struct Silence {
   Mutex mutex;
   std::vector<std::shared_ptr<ResponseWriter>> writers GUARDED_BY(mutex);
@@ -44,8 +44,7 @@ std::string Number32(uint32_t value) {
   return out;
 }
 
-// Memory of this process, in MB.
-// In megabytes; that of a sanitizer says nothing of ours.
+// Resident memory of this process in MB. Under a sanitizer the number is meaningless.
 size_t Resident() {
 #ifdef KEELSON_SANITIZED
   return 0;
@@ -118,7 +117,7 @@ TEST(HostileHttp2, Noise) {
   ExpectServed(server, pki);
 }
 
-// What is sent again and again by a peer that reads nothing.
+// A peer that reads nothing and sends one kind of frame again and again.
 TEST(HostileHttp2, FloodsAreCut) {
   TestPki pki;
   Silence silence;
@@ -163,7 +162,7 @@ TEST(HostileHttp2, FloodsAreCut) {
   EXPECT_LT(Resident(), before + 100);
 }
 
-// One literal of three kilobytes, then a byte for each time that it is meant.
+// One literal header of three kilobytes, then one byte for each reference to it.
 std::string LongHeaders(int times) {
   return kHttp2Get +
          "\x40\x01"
@@ -189,17 +188,17 @@ TEST(HostileHttp2, LongHeadersAreRefused) {
   EXPECT_EQ(reply->payload, "request header fields too large\n");
 }
 
-// Heads that are small on the wire and large here, of requests that never end.
+// Heads that are small on the wire and large in memory, on requests that never end.
 TEST(HostileHttp2, OpenRequestsHoldLittle) {
   TestPki pki;
   RunningServer server(Answer, TlsOptions(pki));
   const size_t before = Resident();
   RawTls raw(server.port());
-  const std::string again = "\x82\x87\x84\xbf" + std::string(80, '\xbe');  // by their places in the table
+  const std::string again = "\x82\x87\x84\xbf" + std::string(80, '\xbe');  // by index into the dynamic table
   std::string bytes = kHttp2Preface;
   for (uint32_t i = 0; i < 300; ++i) bytes += Frame(kHeaders, 4, 2 * i + 1, i == 0 ? LongHeaders(80) : again);
   ASSERT_TRUE(raw.Send(bytes));
-  // All but the first are too much for one connection.
+  // All but the first exceed what one connection may hold.
   for (int i = 0; i < 150; ++i) ASSERT_TRUE(raw.Await(kHeaders)) << i;
   EXPECT_LT(Resident(), before + 60);
   ExpectServed(server, pki);
@@ -215,10 +214,10 @@ TEST(HostileHttp2, RequestsThatDoNotEndAreReset) {
   std::optional<Http2Frame> reset = raw.Await(kRstStream);
   ASSERT_TRUE(reset);
   EXPECT_EQ(reset->stream, 1u);
-  EXPECT_TRUE(raw.Await(kGoAway));  // and with no stream left the connection goes
+  EXPECT_TRUE(raw.Await(kGoAway));  // without streams the connection closes
 }
 
-// The peer keeps the connection alive and its windows shut.
+// The peer keeps the connection alive and its windows closed.
 TEST(HostileHttp2, ResponsesThatNobodyReadsAreReset) {
   TestPki pki;
   ServerOptions options = TlsOptions(pki);
@@ -240,7 +239,7 @@ TEST(HostileHttp2, ResponsesThatNobodyReadsAreReset) {
   ExpectServed(server, pki);
 }
 
-// A watch has nothing to say for a long time: that is nobody's fault.
+// A watch may have nothing to send for a long time.
 TEST(HostileHttp2, QuietResponsesStay) {
   TestPki pki;
   ServerOptions options = TlsOptions(pki);
@@ -252,7 +251,7 @@ TEST(HostileHttp2, QuietResponsesStay) {
   std::shared_ptr<ResponseWriter> writer = watch.get_future().get();
   writer->Start(200, {});
   ASSERT_TRUE(raw.Await(kHeaders));
-  // Another connection that is idle from now on ends by the same rule, later than this one would have.
+  // Another connection that becomes idle now ends by the same rule, later than this one would have.
   RawTls idle(server.port());
   idle.Send(kHttp2Preface);
   ASSERT_TRUE(idle.Await(kGoAway));

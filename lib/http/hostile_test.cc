@@ -1,4 +1,4 @@
-// What peers that are not ours send: raw bytes over sockets, valid and not.
+// Hostile peers: raw bytes over sockets, valid and invalid.
 #include <gtest/gtest.h>
 #include <poll.h>
 
@@ -110,7 +110,7 @@ TEST(Hostile, SlowHeadsAreCut) {
   EXPECT_EQ(raw.ReadAll(), "");
 }
 
-// Each byte is progress; all of them together take too long.
+// Each byte is progress, but all of them together take too long.
 TEST(Hostile, DribbledHeadsAreCut) {
   ServerOptions options;
   options.header_timeout = std::chrono::seconds(1);
@@ -136,7 +136,7 @@ TEST(Hostile, LongHeadsInSmallPieces) {
   EXPECT_EQ(BodyOf(raw.ReadAll()), "/a|");
 }
 
-// The words and the form are those of Go's servers.
+// The message and its form are those of Go's servers.
 TEST(Hostile, PlainHttpToTlsIsTold) {
   TestPki pki;
   RunningServer server(Echo, TlsOptions(pki));

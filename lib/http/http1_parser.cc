@@ -1,6 +1,5 @@
-// Beast asserts that the end of a chunked body comes in no less than five bytes. That of an empty one has
-// only four before its last, and who sends them one by one must not end the process. Nothing but the
-// assertion is wrong.
+// Beast asserts that the end of a chunked body is at least five bytes long. For an empty body it can be
+// four when the peer sends byte by byte, which must not end the process. Only the assertion is wrong.
 #define BOOST_DISABLE_ASSERTS
 
 #include "lib/http/http1_parser.h"
@@ -80,7 +79,8 @@ struct Http1Parser::Impl final : Base, beast::http::basic_parser<is_request> {
 
 namespace {
 
-// Length of a message head with its empty line, lines ending in CR LF or LF alone; 0: it is not all there.
+// The length of a message head with its empty line; lines end in CR LF or LF alone. 0: the head is
+// incomplete.
 size_t HeadLength(std::string_view bytes) {
   for (size_t lf = bytes.find('\n'); lf != std::string_view::npos; lf = bytes.find('\n', lf + 1)) {
     std::string_view next = bytes.substr(lf + 1, 2);
@@ -113,9 +113,9 @@ std::unique_ptr<Http1Parser::Base> Http1Parser::Make() const {
 
 void Http1Parser::SkipBody() { impl_->Skip(); }
 
-// Shell scripts and small servers end lines with LF alone, which clients may take for a line's end (RFC 9112,
-// 2.2) and Beast does not. A server of ours takes no such requests: what two parsers read differently is how
-// requests are smuggled.
+// Shell scripts and small servers end lines with LF alone. Clients may accept that (RFC 9112, 2.2), but
+// Beast does not. Our server rejects it in requests: request smuggling exploits text that two parsers read
+// differently.
 Result<size_t> Http1Parser::FeedResponseHead(std::string_view bytes) {
   impl_->started = true;
   if (!std::string_view("HTTP/").starts_with(bytes.substr(0, 5)))

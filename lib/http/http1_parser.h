@@ -1,4 +1,4 @@
-// HTTP/1.1 messages out of bytes, both roles, on Beast's parser. Internal to lib/http.
+// Parser for HTTP/1.1 messages, both roles, based on Beast's. Internal to lib/http.
 #pragma once
 
 #include <cstdint>
@@ -24,7 +24,7 @@ struct MessageHead {
   std::optional<uint64_t> content_length;
 };
 
-// Feed() takes bytes until one message is complete; then Reset() for the next. Not thread safe.
+// Feed() takes bytes until one message is complete; Reset() prepares for the next. Not thread safe.
 class Http1Parser {
  public:
   enum class Role { kRequest, kResponse };
@@ -32,22 +32,23 @@ class Http1Parser {
     uint32_t head = 256 << 10;
     uint64_t body = UINT64_MAX;
   };
-  // `on_body` gets the body piece by piece; the pieces are only valid during the call.
+  // `on_body` gets the body piece by piece; each piece is valid only during the call.
   Http1Parser(Role role, Limits limits, std::function<void(std::string_view)> on_body);
   ~Http1Parser();
 
-  // A response to HEAD, or to a request that upgrades: no body whatever the head says. Before the head.
+  // The message has no body, whatever its head says: a response to HEAD, or to an upgrade request. Call
+  // before the head is parsed.
   void SkipBody();
-  // Bytes consumed (of a response nothing before its head is all there); the rest is offered again with more
-  // behind it. Errors: kTooLarge (body), kBadRequest; HeadTooLarge() tells an over-long head from a malformed
-  // one.
+  // Returns the number of bytes consumed; 0 for a response whose head is incomplete. The caller offers the
+  // rest again with more bytes behind it. kTooLarge: the body exceeds its limit. kBadRequest: malformed, or
+  // the head exceeds its limit (HeadTooLarge()).
   Result<size_t> Feed(std::string_view bytes);
-  // The peer has closed: completes a response that ends so, else an error.
+  // The peer has closed. Completes a response that ends this way; otherwise an error.
   Result<> End();
 
   bool head_done() const;
   bool done() const;
-  bool started() const;  // any byte of this message has been taken
+  bool started() const;  // at least one byte of this message has been consumed
   bool HeadTooLarge() const;
   MessageHead& head();
   void Reset();

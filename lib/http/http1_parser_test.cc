@@ -12,7 +12,7 @@ struct Read {
   std::string type, body;
 };
 
-// As a connection does it: `step` bytes arrive at a time, and what was not taken is offered again.
+// Feeds like a connection: `step` bytes arrive at a time, and unconsumed bytes are offered again.
 Read ReadResponse(std::string_view bytes, size_t step, Http1Parser::Limits limits = {}) {
   Read read;
   Http1Parser parser(Http1Parser::Role::kResponse, limits,

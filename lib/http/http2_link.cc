@@ -9,7 +9,7 @@
 namespace keelson::http {
 namespace {
 constexpr size_t kHighWater = 256 << 10;
-// Frames (DATA apart) that wait for a peer that does not read: several for each stream there may be.
+// Frames (except DATA) queued for a peer that does not read: several for each possible stream.
 constexpr size_t kMaxFrames = 10000;
 }  // namespace
 

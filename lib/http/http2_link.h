@@ -1,7 +1,7 @@
-// What both ends of an HTTP/2 connection have in common: nghttp2 between a channel and streams. Internal to
-// lib/http; on the channel's loop.
+// The common part of both ends of an HTTP/2 connection: nghttp2 between a channel and streams. Internal to
+// lib/http; runs on the channel's loop.
 //
-// Received bytes go through nghttp2 to the derived class's callbacks; what nghttp2 has to say goes to the
+// Received bytes go through nghttp2 to the derived class's callbacks. Output of nghttp2 goes to the
 // channel, as long as the channel is not behind. Bodies are sent from shared strings without a copy.
 #pragma once
 
@@ -18,7 +18,7 @@
 
 namespace keelson::http {
 
-// What a stream still has to send.
+// The unsent part of a stream's body.
 struct OutBody {
   std::deque<std::shared_ptr<const std::string>> parts;
   size_t offset = 0;  // into the first part
@@ -42,19 +42,20 @@ class Http2Link : public Channel::Receiver {
  protected:
   explicit Http2Link(std::shared_ptr<Channel> channel) : channel_(std::move(channel)) {}
 
-  // `role`: nghttp2_session_server_new2 or nghttp2_session_client_new2. Callbacks of the derived class are
-  // added to `callbacks`, with this as user data.
+  // `role`: nghttp2_session_server_new2 or nghttp2_session_client_new2. `callbacks` has the callbacks of
+  // the derived class; their user data is `this`.
   void Create(decltype(&nghttp2_session_server_new2) role, nghttp2_session_callbacks* callbacks,
               const nghttp2_option* options);
-  // Sends what nghttp2 has; to be called after every change from outside its callbacks.
+  // Sends nghttp2's pending output. Call it after every change made outside of nghttp2's callbacks.
   void Pump();
   void Resume(int32_t stream_id) { nghttp2_session_resume_data(session_.get(), stream_id); }
-  // A provider that sends the body of the stream, which FindBody() finds.
+  // A data provider that sends the body that FindBody() returns for the stream.
   nghttp2_data_provider Provider();
   virtual OutBody* FindBody(int32_t stream_id) = 0;
-  // The connection is of no more use. Not inside a callback of nghttp2.
+  // The connection is no longer usable. Never called inside a callback of nghttp2.
   virtual void Ended(const Error* failure) = 0;
-  // All that was sent is out and nothing runs any more in nghttp2's eyes, or the derived class asked for it.
+  // Everything has been sent, and nghttp2 neither reads nor writes any more, or the derived class asked for
+  // the end.
   bool Exhausted() const;
 
   std::shared_ptr<Channel> channel_;
@@ -66,11 +67,11 @@ class Http2Link : public Channel::Receiver {
                           nghttp2_data_source* source, void*);
   static int SendBody(nghttp2_session*, nghttp2_frame* frame, const uint8_t* head, size_t length,
                       nghttp2_data_source*, void* self);
-  bool inside_ = false;  // of an nghttp2 call that runs callbacks
+  bool inside_ = false;  // inside an nghttp2 call that runs callbacks
 };
 
-// A header list for nghttp2, with names in lower case and without what HTTP/2 forbids. The strings of the
-// pairs stay valid as long as the list.
+// A header list for nghttp2, with names in lower case and without headers that HTTP/2 forbids. The pairs
+// point into the list, so they are valid as long as it is.
 class HeaderList {
  public:
   void Add(std::string_view name, std::string_view value);

@@ -1,5 +1,5 @@
-// Requests and watch deliveries through a server on this machine, TLS included. The client's share is in the
-// wall time; `cpu_us` is what the whole process spends on one request or delivery.
+// Requests and watch deliveries through a server on this machine, with TLS. The wall time includes the
+// client; `cpu_us` is the CPU time of the whole process per request or delivery.
 #include <benchmark/benchmark.h>
 #include <sys/resource.h>
 

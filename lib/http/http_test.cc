@@ -1,4 +1,4 @@
-// Client and server against each other, over every wire.
+// Client and server against each other, over every transport.
 #include <sys/socket.h>
 
 #include <atomic>

@@ -1,4 +1,4 @@
-// What requests and replies have in common. No protocol detail, no foreign headers.
+// Types that requests and responses share. No protocol details, no foreign headers.
 #pragma once
 
 #include <map>
@@ -12,14 +12,14 @@
 
 namespace keelson::http {
 
-// In order of arrival; names compare case-insensitively and may repeat.
+// Headers in order of arrival; names compare case-insensitively and may repeat.
 class Headers {
  public:
   Headers() = default;
   Headers(std::initializer_list<std::pair<std::string, std::string>> items) : items_(items) {}
 
   void Add(std::string name, std::string value) { items_.emplace_back(std::move(name), std::move(value)); }
-  void Set(std::string name, std::string value);  // replaces all of that name
+  void Set(std::string name, std::string value);  // replaces all headers of that name
   void Remove(std::string_view name);
   std::string_view Get(std::string_view name) const;  // first one; empty when absent
   bool Has(std::string_view name) const;
@@ -49,7 +49,7 @@ class Query {
   std::vector<std::pair<std::string, std::string>> items_;
 };
 
-std::string PercentDecode(std::string_view text);  // of a path: '+' stays
+std::string PercentDecode(std::string_view text);  // for paths: '+' stays
 std::string PercentEncode(std::string_view text);  // everything but unreserved characters
 
 bool EqualsIgnoreCase(std::string_view a, std::string_view b);

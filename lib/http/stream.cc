@@ -5,7 +5,7 @@
 namespace keelson::http {
 namespace {
 
-// Owned by the callbacks that are under way; the last one to end lets go of both streams.
+// Owned by the pending callbacks; the last one releases both streams.
 struct Joint {
   std::unique_ptr<Stream> sides[2];
   std::function<void()> done;

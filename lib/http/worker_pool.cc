@@ -27,7 +27,7 @@ void WorkerPool::Work() NO_THREAD_SAFETY_ANALYSIS {
     tasks_.pop_front();
     mutex_.unlock();
     task();
-    task = nullptr;  // what it holds is let go without the lock
+    task = nullptr;  // destroy it without the lock
     mutex_.lock();
   }
   mutex_.unlock();

@@ -1,4 +1,5 @@
-// Threads that run handlers. They are made as work comes, up to a limit, and kept. Internal to lib/http.
+// Threads that run handlers. The pool starts them on demand, up to a limit, and keeps them. Internal to
+// lib/http.
 #pragma once
 
 #include <deque>
@@ -15,9 +16,9 @@ class WorkerPool {  // thread safe
   explicit WorkerPool(int limit) : limit_(limit) {}
   ~WorkerPool() { Stop(); }
 
-  // False, and `task` is dropped, after Stop().
+  // Queues a task. After Stop(): drops it and returns false.
   bool Submit(std::function<void()> task);
-  // Drops what has not begun and waits for what has.
+  // Drops tasks that have not started and waits for those that have.
   void Stop();
 
  private:

@@ -30,7 +30,7 @@ void ClientCore::Start(std::shared_ptr<Exchange> exchange) {
     idle_.pop_back();
     return connection->Submit(std::move(exchange));
   }
-  // Until the first handshake has told the protocol, or more room comes, one connection is made for all.
+  // Until the first handshake shows the protocol, or there is more room, one connection is made for all.
   if (speaks_http2_ && connecting_) return waiting_.push_back(std::move(exchange));
   ConnectFor(std::move(exchange));
 }
@@ -65,7 +65,7 @@ void ClientCore::Connected(std::shared_ptr<Channel> channel, std::shared_ptr<Exc
                           : MakeHttp1Connection(shared_from_this(), std::move(channel));
   connections_.insert(connection);
   if (exchange->over()) {
-    // Given up meanwhile; the connection serves another.
+    // The caller has given up; another exchange can use the connection.
     if (exchange->upgrade) return connection->Close();
     return connection->shared() ? void() : Idle(connection);
   }
@@ -78,7 +78,7 @@ void ClientCore::Idle(const std::shared_ptr<ClientConnection>& connection) {
 }
 
 void ClientCore::Gone(const std::shared_ptr<ClientConnection>& connection) {
-  auto keep = connection;  // may be a reference into what is erased
+  auto keep = connection;  // the argument may refer to what erase() destroys
   std::erase(idle_, keep);
   connections_.erase(keep);
 }

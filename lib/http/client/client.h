@@ -1,4 +1,4 @@
-// HTTP client: HTTP/1.1 and, where ALPN gives it, HTTP/2; connections are kept and shared. Thread safe.
+// HTTP client: HTTP/1.1, and HTTP/2 where ALPN selects it. Keeps and shares connections. Thread safe.
 #pragma once
 
 #include <chrono>
@@ -17,7 +17,7 @@ namespace keelson::http {
 struct ClientRequest {
   std::string method = "GET";
   std::string target = "/";  // path and query, encoded
-  Headers headers;           // Host is added
+  Headers headers;           // Host is added automatically
   std::string body;
 };
 
@@ -27,14 +27,14 @@ struct ClientResponse {
   std::string body;
 };
 
-// A response whose body comes piece by piece.
+// A response whose body arrives piece by piece.
 class ResponseReader {
  public:
   virtual ~ResponseReader() = default;
   virtual int status() const = 0;
   virtual const Headers& headers() const = 0;
   // Blocks for the next piece; empty at the end. kTimeout after `idle` without a byte (max(): never),
-  // kCancelled by `stop`.
+  // kCancelled on `stop`.
   virtual Result<std::string> Read(std::stop_token stop, std::chrono::milliseconds idle) = 0;
 };
 
@@ -50,16 +50,17 @@ class Client {
   static Result<std::unique_ptr<Client>> Create(ClientOptions options);
   virtual ~Client() = default;
 
-  // The whole response, any status. A request on a kept connection that the server has closed is tried
-  // again on a new one. kUnavailable: no connection; kTimeout; kCancelled.
+  // Sends the request and returns the whole response, whatever its status. Retries on a new connection if
+  // the server had closed a kept one. kUnavailable: no connection; kTimeout; kCancelled.
   virtual Result<ClientResponse> Do(const ClientRequest& request, std::chrono::milliseconds timeout,
                                     std::stop_token stop = {}) = 0;
-  // Returns once the head has come (within `timeout`).
+  // Like Do(), but returns once the head has arrived (within `timeout`); the caller reads the body.
   virtual Result<std::unique_ptr<ResponseReader>> Open(const ClientRequest& request,
                                                        std::chrono::milliseconds timeout,
                                                        std::stop_token stop = {}) = 0;
-  // An HTTP/1.1 request with Connection: Upgrade on a connection of its own. A status other than 101 is
-  // an error with the body as its message and the code of that status; `refusal`, when given, gets it whole.
+  // Sends an HTTP/1.1 request with Connection: Upgrade on a connection of its own. A status other than 101
+  // is an error with the code of that status and the body as message; `refusal`, if given, gets the whole
+  // response.
   struct Upgraded {
     Headers headers;  // of the 101
     std::unique_ptr<Stream> stream;

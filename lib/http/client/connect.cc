@@ -39,7 +39,7 @@ Result<std::vector<SocketAddress>> Resolve(const Endpoint& endpoint, bool numeri
 }
 
 void TuneTcp(int fd) {
-  // A peer that vanished without a word is noticed within a minute, also in the middle of a long watch.
+  // Detects a peer that vanished silently within a minute, even in the middle of a long watch.
   int one = 1, idle = 15, interval = 5, probes = 6;
   unsigned user_timeout = 45000;
   setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
@@ -71,7 +71,7 @@ class Connecting : public std::enable_shared_from_this<Connecting> {
     if (!endpoint_.unix_path.empty()) return BeginUnix();
     if (Result<std::vector<SocketAddress>> literal = Resolve(endpoint_, true))
       return Resolved(std::move(literal));
-    // getaddrinfo blocks and cannot be cancelled: a thread that nobody waits for.
+    // getaddrinfo blocks and cannot be cancelled: run it in a detached thread.
     std::thread([self = shared_from_this(), loop = loop_, endpoint = endpoint_]() mutable {
       auto result = Resolve(endpoint, false);
       loop->Post([self = std::move(self), result = std::move(result)]() mutable {

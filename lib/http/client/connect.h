@@ -1,4 +1,4 @@
-// Where a client connects to, and the connecting. Internal to lib/http.
+// The address that a client connects to, and connecting. Internal to lib/http/client.
 #pragma once
 
 #include <chrono>
@@ -15,13 +15,15 @@ struct Endpoint {
   bool tls = false;
   std::string host;  // name or IP literal without brackets
   std::string port;
-  std::string unix_path;  // set for unix sockets, the rest is then empty
+  std::string unix_path;  // for unix sockets; host and port are then empty
   std::string authority;  // the Host header
 };
 
+// Parses ClientOptions::base_url. kBadRequest when it is malformed.
 Result<Endpoint> ParseBaseUrl(const std::string& url);
 
-// Resolves, connects and, with a `context`, shakes hands. Runs on `loop`; `done` too, exactly once.
+// Resolves, connects and, with a `context`, does the TLS handshake. Runs on `loop` and calls `done` there,
+// exactly once.
 void Connect(std::shared_ptr<event::Loop> loop, const Endpoint& endpoint, SslContextPtr context,
              const TlsClientOptions& tls, std::chrono::milliseconds timeout,
              std::function<void(Result<std::shared_ptr<Channel>>)> done);

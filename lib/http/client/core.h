@@ -1,4 +1,4 @@
-// The loop side of a client: its connections and what waits for one. Internal to lib/http.
+// The loop side of a client: its connections, and exchanges that wait for one. Internal to lib/http/client.
 #pragma once
 
 #include <deque>
@@ -11,13 +11,13 @@
 
 namespace keelson::http {
 
-// A client's connection. One exchange at a time (HTTP/1.1) or many.
+// A connection of a client. Runs one exchange at a time (HTTP/1.1) or many (HTTP/2).
 class ClientConnection : public Carrier {
  public:
-  virtual bool HasRoom() const = 0;  // Submit() may be called
+  virtual bool HasRoom() const = 0;  // whether Submit() may be called
   virtual bool shared() const = 0;   // HTTP/2
   virtual void Submit(std::shared_ptr<Exchange> exchange) = 0;
-  virtual void Close() = 0;  // its exchanges fail
+  virtual void Close() = 0;  // fails its exchanges
 };
 
 class ClientCore : public std::enable_shared_from_this<ClientCore> {
@@ -30,9 +30,9 @@ class ClientCore : public std::enable_shared_from_this<ClientCore> {
 
   // ---- loop thread ----
   void Start(std::shared_ptr<Exchange> exchange);
-  void Shutdown();  // closes all; later exchanges fail
-  // From connections: an HTTP/1.1 connection is free again; a connection is of no use any more; an exchange
-  // got no answer at all and may be sent again.
+  void Shutdown();  // closes everything; later exchanges fail
+  // Called by connections: an HTTP/1.1 connection is free again (Idle), a connection is no longer usable
+  // (Gone), an exchange got no response at all and may be sent again (Retry).
   void Idle(const std::shared_ptr<ClientConnection>& connection);
   void Gone(const std::shared_ptr<ClientConnection>& connection);
   void Retry(std::shared_ptr<Exchange> exchange, const Error& error);
@@ -46,10 +46,10 @@ class ClientCore : public std::enable_shared_from_this<ClientCore> {
   const Endpoint endpoint_;
   const SslContextPtr any_, http1_only_;
   std::unordered_set<std::shared_ptr<ClientConnection>> connections_;
-  std::vector<std::shared_ptr<ClientConnection>> idle_;  // HTTP/1.1, the last used last
-  std::deque<std::shared_ptr<Exchange>> waiting_;        // for the connection that tells the protocol
+  std::vector<std::shared_ptr<ClientConnection>> idle_;  // HTTP/1.1, most recently used last
+  std::deque<std::shared_ptr<Exchange>> waiting_;        // for the connection that will show the protocol
   bool connecting_ = false;
-  bool speaks_http2_ = true;  // as far as is known
+  bool speaks_http2_ = true;  // as far as known
   bool shut_down_ = false;
 };
 

@@ -101,7 +101,7 @@ Result<std::string> Exchange::Read(std::stop_token stop,
 void Exchange::GiveUp() {
   loop->Post([self = shared_from_this()] {
     if (std::exchange(self->over_, true)) {
-      // An upgrade that came when nobody waited any more.
+      // The upgrade came after the caller had stopped waiting.
       if (auto stream = self->TakeStream()) stream->Close(true);
       return;
     }

@@ -1,5 +1,5 @@
-// One client request and its response, between the thread that asked and the connection that carries it.
-// Internal to lib/http.
+// One client request and its response, between the caller's thread and the connection that carries it.
+// Internal to lib/http/client.
 #pragma once
 
 #include <chrono>
@@ -18,12 +18,12 @@ namespace keelson::http {
 
 class Exchange;
 
-// What carries an exchange; its methods run on the loop.
+// The connection that carries an exchange; its methods run on the loop.
 class Carrier {
  public:
   virtual ~Carrier() = default;
   virtual void Abort(Exchange& exchange) = 0;
-  virtual void Resume(Exchange& exchange, size_t read) = 0;  // `read` bytes have been taken by the reader
+  virtual void Resume(Exchange& exchange, size_t read) = 0;  // the reader has taken `read` bytes
 };
 
 class Exchange : public std::enable_shared_from_this<Exchange> {
@@ -33,22 +33,22 @@ class Exchange : public std::enable_shared_from_this<Exchange> {
 
   const std::shared_ptr<event::Loop> loop;
   const ClientRequest request;
-  const bool streaming;  // the body is read piece by piece: what is queued is bounded
+  const bool streaming;  // the body is read piece by piece: limit what is queued
 
   // ---- loop thread ----
   std::weak_ptr<Carrier> carrier;
   bool upgrade = false;
   int attempts = 0;
   void OnHead(int status, Headers headers);
-  // True when the reader is behind: no more until Resume().
+  // True when the reader is behind: deliver no more until Resume().
   bool OnBody(std::string_view bytes);
   void OnUpgraded(std::shared_ptr<StreamCore> stream);
   void OnEnd();
   void OnFail(Error error);
   bool head_seen() const { return head_seen_; }
-  bool over() const { return over_; }  // ended, failed or given up: carriers stop
+  bool over() const { return over_; }  // ended, failed or given up: the carrier stops
 
-  // ---- the asking thread ----
+  // ---- caller's thread ----
   using Deadline = std::chrono::steady_clock::time_point;
   static Deadline DeadlineIn(std::chrono::milliseconds timeout);
   Result<> AwaitHead(Deadline deadline, std::stop_token stop);

@@ -48,7 +48,7 @@ class Http1Connection final : public ClientConnection,
   event::Timer timer_;
   Http1Parser parser_;
   std::shared_ptr<Exchange> current_;
-  std::string in_;  // of a head that is not complete
+  std::string in_;  // an incomplete head
   int served_ = 0;
   bool head_given_ = false, closed_ = false;
 };
@@ -78,7 +78,7 @@ void Http1Connection::Submit(std::shared_ptr<Exchange> exchange) {
   head_given_ = false;
   if (current_->request.method == "HEAD") parser_.SkipBody();
   channel_->Send(RequestHead(*current_, core_->endpoint()));
-  // The body is the exchange's own; it lives as long as the queue needs it.
+  // The exchange owns the body; it lives as long as the queue needs it.
   if (!current_->request.body.empty()) {
     channel_->Send(std::shared_ptr<const std::string>(current_, &current_->request.body));
   }
@@ -98,7 +98,7 @@ void Http1Connection::Body(std::string_view piece) {
 }
 
 void Http1Connection::OnData(std::string_view bytes) {
-  if (!current_) return End();  // nobody asked
+  if (!current_) return End();  // no request is waiting for this
   std::string joined;
   if (!in_.empty()) {
     joined = std::exchange(in_, {}) + std::string(bytes);
@@ -111,7 +111,7 @@ void Http1Connection::OnData(std::string_view bytes) {
     if (parser_.head_done()) {
       int status = parser_.head().status;
       if (status >= 100 && status < 200 && !(status == 101 && current_->upgrade)) {
-        parser_.Reset();  // interim: the answer follows
+        parser_.Reset();  // interim response: the real one follows
         continue;
       }
       Head();
@@ -136,7 +136,7 @@ void Http1Connection::Complete(std::string_view rest) {
   bool keep = parser_.head().keep_alive && rest.empty() && !exchange->upgrade;
   exchange->OnEnd();
   if (!keep) return End();
-  channel_->ResumeReading();  // to see it closed
+  channel_->ResumeReading();  // to notice when the peer closes
   timer_.Start(kIdleFor, [this] { End(); });
   core_->Idle(self);
 }

@@ -1,4 +1,4 @@
-// The client's side of an HTTP/2 connection: many exchanges, each with a window of its own.
+// The client's side of an HTTP/2 connection: many exchanges, each with its own window.
 #include <unordered_map>
 #include <utility>
 
@@ -13,11 +13,11 @@ constexpr int32_t kConnectionWindow = 64 << 20;
 constexpr uint32_t kMaxStreams = 1000;
 
 struct ClientStream {
-  std::shared_ptr<Exchange> exchange;  // null once it has been given up
+  std::shared_ptr<Exchange> exchange;  // null after the caller gave up
   OutBody out;
   int status = 0;
   Headers headers;
-  size_t unread = 0;  // received, and withheld from the stream's window
+  size_t unread = 0;  // received, and not yet returned to the stream's window
 };
 
 class Http2Connection final : public ClientConnection,
@@ -165,7 +165,7 @@ int Http2Connection::OnFrame(const nghttp2_frame& frame) {
 }
 
 int Http2Connection::OnChunk(int32_t id, std::string_view bytes) {
-  // The connection's window is always given back: a reader that is behind holds up its own stream only.
+  // Always return bytes to the connection's window: a slow reader then only holds up its own stream.
   nghttp2_session_consume_connection(session_.get(), bytes.size());
   ClientStream* stream = Find(id);
   if (!stream) return 0;
@@ -187,7 +187,7 @@ int Http2Connection::OnStreamClose(int32_t id, uint32_t code) {
     exchange->OnFail(std::move(error));
     return 0;
   }
-  // Not processed: a new connection may take it. Not from inside nghttp2.
+  // The server has not processed it: a new connection may take it. Post, to leave nghttp2's callback first.
   channel_->loop().Post([core = core_, exchange, error] { core->Retry(exchange, error); });
   return 0;
 }

@@ -1,4 +1,4 @@
-// What the sessions of one server share. Internal to lib/http.
+// State that the sessions of one server share. Internal to lib/http/server.
 #pragma once
 
 #include <atomic>
@@ -16,12 +16,12 @@
 
 namespace keelson::http {
 
-// A connection in any of its phases. Drain and Abort run on its loop.
+// A connection in any phase. Drain() and Abort() run on its loop.
 class Connection {
  public:
   virtual ~Connection() = default;
   virtual event::Loop& loop() = 0;
-  virtual void Drain() = 0;  // end once what runs has been answered
+  virtual void Drain() = 0;  // end after the requests in progress
   virtual void Abort() = 0;  // end now
 };
 
@@ -64,11 +64,11 @@ struct ServerCore {
   }
 };
 
-// Begins serving HTTP on a connection whose handshake is done; on its loop.
+// Start HTTP on a connection after its handshake; on its loop.
 void StartHttp1(std::shared_ptr<ServerCore> core, std::shared_ptr<Channel> channel, Origin origin);
 void StartHttp2(std::shared_ptr<ServerCore> core, std::shared_ptr<Channel> channel, Origin origin);
 
-// Fills path, query and the like from a request target; false when it is not an origin-form path.
+// Sets path, query and the like from a request target. False: not an origin-form path.
 bool SetTarget(ServerRequest& request, std::string_view target);
 
 }  // namespace keelson::http

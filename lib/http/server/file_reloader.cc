@@ -17,16 +17,16 @@ namespace keelson::http {
 namespace {
 
 constexpr std::chrono::minutes kPeriod{1};
-// Where the kernel tells nothing.
+// The polling period without inotify.
 constexpr std::chrono::seconds kBlindPeriod{1};
-// Whoever replaces several files takes a moment from the first to the last.
+// The time to wait after a change: a program that replaces several files needs a moment for all of them.
 constexpr std::chrono::milliseconds kSettled{100};
 constexpr uint32_t kChanges =
     IN_CLOSE_WRITE | IN_CREATE | IN_DELETE | IN_MOVED_TO | IN_MOVED_FROM | IN_ATTRIB;
 
 std::string HashOf(const std::string& text) { return "sha256:" + Sha256Hex(text); }
 
-// Each file's hash: what two files hold must not look like what two others do.
+// A hash per file, so that moving content between files is a change too.
 Result<std::string> Hashes(const std::vector<std::string>& files) {
   std::string all;
   for (const std::string& file : files) {
@@ -54,7 +54,7 @@ void Count(const FileReloader::Watched& watched, bool good, WallTime now) {
       .Set(static_cast<double>(std::chrono::system_clock::to_time_t(now)));
 }
 
-// Which configuration is in force.
+// Reports which configuration is in use.
 void TellInForce(const FileReloader::Watched& watched, const std::string& hash) {
   if (watched.controller.empty()) return;
   metrics::Family& info =
@@ -92,7 +92,7 @@ void FileReloader::Check(State& state) {
   }
   Result<> done;
   if (!hashes) {
-    // It may be there again soon: whoever renews files may take two steps to it.
+    // The files may be readable again soon: a renewal may take two steps.
     if (std::exchange(state.problem, hashes.error().message()) == hashes.error().message()) return;
     done = hashes.error();
   } else {
@@ -109,7 +109,7 @@ void FileReloader::Check(State& state) {
   }
 }
 
-// Those of the names, and of what they lead to: either may be replaced.
+// The directories of the names and of their link targets: either may be replaced.
 std::set<std::string> FileReloader::Directories() const {
   std::set<std::string> out;
   for (const State& state : all_) {
@@ -127,7 +127,7 @@ void FileReloader::Wait(std::stop_token stop) {
   auto inotify = event::Inotify::Create();
   bool blind = !inotify;
   for (const std::string& directory : Directories()) blind = blind || !inotify->Add(directory, kChanges);
-  // What happened before the watches were there is seen now.
+  // Catch changes from before the watches were set up.
   Check();
   if (blind) {
     Pause(Clock::Real(), kBlindPeriod, stop);

@@ -1,6 +1,6 @@
-// Files that are taken up when they change, without a restart: certificates, keys, configuration. What makes
-// no sense is told of, in the log and on /metrics, and leaves things as they are; it is looked at again when
-// it changes again.
+// Reloads files when they change, without a restart: certificates, keys, configuration. A file that cannot
+// be loaded is reported in the log and on /metrics, and the previous content stays in use until the file
+// changes again.
 #pragma once
 
 #include <functional>
@@ -19,30 +19,30 @@ class FileReloader {
   explicit FileReloader(Clock& clock = Clock::Real()) : clock_(clock) {}
 
   struct Watched {
-    std::string name;                // of the flag, for people: "token-auth-file"
-    std::vector<std::string> files;  // belong together; empty names are left out
+    std::string name;                // the flag's name, for logs: "token-auth-file"
+    std::vector<std::string> files;  // loaded together; empty names are dropped
     std::function<Result<>()> reload;
-    // Upstream's metrics apiserver_NAME_automatic_reloads_total and so on:
-    // "authentication_config_controller".
+    // The NAME in upstream's metrics apiserver_NAME_automatic_reloads_total and so on:
+    // "authentication_config_controller". Empty: no such metrics.
     std::string controller = "";
   };
-  // The files have just been read: they are taken as they are.
+  // Watches files whose current content the caller has already loaded.
   void Add(Watched watched);
 
-  // One look at all files.
+  // Checks all files once.
   void Check();
-  // Looks whenever the kernel tells of a change beside them, and once a minute.
+  // Checks all files after each change in their directories, and once a minute.
   void Run(std::stop_token stop);
 
  private:
   struct State {
     Watched watched;
-    std::string seen;     // a hash of what the files hold; of the last that was tried
-    std::string problem;  // that files could not be read for, told once
+    std::string seen;     // the files' hashes at the last attempt
+    std::string problem;  // why the files could not be read; reported once
   };
   void Check(State& state);
   std::set<std::string> Directories() const;
-  // Blocks until there may be something new.
+  // Blocks until something may have changed.
   void Wait(std::stop_token stop);
 
   Clock& clock_;

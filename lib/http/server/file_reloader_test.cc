@@ -53,7 +53,7 @@ TEST_F(FileReloaderTest, LooksAtWhatHasChanged) {
   files_.Check();
   EXPECT_EQ(reloads_, 1);
   EXPECT_TRUE(Metric("keelson_file_reloads_total{flag=\"pair\",status=\"success\"} 1"));
-  // The same text in other files is a change.
+  // Moving the same text to the other file is a change.
   Write("a", "3");
   Write("b", "1");
   files_.Check();
@@ -78,7 +78,7 @@ TEST_F(FileReloaderTest, TellsOnceOfWhatMakesNoSense) {
   files_.Check();
   EXPECT_EQ(reloads_, 1);
   EXPECT_TRUE(failures(1));
-  // What cannot be read is not asked about, and what is there again unchanged is nothing new.
+  // An unreadable file is not reloaded; if it comes back unchanged, nothing is new.
   std::filesystem::remove(Path("a"));
   files_.Check();
   files_.Check();
@@ -135,7 +135,7 @@ TEST_F(FileReloaderRunTest, TheKernelTellsOfChanges) {
   AwaitReloads(2);
 }
 
-// As a mounted Secret changes: its files are links through one link that is replaced.
+// Like a mounted Secret: the files are links through one link that is replaced.
 TEST_F(FileReloaderRunTest, LinksAreFollowed) {
   auto publish = [this](const std::string& version, const std::string& text) {
     ASSERT_TRUE(MakeDirs(Path(version)));

@@ -1,5 +1,5 @@
-// The server's side of an HTTP/1.1 connection: one request at a time, the next is read when the response
-// has been sent.
+// The server's side of an HTTP/1.1 connection: one request at a time. It reads the next one after it has
+// sent the response.
 #include <optional>
 #include <utility>
 
@@ -13,7 +13,7 @@ namespace {
 
 constexpr size_t kReadAhead = 64 << 10;
 
-// A connection after its upgrade, so that the server's end closes it too.
+// A connection after its upgrade, so that the server closes it when it ends.
 class UpgradedConnection final : public Connection {
  public:
   UpgradedConnection(std::shared_ptr<StreamCore> stream) : stream_(std::move(stream)) {}
@@ -62,7 +62,7 @@ class Http1Session final : public Channel::Receiver,
     if (current_ && in_.size() >= kReadAhead) channel_->PauseReading();
   }
   void OnEnd(const Error* failure) override {
-    // A half-closed client still gets an answer that is on its way; else it counts as gone.
+    // A half-closed client still gets a response that is on its way; otherwise it counts as gone.
     if (!failure && finishing_) {
       keep_alive_ = false;
       return;
@@ -96,9 +96,9 @@ class Http1Session final : public Channel::Receiver,
   std::shared_ptr<ServerCore> core_;
   std::shared_ptr<Channel> channel_;
   const Origin origin_;
-  std::optional<event::Timer> timer_;  // ends with the connection: writers may outlive it on any thread
+  std::optional<event::Timer> timer_;  // reset at the end: writers may live longer, on any thread
   Http1Parser parser_;
-  std::string in_;  // bytes behind the current message
+  std::string in_;  // bytes after the current message
   std::string body_;
   std::shared_ptr<Response> current_;
   bool head_seen_ = false;
@@ -112,7 +112,7 @@ void Http1Session::AwaitRequest() {
   timer_->Start(core_->options.idle_timeout, [this] { End(true); });
 }
 
-// How many bytes have been taken; the rest is offered again with more behind it.
+// Returns the number of bytes consumed; the caller offers the rest again with more bytes behind it.
 size_t Http1Session::Parse(std::string_view bytes) {
   size_t used = 0;
   while (used < bytes.size() && !current_ && !ended_) {
@@ -128,7 +128,7 @@ size_t Http1Session::Parse(std::string_view bytes) {
     if (parser_.done()) {
       Dispatch();
     } else if (*taken == 0) {
-      break;  // the head is not complete
+      break;  // the head is incomplete
     }
   }
   return used;
@@ -181,7 +181,7 @@ void Http1Session::Refuse(int status, std::string_view message) {
 
 void AppendHeader(std::string& out, std::string_view name, std::string_view value) {
   out.append(name).append(": ");
-  for (char c : value) out += c == '\r' || c == '\n' || c == '\0' ? ' ' : c;  // no header may end another
+  for (char c : value) out += c == '\r' || c == '\n' || c == '\0' ? ' ' : c;  // prevents header injection
   out += "\r\n";
 }
 
@@ -202,7 +202,7 @@ void Http1Session::SendHead(Response::Batch& batch) {
   if (batch.content_length) {
     if (has_body) AppendHeader(out, "Content-Length", std::to_string(*batch.content_length));
   } else if (http10_) {
-    keep_alive_ = false;  // the end of the connection is the end of the body
+    keep_alive_ = false;  // closing the connection ends the body
   } else if (has_body) {
     chunked_ = true;
     AppendHeader(out, "Transfer-Encoding", "chunked");

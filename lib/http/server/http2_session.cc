@@ -15,7 +15,8 @@ namespace {
 constexpr uint32_t kStreamWindow = 256 << 10;
 constexpr int32_t kConnectionWindow = 4 << 20;
 constexpr size_t kMaxHeaders = 256 << 10;
-// What one peer may make us hold of its requests at a time. A few bytes of HPACK stand for a long header.
+// The limit for the request data that one peer may make the server hold. A few bytes of HPACK can expand to
+// a long header.
 constexpr size_t kMaxRequestBytes = 32 << 20;
 
 using Steady = std::chrono::steady_clock;
@@ -24,14 +25,14 @@ struct ServerStream {
   std::shared_ptr<ServerRequest> request = std::make_shared<ServerRequest>();
   std::string target, authority;
   size_t header_bytes = 0;
-  size_t held = 0;                     // of the connection's kMaxRequestBytes
-  int refusal = 0;                     // the status of what is wrong with its head
-  std::shared_ptr<Response> response;  // from dispatch on
+  size_t held = 0;                     // its part of the connection's kMaxRequestBytes
+  int refusal = 0;                     // the status for a bad head
+  std::shared_ptr<Response> response;  // set at dispatch
   OutBody out;
-  Steady::time_point moved = Steady::now();  // began, or a piece of the response went out
+  Steady::time_point moved = Steady::now();  // when it began, or last sent a piece of the response
   bool is_head = false, refused = false;
 
-  // The request ought to be complete by now, or what there is to send ought to move.
+  // The request should be complete by now, or the response should have moved.
   bool WaitsForPeer() const { return !response || out.size > 0; }
 };
 
@@ -41,8 +42,8 @@ bool Chance(double part) {
   return std::uniform_real_distribution<double>(0, 1)(random) < part;
 }
 
-// Frames that make us reset streams: a burst of them is let pass, then so many a second. (Resets that the
-// peer sends are counted likewise by nghttp2.)
+// Limits frames that make the server reset streams: allows a burst, then a rate. (nghttp2 limits the resets
+// that the peer sends.)
 class MistakeBudget {
  public:
   bool Spend() {
@@ -111,11 +112,11 @@ class Http2Session final : public Http2Link,
 
   std::shared_ptr<ServerCore> core_;
   const Origin origin_;
-  std::optional<event::Timer> timer_;  // ends with the connection: writers may outlive it on any thread
+  std::optional<event::Timer> timer_;  // reset at the end: writers may live longer, on any thread
   std::unordered_map<int32_t, ServerStream> streams_;
-  size_t held_ = 0;  // of all streams
+  size_t held_ = 0;  // by all streams
   MistakeBudget mistakes_;
-  Steady::time_point quiet_since_ = Steady::now();  // where there is no stream
+  Steady::time_point quiet_since_ = Steady::now();  // since when there is no stream
 };
 
 nghttp2_session_callbacks* Http2Session::Callbacks() {
@@ -173,8 +174,8 @@ void Http2Session::WatchTime() {
   timer_->Start(std::chrono::milliseconds(core_->options.idle_timeout) / 4, [this] { Sweep(); });
 }
 
-// Ends what the peer leaves lying: the connection without streams, requests that do not become complete,
-// responses that are not read (windows that stay shut look alive to TCP).
+// Ends what the peer has abandoned: a connection without streams, requests that never become complete, and
+// responses that the peer does not read (a closed window looks alive to TCP).
 void Http2Session::Sweep() {
   auto self = shared_from_this();
   const Steady::time_point limit = Steady::now() - core_->options.idle_timeout;
@@ -365,7 +366,7 @@ void Http2Session::Ended(const Error* failure) {
   auto self = shared_from_this();
   timer_.reset();
   if (failure) {
-    channel_->Close();  // what is queued is nothing that such a peer waits for
+    channel_->Close();  // such a peer does not wait for what is queued
   } else {
     channel_->CloseGracefully();
   }

@@ -1,5 +1,5 @@
-// How /metrics is answered, as promhttp does: in Prometheus' text form or OpenMetrics' by Accept, in gzip by
-// Accept-Encoding. Exemplars are in neither.
+// Serves /metrics like promhttp: Prometheus' text form or OpenMetrics by Accept, gzip by Accept-Encoding.
+// Neither form has exemplars.
 #pragma once
 
 #include <string>
@@ -12,8 +12,9 @@ struct MetricsAnswer {
   Headers headers;  // Content-Type, Content-Encoding
   std::string body;
 };
-// `text`: in Prometheus' form 0.0.4, as metrics::Print() makes it.
+// `text` is in Prometheus' form 0.0.4, from metrics::Print().
 MetricsAnswer AnswerMetrics(const ServerRequest& request, std::string text);
+// Replies 200 with AnswerMetrics().
 void ReplyMetrics(const ServerRequest& request, ResponseWriter& writer, std::string text);
 
 }  // namespace keelson::http

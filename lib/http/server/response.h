@@ -1,4 +1,5 @@
-// What a handler's ResponseWriter and the session that sends for it share. Internal to lib/http.
+// State shared by a handler's ResponseWriter and the session that sends for it. Internal to
+// lib/http/server.
 //
 //   worker threads                     I/O thread
 //   Writer --Start/Write/Finish--> Response --Take()--> session
@@ -19,23 +20,24 @@ namespace keelson::http {
 
 class Response : public std::enable_shared_from_this<Response> {  // thread safe
  public:
-  // `wake` makes the session call Take() on its thread soon; `upgrade` takes the connection over.
+  // WakeResponse() makes the session call Take() on its thread soon. UpgradeResponse() takes the connection
+  // over. Both from any thread.
   struct Session {
     virtual ~Session() = default;
     virtual void WakeResponse(std::shared_ptr<Response> response) = 0;
     virtual Result<std::unique_ptr<Stream>> UpgradeResponse(const std::shared_ptr<Response>& response,
                                                             Headers headers) = 0;
-    virtual size_t BytesBehind(const Response& response) const = 0;  // taken, and not sent yet
+    virtual size_t BytesBehind(const Response& response) const = 0;  // taken, but not sent yet
   };
-  // A chunk of what there is to send.
+  // The next part of the response to send.
   struct Batch {
-    bool head = false;  // status and headers are valid, and first
+    bool head = false;  // `status` and `headers` are valid and come first
     int status = 0;
     Headers headers;
-    std::optional<size_t> content_length;  // of a whole reply
+    std::optional<size_t> content_length;  // of a complete reply
     std::vector<std::shared_ptr<const std::string>> data;
     bool finished = false;
-    bool abandoned = false;  // the writer is gone and has not finished
+    bool abandoned = false;  // the writer is gone and did not finish
   };
 
   explicit Response(std::shared_ptr<Session> session) : session_(std::move(session)) {}
@@ -45,7 +47,7 @@ class Response : public std::enable_shared_from_this<Response> {  // thread safe
   void Complete();  // all sent, or the client has gone: runs the callbacks, once
   bool closed() const;
   int64_t stream_id = 0;          // HTTP/2: the session's own
-  std::atomic<size_t> behind{0};  // HTTP/2: taken by the session and not sent yet
+  std::atomic<size_t> behind{0};  // HTTP/2: bytes taken by the session and not sent yet
 
   // Writer side: see ResponseWriter.
   bool Head(int status, Headers headers, std::optional<size_t> content_length,
@@ -78,6 +80,6 @@ class Response : public std::enable_shared_from_this<Response> {  // thread safe
 std::shared_ptr<ResponseWriter> MakeWriter(std::shared_ptr<Response> response);
 
 std::string_view StatusText(int status);
-const std::string& HttpDate();  // now, as the Date header has it; the thread's own copy
+const std::string& HttpDate();  // now, in the form of the Date header; one copy per thread
 
 }  // namespace keelson::http

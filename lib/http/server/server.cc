@@ -57,7 +57,7 @@ Result<Address> ParseAddress(const std::string& literal, uint16_t port) {
   return Error(Code::kBadRequest, "listen address " + literal + ": not an IP address");
 }
 
-// A connection until HTTP begins on it.
+// A connection before HTTP starts on it.
 class Arriving final : public Connection, public std::enable_shared_from_this<Arriving> {
  public:
   Arriving(std::shared_ptr<ServerCore> core, std::shared_ptr<Channel> channel, std::string remote)
@@ -158,7 +158,7 @@ void ServerImpl::Accept() {
     }
     if (errno == EINTR || errno == ECONNABORTED) continue;
     if (errno == EAGAIN) break;
-    // Out of descriptors or memory: the backlog waits until some are free again.
+    // No descriptors or memory: leave connections in the backlog until some are free again.
     log::Warn("Accept failed", {{"error", ErrnoError("accept")}});
     return pause_->Start(std::chrono::milliseconds(100), [this] { StartAccepting(); });
   }
@@ -167,7 +167,7 @@ void ServerImpl::Accept() {
 
 void ServerImpl::Welcome(UniqueFd fd, std::string remote) {
   int one = 1, idle = 60, interval = 15;
-  unsigned user_timeout = 60000;  // for a client that vanished while we send to it
+  unsigned user_timeout = 60000;  // for a client that vanishes while we send to it
   setsockopt(fd.get(), IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
   setsockopt(fd.get(), SOL_SOCKET, SO_KEEPALIVE, &one, sizeof one);
   setsockopt(fd.get(), IPPROTO_TCP, TCP_KEEPIDLE, &idle, sizeof idle);

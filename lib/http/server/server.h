@@ -1,8 +1,9 @@
-// HTTP server over TLS (or plain, for tests and loopback health): HTTP/1.1, HTTP/2 by ALPN, upgrades.
+// HTTP server over TLS (or plain, for tests and health checks on loopback): HTTP/1.1, HTTP/2 by ALPN,
+// upgrades.
 //
 // Sockets live on `io_threads` Asio threads that never block; handlers run on a pool of `worker_threads`
-// and may. A response that goes on after its handler has returned (a watch, a followed log) holds no
-// thread: whoever has the ResponseWriter writes to it when there is something to say.
+// and may block. A response that continues after its handler has returned (a watch, a followed log) holds
+// no thread: any thread with the ResponseWriter writes when there is data.
 #pragma once
 
 #include <chrono>
@@ -30,36 +31,38 @@ struct ServerRequest {
   std::string body;
   int http_major = 1;
   std::string remote_address;           // "10.0.0.1:4711"
-  std::optional<PeerCertificate> peer;  // set when a client certificate was presented and verified
-  bool peer_refused = false;            // it was presented, and nobody trusts it
+  std::optional<PeerCertificate> peer;  // a client certificate that was verified
+  bool peer_refused = false;            // the client showed a certificate that is not trusted
 };
 
-// Thread safe. Destroying the last reference without a Finish() cuts the connection (or resets the stream).
+// Thread safe. Destroying the last reference without Finish() cuts the connection (HTTP/2: resets the
+// stream).
 class ResponseWriter {
  public:
   virtual ~ResponseWriter() = default;
 
-  // The whole response. Content-Length is set here; HEAD drops the body.
+  // Sends a complete response. Sets Content-Length; drops the body for HEAD.
   virtual void Reply(int status, Headers headers, std::string body) = 0;
-  // The same without a copy of shared bytes, in order.
+  // Like Reply(), without copying: sends the pieces in order.
   virtual void ReplyShared(int status, Headers headers,
                            std::vector<std::shared_ptr<const std::string>> body) = 0;
 
-  // A response of unknown length (chunked, or HTTP/2 DATA): Start, any number of Write, Finish.
+  // Starts a response of unknown length (chunked, or HTTP/2 DATA): Start(), any number of Write(),
+  // Finish().
   virtual void Start(int status, Headers headers) = 0;
-  // Queues and returns at once; false when the client is gone. Never blocks: who writes without end looks
-  // at queued_bytes() and gives up on clients that do not read.
+  // Queues data and returns at once; false when the client is gone. Never blocks: an endless writer checks
+  // queued_bytes() and gives up on clients that do not read.
   virtual bool Write(std::shared_ptr<const std::string> data) = 0;
   virtual void Finish() = 0;
   virtual size_t queued_bytes() const = 0;
 
-  // `callback` runs once, when the response is complete or the client has gone (at once if that was
-  // before). It must not block.
+  // Runs `callback` once, when the response is complete or the client has gone (at once if that has already
+  // happened). It must not block.
   virtual void OnClose(std::function<void()> callback) = 0;
   virtual bool closed() const = 0;
 
-  // Ends HTTP on this connection: sends 101 with `headers` (Connection and Upgrade are the caller's) and
-  // hands over the bytes. HTTP/1.1 only: kBadRequest otherwise.
+  // Ends HTTP on this connection: sends 101 with `headers` (the caller sets Connection and Upgrade) and
+  // returns the byte stream. HTTP/1.1 only: kBadRequest otherwise.
   virtual Result<std::unique_ptr<Stream>> Upgrade(Headers headers) = 0;
 };
 
@@ -67,32 +70,32 @@ using Handler = std::function<void(std::shared_ptr<const ServerRequest>, std::sh
 
 struct ServerOptions {
   std::string address = "127.0.0.1";  // IPv4 or IPv6 literal
-  uint16_t port = 0;                  // 0: the kernel picks, see Server::port()
+  uint16_t port = 0;                  // 0: the kernel chooses, see Server::port()
   std::optional<TlsServerOptions> tls;
   int io_threads = 1;
   int worker_threads = 8;
-  size_t max_body = 3u << 20;  // above: 413
+  size_t max_body = 3u << 20;  // larger bodies get 413
   std::chrono::seconds header_timeout{32};
-  std::function<void()> on_handshake_error;  // of TLS; must not block; may be empty
+  std::function<void()> on_handshake_error;  // after a failed TLS handshake; must not block; may be empty
   std::chrono::seconds idle_timeout{180};
   // ---- HTTP/2 ----
-  uint32_t max_streams = 500;  // of a connection at once
-  // The part of requests after which the client is told to make a new connection, so that behind a load
-  // balancer it comes to another server. What runs goes on.
+  uint32_t max_streams = 500;  // concurrent, per connection
+  // The probability, per request, of telling the client to reconnect, so that it may reach another server
+  // behind a load balancer. Running requests continue.
   double goaway_chance = 0;
   bool reuse_port = false;  // several servers may listen on one address (SO_REUSEPORT)
 };
 
 class Server {
  public:
-  // Binds and listens; serves from Run() on.
+  // Binds and listens. Serves only once Run() is called.
   static Result<std::unique_ptr<Server>> Listen(ServerOptions options, Handler handler);
   virtual ~Server() = default;
 
   virtual uint16_t port() const = 0;
-  // Serves until `stop`; then accepts no more, lets running requests end for `grace`, and closes the rest.
+  // Serves until `stop`. Then stops accepting, gives running requests `grace` to end, and closes the rest.
   virtual Result<> Run(std::stop_token stop, std::chrono::milliseconds grace = std::chrono::seconds(2)) = 0;
-  // Reads certificate files again; connections made from now on see them.
+  // Reads the certificate files again, for new connections. On an error the old certificates stay.
   virtual Result<> ReloadTls() = 0;
 };
 

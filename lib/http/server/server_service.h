@@ -1,4 +1,4 @@
-// A small plain HTTP server as one of a daemon's services: health and metrics pages.
+// A small plain HTTP server as a service of a daemon: health and metrics pages.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 namespace keelson::http {
 
-// On IP address `host`; an empty one means no server.
+// Listens on IP address `host`; an empty one means no server.
 void AddServer(ServiceGroup& group, const std::string& name, const std::string& host, uint16_t port,
                Handler handler);
 

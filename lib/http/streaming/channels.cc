@@ -11,7 +11,7 @@ constexpr size_t kMaxEncoded = 64 << 10;
 
 std::optional<ChannelProtocol> Choose(const std::vector<ChannelProtocol>& known,
                                       const std::vector<std::string>& offered) {
-  // Clients from before there were names.
+  // Clients from before subprotocols had names.
   if (offered.empty()) {
     ChannelProtocol unnamed = known.back();
     unnamed.name.clear();

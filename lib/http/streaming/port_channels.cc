@@ -28,11 +28,11 @@ class PortChannels final : public WebSocketRelay {
  protected:
   void OnStart() override REQUIRES(mutex_) {
     for (size_t i = 0; i < ports_.size(); ++i) {
-      // Servers make a pair of the two that have one request id; the error stream comes first.
+      // Servers pair the two streams with the same request id; the error stream comes first.
       Open(static_cast<unsigned char>(2 * i + 1), "error", i);
       Open(static_cast<unsigned char>(2 * i), "data", i);
     }
-    Hold(kClient, true);  // the server would drop what comes before its replies
+    Hold(kClient, true);  // the server would drop data that comes before its replies
   }
   void OnBytes(Side side, std::string_view bytes) override REQUIRES(mutex_) {
     if (side == kClient) return FromClient(bytes);

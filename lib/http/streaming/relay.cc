@@ -5,7 +5,7 @@
 namespace keelson::http {
 namespace {
 constexpr size_t kHighWater = 128 << 10;
-constexpr size_t kAnswersHighWater = 4 * kHighWater;  // what a side makes us say to itself (pongs)
+constexpr size_t kAnswersHighWater = 4 * kHighWater;  // limit for our own output to a side (pongs)
 }  // namespace
 
 Relay::Relay(std::unique_ptr<Stream> client, std::unique_ptr<Stream> server) {
@@ -19,7 +19,7 @@ void Relay::Start() {
   Move();
 }
 
-// Starts whatever can go on. Streams never call back inside the call that asks them.
+// Starts every read and write that is possible. Streams never call back inside these calls.
 void Relay::Move() {
   if (closed_) return;
   bool idle = true;
@@ -31,7 +31,7 @@ void Relay::Move() {
         self->WriteDone(side, std::move(r));
       });
     }
-    // When all is over, only what the client still has to hear is waited for.
+    // At the end, wait only for what the client still has to receive.
     if (side == kClient && leg.writing) idle = false;
   }
   if (ending_ && idle) {

@@ -1,8 +1,8 @@
-// Two streams, and something between them that reads and writes both. Internal to lib/http.
+// Two streams with a translator between them. Internal to lib/http/streaming.
 //
-// Side 0 is the client, side 1 the server behind. A side is not read while too much waits to be written to
-// the other, so nothing is buffered without bound. Runs on the streams' I/O threads, under its own mutex;
-// holds itself until both streams are done.
+// Side 0 is the client, side 1 the server behind. A side is not read while too much is queued for the
+// other, so buffers are bounded. Runs on the streams' I/O threads, under its own mutex; keeps itself alive
+// until both streams are done.
 #pragma once
 
 #include <functional>
@@ -24,14 +24,14 @@ class Relay : public std::enable_shared_from_this<Relay> {
   enum Side { kClient = 0, kServer = 1 };
   Relay(std::unique_ptr<Stream> client, std::unique_ptr<Stream> server);
 
-  // Called with the mutex held; they may Send() and End().
+  // Called with the mutex held; implementations may send and call End().
   virtual void OnStart() REQUIRES(mutex_) {}
   virtual void OnBytes(Side side, std::string_view bytes) REQUIRES(mutex_) = 0;
   virtual void OnEnd(Side side, const Error* failure) REQUIRES(mutex_) = 0;
 
-  std::string& out(Side side) REQUIRES(mutex_) { return legs_[side].out; }       // append to it to send
-  void Hold(Side side, bool held) REQUIRES(mutex_) { legs_[side].held = held; }  // read no more for now
-  // Reads no more, writes what waits, then closes both.
+  std::string& out(Side side) REQUIRES(mutex_) { return legs_[side].out; }       // append data to send
+  void Hold(Side side, bool held) REQUIRES(mutex_) { legs_[side].held = held; }  // stops reading for now
+  // Stops reading, writes what is queued, then closes both streams.
   void End() REQUIRES(mutex_) { ending_ = true; }
 
   Mutex mutex_;

@@ -13,7 +13,7 @@ namespace {
 enum Channel : unsigned char { kStdin = 0, kStdout = 1, kStderr = 2, kError = 3, kResize = 4, kClose = 255 };
 constexpr size_t kMaxStatus = 64 << 10;
 
-// What clients from before v4 are told: nothing on success, else the message alone.
+// The error channel before v4: nothing on success, else just the message.
 std::string PlainError(const std::string& status) {
   boost::system::error_code error;
   boost::json::value parsed = boost::json::parse(status, error);
@@ -95,7 +95,7 @@ class RemoteCommand final : public WebSocketRelay {
   SpdyParser server_;
   std::map<uint32_t, Open> streams_ GUARDED_BY(mutex_);
   uint32_t next_id_ GUARDED_BY(mutex_) = 1;
-  std::string status_ GUARDED_BY(mutex_);  // of the error stream: sent in one message
+  std::string status_ GUARDED_BY(mutex_);  // of the error stream: sent as one message
 };
 
 void RemoteCommand::OnStart() {
@@ -104,7 +104,7 @@ void RemoteCommand::OnStart() {
   if (wanted_.out) OpenStream(kStdout, "stdout");
   if (wanted_.err) OpenStream(kStderr, "stderr");
   if (wanted_.tty) OpenStream(kResize, "resize");
-  Hold(kClient, true);  // the server would drop what comes before its replies
+  Hold(kClient, true);  // the server would drop data that comes before its replies
 }
 
 void RemoteCommand::OpenStream(Channel channel, const char* type) {
@@ -121,7 +121,7 @@ void RemoteCommand::OnReply(uint32_t id) {
     if (!open.replied) return;
   }
   Hold(kClient, false);
-  // An empty message tells clients that all is connected.
+  // An empty message tells clients that the streams are connected.
   ToChannel(wanted_.out ? kStdout : wanted_.err ? kStderr : kError, {});
 }
 
@@ -136,7 +136,7 @@ void RemoteCommand::OnStreamData(uint32_t id, std::string_view bytes, bool fin) 
   }
   if (!fin) return;
   at->second.ended = true;
-  // Over when the server has ended all that it writes to.
+  // Done when the server has ended all the streams that it writes to.
   for (const auto& [other, open] : streams_) {
     bool written = open.channel == kError || open.channel == kStdout || open.channel == kStderr;
     if (written && !open.ended) return;

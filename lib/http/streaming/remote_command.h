@@ -1,5 +1,5 @@
 // exec, attach and port-forward: a WebSocket client on one side, a SPDY/3.1 streaming server on the other.
-// Internal to lib/http.
+// Internal to lib/http/streaming.
 //
 //   WebSocket channel   0 stdin  1 stdout  2 stderr  3 error  4 resize  255 close (v5)
 //   SPDY header         streamtype: stdin, stdout, stderr, error, resize
@@ -19,8 +19,8 @@ namespace keelson::http {
 void RelayRemoteCommand(std::unique_ptr<Stream> client, std::unique_ptr<Stream> server,
                         const ChannelProtocol& protocol, const RemoteCommandStreams& streams);
 
-// Port-forward of the ports that the request names: port i has the channels 2i for its data and 2i+1 for its
-// errors, and the first message of each is the port's number, two bytes, the lower one first.
+// Forwards the ports named in the request. Port i has channel 2i for data and 2i+1 for errors; the first
+// message on each is the port number, two bytes, little-endian.
 void RelayPorts(std::unique_ptr<Stream> client, std::unique_ptr<Stream> server,
                 const ChannelProtocol& protocol, const std::vector<uint16_t>& ports);
 

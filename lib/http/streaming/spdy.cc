@@ -28,7 +28,7 @@ void ControlHead(std::string& out, uint16_t type, uint8_t flags, size_t length) 
   Append32(out, static_cast<uint32_t>(flags) << 24 | static_cast<uint32_t>(length));
 }
 
-// SPDY draft 3, section 2.6.10.1: words with their lengths, then text without.
+// SPDY draft 3, section 2.6.10.1: words with their lengths, then text without lengths.
 std::string MakeDictionary() {
   static constexpr const char* kWords[] = {"options",
                                            "head",
@@ -252,7 +252,7 @@ void SpdyParser::EndControl() {
     case kGoAway:
       events_.on_goaway();
       break;
-    default:  // SETTINGS, WINDOW_UPDATE, and streams of the server's, which nobody asked for
+    default:  // SETTINGS, WINDOW_UPDATE, and streams that the server opens
       break;
   }
 }

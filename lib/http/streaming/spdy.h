@@ -1,8 +1,8 @@
-// SPDY/3.1 frames as far as a client of Kubernetes' streaming servers needs them: it opens streams, sends
-// and receives data. Internal to lib/http.
+// SPDY/3.1 frames for a client of Kubernetes' streaming servers: it opens streams, sends and receives data.
+// Internal to lib/http/streaming.
 //
-// The servers (moby/spdystream) keep no windows and drop data for a stream that they have not replied to,
-// so: wait for the reply, and let TCP hold back.
+// The servers (moby/spdystream) have no flow control windows, and drop data for a stream that they have not
+// replied to. So wait for the reply, and rely on TCP's flow control.
 #pragma once
 
 #include <cstdint>
@@ -16,13 +16,13 @@
 
 namespace keelson::http {
 
-std::string_view SpdyDictionary();  // of SPDY/3 header blocks
+std::string_view SpdyDictionary();  // for SPDY/3 header blocks
 
 class SpdyWriter {
  public:
   SpdyWriter();
   ~SpdyWriter();
-  // Frames are appended to `out`. Stream ids of a client are odd and rise. Header names: lower case.
+  // Append frames to `out`. A client's stream ids are odd and increase. Header names are in lower case.
   void SynStream(std::string& out, uint32_t stream, const Headers& headers);
   static void Data(std::string& out, uint32_t stream, std::string_view bytes, bool fin);
   static void RstStream(std::string& out, uint32_t stream, uint32_t status);
@@ -34,12 +34,12 @@ class SpdyWriter {
   std::unique_ptr<Deflater> deflater_;  // one for the connection: header blocks build on each other
 };
 
-// Reads what the server sends. Header blocks are passed over: nothing that they say is needed.
+// Parses what the server sends. Skips header blocks: nothing in them is needed.
 class SpdyParser {
  public:
   struct Events {
     std::function<void(uint32_t stream)> on_reply;
-    // As the bytes come; `fin` with the last of them (which may be empty).
+    // Data as it arrives; `fin` with the last piece (which may be empty).
     std::function<void(uint32_t stream, std::string_view bytes, bool fin)> on_data;
     std::function<void(uint32_t stream)> on_reset;
     std::function<void(uint32_t id)> on_ping;

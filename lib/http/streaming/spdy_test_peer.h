@@ -1,4 +1,4 @@
-// The server's side of SPDY/3.1 frames, for tests: reads what a client sends, header blocks included.
+// The server's side of SPDY/3.1 frames, for tests: parses what a client sends, header blocks included.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -18,13 +18,13 @@ class SpdyTestPeer {
     uint32_t stream = 0;
     bool fin = false;
     std::string data;
-    Headers headers;  // of SYN_STREAM
+    Headers headers;  // for SYN_STREAM
   };
 
   SpdyTestPeer() { inflateInit(&stream_); }
   ~SpdyTestPeer() { inflateEnd(&stream_); }
 
-  // The frames that are complete with these bytes.
+  // The frames that are complete after these bytes.
   std::vector<Frame> Take(std::string_view bytes) {
     buffer_ += bytes;
     std::vector<Frame> frames;

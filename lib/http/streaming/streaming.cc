@@ -20,7 +20,7 @@ void Refuse(ResponseWriter& writer, int status, const std::string& message) {
   writer.Reply(status, {{"Content-Type", "text/plain; charset=utf-8"}}, message + "\n");
 }
 
-// Asks `upstream` for an upgrade; an answer other than 101 goes to the client as it is.
+// Requests an upgrade from `upstream`; passes a response other than 101 on to the client.
 std::optional<Client::Upgraded> AskUpstream(const ClientRequest& request, ResponseWriter& writer,
                                             Client& upstream) {
   ClientResponse refusal;
@@ -66,7 +66,7 @@ void ServeRemoteCommand(const ServerRequest& request, ResponseWriter& writer, Cl
   if (client) RelayRemoteCommand(std::move(*client), std::move(upgraded->stream), *protocol, *streams);
 }
 
-// The ports that a WebSocket client names beforehand: ?ports=80&ports=443 or ?ports=80,443.
+// The ports in a WebSocket client's request: ?ports=80&ports=443 or ?ports=80,443.
 Result<std::vector<uint16_t>> PortsOf(const Query& query) {
   std::vector<uint16_t> ports;
   for (const char* name : {"port", "ports"}) {
@@ -145,7 +145,7 @@ void ProxyUpgrade(const ServerRequest& request, std::shared_ptr<ResponseWriter> 
     ours = ours || EqualsIgnoreCase(name, "Sec-WebSocket-Protocol");
     if (!ours) out.headers.Add(name, value);
   }
-  // Without the client's token, which is for us alone.
+  // Drop the client's token, which is for us alone.
   std::vector<std::string> protocols = OfferedSubprotocols(request);
   if (!protocols.empty())
     out.headers.Add("Sec-WebSocket-Protocol", fmt::format("{}", fmt::join(protocols, ", ")));

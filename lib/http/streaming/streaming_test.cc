@@ -49,7 +49,7 @@ std::string ClientFrame(uint8_t first, std::string_view payload) {
   return out.append(4, '\0').append(payload);  // a mask of zeros
 }
 
-// Takes frames off a WebSocket: {opcode, payload}.
+// Parses WebSocket frames: {opcode, payload}.
 class WsReader {
  public:
   explicit WsReader(Wire1& wire) : wire_(wire) {}
@@ -83,7 +83,7 @@ class WsReader {
   std::string buffer_;
 };
 
-// Answers one connection as containerd does: replies to streams, echoes stdin to stdout, tells resizes on
+// Serves one connection like containerd: replies to streams, echoes stdin to stdout, reports resizes on
 // stderr, and reports success when stdin ends or says "end", failure when it says "fail".
 void FakeRuntime(std::unique_ptr<Stream> stream) {
   Wire1 wire(std::move(stream));
@@ -120,8 +120,8 @@ void FakeRuntime(std::unique_ptr<Stream> stream) {
   }
 }
 
-// Forwards as containerd does: a pair of streams for each port, whose data comes back with the port before
-// it. "fail" is told on the error stream; "bye" ends the pair.
+// Forwards like containerd: a pair of streams for each port; echoes data with the port in front. "fail" is
+// reported on the error stream; "bye" ends the pair.
 void FakePorts(std::unique_ptr<Stream> stream) {
   Wire1 wire(std::move(stream));
   SpdyTestPeer peer;
@@ -387,7 +387,7 @@ TEST_F(StreamingTest, SpdyClientsAreSpliced) {
   EXPECT_EQ(wire.Read(), "");
 }
 
-// ---- a response in messages ----
+// ---- a response as messages ----
 
 ClientRequest MessagesRequest(const std::string& protocols) {
   ClientRequest request;
@@ -403,7 +403,7 @@ ClientRequest MessagesRequest(const std::string& protocols) {
 
 class WebSocketWriterTest : public ::testing::Test {
  protected:
-  // Serves `text` or binary messages; the writer is handed to the test.
+  // Serves `text` or binary messages and passes the writer to the test.
   void Serve(bool text) {
     server_ = std::make_unique<RunningServer>([this, text](auto request, auto writer) {
       auto made = NewWebSocketWriter(*request, writer, text);

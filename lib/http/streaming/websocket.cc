@@ -8,12 +8,12 @@
 namespace keelson::http {
 namespace {
 
-// Where browsers, which can set no Authorization header, put their bearer token.
+// Browsers cannot set an Authorization header; they put their bearer token here.
 constexpr std::string_view kTokenProtocol = "base64url.bearer.authorization.k8s.io.";
 
 constexpr size_t kMaxControl = 125;
 
-// True when a comma-separated header has `token`, whatever its case.
+// Whether a comma-separated header contains `token`, ignoring case.
 bool HasToken(std::string_view list, std::string_view token) {
   while (!list.empty()) {
     size_t comma = list.find(',');

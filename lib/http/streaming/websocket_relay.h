@@ -1,4 +1,4 @@
-// A WebSocket client on one side, a stream of bytes on the other. Internal to lib/http.
+// A WebSocket client on one side, a byte stream on the other. Internal to lib/http/streaming.
 #pragma once
 
 #include <memory>

@@ -85,7 +85,7 @@ class WebSocketWriter : public ResponseWriter, public std::enable_shared_from_th
     Pump();
   }
 
-  // What has gathered goes out in one piece. Keeps the writer alive until it is gone.
+  // Sends everything that is queued in one piece. The pending write keeps the writer alive.
   void Pump() REQUIRES(mutex_) {
     if (in_flight_ > 0 || queue_.empty() || !stream_) return;
     in_flight_ = queue_.size();
@@ -101,7 +101,7 @@ class WebSocketWriter : public ResponseWriter, public std::enable_shared_from_th
     });
   }
 
-  // Does not keep the writer alive: whoever drops it cuts the connection.
+  // The pending read does not keep the writer alive: dropping the writer cuts the connection.
   void Read() {
     MutexLock lock(mutex_);
     if (closed_) return;
@@ -132,7 +132,7 @@ class WebSocketWriter : public ResponseWriter, public std::enable_shared_from_th
     for (const auto& callback : callbacks) callback();
   }
 
-  static constexpr size_t kMaxPongs = 64 * 1024;  // behind so much a client can wait for its pong
+  static constexpr size_t kMaxPongs = 64 * 1024;  // a client this far behind gets no more pongs
 
   const std::shared_ptr<ResponseWriter> writer_;
   Headers handshake_;

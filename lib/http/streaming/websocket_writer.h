@@ -1,5 +1,5 @@
-// A response that is sent as WebSocket messages: what writes a stream to a ResponseWriter can write it to a
-// client that asked for an upgrade.
+// A response as WebSocket messages: code that writes a stream to a ResponseWriter can serve a client that
+// asked for an upgrade.
 #pragma once
 
 #include <memory>
@@ -8,18 +8,18 @@
 
 namespace keelson::http {
 
-// The request is a WebSocket handshake (it may still be a bad one).
+// Whether the request is a WebSocket handshake (possibly an invalid one).
 bool WantsWebSocket(const ServerRequest& request);
 
-// Until Start() replies go out as plain HTTP. Start() answers the handshake, and its status and headers are
-// dropped; each Write() is then one message, and Finish() a close frame. Of the client's messages only pings
-// and the close are heeded. kBadRequest: not a proper handshake, or no subprotocol that is known.
+// Before Start(), replies go out as plain HTTP. Start() completes the handshake and drops its status and
+// headers; each Write() is then one message, and Finish() a close frame. The client's messages are ignored,
+// except for pings and close. kBadRequest: an invalid handshake, or no known subprotocol.
 
-// A message an event, as text or as bytes. The first subprotocol is the one agreed upon.
+// One message per event, as text or bytes. Uses the first subprotocol of the offer.
 Result<std::shared_ptr<ResponseWriter>> NewWebSocketWriter(const ServerRequest& request,
                                                            std::shared_ptr<ResponseWriter> writer, bool text);
-// A stream of bytes cut anywhere: subprotocols binary.k8s.io (or none) and base64.binary.k8s.io, whose
-// messages are text. An empty message comes first, so that clients know that all is connected.
+// A byte stream cut at any point: subprotocols binary.k8s.io (or none) and base64.binary.k8s.io, whose
+// messages are text. An empty message comes first, so that clients know that the stream is connected.
 Result<std::shared_ptr<ResponseWriter>> NewWebSocketByteWriter(const ServerRequest& request,
                                                                std::shared_ptr<ResponseWriter> writer);
 

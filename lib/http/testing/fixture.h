@@ -1,4 +1,4 @@
-// A running server and a client for tests.
+// A running server and a client, for tests.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -38,7 +38,7 @@ class RunningServer {
 
  private:
   std::unique_ptr<Server> server_;
-  std::jthread thread_;  // joined before the server goes
+  std::jthread thread_;  // joined before server_ is destroyed
 };
 
 inline ServerOptions TlsOptions(const TestPki& pki) {
@@ -57,7 +57,7 @@ inline std::unique_ptr<Client> NewClient(ClientOptions options) {
   return std::move(*client);
 }
 
-// The transport a test is repeated over.
+// A transport that a test repeats over.
 struct Wire {
   const char* name;
   bool tls, http2;

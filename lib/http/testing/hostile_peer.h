@@ -1,4 +1,4 @@
-// For tests: peers that say what they like, byte by byte.
+// For tests: peers that send arbitrary bytes.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace keelson::http {
 
-// A TCP connection to a port of this machine. Waits ten seconds at most.
+// A TCP connection to a local port. Calls wait ten seconds at most.
 class RawPeer {
  public:
   explicit RawPeer(uint16_t port);
@@ -41,14 +41,14 @@ enum Http2FrameType : uint8_t {
   kContinuation = 9,
 };
 std::string Frame(uint8_t type, uint8_t flags, uint32_t stream, std::string_view payload);
-// The frame that `bytes` begin with, taken off them; nullopt: it is not all there.
+// Removes the first frame from `bytes`; nullopt: it is incomplete.
 std::optional<Http2Frame> TakeFrame(std::string& bytes);
 
-// What a client says first, with empty settings; and a header block of GET / of authority x.
+// A client's preface with empty settings; and the header block of GET / with authority x.
 extern const std::string kHttp2Preface;
 extern const std::string kHttp2Get;
 
-// A TLS connection, by default one that has negotiated h2.
+// A TLS connection; negotiates h2 by default.
 class RawTls {
  public:
   explicit RawTls(uint16_t port, bool http2 = true);
@@ -56,7 +56,7 @@ class RawTls {
   bool Send(std::string_view bytes);
   // The next frame; nullopt: the connection has ended.
   std::optional<Http2Frame> Read();
-  // Reads on until a frame of the type comes.
+  // Reads until a frame of this type arrives.
   std::optional<Http2Frame> Await(uint8_t type);
 
  private:

@@ -1,4 +1,4 @@
-// For tests and fuzzers: a server's HTTP/2, apart from TLS and ports.
+// For tests and fuzzers: a server's HTTP/2 session without TLS and ports.
 #pragma once
 
 #include <string>
@@ -9,10 +9,10 @@
 namespace keelson::http {
 
 struct ProbeResult {
-  std::string answer;  // all that the server has sent
-  bool gone = false;   // the connection has left nothing behind
+  std::string answer;  // everything that the server has sent
+  bool gone = false;   // the connection ended and left nothing behind
 };
-// Serves a peer that sends these bytes, the preface among them, and then no more.
+// Serves a peer that sends these bytes (including the preface) and nothing else.
 ProbeResult ProbeHttp2(std::string_view bytes, Handler handler);
 
 }  // namespace keelson::http
