@@ -25,7 +25,8 @@ class AccountTransport final : public Transport {
     ASSIGN_OR_RETURN(std::shared_ptr<Transport> transport, Current(stop));
     Result<ApiResponse> response = transport->Do(request, timeout, stop);
     if (!response || response->status != 401) return response;
-    // The account was made anew, or the server's keys have changed. Once is enough: else it is the server.
+    // The account was recreated, or the server's keys have changed. Retry only once: after that the server
+    // is at fault.
     Drop(transport);
     ASSIGN_OR_RETURN(transport, Current(stop));
     return transport->Do(request, timeout, stop);
@@ -49,7 +50,7 @@ class AccountTransport final : public Transport {
     const SteadyTime now = clock_.SteadyNow();
     if (current_ && now < renew_) return current_;
     Result<std::shared_ptr<Transport>> fresh = Make(stop);
-    // What there is may still be good.
+    // The old token may still be valid.
     if (!fresh && current_) return current_;
     if (!fresh) return fresh.error().Wrap("token of " + ns_ + "/" + account_);
     current_ = *fresh;

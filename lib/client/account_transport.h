@@ -1,5 +1,5 @@
-// Requests as a ServiceAccount, on behalf of which another client asks for tokens: each program part with the
-// rights of its own role, as --use-service-account-credentials has it.
+// Requests as a ServiceAccount, with tokens that another client requests: each component has the rights of
+// its own role, as with --use-service-account-credentials.
 #pragma once
 
 #include <memory>
@@ -11,9 +11,9 @@
 
 namespace keelson::client {
 
-// `config` says where the server is; who is shown by it is left out. `asker` may create ServiceAccounts (one
-// that is not there is made) and their tokens. A token is taken on first use, and a new one after four fifths
-// of its life, or when the server refuses it.
+// `config` locates the server; its credentials are ignored. `asker` needs permission to create the
+// account's tokens, and the account itself if it is missing. The transport requests a token on first use,
+// and a new one after four fifths of its lifetime or when the server rejects it.
 std::shared_ptr<Transport> NewAccountTransport(RestConfig config, RestClient asker, std::string ns,
                                                std::string account, Clock& clock = Clock::Real());
 

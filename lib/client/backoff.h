@@ -1,4 +1,4 @@
-// Waiting that a stop ends, and the growing delays of a client whose server is away.
+// Sleep that a stop request ends, and back-off for clients whose server is down.
 #pragma once
 
 #include <chrono>
@@ -9,10 +9,10 @@
 
 namespace keelson::client {
 
-// False when `stop` came first.
+// Waits for `duration`. False: `stop` was requested first.
 bool SleepFor(Clock& clock, std::chrono::nanoseconds duration, std::stop_token stop);
 
-// 0.8 s, doubled each time up to 30 s, each spread by up to its own length; back to the start after two
+// 0.8 s, doubled each time up to 30 s, plus a random part of up to the same length. Starts over after two
 // minutes without a call. Not thread safe.
 class ReconnectBackoff {
  public:

@@ -58,7 +58,7 @@ Result<bool> DelegatedAuth::Allowed(const ReviewedUser& user,
   spec.set_user(user.name);
   if (!user.uid.empty()) spec.set_uid(user.uid);
   for (const std::string& group : user.groups) spec.add_groups(group);
-  // In the order of their names, and so of the same bytes each time.
+  // Sorted by name, so that equal specs give equal bytes.
   std::string key = spec.SerializeAsString();
   for (const auto& [name, values] : user.extra) {
     key += std::string(2, '\0') + name;

@@ -1,5 +1,5 @@
-// Asks the API server who a token belongs to and what somebody may do: for daemons that serve pages of their
-// own. Answers are kept for a while. Thread safe.
+// Authenticates and authorizes requests through the API server, for daemons that serve pages of their own.
+// Caches the answers. Thread safe.
 #pragma once
 
 #include <chrono>
@@ -19,19 +19,20 @@ struct ReviewedUser {
   std::map<std::string, std::vector<std::string>> extra;
 };
 
-struct DelegatedAuthOptions {  // how long answers are kept
+struct DelegatedAuthOptions {  // how long answers are cached
   std::chrono::milliseconds authenticated{std::chrono::minutes(2)};
   std::chrono::milliseconds allowed{std::chrono::minutes(5)}, refused{std::chrono::seconds(30)};
 };
 
 class DelegatedAuth {
  public:
-  // `who` is asked whose a token is, `may` what somebody may do: mostly the same.
+  // `who` sends TokenReviews, `may` SubjectAccessReviews: mostly the same client.
   DelegatedAuth(RestClient who, RestClient may, DelegatedAuthOptions options = {},
                 Clock& clock = Clock::Real());
-  // TokenReview. kUnauthenticated: nobody's, or the API server cannot be asked.
+  // TokenReview. kUnauthenticated: the token is invalid, or the API server is unavailable.
   Result<ReviewedUser> Review(const std::string& token) EXCLUDES(mutex_);
-  // SubjectAccessReview of `what`, which says all but who asks. kInternal: the API server cannot be asked.
+  // SubjectAccessReview of `what`, which has everything but the user. kInternal: the API server is
+  // unavailable.
   Result<bool> Allowed(const ReviewedUser& user, const authorizationv1::SubjectAccessReviewSpec& what)
       EXCLUDES(mutex_);
 

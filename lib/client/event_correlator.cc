@@ -22,7 +22,7 @@ std::string Joined(std::initializer_list<std::string_view> parts) {
 
 uint64_t Hash(std::string_view text) { return std::hash<std::string_view>()(text); }
 
-// The parts of an object, such as a pod's containers, share what it may send.
+// The parts of an object, such as a pod's containers, share one rate limit.
 std::string KeyOfObject(const corev1::ObjectReference& o) {
   return Joined({o.kind(), o.namespace_(), o.name(), o.uid(), o.api_version()});
 }

@@ -1,6 +1,7 @@
-// Decides what becomes of a recorded event: a new Event object, a higher count on one that was sent before,
-// or nothing when an object floods us. After client-go: similar events with ever new messages are folded
-// into one after ten within ten minutes; an object gets 25 events at once and one in five minutes then.
+// Decides what to do with a recorded event: create a new Event object, increase the count of an earlier
+// one, or drop it because the object sends too many. Like client-go: ten similar events with different
+// messages within ten minutes are folded into one; an object may send 25 events at once, and then one per
+// five minutes.
 #pragma once
 
 #include <cstdint>
@@ -22,13 +23,13 @@ class EventCorrelator {  // not thread safe
       : component_(std::move(component)), host_(std::move(host)) {}
 
   struct Outcome {
-    corev1::Event event;  // complete; count above 1 means that it has been sent before
+    corev1::Event event;  // complete; a count above 1 means that it was sent before
     uint64_t key;         // for Renamed()
   };
   // nullopt: dropped as spam.
   std::optional<Outcome> Correlate(const corev1::ObjectReference& object, std::string_view type,
                                    std::string_view reason, std::string message, WallTime now);
-  // The event had to be created under another name or anew: later counts go there.
+  // The event was created under another name, or again: later counts go to `name`.
   void Renamed(uint64_t key, const std::string& name);
 
   static constexpr size_t kMaxEntries = 4096;
@@ -47,8 +48,8 @@ class EventCorrelator {  // not thread safe
     double tokens;
     WallTime last;
   };
-  // A map that forgets its oldest keys. They are hashes: thousands of pods that have gone are remembered
-  // here, and the texts would be most of it.
+  // A map that forgets its oldest keys. Keys are hashes: it remembers thousands of deleted pods, and their
+  // texts would take most of the memory.
   template <typename T>
   struct Bounded {
     std::unordered_map<uint64_t, T> map;

@@ -12,8 +12,8 @@
 namespace keelson::client {
 namespace {
 
-// Events that wait to be sent. What belongs to no node has as many to tell as there are pods in the cluster,
-// at some 700 bytes each, when thousands are made at once.
+// The queue's capacity. A component without a node may have an event for every pod of the cluster at once,
+// at about 700 bytes each.
 constexpr size_t kRoom = 1000, kClusterRoom = 10000;
 constexpr size_t kMaxMessage = 1024;  // the API server's limit
 constexpr int kMaxTries = 12;
@@ -34,7 +34,7 @@ std::string JsonQuoted(std::string_view text) {
   return out + '"';
 }
 
-// Cuts at a character's start, so that what is left is still UTF-8.
+// Cuts at the start of a character, so that the rest is still valid UTF-8.
 void Truncate(std::string& message) {
   if (message.size() <= kMaxMessage) return;
   size_t end = kMaxMessage;
@@ -60,13 +60,13 @@ struct EventRecorder::Impl {
   RestClient api;
   Clock& clock;
   const size_t room;
-  EventCorrelator correlator;  // of Run()'s thread
+  EventCorrelator correlator;  // used by Run()'s thread only
   Mutex mutex;
   CondVar changed;
   std::deque<Pending> queue GUARDED_BY(mutex);
   size_t lost GUARDED_BY(mutex) = 0;  // since the queue was last empty
 
-  // Warnings have a tenth more room: a flood of good news must not hide what goes wrong.
+  // Warnings get a tenth more room: a flood of normal events must not hide them.
   void Put(Pending pending) EXCLUDES(mutex) {
     MutexLock lock(mutex);
     if (queue.size() >= (pending.type == "Warning" ? room + room / 10 : room)) {
@@ -101,7 +101,7 @@ struct EventRecorder::Impl {
           meta.namespace_(), meta.name(), PatchType::kStrategicMerge, std::move(body));
       if (patched) return {};
       if (!patched.error().Is(Code::kNotFound)) return patched.error();
-      // Events expire on the server. Start the series again.
+      // Events expire on the server: start the series again.
       event.set_count(1);
       correlator.Renamed(outcome.key, meta.name());
     }
@@ -121,7 +121,7 @@ struct EventRecorder::Impl {
       bool passing =
           error.Is(Code::kUnavailable) || error.Is(Code::kTimeout) || error.Is(Code::kTooManyRequests);
       if (!passing || i == kMaxTries) {
-        // An event for an object in a namespace that is going away cannot be stored; that is no news.
+        // A namespace that is being deleted accepts no events; that is expected.
         log::Level level =
             error.Is(Code::kForbidden) || error.Is(Code::kNotFound) ? log::Level::kDebug : log::Level::kWarn;
         log::Write(level, "Event not recorded", {{"reason", outcome->event.reason()}, {"err", error}});

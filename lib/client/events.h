@@ -1,5 +1,5 @@
-// Records Events (core/v1 through events.k8s.io's series rules are the server's business): deduplicated by
-// object, reason and message, counted, and sent in the background; losing one never hurts the caller.
+// Records Events. Deduplicates by object, reason and message, counts, and sends in the background; losing
+// an event never affects the caller.
 #pragma once
 
 #include <memory>
@@ -16,12 +16,12 @@ class EventRecorder {  // thread safe
  public:
   EventRecorder(RestClient api, std::string component, std::string host = "", Clock& clock = Clock::Real());
   ~EventRecorder();
-  // type: Normal or Warning. Returns at once.
+  // `type`: Normal or Warning. Returns at once; drops the event when the queue is full.
   void Record(const google::protobuf::Message& object, std::string_view type, std::string_view reason,
               std::string message);
   void Record(const corev1::ObjectReference& object, std::string_view type, std::string_view reason,
               std::string message);
-  // Sends what is queued until `stop`.
+  // Sends queued events until `stop`.
   void Run(std::stop_token stop);
 
  private:

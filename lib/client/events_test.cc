@@ -65,7 +65,7 @@ TEST(EventCorrelatorTest, FloodIsDroppedObjectByObject) {
   EXPECT_TRUE(correlator.Correlate(PodReference("other"), "Normal", "R", "m", kNow));
   EXPECT_FALSE(correlator.Correlate(PodReference(), "Normal", "R", "m", kNow + 299s));
   EXPECT_TRUE(correlator.Correlate(PodReference(), "Normal", "R", "m", kNow + 301s));
-  // The parts of an object share what it may send, and a clock that is set back takes nothing away.
+  // The parts of an object share one rate limit, and a clock that is set back removes no tokens.
   corev1::ObjectReference part = PodReference();
   part.set_field_path("spec.containers{main}");
   EXPECT_FALSE(correlator.Correlate(part, "Normal", "R", "m", kNow + 301s));
@@ -108,7 +108,7 @@ TEST_F(EventRecorderTest, CreatesThenCounts) {
     recorder_.Record(pod, "Normal", "Scheduled", "to \"n1\"");
     recorder_.Record(pod, "Normal", "Scheduled", "to \"n1\"");
     recorder_.Record(pod, "Normal", "Scheduled", "to \"n1\"");
-    recorder_.Record(pod, "Warning", "Failed", "no");  // its write means that the patches are through
+    recorder_.Record(pod, "Warning", "Failed", "no");  // once it is written, the patches are done
     AwaitWrites(4);
   }
   auto events = api_.List<corev1::Event>("default");
@@ -154,7 +154,7 @@ TEST_F(EventRecorderTest, StartsAgainWhenTheServerForgot) {
 }
 
 TEST_F(EventRecorderTest, AFloodLeavesRoomForWarnings) {
-  EventRecorder small(api_, "kubelet", "n1", clock_);  // one of a node
+  EventRecorder small(api_, "kubelet", "n1", clock_);  // for a component on a node
   for (int i = 0; i < 1010; ++i)
     small.Record(PodReference("p" + std::to_string(i)), "Normal", "Scheduled", "assigned");
   for (int i = 0; i < 110; ++i)

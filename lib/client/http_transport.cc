@@ -17,16 +17,16 @@ namespace {
 using std::chrono::seconds;
 using std::chrono::steady_clock;
 
-constexpr seconds kLookEvery{5};     // at the files' times
-constexpr seconds kHeadTimeout{60};  // until a watch answers
+constexpr seconds kLookEvery{5};     // how often to check the files' times
+constexpr seconds kHeadTimeout{60};  // for the head of a watch's response
 
-// What shows that a file has become another.
+// Detects that a file has been replaced.
 struct FileMark {
   std::string path;
   timespec changed{};
   ino_t inode = 0;
 
-  bool Update() {  // true when it differs from the last look
+  bool Update() {  // true when it differs from the previous call
     struct stat now {};
     if (path.empty() || stat(path.c_str(), &now) != 0) return false;
     bool same =
@@ -42,7 +42,7 @@ std::string Trimmed(std::string text) {
   return text;
 }
 
-// What is told of requests on /metrics, by upstream's names; of streams, until they begin.
+// Request metrics under upstream's names; for streams, the time until they begin.
 metrics::Family& requests_total = metrics::Counter(
     "rest_client_requests_total", "Number of HTTP requests, partitioned by status code, method, and host.",
     {"code", "method", "host"});
@@ -67,7 +67,7 @@ class RequestCounts {
     host_ = server.substr(0, server.find('/'));
   }
 
-  // status 0: there was no answer.
+  // status 0: no response.
   void Count(const std::string& method, int status, steady_clock::duration took) const {
     requests_total.With({status > 0 ? std::to_string(status) : "<error>", method, host_}).Increment();
     request_seconds.HistogramWith({method, host_}).Observe(std::chrono::duration<double>(took).count());
@@ -90,11 +90,11 @@ class HttpStream final : public ApiStream {
   }
 
  private:
-  std::shared_ptr<http::Client> client_;  // its connections, while files may have given us another
+  std::shared_ptr<http::Client> client_;  // keeps its connections after a reload
   std::unique_ptr<http::ResponseReader> reader_;
 };
 
-// Servers that fail before they know the client's formats answer in JSON or plain text.
+// Servers that fail before content negotiation answer in JSON or plain text.
 Error ErrorOf(int status, const std::string& body) {
   metav1::Status decoded;
   if (body.compare(0, api::kProtobufMagic.size(), api::kProtobufMagic) == 0) {
@@ -176,7 +176,7 @@ class HttpTransport final : public Transport {
     return client_;
   }
 
-  // A file that cannot be read or understood just now leaves what was in force.
+  // Keeps the previous content when a file is unreadable or invalid.
   void Refresh() REQUIRES(mutex_) {
     if (steady_clock::now() - looked_ < kLookEvery) return;
     if (!Look()) return;
@@ -217,7 +217,7 @@ class HttpTransport final : public Transport {
 
   Mutex mutex_;
   const RequestCounts counts_;
-  RestConfig config_;  // PEM texts under the mutex, the rest never changes
+  RestConfig config_;  // the PEM texts are guarded by the mutex, the rest never changes
   FileMark ca_ GUARDED_BY(mutex_), certificate_ GUARDED_BY(mutex_), key_ GUARDED_BY(mutex_);
   FileMark token_file_ GUARDED_BY(mutex_);
   std::string token_ GUARDED_BY(mutex_);

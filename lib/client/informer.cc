@@ -42,10 +42,10 @@ struct InformerBase::Impl {
   const std::string ns;
   Clock& clock;
   ObjectStore store;
-  std::optional<std::unordered_map<std::string, std::string>> versions;  // by key, instead of the store
+  std::optional<std::unordered_map<std::string, std::string>> versions;  // by key, used in place of the store
   std::vector<std::function<void(const RawChange&)>> handlers;
   std::atomic<bool> synced{false};
-  std::string resource_version;  // of the last list or event; touched by the informer's thread alone
+  std::string resource_version;  // of the last list or event; only the informer's thread uses it
 
   void Notify(const RawChange& change) {
     for (const auto& handler : handlers) handler(change);
@@ -58,7 +58,7 @@ struct InformerBase::Impl {
     return Error(Code::kInternal, "undecodable object from the API server");
   }
 
-  // Takes in one object as added or changed, and returns it.
+  // Stores one added or changed object, and returns it.
   Result<Object> Apply(std::string_view raw) {
     ASSIGN_OR_RETURN(std::string kept, Trim(raw));
     ASSIGN_OR_RETURN(Object object, Decode(kept));
@@ -121,7 +121,7 @@ struct InformerBase::Impl {
     return {};
   }
 
-  // Until the stream ends or fails. `opened` says whether there was one, `events` counts what came.
+  // Watches until the stream ends or fails. `opened`: it was established; `events` counts what arrived.
   Result<> WatchOnce(const RestClient& client, std::stop_token stop, bool& opened, int& events) {
     ListOptions from = options;
     from.resource_version = resource_version;
@@ -149,7 +149,7 @@ void InformerBase::Impl::Run(std::stop_token stop, const std::function<void()>& 
   while (!stop.stop_requested()) {
     if (!listed) {
       const Result<> result = Relist(client);
-      // A server need not serve what is beta: then there is nothing of it, and nobody waits for it.
+      // A server need not serve beta resources: then there are no objects, and nobody waits for them.
       const bool unserved = !result && result.error().Is(Code::kNotFound) && IsPreRelease(info.version);
       if ((result || unserved) && !synced.exchange(true) && on_synced) on_synced();
       if (unserved) {
@@ -171,8 +171,8 @@ void InformerBase::Impl::Run(std::stop_token stop, const std::function<void()>& 
       case Code::kUnavailable:
       case Code::kTimeout:
       case Code::kTooManyRequests:
-        // The server is away or has ended the stream: go on from where we are. A stream that has brought
-        // something ends for good reasons, so the next one starts at once.
+        // The server is down or has ended the stream: continue from the last version. A stream that
+        // delivered events ended normally, so open the next one at once.
         if (events == 0 && !failed(result.error(), "Watch ended, will be opened again",
                                    opened ? log::Level::kDebug : log::Level::kWarn)) {
           return;
@@ -270,7 +270,7 @@ Result<> InformerFactory::Run(std::stop_token stop, const std::function<void()>&
   threads.reserve(all.size());
   for (InformerBase* informer : all) threads.emplace_back([&, informer] { informer->Run(stop, one_synced); });
   threads.clear();  // joins: each runs until the stop
-  // Without a single informer there is still a service to be, until the stop.
+  // Without any informer this service still runs until the stop.
   std::stop_callback wake(stop, [&] {
     MutexLock lock(mutex);
     ended.notify_all();

@@ -1,4 +1,4 @@
-// client-go's shape: a reflector lists and watches a type into a store; handlers only enqueue keys.
+// Informers as in client-go: a reflector lists and watches a type into a store; handlers only enqueue keys.
 //
 //   InformerFactory informers(api);
 //   auto& pods = informers.Get<corev1::Pod>({.field_selector = "spec.nodeName=n1"});
@@ -20,8 +20,8 @@
 
 namespace keelson::client {
 
-// Untyped part. Stores keep wire bytes; a decoded object is made on demand and shared while anyone holds
-// it. Methods are thread safe.
+// The untyped part. Stores keep wire bytes; objects are decoded on demand and shared while anyone holds
+// them. Thread safe.
 class InformerBase {
  public:
   using Object = std::shared_ptr<const google::protobuf::Message>;
@@ -36,20 +36,20 @@ class InformerBase {
                Clock& clock = Clock::Real());
   virtual ~InformerBase();
 
-  // Before Run.
+  // Add handlers and indexes before Run(). An index with an existing name is ignored.
   void AddRawHandler(std::function<void(const RawChange&)> handler);
   void AddRawIndex(std::string name, IndexFunction function);
-  // For those who keep what they need themselves, once for all who share the informer: it remembers keys and
-  // versions alone. Handlers are told of what is new, changed or gone as before, but of no old object: both
-  // are null for one that went unseen. The reads below find nothing.
+  // Keeps only keys and versions, for users that store what they need themselves; applies to everyone who
+  // shares the informer. Handlers still learn what is new, changed or gone, but get no old objects: both
+  // are null for a deletion that the watch missed. The getters below find nothing.
   void KeepNoObjects();
   Object RawGet(std::string_view key) const;  // null when absent
   std::vector<Object> RawList() const;
   std::vector<Object> RawByIndex(std::string_view index, std::string_view value) const;
   std::vector<std::string> Keys() const;
   size_t size() const;
-  bool synced() const;  // the first list has been delivered to all handlers
-  // Lists and watches until `stop`, with back-off on errors. on_synced is called once.
+  bool synced() const;  // all handlers have received the first list
+  // Lists and watches until `stop`, with back-off on errors. Calls `on_synced` once.
   void Run(std::stop_token stop, const std::function<void()>& on_synced);
   const api::ResourceInfo& info() const;
 
@@ -102,7 +102,7 @@ class Informer : public InformerBase {
   }
 };
 
-// One informer a type and selection, shared by all who ask. Get() before Run().
+// One informer per type and selection, shared by all users. Call Get() before Run().
 class InformerFactory {
  public:
   explicit InformerFactory(RestClient api, Clock& clock = Clock::Real());
@@ -113,11 +113,11 @@ class InformerFactory {
       return std::make_unique<Informer<T>>(api_, api::ResourceOf<T>(), selection, ns, clock_);
     }));
   }
-  // Of any kind, metadata alone: its objects are metav1::PartialObjectMetadata and cost little memory. For
-  // controllers that watch every kind (garbage collector, namespaces).
+  // An informer for any kind that only has metadata: objects are metav1::PartialObjectMetadata and take
+  // little memory. For controllers that watch every kind (garbage collector, namespaces).
   Informer<metav1::PartialObjectMetadata>& GetMetadata(const api::ResourceInfo& info);
-  size_t size() const;  // informers so far
-  // Runs every informer in a thread of its own until `stop`; `ready` once all have synced.
+  size_t size() const;  // number of informers
+  // Runs every informer in its own thread until `stop`; calls `ready` once all have synced.
   Result<> Run(std::stop_token stop, const std::function<void()>& ready);
 
  private:

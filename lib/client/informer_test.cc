@@ -44,13 +44,13 @@ class InformerTest : public ::testing::Test {
   }
   void Stop() { runner_ = std::jthread(); }
 
-  // What the handlers have seen since the last call.
+  // What the handlers have received since the last call.
   std::vector<std::string> Changes() {
     fake_->AwaitIdle(1);
     MutexLock lock(mutex_);
     return std::exchange(changes_, {});
   }
-  // The informer waits before it connects again: lets that time pass, however often, until `done`.
+  // The informer waits before it reconnects: advances the clock, as often as needed, until `done`.
   void PassTimeUntil(const std::function<bool()>& done) {
     while (!done()) {
       clock_.Advance(31s);
@@ -62,7 +62,8 @@ class InformerTest : public ::testing::Test {
     return changes_.size();
   }
 
-  // Pods "changes", "goes" and "comes" do so while the connection is away, and the server forgets how.
+  // The pods "changes", "goes" and "comes" do so while the connection is down, and the server forgets the
+  // events.
   void ChangeUnseen() {
     auto away = std::make_shared<std::atomic<bool>>(true);
     fake_->SetInterceptor([away](const ApiRequest& request) -> std::optional<Result<ApiResponse>> {
@@ -205,7 +206,7 @@ TEST_F(InformerTest, BookmarksMoveTheResumePoint) {
 }
 
 TEST_F(InformerTest, StartsWhenTheServerComes) {
-  // Asked until the fixture is gone, and so longer than this function lasts.
+  // The informer uses it until the fixture is gone, so longer than this function runs.
   auto refusals = std::make_shared<std::atomic<int>>(2);
   fake_->SetInterceptor([refusals](const ApiRequest&) -> std::optional<Result<ApiResponse>> {
     if ((*refusals)-- > 0) return Result<ApiResponse>(Error(Code::kUnavailable, "not yet"));
@@ -243,7 +244,7 @@ TEST(InformerFactoryTest, SharesByTypeAndSelection) {
   EXPECT_EQ(informers.size(), 3u);
 }
 
-// A server may not serve what is beta; whoever else waits for informers goes on.
+// A server need not serve beta resources; others that wait for informers continue.
 TEST(InformerFactoryTest, KindsOfBetaNeedNotBeServed) {
   using Request = api::certificates::v1beta1::PodCertificateRequest;
   FakeClock clock;

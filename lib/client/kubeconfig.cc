@@ -35,7 +35,7 @@ std::string Text(const YAML::Node& map, const char* key) {
   return value && value.IsScalar() ? value.Scalar() : std::string();
 }
 
-// The entry called `name` of a list of {name: ..., <key>: {...}}.
+// The entry `name` in a list of {name: ..., <key>: {...}}.
 Result<YAML::Node> Entry(const YAML::Node& root, const char* list, const std::string& name, const char* key) {
   for (const auto& entry : root[list]) {
     if (Text(entry, "name") == name && entry[key] && entry[key].IsMap()) return entry[key];
@@ -51,7 +51,7 @@ class Reader {
     return path.empty() || path[0] == '/' ? path : base_ + path;
   }
 
-  // <key>-data in the document, else the file that <key> names. `file` gets its path.
+  // <key>-data in the document, or else the contents of the file that <key> names. `file` gets that path.
   Result<std::string> Pem(const YAML::Node& map, const std::string& key, std::string& file) const {
     if (std::string data = Text(map, (key + "-data").c_str()); !data.empty()) {
       Result<std::string> decoded = DecodeBase64(data);
@@ -66,7 +66,7 @@ class Reader {
   }
 
  private:
-  std::string base_;  // relative paths are the kubeconfig's neighbours
+  std::string base_;  // relative paths start at the kubeconfig's directory
 };
 
 Result<RestConfig> Build(const YAML::Node& root, const std::string& path, const std::string& wanted) {

@@ -89,7 +89,7 @@ void LeaderElector::Tell(const char* what) {
   events_.Record(lease, "Normal", "LeaderElection", options_.identity + " " + what);
 }
 
-// The time counts from when a record has first been seen; that of ours from when it was sent.
+// A record's time counts from when we first saw it; for our own, from when we sent it.
 void LeaderElector::Observe(const coordinationv1::Lease& lease, SteadyTime at) {
   MutexLock lock(mutex_);
   const bool news =
@@ -103,7 +103,7 @@ void LeaderElector::Observe(const coordinationv1::Lease& lease, SteadyTime at) {
 coordinationv1::LeaseSpec LeaderElector::NextRecord(const coordinationv1::LeaseSpec* before,
                                                     WallTime now) const {
   coordinationv1::LeaseSpec next;
-  if (before) next = *before;  // strategy and preferredHolder are others' business
+  if (before) next = *before;  // keep strategy and preferredHolder
   const bool ours = before && before->holder_identity() == options_.identity;
   next.set_holder_identity(options_.identity);
   next.set_lease_duration_seconds(
@@ -181,7 +181,7 @@ bool LeaderElector::Acquire(std::stop_token stop) {
   }
 }
 
-// True: `over` came. False: the Lease is another's, or was not renewed in time.
+// True: `over` was requested. False: another holds the Lease, or it was not renewed in time.
 bool LeaderElector::KeepRenewing(std::stop_token over) {
   const RestClient api = api_.With(over);
   while (SleepFor(clock_, options_.retry_period, over)) {
@@ -195,7 +195,7 @@ bool LeaderElector::KeepRenewing(std::stop_token over) {
   return true;
 }
 
-// So that the next one need not wait.
+// Clears the holder, so that the next leader need not wait.
 void LeaderElector::Release() {
   coordinationv1::Lease lease;
   {

@@ -1,9 +1,9 @@
-// Leader election over a Lease, after client-go's: of all who take part one leads, and another takes over
-// when it ends or falls silent.
+// Leader election with a Lease, like client-go's: one candidate leads, and another takes over when it ends
+// or stops renewing.
 //
-// A candidate watches the Lease change and counts from what it has seen by its own clock: how the clocks of
-// others go does not matter. Who cannot renew for `renew_deadline` stops leading before `lease_duration` has
-// passed, after which the others may begin.
+// A candidate watches the Lease for changes and measures time on its own clock, so differences between
+// clocks do not matter. A leader that cannot renew within `renew_deadline` stops leading before
+// `lease_duration` has passed, after which others may start.
 #pragma once
 
 #include <chrono>
@@ -34,25 +34,26 @@ std::string NewIdentity();                                              // host 
 
 class LeaderElector {
  public:
-  // A call of `api` should take no longer than half of `renew_deadline`. `events` is told who begins and
-  // ends.
+  // Calls through `api` should take at most half of `renew_deadline`. `events` records who starts and stops
+  // leading.
   LeaderElector(RestClient api, EventRecorder& events, LeaderElectionOptions options,
                 Clock& clock = Clock::Real());
 
-  // Waits until the Lease is ours, then runs `lead` until `stop`; the Lease is kept until `lead` has
-  // returned, and released. When it is lost before that, `lost` is called at once, which had better end the
-  // process: another may lead already. If it returns, `lead` is stopped, and the result is an error.
+  // Waits for the Lease, then runs `lead` until `stop`; keeps the Lease until `lead` has returned, and
+  // releases it. If the Lease is lost earlier, calls `lost` at once. `lost` should end the process, because
+  // another candidate may already lead; if it returns, `lead` is stopped and the result is an error.
   Result<> Run(std::stop_token stop, const std::function<Result<>(std::stop_token)>& lead,
                const std::function<void()>& lost);
 
   bool IsLeader() const EXCLUDES(mutex_);
-  std::string holder() const EXCLUDES(mutex_);  // as last seen; empty: nobody
-  // kUnavailable when we lead and should have renewed `tolerance` before the Lease's end at the latest.
+  std::string holder() const EXCLUDES(mutex_);  // last seen holder; empty: none
+  // kUnavailable when we lead but did not renew in time: more than `tolerance` has passed since the Lease
+  // ran out.
   Result<> Healthy(std::chrono::nanoseconds tolerance) const EXCLUDES(mutex_);
 
  private:
   bool TryAcquireOrRenew(const RestClient& api) EXCLUDES(mutex_);
-  // Only the holder's next record is to be stored: no read is needed before.
+  // Renews our own last record without reading it first.
   bool RenewKnown(const RestClient& api, WallTime now) EXCLUDES(mutex_);
   void Observe(const coordinationv1::Lease& lease, SteadyTime at) EXCLUDES(mutex_);
   coordinationv1::LeaseSpec NextRecord(const coordinationv1::LeaseSpec* before, WallTime now) const;

@@ -17,7 +17,7 @@ namespace {
 using namespace std::chrono_literals;
 using Lease = coordinationv1::Lease;
 
-// One whose calendar is wrong; how fast time passes is the same for all.
+// A clock with the wrong date that runs at the right speed.
 class SkewedClock : public Clock {
  public:
   SkewedClock(FakeClock& base, std::chrono::hours skew) : base_(base), skew_(skew) {}
@@ -32,7 +32,7 @@ class SkewedClock : public Clock {
   const std::chrono::hours skew_;
 };
 
-// The way of one candidate to the API, which can be cut.
+// A candidate's connection to the API, which a test can cut.
 class Wire : public Transport {
  public:
   explicit Wire(std::shared_ptr<Transport> next) : next_(std::move(next)) {}
@@ -78,7 +78,7 @@ struct Candidate {
           },
           [this, stop] {
             lost.store(true);
-            SleepFor(clock, 10000h, stop);  // a process that takes its time to end
+            SleepFor(clock, 10000h, stop);  // the process takes its time to end
           });
     });
   }
@@ -106,8 +106,8 @@ class LeaderElectionTest : public ::testing::Test {
   std::unique_ptr<Candidate> Make(const std::string& identity, std::chrono::hours skew = 0h) {
     return std::make_unique<Candidate>(fake_, clock_, identity, skew);
   }
-  // Second by second, until `until` or the end; returns how many seconds passed. `sleepers` candidates take
-  // part.
+  // Advances second by second until `until` or the limit; returns the seconds that passed. `sleepers`:
+  // number of candidates that wait.
   int Pass(int seconds, size_t sleepers, const std::function<bool()>& until = nullptr) {
     clock_.AwaitWaiters(sleepers);
     for (int i = 0; i < seconds; ++i) {
@@ -180,7 +180,7 @@ TEST_F(LeaderElectionTest, OneThatFallsSilentStopsBeforeTheNextBegins) {
     a->End();
     EXPECT_FALSE(a->leads.load());
     EXPECT_FALSE(a->result);
-    // The Lease's fifteen seconds, from when b has looked, and until it looks again.
+    // At most the Lease's fifteen seconds from b's last check, and the time to its next one.
     EXPECT_LE(until_lost + Pass(30, 1, [&] { return Record().holder_identity() == "b"; }), 15 + 2 * 5);
     Await([&] { return b->leads.load(); });
     EXPECT_EQ(Record().lease_transitions(), 1);
@@ -215,7 +215,7 @@ TEST_F(LeaderElectionTest, AStolenLeaseEndsLeadershipAtOnce) {
   EXPECT_EQ(Record().holder_identity(), "thief") << "what is another's is not released";
 }
 
-// What leads may take its time to end: until then nobody else begins.
+// A leader may take its time to end: until then nobody else starts.
 TEST_F(LeaderElectionTest, IsHeldUntilTheWorkHasEnded) {
   auto a = Make("a"), b = Make("b");
   a->Hold(true);
@@ -244,7 +244,7 @@ TEST_F(LeaderElectionTest, WaitingIsStopped) {
   EXPECT_EQ(Record().holder_identity(), "a");
 }
 
-// A controller manager of upstream's may be the other candidate: what it wrote is kept.
+// The other candidate may be upstream's controller manager: its fields are kept.
 TEST_F(LeaderElectionTest, TakesOverAnOldRecord) {
   Lease lease;
   lease.mutable_metadata()->set_namespace_("kube-system");
@@ -253,7 +253,7 @@ TEST_F(LeaderElectionTest, TakesOverAnOldRecord) {
   lease.mutable_spec()->set_lease_duration_seconds(15);
   lease.mutable_spec()->set_lease_transitions(6);
   lease.mutable_spec()->set_strategy("OldestEmulationVersion");
-  // Far in the future by its own clock, which says nothing.
+  // Far in the future by its own clock, which does not matter.
   *lease.mutable_spec()->mutable_renew_time() = api::ToMicroTime(clock_.Now() + 100h);
   fake_->Put(lease);
   auto a = Make("a");

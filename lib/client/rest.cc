@@ -82,7 +82,7 @@ Error ErrorOf(const ApiResponse& response) {
     metav1::Status status;
     if (api::DecodeRaw(envelope->raw, status)) return api::FromStatus(status);
   }
-  // A proxy in between, or a server too busy to negotiate a form: the text is all there is.
+  // From a proxy, or a server too busy to negotiate: the text is all there is.
   std::string text = response.body.substr(0, 512);
   if (text.empty()) text = "the server answered with status " + std::to_string(response.status);
   return Error(CodeOf(response.status, ""), std::move(text));
@@ -113,7 +113,7 @@ std::string_view ContentTypeOf(PatchType type) {
   return "application/strategic-merge-patch+json";
 }
 
-// One page of a list: items to `each`, resource version and continue token from its ListMeta.
+// Parses one page of a list: passes items to `each`, and fills `meta`.
 Result<> ReadList(std::string_view raw, metav1::ListMeta& meta,
                   const std::function<Result<>(std::string_view raw)>& each) {
   return ForEachField(raw, [&](int number, std::string_view payload) -> Result<> {
@@ -123,7 +123,7 @@ Result<> ReadList(std::string_view raw, metav1::ListMeta& meta,
   });
 }
 
-// Servers close a watch after a while anyway; spread, so that all clients do not come back at once.
+// Servers close watches after a while anyway. Randomised, so that clients do not reconnect all at once.
 int WatchTimeoutSeconds() {
   thread_local std::minstd_rand random(std::random_device{}());
   return std::uniform_int_distribution<int>(300, 600)(random);
@@ -221,7 +221,7 @@ Result<> RestClient::ListEach(const api::ResourceInfo& info, std::string_view ns
     if (resource_version) *resource_version = meta.resource_version();
     if (meta.continue_().empty()) return {};
     page.continue_token = meta.continue_();
-    page.resource_version.clear();  // the token carries it
+    page.resource_version.clear();  // the token includes it
     page.resource_version_match.clear();
   }
 }

@@ -1,4 +1,4 @@
-// Typed access to a Kubernetes API, in protobuf. Thread safe; copies share the transport.
+// Typed access to a Kubernetes API over protobuf. Thread safe; copies share the transport.
 //
 //   RestClient api(transport);
 //   ASSIGN_OR_RETURN(corev1::Pod pod, api.Get<corev1::Pod>("default", "web-1"));
@@ -24,10 +24,10 @@ struct ListOptions {
   std::string label_selector, field_selector;
   std::string resource_version;  // "" consistent, "0" any
   std::string resource_version_match;
-  int64_t limit = 0;  // page size; pages are followed to the end
+  int64_t limit = 0;  // page size; the client fetches all pages
   std::string continue_token;
-  // Only `metadata` is of use in what comes back: servers that can send nothing else (PartialObjectMetadata,
-  // whose wire form is a part of every kind's).
+  // Request only `metadata`, from servers that can send PartialObjectMetadata (whose wire form is a part of
+  // every kind's). Other servers send whole objects.
   bool metadata_only = false;
 };
 
@@ -48,7 +48,7 @@ struct WatchEvent {
 class WatchStream {
  public:
   virtual ~WatchStream() = default;
-  // Blocks for the next event. An ERROR event is an error with its Status' code (kGone: list again).
+  // Blocks for the next event. An ERROR event is an error with the code of its Status (kGone: list again).
   // kUnavailable: the stream has ended; watch again from the last resource version.
   virtual Result<WatchEvent> Next(std::stop_token stop) = 0;
 };
@@ -57,7 +57,7 @@ class RestClient {
  public:
   explicit RestClient(std::shared_ptr<Transport> transport,
                       std::chrono::milliseconds timeout = std::chrono::seconds(30));
-  // The same client whose calls end with kCancelled when `stop` is requested.
+  // A copy whose calls end with kCancelled when `stop` is requested.
   RestClient With(std::stop_token stop) const;
 
   template <typename T>
@@ -66,7 +66,7 @@ class RestClient {
     RETURN_IF_ERROR(GetInto(api::ResourceOf<T>(), ns, name, object));
     return object;
   }
-  // The object as stored, from `object` as sent. Metadata names the place.
+  // Creates the object in the namespace from its metadata, and returns it as stored.
   template <typename T>
   Result<T> Create(const T& object) const {
     T stored;
@@ -107,14 +107,14 @@ class RestClient {
     return items;
   }
 
-  // POST of a kind that is not stored goes through Create() too: SubjectAccessReview, TokenReview.
+  // Create() also sends kinds that are not stored: SubjectAccessReview, TokenReview.
 
-  // ---- untyped; what the templates and the reflector stand on ----
+  // ---- untyped: the base of the templates and the reflector ----
   Result<> GetInto(const api::ResourceInfo& info, std::string_view ns, std::string_view name,
                    google::protobuf::Message& out) const;
   Result<> Write(std::string_view method, const google::protobuf::Message& object,
                  std::string_view subresource, google::protobuf::Message& out) const;
-  // POST of another kind to a subresource: Binding, TokenRequest, Eviction.
+  // POSTs another kind to a subresource: Binding, TokenRequest, Eviction. `out` may be null.
   Result<> CreateSub(const api::ResourceInfo& parent, std::string_view ns, std::string_view name,
                      std::string_view subresource, const google::protobuf::Message& body,
                      google::protobuf::Message* out) const;
@@ -123,11 +123,12 @@ class RestClient {
                      google::protobuf::Message& out) const;
   Result<> DeleteObject(const api::ResourceInfo& info, std::string_view ns, std::string_view name,
                         const DeleteOptions& options) const;
-  // Calls `each` with the wire bytes of every item; `resource_version` (may be null) gets the list's.
+  // Calls `each` with the wire bytes of every item; `resource_version` (may be null) gets the list's
+  // version.
   Result<> ListEach(const api::ResourceInfo& info, std::string_view ns, const ListOptions& options,
                     std::string* resource_version,
                     const std::function<Result<>(std::string_view raw)>& each) const;
-  // Bookmarks are asked for. `options.resource_version` is where to start.
+  // Watches from `options.resource_version` on. Requests bookmarks.
   Result<std::unique_ptr<WatchStream>> Watch(const api::ResourceInfo& info, std::string_view ns,
                                              const ListOptions& options) const;
   static Result<> DecodeInto(std::string_view raw, google::protobuf::Message& out);
@@ -140,8 +141,8 @@ class RestClient {
   std::stop_token stop_;
 };
 
-// Reads, lets `change` edit, writes, and starts again when somebody else was quicker (up to 5 times).
-// `change` returns false when nothing is left to do.
+// Reads the object, lets `change` edit it, and writes it; repeats on a conflict, up to 5 times in all.
+// `change` returns false when there is nothing to do.
 template <typename T>
 Result<T> UpdateWithRetry(const RestClient& api, std::string_view ns, std::string_view name,
                           std::string_view subresource, const std::function<Result<bool>(T&)>& change) {

@@ -56,7 +56,7 @@ void ObjectStore::Unindex(const std::string& key, const Entry& entry) {
 }
 
 ObjectStore::Object ObjectStore::Put(const std::string& key, std::string raw, const Object& object) {
-  // Index functions are the users' code: they run without the lock.
+  // Index functions are the users' code: run them without the lock.
   std::vector<IndexFunction> functions;
   {
     MutexLock lock(mutex_);

@@ -1,4 +1,4 @@
-// An informer's local copy of the API: wire bytes by key, decoded on demand, and indexes over them.
+// An informer's local copy of the API: wire bytes by key, decoded on demand, with indexes.
 #pragma once
 
 #include <functional>
@@ -21,16 +21,16 @@ class ObjectStore {  // thread safe
 
   explicit ObjectStore(const google::protobuf::Message& prototype) : prototype_(prototype) {}
 
-  // Before the first object.
+  // Call before the first object is stored.
   void AddIndex(std::string name, IndexFunction function);
 
   // Null when the bytes cannot be decoded.
   Object Decode(std::string_view raw) const;
 
-  // Stores an object of which `object` is the decoded form; returns the one before (null: none).
+  // Stores an object; `object` is its decoded form. Returns the previous one (null: none).
   Object Put(const std::string& key, std::string raw, const Object& object);
-  Object Remove(std::string_view key);                           // what was there, or null
-  bool Holds(std::string_view key, std::string_view raw) const;  // the very same bytes
+  Object Remove(std::string_view key);                           // returns the removed object, or null
+  bool Holds(std::string_view key, std::string_view raw) const;  // exactly these bytes
 
   Object Get(std::string_view key) const;
   std::vector<Object> List() const;
@@ -42,7 +42,7 @@ class ObjectStore {  // thread safe
   struct Entry {
     std::shared_ptr<const std::string> raw;
     mutable std::weak_ptr<const google::protobuf::Message> decoded;
-    std::vector<std::vector<std::string>> index_values;  // one list an index
+    std::vector<std::vector<std::string>> index_values;  // one list per index
   };
   struct Index {
     std::string name;
@@ -52,7 +52,7 @@ class ObjectStore {  // thread safe
   struct Picked {
     std::string key;
     std::shared_ptr<const std::string> raw;
-    Object object;  // null when nobody holds it
+    Object object;  // null when nobody holds a decoded form
   };
 
   static Picked Pick(const std::string& key, const Entry& entry);

@@ -1,4 +1,4 @@
-// How API requests travel: over HTTP (HttpTransport), inside the process to an API server
+// Carries API requests: over HTTP (NewHttpTransport), within the process to an API server
 // (controlplane/apiserver), or to a fake API in tests. Thread safe.
 #pragma once
 
@@ -28,36 +28,37 @@ struct ApiResponse {
 class ApiStream {
  public:
   virtual ~ApiStream() = default;
-  // Blocks for the next bytes; empty at the end. kTimeout after `idle` of silence, kCancelled by `stop`.
+  // Blocks for the next bytes; empty at the end. kTimeout after `idle` of silence, kCancelled on `stop`.
   virtual Result<std::string> Read(std::stop_token stop, std::chrono::milliseconds idle) = 0;
 };
 
 class Transport {
  public:
   virtual ~Transport() = default;
-  // Any status is a response; errors are those of the way (kUnavailable, kTimeout, kCancelled).
+  // Any status is a response; errors are those of the connection (kUnavailable, kTimeout, kCancelled).
   virtual Result<ApiResponse> Do(const ApiRequest& request, std::chrono::milliseconds timeout,
                                  std::stop_token stop) = 0;
-  // A 2xx response's body as a stream; any other status is an error made from the Status in the body.
+  // The body of a 2xx response as a stream. Any other status is an error made from the Status in the body.
   virtual Result<std::unique_ptr<ApiStream>> Open(const ApiRequest& request, std::stop_token stop) = 0;
 };
 
 struct RestConfig {
   std::string server;  // https://host:port
   std::string ca_pem, certificate_pem, key_pem;
-  // Where those texts came from, if from files: looked at again while the transport is used.
+  // The files that these texts came from, if any: the transport rereads them when they change.
   std::string ca_file, certificate_file, key_file;
   std::string token;
-  std::string token_file;  // read again when it changes; wins over token
+  std::string token_file;  // read again when it changes; takes precedence over token
   std::string tls_server_name;
   bool insecure = false;
   std::string user_agent;
 };
 
-// kubeconfig in YAML or JSON: clusters, users, contexts; data and file forms of each credential.
+// Reads a kubeconfig in YAML or JSON: clusters, users, contexts; data and file forms of each credential.
+// `context` empty: the current context.
 Result<RestConfig> LoadKubeconfig(const std::string& path, const std::string& context = "");
 
-// Certificates that came from files are read again when the files change.
+// Rereads certificates that came from files when the files change.
 Result<std::shared_ptr<Transport>> NewHttpTransport(const RestConfig& config);
 
 }  // namespace keelson::client

@@ -20,7 +20,7 @@ class FramedWatchStream : public WatchStream {
     for (;;) {
       ASSIGN_OR_RETURN(std::optional<std::string_view> frame, frames_.Next());
       if (frame) return DecodeWatchEvent(*frame);
-      // Two owners may ask for the end: the client's own token and the caller's.
+      // Two tokens can end the call: the client's own and the caller's.
       std::stop_source either;
       std::stop_callback on_client(stop_, [&] { either.request_stop(); });
       std::stop_callback on_caller(stop, [&] { either.request_stop(); });
@@ -60,7 +60,7 @@ Result<std::optional<std::string_view>> FrameReader::Next() {
 }
 
 Result<WatchEvent> DecodeWatchEvent(std::string_view frame) {
-  // Upstream sends the event bare; an enveloped one is understood too.
+  // Upstream sends the event bare; accept an enveloped one too.
   if (frame.substr(0, api::kProtobufMagic.size()) == api::kProtobufMagic) {
     ASSIGN_OR_RETURN(api::Envelope outer, api::OpenEnvelope(frame));
     frame = outer.raw;

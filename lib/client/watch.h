@@ -1,5 +1,5 @@
-// Watch responses in protobuf: frames of a 4-byte big-endian length and a meta.v1 WatchEvent, whose object
-// is an enveloped object in turn.
+// Watch responses in protobuf: frames with a 4-byte big-endian length and a meta.v1 WatchEvent, which
+// contains an enveloped object.
 #pragma once
 
 #include <memory>
@@ -12,12 +12,12 @@
 
 namespace keelson::client {
 
-// Cuts a byte stream into frames.
+// Splits a byte stream into frames.
 class FrameReader {
  public:
   void Append(std::string_view bytes);
-  // The next whole frame, valid until the next call of either method; nullopt when more bytes are needed.
-  // kTooLarge for a length beyond what any object can have.
+  // The next whole frame, valid until the next call of either method; nullopt: more bytes are needed.
+  // kTooLarge when the length exceeds any object's.
   Result<std::optional<std::string_view>> Next();
 
  private:
@@ -25,7 +25,7 @@ class FrameReader {
   size_t read_ = 0;
 };
 
-// One frame's payload. An ERROR event comes back as the error that its Status describes.
+// Decodes one frame's payload. An ERROR event becomes the error that its Status describes.
 Result<WatchEvent> DecodeWatchEvent(std::string_view frame);
 std::string EncodeWatchFrame(std::string_view type, std::string_view enveloped_object);
 

@@ -12,13 +12,14 @@ using google::protobuf::internal::WireFormatLite;
 using google::protobuf::io::CodedInputStream;
 using google::protobuf::io::CodedOutputStream;
 
-// Numbers that all objects share.
+// Field numbers that all objects share.
 constexpr int kMetadata = 1, kManagedFields = 17;
 
 struct Field {
   int number = 0;
   bool delimited = false;
-  std::string_view whole, payload;  // with and without tag and length; the payload of delimited ones alone
+  std::string_view whole,
+      payload;  // with and without tag and length; `payload` if delimited
 };
 
 template <typename Each>

@@ -1,4 +1,4 @@
-// Looks into protobuf bytes without a message type: what lists and watch events need.
+// Reads protobuf bytes without a message type, for lists and watch events.
 #pragma once
 
 #include <functional>
@@ -9,13 +9,13 @@
 
 namespace keelson::client {
 
-// Calls `each` with number and payload of every length-delimited field of a message, in order; others are
-// passed over. kBadRequest when the bytes are no protobuf message.
+// Calls `each` with the number and payload of every length-delimited field of a message, in order; skips
+// other fields. kBadRequest when the bytes are not a protobuf message.
 Result<> ForEachField(std::string_view message,
                       const std::function<Result<>(int number, std::string_view payload)>& each);
 
-// What an informer keeps of an object: all but metadata.managedFields, which nobody asks a cache for and
-// which is often the larger part; `metadata_only`: nothing but metadata. kBadRequest as above.
+// What an informer keeps of an object: everything but metadata.managedFields, which no user of a cache
+// needs and which is often the larger part; with `metadata_only`, only metadata. kBadRequest as above.
 Result<std::string> TrimObject(std::string_view object, bool metadata_only);
 
 }  // namespace keelson::client

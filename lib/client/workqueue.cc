@@ -16,7 +16,7 @@ namespace {
 
 double Seconds(std::chrono::nanoseconds duration) { return std::chrono::duration<double>(duration).count(); }
 
-// What is told of the queue on /metrics, by client-go's names.
+// Queue metrics under client-go's names.
 struct QueueMetrics {
   explicit QueueMetrics(const std::string& name)
       : adds(metrics::Counter("workqueue_adds_total", "Total number of adds handled by workqueue", {"name"})
@@ -36,13 +36,13 @@ struct QueueMetrics {
   metrics::Histogram &waited, &worked;
 };
 
-// How a queue stands just now.
+// The state of a queue at this moment.
 struct Standing {
   size_t depth = 0;
   std::chrono::nanoseconds unfinished{0}, longest{0};
 };
 
-// The queues that there are, asked when somebody looks.
+// All live queues, which are measured when metrics are collected.
 class LiveQueues {
  public:
   static LiveQueues& Get() {
@@ -98,7 +98,7 @@ class LiveQueues {
 
 }  // namespace
 
-// A key is in at most one of three states besides waiting for its time:
+// Besides waiting for its time, a key is in at most one of these states:
 //
 //   Add          Get                Done
 //   ---> dirty ------> processing ------>  (gone)
@@ -135,7 +135,7 @@ struct WorkQueue::Impl {
     changed.notify_one();
   }
 
-  // Moves what is due to `ready`; returns when the next one is.
+  // Moves keys that are due to `ready`; returns when the next one is due.
   SteadyTime PromoteLocked() REQUIRES(mutex) {
     SteadyTime now = clock.SteadyNow();
     while (!waiting.empty()) {
@@ -173,7 +173,7 @@ struct WorkQueue::Impl {
     } else {
       waiting_by_key.emplace(key, waiting.emplace(at, key));
     }
-    changed.notify_one();  // the waiter's deadline may be too late now
+    changed.notify_one();  // the waiter's deadline may now be too late
   }
 };
 
@@ -263,7 +263,7 @@ void ProcessOne(WorkQueue& queue, const std::string& key, std::stop_token stop,
   Result<Requeue> result = reconcile(key, stop);
   if (!result) {
     if (stop.stop_requested()) return;
-    // A conflict only says that the local store was behind: the next look will see the newer object.
+    // A conflict only means that the local store is behind: the retry will see the newer object.
     log::Level level = result.error().Is(Code::kConflict) ? log::Level::kDebug : log::Level::kWarn;
     log::Write(level, "Reconcile failed, will be retried",
                {{"queue", queue.name()}, {"key", key}, {"err", result.error()}});
@@ -279,8 +279,8 @@ void ProcessOne(WorkQueue& queue, const std::string& key, std::stop_token stop,
 void RunWorkers(
     WorkQueue& queue, int workers, std::stop_token stop,
     const std::function<Result<Requeue>(const std::string& key, std::stop_token stop)>& reconcile) {
-  // Most queues have nothing to do most of the time: a thread is started when the last one that waits for
-  // keys has got one. None starts after `stop`, so the first one, which joins them, misses none.
+  // Most queues are idle most of the time: start another thread only when the last one that waited has
+  // taken a key. None starts after `stop`, so the first thread, which joins them, misses none.
   Mutex mutex;
   int waiting = 0, started = 1;
   std::function<void()> work;

@@ -1,5 +1,5 @@
-// Rate-limited, deduplicating queue of keys, after client-go's workqueue: a key is handed to one worker at
-// a time; added again meanwhile, it is handed out once more when that worker is Done.
+// Rate-limited, deduplicating queue of keys, like client-go's workqueue. Only one worker has a key at a
+// time; a key that is added again in the meantime is handed out once more after Done().
 #pragma once
 
 #include <chrono>
@@ -26,11 +26,11 @@ class WorkQueue {  // thread safe
   ~WorkQueue();
 
   void Add(std::string_view key);
-  void AddAfter(std::string_view key, std::chrono::nanoseconds delay);  // the earliest of several wins
+  void AddAfter(std::string_view key, std::chrono::nanoseconds delay);  // the earliest of several delays wins
   void AddRateLimited(std::string_view key);                            // after base * 2^failures
-  void Forget(std::string_view key);                                    // failures back to zero
+  void Forget(std::string_view key);                                    // resets the failures to zero
   int Failures(std::string_view key) const;
-  // Blocks for a key; nullopt on `stop`.
+  // Blocks for a key; nullopt on `stop`. Call Done() when the key has been handled.
   std::optional<std::string> Get(std::stop_token stop);
   void Done(std::string_view key);
   size_t size() const;  // ready keys
@@ -41,13 +41,13 @@ class WorkQueue {  // thread safe
   std::unique_ptr<Impl> impl_;
 };
 
-// What a reconcile leaves: nothing, or another look later.
+// The result of a reconcile: nothing more to do, or reconcile again after a delay.
 struct Requeue {
   std::optional<std::chrono::nanoseconds> after;
 };
 
-// Up to `workers` threads, the caller's among them, take keys until `stop`. An error is logged once and
-// retried with back-off.
+// Runs up to `workers` threads, the caller's included, that take keys until `stop`. Logs an error once and
+// retries the key with back-off.
 void RunWorkers(
     WorkQueue& queue, int workers, std::stop_token stop,
     const std::function<Result<Requeue>(const std::string& key, std::stop_token stop)>& reconcile);

@@ -16,7 +16,7 @@ std::vector<std::string> Keys(size_t count) {
   return keys;
 }
 
-// A key through the whole queue: Add, Get, Done, with `range` distinct keys waiting.
+// One key through the whole queue (Add, Get, Done) while `range` distinct keys wait.
 void BM_AddGetDone(benchmark::State& state) {
   WorkQueue queue("bench");
   const std::vector<std::string> keys = Keys(static_cast<size_t>(state.range(0)));
@@ -28,7 +28,7 @@ void BM_AddGetDone(benchmark::State& state) {
 }
 BENCHMARK(BM_AddGetDone)->Arg(1)->Arg(1000)->Arg(100000);
 
-// An informer that adds the same keys again and again while workers are behind.
+// An informer adds the same keys again and again while workers are behind.
 void BM_AddDuplicates(benchmark::State& state) {
   WorkQueue queue("bench");
   const std::vector<std::string> keys = Keys(1000);
@@ -39,7 +39,7 @@ void BM_AddDuplicates(benchmark::State& state) {
 }
 BENCHMARK(BM_AddDuplicates);
 
-// One producer, one consumer, handing keys over a thread boundary.
+// One producer and one consumer hand keys over between threads.
 void BM_HandOver(benchmark::State& state) {
   WorkQueue queue("bench");
   const std::vector<std::string> keys = Keys(1000);

@@ -46,7 +46,7 @@ TEST_F(WorkQueueTest, KeyInWorkComesBackAfterDone) {
 }
 
 TEST(WorkQueueMetricsTest, TellWhatClientGoTells) {
-  // Counters live as long as the process, which may run this more than once.
+  // Counters live as long as the process, which may run this test more than once.
   static int times = 0;
   const std::string name = "told" + std::to_string(times++);
   FakeClock clock;
@@ -102,7 +102,7 @@ TEST_F(WorkQueueTest, WaitingWorkerIsWokenByTime) {
   std::jthread worker([&] { got = Next(); });
   clock_.AwaitWaiters(1);
   queue_.AddAfter("late", 1s);
-  // Whether or not the worker has seen the new deadline yet, its time is over after this.
+  // Whether or not the worker has seen the new deadline, its time has passed after this.
   clock_.Advance(1s);
   worker.join();
   EXPECT_EQ(got, "late");

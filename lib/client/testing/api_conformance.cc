@@ -18,7 +18,7 @@ corev1::ConfigMap NewConfigMap(const std::string& name) {
 
 std::string Unique(const std::string& prefix) { return prefix + "-" + api::RandomSuffix(10); }
 
-// Left alone by a cluster's scheduler, and so by its kubelets.
+// A pod that a cluster's scheduler, and so its kubelets, ignore.
 corev1::Pod NewPod(const std::string& name) {
   corev1::Pod pod;
   pod.mutable_spec()->set_scheduler_name("nobody");
@@ -122,7 +122,7 @@ TEST_P(ApiConformance, StatusAndSpecAreWrittenApart) {
   EXPECT_TRUE(api_.Delete<corev1::Pod>("default", created->metadata().name()));
 }
 
-// An object that no controller has anything to do for.
+// An object that no controller acts on.
 template <typename T>
 T Idle(const std::string& name) {
   T object;
@@ -147,8 +147,8 @@ T Idle(const std::string& name) {
   return object;
 }
 
-// A status write takes metadata along: labels, annotations, finalizers, and owners but those of a Pod. It is
-// the last word on a deleted object when it empties the finalizers.
+// A status write also updates metadata: labels, annotations, finalizers, and owners except for Pods.
+// Emptying the finalizers of a deleted object this way removes it.
 template <typename T>
 void WritesMetadataWithTheStatus(const RestClient& api, const corev1::ConfigMap& owner) {
   const std::string kind(api::ResourceOf<T>().kind), name = Unique("metadata");
@@ -157,7 +157,7 @@ void WritesMetadataWithTheStatus(const RestClient& api, const corev1::ConfigMap&
   auto write = [&](const std::function<void(metav1::ObjectMeta&)>& change) {
     auto now = api.Get<T>("default", name);
     if (!now) return now;
-    now->mutable_metadata()->clear_resource_version();  // whatever controllers write meanwhile
+    now->mutable_metadata()->clear_resource_version();  // controllers may write in the meantime
     change(*now->mutable_metadata());
     return api.UpdateStatus(*now);
   };
@@ -183,7 +183,7 @@ void WritesMetadataWithTheStatus(const RestClient& api, const corev1::ConfigMap&
   ASSERT_TRUE(api.Delete<T>("default", name)) << kind;
   auto late = write([](metav1::ObjectMeta& m) { m.add_finalizers("example.com/late"); });
   ASSERT_TRUE(FailsWith(late, Code::kInvalid)) << kind;
-  // A controller may take another one off meanwhile, which then is new as well.
+  // A controller may remove another finalizer in the meantime, which then counts as new too.
   for (const char* words : {"metadata.finalizers: Forbidden: no new finalizers can be added if the object is "
                             "being deleted, found new finalizers []string{",
                             "\"example.com/late\""}) {
@@ -215,7 +215,7 @@ TEST_P(ApiConformance, GenerationFollowsTheSpec) {
   auto created = api_.Create(set);
   ASSERT_TRUE(created) << created.error().message();
   EXPECT_EQ(created->metadata().generation(), 1);
-  // Where controllers run, they write its status meanwhile: hence the retries.
+  // Retries, because a running controller writes the status in the meantime.
   auto edit = [&](const std::function<void(appsv1::ReplicaSet&)>& change) {
     return UpdateWithRetry<appsv1::ReplicaSet>(api_, "default", set.metadata().name(), "",
                                                [&](appsv1::ReplicaSet& live) -> Result<bool> {
@@ -336,7 +336,7 @@ TEST_P(ApiConformance, WatchFollowsASelection) {
   EXPECT_EQ(event->type, WatchEvent::Type::kModified);
   EXPECT_EQ(event->object.data().at("a"), "b");
 
-  stored->mutable_metadata()->clear_labels();  // leaves the selection
+  stored->mutable_metadata()->clear_labels();  // no longer matches the selector
   stored = api_.Update(*stored);
   ASSERT_TRUE(stored);
   event = NextEvent(**stream);
@@ -394,7 +394,7 @@ TEST_P(ApiConformance, PropagationPoliciesLeaveFinalizers) {
                        api::EncodeProtobuf(options, api::GvkOf(options.GetDescriptor()))};
     auto reply = api_.transport().Do(request, std::chrono::seconds(30), {});
     ASSERT_TRUE(reply) << reply.error().message();
-    // What the answer shows: a garbage collector takes its finalizer away soon.
+    // Check the response: a garbage collector soon removes the finalizer.
     corev1::ConfigMap held;
     ASSERT_TRUE(api::DecodeProtobuf(reply->body, held)) << reply->status;
     const auto& finalizers = held.metadata().finalizers();

@@ -1,10 +1,10 @@
-// What clients of ours count on, as a suite that any API server can be held to: FakeApi here, the real one
-// from its own tests. A user instantiates it with a function that makes a client:
+// What our clients rely on, as a test suite for any API server: FakeApi here, the real one in its own
+// tests. A user instantiates it with a function that makes a client:
 //
 //   INSTANTIATE_TEST_SUITE_P(Fake, ApiConformance, ::testing::Values([] { return RestClient(...); }));
 //
-// The suite uses the namespace "default", which must exist, names of its own, and leaves nothing behind that
-// another run would trip over.
+// The suite needs the namespace "default", uses names of its own, and leaves nothing behind that would
+// disturb another run.
 #pragma once
 
 #include <functional>

@@ -86,17 +86,17 @@ struct FakeApi::Impl {
 
   Clock& clock;
   Mutex mutex;
-  // For readers, by what they follow: a change wakes nobody else.
+  // One per resource, so that a change wakes only the readers that follow it.
   std::map<const api::ResourceInfo*, CondVar> changed GUARDED_BY(mutex);
-  CondVar waiting;  // for AwaitIdle: a reader has begun to wait, or a stream has come or gone
+  CondVar waiting;  // for AwaitIdle(): a reader has begun to wait, or a stream was opened or closed
   FakeStore store GUARDED_BY(mutex);
   Interceptor interceptor GUARDED_BY(mutex);
   std::vector<std::string> requests GUARDED_BY(mutex);
-  uint64_t watch_epoch GUARDED_BY(mutex) = 0;     // EndWatches() makes streams of older ones end
+  uint64_t watch_epoch GUARDED_BY(mutex) = 0;     // EndWatches() ends streams of older epochs
   uint64_t bookmark_epoch GUARDED_BY(mutex) = 0;  // SendBookmarks()
   std::set<const Stream*> streams GUARDED_BY(mutex);
 
-  // Wakes the readers of what has been logged since `position`.
+  // Wakes the readers of everything logged since `position`.
   void WakeSince(size_t position) REQUIRES(mutex) {
     const api::ResourceInfo* last = nullptr;
     for (; position < store.log_end(); ++position) {
@@ -129,7 +129,7 @@ struct FakeApi::Impl {
   Result<ApiResponse> List(const FakeRequest& at, const ApiRequest& request) REQUIRES(mutex);
 };
 
-// A watch: a position in the store's log and a filter.
+// A watch: a position in the store's log, and a filter.
 class FakeApi::Stream : public ApiStream {
  public:
   Stream(std::shared_ptr<Impl> impl, const api::ResourceInfo* info, std::string ns, Selection selection)
@@ -169,13 +169,13 @@ class FakeApi::Stream : public ApiStream {
     }
   }
 
-  // Past what others follow: nobody wakes a reader for that.
+  // Skips entries of other resources, for which nobody wakes this reader.
   void SkipOthers() const REQUIRES(impl_->mutex) {
     if (position_ < impl_->store.log_start()) return;
     while (position_ < impl_->store.log_end() && impl_->store.At(position_).info != info_) ++position_;
   }
 
-  // The reader has had everything, and asks for more.
+  // The reader has received everything, and waits for more.
   bool CaughtUp() const REQUIRES(impl_->mutex) {
     SkipOthers();
     return waiting_ && position_ == impl_->store.log_end() && epoch_ == impl_->watch_epoch &&
@@ -200,7 +200,8 @@ class FakeApi::Stream : public ApiStream {
       bool was = Selects(entry.before), is = Selects(entry.after);
       if (!was && !is) continue;
       std::string_view type = !was ? "ADDED" : is ? "MODIFIED" : "DELETED";
-      // What has left the selection is shown as it was, at the version that took it away.
+      // An object that no longer matches is shown in its last matching state, with the version of the
+      // change.
       std::unique_ptr<Message> shown(info_->prototype().New());
       shown->CopyFrom(is ? *entry.after : *entry.before);
       api::MutableMeta(*shown).set_resource_version(std::to_string(entry.version));

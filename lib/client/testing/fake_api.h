@@ -1,8 +1,7 @@
-// An API server in memory, for unit tests of everything that talks to one: create, get, list with selectors
-// and pages, watch with bookmarks, update, status, patch, delete (graceful for pods, finalizers, propagation
-// policies), binding, eviction, service account tokens, resource version conflicts, generateName. No
-// defaulting, validation, admission or authorization. tests: api_conformance.h holds it to what the real one
-// does.
+// An in-memory API server for unit tests: create, get, list with selectors and pages, watch with bookmarks,
+// update, status, patch, delete (graceful for pods, finalizers, propagation policies), binding, eviction,
+// service account tokens, resource version conflicts, generateName. No defaulting, validation, admission or
+// authorization. The suite in api_conformance.h compares it with the real one.
 #pragma once
 
 #include <functional>
@@ -29,31 +28,32 @@ class FakeApi : public Transport {  // thread safe
 
   // ---- setting the scene ----
 
-  // Stores an object as it stands, status included, created or replaced.
+  // Creates or replaces an object exactly as given, status included.
   template <typename T>
   T Put(const T& object) {
     T stored;
     PutInto(object, stored);
     return stored;
   }
-  // Sees every request first; what it returns is the answer. An ApiResponse comes from Answer() and Refuse().
+  // Sees every request first; a value it returns is the response. Make an ApiResponse with Answer() or
+  // Refuse().
   using Interceptor = std::function<std::optional<Result<ApiResponse>>(const ApiRequest&)>;
   void SetInterceptor(Interceptor interceptor);
   static ApiResponse Answer(const google::protobuf::Message& object, int status = 200);
   static ApiResponse Refuse(const Error& error);
-  // Watches from before now get 410.
+  // Forgets the log: watches from earlier versions get 410.
   void Compact();
-  // Ends all watch streams, as a server that restarts does.
+  // Ends all watch streams, like a restarting server.
   void EndWatches();
   void SendBookmarks();
 
-  // ---- looking on ----
+  // ---- observing ----
 
-  // "POST /api/v1/namespaces/default/pods", in order, watches included.
+  // All requests so far, watches included: "POST /api/v1/namespaces/default/pods".
   std::vector<std::string> Requests() const;
   void ForgetRequests();
-  // Blocks until `watches` streams are open and each has been read empty by a reader that waits for more:
-  // then every informer has handled all that has happened.
+  // Blocks until `watches` streams are open and a reader of each has received everything and waits for
+  // more: every informer has then handled all changes.
   void AwaitIdle(size_t watches);
 
  private:

@@ -1,4 +1,4 @@
-// FakeApi by HTTP on 127.0.0.1 of a network namespace, for tests of programs that are processes of their own.
+// FakeApi over HTTP on 127.0.0.1 in a network namespace, for tests of programs that run as processes.
 #pragma once
 
 #include <cstdint>

@@ -50,7 +50,7 @@ Result<FakeRequest> FakeRequest::Parse(std::string_view target) {
   std::string group = core ? "" : parts[1], version = parts[head - 1];
   parts.erase(parts.begin(), parts.begin() + static_cast<long>(head));
 
-  // namespaces/x/pods is a place; namespaces/x/status is a Namespace's subresource.
+  // namespaces/x/pods is a collection; namespaces/x/status is a Namespace's subresource.
   if (parts[0] == "namespaces" && parts.size() >= 3 && parts[2] != "status" && parts[2] != "finalize") {
     request.ns = parts[1];
     parts.erase(parts.begin(), parts.begin() + 2);

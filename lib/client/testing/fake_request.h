@@ -1,4 +1,4 @@
-// Request targets taken apart, for FakeApi.
+// Parses request targets, for FakeApi.
 #pragma once
 
 #include <map>
@@ -10,11 +10,11 @@
 namespace keelson::client {
 
 struct FakeRequest {
-  const api::ResourceInfo* info = nullptr;  // of the main resource
+  const api::ResourceInfo* info = nullptr;  // the main resource
   std::string ns, name, subresource;
   std::map<std::string, std::string> query;
 
-  // kNotFound for what is no path of the API.
+  // kNotFound when it is not a path of the API.
   static Result<FakeRequest> Parse(std::string_view target);
   std::string Key() const;
 };

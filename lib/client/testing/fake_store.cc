@@ -40,7 +40,7 @@ bool HasStatus(const api::ResourceInfo& info) {
   return api::FindResource(info.group, info.version, std::string(info.resource) + "/status") != nullptr;
 }
 
-// Makes field `name` of `to` what it is in `from`; kinds without it are left alone.
+// Copies field `name` from `from` to `to`, if the kind has it.
 void CopyField(const std::string& name, const Message& from, Message& to) {
   const FieldDescriptor* field = from.GetDescriptor()->FindFieldByName(name);
   if (!field || field->cpp_type() != FieldDescriptor::CPPTYPE_MESSAGE || field->is_repeated()) return;
@@ -57,7 +57,7 @@ std::unique_ptr<Message> Clone(const Message& message) {
   return copy;
 }
 
-// Equal but for metadata and status: then the generation stays.
+// Equal except for metadata and status: the generation stays.
 bool SameSpec(const Message& a, const Message& b) {
   std::unique_ptr<Message> x = Clone(a), y = Clone(b);
   for (const char* field : {"metadata", "status"}) {
@@ -80,7 +80,7 @@ int64_t GraceOf(const Message& object, const metav1::DeleteOptions& options) {
                                                             : 30;
 }
 
-// Nothing holds a deleted object back any more.
+// Whether a deleted object can be removed: nothing holds it back.
 bool Finished(const Message& object) {
   const metav1::ObjectMeta& meta = api::Meta(object);
   if (!meta.has_deletion_timestamp() || meta.finalizers_size() > 0) return false;
@@ -89,7 +89,7 @@ bool Finished(const Message& object) {
   return !ns || ns->spec().finalizers_size() == 0;
 }
 
-// What is on its way out can be held back by nobody else.
+// A deleted object must not get new finalizers.
 Result<> CheckFinalizers(const api::ResourceInfo& info, const metav1::ObjectMeta& sent,
                          const metav1::ObjectMeta& had) {
   if (!had.has_deletion_timestamp()) return {};
@@ -106,7 +106,7 @@ Result<> CheckFinalizers(const api::ResourceInfo& info, const metav1::ObjectMeta
                   info.kind, had.name(), added));
 }
 
-// What no writer decides on.
+// Keeps the fields that only the server sets.
 void KeepServerFields(const metav1::ObjectMeta& had, metav1::ObjectMeta& meta) {
   meta.set_uid(had.uid());
   meta.set_resource_version(had.resource_version());

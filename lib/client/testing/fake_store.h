@@ -1,4 +1,4 @@
-// What stands behind FakeApi: objects of every kind, and the log of their changes.
+// The storage of FakeApi: objects of every kind, and the log of their changes.
 #pragma once
 
 #include <functional>
@@ -22,27 +22,27 @@ class FakeStore {  // not thread safe
   struct LogEntry {
     uint64_t version;
     const api::ResourceInfo* info;
-    Object before, after;  // null: was not, is not any more
+    Object before, after;  // null: did not exist, or was deleted
   };
 
   explicit FakeStore(Clock& clock) : clock_(clock) {}
 
   Result<Object> Get(const api::ResourceInfo& info, const std::string& key) const;
-  // By key; `ns` empty: all namespaces.
+  // Sorted by key; `ns` empty: all namespaces.
   std::vector<Object> List(const api::ResourceInfo& info, std::string_view ns) const;
 
   Result<Object> Create(const api::ResourceInfo& info, const Message& object);
-  // subresource: "", "status", or one that replaces the whole object ("finalize", "ephemeralcontainers",
+  // `subresource`: "", "status", or one that replaces the whole object ("finalize", "ephemeralcontainers",
   // ...).
   Result<Object> Update(const api::ResourceInfo& info, std::string_view subresource, const Message& object);
   Result<Object> Delete(const api::ResourceInfo& info, const std::string& key,
                         const metav1::DeleteOptions& options);
   Result<> Bind(const std::string& pod_key, const corev1::Binding& binding);
-  // As it stands, status included: how a test sets the scene.
+  // Stores the object exactly as given, status included, for tests to set up.
   Object Put(const api::ResourceInfo& info, const Message& object);
 
   uint64_t version() const { return version_; }
-  // The changes after `version`, oldest first. kGone when some of them are forgotten.
+  // The log position of the first change after `version`. kGone when the log no longer has it.
   Result<size_t> Position(uint64_t version) const;
   size_t log_start() const { return log_start_; }
   size_t log_end() const { return log_start_ + log_.size(); }
