@@ -1,5 +1,5 @@
-// All plugins, in one program that stands in the plugin directory under each of their names: they share the
-// pages of memory, and one calls another without starting a process.
+// All plugins in one program, installed in the plugin directory under each of their names: they share
+// memory pages, and one can call another without starting a process.
 #include "cni/bandwidth/bandwidth.h"
 #include "cni/bridge/bridge.h"
 #include "cni/host-local/host_local.h"

@@ -1,4 +1,4 @@
-// What a thousand nodes cost: planning, and writing to the kernel of a network namespace of its own.
+// The cost of a thousand nodes: planning, and writing to the kernel of a separate network namespace.
 #include <benchmark/benchmark.h>
 
 #include "cni/agent/dataplane.h"
@@ -10,7 +10,7 @@ namespace {
 
 IpAddress Address(const char* base, int by) { return IpAddress::Parse(base)->Plus(by); }
 
-// Node 0 is this one. Every other one is on the link, or with `far` all are behind a router.
+// Node 0 is this one. All others are on the link or, with `far`, behind a router.
 NodeMap Nodes(int count, bool far) {
   NodeMap nodes;
   for (int i = 0; i <= count; ++i) {
@@ -60,7 +60,7 @@ void MakePlanOnly(benchmark::State& state) {
   for (auto _ : state) benchmark::DoNotOptimize(MakePlan(config, nodes, host));
 }
 
-// The first sync: as many routes (and, far, neighbours and forwarding entries) as there are nodes.
+// The first sync: as many routes (with `far` also neighbours and forwarding entries) as there are nodes.
 void NodesAppear(benchmark::State& state) {
   NodeMap nodes = Nodes(static_cast<int>(state.range(0)), state.range(1) != 0);
   Config config = ForNodeZero();
@@ -80,7 +80,7 @@ void NodesAppear(benchmark::State& state) {
       benchmark::Counter(static_cast<double>(state.range(0)), benchmark::Counter::kIsIterationInvariantRate);
 }
 
-// A sync that finds everything in place: what a restart, an event or the minute's resync costs.
+// A sync that changes nothing: the cost of a restart, an event or the periodic resync.
 void NothingToDo(benchmark::State& state) {
   auto site = MakeSite();
   if (!site) return state.SkipWithError(site.error().message().c_str());

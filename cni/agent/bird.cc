@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::chrono::milliseconds kPatience{5000};
 
-// IPv4, or 32 bits that follow from the node's name.
+// The IPv4 address, or 32 bits derived from the node's name.
 std::string RouterId(const NodeInfo& self) {
   if (const IpAddress* ip = self.AddressOf(true)) return ip->ToString();
   const auto mac = TunnelMac(self.name).bytes();
@@ -26,7 +26,7 @@ std::string RouterId(const NodeInfo& self) {
 std::string StaticProtocol(const Plan& plan, bool v4) {
   std::string routes;
   for (const IpPrefix& cidr : plan.pod_cidrs) {
-    // Unreachable here and now, should nobody know better: the bridge's own route does, once there is one.
+    // A fallback: unreachable, until the bridge has its own route.
     if (cidr.is_v4() == v4) routes += fmt::format("  route {} unreachable;\n", cidr.ToString());
   }
   if (routes.empty()) return "";
@@ -43,8 +43,8 @@ std::string ImportFilter(const Config& config, bool v4) {
   return fmt::format("filter keelson_import{} {{\n  if {} then accept;\n  reject;\n}}\n", v4 ? 4 : 6, rule);
 }
 
-// What next hops are looked up in: networks on links, and the routes that others have put into the kernel.
-// The bridge is left out, or its route would take the place of the one that is announced.
+// Networks and routes for next-hop lookups: networks on links, and routes that others put into the kernel.
+// Without the bridge, whose route would replace the announced one.
 std::string DirectProtocol(const Config& config) {
   return fmt::format("protocol direct {{\n  ipv4;\n  ipv6;\n  interface -\"{}\", -\"{}\", \"*\";\n}}\n",
                      config.bridge, config.vxlan_device);
@@ -70,7 +70,7 @@ std::string PeerProtocol(const Config& config, const NodeInfo& self, const BgpPe
       peer.as_number, v4 ? 4 : 6);
 }
 
-// A reply's lines are "CODE-text", "CODE text" or " text"; the one with a space after its code is the last.
+// A reply's lines are "CODE-text", "CODE text" or " text"; the last one has a space after its code.
 std::optional<std::string> LastLine(const std::string& reply) {
   for (size_t begin = 0; begin < reply.size();) {
     size_t end = reply.find('\n', begin);
@@ -134,7 +134,7 @@ Result<std::string> BirdCommand(const std::string& socket_path, const std::strin
     return Error(Code::kUnavailable, ErrnoError("connect to BIRD at " + socket_path).message());
   }
   const auto deadline = std::chrono::steady_clock::now() + timeout;
-  RETURN_IF_ERROR(ReadReply(fd.get(), deadline));  // its greeting
+  RETURN_IF_ERROR(ReadReply(fd.get(), deadline));  // the greeting
   RETURN_IF_ERROR(WriteAll(fd.get(), command + "\n", socket_path));
   return ReadReply(fd.get(), deadline);
 }

@@ -1,6 +1,6 @@
-// BGP by BIRD 2: the agent writes BIRD's configuration and has it read. BIRD announces this node's pod CIDRs
-// to the peers, and puts what it learns of the cluster's CIDRs into the kernel (with a protocol number of its
-// own, 12). BIRD itself is started by somebody else: `bird -c FILE -s SOCKET`.
+// BGP through BIRD 2: the agent writes BIRD's configuration and makes BIRD load it. BIRD announces this
+// node's pod CIDRs to the peers, and puts the routes that it learns for the cluster's CIDRs into the kernel
+// (with its own protocol number, 12). The agent does not start BIRD: run `bird -c FILE -s SOCKET`.
 #pragma once
 
 #include <chrono>
@@ -10,11 +10,11 @@
 
 namespace keelson::cni::agent {
 
-// A peer gets the pod CIDRs of its own address' family. Pure.
+// The text of BIRD's configuration. A peer gets the pod CIDRs of its address' family. Pure.
 std::string BirdConfigText(const Config& config, const Plan& plan, const NodeInfo& self);
 
-// One command over the control socket; the reply's last line. What BIRD refuses (8xxx, 9xxx) is kInvalid, a
-// BIRD that is not there kUnavailable.
+// Runs one command over the control socket; returns the reply's last line. kInvalid: BIRD refuses it (8xxx,
+// 9xxx); kUnavailable: BIRD does not run.
 Result<std::string> BirdCommand(const std::string& socket_path, const std::string& command,
                                 std::chrono::milliseconds timeout);
 
@@ -25,7 +25,7 @@ class Bird : public Extension {
 
  private:
   const Config config_;
-  bool loaded_ = false;  // BIRD has read what is in the file
+  bool loaded_ = false;  // BIRD has loaded the current file
 };
 
 }  // namespace keelson::cni::agent

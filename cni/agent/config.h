@@ -1,4 +1,4 @@
-// kube-cni's settings, as its flags give them.
+// kube-cni's settings, from its flags.
 #pragma once
 
 #include <cstdint>
@@ -41,11 +41,11 @@ struct Config {
   std::string conf_dir;
   std::string conf_name = "10-keelson.conflist";
   std::string data_dir = "/var/lib/cni/networks";
-  std::string bin_dir;  // empty: plugins are taken for installed
+  std::string bin_dir;  // empty: plugins count as installed
   std::string bridge = "keelson0";
   std::vector<IpPrefix> cluster_cidrs;
   Mode mode = Mode::kAuto;
-  int mtu = 0;  // of pods; 0: found out
+  int mtu = 0;  // MTU of pods; 0: detect it
   uint16_t vxlan_port = 8472;
   uint32_t vxlan_id = 1;
   std::string vxlan_device = "keelson.vx";
@@ -59,13 +59,13 @@ struct Config {
   std::string ConflistPath() const { return conf_dir + "/" + conf_name; }
 };
 
-// "10.0.0.0/16,fd00::/48"; host bits are cleared.
+// Parses "10.0.0.0/16,fd00::/48"; clears host bits.
 Result<std::vector<IpPrefix>> ParseCidrs(std::string_view text);
 // "10.0.0.1=64512,10.0.0.2=64513"
 Result<std::vector<BgpPeer>> ParseBgpPeers(std::string_view text);
 // "127.0.0.1:10258", "[::1]:10258"; empty: no server.
 Result<HostPort> ParseHostPort(std::string_view text);
-// What can only be said of the whole.
+// Checks settings that depend on each other.
 Result<> Validate(const Config& config);
 
 }  // namespace keelson::cni::agent

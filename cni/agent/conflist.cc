@@ -21,7 +21,7 @@ json::object Bridge(const Config& config, const Plan& plan) {
   for (const IpPrefix& cidr : plan.pod_cidrs) {
     ranges.push_back(json::array{json::object{{"subnet", cidr.ToString()}}});
   }
-  // The agent masquerades for all pods at once, and knows what is inside the cluster.
+  // The agent masquerades for all pods, and knows what is inside the cluster.
   return {{"type", "bridge"},
           {"bridge", config.bridge},
           {"isDefaultGateway", true},

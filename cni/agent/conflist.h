@@ -1,4 +1,4 @@
-// The CNI configuration that the container runtime reads: its presence is what makes a node Ready.
+// The CNI configuration for the container runtime. A node becomes Ready when it exists.
 #pragma once
 
 #include <string>
@@ -8,10 +8,10 @@
 
 namespace keelson::cni::agent {
 
-// bridge with host-local, then portmap and bandwidth where the plugins are there (Config::bin_dir).
+// bridge with host-local, then portmap and bandwidth if the plugins are installed (Config::bin_dir).
 std::string ConflistText(const Config& config, const Plan& plan);
 
-// Atomically, if the file holds something else; true if it did.
+// Writes the file atomically if its contents differ; true if it did.
 Result<bool> WriteConflist(const Config& config, const std::string& text);
 
 }  // namespace keelson::cni::agent

@@ -13,7 +13,7 @@ bool Holds(const std::vector<T>& all, const U& one) {
   return std::find(all.begin(), all.end(), one) != all.end();
 }
 
-// Of what the agent sets of a route, whether two agree. A listing fills more fields than the agent does.
+// Compares only what the agent sets: a listing fills in more fields.
 bool SameRoute(const netlink::Route& a, const netlink::Route& b) {
   return a.destination == b.destination && a.gateway == b.gateway && a.link_index == b.link_index &&
          a.source == b.source && a.metric == b.metric && a.onlink == b.onlink && a.protocol == b.protocol;
@@ -108,7 +108,7 @@ class Applier {
     return {};
   }
 
-  // In auto mode the last peer behind a router may go; the device then goes too.
+  // In auto mode the last peer behind a router may go; then the device goes too.
   Result<> DropTunnel() {
     const netlink::Link* link = FindLink(host_, config_.vxlan_device);
     if (!link || link->kind != "vxlan") return {};
@@ -144,7 +144,7 @@ class Applier {
   const Plan& plan_;
   const HostState& host_;
   Changes changes_;
-  bool fresh_ = false;  // the tunnel device was made just now
+  bool fresh_ = false;  // the tunnel device has just been made
 };
 
 }  // namespace
@@ -177,7 +177,7 @@ Difference Compare(const Plan& plan, int tunnel_link, const std::vector<netlink:
     auto [first, last] = present.equal_range(route.destination);
     bool there = std::any_of(first, last, [&](const auto& entry) { return SameRoute(*entry.second, route); });
     if (!there) out.replace_routes.push_back(route);
-    // Of two with the same destination the stray one, with another metric, goes.
+    // Of two routes with the same destination, deletes the one with the wrong metric.
     for (auto it = first; it != last; ++it) {
       bool ours = it->second->protocol == kRouteProtocol && !SameRoute(*it->second, route);
       if (ours && (there || it->second->metric != route.metric)) out.delete_routes.push_back(*it->second);

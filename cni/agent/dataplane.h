@@ -1,6 +1,6 @@
-// The kernel's links, routes, neighbours and forwarding entries, brought to what a Plan says. Never takes
-// away before it has added: while it works, and if it is killed at any step, every packet that had a way
-// keeps one.
+// Brings the kernel's links, routes, neighbours and forwarding entries to the state of a Plan. It adds
+// before it removes: while it works, and if it is killed at any step, every packet that had a route keeps
+// one.
 #pragma once
 
 #include <map>
@@ -13,6 +13,7 @@
 
 namespace keelson::cni::agent {
 
+// Reads what MakePlan() needs of the kernel, in the socket's network namespace.
 Result<HostState> ReadHost(netlink::Socket& socket);
 
 struct Changes {
@@ -21,7 +22,7 @@ struct Changes {
   int total() const;
 };
 
-// What differs between a plan and the kernel, as Apply() finds it; the pure half of it.
+// The differences between a plan and the kernel: the pure half of Apply().
 struct Difference {
   std::vector<netlink::Route> replace_routes, delete_routes;
   std::vector<netlink::Neighbor> replace_neighbors, delete_neighbors;
@@ -31,10 +32,11 @@ Difference Compare(const Plan& plan, int tunnel_link, const std::vector<netlink:
                    const std::vector<netlink::Neighbor>& neighbors,
                    const std::vector<netlink::Forwarding>& forwarding);
 
-// `wireguard_link`: the index of the WireGuard device, when the plan routes to it.
+// Writes the plan to the kernel. `wireguard_link`: the index of the WireGuard device, if the plan has
+// routes to it.
 Result<Changes> Apply(netlink::Socket& socket, const Config& config, const Plan& plan, const HostState& host,
                       int wireguard_link = 0);
-// Takes the agent's routes and its VXLAN device away.
+// Removes the agent's routes and its VXLAN device.
 Result<Changes> RemoveAll(netlink::Socket& socket, const Config& config);
 
 }  // namespace keelson::cni::agent

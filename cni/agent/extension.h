@@ -1,4 +1,4 @@
-// A part of the agent that not every cluster has: encryption, BGP. Used by the syncer's thread alone.
+// An optional part of the agent: encryption, BGP. Used by the syncer's thread only.
 #pragma once
 
 #include "cni/agent/plan.h"
@@ -8,10 +8,10 @@ namespace keelson::cni::agent {
 class Extension {
  public:
   virtual ~Extension() = default;
-  // Before the routes are written; how many things were changed. May set `link`: the device that kTunnelLink
-  // stands for.
+  // Runs before the routes are written; returns the number of changes. May set `link` to the device that
+  // kTunnelLink stands for.
   virtual Result<int> BeforeRoutes(const Plan&, const NodeMap&, int& /*link*/) { return 0; }
-  // After the routes are written.
+  // Runs after the routes are written; returns the number of changes.
   virtual Result<int> AfterRoutes(const Plan&, const NodeMap&) { return 0; }
 };
 

@@ -1,4 +1,4 @@
-// Encryption and BGP with real kernels and a real BIRD, where there are any.
+// Encryption and BGP with a real kernel and a real BIRD, where available.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <linux/if_ether.h>
@@ -26,7 +26,7 @@ IpPrefix Prefix(const char* text) { return *IpPrefix::Parse(text); }
     ASSERT_TRUE(done.has_value()) << done.error().message(); \
   } while (false)
 
-// Every frame that passes an interface, as IP protocol numbers with what is inside the outermost header.
+// Captures every frame on an interface: IP protocol numbers, and what is inside the outermost header.
 class Capture {
  public:
   Capture(const linux::NetNs& netns, const char* link) {
@@ -41,7 +41,7 @@ class Capture {
       return {};
     });
   }
-  // Of IPv4 packets seen so far, by protocol; `clear` counts those that hold `text`.
+  // IPv4 packets so far by protocol; `clear` counts those that contain `text`.
   std::map<int, int> Protocols(const std::string& text, int& clear) {
     std::map<int, int> out;
     clear = 0;
@@ -133,7 +133,7 @@ TEST_F(IpsecTest, PoliciesAreReplacedListedAndRemoved) {
     for (const XfrmPolicy& policy : wanted) RETURN_IF_ERROR(netlink::ReplacePolicy(socket, policy));
     wanted[0].tunnel->spi = 4712;
     RETURN_IF_ERROR(netlink::ReplacePolicy(socket, wanted[0]));
-    // Somebody else's stays.
+    // Another program's policy stays.
     XfrmPolicy foreign{XfrmPolicy::Direction::kOut, Prefix("172.16.0.0/24"), Prefix("172.17.0.0/24"), 9};
     RETURN_IF_ERROR(netlink::ReplacePolicy(socket, foreign));
     ASSIGN_OR_RETURN(auto found, netlink::ListPolicies(socket));
@@ -163,7 +163,7 @@ TEST_F(IpsecTest, WhatPassesBetweenNodesIsEncrypted) {
     ASSERT_DONE(Start(name, IpsecConfig(name), MakeIpsec));
     agents_[name]->syncer().AwaitSyncs(1);
   }
-  // On the wire: at the node itself, packets show up once more when they have been decrypted.
+  // Capture on the wire: at the node, decrypted packets show up a second time.
   Capture capture(network_->lan(), "node1");
   auto expect_meeting = [&](const char* from, const char* to, bool v4) {
     Echo echo(Site(to).pod);
@@ -179,12 +179,12 @@ TEST_F(IpsecTest, WhatPassesBetweenNodesIsEncrypted) {
   Echo echo(Site("b").pod);
   EXPECT_EQ(SeenAs(Site("a").host, Site("b").PodIp()), "10.0.0.1");
   int clear = 0;
-  auto protocols = capture.Protocols("10.244.", clear);  // the answers hold the asker's address as text
+  auto protocols = capture.Protocols("10.244.", clear);  // replies contain the sender's address as text
   EXPECT_EQ(clear, 0);
   EXPECT_GE(protocols[IPPROTO_ESP], 18);
   EXPECT_EQ(protocols[IPPROTO_UDP], 0);
 
-  // A new secret takes over without a packet lost: second line everywhere, then first, then alone.
+  // A new secret takes over without packet loss: as second line everywhere, then first, then alone.
   Traffic traffic(Site("a").pod, Site("b").PodIp());
   std::string x(40, 'x'), y(40, 'y');
   for (const std::string& content : {x + "\n" + y, y + "\n" + x, y}) {
@@ -249,7 +249,7 @@ TEST_F(ExtensionsNetnsTest, BirdsTellEachOther) {
     config.bgp = {.bird_config = prefix + ".conf", .bird_socket = prefix + ".ctl", .as_number = 64512};
     const char* other = std::string(name) == "a" ? "b" : "a";
     for (const IpAddress& ip : Site(other).addresses) config.bgp.peers.push_back({ip, 64512});
-    // BIRD starts with next to nothing, as a packaged one does, and is told the rest.
+    // BIRD starts with a minimal configuration, like a packaged one, and gets the rest later.
     ASSERT_DONE(WriteFile(config.bgp.bird_config, "protocol device {\n}\n"));
     ASSERT_DONE(Site(name).host.Run([&]() -> Result<> {
       ASSIGN_OR_RETURN(event::Process bird,
@@ -265,7 +265,7 @@ TEST_F(ExtensionsNetnsTest, BirdsTellEachOther) {
     }));
     agents_[name]->syncer().AwaitSyncs(1);
   }
-  // BIRD waits a few seconds before it connects; what it learns shows as routes of its protocol.
+  // BIRD waits a few seconds before it connects; learned routes appear as routes of its protocol.
   auto await_routes = [&](const char* name, std::initializer_list<const char*> pods) -> Result<> {
     std::optional<netlink::Monitor> monitor;
     RETURN_IF_ERROR(Site(name).host.Run([&]() -> Result<> {
@@ -288,7 +288,7 @@ TEST_F(ExtensionsNetnsTest, BirdsTellEachOther) {
   ASSERT_DONE(await_routes("b", {"10.244.1.0/24", "fd44:1::/64"}));
   Echo echo(Site("b").pod);
   EXPECT_EQ(SeenAs(Site("a").pod, Site("b").PodIp()), Site("a").PodIp().ToString());
-  // What BIRD cannot read is refused, and says why.
+  // BIRD rejects a configuration that it cannot parse, with a reason.
   std::string bad = network_->dir() + "/bad.conf";
   ASSERT_DONE(WriteFile(bad, "protocol nonsense;\n"));
   auto refused =

@@ -34,7 +34,7 @@ struct Side {
   Plan plan;
 };
 
-// A node's view of a cluster of a (1), b (2) and c (3) on one link.
+// One node's view of a cluster of a (1), b (2) and c (3) on one link.
 Side ViewOf(const std::string& name, int number, Encryption encryption, NodeMap& nodes) {
   Side out;
   nodes = {{"a", Node("a", 1)}, {"b", Node("b", 2)}, {"c", Node("c", 3)}};
@@ -65,7 +65,7 @@ TEST(IpsecPlan, BothEndsDeriveTheSameAndNobodyElse) {
   NodeMap nodes;
   Side a = ViewOf("a", 1, Encryption::kIpsec, nodes), b = ViewOf("b", 2, Encryption::kIpsec, nodes);
   IpsecPlan at_a = *MakeIpsecPlan(a.config, a.plan, nodes, {kSecrets[0]}, 1000);
-  // b's clock is an hour behind, and it has another secret first.
+  // b's clock is an hour behind, and its first secret is another one.
   IpsecPlan at_b = *MakeIpsecPlan(b.config, b.plan, nodes, {kSecrets[1], kSecrets[0]}, 999);
   auto sent = KeysTo(at_a, Ip("10.0.0.2"), Ip("10.0.0.1"));
   ASSERT_EQ(sent.size(), 1u);
@@ -159,7 +159,7 @@ TEST(Wireguard, PeersFollowThePlan) {
   EXPECT_THAT(all.set[0].allowed, ElementsAre(Prefix("10.244.2.0/24"), Prefix("fd44:2::/64")));
   auto none = CompareWireguard(all.set, a.plan, 51871);
   EXPECT_TRUE(none.set.empty() && none.removed.empty());
-  // c gets a new key; a key that is none is no peer.
+  // c gets a new key; a peer with an invalid key is left out.
   for (PeerPlan& peer : a.plan.peers)
     peer.wireguard_key = peer.name == "c" ? EncodeBase64(std::string(32, 'd')) : "x";
   auto change = CompareWireguard(all.set, a.plan, 51871);

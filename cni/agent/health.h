@@ -1,4 +1,4 @@
-// Whether the kernel follows the cluster, for /healthz. Thread safe.
+// Whether the kernel follows the cluster: the answer of /healthz. Thread safe.
 #pragma once
 
 #include <chrono>
@@ -13,12 +13,12 @@ namespace keelson::cni::agent {
 
 class Health {
  public:
-  // Unhealthy until the first sync, after one that failed, and when none came for `patience`.
+  // Unhealthy until the first sync, after a failed one, and when there was none for `patience`.
   Health(std::chrono::milliseconds patience, Clock& clock) : patience_(patience), clock_(clock) {}
 
   void Synced();
   void Failed(const Error& error);
-  // Empty when well; else what is wrong.
+  // Empty when healthy; otherwise the problem.
   std::string Complaint() const;
 
  private:

@@ -11,7 +11,7 @@ namespace {
 using netlink::XfrmPolicy;
 using netlink::XfrmState;
 
-// A peer learns of a new secret, or of a node that has gone, within a sync of its own.
+// Peers learn about a new secret, or a node that has gone, with their next syncs.
 constexpr auto kKeepReceiving = std::chrono::minutes(10);
 
 bool Ours(const XfrmPolicy& policy) {
@@ -46,7 +46,7 @@ Result<int> Ipsec::SetPolicies(const IpsecPlan& wanted) {
   std::map<std::tuple<XfrmPolicy::Direction, IpPrefix, IpPrefix>, const XfrmPolicy*> present;
   for (const XfrmPolicy& policy : found) present[key(policy)] = &policy;
   int changes = 0;
-  // What lets packets pass in the clear, or blocks them, comes after what protects them.
+  // First what protects packets, then what blocks them or lets them pass unencrypted.
   for (uint32_t priority : {kPriorityTunnel, kPriorityOwn, kPriorityBlock}) {
     for (const XfrmPolicy& policy : wanted.policies) {
       if (policy.priority != priority) continue;

@@ -1,5 +1,5 @@
-// --encryption ipsec: the kernel's states and policies, brought to what ipsec_plan.h says. States are added
-// before the policies that use them, and those that receive are kept for a while after their time.
+// --encryption ipsec: brings the kernel's states and policies to what ipsec_plan.h says. It adds states
+// before the policies that use them, and keeps receiving states for a while after they expire.
 #pragma once
 
 #include <map>
@@ -13,11 +13,11 @@ namespace keelson::cni::agent {
 
 class Ipsec : public Extension {
  public:
-  // In the calling thread's network namespace.
+  // Opens its sockets in the calling thread's network namespace.
   static Result<std::unique_ptr<Ipsec>> Open(const Config& config, Clock& clock = Clock::Real());
 
   Result<int> BeforeRoutes(const Plan& plan, const NodeMap& nodes, int& link) override;
-  // Takes all of the agent's states and policies away.
+  // Removes all of the agent's states and policies.
   static Result<> RemoveAll(netlink::Socket& socket);
 
  private:

@@ -13,7 +13,7 @@ using Direction = XfrmPolicy::Direction;
 
 constexpr char kSalt[] = "keelson ipsec 1";
 constexpr size_t kKeyBytes = 36, kMinSecret = 32;
-constexpr uint32_t kFirstSpi = 256;  // those below are reserved (RFC 4303)
+constexpr uint32_t kFirstSpi = 256;  // lower ones are reserved (RFC 4303)
 
 struct End {
   std::string name;
@@ -87,7 +87,7 @@ class IpsecPlanner {
     return out;
   }
 
-  // `forwarded`: our end is pods, behind this node; else it is the node itself.
+  // `forwarded`: our end is pods behind this node; otherwise the node itself.
   void Protect(const IpPrefix& ours, const IpPrefix& theirs, const XfrmPolicy::Tunnel& there,
                const XfrmPolicy::Tunnel& back, bool forwarded) {
     AddPolicy({Direction::kOut, ours, theirs, kPriorityTunnel, false, there});

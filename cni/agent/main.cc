@@ -1,4 +1,4 @@
-// kube-cni: ways between the pods of this node and those of all others.
+// kube-cni: connects the pods of this node with those of all others.
 #include <CLI/CLI.hpp>
 #include <iostream>
 
@@ -13,7 +13,7 @@ namespace {
 using keelson::Result;
 namespace agent = keelson::cni::agent;
 
-// Flags that are parsed further.
+// Flags that need further parsing.
 struct Texts {
   std::string cluster_cidr, mode = "auto", encryption = "none", bgp_peers, healthz, metrics;
 };

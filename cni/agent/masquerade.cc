@@ -16,7 +16,7 @@ nft::Rule InFamily(std::string chain, bool v4) {
   return rule;
 }
 
-// Goes on if the address in `field` is in `cidr`.
+// Continues the rule if the address in `field` is in `cidr`.
 nft::Rule& Match(nft::Rule& rule, nft::Field field, const IpPrefix& cidr) {
   std::string zero(cidr.address().bytes().size(), '\0');
   std::string ones(zero.size(), '\xff');

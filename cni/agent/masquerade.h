@@ -1,4 +1,4 @@
-// What leaves the cluster from this node's pods does so with the node's own address:
+// Packets from this node's pods leave the cluster with the node's address:
 //
 //   table inet keelson-agent {
 //     chain postrouting { type nat hook postrouting priority srcnat;
@@ -6,7 +6,8 @@
 //     chain leaving { daddr in the cluster's CIDRs, other nodes' pod CIDRs, multicast : accept
 //                     masquerade }
 //
-// NAT is decided by a connection's first packet: changes of these rules leave established ones alone.
+// A connection's first packet decides about NAT: changes of these rules do not affect established
+// connections.
 #pragma once
 
 #include <string>
@@ -19,10 +20,10 @@ namespace keelson::cni::agent {
 
 inline constexpr char kNftTable[] = "keelson-agent";
 
-// `inside`: where packets keep their source. Pure.
+// `inside`: destinations for which packets keep their source. Pure.
 nft::Ruleset MasqueradeRules(const std::vector<IpPrefix>& own_pods, const std::vector<IpPrefix>& inside);
 
-// In one transaction, if anything differs; true if it did.
+// Applies `wanted` in one transaction if the table differs; true if it did.
 Result<bool> EnsureMasquerade(nft::Kernel& kernel, const nft::Ruleset& wanted);
 Result<> RemoveMasquerade(nft::Kernel& kernel);  // absent is fine
 

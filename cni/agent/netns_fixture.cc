@@ -82,7 +82,7 @@ Result<> Forward() {
   return linux::WriteSysctl("net/ipv6/conf/all/forwarding", "1");
 }
 
-// A port of the switch that leads into `there` as eth0.
+// Connects a port of the switch to `there` as eth0.
 Result<> Plug(const linux::NetNs& lan, const linux::NetNs& there, const std::string& port, const char* name) {
   ASSIGN_OR_RETURN(netlink::Socket socket, netlink::Socket::OpenIn(lan));
   ASSIGN_OR_RETURN(netlink::Link bridge, netlink::GetLink(socket, "sw0"));
@@ -142,7 +142,7 @@ void Traffic::AwaitReplies(int more) {
 int Traffic::Finish() {
   sender_.request_stop();
   sender_.join();
-  // Silence is all there is to wait for, when some are lost.
+  // Some may be lost, so wait until no more replies arrive.
   for (int before = -1; answered_ < sent_ && answered_ != before;) {
     before = answered_;
     std::this_thread::sleep_for(std::chrono::milliseconds(300));
@@ -167,7 +167,7 @@ RunningAgent::RunningAgent(const NodeSite& site, std::shared_ptr<client::Transpo
     ASSIGN_OR_RETURN(syncer_, Syncer::Open(
                                   config, [this] { return nodes_.Nodes(); }, health_, options));
     if (extension) syncer_->AddExtension(std::move(extension));
-    // Threads inherit the namespace of who starts them.
+    // Threads inherit the namespace of the thread that starts them.
     threads_.emplace_back([this](std::stop_token stop) { (void)syncer_->RunMonitor(stop); });
     threads_.emplace_back([this](std::stop_token stop) { (void)syncer_->Run(stop); });
     threads_.emplace_back([this](std::stop_token stop) { (void)nodes_.Run(stop); });

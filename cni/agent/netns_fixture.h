@@ -1,11 +1,12 @@
-// For tests: a small network of nodes, each a network namespace with a pod in another one, on one switch or
-// behind a router; agents that run in them against one fake API; and traffic between the pods.
+// For tests: a small network of nodes on one switch or behind a router, each a network namespace with a pod
+// in another one; agents that run on them against one fake API; and traffic between the pods.
 //
 //   pod - keelson0 [node a] eth0 10.0.0.1 --+                       +-- eth0 10.9.0.3 [node far] - pod
 //   pod - keelson0 [node b] eth0 10.0.0.2 --+-- 10.0.0.254 [router]-+
 //                                        (switch)   192.0.2.1: outside the cluster
-// IPv6 beside it: fd10::N/64, fd19::N/64, outside 2001:db8::1. Node number N has pods 10.244.N.0/24 and
-// fd44:N::/64, its pod is .2.
+//
+// IPv6 likewise: fd10::N/64, fd19::N/64, outside 2001:db8::1. Node number N has pods 10.244.N.0/24 and
+// fd44:N::/64; its pod is .2.
 #pragma once
 
 #include <atomic>
@@ -21,8 +22,8 @@
 
 namespace keelson::cni::agent {
 
-// Answers each datagram with the address that it came from, at UDP port 7 of a namespace: of one
-// address, or of all (the answer then comes from the one that the kernel prefers).
+// Answers each datagram at UDP port 7 of a namespace with the sender's address, at one address or all (the
+// reply then comes from the address that the kernel prefers).
 class Echo {
  public:
   explicit Echo(const linux::NetNs& netns, const char* address = "::");
@@ -32,15 +33,16 @@ class Echo {
   std::jthread thread_;
 };
 
-// What `to` sees a datagram from `from` come from; empty when no answer comes within five seconds.
+// The source address that `to` sees for a datagram from `from`; empty when no reply comes within five
+// seconds.
 std::string SeenAs(const linux::NetNs& from, const IpAddress& to);
 
-// A datagram every millisecond, until Finish().
+// Sends a datagram every millisecond, until Finish().
 class Traffic {
  public:
   Traffic(const linux::NetNs& from, const IpAddress& to);
-  void AwaitReplies(int more);  // blocks until so many more have been answered
-  int Finish();                 // how many were never answered
+  void AwaitReplies(int more);  // blocks until `more` datagrams have been answered
+  int Finish();                 // returns how many were never answered
 
  private:
   UniqueFd socket_;
@@ -52,11 +54,11 @@ struct NodeSite {
   std::string name;
   int number = 0;
   linux::NetNs host, pod;
-  std::vector<IpAddress> addresses;  // of the host
+  std::vector<IpAddress> addresses;  // of `host`
   IpAddress PodIp(bool v4 = true) const;
 };
 
-// The agent's parts in a node's namespace, as services.cc puts them together.
+// The agent's parts in a node's namespace, connected as in services.cc.
 class RunningAgent {
  public:
   RunningAgent(const NodeSite& site, std::shared_ptr<client::Transport> api, Config config,
@@ -64,7 +66,7 @@ class RunningAgent {
   ~RunningAgent();
   Syncer& syncer() { return *syncer_; }
   Health& health() { return health_; }
-  // Blocks until `condition` holds; it is looked at after every sync.
+  // Blocks until `condition` holds; checks it after every sync.
   bool Await(const std::function<bool()>& condition);
 
  private:
@@ -78,14 +80,14 @@ class Network {
  public:
   static Result<std::unique_ptr<Network>> Make();
   ~Network();
-  // A node on the switch, or behind the router; its Node object is stored in the fake API.
+  // Adds a node on the switch, or behind the router; stores its Node object in the fake API.
   Result<> AddNode(const std::string& name, bool behind_router = false, bool dual_stack = true);
   const NodeSite& site(const std::string& name) const;
   Config ConfigFor(const std::string& name, Mode mode = Mode::kAuto) const;
   corev1::Node ObjectOf(const NodeSite& site, bool dual_stack = true) const;
 
   std::shared_ptr<client::FakeApi> api() const { return api_; }
-  const linux::NetNs& lan() const { return lan_; }  // the switch: node number N is on its port nodeN
+  const linux::NetNs& lan() const { return lan_; }  // the switch: node number N is on port nodeN
   const linux::NetNs& router() const { return router_; }
   const std::string& dir() const { return dir_; }
 

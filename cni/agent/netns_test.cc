@@ -1,4 +1,4 @@
-// Agents on several nodes, each in its own network namespace, and what packets between their pods do.
+// Agents on several nodes, each in its own network namespace, and packets between their pods.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -56,7 +56,7 @@ class AgentNetnsTest : public ::testing::Test {
     auto kernel = *nft::OpenKernel(Site(name).host);
     return *kernel->Read({nft::Family::kInet, kNftTable});
   }
-  // Both pods of a pair see each other with the pods' own addresses.
+  // Both pods of a pair see each other's own addresses.
   void ExpectPodsMeet(const std::string& a, const std::string& b, bool v4 = true) {
     Echo echo_a(Site(a).pod), echo_b(Site(b).pod);
     EXPECT_EQ(SeenAs(Site(a).pod, Site(b).PodIp(v4)), Site(a).PodIp(v4).ToString()) << a << " to " << b;
@@ -97,7 +97,7 @@ TEST_F(AgentNetnsTest, MixedHostGwAndVxlan) {
     ExpectPodsMeet("a", "far", v4);
     ExpectPodsMeet("b", "far", v4);
   }
-  // The node itself reaches a pod behind the tunnel, by its tunnel address.
+  // The node itself reaches a pod behind the tunnel, from its tunnel address.
   Echo echo(Site("far").pod);
   EXPECT_EQ(SeenAs(Site("a").host, Site("far").PodIp()), "10.244.1.0");
   EXPECT_THAT(*ReadFile(network_->ConfigFor("a").ConflistPath()), HasSubstr("\"mtu\": 1450"));
@@ -128,7 +128,7 @@ TEST_F(AgentNetnsTest, NodesComeMoveAndGo) {
   RunningAgent& far = Start("far");
   far.syncer().AwaitSyncs(1);
   ExpectPodsMeet("a", "far");
-  // It comes back with other addresses on this side of the router: the route moves, the tunnel goes.
+  // The node comes back with other addresses on this side of the router: the route moves, the tunnel goes.
   corev1::Node moved = network_->ObjectOf(Site("far"));
   moved.mutable_status()->mutable_addresses(0)->set_address("10.0.0.77");
   moved.mutable_status()->mutable_addresses(1)->set_address("fd10::77");
@@ -204,13 +204,13 @@ TEST_F(AgentNetnsTest, PutsRightWhatOthersBreak) {
   }
 }
 
-// KUBE_CNI names another build of it, to measure that.
+// KUBE_CNI names another build to measure.
 std::string KubeCni() {
   const char* given = std::getenv("KUBE_CNI");
   return given ? given : KEELSON_KUBE_CNI;
 }
 
-// For what another process does.
+// Polls for an effect of another process.
 bool Eventually(const std::function<bool()>& condition) {
   auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(30);
   while (!condition()) {
@@ -220,7 +220,7 @@ bool Eventually(const std::function<bool()>& condition) {
   return true;
 }
 
-// The program itself, in a node's namespace.
+// The kube-cni program in a node's namespace.
 class Daemon {
  public:
   Daemon(const Config& config, const NodeSite& site, uint16_t api_port, const std::string& dir) {
@@ -249,7 +249,7 @@ class Daemon {
     EXPECT_TRUE(process_->Wait({}));
     process_.reset();
   }
-  // Private memory in KiB: all of it (USS), and what no file backs.
+  // Private memory in KiB: all of it (USS), and the part without a file behind it.
   std::pair<int, int> Memory() const {
     std::string text = ReadFile("/proc/" + std::to_string(process_->pid()) + "/smaps_rollup").value_or("");
     auto field = [&](const char* name) {
@@ -259,7 +259,7 @@ class Daemon {
     return {field("Private_Clean:") + field("Private_Dirty:"), field("Anonymous:")};
   }
   std::string Log() const { return ReadFile(log_).value_or(""); }
-  // Blocks until the log says `what` that often.
+  // Blocks until the log contains `what` that many times.
   bool AwaitLog(const std::string& what, int times) {
     return Eventually([&] {
       std::string log = Log();
@@ -305,8 +305,8 @@ TEST_F(AgentNetnsTest, KilledAndStartedAgainUnderTrafficLosesNothing) {
   agent->Kill();
 }
 
-// Wherever the first sync is cut off: the configuration is there only if the routes are, and the next agent
-// finishes what was begun.
+// Wherever the first sync is cut off: the CNI configuration exists only if the routes do, and the next
+// agent finishes the job.
 TEST_F(AgentNetnsTest, KilledAtAnyMomentOfItsFirstSync) {
   ASSERT_DONE(network_->AddNode("a"));
   ASSERT_DONE(network_->AddNode("b"));
@@ -317,7 +317,7 @@ TEST_F(AgentNetnsTest, KilledAtAnyMomentOfItsFirstSync) {
   int unfinished = 0;
   for (int milliseconds = 4; milliseconds <= 80; milliseconds += 4) {
     auto agent = start();
-    std::this_thread::sleep_for(std::chrono::milliseconds(milliseconds));  // the moment
+    std::this_thread::sleep_for(std::chrono::milliseconds(milliseconds));  // choose the moment of the kill
     agent->Kill();
     bool configured = PathExists(config.ConflistPath());
     if (configured) {
@@ -328,7 +328,7 @@ TEST_F(AgentNetnsTest, KilledAtAnyMomentOfItsFirstSync) {
     for (const std::string& name : ListDir(config.conf_dir).value_or(std::vector<std::string>())) {
       EXPECT_TRUE(name == config.conf_name || !name.ends_with("conflist")) << name;
     }
-    if (milliseconds % 3 == 0) continue;  // sometimes the next one starts from what this one has left
+    if (milliseconds % 3 == 0) continue;  // sometimes the next one starts from what this one left
     ASSERT_DONE(Site("a").host.Run([&]() -> Result<> {
       ASSIGN_OR_RETURN(
           event::Process cleanup,
@@ -357,7 +357,7 @@ TEST_F(AgentNetnsTest, AThousandNodesTakeLittleMemory) {
     node.mutable_spec()->clear_pod_cidrs();
     node.mutable_spec()->set_pod_cidr(cidr);
     node.mutable_spec()->add_pod_cidrs(cidr);
-    // As large as Nodes are: mostly the names of images.
+    // As large as a real Node: mostly the names of images.
     for (int image = 0; image < 50; ++image) {
       node.mutable_status()->add_images()->add_names("registry.example/" + std::string(180, 'a') +
                                                      std::to_string(image));
@@ -388,7 +388,7 @@ TEST_F(AgentNetnsTest, WithoutAnApiServerNothingIsTouched) {
         return Result<client::ApiResponse>(Error(Code::kUnavailable, "connection refused"));
       });
   RunningAgent& again = Start("a");
-  // Somebody's changes bring no sync either, without Nodes to go by.
+  // Without a list of Nodes, changes by others cause no sync either.
   netlink::Socket socket = Socket("a");
   ASSERT_DONE(
       netlink::AddRoute(socket, {.destination = Prefix("10.99.0.0/24"), .gateway = Ip("10.0.0.254")}));

@@ -7,7 +7,7 @@ namespace {
 
 using client::ForEachField;
 
-// Field numbers of core/v1 Node and what it is made of.
+// Field numbers of core/v1 Node and its parts.
 constexpr int kMetadata = 1, kSpec = 2, kStatus = 3;
 constexpr int kName = 1, kResourceVersion = 6, kAnnotations = 12;
 constexpr int kPodCidr = 1, kPodCidrs = 7;

@@ -1,4 +1,4 @@
-// What the agent needs of a Node: a few hundred bytes of the ten thousand and more that it has.
+// The parts of a Node that the agent needs: a few hundred bytes out of ten thousand or more.
 #pragma once
 
 #include <map>
@@ -15,10 +15,10 @@ inline constexpr char kWireguardKeyAnnotation[] = "keelson.dev/wireguard-public-
 
 struct NodeInfo {
   std::string name;
-  std::vector<IpPrefix> pod_cidrs;   // as spec.podCIDRs has them; host bits cleared
+  std::vector<IpPrefix> pod_cidrs;   // from spec.podCIDRs; host bits cleared
   std::vector<IpAddress> addresses;  // InternalIPs, in order
   std::string wireguard_key;         // public, base64; empty: not published
-  std::vector<std::string> ignored;  // what could not be understood, in words
+  std::vector<std::string> ignored;  // text about fields that cannot be parsed
   bool operator==(const NodeInfo&) const = default;
 
   // The first InternalIP of a family; null when there is none.
@@ -36,8 +36,8 @@ struct ParsedNode {
   NodeInfo info;
   std::string resource_version;
 };
-// From a Node's protobuf bytes. An error only when they are no protobuf: invalid addresses
-// and CIDRs are put into `ignored`.
+// Parses a Node's protobuf bytes. An error only when they are not protobuf: `ignored` gets invalid
+// addresses and CIDRs.
 Result<ParsedNode> ParseNode(std::string_view raw);
 
 }  // namespace keelson::cni::agent

@@ -15,7 +15,7 @@ namespace keelson::cni::agent {
 namespace {
 
 constexpr char kPath[] = "/api/v1/nodes";
-constexpr int kPage = 100;  // Nodes are large objects, mostly for the images that they list
+constexpr int kPage = 100;  // Nodes are large objects, mostly because of their list of images
 constexpr std::chrono::seconds kTimeout{30};
 
 // Field numbers of NodeList and ListMeta.
@@ -31,7 +31,7 @@ Error ErrorOf(const client::ApiResponse& response) {
                "the server answered with status " + std::to_string(response.status));
 }
 
-// Servers end a watch after a while anyway; spread, so that not all agents come back at once.
+// Servers end a watch after a while anyway. Randomised, so that agents do not reconnect all at once.
 int WatchSeconds() {
   thread_local std::minstd_rand random(std::random_device{}());
   return std::uniform_int_distribution<int>(300, 600)(random);

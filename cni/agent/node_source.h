@@ -1,5 +1,5 @@
-// Nodes from the API server, as bytes. Beside lib/client's RestClient and informers because those carry every
-// API type along: this agent needs none, and a third of its memory would be their descriptors.
+// Nodes from the API server, as bytes. Not lib/client's RestClient and informers, which link every API
+// type: this agent needs none, and their descriptors would take a third of its memory.
 #pragma once
 
 #include <functional>
@@ -17,10 +17,10 @@ class NodeSource {  // thread safe
  public:
   explicit NodeSource(std::shared_ptr<client::Transport> transport) : transport_(std::move(transport)) {}
 
-  // Calls `each` with every Node, page by page; the list's resource version.
+  // Calls `each` with every Node, page by page; returns the list's resource version.
   Result<std::string> List(const std::function<Result<>(std::string_view raw)>& each,
                            std::stop_token stop) const;
-  // From a resource version on, with bookmarks.
+  // Watches from a resource version on, with bookmarks.
   Result<std::unique_ptr<client::WatchStream>> Watch(const std::string& resource_version,
                                                      std::stop_token stop) const;
   // Sets one annotation.

@@ -120,7 +120,7 @@ TEST_F(NodeWatchTest, GoesOnAfterTheStreamAndListsAgainWhenTooOld) {
   api_->Put(Object("n2", {}, {}));
   api_->AwaitIdle(1);
   EXPECT_THAT(Names(), ElementsAre("n1", "n2"));
-  // What happens unseen is found by a new list.
+  // Changes that the watch misses are found by a new list.
   ASSERT_TRUE(client::RestClient(api_).Delete<corev1::Node>("", "n1"));
   api_->AwaitIdle(1);
   api_->Put(Object("n3", {}, {}));

@@ -34,7 +34,7 @@ Result<> NodeWatch::List(std::stop_token stop) {
       copy_.reset();
     }
   }
-  ::malloc_trim(0);  // the pages that the lists were in
+  ::malloc_trim(0);  // return the memory of the lists
   if (changed) on_change_();
   return {};
 }

@@ -1,6 +1,6 @@
-// The cluster's Nodes, listed and watched. Like an informer, but what is kept of a Node is its NodeInfo, and
-// nothing is decoded that is not looked at: a cluster of thousands of nodes, each reporting its state every
-// few minutes, costs this agent little memory and time.
+// Lists and watches the cluster's Nodes. Like an informer, but it keeps only a NodeInfo per Node and
+// decodes only the fields that it needs: thousands of nodes that report their status every few minutes cost
+// little memory and time.
 #pragma once
 
 #include <functional>
@@ -17,13 +17,13 @@ namespace keelson::cni::agent {
 
 class NodeWatch {
  public:
-  // `on_change` runs on Run()'s thread after the first list, and whenever a NodeInfo has come, changed or
-  // gone. It must not block.
+  // Calls `on_change` on Run()'s thread after the first list, and whenever a NodeInfo is added, changed or
+  // removed. It must not block.
   NodeWatch(NodeSource source, std::function<void()> on_change, Clock& clock = Clock::Real());
 
   // A copy to keep; null until the first list is complete. Thread safe.
   std::shared_ptr<const NodeMap> Nodes() const;
-  // Until `stop`; an API server that is away is waited for, and nothing is forgotten meanwhile.
+  // Runs until `stop`. While the API server is down it retries, and keeps the Nodes that it knows.
   Result<> Run(std::stop_token stop);
 
  private:

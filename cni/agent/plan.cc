@@ -5,7 +5,7 @@
 namespace keelson::cni::agent {
 namespace {
 
-// What the kernel takes for "no metric" in each family, and shows in its listings.
+// The kernel's value for "no metric" in each family, as its listings show it.
 constexpr int kMetricV4 = 0, kMetricV6 = 1024;
 
 bool HasRealHosts(const IpPrefix& cidr) {
@@ -13,8 +13,8 @@ bool HasRealHosts(const IpPrefix& cidr) {
          !cidr.address().IsMulticast() && !cidr.address().IsUnspecified();
 }
 
-// Goes through the nodes and keeps what does not contradict what came before: this node first, then its
-// peers by name, so that every node of the cluster comes to the same end but for its own CIDRs.
+// Visits the nodes and keeps what does not conflict with earlier ones: first this node, then its peers by
+// name, so that all nodes of the cluster get the same result, except about their own CIDRs.
 class Admission {
  public:
   Admission(const NodeMap& nodes, std::vector<std::string>& problems) : problems_(problems) {
@@ -57,7 +57,7 @@ class Admission {
     if (inside != addresses_.end() && cidr.Contains(inside->first)) {
       return "holds the address " + inside->first.ToString() + " of node " + *inside->second;
     }
-    // Taken prefixes do not overlap one another: only the neighbours in order can overlap this one.
+    // Accepted prefixes do not overlap each other, so only the neighbours in order can overlap this one.
     auto after = taken_.lower_bound(cidr.Network());
     if (after != taken_.end() && after->second.cidr.Overlaps(cidr)) return Overlap(after->second);
     if (after != taken_.begin() && std::prev(after)->second.cidr.Overlaps(cidr)) {
@@ -167,14 +167,14 @@ class Planner {
     }
   }
 
-  // The policies do the rest; what matters is that a route exists and that it leads where ESP will go.
+  // The policies do the rest; the route only has to exist and lead the way that ESP will take.
   void AddIpsec(const NodeInfo& node, const IpPrefix& cidr, const IpAddress* end) {
     const IpAddress* hop = node.AddressOf(cidr.is_v4());
     const netlink::Route* way = hop ? RouteTo(host_, *hop) : nullptr;
     if (!end || !way || way->link_index <= 0) return NoEnd(node);
     netlink::Route route = NewRoute(cidr, way->link_index);
     route.gateway = way->gateway ? *way->gateway : *hop;
-    // The policies know this node by this address.
+    // The policies use this address for this node.
     if (const IpAddress* own = self_.AddressOf(cidr.is_v4())) route.source = *own;
     Add(Way::kIpsec, route);
   }
@@ -253,8 +253,8 @@ Result<Plan> MakePlan(const Config& config, const NodeMap& nodes, const HostStat
 }
 
 netlink::MacAddress TunnelMac(std::string_view node_name) {
-  // FNV-1a and a finalizer that spreads it (splitmix64's): 46 bits of it are used, so that among 1000 nodes
-  // two of a kind turn up once in a hundred million clusters.
+  // FNV-1a and splitmix64's finalizer to spread it. Uses 46 bits, so that among 1000 nodes two equal ones
+  // occur in one of a hundred million clusters.
   uint64_t hash = 0xcbf29ce484222325u;
   for (char c : node_name) hash = (hash ^ static_cast<uint8_t>(c)) * 0x100000001b3u;
   hash = (hash ^ (hash >> 30)) * 0xbf58476d1ce4e5b9u;
@@ -296,14 +296,14 @@ int Overhead(Encryption encryption, bool vxlan, bool v4_underlay) {
 
 std::vector<IpPrefix> Aggregate(std::vector<IpPrefix> prefixes) {
   for (IpPrefix& prefix : prefixes) prefix = prefix.Masked();
-  std::sort(prefixes.begin(), prefixes.end());  // by address, then length: a container comes before its parts
+  std::sort(prefixes.begin(), prefixes.end());  // by address, then length: a prefix comes before its parts
   std::vector<IpPrefix> out;
   for (const IpPrefix& prefix : prefixes) {
     bool covered = !out.empty() && out.back().is_v4() == prefix.is_v4() &&
                    out.back().Contains(prefix.address()) && out.back().length() <= prefix.length();
     if (covered) continue;
     out.push_back(prefix);
-    // Two halves make a whole, which may itself be a half.
+    // Two halves make a whole, which may be a half itself.
     while (out.size() > 1) {
       const IpPrefix& low = out[out.size() - 2];
       const IpPrefix& high = out.back();

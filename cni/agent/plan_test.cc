@@ -167,7 +167,7 @@ TEST(Plan, TheTunnelKnowsItsPeersBeforehand) {
   ASSERT_EQ(plan.forwarding.size(), 1u);
   EXPECT_EQ(plan.forwarding[0].mac, TunnelMac("b"));
   EXPECT_EQ(plan.forwarding[0].destination, Ip("10.9.0.2"));
-  // The other node draws the mirror image, without a word between the two.
+  // The other node draws the mirror image without any exchange.
   Config other = For();
   other.node_name = "b";
   HostState host = Host();
@@ -288,7 +288,7 @@ TEST(Compare, TouchesWhatDiffersAndNothingElse) {
   EXPECT_EQ(all.replace_forwarding.size(), 1u);
   EXPECT_THAT(all.delete_routes, IsEmpty());
 
-  // As a listing shows them: with scope and more.
+  // In the form of a listing: with scope and more.
   std::vector<netlink::Route> routes = Host().routes;
   for (netlink::Route route : all.replace_routes) {
     route.scope = 0;
@@ -299,7 +299,7 @@ TEST(Compare, TouchesWhatDiffersAndNothingElse) {
               none.delete_neighbors.empty() && none.replace_forwarding.empty() &&
               none.delete_forwarding.empty());
 
-  // b has gone.
+  // b is gone.
   nodes.erase("b");
   plan = *MakePlan(For(), nodes, Host());
   Difference gone = Compare(plan, 9, routes, all.replace_neighbors, all.replace_forwarding);
@@ -399,7 +399,7 @@ TEST(Conflist, IsWrittenOnceAndWhole) {
 }
 )");
   EXPECT_THAT(*ListDir(config.conf_dir), ElementsAre("10-keelson.conflist"));
-  // Only what is installed is chained.
+  // Only installed plugins are chained.
   config.bin_dir = dir;
   ASSERT_TRUE(WriteFile(config.bin_dir + "/portmap", ""));
   text = ConflistText(config, plan);

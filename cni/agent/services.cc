@@ -88,7 +88,7 @@ Result<int> Run(const Config& config) {
   return group.RunUntilSignal();
 }
 
-// A kernel without IPsec has none to take away.
+// A kernel without IPsec has nothing to remove.
 Result<> RemoveEncryption(netlink::Socket& socket, const Config& config) {
   if (Result<netlink::Socket> xfrm = netlink::Socket::OpenXfrm()) RETURN_IF_ERROR(Ipsec::RemoveAll(*xfrm));
   Result<netlink::Link> device = netlink::GetLink(socket, config.wireguard_device);
@@ -99,7 +99,7 @@ Result<> RemoveEncryption(netlink::Socket& socket, const Config& config) {
 }  // namespace
 
 int RunAgent(const Config& config) {
-  // Lists of Nodes are large and short-lived: their memory is to go back, and threads are to share the rest.
+  // Lists of Nodes are large and short-lived: use one arena, so that free memory is shared and returned.
   ::mallopt(M_ARENA_MAX, 1);
   ::mallopt(M_MMAP_THRESHOLD, 64 << 10);
   Result<int> code = Run(config);

@@ -1,4 +1,4 @@
-// What the kube-cni daemon consists of.
+// The services of the kube-cni daemon.
 #pragma once
 
 #include "cni/agent/config.h"
@@ -6,9 +6,9 @@
 
 namespace keelson::cni::agent {
 
-// Runs until SIGTERM or SIGINT; the process's exit code.
+// Runs until SIGTERM or SIGINT; returns the process's exit code.
 int RunAgent(const Config& config);
-// --cleanup: takes routes, devices, rules and the CNI configuration away.
+// --cleanup: removes routes, devices, rules and the CNI configuration.
 Result<> Cleanup(const Config& config);
 
 }  // namespace keelson::cni::agent

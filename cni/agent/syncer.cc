@@ -33,15 +33,16 @@ Metrics& M() {
   return *metrics;
 }
 
-// Where a packet keeps its source: the cluster's pods, whether the CIDRs were told or are seen.
+// Destinations for which packets keep their source: the cluster's pods, by the configured CIDRs and the
+// peers'.
 std::vector<IpPrefix> Inside(const Config& config, const Plan& plan) {
   std::vector<IpPrefix> out = config.cluster_cidrs;
   for (const PeerPlan& peer : plan.peers) out.insert(out.end(), peer.pod_cidrs.begin(), peer.pod_cidrs.end());
   return out;
 }
 
-// Once switched on, IPv6 forwarding makes a host forget the routes that routers advertise, unless told to
-// keep listening.
+// A host with IPv6 forwarding ignores router advertisements and loses the routes from them, unless
+// accept_ra is 2.
 Result<> EnableForwarding(const Plan& plan, const HostState& host) {
   bool v6 =
       std::any_of(plan.pod_cidrs.begin(), plan.pod_cidrs.end(), [](const IpPrefix& c) { return !c.is_v4(); });
@@ -110,10 +111,10 @@ bool Syncer::Matters(const netlink::KernelEvent& event) const {
       return true;
     case Kind::kRoute:
       return event.table == 254;
-    case Kind::kLink:  // others are pods', and come and go
+    case Kind::kLink:  // other links belong to pods, and come and go
       return event.link_name == config_.vxlan_device || event.link_name == config_.wireguard_device ||
              watched_links_.contains(event.link_index);
-    case Kind::kFilter:  // no business of the agent's
+    case Kind::kFilter:  // does not matter to the agent
       return false;
     case Kind::kNeighbor:
       return watched_links_.contains(-event.link_index);
@@ -138,7 +139,7 @@ Result<> Syncer::RunMonitor(std::stop_token stop) {
   return {};
 }
 
-// Every transaction of anybody raises the generation: one number tells that nothing has happened.
+// Any transaction raises the generation, so one number shows that nothing has changed.
 bool Syncer::NftTouched() {
   if (!nft_known_) return true;
   Result<uint32_t> generation = nft_->Generation();
@@ -161,7 +162,7 @@ Result<> Syncer::SyncLinks(const Plan& plan, const HostState& host, int link, Ch
     link = tunnel.index;
   }
   {
-    // Neighbours matter on the tunnel alone, where we make them: it is in the set with its sign turned too.
+    // Only neighbours on the tunnel matter, where the agent makes them: the set has its negative index too.
     MutexLock lock(mutex_);
     watched_links_ = {plan.uplink};
     if (link > 0) watched_links_.insert({link, -link});
@@ -243,7 +244,7 @@ Result<bool> Syncer::SyncOnce() {
   return changes.total() > 0 || rules_changed;
 }
 
-// False at the stop; else what the next sync is for.
+// False when the stop comes; otherwise `cause` says why to sync.
 bool Syncer::AwaitCause(SteadyTime resync_at, std::stop_token stop, std::string& cause) {
   SteadyTime poll_at = clock_.SteadyNow() + options_.nft_poll;
   for (;;) {
@@ -275,7 +276,7 @@ Result<> Syncer::Run(std::stop_token stop) {
     changed_.notify_all();
   });
   {
-    // Until the first list there is nothing to go by, and nothing to put right.
+    // Until the first list there is nothing to compare with, so nothing to repair.
     MutexLock lock(mutex_);
     while (!stop.stop_requested() && !nodes_changed_) changed_.wait(mutex_);
   }
@@ -308,7 +309,7 @@ Result<> Syncer::Run(std::stop_token stop) {
       next = clock_.SteadyNow() + retry;
       retry = std::min(retry * 2, options_.resync);
     }
-    // What comes in bursts (a hundred nodes, an address list) is taken together.
+    // Wait a moment, to handle bursts (a hundred nodes, an address list) in one sync.
     MutexLock lock(mutex_);
     SteadyTime quiet = clock_.SteadyNow() + options_.min_interval;
     while (!stop.stop_requested() && clock_.SteadyNow() < quiet) clock_.WaitUntil(mutex_, changed_, quiet);

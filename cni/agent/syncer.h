@@ -1,7 +1,9 @@
-// The agent's one worker: Nodes and kernel in, plan, kernel and CNI configuration out.
+// The agent's single worker: reads Nodes and kernel state, plans, and writes the kernel and the CNI
+// configuration.
 //
-// It syncs when Nodes have changed, when somebody else has changed what it looks after (or what it plans by),
-// every `resync` for safety, and again soon after a failure. Before the first list of Nodes it does nothing
+// It syncs when Nodes change, when others change kernel state that it manages or plans by, every `resync`
+// for safety, and soon after a failure. Before the first list of Nodes it does nothing: the state that an
+// earlier agent left keeps working.
 // at all: what an earlier agent has left keeps working.
 #pragma once
 
@@ -28,9 +30,9 @@ namespace keelson::cni::agent {
 
 struct SyncerOptions {
   std::chrono::milliseconds resync{60'000};
-  std::chrono::milliseconds nft_poll{5'000};    // how often tables are looked at for others' changes
+  std::chrono::milliseconds nft_poll{5'000};    // how often to check tables for others' changes
   std::chrono::milliseconds min_interval{100};  // between two syncs
-  std::chrono::milliseconds retry{1'000};       // after a failure, doubled each time up to resync
+  std::chrono::milliseconds retry{1'000};       // after a failure; doubles each time, up to `resync`
 };
 
 class Syncer {
@@ -42,15 +44,15 @@ class Syncer {
 
   void AddExtension(std::unique_ptr<Extension> extension);  // before Run()
   void NodesChanged();                                      // thread safe
-  // Works until `stop`, in a thread of the same network namespace.
+  // Works until `stop`. The thread must be in the network namespace that Open() was called in.
   Result<> Run(std::stop_token stop);
-  // Tells the syncer of others' changes, until `stop`; a thread of its own.
+  // Watches for changes by others until `stop`; needs a thread of its own.
   Result<> RunMonitor(std::stop_token stop);
 
-  // One sync; what Run() does each time. True when anything in the kernel was changed.
+  // Syncs once, like each round of Run(). True when it changed anything in the kernel.
   Result<bool> SyncOnce();
   uint64_t syncs() const;  // thread safe
-  // Blocks until `count` syncs have succeeded since the start.
+  // Blocks until `count` syncs have succeeded in all.
   void AwaitSyncs(uint64_t count);
 
  private:
@@ -74,7 +76,7 @@ class Syncer {
   std::unique_ptr<nft::Kernel> nft_;
   netlink::Monitor monitor_;
   std::vector<std::unique_ptr<Extension>> extensions_;
-  uint32_t nft_generation_ = 0;  // after our last look
+  uint32_t nft_generation_ = 0;  // after our last check
   bool nft_known_ = false;
   bool forwarding_set_ = false;
   std::set<std::string> problems_;

@@ -1,4 +1,4 @@
-// TCP between pods: throughput and round trips over each kind of way, beside a bare veth pair.
+// TCP between pods: throughput and round trips for each kind of route, compared with a bare veth pair.
 #include <benchmark/benchmark.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -36,8 +36,8 @@ Result<UniqueFd> TcpSocket(const linux::NetNs& netns) {
   return fd;
 }
 
-// One connection: `client` in one namespace, and a thread at the other end that swallows, or answers each
-// byte with one.
+// One connection: `client` in one namespace, and a thread at the other end that discards data, or answers
+// each byte with one.
 class Pair {
  public:
   static Result<std::unique_ptr<Pair>> Open(const linux::NetNs& from, const linux::NetNs& to,
@@ -71,7 +71,7 @@ class Pair {
   std::jthread thread_;
 };
 
-// The network, agents on all nodes, and a second pod (10.244.1.3) on node a. Made once for all.
+// The network, agents on all nodes, and a second pod (10.244.1.3) on node a. Made once for all benchmarks.
 struct World {
   std::unique_ptr<Network> network;
   std::vector<std::unique_ptr<RunningAgent>> agents;

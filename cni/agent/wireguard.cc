@@ -69,7 +69,7 @@ Result<std::unique_ptr<Wireguard>> Wireguard::Open(const Config& config, Publish
   ASSIGN_OR_RETURN(netlink::Socket generic, netlink::Socket::OpenGeneric());
   std::unique_ptr<Wireguard> out(
       new Wireguard(config, std::move(publish), std::move(route), std::move(generic)));
-  // Said at once, instead of at every sync: a kernel without it will not get it.
+  // Fail at start, instead of at every sync: a kernel without WireGuard will not get it.
   Result<netlink::Link> link = netlink::GetLink(out->route_, config.wireguard_device);
   if (!link) {
     RETURN_IF_ERROR(netlink::CreateWireguard(out->route_, config.wireguard_device, 0));
@@ -91,7 +91,7 @@ Result<std::string> Wireguard::PrivateKey() const {
   std::string key(kKeyBytes, '\0');
   if (::getrandom(key.data(), key.size(), 0) != static_cast<ssize_t>(key.size()))
     return ErrnoError("getrandom");
-  // RFC 7748: as Curve25519 wants its scalars.
+  // Clamp the scalar (RFC 7748).
   key[0] = static_cast<char>(key[0] & 0xf8);
   key[31] = static_cast<char>((key[31] & 0x7f) | 0x40);
   RETURN_IF_ERROR(MakeDirs(dir, 0700));

@@ -1,6 +1,7 @@
-// --encryption wireguard: a device keelson.wg whose peers are the cluster's nodes. The private key is made
-// once and kept in the agent's own folder of the data directory; the public one is published in an annotation
-// of this node's Node object. A node without it cannot be reached: nothing is ever sent in the clear instead.
+// --encryption wireguard: a device keelson.wg whose peers are the cluster's nodes. The agent makes the
+// private key once and keeps it in its own folder in the data directory; it publishes the public key in an
+// annotation of this node's Node object. A node without a public key is unreachable: nothing is ever sent
+// unencrypted instead.
 #pragma once
 
 #include <functional>
@@ -11,7 +12,7 @@
 
 namespace keelson::cni::agent {
 
-// Pure: from the device's peers to those of the plan. Peers whose key is no key are left out.
+// The changes from the device's peers to the plan's. Leaves out peers with an invalid key. Pure.
 netlink::WireguardChange CompareWireguard(const std::vector<netlink::WireguardPeer>& found, const Plan& plan,
                                           uint16_t port);
 std::string EncodeBase64(std::string_view bytes);
@@ -19,9 +20,10 @@ Result<std::string> DecodeBase64(std::string_view text);
 
 class Wireguard : public Extension {
  public:
-  // Publishes this node's key, base64, where it is not yet so.
+  // Publishes this node's public key (base64) unless it is published already.
   using Publish = std::function<Result<>(const std::string& key)>;
-  // In the calling thread's network namespace. kUnimplemented when the kernel has no WireGuard.
+  // Opens its sockets in the calling thread's network namespace. kUnimplemented when the kernel has no
+  // WireGuard.
   static Result<std::unique_ptr<Wireguard>> Open(const Config& config, Publish publish);
 
   Result<int> BeforeRoutes(const Plan& plan, const NodeMap& nodes, int& link) override;

@@ -19,19 +19,19 @@ Outcome<netlink::Link> FindPort(netlink::Socket& host, const Request& request) {
     return CniError{kInvalidConfig, "container interface " + request.ifname + " has no veth peer", ""};
   }
   ASSIGN_OR_RETURN(netlink::Link port, netlink::GetLink(host, inside.peer_index));
-  // Indices repeat in other namespaces: the previous plugins must have named this one.
+  // Indexes repeat in other namespaces: the previous plugins must have named this one.
   for (const Interface& interface : request.prev_result->interfaces) {
     if (interface.sandbox.empty() && interface.name == port.name) return port;
   }
   return CniError{kInvalidConfig, "no veth peer of container interface found in host ns", ""};
 }
 
-// What the container sends arrives at the port, where it cannot wait: it is sent through an ifb.
+// What the container sends arrives at the port, which cannot queue it: redirect it through an ifb.
 Outcome<netlink::Link> LimitEgress(netlink::Socket& host, const netlink::Link& port, const Limit& limit,
                                    const Request& request) {
   std::string name = IfbName(request);
   Result<> made = netlink::CreateIfb(host, name, port.mtu, LabelOf(request));
-  // One that an interrupted ADD has left.
+  // A leftover of an interrupted ADD.
   if (!made && made.error().Is(Code::kAlreadyExists)) {
     RETURN_IF_ERROR(netlink::DeleteLink(host, name));
     made = netlink::CreateIfb(host, name, port.mtu, LabelOf(request));
@@ -66,7 +66,7 @@ Outcome<AddResult> Add(const Request& request) {
   return result;
 }
 
-// The port's own disciplines go with it.
+// The port's own disciplines go with the port.
 Outcome<> Del(const Request& request) {
   ASSIGN_OR_RETURN(netlink::Socket child, netlink::Socket::Open());
   ASSIGN_OR_RETURN(netlink::Socket own, netlink::Socket::Open());
@@ -78,7 +78,7 @@ Outcome<> CheckBucket(netlink::Socket& host, const netlink::Link& link, const Li
   if (!found) return CheckFailed("Failed to find qdisc on " + link.name);
   netlink::TokenBucket wanted = BucketFor(limit, mtu);
   if (found->rate != wanted.rate) return CheckFailed("Rate doesn't match on " + link.name);
-  // The kernel keeps a burst as a time, rounded.
+  // The kernel stores a burst as a time, so it is rounded.
   double ratio = static_cast<double>(found->burst) / wanted.burst;
   if (ratio < 0.98 || ratio > 1.02) return CheckFailed("Burst doesn't match on " + link.name);
   return {};
@@ -99,8 +99,8 @@ Outcome<> Check(const Request& request) {
   return {};
 }
 
-// An ifb without a label is one whose ADD did not come to its end, or is just being made; runtimes do not
-// collect while they add.
+// An ifb without a label belongs to an ADD that was interrupted or is running; runtimes do not run GC
+// during an ADD.
 Outcome<> Gc(const Request& request) {
   StaleLabels stale(request);
   ASSIGN_OR_RETURN(netlink::Socket host, netlink::Socket::Open());

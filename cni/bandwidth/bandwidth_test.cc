@@ -67,7 +67,7 @@ TEST_F(BandwidthTest, BothDirectionsAreShapedAndTrafficPasses) {
   EXPECT_EQ(Call("bandwidth", "DEL", *a_, Config(kBoth)).exit_code, 0);
 }
 
-// Sends 2 MB in datagrams as fast as it goes; the bytes that arrive, until none does for a while.
+// Sends 2 MB in datagrams at full speed; returns the bytes that arrive, until none arrive for a while.
 size_t Flood(const linux::NetNs& from, const linux::NetNs& to, const std::string& address) {
   UniqueFd receiver, sender;
   sockaddr_in where{};
@@ -104,7 +104,8 @@ size_t Flood(const linux::NetNs& from, const linux::NetNs& to, const std::string
 TEST_F(BandwidthTest, WhatIsBeyondTheLimitDoesNotArrive) {
   std::string joined = Join(*a_);
   EXPECT_GT(Flood(*host_, a_->netns, "10.7.0.2"), 1'500'000u);
-  // 1 kB a second and 100 kB at once, as much in the queue: of 2 MB not more than a tenth and a little.
+  // 1 kB a second, 100 kB at once and as much in the queue: at most a little over a tenth of 2 MB gets
+  // through.
   auto limited = [&](const linux::NetNs& from, const linux::NetNs& to, const char* address) {
     auto begin = std::chrono::steady_clock::now();
     size_t received = Flood(from, to, address);
@@ -155,7 +156,7 @@ TEST_F(BandwidthTest, WithoutLimitsNothingIsTouched) {
   EXPECT_THAT(Call("bandwidth", "ADD", *a_, WithPrevious(Config(R"("ingressRate":5)"), joined)).output,
               HasSubstr(R"("code":7)"));
   EXPECT_EQ(Call("bandwidth", "STATUS", *a_, Config(kBoth)).exit_code, 0);
-  // An interface that the previous plugins do not tell of is not shaped.
+  // An interface that the previous plugins did not report is not shaped.
   Reply strange = Call("bandwidth", "ADD", *a_, WithPrevious(Config(kBoth), R"({"cniVersion":"1.1.0"})"));
   EXPECT_THAT(strange.output, HasSubstr("no veth peer of container interface found"));
   EXPECT_TRUE(Ifbs().empty());

@@ -10,7 +10,7 @@ namespace {
 
 using boost::json::object;
 
-constexpr uint64_t kLatencyMs = 25;  // of a packet that waits behind a full queue
+constexpr uint64_t kLatencyMs = 25;  // of a packet behind a full queue
 constexpr uint32_t kEthernetHeader = 14;
 
 CniError Bad(std::string message) { return {kInvalidConfig, std::move(message), ""}; }

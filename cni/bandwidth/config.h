@@ -3,7 +3,7 @@
 //   {"type": "bandwidth", "capabilities": {"bandwidth": true},
 //    "runtimeConfig": {"bandwidth": {"ingressRate": 8000000, "ingressBurst": 800000}}}
 //
-// Rates are bits a second, bursts are bits; ingress is what the container receives.
+// Rates are in bits per second, bursts in bits; ingress is what the container receives.
 #pragma once
 
 #include <cstdint>
@@ -22,14 +22,14 @@ struct BandwidthConfig {
   Limit ingress, egress;
 };
 
-// The fields stand at the top of the configuration; if none is there, those of runtimeConfig.bandwidth count.
+// Reads the fields at the top of the configuration or, if there are none, those of runtimeConfig.bandwidth.
 Outcome<BandwidthConfig> ReadBandwidthConfig(const Request& request);
 
-// As the kernel takes it. A burst below one packet of `mtu` bytes would let nothing pass: it is one packet
-// then.
+// Converts to the kernel's units. A burst below `mtu` bytes would block every packet, so it becomes one
+// packet.
 netlink::TokenBucket BucketFor(const Limit& limit, int mtu);
 
-// The ifb device of an attachment; names are short, so it is a hash of all that names it.
+// The name of an attachment's ifb device: a hash of its identity, because names are short.
 std::string IfbName(const Request& request);
 
 }  // namespace keelson::cni

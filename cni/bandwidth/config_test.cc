@@ -58,7 +58,7 @@ TEST(BandwidthConfig, BucketsAreInBytesAndHoldAPacket) {
   netlink::TokenBucket bucket = BucketFor({.rate = 80'000'000, .burst = 8'000'000}, 1500);
   EXPECT_EQ(bucket.rate, 10'000'000u);
   EXPECT_EQ(bucket.burst, 1'000'000u);
-  EXPECT_EQ(bucket.limit, 1'250'000u);  // what 25 ms bring, and the burst
+  EXPECT_EQ(bucket.limit, 1'250'000u);  // 25 ms of data, plus the burst
   EXPECT_EQ(BucketFor({.rate = 8000, .burst = 8}, 1500).burst, 1514u);
   netlink::TokenBucket huge = BucketFor({.rate = UINT64_MAX, .burst = 34'359'738'359}, 1500);
   EXPECT_EQ(huge.limit, UINT32_MAX);

@@ -28,7 +28,7 @@ bool HasV6(const AddResult& result) {
   return false;
 }
 
-// One ADD. What it has made is undone by the destructor unless the ADD has come to its end.
+// One ADD. Unless it has completed, the destructor undoes what it made.
 class Adding {
  public:
   Adding(const Request& request, BridgeConfig config, linux::NetNs netns, netlink::Socket host,
@@ -89,7 +89,7 @@ class Adding {
   }
 
  private:
-  // Addresses without a gateway get the subnet's first one as theirs when this bridge is to be it.
+  // When this bridge is the gateway, addresses without a gateway get the first address of their subnet.
   Outcome<> SetGateways(const netlink::Link& bridge, AddResult& result,
                         std::optional<Interface>& vlan_gateway) {
     if (!config_.is_gateway || result.ips.empty()) return {};
@@ -126,7 +126,7 @@ class Adding {
     return port;
   }
 
-  // What decides about the container's frames is set before it can send any.
+  // Configures the port before the container can send any frame.
   Outcome<> SetPort(const netlink::Link& port, const netlink::Link& inside) {
     netlink::PortChange change;
     if (config_.hairpin) change.hairpin = true;

@@ -5,8 +5,8 @@
 
 namespace keelson::cni {
 
-// All or nothing: what a failed ADD has made for the container is undone. The bridge itself, its gateway
-// addresses and the masquerade chain belong to all containers and stay.
+// All or nothing: a failed ADD undoes what it made for the container. The bridge, its gateway addresses and
+// the masquerade chain are shared by all containers and stay.
 Outcome<AddResult> AddToBridge(const Request& request);
 
 }  // namespace keelson::cni

@@ -18,7 +18,7 @@ CniError CheckFailed(std::string message) { return {kCheckFailed, std::move(mess
 Outcome<> DeleteInterface(const Request& request) {
   if (request.netns.empty()) return {};
   Result<linux::NetNs> netns = linux::NetNs::Open(request.netns);
-  // With the namespace its devices have gone, or will go.
+  // The namespace's devices are gone with it, or will be.
   if (!netns && (netns.error().Is(Code::kNotFound) || netns.error().Is(Code::kInvalid))) return {};
   if (!netns) return netns.error();
   ASSIGN_OR_RETURN(netlink::Socket child, OpenSocketIn(*netns));
@@ -26,7 +26,7 @@ Outcome<> DeleteInterface(const Request& request) {
   return RemoveLink(child, own, request.ifname);
 }
 
-// The interface goes before its address is given back, and the address even if the interface cannot go.
+// Removes the interface before it releases its address, and releases the address even if that fails.
 Outcome<> Del(const Request& request) {
   ASSIGN_OR_RETURN(BridgeConfig config, ReadBridgeConfig(request));
   Outcome<> deleted = DeleteInterface(request);
@@ -47,7 +47,7 @@ Outcome<> CheckPort(netlink::Socket& host, const netlink::Link& port, const netl
   return {};
 }
 
-// What the answer to ADD said of the container's interface.
+// Compares the container's interface with the result of ADD.
 Outcome<> CheckInside(const Request& request, const netlink::Link& inside) {
   for (const Interface& interface : request.prev_result->interfaces) {
     if (interface.name != request.ifname || interface.sandbox.empty()) continue;
@@ -82,7 +82,7 @@ Outcome<> Check(const Request& request) {
   return CheckContainer(container, *inside, *request.prev_result);
 }
 
-// Interfaces go with their namespaces. Addresses and elements can outlive them.
+// Interfaces go with their namespaces. Addresses and nftables elements can outlive them.
 Outcome<> Gc(const Request& request) {
   ASSIGN_OR_RETURN(BridgeConfig config, ReadBridgeConfig(request));
   if (config.check_mac) {

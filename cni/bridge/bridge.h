@@ -1,4 +1,4 @@
-// CNI plugin `bridge`: joins a container to a bridge of the host by a veth pair.
+// CNI plugin `bridge`: connects a container to a bridge of the host with a veth pair.
 #pragma once
 
 #include "cni/lib/plugin.h"

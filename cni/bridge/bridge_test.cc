@@ -262,7 +262,7 @@ TEST_F(BridgeTest, AnotherAddressManagerIsStarted) {
   EXPECT_EQ(*ReadFile(dir_ + "/calls"), "ADD\nSTATUS\nDEL\n");
   Reply unknown = Call("bridge", "ADD", *a_, config);
   EXPECT_THAT(unknown.output, HasSubstr("failed to find plugin"));
-  // A copy of our own under its name is a program of its own, and does the same.
+  // A copy of host-local under its name runs as a separate program, with the same result.
   ASSERT_TRUE(WriteFile(dir_ + "/host-local", *ReadFile(std::string(KEELSON_CNI_BIN) + "/host-local"), 0755));
   result = Parse(Call("bridge", "ADD", *a_, Bridge(""), {path}));
   EXPECT_EQ(result.ips[0].address.ToString(), "10.7.0.2/24");
@@ -270,7 +270,7 @@ TEST_F(BridgeTest, AnotherAddressManagerIsStarted) {
   EXPECT_FALSE(PathExists(Ipam() + "/10.7.0.2"));
 }
 
-// A small file system of its own for the address manager, with nothing left on it.
+// A small separate file system for the address manager, with no space left.
 class DiskFullTest : public BridgeTest {
  protected:
   void SetUp() override {
@@ -286,7 +286,7 @@ class DiskFullTest : public BridgeTest {
     if (mounted_) ::umount2((dir_ + "/ipam").c_str(), MNT_DETACH);
     BridgeTest::TearDown();
   }
-  // Takes all that is left on the file system.
+  // Uses up all space on the file system.
   void Fill() { EXPECT_FALSE(WriteFile(dir_ + "/ipam/filler", std::string(1 << 20, 'x'))); }
   void Relieve() { EXPECT_TRUE(RemoveFile(dir_ + "/ipam/filler")); }
   bool mounted_ = false;
@@ -318,7 +318,7 @@ TEST_F(DiskFullTest, FromTheFirstAddOn) {
   EXPECT_EQ(Parse(Call("bridge", "ADD", *a_, Bridge(""))).ips[0].address.ToString(), "10.7.0.2/24");
 }
 
-// Whatever comes in: an error of the specification's form, and no crash.
+// Any input gives an error in the specification's form, and no crash.
 TEST_F(BridgeTest, MalformedConfigurationsAreErrors) {
   std::string deep(1000, '[');
   const std::string head = R"({"cniVersion":"1.1.0","name":"net","type":"x",)";

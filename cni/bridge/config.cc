@@ -48,7 +48,7 @@ Outcome<> ReadVlans(const object& config, BridgeConfig& out) {
   return {};
 }
 
-// The later ones win: CNI_ARGS, args.cni, runtimeConfig.
+// Later sources win: CNI_ARGS, args.cni, runtimeConfig.
 Outcome<> ReadMac(const Request& request, BridgeConfig& out) {
   std::string text;
   if (auto found = request.args.find("MAC"); found != request.args.end()) text = found->second;
@@ -64,7 +64,7 @@ Outcome<> ReadMac(const Request& request, BridgeConfig& out) {
   return {};
 }
 
-// The runtime's (capability dns) before the configuration's.
+// The runtime's settings (capability dns) override the configuration's.
 Outcome<> ReadDns(const object& config, BridgeConfig& out) {
   ASSIGN_OR_RETURN(const object* dns, GetObject(config, "dns"));
   if (dns) {
@@ -106,7 +106,7 @@ Outcome<BridgeConfig> ReadBridgeConfig(const Request& request) {
   ASSIGN_OR_RETURN(out.isolated, GetBool(config, "portIsolation"));
   ASSIGN_OR_RETURN(out.leave_down, GetBool(config, "disableContainerInterface"));
   ASSIGN_OR_RETURN(bool detect_duplicates, GetBool(config, "enabledad"));
-  // Ignoring what decides whether an address may be used would be worse than refusing it.
+  // Refuse what we cannot do: this setting decides whether an address may be used.
   if (detect_duplicates) return CniError{kUnsupportedField, "unsupported field enabledad", ""};
   RETURN_IF_ERROR(ReadMac(request, out));
   ASSIGN_OR_RETURN(const object* ipam, GetObject(config, "ipam"));

@@ -12,21 +12,21 @@ namespace keelson::cni {
 
 struct BridgeConfig {
   std::string bridge = "cni0";
-  bool is_gateway = false;          // the bridge carries the subnet's gateway address
-  bool is_default_gateway = false;  // and the container's default route leads there
-  bool force_address = false;       // the bridge's old address of an overlapping subnet is dropped
+  bool is_gateway = false;          // the bridge has the subnet's gateway address
+  bool is_default_gateway = false;  // also the container's default route leads to it
+  bool force_address = false;       // remove the bridge's old address of an overlapping subnet
   bool masquerade = false;          // ipMasq
   bool hairpin = false, promisc = false;
   int mtu = 0;
-  int vlan = 0;                       // the container's, untagged on its own side; 0: none
-  std::vector<int> trunk;             // VLANs that it may tag its frames with
-  bool preserve_default_vlan = true;  // the port stays in the bridge's default VLAN besides
-  bool check_mac = false;             // macspoofchk: frames of another source address are dropped
+  int vlan = 0;                       // the container's VLAN, untagged on its own side; 0: none
+  std::vector<int> trunk;             // VLANs that the container may tag its frames with
+  bool preserve_default_vlan = true;  // the port also stays in the bridge's default VLAN
+  bool check_mac = false;             // macspoofchk: drop frames with another source address
   bool isolated = false;              // portIsolation: no frames to other isolated ports
   bool leave_down = false;            // disableContainerInterface
   bool FiltersVlans() const { return vlan != 0 || !trunk.empty(); }
-  std::optional<netlink::MacAddress> mac;  // for the container's end, when the runtime asks for one
-  std::string ipam;                        // plugin; empty: no addresses
+  std::optional<netlink::MacAddress> mac;  // for the container's end, if the runtime requests one
+  std::string ipam;                        // plugin name; empty: no addresses
   Dns dns;
 };
 

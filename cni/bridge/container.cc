@@ -39,7 +39,7 @@ Outcome<> ConfigureContainer(netlink::Socket& container, const netlink::Link& li
     if (ip.address.is_v4()) RETURN_IF_ERROR(netlink::AddAddress(container, link.index, ip.address));
   }
   RETURN_IF_ERROR(netlink::SetUp(container, link.index));
-  // The kernel drops IPv6 addresses when an interface goes down, and takes them best when it is up.
+  // The kernel removes IPv6 addresses when an interface goes down, so add them while it is up.
   for (const IpConfig& ip : result.ips) {
     if (!ip.address.is_v4()) RETURN_IF_ERROR(netlink::AddAddress(container, link.index, ip.address));
   }

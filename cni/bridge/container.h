@@ -6,11 +6,11 @@
 
 namespace keelson::cni {
 
-// The MAC address of a container's interface is made from its IP address: an address that is given to
-// another container comes with the same MAC, so no neighbour ever holds a stale entry.
+// The MAC address of a container's interface, derived from its IP address: a reused IP address has the same
+// MAC, so neighbours never hold stale entries.
 netlink::MacAddress MacFor(const IpAddress& address);
 
-// Adds the result's addresses, brings the interface up and adds the routes.
+// Adds the result's addresses, sets the interface up and adds the routes.
 Outcome<> ConfigureContainer(netlink::Socket& container, const netlink::Link& link, const AddResult& result);
 // kCheckFailed when an address or a route of `result` is missing.
 Outcome<> CheckContainer(netlink::Socket& container, const netlink::Link& link, const AddResult& result);

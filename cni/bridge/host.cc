@@ -13,8 +13,8 @@
 namespace keelson::cni {
 namespace {
 
-// A bridge without an address of its own takes the lowest of its ports', and containers would see their
-// gateway's change.
+// A bridge without its own MAC takes the lowest of its ports', so containers would see their gateway's MAC
+// change.
 netlink::MacAddress RandomMac() {
   std::array<uint8_t, 6> bytes{};
   (void)::getrandom(bytes.data(), bytes.size(), 0);
@@ -59,7 +59,7 @@ Outcome<netlink::Link> EnsureBridge(netlink::Socket& host, const BridgeConfig& c
   }
   bool promisc = config.promisc && !bridge.promisc;
   if (!bridge.up || promisc) {
-    // Routers of the container network are no routers of this host's.
+    // Ignore routers in the container network.
     (void)linux::EnsureSysctl("net/ipv6/conf/" + config.bridge + "/accept_ra", "0");
     netlink::LinkChange change{.up = true};
     if (promisc) change.promisc = true;
@@ -75,7 +75,7 @@ Outcome<> EnsureGateway(netlink::Socket& host, const netlink::Link& bridge, cons
   bool there = false;
   for (const netlink::Address& other : present) {
     if (other.prefix == address) there = true;
-    // Several IPv6 subnets on one bridge are usual; an IPv4 address of another subnet is a left-over.
+    // A bridge may have several IPv6 subnets; an IPv4 address of another subnet is a leftover.
     if (other.prefix == address || other.link_scope || other.prefix.is_v4() != address.is_v4()) continue;
     if (!address.is_v4() && !other.prefix.Overlaps(address)) continue;
     if (!force) {
@@ -96,7 +96,7 @@ Outcome<> EnsureGateway(netlink::Socket& host, const netlink::Link& bridge, cons
 }
 
 Outcome<netlink::Link> AwaitPort(netlink::Socket& host, int index) {
-  // It does at once, as a rule.
+  // Usually it does so at once.
   int step_us = 50;
   for (int waited_us = 0;; waited_us += step_us, step_us = std::min(2 * step_us, 5000)) {
     ASSIGN_OR_RETURN(netlink::Link port, netlink::GetLink(host, index));

@@ -6,12 +6,13 @@
 
 namespace keelson::cni {
 
-// Finds the bridge or makes it, and brings it up. Safe against others doing the same at the same time.
+// Finds or makes the bridge, and sets it up. Safe when other plugins do the same at the same time.
 Outcome<netlink::Link> EnsureBridge(netlink::Socket& host, const BridgeConfig& config);
-// Gives `bridge` (or its gateway of one VLAN) `address` and switches forwarding on for its family.
+// Gives `bridge` (or its gateway for one VLAN) `address`, and enables forwarding for its family. With
+// `force`, removes overlapping addresses first.
 Outcome<> EnsureGateway(netlink::Socket& host, const netlink::Link& bridge, const IpPrefix& address,
                         bool force);
-// Blocks until the bridge port passes packets, for a second at most; kTryAgainLater then.
+// Blocks until the bridge port passes packets; kTryAgainLater after a second.
 Outcome<netlink::Link> AwaitPort(netlink::Socket& host, int index);
 
 }  // namespace keelson::cni

@@ -23,7 +23,7 @@ std::string MaskBytes(const IpPrefix& prefix) {
   return std::string(IpPrefix(IpAddress::FromBytes(ones), prefix.length()).Network().bytes());
 }
 
-// Loads an address into register 0 and compares its first bits.
+// Loads an address into register 0 and compares the prefix.
 void Compare(nft::Rule& rule, nft::Field field, const IpPrefix& prefix, bool equal) {
   std::string zero(prefix.address().bytes().size(), '\0');
   rule.Load(0, field).Mask(0, MaskBytes(prefix), zero);
@@ -38,7 +38,7 @@ Outcome<> EnsureMasquerade(const IpPrefix& subnet) {
   nft::Transaction t({nft::Family::kInet, kTable});
   std::string chain = ChainName(subnet);
   ASSIGN_OR_RETURN(auto kernel, nft::OpenKernel());
-  // A refused transaction takes the kernel some milliseconds.
+  // Check first: a refused transaction takes the kernel some milliseconds.
   ASSIGN_OR_RETURN(bool there, kernel->HasChain(t.table(), chain));
   if (there) return {};
   t.AddTable();

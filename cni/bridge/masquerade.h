@@ -1,4 +1,4 @@
-// ipMasq: what leaves a container subnet for elsewhere takes the host's address.
+// ipMasq: packets that leave a container subnet get the host's address.
 #pragma once
 
 #include "cni/lib/error.h"
@@ -6,8 +6,8 @@
 
 namespace keelson::cni {
 
-// One nftables chain a subnet in `table inet keelson-cni`; made when it is not there. It stays when the
-// last container goes: it holds nothing of any container.
+// Makes the subnet's nftables chain in `table inet keelson-cni` if it is missing. It stays when the last
+// container goes, since it holds nothing of any container.
 Outcome<> EnsureMasquerade(const IpPrefix& subnet);
 
 }  // namespace keelson::cni

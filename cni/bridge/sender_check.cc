@@ -11,7 +11,7 @@ constexpr char kChain[] = "prerouting";
 constexpr int kBeforeEverything = -300;  // NF_BR_PRI_NAT_DST_BRIDGED
 
 nft::Table Table() { return {nft::Family::kBridge, "keelson-cni"}; }
-// Ports that are held to addresses, and the addresses. Both carry labels.
+// The checked ports, and their allowed addresses. Elements of both carry labels.
 nft::Set Ports() { return {.name = "checked-ports", .key = {nft::Type::kIfname}}; }
 nft::Set Senders() { return {.name = "senders", .key = {nft::Type::kIfname, nft::Type::kEtherAddr}}; }
 

@@ -1,4 +1,4 @@
-// macspoofchk: a container may send frames with its own MAC address only.
+// macspoofchk: a container may only send frames with its own MAC address.
 #pragma once
 
 #include <functional>
@@ -9,10 +9,11 @@
 
 namespace keelson::cni {
 
-// One set element a container in `table bridge keelson-cni`, which carries the attachment's label.
+// Adds elements for the container to `table bridge keelson-cni`, with the attachment's label.
 Outcome<> CheckSender(const std::string& port, const netlink::MacAddress& mac, const std::string& label);
+// Removes the elements whose label `unwanted` accepts.
 Outcome<> RemoveSenders(const std::function<bool(std::string_view label)>& unwanted);
-// kCheckFailed when the container is not held to this address.
+// kCheckFailed when the container is not limited to this address.
 Outcome<> VerifySender(const std::string& port, const netlink::MacAddress& mac);
 
 }  // namespace keelson::cni

@@ -5,7 +5,7 @@
 namespace keelson::cni {
 namespace {
 
-// The range after `index`, and the address after `address` in going round a range set.
+// Steps through a range set in a circle: the range after `index`, and the address after `address`.
 struct Cursor {
   const RangeSet& set;
   size_t index;
@@ -37,7 +37,7 @@ std::string ToText(const RangeSet& set) {
 
 CniError Unavailable(std::string message) { return {kInternalFailure, std::move(message), ""}; }
 
-// Addresses go round and round, so that a freed one rests as long as possible before it is used again.
+// Searches in a circle, so that a freed address stays unused as long as possible.
 Outcome<Choice> Search(Store& store, const RangeSet& set, size_t set_index) {
   Cursor cursor{set, 0, set[0].start};
   std::optional<IpAddress> last = store.LastReserved(set_index);
@@ -80,7 +80,7 @@ Outcome<Choice> ChooseOne(Store& store, const RangeSet& set, size_t set_index,
     }
     return Choice{address, range, false, true};
   }
-  // The same container asking again, after a runtime's crash, gets what it has.
+  // The same container again, after a crash of the runtime, gets its present address.
   for (const IpAddress& mine : held) {
     if (const Range* range = RangeOf(set, mine)) return Choice{mine, range, true, false};
   }

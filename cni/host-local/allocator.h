@@ -1,4 +1,4 @@
-// Choosing addresses: what is asked for, what is held already, or the next free one.
+// Chooses addresses: the requested one, one that the container already holds, or the next free one.
 #pragma once
 
 #include <vector>
@@ -10,13 +10,13 @@ namespace keelson::cni {
 
 struct Choice {
   IpAddress address;
-  const Range* range;  // of the configuration
-  bool held;           // by this container already
-  bool searched;       // the next search goes on behind it
+  const Range* range;  // in the configuration
+  bool held;           // already by this container
+  bool searched;       // the next search starts after it
 };
 
-// One address of each range set, none of them reserved yet. `held`: what the container has. The error names
-// the range set, in the reference plugin's words.
+// Chooses one address from each range set and reserves none. `held`: the container's present addresses. The
+// error names the range set, in the reference plugin's words.
 Outcome<std::vector<Choice>> Choose(Store& store, const HostLocalConfig& config,
                                     const std::vector<IpAddress>& held);
 

@@ -36,7 +36,7 @@ Outcome<Range> ParseRange(const object& json) {
   }
   if (range.subnet.length() > network.bits() - 2)
     return Bad("network " + subnet + " too small to allocate from");
-  // IPv4 keeps its last address for broadcast.
+  // An IPv4 subnet's last address is for broadcast.
   IpAddress last = range.subnet.is_v4() ? range.subnet.Last().Plus(-1) : range.subnet.Last();
   RETURN_IF_ERROR(Default(json, "gateway", range, network.Plus(1), range.gateway));
   RETURN_IF_ERROR(Default(json, "rangeStart", range, network.Plus(1), range.start));
@@ -77,7 +77,8 @@ Outcome<> CheckOverlap(const std::vector<RangeSet>& sets) {
   return {};
 }
 
-// Addresses that the caller wants: CNI_ARGS' IP, args.cni.ips, runtimeConfig.ips; with or without a length.
+// Addresses that the caller requests: CNI_ARGS' IP, args.cni.ips, runtimeConfig.ips; with or without a
+// prefix length.
 Outcome<> ReadRequested(const Request& request, HostLocalConfig& out) {
   std::vector<std::string> texts;
   if (auto found = request.args.find("IP"); found != request.args.end()) texts.push_back(found->second);
@@ -98,7 +99,7 @@ Outcome<> ReadRequested(const Request& request, HostLocalConfig& out) {
   return {};
 }
 
-// The runtime's ranges (capability ipRanges) come before the configuration's.
+// The runtime's ranges (capability ipRanges) override the configuration's.
 Outcome<> ReadRanges(const Request& request, const object& ipam, std::vector<RangeSet>& out) {
   auto add_all = [&](const object* json, const char* field) -> Outcome<> {
     if (!json) return {};

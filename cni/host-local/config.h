@@ -5,8 +5,9 @@
 //                       [{"subnet": "fd00:1::/64"}]],
 //            "routes": [{"dst": "0.0.0.0/0"}], "dataDir": "/run/ipam"}
 //
-// One address is taken of each entry of `ranges`; the ranges within an entry are alternatives.
-// `subnet`, `rangeStart`, `rangeEnd` and `gateway` directly below `ipam` are an older form of a first range.
+// The plugin takes one address from each entry of `ranges`; the ranges within an entry are alternatives.
+// `subnet`, `rangeStart`, `rangeEnd` and `gateway` directly below `ipam` are the older form of a first
+// range.
 #pragma once
 
 #include <string>
@@ -26,13 +27,13 @@ using RangeSet = std::vector<Range>;
 struct HostLocalConfig {
   std::vector<RangeSet> ranges;
   std::vector<RouteConfig> routes;
-  std::vector<IpAddress> requested;  // each must be in a range set of its own
-  std::string data_dir;              // of this network: DATADIR/NAME
-  std::string resolv_conf;           // a file to take the answer's DNS settings from; empty: none
+  std::vector<IpAddress> requested;  // each must be in a different range set
+  std::string data_dir;              // for this network: DATADIR/NAME
+  std::string resolv_conf;           // file with DNS settings for the result; empty: none
 };
 
 Outcome<HostLocalConfig> ReadHostLocalConfig(const Request& request);
-// nameserver, search, domain and options lines of a resolv.conf(5).
+// Reads the nameserver, search, domain and options lines of a resolv.conf(5).
 Outcome<Dns> ReadResolvConf(const std::string& path);
 
 }  // namespace keelson::cni

@@ -1,4 +1,4 @@
-// CNI IPAM plugin `host-local`: hands out addresses of this host's ranges.
+// CNI IPAM plugin `host-local`: assigns addresses from ranges of this host.
 #pragma once
 
 #include "cni/lib/plugin.h"

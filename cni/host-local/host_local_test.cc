@@ -124,7 +124,7 @@ TEST_F(HostLocalTest, AnEmptyReservationCountsAsFree) {
 TEST_F(HostLocalTest, TheReferencePluginsEntriesAreUnderstood) {
   ASSERT_TRUE(MakeDirs(dir_ + "/net"));
   ASSERT_TRUE(WriteFile(dir_ + "/net/10.1.0.2", "old\r\neth0"));
-  ASSERT_TRUE(WriteFile(dir_ + "/net/10.1.0.3", "older"));  // of the time before interfaces were written
+  ASSERT_TRUE(WriteFile(dir_ + "/net/10.1.0.3", "older"));  // from before interfaces were written
   ASSERT_TRUE(WriteFile(dir_ + "/net/last_reserved_ip.0", "10.1.0.3"));
   EXPECT_THAT(Add("a", kSmall), ElementsAre("10.1.0.4/29"));
   EXPECT_EQ(Call("CHECK", "old", kSmall, "", R"(,"prevResult":{})").exit_code, 0);

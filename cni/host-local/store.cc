@@ -26,7 +26,7 @@ Attachment ParseOwner(std::string_view text) {
   return {std::string(text.substr(0, end)), std::string(ifname)};
 }
 
-// Entries of versions that did not write the interface belong to any interface of their container.
+// Entries of old versions without an interface match any interface of their container.
 bool Matches(const Attachment& held, const Attachment& owner) {
   return held.container_id == owner.container_id && (held.ifname.empty() || held.ifname == owner.ifname);
 }

@@ -1,15 +1,19 @@
-// Which container holds which address, on disk, under one lock a network:
+// Records on disk which container holds which address, with one lock per network:
 //
 //   /var/lib/cni/networks/NAME/
-//     lock                  flock(2) while anyone works here
-//     10.1.0.7              held: "CONTAINERID\r\nIFNAME"
-//     last_reserved_ip.0    where the search of the first range set goes on
-//     owner@CONTAINERID@IFNAME   "10.1.0.7\n...": what a container holds, so that nobody need read all files
+//     lock                       flock(2) during any access
+//     10.1.0.7                   held: "CONTAINERID\r
+// IFNAME"
+//     last_reserved_ip.0         where the search of the first range set continues
+//     owner@CONTAINERID@IFNAME   "10.1.0.7
+// ...": the addresses of a container, to avoid reading all files
 //
-// All but the last are the CNI reference plugin's, and entries that it made are understood. A container's
-// owner file is written before its addresses and removed after them: where there is none, this program has
-// reserved nothing. A reservation appears complete or not at all, by rename. So a plugin that is killed
-// leaves at most an owner file that says too much, or a stray file that nobody looks at. All this has to
+// All but the last are the CNI reference plugin's files, and its entries are understood. A container's
+// owner file is written before its addresses and removed after them: without one, this program has reserved
+// nothing. A reservation appears complete or not at all, by rename. So a killed plugin leaves at most an
+// owner file that lists too much, or a stray file that nobody reads. The files must survive a process, not
+// a power failure: after that no container is left either, and an empty reservation (left by a lost write)
+// counts as free.
 // outlive processes, not the power: after that no container is left either, and an empty reservation (what a
 // lost write leaves) counts as free.
 #pragma once
@@ -26,21 +30,23 @@ namespace keelson::cni {
 
 class Store {
  public:
-  // Makes the directory if need be and waits for the lock, which is held until the object ends.
+  // Makes the directory if necessary and waits for the lock, which the object holds until it is destroyed.
   static Result<Store> Open(const std::string& dir);
 
   bool IsFree(const IpAddress& address);
-  // Addresses that are free; all or none. Afterwards the owner holds these and `kept`.
+  // Reserves free addresses, all or none. Afterwards the owner holds these and `kept`.
   Result<> Reserve(const Attachment& owner, const std::vector<IpAddress>& addresses,
                    const std::vector<IpAddress>& kept);
 
-  // In order. By the owner file; without one and if `thorough`, by reading all entries.
+  // The owner's addresses, sorted: from the owner file or, without one and if `thorough`, from all entries.
   Result<std::vector<IpAddress>> HeldBy(const Attachment& owner, bool thorough) const;
+  // Releases all addresses of `owner`; none is fine.
   Result<> Release(const Attachment& owner);
+  // Releases the addresses of all attachments that are not in `valid`.
   Result<> ReleaseAllBut(const std::vector<Attachment>& valid);
 
   std::optional<IpAddress> LastReserved(size_t range_set) const;
-  // A hint: torn or lost, the search starts elsewhere.
+  // Only a hint: if it is lost, the search starts elsewhere.
   void SetLastReserved(size_t range_set, const IpAddress& address);
 
  private:
@@ -57,8 +63,8 @@ class Store {
 
   std::string dir_;
   UniqueFd lock_;
-  int probes_ = 0;                             // of IsFree, one file each
-  std::optional<std::set<std::string>> busy_;  // all names there, once probes have become many
+  int probes_ = 0;                             // number of IsFree() calls, each of which reads a file
+  std::optional<std::set<std::string>> busy_;  // all names in the directory, once there were many probes
 };
 
 }  // namespace keelson::cni

@@ -1,4 +1,4 @@
-// All plugins as one conflist, as a runtime runs it: each gets the result of those before, with the runtime's
+// All plugins as one conflist, run like a runtime does: each gets the previous result and the runtime's
 // capability arguments, in every version of the specification.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -37,7 +37,7 @@ Result<UniqueFd> FileWith(const std::string& text) {
   return fd;
 }
 
-// Our environment with another CNI_COMMAND.
+// The environment with another CNI_COMMAND.
 std::vector<std::string> EnvironmentFor(const std::string& command, const Request& request) {
   std::vector<std::string> out;
   for (char** entry = environ; *entry; ++entry) {
@@ -99,7 +99,7 @@ Outcome<std::string> Execute(const std::string& program, const std::string& type
   return out;
 }
 
-// The plugin as a part of this program, if `program` is this one.
+// The plugin inside this program, if `program` is this one.
 const Plugin* Sibling(const std::string& program, const std::string& type, const Request& request) {
   if (!request.siblings) return nullptr;
   auto found = request.siblings->find(type);

@@ -1,7 +1,7 @@
-// Running another plugin (IPAM) from a plugin: same environment, same configuration.
+// Runs another plugin (IPAM) from a plugin, with the same environment and configuration.
 //
-// A plugin that is found to be this very program under another name is called directly: starting a process
-// takes as long as all else that an address manager does.
+// A plugin that is this very program under another name is called directly: starting a process takes as
+// long as everything else that an address manager does.
 #pragma once
 
 #include <string>
@@ -10,9 +10,9 @@
 
 namespace keelson::cni {
 
-// Looks `type` up in the request's CNI_PATH; its error becomes ours.
+// Finds `type` in the request's CNI_PATH and runs ADD. Returns the plugin's error as it is.
 Outcome<AddResult> DelegateAdd(const std::string& type, const Request& request);
-// The verbs that answer nothing: DEL, CHECK, STATUS, GC.
+// Runs a command without a result: DEL, CHECK, STATUS, GC.
 Outcome<> Delegate(const std::string& type, const std::string& command, const Request& request);
 
 }  // namespace keelson::cni

@@ -1,4 +1,4 @@
-// Errors as CNI's runtime reads them (CNI spec 1.1, section 5, "Error").
+// Errors in the form that CNI runtimes read (CNI spec 1.1, section 5, "Error").
 #pragma once
 
 #include <string>
@@ -18,7 +18,7 @@ enum ErrorCode {
   kInvalidConfig = 7,
   kTryAgainLater = 11,
   kPluginNotAvailable = 50,
-  kCheckFailed = 100,  // the plugin's own: what ADD made is not there any more
+  kCheckFailed = 100,  // of our plugins: what ADD made is missing
   kInternalFailure = 999,
 };
 
@@ -27,7 +27,7 @@ struct CniError {
   std::string message;
   std::string details;
 
-  // System errors are kIoFailure, what callers got wrong is kInvalidConfig.
+  // Maps system errors to kIoFailure, and the caller's mistakes to kInvalidConfig.
   static CniError From(const Error& error);
   CniError Wrap(std::string_view context) const {
     return {code, std::string(context) + ": " + message, details};

@@ -1,5 +1,5 @@
-// Every plugin, killed after each of its steps. What it leaves must go with DEL, or with the container's
-// namespace and GC, and must not stand in the way of the next ADD.
+// Kills every plugin after each of its steps. DEL, or the end of the container's namespace and GC, must
+// clean up what it leaves, and the next ADD must succeed.
 //
 // A step is a system call that may change something outside of the process.
 #include <fcntl.h>
@@ -28,7 +28,7 @@ bool IsStep(uint64_t call) {
   return kSteps.contains(call);
 }
 
-// Runs a program, killed when it has done `steps` steps. Nothing when that has happened, else its reply.
+// Runs a program and kills it after `steps` steps. Nothing when it was killed; otherwise its reply.
 std::optional<Reply> RunFor(int steps, const std::string& program, const std::vector<std::string>& variables,
                             const std::string& input) {
   UniqueFd in(::memfd_create("in", MFD_CLOEXEC)), out(::memfd_create("out", MFD_CLOEXEC));
@@ -74,7 +74,7 @@ struct Link {
 
 class KillTest : public PluginFixture {
  protected:
-  // A chain up to and with the plugin that is to be killed.
+  // A chain up to and including the plugin to be killed.
   std::vector<Link> Chain(const std::string& last) const {
     std::vector<Link> out = {
         {"bridge",
@@ -91,7 +91,7 @@ class KillTest : public PluginFixture {
     return out;
   }
 
-  // A host and a container as new.
+  // Makes a new host and container.
   void Renew() {
     a_.reset();
     (void)RemoveTree(dir_ + "/ipam");
@@ -122,7 +122,7 @@ class KillTest : public PluginFixture {
     }
   }
 
-  // Interfaces of a namespace besides lo and the bridge.
+  // The interfaces of a namespace except for lo and the bridge.
   std::string Interfaces(const linux::NetNs& netns) const {
     auto routing = Routing(netns);
     std::string out;
@@ -132,7 +132,7 @@ class KillTest : public PluginFixture {
     }
     return out;
   }
-  // What is left of a container, in words; empty: nothing.
+  // What is left of a container, as text; empty: nothing.
   std::string Leftovers() const {
     std::string out = Interfaces(*host_);
     for (auto [family, name] :
@@ -152,14 +152,14 @@ class KillTest : public PluginFixture {
     }
     return out;
   }
-  // The kernel takes a namespace's devices after it has gone.
+  // The kernel removes a namespace's devices only after the namespace is gone.
   void AwaitNoVeth() {
     auto host = Routing(*host_);
     for (int i = 0; i < 500 && Interfaces(*host_).find("veth") != std::string::npos; ++i)
       ::poll(nullptr, 0, 10);
   }
 
-  // Kills `command` of the chain's last plugin after every step, and lets `clean` put things right.
+  // Kills `command` of the chain's last plugin after every step, and lets `clean` clean up.
   void KillEverywhere(const std::string& plugin, const std::string& command,
                       const std::function<void(const std::vector<Link>&)>& clean) {
     std::vector<Link> chain = Chain(plugin);
@@ -192,7 +192,7 @@ class KillTest : public PluginFixture {
         EXPECT_EQ(Leftovers(), "");
       }
       if (reply) {
-        EXPECT_GT(unclean, 2);  // it was killed with work half done indeed
+        EXPECT_GT(unclean, 2);  // some kills did leave unfinished work
         return;
       }
       if (HasFailure()) return;

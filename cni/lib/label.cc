@@ -18,7 +18,7 @@ std::string Cut(const std::string& text, size_t limit) {
   return text.substr(0, limit - 17) + tail;
 }
 
-// Network names, container ids and interface names hold no slash.
+// Network names, container ids and interface names contain no slash.
 std::string Prefix(const std::string& network) { return Cut(network, 36) + "/"; }
 
 }  // namespace

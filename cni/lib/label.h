@@ -1,5 +1,5 @@
-// Whose kernel objects are: nftables elements and interfaces that outlive a container's namespace carry a
-// label, by which DEL and GC find them without any file of their own.
+// Ownership of kernel objects: nftables elements and interfaces that outlive a container's namespace carry
+// a label, by which DEL and GC find them without files.
 #pragma once
 
 #include <set>
@@ -10,13 +10,13 @@
 
 namespace keelson::cni {
 
-// "NETWORK/CONTAINERID/IFNAME"; longer names are cut and closed with a hash. At most 120 bytes.
+// "NETWORK/CONTAINERID/IFNAME"; long names are cut and end with a hash. At most 120 bytes.
 std::string LabelOf(const std::string& network, const Attachment& attachment);
 inline std::string LabelOf(const Request& request) {
   return LabelOf(request.network, {request.container_id, request.ifname});
 }
 
-// GC: labels of the request's network that are none of its valid attachments'.
+// For GC: matches labels of the request's network that belong to none of its valid attachments.
 class StaleLabels {
  public:
   explicit StaleLabels(const Request& request);
@@ -27,7 +27,7 @@ class StaleLabels {
   std::set<std::string, std::less<>> valid_;
 };
 
-// 32 bits of a text, as hexadecimal digits: for names that the kernel limits.
+// A 32-bit hash of a text as hexadecimal digits, for names whose length the kernel limits.
 std::string ShortHash(std::string_view text);
 
 }  // namespace keelson::cni

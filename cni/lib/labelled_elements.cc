@@ -25,7 +25,7 @@ Outcome<std::vector<LabelledElement>> RemoveElements(nft::Kernel& kernel, const 
     }
     Result<> applied = kernel.Apply(t);
     if (applied) return out;
-    // Another plugin was quicker with one of them.
+    // Another plugin has deleted one of them first.
     if (!applied.error().Is(Code::kNotFound) || attempt == kAttempts) return applied.error();
   }
 }

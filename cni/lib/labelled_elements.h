@@ -1,4 +1,4 @@
-// nftables elements by their label (label.h).
+// Finds nftables elements by their label (label.h).
 #pragma once
 
 #include <functional>
@@ -15,7 +15,7 @@ struct LabelledElement {
   nft::Element element;  // its comment is the label
 };
 
-// Deletes a table's elements whose label `unwanted` accepts, and says which these were. No table: none.
+// Deletes a table's elements whose label `unwanted` accepts, and returns them. Without the table: none.
 Outcome<std::vector<LabelledElement>> RemoveElements(nft::Kernel& kernel, const nft::Table& table,
                                                      const std::function<bool(std::string_view)>& unwanted);
 

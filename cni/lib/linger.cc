@@ -9,8 +9,8 @@
 namespace keelson::cni {
 namespace {
 
-// The kernel frees what was deleted in the background, in some 15 ms. A socket that is closed sooner makes
-// it hurry while it holds the lock that every other transaction needs.
+// The kernel frees deleted objects in the background, within about 15 ms. Closing a socket earlier makes
+// the kernel flush that work while it holds the lock that every other transaction needs.
 constexpr int kKernelFreesMs = 100;
 
 }  // namespace
@@ -23,12 +23,12 @@ void CloseSocketsInChild() {
     LetGoOfStandardStreams();
     ::close(ends[1]);
     char byte;
-    (void)!::read(ends[0], &byte, 1);  // ends when the parent does
+    (void)!::read(ends[0], &byte, 1);  // returns when the parent ends
     ::poll(nullptr, 0, kKernelFreesMs);
     ::_exit(0);
   }
   ::close(ends[0]);
-  if (child < 0) ::close(ends[1]);  // else it stays open for as long as this process lives
+  if (child < 0) ::close(ends[1]);  // otherwise it stays open until this process ends
 }
 
 }  // namespace keelson::cni

@@ -1,10 +1,10 @@
-// Closing an nftables socket waits, some 15 ms, until the kernel has freed what any transaction deleted.
+// Closing an nftables socket waits about 15 ms for the kernel to free what any transaction deleted.
 #pragma once
 
 namespace keelson::cni {
 
-// Has a child process hold this one's sockets until that is done.
-// What was asked of the kernel is done already. Does nothing where a child cannot be had.
+// Lets a child process hold this process's sockets until the kernel is done, so that the caller need not
+// wait. The requested changes are already made. Does nothing if fork fails.
 void CloseSocketsInChild();
 
 }  // namespace keelson::cni

@@ -12,7 +12,7 @@
 namespace keelson::cni {
 namespace {
 
-// The child: deletes, says how that went, ends.
+// Runs in the child: deletes the link, reports the result, ends.
 [[noreturn]] void DeleteAndReport(netlink::Socket& socket, const std::string& name, int report) {
   LetGoOfStandardStreams();
   char begun = 0;
@@ -23,7 +23,7 @@ namespace {
   ::_exit(0);
 }
 
-// The child's errno, or nothing within `timeout_ms`.
+// The child's errno; nothing when none arrives within `timeout_ms`.
 std::optional<int> ReadReport(int report, int timeout_ms) {
   pollfd waiting{.fd = report, .events = POLLIN, .revents = 0};
   if (::poll(&waiting, 1, timeout_ms) <= 0) return std::nullopt;
@@ -51,8 +51,8 @@ Outcome<> RemoveLink(netlink::Socket& child_socket, netlink::Socket& own, const 
   if (child == 0) DeleteAndReport(child_socket, name, child_report.get());
   child_report.Reset();
   char begun;
-  // The child's request and our question below queue for one lock: mostly the answer comes when the interface
-  // has gone from the list, and the child is still at work.
+  // The child's request and the query below need the same lock. Usually the query returns when the
+  // interface is off the list, while the child is still busy.
   if (::read(report.get(), &begun, 1) != 1)
     return CniError{kInternalFailure, "delete " + name + ": killed", ""};
   for (int waited = 0;; ++waited) {

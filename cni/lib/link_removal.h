@@ -1,4 +1,4 @@
-// Deleting an interface without waiting for what the kernel does afterwards.
+// Deletes an interface without waiting for the kernel's cleanup.
 #pragma once
 
 #include <string>
@@ -8,13 +8,13 @@
 
 namespace keelson::cni {
 
-// Returns when no interface of this name is in the namespace any more. The kernel then frees the device, for
-// which it waits some 20 ms until others have let go of it; a child process waits for that in our place.
-// Absent is fine. `child_socket`
-// and `own` are two sockets of that namespace; the first is used up.
+// Returns when the namespace has no interface of this name. The kernel then waits about 20 ms, until others
+// have released the device, before it frees it; a child process waits for that instead of the caller. An
+// absent interface is fine. `child_socket` and `own` are two sockets of that namespace; the first cannot be
+// used afterwards.
 Outcome<> RemoveLink(netlink::Socket& child_socket, netlink::Socket& own, const std::string& name);
 
-// For a child process that outlives its parent: runtimes wait until a plugin's output has no writer left.
+// For a child process that outlives its parent: runtimes wait until no writer of a plugin's output is left.
 void LetGoOfStandardStreams();
 
 }  // namespace keelson::cni

@@ -1,4 +1,4 @@
-// Routing sockets of a container's namespace, without a thread for it: a plugin has but one.
+// Opens a routing socket in a container's namespace without another thread: a plugin has only one.
 #pragma once
 
 #include <optional>

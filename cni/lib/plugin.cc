@@ -15,7 +15,7 @@ namespace {
 
 using boost::json::object;
 
-// Letters, digits, and after the first also _ . - : what container ids and network names are made of.
+// Letters and digits, and after the first also _ . -: the characters of container ids and network names.
 bool IsIdentifier(std::string_view text) {
   if (text.empty() || !std::isalnum(static_cast<unsigned char>(text[0]))) return false;
   for (char c : text) {
@@ -49,7 +49,7 @@ Outcome<std::map<std::string, std::string>> ParseArgs(std::string_view text) {
   return out;
 }
 
-// Which variables a command needs (CNI spec 1.1, section 2).
+// The variables that a command needs (CNI spec 1.1, section 2).
 Outcome<> ReadEnvironment(const Environment& environment, Request& request) {
   auto get = [&](const char* name) {
     auto found = environment.find(name);

@@ -47,7 +47,7 @@ Reply Execute(const std::string& program, const std::vector<std::string>& variab
   return {WEXITSTATUS(status), output};
 }
 
-// An IPv4 peer of an IPv6 socket comes as ::ffff:a.b.c.d.
+// An IPv4 peer of an IPv6 socket has the address ::ffff:a.b.c.d.
 std::string TextOf(const sockaddr_in6& peer) {
   std::string bytes(reinterpret_cast<const char*>(&peer.sin6_addr), 16);
   if (IN6_IS_ADDR_V4MAPPED(&peer.sin6_addr)) bytes = bytes.substr(12);

@@ -1,4 +1,4 @@
-// For tests: drives the built plugins as a container runtime does, in network namespaces of its own.
+// For tests: calls the built plugins like a container runtime does, in separate network namespaces.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -30,15 +30,15 @@ class PluginFixture : public ::testing::Test {
 
   Reply Call(const std::string& plugin, const std::string& command, const Container& c,
              const std::string& config);
-  // With variables besides those that a runtime always sets, or in their place.
+  // Adds variables to those that a runtime always sets, or replaces them.
   Reply Call(const std::string& plugin, const std::string& command, const Container& c,
              const std::string& config, const std::vector<std::string>& variables);
-  // A bridge configuration: `more` is fields, each with a comma behind it.
+  // A bridge configuration. `more`: fields, each with a trailing comma.
   std::string Bridge(const std::string& more) const;
-  // The same with another address manager's section.
+  // Bridge() with another `ipam` section.
   std::string BridgeWith(const std::string& more, const std::string& ipam) const;
   std::string HostLocal(const std::string& ranges) const;
-  // ADD of the bridge, which has to succeed; its answer.
+  // Runs ADD of the bridge, which must succeed; returns its output.
   std::string Join(const Container& c, const std::string& more = R"("isDefaultGateway":true,)");
   AddResult Parse(const Reply& reply);
 
@@ -47,8 +47,8 @@ class PluginFixture : public ::testing::Test {
   std::string Sysctl(const std::string& key) const;
   std::string Ipam() const { return dir_ + "/ipam/net"; }
 
-  // Another machine's namespace, joined to the host by a veth pair: 192.0.2.1 here, 192.0.2.2 there, which
-  // has no route to containers but by the host.
+  // The namespace of another machine, connected to the host by a veth pair: 192.0.2.1 here, 192.0.2.2
+  // there. Its only route to containers is through the host.
   std::unique_ptr<linux::NetNs> Outside();
 
   std::unique_ptr<linux::NetNs> host_;
@@ -56,7 +56,7 @@ class PluginFixture : public ::testing::Test {
   std::unique_ptr<Container> a_, b_;
 };
 
-// `config` as the runtime hands it on in a chain.
+// `config` as the runtime passes it on in a chain.
 std::string WithField(const std::string& config, const std::string& name, const std::string& json);
 inline std::string WithPrevious(const std::string& config, const std::string& result) {
   return WithField(config, "prevResult", result);
@@ -65,7 +65,7 @@ inline std::string WithPrevious(const std::string& config, const std::string& re
 // Answers with the sender's address as it sees it.
 class EchoServer {
  public:
-  // At all addresses of the namespace. Port 0: any.
+  // Listens at all addresses of the namespace. Port 0: any.
   EchoServer(const linux::NetNs& netns, int socket_type, uint16_t port);
   ~EchoServer();
   uint16_t port() const { return port_; }
@@ -77,7 +77,7 @@ class EchoServer {
   UniqueFd listener_, stop_;
   std::unique_ptr<class EchoThread> thread_;
 };
-// What an EchoServer at address:port answers; "" when nobody does within the time. `own_port` 0: any.
+// What the EchoServer at address:port answers; "" when no answer comes in time. `own_port` 0: any.
 std::string Ask(const linux::NetNs& from, int socket_type, const std::string& address, uint16_t port,
                 int patience_ms = 3000, uint16_t own_port = 0);
 

@@ -1,4 +1,4 @@
-// What a plugin answers to ADD, independent of the version that it is written in.
+// The result of ADD, independent of the version that it is written in.
 #pragma once
 
 #include <optional>
@@ -13,7 +13,7 @@
 
 namespace keelson::cni {
 
-// Configuration versions that are understood; the last is the newest.
+// Supported configuration versions; the last is the newest.
 const std::vector<std::string>& SupportedVersions();
 bool IsSupported(std::string_view version);
 
@@ -51,7 +51,7 @@ struct AddResult {
 };
 
 boost::json::object ToJson(const AddResult& result, std::string_view version);
-// Of any supported version.
+// Parses a result of any supported version.
 Outcome<AddResult> ParseResult(const boost::json::object& json);
 Outcome<RouteConfig> ParseRoute(const boost::json::object& json);
 Outcome<Dns> ParseDns(const boost::json::object& json);

@@ -35,7 +35,7 @@ Outcome<AddResult> Add(const Request& request) {
 Outcome<> Del(const Request& request) {
   if (request.netns.empty()) return {};
   Outcome<Loopback> lo = Find(request);
-  // A namespace that is gone or of which the kernel has begun to take the devices needs nothing done.
+  // Nothing to do if the namespace is gone, or the kernel is removing its devices.
   if (lo) RETURN_IF_ERROR(netlink::ChangeLink(lo->socket, lo->link.index, {.up = false}));
   return {};
 }

@@ -40,7 +40,8 @@ Outcome<Mapping> ParseMapping(const object& json) {
   return out;
 }
 
-// The words of iptables(8) ("!", "-d", "192.0.2.0/24") or nft(8) ("ip", "daddr", "!=", "192.0.2.0/24").
+// Accepts the syntax of iptables(8) ("!", "-d", "192.0.2.0/24") and nft(8) ("ip", "daddr", "!=",
+// "192.0.2.0/24").
 class ConditionParser {
  public:
   ConditionParser(const std::vector<std::string>& words, bool v4) : v4_(v4) {

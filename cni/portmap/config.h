@@ -13,34 +13,35 @@
 namespace keelson::cni {
 
 struct Mapping {
-  std::optional<IpAddress> host_ip;  // packets to this address only; 0.0.0.0 and :: stand for their family
+  std::optional<IpAddress>
+      host_ip;  // map packets to this address only; 0.0.0.0 and :: mean any of their family
   uint16_t host_port = 0, container_port = 0;
   uint8_t protocol = 0;  // IPPROTO_*
   bool AppliesTo(bool v4) const { return !host_ip || host_ip->is_v4() == v4; }
   bool HasAddress() const { return host_ip && !host_ip->IsUnspecified(); }
 };
 
-// What a packet must have besides to be mapped; of conditionsV4 and conditionsV6.
+// A further condition for packets to be mapped, from conditionsV4 or conditionsV6.
 struct Condition {
   enum class Subject { kSource, kDestination, kInterface };
   Subject subject;
   bool negated = false;
-  IpPrefix prefix = {};        // of a source or destination
-  std::string interface = {};  // that it came in by
+  IpPrefix prefix = {};        // for a source or destination
+  std::string interface = {};  // the incoming interface
   std::string ToString() const;
 };
 
 struct PortmapConfig {
   std::vector<Mapping> mappings;
-  bool snat = true;       // masquerade what would not find its way back: hairpin and 127.0.0.1
-  bool masq_all = false;  // masquerade all that is mapped
-  int mark_bit = 13;      // of the packet mark, which says "to be masqueraded"
+  bool snat = true;       // masquerade packets whose replies would go astray: hairpin and 127.0.0.1
+  bool masq_all = false;  // masquerade all mapped packets
+  int mark_bit = 13;      // bit in the packet mark that means "masquerade this"
   std::vector<Condition> conditions_v4, conditions_v6;
 };
 
 Outcome<PortmapConfig> ReadPortmapConfig(const Request& request);
 
-// The container's addresses, one a family, from the previous plugins' result.
+// The container's addresses, one per family, from the previous plugins' result.
 struct ContainerAddresses {
   std::optional<IpAddress> v4, v6;
 };

@@ -14,10 +14,10 @@ using nft::Type;
 
 constexpr int kDestinationNat = -100, kSourceNat = 100;  // NF_IP_PRI_NAT_*
 constexpr uint32_t kCtTranslated = 0x20;                 // IPS_DST_NAT
-constexpr int kDatum = 8;                                // register that maps put their data in
+constexpr int kDatum = 8;                                // the register that maps write their data to
 constexpr uint8_t kLocal = 2;                            // RTN_LOCAL
 
-// Empty for the usual settings.
+// Empty for the default settings.
 std::string Suffix(const PortmapConfig& config) {
   std::string text;
   if (!config.snat) text += " snat=false";
@@ -67,7 +67,7 @@ void Require(nft::Rule& rule, const Condition& condition, bool v4) {
   }
 }
 
-// Up to the point where the packet's entry of the map is in registers from kDatum on.
+// A rule up to the point where the packet's map entry is in the registers from kDatum on.
 nft::Rule LookUp(const std::string& chain, const PortmapConfig& config, bool v4, const nft::Set& map) {
   nft::Rule rule(chain);
   rule.Load(0, Field::kNfProto).Equal(0, NfProto(v4));
@@ -148,7 +148,7 @@ void MakeChains(nft::Transaction& t, const PortmapConfig& config) {
     t.AddChain({.name = mark});
     AddMarkRules(t, mark, config);
   }
-  // Nothing routes ::1 to a container: such packets are left to whoever listens on this host.
+  // Nothing routes ::1 to a container: leave such packets to listeners on this host.
   nft::Rule loopback(chain);
   loopback.Load(0, Field::kNfProto).Equal(0, NfProto(false));
   Compare(loopback, Field::kIp6Daddr, *IpPrefix::Parse("::1/128"), true);

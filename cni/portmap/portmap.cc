@@ -17,7 +17,7 @@ namespace {
 
 constexpr int kAttempts = 10;
 
-// The host's interfaces towards the container, one a family at most.
+// The host's interfaces towards the container, at most one per family.
 Outcome<std::set<std::string>> InterfacesTowards(const ContainerAddresses& addresses) {
   ASSIGN_OR_RETURN(netlink::Socket socket, netlink::Socket::Open());
   std::set<std::string> out;
@@ -26,7 +26,7 @@ Outcome<std::set<std::string>> InterfacesTowards(const ContainerAddresses& addre
     ASSIGN_OR_RETURN(netlink::Route route, netlink::LookUpRoute(socket, *address));
     ASSIGN_OR_RETURN(netlink::Link link, netlink::GetLink(socket, route.link_index));
     out.insert(link.name);
-    // Packets from 127.0.0.1 may leave by this interface, and their answers come back in.
+    // Packets from 127.0.0.1 may leave through this interface, and their replies may come back in.
     if (address->is_v4()) {
       RETURN_IF_ERROR(linux::EnsureSysctl("net/ipv4/conf/" + link.name + "/route_localnet", "1"));
     }
@@ -34,8 +34,7 @@ Outcome<std::set<std::string>> InterfacesTowards(const ContainerAddresses& addre
   return out;
 }
 
-// Deletions of elements that stand in the way of `planned`: the mapping that comes last counts, whosever port
-// it was.
+// Deletes elements that conflict with `planned`: the latest mapping wins, whoever had the port.
 Outcome<> MakeRoom(nft::Kernel& kernel, const std::vector<PlannedElement>& planned, nft::Transaction& t) {
   ASSIGN_OR_RETURN(auto found, kernel.ReadSets(PortmapTable()));
   if (!found) return {};
@@ -66,7 +65,7 @@ Outcome<> Install(const PortmapConfig& config, const ContainerAddresses& address
     if (!there) MakeChains(t, config);
     if (make_room) RETURN_IF_ERROR(MakeRoom(*kernel, planned, t));
     for (const std::string& ifname : near) AddNear(t, ifname);
-    std::set<std::pair<std::string, std::string>> seen;  // the same mapping twice is one
+    std::set<std::pair<std::string, std::string>> seen;  // duplicate mappings count once
     for (const PlannedElement& item : planned) {
       if (seen.emplace(item.set.name, item.element.key).second) t.CreateElements(item.set, {item.element});
     }
@@ -85,7 +84,7 @@ Outcome<AddResult> Add(const Request& request) {
   if (config.mappings.empty()) return *request.prev_result;
   ContainerAddresses addresses = FindAddresses(*request.prev_result, request.ifname);
   RETURN_IF_ERROR(Install(config, addresses, LabelOf(request)));
-  // The mapping works without it but for senders that have been at it before.
+  // Best effort: without it, only senders that started before the mapping miss it.
   (void)DropFlowsElsewhere(config, addresses);
   return *request.prev_result;
 }
@@ -102,7 +101,7 @@ Outcome<> Remove(const std::function<bool(std::string_view)>& unwanted) {
   return {};
 }
 
-// By label, not by configuration: what was mapped goes, whatever is configured by now.
+// By label, not by configuration: removes what was mapped, whatever the configuration is now.
 Outcome<> Del(const Request& request) {
   std::string mine = LabelOf(request);
   return Remove([&](std::string_view label) { return label == mine; });

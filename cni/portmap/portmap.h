@@ -1,4 +1,4 @@
-// CNI plugin `portmap`: ports of the host lead to ports of a container.
+// CNI plugin `portmap`: maps ports of the host to ports of a container.
 #pragma once
 
 #include "cni/lib/plugin.h"

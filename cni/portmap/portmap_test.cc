@@ -1,4 +1,4 @@
-// Host ports as a runtime asks for them, with real traffic from all sides.
+// Host ports as a runtime requests them, with real traffic from all sides.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/socket.h>
@@ -17,7 +17,8 @@ class PortmapTest : public PluginFixture {
     PluginFixture::SetUp();
     if (IsSkipped()) return;
     outside_ = Outside();
-    // Where bridged packets pass netfilter, a port has to send back what it received for hairpin.
+    // Where bridged packets pass netfilter, hairpin connections need a port that sends back what it
+    // received.
     joined_a_ = Join(*a_, R"("isDefaultGateway":true,"hairpinMode":true,)");
   }
   static std::string Config(const std::string& mappings, const std::string& more = "") {
@@ -59,7 +60,7 @@ TEST_F(PortmapTest, TcpFromEverywhere) {
   EXPECT_EQ(Ask(b_->netns, SOCK_STREAM, "fd07::1", 8080), "fd07::1");
   EXPECT_EQ(Ask(a_->netns, SOCK_STREAM, "10.7.0.1", 8080), "10.7.0.1");  // hairpin
   EXPECT_EQ(Ask(a_->netns, SOCK_STREAM, "fd07::1", 8080), "fd07::1");
-  // Addresses that are not this host's are nobody's business here.
+  // Addresses of other hosts are not mapped.
   EchoServer elsewhere(*outside_, SOCK_STREAM, 8080);
   EXPECT_EQ(Ask(*host_, SOCK_STREAM, "192.0.2.2", 8080), "192.0.2.1");
 
@@ -83,7 +84,7 @@ TEST_F(PortmapTest, HairpinAlsoWithoutBridgeNetfilter) {
 TEST_F(PortmapTest, UdpSendersFollowTheMapping) {
   std::string joined_b = Join(*b_);
   EchoServer in_a(a_->netns, SOCK_DGRAM, 53), in_b(b_->netns, SOCK_DGRAM, 53);
-  // Before the mapping, and so tracked as leading nowhere.
+  // Before the mapping, so conntrack remembers that these packets were not translated.
   EXPECT_EQ(Ask(*outside_, SOCK_DGRAM, "192.0.2.1", 5300, 100, 40000), "");
   Add(*a_, joined_a_, kDns);
   EXPECT_EQ(Ask(*outside_, SOCK_DGRAM, "192.0.2.1", 5300, 3000, 40000), "192.0.2.2");
@@ -117,7 +118,7 @@ TEST_F(PortmapTest, ConditionsHold) {
   Add(*a_, joined_a_, R"({"hostPort":8081,"containerPort":80})", R"("conditionsV4":["iifname","uplink"],)");
   EXPECT_EQ(Ask(*outside_, SOCK_STREAM, "192.0.2.1", 8081), "192.0.2.2");
   EXPECT_EQ(Ask(*host_, SOCK_STREAM, "10.7.0.1", 8081), "");
-  // What was mapped under other settings goes all the same.
+  // Mappings made with other settings are removed all the same.
   EXPECT_EQ(Call("portmap", "DEL", *a_, R"({"cniVersion":"1.1.0","name":"net","type":"portmap"})").exit_code,
             0);
   EXPECT_EQ(Mapped(), 0u);
