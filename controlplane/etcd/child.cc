@@ -31,7 +31,7 @@ std::string FindProgram(const std::string& name) {
   }
 }
 
-// Only async-signal-safe calls from here to exec.
+// Only async-signal-safe calls between here and exec.
 [[noreturn]] void Become(const char* program, char* const argv[], const char* directory, int output,
                          pid_t parent) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -46,7 +46,7 @@ std::string FindProgram(const std::string& name) {
   dup2(output, STDERR_FILENO);
   syscall(SYS_close_range, 3U, ~0U, 0U);
   if (chdir(directory) != 0) _exit(126);
-  setpgid(0, 0);  // a terminal's Ctrl-C is for us, who end the child in order
+  setpgid(0, 0);  // a terminal's Ctrl-C only reaches us; we end the child in order
   execv(program, argv);
   _exit(127);
 }

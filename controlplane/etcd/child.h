@@ -14,8 +14,9 @@ namespace keelson::etcd {
 
 class Child {
  public:
-  // In `directory`; both outputs are appended to `log_file`. The kernel kills the child when the calling
-  // thread ends in any way (kill -9 of this process included), so that thread has to wait for it.
+  // Starts the program in `directory` and appends its stdout and stderr to `log_file`. The kernel kills the
+  // child when the calling thread ends in any way (kill -9 of this process included), so that thread must
+  // outlive it.
   static Result<Child> Start(const std::vector<std::string>& arguments, const std::string& directory,
                              const std::string& log_file);
 
@@ -25,7 +26,7 @@ class Child {
   pid_t pid() const { return pid_; }
   int pidfd() const { return pidfd_.get(); }  // readable once the child has ended
   void Signal(int number);
-  // Reaps; "exited with 1", "killed by signal 9". Blocks until the child has ended.
+  // Blocks until the child has ended, and reaps it. Returns "exited with 1", "killed by signal 9".
   std::string Wait();
 
  private:

@@ -15,7 +15,7 @@ namespace {
 namespace pb = etcdserverpb;
 using std::chrono::milliseconds;
 
-// How long one endpoint may take to connect before the next one is tried.
+// The time for an endpoint to connect before the client tries the next one.
 constexpr milliseconds kConnectPatience{1000};
 constexpr std::string_view kRegistry = "/registry";
 
@@ -75,7 +75,7 @@ struct Client::Impl {
   std::vector<std::unique_ptr<Endpoint>> endpoints;
   std::atomic<size_t> current{0};
 
-  // As etcd has a key that callers know, and back. Ends of ranges may have another letter in the last place.
+  // Converts keys between etcd's prefix and the callers'. The last character of a range's end may differ.
   std::string Outward(std::string_view key) const {
     const bool ours = key.size() > kRegistry.size() && key.starts_with(kRegistry);
     return ours ? options.prefix + std::string(key.substr(kRegistry.size())) : std::string(key);
@@ -86,7 +86,7 @@ struct Client::Impl {
     if (kv.key.starts_with(options.prefix + "/")) {
       kv.key.replace(0, options.prefix.size(), kRegistry);
     } else if (kv.key.starts_with(kRegistry)) {
-      kv.key.insert(0, "/elsewhere");  // another cluster's
+      kv.key.insert(0, "/elsewhere");  // belongs to another cluster
     }
     return kv;
   }
@@ -95,8 +95,8 @@ struct Client::Impl {
     return std::min(limits.deadline, std::chrono::steady_clock::now() + options.timeout);
   }
 
-  // A connected endpoint: the present one, or the next that answers. Nothing is sent on one that is not
-  // connected, so that a failed write is known not to have happened.
+  // A connected endpoint: the current one, or the next that answers. Nothing is sent unless connected, so
+  // that a failed write is known not to have happened.
   Result<Endpoint*> Pick(SteadyTime deadline, const std::stop_token& stop) {
     while (true) {
       for (size_t tried = 0; tried < endpoints.size(); ++tried) {
@@ -117,7 +117,7 @@ struct Client::Impl {
     }
   }
 
-  // One call: `invoke(endpoint, context)`. Reads are repeated while etcd is away.
+  // One call: `invoke(endpoint, context)`. Repeats reads while etcd is down.
   template <typename Invoke>
   Result<> Do(std::string_view what, bool repeat, const Limits& limits, const Invoke& invoke) {
     SteadyTime deadline = Deadline(limits);
@@ -293,7 +293,7 @@ Error Client::Watch(std::string_view key, std::string_view end, int64_t start_re
   Result<Endpoint*> endpoint = impl_->Pick(impl_->Deadline(limits), stop);
   if (!endpoint) return endpoint.error();
   rpc::Call call(milliseconds(0), stop);
-  // A member that has lost its leader would otherwise go on without a word.
+  // Without this, a watch on a member that has lost its leader would hang silently.
   call.context()->AddMetadata("hasleader", "true");
   auto stream = (*endpoint)->watch->Watch(call.context());
   pb::WatchRequest request;

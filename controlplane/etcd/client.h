@@ -1,7 +1,6 @@
-// etcd v3 over gRPC: what a Kubernetes API server needs of it. Thread safe; calls block.
+// etcd v3 over gRPC, as far as a Kubernetes API server needs it. Thread safe; calls block.
 //
-// Debian 12 ships etcd 3.4.23, whose progress notifications may run ahead of events: they are never asked
-// for.
+// Never requests progress notifications: in Debian 12's etcd 3.4.23 they may run ahead of events.
 #pragma once
 
 #include <chrono>
@@ -19,7 +18,7 @@
 
 namespace keelson::etcd {
 
-// When a call must be over. A deadline further away than the client's timeout is brought nearer.
+// When a call must end. A deadline further away than the client's timeout is shortened to it.
 struct Limits {
   SteadyTime deadline = SteadyTime::max();
   std::stop_token stop;
@@ -31,23 +30,23 @@ struct KeyValue {
 };
 
 struct RangeOptions {
-  std::string end;       // exclusive; empty: the one key
+  std::string end;       // exclusive; empty: a single key
   int64_t limit = 0;     // 0: all
-  int64_t revision = 0;  // 0: the newest; compacted ones are kGone
+  int64_t revision = 0;  // 0: the newest; kGone for a compacted one
   bool keys_only = false, count_only = false;
 };
 
 struct RangeResult {
   std::vector<KeyValue> kvs;  // sorted by key
-  int64_t revision = 0;       // of the store, when it was read
-  int64_t count = 0;          // of keys in the range, whatever the limit
+  int64_t revision = 0;       // of the store at the time of the read
+  int64_t count = 0;          // of keys in the range, regardless of the limit
   bool more = false;
 };
 
 struct TxnResult {
   bool succeeded = false;
-  int64_t revision = 0;             // of the store: of the write, when it succeeded
-  std::optional<KeyValue> current;  // when not: what is there
+  int64_t revision = 0;             // of the store; after a success, that of the write
+  std::optional<KeyValue> current;  // on failure: the key as stored
 };
 
 struct WatchBatch {
@@ -55,9 +54,9 @@ struct WatchBatch {
     bool deleted;
     KeyValue kv;
   };
-  // Whole revisions: a revision's events are never split over batches.
+  // Whole revisions: events of one revision always come in one batch.
   std::vector<Event> events;
-  int64_t revision = 0;  // the last of them
+  int64_t revision = 0;  // the newest in the batch
 };
 
 struct ServerStatus {
@@ -69,13 +68,12 @@ struct ServerStatus {
 struct ClientOptions {
   std::vector<std::string> endpoints;            // unix://path, https://host:port
   std::string ca_pem, certificate_pem, key_pem;  // mutual TLS
-  std::chrono::milliseconds timeout{10000};      // of one call
-  // What stands in etcd where callers say "/registry": their keys, ranges and events are those of
-  // "/registry/...".
+  std::chrono::milliseconds timeout{10000};      // for one call
+  // The prefix in etcd that callers see as "/registry": keys, ranges and events all use "/registry/...".
   std::string prefix = "/registry";
 };
 
-// The key just after all that begin with `prefix`.
+// The first key after all keys that begin with `prefix`.
 std::string PrefixEnd(std::string prefix);
 
 class Client {
@@ -83,30 +81,32 @@ class Client {
   explicit Client(ClientOptions options);
   ~Client();
 
-  // Reads are linearizable, and are tried again on another endpoint while the deadline allows.
+  // Reads are linearizable. The client retries them on other endpoints until the deadline.
   Result<RangeResult> Range(std::string_view key, const RangeOptions& options, const Limits& limits);
   Result<int64_t> Revision(const Limits& limits);
 
-  // Writes if the key's mod revision is `expected` (0: it does not exist). A write whose outcome is
-  // unknown is an error kUnavailable or kTimeout: it may have happened.
+  // Writes if the key's mod revision is `expected` (0: the key does not exist). `lease` 0: none. A write
+  // with an unknown outcome is kUnavailable or kTimeout: it may have happened.
   Result<TxnResult> PutIf(std::string_view key, std::string_view value, int64_t expected, int64_t lease,
                           const Limits& limits);
+  // Deletes the key if its mod revision is `expected`.
   Result<TxnResult> DeleteIf(std::string_view key, int64_t expected, const Limits& limits);
-  // The same by the key's version (how often it was written).
+  // Like PutIf(), by the key's version (how often it was written).
   Result<TxnResult> PutIfVersion(std::string_view key, std::string_view value, int64_t version,
                                  const Limits& limits);
   Result<int64_t> GrantLease(std::chrono::seconds ttl, const Limits& limits);
-  // Forgets history before `revision`.
+  // Discards history before `revision`. kGone: already compacted further.
   Result<> Compact(int64_t revision, const Limits& limits);
   Result<ServerStatus> Status(const Limits& limits);
-  // The whole database of one endpoint, piece by piece, and its SHA-256 after it. Takes what time it takes.
+  // Streams the whole database of one endpoint, followed by its SHA-256. There is no deadline.
   Result<> Snapshot(const std::function<Result<>(std::string_view)>& each, std::stop_token stop);
-  // Gives free space of every endpoint's database back to the file system. An endpoint answers nothing
-  // meanwhile.
+  // Returns free space in every endpoint's database to the file system. An endpoint answers nothing in the
+  // meantime.
   Result<> Defragment(const Limits& limits);
 
-  // All changes of [key, end) from `start_revision` on, until `stop` (kCancelled) or failure. kGone: the
-  // start is compacted. Events are delivered from this thread; `created` once the watch stands.
+  // Delivers all changes of [key, end) from `start_revision` on, until `stop` (kCancelled) or a failure.
+  // kGone: the start is compacted. Calls `created` once the watch is established and `each` for every
+  // batch, on this thread.
   Error Watch(std::string_view key, std::string_view end, int64_t start_revision,
               const std::function<void()>& created, const std::function<void(WatchBatch)>& each,
               std::stop_token stop);

@@ -13,14 +13,14 @@ Result<> Compactor::RunOnce(const Limits& limits) {
   int64_t previous = revision_;
   revision_ = round.revision;
   if (!round.succeeded) {
-    // Another server had this round.
+    // Another server did this round.
     version_ = round.current ? round.current->version : 0;
     return {};
   }
   ++version_;
   if (previous == 0) return {};
   Result<> compacted = client_.Compact(previous, limits);
-  // Already compacted further is as good.
+  // Compacted further by somebody else: also fine.
   if (!compacted && compacted.error().Is(Code::kGone)) return {};
   return compacted;
 }

@@ -1,4 +1,4 @@
-// With a real etcd, each test its own: data directory, ports, certificates.
+// Tests with a real etcd; each has its own data directory, ports and certificates.
 #include <signal.h>
 #include <unistd.h>
 
@@ -139,7 +139,7 @@ TEST_F(EtcdTest, CompactedHistoryIsGone) {
   int64_t first = client_->PutIf("/c", "1", 0, 0, Soon())->revision;
   int64_t second = client_->PutIf("/c", "2", first, 0, Soon())->revision;
   Compactor compactor(*client_);
-  ASSERT_TRUE(compactor.RunOnce(Soon()));  // only takes note
+  ASSERT_TRUE(compactor.RunOnce(Soon()));  // only records the revision
   ASSERT_TRUE(client_->PutIf("/c", "3", second, 0, Soon()));
   Result<> round = compactor.RunOnce(Soon());
   ASSERT_TRUE(round) << round.error().message();
@@ -157,7 +157,7 @@ TEST_F(EtcdTest, CompactedHistoryIsGone) {
 TEST_F(EtcdTest, TwoCompactorsTakeTurns) {
   Compactor one(*client_), two(*client_);
   ASSERT_TRUE(one.RunOnce(Soon()));
-  ASSERT_TRUE(two.RunOnce(Soon()));  // learns that the round is taken
+  ASSERT_TRUE(two.RunOnce(Soon()));  // learns that another server did the round
   int64_t first = client_->PutIf("/t", "1", 0, 0, Soon())->revision;
   ASSERT_TRUE(client_->PutIf("/t", "2", first, 0, Soon()));
   ASSERT_TRUE(two.RunOnce(Soon()));
@@ -192,7 +192,7 @@ TEST_F(EtcdTest, SurvivesKill) {
   ASSERT_TRUE(written);
   int before = etcd_->supervisor().pid();
   ASSERT_EQ(kill(before, SIGKILL), 0);
-  // The read waits for the next etcd.
+  // The read waits until etcd is back.
   Result<RangeResult> read = client_->Range("/k", {}, Soon());
   ASSERT_TRUE(read) << read.error().message();
   ASSERT_EQ(read->kvs.size(), 1U);

@@ -7,7 +7,7 @@
 namespace keelson::etcd {
 namespace {
 
-// etcd ends a lease's keys in one go, which must stay a small transaction.
+// etcd deletes all keys of an expired lease in one transaction, which must stay small.
 constexpr int kMaxUses = 1000;
 constexpr std::chrono::seconds kReuse{60};
 

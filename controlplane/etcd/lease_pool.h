@@ -1,5 +1,5 @@
-// Leases that give keys a lifetime. One lease serves all keys written within a minute, so that a burst of
-// Events costs no lease each; keys live a little longer than asked, never shorter.
+// Leases that limit the lifetime of keys. All keys written within a minute share one lease, so that a burst
+// of Events needs few; keys live a little longer than requested, never shorter.
 #pragma once
 
 #include <chrono>
@@ -15,6 +15,7 @@ class LeasePool {
  public:
   LeasePool(Client& client, Clock& clock) : client_(client), clock_(clock) {}
 
+  // A lease that lasts at least `ttl`; granted by etcd if no shared one fits.
   Result<int64_t> LeaseFor(std::chrono::seconds ttl, const Limits& limits);
 
  private:

@@ -52,7 +52,7 @@ Result<> AddExtension(X509* certificate, X509* issuer, int nid, const char* valu
   return {};
 }
 
-// Signed by `ca`, or by itself when that is null.
+// Signed by `ca`; self-signed when that is null.
 Result<Identity> Issue(const char* common_name, const char* usages, const char* names, const Identity* ca) {
   Identity made{CertificatePtr(X509_new()), KeyPtr(EVP_EC_gen("P-256"))};
   if (!made.certificate || !made.key) return SslError("make key");
@@ -94,12 +94,12 @@ Result<> Save(const Identity& identity, const std::string& stem) {
   if (PEM_write_bio_X509(certificate.get(), identity.certificate.get()) != 1 ||
       PEM_write_bio_PrivateKey(key.get(), identity.key.get(), nullptr, nullptr, 0, nullptr, nullptr) != 1)
     return SslError("write PEM");
-  // The key first: a certificate without its key would be taken for complete.
+  // Write the key first: a certificate without its key would look complete.
   RETURN_IF_ERROR(WriteFileAtomic(stem + ".key", Contents(key.get()), 0600));
   return WriteFileAtomic(stem + ".crt", Contents(certificate.get()), 0644);
 }
 
-// Null parts when there is nothing usable.
+// Null members when nothing usable exists.
 Identity Load(const std::string& stem) {
   Identity none, loaded;
   Result<std::string> certificate = ReadFile(stem + ".crt"), key = ReadFile(stem + ".key");

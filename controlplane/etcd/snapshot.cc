@@ -19,7 +19,7 @@ namespace keelson::etcd {
 namespace {
 
 constexpr int64_t kHash = 32, kPage = 512;
-// Where bbolt's first page of metadata has its magic number.
+// The offset of bbolt's magic number in its first metadata page.
 constexpr int64_t kMagicAt = 16;
 constexpr unsigned char kMagic[] = {0xED, 0xDA, 0x0C, 0xED};
 
@@ -60,7 +60,7 @@ bool InPath(const std::string& name) {
   }
 }
 
-// etcd's own program, to its end; what it printed.
+// Runs etcd's own tool to its end; returns its output.
 Result<std::string> RunTool(std::vector<std::string> arguments) {
   std::string tool;
   for (const char* name : {"etcdutl", "etcdctl"}) {
@@ -134,7 +134,7 @@ Result<> RestoreSnapshot(const std::string& path, const std::string& data_dir) {
   if (PathExists(target))
     return Error(Code::kAlreadyExists, target + " exists; move it away before restoring a snapshot");
   RETURN_IF_ERROR(MakeDirs(data_dir, 0700));
-  // The one member; where it listens is settled at each start.
+  // The only member; its addresses are set at each start.
   Result<std::string> done =
       RunTool({"snapshot", "restore", std::filesystem::absolute(path), "--data-dir=" + target,
                "--name=default", "--initial-cluster=default=https://127.0.0.1:2380",

@@ -1,4 +1,4 @@
-// Backups of etcd. A snapshot is its database file with the file's SHA-256 after it, as etcdctl makes them.
+// Backups of etcd. A snapshot is etcd's database file followed by its SHA-256, like etcdctl's.
 #pragma once
 
 #include <cstdint>
@@ -13,15 +13,15 @@ struct SnapshotInfo {
   int64_t bytes = 0;
 };
 
-// Writes a snapshot of a running etcd. `path` is complete and checked, or as it was.
+// Writes a snapshot of a running etcd. `path` gets a complete and verified snapshot, or stays as it was.
 Result<SnapshotInfo> SaveSnapshot(const ClientOptions& options, const std::string& path,
                                   std::stop_token stop);
-// kInvalid: no snapshot, cut off, or altered.
+// kInvalid: not a snapshot, truncated, or modified.
 Result<SnapshotInfo> CheckSnapshot(const std::string& path);
-// Its hash, revision, number of keys and size, as JSON. Asks etcdutl or etcdctl.
+// Hash, revision, number of keys and size, as JSON. Runs etcdutl or etcdctl.
 Result<std::string> DescribeSnapshot(const std::string& path);
-// Makes DATA_DIR/data, which a Supervisor starts from, of a snapshot. By etcdutl or etcdctl. DATA_DIR/data
-// must not exist: what is there is nobody's to throw away.
+// Makes DATA_DIR/data, from which a Supervisor can start, out of a snapshot. Runs etcdutl or etcdctl.
+// DATA_DIR/data must not exist: this never deletes data.
 Result<> RestoreSnapshot(const std::string& path, const std::string& data_dir);
 
 }  // namespace keelson::etcd

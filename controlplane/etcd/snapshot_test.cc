@@ -36,7 +36,7 @@ class Snapshots : public testing::Test {
 TEST_F(Snapshots, NothingAcknowledgedIsLost) {
   TestEtcd live;
   Client client(live.supervisor().client_options());
-  // Writers go on meanwhile: what was acknowledged before the snapshot was asked for is in it.
+  // Writers continue meanwhile: the snapshot must contain everything acknowledged before it was requested.
   std::atomic<int> acknowledged{0};
   std::jthread writer([&](std::stop_token stop) {
     for (int i = 0; !stop.stop_requested(); ++i) {

@@ -25,7 +25,7 @@ using std::chrono::milliseconds;
 using std::chrono::seconds;
 
 constexpr milliseconds kFirstBackoff{100}, kLastBackoff{10000};
-constexpr seconds kStable{60};        // alive so long: the next death is a new story
+constexpr seconds kStable{60};        // a child that lived this long resets the back-off
 constexpr seconds kStopPatience{10};  // between SIGTERM and SIGKILL
 constexpr int kMaxFirstFailures = 5;
 constexpr const char* kSocket = "etcd:0";
@@ -76,7 +76,7 @@ std::string LastLines(const std::string& path) {
 }  // namespace
 
 Result<std::unique_ptr<Supervisor>> Supervisor::Make(SupervisorOptions options) {
-  // etcd runs in its directory.
+  // etcd runs in its own directory, so relative paths must become absolute.
   for (std::string* path :
        {&options.data_dir, &options.pki.ca_file, &options.pki.server_certificate_file,
         &options.pki.server_key_file, &options.pki.client_certificate_file, &options.pki.client_key_file})
@@ -150,7 +150,7 @@ bool Supervisor::AwaitHealthy(int pidfd, std::stop_token stop) {
   Client client(client_options_);
   while (!stop.stop_requested() && !AwaitReadable(pidfd, -1, milliseconds(0))) {
     Limits limits{std::chrono::steady_clock::now() + milliseconds(500), stop};
-    // A linearizable read needs a leader, so it says more than an open port.
+    // A linearizable read needs a leader, so it proves more than an open port.
     if (client.Revision(limits)) return true;
   }
   return false;
@@ -164,7 +164,7 @@ Result<> Supervisor::Run(std::stop_token stop, const std::function<void()>& read
   milliseconds backoff = kFirstBackoff;
   while (!stop.stop_requested()) {
     SteadyTime started = std::chrono::steady_clock::now();
-    unlink(SocketFile().c_str());  // one that was killed leaves it, and etcd does not take it over
+    unlink(SocketFile().c_str());  // a killed etcd leaves its socket, and the next one does not replace it
     ASSIGN_OR_RETURN(Child child, Child::Start(Arguments(), options_.data_dir, log_file));
     pid_ = child.pid();
     if (AwaitHealthy(child.pidfd(), stop) && !was_ready) {

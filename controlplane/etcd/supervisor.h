@@ -1,12 +1,13 @@
-// An etcd of our own: started as a child, watched, and started again when it dies. It dies with us, so a new
-// control plane always finds its data directory free.
+// Runs our own etcd: starts it as a child, watches it, and restarts it when it dies. It dies with us, so a
+// new control plane always finds its data directory unused.
 //
-// We reach it by a socket in its directory, which only its owner can enter: TLS on every call would cost a
-// third of the writes a second. etcdctl and others come over the loopback interface, with mutual TLS.
+// We connect through a socket in its directory, which only its owner can enter: TLS on every call would
+// cost a third of the writes per second. etcdctl and others connect through the loopback interface, with
+// mutual TLS.
 //
 //   DATA_DIR/    mode 0700
 //     data/      etcd's own
-//     etcd:0     the socket (etcd takes names of the form host:port alone)
+//     etcd:0     the socket (etcd only accepts names of the form host:port)
 //     pki/       see pki.h
 //     etcd.log
 #pragma once
@@ -27,26 +28,26 @@ namespace keelson::etcd {
 struct SupervisorOptions {
   std::string binary = "etcd";  // a name is looked up in PATH
   std::string data_dir;
-  int client_port = 0, peer_port = 0;  // 0: a free one
-  Pki pki;                             // all empty: made under data_dir
+  int client_port = 0, peer_port = 0;  // 0: choose a free one
+  Pki pki;                             // all empty: make them under data_dir
   std::vector<std::string> extra_arguments;
 };
 
 class Supervisor {
  public:
-  // Makes directories and certificates and settles the ports; starts nothing yet.
+  // Makes directories and certificates and chooses ports; starts nothing yet.
   static Result<std::unique_ptr<Supervisor>> Make(SupervisorOptions options);
 
-  // How to reach it, by the socket; the same for the supervisor's whole life.
+  // Options to connect through the socket; constant for the supervisor's life.
   const ClientOptions& client_options() const { return client_options_; }
-  // The same over the loopback interface.
+  // Options to connect through the loopback interface.
   ClientOptions tls_client_options() const;
-  // How another process of the same user reaches the etcd that runs in `data_dir`.
+  // Options for another process of the same user, to connect to the etcd that runs in `data_dir`.
   static ClientOptions Running(const std::string& data_dir);
-  // Keeps etcd running until `stop`, then ends it. ready() is called once, when it first answers. An etcd
-  // that has never answered and gives up at once is an error (its log's last lines are in the message).
+  // Keeps etcd running until `stop`, then ends it. Calls ready() once, when etcd first answers. An etcd
+  // that exits at once and has never answered is an error (the message has the last lines of its log).
   Result<> Run(std::stop_token stop, const std::function<void()>& ready);
-  // Of the running etcd; 0 when there is none.
+  // The pid of the running etcd; 0: none.
   int pid() const { return pid_.load(); }
 
  private:

@@ -1,4 +1,4 @@
-// For tests: an etcd of their own, gone with the object.
+// For tests: an etcd that lives as long as the object.
 #pragma once
 
 #include <memory>
@@ -13,7 +13,7 @@ class TestEtcd {
  public:
   static bool Available();
 
-  TestEtcd();  // aborts when it does not start
+  TestEtcd();  // aborts if it does not start
   ~TestEtcd();
   Supervisor& supervisor() { return *supervisor_; }
 
