@@ -90,7 +90,7 @@ class HttpStream final : public ApiStream {
   }
 
  private:
-  std::shared_ptr<http::Client> client_;  // keeps its connections after a reload
+  std::shared_ptr<http::Client> client_;  // keeps the connection open after a reload
   std::unique_ptr<http::ResponseReader> reader_;
 };
 
