@@ -13,8 +13,7 @@
 namespace keelson::cni {
 
 struct Mapping {
-  std::optional<IpAddress>
-      host_ip;  // map packets to this address only; 0.0.0.0 and :: mean any of their family
+  std::optional<IpAddress> host_ip;  // match packets to this address; 0.0.0.0 and :: match any of a family
   uint16_t host_port = 0, container_port = 0;
   uint8_t protocol = 0;  // IPPROTO_*
   bool AppliesTo(bool v4) const { return !host_ip || host_ip->is_v4() == v4; }
