@@ -1,8 +1,8 @@
 // Deletion, in the steps that finalizers and grace periods ask for:
 //
-//   delete --> [graceful: deletionTimestamp in the future, the kubelet deletes again with 0] --.
-//         \--> [finalizers: deletionTimestamp now; whoever empties them removes the object] ----+--> gone
-//          \------------------------------------------------------------------------------------'
+//   delete --> [graceful: deletionTimestamp in the future, the kubelet deletes again with 0] ----.
+//         \--> [finalizers: deletionTimestamp now; the client that empties them removes it] -----+--> gone
+//          \-------------------------------------------------------------------------------------'
 #include <algorithm>
 
 #include <fmt/format.h>
@@ -20,7 +20,7 @@ using metav1::DeleteOptions;
 
 constexpr std::string_view kOrphan = "orphan", kForeground = "foregroundDeletion";
 
-// What cannot go together with reading past a broken object.
+// Options that conflict with ignoreStoreReadErrorWithClusterBreakingPotential.
 void CheckIgnoreReadError(const DeleteOptions& options, k8s::FieldErrors& errors) {
   if (!options.ignore_store_read_error_with_cluster_breaking_potential()) return;
   const k8s::Path path("ignoreStoreReadErrorWithClusterBreakingPotential");
@@ -51,7 +51,7 @@ Result<> CheckOptions(const DeleteOptions& options) {
   return k8s::ToInvalid({"meta.k8s.io", "v1", "DeleteOptions"}, "", errors);
 }
 
-// Upstream names the kind in these, where other conflicts name the resource.
+// Upstream names the kind in these errors; other conflicts name the resource.
 Error PreconditionConflict(const ResourceInfo& requested, const std::string& name, std::string why) {
   const ResourceInfo& info = storage::StoredAs(requested);
   ErrorDetails details;
@@ -88,8 +88,8 @@ bool Has(const metav1::ObjectMeta& meta, std::string_view finalizer) {
   return std::find(meta.finalizers().begin(), meta.finalizers().end(), finalizer) != meta.finalizers().end();
 }
 
-// Makes the garbage collector's two finalizers say what the client wants for the dependents. Returns whether
-// that changed anything.
+// Sets the garbage collector's two finalizers to what the client wants for the dependents. Returns whether
+// anything changed.
 bool SetGcFinalizers(metav1::ObjectMeta& meta, const DeleteOptions& options, const Strategy& strategy) {
   if (!strategy.collects_garbage()) return false;
   bool orphan = false, foreground = false;
@@ -112,14 +112,14 @@ bool SetGcFinalizers(metav1::ObjectMeta& meta, const DeleteOptions& options, con
   return true;
 }
 
-// The deletion begins: seen by all, so that it is a new generation.
+// Marks the start of the deletion. It is visible to everybody, so the generation grows.
 void Mark(metav1::ObjectMeta& meta, int64_t grace, Clock& clock) {
   if (!meta.has_deletion_timestamp() && meta.generation() > 0) meta.set_generation(meta.generation() + 1);
   *meta.mutable_deletion_timestamp() = api::ToTime(clock.Now() + Span(grace));
   meta.set_deletion_grace_period_seconds(grace);
 }
 
-// Finalizers hold the object: whatever grace there was, there is none any more.
+// Finalizers hold the object back; the grace period no longer matters.
 bool MarkHeld(metav1::ObjectMeta& meta, Clock& clock) {
   const metav1::Time now = api::ToTime(clock.Now());
   bool changed = !meta.has_deletion_grace_period_seconds() || meta.deletion_grace_period_seconds() != 0;
@@ -135,7 +135,7 @@ bool MarkHeld(metav1::ObjectMeta& meta, Clock& clock) {
   return changed;
 }
 
-// A shorter grace period than the one under way counts from when that began.
+// A shorter grace period counts from the start of the one in progress.
 void Shorten(metav1::ObjectMeta& meta, int64_t grace) {
   int64_t began = meta.deletion_timestamp().seconds() - Span(meta.deletion_grace_period_seconds()).count();
   meta.mutable_deletion_timestamp()->set_seconds(began + Span(grace).count());
@@ -148,7 +148,7 @@ bool IsImmortal(const ResourceInfo& info, std::string_view name) {
   return IsNamespace(info) && (name == "default" || name == "kube-system" || name == "kube-public");
 }
 
-// What one attempt at a deletion does to the object.
+// The effect of one attempt at a deletion on the object.
 enum class Step { kNothing, kStore, kStoreAndRemove, kRemove };
 
 Step BeginNamespace(corev1::Namespace& object, const DeleteOptions& options, const Strategy& strategy,
@@ -182,9 +182,9 @@ Step BeginDeletion(Message& object, const DeleteOptions& options, const Strategy
       Shorten(meta, *asked);
       grace = asked;
     } else if (left > 0 || meta.finalizers_size() > 0) {
-      return Step::kNothing;  // the one under way is at least as quick; it may not be changed any more
+      return Step::kNothing;  // the deletion in progress is at least as fast, and must not change
     } else {
-      return Step::kRemove;  // cut short between its two writes
+      return Step::kRemove;  // was interrupted between its two writes
     }
   } else if (grace) {
     Mark(meta, *grace, clock);
@@ -224,7 +224,7 @@ Result<Deleted> Registry::Impl::Delete(const ResourceInfo& info, std::string_vie
                               });
 }
 
-// Neither finalizers nor preconditions nor admission have a say: nobody can read what they are about.
+// Ignores finalizers, preconditions and admission: the object cannot be read.
 Result<Deleted> Registry::Impl::DeleteUnreadable(const ResourceInfo& info, std::string_view ns,
                                                  std::string_view name, const WriteOptions& options) {
   const k8s::Path path("ignoreStoreReadErrorWithClusterBreakingPotential");
@@ -269,7 +269,7 @@ Result<Deleted> Registry::Impl::TryDelete(const ResourceInfo& info, const Curren
   if (step == Step::kStore) return Deleted{*stored, false, shown};
   Current marked{*stored, false};
   Result<Deleted> removed = Remove(info, marked, options, newer);
-  // Somebody else has removed it meanwhile: so it is gone.
+  // Somebody else has removed it in the meantime: it is gone.
   if (!removed && removed.error().Is(Code::kConflict) && !newer.object) return Deleted{*stored, true, shown};
   return removed;
 }

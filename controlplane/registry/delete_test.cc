@@ -1,4 +1,4 @@
-// Deletion in its steps, and what its options mean.
+// The steps of a deletion, and the meaning of its options.
 #include <limits>
 
 #include "controlplane/registry/testing/fixture.h"
@@ -84,11 +84,11 @@ TEST_F(DeleteTest, FinalizersHoldAndLetGo) {
   EXPECT_TRUE(held->metadata().has_deletion_timestamp());
   EXPECT_TRUE(held->metadata().has_deletion_grace_period_seconds());
   EXPECT_EQ(held->metadata().deletion_grace_period_seconds(), 0);
-  // Again: nothing new, and nothing written.
+  // Again: nothing changes, nothing is written.
   auto again = Delete(Maps(), "m");
   ASSERT_TRUE(again);
   EXPECT_EQ(again->object->revision(), begun->object->revision());
-  // New finalizers are refused now.
+  // New finalizers are now refused.
   auto more = *held;
   more.mutable_metadata()->add_finalizers("example.com/late");
   auto refused = Update(more);
@@ -194,18 +194,18 @@ TEST_F(DeleteTest, GraceOfPods) {
   EXPECT_EQ(pod.metadata().deletion_grace_period_seconds(), 30);
   EXPECT_EQ(pod.metadata().generation(), 2);
   const int64_t ends = pod.metadata().deletion_timestamp().seconds();
-  // Never longer.
+  // The grace period never grows.
   ASSERT_TRUE(Delete(Pods(), "p", Grace(60)));
   EXPECT_EQ(Get<corev1::Pod>("p")->metadata().deletion_grace_period_seconds(), 30);
   ASSERT_TRUE(Delete(Pods(), "p"));
   EXPECT_EQ(Get<corev1::Pod>("p")->metadata().resource_version(), pod.metadata().resource_version());
-  // Shorter, counted from the same beginning.
+  // It may become shorter, counted from the same start.
   ASSERT_TRUE(Delete(Pods(), "p", Grace(10)));
   pod = *Get<corev1::Pod>("p");
   EXPECT_EQ(pod.metadata().deletion_grace_period_seconds(), 10);
   EXPECT_EQ(pod.metadata().deletion_timestamp().seconds(), ends - 20);
   EXPECT_EQ(pod.metadata().generation(), 2);
-  // Negative is one second.
+  // A negative one means one second.
   ASSERT_TRUE(Delete(Pods(), "p", Grace(-5)));
   EXPECT_EQ(Get<corev1::Pod>("p")->metadata().deletion_grace_period_seconds(), 1);
   auto gone = Delete(Pods(), "p", Grace(0));

@@ -6,7 +6,7 @@
 namespace keelson::registry {
 namespace {
 
-// Upstream puts the resource's name, not the kind's, into details.kind of these.
+// In these errors upstream sets details.kind to the name of the resource, not of the kind.
 ErrorDetails DetailsOf(const ResourceInfo& info, std::string_view name) {
   ErrorDetails details;
   details.name = std::string(name);

@@ -47,7 +47,7 @@ std::string WhyNone(const PodDisruptionBudget& budget) {
   const auto& status = budget.status();
   const metav1::Condition* condition = k8s::FindCondition(status.conditions(), k8s::kDisruptionAllowed);
   const bool said = condition && condition->status() == "False" && !condition->message().empty();
-  // The numbers of a failed sync mean nothing.
+  // The counts of a failed sync mean nothing.
   if (said && condition->reason() == k8s::kSyncFailed)
     return fmt::format(
         "The disruption budget {} does not allow evicting pods currently because it failed sync: {}", name,
@@ -70,7 +70,8 @@ Error ForbiddenBudget(const std::string& name, std::string_view why) {
       .WithDetails(std::move(details));
 }
 
-// One disruption less; the pod is remembered, so that the controller does not count it until it is gone.
+// Takes one disruption. The budget remembers the pod, so that the controller does not count it until it is
+// gone.
 Result<> Take(PodDisruptionBudget& budget, std::string_view pod, WallTime now) {
   auto& status = *budget.mutable_status();
   if (status.observed_generation() < budget.metadata().generation())
@@ -91,7 +92,7 @@ bool NeedsNoBudget(const corev1::Pod& pod) {
   return k8s::IsTerminal(pod) || pod.status().phase() == "Pending" || k8s::IsTerminating(pod);
 }
 
-// A pod that fails to be ready is no loss, once there are enough others or when the budget says so.
+// An unready pod may go when there are enough others, or when the budget says so.
 bool IsUnguarded(const corev1::Pod& pod, const PodDisruptionBudget& budget) {
   if (k8s::IsReady(pod)) return false;
   if (budget.spec().unhealthy_pod_eviction_policy() == "AlwaysAllow") return true;
@@ -138,7 +139,7 @@ Result<> CheckPreconditions(const metav1::ObjectMeta& meta, const DeleteOptions&
 
 }  // namespace
 
-// Everybody who waits for the pod sees why it goes, before it goes.
+// Sets the pod's DisruptionTarget condition before the deletion, so that everybody sees the reason.
 Result<> Registry::Impl::MarkAndDelete(std::string_view ns, std::string_view name,
                                        DeleteOptions delete_options, const WriteOptions& options) {
   if (!options.dry_run) {
@@ -166,7 +167,7 @@ Result<> Registry::Impl::MarkAndDelete(std::string_view ns, std::string_view nam
   return {};
 }
 
-// Takes a disruption from the pod's budget. Returns whether the pod may only go as it is now.
+// Takes a disruption from the pod's budget. True: the pod may be deleted only in its current version.
 Result<bool> Registry::Impl::AskBudget(const corev1::Pod& pod, std::string& budget_name,
                                        const WriteOptions& options) {
   std::vector<ObjectPtr> budgets = BudgetsOf(store, pod);
@@ -206,7 +207,7 @@ Result<Written> Registry::Impl::Evict(const ResourceInfo& info, std::string_view
   std::unique_ptr<Message> copy = Clone(body);
   RETURN_IF_ERROR(Admit(options, Operation::kCreate, info, copy.get(), nullptr));
   WriteOptions own = options;
-  own.admission = nullptr;  // who may evict may do what an eviction does
+  own.admission = nullptr;  // permission to evict covers what an eviction does
   own.dry_run = options.dry_run || eviction.delete_options().dry_run_size() > 0;
   const DeleteOptions& wanted = eviction.delete_options();
   const bool pinned = wanted.preconditions().has_resource_version();
@@ -217,7 +218,7 @@ Result<Written> Registry::Impl::Evict(const ResourceInfo& info, std::string_view
     const auto& pod = static_cast<const corev1::Pod&>(*message);
     DeleteOptions delete_options = wanted;
     if (NeedsNoBudget(pod)) {
-      // A pending pod may have become one that counts.
+      // A pending pod may become one that counts.
       const bool may_change = !k8s::IsTerminal(pod) && !k8s::IsTerminating(pod);
       if (may_change && !pinned)
         delete_options.mutable_preconditions()->set_resource_version(std::to_string(object->revision()));
@@ -232,7 +233,7 @@ Result<Written> Registry::Impl::Evict(const ResourceInfo& info, std::string_view
       delete_options.mutable_preconditions()->set_resource_version(std::to_string(object->revision()));
     Result<> deleted = MarkAndDelete(ns, name, delete_options, own);
     if (deleted) return Written{nullptr, true, {}};
-    // It has become ready, perhaps: the client asks again.
+    // It may have become ready: the client should try again.
     if (deleted.error().Is(Code::kConflict) && only_as_is && !pinned) return StillProcessed(budget);
     return deleted.error();
   }

@@ -11,7 +11,7 @@ using Budget = policyv1::PodDisruptionBudget;
 
 class EvictionTest : public RegistryTest {
  protected:
-  // A pod on a node, with label app=`app`.
+  // Makes a pod on a node, with label app=`app`.
   void MakePod(const std::string& name, const std::string& app, const std::string& phase, bool ready) {
     corev1::Pod pod = Pod(name);
     (*pod.mutable_metadata()->mutable_labels())["app"] = app;
@@ -88,7 +88,7 @@ TEST_F(EvictionTest, IsRefusedInUpstreamsWords) {
             "The disruption budget b needs 2 healthy pods and has 2 currently");
   EXPECT_FALSE(Get<corev1::Pod>("p")->metadata().has_deletion_timestamp());
 
-  // A changed spec has to be looked at first.
+  // The controller must first observe the changed spec.
   auto budget = Get<Budget>("b");
   budget->mutable_spec()->mutable_min_available()->set_int_val(1);
   ASSERT_TRUE(Update(*budget));

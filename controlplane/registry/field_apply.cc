@@ -1,4 +1,4 @@
-// The apply verb: an applied configuration over what is there, and who may have it so.
+// The apply verb: merges an applied configuration, and checks for conflicts with other managers.
 #include <algorithm>
 #include <map>
 
@@ -22,7 +22,7 @@ constexpr const char* kBeforeFirstApply = "before-first-apply";
 constexpr size_t kMaxAnnotationsSize = 256 << 10;
 
 struct Conflict {
-  std::string manager;  // as it is described
+  std::string manager;  // printed form
   api::FieldPath path;
 };
 using Conflicts = std::vector<Conflict>;
@@ -44,7 +44,7 @@ std::string TextAt(const json::value& object, std::initializer_list<const char*>
   return text ? std::string(text->data(), text->size()) : "";
 }
 
-// As Go prints a group, version and kind.
+// Prints a group, version and kind as Go does.
 std::string PrintGvk(const json::value& object) {
   auto [group, version] = api::SplitApiVersion(TextAt(object, {"apiVersion"}));
   return fmt::format("{}/{}, Kind={}", group, version, TextAt(object, {"kind"}));
@@ -147,7 +147,7 @@ Result<> Applier::CheckConfig() const {
                fmt::format("failed to create typed patch object ({}): {}", PrintObject(config_), text));
 }
 
-// kNotFound: one of the versions is none any more.
+// kNotFound: one of the versions no longer exists.
 Result<json::value> Applier::Converted(const json::value& object, const std::string& from,
                                        const std::string& to) const {
   if (from == to) return object;
@@ -162,7 +162,7 @@ Result<json::value> Applier::Converted(const json::value& object, const std::str
   return ToJson(*storage::Convert(*message, *target), target->Gvk());
 }
 
-// What only other managers' fields, at each of their versions, keep in the object.
+// Adds back what other managers' fields, at each of their versions, keep in the object.
 Result<json::value> Applier::AddBackOwned(json::value& merged, json::value pruned, std::string& at,
                                           const std::string& first, const ManagedFields& managed) const {
   std::map<std::string, api::FieldSet> by_version;
@@ -186,7 +186,7 @@ Result<json::value> Applier::AddBackOwned(json::value& merged, json::value prune
   return pruned;
 }
 
-// Takes out what the manager applied last time and does not any more, unless somebody else has it.
+// Removes what the manager applied last time and no longer does, unless somebody else has it.
 Result<json::value> Applier::Prune(json::value merged, const ManagedFields& managed,
                                    const ManagedEntry& last) const {
   if (last.fields.Empty() || !RowAtVersion(write_.info, last.api_version)) return merged;
@@ -198,7 +198,7 @@ Result<json::value> Applier::Prune(json::value merged, const ManagedFields& mana
   ASSIGN_OR_RETURN(json::value pruned, AddBackOwned(merged, api::RemoveFields(shape, merged, mine), at,
                                                     last.api_version, managed));
   ASSIGN_OR_RETURN(pruned, Converted(pruned, at, last.api_version));
-  // Only what this manager had may go.
+  // Only fields that this manager had may go.
   api::FieldSet gone = api::WithNamedFields(shape, api::FieldsOf(shape, converted));
   gone.Subtract(api::WithNamedFields(shape, api::FieldsOf(shape, pruned)));
   return Converted(api::RemoveFields(shape, converted, gone.Intersection(mine)), last.api_version, version_);
@@ -269,7 +269,8 @@ Result<Applier::Outcome> Applier::Try(ManagedFields managed, bool force) const {
   return outcome;
 }
 
-// Fields that `kubectl apply` has set and nobody has changed since: its successor may have them.
+// Fields that `kubectl apply` (client-side) set and nobody has changed since: server-side kubectl may take
+// them.
 api::FieldSet Applier::AllowedByLastApplied() const {
   const auto& annotations = api::Meta(*live_).annotations();
   auto found = annotations.find(kLastApplied);
@@ -304,7 +305,7 @@ json::value Sorted(const json::value& v) {
   return out;
 }
 
-// Whoever goes back to client-side apply finds what was applied last.
+// Keeps the last-applied annotation up to date, for users who return to client-side apply.
 void Applier::UpdateLastApplied(Message& object) const {
   auto& annotations = *api::MutableMeta(object).mutable_annotations();
   auto found = annotations.find(kLastApplied);
@@ -326,7 +327,7 @@ Result<std::unique_ptr<Message>> Applier::Run(bool force) {
     return Error(Code::kInternal, "failed to decode managed fields: " + managed.error().message());
   RETURN_IF_ERROR(CheckConfig());
   if (managed->empty() && exists_) {
-    // Nobody has been told apart so far: what is there is one manager's, which is in the way of changes.
+    // No managers recorded yet: assign the whole object to one manager, which conflicts with changes.
     FieldWrite before{write_.info, kBeforeFirstApply, write_.now, write_.filter};
     TakeOver(before, nullptr, *live_, Changes(before, nullptr, *live_), *managed);
   }

@@ -15,13 +15,13 @@ namespace {
 
 constexpr size_t kMaxUpdates = 10;
 
-// Entries that cannot be read count as none, so that no object is stuck with them.
+// Unreadable entries count as absent, so that no object gets stuck with them.
 ManagedFields DecodeOrNone(const ManagedFields::Encoded& entries) {
   Result<ManagedFields> decoded = ManagedFields::Decode(entries);
   return decoded ? std::move(*decoded) : ManagedFields();
 }
 
-// What the write starts from: what the client says, where it may and does, or what is there.
+// The managed fields to start from: the client's, where it may and does send some, or the stored ones.
 ManagedFields StartingPoint(const FieldWrite& write, const Message* live,
                             const ManagedFields::Encoded& sent) {
   static const ManagedFields::Encoded kNone;
@@ -43,7 +43,7 @@ bool Same(const ManagedFields::Encoded& a, const ManagedFields::Encoded& b) {
 
 std::string Encoded(const Message* object) { return object ? api::EncodeRaw(*object) : std::string(); }
 
-// Differences between the two objects at other versions than the write's, made once each.
+// Differences between the two objects at other versions than the write's; each is computed once.
 class Versions {
  public:
   Versions(const FieldWrite& write, const Message* live, const Message& object, api::Comparison at_own)
@@ -51,7 +51,7 @@ class Versions {
     made_.emplace(write.info.Gvk().ApiVersion(), std::move(at_own));
   }
 
-  // null: there is no such version any more.
+  // Null: the version no longer exists.
   const api::Comparison* At(const std::string& version) {
     auto found = made_.find(version);
     if (found != made_.end()) return &found->second;
@@ -155,12 +155,12 @@ ManagedFields::Encoded ManageUpdate(const FieldWrite& write, const Message* live
   sent.Swap(meta.mutable_managed_fields());
   api::Comparison changes = Changes(write, live, object);
   if (changes.Empty() && live) {
-    // Most of the time nothing of it is to be looked into.
+    // In most cases the stored entries need not be decoded.
     const ManagedFields::Encoded& stored = api::Meta(*live).managed_fields();
     if (write.info.IsSubresource() || sent.empty() || Same(sent, stored)) return stored;
   }
   ManagedFields managed = StartingPoint(write, live, sent);
-  // Whose fields were never told apart, or shall not be, is not asked again until somebody applies.
+  // An object without managed fields stays so until somebody applies.
   if (managed.empty() && live) return {};
   TakeOver(write, live, object, std::move(changes), managed);
   return managed.Encode();

@@ -1,5 +1,5 @@
-// Server-side apply: who manages which fields of an object, kept in metadata.managedFields through every
-// write, and the writes that go by it. The rules are those of apimachinery's managedfields and of
+// Server-side apply: maintains metadata.managedFields (who manages which fields of an object) in every
+// write, and implements the apply verb. The rules are those of apimachinery's managedfields and of
 // structured-merge-diff.
 #pragma once
 
@@ -13,28 +13,28 @@
 
 namespace keelson::registry {
 
-// One write, as far as it matters here.
+// The parts of a write that matter here.
 struct FieldWrite {
-  const ResourceInfo& info;  // the row that was asked for: version, kind and subresource of the write
+  const ResourceInfo& info;  // the requested row: version, kind and subresource
   std::string_view manager;  // empty: "unknown"
   WallTime now;
-  const api::FieldFilter& filter;  // what the write may claim
+  const api::FieldFilter& filter;  // fields that the write may claim
 };
 
-// The fields that a write of this part throws away, whatever a client sends. `main` is a main row.
+// The fields that a write of this part ignores, whatever the client sends. `main` is a main row.
 const api::FieldFilter& ResetFilter(const ResourceInfo& main, Part part);
 
-// The managed fields of `object` after a create (`live` null), update or patch; it has to be defaulted, and
-// still to have the managed fields that the client sent. They are taken out of it.
+// Returns the managed fields of `object` after a create (`live` null), update or patch, and removes those
+// in `object`. `object` must have its defaults, and still the managed fields that the client sent.
 ManagedFields::Encoded ManageUpdate(const FieldWrite& write, const Message* live, Message& object);
 
-// Merges an applied configuration into `live` (null: there is nothing) and answers with the new object and
-// its managed fields in it, not yet defaulted. kConflict with upstream's causes when others manage what
-// `config` would change and `force` is not set.
+// Merges an applied configuration into `live` (null: the object does not exist). Returns the new object
+// with its managed fields, not yet defaulted. kConflict with upstream's causes when others manage fields
+// that `config` would change and `force` is not set.
 Result<std::unique_ptr<Message>> ManageApply(const FieldWrite& write, const Message* live,
                                              const boost::json::value& config, bool force);
 
-// A Scale shows who manages its parent's replicas, and a write of it moves that.
+// A Scale shows the managers of its parent's replicas; writing it changes those of the parent.
 ManagedFields::Encoded ScaleManagedFields(const ManagedFields::Encoded& parent);
 ManagedFields::Encoded ParentManagedFields(const ManagedFields::Encoded& parent,
                                            const ManagedFields::Encoded& scale,

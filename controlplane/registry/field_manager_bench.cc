@@ -1,4 +1,4 @@
-// What keeping managed fields costs a write.
+// The cost of managed fields per write.
 #include <benchmark/benchmark.h>
 #include <fmt/format.h>
 #include <boost/json/parse.hpp>

@@ -1,4 +1,4 @@
-// Inside the registry: steps that updates and applies share.
+// Internal to controlplane/registry: steps that updates and applies share.
 #pragma once
 
 #include "controlplane/registry/field_manager.h"
@@ -6,17 +6,17 @@
 
 namespace keelson::registry {
 
-// Fields that nobody manages: what identifies the object, and what the server keeps itself.
+// Fields without a manager: the object's identity, and fields that the server sets.
 const api::FieldSet& StripSet();
 
-// The row of the same objects at another version; null when there is none.
+// The row of the same resource at another version; null when there is none.
 const ResourceInfo* RowAtVersion(const ResourceInfo& info, std::string_view api_version);
 
-// What a write changes between `live` (null: nothing) and `object`, as far as anybody can manage it; empty
-// when the two cannot be told apart field by field.
+// What a write changes between `live` (null: nothing) and `object`, limited to fields that can have a
+// manager. Empty when the two cannot be compared field by field.
 api::Comparison Changes(const FieldWrite& write, const Message* live, const Message& object);
 
-// Gives the changes to the write's manager and takes them from all others.
+// Assigns the changes to the write's manager and removes them from all others.
 void TakeOver(const FieldWrite& write, const Message* live, const Message& object, api::Comparison changes,
               ManagedFields& managed);
 

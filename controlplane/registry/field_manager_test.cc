@@ -21,7 +21,7 @@ const ResourceInfo& kDeployments() { return Row("apps", "deployments"); }
 
 json::value Json(std::string_view text) { return json::parse(json::string_view(text.data(), text.size())); }
 
-// manager operation version[/subresource] @time fields
+// Prints: manager operation version[/subresource] @time fields
 std::vector<std::string> Print(const ManagedFields::Encoded& entries) {
   std::vector<std::string> lines;
   for (const auto& entry : entries) {
@@ -33,13 +33,13 @@ std::vector<std::string> Print(const ManagedFields::Encoded& entries) {
   return lines;
 }
 
-// An object under writes, without a store.
+// Applies writes to an object without a store.
 template <typename T>
 class Subject {
  public:
   explicit Subject(const ResourceInfo& info) : info_(info) {}
 
-  // A create or update to what `text` says, managed fields included where it has them.
+  // Creates or updates to `text`, which may include managed fields.
   void Write(std::string_view manager, std::string_view text, const ResourceInfo* row = nullptr,
              Part part = Part::kMain) {
     T object = Decoded(text);
@@ -54,7 +54,7 @@ class Subject {
     *object_.mutable_metadata()->mutable_managed_fields() = managed;
     exists_ = true;
   }
-  // The error's message, or nothing.
+  // The error's message, or "".
   std::string Apply(std::string_view manager, std::string_view config, bool force = false,
                     const ResourceInfo* row = nullptr, Part part = Part::kMain) {
     ++now_;
@@ -102,7 +102,7 @@ TEST(FieldManagerTest, CreateAndUpdate) {
   map.Write("creator",
             R"({"metadata":{"name":"m","uid":"u","resourceVersion":"1"},"data":{"a":"1","b":"1"}})");
   EXPECT_EQ(map.Managers(), Lines{R"(creator Update v1 @1 {"f:data":{".":{},"f:a":{},"f:b":{}}})"});
-  // Nothing changes: not even the time.
+  // Nothing changes, not even the time.
   map.Update("editor", map.object());
   EXPECT_EQ(map.Managers(), Lines{R"(creator Update v1 @1 {"f:data":{".":{},"f:a":{},"f:b":{}}})"});
   map.object().mutable_metadata()->set_uid("u");
@@ -111,7 +111,7 @@ TEST(FieldManagerTest, CreateAndUpdate) {
   map.Update("editor", changed);
   EXPECT_EQ(map.Managers(), (Lines{R"(creator Update v1 @1 {"f:data":{".":{},"f:a":{}}})",
                                    R"(editor Update v1 @3 {"f:data":{"f:b":{}}})"}));
-  // What is removed is nobody's, and who has nothing is no manager.
+  // A removed field has no manager, and a manager without fields goes.
   changed = map.object();
   changed.mutable_data()->erase("b");
   map.Update("", changed);
@@ -131,7 +131,7 @@ TEST(FieldManagerTest, ResetAndWhatClientsSay) {
   reset.mutable_metadata()->add_managed_fields();
   map.Update("editor", reset);
   EXPECT_EQ(map.Managers(), Lines{});
-  // From then on nobody is told apart, until somebody applies.
+  // From then on no managers are recorded until somebody applies.
   (*reset.mutable_data())["b"] = "1";
   reset.mutable_metadata()->clear_managed_fields();
   map.Update("editor", reset);
@@ -140,7 +140,7 @@ TEST(FieldManagerTest, ResetAndWhatClientsSay) {
   EXPECT_EQ(map.Managers(),
             (Lines{R"(me Apply v1 @4 {"f:data":{"f:c":{}}})",
                    R"(before-first-apply Update v1 @4 {"f:data":{".":{},"f:a":{},"f:b":{}}})"}));
-  // Entries that no server has written are ignored, those that one could have are taken.
+  // Ignores entries that no server would write, and accepts those that one could.
   auto odd = map.object();
   odd.mutable_metadata()->mutable_managed_fields(0)->set_operation("Other");
   map.Update("me", odd);
@@ -185,14 +185,14 @@ TEST(FieldManagerTest, Applies) {
   Map map(kMaps());
   EXPECT_EQ(map.Apply("one", "{" CM R"(,"data":{"a":"1","b":"1"}})"), "");
   EXPECT_EQ(map.Managers(), Lines{R"(one Apply v1 @1 {"f:data":{"f:a":{},"f:b":{}}})"});
-  // The same again changes nothing.
+  // Repeating it changes nothing.
   EXPECT_EQ(map.Apply("one", "{" CM R"(,"data":{"a":"1","b":"1"}})"), "");
   EXPECT_EQ(map.Managers(), Lines{R"(one Apply v1 @1 {"f:data":{"f:a":{},"f:b":{}}})"});
-  // Who agrees shares.
+  // Agreeing managers share a field.
   EXPECT_EQ(map.Apply("two", "{" CM R"(,"data":{"b":"1","c":"1"}})"), "");
   EXPECT_EQ(map.Managers(), (Lines{R"(one Apply v1 @1 {"f:data":{"f:a":{},"f:b":{}}})",
                                    R"(two Apply v1 @3 {"f:data":{"f:b":{},"f:c":{}}})"}));
-  // What one does not want any more goes, unless another has it.
+  // A field that one manager drops goes, unless another has it.
   EXPECT_EQ(map.Apply("one", "{" CM "}"), "");
   EXPECT_EQ(map.Text(), R"({"metadata":{"name":"m","namespace":"d"},"data":{"b":"1","c":"1"}})");
   EXPECT_EQ(map.Managers(), Lines{R"(two Apply v1 @3 {"f:data":{"f:b":{},"f:c":{}}})"});
@@ -245,7 +245,7 @@ TEST(FieldManagerTest, WhatCannotBeApplied) {
   }
 }
 
-// What an updater has set is not taken by an applier that only stops applying it.
+// An applier that stops applying a field does not remove it if an updater has it.
 TEST(FieldManagerTest, PruningLeavesWhatUpdatersHave) {
   Map map(kMaps());
   EXPECT_EQ(map.Apply("one", "{" CM R"(,"data":{"a":"1","b":"1"}})"), "");
@@ -291,7 +291,7 @@ TEST(FieldManagerTest, FromClientSideApplyAndBack) {
   (*created.mutable_metadata()->mutable_annotations())["kubectl.kubernetes.io/last-applied-configuration"] =
       applied;
   map.Update("kubectl-client-side-apply", created);
-  // Another manager is in the way, kubectl itself is not.
+  // Another manager conflicts, kubectl itself does not.
   EXPECT_EQ(map.Apply("other", "{" CM R"(,"data":{"a":"2"}})"),
             "Apply failed with 1 conflict: conflict with \"kubectl-client-side-apply\" using v1: .data.a");
   EXPECT_EQ(map.Apply("kubectl", "{" CM R"(,"data":{"a":"2","b":"1"}})"), "");
@@ -300,7 +300,7 @@ TEST(FieldManagerTest, FromClientSideApplyAndBack) {
       R"({"apiVersion":"v1","data":{"a":"2","b":"1"},"kind":"ConfigMap","metadata":{"name":"m","namespace":"d"}})"
       "\n");
   EXPECT_EQ(map.Managers()[0], R"(kubectl Apply v1 @3 {"f:data":{"f:a":{},"f:b":{}}})");
-  // What has changed since the last apply is in the way again.
+  // A change since the last apply conflicts again.
   auto edited = map.object();
   (*edited.mutable_data())["b"] = "3";
   map.Update("editor", edited);
@@ -331,7 +331,7 @@ TEST(FieldManagerTest, SeveralVersions) {
   EXPECT_EQ(later.Managers(),
             (Lines{R"(one Apply autoscaling/v1 @1 {"f:spec":{"f:minReplicas":{},"f:scaleTargetRef":{}}})",
                    R"(two Apply autoscaling/v2 @3 {"f:spec":{"f:maxReplicas":{}}})"}));
-  // The first goes on at the later version; its entry moves, and what it leaves out goes.
+  // The first manager continues at the later version; its entry moves, and fields that it drops go.
   EXPECT_EQ(
       later.Apply("one",
                   R"({"apiVersion":"autoscaling/v2","kind":"HorizontalPodAutoscaler",)"
@@ -358,9 +358,9 @@ TEST(FieldManagerTest, ScaleAndItsParent) {
   add(parent, "creator", "Update", "apps/v1", R"({"f:spec":{"f:paused":{}}})");
   ManagedFields::Encoded scale = ScaleManagedFields(parent);
   EXPECT_EQ(Print(scale), Lines{R"(applier Apply autoscaling/v1 {"f:spec":{"f:replicas":{}}})"});
-  // Untouched.
+  // Unchanged.
   EXPECT_EQ(Print(ParentManagedFields(parent, scale, "apps/v1")), Print(parent));
-  // Taken by a scaler.
+  // Taken over by a scaler.
   ManagedFields::Encoded taken;
   add(taken, "kubectl", "Update", "autoscaling/v1", R"({"f:spec":{"f:replicas":{}}})", "scale");
   EXPECT_EQ(Print(ParentManagedFields(parent, taken, "apps/v1")),

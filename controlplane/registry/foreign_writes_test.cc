@@ -1,4 +1,4 @@
-// Writes as other clients send them, and objects as other servers have left them.
+// Writes in the form that other clients send, and objects in the form that other servers leave.
 #include "controlplane/registry/testing/fixture.h"
 #include "controlplane/registry/unenforced.h"
 #include "lib/api/proto/admissionregistration_v1.pb.h"
@@ -29,7 +29,7 @@ class ForeignWrites : public RegistryTest {
 TEST_F(ForeignWrites, CreatesMayCarryAVersionThatIsNone) {
   struct Case {
     const char* version;
-    bool stored;  // else refused, unless it is a dry run
+    bool stored;  // otherwise refused, unless it is a dry run
   };
   const Case cases[] = {{"", true},   {"0", true},   {"000", true}, {"abc", true},
                         {"-5", true}, {"+5", true},  {"5x", true},  {"99999999999999999999999", true},
@@ -57,7 +57,7 @@ TEST_F(ForeignWrites, CreatesMayCarryAVersionThatIsNone) {
       EXPECT_EQ(made.error().code(), Code::kInternal);
     }
   }
-  // As kubeadm makes the cluster's DNS Service.
+  // kubeadm's form of the cluster's DNS Service.
   auto service = Service("kube-dns");
   service.mutable_metadata()->set_resource_version("0");
   EXPECT_TRUE(Create(service));
@@ -72,7 +72,7 @@ TEST_F(ForeignWrites, PatchesMayNameAKind) {
 
   struct Case {
     PatchType type;
-    const char *patch, *why;  // null: it is taken
+    const char *patch, *why;  // null: accepted
   };
   const Case cases[] = {
       {PatchType::kMerge, R"({"kind":"Deployment","apiVersion":"apps/v1","spec":{"replicas":5}})", nullptr},
@@ -97,7 +97,7 @@ TEST_F(ForeignWrites, PatchesMayNameAKind) {
     EXPECT_EQ(message.substr(0, 42), " \"\" is invalid: patch: Invalid value: \"{\\\"") << message;
     EXPECT_TRUE(message.ends_with(one.why)) << message;
   }
-  // As Ansible scales: a Scale by the name of its parent's kind.
+  // Ansible's way to scale: a Scale under the name of its parent's kind.
   auto scaled = (*plane_)->Patch(Row("apps", "deployments/scale"), "default", "d", PatchType::kStrategicMerge,
                                  R"({"kind":"Deployment","apiVersion":"apps/v1","spec":{"replicas":2}})", {});
   ASSERT_TRUE(scaled) << scaled.error().message();
@@ -183,14 +183,14 @@ TEST_F(ForeignWrites, DaemonSetsOwnTheirTemplateGeneration) {
   ASSERT_TRUE(made) << made.error().message();
   EXPECT_EQ(made->metadata().annotations().at(kAnnotation), "1");
   EXPECT_TRUE(Owns(made->metadata(), "one", kField));
-  // A status without it leaves it alone.
+  // A status without it does not change it.
   appsv1::DaemonSet status = *made;
   status.mutable_metadata()->clear_annotations();
   status.mutable_status()->set_observed_generation(1);
   auto reported = Update(status, &Row("apps", "daemonsets/status"));
   ASSERT_TRUE(reported) << reported.error().message();
   EXPECT_EQ(reported->metadata().annotations().at(kAnnotation), "1");
-  // So does an update; a changed template counts.
+  // An update does not either; a changed template counts.
   appsv1::DaemonSet changed = *reported;
   changed.mutable_metadata()->clear_annotations();
   changed.mutable_spec()->mutable_template_()->mutable_spec()->mutable_containers(0)->set_image("other");

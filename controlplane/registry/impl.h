@@ -1,4 +1,4 @@
-// Internal to the registry: its state, and the steps that its verbs share.
+// Internal to controlplane/registry: its state, and the steps that its verbs share.
 #pragma once
 
 #include <map>
@@ -14,26 +14,26 @@
 
 namespace keelson::registry {
 
-// An object as it was read, to be changed and written back.
+// The version of an object that a write starts from.
 struct Current {
   ObjectPtr object;  // null: it does not exist
   bool from_cache = false;
 };
 
-// Makes the new object from the stored one; called again when a write has lost a race.
+// Makes the new object from the stored one; called again after a lost race.
 using Change = std::function<Result<std::unique_ptr<Message>>(const Message& current)>;
 
 struct UpdateRequest {
   const ResourceInfo& info;  // the main row
   std::string_view ns, name;
   Part part = Part::kMain;
-  // The row that was asked for: what admission sees, and whose part this is.
+  // The requested row: admission sees it, and it decides the part.
   const ResourceInfo* requested = nullptr;
   Change change;
-  // For create on update: the object to create when there is none; null: not found is an error.
+  // For create on update: returns the object to create when there is none. Null: kNotFound instead.
   std::function<Result<std::unique_ptr<Message>>()> create;
   bool patch = false;
-  bool fields_managed = false;  // what `change` and `create` make has its managed fields already
+  bool fields_managed = false;  // `change` and `create` set managed fields themselves
 };
 
 struct Registry::Impl {
@@ -51,14 +51,14 @@ struct Registry::Impl {
   storage::Limits ReadLimits(std::stop_token stop, SteadyTime deadline = SteadyTime::max()) const;
   std::chrono::seconds TtlOf(const ResourceInfo& info) const;
 
-  // A warning event about `about`, at most one attempt.
+  // Records a warning event about `about`; tries at most once.
   void Warn(const Message& about, std::string_view reason, std::string note);
 
   // ---- read.cc ----
   Result<storage::Predicate> ParseSelectors(const ResourceInfo& info, const ListOptions& options) const;
 
   // ---- write.cc ----
-  // `name`: of what is to be created in it.
+  // `name`: the object to be created in the namespace.
   Result<> CheckNamespace(const ResourceInfo& info, std::string_view ns, std::string_view name,
                           const storage::Limits& limits) const;
   Result<Written> Create(const ResourceInfo& info, const ResourceInfo& requested, std::string_view ns,
@@ -79,10 +79,10 @@ struct Registry::Impl {
   Result<Deleted> TryDelete(const ResourceInfo& info, const Current& current,
                             const metav1::DeleteOptions& delete_options, const WriteOptions& options,
                             Current& newer);
-  // What deletes an object that cannot be read, and nothing else. The outcome has no object.
+  // Deletes an object that cannot be read, and refuses others. The result has no object.
   Result<Deleted> DeleteUnreadable(const ResourceInfo& info, std::string_view ns, std::string_view name,
                                    const WriteOptions& options);
-  // Removes the object for good.
+  // Removes the object from storage.
   Result<Deleted> Remove(const ResourceInfo& info, const Current& current, const WriteOptions& options,
                          Current& newer);
 
@@ -101,29 +101,29 @@ struct Registry::Impl {
                         const Message& eviction, const WriteOptions& options);
 };
 
-// The main row behind a row, and which part of it a subresource stands for.
+// The main row of a row, and the part that its subresource means.
 const ResourceInfo& MainRow(const ResourceInfo& info);
 Result<Part> PartOf(const ResourceInfo& info);
 std::string_view SubresourceOf(const ResourceInfo& info);  // "status", or empty
 
-// 409 for an object that is not the one that the client means, as storage words it.
+// 409 for an object other than the one that the client means, in storage's words.
 Error UidConflict(const ResourceInfo& info, std::string_view ns, std::string_view name,
                   std::string_view wanted, std::string_view stored);
 Error VersionConflict(const ResourceInfo& info, std::string_view ns, std::string_view name,
                       std::string_view wanted, std::string_view stored);
 
 std::unique_ptr<Message> Clone(const Message& message);
-// Both phases of admission, where nothing lies between them.
+// Runs both phases of admission, for operations without steps between them.
 Result<> Admit(const WriteOptions& options, Operation operation, const ResourceInfo& info, Message* object,
                const Message* old_object);
-// Runs `attempt` on the cached object, on the stored one when that fails, and on what others have written
-// meanwhile. `attempt` fills `newer` when it has lost a race.
+// Runs `attempt` on the cached object; on the stored one if that fails; and again on each version that
+// others have written in the meantime. `attempt` fills `newer` when it has lost a race.
 template <typename T>
 Result<T> WithRetries(storage::Store& store, const ResourceInfo& info, std::string_view key,
                       const storage::Limits& limits,
                       const std::function<Result<T>(const Current& current, Current& newer)>& attempt);
 
-// What JSON patches do; in patch.cc.
+// Applies a patch; in patch.cc.
 Result<std::unique_ptr<Message>> ApplyPatch(const Message& current, const api::GroupVersionKind& gvk,
                                             PatchType type, std::string_view patch,
                                             FieldValidation validation, std::vector<std::string>& warnings);
@@ -142,7 +142,7 @@ Result<T> WithRetries(storage::Store& store, const ResourceInfo& info, std::stri
   for (int i = 0;; ++i) {
     Current newer;
     bool lost = false;
-    newer.from_cache = true;  // until the attempt says otherwise
+    newer.from_cache = true;  // unless the attempt changes it
     Result<T> outcome = attempt(current, newer);
     if (outcome) return outcome;
     lost = !newer.from_cache;
@@ -151,7 +151,7 @@ Result<T> WithRetries(storage::Store& store, const ResourceInfo& info, std::stri
       continue;
     }
     if (!current.from_cache) return outcome;
-    // The error may come from an outdated copy: ask etcd before telling anybody.
+    // The error may come from an outdated copy: read etcd before reporting it.
     ASSIGN_OR_RETURN(ObjectPtr stored, store.Get(info, key, "", limits));
     if (stored && current.object && stored->revision() == current.object->revision()) return outcome;
     current = {stored, false};

@@ -21,7 +21,7 @@ const ResourceInfo& IpAddresses() {
   return info;
 }
 
-// Addresses that can be handed out: all but an IPv4 range's first and last, and an IPv6 range's first.
+// The number of usable addresses: all but an IPv4 range's first and last, and an IPv6 range's first.
 int64_t Usable(const IpPrefix& range) {
   int bits = std::min(range.address().bits() - range.length(), 62);
   int64_t size = int64_t{1} << bits;
@@ -34,7 +34,7 @@ bool OwnedBy(const networkingv1::IPAddress& address, const ServiceRef& owner) {
          ref.name() == owner.name;
 }
 
-// One without a condition counts as ready: the controller that sets it may be late.
+// A ServiceCIDR without the condition counts as ready: the controller that sets it may be late.
 bool IsReady(const networkingv1::ServiceCIDR& cidr) {
   if (cidr.metadata().has_deletion_timestamp()) return false;
   for (const auto& condition : cidr.status().conditions()) {
@@ -118,8 +118,8 @@ bool IpAllocator::InRange(const IpPrefix& range, const IpAddress& ip) {
          !(ip.is_v4() && ip == range.Last());
 }
 
-// One that is there already is not taken over, even when it names the same Service: it may be that of a
-// Service that exists, and would be released when this write finds out.
+// Never takes over an existing IPAddress, even one for the same Service: that Service may exist, and this
+// write would release its address when it finds out.
 Result<bool> IpAllocator::Create(const IpAddress& ip, const ServiceRef& owner,
                                  const storage::Limits& limits) {
   networkingv1::IPAddress address = MakeAddress(ip, owner, clock_);
@@ -135,7 +135,7 @@ Result<std::string> IpAllocator::AllocateFrom(const IpPrefix& range, const Servi
                                               const storage::Limits& limits) {
   const int64_t size = Usable(range);
   const int64_t first = StaticPart(size, 16, 16, 256);
-  // Upper part first, from a random place; the part for named addresses when that is full.
+  // Try the upper part first, from a random place; when it is full, the part for static addresses.
   for (auto [begin, end] : {std::pair(first, size), std::pair(int64_t{0}, first)}) {
     if (begin >= end) continue;
     const int64_t start = RandomBetween(begin, end);
@@ -151,7 +151,7 @@ Result<std::string> IpAllocator::AllocateFrom(const IpPrefix& range, const Servi
   return std::string();
 }
 
-// A range may be so new that the cache does not have it.
+// Reads a range into the cache that may be too new for it.
 Result<> IpAllocator::Refresh(const storage::Limits& limits) const {
   ASSIGN_OR_RETURN([[maybe_unused]] ObjectPtr any,
                    store_.Get(api::ResourceOf<networkingv1::ServiceCIDR>(), "kubernetes", "", limits));
@@ -173,7 +173,7 @@ Result<std::string> IpAllocator::Allocate(std::string_view family, const Service
   return Error(Code::kInternal, "Internal error occurred: failed to allocate a serviceIP: range is full");
 }
 
-// Upstream's dry runs ask one range, whichever, and its others all of them: hence two ways to say no.
+// Upstream's dry run checks a single range, its real allocation all of them: hence two error messages.
 Result<> IpAllocator::Fits(const IpAddress& ip, bool dry_run) const {
   const std::vector<IpPrefix> ranges = Ranges(true);
   if (std::any_of(ranges.begin(), ranges.end(), [&](const IpPrefix& r) { return InRange(r, ip); })) return {};
@@ -193,7 +193,7 @@ Result<> IpAllocator::Claim(std::string_view text, const ServiceRef& owner, bool
     RETURN_IF_ERROR(Refresh(limits));
     RETURN_IF_ERROR(Fits(ip, dry_run));
   }
-  if (dry_run) return {};  // whether it is free would be out of date at once
+  if (dry_run) return {};  // the answer could change at once
   const SteadyTime begin = SteadyTime::clock::now();
   ASSIGN_OR_RETURN(bool created, Create(ip, owner, limits));
   for (const IpPrefix& range : Ranges(true)) {

@@ -1,8 +1,8 @@
-// Cluster IPs of Services, out of the cluster's ServiceCIDRs.
+// Allocates cluster IPs of Services from the cluster's ServiceCIDRs.
 //
-// An address is taken by creating its IPAddress object (networking.k8s.io/v1), which only one server can do:
-// no two Services get one address, whatever else fails. An address whose Service never came is found by the
-// repair (service_repair.h).
+// Creating the IPAddress object (networking.k8s.io/v1) takes an address. Only one server can create it, so
+// no two Services get one address, whatever else fails. The repair (service_repair.h) finds addresses whose
+// Service was never stored.
 #pragma once
 
 #include <string>
@@ -24,22 +24,23 @@ class IpAllocator {  // thread safe
  public:
   IpAllocator(storage::Store& store, Clock& clock) : store_(store), clock_(clock) {}
 
-  // A free address out of the ranges that are ready. kInternal, in upstream's words, when they are full.
+  // Allocates a free address from the ranges that are ready. kInternal, in upstream's words, when they are
+  // full.
   Result<std::string> Allocate(std::string_view family, const ServiceRef& owner, bool dry_run,
                                const storage::Limits& limits);
-  // That very address; a kInvalid error's message says why not, in upstream's words.
+  // Allocates this very address. kInvalid, with the reason in upstream's words, if that is not possible.
   Result<> Claim(std::string_view ip, const ServiceRef& owner, bool dry_run, const storage::Limits& limits);
-  // Lets go of it, if it is `owner`'s. What fails is left to the repair.
+  // Releases the address if `owner` has it. The repair handles failures.
   void Release(std::string_view ip, const ServiceRef& owner);
 
-  // All ranges of ServiceCIDRs, the default one's first; only those that may be allocated from if `ready`.
+  // The ranges of all ServiceCIDRs, the default one's first; with `ready`, only those open for allocation.
   std::vector<IpPrefix> Ranges(bool ready) const;
   static bool InRange(const IpPrefix& range, const IpAddress& ip);
 
  private:
   Result<> Refresh(const storage::Limits& limits) const;
   Result<> Fits(const IpAddress& ip, bool dry_run) const;
-  // false: taken.
+  // False: the address is taken.
   Result<bool> Create(const IpAddress& ip, const ServiceRef& owner, const storage::Limits& limits);
   Result<std::string> AllocateFrom(const IpPrefix& range, const ServiceRef& owner, bool dry_run,
                                    const storage::Limits& limits);
@@ -48,16 +49,16 @@ class IpAllocator {  // thread safe
   Clock& clock_;
 };
 
-// How many addresses each range has left, for /metrics.
+// Sets the metrics about free addresses in each range.
 void TellAddresses(storage::Store& store, Clock& clock);
 
-// The controller that IPAddress objects of ours carry in their labels.
+// The label on our IPAddress objects that names their controller.
 inline constexpr char kManagedByLabel[] = "ipaddress.kubernetes.io/managed-by";
 inline constexpr char kIpManager[] = "ipallocator.k8s.io";
 
-// The lower part of a range is left to those who name their address or port; upstream's sizes.
+// The size of the lower part of a range, reserved for static addresses or ports; upstream's formula.
 int64_t StaticPart(int64_t size, int64_t step, int64_t least, int64_t most);
-// From [first, end), by chance.
+// A random number in [first, end).
 int64_t RandomBetween(int64_t first, int64_t end);
 
 }  // namespace keelson::registry

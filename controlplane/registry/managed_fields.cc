@@ -54,7 +54,7 @@ Result<ManagedFields> ManagedFields::Decode(const Encoded& entries) {
     ASSIGN_OR_RETURN(ManagedEntry entry, DecodeEntry(entries[i], i));
     ManagedEntry* twin = out.Find(entry.manager, entry.applied, entry.api_version, entry.subresource);
     if (twin) {
-      *twin = std::move(entry);  // the last one counts
+      *twin = std::move(entry);  // the last one wins
     } else {
       out.entries_.push_back(std::move(entry));
     }
@@ -113,7 +113,7 @@ void ManagedFields::CapUpdates(size_t most) {
            std::make_tuple(SecondsOf(*b), std::string_view(b->manager), std::string_view(b->api_version),
                            std::string_view(b->subresource));
   });
-  // The first of a version stays itself until a second one joins it.
+  // The first entry of a version stays as it is until a second one joins it.
   std::map<std::string, ManagedEntry*> buckets;
   size_t left = updates.size();
   for (ManagedEntry* entry : updates) {

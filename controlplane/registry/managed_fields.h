@@ -1,5 +1,5 @@
-// metadata.managedFields in a form to work with: which manager has which fields, since when, by which
-// operation, at which version of the API and through which subresource.
+// metadata.managedFields, decoded: which manager has which fields, since when, by which operation, at which
+// API version and through which subresource.
 #pragma once
 
 #include <optional>
@@ -13,7 +13,7 @@
 
 namespace keelson::registry {
 
-// An entry is known by its manager, operation and subresource; those of updates by their version as well.
+// Manager, operation and subresource identify an entry; for updates, the version too.
 struct ManagedEntry {
   std::string manager, api_version, subresource;
   bool applied = false;
@@ -24,7 +24,7 @@ struct ManagedEntry {
     return manager == name && applied == by_apply && subresource == sub &&
            (applied || api_version == version);
   }
-  // As messages about conflicts name it: "kubectl-edit" with subresource "status" using apps/v1.
+  // The form in conflict messages: "kubectl-edit" with subresource "status" using apps/v1.
   std::string Describe() const;
 };
 
@@ -32,9 +32,9 @@ class ManagedFields {
  public:
   using Encoded = google::protobuf::RepeatedPtrField<metav1::ManagedFieldsEntry>;
 
-  // kBadRequest when an entry is not what a server may have written.
+  // kBadRequest when an entry could not have been written by a server.
   static Result<ManagedFields> Decode(const Encoded& entries);
-  // In upstream's order: applies first, then by time and name.
+  // Encodes in upstream's order: applies first, then by time and name.
   Encoded Encode() const;
 
   bool empty() const { return entries_.empty(); }
@@ -43,15 +43,15 @@ class ManagedFields {
   ManagedEntry* Find(std::string_view manager, bool applied, std::string_view version,
                      std::string_view subresource);
   void DropEmpty();
-  // At most so many updates are told apart; the oldest of one version become one.
+  // Keeps at most `most` entries of updates, by merging the oldest ones of each version.
   void CapUpdates(size_t most);
 
  private:
   std::vector<ManagedEntry> entries_;
 };
 
-// A client that wants no managed fields sends a list that is empty, or one empty entry: what is decoded here
-// as the latter (a message cannot tell an empty list from none).
+// Whether the client resets managed fields: by an empty list, or by one empty entry. The decoder turns the
+// former into the latter, because a message cannot tell an empty list from an absent one.
 bool AsksForReset(const ManagedFields::Encoded& entries);
 bool SameButForTimes(const ManagedFields::Encoded& a, const ManagedFields::Encoded& b);
 k8s::FieldErrors ValidateManagedFields(const ManagedFields::Encoded& entries);

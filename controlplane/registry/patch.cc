@@ -1,4 +1,4 @@
-// Patches work on the JSON form, so that they see fields as users spell them.
+// Patches work on the JSON form, so they see fields as users spell them.
 #include <fmt/format.h>
 #include <boost/json/parse.hpp>
 #include <boost/json/serialize.hpp>
@@ -41,7 +41,7 @@ std::string_view GoKind(const json::value& value) {
   }
 }
 
-// An empty list is a wish (AsksForReset), which a message cannot hold.
+// An empty list is a request (AsksForReset), which a message cannot express.
 bool HasEmptyManagedFields(const json::value& document) {
   const json::object* object = document.if_object();
   const json::value* metadata = object ? object->if_contains("metadata") : nullptr;
@@ -50,7 +50,7 @@ bool HasEmptyManagedFields(const json::value& document) {
   return managed && managed->is_array() && managed->get_array().empty();
 }
 
-// What a patch makes must still be an object of the kind.
+// The patched document must still be an object of the kind.
 Error NotAnObject(std::string_view shown, std::string_view why) {
   std::string message = fmt::format(" \"\" is invalid: patch: Invalid value: {}: {}", k8s::Quote(shown), why);
   ErrorDetails details;
@@ -59,7 +59,7 @@ Error NotAnObject(std::string_view shown, std::string_view why) {
   return Error(Code::kInvalid, std::move(message)).WithDetails(std::move(details));
 }
 
-// Upstream keeps to itself what is wrong with the operations of a JSON patch.
+// Upstream's error does not say what is wrong with the operations of a JSON patch.
 Result<json::value> ApplyOperations(json::value document, const json::value& patch) {
   if (!patch.is_array())
     return Error(
@@ -85,8 +85,8 @@ Result<json::value> Apply(json::value document, const json::value& patch, PatchT
   return api::ApplyStrategicMergePatch(std::move(document), patch, api::TypeViewOf(current.GetDescriptor()));
 }
 
-// The object that a patch has made. A strategic patch may say what it likes of kind and apiVersion. Another
-// one may make an object of another version, which is converted back.
+// Decodes the patched object. A strategic patch may contain any kind and apiVersion. Other patches may
+// produce an object of another version, which is converted back.
 Result<std::unique_ptr<Message>> DecodePatched(const Message& current, const api::GroupVersionKind& gvk,
                                                PatchType type, std::string_view text,
                                                api::DecodeReport& report) {
@@ -117,18 +117,18 @@ Result<std::unique_ptr<Message>> DecodePatched(const Message& current, const api
   return other ? storage::Convert(*object, *own) : std::move(object);
 }
 
-// Fields that the patch itself names twice.
+// Fields that appear twice in the patch itself.
 std::vector<std::string> Duplicates(const Message& current, std::string_view patch) {
   std::unique_ptr<Message> scratch(current.New());
   api::DecodeReport report;
-  // Directives and nulls need not fit the type; what comes before them is found.
+  // Directives and nulls may not fit the type; this finds what comes before them.
   (void)api::DecodeJson(patch, *scratch, &report);
   std::erase_if(report.problems,
                 [](const std::string& problem) { return !problem.starts_with("duplicate "); });
   return std::move(report.problems);
 }
 
-// The object that an apply creates has to be the one that the URL names.
+// An apply that creates must create the object in the URL.
 Result<> CheckApplied(const ResourceInfo& info, const Message& object, std::string_view name) {
   const metav1::ObjectMeta& meta = api::Meta(object);
   if (!meta.uid().empty())

@@ -5,7 +5,7 @@
 namespace keelson::registry {
 namespace {
 
-// What Go holds a JSON value in.
+// The Go type that holds a JSON value.
 std::string_view HeldAs(std::string_view value) {
   if (value.starts_with("number"))
     return value.find_first_of(".eE", 6) == std::string_view::npos ? "int64" : "float64";
@@ -31,7 +31,7 @@ std::string ConverterWords(std::string_view message) {
   if (to.starts_with("map[")) return fmt::format("cannot restore map from {}", from);
   if (to.starts_with("[]")) return fmt::format("cannot restore slice from {}", from);
   if (!IsScalar(to)) return fmt::format("cannot restore struct from: {}", from);
-  // Go converts between numbers, and a whole number to a string, but JSON does not.
+  // Go converts between numbers, and whole numbers to strings; the JSON decoder does not.
   const bool number = from == "int64" || from == "float64";
   if ((number && to != "string" && to != "bool") || (from == "int64" && to == "string"))
     return fmt::format("cannot convert {} to {}", from, to);

@@ -1,4 +1,4 @@
-// Pods and workloads on their way into the store: what is filled in, kept, counted and refused.
+// Pods and workloads on their way into the store: fields that are filled in, kept, counted and refused.
 #include "controlplane/registry/testing/fixture.h"
 #include "lib/api/proto/batch_v1.pb.h"
 #include "lib/api/quantity.h"
@@ -15,7 +15,7 @@ class PodsTest : public RegistryTest {
     EXPECT_TRUE(decoded) << json << ": " << (decoded ? "" : decoded.error().message());
     return object;
   }
-  // What the refusal says; empty where it worked.
+  // The error's message; empty after a success.
   template <typename T>
   static std::string Message(const Result<T>& result) {
     return result ? "" : result.error().message();
@@ -129,7 +129,7 @@ TEST_F(PodsTest, GenerationsCountWhatMatters) {
   const auto created = Create(Deployment("d"));
   ASSERT_TRUE(created) << Message(created);
   EXPECT_EQ(created->metadata().generation(), 1);
-  // Controllers read a Deployment's annotations; its labels are no business of theirs.
+  // Controllers read a Deployment's annotations, but not its labels.
   EXPECT_EQ(Patch<appsv1::Deployment>("d", PatchType::kMerge, R"({"metadata":{"labels":{"a":"b"}}})")
                 ->metadata()
                 .generation(),

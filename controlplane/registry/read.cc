@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::string_view kExact = "Exact", kNotOlderThan = "NotOlderThan";
 
-// events.k8s.io names fields as its own form does; selection happens on the stored form.
+// events.k8s.io has its own field names; selectors work on the stored form.
 std::string StoredField(const ResourceInfo& info, const std::string& field) {
   if (info.group == "events.k8s.io") {
     constexpr std::string_view kRegarding = "regarding.";
@@ -25,7 +25,7 @@ std::string StoredField(const ResourceInfo& info, const std::string& field) {
   return field;
 }
 
-// Kinds with fields of their own each say it their own way.
+// Upstream's message depends on whether the kind has selectable fields of its own.
 Error NotSelectable(const ResourceInfo& info, bool has_own_fields, const std::string& field) {
   std::string message = fmt::format(
       "\"{}\" is not a known field selector: only \"metadata.name\", \"metadata.namespace\"", field);
@@ -86,7 +86,7 @@ Result<> ValidateWatch(const ListOptions& options) {
   return InvalidOptions(errors);
 }
 
-// The value that a selector pins a field to, or nothing.
+// The value that a selector fixes a field to; null: none.
 const std::string* Pinned(const api::FieldSelector& fields, std::string_view field) {
   for (const auto& term : fields.terms) {
     if (term.equal && term.field == field) return &term.value;
@@ -107,11 +107,11 @@ Result<storage::Predicate> Registry::Impl::ParseSelectors(const ResourceInfo& in
   });
   for (auto& term : predicate.fields.terms) {
     std::string asked = std::exchange(term.field, StoredField(info, term.field));
-    // The stored form's own names are not those of this version.
+    // Field names of the stored form are invalid in this version.
     bool foreign = asked == term.field && info.group == "events.k8s.io" &&
                    (asked.compare(0, 15, "involvedObject.") == 0 || asked == "reportingComponent");
     bool is_known = std::find(known.begin(), known.end(), term.field) != known.end();
-    // Kinds without fields of their own take both names, whether they have namespaces or not.
+    // Kinds without fields of their own accept both names, whether they are namespaced or not.
     bool common = !has_own_fields && (asked == "metadata.name" || asked == "metadata.namespace");
     if (foreign || (!is_known && !common)) return NotSelectable(info, has_own_fields, asked);
   }
@@ -153,7 +153,7 @@ Result<std::unique_ptr<storage::WatchHandle>> Registry::Watch(const ResourceInfo
                                                               std::shared_ptr<storage::WatchSink> sink,
                                                               std::stop_token stop) {
   ListOptions options = given;
-  // Without a version to start from, and at "0", a watch tells first what there is.
+  // Without a version to start from, or from "0", a watch first sends the present objects.
   bool from_nowhere = options.resource_version.empty() || options.resource_version == "0";
   if (from_nowhere && !options.send_initial_events && options.resource_version_match.empty()) {
     options.send_initial_events = true;

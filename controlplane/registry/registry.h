@@ -1,13 +1,14 @@
-// What every API resource does, over HTTP or not: get, list, watch, create, update, patch, delete, with the
-// semantics of Kubernetes' generic registry. Authentication, authorization and encodings are the caller's.
+// The verbs of every API resource, independent of HTTP: get, list, watch, create, update, patch, delete,
+// with the semantics of Kubernetes' generic registry. The caller handles authentication, authorization and
+// encodings.
 //
-// `info` is the row that was asked for. A subresource row works where that makes sense, and then means its
-// part of the parent object named `name`:
+// `info` is the requested row. A subresource's row is valid where that makes sense, and means its part of
+// the parent object named `name`:
 //   get, update, patch   .../status, .../scale, namespaces/finalize, pods/ephemeralcontainers, pods/resize,
 //                        certificatesigningrequests/approval
 //   create               pods/binding (a Binding), pods/eviction (an Eviction)
 //
-// Errors carry upstream's message, reason and details, ready for api::ToStatus().
+// Errors have upstream's message, reason and details, ready for api::ToStatus(). Thread safe.
 #pragma once
 
 #include <chrono>
@@ -44,18 +45,18 @@ struct ListOptions {
   std::string resource_version, resource_version_match;
   int64_t limit = 0;
   std::string continue_token;
-  std::string name;  // only this object; a field selector may then name it too, and nothing else
+  std::string name;  // only this object; a field selector may only name it too
   // Watch only.
   bool allow_bookmarks = false;
   std::optional<bool> send_initial_events;
-  std::optional<int64_t> timeout_seconds;   // for whoever holds the watch
-  SteadyTime deadline = SteadyTime::max();  // at most 30 s are used
+  std::optional<int64_t> timeout_seconds;   // for the caller, who ends the watch
+  SteadyTime deadline = SteadyTime::max();  // at most 30 s from now
 };
 
 struct ObjectList {
   std::vector<ObjectPtr> items;
   int64_t revision = 0;
-  std::string continue_token;        // empty: that was all
+  std::string continue_token;        // empty: no more pages
   std::optional<int64_t> remaining;  // remainingItemCount
 };
 
@@ -69,35 +70,35 @@ struct UserInfo {
   std::map<std::string, std::vector<std::string>> extra;
 };
 
-// Called twice, with the new object and the stored one (null on create): to change the object, when it has
-// its defaults and nobody has looked at it; to judge it, when it is as it will be stored, and valid. On
-// delete with the stored one as `old_object` and object null. May be called again, from the first phase, when
-// a write has to be tried again.
+// Called twice per write, with the new object and the stored one (null on create): kMutate may change the
+// object, which has its defaults; kValidate judges the valid object in its final form. On delete `object`
+// is null, and `old_object` is the stored one. Called again, from the first phase, when the write must be
+// retried.
 enum class AdmissionPhase { kMutate, kValidate };
 using Admission = std::function<Result<>(AdmissionPhase phase, Operation operation, const ResourceInfo& info,
                                          Message* object, const Message* old_object)>;
 
 struct WriteOptions {
   bool dry_run = false;
-  std::string field_manager;  // who managed fields say it was; applies need one
+  std::string field_manager;  // the manager for managed fields; required for applies
   bool force = false;         // applies: take fields from other managers
   FieldValidation field_validation = FieldValidation::kWarn;
   UserInfo user;
   Admission admission;  // may be empty
   std::stop_token stop;
-  SteadyTime deadline = SteadyTime::max();  // at most 30 s are used
+  SteadyTime deadline = SteadyTime::max();  // at most 30 s from now
 };
 
 struct Written {
-  ObjectPtr object;                   // null for bindings and evictions: the answer is a Status "Success"
+  ObjectPtr object;                   // null for bindings and evictions: the response is a Status "Success"
   bool created = false;               // 201 rather than 200
   std::vector<std::string> warnings;  // for Warning headers: unknown fields under kWarn
 };
 
 struct Deleted {
-  ObjectPtr object;            // as it was last; null: it could not be read
-  bool gone = false;           // removed; else deletion has begun (grace period, finalizers)
-  bool return_object = false;  // upstream answers with the object, otherwise with a Status when gone
+  ObjectPtr object;            // its last state; null: it could not be read
+  bool gone = false;           // removed; otherwise the deletion has begun (grace period, finalizers)
+  bool return_object = false;  // respond with the object; otherwise, when gone, with a Status
 };
 
 struct Config {
@@ -111,42 +112,42 @@ class Registry {
  public:
   Registry(storage::Store& store, Config config, Clock& clock = Clock::Real());
   ~Registry();
-  // Makes the ServiceCIDR "kubernetes" and rebuilds the allocators; once, after the store is ready, before
-  // the first write.
+  // Makes the ServiceCIDR "kubernetes" and rebuilds the allocators. Call once, when the store is ready,
+  // before the first write.
   Result<> Start(std::stop_token stop);
-  // After Start(), until `stop`: keeps what Services hold and what is allocated the same.
+  // Keeps allocations consistent with Services, until `stop`. Call after Start().
   void Maintain(std::stop_token stop);
 
-  // resource_version: "" is the newest, "0" whatever the cache has, otherwise not older than that.
+  // `resource_version`: "" is the newest, "0" any version in the cache, otherwise at least that version.
   Result<ObjectPtr> Get(const ResourceInfo& info, std::string_view ns, std::string_view name,
                         std::string_view resource_version = "", std::stop_token stop = {},
                         SteadyTime deadline = SteadyTime::max());
   // `ns` empty: all namespaces.
   Result<ObjectList> List(const ResourceInfo& info, std::string_view ns, const ListOptions& options,
                           std::stop_token stop = {});
-  // Bad requests are errors; all that is found out later (kGone too) comes through sink->OnEnd(), as
-  // clients expect it inside the stream. The initial events are delivered before this returns.
+  // Invalid requests are errors of the call. Anything found later (kGone too) goes to sink->OnEnd(),
+  // because clients expect it inside the stream. Initial events are delivered before this returns.
   Result<std::unique_ptr<storage::WatchHandle>> Watch(const ResourceInfo& info, std::string_view ns,
                                                       const ListOptions& options,
                                                       std::shared_ptr<storage::WatchSink> sink,
                                                       std::stop_token stop = {});
 
-  // `object` is the decoded body. Its namespace may be empty; name conflicts with the URL are errors here.
-  // `name` is only for subresources.
+  // `object` is the decoded body. Its namespace may be empty; a name that differs from the URL's is an
+  // error. `name` is used for subresources only.
   Result<Written> Create(const ResourceInfo& info, std::string_view ns, std::string_view name,
                          std::unique_ptr<Message> object, const WriteOptions& options);
   Result<Written> Update(const ResourceInfo& info, std::string_view ns, std::string_view name,
                          std::unique_ptr<Message> object, const WriteOptions& options);
-  // Reads, changes and writes, again while others are quicker. `change` may be called several times.
+  // Reads, changes and writes, with retries after lost races. `change` may be called several times.
   Result<Written> Modify(const ResourceInfo& info, std::string_view ns, std::string_view name,
                          const std::function<Result<>(Message& object)>& change, const WriteOptions& options);
-  // `patch` is JSON. Unknown fields are judged by options.field_validation. An apply creates what is not
-  // there.
+  // `patch` is JSON. options.field_validation decides about unknown fields. An apply creates a missing
+  // object.
   Result<Written> Patch(const ResourceInfo& info, std::string_view ns, std::string_view name, PatchType type,
                         std::string_view patch, const WriteOptions& options);
   Result<Deleted> Delete(const ResourceInfo& info, std::string_view ns, std::string_view name,
                          const metav1::DeleteOptions& delete_options, const WriteOptions& options);
-  // The objects as they were listed, before.
+  // Deletes every listed object. Returns the objects as they were before.
   Result<ObjectList> DeleteCollection(const ResourceInfo& info, std::string_view ns, const ListOptions& list,
                                       const metav1::DeleteOptions& delete_options,
                                       const WriteOptions& options);
@@ -159,11 +160,11 @@ class Registry {
   std::unique_ptr<Impl> impl_;
 };
 
-// `dryRun` of any options: nothing but "All".
+// Checks `dryRun` of any options: only "All" is allowed.
 void CheckDryRun(const google::protobuf::RepeatedPtrField<std::string>& values,
                  std::vector<k8s::FieldError>& errors);
 
-// Errors in upstream's words, with details.
+// Errors in upstream's words, with details:
 Error NotFoundError(const ResourceInfo& info, std::string_view name);       // pods "x" not found
 Error AlreadyExistsError(const ResourceInfo& info, std::string_view name);  // pods "x" already exists
 Error ConflictError(const ResourceInfo& info, std::string_view name, std::string_view why);

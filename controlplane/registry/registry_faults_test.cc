@@ -1,4 +1,4 @@
-// What clients see while etcd hangs, dies, forgets its history or holds rubbish, and that all of it passes.
+// What clients see while etcd hangs, dies, loses its history or contains garbage, and that it all passes.
 #include <signal.h>
 
 #include <atomic>
@@ -27,7 +27,7 @@ class Recorder : public storage::WatchSink {
     end_ = error;
     changed_.notify_all();
   }
-  // Until the event has come or the watch has ended; false: neither within a minute.
+  // Waits for the event or the end of the watch; false: neither within a minute.
   bool Await(const std::string& event) {
     MutexLock lock(mutex_);
     SteadyTime deadline = std::chrono::steady_clock::now() + seconds(60);
@@ -80,7 +80,7 @@ class RegistryFaults : public RegistryTest {
   }
 };
 
-// Nobody answers, and nobody says that nobody will.
+// etcd accepts the connection and never answers.
 TEST_F(RegistryFaults, HangingEtcdIsATimeout) {
   ASSERT_TRUE(Create(ConfigMap("before")));
   auto sink = std::make_shared<Recorder>();
@@ -92,7 +92,7 @@ TEST_F(RegistryFaults, HangingEtcdIsATimeout) {
   ASSERT_FALSE(created);
   EXPECT_TRUE(created.error().Is(Code::kTimeout) || created.error().Is(Code::kUnavailable))
       << created.error().message();
-  // Who does not insist on the newest is served.
+  // Clients that do not require the newest version are served.
   ListOptions any;
   any.resource_version = "0";
   Result<ObjectList> cached = (*plane_)->List(Row<corev1::ConfigMap>(), "default", any);
@@ -101,7 +101,7 @@ TEST_F(RegistryFaults, HangingEtcdIsATimeout) {
   EXPECT_TRUE((*plane_)->Get(Row<corev1::ConfigMap>(), "default", "before", "0"));
 
   ASSERT_EQ(kill(pid, SIGCONT), 0);
-  // The lost write may have happened or not; asking again settles it.
+  // The lost write may have happened; a second one settles it.
   Result<corev1::ConfigMap> again = Create(ConfigMap("lost"));
   EXPECT_TRUE(again || again.error().Is(Code::kAlreadyExists)) << again.error().message();
   EXPECT_TRUE(sink->Await("ADDED lost"));
@@ -118,7 +118,7 @@ TEST_F(RegistryFaults, CompactionIsSeenByThoseWhoAreLateOnly) {
   page.limit = 2;
   Result<ObjectList> first = (*plane_)->List(Row<corev1::ConfigMap>(), "default", page);
   ASSERT_TRUE(first);
-  ASSERT_TRUE(Create(ConfigMap("later")));  // the cache is no longer the first page's snapshot
+  ASSERT_TRUE(Create(ConfigMap("later")));  // the cache is now newer than the first page
   ASSERT_TRUE(plane_->client().Compact(Revision(), {}));
 
   page.continue_token = first->continue_token;
@@ -133,7 +133,7 @@ TEST_F(RegistryFaults, CompactionIsSeenByThoseWhoAreLateOnly) {
   ASSERT_FALSE(past);
   EXPECT_EQ(past.error().code(), Code::kGone);
 
-  // A control plane that starts now has no history from before.
+  // A new control plane has no history from before.
   Plane other(*etcd_);
   auto late = std::make_shared<Recorder>();
   ListOptions from_old;
@@ -149,7 +149,7 @@ TEST_F(RegistryFaults, CompactionIsSeenByThoseWhoAreLateOnly) {
   EXPECT_EQ(live->seen().size(), 8U);
 }
 
-// etcd dies, comes back, changes and forgets its history, all before the caches have found it again or after.
+// etcd dies, returns, changes and loses its history, before or after the caches have reconnected.
 TEST_F(RegistryFaults, HistoryLostWhileAwayIsToldOrMadeUp) {
   for (int round = 0; round < 3; ++round) {
     std::string name = "r" + std::to_string(round);
@@ -160,13 +160,13 @@ TEST_F(RegistryFaults, HistoryLostWhileAwayIsToldOrMadeUp) {
     corev1::ConfigMap map = ConfigMap(name);
     map.mutable_metadata()->set_namespace_("default");
     Result<etcd::TxnResult> put = Error(Code::kUnavailable, "not tried");
-    while (!put)  // each try waits for a connection
+    while (!put)  // each attempt waits for a connection
       put = direct.PutIf("/registry/configmaps/default/" + name,
                          api::EncodeProtobuf(map, Row<corev1::ConfigMap>().Gvk()), 0, 0, {});
     Result<int64_t> revision = direct.Revision({});
     ASSERT_TRUE(revision) << revision.error().message();
     ASSERT_TRUE(direct.Compact(*revision, {}));
-    // The watch shows the object or says that it cannot.
+    // The watch delivers the object, or reports that it cannot.
     ASSERT_TRUE(sink->Await("ADDED " + name));
     if (sink->seen().empty()) {
       EXPECT_EQ(sink->AwaitEnd()->code(), Code::kGone);
@@ -193,7 +193,7 @@ TEST_F(RegistryFaults, RubbishInEtcdHurtsNobodyElse) {
   Plane other(*etcd_);
   for (Plane* plane : {plane_.get(), &other}) {
     EXPECT_TRUE((*plane)->Get(Row<corev1::ConfigMap>(), "default", "after"));
-    // What cannot be read is not left out without a word.
+    // A list reports unreadable objects instead of leaving them out.
     Result<ObjectList> list = (*plane)->List(Row<corev1::ConfigMap>(), "default", {});
     ASSERT_FALSE(list);
     EXPECT_EQ(list.error().details()->causes.size(), 3U);

@@ -1,4 +1,4 @@
-// What single kinds do beyond the common: pods, namespaces, services, events, secrets, jobs.
+// Kinds with special behaviour: pods, namespaces, services, events, secrets, jobs.
 #include "controlplane/registry/testing/fixture.h"
 #include "lib/api/proto/batch_v1.pb.h"
 #include "lib/api/proto/networking_v1.pb.h"
@@ -71,7 +71,7 @@ TEST_F(RegistryTest, NamespacesTerminate) {
   auto terminating = Get<corev1::Namespace>("team", "");
   ASSERT_TRUE(terminating);
   EXPECT_EQ(terminating->status().phase(), "Terminating");
-  // The cache has seen it by now: Get() read it from etcd, so wait for the cache through a list.
+  // Get() read from etcd, so wait for the cache through a list.
   ASSERT_TRUE((*plane_)->List(Row<corev1::Namespace>(), "", {}));
   auto refused = Create(ConfigMap("m"), "team");
   ASSERT_FALSE(refused);

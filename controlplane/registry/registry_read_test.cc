@@ -1,4 +1,4 @@
-// Which versions of what lists and watches give, and what they refuse, over a real etcd.
+// Versions that lists and watches return or refuse, with a real etcd.
 #include <gmock/gmock.h>
 
 #include "controlplane/registry/testing/fixture.h"
@@ -16,7 +16,7 @@ std::vector<std::string> Names(const ObjectList& list) {
   return names;
 }
 
-// What a watch tells, until `count` lines are there.
+// The events of a watch, as lines.
 class Lines : public storage::WatchSink {
  public:
   bool OnEvent(const storage::EventPtr& event) override {
@@ -50,7 +50,7 @@ class Lines : public storage::WatchSink {
 
 class RegistryReadTest : public RegistryTest {
  protected:
-  // ConfigMaps a, b, c; the revision after each of them.
+  // Makes ConfigMaps a, b and c; keeps the revision after each of them.
   void SetUp() override {
     RegistryTest::SetUp();
     if (IsSkipped()) return;
@@ -59,7 +59,7 @@ class RegistryReadTest : public RegistryTest {
       ASSERT_TRUE(made);
       revisions_.push_back(std::stoll(made->metadata().resource_version()));
     }
-    ASSERT_TRUE(List({}));  // the cache has them too
+    ASSERT_TRUE(List({}));  // wait until the cache has them
   }
   Result<ObjectList> List(const ListOptions& options, std::string_view ns = "default") {
     return (*plane_)->List(Row<corev1::ConfigMap>(), ns, options);
@@ -84,14 +84,14 @@ TEST_F(RegistryReadTest, VersionsOfLists) {
       {"", "", 0, {"a", "b", "c"}},
       {"", "", 2, {"a", "b"}},
       {"0", "", 0, {"a", "b", "c"}},
-      {"0", "", 1, {"a", "b", "c"}},  // at "0" there are no pages
+      {"0", "", 1, {"a", "b", "c"}},  // "0" has no pages
       {"0", "NotOlderThan", 1, {"a", "b", "c"}},
       {At(0), "", 0, {"a", "b", "c"}},
       {At(0), "NotOlderThan", 0, {"a", "b", "c"}},
       {At(0), "NotOlderThan", 2, {"a", "b"}},
       {At(0), "Exact", 0, {"a"}},
       {At(1), "Exact", 0, {"a", "b"}},
-      {At(1), "", 10, {"a", "b"}},  // a page of a version is of just that one
+      {At(1), "", 10, {"a", "b"}},  // the pages of a version all have this version
   };
   for (const Case& c : kCases) {
     ListOptions options;
@@ -184,7 +184,7 @@ TEST_F(RegistryReadTest, PagesAreOfOneSnapshot) {
   EXPECT_THAT(Names(*first), ElementsAre("a"));
   EXPECT_EQ(first->remaining, 2);
   options.continue_token = first->continue_token;
-  // From the cache while nothing has changed, from etcd's history after that.
+  // From the cache while nothing has changed, afterwards from etcd's history.
   for (bool changed : {false, true}) {
     if (changed) {
       ASSERT_TRUE(Create(ConfigMap("bb")));
@@ -223,7 +223,7 @@ TEST_F(RegistryReadTest, CompactedPagesAreGoneAndCanGoOnInconsistently) {
     options.limit = 1;
     Result<ObjectList> first = List(options);
     ASSERT_TRUE(first);
-    // Something else has to move on for the page's version to be compacted.
+    // Something else must change, so that the page's version can be compacted.
     ASSERT_TRUE(changed ? Create(ConfigMap("b" + std::to_string(changed))).has_value()
                         : Create(Pod("other")).has_value());
     Compact();
@@ -306,7 +306,7 @@ TEST_F(RegistryReadTest, NamesAndNamespacesInFieldSelectors) {
 
 TEST_F(RegistryReadTest, SelectableFields) {
   struct Case {
-    const char *group, *resource, *selector, *error;  // error null: it is good
+    const char *group, *resource, *selector, *error;  // error null: valid
   };
   constexpr Case kCases[] = {
       {"", "pods",
@@ -429,7 +429,7 @@ TEST_F(RegistryReadTest, RefusesCombinationsOfWatchOptions) {
 }
 
 TEST_F(RegistryReadTest, WatchesOfForgottenVersionsEndWithAnEvent) {
-  // One that begins now knows nothing of what was before.
+  // A watch that starts now must not see earlier changes.
   Plane other(*etcd_);
   ListOptions options;
   options.resource_version = At(0);

@@ -1,4 +1,4 @@
-// Writes: what every resource has in common.
+// Writes: the behaviour common to all resources.
 #include "controlplane/registry/testing/fixture.h"
 #include "lib/api/proto/networking_v1.pb.h"
 

@@ -1,4 +1,4 @@
-// Lists and watches, also over the death of etcd.
+// Lists and watches, also across a restart of etcd.
 #include <signal.h>
 
 #include "controlplane/registry/testing/fixture.h"
@@ -106,7 +106,7 @@ TEST_F(RegistryTest, SurvivesKillOfEtcdInTheMiddleOfWrites) {
   std::thread writer([&] {
     for (int i = 0; i < 60; ++i) {
       std::string name = "m" + std::to_string(i);
-      // A lost answer leaves open whether it was written: "already exists" then means that it was.
+      // After a lost reply the write may have happened: then "already exists" means success.
       for (int attempt = 0; attempt < 5; ++attempt) {
         auto created = Create(ConfigMap(name));
         if (!created && !created.error().Is(Code::kAlreadyExists)) continue;
@@ -121,12 +121,12 @@ TEST_F(RegistryTest, SurvivesKillOfEtcdInTheMiddleOfWrites) {
   writer.join();
   EXPECT_EQ(acknowledged.size(), 60U);
 
-  // A second control plane, from nothing but etcd.
+  // A second control plane, built only from etcd.
   Plane other(*etcd_);
   Result<ObjectList> after = other->List(Row<corev1::ConfigMap>(), "default", {});
   ASSERT_TRUE(after) << after.error().message();
   EXPECT_EQ(after->items.size(), 61U);
-  // And the first one's watch went on over the gap, each event once.
+  // The first one's watch continued over the gap, with each event once.
   std::vector<std::string> seen = sink->Await(60);
   EXPECT_EQ(seen.size(), 60U);
   EXPECT_EQ(std::set<std::string>(seen.begin(), seen.end()).size(), 60U);

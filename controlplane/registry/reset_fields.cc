@@ -1,4 +1,4 @@
-// What writes throw away, kind by kind, as upstream's strategies name it.
+// Fields that writes ignore, by kind, as in upstream's strategies.
 #include <map>
 
 #include "controlplane/registry/field_manager.h"

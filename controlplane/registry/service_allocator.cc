@@ -36,7 +36,7 @@ Result<> ServiceAllocator::Start(const storage::Limits& limits) {
   }
   if (ranges_.empty()) return Error(Code::kInvalid, "no service address range is configured");
   RETURN_IF_ERROR(EnsureDefaultCidr(limits));
-  // Also waits for the cache to have it: allocation reads ranges from there.
+  // Also waits for the cache, because allocation reads ranges from it.
   ASSIGN_OR_RETURN([[maybe_unused]] ObjectPtr seen, store_.Get(ServiceCidrs(), kDefaultCidr, "", limits));
   return {};
 }
@@ -60,7 +60,7 @@ Result<> ServiceAllocator::EnsureDefaultCidr(const storage::Limits& limits) {
   return {};
 }
 
-// The one change that a cluster's ranges may see: a second family beside the first.
+// The only allowed change of a cluster's ranges: adding a second family to the first.
 Result<> ServiceAllocator::Extend(const ObjectPtr& existing, const storage::Limits& limits) {
   auto message = existing->Decode();
   auto cidr = static_cast<const networkingv1::ServiceCIDR&>(*message);

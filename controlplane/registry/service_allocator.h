@@ -1,4 +1,4 @@
-// What Services get from the cluster: addresses and node ports.
+// Allocates addresses and node ports for Services.
 #pragma once
 
 #include <string>
@@ -13,8 +13,7 @@ class ServiceAllocator {
  public:
   ServiceAllocator(storage::Store& store, const Config& config, Clock& clock);
 
-  // Parses the ranges and makes the ServiceCIDR "kubernetes" what they say, if it is not there or has become
-  // dual stack.
+  // Parses the configured ranges, and makes or extends (to dual stack) the ServiceCIDR "kubernetes".
   Result<> Start(const storage::Limits& limits);
   Result<> EnsureDefaultCidr(const storage::Limits& limits);
 

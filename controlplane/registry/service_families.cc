@@ -29,16 +29,17 @@ bool Has(const std::vector<std::string>& families, std::string_view family) {
 
 template <typename List>
 bool Reduced(const List& now, const List& before) {
-  return !now.empty() && now.size() < before.size();  // cleared means: as the server likes
+  return !now.empty() && now.size() < before.size();  // an empty list means: the server's choice
 }
 
 std::string DefaultPolicy(const ServiceSpec& spec, const ServiceSpec* old) {
   if (old && old->has_ip_family_policy()) return old->ip_family_policy();
-  // Who selects nothing knows his endpoints, and may list them in both families.
+  // A headless Service without a selector has its endpoints made by hand, maybe in both families.
   return IsHeadless(spec) && spec.selector().empty() ? kRequireDual : kSingle;
 }
 
-// Back to one family takes the policy; with it, what was left as it stood shrinks by itself.
+// Returning to one family requires the policy; with it, an unchanged second address or family goes by
+// itself.
 void Downgrade(ServiceSpec& spec, const ServiceSpec& old, FieldErrors& errors) {
   if (spec.ip_family_policy() == kSingle) {
     const bool same_families = SameFamilies(spec, old);

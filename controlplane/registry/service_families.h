@@ -1,5 +1,5 @@
-// The IP families of a Service: what the user left open is chosen, from the addresses named, the object
-// before and what the cluster has. Pure.
+// The IP families of a Service: fills in what the user left out, from the given addresses, the old object
+// and the cluster's families. Pure.
 #pragma once
 
 #include <string>
@@ -14,13 +14,13 @@ inline constexpr std::string_view kIpv4 = "IPv4", kIpv6 = "IPv6";
 
 std::string_view FamilyOf(std::string_view ip);
 bool IsHeadless(const corev1::ServiceSpec& spec);
-// Dual stack where possible, before and now, with the same addresses and families: stays as it is, whatever
-// the cluster has become.
+// True for a Service with PreferDualStack that was dual stack before with the same addresses and families:
+// it stays so, whatever the cluster's families are now.
 bool IsSettledDualStack(const corev1::ServiceSpec& spec, const corev1::ServiceSpec& old);
 bool SameClusterIps(const corev1::ServiceSpec& a, const corev1::ServiceSpec& b);
 bool SameFamilies(const corev1::ServiceSpec& a, const corev1::ServiceSpec& b);
 
-// Fills ipFamilyPolicy and ipFamilies. `old` is null on create; `families` are the cluster's, its default
+// Sets ipFamilyPolicy and ipFamilies. `old` is null on create; `families` are the cluster's, the default
 // first.
 k8s::FieldErrors ChooseFamilies(corev1::ServiceSpec& spec, const corev1::ServiceSpec* old,
                                 const std::vector<std::string>& families);

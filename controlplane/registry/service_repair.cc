@@ -35,13 +35,13 @@ metrics::Family& port_errors = metrics::Counter(
     "Number of errors detected on ports by the repair loop broken down by type of error: leak, "
     "repair, full, outOfRange, duplicate, unknown",
     {"type"});
-// Of ports nothing can fail: they are in memory.
+// Repairs of ports cannot fail: they only change memory.
 [[maybe_unused]] metrics::Value& port_failures =
     metrics::Counter("apiserver_nodeport_repair_reconcile_errors_total",
                      "Number of reconciliation failures on the nodeport repair reconcile loop")
         .With();
 
-// By the reason of the event that tells people.
+// Counts by the reason of the event.
 void CountRepair(std::string_view reason) {
   static constexpr struct {
     std::string_view reason;
@@ -238,7 +238,7 @@ Result<> ServiceRepair::RepairAddress(const ObjectPtr& object, std::chrono::seco
   }
   if (HeldByService(parent, name)) return {};
   if (clock_.Now() < api::FromTime(address.metadata().creation_timestamp()) + grace) return {};
-  // The cache may be behind: the Service may have come, and its write must not lose the address.
+  // The cache may be behind: the Service may exist by now, and its write must not lose the address.
   const std::string key = api::KeyOf(parent.namespace_(), parent.name());
   ASSIGN_OR_RETURN(ObjectPtr service, store_.Get(api::ResourceOf<Service>(), key, "", limits));
   if (service && HeldByService(parent, name)) return {};
@@ -306,7 +306,7 @@ void ServiceRepair::Run(std::stop_token stop) {
       Result<std::unique_ptr<storage::WatchHandle>> started =
           store_.Watch(IpAddresses(), request, vanished_, Soon(stop));
       if (started) watch = std::move(*started);
-      next = clock_.SteadyNow();  // what nobody watched has to be looked for
+      next = clock_.SteadyNow();  // unwatched changes must be looked for
     }
     Result<> done;
     for (const std::string& key : keys) {

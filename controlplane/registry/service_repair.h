@@ -1,6 +1,5 @@
-// Keeps what is allocated and what Services hold the same, whatever was cut short between two writes: a look
-// at everything at the start and every three minutes, and one at once where an address vanishes under its
-// Service.
+// Keeps allocations and Services consistent after a write that was interrupted between its two steps:
+// checks everything at start and every three minutes, and a Service at once when its address vanishes.
 #pragma once
 
 #include <chrono>
@@ -16,16 +15,17 @@ namespace keelson::registry {
 
 class ServiceRepair {
  public:
-  // A warning to those who look after `about`, a Service or an IPAddress.
+  // Records a warning event about `about`, a Service or an IPAddress.
   using Warn = std::function<void(const Message& about, std::string_view reason, std::string note)>;
   ServiceRepair(ServiceAllocator& allocator, Clock& clock, Warn warn);
   ~ServiceRepair();
 
-  // Once, before the first write: node ports are learned here. Nothing is under way, so that all that has no
-  // Service goes.
+  // Call once, before the first write: learns the node ports, and removes everything without a Service,
+  // because no write is in progress.
   Result<> Start(const storage::Limits& limits);
-  // One look. An address that is younger than `grace` may be waiting for its Service.
+  // Checks everything once. An address younger than `grace` may be waiting for its Service.
   Result<> RunOnce(std::chrono::seconds grace, const storage::Limits& limits);
+  // Runs the checks until `stop`.
   void Run(std::stop_token stop);
 
  private:
@@ -36,7 +36,7 @@ class ServiceRepair {
   Result<> RepairAddress(const ObjectPtr& object, std::chrono::seconds grace, const storage::Limits& limits);
   bool HeldByService(const api::networking::v1::ParentReference& parent, std::string_view ip) const;
   void RepairPorts();
-  // false: it has changed meanwhile.
+  // False: the address has changed in the meantime.
   Result<bool> Remove(const ObjectPtr& address, const storage::Limits& limits);
 
   ServiceAllocator& allocator_;

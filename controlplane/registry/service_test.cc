@@ -1,4 +1,4 @@
-// Services in the registry: families, addresses, node ports, and what is left when a write was cut short.
+// Services in the registry: families, addresses, node ports, and the repair of interrupted writes.
 #include "controlplane/registry/ip_allocator.h"
 #include "controlplane/registry/service_families.h"
 #include "controlplane/registry/testing/fixture.h"
@@ -108,7 +108,7 @@ INSTANTIATE_TEST_SUITE_P(
                    {},
                    "spec.ipFamilyPolicy: Invalid value: \"SingleStack\": must be 'RequireDualStack' or "
                    "'PreferDualStack' when multiple cluster IPs are specified"},
-        // Headless: with a selector as any other, without one in both families wherever it is.
+        // Headless: with a selector like any other; without one dual stack everywhere.
         FamilyCase{std::string(kSelects) + R"(,"clusterIP":"None","clusterIPs":["None"]})",
                    "",
                    kOne,
@@ -158,7 +158,7 @@ INSTANTIATE_TEST_SUITE_P(
                    "PreferDualStack",
                    {"IPv4", "IPv6"},
                    ""},
-        // The policy alone is enough to go back to one.
+        // The policy alone is enough to return to one family.
         FamilyCase{
             TwoWith("SingleStack", kBothIps, kBothFamilies), kWasTwo, kTwo, "SingleStack", {"IPv4"}, ""},
         FamilyCase{
@@ -177,7 +177,7 @@ INSTANTIATE_TEST_SUITE_P(
             {},
             "spec.ipFamilyPolicy: Invalid value: \"PreferDualStack\": must be 'SingleStack' to release the "
             "secondary IP family"},
-        // A cluster that has become single stack does not change what is there.
+        // A cluster that becomes single stack does not change existing Services.
         FamilyCase{kWasTwo, kWasTwo, kOne, "PreferDualStack", {"IPv4", "IPv6"}, ""}));
 
 // ---- with etcd ----
@@ -199,7 +199,7 @@ class ServiceTest : public RegistryTest {
   Result<corev1::Service> Change(const std::string& name, const std::string& merge) {
     return Patch<corev1::Service>(name, PatchType::kMerge, merge);
   }
-  // Past the registry: what a crash, a user or another server may leave.
+  // Writes past the registry: what a crash, a user or another server may leave.
   template <typename T>
   void Store(const T& object) {
     storage::Conflict conflict;
@@ -301,7 +301,7 @@ TEST_F(ServiceTest, OnlyAddressesOfTheRangesAreHandedOut) {
 }
 
 TEST_F(ServiceTest, ExhaustedRangesSaySoAndMoreRangesHelp) {
-  Restart({"10.200.0.0/30"});  // default's range stays as it was made
+  Restart({"10.200.0.0/30"});  // the default ServiceCIDR keeps its range
   Erase<networkingv1::ServiceCIDR>("kubernetes");
   Restart({"10.200.0.0/30"});
   ASSERT_TRUE(Create(Service("a")));
@@ -352,7 +352,7 @@ TEST_F(ServiceTest, TypesComeAndGo) {
   const int port = node_port->spec().ports(0).node_port();
   EXPECT_GE(port, 30000);
   EXPECT_EQ(node_port->spec().external_traffic_policy(), "Cluster");
-  // What the client does not repeat is kept.
+  // Values that the client leaves out are kept.
   corev1::Service bare = Service("a");
   bare.mutable_metadata()->set_namespace_("default");
   bare.mutable_spec()->set_type("NodePort");
@@ -471,11 +471,11 @@ TEST_F(ServiceTest, MendsWhatACrashLeft) {
   ported.mutable_spec()->set_type("NodePort");
   ported.mutable_spec()->mutable_ports(0)->set_node_port(30300);
   ASSERT_TRUE(Create(ported));
-  // Killed after the address and before the Service; after the Service's end and before its address's.
+  // Killed after the address and before the Service; or after deleting the Service and before its address.
   Store(Address("10.96.0.70", "never-came"));
-  // A user's own are left alone.
+  // Addresses made by a user stay.
   Store(Address("10.96.0.71", "never-came", false));
-  // Lost, and written over.
+  // Lost, and overwritten.
   Erase<networkingv1::IPAddress>("10.96.0.60");
   ASSERT_TRUE(Create(Service("wrong")));
   const std::string wrong = Get<corev1::Service>("wrong")->spec().cluster_ip();
@@ -530,7 +530,7 @@ TEST_F(ServiceTest, AddressesThatVanishComeBackAtOnce) {
   ASSERT_TRUE(made);
   const std::string ip = made->spec().cluster_ip();
   std::jthread maintain([&](std::stop_token stop) { (*plane_)->Maintain(stop); });
-  // The watch under it starts within the first round; deleting again is harmless.
+  // The watch behind it starts within the first round; deleting again is harmless.
   for (int i = 0; i < 200; ++i) {
     if (Held(ip)) (void)Delete(Addresses(), ip, {}, "");
     std::vector<std::string> events = Events();

@@ -73,7 +73,7 @@ Strategy::Strategy(const ResourceInfo& info) : info_(info) {
   create_on_update_ = Contains({"endpoints", "events", "leases", "limitranges", "services", "runtimeclasses",
                                 "roles", "rolebindings", "clusterroles", "clusterrolebindings"},
                                info.resource);
-  // Kinds whose writers must say which version they change.
+  // Kinds whose writers must send a resourceVersion.
   unconditional_update_ = !Contains(
       {"leases", "leasecandidates", "apiservices", "customresourcedefinitions", "csinodes", "csidrivers",
        "csistoragecapacities", "runtimeclasses", "poddisruptionbudgets", "volumeattachments",
@@ -99,7 +99,7 @@ void Strategy::PrepareCreate(const Context&, Message& object) const {
 void Strategy::PrepareUpdate(const Context&, Message& object, const Message& old) const {
   if (has_status_) CopyField(old, object, "status");
   if (!counts_generation_) return;
-  // Objects written by others may have no generation yet.
+  // Objects that others wrote may have no generation yet.
   if (SpecDiffers(object, old)) api::MutableMeta(object).set_generation(api::Meta(old).generation() + 1);
 }
 

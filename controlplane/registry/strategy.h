@@ -1,5 +1,5 @@
-// What differs from kind to kind in a write. One small class a kind that differs; everything else is done
-// by the default one, from the shape of the type.
+// The differences between kinds in a write. Each kind that differs has a small class; the default class
+// derives everything else from the shape of the type.
 #pragma once
 
 #include <functional>
@@ -12,10 +12,10 @@
 
 namespace keelson::registry {
 
-// Which part of an object a write may touch.
+// The part of an object that a write may change.
 enum class Part { kMain, kStatus, kFinalize, kApproval, kEphemeralContainers, kResize };
 
-// Side effects of a write beyond its object: undone unless the write happens.
+// Side effects of a write beyond its object. They are undone unless Commit() or Abandon() is called.
 class Effects {
  public:
   ~Effects() { Run(undo_); }
@@ -25,7 +25,7 @@ class Effects {
     undo_.clear();
     Run(done_);
   }
-  // Whether the write has happened is not known: everything stays, for repairs to look at.
+  // Call when the outcome of the write is unknown: undoes nothing, and leaves the rest to the repairs.
   void Abandon() {
     undo_.clear();
     done_.clear();
@@ -52,34 +52,34 @@ class Strategy {
   explicit Strategy(const ResourceInfo& info);
   virtual ~Strategy() = default;
 
-  // What the way from a client's form to the stored one does, before managed fields are told: they are those
-  // of the outcome.
+  // Converts from the client's form to the stored one. Runs before managed fields are computed, which then
+  // describe the result.
   virtual void Fold(Message&) const {}
-  // After metadata is filled in and before validation. The default keeps status out of users' hands where
-  // the kind has a status subresource, and counts generations where upstream does.
+  // Run after metadata is filled in and before validation. The defaults keep users from writing status
+  // where the kind has a status subresource, and count generations where upstream does.
   virtual void PrepareCreate(const Context& context, Message& object) const;
   virtual void PrepareUpdate(const Context& context, Message& object, const Message& old) const;
-  // Other parts: what is not theirs stays as it was.
+  // Prepares a write to another part: resets everything that does not belong to the part.
   virtual void PreparePart(const Context& context, Part part, Message& object, const Message& old) const;
-  // Rules of the whole object that lib/k8s cannot know, after those that it does: `errors` has what these
-  // say. `old` is null on create.
+  // Rules for the whole object that lib/k8s cannot check. Runs after the rules there; `errors` already has
+  // their errors. `old` is null on create.
   virtual void Check(const Context&, Part, const Message& /*object*/, const Message* /*old*/,
                      k8s::FieldErrors& /*errors*/) const {}
-  // Addresses, ports. `old` is null on create; dry runs must leave no trace.
+  // Allocates addresses and ports. `old` is null on create; a dry run must leave no trace.
   virtual Result<> Allocate(const Context&, Message&, const Message*, Effects&) const { return {}; }
-  // The object is gone from storage.
+  // Called when the object has been removed from storage.
   virtual void Deleted(const Context&, const Message&) const {}
 
   virtual bool AllowsCreateOnUpdate() const { return create_on_update_; }
   virtual bool AllowsUnconditionalUpdate() const { return unconditional_update_; }
-  // Seconds before the object goes, or nullopt for kinds that go at once: only graceful ones show themselves
-  // with a deletionTimestamp before they go. `asked` is the client's wish, not negative.
+  // The grace period in seconds, or nullopt for kinds that are removed at once: only kinds with a grace
+  // period are visible with a deletionTimestamp first. `asked` is the client's request, not negative.
   virtual std::optional<int64_t> GracePeriod(const Message&, std::optional<int64_t> /*asked*/) const {
     return std::nullopt;
   }
-  // May an object that is being deleted, without finalizers, go for good?
+  // Whether an object that is being deleted and has no finalizers may be removed.
   virtual bool ReadyToGo(const Message& object) const;
-  // Owns nothing: what a deletion says about dependents has no effect.
+  // False for kinds that own nothing: options about dependents have no effect.
   bool collects_garbage() const { return collects_garbage_; }
   bool orphans_by_default() const { return orphans_by_default_; }
   bool returns_deleted_object() const { return returns_deleted_object_; }
@@ -95,21 +95,21 @@ class Strategy {
 };
 
 // ---- helpers for strategies ----
-// Makes field `name` of `to` what it is in `from`; nothing if the type has no such field.
+// Copies field `name` from `from` to `to`; does nothing if the type has no such field.
 void CopyField(const Message& from, Message& to, const char* name);
 void ClearField(Message& object, const char* name);
-// Anything but metadata and status differs.
+// Whether anything but metadata and status differs.
 bool SpecDiffers(const Message& a, const Message& b);
 
-// The strategy of every stored resource, made once.
+// Makes the strategy of a stored resource; called once per resource.
 class ServiceAllocator;
 std::unique_ptr<Strategy> MakeStrategy(const ResourceInfo& info, ServiceAllocator& allocator);
 
-// One file a family.
+// One file per family of kinds.
 std::unique_ptr<Strategy> MakePodStrategy(const ResourceInfo& info);
 std::unique_ptr<Strategy> MakeNamespaceStrategy(const ResourceInfo& info);
 std::unique_ptr<Strategy> MakeServiceStrategy(const ResourceInfo& info, ServiceAllocator& allocator);
-// The rest answer null when the kind is none of theirs.
+// The functions below return null when the kind is not theirs.
 std::unique_ptr<Strategy> MakeWorkloadStrategy(const ResourceInfo& info);
 std::unique_ptr<Strategy> MakeConfigStrategy(const ResourceInfo& info);
 std::unique_ptr<Strategy> MakeVolumeStrategy(const ResourceInfo& info);

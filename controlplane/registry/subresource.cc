@@ -1,4 +1,4 @@
-// Subresources of another kind than their parent: scale, binding.
+// Subresources of a different kind than their parent: scale, binding.
 #include <fmt/format.h>
 
 #include "controlplane/registry/field_manager.h"
@@ -13,7 +13,7 @@ namespace {
 
 using autoscalingv1::Scale;
 
-// The common part of four kinds.
+// The common fields of four kinds.
 struct Scaled {
   int32_t wanted = 0, present = 0;
   std::string selector;
@@ -71,7 +71,7 @@ Result<Scale> MakeScale(const Message& parent) {
   return scale;
 }
 
-// pods/binding's errors name that resource.
+// Errors of pods/binding name that resource.
 Error BindingConflict(std::string_view name, std::string_view why) {
   ErrorDetails details;
   details.name = std::string(name);
@@ -81,7 +81,7 @@ Error BindingConflict(std::string_view name, std::string_view why) {
       .WithDetails(std::move(details));
 }
 
-// So do those of scales.
+// So do errors of scale.
 Error ScaleConflict(const ResourceInfo& info, std::string_view name, std::string_view why) {
   ErrorDetails details;
   details.name = std::string(name);
@@ -106,7 +106,7 @@ void MarkScheduled(corev1::Pod& pod, Clock& clock) {
   condition->clear_message();
 }
 
-// Several errors as one that carries no details: as upstream answers a bad Binding.
+// Joins several errors into one without details, as upstream does for an invalid Binding.
 Error Joined(const k8s::FieldErrors& errors) {
   std::string text;
   for (const k8s::FieldError& error : errors) text += (text.empty() ? "" : ", ") + error.ToString();
@@ -128,7 +128,7 @@ Result<> Assign(corev1::Pod& pod, const corev1::Binding& binding, Clock& clock) 
   for (const auto& entry : binding.metadata().labels())
     (*pod.mutable_metadata()->mutable_labels())[entry.first] = entry.second;
   MarkScheduled(pod, clock);
-  pod.mutable_status()->clear_nominated_node_name();  // the promise is kept, or of no use any more
+  pod.mutable_status()->clear_nominated_node_name();  // the nomination is fulfilled or obsolete
   return {};
 }
 
@@ -144,7 +144,7 @@ Result<Written> Registry::Impl::UpdateScale(const ResourceInfo& scale_info, std:
                                             std::string_view name, const Change& change,
                                             const WriteOptions& options, bool fields_managed) {
   const ResourceInfo& main = MainRow(scale_info);
-  // Admission sees what changes: the parent.
+  // Admission sees the object that changes: the parent.
   UpdateRequest request{main, ns, name, Part::kMain, &main, {}, {}, false, true};
   request.change = [&](const Message& current) -> Result<std::unique_ptr<Message>> {
     ASSIGN_OR_RETURN(Scale before, MakeScale(current));

@@ -20,7 +20,7 @@ void LogAllUnenforced(const storage::Store& store) {
   for (const api::ResourceInfo& info : api::Resources()) {
     if (info.etcd_prefix.empty() || info.IsSubresource() || UnenforcedWarning(info).empty()) continue;
     store.ForEach(info, [&](const storage::ObjectPtr& object) {
-      // Versions that share their storage are looked at once.
+      // Versions that share their storage are reported once.
       if (&object->info() == &info) LogUnenforced(info, object->name());
     });
   }

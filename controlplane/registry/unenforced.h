@@ -1,5 +1,5 @@
-// Admission policies and webhook configurations: stored for whoever enforces them, and not enforced here.
-// Nobody who relies on them should miss that.
+// Admission policies and webhook configurations that this server stores for others to enforce, but does not
+// enforce itself. Users who rely on them get a warning.
 #pragma once
 
 #include <string_view>
@@ -12,9 +12,9 @@ class Store;
 
 namespace keelson::registry {
 
-// The warning for who writes an object of this (main) resource; empty: what it says is done.
+// The warning for a client that writes an object of this (main) resource; empty: the server enforces it.
 std::string_view UnenforcedWarning(const api::ResourceInfo& info);
-// One line for an object that was created, or is there when the server starts.
+// Logs one line about an object, when it is created or found at start.
 void LogUnenforced(const api::ResourceInfo& info, std::string_view name);
 void LogAllUnenforced(const storage::Store& store);
 

@@ -21,8 +21,8 @@ namespace {
 constexpr size_t kMaxGeneratedBase = 58;  // 63 less the suffix
 constexpr int kGenerateAttempts = 8;
 
-// Does the write leave everything as it is? Since when its manager has what it has does not count, and stays
-// as it was.
+// Whether the write changes nothing. Times in managed fields do not count, and are reset to the stored
+// ones.
 bool ChangesNothing(Message& object, const Message& old) {
   metav1::ObjectMeta& meta = api::MutableMeta(object);
   const metav1::ObjectMeta& before = api::Meta(old);
@@ -36,7 +36,7 @@ bool ChangesNothing(Message& object, const Message& old) {
   return same;
 }
 
-// What a create or update may say of managed fields, besides what the field manager looks at.
+// Checks the managed fields of a create or update beyond what the field manager checks.
 void CheckManagedFields(const Message& object, k8s::FieldErrors& errors) {
   for (k8s::FieldError& error : ValidateManagedFields(api::Meta(object).managed_fields()))
     errors.push_back(std::move(error));
@@ -63,7 +63,8 @@ void FillSystemFields(Message& object, Clock& clock) {
   meta.clear_self_link();
 }
 
-// Whether a resourceVersion in a create names a revision. Others ("0", and what is no number) are let pass.
+// Whether a resourceVersion in a create names a revision. Others ("0", and what is not a number) are
+// accepted.
 bool IsRevision(std::string_view text) {
   uint64_t value = 0;
   auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
@@ -74,7 +75,7 @@ void AddUnenforced(const ResourceInfo& info, std::vector<std::string>& warnings)
   if (std::string_view warning = UnenforcedWarning(info); !warning.empty()) warnings.emplace_back(warning);
 }
 
-// What no client may change: as in `old`, where it was left out or always.
+// Keeps fields that no client may change: always, or where the client left them out.
 void KeepSystemFields(Message& object, const Message& old) {
   metav1::ObjectMeta& meta = api::MutableMeta(object);
   const metav1::ObjectMeta& before = api::Meta(old);
@@ -91,7 +92,7 @@ void KeepSystemFields(Message& object, const Message& old) {
   meta.clear_self_link();
 }
 
-// One owner is named once; clients that send it twice are told.
+// Removes duplicate owners, with a warning for the client.
 void DedupOwners(Message& object, std::vector<std::string>& warnings) {
   auto& owners = *api::MutableMeta(object).mutable_owner_references();
   if (owners.size() < 2) return;
@@ -126,7 +127,7 @@ Result<> CheckName(const UpdateRequest& request, const Message& object) {
       fmt::format("the name of the object ({}) does not match the name on the URL ({})", name, request.name));
 }
 
-// The version that the client has said.
+// Checks the resourceVersion that the client sent.
 Result<> CheckVersion(const UpdateRequest& request, const Message& object, const storage::Object& current,
                       bool may_be_unconditional) {
   const std::string& version = api::Meta(object).resource_version();
@@ -151,14 +152,15 @@ Result<> CheckVersion(const UpdateRequest& request, const Message& object, const
   return {};
 }
 
-// A body's UID says which object it is meant for. A patch's is a change like any other, for validation.
+// A UID in a body says which object it is meant for. In a patch it is an ordinary change, for validation to
+// refuse.
 Result<> CheckUid(const UpdateRequest& request, const Message& object, const Message& old) {
   const std::string& uid = api::Meta(object).uid();
   if (request.patch || uid.empty() || uid == api::Meta(old).uid()) return {};
   return UidConflict(request.info, request.ns, request.name, uid, api::Meta(old).uid());
 }
 
-// A name that the server has made up may be made up anew.
+// For a generated name, asks the client to try again.
 Error ExistsError(const ResourceInfo& info, const metav1::ObjectMeta& meta) {
   Error error = AlreadyExistsError(info, meta.name());
   if (meta.generate_name().empty()) return error;
@@ -182,7 +184,7 @@ Result<> Registry::Impl::CheckNamespace(const ResourceInfo& info, std::string_vi
   static const ResourceInfo& namespaces = api::ResourceOf<corev1::Namespace>();
   ObjectPtr object = store.Peek(namespaces, ns);
   if (!object) {
-    // It may be so new that the cache does not have it.
+    // The namespace may be too new for the cache.
     ASSIGN_OR_RETURN(object, store.Get(namespaces, ns, "", limits));
   }
   if (!object) return NotFoundError(namespaces, ns);
@@ -226,7 +228,7 @@ Result<Written> Registry::Impl::Create(const ResourceInfo& info, const ResourceI
     FillSystemFields(*object, clock);
     k8s::SetDefaults(*object);
     strategy.Fold(*object);
-    // Before admission and the strategy: what they add is nobody's.
+    // Before admission and the strategy: nobody manages what they add.
     ManagedFields::Encoded managed;
     if (fields_managed) {
       managed.Swap(api::MutableMeta(*object).mutable_managed_fields());
@@ -238,7 +240,7 @@ Result<Written> Registry::Impl::Create(const ResourceInfo& info, const ResourceI
           options.admission(AdmissionPhase::kMutate, Operation::kCreate, requested, object.get(), nullptr));
       k8s::SetDefaults(*object);
     }
-    // What follows from the spec (QoS class, generation) follows from what admission has made of it.
+    // After admission: fields derived from the spec (QoS class, generation) must reflect its changes.
     strategy.PrepareCreate(context, *object);
     managed.Swap(api::MutableMeta(*object).mutable_managed_fields());
     api::Normalize(*object);
@@ -337,7 +339,7 @@ Result<Written> Registry::Impl::TryUpdate(const UpdateRequest& request, const Cu
   }
   managed.Swap(api::MutableMeta(*object).mutable_managed_fields());
   api::Normalize(*object);
-  // Validation wants the version; an unconditional update is one of whatever is there.
+  // Validation requires a version; an unconditional update gets the current one.
   api::MutableMeta(*object).set_resource_version(std::to_string(current.object->revision()));
   if (request.part == Part::kMain) RETURN_IF_ERROR(strategy.Allocate(context, *object, old.get(), effects));
   k8s::FieldErrors errors = ValidateChange(request, *object, *old);

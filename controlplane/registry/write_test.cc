@@ -1,4 +1,4 @@
-// What creates, updates and patches of every kind have in common: names, versions, owners, patches' errors.
+// The common behaviour of creates, updates and patches: names, versions, owners, errors of patches.
 #include "controlplane/registry/testing/fixture.h"
 
 namespace keelson::registry {

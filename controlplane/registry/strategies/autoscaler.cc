@@ -1,5 +1,5 @@
-// HorizontalPodAutoscaler of autoscaling/v1, where parts of spec and of status stand in annotations: they
-// belong to whoever writes the part.
+// HorizontalPodAutoscaler of autoscaling/v1, which keeps parts of spec and status in annotations: only
+// writers of that part may change them.
 #include "controlplane/registry/strategy.h"
 #include "lib/api/meta.h"
 

@@ -1,5 +1,5 @@
-// CertificateSigningRequest: who asks is fixed on creation, who approves writes Approved and Denied, the
-// signer writes everything else of the status.
+// CertificateSigningRequest: the requester is fixed on creation, approvers write the conditions Approved
+// and Denied, and the signer writes the rest of the status.
 #include <vector>
 
 #include "controlplane/registry/strategy.h"
@@ -16,7 +16,7 @@ class CertificateStrategy : public Strategy {
  public:
   using Strategy::Strategy;
 
-  // Who asks is what the server knows, not what the request says.
+  // The server knows the requester; ignore what the request says.
   void PrepareCreate(const Context& context, Message& object) const override {
     Strategy::PrepareCreate(context, object);
     auto& spec = *static_cast<Request&>(object).mutable_spec();
@@ -62,7 +62,7 @@ class CertificateStrategy : public Strategy {
     return out;
   }
 
-  // Decisions are as they were. One more or one less is left for validation to refuse.
+  // Keeps the decisions as they were. Validation refuses added or removed ones.
   static void KeepConditions(std::string_view type, Request& request, const Request& before) {
     const std::vector<int> now = Indices(request, type), then = Indices(before, type);
     if (now.size() != then.size()) return;

@@ -11,7 +11,7 @@ class SecretStrategy : public Strategy {
  public:
   using Strategy::Strategy;
 
-  // stringData is for writing only: it goes into data, over what is there.
+  // stringData is write-only: it is merged over data.
   void Fold(Message& object) const override {
     auto& secret = static_cast<corev1::Secret&>(object);
     for (const auto& entry : secret.string_data()) (*secret.mutable_data())[entry.first] = entry.second;
@@ -33,7 +33,7 @@ class ServiceAccountStrategy : public Strategy {
   }
 
  private:
-  // Its secrets are of its own namespace; of a reference only the name counts.
+  // Its secrets are in its own namespace, so only the name of a reference counts.
   static void KeepNamesOnly(Message& object) {
     for (corev1::ObjectReference& secret : *static_cast<corev1::ServiceAccount&>(object).mutable_secrets()) {
       const std::string name = secret.name();
@@ -54,7 +54,7 @@ class LimitRangeStrategy : public Strategy {
   }
 };
 
-// Coordinated leader election is off by default: its fields are kept only where they have been before.
+// Coordinated leader election is off by default: its fields stay only where they already were.
 class LeaseStrategy : public Strategy {
  public:
   using Strategy::Strategy;
@@ -87,7 +87,7 @@ class EndpointSliceStrategy : public Strategy {
     const auto& before = static_cast<const discoveryv1::EndpointSlice&>(old);
     DropTopology(slice, &before);
     Strategy::PrepareUpdate(context, object, old);
-    // Labels tell which Service a slice is of: a new generation too.
+    // Labels say which Service a slice belongs to, so changing them changes the generation too.
     if (slice.metadata().generation() == before.metadata().generation() &&
         !SameLabels(slice.metadata().labels(), before.metadata().labels()))
       slice.mutable_metadata()->set_generation(before.metadata().generation() + 1);
@@ -101,7 +101,7 @@ class EndpointSliceStrategy : public Strategy {
              return other != b.end() && other->second == label.second;
            });
   }
-  // Of older versions of the API; stays only where it is already.
+  // A field of older API versions; it stays only where it already was.
   static void DropTopology(discoveryv1::EndpointSlice& slice, const discoveryv1::EndpointSlice* old) {
     if (old) {
       for (const discoveryv1::Endpoint& endpoint : old->endpoints()) {
@@ -112,7 +112,7 @@ class EndpointSliceStrategy : public Strategy {
   }
 };
 
-// Has no generation until something changes that nodes must act on.
+// Has no generation until a change that nodes must act on.
 class CsiDriverStrategy : public Strategy {
  public:
   using Strategy::Strategy;
@@ -124,7 +124,7 @@ class CsiDriverStrategy : public Strategy {
   }
 };
 
-// Its generation stays what it was made with.
+// Its generation never changes.
 class PriorityClassStrategy : public Strategy {
  public:
   using Strategy::Strategy;

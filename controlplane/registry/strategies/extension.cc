@@ -1,5 +1,5 @@
-// CustomResourceDefinition, APIService, ResourceClaim, ResourceSlice, and kinds whose status writers may not
-// touch metadata.
+// CustomResourceDefinition, APIService, ResourceClaim, ResourceSlice, and kinds where status writers may
+// not change metadata.
 #include <algorithm>
 #include <set>
 
@@ -16,7 +16,7 @@ namespace apiextensionsv1 = api::apiextensions::v1;
 namespace apiregistrationv1 = api::apiregistration::v1;
 namespace resourcev1 = api::resource::v1;
 
-// What a status writer sends of metadata is ignored.
+// Ignores the metadata that a status writer sends.
 class GuardedStrategy : public Strategy {
  public:
   using Strategy::Strategy;
@@ -47,7 +47,7 @@ class DefinitionStrategy : public GuardedStrategy {
   }
 
  private:
-  // Every version that objects have ever been stored in.
+  // Records every version that objects have ever been stored in.
   static void RememberStored(Message& object) {
     auto& definition = static_cast<apiextensionsv1::CustomResourceDefinition&>(object);
     for (const auto& version : definition.spec().versions()) {
@@ -64,7 +64,7 @@ class ApiServiceStrategy : public GuardedStrategy {
  public:
   using GuardedStrategy::GuardedStrategy;
 
-  // What this server answers itself is available at once.
+  // A group version that this server serves itself is available at once.
   void PrepareCreate(const Context& context, Message& object) const override {
     Strategy::PrepareCreate(context, object);
     auto& service = static_cast<apiregistrationv1::APIService&>(object);
@@ -82,7 +82,7 @@ class ResourceClaimStrategy : public GuardedStrategy {
  public:
   using GuardedStrategy::GuardedStrategy;
 
-  // What drivers say of a device goes with its allocation.
+  // Drivers' device status goes when the allocation does.
   void PreparePart(const Context& context, Part part, Message& object, const Message& old) const override {
     GuardedStrategy::PreparePart(context, part, object, old);
     if (part != Part::kStatus) return;
@@ -136,8 +136,8 @@ class ResourceSliceStrategy : public Strategy {
       return !device.node_allocatable_resource_mappings().empty();
     });
   }
-  // Fields of features that are alpha (DRAListTypeAttributes, DRANodeAllocatableResources) come in only where
-  // they have been.
+  // Fields of alpha features (DRAListTypeAttributes, DRANodeAllocatableResources) are dropped unless
+  // already used.
   static void DropAlpha(Spec& spec, const Spec* old) {
     const bool lists = HasLists(spec) && !(old && HasLists(*old));
     const bool mappings = HasMappings(spec) && !(old && HasMappings(*old));

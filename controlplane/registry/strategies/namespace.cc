@@ -5,7 +5,7 @@
 namespace keelson::registry {
 namespace {
 
-// A namespace's life:
+// The life of a namespace:
 //   Active --delete--> Terminating (deletionTimestamp) --spec.finalizers emptied (/finalize)--> gone
 class NamespaceStrategy : public Strategy {
  public:
@@ -15,7 +15,7 @@ class NamespaceStrategy : public Strategy {
     Strategy::PrepareCreate(context, object);
     auto& ns = static_cast<corev1::Namespace&>(object);
     ns.mutable_status()->set_phase("Active");
-    // Holds the namespace until the namespace controller has emptied it.
+    // Keeps the namespace until the namespace controller has emptied it.
     auto& finalizers = *ns.mutable_spec()->mutable_finalizers();
     if (std::find(finalizers.begin(), finalizers.end(), "kubernetes") == finalizers.end())
       *finalizers.Add() = "kubernetes";
@@ -23,7 +23,7 @@ class NamespaceStrategy : public Strategy {
 
   void PrepareUpdate(const Context& context, Message& object, const Message& old) const override {
     Strategy::PrepareUpdate(context, object, old);
-    CopyField(old, object, "spec");  // finalizers have a subresource of their own
+    CopyField(old, object, "spec");  // finalizers have their own subresource
   }
 
   void PreparePart(const Context& context, Part part, Message& object, const Message& old) const override {

@@ -7,7 +7,7 @@
 namespace keelson::registry {
 namespace {
 
-// Old clients do not know observedGeneration, and would lose it.
+// Keeps observedGeneration, which old clients do not know and would lose.
 void KeepObservedGenerations(corev1::PodStatus& status, const corev1::PodStatus& old) {
   if (status.observed_generation() == 0 && old.observed_generation() != 0)
     status.set_observed_generation(old.observed_generation());
@@ -21,7 +21,7 @@ void KeepObservedGenerations(corev1::PodStatus& status, const corev1::PodStatus&
   }
 }
 
-// podIP and podIPs say the same; older kubelets send only one of them.
+// podIP and podIPs hold the same; older kubelets send only one of them.
 void SyncAddresses(corev1::PodStatus& status) {
   if (status.pod_ips_size() == 0 && !status.pod_ip().empty()) status.add_pod_ips()->set_ip(status.pod_ip());
   if (status.pod_ips_size() > 0) status.set_pod_ip(status.pod_ips(0).ip());
@@ -29,8 +29,8 @@ void SyncAddresses(corev1::PodStatus& status) {
     status.add_host_ips()->set_ip(status.host_ip());
 }
 
-// Takes resources and resize policies from `wanted`. Where the containers are not those of the pod, they are
-// taken as they are, for validation to refuse.
+// Takes resources and resize policies from `wanted`. If its containers are not the pod's, takes them as
+// they are, for validation to refuse.
 template <typename Containers>
 void TakeResources(const Containers& wanted, Containers& containers) {
   bool same = wanted.size() == containers.size();
@@ -92,7 +92,7 @@ class PodStrategy : public Strategy {
     const auto& before = static_cast<const corev1::Pod&>(old);
     if (part == Part::kStatus) {
       Strategy::PreparePart(context, part, object, old);
-      // Old kubelets corrupt owners, and with them garbage collection.
+      // Old kubelets corrupt owner references, and so garbage collection.
       *pod.mutable_metadata()->mutable_owner_references() = before.metadata().owner_references();
       KeepStatus(*pod.mutable_status(), before.status());
       return;
@@ -112,7 +112,7 @@ class PodStrategy : public Strategy {
 
   std::optional<int64_t> GracePeriod(const Message& object, std::optional<int64_t> asked) const override {
     const auto& pod = static_cast<const corev1::Pod&>(object);
-    // Nobody runs it (yet, or any more): there is nothing to wait for.
+    // No kubelet runs it (yet, or any more), so there is nothing to wait for.
     if (pod.spec().node_name().empty()) return 0;
     if (pod.status().phase() == "Failed" || pod.status().phase() == "Succeeded") return 0;
     int64_t period = asked.value_or(pod.spec().has_termination_grace_period_seconds()
@@ -122,7 +122,7 @@ class PodStrategy : public Strategy {
   }
 
  private:
-  // What clients that do not know a field must not lose.
+  // Keeps fields that clients may not know.
   static void KeepStatus(corev1::PodStatus& status, const corev1::PodStatus& old) {
     if (status.qos_class().empty() && !old.qos_class().empty()) status.set_qos_class(old.qos_class());
     if (status.resource_claim_statuses().empty())

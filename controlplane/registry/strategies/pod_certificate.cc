@@ -1,5 +1,5 @@
-// PodCertificateRequest: the key that is to be certified belongs to who asks, and what a signer hands out is
-// for that key and as long-lived as was asked for.
+// PodCertificateRequest: the requester must hold the private key, and the signer must issue a certificate
+// for that key, with at most the requested lifetime.
 #include <fmt/format.h>
 
 #include "controlplane/registry/strategy.h"
@@ -23,7 +23,7 @@ using k8s::Path;
 using std::chrono::minutes;
 using std::chrono::seconds;
 
-// As Go prints it.
+// Prints like Go.
 std::string Printed(const metav1::Time& time) {
   std::string text = api::FormatTime(time);
   text[text.find('T')] = ' ';
@@ -35,7 +35,7 @@ class KeyCheck {
  public:
   KeyCheck(const Spec& spec, FieldErrors& errors) : spec_(spec), errors_(errors) {}
 
-  // The key to certify, if it is of a kind that is taken and whoever asks has the other half of it.
+  // The key to certify, if its type is supported and the requester has proved possession.
   std::optional<PublicKey> Run() {
     const Path spec("spec");
     if (!spec_.stub_pkcs10_request().empty()) {
@@ -92,7 +92,7 @@ class KeyCheck {
   FieldErrors& errors_;
 };
 
-// Of a chain that has just been handed out. Looks no further than the first thing that is wrong.
+// Checks a newly issued chain. Stops at the first problem.
 class ChainCheck {
  public:
   ChainCheck(const Request& request, WallTime now, FieldErrors& errors)
@@ -103,7 +103,7 @@ class ChainCheck {
     std::optional<IssuedCertificate> leaf = Leaf(rest);
     if (!leaf) return;
     CheckNames(*leaf);
-    FieldErrors ignored;  // the key was checked when it was asked for
+    FieldErrors ignored;  // the key was checked on creation
     const std::optional<PublicKey> wanted = KeyCheck(spec_, ignored).Run();
     if (!wanted || !(leaf->key == *wanted))
       return RefuseChain("leaf certificate was not issued to the requested public key");
@@ -227,7 +227,7 @@ class PodCertificateStrategy : public Strategy {
     Strategy::PreparePart(context, part, object, old);
     auto& request = static_cast<Request&>(object);
     const auto& before = static_cast<const Request&>(old);
-    // The status is the signer's, and nothing else.
+    // Only the status comes from the signer.
     metav1::ObjectMeta& meta = *request.mutable_metadata();
     *meta.mutable_labels() = before.metadata().labels();
     *meta.mutable_annotations() = before.metadata().annotations();

@@ -1,4 +1,4 @@
-// What a new pod is given beyond its defaults.
+// Fields that a new pod gets beyond its defaults.
 #pragma once
 
 #include <string>
@@ -8,10 +8,10 @@
 
 namespace keelson::registry {
 
-// matchLabelKeys and mismatchLabelKeys of affinity terms and spread constraints become requirements of their
-// selectors, with the pod's own labels' values.
+// Adds requirements for matchLabelKeys and mismatchLabelKeys to the selectors of affinity terms and spread
+// constraints, with the values of the pod's own labels.
 void MergeLabelKeys(corev1::Pod& pod);
-// AppArmor annotations and fields say the same: each is filled in from the other. Warns of annotations.
+// Makes AppArmor annotations and fields agree: fills each in from the other. Warns about annotations.
 void SyncAppArmor(corev1::Pod& pod, std::vector<std::string>* warnings);
 
 }  // namespace keelson::registry

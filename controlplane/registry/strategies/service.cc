@@ -1,4 +1,4 @@
-// Services: addresses and ports that the cluster hands out, and the fields that depend on the type.
+// Services: addresses and ports that the cluster assigns, and fields that depend on the type.
 #include <algorithm>
 #include <map>
 #include <set>
@@ -24,7 +24,8 @@ bool NeedsClusterIp(const ServiceSpec& spec) {
   return spec.type() == "ClusterIP" || spec.type() == "NodePort" || IsBalanced(spec);
 }
 bool NeedsNodePorts(const ServiceSpec& spec) { return spec.type() == "NodePort" || IsBalanced(spec); }
-// Load balancers that reach pods directly may do without; ports that are named are taken all the same.
+// Load balancers that reach pods directly may do without node ports; ports given explicitly are still
+// taken.
 bool GetsNodePorts(const ServiceSpec& spec) {
   return spec.type() == "NodePort" || (IsBalanced(spec) && spec.allocate_load_balancer_node_ports());
 }
@@ -45,7 +46,7 @@ std::set<int> NodePorts(const ServiceSpec& spec) {
   return ports;
 }
 
-// clusterIP is clusterIPs[0] in an older place: who changed only that one means both.
+// clusterIP is the older form of clusterIPs[0]: a client that changes only clusterIP means both.
 void SyncClusterIps(ServiceSpec& spec, const ServiceSpec* old) {
   const bool untouched = old ? SameClusterIps(spec, *old) : spec.cluster_ips_size() == 0;
   const bool changed = spec.cluster_ip() != (old ? old->cluster_ip() : "");
@@ -54,7 +55,7 @@ void SyncClusterIps(ServiceSpec& spec, const ServiceSpec* old) {
   if (!spec.cluster_ip().empty()) spec.add_cluster_ips(spec.cluster_ip());
 }
 
-// A port without a number of its own gets back the one that its name had.
+// A port without a node port gets the one that the old port of its name had.
 void KeepNodePorts(ServiceSpec& spec, const ServiceSpec& old) {
   std::set<int> before = NodePorts(old), used;
   for (int port : NodePorts(spec)) {
@@ -70,7 +71,7 @@ void KeepNodePorts(ServiceSpec& spec, const ServiceSpec& old) {
   }
 }
 
-// What the client left out on an update is what was allocated before.
+// On an update, fields that the client left out keep their allocated values.
 void KeepAllocated(ServiceSpec& spec, const ServiceSpec& old) {
   if (NeedsClusterIp(spec) && NeedsClusterIp(old)) {
     if (spec.cluster_ip().empty()) spec.set_cluster_ip(old.cluster_ip());
@@ -82,7 +83,7 @@ void KeepAllocated(ServiceSpec& spec, const ServiceSpec& old) {
     spec.set_health_check_node_port(old.health_check_node_port());
 }
 
-// After a change of type: values that only the old type had and that the client merely sent back.
+// After a change of type, removes values that only the old type has and that the client merely sent back.
 void DropOfOldType(Service& service, const ServiceSpec& old) {
   ServiceSpec& spec = *service.mutable_spec();
   if (NeedsClusterIp(old) && !NeedsClusterIp(spec)) {
@@ -109,18 +110,19 @@ void DropOfOldType(Service& service, const ServiceSpec& old) {
   if (HasExternalTraffic(old) && !HasExternalTraffic(spec) &&
       spec.external_traffic_policy() == old.external_traffic_policy())
     spec.clear_external_traffic_policy();
-  // The balancer itself goes later; nobody needs to see that.
+  // The load balancer itself is removed later; hide it at once.
   if (!IsBalanced(spec) && service.has_status()) service.mutable_status()->clear_load_balancer();
 }
 
-// The ports of one write: taken now, given back if it fails; the ones that it drops are given back if not.
+// The ports of one write: taken at once and released on failure; ports that the write drops are released on
+// success.
 class PortOperation {
  public:
   PortOperation(const Context& context, PortAllocator& allocator, Effects& effects)
       : allocator_(allocator), effects_(effects), dry_run_(context.options.dry_run) {}
 
   Result<> Claim(int port) {
-    // A dry run takes nothing, so that it has to remember what it would have taken.
+    // A dry run takes nothing, so it remembers what it would have taken.
     if (!ours_.insert(port).second) return Error(Code::kInvalid, "provided port is already allocated");
     RETURN_IF_ERROR(allocator_.Claim(port, dry_run_));
     Undo(port);
@@ -197,7 +199,7 @@ class ServiceStrategy : public Strategy {
     return k8s::ToInvalid(info_.Gvk(), service.metadata().name(), {std::move(error)});
   }
 
-  // One address for every family that has none, unless it had one before.
+  // Allocates an address for every family that has none and had none before.
   Result<> AllocateIps(const Context& context, Service& service, const ServiceSpec* old,
                        Effects& effects) const {
     ServiceSpec& spec = *service.mutable_spec();
@@ -209,7 +211,7 @@ class ServiceStrategy : public Strategy {
         RETURN_IF_ERROR(TakeIp(context, service, i, effects));
       if (spec.cluster_ips_size() > 0) spec.set_cluster_ip(spec.cluster_ips(0));
     }
-    // A Service that becomes headless is refused by validation.
+    // Validation refuses a Service that becomes headless.
     if (!had || context.options.dry_run || IsHeadless(spec)) return {};
     for (int i = kept; i < old->cluster_ips_size(); ++i) {
       effects.OnDone([ips = &allocator_.ips(), ip = old->cluster_ips(i), owner = RefOf(service)] {
@@ -254,7 +256,7 @@ class ServiceStrategy : public Strategy {
     return {};
   }
 
-  // The protocols of one port number share a node port where they can.
+  // Ports with the same number and different protocols share a node port if possible.
   Result<> NewNodePorts(Service& service, PortOperation& operation) const {
     ServiceSpec& spec = *service.mutable_spec();
     std::map<int, int> by_port;

@@ -1,5 +1,5 @@
-// Who may write which part of a kind, and what the server fills in: volumes, certificates, autoscalers,
-// custom resources and the like.
+// Who may write which part of a kind, and fields that the server fills in: volumes, certificates,
+// autoscalers, custom resources and the like.
 #include "controlplane/registry/testing/fixture.h"
 #include "lib/api/proto/apiextensions_v1.pb.h"
 #include "lib/api/proto/apiregistration_v1.pb.h"
@@ -105,7 +105,7 @@ TEST_F(StrategyTest, RequestsAreDecidedByApproversOnly) {
   EXPECT_TRUE(written->status().conditions(0).has_last_update_time());
   EXPECT_TRUE(written->status().conditions(0).has_last_transition_time());
   EXPECT_EQ(written->metadata().labels().at("by"), "me");
-  // Status writers cannot reword the decision.
+  // Status writers cannot change a decision's text.
   Request reworded = *written;
   reworded.mutable_status()->mutable_conditions(0)->set_message("changed");
   written = Update(reworded, &Row("certificates.k8s.io", "certificatesigningrequests/status"));
@@ -197,7 +197,7 @@ TEST_F(StrategyTest, ServersFillInStatus) {
   ASSERT_TRUE(definition) << definition.error().message();
   ASSERT_EQ(definition->status().stored_versions_size(), 1);
   EXPECT_EQ(definition->status().stored_versions(0), "v1");
-  // Status writers leave metadata alone.
+  // Status writers cannot change metadata.
   Definition labelled = *definition;
   (*labelled.mutable_metadata()->mutable_labels())["a"] = "b";
   labelled.mutable_status()->set_observed_generation(1);
@@ -266,7 +266,7 @@ TEST_F(StrategyTest, AlphaFieldsOfSlicesAreDropped) {
   EXPECT_TRUE(made->spec().devices(0).node_allocatable_resource_mappings().empty());
   (*made->mutable_spec()->mutable_devices(0)->mutable_attributes())["x"].clear_int_();
   (*made->mutable_spec()->mutable_devices(0)->mutable_attributes())["x"].add_ints(1);
-  // Without its list it has no value.
+  // Invalid without its list.
   EXPECT_EQ(Update(*made).error().code(), Code::kInvalid);
 }
 

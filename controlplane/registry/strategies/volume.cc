@@ -50,8 +50,8 @@ class ClaimStrategy : public Strategy {
   }
 
  private:
-  // dataSource takes claims and snapshots only, anything else is ignored; where one of the two fields is
-  // given the other follows. References into other namespaces are off by default.
+  // dataSource accepts only claims and snapshots, others are ignored. If one of the two fields is set, the
+  // other follows. References to other namespaces are off by default.
   static void SettleSources(corev1::PersistentVolumeClaimSpec& spec,
                             const corev1::PersistentVolumeClaimSpec* old) {
     if (!(old && old->has_data_source_ref()) && !spec.data_source_ref().namespace_().empty())

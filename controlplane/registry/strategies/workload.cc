@@ -1,4 +1,4 @@
-// Kinds that carry a pod template.
+// Kinds with a pod template.
 #include <algorithm>
 
 #include <fmt/format.h>
@@ -14,7 +14,7 @@ namespace {
 
 namespace batchv1 = api::batch::v1;
 
-// Where each kind has its template's spec; null: there is none.
+// The spec of each kind's template; null: none.
 template <typename T>
 corev1::PodSpec* TemplateSpec(T& object) {
   return object.spec().has_template_() ? object.mutable_spec()->mutable_template_()->mutable_spec() : nullptr;
@@ -62,7 +62,7 @@ class StatefulSetStrategy : public TemplateStrategy<appsv1::StatefulSet> {
     k8s::DropDisabledFields(*static_cast<appsv1::StatefulSet&>(object).mutable_spec(), nullptr);
     TemplateStrategy::PrepareCreate(context, object);
   }
-  // Before the generation is looked at.
+  // Runs before the generation is compared.
   void PrepareUpdate(const Context& context, Message& object, const Message& old) const override {
     k8s::DropDisabledFields(*static_cast<appsv1::StatefulSet&>(object).mutable_spec(),
                             &static_cast<const appsv1::StatefulSet&>(old).spec());
@@ -70,7 +70,7 @@ class StatefulSetStrategy : public TemplateStrategy<appsv1::StatefulSet> {
   }
 };
 
-// Rollouts compare annotations too, so a change of them is one of the object.
+// Rollouts compare annotations too, so changing them changes the generation.
 class DeploymentStrategy : public TemplateStrategy<appsv1::Deployment> {
  public:
   using TemplateStrategy::TemplateStrategy;
@@ -102,14 +102,14 @@ class JobStrategy : public TemplateStrategy<batchv1::Job> {
     TemplateStrategy::PrepareCreate(context, object);
     auto& job = static_cast<batchv1::Job&>(object);
     if (job.spec().manual_selector()) return;
-    // A selector that no other Job can share: the Job's own UID. What the user has set already is kept, for
+    // A selector that no other Job can share: the Job's own UID. Keeps what the user has set, for
     // validation to refuse.
     const std::string uid = job.metadata().uid(), name = job.metadata().name();
     auto& labels = *job.mutable_spec()->mutable_template_()->mutable_metadata()->mutable_labels();
     for (const char* key : {"job-name", "batch.kubernetes.io/job-name"}) labels.insert({key, name});
     for (const char* key : {"controller-uid", kUidLabel}) labels.insert({key, uid});
     job.mutable_spec()->mutable_selector()->mutable_match_labels()->insert({kUidLabel, uid});
-    // Labels that are not given are the template's.
+    // A Job without labels gets the template's.
     if (job.metadata().labels().empty()) *job.mutable_metadata()->mutable_labels() = labels;
   }
 
@@ -117,7 +117,7 @@ class JobStrategy : public TemplateStrategy<batchv1::Job> {
   static constexpr const char* kUidLabel = "batch.kubernetes.io/controller-uid";
 };
 
-// The template's generation, which apps/v1 shows as an annotation only.
+// Maintains the template's generation, which apps/v1 shows only as an annotation.
 class DaemonSetStrategy : public TemplateStrategy<appsv1::DaemonSet> {
  public:
   using TemplateStrategy::TemplateStrategy;

@@ -1,4 +1,4 @@
-// A registry over a real etcd, for the tests beside it.
+// A registry on a real etcd, for its tests.
 #pragma once
 
 #include <future>
@@ -23,7 +23,7 @@ inline const ResourceInfo& Row(std::string_view group, std::string_view resource
   return *api::FindResource(group, "v1", resource);
 }
 
-// A store and a registry on an etcd, as one control plane has them.
+// A store and a registry on an etcd, like those of one control plane.
 class Plane {
  public:
   explicit Plane(etcd::TestEtcd& etcd, Config config = {})
