@@ -67,8 +67,8 @@ struct Comparison {
 
 // ---- on wire bytes: fast enough for every write ----
 // Compares objects as Go would print them: absent value-form fields count as zeros where JSON has those.
-// Both must be canonical (codec.h), with map keys in one order. False when a list item has none of its
-// keys, so that it cannot be identified.
+// Both must be canonical (lib/api/codec/codec.h), with map keys in one order. False when a list item has
+// none of its keys, so that it cannot be identified.
 bool CompareWire(const Shape& shape, std::string_view old_object, std::string_view new_object,
                  Comparison& out);
 

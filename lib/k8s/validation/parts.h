@@ -34,7 +34,7 @@ std::string_view Trim(std::string_view text);  // white space at both ends
 // Like CheckEnum(), but an empty value is NotSupported, not Required.
 void CheckOneOf(std::string_view value, const std::vector<std::string_view>& supported, const Path& path,
                 FieldErrors& errors);
-// Prints the value in upstream's internal type (internal_form.h).
+// Prints the value in upstream's internal type (lib/k8s/internal_form.h).
 FieldError InvalidInternal(const Path& path, const google::protobuf::Message& value, std::string_view detail);
 FieldError DuplicateInternal(const Path& path, const google::protobuf::Message& value,
                              std::string_view detail = "");

@@ -1,5 +1,5 @@
 // Rules that an object must satisfy to be stored, by kind, with upstream's messages. Objects must have
-// their defaults (defaulting.h). Pure and thread safe. An empty result means valid.
+// their defaults (lib/k8s/defaulting/defaulting.h). Pure and thread safe. An empty result means valid.
 #pragma once
 
 #include <string_view>
