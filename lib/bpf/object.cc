@@ -50,8 +50,8 @@ std::string LastLines(const std::string& log, int lines) {
 }
 
 Error Told(int errnum, const std::string& what, const std::string& log) {
-  if (errnum >= __LIBBPF_ERRNO__START)
-    errnum = EINVAL;  // libbpf's own codes, for files that are no BPF objects
+  // libbpf's own codes, for files that are no BPF objects.
+  if (errnum >= __LIBBPF_ERRNO__START) errnum = EINVAL;
   Error out = Error::FromErrno(errnum, what);
   if (log.empty()) return out;
   return Error(out.code(), out.message() + ": " + LastLines(log, 6), errnum);

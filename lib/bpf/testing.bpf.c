@@ -1,4 +1,4 @@
-// For bpf_test: says which packets begin with what a map holds.
+// For bpf_test: finds packets whose first word is in a map, and replaces the word by its value.
 #include <linux/bpf.h>
 
 #include <bpf/bpf_helpers.h>

@@ -18,8 +18,8 @@ constexpr int kMetadata = 1, kManagedFields = 17;
 struct Field {
   int number = 0;
   bool delimited = false;
-  std::string_view whole,
-      payload;  // with and without tag and length; `payload` if delimited
+  // With and without tag and length; `payload` only for length-delimited fields.
+  std::string_view whole, payload;
 };
 
 template <typename Each>

@@ -69,8 +69,7 @@ void EnableControllers(const std::string& root, const std::string& path) {
   std::vector<std::string> parts = Split(path, '/');
   for (size_t i = 0; i <= parts.size(); ++i) {
     for (const std::string& name : Split(Trim(*available), ' '))
-      (void)WriteFile(dir + "/cgroup.subtree_control",
-                      "+" + name);  // fails for some: realtime, threads
+      (void)WriteFile(dir + "/cgroup.subtree_control", "+" + name);  // fails for some: realtime, threads
     if (i < parts.size()) dir += "/" + parts[i];
     if (i + 1 >= parts.size()) break;  // the last one holds processes, or the runtime splits it further
   }

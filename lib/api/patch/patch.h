@@ -39,7 +39,7 @@ inline constexpr size_t kMaxJsonPatchOperations = 10'000;  // as upstream
 Result<boost::json::value> ApplyJsonPatch(boost::json::value document, const boost::json::value& patch);
 // RFC 7386. Cannot fail.
 boost::json::value ApplyMergePatch(boost::json::value document, const boost::json::value& patch);
-// kBadRequest or kInternal, as upstream, for a malformed patch. Supports the directives $patch (replace,
+// kBadRequest, kInvalid or kInternal, as upstream, for a bad patch. Supports the directives $patch (replace,
 // delete, merge), $deleteFromPrimitiveList/x, $setElementOrder/x and $retainKeys.
 Result<boost::json::value> ApplyStrategicMergePatch(boost::json::value document,
                                                     const boost::json::value& patch, const TypeView& type);
