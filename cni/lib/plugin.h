@@ -42,7 +42,6 @@ struct Request {
   const PluginTable* siblings = nullptr;      // in the same program; see delegate.h
 };
 
-// A null `status` means always available, a null `gc` nothing to do.
 struct Plugin {
   std::string about;
   std::function<Outcome<AddResult>(const Request&)> add;

@@ -102,8 +102,8 @@ struct Deleted {
 };
 
 struct Config {
-  std::vector<std::string> service_cidrs = {
-      "10.96.0.0/12"};  // one or two (dual stack), the first is the default
+  // One, or two for dual stack; the first is the default.
+  std::vector<std::string> service_cidrs = {"10.96.0.0/12"};
   int node_port_first = 30000, node_port_last = 32767;
   std::chrono::seconds event_ttl{3600};
 };

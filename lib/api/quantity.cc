@@ -8,8 +8,8 @@ namespace {
 __extension__ typedef __int128 Int128;
 
 constexpr int64_t kNano = 1'000'000'000;
-constexpr Int128 kMax =
-    Int128{std::numeric_limits<int64_t>::max()} * kNano;  // Kubernetes' upper limit for amounts
+// Kubernetes' upper limit for amounts.
+constexpr Int128 kMax = Int128{std::numeric_limits<int64_t>::max()} * kNano;
 
 constexpr std::string_view kDecimalSuffixes[] = {"n", "u", "m", "", "k", "M", "G", "T", "P", "E"};
 constexpr std::string_view kBinarySuffixes[] = {"", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei"};

@@ -1,5 +1,8 @@
 // Typed access to a Kubernetes API over protobuf. Thread safe; copies share the transport.
 //
+// `ns` is empty for cluster-scoped kinds. Errors have the code of the server's Status (kNotFound,
+// kAlreadyExists, kConflict, kInvalid, ...); kUnavailable, kTimeout and kCancelled come from the transport.
+//
 //   RestClient api(transport);
 //   ASSIGN_OR_RETURN(corev1::Pod pod, api.Get<corev1::Pod>("default", "web-1"));
 #pragma once

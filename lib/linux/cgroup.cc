@@ -267,8 +267,8 @@ std::string Cgroups::ChildWith(const std::string& path, const std::string& part)
   auto names = ListDir(MemoryDir(path));
   if (!names) return "";
   for (const std::string& name : *names) {
-    const bool monitor =
-        name.find("conmon") != std::string::npos;  // crio-conmon-ID.scope beside crio-ID.scope
+    // crio-conmon-ID.scope is beside crio-ID.scope.
+    const bool monitor = name.find("conmon") != std::string::npos;
     if (!monitor && name.find(part) != std::string::npos) return path + "/" + name;
   }
   return "";

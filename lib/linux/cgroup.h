@@ -59,8 +59,8 @@ struct DeviceIo {
 struct CgroupAccount {
   std::optional<uint64_t> cpu_user_nanos, cpu_system_nanos;
   std::optional<uint64_t> periods, throttled_periods, throttled_nanos;
-  std::optional<uint64_t> cpu_shares, cpu_quota_us,
-      cpu_period_us;  // shares on v1's scale; no limit: no quota
+  // Shares are on v1's scale. Without a limit there is no quota.
+  std::optional<uint64_t> cpu_shares, cpu_quota_us, cpu_period_us;
   std::optional<uint64_t> cache_bytes, mapped_file_bytes, swap_bytes, memory_peak_bytes;
   std::optional<uint64_t> memory_limit_hits, oom_kills;
   std::optional<uint64_t> processes;  // of the cgroup itself

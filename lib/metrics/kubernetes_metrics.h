@@ -20,8 +20,8 @@ struct KubernetesMetric {
   Kind kind;
   Stability stability;
   std::string_view labels;  // sorted, comma separated, constant ones too
-  std::string_view
-      buckets{};  // "0.1 0.5 1", or "0.001*2^15": 15 bounds from 0.001, each twice the one before
+  // "0.1 0.5 1", or "0.001*2^15": 15 bounds from 0.001, each twice the one before.
+  std::string_view buckets{};
   std::string_view deprecated{};  // the version that deprecated it: "1.34.0"
   std::string_view path{};        // empty: /metrics
 };

@@ -20,8 +20,8 @@ struct KernelEvent {
   int link_index = 0;     // 0: none
   std::string link_name;  // kLink
   int table = 0;          // kRoute
-  bool link_local =
-      false;            // kAddress, kRoute: in fe80::/10, 169.254/16 or multicast; every new link has such
+  // kAddress, kRoute: in fe80::/10, 169.254/16 or multicast; every new link has some.
+  bool link_local = false;
   uint32_t author = 0;  // Socket::port() of whoever made the change; 0: the kernel itself
 };
 

@@ -23,8 +23,8 @@ class TypeView {
     bool replace = false;      // patchStrategy replace
     bool map = false;          // any key is allowed; `type` is that of its values
     std::string_view merge_key;
-    const TypeView* type =
-        nullptr;  // of the value, or of a list's or map's items; null for scalars and free-form
+    // The type of the value, or of a list's or map's items; null for scalars and free-form values.
+    const TypeView* type = nullptr;
   };
   // False when the type has no such field.
   virtual bool Find(std::string_view json_name, Field& field) const = 0;
