@@ -2,11 +2,9 @@
 //
 //   /var/lib/cni/networks/NAME/
 //     lock                       flock(2) during any access
-//     10.1.0.7                   held: "CONTAINERID\r
-// IFNAME"
+//     10.1.0.7                   held: "CONTAINERID\r\nIFNAME"
 //     last_reserved_ip.0         where the search of the first range set continues
-//     owner@CONTAINERID@IFNAME   "10.1.0.7
-// ...": the addresses of a container, to avoid reading all files
+//     owner@CONTAINERID@IFNAME   "10.1.0.7\n...": a container's addresses, to avoid reading all files
 //
 // All but the last are the CNI reference plugin's files, and its entries are understood. A container's
 // owner file is written before its addresses and removed after them: without one, this program has reserved
