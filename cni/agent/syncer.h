@@ -4,7 +4,6 @@
 // It syncs when Nodes change, when others change kernel state that it manages or plans by, every `resync`
 // for safety, and soon after a failure. Before the first list of Nodes it does nothing: the state that an
 // earlier agent left keeps working.
-// at all: what an earlier agent has left keeps working.
 #pragma once
 
 #include <chrono>

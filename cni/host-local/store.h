@@ -12,8 +12,6 @@
 // owner file that lists too much, or a stray file that nobody reads. The files must survive a process, not
 // a power failure: after that no container is left either, and an empty reservation (left by a lost write)
 // counts as free.
-// outlive processes, not the power: after that no container is left either, and an empty reservation (what a
-// lost write leaves) counts as free.
 #pragma once
 
 #include <optional>

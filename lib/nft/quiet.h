@@ -4,7 +4,6 @@
 // message of 9 KiB for each element and keeps all of them until it commits: 2 GiB for 200 000 elements, and
 // most of the time. So the monitor stops listening during a large write. The ruleset's generation shows
 // whether somebody else changed tables meanwhile.
-// else was at the tables meanwhile shows in their generation.
 #pragma once
 
 #include <functional>
