@@ -51,7 +51,7 @@
 namespace keelson::controllers {
 namespace {
 
-// Everything that Run() builds; declared in the order that it depends on each other.
+// Everything that Run() creates, in order of dependency.
 struct Manager {
   Manager(client::RestClient a, Clock& c) : api(std::move(a)), clock(c), informers(api, clock) {}
 
@@ -62,7 +62,7 @@ struct Manager {
   std::unique_ptr<EndpointPods> endpoint_pods;
   struct Running {
     std::unique_ptr<Controller> controller;
-    int workers;  // 0: as many as it has by itself
+    int workers;  // 0: the default
   };
   std::vector<Running> controllers;
   std::set<std::string> names;
@@ -190,7 +190,7 @@ Result<> Run(client::RestClient api, const Options& options, std::stop_token sto
   Manager manager(std::move(api), clock);
   RETURN_IF_ERROR(Build(manager, options));
 
-  // The informers outlive the workers: their thread is joined last.
+  // The informer thread is joined last, so informers outlive the workers.
   std::vector<std::jthread> threads;
   for (auto& recorder : manager.recorders) {
     threads.emplace_back([&recorder, stop] { recorder->Run(stop); });

@@ -1,5 +1,5 @@
-// The controller manager: one informer a kind, shared; a queue and some workers a controller. It reaches the
-// API through lib/client alone, so it runs against any Kubernetes API server.
+// The controller manager: one shared informer per resource, and a work queue with workers per controller. It
+// uses the API through lib/client only, so it runs against any Kubernetes API server.
 #pragma once
 
 #include <functional>
@@ -12,7 +12,7 @@
 
 namespace keelson::controllers {
 
-// Runs until `stop`. `ready` is called once when all informers have synced and the workers have started.
+// Runs until `stop`. Calls `ready` once, when all informers have synced and the workers have started.
 Result<> Run(client::RestClient api, const Options& options, std::stop_token stop,
              std::function<void()> ready, Clock& clock = Clock::Real());
 

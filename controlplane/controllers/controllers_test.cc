@@ -6,14 +6,14 @@
 #include <gtest/gtest.h>
 
 #include "controlplane/controllers/testing/cluster.h"
-#include "controlplane/controllers/testing/held_api.h"
+#include "controlplane/controllers/testing/rbac_transport.h"
 #include "lib/crypto/signing_key.h"
 #include "lib/metrics/metrics.h"
 
 namespace keelson::controllers {
 namespace {
 
-// All controllers together, with their own threads, on real time.
+// Runs all controllers together, with their own threads, in real time.
 TEST(RunTest, DeploymentBecomesPods) {
   auto fake = std::make_shared<client::FakeApi>();
   client::RestClient api(fake);
@@ -48,7 +48,7 @@ TEST(RunTest, DeploymentBecomesPods) {
   }
 }
 
-// The queues that /metrics tells of.
+// The names of the queues on /metrics.
 std::set<std::string> QueueNames() {
   std::set<std::string> out;
   const std::string text = metrics::Print(), mark = "workqueue_adds_total{name=\"";
@@ -59,7 +59,7 @@ std::set<std::string> QueueNames() {
   return out;
 }
 
-// Dashboards go by these names: client-go's metrics with the queue names of kube-controller-manager.
+// Dashboards use these names: client-go's metrics with the queue names of kube-controller-manager.
 TEST(RunTest, QueuesHaveUpstreamsNames) {
   std::set<std::string> want = {
       "ClusterRoleAggregator",
@@ -114,7 +114,7 @@ TEST(RunTest, QueuesHaveUpstreamsNames) {
   options.allocate_node_cidrs = true;
   options.cluster_cidrs = {"10.244.0.0/16"};
   const client::RestClient api(std::make_shared<client::FakeApi>());
-  // A controller is made, with its queue, after it has got its account's client.
+  // A controller and its queue are created after the client of its account.
   std::string account;
   std::set<std::string> have = before;
   auto note = [&] {
@@ -137,8 +137,8 @@ TEST(RunTest, QueuesHaveUpstreamsNames) {
     EXPECT_TRUE(want.contains(name) || before.contains(name)) << name << " is new";
 }
 
-// What every controller's tests are held to (testing.h).
-TEST(HeldApiTest, AccountsMayDoWhatTheirRolesSay) {
+// The RBAC check that TestCluster applies to every controller (testing/rbac_transport.h).
+TEST(RbacTransportTest, AccountsMayDoWhatTheirRolesSay) {
   struct Case {
     const char *queue, *method, *target;
     bool may;
@@ -156,7 +156,7 @@ TEST(HeldApiTest, AccountsMayDoWhatTheirRolesSay) {
     EXPECT_EQ(IsGranted(AccountOfQueue(c.queue), c.method, c.target), c.may) << c.queue << c.target;
 }
 
-TEST(HeldApiTest, WhoTellsEventsMayDoSo) {
+TEST(RbacTransportTest, WhoTellsEventsMayDoSo) {
   for (const char* queue : {"attachdetach",
                             "cidrallocator_node",
                             "claims",

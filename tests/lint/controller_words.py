@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""What controllers tell operators, held against kube-controller-manager's words: reasons of events.
+"""Compares the event reasons of the controllers with those of kube-controller-manager.
 
-Alerts and dashboards go by these. For each folder of controlplane/controllers the table below lists upstream's; those
-that have no sense here stand in LEFT_OUT with the reason. A word of ours that upstream does not
-have fails as well.
+Alerts and dashboards match on event reasons. EVENTS lists upstream's reasons for each folder of
+controlplane/controllers; LEFT_OUT lists those that do not apply here, with the cause. A reason that upstream does not
+have is an error too.
 
-Every controller that is run is also made by some test through TestCluster, which holds it to its account's role.
+Also checks that a test creates each controller through TestCluster, which checks its requests against its role.
 
 usage: controller_words.py SOURCE_DIR
 """
@@ -13,7 +13,7 @@ import pathlib
 import re
 import sys
 
-PODS = "SuccessfulCreate FailedCreate SuccessfulDelete FailedDelete"  # pod_control.cc says them
+PODS = "SuccessfulCreate FailedCreate SuccessfulDelete FailedDelete"  # recorded by common/pod_control.cc
 
 EVENTS = {
     "attachdetach": "FailedAttachVolume SuccessfulAttachVolume",
@@ -71,10 +71,12 @@ LEFT_OUT = {
     "RecyclerPod": "as VolumeRecycled",
 }
 
-# Put together from parts in the code.
+# Reasons that the code composes from parts.
 COMPOSED = {
     "SuccessfulUpdate": '"Successful" + reason', "FailedUpdate": '"Failed" + reason',
 }
+
+SHARED = {"common", "faults", "testing"}  # folders without a controller
 
 RECORDED = re.compile(r'Record\([^;]*?"(?:Normal|Warning)",\s*"([A-Za-z]+)"(?!\s*\+)')
 
@@ -85,7 +87,7 @@ def text_of(folder):
 
 
 def untried(root):
-    """Controllers that no test makes by TestCluster::Make."""
+    """Yields the controllers that no test creates through TestCluster::Make."""
     run = set(re.findall(r"manager\.Add<(\w+)>", (root / "controllers.cc").read_text()))
     tests = [path for path in root.rglob("*") if path.name.endswith(("_test.cc", "_world.cc", "testing.h"))]
     made = {name for path in tests for name in re.findall(r"\bMake<(\w+)>", path.read_text())}
@@ -96,7 +98,7 @@ def untried(root):
 
 
 def differences(words, text, said):
-    """`said`: what the code says in so many words, which is not all of it."""
+    """Yields the differences between upstream's `words` and the code. `said`: the reasons that are string literals in calls."""
     for word in words:
         if word in said and word in LEFT_OUT:
             yield f"{word} is said, and listed as left out"
@@ -109,9 +111,9 @@ def differences(words, text, said):
 
 def main():
     root = pathlib.Path(sys.argv[1]) / "controlplane/controllers"
-    shared = "\n".join(path.read_text() for path in root.glob("*.cc") if not path.stem.endswith("_test"))
+    shared = text_of(root) + text_of(root / "common")
     problems = []
-    folders = {path.name: path for path in root.iterdir() if path.is_dir() and path.name != "faults"}
+    folders = {path.name: path for path in root.iterdir() if path.is_dir() and path.name not in SHARED}
     for name in sorted(folders.keys() - EVENTS.keys()):
         problems.append(f"{name}: a controller without a list of events")
     for name in sorted(EVENTS.keys() & folders.keys()):

@@ -30,7 +30,7 @@ std::vector<std::string> VolumeOf(const VolumeAttachment& attachment) {
 
 std::string VolumeOf(const corev1::PersistentVolumeClaim& claim) { return claim.spec().volume_name(); }
 
-// Its kubelet leaves attaching to this controller.
+// True when the kubelet leaves attach and detach to this controller.
 bool IsManaged(const corev1::Node& node) { return node.metadata().annotations().contains(kManaged); }
 
 bool KeepsTerminated(const corev1::Node& node) {
@@ -43,7 +43,7 @@ void CountForced(const char* reason) {
   total.With({reason}).Increment();
 }
 
-// What of a node has a say in where volumes are.
+// The node fields that affect attachments, for change detection.
 corev1::Node Facts(const corev1::Node& node) {
   corev1::Node out;
   *out.mutable_status()->mutable_volumes_in_use() = node.status().volumes_in_use();
@@ -67,7 +67,7 @@ void CountAttachment(const VolumeAttachment& attachment, int by) {
   TheMetrics().attachable_volumes_in_use.With({attachment.spec().node_name(), plugin}).Add(by);
 }
 
-// Names of pods are for their own namespace.
+// Names the other pods of the pod's namespace, and only counts those of other namespaces.
 std::string WhoHasIt(const corev1::Pod& pod,
                      const std::map<std::string, std::shared_ptr<const VolumeAttachment>>& attachments,
                      const PodsByNode& users) {
@@ -224,7 +224,7 @@ Result<Requeue> AttachDetachController::Reconcile(const std::string& key, std::s
   for (auto& one : attachments_.ByIndex(kByVolume, key)) attachments[one->spec().node_name()] = one;
   auto volume = volumes_.Get(key);
   if (attachments.empty()) memory_.erase(key);
-  // An attachment of a volume that is not there is whoever's made it: nothing is known of its use.
+  // Leave an attachment alone when its volume does not exist: its use is unknown.
   if (!volume || (attachments.empty() && !NeedsAttaching(*volume))) return Requeue{};
   const Pods users = UsersOf(*volume);
   std::set<std::string> wanted;
@@ -287,7 +287,7 @@ Result<> AttachDetachController::ReportAttached(const client::RestClient& api, c
     if (one.name().rfind(kCsiPrefix, 0) == 0) {
       told.insert(one.name());
     } else {
-      add(one.name(), one.device_path());  // somebody else's
+      add(one.name(), one.device_path());  // attached by another controller
     }
   }
   if (told == attached) return {};
@@ -319,7 +319,7 @@ void AttachDetachController::TellOutcome(const corev1::PersistentVolume& volume,
   const std::string& error = attachment.status().attach_error().message();
   const std::string outcome = attached ? "attached" : error;
   auto [told, first] = memory.told.emplace(attachment.spec().node_name(), outcome);
-  // What was attached when this controller came is no news.
+  // Attachments that existed before the controller started cause no event.
   if (first ? attached || outcome.empty() : told->second == outcome) return;
   told->second = outcome;
   auto pods = users.find(attachment.spec().node_name());

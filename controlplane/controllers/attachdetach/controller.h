@@ -1,9 +1,10 @@
-// Attaches volumes of CSI drivers to the nodes whose pods use them, by VolumeAttachments that each driver's
-// own attacher works off, and tells kubelets in their nodes' status what is attached.
+// The attach-detach controller for CSI drivers. It creates a VolumeAttachment for each volume that pods use
+// on a node; the driver's external-attacher carries it out. It lists attached volumes in
+// node.status.volumesAttached for the kubelet.
 //
-// A volume is taken from a node when no pod there uses it and its kubelet says that it is not mounted; it is
-// first taken out of node.status.volumesAttached, then its VolumeAttachment is deleted. All that has to be
-// known stands in these objects: a controller that was killed is followed by one that reads them.
+// The controller detaches a volume when no pod on the node uses it and the kubelet no longer reports it in
+// volumesInUse. It first removes the volume from node.status.volumesAttached, then deletes the
+// VolumeAttachment. All state is in these objects, so a new controller continues where a killed one stopped.
 #pragma once
 
 #include <map>
@@ -16,11 +17,11 @@ namespace keelson::controllers {
 
 class AttachDetachController : public Controller {
  public:
-  // `force_after`: how long a node that is not healthy may hold on; zero: for ever.
+  // `force_after`: how long an unhealthy node may delay a detach; zero: no limit.
   AttachDetachController(client::RestClient api, client::InformerFactory& informers,
                          client::EventRecorder& events, Clock& clock,
                          std::chrono::seconds force_after = std::chrono::minutes(6));
-  // By name of the volume.
+  // Key: the name of a PersistentVolume.
   Result<Requeue> Reconcile(const std::string& key, std::stop_token stop) override;
 
  private:
@@ -30,26 +31,27 @@ class AttachDetachController : public Controller {
   void OnPod(const client::Change<corev1::Pod>& change);
   void OnNode(const client::Change<corev1::Node>& change);
   void EnqueueVolumesOf(const corev1::Pod& pod);
-  // CSI, and of a driver that has volumes attached.
+  // True for a CSI volume of a driver whose CSIDriver requires attaching.
   bool NeedsAttaching(const corev1::PersistentVolume& volume) const;
   Pods UsersOf(const corev1::PersistentVolume& volume) const;
-  // What is remembered of a volume, by node, while it has an attachment there.
+  // In-memory state of a volume, by node, kept while the volume has an attachment on that node.
   struct Memory {
-    std::map<std::string, SteadyTime> unwanted;  // since when no pod there uses it
-    std::map<std::string, std::string> told;     // how attaching ended, as events said
-    std::set<std::string> leaving;               // where it is taken away
-    std::set<std::string> blocked;               // who has been told that another node has it
-    std::map<std::string, bool> in_use;          // as each node said when it was last seen
+    std::map<std::string, SteadyTime> unwanted;  // when the last pod that used the volume there went away
+    std::map<std::string, std::string> told;     // the attach result that was last reported as an event
+    std::set<std::string> leaving;               // nodes that the volume is being detached from
+    std::set<std::string> blocked;               // nodes for which an event reported a multi-attach conflict
+    std::map<std::string, bool> in_use;          // volumesInUse of each node, as last seen
   };
   Memory& Remember(const std::string& volume, const Attachments& attachments, const Pods& wanted);
-  // How the nodes stand to the volume. One that is gone may have it mounted still, unless it said otherwise.
+  // The state of each node for this volume. A deleted node may still have the volume mounted, unless it last
+  // reported otherwise.
   std::map<std::string, NodeView> ViewNodes(const std::string& unique_name, const Attachments& attachments,
                                             const Pods& wanted, Memory& memory) const;
   Result<> Attach(const client::RestClient& api, const corev1::PersistentVolume& volume,
                   const std::string& node, const Pods& users);
-  // node.status.volumesAttached says what is attached there, but for what is being taken away.
+  // Writes node.status.volumesAttached: all attached volumes except those being detached.
   Result<> ReportAttached(const client::RestClient& api, const std::string& node);
-  // Once for as long as it lasts.
+  // Records one FailedAttachVolume event per conflict, not one per sync.
   void TellBlocked(const corev1::PersistentVolume& volume, const std::vector<std::string>& nodes,
                    const Attachments& attachments, const Pods& users, Memory& memory);
   void TellOutcome(const corev1::PersistentVolume& volume, const VolumeAttachment& attachment,
@@ -65,7 +67,7 @@ class AttachDetachController : public Controller {
   client::Informer<VolumeAttachment>& attachments_;
   client::Informer<api::storage::v1::CSIDriver>& drivers_;
 
-  std::map<std::string, Memory> memory_;  // by volume; the one worker's only
+  std::map<std::string, Memory> memory_;  // by volume; used by the single worker only
 };
 
 }  // namespace keelson::controllers

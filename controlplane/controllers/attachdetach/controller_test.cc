@@ -57,7 +57,7 @@ class AttachDetachTest : public ::testing::Test {
     cluster_.Drain({controller_});
     EXPECT_EQ(cluster_.errors, Strings{});
   }
-  // The driver's attacher at work: holds each attachment by a finalizer, attaches, and lets go.
+  // Acts as the external-attacher: adds its finalizer, attaches, and removes the finalizer on deletion.
   void PlayAttacher(const char* error = nullptr) {
     for (VolumeAttachment one : cluster_.List<VolumeAttachment>()) {
       if (one.metadata().has_deletion_timestamp()) {
@@ -81,7 +81,7 @@ class AttachDetachTest : public ::testing::Test {
     object.mutable_status()->mutable_conditions(0)->set_status(ready);
     cluster_.fake->Put(object);
   }
-  std::string AttachedTo() {  // "n1", with a minus sign while it is taken away
+  std::string AttachedTo() {  // "n1", with a minus sign during a detach
     std::string out;
     for (const VolumeAttachment& one : cluster_.List<VolumeAttachment>())
       out += (one.metadata().has_deletion_timestamp() ? "-" : "") + one.spec().node_name();
@@ -186,7 +186,7 @@ TEST_F(AttachDetachTest, SilentNodeIsForcedAfterAWhile) {
   EXPECT_EQ(AttachedTo(), "-n1");
 }
 
-// Its machine may run on.
+// The machine may still be running.
 TEST_F(AttachDetachTest, NodeThatIsGoneIsForcedAfterAWhileUnlessItHadLetGo) {
   for (const bool mounted : {true, false}) {
     SCOPED_TRACE(mounted);
@@ -284,7 +284,7 @@ TEST_F(AttachDetachTest, FinishedPodNeedsNothing) {
   pod.mutable_status()->set_phase("Succeeded");
   cluster_.fake->Put(pod);
   Run();
-  EXPECT_EQ(AttachedTo(), "");  // nobody had attached it yet
+  EXPECT_EQ(AttachedTo(), "");  // it was never attached
 }
 
 TEST_F(AttachDetachTest, SuccessorGoesOnWithoutANoise) {
@@ -315,7 +315,7 @@ TEST_F(AttachDetachTest, VolumesOfOthersStayReported) {
   EXPECT_EQ(Reported("n1"), "example.com/own^x " + std::string(kName) + " ");
 }
 
-// Killed before any of its writes: the volume gets to the node, and away again.
+// Kills the controller before each of its writes: the volume is attached and detached all the same.
 TEST_F(AttachDetachTest, KilledAfterAnyWrite) {
   int writes = 0;
   for (bool killed = true; killed; ++writes) {

@@ -28,7 +28,7 @@ VolumeAttachment MakeAttachment(const corev1::PersistentVolume& volume, const st
 
 bool IsShareable(const corev1::PersistentVolume& volume) {
   const auto& modes = volume.spec().access_modes();
-  // One that says nothing is let through, and its driver may refuse.
+  // Without access modes, allow it: the driver may refuse.
   return modes.empty() || std::any_of(modes.begin(), modes.end(), [](const std::string& mode) {
            return mode == "ReadWriteMany" || mode == "ReadOnlyMany";
          });
@@ -75,7 +75,7 @@ AttachPlan PlanAttachments(const corev1::PersistentVolume& volume, const std::se
       if (at.in_use) out.forced[node] = "out-of-service";
       continue;
     }
-    if (at.healthy || force_after.count() <= 0) continue;  // its kubelet will let go, and say so
+    if (at.healthy || force_after.count() <= 0) continue;  // the kubelet will unmount and report it
     auto since = unwanted_since.find(node);
     const auto waited = since == unwanted_since.end() ? SteadyTime::duration() : now - since->second;
     if (waited >= force_after) {

@@ -1,4 +1,4 @@
-// Where a volume of a CSI driver has to be attached, and what to do next about it. Pure.
+// Decides which nodes a CSI volume is attached to, and the next step to get there. Pure functions.
 #pragma once
 
 #include <map>
@@ -15,39 +15,42 @@ namespace keelson::controllers {
 
 using VolumeAttachment = api::storage::v1::VolumeAttachment;
 
-// "kubernetes.io/csi/DRIVER^HANDLE": what kubelets call the volume in their nodes' status.
+// "kubernetes.io/csi/DRIVER^HANDLE": the name of the volume in node.status.
 std::string UniqueVolumeName(const corev1::PersistentVolume& volume);
-// "csi-" and a SHA-256 of handle, driver and node: who looks for the attachment knows its name.
+// "csi-" plus the SHA-256 of handle, driver and node. The name is deterministic, so it can be looked up.
 std::string AttachmentName(const corev1::PersistentVolume& volume, const std::string& node);
 VolumeAttachment MakeAttachment(const corev1::PersistentVolume& volume, const std::string& node);
 
-// May be at several nodes at once.
+// True when the access modes allow several nodes at once.
 bool IsShareable(const corev1::PersistentVolume& volume);
 
-// Whether a pod on a node needs its volumes there: not one that has ended, nor one that goes away with
-// nothing of it running, unless its kubelet keeps what such pods had mounted.
+// True while the pod needs its volumes on its node. False for a pod that has ended, and for a terminating pod
+// without running containers, unless `keep_terminated` (the node's keep-terminated-pod-volumes annotation) is
+// set.
 bool NeedsVolumes(const corev1::Pod& pod, bool keep_terminated);
 
-// How a node stands to one volume.
+// The state of a node for one volume.
 struct NodeView {
-  bool known = false;   // there is such a Node
-  bool in_use = false;  // its kubelet says, or said when last seen, that the volume is mounted or about to be
+  bool known = false;    // the Node object exists
+  bool in_use = false;   // the kubelet reports, or last reported, the volume in volumesInUse
   bool healthy = false;  // Ready
   bool out_of_service = false;
 };
 NodeView ViewOf(const corev1::Node* node, const std::string& unique_name);
 
 struct AttachPlan {
-  std::vector<std::string> attach;                      // nodes that get an attachment
-  std::vector<std::string> blocked;                     // nodes that have to wait for another to let go
-  std::vector<std::string> detach;                      // nodes whose attachment goes
-  std::map<std::string, const char*> forced;            // of these, those that had not let go, and why
-  std::map<std::string, std::chrono::seconds> waiting;  // unhealthy nodes, and when they need not be asked
+  std::vector<std::string> attach;   // nodes that get a VolumeAttachment
+  std::vector<std::string> blocked;  // nodes that wait until another node detaches
+  std::vector<std::string> detach;   // nodes whose VolumeAttachment is deleted
+  // The part of `detach` that is still in use, with the reason for forcing
+  std::map<std::string, const char*> forced;
+  // Unhealthy nodes, with the time left until a forced detach
+  std::map<std::string, std::chrono::seconds> waiting;
 };
 
-// `wanted`: nodes with a pod that uses the volume; `attachments`: by node; `unwanted_since`: by node, since
-// when an attachment has not been wanted. A node that does not let go is not waited for when it is out of
-// service, nor, unless `force_after` is zero, when it has been unhealthy or gone for that long.
+// `wanted`: nodes with a pod that uses the volume. `attachments`: by node. `unwanted_since`: by node, when
+// its attachment became unused. A node that still uses the volume is detached by force when it is out of
+// service, or when it has been unhealthy or deleted for `force_after` (zero: never).
 AttachPlan PlanAttachments(const corev1::PersistentVolume& volume, const std::set<std::string>& wanted,
                            const std::map<std::string, std::shared_ptr<const VolumeAttachment>>& attachments,
                            const std::map<std::string, NodeView>& nodes,

@@ -41,7 +41,7 @@ Result<Requeue> BootstrapSigner::Reconcile(const std::string&, std::stop_token s
     const std::optional<SigningToken> token = TokenForSigning(*secret, now);
     if (!token) continue;
     data[kSignaturePrefix + token->id] = DetachedSignature(content->second, *token);
-    // Its signature goes when its time is over, though nobody may clean it up.
+    // Requeue at the expiration: the signature must go even if TokenCleaner does not run.
     const auto left = TokenLifeLeft(*secret, now);
     if (left && (!again.after || *left < *again.after)) again.after = left;
   }

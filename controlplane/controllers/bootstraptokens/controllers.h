@@ -1,5 +1,5 @@
-// Signs what new nodes are told about the cluster (ConfigMap cluster-info of kube-public) with each bootstrap
-// token, and removes tokens whose time is over.
+// BootstrapSigner signs the ConfigMap cluster-info in kube-public with each bootstrap token, so that joining
+// nodes can verify it. TokenCleaner deletes expired tokens.
 #pragma once
 
 #include "controlplane/controllers/bootstraptokens/tokens.h"
@@ -11,7 +11,7 @@ class BootstrapSigner : public Controller {
  public:
   BootstrapSigner(client::RestClient api, client::InformerFactory& informers, client::EventRecorder&,
                   Clock& clock);
-  // One key: the map is written as a whole.
+  // One key: each sync writes the whole ConfigMap.
   Result<Requeue> Reconcile(const std::string& key, std::stop_token stop) override;
 
  private:

@@ -1,4 +1,4 @@
-// Bootstrap tokens (ID.SECRET, with which new nodes join) as Secrets bootstrap-token-ID of kube-system.
+// Bootstrap tokens (ID.SECRET), which nodes use to join: Secrets bootstrap-token-ID in kube-system.
 #pragma once
 
 #include <map>
@@ -14,20 +14,21 @@ namespace keelson::controllers {
 
 inline constexpr char kTokenNamespace[] = "kube-system";
 
-// The informer of these Secrets alone.
+// Returns the informer for the bootstrap token Secrets only.
 client::Informer<corev1::Secret>& BootstrapTokens(client::InformerFactory& informers);
 
-// How long a token is good still: nullopt, for ever; zero or less, no more. An end that cannot be read has
-// come.
+// Time until the token expires; zero or less: expired; nullopt: no expiration. An expiration that cannot be
+// parsed counts as expired.
 std::optional<std::chrono::nanoseconds> TokenLifeLeft(const corev1::Secret& secret, WallTime now);
 
-// The token's ID and secret if it may sign, and its name is that of its ID.
+// The ID and secret of a token with usage-bootstrap-signing. Nullopt when the token may not sign or the
+// Secret's name does not match its ID.
 struct SigningToken {
   std::string id, secret;
 };
 std::optional<SigningToken> TokenForSigning(const corev1::Secret& secret, WallTime now);
 
-// A JSON Web Signature (RFC 7515) of `content` with HS256 whose payload is left out: HEADER..SIGNATURE.
+// A detached JSON Web Signature (RFC 7515, HS256) of `content`: HEADER..SIGNATURE without the payload.
 std::string DetachedSignature(std::string_view content, const SigningToken& token);
 
 }  // namespace keelson::controllers

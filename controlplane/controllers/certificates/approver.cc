@@ -8,7 +8,7 @@ namespace {
 
 struct Permission {
   const char* subresource;
-  bool own;  // only who asks under the name that is in the request
+  bool own;  // the requester must be the subject
   const char* message;
 };
 constexpr Permission kPermissions[] = {
@@ -69,7 +69,7 @@ Result<Requeue> CertificateApprover::Reconcile(const std::string& key, std::stop
     if (!stored) return stored.error().Wrap("error updating approval for csr");
     return Requeue{};
   }
-  // Rights may come later.
+  // Retry: the permission may be granted later.
   return Error(Code::kForbidden,
                fmt::format("recognized csr \"{}\" as [{}] but subject access review was not approved", key,
                            fmt::join(tried, " ")));

@@ -1,7 +1,7 @@
-// Approves what kubelets ask for, if whoever asks may have it: `create` on
-// certificatesigningrequests/nodeclient (a first certificate) or /selfnodeclient (the next one of the same
-// node) in certificates.k8s.io. Serving certificates are for people, or controllers that know the nodes'
-// addresses, to approve.
+// Approves the kubelets' client certificate requests. The requester needs `create` on
+// certificatesigningrequests/nodeclient (first certificate) or /selfnodeclient (renewal for the same node) in
+// certificates.k8s.io. This controller does not approve serving certificates: that needs a person, or a
+// controller that knows the node's addresses.
 #pragma once
 
 #include "controlplane/controllers/certificates/requests.h"

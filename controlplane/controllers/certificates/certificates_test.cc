@@ -107,7 +107,7 @@ TEST(CertificateRequests, HowLongTheyAreGood) {
   }
 }
 
-// Answers access reviews: only `subresource` is allowed. Tells what was asked.
+// Answers access reviews: allows only `subresource`. Records the requests.
 std::vector<std::string>* AllowOnly(client::FakeApi& api, const std::string& subresource,
                                     std::vector<std::string>& asked) {
   api.SetInterceptor(

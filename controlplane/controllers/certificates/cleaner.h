@@ -1,5 +1,5 @@
-// Removes CertificateSigningRequests that nobody needs any more: decided ones an hour later, undecided ones
-// after a day, and those whose certificate has expired.
+// Deletes CertificateSigningRequests: approved, denied or failed ones after an hour, pending ones after a
+// day, and those with an expired certificate.
 #pragma once
 
 #include "controlplane/controllers/certificates/requests.h"
@@ -19,6 +19,7 @@ class CertificateCleaner : public Controller {
   client::Informer<CertificateSigningRequest>& requests_;
 };
 
+// True when the request is due for deletion.
 bool IsOver(const CertificateSigningRequest& request, WallTime now);
 
 }  // namespace keelson::controllers

@@ -1,5 +1,5 @@
-// Removes PodCertificateRequests a quarter of an hour after they were made: by then the kubelet has its
-// certificate, or will not get one by them.
+// Deletes PodCertificateRequests 15 minutes after their creation. By then the kubelet has either picked up
+// the certificate or given up on the request.
 #pragma once
 
 #include "controlplane/controllers/common/controller.h"

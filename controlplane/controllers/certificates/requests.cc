@@ -91,7 +91,7 @@ Result<> CheckForSigner(const std::string& signer, const http::RequestedCertific
   if (signer == kApiServerClientSigner) return CheckApiServerClient(usages);
   if (signer == kKubeletClientSigner) return CheckKubeletClient(asked, usages);
   if (signer == kKubeletServingSigner) return CheckKubeletServing(asked, usages);
-  return {};  // kubernetes.io/legacy-unknown signs what has been approved
+  return {};  // kubernetes.io/legacy-unknown has no rules
 }
 
 }  // namespace keelson::controllers

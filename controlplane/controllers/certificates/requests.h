@@ -1,4 +1,4 @@
-// What a CertificateSigningRequest asks for, and whether its signer may give it. No I/O.
+// The contents of a CertificateSigningRequest, and the rules of the kubernetes.io signers. No I/O.
 #pragma once
 
 #include <string>
@@ -21,18 +21,18 @@ constexpr char kKubeletClientSigner[] = "kubernetes.io/kube-apiserver-client-kub
 constexpr char kKubeletServingSigner[] = "kubernetes.io/kubelet-serving";
 constexpr char kLegacyUnknownSigner[] = "kubernetes.io/legacy-unknown";
 
-// The condition of that type; null: there is none.
+// Returns the condition of that type, or null.
 const certificatesv1::CertificateSigningRequestCondition* ConditionOf(
     const CertificateSigningRequest& request, std::string_view type);
-// Adds a condition whose status is True, stamped with `now`.
+// Adds a condition with status True and both times set to `now`.
 void AddCondition(CertificateSigningRequest& request, const char* type, const char* reason,
                   const std::string& message, WallTime now);
 
 using Usages = google::protobuf::RepeatedPtrField<std::string>;
-// kBadRequest says what a kubelet's certificate must be like and this one is not.
+// kBadRequest when the request breaks the signer's rules; the message names the rule.
 Result<> CheckKubeletClient(const http::RequestedCertificate& asked, const Usages& usages);
 Result<> CheckKubeletServing(const http::RequestedCertificate& asked, const Usages& usages);
-// Of whichever of the four signers it is.
+// Applies the rules of `signer`, one of the four signers above.
 Result<> CheckForSigner(const std::string& signer, const http::RequestedCertificate& asked,
                         const Usages& usages);
 

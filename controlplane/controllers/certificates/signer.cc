@@ -12,7 +12,7 @@ using std::chrono::seconds;
 
 http::CertificateTerms TermsOf(const CertificateSigningRequest& request, seconds most, WallTime now) {
   constexpr seconds kShortest = std::chrono::minutes(10), kBackdate = std::chrono::minutes(5);
-  constexpr seconds kShort = std::chrono::hours(8);  // what five minutes matter for
+  constexpr seconds kShort = std::chrono::hours(8);  // below this, the five minutes of clock skew matter
   seconds life = most;
   if (request.spec().has_expiration_seconds())
     life = std::min(std::max(seconds(request.spec().expiration_seconds()), kShortest), most);

@@ -1,5 +1,5 @@
-// Issues the certificates that have been approved, for the signers of kubernetes.io (certificates.k8s.io,
-// "Kubernetes signers"). The authority's files are read for each certificate: new ones need no restart.
+// Issues certificates for approved requests of the kubernetes.io signers (certificates.k8s.io, "Kubernetes
+// signers"). It reads the CA files for each certificate, so replacing them needs no restart.
 #pragma once
 
 #include <chrono>
@@ -26,8 +26,8 @@ class CertificateSigner : public Controller {
   const CertificateSigning signing_;
 };
 
-// How long a certificate is good that is issued now: what is asked for, but neither under ten minutes nor
-// more than `most`. Clocks that are up to five minutes behind shall take it too.
+// The validity of a certificate issued now: spec.expirationSeconds, at least ten minutes, at most `most`.
+// notBefore is five minutes ago, to allow for clock skew.
 http::CertificateTerms TermsOf(const CertificateSigningRequest& request, std::chrono::seconds most,
                                WallTime now);
 

@@ -1,4 +1,5 @@
-// Writes the rules of ClusterRoles with an aggregationRule, beside an API server that does not do so itself.
+// Fills in the rules of ClusterRoles with an aggregationRule. Needed only next to an API server that does not
+// aggregate by itself.
 #pragma once
 
 #include "controlplane/controllers/common/controller.h"

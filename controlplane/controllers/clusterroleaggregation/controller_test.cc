@@ -9,7 +9,7 @@ namespace {
 
 class ClusterRoleAggregationTest : public ::testing::Test {
  protected:
-  // A role that allows to get `resource`, with the label that `view` (if it is one) collects.
+  // A ClusterRole that allows get on `resource`, with the label that the role `view` aggregates.
   void Put(const std::string& name, const std::string& label, const std::string& resource) {
     rbacv1::ClusterRole role;
     role.mutable_metadata()->set_name(name);
@@ -56,7 +56,7 @@ TEST_F(ClusterRoleAggregationTest, FollowsTheRolesItIsMadeOf) {
   EXPECT_EQ(Resources("edit"), "services pods secrets");  // through view
   EXPECT_EQ(Resources("plain"), "nodes");
 
-  // What somebody writes into it does not stay.
+  // Manual edits of the rules are overwritten.
   auto view = cluster_.Get<rbacv1::ClusterRole>("", "view");
   view.mutable_rules(0)->set_resources(0, "everything");
   ASSERT_TRUE(cluster_.api.Update(view));

@@ -1,5 +1,4 @@
-// When a ready pod becomes available: minReadySeconds pass without anybody saying so, and a controller that
-// waits for it has to look again by itself.
+// When a ready pod becomes available. No event marks the end of minReadySeconds, so controllers must requeue.
 #pragma once
 
 #include <chrono>
@@ -10,11 +9,11 @@
 
 namespace keelson::controllers {
 
-// At least a millisecond; nullopt: it is available, or time alone will not make it so.
+// Returns at least one millisecond; nullopt: the pod is available, or is not ready.
 std::optional<std::chrono::nanoseconds> UntilAvailable(const corev1::Pod& pod, int32_t min_ready_seconds,
                                                        WallTime now);
 
-// Keeps the earlier one.
+// Sets `first` to the earlier of the two.
 inline void Earliest(std::optional<std::chrono::nanoseconds>& first,
                      std::optional<std::chrono::nanoseconds> other) {
   if (other && (!first || *other < *first)) first = other;

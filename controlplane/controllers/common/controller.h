@@ -1,4 +1,4 @@
-// What all controllers are: a queue of keys, workers, and a Reconcile() that makes the world fit one key.
+// The base of all controllers: a work queue of keys, workers, and Reconcile() for one key.
 #pragma once
 
 #include <functional>
@@ -22,9 +22,11 @@ class Controller {
   Controller(const Controller&) = delete;
   Controller& operator=(const Controller&) = delete;
 
-  // Informers' handlers are registered by the constructors; Run() starts after all have synced.
+  // Runs the workers until `stop`. Constructors register informer handlers; call Run() after all informers
+  // have synced.
   void Run(std::stop_token stop);
-  // Reads the local stores, writes through the API. Never runs twice at once for one key.
+  // Brings the cluster to the desired state for one key. Reads informer stores and writes through the API.
+  // Runs on worker threads, never concurrently for the same key.
   virtual Result<Requeue> Reconcile(const std::string& key, std::stop_token stop) = 0;
 
   client::WorkQueue& queue() { return queue_; }
@@ -39,10 +41,10 @@ class Controller {
   const int workers_;
 };
 
-// Calls call(0) ... call(count - 1), up to eight at a time, and returns when all have come back.
+// Calls call(0) ... call(count - 1), up to eight concurrently. Returns when all calls have returned.
 void ParallelFor(size_t count, const std::function<void(size_t)>& call);
 
-// The namespace is on its way out: what a create there fails with.
+// True for the error of a create in a terminating namespace.
 bool IsNamespaceTerminating(const Error& error);
 
 }  // namespace keelson::controllers

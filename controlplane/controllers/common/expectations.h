@@ -1,5 +1,5 @@
-// What a controller has asked for and its informer has not shown yet. Without it, a second look at a store
-// that lags behind would create or delete the same pods again.
+// Creations and deletions that the informer has not shown yet (upstream's ControllerExpectations). Without
+// them a second sync on a lagging store would create or delete the same pods again.
 #pragma once
 
 #include <map>
@@ -19,9 +19,9 @@ class Expectations {  // thread safe
   void ExpectCreations(const std::string& key, int count) { Expect(key, count, {}); }
   void ExpectDeletions(const std::string& key, const std::vector<std::string>& pods) { Expect(key, 0, pods); }
   void Expect(const std::string& key, int creations, const std::vector<std::string>& deletions);
-  void CreationObserved(const std::string& key);  // or: failed
+  void CreationObserved(const std::string& key);  // or the creation failed
   void DeletionObserved(const std::string& key, const std::string& pod);
-  // Nothing outstanding, or outstanding for so long (5 minutes) that an event must have been lost.
+  // True when nothing is outstanding, or for more than 5 minutes, after which an event is assumed lost.
   bool Satisfied(const std::string& key);
   void Forget(const std::string& key);
 

@@ -1,4 +1,4 @@
-// Keeps the first of several failures that happen side by side.
+// Collects errors of concurrent calls, and keeps the first one.
 #pragma once
 
 #include <optional>

@@ -9,13 +9,13 @@
 namespace keelson::controllers {
 namespace {
 
-// A cursor over the JSON that our own encoder wrote: valid, and without white space.
+// A cursor over JSON from our own encoder: valid and without white space.
 class Sorter {
  public:
   explicit Sorter(std::string_view in) : in_(in) {}
 
-  // Copies the next value with the members of all objects in order of their names; `extra` are further
-  // members of the outermost object, whose names come first.
+  // Copies the next value with the members of all objects sorted by name. `extra`: further members of the
+  // outermost object; their names sort first.
   void Value(std::string& out, std::string_view extra = "") {
     if (in_.front() == '{') return Object(out, extra);
     if (in_.front() == '[') return List(out);
@@ -68,7 +68,7 @@ class Sorter {
   std::string_view in_;
 };
 
-// Digits as letters and digits that spell no word, as all generated names have them.
+// Encodes the digits of a hash with the safe alphabet of generated names (SafeEncodeString).
 std::string SafeEncode(std::string_view text) {
   constexpr std::string_view kLetters = "bcdfghjklmnpqrstvwxz2456789";
   std::string out;

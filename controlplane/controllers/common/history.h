@@ -1,5 +1,4 @@
-// The pod templates that a DaemonSet or StatefulSet has had, kept as ControllerRevisions: what a rollout
-// compares with and a rollback goes back to.
+// The revision history of a DaemonSet or StatefulSet: pod templates stored as ControllerRevisions.
 #pragma once
 
 #include <functional>
@@ -17,50 +16,50 @@ namespace keelson::controllers {
 using RevisionPointer = std::shared_ptr<const appsv1::ControllerRevision>;
 using RevisionPointers = std::vector<RevisionPointer>;
 
-// On pods: which revision they were made of (a DaemonSet's: its hash; a StatefulSet's: its name). On a
-// DaemonSet's revisions: their hash.
+// On pods: their revision (DaemonSet: its hash; StatefulSet: its name). On DaemonSet revisions: the hash.
 inline constexpr char kPodRevisionLabel[] = "controller-revision-hash";
-// On a StatefulSet's revisions: their hash.
+// On StatefulSet revisions: the hash.
 inline constexpr char kRevisionHashLabel[] = "controller.kubernetes.io/hash";
 
 // ---- data ----
 
-// What a revision stores of a template: {"spec":{"template":{"$patch":"replace",...}}}, keys sorted, to the
-// byte what upstream writes: its controllers, which compare bytes, can take over.
+// The data of a revision: {"spec":{"template":{"$patch":"replace",...}}} with sorted keys. It equals
+// upstream's output byte for byte, because upstream's controllers compare bytes.
 std::string TemplatePatch(const corev1::PodTemplateSpec& pod_template);
-// The template that a revision restores. Foreign fields are dropped; no template at all is an empty one.
+// Returns the template that a revision restores. Ignores unknown fields; without a template the result is
+// empty.
 Result<corev1::PodTemplateSpec> TemplateOf(const appsv1::ControllerRevision& revision);
-// Whether it restores just this template, however its data is spelled.
+// True when the revision restores exactly this template, however its data is formatted.
 bool Restores(const appsv1::ControllerRevision& revision, const corev1::PodTemplateSpec& pod_template);
 
 // ---- revisions ----
 
-// Oldest first: by number, then by creation, then by name.
+// Sorts by revision number, then creation time, then name.
 void SortRevisions(RevisionPointers& revisions);
-int64_t MaxRevision(const RevisionPointers& revisions);  // 0 when there are none
+int64_t MaxRevision(const RevisionPointers& revisions);  // 0 when empty
 
-// Without name and hash: CreateRevision() gives both. Labels are the template's, annotations the owner's.
+// Returns a revision without name and hash; CreateRevision() sets them. Labels come from the template,
+// annotations from the owner.
 appsv1::ControllerRevision NewRevision(const google::protobuf::Message& owner,
                                        const corev1::PodTemplateSpec& pod_template, int64_t number);
 
-// The name is that of the owner, cut short if need be, and the hash.
+// "OWNER-HASH"; a long owner name is truncated.
 std::string RevisionName(std::string_view owner, std::string_view hash);
 // Upstream's hash of a StatefulSet's revision: of its data, salted with `collisions`.
 std::string RevisionHash(const appsv1::ControllerRevision& revision, int32_t collisions);
 
-// Stores a NewRevision() under the first name that is free: `hash` is asked with `collisions`, which counts
-// up as long as another template has the name. One that is there already with the same data is as good as a
-// new one, whoever made it: a controller that was killed between writing it and its status finds it again.
+// Stores a revision from NewRevision() under the first free name. Calls `hash` with `collisions`, and
+// increments `collisions` while a different template has the name. Returns an existing revision with equal
+// data: a controller that was killed before its status write finds its revision again.
 using HashOf = std::function<std::string(int32_t collisions)>;
 Result<appsv1::ControllerRevision> CreateRevision(const client::RestClient& api, std::string_view owner,
                                                   appsv1::ControllerRevision revision, const char* hash_label,
                                                   const HashOf& hash, int32_t& collisions);
-// Gives it a new number: the template is in use again, or is the newest.
+// Writes a new number, when the template is in use again or becomes the newest.
 Result<RevisionPointer> RenumberRevision(const client::RestClient& api, const RevisionPointer& revision,
                                          int64_t number);
 
-// Of `old` (revisions not in use as the newest), the oldest beyond `limit` whose hash or name nothing `live`
-// carries.
+// The revisions of `old` to delete: the oldest beyond `limit` for which `live` is false.
 RevisionPointers RevisionsToCleanUp(RevisionPointers old, int32_t limit,
                                     const std::function<bool(const appsv1::ControllerRevision&)>& live);
 

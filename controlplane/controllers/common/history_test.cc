@@ -55,7 +55,7 @@ TEST(HistoryTest, RestoresWhatItWasMadeOf) {
   } cases[] = {
       {TemplatePatch(Template("v1")), true},
       {TemplatePatch(Template("v2")), false},
-      // As older releases wrote it.
+      // The format of older releases.
       {R"({"spec":{"template":{"$patch":"replace","metadata":{"creationTimestamp":null,"labels":{"app":"web"}},)"
        R"("spec":{"containers":[{"image":"v1","name":"main","resources":{}}]}}}})",
        true},
@@ -112,7 +112,7 @@ class StoredHistoryTest : public ::testing::Test {
     owner.mutable_metadata()->set_name("web");
     owner.mutable_metadata()->set_namespace_("default");
     (*owner.mutable_metadata()->mutable_annotations())["note"] = "kept";
-    // All templates collide at first.
+    // All templates have the same hash at first.
     return CreateRevision(
         cluster_.api, "web", NewRevision(owner, Template(image), 1), kPodRevisionLabel,
         [](int32_t collisions) { return "h" + std::to_string(collisions); }, collisions_);

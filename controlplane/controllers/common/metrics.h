@@ -1,12 +1,12 @@
-// What the controllers count and time, under kube-controller-manager's names (Kubernetes Metrics Reference,
-// 1.36). Workqueues, clients and elections have theirs in lib/client.
+// Metrics of kube-controller-manager 1.36, with upstream's names. lib/client has those of work queues,
+// clients and leader election.
 #pragma once
 
 #include "lib/metrics/metrics.h"
 
 namespace keelson::controllers {
 
-// All families are made together, so that each is there before its controller has done anything.
+// All families are registered together, so that each exists before its controller runs.
 struct Metrics {
   metrics::Family& forced_detaches =
       metrics::Counter("attach_detach_controller_attachdetach_controller_forced_detaches",
@@ -156,7 +156,7 @@ struct Metrics {
   metrics::Family& node_ipam_cidrset_usage_cidrs =
       metrics::Gauge("node_ipam_controller_cidrset_usage_cidrs",
                      "Gauge measuring percentage of allocated CIDRs.", {"clusterCIDR"});
-  // So upstream spells it.
+  // Upstream's spelling.
   metrics::Family& node_ipam_cirdset_max_cidrs =
       metrics::Gauge("node_ipam_controller_cirdset_max_cidrs",
                      "Maximum number of CIDRs that can be allocated.", {"clusterCIDR"});

@@ -1,4 +1,4 @@
-// The controllers' metrics are those of kube-controller-manager 1.36.
+// Compares the metrics with those of kube-controller-manager 1.36.
 #include "controlplane/controllers/common/metrics.h"
 
 #include <gmock/gmock.h>
@@ -39,7 +39,7 @@ constexpr metrics::Exception kAbsent[] = {
     {"workqueue_", kElsewhere},
 };
 
-// To do with Kubernetes' next release: replace the table of lib/base, and mend what this says.
+// For the next Kubernetes release: update the table in lib/base, then the differences below.
 TEST(ControllerMetrics, AreThoseOfKubernetes) {
   TheMetrics();
   std::set<std::string_view> names;

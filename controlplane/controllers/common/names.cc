@@ -8,7 +8,7 @@ namespace keelson::controllers {
 
 namespace {
 
-// kube-controller-manager has these too. Who turns them off has what he wants.
+// Controllers that only kube-controller-manager has. They may be disabled.
 constexpr std::string_view kNotHere[] = {"cloud-node-lifecycle-controller",
                                          "cloud-node-lifecycle",
                                          "device-taint-eviction-controller",

@@ -1,4 +1,4 @@
-// What controllers are called: by --controllers, and as whom they act.
+// The controllers' names for --controllers, and the accounts that they use.
 #pragma once
 
 #include <functional>
@@ -13,21 +13,22 @@ namespace keelson::controllers {
 
 struct ControllerName {
   std::string_view name;     // upstream's
-  std::string_view alias;    // what it was called before; empty: nothing else
-  std::string_view account;  // its ServiceAccount in kube-system, with the role system:controller:ACCOUNT
-  // How many keys it works on side by side is said by a flag of kube-controller-manager (without dashes;
-  // empty: there is none), and if not, is this many.
+  std::string_view alias;    // deprecated name; empty: none
+  std::string_view account;  // ServiceAccount in kube-system, bound to the role system:controller:ACCOUNT
+  // The kube-controller-manager flag for the number of workers (without dashes; empty: none), and the
+  // default.
   std::string_view workers_flag = {};
   int workers = 1;
 };
 
 const std::vector<ControllerName>& AllControllers();
-std::map<std::string, int, std::less<>> DefaultWorkers();  // of those with a flag, by name
+std::map<std::string, int, std::less<>> DefaultWorkers();  // of controllers with a flag, by name
 
-// What --controllers says: "*" all, "foo" that one too, "-foo" not that one; the first that names it counts.
+// The value of --controllers: "*" all, "foo" also foo, "-foo" not foo; the first word that names a controller
+// decides.
 class Selection {
  public:
-  // kInvalid for a name that no controller has; one that only upstream has can be turned off.
+  // kInvalid for an unknown controller. Controllers that only upstream has may be disabled.
   static Result<Selection> Parse(const std::vector<std::string>& words);
   Selection() = default;  // all
   bool Has(std::string_view name) const;
@@ -36,7 +37,7 @@ class Selection {
   std::vector<std::string> words_ = {"*"};  // with canonical names
 };
 
-// Of a canonical name. Aborts when there is none: a controller that is not in the table.
+// Returns the ServiceAccount of a controller. Aborts when the name is not in the table.
 std::string AccountOf(std::string_view name);
 
 }  // namespace keelson::controllers

@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "controlplane/controllers/common/claim.h"
+#include "controlplane/controllers/common/controller_ref_manager.h"
 
 namespace keelson::controllers {
 

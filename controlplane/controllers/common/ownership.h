@@ -1,4 +1,4 @@
-// Owner references as patches, and who owns what: shared by controllers that adopt and release.
+// Patches of ownerReferences, for controllers that adopt and release.
 #pragma once
 
 #include <string>
@@ -8,12 +8,12 @@
 
 namespace keelson::controllers {
 
-// A JSON string literal.
+// Returns `text` as a JSON string literal.
 std::string JsonQuoted(std::string_view text);
 
-// Strategic merge patches of one object's ownerReferences. The uid in the patch makes it fail with a
-// conflict when the object has been replaced by another of the same name. A `finalizer` that is not empty
-// comes and goes with the owner.
+// Strategic merge patches of an object's ownerReferences. The patch contains the object's UID, so it fails
+// with a conflict when a new object has the same name. A non-empty `finalizer` is added by AdoptPatch() and
+// removed by ReleasePatch().
 std::string AdoptPatch(const metav1::OwnerReference& owner, std::string_view object_uid,
                        std::string_view finalizer = "");
 std::string ReleasePatch(std::string_view owner_uid, std::string_view object_uid,

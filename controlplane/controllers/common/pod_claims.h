@@ -1,4 +1,4 @@
-// Which claims a pod's volumes stand for.
+// The PersistentVolumeClaims that a pod's volumes refer to.
 #pragma once
 
 #include <string>
@@ -11,10 +11,10 @@ namespace keelson::controllers {
 // Index of pods by the keys of their claims.
 extern const char kByClaim[];
 
-// "<pod>-<volume>": the claim made for a generic ephemeral volume.
+// "<pod>-<volume>": the name of the claim for a generic ephemeral volume.
 std::string EphemeralClaimName(const corev1::Pod& pod, const corev1::Volume& volume);
 
-// Keys of all claims of the pod, those made for its ephemeral volumes among them.
+// Keys of all claims of the pod, including those for its ephemeral volumes.
 std::vector<std::string> ClaimsOf(const corev1::Pod& pod);
 
 }  // namespace keelson::controllers

@@ -1,4 +1,4 @@
-// Pods that a controller makes and removes for an owner, and the events that tell of it.
+// Creates and deletes pods for an owner, and records events about it.
 #pragma once
 
 #include "lib/api/types.h"
@@ -7,16 +7,16 @@
 
 namespace keelson::controllers {
 
-// The pod that a template makes: named after the owner, controlled by it.
+// Returns a pod from a template: generateName from the owner's name, and the owner as its controller.
 corev1::Pod PodFromTemplate(const corev1::PodTemplateSpec& source, const google::protobuf::Message& owner);
 
 class PodControl {  // thread safe
  public:
   explicit PodControl(client::EventRecorder& events) : events_(events) {}
-  // A namespace on its way out refuses without an event (IsNamespaceTerminating()).
+  // Records an event on the owner, except for errors with IsNamespaceTerminating().
   Result<corev1::Pod> Create(const client::RestClient& api, const google::protobuf::Message& owner,
                              const corev1::Pod& pod);
-  // A pod that is gone already is kNotFound, without an event.
+  // Records an event on the owner. A missing pod is kNotFound, without an event.
   Result<> Delete(const client::RestClient& api, const google::protobuf::Message& owner,
                   const corev1::Pod& pod);
 

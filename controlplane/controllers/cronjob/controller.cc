@@ -4,7 +4,7 @@
 
 #include <fmt/format.h>
 
-#include "controlplane/controllers/common/claim.h"
+#include "controlplane/controllers/common/controller_ref_manager.h"
 #include "controlplane/controllers/common/metrics.h"
 #include "lib/api/meta.h"
 #include "lib/base/wall_time.h"
@@ -58,11 +58,11 @@ CronJobController::CronJobController(client::RestClient api, client::InformerFac
 }
 
 void CronJobController::OnCron(const client::Change<batchv1::CronJob>& change) {
-  if (!change.new_object) written_.Forget(change.key);
+  if (!change.new_object) written_.Clear(change.key);
   if (change.old_object && change.new_object) {
     const batchv1::CronJobSpec &before = change.old_object->spec(), &after = change.new_object->spec();
     const bool moved = before.schedule() != after.schedule() || before.time_zone() != after.time_zone();
-    // Times that the new schedule would have had before are not made up for.
+    // A changed schedule does not start Jobs for its past times.
     if (moved && !after.suspend()) {
       if (Result<Timetable> table = TimetableOf(*change.new_object)) {
         queue().AddAfter(change.key, NextLook(*change.new_object, *table, clock().Now()));
@@ -99,7 +99,7 @@ Result<> CronJobController::RemoveJob(Sync& sync, const batchv1::Job& job) {
 }
 
 void CronJobController::RemoveOld(Sync& sync, const JobPointers& jobs) {
-  // What cannot be removed now has its event, and is tried again with the next look.
+  // A failed deletion has its event, and the next sync retries it.
   for (const JobPointer& job : JobsToRemove(sync.cron, jobs)) (void)RemoveJob(sync, *job);
 }
 
@@ -174,7 +174,7 @@ Result<Requeue> CronJobController::Start(Sync& sync, const Timetable& table, Wal
     skew.Observe(std::chrono::duration<double>(clock().Now() - time).count());
     events_.Record(sync.cron, "Normal", "SuccessfulCreate", "Created job " + meta.name());
   } else if (job.error().Is(Code::kAlreadyExists)) {
-    // Made before a status was written that says so; or somebody else's.
+    // Either a controller was killed before it wrote the status, or another client created the Job.
     job = sync.api.Get<batchv1::Job>(meta.namespace_(), meta.name());
     if (!job) return job.error();
     const metav1::OwnerReference* owner = api::ControllerOf(job->metadata());
@@ -247,12 +247,12 @@ Result<Requeue> CronJobController::Schedule(Sync& sync) {
 
 Result<Requeue> CronJobController::Reconcile(const std::string& key, std::stop_token stop) {
   auto cron = crons_.Get(key);
-  if (!cron || !written_.Shown(key, cron->metadata())) return Requeue{};
+  if (!cron || !written_.IsReady(key, cron->metadata())) return Requeue{};
   Sync sync{api_.With(stop), *cron};
   JobPointers jobs;
   for (auto& job : jobs_.ByIndex(kByOwner, cron->metadata().uid())) jobs.push_back(std::move(job));
   RETURN_IF_ERROR(FollowJobs(sync, jobs));
-  // Before a Job is removed it stands in the status that its time was served.
+  // Write the status with the scheduled time before deleting the Job.
   RETURN_IF_ERROR(WriteStatus(sync, key));
   RemoveOld(sync, jobs);
   Result<Requeue> again = Requeue{};
@@ -264,7 +264,7 @@ Result<Requeue> CronJobController::Reconcile(const std::string& key, std::stop_t
 Result<> CronJobController::WriteStatus(Sync& sync, const std::string& key) {
   if (!sync.changed) return {};
   ASSIGN_OR_RETURN(sync.cron, sync.api.UpdateStatus(sync.cron));
-  written_.Note(key, sync.cron.metadata());
+  written_.WroteAt(key, sync.cron.metadata());
   sync.changed = false;
   return {};
 }

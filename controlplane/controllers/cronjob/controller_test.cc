@@ -240,8 +240,9 @@ TEST_F(CronJobTest, JobsThatVanishAreForgottenAndOthersAreStrange) {
             Contains("UnexpectedJob: Saw a job that the controller did not create or forgot: by-hand")));
 }
 
-// Runs one CronJob for a while under controllers of which all but the last die after so many writes, while
-// Jobs end and are removed. Returns how many controllers died; each time must have been served once.
+// Runs one CronJob under controllers that are killed after a number of writes, except the last one, while
+// Jobs end and are deleted. Returns the number of killed controllers. Each scheduled time must have exactly
+// one Job.
 int RunKilled(const batchv1::CronJob& cron, const std::vector<int>& lives) {
   TestCluster cluster;
   cluster.clock.Advance(1h - cluster.clock.Now().time_since_epoch() % 1h);
@@ -260,7 +261,7 @@ int RunKilled(const batchv1::CronJob& cron, const std::vector<int>& lives) {
     *left = life;
     cluster.Start();
     cluster.Drain({&controller});
-    // The next one takes over within the same minute.
+    // The next controller takes over within the same minute.
     for (int i = 0; i < 3 && *left > 0; ++i) {
       cluster.Advance(61s - std::chrono::seconds(!runs.empty()), {&controller});
       for (batchv1::Job job : cluster.List<batchv1::Job>()) {

@@ -14,15 +14,15 @@ namespace {
 
 using std::chrono::seconds;
 
-constexpr int kYears = 5;                         // to look ahead
-constexpr std::chrono::milliseconds kAfter{100};  // clocks are not that exact
+constexpr int kYears = 5;                         // search limit
+constexpr std::chrono::milliseconds kAfter{100};  // margin for inexact clocks
 constexpr char kScheduledAt[] = "batch.kubernetes.io/cronjob-scheduled-timestamp";
 
 bool Has(uint64_t bits, int value) { return bits >> value & 1; }
 
 bool DayMatches(const k8s::CronSchedule& schedule, const CivilTime& c) {
   const bool day = Has(schedule.days, c.day), weekday = Has(schedule.weekdays, c.weekday);
-  // When both are given either will do.
+  // When day and weekday are both restricted, either may match.
   const bool any = (schedule.days | schedule.weekdays) & k8s::CronSchedule::kAny;
   return any ? day && weekday : day || weekday;
 }
@@ -99,7 +99,7 @@ Result<DueTime> FindDue(const batchv1::CronJob& cron, const Timetable& table, Wa
     due.missed = 1;
     return due;
   }
-  // There may have been very many: only the last few are walked through.
+  // There may be very many missed times, so only the last few are enumerated.
   const auto between = std::chrono::floor<seconds>(*second - *first);
   due.missed = (now - *first) / between + 1;
   std::optional<WallTime> next = table.Next(*first + (due.missed - 2) * between);

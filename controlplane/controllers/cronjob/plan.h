@@ -1,4 +1,4 @@
-// When a CronJob's Jobs are due, and what they look like: pure functions.
+// When a CronJob is due, and the Job to create. Pure functions.
 #pragma once
 
 #include <chrono>
@@ -17,35 +17,36 @@ struct Timetable {
   k8s::CronSchedule schedule;
   TimeZone zone = TimeZone::Utc();
 
-  // The first time after `time`; nullopt when there is none within five years (31 February). A local time
-  // that clocks skip does not come; one that they repeat comes twice.
+  // The first scheduled time after `time`; nullopt when there is none within five years (31 February). A
+  // local time that a DST change skips does not occur; one that a DST change repeats occurs twice.
   std::optional<WallTime> Next(WallTime time) const;
 };
-// Of spec.schedule and spec.timeZone, which exists; by default in the zone of this host. A TZ= within the
-// schedule wins. kInvalid in the words of upstream's parser.
+// Parses spec.schedule, in spec.timeZone (which must exist) or the host's time zone. A TZ= prefix in the
+// schedule takes precedence. kInvalid with the message of upstream's parser.
 Result<Timetable> TimetableOf(const batchv1::CronJob& cron);
 
 struct DueTime {
-  std::optional<WallTime> time;  // the latest that has come and was not served; nullopt: none
-  WallTime since{};              // what was looked at begins here
-  int64_t missed = 0;            // how many times have come, `time` included; about, when they are many
+  std::optional<WallTime> time;  // the latest unmet time; nullopt: none
+  WallTime since{};              // start of the interval that was searched
+  int64_t missed = 0;            // number of unmet times including `time`; approximate when large
 };
 inline constexpr int64_t kManyMissed = 100;
-// `within_deadline`: times that spec.startingDeadlineSeconds makes too late do not count. kInvalid when the
-// schedule has no times.
+// Finds the latest scheduled time that has passed without a Job. `within_deadline`: ignores times older than
+// spec.startingDeadlineSeconds. kInvalid when the schedule never occurs.
 Result<DueTime> FindDue(const batchv1::CronJob& cron, const Timetable& table, WallTime now,
                         bool within_deadline);
-// How long until the next look: just after the next time.
+// Time until just after the next scheduled time, for the requeue.
 std::chrono::nanoseconds NextLook(const batchv1::CronJob& cron, const Timetable& table, WallTime now);
 
+// The name of the Job for the scheduled time `time`.
 std::string JobNameAt(const batchv1::CronJob& cron, WallTime time);
 batchv1::Job JobAt(const batchv1::CronJob& cron, WallTime time);
-// The time that a Job of this CronJob was made for by JobAt(); nullopt: somebody else made it.
+// The scheduled time of a Job made by JobAt() for this CronJob; nullopt for any other Job.
 std::optional<WallTime> TimeOf(const batchv1::CronJob& cron, const batchv1::Job& job);
 
 using JobPointer = std::shared_ptr<const batchv1::Job>;
 using JobPointers = std::vector<JobPointer>;
-// Finished Jobs beyond the history limits, those that started first.
+// Finished Jobs beyond the history limits, oldest start time first.
 JobPointers JobsToRemove(const batchv1::CronJob& cron, const JobPointers& jobs);
 
 }  // namespace keelson::controllers

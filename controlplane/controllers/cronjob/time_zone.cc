@@ -17,7 +17,7 @@ TimeZone TimeZone::Local() { return TimeZone(std::make_shared<const Impl>(Impl{a
 
 std::optional<TimeZone> TimeZone::Load(const std::string& name) {
   Impl impl;
-  // The library knows names beyond those of files ("localtime", "Fixed/..."): these are no zones of ours.
+  // absl also accepts names that are not in tzdata ("localtime", "Fixed/..."): reject them.
   if (name.empty() || name == "localtime" || name.starts_with("Fixed/") || name.front() == '/' ||
       name.front() == ':' || name.find("..") != std::string::npos || !absl::LoadTimeZone(name, &impl.zone)) {
     return std::nullopt;

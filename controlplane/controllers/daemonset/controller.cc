@@ -5,6 +5,7 @@
 
 #include "controlplane/controllers/common/availability.h"
 #include "controlplane/controllers/common/first_error.h"
+#include "controlplane/controllers/common/slow_start_batch.h"
 #include "lib/api/meta.h"
 #include "lib/k8s/pods/pod_util.h"
 
@@ -67,7 +68,7 @@ void DaemonSetController::OnPod(const client::Change<corev1::Pod>& change) {
   const corev1::Pod& pod = change.object();
   const std::optional<std::string> owner = KeyOfOwner(pod.metadata());
   if (owner) {
-    // A pod that has begun to terminate counts as deleted: it may take long to go.
+    // A terminating pod counts as deleted: its termination may take long.
     if (!change.new_object || k8s::IsTerminating(pod)) {
       expectations_.DeletionObserved(*owner, change.key);
     } else if (!change.old_object) {
@@ -83,7 +84,7 @@ void DaemonSetController::OnPod(const client::Change<corev1::Pod>& change) {
     EnqueueMatching(pod.metadata());
 }
 
-// Nodes report often, and most of what they say decides nothing here.
+// Nodes update often; most updates do not matter here.
 void DaemonSetController::OnNode(const client::Change<corev1::Node>& change) {
   using Fit = DaemonPlacement::Fit;
   for (const auto& set : sets_.List()) {
@@ -95,8 +96,8 @@ void DaemonSetController::OnNode(const client::Change<corev1::Node>& change) {
   }
 }
 
-// A set has to see to a revision that it lost and to one that nobody owns. One that it owns is no news, even
-// when another hand made it: revisions of one template stay until the set has something to do anyway.
+// Enqueue the set when it lost a revision or when an orphan matches. An added revision that the set owns
+// needs no sync, even if another client created it: duplicates wait until the next sync.
 void DaemonSetController::OnRevision(const client::Change<appsv1::ControllerRevision>& change) {
   auto owner_of = [this](const auto& object) {
     return object ? KeyOfOwner(object->metadata()) : std::nullopt;
@@ -116,7 +117,7 @@ Result<> DaemonSetController::Apply(const Sync& sync, const DaemonChanges& chang
   expectations_.Expect(sync.key, static_cast<int>(creations), gone);
   FirstError failure;
   size_t tried = 0;
-  SlowStart(static_cast<int>(creations), [&](int n) {
+  SlowStartBatch(static_cast<int>(creations), [&](int n) {
     std::atomic<int> successes = 0;
     ParallelFor(static_cast<size_t>(n), [&](size_t i) {
       Result<corev1::Pod> created =
@@ -131,7 +132,7 @@ Result<> DaemonSetController::Apply(const Sync& sync, const DaemonChanges& chang
     tried += static_cast<size_t>(n);
     return successes.load();
   });
-  for (size_t i = tried; i < creations; ++i) expectations_.CreationObserved(sync.key);  // never asked for
+  for (size_t i = tried; i < creations; ++i) expectations_.CreationObserved(sync.key);  // not attempted
   ParallelFor(deletions, [&](size_t i) {
     Result<> deleted = control_.Delete(sync.api, sync.set, *changes.remove[i]);
     if (deleted) return;
@@ -163,7 +164,7 @@ Result<> DaemonSetController::Process(Sync& sync) {
   tell(repairs.failed, "Warning", "FailedDaemonPod", "failed", "kill");
   tell(repairs.succeeded, "Normal", "SucceededDaemonPod", "succeeded", "delete");
   RETURN_IF_ERROR(Apply(sync, repairs));
-  // What has just been asked for is to be seen before anything else goes.
+  // Wait until the informer shows these creations and deletions.
   if (expectations_.Satisfied(sync.key) && sync.set.spec().update_strategy().type() == "RollingUpdate")
     RETURN_IF_ERROR(Apply(sync, PlanRollout(sync.set, nodes, pods, sync.hash(), clock().Now())));
   return CleanUp(sync);
@@ -172,7 +173,7 @@ Result<> DaemonSetController::Process(Sync& sync) {
 Result<> DaemonSetController::WriteStatus(Sync& sync, bool settled) {
   const appsv1::DaemonSetStatus status =
       StatusOf(sync.set, nodes_.List(), GroupByNode(sync.pods), sync.hash(), settled, clock().Now());
-  // Every pod, and not only those that the status counts: a rollout waits for the second one of a node.
+  // Count every pod, not only those in the status: with surge a rollout waits for the second pod of a node.
   for (const auto& pod : sync.pods)
     Earliest(sync.again, UntilAvailable(*pod, sync.set.spec().min_ready_seconds(), clock().Now()));
   if (google::protobuf::util::MessageDifferencer::Equals(status, sync.set.status())) return {};
@@ -202,13 +203,13 @@ Result<Requeue> DaemonSetController::Reconcile(const std::string& key, std::stop
   if (set->metadata().has_deletion_timestamp()) return Requeue{};
   Sync sync{api_.With(stop), key, *set, {}, {}, nullptr, {}, std::nullopt};
   ASSIGN_OR_RETURN(sync.selector, api::LabelSelector::From(set->spec().selector()));
-  ASSIGN_OR_RETURN(sync.pods, Claim<corev1::Pod>(sync.api, pods_, sync.set, sync.selector));
+  ASSIGN_OR_RETURN(sync.pods, ClaimObjects<corev1::Pod>(sync.api, pods_, sync.set, sync.selector));
   Result<> found = FindRevisions(sync);
   if (!found) {
     if (IsNamespaceTerminating(found.error())) return Requeue{};
     return found.error().Wrap("failed to construct revisions of DaemonSet");
   }
-  // The store does not show yet what was last asked for: only the status is brought up to date.
+  // The store does not show earlier creations and deletions yet: update only the status.
   if (!expectations_.Satisfied(key)) return Finish(sync, {}, false);
   Result<> processed = Process(sync);
   return Finish(sync, std::move(processed), true);

@@ -1,15 +1,15 @@
-// Keeps one pod of each DaemonSet on every node where it belongs, and rolls out new templates.
+// Keeps one pod of each DaemonSet on every eligible node, and rolls out new templates.
 #pragma once
 
 #include <atomic>
 #include <optional>
 
-#include "controlplane/controllers/common/claim.h"
 #include "controlplane/controllers/common/controller.h"
+#include "controlplane/controllers/common/controller_ref_manager.h"
 #include "controlplane/controllers/common/expectations.h"
 #include "controlplane/controllers/common/history.h"
 #include "controlplane/controllers/common/pod_control.h"
-#include "controlplane/controllers/daemonset/failed_pods.h"
+#include "controlplane/controllers/daemonset/failed_pods_backoff.h"
 #include "controlplane/controllers/daemonset/plan.h"
 #include "lib/api/selector.h"
 
@@ -22,7 +22,7 @@ class DaemonSetController : public Controller {
   Result<Requeue> Reconcile(const std::string& key, std::stop_token stop) override;
 
  private:
-  // One Reconcile(): what it has found.
+  // The state of one Reconcile() call.
   struct Sync {
     client::RestClient api;
     std::string key;
@@ -39,11 +39,12 @@ class DaemonSetController : public Controller {
   void OnPod(const client::Change<corev1::Pod>& change);
   void OnNode(const client::Change<corev1::Node>& change);
   void OnRevision(const client::Change<appsv1::ControllerRevision>& change);
-  // The set that an owner reference points to, by UID; nullopt when it is none of ours.
+  // The key of the DaemonSet that controls the object, matched by UID; nullopt when there is none.
   std::optional<std::string> KeyOfOwner(const metav1::ObjectMeta& meta) const;
   void EnqueueMatching(const metav1::ObjectMeta& orphan);
 
-  // revisions.cc: the revision of the present template, found or made, as the newest; and all others.
+  // revisions.cc: finds or creates the revision of the current template, makes it the newest, and collects
+  // the older ones.
   Result<> FindRevisions(Sync& sync);
   Result<> MakeRevision(Sync& sync, int64_t number);
   Result<> MergeDuplicates(Sync& sync, RevisionPointers same);
@@ -63,7 +64,7 @@ class DaemonSetController : public Controller {
   client::Informer<corev1::Node>& nodes_;
   client::Informer<appsv1::ControllerRevision>& revisions_;
   Expectations expectations_;
-  FailedPods failed_;
+  FailedPodsBackoff failed_;
 };
 
 }  // namespace keelson::controllers

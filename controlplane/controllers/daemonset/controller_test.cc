@@ -44,7 +44,7 @@ class DaemonSetTest : public ::testing::Test {
       set.mutable_spec()->mutable_template_()->mutable_spec()->mutable_containers(0)->set_image(image);
     });
   }
-  // Plays scheduler and kubelet once, each pod on the node that it is bound to.
+  // Acts once as scheduler and kubelet: each pod runs on the node in its affinity.
   void Run() {
     for (corev1::Pod pod : Pods()) {
       if (k8s::IsTerminating(pod)) {
@@ -58,7 +58,7 @@ class DaemonSetTest : public ::testing::Test {
     }
     Drain();
   }
-  // "n1:v1", what goes already left out.
+  // "n1:v1" for each pod that is not terminating.
   std::vector<std::string> Images() {
     std::vector<std::string> out;
     for (const auto& pod : Pods()) {
@@ -213,7 +213,7 @@ TEST_F(DaemonSetTest, RevisionsAreKeptRenumberedAndCleanedUp) {
 
 TEST_F(DaemonSetTest, LostStatusWritesMakeNoSecondRevision) {
   auto set = DaemonSetNamed("agent");
-  // Somebody else's revision has the name that the hash gives.
+  // A foreign revision already has the name with this hash.
   appsv1::ControllerRevision foreign;
   Start(set, {"n1"});
   const appsv1::ControllerRevision made = Revisions().at(0);
@@ -228,7 +228,7 @@ TEST_F(DaemonSetTest, LostStatusWritesMakeNoSecondRevision) {
   Drain();
   EXPECT_EQ(Set().status().collision_count(), 1);
   EXPECT_EQ(Revisions().size(), 2u);
-  // The count is lost with the status: the revision is found by what it holds.
+  // The collision count is lost with the status: the revision is found by its data.
   auto lost = Set();
   lost.mutable_status()->clear_collision_count();
   cluster_.fake->Put(lost);

@@ -1,5 +1,5 @@
-// A controller that is killed after any of its writes leaves what the next one finishes: one pod a node, one
-// revision a template, and no more pods missing than may be.
+// Kills the controller after each of its writes. The next one must finish: one pod per node, one revision per
+// template, and never more than maxUnavailable pods missing.
 #include <gtest/gtest.h>
 
 #include <limits>
@@ -12,7 +12,7 @@
 namespace keelson::controllers {
 namespace {
 
-// Two controllers on one cluster, of which the second takes over when the first has made its last write.
+// Two controllers on one cluster. The second takes over after the first one's last write.
 class Takeover {
  public:
   explicit Takeover(int writes) {
@@ -26,7 +26,7 @@ class Takeover {
   }
 
   bool Died() const { return *left_ <= 0; }
-  // The controllers, then scheduler and kubelet.
+  // Runs the controllers, then scheduler and kubelet.
   void Round() {
     if (!Died()) {
       *guarded_ = true;

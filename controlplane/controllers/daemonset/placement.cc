@@ -1,4 +1,4 @@
-// Where a DaemonSet's pods belong, and how they are made.
+// Placement and creation of daemon pods.
 #include <algorithm>
 
 #include "controlplane/controllers/common/history.h"
@@ -13,7 +13,7 @@ namespace {
 constexpr char kNodeNameField[] = "metadata.name";
 constexpr char kGenerationAnnotation[] = "deprecated.daemonset.template.generation";
 
-// Daemons serve the node itself: they come before it is ready, and stay while it is in trouble.
+// Daemon pods serve the node itself: they start before it is ready, and stay when it is unhealthy.
 void AddTolerations(corev1::PodSpec& spec) {
   auto add = [&](const char* key, std::string_view effect) {
     corev1::Toleration toleration;
@@ -64,7 +64,7 @@ corev1::Pod NewDaemonPod(const appsv1::DaemonSet& set, const std::string& node, 
     (*meta.mutable_labels())[kTemplateGeneration] = generation;
   if (!hash.empty()) (*meta.mutable_labels())[kPodRevisionLabel] = hash;
   *pod.mutable_spec() = SpecOf(set);
-  // Terms of the template's own have been looked at: they admit this node.
+  // The template's own terms were already checked for this node.
   auto& required = *pod.mutable_spec()
                         ->mutable_affinity()
                         ->mutable_node_affinity()

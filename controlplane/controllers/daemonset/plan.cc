@@ -1,4 +1,4 @@
-// What is to change among a DaemonSet's pods.
+// Creations and deletions of a DaemonSet's pods.
 #include "controlplane/controllers/daemonset/plan.h"
 
 #include <algorithm>
@@ -15,7 +15,7 @@ namespace {
 
 using PodPointer = PodPointers::value_type;
 
-// Scheduled ones first, then the oldest.
+// Scheduled pods first, then the oldest.
 void SortByAge(PodPointers& pods) {
   auto order = [](const corev1::Pod& pod) {
     const metav1::ObjectMeta& meta = pod.metadata();
@@ -42,7 +42,7 @@ int32_t SurgeOf(const appsv1::DaemonSet& set, int32_t desired) {
   return Scaled(rolling.has_max_surge(), rolling.max_surge(), desired);
 }
 
-// A node where pods may be: more than one is only right on the way from an old to a new one.
+// A node that may have pods. More than one is right only during a surge rollout.
 class NodeRepair {
  public:
   NodeRepair(const appsv1::DaemonSet& set, const std::string& hash, WallTime now, DaemonRepairs& out)
@@ -94,10 +94,10 @@ class NodeRepair {
   DaemonRepairs& out_;
 };
 
-// The pods of a node that an update looks at.
+// The pods of a node for a rolling update.
 struct Pair {
   PodPointer updated, old;
-  bool ambiguous = false;  // more than one of a kind: left to PlanPods
+  bool ambiguous = false;  // more than one pod of a kind: PlanPods() handles it
 };
 
 Pair PairOf(const appsv1::DaemonSet& set, const PodPointers& pods, const std::string& hash) {
@@ -111,14 +111,14 @@ Pair PairOf(const appsv1::DaemonSet& set, const PodPointers& pods, const std::st
   return pair;
 }
 
-// Appends at most `most` (not below zero) of the candidates.
+// Appends at most `most` of the candidates (none if negative).
 template <typename T>
 void Take(std::vector<T>& to, const std::vector<T>& candidates, int64_t most) {
   const int64_t count = std::clamp<int64_t>(most, 0, static_cast<int64_t>(candidates.size()));
   to.insert(to.end(), candidates.begin(), candidates.begin() + count);
 }
 
-// Old pods go, as many as may be missing; PlanPods makes the new ones.
+// Deletes old pods, up to maxUnavailable; PlanPods() creates the new ones.
 DaemonChanges ReplaceInPlace(const appsv1::DaemonSet& set, const PodsByNode& pods, const std::string& hash,
                              int32_t max_unavailable, WallTime now) {
   DaemonChanges changes;
@@ -131,7 +131,7 @@ DaemonChanges ReplaceInPlace(const appsv1::DaemonSet& set, const PodsByNode& pod
     } else if (pair.updated) {
       if (!Available(set, *pair.updated, now)) ++unavailable;
     } else if (!Available(set, *pair.old, now)) {
-      changes.remove.push_back(pair.old);  // at once, but the others wait for what comes after it
+      changes.remove.push_back(pair.old);  // this one now; the others wait until the new pod is available
       ++unavailable;
     } else {
       candidates.push_back(pair.old);
@@ -141,7 +141,7 @@ DaemonChanges ReplaceInPlace(const appsv1::DaemonSet& set, const PodsByNode& pod
   return changes;
 }
 
-// New pods come beside old ones, which go when the new ones are available.
+// Creates new pods next to old ones, and deletes the old ones when the new ones are available.
 DaemonChanges Surge(const appsv1::DaemonSet& set, const std::map<std::string, bool>& should_run,
                     const PodsByNode& pods, const std::string& hash, int32_t max_surge, int32_t desired,
                     WallTime now) {
@@ -161,7 +161,7 @@ DaemonChanges Surge(const appsv1::DaemonSet& set, const std::map<std::string, bo
     if (!pair.old) continue;
     if (!pair.updated) {
       auto runs = should_run.find(node);
-      if (runs == should_run.end()) continue;  // the node has gone, and its pods are the pod collector's
+      if (runs == should_run.end()) continue;  // the node is gone; pod garbage collection deletes its pods
       if (!runs->second) {
         misplaced.push_back(pair.old);
       } else {
@@ -173,7 +173,7 @@ DaemonChanges Surge(const appsv1::DaemonSet& set, const std::map<std::string, bo
       ++surge;
     }
   }
-  // Where a pod should not be any more it goes when there are enough elsewhere.
+  // Deletes a pod from a node that should not run one, once enough pods are available elsewhere.
   Take(changes.remove, misplaced, int64_t{available} - desired);
   Take(changes.create, candidates, int64_t{max_surge} - surge);
   return changes;
@@ -212,7 +212,7 @@ DaemonRepairs PlanPods(const appsv1::DaemonSet& set, const NodePointers& nodes, 
       }
     }
   }
-  // Bound to a node that is no more, and not yet on it: nobody else would remove these.
+  // Bound to a deleted node but not scheduled: nothing else deletes these pods.
   for (const auto& [node, there] : pods) {
     if (known.count(node)) continue;
     for (const PodPointer& pod : there) {

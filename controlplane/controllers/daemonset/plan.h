@@ -1,5 +1,4 @@
-// Where a DaemonSet's pods belong, which of them have to go, and what its status says. Pure functions
-// without I/O.
+// Which nodes run a DaemonSet's pods, which pods to create and delete, and the status. Pure functions.
 #pragma once
 
 #include <chrono>
@@ -9,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "controlplane/controllers/replicaset/plan.h"
+#include "controlplane/controllers/common/active_pods.h"
 #include "lib/api/types.h"
 #include "lib/base/clock.h"
 #include "lib/k8s/pods/node_affinity.h"
@@ -23,15 +22,15 @@ inline constexpr char kTemplateGeneration[] = "pod-template-generation";  // a l
 
 // ---- placement ----
 
-// Which nodes a set's pods belong on: spec.nodeName, node selector and affinity, taints. The pods tolerate
-// what the controller adds (NewDaemonPod) beside what their template says.
+// Tests nodes against spec.nodeName, node selector, node affinity and taints. Tolerations are those of the
+// template plus those the controller adds (NewDaemonPod).
 class DaemonPlacement {
  public:
   explicit DaemonPlacement(const appsv1::DaemonSet& set);
 
   struct Fit {
-    bool should_run = false;       // a pod is to be made
-    bool should_continue = false;  // one that is there may stay: all taints against it are NoSchedule
+    bool should_run = false;       // the node needs a pod
+    bool should_continue = false;  // an existing pod may stay: only NoSchedule taints exclude it
   };
   Fit Of(const corev1::Node& node) const;
 
@@ -40,13 +39,15 @@ class DaemonPlacement {
   k8s::RequiredNodeAffinity affinity_;
 };
 
-// The pod for a node, bound to it by node affinity. `hash`: that of the revision.
+// Returns the pod for a node, bound to it by node affinity. `hash`: the revision's hash.
 corev1::Pod NewDaemonPod(const appsv1::DaemonSet& set, const std::string& node, const std::string& hash);
-// The node that a pod is on, or bound to by NewDaemonPod's affinity; empty when it is neither.
+// Returns the node that a pod runs on, or the node in the affinity that NewDaemonPod sets; empty when neither
+// is set.
 std::string TargetNodeOf(const corev1::Pod& pod);
-// By target node. Pods that have ended and are on their way out do not count any more.
+// Groups pods by target node. Skips terminating pods that have ended.
 PodsByNode GroupByNode(const PodPointers& pods);
-// Made of the revision with `hash`, or of the template as counted by the set's deprecated annotation.
+// True when the pod was created from the revision with `hash`, or has the template generation of the
+// deprecated annotation.
 bool IsUpToDate(const appsv1::DaemonSet& set, const corev1::Pod& pod, const std::string& hash);
 
 // ---- changes ----
@@ -56,28 +57,28 @@ struct DaemonChanges {
   PodPointers remove;
 };
 struct DaemonRepairs : DaemonChanges {
-  PodPointers failed, succeeded;  // of those in `remove`
+  PodPointers failed, succeeded;  // the failed and the succeeded ones in `remove`
 };
 
-// One pod a node where it should run, none elsewhere; where surge is allowed, two until the new one is
-// available. `spare` says of a failed pod that it stays for now.
+// One pod on each node that should run one, none elsewhere. With maxSurge there may be two until the new pod
+// is available. `spare` returns true for a failed pod that must stay for now (backoff).
 DaemonRepairs PlanPods(const appsv1::DaemonSet& set, const NodePointers& nodes, const PodsByNode& pods,
                        const std::string& hash, WallTime now,
                        const std::function<bool(const corev1::Pod&)>& spare);
-// A rolling update's next step.
+// The next step of a rolling update.
 DaemonChanges PlanRollout(const appsv1::DaemonSet& set, const NodePointers& nodes, PodsByNode pods,
                           const std::string& hash, WallTime now);
 
 struct DaemonLimits {
   int32_t surge = 0, unavailable = 0;
 };
-// Of a rolling update over `desired` nodes, percentages rounded up; both zero would stand still, so then one
-// pod may be unavailable.
+// maxSurge and maxUnavailable for `desired` nodes, percentages rounded up. When both are zero, unavailable is
+// 1, so that the rollout can proceed.
 DaemonLimits LimitsOf(const appsv1::DaemonSet& set, int32_t desired);
 
 // ---- status ----
 
-// `settled`: the set was processed, and not only looked at.
+// `settled`: the sync completed; else observedGeneration stays as it is.
 appsv1::DaemonSetStatus StatusOf(const appsv1::DaemonSet& set, const NodePointers& nodes,
                                  const PodsByNode& pods, const std::string& hash, bool settled, WallTime now);
 

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "controlplane/controllers/common/history.h"
-#include "controlplane/controllers/daemonset/failed_pods.h"
+#include "controlplane/controllers/daemonset/failed_pods_backoff.h"
 #include "controlplane/controllers/daemonset/testing.h"
 #include "lib/api/meta.h"
 #include "lib/k8s/int_or_string.h"
@@ -129,7 +129,7 @@ TEST(NewDaemonPodTest, IsBoundByAffinityAndTolerates) {
   EXPECT_EQ(TargetNodeOf(PodNamed("foreign")), "");
 }
 
-// A pod in a few words: name, node, revision's hash, state, seconds since it was made (and is ready).
+// A pod: name, node, revision hash, state, and seconds since it was created (and ready).
 struct PodSpec {
   std::string name, node, hash = "new", state = "available";
   int age = 100;
@@ -383,7 +383,7 @@ TEST(DaemonStatusTest, Counts) {
 
 TEST(FailedPodsTest, DelaysDouble) {
   FakeClock clock;
-  FailedPods failed(clock);
+  FailedPodsBackoff failed(clock);
   EXPECT_FALSE(failed.Replace("a"));
   EXPECT_EQ(failed.Replace("a"), std::optional<std::chrono::nanoseconds>(1s));
   EXPECT_FALSE(failed.Replace("b")) << "another node";

@@ -18,7 +18,7 @@ std::string DaemonSetController::Sync::hash() const {
   return it == current->metadata().labels().end() ? "" : it->second;
 }
 
-// Revisions of long ago may have no hash: their name then is it.
+// Revisions of old releases have no hash label: their name is the hash.
 Result<> DaemonSetController::LabelWithHash(const Sync& sync, const RevisionPointer& revision,
                                             RevisionPointer& labelled) {
   labelled = revision;
@@ -32,7 +32,7 @@ Result<> DaemonSetController::LabelWithHash(const Sync& sync, const RevisionPoin
 
 Result<> DaemonSetController::FindRevisions(Sync& sync) {
   ASSIGN_OR_RETURN(RevisionPointers all,
-                   Claim<ControllerRevision>(sync.api, revisions_, sync.set, sync.selector));
+                   ClaimObjects<ControllerRevision>(sync.api, revisions_, sync.set, sync.selector));
   RevisionPointers same;
   for (const RevisionPointer& found : all) {
     RevisionPointer revision;
@@ -43,7 +43,7 @@ Result<> DaemonSetController::FindRevisions(Sync& sync) {
   if (same.empty()) return MakeRevision(sync, number);
   RETURN_IF_ERROR(MergeDuplicates(sync, std::move(same)));
   if (sync.current->revision() >= number) return {};
-  // A template of before is in use again.
+  // Rollback: an earlier template is in use again.
   ASSIGN_OR_RETURN(sync.current, RenumberRevision(sync.api, sync.current, number));
   return {};
 }
@@ -64,8 +64,8 @@ Result<> DaemonSetController::MakeRevision(Sync& sync, int64_t number) {
   return {};
 }
 
-// Two revisions of one template come of a controller that did not see its own write. The pods of all become
-// the newest one's.
+// Two revisions with the same template result from a controller that did not see its own write. The pods of
+// all of them move to the newest one.
 Result<> DaemonSetController::MergeDuplicates(Sync& sync, RevisionPointers same) {
   SortRevisions(same);
   sync.current = same.back();
@@ -75,13 +75,13 @@ Result<> DaemonSetController::MergeDuplicates(Sync& sync, RevisionPointers same)
   for (auto& pod : sync.pods) {
     auto label = pod->metadata().labels().find(kPodRevisionLabel);
     if (label != pod->metadata().labels().end() && label->second == hash) continue;
-    // Of a duplicate or of an older template?
+    // Matches a duplicate, not an older template.
     const bool duplicate = std::any_of(same.begin(), same.end(), [&](const RevisionPointer& one) {
       return label != pod->metadata().labels().end() &&
              one->metadata().labels().at(kPodRevisionLabel) == label->second;
     });
     if (!duplicate) continue;
-    // The controller's role has no update of pods.
+    // The controller's role may patch pods, but not update them.
     const metav1::ObjectMeta& meta = pod->metadata();
     ASSIGN_OR_RETURN(corev1::Pod changed,
                      sync.api.Patch<corev1::Pod>(

@@ -1,4 +1,4 @@
-// DaemonSets of tests.
+// DaemonSets for tests.
 #pragma once
 
 #include <string>

@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 #include <google/protobuf/util/message_differencer.h>
 
-#include "controlplane/controllers/common/claim.h"
+#include "controlplane/controllers/common/controller_ref_manager.h"
 #include "lib/api/meta.h"
 #include "lib/k8s/pods/pod_util.h"
 
@@ -59,7 +59,7 @@ void DeploymentController::OnSet(const client::Change<appsv1::ReplicaSet>& chang
   }
 }
 
-// Recreate waits for the last old pod to go.
+// Recreate waits until the last old pod is gone.
 void DeploymentController::OnPod(const client::Change<corev1::Pod>& change) {
   if (change.new_object) return;
   const metav1::ObjectMeta& meta = change.object().metadata();
@@ -73,7 +73,7 @@ void DeploymentController::OnPod(const client::Change<corev1::Pod>& change) {
   if (deployment && deployment->spec().strategy().type() == "Recreate") queue().Add(*key);
 }
 
-// While a deployment is paused its deadline does not run.
+// The progress deadline does not run while the Deployment is paused.
 Result<> DeploymentController::NotePaused(Sync& sync) {
   if (!HasProgressDeadline(sync.deployment)) return {};
   const auto* condition = FindCondition(sync.deployment.status(), "Progressing");
@@ -167,7 +167,7 @@ Result<Requeue> DeploymentController::Recreate(Sync& sync, const SetPointers& se
   return WriteRolloutStatus(sync);
 }
 
-// Paused, or resized: no new set is made, but those there follow spec.replicas.
+// Paused or scaled: create no new ReplicaSet, but scale the existing ones to spec.replicas.
 Result<Requeue> DeploymentController::ScaleOnly(Sync& sync, const SetPointers& sets) {
   RETURN_IF_ERROR(FindSets(sync, sets, false));
   RETURN_IF_ERROR(Resize(sync, PlanScale(sync.deployment, sync.new_set, sync.old_sets)));
@@ -186,7 +186,8 @@ Result<Requeue> DeploymentController::Reconcile(const std::string& key, std::sto
     return Requeue{};
   }
   Sync sync{api_.With(stop), *deployment, {}, nullptr};
-  ASSIGN_OR_RETURN(SetPointers sets, Claim<appsv1::ReplicaSet>(sync.api, sets_, sync.deployment, selector));
+  ASSIGN_OR_RETURN(SetPointers sets,
+                   ClaimObjects<appsv1::ReplicaSet>(sync.api, sets_, sync.deployment, selector));
   if (deployment->metadata().has_deletion_timestamp()) {
     sync.new_set = FindNewSet(sync.deployment, sets);
     sync.old_sets = Without(sets, sync.new_set);

@@ -1,4 +1,4 @@
-// Rolls out deployments by making and resizing ReplicaSets.
+// Rolls out Deployments by creating and scaling ReplicaSets.
 #pragma once
 
 #include <optional>
@@ -16,12 +16,12 @@ class DeploymentController : public Controller {
   Result<Requeue> Reconcile(const std::string& key, std::stop_token stop) override;
 
  private:
-  // One Reconcile(): the deployment as it is written along the way, and its sets.
+  // The state of one Reconcile() call: the Deployment, updated as it is written, and its ReplicaSets.
   struct Sync {
     client::RestClient api;
     appsv1::Deployment deployment;
     SetPointers old_sets;
-    SetPointer new_set;  // null: not made yet
+    SetPointer new_set;  // null: not created yet
     SetPointers all() const;
   };
 
@@ -30,19 +30,21 @@ class DeploymentController : public Controller {
   std::optional<std::string> KeyOfOwner(const metav1::ObjectMeta& meta) const;
 
   Result<> NotePaused(Sync& sync);
-  // Finds the new set among `sets`, brings its revision and the deployment's up to date, or makes it.
+  // Finds the new ReplicaSet in `sets` and updates its revision and the Deployment's; creates it if `create`
+  // is true.
   Result<> FindSets(Sync& sync, const SetPointers& sets, bool create);
   Result<> AdvanceNewSet(Sync& sync, int64_t revision);
   Result<> CreateNewSet(Sync& sync, int64_t revision);
   Result<> CreationFailed(Sync& sync, const appsv1::ReplicaSet& wanted, const Error& error);
-  // Records the revision on the deployment, and that its new set was found or made.
+  // Records the revision on the Deployment, and sets the Progressing condition with `reason` and `message`.
   Result<> NoteNewSet(Sync& sync, std::string_view reason, std::string message, int64_t revision);
-  // Applies a plan; true when anything was resized. Sets in `sync` are replaced by what was stored.
+  // Scales ReplicaSets to `sizes`. Returns true when it changed any. Replaces the ReplicaSets in `sync` by
+  // the stored versions.
   Result<bool> Resize(Sync& sync, const Sizes& sizes);
   Result<> CleanUp(Sync& sync);
   bool OldPodsRunning(const Sync& sync) const;
 
-  // Answers the annotation kRollbackTo, once: it is taken off whether or not there is such a revision.
+  // Handles the annotation kRollbackTo once: removes it whether or not the revision exists.
   Result<Requeue> RollBack(Sync& sync, const SetPointers& sets, int64_t revision);
   Result<Requeue> RollingUpdate(Sync& sync, const SetPointers& sets);
   Result<Requeue> Recreate(Sync& sync, const SetPointers& sets);

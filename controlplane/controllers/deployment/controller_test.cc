@@ -22,7 +22,7 @@ class DeploymentTest : public ::testing::Test {
     cluster_.Start();
     Converge();
   }
-  // Lets controllers and kubelet work until neither has anything to do.
+  // Runs controllers and kubelet until neither has work left.
   void Converge(const std::function<void()>& check = {}) {
     do {
       cluster_.Drain({&deployments_, &sets_});

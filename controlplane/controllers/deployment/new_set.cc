@@ -1,4 +1,4 @@
-// The new ReplicaSet of a deployment: found, brought up to date, or made.
+// The new ReplicaSet of a Deployment: found, updated, or created.
 #include <fmt/format.h>
 
 #include "controlplane/controllers/deployment/controller.h"
@@ -9,7 +9,7 @@ namespace keelson::controllers {
 Result<> DeploymentController::FindSets(Sync& sync, const SetPointers& sets, bool create) {
   sync.new_set = FindNewSet(sync.deployment, sets);
   sync.old_sets = Without(sets, sync.new_set);
-  // Taking up an old template again makes it the newest revision.
+  // Reusing an old template makes it the newest revision.
   const int64_t revision = MaxRevision(sync.old_sets) + 1;
   if (sync.new_set) return AdvanceNewSet(sync, revision);
   if (create) return CreateNewSet(sync, revision);
@@ -42,7 +42,7 @@ Result<> DeploymentController::NoteNewSet(Sync& sync, std::string_view reason, s
   std::string& stored = (*sync.deployment.mutable_metadata()->mutable_annotations())[kRevision];
   if (stored != std::to_string(revision)) {
     stored = std::to_string(revision);
-    // Through status: no generation is counted for it.
+    // An update of the status subresource leaves metadata.generation as it is.
     ASSIGN_OR_RETURN(sync.deployment, sync.api.UpdateStatus(sync.deployment));
   }
   if (!HasProgressDeadline(sync.deployment)) return {};
@@ -93,11 +93,11 @@ Result<> DeploymentController::CreationFailed(Sync& sync, const appsv1::ReplicaS
     const metav1::OwnerReference* owner = api::ControllerOf(there.metadata());
     if (owner && owner->uid() == sync.deployment.metadata().uid() &&
         SameTemplate(there.spec().template_(), sync.deployment.spec().template_())) {
-      // Ours, made a moment ago: the store has not shown it yet.
+      // We created it a moment ago, and the store does not show it yet.
       sync.new_set = std::make_shared<appsv1::ReplicaSet>(std::move(there));
       return {};
     }
-    // Another template with the same hash: the count salts the next one.
+    // A hash collision with another template: the collision count salts the next hash.
     appsv1::DeploymentStatus status = sync.deployment.status();
     status.set_collision_count(status.collision_count() + 1);
     RETURN_IF_ERROR(WriteStatus(sync, status));

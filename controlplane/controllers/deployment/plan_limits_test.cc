@@ -1,5 +1,5 @@
-// For any sizes, pods and annotations that sets may have: no step has more pods than the surge allows, and
-// none takes away pods that the minimum needs.
+// Property test: for any sizes, pods and annotations, no step exceeds the surge limit or deletes pods that
+// the minimum needs.
 #include <gtest/gtest.h>
 
 #include <random>
@@ -45,7 +45,7 @@ class AnySets {
     if (Roll(3) > 0) (*meta.mutable_annotations())[kMaxReplicas] = std::to_string(Roll(16));
     set->mutable_spec()->set_replicas(Roll(3) == 0 ? 0 : Roll(10));
     set->mutable_status()->set_observed_generation(Roll(5) == 0 ? 1 : 2);
-    // Those that were there, in part not gone yet, in part not made yet.
+    // Existing pods: some are terminating, some not created yet.
     set->mutable_status()->set_replicas(std::max(set->spec().replicas() + Roll(7) - 3, 0));
     set->mutable_status()->set_available_replicas(Roll(set->status().replicas() + 1));
     return set;

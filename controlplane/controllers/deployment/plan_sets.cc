@@ -1,4 +1,4 @@
-// ReplicaSets of a deployment: which is the new one, revisions, annotations.
+// ReplicaSets of a Deployment: the new one, revisions, annotations.
 #include <algorithm>
 #include <charconv>
 #include <iterator>
@@ -13,7 +13,7 @@
 namespace keelson::controllers {
 namespace {
 
-// Annotations that belong to the deployment alone.
+// Annotations of the Deployment that are not copied.
 bool StaysWithDeployment(std::string_view key) {
   for (std::string_view own :
        {std::string_view("kubectl.kubernetes.io/last-applied-configuration"), std::string_view(kRevision),
@@ -28,7 +28,7 @@ constexpr size_t kMaxHistory = 2000;  // bytes of the revision-history annotatio
 
 void AppendHistory(metav1::ObjectMeta& meta, const std::string& revision) {
   std::string& history = (*meta.mutable_annotations())[kRevisionHistory];
-  // The oldest go when the list grows too long.
+  // Drops the oldest entries when the list grows too long.
   while (!history.empty() && history.size() + revision.size() + 1 > kMaxHistory) {
     history.erase(0, std::min(history.find(','), history.size() - 1) + 1);
   }
@@ -86,7 +86,7 @@ std::string TemplateHash(const corev1::PodTemplateSpec& pod_template, int32_t co
   std::string bytes = TemplateBytes(pod_template);
   if (collisions > 0) bytes += "#" + std::to_string(collisions);
   for (unsigned char c : bytes) hash = (hash ^ c) * 16777619u;
-  // No vowels and no look-alikes, so that names spell nothing.
+  // The safe alphabet: no vowels and no look-alikes.
   constexpr std::string_view kLetters = "bcdfghjklmnpqrstvwxz2456789";
   std::string out;
   for (char digit : std::to_string(hash))
@@ -202,7 +202,7 @@ bool AnnotateSet(const appsv1::Deployment& deployment, int64_t revision, bool ex
   }
   auto it = meta.annotations().find(kRevision);
   const std::string before = it == meta.annotations().end() ? "" : it->second;
-  if (!before.empty() && !Number(before)) return changed;  // somebody else's numbering: leave it
+  if (!before.empty() && !Number(before)) return changed;  // an unknown revision format: leave it
   if (RevisionOf(meta) < revision) {
     (*meta.mutable_annotations())[kRevision] = std::to_string(revision);
     changed = true;

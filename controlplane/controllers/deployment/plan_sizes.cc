@@ -1,4 +1,4 @@
-// How many pods each ReplicaSet of a deployment should have.
+// The size of each ReplicaSet of a Deployment.
 #include <algorithm>
 #include <charconv>
 #include <cmath>
@@ -32,7 +32,7 @@ class Resizer {
   Sizes& sizes_;
 };
 
-// Takes away, oldest set first, replicas that are not available: they serve nobody.
+// Scales down unavailable replicas, oldest ReplicaSet first: they serve no traffic.
 int32_t DropUnhealthy(const SetPointers& old_sets, int32_t limit, Resizer& sizes) {
   int32_t dropped = 0;
   for (const SetPointer& set : old_sets) {
@@ -46,7 +46,7 @@ int32_t DropUnhealthy(const SetPointers& old_sets, int32_t limit, Resizer& sizes
   return dropped;
 }
 
-// Of a set that shrinks the pods that it will keep: what its status still counts beyond them is about to go.
+// The available pods that a shrinking ReplicaSet keeps. Its status may still count pods that are about to go.
 int32_t AvailableOf(const appsv1::ReplicaSet& set) {
   return std::min(set.status().available_replicas(), set.spec().replicas());
 }
@@ -57,7 +57,7 @@ Sizes PlanOldSetsDown(const appsv1::Deployment& deployment, const SetPointer& ne
   const SetPointers old_sets = Sorted(WithReplicas(Without(sets, new_set)));
   if (old_sets.empty()) return plan;
   const int32_t min_available = deployment.spec().replicas() - LimitsOf(deployment).unavailable;
-  // Whatever the new set lacks may still come: those pods count against what may go.
+  // The missing pods of the new ReplicaSet may still come, so they count against the scale-down.
   const int32_t new_unavailable = new_set ? new_set->spec().replicas() - AvailableOf(*new_set) : 0;
   const int32_t may_go = SumSpec(sets) - min_available - new_unavailable;
   if (may_go <= 0) return plan;
@@ -77,7 +77,7 @@ Sizes PlanOldSetsDown(const appsv1::Deployment& deployment, const SetPointer& ne
   return plan;
 }
 
-// A set's share when the deployment's size changes from what its annotations say.
+// The share of a ReplicaSet when the Deployment's size differs from the annotations.
 int32_t Fraction(const appsv1::Deployment& deployment, const appsv1::ReplicaSet& set) {
   const int32_t size = set.spec().replicas();
   if (deployment.spec().replicas() == 0) return -size;
@@ -89,36 +89,36 @@ int32_t Fraction(const appsv1::Deployment& deployment, const appsv1::ReplicaSet&
   if (before <= 0) before = deployment.status().replicas();
   if (before <= 0) return 0;
   const double now = deployment.spec().replicas() + LimitsOf(deployment).surge;
-  // Anybody can write the annotation.
+  // Any client can write the annotation.
   constexpr double kMost = std::numeric_limits<int32_t>::max();
   return static_cast<int32_t>(std::min(std::round(size * now / static_cast<double>(before)), kMost)) - size;
 }
 
-// A set that was made smaller has its pods until its controller has seen that and taken them away.
+// A ReplicaSet that was scaled down keeps its pods until its controller has deleted them.
 int32_t SumHeld(const SetPointers& sets) {
   int32_t sum = 0;
   for (const SetPointer& set : sets) sum += std::max(set->spec().replicas(), set->status().replicas());
   return sum;
 }
 
-// What sets say of their pods is of their present size.
+// True when the status reflects the current spec.
 bool AllObserved(const SetPointers& sets) {
   return std::all_of(sets.begin(), sets.end(), [](const SetPointer& set) {
     return set->status().observed_generation() >= set->metadata().generation();
   });
 }
 
-// The limit is one of pods: a set grows into what the others leave, and not while it is not known what they
-// have.
+// The surge limits pods, not sizes: a ReplicaSet grows into what the others leave, and does not grow while
+// their pod count is unknown.
 int32_t Grown(const appsv1::Deployment& deployment, const SetPointers& others, int32_t size) {
   if (!AllObserved(others)) return size;
   const int32_t wanted = deployment.spec().replicas();
   return std::max(size, std::min(wanted, wanted + LimitsOf(deployment).surge - SumHeld(others)));
 }
 
-// `change` is how many replicas all sets together are to gain or lose; they go one way.
+// `change`: the replicas that all ReplicaSets together gain or lose; all change in the same direction.
 Sizes ShareOut(const appsv1::Deployment& deployment, SetPointers sets, int32_t change) {
-  // The biggest first; of equal ones the newer grows and the older shrinks.
+  // Largest first; among equal sizes the newer one grows, the older one shrinks.
   std::sort(sets.begin(), sets.end(), [&](const SetPointer& a, const SetPointer& b) {
     if (a->spec().replicas() != b->spec().replicas()) return a->spec().replicas() > b->spec().replicas();
     return change > 0 ? OlderFirst(b, a) : OlderFirst(a, b);
@@ -130,7 +130,7 @@ Sizes ShareOut(const appsv1::Deployment& deployment, SetPointers sets, int32_t c
     plan[set->metadata().name()] = set->spec().replicas() + share;
     left -= share;
   }
-  // What rounding left over is the first one's; none can lose more than it has.
+  // The first one gets the rounding remainder; none loses more than it has.
   for (const SetPointer& set : sets) {
     int32_t& size = plan[set->metadata().name()];
     const int32_t taken = std::max(left, -size);
@@ -144,12 +144,12 @@ Sizes PlanProportional(const appsv1::Deployment& deployment, const SetPointers& 
   const int32_t wanted = deployment.spec().replicas();
   const int32_t allowed = wanted == 0 ? 0 : wanted + LimitsOf(deployment).surge;
   const int32_t change = allowed - SumSpec(all);
-  // Sets grow in proportion or not yet: when all pods that are to go have gone somebody says so.
+  // Proportional growth waits until surplus pods are gone; their deletion triggers the next sync.
   if (change > 0 && (!AllObserved(all) || SumHeld(all) > SumSpec(all))) return {};
   return ShareOut(deployment, WithReplicas(all), change);
 }
 
-// The one set that is all there is, or none when there are several with pods.
+// The single ReplicaSet with pods, or null when there are several.
 SetPointer ActiveOrLatest(const SetPointer& new_set, const SetPointers& old_sets) {
   SetPointers all = old_sets;
   if (new_set) all.push_back(new_set);
@@ -180,7 +180,7 @@ Sizes PlanRollingUpdate(const appsv1::Deployment& deployment, const SetPointer& 
   const int32_t wanted = deployment.spec().replicas();
   const int32_t size = new_set->spec().replicas();
   if (size > wanted) return {{new_set->metadata().name(), wanted}};
-  // One that has pods that are to go waits for that: until then it seems to have more than it will keep.
+  // A ReplicaSet with surplus pods waits for their deletion: until then its pod count is too high.
   if (size < wanted && new_set->status().replicas() <= size) {
     const int32_t grown = NewSetSize(deployment, Without(sets, new_set), size);
     if (grown != size) return {{new_set->metadata().name(), grown}};

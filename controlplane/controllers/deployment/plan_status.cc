@@ -44,7 +44,7 @@ void SetProgress(const appsv1::Deployment& deployment, const SetPointer& new_set
   } else if (IsProgressing(deployment, status)) {
     appsv1::DeploymentCondition condition =
         MakeCondition(kProgressing, "True", "ReplicaSetUpdated", subject + " is progressing.", now);
-    // Every step counts anew against the deadline, so lastUpdateTime moves although the reason stays.
+    // Every step restarts the deadline, so lastUpdateTime changes even if the reason does not.
     if (const auto* before = FindCondition(status, kProgressing)) {
       if (before->status() == "True")
         *condition.mutable_last_transition_time() = before->last_transition_time();
@@ -57,7 +57,7 @@ void SetProgress(const appsv1::Deployment& deployment, const SetPointer& new_set
   }
 }
 
-// The failure of a ReplicaSet, the new one's first, as the deployment's own condition.
+// The ReplicaFailure condition of a ReplicaSet, the new one first, becomes the Deployment's.
 void SetReplicaFailure(const SetPointer& new_set, const SetPointers& sets, appsv1::DeploymentStatus& status) {
   SetPointers order = Without(sets, new_set);
   if (new_set) order.insert(order.begin(), new_set);
@@ -140,7 +140,7 @@ appsv1::DeploymentStatus CountStatus(const appsv1::Deployment& deployment, const
     terminating += set->status().terminating_replicas();
     knows_terminating = knows_terminating && set->status().has_terminating_replicas();
   }
-  // Zero of a value-form field is its absence.
+  // A zero value-form field is stored as absent.
   appsv1::DeploymentStatus status;
   status.set_observed_generation(deployment.metadata().generation());
   if (int32_t n = SumStatus(sets)) status.set_replicas(n);
@@ -168,7 +168,7 @@ appsv1::DeploymentStatus RolloutStatus(const appsv1::Deployment& deployment, con
   if (!HasProgressDeadline(deployment)) {
     RemoveCondition(status, kProgressing);
   } else {
-    // A rollout that is over stays so, though pods come and go.
+    // A completed rollout stays complete when pods come and go.
     const auto* before = FindCondition(deployment.status(), kProgressing);
     const bool over =
         status.replicas() == status.updated_replicas() && before && before->reason() == kNewSetAvailable;
@@ -186,7 +186,7 @@ std::optional<std::chrono::nanoseconds> StuckCheckAfter(const appsv1::Deployment
   if (IsComplete(deployment, status) || condition->reason() == kTimedOut) return std::nullopt;
   auto deadline = api::FromTime(condition->last_update_time()) +
                   std::chrono::seconds(deployment.spec().progress_deadline_seconds());
-  // One second more: times on the wire are whole seconds.
+  // One more second, because times on the wire are whole seconds.
   return std::max<std::chrono::nanoseconds>(deadline - now, std::chrono::nanoseconds(0)) +
          std::chrono::seconds(1);
 }

@@ -1,5 +1,5 @@
-// Going back to an old template because an annotation asks for it. kubectl rollout undo changes the template
-// itself; the annotation is how clients of old asked.
+// Rollback through the deprecated annotation. kubectl rollout undo changes the template itself; only old
+// clients set the annotation.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -9,7 +9,7 @@
 namespace keelson::controllers {
 
 Result<Requeue> DeploymentController::RollBack(Sync& sync, const SetPointers& sets, int64_t revision) {
-  RETURN_IF_ERROR(FindSets(sync, sets, true));  // the template in use is a revision too
+  RETURN_IF_ERROR(FindSets(sync, sets, true));  // the current template is a revision, too
   const SetPointers all = sync.all();
   const bool last = revision == 0;
   if (last) revision = LastRevision(all);
@@ -36,7 +36,7 @@ Result<Requeue> DeploymentController::RollBack(Sync& sync, const SetPointers& se
   }
   RETURN_IF_ERROR(sync.api.Update(changed));
   events_.Record(sync.deployment, type, reason, std::move(message));
-  return Requeue{};  // the changed deployment is looked at next
+  return Requeue{};  // the update event triggers the next sync
 }
 
 }  // namespace keelson::controllers

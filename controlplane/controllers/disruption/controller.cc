@@ -2,7 +2,7 @@
 
 #include <google/protobuf/util/message_differencer.h>
 
-#include "controlplane/controllers/common/kinds.h"
+#include "controlplane/controllers/common/deletable_resources.h"
 #include "lib/api/meta.h"
 #include "lib/api/selector.h"
 #include "lib/base/log.h"
@@ -46,7 +46,8 @@ DisruptionController::DisruptionController(client::RestClient api, client::Infor
     if (change.old_object) EnqueueBudgetsOf(*change.old_object);
     if (change.new_object) EnqueueBudgetsOf(*change.new_object);
   });
-  // A scaled owner changes how many pods there should be, and so does one that is seen after its pods.
+  // A change of a controller's scale changes the number of expected pods. A controller may also appear after
+  // its pods.
   auto follow = [this](auto& informer) {
     using T = std::remove_cv_t<std::remove_reference_t<decltype(*informer.Get(""))>>;
     informer.AddHandler([this](const client::Change<T>& change) {
@@ -78,11 +79,11 @@ Result<disruption::Pods> DisruptionController::PodsOf(const Budget& budget) cons
   return found;
 }
 
-// The UID of who decides the number, and the number. A ReplicaSet of a Deployment is the Deployment's.
+// Returns the UID of the scaled object, and its scale. For a Deployment's ReplicaSet that is the Deployment.
 Result<std::pair<std::string, int64_t>> DisruptionController::ScaleOf(
     const std::string& ns, const metav1::OwnerReference& owner) const {
   const std::string key = api::KeyOf(ns, owner.name());
-  const api::ResourceInfo* info = KindOf(owner.api_version(), owner.kind());
+  const api::ResourceInfo* info = RestMapping(owner.api_version(), owner.kind());
   auto missing = [&] { return std::pair(owner.uid(), int64_t{0}); };
   if (info && info->group == "apps" && info->resource == "replicasets") {
     auto set = sets_.Get(key);

@@ -1,5 +1,5 @@
-// Keeps the status of PodDisruptionBudgets: how many of their pods are healthy, how many should be, and so
-// how many may go.
+// Maintains the status of PodDisruptionBudgets: currentHealthy, desiredHealthy, expectedPods and
+// disruptionsAllowed.
 #pragma once
 
 #include "controlplane/controllers/common/controller.h"
@@ -17,7 +17,7 @@ class DisruptionController : public Controller {
   using Budget = api::policy::v1::PodDisruptionBudget;
   void EnqueueBudgetsOf(const corev1::Pod& pod);
   Result<disruption::Pods> PodsOf(const Budget& budget) const;
-  // The sum of what the pods' owners ask for; pods without one are counted in `unmanaged`.
+  // Sums the scale of the pods' controllers. Counts pods without a controller in `unmanaged`.
   Result<int64_t> ExpectedScale(const std::string& ns, const disruption::Pods& pods, int& unmanaged) const;
   Result<std::pair<std::string, int64_t>> ScaleOf(const std::string& ns,
                                                   const metav1::OwnerReference& owner) const;

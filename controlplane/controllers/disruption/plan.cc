@@ -46,7 +46,8 @@ Result<Plan> MakePlan(const policyv1::PodDisruptionBudget& budget, const Pods& p
     }
     if (k8s::IsReady(*pod)) ++healthy;
   }
-  // A budget that matches nothing yet must not let the first pods go before they are counted.
+  // A budget without matching pods allows no disruption, so that the first pods are safe until they are
+  // counted.
   const int64_t allowed = expected <= 0 ? 0 : std::max<int64_t>(0, healthy - desired);
   plan.status.set_expected_pods(static_cast<int32_t>(expected));
   plan.status.set_current_healthy(static_cast<int32_t>(healthy));

@@ -1,4 +1,4 @@
-// What a PodDisruptionBudget's status should be. Pure.
+// Computes the status of a PodDisruptionBudget. Pure functions.
 #pragma once
 
 #include <memory>
@@ -17,22 +17,23 @@ namespace policyv1 = api::policy::v1;
 
 using Pods = std::vector<std::shared_ptr<const corev1::Pod>>;
 
-// An eviction that has not become a deletion after this long is not going to.
+// An entry in status.disruptedPods expires after this long without a deletion.
 inline constexpr std::chrono::minutes kDeletionTimeout{2};
 
-// Does the budget need to know how many pods there should be, rather than how many there are?
+// True when the budget is a percentage or maxUnavailable, so that it needs the controllers' scale.
 bool NeedsScale(const policyv1::PodDisruptionBudget& budget);
 
 struct Plan {
   policyv1::PodDisruptionBudgetStatus status;
-  std::vector<std::shared_ptr<const corev1::Pod>> not_deleted;  // evicted long ago, and still there
+  // evicted, but not deleted within kDeletionTimeout
+  std::vector<std::shared_ptr<const corev1::Pod>> not_deleted;
   std::optional<std::chrono::seconds> look_again;
 };
-// `expected`: how many pods there should be. The error is of a percentage that is none.
+// `expected`: the number of expected pods. Error when the budget's percentage cannot be parsed.
 Result<Plan> MakePlan(const policyv1::PodDisruptionBudget& budget, const Pods& pods, int64_t expected,
                       WallTime now);
 
-// What to show when the truth cannot be found out: nobody may be evicted.
+// The status to publish when the counts cannot be computed: disruptionsAllowed is zero.
 policyv1::PodDisruptionBudgetStatus FailSafe(const policyv1::PodDisruptionBudget& budget,
                                              const std::string& why, WallTime now);
 

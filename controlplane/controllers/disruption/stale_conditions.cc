@@ -1,6 +1,6 @@
 #include "controlplane/controllers/disruption/stale_conditions.h"
 
-#include "controlplane/controllers/common/pod_marks.h"
+#include "controlplane/controllers/common/pod_status_patch.h"
 #include "lib/api/meta.h"
 #include "lib/k8s/pods/pod_util.h"
 
@@ -9,8 +9,8 @@ namespace {
 
 constexpr std::chrono::minutes kTimeout(2);
 
-// When the announcement is to be taken back; nullopt: there is none, or it is being carried out. A kubelet's
-// own may take as long as it likes.
+// When to reset the condition; nullopt: it is not set, or the disruption is in progress. A kubelet's own
+// condition never expires.
 std::optional<WallTime> StaleAt(const corev1::Pod& pod) {
   const corev1::PodCondition* target = k8s::FindCondition(pod.status(), k8s::kDisruptionTarget);
   if (!target || target->status() != "True" || target->reason() == "TerminationByKubelet")
@@ -36,7 +36,7 @@ Result<Requeue> StaleDisruptionController::Reconcile(const std::string& key, std
   if (!at) return Requeue{};
   const WallTime now = clock().Now();
   if (*at > now) return Requeue{*at - now};
-  Result<> marked = MarkPod(api_.With(stop), *pod, {.disrupted = "False"}, now);
+  Result<> marked = PatchPodStatus(api_.With(stop), *pod, {.disruption_target = "False"}, now);
   if (!marked && !marked.error().Is(Code::kNotFound)) return marked.error();
   return Requeue{};
 }

@@ -1,5 +1,5 @@
-// Takes back the announcement that a pod is to be disrupted (the condition DisruptionTarget) when the pod is
-// still there two minutes later: whoever made it has failed.
+// Sets the DisruptionTarget condition of a pod to False when the pod is still not terminating two minutes
+// after the condition became True: the announced disruption failed.
 #pragma once
 
 #include "controlplane/controllers/common/controller.h"

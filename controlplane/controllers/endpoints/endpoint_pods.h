@@ -1,5 +1,5 @@
-// The few facts of pods and Services that endpoints are made of, kept for all of them: compact, because a
-// Service must find its pods among all of its namespace at every change.
+// A compact cache of the pod and Service fields that endpoints need. Each change of a Service selects among
+// all pods of its namespace, so the cache avoids decoded Pods.
 #pragma once
 
 #include <map>
@@ -27,29 +27,30 @@ struct EndpointPod {
   };
   std::vector<Port> ports;  // named ports of containers and sidecars
   bool ready = false, terminating = false;
-  std::optional<WallTime> ready_changed;  // when it became ready or ceased to be
+  std::optional<WallTime> ready_changed;  // last transition of the Ready condition
 
   bool operator==(const EndpointPod&) const = default;
 };
 using EndpointPodPointer = std::shared_ptr<const EndpointPod>;
 
-// Null for pods that are never endpoints: finished, or without an address.
+// Null for a pod that is never an endpoint: finished, or without an address.
 EndpointPodPointer ProjectPod(const corev1::Pod& pod);
 
-// All labels of the selector are there with these values.
+// True when `labels` has all labels of the selector.
 bool Selects(const google::protobuf::Map<std::string, std::string>& selector,
              const std::map<std::string, std::string>& labels);
 
-// Follows pods and Services, and says which Services a change of a pod concerns. Shared by the EndpointSlice
-// and the Endpoints controller.
+// Watches pods and Services, and reports which Services a pod change affects. Shared by the EndpointSlice and
+// the Endpoints controller.
 class EndpointPods {  // thread safe
  public:
   explicit EndpointPods(client::InformerFactory& informers);
 
-  // Before the informers run: called with the keys of Services whose endpoints may have changed.
+  // Registers a handler, which is called with the key of each Service whose endpoints may have changed. Call
+  // before the informers run.
   void OnService(std::function<void(const std::string& key)> handler);
 
-  // The pods that a Service selects.
+  // Returns the pods that the Service selects.
   std::vector<EndpointPodPointer> Select(const corev1::Service& service) const;
 
  private:
@@ -68,7 +69,7 @@ class EndpointPods {  // thread safe
   std::map<std::string, std::map<std::string, ServiceSelector>> services_ GUARDED_BY(mutex_);
 };
 
-// targetPort of a Service's port on this pod; 0 when the pod has no such port.
+// Resolves the targetPort of a Service port on this pod; 0 when the pod has no such port.
 int32_t TargetPort(const EndpointPod& pod, const corev1::ServicePort& port);
 
 }  // namespace keelson::controllers

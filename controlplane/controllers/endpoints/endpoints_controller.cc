@@ -56,7 +56,7 @@ void SortByIp(Addresses& addresses) {
   });
 }
 
-// Each subset keeps its part of what may be kept, rounded up.
+// Each subset keeps its proportional part, rounded up.
 template <typename Of>
 void Cut(std::vector<corev1::EndpointSubset>& subsets, int total, int room, Of addresses_of) {
   int left = room;
@@ -153,7 +153,7 @@ EndpointsController::EndpointsController(client::RestClient api, client::Informe
       endpoints_(informers.Get<corev1::Endpoints>()) {
   pods_.OnService([this](const std::string& key) { queue().Add(key); });
   endpoints_.AddHandler([this](const client::Change<corev1::Endpoints>& change) {
-    // One without a Service is looked at once, at the start, and deleted if we made it.
+    // Endpoints without a Service: checked once at start, and deleted if this controller created them.
     if (!change.new_object || !change.old_object) queue().Add(change.key);
   });
 }

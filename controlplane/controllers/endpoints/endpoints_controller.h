@@ -1,4 +1,4 @@
-// Keeps core/v1 Endpoints of Services that select pods, for readers of the older API (kubectl describe
+// Maintains core/v1 Endpoints of Services with a selector, for clients of the older API (kubectl describe
 // service, older proxies).
 #pragma once
 
@@ -10,12 +10,13 @@
 
 namespace keelson::controllers {
 
-// The subsets of a Service: addresses with equal ports together, ready and not ready apart, all sorted.
+// The subsets of a Service. Addresses with equal ports share a subset; ready and not-ready addresses are
+// separate; everything is sorted.
 std::vector<corev1::EndpointSubset> DesiredSubsets(const corev1::Service& service,
                                                    const std::vector<EndpointPodPointer>& pods);
 
-// Endpoints hold a thousand addresses: of more, those that are not ready give way first, each subset by its
-// part. Returns whether any had to.
+// Limits Endpoints to a thousand addresses. Removes not-ready addresses first, in proportion from each
+// subset. Returns whether it removed any.
 bool TruncateSubsets(std::vector<corev1::EndpointSubset>& subsets);
 
 class EndpointsController : public Controller {

@@ -13,7 +13,7 @@ namespace {
 
 using Endpoints = std::vector<discoveryv1::Endpoint*>;
 
-constexpr double kOverload = 0.2;  // the most that an endpoint may get beyond its part
+constexpr double kOverload = 0.2;  // how far an endpoint may exceed its share
 
 struct NodeShare {
   bool counts = false;
@@ -36,12 +36,12 @@ NodeShare ShareOf(const corev1::Node& node) {
 struct Zone {
   double desired = 0;
   int minimum = 0;
-  Endpoints own;  // that it uses
+  Endpoints own;  // endpoints that the zone uses
   int count() const { return static_cast<int>(own.size()); }
 };
 using Zones = std::map<std::string, Zone>;
 
-// The one that has most beyond what it should have, and can do without.
+// The zone with the largest surplus that can give an endpoint away.
 Zone* Giver(Zones& zones) {
   Zone* most = nullptr;
   for (auto& [name, zone] : zones) {
@@ -51,7 +51,7 @@ Zone* Giver(Zones& zones) {
   return most;
 }
 
-// Every endpoint is its own zone's, but for what other zones lack of their minimum.
+// Each endpoint serves its own zone, except for those that other zones need to reach their minimum.
 std::string ShareOut(const ZoneShares& shares, const Endpoints& ready, Zones& zones) {
   const auto problem = [&](std::string_view what) {
     return fmt::format("{} ({} endpoints, {} zones)", what, ready.size(), shares.size());
@@ -77,7 +77,7 @@ std::string ShareOut(const ZoneShares& shares, const Endpoints& ready, Zones& zo
   }
   for (auto& [name, zone] : zones) {
     while (zone.count() < zone.minimum) {
-      Zone& giver = *Giver(zones);  // the minima together are no more than there are
+      Zone& giver = *Giver(zones);  // the minimums together never exceed the number of endpoints
       zone.own.push_back(giver.own.back());
       giver.own.pop_back();
     }
@@ -89,7 +89,7 @@ std::string ShareOut(const ZoneShares& shares, const Endpoints& ready, Zones& zo
 
 HintMode HintModeOf(const corev1::Service& service) {
   const auto& annotations = service.metadata().annotations();
-  // The older name counts first.
+  // The older annotation takes precedence.
   auto mode = annotations.find("service.kubernetes.io/topology-aware-hints");
   if (mode == annotations.end()) mode = annotations.find("service.kubernetes.io/topology-mode");
   if (mode != annotations.end() && (mode->second == "Auto" || mode->second == "auto"))

@@ -1,9 +1,9 @@
-// Which zones and nodes should use which endpoints. Pure functions without I/O.
+// Topology hints: which zones and nodes use which endpoints. Pure functions.
 //
-// spec.trafficDistribution gives each ready endpoint to its own zone (PreferSameZone, PreferClose) or node
-// and zone (PreferSameNode). The annotation service.kubernetes.io/topology-mode (Auto) outweighs it: zones
-// get as many endpoints as they have of the nodes' CPUs, none less than five sixths of that, or nobody gets
-// hints.
+// spec.trafficDistribution assigns each ready endpoint to its own zone (PreferSameZone, PreferClose) or to
+// its node and zone (PreferSameNode). The annotation service.kubernetes.io/topology-mode: Auto takes
+// precedence: each zone gets endpoints in proportion to its share of the nodes' CPUs. If a zone would get
+// less than five sixths of its share, no endpoint gets hints.
 #pragma once
 
 #include <map>
@@ -18,15 +18,15 @@ namespace keelson::controllers {
 enum class HintMode { kNone, kSameZone, kSameNode, kTopology };
 HintMode HintModeOf(const corev1::Service& service);
 
-// The part of the CPUs that each zone has; empty when a node does not tell its zone or CPUs, or when there
-// are less than two zones.
+// The share of CPUs in each zone. Empty when a node lacks a zone label or CPU capacity, or with fewer than
+// two zones.
 using ZoneShares = std::map<std::string, double>;
 ZoneShares SharesOf(const std::vector<std::shared_ptr<const corev1::Node>>& nodes);
-// What SharesOf() looks at.
+// The fields of a node that SharesOf() uses, for change detection.
 std::string ShareKeyOf(const corev1::Node& node);
 
-// Of all the endpoints of a Service in one address family. What comes back is why kTopology had to go without
-// hints; empty: nothing.
+// Sets hints on all endpoints of a Service in one address family. Returns why kTopology could not set hints;
+// empty otherwise.
 std::string SetHints(HintMode mode, const ZoneShares& shares,
                      const std::vector<discoveryv1::Endpoint*>& endpoints);
 

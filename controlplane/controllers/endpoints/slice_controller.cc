@@ -50,8 +50,8 @@ void EndpointSliceController::OnSlice(const client::Change<discoveryv1::Endpoint
   }
 }
 
-// A node's zone shows in its endpoints; it appears with the node or never, so this is rare. Its CPUs count
-// for those that divide their endpoints by them.
+// A node's zone is part of its endpoints, but it rarely changes after creation. Its CPUs matter for topology
+// hints only.
 void EndpointSliceController::OnNode(const client::Change<corev1::Node>& change) {
   const auto of = [](const auto& node, auto what) { return node ? what(*node) : std::string(); };
   const bool moved = of(change.old_object, ZoneOf) != of(change.new_object, ZoneOf);
@@ -93,7 +93,7 @@ void EndpointSliceController::DropStranded(const std::string& key, std::vector<E
       MutexLock lock(mutex_);
       awaited_[pod->node].insert(key);
     }
-    // It may have come just now.
+    // The node may have appeared just now.
     return !nodes_.Get(pod->node);
   });
 }
@@ -126,7 +126,7 @@ void EndpointSliceController::TellHints(const std::string& key, const corev1::Se
 
 Result<> ApplySlicePlan(const std::string& service, const SlicePlan& plan, const client::RestClient& api,
                         SliceTracker& tracker) {
-  // New slices first: an endpoint that moves is rather twice there than not at all.
+  // Create slices first: during a move an endpoint is better listed twice than not at all.
   for (const discoveryv1::EndpointSlice& slice : plan.create) {
     Result<discoveryv1::EndpointSlice> stored = api.Create(slice);
     if (!stored && IsNamespaceTerminating(stored.error())) return {};
@@ -150,7 +150,7 @@ Result<> ApplySlicePlan(const std::string& service, const SlicePlan& plan, const
 Result<Requeue> EndpointSliceController::Reconcile(const std::string& key, std::stop_token stop) {
   auto service = services_.Get(key);
   if (!service) {
-    // The slices go with their owner.
+    // The garbage collector deletes the slices with the Service.
     trigger_times_.Forget(key);
     tracker_.Forget(key);
     totals_.Forget(key);

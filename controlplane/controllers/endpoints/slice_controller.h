@@ -1,4 +1,4 @@
-// Keeps the EndpointSlices of Services that select pods.
+// Maintains the EndpointSlices of Services with a selector.
 #pragma once
 
 #include <map>
@@ -23,9 +23,10 @@ class EndpointSliceController : public Controller {
   void OnSlice(const client::Change<discoveryv1::EndpointSlice>& change);
   void OnNode(const client::Change<corev1::Node>& change);
   ZoneShares Shares() EXCLUDES(mutex_);
-  // Takes from `pods` those whose node is not known; when it comes, the Service is looked at again.
+  // Removes pods whose Node is not in the store from `pods`. The Service is enqueued again when the Node
+  // appears.
   void DropStranded(const std::string& key, std::vector<EndpointPodPointer>& pods) EXCLUDES(mutex_);
-  // Events of what has become of hints by topology since they were last told of.
+  // Records events when topology hints became available or unavailable since the last call.
   void TellHints(const std::string& key, const corev1::Service& service, const SlicePlan& plan)
       EXCLUDES(mutex_);
 
@@ -39,17 +40,17 @@ class EndpointSliceController : public Controller {
   SliceTracker tracker_;
   SliceTotals totals_;
   Mutex mutex_;
-  std::optional<ZoneShares> shares_ GUARDED_BY(mutex_);  // until a node changes that counts
+  std::optional<ZoneShares> shares_ GUARDED_BY(mutex_);  // cleared when a relevant node change happens
   uint64_t share_changes_ GUARDED_BY(mutex_) = 0;
-  std::map<std::string, std::set<std::string>> awaited_ GUARDED_BY(mutex_);  // by node: Services
+  std::map<std::string, std::set<std::string>> awaited_ GUARDED_BY(mutex_);  // Services by the missing node
   std::map<std::string, std::map<std::string, std::string>> told_
-      GUARDED_BY(mutex_);  // SlicePlan::hint_problems, by Service
+      GUARDED_BY(mutex_);  // the last SlicePlan::hint_problems, by Service
 };
 
-// Writes a plan for a Service, noting what the informer has yet to show.
+// Writes a plan for a Service, and notes each write in `tracker`.
 Result<> ApplySlicePlan(const std::string& service, const SlicePlan& plan, const client::RestClient& api,
                         SliceTracker& tracker);
-// Index function: the key of the Service that a slice is of.
+// Index function: the key of the Service that owns a slice.
 std::vector<std::string> ServiceOfSlice(const discoveryv1::EndpointSlice& slice);
 
 }  // namespace keelson::controllers

@@ -5,7 +5,7 @@
 namespace keelson::controllers {
 namespace {
 
-// A value that upstream knows, or what it says of others; empty: the Service says nothing.
+// A value that upstream knows, or upstream's label for other values; empty: not set.
 std::string DistributionOf(const corev1::Service& service) {
   const std::string& value = service.spec().traffic_distribution();
   if (value.empty() || value == "PreferClose" || value == "PreferSameZone" || value == "PreferSameNode")

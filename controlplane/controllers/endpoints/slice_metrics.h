@@ -1,4 +1,4 @@
-// What is told of EndpointSlices on /metrics, by upstream's names.
+// Metrics of the EndpointSlice controller, with upstream's names.
 #pragma once
 
 #include <map>
@@ -10,13 +10,13 @@
 
 namespace keelson::controllers {
 
-// What a sync of the Service has come to; `plan` was written, or not.
+// Counts one sync of a Service; `applied`: the result of writing `plan`.
 void CountSliceSync(const corev1::Service& service, const SlicePlan& plan, const Result<>& applied);
 
-// Sums over all Services. Thread safe.
+// Gauges summed over all Services. Thread safe.
 class SliceTotals {
  public:
-  // After a sync that succeeded, which found `existing` slices.
+  // Call after a successful sync that found `existing` slices.
   void Set(const std::string& key, const corev1::Service& service, const SlicePlan& plan, size_t existing);
   void Forget(const std::string& key);
 

@@ -25,7 +25,7 @@ std::string PortsKey(const Range& ports) {
   return key;
 }
 
-// What makes an endpoint the same one though its state changes.
+// The identity of an endpoint, independent of its state.
 std::string IdentityOf(const Endpoint& endpoint) {
   std::string key = endpoint.target_ref().uid();
   for (const std::string& address : endpoint.addresses()) key += "|" + address;
@@ -68,7 +68,7 @@ std::vector<discoveryv1::EndpointPort> PortsOf(const corev1::Service& service, c
   return ports;
 }
 
-// The metadata that a slice of the service carries; that of others' making on it is kept.
+// Sets the metadata of a Service's slice; keeps metadata of other writers.
 void SetMetadata(const corev1::Service& service, EndpointSlice& slice) {
   metav1::ObjectMeta& meta = *slice.mutable_metadata();
   std::map<std::string, std::string> labels;
@@ -94,15 +94,15 @@ EndpointSlice NewSlice(const corev1::Service& service, const std::string& family
   return slice;
 }
 
-// An existing slice on its way to what it should be.
+// An existing slice and its wanted content.
 struct Draft {
   SlicePointer before;
   EndpointSlice after;
   bool changed = false;
 };
 
-// Keeps in each draft what is still wanted, in its new form; what is placed leaves `wanted`. Returns how many
-// are wanted no more.
+// Keeps the endpoints that are still wanted, updated, and removes them from `wanted`. Returns how many
+// endpoints it dropped.
 size_t KeepWanted(std::map<std::string, Endpoint>& wanted, std::vector<Draft>& drafts) {
   size_t removed = 0;
   for (Draft& draft : drafts) {
@@ -140,7 +140,7 @@ void PlaceRest(std::map<std::string, Endpoint>& wanted, std::vector<Draft>& draf
   for (Draft* draft : order) {
     if (draft->changed && draft->after.endpoints_size() > 0) Fill(wanted, *draft);
   }
-  // Whole slices' worth goes into new ones; a remainder into the fullest untouched slice that takes it all.
+  // Full slices' worth goes into new slices; the remainder into the fullest unchanged slice with enough room.
   const size_t remainder = wanted.size() % kMaxEndpoints;
   if (wanted.empty() || remainder == 0) return;
   for (Draft* draft : order) {
@@ -202,8 +202,8 @@ void RemoveAll(const std::vector<SlicePointer>& slices, SlicePlan& plan) {
   plan.remove.insert(plan.remove.end(), slices.begin(), slices.end());
 }
 
-// A Service without endpoints keeps one empty slice: readers then know that there are none, and not that
-// they have not looked yet.
+// A Service without endpoints has one empty slice, so that clients can tell it from a Service that was not
+// processed.
 void KeepPlaceholder(const corev1::Service& service, const std::string& family,
                      const std::vector<SlicePointer>& existing, SlicePlan& plan) {
   for (const SlicePointer& slice : existing) {
@@ -257,7 +257,7 @@ SlicePlan PlanSlices(const corev1::Service& service, const std::vector<EndpointP
                      const std::vector<SlicePointer>& existing, const ZoneOfNode& zone_of,
                      const ZoneShares& shares) {
   SlicePlan plan;
-  std::vector<SlicePointer> others = existing;  // of families that the Service has no more
+  std::vector<SlicePointer> others = existing;  // of families that the Service no longer has
   for (const std::string& family : FamiliesOf(service)) {
     std::vector<SlicePointer> own;
     std::erase_if(others, [&](const SlicePointer& slice) {

@@ -1,4 +1,4 @@
-// Which EndpointSlices a Service should have. Pure functions without I/O.
+// Computes the EndpointSlices of a Service. Pure functions.
 #pragma once
 
 #include <functional>
@@ -18,13 +18,13 @@ inline constexpr char kServiceName[] = "kubernetes.io/service-name";
 inline constexpr char kSliceManagedBy[] = "endpointslice.kubernetes.io/managed-by";
 inline constexpr char kSliceController[] = "endpointslice-controller.k8s.io";
 inline constexpr char kHeadless[] = "service.kubernetes.io/headless";
-inline constexpr size_t kMaxEndpoints = 100;  // a slice
+inline constexpr size_t kMaxEndpoints = 100;  // per slice
 
 using ZoneOfNode = std::function<std::string(const std::string& node)>;  // empty: unknown
 using SlicePointer = std::shared_ptr<const discoveryv1::EndpointSlice>;
 
-// Endpoints that share one list of ports: pods may resolve a named target port differently. Pods on which no
-// port resolves share the empty list: a headless Service has addresses for them all the same.
+// Endpoints with the same list of ports: pods may resolve a named target port differently. Pods on which no
+// port resolves share the empty list, because a headless Service still publishes their addresses.
 struct EndpointGroup {
   std::vector<discoveryv1::EndpointPort> ports;
   std::vector<discoveryv1::Endpoint> endpoints;
@@ -37,20 +37,20 @@ std::vector<EndpointGroup> DesiredEndpoints(const corev1::Service& service,
 struct SlicePlan {
   std::vector<discoveryv1::EndpointSlice> create, update;
   std::vector<SlicePointer> remove;
-  // Only with HintMode::kTopology: by family, why there are no hints, or nothing.
+  // HintMode::kTopology only: by family, why there are no hints; empty: hints are set.
   std::map<std::string, std::string> hint_problems;
-  // For metrics: what the Service should have, in how few slices that would fit, and how it differs.
+  // For metrics: wanted endpoints, the minimal number of slices, and the endpoints added and removed.
   size_t endpoints = 0, ideal_slices = 0, added = 0, removed = 0;
 };
-// The fewest writes: endpoints stay in their slices, new ones fill slices that are written anyway, then the
-// fullest with room for all of them, then new slices. There is always at least one slice a family.
+// Plans few writes: endpoints stay in their slices; new ones go into slices that change anyway, then into the
+// fullest slice with room for all of them, then into new slices. Each family has at least one slice.
 SlicePlan PlanSlices(const corev1::Service& service, const std::vector<EndpointPodPointer>& pods,
                      const std::vector<SlicePointer>& existing, const ZoneOfNode& zone_of,
                      const ZoneShares& shares = {});
 
 bool IsIpv6Address(std::string_view ip);
 bool IsHeadless(const corev1::Service& service);
-// spec.ipFamilies, or what the cluster IP is of, or IPv4.
+// spec.ipFamilies, else the family of the cluster IP, else IPv4.
 std::vector<std::string> FamiliesOf(const corev1::Service& service);
 
 }  // namespace keelson::controllers

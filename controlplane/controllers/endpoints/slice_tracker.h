@@ -1,5 +1,5 @@
-// What a controller has written of EndpointSlices and its informer has not shown yet. Planning on a store
-// without it would create the same slices again.
+// Resource versions of written EndpointSlices, as upstream's EndpointSliceTracker. A sync on a store that
+// lags behind would create the same slices again.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ class SliceTracker {  // thread safe
  public:
   using Slices = std::vector<std::shared_ptr<const discoveryv1::EndpointSlice>>;
 
-  // Whether `slices`, all that the store has of a Service, lag behind what was written.
+  // True when `slices`, all slices of a Service in the store, are older than the last writes.
   bool IsBehind(const std::string& service, const Slices& slices);
   void NoteWritten(const std::string& service, const discoveryv1::EndpointSlice& slice);
   void NoteGone(const std::string& service, const std::string& slice);

@@ -1,5 +1,5 @@
-// Since when the endpoints of a Service have been out of date when they are written: readers measure from
-// there how long a change takes to reach them.
+// The endpoints-last-change-trigger-time annotation: the time of the change that led to a write. Clients
+// measure the propagation delay from it.
 #pragma once
 
 #include <map>
@@ -16,8 +16,8 @@ inline constexpr char kTriggerTime[] = "endpoints.kubernetes.io/last-change-trig
 
 class TriggerTimes {  // thread safe
  public:
-  // The earliest change since the last call for this Service: a pod's readiness, or the Service's creation,
-  // which also is the answer of a first call. nullopt: nothing that has a time of its own has changed.
+  // Returns the earliest change since the last call for this Service: a pod's readiness or the Service's
+  // creation. The first call returns the creation time. Nullopt: no timed change.
   std::optional<WallTime> Next(const corev1::Service& service, const std::vector<EndpointPodPointer>& pods);
   void Forget(const std::string& key);
 
@@ -30,7 +30,7 @@ class TriggerTimes {  // thread safe
   std::map<std::string, State> states_ GUARDED_BY(mutex_);
 };
 
-// Sets the annotation, or takes it away.
+// Sets the annotation, or removes it for nullopt.
 void SetTriggerTime(std::optional<WallTime> time, metav1::ObjectMeta& meta);
 
 }  // namespace keelson::controllers

@@ -18,7 +18,7 @@ bool HasEphemeral(const corev1::Pod& pod) {
                      [](const corev1::Volume& volume) { return volume.volume_source().has_ephemeral(); });
 }
 
-// Whoever mounts a claim that another has made would see another's data.
+// A pod must not mount a claim that another pod owns: that would expose foreign data.
 Result<> CheckOwner(const corev1::Pod& pod, const corev1::PersistentVolumeClaim& claim) {
   const metav1::OwnerReference* owner = api::ControllerOf(claim.metadata());
   if (owner && owner->uid() == pod.metadata().uid()) return {};
@@ -74,7 +74,7 @@ Result<> EphemeralVolumeController::Ensure(const client::RestClient& api, const 
   if (made) return {};
   failures.Increment();
   if (!made.error().Is(Code::kAlreadyExists)) return made.error().Wrap("create PVC " + name);
-  // Made by one before us, or by somebody else: the store does not show it yet.
+  // Created by an earlier sync or another client; the store does not show it yet.
   ASSIGN_OR_RETURN(corev1::PersistentVolumeClaim claim,
                    api.Get<corev1::PersistentVolumeClaim>(pod.metadata().namespace_(), name));
   return CheckOwner(pod, claim);

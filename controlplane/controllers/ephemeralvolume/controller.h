@@ -1,5 +1,5 @@
-// Makes the claims of pods' generic ephemeral volumes: named "<pod>-<volume>", owned by the pod, with which
-// the garbage collector removes them.
+// Creates the PersistentVolumeClaims of pods' generic ephemeral volumes, named "<pod>-<volume>". The pod owns
+// them, so the garbage collector deletes them with it.
 #pragma once
 
 #include "controlplane/controllers/common/controller.h"

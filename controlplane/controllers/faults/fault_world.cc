@@ -9,9 +9,9 @@
 namespace keelson::controllers {
 namespace {
 
-thread_local bool of_test = false;  // what this thread asks is the test's own
+thread_local bool of_test = false;  // requests of this thread come from the test
 
-// Lists and watches are the informers', whose own back-off is tested elsewhere.
+// Lists and watches belong to the informers; their retries have their own tests.
 bool IsInformers(const client::ApiRequest& request) {
   if (request.method != "GET") return false;
   const std::string path = request.target.substr(0, request.target.find('?'));
@@ -57,7 +57,7 @@ FaultWorld::Fault FaultWorld::FaultFor(const client::ApiRequest& request) {
                   REQUIRES(mutex_) { return std::uniform_int_distribution<int>(0, sides - 1)(dice_); };
   if (dead_) return Fault::kUnanswered;
   const bool write = request.method != "GET";
-  // Killed on the way out, or on the way back.
+  // Killed before or after the request reaches the API.
   if (write && roll(40) == 0) {
     dead_ = true;
     return roll(2) == 0 ? Fault::kUnanswered : Fault::kAnswerLost;
@@ -129,11 +129,11 @@ void FaultWorld::Restart() {
   cluster.Start();
 }
 
-// They come back where they were, or with a list when that is too long ago.
+// Informers resume their watches, or list again when the events have expired.
 void FaultWorld::LoseWatches() {
   if (Roll(2) == 0) cluster.fake->Compact();
   cluster.fake->EndWatches();
-  // Informers wait before they ask again.
+  // Informers wait before they retry.
   std::jthread time([this](std::stop_token stop) {
     while (!stop.stop_requested()) {
       cluster.clock.Advance(std::chrono::milliseconds(200));
@@ -143,7 +143,7 @@ void FaultWorld::LoseWatches() {
   cluster.Settle();
 }
 
-// Many small steps: what was put off a moment is due in the next.
+// Small steps, so that short requeues become due.
 void FaultWorld::Work() {
   for (int i = 0; i < 6; ++i) cluster.Advance(std::chrono::seconds(2 + Roll(8)), controllers_);
   bool dead = false;

@@ -1,6 +1,6 @@
-// For tests: controllers on an API that fails as the dice fall (refusals, conflicts, requests that are never
-// answered, answers and watches that are lost), that are killed at any write, beside a kubelet of moods. A
-// seed names a story; threads may tell it a little differently each time.
+// For tests: controllers on an API with random faults (refusals, conflicts, lost requests, lost answers, lost
+// watches), killed at random writes, next to a kubelet that acts at random. A seed selects the sequence;
+// thread scheduling may vary it slightly.
 #pragma once
 
 #include <functional>
@@ -16,27 +16,27 @@ namespace keelson::controllers {
 
 class FaultWorld {
  public:
-  // `make` makes the controllers, again after each kill.
+  // Creates the controllers; called again after each kill.
   using Make = std::function<std::vector<Controller*>(TestCluster&)>;
   FaultWorld(uint32_t seed, Make make);
 
-  // What the test itself asks of the API: it never fails.
+  // Runs `act` with faults off: requests of the test itself never fail.
   void Own(const std::function<void()>& act);
   void Start() { Restart(); }
-  // Time for the controllers, with faults; then the kubelet looks at the pods.
+  // Lets the controllers run for a while with faults, then lets the kubelet act on the pods.
   void Round();
-  // The same without faults, as often as it takes to end whatever was begun.
+  // Repeats rounds without faults until the controllers have nothing left to do.
   void Calm();
-  // 0 ... sides - 1
+  // A random number in [0, sides).
   int Roll(int sides);
   void Note(const std::string& problem);
   std::string Problems();
 
-  // Called after each pod that a controller has made, side by side.
+  // Called after each pod that a controller creates; may be called concurrently.
   std::function<void()> on_pod;
-  // Called after each pod that a controller has deleted, with the pod as it was.
+  // Called after each pod that a controller deletes, with the pod as it was.
   std::function<void(const corev1::Pod&)> on_deleted;
-  // What a pod that runs does next.
+  // What the kubelet does next with a running pod.
   enum class Fate { kRuns, kSucceeds, kFails, kIsDeleted };
   std::function<Fate(const corev1::Pod&)> fate;
 
@@ -62,7 +62,8 @@ class FaultWorld {
   std::string problems_ GUARDED_BY(mutex_);
 };
 
-// Every pod has at most one controller, and that one exists. Problems otherwise.
+// Notes a problem for each pod that has more than one controller reference, or whose controller does not
+// exist.
 void CheckOwners(FaultWorld& world, const std::vector<corev1::Pod>& pods);
 
 }  // namespace keelson::controllers

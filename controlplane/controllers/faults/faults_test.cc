@@ -1,5 +1,5 @@
-// Whatever fails, and whenever the controllers are killed: the same end, and on the way never a pod too many,
-// never two owners, never an ordinal or an index twice.
+// Controllers under faults and kills must reach the same final state, and never have too many pods, two
+// owners for a pod, or a duplicate ordinal or index.
 #include <gtest/gtest.h>
 
 #include <set>
@@ -29,7 +29,7 @@ std::vector<corev1::Pod> ActivePods(FaultWorld& world) {
   return pods;
 }
 
-// Pods fail or are deleted by somebody now and then, while there are faults.
+// While faults are on, pods sometimes fail or are deleted.
 void ShakePods(FaultWorld& world, const bool& calm) {
   world.fate = [&world, &calm](const corev1::Pod&) {
     if (calm) return Fate::kRuns;
@@ -53,7 +53,7 @@ TEST_P(Stories, Deployment) {
   constexpr int32_t kReplicas = 4;
   int32_t replicas = kReplicas;
   const int32_t surge = world.Roll(3), unavailable = surge == 0 ? 1 : world.Roll(3);
-  // Some grow meanwhile: what the minimum is then depends on how much of that has been seen.
+  // Some Deployments scale up meanwhile, so the minimum depends on how much of that the controller has seen.
   const bool shaken = world.Roll(3) == 0, grows = world.Roll(3) == 0;
   appsv1::Deployment wanted = DeploymentNamed("web", replicas);
   auto& rolling = *wanted.mutable_spec()->mutable_strategy()->mutable_rolling_update();
@@ -67,7 +67,7 @@ TEST_P(Stories, Deployment) {
     if (pods.size() > static_cast<size_t>(replicas + surge))
       world.Note(std::to_string(pods.size()) + " pods where " + std::to_string(replicas + surge) + " may be");
   };
-  // Where pods do not end by themselves none is taken away that is needed.
+  // Where pods do not end by themselves, the controllers never delete a needed one.
   world.on_deleted = [&](const corev1::Pod& pod) {
     if (shaken || !k8s::IsReady(pod) || !k8s::IsActive(pod)) return;
     const std::vector<corev1::Pod> pods = ActivePods(world);
@@ -95,7 +95,7 @@ TEST_P(Stories, Deployment) {
     world.Round();
     if (grows && replicas < 7 && world.Roll(6) == 0) world.Own(grow);
     if (world.Roll(5) > 0) continue;
-    version = world.Roll(4);  // also back to what there was
+    version = world.Roll(4);  // may be a rollback
     world.Own(set_version);
   }
   calm_ = true;
@@ -134,7 +134,8 @@ TEST_P(Stories, StatefulSet) {
   if (!ordered) wanted.mutable_spec()->set_pod_management_policy("Parallel");
   if (shaken) ShakePods(world, calm_);
   constexpr int kMost = 4;
-  // An update of a set that keeps its size takes one pod at a time, from the last; what is after it is ready.
+  // A StatefulSet update with unchanged size replaces one pod at a time, from the last; later ordinals are
+  // ready.
   world.on_deleted = [&](const corev1::Pod& pod) {
     if (shaken || !k8s::IsReady(pod)) return;
     const int32_t ordinal = *OrdinalOf(wanted, pod);

@@ -4,7 +4,7 @@
 
 #include <fmt/format.h>
 
-#include "controlplane/controllers/common/kinds.h"
+#include "controlplane/controllers/common/deletable_resources.h"
 #include "controlplane/controllers/common/ownership.h"
 #include "lib/api/meta.h"
 
@@ -43,7 +43,7 @@ Result<metav1::ObjectMeta> ReadMeta(const client::RestClient& api, const api::Re
 GarbageCollector::GarbageCollector(client::RestClient api, client::InformerFactory& informers,
                                    client::EventRecorder& events, Clock& clock)
     : Controller("garbage_collector_attempt_to_delete", clock, 4), api_(std::move(api)), events_(events) {
-  for (const api::ResourceInfo* info : CollectableKinds()) {
+  for (const api::ResourceInfo* info : DeletableResources()) {
     if (info->resource == "events") continue;  // many, short-lived, and never owned
     informers.GetMetadata(*info).AddHandler([this, info](const auto& change) { Observe(*info, change); });
   }
@@ -73,9 +73,9 @@ void GarbageCollector::Observe(const api::ResourceInfo& info,
 
 Result<bool> GarbageCollector::IsAbsent(const client::RestClient& api, const GraphNode& node,
                                         const metav1::OwnerReference& owner) {
-  const api::ResourceInfo* info = KindOf(owner.api_version(), owner.kind());
-  if (!info) return false;                                // a custom resource, of which we cannot tell
-  if (info->namespaced && node.ns.empty()) return false;  // cannot be; upstream leaves such objects alone
+  const api::ResourceInfo* info = RestMapping(owner.api_version(), owner.kind());
+  if (!info) return false;                                // a custom resource: unknown
+  if (info->namespaced && node.ns.empty()) return false;  // invalid; upstream ignores such objects
   const std::string ns = info->namespaced ? node.ns : "";
   if (absent_.Has(ns, owner)) return true;
   Result<metav1::ObjectMeta> live = ReadMeta(api, *info, ns, owner.name());
@@ -141,7 +141,7 @@ Result<> GarbageCollector::RemoveFinalizer(const client::RestClient& api, const 
     if (other != finalizer) kept += (kept.empty() ? "" : ",") + JsonQuoted(other);
   }
   std::unique_ptr<google::protobuf::Message> stored(node.info->prototype().New());
-  // The resource version makes sure that no finalizer added meanwhile is lost.
+  // The resourceVersion guards finalizers that were added meanwhile.
   Result<> patched =
       api.PatchInto(*node.info, node.ns, node.name, "", client::PatchType::kMerge,
                     R"({"metadata":{"resourceVersion":)" + JsonQuoted(live.resource_version()) +
@@ -161,7 +161,7 @@ Result<> GarbageCollector::FinishForeground(const client::RestClient& api, const
     blocked = blocked || blocks;
     if (!dependent.foreground) queue().Add(dependent.uid);
   }
-  if (blocked) return {};  // looked at again when one of them goes
+  if (blocked) return {};  // a later event enqueues it again
   return RemoveFinalizer(api, node, live, kForeground);
 }
 
@@ -197,7 +197,8 @@ Result<> GarbageCollector::DeleteNode(const client::RestClient& api, const Graph
   client::DeleteOptions options;
   options.propagation_policy = policy;
   options.uid = node.uid;
-  options.resource_version = live.resource_version();  // the owners are those that were looked at
+  // Delete only if the owners are still those that were checked
+  options.resource_version = live.resource_version();
   Result<> deleted = api.DeleteObject(*node.info, node.ns, node.name, options);
   if (!deleted && !deleted.error().Is(Code::kNotFound)) return deleted.error().Wrap("delete");
   return {};
@@ -213,8 +214,8 @@ Result<> GarbageCollector::Collect(const client::RestClient& api, const GraphNod
   if (owners.solid) return RemoveOwners(api, node, removable);
   const std::vector<GraphNode> dependents = graph_.Dependents(node.uid);
   if (!owners.waiting.empty() && !dependents.empty()) {
-    // Its owner waits, so its dependents go first too. One that waits already may be waiting for this one, a
-    // few owners further: the circle is opened here.
+    // The owner waits in foreground deletion, so delete the dependents first, too. If a dependent already
+    // waits, it may wait for this object in a cycle: break the cycle here.
     const bool circle = std::any_of(dependents.begin(), dependents.end(),
                                     [](const GraphNode& dependent) { return dependent.foreground; });
     if (!circle) return DeleteNode(api, node, live, "Foreground");

@@ -1,11 +1,10 @@
-// Deletes objects whose owners are all gone, and carries out the two other propagation policies:
+// Deletes objects whose owners are all gone, and implements the other propagation policies:
 //
 //   Background  owner deleted -> dependents deleted afterwards
-//   Foreground  owner has finalizer foregroundDeletion -> dependents deleted first, then the finalizer
-//   removed Orphan      owner has finalizer orphan -> its UID removed from dependents, then the finalizer
-//   removed
+//   Foreground  owner has finalizer foregroundDeletion -> dependents deleted, then the finalizer removed
+//   Orphan      owner has finalizer orphan -> its UID removed from dependents, then the finalizer removed
 //
-// The graph only proposes: before anything is deleted, object and owners are read from the API.
+// The graph only suggests: before a deletion the controller reads the object and its owners from the API.
 #pragma once
 
 #include <map>
@@ -24,16 +23,16 @@ class GarbageCollector : public Controller {
  private:
   void Observe(const api::ResourceInfo& info, const client::Change<metav1::PartialObjectMetadata>& change);
 
-  // How the owners of an object stand, as the API says.
+  // The owners of an object, as read from the API.
   struct Owners {
-    bool solid = false;                        // one that stays
-    std::vector<std::string> waiting, absent;  // UIDs: being deleted in the foreground; gone
+    bool solid = false;                        // an owner exists and stays
+    std::vector<std::string> waiting, absent;  // UIDs: in foreground deletion; not found
   };
   Result<Owners> Classify(const client::RestClient& api, const GraphNode& node,
                           const metav1::ObjectMeta& live);
   Result<bool> IsAbsent(const client::RestClient& api, const GraphNode& node,
                         const metav1::OwnerReference& owner);
-  // Tells of an owner that is known, but in a namespace where it cannot own the object.
+  // Records an event for an owner that exists, but in a namespace from which it cannot own the object.
   void TellMisplaced(const GraphNode& node, const metav1::OwnerReference& owner);
 
   Result<> Collect(const client::RestClient& api, const GraphNode& node, const metav1::ObjectMeta& live);
@@ -44,7 +43,7 @@ class GarbageCollector : public Controller {
                            const metav1::ObjectMeta& live, const std::string& finalizer);
   Result<> RemoveOwners(const client::RestClient& api, const GraphNode& node,
                         const std::vector<std::string>& uids);
-  // The object holds its owners up no more. Returns it as it is then.
+  // Clears blockOwnerDeletion in the object's owner references. Returns the stored metadata.
   Result<metav1::ObjectMeta> UnblockOwners(const client::RestClient& api, const GraphNode& node,
                                            const metav1::ObjectMeta& live);
   Result<> DeleteNode(const client::RestClient& api, const GraphNode& node, const metav1::ObjectMeta& live,

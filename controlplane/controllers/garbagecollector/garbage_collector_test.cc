@@ -131,7 +131,7 @@ TEST_F(GarbageCollectorTest, OwnersWhereTheyCannotBe) {
   Result<corev1::ConfigMap> elsewhere = cluster_.api.Create(other);
   ASSERT_TRUE(elsewhere);
   Make("child", {*elsewhere});  // "owner" is here too, and is not that one
-  // A namespaced owner of what has no namespace is an error of somebody's that nothing here mends.
+  // A cluster-scoped object with a namespaced owner is invalid, and is left alone.
   corev1::Node node = NodeNamed("n1");
   *node.mutable_metadata()->add_owner_references() = api::ControllerRef(*elsewhere);
   ASSERT_TRUE(cluster_.api.Create(node));

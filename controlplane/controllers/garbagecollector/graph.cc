@@ -28,7 +28,7 @@ std::vector<std::string> OwnerGraph::Observe(GraphNode node) {
   if (!node.owners.empty() || node.foreground || node.orphaning) affected.push_back(uid);
   MutexLock lock(mutex_);
   GraphNode& stored = nodes_[uid];
-  // An owner that began to wait for this one, and is no owner any more, must be told.
+  // Process an owner that waited for this object when the reference was removed.
   for (const auto& owner : stored.owners) {
     auto it = nodes_.find(owner.uid());
     if (it != nodes_.end() && it->second.foreground) affected.push_back(owner.uid());
@@ -85,7 +85,7 @@ bool OwnerGraph::AllOwnersStand(const GraphNode& node) const {
   for (const auto& owner : node.owners) {
     auto it = nodes_.find(owner.uid());
     if (it == nodes_.end() || it->second.foreground) return false;
-    // A reference that names the right UID in the wrong place is checked against the API.
+    // A reference with the right UID but wrong coordinates is checked through the API.
     if (it->second.name != owner.name() || it->second.info->kind != owner.kind()) return false;
     if (it->second.info->namespaced && it->second.ns != node.ns) return false;
   }

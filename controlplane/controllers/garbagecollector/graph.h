@@ -1,4 +1,4 @@
-// Who owns whom, over all kinds, as the informers tell it. Holds metadata alone.
+// The ownership graph over all resources, built from informers. It holds metadata only.
 #pragma once
 
 #include <map>
@@ -25,15 +25,15 @@ struct GraphNode {
 
 class OwnerGraph {  // thread safe
  public:
-  // Takes in an object as it is now. Returns the UIDs to look at: the object itself, and when its deletion
-  // has begun to wait for its dependents, those too.
+  // Adds or updates an object. Returns the UIDs to process: the object's, and those of its dependents when
+  // its foreground deletion or orphaning has begun.
   std::vector<std::string> Observe(GraphNode node);
-  // The object is gone. Returns its dependents, and owners that wait for them.
+  // Removes an object. Returns the UIDs of its dependents, and of owners that wait for them.
   std::vector<std::string> Forget(const std::string& uid);
 
   std::optional<GraphNode> Find(const std::string& uid) const;
   std::vector<GraphNode> Dependents(const std::string& uid) const;
-  // Every owner is there and none waits for its dependents to go: nothing to do for the object.
+  // True when every owner is in the graph and none is in foreground deletion: the object needs no processing.
   bool AllOwnersStand(const GraphNode& node) const;
 
  private:
@@ -46,8 +46,8 @@ class OwnerGraph {  // thread safe
       GUARDED_BY(mutex_);  // by the owner's UID
 };
 
-// Owners that the API has said are not there, so that it is not asked for each of their dependents. An UID
-// that is not there never comes back.
+// A cache of owners that the API reported as not found, so that each dependent does not query again. A UID
+// that is gone never comes back.
 class AbsentOwners {  // thread safe
  public:
   bool Has(const std::string& ns, const metav1::OwnerReference& owner) const;

@@ -4,16 +4,16 @@
 
 #include <fmt/format.h>
 
-#include "controlplane/controllers/common/claim.h"
+#include "controlplane/controllers/common/controller_ref_manager.h"
 #include "controlplane/controllers/common/first_error.h"
 #include "controlplane/controllers/common/metrics.h"
-#include "controlplane/controllers/replicaset/plan.h"
+#include "controlplane/controllers/common/slow_start_batch.h"
 #include "lib/k8s/pods/pod_util.h"
 
 namespace keelson::controllers {
 namespace {
 
-// Changes of pods and of status are looked at together, once a second: pods of a Job tend to end in crowds.
+// Batches changes of pods and status for one second: a Job's pods tend to end together.
 constexpr std::chrono::seconds kBatch{1};
 constexpr client::BackoffOptions kRetries{std::chrono::seconds(1), std::chrono::minutes(1)};
 
@@ -41,7 +41,7 @@ void JobController::OnJob(const client::Change<batchv1::Job>& change) {
     expectations_.Forget(change.key);
     released_.Forget(change.key);
     backoffs_.Forget(change.key);
-    written_.Forget(change.key);
+    written_.Clear(change.key);
   }
   if (both && !replaced &&
       change.old_object->metadata().generation() == change.new_object->metadata().generation()) {
@@ -77,7 +77,7 @@ void JobController::OnPod(const client::Change<corev1::Pod>& change) {
   std::optional<std::string> owner = KeyOfOwner(pod);
   if (owner) {
     if (!change.new_object || !IsTracked(pod)) released_.Observed(*owner, pod.metadata().uid());
-    // A pod that has begun to terminate counts as deleted: it may take long to go.
+    // A terminating pod counts as deleted: its termination may take long.
     if (!change.new_object || k8s::IsTerminating(pod)) {
       expectations_.DeletionObserved(*owner, change.key);
     } else if (!change.old_object) {
@@ -101,7 +101,7 @@ Result<> JobController::CreatePods(Sync& sync, const PodPlan& plan) {
   FirstError failure;
   std::atomic<int32_t> made = 0;
   size_t tried = 0;
-  SlowStart(static_cast<int>(plan.create), [&](int n) {
+  SlowStartBatch(static_cast<int>(plan.create), [&](int n) {
     const size_t first = tried;
     tried += static_cast<size_t>(n);
     const int32_t before = made;
@@ -119,7 +119,7 @@ Result<> JobController::CreatePods(Sync& sync, const PodPlan& plan) {
     });
     return made - before;
   });
-  for (size_t i = tried; i < plan.create; ++i) expectations_.CreationObserved(sync.key);  // never asked for
+  for (size_t i = tried; i < plan.create; ++i) expectations_.CreationObserved(sync.key);  // not attempted
   sync.look.active_count += made;
   return failure.Take();
 }
@@ -151,7 +151,7 @@ Result<> JobController::ManagePods(Sync& sync) {
   JobLook& look = sync.look;
   if (look.finish) {
     Result<> removed = RemovePods(sync, look.active, false);
-    // There may be pods that were not seen yet, or that are still there: the end waits for them.
+    // Pods may exist that the store does not show yet: the Job cannot finish before they are handled.
     if (look.active_count > 0 || !sync.satisfied) look.finish.reset();
     return removed;
   }
@@ -177,7 +177,7 @@ Result<> JobController::ManagePods(Sync& sync) {
 Result<> JobController::WriteStatus(Sync& sync) {
   ASSIGN_OR_RETURN(sync.look.job, sync.api.UpdateStatus(sync.look.job));
   sync.look.job.mutable_status()->mutable_uncounted_terminated_pods();
-  written_.Note(sync.key, sync.look.job.metadata());
+  written_.WroteAt(sync.key, sync.look.job.metadata());
   return {};
 }
 
@@ -240,16 +240,17 @@ Result<Requeue> JobController::Reconcile(const std::string& key, std::stop_token
     backoffs_.Forget(key);
     return Requeue{};
   }
-  if (!written_.Shown(key, job->metadata())) {
+  if (!written_.IsReady(key, job->metadata())) {
     TheMetrics().job_stale_sync_skips_total.With({"batch", "jobs"}).Increment();
     return Requeue{};
   }
   const client::RestClient api = api_.With(stop);
   ASSIGN_OR_RETURN(api::LabelSelector selector, api::LabelSelector::From(job->spec().selector()));
-  // Asked before the pods are read: what comes in between is for the next sync.
+  // Read before the pods: later changes are for the next sync.
   const bool satisfied = expectations_.Satisfied(key);
   std::set<std::string> released = released_.Of(key);
-  ASSIGN_OR_RETURN(PodPointers pods, Claim<corev1::Pod>(api, pods_, *job, selector, nullptr, kJobTracking));
+  ASSIGN_OR_RETURN(PodPointers pods,
+                   ClaimObjects<corev1::Pod>(api, pods_, *job, selector, nullptr, kJobTracking));
   Sync sync{api, key, LookAt(*job, std::move(pods), std::move(released), backoffs_.Of(key), clock().Now()),
             satisfied};
   const SteadyTime begin = clock().SteadyNow();
@@ -260,7 +261,7 @@ Result<Requeue> JobController::Reconcile(const std::string& key, std::stop_token
   if (!recorded) return recorded.error();
   CountEndedPods(*job, sync.look.job);
   if (!managed) return managed.error();
-  // A Job that is past it has been told to end; that goes on with its pods.
+  // A Job past its deadline is already failing; that continues with its pods.
   const auto deadline = DeadlineAfter(sync.look);
   if (deadline && deadline->count() > 0) sync.Again(*deadline);
   return sync.again;

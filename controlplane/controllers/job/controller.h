@@ -1,11 +1,11 @@
-// Runs the pods of Jobs until enough of them have succeeded, or too many failed.
+// Runs the pods of Jobs until enough of them have succeeded or too many have failed.
 #pragma once
 
 #include <optional>
 
+#include "controlplane/controllers/common/consistency_store.h"
 #include "controlplane/controllers/common/controller.h"
 #include "controlplane/controllers/common/expectations.h"
-#include "controlplane/controllers/common/latest_writes.h"
 #include "controlplane/controllers/common/pod_control.h"
 #include "controlplane/controllers/job/metrics.h"
 #include "controlplane/controllers/job/plan.h"
@@ -24,10 +24,10 @@ class JobController : public Controller {
     client::RestClient api;
     const std::string& key;
     JobLook look;
-    bool satisfied;  // the store shows all pods that were made and removed
+    bool satisfied;  // the store shows all creations and deletions of earlier syncs
     Requeue again{};
     SyncAction action = SyncAction::kReconciling;
-    std::string suspended{};  // "Suspended" or "Resumed": the event to come
+    std::string suspended{};  // "Suspended" or "Resumed": the event to record
 
     void Again(std::chrono::nanoseconds after) { again.after = std::min(again.after.value_or(after), after); }
   };
@@ -37,12 +37,13 @@ class JobController : public Controller {
   void EnqueueMatching(const corev1::Pod& orphan);
   std::optional<std::string> KeyOfOwner(const corev1::Pod& pod) const;
 
-  // Makes or removes pods, all of them when the Job ends. Counts in sync.look follow what succeeded.
+  // Creates or deletes pods; deletes all of them when the Job ends. Updates the counts in sync.look for each
+  // success.
   Result<> ManagePods(Sync& sync);
   Result<> CreatePods(Sync& sync, const PodPlan& plan);
-  // `spare`: these are no failures, their finalizers come off first.
+  // `spare`: the pods do not count as failures, so their finalizers are removed before the deletion.
   Result<> RemovePods(Sync& sync, const PodPointers& pods, bool spare);
-  // Counts ended pods, writes status, takes finalizers off, and ends the Job.
+  // Counts ended pods, writes the status, removes finalizers, and finishes the Job.
   Result<> Record(Sync& sync);
   Result<> ReleasePods(Sync& sync, Tally& tally);
   Result<> WriteStatus(Sync& sync);
@@ -54,13 +55,13 @@ class JobController : public Controller {
   client::Informer<batchv1::Job>& jobs_;
   client::Informer<corev1::Pod>& pods_;
   Expectations expectations_;
-  LatestWrites written_;
-  ReleasedPods released_;
-  Backoffs backoffs_;
+  ConsistencyStore written_;
+  FinalizerExpectations released_;
+  BackoffStore backoffs_;
 };
 
-// Takes the tracking finalizer off a pod; one that is gone or has none is no error. `unchanged`: only if the
-// pod is still the same in all, else kConflict.
+// Removes the tracking finalizer from a pod. Succeeds when the pod is gone or has no such finalizer.
+// `unchanged`: requires the stored pod's resourceVersion to match, else kConflict.
 Result<> RemoveTracking(const client::RestClient& api, const corev1::Pod& pod, bool unchanged = false);
 
 }  // namespace keelson::controllers

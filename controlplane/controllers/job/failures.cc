@@ -53,7 +53,7 @@ const corev1::PodCondition* FindPattern(const corev1::Pod& pod, const batchv1::P
   return nullptr;
 }
 
-// Why the rule matches, in words; nullopt: it does not.
+// Why the rule matches, as text; nullopt: it does not match.
 std::optional<std::string> Match(const corev1::Pod& pod, const batchv1::PodFailurePolicyRule& rule,
                                  int index) {
   const std::string &ns = pod.metadata().namespace_(), &name = pod.metadata().name();
@@ -104,7 +104,7 @@ bool ReplacesOnlyFailed(const batchv1::Job& job) {
 bool HasFailed(const corev1::Pod& pod, const batchv1::Job& job) {
   if (pod.status().phase() == "Failed") return true;
   if (ReplacesOnlyFailed(job)) return false;
-  // A pod that nobody will finish off never gets to Failed.
+  // A terminating pod may never reach phase Failed: its kubelet may be gone.
   return k8s::IsTerminating(pod) && pod.status().phase() != "Succeeded";
 }
 
@@ -117,7 +117,7 @@ WallTime FinishedAt(const corev1::Pod& pod) {
     latest = std::max(latest, at);
   };
   for (const corev1::ContainerStatus& status : pod.status().container_statuses()) look(status);
-  // Sidecars end after all others.
+  // Sidecars end after all other containers.
   std::set<std::string_view> sidecars;
   for (const corev1::Container& container : pod.spec().init_containers()) {
     if (k8s::IsSidecar(container)) sidecars.insert(container.name());

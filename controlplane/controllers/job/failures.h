@@ -1,5 +1,5 @@
-// What a Job's pods say about failure: which have failed, when, and what the pod failure policy makes of it.
-// Pure functions.
+// The failures of a Job's pods: which pods failed, when, and what the pod failure policy decides. Pure
+// functions.
 #pragma once
 
 #include <chrono>
@@ -25,47 +25,49 @@ inline constexpr char kIndexIgnoredFailures[] = "batch.kubernetes.io/job-index-i
 
 bool IsIndexed(const batchv1::Job& job);
 bool IsSuspended(const batchv1::Job& job);
-bool HasCondition(const batchv1::Job& job, std::string_view type);  // and it is True
+bool HasCondition(const batchv1::Job& job, std::string_view type);  // with status True
 bool IsFinished(const batchv1::Job& job);                           // Complete or Failed
 bool IsManagedElsewhere(const batchv1::Job& job);                   // spec.managedBy names another controller
 
-bool IsTracked(const corev1::Pod& pod);  // has the finalizer: not counted for good yet
-// Of a pod of an indexed Job; nullopt when it has no such annotation or a bad one.
+bool IsTracked(const corev1::Pod& pod);  // has the tracking finalizer: not counted in the status counters yet
+// The completion index of a pod of an indexed Job; nullopt when the annotation is missing or invalid.
 std::optional<int32_t> CompletionIndex(const corev1::Pod& pod);
 
-// Replacements wait until a pod is really gone (podReplacementPolicy Failed).
+// True with podReplacementPolicy Failed: a replacement waits until the pod is terminal, not only terminating.
 bool ReplacesOnlyFailed(const batchv1::Job& job);
-// Failed, or about to be deleted where that counts the same.
+// True when the pod has failed, or is terminating and podReplacementPolicy counts that as a failure.
 bool HasFailed(const corev1::Pod& pod, const batchv1::Job& job);
-// When the pod ended, as well as it can be told.
+// The best known end time of a finished pod.
 WallTime FinishedAt(const corev1::Pod& pod);
 
 struct FailureVerdict {
   std::string action;   // FailJob, FailIndex, Ignore, Count; empty: no rule matched
-  std::string message;  // of FailJob
+  std::string message;  // for FailJob
   bool counts = true;   // towards backoffLimit
 };
-// What the policy's first matching rule says of a failed pod.
+// Returns the action of the first rule that matches a failed pod.
 FailureVerdict JudgeFailure(const batchv1::Job& job, const corev1::Pod& pod);
 
-// How often this pod's index failed before it, as its annotations say; with failures that were ignored.
+// The number of earlier failures of the pod's index, from the pod's annotations.
+// `ignored`: failures that the pod failure policy ignored.
 struct IndexFailures {
   int32_t counted = 0, ignored = 0;
 };
 IndexFailures FailuresBefore(const corev1::Pod& pod);
-// The same with this pod's own failure: what its replacement will carry.
+// FailuresBefore() plus the pod's own failure: the annotations of its replacement.
 IndexFailures FailuresWith(const batchv1::Job& job, const corev1::Pod& pod);
-// This pod's failure makes its whole index fail (backoffLimitPerIndex, FailIndex).
+// True when this pod's failure fails its whole index (backoffLimitPerIndex, FailIndex).
 bool FailsIndex(const batchv1::Job& job, const corev1::Pod& pod);
 
-// Failures in a row and when the last one was.
+// The number of consecutive failures, and the time of the last one.
 struct Backoff {
   int32_t failures = 0;
   WallTime last{};
 };
-// After the pods that have finished since.
+// Updates the backoff with the pods that have finished since.
 Backoff NextBackoff(Backoff before, const PodPointers& succeeded, const PodPointers& failed);
-// How long until the next pod may be created: 10 s after one failure, doubled for each, at most 10 minutes.
+// Time until the next pod may be created: 10 s after one failure, doubled with each further one, at most 10
+// minutes.
 std::chrono::nanoseconds BackoffLeft(const Backoff& backoff, WallTime now);
 
 }  // namespace keelson::controllers

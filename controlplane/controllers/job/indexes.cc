@@ -17,7 +17,7 @@ std::optional<int32_t> ParseIndex(std::string_view text) {
   return value;
 }
 
-// Ranges come in the order of their starts.
+// Ranges are sorted by their start.
 void Append(IndexRanges& ranges, std::pair<int32_t, int32_t> range) {
   if (ranges.empty() || range.first > ranges.back().second + 1) {
     ranges.push_back(range);

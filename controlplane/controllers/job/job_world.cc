@@ -20,7 +20,7 @@ std::optional<Result<client::ApiResponse>> JobWorld::Intercept(const client::Api
   Result<> decoded = api::DecodeProtobuf(request.body, written);
   Result<batchv1::Job> stored = cluster.api.Get<batchv1::Job>("default", "j");
   if (!decoded || !stored || stored->metadata().resource_version() != written.metadata().resource_version())
-    return std::nullopt;  // not for us to judge: the API refuses it
+    return std::nullopt;  // the API rejects it
   k8s::FieldErrors errors = k8s::ValidateStatusUpdate(written, *stored);
   if (errors.empty()) return std::nullopt;
   MutexLock lock(mutex_);
@@ -53,7 +53,7 @@ void JobWorld::Change(const std::function<void(batchv1::Job&)>& change) {
 void JobWorld::Drain() { cluster.Drain(Controllers()); }
 
 void JobWorld::Wait(std::chrono::seconds time) {
-  constexpr std::chrono::seconds kStep{2};  // no less than pods' changes are gathered for
+  constexpr std::chrono::seconds kStep{2};  // at least the batching period of pod changes
   for (; time > time.zero(); time -= kStep) cluster.Advance(std::min(time, kStep), Controllers());
 }
 

@@ -1,5 +1,5 @@
-// A Job, its controllers and a kubelet, for tests. Every status that is written is held to the API server's
-// rules, and what controllers remember can be lost.
+// For tests: a Job, its controllers and a kubelet. Each written status is validated as the API server would;
+// Restart() drops the controllers' in-memory state.
 #pragma once
 
 #include <map>
@@ -15,24 +15,24 @@ class JobWorld {
  public:
   JobWorld();
   void Start(const batchv1::Job& job);
-  // New controllers that know nothing but what the API has.
+  // Replaces the controllers by new ones without in-memory state.
   void Restart();
 
   batchv1::Job Job() { return cluster.Get<batchv1::Job>("default", "j"); }
   std::vector<corev1::Pod> Pods() { return cluster.List<corev1::Pod>("default"); }
   void Change(const std::function<void(batchv1::Job&)>& change);
-  // Reconciles what is due.
+  // Reconciles all keys that are due.
   void Drain();
-  // Some time passes, and whatever is due meanwhile is done.
+  // Advances the clock by `time`, and reconciles keys as they become due.
   void Wait(std::chrono::seconds time);
-  // A kubelet's look at all pods: those without a node start, those that terminate end and go, and those that
-  // run end with exit_code(pod); negative: they run on. Then controllers get ten seconds, in which pods that
-  // failed once are made again.
+  // One kubelet pass over all pods: starts pods without a node, removes terminating pods, and ends running
+  // pods with exit_code(pod) (negative: keeps running). Then the controllers get ten seconds, enough to
+  // replace pods that failed once.
   void Round(const std::function<int(const corev1::Pod&)>& exit_code);
-  // Writes that broke a rule, or that failed and should not have.
+  // Writes that were invalid, and requests that failed unexpectedly.
   std::string Problems();
 
-  // Asked before every request of controllers; false: it fails.
+  // Called before each controller request; the request fails when it returns false.
   std::function<bool(const client::ApiRequest&)> gate;
   TestCluster cluster;
 

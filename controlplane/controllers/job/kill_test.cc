@@ -1,5 +1,5 @@
-// A controller that is killed after any of its writes leaves what the next one finishes: every pod is counted
-// once, and none is held for ever.
+// Kills the controller after each of its writes. The next one must finish: every pod is counted once, and no
+// finalizer remains.
 #include <gtest/gtest.h>
 
 #include "controlplane/controllers/job/controller.h"
@@ -11,14 +11,14 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// Lets `allowed` writes of controllers through, and then none: they are dead.
+// Lets `allowed` writes pass, and fails all later ones: the controller is dead.
 struct Fuse {
   std::atomic<int> left;
   std::atomic<int> used = 0;
 };
 
-// Runs the job to its end with a controller that dies after `writes` of them, then with a fresh one. Returns
-// how many writes there were until the first had nothing more to do; fewer than `writes`: it did not die.
+// Runs the Job with a controller that dies after `writes` writes, then with a new one. Returns the writes of
+// the first; fewer than `writes`: it did not die.
 int RunKilled(const batchv1::Job& job, const std::function<int(const corev1::Pod&)>& exit_code, int writes,
               batchv1::Job& end, std::vector<corev1::Pod>& pods) {
   JobWorld world;

@@ -1,4 +1,4 @@
-// What is told of Jobs on /metrics, by upstream's names.
+// Metrics of the Job controller, with upstream's names.
 #pragma once
 
 #include <chrono>
@@ -12,13 +12,13 @@ namespace keelson::controllers {
 enum class SyncAction { kReconciling, kTracking, kPodsCreated, kPodsDeleted };
 
 void CountSync(const batchv1::Job& job, SyncAction action, bool success, std::chrono::nanoseconds took);
-// `terminating`: a pod that has not gone yet was replaced.
+// `terminating`: the pod replaces one that is still terminating.
 void CountPodCreation(const batchv1::Job& job, bool terminating, bool success);
-// By what the status has counted more than before; of an indexed Job its indexes too.
+// Counts the pods, and for an indexed Job the indexes, that `after` counts beyond `before`.
 void CountEndedPods(const batchv1::Job& before, const batchv1::Job& after);
-// What the pod failure policy has done to how many pods.
+// Pods by action of the pod failure policy.
 void CountPolicyActions(const std::map<std::string, int>& actions);
-// Pods that have ended and are not counted yet: one more, one fewer, or no news. Null: not there.
+// Maintains the number of ended pods that still have the tracking finalizer. Null: the pod does not exist.
 void CountTrackedEnd(const corev1::Pod* before, const corev1::Pod* after);
 void CountManagedElsewhere(const batchv1::Job& job);
 void CountFinished(const batchv1::Job& job, const batchv1::JobCondition& end);

@@ -1,6 +1,6 @@
 #include "controlplane/controllers/job/orphans.h"
 
-#include "controlplane/controllers/common/claim.h"
+#include "controlplane/controllers/common/controller_ref_manager.h"
 #include "controlplane/controllers/job/controller.h"
 #include "lib/api/meta.h"
 
@@ -39,11 +39,11 @@ Result<bool> JobOrphanController::IsOrphan(const client::RestClient& api, const 
   const metav1::ObjectMeta& meta = pod.metadata();
   const metav1::OwnerReference* owner = api::ControllerOf(meta);
   if (!owner) return true;
-  // Some other controller's pods, with a finalizer of the same name.
+  // Pods of another controller with a finalizer of the same name.
   if (owner->kind() != "Job" || owner->api_version() != "batch/v1") return false;
   auto job = jobs_.Get(meta.namespace_(), owner->name());
   if (job && job->metadata().uid() == owner->uid()) return IsFinished(*job) && !IsManagedElsewhere(*job);
-  // The store may lag behind; what is not counted yet must not be let go.
+  // The store may lag behind, and an uncounted pod must keep its finalizer.
   Result<batchv1::Job> live = api.Get<batchv1::Job>(meta.namespace_(), owner->name());
   if (live) return live->metadata().uid() != owner->uid();
   if (live.error().Is(Code::kNotFound)) return true;
@@ -55,7 +55,7 @@ Result<Requeue> JobOrphanController::Reconcile(const std::string& key, std::stop
   if (!pod || !IsTracked(*pod)) return Requeue{};
   const client::RestClient api = api_.With(stop);
   ASSIGN_OR_RETURN(bool orphan, IsOrphan(api, *pod));
-  if (orphan) RETURN_IF_ERROR(RemoveTracking(api, *pod, true));  // it may be adopted just now
+  if (orphan) RETURN_IF_ERROR(RemoveTracking(api, *pod, true));  // unless the pod was adopted meanwhile
   return Requeue{};
 }
 

@@ -1,5 +1,5 @@
-// Takes the tracking finalizer off pods that no Job will count: their Job is gone or over, or they have left
-// it. Without that they could never be deleted.
+// Removes the tracking finalizer from pods that no Job will count: their Job is deleted or finished, or no
+// longer owns them. The finalizer would block their deletion forever.
 #pragma once
 
 #include "controlplane/controllers/common/controller.h"
@@ -7,7 +7,7 @@
 
 namespace keelson::controllers {
 
-class JobOrphanController : public Controller {  // keys are those of pods
+class JobOrphanController : public Controller {  // key: a pod
  public:
   JobOrphanController(client::RestClient api, client::InformerFactory& informers,
                       client::EventRecorder& events, Clock& clock);

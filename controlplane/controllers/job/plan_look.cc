@@ -1,4 +1,4 @@
-// What the pods of a Job amount to, and whether it is to end.
+// Counts the pods of a Job, and decides whether it ends.
 #include <algorithm>
 
 #include <fmt/format.h>
@@ -18,7 +18,7 @@ const batchv1::JobCondition* FindTrue(const batchv1::Job& job, std::string_view 
   return nullptr;
 }
 
-// In range for an indexed Job; all of the others are.
+// True for an index in range; always true for a Job without indexes.
 bool HasValidIndex(const batchv1::Job& job, const corev1::Pod& pod) {
   if (!IsIndexed(job)) return true;
   const std::optional<int32_t> index = CompletionIndex(pod);
@@ -96,7 +96,7 @@ std::optional<batchv1::JobCondition> FailingPolicy(const JobLook& look) {
   return std::nullopt;
 }
 
-// Containers that restart within their pods count too.
+// In-place container restarts count, too.
 bool RestartedTooOften(const JobLook& look) {
   const batchv1::JobSpec& spec = look.job.spec();
   if (spec.template_().spec().restart_policy() != "OnFailure") return false;
@@ -144,7 +144,7 @@ std::optional<batchv1::JobCondition> MeetingSuccessPolicy(const JobLook& look) {
 
 std::optional<batchv1::JobCondition> HowItEnds(const JobLook& look) {
   const batchv1::Job& job = look.job;
-  // What was announced is carried out, whatever the pods say now.
+  // A recorded FailureTarget or SuccessCriteriaMet is final, whatever the pods say now.
   if (const batchv1::JobCondition* met = FindTrue(job, "SuccessCriteriaMet")) return *met;
   if (const batchv1::JobCondition* target = FindTrue(job, "FailureTarget"))
     return MakeJobCondition("Failed", target->reason(), target->message(), look.now);

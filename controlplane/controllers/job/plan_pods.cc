@@ -1,23 +1,23 @@
-// Which pods a Job makes and removes.
+// Which pods a Job creates and deletes.
 #include <algorithm>
 
 #include <fmt/format.h>
 
+#include "controlplane/controllers/common/active_pods.h"
 #include "controlplane/controllers/common/pod_control.h"
-#include "controlplane/controllers/common/pod_worth.h"
 #include "controlplane/controllers/job/plan.h"
 #include "lib/k8s/pods/pod_util.h"
 
 namespace keelson::controllers {
 namespace {
 
-constexpr size_t kGeneratedNameBytes = 58;  // what generateName may have before its suffix
+constexpr size_t kGeneratedNameBytes = 58;  // maximum length of generateName
 constexpr char kIndexVariable[] = "JOB_COMPLETION_INDEX";
 
-// Smaller is given up first.
+// Pods with a smaller rank are deleted first.
 auto Worth(const corev1::Pod& pod) {
-  const auto [restarts, of_sidecars] = MaxRestarts(pod);
-  return std::tuple(!pod.spec().node_name().empty(), PhaseRank(pod), k8s::IsReady(pod), -ReadySince(pod),
+  const auto [restarts, of_sidecars] = MaxContainerRestarts(pod);
+  return std::tuple(!pod.spec().node_name().empty(), PhaseRank(pod), k8s::IsReady(pod), -PodReadyTime(pod),
                     -restarts, -of_sidecars, -pod.metadata().creation_timestamp().seconds());
 }
 
@@ -26,7 +26,7 @@ void SortByWorth(PodPointers& pods) {
                    [](const PodPointer& a, const PodPointer& b) { return Worth(*a) < Worth(*b); });
 }
 
-// All but the best pod of each index, and all with none or one that is out of range.
+// All pods except the best one of each index; includes pods without an index or out of range.
 void SplitOffDuplicates(const JobLook& look, PodPointers& remove, PodPointers& left) {
   std::map<int32_t, PodPointers> by_index;
   for (const PodPointer& pod : look.active) {
@@ -62,7 +62,7 @@ PodPointers PodsToRemove(const JobLook& look, size_t at_least) {
 
 int32_t WantedActive(const JobLook& look) {
   const batchv1::JobSpec& spec = look.job.spec();
-  // Without completions one success is enough: those that run go on, none are added.
+  // Without completions one success is enough: running pods continue, no new ones start.
   if (!spec.has_completions()) return look.succeeded > 0 ? look.active_count : spec.parallelism();
   return std::clamp(spec.completions() - look.succeeded, 0, spec.parallelism());
 }

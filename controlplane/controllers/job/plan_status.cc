@@ -1,4 +1,4 @@
-// What a Job's status says, and when pods are counted.
+// The status of a Job, and when pods are counted.
 #include <algorithm>
 
 #include "controlplane/controllers/job/plan.h"
@@ -8,7 +8,7 @@
 namespace keelson::controllers {
 namespace {
 
-constexpr size_t kMaxUncounted = 500;  // keeps their UIDs below some 20 KB
+constexpr size_t kMaxUncounted = 500;  // keeps their UIDs below about 20 KB
 
 using Uids = google::protobuf::RepeatedPtrField<std::string>;
 
@@ -16,7 +16,7 @@ bool Has(const Uids& uids, const std::string& uid) {
   return std::find(uids.begin(), uids.end(), uid) != uids.end();
 }
 
-// Returns whether anything has changed. A False condition is not added: its absence says the same.
+// Returns whether anything changed. Does not add a condition with status False.
 bool SetStatusOf(batchv1::JobStatus& status, batchv1::JobCondition condition) {
   for (batchv1::JobCondition& have : *status.mutable_conditions()) {
     if (have.type() != condition.type()) continue;
@@ -61,7 +61,7 @@ void CountPod(JobLook& look, const corev1::Pod& pod, bool failed, std::set<int32
   if (IsIndexed(look.job) && (!index || *index >= look.job.spec().completions())) return;
   if (pod.status().phase() == "Succeeded") {
     if (IsIndexed(look.job)) {
-      // The index itself says that it is counted.
+      // For an indexed Job the index itself shows that the pod is counted.
       if (Contains(look.counted_indexes, *index) || !new_indexes.insert(*index).second) return;
     } else {
       if (Has(noted.succeeded(), uid)) return;
@@ -70,7 +70,7 @@ void CountPod(JobLook& look, const corev1::Pod& pod, bool failed, std::set<int32
     tally.changed = true;
     return;
   }
-  // A Job that fails takes its running pods along.
+  // A failing Job also counts its running pods as failed.
   const bool failing = look.finish && look.finish->type() != "SuccessCriteriaMet";
   if (!failed && !failing) return;
   const FailureVerdict verdict = JudgeFailure(look.job, pod);
@@ -98,7 +98,7 @@ void WriteIndexes(JobLook& look, const std::set<int32_t>& new_indexes, Tally& ta
   if (look.failed_indexes) status.set_failed_indexes(failed);
 }
 
-// What is decided stands in the status before any finalizer comes off.
+// Write the decision to the status before any finalizer is removed.
 void Announce(JobLook& look, Tally& tally) {
   if (!look.finish) return;
   const std::string type = look.finish->type();
@@ -108,7 +108,7 @@ void Announce(JobLook& look, Tally& tally) {
     *status.add_conditions() = *look.finish;
     tally.changed = true;
   }
-  // One that ends while it is suspended has had its start taken away.
+  // A Job that ends while suspended has no start time.
   const bool never_ran = look.job.spec().has_completions() && look.job.spec().completions() == 0;
   if (!status.has_start_time() && !never_ran) *status.mutable_start_time() = api::ToTime(look.now);
   look.finish = MakeJobCondition(type == "FailureTarget" ? "Failed" : "Complete", look.finish->reason(),
@@ -139,7 +139,7 @@ std::string Settle(JobLook& look, bool managed) {
     return "";
   }
   if (!managed || !SetSuspended(look, spec.suspend())) return "";
-  // Time while suspended does not count towards the deadline.
+  // Suspended time does not count towards the deadline.
   batchv1::JobStatus& status = *look.job.mutable_status();
   if (spec.suspend()) {
     status.clear_start_time();

@@ -352,7 +352,7 @@ TEST(CountEndedTest, KeepsTheLastFailedPodOfAnIndexUntilItIsReplaced) {
   const batchv1::Job job = PerIndexJob("j", 3, 3, 2);
   const PodPointers failed = {Make("a", "bad", 0), Make("b", "bad", 0, "1"), Make("c", "bad", 1, "2")};
   JobLook look = Look(job, failed);
-  EXPECT_THAT(Names(CountEnded(look).release), ElementsAre("a", "c"));  // index 1 has failed for good
+  EXPECT_THAT(Names(CountEnded(look).release), ElementsAre("a", "c"));  // index 1 has failed permanently
   EXPECT_EQ(look.job.status().failed_indexes(), "1");
   look = Look(job, {failed[0], failed[1], failed[2], Make("d", "run", 0, "2")});
   EXPECT_THAT(Names(CountEnded(look).release), ElementsAre("a", "b", "c"));

@@ -1,4 +1,4 @@
-// Jobs and their pods in tests.
+// Jobs and their pods for tests.
 #pragma once
 
 #include "controlplane/controllers/job/plan.h"
@@ -8,7 +8,7 @@
 
 namespace keelson::controllers {
 
-// Defaulted, and with the selector and labels that the API server adds.
+// A Job with defaults, and with the selector and labels that the API server adds.
 inline batchv1::Job JobNamed(const std::string& name, int32_t completions, int32_t parallelism) {
   batchv1::Job job;
   job.mutable_metadata()->set_name(name);
@@ -45,7 +45,7 @@ inline const batchv1::JobCondition* ConditionOf(const batchv1::Job& job, std::st
   return nullptr;
 }
 
-// "Complete/CompletionsReached" of all that are True, in order.
+// "Complete/CompletionsReached" for each condition with status True, in order.
 inline std::vector<std::string> TrueConditions(const batchv1::Job& job) {
   std::vector<std::string> out;
   for (const auto& condition : job.status().conditions()) {
@@ -54,7 +54,7 @@ inline std::vector<std::string> TrueConditions(const batchv1::Job& job) {
   return out;
 }
 
-// Ended with an exit code of its container "main"; 0: Succeeded.
+// Ends the pod with an exit code of its container "main"; 0: Succeeded.
 inline void EndPod(corev1::Pod& pod, int32_t exit_code, WallTime at) {
   corev1::PodStatus& status = *pod.mutable_status();
   status.set_phase(exit_code == 0 ? "Succeeded" : "Failed");

@@ -2,12 +2,12 @@
 
 namespace keelson::controllers {
 
-void ReleasedPods::Expect(const std::string& job, const std::set<std::string>& uids) {
+void FinalizerExpectations::Expect(const std::string& job, const std::set<std::string>& uids) {
   MutexLock lock(mutex_);
   if (!uids.empty()) uids_[job].insert(uids.begin(), uids.end());
 }
 
-void ReleasedPods::Observed(const std::string& job, const std::string& uid) {
+void FinalizerExpectations::Observed(const std::string& job, const std::string& uid) {
   MutexLock lock(mutex_);
   auto it = uids_.find(job);
   if (it == uids_.end()) return;
@@ -15,24 +15,24 @@ void ReleasedPods::Observed(const std::string& job, const std::string& uid) {
   if (it->second.empty()) uids_.erase(it);
 }
 
-std::set<std::string> ReleasedPods::Of(const std::string& job) {
+std::set<std::string> FinalizerExpectations::Of(const std::string& job) {
   MutexLock lock(mutex_);
   auto it = uids_.find(job);
   return it == uids_.end() ? std::set<std::string>() : it->second;
 }
 
-void ReleasedPods::Forget(const std::string& job) {
+void FinalizerExpectations::Forget(const std::string& job) {
   MutexLock lock(mutex_);
   uids_.erase(job);
 }
 
-Backoff Backoffs::Of(const std::string& job) {
+Backoff BackoffStore::Of(const std::string& job) {
   MutexLock lock(mutex_);
   auto it = backoffs_.find(job);
   return it == backoffs_.end() ? Backoff() : it->second;
 }
 
-void Backoffs::Set(const std::string& job, const Backoff& backoff) {
+void BackoffStore::Set(const std::string& job, const Backoff& backoff) {
   MutexLock lock(mutex_);
   if (backoff.failures == 0) {
     backoffs_.erase(job);
@@ -41,7 +41,7 @@ void Backoffs::Set(const std::string& job, const Backoff& backoff) {
   }
 }
 
-void Backoffs::Forget(const std::string& job) {
+void BackoffStore::Forget(const std::string& job) {
   MutexLock lock(mutex_);
   backoffs_.erase(job);
 }

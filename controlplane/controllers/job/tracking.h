@@ -1,4 +1,4 @@
-// What a JobController remembers between syncs. All of it may be lost.
+// In-memory state of the Job controller between syncs. Correctness does not depend on it.
 #pragma once
 
 #include <map>
@@ -10,12 +10,12 @@
 
 namespace keelson::controllers {
 
-// Pods, by UID, whose finalizer a Job's sync has taken off and whose store still shows it: a second look must
-// not count them again.
-class ReleasedPods {  // thread safe
+// UIDs of pods whose finalizer a sync has removed while the store still shows it, as upstream's
+// uidTrackingExpectations. The next sync must not count them again.
+class FinalizerExpectations {  // thread safe
  public:
   void Expect(const std::string& job, const std::set<std::string>& uids);
-  void Observed(const std::string& job, const std::string& uid);  // or: failed
+  void Observed(const std::string& job, const std::string& uid);  // also call when the removal failed
   std::set<std::string> Of(const std::string& job);
   void Forget(const std::string& job);
 
@@ -24,7 +24,8 @@ class ReleasedPods {  // thread safe
   std::map<std::string, std::set<std::string>> uids_ GUARDED_BY(mutex_);
 };
 
-class Backoffs {  // thread safe
+// The pod creation backoff of each Job.
+class BackoffStore {  // thread safe
  public:
   Backoff Of(const std::string& job);
   void Set(const std::string& job, const Backoff& backoff);

@@ -89,9 +89,9 @@ void LoadBalancerController::OnService(const client::Change<corev1::Service>& ch
   queue().Add(change.key);
   bool released = was_served && (!served || PortsOf(*change.old_object) != PortsOf(service));
   if (!change.new_object) {
-    written_.Forget(change.key);
+    written_.Clear(change.key);
     released = Hold(change.key, {}) || released;
-  } else if (written_.Shown(change.key, service.metadata())) {
+  } else if (written_.IsReady(change.key, service.metadata())) {
     released = Hold(change.key, IngressOf(service)) || released;
   }
   const std::vector<IpAddress> has = change.new_object ? IngressOf(service) : std::vector<IpAddress>();
@@ -111,7 +111,7 @@ void LoadBalancerController::OnNode(const client::Change<corev1::Node>& change) 
     if (node && TakesTraffic(*node)) *out.mutable_status()->mutable_addresses() = node->status().addresses();
     return out;
   };
-  // Heartbeats are no news.
+  // Ignores heartbeats.
   if (change.old_object && MessageDifferencer::Equals(facts(change.old_object), facts(change.new_object)))
     return;
   for (const auto& service : services_.ByIndex(kBalanced, "")) {
@@ -183,7 +183,7 @@ BalancerPlan LoadBalancerController::PlanAtNodes(const corev1::Service& service)
 
 Result<Requeue> LoadBalancerController::Reconcile(const std::string& key, std::stop_token stop) {
   auto service = services_.Get(key);
-  if (!service || !written_.Shown(key, service->metadata())) return Requeue{};
+  if (!service || !written_.IsReady(key, service->metadata())) return Requeue{};
   const client::RestClient api = api_.With(stop);
   Result<> result = IsServed(*service) ? Serve(api, *service) : CleanUp(api, *service);
   if (!result && !result.error().Is(Code::kNotFound)) return result.error();
@@ -194,7 +194,7 @@ Result<> LoadBalancerController::Serve(const client::RestClient& api, const core
   if (!UsesPool(service, !pool_.empty())) return Publish(api, service, PlanAtNodes(service));
   if (pool_.empty())
     return Publish(api, service, {.problem = "there is no address pool: --load-balancer-addresses"});
-  // What is free must not be found free twice.
+  // Two Services must not find the same free address.
   MutexLock lock(giving_out_);
   return Publish(api, service, PlanPoolAddresses(service, pool_, [&](const IpAddress& ip) {
                    return HolderBefore(service, ip);
@@ -219,13 +219,13 @@ Result<> LoadBalancerController::Publish(const client::RestClient& api, corev1::
   } else if (MessageDifferencer::Equals(changed.status().load_balancer(), service.status().load_balancer())) {
     return {};
   }
-  Hold(key, plan.addresses);  // before it is shown, the next one must not be given the same
+  Hold(key, plan.addresses);  // reserve it before the write, so that no other Service gets it
   Result<corev1::Service> stored = api.UpdateStatus(changed);
   if (!stored) {
     Hold(key, before);
     return stored.error();
   }
-  written_.Note(key, stored->metadata());
+  written_.WroteAt(key, stored->metadata());
   if (before.empty() && !plan.addresses.empty()) {
     events_.Record(service, "Normal", "EnsuredLoadBalancer", "Ensured load balancer");
   } else if (!plan.addresses.empty()) {
@@ -239,14 +239,15 @@ Result<> LoadBalancerController::CleanUp(const client::RestClient& api, corev1::
   if (!HasFinalizer(service)) return {};
   const std::string key = api::KeyOf(service);
   const std::string& name = service.spec().load_balancer_class();
-  if (!name.empty() && name != kNodeAddressClass && name != kAddressPoolClass) return {};  // another's
+  // Another controller's class
+  if (!name.empty() && name != kNodeAddressClass && name != kAddressPoolClass) return {};
   events_.Record(service, "Normal", "DeletingLoadBalancer", "Deleting load balancer");
   service.mutable_status()->mutable_load_balancer()->clear_ingress();
   auto& finalizers = *service.mutable_metadata()->mutable_finalizers();
   finalizers.erase(std::remove(finalizers.begin(), finalizers.end(), kLoadBalancerFinalizer),
                    finalizers.end());
   ASSIGN_OR_RETURN(service, api.UpdateStatus(service));
-  written_.Note(key, service.metadata());
+  written_.WroteAt(key, service.metadata());
   if (Hold(key, {})) EnqueueWanting();
   events_.Record(service, "Normal", "DeletedLoadBalancer", "Deleted load balancer");
   return {};

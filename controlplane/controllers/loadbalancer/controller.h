@@ -1,13 +1,12 @@
-// Gives Services of type LoadBalancer their addresses and takes these back. What was given stands in the
-// Services' status and nowhere else: whoever takes over from a controller that was killed reads it there.
-// Address and finalizer come and go in one write, by way of the status: the role that Kubernetes has for this
-// controller allows no other.
+// Assigns addresses to Services of type LoadBalancer, and releases them. Assigned addresses are stored in the
+// Services' status only, so a new controller continues from there. The address and the finalizer change in
+// one write through the status subresource, because the system:service-controller role allows no other write.
 #pragma once
 
 #include <map>
 
+#include "controlplane/controllers/common/consistency_store.h"
 #include "controlplane/controllers/common/controller.h"
-#include "controlplane/controllers/common/latest_writes.h"
 #include "controlplane/controllers/loadbalancer/plan.h"
 #include "lib/base/mutex.h"
 
@@ -23,11 +22,12 @@ class LoadBalancerController : public Controller {
   void OnService(const client::Change<corev1::Service>& change);
   void OnNode(const client::Change<corev1::Node>& change);
   void OnPod(const client::Change<corev1::Pod>& change);
-  // Those that lack an address, or share one that they should not.
+  // Enqueues Services that lack an address, or that share one they must not share.
   void EnqueueWanting();
-  // Notes what the Service has; true: somebody else may have some of it now.
+  // Records the Service's addresses. Returns true when another Service may take an address that became free.
   bool Hold(const std::string& key, std::vector<IpAddress> addresses);
-  // The key of an older Service that has the address, or of any other if this one has it not; "": nobody.
+  // Returns the key of an older Service that has the address, or of any other Service if this one does not
+  // have it; "": none.
   std::string HolderBefore(const corev1::Service& service, const IpAddress& address) const;
   BalancerPlan PlanAtNodes(const corev1::Service& service) const;
   Result<> Serve(const client::RestClient& api, const corev1::Service& service);
@@ -41,10 +41,11 @@ class LoadBalancerController : public Controller {
   client::Informer<corev1::Node>& nodes_;
   client::Informer<corev1::Pod>& pods_;
   client::Informer<discoveryv1::EndpointSlice>& slices_;
-  LatestWrites written_;
-  Mutex giving_out_;  // held from the choice of a pool's address until the status tells of it
+  ConsistencyStore written_;
+  Mutex giving_out_;  // held from the choice of a pool address until the status is written
   mutable Mutex mutex_;
-  std::map<std::string, std::vector<IpAddress>> held_ GUARDED_BY(mutex_);  // by Service, also just written
+  // By Service, including addresses just written
+  std::map<std::string, std::vector<IpAddress>> held_ GUARDED_BY(mutex_);
 };
 
 }  // namespace keelson::controllers

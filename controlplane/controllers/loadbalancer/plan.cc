@@ -15,7 +15,7 @@ namespace {
 constexpr char kExcluded[] = "node.kubernetes.io/exclude-from-external-load-balancers";
 constexpr char kLeaving[] = "ToBeDeletedByClusterAutoscaler";
 
-// In the Service's order; true: IPv4.
+// The Service's IP families in order; true: IPv4.
 std::vector<bool> FamiliesOf(const corev1::Service& service) {
   std::vector<bool> out;
   for (const std::string& family : service.spec().ip_families()) out.push_back(family != "IPv6");
@@ -35,7 +35,7 @@ std::set<IpAddress> AddressesOf(const corev1::Node& node, const char* type, bool
   return out;
 }
 
-// Who has a port that the Service would take away: "port TCP/80 of node n1 is its kubelet's". "": nobody.
+// Who uses a port that the Service needs: "port TCP/80 of node n1 is its kubelet's". "": none.
 std::string Conflict(const corev1::Service& service, const corev1::Node& node,
                      const std::map<std::string, std::string>& host_ports) {
   for (const std::string& port : PortsOf(service)) {

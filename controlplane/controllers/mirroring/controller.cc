@@ -25,13 +25,13 @@ EndpointSliceMirroringController::EndpointSliceMirroringController(client::RestC
           {.label_selector = std::string(kSliceManagedBy) + "=" + kMirroringController})) {
   slices_.AddIndex(kByService, ServiceOfSlice);
   services_.AddHandler([this](const client::Change<corev1::Service>& change) {
-    // Only whether it is there and selects pods matters.
+    // Only its existence and whether it has a selector matter.
     const bool before = change.old_object && change.old_object->spec().selector().empty();
     const bool now = change.new_object && change.new_object->spec().selector().empty();
     if (before != now) queue().Add(change.key);
   });
   endpoints_.AddHandler([this](const client::Change<corev1::Endpoints>& change) {
-    // Most belong to Services that select their pods.
+    // Most Endpoints belong to Services with a selector.
     auto service = services_.Get(change.key);
     if (!service || service->spec().selector().empty()) queue().Add(change.key);
   });

@@ -1,5 +1,4 @@
-// Keeps EndpointSlices of Services without a selector, whose Endpoints people write themselves: readers of
-// slices see these too.
+// Mirrors manually written Endpoints of Services without a selector into EndpointSlices.
 #pragma once
 
 #include "controlplane/controllers/common/controller.h"

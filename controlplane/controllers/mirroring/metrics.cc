@@ -57,7 +57,7 @@ void MirrorMeters::Count(const std::string& key, const std::vector<SlicePointer>
   const auto by = [](size_t from, size_t to) { return static_cast<double>(to) - static_cast<double>(from); };
   all.mirroring_endpoints_desired.With().Add(by(known.endpoints, now.endpoints));
   all.mirroring_num_endpoint_slices.With().Add(by(known.slices, now.slices));
-  // A list of ports and a family are one slice, whatever its size: there cannot be fewer.
+  // Each list of ports and family is one slice of any size, so this is the minimum.
   all.mirroring_desired_endpoint_slices.With().Add(by(known.slices, now.slices));
   known = now;
   if (now.slices == 0) of_.erase(key);

@@ -1,4 +1,4 @@
-// Metrics of mirrored EndpointSlices, by upstream's names.
+// Metrics of the EndpointSlice mirroring controller, with upstream's names.
 #pragma once
 
 #include <chrono>
@@ -13,7 +13,7 @@ namespace keelson::controllers {
 
 class MirrorMeters {  // thread safe
  public:
-  // The plan for Endpoints that had the slices `before` has been written.
+  // Counts a sync that wrote `plan`; `before`: the slices that existed.
   void Count(const std::string& key, const std::vector<SlicePointer>& before, const MirrorPlan& plan,
              std::chrono::duration<double> took);
 
@@ -22,7 +22,7 @@ class MirrorMeters {  // thread safe
     size_t endpoints = 0, slices = 0;
   };
   Mutex mutex_;
-  std::map<std::string, Totals> of_ GUARDED_BY(mutex_);  // of those that have any
+  std::map<std::string, Totals> of_ GUARDED_BY(mutex_);  // Services with slices only
 };
 
 }  // namespace keelson::controllers

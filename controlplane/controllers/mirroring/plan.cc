@@ -57,7 +57,7 @@ Endpoint EndpointOf(const corev1::EndpointAddress& address, bool ready) {
   return endpoint;
 }
 
-// The slices that are wanted, each with the endpoints that it is to have.
+// The wanted slices with their endpoints.
 class Wanted {
  public:
   struct Group {
@@ -98,7 +98,7 @@ class Wanted {
   std::map<std::string, Group> groups_;
 };
 
-// What a slice of these Endpoints carries; its name is kept.
+// Sets the metadata of a mirrored slice; keeps its name.
 void SetMetadata(const corev1::Endpoints& endpoints, EndpointSlice& slice) {
   metav1::ObjectMeta& meta = *slice.mutable_metadata();
   *meta.mutable_labels() = endpoints.metadata().labels();
@@ -154,10 +154,10 @@ MirrorPlan PlanMirror(const corev1::Endpoints& endpoints, const std::vector<Slic
       Fill(endpoints, found->second, changed);
       plan.update.push_back(std::move(changed));
     }
-    wanted.groups().erase(found);  // one slice is enough: others of its kind go
+    wanted.groups().erase(found);  // one slice is enough; duplicates are deleted
   }
   for (const auto& [key, group] : wanted.groups()) {
-    // What is to go may as well become what is to come, if its family (which cannot change) fits.
+    // Reuse a slice that would be deleted for one that would be created, if the family (immutable) matches.
     auto reused = std::find_if(plan.remove.begin(), plan.remove.end(), [&](const SlicePointer& slice) {
       const metav1::OwnerReference* owner = api::ControllerOf(slice->metadata());
       return slice->address_type() == group.family && owner && owner->uid() == endpoints.metadata().uid();

@@ -1,4 +1,4 @@
-// Which EndpointSlices say what a Service's hand-written Endpoints say. Pure functions without I/O.
+// Computes the EndpointSlices that mirror a Service's manual Endpoints. Pure functions.
 #pragma once
 
 #include <vector>
@@ -9,17 +9,16 @@
 namespace keelson::controllers {
 
 inline constexpr char kMirroringController[] = "endpointslicemirroring-controller.k8s.io";
-inline constexpr int kMaxMirrored = 1000;  // addresses of a subset
+inline constexpr int kMaxMirrored = 1000;  // addresses per subset
 
-// Not those that ask to be left out, and not those that hold a leader election.
+// False with the label skip-mirror, and for Endpoints that hold a leader election record.
 bool ShouldMirror(const corev1::Endpoints& endpoints);
 
 struct MirrorPlan : SlicePlan {
-  int invalid = 0;  // addresses that are none
-  int skipped = 0;  // addresses that are in no slice: these, and those beyond kMaxMirrored
+  int invalid = 0;  // addresses that are not valid IP addresses
+  int skipped = 0;  // addresses in no slice: invalid ones, and those beyond kMaxMirrored
 };
-// One slice for each list of ports and address family, whatever its size. Slices that are there are used
-// again.
+// One slice per list of ports and address family, of any size. Reuses existing slices.
 MirrorPlan PlanMirror(const corev1::Endpoints& endpoints, const std::vector<SlicePointer>& existing);
 
 }  // namespace keelson::controllers

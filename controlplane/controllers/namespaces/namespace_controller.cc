@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 #include <google/protobuf/util/message_differencer.h>
 
-#include "controlplane/controllers/common/kinds.h"
+#include "controlplane/controllers/common/deletable_resources.h"
 #include "lib/api/meta.h"
 #include "lib/base/wall_time.h"
 
@@ -88,8 +88,8 @@ NamespaceController::NamespaceController(client::RestClient api, client::Informe
   namespaces_.AddHandler([this](const client::Change<corev1::Namespace>& change) {
     if (change.new_object && change.new_object->metadata().has_deletion_timestamp()) queue().Add(change.key);
   });
-  // The last object to go lets the namespace go; no polling is needed for it.
-  for (const api::ResourceInfo* info : CollectableKinds()) {
+  // Informer events report when the last object is gone, so no polling is needed.
+  for (const api::ResourceInfo* info : DeletableResources()) {
     if (!info->namespaced || info->resource == "events") continue;  // events go at once
     informers.GetMetadata(*info).AddHandler(
         [this](const client::Change<metav1::PartialObjectMetadata>& change) {
@@ -124,7 +124,7 @@ Result<> NamespaceController::DeleteContent(const client::RestClient& api, const
   if (failure) return *failure;
   if (objects.empty()) return {};
 
-  // Most are gone by now; the rest takes its time.
+  // Most objects are gone by now; the rest takes its time.
   int left = 0;
   RETURN_IF_ERROR(
       api.ListEach(info, ns, {.metadata_only = true}, nullptr, [&](std::string_view raw) -> Result<> {
@@ -155,7 +155,7 @@ Result<> NamespaceController::DeleteAll(const client::RestClient& api, const std
                                         std::stop_token stop, Content& content) {
   auto delete_kind = [&](const api::ResourceInfo& info) -> Result<> {
     Result<> result = DeleteContent(api, info, ns, content);
-    if (result || result.error().Is(Code::kNotFound)) return {};  // a kind that this server does not serve
+    if (result || result.error().Is(Code::kNotFound)) return {};  // this server does not serve the resource
     if (stop.stop_requested()) return result;
     content.failures.push_back(info.GroupResource() + ": " + result.error().message());
     return {};
@@ -163,7 +163,7 @@ Result<> NamespaceController::DeleteAll(const client::RestClient& api, const std
   const api::ResourceInfo& pods = api::ResourceOf<corev1::Pod>();
   RETURN_IF_ERROR(delete_kind(pods));
   if (!content.remaining.empty()) return {};
-  for (const api::ResourceInfo* info : CollectableKinds()) {
+  for (const api::ResourceInfo* info : DeletableResources()) {
     if (info->namespaced && info->etcd_prefix != pods.etcd_prefix) RETURN_IF_ERROR(delete_kind(*info));
   }
   std::sort(content.failures.begin(), content.failures.end());
@@ -183,7 +183,7 @@ Result<Requeue> NamespaceController::Reconcile(const std::string& key, std::stop
     Result<> written = WriteStatus(api, *ns, content);
     if (!written && !written.error().Is(Code::kConflict)) return written.error();
     if (!content.failures.empty()) return Error(Code::kUnavailable, Joined(content.failures));
-    // The informers say when something goes; this is for the case that they miss it.
+    // A fallback in case an informer misses an event.
     return Requeue{content.grace / 2 + std::chrono::seconds(15)};
   }
   auto& finalizers = *ns->mutable_spec()->mutable_finalizers();

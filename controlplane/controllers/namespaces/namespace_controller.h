@@ -1,8 +1,8 @@
-// Empties and removes namespaces that are being deleted.
+// Deletes the content of namespaces in phase Terminating, then finalizes them.
 //
-//   DELETE namespace        -> deletionTimestamp, phase Terminating (the API server)
-//   delete all its objects  -> wait until they are gone (pods take their grace period, finalizers their time)
-//   remove spec.finalizers "kubernetes" through /finalize -> the API server removes the namespace
+//   DELETE namespace         -> deletionTimestamp, phase Terminating (the API server)
+//   delete all its objects   -> wait until they are gone (pods: grace period; others: their finalizers)
+//   remove the finalizer "kubernetes" through /finalize -> the API server removes the namespace
 #pragma once
 
 #include <map>
@@ -18,18 +18,18 @@ class NamespaceController : public Controller {
                       client::EventRecorder& events, Clock& clock);
   Result<Requeue> Reconcile(const std::string& key, std::stop_token stop) override;
 
-  // What is left in a namespace after a pass.
+  // The content that remains in a namespace after a pass.
   struct Content {
     std::map<std::string, int> remaining;   // by "pods." or "deployments.apps"
-    std::map<std::string, int> finalizers;  // objects that wait for each
+    std::map<std::string, int> finalizers;  // number of objects per finalizer
     std::vector<std::string> failures;
-    std::chrono::seconds grace{0};  // the longest that a pod may still take
+    std::chrono::seconds grace{0};  // the longest remaining grace period of a pod
   };
 
  private:
   Result<> DeleteContent(const client::RestClient& api, const api::ResourceInfo& info, const std::string& ns,
                          Content& content);
-  // Pods first: what protects them (network policies, their claims) stays as long as they do.
+  // Deletes pods first, so that network policies and claims outlive the pods that they protect.
   Result<> DeleteAll(const client::RestClient& api, const std::string& ns, std::stop_token stop,
                      Content& content);
   Result<> WriteStatus(const client::RestClient& api, const corev1::Namespace& ns, const Content& content);
@@ -38,7 +38,7 @@ class NamespaceController : public Controller {
   client::Informer<corev1::Namespace>& namespaces_;
 };
 
-// The five conditions that tell what a deletion waits for.
+// Sets the five conditions that report the progress of a deletion.
 void SetDeletionConditions(const NamespaceController::Content& content, WallTime now,
                            corev1::NamespaceStatus& status);
 

@@ -1,5 +1,5 @@
-// Publishes the cluster's CA as ConfigMap kube-root-ca.crt in every namespace, where pods' token volumes
-// take it from.
+// Publishes the cluster's CA as ConfigMap kube-root-ca.crt in every namespace. Projected token volumes of
+// pods include it.
 #pragma once
 
 #include "controlplane/controllers/common/controller.h"

@@ -1,4 +1,4 @@
-// Makes the ServiceAccount "default" of every active namespace, and makes it again when it is deleted.
+// Creates the ServiceAccount "default" in every active namespace, and recreates it when it is deleted.
 #pragma once
 
 #include "controlplane/controllers/common/controller.h"

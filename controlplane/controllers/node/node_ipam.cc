@@ -74,7 +74,7 @@ std::optional<std::pair<uint64_t, uint64_t>> CidrPool::Overlap(const std::string
   for (int bit = 0; bit < std::min(bits, range_bits_); ++bit) {
     if (bit_of(base_, bit) != bit_of(address, bit)) return std::nullopt;
   }
-  // They are those that agree with it in the bits that both have.
+  // The blocks that match in the bits common to both prefixes.
   const int shared = std::clamp(bits, range_bits_, block_bits_) - range_bits_;
   uint64_t prefix = 0;
   for (int bit = range_bits_; bit < range_bits_ + shared; ++bit)
@@ -85,7 +85,7 @@ std::optional<std::pair<uint64_t, uint64_t>> CidrPool::Overlap(const std::string
 
 std::optional<std::string> CidrPool::Allocate() {
   if (used_.size() >= count_) return std::nullopt;
-  // Onwards from the last: a block that was given back rests as long as possible.
+  // Continues after the last block, so that released blocks are reused as late as possible.
   int tries = 0;
   for (; used_.count(next_); ++tries) next_ = (next_ + 1) % count_;
   TheMetrics().node_ipam_cidrset_allocation_tries_per_request.HistogramWith({range_}).Observe(tries);
@@ -124,7 +124,7 @@ void CidrPool::Release(const std::string& range) {
 
 namespace {
 
-// The size of a node's block of each family, IPv4 first: by the flags that go with one range or with two.
+// The block size per family, IPv4 first: from the flags for single-stack or dual-stack.
 Result<std::pair<int, int>> BlockSizes(const Options& options) {
   const auto& ranges = options.cluster_cidrs;
   const int one = options.node_cidr_mask_size, v4 = options.node_cidr_mask_size_ipv4,
@@ -168,7 +168,7 @@ Result<std::vector<CidrPool>> NodeIpamController::MakePools(const Options& optio
   for (const std::string& range : ranges) {
     const bool ipv6 = range.find(':') != std::string::npos;
     ASSIGN_OR_RETURN(CidrPool pool, CidrPool::Parse(range, ipv6 ? sizes.second : sizes.first));
-    // Where Services live, no node's pods may.
+    // Service ranges must not be given to nodes.
     for (const std::string& taken : options.service_cidrs) pool.Reserve(taken);
     pools.push_back(std::move(pool));
   }
@@ -191,7 +191,7 @@ NodeIpamController::NodeIpamController(client::RestClient api, client::InformerF
   nodes_.AddHandler([this](const auto& change) { queue().Add(change.key); });
 }
 
-// Before the first block is given out, all that are in use must be known.
+// Before the first allocation all used blocks must be known.
 void NodeIpamController::ReserveAllOnce() {
   if (std::exchange(reserved_, true)) return;
   for (const auto& node : nodes_.List()) Hold(node->metadata().name(), *node);
@@ -233,7 +233,7 @@ Result<Requeue> NodeIpamController::Reconcile(const std::string& key, std::stop_
   };
   std::vector<std::string>& blocks = held_[key];
   if (const auto& has = node->spec().pod_cidrs(); !has.empty()) {
-    // It may be another node of that name, or somebody else was quicker to give it some.
+    // A new node of that name, or another writer set the CIDR first.
     if (blocks != std::vector<std::string>(has.begin(), has.end())) Hold(key, *node);
     return Requeue{};
   }
@@ -251,7 +251,7 @@ Result<Requeue> NodeIpamController::Reconcile(const std::string& key, std::stop_
   }
   std::string list;
   for (const std::string& block : blocks) list += (list.empty() ? "" : ",") + JsonQuoted(block);
-  // The uid keeps the blocks from a new node of the same name; a retry sends the same ones.
+  // The UID protects a new node of the same name; a retry sends the same blocks.
   Result<corev1::Node> patched = api_.With(stop).Patch<corev1::Node>(
       "", key, client::PatchType::kMerge,
       R"({"metadata":{"uid":)" + JsonQuoted(node->metadata().uid()) + R"(},"spec":{"podCIDR":)" +

@@ -44,7 +44,7 @@ NodeLifecycleController::NodeLifecycleController(client::RestClient api, client:
       zones_(options) {
   pods_.AddIndex("node", [](const corev1::Pod& pod) { return std::vector{pod.spec().node_name()}; });
   nodes_.AddHandler([this](const auto& change) { OnNode(change); });
-  // A pod that claims to be ready on a node that nobody hears of is not.
+  // A pod on an unresponsive node must not claim to be ready.
   pods_.AddHandler([this](const client::Change<corev1::Pod>& change) {
     if (!change.new_object || !k8s::IsReady(*change.new_object)) return;
     auto node = nodes_.Get(change.new_object->spec().node_name());
@@ -59,12 +59,12 @@ std::chrono::nanoseconds NodeLifecycleController::Silence(const corev1::Node& no
   const int64_t renewed =
       lease ? lease->spec().renew_time().seconds() * 1'000'000 + lease->spec().renew_time().nanos() / 1000
             : 0;
-  // What we wrote ourselves is no sign of life.
+  // Our own writes are not a heartbeat.
   const bool by_kubelet =
       ready && ready->reason() != "NodeStatusUnknown" && ready->reason() != "NodeStatusNeverUpdated";
   const int64_t heartbeat = by_kubelet ? ready->last_heartbeat_time().seconds() : 0;
   const SteadyTime now = clock().SteadyNow();
-  // Of a node that has never reported, the life began with its creation.
+  // A node that has never reported starts at its creation.
   std::chrono::nanoseconds age{0};
   if (!ready && node.metadata().has_creation_timestamp()) {
     age = std::max<std::chrono::nanoseconds>(
@@ -115,7 +115,7 @@ void NodeLifecycleController::OnNode(const client::Change<corev1::Node>& change)
   {
     MutexLock lock(mutex_);
     mood = zones_.Update(change.key, change.new_object.get(), now);
-    // While nobody was heard of, the fault was ours: all have their time again.
+    // While all nodes were silent, the control plane was cut off: restart all grace periods.
     if (mood == Zones::Mood::kRecovered) {
       for (auto& [name, pulse] : pulses_) pulse.last = now;
     }

@@ -1,10 +1,10 @@
-// Watches over nodes: one that has fallen silent becomes Unknown, unhealthy ones are tainted, and their pods
-// are marked not ready.
+// Monitors node health: sets the conditions of unresponsive nodes to Unknown, taints unhealthy nodes, and
+// marks their pods not ready.
 //
-//   Lease renewed --- silence for the grace period ---> conditions Unknown, taint unreachable:NoSchedule,
-//                                                       pods not ready; NoExecute taint (rate limited)
+//   Lease renewed --- no renewal for the grace period ---> conditions Unknown, taint unreachable:NoSchedule,
+//                                                          pods not ready; NoExecute taint (rate limited)
 //
-// How many nodes get the NoExecute taint at a time: zones.h. When no node at all is healthy, none does.
+// zones.h limits the rate of NoExecute taints. When no node is healthy, no node gets one.
 #pragma once
 
 #include <map>
@@ -23,23 +23,23 @@ class NodeLifecycleController : public Controller {
   Result<Requeue> Reconcile(const std::string& key, std::stop_token stop) override;  // key: a node
 
  private:
-  // When a node last gave a sign of life, by our own clock: theirs may be wrong.
+  // The last sign of life of a node, measured with the local clock: the node's clock may be wrong.
   struct Pulse {
     std::string uid;
-    int64_t renewed = 0;    // the Lease's renewTime, microseconds
+    int64_t renewed = 0;    // renewTime of the Lease, in microseconds
     int64_t heartbeat = 0;  // of the Ready condition
     SteadyTime last;
-    bool pods_marked = false;  // since the node has become unhealthy
+    bool pods_marked = false;  // since the node became unhealthy
   };
 
   Result<Requeue> Look(const std::string& key, std::stop_token stop);
   std::chrono::nanoseconds Silence(const corev1::Node& node) EXCLUDES(mutex_);
   void NoteComingOrGoing(const client::Change<corev1::Node>& change);
   void OnNode(const client::Change<corev1::Node>& change) EXCLUDES(mutex_);
-  // `again`: when to ask again, when it is not yet the node's turn.
+  // `again`: set to the retry delay when the node must wait for the rate limit.
   Eviction EvictionOf(const corev1::Node& node, std::chrono::nanoseconds& again) EXCLUDES(mutex_);
-  // Whether the node's pods are to be marked not ready now. A kubelet that is alive says itself what becomes
-  // of its pods afterwards; for one that is silent nobody else does.
+  // True when the node's pods must be marked not ready now. A live kubelet reports its pods' readiness
+  // afterwards; for an unresponsive one this controller does it again.
   bool MustMarkPods(const corev1::Node& node) EXCLUDES(mutex_);
   Result<> MarkPodsNotReady(const client::RestClient& api, const std::string& node);
   Result<> ApplyTaints(const client::RestClient& api, const corev1::Node& node, Eviction eviction);

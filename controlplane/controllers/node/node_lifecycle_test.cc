@@ -175,7 +175,7 @@ TEST_F(NodeLifecycleTest, ASmallZoneThatMostlyFailsIsLeftAlone) {
   }
 }
 
-// After an outage of ours, who has not been heard of yet is not at once taken for dead.
+// After a control plane outage, a node without a heartbeat yet gets a full grace period.
 TEST_F(NodeLifecycleTest, TimeBeginsAnewWhenSomebodyIsBack) {
   for (const char* name : {"a", "b", "c"}) cluster_.fake->Put(NodeNamed(name));
   cluster_.Start();

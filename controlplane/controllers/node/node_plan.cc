@@ -73,7 +73,7 @@ TaintList PlanTaints(const corev1::Node& node, Eviction eviction, WallTime now) 
   const bool has_ready = k8s::FindCondition(node.status(), "Ready") != nullptr;
   const NodeHealth health = HealthOf(node);
   const char* key = health == NodeHealth::kNotReady ? kNotReady : kUnreachable;
-  // A node that has not reported yet carries the not-ready taint that it was admitted with.
+  // A node that has not reported yet keeps the not-ready taint from admission.
   if (!has_ready) key = kNotReady;
   if (health != NodeHealth::kReady) {
     wanted.push_back(MakeTaint(key, k8s::kNoSchedule));

@@ -1,4 +1,4 @@
-// What a node's health means for its conditions and taints, and taints for its pods. Pure functions.
+// The taints and conditions that follow from a node's health, and their effect on pods. Pure functions.
 #pragma once
 
 #include <chrono>
@@ -15,26 +15,26 @@ inline constexpr char kNotReady[] = "node.kubernetes.io/not-ready";
 inline constexpr char kUnreachable[] = "node.kubernetes.io/unreachable";
 
 enum class NodeHealth { kReady, kNotReady, kUnknown };
-NodeHealth HealthOf(const corev1::Node& node);  // by the Ready condition
+NodeHealth HealthOf(const corev1::Node& node);  // from the Ready condition
 
-// Makes Ready and the pressure conditions Unknown, as the kubelet has fallen silent. Returns whether anything
-// changed.
+// Sets Ready and the pressure conditions to Unknown, because the kubelet stopped reporting. Returns whether
+// anything changed.
 bool MarkUnknown(corev1::NodeStatus& status, WallTime created, WallTime now);
 
-// What becomes of an unhealthy node's NoExecute taint.
+// What to do with the NoExecute taint of an unhealthy node.
 enum class Eviction {
-  kKeep,   // as it is
+  kKeep,   // leave it as it is
   kStart,  // set it
-  kCancel  // clear it: the fault is not the node's
+  kCancel  // remove it: the node is not at fault
 };
 
-// The node's taints as they should be: those by condition and by spec.unschedulable (NoSchedule) and those
-// for eviction (not-ready and unreachable, NoExecute) are ours, all others stay untouched.
+// Returns the node's taints. The controller owns the taints by condition and by spec.unschedulable
+// (NoSchedule), and not-ready and unreachable (NoExecute); other taints stay untouched.
 using TaintList = google::protobuf::RepeatedPtrField<corev1::Taint>;
 TaintList PlanTaints(const corev1::Node& node, Eviction eviction, WallTime now);
 
-// How long a pod may stay on a node with these taints, counted from when they were first seen; nullopt: for
-// ever. The first toleration that fits a taint decides for it; the shortest time of all taints counts.
+// How long a pod may stay on a node with these taints, from when they were first seen; nullopt: forever. The
+// first matching toleration decides for each taint; the shortest time over all taints counts.
 std::optional<std::chrono::seconds> Patience(const corev1::Pod& pod, const TaintList& taints);
 
 }  // namespace keelson::controllers

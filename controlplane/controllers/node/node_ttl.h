@@ -1,5 +1,5 @@
-// Tells kubelets by an annotation for how many seconds they may go on with Secrets and ConfigMaps that they
-// have read (those that poll instead of watching): the more nodes there are, the longer.
+// Sets the annotation with the seconds for which a kubelet may cache Secrets and ConfigMaps (kubelets that
+// poll instead of watching). It grows with the number of nodes.
 #pragma once
 
 #include "controlplane/controllers/common/controller.h"
@@ -9,8 +9,8 @@ namespace keelson::controllers {
 
 inline constexpr char kTtlAnnotation[] = "node.alpha.kubernetes.io/ttl";
 
-// Follows the number of nodes. What it goes up at is more than what it comes down at, so that nodes that come
-// and go change nothing.
+// Maps the number of nodes to seconds, with hysteresis: the thresholds upwards are higher than those
+// downwards.
 class TtlBySize {
  public:
   int Seconds(int nodes);
@@ -23,7 +23,7 @@ class NodeTtlController : public Controller {
  public:
   NodeTtlController(client::RestClient api, client::InformerFactory& informers, client::EventRecorder&,
                     Clock& clock);
-  // A node hears of a new time at its next change, which its kubelet's reports are: never all at once.
+  // A node gets a new value at its next update, so that not all nodes change at once.
   Result<Requeue> Reconcile(const std::string& key, std::stop_token stop) override;
 
  private:

@@ -4,7 +4,7 @@
 #include <tuple>
 
 #include "controlplane/controllers/common/metrics.h"
-#include "controlplane/controllers/common/pod_marks.h"
+#include "controlplane/controllers/common/pod_status_patch.h"
 #include "lib/api/meta.h"
 #include "lib/k8s/pods/pod_util.h"
 
@@ -12,10 +12,10 @@ namespace keelson::controllers {
 namespace {
 
 constexpr std::chrono::seconds kPeriod{20};
-constexpr std::chrono::seconds kQuarantine{40};  // a node may register late
+constexpr std::chrono::seconds kQuarantine{40};  // the node may register late
 constexpr char kOutOfService[] = "node.kubernetes.io/out-of-service";
 
-// The few pods among many that a look is for.
+// The pods that need a closer check.
 constexpr char kIndex[] = "pod-gc", kNowhere[] = "without a node", kEnded[] = "ended";
 
 constexpr PodGcController::Why kUnscheduled{"unscheduled", "pod was deleted before it was scheduled"},
@@ -30,7 +30,7 @@ void Count(const Result<>& deleted, const std::string& ns, const char* reason) {
   if (!deleted && !deleted.error().Is(Code::kNotFound)) errors.With({ns, reason}).Increment();
 }
 
-// Of finished pods those that were evicted go first, then the oldest.
+// Among finished pods evicted ones go first, then the oldest.
 auto FinishedOrder(const corev1::Pod& pod) {
   const bool evicted = pod.status().phase() == "Failed" && pod.status().reason() == "Evicted";
   return std::tuple(!evicted, pod.metadata().creation_timestamp().seconds(),
@@ -90,13 +90,14 @@ Result<bool> PodGcController::IsNodeGone(const client::RestClient& api, const st
 Result<> PodGcController::Remove(const client::RestClient& api, const corev1::Pod& pod, const Why& why) {
   const metav1::ObjectMeta& meta = pod.metadata();
   log::Info("Removing a pod that no kubelet will remove", {{"pod", api::KeyOf(pod)}, {"why", why.text}});
-  // Whoever waits for the pod to finish (a Job) must see that it did not do so by itself.
+  // A Job that waits for the pod must see that it did not finish by itself.
   if (!k8s::IsTerminal(pod)) {
     const std::string message = std::string("PodGC: ") + why.text;
-    PodMark mark{.phase = "Failed"};
+    PodStatusPatch mark{.phase = "Failed"};
     if (why.disruption)
-      mark = {.phase = "Failed", .reason = "DeletionByPodGC", .message = message, .disrupted = "True"};
-    Result<> marked = MarkPod(api, pod, mark, clock().Now());
+      mark = {
+          .phase = "Failed", .reason = "DeletionByPodGC", .message = message, .disruption_target = "True"};
+    Result<> marked = PatchPodStatus(api, pod, mark, clock().Now());
     if (!marked && marked.error().Is(Code::kNotFound)) return {};
     if (!marked) return marked;
   }
@@ -113,7 +114,7 @@ Result<Requeue> PodGcController::Reconcile(const std::string&, std::stop_token s
   auto remove = [&](const corev1::Pod& pod, const Why& why) {
     if (Result<> removed = Remove(api, pod, why); !removed) failure = removed.error();
   };
-  // These first: the others below become finished on their way out.
+  // First, because the pods below become finished when they are deleted.
   std::vector<std::shared_ptr<const corev1::Pod>> finished;
   if (terminated_threshold_ > 0) finished = pods_.ByIndex(kIndex, kEnded);
   if (terminated_threshold_ > 0 && finished.size() > static_cast<size_t>(terminated_threshold_)) {

@@ -1,5 +1,5 @@
-// Removes pods that no kubelet will ever remove: bound to nodes that are gone, terminating without a node,
-// terminating on nodes marked out of service, and finished ones beyond a threshold.
+// Deletes pods that no kubelet will delete: bound to deleted nodes, terminating without a node, terminating
+// on out-of-service nodes, and finished pods beyond a threshold.
 #pragma once
 
 #include <map>
@@ -11,8 +11,9 @@ namespace keelson::controllers {
 class PodGcController : public Controller {
  public:
   struct Why {
-    const char *label, *text;  // for metrics, and for people
-    bool disruption = false;   // the pod is told so: it may be one that a Job does not hold against itself
+    const char *label, *text;  // for metrics, and for the log
+    // Set the DisruptionTarget condition, which a Job's pod failure policy may match
+    bool disruption = false;
   };
   PodGcController(client::RestClient api, client::InformerFactory& informers, client::EventRecorder& events,
                   Clock& clock, int terminated_threshold);
@@ -29,8 +30,9 @@ class PodGcController : public Controller {
   client::Informer<corev1::Node>& nodes_;
   const int terminated_threshold_;
   Mutex mutex_;
-  std::map<std::string, int> pods_on_ GUARDED_BY(mutex_);  // how many, by node
-  std::map<std::string, SteadyTime> missing_since_;  // nodes that pods name and nobody has; Reconcile's own
+  std::map<std::string, int> pods_on_ GUARDED_BY(mutex_);  // by node
+  // Nodes that pods name but that do not exist; used by Reconcile() only
+  std::map<std::string, SteadyTime> missing_since_;
 };
 
 }  // namespace keelson::controllers

@@ -52,7 +52,7 @@ TEST(PodGcTest, FourKindsAndWhatTheyAreTold) {
   const auto put = [&](const std::string& name, const std::string& node, bool going, const char* phase,
                        const char* reason = "") {
     corev1::Pod pod = PodNamed(name, {}, node);
-    pod.mutable_metadata()->add_finalizers("example.com/keep");  // so that they can be looked at
+    pod.mutable_metadata()->add_finalizers("example.com/keep");  // keeps them for inspection
     if (going) *pod.mutable_metadata()->mutable_deletion_timestamp() = api::ToTime(cluster.clock.Now());
     pod.mutable_status()->set_phase(phase);
     if (*reason) pod.mutable_status()->set_reason(reason);

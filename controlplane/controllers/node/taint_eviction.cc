@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "controlplane/controllers/common/metrics.h"
-#include "controlplane/controllers/common/pod_marks.h"
+#include "controlplane/controllers/common/pod_status_patch.h"
 #include "controlplane/controllers/node/node_plan.h"
 #include "lib/api/meta.h"
 #include "lib/k8s/pods/pod_util.h"
@@ -85,11 +85,11 @@ Result<Requeue> TaintEvictionController::Reconcile(const std::string& key, std::
 
   const client::RestClient api = api_.With(stop);
   events_.Record(*pod, "Normal", "TaintManagerEviction", "Marking for deletion Pod " + key);
-  Result<> marked = MarkPod(api, *pod,
-                            {.reason = "DeletionByTaintManager",
-                             .message = "Taint manager: deleting due to NoExecute taint",
-                             .disrupted = "True"},
-                            now);
+  Result<> marked = PatchPodStatus(api, *pod,
+                                   {.reason = "DeletionByTaintManager",
+                                    .message = "Taint manager: deleting due to NoExecute taint",
+                                    .disruption_target = "True"},
+                                   now);
   if (!marked && marked.error().Is(Code::kNotFound)) return Requeue{};
   if (!marked) return marked.error();
   Result<> deleted = api.Delete<corev1::Pod>(meta.namespace_(), meta.name(), {.uid = meta.uid()});

@@ -1,4 +1,4 @@
-// Evicts pods from nodes with NoExecute taints that they do not tolerate, or tolerate only for a while.
+// Evicts pods from nodes with NoExecute taints that the pods do not tolerate, or only for a limited time.
 #pragma once
 
 #include <map>
@@ -15,8 +15,8 @@ class TaintEvictionController : public Controller {
 
  private:
   void OnNode(const client::Change<corev1::Node>& change);
-  // When the pod has to leave its node (null: it is not known); nullopt: not at all, which is told when it
-  // was otherwise before.
+  // Returns when the pod must leave its node (null: unknown node); nullopt: never. Records an event when a
+  // scheduled eviction is cancelled.
   std::optional<WallTime> Schedule(const corev1::Pod& pod, const corev1::Node* node) EXCLUDES(mutex_);
 
   client::RestClient api_;
@@ -24,7 +24,7 @@ class TaintEvictionController : public Controller {
   client::Informer<corev1::Pod>& pods_;
   client::Informer<corev1::Node>& nodes_;
   Mutex mutex_;
-  std::map<std::string, WallTime> first_seen_ GUARDED_BY(mutex_);  // by UID; pods that are to leave
+  std::map<std::string, WallTime> first_seen_ GUARDED_BY(mutex_);  // by UID; pods that must leave
 };
 
 }  // namespace keelson::controllers

@@ -23,7 +23,7 @@ const char* NameOf(ZoneState state) {
   return kNames[static_cast<int>(state)];
 }
 
-// What dashboards are told of a zone.
+// The zone name in metrics.
 void Show(const std::string& zone, int ready, int not_ready) {
   const int size = ready + not_ready;
   TheMetrics().node_collector_zone_size.With({zone}).Set(size);
@@ -50,7 +50,8 @@ ZoneState StateOfZone(int ready, int not_ready, double unhealthy_threshold) {
 }
 
 double EvictionRate(ZoneState state, int nodes, const Options& options) {
-  // A whole zone that is away, beside others that are well, is emptied as usual: its pods are needed there.
+  // When one whole zone fails and others are healthy, it is evicted at the normal rate: its pods are needed
+  // elsewhere.
   if (state != ZoneState::kPartialDisruption) return options.node_eviction_rate;
   return nodes > options.large_cluster_size_threshold ? options.secondary_node_eviction_rate : 0;
 }
@@ -120,7 +121,7 @@ Zones::Turn Zones::Ask(const std::string& name, SteadyTime now) {
   if (zone.waiting.front() != name) return {};
   if (zone.rate <= 0) return {};
   Fill(zone, now);
-  // What is added up in parts falls short of one by what was rounded.
+  // Summing small parts falls short of one by rounding.
   constexpr double kWhole = 1 - 1e-6;
   if (zone.tokens < kWhole) {
     const std::chrono::duration<double> wait((1 - zone.tokens) / zone.rate);

@@ -1,6 +1,7 @@
-// How many nodes may be emptied of pods at a time. Nodes are counted zone by zone: a few that fail are
-// emptied one after another; when most of a zone fails at once the network is the likelier culprit, and less
-// is done, or nothing; when no zone has a healthy node left, the fault is likely to be ours.
+// The eviction rate by zone (node-eviction-rate and related flags). A healthy zone evicts one node at a time
+// at the normal rate. When most nodes of a zone fail at once, the network is the likely cause, so the rate
+// drops or evictions stop. When no zone has a healthy node left, the control plane itself is probably cut
+// off.
 #pragma once
 
 #include <chrono>
@@ -17,10 +18,10 @@ namespace keelson::controllers {
 
 enum class ZoneState { kNormal, kPartialDisruption, kFullDisruption };
 
-// Region and zone by the node's labels; empty without any.
+// "region:zone" from the node's labels; empty without labels.
 std::string ZoneOf(const corev1::Node& node);
 ZoneState StateOfZone(int ready, int not_ready, double unhealthy_threshold);
-// Nodes a second.
+// Nodes per second.
 double EvictionRate(ZoneState state, int nodes, const Options& options);
 
 // Not thread safe.
@@ -29,17 +30,17 @@ class Zones {
   explicit Zones(const Options& options) : options_(options) {}
 
   enum class Mood { kSame, kAllDisrupted, kRecovered };
-  // The node as it is now; null: it is gone. kAllDisrupted: with it the last zone has no healthy node left;
+  // Updates a node; null: deleted. kAllDisrupted: no zone has a healthy node left since this update;
   // kRecovered: one has again.
   Mood Update(const std::string& name, const corev1::Node* node, SteadyTime now);
   bool all_disrupted() const { return all_disrupted_; }
 
   struct Turn {
-    bool now = false;                              // this node, now
-    std::optional<std::chrono::nanoseconds> wait;  // it is the next one, and then it is time
-    std::string next;                              // after this one; empty: nobody waits
+    bool now = false;                              // evict this node now
+    std::optional<std::chrono::nanoseconds> wait;  // this node is next, after this time
+    std::string next;                              // the next node in the queue; empty: none
   };
-  // An unhealthy node asks to be emptied; who came first goes first.
+  // Requests the eviction of an unhealthy node. First come, first served.
   Turn Ask(const std::string& name, SteadyTime now);
   void Withdraw(const std::string& name);
 
@@ -47,7 +48,7 @@ class Zones {
   struct Zone {
     int ready = 0, not_ready = 0;
     ZoneState state = ZoneState::kNormal;
-    double rate = 0, tokens = 1;  // at most one is saved up
+    double rate = 0, tokens = 1;  // the token bucket holds at most one
     SteadyTime filled;
     std::deque<std::string> waiting;
   };

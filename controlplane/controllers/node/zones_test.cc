@@ -103,7 +103,7 @@ TEST_F(ZonesTest, AZoneThatMostlyFailsIsEmptiedSlowlyOrNotAtAll) {
   EXPECT_EQ(zones_.Ask("large-bad-1", now_).wait, 100s);
   EXPECT_TRUE(zones_.Ask("gone-bad-0", now_).now);
   EXPECT_EQ(zones_.Ask("gone-bad-1", now_).wait, 10s);
-  // The zone recovers, and what waits there goes on.
+  // The zone recovers, and its queue continues.
   for (int i = 1; i < 8; ++i) Put("small-bad-" + std::to_string(i), "small");
   EXPECT_TRUE(zones_.Ask("small-bad-0", now_).now);
 }

@@ -1,4 +1,4 @@
-// A HorizontalPodAutoscaler's surroundings in a test: metrics and scales as they are told, and pods.
+// Fixture for tests of the autoscaler: scripted metrics and scales, and pods.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -16,10 +16,10 @@
 
 namespace keelson::controllers {
 
-// What the metrics say.
+// Scripted metric values.
 struct SaidMetrics {
-  std::map<std::string, podautoscaler::PodValues> by_name;  // of resources and of pods' metrics
-  std::map<std::string, int64_t> values;                    // of objects and external ones
+  std::map<std::string, podautoscaler::PodValues> by_name;  // for resource and pods metrics
+  std::map<std::string, int64_t> values;                    // for object and external metrics
   std::vector<std::string> asked;
 };
 
@@ -27,12 +27,12 @@ class AutoscalerTest : public testing::Test {
  protected:
   using Autoscaler = PodAutoscalerController::Autoscaler;
 
-  // FakeApi has no scales: these are the deployments' own numbers.
+  // FakeApi has no scale subresource, so the fixture serves it from `scales_`.
   void SetUp() override;
   std::optional<Result<client::ApiResponse>> Intercept(const client::ApiRequest& request);
 
   void AddScale(const std::string& name, int32_t replicas, std::optional<std::string> selector = {});
-  // Pods of the target with their CPU in thousandths, of one core that each requests.
+  // Sets the target's pods, with CPU usage in millicores; each requests one core.
   void SetPods(const std::string& name, const std::vector<int64_t>& used);
   void Put(const std::string& name, const std::string& spec);
   static std::string Spec(const std::string& target, const std::string& metrics,
@@ -41,7 +41,7 @@ class AutoscalerTest : public testing::Test {
   void Start();
   void NextPeriod() { cluster_.Advance(options_.sync_period, {controller_}); }
   Autoscaler Get(const std::string& name = "hpa") { return cluster_.Get<Autoscaler>("default", name); }
-  // "type=status reason: message"
+  // "type=status reason: message" for each condition
   static std::vector<std::string> Conditions(const Autoscaler& autoscaler);
   int32_t Replicas(const std::string& name = "web") { return scales_[name].spec().replicas(); }
 

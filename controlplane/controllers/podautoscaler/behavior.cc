@@ -12,7 +12,7 @@ using Rules = api::autoscaling::v2::HPAScalingRules;
 using Entries = std::vector<History::Entry>;
 using std::chrono::seconds;
 
-// Without a behaviour replicas at most double at once, or become four.
+// Without spec.behavior replicas at most double, or become four.
 constexpr int64_t kFactor = 2, kLeast = 4;
 
 int32_t Clamp(double replicas) {
@@ -36,15 +36,15 @@ seconds LongestPeriod(const Rules& rules) {
   return seconds(longest);
 }
 
-// Where a policy lets replicas go that were `start` when its period began.
+// The limit of one policy, for the replicas `start` at the beginning of its period.
 double Reach(const api::autoscaling::v2::HPAScalingPolicy& policy, int64_t start, int sign) {
   if (policy.type() == "Pods") return double(start) + sign * double(policy.value());
   const double reach = double(start) * (1 + sign * policy.value() / 100.0);
-  // Rounded up, growth gets somewhere; rounded down, shrinking does.
+  // Round up so that growth makes progress; round down so that shrinking does.
   return sign > 0 ? std::ceil(reach) : std::floor(reach);
 }
 
-// sign +1: the most that replicas may become; -1: the fewest.
+// sign +1: the maximum of replicas; -1: the minimum.
 int32_t LimitOf(const Rules& rules, const History& history, int32_t current, int sign, WallTime now) {
   if (rules.select_policy() == "Disabled") return current;
   const bool least_change = rules.select_policy() == "Min";
@@ -59,7 +59,7 @@ int32_t LimitOf(const Rules& rules, const History& history, int32_t current, int
     any = true;
   }
   if (!any) return current;
-  // What was done in the period may be more than is allowed now: then nothing is undone.
+  // Earlier changes in the period may exceed the limit: then keep the current replicas.
   return sign > 0 ? std::max(Clamp(limit), current) : std::min(Clamp(limit), current);
 }
 
@@ -110,7 +110,7 @@ Limited LimitByRules(const Wish& wish, const Behavior& behavior, int32_t desired
   return WithinRange(desired);
 }
 
-// The highest of what was asked for within the window.
+// The highest recommendation within the window.
 int32_t StabilizePlainly(const Wish& wish, seconds window, WallTime now, History& history) {
   Forget(history.recommendations, now - window);
   int32_t desired = wish.desired_replicas;
@@ -118,7 +118,8 @@ int32_t StabilizePlainly(const Wish& wish, seconds window, WallTime now, History
   return desired;
 }
 
-// Growth goes no higher than the lowest wish of its window, shrinking no lower than the highest of its own.
+// Upwards: at most the lowest recommendation of the up window. Downwards: at least the highest of the down
+// window.
 int32_t StabilizeByRules(const Wish& wish, const Behavior& behavior, WallTime now, History& history) {
   const seconds up(behavior.scale_up().stabilization_window_seconds()),
       down(behavior.scale_down().stabilization_window_seconds());
@@ -131,7 +132,7 @@ int32_t StabilizeByRules(const Wish& wish, const Behavior& behavior, WallTime no
   return std::min(std::max(wish.current_replicas, lowest), highest);
 }
 
-// The defaults of autoscaling/v2 where the object has none, as when another API server has stored it.
+// The defaults of autoscaling/v2, for objects stored without them by another API server.
 Behavior Complete(const Behavior& given, seconds down_window) {
   Behavior out = given;
   auto add = [](Rules& rules, const char* type, int32_t value) {

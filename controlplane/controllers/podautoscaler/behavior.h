@@ -1,5 +1,5 @@
-// How fast and how far replicas follow what the metrics ask for: limits, policies, stabilization. Pure but
-// for the history that it keeps.
+// Limits how fast and how far replicas follow the metrics (spec.behavior): limits, policies, stabilization.
+// Pure except for the history.
 #pragma once
 
 #include <chrono>
@@ -12,21 +12,22 @@
 
 namespace keelson::controllers::podautoscaler {
 
-// What one autoscaler has asked for and done lately. Lost with the process: then stabilization begins anew.
+// Recent recommendations and scale events of one autoscaler. Kept in memory only: stabilization restarts with
+// the process.
 struct History {
   struct Entry {
     WallTime time;
     int32_t value;
   };
   std::vector<Entry> recommendations;  // replicas
-  std::vector<Entry> ups, downs;       // pods added and taken away
+  std::vector<Entry> ups, downs;       // pods added and removed
 };
 
 struct Wish {
   int32_t min_replicas, max_replicas, current_replicas, desired_replicas;
 };
 
-// The answer, with the words for the conditions AbleToScale and ScalingLimited.
+// The result, with reasons and messages for the conditions AbleToScale and ScalingLimited.
 struct Decision {
   int32_t replicas;
   std::string_view able_reason, able_message;
@@ -34,12 +35,12 @@ struct Decision {
   std::string_view limited_reason, limited_message;
 };
 
-// `behavior` null: the rules of before there was one. It may come without its defaults. `down_window` is how
-// long a higher recommendation holds where the behaviour does not say.
+// `behavior` null: the rules without spec.behavior. Fields without a value get their defaults. `down_window`:
+// the stabilization window for scaling down when `behavior` does not set one.
 Decision Decide(const Wish& wish, const api::autoscaling::v2::HorizontalPodAutoscalerBehavior* behavior,
                 std::chrono::seconds down_window, WallTime now, History& history);
 
-// Remembers that replicas went from `before` to `after`.
+// Records a change of replicas from `before` to `after`.
 void NoteScale(int32_t before, int32_t after,
                const api::autoscaling::v2::HorizontalPodAutoscalerBehavior* behavior, WallTime now,
                History& history);

@@ -72,7 +72,7 @@ PodAutoscalerController::PodAutoscalerController(client::RestClient api, client:
       metrics_(metrics ? std::move(metrics) : podautoscaler::NewMetricsClient(api)) {
   pods_.AddIndex(kByNamespace,
                  [](const corev1::Pod& pod) { return std::vector{pod.metadata().namespace_()}; });
-  // Writes of its own status are no news.
+  // Ignores its own status writes.
   autoscalers_.AddHandler([this](const client::Change<Autoscaler>& change) {
     podautoscaler::CountAutoscaler(change.old_object.get(), change.new_object.get());
     if (change.old_object && change.new_object && SameSpec(*change.old_object, *change.new_object)) return;
@@ -99,7 +99,7 @@ Result<Requeue> PodAutoscalerController::Reconcile(const std::string& key, std::
     return Requeue{};
   }
   Sync sync{key, *found, Remember(key, found->metadata().namespace_())};
-  // What fails is in the object's conditions; the next period tries again.
+  // The conditions report failures; the next period retries.
   const SteadyTime begin = SteadyTime::clock::now();
   Result<Action> done = Autoscale(sync);
   podautoscaler::CountReconciliation(done.value_or(Action::kNone), done ? nullptr : &done.error(),
@@ -263,7 +263,7 @@ Result<PodAutoscalerController::Computed> PodAutoscalerController::Compute(
     out.replicas = evaluation.replicas;
     out.name = std::move(evaluation.name);
   }
-  // What could not be asked might want more than there is.
+  // A metric that failed might recommend more replicas.
   const int all = sync.autoscaler.spec().metrics_size();
   if (invalid >= all || (invalid > 0 && out.replicas < look.current_replicas)) {
     SetCondition(sync, kScalingActive, false, first.reason,
@@ -284,7 +284,7 @@ Result<> PodAutoscalerController::PutScale(podautoscaler::FoundScale found, int3
     Result<> put = scales_.Put(found);
     if (put || !put.error().Is(Code::kConflict) || i == kTries) return put;
     ASSIGN_OR_RETURN(found, scales_.Again(found));
-    // Somebody else has scaled it: what was computed is void.
+    // Another client has scaled the target: the result is void.
     if (found.scale.spec().replicas() != current) return put;
   }
 }
@@ -318,7 +318,7 @@ Result<> PodAutoscalerController::WriteStatus(Sync& sync, const Autoscaler& befo
   Result<Autoscaler> written = api_.UpdateStatus(sync.autoscaler);
   if (written) return {};
   if (!written.error().Is(Code::kConflict)) return written.error();
-  // Somebody has changed the rest of the object; nobody else writes this part.
+  // Another client changed the rest of the object; only this controller writes the status.
   const metav1::ObjectMeta& meta = sync.autoscaler.metadata();
   Result<Autoscaler> stored = client::UpdateWithRetry<Autoscaler>(
       api_, meta.namespace_(), meta.name(), "status", [&](Autoscaler& fresh) -> Result<bool> {

@@ -1,4 +1,4 @@
-// Sizes what HorizontalPodAutoscalers name, by what their metrics say, each sync period anew.
+// Scales the targets of HorizontalPodAutoscalers by their metrics, once every sync period.
 #pragma once
 
 #include <map>
@@ -22,21 +22,21 @@ class PodAutoscalerController : public Controller {
  public:
   using Autoscaler = api::autoscaling::v2::HorizontalPodAutoscaler;
 
-  // `metrics` null: those that the API server has.
+  // `metrics` null: reads the metrics APIs through `api`.
   PodAutoscalerController(client::RestClient api, client::InformerFactory& informers,
                           client::EventRecorder& events, Clock& clock, const PodAutoscalerOptions& options,
                           std::unique_ptr<podautoscaler::MetricsClient> metrics = nullptr);
   Result<Requeue> Reconcile(const std::string& key, std::stop_token stop) override;
 
  private:
-  // What is known of an autoscaler beyond its object. One worker at a time has a key; others look at its
+  // In-memory state of an autoscaler. Only the worker that holds the key writes it; other workers read the
   // selector only.
   struct Known {
     podautoscaler::History history;
     std::string ns;
-    api::LabelSelector selector = api::LabelSelector::Nothing();  // of the pods that it sizes
+    api::LabelSelector selector = api::LabelSelector::Nothing();  // of the pods that it scales
   };
-  // One Reconcile(): the object as its status is rewritten.
+  // The state of one Reconcile() call: the object with its updated status.
   struct Sync {
     std::string key;
     Autoscaler autoscaler;
@@ -44,7 +44,7 @@ class PodAutoscalerController : public Controller {
   };
   struct Computed {
     int32_t replicas = 0;
-    std::string name;  // of the metric that asks for most
+    std::string name;  // of the metric with the highest recommendation
   };
 
   std::shared_ptr<Known> Remember(const std::string& key, const std::string& ns);
@@ -52,11 +52,11 @@ class PodAutoscalerController : public Controller {
   void SetCondition(Sync& sync, std::string_view type, bool status, std::string_view reason,
                     std::string message);
 
-  // Errors have been told already, in conditions and events.
+  // On failure, conditions and events are already written.
   Result<podautoscaler::Action> Autoscale(Sync& sync);
   Result<Computed> Compute(Sync& sync, const autoscalingv1::Scale& scale);
   Result<podautoscaler::Pods> PodsOf(Sync& sync, const std::string& selector);
-  // A conflict is tried again as long as nobody else has changed the number of replicas.
+  // Retries a conflict as long as spec.replicas is unchanged.
   Result<> PutScale(podautoscaler::FoundScale found, int32_t replicas) const;
   Result<podautoscaler::Action> Rescale(Sync& sync, podautoscaler::FoundScale found, int32_t replicas,
                                         const std::string& reason);

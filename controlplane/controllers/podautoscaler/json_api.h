@@ -1,4 +1,4 @@
-// Requests for what has no type of its own here: scales of any kind, metrics that others serve, discovery.
+// JSON requests without typed objects: the scale subresource of any kind, metrics APIs, discovery.
 #pragma once
 
 #include <string>
@@ -8,18 +8,18 @@
 
 namespace keelson::controllers::podautoscaler {
 
-// The body of a 2xx answer, JSON. Other answers are errors with the message of their Status.
+// Returns the JSON body of a 2xx response. Other responses are errors with the message of their Status.
 Result<std::string> Call(const client::RestClient& api, std::string method, std::string target,
                          std::string body = "");
 inline Result<std::string> Fetch(const client::RestClient& api, std::string target) {
   return Call(api, "GET", std::move(target));
 }
 
-// One segment of a path, or one value of a query.
+// Percent-encodes one path segment or query value.
 std::string Escape(std::string_view text);
 
-// The server knows of no such path, group or resource (an object that is missing is something else); in
-// client-go's words, which `what` is for: "pods.metrics.k8s.io".
+// IsNoSuchPath(): true when the server does not serve the path, group or resource; false when only the object
+// is missing. NoSuchPath(): that error in client-go's words, for `what` ("pods.metrics.k8s.io").
 bool IsNoSuchPath(const Error& error);
 Error NoSuchPath(const std::string& what);
 

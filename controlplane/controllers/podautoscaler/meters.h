@@ -1,5 +1,4 @@
-// horizontal_pod_autoscaler_controller_*: how often autoscalers and their metrics are looked at, for how
-// long, and what comes of it.
+// horizontal_pod_autoscaler_controller_*: counts and durations of reconciliations and metric computations.
 #pragma once
 
 #include <chrono>
@@ -14,13 +13,13 @@ namespace keelson::controllers::podautoscaler {
 
 enum class Action { kNone, kUp, kDown };
 
-// `failure`: null, or the first error; kInvalid ones are the autoscaler's own (spec), others internal.
+// `failure`: null, or the first error. kInvalid counts as an error of the spec, others as internal.
 void CountReconciliation(Action action, const Error* failure, std::chrono::duration<double> took);
-// `replicas` is the proposal, if there is one, for what has `current`.
+// `replicas`: the recommendation, if any. `current`: the target's replicas.
 void CountMetric(const std::string& type, std::optional<int32_t> replicas, int32_t current,
                  const Error* failure, std::chrono::duration<double> took);
 
-// As an autoscaler comes (no `before`), changes and goes (no `after`).
+// Call for each added (no `before`), changed and deleted (no `after`) autoscaler.
 void CountAutoscaler(const api::autoscaling::v2::HorizontalPodAutoscaler* before,
                      const api::autoscaling::v2::HorizontalPodAutoscaler* after);
 

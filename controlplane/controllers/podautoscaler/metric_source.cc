@@ -21,7 +21,7 @@ using Outcome = std::variant<Evaluation, EvaluationFailure>;
 int64_t Milli(const Quantity& quantity) { return api::Amount::Of(quantity).MilliValue(); }
 Quantity FromMilli(int64_t milli) { return api::Amount::FromMilli(milli).ToQuantity(); }
 
-// Of the metric; none selects all of its values.
+// The metric's selector; none: all values.
 Result<std::string> SelectorOf(const MetricIdentifier& metric) {
   if (!metric.has_selector()) return std::string();
   ASSIGN_OR_RETURN(const api::LabelSelector selector, api::LabelSelector::From(metric.selector()));
@@ -36,7 +36,7 @@ EvaluationFailure Failure(std::string reason, const Error& why, const std::strin
   return {std::move(reason), why.message(), context + ": " + why.message(), why.code()};
 }
 
-// Resource and ContainerResource; `container` empty: the former.
+// Resource and ContainerResource metrics; `container` empty: the former.
 Result<Proposal> OfResource(const MetricTarget& target, const std::string& resource,
                             const std::string& container, const Subject& subject, MetricsClient& metrics) {
   const bool average = target.has_average_value();
@@ -109,7 +109,7 @@ Outcome EvaluatePods(const MetricSpec& spec, const Subject& subject, MetricsClie
   return out;
 }
 
-// A single value, shared by all pods or divided among them.
+// A single value, shared by all pods or divided by their number.
 Result<Proposal> OfValue(const MetricTarget& target, int64_t value, const Subject& subject) {
   if (target.has_average_value())
     return ByValuePerPod(subject.look, subject.status_replicas, value, Milli(target.average_value()));
@@ -136,7 +136,7 @@ Outcome EvaluateObject(const MetricSpec& spec, const Subject& subject, MetricsCl
           "invalid object metric source: neither a value target nor an average value target was set");
     ASSIGN_OR_RETURN(const std::string selector, SelectorOf(metric));
     Result<int64_t> value = metrics.OfObject(metric.name(), subject.ns, object, selector);
-    // Upstream's words come in this order.
+    // Upstream's error messages have this order.
     if (!value)
       return Error(value.error().code(),
                    fmt::format("unable to get metric {}: {} on {} {}/{}", metric.name(), object.kind(),

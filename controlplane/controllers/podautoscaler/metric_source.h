@@ -1,4 +1,4 @@
-// One metric of an autoscaler's spec: its value now, and the replicas that it asks for.
+// Evaluates one metric of an autoscaler's spec: its current value and the replicas that it recommends.
 #pragma once
 
 #include <string>
@@ -14,28 +14,28 @@ namespace autoscalingv2 = api::autoscaling::v2;
 
 struct Evaluation {
   int32_t replicas;
-  std::string name;  // as events call the metric
+  std::string name;  // the metric's name in events
   autoscalingv2::MetricStatus status;
 };
 
-// What the condition ScalingActive says (`reason`, `why`), and the same in the words of the whole.
+// `reason` and `why` go into the condition ScalingActive; `error` is the whole error.
 struct EvaluationFailure {
   std::string reason, why, error;
   Code code;
 };
 
-// What a metric is evaluated for.
+// The target of an evaluation.
 struct Subject {
   std::string ns;
-  std::string selector;     // of the target's pods
-  int32_t status_replicas;  // of the target
+  std::string selector;     // selects the target's pods
+  int32_t status_replicas;  // status.replicas of the target
   const Look& look;
 };
 
 std::variant<Evaluation, EvaluationFailure> Evaluate(const autoscalingv2::MetricSpec& spec,
                                                      const Subject& subject, MetricsClient& metrics);
 
-// As Go prints a *metav1.LabelSelector; `selector` may be null.
+// Formats a *metav1.LabelSelector as Go prints it; `selector` may be null.
 std::string GoText(const metav1::LabelSelector* selector);
 
 }  // namespace keelson::controllers::podautoscaler

@@ -114,7 +114,7 @@ class RestMetricsClient : public MetricsClient {
     const std::string where = "/namespaces/" + Escape(ns);
     std::string path;
     if (object.kind() == "Namespace" && api::SplitApiVersion(object.api_version()).first.empty()) {
-      path = where + "/metrics/" + Escape(metric);  // its own, whatever name was given
+      path = where + "/metrics/" + Escape(metric);  // the path uses the full metric name
     } else {
       auto resources = ResourcesOf(api_, object.api_version(), object.kind());
       if (!resources) return resources.error().Wrap("unable to fetch metrics from custom metrics API");
@@ -141,8 +141,7 @@ class RestMetricsClient : public MetricsClient {
   }
 
  private:
-  // The version of custom metrics that the server prefers among those that are known here. It is asked for
-  // again after every failure.
+  // The server's preferred version of custom metrics among the known ones. Discovered again after a failure.
   Result<std::string> CustomVersion() {
     MutexLock lock(mutex_);
     if (!custom_version_.empty()) return custom_version_;

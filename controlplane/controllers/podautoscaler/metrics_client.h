@@ -1,4 +1,4 @@
-// Where the values come from that autoscalers go by.
+// The source of metric values for autoscalers.
 #pragma once
 
 #include <cstdint>
@@ -12,12 +12,12 @@
 
 namespace keelson::controllers::podautoscaler {
 
-// Values in thousandths; selectors as in a query. Errors are those that upstream's conditions show. Thread
-// safe.
+// Values are in thousandths; selectors have the query syntax. Error messages are upstream's, because
+// conditions show them. Thread safe.
 class MetricsClient {
  public:
   virtual ~MetricsClient() = default;
-  // CPU or memory of the pods, or of one container in each (`container` not empty).
+  // CPU or memory of each pod, or of the container `container` in each pod when it is not empty.
   virtual Result<PodValues> OfResource(const std::string& resource, const std::string& ns,
                                        const std::string& selector, const std::string& container) = 0;
   virtual Result<PodValues> OfPods(const std::string& metric, const std::string& ns,
@@ -29,7 +29,7 @@ class MetricsClient {
                                                   const std::string& metric_selector) = 0;
 };
 
-// metrics.k8s.io, custom.metrics.k8s.io and external.metrics.k8s.io, as the API server has them.
+// Reads metrics.k8s.io, custom.metrics.k8s.io and external.metrics.k8s.io from the API server.
 std::unique_ptr<MetricsClient> NewMetricsClient(client::RestClient api);
 
 }  // namespace keelson::controllers::podautoscaler

@@ -187,7 +187,7 @@ TEST_F(MetricsTest, ScalesOfAnyKind) {
   EXPECT_THAT(api->bodies.back(), HasSubstr(R"("resourceVersion":"7")"));
   EXPECT_THAT(api->bodies.back(), HasSubstr(R"("spec":{"replicas":5})"));
 
-  // A kind of two versions, of which one has scales.
+  // A kind with two versions; only one has the scale subresource.
   api->answers["GET /apis/example.com"] = R"({"versions":[{"version":"v2"},{"version":"v1"}]})";
   for (const char* version : {"v1", "v2"})
     api->answers[std::string("GET /apis/example.com/") + version] =

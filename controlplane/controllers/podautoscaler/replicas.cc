@@ -25,8 +25,8 @@ struct Groups {
   std::set<std::string> unready, missing;
 };
 
-// A pod's CPU at its start says nothing of what it will need: it counts once the pod is ready and a whole
-// window has passed since. Later, only a pod that has never been ready is left out.
+// CPU usage during startup is not representative: it counts when the pod is ready and a full window has
+// passed since. After the initialization period only a pod that has never been ready is left out.
 bool CannotBeBelieved(const corev1::Pod& pod, const PodValue& value, const Look& look) {
   const corev1::PodCondition* ready = k8s::FindCondition(pod.status(), k8s::kPodReady);
   if (!ready || !pod.status().has_start_time()) return true;
@@ -38,7 +38,7 @@ bool CannotBeBelieved(const corev1::Pod& pod, const PodValue& value, const Look&
   return is_unready && start + look.initial_readiness_delay > since;
 }
 
-// Leaves the values of pods that count in `values`.
+// Removes the values of pods that do not count from `values`.
 Groups Group(const Look& look, const std::string& resource, PodValues& values) {
   Groups out;
   PodValues counted;
@@ -66,8 +66,7 @@ Error NoPods() {
   return Error(Code::kNotFound, "no pods returned by selector while calculating replica count");
 }
 
-// A pod that asks for something as a whole is taken as a whole: what it leaves open comes from its
-// containers.
+// Pod-level resources take precedence; missing ones come from the containers.
 bool HasPodLevelRequests(const corev1::Pod& pod) {
   const auto& requests = pod.spec().resources().requests();
   return std::any_of(requests.begin(), requests.end(),
@@ -141,8 +140,8 @@ Ratio AverageOf(const PodValues& values, int64_t target) {
   return out;
 }
 
-// The rules that utilization and averages share. `ratio_of` is asked again with the pods that were left out
-// put in; `at_target` is what a pod would use that is just as it should be.
+// The rules that utilization and averages share. `ratio_of` is called again with the omitted pods added;
+// `at_target`: the usage of a pod that exactly meets the target.
 Result<Proposal> Plan(const Look& look, PodValues values, const Groups& groups,
                       const std::function<Result<Ratio>(const PodValues&)>& ratio_of,
                       const std::function<int64_t(const std::string&)>& at_target) {
@@ -165,7 +164,7 @@ Result<Proposal> Plan(const Look& look, PodValues values, const Groups& groups,
   const bool turned = (first.ratio < 1 && second.ratio > 1) || (first.ratio > 1 && second.ratio < 1);
   if (look.tolerances.Within(second.ratio) || turned) return out;
   const int32_t replicas = RoundUp(second.ratio * double(values.size()));
-  // There may be more or fewer pods than replicas: never the other way than the ratio says.
+  // Pods and replicas may differ in number: never scale against the direction of the ratio.
   if ((second.ratio < 1 && replicas > look.current_replicas) ||
       (second.ratio > 1 && replicas < look.current_replicas))
     return out;
@@ -214,7 +213,7 @@ Result<Proposal> ByValue(const Look& look, int64_t milli, int64_t target_milli) 
 Proposal ByValuePerPod(const Look& look, int32_t status_replicas, int64_t milli, int64_t target_milli) {
   Proposal out{status_replicas, 0, milli};
   const double wanted = double(milli) / double(target_milli);
-  // Without replicas any value is far off.
+  // Without replicas any value is outside the tolerance.
   if (status_replicas == 0 || !look.tolerances.Within(wanted / status_replicas))
     out.replicas = RoundUp(wanted);
   if (status_replicas > 0) out.milli = static_cast<int64_t>(std::ceil(double(milli) / status_replicas));

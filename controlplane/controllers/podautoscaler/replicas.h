@@ -1,7 +1,7 @@
-// How many replicas one metric asks for. Pure functions without I/O.
+// The replicas that one metric recommends (upstream's replica_calculator.go). Pure functions.
 //
-// Values are in thousandths, as upstream counts them. Pods that say nothing or cannot be believed yet are put
-// where they change the number least: idle when it would grow, at the target when it would shrink.
+// Values are in thousandths, as upstream counts them. Pods without metrics, or too young for them, are
+// assumed to damp the change: idle when scaling up, at the target when scaling down.
 #pragma once
 
 #include <chrono>
@@ -25,38 +25,39 @@ struct PodValue {
 using PodValues = std::map<std::string, PodValue>;  // by name of the pod
 using Pods = std::vector<std::shared_ptr<const corev1::Pod>>;
 
-// How far the ratio of what is to what should be may be off 1 before anything is done.
+// How far the usage ratio may differ from 1 without scaling.
 struct Tolerances {
   double down = 0.1, up = 0.1;
   bool Within(double ratio) const { return 1.0 - down <= ratio && ratio <= 1.0 + up; }
 };
 
-// What a proposal is made for.
+// The input of a calculation.
 struct Look {
-  const Pods& pods;          // all that the target selects
+  const Pods& pods;          // all pods that the target selects
   int32_t current_replicas;  // spec.replicas of the target
   Tolerances tolerances;
   WallTime now;
-  // After a pod's start its CPU counts while it is ready.
+  // For this long after a pod's start its CPU counts only while the pod is ready.
   std::chrono::milliseconds cpu_initialization_period{300000};
-  std::chrono::milliseconds initial_readiness_delay{30000};  // not ready since before then: never has been
+  // A pod that is not ready since within this time after its start was never ready
+  std::chrono::milliseconds initial_readiness_delay{30000};
 };
 
 struct Proposal {
   int32_t replicas = 0;
-  int32_t percent = 0;  // of the requests, by ByUtilization() only
-  int64_t milli = 0;    // average or sum, as the target is
+  int32_t percent = 0;  // of the requests; set by ByUtilization() only
+  int64_t milli = 0;    // average or sum, depending on the target type
 };
 
-// A percentage of what the pods request. `container` empty: all of their containers.
+// Targets a percentage of the pods' requests. `container` empty: sums all containers.
 Result<Proposal> ByUtilization(const Look& look, PodValues values, const std::string& resource,
                                const std::string& container, int32_t target_percent);
-// An average value of the pods. `resource` "cpu" has pods that begin left out.
+// Targets an average value per pod. For `resource` "cpu" starting pods are left out.
 Result<Proposal> ByAverage(const Look& look, PodValues values, const std::string& resource,
                            int64_t target_milli);
-// One value that all pods share; it grows and shrinks with the pods that are ready.
+// Targets one value for the whole workload; scales in proportion to the ready pods.
 Result<Proposal> ByValue(const Look& look, int64_t milli, int64_t target_milli);
-// One value divided by the number of pods (`status_replicas`).
+// Targets one value divided by the number of pods (`status_replicas`).
 Proposal ByValuePerPod(const Look& look, int32_t status_replicas, int64_t milli, int64_t target_milli);
 
 }  // namespace keelson::controllers::podautoscaler

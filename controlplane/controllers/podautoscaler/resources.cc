@@ -2,14 +2,14 @@
 
 #include <fmt/format.h>
 
-#include "controlplane/controllers/common/kinds.h"
+#include "controlplane/controllers/common/deletable_resources.h"
 #include "controlplane/controllers/podautoscaler/json_api.h"
 #include "lib/api/codec/codec.h"
 
 namespace keelson::controllers::podautoscaler {
 namespace {
 
-// The versions of a group, as its document says; none when it is not served.
+// The versions of a group, from discovery; empty when the group is not served.
 Result<metav1::APIGroup> GroupOf(const client::RestClient& api, const std::string& group) {
   metav1::APIGroup out;
   Result<std::string> text = Fetch(api, "/apis/" + Escape(group));
@@ -34,7 +34,7 @@ Result<std::vector<ResourceName>> ResourcesOf(const client::RestClient& api, con
                                               const std::string& kind) {
   const std::string group = api::SplitApiVersion(api_version).first;
   std::vector<ResourceName> out;
-  if (const api::ResourceInfo* info = KindOf(api_version, kind)) {
+  if (const api::ResourceInfo* info = RestMapping(api_version, kind)) {
     out.push_back({std::string(info->group), std::string(info->version), std::string(info->resource),
                    info->namespaced});
     return out;

@@ -1,4 +1,4 @@
-// Which resources serve a kind: built-in ones from the table, others by the API server's discovery.
+// Maps a kind to resources (as a RESTMapper): built-in kinds from the table, others by discovery.
 #pragma once
 
 #include <string>
@@ -17,7 +17,8 @@ struct ResourceName {
   std::string GroupResource() const;  // deployments.apps
 };
 
-// In the order in which they are to be tried. kNotFound in upstream's words when nothing serves the kind.
+// Returns the candidates in the order to try. kNotFound with upstream's message when no resource has the
+// kind.
 Result<std::vector<ResourceName>> ResourcesOf(const client::RestClient& api, const std::string& api_version,
                                               const std::string& kind);
 

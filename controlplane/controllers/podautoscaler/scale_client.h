@@ -1,4 +1,4 @@
-// The scale subresource of whatever kind an autoscaler names.
+// A client for the scale subresource of any kind.
 #pragma once
 
 #include <string>
@@ -19,9 +19,9 @@ class ScaleClient {
 
   Result<FoundScale> Get(std::string_view ns, const std::string& api_version, const std::string& kind,
                          const std::string& name) const;
-  // Writes the scale as it is in `found`; kConflict when somebody else has written since.
+  // Writes `found.scale`; kConflict when the object has changed since it was read.
   Result<> Put(const FoundScale& found) const;
-  // The same one as it is now.
+  // Reads the same scale again.
   Result<FoundScale> Again(const FoundScale& found) const;
 
  private:

@@ -5,6 +5,7 @@
 #include "controlplane/controllers/common/first_error.h"
 #include "controlplane/controllers/common/metrics.h"
 #include "controlplane/controllers/common/ownership.h"
+#include "controlplane/controllers/common/slow_start_batch.h"
 #include "lib/api/meta.h"
 #include "lib/k8s/pods/pod_util.h"
 
@@ -70,7 +71,7 @@ void ReplicaController<Kind>::OnPod(const client::Change<corev1::Pod>& change) {
   const corev1::Pod& pod = change.object();
   std::optional<std::string> owner = KeyOfOwner(pod);
   if (owner) {
-    // A pod that has begun to terminate counts as deleted: it may take long to go.
+    // A terminating pod counts as deleted: its termination may take long.
     if (!change.new_object || k8s::IsTerminating(pod)) {
       expectations_.DeletionObserved(*owner, change.key);
     } else if (!change.old_object) {
@@ -110,7 +111,7 @@ auto ReplicaController<Kind>::ClaimPods(const Sync& sync, const api::LabelSelect
   for (auto& pod : pods_.ByIndex(kByOwner, "orphans/" + ns)) {
     if (!k8s::IsActive(*pod) || !selector.Matches(pod->metadata().labels())) continue;
     if (!verified) {
-      // The store may lag behind a deletion of the set; whoever adopts must be alive.
+      // The store may lag behind a deletion of the set, so check with the API before adopting.
       ASSIGN_OR_RETURN(Object live, sync.api.template Get<Object>(ns, set.metadata().name()));
       if (live.metadata().uid() != set.metadata().uid() || live.metadata().has_deletion_timestamp())
         return claimed;
@@ -147,11 +148,11 @@ Result<> ReplicaController<Kind>::CreatePods(const Sync& sync, int count) {
     return successes.load();
   };
   int tried = 0;
-  SlowStart(count, [&](int n) {
+  SlowStartBatch(count, [&](int n) {
     tried += n;
     return batch(n);
   });
-  for (int i = tried; i < count; ++i) expectations_.CreationObserved(sync.key);  // never asked for
+  for (int i = tried; i < count; ++i) expectations_.CreationObserved(sync.key);  // not attempted
   Result<> result = failure.Take();
   if (!result && IsNamespaceTerminating(result.error())) return {};
   return result;
@@ -221,7 +222,7 @@ Result<Requeue> ReplicaController<Kind>::Reconcile(const std::string& key, std::
   Object updated = *object;
   appsv1::ReplicaSetStatus status =
       NewStatus(set, counts, managed ? nullptr : &managed.error().message(), diff, now);
-  // Pods that were asked for are not among those counted: the numbers are not yet those of this generation.
+  // The counts do not include the pods just created, so they do not reflect this generation yet.
   if (!satisfied) {
     status.clear_observed_generation();
     if (set.status().has_observed_generation())

@@ -1,11 +1,11 @@
-// Keeps the number of pods of a ReplicaSet, and of its elder, the ReplicationController.
+// Keeps the number of pods of a ReplicaSet or ReplicationController.
 #pragma once
 
 #include <atomic>
 #include <optional>
 
-#include "controlplane/controllers/common/claim.h"
 #include "controlplane/controllers/common/controller.h"
+#include "controlplane/controllers/common/controller_ref_manager.h"
 #include "controlplane/controllers/common/expectations.h"
 #include "controlplane/controllers/common/pod_control.h"
 #include "controlplane/controllers/replicaset/plan.h"
@@ -25,7 +25,7 @@ struct ReplicaSetKind {
 struct ReplicationControllerKind {
   using Object = corev1::ReplicationController;
   static constexpr char kQueue[] = "replicationmanager", kKind[] = "ReplicationController";
-  // The ReplicaSet that means the same.
+  // Converts to the equivalent ReplicaSet.
   static appsv1::ReplicaSet AsSet(const Object& object);
   static void SetStatus(const appsv1::ReplicaSetStatus& status, Object& object);
 };
@@ -42,10 +42,10 @@ class ReplicaController : public Controller {
   void OnSet(const client::Change<Object>& change);
   void OnPod(const client::Change<corev1::Pod>& change);
   void EnqueueMatching(const corev1::Pod& orphan);
-  // The set that an owner reference points to, by UID; nullopt when it is none of ours.
+  // The key of the set that controls the pod, matched by UID; nullopt when there is none.
   std::optional<std::string> KeyOfOwner(const corev1::Pod& pod) const;
 
-  // One Reconcile(): the object, and what it means.
+  // The state of one Reconcile() call; `set` is `object` converted.
   struct Sync {
     client::RestClient api;
     const std::string& key;
@@ -57,7 +57,7 @@ class ReplicaController : public Controller {
     int terminating = 0;
   };
   Result<Claimed> ClaimPods(const Sync& sync, const api::LabelSelector& selector);
-  // Creates or deletes until spec.replicas is met; returns the first failure.
+  // Creates or deletes pods to match spec.replicas; returns the first failure.
   Result<> ManageReplicas(const Sync& sync, const PodPointers& active);
   Result<> CreatePods(const Sync& sync, int count);
   Result<> DeletePods(const Sync& sync, const PodPointers& pods);

@@ -130,7 +130,7 @@ TEST_F(ReplicaSetTest, ReplacesWhatIsDeletedOrFails) {
   cluster_.fake->Put(pods[1]);
   cluster_.Drain({&controller_});
   EXPECT_EQ(Status().replicas(), 2);
-  EXPECT_EQ(Pods().size(), 3u);  // the failed one stays to be looked at
+  EXPECT_EQ(Pods().size(), 3u);  // the failed pod stays for inspection
 }
 
 TEST_F(ReplicaSetTest, AdoptsMatchingOrphansAndReleasesOthers) {

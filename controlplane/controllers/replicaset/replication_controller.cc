@@ -1,4 +1,4 @@
-// ReplicationControllers as ReplicaSets: the fields are the same but for the selector, which is a plain map.
+// Converts ReplicationControllers to ReplicaSets: only the selector differs (a plain map).
 #include "controlplane/controllers/replicaset/controller.h"
 
 namespace keelson::controllers {

@@ -1,6 +1,6 @@
 #include "controlplane/controllers/resourcequota/controller.h"
 
-#include "controlplane/controllers/common/kinds.h"
+#include "controlplane/controllers/common/deletable_resources.h"
 #include "lib/api/meta.h"
 #include "lib/api/proto/resource_v1.pb.h"
 #include "lib/k8s/pods/quota.h"
@@ -25,8 +25,8 @@ ResourceQuotaController::ResourceQuotaController(client::RestClient api, client:
       kIndex, [](const corev1::ResourceQuota& quota) { return std::vector{quota.metadata().namespace_()}; });
   quotas_.AddHandler([this](const client::Change<corev1::ResourceQuota>& change) {
     if (!change.new_object)
-      return Enqueue(change.old_object->metadata().namespace_());  // quotas are counted, too
-    // What admission has charged needs no look.
+      return Enqueue(change.old_object->metadata().namespace_());  // quotas count themselves
+    // An object that admission charged needs no recount.
     const bool changed = !change.old_object || !Same(k8s::ToResourceList(change.old_object->spec().hard()),
                                                      k8s::ToResourceList(change.new_object->spec().hard()));
     if (changed) queue().Add(change.key);
@@ -35,7 +35,7 @@ ResourceQuotaController::ResourceQuotaController(client::RestClient api, client:
   Measure<corev1::Service>(informers);
   Measure<corev1::PersistentVolumeClaim>(informers);
   Measure<api::resource::v1::ResourceClaim>(informers);
-  for (const api::ResourceInfo* info : CollectableKinds()) {
+  for (const api::ResourceInfo* info : DeletableResources()) {
     if (info->namespaced && info->resource != "events" && !k8s::QuotaMeasures(*info)) Count(informers, *info);
   }
 }
@@ -104,7 +104,7 @@ void ResourceQuotaController::FillStatus(const corev1::ResourceQuota& quota,
     }
     for (const std::string& name : names) used[name] = k8s::AmountOf(usage, name);
   }
-  // What nobody here can count stays as it was.
+  // Resources without an evaluator keep their values.
   for (const auto& [name, amount] : k8s::ToResourceList(quota.status().used())) {
     if (hard.count(name)) used.insert({name, amount});
   }
@@ -122,7 +122,7 @@ Result<Requeue> ResourceQuotaController::Reconcile(const std::string& key, std::
   if (Same(k8s::ToResourceList(before.hard()), k8s::ToResourceList(after.hard())) &&
       Same(k8s::ToResourceList(before.used()), k8s::ToResourceList(after.used())))
     return Requeue{sync_period_};
-  // With the version that was counted by: whatever admission has charged since makes this a conflict.
+  // The write has the resourceVersion of the count: a charge by admission meanwhile makes it a conflict.
   Result<corev1::ResourceQuota> stored = api_.With(stop).UpdateStatus(changed);
   if (!stored && !stored.error().Is(Code::kNotFound)) return stored.error();
   return Requeue{sync_period_};

@@ -1,5 +1,5 @@
-// Status of ResourceQuotas: hard as the spec has it, used as counted. Admission charges what comes; what goes
-// is given back here, as is what a lost race has charged for nothing.
+// Maintains the status of ResourceQuotas: `hard` from the spec, `used` from a recount. Admission charges new
+// objects; this controller subtracts deleted ones and corrects charges of failed requests.
 #pragma once
 
 #include <map>
@@ -17,8 +17,8 @@ class ResourceQuotaController : public Controller {
   Result<Requeue> Reconcile(const std::string& key, std::stop_token stop) override;
 
  private:
-  // One kind that quotas can count. Pods, services and claims are measured, of all others there is the
-  // number.
+  // A resource that quotas count. Pods, services and claims have usage to evaluate; other resources count
+  // objects only.
   struct Counted {
     const api::ResourceInfo* info;
     client::InformerBase* objects;
@@ -28,13 +28,14 @@ class ResourceQuotaController : public Controller {
   void Measure(client::InformerFactory& informers);
   void Count(client::InformerFactory& informers, const api::ResourceInfo& info);
   void Enqueue(std::string_view ns);
-  // An object that was there before a quota was not charged by admission, and may be seen after the quota has
-  // been counted: the informers of two kinds do not wait for each other. That is also so of the quota itself.
+  // Enqueues the quotas of a new object's namespace. Admission does not charge an object that is older than
+  // the quota, and its informer may deliver it after the quota was counted, because informers are
+  // independent. The same holds for the quota itself.
   void NoteCame(const metav1::ObjectMeta& meta);
   void FillStatus(const corev1::ResourceQuota& quota, corev1::ResourceQuotaStatus& status);
 
   client::RestClient api_;
-  // Everything is counted anew this often, whatever has or has not been seen to happen.
+  // Recounts all quotas with this period, regardless of events.
   const std::chrono::nanoseconds sync_period_;
   client::Informer<corev1::ResourceQuota>& quotas_;
   std::vector<Counted> counted_;

@@ -161,7 +161,7 @@ TEST_F(ResourceQuotaTest, FollowsTheSpecAndLooksAgain) {
   ASSERT_TRUE(cluster_.api.Update(quota));
   cluster_.Drain({&controller_});
   EXPECT_EQ(Used("q"), "services=0");
-  // Charged for what was never stored.
+  // Charged for a create that failed.
   quota = cluster_.Get<corev1::ResourceQuota>("default", "q");
   (*quota.mutable_status()->mutable_used())["services"] = api::Amount::FromInt(1).ToQuantity();
   ASSERT_TRUE(cluster_.api.UpdateStatus(quota));

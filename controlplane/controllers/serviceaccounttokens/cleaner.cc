@@ -19,7 +19,7 @@ constexpr char kTracking[] = "kube-apiserver-legacy-service-account-token-tracki
 
 std::string DateOf(WallTime time) { return api::FormatTime(api::ToTime(time)).substr(0, 10); }
 
-// YYYY-MM-DD: such texts compare as their dates do.
+// YYYY-MM-DD: these strings compare like dates.
 bool IsDate(const std::string& text) {
   return text.size() == 10 && api::ParseTime(text + "T00:00:00Z", false);
 }
@@ -74,10 +74,10 @@ Result<Requeue> LegacyTokenCleaner::Reconcile(const std::string&, std::stop_toke
   const WallTime since_when = clock().Now() - period_;
   const std::string limit = DateOf(since_when);
   Result<corev1::ConfigMap> tracking = api.Get<corev1::ConfigMap>("kube-system", kTracking);
-  if (!tracking && tracking.error().Is(Code::kNotFound)) return Requeue{kEvery};  // nobody writes uses down
+  if (!tracking && tracking.error().Is(Code::kNotFound)) return Requeue{kEvery};  // usage is not tracked
   if (!tracking) return tracking.error();
   auto since = tracking->data().find("since");
-  // Uses have not been written down for long enough: what has no date may have been used yesterday.
+  // Usage has not been tracked long enough: a token without a date may have been used yesterday.
   if (since == tracking->data().end() || !IsDate(since->second) || since->second >= limit)
     return Requeue{kEvery};
   for (const auto& secret : secrets_.List()) {
@@ -87,7 +87,7 @@ Result<Requeue> LegacyTokenCleaner::Reconcile(const std::string&, std::stop_toke
     if (used && (!IsDate(*used) || *used >= limit)) continue;
     auto account = accounts_.Get(meta.namespace_(), AccountOf(*secret));
     if (!account || !IsOf(*secret, *account)) continue;
-    // Only what an account lists was made unasked.
+    // Only Secrets that a ServiceAccount lists were auto-generated.
     const bool listed =
         std::any_of(account->secrets().begin(), account->secrets().end(),
                     [&](const corev1::ObjectReference& one) { return one.name() == meta.name(); });

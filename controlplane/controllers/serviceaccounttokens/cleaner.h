@@ -1,5 +1,6 @@
-// Retires tokens that accounts were once given unasked: those in Secrets which an account lists, which no pod
-// mounts, and which nobody has used for long. First they are marked as invalid, then removed.
+// Retires auto-generated legacy tokens: Secrets that a ServiceAccount lists, that no pod mounts, and that
+// have been unused for `period`. It first labels them invalid, and deletes them after another `period`
+// (KEP-2799).
 #pragma once
 
 #include <chrono>
@@ -11,7 +12,7 @@ namespace keelson::controllers {
 
 class LegacyTokenCleaner : public Controller {
  public:
-  // `period`: for how long a token must not have been used to be marked, and marked to be removed.
+  // `period`: unused time before a token is marked invalid, and the time from then to its deletion.
   LegacyTokenCleaner(client::RestClient api, client::InformerFactory& informers, client::EventRecorder&,
                      Clock& clock, std::chrono::milliseconds period);
   // One key, once a day.

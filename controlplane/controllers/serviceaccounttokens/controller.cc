@@ -78,7 +78,7 @@ Result<std::optional<corev1::ServiceAccount>> ServiceAccountTokensController::Fi
     const corev1::Secret& secret, const client::RestClient& api) const {
   auto known = accounts_.Get(secret.metadata().namespace_(), AccountOf(secret));
   if (known && IsOf(secret, *known)) return std::optional(*known);
-  // It may be so new that the store does not have it.
+  // It may be too new for the store.
   auto live = api.Get<corev1::ServiceAccount>(secret.metadata().namespace_(), AccountOf(secret));
   if (live && IsOf(secret, *live)) return std::optional(*std::move(live));
   if (live || live.error().Is(Code::kNotFound)) return std::nullopt;
@@ -103,7 +103,7 @@ Result<> ServiceAccountTokensController::Fill(const corev1::Secret& secret,
     ASSIGN_OR_RETURN(std::string token, LegacyToken(key_, account, secret.metadata().name()));
     put(kToken, token);
   }
-  // What somebody has filled in himself is not tied to this very account.
+  // A manually written token is not bound to this ServiceAccount.
   if (!changed) return {};
   auto& annotations = *wanted.mutable_metadata()->mutable_annotations();
   annotations[kAccountName] = account.metadata().name();

@@ -1,5 +1,5 @@
-// Tokens of ServiceAccounts that Secrets hold (type kubernetes.io/service-account-token), for those who make
-// such a Secret: it is filled in, and goes with its account.
+// Fills in manually created Secrets of type kubernetes.io/service-account-token, and deletes them with their
+// ServiceAccount.
 #pragma once
 
 #include <optional>
@@ -9,35 +9,35 @@
 
 namespace keelson::controllers {
 
-// Names and labels that these Secrets carry.
+// Annotations and labels of these Secrets.
 inline constexpr char kAccountName[] = "kubernetes.io/service-account.name";
 inline constexpr char kAccountUid[] = "kubernetes.io/service-account.uid";
 inline constexpr char kLastUsed[] = "kubernetes.io/legacy-token-last-used";
 inline constexpr char kInvalidSince[] = "kubernetes.io/legacy-token-invalid-since";
 
-// The informer of these Secrets alone.
+// Returns the informer for these Secrets only.
 client::Informer<corev1::Secret>& TokenSecrets(client::InformerFactory& informers);
-// The name of the account that a Secret says it is of; empty when it says nothing.
+// The name of the ServiceAccount that a Secret refers to; empty when it has none.
 std::string AccountOf(const corev1::Secret& secret);
-// Whether that is this one, and not another one of the same name: a Secret may say its account's uid.
+// True when the Secret refers to this ServiceAccount. If the Secret has a UID, the UID must match.
 bool IsOf(const corev1::Secret& secret, const corev1::ServiceAccount& account);
 
 class ServiceAccountTokensController : public Controller {
  public:
-  // `root_ca_pem`: what verifies the API server; empty: Secrets get none.
+  // `root_ca_pem`: the CA bundle to store in the Secrets; empty: none.
   ServiceAccountTokensController(client::RestClient api, client::InformerFactory& informers,
                                  client::EventRecorder&, Clock& clock, http::SigningKey key,
                                  std::string root_ca_pem);
-  // Keys are those of Secrets.
+  // Key: a Secret.
   Result<Requeue> Reconcile(const std::string& key, std::stop_token stop) override;
 
  private:
-  // Null: there is none, or it is another one of the same name.
+  // Nullopt when the ServiceAccount does not exist or has another UID.
   Result<std::optional<corev1::ServiceAccount>> FindAccount(const corev1::Secret& secret,
                                                             const client::RestClient& api) const;
   Result<> Fill(const corev1::Secret& secret, const corev1::ServiceAccount& account,
                 const client::RestClient& api);
-  // Takes a Secret that is no more off the accounts that list it.
+  // Removes a deleted Secret from the ServiceAccounts that list it.
   Result<> Unlist(const std::string& key, const client::RestClient& api);
 
   client::RestClient api_;
@@ -47,7 +47,8 @@ class ServiceAccountTokensController : public Controller {
   const std::string root_ca_pem_;
 };
 
-// The token of an account that a Secret of that name holds: without an end, good as long as both are there.
+// Returns a token without expiration for the Secret of that name, valid while both Secret and ServiceAccount
+// exist.
 Result<std::string> LegacyToken(const http::SigningKey& key, const corev1::ServiceAccount& account,
                                 const std::string& secret);
 

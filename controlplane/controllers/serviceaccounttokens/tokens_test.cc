@@ -65,7 +65,7 @@ TEST_F(TokensTest, SecretsAreFilledIn) {
           uid + R"(","sub":"system:serviceaccount:default:runner"})");
   EXPECT_THAT(*http::Base64UrlDecode(token.substr(0, first)),
               HasSubstr(R"({"alg":"RS256","kid":")" + key_.id()));
-  // The token stays; what is taken away comes back.
+  // The token stays; removed fields are restored.
   corev1::Secret changed = secret;
   changed.mutable_data()->erase("namespace");
   (*changed.mutable_data())["ca.crt"] = "other";

@@ -11,7 +11,7 @@ namespace {
 
 constexpr char kFinalizer[] = "networking.k8s.io/service-cidr-finalizer";
 constexpr char kManagedBy[] = "ipaddress.kubernetes.io/managed-by", kAllocator[] = "ipallocator.k8s.io";
-// Until then an allocator may not have seen that the range is on its way out.
+// Until then an allocator may not have seen the deletion of the range.
 constexpr std::chrono::seconds kDeletionGrace{10};
 
 bool Has(const metav1::ObjectMeta& meta, std::string_view finalizer) {
@@ -43,7 +43,7 @@ ServiceCidrController::ServiceCidrController(client::RestClient api, client::Inf
       addresses_(informers.Get<Address>()) {
   cidrs_.AddHandler([this](const client::Change<Cidr>& change) {
     queue().Add(change.key);
-    // A range that comes or goes may let another one go, or hold it.
+    // A change of one range may unblock or block the deletion of another.
     if (change.new_object) EnqueueOverlapping(*change.new_object);
     if (!change.new_object && change.old_object) EnqueueOverlapping(*change.old_object);
   });
@@ -123,7 +123,7 @@ Result<Requeue> ServiceCidrController::End(const client::RestClient& api, const 
   if (!Has(cidr.metadata(), kFinalizer)) return Requeue{};
   if (!MayGo(cidr)) {
     RETURN_IF_ERROR(SetReady(api, cidr, false));
-    return Requeue{};  // the next address or range that goes has us look again
+    return Requeue{};  // the next deletion of an address or range triggers a sync
   }
   const auto left = api::FromTime(cidr.metadata().deletion_timestamp()) + kDeletionGrace - clock().Now();
   if (left > left.zero()) return Requeue{std::chrono::duration_cast<std::chrono::nanoseconds>(left)};

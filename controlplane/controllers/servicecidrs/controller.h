@@ -1,5 +1,5 @@
-// Ready, finalizer and end of ServiceCIDRs: a range goes only when no Service holds an address that no other
-// range has.
+// Maintains the Ready condition and the finalizer of ServiceCIDRs. A ServiceCIDR is deleted only when each
+// IPAddress in it is also in another ServiceCIDR (KEP-1880).
 #pragma once
 
 #include "controlplane/controllers/common/controller.h"

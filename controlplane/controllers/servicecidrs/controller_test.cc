@@ -59,7 +59,7 @@ TEST_F(ServiceCidrTest, BecomesReadyAndIsHeld) {
 
 TEST_F(ServiceCidrTest, GoesAfterAGrace) {
   ASSERT_TRUE(cluster_.api.Create(CidrNamed("a", "10.0.0.0/24")));
-  ASSERT_TRUE(cluster_.api.Create(AddressNamed("10.0.0.9", false)));  // nobody's business
+  ASSERT_TRUE(cluster_.api.Create(AddressNamed("10.0.0.9", false)));  // not from the allocator
   Start();
   Delete("a");
   EXPECT_TRUE(Exists("a"));

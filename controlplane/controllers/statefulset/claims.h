@@ -12,13 +12,13 @@ class SetClaims {  // thread safe
  public:
   SetClaims(client::InformerFactory& informers, client::EventRecorder& events);
 
-  // Makes those that are missing. kConflict when one is on its way out: it has to go first.
+  // Creates missing claims. kConflict when a claim is being deleted: its successor must wait.
   Result<> Create(const client::RestClient& api, const appsv1::StatefulSet& set, const corev1::Pod& pod,
                   int32_t ordinal);
-  // Gives claims the owners that the set's retention policy asks for.
+  // Sets the claims' owner references as persistentVolumeClaimRetentionPolicy requires.
   Result<> Settle(const client::RestClient& api, const appsv1::StatefulSet& set, const corev1::Pod& pod,
                   int32_t ordinal);
-  // A claim will be removed with an earlier pod: the next one waits for a fresh one.
+  // True when a claim is about to be deleted with an earlier pod of the same name: the new pod must wait.
   bool AnyStale(const appsv1::StatefulSet& set, const corev1::Pod& pod, int32_t ordinal) const;
 
   client::Informer<corev1::PersistentVolumeClaim>& store() { return claims_; }

@@ -3,21 +3,21 @@
 #include <fmt/format.h>
 #include <google/protobuf/util/message_differencer.h>
 
-#include "controlplane/controllers/common/claim.h"
+#include "controlplane/controllers/common/controller_ref_manager.h"
 #include "controlplane/controllers/common/first_error.h"
 #include "controlplane/controllers/common/metrics.h"
-#include "controlplane/controllers/replicaset/plan.h"
+#include "controlplane/controllers/common/slow_start_batch.h"
 #include "lib/api/meta.h"
 #include "lib/k8s/pods/pod_util.h"
 
 namespace keelson::controllers {
 namespace {
 
-// Calls `act` for all of them: side by side in growing batches, none after a batch that had a failure.
+// Calls `act` for all pods: concurrently in growing batches, until a batch has a failure.
 Result<> ForAll(size_t count, const std::function<Result<>(size_t)>& act) {
   FirstError failure;
   size_t next = 0;
-  SlowStart(static_cast<int>(count), [&](int n) {
+  SlowStartBatch(static_cast<int>(count), [&](int n) {
     std::atomic<int> done = 0;
     const size_t first = next;
     next += static_cast<size_t>(n);
@@ -63,7 +63,7 @@ StatefulSetController::StatefulSetController(client::RestClient api, client::Inf
   revisions_.AddIndex(kByOwner,
                       [](const appsv1::ControllerRevision& one) { return OwnerIndex(one.metadata()); });
   sets_.AddHandler([this](const client::Change<appsv1::StatefulSet>& change) {
-    if (!change.new_object) written_.Forget(change.key);
+    if (!change.new_object) written_.Clear(change.key);
     CountUnavailable(change.old_object.get(), change.new_object.get());
     queue().Add(change.key);
   });
@@ -104,7 +104,7 @@ void StatefulSetController::OnPod(const client::Change<corev1::Pod>& change) {
     EnqueueMatching(*change.new_object);
 }
 
-// A pod may be waiting for its name.
+// A new pod may wait for this claim's name.
 void StatefulSetController::OnClaimGone(const corev1::PersistentVolumeClaim& claim) {
   for (const std::string& key : sets_.Keys()) {
     if (api::SplitKey(key).first != claim.metadata().namespace_()) continue;
@@ -119,19 +119,19 @@ void StatefulSetController::OnClaimGone(const corev1::PersistentVolumeClaim& cla
 
 Result<> StatefulSetController::FindRevisions(Sync& sync, const api::LabelSelector& selector) {
   ASSIGN_OR_RETURN(sync.revisions,
-                   Claim<appsv1::ControllerRevision>(sync.api, revisions_, sync.set, selector));
+                   ClaimObjects<appsv1::ControllerRevision>(sync.api, revisions_, sync.set, selector));
   SortRevisions(sync.revisions);
   const corev1::PodTemplateSpec& wanted = sync.set.spec().template_();
   const int64_t newest = MaxRevision(sync.revisions);
   for (RevisionPointer& revision : sync.revisions) {
     if (Restores(*revision, wanted)) sync.update = revision;
   }
-  // One that is going away gets no new revisions: they would have to be removed again.
+  // A set that is being deleted gets no new revisions: they would have to be deleted again.
   const bool deleting = sync.set.metadata().has_deletion_timestamp();
   if (deleting && !sync.update && !sync.revisions.empty()) sync.update = sync.revisions.back();
   if (deleting && !sync.update) return {};
   if (sync.update && sync.update != sync.revisions.back() && !deleting) {
-    // Rolled back: an old template is the newest again.
+    // Rollback: an old template is the newest again.
     ASSIGN_OR_RETURN(sync.update, RenumberRevision(sync.api, sync.update, newest + 1));
   } else if (!sync.update) {
     const appsv1::ControllerRevision fresh = NewRevision(sync.set, wanted, newest + 1);
@@ -156,7 +156,7 @@ Result<> StatefulSetController::RemoveOldRevisions(Sync& sync, const PodPointers
     const auto found = pod->metadata().labels().find(kPodRevisionLabel);
     if (found != pod->metadata().labels().end()) live.insert(found->second);
   }
-  // The limit is one of those that nothing uses.
+  // The history limit applies to unused revisions.
   RevisionPointers unused = sync.revisions;
   std::erase_if(unused, [&](const RevisionPointer& one) { return live.count(one->metadata().name()) > 0; });
   const auto none_live = [](const appsv1::ControllerRevision&) { return false; };
@@ -190,7 +190,7 @@ Result<> StatefulSetController::CreatePod(Sync& sync, const SetView& view, int32
     ASSIGN_OR_RETURN(*set.mutable_spec()->mutable_template_(), TemplateOf(*sync.current));
   }
   const corev1::Pod pod = NewPodAt(set, ordinal, name);
-  if (claims_.AnyStale(set, pod, ordinal)) return {};  // its deletion comes back here
+  if (claims_.AnyStale(set, pod, ordinal)) return {};  // the deletion of the claim triggers a sync
   Result<> claimed = claims_.Create(sync.api, set, pod, ordinal);
   if (!claimed) {
     Note(sync, "create", pod.metadata().name(), claimed);
@@ -201,7 +201,7 @@ Result<> StatefulSetController::CreatePod(Sync& sync, const SetView& view, int32
     Note(sync, "create", pod.metadata().name(), {});
     return claims_.Settle(sync.api, set, *created, ordinal);
   }
-  // The store has not shown the one that there is yet; it will.
+  // The store does not show the existing pod yet.
   if (created.error().Is(Code::kAlreadyExists)) return created.error();
   if (!IsNamespaceTerminating(created.error())) Note(sync, "create", pod.metadata().name(), created.error());
   return created.error();
@@ -263,14 +263,14 @@ Result<> StatefulSetController::WriteStatus(Sync& sync, const appsv1::StatefulSe
   if (stored && google::protobuf::util::MessageDifferencer::Equals(stored->status(), status)) return {};
   *sync.set.mutable_status() = status;
   ASSIGN_OR_RETURN(sync.set, sync.api.UpdateStatus(sync.set));
-  written_.Note(sync.key, sync.set.metadata());
+  written_.WroteAt(sync.key, sync.set.metadata());
   return {};
 }
 
 Result<Requeue> StatefulSetController::Reconcile(const std::string& key, std::stop_token stop) {
   auto set = sets_.Get(key);
   if (!set) return Requeue{};
-  if (!written_.Shown(key, set->metadata())) {
+  if (!written_.IsReady(key, set->metadata())) {
     TheMetrics().statefulset_stale_sync_skips_total.With({"apps", "statefulsets"}).Increment();
     return Requeue{};
   }
@@ -278,7 +278,7 @@ Result<Requeue> StatefulSetController::Reconcile(const std::string& key, std::st
   ASSIGN_OR_RETURN(api::LabelSelector selector, api::LabelSelector::From(set->spec().selector()));
   if (selector.IsEverything()) return Requeue{};
   ASSIGN_OR_RETURN(PodPointers pods,
-                   Claim<corev1::Pod>(sync.api, pods_, *set, selector, [&](const corev1::Pod& pod) {
+                   ClaimObjects<corev1::Pod>(sync.api, pods_, *set, selector, [&](const corev1::Pod& pod) {
                      return OrdinalOf(*set, pod).has_value();
                    }));
   RETURN_IF_ERROR(FindRevisions(sync, selector));
@@ -287,7 +287,7 @@ Result<Requeue> StatefulSetController::Reconcile(const std::string& key, std::st
       ViewOf(sync.set, pods, sync.current->metadata().name(), sync.update->metadata().name(), clock().Now());
   const SetPlan plan = PlanSet(view);
   Result<> carried = Carry(sync, view, plan);
-  // The status also tells of what could not be done.
+  // Write the status even after a failure.
   RETURN_IF_ERROR(WriteStatus(sync, NewStatus(view, plan.replace)));
   if (!carried) {
     if (IsNamespaceTerminating(carried.error())) return Requeue{};

@@ -1,11 +1,11 @@
-// Keeps a StatefulSet's pods: each ordinal once, each with its own name and claims.
+// Keeps one pod per ordinal of a StatefulSet, each with its own name and claims.
 #pragma once
 
 #include <optional>
 
+#include "controlplane/controllers/common/consistency_store.h"
 #include "controlplane/controllers/common/controller.h"
 #include "controlplane/controllers/common/history.h"
-#include "controlplane/controllers/common/latest_writes.h"
 #include "controlplane/controllers/statefulset/claims.h"
 #include "controlplane/controllers/statefulset/plan.h"
 #include "lib/api/selector.h"
@@ -32,8 +32,8 @@ class StatefulSetController : public Controller {
   void EnqueueMatching(const corev1::Pod& orphan);
   std::optional<std::string> KeyOfOwner(const corev1::Pod& pod) const;
 
-  // The revision of the set's template, found, made the newest again or made (null: the set is on its way
-  // out); and that of the pods from before.
+  // Finds or creates the revision of the current template and makes it the newest (null: the set is being
+  // deleted); also finds the revision of the existing pods.
   Result<> FindRevisions(Sync& sync, const api::LabelSelector& selector);
   Result<> RemoveOldRevisions(Sync& sync, const PodPointers& pods);
   Result<> Carry(Sync& sync, const SetView& view, const SetPlan& plan);
@@ -41,7 +41,7 @@ class StatefulSetController : public Controller {
   Result<> DeletePod(Sync& sync, const corev1::Pod& pod);
   Result<> TendPod(Sync& sync, const corev1::Pod& pod);
   Result<> WriteStatus(Sync& sync, const appsv1::StatefulSetStatus& status);
-  // An event in the words of all effects on pods.
+  // Records an event about a pod, in upstream's words.
   void Note(const Sync& sync, const char* verb, const std::string& pod, const Result<>& result);
 
   client::RestClient api_;
@@ -50,7 +50,7 @@ class StatefulSetController : public Controller {
   client::Informer<corev1::Pod>& pods_;
   client::Informer<appsv1::ControllerRevision>& revisions_;
   SetClaims claims_;
-  LatestWrites written_;
+  ConsistencyStore written_;
 };
 
 }  // namespace keelson::controllers

@@ -31,8 +31,8 @@ class StatefulSetTest : public ::testing::Test {
     cluster_.Start();
     cluster_.Drain({controller_});
   }
-  // Lets controller and kubelet work until neither has anything to do. No more than `at_once` pods may be
-  // missing or not ready in between, once all were there.
+  // Runs controller and kubelet until neither has work left. Once all pods exist, at most `at_once` may be
+  // missing or not ready at any time.
   void Converge() {
     do {
       cluster_.Drain({controller_});
@@ -229,8 +229,7 @@ TEST_F(StatefulSetTest, PodsThatEndAreMadeAnew) {
             Contains("RecreatingTerminatedPod: StatefulSet default/web is recreating terminated Pod web-1")));
 }
 
-// The name is taken as long as there is an object of it, whatever its state: there are never two of one
-// ordinal.
+// The name is taken as long as an object of it exists, in any state: an ordinal never has two pods.
 TEST_F(StatefulSetTest, WaitsForATerminatingPodToGo) {
   Start(StatefulSetNamed("web", 1));
   Converge();
@@ -308,7 +307,7 @@ TEST_F(StatefulSetTest, FailureToCreateIsAnEvent) {
               Contains("FailedCreate: create Pod web-0 in StatefulSet web failed error: exceeded quota"));
 }
 
-// A controller that dies after any of its writes leaves what the next one finishes.
+// Kills the controller after each of its writes; the next one finishes.
 TEST_F(StatefulSetTest, KilledAfterAnyWrite) {
   for (int writes = 1;; ++writes) {
     TestCluster cluster;

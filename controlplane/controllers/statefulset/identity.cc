@@ -23,7 +23,7 @@ void SetIdentityLabels(const appsv1::StatefulSet& set, int32_t ordinal, corev1::
   labels[kPodIndexLabel] = std::to_string(ordinal);
 }
 
-// Claims win over the template's volumes of the same name.
+// Claims override the template's volumes of the same name.
 void SetStorage(const appsv1::StatefulSet& set, int32_t ordinal, corev1::Pod& pod) {
   google::protobuf::RepeatedPtrField<corev1::Volume> volumes;
   for (const corev1::PersistentVolumeClaim& source : set.spec().volume_claim_templates()) {
@@ -44,7 +44,7 @@ void SetStorage(const appsv1::StatefulSet& set, int32_t ordinal, corev1::Pod& po
 
 using Owners = google::protobuf::RepeatedPtrField<metav1::OwnerReference>;
 
-// As its controller; then it must be no other way.
+// True when one of `owners` is `owner`, as the controller.
 bool IsController(const Owners& owners, const metav1::ObjectMeta& owner) {
   return std::any_of(owners.begin(), owners.end(), [&](const metav1::OwnerReference& reference) {
     return reference.uid() == owner.uid() && reference.controller();

@@ -29,7 +29,7 @@ bool IsUnavailable(const SetView& view, const corev1::Pod& pod) {
   return k8s::IsTerminating(pod) || !IsRunningAndAvailable(view, pod);
 }
 
-// False: with OrderedReady nothing more may happen now.
+// False: with OrderedReady the plan ends here.
 bool PlanReplica(const SetView& view, int32_t ordinal, SetPlan& plan) {
   const auto found = view.replicas.find(ordinal);
   if (found == view.replicas.end()) {
@@ -38,17 +38,17 @@ bool PlanReplica(const SetView& view, int32_t ordinal, SetPlan& plan) {
   }
   const PodPointer& pod = found->second;
   if (k8s::IsTerminal(*pod)) {
-    // Whatever it ended with: an eviction or a node's restart is not told apart from an exit.
+    // In any terminal phase: an eviction or node restart looks like an exit.
     if (!k8s::IsTerminating(*pod)) plan.restart.push_back(pod);
     return false;
   }
   const bool available = IsRunningAndAvailable(view, *pod) && !k8s::IsTerminating(*pod);
-  // A pending one may lack a claim.
+  // A pending pod may lack a claim.
   if (available || !IsOrdered(view) || pod->status().phase() != "Running") plan.tend.push_back(pod);
   return available;
 }
 
-// True: all of what the set wants is there, as far as that is waited for.
+// True when all wanted pods are as far as the policy requires.
 bool PlanReplicas(const SetView& view, SetPlan& plan) {
   const int64_t first = FirstOrdinal(view.set), end = first + view.set.spec().replicas();
   for (int64_t ordinal = first; ordinal < end; ++ordinal) {
@@ -57,7 +57,7 @@ bool PlanReplicas(const SetView& view, SetPlan& plan) {
   return true;
 }
 
-// Only with all replicas available; so the first that is not healthy is a condemned one.
+// Called only when all replicas are available, so the first unhealthy pod is a condemned one.
 bool PlanCondemned(const SetView& view, SetPlan& plan) {
   PodPointer first_unhealthy;
   for (const auto& [ordinal, pod] : view.condemned) {
@@ -82,7 +82,7 @@ int32_t Partition(const appsv1::StatefulSet& set) {
   return set.spec().update_strategy().rolling_update().partition();
 }
 
-// One after the other from the top; each waits until the one before is available.
+// One at a time from the highest ordinal; each waits until the previous one is available.
 void PlanUpdate(const SetView& view, SetPlan& plan) {
   const int64_t first = FirstOrdinal(view.set), lowest = first + Partition(view.set);
   for (int64_t ordinal = first + view.set.spec().replicas() - 1; ordinal >= lowest; --ordinal) {
@@ -97,8 +97,8 @@ void PlanUpdate(const SetView& view, SetPlan& plan) {
   }
 }
 
-// Several at a time from the top. Those that are not available anyway cost nothing: they would else hold up
-// the update that mends them.
+// Several at a time from the highest ordinal. Unavailable pods cost nothing: otherwise they would block the
+// update that fixes them.
 void PlanWideUpdate(const SetView& view, int32_t most, SetPlan& plan) {
   const int64_t first = FirstOrdinal(view.set), lowest = first + Partition(view.set);
   int32_t unavailable = view.set.spec().replicas() - static_cast<int32_t>(view.replicas.size());
@@ -111,7 +111,7 @@ void PlanWideUpdate(const SetView& view, int32_t most, SetPlan& plan) {
   }
 }
 
-// A pod that is removed as ended is not also removed to be updated.
+// A pod that is deleted because it ended is not also deleted for the update.
 void DropRestarting(SetPlan& plan) {
   std::erase_if(plan.replace, [&](const PodPointer& pod) {
     return std::find(plan.restart.begin(), plan.restart.end(), pod) != plan.restart.end();
@@ -133,7 +133,7 @@ SetView ViewOf(const appsv1::StatefulSet& set, const PodPointers& pods, std::str
 SetPlan PlanSet(const SetView& view) {
   SetPlan plan;
   if (view.set.metadata().has_deletion_timestamp()) return plan;
-  for (const auto* pods : {&view.replicas, &view.condemned}) {  // both are waited for
+  for (const auto* pods : {&view.replicas, &view.condemned}) {  // wait for both
     for (const auto& [ordinal, pod] : *pods) {
       if (IsRunningAndReady(*pod))
         Earliest(plan.again, UntilAvailable(*pod, view.set.spec().min_ready_seconds(), view.now));
@@ -163,7 +163,7 @@ const std::string& RevisionAt(const SetView& view, int32_t ordinal) {
 int32_t MaxUnavailable(const appsv1::StatefulSet& set) {
   const appsv1::RollingUpdateStatefulSetStrategy& rolling = set.spec().update_strategy().rolling_update();
   if (!rolling.has_max_unavailable()) return 1;
-  // Rounded down, whatever the field's description says.
+  // Rounded down, although the field's description says up.
   Result<int64_t> most = k8s::ScaledValue(rolling.max_unavailable(), set.spec().replicas(), false);
   return most ? static_cast<int32_t>(std::max<int64_t>(*most, 1)) : 1;
 }

@@ -1,4 +1,4 @@
-// What a StatefulSet does next: pure functions without I/O.
+// The next steps of a StatefulSet. Pure functions.
 #pragma once
 
 #include <chrono>
@@ -9,36 +9,36 @@
 
 namespace keelson::controllers {
 
-// A set and its pods, by ordinal.
+// A StatefulSet and its pods by ordinal.
 struct SetView {
   appsv1::StatefulSet set;
   std::string current, update;              // names of revisions
-  std::map<int32_t, PodPointer> replicas;   // that the set wants; without those that there are not
-  std::map<int32_t, PodPointer> condemned;  // beyond them
+  std::map<int32_t, PodPointer> replicas;   // existing pods in the wanted range
+  std::map<int32_t, PodPointer> condemned;  // pods outside the wanted range
   WallTime now;
 };
 SetView ViewOf(const appsv1::StatefulSet& set, const PodPointers& pods, std::string current,
                std::string update, WallTime now);
 
-// Done in this order, each list in its own; with OrderedReady there is at most one pod in all of them but
-// `tend` and `settle`.
+// Actions in order of execution. With OrderedReady all lists together name at most one pod, except `tend` and
+// `settle`.
 struct SetPlan {
-  PodPointers tend;             // identity and claims are looked after
-  PodPointers restart;          // ended: removed, and made again once they are gone
+  PodPointers tend;             // update identity and claims
+  PodPointers restart;          // ended pods: deleted now, created again once they are gone
   std::vector<int32_t> create;  // ordinals
-  PodPointers settle;           // condemned: their claims get the owners they are to go with
-  PodPointers remove;           // condemned
-  PodPointers replace;          // of an old revision
-  std::optional<std::chrono::nanoseconds> again;  // a pod becomes available then
+  PodPointers settle;           // condemned pods: update the owner references of their claims
+  PodPointers remove;           // condemned pods to delete
+  PodPointers replace;          // pods of an old revision to delete
+  std::optional<std::chrono::nanoseconds> again;  // time until a pod becomes available
 };
 SetPlan PlanSet(const SetView& view);
 
-// The name of the revision that a new pod is made of.
+// The name of the revision for a new pod.
 const std::string& RevisionAt(const SetView& view, int32_t ordinal);
-// How many pods a rolling update may have unavailable; at least 1.
+// spec.updateStrategy.rollingUpdate.maxUnavailable; at least 1.
 int32_t MaxUnavailable(const appsv1::StatefulSet& set);
 
-// `replaced`: pods that were removed to be updated.
+// `replaced`: pods that this sync deleted for an update.
 appsv1::StatefulSetStatus NewStatus(const SetView& view, const PodPointers& replaced);
 
 }  // namespace keelson::controllers

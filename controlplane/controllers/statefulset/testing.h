@@ -1,4 +1,4 @@
-// StatefulSets in tests.
+// StatefulSets for tests.
 #pragma once
 
 #include "controlplane/controllers/statefulset/plan.h"

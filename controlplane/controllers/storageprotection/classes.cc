@@ -10,7 +10,7 @@ constexpr char kFinalizer[] = "kubernetes.io/vac-protection", kByClass[] = "attr
 
 using Names = std::vector<std::string>;
 
-// The class that a claim wants, the one that it has, and the one that it is on its way to.
+// The classes of a claim: requested, current, and the target of a modification.
 Names ClassesOf(const corev1::PersistentVolumeClaim& claim) {
   Names names;
   for (const std::string& name :
@@ -59,7 +59,7 @@ ClassProtectionController::ClassProtectionController(client::RestClient api,
   watch(volumes_);
 }
 
-// Claims and volumes may be newer than what has been seen here: ask before it is too late.
+// Claims and volumes may be newer than the store: ask the API before removing the finalizer.
 Result<bool> ClassProtectionController::IsUsed(const client::RestClient& api, const std::string& name) const {
   if (!claims_.ByIndex(kByClass, name).empty() || !volumes_.ByIndex(kByClass, name).empty()) return true;
   ASSIGN_OR_RETURN(auto claims, api.List<corev1::PersistentVolumeClaim>(""));
@@ -75,7 +75,7 @@ Result<Requeue> ClassProtectionController::Reconcile(const std::string& key, std
   if (!object->metadata().has_deletion_timestamp()) return SetFinalizer(api, *object, kFinalizer, true);
   if (!HasFinalizer(object->metadata(), kFinalizer)) return Requeue{};
   ASSIGN_OR_RETURN(bool used, IsUsed(api, key));
-  if (used) return Requeue{};  // the end of that has us look again
+  if (used) return Requeue{};  // the next change of the user triggers a sync
   return SetFinalizer(api, *object, kFinalizer, false);
 }
 

@@ -1,5 +1,5 @@
-// The end of VolumeAttributesClasses: a class goes when no claim and no volume names it. Until then it keeps
-// its finalizer kubernetes.io/vac-protection.
+// Protects VolumeAttributesClasses in use: a class keeps the finalizer kubernetes.io/vac-protection until no
+// claim and no volume names it.
 #pragma once
 
 #include "controlplane/controllers/common/controller.h"

@@ -12,7 +12,7 @@ namespace {
 
 constexpr char kOfClaims[] = "kubernetes.io/pvc-protection", kOfVolumes[] = "kubernetes.io/pv-protection";
 
-// A pod that no node has yet uses nothing; one that has ended may still have its volumes mounted.
+// An unscheduled pod does not use its claims; an ended pod may still have volumes mounted.
 bool Uses(const corev1::Pod& pod) { return !pod.spec().node_name().empty(); }
 
 }  // namespace
@@ -45,9 +45,9 @@ Result<Requeue> ClaimProtectionController::Reconcile(const std::string& key, std
   if (!claim->metadata().has_deletion_timestamp()) return SetFinalizer(api, *claim, kOfClaims, true);
   if (!HasFinalizer(claim->metadata(), kOfClaims)) return Requeue{};
   for (const auto& pod : pods_.ByIndex(kByClaim, key)) {
-    if (Uses(*pod)) return Requeue{};  // its end has us look again
+    if (Uses(*pod)) return Requeue{};  // the end of the pod triggers a sync
   }
-  // Pods may be newer than what has been seen here: ask before it is too late.
+  // Pods may be newer than the store: ask the API before removing the finalizer.
   ASSIGN_OR_RETURN(std::vector<corev1::Pod> live, api.List<corev1::Pod>(claim->metadata().namespace_()));
   for (const corev1::Pod& pod : live) {
     const std::vector<std::string> keys = ClaimsOf(pod);

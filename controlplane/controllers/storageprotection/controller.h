@@ -1,5 +1,5 @@
-// The end of claims and volumes: a claim goes when no pod uses it, a volume when it is bound to no claim.
-// Until then they keep their finalizer kubernetes.io/pvc-protection or kubernetes.io/pv-protection.
+// Protects claims and volumes in use. A claim keeps the finalizer kubernetes.io/pvc-protection while a pod
+// uses it; a volume keeps kubernetes.io/pv-protection while it is bound to a claim.
 #pragma once
 
 #include "controlplane/controllers/common/controller.h"

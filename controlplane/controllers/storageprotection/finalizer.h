@@ -1,4 +1,4 @@
-// Internal to storageprotection: the finalizers that hold storage objects while they are in use.
+// Internal to storageprotection: helpers for the protection finalizers.
 #pragma once
 
 #include <algorithm>
@@ -13,7 +13,7 @@ inline bool HasFinalizer(const metav1::ObjectMeta& meta, std::string_view finali
   return std::find(meta.finalizers().begin(), meta.finalizers().end(), finalizer) != meta.finalizers().end();
 }
 
-// Puts the finalizer on, or takes it off.
+// Adds the finalizer if `on`, else removes it. Succeeds when the object is gone.
 template <typename T>
 Result<Requeue> SetFinalizer(const client::RestClient& api, const T& object, const char* finalizer, bool on) {
   if (HasFinalizer(object.metadata(), finalizer) == on) return Requeue{};

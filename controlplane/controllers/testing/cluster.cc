@@ -94,7 +94,7 @@ int TestCluster::RunPods(const std::string& node) {
 }
 
 std::vector<std::string> TestCluster::Events() {
-  // A last event of our own shows that those before it are written.
+  // Waits for a last event of its own: all earlier events are written then.
   corev1::ObjectReference end;
   end.set_kind("Node");
   end.set_name("end-of-events");

@@ -1,5 +1,5 @@
-// A cluster in a test: FakeApi, informers that follow it, and workers replaced by Drain(), which runs
-// reconciles one after another until nothing is left to do. No time passes but by clock.Advance().
+// A cluster for tests: FakeApi, and informers that follow it. Drain() replaces the workers and runs
+// reconciles one after another until the queues are empty. Only clock.Advance() moves time.
 #pragma once
 
 #include <memory>
@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "controlplane/controllers/common/controller.h"
-#include "controlplane/controllers/testing/held_api.h"
+#include "controlplane/controllers/testing/rbac_transport.h"
 #include "lib/client/testing/fake_api.h"
 
 namespace keelson::controllers {
@@ -18,14 +18,14 @@ class TestCluster {
   TestCluster();
   ~TestCluster();
 
-  // A controller, which lives until the informers have ended. The test fails when it asks the API for what
-  // its account may not do.
+  // Creates a controller, which lives until the informers stop. The test fails when the controller sends a
+  // request that its account's role does not allow.
   template <typename T, typename... Args>
   T& Make(Args&&... args) {
-    auto held = std::make_shared<HeldApi>(fake, [this](const std::string& what) { Deny(what); });
-    T& made = Own(
-        std::make_shared<T>(client::RestClient(held), informers, events, clock, std::forward<Args>(args)...));
-    held->ActAs(AccountOfQueue(made.name()));
+    auto transport = std::make_shared<RbacTransport>(fake, [this](const std::string& what) { Deny(what); });
+    T& made = Own(std::make_shared<T>(client::RestClient(transport), informers, events, clock,
+                                      std::forward<Args>(args)...));
+    transport->ActAs(AccountOfQueue(made.name()));
     return made;
   }
   template <typename T>
@@ -33,19 +33,19 @@ class TestCluster {
     owned_.push_back(object);
     return *object;
   }
-  // Starts the informers that the controllers have asked for; call after constructing these.
+  // Starts the informers that the controllers requested; call after the controllers are created.
   void Start();
-  // Ends informers and controllers and all that these remember; others may be made and started then.
+  // Stops informers and destroys the controllers. New ones may be created and started afterwards.
   void Stop();
-  // All informers have handled all that has happened.
+  // Waits until all informers have processed all events.
   void Settle();
-  // Reconciles what is due in the queues, round by round. Conflicts are tried again at once; other errors go
-  // to `errors`, and their keys wait for the clock.
+  // Reconciles due keys until the queues are empty. Retries conflicts at once. Other errors go to `errors`,
+  // and their keys wait for the clock.
   void Drain(const std::vector<Controller*>& controllers);
   void Advance(std::chrono::nanoseconds by, const std::vector<Controller*>& controllers);
 
-  // Plays scheduler and kubelet: binds pods without a node to `node`, gives them an address, and makes them
-  // Running and Ready. Returns how many pods it touched. Pods that terminate are finished off.
+  // Acts as scheduler and kubelet: binds pods without a node to `node`, gives them an address, and makes them
+  // Running and Ready. Removes terminating pods. Returns the number of pods changed.
   int RunPods(const std::string& node = "n1");
 
   template <typename T>
@@ -59,7 +59,7 @@ class TestCluster {
     Result<std::vector<T>> items = api.List<T>(ns);
     return items ? *items : std::vector<T>();
   }
-  // "reason: message" of all events so far that were recorded, sorted. Stops the recorder.
+  // "reason: message" of all recorded events, sorted. Stops the recorder.
   std::vector<std::string> Events();
 
   FakeClock clock;

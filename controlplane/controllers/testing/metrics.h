@@ -1,4 +1,4 @@
-// What /metrics says, for tests.
+// Reads /metrics in tests.
 #pragma once
 
 #include <cstdlib>
@@ -8,7 +8,7 @@
 
 namespace keelson::controllers {
 
-// How much a series, as it is printed (`name{label="x"}`), has grown since this was made.
+// The increase of a series, named as it is printed (`name{label="x"}`), since construction.
 class Growth {
  public:
   explicit Growth(std::string series) : series_(std::move(series)), before_(Now()) {}

@@ -57,7 +57,7 @@ Result<Requeue> TtlAfterFinishedController::Reconcile(const std::string& key, st
   ASSIGN_OR_RETURN(std::optional<WallTime> expiry, ExpiryOf(*job));
   if (!expiry) return Requeue{};
   if (*expiry > now) return Requeue{*expiry - now};
-  // The limit may have been changed a moment ago: the server knows.
+  // The TTL may have just changed: read the Job from the API.
   const client::RestClient api = api_.With(stop);
   Result<Job> live = api.Get<Job>(job->metadata().namespace_(), job->metadata().name());
   if (!live && live.error().Is(Code::kNotFound)) return Requeue{};

@@ -1,4 +1,4 @@
-// Removes Jobs when spec.ttlSecondsAfterFinished have passed since they ended, with all that they own.
+// Deletes finished Jobs and their dependents after spec.ttlSecondsAfterFinished (KEP-592).
 #pragma once
 
 #include <optional>
@@ -19,8 +19,8 @@ class TtlAfterFinishedController : public Controller {
   client::Informer<api::batch::v1::Job>& jobs_;
 };
 
-// When a Job is to go; nullopt: it has not ended, has no such limit, or is on its way out already. kInvalid
-// when it does not say when it ended.
+// When the Job expires; nullopt: it has not finished, has no TTL, or is being deleted. kInvalid when its
+// finish time is unknown.
 Result<std::optional<WallTime>> ExpiryOf(const api::batch::v1::Job& job);
 
 }  // namespace keelson::controllers

@@ -164,7 +164,7 @@ TEST_F(BinderTest, DefaultClassComesLate) {
 TEST_F(BinderTest, NothingFitsAndNoClass) {
   cluster_.fake->Put(ClaimNamed("c", "1Gi", ""));
   Run();
-  cluster_.fake->Put(VolumeNamed("small", "1Mi", ""));  // looked at, and not told again
+  cluster_.fake->Put(VolumeNamed("small", "1Mi", ""));  // synced again without another event
   Run();
   EXPECT_EQ(
       Events(),

@@ -40,7 +40,7 @@ bool PointAtVolume(PersistentVolumeClaim& claim, const PersistentVolume& volume)
   return changed;
 }
 
-// The capacity of a claim that is bound already is whoever resizes it's to say.
+// After the binding, the capacity of a claim belongs to the resizer.
 void TakeOver(PersistentVolumeClaim& claim, const PersistentVolume& volume) {
   corev1::PersistentVolumeClaimStatus& status = *claim.mutable_status();
   *status.mutable_access_modes() = volume.spec().access_modes();
@@ -54,10 +54,10 @@ void TakeOver(PersistentVolumeClaim& claim, const PersistentVolume& volume) {
   }
 }
 
-Result<> Keep(Result<PersistentVolumeClaim> stored, PersistentVolumeClaim& claim, LatestWrites& claims) {
+Result<> Keep(Result<PersistentVolumeClaim> stored, PersistentVolumeClaim& claim, ConsistencyStore& claims) {
   if (!stored) return stored.error();
   claim = *std::move(stored);
-  claims.Note(api::KeyOf(claim), claim.metadata());
+  claims.WroteAt(api::KeyOf(claim), claim.metadata());
   return {};
 }
 
@@ -75,7 +75,7 @@ Result<bool> SetPhase(const client::RestClient& api, PersistentVolume& volume, c
 }
 
 Result<bool> SetUnboundPhase(const client::RestClient& api, PersistentVolumeClaim& claim,
-                             const std::string& phase, LatestWrites& claims) {
+                             const std::string& phase, ConsistencyStore& claims) {
   corev1::PersistentVolumeClaimStatus& status = *claim.mutable_status();
   const bool bare = status.access_modes().empty() && status.capacity().empty() &&
                     !status.has_current_volume_attributes_class_name();
@@ -90,7 +90,7 @@ Result<bool> SetUnboundPhase(const client::RestClient& api, PersistentVolumeClai
 }
 
 Result<> Bind(const client::RestClient& api, PersistentVolume volume, PersistentVolumeClaim claim,
-              LatestWrites& claims) {
+              ConsistencyStore& claims) {
   if (PointAtClaim(volume, claim)) {
     ASSIGN_OR_RETURN(volume, api.Update(volume));
   }

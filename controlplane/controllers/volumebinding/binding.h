@@ -1,29 +1,29 @@
-// Binds a claim and a volume to each other, in four writes of which each may be the last of this process:
-// the volume names the claim, the volume is Bound, the claim names the volume, the claim is Bound. Who finds
-// a binding half done goes on with it.
+// Binds a claim and a volume in four writes: the volume's claimRef, the volume's phase, the claim's
+// volumeName, the claim's phase. The process may be killed after any of them; the next sync continues a
+// half-done binding.
 #pragma once
 
 #include <string>
 
-#include "controlplane/controllers/common/latest_writes.h"
+#include "controlplane/controllers/common/consistency_store.h"
 #include "controlplane/controllers/volumebinding/match.h"
 #include "lib/client/rest.h"
 
 namespace keelson::controllers {
 
-// Writes nothing that is as it should be. `claims` notes what was written of the claim.
+// Skips writes that would change nothing. Records writes of the claim in `claims`.
 Result<> Bind(const client::RestClient& api, PersistentVolume volume, PersistentVolumeClaim claim,
-              LatestWrites& claims);
+              ConsistencyStore& claims);
 
-// The claim has gone elsewhere. A volume that the binder had chosen is free again, one that its maker had
-// meant for the claim waits for the next of that name.
+// Unbinds a volume from a claim that bound elsewhere. A volume that the binder chose becomes free; a
+// pre-bound volume keeps its claimRef without the UID.
 Result<> Unbind(const client::RestClient& api, PersistentVolume volume);
 
-// Writes the phase when it is another. True: it was.
+// Writes the phase if it differs. Returns whether it did.
 Result<bool> SetPhase(const client::RestClient& api, PersistentVolume& volume, const std::string& phase,
                       const std::string& message = "");
-// A claim without a volume has neither modes nor capacity.
+// Writes the phase of a claim without a volume, and clears its access modes and capacity.
 Result<bool> SetUnboundPhase(const client::RestClient& api, PersistentVolumeClaim& claim,
-                             const std::string& phase, LatestWrites& claims);
+                             const std::string& phase, ConsistencyStore& claims);
 
 }  // namespace keelson::controllers

@@ -58,13 +58,13 @@ ClaimBinder::ClaimBinder(client::RestClient api, client::InformerFactory& inform
   });
   claims_.AddHandler([this](const client::Change<PersistentVolumeClaim>& change) {
     CountClaim(change.old_object.get(), change.new_object.get());
-    if (!change.new_object) written_.Forget(change.key);
+    if (!change.new_object) written_.Clear(change.key);
     queue().Add(change.key);
   });
   volumes_.AddHandler([this](const client::Change<PersistentVolume>& change) { OnVolume(change); });
   classes_.AddHandler([this](const client::Change<StorageClass>& change) { OnClass(change); });
   pods_.AddHandler([this](const client::Change<corev1::Pod>& change) {
-    // A new user is named in what a claim that waits for users tells.
+    // A new pod that uses the claim changes the WaitForPodScheduled event.
     if (change.old_object) return;
     for (const std::string& key : ClaimsOf(*change.new_object)) queue().Add(key);
   });
@@ -95,11 +95,11 @@ void ClaimBinder::EnqueueUnbound(const std::string& class_name) {
 Result<Requeue> ClaimBinder::Reconcile(const std::string& key, std::stop_token stop) {
   auto claim = claims_.Get(key);
   if (!claim || HasAnnotation(claim->metadata(), kBindCompleted)) told_.erase(key);
-  if (!claim || !written_.Shown(key, claim->metadata())) return Requeue{};
+  if (!claim || !written_.IsReady(key, claim->metadata())) return Requeue{};
   const client::RestClient api = api_.With(stop);
   Result<> result =
       HasAnnotation(claim->metadata(), kBindCompleted) ? SyncBound(api, *claim) : SyncUnbound(api, *claim);
-  // Gone meanwhile: its end comes by the watch.
+  // The object is gone: its deletion event triggers the next sync.
   if (!result && !result.error().Is(Code::kNotFound)) return result.error();
   return Requeue{};
 }
@@ -119,7 +119,7 @@ Result<> ClaimBinder::SyncBound(const client::RestClient& api, const PersistentV
   }
   auto volume = volumes_.Get(name);
   if (!volume) {
-    // What the scheduler or a provisioner has just made may not be shown yet.
+    // The store may not show what the scheduler or a provisioner has just written.
     Result<PersistentVolume> live = api.Get<PersistentVolume>("", name);
     if (live) return {};
     if (!live.error().Is(Code::kNotFound)) return live.error();
@@ -139,7 +139,7 @@ Result<> ClaimBinder::SyncUnbound(const client::RestClient& api, const Persisten
   if (claim.metadata().has_deletion_timestamp()) return {};
   const std::string class_name = ClassOf(claim);
   const auto own = class_name.empty() ? nullptr : classes_.Get(class_name);
-  const bool delayed = Waits(own.get());  // what is free is the scheduler's to choose from, then
+  const bool delayed = Waits(own.get());  // then the scheduler selects the volume
   Volumes candidates = volumes_.ByIndex(kByClaimRef, api::KeyOf(claim));
   if (!delayed) {
     for (auto& volume : volumes_.ByIndex(kFreeByClass, class_name)) candidates.push_back(std::move(volume));
@@ -177,8 +177,8 @@ Result<> ClaimBinder::Await(const client::RestClient& api, PersistentVolumeClaim
       TheMetrics().retroactive_storageclass_total.With().Increment();
       if (!stored) TheMetrics().retroactive_storageclass_errors_total.With().Increment();
       ASSIGN_OR_RETURN(claim, std::move(stored));
-      written_.Note(api::KeyOf(claim), claim.metadata());
-      return {};  // its update has us look again
+      written_.WroteAt(api::KeyOf(claim), claim.metadata());
+      return {};  // the update event triggers the next sync
     }
   }
   if (Waits(own) && !HasAnnotation(claim.metadata(), kSelectedNode)) {
@@ -231,7 +231,7 @@ Result<> ClaimBinder::Provision(const client::RestClient& api, PersistentVolumeC
   if (annotations[kProvisioner] != provisioner || annotations[kBetaProvisioner] != provisioner) {
     annotations[kProvisioner] = annotations[kBetaProvisioner] = provisioner;
     ASSIGN_OR_RETURN(claim, api.Update(claim));
-    written_.Note(api::KeyOf(claim), claim.metadata());
+    written_.WroteAt(api::KeyOf(claim), claim.metadata());
   }
   Tell(claim, "Normal", "ExternalProvisioning",
        fmt::format("Waiting for a volume to be created either by the external provisioner '{}' or "

@@ -1,13 +1,12 @@
-// Binds claims: each looks for the volume that fits it, keeps to the one it has, or asks a provisioner for
-// one. Claims of classes that wait for their first consumer are left to the scheduler, which names the node
-// or reserves the volume.
+// Binds claims: finds a matching volume, keeps an existing binding, or requests dynamic provisioning. For
+// WaitForFirstConsumer classes the scheduler selects the node or reserves the volume.
 #pragma once
 
 #include <map>
 #include <string>
 
+#include "controlplane/controllers/common/consistency_store.h"
 #include "controlplane/controllers/common/controller.h"
-#include "controlplane/controllers/common/latest_writes.h"
 #include "controlplane/controllers/volumebinding/match.h"
 
 namespace keelson::controllers {
@@ -21,19 +20,19 @@ class ClaimBinder : public Controller {
  private:
   Result<> SyncBound(const client::RestClient& api, const PersistentVolumeClaim& claim);
   Result<> SyncUnbound(const client::RestClient& api, const PersistentVolumeClaim& claim);
-  // The claim names a volume.
+  // Syncs an unbound claim that names a volume.
   Result<> SyncNamed(const client::RestClient& api, const PersistentVolumeClaim& claim);
-  // Nothing fits: a default class may, or somebody makes what does.
+  // No volume matches: applies the default class, or requests provisioning.
   Result<> Await(const client::RestClient& api, PersistentVolumeClaim claim, const StorageClass* own);
   Result<> Provision(const client::RestClient& api, PersistentVolumeClaim& claim, const StorageClass* own);
   Result<> Lose(const client::RestClient& api, PersistentVolumeClaim claim, const char* reason,
                 const char* message);
   void TellWaiting(const PersistentVolumeClaim& claim);
-  // Each claim hears the same once, however often it is looked at.
+  // Records an event unless it equals the claim's last one.
   void Tell(const PersistentVolumeClaim& claim, const char* type, const char* reason, std::string message);
   void OnVolume(const client::Change<PersistentVolume>& change);
   void OnClass(const client::Change<StorageClass>& change);
-  // All claims without a volume that name this class.
+  // Enqueues all claims of the class that have no volume.
   void EnqueueUnbound(const std::string& class_name);
 
   client::RestClient api_;
@@ -42,12 +41,12 @@ class ClaimBinder : public Controller {
   client::Informer<PersistentVolume>& volumes_;
   client::Informer<StorageClass>& classes_;
   client::Informer<corev1::Pod>& pods_;
-  LatestWrites written_;
-  std::map<std::string, std::string> told_;  // by claim; the one worker's only
+  ConsistencyStore written_;
+  std::map<std::string, std::string> told_;  // by claim; used by the single worker only
 };
 
-// Indexes of volumes, shared by both halves of the binder: by the key of the claim that they name, and of
-// those that name none by class.
+// Indexes of volumes for ClaimBinder and VolumeBinder: by the key of the claim in claimRef, and, without
+// claimRef, by class.
 extern const char kByClaimRef[], kFreeByClass[];
 void IndexVolumes(client::Informer<PersistentVolume>& volumes);
 

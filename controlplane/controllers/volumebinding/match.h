@@ -1,4 +1,4 @@
-// Which volume fits a claim. Pure.
+// Matches volumes to claims. Pure functions.
 #pragma once
 
 #include <memory>
@@ -17,7 +17,7 @@ using corev1::PersistentVolumeClaim;
 using StorageClass = api::storage::v1::StorageClass;
 using Volumes = std::vector<std::shared_ptr<const PersistentVolume>>;
 
-// What binder, scheduler and provisioners tell each other by annotations.
+// Annotations shared by binder, scheduler and provisioners.
 inline constexpr char kBindCompleted[] = "pv.kubernetes.io/bind-completed";
 inline constexpr char kBoundByController[] = "pv.kubernetes.io/bound-by-controller";
 inline constexpr char kProvisionedBy[] = "pv.kubernetes.io/provisioned-by";
@@ -29,30 +29,30 @@ inline constexpr char kBetaClass[] = "volume.beta.kubernetes.io/storage-class";
 
 bool HasAnnotation(const metav1::ObjectMeta& meta, std::string_view name);
 
-// The class by name, from the annotation of old or the spec; "" is a class too: that of what has none.
+// The class name, from the beta annotation or the spec; "" is the class of objects without one.
 std::string ClassOf(const PersistentVolumeClaim& claim);
 std::string ClassOf(const PersistentVolume& volume);
-// Names a class, be it "": no default is put there any more.
+// True when the claim sets a class, even "": the default class does not apply.
 bool NamesClass(const PersistentVolumeClaim& claim);
 bool IsDefault(const StorageClass& one);
-// The youngest of those that are annotated as default, by name among equals; null without one.
+// The default class: the newest annotated one, by name if equally old; null without one.
 std::shared_ptr<const StorageClass> DefaultOf(const std::vector<std::shared_ptr<const StorageClass>>& all);
 
-// Who provisions for a class, or has provisioned a volume: of drivers that have moved out of Kubernetes, the
-// name under which they go on as CSI drivers. Empty: "kubernetes.io/...", which nobody serves.
+// The CSI driver name for a provisioner: for an in-tree plugin, the driver that it migrated to. Empty for a
+// "kubernetes.io/..." provisioner without one.
 std::string ExternalProvisioner(const std::string& provisioner);
 
-// claimRef names this claim, with its uid or with none.
+// True when claimRef names this claim, with its UID or without a UID.
 bool IsFor(const PersistentVolume& volume, const PersistentVolumeClaim& claim);
-// A volume that says nothing is a file system, and so is a claim.
+// True when the volume modes match; the default is Filesystem.
 bool SameMode(const PersistentVolume& volume, const PersistentVolumeClaim& claim);
 
-// Why the volume that a claim names cannot be bound to it, in upstream's words; empty: it can.
+// Why the volume that the claim names cannot bind to it, in upstream's words; empty: it can.
 std::string Mismatch(const PersistentVolume& volume, const PersistentVolumeClaim& claim);
 
-// Of `candidates` the one that is meant for the claim already, else, unless `reserved_only`, the available
-// one with the fewest access modes and the least capacity. Null: none fits. An error: the claim's selector
-// cannot be read.
+// Returns the volume in `candidates` that is pre-bound to the claim; else, unless `reserved_only`, the
+// available one with the fewest access modes and the smallest capacity. Null: none matches. Error: the
+// claim's selector is invalid.
 Result<std::shared_ptr<const PersistentVolume>> BestFit(const Volumes& candidates,
                                                         const PersistentVolumeClaim& claim,
                                                         bool reserved_only);

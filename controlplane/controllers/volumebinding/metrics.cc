@@ -5,7 +5,7 @@
 namespace keelson::controllers {
 namespace {
 
-// The drivers that are Kubernetes' own, as upstream calls them; "N/A": one that has none any more.
+// The in-tree plugin names as upstream labels them; "N/A": no plugin any more.
 std::string PluginOf(const PersistentVolume& volume) {
   const auto& source = volume.spec().persistent_volume_source();
   if (source.has_csi()) return "kubernetes.io/csi:" + source.csi().driver();

@@ -1,11 +1,11 @@
-// How many volumes and claims there are, by upstream's names.
+// Gauges of volumes and claims, with upstream's names.
 #pragma once
 
 #include "controlplane/controllers/volumebinding/match.h"
 
 namespace keelson::controllers {
 
-// One that was `before` is `after` now. Null: not there.
+// Call for each change from `before` to `after`. Null: the object does not exist.
 void CountVolume(const PersistentVolume* before, const PersistentVolume* after);
 void CountClaim(const PersistentVolumeClaim* before, const PersistentVolumeClaim* after);
 

@@ -43,7 +43,7 @@ Result<std::shared_ptr<const PersistentVolumeClaim>> VolumeBinder::ClaimBehind(
   const corev1::ObjectReference& ref = volume.spec().claim_ref();
   auto claim = claims_.Get(ref.namespace_(), ref.name());
   if (claim && claim->metadata().uid() == ref.uid()) return claim;
-  // What is stored may be newer than what has been seen: a volume is not let go by hearsay.
+  // The API may be newer than the store: check it before releasing a volume.
   Result<PersistentVolumeClaim> live = api.Get<PersistentVolumeClaim>(ref.namespace_(), ref.name());
   if (!live && !live.error().Is(Code::kNotFound)) return live.error();
   if (!live || live->metadata().uid() != ref.uid()) return std::shared_ptr<const PersistentVolumeClaim>();
@@ -62,7 +62,7 @@ Result<> VolumeBinder::Sync(const client::RestClient& api, PersistentVolume volu
     RETURN_IF_ERROR(SetPhase(api, volume, "Bound"));
     return {};
   }
-  if (bound_to.empty()) {  // the claim's own half of the binder completes it
+  if (bound_to.empty()) {  // ClaimBinder completes the binding
     if (SameMode(volume, *claim)) return {};
     events_.Record(volume, "Warning", "VolumeMismatch",
                    fmt::format("Cannot bind PersistentVolume to requested PersistentVolumeClaim \"{}\" due "
@@ -74,7 +74,7 @@ Result<> VolumeBinder::Sync(const client::RestClient& api, PersistentVolume volu
                                volume.metadata().name()));
     return {};
   }
-  // Made for this claim, which has another one now: of no use to anybody.
+  // Provisioned for this claim, which is now bound to another volume: nobody needs it.
   if (HasAnnotation(volume.metadata(), kProvisionedBy) &&
       volume.spec().persistent_volume_reclaim_policy() == "Delete") {
     return Release(api, std::move(volume));
@@ -82,7 +82,7 @@ Result<> VolumeBinder::Sync(const client::RestClient& api, PersistentVolume volu
   return Unbind(api, std::move(volume));
 }
 
-// A directory of this machine: for tests on a single one. Only below /tmp, of which nobody expects much.
+// Deletes a hostPath directory, for tests on a single node. Only below /tmp, as upstream's deleter.
 Result<> VolumeBinder::DeleteHostPath(const client::RestClient& api, PersistentVolume& volume) {
   const metav1::ObjectMeta& meta = volume.metadata();
   const std::string& path = volume.spec().persistent_volume_source().host_path().path();
@@ -102,7 +102,7 @@ Result<> VolumeBinder::Release(const client::RestClient& api, PersistentVolume v
   if (volume.status().phase() != "Failed") {
     RETURN_IF_ERROR(SetPhase(api, volume, "Released"));
   }
-  // The driver that has taken over a volume of old reclaims it, too.
+  // A migrated volume is reclaimed by its CSI driver.
   if (HasAnnotation(volume.metadata(), kMigratedTo)) return {};
   const std::string& policy = volume.spec().persistent_volume_reclaim_policy();
   if (policy == "Recycle") {
@@ -111,7 +111,7 @@ Result<> VolumeBinder::Release(const client::RestClient& api, PersistentVolume v
   if (policy != "Delete") return {};
   auto made_by = volume.metadata().annotations().find(kProvisionedBy);
   if (made_by != volume.metadata().annotations().end() && !ExternalProvisioner(made_by->second).empty())
-    return {};  // its provisioner sees the phase and deletes it
+    return {};  // the provisioner sees the phase and deletes the volume
   if (volume.metadata().has_deletion_timestamp()) return {};
   if (volume.spec().persistent_volume_source().has_host_path()) return DeleteHostPath(api, volume);
   return Fail(api, volume, "VolumeFailedDelete",

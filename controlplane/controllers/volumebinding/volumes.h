@@ -1,6 +1,5 @@
-// What becomes of volumes: Available, Bound, and Released when their claim is gone, after which their
-// reclaim policy decides. Nothing here deletes what is stored: that is the business of the provisioner that
-// made a volume.
+// Maintains the phase of volumes: Available, Bound, and Released when the claim is gone; then the reclaim
+// policy applies. The external provisioner deletes the storage itself.
 #pragma once
 
 #include "controlplane/controllers/common/controller.h"
@@ -16,7 +15,7 @@ class VolumeBinder : public Controller {
 
  private:
   Result<> Sync(const client::RestClient& api, PersistentVolume volume);
-  // The claim that the volume names, of that uid; null: there is none any more.
+  // Returns the claim that claimRef names, with matching UID; null: it does not exist.
   Result<std::shared_ptr<const PersistentVolumeClaim>> ClaimBehind(const client::RestClient& api,
                                                                    const PersistentVolume& volume);
   Result<> DeleteHostPath(const client::RestClient& api, PersistentVolume& volume);

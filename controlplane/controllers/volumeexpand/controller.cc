@@ -25,7 +25,7 @@ bool WantsMore(const corev1::PersistentVolumeClaim& claim) {
   return claim.status().phase() == "Bound" && Asked(claim) > StorageOf(claim.status().capacity());
 }
 
-// The name that the volume's driver had in Kubernetes, if it has moved out of it; else "".
+// The in-tree plugin name of a migrated volume; else "".
 std::string MovedOut(const corev1::PersistentVolume& volume) {
   const auto& source = volume.spec().persistent_volume_source();
   if (source.has_aws_elastic_block_store()) return "kubernetes.io/aws-ebs";
@@ -48,7 +48,7 @@ VolumeExpandController::VolumeExpandController(client::RestClient api, client::I
       claims_(informers.Get<corev1::PersistentVolumeClaim>()),
       volumes_(informers.Get<corev1::PersistentVolume>()) {
   claims_.AddHandler([this](const client::Change<corev1::PersistentVolumeClaim>& change) {
-    // Told once for each size that is asked for.
+    // One event for each requested size.
     if (!change.new_object || !WantsMore(*change.new_object)) return;
     if (change.old_object && WantsMore(*change.old_object) &&
         Asked(*change.old_object) == Asked(*change.new_object))

@@ -1,5 +1,5 @@
-// A claim that asks for more than its volume has is expanded by the driver's own resizer. This controller
-// says so on the claim, and where the driver has moved out of Kubernetes, names the resizer by an annotation.
+// Reports that an external resizer expands a claim that requests more than its volume has. For a migrated
+// in-tree driver it annotates the claim with the resizer's name.
 #pragma once
 
 #include "controlplane/controllers/common/controller.h"

@@ -1,4 +1,4 @@
-#include "controlplane/controllers/common/latest_writes.h"
+#include "controlplane/controllers/common/consistency_store.h"
 
 #include <gtest/gtest.h>
 
@@ -11,7 +11,7 @@ metav1::ObjectMeta At(const std::string& version) {
   return meta;
 }
 
-TEST(LatestWritesTest, AnObjectIsShownWhenItIsNoOlderThanTheLastWrite) {
+TEST(ConsistencyStoreTest, AnObjectIsShownWhenItIsNoOlderThanTheLastWrite) {
   struct Case {
     const char* what;
     std::vector<std::string> written;
@@ -23,15 +23,15 @@ TEST(LatestWritesTest, AnObjectIsShownWhenItIsNoOlderThanTheLastWrite) {
         Case{"older by more digits", {"10"}, "9", false}, Case{"the same", {"9"}, "9", true},
         Case{"somebody wrote since", {"9"}, "12", true}, Case{"the last counts", {"9", "11"}, "10", false},
         Case{"no number", {"9"}, "x", true}, Case{"wrote no number", {"x"}, "5", true}}) {
-    LatestWrites writes;
-    for (const std::string& version : c.written) writes.Note("ns/a", At(version));
-    EXPECT_EQ(writes.Shown("ns/a", At(c.stored)), c.shown) << c.what;
-    EXPECT_TRUE(writes.Shown("ns/b", At("1"))) << c.what;
+    ConsistencyStore writes;
+    for (const std::string& version : c.written) writes.WroteAt("ns/a", At(version));
+    EXPECT_EQ(writes.IsReady("ns/a", At(c.stored)), c.shown) << c.what;
+    EXPECT_TRUE(writes.IsReady("ns/b", At("1"))) << c.what;
   }
-  LatestWrites writes;
-  writes.Note("ns/a", At("9"));
-  writes.Forget("ns/a");
-  EXPECT_TRUE(writes.Shown("ns/a", At("5")));
+  ConsistencyStore writes;
+  writes.WroteAt("ns/a", At("9"));
+  writes.Clear("ns/a");
+  EXPECT_TRUE(writes.IsReady("ns/a", At("5")));
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-#include "controlplane/controllers/common/pod_marks.h"
+#include "controlplane/controllers/common/pod_status_patch.h"
 
 #include <fmt/format.h>
 
@@ -9,11 +9,11 @@
 namespace keelson::controllers {
 namespace {
 
-// The condition as JSON; empty when it is there already.
-std::string ConditionOf(const corev1::Pod& pod, const PodMark& mark, WallTime now) {
+// The condition as JSON; empty when the pod has it already.
+std::string ConditionOf(const corev1::Pod& pod, const PodStatusPatch& mark, WallTime now) {
   corev1::PodCondition condition;
   condition.set_type(std::string(k8s::kDisruptionTarget));
-  condition.set_status(std::string(mark.disrupted));
+  condition.set_status(std::string(mark.disruption_target));
   if (!mark.reason.empty()) condition.set_reason(std::string(mark.reason));
   if (!mark.message.empty()) condition.set_message(std::string(mark.message));
   condition.set_observed_generation(pod.metadata().generation());
@@ -29,11 +29,12 @@ std::string ConditionOf(const corev1::Pod& pod, const PodMark& mark, WallTime no
 
 }  // namespace
 
-Result<> MarkPod(const client::RestClient& api, const corev1::Pod& pod, const PodMark& mark, WallTime now) {
+Result<> PatchPodStatus(const client::RestClient& api, const corev1::Pod& pod, const PodStatusPatch& mark,
+                        WallTime now) {
   std::string status;
   if (!mark.phase.empty() && mark.phase != pod.status().phase())
     status = fmt::format(R"("phase":{})", JsonQuoted(mark.phase));
-  if (!mark.disrupted.empty()) {
+  if (!mark.disruption_target.empty()) {
     const std::string condition = ConditionOf(pod, mark, now);
     if (!condition.empty())
       status += fmt::format(R"({}"conditions":[{}])", status.empty() ? "" : ",", condition);

@@ -1,4 +1,4 @@
-#include "controlplane/controllers/testing/held_api.h"
+#include "controlplane/controllers/testing/rbac_transport.h"
 
 #include <map>
 
@@ -12,8 +12,8 @@ using apiserver::RbacAuthorizer;
 
 constexpr std::string_view kManager = "system:stock-manager";
 
-// With a user who has the one role of upstream's controller manager; the policy's own has those of all
-// controllers.
+// Adds a user with upstream's controller manager role only; the bundled policy also grants it all
+// controllers' roles.
 std::unique_ptr<const RbacAuthorizer> MakePolicy() {
   const auto on = [](std::string_view gate) { return gate == "PodCertificateRequest"; };
   auto rbac = std::make_unique<RbacAuthorizer>();
@@ -99,19 +99,19 @@ bool IsGranted(std::string_view account, const std::string& method, const std::s
   return policy->Authorize({UserOf(account), request}).allowed;
 }
 
-void HeldApi::Check(const client::ApiRequest& request) const {
+void RbacTransport::Check(const client::ApiRequest& request) const {
   if (account_.empty() || IsGranted(account_, request.method, request.target)) return;
   tell_(std::string(account_) + " may not " + request.method + " " + request.target);
 }
 
-Result<client::ApiResponse> HeldApi::Do(const client::ApiRequest& request, std::chrono::milliseconds timeout,
-                                        std::stop_token stop) {
+Result<client::ApiResponse> RbacTransport::Do(const client::ApiRequest& request,
+                                              std::chrono::milliseconds timeout, std::stop_token stop) {
   Check(request);
   return to_->Do(request, timeout, stop);
 }
 
-Result<std::unique_ptr<client::ApiStream>> HeldApi::Open(const client::ApiRequest& request,
-                                                         std::stop_token stop) {
+Result<std::unique_ptr<client::ApiStream>> RbacTransport::Open(const client::ApiRequest& request,
+                                                               std::stop_token stop) {
   Check(request);
   return to_->Open(request, stop);
 }

@@ -1,4 +1,4 @@
-// Adopting and releasing: which objects of a kind belong to one owner, by owner reference and selector.
+// Adoption and release of objects by owner reference and selector (upstream's ControllerRefManager).
 #pragma once
 
 #include <functional>
@@ -12,20 +12,19 @@
 
 namespace keelson::controllers {
 
-// Index by "uid of the controller", or by "orphans/<namespace>" without one.
+// Index key: the UID of the controller, or "orphans/<namespace>" for objects without a controller.
 extern const char kByOwner[];
 std::vector<std::string> OwnerIndex(const metav1::ObjectMeta& meta);
 
-// Objects that `owner` controls, after those that its selector has ceased to match were released and orphans
-// that it matches adopted. `adoptable` keeps objects from being adopted (pods that have ended). An owner that
-// is being deleted neither adopts nor releases. A `finalizer` that is not empty comes and goes with the
-// owner.
+// Returns the objects that `owner` controls. Releases controlled objects that no longer match the selector,
+// and adopts matching orphans. `adoptable` returns false for an object that must not be adopted (a pod that
+// has ended). An owner that is being deleted neither adopts nor releases. A non-empty `finalizer` is added on
+// adoption and removed on release.
 template <typename T, typename Owner>
-Result<std::vector<std::shared_ptr<const T>>> Claim(const client::RestClient& api,
-                                                    const client::Informer<T>& informer, const Owner& owner,
-                                                    const api::LabelSelector& selector,
-                                                    const std::function<bool(const T&)>& adoptable = nullptr,
-                                                    std::string_view finalizer = "") {
+Result<std::vector<std::shared_ptr<const T>>> ClaimObjects(
+    const client::RestClient& api, const client::Informer<T>& informer, const Owner& owner,
+    const api::LabelSelector& selector, const std::function<bool(const T&)>& adoptable = nullptr,
+    std::string_view finalizer = "") {
   const metav1::ObjectMeta& meta = owner.metadata();
   const bool deleting = meta.has_deletion_timestamp();
   auto patch = [&](const T& object, std::string body) {
@@ -37,7 +36,7 @@ Result<std::vector<std::shared_ptr<const T>>> Claim(const client::RestClient& ap
     if (selector.Matches(object->metadata().labels())) {
       claimed.push_back(std::move(object));
     } else if (!deleting) {
-      // Invalid: it has no such owner any more.
+      // kInvalid: the object no longer has this owner.
       auto released = patch(*object, ReleasePatch(meta.uid(), object->metadata().uid(), finalizer));
       if (!released && !released.error().Is(Code::kNotFound) && !released.error().Is(Code::kInvalid))
         return released.error().Wrap("release");
@@ -50,7 +49,7 @@ Result<std::vector<std::shared_ptr<const T>>> Claim(const client::RestClient& ap
       continue;
     if (adoptable && !adoptable(*object)) continue;
     if (!verified) {
-      // The store may lag behind a deletion of the owner; whoever adopts must be alive.
+      // The store may lag behind a deletion of the owner, so check with the API before adopting.
       ASSIGN_OR_RETURN(Owner live, api.template Get<Owner>(meta.namespace_(), meta.name()));
       if (live.metadata().uid() != meta.uid() || live.metadata().has_deletion_timestamp()) return claimed;
       verified = true;

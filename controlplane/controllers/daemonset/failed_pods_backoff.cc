@@ -1,4 +1,4 @@
-#include "controlplane/controllers/daemonset/failed_pods.h"
+#include "controlplane/controllers/daemonset/failed_pods_backoff.h"
 
 #include <algorithm>
 
@@ -10,7 +10,7 @@ constexpr std::chrono::minutes kLongest(15);
 
 }  // namespace
 
-std::optional<std::chrono::nanoseconds> FailedPods::Replace(const std::string& key) {
+std::optional<std::chrono::nanoseconds> FailedPodsBackoff::Replace(const std::string& key) {
   const SteadyTime now = clock_.SteadyNow();
   MutexLock lock(mutex_);
   std::erase_if(entries_, [&](const auto& entry) { return now - entry.second.last > 2 * kLongest; });

@@ -1,4 +1,4 @@
-// How long a failed pod is left alone before it is replaced: a node may refuse each new one at once.
+// The backoff between replacements of failed daemon pods. A node may reject each new pod immediately.
 #pragma once
 
 #include <chrono>
@@ -11,13 +11,13 @@
 
 namespace keelson::controllers {
 
-// A second after the first, twice as long after each further one, a quarter of an hour at most; forgotten
-// after twice that without a failure.
-class FailedPods {  // thread safe
+// The delay is one second after the first replacement and doubles with each further one, up to 15 minutes. An
+// entry expires after twice its delay without a failure.
+class FailedPodsBackoff {  // thread safe
  public:
-  explicit FailedPods(Clock& clock) : clock_(clock) {}
+  explicit FailedPodsBackoff(Clock& clock) : clock_(clock) {}
 
-  // One more replacement now: nullopt, and it counts; or how long to wait for it.
+  // Returns nullopt, and counts the replacement, when the pod may be replaced now; else the time to wait.
   std::optional<std::chrono::nanoseconds> Replace(const std::string& key);
 
  private:

@@ -1,4 +1,4 @@
-#include "controlplane/controllers/common/latest_writes.h"
+#include "controlplane/controllers/common/consistency_store.h"
 
 #include <charconv>
 #include <optional>
@@ -6,7 +6,7 @@
 namespace keelson::controllers {
 namespace {
 
-// Resource versions of one kind of object can be compared as numbers.
+// Resource versions of one resource compare as integers (KEP-5504).
 std::optional<uint64_t> VersionOf(const metav1::ObjectMeta& meta) {
   const std::string& text = meta.resource_version();
   uint64_t version = 0;
@@ -17,13 +17,13 @@ std::optional<uint64_t> VersionOf(const metav1::ObjectMeta& meta) {
 
 }  // namespace
 
-void LatestWrites::Note(const std::string& key, const metav1::ObjectMeta& written) {
+void ConsistencyStore::WroteAt(const std::string& key, const metav1::ObjectMeta& written) {
   const std::optional<uint64_t> version = VersionOf(written);
   MutexLock lock(mutex_);
   if (version) versions_[key] = *version;
 }
 
-bool LatestWrites::Shown(const std::string& key, const metav1::ObjectMeta& stored) {
+bool ConsistencyStore::IsReady(const std::string& key, const metav1::ObjectMeta& stored) {
   const std::optional<uint64_t> version = VersionOf(stored);
   MutexLock lock(mutex_);
   const auto it = versions_.find(key);
@@ -33,7 +33,7 @@ bool LatestWrites::Shown(const std::string& key, const metav1::ObjectMeta& store
   return true;
 }
 
-void LatestWrites::Forget(const std::string& key) {
+void ConsistencyStore::Clear(const std::string& key) {
   MutexLock lock(mutex_);
   versions_.erase(key);
 }

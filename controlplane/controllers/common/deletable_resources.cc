@@ -1,11 +1,11 @@
-#include "controlplane/controllers/common/kinds.h"
+#include "controlplane/controllers/common/deletable_resources.h"
 
 #include <set>
 #include <string>
 
 namespace keelson::controllers {
 
-const std::vector<const api::ResourceInfo*>& CollectableKinds() {
+const std::vector<const api::ResourceInfo*>& DeletableResources() {
   static const auto* kinds = [] {
     auto* out = new std::vector<const api::ResourceInfo*>;
     std::set<std::string_view> storages;
@@ -19,7 +19,7 @@ const std::vector<const api::ResourceInfo*>& CollectableKinds() {
   return *kinds;
 }
 
-const api::ResourceInfo* KindOf(std::string_view api_version, std::string_view kind) {
+const api::ResourceInfo* RestMapping(std::string_view api_version, std::string_view kind) {
   auto [group, version] = api::SplitApiVersion(api_version);
   if (const api::ResourceInfo* info = api::FindKind(group, version, kind)) return info;
   for (const api::ResourceInfo& info : api::Resources()) {

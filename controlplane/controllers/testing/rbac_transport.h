@@ -1,5 +1,4 @@
-// Controllers' requests held to the rights of their accounts, for tests: those that the bootstrap policy
-// gives.
+// For tests: checks that controllers send only requests that the bootstrap RBAC policy allows their accounts.
 #pragma once
 
 #include <functional>
@@ -11,19 +10,20 @@
 
 namespace keelson::controllers {
 
-// The ServiceAccount in kube-system that a controller acts as, by the name of its queue; "system:..." is a
-// user, for what is done with the rights of the controller manager itself. "": no such queue.
+// The ServiceAccount in kube-system for the name of a controller's queue; "system:..." is a user, for
+// controllers that use the controller manager's own identity. "": unknown queue.
 std::string_view AccountOfQueue(std::string_view queue);
 
-// May the account do that? As RBAC says with the policy that an API server starts with.
+// True when the bootstrap RBAC policy allows the account this request.
 bool IsGranted(std::string_view account, const std::string& method, const std::string& target);
 
-// Lets every request through, and tells of those that the account has no right to.
-class HeldApi : public client::Transport {
+// Forwards all requests, and calls `tell` for each one that the account may not send.
+class RbacTransport : public client::Transport {
  public:
   using Tell = std::function<void(const std::string& what)>;
-  HeldApi(std::shared_ptr<client::Transport> to, Tell tell) : to_(std::move(to)), tell_(std::move(tell)) {}
-  void ActAs(std::string_view account) { account_ = account; }  // before the first request
+  RbacTransport(std::shared_ptr<client::Transport> to, Tell tell)
+      : to_(std::move(to)), tell_(std::move(tell)) {}
+  void ActAs(std::string_view account) { account_ = account; }  // call before the first request
 
   Result<client::ApiResponse> Do(const client::ApiRequest& request, std::chrono::milliseconds timeout,
                                  std::stop_token stop) override;
