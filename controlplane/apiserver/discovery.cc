@@ -30,7 +30,7 @@ std::vector<std::string> Split(std::string_view text) {
   return out;
 }
 
-// Clients that look a kind up by its name alone take the first group that has it.
+// Clients that search by kind only take the first group, so the order matters.
 constexpr std::string_view kGroupOrder[] = {"",
                                             "apiregistration.k8s.io",
                                             "apps",
@@ -59,10 +59,10 @@ size_t PlaceOf(std::string_view group) {
 
 struct Group {
   std::string name;
-  std::vector<std::string> versions;  // the preferred one first
+  std::vector<std::string> versions;  // preferred version first
 };
 
-// What clients should rather use comes first: v2, v1, v1beta2, v1beta1, v1alpha1.
+// Version priority: v2, v1, v1beta2, v1beta1, v1alpha1.
 bool IsPreferred(std::string_view a, std::string_view b) {
   auto parse = [](std::string_view version) {
     int major = 0, minor = 0;
@@ -94,7 +94,7 @@ std::vector<Group> Groups(const ApiEnablement& enablement) {
   return out;
 }
 
-// Tells clients in which form a resource is stored: when it changes, stored objects want rewriting.
+// storageVersionHash tells clients when the storage format changes, so that objects need a migration.
 std::string StorageVersionHash(const api::ResourceInfo& info) {
   if (info.etcd_prefix.empty() || info.IsSubresource()) return "";
   const api::ResourceInfo& stored = storage::StoredAs(info);
@@ -102,7 +102,7 @@ std::string StorageVersionHash(const api::ResourceInfo& info) {
   std::string hash = http::Base64UrlEncode(
       http::Sha256(fmt::format("{}/{}/{}", stored.kind_group, stored.kind_version, stored.kind))
           .substr(0, kBytes));
-  // The alphabet is that of plain base64, which pads.
+  // Standard base64 alphabet, with padding.
   std::replace(hash.begin(), hash.end(), '-', '+');
   std::replace(hash.begin(), hash.end(), '_', '/');
   return hash + '=';
@@ -157,7 +157,7 @@ discoveryapi::APIVersionDiscovery ToVersion(const std::string& group, const std:
   for (const api::ResourceInfo& info : api::Resources()) {
     if (info.group != group || info.version != version || !enablement.Serves(info)) continue;
     if (info.IsSubresource()) {
-      // Rows come in order: the resource stands right before its subresources.
+      // Rows are sorted: a resource precedes its subresources.
       std::string_view parent = info.resource.substr(0, info.resource.find('/'));
       if (out.resources_size() == 0 || out.resources(out.resources_size() - 1).resource() != parent) continue;
       auto& sub = *out.mutable_resources(out.resources_size() - 1)->add_subresources();
@@ -178,8 +178,8 @@ discoveryapi::APIVersionDiscovery ToVersion(const std::string& group, const std:
   return out;
 }
 
-// The version of the aggregated form that the client likes better than the plain document, with the encoding;
-// an empty version for plain.
+// The version of aggregated discovery that the client prefers to the plain document, with the encoding; empty
+// version: plain.
 struct Wanted {
   std::string version;
   Encoding encoding = Encoding::kJson;

@@ -1,5 +1,4 @@
-// What the server serves, told to clients: /api, /apis, /apis/GROUP, /apis/GROUP/VERSION, and all of it at
-// once in the aggregated form (KEP-3352).
+// Discovery documents: /api, /apis, /apis/GROUP, /apis/GROUP/VERSION, and aggregated discovery (KEP-3352).
 #pragma once
 
 #include <map>
@@ -14,7 +13,7 @@ class Discovery {  // thread safe
  public:
   // `server_address`: host:port for clients.
   explicit Discovery(std::string server_address, ApiEnablement enablement = {});
-  // false: the path is none of discovery's.
+  // Returns false when the path is not a discovery path.
   bool Handle(Context& context) const;
 
  private:
@@ -28,7 +27,7 @@ class Discovery {  // thread safe
   void Add(std::string path, std::unique_ptr<api::Message> message, std::string kind);
   struct Aggregated {
     std::unique_ptr<api::Message> message;
-    std::string etag;  // of the contents, whatever the encoding
+    std::string etag;  // of the contents, independent of the encoding
   };
   void ReplyAggregated(Context& context, const Aggregated& list, const std::string& version) const;
 

@@ -78,7 +78,7 @@ TEST(Discovery, LeavesOutWhatIsNotServed) {
 TEST(Discovery, Resources) {
   json::value core = Parsed(*Get("/api/v1"));
   EXPECT_EQ(core.at("groupVersion"), "v1");
-  // The hash is that of upstream: what is stored has the same form.
+  // Upstream's hash: the stored form is the same.
   EXPECT_EQ(
       json::serialize(Named(core.at("resources"), "name", "pods")),
       R"({"name":"pods","singularName":"pod","namespaced":true,"kind":"Pod","verbs":["create","delete",)"

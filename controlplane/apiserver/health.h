@@ -1,4 +1,4 @@
-// /healthz, /livez, /readyz and what hangs below them.
+// /healthz, /livez, /readyz and the paths below them.
 #pragma once
 
 #include <functional>
@@ -11,14 +11,14 @@ namespace keelson::apiserver {
 
 struct HealthCheck {
   std::string name;
-  bool live = true;                 // counts for /livez and /healthz; all count for /readyz
-  std::function<Result<>()> check;  // quick
+  bool live = true;                 // part of /livez and /healthz; /readyz includes all checks
+  std::function<Result<>()> check;  // must be quick
 };
 
 class Health {
  public:
   explicit Health(std::vector<HealthCheck> checks) : checks_(std::move(checks)) {}
-  // false: the path is not about health.
+  // Returns false for other paths.
   bool Handle(Context& context) const;
   std::vector<std::string> Paths() const;
 

@@ -13,7 +13,7 @@ namespace {
 using Bytes = std::shared_ptr<const std::string>;
 using std::chrono::milliseconds;
 
-// What the handler has said so far. Shared by writer and reader, either of which may go first.
+// The response so far. Shared by writer and reader, either of which may end first.
 struct Exchange {
   Mutex mutex;
   CondVar changed;
@@ -21,11 +21,11 @@ struct Exchange {
   http::Headers headers GUARDED_BY(mutex);
   std::deque<Bytes> body GUARDED_BY(mutex);
   size_t queued GUARDED_BY(mutex) = 0;
-  bool finished GUARDED_BY(mutex) = false;  // all has been said
-  bool closed GUARDED_BY(mutex) = false;    // either side is gone
+  bool finished GUARDED_BY(mutex) = false;  // the response is complete
+  bool closed GUARDED_BY(mutex) = false;    // writer or reader is gone
   std::vector<std::function<void()>> on_close GUARDED_BY(mutex);
 
-  // Ends the exchange; callbacks run outside of the lock.
+  // Ends the exchange; callbacks run without the lock.
   void Close(bool complete) EXCLUDES(mutex) {
     std::vector<std::function<void()>> callbacks;
     {

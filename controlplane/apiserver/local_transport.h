@@ -1,4 +1,4 @@
-// API requests from inside the process: straight into the handlers, without a socket.
+// API requests inside the process: calls the handlers directly, without a socket.
 #pragma once
 
 #include <memory>
@@ -8,8 +8,8 @@
 
 namespace keelson::apiserver {
 
-// `handler` runs on the caller's thread. It must outlive the transport and its streams. `user_agent` is what
-// the requests say of themselves: the part before the first / manages the fields that they write.
+// `handler` runs on the caller's thread and must outlive the transport and its streams. `user_agent`: the
+// User-Agent of the requests; the part before the first / is the field manager.
 std::shared_ptr<client::Transport> NewLocalTransport(http::Handler handler, std::string user_agent = "");
 
 }  // namespace keelson::apiserver

@@ -1,4 +1,4 @@
-// The API server's metrics against those of kube-apiserver 1.36. What it does not have is listed with the
+// Compares the API server's metrics with those of kube-apiserver 1.36. Missing ones are listed with the
 // reason.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

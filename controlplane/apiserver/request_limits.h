@@ -1,4 +1,4 @@
-// What keeps a server that is asked for too much answering: deadlines, and limits of what is under way.
+// Overload protection: request deadlines and in-flight limits.
 #pragma once
 
 #include <atomic>
@@ -9,25 +9,24 @@
 namespace keelson::apiserver {
 
 struct RequestLimits {
-  std::chrono::milliseconds timeout{60000};  // of requests that are no streams; ?timeout= makes it shorter
-  std::chrono::seconds min_watch_timeout{1800};  // of watches that say nothing of their end
+  std::chrono::milliseconds timeout{60000};      // of non-streaming requests; ?timeout= can shorten it
+  std::chrono::seconds min_watch_timeout{1800};  // of watches without timeoutSeconds
   bool priority_and_fairness = true;
-  int seats = 600;  // that priority levels share
-  // Without priority and fairness; 0: any number. With it their sum is what `seats` would be if there were
-  // threads for all.
+  int seats = 600;  // shared by all priority levels
+  // In-flight limits without priority and fairness; 0: unlimited. Upstream's total seats are their sum.
   int max_read_only = 400, max_mutating = 200;
 };
 
-// Sets the request's deadline. kBadRequest: ?timeout= is no duration.
+// Sets the request's deadline. kBadRequest when ?timeout= is not a duration.
 Result<> SetDeadline(Context& context, std::chrono::milliseconds most);
 
-// Refuses with 429; the client may come back in a second.
+// Responds 429 with Retry-After: 1.
 void ReplyTooManyRequests(Context& context);
 
-// Counts requests under way. Thread safe.
-class InflightLimit {
+// Limits the requests in flight. Thread safe.
+class MaxInFlightLimit {
  public:
-  explicit InflightLimit(int most) : most_(most) {}
+  explicit MaxInFlightLimit(int most) : most_(most) {}
   bool Enter() {
     if (count_.fetch_add(1) < most_ || most_ <= 0) return true;
     count_.fetch_sub(1);

@@ -31,7 +31,7 @@ std::vector<std::string> ServedPaths(std::vector<std::string> out, const ApiServ
   return out;
 }
 
-// host:port in URLs that lead here.
+// host:port for URLs to this server.
 std::string ExternalAddress(const ApiServerOptions& options) {
   const KubernetesServiceOptions& service = options.kubernetes_service;
   const std::string& host = options.external_host.empty() ? service.advertise_address : options.external_host;
@@ -46,7 +46,7 @@ ApiServer::Impl::Impl(ApiServerOptions given, registry::Registry& the_registry, 
       registry(the_registry),
       store(the_store),
       authorizer(std::make_shared<UnionAuthorizer>(Authorizers())),
-      follower(store),
+      reflector(store),
       aggregator(registry),
       watches(registry, options.limits.min_watch_timeout),
       backends(store, options.backends),
@@ -73,7 +73,7 @@ ApiServer::Impl::Impl(ApiServerOptions given, registry::Registry& the_registry, 
                                  options.max_token_expiration, options.extend_token_expiration};
     tokens = std::make_unique<TokenIssuer>(registry, authorizer, std::move(issuing));
   }
-  misc = std::make_unique<MiscHandler>(MiscHandler::Options{
+  routes = std::make_unique<NonResourceRoutes>(NonResourceRoutes::Options{
       options.issuers.front(),
       !options.jwks_uri.empty() ? options.jwks_uri
                                 : fmt::format("https://{}/openid/v1/jwks", ExternalAddress(options)),
@@ -105,14 +105,14 @@ Result<> ApiServer::Run(std::stop_token stop, ServiceGroup::Ready ready) {
              }});
   group.Add({"flows", {}, [&](std::stop_token token, ServiceGroup::Ready up) -> Result<> {
                up();
-               impl.hooks.Done(StartHook::kFlowFilter);
+               impl.hooks.Done(PostStartHook::kFlowFilter);
                impl.flow.Run(token);
                return {};
              }});
   group.Add({"roles", {}, [&](std::stop_token token, ServiceGroup::Ready up) {
-               return impl.follower.Run(token, [&] {
-                 impl.hooks.Done(StartHook::kInformers);
-                 impl.hooks.Done(StartHook::kFlowConsumer);
+               return impl.reflector.Run(token, [&] {
+                 impl.hooks.Done(PostStartHook::kInformers);
+                 impl.hooks.Done(PostStartHook::kFlowConsumer);
                  up();
                });
              }});
@@ -124,7 +124,7 @@ Result<> ApiServer::Run(std::stop_token stop, ServiceGroup::Ready ready) {
              }});
   group.Add({"allocation", {"bootstrap"}, [&](std::stop_token token, ServiceGroup::Ready up) -> Result<> {
                up();
-               impl.hooks.Done(StartHook::kServiceRepair);
+               impl.hooks.Done(PostStartHook::kServiceRepair);
                impl.registry.Maintain(token);
                return {};
              }});

@@ -1,4 +1,4 @@
-// The API server: one request from the socket (or from inside the process) to its reply.
+// The API server: from a request (network or in-process) to its response.
 //
 //   authentication -> impersonation -> authorization -> discovery, health, ... or, for resources:
 //   connect (logs, exec, proxies) | reviews | tokens | registry with admission
@@ -31,25 +31,25 @@
 namespace keelson::apiserver {
 
 struct ApiServerOptions {
-  // ---- who is it ----
+  // ---- authentication ----
   std::vector<std::string> issuers = {"https://kubernetes.default.svc"};  // the first one signs
   std::vector<std::string> api_audiences;                                 // empty: the issuers
-  std::vector<http::SigningKey> verify_keys;                              // of ServiceAccount tokens
+  std::vector<http::SigningKey> verify_keys;                              // for ServiceAccount tokens
   std::optional<http::SigningKey> signing_key;                            // none: no TokenRequest
   std::chrono::seconds max_token_expiration{int64_t{1} << 32};
   bool extend_token_expiration = true, look_tokens_up = true, bootstrap_tokens = false;
   std::string jwks_uri;  // empty: this server's
   StaticTokens static_tokens;
-  std::vector<std::shared_ptr<TokenVerifier>> token_verifiers;  // asked after all others
+  std::vector<std::shared_ptr<TokenVerifier>> token_verifiers;  // tried last
   AnonymousOptions anonymous;
-  AuthenticationInfo authentication;  // also told to servers that extend the API
+  AuthenticationInfo authentication;  // also published for extension API servers
 
-  // ---- may they ----
-  // In order. Node and RBAC are made here, from this server's objects; others come ready.
+  // ---- authorization ----
+  // In order. The server creates Node and RBAC from its own objects; others are passed in.
   struct AuthorizerEntry {
     enum class Kind { kNode, kRbac, kOther } kind;
     std::shared_ptr<const Authorizer> other = nullptr;
-    std::string type = "", name = "";  // of others, as configured
+    std::string type = "", name = "";  // of `other`, as configured
   };
   std::vector<AuthorizerEntry> authorizers = {{AuthorizerEntry::Kind::kNode}, {AuthorizerEntry::Kind::kRbac}};
 
@@ -57,48 +57,48 @@ struct ApiServerOptions {
 
   BackendClients::Options backends;
   KubernetesServiceOptions kubernetes_service;
-  std::string external_host;  // in URLs that lead here; empty: the advertised address
+  std::string external_host;  // in URLs to this server; empty: the advertised address
   ApiEnablement enablement;
   AdmissionConfig admission;
-  std::unique_ptr<audit::Auditor> auditor;  // null: nothing is recorded
+  std::unique_ptr<audit::Auditor> auditor;  // null: no audit
   RequestLimits limits;
   std::function<Result<>()> check_kms;         // for /readyz; may be empty
   std::vector<std::string> flags;              // "name=value", for /flagz
-  bool statusz = true, flagz = true;           // the pages of these names
+  bool statusz = true, flagz = true;           // serve these pages
   bool profiling = true;                       // /debug/pprof/
-  std::chrono::seconds metric_resolution{15};  // between two looks at what a node and its pods use
+  std::chrono::seconds metric_resolution{15};  // scrape interval of the kubelets' resource metrics
 };
 
 class ApiServer {
  public:
-  // `registry` and `store` outlive the server.
+  // `registry` and `store` must outlive the server.
   ApiServer(ApiServerOptions options, registry::Registry& registry, storage::Store& store);
   ~ApiServer();
 
-  // What serves the socket.
+  // Handles a request from the network.
   void Handle(std::shared_ptr<const http::ServerRequest> request,
               std::shared_ptr<http::ResponseWriter> writer);
-  // The same with the user known: for requests from inside the process.
+  // Handles an in-process request of a known user.
   void HandleAs(const User& user, std::shared_ptr<const http::ServerRequest> request,
                 std::shared_ptr<http::ResponseWriter> writer);
 
-  // Starts the registry, follows roles and bindings, makes what every cluster has, calls ready(), and keeps
-  // all of it so until `stop`. The store is ready before.
+  // Starts the registry, fills the RBAC and node indexes, creates the bootstrap objects, calls ready(), and
+  // maintains all of it until `stop`. The store must be ready before.
   Result<> Run(std::stop_token stop, ServiceGroup::Ready ready);
 
-  // ---- who is let in, and may do what, from the next request on; thread safe ----
-  // What was given in the options is replaced. No key to sign with: the one that there is stays.
+  // ---- reload of authentication and authorization; applies to later requests; thread safe ----
+  // These replace the settings in the options. Without `signing_key` the current one stays.
   void SetKeys(std::vector<http::SigningKey> verify_keys, std::optional<http::SigningKey> signing_key);
   void SetStaticTokens(StaticTokens tokens);
   void SetTokenVerifiers(std::vector<std::shared_ptr<TokenVerifier>> verifiers);
   void SetAuthorizers(std::vector<ApiServerOptions::AuthorizerEntry> authorizers);
 
-  // /readyz fails from now on; everything else goes on.
+  // Makes /readyz fail; requests are still served.
   void BeginShutdown();
-  // Ends the watches that are open.
+  // Ends all open watches.
   void EndWatches();
 
-  // In-process requests as `user`, from the program that `user_agent` names.
+  // A transport for in-process requests as `user`, with `user_agent`.
   std::shared_ptr<client::Transport> TransportFor(User user, std::string user_agent = "");
 
  private:

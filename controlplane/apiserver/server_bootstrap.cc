@@ -7,7 +7,7 @@ namespace {
 
 constexpr std::chrono::seconds kServiceCheckPeriod{10};
 
-// A consistent read: it succeeds when etcd has a leader and the caches keep up with it.
+// A consistent read succeeds when etcd has a leader and the caches are up to date.
 Result<> AskEtcd(storage::Store& store) {
   constexpr std::chrono::seconds kPatience{2};
   auto read = store.Get(api::ResourceOf<corev1::Namespace>(), "default", "",
@@ -18,7 +18,7 @@ Result<> AskEtcd(storage::Store& store) {
 
 }  // namespace
 
-// What is not live is no reason to start this server again: that does not bring etcd back.
+// Not part of /livez: restarting this server would not fix etcd.
 std::vector<HealthCheck> ApiServer::Impl::HealthChecks() {
   auto etcd = [this] { return AskEtcd(store); };
   std::vector<HealthCheck> checks = {
@@ -43,17 +43,17 @@ std::vector<HealthCheck> ApiServer::Impl::HealthChecks() {
 
 Result<> ApiServer::Impl::Bootstrap(std::stop_token stop) {
   RETURN_IF_ERROR(EnsureSystemNamespaces(registry, stop));
-  hooks.Done(StartHook::kSystemNamespaces);
+  hooks.Done(PostStartHook::kSystemNamespaces);
   RETURN_IF_ERROR(EnsureBootstrapRoles(registry, options.gate_on, stop));
-  hooks.Done(StartHook::kRoles);
+  hooks.Done(PostStartHook::kRoles);
   RETURN_IF_ERROR(EnsurePriorityClasses(registry, stop));
-  hooks.Done(StartHook::kPriorityClasses);
+  hooks.Done(PostStartHook::kPriorityClasses);
   RETURN_IF_ERROR(flowcontrol::EnsureBootstrapObjects(registry, stop));
-  hooks.Done(StartHook::kFlowProducer);
+  hooks.Done(PostStartHook::kFlowProducer);
   return {};
 }
 
-// The kubernetes Service comes after ready(): an address that may not be in it must not keep the server down.
+// After ready(): an invalid advertise address must not prevent the start.
 Result<> ApiServer::Impl::RunBootstrap(std::stop_token stop, const ServiceGroup::Ready& ready) {
   RETURN_IF_ERROR(registry.Start(stop));
   Mutex mutex;
@@ -79,8 +79,8 @@ Result<> ApiServer::Impl::RunBootstrap(std::stop_token stop, const ServiceGroup:
     }
     if (done) failing = false;
     if (first) {
-      hooks.Done(StartHook::kKubernetesService);
-      hooks.Done(StartHook::kAuthenticationInfo);
+      hooks.Done(PostStartHook::kKubernetesService);
+      hooks.Done(PostStartHook::kAuthenticationInfo);
       ready();
     }
     Result<> flows = flowcontrol::EnsureBootstrapObjects(registry, stop);

@@ -15,7 +15,7 @@ Error NoSuchPath() {
   return Error(Code::kNotFound, "the server could not find the requested resource").WithDetails({});
 }
 
-// Anybody may ask for these, also before roles have been read.
+// Always allowed, even before roles are loaded.
 bool IsPublicPath(const std::string& path) {
   for (std::string_view prefix : {"/healthz", "/livez", "/readyz"}) {
     if (path == prefix || path.rfind(std::string(prefix) + "/", 0) == 0) return true;
@@ -23,7 +23,7 @@ bool IsPublicPath(const std::string& path) {
   return false;
 }
 
-// Objects that are answers and nothing more make no tables.
+// Review objects have no table form.
 Forms FormsOf(const Context& context) {
   if (context.info.verb == "watch") return Forms::kWatch;
   const api::ResourceInfo& row = *context.resource;
@@ -56,7 +56,7 @@ void CountDecision(const Decision& decision, std::chrono::duration<double> took)
   authorization_seconds.HistogramWith({result}).Observe(took.count());
 }
 
-// Of served versions of the API; removal is planned for none of these.
+// API versions deprecated upstream; none has a removal date.
 std::string_view DeprecationOf(const api::ResourceInfo& row) {
   if (!row.group.empty()) return "";
   if (row.kind == "Endpoints")
@@ -95,7 +95,7 @@ void ApiServer::Impl::Dispatch(Context& context) {
   }
   if (!context.info.is_resource) return HandlePath(context);
   if (Result<> found = FindRow(context); !found) return ReplyError(context, found.error());
-  // What comes from a kubelet or a pod is in the form that it comes in.
+  // Responses of kubelets and pods keep their form.
   if (!ConnectHandler::Serves(*context.resource)) {
     Result<Output> output = NegotiateOutput(*context.request, FormsOf(context));
     if (!output) return ReplyError(context, output.error());
@@ -113,20 +113,20 @@ Result<> ApiServer::Impl::FindRow(Context& context) const {
   context.resource = api::FindResource(info.group, info.version, info.FullResource());
   if (!context.resource || !options.enablement.Serves(*context.resource)) return NoSuchPath();
   const api::ResourceInfo& row = *context.resource;
-  // A namespace's own path names it twice over.
+  // The path of a namespace contains its name as namespace and as name.
   bool in_namespace = !info.ns.empty() && info.resource != "namespaces";
   if (!row.namespaced && in_namespace) return NoSuchPath();
   bool named =
       !info.name.empty() && info.verb != "list" && info.verb != "watch" && info.verb != "deletecollection";
   bool needs_namespace = named || info.verb == "create" || info.verb == "deletecollection";
   if (row.namespaced && info.ns.empty() && needs_namespace) return named ? NoSuchPath() : MethodNotAllowed();
-  // What is behind a proxy may know methods that have no verb.
+  // A proxied server may support methods without a verb.
   bool proxied_options = info.subresource == "proxy" && context.request->method == "OPTIONS";
   if ((info.verb.empty() || !row.HasVerb(info.verb)) && !proxied_options) return MethodNotAllowed();
   bool wants_name = info.verb == "update" || info.verb == "patch";
   if (wants_name && info.name.empty()) return MethodNotAllowed();
   if (info.verb == "create" && !row.IsSubresource() && !info.name.empty()) return MethodNotAllowed();
-  // RBAC was asked about a namespace in that namespace; it is stored outside of all.
+  // Authorization uses the namespace as scope; storage treats it as cluster-scoped.
   if (!row.namespaced) context.info.ns.clear();
   return {};
 }
@@ -149,7 +149,7 @@ void ApiServer::Impl::HandleResource(Context& context) {
 
 void ApiServer::Impl::HandlePath(Context& context) {
   if (health.Handle(context) || discovery.Handle(context) || openapi.Handle(context) ||
-      pages.Handle(context) || misc->Handle(context))
+      pages.Handle(context) || routes->Handle(context))
     return;
   if (context.info.path.rfind("/api", 0) == 0) return ReplyError(context, NoSuchPath());
   ReplyText(context, 404, "text/plain; charset=utf-8", "404 page not found\n");

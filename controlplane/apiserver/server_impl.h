@@ -1,6 +1,6 @@
-// The parts of the API server, and what it does with them: server.cc makes and runs them, server_setup.cc
-// says who is let in and what is followed, server_request.cc takes a request in and sees it off,
-// server_dispatch.cc finds who answers it, server_bootstrap.cc makes what every cluster has.
+// The parts of the API server. server.cc creates and runs them; server_setup.cc configures authentication,
+// authorization and index updates; server_request.cc begins and ends requests; server_dispatch.cc finds the
+// handler; server_bootstrap.cc creates the bootstrap objects.
 #pragma once
 
 #include <atomic>
@@ -15,19 +15,19 @@
 #include "controlplane/apiserver/discovery.h"
 #include "controlplane/apiserver/endpoints/request_metrics.h"
 #include "controlplane/apiserver/flowcontrol/controller.h"
-#include "controlplane/apiserver/follower.h"
 #include "controlplane/apiserver/handlers/debug_pages.h"
-#include "controlplane/apiserver/handlers/misc.h"
+#include "controlplane/apiserver/handlers/non_resource_routes.h"
 #include "controlplane/apiserver/handlers/openapi.h"
 #include "controlplane/apiserver/handlers/resource.h"
 #include "controlplane/apiserver/handlers/reviews.h"
 #include "controlplane/apiserver/handlers/token_request.h"
 #include "controlplane/apiserver/handlers/watch.h"
 #include "controlplane/apiserver/health.h"
+#include "controlplane/apiserver/post_start_hooks.h"
+#include "controlplane/apiserver/reflector.h"
+#include "controlplane/apiserver/resource_metrics/handler.h"
+#include "controlplane/apiserver/resource_metrics/scraper.h"
 #include "controlplane/apiserver/server.h"
-#include "controlplane/apiserver/start_hooks.h"
-#include "controlplane/apiserver/usage/handler.h"
-#include "controlplane/apiserver/usage/scraper.h"
 #include "lib/base/mutex.h"
 
 namespace keelson::apiserver {
@@ -36,7 +36,7 @@ struct ApiServer::Impl {
   Impl(ApiServerOptions given, registry::Registry& the_registry, storage::Store& the_store);
 
   Result<> Authorize(const Context& context) const;
-  // The request's id, record and deadline. `who` null: nobody knows.
+  // Sets the request's ID, audit record and deadline. `who` null: unknown user.
   Result<> Begin(Context& context, const User* who, const std::optional<Impersonation>& acting);
   void EndAudit(const Context& context) const;
   void Admit(const std::shared_ptr<Context>& context, SteadyTime came);
@@ -56,13 +56,13 @@ struct ApiServer::Impl {
   void FollowRoles();
   void FollowNodeObjects();
 
-  // What Set...() replaces in the options is guarded; the rest is as it was given.
+  // Guards the options that Set...() replaces; the others are constant.
   Mutex reload_mutex;
   ApiServerOptions options;
   registry::Registry& registry;
   storage::Store& store;
   std::atomic<bool> stopping{false};
-  StartHooks hooks;
+  PostStartHooks hooks;
 
   std::shared_ptr<RbacAuthorizer> rbac = std::make_shared<RbacAuthorizer>();
   std::shared_ptr<NodeGraph> graph = std::make_shared<NodeGraph>();
@@ -70,8 +70,8 @@ struct ApiServer::Impl {
   std::unique_ptr<Authenticator> authenticator;
   std::unique_ptr<AdmissionChain> admission;
   std::unique_ptr<TokenIssuer> tokens;
-  std::unique_ptr<MiscHandler> misc;
-  Follower follower;
+  std::unique_ptr<NonResourceRoutes> routes;
+  Reflector reflector;
   RoleAggregator aggregator;
   WatchManager watches;
   BackendClients backends;
@@ -86,7 +86,7 @@ struct ApiServer::Impl {
   OpenApiHandler openapi;
   DebugPages pages;
   RequestMetrics request_metrics;
-  InflightLimit read_only, mutating;
+  MaxInFlightLimit read_only, mutating;
   flowcontrol::Controller flow;
 };
 

@@ -64,7 +64,7 @@ Result<> ApiServer::Impl::Begin(Context& context, const User* who,
   return long_running ? Result<>() : SetDeadline(context, options.limits.timeout);
 }
 
-// Of what goes on its writer says when it is over.
+// The writer of a long-running request reports its end.
 void ApiServer::Impl::EndAudit(const Context& context) const {
   if (!context.audit) return;
   for (const auto& [name, value] : context.audit_annotations) context.audit->Annotate(name, value);
@@ -72,12 +72,12 @@ void ApiServer::Impl::EndAudit(const Context& context) const {
     (void)context.audit->Emit(audit::Stage::kResponseComplete, context.status);
 }
 
-// Now, later or never, as the server's load has it. Streams have no seats; watches only while they begin.
+// Runs now, later or never, depending on the load. Streams have no seats; watches only during their start.
 void ApiServer::Impl::Admit(const std::shared_ptr<Context>& context, SteadyTime came) {
   const RequestInfo& info = context->info;
   if (audit::IsLongRunning(info) && info.verb != "watch") return Serve(*context, came);
   if (!options.limits.priority_and_fairness) {
-    InflightLimit& limit = IsMutating(info) ? mutating : read_only;
+    MaxInFlightLimit& limit = IsMutating(info) ? mutating : read_only;
     if (context->user.InGroup(kGroupMasters)) return Serve(*context, came);
     if (!limit.Enter()) return Refuse(*context, came);
     Serve(*context, came);
@@ -114,7 +114,7 @@ void ApiServer::Impl::Serve(Context& context, SteadyTime came) {
   try {
     Dispatch(context);
   } catch (const std::exception& error) {
-    // No exception is meant to get here: what a library threw must not take the server down.
+    // Exceptions are not expected here, but one from a library must not stop the server.
     log::Error("Request failed unexpectedly", {{"path", context.info.path}, {"error", error.what()}});
     if (context.audit) (void)context.audit->Emit(audit::Stage::kPanic, 500);
     if (context.status == 0) ReplyError(context, Error(Code::kInternal, "Internal error occurred"));

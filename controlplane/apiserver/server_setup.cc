@@ -11,8 +11,8 @@
 
 namespace keelson::apiserver {
 
-// A thread answers one request, so there are fewer seats than upstream has; what a write's watchers cost is
-// told in upstream's.
+// Each request uses a thread, so there are fewer seats than upstream has. The cost of a write's watchers uses
+// upstream's scale.
 flowcontrol::Controller::Options ApiServer::Impl::FlowOptions() {
   const RequestLimits& limits = options.limits;
   flowcontrol::Controller::Options out;
@@ -33,19 +33,19 @@ flowcontrol::Controller::Options ApiServer::Impl::FlowOptions() {
 void ApiServer::Impl::FollowFlows() {
   using api::flowcontrol::v1::FlowSchema;
   using api::flowcontrol::v1::PriorityLevelConfiguration;
-  follower.Add({&api::ResourceOf<FlowSchema>(),
-                [this](const storage::ObjectPtr& object) {
-                  flow.Put(std::static_pointer_cast<const FlowSchema>(object->Decode()));
-                },
-                [this](const std::string& key) { flow.RemoveSchema(key); }});
-  follower.Add({&api::ResourceOf<PriorityLevelConfiguration>(),
-                [this](const storage::ObjectPtr& object) {
-                  flow.Put(std::static_pointer_cast<const PriorityLevelConfiguration>(object->Decode()));
-                },
-                [this](const std::string& key) { flow.RemoveLevel(key); }});
+  reflector.Add({&api::ResourceOf<FlowSchema>(),
+                 [this](const storage::ObjectPtr& object) {
+                   flow.Put(std::static_pointer_cast<const FlowSchema>(object->Decode()));
+                 },
+                 [this](const std::string& key) { flow.RemoveSchema(key); }});
+  reflector.Add({&api::ResourceOf<PriorityLevelConfiguration>(),
+                 [this](const storage::ObjectPtr& object) {
+                   flow.Put(std::static_pointer_cast<const PriorityLevelConfiguration>(object->Decode()));
+                 },
+                 [this](const std::string& key) { flow.RemoveLevel(key); }});
 }
 
-// system:masters is asked first: no mode and no webhook can lock the owner out.
+// system:masters comes first: no mode or webhook can lock out the administrator.
 UnionAuthorizer::List ApiServer::Impl::Authorizers() const {
   using Kind = ApiServerOptions::AuthorizerEntry::Kind;
   UnionAuthorizer::List all = {std::make_shared<MastersAuthorizer>()};
@@ -89,10 +89,10 @@ Authenticator::Options ApiServer::Impl::AuthenticatorOptions() const {
 void ApiServer::SetKeys(std::vector<http::SigningKey> verify_keys,
                         std::optional<http::SigningKey> signing_key) {
   MutexLock lock(impl_->reload_mutex);
-  impl_->misc->SetKeys(verify_keys);
+  impl_->routes->SetKeys(verify_keys);
   impl_->options.verify_keys = std::move(verify_keys);
   impl_->authenticator->Replace(impl_->AuthenticatorOptions());
-  // Last: whoever gets a token of the new key is let in with it.
+  // Last: tokens signed with the new key must be accepted before they are issued.
   if (signing_key && impl_->tokens) impl_->tokens->SetKey(std::move(*signing_key));
 }
 
@@ -114,12 +114,12 @@ void ApiServer::SetAuthorizers(std::vector<ApiServerOptions::AuthorizerEntry> au
   impl_->authorizer->Replace(impl_->Authorizers());
 }
 
-// Keeps the node authorizer's graph.
+// Updates the node authorizer's graph.
 void ApiServer::Impl::FollowNodeObjects() {
   auto follow = [this](auto* kind) {
     using Kind = std::remove_pointer_t<decltype(kind)>;
     const api::ResourceInfo& info = api::ResourceOf<Kind>();
-    follower.Add(
+    reflector.Add(
         {&info,
          [this](const storage::ObjectPtr& object) {
            graph->Put(static_cast<const Kind&>(*object->Decode()));
@@ -134,31 +134,31 @@ void ApiServer::Impl::FollowNodeObjects() {
 }
 
 void ApiServer::Impl::FollowRoles() {
-  follower.Add({&api::ResourceOf<rbacv1::ClusterRole>(),
-                [this](const storage::ObjectPtr& object) {
-                  auto role = std::static_pointer_cast<const rbacv1::ClusterRole>(object->Decode());
-                  rbac->Put(*role);
-                  aggregator.Put(std::move(role));
-                },
-                [this](const std::string& key) {
-                  rbac->RemoveRole(key);
-                  aggregator.Remove(key);
-                }});
-  follower.Add({&api::ResourceOf<rbacv1::Role>(),
-                [this](const storage::ObjectPtr& object) {
-                  rbac->Put(static_cast<const rbacv1::Role&>(*object->Decode()));
-                },
-                [this](const std::string& key) { rbac->RemoveRole(key); }});
-  follower.Add({&api::ResourceOf<rbacv1::ClusterRoleBinding>(),
-                [this](const storage::ObjectPtr& object) {
-                  rbac->Put(static_cast<const rbacv1::ClusterRoleBinding&>(*object->Decode()));
-                },
-                [this](const std::string& key) { rbac->RemoveBinding(key); }});
-  follower.Add({&api::ResourceOf<rbacv1::RoleBinding>(),
-                [this](const storage::ObjectPtr& object) {
-                  rbac->Put(static_cast<const rbacv1::RoleBinding&>(*object->Decode()));
-                },
-                [this](const std::string& key) { rbac->RemoveBinding(key); }});
+  reflector.Add({&api::ResourceOf<rbacv1::ClusterRole>(),
+                 [this](const storage::ObjectPtr& object) {
+                   auto role = std::static_pointer_cast<const rbacv1::ClusterRole>(object->Decode());
+                   rbac->Put(*role);
+                   aggregator.Put(std::move(role));
+                 },
+                 [this](const std::string& key) {
+                   rbac->RemoveRole(key);
+                   aggregator.Remove(key);
+                 }});
+  reflector.Add({&api::ResourceOf<rbacv1::Role>(),
+                 [this](const storage::ObjectPtr& object) {
+                   rbac->Put(static_cast<const rbacv1::Role&>(*object->Decode()));
+                 },
+                 [this](const std::string& key) { rbac->RemoveRole(key); }});
+  reflector.Add({&api::ResourceOf<rbacv1::ClusterRoleBinding>(),
+                 [this](const storage::ObjectPtr& object) {
+                   rbac->Put(static_cast<const rbacv1::ClusterRoleBinding&>(*object->Decode()));
+                 },
+                 [this](const std::string& key) { rbac->RemoveBinding(key); }});
+  reflector.Add({&api::ResourceOf<rbacv1::RoleBinding>(),
+                 [this](const storage::ObjectPtr& object) {
+                   rbac->Put(static_cast<const rbacv1::RoleBinding&>(*object->Decode()));
+                 },
+                 [this](const std::string& key) { rbac->RemoveBinding(key); }});
 }
 
 }  // namespace keelson::apiserver

@@ -24,7 +24,7 @@ metrics::Family& step_seconds = metrics::Histograms(
 
 }  // namespace
 
-// A plugin, or the chain as a whole (null), with its histograms, looked up once each.
+// A plugin with its histograms, or (null) the histograms of the whole chain.
 struct AdmissionChain::Timed {
   explicit Timed(std::unique_ptr<AdmissionPlugin> p) : plugin(std::move(p)) {}
 

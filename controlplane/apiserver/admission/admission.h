@@ -1,4 +1,4 @@
-// Built-in admission: plugins that complete or refuse an object on its way into the store. One file each.
+// Built-in admission: plugins that change or reject an object before it is stored. One plugin per file.
 #pragma once
 
 #include <map>
@@ -13,16 +13,16 @@
 
 namespace keelson::apiserver {
 
-// What plugins have to say besides yes and no.
+// Warnings and annotations that plugins add to a request.
 struct AdmissionNotes {
-  std::vector<std::string> warnings;               // for the client, when the request is admitted
+  std::vector<std::string> warnings;               // for the client, if the request is admitted
   std::map<std::string, std::string> annotations;  // for the audit log: "pod-security.kubernetes.io/exempt"
 };
 
 struct AdmissionRequest {
   registry::Operation operation;
   const api::ResourceInfo& info;   // may be a subresource's row
-  std::string_view ns, name;       // name: of the URL, empty on create
+  std::string_view ns, name;       // name: from the URL; empty on create
   api::Message* object;            // new state; null on delete
   const api::Message* old_object;  // null on create
   const User& user;
@@ -36,10 +36,10 @@ struct AdmissionRequest {
   bool Creates() const { return operation == registry::Operation::kCreate; }
   bool Updates() const { return operation == registry::Operation::kUpdate; }
   bool Deletes() const { return operation == registry::Operation::kDelete; }
-  // "pods" of "pods/status", and "status" of it.
+  // MainResource(): "pods" of "pods/status". Subresource(): "status", or empty.
   std::string_view MainResource() const { return info.resource.substr(0, info.resource.find('/')); }
   std::string_view Subresource() const;
-  // Of the URL or the object; what it will be generated from where there is neither.
+  // The name in the URL or the object, else its generateName.
   std::string Name() const;
 
   template <typename T>
@@ -60,8 +60,8 @@ class AdmissionPlugin {  // thread safe; calls may be repeated for one request
   virtual Result<> Validate(const AdmissionRequest&) { return {}; }
 };
 
-// All plugins mutate, in order; then, when the object is as it will be stored, all validate. Times of each go
-// to the metrics apiserver_admission_*.
+// Runs Mutate of all plugins in order, then, on the final object, Validate of all plugins. Records the
+// durations in apiserver_admission_*. Returns the first error.
 class AdmissionChain {
  public:
   explicit AdmissionChain(std::vector<std::unique_ptr<AdmissionPlugin>> plugins);
@@ -77,7 +77,7 @@ class AdmissionChain {
   std::unique_ptr<Timed> whole_;
 };
 
-// 403 as admission says it: pods "x" is forbidden: why
+// kForbidden, worded as upstream: pods "x" is forbidden: why
 Error NotAdmitted(const AdmissionRequest& request, std::string_view why);
 
 }  // namespace keelson::apiserver

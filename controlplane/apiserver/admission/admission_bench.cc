@@ -1,5 +1,5 @@
-// What admission adds to the creation of a pod: all plugins that run by default, both phases, with the
-// namespace's LimitRange, ServiceAccount, PriorityClass and Pod Security labels in the caches.
+// The cost of admission for the creation of a pod: all default plugins, both phases, with the namespace's
+// LimitRange, ServiceAccount, PriorityClass and Pod Security labels in the caches.
 #include <benchmark/benchmark.h>
 
 #include <cstdio>

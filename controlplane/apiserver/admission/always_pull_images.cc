@@ -1,5 +1,5 @@
-// Images are pulled anew for every container, so that only those who have the credentials run private ones
-// that happen to lie on a node.
+// AlwaysPullImages: every container pulls its image, so that a pod cannot use a private image from the node's
+// cache without credentials.
 #include <set>
 
 #include "controlplane/apiserver/admission/plugins.h"
@@ -22,7 +22,7 @@ std::set<std::string> Images(const corev1::PodSpec& spec) {
   return images;
 }
 
-// An update with no image that was not there before is none of this plugin's business.
+// Ignores an update that adds no new image.
 bool HasNewImage(const AdmissionRequest& request) {
   if (!request.Updates()) return true;
   const std::set<std::string> before = Images(request.OldObject<corev1::Pod>().spec());
@@ -50,7 +50,7 @@ class AlwaysPullImages : public AdmissionPlugin {
     return {};
   }
 
-  // Others may have changed it since.
+  // A later plugin may have changed it.
   Result<> Validate(const AdmissionRequest& request) override {
     if (!Concerns(request) || !HasNewImage(request)) return {};
     const corev1::PodSpec& spec = request.Object<corev1::Pod>().spec();

@@ -34,7 +34,7 @@ Result<CertificateSubject> SubjectOfRequest(std::string_view pem) {
     const int kind = OBJ_obj2nid(X509_NAME_ENTRY_get_object(entry));
     if (kind != NID_commonName && kind != NID_organizationName) continue;
     std::optional<std::string> text = Text(entry);
-    // What cannot be read might be read as anything by others.
+    // Reject what cannot be parsed: other parsers might read it differently.
     if (!text) return Error(Code::kBadRequest, "a name in the subject cannot be read");
     if (kind == NID_commonName) {
       out.common_name = std::move(*text);

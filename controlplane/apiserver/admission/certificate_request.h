@@ -1,4 +1,4 @@
-// Whom a certificate signing request (RFC 2986) asks a certificate for.
+// The subject of a certificate signing request (RFC 2986).
 #pragma once
 
 #include <string>
@@ -10,11 +10,11 @@
 namespace keelson::apiserver {
 
 struct CertificateSubject {
-  std::string common_name;                 // the last, if there are several
+  std::string common_name;                 // the last one, if there are several
   std::vector<std::string> organizations;  // in order
 };
 
-// kBadRequest for what is no request in PEM, or has a name that cannot be read.
+// kBadRequest when `pem` is not a certificate request, or its subject cannot be parsed.
 Result<CertificateSubject> SubjectOfRequest(std::string_view pem);
 
 }  // namespace keelson::apiserver

@@ -1,5 +1,5 @@
-// Certificate signing requests: who approves and who signs for a signer needs to be allowed to, and nobody
-// asks for a client certificate in the group of those who may do everything.
+// Certificate signing requests: CertificateApproval, CertificateSigning and CertificateSubjectRestriction.
+// Approving and signing need permission for the signer; client certificates for system:masters are rejected.
 #include <memory>
 
 #include <fmt/format.h>
@@ -18,7 +18,7 @@ using Csr = api::certificates::v1::CertificateSigningRequest;
 constexpr char kGroup[] = "certificates.k8s.io";
 constexpr char kClientSigner[] = "kubernetes.io/kube-apiserver-client";
 
-// Of the signer itself, or of all signers of its domain.
+// Permission for the signer, or for all signers of its domain.
 bool MayUseSigner(const Authorizer& authorizer, const User& user, std::string_view verb,
                   const std::string& signer) {
   RequestInfo info;
@@ -60,7 +60,7 @@ class CertificateSigning : public AdmissionPlugin {
   Result<> Validate(const AdmissionRequest& request) override {
     if (!request.Updates() || !request.Is(kGroup, "certificatesigningrequests/status")) return {};
     const auto &now = request.Object<Csr>(), &before = request.OldObject<Csr>();
-    // Only who issues a certificate, or says that none will be, acts for the signer.
+    // Only issuing a certificate, or setting Failed, counts as signing.
     if (now.status().certificate() == before.status().certificate() && Failures(now) == Failures(before))
       return {};
     const std::string& signer = before.spec().signer_name();

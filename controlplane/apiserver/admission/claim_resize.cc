@@ -1,4 +1,4 @@
-// PersistentVolumeClaimResize: only bound claims of a class that allows it grow.
+// PersistentVolumeClaimResize: only bound claims of a class with allowVolumeExpansion may grow.
 #include "controlplane/apiserver/admission/plugins.h"
 #include "lib/api/proto/storage_v1.pb.h"
 #include "lib/k8s/pods/pod_resources.h"

@@ -119,7 +119,7 @@ constexpr Section kSections[] = {
     {"ResourceQuota", ReadResourceQuota},
 };
 
-// A plugin's settings: in place, or in a file relative to `directory`.
+// A plugin's configuration: inline, or in a file relative to `directory`.
 Result<> ReadPlugin(ConfigReader& item, const std::string& directory, AdmissionConfig& config) {
   const std::string name = item.Text("name"), path = item.Text("path");
   const bool in_place = item.Has("configuration");

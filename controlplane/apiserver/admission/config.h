@@ -1,5 +1,5 @@
-// What an operator can say of admission: which plugins run, and their settings (the file of
-// --admission-control-config-file, kind AdmissionConfiguration of apiserver.config.k8s.io/v1).
+// Admission settings: enabled plugins, and plugin configurations from --admission-control-config-file (kind
+// AdmissionConfiguration, apiserver.config.k8s.io/v1).
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ struct PodSecurityConfig {
   struct Mode {
     std::string level = "privileged", version = "latest";
   };
-  Mode enforce, audit, warn;  // of namespaces that say nothing
+  Mode enforce, audit, warn;  // defaults for namespaces without labels
   std::set<std::string, std::less<>> exempt_usernames, exempt_namespaces, exempt_runtime_classes;
 };
 
@@ -30,7 +30,7 @@ struct EventRateLimitConfig {
   std::vector<Limit> limits;
 };
 
-// kind ResourceQuotaConfiguration: what may only be had where a quota speaks of it.
+// kind ResourceQuotaConfiguration: resources that may be consumed only where a quota covers them.
 struct ResourceQuotaConfig {
   struct Scope {
     std::string name, op;
@@ -45,17 +45,17 @@ struct ResourceQuotaConfig {
 };
 
 struct AdmissionConfig {
-  std::set<std::string, std::less<>> enabled, disabled;  // names that the flags gave
+  std::set<std::string, std::less<>> enabled, disabled;  // plugin names from the flags
   PodSecurityConfig pod_security;
   EventRateLimitConfig event_rate_limit;
   ResourceQuotaConfig resource_quota;
   int64_t not_ready_toleration_seconds = 300, unreachable_toleration_seconds = 300;
 };
 
-// From the flags. `file` may be empty; settings of a plugin are in it, or in a file that it names.
+// Reads the flags' settings. `file` may be empty; it contains plugin configurations or paths to them.
 Result<AdmissionConfig> ReadAdmissionConfig(const std::vector<std::string>& enable,
                                             const std::vector<std::string>& disable, const std::string& file);
-// The settings alone. Relative paths are below `directory`.
+// Parses the configuration file only. Relative paths are below `directory`.
 Result<> ParseAdmissionConfiguration(std::string_view yaml, const std::string& directory,
                                      AdmissionConfig& config);
 

@@ -95,8 +95,8 @@ TEST(AdmissionConfig, BadSettings) {
   }
 }
 
-// Upstream's plugins in the order in which they run. What is on by default and not built in is a difference
-// that docs/differences.md lists, as is NodeRestriction.
+// Upstream's plugins in execution order. Plugins that upstream enables by default and that are missing here
+// are listed in docs/differences.md, as is NodeRestriction.
 struct KnownPlugin {
   const char* name;
   bool on;
@@ -152,7 +152,7 @@ TEST(AdmissionConfig, PluginsAreUpstreamsInUpstreamsOrder) {
     const std::string name = plugin.name;
     if (plugin.built) built.push_back(plugin.name);
     EXPECT_EQ(IsForeignPlugin(name), !plugin.built) << name;
-    // Each may be switched off; only what is there may be switched on.
+    // Each may be disabled; only implemented ones may be enabled.
     EXPECT_TRUE(ReadAdmissionConfig({}, {name}, "")) << name;
     if (name == "EventRateLimit") continue;  // needs a configuration
     Result<AdmissionConfig> enabled = ReadAdmissionConfig({name}, {}, "");

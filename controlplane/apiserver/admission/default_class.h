@@ -1,4 +1,4 @@
-// Which of several classes (storage, ingress) is the default of those who name none.
+// Selects the default class (storage, ingress) for objects that name none.
 #pragma once
 
 #include <memory>
@@ -9,7 +9,7 @@
 
 namespace keelson::apiserver {
 
-// Annotated with "true": the youngest, by name among equals. Null: there is none.
+// Returns the newest class annotated as default with "true", by name if equally old; null: none.
 template <typename T>
 std::shared_ptr<const T> DefaultClass(storage::Store& store, std::initializer_list<const char*> annotations) {
   std::shared_ptr<const T> best;

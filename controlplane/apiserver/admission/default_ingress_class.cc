@@ -1,4 +1,4 @@
-// Ingresses that do not say which class they are of get the default one.
+// DefaultIngressClass: sets the default class on Ingresses without one.
 #include "controlplane/apiserver/admission/default_class.h"
 #include "controlplane/apiserver/admission/plugins.h"
 #include "lib/api/proto/networking_v1.pb.h"

@@ -1,4 +1,4 @@
-// Claims that do not say which class they want get the default one.
+// DefaultStorageClass: sets the default class on claims without one.
 #include "controlplane/apiserver/admission/default_class.h"
 #include "controlplane/apiserver/admission/plugins.h"
 #include "lib/api/proto/storage_v1.pb.h"
@@ -16,7 +16,7 @@ class DefaultStorageClass : public AdmissionPlugin {
     auto& claim = request.Object<corev1::PersistentVolumeClaim>();
     const bool named = claim.spec().has_storage_class_name() ||
                        claim.metadata().annotations().count("volume.beta.kubernetes.io/storage-class");
-    if (named) return {};  // also with an empty name: no class, then
+    if (named) return {};  // an empty name means no class
     auto found = DefaultClass<api::storage::v1::StorageClass>(
         store_,
         {"storageclass.kubernetes.io/is-default-class", "storageclass.beta.kubernetes.io/is-default-class"});

@@ -1,4 +1,4 @@
-// Pods stay on a node that is not ready or not reachable for five minutes, unless they say otherwise.
+// DefaultTolerationSeconds: by default pods tolerate not-ready and unreachable nodes for five minutes.
 #include "controlplane/apiserver/admission/plugins.h"
 
 namespace keelson::apiserver {

@@ -1,5 +1,5 @@
-// Services get no new external IPs: who may write a Service could take any address's traffic with them
-// (CVE-2020-8554). What a Service has it keeps.
+// DenyServiceExternalIPs: Services may not add external IPs, which could redirect any address's traffic
+// (CVE-2020-8554). Existing ones may stay.
 #include <algorithm>
 
 #include "controlplane/apiserver/admission/plugins.h"

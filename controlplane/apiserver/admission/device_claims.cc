@@ -1,6 +1,6 @@
-// Claims of devices: administrators' access needs a label of the namespace, and each part of a claim's status
-// is for those who may write that part (KEP-5018, KEP-4817). No flag switches this off; upstream has it in
-// the storage of these kinds.
+// ResourceClaims: admin access needs a namespace label, and each part of a claim's status needs its own
+// permission (KEP-5018, KEP-4817). No flag disables these checks, because upstream has them in the registry
+// of these kinds.
 #include <memory>
 #include <set>
 
@@ -25,7 +25,7 @@ constexpr char kAdminLabel[] = "resource.kubernetes.io/admin-access";
 constexpr char kNodeNameKey[] = "authentication.kubernetes.io/node-name";
 constexpr std::chrono::seconds kPatience{10};
 
-// The first result that gives an administrator's access; -1: none.
+// The first result with admin access; -1: none.
 int AdminResult(const ResourceClaim& claim) {
   const auto& results = claim.status().allocation().devices().results();
   for (int i = 0; i < results.size(); ++i) {
@@ -34,7 +34,7 @@ int AdminResult(const ResourceClaim& claim) {
   return -1;
 }
 
-// The one node that the allocation is for; "" when it may be another, or any.
+// The only node that the allocation fits; "" when there may be several.
 std::string AllocatedNode(const ResourceClaimStatus& status) {
   const auto& terms = status.allocation().node_selector().node_selector_terms();
   if (terms.size() != 1 || !terms[0].match_expressions().empty() || terms[0].match_fields_size() != 1)
@@ -44,7 +44,7 @@ std::string AllocatedNode(const ResourceClaimStatus& status) {
   return one ? field.values(0) : "";
 }
 
-// A ServiceAccount whose token is bound to that node.
+// True for a ServiceAccount whose token is bound to that node.
 bool RunsOn(const User& user, const std::string& node) {
   if (node.empty() || user.name.rfind(kUserServiceAccountPrefix, 0) != 0) return false;
   const auto found = user.extra.find(kNodeNameKey);
@@ -56,8 +56,8 @@ std::string KeyOf(const Device& device) {
   return device.driver() + "/" + device.pool() + "/" + device.device();
 }
 
-// Drivers of which an entry has come, gone or changed. What goes because its device is no longer allocated is
-// a matter of the allocation.
+// Drivers with an added, removed or changed entry. Ignores entries removed together with their device's
+// allocation.
 std::set<std::string> ChangedDrivers(const ResourceClaimStatus& now, const ResourceClaimStatus& before) {
   std::set<std::string> allocated, drivers;
   for (const auto& result : now.allocation().devices().results()) allocated.insert(KeyOf(result));
@@ -93,7 +93,7 @@ class DeviceClaims : public AdmissionPlugin {
   Result<> Validate(const AdmissionRequest& request) override {
     if (request.info.group != kGroup) return {};
     FieldErrors errors;
-    // Neither kind's spec can be changed later.
+    // The spec of both kinds is immutable.
     if (request.Creates() && request.Is(kGroup, "resourceclaims")) {
       CheckRequests(request, request.Object<ResourceClaim>().spec().devices().requests(), errors);
     } else if (request.Creates() && request.Is(kGroup, "resourceclaimtemplates")) {
@@ -165,7 +165,7 @@ class DeviceClaims : public AdmissionPlugin {
                                          request.verb, why)));
   }
 
-  // Each driver's entries are its own; on the claim's node it may be trusted with less than everywhere.
+  // Each driver has its own entries. A permission limited to the claim's node suffices on that node.
   void CheckDevices(const AdmissionRequest& request, const ResourceClaimStatus& now,
                     const ResourceClaimStatus& before, const Path& path, FieldErrors& errors) const {
     std::vector<std::string> verbs = {fmt::format("arbitrary-node:{}", request.verb)};
@@ -201,7 +201,7 @@ class DeviceClaims : public AdmissionPlugin {
     info.subresource = subresource;
     return info;
   }
-  // "": allowed.
+  // Returns "" when allowed.
   std::string Refusal(const User& user, const RequestInfo& asked) const {
     const Attributes attributes{user, asked};
     const Decision decision = authorizer_->Authorize(attributes);

@@ -1,4 +1,4 @@
-// Who may ask for administrators' access to devices, and who may write which part of a claim's status.
+// Permissions for admin access to devices, and for each part of a claim's status.
 #include <gmock/gmock.h>
 
 #include "controlplane/apiserver/admission/object_store.h"
@@ -124,7 +124,7 @@ TEST_F(DeviceClaimsTest, AdminAccessInAStatusNeedsItToo) {
   EXPECT_THAT(
       Change("", status("true")),
       HasSubstr("status.allocation.devices.results[0].adminAccess: Forbidden: admin access to devices"));
-  // What has it may be reserved and freed.
+  // A claim with admin access may be reserved and released.
   EXPECT_EQ(
       Change(status("true"), status("true") + R"(,"reservedFor":[{"resource":"pods","name":"p","uid":"u"}])"),
       "");

@@ -1,5 +1,5 @@
-// EventRateLimit: buckets of tokens for events, of the server as a whole, a namespace, a user, or a source
-// and object. One whose bucket is empty gets 429.
+// EventRateLimit: token buckets for events, per server, namespace, user, or source and object. A request
+// without a token gets 429.
 #include <algorithm>
 #include <list>
 #include <map>
@@ -14,7 +14,7 @@
 namespace keelson::apiserver {
 namespace {
 
-// Buckets of one limit, by key; the longest unused goes when there are too many.
+// The buckets of one limit by key; evicts the least recently used one.
 class Buckets {
  public:
   explicit Buckets(EventRateLimitConfig::Limit limit) : limit_(std::move(limit)) {}
@@ -51,7 +51,7 @@ class Buckets {
   const EventRateLimitConfig::Limit limit_;
   Mutex mutex_;
   std::map<std::string, Bucket> buckets_ GUARDED_BY(mutex_);
-  std::list<std::string> used_ GUARDED_BY(mutex_);  // the latest first
+  std::list<std::string> used_ GUARDED_BY(mutex_);  // most recently used first
 };
 
 std::string SourceAndObject(const std::string& component, const std::string& host,

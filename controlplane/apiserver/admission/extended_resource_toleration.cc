@@ -1,4 +1,4 @@
-// Nodes with special hardware are tainted with its resource's name; pods that ask for it tolerate that.
+// ExtendedResourceToleration: pods tolerate taints named after the extended resources that they request.
 #include <set>
 
 #include "controlplane/apiserver/admission/plugins.h"

@@ -1,5 +1,5 @@
-// LimitRanges: containers get the namespace's default requests and limits, and what containers, pods and
-// claims ask for stays within its bounds.
+// LimitRanger: sets the namespace's default requests and limits, and enforces its bounds for containers, pods
+// and claims.
 #include <map>
 
 #include <fmt/format.h>
@@ -17,14 +17,14 @@ using k8s::ResourceList;
 using Problems = std::vector<std::string>;
 
 constexpr char kAnnotation[] = "kubernetes.io/limit-ranger";
-// Beyond this a milli-value does not fit into 64 bits.
+// Larger values in milli-units overflow 64 bits.
 constexpr int64_t kMaxMilliValue = INT64_MAX / 1000;
 
-// One bound of one resource, and what is asked for.
+// One bound of one resource, with the requested amounts.
 struct Check {
   std::string_view type, resource;
   const Amount& bound;
-  const Amount *request, *limit;  // null: absent
+  const Amount *request, *limit;  // null: not set
 };
 
 std::string Says(const Check& check, std::string_view word, std::string_view what, const Amount* amount) {
@@ -47,7 +47,7 @@ void CheckMax(const Check& check, Problems& out) {
     out.push_back(Says(check, "maximum", "request", check.request));
 }
 
-// Claims have requests alone.
+// Claims have requests only.
 void CheckMaxRequest(const Check& check, Problems& out) {
   if (!check.request) return out.push_back(Says(check, "maximum", "request", nullptr));
   if (*check.request > check.bound) out.push_back(Says(check, "maximum", "request", check.request));
@@ -110,7 +110,7 @@ void CheckClaim(const corev1::LimitRange& range, const corev1::PersistentVolumeC
   }
 }
 
-// What is missing in `to`; the names of it, sorted.
+// Copies missing entries to `to`; returns their names, sorted.
 std::string Fill(QuantityMap& to, const std::map<std::string, Quantity>& defaults) {
   std::string added;
   for (const auto& [resource, quantity] : defaults) {
@@ -161,7 +161,7 @@ class LimitRanger : public AdmissionPlugin {
   }
 
   Result<> Validate(const AdmissionRequest& request) override {
-    // The resources of a pod change by its resize alone.
+    // Only a resize changes the resources of a pod.
     const bool pod =
         (request.Creates() && request.Is("", "pods")) || (request.Updates() && request.Is("", "pods/resize"));
     const bool claim = (request.Creates() || request.Updates()) && request.Is("", "persistentvolumeclaims");

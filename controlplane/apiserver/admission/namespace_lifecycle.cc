@@ -1,4 +1,5 @@
-// Nothing new in a namespace that is not there or is going away; the system's own namespaces stay.
+// NamespaceLifecycle: rejects creation in missing and terminating namespaces, and deletion of system
+// namespaces.
 #include <fmt/format.h>
 
 #include "controlplane/apiserver/admission/plugins.h"
@@ -11,7 +12,7 @@ bool IsProtected(std::string_view name) {
   return name == "default" || name == "kube-system" || name == "kube-public";
 }
 
-// Reviews speak of namespaces, they do not live in them.
+// Reviews mention namespaces, but do not create objects in them.
 bool IsExempt(const api::ResourceInfo& info) {
   return info.group == "authorization.k8s.io" || info.etcd_prefix.empty();
 }
@@ -46,7 +47,7 @@ class NamespaceLifecycle : public AdmissionPlugin {
   }
 
  private:
-  // The cache may be a moment behind a namespace that has just been made: ask again consistently.
+  // The cache may not have a new namespace yet: read consistently.
   Result<storage::ObjectPtr> Find(const api::ResourceInfo& namespaces, std::string_view name) {
     if (storage::ObjectPtr cached = store_.Peek(namespaces, name)) return cached;
     return store_.Get(namespaces, name, "", {SteadyTime::clock::now() + std::chrono::seconds(10), {}});

@@ -1,5 +1,5 @@
-// NodeDeclaredFeatureValidator: a change of a running pod that its node does not declare to be able to follow
-// is refused. Before a pod is on a node the scheduler sees to that.
+// NodeDeclaredFeatureValidator: rejects changes of a bound pod that need a feature its node does not declare.
+// The scheduler checks unbound pods.
 #include <algorithm>
 
 #include <fmt/format.h>
@@ -38,7 +38,7 @@ bool PodLevelChanges(const corev1::Pod& now, const corev1::Pod& before) {
          Differ(now.spec().resources(), before.spec().resources());
 }
 
-// Names as nodes declare them (kubelet/cm/node_setup.cc), and the changes that need them.
+// Feature names as nodes declare them (kubelet), and the changes that need them.
 constexpr struct {
   std::string_view feature;
   bool (*needed)(const corev1::Pod& now, const corev1::Pod& before);

@@ -1,6 +1,5 @@
-// Keeps a kubelet to its own node: its Node, Lease and CSINode, the pods bound to it and what belongs to
-// them. What a node may read is the Node authorizer's matter; tokens of its pods are refused where they are
-// made.
+// NodeRestriction: limits a kubelet's writes to its own node: Node, Lease, CSINode, the pods bound to it and
+// their objects. The Node authorizer limits reads; handlers/node_token_restriction.h limits TokenRequests.
 #include <algorithm>
 #include <set>
 
@@ -25,7 +24,7 @@ namespace resourcev1 = api::resource::v1;
 
 constexpr char kLeaseNamespace[] = "kube-node-lease";
 
-// Labels in the project's domains that kubelets have always set.
+// Labels in Kubernetes' domains that kubelets may set.
 const Keys kKubeletLabels = {"kubernetes.io/hostname",
                              "kubernetes.io/os",
                              "kubernetes.io/arch",
@@ -38,14 +37,14 @@ const Keys kKubeletLabels = {"kubernetes.io/hostname",
                              "failure-domain.beta.kubernetes.io/zone",
                              "failure-domain.beta.kubernetes.io/region"};
 
-// The domain, or one below it.
+// True for the domain and its subdomains.
 bool IsIn(std::string_view domain, std::string_view parent) {
   if (domain == parent) return true;
   return domain.size() > parent.size() + 1 && domain.substr(domain.size() - parent.size()) == parent &&
          domain[domain.size() - parent.size() - 1] == '.';
 }
 
-// What would let a node draw pods to itself that are meant for others.
+// Labels that could attract pods meant for other nodes.
 bool IsForbiddenLabel(std::string_view key) {
   const size_t slash = key.find('/');
   if (slash == std::string_view::npos) return false;
@@ -83,7 +82,7 @@ class NodeRestriction : public AdmissionPlugin {
   explicit NodeRestriction(storage::Store& store) : store_(store) {}
   std::string_view name() const override { return "NodeRestriction"; }
 
-  // Before anything is taken over from the stored object, so that what the node has asked for is seen.
+  // Runs before fields are copied from the stored object, to see what the node sent.
   Result<> Mutate(const AdmissionRequest& request) override {
     if (!request.user.InGroup(kGroupNodes)) return {};
     const std::string node = NodeNameOf(request.user);
@@ -291,7 +290,7 @@ class NodeRestriction : public AdmissionPlugin {
                                                         : "delete"));
   }
 
-  // A kubelet asks for certificates of its own node, whoever may sign them.
+  // A kubelet may request certificates for its own node only, whichever signer.
   static Result<> CheckCsr(const Scope& scope) {
     if (!scope.request.Creates() || !scope.request.Subresource().empty()) return {};
     const auto& csr = scope.request.Object<api::certificates::v1::CertificateSigningRequest>();
@@ -305,15 +304,15 @@ class NodeRestriction : public AdmissionPlugin {
     return scope.Refuse(fmt::format("can only create a node CSR with CN={}", name));
   }
 
-  // What a request names, as the store has it; null when it is not there.
+  // The stored object that a request names; null: it does not exist.
   template <typename T>
   std::shared_ptr<const T> Stored(const std::string& key) const {
     storage::ObjectPtr found = store_.Peek(api::ResourceOf<T>(), key);
     return found ? std::static_pointer_cast<const T>(found->Decode()) : nullptr;
   }
 
-  // For pods of its own alone, as what they are. Where the two sides may merely have seen different moments
-  // the answer is no refusal for good: the kubelet tries again.
+  // Only for the node's own pods, as they are. If the two sides may just have seen different versions, the
+  // error is retriable.
   Result<> CheckPodCertificate(const Scope& scope) const {
     const AdmissionRequest& request = scope.request;
     if (!request.Creates()) return scope.Refuse(UnexpectedOperation(request));

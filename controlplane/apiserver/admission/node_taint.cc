@@ -1,4 +1,4 @@
-// A new node takes no pods before the node controller has seen it ready.
+// TaintNodesByCondition: new nodes get the not-ready taint until the node controller has seen them ready.
 #include <algorithm>
 
 #include "controlplane/apiserver/admission/plugins.h"

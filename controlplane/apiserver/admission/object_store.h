@@ -1,4 +1,4 @@
-// For tests and benchmarks: a store of objects that plugins look up.
+// For tests and benchmarks: a store with objects for plugins to look up.
 #pragma once
 
 #include <cstdlib>
@@ -12,7 +12,7 @@
 
 namespace keelson::apiserver {
 
-// A store on an etcd of its own.
+// A store with its own etcd.
 class ObjectStore {
  public:
   ObjectStore() : store_(std::make_shared<etcd::Client>(etcd_.supervisor().client_options()), {}) {
@@ -20,7 +20,7 @@ class ObjectStore {
     thread_ = std::jthread([&](std::stop_token stop) { (void)store_.Run(stop, [&] { ready.set_value(); }); });
     ready.get_future().wait();
   }
-  // Returns when the caches have it. Aborts when it cannot be stored.
+  // Stores an object, and returns when the caches have it. Aborts on failure.
   template <typename T>
   void Put(std::string_view json) {
     T object;

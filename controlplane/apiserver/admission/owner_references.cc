@@ -1,6 +1,6 @@
-// OwnerReferencesPermissionEnforcement: whoever names owners decides what is deleted with what. Owners are
-// changed by those alone who may delete the object, and hold up their owner's deletion only for those who may
-// change its finalizers.
+// OwnerReferencesPermissionEnforcement: owner references decide what the garbage collector deletes. Changing
+// them needs permission to delete the object; setting blockOwnerDeletion needs permission to update the
+// owner's finalizers.
 #include <algorithm>
 
 #include <fmt/format.h>
@@ -19,7 +19,7 @@ bool SameOwner(const metav1::OwnerReference& a, const metav1::OwnerReference& b)
          a.block_owner_deletion() == b.block_owner_deletion();
 }
 
-// Those that block their owner's deletion and did not before.
+// Owner references that newly set blockOwnerDeletion.
 std::vector<const metav1::OwnerReference*> NewlyBlocking(const Owners& now, const Owners& before) {
   std::vector<const metav1::OwnerReference*> out;
   for (const metav1::OwnerReference& owner : now) {
@@ -40,14 +40,14 @@ class OwnerReferences : public AdmissionPlugin {
 
   Result<> Validate(const AdmissionRequest& request) override {
     if (!request.object || !api::HasObjectMeta(request.object->GetDescriptor())) return {};
-    if (request.Is("", "pods/status")) return {};  // which cannot change them
+    if (request.Is("", "pods/status")) return {};  // it cannot change owner references
     static const Owners kNone;
     const Owners& now = api::Meta(*request.object).owner_references();
     const Owners& before = request.old_object ? api::Meta(*request.old_object).owner_references() : kNone;
     const bool same =
         now.size() == before.size() && std::equal(now.begin(), now.end(), before.begin(), SameOwner);
     if (same) return {};
-    // One who creates an object may delete it, as far as this goes: upstream asks for updates alone.
+    // Creation needs no delete permission: upstream checks updates only.
     if (request.Updates()) RETURN_IF_ERROR(CheckDelete(request));
     for (const metav1::OwnerReference* owner : NewlyBlocking(now, before))
       RETURN_IF_ERROR(CheckFinalizers(request, *owner));

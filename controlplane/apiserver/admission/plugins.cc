@@ -15,11 +15,11 @@ struct Entry {
   std::string_view name;
   bool on;  // by default
   PluginPtr (*make)(const Sources& from);
-  std::string_view gate = {};  // without which it does nothing
+  std::string_view gate = {};  // the plugin needs this feature gate
 };
 
-// Upstream's names and order. NodeRestriction is on, other than upstream, because the Node authorizer always
-// is, and one is nothing without the other.
+// Upstream's names and order. Unlike upstream NodeRestriction is on by default, because the Node authorizer,
+// which it complements, always is.
 constexpr Entry kEntries[] = {
     {"NamespaceLifecycle", true, [](const Sources& from) { return NewNamespaceLifecycle(from.store); }},
     {"LimitRanger", true, [](const Sources& from) { return NewLimitRanger(from.store); }},
@@ -56,7 +56,7 @@ constexpr Entry kEntries[] = {
     {"NodeDeclaredFeatureValidator", true,
      [](const Sources& from) { return NewNodeDeclaredFeatures(from.store); }, "NodeDeclaredFeatures"},
     {"PodResizeValidator", true, [](const Sources& from) { return NewPodResize(from.store); }},
-    // The last: what it lets through is charged for.
+    // The last plugin, because it charges what it admits.
     {"ResourceQuota", true,
      [](const Sources& from) { return NewResourceQuota(from.store, from.config.resource_quota); }},
 };
@@ -106,8 +106,7 @@ std::unique_ptr<AdmissionChain> NewAdmissionChain(const AdmissionConfig& config,
                                                   const GateOn& gate_on) {
   const Sources from{config, store, authorizer};
   std::vector<PluginPtr> plugins;
-  // No flag switches these off: upstream has them in the storage of their kinds, before any plugin that
-  // judges.
+  // No flag disables these: upstream runs them in the registry of their kinds, before validating plugins.
   plugins.push_back(NewRbacEscalation(authorizer, store));
   plugins.push_back(NewPodCertificateSigning(authorizer));
   plugins.push_back(NewDeviceClaims(authorizer, store, gate_on));

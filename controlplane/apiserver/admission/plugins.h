@@ -1,4 +1,4 @@
-// The built-in admission plugins, in upstream's order, and which of them run.
+// The built-in admission plugins, in upstream's order.
 #pragma once
 
 #include <memory>
@@ -12,10 +12,10 @@
 
 namespace keelson::apiserver {
 
-// Names that the flags may give, and whether a plugin runs when no flag speaks of it.
+// Plugin names for the flags, and whether a plugin is enabled by default.
 std::vector<std::string_view> AdmissionPluginNames();
 bool RunsByDefault(std::string_view plugin);
-// A plugin of upstream's that is not built in here. It can be switched off, and not on.
+// True for an upstream plugin that is not implemented. It can be disabled, but not enabled.
 bool IsForeignPlugin(std::string_view plugin);
 
 std::unique_ptr<AdmissionChain> NewAdmissionChain(const AdmissionConfig& config, storage::Store& store,

@@ -19,7 +19,7 @@ namespace {
 
 using testing::HasSubstr;
 
-// Allows what it has been told of: "verb resource/subresource name".
+// Allows the listed requests: "verb resource/subresource name".
 class FakeAuthorizer : public Authorizer {
  public:
   explicit FakeAuthorizer(std::vector<std::string> allowed) : allowed_(std::move(allowed)) {}

@@ -1,5 +1,4 @@
-// PodResizeValidator: a resize that the pod's node could never meet is refused before it is a wish of the
-// pod.
+// PodResizeValidator: rejects a resize that exceeds the node's allocatable resources.
 #include <fmt/format.h>
 
 #include "controlplane/apiserver/admission/plugins.h"
@@ -49,7 +48,7 @@ class PodResize : public AdmissionPlugin {
   }
 
  private:
-  // Clients tell by the cause what kind of refusal it is.
+  // Clients recognize the rejection by this cause.
   static Error Because(std::string_view cause, const AdmissionRequest& request, std::string_view why) {
     const Error error = NotAdmitted(request, why);
     ErrorDetails details = error.details() ? *error.details() : ErrorDetails{};

@@ -1,5 +1,5 @@
-// Labels of a pod name the zone and region of its node; the plugin adds them as pods are bound
-// or created for a node.
+// PodTopologyLabels: copies the zone and region labels of the node to pods when they are bound to it or
+// created for it.
 #include "controlplane/apiserver/admission/plugins.h"
 
 namespace keelson::apiserver {

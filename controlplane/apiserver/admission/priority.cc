@@ -1,4 +1,5 @@
-// spec.priorityClassName becomes spec.priority and spec.preemptionPolicy; there is one default class.
+// Priority: resolves spec.priorityClassName to spec.priority and spec.preemptionPolicy; allows one default
+// class.
 #include <fmt/format.h>
 
 #include "controlplane/apiserver/admission/plugins.h"
@@ -11,7 +12,7 @@ namespace {
 namespace schedulingv1 = api::scheduling::v1;
 using ClassPtr = std::shared_ptr<const schedulingv1::PriorityClass>;
 
-// Classes that are there even before their objects are.
+// System classes that exist even before their objects are created.
 int32_t SystemPriority(std::string_view name) {
   if (name == "system-node-critical") return 2000001000;
   if (name == "system-cluster-critical") return 2000000000;
@@ -27,7 +28,7 @@ class Priority : public AdmissionPlugin {
     if (!request.Is("", "pods") || !request.object) return {};
     auto& spec = *static_cast<corev1::Pod&>(*request.object).mutable_spec();
     if (request.operation == registry::Operation::kUpdate) {
-      // Clients that do not know the fields send them back empty.
+      // Old clients send these fields back empty.
       const auto& old = static_cast<const corev1::Pod&>(*request.old_object).spec();
       if (!spec.has_priority() && old.has_priority()) spec.set_priority(old.priority());
       if (!spec.has_preemption_policy() && old.has_preemption_policy()) {
@@ -70,7 +71,7 @@ class Priority : public AdmissionPlugin {
     return {};
   }
 
-  // There is one default for everybody.
+  // There may be only one default.
   Result<> Validate(const AdmissionRequest& request) override {
     const bool writes = request.Creates() || request.Updates();
     if (!writes || !request.Is("scheduling.k8s.io", "priorityclasses")) return {};
@@ -88,7 +89,7 @@ class Priority : public AdmissionPlugin {
     storage::ObjectPtr object = store_.Peek(api::ResourceOf<schedulingv1::PriorityClass>(), name);
     return object ? std::static_pointer_cast<const schedulingv1::PriorityClass>(object->Decode()) : nullptr;
   }
-  // Of several defaults the lowest counts.
+  // With several defaults the lowest counts.
   ClassPtr Default() const {
     ClassPtr best;
     store_.ForEach(api::ResourceOf<schedulingv1::PriorityClass>(), [&](const storage::ObjectPtr& object) {

@@ -1,5 +1,5 @@
-// Nobody gives away rights that he does not have: roles may hold only rules that their writer has, bindings
-// may refer only to roles whose rules their writer has, unless RBAC grants `escalate` or `bind`.
+// RBAC escalation checks: writing a role needs all permissions in it, or `escalate`; writing a binding needs
+// all permissions of its role, or `bind`.
 #include <set>
 
 #include <fmt/format.h>
@@ -41,7 +41,7 @@ class RbacEscalation : public AdmissionPlugin {
       bool had = request.old_object &&
                  static_cast<const rbacv1::ClusterRole&>(*request.old_object).has_aggregation_rule();
       if (!role.has_aggregation_rule() && !had) return {};
-      // What aggregation will bring in is beyond anybody's check but an owner's of everything.
+      // Aggregated rules are unknown here, so an aggregationRule needs all permissions.
       const Rules everything = {{{"*"}, {"*"}, {"*"}, {}, {}}, {{"*"}, {}, {}, {}, {"*"}}};
       if (CheckRules(request, everything, "escalate", "clusterroles", api::Meta(role).name())) return {};
       return NotAdmitted(request, "must have cluster-admin privileges to use an aggregationRule");

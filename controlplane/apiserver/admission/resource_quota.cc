@@ -1,9 +1,9 @@
-// ResourceQuota: a write that would use more than its namespace's quotas allow is refused; one that is
-// admitted is charged at once, to the quotas' status, by compare-and-swap, so that no two writes get the same
-// rest.
+// ResourceQuota: rejects a write that would exceed a quota of its namespace. An admitted write is charged
+// immediately to the quota's status by compare-and-swap, so that concurrent writes cannot share the
+// remainder.
 //
-// Charges of a namespace are made one after another. The cache lags behind what has just been charged, so
-// what was written last is kept until the cache has it.
+// Charges are serialized per namespace. The cache may lag behind the last charge, so the last written quota
+// is remembered until the cache has it.
 #include <algorithm>
 #include <map>
 #include <set>
@@ -42,7 +42,7 @@ std::string Print(const ResourceList& list, const Names& names) {
   return text;
 }
 
-// What `now` uses beyond `before`; nothing is given back here, that is the controller's to do.
+// The usage of `now` beyond `before`; never negative: the controller subtracts.
 ResourceList Growth(const ResourceList& now, const ResourceList& before) {
   ResourceList out;
   for (const auto& [name, amount] : now) {
@@ -56,11 +56,11 @@ ResourceList Growth(const ResourceList& now, const ResourceList& before) {
 
 bool SameScope(const QuotaScope& a, const QuotaScope& b) { return a.scope_name() == b.scope_name(); }
 
-// One quota that counts the object.
+// A quota that applies to the object.
 struct Charge {
   ObjectPtr stored;
   std::shared_ptr<const corev1::ResourceQuota> quota;
-  ResourceList delta;  // of what the quota limits
+  ResourceList delta;  // the resources that the quota limits
 };
 
 class ResourceQuotaAdmission : public AdmissionPlugin {
@@ -86,7 +86,7 @@ class ResourceQuotaAdmission : public AdmissionPlugin {
   }
 
  private:
-  // The kind whose usage the request changes; null when quotas have nothing to do with it.
+  // The kind whose usage the request changes; null when no quota counts it.
   static const api::ResourceInfo* KindOf(const AdmissionRequest& request) {
     const api::ResourceInfo& info = request.info;
     if (request.ns.empty() || !request.object || !info.namespaced) return nullptr;
@@ -99,8 +99,8 @@ class ResourceQuotaAdmission : public AdmissionPlugin {
     return request.Updates() && measured ? &info : nullptr;
   }
 
-  // What each quota is charged, or why the request is refused. `covering`: `quotas` are all that there are,
-  // and what nobody may have without one must be in them.
+  // Returns the charge for each quota, or why the request is rejected. `covering`: `quotas` is complete, so
+  // it must include all resources that need a quota.
   Result<> Judge(const AdmissionRequest& request, const api::ResourceInfo& kind,
                  const std::vector<ObjectPtr>& quotas, bool covering, std::vector<Charge>& charges) {
     const api::Message& object = *request.object;
@@ -160,14 +160,14 @@ class ResourceQuotaAdmission : public AdmissionPlugin {
       total += amount;
       if (total > k8s::AmountOf(hard, resource)) exceeded.insert(resource);
     }
-    // What has become of a claim is a fact, to be counted.
+    // A status change of a claim is counted, never rejected.
     if (exceeded.empty() || request.Subresource() == "status") return {};
     return NotAdmitted(request, fmt::format("exceeded quota: {}, requested: {}, used: {}, limited: {}",
                                             charge.quota->metadata().name(), Print(charge.delta, exceeded),
                                             Print(used, exceeded), Print(hard, exceeded)));
   }
 
-  // What the configuration lets nobody have but by a quota.
+  // Resources that the configuration allows only with a quota.
   Result<> CheckCovered(const AdmissionRequest& request, const api::ResourceInfo& kind,
                         const ResourceList& usage, const Names& covered,
                         const std::vector<QuotaScope>& covered_scopes) const {
@@ -203,7 +203,7 @@ class ResourceQuotaAdmission : public AdmissionPlugin {
     return {};
   }
 
-  // Charges one quota, anew where the controller or another server has written meanwhile.
+  // Charges one quota; retries when the controller or another server has written meanwhile.
   Result<> Write(const AdmissionRequest& request, const api::ResourceInfo& kind, Charge charge) {
     const storage::Limits limits{SteadyTime::clock::now() + kPatience, {}};
     for (int attempt = 1;; ++attempt) {
@@ -223,7 +223,7 @@ class ResourceQuotaAdmission : public AdmissionPlugin {
         return {};
       }
       if (!written.error().Is(Code::kConflict)) return written.error();
-      if (!conflict.current) return {};  // the quota is gone, and with it what it forbids
+      if (!conflict.current) return {};  // the quota is deleted, and no longer applies
       if (attempt == kAttempts) {
         return registry::ConflictError(
             Quotas(), charge.quota->metadata().name(),
@@ -238,7 +238,7 @@ class ResourceQuotaAdmission : public AdmissionPlugin {
     }
   }
 
-  // By name; each as new as this server knows it.
+  // By name, in the newest version that this server knows.
   std::vector<ObjectPtr> QuotasOf(std::string_view ns) {
     std::vector<ObjectPtr> quotas;
     store_.ForEachIn(Quotas(), ns, [&](const ObjectPtr& object) { quotas.push_back(object); });
@@ -258,11 +258,11 @@ class ResourceQuotaAdmission : public AdmissionPlugin {
 
   void Remember(const ObjectPtr& quota) {
     MutexLock lock(mutex_);
-    if (latest_.size() >= kMaxRemembered) latest_.clear();  // at the price of a conflict each
+    if (latest_.size() >= kMaxRemembered) latest_.clear();  // costs one conflict each
     latest_[quota->key()] = quota;
   }
 
-  // Holds a namespace, if it is to be had before the deadline; others may go on.
+  // Locks a namespace before the deadline; other namespaces are not affected.
   class NamespaceLock {
    public:
     NamespaceLock(ResourceQuotaAdmission& owner, std::string_view ns, SteadyTime deadline)
@@ -291,7 +291,7 @@ class ResourceQuotaAdmission : public AdmissionPlugin {
   Mutex mutex_;
   CondVar free_;
   std::set<std::string> busy_ GUARDED_BY(mutex_);
-  std::map<std::string, ObjectPtr, std::less<>> latest_ GUARDED_BY(mutex_);  // newer than the cache's
+  std::map<std::string, ObjectPtr, std::less<>> latest_ GUARDED_BY(mutex_);  // newer than in the cache
 };
 
 }  // namespace

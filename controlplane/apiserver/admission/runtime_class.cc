@@ -1,4 +1,4 @@
-// A pod of a RuntimeClass gets the overhead that the runtime costs, and goes to nodes that have it.
+// RuntimeClass: sets a pod's overhead and node scheduling from its RuntimeClass.
 #include <fmt/format.h>
 
 #include "controlplane/apiserver/admission/plugins.h"
@@ -64,7 +64,7 @@ class RuntimeClassAdmission : public AdmissionPlugin {
     return NotAdmitted(request, "pod rejected: Pod's Overhead doesn't match RuntimeClass's defined Overhead");
   }
 
-  // The cache may be a moment behind a class that has just been made: ask again consistently.
+  // The cache may not have a new class yet: read consistently.
   Result<ClassPtr> Find(const AdmissionRequest& request, const std::string& name) const {
     const api::ResourceInfo& classes = api::ResourceOf<RuntimeClass>();
     storage::ObjectPtr object = store_.Peek(classes, name);

@@ -1,5 +1,5 @@
-// Every pod runs as a ServiceAccount and gets its token, the cluster's CA and its namespace in
-// /var/run/secrets/kubernetes.io/serviceaccount, from one projected volume.
+// ServiceAccount: sets the pod's ServiceAccount, and mounts its token, the cluster's CA and the namespace at
+// /var/run/secrets/kubernetes.io/serviceaccount from a projected volume.
 #include <algorithm>
 #include <set>
 
@@ -14,7 +14,7 @@ namespace {
 
 constexpr const char* kMountPath = "/var/run/secrets/kubernetes.io/serviceaccount";
 constexpr const char* kVolumePrefix = "kube-api-access-";
-// Marks tokens of the default volume; upstream's kubelets and servers know the odd second count by it.
+// The expiration of default token volumes; upstream recognizes them by this odd number.
 constexpr int64_t kTokenSeconds = 3607;
 constexpr char kEnforceMountable[] = "kubernetes.io/enforce-mountable-secrets";
 constexpr int32_t kMode = 0644;
@@ -63,7 +63,7 @@ void AddTokenVolume(corev1::PodSpec& spec, const std::string& name) {
   ns.mutable_field_ref()->set_field_path("metadata.namespace");
 }
 
-// Of a container of the kind `what`, the first secret that `mountable` does not have.
+// The first secret of a container that `mountable` does not have; `what`: the container kind.
 template <typename Container>
 std::string ForeignSecretOf(const Container& container, std::string_view what,
                             const std::set<std::string>& mountable, const std::string& account) {
@@ -85,8 +85,8 @@ std::string ForeignSecretOf(const Container& container, std::string_view what,
   return "";
 }
 
-// What a pod refers to, and its account, which vouches for its secrets, does not. Of an update only the
-// ephemeral containers are looked at: nothing else can have changed.
+// Secrets that the pod refers to must be in its ServiceAccount's list (enforce-mountable-secrets). For
+// updates only ephemeral containers can have changed.
 std::string FirstForeignSecret(const corev1::PodSpec& spec, const corev1::ServiceAccount& account,
                                bool created) {
   std::set<std::string> mountable;
@@ -134,7 +134,7 @@ class ServiceAccountAdmission : public AdmissionPlugin {
   Result<> Mutate(const AdmissionRequest& request) override {
     if (request.operation != registry::Operation::kCreate || !request.Is("", "pods")) return {};
     auto& pod = static_cast<corev1::Pod&>(*request.object);
-    // Mirror pods have no identity: they are written after the fact.
+    // Mirror pods have no ServiceAccount: they reflect running static pods.
     if (k8s::IsMirror(pod)) return {};
     corev1::PodSpec& spec = *pod.mutable_spec();
     if (spec.service_account_name().empty()) spec.set_service_account_name("default");
@@ -168,7 +168,7 @@ class ServiceAccountAdmission : public AdmissionPlugin {
     if (pod.spec().service_account_name().empty()) return {};
     storage::ObjectPtr found = store_.Peek(api::ResourceOf<corev1::ServiceAccount>(),
                                            api::KeyOf(request.ns, pod.spec().service_account_name()));
-    if (!found) return {};  // new, and looked up consistently when the pod got its token
+    if (!found) return {};  // too new for the cache; it was read consistently before
     auto account = std::static_pointer_cast<const corev1::ServiceAccount>(found->Decode());
     auto enforces = account->metadata().annotations().find(kEnforceMountable);
     if (enforces == account->metadata().annotations().end() || enforces->second != "true") return {};

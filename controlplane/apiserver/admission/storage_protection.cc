@@ -1,5 +1,5 @@
-// StorageObjectInUseProtection: claims, volumes and attribute classes get the finalizer that holds them while
-// they are in use.
+// StorageObjectInUseProtection: adds the protection finalizers to claims, volumes and
+// VolumeAttributesClasses.
 #include <algorithm>
 
 #include "controlplane/apiserver/admission/plugins.h"

@@ -1,4 +1,4 @@
-// For tests: one request put to one plugin.
+// For tests: one request to one plugin.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -16,7 +16,7 @@ T ParseAs(std::string_view text) {
   return object;
 }
 
-// One request; what the plugin makes of it, and what it says ("" when it admits).
+// One request. Try() returns the plugin's error message, "" when it admits.
 template <typename T>
 struct Case {
   explicit Case(std::string_view json, std::string_view ns = "default") : object(ParseAs<T>(json)), ns_(ns) {}
@@ -51,7 +51,7 @@ struct Case {
   bool updates = false;
   AdmissionNotes notes;
   Code code = Code::kInternal;
-  std::string cause;  // the first that the error names
+  std::string cause;  // the first cause in the error
   std::string_view ns_;
 };
 using PodCase = Case<corev1::Pod>;

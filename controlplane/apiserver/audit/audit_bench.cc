@@ -1,4 +1,4 @@
-// What recording a request costs the thread that answers it.
+// The cost of auditing for the thread that handles the request.
 #include <benchmark/benchmark.h>
 
 #include <cstdlib>

@@ -78,7 +78,7 @@ void AppendUser(const User& user, std::string& out) {
   out += '}';
 }
 
-// Proxies on the way, as they say, and whom the connection is with.
+// The client and proxy addresses in headers, then the peer's address.
 std::vector<std::string> SourceIps(const http::ServerRequest& request) {
   std::vector<std::string> out;
   auto add = [&](std::string_view text) {
@@ -102,7 +102,7 @@ std::vector<std::string> SourceIps(const http::ServerRequest& request) {
   return out;
 }
 
-// What has become of a request that goes on; it is over when nobody holds this.
+// The outcome of a long-running request; it has ended when this is destroyed.
 struct Going {
   explicit Going(std::shared_ptr<Record> the_record) : record(std::move(the_record)) {}
   ~Going() { (void)record->Emit(Stage::kResponseComplete, code); }
@@ -115,7 +115,7 @@ struct Going {
   std::atomic<int> code{0};
 };
 
-// A writer of requests that go on: watches, logs, streams.
+// The writer of long-running requests: watches, logs, streams.
 class Followed : public HeldWriter {
  public:
   Followed(std::shared_ptr<http::ResponseWriter> inner, const std::shared_ptr<Going>& going)
@@ -174,7 +174,7 @@ void Record::SetResponse(std::string_view content_type,
   response_object_ = std::move(object);
 }
 
-// What the body of a request says; only from when it has been looked at.
+// Reads the names from the request body, after it was parsed.
 void Record::AddRequestObject() {
   if (std::exchange(request_read_, true) || !info_.is_resource || request_->body.empty()) return;
   std::string_view type = request_->headers.Get("Content-Type");

@@ -1,4 +1,4 @@
-// Audit: who asked for what, when, and what became of it, told to sinks as events of audit.k8s.io/v1.
+// Audit logging: records requests as audit.k8s.io/v1 events and sends them to sinks.
 #pragma once
 
 #include <memory>
@@ -18,21 +18,22 @@ class Auditor {
   struct Backend {
     std::string name;
     std::unique_ptr<Sink> sink;
-    bool strict = false;  // a request whose arrival cannot be recorded is refused
+    bool strict = false;  // reject a request when its RequestReceived event cannot be written
   };
   Auditor(Policy policy, std::vector<Backend> backends, Clock& clock = Clock::Real());
 
   struct Subject {
-    const User* user = nullptr;          // who sent the request; null: nobody knows
-    const User* impersonated = nullptr;  // whom they act as
-    std::string_view constraint;         // the verb that lets them ("impersonate:user-info"), if not all do
+    const User* user = nullptr;          // the authenticated user; null: unknown
+    const User* impersonated = nullptr;  // the impersonated user
+    // The verb that allowed the impersonation ("impersonate:user-info"), if constrained
+    std::string_view constraint;
     const RequestInfo& info;
   };
-  // Null when the policy has nothing recorded; an error (kInternal) when it has and that cannot be. `id`: the
-  // request's (IdOf()).
+  // Returns null when the policy records nothing. kInternal when a strict backend fails. `id`: the audit ID
+  // (IdOf()).
   Result<std::shared_ptr<Record>> Begin(const Subject& subject, std::string id,
                                         std::shared_ptr<const http::ServerRequest> request) const;
-  // Emits the stages of requests that go on after their reply has begun: to be answered by what this returns.
+  // Wraps the writer of a long-running request, so that ResponseStarted and ResponseComplete are recorded.
   static std::shared_ptr<http::ResponseWriter> Follow(std::shared_ptr<http::ResponseWriter> writer,
                                                       std::shared_ptr<Record> record);
 
@@ -45,7 +46,7 @@ class Auditor {
   Clock& clock_;
 };
 
-// The header Audit-ID, or one made up.
+// The Audit-ID header, or a new UUID.
 std::string IdOf(const http::Headers& headers);
 bool IsLongRunning(const RequestInfo& info);
 

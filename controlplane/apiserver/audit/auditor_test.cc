@@ -202,7 +202,7 @@ TEST_F(AuditorTest, BatchesBySizeAndByTime) {
   clock_.Advance(std::chrono::seconds(31));
   EXPECT_EQ(await(2), (std::vector<size_t>{3, 1}));
   ASSERT_TRUE(sink->Write({Number(4)}));
-  sink.reset();  // what is left is written
+  sink.reset();  // flushes the buffer
   EXPECT_EQ(await(3), (std::vector<size_t>{3, 1, 1}));
 }
 

@@ -13,7 +13,7 @@ namespace {
 
 constexpr int kAttempts = 5;
 constexpr std::chrono::seconds kRequestTimeout{10};
-// At the end of the process, for all that is left.
+// The time limit for the flush at shutdown.
 constexpr std::chrono::seconds kParting{5};
 
 metrics::Family& Errors() {
@@ -60,7 +60,7 @@ class BatchSink : public Sink {
     SteadyTime since;
   };
 
-  // The next batch: full, or old enough, or the last. Empty at the end.
+  // The next batch: full, old enough, or the last one. Empty at the end.
   std::vector<EventJson> Next(const std::stop_token& stop) {
     std::vector<EventJson> batch;
     MutexLock lock(mutex_);
@@ -77,7 +77,7 @@ class BatchSink : public Sink {
     return batch;
   }
 
-  // Waits until one more batch may go.
+  // Waits for the rate limit.
   void Throttle(const std::stop_token& stop) {
     if (options_.qps <= 0) return;
     auto refill = [this] {
@@ -153,7 +153,7 @@ class WebhookSink : public Sink {
       if (reply && reply->status / 100 == 2) return {};
       Error error = reply ? Error(Code::kUnavailable, "the webhook answered " + std::to_string(reply->status))
                           : reply.error();
-      // Whoever will not have it now will not have it later.
+      // This error is permanent: do not retry.
       bool hopeless = reply && reply->status / 100 == 4 && reply->status != 429;
       if (hopeless || attempt == kAttempts) return error;
       Mutex mutex;
@@ -166,7 +166,7 @@ class WebhookSink : public Sink {
   }
 
  private:
-  // For one request; for all that are left, at the end.
+  // The time limit of one request, and of the flush at shutdown.
   std::chrono::milliseconds TimeLeft() {
     MutexLock lock(mutex_);
     if (!last_) return kRequestTimeout;

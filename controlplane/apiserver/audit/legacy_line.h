@@ -1,4 +1,4 @@
-// --audit-log-format=legacy: an event as a line of text.
+// --audit-log-format=legacy: formats an event as a line of text.
 #pragma once
 
 #include <string>

@@ -84,7 +84,7 @@ class LogSink : public Sink {
     if (rename(options_.path.c_str(), backup.c_str()) != 0)
       log::Warn("Cannot rotate the audit log", {{"error", ErrnoError(options_.path)}});
     RETURN_IF_ERROR(OpenLocked());
-    // Nobody waits for old files. One cleaner at a time: it looks once more for what has come meanwhile.
+    // Deletes old files in the background, one cleaner at a time; it repeats if files arrived meanwhile.
     ++rotations_;
     if (!std::exchange(cleaning_, true)) cleaner_ = std::jthread([this] { CleanUntilNothingComes(); });
     return {};

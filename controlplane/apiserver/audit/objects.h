@@ -1,4 +1,4 @@
-// Bodies of requests and replies as audit events show them.
+// Request and response bodies in audit events.
 #pragma once
 
 #include <string>
@@ -6,14 +6,14 @@
 
 namespace keelson::apiserver::audit {
 
-// Any form that a body may have (JSON, YAML, protobuf, patches), as compact JSON; empty when it is none of
-// them.
+// Converts a body of any content type (JSON, YAML, protobuf, patches) to compact JSON; empty for other
+// content.
 std::string ObjectJson(std::string_view content_type, std::string_view body, bool omit_managed_fields);
 
 struct ObjectNames {
   std::string name, ns, uid, version;
 };
-// From an object's JSON.
+// Reads the names from an object's JSON.
 ObjectNames NamesOf(std::string_view json);
 
 }  // namespace keelson::apiserver::audit

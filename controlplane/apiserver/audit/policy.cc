@@ -34,7 +34,7 @@ bool MatchesPath(std::string_view spec, std::string_view path) {
 std::string_view Name(Level level) { return kLevels[static_cast<size_t>(level)]; }
 std::string_view Name(Stage stage) { return kStages[static_cast<size_t>(stage)]; }
 
-// Reads and checks; goes on after a mistake, so that all of them are told at once.
+// Parses and validates; continues after an error to report all of them.
 class PolicyReader {
  public:
   Result<Policy> Read(const json::object& root) {
@@ -172,7 +172,7 @@ class PolicyReader {
       out.resources = Strings(one, at, "resources");
       out.names = Strings(one, at, "resourceNames");
       if (out.group.find('/') != std::string::npos) {
-        // The most common mistake: the version goes with the group nowhere else either.
+        // A common mistake: including the version in the group.
         problems_.push_back(
             fmt::format("{}.group: Invalid value: \"{}\": must not contain a version", at, out.group));
       }

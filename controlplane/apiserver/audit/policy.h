@@ -1,4 +1,4 @@
-// The audit policy (--audit-policy-file): what is recorded of which request.
+// The audit policy (--audit-policy-file): how much to record of which request.
 #pragma once
 
 #include <string>
@@ -18,7 +18,7 @@ std::string_view Name(Stage stage);
 
 struct Verdict {
   Level level = Level::kNone;
-  unsigned omitted_stages = 0;  // a bit a Stage
+  unsigned omitted_stages = 0;  // one bit per Stage
   bool omit_managed_fields = false;
 
   bool Omits(Stage stage) const { return (omitted_stages >> static_cast<unsigned>(stage) & 1) != 0; }
@@ -26,10 +26,10 @@ struct Verdict {
 
 class Policy {
  public:
-  // Policy of audit.k8s.io/v1, in YAML or JSON. An error lists all that is wrong, in upstream's words.
+  // Parses an audit.k8s.io/v1 Policy in YAML or JSON. The error lists all problems, in upstream's wording.
   static Result<Policy> Parse(std::string_view text);
 
-  // By the first rule that fits; none: nothing is recorded. `user` null: nobody knows who it is.
+  // Applies the first matching rule; without one, records nothing. `user` null: unknown.
   Verdict Evaluate(const User* user, const RequestInfo& request) const;
 
  private:

@@ -1,4 +1,4 @@
-// One request as audit sees it: handlers add to it what they find out.
+// The audit record of one request. Handlers add details to it.
 #pragma once
 
 #include <map>
@@ -18,21 +18,21 @@ namespace keelson::apiserver::audit {
 
 class Auditor;
 
-// One request that is recorded. Thread safe.
+// The events of one request. Thread safe.
 class Record {
  public:
-  // Use Auditor::Begin().
+  // Created by Auditor::Begin().
   Record(const Auditor& auditor, Verdict verdict, std::string id);
 
   Level level() const { return verdict_.level; }
-  // "authorization.k8s.io/decision": "allow". The first of a name stays.
+  // Adds an annotation ("authorization.k8s.io/decision": "allow"). The first value of a name stays.
   void Annotate(std::string_view name, std::string_view value);
-  // What a failure's reply says.
+  // Sets the Status of a failed request.
   void SetStatus(const metav1::Status& status);
-  // A reply's body, before compression; kept if the level asks for it.
+  // Sets the response body before compression; kept if the audit level includes it.
   void SetResponse(std::string_view content_type,
                    const std::vector<std::shared_ptr<const std::string>>& body);
-  // An event; each stage once, and nothing after ResponseComplete. `code` 0: none yet.
+  // Sends an event; each stage once, nothing after ResponseComplete. `code` 0: no response yet.
   Result<> Emit(Stage stage, int code);
 
  private:
@@ -44,7 +44,7 @@ class Record {
   const Auditor& auditor_;
   const Verdict verdict_;
   const std::string id_;
-  std::string common_;  // what all events of the request have, as JSON members
+  std::string common_;  // JSON members common to all events of the request
   std::string received_;
   std::shared_ptr<const http::ServerRequest> request_;
   RequestInfo info_;

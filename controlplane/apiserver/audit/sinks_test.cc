@@ -1,4 +1,4 @@
-// Sinks on their own: what is sent to a webhook, how often, and what becomes of events that do not fit.
+// Sinks in isolation: requests to a webhook, retries, and events that do not fit.
 #include <gtest/gtest.h>
 
 #include <deque>
@@ -18,7 +18,7 @@ using std::chrono::milliseconds;
 
 EventJson Make(const std::string& text) { return std::make_shared<const std::string>(text); }
 
-// A server that answers as it is told; 0: cannot be reached. 200 when it is told nothing.
+// A server with scripted status codes; 0: unreachable. 200 when the script is empty.
 class Server : public client::Transport {
  public:
   Result<client::ApiResponse> Do(const client::ApiRequest& request, milliseconds, std::stop_token) override {

@@ -9,7 +9,7 @@ namespace {
 
 namespace json = boost::json;
 
-// Without the objects that it is about, and with a note of that; null: it cannot be.
+// Returns the event without its objects and with an annotation; null: impossible.
 EventJson WithoutObjects(const std::string& event) {
   boost::system::error_code error;
   json::value parsed = json::parse(event, error);
@@ -28,7 +28,7 @@ class TruncateSink : public Sink {
   TruncateSink(std::string plugin, TruncateOptions options, std::unique_ptr<Sink> inner)
       : plugin_(std::move(plugin)), options_(options), inner_(std::move(inner)) {}
 
-  // What a part of the batch has failed with is told when all have been tried.
+  // Tries all parts of the batch, then returns the error.
   Result<> Write(const std::vector<EventJson>& events) override {
     std::vector<EventJson> batch;
     size_t size = 0;

@@ -14,7 +14,7 @@ namespace keelson::apiserver {
 namespace {
 
 constexpr std::string_view kWebSocketTokenPrefix = "base64url.bearer.authorization.k8s.io.";
-// Longer ones are nobody's, and cost a look at each byte.
+// Longer tokens are rejected without parsing.
 constexpr size_t kMaxToken = 64 << 10;
 
 std::string_view Trim(std::string_view text) {
@@ -23,7 +23,7 @@ std::string_view Trim(std::string_view text) {
   return text;
 }
 
-// From the Authorization header, or from a WebSocket subprotocol (browsers cannot set headers there).
+// The token from the Authorization header or a WebSocket subprotocol (browsers cannot set headers there).
 std::string BearerToken(const http::Headers& headers) {
   std::string_view header = Trim(headers.Get("Authorization"));
   constexpr std::string_view kBearer = "bearer ";
@@ -43,13 +43,13 @@ std::string BearerToken(const http::Headers& headers) {
   return "";
 }
 
-// Everybody with good credentials is in one of the two groups.
+// Every authenticated user is in one of these two groups.
 void AddAuthenticatedGroup(User& user) {
   if (!user.InGroup(kGroupAuthenticated) && !user.InGroup(kGroupUnauthenticated))
     user.groups.emplace_back(kGroupAuthenticated);
 }
 
-// Who shows a certificate wants to be somebody: one that is of no use is not overlooked.
+// An invalid client certificate is an error, not anonymous.
 bool IsCertificateRefused(const http::ServerRequest& request, Clock& clock) {
   if (request.peer_refused) return true;
   return request.peer && (!request.peer->from_client_ca || clock.Now() > request.peer->not_after);
@@ -77,7 +77,7 @@ metrics::Family& authentication_seconds = metrics::Histograms(
 
 void CountAttempt(const char* result) { attempts_total.With({result}).Increment(); }
 
-// Names without end are not kept: whose program it is, at most.
+// Counts other user names as "other", to limit the number of series.
 void CountUser(const User& user) {
   const bool known = user.name == "admin" || user.name == "client" || user.name == "kube_proxy" ||
                      user.name == "kubelet" || user.name == "system:serviceaccount:kube-system:default";

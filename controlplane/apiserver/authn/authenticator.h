@@ -1,5 +1,4 @@
-// From a request to a User: authenticating proxy, client certificate, bearer token, else anonymous where
-// that is allowed.
+// Authenticates a request: authenticating proxy, client certificate, bearer token, else anonymous if allowed.
 #pragma once
 
 #include <atomic>
@@ -16,7 +15,7 @@ namespace keelson::apiserver {
 
 struct AnonymousOptions {
   bool enabled = true;
-  std::vector<std::string> paths;  // only these, exactly; empty: all
+  std::vector<std::string> paths;  // exact paths; empty: all
 
   bool operator==(const AnonymousOptions&) const = default;
 };
@@ -24,20 +23,21 @@ struct AnonymousOptions {
 class Authenticator {  // thread safe
  public:
   struct Options {
-    std::vector<std::shared_ptr<TokenVerifier>> tokens;  // asked in order; the first that knows one wins
-    std::vector<std::string> api_audiences;              // of this server
+    // In order; the first that recognizes a token decides
+    std::vector<std::shared_ptr<TokenVerifier>> tokens;
+    std::vector<std::string> api_audiences;  // of this server
     RequestHeaderOptions request_header;
     AnonymousOptions anonymous;
   };
   explicit Authenticator(Options options, Clock& clock = Clock::Real())
       : options_(std::make_shared<const Options>(std::move(options))), clock_(clock) {}
 
-  // For requests that come from now on.
+  // Applies to later requests.
   void Replace(Options options) { options_.store(std::make_shared<const Options>(std::move(options))); }
 
-  // kUnauthenticated ("Unauthorized") when there are no credentials that are good.
+  // kUnauthenticated ("Unauthorized") without valid credentials.
   Result<User> Authenticate(const http::ServerRequest& request) const;
-  // For TokenReview: an error's message says why; `audiences` empty: this server's.
+  // For TokenReview. The error message states the reason. `audiences` empty: the server's audiences.
   Result<TokenAnswer> AuthenticateToken(std::string_view token,
                                         const std::vector<std::string>& audiences) const;
 

@@ -42,7 +42,7 @@ TEST(Authenticator, TokensAndCertificates) {
   EXPECT_TRUE(admin->InGroup("system:masters"));
   EXPECT_EQ(admin->extra.at("authentication.kubernetes.io/credential-id"), Groups{"X509SHA256=ab"});
 
-  // What is shown and of no use is not overlooked.
+  // Invalid credentials are an error, not anonymous.
   http::ServerRequest shown;
   shown.peer_refused = true;
   EXPECT_FALSE(authenticator.Authenticate(shown));

@@ -27,7 +27,7 @@ bool IsBootstrapToken(std::string_view token) {
   return true;
 }
 
-// system:bootstrappers:NAME; of anything else the Secret's writer could become a member.
+// Groups must be system:bootstrappers:NAME, else the Secret could grant any group.
 bool MayBeExtraGroup(std::string_view group) {
   std::string prefix = std::string(kGroup) + ":";
   if (group.substr(0, prefix.size()) != prefix) return false;
@@ -55,7 +55,7 @@ Result<std::vector<std::string>> ExtraGroups(const std::string& text) {
   return out;
 }
 
-// 2026-01-01T00:00:00Z, or with an offset, in seconds.
+// Parses 2026-01-01T00:00:00Z, or with an offset, to seconds.
 std::optional<int64_t> ParseRfc3339(const std::string& text) {
   tm parts{};
   const char* rest = strptime(text.c_str(), "%Y-%m-%dT%H:%M:%S", &parts);
@@ -96,7 +96,7 @@ class Verifier : public TokenVerifier {
  private:
   bool IsGood(BootstrapSecret& secret, const std::string& id, std::string_view token_secret) const {
     if (secret.deleted || secret.type != "bootstrap.kubernetes.io/token") return false;
-    // Digests are compared: time then tells nothing of the secret.
+    // Compares digests, so that timing reveals nothing about the secret.
     const std::string& stored = secret.data["token-secret"];
     if (stored.empty() || http::Sha256(stored) != http::Sha256(token_secret)) return false;
     if (secret.data["token-id"] != id || secret.data["usage-bootstrap-authentication"] != "true")

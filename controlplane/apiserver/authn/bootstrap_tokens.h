@@ -1,4 +1,4 @@
-// Bootstrap tokens, with which new nodes join: ID.SECRET, kept as Secrets bootstrap-token-ID of kube-system.
+// Bootstrap tokens (ID.SECRET) for joining nodes, stored as Secrets bootstrap-token-ID in kube-system.
 #pragma once
 
 #include <functional>
@@ -15,7 +15,7 @@ struct BootstrapSecret {
   std::map<std::string, std::string> data;
   bool deleted = false;  // has a deletionTimestamp
 };
-// The Secret of that name in kube-system; nullopt when there is none.
+// Returns the Secret of that name in kube-system; nullopt: none.
 using BootstrapSecretLookup = std::function<std::optional<BootstrapSecret>(const std::string& name)>;
 
 std::shared_ptr<TokenVerifier> NewBootstrapTokenVerifier(BootstrapSecretLookup lookup,

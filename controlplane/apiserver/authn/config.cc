@@ -12,7 +12,7 @@ void RefuseExpression(ConfigReader& reader, const char* field) {
   if (reader.Has(field)) reader.Fail(field, "expressions are not supported");
 }
 
-// {claim, prefix}; a claim without a prefix has to say so.
+// {claim, prefix}; a claim requires a prefix, which may be empty.
 void ReadClaim(ConfigReader reader, ConfigReader& parent, bool required, std::string& claim,
                std::string& prefix) {
   RefuseExpression(reader, "expression");

@@ -1,5 +1,5 @@
-// --authentication-config: AuthenticationConfiguration of apiserver.config.k8s.io. Expressions (CEL) are not
-// evaluated here: files that have any are refused.
+// --authentication-config: AuthenticationConfiguration of apiserver.config.k8s.io. CEL expressions are not
+// supported: a file with any is an error.
 #pragma once
 
 #include <optional>
@@ -15,7 +15,7 @@ struct AuthenticationConfig {
   std::vector<OidcOptions> jwt;
   std::optional<AnonymousOptions> anonymous;
 };
-// `taken_issuers`: of ServiceAccount tokens, which no provider may have.
+// `taken_issuers`: the issuers of ServiceAccount tokens, which no provider may use.
 Result<AuthenticationConfig> ParseAuthenticationConfig(const std::string& text,
                                                        const std::vector<std::string>& taken_issuers);
 

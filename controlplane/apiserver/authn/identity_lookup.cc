@@ -7,7 +7,7 @@ namespace {
 
 constexpr std::chrono::seconds kPatience{5};
 
-// An object's metadata, which is its first field, without the rest: this is done for every request.
+// Decodes only the metadata (the first field), because this runs for every request.
 std::optional<metav1::ObjectMeta> MetaOf(const storage::Object& object) {
   std::string_view bytes = object.raw();
   constexpr char kField1 = 0x0a;
@@ -50,7 +50,7 @@ IdentityLookup NewIdentityLookup(storage::Store& store) {
     const std::string key = api::KeyOf(ns, name);
     storage::ObjectPtr object = store.Peek(info, key);
     if (!object) {
-      // The token of an object that has just been made may come before the cache has seen the object.
+      // A token may arrive before the cache has its new object: read consistently.
       auto read = store.Get(info, key, "", {SteadyTime::clock::now() + kPatience, {}});
       if (!read || !*read) return std::nullopt;
       object = *read;

@@ -1,4 +1,4 @@
-// What authentication asks of stored objects.
+// Lookups in the store for authentication.
 #pragma once
 
 #include "controlplane/apiserver/authn/bootstrap_tokens.h"
@@ -7,7 +7,7 @@
 
 namespace keelson::apiserver {
 
-// `store` outlives them.
+// `store` must outlive the functions.
 IdentityLookup NewIdentityLookup(storage::Store& store);
 BootstrapSecretLookup NewBootstrapSecretLookup(storage::Store& store);
 

@@ -15,7 +15,7 @@ namespace {
 constexpr std::string_view kExtraPrefix = "impersonate-extra-";
 constexpr std::string_view kNodeNameExtra = "authentication.kubernetes.io/node-name";
 constexpr std::string_view kAssociatedNode = "associated-node";
-// From so many on, one question about all of them comes first.
+// With more groups, one combined check comes first.
 constexpr size_t kMany = 4;
 
 // {namespace, name} of "system:serviceaccount:NS:NAME".
@@ -40,7 +40,7 @@ std::string Lower(std::string text) {
   return text;
 }
 
-// As the headers have it. Empty: no header asks for another user.
+// The requested user from the headers. Empty: no impersonation.
 User WantedUser(const http::Headers& headers) {
   User out;
   out.name = headers.Get("Impersonate-User");
@@ -82,7 +82,7 @@ bool HasNameOnly(const User& wanted) {
 }
 
 struct Mode {
-  std::string_view name;  // empty: the old way
+  std::string_view name;  // empty: the legacy mode
   bool (*fits)(const User& wanted, const User& requestor);
 };
 constexpr Mode kModes[] = {
@@ -104,7 +104,7 @@ constexpr Mode kModes[] = {
     {"", [](const User&, const User&) { return true; }},
 };
 
-// The questions of one mode.
+// The authorization checks of one mode.
 class Attempt {
  public:
   Attempt(const Mode& mode, const User& requestor, const User& wanted, const Authorizer& authorizer)
@@ -115,7 +115,8 @@ class Attempt {
         authorizer_(authorizer),
         requestor_(requestor) {
     if (mode.name != kAssociatedNode) return;
-    // What authorizers answer is to hold on every node: they learn which facts are known, not what they are.
+    // Authorizers may see that these facts are known, but not their values: the decision must hold for every
+    // node.
     std::vector<std::string> keys;
     for (const auto& extra : requestor.extra) keys.push_back(extra.first);
     requestor_.extra = {{"authentication.kubernetes.io/associated-node-keys", std::move(keys)}};
@@ -140,7 +141,7 @@ class Attempt {
   }
 
  private:
-  // The old way has users and groups in the core group.
+  // In legacy mode users and groups are in the core group.
   RequestInfo About(std::string_view resource, std::string_view name) const {
     const bool core = !constrained_ && (resource == "users" || resource == "groups");
     RequestInfo out;

@@ -1,15 +1,15 @@
-// Impersonate-User and its companions: acting as somebody else, as far as the authorizers let one.
+// Impersonate-User and related headers.
 //
-// There are five ways, tried in this order; the first that is allowed decides (kep.k8s.io/5284):
+// There are five modes, tried in this order; the first that is allowed decides (KEP-5284):
 //
-//   associated-node   a service account as the node that its own token names
+//   associated-node   a service account impersonates the node that its own token names
 //   arbitrary-node    any node
 //   serviceaccount    a service account
-//   user-info         anybody else
-//   (the old way)     anybody, with the verb "impersonate" alone
+//   user-info         any other user
+//   (legacy)          any user, with the verb "impersonate" alone
 //
-// Each but the last asks for two rights: "impersonate:MODE" on the identity, and "impersonate-on:MODE:VERB"
-// on what the request is about. So one may be let act as another for some purposes only.
+// The modes except the last need two permissions: "impersonate:MODE" on the identity, and
+// "impersonate-on:MODE:VERB" on the resource of the request. So impersonation can be limited to some requests.
 #pragma once
 
 #include <optional>
@@ -22,11 +22,11 @@ namespace keelson::apiserver {
 
 struct Impersonation {
   User user;
-  std::string constraint;  // "impersonate:user-info"; empty for the old way
+  std::string constraint;  // "impersonate:user-info"; empty for the legacy mode
 };
 
-// Whom to go on as; nullopt when no header asks for another. kForbidden, in the words of the first way that
-// was not allowed; kBadRequest.
+// Returns the impersonated user; nullopt without impersonation headers. kForbidden with the message of the
+// first mode that was denied; kBadRequest for invalid headers.
 Result<std::optional<Impersonation>> Impersonate(const User& requestor, const http::Headers& headers,
                                                  const RequestInfo& request, const Authorizer& authorizer);
 

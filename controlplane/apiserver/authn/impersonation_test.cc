@@ -12,7 +12,7 @@
 namespace keelson::apiserver {
 namespace {
 
-// Allows what it is told: "VERB GROUP/RESOURCE NAMESPACE/NAME".
+// Allows the listed requests: "VERB GROUP/RESOURCE NAMESPACE/NAME".
 class Rights : public Authorizer {
  public:
   explicit Rights(std::set<std::string> rights) : rights_(std::move(rights)) {}

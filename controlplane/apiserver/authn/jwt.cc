@@ -27,7 +27,7 @@ std::string_view TextClaim(const json::object& claims, std::string_view name) {
 }
 
 int64_t SecondsClaim(const json::object& claims, std::string_view name) {
-  // Far beyond any date, and well inside what arithmetic on times can take.
+  // A limit far beyond real dates that avoids overflow.
   constexpr double kMost = 1e15;
   const json::value* value = claims.if_contains(name);
   if (!value) return 0;

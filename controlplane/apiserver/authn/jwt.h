@@ -1,4 +1,4 @@
-// A JSON Web Token taken apart (RFC 7519, compact form). Internal to authn/.
+// JSON Web Tokens (RFC 7519, compact form). Internal to authn/.
 #pragma once
 
 #include <string>
@@ -16,12 +16,12 @@ struct Jwt {
   std::string_view signed_part;  // points into the token
   boost::json::object payload;
 };
-// Checks nothing but the form. Tokens that ask for what is not understood (crit) are errors.
+// Parses a token without verifying it. A token with critical extensions (crit) is an error.
 Result<Jwt> DecodeJwt(std::string_view token);
 
-// Members of claims; empty or 0 when absent or of another kind.
+// Claims by name; empty or 0 when missing or of another type.
 std::string_view TextClaim(const boost::json::object& claims, std::string_view name);
 int64_t SecondsClaim(const boost::json::object& claims, std::string_view name);
-std::vector<std::string> AudienceClaim(const boost::json::object& claims);  // a text or a list of them
+std::vector<std::string> AudienceClaim(const boost::json::object& claims);  // a string or a list of strings
 
 }  // namespace keelson::apiserver

@@ -16,7 +16,7 @@ namespace {
 
 namespace json = boost::json;
 
-// As far as a provider's clock may be ahead.
+// The allowed clock skew.
 constexpr std::chrono::minutes kNotBeforeLeeway{5};
 
 Error Refused(std::string_view why) { return Error(Code::kUnauthenticated, "oidc: " + std::string(why)); }
@@ -60,7 +60,7 @@ class Verifier : public TokenVerifier {
     if (!options_.uid_claim.empty()) answer.user.uid = TextClaim(claims, options_.uid_claim);
     if (std::string_view id = TextClaim(claims, "jti"); !id.empty())
       answer.user.extra["authentication.kubernetes.io/credential-id"] = {"JTI=" + std::string(id)};
-    // The token is meant for the clients of the provider, of which this server is one.
+    // The token's audience must be one of the configured client IDs.
     answer.audiences = audiences;
     return std::optional<TokenAnswer>(std::move(answer));
   }
@@ -99,7 +99,7 @@ class Verifier : public TokenVerifier {
       return Refused(
           fmt::format("parse username claims {}: claim not present", k8s::Quote(options_.username_claim)));
     if (options_.username_claim == "email") {
-      // Anybody can claim an address: the provider has to say that it asked.
+      // An email claim needs email_verified.
       const json::value* verified = claims.if_contains("email_verified");
       if (verified && !(verified->is_bool() && verified->get_bool())) return Refused("email not verified");
     }

@@ -1,4 +1,4 @@
-// Tokens of an OpenID Connect provider: JWTs whose keys the provider publishes.
+// Tokens of an OpenID Connect provider: JWTs verified with the provider's published keys.
 #pragma once
 
 #include <map>
@@ -12,20 +12,20 @@
 namespace keelson::apiserver {
 
 struct OidcOptions {
-  std::string issuer_url;              // https://...; also the claim iss
+  std::string issuer_url;              // https://...; must equal the claim iss
   std::string discovery_url;           // empty: issuer_url/.well-known/openid-configuration
   std::string ca_pem;                  // empty: the system's CAs
-  std::vector<std::string> audiences;  // a token has to name one of them
+  std::vector<std::string> audiences;  // a token must have one of them
   std::vector<std::string> algorithms = {"RS256"};
   std::string username_claim = "sub", username_prefix;
-  std::string groups_claim, groups_prefix;  // no claim: no groups
+  std::string groups_claim, groups_prefix;  // empty: no groups
   std::string uid_claim;
   std::map<std::string, std::string> required_claims;
 };
 
-// Keys are fetched when a token of the issuer first comes, and again when one names a key that is not
-// known, but not more often than every ten seconds. While the provider is away nobody waits for it twice,
-// and nobody is let in by a key that is not known.
+// Fetches keys when the first token of the issuer arrives, and again for an unknown key ID, at most every ten
+// seconds. While the provider is unreachable, requests do not block repeatedly, and tokens with unknown keys
+// are rejected.
 Result<std::shared_ptr<TokenVerifier>> NewOidcVerifier(OidcOptions options, Clock& clock = Clock::Real());
 
 }  // namespace keelson::apiserver

@@ -1,4 +1,4 @@
-// The published keys of an OpenID Connect provider. Internal to authn/.
+// The published keys (JWKS) of an OpenID Connect provider. Internal to authn/.
 #pragma once
 
 #include <memory>
@@ -16,7 +16,7 @@ class OidcKeys {  // thread safe
  public:
   OidcKeys(std::string issuer_url, std::string discovery_url, std::string ca_pem, Clock& clock);
 
-  // Whether a key of that id (empty: any) has signed `data` by `algorithm`. An error: the keys cannot be had.
+  // True when a key with that ID (empty: any) verifies the signature of `data`. Error: no keys are available.
   Result<bool> Verify(const std::string& id, std::string_view algorithm, std::string_view data,
                       std::string_view signature);
 
@@ -29,7 +29,7 @@ class OidcKeys {  // thread safe
   using KeysPtr = std::shared_ptr<const Keys>;
 
   KeysPtr Known() EXCLUDES(mutex_);
-  // Fetches, unless somebody does or did a moment ago; what is known then.
+  // Fetches the keys, unless another thread does or did recently. Returns the keys known then.
   KeysPtr Refresh() EXCLUDES(mutex_);
   Result<KeysPtr> Fetch() const;
   Result<std::string> Get(const std::string& url) const;
@@ -37,7 +37,7 @@ class OidcKeys {  // thread safe
   const std::string issuer_url_, discovery_url_, ca_pem_;
   Clock& clock_;
   Mutex mutex_;
-  KeysPtr keys_ GUARDED_BY(mutex_);  // null: never had any
+  KeysPtr keys_ GUARDED_BY(mutex_);  // null: never fetched
   bool fetching_ GUARDED_BY(mutex_) = false;
   WallTime next_fetch_ GUARDED_BY(mutex_);
 };

@@ -167,7 +167,7 @@ TEST_F(OidcTest, AProviderThatIsAwayLetsNobodyInAndIsAskedSeldom) {
   down_ = false;
   clock_.Advance(std::chrono::seconds(11));
   EXPECT_EQ(Ask(Sign(Claims(), rsa_)), "corp:jane corp:dev corp:ops");
-  down_ = true;  // what is known stays good
+  down_ = true;  // known keys stay valid
   clock_.Advance(std::chrono::seconds(60));
   EXPECT_EQ(Ask(Sign(Claims(), rsa_)), "corp:jane corp:dev corp:ops");
 }

@@ -1,4 +1,4 @@
-// An authenticating proxy in front of this server: it names the user in headers, and shows a certificate of
+// Authentication by a proxy, which passes the user in headers and has a client certificate of
 // --requestheader-client-ca-file.
 #pragma once
 
@@ -12,12 +12,12 @@
 namespace keelson::apiserver {
 
 struct RequestHeaderOptions {
-  std::string client_ca_file;              // empty: nobody is a proxy
-  std::vector<std::string> allowed_names;  // common names; empty: any
+  std::string client_ca_file;              // empty: disabled
+  std::vector<std::string> allowed_names;  // allowed common names; empty: any
   std::vector<std::string> username_headers, uid_headers, group_headers, extra_prefixes;
 };
 
-// nullopt: no proxy, or it names nobody.
+// Nullopt when the client is not a proxy, or the user name is missing.
 std::optional<User> UserOfProxy(const RequestHeaderOptions& options, const http::ServerRequest& request);
 
 }  // namespace keelson::apiserver

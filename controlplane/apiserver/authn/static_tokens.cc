@@ -15,7 +15,7 @@ std::string_view Trim(std::string_view text) {
   return text;
 }
 
-// One line of comma-separated values, of which some may stand in double quotes.
+// Parses a CSV line with optional double quotes.
 std::vector<std::string> SplitCsv(std::string_view line) {
   std::vector<std::string> out(1);
   bool quoted = false;

@@ -1,4 +1,4 @@
-// --token-auth-file: lines of token, user name, user uid and, in quotes, groups.
+// --token-auth-file: CSV lines of token, user name, user UID and optionally quoted groups.
 #pragma once
 
 #include <map>
@@ -8,7 +8,7 @@
 
 namespace keelson::apiserver {
 
-// Tokens by their SHA-256, so that how long a look-up takes says nothing about them.
+// Tokens by their SHA-256, so that the lookup time reveals nothing about them.
 using StaticTokens = std::map<std::string, User, std::less<>>;
 Result<StaticTokens> ParseTokenFile(std::string_view text);
 

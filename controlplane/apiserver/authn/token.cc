@@ -30,9 +30,9 @@ namespace json = boost::json;
 
 constexpr std::string_view kPrivateClaims = "kubernetes.io";
 constexpr size_t kMaxCached = 4096;
-// A pod that is being deleted keeps its token this long, so that it can still say goodbye.
+// The token of a terminating pod stays valid for this long after its deletion time.
 constexpr std::chrono::seconds kDeletedGrace{60};
-// How far the clocks of those who sign may be off.
+// The allowed clock skew between signers.
 constexpr int64_t kLeewaySeconds = 60;
 
 json::object ToJson(const TokenClaims::Object& object) {
@@ -77,7 +77,7 @@ Result<std::string> SignToken(const TokenClaims& claims, const http::SigningKey&
 
 namespace {
 
-// Before tokens were bound, claims had long names.
+// The long claim names of legacy tokens.
 void ReadLegacyClaims(const json::object& payload, TokenClaims& claims) {
   auto claim = [&](const char* name) {
     return std::string(TextClaim(payload, std::string("kubernetes.io/serviceaccount/") + name));
@@ -124,7 +124,7 @@ Result<ParsedToken> ParseToken(std::string_view token) {
 TokenAuthenticator::TokenAuthenticator(Options options, IdentityLookup lookup, Clock& clock)
     : options_(std::move(options)), lookup_(std::move(lookup)), clock_(clock) {}
 
-// A key signs by its own algorithm only, whatever the token says of itself.
+// The key determines the algorithm, not the token's header.
 bool TokenAuthenticator::VerifySignature(const ParsedToken& token) const {
   bool known = std::any_of(options_.keys.begin(), options_.keys.end(),
                            [&](const http::SigningKey& key) { return key.id() == token.key_id; });
@@ -166,14 +166,13 @@ Result<> TokenAuthenticator::CheckTimes(const TokenClaims& claims) const {
 
 std::string DateOf(WallTime time) { return api::FormatTime(api::ToTime(time)).substr(0, 10); }
 
-// The uses are written down of those too that are refused: whoever cleans up has to know that they are
-// missed.
+// Records the use of invalid tokens, too: the cleaner must know that they are still in use.
 Result<> TokenAuthenticator::CheckLegacySecret(const TokenClaims& claims, const ObjectIdentity& secret,
                                                std::string_view token) const {
   if (secret.token != token) return Unauthenticated("token does not match its secret");
   legacy_tokens.Increment();
   const std::string today = DateOf(clock_.Now()), tomorrow = DateOf(clock_.Now() + std::chrono::hours(24));
-  // Another server's day may have begun.
+  // Another server may already be on the next day.
   if (options_.mark_used && secret.last_used != today && secret.last_used != tomorrow)
     options_.mark_used(claims.ns, claims.secret->name, today);
   if (!secret.token_invalid) return {};
@@ -190,7 +189,7 @@ Result<> TokenAuthenticator::CheckObjects(const TokenClaims& claims, std::string
                    const TokenClaims::Object& object) -> Result<ObjectIdentity> {
     std::optional<ObjectIdentity> found = lookup_(resource, ns, object.name);
     if (!found) return Unauthenticated(std::string(what) + " has been deleted");
-    // Legacy tokens know their Secret by its name alone.
+    // A legacy token contains only the name of its Secret.
     bool same = found->uid == object.uid || (claims.legacy && resource == "secrets");
     if (!same) {
       return Unauthenticated(std::string(what) + " UID (" + found->uid + ") does not match claim (" +
@@ -210,7 +209,7 @@ Result<> TokenAuthenticator::CheckObjects(const TokenClaims& claims, std::string
     if (!secret) return secret.error();
     if (claims.legacy) RETURN_IF_ERROR(CheckLegacySecret(claims, *secret, token));
   }
-  // Of a pod's token the node is information; only a token bound to a node alone dies with it.
+  // In a pod-bound token the node is informational; only a node-bound token depends on the node.
   if (claims.node && !claims.pod) {
     if (auto node = check("nodes", "node", "", *claims.node); !node) return node.error();
   }

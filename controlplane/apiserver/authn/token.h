@@ -1,5 +1,4 @@
-// ServiceAccount tokens: JWTs as Kubernetes' bound tokens are (KEP-1205): who they speak for and which
-// object's life they share.
+// ServiceAccount tokens (KEP-1205): JWTs for a service account, bound to the lifetime of an object.
 #pragma once
 
 #include <functional>
@@ -25,16 +24,16 @@ struct TokenClaims {
   std::string issuer, subject, id;
   std::vector<std::string> audiences;
   int64_t expires = 0, not_before = 0, issued_at = 0;  // seconds since the epoch; 0: absent
-  int64_t warn_after = 0;  // when the token should have been renewed; it lives on for clients that do not
-  bool legacy = false;     // kept in a Secret, without an end
+  int64_t warn_after = 0;  // when the client should have rotated the token (extended expiration)
+  bool legacy = false;     // stored in a Secret, without expiration
   std::string ns;
   Object service_account;
   std::optional<Object> pod, node, secret;
 };
 
-// Header, claims and signature joined by dots.
+// Returns header, claims and signature, joined by dots.
 Result<std::string> SignToken(const TokenClaims& claims, const http::SigningKey& key);
-// Checks nothing but the form; `signed_part` and `signature` are what a key has to verify.
+// Parses a token without verifying it. Verify `signature` over `signed_part`.
 struct ParsedToken {
   TokenClaims claims;
   std::string algorithm, key_id, signature;
@@ -42,18 +41,18 @@ struct ParsedToken {
 };
 Result<ParsedToken> ParseToken(std::string_view token);
 
-// What the check of a bound object needs to know; nullopt when there is no such object.
+// The facts needed to validate a bound object; nullopt when it does not exist.
 struct ObjectIdentity {
   std::string uid;
   std::optional<WallTime> deleted;  // deletionTimestamp
-  std::string token = {};           // of Secrets that hold one
-  bool token_invalid = false;       // the Secret is labelled so
-  std::string last_used = {};       // the day that its label says
+  std::string token = {};           // for Secrets: the stored token
+  bool token_invalid = false;       // the Secret has kTokenInvalidLabel
+  std::string last_used = {};       // value of kTokenLastUsedLabel
 };
 using IdentityLookup = std::function<std::optional<ObjectIdentity>(
     std::string_view resource, std::string_view ns, std::string_view name)>;
 
-// On Secrets with tokens, as days: 2006-01-02.
+// Labels of Secrets with tokens; the values are dates (2006-01-02).
 inline constexpr std::string_view kTokenInvalidLabel = "kubernetes.io/legacy-token-invalid-since";
 inline constexpr std::string_view kTokenLastUsedLabel = "kubernetes.io/legacy-token-last-used";
 std::string DateOf(WallTime time);
@@ -63,22 +62,22 @@ inline constexpr std::string_view kLegacyIssuer = "kubernetes/serviceaccount";
 class TokenAuthenticator : public TokenVerifier {  // thread safe
  public:
   struct Options {
-    std::vector<std::string> issuers;  // the first one is who new tokens are from
+    std::vector<std::string> issuers;  // the first one issues new tokens
     std::vector<http::SigningKey> keys;
     std::vector<std::string> api_audiences;  // of this server
-    bool lookup = true;                      // whether tokens end with the objects that they are bound to
-    // Told of the first use of a Secret's token on a day; may be empty.
+    bool lookup = true;                      // reject tokens whose bound objects are gone
+    // Called on the first use of a Secret's token on a day; may be empty.
     std::function<void(const std::string& ns, const std::string& secret, const std::string& date)> mark_used =
         {};
   };
   TokenAuthenticator(Options options, IdentityLookup lookup, Clock& clock = Clock::Real());
 
-  // Any token of one of the issuers is one of ours.
+  // Recognizes any token of one of the issuers.
   Result<std::optional<TokenAnswer>> Authenticate(std::string_view token,
                                                   const std::vector<std::string>& audiences) override;
 
  private:
-  // Tokens whose signature has been found good; everything that changes with time is checked each time.
+  // Returns the claims after a signature check, cached. The caller checks what depends on the time.
   using ClaimsPtr = std::shared_ptr<const TokenClaims>;
   Result<ClaimsPtr> Verified(std::string_view token) EXCLUDES(mutex_);
   Result<> CheckTimes(const TokenClaims& claims) const;

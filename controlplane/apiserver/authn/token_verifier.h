@@ -1,4 +1,4 @@
-// One way to find out whom a bearer token speaks for.
+// The interface of bearer token authenticators.
 #pragma once
 
 #include <optional>
@@ -13,19 +13,19 @@ namespace keelson::apiserver {
 
 struct TokenAnswer {
   User user;
-  std::vector<std::string> audiences;  // those asked for that the token is meant for
+  std::vector<std::string> audiences;  // the requested audiences that the token has
 };
 
 class TokenVerifier {  // thread safe
  public:
   virtual ~TokenVerifier() = default;
-  // `audiences` is never empty. nullopt: not a token of this kind, others may know it. An error
-  // (kUnauthenticated) says why one of this kind is not good; it holds no part of the token.
+  // `audiences` is not empty. Returns nullopt for a token of another kind. kUnauthenticated states why the
+  // token is invalid; the message contains no part of the token.
   virtual Result<std::optional<TokenAnswer>> Authenticate(std::string_view token,
                                                           const std::vector<std::string>& audiences) = 0;
 };
 
-// For tokens that say nothing of audiences: they are meant for this server.
+// Audiences in both lists. For tokens without audiences, `have` is the server's audiences.
 inline std::vector<std::string> Intersect(const std::vector<std::string>& wanted,
                                           const std::vector<std::string>& have) {
   std::vector<std::string> out;

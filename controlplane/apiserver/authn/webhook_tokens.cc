@@ -21,7 +21,7 @@ User ToUser(const authenticationv1::UserInfo& info) {
   return user;
 }
 
-// Other kinds of token are checked where they come in: nothing of them is cached.
+// JWTs and other local tokens never reach the cache.
 metrics::Family& requests_total =
     metrics::Counter("authentication_token_cache_request_total", "Requests of the token cache.", {"status"});
 metrics::Family& request_seconds = metrics::Histograms(
@@ -45,7 +45,7 @@ class Verifier : public TokenVerifier {
 
   Result<std::optional<TokenAnswer>> Authenticate(std::string_view token,
                                                   const std::vector<std::string>& audiences) override {
-    // Tokens themselves are not kept.
+    // The cache key is a digest: the token itself is not stored.
     std::string key = http::Sha256(token);
     for (const std::string& audience : audiences) (key += '\n') += audience;
     const SteadyTime begin = SteadyTime::clock::now();
@@ -82,7 +82,7 @@ class Verifier : public TokenVerifier {
       if (status.error().empty()) return std::optional<TokenAnswer>();
       return Error(Code::kUnauthenticated, status.error());
     }
-    // Webhooks that know nothing of audiences vouch for this server's.
+    // A webhook without audience support vouches for the server's audiences.
     TokenAnswer out{ToUser(status.user()), {status.audiences().begin(), status.audiences().end()}};
     out.audiences = Intersect(audiences, out.audiences.empty() ? options_.api_audiences : out.audiences);
     if (out.audiences.empty() || out.user.name.empty()) return std::optional<TokenAnswer>();

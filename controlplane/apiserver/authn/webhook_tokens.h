@@ -1,4 +1,4 @@
-// Tokens that a service elsewhere knows: asked by TokenReview, answers kept for a while.
+// Webhook token authentication: sends a TokenReview, and caches the response.
 #pragma once
 
 #include <chrono>

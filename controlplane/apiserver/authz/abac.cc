@@ -70,7 +70,7 @@ class Abac : public Authorizer {
 
 Error Bad(std::string why) { return Error(Code::kInvalid, std::move(why)); }
 
-// The fields of one object; a name that nobody knows may be meant to take rights away.
+// Reads the fields of an object; an unknown field is an error, because it may be a restriction.
 Result<Policy> ReadFields(const json::object& object, bool is_old) {
   Policy out;
   for (const auto& field : object) {
@@ -94,7 +94,7 @@ Result<Policy> ReadFields(const json::object& object, bool is_old) {
   return out;
 }
 
-// Anybody means anybody who is known.
+// "*" includes authenticated users only.
 void MeanAuthenticated(Policy& policy) {
   if (policy.user != kAll && policy.group != kAll) return;
   policy.user.clear();

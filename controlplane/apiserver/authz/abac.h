@@ -1,10 +1,10 @@
-// --authorization-mode=ABAC: rights from a file, a policy a line, for clusters that have always had one.
+// --authorization-mode=ABAC: policies from a file, one per line.
 //
 //   {"apiVersion":"abac.authorization.kubernetes.io/v1beta1","kind":"Policy",
 //    "spec":{"user":"bob","namespace":"*","resource":"pods","apiGroup":"*","readonly":true}}
 //
-// Empty lines and those that begin with # are passed over. Lines without apiVersion are of the form of
-// Kubernetes 1.0, where what is left out means everything.
+// Empty lines and lines that start with # are skipped. Lines without apiVersion have the format of
+// Kubernetes 1.0, where missing fields match everything.
 #pragma once
 
 #include <memory>

@@ -1,4 +1,4 @@
-// Who is it and may it: one request of a ServiceAccount at 10 000 role bindings.
+// Authentication and authorization of a ServiceAccount's request, with 10 000 role bindings.
 #include <benchmark/benchmark.h>
 
 #include <fmt/format.h>

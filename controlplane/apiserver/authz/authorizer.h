@@ -1,4 +1,4 @@
-// May this user do that?
+// The interface of authorizers.
 #pragma once
 
 #include <atomic>
@@ -13,7 +13,7 @@
 
 namespace keelson::apiserver {
 
-// What is asked for. `request.path` and `request.verb` alone count when it is no resource request.
+// A request to authorize. For a non-resource request only `request.path` and `request.verb` count.
 struct Attributes {
   const User& user;
   const RequestInfo& request;
@@ -22,8 +22,8 @@ struct Attributes {
 struct Decision {
   bool allowed = false;
   std::string reason;            // for reviews and messages; may be empty
-  std::string evaluation_error;  // roles that could not be found, ...
-  bool denied = false;           // no authorizer after this one is asked
+  std::string evaluation_error;  // for example a missing role
+  bool denied = false;           // final: no further authorizer is consulted
 };
 
 struct PolicyRule {
@@ -32,24 +32,24 @@ struct PolicyRule {
 
 struct UserRules {
   std::vector<PolicyRule> rules;
-  bool incomplete = false;  // there may be more that cannot be told beforehand
-  std::string error;        // why
+  bool incomplete = false;  // there may be more rules, which cannot be listed
+  std::string error;        // the cause
 };
 
 class Authorizer {  // thread safe
  public:
   virtual ~Authorizer() = default;
   virtual Decision Authorize(const Attributes& attributes) const = 0;
-  // All rules that hold for the user in a namespace (cluster-wide ones included).
+  // All rules of the user in a namespace, including cluster-wide ones.
   virtual UserRules RulesFor(const User& user, std::string_view ns) const = 0;
 };
 
-// In order; the first that allows or denies wins.
+// Consults the authorizers in order; the first that allows or denies decides.
 class UnionAuthorizer : public Authorizer {
  public:
   using List = std::vector<std::shared_ptr<const Authorizer>>;
   explicit UnionAuthorizer(List all) : all_(std::make_shared<const List>(std::move(all))) {}
-  // For requests that come from now on.
+  // Applies to later requests.
   void Replace(List all) { all_.store(std::make_shared<const List>(std::move(all))); }
   Decision Authorize(const Attributes& attributes) const override;
   UserRules RulesFor(const User& user, std::string_view ns) const override;
@@ -58,7 +58,8 @@ class UnionAuthorizer : public Authorizer {
   std::atomic<std::shared_ptr<const List>> all_;
 };
 
-// The group system:masters may do everything; no policy can take that away. Its rules are RBAC's to tell.
+// Allows everything to the group system:masters, regardless of policy. RulesFor() returns none: RBAC lists
+// them.
 class MastersAuthorizer : public Authorizer {
  public:
   Decision Authorize(const Attributes& attributes) const override;
@@ -67,10 +68,10 @@ class MastersAuthorizer : public Authorizer {
 
 bool Allows(const PolicyRule& rule, const RequestInfo& request);
 
-// "a", "[a, b]": errors in one, each once.
+// Joins distinct errors: "a", or "[a, b]".
 std::string Aggregate(const std::vector<std::string>& errors);
 
-// 403 in upstream's words:
+// kForbidden in upstream's wording:
 //   pods "x" is forbidden: User "u" cannot get resource "pods" in API group "" in the namespace "default"
 Error ForbiddenTo(const Attributes& attributes, std::string_view reason = "");
 

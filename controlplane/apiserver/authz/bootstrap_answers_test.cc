@@ -187,7 +187,7 @@ TEST(BootstrapAnswers, AreAsTheTableSays) {
   for (const Identity& identity : Identities())
     actual +=
         fmt::format("{}== {}\n{}", actual.empty() ? "" : "\n", identity.title, answers.Of(identity.user));
-  // For whoever changes the policy: the file as it would have to be.
+  // On a policy change: writes the new expected file.
   if (const char* out = std::getenv("KEELSON_WRITE_ANSWERS")) {
     ASSERT_TRUE(WriteFile(out, actual));
   }

@@ -132,7 +132,8 @@ std::vector<rbacv1::ClusterRoleBinding> BootstrapClusterRoleBindings(const GateO
       {"system:service-account-issuer-discovery", "Group", "system:serviceaccounts", ""},
       {"system:cluster-trust-bundle-discovery", "Group", "system:serviceaccounts", "", "ClusterTrustBundle"},
       {kOwnManagerRole, "User", "system:kube-controller-manager", ""},
-      // Nodes get their rights from the node authorizer; the binding is there, and empty, as upstream has it.
+      // The node authorizer grants nodes their permissions; the binding exists without subjects, as
+      // upstream's.
       {"system:node", "", "", ""},
   };
   std::vector<rbacv1::ClusterRoleBinding> out;
@@ -184,7 +185,7 @@ std::vector<rbacv1::Role> BootstrapRoles() {
 }
 
 std::vector<rbacv1::RoleBinding> BootstrapRoleBindings() {
-  // Subjects are users, and ServiceAccounts of kube-system; both may be several, with commas.
+  // Subjects: users, and ServiceAccounts in kube-system; comma-separated lists.
   struct Row {
     std::string_view ns, name, role, users, accounts;
   };

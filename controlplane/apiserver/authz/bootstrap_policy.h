@@ -1,6 +1,5 @@
-// The roles and bindings that every cluster has, by upstream's names: what users build on (cluster-admin,
-// admin, edit, view) and what the components need. They are upstream's to the letter; what this project needs
-// beyond them has names of its own, keelson:...
+// The default roles and bindings of every cluster: user-facing roles (cluster-admin, admin, edit, view) and
+// component roles. They equal upstream's exactly; this project's additional roles are named keelson:...
 #pragma once
 
 #include <functional>
@@ -12,7 +11,7 @@
 
 namespace keelson::apiserver {
 
-// Whether a feature gate is on: some rules are there only then.
+// Whether a feature gate is enabled: some rules depend on one.
 using GateOn = std::function<bool(std::string_view gate)>;
 inline bool NoGate(std::string_view) { return false; }
 
@@ -20,7 +19,7 @@ std::vector<rbacv1::ClusterRole> BootstrapClusterRoles(const GateOn& on);
 std::vector<rbacv1::ClusterRoleBinding> BootstrapClusterRoleBindings(const GateOn& on);
 std::vector<rbacv1::Role> BootstrapRoles();
 std::vector<rbacv1::RoleBinding> BootstrapRoleBindings();
-// What a kubelet may do; also the rules of the ClusterRole system:node.
+// The permissions of a kubelet; also the rules of the ClusterRole system:node.
 std::vector<rbacv1::PolicyRule> NodeRules(const GateOn& on);
 
 }  // namespace keelson::apiserver

@@ -9,7 +9,7 @@
 namespace keelson::apiserver {
 namespace {
 
-// Without TTLs nothing is kept.
+// Without TTLs nothing is cached.
 void ReadTtl(ConfigReader& reader, const char* field, const char* allowed, std::chrono::milliseconds& ttl) {
   ttl = reader.Duration(field, ttl);
   if (!reader.Bool(allowed, true)) ttl = std::chrono::milliseconds(0);

@@ -1,4 +1,4 @@
-// An authorizer whose decisions are counted, under upstream's apiserver_authorization_decisions_total.
+// Counts an authorizer's decisions in apiserver_authorization_decisions_total.
 #pragma once
 
 #include <memory>
@@ -12,7 +12,7 @@ namespace keelson::apiserver {
 
 class CountingAuthorizer : public Authorizer {
  public:
-  // `type` as in configurations: "RBAC"; `name` tells those of one type apart.
+  // `type` as in configurations: "RBAC". `name` distinguishes authorizers of one type.
   CountingAuthorizer(const std::string& type, const std::string& name,
                      std::shared_ptr<const Authorizer> inner)
       : inner_(std::move(inner)),

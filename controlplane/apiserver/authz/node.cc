@@ -18,13 +18,13 @@ bool IsOneOf(std::string_view verb, std::initializer_list<std::string_view> verb
   return std::find(verbs.begin(), verbs.end(), verb) != verbs.end();
 }
 
-// One question of one node.
+// One authorization check for one node.
 class Question {
  public:
   Question(const NodeGraph& graph, const std::string& node, const RequestInfo& request)
       : graph_(graph), node_(node), request_(request) {}
 
-  // nullopt: the resource is not subdivided.
+  // Nullopt: the resource is not restricted to the node.
   std::optional<Decision> Answer() const {
     using Method = Decision (Question::*)() const;
     struct Row {
@@ -84,7 +84,7 @@ class Question {
   }
 
   Decision ServiceAccount() const {
-    // For credential providers of images, a kubelet looks at the accounts of its pods.
+    // Image credential providers need the ServiceAccounts of the node's pods.
     if (request_.verb == "get" && request_.subresource.empty()) return Related();
     if (request_.verb != "create" || request_.name.empty())
       return Pass("can only create tokens for individual service accounts");
@@ -97,7 +97,7 @@ class Question {
       return Pass("can only get, create, update, patch, or delete a node lease");
     if (request_.ns != "kube-node-lease")
       return Pass("can only access leases in the \"kube-node-lease\" system namespace");
-    // The name of a new object is not known here: admission looks at it.
+    // The name of a new object is unknown here; NodeRestriction checks it.
     if (request_.verb != "create" && request_.name != node_)
       return Pass("can only access node lease with the same name as the requesting node");
     return Allow();
@@ -128,7 +128,7 @@ class Question {
   Decision PodCertificate() const {
     if (!request_.subresource.empty())
       return Pass("nodes may not access the status subresource of PodCertificateRequests");
-    if (request_.verb == "create") return Allow();  // admission sees for which pod
+    if (request_.verb == "create") return Allow();  // NodeRestriction checks the pod
     if (request_.verb == "get") return Get();
     if (Verb({"list", "watch"})) {
       if (Selects("spec.nodeName")) return Allow();
@@ -153,14 +153,14 @@ class Question {
     if (request_.subresource == "eviction" && request_.verb == "create") return Allow();
     if (!request_.subresource.empty()) return Pass();
     if (request_.verb == "get") return Get();
-    if (Verb({"create", "delete"})) return Allow();  // mirror pods; admission sees whether it is one
+    if (Verb({"create", "delete"})) return Allow();  // mirror pods; NodeRestriction checks that
     if (!Verb({"list", "watch"})) return Pass();
     if (Selects("spec.nodeName")) return Allow();
     if (!request_.name.empty()) return Related();
     return Pass("can only list/watch pods with spec.nodeName field selector");
   }
 
-  // Whether the field selector says that `field` is this node.
+  // True when the field selector restricts `field` to this node.
   bool Selects(std::string_view field) const {
     Result<api::FieldSelector> selector = api::FieldSelector::Parse(request_.field_selector);
     if (!selector) return false;

@@ -1,8 +1,8 @@
-// The node authorizer: what a kubelet (user system:node:NAME in group system:nodes) may do.
+// The node authorizer: permissions of a kubelet (user system:node:NAME in group system:nodes).
 //
-// It may read what belongs to its own node (see NodeGraph) and no more of secrets, config maps, claims,
-// volumes, pods and nodes; all else is as NodeRules() say. What it may write is narrowed down further by the
-// NodeRestriction admission plugin, which sees the objects.
+// A kubelet may read secrets, config maps, claims, volumes, pods and nodes only if they relate to its node (see
+// NodeGraph). NodeRules() covers everything else. The admission plugin NodeRestriction restricts writes further,
+// because it sees the objects.
 #pragma once
 
 #include <memory>
@@ -12,7 +12,7 @@
 
 namespace keelson::apiserver {
 
-// "n1" of system:node:n1 in system:nodes; empty for anybody else.
+// "n1" for the user system:node:n1 in system:nodes; empty for other users.
 std::string NodeNameOf(const User& user);
 
 class NodeAuthorizer : public Authorizer {

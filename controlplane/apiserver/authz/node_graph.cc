@@ -39,7 +39,7 @@ std::vector<std::string> ObjectsOf(const corev1::Pod& pod) {
   const std::string& ns = pod.metadata().namespace_();
   std::set<std::string> out;
   out.insert(Id("pods", ns, pod.metadata().name()));
-  // A node writes mirror pods itself: they must not give it anything.
+  // A node creates mirror pods itself, so they must not grant it access.
   if (k8s::IsMirror(pod)) return {out.begin(), out.end()};
   if (!pod.spec().service_account_name().empty()) {
     out.insert(Id("serviceaccounts", ns, pod.spec().service_account_name()));
@@ -59,7 +59,7 @@ std::vector<std::string> ObjectsOf(const corev1::Pod& pod) {
   return {out.begin(), out.end()};
 }
 
-// The secrets of a volume that a kubelet has to read; those for controllers are none of its business.
+// Secrets of a volume that the kubelet reads; controllers' secrets are excluded.
 std::vector<std::string> SecretsOf(const corev1::PersistentVolume& volume) {
   const auto& source = volume.spec().persistent_volume_source();
   const std::string& claim_ns = volume.spec().claim_ref().namespace_();
@@ -106,7 +106,7 @@ void NodeGraph::Forget(const std::string& id) {
 void NodeGraph::Replace(std::string id, Source source) {
   MutexLock lock(mutex_);
   auto it = sources_.find(id);
-  // Most changes of a pod change nothing here.
+  // Most pod updates change no edges.
   if (it != sources_.end() && it->second.node == source.node && it->second.to == source.to &&
       it->second.objects == source.objects) {
     return;

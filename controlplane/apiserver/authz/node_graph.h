@@ -1,5 +1,5 @@
-// Which objects belong to which node: what its pods refer to, and what these refer to in turn. Kept up to
-// date object by object; a question costs a few look-ups, whatever the cluster's size.
+// A graph of the objects that relate to each node: those that its pods refer to, directly or indirectly.
+// Updated per object; a query needs a few lookups, regardless of the cluster's size.
 #pragma once
 
 #include <string>
@@ -24,8 +24,9 @@ namespace keelson::apiserver {
 
 class NodeGraph {  // thread safe
  public:
-  // `resource` is a plural name: pods, secrets, configmaps, serviceaccounts, persistentvolumeclaims,
-  // persistentvolumes, resourceclaims, volumeattachments, resourceslices, podcertificaterequests.
+  // True when the object relates to the node. `resource`: the plural, one of pods, secrets, configmaps,
+  // serviceaccounts, persistentvolumeclaims, persistentvolumes, resourceclaims, volumeattachments,
+  // resourceslices, podcertificaterequests.
   bool Related(std::string_view node, std::string_view resource, std::string_view ns,
                std::string_view name) const;
 
@@ -34,12 +35,11 @@ class NodeGraph {  // thread safe
   void Put(const api::storage::v1::VolumeAttachment& attachment);
   void Put(const api::resource::v1::ResourceSlice& slice);
   void Put(const api::certificates::v1beta1::PodCertificateRequest& request);
-  // `key` is "namespace/name" or "name".
+  // `key`: "namespace/name" or "name".
   void Remove(std::string_view resource, std::string_view key);
 
  private:
-  // What one object says: the node that `objects` belong to, or (node empty) that who has `objects` reaches
-  // `to` by them.
+  // The edges from one object: either `objects` relate to `node`, or (`node` empty) `objects` lead to `to`.
   struct Source {
     std::string node, to;
     std::vector<std::string> objects;
@@ -51,7 +51,8 @@ class NodeGraph {  // thread safe
   using Counts = std::unordered_map<std::string, int>;
   mutable Mutex mutex_;
   std::unordered_map<std::string, Source> sources_ GUARDED_BY(mutex_);
-  std::unordered_map<std::string, Counts> nodes_ GUARDED_BY(mutex_);  // of an object, by how many sources
+  // By object, then node: number of sources
+  std::unordered_map<std::string, Counts> nodes_ GUARDED_BY(mutex_);
   std::unordered_map<std::string, Counts> links_ GUARDED_BY(mutex_);  // secret -> volume -> claim
 };
 

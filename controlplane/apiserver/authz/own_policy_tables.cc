@@ -5,8 +5,8 @@
 namespace keelson::apiserver {
 namespace {
 
-// What controllers need that run as the user system:kube-controller-manager. Aggregation is the API server's
-// own: nobody else needs to escalate.
+// Permissions of controllers that run as the user system:kube-controller-manager. Without `escalate`: only
+// the API server itself aggregates roles.
 std::vector<RuleRow> ManagerRules() {
   std::vector<RuleRow> all;
   for (const RoleRow& role : ControllerRoles()) {
@@ -24,7 +24,7 @@ std::vector<RuleRow> ManagerRules() {
 std::vector<RoleRow> OwnRoles() {
   return {
       {kOwnManagerRole, ManagerRules(), "", ""},
-      // Upstream's comes with what serves metrics.k8s.io, which is this server.
+      // Upstream's role comes with metrics-server; here this server serves metrics.k8s.io.
       {"keelson:aggregated-metrics-reader", {{kRead, "metrics.k8s.io", "nodes,pods", "", ""}}, "view", ""},
   };
 }

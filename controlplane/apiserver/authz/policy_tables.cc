@@ -43,7 +43,7 @@ std::vector<RoleRow> UserRoles() {
   constexpr std::string_view kAppsEdit =
       "daemonsets,deployments,deployments/rollback,deployments/scale,replicasets,replicasets/scale,"
       "statefulsets,statefulsets/scale";
-  // Where upstream's workloads once were.
+  // The former API group of workloads.
   constexpr std::string_view kExtensionsView =
       "daemonsets,daemonsets/status,deployments,deployments/scale,deployments/status,ingresses,"
       "ingresses/status,networkpolicies,replicasets,replicasets/scale,replicasets/status,"

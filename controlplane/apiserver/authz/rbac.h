@@ -1,5 +1,5 @@
-// Role-based access control, evaluated from an index of roles and bindings that is kept up to date from the
-// watch caches: a question costs the bindings of the user and its groups, whatever the cluster's size.
+// Role-based access control on an index of roles and bindings, updated from the watch caches. A decision
+// needs the bindings of the user and its groups only, regardless of the cluster's size.
 #pragma once
 
 #include <map>
@@ -22,10 +22,10 @@ class RbacAuthorizer : public Authorizer {  // thread safe
  public:
   Decision Authorize(const Attributes& attributes) const override;
   UserRules RulesFor(const User& user, std::string_view ns) const override;
-  // The rules of a role, or null when there is no such role. `ns` empty: a ClusterRole.
+  // The rules of a role; null: no such role. `ns` empty: a ClusterRole.
   std::shared_ptr<const std::vector<PolicyRule>> RulesOf(std::string_view ns, std::string_view role) const;
 
-  // The index. Keys are "namespace/name" or "name".
+  // Updates of the index. Keys are "namespace/name" or "name".
   void Put(const rbacv1::ClusterRole& role);
   void Put(const rbacv1::Role& role);
   void Put(const rbacv1::ClusterRoleBinding& binding);
@@ -36,7 +36,7 @@ class RbacAuthorizer : public Authorizer {  // thread safe
  private:
   using Rules = std::shared_ptr<const std::vector<PolicyRule>>;
   struct Subject {
-    std::string kind, name;  // as the binding spells it, for reasons
+    std::string kind, name;  // as in the binding, for reasons
     std::string key;         // "u:name" or "g:name"
   };
   struct Binding {
@@ -48,7 +48,7 @@ class RbacAuthorizer : public Authorizer {  // thread safe
   void PutBinding(std::string ns, std::string name, const rbacv1::RoleRef& role,
                   const google::protobuf::RepeatedPtrField<rbacv1::Subject>& subjects);
   void DropBinding(const std::string& key) REQUIRES(mutex_);
-  // Bindings of the user in `ns` (may be empty) and of the whole cluster, each with the subject that matched.
+  // Bindings of the user in `ns` (may be empty) and cluster-wide, each with the matching subject.
   struct Match {
     BindingPtr binding;
     const Subject* subject;
@@ -59,7 +59,7 @@ class RbacAuthorizer : public Authorizer {  // thread safe
   mutable Mutex mutex_;
   std::unordered_map<std::string, Rules> roles_ GUARDED_BY(mutex_);
   std::unordered_map<std::string, BindingPtr> bindings_ GUARDED_BY(mutex_);
-  // namespace + '\n' + subject key -> bindings; the namespace is empty for the whole cluster.
+  // namespace + '\n' + subject key -> bindings; empty namespace: cluster-wide.
   std::unordered_map<std::string, std::map<std::string, BindingPtr>> by_subject_ GUARDED_BY(mutex_);
 };
 

@@ -1,4 +1,4 @@
-// Whether rules give all that other rules give: what nobody may exceed who hands rights on.
+// Compares sets of RBAC rules, to prevent privilege escalation.
 #pragma once
 
 #include <string>
@@ -8,9 +8,9 @@
 
 namespace keelson::apiserver {
 
-// The single rights (one verb on one resource, name or URL) of `wanted` that no rule of `have` gives.
+// The permissions (one verb on one resource, name or URL) in `wanted` that no rule in `have` covers.
 std::vector<PolicyRule> Uncovered(const std::vector<PolicyRule>& have, const std::vector<PolicyRule>& wanted);
-// Joins the verbs of single rights on one and the same resource.
+// Merges the verbs of permissions on the same resource.
 std::vector<PolicyRule> Compact(const std::vector<PolicyRule>& single);
 // {APIGroups:["apps"], Resources:["deployments"], Verbs:["get" "list"]}
 std::string Describe(const PolicyRule& rule);

@@ -1,4 +1,4 @@
-// For tests: questions in short.
+// For tests: shorthands for requests.
 #pragma once
 
 #include <string>

@@ -13,7 +13,7 @@ namespace {
 
 namespace json = boost::json;
 constexpr size_t kMaxCached = 8192;
-// Questions longer than this are not kept.
+// Larger requests are not cached.
 constexpr size_t kMaxKey = 10000;
 
 void Set(json::object& object, const char* key, const std::string& value) {
@@ -37,7 +37,7 @@ json::array LabelRequirements(const api::LabelSelector& selector) {
                      : requirement.op == Op::kExists       ? "Exists"
                      : requirement.op == Op::kDoesNotExist ? "DoesNotExist"
                                                            : nullptr;
-    if (!op) continue;  // cannot be said here; what is asked for is then more, not less
+    if (!op) continue;  // not expressible: dropping it widens the request
     json::object one{{"key", requirement.key}, {"operator", op}};
     if (!requirement.values.empty()) one["values"] = json::value_from(requirement.values);
     out.push_back(std::move(one));

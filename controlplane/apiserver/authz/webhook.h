@@ -1,4 +1,4 @@
-// Decisions of a service elsewhere: asked by SubjectAccessReview, answers kept for a while.
+// Webhook authorization: sends a SubjectAccessReview, and caches the response.
 #pragma once
 
 #include <chrono>
@@ -15,7 +15,7 @@ struct WebhookAuthorizerOptions {
   std::string version = "v1beta1";  // of authorization.k8s.io
   std::chrono::milliseconds authorized_ttl{std::chrono::minutes(5)};
   std::chrono::milliseconds unauthorized_ttl{std::chrono::seconds(30)};
-  bool deny_on_failure = false;  // or ask whoever comes next
+  bool deny_on_failure = false;  // if false, the next authorizer decides
 };
 std::shared_ptr<const Authorizer> NewWebhookAuthorizer(std::unique_ptr<WebhookClient> client,
                                                        WebhookAuthorizerOptions options,

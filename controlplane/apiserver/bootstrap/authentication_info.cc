@@ -1,5 +1,5 @@
-// The ConfigMap kube-system/extension-apiserver-authentication: how servers that extend the API tell who
-// sends them requests. Written from the files as they are now, so that renewed CAs get there.
+// The ConfigMap kube-system/extension-apiserver-authentication: how extension API servers authenticate
+// requests of this server. Written from the current files, so that it includes renewed CAs.
 #include <boost/json.hpp>
 
 #include "controlplane/apiserver/bootstrap/bootstrap.h"

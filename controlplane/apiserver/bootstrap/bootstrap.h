@@ -1,5 +1,4 @@
-// What every cluster has from its first minute. Each function is idempotent and leaves alone what users may
-// change.
+// Creates the objects that every cluster has. Each function is idempotent, and keeps what users may change.
 #pragma once
 
 #include <stop_token>
@@ -14,13 +13,13 @@ namespace keelson::apiserver {
 
 // default, kube-system, kube-public, kube-node-lease
 Result<> EnsureSystemNamespaces(registry::Registry& registry, std::stop_token stop);
-// Roles and bindings that are missing, and rules and subjects that are missing from those there are, unless
-// the annotation rbac.authorization.kubernetes.io/autoupdate says false.
+// Creates missing roles and bindings, and adds missing rules and subjects to existing ones, unless the
+// annotation rbac.authorization.kubernetes.io/autoupdate is false.
 Result<> EnsureBootstrapRoles(registry::Registry& registry, const GateOn& on, std::stop_token stop);
 inline constexpr char kAutoupdate[] = "rbac.authorization.kubernetes.io/autoupdate";
-// Takes what earlier versions had added to upstream's roles and bindings out of them, rule by rule and
-// subject by subject, where it is exactly that. Part of EnsureBootstrapRoles(), once in a cluster: before the
-// first of this project's own roles is made.
+// Removes the rules and subjects that earlier versions added to upstream's roles and bindings, where they
+// match exactly. EnsureBootstrapRoles() calls it once per cluster: before it creates the first of this
+// project's own roles.
 Result<> RemoveRetiredGrants(registry::Registry& registry, const GateOn& on, std::stop_token stop);
 // system-cluster-critical, system-node-critical
 Result<> EnsurePriorityClasses(registry::Registry& registry, std::stop_token stop);
@@ -29,32 +28,32 @@ struct AuthenticationInfo {
   std::string client_ca_file;
   RequestHeaderOptions request_header;
 };
-// The ConfigMap extension-apiserver-authentication, with the CAs of this moment.
+// The ConfigMap extension-apiserver-authentication, with the current CAs.
 Result<> EnsureAuthenticationInfo(registry::Registry& registry, const AuthenticationInfo& info,
                                   std::stop_token stop);
 
-// The ConfigMap kube-apiserver-legacy-service-account-token-tracking, with the day since when MarkTokenUsed()
-// is called.
+// The ConfigMap kube-apiserver-legacy-service-account-token-tracking, with the date since when
+// MarkTokenUsed() is called.
 Result<> EnsureLegacyTokenTracking(registry::Registry& registry, WallTime now, std::stop_token stop);
-// Labels a Secret with the day (2006-01-02) on which its token was last used.
+// Labels a Secret with the date (2006-01-02) when its token was last used.
 Result<> MarkTokenUsed(registry::Registry& registry, std::string_view ns, std::string_view secret,
                        const std::string& date);
 
 struct KubernetesServiceOptions {
-  std::string service_ip;         // the first address of the service range
-  std::string advertise_address;  // where this server is reached
+  std::string service_ip;         // first address of the service range
+  std::string advertise_address;  // address of this server for clients
   int port = 6443;
-  bool publish = true;  // the endpoints; else somebody else writes them
+  bool publish = true;  // write the endpoints; else another component does
 };
-// The Service default/kubernetes, with its Endpoints and EndpointSlice, which name this server alone: one
-// API server a cluster writes them.
+// The Service default/kubernetes, with Endpoints and an EndpointSlice that name this server only: a single
+// API server per cluster writes them.
 Result<> EnsureKubernetesService(registry::Registry& registry, const KubernetesServiceOptions& options,
                                  std::stop_token stop);
 
-// "10.96.0.1" of "10.96.0.0/12"; IPv6 too.
+// "10.96.0.1" for "10.96.0.0/12"; also IPv6.
 Result<std::string> FirstServiceIp(const std::string& cidr);
 
-// Creates the object unless it is there.
+// Creates the object if it does not exist.
 Result<> CreateIfAbsent(registry::Registry& registry, const api::Message& object, std::stop_token stop);
 registry::WriteOptions BootstrapWrite(std::stop_token stop);
 

@@ -37,7 +37,7 @@ corev1::Service WantedService(const KubernetesServiceOptions& options) {
 
 void FillEndpoints(const KubernetesServiceOptions& options, corev1::Endpoints& endpoints) {
   SetMeta(*endpoints.mutable_metadata());
-  // The mirroring controller must leave these alone: their slice is written here.
+  // The label excludes these Endpoints from mirroring: this file writes their slice.
   (*endpoints.mutable_metadata()->mutable_labels())["endpointslice.kubernetes.io/skip-mirror"] = "true";
   endpoints.clear_subsets();
   corev1::EndpointSubset& subset = *endpoints.add_subsets();
@@ -64,7 +64,7 @@ void FillSlice(const KubernetesServiceOptions& options, discoveryv1::EndpointSli
   port.set_protocol("TCP");
 }
 
-// Creates the object, or makes it what `fill` says where it is not.
+// Creates the object, or updates it with `fill` if it differs.
 template <typename T>
 Result<> Reconcile(registry::Registry& registry, const std::function<void(T&)>& fill, std::stop_token stop) {
   const api::ResourceInfo& info = api::ResourceOf<T>();

@@ -1,5 +1,5 @@
-// Since when the uses of tokens in Secrets are written down: who cleans up tells by it whether one that has
-// no date was never used or only never looked at.
+// The date since when uses of legacy tokens are tracked: without it the cleaner could not tell an unused
+// token from an untracked one.
 #include "controlplane/apiserver/bootstrap/bootstrap.h"
 #include "lib/api/codec/text_forms.h"
 
@@ -10,7 +10,7 @@ constexpr const char* kNamespace = "kube-system";
 constexpr const char* kName = "kube-apiserver-legacy-service-account-token-tracking";
 constexpr const char* kSince = "since";
 
-// A date that is one, and not in the time to come.
+// True for a valid date that is not in the future.
 bool IsPast(const std::string& date, const std::string& today) {
   return date.size() == today.size() && date <= today &&
          api::ParseTime(date + "T00:00:00Z", false).has_value();

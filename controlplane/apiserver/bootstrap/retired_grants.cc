@@ -1,5 +1,5 @@
-// What earlier versions put into upstream's roles and bindings beyond upstream's own. Upstream's API servers
-// add what is missing and never take away, so all of it would stay for good.
+// Grants that earlier versions added to upstream's roles and bindings. Upstream's API servers only add
+// missing grants, so without this code they would stay forever.
 #include <algorithm>
 
 #include "controlplane/apiserver/authz/policy_tables.h"
@@ -12,7 +12,7 @@ namespace keelson::apiserver {
 namespace {
 
 struct RetiredRule {
-  std::string_view ns, role;  // no namespace: a ClusterRole
+  std::string_view ns, role;  // empty: a ClusterRole
   RuleRow rule;
 };
 
@@ -55,7 +55,7 @@ const std::vector<RetiredRule>& RetiredRules() {
 
 constexpr std::string_view kRetiredRole = "system:aggregated-metrics-reader";
 
-// Made at start, and not taken out of our hands.
+// True for an object created at bootstrap with autoupdate on.
 bool IsOurs(const metav1::ObjectMeta& meta) {
   const auto label = meta.labels().find("kubernetes.io/bootstrapping");
   if (label == meta.labels().end() || label->second != "rbac-defaults") return false;
@@ -63,7 +63,7 @@ bool IsOurs(const metav1::ObjectMeta& meta) {
   return autoupdate == meta.annotations().end() || autoupdate->second != "false";
 }
 
-// Takes out the items that are exactly `wanted`.
+// Removes the items that equal `wanted`.
 template <typename T>
 bool Erase(google::protobuf::RepeatedPtrField<T>& items, const T& wanted) {
   const std::string bytes = api::EncodeRaw(wanted);
@@ -74,7 +74,7 @@ bool Erase(google::protobuf::RepeatedPtrField<T>& items, const T& wanted) {
   return found;
 }
 
-// `erase` changes the object, and says whether it did.
+// `erase` changes the object, and returns whether it did.
 template <typename T>
 Result<> Clean(registry::Registry& registry, std::string_view ns, const std::string& name,
                std::stop_token stop, const std::function<bool(T&)>& erase) {
@@ -96,7 +96,7 @@ Result<> Clean(registry::Registry& registry, std::string_view ns, const std::str
   return {};
 }
 
-// The role had a name of upstream's world: metrics-server brings one too, without the label.
+// Upstream's metrics-server has a role of the same name, without the label.
 Result<> DeleteRetiredRole(registry::Registry& registry, std::stop_token stop) {
   const api::ResourceInfo& info = api::ResourceOf<rbacv1::ClusterRole>();
   Result<registry::ObjectPtr> found = registry.Get(info, "", kRetiredRole, "", stop);

@@ -1,4 +1,4 @@
-// Keeps the rules of ClusterRoles with an aggregationRule.
+// Maintains the rules of ClusterRoles with an aggregationRule.
 #pragma once
 
 #include <memory>
@@ -14,10 +14,10 @@ namespace keelson::apiserver {
 class RoleAggregator {  // thread safe
  public:
   explicit RoleAggregator(registry::Registry& registry) : registry_(registry) {}
-  // Changes of ClusterRoles, from a Follower.
+  // Changes of ClusterRoles, from a Reflector.
   void Put(std::shared_ptr<const rbacv1::ClusterRole> role);
   void Remove(const std::string& name);
-  // Writes rules that are not as they should be, after every change, until `stop`.
+  // After each change, writes rules that differ from the aggregation. Runs until `stop`.
   void Run(std::stop_token stop);
 
  private:

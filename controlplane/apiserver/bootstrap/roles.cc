@@ -11,7 +11,7 @@
 namespace keelson::apiserver {
 namespace {
 
-// Adds what `have` has not; what users changed stays theirs.
+// Adds missing entries; keeps users' changes.
 template <typename Map>
 bool AddMissing(const Map& wanted, Map& have) {
   bool added = false;
@@ -28,7 +28,7 @@ bool MergeMeta(const metav1::ObjectMeta& wanted, metav1::ObjectMeta& have) {
   return AddMissing(wanted.annotations(), *have.mutable_annotations()) || labels;
 }
 
-// Appends the messages that are not there, compared by their bytes.
+// Appends missing messages, compared by their bytes.
 template <typename T>
 bool AppendMissing(const google::protobuf::RepeatedPtrField<T>& wanted,
                    google::protobuf::RepeatedPtrField<T>& have) {
@@ -44,7 +44,7 @@ bool AppendMissing(const google::protobuf::RepeatedPtrField<T>& wanted,
   return added;
 }
 
-// A rule is missing when the rules there are, in whatever form, do not give all that it gives.
+// A rule is missing if the existing rules do not cover it.
 using Rules = google::protobuf::RepeatedPtrField<rbacv1::PolicyRule>;
 bool AppendMissingRules(const Rules& wanted, Rules& have) {
   std::vector<PolicyRule> existing;
@@ -60,7 +60,7 @@ bool AppendMissingRules(const Rules& wanted, Rules& have) {
 
 bool Merge(const rbacv1::ClusterRole& wanted, rbacv1::ClusterRole& have) {
   bool changed = MergeMeta(wanted.metadata(), *have.mutable_metadata());
-  // Rules of an aggregate come from elsewhere.
+  // The rules of an aggregated role come from other roles.
   if (!wanted.has_aggregation_rule())
     return AppendMissingRules(wanted.rules(), *have.mutable_rules()) || changed;
   return AppendMissing(wanted.aggregation_rule().cluster_role_selectors(),
@@ -77,7 +77,7 @@ bool Merge(const Binding& wanted, Binding& have) {
   return AppendMissing(wanted.subjects(), *have.mutable_subjects()) || changed;
 }
 
-// What a binding refers to cannot be changed: one that refers elsewhere has to go first.
+// roleRef is immutable: delete a binding with another roleRef first.
 template <typename Role>
 bool RefersElsewhere(const Role&, const Role&) {
   return false;

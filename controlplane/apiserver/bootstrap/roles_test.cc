@@ -1,5 +1,5 @@
-// Roles at start, on a real etcd: what is missing is added, and what earlier versions added to upstream's is
-// taken out again, once.
+// Bootstrap roles on a real etcd: missing ones are added, and earlier versions' additions to upstream's are
+// removed once.
 #include <gmock/gmock.h>
 
 #include "controlplane/apiserver/authz/policy_tables.h"
@@ -85,7 +85,7 @@ TEST_F(BootstrapRolesTest, TakesOutWhatEarlierVersionsAdded) {
   Ensure();
   const auto rules = Rules(*Get<rbacv1::ClusterRole>(kExpand, ""));
   EXPECT_THAT(rules, Not(Contains(Rule({"get", "", "services", "", ""}))));
-  // What looks like it is somebody else's.
+  // Similar rules that a user added.
   EXPECT_THAT(rules, Contains(Rule({"get", "", "services", "mine", ""})));
   EXPECT_THAT(Subjects(), ElementsAre("expand-controller", "jane"));
   const auto locking = Rules(*Get<rbacv1::Role>("system::leader-locking-kube-scheduler", "kube-system"));
@@ -102,7 +102,7 @@ TEST_F(BootstrapRolesTest, LeavesAloneWhatIsAddedLaterOrNotKeptByThisServer) {
   });
   Ensure();
   EXPECT_THAT(Subjects(), ElementsAre("expand-controller", "system:kube-controller-manager", "jane"));
-  // Whoever adds the same by hand after that wants it.
+  // Grants that a user adds afterwards stay.
   Change<rbacv1::ClusterRole>(kExpand, [](auto& role) {
     *role.add_rules() = ToProto({"get", "", "services", "", ""});
   });

@@ -37,7 +37,7 @@ bool HasContainer(const corev1::Pod& pod, std::string_view name) {
   return false;
 }
 
-// The container that is meant, in upstream's words when there is none.
+// The requested or default container; the error has upstream's wording.
 Result<std::string> ContainerOf(const corev1::Pod& pod, std::string_view asked) {
   if (!asked.empty()) {
     if (HasContainer(pod, asked)) return std::string(asked);
@@ -93,7 +93,7 @@ Result<> ConnectHandler::Log(Context& context) {
     ASSIGN_OR_RETURN(context.writer, http::NewWebSocketByteWriter(*context.request, context.writer));
   }
   if (pod->spec().node_name().empty()) {
-    // Nothing runs yet, so there is nothing to show.
+    // No container has started yet: the log is empty.
     context.status = 200;
     context.writer->Start(200, {{"Content-Type", "text/plain"}});
     context.writer->Finish();
@@ -149,7 +149,7 @@ void ConnectHandler::Pump(std::shared_ptr<http::ResponseWriter> writer, std::sha
       if (rewriter) *piece = rewriter->Feed(*piece);
       if (piece->empty()) continue;
       if (!writer->Write(std::make_shared<const std::string>(std::move(*piece)))) break;
-      // The client reads at its own pace: do not fill the memory with what it has not taken yet.
+      // Flow control: wait while the client reads slowly.
       while (writer->queued_bytes() > kMaxQueued && !over.stop_requested()) {
         MutexLock lock(mutex);
         never.wait_for(mutex, over, std::chrono::milliseconds(20), [] { return false; });
@@ -164,7 +164,7 @@ void ConnectHandler::Pump(std::shared_ptr<http::ResponseWriter> writer, std::sha
 
 Result<> ConnectHandler::Stream(Context& context) {
   if (context.request->method == "GET") {
-    // WebSockets begin with a GET; running a command is no reading, whatever the method.
+    // WebSockets start with GET, but exec needs `create` permission.
     RequestInfo create = context.info;
     create.verb = "create";
     Attributes attributes{context.user, create};

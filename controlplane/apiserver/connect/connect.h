@@ -1,5 +1,5 @@
-// Subresources that lead through the API server to somewhere else: pods/log, exec, attach, portforward, and
-// pods/proxy, services/proxy, nodes/proxy.
+// Subresources that the API server proxies: pods/log, exec, attach, portforward, and pods/proxy,
+// services/proxy, nodes/proxy.
 #pragma once
 
 #include <list>
@@ -27,13 +27,13 @@ class ConnectHandler {  // thread safe
   Result<> Log(Context& context);
   Result<> Stream(Context& context);  // exec, attach, portforward
   Result<> Proxy(Context& context);
-  // Passes the request on and the answer back, also when it goes on for long or changes protocol.
+  // Forwards the request and the response, including long-running responses and protocol upgrades.
   Result<> PassOn(Context& context, std::shared_ptr<http::Client> client, std::string target,
                   ProxyPlace place);
   void Pump(std::shared_ptr<http::ResponseWriter> writer, std::shared_ptr<http::Client> client,
             std::unique_ptr<http::ResponseReader> reader, std::shared_ptr<HtmlRewriter> rewriter = nullptr);
   Result<std::shared_ptr<const corev1::Pod>> GetPod(std::string_view ns, std::string_view name);
-  // scheme://address:port of who is meant; in proxy.cc.
+  // scheme://address:port of the target; in proxy.cc.
   Result<std::string> ServiceUrl(const Context& context);
   Result<std::string> PodUrl(const Context& context);
 
@@ -41,7 +41,7 @@ class ConnectHandler {  // thread safe
   const Authorizer& authorizer_;
   BackendClients& clients_;
 
-  // A body that comes from a blocking reader takes a thread; each ends with its stream.
+  // A blocking response body is copied on its own thread, which ends with the stream.
   struct Pumping {
     std::jthread thread;
     std::shared_ptr<std::atomic<bool>> done;

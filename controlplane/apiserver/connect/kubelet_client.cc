@@ -8,7 +8,7 @@
 namespace keelson::apiserver {
 namespace {
 
-// More than nodes of a large cluster, each of which is asked again and again.
+// More than the nodes of a large cluster, each of which is used repeatedly.
 constexpr size_t kMaxClients = 8192;
 constexpr int32_t kKubeletPort = 10250;
 

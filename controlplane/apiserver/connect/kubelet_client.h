@@ -1,4 +1,4 @@
-// Connections to kubelets, pods and services behind the API server.
+// HTTP clients for kubelets, pods and services.
 #pragma once
 
 #include <chrono>
@@ -19,16 +19,16 @@ class BackendClients {  // thread safe
   struct Options {
     // Client certificate for kubelets, and the CA of their serving certificates (PEM; empty: not verified).
     std::string kubelet_certificate_pem, kubelet_key_pem, kubelet_ca_pem;
-    // The first of a node's addresses, by these types, is where its kubelet is. Addresses before names: a
-    // node's host name is often known to the node alone.
+    // The kubelet's address is the node's first address by this order of types. IP addresses come before
+    // names, because often only the node itself can resolve its host name.
     std::vector<std::string> kubelet_address_types = {"InternalIP", "ExternalIP", "Hostname"};
-    std::chrono::milliseconds connect_timeout{10000};  // to kubelets
+    std::chrono::milliseconds connect_timeout{10000};  // for kubelets
   };
   BackendClients(storage::Store& store, Options options) : store_(store), options_(std::move(options)) {}
 
-  // The kubelet of a node. NotFound; kUnavailable when the node has no address.
+  // The client for a node's kubelet. kNotFound: no such node. kUnavailable: the node has no address.
   Result<std::shared_ptr<http::Client>> Kubelet(std::string_view node);
-  // A pod or a service's endpoint; whatever certificate it shows is taken.
+  // The client for a pod or a service's endpoint. It does not verify certificates.
   Result<std::shared_ptr<http::Client>> Plain(const std::string& base_url);
 
  private:

@@ -7,7 +7,7 @@
 namespace keelson::apiserver {
 namespace {
 
-constexpr size_t kMaxHeld = 256 << 10;  // of a tag or comment without an end; then it is text
+constexpr size_t kMaxHeld = 256 << 10;  // an unterminated tag or comment; longer is text
 
 struct Link {
   std::string_view tag, attribute;
@@ -23,7 +23,7 @@ constexpr Link kLinks[] = {
     {"ins", "cite"},        {"link", "href"},       {"object", "classid"},   {"object", "codebase"},
     {"object", "data"},     {"object", "usemap"},   {"q", "cite"},           {"script", "src"},
     {"source", "src"},      {"video", "poster"},    {"video", "src"}};
-// Elements whose contents are no markup.
+// Elements with raw text content.
 constexpr std::string_view kRaw[] = {"script", "style",  "textarea", "title",
                                      "xmp",    "iframe", "noembed",  "noframes"};
 
@@ -73,7 +73,7 @@ std::string HtmlRewriter::Feed(std::string_view html) {
   size_t at = 0;
   while (at < buffer_.size()) {
     if (!raw_until_.empty()) {
-      // Compared without regard to case; the last bytes may be the beginning of the end.
+      // Case-insensitive; the last bytes may be the start of the end tag.
       std::string lower = Lower(std::string_view(buffer_).substr(at));
       size_t end = lower.find(raw_until_);
       size_t sure = end != std::string::npos ? end : lower.size() - std::min(lower.size(), raw_until_.size());
@@ -134,7 +134,7 @@ size_t HtmlRewriter::Tag(size_t begin, std::string& out) {
   return begin + size;
 }
 
-// `tag` with its links rewritten, everything else as it was.
+// Returns `tag` with rewritten links.
 void HtmlRewriter::Attributes(std::string_view tag, size_t name_end, std::string& out) const {
   const std::string name = Lower(tag.substr(1, name_end - 1));
   size_t copied = 0, at = name_end;

@@ -1,5 +1,5 @@
-// What a web server behind a proxy path says of its own paths, made right for those who came through the
-// proxy: "/static/a.js" becomes "/api/v1/namespaces/ns/pods/p/proxy/static/a.js".
+// Rewrites absolute paths in responses of a proxied web server: "/static/a.js" becomes
+// "/api/v1/namespaces/ns/pods/p/proxy/static/a.js".
 #pragma once
 
 #include <string>
@@ -8,29 +8,29 @@
 namespace keelson::apiserver {
 
 struct ProxyPlace {
-  std::string prefix;                      // of every path, without a slash at its end
-  std::string backend_host, request_host;  // links to these are links to the server itself
+  std::string prefix;                      // prepended to every path; no trailing slash
+  std::string backend_host, request_host;  // links to these hosts are rewritten
 };
 
-// A URL as the server wrote it, in a Location header or a link. Relative ones and those to other hosts stay.
+// Rewrites a URL from a Location header or a link. Leaves relative URLs and other hosts unchanged.
 std::string RewriteLink(const ProxyPlace& place, std::string_view url);
 
-// Rewrites the links of a page as it comes, in pieces cut anywhere.
+// Rewrites the links of an HTML page that arrives in arbitrary pieces.
 class HtmlRewriter {
  public:
   explicit HtmlRewriter(ProxyPlace place) : place_(std::move(place)) {}
-  // What can be said so far.
+  // Returns the part that is complete so far.
   std::string Feed(std::string_view html);
-  // The rest, when no more comes.
+  // Returns the rest, at the end of the page.
   std::string Finish();
 
  private:
-  size_t Tag(size_t begin, std::string& out);  // behind it; npos: it is not complete
+  size_t Tag(size_t begin, std::string& out);  // the position after it; npos: incomplete
   void Attributes(std::string_view tag, size_t name_end, std::string& out) const;
 
   const ProxyPlace place_;
   std::string buffer_;
-  std::string raw_until_;  // inside <script> and the like: the end tag, lower case
+  std::string raw_until_;  // inside <script> and similar: the end tag, lower case
 };
 
 }  // namespace keelson::apiserver

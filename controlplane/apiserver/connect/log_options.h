@@ -1,4 +1,4 @@
-// The options of pods/log, as clients give them.
+// Validates the query options of pods/log.
 #pragma once
 
 #include <string>
@@ -8,7 +8,7 @@
 
 namespace keelson::apiserver {
 
-// kBadRequest for what cannot be read, kInvalid for what makes no sense, both in upstream's words.
+// kBadRequest for a malformed option, kInvalid for an invalid value; both in upstream's wording.
 Result<> CheckLogOptions(const http::Query& query, const std::string& pod);
 
 }  // namespace keelson::apiserver

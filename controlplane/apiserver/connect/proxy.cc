@@ -15,14 +15,14 @@ namespace {
 
 constexpr std::chrono::seconds kConnectTimeout{30};
 
-// Hop by hop (RFC 9110, 7.6.1), or set anew by who sends them.
+// Hop-by-hop headers (RFC 9110, 7.6.1) and headers that the sender sets.
 constexpr std::string_view kOneHop[] = {"Connection",          "Keep-Alive", "Proxy-Authenticate", "Te",
                                         "Proxy-Authorization", "Trailer",    "Transfer-Encoding",  "Upgrade",
                                         "Content-Length"};
-// Between the client and us.
+// Headers between client and API server only.
 constexpr std::string_view kClientOnly[] = {"Host", "Authorization", "X-Forwarded-Uri"};
 constexpr std::string_view kClientOnlyPrefixes[] = {"Impersonate-", "X-Remote-"};
-// A page behind the proxy is of our origin: it may not open that to others.
+// A proxied page has our origin, so it must not relax CORS.
 constexpr std::string_view kCors[] = {"Access-Control-Allow-Credentials", "Access-Control-Allow-Headers",
                                       "Access-Control-Allow-Methods", "Access-Control-Allow-Origin"};
 
@@ -63,22 +63,22 @@ Result<ProxyName> ParseProxyName(std::string_view resource, std::string_view tex
   return out;
 }
 
-// Loopback, link-local and multicast addresses are somebody else behind the API server.
+// Loopback, link-local and multicast addresses would reach hosts other than the pod.
 bool MayBeProxied(const std::string& text) {
   Result<IpAddress> address = IpAddress::Parse(text);
   return address && !address->IsUnspecified() && !address->IsLoopback() && !address->IsLinkLocal() &&
          !address->IsMulticast();
 }
 
-// Any of them alike.
+// Selects a random endpoint.
 template <typename T>
 const T& Pick(const std::vector<T>& some) {
   static thread_local std::minstd_rand random(std::random_device{}());
   return some[std::uniform_int_distribution<size_t>(0, some.size() - 1)(random)];
 }
 
-// The path as the client sent it, still encoded, without its first `count` segments:
-// /api/v1/namespaces/NS/pods/NAME/proxy has seven.
+// The path as sent, still encoded, without its first `count` segments: /api/v1/namespaces/NS/pods/NAME/proxy
+// has seven.
 std::string AfterSegments(std::string_view raw_path, int count) {
   size_t at = 0;
   for (int i = 0; i < count && at != std::string_view::npos; ++i) at = raw_path.find('/', at + 1);
@@ -121,7 +121,7 @@ Result<std::string> ConnectHandler::ServiceUrl(const Context& context) {
   ASSIGN_OR_RETURN(registry::ObjectPtr object,
                    registry_.Get(api::ResourceOf<corev1::Service>(), context.info.ns, name.name));
   auto service = std::static_pointer_cast<const corev1::Service>(object->Decode());
-  // The service's port, by name or number; endpoint slices know it by its name.
+  // The Service's port by name or number; EndpointSlices use the name.
   std::string port_name;
   bool found = name.port.empty() && service->spec().ports_size() == 1;
   if (found) port_name = service->spec().ports(0).name();
@@ -174,7 +174,7 @@ Result<> ConnectHandler::Proxy(Context& context) {
     return {};
   }
   if (target.empty() && (request.method == "GET" || request.method == "HEAD")) {
-    // Relative links of the page that follows are meant below it.
+    // Redirect to a trailing slash, so that relative links work.
     context.status = 301;
     context.writer->Reply(301, {{"Location", request.raw_path + "/" + query}}, "");
     return {};
@@ -190,7 +190,7 @@ Result<> ConnectHandler::PassOn(Context& context, std::shared_ptr<http::Client> 
   request.method = context.request->method;
   request.target = std::move(target);
   for (const auto& [name, value] : context.request->headers) {
-    // Pages have to be read to be rewritten.
+    // Request pages uncompressed in order to rewrite them.
     bool ours = IsOneOf(name, kOneHop) || IsOneOf(name, kClientOnly) ||
                 http::EqualsIgnoreCase(name, "Accept-Encoding");
     for (std::string_view prefix : kClientOnlyPrefixes)

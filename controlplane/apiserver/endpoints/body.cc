@@ -24,7 +24,7 @@ std::string Summary(std::string_view body) {
 
 std::string Join(const std::vector<std::string>& all) { return fmt::format("{}", fmt::join(all, ", ")); }
 
-// The kind in the body against the one that the resource takes.
+// Checks the kind in the body against the resource's kind.
 Result<> CheckType(const api::TypeMeta& type, const api::GroupVersionKind& want) {
   auto [group, version] = api::SplitApiVersion(type.api_version);
   if (!type.kind.empty() && type.kind != want.kind) {
@@ -45,7 +45,8 @@ Result<> CheckType(const api::TypeMeta& type, const api::GroupVersionKind& want)
   return {};
 }
 
-// "managedFields":[] is a wish: forget them. A message has no empty lists, but one empty entry says the same.
+// "managedFields":[] asks to reset them. A message cannot represent an empty list; one empty entry means the
+// same.
 void KeepResetOfManagedFields(std::string_view text, api::Message& object) {
   namespace json = boost::json;
   if (text.find("\"managedFields\"") == text.npos || !api::HasObjectMeta(object.GetDescriptor()) ||
@@ -135,7 +136,7 @@ Result<std::unique_ptr<api::Message>> DecodeObject(Context& context, registry::F
 Result<metav1::DeleteOptions> DecodeDeleteOptions(Context& context) {
   metav1::DeleteOptions options;
   if (!context.request->body.empty()) {
-    // Clients send it in meta.k8s.io/v1, v1, or the group and version of the resource: all mean the same.
+    // Clients send it as meta.k8s.io/v1, v1, or the resource's own version; all are equivalent.
     const std::string& body = context.request->body;
     ASSIGN_OR_RETURN(Encoding encoding, BodyEncoding(*context.request));
     if (encoding == Encoding::kProtobuf) {

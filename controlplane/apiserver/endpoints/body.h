@@ -1,4 +1,4 @@
-// Request bodies as objects.
+// Decodes request bodies.
 #pragma once
 
 #include <memory>
@@ -12,14 +12,14 @@ namespace keelson::apiserver {
 
 inline constexpr size_t kMaxBody = 3u << 20;
 
-// The object of a create or update. Unknown and duplicate fields are errors under kStrict, warnings under
-// kWarn. All problems are kBadRequest, worded as upstream does.
+// Decodes the object of a create or update. Unknown and duplicate fields are errors with kStrict, warnings
+// with kWarn. Errors are kBadRequest in upstream's wording.
 Result<std::unique_ptr<api::Message>> DecodeObject(Context& context, registry::FieldValidation validation);
 
-// What is wrong with a body and not refused, as warnings: the YAML reader tells of several keys in one text.
+// Adds the warnings for a body that was accepted; the YAML reader joins several duplicate keys in one text.
 void WarnOf(Context& context, std::string_view problem);
 
-// DeleteOptions from the body or, without one, from the query.
+// Decodes DeleteOptions from the body, or without a body from the query.
 Result<metav1::DeleteOptions> DecodeDeleteOptions(Context& context);
 
 }  // namespace keelson::apiserver

@@ -1,4 +1,4 @@
-// One request on its way through the server.
+// The state of one request.
 #pragma once
 
 #include <map>
@@ -21,15 +21,15 @@ struct Context {
   std::shared_ptr<http::ResponseWriter> writer;
   User user;  // after impersonation
   RequestInfo info;
-  const api::ResourceInfo* resource = nullptr;  // the row that was asked for; null for non-resource paths
+  const api::ResourceInfo* resource = nullptr;  // the requested resource's row; null for non-resource paths
   Output output;
   std::vector<std::string> warnings;
-  std::map<std::string, std::string> audit_annotations;  // what admission has to say of the request
-  int retry_after_seconds = 0;                           // of the reply's header; 0: none
-  int status = 0;                                        // of the reply, once there is one
-  SteadyTime deadline = SteadyTime::max();               // of what is not a stream
-  http::Headers reply_headers;                           // that every reply has: Audit-Id, ...
-  std::shared_ptr<audit::Record> audit;                  // null: nothing is recorded of this request
+  std::map<std::string, std::string> audit_annotations;  // annotations by admission plugins
+  int retry_after_seconds = 0;                           // Retry-After header of the response; 0: none
+  int status = 0;                                        // of the response, once sent
+  SteadyTime deadline = SteadyTime::max();               // does not apply to streams
+  http::Headers reply_headers;                           // headers for every response: Audit-Id, ...
+  std::shared_ptr<audit::Record> audit;                  // null: not audited
 
   const http::Query& query() const { return request->query; }
 };

@@ -40,7 +40,7 @@ Result<registry::ListOptions> ParseListOptions(const Context& context) {
   options.limit = std::max<int64_t>(0, limit.value_or(0));
   options.continue_token = query.Get("continue");
   if (query.Has("sendInitialEvents")) options.send_initial_events = IsSet(query, "sendInitialEvents");
-  // .../watch/pods/NAME names one object, and so does a selector of its name.
+  // .../watch/pods/NAME selects one object, as a field selector by name does.
   options.name = context.info.name;
   options.deadline = context.deadline;
   return options;

@@ -1,4 +1,4 @@
-// Query parameters of reads, as upstream's conversions read them.
+// Parses query parameters of reads, as upstream does.
 #pragma once
 
 #include <optional>
@@ -9,13 +9,13 @@
 
 namespace keelson::apiserver {
 
-// Of list, watch and deletecollection. kBadRequest for what is no number or no selector; which of them go
-// together is for the registry to say.
+// For list, watch and deletecollection. kBadRequest for invalid numbers and selectors; the registry checks
+// their combinations.
 Result<registry::ListOptions> ParseListOptions(const Context& context);
 
-// A flag is set by anything but "false" and "0", also by nothing at all: ?watch
+// True when the parameter is present, even if empty (?watch), and neither "false" nor "0".
 bool IsSet(const http::Query& query, std::string_view name);
-// nullopt: not given. kBadRequest in Go's words.
+// Nullopt when missing. kBadRequest in Go's wording.
 Result<std::optional<int64_t>> IntParameter(const http::Query& query, std::string_view name);
 
 }  // namespace keelson::apiserver

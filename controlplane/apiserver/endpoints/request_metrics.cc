@@ -15,7 +15,7 @@ std::vector<double> Latencies() {
   return {0.005, 0.025, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1,  1.25, 1.5, 2,
           3,     4,     5,    6,   8,   10,  15,  20,  30, 45,   60};
 }
-// Of what is promised less is of interest.
+// Buckets with less detail at long durations.
 std::vector<double> PromisedLatencies() {
   std::vector<double> all = Latencies();
   return {all.begin() + 2, all.end()};
@@ -43,8 +43,8 @@ std::string VerbLabel(const Context& context) {
 
 std::string DryRunLabel(const Context& context) { return context.query().Has("dryRun") ? "All" : ""; }
 
-// Verb, group, version, resource, subresource, scope, component. Of unknown resources nothing is kept:
-// anybody could make up names without end.
+// Verb, group, version, resource, subresource, scope, component. Unknown resources have no labels, because
+// clients could create arbitrary many series.
 Labels CommonLabels(const Context& context) {
   const RequestInfo& info = context.info;
   const bool known = context.resource != nullptr;
@@ -67,7 +67,7 @@ std::vector<double> BodySizes() {
   return bounds;
 }
 
-// What a body is read for; null: it is not.
+// Why a body is read; null: it is not.
 const char* BodyVerb(const Context& context) {
   static constexpr const char* kVerbs[] = {"create", "update", "patch", "delete"};
   for (const char* verb : kVerbs) {
@@ -76,7 +76,7 @@ const char* BodyVerb(const Context& context) {
   return context.info.verb == "deletecollection" ? "delete_collection" : nullptr;
 }
 
-// How strictly the fields of a write are looked at; null: it has none, or says nothing that is known.
+// The field validation level of a write; null: none or unknown.
 const char* FieldValidation(const Context& context) {
   const std::string& verb = context.info.verb;
   if (verb != "create" && verb != "update" && verb != "patch") return nullptr;

@@ -1,4 +1,4 @@
-// What /metrics tells of requests, under upstream's names.
+// Request metrics, with upstream's names.
 #pragma once
 
 #include <chrono>
@@ -19,8 +19,8 @@ class RequestMetrics {
  public:
   RequestMetrics();
   metrics::Value& Inflight(const RequestInfo& info);
-  // Once a request; how long watches and streams go on is left out. `took`: since it came; `served`: of that,
-  // what was no waiting for its turn.
+  // Call once per request; skips the duration of watches and streams. `took`: since arrival; `served`: `took`
+  // without queueing.
   void Record(const Context& context, std::chrono::duration<double> took,
               std::chrono::duration<double> served);
 
@@ -34,16 +34,16 @@ class RequestMetrics {
   metrics::Family& validation_seconds_;
 };
 
-// What the filters before a handler take: authentication, impersonation, authorization, audit.
+// Records the duration of a filter: authentication, impersonation, authorization, audit.
 void ObserveFilter(const char* filter, SteadyTime begin);
-// Of a reply to a read, as it goes over the wire.
+// Records the size of the response to a read, as sent.
 void ObserveResponseSize(const Context& context, size_t bytes);
-// A request that the server has sent itself.
+// Counts a request that the server sends to itself.
 void CountSelfRequest(const RequestInfo& info);
-// Requests that wait for seats.
+// Sets the number of requests that wait for seats.
 void TellWaiting(double reads, double writes);
 
-// A watch or a stream, counted from here to its end in apiserver_longrunning_requests.
+// Counts a watch or stream in apiserver_longrunning_requests during its lifetime.
 class LongRunning {
  public:
   explicit LongRunning(const Context& context);
@@ -55,10 +55,10 @@ class LongRunning {
   metrics::Value& count_;
 };
 
-// Connections that ended before a request came.
+// Counts connections that ended before a request.
 metrics::Value& HandshakeErrors();
 
-// Every stored resource once, for apiserver_resource_objects and its kin.
+// Sets apiserver_resource_objects and related gauges, for each stored resource.
 void CountObjects(const storage::Store& store);
 
 }  // namespace keelson::apiserver

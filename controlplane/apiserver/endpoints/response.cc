@@ -42,7 +42,7 @@ std::string Join(const Pieces& pieces) {
   return out;
 }
 
-// JSON in the negotiated form: compact ends with a newline, pretty does not.
+// Compact JSON ends with a newline, pretty JSON does not.
 void ReplyJson(Context& context, int status, Pieces pieces) {
   if (context.output.encoding == Encoding::kYaml) {
     pieces = {Own(JsonToYaml(Join(pieces)))};
@@ -54,7 +54,7 @@ void ReplyJson(Context& context, int status, Pieces pieces) {
   ReplyBytes(context, status, context.output.ContentType(), std::move(pieces));
 }
 
-// "*core.PodList": what messages call the type of a result.
+// "*core.PodList": the Go type name in messages.
 std::string TypeName(const api::ResourceInfo& info, std::string_view suffix) {
   std::string_view package = info.kind_group.substr(0, info.kind_group.find('.'));
   return fmt::format("*{}.{}{}", package.empty() ? "core" : package, info.kind, suffix);
@@ -116,7 +116,7 @@ std::string WrapProtobuf(const api::GroupVersionKind& gvk, std::string_view raw)
   out.reserve(raw.size() + type.size() + 32);
   storage::AppendBytes(1, type, out);
   storage::AppendBytes(2, raw, out);
-  storage::AppendBytes(3, "", out);  // Go writes its empty strings too
+  storage::AppendBytes(3, "", out);  // Go writes empty strings, too
   storage::AppendBytes(4, "", out);
   return out;
 }
@@ -145,7 +145,7 @@ void ReplyStatus(Context& context, const metav1::Status& status) {
 }
 
 void ReplyError(Context& context, const Error& given) {
-  // Whatever was waited for when the request's time was up; timers may be a little early.
+  // Every failure after the deadline is a timeout; timers may be slightly early.
   constexpr std::chrono::milliseconds kEarly{5};
   const bool late =
       (given.Is(Code::kTimeout) || given.Is(Code::kUnavailable) || given.Is(Code::kCancelled)) &&
@@ -158,7 +158,7 @@ void ReplyError(Context& context, const Error& given) {
   if (storage::IsReadError(error)) {
     status.set_reason("StorageReadError");
   } else if (error.Is(Code::kInternal) && !error.message().starts_with("Internal error occurred")) {
-    status.clear_reason();  // upstream's errors that are no Status of their own have none
+    status.clear_reason();  // plain errors of upstream have no reason
   }
   status.mutable_metadata();
   ReplyStatus(context, status);

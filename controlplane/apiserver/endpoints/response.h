@@ -1,4 +1,4 @@
-// Replies in the negotiated form. Each ends the request.
+// Writes responses in the negotiated encoding. Each function ends the request.
 #pragma once
 
 #include <memory>
@@ -10,28 +10,28 @@
 
 namespace keelson::apiserver {
 
-// Errors are Statuses in the form that the client accepts, JSON when it accepts none.
+// Errors are Statuses in an encoding that the client accepts, JSON if there is none.
 void ReplyError(Context& context, const Error& error);
 void ReplyStatus(Context& context, const metav1::Status& status);
-// For what is there and does not know the method; IsRead: GET and HEAD, all that documents know.
+// MethodNotAllowed(): for paths that do not support the method. IsRead(): GET or HEAD.
 Error MethodNotAllowed();
 bool IsRead(const Context& context);
-// A watch that has not begun (a stream has its own errors): the same headers as other replies.
+// Headers of a watch response: the same as those of other responses.
 http::Headers ReplyHeaders(const Context& context, std::string_view content_type);
 void ReplyObject(Context& context, int status, const registry::ObjectPtr& object);
-// Cached bytes of the items, one after another: nothing is encoded again.
+// Joins the cached encodings of the items: encodes nothing again.
 void ReplyList(Context& context, const registry::ObjectList& list);
 void ReplyMessage(Context& context, int status, const api::Message& message,
                   const api::GroupVersionKind& gvk);
 void ReplyMessage(Context& context, int status, const api::Message& message);
-// Bodies that are what they are, whatever was asked for.
+// Responses with a fixed content type, regardless of negotiation.
 void ReplyText(Context& context, int status, std::string_view content_type, std::string body);
 void ReplyBytes(Context& context, int status, std::string_view content_type,
                 std::vector<std::shared_ptr<const std::string>> pieces);
 
-// The application/vnd.kubernetes.protobuf envelope around an object's bytes.
+// Adds the application/vnd.kubernetes.protobuf envelope to an object's bytes.
 std::string WrapProtobuf(const api::GroupVersionKind& gvk, std::string_view raw);
-// PartialObjectMetadata of an object, from its bytes.
+// Extracts PartialObjectMetadata from an object's bytes.
 std::string PartialMetadataJson(const storage::Object& object, std::string_view version);
 std::string PartialMetadataProtobuf(const storage::Object& object, std::string_view version);
 

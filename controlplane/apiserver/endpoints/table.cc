@@ -15,8 +15,8 @@ std::shared_ptr<const std::string> Own(std::string text) {
   return std::make_shared<const std::string>(std::move(text));
 }
 
-// What a row is made of, kept with the object: its cells with marks for ages, its conditions (may be empty)
-// and its metadata, a line each; none of the three holds a newline.
+// The parts of a row, cached with the object: cells with placeholders for ages, conditions (may be empty) and
+// metadata; one line each, without newlines inside.
 std::string MakeParts(const storage::Object& object) {
   std::shared_ptr<const api::Message> message = object.Decode();
   return api::TableCells(*message) + "\n" + api::TableRowConditions(*message) + "\n" +

@@ -1,4 +1,4 @@
-// Tables: what `kubectl get` prints, made by the server.
+// Server-side tables, which `kubectl get` prints.
 #pragma once
 
 #include <memory>
@@ -11,16 +11,16 @@
 
 namespace keelson::apiserver {
 
-// Tables of one resource, for one request's options (?includeObject=None|Metadata|Object).
+// Tables of one resource, with one request's options (?includeObject=None|Metadata|Object).
 class TableMaker {
  public:
-  // kBadRequest when ?includeObject= is none of those.
+  // kBadRequest for another value of ?includeObject=.
   static Result<> Check(const http::Query& query);
   TableMaker(const api::ResourceInfo& info, const http::Query& query, std::string_view version);
-  // The table's JSON. Rows are joined from cached cells.
+  // Returns the table's JSON. Rows are joined from cached cells.
   std::vector<std::shared_ptr<const std::string>> Table(const std::vector<registry::ObjectPtr>& items,
                                                         const metav1::ListMeta& meta, int64_t revision);
-  // The same with one row, for a watch event; the columns are given once only.
+  // Returns a table with one row, for a watch event; only the first call includes the columns.
   std::string Row(const storage::Object& object);
 
  private:

@@ -9,7 +9,7 @@ namespace {
 
 constexpr size_t kMaxManagerLength = 128;
 
-// The length of the UTF-8 character at the front, 1 for what is none.
+// The length of the first UTF-8 character; 1 if it is invalid.
 size_t RuneLength(std::string_view text) {
   auto lead = static_cast<unsigned char>(text[0]);
   size_t length = lead < 0x80 ? 1 : lead >> 5 == 6 ? 2 : lead >> 4 == 14 ? 3 : lead >> 3 == 30 ? 4 : 1;

@@ -1,4 +1,4 @@
-// What a write's query says of how it is to be done.
+// Parses query parameters of writes.
 #pragma once
 
 #include <string>
@@ -9,11 +9,11 @@
 
 namespace keelson::apiserver {
 
-// ?fieldValidation=, ?dryRun=, ?fieldManager=, ?force= and the user; 422 in upstream's words for what they
-// may not be. `apply`: the write is an apply, which takes `force` and needs a manager.
+// Reads ?fieldValidation=, ?dryRun=, ?fieldManager=, ?force= and the user. kInvalid in upstream's wording for
+// invalid values. `apply`: server-side apply, which allows `force` and requires a manager.
 Result<registry::WriteOptions> ParseWriteOptions(const Context& context, bool apply = false);
 
-// Who manages what a client writes that does not say: the name of its program.
+// The default field manager: the program name in the User-Agent.
 std::string ManagerOfUserAgent(std::string_view user_agent);
 
 }  // namespace keelson::apiserver

@@ -22,7 +22,7 @@ constexpr std::string_view kManager = "system:kube-controller-manager", kSchedul
 struct LevelRow {
   const char* name;
   int shares, lendable;
-  int queues, hand, length;  // 0: what finds no seat is refused
+  int queues, hand, length;  // 0: no queueing, reject
 };
 constexpr LevelRow kCatchAll = {"catch-all", 5, 0, 0, 0, 0};
 constexpr LevelRow kSuggestedLevels[] = {
@@ -171,8 +171,8 @@ BootstrapObjects Make() {
   return out;
 }
 
-// Whether what is there is ours to change: the annotation says so, or, where there is none, nobody has made a
-// second generation of it.
+// True when this server may update the object: the annotation allows it, or, without an annotation, no user
+// has changed its spec (generation 1).
 bool MayUpdate(const metav1::ObjectMeta& meta) {
   auto found = meta.annotations().find(kAutoUpdate);
   if (found == meta.annotations().end()) return meta.generation() == 1;
@@ -190,7 +190,7 @@ Result<> Ensure(registry::Registry& registry, const T& wanted, bool mandatory, s
   }
   auto object = std::static_pointer_cast<const T>((*there)->Decode());
   if (api::EncodeRaw(object->spec()) == api::EncodeRaw(wanted.spec())) return {};
-  // Of the level "exempt" shares may be set, but for its being exempt.
+  // Of the level "exempt" users may change the shares, but not the type.
   if (mandatory && name == "exempt" && !MayUpdate(object->metadata())) return {};
   if (!mandatory && !MayUpdate(object->metadata())) return {};
   auto changed = std::make_unique<T>(*object);
@@ -201,7 +201,7 @@ Result<> Ensure(registry::Registry& registry, const T& wanted, bool mandatory, s
   return {};
 }
 
-// Objects that another version made and no user has changed.
+// Objects of another version that no user has changed.
 template <typename T>
 Result<> RemoveUnknown(registry::Registry& registry, const std::set<std::string>& known,
                        std::stop_token stop) {
@@ -232,7 +232,7 @@ std::set<std::string> NamesOf(const List& mandatory, const List& suggested) {
   return names;
 }
 
-// False: it is as it should be.
+// Returns false when nothing needs to change.
 bool SetDangling(FlowSchema& schema, bool dangling, WallTime now) {
   const char* status = dangling ? "True" : "False";
   flowcontrolv1::FlowSchemaCondition* condition = nullptr;

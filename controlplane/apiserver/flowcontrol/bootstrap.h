@@ -1,5 +1,5 @@
-// The FlowSchemas and PriorityLevelConfigurations that every cluster has. Mandatory ones are kept as they are
-// meant; suggested ones are kept up as long as nobody has changed them, and come back when they are deleted.
+// The default FlowSchemas and PriorityLevelConfigurations. Mandatory ones are always restored. Suggested ones
+// are updated until a user changes them, and recreated when deleted.
 #pragma once
 
 #include <memory>
@@ -19,10 +19,10 @@ struct BootstrapObjects {
 };
 const BootstrapObjects& Bootstrap();
 
-// To be called at start and now and then.
+// Call at start and periodically.
 Result<> EnsureBootstrapObjects(registry::Registry& registry, std::stop_token stop);
 
-// Tells in every FlowSchema's status whether the level that it names is there (the condition Dangling).
+// Sets the condition Dangling in each FlowSchema's status: whether its priority level is missing.
 Result<> UpdateDangling(registry::Registry& registry, WallTime now, std::stop_token stop);
 
 }  // namespace keelson::apiserver::flowcontrol

@@ -12,7 +12,7 @@
 namespace keelson::apiserver::flowcontrol {
 namespace {
 
-// Threads that go on with who waits when nobody comes or leaves who would.
+// Threads that dispatch waiting requests when no other request arrives or ends.
 constexpr int kHands = 4;
 constexpr std::chrono::milliseconds kPeriod{250};
 
@@ -31,13 +31,13 @@ struct Controller::Impl {
   CondVar changed, hands_wanted;
   std::map<std::string, std::unique_ptr<Level>> levels GUARDED_BY(mutex);
   std::multimap<SteadyTime, TicketPtr> parting
-      GUARDED_BY(mutex);                 // answered; when their final seats are free
-  bool stuck GUARDED_BY(mutex) = false;  // somebody waits who need not
+      GUARDED_BY(mutex);                 // executing; waiting for the release of their final seats
+  bool stuck GUARDED_BY(mutex) = false;  // a waiting request could be dispatched
 
   Impl(Options given, Clock& the_clock)
       : options(std::move(given)), clock(the_clock), estimator(options.work) {}
 
-  // Shares into seats, whenever a level comes, goes or changes.
+  // Recomputes nominal seats when a level is added, removed or changed.
   void Divide() REQUIRES(mutex) {
     int total = 0;
     for (const auto& [name, level] : levels) total += level->shares;
@@ -49,7 +49,7 @@ struct Controller::Impl {
     return found == levels.end() ? nullptr : found->second.get();
   }
 
-  // With what others do not use now and lend.
+  // The level's seats plus idle lendable seats of others.
   int LimitOf(const Level& level) const REQUIRES(mutex) {
     int idle = 0;
     for (const auto& [name, other] : levels) {
@@ -60,14 +60,14 @@ struct Controller::Impl {
     return level.nominal + std::max(0, std::min(idle, level.borrowing.value_or(idle)));
   }
 
-  // A request that is wider than the level goes when it is alone.
+  // A request wider than the level may execute alone.
   bool HasSeats(const Level& level, int seats) const REQUIRES(mutex) {
     const int wanted = level.seats_in_use + seats;
     return wanted <= level.nominal || (level.seats_in_use == 0 && level.nominal > 0) ||
            wanted <= LimitOf(level);
   }
 
-  // Whoever of the level can go on now, with his seats; null: nobody.
+  // Returns the next request of the level that gets its seats; null: none.
   TicketPtr Dispatch(Level& level) REQUIRES(mutex) {
     TicketPtr next = level.Next();
     if (!next) return nullptr;
@@ -95,7 +95,7 @@ struct Controller::Impl {
       Forget(ticket->who.level);
     }
   }
-  // A level that was deleted is there until its last request is over.
+  // A deleted level stays until its last request ends.
   void Forget(const std::string& name) REQUIRES(mutex) {
     Level* level = Find(name);
     if (level && !level->known && level->idle()) levels.erase(name);
@@ -105,11 +105,11 @@ struct Controller::Impl {
                        [](const auto& item) { return item.second->waiting > 0; });
   }
 
-  // Gives the seats back; somebody who can go on now, of this level if possible.
+  // Releases the seats; returns the next request to dispatch, preferably of this level.
   TicketPtr Leave(const TicketPtr& ticket) {
     MutexLock lock(mutex);
     const SteadyTime now = clock.SteadyNow();
-    Level* level = Find(ticket->who.level);  // it is there as long as somebody sits in it
+    Level* level = Find(ticket->who.level);  // the level exists while a request occupies its seats
     level->Leave(ticket, now);
     if (ticket->work.final_seats > 0) {
       ticket->run = ticket->refuse = nullptr;
@@ -131,8 +131,8 @@ struct Controller::Impl {
     }
   }
 
-  // Where it belongs: a ticket without an estimate, and the most seats that it may have. Null meters: to no
-  // level.
+  // Classifies a request; returns a ticket without estimate, and the maximum of seats. Null meters: no level
+  // applies.
   TicketPtr Classify(const FlowSchemaPtr& schema, int& max_seats, bool& exempt) {
     auto ticket = std::make_shared<Ticket>();
     if (!schema) return ticket;
@@ -149,12 +149,13 @@ struct Controller::Impl {
     return ticket;
   }
 
-  // nullptr: it sits, or waits and `next` (which may be null) can go on; else why it is refused.
+  // Returns nullptr when the request executes, or waits and `next` (may be null) can be dispatched; else the
+  // rejection reason.
   const char* Place(const TicketPtr& ticket, uint64_t hash, TicketPtr& next) {
     MutexLock lock(mutex);
     ReleaseParted();
     Level* level = Find(ticket->who.level);
-    if (!level) {  // deleted just now: nothing is kept out
+    if (!level) {  // just deleted: execute without a limit
       ticket->who.level.clear();
       next = ticket;
       return nullptr;
@@ -189,7 +190,7 @@ struct Controller::Impl {
     ObserveReadsAndWrites(reads / seats, writes / seats, late_reads / places, late_writes / places);
   }
 
-  // Until the next period, but giving back seats that somebody waits for meanwhile.
+  // Waits until the next period, but releases final seats in time when requests wait.
   void Rest(std::stop_token stop) REQUIRES(mutex) {
     const SteadyTime end = clock.SteadyNow() + kPeriod;
     while (!stop.stop_requested() && clock.SteadyNow() < end) {
@@ -208,7 +209,7 @@ struct Controller::Impl {
         MutexLock lock(mutex);
         if (!hands_wanted.wait(mutex, stop, [this]() REQUIRES(mutex) { return stuck; })) return;
         next = DispatchAny();
-        // There may be more of them than one thread gets on with.
+        // One thread may not suffice to dispatch all of them.
         if (next)
           hands_wanted.notify_one();
         else
@@ -255,7 +256,7 @@ void Controller::Handle(const User& user, const RequestInfo& request, const http
   int max_seats = 0;
   bool exempt = false;
   TicketPtr ticket = impl_->Classify(schema, max_seats, exempt);
-  // Before the objects have been read, and with dangling schemas, nothing is kept out.
+  // Without loaded objects, or with a dangling schema, execute without a limit.
   if (!ticket->meters) return run(ticket->who);
   ticket->run = std::move(run);
   ticket->refuse = std::move(refuse);

@@ -1,6 +1,7 @@
-// Priority and fairness: each priority level has seats of its own and may borrow idle ones of others;
-// requests that find no seat wait in queues, flows of a level each in a few of them, so that one flow cannot
-// keep the others out. Waiting holds no thread: who leaves a seat, or comes, goes on with whose turn it is.
+// API priority and fairness (KEP-1040). Each priority level has its own seats and may borrow idle seats of
+// others. Requests without a seat wait in queues; shuffle sharding assigns each flow a few queues, so that
+// one flow cannot block the others. Waiting requests hold no thread: a request that arrives or frees a seat
+// dispatches the next one.
 #pragma once
 
 #include <functional>
@@ -30,14 +31,14 @@ class Controller {  // thread safe
   void Put(LevelPtr level);
   void RemoveLevel(const std::string& name);
 
-  // Calls one of both, once: `run` with its seats, now or later, on this thread or another; `refuse` when
-  // queues are full or the wait was too long (429). This thread may go on with other requests before it
-  // returns.
+  // Calls exactly one of the two, once: `run` when the request has its seats, now or later, on this or
+  // another thread; `refuse` when the queue is full or the wait too long (429). This thread may run other
+  // requests before Handle() returns.
   void Handle(const User& user, const RequestInfo& request, const http::Query& query, Work run, Work refuse);
-  // Refuses who has waited for too long, and gives back the seats that requests have kept for a while.
+  // Rejects requests that waited too long, and releases the extra seats of writes. Runs until `stop`.
   void Run(std::stop_token stop);
 
-  // What is there now, as the pages below /debug/api_priority_and_fairness/ show it.
+  // Dumps of the state for /debug/api_priority_and_fairness/.
   std::string DumpLevels() const;
   std::string DumpQueues() const;
   std::string DumpRequests(bool details) const;

@@ -12,7 +12,7 @@ namespace {
 
 using Row = std::vector<std::string>;
 
-// Cells end with a comma; each column is as wide as its widest cell needs.
+// Cells end with a comma; columns are as wide as their widest cell.
 std::string Table(const std::vector<Row>& rows) {
   constexpr size_t kMinWidth = 8;
   std::vector<size_t> widths;
@@ -28,7 +28,7 @@ std::string Table(const std::vector<Row>& rows) {
   return out;
 }
 
-// RFC 3339 with the fraction that there is.
+// RFC 3339 with the shortest exact fraction.
 std::string Moment(WallTime time) {
   using namespace std::chrono;
   if (time == WallTime()) return "0001-01-01T00:00:00Z";

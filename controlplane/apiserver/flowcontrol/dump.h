@@ -1,4 +1,4 @@
-// Tables about priority levels for people: columns and their order are upstream's.
+// Tables of priority levels for the debug endpoints, with upstream's columns.
 #pragma once
 
 #include <string>

@@ -174,7 +174,7 @@ class Seats : public testing::Test {
     seated_ += count;
     held_.Await(seated_);
   }
-  // What becomes of a request of the user, now: seat, queue or refused.
+  // The immediate result of a user's request: seat, queue or rejected.
   std::string Ask(const User& user, const char* method = "GET", const char* path = "/api/v1/nodes") {
     std::string now = "queue";
     auto told = std::make_shared<bool>(true);
@@ -289,7 +289,7 @@ TEST_F(Seats, WideRequestsTakeMoreOfThem) {
   // Of five seats one request may have one.
   Occupy(loud_, 5);
   EXPECT_EQ(Ask(loud_), "queue");
-  // A level that refuses lets a request have what it needs, or all.
+  // A level without queues allows a request as many seats as it needs, up to all.
   EXPECT_EQ(Ask(other_), "seat");
   Occupy(other_, 1);
   EXPECT_NE(controller_.DumpRequests(false).find("ops,"), std::string::npos);
@@ -305,7 +305,7 @@ TEST_F(Seats, SeatsAreKeptWhileWatchersAreTold) {
   for (int i = 0; i < 10; ++i) EXPECT_EQ(Ask(loud_, "PUT", "/api/v1/nodes/n"), "seat");
   EXPECT_EQ(Ask(loud_, "PUT", "/api/v1/nodes/n"), "queue");
   EXPECT_NE(controller_.DumpRequests(true).find("5ms,"), std::string::npos) << controller_.DumpRequests(true);
-  // Nobody leaves, nobody comes: somebody else lends a hand.
+  // No request arrives or ends: a helper thread dispatches.
   std::jthread keeper([this](std::stop_token stop) { controller_.Run(stop); });
   clock_.AwaitWaiters(1);
   clock_.Advance(std::chrono::milliseconds(11));

@@ -9,7 +9,7 @@ namespace {
 namespace v1 = api::flowcontrol::v1;
 
 constexpr int kSamplesTold = 40;
-// How much of a new demand is believed at once when it is less than the old one.
+// The smoothing factor for falling demand.
 constexpr double kSmoothing = 0.977;
 
 double SecondsSince(SteadyTime then, SteadyTime now) {
@@ -24,7 +24,7 @@ std::vector<int> DealHand(uint64_t hash, int queues, int hand_size) {
     const auto left = static_cast<uint64_t>(queues - dealt);
     int card = static_cast<int>(hash % left);
     hash /= left;
-    // The card's place among those that are still there.
+    // The position of the card among the remaining ones.
     std::vector<int> sorted = hand;
     std::sort(sorted.begin(), sorted.end());
     for (int taken : sorted) {
@@ -54,7 +54,7 @@ void Level::Configure(const v1::PriorityLevelConfiguration& object) {
   const bool has_queues = limited.limit_response().type() == "Queue";
   hand_size = has_queues ? std::max(1, queuing.hand_size()) : 0;
   queue_length = static_cast<size_t>(std::max(1, queuing.queue_length_limit()));
-  // Who waits keeps his place: queues are added at once and taken away when nobody waits.
+  // Waiting requests keep their queue: queues are added immediately, and removed when empty.
   size_t wanted = has_queues ? static_cast<size_t>(std::max(1, queuing.queues())) : 0;
   if (wanted > queues.size() || idle()) queues.resize(wanted);
 }
@@ -207,7 +207,7 @@ void Level::Sample(int limit) {
   if (samples_ == kSamplesTold) PublishDemand();
 }
 
-// Demand that grows is believed at once, demand that falls little by little.
+// Rising demand applies at once, falling demand gradually.
 void Level::PublishDemand() {
   const double average = demand_sum_ / samples_;
   const double deviation = std::sqrt(std::max(0.0, demand_squares_ / samples_ - average * average));

@@ -74,7 +74,7 @@ uint64_t FlowHash(const v1::FlowSchema& schema, std::string_view flow) {
   uint64_t hash = Hash(schema.metadata().name(), 0xcbf29ce484222325);
   hash = Hash(std::string_view("\0", 1), hash);
   hash = Hash(flow, hash);
-  // All bits have to tell flows apart: cards are dealt from the low ones.
+  // Mix all bits, because shuffle sharding uses the low ones.
   hash ^= hash >> 33;
   hash *= 0xff51afd7ed558ccd;
   return hash ^ hash >> 33;

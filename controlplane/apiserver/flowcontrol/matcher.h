@@ -1,4 +1,4 @@
-// Which FlowSchema a request belongs to, and which flow of it.
+// Classifies requests by FlowSchemas.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@ namespace keelson::apiserver::flowcontrol {
 using FlowSchemaPtr = std::shared_ptr<const api::flowcontrol::v1::FlowSchema>;
 
 bool Matches(const api::flowcontrol::v1::FlowSchema& schema, const User& user, const RequestInfo& request);
-// What the schema's distinguisher method sees of the request: its user, its namespace, or nothing.
+// The flow distinguisher: user, namespace, or empty, depending on the schema.
 std::string FlowOf(const api::flowcontrol::v1::FlowSchema& schema, const User& user,
                    const RequestInfo& request);
 uint64_t FlowHash(const api::flowcontrol::v1::FlowSchema& schema, std::string_view flow);
@@ -27,7 +27,7 @@ class Matcher {  // thread safe
  public:
   void Put(FlowSchemaPtr schema);
   void Remove(const std::string& name);
-  // By precedence, then by name; null: none fits.
+  // The first match by matching precedence, then name; null: none.
   FlowSchemaPtr Find(const User& user, const RequestInfo& request) const;
 
  private:

@@ -1,4 +1,4 @@
-// What /metrics tells of priority and fairness, under upstream's names.
+// Metrics of priority and fairness, with upstream's names.
 #pragma once
 
 #include <memory>
@@ -8,7 +8,7 @@
 
 namespace keelson::apiserver::flowcontrol {
 
-// Of one schema at one level.
+// Metrics of one FlowSchema at one level.
 struct FlowMeters {
   FlowMeters(const std::string& level, const std::string& schema);
   void Reject(const std::string& reason) { rejected.With({level, schema, reason}).Increment(); }
@@ -19,7 +19,7 @@ struct FlowMeters {
   metrics::Histogram &waited, &waited_in_vain, &took, &took_watch, &estimated, &queue_length, &watchers;
 };
 
-// Of one level.
+// Metrics of one level.
 struct LevelMeters {
   explicit LevelMeters(const std::string& level);
 
@@ -29,7 +29,7 @@ struct LevelMeters {
   metrics::Histogram &seat_use, &executing_share, &waiting_share, &demand;
 };
 
-// Requests that execute or wait, of those that read or write, as a share of what may; sampled.
+// Samples executing and waiting requests, as fractions of their limits.
 void ObserveReadsAndWrites(double executing_reads, double executing_writes, double waiting_reads,
                            double waiting_writes);
 

@@ -1,4 +1,4 @@
-// How many watches would be told of a write.
+// Counts the watches that a write would notify.
 #pragma once
 
 #include <map>
@@ -12,10 +12,10 @@ namespace keelson::apiserver::flowcontrol {
 
 class WatchCounts {  // thread safe
  public:
-  // Group, resource, namespace, name; empty where a watch is of all of them.
+  // Group, resource, namespace, name; an empty one matches all.
   using Scope = std::tuple<std::string, std::string, std::string, std::string>;
 
-  // A kubelet's watch of its node's pods is told of few of them: those have a scope apart.
+  // A kubelet's watch of its node's pods sees few of them, so such watches are counted separately.
   static Scope ScopeOf(const RequestInfo& watch) {
     const bool of_node = watch.resource == "pods" && watch.field_selector.rfind("spec.nodeName=", 0) == 0;
     return {watch.group, watch.resource, watch.ns, of_node ? kOfNode : watch.name};
@@ -42,7 +42,7 @@ class WatchCounts {  // thread safe
   }
 
  private:
-  static constexpr const char* kOfNode = "spec.nodeName";  // no object has this name: it is not in lower case
+  static constexpr const char* kOfNode = "spec.nodeName";  // never an object's name: those are lower case
 
   mutable Mutex mutex_;
   std::map<Scope, int> counts_ GUARDED_BY(mutex_);

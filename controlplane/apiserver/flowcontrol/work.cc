@@ -10,12 +10,12 @@ namespace {
 
 constexpr int kMaxListSeats = 100, kMaxWriteSeats = 10;
 constexpr int64_t kBytesPerSeat = 100'000;
-// A list from the cache is sent piece by piece.
+// A list from the cache is streamed in pieces.
 constexpr int64_t kMostOfStreamedList = 1'000'000;
 constexpr double kWatchersPerSeat = 10;
 constexpr std::chrono::nanoseconds kEventTime = std::chrono::milliseconds(5);
 
-// Pages of the past and exact revisions are etcd's to answer.
+// Continuations and exact revisions are read from etcd.
 bool IsFromCache(const http::Query& query) {
   const std::string_view match = query.Get("resourceVersionMatch");
   if (match == "Exact") return false;
@@ -50,7 +50,7 @@ WorkEstimate WorkEstimator::OfList(const RequestInfo& request, const http::Query
                                    int max_seats) const {
   const int most = Capped(max_seats, kMaxListSeats);
   Result<std::optional<int64_t>> limit = IntParameter(query, "limit");
-  if (!limit) return {most};  // it is going to be refused
+  if (!limit) return {most};  // it will be rejected
   const Stored stored = options_.stored(request);
   if (stored.objects == 0) return {};
   const bool from_cache = request.verb == "watch" || IsFromCache(query);
@@ -68,14 +68,14 @@ WorkEstimate WorkEstimator::OfList(const RequestInfo& request, const http::Query
 }
 
 WorkEstimate WorkEstimator::OfWrite(const RequestInfo& request, int max_seats) const {
-  // A token is no object that anybody watches.
+  // Nobody watches tokens.
   if (request.resource == "serviceaccounts" && request.subresource == "token") return {};
   const int watchers = options_.watchers(request);
   WorkEstimate work;
   work.watchers = watchers;
   if (watchers < kWatchersPerSeat) return work;
   const double seats = std::ceil(watchers / kWatchersPerSeat);
-  // What is too wide is made narrower, and longer.
+  // Reduces an excessive width, and extends the duration.
   work.final_seats = std::min(static_cast<int>(seats), Capped(max_seats, kMaxWriteSeats));
   work.additional = std::chrono::duration_cast<std::chrono::nanoseconds>(kEventTime * seats * options_.scale /
                                                                          work.final_seats);

@@ -1,5 +1,5 @@
-// What a request costs, in seats, as upstream estimates it: lists and watches that begin with a list by the
-// bytes they hold in memory, writes by the watchers that hear of them.
+// The cost of a request in seats, as upstream estimates it: lists, and watches with initial events, by their
+// size in memory; writes by the number of watchers.
 #pragma once
 
 #include <chrono>
@@ -10,23 +10,23 @@
 
 namespace keelson::apiserver::flowcontrol {
 
-// While a request is answered it has `initial_seats`; `final_seats` stay taken for `additional` after that,
-// while watchers are told.
+// A request occupies `initial_seats` while it executes, and `final_seats` for `additional` afterwards, while
+// watchers are notified.
 struct WorkEstimate {
   int initial_seats = 1, final_seats = 0;
   std::chrono::nanoseconds additional{0};
-  int watchers = -1;  // that a write is told to; -1: it is none
+  int watchers = -1;  // notified by the write; -1: not a write
 
   int MaxSeats() const { return initial_seats > final_seats ? initial_seats : final_seats; }
-  // All of it, where nobody knows yet how long the answer takes.
+  // The estimated total, before the duration is known.
   double SeatSeconds() const {
     constexpr double kGuessedSeconds = 0.003;
     return initial_seats * kGuessedSeconds + final_seats * std::chrono::duration<double>(additional).count();
   }
 };
 
-// The most seats of one request of a level that has `nominal` of its own; 0: as many as the kind of request
-// may have. `hand_size` 0: the level has no queues.
+// The maximum seats of one request in a level with `nominal` seats; 0: the default of the request's kind.
+// `hand_size` 0: the level has no queues.
 int MaxSeatsOf(int nominal, int hand_size);
 
 class WorkEstimator {
@@ -35,11 +35,11 @@ class WorkEstimator {
     int64_t objects = 0, bytes = 0;
   };
   struct Options {
-    // Null for resources that nobody knows.
+    // Null for unknown resources.
     std::function<Stored(const RequestInfo&)> stored;
-    // Watchers that a write is told to.
+    // Number of watchers that a write notifies.
     std::function<int(const RequestInfo&)> watchers;
-    // Seats here are so many times those that the estimate's constants were made for.
+    // The number of seats here, relative to upstream's default.
     double scale = 1;
   };
   explicit WorkEstimator(Options options) : options_(std::move(options)) {}

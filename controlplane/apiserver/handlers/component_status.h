@@ -1,4 +1,4 @@
-// The deprecated componentstatuses: what the API server itself stands on.
+// The deprecated componentstatuses API.
 #pragma once
 
 #include "controlplane/apiserver/endpoints/context.h"

@@ -5,7 +5,7 @@
 #include <fmt/format.h>
 
 #include "controlplane/apiserver/endpoints/response.h"
-#include "controlplane/apiserver/handlers/misc.h"
+#include "controlplane/apiserver/handlers/non_resource_routes.h"
 #include "lib/base/file.h"
 #include "lib/component/component_pages.h"
 
@@ -63,7 +63,7 @@ bool DebugPages::HandleFlow(Context& context) const {
   return true;
 }
 
-// Of Go's profiles a program in C++ has the command line and no other.
+// Only the command line of Go's profiles exists for a C++ program.
 bool DebugPages::HandleProfiling(Context& context) const {
   std::string_view path = context.info.path;
   if (!options_.profiling) return false;
@@ -71,7 +71,7 @@ bool DebugPages::HandleProfiling(Context& context) const {
     Reply(context, k8s::AnswerVerbosity(context.request->method, context.request->body));
   } else if (path == "/debug/pprof/cmdline") {
     std::string arguments = ReadFile("/proc/self/cmdline").value_or("");
-    if (!arguments.empty()) arguments.pop_back();  // each ends with a NUL; here it stands between them
+    if (!arguments.empty()) arguments.pop_back();  // NUL-terminated arguments; here NUL separates them
     ReplyText(context, 200, kText, std::move(arguments));
   } else if (path == "/debug/pprof/" || path == "/debug/pprof") {
     ReplyText(context, 200, kText,

@@ -1,4 +1,4 @@
-// /statusz and /flagz, pages for people as every Kubernetes component has them, and what is below /debug/.
+// /statusz and /flagz, and the pages below /debug/.
 #pragma once
 
 #include <map>
@@ -14,13 +14,13 @@ class DebugPages {
  public:
   struct Options {
     std::vector<std::string> flags;                 // "name=value" of all flags
-    std::vector<std::string> paths;                 // what /statusz points to
+    std::vector<std::string> paths;                 // paths listed on /statusz
     bool profiling = true;                          // /debug/pprof/ and /debug/flags/v
-    bool statusz = true, flagz = true;              // the pages of these names
-    const flowcontrol::Controller* flow = nullptr;  // null: no pages about it
+    bool statusz = true, flagz = true;              // serve these pages
+    const flowcontrol::Controller* flow = nullptr;  // null: no priority and fairness pages
   };
   explicit DebugPages(Options options);
-  // false: none of them.
+  // Returns false for other paths.
   bool Handle(Context& context) const;
 
  private:

@@ -17,7 +17,7 @@ constexpr std::string_view kV2 = "/openapi/v2", kV3 = "/openapi/v3";
 constexpr std::string_view kJson = "application/json";
 constexpr std::string_view kV2Protobuf = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf";
 constexpr std::string_view kV3Protobuf = "application/com.github.proto-openapi.spec.v3.v1.0+protobuf";
-// The first spelling, with a character that no media type may have; clients still ask for it.
+// The original media type, with an invalid character; old clients still request it.
 constexpr std::string_view kOldV2Protobuf = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf";
 constexpr std::string_view kOldV3Protobuf = "application/com.github.proto-openapi.spec.v3@v1.0+protobuf";
 
@@ -153,7 +153,7 @@ void OpenApiHandler::HandleIndex(Context& context) {
 }
 
 void OpenApiHandler::HandleV3(Context& context, const std::string& path) {
-  // Nothing is kept for names that anybody could make up.
+  // Unknown names are not cached.
   std::vector<std::string> served = api::OpenApiV3Paths(served_);
   if (std::find(served.begin(), served.end(), path) == served.end())
     return ReplyText(context, 404, "text/plain; charset=utf-8", "404 page not found\n");
@@ -168,7 +168,7 @@ void OpenApiHandler::HandleV3(Context& context, const std::string& path) {
       context.writer->Reply(301, std::move(headers), "");
       return;
     }
-    // The URL names the contents: they never change.
+    // The URL contains the hash, so the content never changes.
     headers.Add("Cache-Control", "public, immutable");
     headers.Add("Expires", InAYear(clock_.Now()));
   }

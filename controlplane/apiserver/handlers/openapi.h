@@ -1,4 +1,4 @@
-// /openapi/v2, /openapi/v3 and what hangs below it.
+// /openapi/v2, /openapi/v3 and the documents below it.
 #pragma once
 
 #include <functional>
@@ -14,8 +14,8 @@
 
 namespace keelson::apiserver {
 
-// Documents are megabytes: they are made when they are first asked for, kept compressed, and given up when
-// nobody asks any more. Only their hashes stay, which the index of version 3 consists of.
+// Documents have several megabytes. They are created on first use, cached compressed, and dropped when idle.
+// Their hashes, which the index of version 3 needs, stay.
 class OpenApiHandler {  // thread safe
  public:
   explicit OpenApiHandler(Clock& clock = Clock::Real(), ApiEnablement enablement = {})
@@ -23,16 +23,17 @@ class OpenApiHandler {  // thread safe
           return enablement.Serves(info);
         }) {}
 
-  // false: the path is none of these.
+  // Returns false for other paths.
   bool Handle(Context& context);
-  // Gives up what nobody has asked for lately.
+  // Drops documents that were not requested recently.
   void DropIdle();
+  // The number of cached documents.
   size_t kept() const;
 
  private:
   struct Document {
     std::string gzip, content_type;
-    std::string hash;  // of the contents; the same for both encodings of a document
+    std::string hash;  // of the contents; equal for both encodings
   };
   using DocumentPtr = std::shared_ptr<const Document>;
   struct Kept {
@@ -52,7 +53,7 @@ class OpenApiHandler {  // thread safe
   const api::OpenApiFilter served_;
   mutable Mutex mutex_;
   std::map<std::string, Kept> documents_ GUARDED_BY(mutex_);
-  std::map<std::string, std::string> hashes_ GUARDED_BY(mutex_);  // of version 3's documents, by path
+  std::map<std::string, std::string> hashes_ GUARDED_BY(mutex_);  // hashes of version 3's documents, by path
 };
 
 }  // namespace keelson::apiserver

@@ -53,7 +53,7 @@ TEST_F(OpenApi, DocumentsOfVersionThreeNeverChangeUnderTheirUrl) {
   EXPECT_EQ(elsewhere->headers.Get("Location"), url);
 }
 
-// What --runtime-config turns off is in no document; what is off by default comes when it is turned on.
+// APIs disabled by --runtime-config are in no document; enabled ones are.
 TEST_F(OpenApi, DocumentsFollowTheRuntimeConfig) {
   auto enablement = ApiEnablement::Parse({"certificates.k8s.io/v1beta1=true", "apps/v1/deployments=false"});
   ASSERT_TRUE(enablement) << enablement.error().message();

@@ -18,7 +18,7 @@ namespace {
 void ReplyWritten(Context& context, registry::Written written, int status) {
   for (std::string& warning : written.warnings) context.warnings.push_back(std::move(warning));
   if (written.object) return ReplyObject(context, status, written.object);
-  // Bindings and evictions leave nothing of their own behind.
+  // Bindings and evictions are not stored.
   metav1::Status success;
   success.mutable_metadata();
   success.set_status("Success");
@@ -27,7 +27,7 @@ void ReplyWritten(Context& context, registry::Written written, int status) {
   ReplyMessage(context, status, success, {"", "v1", "Status"});
 }
 
-// One text is said once, however often the write was tried.
+// Removes duplicate warnings of retries.
 void AddWarnings(Context& context, const std::vector<std::string>& warnings) {
   for (const std::string& warning : warnings) {
     auto& known = context.warnings;
@@ -35,8 +35,8 @@ void AddWarnings(Context& context, const std::vector<std::string>& warnings) {
   }
 }
 
-// The Status of a finished deletion, for kinds whose DELETE does not return the object. `object` null: it
-// could not be read.
+// The Status of a completed deletion, for kinds whose DELETE does not return the object. `object` null: it
+// could not be decoded.
 metav1::Status DeletedStatus(const Context& context, const storage::Object* object) {
   metav1::Status status;
   status.mutable_metadata();
@@ -67,7 +67,7 @@ Result<registry::PatchType> PatchTypeOf(const Context& context) {
                "application/strategic-merge-patch+json, application/apply-patch+yaml");
 }
 
-// The JSON of an applied configuration. Keys that it has twice are a matter of field validation.
+// The JSON of an apply configuration. Duplicate keys are handled by field validation.
 Result<std::string> ConfigurationOf(Context& context, registry::FieldValidation validation) {
   std::vector<std::string> problems;
   Result<std::string> json = YamlToJson(context.request->body, &problems);
@@ -120,7 +120,7 @@ Result<registry::WriteOptions> ResourceHandler::Options(Context& context, bool a
     const AdmissionRequest request{operation,  info,         context.info.ns, name,        object,
                                    old_object, context.user, dry_run,         notes.get(), context.info.verb};
     if (mutate) {
-      *notes = {};  // of an attempt that has lost a race
+      *notes = {};  // of an attempt that ended in a conflict
       return admission_.Mutate(request);
     }
     Result<> admitted = admission_.Validate(request);
@@ -131,7 +131,7 @@ Result<registry::WriteOptions> ResourceHandler::Options(Context& context, bool a
   return options;
 }
 
-// Whoever creates by an update or an apply must be allowed to create, too.
+// Creating by update or apply needs the `create` permission, too.
 Result<> ResourceHandler::MayCreate(const Context& context) const {
   if (context.info.verb == "create") return {};
   RequestInfo info = context.info;
@@ -164,7 +164,7 @@ Result<> ResourceHandler::List(Context& context) {
   ASSIGN_OR_RETURN(registry::ListOptions options, ParseListOptions(context));
   Result<registry::ObjectList> list = registry_.List(*context.resource, context.info.ns, options);
   if (!list && list.error().Is(Code::kGone) && !options.continue_token.empty()) {
-    // Where the list went on, for those who would rather have an inconsistent rest than none.
+    // The continue token for an inconsistent rest of the list, for clients that accept that.
     metav1::Status status = api::ToStatus(list.error());
     status.mutable_metadata()->set_continue_(storage::InconsistentToken(options.continue_token));
     ReplyStatus(context, status);
@@ -187,7 +187,7 @@ Result<> ResourceHandler::Create(Context& context) {
   const api::ResourceInfo* resource = context.resource;
   std::string name = context.info.name;
   if (resource->resource == "bindings") {
-    // The old way to bind: the pod's name is in the body.
+    // The legacy binding API: the pod's name is in the body.
     resource = api::FindResource("", "v1", "pods/binding");
     name = api::Meta(*object).name();
   }

@@ -15,7 +15,7 @@ class ResourceHandler {  // thread safe
                   const Authorizer& authorizer)
       : registry_(registry), watches_(watches), admission_(admission), authorizer_(authorizer) {}
 
-  // context.resource is set and the verb is one of its verbs.
+  // `context.resource` must be set, and must have the verb.
   void Handle(Context& context);
 
  private:

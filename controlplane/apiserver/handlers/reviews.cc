@@ -30,8 +30,8 @@ User ToUser(const authorizationv1::SubjectAccessReviewSpec& spec) {
   return user;
 }
 
-// A selector given as conditions, as text. Conditions that a field selector cannot express are left out, as
-// are selectors that cannot be read: what is asked about is then more, never less. `problem` says so.
+// Converts a selector to text. Requirements that a field selector cannot express, and invalid selectors, are
+// dropped, which only widens the request. `problem` reports them.
 std::string FieldText(const authorizationv1::FieldSelectorAttributes& from, std::string& problem) {
   constexpr const char* kField = "spec.resourceAttributes.fieldSelector ";
   if (!from.raw_selector().empty()) {
@@ -97,7 +97,7 @@ RequestInfo ToRequest(const authorizationv1::ResourceAttributes& from, std::vect
   return info;
 }
 
-// What a client says of the answer is not echoed.
+// Ignores a status in the request.
 void ClearAnswer(api::Message& review) {
   if (const auto* status = review.GetDescriptor()->FindFieldByName("status"))
     review.GetReflection()->ClearField(&review, status);

@@ -1,4 +1,4 @@
-// Questions put as objects: who is this token's owner, may that user do this. Nothing is stored.
+// TokenReviews, SubjectAccessReviews and related kinds. Nothing is stored.
 #pragma once
 
 #include <memory>

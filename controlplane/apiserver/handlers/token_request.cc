@@ -16,7 +16,8 @@ namespace {
 constexpr int64_t kDefaultSeconds = 3600;
 constexpr int64_t kMinSeconds = 600;
 constexpr int64_t kMaxSeconds = int64_t{1} << 32;
-// What admission asks for in pods: a client that never reads its file again goes on for a year, and is told.
+// The expiration that the ServiceAccount admission plugin requests: such tokens are valid for a year, with a
+// warning, for clients that do not reload them.
 constexpr int64_t kExtendableSeconds = 3607;
 constexpr int64_t kExtendedSeconds = int64_t{365} * 24 * 3600;
 
@@ -34,7 +35,7 @@ Error Invalid(std::string_view field, std::string_view value, std::string_view w
       .WithDetails(std::move(details));
 }
 
-// A body that names an account must mean the one in the URL.
+// A name in the body must match the URL.
 Result<> CheckAccount(const metav1::ObjectMeta& meta, std::string_view ns, std::string_view name) {
   if (!meta.name().empty() && meta.name() != name)
     return Invalid("metadata.name", k8s::Quote(meta.name()),

@@ -1,11 +1,11 @@
-// serviceaccounts/token: tokens for ServiceAccounts, bound to a pod, a node or a secret or to nothing else.
+// serviceaccounts/token: issues tokens for ServiceAccounts, optionally bound to a pod, node or secret.
 #pragma once
 
 #include <atomic>
 
 #include "controlplane/apiserver/authn/token.h"
 #include "controlplane/apiserver/endpoints/context.h"
-#include "controlplane/apiserver/handlers/node_token.h"
+#include "controlplane/apiserver/handlers/node_token_restriction.h"
 #include "controlplane/registry/registry.h"
 
 namespace keelson::apiserver {
@@ -17,7 +17,7 @@ class TokenIssuer {  // thread safe
     http::SigningKey key;
     std::vector<std::string> default_audiences;
     std::chrono::seconds max_expiration{int64_t{1} << 32};
-    bool extend_expiration = true;  // of tokens for this server that clients may keep without renewing them
+    bool extend_expiration = true;  // of tokens for this server, for clients that do not refresh them
   };
   TokenIssuer(registry::Registry& registry, std::shared_ptr<const Authorizer> authorizer, Options options,
               Clock& clock = Clock::Real())
@@ -27,11 +27,11 @@ class TokenIssuer {  // thread safe
         key_(std::make_shared<const http::SigningKey>(options_.key)),
         clock_(clock) {}
 
-  // Signs from now on.
+  // Replaces the signing key. Thread safe.
   void SetKey(http::SigningKey key) { key_.store(std::make_shared<const http::SigningKey>(std::move(key))); }
 
   void Handle(Context& context) const;
-  // Fills `request` in. NotFound, Conflict (the bound object's uid is another), Invalid.
+  // Fills in `request.status`. kNotFound; kConflict when the bound object has another UID; kInvalid.
   Result<> Issue(std::string_view ns, std::string_view account,
                  authenticationv1::TokenRequest& request) const;
 
@@ -39,7 +39,7 @@ class TokenIssuer {  // thread safe
   Result<> Bind(const authenticationv1::BoundObjectReference& reference, TokenClaims& claims) const;
 
   registry::Registry& registry_;
-  const NodeTokenRules node_rules_;
+  const NodeTokenRestriction node_rules_;
   const Options options_;
   std::atomic<std::shared_ptr<const http::SigningKey>> key_;
   Clock& clock_;

@@ -14,10 +14,10 @@
 namespace keelson::apiserver {
 namespace {
 
-// What a client may leave unread; above, its watch is cut and it starts again with a list.
+// The limit of unsent bytes per watch; beyond it the watch ends, and the client lists again.
 constexpr size_t kMaxQueued = 16u << 20;
 constexpr std::chrono::seconds kMaxTimeout{std::chrono::hours(24 * 365)};
-// Before its time is up a watch tells how far it has come, so that the next one can go on from there.
+// A bookmark is sent before the end, so that the next watch can resume there.
 constexpr std::chrono::seconds kFarewell{2};
 
 metrics::Family& events_total =
@@ -36,7 +36,7 @@ metrics::Family& terminated_total = metrics::Counter(
     "apiserver_terminated_watchers_total",
     "Counter of watchers closed due to unresponsiveness broken by resource type.", {"group", "resource"});
 
-// What /metrics tells of the watches of a resource.
+// Watch metrics of a resource.
 struct WatchMeters {
   explicit WatchMeters(const RequestInfo& info)
       : events(events_total.With({info.group, info.version, info.resource})),
@@ -45,7 +45,7 @@ struct WatchMeters {
   metrics::Histogram& sizes;
 };
 
-// Without ?timeoutSeconds= after one to two times the least, so that all do not end together.
+// Without timeoutSeconds: a random time, so that watches do not end together.
 std::chrono::seconds TimeoutOf(const registry::ListOptions& options, std::chrono::seconds least) {
   if (int64_t seconds = options.timeout_seconds.value_or(0); seconds != 0)
     return std::chrono::seconds(std::clamp<int64_t>(seconds, 0, kMaxTimeout.count()));
@@ -59,7 +59,7 @@ std::string ContentType(const Output& output) {
 
 }  // namespace
 
-// Sessions that are open. Shared with the callbacks of connections, which may outlive the manager.
+// Open sessions. Shared with connection callbacks, which may outlive the manager.
 struct WatchManager::Queue {
   mutable Mutex mutex;
   CondVar changed;
@@ -123,7 +123,7 @@ class WatchManager::Session : public storage::WatchSink, public std::enable_shar
   }
   bool over() const { return over_.load() || writer_->closed(); }
   SteadyTime ends() const { return ends_; }
-  // When something is to be done about this session: first its last bookmark, then its end.
+  // When the session needs attention: first for its last bookmark, then for its end.
   SteadyTime next() const { return farewell_due_ ? ends_ - kFarewell : ends_; }
   void SayFarewell() {
     farewell_due_ = false;
@@ -132,7 +132,7 @@ class WatchManager::Session : public storage::WatchSink, public std::enable_shar
   void End() {
     if (!over_.exchange(true)) writer_->Finish();
   }
-  // Not from inside a callback of the watch.
+  // Not inside a callback of the watch.
   void Release() {
     handle_.reset();
     End();
@@ -146,7 +146,7 @@ class WatchManager::Session : public storage::WatchSink, public std::enable_shar
   }
 
   bool Send(storage::Bytes frame) {
-    // A message has a length of its own.
+    // A WebSocket message has its own length.
     constexpr size_t kLength = 4;
     if (!framed_ && output_.encoding == Encoding::kProtobuf)
       frame = std::make_shared<const std::string>(frame->substr(kLength));
@@ -174,7 +174,7 @@ class WatchManager::Session : public storage::WatchSink, public std::enable_shar
   const Output output_;
   const api::ResourceInfo& info_;
   const SteadyTime ends_;
-  const bool framed_;  // messages of the connection's own keep events apart, or the events' lengths do
+  const bool framed_;  // events are delimited by WebSocket messages, else by their lengths
   bool farewell_due_ = false;
   const LongRunning open_;
   const WatchMeters meters_;
@@ -183,7 +183,7 @@ class WatchManager::Session : public storage::WatchSink, public std::enable_shar
   std::unique_ptr<TableMaker> table_;
   std::unique_ptr<storage::WatchHandle> handle_;
   std::atomic<bool> over_{false}, initial_{true};
-  size_t initial_bytes_ = 0;  // a client may take its time over the first list
+  size_t initial_bytes_ = 0;  // the initial list may take longer
 };
 
 WatchManager::WatchManager(registry::Registry& registry, std::chrono::seconds min_timeout, Clock& clock)
@@ -210,8 +210,8 @@ void WatchManager::Start(Context& context, const registry::ListOptions& options)
   }
   auto session = std::make_shared<Session>(
       context, writer, clock_.SteadyNow() + TimeoutOf(options, min_timeout_), !websocket, counts_);
-  // The head goes out first: initial events follow it in the connection's queue. An error found by
-  // Watch() itself still has to be a plain reply, so the head waits for the first thing to say.
+  // Headers are sent with the first event: initial events follow in the connection's queue, and an error of
+  // Watch() must still be a plain response.
   struct Head : storage::WatchSink {
     std::shared_ptr<Session> session;
     std::shared_ptr<http::ResponseWriter> writer;

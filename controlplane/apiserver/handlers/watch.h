@@ -1,5 +1,5 @@
-// Watch streams. A watch holds no thread: events come from storage threads and go straight into the
-// connection's queue; one thread, Run(), ends watches whose time is up and puts away what is over.
+// Watch streams. A watch holds no thread: storage threads write events into the connection's queue. The
+// thread in Run() ends expired watches and removes closed ones.
 #pragma once
 
 #include <memory>
@@ -16,19 +16,19 @@ namespace keelson::apiserver {
 
 class WatchManager {
  public:
-  // A watch that says nothing of its end ends after one to two times `min_timeout`.
+  // A watch without timeoutSeconds ends after a random time between one and two times `min_timeout`.
   explicit WatchManager(registry::Registry& registry,
                         std::chrono::seconds min_timeout = std::chrono::seconds(1800),
                         Clock& clock = Clock::Real());
   ~WatchManager();
 
-  // Answers the request with a stream, or with an error.
+  // Responds with a stream, or with an error.
   void Start(Context& context, const registry::ListOptions& options);
   void Run(std::stop_token stop);
-  // Ends every watch that is open, in order: clients go elsewhere, or come back.
+  // Ends all open watches gracefully, so that clients reconnect.
   void EndAll();
   size_t size() const;
-  // How many of them would be told of a write.
+  // The number of watches that a write would notify.
   int InterestedIn(const RequestInfo& write) const { return counts_->InterestedIn(write); }
 
  private:

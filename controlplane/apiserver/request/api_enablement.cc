@@ -7,9 +7,9 @@
 namespace keelson::apiserver {
 namespace {
 
-// Served from here as a server that extends the API would serve it: not switched by this server's settings.
+// Served like an aggregated API, so --runtime-config does not apply.
 constexpr std::string_view kExtension = "metrics.k8s.io";
-// Groups of Kubernetes 1.36 that have no version here.
+// Groups of Kubernetes 1.36 without a version here.
 constexpr std::string_view kGroupsElsewhere[] = {"extensions", "imagepolicy.k8s.io",
                                                  "internal.apiserver.k8s.io", "storagemigration.k8s.io"};
 
@@ -61,7 +61,7 @@ void TellNotHere(const std::string& what) { log::Warn("This API is not served he
 }  // namespace
 
 Result<ApiEnablement> ApiEnablement::Parse(const std::vector<std::string>& settings) {
-  std::map<std::string, std::string> given;  // the last one counts
+  std::map<std::string, std::string> given;  // the last setting counts
   for (const std::string& setting : settings) {
     const size_t equals = std::min(setting.find('='), setting.size());
     given[setting.substr(0, equals)] = setting.substr(std::min(equals + 1, setting.size()));

@@ -1,5 +1,5 @@
-// Which of the APIs that this server has it serves: --runtime-config. As upstream has it, what is beta or
-// alpha is off unless it is turned on.
+// --runtime-config: the enabled API versions and resources. As upstream, beta and alpha versions are disabled
+// by default.
 #pragma once
 
 #include <map>
@@ -14,20 +14,20 @@ namespace keelson::apiserver {
 
 class ApiEnablement {
  public:
-  // As by default.
+  // The defaults.
   ApiEnablement() = default;
-  // "group/version=true", "group/version/resource=false", "v1=true", and api/all, api/ga, api/beta,
-  // api/alpha; no value is true. What is narrower wins, whatever the order. kInvalid in upstream's words.
-  // What is turned on and not here is logged.
+  // Parses "group/version=true", "group/version/resource=false", "v1=true", and api/all, api/ga, api/beta,
+  // api/alpha; without a value: true. More specific settings win, in any order. kInvalid in upstream's
+  // wording. Logs enabled APIs that do not exist here.
   static Result<ApiEnablement> Parse(const std::vector<std::string>& settings);
 
-  // Whether requests for the row find anything.
+  // True when the resource is served.
   bool Serves(const api::ResourceInfo& info) const;
 
  private:
   bool ServesVersion(std::string_view group, std::string_view version) const;
 
-  std::map<std::string, bool, std::less<>> wide_;       // ga, beta, alpha, where they are set
+  std::map<std::string, bool, std::less<>> wide_;       // ga, beta, alpha, if set
   std::map<std::string, bool, std::less<>> versions_;   // "apps/v1", "/v1"
   std::map<std::string, bool, std::less<>> resources_;  // "apps/v1/deployments"
 };

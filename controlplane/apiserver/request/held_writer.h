@@ -1,5 +1,4 @@
-// A response that keeps something alive until it is over, be it a reply or the stream that it has turned
-// into.
+// A response writer that keeps an object alive until the response, or the stream it was upgraded to, ends.
 #pragma once
 
 #include <memory>
@@ -49,7 +48,7 @@ class HeldWriter : public http::ResponseWriter {
     void Close() override { inner_->Close(); }
 
    private:
-    const std::shared_ptr<void> held_;  // goes after the stream
+    const std::shared_ptr<void> held_;  // destroyed after the stream
     const std::unique_ptr<http::Stream> inner_;
   };
 

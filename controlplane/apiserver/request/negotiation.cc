@@ -17,12 +17,12 @@ constexpr const char* kAccepted = "application/json, application/yaml, applicati
 constexpr const char* kAcceptedStreams =
     "application/json;stream=watch, application/vnd.kubernetes.protobuf;stream=watch";
 
-// How upstream's router says it, which looks at types alone and comes first.
+// The error of upstream's router, which compares types only and runs first.
 constexpr std::string_view kNoRoute = "406: Not Acceptable\n\nAvailable representations: ";
 
 constexpr size_t kAllWarnings = 4096, kOneWarning = 256;  // characters
 
-// The clause's transformation; false when there is no such one here.
+// Reads the clause's transformation; false when it is not supported.
 bool SetTransform(const MediaType& clause, Forms forms, Output& out) {
   std::string_view as = clause.Parameter("as");
   if (as.empty()) return true;
@@ -59,14 +59,14 @@ bool IsTrue(std::string_view text) {
   return text == "1" || text == "t" || text == "T" || text == "true" || text == "TRUE" || text == "True";
 }
 
-// Browsers and the simplest of clients show people what they get.
+// Browsers and simple clients get pretty output.
 bool WantsPretty(const http::ServerRequest& request) {
   if (std::string_view pretty = request.query.Get("pretty"); !pretty.empty()) return IsTrue(pretty);
   std::string_view agent = request.headers.Get("User-Agent");
   return StartsWith(agent, "curl") || StartsWith(agent, "Wget") || StartsWith(agent, "Mozilla/5.0");
 }
 
-// Characters of UTF-8 text; nullopt when it is none, or has control characters.
+// The number of UTF-8 characters; nullopt for invalid UTF-8 and control characters.
 std::optional<size_t> HeaderCharacters(std::string_view text) {
   size_t count = 0;
   for (size_t i = 0; i < text.size(); ++count) {

@@ -1,4 +1,4 @@
-// Content negotiation: which form a reply takes, which form a body has.
+// Content negotiation of responses, and content types of bodies.
 #pragma once
 
 #include <string>
@@ -24,26 +24,26 @@ struct Output {
   std::string ContentType() const;
 };
 
-// What an endpoint can answer with.
+// The forms in which an endpoint can respond.
 enum class Forms {
-  kPlain,    // objects as they are: errors, discovery
-  kNoTable,  // also partial metadata: what is created and never stored
+  kPlain,    // objects only: errors, discovery
+  kNoTable,  // also partial metadata: objects that are created but not stored
   kAll,      // also tables
-  kList,     // the same of many objects
-  kWatch,    // the same as a stream, for which YAML has no form
+  kList,     // the same, for lists
+  kWatch,    // the same, as a stream; without YAML
 };
 
-// JSON, with what does not depend on the Accept header: pretty and gzip.
+// JSON, with the settings that do not depend on the Accept header: pretty and gzip.
 Output PlainOutput(const http::ServerRequest& request);
-// kNotAcceptable when the client wants nothing that is there.
+// kNotAcceptable when the client accepts no supported form.
 Result<Output> NegotiateOutput(const http::ServerRequest& request, Forms forms);
 
-// Of a body. kUnsupportedMediaType for anything else; none is JSON.
+// The encoding of a body; JSON without a Content-Type. kUnsupportedMediaType for others.
 Result<Encoding> BodyEncoding(const http::ServerRequest& request);
 
-// The values of Warning headers (RFC 7234): 299 - "text", each text once. Clients are spared long ones: above
-// 4096 characters in all, each is cut at 256 and what is still too much is left out. Texts that no header may
-// hold (control characters, bytes that are not UTF-8) are dropped.
+// The values of Warning headers (RFC 7234): 299 - "text", without duplicates. Above 4096 characters in total
+// each text is cut at 256, and the excess is dropped. Drops texts that a header cannot hold (control
+// characters, invalid UTF-8).
 std::vector<std::string> WarningHeaders(const std::vector<std::string>& texts);
 
 }  // namespace keelson::apiserver

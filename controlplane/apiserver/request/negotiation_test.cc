@@ -240,7 +240,7 @@ TEST(Yaml, IsWrittenAsPeopleExpectIt) {
   };
   for (const Case& c : kCases) {
     EXPECT_EQ(JsonToYaml(c.json), c.yaml);
-    // And it is read as what it was.
+    // It parses back to the original value.
     EXPECT_EQ(JsonToYaml(*YamlToJson(JsonToYaml(c.json))), c.yaml);
   }
 }

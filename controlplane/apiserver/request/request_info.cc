@@ -33,7 +33,7 @@ std::string Lower(std::string_view text) {
   return out;
 }
 
-// The name that a field selector pins the objects of a list or watch to: authorization may then look at it.
+// The name that a field selector requires: authorization may check it.
 std::string NameInFieldSelector(std::string_view selector) {
   constexpr std::string_view kField = "metadata.name=";
   while (!selector.empty()) {
@@ -43,7 +43,7 @@ std::string NameInFieldSelector(std::string_view selector) {
     if (term.substr(0, kField.size()) != kField) continue;
     term.remove_prefix(kField.size());
     if (!term.empty() && term.front() == '=') term.remove_prefix(1);
-    // What cannot be a segment of a path names nothing.
+    // An invalid path segment is not a name.
     if (term == "." || term == ".." || term.find_first_of("/%\\") != std::string_view::npos) return "";
     return std::string(term);
   }
@@ -80,7 +80,7 @@ RequestInfo ParseRequestInfo(std::string_view method, std::string_view path, con
   }
   if (parts[at] == "namespaces" && at + 1 < parts.size()) {
     info.ns = parts[at + 1];
-    // namespaces/NAME/status and /finalize are the namespace's own subresources, anything else lies in it.
+    // namespaces/NAME/status and /finalize are subresources of the namespace; others are resources in it.
     if (at + 2 < parts.size() && parts[at + 2] != "status" && parts[at + 2] != "finalize") at += 2;
   }
   info.resource = parts[at++];

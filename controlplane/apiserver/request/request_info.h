@@ -1,4 +1,4 @@
-// What a request is about: the path and method of an API request read as verb, resource and name.
+// The verb, resource and name of an API request, from its method and path.
 #pragma once
 
 #include <string>
@@ -11,22 +11,22 @@ namespace keelson::apiserver {
 
 struct RequestInfo {
   std::string path;
-  // get list watch create update patch delete deletecollection for resources, the method in lower case
-  // otherwise.
+  // get list watch create update patch delete deletecollection for resources; else the method in lower case.
   std::string verb;
   bool is_resource = false;
   std::string group, version, ns, resource, subresource, name;
-  // Of list, watch and deletecollection, as in the query.
+  // For list, watch and deletecollection, as in the query.
   std::string field_selector, label_selector;
-  // What follows a proxy subresource, with its slash; empty for all else.
+  // The path after a proxy subresource, with its slash; else empty.
   std::string proxy_path;
 
   // "pods/status"
   std::string FullResource() const { return subresource.empty() ? resource : resource + "/" + subresource; }
 };
 
-// Paths: /api/VERSION/... and /apis/GROUP/VERSION/..., each with [namespaces/NS/]RESOURCE[/NAME[/SUB[/...]]],
-// and the deprecated /api/VERSION/watch/... Anything else is a non-resource path.
+// Parses /api/VERSION/... and /apis/GROUP/VERSION/..., each followed by
+// [namespaces/NS/]RESOURCE[/NAME[/SUB[/...]]], and the deprecated /api/VERSION/watch/.... Anything else is a
+// non-resource path.
 RequestInfo ParseRequestInfo(std::string_view method, std::string_view path, const http::Query& query);
 
 }  // namespace keelson::apiserver

@@ -1,4 +1,4 @@
-// Who makes a request.
+// The user of a request.
 #pragma once
 
 #include <map>
@@ -35,7 +35,7 @@ inline User AnonymousUser() {
   return {std::string(kUserAnonymous), "", {std::string(kGroupUnauthenticated)}, {}};
 }
 
-// The server's own identity, which may do everything: bootstrap and built-in controllers.
+// The server's own identity with all permissions, for bootstrap and built-in controllers.
 inline User ApiServerUser() {
   return {
       std::string(kUserApiServer), "", {std::string(kGroupMasters), std::string(kGroupAuthenticated)}, {}};

@@ -1,4 +1,4 @@
-// YAML in requests and replies.
+// YAML in requests and responses.
 #pragma once
 
 #include <string>
@@ -10,10 +10,10 @@ namespace keelson::apiserver {
 
 using k8s::YamlToJson;
 
-// `json` must be valid. Keys are sorted, lists stand under their key without indentation, and scalars are
-// quoted where a reader of YAML 1.1 or 1.2 could take them for something else.
+// Converts valid JSON. Keys are sorted, lists are not indented, and scalars are quoted if a YAML 1.1 or 1.2
+// reader could take them for another type.
 std::string JsonToYaml(std::string_view json);
-// One scalar of it.
+// Formats one scalar.
 std::string YamlScalar(std::string_view text);
 
 }  // namespace keelson::apiserver

@@ -17,7 +17,7 @@ std::string_view View(json::string_view text) { return {text.data(), text.size()
 
 bool IsDigit(char c) { return c >= '0' && c <= '9'; }
 
-// Words that are no strings to a reader of YAML 1.1.
+// Words that a YAML 1.1 reader does not take for strings.
 bool IsWord(std::string_view text) {
   static const std::set<std::string, std::less<>> kWords = {"y",    "n",     "yes",   "no",    "on", "off",
                                                             "true", "~",     "null",  "false", "<<", "=",
@@ -28,7 +28,7 @@ bool IsWord(std::string_view text) {
   return kWords.count(lower) != 0;
 }
 
-// Numbers in any notation, dates and times of day: generous, a quote too many does no harm.
+// Numbers in any notation, dates and times: prefers quoting in doubt.
 bool LooksLikeNumber(std::string_view text) {
   size_t at = !text.empty() && (text[0] == '-' || text[0] == '+') ? 1 : 0;
   if (at < text.size() && text[at] == '.') ++at;
@@ -42,7 +42,7 @@ bool NeedsQuotes(std::string_view text) {
     return true;
   constexpr std::string_view kIndicators = ",[]{}#&*!|>'\"%@`";
   if (kIndicators.find(text.front()) != std::string_view::npos) return true;
-  // These begin a scalar only when something follows at once.
+  // These start a scalar only if a non-blank follows.
   if (std::string_view("-?:").find(text.front()) != std::string_view::npos &&
       (text.size() == 1 || text[1] == ' '))
     return true;
@@ -50,8 +50,7 @@ bool NeedsQuotes(std::string_view text) {
   return text.find(": ") != std::string_view::npos || text.find(" #") != std::string_view::npos;
 }
 
-// Characters that only a double-quoted scalar can hold; C1 controls and the line breaks of Unicode among
-// them.
+// Characters that need double quotes; includes C1 controls and Unicode line breaks.
 bool NeedsEscapes(std::string_view text, bool lines) {
   for (size_t i = 0; i < text.size(); ++i) {
     auto c = static_cast<unsigned char>(text[i]);
@@ -121,7 +120,7 @@ class Writer {
     Mapping(value.get_object(), depth, false);
   }
 
-  // `begun`: the first key goes on in a line that there is ("- ").
+  // `begun`: the first key continues a line that has begun ("- ").
   void Mapping(const json::object& object, int depth, bool begun) {
     std::vector<const json::key_value_pair*> members;
     members.reserve(object.size());
@@ -135,7 +134,7 @@ class Writer {
     }
   }
 
-  // What follows a key.
+  // Writes the value of a key.
   void Value(const json::value& value, int depth) {
     if (!IsBlock(value)) {
       out_ += ' ';
@@ -159,7 +158,7 @@ class Writer {
     if (const json::object* object = item.if_object(); object && !object->empty())
       return Mapping(*object, depth + 1, true);
     if (const json::array* array = item.if_array(); array && !array->empty()) {
-      // The first of a nested sequence stands in the same line.
+      // The first item of a nested sequence stays on the same line.
       for (size_t i = 0; i < array->size(); ++i) {
         if (i > 0) Indent(depth + 1);
         Item((*array)[i], depth + 1);
@@ -200,7 +199,7 @@ class Writer {
 
   void Text(std::string_view text, int depth) {
     bool lines = text.find('\n') != std::string_view::npos;
-    // A block cannot begin with a blank, and one of blank lines says too little.
+    // A block scalar cannot start with a blank, or contain only blank lines.
     bool block = lines && text.front() != ' ' && text.front() != '\n' && !NeedsEscapes(text, true);
     if (!block) {
       out_ += YamlScalar(text);
@@ -241,7 +240,7 @@ std::string YamlScalar(std::string_view text) {
 
 std::string JsonToYaml(std::string_view text) {
   json::parse_options options;
-  options.max_depth = 10000;  // ours: no request's
+  options.max_depth = 10000;  // the input is our own
   Writer writer;
   writer.Document(json::parse(json::string_view(text.data(), text.size()), {}, options));
   return writer.Take();

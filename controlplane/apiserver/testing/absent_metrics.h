@@ -1,4 +1,4 @@
-// For tests: the metrics of kube-apiserver that this API server does not have, and why.
+// For tests: metrics of kube-apiserver that this server does not have, and why.
 #pragma once
 
 #include "lib/metrics/conformance.h"

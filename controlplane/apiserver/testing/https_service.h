@@ -1,4 +1,4 @@
-// For tests: a small HTTPS service that answers by a function, with a certificate of its own CA.
+// For tests: an HTTPS server with its own CA, whose responses come from a function.
 #pragma once
 
 #include <functional>
@@ -36,7 +36,7 @@ class HttpsService {
 
   std::string url() const { return "https://127.0.0.1:" + std::to_string(server_->port()); }
   const std::string& ca_pem() const { return pki_.ca_pem(); }
-  // A kubeconfig that leads here.
+  // A kubeconfig for this service.
   std::string Kubeconfig(const std::string& path) const {
     return "apiVersion: v1\nkind: Config\ncurrent-context: c\nclusters: [{name: c, cluster: {server: '" +
            url() + path + "', certificate-authority: " + pki_.ca_file() +

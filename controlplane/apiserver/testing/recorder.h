@@ -1,4 +1,4 @@
-// For tests: a reply that is kept.
+// For tests: a response writer that records the response.
 #pragma once
 
 #include <memory>
@@ -48,7 +48,7 @@ class Recorder : public http::ResponseWriter {
   bool over_ = false;
 };
 
-// A GET of `target` with its headers, as the server would hand it to a handler of paths.
+// A GET of `target`, as the server would pass it to a path handler.
 struct RecordedRequest {
   explicit RecordedRequest(const std::string& target, http::Headers headers = {}) {
     auto request = std::make_shared<http::ServerRequest>();

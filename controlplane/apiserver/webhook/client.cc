@@ -68,7 +68,7 @@ class Client : public WebhookClient {
       bool again = attempt < kTries && (!response || response->status >= 500 || response->status == 429);
       if (again) continue;
       if (!response) return response.error();
-      // The answer's body may quote what was asked, and with it a token.
+      // The response body may quote the request, including a token.
       return Error(Code::kUnavailable, fmt::format("answered with status {}", response->status));
     }
   }
@@ -80,7 +80,7 @@ class Client : public WebhookClient {
       if (SteadyTime::clock::now() - loaded_ < kReloadPeriod) return;
       loaded_ = SteadyTime::clock::now();
     }
-    (void)Load();  // what cannot be read now was good before
+    (void)Load();  // on failure the previous credentials stay
   }
 
   const std::string file_;

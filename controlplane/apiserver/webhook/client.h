@@ -1,6 +1,5 @@
-// A service elsewhere that is asked by POST with JSON, at the address and with the credentials that a
-// kubeconfig file gives. Never waits longer than its timeout; certificates and the token are read anew when
-// their files change.
+// A webhook client: POSTs JSON to the URL in a kubeconfig file, with its credentials. A call never exceeds
+// the timeout. Certificates and token are reloaded when their files change.
 #pragma once
 
 #include <chrono>
@@ -16,7 +15,7 @@ class WebhookClient {  // thread safe
   static Result<std::unique_ptr<WebhookClient>> FromKubeconfig(const std::string& file,
                                                                std::chrono::milliseconds timeout);
   virtual ~WebhookClient() = default;
-  // The body of a 2xx answer. Tries again, within the timeout, when nobody answers.
+  // Returns the body of a 2xx response. Retries within the timeout on connection errors.
   virtual Result<std::string> Post(const std::string& json) = 0;
 };
 

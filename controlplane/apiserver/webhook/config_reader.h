@@ -1,6 +1,5 @@
-// Strict reading of configuration files (YAML or JSON): who misspells a field is told, and nothing is
-// ignored. Errors name the field: jwt[0].issuer.url: Required value. Internal to files that read
-// configuration.
+// Strict parsing of configuration files (YAML or JSON): unknown fields are errors. Messages name the field:
+// jwt[0].issuer.url: Required value. Internal to files that read configuration.
 #pragma once
 
 #include <chrono>
@@ -14,13 +13,13 @@
 
 namespace keelson::apiserver {
 
-// One mapping. The first problem sticks; Finish() tells it, or an unknown field.
+// One mapping. The first problem is kept; Finish() returns it, or an unknown field.
 class ConfigReader {
  public:
-  // A whole document, of `kind` and one of `versions` (group included).
+  // Parses a document of `kind` in one of `versions` (including the group).
   static Result<ConfigReader> Document(const std::string& text, const std::string& kind,
                                        const std::vector<std::string>& versions);
-  // The same, whatever it is of: ExpectKind() says.
+  // Parses a document of any kind; check it with ExpectKind().
   static Result<ConfigReader> Mapping(const std::string& text);
   ConfigReader(YAML::Node node, std::string path);
 
@@ -31,15 +30,15 @@ class ConfigReader {
   int32_t Int(const char* field, int32_t fallback);
   std::chrono::milliseconds Duration(const char* field, std::chrono::milliseconds fallback);  // 1m30s, 500ms
   std::vector<std::string> Texts(const char* field);
-  ConfigReader Map(const char* field);  // of nothing when absent
+  ConfigReader Map(const char* field);  // empty when missing
   std::vector<ConfigReader> Maps(const char* field);
 
-  // The kind of a part that is a document of its own, in any version of the group.
+  // Expects an embedded document of that kind, in any version of the group.
   void ExpectKind(const std::string& group, const std::string& kind);
 
-  // Where the fault lies elsewhere than in the form.
+  // Records a problem that the parser itself does not detect.
   void Fail(const char* field, const std::string& why);
-  // Takes the problem of a part over.
+  // Takes over the problem of a part.
   void Take(ConfigReader& part);
   Result<> Finish();
 

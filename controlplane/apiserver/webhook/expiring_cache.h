@@ -1,4 +1,4 @@
-// Answers kept for a while, each for its own time. Bounded: when full, what is over goes, then everything.
+// A cache with a TTL per entry. When it is full, it drops expired entries, else all entries.
 #pragma once
 
 #include <optional>

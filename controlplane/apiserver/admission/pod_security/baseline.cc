@@ -1,4 +1,4 @@
-// What the baseline level forbids: known ways out of a container.
+// Checks of the baseline level: known privilege escalations.
 #include <algorithm>
 
 #include <fmt/format.h>
@@ -117,7 +117,7 @@ void HostPorts(const PodView& pod, Violations& out) {
                              Plural("hostPort", "hostPorts", ports.size()), fmt::join(ports, ", "))});
 }
 
-// A kubelet that probes wherever a pod tells it to is a way into the node's network.
+// A probe to an arbitrary host would give access to the node's network.
 void ProbeHosts(const PodView& pod, Violations& out) {
   Set containers, hosts;
   for (const ContainerView& container : pod.containers) {
@@ -188,7 +188,7 @@ void SeLinux131(const PodView& pod, Violations& out) {
   SeLinux(pod, types, out);
 }
 
-// Before there was a field for it.
+// The annotation from before the field existed.
 void SeccompAnnotations(const PodView& pod, Violations& out) {
   Set bad;
   auto look = [&](const std::string& key) {
@@ -225,7 +225,7 @@ void Seccomp(const PodView& pod, Violations& out) {
                                                Setters(bad_pod, containers), JoinQuoted(bad))});
 }
 
-// Sysctls of namespaces, which change nothing for others; more of them became so over time.
+// Namespaced sysctls without effect on other pods; the set grew over time.
 template <int kMinor>
 void Sysctls(const PodView& pod, Violations& out) {
   static const Set allowed = [] {

@@ -1,4 +1,4 @@
-// Internal to the Pod Security Standards: a pod as its checks see it.
+// Internal to the Pod Security Standards: the checks, and the parts of a pod that they read.
 #pragma once
 
 #include <set>
@@ -10,7 +10,7 @@
 
 namespace keelson::apiserver::pod_security {
 
-// Init, regular and ephemeral containers alike.
+// An init, regular or ephemeral container.
 struct ContainerView {
   std::string_view name;
   const corev1::SecurityContext* security;  // null: none
@@ -22,7 +22,7 @@ struct ContainerView {
 struct PodView {
   PodView(const metav1::ObjectMeta& meta, const corev1::PodSpec& spec);
   bool IsWindows() const { return spec.os().name() == "windows"; }
-  // Root of a user namespace of its own is nobody on the node.
+  // In a user namespace root has no privileges on the node.
   bool HasUserNamespace() const { return spec.has_host_users() && !spec.host_users(); }
 
   const metav1::ObjectMeta& meta;
@@ -37,24 +37,24 @@ using Set = std::set<std::string, std::less<>>;
 struct Check {
   int from, until;  // minor versions: from <= v < until
   void (*run)(const PodView& pod, Violations& out);
-  int stricter_from = LevelVersion::kLatest + 1;  // where the restricted level has a check in its place
+  int stricter_from = LevelVersion::kLatest + 1;  // from this version the restricted level replaces the check
 };
-// By name of the check, which is the order of messages.
+// Sorted by check name, which is the order of messages.
 const std::vector<Check>& BaselineChecks();
 const std::vector<Check>& RestrictedChecks();
 
-// "a", "b"
+// Formats "a", "b".
 std::string JoinQuoted(const Set& values);
 std::string JoinQuoted(const Names& values);
 inline std::string_view Plural(std::string_view one, std::string_view many, size_t count) {
   return count == 1 ? one : many;
 }
-// pod and container "a", of those who have set something.
+// Formats the places that set a field: pod and container "a".
 std::string Setters(bool pod, const Names& containers);
-// containers "a", "b"
+// Formats containers "a", "b".
 std::string Containers(const Names& names);
 
-// Shared by levels.
+// Checks shared by both levels.
 void CheckProcMount(const PodView& pod, Violations& out);
 bool IsGoodSeccomp(std::string_view type);
 

@@ -1,6 +1,5 @@
-// PodSecurity: pods keep to the Pod Security Standard of their namespace (labels
-// pod-security.kubernetes.io/*), or are refused, told of in the audit log, or warned of. Workloads are never
-// refused, only warned of, for the pods that they will make.
+// PodSecurity: enforces, audits or warns about the Pod Security Standard of a namespace (labels
+// pod-security.kubernetes.io/*). Workload objects are never rejected, only audited and warned about.
 #include <algorithm>
 #include <map>
 #include <optional>
@@ -16,7 +15,7 @@
 namespace keelson::apiserver {
 namespace {
 
-using namespace pod_security;  // NOLINT(google-build-using-namespace): of this plugin alone
+using namespace pod_security;  // used by this plugin only
 namespace batchv1 = api::batch::v1;
 
 constexpr size_t kMaxPods = 3000;
@@ -56,7 +55,7 @@ std::string AnnotationOf(const T& object, const std::string& key) {
   return found == object.metadata().annotations().end() ? "" : found->second;
 }
 
-// Of all that can change in a pod only images, ephemeral containers and seccomp annotations matter.
+// Of the mutable fields only images, ephemeral containers and seccomp annotations matter.
 bool IsSignificant(const corev1::Pod& pod, const corev1::Pod& old) {
   const std::string pod_key = "seccomp.security.alpha.kubernetes.io/pod";
   const std::string prefix = "container.seccomp.security.alpha.kubernetes.io/";
@@ -118,7 +117,7 @@ Labels LabelsOf(const metav1::ObjectMeta& meta) {
   return labels;
 }
 
-// A pod, judged once by each policy that is asked for: modes often have the same.
+// Evaluates a pod once per distinct policy: modes often share one.
 class Judged {
  public:
   Judged(const metav1::ObjectMeta& meta, const corev1::PodSpec& spec) : meta_(meta), spec_(spec) {}
@@ -202,7 +201,7 @@ class PodSecurity : public AdmissionPlugin {
     if (request.notes) request.notes->annotations[kAnnotations + std::string(key)] = std::move(value);
   }
 
-  // Labels must make sense where they change; pods that are there are looked at when more is forbidden.
+  // Validates changed labels; warns about existing pods when the enforced policy becomes stricter.
   Result<> CheckNamespace(const AdmissionRequest& request) {
     const metav1::ObjectMeta& meta = api::Meta(*request.object);
     const Labels labels = LabelsOf(meta);
@@ -254,7 +253,7 @@ class PodSecurity : public AdmissionPlugin {
     store_.ForEachIn(api::ResourceOf<corev1::Pod>(), ns,
                      [&](const storage::ObjectPtr& object) { pods.push_back(object); });
     struct Found {
-      std::string pod;  // the first
+      std::string pod;  // the first pod
       size_t count = 0;
     };
     std::map<std::string, Found> found;
@@ -311,7 +310,7 @@ class PodSecurity : public AdmissionPlugin {
            policy.warn.level == Level::kPrivileged;
   }
 
-  // Nothing: the namespace is not there.
+  // Null: the namespace does not exist.
   std::optional<Policy> PolicyOfNamespace(const AdmissionRequest& request) const {
     static const api::ResourceInfo& namespaces = api::ResourceOf<corev1::Namespace>();
     storage::ObjectPtr found = store_.Peek(namespaces, request.ns);

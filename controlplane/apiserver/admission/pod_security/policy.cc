@@ -11,7 +11,7 @@ namespace keelson::apiserver::pod_security {
 namespace {
 
 constexpr std::string_view kPrefix = "pod-security.kubernetes.io/";
-constexpr int kNewest = 36;  // what "latest" and versions to come mean
+constexpr int kNewest = 36;  // the meaning of "latest" and later versions
 
 std::optional<Level> ParseLevel(std::string_view text) {
   for (Level level : {Level::kPrivileged, Level::kBaseline, Level::kRestricted}) {
@@ -50,7 +50,7 @@ struct LabelReader {
     const k8s::Path all = metadata.Child("labels");
     errors->push_back(k8s::Invalid(all.Key(label), value, why));
   }
-  // Whether there is a label for the level that can be understood.
+  // True when there is a valid label for the level.
   bool Read(std::string_view mode, Level otherwise, LevelVersion& to) const {
     const std::string label = std::string(kPrefix) + std::string(mode);
     bool understood = false;
@@ -94,7 +94,7 @@ Policy PolicyOf(const Labels& labels, const Policy& defaults, k8s::FieldErrors* 
   const bool enforced = reader.Read("enforce", Level::kRestricted, policy.enforce);
   reader.Read("audit", Level::kPrivileged, policy.audit);
   reader.Read("warn", Level::kPrivileged, policy.warn);
-  // Whoever refuses pods would rather be told when the workload is made.
+  // With enforce, warn about workloads by default.
   if (enforced && !Find(labels, std::string(kPrefix) + "warn")) {
     policy.warn.level = policy.enforce.level;
     if (!Find(labels, std::string(kPrefix) + "warn-version")) policy.warn.minor = policy.enforce.minor;

@@ -1,4 +1,4 @@
-// The Pod Security Standards: what a pod may ask of its node at each level, in each version of the policy
+// The Pod Security Standards: the levels, and their checks in each version of the policy
 // (https://kubernetes.io/docs/concepts/security/pod-security-standards/).
 #pragma once
 
@@ -14,12 +14,12 @@
 
 namespace keelson::apiserver::pod_security {
 
-enum class Level { kPrivileged, kBaseline, kRestricted };  // the stricter, the larger
+enum class Level { kPrivileged, kBaseline, kRestricted };  // ordered by strictness
 
 struct LevelVersion {
   static constexpr int kLatest = 1 << 20;
   Level level = Level::kPrivileged;
-  int minor = kLatest;  // of v1.<minor>
+  int minor = kLatest;  // in v1.<minor>
 
   std::string ToString() const;  // restricted:v1.30
   std::string VersionName() const;
@@ -33,11 +33,11 @@ struct Policy {
 };
 
 using Labels = std::vector<std::pair<std::string_view, std::string_view>>;
-// What a namespace's labels say, `defaults` for what they leave out. Nonsense is told of in `errors`, and
-// taken for restricted where pods are refused by it and privileged where they are only talked of.
+// The policy from a namespace's labels, with `defaults` for missing labels. Reports invalid values in
+// `errors`; they count as restricted for enforce, and as privileged for audit and warn.
 Policy PolicyOf(const Labels& labels, const Policy& defaults, k8s::FieldErrors* errors = nullptr);
 Policy DefaultsOf(const PodSecurityConfig& config);
-// Does the label say something of `mode` (enforce, audit, warn)?
+// True when a label sets `mode` (enforce, audit, warn).
 bool Speaks(const Labels& labels, std::string_view mode);
 
 struct Violation {
@@ -45,7 +45,7 @@ struct Violation {
 };
 using Violations = std::vector<Violation>;
 
-// Everything that is wrong with a pod, in upstream's order and words.
+// All violations of a pod, in upstream's order and wording.
 Violations Evaluate(const LevelVersion& at, const metav1::ObjectMeta& meta, const corev1::PodSpec& spec);
 std::string Reasons(const Violations& violations);  // hostPort, privileged
 std::string Details(const Violations& violations);  // hostPort (container "a" uses hostPort 80), ...

@@ -1,4 +1,4 @@
-// What the restricted level asks for besides the baseline: hardening as of today.
+// Additional checks of the restricted level: current hardening practices.
 #include <fmt/format.h>
 
 #include "controlplane/apiserver/admission/pod_security/checks.h"
@@ -130,7 +130,7 @@ void Seccomp(const PodView& pod, Violations& out) {
 }
 
 using Run = void (*)(const PodView& pod, Violations& out);
-// Windows has no such thing.
+// Does not apply to Windows.
 template <Run kRun>
 void OnLinux(const PodView& pod, Violations& out) {
   if (!pod.IsWindows()) kRun(pod, out);

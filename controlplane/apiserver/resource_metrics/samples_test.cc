@@ -1,9 +1,9 @@
-#include "controlplane/apiserver/usage/samples.h"
+#include "controlplane/apiserver/resource_metrics/samples.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "controlplane/apiserver/usage/usage_store.h"
+#include "controlplane/apiserver/resource_metrics/usage_store.h"
 
 namespace keelson::apiserver {
 namespace {

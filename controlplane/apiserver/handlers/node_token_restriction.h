@@ -1,5 +1,5 @@
-// Which tokens a kubelet may ask for: those of the pods on its own node, bound to them, for audiences that
-// they refer to. The other half of admission's NodeRestriction, where tokens are made.
+// Restricts the tokens that a kubelet may request: bound to pods on its own node, for audiences that these
+// pods use. It complements the admission plugin NodeRestriction for TokenRequests.
 #pragma once
 
 #include "controlplane/apiserver/authz/authorizer.h"
@@ -7,12 +7,12 @@
 
 namespace keelson::apiserver {
 
-class NodeTokenRules {  // thread safe
+class NodeTokenRestriction {  // thread safe
  public:
-  NodeTokenRules(registry::Registry& registry, std::shared_ptr<const Authorizer> authorizer)
+  NodeTokenRestriction(registry::Registry& registry, std::shared_ptr<const Authorizer> authorizer)
       : registry_(registry), authorizer_(std::move(authorizer)) {}
 
-  // Whether `user`, if it is a node, may have such a token of a service account. kForbidden, kNotFound.
+  // Checks a TokenRequest of `user` if it is a node. kForbidden, or kNotFound when the pod does not exist.
   Result<> Check(const User& user, std::string_view ns, std::string_view account,
                  const authenticationv1::TokenRequestSpec& spec) const;
 

@@ -1,4 +1,4 @@
-// Asks every kubelet what its node and pods use, again and again.
+// Scrapes /metrics/resource of every kubelet periodically, as metrics-server does.
 #pragma once
 
 #include <atomic>
@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "controlplane/apiserver/connect/kubelet_client.h"
-#include "controlplane/apiserver/usage/usage_store.h"
+#include "controlplane/apiserver/resource_metrics/usage_store.h"
 #include "controlplane/storage/store.h"
 #include "lib/base/mutex.h"
 
@@ -22,12 +22,12 @@ class UsageScraper {
                std::chrono::nanoseconds period)
       : store_(store), backends_(backends), usage_(usage), period_(period) {}
 
-  // A round each period, until `stop`. The store is ready before.
+  // Scrapes once per period until `stop`. The store must be ready before.
   void Run(std::stop_token stop);
 
  private:
   void Round(std::stop_token stop);
-  // Nodes whose kubelets have been heard of lately.
+  // Nodes with a recent heartbeat.
   std::vector<std::string> NodesToAsk() const;
   size_t PutFailingLast(std::vector<std::string>& nodes);
   void AskOne(const std::string& node, std::stop_token stop);
@@ -37,9 +37,9 @@ class UsageScraper {
   BackendClients& backends_;
   UsageStore& usage_;
   const std::chrono::nanoseconds period_;
-  std::set<std::string> asked_;  // in the round before
+  std::set<std::string> asked_;  // scraped in the previous round
   Mutex mutex_;
-  std::set<std::string> failing_ GUARDED_BY(mutex_);  // each is logged once
+  std::set<std::string> failing_ GUARDED_BY(mutex_);  // each failure is logged once
   std::minstd_rand dice_ GUARDED_BY(mutex_){std::random_device{}()};
 };
 

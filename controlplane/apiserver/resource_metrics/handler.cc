@@ -1,4 +1,4 @@
-#include "controlplane/apiserver/usage/handler.h"
+#include "controlplane/apiserver/resource_metrics/handler.h"
 
 #include <fmt/format.h>
 
@@ -15,7 +15,7 @@ using api::metrics::v1beta1::NodeMetrics;
 using api::metrics::v1beta1::PodMetrics;
 using Resources = google::protobuf::Map<std::string, Quantity>;
 
-// Nodes or pods: what the rows of usage are about.
+// The resource that the usage belongs to: nodes or pods.
 const api::ResourceInfo& SubjectOf(const api::ResourceInfo& row) {
   return row.resource == "nodes" ? api::ResourceOf<corev1::Node>() : api::ResourceOf<corev1::Pod>();
 }

@@ -1,4 +1,4 @@
-// What the nodes and their pods use, as the last looks at the kubelets have it.
+// The latest usage of nodes and pods, from the kubelets' samples.
 #pragma once
 
 #include <chrono>
@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-#include "controlplane/apiserver/usage/samples.h"
+#include "controlplane/apiserver/resource_metrics/samples.h"
 #include "lib/base/mutex.h"
 
 namespace keelson::apiserver {
@@ -23,15 +23,15 @@ class UsageStore {  // thread safe
  public:
   explicit UsageStore(std::chrono::nanoseconds period) : period_(period) {}
 
-  // One node's new sample; what is not in it is forgotten.
+  // Stores a node's new sample; forgets pods that are not in it.
   void Put(const std::string& node, UsageSample sample);
-  // The node could not be asked, or is no more.
+  // Call when scraping the node failed, or the node is gone.
   void Remove(const std::string& node);
 
-  // nullopt: not known, or not for long enough.
+  // Nullopt: unknown, or not known for long enough.
   std::optional<Usage> Node(std::string_view node) const;
-  // Of a pod that runs on `node`, `key` being "namespace/name". All of its containers have to be known; the
-  // time is that of the one that was looked at first.
+  // The usage of a pod on `node`; `key`: "namespace/name". Nullopt unless all of its containers are known;
+  // the time is the earliest of the containers'.
   std::optional<PodUsage> Pod(std::string_view node, std::string_view key) const;
 
  private:

@@ -1,4 +1,4 @@
-#include "controlplane/apiserver/follower.h"
+#include "controlplane/apiserver/reflector.h"
 
 #include <set>
 
@@ -7,13 +7,13 @@
 
 namespace keelson::apiserver {
 
-struct Follower::Signal {
+struct Reflector::Signal {
   Mutex mutex;
   CondVar changed;
   bool ended GUARDED_BY(mutex) = false;
 };
 
-class Follower::Sink : public storage::WatchSink {
+class Reflector::Sink : public storage::WatchSink {
  public:
   Sink(const Subscription& subscription, std::shared_ptr<Signal> signal)
       : subscription_(subscription), signal_(std::move(signal)) {}
@@ -41,7 +41,8 @@ class Follower::Sink : public storage::WatchSink {
     signal_->changed.notify_all();
   }
 
-  // Around Store::Watch(), which delivers the state of now: what was known before and is not in it is gone.
+  // Wraps Store::Watch(), which delivers the current state first: known keys that are missing there are
+  // removed.
   void BeginInitial() {
     MutexLock lock(mutex_);
     ended_ = false;
@@ -72,13 +73,13 @@ class Follower::Sink : public storage::WatchSink {
   std::set<std::string> keys_ GUARDED_BY(mutex_), fresh_ GUARDED_BY(mutex_);
 };
 
-Follower::Follower(storage::Store& store) : store_(store), signal_(std::make_shared<Signal>()) {}
+Reflector::Reflector(storage::Store& store) : store_(store), signal_(std::make_shared<Signal>()) {}
 
-Follower::~Follower() { handles_.clear(); }
+Reflector::~Reflector() { handles_.clear(); }
 
-void Follower::Add(Subscription subscription) { subscriptions_.push_back(std::move(subscription)); }
+void Reflector::Add(Subscription subscription) { subscriptions_.push_back(std::move(subscription)); }
 
-Result<> Follower::Subscribe(size_t index) {
+Result<> Reflector::Subscribe(size_t index) {
   const std::shared_ptr<Sink>& sink = sinks_[index];
   handles_[index].reset();
   sink->BeginInitial();
@@ -89,7 +90,7 @@ Result<> Follower::Subscribe(size_t index) {
   return {};
 }
 
-Result<> Follower::Run(std::stop_token stop, const std::function<void()>& ready) {
+Result<> Reflector::Run(std::stop_token stop, const std::function<void()>& ready) {
   handles_.resize(subscriptions_.size());
   for (const Subscription& subscription : subscriptions_) {
     sinks_.push_back(std::make_shared<Sink>(subscription, signal_));

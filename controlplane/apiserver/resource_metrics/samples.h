@@ -1,4 +1,4 @@
-// What a kubelet's /metrics/resource says, and what two looks at it tell of usage. Pure.
+// Parses a kubelet's /metrics/resource, and computes usage from two samples. Pure functions.
 #pragma once
 
 #include <chrono>
@@ -15,25 +15,25 @@ namespace keelson::apiserver {
 
 struct UsagePoint {
   WallTime time;
-  WallTime start{};        // of the container; the epoch when it is not known
-  double cpu_seconds = 0;  // since then
+  WallTime start{};        // of the container; the epoch when unknown
+  double cpu_seconds = 0;  // since start
   int64_t memory_bytes = 0;
 };
 
 template <typename T>
 using ByContainer =
-    std::map<std::string, std::map<std::string, T, std::less<>>, std::less<>>;  // "ns/pod" first
+    std::map<std::string, std::map<std::string, T, std::less<>>, std::less<>>;  // by "ns/pod", then container
 
 struct UsageSample {
   UsagePoint node;
   ByContainer<UsagePoint> pods;
 };
 
-// Containers of which CPU or memory is missing have ended and are left out. `now` is the time of what comes
-// without one. An error when nothing is said of the node itself.
+// Skips containers without CPU or memory: they have ended. `now`: the time of metrics without a timestamp.
+// Error when the node's own metrics are missing.
 Result<UsageSample> ParseResourceMetrics(std::string_view text, WallTime now);
 
-// The last point, and the one before that its rate is taken from.
+// The last point, and the one before it for the CPU rate.
 struct UsageTrack {
   UsagePoint last;
   std::optional<UsagePoint> before;
@@ -44,13 +44,13 @@ struct NodeUsage {
   ByContainer<UsageTrack> pods;
 };
 
-// What is known after a new sample. A container that has started again begins anew; one younger than `period`
-// has a rate from its start on, once that is long enough ago to mean something.
+// Merges a new sample. A restarted container starts over; a container younger than `period` gets its rate
+// from its start, once it is old enough for a meaningful rate.
 NodeUsage Advance(const NodeUsage* known, UsageSample sample, std::chrono::nanoseconds period);
 
 struct Usage {
   WallTime time;                    // end of the window
-  std::chrono::nanoseconds window;  // how long was measured
+  std::chrono::nanoseconds window;  // length of the window
   int64_t nano_cores = 0, memory_bytes = 0;
 };
 std::optional<Usage> UsageOf(const UsageTrack& track);

@@ -1,4 +1,4 @@
-#include "controlplane/apiserver/handlers/misc.h"
+#include "controlplane/apiserver/handlers/non_resource_routes.h"
 
 #include <algorithm>
 #include <set>
@@ -18,7 +18,7 @@ namespace {
 
 namespace json = boost::json;
 
-// People read these.
+// Indented, because people read these documents.
 std::string Shown(const json::value& value) { return api::PrettyJson(json::serialize(value)); }
 
 void ReplyMetrics(Context& context, std::string text) {
@@ -45,7 +45,8 @@ std::string Version() {
                             {"platform", kPlatform}});
 }
 
-std::string Configuration(const MiscHandler::Options& options, const std::vector<http::SigningKey>& keys) {
+std::string Configuration(const NonResourceRoutes::Options& options,
+                          const std::vector<http::SigningKey>& keys) {
   std::set<std::string> algorithms;
   for (const http::SigningKey& key : keys) algorithms.insert(key.algorithm());
   return json::serialize(
@@ -70,16 +71,16 @@ std::string Jwks(const std::vector<http::SigningKey>& keys) {
 
 }  // namespace
 
-MiscHandler::MiscHandler(Options options) : options_(std::move(options)), version_(Version()) {
+NonResourceRoutes::NonResourceRoutes(Options options) : options_(std::move(options)), version_(Version()) {
   std::sort(options_.paths.begin(), options_.paths.end());
   SetKeys(std::move(options_.keys));
 }
 
-void MiscHandler::SetKeys(std::vector<http::SigningKey> keys) {
+void NonResourceRoutes::SetKeys(std::vector<http::SigningKey> keys) {
   documents_.store(std::make_shared<const Documents>(Documents{Configuration(options_, keys), Jwks(keys)}));
 }
 
-bool MiscHandler::Handle(Context& context) const {
+bool NonResourceRoutes::Handle(Context& context) const {
   const std::string& path = context.info.path;
   if (path == "/version" || path == "/version/") {
     if (!IsRead(context)) {

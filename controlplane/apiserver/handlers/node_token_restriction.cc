@@ -1,4 +1,4 @@
-#include "controlplane/apiserver/handlers/node_token.h"
+#include "controlplane/apiserver/handlers/node_token_restriction.h"
 
 #include <algorithm>
 
@@ -13,7 +13,7 @@ namespace {
 
 constexpr char kAudienceVerb[] = "request-serviceaccounts-token-audience";
 
-// As the caches have it; null: it is not there.
+// The cached object; null: it does not exist.
 template <typename T>
 std::shared_ptr<const T> Find(registry::Registry& registry, std::string_view ns, std::string_view name) {
   auto found = registry.Get(api::ResourceOf<T>(), ns, name, "0");
@@ -22,8 +22,8 @@ std::shared_ptr<const T> Find(registry::Registry& registry, std::string_view ns,
 
 }  // namespace
 
-Result<> NodeTokenRules::Check(const User& user, std::string_view ns, std::string_view account,
-                               const authenticationv1::TokenRequestSpec& spec) const {
+Result<> NodeTokenRestriction::Check(const User& user, std::string_view ns, std::string_view account,
+                                     const authenticationv1::TokenRequestSpec& spec) const {
   const std::string node = NodeNameOf(user);
   if (node.empty()) return {};
   auto refuse = [&](std::string_view why) {
@@ -48,14 +48,14 @@ Result<> NodeTokenRules::Check(const User& user, std::string_view ns, std::strin
   return audience ? audience : refuse(audience.error().message());
 }
 
-Result<> NodeTokenRules::CheckAudience(const User& user, const corev1::Pod& pod,
-                                       const authenticationv1::TokenRequestSpec& spec) const {
+Result<> NodeTokenRestriction::CheckAudience(const User& user, const corev1::Pod& pod,
+                                             const authenticationv1::TokenRequestSpec& spec) const {
   if (spec.audiences_size() > 1) return Error(Code::kForbidden, "node may only request 0 or 1 audiences");
   const std::string audience = spec.audiences_size() == 0 ? "" : spec.audiences(0);
   for (const corev1::Volume& volume : pod.spec().volumes()) {
     if (Refers(pod, volume, audience)) return {};
   }
-  // Who pulls images by tokens of the accounts has no volume to show.
+  // An image credential provider that uses ServiceAccount tokens has no volume.
   RequestInfo info;
   info.is_resource = true;
   info.verb = kAudienceVerb;
@@ -68,8 +68,8 @@ Result<> NodeTokenRules::CheckAudience(const User& user, const corev1::Pod& pod,
                fmt::format("audience {} not found in pod spec volume", k8s::Quote(audience)));
 }
 
-bool NodeTokenRules::Refers(const corev1::Pod& pod, const corev1::Volume& volume,
-                            const std::string& audience) const {
+bool NodeTokenRestriction::Refers(const corev1::Pod& pod, const corev1::Volume& volume,
+                                  const std::string& audience) const {
   const auto& sources = volume.volume_source().projected().sources();
   const bool projected = std::any_of(sources.begin(), sources.end(), [&](const auto& source) {
     return source.has_service_account_token() && source.service_account_token().audience() == audience;
@@ -83,8 +83,8 @@ bool NodeTokenRules::Refers(const corev1::Pod& pod, const corev1::Volume& volume
                      [&](const auto& request) { return request.audience() == audience; });
 }
 
-// The CSI driver behind a volume: its own, or that of the claim's volume. Empty: there is none.
-std::string NodeTokenRules::DriverOf(const corev1::Pod& pod, const corev1::Volume& volume) const {
+// The CSI driver of a volume or of its claim's volume. Empty: none.
+std::string NodeTokenRestriction::DriverOf(const corev1::Pod& pod, const corev1::Volume& volume) const {
   const auto& source = volume.volume_source();
   if (source.has_csi()) return source.csi().driver();
   std::string claim_name;

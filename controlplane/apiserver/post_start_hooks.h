@@ -1,4 +1,4 @@
-// What has to have happened once before the server is ready, under the names that upstream's hooks have in
+// Post-start hooks: startup steps that must finish before the server is ready, with upstream's names in
 // /livez and /readyz.
 #pragma once
 
@@ -11,7 +11,7 @@
 
 namespace keelson::apiserver {
 
-enum class StartHook {
+enum class PostStartHook {
   kInformers,
   kFlowConsumer,
   kFlowFilter,
@@ -24,11 +24,11 @@ enum class StartHook {
   kKubernetesService,
 };
 
-class StartHooks {  // thread safe
+class PostStartHooks {  // thread safe
  public:
-  void Done(StartHook hook) { done_[static_cast<size_t>(hook)].store(true); }
+  void Done(PostStartHook hook) { done_[static_cast<size_t>(hook)].store(true); }
 
-  // Refers to this object.
+  // The checks refer to this object.
   std::vector<HealthCheck> Checks() const {
     std::vector<HealthCheck> checks;
     for (size_t i = 0; i < kNames.size(); ++i) {

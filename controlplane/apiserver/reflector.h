@@ -1,4 +1,4 @@
-// Follows watch caches into whatever keeps a digest of them (the RBAC index).
+// Feeds watch caches into derived indexes (RBAC, node graph, flow schemas).
 #pragma once
 
 #include <functional>
@@ -11,19 +11,19 @@
 
 namespace keelson::apiserver {
 
-class Follower {
+class Reflector {
  public:
   struct Subscription {
     const api::ResourceInfo* info;
-    // Called one at a time a subscription, from storage threads; must not block.
+    // Called from storage threads, one call at a time per subscription; must not block.
     std::function<void(const storage::ObjectPtr& object)> put;
     std::function<void(const std::string& key)> remove;
   };
-  explicit Follower(storage::Store& store);
-  ~Follower();
+  explicit Reflector(storage::Store& store);
+  ~Reflector();
   void Add(Subscription subscription);  // before Run
-  // Subscribes, calls ready() once all first states have been delivered, and subscribes again whenever a
-  // watch ends.
+  // Subscribes, calls ready() once all initial states are delivered, and resubscribes when a watch ends. Runs
+  // until `stop`.
   Result<> Run(std::stop_token stop, const std::function<void()>& ready);
 
  private:

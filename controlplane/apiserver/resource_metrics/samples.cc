@@ -1,4 +1,4 @@
-#include "controlplane/apiserver/usage/samples.h"
+#include "controlplane/apiserver/resource_metrics/samples.h"
 
 #include <charconv>
 #include <cmath>
@@ -6,9 +6,9 @@
 namespace keelson::apiserver {
 namespace {
 
-// A rate over less is an accident.
+// The minimal interval of a rate.
 constexpr std::chrono::seconds kMinFreshWindow{10};
-// A counter or a size above is no measurement (and would not fit what is made of it).
+// Larger values are invalid, and would overflow.
 constexpr double kLargest = 9e18;
 
 struct Line {
@@ -22,7 +22,7 @@ void Skip(std::string_view& text) {
   while (!text.empty() && text.front() == ' ') text.remove_prefix(1);
 }
 
-// The text between quotes, which may hold escaped ones.
+// A quoted string with escapes.
 std::optional<std::string> Quoted(std::string_view& text) {
   if (text.empty() || text.front() != '"') return std::nullopt;
   std::string out;
@@ -74,12 +74,12 @@ std::optional<Line> ReadLine(std::string_view text) {
   Skip(text);
   int64_t millis = 0;
   std::from_chars(text.data(), text.data() + text.size(), millis);
-  constexpr int64_t kLatest = 1LL << 43;  // two centuries and more after the epoch
+  constexpr int64_t kLatest = 1LL << 43;  // more than two centuries after the epoch
   if (millis > 0 && millis < kLatest) line.time = WallTime(std::chrono::milliseconds(millis));
   return line;
 }
 
-// A point while it is put together.
+// A point under construction.
 struct Draft {
   UsagePoint point;
   bool cpu = false, memory = false;
@@ -95,14 +95,14 @@ void SetMemory(const Line& line, Draft& draft) {
   draft.point.memory_bytes = static_cast<int64_t>(line.value);
 }
 
-// The point that the rate up to `point` begins at.
+// The start of the rate that ends at `point`.
 std::optional<UsagePoint> Before(const UsagePoint& point, const UsageTrack* known,
                                  std::chrono::nanoseconds period) {
   const auto age = point.time - point.start;
   if (age >= kMinFreshWindow && age < period) return UsagePoint{point.start, point.start, 0, 0};
   if (!known || point.start >= known->last.time) return std::nullopt;
   if (point.time > known->last.time) return known->last;
-  // The kubelet has not looked again.
+  // The kubelet has not sampled again.
   if (known->before && known->before->time < point.time) return known->before;
   return std::nullopt;
 }
@@ -170,7 +170,7 @@ std::optional<Usage> UsageOf(const UsageTrack& track) {
   if (!track.before) return std::nullopt;
   const std::chrono::nanoseconds window = track.last.time - track.before->time;
   const double used = track.last.cpu_seconds - track.before->cpu_seconds;
-  // A counter that goes back is that of another container or another boot.
+  // A counter that decreased belongs to a new container or boot.
   if (window.count() <= 0 || used < 0) return std::nullopt;
   const double rate = used / std::chrono::duration<double>(window).count() * 1e9;
   if (rate > kLargest) return std::nullopt;

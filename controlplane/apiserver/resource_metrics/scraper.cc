@@ -1,4 +1,4 @@
-#include "controlplane/apiserver/usage/scraper.h"
+#include "controlplane/apiserver/resource_metrics/scraper.h"
 
 #include <algorithm>
 #include <thread>
@@ -11,10 +11,10 @@ namespace {
 
 constexpr size_t kThreads = 16;
 constexpr std::chrono::seconds kPatience{5};
-// A thousand containers take less than one.
+// Enough for a thousand containers.
 constexpr size_t kMaxBody = 8u << 20;
 
-// Its node lifecycle controller has given the node up: waiting for an answer would keep the others waiting.
+// The node lifecycle controller considers the node lost: waiting for it would delay the others.
 bool IsSilent(const corev1::Node& node) {
   for (const corev1::NodeCondition& condition : node.status().conditions()) {
     if (condition.type() == "Ready") return condition.status() == "Unknown";
@@ -44,7 +44,8 @@ std::vector<std::string> UsageScraper::NodesToAsk() const {
   return out;
 }
 
-// Those that failed come last, in any order, so that they keep nobody waiting; returns how many did not.
+// Moves failing nodes to the end in random order, so that they delay no others; returns the number of the
+// rest.
 size_t UsageScraper::PutFailingLast(std::vector<std::string>& nodes) {
   MutexLock lock(mutex_);
   auto failing = std::stable_partition(nodes.begin(), nodes.end(),
@@ -109,7 +110,7 @@ Result<UsageSample> UsageScraper::Ask(const std::string& node, std::stop_token s
     return Error(CodeOf(reader->status(), ""),
                  "status " + std::to_string(reader->status()) + ": " + body.substr(0, 256));
   ASSIGN_OR_RETURN(UsageSample sample, ParseResourceMetrics(body, Clock::Real().Now()));
-  // No more is kept than there are pods.
+  // Bounded by the number of nodes.
   const api::ResourceInfo& pods = api::ResourceOf<corev1::Pod>();
   std::erase_if(sample.pods, [&](const auto& entry) { return !store_.Peek(pods, entry.first); });
   return sample;

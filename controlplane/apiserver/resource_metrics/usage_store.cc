@@ -1,4 +1,4 @@
-#include "controlplane/apiserver/usage/usage_store.h"
+#include "controlplane/apiserver/resource_metrics/usage_store.h"
 
 namespace keelson::apiserver {
 

@@ -1,9 +1,9 @@
-// metrics.k8s.io: what nodes and pods use, as metrics-server would answer it. Objects are made on demand from
-// the pods and nodes of the watch caches; nothing of it is stored.
+// metrics.k8s.io: resource usage of nodes and pods, as metrics-server serves it. Objects are created on
+// demand from the pods and nodes of the watch caches; nothing is stored.
 #pragma once
 
 #include "controlplane/apiserver/endpoints/context.h"
-#include "controlplane/apiserver/usage/usage_store.h"
+#include "controlplane/apiserver/resource_metrics/usage_store.h"
 #include "controlplane/registry/registry.h"
 
 namespace keelson::apiserver {
@@ -18,7 +18,7 @@ class UsageHandler {
  private:
   Result<> Get(Context& context) const;
   Result<> List(Context& context) const;
-  // Null: nothing is known of it.
+  // Null: no usage is known.
   registry::ObjectPtr Make(const api::ResourceInfo& row, const storage::Object& of) const;
 
   registry::Registry& registry_;

@@ -1,4 +1,4 @@
-// Paths that are no resources: /, /version, /metrics, the issuer's documents.
+// Small non-resource paths: /, /version, /metrics, and the issuer's discovery documents.
 #pragma once
 
 #include <atomic>
@@ -11,21 +11,21 @@
 
 namespace keelson::apiserver {
 
-class MiscHandler {
+class NonResourceRoutes {
  public:
   struct Options {
     std::string issuer, jwks_url;
     std::vector<http::SigningKey> keys;
-    std::vector<std::string> paths;  // that "/" lists
+    std::vector<std::string> paths;  // paths listed on "/"
   };
-  explicit MiscHandler(Options options);
-  // The keys that tokens are verified with from now on.
+  explicit NonResourceRoutes(Options options);
+  // Replaces the published verification keys. Thread safe.
   void SetKeys(std::vector<http::SigningKey> keys);
-  // false: none of these paths.
+  // Returns false for other paths.
   bool Handle(Context& context) const;
 
  private:
-  // What is told of the issuer.
+  // The issuer's discovery documents.
   struct Documents {
     std::string configuration, jwks;
   };
