@@ -1,4 +1,4 @@
-// From --audit-* flags to an auditor.
+// Creates the auditor from the --audit-* flags.
 #pragma once
 
 #include <memory>
@@ -8,7 +8,7 @@
 
 namespace keelson::controlplane {
 
-// Null without a policy or without anywhere to write to.
+// Null without a policy or without a backend.
 Result<std::unique_ptr<apiserver::audit::Auditor>> MakeAuditor(const AuditOptions& options);
 
 }  // namespace keelson::controlplane

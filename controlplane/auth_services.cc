@@ -56,7 +56,7 @@ Result<> ReadServiceAccounts(const AuthFlags& flags, ApiServerOptions& out) {
   return {};
 }
 
-// The provider that the --oidc-* flags describe.
+// The provider of the --oidc-* flags.
 Result<apiserver::OidcOptions> OidcOfFlags(const AuthFlags& flags) {
   apiserver::OidcOptions out;
   out.issuer_url = flags.oidc_issuer_url;
@@ -172,7 +172,7 @@ Result<> ReadAuthorizers(const AuthFlags& flags, ApiServerOptions& out) {
       ASSIGN_OR_RETURN(entry.other, apiserver::NewAbacAuthorizer(config.policy_file, text));
     } else {
       bool allow = config.type == "AlwaysAllow";
-      if (allow) out.anonymous.enabled = false;  // or everybody might do everything
+      if (allow) out.anonymous.enabled = false;  // with AlwaysAllow anonymous users could do everything
       entry.other = apiserver::NewAlwaysAuthorizer(allow);
     }
     out.authorizers.push_back(std::move(entry));

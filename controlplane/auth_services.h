@@ -1,4 +1,4 @@
-// From flags and the files that they name to what the API server authenticates and authorizes by.
+// Creates the API server's authentication and authorization from flags and files.
 #pragma once
 
 #include "controlplane/apiserver/server.h"
@@ -9,8 +9,8 @@ namespace keelson::controlplane {
 
 Result<> ReadAuthOptions(const Options& options, apiserver::ApiServerOptions& out);
 
-// Has the server take up keys, tokens, authentication and authorization configurations when their files
-// change. `options` and `server` outlive `files`.
+// Makes the server reload keys, tokens, and authentication and authorization configurations when their files
+// change. `options` and `server` must outlive `files`.
 void WatchAuthFiles(const Options& options, apiserver::ApiServer& server, http::FileReloader& files);
 
 }  // namespace keelson::controlplane

@@ -143,7 +143,7 @@ class Pages {
   client::DelegatedAuth& auth_;
 };
 
-// A file that only this process can name, and only as long as it lives: it is never closed.
+// A memfd, which only this process can name; it stays open.
 Result<std::string> FileInMemory(const char* name, const std::string& content) {
   const int fd = memfd_create(name, MFD_CLOEXEC);
   if (fd < 0) return ErrnoError(name);

@@ -1,6 +1,6 @@
-// The pages of a role that runs without an API server in its process: /healthz, /livez, /readyz, /metrics,
-// /metrics/slis, /configz, /flagz, /statusz, over TLS. Health is for everybody; the rest for whom the API
-// server allows it.
+// The endpoints of a role without an API server in its process: /healthz, /livez, /readyz, /metrics,
+// /metrics/slis, /configz, /flagz, /statusz, over TLS. Health is public; the others need permission from the
+// API server.
 #pragma once
 
 #include <functional>
@@ -19,18 +19,18 @@ struct ComponentPages {
   std::string component;  // kube-controller-manager
   std::string configz;    // JSON
   using Check = k8s::NamedCheck;
-  std::vector<Check> checks;  // of /healthz
+  std::vector<Check> checks;  // for /healthz
   std::vector<std::string> flags;
-  bool statusz = true, flagz = true;       // the pages of these names
-  std::vector<std::string> always_allow;   // paths that need no permission; "/x/*" all below
-  std::function<std::string()> resources;  // /metrics/resources in Prometheus' form; null: there is none
+  bool statusz = true, flagz = true;       // serve these pages
+  std::vector<std::string> always_allow;   // paths without authorization; "/x/*" matches all below
+  std::function<std::string()> resources;  // /metrics/resources in Prometheus format; null: not served
 };
 
-// `auth` outlives the handler.
+// `auth` must outlive the handler.
 http::Handler MakeComponentHandler(ComponentPages pages, client::DelegatedAuth& auth);
 
-// Listens where --bind-address and --secure-port say, with the certificate of --tls-cert-file, or one of its
-// own that lives in memory.
+// Listens on --bind-address and --secure-port, with the certificate of --tls-cert-file or a self-signed one
+// in memory.
 Result<std::unique_ptr<http::Server>> ListenForComponent(const Options& options, http::Handler handler);
 
 }  // namespace keelson::controlplane

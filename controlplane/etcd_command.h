@@ -12,10 +12,10 @@ namespace keelson::controlplane {
 struct EtcdCommand {
   enum class Verb { kNone, kSave, kRestore, kStatus, kDefragment };
   Verb verb = Verb::kNone;
-  std::string path;  // of the snapshot
+  std::string path;  // path of the snapshot
 };
 
-// Does it, with the etcd that `options` name: --etcd-servers, or the one of --data-dir. The exit code.
+// Runs the command on the etcd of --etcd-servers or --data-dir. Returns the exit code.
 int RunEtcdCommand(const EtcdCommand& command, const Options& options);
 
 }  // namespace keelson::controlplane

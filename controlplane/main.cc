@@ -1,4 +1,4 @@
-// kube-controlplane: API server, scheduler and controllers in one process, or each alone by --roles.
+// kube-controlplane: API server, scheduler and controllers in one process, or selected by --roles.
 #include <malloc.h>
 
 #include <CLI/CLI.hpp>
@@ -11,7 +11,7 @@
 
 namespace {
 
-// Flags that tell which etcd is meant may stand anywhere.
+// Flags that select the etcd may be at any position.
 void AddEtcdCommands(CLI::App& app, keelson::controlplane::EtcdCommand& command) {
   using Verb = keelson::controlplane::EtcdCommand::Verb;
   CLI::App* etcd = app.add_subcommand("etcd", "Look after etcd's data")->fallthrough()->require_subcommand(1);
@@ -47,7 +47,7 @@ int main(int argc, char** argv) {
   if (std::optional<int> done = keelson::ParseFlags(app, argc, argv)) return *done;
   keelson::controlplane::FinishOptions(app, options);
   if (etcd.verb != keelson::controlplane::EtcdCommand::Verb::kNone) return RunEtcdCommand(etcd, options);
-  // glibc would make eight arenas a core, each with a burst's free memory left in it.
+  // glibc would create eight arenas per core, each keeping free memory of past bursts.
   ::mallopt(M_ARENA_MAX, 4);
   return keelson::controlplane::RunControlPlane(options);
 }

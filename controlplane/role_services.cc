@@ -19,12 +19,12 @@ namespace keelson::controlplane {
 namespace {
 
 constexpr char kScheduler[] = "kube-scheduler", kControllers[] = "kube-controller-manager";
-// How long after its Lease has ended a leader that hangs is called unhealthy.
+// How long after the Lease expired a stuck leader counts as unhealthy.
 constexpr std::chrono::seconds kElectionTolerance{20};
 
 using Run = std::function<Result<>(std::stop_token stop, ServiceGroup::Ready ready)>;
 
-// The program manages the fields that it writes.
+// The program name is the field manager.
 std::string UserAgent(const std::string& program) { return program + "/keelson"; }
 
 Result<client::RestConfig> ConfigFor(const std::string& kubeconfig, const std::string& program,
@@ -37,8 +37,7 @@ Result<client::RestConfig> ConfigFor(const std::string& kubeconfig, const std::s
   return config;
 }
 
-// How the program that a role is elsewhere reaches the API: inside the process as its own user, or as
-// --kubeconfig says.
+// How a role reaches the API: in-process as its own user, or through --kubeconfig.
 Result<std::shared_ptr<client::Transport>> TransportFor(const Options& options,
                                                         apiserver::ApiServer* apiserver,
                                                         const std::string& program) {
@@ -66,7 +65,7 @@ Result<scheduler::Options> SchedulerOptions(const Options& options) {
 
 // ---- controllers ----
 
-// A client each for the ServiceAccounts that controllers act as.
+// A client per ServiceAccount of the controllers.
 Result<std::function<client::RestClient(const std::string&)>> AccountClients(const Options& options,
                                                                              apiserver::ApiServer* apiserver,
                                                                              client::RestClient asker) {
@@ -125,18 +124,18 @@ Result<controllers::Options> ControllerOptions(const Options& options, apiserver
 
 // ---- election ----
 
-// Another process may lead already: nothing more may be written, by any thread.
+// Another process may lead now: no thread may write any more.
 [[noreturn]] void EndProcess() {
   log::Error("Leader election lost: the process ends");
   std::_Exit(1);
 }
 
 bool MustElect(const Options& options, bool with_apiserver) {
-  // With an etcd of our own there is no second API server, and so no second process.
+  // With its own etcd there is no second API server, so there is no second process.
   return options.leader.elect.value_or(!with_apiserver || !options.etcd_servers.empty());
 }
 
-// The role, when this process leads.
+// Runs the role while this process leads.
 Result<Run> Led(const Options& options, const std::string& program,
                 std::shared_ptr<client::Transport> transport, Roles& roles, Run run) {
   ASSIGN_OR_RETURN(client::LeaderElectionOptions election, LeaderOptionsOf(options.leader, program));
@@ -146,7 +145,7 @@ Result<Run> Led(const Options& options, const std::string& program,
   made.elector = std::make_unique<client::LeaderElector>(api, *made.events, std::move(election));
   return [events = made.events.get(), elector = made.elector.get(), run = std::move(run)](
              std::stop_token stop, ServiceGroup::Ready ready) {
-    ready();  // waiting is all that a second process has to do
+    ready();  // a second process only waits
     std::jthread recording([events](std::stop_token s) { events->Run(s); });
     return elector->Run(
         stop, [&run](std::stop_token s) { return run(s, [] {}); }, EndProcess);
@@ -198,7 +197,7 @@ std::string Configz(const Options& options) {
 
 Result<> AddPages(ServiceGroup& group, const Options& options, Roles& roles) {
   const std::string program = options.Has("controllers") ? kControllers : kScheduler;
-  // Both may name files of their own, which mostly are one and the same.
+  // Both may name the same file.
   const std::string& who =
       options.authentication_kubeconfig.empty() ? options.kubeconfig : options.authentication_kubeconfig;
   const std::string& may =

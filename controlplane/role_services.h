@@ -1,6 +1,5 @@
-// Scheduler and controllers as services: inside a process with an API server they reach it without a socket;
-// alone they go by --kubeconfig and serve pages of their own. Where there may be several processes of a role,
-// one leads.
+// Scheduler and controllers as services. With an API server in the process they use an in-process transport;
+// otherwise --kubeconfig, and they serve their own endpoints. Several processes of a role elect a leader.
 #pragma once
 
 #include <memory>
@@ -18,7 +17,7 @@
 
 namespace keelson::controlplane {
 
-// What lives as long as the process.
+// Objects that live as long as the process.
 struct Roles {
   struct Election {
     std::unique_ptr<client::EventRecorder> events;
@@ -32,11 +31,10 @@ struct Roles {
   http::FileReloader files;
 };
 
-// `apiserver` is null where none is in the process. `roles` outlives the group's run.
+// `apiserver` is null when the process has none. `roles` must outlive the run of the group.
 Result<> AddRoles(ServiceGroup& group, const Options& options, apiserver::ApiServer* apiserver, Roles& roles);
 
-// --write-config-to: the configuration that a scheduler with these options has. kInvalid: --config makes no
-// sense.
+// --write-config-to: returns the scheduler's effective configuration. kInvalid when --config is invalid.
 Result<> WriteSchedulerConfig(const Options& options);
 
 }  // namespace keelson::controlplane

@@ -1,4 +1,4 @@
-// What kube-controlplane consists of, in order of start:
+// The services of kube-controlplane, in order of start:
 //
 //   etcd (unless --etcd-servers) -> storage -> apiserver -> https -> scheduler, controllers
 //
@@ -42,13 +42,13 @@
 namespace keelson::controlplane {
 namespace {
 
-// Above what the API takes, so that what is too large is refused by the API server, with a Status.
+// More than the API's limit, so that the API server rejects larger bodies with a Status.
 constexpr size_t kMaxBody = 16u << 20;
 constexpr int kWorkers = 48;
-// Left for requests that need no seat.
+// Threads for requests that need no seat.
 constexpr int kSpareWorkers = 8;
 
-// The address that packets to other hosts leave from. Nothing is sent.
+// The source address of packets to other hosts. Sends nothing.
 std::string DefaultRouteAddress() {
   UniqueFd fd(socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
   sockaddr_in address{};
@@ -65,7 +65,7 @@ std::string DefaultRouteAddress() {
 }
 
 std::string AdvertiseAddress(const Options& options) {
-  // Where others find nothing at all an address of this machine is told, whatever it is listened on.
+  // Without a default route, use an address of this machine, whatever the bind address is.
   const auto elsewhere = [](const std::string& address) {
     const Result<IpAddress> ip = IpAddress::Parse(address);
     return ip && !ip->IsUnspecified() && !ip->IsLoopback();
@@ -114,12 +114,12 @@ Result<apiserver::RequestLimits> LimitsOf(const Options& options) {
                  "--max-requests-inflight and --max-mutating-requests-inflight must not both be "
                  "0 with priority and fairness");
   }
-  // A request is under way on a thread: seats beyond those would be none.
+  // Each request needs a thread, so more seats would be useless.
   limits.seats = std::min(seats, kWorkers - kSpareWorkers);
   return limits;
 }
 
-// It is needed once other API servers are asked; a wrong one is better known now.
+// Only needed for requests to other API servers; report an error early.
 Result<> CheckProxyCertificate(const Options& options) {
   ASSIGN_OR_RETURN(const std::string certificate, ReadIfSet(options.proxy_certificate_file));
   ASSIGN_OR_RETURN(const std::string key, ReadIfSet(options.proxy_key_file));
@@ -169,7 +169,7 @@ Result<apiserver::ApiServerOptions> ApiServerOptionsOf(const Options& options) {
   return out;
 }
 
-// Everything that lives as long as the process, made before the first service runs.
+// Objects that live as long as the process, created before the first service runs.
 struct ControlPlane {
   std::unique_ptr<etcd::Supervisor> etcd;
   std::shared_ptr<etcd::Client> etcd_client;
@@ -213,7 +213,7 @@ Result<storage::Store::Options> StoreOptions(const Options& options) {
   return out;
 }
 
-// Files that are taken up when they change.
+// Files that are reloaded when they change.
 void WatchFiles(const Options& options, std::vector<std::string> tls_files, ControlPlane& plane) {
   WatchAuthFiles(options, *plane.apiserver, plane.files);
   plane.files.Add({"tls-cert-file", std::move(tls_files), [&plane] { return plane.https->ReloadTls(); }});
@@ -252,7 +252,7 @@ Result<> MakeApiServer(const Options& options, ControlPlane& plane) {
   return {};
 }
 
-// Load balancers are told first, then clients that watch; what is under way may end.
+// First /readyz fails for load balancers, then watches end; requests in flight may finish.
 Result<> ServeUntil(std::stop_token stop, const Options& options, ControlPlane& plane) {
   constexpr std::chrono::seconds kGrace{5};
   std::stop_source end;
@@ -314,7 +314,7 @@ int RunControlPlane(const Options& options) {
     log::Error("Cannot start the control plane", {{"error", set.error()}});
     return 1;
   }
-  // Before any thread is made: one that does not block them would end the process at once.
+  // Before any thread is created: a thread without this mask would be killed by the signal.
   sigset_t signals;
   sigemptyset(&signals);
   sigaddset(&signals, SIGTERM);

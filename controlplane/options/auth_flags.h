@@ -1,5 +1,5 @@
-// Flags that say who is let in and what they may do; upstream's names and defaults, but that the default of
-// --authorization-mode is Node,RBAC.
+// Flags for authentication and authorization. Names and defaults are upstream's, except that
+// --authorization-mode defaults to Node,RBAC.
 #pragma once
 
 #include <string>

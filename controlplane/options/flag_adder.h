@@ -1,4 +1,4 @@
-// How flags are written down: a name, where the value goes, what it means. All of them show their defaults.
+// Declares flags: name, destination, and description. The help shows defaults.
 #pragma once
 
 #include <chrono>
@@ -18,7 +18,7 @@ struct FlagAdder {
   CLI::Option* operator()(const std::string& name, T& value, const char* help) const {
     return app.add_option(name, value, help)->capture_default_str();
   }
-  // One with commas, or several times; the empty value is the empty list.
+  // A comma-separated or repeated flag; an empty value is an empty list.
   CLI::Option* operator()(const std::string& name, std::vector<std::string>& value, const char* help) const {
     auto set = [&value](std::vector<std::string> values) {
       std::erase(values, "");
@@ -28,7 +28,7 @@ struct FlagAdder {
         ->delimiter(',')
         ->default_str("[" + CLI::detail::join(value, ",") + "]");
   }
-  // As Go writes it: 30s, 1h30m, 1.5s. What is less than a millisecond is cut off.
+  // A duration in Go's format: 30s, 1h30m, 1.5s. Fractions of a millisecond are truncated.
   CLI::Option* operator()(const std::string& name, std::chrono::milliseconds& value, const char* help) const {
     auto set = [&value, name](const std::string& text) {
       const Result<int64_t> nanos = api::ParseGoDuration(text);
@@ -42,7 +42,7 @@ struct FlagAdder {
         ->type_name("DURATION")
         ->default_str(api::FormatGoDuration(std::chrono::nanoseconds(value).count()));
   }
-  // --name, or --name=false.
+  // A boolean flag: --name, or --name=false.
   CLI::Option* operator()(const std::string& name, bool& value, const char* help) const {
     return app.add_flag(name, value, help)->default_str(value ? "true" : "false");
   }

@@ -7,7 +7,7 @@ namespace {
 
 constexpr int kControllersPort = 10257, kSchedulerPort = 10259;
 
-// Values with commas of their own; each time one more.
+// Flags whose values contain commas; repeatable.
 void AddRepeated(const FlagAdder& add, const std::string& name, std::vector<std::string>& values,
                  const char* help) {
   add.app

@@ -9,13 +9,13 @@ class App;
 
 namespace keelson::controlplane {
 
-// All flags of the server itself; upstream's names and defaults where upstream has them.
+// Declares all server flags, with upstream's names and defaults where they exist there.
 void AddFlags(CLI::App& app, Options& options);
 
-// What depends on which flags were given. After parsing.
+// Sets what depends on which flags were given. Call after parsing.
 void FinishOptions(const CLI::App& app, Options& options);
 
-// "name=value" of each, as given or by default.
+// "name=value" of each flag, including defaults.
 std::vector<std::string> FlagsOf(const CLI::App& app);
 
 }  // namespace keelson::controlplane

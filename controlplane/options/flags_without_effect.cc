@@ -129,7 +129,7 @@ void CheckDuration(const std::string& name, const std::string& text) {
                              "\" flag: " + nanos.error().message());
 }
 
-// For the eye that compares: "10000000000" and "10s", "1m" and "1m0s" are one and the same.
+// Normalizes values for comparison: "10000000000" and "10s", "1m" and "1m0s" are equal.
 bool AsksForNothing(const FlagWithoutEffect& flag, const std::string& value) {
   if (value == flag.standard || value.empty() || "kube=" + value == flag.standard) return true;
   if (flag.kind != kDuration) return false;

@@ -1,4 +1,4 @@
-// --leader-elect*: which of several processes of one role is at work.
+// --leader-elect*: leader election among processes of one role.
 #pragma once
 
 #include <optional>
@@ -13,16 +13,16 @@ class App;
 namespace keelson::controlplane {
 
 struct LeaderFlags {
-  // Unset: yes, but for a process with an API server on an etcd of its own, beside which there is no other.
+  // Unset: enabled, except in a process with an API server and its own etcd, which has no peers.
   std::optional<bool> elect;
   std::chrono::milliseconds lease_duration{15000}, renew_deadline{10000}, retry_period{2000};
   std::string resource_lock = "leases";
-  std::string resource_name;  // empty: the name of the program that the role is elsewhere
+  std::string resource_name;  // empty: upstream's name of the role's program
   std::string resource_namespace = "kube-system";
 };
 
 void AddLeaderFlags(CLI::App& app, LeaderFlags& flags);
-// For the role that is `program` elsewhere. kInvalid when the times do not fit.
+// For the role of upstream's `program`. kInvalid for inconsistent durations.
 Result<client::LeaderElectionOptions> LeaderOptionsOf(const LeaderFlags& flags, const std::string& program);
 
 }  // namespace keelson::controlplane

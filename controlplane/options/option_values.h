@@ -1,4 +1,4 @@
-// How values of flags are read.
+// Parses values of flags.
 #pragma once
 
 #include <string>
@@ -19,13 +19,13 @@ inline std::vector<std::string> SplitCommas(std::string_view text) {
   return out;
 }
 
-// Of the file; empty where no file is named.
+// Reads the file; empty for an empty name.
 inline Result<std::string> ReadIfSet(const std::string& path) {
   return path.empty() ? std::string() : ReadFile(path);
 }
 
-// What keys in etcd begin with: "/a/b" for "a/b" and "/a/b/". kInvalid: nothing, or a path that says the same
-// in another way ("a//b", "a/../b").
+// The key prefix in etcd: "/a/b" for "a/b" and "/a/b/". kInvalid for an empty or non-canonical path ("a//b",
+// "a/../b").
 inline Result<std::string> EtcdPrefix(std::string_view flag) {
   while (flag.starts_with('/')) flag.remove_prefix(1);
   while (flag.ends_with('/')) flag.remove_suffix(1);

@@ -1,4 +1,4 @@
-// What kube-controlplane can be told on its command line; flags carry upstream's names.
+// The command line options of kube-controlplane; flags have upstream's names.
 #pragma once
 
 #include <chrono>
@@ -39,14 +39,14 @@ struct Options {
   std::vector<std::string> roles = {"apiserver", "scheduler", "controllers"};
   int verbosity = 0;
 
-  std::vector<std::string> etcd_servers;  // empty: one of our own below data_dir
+  std::vector<std::string> etcd_servers;  // empty: a child process with data in data_dir
   std::string etcd_ca_file, etcd_certificate_file, etcd_key_file;
   std::string etcd_binary = "etcd";
   std::string data_dir = "/var/lib/keelson/controlplane";
   std::string storage_backend, etcd_prefix = "/registry";
   std::string storage_media_type = "application/vnd.kubernetes.protobuf";
   std::chrono::milliseconds compaction_interval{300000}, event_ttl{3600000};
-  std::string encryption_config_file;  // empty: everything is stored as it is
+  std::string encryption_config_file;  // empty: no encryption at rest
   bool reload_encryption_config = false;
 
   std::string bind_address = "0.0.0.0";
@@ -56,7 +56,7 @@ struct Options {
   std::string tls_min_version;
   std::vector<std::string> tls_cipher_suites, tls_curves, tls_sni_certificates;
   bool disable_http2 = false, permit_port_sharing = false;
-  int http2_max_streams = 0;  // 0: as many as by default
+  int http2_max_streams = 0;  // 0: the default
   double goaway_chance = 0;
   AuthFlags auth;
 
@@ -66,9 +66,9 @@ struct Options {
   std::vector<std::string> runtime_config;  // "group/version=true"
   bool allow_privileged = false;
   std::string external_hostname, endpoint_reconciler = "lease";
-  std::vector<std::string> flags;  // "name=value" of all, for /flagz
+  std::vector<std::string> flags;  // "name=value" of all flags, for /flagz
   std::string logging_format = "text";
-  std::vector<const FlagWithoutEffect*> without_effect;  // those that were given
+  std::vector<const FlagWithoutEffect*> without_effect;  // the ones that were given
   k8s::FeatureGates feature_gates;
   bool priority_and_fairness = true, profiling = true;
   int max_requests_inflight = 400, max_mutating_requests_inflight = 200;
@@ -77,7 +77,7 @@ struct Options {
   std::vector<std::string> service_account_issuers = {"https://kubernetes.default.svc.cluster.local"};
   std::vector<std::string> service_account_key_files, api_audiences;
   std::string service_account_signing_key_file;
-  std::string service_cluster_ip_range = "10.96.0.0/12";  // one or two, with a comma
+  std::string service_cluster_ip_range = "10.96.0.0/12";  // one or two, comma-separated
   std::string service_node_port_range = "30000-32767";
 
   std::vector<std::string> enable_admission_plugins, disable_admission_plugins;
@@ -87,24 +87,24 @@ struct Options {
   std::string kubelet_certificate_file, kubelet_key_file, kubelet_ca_file;
   std::vector<std::string> kubelet_address_types = {"InternalIP", "ExternalIP", "Hostname"};
   std::chrono::milliseconds kubelet_timeout{5000};
-  std::string proxy_certificate_file, proxy_key_file;  // with which other API servers are to be asked
+  std::string proxy_certificate_file, proxy_key_file;  // client certificate for other API servers
   std::string root_ca_file;                            // published to every namespace; empty: client_ca_file
   std::string kubeconfig;                              // for roles without an API server in the process
-  std::string master;                                  // the server, over what kubeconfig says
-  std::string scheduler_config_file;                   // KubeSchedulerConfiguration; empty: as by default
-  std::string write_config_to;                         // where to write it, and end
+  std::string master;                                  // overrides the server in kubeconfig
+  std::string scheduler_config_file;                   // KubeSchedulerConfiguration; empty: defaults
+  std::string write_config_to;                         // write the configuration to this file, and exit
   std::chrono::milliseconds max_unschedulable{300000};
   int scheduler_debug_port = 0;  // on 127.0.0.1; 0: none
   LeaderFlags leader;
-  // Pages of roles without an API server in the process. Empty: as kubeconfig.
+  // Endpoints of roles without an API server in the process. Empty: as kubeconfig.
   std::string authentication_kubeconfig, authorization_kubeconfig;
   std::vector<std::string> authorization_always_allow_paths = {"/healthz", "/readyz", "/livez"};
 
   std::vector<std::string> controllers = {"*"};
   bool use_service_account_credentials = false, enable_garbage_collector = true;
-  std::string service_account_private_key_file;  // of the controllers; empty: the signing key
+  std::string service_account_private_key_file;  // for the controllers; empty: the signing key
   std::string cluster_cidr;
-  keelson::controllers::Options manager;  // what needs no more than its flag; the rest is filled in at start
+  keelson::controllers::Options manager;  // options that equal their flags; the rest is set at start
   SigningFlags signing;
 
   bool Has(const std::string& role) const {
@@ -115,7 +115,7 @@ struct Options {
   }
 };
 
-// Runs until SIGTERM or SIGINT. The process's exit code.
+// Runs until SIGTERM or SIGINT. Returns the exit code.
 int RunControlPlane(const Options& options);
 
 }  // namespace keelson::controlplane

@@ -1,4 +1,4 @@
-// --cluster-signing-*: whose key signs the certificates that are asked for through the API.
+// --cluster-signing-*: the CAs that sign certificates requested through the API.
 #pragma once
 
 #include <string>
@@ -16,13 +16,13 @@ struct SigningFlags {
     std::string certificate, key;  // files
     bool empty() const { return certificate.empty() && key.empty(); }
   };
-  Pair all;  // of the four signers; or one pair each
+  Pair all;  // for all four signers; else one pair each
   Pair kubelet_serving, kubelet_client, api_server_client, legacy_unknown;
   std::chrono::milliseconds duration = std::chrono::hours(24 * 365);
 };
 
 void AddSigningFlags(CLI::App& app, SigningFlags& flags);
-// kInvalid when flags exclude each other or only one half of a pair is given.
+// kInvalid when flags exclude each other, or only one file of a pair is given.
 Result<controllers::CertificateSigning> SigningOf(const SigningFlags& flags);
 
 }  // namespace keelson::controlplane

@@ -1,4 +1,4 @@
-// How this process serves HTTPS, by its flags.
+// TLS options of this process, from flags.
 #pragma once
 
 #include "controlplane/options/options.h"
@@ -7,16 +7,16 @@
 
 namespace keelson::controlplane {
 
-// With the files of --tls-cert-file and --tls-private-key-file, which may both be empty. Warns of what is
-// better not asked for. kInvalid: a version or cipher suite that there is not, or only one of the two files.
+// From --tls-cert-file and --tls-private-key-file, which may both be empty, and related flags. Logs a warning
+// for insecure values. kInvalid: unknown version or cipher suite, or only one of the two files.
 Result<http::TlsServerOptions> TlsOptionsOf(const Options& options);
 
-// The files whose change is taken up: Server::ReloadTls().
+// The files to watch for Server::ReloadTls().
 std::vector<std::string> TlsFilesOf(const http::TlsServerOptions& tls);
 
 // --http2-max-streams-per-connection and --permit-port-sharing.
 void SetConnections(const Options& options, http::ServerOptions& server);
-// --goaway-chance, of the API server alone. kInvalid: not from 0 to 0.02.
+// --goaway-chance, for the API server only. kInvalid: not between 0 and 0.02.
 Result<double> GoawayChance(const Options& options);
 
 }  // namespace keelson::controlplane

@@ -425,7 +425,7 @@ TEST(UpstreamFlags, AreTaken) {
   EXPECT_THAT(missing, IsEmpty());
 }
 
-// What is not theirs is not in the table of flags without effect either.
+// The table of flags without effect contains upstream flags only.
 TEST(UpstreamFlags, AreAllThatHaveNoEffect) {
   std::set<std::string_view> theirs;
   const auto add = [&](const auto& names) { theirs.insert(std::begin(names), std::end(names)); };
