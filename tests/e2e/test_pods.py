@@ -1,11 +1,10 @@
-"""What the kubelet does for pods, on a real runtime and kernel: one cluster, and a pod of each sort at once."""
+"""The kubelet's pod features on a real runtime and kernel: one cluster, and a pod per feature."""
 import json
 import os
 import pathlib
 import re
 import shutil
 import tempfile
-import time
 import unittest
 
 from cluster import NODE_IP, Cluster, run
@@ -37,7 +36,7 @@ class PodsTest(unittest.TestCase):
         self.log.mkdir()
 
     def manifest(self, containers, init=(), **spec):
-        """A pod by the test's name, whose containers write to self.log."""
+        """A pod with the test's name, whose containers write to self.log."""
         return json.dumps({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": self.name}, "spec": {
             "terminationGracePeriodSeconds": 5, "initContainers": list(init), "containers": list(containers),
             "volumes": [{"name": "log", "hostPath": {"path": str(self.log)}}, *spec.pop("volumes", [])], **spec}})
@@ -126,7 +125,7 @@ class PodsTest(unittest.TestCase):
             files = [*pathlib.Path("/sys/fs/cgroup/cpu", pod).glob("*/cpu.cfs_quota_us"), *pathlib.Path("/sys/fs/cgroup", pod).glob("*/cpu.max")]
             return {file.read_text().split()[0] for file in files}
 
-        # Guaranteed ones cannot be resized where CPUs are dealt out (cpuManagerPolicy: static).
+        # Guaranteed pods cannot be resized with cpuManagerPolicy: static.
         self.create([container("main", resources={"limits": {"cpu": "100m", "memory": "64Mi"}, "requests": {"memory": "32Mi"}})])
         self.ready()
         uid, before = self.cluster.get("pod", self.name)["metadata"]["uid"], self.status()
@@ -209,8 +208,9 @@ class PodsTest(unittest.TestCase):
         self.cluster.kubectl("delete", "pod", mirror, "--wait=false", "--grace-period=0", "--force")
         self.cluster.eventually("another mirror", lambda: self.cluster.get("pod", mirror)["metadata"]["uid"] != uid)
         self.assertEqual(self.order(), ["start-main"])
-        (self.dir / "manifests/bad.yaml").write_text("a: [")  # disturbs nothing
-        time.sleep(1)
+        (self.dir / "manifests/bad.yaml").write_text("a: [")  # must disturb nothing
+        log = self.cluster.state / "nodes/node1/log/kubelet.log"
+        self.cluster.eventually("the kubelet to report it", lambda: b"bad.yaml" in log.read_bytes())
         self.assertEqual(self.order(), ["start-main"])
         file.unlink()
         self.cluster.eventually("the end", lambda: self.order() == ["start-main", "end-main"])
@@ -218,7 +218,7 @@ class PodsTest(unittest.TestCase):
 
     # ---- the kubelet's server ----
     def ask_kubelet(self, path, *options):
-        """What node1's kubelet says: (status, body)."""
+        """Returns (status, body) of node1's kubelet."""
         answer = run(self.cluster.inside(["curl", "-sk", "-m", "10", "-w", "\\n%{http_code}", *options, f"https://{NODE_IP}:10250{path}"])).stdout
         body, _, status = answer.rpartition("\n")
         return int(status), body
@@ -258,7 +258,7 @@ class PodsTest(unittest.TestCase):
                     names = subresource if subresource not in of_proxy_too[:-1] else f"{subresource} proxy"
                     self.assertEqual(body, f"Forbidden (user=system:serviceaccount:default:asks-{name}, verb=get, resource=nodes, "
                                            f"subresource(s)=[{names}])")
-            # To read is not to run.
+            # `get` does not include exec.
             self.assertEqual(self.ask_kubelet(exec_path, "-X", "POST", *token)[0], 403, name)
         admin = ("--cert", self.cluster.state / "pki/admin.crt", "--key", self.cluster.state / "pki/admin.key")
         for path in paths:

@@ -1,4 +1,5 @@
-"""containerd killed, hung and started again, and the API server away, under pods that run and die meanwhile."""
+"""containerd killed, hung and restarted, and the API server stopped, while pods run and die."""
+import contextlib
 import os
 import pathlib
 import signal
@@ -46,15 +47,23 @@ class RuntimeTest(unittest.TestCase):
         return status["containerID"], status["restartCount"], status["ready"]
 
     def end(self):
-        """The container of `dying` ends by itself: none of the node's daemons has done it."""
+        """Kills the container of `dying` without any daemon of the node."""
         for pid in self.processes:
             os.kill(pid, signal.SIGKILL)
+
+    @contextlib.contextmanager
+    def logged(self, message, seconds=180):
+        """Waits until the kubelet has logged `message` since the block began."""
+        log = self.node.dir / "log/kubelet.log"
+        begin = log.stat().st_size
+        yield
+        self.cluster.eventually(f"the kubelet to log {message!r}", lambda: message.encode() in log.read_bytes()[begin:], seconds)
 
     def restarted(self, name):
         return self.cluster.eventually(f"{name} to be restarted once", lambda: self.container(name)[1:] == (1, True))
 
     def check_all(self, steady):
-        """What ran goes on, what ended was started again, new pods start, and pods end."""
+        """Checks that running containers continue, ended ones are restarted, new pods start, and pods end."""
         self.restarted("dying")
         self.assertEqual(self.container("steady"), steady)
         self.cluster.apply(FRESH.replace("steady", "fresh"))
@@ -65,8 +74,8 @@ class RuntimeTest(unittest.TestCase):
     def test_containerd_is_killed_and_comes_back(self):
         steady = self.container("steady")
         self.cluster.kill("containerd")
-        self.end()
-        time.sleep(5)  # probes fail, relists fail
+        with self.logged("Container runtime does not answer"):  # relists fail
+            self.end()
         self.cluster.dev("start", "containerd")
         self.check_all(steady)
 
@@ -76,7 +85,7 @@ class RuntimeTest(unittest.TestCase):
         try:
             self.end()
             self.cluster.apply(FRESH.replace("steady", "waiting"))
-            time.sleep(12)
+            time.sleep(12)  # how long the runtime hangs: calls with their default deadline do not fail yet
         finally:
             os.kill(pid, signal.SIGCONT)
         self.ready("waiting")
@@ -87,8 +96,8 @@ class RuntimeTest(unittest.TestCase):
         self.cluster.kill("containerd")
         kill(self.cluster.pid("kubelet"))
         self.end()
-        self.node.start("kubelet")  # it waits for its runtime
-        time.sleep(2)
+        with self.logged("Waiting for the container runtime"):
+            self.node.start("kubelet")
         self.cluster.dev("start", "containerd")
         self.node.await_starters()
         self.check_all(steady)
