@@ -1,4 +1,4 @@
-// Requests to the server under test, and their answers in each format as JSON.
+// Sends requests to the server under test, and decodes responses of any format to JSON.
 #pragma once
 
 #include <memory>
@@ -19,7 +19,7 @@ struct Reply {
   int status = 0;
   std::string content_type, body;
   std::vector<std::string> warnings;  // the text of 299 warnings
-  json::value value;                  // of a JSON, YAML or protobuf body
+  json::value value;                  // from a JSON, YAML or protobuf body
 
   std::string message() const { return StringAt(value, {"message"}); }
 };
@@ -28,30 +28,31 @@ class ApiClient {
  public:
   explicit ApiClient(apiserver::TestCluster& cluster);
 
-  // `body` is sent as `content_type`; the reply is decoded by its own content type. `descriptor`: what a
-  // protobuf reply holds.
+  // Sends `body` as `content_type`, and decodes the response by its content type. `descriptor`: the message
+  // type of a protobuf response.
   Reply Do(const std::string& method, const std::string& target, const std::string& body = "",
            const std::string& content_type = kJson, const std::string& accept = kJson);
   Reply Get(const std::string& target, const std::string& accept = kJson) {
     return Do("GET", target, "", kJson, accept);
   }
 
-  // The first `count` events of a watch, as {type, object}; fewer when no more come within two seconds.
+  // Returns the first `count` events of a watch as {type, object}; fewer when none arrives within two
+  // seconds.
   std::vector<json::value> Watch(const std::string& target, size_t count, const std::string& accept = kJson);
 
  private:
   std::unique_ptr<http::Client> client_;
 };
 
-// The path of a resource: /apis/apps/v1/namespaces/x/deployments/name/status. Empty parts are left out.
+// The path of a resource: /apis/apps/v1/namespaces/x/deployments/name/status, without empty parts.
 std::string PathOf(const api::ResourceInfo& info, const std::string& name_space, const std::string& name = "",
                    const std::string& subresource = "");
-// The path that objects of this kind are created at.
+// The path to create objects of this kind.
 std::string PathOfObject(const json::object& object, const std::string& name_space);
 
-// In application/vnd.kubernetes.protobuf, made from JSON.
+// Converts JSON to application/vnd.kubernetes.protobuf.
 std::string ToProtobuf(const json::object& object);
-// The JSON of an envelope, by the kind it names.
+// Converts a protobuf envelope to JSON, by its kind.
 json::value FromProtobuf(std::string_view bytes);
 
 }  // namespace keelson::apitest

@@ -1,5 +1,5 @@
-// Are the fixtures' objects as large as they claim? Every field that the stored kinds have is set in one of
-// them, or it is listed, with the reason, in uncovered.txt.
+// Checks that the fixtures set every field of the stored kinds, except those listed with a reason in
+// uncovered.txt.
 #include <gtest/gtest.h>
 
 #include <set>
@@ -15,14 +15,14 @@ namespace {
 
 using google::protobuf::FieldDescriptor;
 
-// "core.v1.PodSpec.hostname", as in JSON but for the names' spelling.
+// "core.v1.PodSpec.hostname", with JSON's spelling of names.
 std::string NameOf(const FieldDescriptor& field) {
   std::string name = field.full_name();
   const std::string prefix = "keelson.api.";
   return name.compare(0, prefix.size(), prefix) == 0 ? name.substr(prefix.size()) : name;
 }
 
-// Types that are one value in JSON.
+// Types with a scalar JSON form.
 bool IsLeaf(const api::Descriptor& descriptor) {
   const std::string& package = descriptor.file()->package();
   if (package.find("keelson.api.") != 0) return true;
@@ -59,7 +59,7 @@ void Mark(const api::Message& message, std::set<std::string>& out) {
   }
 }
 
-// Without <matchers>, which no field can hold.
+// Removes <matchers>, which no field can hold.
 json::value Plain(const json::value& value) {
   if (value.is_object()) {
     json::object out;
@@ -84,7 +84,7 @@ void MarkObject(const json::value& object, const api::ResourceInfo& info, std::s
   Mark(*message, out);
 }
 
-// The objects that the fixture leads through.
+// The objects in the fixture.
 void MarkFixture(const Fixture& fixture, std::set<std::string>& out) {
   json::value object = fixture.Create();
   MarkObject(object, *fixture.info, out);

@@ -12,7 +12,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// A misspelt key would be a check that never runs.
+// A misspelled key would be a check that never runs.
 const std::set<std::string_view> kKeys = {"resource",
                                           "setup",
                                           "create",

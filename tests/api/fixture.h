@@ -1,4 +1,4 @@
-// A fixture: what one resource takes, answers and refuses, written by hand in YAML. README.md describes its
+// A fixture: objects, expected responses and errors of one resource, written in YAML. README.md describes the
 // keys.
 #pragma once
 
@@ -20,14 +20,14 @@ struct Fixture {
     const json::value* value = Find(key);
     return value && value->is_bool() ? value->as_bool() : otherwise;
   }
-  std::string Namespace() const;  // of its own; empty for cluster-scoped resources without `namespace`
+  std::string Namespace() const;  // its own; empty for cluster-scoped resources without `namespace`
   const json::object& Create() const { return Find("create")->as_object(); }
 };
 
-// apps/v1/deployments, v1/pods; null when there is none.
+// Parses apps/v1/deployments or v1/pods; null when unknown.
 const api::ResourceInfo* FindResource(const std::string& text);
 
-// All files below `directory`, sorted. Aborts with the file's name when one cannot be read.
+// Lists all files below `directory`, sorted. LoadFixture() aborts with the file's name on an error.
 std::vector<std::string> FixtureFiles(const std::string& directory);
 Fixture LoadFixture(const std::string& file);
 std::string FixtureName(const std::string& file);  // core/configmaps.yaml -> core_configmaps

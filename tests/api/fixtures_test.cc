@@ -1,4 +1,4 @@
-// Every fixture, each as a test of its own, all on one API server with an etcd of its own.
+// Runs every fixture as a separate test, on one API server with its own etcd.
 #include <gtest/gtest.h>
 
 #include "tests/api/lifecycle.h"
@@ -11,7 +11,7 @@ class Fixtures : public testing::TestWithParam<std::string> {
   static void SetUpTestSuite() {
     missing_ = apiserver::TestCluster::Missing();
     if (!missing_.empty()) return;
-    // Without controllers nothing but the test changes an object.
+    // Without controllers only the test changes objects.
     cluster_ = std::make_unique<apiserver::TestCluster>(std::vector<std::string>{
         "--roles", "apiserver", "--runtime-config=certificates.k8s.io/v1beta1=true"});
     client_ = std::make_unique<ApiClient>(*cluster_);
@@ -37,7 +37,7 @@ INSTANTIATE_TEST_SUITE_P(Api, Fixtures, testing::ValuesIn(FixtureFiles(KEELSON_F
                            return FixtureName(file.param);
                          });
 
-// A resource without a fixture is one that nobody has looked at.
+// Every resource needs a fixture.
 TEST(FixtureFiles, EachStoredResourceHasOne) {
   std::set<std::string> have;
   for (const std::string& file : FixtureFiles(KEELSON_FIXTURES)) {

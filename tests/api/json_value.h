@@ -1,4 +1,4 @@
-// JSON values for the fixtures: read from YAML, changed by overlays, compared with matchers.
+// JSON values of the fixtures: YAML parsing, overlays, and matchers.
 #pragma once
 
 #include <string>
@@ -11,25 +11,22 @@ namespace keelson::apitest {
 
 namespace json = boost::json;
 
-// YAML 1.2 core schema. Throws std::runtime_error: a fixture that cannot be read is a bug of its author, and
-// what a server sends as YAML is read inside a test.
+// YAML 1.2 core schema. Throws std::runtime_error for invalid YAML, which fails the test.
 json::value ParseYaml(std::string_view text);
 
-// What a fixture writes instead of a second whole object. Objects merge key by key, null removes a key. On an
-// array an object of indices merges element by element ({0: {...}}; null removes one) and {+: [...]} appends;
-// anything else replaces what is there.
+// Applies a change to an object. Objects merge by key; null removes a key. For an array an object of indices
+// merges by element ({0: {...}}; null removes one), and {+: [...]} appends; any other value replaces.
 json::value Overlay(json::value base, const json::value& change);
 
-// Where `got` is not what was expected: "spec.replicas: expected 3, got 2", one line a place. A string in
-// angle brackets in `expected` is a matcher: <any>, <absent>, <uuid>, <time>, <microtime>, <age>, <number>,
-// <ip>.
+// Returns the differences: "spec.replicas: expected 3, got 2", one line each. A string in angle brackets in
+// `expected` is a matcher: <any>, <absent>, <uuid>, <time>, <microtime>, <age>, <number>, <ip>.
 std::vector<std::string> Differences(const json::value& expected, const json::value& got);
 
-// The value at a path of keys, or null.
+// Returns the value at a path of keys, or null.
 const json::value* At(const json::value& value, std::initializer_list<std::string_view> path);
 std::string StringAt(const json::value& value, std::initializer_list<std::string_view> path);
 
-// A match of a <matcher>.
+// True when `got` matches <matcher>.
 bool Matches(std::string_view matcher, const json::value& got);
 
 }  // namespace keelson::apitest

@@ -1,5 +1,5 @@
-// kubectl, as users have it, through every verb: each file of kubectl/ is a test of its own in a namespace of
-// its own, all on one control plane with its controllers. README.md describes the files' keys.
+// kubectl in every verb: each file in kubectl/ is a test with its own namespace, on one control plane with
+// controllers. README.md describes the keys.
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -58,7 +58,7 @@ class Kubectl : public testing::TestWithParam<std::string> {
     return apiserver::RunProgram({"sh", "-c", script}, input ? Fill(*input) : "");
   }
 
-  // What is not as the step says.
+  // The differences from the step's expectation.
   std::vector<std::string> Problems(const json::object& step, const Output& output) {
     std::vector<std::string> out;
     const json::value* code = step.if_contains("code");

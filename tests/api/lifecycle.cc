@@ -123,7 +123,7 @@ bool Lifecycle::Create() {
   return true;
 }
 
-// Objects beside the main one, for fields that exclude each other.
+// More objects, for mutually exclusive fields.
 void Lifecycle::CreateMore() {
   const json::value* more = fixture_.Find("more");
   if (!more) return;
@@ -144,7 +144,7 @@ void Lifecycle::CreateMore() {
   }
 }
 
-// Deletes an object at once, whatever holds it.
+// Deletes an object immediately, despite finalizers.
 void Lifecycle::Remove(const std::string& name) {
   Reply gone = client_.Do("DELETE", Path(name) + "?gracePeriodSeconds=0&propagationPolicy=Background");
   if (gone.status != 200) ADD_FAILURE() << "delete " << name << ": " << gone.body;
@@ -236,7 +236,7 @@ void Lifecycle::Delete() {
   ExpectStatus(gone, 404, "get after delete");
   EXPECT_EQ(gone.message(), info_.GroupResource() + " \"" + name_ + "\" not found");
   ExpectStatus(client_.Do("DELETE", Path(name_)), 404, "delete again");
-  // Pods are marked as deleted first, also those that go at once.
+  // Pods are marked as deleted first, even with grace period 0.
   if (info_.resource == "pods") history_.push_back({"MODIFIED", nullptr});
   history_.push_back({"DELETED", nullptr});
 }

@@ -1,5 +1,4 @@
-// What every resource goes through, whatever it is: the server's answer to each step is held against the
-// fixture.
+// Runs the common life cycle of a resource, and compares each response with the fixture.
 #pragma once
 
 #include <string>
@@ -10,16 +9,16 @@
 
 namespace keelson::apitest {
 
-// One fixture, once. Failures are reported through gtest and do not end the run.
+// Runs one fixture once. Failures are reported through gtest, and the run continues.
 class Lifecycle {
  public:
   Lifecycle(ApiClient& client, const Fixture& fixture);
   void Run();
 
  private:
-  // What an object has to look like now.
+  // The expected state of the object.
   struct Expected {
-    json::object object;     // without what the server makes of itself
+    json::object object;     // without server-generated fields
     int64_t generation = 0;  // 0: the kind does not count
   };
   struct Event {
@@ -52,15 +51,15 @@ class Lifecycle {
   void Invalid();
   void InvalidCase(const json::object& one, const std::string& where);
 
-  // `got` is the object as `expected` says, and what the server makes of itself has its form.
+  // Checks `got` against `expected`, and the format of server-generated fields.
   void CheckObject(const Expected& expected, const json::value& got, const std::string& where,
                    bool in_list = false);
   void CheckManagers(const json::value& got, const std::string& where);
   void Note(const std::string& type, const json::value& object);
-  // The fixture's expectation of an object that is created from `create`.
+  // The expected object after creating `create`.
   Expected ExpectedOf(const json::object& fixture, const json::object& create) const;
   json::object Copy(const std::string& suffix) const;
-  // `path` with query parameters.
+  // The object's path, with query parameters.
   std::string Path(const std::string& name = "", const std::string& subresource = "") const;
   json::value Live();
 
@@ -68,13 +67,13 @@ class Lifecycle {
   const Fixture& fixture_;
   const api::ResourceInfo& info_;
   std::string ns_, name_;
-  std::string first_version_;  // of the collection, before anything was written
+  std::string first_version_;  // of the collection, before the first write
   Expected expected_;
-  json::value live_;  // the last answer of a write to the object
+  json::value live_;  // the response of the last write to the object
   std::vector<Event> history_;
 };
 
-// Reports differences, one failure for all of them.
+// Reports the differences as one failure.
 void Report(const std::string& where, const std::vector<std::string>& differences);
 void ExpectStatus(const Reply& reply, int status, const std::string& where);
 

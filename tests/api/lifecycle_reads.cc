@@ -95,7 +95,7 @@ void Lifecycle::Lists() {
   }
 }
 
-// The fixture gives the row as {Column: cell}; columns of priority 1 begin with '+'. A column's type is that
+// The fixture has the row as {Column: cell}; columns of priority 1 start with '+'. The column's type is that
 // of its cell, or given: {Data: {string: 6}}.
 void Lifecycle::TableRows() {
   const json::value* wanted = fixture_.Find("table");
@@ -176,7 +176,7 @@ void Lifecycle::Selectors() {
   EXPECT_EQ(StringAt(reply.value, {"reason"}), "BadRequest");
 }
 
-// A watch from before the first write sees every write, as it was answered.
+// A watch from before the first write sees every write, as it was returned.
 void Lifecycle::Replay() {
   std::string target = Path() + "?watch=1&resourceVersion=" + first_version_ +
                        "&fieldSelector=" + Query("metadata.name=" + name_);

@@ -7,7 +7,7 @@
 namespace keelson::apitest {
 namespace {
 
-// What a step does with its object, and how that travels.
+// The operation of a step, and its content type.
 struct Verb {
   const char* key;
   const char* method;
@@ -30,7 +30,7 @@ const Verb& VerbOf(const json::object& step) {
   abort();
 }
 
-// What a generation counts: all but metadata and status.
+// The part of an object that generation counts: all except metadata and status.
 json::object Counted(const json::value& object) {
   json::object out = object.as_object();
   out.erase("metadata");
@@ -123,7 +123,7 @@ void Lifecycle::Steps() {
   }
 }
 
-// Sends it, and holds the answer and a read against the object as it has to be then.
+// Sends the step, then checks the response and a read against the expected object.
 void Lifecycle::Step(const json::object& step, const std::string& where) {
   const Verb& verb = VerbOf(step);
   Reply reply = Send(step);
@@ -165,7 +165,7 @@ void Lifecycle::Step(const json::object& step, const std::string& where) {
   Note("MODIFIED", now);
 }
 
-// Who applied has an entry of their own, whether anything changed or not.
+// The applier has a managedFields entry, even if nothing changed.
 void Lifecycle::CheckApplier(const json::object& step, const json::value& now, const std::string& where) {
   std::string manager = step.contains("manager") ? StringAt(step, {"manager"}) : "by-apply";
   if (const json::value* managers = At(now, {"metadata", "managedFields"});
@@ -179,7 +179,7 @@ void Lifecycle::CheckApplier(const json::object& step, const json::value& now, c
   ADD_FAILURE() << where << ": no managedFields of " << manager;
 }
 
-// Writes that change nothing write nothing.
+// A write without changes is not stored.
 void Lifecycle::Unchanged() {
   std::string version = StringAt(live_, {"metadata", "resourceVersion"});
   Reply reply;

@@ -1,4 +1,4 @@
-// Built-in admission as kubectl meets it, against the real program.
+// Built-in admission through kubectl, against the real program.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -18,7 +18,7 @@ using testing::Not;
 
 class Admission : public ClusterTest {
  protected:
-  // What kubectl says when it is refused.
+  // kubectl's error message.
   std::string Refused(const std::vector<std::string>& arguments, const std::string& input = "") {
     Output output = Run(arguments, input);
     EXPECT_NE(output.code, 0) << output.out;
@@ -33,7 +33,7 @@ class Admission : public ClusterTest {
   std::string Get(const std::string& what, const std::string& path) {
     return Kubectl({"get", what, "-o", "jsonpath={" + path + "}"});
   }
-  // Until the controller has counted what is there.
+  // Polls until the controller has counted the objects.
   void AwaitQuota(const std::string& name, const std::string& resource, const std::string& used) {
     Output wait = Run(
         {"wait", "quota/" + name, "--timeout=30s", "--for=jsonpath={.status.used." + resource + "}=" + used});
@@ -181,7 +181,7 @@ TEST_F(Admission, OneDefaultPriorityAndOwnSecretsOnly) {
                 "not reference that secret"));
 }
 
-// A server of its own, with other plugins and settings.
+// A separate server with other plugins and settings.
 TEST(AdmissionFlags, ChooseAndConfigurePlugins) {
   if (std::string missing = TestCluster::Missing(); !missing.empty()) GTEST_SKIP() << missing;
   const std::string file = testing::TempDir() + "/admission-" + std::to_string(getpid()) + ".yaml";

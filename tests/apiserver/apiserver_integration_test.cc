@@ -327,7 +327,7 @@ TEST_F(ApiServer, BindingAndEviction) {
   EXPECT_EQ(
       Do("POST", Path("pods/p/binding"), R"({"metadata":{"name":"p"},"target":{"name":"elsewhere"}})").status,
       409);
-  // Nobody runs there: what leads to a kubelet says so.
+  // Without a kubelet the connect subresources fail with a clear message.
   Answer log = Do("GET", Path("pods/p/log"));
   EXPECT_EQ(log.status, 404);
   EXPECT_THAT(log.text, HasSubstr("nodes \\\"somewhere\\\" not found"));
@@ -335,7 +335,7 @@ TEST_F(ApiServer, BindingAndEviction) {
   EXPECT_EQ(Do("POST", Path("pods/p/exec?command=ls&stdout=1")).status, 400);
 }
 
-// A kubelet that says what it was asked, and echoes what an upgraded connection brings.
+// A fake kubelet that reports its requests, and echoes data on upgraded connections.
 class EchoKubelet {
  public:
   explicit EchoKubelet(const http::TestPki& pki) {

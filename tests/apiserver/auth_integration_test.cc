@@ -1,4 +1,4 @@
-// Who is let in, by every way there is, and what they may do: the whole program and kubectl.
+// Every authentication method, and the permissions of its users: the real program and kubectl.
 #include <gtest/gtest.h>
 
 #include <boost/json.hpp>
@@ -105,7 +105,7 @@ class Auth : public ClusterTest {
     EXPECT_EQ(output.code, code) << testing::PrintToString(arguments) << "\n" << output.err;
     return output.out + output.err;
   }
-  // Who a request is taken for; "401" and the like otherwise.
+  // The authenticated user; "401" and the like otherwise.
   std::string WhoAmI(http::Headers headers, http::Client* client = nullptr) {
     http::ClientRequest request{"POST", "/apis/authentication.k8s.io/v1/selfsubjectreviews",
                                 std::move(headers),
@@ -240,7 +240,7 @@ TEST_F(Auth, PoliciesOfAFile) {
   EXPECT_EQ(Kubectl({"-n", "default", "auth", "can-i", "list", "pods"}, "abe", 1).substr(0, 2), "no");
 }
 
-// A token as old clusters kept them: its last use is written down, and a label ends it.
+// A legacy token of an old cluster: its last use is recorded, and a label invalidates it.
 TEST_F(Auth, TokensOfSecrets) {
   Kubectl({"create", "ns", "legacy"});
   Kubectl({"-n", "legacy", "create", "sa", "old"});
@@ -335,7 +335,7 @@ TEST_F(Auth, NodesGetTokensOfTheirPods) {
   for (const auto& row : rows) EXPECT_NE(ask(row.more, 1).find(row.says), std::string::npos) << row.says;
 }
 
-// A request, from its making to the use of what has been issued for it; the signer is this test.
+// A certificate request from creation to use of the certificate; the test is the signer.
 TEST_F(Auth, Certificates) {
   const std::string dir = cluster().pki().dir();
   auto request = [&](const std::string& name, const std::string& subject) {

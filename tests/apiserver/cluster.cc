@@ -30,7 +30,7 @@ std::vector<char*> Pointers(const std::vector<std::string>& arguments) {
   return out;
 }
 
-// A port that is free now.
+// A currently free port.
 int FreePort() {
   UniqueFd fd(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
   sockaddr_in address{};
@@ -117,7 +117,7 @@ TestCluster::TestCluster(const std::vector<std::string>& flags) : port_(FreePort
   http::TestCertificate kubelet = pki_.Client("kube-apiserver-kubelet-client", {"system:masters"});
   Check(WriteFile(dir + "/kubelet.crt", kubelet.certificate_pem));
   Check(WriteFile(dir + "/kubelet.key", kubelet.key_pem, 0600));
-  // The advertised address only has to be one that Endpoints may hold; nobody connects to it here.
+  // The advertise address only needs to be valid in Endpoints; nobody connects to it.
   arguments_ = {KEELSON_CONTROLPLANE,
                 "--allow-privileged=true",
                 "--data-dir",

@@ -1,4 +1,4 @@
-// For tests: a control plane of its own, as a process, with etcd, certificates and a kubeconfig a user.
+// For tests: a control plane process with etcd, certificates, and a kubeconfig per user.
 #pragma once
 
 #include <sys/types.h>
@@ -16,33 +16,34 @@ struct Output {
   int code = -1;
   std::string out, err;
 };
-// Runs a program to its end (kills it after `timeout`) with `input` on stdin.
+// Runs a program with `input` on stdin; kills it after `timeout`.
 Output RunProgram(const std::vector<std::string>& arguments, const std::string& input = "",
                   std::chrono::seconds timeout = std::chrono::seconds(60));
 
 class TestCluster {
  public:
-  // Why the machine cannot run it (no etcd, no kubectl), or empty.
+  // Returns why the machine cannot run it (no etcd, no kubectl); else empty.
   static std::string Missing();
-  // Aborts when it does not come up. `flags` go to the program after its own: {"--roles", "apiserver"}.
+  // Aborts when it does not start. `flags` are appended to the program's arguments: {"--roles", "apiserver"}.
   explicit TestCluster(const std::vector<std::string>& flags = {});
   ~TestCluster();
 
-  // kubectl as admin (system:masters), or as another user that AddUser() knows.
+  // Runs kubectl as admin (system:masters), or as a user added by AddUser().
   Output Kubectl(std::vector<std::string> arguments, const std::string& input = "",
                  const std::string& user = "admin");
   void AddUser(const std::string& user, const std::vector<std::string>& groups);
-  // A request as `user`; empty: anonymous.
+  // Sends a request as `user`; empty: anonymous.
   http::ClientResponse Do(const http::ClientRequest& request, const std::string& user = "admin");
   std::unique_ptr<http::Client> NewClient(const std::string& user);
   uint16_t port() const { return static_cast<uint16_t>(port_); }
-  std::string Log() const;    // all that the process has printed
-  size_t ResidentMb() const;  // its memory
-  // Ends it as an operator would; its exit code, -1: a signal. Start() has it run again, on the same data.
+  std::string Log() const;    // the process's output
+  size_t ResidentMb() const;  // memory of the process
+  // Stops the process with SIGTERM; returns the exit code, -1: killed. Start() runs it again on the same
+  // data.
   int Stop();
   void Start();
   pid_t pid() const { return pid_; }
-  pid_t etcd_pid() const;  // of its etcd; -1: there is none
+  pid_t etcd_pid() const;  // -1: none
   std::string url() const { return "https://127.0.0.1:" + std::to_string(port_); }
   const http::TestPki& pki() const { return pki_; }
 

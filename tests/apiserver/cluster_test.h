@@ -1,5 +1,5 @@
-// For tests: a fixture with one TestCluster for all tests of a suite and a namespace for each of them. Skips,
-// with the reason, where the machine cannot run a cluster.
+// For tests: a fixture with one TestCluster per suite and one namespace per test. Skips with the reason when
+// the machine cannot run a cluster.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -15,7 +15,7 @@ namespace keelson::apiserver {
 class ClusterTest : public testing::Test {
  protected:
   static void SetUpTestSuite() { Start({}); }
-  // For suites that begin otherwise; `flags` as TestCluster has them.
+  // For suites with other flags.
   static void Start(const std::vector<std::string>& flags) {
     missing_ = TestCluster::Missing();
     if (missing_.empty()) cluster_ = std::make_unique<TestCluster>(flags);
@@ -32,12 +32,12 @@ class ClusterTest : public testing::Test {
     }
   }
 
-  // kubectl in the test's namespace.
+  // Runs kubectl in the test's namespace.
   Output Run(std::vector<std::string> arguments, const std::string& input = "") {
     arguments.insert(arguments.begin(), {"-n", ns_});
     return cluster_->Kubectl(arguments, input);
   }
-  // The same where it must end with `code`; its output.
+  // The same, and expects the exit code `code`; returns the output.
   std::string Kubectl(const std::vector<std::string>& arguments, const std::string& input = "",
                       int code = 0) {
     Output output = Run(arguments, input);

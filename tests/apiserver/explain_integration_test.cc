@@ -13,7 +13,7 @@ using testing::Not;
 
 class Explain : public ClusterTest, public testing::WithParamInterface<const char*> {
  protected:
-  // What it says, with all white space as single spaces: lines are folded.
+  // The output with whitespace normalized: kubectl wraps lines.
   std::string Run(std::vector<std::string> arguments) {
     arguments.insert(arguments.begin(), "explain");
     arguments.push_back(std::string("--output=") + GetParam());

@@ -1,4 +1,4 @@
-// What other clients meet, over the wire, against the real program.
+// Requests as other clients send them, over the network, against the real program.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

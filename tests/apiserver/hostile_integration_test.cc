@@ -1,5 +1,5 @@
-// What comes from the net to the whole program, and who is not let in: floods, junk, credentials that are out
-// of time or not meant for it, authorities that do not answer. Others are served all the while.
+// Hostile clients against the real program: floods, malformed input, expired or foreign credentials,
+// unresponsive webhooks. Other clients are served meanwhile.
 #include <gtest/gtest.h>
 
 #include <boost/json.hpp>
@@ -95,7 +95,7 @@ TEST_F(HostileCluster, JunkIsAnsweredAsUpstreamDoes) {
   EXPECT_EQ(large->status, 413);
 }
 
-// What is out of its time, of strangers, or meant for others: 401, also where anonymous people may look.
+// Expired, unknown or foreign credentials: 401, even where anonymous requests are allowed.
 TEST_F(HostileCluster, BadCredentialsAreNotOverlooked) {
   http::TestPki strangers;
   const http::TestPki& pki = cluster_->pki();
@@ -168,7 +168,7 @@ TEST_F(HostileCluster, Tokens) {
     EXPECT_EQ(Status({{"Authorization", "Bearer " + row.token}}), row.status) << row.name;
 }
 
-// Both webhooks lead to a port where nobody listens.
+// Both webhooks point to a closed port.
 class AwayCluster : public HostileCluster {
  protected:
   static std::string Write(const http::TestPki& pki, const std::string& name, const std::string& text) {
@@ -207,7 +207,7 @@ class AwayCluster : public HostileCluster {
 };
 
 TEST_F(AwayCluster, WhoCannotBeAskedLetsNobodyIn) {
-  // Rights that RBAC would give are not asked for any more; those who may do everything still may.
+  // RBAC's permissions do not apply any more; system:masters still does.
   cluster_->AddUser("dev", {"team"});
   EXPECT_EQ(
       cluster_->Kubectl({"create", "clusterrolebinding", "dev", "--clusterrole=view", "--group=team"}).code,

@@ -1,4 +1,4 @@
-// How the real program behaves when it is told too much, hears too late, finds its files changed, or ends.
+// The real program under overload, with a slow etcd, changed files, and at shutdown.
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/stat.h>
@@ -70,7 +70,7 @@ TEST_F(Lifecycle, EndsInOrder) {
   });
   ASSERT_EQ(cluster.Do(Get("/readyz")).status, 200);
   ASSERT_EQ(kill(cluster.pid(), SIGTERM), 0);
-  // Load balancers hear of it; everything else goes on.
+  // /readyz fails for load balancers; everything else continues.
   ASSERT_TRUE(Eventually([&] { return cluster.Do(Get("/readyz")).status == 500; }));
   EXPECT_NE(cluster.Do(Get("/readyz?verbose")).body.find("[-]shutdown failed: reason withheld"),
             std::string::npos);
@@ -102,10 +102,10 @@ TEST_F(Lifecycle, LimitsAndDeadlinesHoldWhileEtcdHangs) {
   EXPECT_EQ(status.at("reason"), "Timeout");
   EXPECT_EQ(status.at("message"), "Timeout: request did not complete within the allotted timeout");
   EXPECT_EQ(cluster.Do(Get("/api/v1/namespaces/default/configmaps/x?timeout=500ms")).status, 504);
-  // What the caches have needs no etcd.
+  // Cached reads need no etcd.
   EXPECT_EQ(cluster.Do(Get("/api/v1/namespaces/default?resourceVersion=0")).status, 200);
 
-  // One request of jane's waits for etcd, so the next is one too many; the owner's are not counted.
+  // One request of jane waits for etcd, so her next one exceeds the limit; the administrator's do not count.
   std::atomic<int> first{0};
   http::ClientRequest waiting = PostMap("waits");
   std::jthread writer([&] {
@@ -156,7 +156,7 @@ TEST_F(Lifecycle, FilesAreTakenUpWhenTheyChange) {
   ASSERT_TRUE(Eventually([&] { return with_token("secret-two", "/version") == 200; }));
   EXPECT_EQ(with_token("secret-one", "/version"), 401);
 
-  // Junk changes nothing and is told of.
+  // An invalid file changes nothing and is logged.
   ASSERT_TRUE(WriteFileAtomic(authorization, head + "- {type: Nobody}\n"));
   EXPECT_TRUE(Eventually([&] { return reloads("failure"); }));
   EXPECT_EQ(with_token("secret-two", "/api/v1/nodes"), 403);
@@ -206,7 +206,7 @@ TEST_F(Lifecycle, ARestoredClusterHasWhatWasAcknowledged) {
   const std::string dir = cluster.pki().dir(), backup = dir + "/backup.db";
   if (RunProgram({"etcdctl", "version"}).code != 0) GTEST_SKIP() << "etcdctl is not installed (etcd-client)";
   ASSERT_EQ(cluster.Kubectl({"create", "secret", "generic", "s", "--from-literal=a=b"}).code, 0);
-  // Somebody writes all the while.
+  // Writes continue during the reload.
   std::atomic<int> acknowledged{0};
   std::jthread writer([&](std::stop_token stop) {
     for (int i = 0; !stop.stop_requested(); ++i) {

@@ -1,5 +1,4 @@
-// What operators rely on, with the real program: secrets that etcd cannot read, keys that rotate, a record of
-// who did what, backups.
+// Operations on the real program: encryption at rest, key rotation, audit, backups.
 #include <gtest/gtest.h>
 
 #include <fstream>
@@ -53,7 +52,7 @@ class Operations : public ClusterTest {
     EXPECT_TRUE(range) << range.error().message();
     return range && !range->kvs.empty() ? range->kvs[0].value : "";
   }
-  // The events of the log about one object.
+  // The audit events of one object.
   std::vector<json::object> Events(const std::string& resource, const std::string& name) {
     std::ifstream log(pki_->dir() + "/audit/audit.log");
     std::vector<json::object> out;
@@ -78,7 +77,7 @@ TEST_F(Operations, SecretsAreCiphertextAndKeysRotate) {
   EXPECT_EQ(old_value.find("correct-horse"), std::string::npos);
   EXPECT_EQ(Kubectl({"get", "secret", "s", "-o", "jsonpath={.data.password}"}), "Y29ycmVjdC1ob3JzZQ==");
 
-  // The way to rotate: a new key first, and everything written again as it is.
+  // Key rotation: add a new key first, then rewrite all objects.
   Encrypt(std::string(kKeys[1]) + ", " + kKeys[0]);
   SteadyTime deadline = SteadyTime::clock::now() + std::chrono::seconds(30);
   while (Raw(key) == old_value && SteadyTime::clock::now() < deadline)
@@ -158,7 +157,7 @@ TEST_F(Operations, RequestsAreSortedIntoFlows) {
   cluster_->AddUser("jim", {"dev"});
   EXPECT_EQ(cluster_->Do(request, "jim").headers.Get("X-Kubernetes-PF-FlowSchema-UID"),
             Kubectl({"get", "flowschema", "global-default", "-o", "jsonpath={.metadata.uid}"}));
-  // A suggested object comes back; one that nobody has changed is left alone.
+  // A deleted suggested object is recreated; an unchanged one is left alone.
   Kubectl({"delete", "flowschema", "service-accounts"});
   Kubectl({"wait", "--for=create", "flowschema/service-accounts", "--timeout=60s"});
   Kubectl({"wait", "--for=condition=Dangling=false", "flowschema/service-accounts", "--timeout=60s"});

@@ -1,4 +1,4 @@
-// Certificates of pods, from a kubelet's request to the signer's answer, against the real program.
+// Pod certificates from the kubelet's request to the signer's response, against the real program.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -18,7 +18,7 @@ using testing::HasSubstr;
 
 constexpr char kSigner[] = "example.com/signer";
 
-// What stands between the first and the last line of PEM.
+// The base64 part of a PEM file.
 std::string Base64Of(const std::string& pem) {
   const size_t begin = pem.find('\n'), end = pem.rfind("-----END");
   std::string out = pem.substr(begin, end - begin);
@@ -64,7 +64,7 @@ class PodCertificate : public ClusterTest {
   std::string Uid(const std::string& what) {
     return Kubectl({"get", what, "-o", "jsonpath={.metadata.uid}"});
   }
-  // Creates a request as `user`, with some fields changed.
+  // Creates a request as `user`, with changed fields.
   Output Ask(const std::string& user, const json::object& changes = {}) {
     json::object spec = spec_;
     for (const auto& change : changes) spec[change.key()] = change.value();
@@ -87,7 +87,7 @@ class PodCertificate : public ClusterTest {
             {"message", "m"},
             {"lastTransitionTime", TimeText(std::chrono::system_clock::now())}};
   }
-  // What a signer answers with a certificate for `key`.
+  // A signer's status with a certificate for `key`.
   json::object Issued(const std::string& key, minutes life = minutes(120)) {
     const auto now = std::chrono::floor<std::chrono::seconds>(std::chrono::system_clock::now());
     const std::string authority_key = *http::NewPrivateKey();

@@ -1,4 +1,4 @@
-// Reads in every form, over the wire, against the real program.
+// Reads in every format, over the network, against the real program.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -144,7 +144,7 @@ TEST_F(Reads, WhatMakesNoTableIsNotAcceptable) {
   EXPECT_EQ(Get(Path("configmaps"), "text/html").headers.Get("Content-Type"), "application/json");
 }
 
-// What the server does not know of a selector it leaves out: the question becomes wider, never narrower.
+// The server drops the parts of a selector that it cannot parse, which only widens the request.
 TEST_F(Reads, ReviewsWithUnknownOperators) {
   const auto review = [](const std::string& requirements) {
     return R"({"kind":"SelfSubjectAccessReview","apiVersion":"authorization.k8s.io/v1","spec":)"

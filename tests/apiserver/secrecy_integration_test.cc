@@ -1,5 +1,5 @@
-// Secrets stay where they belong: whatever is done with them, none is found in what the process prints (with
-// debugging messages), in what it answers errors with, in its pages, or in an audit log at level Metadata.
+// Secrets do not leak into logs (with debug messages), error responses, pages, or an audit log at level
+// Metadata.
 #include <gtest/gtest.h>
 
 #include "lib/base/file.h"
@@ -9,7 +9,7 @@
 namespace keelson::apiserver {
 namespace {
 
-// Every secret of this test has this in it; so one search finds them all.
+// Every secret of this test contains this text, so that one search finds all.
 constexpr char kMark[] = "hush5ecret";
 
 std::string Base64(std::string_view text) {
@@ -56,7 +56,7 @@ class Secrecy : public ClusterTest {
     ns_ = "default";
   }
 
-  // What must not be in `text`: the mark, plain or in any phase of base64, and tokens that were given out.
+  // Text that must not occur: the mark, plain or in any base64 phase, and issued tokens.
   void ExpectSecret(const std::string& what, const std::string& text) {
     std::vector<std::string> forms = issued_;
     forms.emplace_back(kMark);
@@ -108,9 +108,10 @@ TEST_F(Secrecy, NothingIsSaidOfSecrets) {
           "");
   for (const char* type : {"strategic", "merge"})
     Refused({"patch", "secret", "s", "--type", type, "-p", R"({"data":{"x":")" + mark + R"(!"}})"}, "");
-  Refused({"patch", "secret", "s", "--type=merge", "-p", R"({"data":{"x":"!"}})"}, "");  // and what was there
+  // With the previous data
+  Refused({"patch", "secret", "s", "--type=merge", "-p", R"({"data":{"x":"!"}})"}, "");
 
-  // Credentials, good and bad, in every place that takes them.
+  // Valid and invalid credentials, in every place that accepts them.
   EXPECT_EQ(Ask({{"Authorization", "Bearer static-" + mark}}), 403);
   EXPECT_EQ(Ask({{"Authorization", "Bearer wrong-" + mark}}), 401);
   EXPECT_EQ(Ask({{"Authorization", "bearer " + mark + " " + mark}}), 401);
@@ -140,14 +141,14 @@ TEST_F(Secrecy, NothingIsSaidOfSecrets) {
             "rob");
   ExpectSecret("review", Kubectl({"create", "-f", "-", "-o", "jsonpath={.status}"}, review + mark + "\"}}"));
 
-  // A configuration that is replaced by one that is wrong: the server tells, of the place alone.
+  // A configuration replaced by an invalid one: the server logs only its location.
   const size_t told = cluster_->Log().size();
   Write("encryption.yaml", Encryption(mark + "-not-base64"));
   for (int i = 0; i < 100 && cluster_->Log().find("ncryption", told) == std::string::npos; ++i)
     Kubectl({"get", "secrets"});
 
   const std::string log = cluster_->Log();
-  EXPECT_NE(log.find("Token refused"), std::string::npos);  // it is what was printed
+  EXPECT_NE(log.find("Token refused"), std::string::npos);  // the log is the right one
   ExpectSecret("log", log);
   const std::string audit = *ReadFile(pki_->dir() + "/audit.log");
   EXPECT_NE(audit.find("\"name\":\"applied\""), std::string::npos);

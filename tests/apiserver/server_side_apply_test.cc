@@ -40,7 +40,7 @@ std::string ConfigMap(const std::string& data) {
 
 class ServerSideApply : public ClusterTest {
  protected:
-  // manager operation[/subresource] of a resource, in order.
+  // "manager operation[/subresource]" of a resource, in order.
   std::vector<std::string> Managers(const std::string& resource) {
     json::value object = json::parse(Kubectl({"get", resource, "-o", "json", "--show-managed-fields"}));
     std::vector<std::string> out;
@@ -131,7 +131,7 @@ TEST_F(ServerSideApply, FromClientSideApplyAndBack) {
   EXPECT_THAT(Managers("cm/m"), testing::Contains("kubectl Apply"));
   EXPECT_THAT(Kubectl({"get", "cm/m", "-o", "jsonpath={.metadata.annotations}"}),
               HasSubstr(R"(\"a\":\"2\")"));
-  // What client-side apply had and the configuration has no more is gone.
+  // Fields that client-side apply set and the configuration dropped are removed.
   Kubectl({"apply", "--server-side", "-f", "-"}, ConfigMap("{a: '2'}"));
   EXPECT_EQ(Kubectl({"get", "cm/m", "-o", "jsonpath={.data}"}), R"({"a":"2"})");
   Kubectl({"apply", "-f", "-"}, ConfigMap("{a: '3', c: '1'}"));
@@ -234,7 +234,7 @@ TEST_F(ServerSideApply, Subresources) {
   EXPECT_THAT(Managers("deployment/web"), testing::Contains("kubectl Update/scale"));
   EXPECT_THAT(Fields("deployment/web", "kubectl"), Not(HasSubstr("f:replicas")));
   const std::string path = "/apis/apps/v1/namespaces/" + ns_ + "/deployments/web";
-  // Who applies replicas to the scale is in the way of who does to the Deployment, and the other way round.
+  // Applying replicas to the scale conflicts with applying them to the Deployment, and vice versa.
   const std::string scale =
       "{apiVersion: autoscaling/v1, kind: Scale, metadata: {name: web}, spec: {replicas: 5}}";
   Answer conflict = Do("PATCH", path + "/scale?fieldManager=scaler", scale);

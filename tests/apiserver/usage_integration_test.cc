@@ -1,4 +1,4 @@
-// kubectl top against the real program, with a kubelet whose node works at half a core.
+// kubectl top against the real program, with a fake kubelet whose node uses half a core.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -18,7 +18,7 @@ using testing::ContainsRegex;
 using testing::HasSubstr;
 using testing::Not;
 
-// Serves /metrics/resource. Counters follow the clock, so that any two looks tell the same rate.
+// Serves /metrics/resource. The counters follow the clock, so that any two samples give the same rate.
 class Kubelet {
  public:
   explicit Kubelet(const http::TestPki& pki) {
@@ -42,7 +42,7 @@ class Kubelet {
     MutexLock lock(mutex_);
     status_ = status;
   }
-  // All that was answered to the `count` next requests has been taken in.
+  // Waits until `count` more responses are processed.
   bool AwaitRounds(int count) {
     MutexLock lock(mutex_);
     const int goal = asked_ + count + 1;
@@ -107,7 +107,7 @@ class UsageApi : public ClusterTest {
 TEST_F(UsageApi, KubectlTop) {
   Kubelet kubelet(cluster_->pki());
   AddNode("busy", kubelet.port());
-  AddNode("mute", 1);  // nobody listens there
+  AddNode("mute", 1);  // a closed port
   AddPod("web", "busy", "Running");
   AddPod("job", "busy", "Succeeded");
   AddPod("elsewhere", "mute", "Running");
@@ -155,7 +155,7 @@ TEST_F(UsageApi, KubectlTop) {
   request.method = "DELETE";
   EXPECT_EQ(cluster_->Do(request).status, 405);
 
-  // What cannot be asked any more is left out.
+  // A node that cannot be scraped any more is left out.
   kubelet.SetStatus(500);
   ASSERT_TRUE(kubelet.AwaitRounds(1));
   request = {};

@@ -1,6 +1,5 @@
-// Loads an API server from outside, over HTTPS: writes of every kind beside what an etcd of its own takes on
-// the same disk, LISTs of many pods in every format, and what the pods cost in memory. Prints a line a
-// measurement:
+// Loads an API server over HTTPS: writes of every kind next to writes to a separate etcd on the same disk,
+// LISTs of many pods in every format, and memory per pod. Prints one line per measurement:
 //   NAME COUNT PER_SECOND P50_MS P99_MS SERVER_CPU_US_EACH [BYTES]
 #include <algorithm>
 #include <atomic>
@@ -130,7 +129,7 @@ class Load {
     return {};
   }
 
-  // Calls `one(worker, i)` for 0 <= i < count from all workers, and prints what it took.
+  // Calls `one(worker, i)` for 0 <= i < count from all workers, and prints the duration.
   Result<> Time(const std::string& name, int count, int workers,
                 const std::function<Result<size_t>(int, int)>& one) {
     std::vector<std::vector<double>> times(workers);
@@ -177,7 +176,7 @@ class Load {
     return Time(name, count, workers, [&](int w, int i) { return Do(*clients[w], make(i)); });
   }
 
-  // The floor: the same number of bytes put into an etcd that has nothing else to do.
+  // The lower bound: the same bytes written to an otherwise idle etcd.
   Result<> EtcdPuts() {
     etcd::SupervisorOptions own;
     own.data_dir = fmt::format("{}/api-load-{}", options_.etcd_dir, getpid());

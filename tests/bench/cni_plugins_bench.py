@@ -30,7 +30,7 @@ def check(result, what):
 
 
 class Namespaces:
-    """Network namespaces by path, made and dropped by number."""
+    """Network namespaces by path, created and deleted by number."""
 
     def __init__(self, folder):
         self.folder = folder
@@ -55,7 +55,7 @@ class Namespaces:
 
 
 class Chain:
-    """A conflist as a runtime runs it, with the plugins of one directory."""
+    """Runs a conflist as a runtime does, with the plugins of one directory."""
 
     def __init__(self, tag, folder, plugins, data_dir, subnet, namespaces, first_port):
         self.tag, self.folder, self.plugins, self.namespaces = tag, folder, plugins, namespaces
@@ -97,7 +97,7 @@ class Chain:
         return taken, usage.ru_utime + usage.ru_stime, json.loads(answer) if answer.strip() else None
 
     def run(self, command, number, previous=None):
-        """(milliseconds, CPU milliseconds, result) of the whole chain."""
+        """Returns (milliseconds, CPU milliseconds, result) of the whole chain."""
         taken = cpu = 0
         for plugin in self.plugins if command == "ADD" else reversed(self.plugins):
             one, used, result = self.call(plugin, command, number, previous)
@@ -119,7 +119,7 @@ def measure(chains, namespaces, count, workers):
     block = 1 if workers == 1 else 4 * workers
     turns = [(chain, number) for begin in range(0, count, block) for chain in chains
              for number in range(begin, min(begin + block, count))]
-    # A container belongs to one chain: namespaces are numbered through.
+    # A container belongs to one chain: the chains share one numbering of namespaces.
     numbered = {(chain.tag, number): i for i, (chain, number) in enumerate(turns)}
     for i in numbered.values():
         namespaces.make(i)
@@ -147,7 +147,7 @@ def measure(chains, namespaces, count, workers):
 
 
 def reaches(chain, namespaces, number):
-    """The work is real: the gateway answers at the link layer from inside a container."""
+    """Checks that the gateway answers at the link layer from inside a container."""
     chain.namespaces.make(number)
     _, _, result = chain.run("ADD", number)
     ips = {ip["address"].split("/")[0] for ip in result["ips"]}

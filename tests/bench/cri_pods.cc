@@ -1,8 +1,8 @@
-// Starts and removes pods by bare CRI calls, as a kubelet makes them for a pod of one container: the floor
-// for a kubelet on the same runtime. Prints milliseconds, a line a pod and step:
-//   start MS   from the first call to the container's being seen running
-//   stop MS    from StopContainer to the sandbox's being removed
-// With --at-once both count from the common beginning.
+// Starts and removes pods with the CRI calls of a kubelet for a pod with one container: the lower bound for a
+// kubelet on the same runtime. Prints milliseconds, one line per pod and step:
+//   start MS   from the first call until the container is seen running
+//   stop MS    from StopContainer until the sandbox is removed
+// With --at-once both count from a common start.
 #include <unistd.h>
 
 #include <chrono>
@@ -127,8 +127,8 @@ class Runtime {
   std::unique_ptr<cri::ImageService::Stub> images_;
 };
 
-// Runs `step` for 0..count-1, one after another or all together, and prints how long each took. The first
-// error is returned when all have ended.
+// Runs `step` for 0..count-1, sequentially or concurrently, and prints each duration. Returns the first error
+// when all have ended.
 Result<> Timed(const char* name, int count, bool at_once, const std::function<Result<>(int number)>& step) {
   const SteadyTime common = std::chrono::steady_clock::now();
   auto one = [&](int number) -> Result<> {

@@ -21,13 +21,13 @@ PROBES = {"no": None, "httpGet": {"httpGet": {"path": "/passwd", "port": 8080}},
 
 
 def probed(name, handler):
-    """A pod that serves /etc by HTTP, and is asked every second."""
+    """A pod that serves /etc over HTTP, with a probe every second."""
     spec = pod(name)
     container = spec["spec"]["containers"][0]
     container.update({"image": "localhost/busybox:1", "command": ["httpd", "-f", "-p", "8080", "-h", "/etc"]})
     if handler:
         container["readinessProbe"] = {**handler, "periodSeconds": 1}
-    spec["spec"]["terminationGracePeriodSeconds"] = 1  # with 0 the object goes before the pod has
+    spec["spec"]["terminationGracePeriodSeconds"] = 1  # with 0 the object is removed before the pod has ended
     return spec
 
 
@@ -39,14 +39,14 @@ class Bench:
         self.watch.start()
 
     def create(self, make, prefix):
-        """All at once; seconds until the last one is Ready."""
+        """Creates all pods at once; returns the seconds until the last one is Ready."""
         names, connection, begin = [f"{prefix}-{i}" for i in range(self.count)], self.api.connect(), time.monotonic()
         for name in names:
             self.api.call("POST", PODS, make(name), connection)
         return names, max(self.watch.await_in(self.watch.ready, names, 600)) - begin
 
     def delete(self, names):
-        """All at once; seconds until the last one is gone."""
+        """Deletes all pods at once; returns the seconds until the last one is gone."""
         begin = time.monotonic()
         self.api.call("DELETE", PODS)
         return max(self.watch.await_in(self.watch.gone, names, 600)) - begin
@@ -80,7 +80,7 @@ class Bench:
         return rates
 
     def plain_probe(self, build, kind):
-        """What such a probe of each of the pods takes a program that does nothing else, in microseconds of CPU."""
+        """The CPU time of such a probe in a minimal program, in microseconds."""
         addresses = [pod["status"]["podIP"] for pod in self.api.call("GET", PODS)["items"]]
         done = subprocess.run([build / "bench-tools/plain_probes", kind.removesuffix("Get").removesuffix("Socket"), "5", "8080", *addresses],
                               stdout=subprocess.PIPE, text=True, check=True)
@@ -93,8 +93,8 @@ class Bench:
         return {name: after - before[name] for name, after in self.cpu().items()}
 
     def at_rest(self):
-        """Percent of a core that each daemon takes when nothing happens."""
-        time.sleep(10)  # what had to be written has been written
+        """Percent of a core that each daemon uses when idle."""
+        time.sleep(10)  # pending writes finish
         before = self.cpu()
         time.sleep(self.seconds)
         return {name: round(100 * spent / self.seconds, 2) for name, spent in self.spent(before).items()}
@@ -107,7 +107,7 @@ def main():
     result = {"cores": os.cpu_count(), "pods": count, "cpu_percent": {}, "plain_probe_us": {}}
     with namespace(Api(state / "conf/admin.kubeconfig"), NAMESPACE):
         bench = Bench(state, count, seconds)
-        bench.delete(bench.create(pod, "first")[0])  # what is made once, is made; caches are warm for both
+        bench.delete(bench.create(pod, "first")[0])  # one-time setup and warm caches for both
         before = bench.cpu()
         names, result["create_s"] = bench.create(pod, "pause")
         result["create_cpu_ms_a_pod"] = {name: round(1000 * spent / count, 1) for name, spent in bench.spent(before).items()}

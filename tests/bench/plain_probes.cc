@@ -1,6 +1,6 @@
-// What a probe cannot be cheaper than: its system calls, one peer after the other, and nothing else.
+// The lower bound for the cost of a probe: its system calls for one peer after the other.
 //
-//   plain_probes tcp|http ROUNDS PORT ADDRESS...      prints microseconds of CPU a probe
+//   plain_probes tcp|http ROUNDS PORT ADDRESS...      prints microseconds of CPU per probe
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <poll.h>
@@ -72,7 +72,7 @@ int main(int argc, char** argv) {
         std::fprintf(stderr, "plain_probes: %s does not answer\n", argv[i]);
         return 1;
       }
-      // As probes come: apart, so that nothing of the last one is warm.
+      // Apart, as real probes, so that caches are cold.
       std::this_thread::sleep_for(std::chrono::milliseconds(5));
     }
   }

@@ -1,4 +1,4 @@
-"""What the benchmarks of a running cluster share: its API, a watch of pods, its daemons' memory and CPU, bare CRI calls."""
+"""Shared by benchmarks of a running cluster: API client, pod watch, the daemons' memory and CPU, bare CRI calls."""
 import base64
 import contextlib
 import http.client
@@ -18,7 +18,7 @@ IMAGE = "registry.k8s.io/pause:3.10"
 
 
 class Api:
-    """Just enough of a client: one connection a call site, JSON, client certificate from the kubeconfig."""
+    """A minimal client: one connection per call site, JSON, client certificate from the kubeconfig."""
 
     def __init__(self, kubeconfig):
         text = pathlib.Path(kubeconfig).read_text()
@@ -47,12 +47,12 @@ class Api:
 
 
 class ReadyWatch(threading.Thread):
-    """Notes when each pod of the namespace is first seen Ready, as a watch shows it."""
+    """Records when a watch first shows each pod of the namespace as Ready."""
 
     def __init__(self, api, namespace):
         super().__init__(daemon=True)
         self.ready, self.gone, self.changed = {}, {}, threading.Condition()
-        connection = api.connect(timeout=None)  # nothing comes while pods are at rest
+        connection = api.connect(timeout=None)  # idle pods cause no events
         connection.request("GET", f"/api/v1/namespaces/{namespace}/pods?watch=true")
         self.response = connection.getresponse()
 
@@ -116,7 +116,7 @@ def namespace(api, name):
         yield
     finally:
         api.call("DELETE", f"/api/v1/namespaces/{name}")
-        while api.call("GET", f"/api/v1/namespaces/{name}").get("kind") == "Namespace":  # what is measured next, is measured alone
+        while api.call("GET", f"/api/v1/namespaces/{name}").get("kind") == "Namespace":  # keep it out of the next measurement
             time.sleep(0.2)
 
 
@@ -130,7 +130,7 @@ def summarise(values):
 
 
 def bare_cri(node, build, count, *flags):
-    """What the runtime alone takes for the same pods, in milliseconds: {"start": [...], "stop": [...]}."""
+    """The time of the runtime alone for the same pods, in milliseconds: {"start": [...], "stop": [...]}."""
     with tempfile.TemporaryDirectory(prefix="bare-cri-") as logs:
         printed = subprocess.run([build / "bench-tools/cri_pods", "--endpoint", f"unix://{node}/run/containerd.sock", "--image", IMAGE,
                                   "--log-dir", logs, "--cgroup-parent", "/bare-cri", "--pods", str(count), *flags],

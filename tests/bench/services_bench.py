@@ -24,7 +24,7 @@ def service(i):
 
 
 def endpoint_slice(i):
-    addresses = [f"10.{200 + e}.{i // 250}.{i % 250 + 1}" for e in range(3)]  # of nobody
+    addresses = [f"10.{200 + e}.{i // 250}.{i % 250 + 1}" for e in range(3)]  # unused
     return {"apiVersion": "discovery.k8s.io/v1", "kind": "EndpointSlice", "addressType": "IPv4",
             "metadata": {"name": f"s-{i}-1", "labels": {"kubernetes.io/service-name": f"s-{i}"}},
             "ports": [{"name": "http", "port": 8080, "protocol": "TCP"}],
@@ -32,7 +32,7 @@ def endpoint_slice(i):
 
 
 class Creator:
-    """Writes objects through a few connections, each kept open by its thread."""
+    """Writes objects over a few connections, one per thread."""
 
     def __init__(self, api):
         self.api, self.local = api, threading.local()
@@ -50,7 +50,7 @@ class Creator:
 
 
 class Probe:
-    """A Service whose endpoint is here, on the node: seconds until it answers, from when its Service was sent."""
+    """A Service with an endpoint on the node; lag() returns the seconds from sending the Service until it answers."""
 
     def __init__(self, api, node_ip):
         self.api, self.node_ip, self.made = api, node_ip, 0
@@ -86,7 +86,7 @@ def until(what, seconds):
 
 
 def rest(pid):
-    """Until the process does nothing."""
+    """Waits until the process uses no CPU."""
     before = None
     while (now := cpu_seconds(pid)) != before:
         before = now
@@ -111,7 +111,7 @@ def main():
             rows.append({"services": size, "memory": memory(pid), "created_per_s": round(2 * (size - have) / (made - begin)),
                          "lag_ms": round(lag * 1000, 1), "cpu_us_per_object": round((cpu_seconds(pid) - cpu) * 1e6 / (2 * (size - have)))})
             have = size
-    time.sleep(SYNC_PERIOD)  # at the end of which free memory is given back
+    time.sleep(SYNC_PERIOD)  # after it free memory is returned
     rest(pid)
     rows.append({"services": 0, "memory": memory(pid)})
     print(f"{'Services':>9}{'USS':>8}{'anon':>8} MiB{'created/s':>11}{'one more after':>16}{'CPU an object':>15}")

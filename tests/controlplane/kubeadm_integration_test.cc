@@ -1,5 +1,5 @@
-// The three programs as kubeadm starts them: the command lines of its manifests, with its files, on an etcd
-// that is there already.
+// The three programs as kubeadm starts them: the command lines and files of its manifests, on an external
+// etcd.
 #include <gmock/gmock.h>
 
 #include <sstream>
@@ -77,7 +77,7 @@ class Kubeadm : public testing::Test {
               ".key}}]\ncontexts: [{name: c, context: {cluster: c, user: u}}]\n");
   }
 
-  // The manifest's arguments, with the places of this test.
+  // The manifest's arguments, with the paths of this test.
   std::unique_ptr<Process> Start(const std::string& program, const std::string& role,
                                  std::vector<std::string> more) {
     std::istringstream in(ReadFile(KEELSON_KUBEADM "/" + program + ".yaml").value_or(""));
@@ -99,7 +99,7 @@ class Kubeadm : public testing::Test {
                      {"kubectl", "--kubeconfig", dir_ + "/admin.conf", "--cache-dir", dir_ + "/cache"});
     return apiserver::RunProgram(arguments);
   }
-  // Until the condition holds: other processes are asked, there is nothing to wait on.
+  // Polls until the condition holds: other processes send no event to wait on.
   static bool Eventually(const Process& process, const std::function<bool()>& condition) {
     const SteadyTime deadline = SteadyTime::clock::now() + seconds(60);
     while (!condition()) {
@@ -124,7 +124,7 @@ TEST_F(Kubeadm, StartsTheControlPlane) {
   EXPECT_THAT(server->Log(), Not(HasSubstr("Flag has no effect")));
   EXPECT_EQ(Kubectl({"get", "endpoints", "kubernetes", "-o", "jsonpath={.subsets[*].addresses[*].ip}"}).out,
             "192.0.2.10");
-  // Privileged pods may be, and what is beta is off.
+  // Privileged pods are allowed, and beta APIs are off.
   EXPECT_EQ(Kubectl({"create", "serviceaccount", "default"}).code, 0);
   EXPECT_THAT(Kubectl({"api-versions"}).out, Not(HasSubstr("certificates.k8s.io/v1beta1")));
 

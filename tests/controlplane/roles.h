@@ -1,5 +1,5 @@
-// Roles of kube-controlplane as processes of their own, with the rights that a stock cluster gives them,
-// beside an API server that runs none. For tests.
+// For tests: roles of kube-controlplane as separate processes with the permissions of a stock cluster, next
+// to an API server without roles.
 #pragma once
 
 #include <fcntl.h>
@@ -27,7 +27,7 @@ using apiserver::Output;
 using apiserver::TestCluster;
 using std::chrono::seconds;
 
-// One kube-controlplane beside the cluster's. Port 0: the log tells which one it is.
+// A kube-controlplane process. Port 0: the log contains the chosen port.
 class Process {
  public:
   Process(const TestCluster& cluster, const std::string& name, const std::vector<std::string>& flags)
@@ -35,7 +35,7 @@ class Process {
                 Joined({"--bind-address=127.0.0.1", "--secure-port=0",
                         "--client-ca-file=" + cluster.pki().ca_file()},
                        flags)) {}
-  // With these flags alone.
+  // With these flags only.
   Process(std::string log, std::vector<std::string> flags) : log_(std::move(log)) {
     flags.insert(flags.begin(), KEELSON_CONTROLPLANE);
     std::vector<char*> argv;
@@ -52,7 +52,7 @@ class Process {
     }
   }
   ~Process() { End(SIGKILL); }
-  // The exit code; -1: by the signal.
+  // Returns the exit code; -1: killed by the signal.
   int End(int signal) {
     if (pid_ < 0) return -1;
     int status = 0;
@@ -61,7 +61,7 @@ class Process {
     return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
   }
   void Pause(bool pause) { kill(pid_, pause ? SIGSTOP : SIGCONT); }
-  // Its exit code when it ends by itself.
+  // Waits for its end; returns the exit code.
   int Wait() {
     int status = 0;
     waitpid(std::exchange(pid_, -1), &status, 0);
@@ -136,7 +136,7 @@ class Roles : public testing::Test {
   std::string Field(const std::string& what, const std::string& path, const std::string& ns) {
     return cluster_->Kubectl({"-n", ns, "get", what, "-o", "jsonpath=" + path}).out;
   }
-  // Until the condition holds, for a while: other processes are asked, there is nothing to wait on.
+  // Polls the condition until it holds or `patience` is over: other processes send no event to wait on.
   static bool Eventually(const std::function<bool()>& condition, seconds patience = seconds(30)) {
     const SteadyTime deadline = SteadyTime::clock::now() + patience;
     while (!condition()) {

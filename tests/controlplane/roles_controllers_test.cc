@@ -1,5 +1,5 @@
-// Controllers as processes of their own: what they do with the rights of their accounts, who of two leads,
-// and their pages.
+// Controllers as separate processes: work with the permissions of their accounts, leader election, and
+// endpoints.
 #include <gmock/gmock.h>
 
 #include "tests/controlplane/roles.h"
@@ -11,7 +11,7 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-// A stream that begins with { is JSON to kubectl.
+// kubectl treats a stream that starts with { as JSON.
 constexpr char kObjects[] = R"(
 ---
 {apiVersion: v1, kind: Namespace, metadata: {name: work}}
@@ -182,7 +182,7 @@ TEST_F(Roles, ControllersWorkWithTheirOwnAccountsAndOneOfTwoLeads) {
     EXPECT_THAT(process->Log(), Not(HasSubstr("forbidden")));
 }
 
-// A node whose kubelet is this test, and what the controllers of addresses, volumes and scale work on.
+// A node whose kubelet is this test, for the controllers of addresses, volumes and scale.
 constexpr char kClaimsAndScale[] = R"(
 ---
 apiVersion: v1
@@ -272,7 +272,7 @@ TEST_F(Roles, ControllersOfAddressesVolumesAndScaleHaveTheRightsTheyNeed) {
   Kubectl({"patch", "volumeattachment", attachment, "--subresource=status", "--type=merge", "-p",
            R"({"status":{"attached":true}})"});
   expect({{"node/n1", "{.status.volumesAttached[*].name}", "", "kubernetes.io/csi/csi.example.com^disk-1"}});
-  // Metrics are asked for with the controller's own rights; nobody has any here.
+  // The controller reads metrics with its own permissions; here it has none.
   EXPECT_TRUE(Eventually([&] {
     return Field("hpa/scaled", "{.status.conditions[?(@.type=='ScalingActive')].reason}", "work") ==
            "FailedGetResourceMetric";

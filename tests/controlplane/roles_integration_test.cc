@@ -1,4 +1,4 @@
-// A scheduler as a process of its own, what an announcing proxy may do, and flags that make no sense.
+// A scheduler as a separate process, the permissions of an announcing proxy, and invalid flags.
 #include <gmock/gmock.h>
 
 #include "lib/http/server/server.h"
@@ -41,7 +41,7 @@ std::string FreePort() {
   return server ? std::to_string((*server)->port()) : "0";
 }
 
-// What asks for most of the node's CPU, with nobody to wait for when it is deleted.
+// A pod that requests most of the node's CPU, with grace period 0.
 std::string Hungry(const std::string& name, const std::string& priority_class = "") {
   return R"(
 ---
@@ -88,7 +88,7 @@ TEST_F(Roles, ASchedulerAlone) {
   Kubectl({"apply", "-f", "-"}, Hungry("high", "high"));
   EXPECT_TRUE(Eventually([&] { return Field("pod/high", "{.spec.nodeName}", "default") == "n1"; }));
   EXPECT_EQ(Field("pods", "{.items[*].metadata.name}", "default"), "high late p");
-  // Events may come after what they tell of.
+  // Events may arrive after the changes that they report.
   const auto events = [&] {
     return Field("events", "{range .items[*]}{.involvedObject.name}: {.reason}: {.message}\n{end}",
                  "default");

@@ -17,8 +17,8 @@ import tempfile
 import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-NODE_IP = "192.168.77.1"  # of the first node
-HOST_IP = "192.168.76.1"  # of the namespace around the nodes, where there are several
+NODE_IP = "192.168.77.1"  # the first node's
+HOST_IP = "192.168.76.1"  # the outer namespace, with several nodes
 
 
 def run(args, check=True, **kwargs):
@@ -29,12 +29,12 @@ def run(args, check=True, **kwargs):
 
 
 def directories(top, pattern):
-    """All below `top`, of cgroups say, whose names match; also while others come and go, which makes pathlib's globs fail."""
+    """Returns the matching directories below `top`. Unlike pathlib's globs it tolerates concurrent changes (cgroups)."""
     return [pathlib.Path(at, name) for at, names, _ in os.walk(top) for name in fnmatch.filter(names, pattern)]
 
 
 def kill(pid):
-    """kill -9, and returns when the process is gone."""
+    """Sends SIGKILL, and returns when the process is gone."""
     process = os.pidfd_open(pid)
     try:
         signal.pidfd_send_signal(process, signal.SIGKILL)
@@ -44,7 +44,7 @@ def kill(pid):
 
 
 class Cluster:
-    """`nodes`: how many, each in namespaces of its own; None: one, which is the namespace around."""
+    """`nodes`: their number, each in its own namespaces; None: a single node in the outer namespace."""
 
     def __init__(self, nodes=None, **settings):
         self.name = f"keelson-e2e-{os.getpid()}"
@@ -81,14 +81,14 @@ class Cluster:
         assert not left, f"./dev down left behind: {sorted(left)}"
 
     def left_behind(self, seconds=20):
-        """The kernel takes a pod's namespace apart, and with it the veth on the node, some time after its last user."""
+        """The kernel removes a pod's namespace, and the veth on the node with it, some time after the last user is gone."""
         end = time.monotonic() + seconds
         while (left := self.traces() - self._before) and time.monotonic() < end:
             time.sleep(0.2)
         return left
 
     def traces(self):
-        """What there is of the cluster on the machine."""
+        """Everything of the cluster on the machine."""
         places = [*directories("/sys/fs/cgroup", f"keelson-{self.id}"), *pathlib.Path("/run/netns").glob(f"keelson-{self.id}-*")]
         mounts = [line.split()[4] for line in pathlib.Path("/proc/self/mountinfo").read_text().splitlines()]
         links = json.loads(run(self.inside(["ip", "-j", "link"])).stdout)
@@ -96,7 +96,7 @@ class Cluster:
         return {*map(str, places), *(m for m in mounts if m.startswith(str(self.dir))), *(link["ifname"] for link in links), *tables}
 
     def inside(self, args):
-        """nsenter and not `ip netns exec`, which remounts /sys and hides the cgroups."""
+        """Uses nsenter, because `ip netns exec` remounts /sys and hides the cgroups."""
         return ["nsenter", f"--net=/run/netns/{self.name}", *map(str, args)]
 
     def dev(self, *args, check=True, **settings):
@@ -110,12 +110,12 @@ class Cluster:
 
     # ---- places ----
     def on_node(self, node, args):
-        """The command in the node's network."""
+        """Runs the command in the node's network."""
         netns = f"keelson-{self.id}-{node}" if self._several else self.name
         return ["nsenter", f"--net=/run/netns/{netns}", *map(str, args)]
 
     def in_pod(self, pod, args):
-        """The command in the pod's network, with the machine's programs."""
+        """Runs a program of the machine in the pod's network."""
         return ["nsenter", f"--net=/proc/{self.pod_processes(pod)[0]}/ns/net", *map(str, args)]
 
     def pod_processes(self, pod):
@@ -142,7 +142,7 @@ class Cluster:
         return run(self.kubectl_args(*args), check=check, env=self.env, input=stdin, timeout=timeout)
 
     def start_kubectl(self, *args, **kwargs):
-        """A kubectl that goes on: the caller ends it."""
+        """Starts a kubectl that keeps running: the caller ends it."""
         self.kubectl_args()
         return subprocess.Popen(self.kubectl_args(*args), env=self.env, text=True, **kwargs)
 
@@ -165,7 +165,7 @@ class Cluster:
         return run(self.on_node(place, command) if place in self.nodes else self.in_pod(place, command)).stdout
 
     def eventually(self, what, condition, seconds=60):
-        """Repeats `condition` until it returns something true; the last failure is in the error."""
+        """Polls `condition` until it returns a true value; the error contains the last failure."""
         end, last = time.monotonic() + seconds, None
         while time.monotonic() < end:
             try:

@@ -1,10 +1,10 @@
-"""What pods use, as kubectl top shows it, and an autoscaler that follows it, on a real cluster."""
+"""Resource usage in kubectl top, and an autoscaler that follows it, on a real cluster."""
 import re
 import unittest
 
 from cluster import Cluster
 
-# Works at its limit until there is a file.
+# Uses its CPU limit until a file exists.
 BURN = """
 apiVersion: apps/v1
 kind: Deployment
@@ -31,7 +31,7 @@ spec:
   - {type: Resource, resource: {name: cpu, target: {type: Utilization, averageUtilization: 50}}}
 """
 
-# Looks often, and believes at once what it sees.
+# Short periods without stabilization.
 FLAGS = ("--metric-resolution 1s --horizontal-pod-autoscaler-sync-period 1s "
          "--horizontal-pod-autoscaler-cpu-initialization-period 0s "
          "--horizontal-pod-autoscaler-downscale-stabilization 3s")

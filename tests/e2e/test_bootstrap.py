@@ -1,4 +1,4 @@
-"""A kubelet that has no more than a bootstrap token joins, and gets both of its certificates from the cluster."""
+"""A kubelet joins with a bootstrap token, and gets both of its certificates from the cluster."""
 import json
 import unittest
 
@@ -39,7 +39,7 @@ class BootstrapTest(unittest.TestCase):
         return [item for item in self.cluster.get("csr")["items"] if item["spec"]["signerName"] == f"kubernetes.io/{signer}"]
 
     def bootstrap_kubeconfig(self):
-        """The admin's, with the token in the place of the certificate."""
+        """The admin's kubeconfig, with the token in place of the certificate."""
         config = json.loads(self.cluster.kubectl("config", "view", "--raw", "-o", "json").stdout)
         config["users"][0]["user"] = {"token": f"{TOKEN_ID}.{TOKEN_SECRET}"}
         path = self.cluster.dir / "bootstrap.kubeconfig"
@@ -64,7 +64,7 @@ class BootstrapTest(unittest.TestCase):
         subject = run(["openssl", "x509", "-in", current, "-noout", "-subject", "-nameopt", "RFC2253"]).stdout
         self.assertRegex(subject, r"CN=system:node:.*,O=system:nodes")
 
-        # Serving certificates are for people to approve; nothing listens before.
+        # Serving certificates need manual approval; the kubelet does not listen before.
         [request] = self.cluster.eventually("a request for a serving certificate", lambda: self.requests("kubelet-serving"))
         self.assertNotIn("conditions", request["status"])
         self.cluster.kubectl("certificate", "approve", request["metadata"]["name"])

@@ -1,4 +1,4 @@
-"""What a user does with kubectl on a fresh cluster, with real containerd, etcd and kubectl."""
+"""kubectl on a fresh cluster, with real containerd, etcd and kubectl."""
 import json
 import os
 import pathlib
@@ -99,7 +99,7 @@ class ClusterTest(unittest.TestCase):
         self.k("wait", "--for=condition=Ready", "--timeout=60s", "pod/toolbox")
 
     def test_api_server_keeps_the_client_library_s_contract(self):
-        """The suite that the fake API server of the unit tests is held to, on the real one."""
+        """Runs the conformance suite of the fake API server on the real one."""
         suite = ROOT / "build" / os.environ.get("KEELSON_PRESET", "release") / "tests/client_server_conformance"
         result = run(self.cluster.inside([suite]), env=dict(os.environ, KEELSON_CONFORMANCE_KUBECONFIG=str(self.cluster.dir / "state/conf/admin.kubeconfig")))
         self.assertRegex(result.stdout, r"\[  PASSED  \] [1-9]")
@@ -120,7 +120,7 @@ class ClusterTest(unittest.TestCase):
 
         self.cluster.eventually("every replica to answer through the ClusterIP", all_seen)
         self.assertIn("hello from", self.cluster.fetch(f"http://{NODE_IP}:{port}/"))
-        # From inside a pod too, also when the answer comes from the pod itself.
+        # Also from inside a pod, and when the pod itself answers.
         name = sorted(pods)[0]
         for _ in range(6):
             self.assertIn("hello from", self.k("exec", name, "--", "wget", "-qO-", f"http://{address}/").stdout)
@@ -192,7 +192,7 @@ class ClusterTest(unittest.TestCase):
         self.assertEqual(sh("cat /var/run/secrets/kubernetes.io/serviceaccount/namespace"), "default")
 
     def test_host_port_and_bandwidth(self):
-        """The pod stays: ./dev down has to find what the plugins made for it."""
+        """The pod stays, so that ./dev down must find what the plugins created for it."""
         self.cluster.apply(LIMITED)
         self.k("wait", "--for=condition=Ready", "--timeout=60s", "pod/limited")
         self.assertEqual(self.cluster.fetch(f"http://{NODE_IP}:8081/"), "limited\n")
@@ -262,7 +262,7 @@ class ClusterTest(unittest.TestCase):
             self.assertIn("hello from", self.cluster.fetch(f"http://127.0.0.1:{port}/", timeout=10))
 
     def websocket(self, path, protocol, *messages, until=None):
-        """The agreed protocol and what the server says to its end, or to a message that contains `until`."""
+        """Returns the negotiated protocol, and the server's output to its end or to a message with `until`."""
         script = ROOT / "tests/e2e/websocket.py"
         url = f"https://{NODE_IP}:6443/api/v1/namespaces/default/{path}"
         client = subprocess.Popen(self.cluster.inside(["timeout", "60", "python3", script, self.cluster.state / "pki", url, protocol, *messages]),
@@ -312,7 +312,7 @@ class ClusterTest(unittest.TestCase):
         for path in (f"pods/{pod}:8080", f"pods/http:{pod}:8080", f"pods/{pod}", "services/web", "services/http:web:80"):
             said = self.k("get", "--raw", f"/api/v1/namespaces/default/{path}/proxy/").stdout
             self.assertIn("hello from", said, path)
-            # Without its slash the path leads there.
+            # Without the trailing slash the path redirects there.
             self.assertIn("hello from", self.k("get", "--raw", f"/api/v1/namespaces/default/{path}/proxy").stdout, path)
         for path, error in (("services/ftp:web:80", 'invalid service request "ftp:web:80"'), ("services/web:81", 'no service port "81" found for service "web"')):
             self.assertIn(error, self.k("get", "--raw", f"/api/v1/namespaces/default/{path}/proxy/", check=False).stderr)

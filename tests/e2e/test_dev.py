@@ -35,7 +35,7 @@ class DevTest(unittest.TestCase):
         before = self.pids()
         self.cluster.dev("stop", "kube-proxy", "2")
         self.assertRegex(self.cluster.dev("status").stdout, r"node2 +kube-proxy +- +stopped")
-        self.cluster.dev("start", "kube-proxy")  # on all nodes: where it runs it is left alone
+        self.cluster.dev("start", "kube-proxy")  # on all nodes; a running one stays
         changed = {key for key, pid in self.pids().items() if pid != before[key]}
         self.assertEqual(changed, {("node2", "kube-proxy")})
 
@@ -56,7 +56,7 @@ class DevTest(unittest.TestCase):
         self.assertEqual(self.cluster.dev("status").stdout.count("kubelet.log"), 3)
 
     def test_another_cluster_beside_it(self):
-        """On the same machine, so without a namespace around it of its own."""
+        """On the same machine, without an outer namespace of its own."""
         settings = dict(KEELSON_DIR=str(self.cluster.dir / "other"), KEELSON_NODE_SUBNET="")
         self.addCleanup(self.cluster.dev, "down", **settings)
         self.cluster.dev("up", "--nodes", "1", **settings)

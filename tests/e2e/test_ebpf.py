@@ -1,4 +1,4 @@
-"""Services in kube-proxy's mode ebpf: at the sockets of pods and the node, while kube-proxy is there and while it is not."""
+"""Services in kube-proxy's mode ebpf: at the sockets of pods and the node, with and without a running kube-proxy."""
 import json
 import os
 import pathlib
@@ -34,7 +34,7 @@ spec: {selector: {app: nobody}, ports: [{port: 80}]}
 
 
 def unified():
-    """Where cgroup2 is mounted."""
+    """The mount point of cgroup2."""
     for line in pathlib.Path("/proc/self/mountinfo").read_text().splitlines():
         if " - cgroup2 " in line:
             return pathlib.Path(line.split()[4])
@@ -44,7 +44,7 @@ def unified():
 class EbpfTest(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        # All that this process starts is below this cgroup: the cluster's pods and nobody else's.
+        # All children of this process are below this cgroup: exactly the cluster's processes.
         root = unified()
         cls.cgroup = root / f"keelson-e2e-{os.getpid()}"
         cls.pins = pathlib.Path(f"/tmp/keelson-e2e-pins-{os.getpid()}")
@@ -73,7 +73,7 @@ class EbpfTest(unittest.TestCase):
         (cls.before / "cgroup.procs").write_text(str(os.getpid()))
         run(["umount", cls.pins], check=False)
         cls.pins.rmdir()
-        for _ in range(100):  # until the last of the cluster has gone
+        for _ in range(100):  # until the cluster's last process is gone
             try:
                 return cls.cgroup.rmdir()
             except OSError:
@@ -81,7 +81,7 @@ class EbpfTest(unittest.TestCase):
         raise AssertionError(f"processes stay in {cls.cgroup}")
 
     def ask(self, place, address, port=80):
-        """Who answers, in the network of a pod or (None) of the node."""
+        """Returns who answers in the network of a pod, or of the node (None)."""
         where = self.cluster.on_node("node1", []) if place is None else self.cluster.in_pod(place, [])
         return run([*where, "curl", "-s", "-S", "-m", "3", f"http://{address}:{port}/who"], check=False)
 
@@ -94,7 +94,7 @@ class EbpfTest(unittest.TestCase):
         return got
 
     def tracked(self):
-        """Connections to the Service that the node has had to translate."""
+        """Connections to the Service that the node translated."""
         return [line for line in run(self.cluster.on_node("node1", ["cat", "/proc/net/nf_conntrack"]), check=False).stdout.splitlines()
                 if f"dst={self.address} " in line]
 
@@ -103,7 +103,7 @@ class EbpfTest(unittest.TestCase):
         for place in ("web-1", "web-2", None):
             self.assertEqual(self.answers(place, self.address), {"web-1", "web-2"}, place)
         self.assertEqual(self.tracked(), [])
-        # Who is elsewhere meets rules.
+        # Other clients depend on the rules.
         node = self.cluster.env["KEELSON_NODE_IP"]
         self.assertEqual(self.answers(None, node, 30080), {"web-1", "web-2"})
         empty = self.cluster.jsonpath(".spec.clusterIP", "service", "empty")

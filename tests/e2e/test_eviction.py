@@ -9,7 +9,7 @@ from cluster import Cluster, run
 
 IMAGE = "localhost/busybox:1"
 DISK = "--eviction-hard nodefs.available<64Mi --eviction-pressure-transition-period 5s"
-# No machine has so much free: it is crossed for as long as the kubelet runs with it.
+# More than any machine has free, so the threshold is met while the kubelet runs with it.
 MEMORY = "--eviction-hard memory.available<99% --eviction-pressure-transition-period 5s"
 TAINT = "node.kubernetes.io/{}-pressure"
 
@@ -36,7 +36,7 @@ class EvictionTest(unittest.TestCase):
         self.cluster.kubectl("wait", "--for=condition=Ready", "--timeout=60s", f"pod/{name}")
 
     def evicted(self, name):
-        """The pod's status, once it is evicted."""
+        """Waits for the eviction; returns the pod's status."""
         def look():
             status = self.cluster.get("pod", name)["status"]
             return status if status.get("reason") == "Evicted" else None
@@ -46,7 +46,7 @@ class EvictionTest(unittest.TestCase):
         return status
 
     def node(self, kind):
-        """Whether the node says that it is under pressure, and whether others are kept away for it."""
+        """Whether the node reports pressure, and whether it is tainted."""
         node = self.cluster.get("node", "node1")
         condition = next(c for c in node["status"]["conditions"] if c["type"].lower() == f"{kind}pressure")
         taints = [taint["key"] for taint in node["spec"].get("taints", [])]
@@ -71,7 +71,7 @@ class EvictionTest(unittest.TestCase):
         self.await_node("disk", "True", "KubeletHasDiskPressure", True)
         events = self.cluster.get("events", "--field-selector", "involvedObject.name=node1,reason=EvictionThresholdMet")["items"]
         self.assertIn("Attempting to reclaim ephemeral-storage", [event["message"] for event in events])
-        # What is over has no volumes: the node recovers though the pod is still there to be looked at.
+        # Evicted pods have no volumes: the node recovers although the Pod object remains.
         self.await_node("disk", "False", "KubeletHasNoDiskPressure", False)
         self.cluster.apply(pod("next"))
         self.ready("next")
@@ -87,7 +87,7 @@ class EvictionTest(unittest.TestCase):
         self.assertRegex(message, r"^The node was low on resource: memory\. Threshold quantity: \d+(Ki|Mi)?, available: \d+Ki\. "
                                   r"Container main was using \d+Ki, request is 0, has larger consumption of memory\. $")
         self.await_node("memory", "True", "KubeletHasInsufficientMemory", True)
-        # Whoever asks for nothing is turned away, also where nothing kept it from being sent.
+        # BestEffort pods are rejected, even if they tolerate the taint.
         self.cluster.apply(pod("late", nodeName="node1"))
         late = self.cluster.eventually("the refusal", lambda: self.cluster.get("pod", "late")["status"].get("message"))
         self.assertEqual(late, "Pod was rejected: The node had condition: [MemoryPressure]. ")

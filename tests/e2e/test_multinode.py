@@ -1,4 +1,4 @@
-"""Two nodes: traffic between them, one of them lost, all daemons restarted under traffic."""
+"""Two nodes: traffic between them, loss of a node, and restarts of all daemons under traffic."""
 import contextlib
 import json
 import pathlib
@@ -10,11 +10,11 @@ import unittest
 
 from cluster import HOST_IP, Cluster, run
 
-GRACE = 10  # seconds of silence after which a node is lost
+GRACE = 10  # seconds without a heartbeat until a node is lost
 NODE_IPS = {"node1": "192.168.77.1", "node2": "192.168.77.2"}
 
-# One pod a node that says over HTTP who it is and who asked, and echoes lines on port 7000. It stays on its node,
-# come what may.
+# One pod per node that reports over HTTP its name and the client, and echoes lines on port 7000. It tolerates all
+# taints.
 PINNED = r"""
 apiVersion: v1
 kind: Pod
@@ -58,7 +58,7 @@ spec:
   - {name: echo, port: 7, targetPort: 7000}
 ---
 """
-# Leaves a lost node two seconds after it is found to be lost.
+# Evicted from a lost node after two seconds.
 MOBILE = """
 apiVersion: apps/v1
 kind: Deployment
@@ -86,7 +86,7 @@ spec: {minAvailable: MIN, selector: {matchLabels: {app: mobile}}}
 """
 
 
-# On the node's network; makes a mount that the node and the other pod are to see.
+# On the host network; creates a mount that the node and the other pod must see.
 GIVER = r"""
 apiVersion: v1
 kind: Pod
@@ -140,15 +140,15 @@ class MultiNodeTest(unittest.TestCase):
         cls.node_port = {port["name"]: port["nodePort"] for port in service["ports"]}
 
     def setUp(self):
-        """Pods that may move are on both nodes, whatever the test before has done."""
+        """Spreads the movable pods over both nodes, whatever the previous test did."""
         self.k("rollout", "status", "deployment/mobile", "--timeout=60s")
         if not all(self.pods_on(node, "mobile") for node in self.cluster.nodes):
             self.k("rollout", "restart", "deployment/mobile")
             self.k("rollout", "status", "deployment/mobile", "--timeout=60s")
 
-    # ---- what is asked ----
+    # ---- requests ----
     def who(self, place, url, word=""):
-        """Who answers, and as whom it saw the client."""
+        """Returns who answers, and which client address it saw."""
         name, seen = self.cluster.fetch_from(place, f"{url}/cgi-bin/who?{word}").split()
         return name, seen.removeprefix("[::ffff:").removeprefix("::ffff:").rstrip("]")
 
@@ -176,7 +176,7 @@ class MultiNodeTest(unittest.TestCase):
 
     # ---- traffic ----
     def assert_traffic_flows(self):
-        """Between pods of different nodes, and from everywhere to the Service in all its forms."""
+        """Between pods on different nodes, and from everywhere to the Service in all its forms."""
         for here, there in (("node1", "node2"), ("node2", "node1")):
             name, seen = self.who(f"on-{here}", f"http://{self.pod_ip[there]}:8080")
             self.assertEqual((name, seen), (f"on-{there}", self.pod_ip[here]), "pods see each other's own address")
@@ -188,26 +188,26 @@ class MultiNodeTest(unittest.TestCase):
 
     def test_traffic_between_nodes(self):
         self.assert_traffic_flows()
-        # From outside the cluster, too: the machine that the nodes are on.
+        # Also from outside the cluster: the machine around the nodes.
         for node, address in NODE_IPS.items():
             self.assertIn("on-node", self.cluster.fetch(f"http://{address}:{self.node_port['http']}/cgi-bin/who"))
             self.assertIn(f"on-{node}", self.cluster.fetch(f"http://{address}:8081/cgi-bin/who"))
             for place in (*self.cluster.nodes, "on-node1", "on-node2"):
                 self.assertEqual(self.who(place, f"http://{address}:8081")[0], f"on-{node}")
-        # Who leaves the cluster is seen under its node's address.
+        # Traffic that leaves the cluster has the node's address.
         with subprocess.Popen(self.cluster.inside(["python3", "-c", PEER_NAME, HOST_IP]), stdout=subprocess.PIPE, text=True) as server:
             self.assertEqual(server.stdout.readline(), "listening\n")
             run(self.cluster.in_pod("on-node2", ["curl", "-fsS", "-m", "5", f"http://{HOST_IP}:8000/"]))
             self.assertEqual(server.stdout.readline().strip(), NODE_IPS["node2"])
 
-    # ---- what pods have of their node ----
+    # ---- host access of pods ----
     def test_pods_share_their_nodes_name_and_mounts(self):
         shared = self.cluster.state / "nodes/node2/shared"
 
         def in_pod(pod, *command):
             return self.k("exec", pod, "--", *command, check=False).stdout.strip()
 
-        for pod, manifest in (("taker", TAKER), ("giver", GIVER)):  # the mount comes when the taker is there
+        for pod, manifest in (("taker", TAKER), ("giver", GIVER)):  # the mount appears after the taker has started
             self.cluster.apply(manifest.replace("NODE", "node2").replace("SHARED", str(shared)))
             self.addCleanup(self.k, "delete", "pod", pod, "--wait")
             self.k("wait", "--for=condition=Ready", "--timeout=60s", f"pod/{pod}")
@@ -232,7 +232,7 @@ class MultiNodeTest(unittest.TestCase):
                 forward.stdout.close()
 
     def devices(self):
-        """What each node sends to the other one's pod through."""
+        """The device of each node's route to the other one's pod."""
         found = []
         for here, there in (("node1", "node2"), ("node2", "node1")):
             route = run(self.cluster.on_node(here, ["ip", "-j", "route", "get", self.pod_ip[there]]))
@@ -257,7 +257,7 @@ class MultiNodeTest(unittest.TestCase):
         self.assert_traffic_flows()
 
     def wire(self):
-        """What passes node1's link while one pod says a word to the other: how many ESP packets, and who saw the word."""
+        """Captures node1's link while one pod sends a word to the other: the number of ESP packets, and where the word was visible."""
         link = f"kn{self.cluster.id}n1"
         with subprocess.Popen(self.cluster.inside(["python3", "-c", CAPTURE, link, "open-sesame"]), stdin=subprocess.PIPE,
                               stdout=subprocess.PIPE, text=True) as capture:
@@ -282,7 +282,7 @@ class MultiNodeTest(unittest.TestCase):
 
     # ---- a node is lost ----
     def lose(self, node, how):
-        """Takes the node away and sees the cluster get over it. Returns the pods that had to leave."""
+        """Removes the node, and checks that the cluster recovers. Returns the evicted pods."""
         leaving = self.pods_on(node, "mobile")
         self.assertTrue(leaving)
         self.addCleanup(self.cluster.dev, "up")
@@ -299,9 +299,9 @@ class MultiNodeTest(unittest.TestCase):
         other = next(n for n in self.cluster.nodes if n != node)
         here = {p["metadata"]["name"] for p in self.pods_on(other, "mobile")}
         self.assertEqual(len(here), 4)
-        # Nobody is there to say that they have ended: they stay until the node is back.
+        # No kubelet confirms their end: they stay until the node is back.
         self.assertEqual({p["metadata"]["name"] for p in self.pods_on(node, "mobile")}, names)
-        # The Service leads to the node that is left.
+        # The Service uses the remaining node.
         for _ in range(10):
             self.assertEqual(self.who(other, f"http://{self.cluster_ip}")[0], f"on-{other}")
         self.assertEqual(self.node(other), ("True", set()))
@@ -326,7 +326,7 @@ class MultiNodeTest(unittest.TestCase):
     def test_node_cut_off(self):
         before = self.container("on-node2")
         leaving = self.lose("node2", "cut")
-        # Nobody can tell its pods to end, so they go on, and reach each other.
+        # Nothing can stop its pods, so they continue, and reach each other.
         processes = {p["metadata"]["name"]: self.cluster.pod_processes(p) for p in leaving}
         self.assertTrue(all(processes.values()), processes)
         pinned = self.cluster.get("pod", "on-node2")
@@ -377,7 +377,7 @@ class MultiNodeTest(unittest.TestCase):
     # ---- daemons restart ----
     @contextlib.contextmanager
     def traffic(self):
-        """Each pod talks to the other one, to the Service, and to the other node's port; nothing may fail meanwhile."""
+        """Each pod talks to the other one, to the Service, and to the other node's port; no request may fail."""
         clients = {}
         for here, there in (("node1", "node2"), ("node2", "node1")):
             targets = [f"{self.pod_ip[there]}:7000", f"{self.cluster_ip}:7", f"{NODE_IPS[there]}:{self.node_port['echo']}"]
@@ -408,7 +408,7 @@ class MultiNodeTest(unittest.TestCase):
                 for daemon in ("kube-cni", "kube-proxy", "kubelet", "containerd"):
                     self.kill_and_start(daemon, node)
             self.kill_and_start("kube-controlplane", "node1")
-            # It all works together again: a change is carried out on both nodes.
+            # Everything works again: a change takes effect on both nodes.
             self.k("rollout", "restart", "deployment/mobile")
             self.k("rollout", "status", "deployment/mobile", "--timeout=60s")
 
@@ -421,7 +421,7 @@ class MultiNodeTest(unittest.TestCase):
                 self.kill_and_start("kube-cni", node, **settings)
 
 
-# Says whose connection it has taken.
+# Reports the peer of each accepted connection.
 PEER_NAME = """
 import http.server, sys
 class Handler(http.server.BaseHTTPRequestHandler):

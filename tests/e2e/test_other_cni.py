@@ -1,5 +1,5 @@
-"""Other CNI plugins in place of ours: the reference ones, from Debian's package. One node has its pods on a bridge,
-the other point to point."""
+"""The reference CNI plugins from Debian's package instead of ours. One node has its pods on a bridge, the other uses
+point-to-point links."""
 import json
 import os
 import unittest
@@ -38,7 +38,7 @@ spec:
 
 
 def configuration(plugin, pod_cidr, data_dir):
-    """Addresses, as containers' interfaces, from the node's range; port mappings as the runtime asks for them."""
+    """Addresses from the node's range on the containers' interfaces; port mappings."""
     ipam = {"type": "host-local", "dataDir": str(data_dir), "ranges": [[{"subnet": pod_cidr}]], "routes": [{"dst": "0.0.0.0/0"}]}
     interface = {"type": plugin, "ipam": ipam}
     if plugin == "bridge":
@@ -90,7 +90,7 @@ class OtherCniTest(unittest.TestCase):
                 self.assertEqual(self.answers(place, f"http://{ip}:{HOST_PORT}/"), f"on-{node}")
 
     def test_a_pod_gives_back_what_it_had(self):
-        """DEL reaches the plugins: the address can be had again and the host port is free."""
+        """DEL reaches the plugins: the address is released and the host port is free."""
         for node in self.cluster.nodes:
             name = f"passing-{node}"
             self.cluster.apply(POD.replace("on-NODE", name).replace("NODE", node).replace("8081", "8082").replace("app: web", "app: passing"))

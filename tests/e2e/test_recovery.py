@@ -4,7 +4,7 @@ import unittest
 
 from cluster import Cluster, kill, run
 
-# Says one line a request on one long connection, so that a break shows.
+# Answers each request with a line on one long connection, so that a break is visible.
 ECHO = """
 apiVersion: apps/v1
 kind: Deployment
@@ -65,7 +65,7 @@ class RecoveryTest(unittest.TestCase):
         self.assertEqual(self.client.stdout.readline(), text + "\n", "the established connection broke")
 
     def containers(self):
-        """Every container with its id and restart count: the same before and after, or something restarted."""
+        """Every container with its ID and restart count, to detect restarts."""
         return {(p["metadata"]["name"], s["containerID"], s["restartCount"])
                 for p in self.cluster.get("pods", "-A")["items"] for s in p["status"].get("containerStatuses", [])}
 
@@ -82,7 +82,7 @@ class RecoveryTest(unittest.TestCase):
         self.cluster.dev("up")
         self.cluster.eventually(f"{daemon} to be healthy", lambda: "unhealthy" not in self.cluster.dev("status").stdout)
         self.say(f"after {daemon}")
-        # Converges: a change made now is carried out by every part.
+        # The cluster converges: a change takes effect everywhere.
         name = f"after-{daemon}"
         self.cluster.kubectl("create", "deployment", name, "--image=registry.k8s.io/pause:3.10")
         self.cluster.kubectl("rollout", "status", f"deployment/{name}", "--timeout=90s")

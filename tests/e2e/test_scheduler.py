@@ -1,4 +1,4 @@
-"""Two nodes: pods that wait for their gates, that are spread, that make room by preemption; and what nodectl says of it."""
+"""Two nodes: scheduling gates, topology spread, preemption; and nodectl's explanation."""
 import json
 import os
 import pathlib
@@ -65,7 +65,7 @@ class Scheduler(unittest.TestCase):
     def test_gates_hold_a_pod_back(self):
         self.cluster.apply(pod("gated", gates="[{name: example.com/wait}]"))
         self.cluster.eventually("the gate shows", lambda: self.condition("gated").get("reason") == "SchedulingGated")
-        # What comes later does not wait for it.
+        # Later pods do not wait for it.
         self.cluster.apply(pod("free"))
         self.node_of("free")
         self.assertEqual(self.cluster.jsonpath(".spec.nodeName", "pod", "gated"), "")
@@ -86,7 +86,7 @@ class Scheduler(unittest.TestCase):
         self.cluster.apply(pod("low-1", cpu=most) + pod("low-2", cpu=most))
         self.assertEqual({self.node_of("low-1"), self.node_of("low-2")}, {"node1", "node2"})
 
-        # One of no higher priority waits, and it is said why.
+        # A pod without higher priority waits, and the reason is reported.
         self.cluster.apply(pod("late", cpu=most))
         message = self.cluster.eventually("late is unschedulable", lambda: self.condition("late").get("message"))
         self.assertEqual(message, "0/2 nodes are available: 2 Insufficient cpu. preemption: 0/2 nodes are available: "

@@ -1,5 +1,4 @@
-"""Services on two nodes: by name, from pods with either libc and by every kind of question; and what `nodectl trace`
-says of the way there."""
+"""Services on two nodes: DNS from pods with either libc, every kind of DNS query; and the output of `nodectl trace`."""
 import itertools
 import json
 import pathlib
@@ -14,12 +13,12 @@ from cluster import ROOT, Cluster, run
 
 HERE = pathlib.Path(__file__).parent
 DNS = "10.96.0.10"
-OUTSIDE = "192.168.77.254"  # the machine that the nodes are on
-POOL = "192.168.77.200-192.168.77.209"  # of load balancer addresses, on the nodes' link
+OUTSIDE = "192.168.77.254"  # the machine around the nodes
+POOL = "192.168.77.200-192.168.77.209"  # load balancer addresses on the nodes' link
 ZONE = "default.svc.cluster.local"
 LIBCS = {"glibc": ["/tools/ld.so", "--library-path", "/tools", "/tools/resolve-glibc"], "musl": ["/tools/resolve-musl"]}
 
-# One pod a node, HOSTNAME.db.
+# One pod per node, HOSTNAME.db.
 PODS = """
 apiVersion: v1
 kind: Pod
@@ -73,7 +72,7 @@ spec: {clusterIP: None, ports: [{name: http, port: 80}]}
 
 
 def many_endpoints(count):
-    """More than a UDP packet holds."""
+    """More than fits into a UDP packet."""
     return json.dumps({
         "apiVersion": "discovery.k8s.io/v1", "kind": "EndpointSlice", "addressType": "IPv4",
         "metadata": {"name": "many-1", "labels": {"kubernetes.io/service-name": "many"}},
@@ -82,7 +81,7 @@ def many_endpoints(count):
 
 
 def make_tools(directory):
-    """A program that resolves names, with each libc; the glibc one brings its libraries."""
+    """Builds a resolver program with each libc; the glibc one includes its libraries."""
     directory.mkdir()
     run(["musl-gcc", "-static", "-O1", "-o", directory / "resolve-musl", HERE / "resolve.c"])
     run(["gcc", "-O1", "-o", directory / "resolve-glibc", HERE / "resolve.c"])
@@ -127,7 +126,7 @@ class ServicesTest(unittest.TestCase):
 
     # ---- names from pods ----
     def resolve(self, pod, libc, *names):
-        """What each name stands for: addresses, or the resolver's error."""
+        """The addresses of each name, or the resolver's error."""
         result = self.cluster.kubectl("exec", pod, "--", *LIBCS[libc], *names, check=False)
         return result.stdout.splitlines()
 
@@ -142,7 +141,7 @@ class ServicesTest(unittest.TestCase):
             "kube-dns.kube-system": DNS}
         for pod in self.pods:
             for libc in LIBCS:
-                # One exec: the last endpoints may be a moment late on a node.
+                # A single exec, because the last endpoints may reach a node late.
                 self.cluster.eventually(f"all names in {pod} with {libc}",
                                         lambda: dict(zip(wanted, self.resolve(pod, libc, *wanted))) == wanted or
                                         self.fail(self.resolve(pod, libc, *wanted)), 30)
@@ -155,7 +154,7 @@ class ServicesTest(unittest.TestCase):
         self.assertIn(f"search {ZONE} svc.cluster.local cluster.local", text)
         self.assertEqual(self.cluster.jsonpath(".spec.clusterIP", "-n", "kube-system", "service", "kube-dns"), DNS)
 
-    # ---- questions of every kind ----
+    # ---- every kind of query ----
     def ask(self, name, kind="A", *options, node="node2", check=True):
         printed = run(self.cluster.on_node(node, ["kdig", f"@{DNS}", name, kind, "+timeout=2", "+retry=2", *options]), check=check).stdout
         out = types.SimpleNamespace(text=printed, status="", flags=[], answer=[], authority=[], additional=[])
@@ -210,11 +209,11 @@ class ServicesTest(unittest.TestCase):
         cut = self.ask(f"many.{ZONE}.", "A", "+notcp", "+ignore", "+noedns")
         self.assertIn("tc", cut.flags)
         self.assertLess(len(cut.answer), 60)
-        whole = self.ask(f"many.{ZONE}.", "A")  # asks again over TCP
+        whole = self.ask(f"many.{ZONE}.", "A")  # retries over TCP
         self.assertNotIn("tc", whole.flags)
         self.assertEqual(len(whole.answer), 60)
 
-    # ---- names of others ----
+    # ---- external names ----
     def test_others_answers_when_they_do_not(self):
         first = self.ask("www.example.com.", node="node1")
         self.assertEqual(first.answer[0].split()[-1], "192.0.2.80")
@@ -224,7 +223,7 @@ class ServicesTest(unittest.TestCase):
         self.addCleanup(lambda: self.cluster.eventually("the server to be asked again", lambda: self.ask(
             "www.nowhere.example.", node="node1", check=False).status == "NXDOMAIN", 30))
         self.addCleanup(lambda: setattr(type(self), "upstream", self.start_server(53, "www.example.com=192.0.2.80")))
-        # What was known is said for a while longer; what was not cannot be.
+        # Cached answers are served stale for a while; others fail.
         stale = self.cluster.eventually("a stale answer", lambda: next(
             iter(a for a in self.ask("www.example.com.", "A", "+timeout=7", node="node1").answer if " 30 IN A " in a), None), 40)
         self.assertTrue(stale.endswith("192.0.2.80"))
@@ -232,13 +231,13 @@ class ServicesTest(unittest.TestCase):
         self.assertEqual(self.ask(f"web.{ZONE}.", node="node1").status, "NOERROR")
 
     def test_a_server_that_leads_back(self):
-        """What loop.example's server knows it has from node1."""
+        """The queries that loop.example's server received from node1."""
         run(self.cluster.inside(["ip", "route", "add", DNS, "via", "192.168.77.1"]))
         relay = self.start_server(5354, f"relay={DNS}")
         self.addCleanup(relay.communicate)
         self.cluster.dev("stop", "kube-proxy", "1")
         log = self.cluster.state / "nodes/node1/log/kube-proxy.log"
-        before = len(log.read_text())  # the one that has been stopped may have found it as well
+        before = len(log.read_text())  # the stopped one may have logged it, too
         self.cluster.dev("start", "kube-proxy", "1")
         self.cluster.eventually("the loop to be found", lambda: "come back" in log.read_text()[before:], 20)
         begin = time.monotonic()
@@ -309,11 +308,11 @@ class ServicesTest(unittest.TestCase):
         self.assertIn('coredns_dns_responses_total{plugin="kubernetes",rcode="NOERROR"', metrics)
 
     def test_how_long_changes_take(self):
-        """From what made the endpoints change, as the controller noted it, to the kernel."""
+        """The latency from the trigger of an endpoints change, as the controller recorded it, to the kernel."""
         numbers = itertools.count()
 
         def measured():
-            """The page's count, once it has grown by a Service with endpoints."""
+            """The metric's count, after it has grown by a Service with endpoints."""
             self.cluster.apply(json.dumps({"apiVersion": "v1", "kind": "Service", "metadata": {"name": f"fresh-{next(numbers)}"},
                                            "spec": {"selector": {"app": "web"}, "ports": [{"port": 80}]}}))
             page = self.cluster.fetch_from("node2", "http://127.0.0.1:10249/metrics")
@@ -321,7 +320,7 @@ class ServicesTest(unittest.TestCase):
             count, total = (float(re.search(name % what, page).group(1)) for what in ("count", "sum"))
             return count and total / count
 
-        # Times that Services carry have whole seconds.
+        # Timestamps in annotations have whole seconds.
         self.assertLess(self.cluster.eventually("a change to be measured", measured, 20), 10)
 
     # ---- a whole application ----
@@ -335,7 +334,7 @@ class ServicesTest(unittest.TestCase):
         pages = [f"http://192.168.77.{i + 1}:{port}/cgi-bin/guestbook" for i in range(2)]
         for i, page in enumerate(pages):
             self.cluster.eventually("an entry to be taken", lambda: f"word-{i}" in self.cluster.fetch(f"{page}?word-{i}"))
-        for _ in range(5):  # whichever pods are met
+        for _ in range(5):  # several pods may answer
             for page in pages:
                 self.cluster.eventually("both entries to be read", lambda: {"word-0", "word-1"} <= set(self.cluster.fetch(page).split()))
 
@@ -369,7 +368,7 @@ spec: {type: LoadBalancer, selector: {app: web}, ports: [{port: 80, targetPort: 
         self.cluster.eventually("the other node to tell that it has the address", lambda: learned() == mac(heir), 30)
         self.assertTrue(self.cluster.fetch(page).startswith("host-"))
 
-    # ---- where packets go ----
+    # ---- packet traces ----
     def trace(self, service, *arguments, node="node1"):
         program = pathlib.Path(self.cluster.env.get("KEELSON_BIN") or ROOT / "build" / self.cluster.env.get("KEELSON_PRESET", "release") / "bin")
         if not (program / "nodectl").exists():

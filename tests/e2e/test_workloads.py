@@ -62,7 +62,7 @@ spec:
         readinessProbe: {httpGet: {port: 8080, path: /index.html}, periodSeconds: 1}
 """
 
-# Volumes made beforehand: claims of a class without a provisioner find them.
+# Pre-provisioned volumes, for claims of a class without a provisioner.
 VOLUME = """
 apiVersion: v1
 kind: PersistentVolume
@@ -135,7 +135,7 @@ class WorkloadsTest(unittest.TestCase):
         cls.cluster = Cluster()
         cls.addClassCleanup(cls.cluster.down)
         cls.cluster.up()
-        for manifest in (JOB, CRON, SET):  # they work side by side while each is looked at
+        for manifest in (JOB, CRON, SET):  # all run while each is checked
             cls.cluster.apply(manifest)
 
     def test_an_indexed_job(self):
@@ -180,7 +180,7 @@ class WorkloadsTest(unittest.TestCase):
         self.cluster.eventually("the highest to go", lambda: sorted(pods()) == ["peer-0"])
 
     def make_volumes(self):
-        """Two directories, a local volume that only its node has, and a larger one for the scheduler to choose."""
+        """Two hostPath volumes, a local volume of one node, and a larger one for the scheduler to choose."""
         sources = []
         for number in range(4):
             path = self.cluster.dir / f"disk-{number}"
@@ -196,7 +196,7 @@ class WorkloadsTest(unittest.TestCase):
     def test_claims_and_volumes(self):
         volumes = lambda: {v["metadata"]["name"]: v for v in self.cluster.get("pv")["items"]}
         self.cluster.apply(KEEPERS + "---" + SCRATCH)
-        self.make_volumes()  # after the claims: who waits is found
+        self.make_volumes()  # after the claims, which must be found again
         self.cluster.kubectl("rollout", "status", "statefulset/keeper", "--timeout=60s", timeout=70)
         self.cluster.kubectl("wait", "--for=condition=Ready", "--timeout=60s", "pod/scratch", timeout=70)
         claims = {c["metadata"]["name"]: c for c in self.cluster.get("pvc")["items"]}
@@ -207,7 +207,7 @@ class WorkloadsTest(unittest.TestCase):
         self.assertEqual(claims["scratch-space"]["status"]["capacity"], {"storage": "5Gi"})
         self.assertEqual(volumes()["disk-2"]["status"]["phase"], "Available")
 
-        # A replica's successor finds what it wrote.
+        # A replica's successor finds its data.
         self.cluster.kubectl("delete", "pod", "keeper-0", "--grace-period=1")
         self.cluster.kubectl("rollout", "status", "statefulset/keeper", "--timeout=60s", timeout=70)
         self.cluster.kubectl("wait", "--for=condition=Ready", "--timeout=60s", "pod/keeper-0", timeout=70)

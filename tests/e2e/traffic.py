@@ -50,7 +50,7 @@ def note(kind, address, started, error=None):
 
 
 def hold(address):
-    """The first answer on a connection shows that it stands: from then on any error is a break."""
+    """After the first answer on a connection any error counts as a break."""
     connection = None
     while not stop.is_set():
         started = time.monotonic()

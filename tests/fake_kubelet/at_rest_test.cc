@@ -1,5 +1,5 @@
-// Where nothing changes, nothing is written: but for Leases, no request of any controller, of the scheduler
-// or of the API server's own loops reaches etcd.
+// An idle cluster writes nothing: except for Leases, no request of controllers, scheduler or API server
+// reaches etcd.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -12,7 +12,7 @@ namespace {
 
 using std::chrono::seconds;
 
-// A stream that begins with { is JSON to kubectl.
+// kubectl treats a stream that starts with { as JSON.
 constexpr char kObjects[] = R"(
 ---
 apiVersion: apps/v1
@@ -80,7 +80,7 @@ TEST(AtRest, NothingIsWrittenButLeases) {
   if (std::string missing = apiserver::TestCluster::Missing(); !missing.empty()) GTEST_SKIP() << missing;
   Options options;
   options.nodes = 3;
-  // As where there are several: the Leases of the roles are renewed, too.
+  // As with several processes: the roles' Leases are renewed, too.
   ControlPlane plane({"--leader-elect=true", "--allocate-node-cidrs=true", "--cluster-cidr=10.244.0.0/16"},
                      options);
   auto kubectl = [&](std::vector<std::string> arguments, const std::string& input = "") {
@@ -93,7 +93,7 @@ TEST(AtRest, NothingIsWrittenButLeases) {
     kubectl({"rollout", "status", set, "--timeout=60s"});
   kubectl({"wait", "--for=condition=Complete", "job/once", "--timeout=60s"});
 
-  // Time is what is tested here: first until it is quiet, then as long as every loop's period but the rarest.
+  // This test is about time: waits until the cluster is idle, then for all loop periods except the rarest.
   ControlPlane::Writes before = plane.CountWrites();
   for (int i = 0; i < 20; ++i) {
     std::this_thread::sleep_for(seconds(2));

@@ -1,4 +1,4 @@
-// A whole control plane with an etcd of its own, nodes that cost nothing, and what it has written and used.
+// A control plane with its own etcd and fake nodes; counts writes and resource usage.
 #pragma once
 
 #include <map>
@@ -15,14 +15,14 @@ namespace keelson::fake_kubelet {
 
 class ControlPlane {
  public:
-  // `flags` go to kube-controlplane. Returns when all nodes are Ready.
+  // Appends `flags` to kube-controlplane's. Returns when all nodes are Ready.
   ControlPlane(const std::vector<std::string>& flags, const Options& options);
   ~ControlPlane();
 
-  // Writes that it has answered with success so far, by "POST pods" or "PUT pods/status"; Leases apart.
+  // Successful writes so far, by "POST pods" or "PUT pods/status"; excludes Leases.
   using Writes = std::map<std::string, int64_t>;
   Writes CountWrites();
-  static Writes Difference(const Writes& after, const Writes& before);  // without what is equal
+  static Writes Difference(const Writes& after, const Writes& before);  // only those that differ
   static int64_t Sum(const Writes& writes);
 
   double CpuSeconds() const;      // of the control plane

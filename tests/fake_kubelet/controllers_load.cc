@@ -1,7 +1,7 @@
-// What controllers, scheduler and API server take for many objects, with nodes that cost nothing: Deployments
-// until all pods are Ready, a rest, a rolling update, the end of a full namespace. A line a measurement:
+// The cost of many objects for controllers, scheduler and API server, with fake nodes: Deployments until all
+// pods are Ready, a rest, a rolling update, deletion of a full namespace. One line per measurement:
 //   NAME COUNT SECONDS PER_SECOND WRITES_EACH CONTROL_PLANE_CPU_MS_EACH ETCD_CPU_MS_EACH RESIDENT_MB
-// and below it the writes, by verb and resource.
+// followed by the writes, by verb and resource.
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -43,7 +43,7 @@ appsv1::Deployment DeploymentOf(const std::string& ns, const std::string& name, 
   return out;
 }
 
-// Counts the pods that a condition holds for, as a watch shows them.
+// Counts the pods with a condition, from a watch.
 class PodCount {
  public:
   PodCount(const client::RestClient& api, const std::string& ns,
@@ -166,7 +166,7 @@ class Load {
         });
   }
 
-  // Events are sent one after another, behind the rest. False after two minutes.
+  // Events are sent one by one after other requests. Returns false after two minutes.
   bool AwaitQuiet() {
     const auto begin = steady_clock::now();
     auto writes = plane_.CountWrites(), first = writes;

@@ -16,7 +16,7 @@ namespace {
 constexpr char kLeaseNamespace[] = "kube-node-lease";
 constexpr int kLeaseSeconds = 40;
 
-// In 10.0.0.0/8, which is large enough that none comes twice while it is in use.
+// Allocated from 10.0.0.0/8, which is large enough to avoid reuse.
 std::string Address(uint32_t number) {
   number %= 0xfffffe;
   ++number;
@@ -181,7 +181,7 @@ Result<client::Requeue> FakeKubelets::Reconcile(const std::string& key, std::sto
   const metav1::ObjectMeta& meta = pod->metadata();
   const WallTime now = clock_.Now();
   auto gone_is_fine = [](const Result<>& result) -> Result<client::Requeue> {
-    // Changed meanwhile: the change brings the pod here again.
+    // Changed meanwhile: the update event enqueues the pod again.
     if (result || result.error().Is(Code::kNotFound) || result.error().Is(Code::kConflict))
       return client::Requeue{};
     return result.error();

@@ -1,6 +1,6 @@
-// Nodes without machines: each has a Node and a Lease, and the pods that are bound to it become Running and
-// Ready, end if their Job wants them to, and go when they are deleted; nothing runs. For tests and benchmarks
-// of what has to do with many pods: an API server, its scheduler and controllers cannot tell the difference.
+// Nodes without machines (as kubemark's hollow nodes): each has a Node and a Lease; its pods become Running
+// and Ready, end when their Job expects it, and are removed when deleted. Nothing runs. For tests and
+// benchmarks with many pods: API server, scheduler and controllers see no difference.
 #pragma once
 
 #include <atomic>
@@ -22,12 +22,12 @@ namespace keelson::fake_kubelet {
 
 struct Options {
   int nodes = 10;
-  std::string prefix = "fake-";  // of their names, before a number
+  std::string prefix = "fake-";  // prefix of node names, before a number
   std::string cpu = "1000", memory = "4000Gi", pods = "100000";
   std::map<std::string, std::string> labels = {{"type", "fake"}};
-  std::string taint;  // key:effect on each node, so that nothing goes there that does not mean to
-  std::chrono::milliseconds start_time{0};  // from bound to Running
-  std::chrono::milliseconds job_time{0};    // from Running to Succeeded, of pods that are not restarted
+  std::string taint;                        // key:effect on each node, to repel other pods
+  std::chrono::milliseconds start_time{0};  // from binding to Running
+  std::chrono::milliseconds job_time{0};    // from Running to Succeeded, for pods that are not restarted
   std::chrono::milliseconds lease_period{std::chrono::seconds(10)};
   int workers = 16;
 };
@@ -36,16 +36,16 @@ class FakeKubelets {
  public:
   FakeKubelets(client::RestClient api, Options options, Clock& clock = Clock::Real());
 
-  // Makes the nodes, then looks after their pods until `stop`; `ready` once all nodes are Ready. The nodes
-  // stay behind: without Leases they become NotReady.
+  // Creates the nodes, then runs their pods until `stop`; calls `ready` when all nodes are Ready. The Node
+  // objects remain, and become NotReady without Leases.
   Result<> Run(std::stop_token stop, const std::function<void()>& ready);
 
-  // A node that falls silent: its Lease is renewed no more and its pods are left alone. And back.
+  // Stops or resumes a node: no Lease renewals, and no pod updates.
   void Silence(const std::string& node, bool silent) EXCLUDES(mutex_);
   std::vector<std::string> names() const { return names_; }
-  uint64_t writes() const { return writes_.load(); }  // that succeeded
+  uint64_t writes() const { return writes_.load(); }  // successful ones
 
-  // One look at a pod; what the workers do.
+  // Syncs one pod; the workers call it.
   Result<client::Requeue> Reconcile(const std::string& key, std::stop_token stop);
   client::WorkQueue& queue() { return queue_; }
   client::InformerFactory& informers() { return informers_; }
@@ -71,7 +71,7 @@ class FakeKubelets {
   std::set<std::string, std::less<>> silent_ GUARDED_BY(mutex_);
 };
 
-// What a kubelet writes when all containers of the pod have started, or have ended well.
+// The status of a pod whose containers have started, or have all succeeded.
 corev1::PodStatus RunningStatus(const corev1::Pod& pod, const std::string& address, WallTime now);
 corev1::PodStatus SucceededStatus(const corev1::Pod& pod, WallTime now);
 

@@ -53,7 +53,7 @@ class FakeKubeletsTest : public ::testing::Test {
     auto pod = api_.Get<corev1::Pod>("default", name);
     return pod ? *pod : corev1::Pod();
   }
-  // Until the condition holds: what is waited for is done by other threads.
+  // Polls until the condition holds: other threads do the work.
   template <typename Condition>
   void Await(const Condition& condition) {
     while (!condition()) std::this_thread::yield();
@@ -84,7 +84,7 @@ TEST_F(FakeKubeletsTest, NodesAreReadyAndKeepTheirLeases) {
   ASSERT_NE(first, 0);
   kubelets_.Silence("fake-0", true);
   Await([&] {
-    clock_.Advance(1s);  // who else waits for the clock, and since when, is not known here
+    clock_.Advance(1s);  // other threads may also wait for the clock
     return renewed("fake-1") >= first + 10;
   });
   EXPECT_EQ(renewed("fake-0"), first);

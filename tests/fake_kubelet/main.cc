@@ -1,4 +1,4 @@
-// fake_kubelet: nodes without machines, for a cluster that --kubeconfig leads to.
+// fake_kubelet: fake nodes for the cluster of --kubeconfig.
 #include <csignal>
 
 #include <CLI/CLI.hpp>

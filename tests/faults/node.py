@@ -1,4 +1,4 @@
-"""The only node of a test's cluster, seen from below: what there is of pods on it, and its daemons as processes."""
+"""The single node of a test's cluster: traces of pods on the machine, and the daemons' processes."""
 import json
 import os
 import pathlib
@@ -20,7 +20,7 @@ class Node:
         self.pods = self.dir / "kubelet/pods"
         self._starting = []
 
-    # ---- what there is ----
+    # ---- traces of pods ----
     def ctr(self, *args):
         return run(["ctr", "--address", self.dir / "run/containerd.sock", "-n", "k8s.io", *args]).stdout.splitlines()
 
@@ -30,17 +30,17 @@ class Node:
                 for path in directories(pathlib.Path(hierarchy, pods), "pod*")}
 
     def mounts(self):
-        """Volumes, sandboxes' network namespaces, root file systems: all that is mounted below the node's directory."""
+        """All mounts below the node's directory: volumes, sandboxes' network namespaces, root file systems."""
         lines = pathlib.Path("/proc/self/mountinfo").read_text().splitlines()
         return {point for point in (line.split()[4] for line in lines) if point.startswith(str(self.dir))}
 
     def rules(self):
-        """Of hostPorts."""
+        """The rules of host ports."""
         listed = run(self.cluster.inside(["nft", "-a", "list", "table", "inet", "keelson-portmap"]), check=False).stdout
         return {line.strip() for line in listed.splitlines() if "dnat" in line or " : " in line}
 
     def everything(self):
-        """All that pods leave traces in, by kind."""
+        """All traces of pods, by kind."""
         def names(path):
             return {entry.name for entry in path.iterdir()} if path.is_dir() else set()
 
@@ -53,7 +53,7 @@ class Node:
                 "address": {name for _, _, files in os.walk(self.dir / "run/cni") for name in files if name[0].isdigit()}}
 
     def more_than(self, before):
-        """What has come on top of `before`, in words."""
+        """The traces that were not in `before`, as text."""
         return sorted(f"{kind} {name}" for kind, names in self.everything().items() for name in names - before[kind])
 
     def await_no_more_than(self, before, seconds=60):
@@ -63,7 +63,7 @@ class Node:
         return more
 
     def tell_of(self, names):
-        """For whoever looks for a failure's cause: the pods as the API has them, the end of the kubelet's log, what the runtime did."""
+        """Diagnostics for a failure: the pods in the API, the end of the kubelet's log, and the runtime's log."""
         pods = {pod["metadata"]["name"]: pod for pod in self.cluster.get("pods")["items"]}
         said = [f"{name}: {json.dumps(pods[name]['status']) if name in pods else 'gone'}" for name in names]
         lines = (self.dir / "log/kubelet.log").read_text(errors="replace").splitlines()
@@ -76,7 +76,7 @@ class Node:
 
     # ---- daemons ----
     def start(self, daemon):
-        """Returns the new process's pid at once; Cluster.dev("start") would wait until it is healthy."""
+        """Returns the new process's PID immediately; Cluster.dev("start") would wait until it is healthy."""
         file = self.dir / f"run/{daemon}.pid"
         before = file.read_text()
         starter = subprocess.Popen(self.cluster.inside([ROOT / "dev", "start", daemon]), env=self.cluster.env,
@@ -94,7 +94,7 @@ class Node:
         raise AssertionError(f"{daemon} was not started, {file} has {file.read_text()!r} after {before!r}: {starter.communicate()[0]}")
 
     def await_starters(self):
-        """Those whose daemon was killed meanwhile have failed, as they should."""
+        """Waits for all starters; those whose daemon was killed meanwhile have failed, as expected."""
         for starter in self._starting:
             starter.communicate(timeout=90)
         self._starting.clear()

@@ -1,6 +1,6 @@
-"""kill -9 of the kubelet again and again, at any moment, while pods come, run and go.
+"""Kills the kubelet repeatedly at random moments while pods start, run and end.
 
-Which moments these are follows from a seed, which is printed; KEELSON_STORM_SEED sets it.
+The moments follow from a seed, which is printed; KEELSON_STORM_SEED sets it.
 """
 import collections
 import os
@@ -14,7 +14,7 @@ from node import Cluster, Node, kill
 
 SEED = int(os.environ.get("KEELSON_STORM_SEED") or random.SystemRandom().randrange(1 << 32))
 OF_EACH_KIND = 5
-PAUSES = (0.02, 0.15, 0.4, 0.8, 1.2)  # at most, from a start to the kill: some die before they have done anything
+PAUSES = (0.02, 0.15, 0.4, 0.8, 1.2)  # upper bounds from start to kill: some kubelets die before they have done anything
 
 
 class StormTest(unittest.TestCase):
@@ -29,14 +29,14 @@ class StormTest(unittest.TestCase):
         cls.kubelet = cls.cluster.pid("kubelet")
 
     def kill_kubelet(self, dice):
-        """One kubelet's death, and the next one's start."""
+        """Kills the kubelet at a random moment, and starts the next one."""
         time.sleep(dice.uniform(0, dice.choice(PAUSES)))
         kill(self.kubelet)
         self.kubelet = self.node.start("kubelet")
         self.kills += 1
 
     def under_kills(self, dice, steps, seconds):
-        """Takes a step a death; goes on with the deaths for `seconds` in all."""
+        """Runs one step before each kill; continues killing for `seconds` in total."""
         end, steps = time.monotonic() + seconds, iter(steps)
         for step in steps:
             step()
@@ -56,7 +56,7 @@ class StormTest(unittest.TestCase):
         return [s for kind in ("initContainerStatuses", "containerStatuses") for s in pod["status"].get(kind, [])]
 
     def starts_too_many(self, pods):
-        """How many starts each container has had beyond those that its status tells of."""
+        """Starts of each container beyond those in its status."""
         more = collections.Counter()
         for name, pod in pods.items():
             lines = collections.Counter((self.starts / name).read_text().split())

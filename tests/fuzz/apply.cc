@@ -1,4 +1,4 @@
-// Server-side apply: sets of fields as managedFields has them, and configurations merged into an object.
+// Server-side apply: managedFields sets, and configurations merged into an object.
 #include <boost/json/parse.hpp>
 #include <boost/json/serialize.hpp>
 
@@ -32,7 +32,7 @@ void FieldsV1(std::string_view text) {
   FUZZ_CHECK(both.Empty(), printed);
 }
 
-// The two ways to compare agree on what differs between the pod that a patch makes and the one before.
+// Both comparison methods agree on the difference between the pod before and after a patch.
 void CheckComparison(const api::Shape& shape, const json::value& patched) {
   corev1::Pod before, after;
   if (!api::DecodeJson(kPod, before) || !api::DecodeJson(json::serialize(patched), after)) return;

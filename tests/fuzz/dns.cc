@@ -1,4 +1,4 @@
-// DNS as clients and other servers may send it.
+// DNS messages from clients and other servers.
 #include <vector>
 
 #include "lib/api/types.h"
@@ -30,13 +30,13 @@ class FuzzAsker : public Asker {
   explicit FuzzAsker(bool tcp) : tcp_(tcp) {}
   bool tcp() const override { return tcp_; }
   bool v4() const override { return true; }
-  std::function<void(std::string_view)> Later() override { std::abort(); }  // there is no resolver
+  std::function<void(std::string_view)> Later() override { std::abort(); }  // no resolver
 
  private:
   bool tcp_;
 };
 
-// Whatever is answered is DNS, within the limit, and no answer to an answer.
+// Every answer is valid DNS within the size limit; answers get no answer.
 void DnsQuery(std::string_view input) {
   static Responder* responder = [] {
     auto* out = new Responder(nullptr, Clock::Real());
@@ -52,12 +52,12 @@ void DnsQuery(std::string_view input) {
     if (size == 0) continue;
     Decoded answer = Decode({buffer.data(), size});
     FUZZ_CHECK(answer.valid, input);
-    // Who did not say that he takes more gets what everyone takes.
+    // Clients without EDNS get at most 512 bytes.
     FUZZ_CHECK(tcp || answer.edns || size <= kMinUdpSize, input);
   }
 }
 
-// An answer that is taken can be given to any client.
+// An accepted answer can be sent to any client.
 void DnsAnswer(std::string_view input) {
   const Question question{*ParseName("www.example.com"), kTypeA};
   if (input.size() < 2) return;

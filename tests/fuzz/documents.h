@@ -1,4 +1,4 @@
-// The object that patches and configurations are applied to: it has all that they can touch.
+// A pod with all kinds of fields, as the target of patches and configurations.
 #pragma once
 
 #include <string_view>
@@ -10,7 +10,7 @@ namespace keelson::fuzz {
 namespace json = boost::json;
 
 extern const char* const kPod;
-const json::value& Document();  // the same, parsed
+const json::value& Document();  // kPod, parsed
 
 bool Parse(std::string_view text, json::value& out);
 

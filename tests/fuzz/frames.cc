@@ -1,4 +1,4 @@
-// Ethernet frames as any neighbour may send them.
+// Ethernet frames from neighbors.
 #include "proxy/announce/frames.h"
 
 #include <algorithm>
@@ -20,14 +20,14 @@ void Check(std::string_view frame) {
     return;
   }
   FUZZ_CHECK(question->target.is_v4() == question->asker.is_v4(), frame);
-  // An answer says who has what was asked for, and is no question.
+  // A reply has the address that was asked for, and is not a request.
   const std::string answer = AnswerTo(*question, kOurs);
   auto claim = ParseClaim(answer);
   FUZZ_CHECK(claim && claim->address == question->target && claim->mac == kOurs, frame);
   FUZZ_CHECK(!ParseQuestion(answer), frame);
 }
 
-// What is behind a checksum is tried with a good one, too.
+// Also tries each input with a valid checksum, to reach the code behind it.
 std::string Summed(std::string frame) {
   if (frame.size() < 78) return frame;
   const size_t length = std::min<size_t>(frame.size() - 54, static_cast<uint8_t>(frame[19]));

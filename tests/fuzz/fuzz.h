@@ -1,6 +1,6 @@
-// Fuzz targets: each feeds arbitrary bytes to a parser of foreign input and checks what must hold of whatever
-// comes out. One program holds them all. Built by gcc it replays the corpus (and mutations of it); built by
-// clang with KEELSON_FUZZER it is a libFuzzer program, and KEELSON_FUZZ_TARGET names the target.
+// Fuzz targets: each passes arbitrary bytes to a parser of untrusted input, and checks properties of the
+// result. One program contains all of them. Built with gcc it replays the corpus and mutations of it; built
+// with clang and KEELSON_FUZZER it is a libFuzzer program, and KEELSON_FUZZ_TARGET selects the target.
 #pragma once
 
 #include <cstdio>
@@ -13,14 +13,14 @@ namespace keelson::fuzz {
 
 using Target = void (*)(std::string_view input);
 
-// By name.
+// Targets by name.
 std::map<std::string_view, Target>& Targets();
 
 struct Registration {
   Registration(std::string_view name, Target target) { Targets().emplace(name, target); }
 };
 
-// A property that does not hold is a crash, as fuzzers expect it.
+// A property that does not hold crashes, as fuzzers expect.
 #define FUZZ_CHECK(condition, text)                                                          \
   do {                                                                                       \
     if (!(condition)) {                                                                      \

@@ -1,4 +1,4 @@
-// HTTP/2 as a peer may send it to a server: frames, in any order, of any contents.
+// HTTP/2 from a client: frames in any order with any contents.
 #include <fmt/format.h>
 
 #include "lib/http/testing/hostile_peer.h"
@@ -10,14 +10,14 @@ namespace {
 
 constexpr size_t kMaxFrame = 16 << 10;
 
-// The input is what comes after the preface, so that every byte of it is frames.
+// The input follows the preface, so that every byte belongs to a frame.
 void Http2(std::string_view input) {
   http::ProbeResult result =
       http::ProbeHttp2(http::kHttp2Preface + std::string(input), [](auto request, auto writer) {
         writer->Reply(200, {{"X-Path", request->raw_path}}, request->method + request->body);
       });
   FUZZ_CHECK(result.gone, input);
-  // Whatever came, whole frames of lawful sizes went out, settings first.
+  // The output is whole frames of valid sizes, starting with SETTINGS.
   size_t count = 0;
   while (auto frame = http::TakeFrame(result.answer)) {
     FUZZ_CHECK(count++ > 0 || frame->type == http::kSettings, input);

@@ -1,4 +1,4 @@
-// Bodies: JSON, YAML, the protobuf envelope, and surgery on stored bytes.
+// Bodies: JSON, YAML, the protobuf envelope, and edits of stored bytes.
 #include <boost/json/parse.hpp>
 
 #include "controlplane/apiserver/request/yaml.h"
@@ -11,20 +11,20 @@ namespace {
 
 using api::Message;
 
-// The type that an input says it is; pods when it says nothing.
+// The type in the input's kind; pods by default.
 const api::Descriptor* TypeOf(const api::TypeMeta& meta) {
   auto [group, version] = api::SplitApiVersion(meta.api_version);
   const api::Descriptor* type = api::FindMessage(group, version, meta.kind);
   return type ? type : corev1::Pod::descriptor();
 }
 
-// An object that was accepted is the same after a trip through either form.
+// An accepted object survives a round trip through either format.
 void CheckRoundTrip(const Message& object) {
   std::string json = api::EncodeJson(object), raw = api::EncodeRaw(object);
   std::unique_ptr<Message> copy = api::NewObject(object.GetDescriptor());
   Result<> decoded = api::DecodeJson(json, *copy);
   FUZZ_CHECK(decoded, json + "\n" + decoded.error().message());
-  // Free-form JSON is kept as it came, but written with HTML's characters escaped, as Go does.
+  // Free-form JSON is preserved, but written with HTML escapes, as in Go.
   bool escaped = json.find("\\u00") != std::string::npos || json.find("\\u202") != std::string::npos;
   FUZZ_CHECK(api::EncodeRaw(*copy) == raw || escaped, json);
   FUZZ_CHECK(api::EncodeJson(*copy) == json, json);
@@ -42,7 +42,7 @@ void DecodeBody(std::string_view json) {
   if (!api::DecodeJson(json, *object, &report)) return;
   FUZZ_CHECK(meta.has_value(), json);
   CheckRoundTrip(*object);
-  // Straight to bytes is the same as through the object.
+  // Direct encoding to bytes equals encoding through the object.
   std::string wire;
   FUZZ_CHECK(api::JsonToWire(object->GetDescriptor(), json, wire), json);
   std::unique_ptr<Message> copy = api::NewObject(object->GetDescriptor());
@@ -72,7 +72,7 @@ void DecodeEnvelope(std::string_view bytes) {
   CheckRoundTrip(*object);
 }
 
-// What etcd holds may be anything: reading it must do no harm, and what is accepted keeps its meaning.
+// Stored bytes may be arbitrary: reading them is safe, and accepted ones keep their meaning.
 void StoredBytes(std::string_view raw) {
   std::string out;
   if (!storage::AppendWithRevision(raw, 42, out)) return;

@@ -1,5 +1,4 @@
-// What operators and etcd hand to the API server: encrypted values, encryption configurations, audit
-// policies.
+// Input from operators and etcd: encrypted values, encryption configurations, audit policies.
 #include "controlplane/apiserver/audit/policy.h"
 #include "controlplane/storage/encryption_config.h"
 #include "controlplane/storage/encryption_kms.h"
@@ -11,8 +10,8 @@ namespace {
 
 constexpr std::string_view kPlace = "/registry/secrets/default/a";
 
-// Nothing that was not written with the keys is let through by ciphers that authenticate; none of them
-// crashes, and what they write they read.
+// Authenticated ciphers reject values that were not written with the keys; no cipher crashes, and each reads
+// its own output.
 void EncryptionEnvelope(std::string_view value) {
   using storage::PrefixTransformer;
   static const storage::TransformerPtr authenticated[] = {storage::NewAesGcm(std::string(32, 'k')),

@@ -1,4 +1,4 @@
-// Patches of each type, on one object that has all that they can touch.
+// Patches of each type, on one object with all kinds of fields.
 #include <boost/json/serialize.hpp>
 
 #include "lib/api/codec/codec.h"
@@ -9,7 +9,7 @@
 namespace keelson::fuzz {
 namespace {
 
-// Whatever a patch leaves is refused or decodes to an object that can be written again.
+// The result of a patch is rejected, or decodes to an object that can be written again.
 void CheckResult(const json::value& patched) {
   std::string text = json::serialize(patched);
   corev1::Pod pod, copy;

@@ -1,5 +1,5 @@
-// What comes over connections: HTTP/1.1 messages, WebSocket frames, SPDY frames. However the bytes are cut
-// into pieces, the same is read.
+// Network input: HTTP/1.1 messages, WebSocket frames, SPDY frames. The result does not depend on how the
+// bytes are split.
 #include <vector>
 
 #include <fmt/format.h>
@@ -18,7 +18,7 @@ using http::Http1Parser;
 constexpr size_t kPieces[] = {1, 7, 4096};
 constexpr const char* kError = "error";
 
-// `read(input, size)` tells all that is seen when the input comes in pieces of that size.
+// `read(input, size)` returns a description of the result when the input arrives in pieces of that size.
 void SameInPieces(std::string_view input, std::string (*read)(std::string_view, size_t)) {
   std::string whole = read(input, input.size() + 1);
   for (size_t size : kPieces) {

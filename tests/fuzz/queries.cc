@@ -1,4 +1,4 @@
-// What stands in a request's URL, and quantities.
+// URL query parameters, and quantities.
 #include "controlplane/storage/continue_token.h"
 #include "lib/api/quantity.h"
 #include "lib/api/selector.h"

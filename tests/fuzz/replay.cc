@@ -1,6 +1,5 @@
-// Replays a corpus: fuzz TARGET DIRECTORY [MUTATIONS]. Every file is run as it is and MUTATIONS times with a
-// few of its bytes changed, in a sequence that is the same each time. A failing input is left in
-// fuzz-TARGET.bad.
+// Replays a corpus: fuzz TARGET DIRECTORY [MUTATIONS]. Runs every file unchanged, and MUTATIONS times with a
+// few bytes changed, deterministically. Leaves a failing input in fuzz-TARGET.bad.
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -26,7 +25,7 @@ std::string Read(const fs::path& path) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
-// What parsers are sensitive to.
+// Bytes with a special meaning for parsers.
 constexpr std::string_view kTokens[] = {
     "{",    "}",  "[",     "]",      "\"",   ",",  ":",  "\\u",
     "null", "-",  "1e999", "$patch", "\xff", "\n", "  ", "18446744073709551616",
@@ -56,8 +55,8 @@ std::string Mutate(std::string input, const std::string& other, std::mt19937& ra
   return input;
 }
 
-// The input is in a file before it runs, so that a crash leaves it behind. The file stays open: one that is
-// cut and closed anew each time is written to the disk each time.
+// Writes the input to a file before running it, so that a crash leaves it behind. Keeps the file open:
+// truncating and closing it each time would write it to the disk each time.
 class LastInput {
  public:
   explicit LastInput(fs::path path)

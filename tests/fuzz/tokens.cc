@@ -1,4 +1,4 @@
-// Bearer tokens as anybody may send them.
+// Bearer tokens from arbitrary clients.
 #include "controlplane/apiserver/authn/static_tokens.h"
 #include "controlplane/apiserver/authn/token.h"
 #include "tests/fuzz/fuzz.h"
@@ -6,7 +6,7 @@
 namespace keelson::fuzz {
 namespace {
 
-// The input is a token, or with a bar before it header|claims|signature, still to be encoded.
+// The input is a token, or, after a bar, header|claims|signature to encode.
 void Token(std::string_view input) {
   std::string token(input);
   if (auto bar = input.find('|'); bar != std::string_view::npos) {
@@ -19,13 +19,13 @@ void Token(std::string_view input) {
   static apiserver::TokenAuthenticator authenticator(
       {{"https://issuer"}, {key}, {"api"}},
       [](auto...) -> std::optional<apiserver::ObjectIdentity> { return apiserver::ObjectIdentity{}; });
-  // Nobody has signed it: whatever it says, nobody is let in.
+  // The token is not signed, so it is never accepted.
   auto answer = authenticator.Authenticate(token, {"api"});
   FUZZ_CHECK(!answer || !*answer, token);
   auto parsed = apiserver::ParseToken(token);
   if (!parsed) return;
   FUZZ_CHECK(parsed->signed_part.size() < token.size(), token);
-  // Claims that are understood survive being signed anew.
+  // Parsed claims survive signing and parsing again.
   if (parsed->claims.legacy) return;
   auto again = apiserver::ParseToken(*apiserver::SignToken(parsed->claims, key));
   FUZZ_CHECK(again, token);

@@ -1,4 +1,4 @@
-// An API server that is away for an hour, and what the node does meanwhile and afterwards.
+// An API server outage of an hour: the node's behavior during and after it.
 #include "kubelet/testing/fault_test.h"
 
 namespace keelson::kubelet {
@@ -17,7 +17,7 @@ constexpr char kProbed[] =
     R"({"metadata":{"name":"probed"},"spec":{"containers":[{"name":"checked","image":"img:1",
     "livenessProbe":{"exec":{"command":["check"]},"periodSeconds":5,"failureThreshold":1}}]}})";
 
-// Whether nobody listens, or nobody answers.
+// Connection refused, or no response.
 class ApiFaultsTest : public FaultTest, public ::testing::WithParamInterface<bool> {
  protected:
   void SetUp() override {
@@ -46,7 +46,7 @@ class ApiFaultsTest : public FaultTest, public ::testing::WithParamInterface<boo
   std::string Running(const corev1::Pod& pod) {
     return runtime_.RunningContainer(pod.metadata().uid(), pod.spec().containers(0).name());
   }
-  // Another container of the pod than `before` runs within the time.
+  // Waits until a container other than `before` runs in the pod.
   bool IsRestarted(const corev1::Pod& pod, const std::string& before, seconds most) {
     return PassUntil(most, [&] {
       const std::string now = Running(pod);
@@ -89,7 +89,7 @@ TEST_P(ApiFaultsTest, PodsGoOnForAnHour) {
   ASSERT_TRUE(RemoveFile(manifests_ + "/own.yaml"));
   runtime_.Await([&] { return runtime_.Count("StopContainer c") == 1; });
 
-  // What others do meanwhile.
+  // Changes by other clients meanwhile.
   harness_->Delete("deleted", 1);
   Create("created");
   const size_t before = api_->Requests();

@@ -1,4 +1,4 @@
-// What the API is told of a pod while its sync waits for something that takes its time.
+// The status of a pod while its sync is blocked in a slow call.
 #include "kubelet/testing/fault_test.h"
 
 namespace keelson::kubelet {
@@ -25,7 +25,7 @@ class BusySyncTest : public FaultTest {
     FaultTest::TearDown();
   }
 
-  // What the probes of `web` find from now on.
+  // The result of the probes of `web` from now on.
   void Answer(int exit_code) {
     MutexLock lock(mutex_);
     web_ = exit_code;
@@ -42,7 +42,7 @@ class BusySyncTest : public FaultTest {
     changed_.notify_all();
   }
 
-  // A pod of `web`, which has a probe of this kind, and `side`; returns once both run.
+  // Creates a pod with `web`, which has a probe of this kind, and `side`; returns when both run.
   corev1::Pod CreateBoth(const std::string& kind, int failure_threshold) {
     corev1::Pod pod = harness_->Create(
         R"({"metadata":{"name":"pod"},"spec":{"containers":[{"name":"web","image":"img:1",")" + kind +
@@ -54,7 +54,7 @@ class BusySyncTest : public FaultTest {
                           [](const corev1::Pod* shown) { return shown->status().phase() == "Running"; }));
     return pod;
   }
-  // `side` ends, and its next run gets no further than `call`; returns once the API has been told of the end.
+  // Ends `side` and blocks its restart in `call`; returns when the API has the end of `side`.
   bool EndsAndIsHeldAt(const corev1::Pod& pod, const std::string& call) {
     Hold(call);
     runtime_.ExitContainer(pod.metadata().uid(), "side", 1);
@@ -133,7 +133,7 @@ TEST_F(BusySyncTest, AKubeletThatComesBackTellsToo) {
   ExpectBothReadyInTheEnd();
 }
 
-// The containers' ends are told, the pod's is not before it has come.
+// The status has the containers' ends immediately, and the pod's end only when it is complete.
 TEST_F(BusySyncTest, APodHasNotEndedBeforeItsSidecarsHave) {
   runtime_.ExitOnStart("job", 0);
   harness_->Create(R"({"metadata":{"name":"pod"},"spec":{"restartPolicy":"Never",

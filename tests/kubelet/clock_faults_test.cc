@@ -1,4 +1,4 @@
-// A wall clock that is set by a day, forward and back, while intervals pass as before.
+// Wall clock jumps of a day, forward and back: intervals are not affected.
 #include "kubelet/testing/fault_test.h"
 
 namespace keelson::kubelet {
@@ -34,8 +34,8 @@ TEST_P(ClockFaultsTest, CrashBackOffIsAsLongAsEver) {
   EXPECT_EQ(harness_->Get("web").status().container_statuses(0).restart_count(), 4);
 }
 
-// Set while the container runs: its last run is told from earlier ones although its time may be before
-// theirs.
+// The jump happens while the container runs: its last run is identified although its time may precede earlier
+// ones.
 TEST_P(ClockFaultsTest, TheLatestRunIsKnown) {
   harness_->Start();
   corev1::Pod pod = Create("web");

@@ -1,5 +1,4 @@
-// A shim of a real containerd that does not answer for a while, as on a machine that has more to do than it
-// can.
+// A containerd shim that does not respond for a while, as on an overloaded machine.
 #include <signal.h>
 
 #include <algorithm>
@@ -13,7 +12,7 @@
 namespace keelson::kubelet {
 namespace {
 
-// The shims of the containerd whose directory this is.
+// The shims of the containerd with this directory.
 std::vector<pid_t> Shims(const std::string& dir) {
   std::vector<pid_t> found;
   auto names = ListDir("/proc");
@@ -26,7 +25,7 @@ std::vector<pid_t> Shims(const std::string& dir) {
   return found;
 }
 
-// None of its threads runs any more: a stop reaches them one after the other.
+// True when all of its threads are stopped: SIGSTOP reaches them one after the other.
 bool StandsStill(pid_t pid) {
   const std::string tasks = "/proc/" + std::to_string(pid) + "/task";
   auto names = ListDir(tasks);
@@ -37,7 +36,7 @@ bool StandsStill(pid_t pid) {
          });
 }
 
-// Freezes the shims of a containerd below `dir` while their first container is made, for once.
+// Freezes the shims of the containerd below `dir` once, while their first container is created.
 class FrozenShims : public RuntimeGate {
  public:
   explicit FrozenShims(std::string dir) : dir_(std::move(dir)) {}
@@ -106,8 +105,8 @@ TEST_F(BusyTest, AShimThatDoesNotAnswerIsNoFailureOfTheContainer) {
   EXPECT_EQ(web.status().phase(), "Succeeded") << web.ShortDebugString();
   EXPECT_EQ(web.status().container_statuses(0).restart_count(), 0);
   EXPECT_EQ(gate_->thawed(), 1) << "its shim";
-  // Before 2.0, containerd gives a shim two seconds to say that its container is made; then it leaves one
-  // that cannot be started. Later versions wait for the shim.
+  // Before 2.0, containerd waits two seconds for a shim to create a container, and leaves a container that
+  // cannot start. Later versions wait longer.
   auto version = cri_.runtime->GetVersion();
   ASSERT_TRUE(version) << version.error().message();
   const std::string& number = version->version;

@@ -1,5 +1,4 @@
-// A kubelet that is killed between steps, on a real containerd: nothing is leaked in the runtime, in the
-// kernel or by CNI.
+// Kills the kubelet between steps on a real containerd: nothing leaks in the runtime, the kernel or CNI.
 #include <fcntl.h>
 
 #include "kubelet/testing/containerd_test.h"
@@ -32,7 +31,7 @@ class CrashTest : public ContainerdTest {
     harness_.reset();  // before what it uses
     ContainerdTest::TearDown();
   }
-  // Which container of the pod runs; "" for none.
+  // The running container of the pod; "": none.
   std::string Running() {
     cri::Filter filter;
     filter.labels["io.kubernetes.pod.uid"] = uid_;
@@ -48,7 +47,7 @@ class CrashTest : public ContainerdTest {
     plan_.Arm(0, false);
     harness_->Start();
   }
-  // What is left of the pod, in words.
+  // A description of what remains of the pod.
   std::string Leftovers() {
     std::string out;
     cri::Filter filter;
@@ -64,7 +63,7 @@ class CrashTest : public ContainerdTest {
         if (name.compare(0, 3, "10.") == 0) out += " " + name;
     return out;
   }
-  // Until nothing is left, for 30 s.
+  // Polls until nothing remains, for up to 30 s.
   std::string AwaitNothing() {
     Eventually([this] { return Leftovers().empty(); });
     return Leftovers();
@@ -119,7 +118,7 @@ TEST_F(CrashTest, NothingIsLeakedOrRunTwice) {
   }
 }
 
-// Shows its readiness by what it finds, and leaves what it has to say.
+// Reports its readiness through a probe on a file, and writes a termination message.
 std::string DiskPod(const std::string& name, const std::string& finds) {
   return R"json({"metadata":{"name":")json" + name +
          R"json("},"spec":{"terminationGracePeriodSeconds":1,"containers":[{"name":"main",
@@ -130,8 +129,8 @@ std::string DiskPod(const std::string& name, const std::string& finds) {
     "volumes":[{"name":"disk","persistentVolumeClaim":{"claimName":"c"}}]}})json";
 }
 
-// A device of the node that becomes a file system: whatever the kubelet dies of, what one pod has written is
-// there for the next, and when the last has gone the device is nobody's.
+// A block device with a file system: whenever the kubelet dies, the data of one pod is there for the next,
+// and the device is free after the last one.
 TEST_F(CrashTest, ADeviceIsFormattedOnceAndLetGo) {
   const std::string image = dir_ + "/disk.img", blank(size_t{16} << 20, '\0');
   ASSERT_TRUE(WriteFile(image, blank));

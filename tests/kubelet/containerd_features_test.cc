@@ -1,4 +1,4 @@
-// Volumes, restarts and ends of pods with a real containerd, runc and kernel.
+// Volumes, restarts and terminations of pods on a real containerd, runc and kernel.
 #include <sys/stat.h>
 
 #include "kubelet/testing/containerd_test.h"
@@ -128,7 +128,7 @@ TEST_F(ContainerdTest, AllContainersBeginAnew) {
   ASSERT_TRUE(AwaitGone("all"));
 }
 
-// Needs containerd 2.1: what it cannot do is skipped.
+// Needs containerd 2.1; skips unsupported features.
 TEST_F(ContainerdTest, IdsOfItsOwnAndAnImageAsAVolume) {
   auto status = cri_.runtime->Status();
   ASSERT_TRUE(status);

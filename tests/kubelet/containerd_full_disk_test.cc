@@ -1,5 +1,5 @@
-// A kubelet on a real containerd whose root directory has no room left: what runs goes on, what ends is told,
-// what was promised is remembered, and what waits begins when there is room again.
+// A kubelet on a real containerd with a full root file system: running pods continue, terminations are
+// reported, checkpoints survive, and pending work continues when space is free again.
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -65,7 +65,7 @@ TEST_F(FullDiskTest, PodsStatusesAndPromisesSurvive) {
   const std::string kept_uid =
       Create("kept", forever, R"({"limits":{"cpu":"1","memory":"32Mi"}})").metadata().uid();
   const std::string deleted_uid = Create("deleted", forever).metadata().uid();
-  // Ends when it is told to, with more to say than there is room for.
+  // Ends on request, with a longer termination message than there is space for.
   Create("ends", "until [ -e /tmp/end ]; do sleep 0.1; done; echo why > /dev/termination-log; exit 3");
   for (const char* name : {"kept", "deleted", "ends"})
     ASSERT_TRUE(harness_->Await(name, IsPodReady)) << harness_->Get(name).ShortDebugString();

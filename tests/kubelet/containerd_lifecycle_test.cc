@@ -1,4 +1,4 @@
-// How containers of a real containerd begin and end: hooks, signals, crashes.
+// Start and termination of containers on a real containerd: hooks, signals, crashes.
 #include <cstdlib>
 
 #include "kubelet/container/labels.h"
@@ -24,7 +24,7 @@ class LifecycleTest : public ContainerdTest {
   }
 };
 
-// `server` writes down what it is asked for: it is there before the others, and after them.
+// `server` records its requests: it starts before the other containers and ends after them.
 constexpr char kHooks[] = R"json({"metadata":{"name":"web"},"spec":{"terminationGracePeriodSeconds":20,
   "initContainers":[{"name":"server","image":"busybox:test","restartPolicy":"Always","command":["sh","-c",
       "mkdir -p /tmp/www/cgi-bin; cp /out/hook.sh /tmp/www/cgi-bin/hook; busybox httpd -p 8080 -h /tmp/www; trap 'exit 0' TERM; while true; do sleep 0.1; done"],
@@ -68,7 +68,7 @@ TEST_F(LifecycleTest, HooksOverHttpSleepAndStopSignals) {
   harness_->Create(pod);
   ASSERT_TRUE(harness_->Await("web", IsPodReady)) << harness_->Get("web").ShortDebugString();
   EXPECT_EQ(ReadFile(out + "/calls").value_or(""), "postStart\n");
-  // A shell without its traps yet would not hear a signal.
+  // A shell ignores a signal before its traps are set.
   for (const char* name : {"main", "sleeper", "signal", "image-signal"})
     ASSERT_TRUE(Eventually([&] { return PathExists(out + "/" + name + ".up"); })) << name;
   const std::string signal = harness_->Get("web").status().container_statuses(2).stop_signal();
@@ -116,7 +116,7 @@ TEST_F(LifecycleTest, CrashLoopsSlowDownAndLeaveLittle) {
   EXPECT_EQ(harness_->Get("loop").status().phase(), "Succeeded");
   harness_->Delete("loop", 0);
   EXPECT_TRUE(AwaitGone("loop"));
-  // containerd tells of events by CRI since 1.7.
+  // containerd supports CRI events since 1.7.
   const auto version = cri_.runtime->GetVersion();
   ASSERT_TRUE(version);
   const bool tells = version->version.find("1.6.") == std::string::npos;

@@ -1,5 +1,5 @@
-// The node around the pods of a real containerd: what it tells of itself, what it gives to single containers,
-// and what it clears away.
+// Node-level features on a real containerd: node status, exclusive resources of containers, garbage
+// collection.
 #include "kubelet/gc/images.h"
 #include "kubelet/node/host_check.h"
 #include "kubelet/testing/containerd_test.h"
@@ -8,7 +8,7 @@
 namespace keelson::kubelet {
 namespace {
 
-// Pages of 2 MiB that the machine sets aside for as long as this lives.
+// Reserves 2 MiB huge pages on the machine during its lifetime.
 class HugePages {
  public:
   explicit HugePages(int64_t pages) : before_(linux::ReadSysctl(kKey).value_or("")) {
@@ -151,7 +151,7 @@ TEST_F(NodeTest, LogsAreTurnedAwayAndImagesGo) {
       metrics->find("\nkubelet_container_log_filesystem_used_bytes{uid=\"" + web.metadata().uid() + "\""),
       std::string::npos);
 
-  // Images that containers need stay, and so do those that the runtime needs.
+  // In-use images stay, and so do the runtime's own.
   ImageGc gc(
       *cri_.runtime, *cri_.images,
       [](std::stop_token) {

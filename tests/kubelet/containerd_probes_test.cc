@@ -1,4 +1,4 @@
-// Probes that ask over the network, of containers of a real containerd in their pods' own network namespaces.
+// Network probes of containers on a real containerd, in their pods' network namespaces.
 #include "kubelet/probe/grpc_health_server.h"
 #include "kubelet/testing/containerd_test.h"
 
@@ -40,7 +40,7 @@ class ProbesTest : public ContainerdTest {
   }
 };
 
-// An HTTP server whose answers are files, and one that only listens.
+// An HTTP server that serves files, and a plain listener.
 constexpr char kWeb[] =
     R"json({"metadata":{"name":"web"},"spec":{"terminationGracePeriodSeconds":1,"containers":[
   {"name":"http","image":"busybox:test",
@@ -79,7 +79,7 @@ TEST_F(ProbesTest, HttpTcpAndGrpcDecide) {
   server.Set("ready", true);
   EXPECT_TRUE(AwaitReady("host", "main", true)) << harness_->Get("host").ShortDebugString();
 
-  // All of it the other way round.
+  // The opposite case.
   EXPECT_EQ(Exec("http", {"busybox", "rm", "/tmp/www/ready"}), "");
   EXPECT_TRUE(AwaitReady("web", "http", false));
   EXPECT_EQ(Exec("http", {"busybox", "rm", "/tmp/www/alive"}), "");

@@ -1,4 +1,4 @@
-// What a container sees of what its pod asks for, with a real containerd, runc and kernel.
+// The effect of pod settings inside containers, on a real containerd, runc and kernel.
 #include <unistd.h>
 
 #include <array>
@@ -19,7 +19,7 @@ std::string Namespace(const char* kind) {
   return std::string(target.data(), size > 0 ? static_cast<size_t>(size) : 0);
 }
 
-// One of /proc/self/status' lines, "CapEff:\t0000000000002000".
+// A line of /proc/self/status: "CapEff:\t0000000000002000".
 std::string StatusLine(const std::string& name) { return "busybox grep " + name + ": /proc/self/status"; }
 
 struct Case {
@@ -170,7 +170,7 @@ TEST_F(SettingsTest, WhoMayNotBeRootWaits) {
   })) << harness_->Get("root").ShortDebugString();
 }
 
-// The request that a container was made by, as the runtime keeps it; JSON of CRI's ContainerConfig.
+// The runtime's copy of the request that created the container; JSON of CRI's ContainerConfig.
 boost::json::value RequestOf(const std::string& containerd_socket, const std::string& id) {
   const std::string command = "ctr --address " + containerd_socket + " -n k8s.io containers info " + id +
                               R"sh( | sed -n 's/.*"value": "\(eyJ.*\)".*/\1/p' | base64 -d)sh";
@@ -202,7 +202,7 @@ TEST_F(SettingsTest, WhatThisKernelCannotEnforceIsHandedOnOrRefused) {
             "Pod was rejected: Cannot enforce AppArmor: AppArmor is not enabled on the host");
 }
 
-// Runtimes before containerd 2.0 cannot make what is mounted below a mount read-only too.
+// Before containerd 2.0 recursive read-only mounts are not supported.
 TEST_F(SettingsTest, ReadOnlyMountsAreSoAllTheWayDownWhereTheRuntimeCan) {
   ASSERT_TRUE(MakeDirs(dir_ + "/outer/inner"));
   ASSERT_TRUE(mounter_->MountTmpfs(dir_ + "/outer/inner", "size=64k"));

@@ -1,5 +1,4 @@
-// A node full of containers that crash at once: what an hour of it costs the runtime, the API server and the
-// disk.
+// A node full of crash-looping containers: the cost for runtime, API server and disk in an hour.
 #include <filesystem>
 
 #include "kubelet/testing/fault_test.h"
@@ -12,7 +11,7 @@ using std::chrono::minutes;
 using std::chrono::seconds;
 
 constexpr size_t kPods = 100, kEach = 3, kContainers = kPods * kEach;
-// At once, and then after 10, 20, 40, 80, 160 and as often as they fit 300 seconds.
+// Restarts at once, then after 10, 20, 40, 80, 160, and then every 300 seconds.
 constexpr size_t kRunsAnHour = 1 + 1 + 5 + (3600 - 310) / 300;
 
 class CrashLoopsTest : public FaultTest {
@@ -29,7 +28,7 @@ class CrashLoopsTest : public FaultTest {
       harness_->Create(R"({"metadata":{"name":"web-)" + std::to_string(i) + R"("},"spec":{"containers":[
           {"name":"a","image":"img:1"},{"name":"b","image":"img:1"},{"name":"c","image":"img:1"}]}})");
   }
-  // Every container waits for its next run, and what earlier ones have left is gone.
+  // Every container is in back-off, and earlier runs are cleaned up.
   bool Rests() {
     for (size_t i = 0; i < kPods; ++i) {
       const corev1::Pod pod = harness_->Get("web-" + std::to_string(i));
@@ -79,7 +78,7 @@ TEST_F(CrashLoopsTest, CostALimitedAmount) {
   const size_t calls = runs * 6 + (kPods * 60 + rounds * 8) * 2 + 3600 * 2 + 360 * 3;
   EXPECT_LE(faults_.Calls(), calls);
 
-  // A round is told twice, that containers run and that they wait, and not at all while nothing changes.
+  // Each round causes two status updates (running, waiting), and none while nothing changes.
   EXPECT_LE(api_->Requests("PATCH", "/status"), rounds * kEach * 2 + 360);
   // Five kinds of events a container, once, then counted: a burst of 25 about each pod, then one in five
   // minutes.
@@ -94,7 +93,7 @@ TEST_F(CrashLoopsTest, CostALimitedAmount) {
   EXPECT_LE(FilesBelow(dir_ + "/kubelet/pods"), kContainers * 2 + kPods);
 }
 
-// Also where short runs are looked at soon: what has not begun cannot have ended.
+// A container that has not started cannot have ended, also with short runs.
 TEST_F(CrashLoopsTest, WhoWaitsForTheNextRunIsNotLookedAtMeanwhile) {
   runtime_.FollowClock();
   harness_->Start();

@@ -51,7 +51,7 @@ class DiskFullTest : public FaultTest {
   std::string Volume(const corev1::Pod& pod) {
     return root() + "/pods/" + pod.metadata().uid() + "/volumes/kubernetes.io~configmap/v";
   }
-  // What was last told about the pod for this reason; "" for nothing.
+  // The last event about the pod with this reason; "": none.
   std::string Told(const std::string& pod, const std::string& reason) {
     std::string out;
     auto events = harness_->api().List<corev1::Event>("default");
@@ -70,14 +70,14 @@ TEST_F(DiskFullTest, IsToldAndGotOver) {
     ASSERT_TRUE(PassUntil(seconds(5), name, IsPodReady));
   SetSize(32);
   Fill();
-  // A new pod does not begin, and says why.
+  // A new pod does not start, and reports why.
   corev1::Pod late = CreateReader("late");
   ASSERT_TRUE(PassUntil(minutes(1), [&] {
     return Told("late", "FailedMount").find("No space left on device") != std::string::npos;
   })) << Told("late", "FailedMount");
   EXPECT_TRUE(PassUntil(seconds(1), "late",
                         [](const corev1::Pod* p) { return WaitingFor(p) == "ContainerCreating"; }));
-  // What runs keeps the content that it has, whole; what ends ends.
+  // Running pods keep their complete content; ending pods end.
   Pass(minutes(3), seconds(5));
   EXPECT_EQ(ReadFile(Volume(early) + "/key")->size(), 1024u);
   EXPECT_TRUE(harness_->Sees("early", IsPodReady));
@@ -89,7 +89,7 @@ TEST_F(DiskFullTest, IsToldAndGotOver) {
   runtime_.ExitContainer(crashed.metadata().uid(), "main", 1);
   Pass(seconds(30));
   EXPECT_EQ(*ReadFile(root() + "/pods/" + crashed.metadata().uid() + "/etc-hosts"), hosts);
-  // A kubelet that begins now disturbs nothing.
+  // A starting kubelet disturbs nothing.
   harness_->Stop();
   harness_->Start();
   Pass(minutes(1));

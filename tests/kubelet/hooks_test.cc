@@ -1,4 +1,4 @@
-// What pods' servers that never answer hold up: hooks and probes of a whole kubelet.
+// Unresponsive servers in pods: hooks and probes of a whole kubelet.
 #include <gtest/gtest.h>
 #include <stdlib.h>
 
@@ -29,7 +29,7 @@ class SilenceTest : public ::testing::Test {
     harness_.reset();
     (void)RemoveTree(dir_);
   }
-  // A pod whose container has `what`, with the server's address for %.
+  // A pod whose container has `what`, with % replaced by the server's address.
   void Create(const std::string& what) {
     const std::string address =
         R"("httpGet":{"host":"127.0.0.1","port":)" + std::to_string(silent_.port()) + "}";

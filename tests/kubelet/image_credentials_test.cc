@@ -1,4 +1,4 @@
-// From a pod's ServiceAccount over a provider's program to the pull of its image.
+// An image pull with ServiceAccount-based credentials from a credential provider.
 #include <sys/stat.h>
 
 #include "kubelet/testing/kubelet_test.h"
@@ -58,7 +58,7 @@ providers:
   EXPECT_NE(runs.find(R"("serviceAccountAnnotations":{"example.com/role":"build"})"), std::string::npos)
       << runs;
   EXPECT_NE(runs.find(R"("serviceAccountToken":")"), std::string::npos) << runs;
-  // What one has pulled is another's only by its own credentials.
+  // Another pod needs its own credentials for a pulled image.
   create("other", "plain");
   EXPECT_TRUE(
       harness_->Await("other", [](const corev1::Pod* pod) { return Waiting(pod) == "ErrImagePull"; }));

@@ -1,4 +1,4 @@
-// The kubelet with a real containerd, runc, CNI plugin and kernel; only the API server is in memory.
+// The kubelet with a real containerd, runc, CNI plugin and kernel; only the API server is fake.
 #include <cstdio>
 
 #include "kubelet/cri/runtime_conformance.h"
@@ -86,7 +86,7 @@ TEST_F(ContainerdTest, RuntimeDoesAsTheFakeDoes) {
   cri::SandboxConfig config;
   config.log_directory = dir_;
   config.cgroup_parent = root_ + "/conformance";
-  // Apart from the kubelet's pods: it would take this one for an orphan.
+  // Outside the kubelet's pods, which would take it for an orphan.
   harness_->Stop();
   cri::CheckRuntimeConformance(*cri_.runtime, *cri_.images, "docker.io/library/busybox:test",
                                {"sh", "-c", "while true; do sleep 1; done"}, config);

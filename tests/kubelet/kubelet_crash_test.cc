@@ -1,4 +1,4 @@
-// A kubelet that is killed at each step of a pod's start and end, and the one that comes after it.
+// Kills the kubelet at each step of a pod's start and termination, and starts another one.
 #include <gtest/gtest.h>
 #include <stdlib.h>
 
@@ -17,7 +17,7 @@ constexpr char kPod[] = R"({"metadata":{"name":"web"},"spec":{
     {"name":"fast","mountPath":"/fast"},{"name":"fast","mountPath":"/part","subPath":"part"}]}],
   "volumes":[{"name":"fast","emptyDir":{"medium":"Memory"}}]}})";
 
-// One pod's life, through a kubelet that may die and a second one.
+// A pod's life through a kubelet that may die and a second one.
 class Life {
  public:
   Life() {
@@ -83,7 +83,7 @@ class Life {
     corev1::Pod pod = harness_->Get("web");
     EXPECT_EQ(pod.status().container_statuses(0).restart_count(), 0);
   }
-  // What is left of the pod, in words.
+  // A description of what remains of the pod.
   std::string Leftovers() {
     std::string out;
     auto containers = runtime_.ListContainers({}, {});
@@ -97,7 +97,7 @@ class Life {
     if (!ListDir(dir_ + "/logs")->empty()) out += " logs";
     return out;
   }
-  // Until nothing is left, for half a minute.
+  // Polls until nothing remains, for up to 30 s.
   std::string AwaitNothing() {
     auto late = std::chrono::steady_clock::now() + std::chrono::seconds(30);
     runtime_.Await(

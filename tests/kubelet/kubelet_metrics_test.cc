@@ -37,7 +37,7 @@ class KubeletMetricsTest : public ::testing::Test {
     harness_.reset();
     (void)RemoveTree(dir_);
   }
-  // The end of a worker's turn and the next relist follow what a status tells: scrapes until both show.
+  // Metrics are updated after the status: scrapes until both show.
   Result<std::string> ScrapeWith(const std::vector<std::string>& samples) {
     const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(20);
     for (;;) {
@@ -227,7 +227,7 @@ TEST_F(KubeletMetricsTest, EndsOfContainersAreCounted) {
   EXPECT_EQ(MetricValue(failed) - before, 1);
 }
 
-// What Kubernetes' kubelet has and this one lacks.
+// Metrics of upstream's kubelet that are missing here.
 constexpr metrics::Exception kAbsent[] = {
     {"csi_operations_seconds", "there are no CSI drivers on nodes"},
     {"dra_", "devices are not allocated dynamically"},

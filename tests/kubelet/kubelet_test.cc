@@ -359,7 +359,7 @@ TEST_F(KubeletTest, ACriticalPodPushesOthersOut) {
   EXPECT_EQ(target->reason(), "TerminationByKubelet");
 }
 
-// Containers are started again with what was known of their ConfigMaps.
+// Containers restart with the known content of their ConfigMaps.
 TEST_F(KubeletTest, GoesOnWhileTheApiServerIsAway) {
   corev1::ConfigMap map;
   map.mutable_metadata()->set_name("settings");

@@ -1,5 +1,5 @@
-// What the kubelet's cgroups do to real containers: of the kind that the machine has, v1 or v2, made by
-// systemd where it runs. Driven by tests/systemd/run.sh and tests/vm/run.sh.
+// The kubelet's cgroups on real containers: v1 or v2, created by systemd where it runs. Run by
+// tests/systemd/run.sh and tests/vm/run.sh.
 #include <sys/stat.h>
 #include <sys/swap.h>
 #include <sys/sysmacros.h>
@@ -34,14 +34,14 @@ class NodeCgroupTest : public ContainerdTest {
     options.pod_pids_limit = 100;
     options.all_pods.memory_limit_bytes = 512 * kMi;
     if (!Systemd()) return NewPodCgroups(cgroups, options);
-    options.root = "/";  // a systemd of its own: nobody else has pods there
+    options.root = "/";  // a private systemd without other pods
     root_ = "/kubepods.slice";
     auto units = linux::SystemdUnits::Connect();
     if (!units) return nullptr;
     return NewPodCgroups(cgroups, options, NewSystemdDriver(cgroups, std::move(*units)));
   }
   bool v2() const { return linux_cgroups_->unified(); }
-  // A file of the cgroup, by the name that this version has for it.
+  // A cgroup file, by its name in this version.
   std::string Value(const std::string& cgroup, const std::string& controller, const std::string& v1_file,
                     const std::string& v2_file) {
     if (v2()) return FirstLine("/sys/fs/cgroup" + cgroup + "/" + v2_file);
@@ -112,7 +112,7 @@ TEST_F(NodeCgroupTest, WhoTakesTooMuchIsKilled) {
   EXPECT_TRUE(AwaitGone("hungry"));
 }
 
-// Swap in memory, for as long as this lives; none where the kernel has no zram.
+// Swap in memory during its lifetime; none without zram in the kernel.
 class CompressedSwap {
  public:
   explicit CompressedSwap(const std::string& dir) : device_(dir + "/zram") {
@@ -157,7 +157,7 @@ TEST_F(SwapTest, GoesToWhoMayUseIt) {
   const corev1::Pod pod = CreateReady();
   ASSERT_FALSE(HasFailure());
   const std::string container = ContainerGroup(pod);
-  if (!v2()) {  // nobody has any: memory and swap together are no more than the memory
+  if (!v2()) {  // no swap: memory+swap equals memory
     if (!PathExists("/sys/fs/cgroup/memory/memory.memsw.limit_in_bytes"))
       GTEST_SKIP() << "swap is not accounted";
     EXPECT_EQ(FirstLine("/sys/fs/cgroup/memory" + container + "/memory.memsw.limit_in_bytes"),

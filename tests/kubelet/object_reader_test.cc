@@ -1,4 +1,4 @@
-// ConfigMaps as a kubelet reads them that may do no more than its node: by each strategy, over HTTP.
+// Reads of ConfigMaps by a kubelet with node permissions: each change detection strategy, over HTTP.
 #include <gmock/gmock.h>
 
 #include "kubelet/objects/reader.h"

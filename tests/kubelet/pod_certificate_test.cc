@@ -1,4 +1,4 @@
-// A pod's certificate, as a kubelet with no more rights than its node's asks for it and a signer answers.
+// A pod certificate, requested by a kubelet with node permissions and issued by a signer.
 #include "kubelet/certificate/pod_certificate_request.h"
 #include "lib/api/codec/codec.h"
 #include "lib/api/meta.h"
@@ -31,7 +31,7 @@ class PodCertificateTest : public apiserver::ClusterTest {
     return client::RestClient(*client::NewHttpTransport(config));
   }
 
-  // Issues for the key that a request brings, as a signer does.
+  // Issues a certificate for the request's key, as a signer.
   static std::string Sign(const std::string& key_pem, WallTime now) {
     const std::string authority_key = *http::NewPrivateKey();
     const auto authority = http::CertificateAuthority::FromPem(

@@ -103,7 +103,7 @@ TEST_F(ResizeTest, ThePodAsAWhole) {
     ASSERT_TRUE(harness_->api().Update(pod));
     ASSERT_TRUE(harness_->Await("web", [&](const corev1::Pod* now) { return has(now, requests, limits); }));
   };
-  ask("150m", "200m");  // a request is nothing that containers are told of
+  ask("150m", "200m");  // requests do not change the container
   EXPECT_EQ(runtime_.Count("UpdateContainerResources"), 0u);
   ask("150m", "300m");
   ASSERT_TRUE(harness_->Await("web", [](const corev1::Pod* now) {
@@ -113,7 +113,7 @@ TEST_F(ResizeTest, ThePodAsAWhole) {
   EXPECT_EQ(runtime_.Count("UpdateContainerResources own"), 0u);
   EXPECT_EQ(runtime_.LastConfig("c").resources.cpu_quota, 30000);
   EXPECT_EQ(runtime_.LastConfig("again").resources.cpu_quota, 30000);
-  // A new kubelet has nothing to do, and goes on.
+  // A new kubelet has nothing to do, and works normally.
   harness_->Stop();
   harness_->Start();
   ask("150m", "400m");

@@ -1,4 +1,4 @@
-// A runtime that hangs, errs, is slow or away, and the kubelet on it.
+// A runtime that hangs, fails, is slow or absent, and the kubelet on it.
 #include "kubelet/testing/fault_test.h"
 
 namespace keelson::kubelet {
@@ -25,7 +25,7 @@ TEST_F(RuntimeFaultsTest, ACallThatHangsHoldsUpItsOwnPodOnly) {
   harness_->Delete("two", 1);
   EXPECT_TRUE(PassUntil(seconds(5), "two", IsGone)) << Leftovers();
   EXPECT_EQ(WhyNotReady(), "");
-  // The call's deadline comes, and the reason is told.
+  // The call's deadline expires, and the reason is reported.
   EXPECT_TRUE(PassUntil(minutes(3), "one", [](const corev1::Pod* pod) {
     return WaitingFor(pod) == "CreateContainerError" &&
            pod->status().container_statuses(0).state().waiting().message() == "Deadline Exceeded";
@@ -54,7 +54,7 @@ TEST_F(RuntimeFaultsTest, ARuntimeThatHangsMakesTheNodeNotReadyAndEndsNoPod) {
   ExpectRuns(pod, id);
 }
 
-// What hangs on the way down does not keep the kubelet from ending.
+// Hanging pod terminations do not block the kubelet's shutdown.
 TEST_F(RuntimeFaultsTest, TheKubeletEndsWhileTheRuntimeHangs) {
   harness_->Start();
   Create("web");
@@ -172,7 +172,7 @@ TEST_F(RuntimeFaultsTest, ARuntimeThatComesBackIsFollowedAgain) {
   EXPECT_TRUE(PassUntil(seconds(15), "deleted", IsGone));
   EXPECT_TRUE(PassUntil(seconds(15), [&] { return WhyNotReady().empty(); })) << WhyNotReady();
   ExpectRuns(steady, id);
-  // The stream is open again: what happens now is known at once, not at the next list.
+  // The event stream is open again: changes are noticed immediately, without a relist.
   runtime_.AwaitStreams(2);
   runtime_.ExitContainer(steady.metadata().uid(), "main", 1);
   runtime_.Await([&] { return !runtime_.RunningContainer(steady.metadata().uid(), "main").empty(); });

@@ -1,4 +1,4 @@
-// A projected service account token from the API server's first to its second.
+// A projected service account token, from its first version to its rotation.
 #include "kubelet/objects/api_objects.h"
 #include "kubelet/volume/volume_testing.h"
 #include "lib/client/informer.h"
@@ -30,7 +30,7 @@ class TokenTest : public apiserver::ClusterTest {
     if (!dir_.empty()) (void)RemoveTree(dir_);
   }
 
-  // Whose token it is, as the API server sees it; empty: nobody's.
+  // The token's user according to the API server; empty: invalid.
   std::string ReviewOf(const std::string& token, const std::string& audience) {
     authenticationv1::TokenReview review;
     review.mutable_spec()->set_token(token);
@@ -48,7 +48,7 @@ class TokenTest : public apiserver::ClusterTest {
   std::unique_ptr<client::RestClient> api_;
 };
 
-// Six hundred seconds are the least that a token may live: time is moved by hand, on the kubelet's side.
+// Tokens are valid for at least 600 seconds, so the test moves the kubelet's clock.
 TEST_F(TokenTest, IsReplacedWhenFourFifthsOfItsLifeAreOver) {
   corev1::Pod wish;
   auto decoded = api::DecodeJson(R"({"metadata":{"name":"p","namespace":")" + ns_ + R"("},"spec":{

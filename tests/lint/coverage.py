@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Every test that docs/kubelet-coverage.md names is there: Suite.Name of gtest's, test_name of Python's."""
+"""Checks that every test named in docs/kubelet-coverage.md exists: Suite.Name in gtest, test_name in Python."""
 import pathlib
 import re
 import sys

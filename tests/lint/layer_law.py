@@ -1,4 +1,4 @@
-"""The layer law of ARCHITECTURE.md, checked on every #include and on what the CNI plugins link.
+"""Checks the layer law of ARCHITECTURE.md for every #include, and the libraries that the CNI plugins link.
 
 usage: layer_law.py SOURCE_DIR [BUILD_BIN_DIR]
 """
@@ -32,9 +32,9 @@ HOMES = [
     (r"openssl/", ["lib/http", "controlplane/apiserver/auth", "controlplane/apiserver/admission/certificate_request", "controlplane/apiserver/admission/plugins_test",
                   "controlplane/etcd", "controlplane/storage/encryption", "lib/base"]),
 ]
-# What a public header of lib/ must not show: one that other folders include, directly or through another.
+# Headers that a public header of lib/ must not include. Public: other folders include it, directly or indirectly.
 HIDDEN_IN_PUBLIC_HEADERS = re.compile(r"^(netlink/|libmnl/|libnftnl/|bpf/|blkid/|systemd/|grpc|boost/asio|boost/beast|nghttp2/|openssl/)")
-# Start-up is a CNI plugin's cost.
+# Start-up time is most of a CNI plugin's cost.
 HEAVY_LIBRARIES = re.compile(r"libgrpc|libprotobuf|libssl|libcrypto|libboost_url")
 CNI_PLUGINS = ["bridge", "host-local", "loopback", "portmap", "bandwidth"]
 

@@ -1,5 +1,5 @@
-// --logging-format and logging.format of the kubelet and kube-proxy: runs that end by themselves, before they
-// touch the host.
+// --logging-format and logging.format of the kubelet and kube-proxy: runs that end before they touch the
+// host.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
-// The alerts and recording rules of kubernetes-mixin, which kube-prometheus ships, as facts: which series of
-// Kubernetes' own components each of them reads. A series that nobody serves is listed, with the reason.
+// The alerts and recording rules of kubernetes-mixin (part of kube-prometheus): which series of Kubernetes
+// components each one reads. Missing series are listed with the reason.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -13,8 +13,8 @@
 namespace keelson::metrics {
 namespace {
 
-// `from`: whose; empty: several components serve it. Those of kube-state-metrics and node_exporter are not
-// Keelson's.
+// `from`: the component that serves it; empty: several. Series of kube-state-metrics and node_exporter are
+// out of scope.
 struct Rule {
   std::string_view name;  // of an alert, or what is recorded
   std::string_view series;
@@ -121,7 +121,7 @@ constexpr Exception kUnserved[] = {
     {"storage_operation_errors_total", "gone from Kubernetes 1.25: the duration has a status"},
 };
 
-// Of cAdvisor, which is no part of Kubernetes' list; held to by kubelet/stats.
+// cAdvisor's series, which are not in Kubernetes' list; kubelet/stats checks them.
 constexpr std::string_view kOfContainers[] = {"container_cpu_cfs_periods_total",
                                               "container_cpu_cfs_throttled_periods_total",
                                               "container_cpu_usage_seconds_total",
@@ -157,7 +157,8 @@ bool Has(Component component, std::string_view name, std::span<const Exception> 
   return false;
 }
 
-// The other components' own tests hold them to the table; what they lack of these rules is listed above.
+// The components' own tests check them against the table; their missing series for these rules are listed
+// above.
 bool IsServed(std::string_view name) {
   if (name.starts_with("process_")) return true;
   for (std::string_view one : kOfContainers) {

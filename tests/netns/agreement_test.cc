@@ -1,5 +1,5 @@
-// Random Services: what each mode plans to put into the kernel, followed packet by packet and call by call as
-// nodectl follows what is there, does what the model says. No kernel is asked, so there are many.
+// Random Services: each mode's plan, followed packet by packet and call by call with nodectl's code, must
+// agree with the model. Needs no kernel, so there are many cases.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -50,7 +50,7 @@ ctl::Source SourceOf(const std::string& client, bool v4) {
   return {here ? ctl::Source::kPod : ctl::Source::kAddress, client, {ClientAddress(client, v4)}};
 }
 
-// Whether eBPF has chosen, so that no rule has seen the Service's address.
+// True when eBPF has selected the endpoint, so that no rule sees the Service address.
 bool ChosenByEbpf(const Path& path) {
   auto chose = [](const std::vector<nft::TraceStep>& steps) {
     return std::any_of(steps.begin(), steps.end(), [](const nft::TraceStep& step) {
@@ -67,7 +67,7 @@ std::string TextOf(const Targets& targets) {
   return out;
 }
 
-// Empty, or how the path differs from what the model says.
+// Returns how the path differs from the model; empty: it agrees.
 std::string Difference(const Decision& decision, const Path& path, const IpAddress& client,
                        ctl::Source::Kind kind, const IpAddress& host, bool sticky) {
   const std::string verdict = "verdict " + std::string(VerdictName(path.verdict));
@@ -80,13 +80,13 @@ std::string Difference(const Decision& decision, const Path& path, const IpAddre
   for (const proxy::Backend& backend : *decision.endpoints) wanted.insert({backend.ip, backend.port});
   for (const ctl::Backend& backend : path.backends) got.insert({backend.ip, backend.port});
   if (got != wanted) return "goes to " + TextOf(got) + "and not to " + TextOf(wanted);
-  // Clients that stay with an endpoint keep its slot: one that has gone leaves a hole.
+  // Clients with affinity keep an endpoint's slot: a removed endpoint leaves a hole.
   if (path.misses && !sticky) return "goes nowhere at times";
   const bool by_ebpf = ChosenByEbpf(path), from_node = kind == ctl::Source::kHost,
              pod_here = kind == ctl::Source::kPod;
   for (const ctl::Backend& backend : path.backends) {
     if (backend.refused || !backend.reachable) return "does not reach " + backend.ip.ToString();
-    // Nothing leaves the node on the way to itself. What has chosen at its socket has an address of its own.
+    // Traffic to the node itself does not leave it. A socket-level choice uses the endpoint's address.
     if (backend.ip == host || (by_ebpf && from_node)) continue;
     // A pod that reaches itself is masqueraded on its own node, whatever else holds.
     const bool to_itself = backend.ip == client;
@@ -141,7 +141,7 @@ TEST_P(Agreement, PlansDoWhatTheModelSays) {
       const std::string key = "default/" + block.name;
       const corev1::Service service = block.Service();
       const discoveryv1::EndpointSlice slice = block.Slice(setting.v4);
-      // Some go for a while: what they leave must not matter to others.
+      // Some are removed for a while: leftovers must not affect others.
       const bool gone = random.Chance(5);
       map.UpdateService(key, gone ? nullptr : &service);
       map.UpdateSlice(key + "-s", &slice);

@@ -1,4 +1,4 @@
-// For benchmarks: somebody who reads all that comes, a stream to them, and figures of many tries.
+// For benchmarks: a sink, a stream to it, and percentiles.
 #pragma once
 
 #include <netinet/in.h>
@@ -16,7 +16,7 @@ Result<UniqueFd> SocketIn(const linux::NetNs& place);
 double Since(std::chrono::steady_clock::time_point begin);  // seconds
 double Percentile(std::vector<double> values, int percent);
 
-// Reads what comes to kSinkPort; a byte says that all of a connection has been read.
+// Reads all data on kSinkPort; answers one byte when a connection is read completely.
 class Sink {
  public:
   explicit Sink(const linux::NetNs& place);
@@ -28,7 +28,7 @@ class Sink {
   std::thread thread_;
 };
 
-// 64 MiB in one stream from the client to a sink: seconds.
+// Sends 64 MiB in one stream from the client to a sink; returns seconds.
 Result<double> Stream(const PathBench& bench, const IpAddress& ip, uint16_t port);
 
 }  // namespace keelson::netns

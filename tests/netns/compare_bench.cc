@@ -1,5 +1,5 @@
-// Mode nftables and mode ebpf side by side: two worlds in one run, asked in turn, each directly and through a
-// Service. What else happens on the machine meets all four alike; medians of many short rounds are compared.
+// Compares the modes nftables and ebpf: two worlds in one run, in turn, each directly and through a Service.
+// Disturbances affect all four alike; compares medians of many short rounds.
 #include <benchmark/benchmark.h>
 #include <sys/socket.h>
 
@@ -31,7 +31,7 @@ class Figures {
   std::map<std::string, std::vector<double>> all_;
 };
 
-// A connection, the greeting that comes by it, and its end: seconds until connected, and until greeted.
+// One connection with its greeting: seconds until connected, and until greeted.
 Result<std::pair<double, double>> Exchange(const sockaddr_in& to) {
   const linger reset{.l_onoff = 1, .l_linger = 0};
   UniqueFd fd(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));

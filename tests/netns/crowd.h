@@ -1,4 +1,4 @@
-// Connections to one Service that stay open: by pods, the node and strangers, to each of its addresses.
+// Long-lived connections to one Service: from pods, the node and strangers, to each of its addresses.
 #pragma once
 
 #include <vector>
@@ -9,16 +9,16 @@ namespace keelson::netns {
 
 class Crowd {
  public:
-  // `block` has the entries nodeport and external.
+  // `block` needs the entries nodeport and external.
   Crowd(const ServiceWorld& world, const ServiceBlock& block) : world_(world), block_(block) {}
-  // Whether this process may open so many at all.
+  // Error when this process may not open that many connections.
   static Result<> MayOpen(size_t connections);
 
   Result<> Join(int count);
-  int Dead();  // those that do not echo any more
+  int Dead();  // connections that no longer echo
   size_t size() const { return open_.size(); }
-  void Reset();   // all end at once
-  void Vanish();  // and so that nobody hears of it
+  void Reset();   // resets all connections
+  void Vanish();  // drops all connections silently
 
  private:
   const ServiceWorld& world_;

@@ -1,5 +1,5 @@
-// kube-proxy itself, as a process of its own, whose configuration file changes its mode below a thousand open
-// connections; and that is killed in between.
+// kube-proxy as a process: changes of the mode in its configuration file, and kills, under a thousand open
+// connections.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -68,7 +68,7 @@ class KubeProxy {
     process_.reset();
   }
 
-  // Whether all of `mode` is in the kernel, and of the others only what IPVS has still to carry.
+  // True when all of `mode` is in the kernel, and of the other modes only what IPVS must still carry.
   bool IsInPlace(const std::string& mode) {
     std::vector<std::string> tables;
     bool takes_new = false;
@@ -110,7 +110,7 @@ class KubeProxy {
   std::optional<event::Process> process_;
 };
 
-// For what another process does.
+// Polls: another process does the work.
 bool Eventually(const std::function<bool()>& holds) {
   for (int i = 0; i < 1200; ++i) {
     if (holds()) return true;

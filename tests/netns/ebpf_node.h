@@ -1,4 +1,4 @@
-// For tests: a node of mode ebpf, whose programs serve without any rules below.
+// For tests: a node in mode ebpf whose programs serve without rules.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -37,14 +37,14 @@ class EbpfNodeTest : public ::testing::Test {
     ASSERT_TRUE(written) << written.error().message();
     last_ = *written;
   }
-  // What is pinned for a family.
+  // The pins of an address family.
   std::string Pins(const std::string& name, bool v4 = true) const {
     return machine_->places().pins + (v4 ? "/v4/" : "/v6/") + name;
   }
 
   std::unique_ptr<NodeMachine> machine_;
   std::unique_ptr<ServiceWorld> world_;
-  uint64_t node_ = 0;  // cookie of its network namespace
+  uint64_t node_ = 0;  // cookie of the node's network namespace
   proxy::ebpf::Sockets::Written last_;
 };
 

@@ -1,5 +1,5 @@
-// From each mode to each other one below a thousand open connections: the new one is filled, takes what is
-// new, and the old one goes as far as nobody needs it.
+// Switches from each mode to each other under a thousand open connections: the new mode is filled and takes
+// new connections; the old one goes when its connections end.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -30,7 +30,7 @@ TEST_P(EverySwitch, AThousandConnectionsLiveOn) {
     (*next)->SetService("default/web", map.Resolve("default/web", true));
     Result<> synced = (*next)->Sync();
     ASSERT_TRUE(synced) << synced.error().message();
-    retiring.erase(mode);  // it has taken over what was left of that
+    retiring.erase(mode);  // it has taken over the rest of that mode
     if (plane) retiring[now] = std::move(plane);
     for (auto at = retiring.begin(); at != retiring.end();) {
       Result<bool> gone = at->second->Retire();

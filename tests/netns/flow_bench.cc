@@ -1,5 +1,5 @@
-// What a connection pays for a Service, from one pod to another on the same node, or from outside to a pod on
-// another node: connect() alone, requests and responses, and a stream; and what one change costs the proxy.
+// The cost of a Service for a connection, between pods on one node, or from outside to a pod on another node:
+// connect(), requests and responses, and a stream; and the cost of one change for the proxy.
 #include <benchmark/benchmark.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
@@ -12,7 +12,7 @@
 namespace keelson::netns {
 namespace {
 
-// Straight to the pod and through the Service in turn: what else happens on the machine meets both alike.
+// Directly and through the Service in turn, so that disturbances affect both alike.
 class Pair {
  public:
   void Add(bool service, double seconds) { times_[service].push_back(seconds); }
@@ -31,7 +31,7 @@ class Pair {
   std::vector<double> times_[2];
 };
 
-// The system call alone; the connection is reset afterwards, so that none waits for its end.
+// Only the system call; then resets the connection, so that none stays in TIME_WAIT.
 void Connect(benchmark::State& state, bool outside) {
   auto bench = PreparePath(static_cast<Path>(state.range(0)), static_cast<int>(state.range(1)), outside);
   if (!bench) return state.SkipWithError(bench.error().message().c_str());

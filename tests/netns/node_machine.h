@@ -1,5 +1,5 @@
-// For tests: what a node has beside its network namespace, where every place is in one process: a cgroup that
-// this process is in while it asks as somebody on the node, and a BPF file system.
+// For tests: a cgroup and a BPF file system for a node, when all network namespaces are in one process. This
+// process joins the cgroup while it acts as a process of the node.
 #pragma once
 
 #include <memory>
@@ -18,13 +18,13 @@ class NodeMachine {
   NodeMachine& operator=(const NodeMachine&) = delete;
 
   const NodePlaces& places() const { return places_; }
-  // From here on sockets are made by processes of the node, or by others.
+  // Subsequent sockets belong to a process on the node (true), or to another one.
   Result<> Enter(bool node);
 
  private:
   NodeMachine() = default;
   NodePlaces places_;
-  std::string outside_;  // the cgroup that this process was in
+  std::string outside_;  // the original cgroup of this process
   bool inside_ = false;
 };
 

@@ -1,5 +1,4 @@
-// For tests: a node of mode ebpf that serves who comes from outside. Only what needs no masquerading by rules
-// is asked for: there are none.
+// For tests: a node in mode ebpf that serves outside clients, without rules, and so without masquerading.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -14,7 +13,7 @@
 
 namespace keelson::netns {
 
-// As options of kube-proxy's say.
+// As kube-proxy's options.
 struct Ways {
   bool direct = false, dsr = false;
   std::string fast = "off";
@@ -34,8 +33,7 @@ class OutsideNodeTest : public EbpfNodeTest {
     return plan;
   }
   Sockets Start(bool v4 = true, const Ways& ways = {}) { return StartIn("node", {}, v4, ways); }
-  // Of the node, or of the one that is behind `place`, which then has pins of its own; all `devices` if
-  // empty.
+  // Starts the node, or the one behind `place`, which has its own pins. All devices if `devices` is empty.
   Sockets StartIn(const std::string& place, std::vector<std::string> devices, bool v4, const Ways& ways) {
     auto netns = linux::NetNs::OpenCurrent();
     EXPECT_TRUE(world_->Place(place).Run([&]() -> Result<> {
@@ -58,7 +56,7 @@ class OutsideNodeTest : public EbpfNodeTest {
                                                                  .pin_directory = pins},
                                       v4)};
   }
-  // Of policy Local, at a NodePort and an external address.
+  // A port with policy Local, at a NodePort and an external address.
   static ResolvedPort Local(std::vector<Backend> endpoints, bool v4 = true, uint8_t protocol = proxy::kTcp) {
     ResolvedPort out{.service = {.name = "ns/web",
                                  .protocol = protocol,
@@ -79,7 +77,7 @@ class OutsideNodeTest : public EbpfNodeTest {
     out.limit = std::chrono::milliseconds(500);
     return out;
   }
-  // "SERVER CLIENT-IP", or what the error is.
+  // "SERVER CLIENT-IP", or the error.
   std::string Ask(const Question& question) {
     Result<Answer> answer = netns::Ask(world_->Place("outside"), question);
     return answer ? answer->server + " " + answer->seen_as : std::strerror(answer.error().errnum());

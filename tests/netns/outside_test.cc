@@ -1,5 +1,4 @@
-// Who comes from outside, served by programs on the node's devices: that it is these who serve, and what they
-// remember.
+// Outside clients served by programs on the node's devices: that the programs serve them, and their state.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -59,7 +58,7 @@ TEST_F(OutsideTest, ServesWithoutAnyRules) {
       for (int i = 0; i < 32; ++i) got.insert(Ask(To("outside", to, port, protocol)));
       EXPECT_THAT(got, ::testing::ElementsAre("pod1 " + self, "pod2 " + self)) << to.ToString();
       EXPECT_GE(Remembered(v4), 2u * 30) << "two for each, but for a port that has come twice";
-      // What is remembered goes: a port that comes again would be somebody's who asked another address.
+      // State expires: otherwise a reused port would belong to the earlier connection.
       EXPECT_TRUE(sockets.Remove());
     }
   }
@@ -157,7 +156,7 @@ TEST_F(OutsideTest, ConnectionsOutliveProxiesAndEndpoints) {
   Write(sockets, fewer);
   for (Conversation& one : open) EXPECT_TRUE(one.Echoes());
   EXPECT_THAT(Ask(To("outside", Ip("192.0.2.1"), 80)), ::testing::StartsWith("pod2 "));
-  // On the way to another mode: who is connected stays, nobody else comes.
+  // During a switch to another mode existing clients stay, and new ones are not accepted.
   auto gone = sockets.Retire();
   ASSERT_TRUE(gone) << gone.error().message();
   EXPECT_FALSE(*gone);
@@ -272,7 +271,7 @@ TEST_F(OutsideTest, NodectlSeesDevicesChoicesAndConnections) {
   }
 }
 
-// An endpoint that nobody listens at says so by ICMP.
+// An endpoint with a closed port answers by ICMP.
 TEST_F(OutsideTest, ErrorsAreHeard) {
   for (bool v4 : {true, false}) {
     Plan plan = MakePlan(v4);

@@ -1,4 +1,4 @@
-// Reads packets.txt: Services as API objects, and what becomes of packets to them.
+// Reads packets.txt: Services as API objects, and the expected results of packets to them.
 #pragma once
 
 #include <map>
@@ -13,7 +13,7 @@
 
 namespace keelson::netns {
 
-// Addresses of the world that packets travel in, by name.
+// The addresses in the test network, by name.
 IpAddress ClientAddress(const std::string& client, bool v4);
 IpAddress EndpointAddress(const std::string& endpoint, bool v4);
 
@@ -26,22 +26,22 @@ struct PacketCase {
 };
 
 struct ServiceBlock {
-  int number = 0;  // decides the addresses
+  int number = 0;  // determines the addresses
   std::string name, protocol;
   std::vector<std::string> flags, endpoints;
   std::vector<PacketCase> cases;
 
   bool Has(const std::string& flag) const;
   uint8_t Protocol() const;
-  corev1::Service Service() const;  // of both families
+  corev1::Service Service() const;  // dual-stack
   discoveryv1::EndpointSlice Slice(bool v4) const;
-  // Where an entry is; `here`: the node's address that NodePorts answer on.
+  // The address and port of an entry; `here`: the node address for NodePorts.
   std::pair<IpAddress, uint16_t> Destination(const std::string& entry, bool v4) const;
 };
 
 Result<std::vector<ServiceBlock>> ReadPacketTable(const std::string& path);
 
-// How the model names an entry and a client; nullopt for what is no Service's.
+// The model's names of an entry and a client; nullopt for a non-Service entry.
 std::optional<proxy::Entry> EntryOf(const std::string& entry);
 proxy::Origin OriginOf(const std::string& client);
 

@@ -1,4 +1,4 @@
-// packets.txt, through every dataplane and the pure model.
+// Runs packets.txt through every dataplane and the model.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -14,7 +14,7 @@ namespace {
 using proxy::Decision;
 using proxy::Fate;
 
-// What the model says, in the table's words.
+// The model's result, in the table's words.
 std::vector<std::string> Words(const Decision& decision, bool v4) {
   if (decision.fate == Fate::kRefused) return {"refused"};
   if (decision.fate == Fate::kDropped) return {"dropped"};
@@ -44,7 +44,7 @@ class PacketTable : public ::testing::Test {
     }
   }
 
-  // Every line, of one family. Lines of clients in `without` are left out.
+  // Runs every line in one family, except lines with clients in `without`.
   void Run(PlaneOptions options, const std::set<std::string>& without = {}) {
     if (Result<> possible = Possible(options.mode); !possible) GTEST_SKIP() << possible.error().message();
     auto world = ServiceWorld::Make();
@@ -125,8 +125,8 @@ TEST_F(PacketTable, IpvsIpv4) { Run({.mode = "ipvs", .v4 = true, .pod_cidrs = Po
 TEST_F(PacketTable, IpvsIpv6) { Run({.mode = "ipvs", .v4 = false, .pod_cidrs = PodCidrs(false)}); }
 TEST_F(PacketTable, IpvsByBridge) { Run({.mode = "ipvs", .v4 = true, .pod_bridge = "br0"}, {"remote"}); }
 
-// Without br_netfilter the reply of one pod to another goes over the bridge, past the node: unless the node
-// is who has asked, or nothing is translated on the way.
+// Without br_netfilter, replies between pods on one bridge bypass the node, unless the client is the node or
+// nothing is translated.
 class Bypass : public ::testing::TestWithParam<const char*> {};
 
 TEST_P(Bypass, PodsReachEachOtherThoughRepliesWouldPassTheNodeBy) {

@@ -1,7 +1,6 @@
-// What a packet pays for Services: the first packet of a flow, and connections a second, from one pod to
-// another on the same node. Without Services at all, through kube-proxy's tables of several sizes, through
-// rules of upstream's shape, and at sockets served by eBPF. Run on a quiet machine: the figures are a few
-// microseconds.
+// The cost of Services for a packet: the first packet of a flow, and connections per second, between pods on
+// one node. Without Services, with kube-proxy's tables of several sizes, with upstream's ruleset, and with
+// eBPF at sockets. Run on a quiet machine: the figures are a few microseconds.
 #include <benchmark/benchmark.h>
 
 #include <algorithm>
@@ -12,7 +11,7 @@
 namespace keelson::netns {
 namespace {
 
-// What the rules take of the kernel's memory. Others on the machine disturb by some MiB.
+// The kernel memory of the rules. Other processes add noise of some MiB.
 void KernelMemory(benchmark::State& state) {
   for (auto _ : state) {
     auto bench = PreparePath(kDirect, 0);
@@ -26,7 +25,7 @@ void KernelMemory(benchmark::State& state) {
   }
 }
 
-// One question and its answer, each from a new socket: all of it is the first packet of a flow and its reply.
+// One request and response per new socket: only the first packet of a flow and its reply.
 void Asked(benchmark::State& state, uint8_t protocol) {
   auto bench = PreparePath(static_cast<Path>(state.range(0)), static_cast<int>(state.range(1)));
   if (!bench) return state.SkipWithError(bench.error().message().c_str());

@@ -1,4 +1,4 @@
-// For tests: a node as nodectl sees it, whose kernel is what a dataplane plans to put there.
+// For tests: a node for nodectl, with a dataplane's plan in place of the kernel.
 #pragma once
 
 #include <optional>
@@ -12,13 +12,13 @@
 
 namespace keelson::netns {
 
-// Of the world of packet_fixture.h, in one address family. `mode`: nftables, ipvs or ebpf.
+// The node of packet_fixture.h, in one address family. `mode`: nftables, ipvs or ebpf.
 class PlannedNode final : public ctl::NodeView {
  public:
   PlannedNode(const std::string& mode, proxy::nftables::Options options);
 
   void SetService(const std::string& key, const std::vector<proxy::ResolvedPort>& ports);
-  // Before it is looked at.
+  // Call before the node is inspected.
   void Write();
 
   const std::vector<nft::LiveTable>& tables() const override { return tables_; }
@@ -33,7 +33,7 @@ class PlannedNode final : public ctl::NodeView {
   proxy::nftables::Plan rules_;
   std::optional<proxy::ipvs::Plan> servers_;
   std::optional<proxy::ebpf::Plan> socket_plan_;
-  std::vector<IpAddress> machine_;  // the node's addresses without Services'
+  std::vector<IpAddress> machine_;  // the node's addresses, without Service addresses
   std::vector<nft::LiveTable> tables_;
   std::vector<IpAddress> addresses_;
   std::vector<ctl::SocketMaps> sockets_;

@@ -1,4 +1,4 @@
-// Services and endpoints by chance, from a seed: the same every time.
+// Random Services and endpoints from a seed; deterministic.
 #pragma once
 
 #include <random>
@@ -14,7 +14,7 @@ class RandomServices {
 
   bool Chance(uint32_t of) { return random_() % of == 0; }
 
-  // One for real packets, each of which takes its time.
+  // A Service for real packets, which take time.
   ServiceBlock Block(int number) {
     ServiceBlock out{
         .number = number, .name = "s" + std::to_string(number), .protocol = Chance(4) ? "udp" : "tcp"};
@@ -29,7 +29,7 @@ class RandomServices {
     return out;
   }
 
-  // And one with whatever else there is.
+  // A Service with any features.
   ServiceBlock AnyBlock(int number) {
     ServiceBlock out = Block(number);
     if (Chance(6)) out.protocol = "sctp";

@@ -1,4 +1,4 @@
-// Random Services through the kernel, held to the model; and connections that outlive proxies.
+// Random Services through the kernel, compared with the model; and connections that outlive proxies.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -64,7 +64,7 @@ TEST_P(Agreement, KernelsAndModels) {
   const uint32_t seed = 20260101;
   RandomServices random(seed);
   proxy::ServiceMap map(proxy::NodePlace{"here", "a"});
-  // Later rounds change what earlier ones made: incremental updates are held to the model too.
+  // Later rounds change earlier Services, so that incremental updates are compared, too.
   for (int round = 0; round < 24; ++round) {
     ServiceBlock block = random.Block(1 + round % 6);
     std::string key = "default/" + block.name;
@@ -74,7 +74,7 @@ TEST_P(Agreement, KernelsAndModels) {
     map.UpdateSlice(key + "-4", &slice);
     std::vector<proxy::ResolvedPort> ports = map.Resolve(key, true);
     (*plane)->SetService(key, ports);
-    // A client that happens to send from a port of last round would be taken for the same flow.
+    // A reused source port would continue a flow of the previous round.
     ASSERT_TRUE(TakeFlows((*world)->node(), proxy::kUdp));
     auto synced = (*plane)->Sync();
     ASSERT_TRUE(synced) << synced.error().message();
@@ -121,7 +121,7 @@ TEST_P(Modes, AThousandConnectionsOutliveProxiesAndEndpoints) {
   Crowd crowd(**world, block);
   Result<> joined = crowd.Join(1000);
   ASSERT_TRUE(joined) << joined.error().message();
-  // Each start is a proxy that was killed and comes back; endpoints have changed meanwhile.
+  // Each start follows a killed proxy; endpoints have changed meanwhile.
   for (const std::vector<std::string>& endpoints :
        {std::vector<std::string>{"pod1", "pod2", "remote"}, {"pod1"}, {}, {"pod2", "remote"}}) {
     start(endpoints);
@@ -129,8 +129,8 @@ TEST_P(Modes, AThousandConnectionsOutliveProxiesAndEndpoints) {
   }
 }
 
-// One Service with 5 000 endpoints, all of them addresses of one pod: each is in the kernel, and many are
-// chosen.
+// A Service with 5000 endpoints, all of them addresses of one pod: each is in the kernel, and many are
+// selected.
 TEST(LargeService, FiveThousandEndpointsAnswer) {
   constexpr int kEndpoints = 5000, kTries = 200;
   auto world = ServiceWorld::Make();
@@ -177,7 +177,7 @@ TEST(LargeService, FiveThousandEndpointsAnswer) {
     ASSERT_TRUE(synced) << synced.error().message();
     for (const char* client : {"pod2", "outside"}) {
       std::map<IpAddress, int> by = answered(client);
-      // Of 200 draws out of 5 000 some 196 differ; fewer than 150 happens to nobody.
+      // 200 draws out of 5000 give about 196 distinct ones; fewer than 150 is practically impossible.
       EXPECT_GE(by.size(), std::min<size_t>(static_cast<size_t>(count), 150)) << client;
       for (const auto& [ip, times] : by) EXPECT_LT(ip, port.cluster[0].ip.Plus(count)) << client;
     }

@@ -196,7 +196,7 @@ Result<std::string> AskRawSctp(const linux::NetNs& from, const std::optional<IpA
     const SocketAddress own(*source, 0);
     if (::bind(fd.get(), own.get(), own.size()) != 0) return ErrnoError("bind");
   }
-  // Connected, so that refusals by ICMP are told.
+  // Connected sockets report ICMP errors.
   const SocketAddress peer(to, 0);
   if (::connect(fd.get(), peer.get(), peer.size()) != 0) return ErrnoError("connect");
   const auto own_port = static_cast<uint16_t>(20000 + random() % 40000);

@@ -1,6 +1,6 @@
-// SCTP without the kernel's: kernels without its sockets translate its packets all the same. The first two
-// packets of an association, INIT and INIT ACK, go over raw sockets; the greeting travels in the state
-// cookie. Checksums are written and held to be right, so translation has to get them right too.
+// SCTP without kernel support for its sockets: kernels translate SCTP packets anyway. The first two packets
+// of an association, INIT and INIT ACK, use raw sockets; the state cookie carries the greeting. Checksums are
+// verified, so translation must update them.
 #pragma once
 
 #include <chrono>
@@ -14,12 +14,12 @@
 
 namespace keelson::netns {
 
-// Raw sockets of both families in the calling thread's namespace.
+// Opens raw sockets of both families in the calling thread's namespace.
 Result<std::vector<UniqueFd>> OpenRawSctp();
-// Reads one packet, and answers it if it is an INIT to `port`: with "NAME CLIENT-IP".
+// Reads one packet, and answers an INIT to `port` with "NAME CLIENT-IP".
 void AnswerRawSctp(int fd, const std::string& name, uint16_t port);
 
-// The greeting. Errors carry errno: ECONNREFUSED, ETIMEDOUT after the limit.
+// Returns the greeting. Errors carry errno: ECONNREFUSED, or ETIMEDOUT after the limit.
 Result<std::string> AskRawSctp(const linux::NetNs& from, const std::optional<IpAddress>& source,
                                const IpAddress& to, uint16_t port, std::chrono::milliseconds limit);
 

@@ -1,4 +1,4 @@
-// Who comes from outside to other nodes' endpoints, and is sent on past the node's rules.
+// Outside traffic to endpoints on other nodes that bypasses the node's rules.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <linux/ethtool.h>
@@ -45,7 +45,7 @@ class SentOnTest : public OutsideNodeTest {
     auto link = bpf::Link::OpenPinned(FastDirectory() + "/" + std::to_string(index));
     return link && link->DeviceIndex().value_or(0) == index;
   }
-  // Of the other ends of the node's devices: what they leave to hardware (checksums), and how they receive.
+  // Sets offloads (checksums) and receive modes of the peers of the node's devices.
   void SetPeers(uint32_t command, uint32_t value) {
     for (const char* place : {"outside", "remote"}) {
       Result<> set = world_->Place(place).Run([&]() -> Result<> {
@@ -78,7 +78,7 @@ class SentOnTest : public OutsideNodeTest {
         "ip neigh add fd29::1 lladdr 02:00:00:00:00:29 dev side && "
         "ip route add 172.30.0.0/24 via 172.29.0.1 && ip route add fd30::/64 via fd29::1");
   }
-  // Whether an exchange passes that no filter has seen: these note when they see one.
+  // True when an exchange passes unseen by all filters: they count what they see.
   bool PassesFilters(Conversation& open, bool v4) {
     const std::vector<bpf::Map::Entry> before = Connections(v4);
     EXPECT_TRUE(open.Echoes());
@@ -86,8 +86,8 @@ class SentOnTest : public OutsideNodeTest {
   }
 };
 
-// Another node's endpoint, masqueraded without any rules: sent on at the device, which is all that knows of
-// it.
+// An endpoint on another node, masqueraded without rules: forwarded at the device, which alone knows the
+// flow.
 TEST_F(SentOnTest, SendsOnToOtherNodes) {
   for (bool v4 : {true, false}) {
     const std::string node = v4 ? "172.31.0.1" : "fd31::1";
@@ -188,7 +188,7 @@ TEST_F(SentOnTest, DriversSendOn) {
   EXPECT_FALSE(PathExists(FastDirectory()));
 }
 
-// The endpoint's node answers by itself, as the Service. The node that was asked sees one way only.
+// The endpoint's node answers directly as the Service (DSR). The entry node sees one direction only.
 TEST_F(SentOnTest, AnswersGoStraight) {
   AddStraightWay();
   for (bool v4 : {true, false}) {

@@ -1,4 +1,4 @@
-// What puts Services into a kernel, as tests see it: every dataplane of kube-proxy behind one face.
+// A common interface of kube-proxy's dataplanes for tests.
 #pragma once
 
 #include <memory>
@@ -15,8 +15,8 @@ struct PlaneOptions {
   bool v4 = true;
   std::vector<IpPrefix> pod_cidrs;
   std::string pod_bridge;
-  bool direct = false;               // of ebpf: past the rules where it can be
-  bool replies_bypass_node = false;  // of pods on one bridge, without br_netfilter
+  bool direct = false;               // ebpf: bypass the rules where possible
+  bool replies_bypass_node = false;  // pods on one bridge, without br_netfilter
 };
 
 class ServicePlane {
@@ -24,31 +24,30 @@ class ServicePlane {
   explicit ServicePlane(std::unique_ptr<proxy::Dataplane> dataplane) : dataplane_(std::move(dataplane)) {}
   proxy::Dataplane& dataplane() { return *dataplane_; }
 
-  // Ports of the plane's family; none: gone. In the kernel after Sync().
+  // Sets the ports in the plane's family; empty: deletes the Service. Effective after Sync().
   void SetService(const std::string& key, const std::vector<proxy::ResolvedPort>& ports) {
     dataplane_->SetService(key, ports);
   }
   void SetNodeIps(const std::vector<IpAddress>& ips) { dataplane_->SetNodeIps(ips); }
   void SetServiceCidrs(const std::vector<IpPrefix>& cidrs) { dataplane_->SetServiceCidrs(cidrs); }
   Result<> Sync();
-  // Another plane is in place; false: connections still need this one.
+  // Call when another plane has taken over; returns false while connections still need this one.
   Result<bool> Retire();
 
  private:
   std::unique_ptr<proxy::Dataplane> dataplane_;
 };
 
-// Whose processes a node's are, where a dataplane asks for that (a cgroup), and what outlives its process (a
-// BPF file system).
+// A node's cgroup (whose processes belong to the node), and its BPF file system for pins.
 struct NodePlaces {
   std::string cgroup, pins;
 };
 
-// Fails where this kernel has nothing of the mode: nobody needs to make a world to find that out.
+// Error when this kernel does not support the mode; cheap to call before a world is made.
 Result<> Possible(const std::string& mode);
 
-// In `node`; like a proxy that starts: whatever an earlier one left there is found.
-// kUnimplemented: this kernel cannot.
+// Creates the plane in `node`; like a starting proxy, it adopts the state of an earlier one.
+// kUnimplemented: this kernel does not support it.
 Result<std::unique_ptr<ServicePlane>> MakePlane(const linux::NetNs& node, const PlaneOptions& options,
                                                 const NodePlaces& places);
 

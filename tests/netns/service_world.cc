@@ -27,8 +27,7 @@ Result<std::unique_ptr<ServiceWorld>> ServiceWorld::Make() {
   return out;
 }
 
-// New links need a while to find their neighbours: every place has to reach the node, and the node every
-// endpoint.
+// New links take time for neighbor discovery: every place must reach the node, and the node every endpoint.
 Result<> ServiceWorld::AwaitLinks() const {
   const std::pair<const char*, const char*> ways[] = {
       {"pod1", "host"},     {"pod2", "host"}, {"remote", "host"}, {"outside", "host"},
@@ -111,14 +110,14 @@ std::string ServiceWorld::Check(const std::string& client, Question question,
   const std::set<std::string> expected(answers.begin(), answers.end());
   const std::string self = ClientAddress(client, question.to.is_v4()).ToString();
   std::set<std::string> got;
-  // One of n is missed by all tries with a chance of e^-16.
+  // The chance to miss one of n in all tries is e^-16.
   const int tries = sticky ? kStickyTries : 16 * static_cast<int>(expected.size());
   for (int i = 0; i < tries && (sticky || got != expected); ++i) {
     Result<Answer> answer = Ask(place, question);
     if (!answer) return answer.error().message();
     if (!expected.contains(answer->server)) return answer->server + " answers, not " + Join(expected);
     got.insert(answer->server);
-    // Who answers itself has to be reached by way of the node, whatever else holds.
+    // A hairpin connection must go through the node.
     const bool keeps = answer->seen_as == self, to_itself = answer->server == client;
     if (!to_itself && ((seen == PacketCase::kKeep && !keeps) || (seen == PacketCase::kMasq && keeps))) {
       return answer->server + " sees " + answer->seen_as;

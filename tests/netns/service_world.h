@@ -1,5 +1,4 @@
-// For tests: proxy::World with somebody who answers in every place, and one question asked until it is clear
-// who answers it.
+// For tests: proxy::World with a Responder in every place, and requests that check who answers.
 #pragma once
 
 #include <memory>
@@ -22,16 +21,15 @@ class ServiceWorld {
 
   const linux::NetNs& Place(const std::string& client) const;
   const linux::NetNs& node() const { return world_->node; }
-  // What the node has beside its network; made when first asked for.
+  // The node's cgroup and BPF file system; created on first use.
   Result<NodePlaces> Places();
-  // A plane that knows the node's addresses and Service CIDRs.
+  // A plane with the node's addresses and Service CIDRs.
   Result<std::unique_ptr<ServicePlane>> Start(PlaneOptions options);
-  // What asks from here on is a process of this client's machine, for dataplanes that look at processes.
+  // Makes this process act as one on the client's machine, for dataplanes that distinguish processes.
   void Become(const std::string& client) const;
   Question From(const std::string& client, bool v4) const;
 
-  // Empty if all is as it should be, else what is not. Answers are endpoints' names, or refused, dropped,
-  // nobody.
+  // Returns the differences; empty: as expected. `answers`: endpoint names, or refused, dropped, nobody.
   std::string Check(const std::string& client, Question question, const std::vector<std::string>& answers,
                     PacketCase::Seen seen, bool sticky) const;
 
@@ -40,7 +38,7 @@ class ServiceWorld {
   std::string CheckVerdict(const linux::NetNs& place, const Question& question,
                            const std::string& verdict) const;
   std::unique_ptr<proxy::World> world_;
-  std::unique_ptr<NodeMachine> machine_;  // of a dataplane that needs one
+  std::unique_ptr<NodeMachine> machine_;  // for dataplanes that need one
   std::vector<std::unique_ptr<Responder>> responders_;
 };
 

@@ -1,4 +1,4 @@
-// Socket load balancing alone, without any rules for packets: who reaches a Service was served at the socket.
+// Socket load balancing without packet rules: only the socket programs can serve a Service.
 #include "proxy/ebpf/sockets.h"
 
 #include <gmock/gmock.h>
@@ -50,7 +50,7 @@ class SocketsTest : public EbpfNodeTest {
     out.cluster = std::move(endpoints);
     return out;
   }
-  // Who answers, or what the error is.
+  // The answering endpoint, or the error.
   std::string Ask(const char* client, const IpAddress& to, uint8_t protocol = proxy::kTcp) const {
     Question question{.protocol = protocol, .to = to, .port = 80, .limit = std::chrono::milliseconds(500)};
     Result<Answer> answer = netns::Ask(world_->Place(client), question);
@@ -102,7 +102,7 @@ TEST_F(SocketsTest, PeersAndSendersAreTheService) {
         "s", {Port(vip.ToString(), {At("pod1", v4)}), Port(vip.ToString(), {At("pod1", v4)}, proxy::kUdp)});
     Sockets sockets = Start(v4);
     Write(sockets, plan);
-    // A socket of IPv6, which reaches IPv4 by mapped addresses.
+    // An IPv6 socket that reaches IPv4 through mapped addresses.
     const sockaddr_in6 to = SocketAddress6(vip, 80);
     auto* address = reinterpret_cast<const sockaddr*>(&to);
     sockaddr_in6 peer{};
@@ -123,7 +123,7 @@ TEST_F(SocketsTest, PeersAndSendersAreTheService) {
         << std::strerror(errno);
     EXPECT_EQ(std::memcmp(&from.sin6_addr, &to.sin6_addr, 16), 0);
     EXPECT_EQ(from.sin6_port, htons(80));
-    // What is connected to an endpoint's own address afterwards has that peer.
+    // A socket connected to the endpoint's own address has that peer.
     const sockaddr_in6 direct = SocketAddress6(EndpointAddress("pod1", v4), kEndpointPort);
     const sockaddr_in6 nowhere{.sin6_family = AF_UNSPEC};
     ASSERT_EQ(::connect(stream.get(), reinterpret_cast<const sockaddr*>(&nowhere), sizeof nowhere), 0);
@@ -133,8 +133,8 @@ TEST_F(SocketsTest, PeersAndSendersAreTheService) {
   }
 }
 
-// A socket of UDP that is not connected stays with an endpoint while there is that endpoint. One that is
-// connected meets the rules for packets, which are not here.
+// An unconnected UDP socket keeps its endpoint while the endpoint exists. A connected one depends on packet
+// rules, which this test does not have.
 TEST_F(SocketsTest, DatagramsOfASocketGoToOneEndpoint) {
   Plan plan({.v4 = true});
   ResolvedPort port = Port("10.96.0.1", {At("pod1"), At("pod2"), At("remote")}, proxy::kUdp);
@@ -214,7 +214,7 @@ TEST_F(SocketsTest, AffinityHoldsUntilItsEndpointGoesOrItsTimeEnds) {
   EXPECT_EQ(affinity->Dump()->size(), 1u);
   (void)Ask("pod1", Ip("10.96.0.1"));
   EXPECT_EQ(affinity->Dump()->size(), 2u);
-  // Its endpoint goes: somebody else, who stays.
+  // The endpoint is removed: another one is selected and kept.
   ResolvedPort rest = port;
   std::erase_if(rest.cluster, [&](const Backend& b) { return b.ip == EndpointAddress(first, true); });
   plan.SetService("s", {rest});
@@ -224,7 +224,7 @@ TEST_F(SocketsTest, AffinityHoldsUntilItsEndpointGoesOrItsTimeEnds) {
   plan.SetService("s", {port});
   Write(sockets, plan);
   for (int i = 0; i < 16; ++i) EXPECT_EQ(Ask("node", Ip("10.96.0.1")), second);
-  // Three hours ago: anybody again.
+  // Affinity has expired three hours ago: any endpoint.
   std::set<std::string> got;
   for (int i = 0; i < 32; ++i) {
     const auto entries = *affinity->Dump();
@@ -273,7 +273,7 @@ TEST_F(SocketsTest, FullMapsAreReplacedByLargerOnes) {
   EXPECT_EQ(bpf::Map::OpenPinned(Pins("maps-1/services"))->Dump()->size(), 400u);
 }
 
-// Somebody connects all the time while proxies come and go, and their maps grow.
+// A client connects continuously while proxies restart and their maps grow.
 TEST_F(SocketsTest, RestartsAreNotNoticed) {
   Plan plan({.v4 = true});
   plan.SetService("s", {Port("10.96.0.1", {At("pod1")})});
@@ -315,7 +315,7 @@ TEST_F(SocketsTest, RestartsAreNotNoticed) {
   EXPECT_TRUE(open->Echoes());
 }
 
-// A proxy that starts with other sizes takes along whom clients stay with.
+// A starting proxy with other sizes keeps client affinity.
 TEST_F(SocketsTest, ClientsMoveToMapsOfAnotherSize) {
   Plan plan({.v4 = true});
   ResolvedPort port = Port("10.96.0.1", {At("pod1"), At("pod2")});
@@ -344,7 +344,7 @@ TEST_F(SocketsTest, ClientsMoveToMapsOfAnotherSize) {
   }
 }
 
-// What a kill between two steps leaves.
+// State after a kill between two steps.
 TEST_F(SocketsTest, WhatAKillLeavesIsPutRight) {
   Plan plan({.v4 = true});
   plan.SetService("s", {Port("10.96.0.1", {At("pod1")})});
@@ -377,7 +377,7 @@ TEST_F(SocketsTest, WhatAKillLeavesIsPutRight) {
   check("links of a cgroup that has gone");
 }
 
-// nodectl knows the layout by itself: it reads what is there, and says what is not.
+// nodectl reads the map layout itself, and reports missing maps.
 TEST_F(SocketsTest, NodectlTellsWhatIsPinned) {
   Plan plan({.v4 = true});
   ResolvedPort sticky = Port("10.96.0.1", {At("pod1"), At("pod2")});

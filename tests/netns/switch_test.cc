@@ -1,5 +1,5 @@
-// What IPVS leaves and keeps while connections are open: when another dataplane takes over, when endpoints
-// leave, and when others change virtual servers. Needs a kernel that has it: the VM of tests/vm.
+// IPVS with open connections: when another dataplane takes over, when endpoints are removed, and when other
+// tools change virtual servers. Needs a kernel with IPVS: the VM of tests/vm.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -37,7 +37,7 @@ class IpvsSwitchTest : public ::testing::Test {
     discoveryv1::EndpointSlice slice = block_.Slice(true);
     map_.UpdateSlice("default/web-4", &slice);
   }
-  // A proxy that has started, and written nothing yet.
+  // A proxy that has started but not written yet.
   Result<std::unique_ptr<ServicePlane>> Start(const std::string& mode) {
     return world_->Start({.mode = mode, .pod_cidrs = {*IpPrefix::Parse("10.1.0.0/16")}});
   }
@@ -60,7 +60,7 @@ class IpvsSwitchTest : public ::testing::Test {
     Result<> joined = crowd.Join(count);
     ASSERT_TRUE(joined) << joined.error().message();
   }
-  // Connections that IPVS carries.
+  // The connections in IPVS.
   uint64_t Carried() {
     uint64_t out = 0;
     EXPECT_TRUE(world_->node().Run([&]() -> Result<> {
@@ -90,7 +90,7 @@ class IpvsSwitchTest : public ::testing::Test {
     std::sort(out.begin(), out.end());
     return out;
   }
-  // The kernel tells nobody when a connection has ended.
+  // The kernel sends no event when a connection ends.
   static bool Eventually(const std::function<bool()>& holds) {
     for (int i = 0; i < 240; ++i) {
       if (holds()) return true;
@@ -154,7 +154,7 @@ TEST_F(IpvsSwitchTest, AThousandConnectionsLiveThroughBothTransitions) {
   EXPECT_EQ(first.Dead(), 0);
 }
 
-// As somebody does it with ipvsadm and ip: the kernel tells nobody.
+// As an administrator with ipvsadm and ip: the kernel sends no event.
 TEST_F(IpvsSwitchTest, WhatOthersHaveRemovedIsBackWithinAPeriod) {
   auto plane = Plane("ipvs");
   Write(*plane);

@@ -1,5 +1,5 @@
-// A ruleset of the shape that upstream's mode nftables has: a chain for every Service, one for every
-// endpoint, and a verdict map from addresses to chains. To measure against; nothing else uses it.
+// A ruleset with the structure of upstream's nftables mode: a chain per Service and per endpoint, and a
+// verdict map from addresses to chains. For benchmarks only.
 #pragma once
 
 #include "lib/nft/kernel.h"

@@ -1,4 +1,4 @@
-// For tests: ways from mode to mode below a thousand open connections.
+// For tests: sequences of modes to switch through under a thousand open connections.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -16,7 +16,7 @@ struct Way {
   std::vector<const char*> modes;
 };
 
-// One of them has all six transitions.
+// The second one has all six transitions.
 inline const Way kWays[] = {
     {"WithoutIpvs", {"nftables", "ebpf", "nftables", "ebpf"}},
     {"WithIpvs", {"nftables", "ipvs", "nftables", "ebpf", "ipvs", "ebpf", "nftables"}}};
@@ -35,7 +35,7 @@ class WayTest : public ::testing::TestWithParam<Way> {
     block_.endpoints = {"pod1", "pod2", "remote"};
     crowd_ = std::make_unique<Crowd>(*world_, block_);
   }
-  // Nobody's connection has broken, and new ones are served.
+  // All connections are alive, and new ones work.
   void AllLiveAndMoreJoin() {
     EXPECT_EQ(crowd_->Dead(), 0);
     Result<> more = crowd_->Join(crowd_->size() == 0 ? 1000 : 90);

@@ -1,5 +1,5 @@
-// Questions and answers over TCP, UDP and SCTP between network namespaces: who answers, and as whom it sees
-// the client.
+// Requests and responses over TCP, UDP and SCTP between network namespaces: who answers, and which client
+// address it sees.
 #pragma once
 
 #include <chrono>
@@ -15,12 +15,10 @@
 
 namespace keelson::netns {
 
-// Whether there can be questions of a protocol. Of SCTP (sctp_wire.h) only while the kernel's own is not
-// loaded.
+// True when the protocol can be tested. SCTP (sctp_wire.h) only if the kernel's own SCTP is not loaded.
 bool Speaks(uint8_t protocol);
 
-// Tells whoever connects or sends "NAME CLIENT-IP\n", on `port` of every address in `netns`, over TCP, UDP
-// and SCTP. TCP connections stay open and echo what comes.
+// Answers "NAME CLIENT-IP\n" on `port` of every address in `netns`, over TCP, UDP and SCTP. TCP connections stay open and echo.
 class Responder {
  public:
   Responder(std::string name, const linux::NetNs& netns, uint16_t port);
@@ -46,25 +44,25 @@ struct Answer {
 
 struct Question {
   uint8_t protocol = 6;
-  std::optional<IpAddress> source;  // else what the routes say
+  std::optional<IpAddress> source;  // empty: by routing
   IpAddress to;
   uint16_t port = 0;
   std::chrono::milliseconds limit{2000};
 };
 
-// Errors carry errno: ECONNREFUSED, ETIMEDOUT after the limit.
+// Errors carry errno: ECONNREFUSED, or ETIMEDOUT after the limit.
 Result<Answer> Ask(const linux::NetNs& from, const Question& question);
 
-// A TCP connection that stays.
+// A long-lived TCP connection.
 class Conversation {
  public:
   static Result<Conversation> Open(const linux::NetNs& from, const Question& question);
   const Answer& answer() const { return answer_; }
-  bool Echoes() { return Says() && Hears(); }  // still alive in both directions
+  bool Echoes() { return Says() && Hears(); }  // alive in both directions
   bool Says();
-  bool Hears();   // the echo of that
-  void Reset();   // ends at once, for both sides and all that track it
-  void Vanish();  // without a word, so that what tracks it takes it for open
+  bool Hears();   // reads the echo
+  void Reset();   // ends immediately for both sides and for connection tracking
+  void Vanish();  // ends silently, so that connection tracking still considers it open
 
  private:
   UniqueFd fd_;
