@@ -10,7 +10,7 @@
 
 #include "cni/agent/bird.h"
 #include "cni/agent/ipsec.h"
-#include "cni/agent/netns_fixture.h"
+#include "cni/agent/testing/netns_fixture.h"
 #include "cni/agent/wireguard.h"
 #include "lib/base/file.h"
 #include "lib/event/process.h"

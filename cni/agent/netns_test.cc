@@ -6,7 +6,7 @@
 #include <cstring>
 
 #include "cni/agent/masquerade.h"
-#include "cni/agent/netns_fixture.h"
+#include "cni/agent/testing/netns_fixture.h"
 #include "lib/base/file.h"
 #include "lib/client/testing/fake_api_server.h"
 #include "lib/event/process.h"

@@ -8,7 +8,7 @@
 #include "cni/agent/masquerade.h"
 #include "lib/base/file.h"
 #include "lib/nft/diff.h"
-#include "lib/nft/fake.h"
+#include "lib/nft/testing/fake.h"
 #include "lib/nft/text.h"
 
 namespace keelson::cni::agent {

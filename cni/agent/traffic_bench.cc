@@ -6,7 +6,7 @@
 
 #include <cstring>
 
-#include "cni/agent/netns_fixture.h"
+#include "cni/agent/testing/netns_fixture.h"
 #include "lib/netlink/addr.h"
 #include "lib/netlink/link.h"
 #include "lib/netlink/route.h"

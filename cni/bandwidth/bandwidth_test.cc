@@ -6,7 +6,7 @@
 
 #include <chrono>
 
-#include "cni/lib/plugin_fixture.h"
+#include "cni/lib/testing/plugin_fixture.h"
 #include "lib/netlink/tc/shaping.h"
 
 namespace keelson::cni {

@@ -7,7 +7,7 @@
 #include <cstring>
 
 #include "cni/lib/json.h"
-#include "cni/lib/plugin_fixture.h"
+#include "cni/lib/testing/plugin_fixture.h"
 #include "lib/base/file.h"
 #include "lib/netlink/addr.h"
 #include "lib/netlink/bridge_vlan.h"

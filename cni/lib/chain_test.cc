@@ -7,7 +7,7 @@
 #include <thread>
 
 #include "cni/lib/json.h"
-#include "cni/lib/plugin_fixture.h"
+#include "cni/lib/testing/plugin_fixture.h"
 #include "lib/base/file.h"
 
 namespace keelson::cni {

@@ -15,7 +15,7 @@
 #include <csignal>
 #include <set>
 
-#include "cni/lib/plugin_fixture.h"
+#include "cni/lib/testing/plugin_fixture.h"
 #include "lib/base/file.h"
 
 namespace keelson::cni {

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 #include <sys/socket.h>
 
-#include "cni/lib/plugin_fixture.h"
+#include "cni/lib/testing/plugin_fixture.h"
 #include "lib/linux/sysctl.h"
 
 namespace keelson::cni {

@@ -9,7 +9,7 @@
 #include "controlplane/etcd/client.h"
 #include "controlplane/etcd/compactor.h"
 #include "controlplane/etcd/lease_pool.h"
-#include "controlplane/etcd/test_etcd.h"
+#include "controlplane/etcd/testing/test_etcd.h"
 #include "lib/base/file.h"
 
 namespace keelson::etcd {

@@ -6,7 +6,7 @@
 #include <future>
 #include <thread>
 
-#include "controlplane/etcd/test_etcd.h"
+#include "controlplane/etcd/testing/test_etcd.h"
 #include "lib/base/file.h"
 
 namespace keelson::etcd {

@@ -7,7 +7,7 @@
 
 #include "controlplane/options/option_values.h"
 #include "controlplane/options/tls_options.h"
-#include "lib/component/flags_testing.h"
+#include "lib/component/testing/flags.h"
 
 namespace keelson::controlplane {
 namespace {

@@ -7,7 +7,7 @@
 #include <sstream>
 
 #include "lib/base/file.h"
-#include "lib/component/flags_testing.h"
+#include "lib/component/testing/flags.h"
 
 namespace keelson::controlplane {
 namespace {

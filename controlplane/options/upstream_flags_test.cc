@@ -7,7 +7,7 @@
 
 #include "controlplane/options/flags.h"
 #include "lib/base/file.h"
-#include "lib/component/flags_testing.h"
+#include "lib/component/testing/flags.h"
 
 namespace keelson::controlplane {
 namespace {

@@ -9,7 +9,7 @@
 
 #include <fmt/format.h>
 
-#include "controlplane/etcd/test_etcd.h"
+#include "controlplane/etcd/testing/test_etcd.h"
 #include "controlplane/storage/store.h"
 #include "lib/base/file.h"
 

@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-#include "controlplane/etcd/test_etcd.h"
+#include "controlplane/etcd/testing/test_etcd.h"
 #include "controlplane/storage/opener.h"
 #include "controlplane/storage/store.h"
 #include "lib/api/codec/codec.h"

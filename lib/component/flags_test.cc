@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "lib/component/flags_testing.h"
+#include "lib/component/testing/flags.h"
 
 namespace keelson {
 namespace {

@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "lib/nft/diff.h"
-#include "lib/nft/fake.h"
+#include "lib/nft/testing/fake.h"
 #include "lib/nft/monitor.h"
 #include "lib/nft/quiet.h"
 #include "lib/nft/text.h"

@@ -5,7 +5,7 @@
 
 #include <CLI/CLI.hpp>
 
-#include "lib/component/flags_testing.h"
+#include "lib/component/testing/flags.h"
 #include "proxy/config/document.h"
 #include "proxy/config/flags.h"
 

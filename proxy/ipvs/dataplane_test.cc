@@ -5,7 +5,7 @@
 
 #include <functional>
 
-#include "lib/nft/fake.h"
+#include "lib/nft/testing/fake.h"
 #include "lib/nft/text.h"
 #include "proxy/ipvs/fake.h"
 

@@ -6,7 +6,7 @@
 #include <cerrno>
 
 #include "lib/nft/diff.h"
-#include "lib/nft/fake.h"
+#include "lib/nft/testing/fake.h"
 #include "lib/nft/text.h"
 #include "proxy/nftables/plan_testing.h"
 

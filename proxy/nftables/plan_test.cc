@@ -7,7 +7,7 @@
 #include <cstdint>
 
 #include "lib/nft/diff.h"
-#include "lib/nft/fake.h"
+#include "lib/nft/testing/fake.h"
 #include "lib/nft/text.h"
 #include "proxy/nftables/dataplane.h"
 #include "proxy/nftables/plan_testing.h"

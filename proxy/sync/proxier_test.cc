@@ -9,7 +9,7 @@
 
 #include "lib/api/proto/networking_v1.pb.h"
 #include "lib/api/types.h"
-#include "lib/nft/fake.h"
+#include "lib/nft/testing/fake.h"
 #include "lib/nft/text.h"
 #include "proxy/nftables/dataplane.h"
 

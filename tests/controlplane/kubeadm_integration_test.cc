@@ -4,7 +4,7 @@
 
 #include <sstream>
 
-#include "controlplane/etcd/test_etcd.h"
+#include "controlplane/etcd/testing/test_etcd.h"
 #include "lib/crypto/certificates.h"
 #include "lib/crypto/signing_key.h"
 #include "lib/http/server/server.h"

@@ -5,7 +5,7 @@
 #include <cstdio>
 #include <cstdlib>
 
-#include "controlplane/apiserver/admission/object_store.h"
+#include "controlplane/apiserver/admission/testing/object_store.h"
 #include "controlplane/apiserver/authz/rbac.h"
 #include "lib/api/proto/scheduling_v1.pb.h"
 

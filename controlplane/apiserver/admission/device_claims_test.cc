@@ -1,8 +1,8 @@
 // Permissions for admin access to devices, and for each part of a claim's status.
 #include <gmock/gmock.h>
 
-#include "controlplane/apiserver/admission/object_store.h"
-#include "controlplane/apiserver/admission/testing.h"
+#include "controlplane/apiserver/admission/testing/attributes.h"
+#include "controlplane/apiserver/admission/testing/object_store.h"
 #include "lib/api/proto/resource_v1.pb.h"
 
 namespace keelson::apiserver {

@@ -1,8 +1,8 @@
 // Plugins that go by other objects: ranges, classes.
 #include <gmock/gmock.h>
 
-#include "controlplane/apiserver/admission/object_store.h"
-#include "controlplane/apiserver/admission/testing.h"
+#include "controlplane/apiserver/admission/testing/attributes.h"
+#include "controlplane/apiserver/admission/testing/object_store.h"
 #include "lib/api/proto/networking_v1.pb.h"
 #include "lib/api/proto/node_v1.pb.h"
 #include "lib/api/proto/storage_v1.pb.h"

@@ -6,7 +6,7 @@
 #include <openssl/pem.h>
 #include <openssl/x509.h>
 
-#include "controlplane/apiserver/admission/testing.h"
+#include "controlplane/apiserver/admission/testing/attributes.h"
 #include "controlplane/etcd/client.h"
 #include "lib/api/codec/codec.h"
 #include "lib/api/meta.h"

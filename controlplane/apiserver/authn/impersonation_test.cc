@@ -7,7 +7,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "controlplane/apiserver/authz/testing.h"
+#include "controlplane/apiserver/authz/testing/attributes.h"
 
 namespace keelson::apiserver {
 namespace {

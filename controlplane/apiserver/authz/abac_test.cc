@@ -4,7 +4,7 @@
 
 #include <fmt/format.h>
 
-#include "controlplane/apiserver/authz/testing.h"
+#include "controlplane/apiserver/authz/testing/attributes.h"
 
 namespace keelson::apiserver {
 namespace {

@@ -8,7 +8,7 @@
 #include "controlplane/apiserver/authz/bootstrap_policy.h"
 #include "controlplane/apiserver/authz/node.h"
 #include "controlplane/apiserver/authz/rbac.h"
-#include "controlplane/apiserver/authz/testing.h"
+#include "controlplane/apiserver/authz/testing/attributes.h"
 
 namespace keelson::apiserver {
 namespace {

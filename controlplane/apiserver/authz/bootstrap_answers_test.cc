@@ -13,7 +13,7 @@
 #include "controlplane/apiserver/authz/node.h"
 #include "controlplane/apiserver/authz/policy_tables.h"
 #include "controlplane/apiserver/authz/rbac.h"
-#include "controlplane/apiserver/authz/testing.h"
+#include "controlplane/apiserver/authz/testing/attributes.h"
 #include "lib/api/scheme.h"
 #include "lib/base/file.h"
 #include "lib/k8s/aggregate_rules.h"

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "controlplane/apiserver/authz/testing.h"
+#include "controlplane/apiserver/authz/testing/attributes.h"
 #include "lib/api/proto/certificates_v1beta1.pb.h"
 #include "lib/api/proto/resource_v1.pb.h"
 #include "lib/api/proto/storage_v1.pb.h"

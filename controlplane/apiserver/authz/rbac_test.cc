@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "controlplane/apiserver/authz/bootstrap_policy.h"
-#include "controlplane/apiserver/authz/testing.h"
+#include "controlplane/apiserver/authz/testing/attributes.h"
 #include "lib/k8s/aggregate_rules.h"
 
 namespace keelson::apiserver {

@@ -8,7 +8,7 @@
 
 #include "controlplane/apiserver/authn/webhook_tokens.h"
 #include "controlplane/apiserver/authz/config.h"
-#include "controlplane/apiserver/authz/testing.h"
+#include "controlplane/apiserver/authz/testing/attributes.h"
 #include "controlplane/apiserver/testing/https_service.h"
 #include "lib/base/file.h"
 

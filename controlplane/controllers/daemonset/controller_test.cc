@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "controlplane/controllers/daemonset/testing.h"
+#include "controlplane/controllers/daemonset/testing/daemon_sets.h"
 #include "lib/api/meta.h"
 #include "lib/k8s/int_or_string.h"
 #include "lib/k8s/pods/pod_util.h"

@@ -6,7 +6,7 @@
 #include <set>
 
 #include "controlplane/controllers/daemonset/controller.h"
-#include "controlplane/controllers/daemonset/testing.h"
+#include "controlplane/controllers/daemonset/testing/daemon_sets.h"
 #include "lib/k8s/pods/pod_util.h"
 
 namespace keelson::controllers {

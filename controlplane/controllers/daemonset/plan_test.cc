@@ -4,7 +4,7 @@
 
 #include "controlplane/controllers/common/history.h"
 #include "controlplane/controllers/daemonset/failed_pods_backoff.h"
-#include "controlplane/controllers/daemonset/testing.h"
+#include "controlplane/controllers/daemonset/testing/daemon_sets.h"
 #include "lib/api/meta.h"
 #include "lib/k8s/int_or_string.h"
 #include "lib/k8s/pods/tolerations.h"

@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "controlplane/controllers/job/job_world.h"
+#include "controlplane/controllers/job/testing/job_world.h"
 #include "controlplane/controllers/testing/metrics.h"
 #include "lib/k8s/pods/pod_util.h"
 

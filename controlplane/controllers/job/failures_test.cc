@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "controlplane/controllers/job/indexes.h"
-#include "controlplane/controllers/job/testing.h"
+#include "controlplane/controllers/job/testing/jobs.h"
 #include "lib/k8s/pods/pod_util.h"
 
 namespace keelson::controllers {

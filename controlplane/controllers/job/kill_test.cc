@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "controlplane/controllers/job/controller.h"
-#include "controlplane/controllers/job/job_world.h"
+#include "controlplane/controllers/job/testing/job_world.h"
 #include "controlplane/controllers/job/orphans.h"
 
 namespace keelson::controllers {

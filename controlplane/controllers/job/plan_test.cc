@@ -5,7 +5,7 @@
 
 #include <limits>
 
-#include "controlplane/controllers/job/testing.h"
+#include "controlplane/controllers/job/testing/jobs.h"
 #include "lib/k8s/pods/pod_util.h"
 
 namespace keelson::controllers {

@@ -1,7 +1,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "controlplane/controllers/podautoscaler/autoscaler_world.h"
+#include "controlplane/controllers/podautoscaler/testing/autoscaler_world.h"
 #include "controlplane/controllers/testing/metrics.h"
 #include "lib/api/codec/codec.h"
 #include "lib/api/meta.h"

@@ -1,7 +1,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "controlplane/controllers/podautoscaler/autoscaler_world.h"
+#include "controlplane/controllers/podautoscaler/testing/autoscaler_world.h"
 #include "lib/api/codec/codec.h"
 
 namespace keelson::controllers {

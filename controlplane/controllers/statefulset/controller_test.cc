@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "controlplane/controllers/statefulset/testing.h"
+#include "controlplane/controllers/statefulset/testing/stateful_sets.h"
 #include "controlplane/controllers/testing/metrics.h"
 #include "lib/api/meta.h"
 #include "lib/k8s/pods/pod_util.h"

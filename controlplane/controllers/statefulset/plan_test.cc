@@ -6,7 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "controlplane/controllers/common/history.h"
-#include "controlplane/controllers/statefulset/testing.h"
+#include "controlplane/controllers/statefulset/testing/stateful_sets.h"
 #include "lib/api/meta.h"
 #include "lib/k8s/int_or_string.h"
 

@@ -6,7 +6,7 @@
 #include "controlplane/controllers/testing/cluster.h"
 #include "controlplane/controllers/testing/metrics.h"
 #include "controlplane/controllers/volumebinding/claims.h"
-#include "controlplane/controllers/volumebinding/testing.h"
+#include "controlplane/controllers/volumebinding/testing/volumes.h"
 #include "controlplane/controllers/volumebinding/volumes.h"
 #include "lib/api/quantity.h"
 #include "lib/base/file.h"

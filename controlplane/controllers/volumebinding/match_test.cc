@@ -4,7 +4,7 @@
 
 #include <functional>
 
-#include "controlplane/controllers/volumebinding/testing.h"
+#include "controlplane/controllers/volumebinding/testing/volumes.h"
 #include "lib/api/meta.h"
 
 namespace keelson::controllers {

@@ -7,7 +7,7 @@
 #include <gtest/gtest.h>
 
 #include "controlplane/etcd/client.h"
-#include "controlplane/etcd/test_etcd.h"
+#include "controlplane/etcd/testing/test_etcd.h"
 #include "controlplane/registry/registry.h"
 #include "controlplane/storage/store.h"
 #include "lib/api/codec/codec.h"

@@ -1,4 +1,4 @@
-#include "controlplane/controllers/job/job_world.h"
+#include "controlplane/controllers/job/testing/job_world.h"
 
 #include <gtest/gtest.h>
 

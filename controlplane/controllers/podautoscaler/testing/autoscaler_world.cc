@@ -1,4 +1,4 @@
-#include "controlplane/controllers/podautoscaler/autoscaler_world.h"
+#include "controlplane/controllers/podautoscaler/testing/autoscaler_world.h"
 
 #include "lib/api/codec/codec.h"
 #include "lib/api/meta.h"

@@ -7,7 +7,7 @@
 
 #include "controlplane/controllers/job/controller.h"
 #include "controlplane/controllers/job/orphans.h"
-#include "controlplane/controllers/job/testing.h"
+#include "controlplane/controllers/job/testing/jobs.h"
 
 namespace keelson::controllers {
 

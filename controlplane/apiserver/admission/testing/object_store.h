@@ -6,7 +6,7 @@
 #include <thread>
 
 #include "controlplane/apiserver/admission/plugins.h"
-#include "controlplane/etcd/test_etcd.h"
+#include "controlplane/etcd/testing/test_etcd.h"
 #include "lib/api/codec/codec.h"
 #include "lib/api/meta.h"
 

@@ -1,4 +1,4 @@
-#include "cni/agent/netns_fixture.h"
+#include "cni/agent/testing/netns_fixture.h"
 
 #include <netinet/in.h>
 #include <poll.h>

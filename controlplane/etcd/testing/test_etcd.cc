@@ -1,4 +1,4 @@
-#include "controlplane/etcd/test_etcd.h"
+#include "controlplane/etcd/testing/test_etcd.h"
 
 #include <stdlib.h>
 

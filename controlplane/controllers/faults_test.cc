@@ -5,13 +5,13 @@
 #include <set>
 
 #include "controlplane/controllers/deployment/controller.h"
-#include "controlplane/controllers/faults/fault_world.h"
+#include "controlplane/controllers/testing/fault_world.h"
 #include "controlplane/controllers/job/controller.h"
 #include "controlplane/controllers/job/orphans.h"
-#include "controlplane/controllers/job/testing.h"
+#include "controlplane/controllers/job/testing/jobs.h"
 #include "controlplane/controllers/replicaset/controller.h"
 #include "controlplane/controllers/statefulset/controller.h"
-#include "controlplane/controllers/statefulset/testing.h"
+#include "controlplane/controllers/statefulset/testing/stateful_sets.h"
 #include "lib/api/meta.h"
 #include "lib/k8s/int_or_string.h"
 #include "lib/k8s/pods/pod_util.h"

@@ -1,8 +1,8 @@
-#include "controlplane/controllers/faults/fault_world.h"
+#include "controlplane/controllers/testing/fault_world.h"
 
 #include <thread>
 
-#include "controlplane/controllers/job/testing.h"
+#include "controlplane/controllers/job/testing/jobs.h"
 #include "lib/api/meta.h"
 #include "lib/k8s/pods/pod_util.h"
 

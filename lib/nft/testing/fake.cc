@@ -1,4 +1,4 @@
-#include "lib/nft/fake.h"
+#include "lib/nft/testing/fake.h"
 
 #include <cerrno>
 

@@ -1,4 +1,4 @@
-#include "cni/lib/plugin_fixture.h"
+#include "cni/lib/testing/plugin_fixture.h"
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
