@@ -6,10 +6,10 @@
 
 #include <thread>
 
-#include "kubelet/cm/devices/stand_in_plugin.h"
-#include "kubelet/cm/devices/testing.h"
-#include "kubelet/cm/topology/fake_machine.h"
-#include "kubelet/cri/fake.h"
+#include "kubelet/cm/devices/testing/device_plugin_stub.h"
+#include "kubelet/cm/devices/testing/fake_plugin.h"
+#include "kubelet/cm/topology/testing/fake_machine.h"
+#include "kubelet/cri/testing/fake_runtime.h"
 #include "lib/base/file.h"
 
 namespace keelson::kubelet {
@@ -124,7 +124,7 @@ TEST_F(NodeResourcesTest, AGuaranteedPodHasItsCpusUntilItGoes) {
 TEST_F(NodeResourcesTest, DevicesOfPluginsAreGivenAsWell) {
   constexpr char kDevice[] = "example.com/dev";
   const std::string dir = settings_.flags.root_dir + "/device-plugins";
-  devices::StandInPlugin plugin(dir + "/plugin.sock");
+  devices::DevicePluginStub plugin(dir + "/plugin.sock");
   plugin.SetDevices(devices::Devices({"a", "b"}));
   ASSERT_EQ(plugin.Register(dir + "/kubelet.sock", kDevice), "");
   ASSERT_TRUE(AwaitDevices(kDevice, 2));

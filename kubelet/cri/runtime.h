@@ -1,5 +1,5 @@
 // The container runtime as the kubelet sees it. NewGrpcRuntime speaks CRI v1 to a socket; FakeRuntime keeps
-// state in memory. Both pass one conformance test (runtime_conformance.h).
+// state in memory. Both pass one conformance test (testing/runtime_conformance.h).
 //
 // Thread safe. Calls block until the runtime answers, their own deadline has passed (kTimeout) or `stop` is
 // requested (kCancelled). A runtime that is away: kUnavailable. Ids that are unknown: kNotFound, except for

@@ -2,7 +2,7 @@
 #include <stdlib.h>
 
 #include "kubelet/container/labels.h"
-#include "kubelet/cri/fake.h"
+#include "kubelet/cri/testing/fake_runtime.h"
 #include "kubelet/gc/containers.h"
 #include "kubelet/gc/images.h"
 #include "kubelet/gc/log_rotation.h"

@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "kubelet/cri/fake.h"
+#include "kubelet/cri/testing/fake_runtime.h"
 #include "kubelet/image/image_manager.h"
 #include "lib/base/file.h"
 

@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 
-#include "kubelet/cri/fake.h"
+#include "kubelet/cri/testing/fake_runtime.h"
 #include "kubelet/image/image_manager.h"
 #include "kubelet/testing/metric_value.h"
 #include "lib/base/file.h"

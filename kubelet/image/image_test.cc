@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <future>
 
-#include "kubelet/cri/fake.h"
+#include "kubelet/cri/testing/fake_runtime.h"
 #include "kubelet/image/image_manager.h"
 #include "kubelet/testing/metric_value.h"
 #include "lib/base/mutex.h"

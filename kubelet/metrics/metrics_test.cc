@@ -2,8 +2,8 @@
 #include <gtest/gtest.h>
 
 #include "kubelet/cm/cgroups/measured_cgroups.h"
-#include "kubelet/cri/fake.h"
 #include "kubelet/cri/measured_runtime.h"
+#include "kubelet/cri/testing/fake_runtime.h"
 #include "kubelet/metrics/build_info.h"
 #include "kubelet/metrics/pod_starts.h"
 #include "kubelet/testing/cgroup_names.h"

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "kubelet/cri/fake.h"
+#include "kubelet/cri/testing/fake_runtime.h"
 
 namespace keelson::kubelet {
 namespace {

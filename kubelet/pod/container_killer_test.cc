@@ -4,7 +4,7 @@
 
 #include <atomic>
 
-#include "kubelet/cri/fake.h"
+#include "kubelet/cri/testing/fake_runtime.h"
 #include "lib/api/codec/codec.h"
 
 namespace keelson::kubelet {

@@ -5,7 +5,7 @@
 #include <atomic>
 #include <thread>
 
-#include "kubelet/cri/fake.h"
+#include "kubelet/cri/testing/fake_runtime.h"
 #include "kubelet/testing/metric_value.h"
 
 namespace keelson::kubelet {

@@ -2,8 +2,8 @@
 
 #include <gtest/gtest.h>
 
-#include "kubelet/cm/devices/testing.h"
-#include "kubelet/cm/topology/fake_machine.h"
+#include "kubelet/cm/devices/testing/fake_plugin.h"
+#include "kubelet/cm/topology/testing/fake_machine.h"
 #include "lib/base/file.h"
 
 namespace keelson::kubelet::podresources {

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "kubelet/probe/grpc_health_server.h"
+#include "kubelet/probe/testing/grpc_health_server.h"
 
 namespace keelson::kubelet {
 namespace {

@@ -5,7 +5,7 @@
 #include <future>
 #include <thread>
 
-#include "kubelet/cri/fake.h"
+#include "kubelet/cri/testing/fake_runtime.h"
 #include "kubelet/probe/socket_prober.h"
 #include "kubelet/testing/one_shot_server.h"
 #include "lib/api/codec/codec.h"

@@ -3,7 +3,7 @@
 #include <future>
 #include <thread>
 
-#include "kubelet/cri/fake.h"
+#include "kubelet/cri/testing/fake_runtime.h"
 #include "kubelet/probe/manager.h"
 #include "kubelet/probe/socket_prober.h"
 #include "kubelet/testing/one_shot_server.h"

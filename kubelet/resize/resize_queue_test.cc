@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "kubelet/resize/testing.h"
+#include "kubelet/resize/testing/allocations_test.h"
 
 namespace keelson::kubelet {
 namespace {

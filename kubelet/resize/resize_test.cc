@@ -1,9 +1,9 @@
 #include <gtest/gtest.h>
 
 #include "kubelet/container/labels.h"
-#include "kubelet/cri/fake.h"
+#include "kubelet/cri/testing/fake_runtime.h"
 #include "kubelet/resize/resizer.h"
-#include "kubelet/resize/testing.h"
+#include "kubelet/resize/testing/allocations_test.h"
 #include "lib/base/file.h"
 #include "lib/k8s/pods/pod_util.h"
 

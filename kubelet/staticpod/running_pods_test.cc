@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 
-#include "kubelet/cri/fake.h"
+#include "kubelet/cri/testing/fake_runtime.h"
 #include "kubelet/staticpod/parse.h"
 #include "kubelet/staticpod/sources.h"
 #include "lib/base/file.h"

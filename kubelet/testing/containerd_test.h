@@ -16,7 +16,7 @@
 #include "kubelet/cri/grpc_runtime.h"
 #include "kubelet/node/oom_victims.h"
 #include "kubelet/testing/containerd.h"
-#include "kubelet/testing/fixture.h"
+#include "kubelet/testing/kubelet_harness.h"
 #include "lib/api/codec/codec.h"
 #include "lib/base/file.h"
 #include "lib/base/mutex.h"

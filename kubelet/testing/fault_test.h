@@ -7,10 +7,10 @@
 #include <memory>
 #include <string>
 
-#include "kubelet/cri/fake.h"
+#include "kubelet/cri/testing/fake_runtime.h"
 #include "kubelet/testing/cgroup_names.h"
 #include "kubelet/testing/faults.h"
-#include "kubelet/testing/fixture.h"
+#include "kubelet/testing/kubelet_harness.h"
 #include "kubelet/testing/threads.h"
 #include "lib/base/file.h"
 #include "lib/k8s/pods/pod_util.h"

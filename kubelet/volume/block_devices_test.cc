@@ -2,7 +2,7 @@
 
 #include <filesystem>
 
-#include "kubelet/volume/volume_testing.h"
+#include "kubelet/volume/testing/volume_test.h"
 
 namespace keelson::kubelet {
 namespace {

@@ -1,4 +1,4 @@
-#include "kubelet/volume/volume_testing.h"
+#include "kubelet/volume/testing/volume_test.h"
 
 namespace keelson::kubelet {
 namespace {

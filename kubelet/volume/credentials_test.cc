@@ -1,6 +1,6 @@
 #include <sys/stat.h>
 
-#include "kubelet/volume/volume_testing.h"
+#include "kubelet/volume/testing/volume_test.h"
 
 namespace keelson::kubelet {
 namespace {

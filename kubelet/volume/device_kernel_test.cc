@@ -7,7 +7,7 @@
 #include <sys/statvfs.h>
 
 #include "kubelet/testing/loop_device.h"
-#include "kubelet/volume/volume_testing.h"
+#include "kubelet/volume/testing/volume_test.h"
 #include "lib/base/fd.h"
 
 namespace keelson::kubelet {

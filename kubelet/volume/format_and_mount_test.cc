@@ -1,6 +1,6 @@
 #include "kubelet/volume/format_and_mount.h"
 
-#include "kubelet/volume/volume_testing.h"
+#include "kubelet/volume/testing/volume_test.h"
 
 namespace keelson::kubelet {
 namespace {

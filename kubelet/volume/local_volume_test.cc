@@ -1,7 +1,7 @@
 // Volumes of type local: directories, and devices with a file system of their own.
 #include <sys/stat.h>
 
-#include "kubelet/volume/volume_testing.h"
+#include "kubelet/volume/testing/volume_test.h"
 
 namespace keelson::kubelet {
 namespace {

@@ -6,7 +6,7 @@
 #include <future>
 
 #include "kubelet/stats/slow_volumes.h"
-#include "kubelet/volume/volume_testing.h"
+#include "kubelet/volume/testing/volume_test.h"
 #include "lib/base/fd.h"
 
 namespace keelson::kubelet {

@@ -1,6 +1,6 @@
 #include "kubelet/volume/trust_anchors.h"
 
-#include "kubelet/volume/volume_testing.h"
+#include "kubelet/volume/testing/volume_test.h"
 
 namespace keelson::kubelet {
 namespace {

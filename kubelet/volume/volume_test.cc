@@ -1,7 +1,7 @@
 #include <sys/stat.h>
 
 #include "kubelet/volume/atomic_writer.h"
-#include "kubelet/volume/volume_testing.h"
+#include "kubelet/volume/testing/volume_test.h"
 
 namespace keelson::kubelet {
 namespace {

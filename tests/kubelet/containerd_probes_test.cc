@@ -1,5 +1,5 @@
 // Network probes of containers on a real containerd, in their pods' network namespaces.
-#include "kubelet/probe/grpc_health_server.h"
+#include "kubelet/probe/testing/grpc_health_server.h"
 #include "kubelet/testing/containerd_test.h"
 
 namespace keelson::kubelet {

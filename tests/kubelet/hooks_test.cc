@@ -4,9 +4,9 @@
 
 #include <atomic>
 
-#include "kubelet/cri/fake.h"
+#include "kubelet/cri/testing/fake_runtime.h"
 #include "kubelet/testing/cgroup_names.h"
-#include "kubelet/testing/fixture.h"
+#include "kubelet/testing/kubelet_harness.h"
 #include "kubelet/testing/one_shot_server.h"
 #include "lib/base/file.h"
 #include "lib/k8s/pods/pod_util.h"

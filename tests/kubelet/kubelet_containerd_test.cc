@@ -1,7 +1,7 @@
 // The kubelet with a real containerd, runc, CNI plugin and kernel; only the API server is fake.
 #include <cstdio>
 
-#include "kubelet/cri/runtime_conformance.h"
+#include "kubelet/cri/testing/runtime_conformance.h"
 #include "kubelet/testing/containerd_test.h"
 
 namespace keelson::kubelet {

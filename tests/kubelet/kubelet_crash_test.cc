@@ -2,9 +2,9 @@
 #include <gtest/gtest.h>
 #include <stdlib.h>
 
-#include "kubelet/cri/fake.h"
+#include "kubelet/cri/testing/fake_runtime.h"
 #include "kubelet/testing/cgroup_names.h"
-#include "kubelet/testing/fixture.h"
+#include "kubelet/testing/kubelet_harness.h"
 #include "lib/base/file.h"
 
 namespace keelson::kubelet {

@@ -7,10 +7,10 @@
 #include <thread>
 
 #include "kubelet/cm/cgroups/measured_cgroups.h"
-#include "kubelet/cri/fake.h"
 #include "kubelet/cri/measured_runtime.h"
+#include "kubelet/cri/testing/fake_runtime.h"
 #include "kubelet/testing/cgroup_names.h"
-#include "kubelet/testing/fixture.h"
+#include "kubelet/testing/kubelet_harness.h"
 #include "kubelet/testing/metric_value.h"
 #include "lib/api/codec/codec.h"
 #include "lib/base/file.h"

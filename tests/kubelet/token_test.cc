@@ -1,6 +1,6 @@
 // A projected service account token, from its first version to its rotation.
 #include "kubelet/objects/api_objects.h"
-#include "kubelet/volume/volume_testing.h"
+#include "kubelet/volume/testing/volume_test.h"
 #include "lib/client/informer.h"
 #include "tests/apiserver/cluster_test.h"
 

@@ -4,7 +4,7 @@
 #include <thread>
 
 #include "kubelet/cm/cpu/cpu_manager.h"
-#include "kubelet/cm/topology/fake_machine.h"
+#include "kubelet/cm/topology/testing/fake_machine.h"
 #include "kubelet/testing/metric_value.h"
 #include "lib/base/file.h"
 #include "lib/metrics/metrics.h"

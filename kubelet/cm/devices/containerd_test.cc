@@ -7,8 +7,8 @@
 
 #include "kubelet/cm/devices/manager.h"
 #include "kubelet/cm/devices/registration.h"
-#include "kubelet/cm/devices/stand_in_plugin.h"
-#include "kubelet/cm/devices/testing.h"
+#include "kubelet/cm/devices/testing/device_plugin_stub.h"
+#include "kubelet/cm/devices/testing/fake_plugin.h"
 #include "kubelet/cri/grpc_runtime.h"
 #include "kubelet/testing/containerd.h"
 #include "lib/base/file.h"
@@ -84,7 +84,7 @@ class DevicesInContainerd : public testing::Test {
 };
 
 TEST_F(DevicesInContainerd, AContainerGetsItsDevice) {
-  StandInPlugin plugin(dir_ + "/device-plugins/plugin.sock");
+  DevicePluginStub plugin(dir_ + "/device-plugins/plugin.sock");
   plugin.SetDevices(Devices({"one", "two"}));
   ASSERT_EQ(plugin.Register(dir_ + "/device-plugins/" + kRegistrationSocket, "example.com/dev"), "");
   while (manager_->NodeResources()["example.com/dev"].allocatable < 2) std::this_thread::yield();

@@ -4,7 +4,7 @@
 
 #include <thread>
 
-#include "kubelet/cm/devices/testing.h"
+#include "kubelet/cm/devices/testing/fake_plugin.h"
 #include "lib/base/file.h"
 
 namespace keelson::kubelet::devices {

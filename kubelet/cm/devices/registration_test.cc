@@ -6,8 +6,8 @@
 #include <thread>
 
 #include "kubelet/cm/devices/manager.h"
-#include "kubelet/cm/devices/stand_in_plugin.h"
-#include "kubelet/cm/devices/testing.h"
+#include "kubelet/cm/devices/testing/device_plugin_stub.h"
+#include "kubelet/cm/devices/testing/fake_plugin.h"
 #include "lib/base/file.h"
 #include "lib/metrics/metrics.h"
 
@@ -86,7 +86,7 @@ class RegistrationTest : public testing::Test {
 };
 
 TEST_F(RegistrationTest, FromRegistrationToTheContainer) {
-  StandInPlugin plugin(dir_ + "/plugin.sock");
+  DevicePluginStub plugin(dir_ + "/plugin.sock");
   plugin.SetDevices(Devices({"a:0", "b:1", "!c"}));
   ASSERT_EQ(plugin.Register(kubelet_socket_, kResource), "");
   ASSERT_TRUE(AwaitResource(kResource, {3, 2}));
@@ -110,7 +110,7 @@ TEST_F(RegistrationTest, FromRegistrationToTheContainer) {
 }
 
 TEST_F(RegistrationTest, RefusesInUpstreamsWords) {
-  StandInPlugin plugin(dir_ + "/plugin.sock");
+  DevicePluginStub plugin(dir_ + "/plugin.sock");
   EXPECT_EQ(
       plugin.Register(kubelet_socket_, kResource, "v1alpha3"),
       R"(requested API version "v1alpha3" is not supported by kubelet. Supported version is ["v1beta1"])");
@@ -121,7 +121,7 @@ TEST_F(RegistrationTest, RefusesInUpstreamsWords) {
 }
 
 TEST_F(RegistrationTest, PluginsDieAndComeBack) {
-  auto plugin = std::make_unique<StandInPlugin>(dir_ + "/plugin.sock");
+  auto plugin = std::make_unique<DevicePluginStub>(dir_ + "/plugin.sock");
   plugin->SetDevices(Devices({"a", "broken"}));
   ASSERT_EQ(plugin->Register(kubelet_socket_, kResource), "");
   ASSERT_TRUE(AwaitResource(kResource, {2, 2}));
@@ -134,7 +134,7 @@ TEST_F(RegistrationTest, PluginsDieAndComeBack) {
   plugin.reset();
   EXPECT_TRUE(AwaitResource(kResource, {2, 0}));
   clock_.Advance(std::chrono::minutes(4));
-  plugin = std::make_unique<StandInPlugin>(dir_ + "/plugin.sock");
+  plugin = std::make_unique<DevicePluginStub>(dir_ + "/plugin.sock");
   plugin->SetDevices(Devices({"a"}));
   ASSERT_EQ(plugin->Register(kubelet_socket_, kResource), "");
   EXPECT_TRUE(AwaitResource(kResource, {1, 1}));
@@ -165,7 +165,7 @@ TEST_F(RegistrationTest, IsUnhealthyWhereItCannotBeServed) {
 }
 
 TEST_F(RegistrationTest, AKubeletThatStartsRemovesSocketsAndWaitsForPlugins) {
-  StandInPlugin plugin(dir_ + "/plugin.sock");
+  DevicePluginStub plugin(dir_ + "/plugin.sock");
   plugin.SetDevices(Devices({"a"}));
   ASSERT_EQ(plugin.Register(kubelet_socket_, kResource), "");
   ASSERT_TRUE(AwaitResource(kResource, {1, 1}));
@@ -177,7 +177,7 @@ TEST_F(RegistrationTest, AKubeletThatStartsRemovesSocketsAndWaitsForPlugins) {
                                                       "kubelet_internal_checkpoint", "notes"}));
   EXPECT_EQ(manager_->NodeResources()[kResource], (NodeResource{0, 0}));
   clock_.Advance(kStopGracePeriod + std::chrono::seconds(1));
-  StandInPlugin again(dir_ + "/again.sock");
+  DevicePluginStub again(dir_ + "/again.sock");
   again.SetDevices(Devices({"a", "b"}));
   ASSERT_EQ(again.Register(kubelet_socket_, kResource), "");
   EXPECT_TRUE(AwaitResource(kResource, {2, 2}));
@@ -185,9 +185,9 @@ TEST_F(RegistrationTest, AKubeletThatStartsRemovesSocketsAndWaitsForPlugins) {
 
 TEST_F(RegistrationTest, ManyAtOnce) {
   constexpr int kPlugins = 6;
-  std::vector<std::unique_ptr<StandInPlugin>> plugins;
+  std::vector<std::unique_ptr<DevicePluginStub>> plugins;
   for (int i = 0; i < kPlugins; ++i) {
-    plugins.push_back(std::make_unique<StandInPlugin>(dir_ + "/plugin" + std::to_string(i) + ".sock"));
+    plugins.push_back(std::make_unique<DevicePluginStub>(dir_ + "/plugin" + std::to_string(i) + ".sock"));
     plugins.back()->SetDevices(Devices({"a" + std::to_string(i)}));
   }
   {

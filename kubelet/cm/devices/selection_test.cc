@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "kubelet/cm/devices/hints.h"
-#include "kubelet/cm/devices/testing.h"
+#include "kubelet/cm/devices/testing/fake_plugin.h"
 
 namespace keelson::kubelet::devices {
 namespace {

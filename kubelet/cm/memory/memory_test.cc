@@ -3,7 +3,7 @@
 #include <filesystem>
 
 #include "kubelet/cm/memory/memory_manager.h"
-#include "kubelet/cm/topology/fake_machine.h"
+#include "kubelet/cm/topology/testing/fake_machine.h"
 #include "lib/base/file.h"
 
 namespace keelson::kubelet {

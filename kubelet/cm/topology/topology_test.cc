@@ -2,7 +2,7 @@
 
 #include <filesystem>
 
-#include "kubelet/cm/topology/fake_machine.h"
+#include "kubelet/cm/topology/testing/fake_machine.h"
 #include "kubelet/cm/topology/topology_manager.h"
 #include "kubelet/testing/metric_value.h"
 #include "lib/base/file.h"

@@ -1,4 +1,4 @@
-#include "kubelet/cm/devices/stand_in_plugin.h"
+#include "kubelet/cm/devices/testing/device_plugin_stub.h"
 
 #include <cstdlib>
 
@@ -12,7 +12,7 @@
 
 namespace keelson::kubelet::devices {
 
-struct StandInPlugin::Impl : v1beta1::DevicePlugin::Service {
+struct DevicePluginStub::Impl : v1beta1::DevicePlugin::Service {
   grpc::Status GetDevicePluginOptions(grpc::ServerContext*, const v1beta1::Empty*,
                                       v1beta1::DevicePluginOptions* reply) override {
     reply->set_pre_start_required(true);
@@ -86,14 +86,14 @@ struct StandInPlugin::Impl : v1beta1::DevicePlugin::Service {
   bool ending GUARDED_BY(mutex) = false;
 };
 
-StandInPlugin::StandInPlugin(std::string socket) : impl_(std::make_unique<Impl>()) {
+DevicePluginStub::DevicePluginStub(std::string socket) : impl_(std::make_unique<Impl>()) {
   impl_->name = socket.substr(socket.rfind('/') + 1);
   auto server = rpc::UnixServer::Start(socket, {impl_.get()});
   if (!server) std::abort();
   impl_->server = std::move(*server);
 }
 
-StandInPlugin::~StandInPlugin() {
+DevicePluginStub::~DevicePluginStub() {
   {
     MutexLock lock(impl_->mutex);
     impl_->ending = true;
@@ -102,15 +102,15 @@ StandInPlugin::~StandInPlugin() {
   impl_->server.reset();
 }
 
-void StandInPlugin::SetDevices(DeviceMap devices) {
+void DevicePluginStub::SetDevices(DeviceMap devices) {
   MutexLock lock(impl_->mutex);
   impl_->devices = std::move(devices);
   ++impl_->version;
   impl_->changed.notify_all();
 }
 
-std::string StandInPlugin::Register(const std::string& kubelet_socket, const std::string& resource,
-                                    const std::string& version) {
+std::string DevicePluginStub::Register(const std::string& kubelet_socket, const std::string& resource,
+                                       const std::string& version) {
   auto stub = v1beta1::Registration::NewStub(rpc::UnixChannel(kubelet_socket));
   v1beta1::RegisterRequest request;
   v1beta1::Empty reply;
@@ -122,7 +122,7 @@ std::string StandInPlugin::Register(const std::string& kubelet_socket, const std
   return status.ok() ? "" : status.error_message();
 }
 
-int StandInPlugin::allocations() const {
+int DevicePluginStub::allocations() const {
   MutexLock lock(impl_->mutex);
   return impl_->allocations;
 }

@@ -1,4 +1,4 @@
-#include "kubelet/cm/devices/testing.h"
+#include "kubelet/cm/devices/testing/fake_plugin.h"
 
 #include <cstdlib>
 

@@ -1,4 +1,4 @@
-#include "kubelet/testing/fixture.h"
+#include "kubelet/testing/kubelet_harness.h"
 
 #include <cstdio>
 #include <cstdlib>

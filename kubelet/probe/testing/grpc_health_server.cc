@@ -1,4 +1,4 @@
-#include "kubelet/probe/grpc_health_server.h"
+#include "kubelet/probe/testing/grpc_health_server.h"
 
 // Before gRPC's headers: both define thread-safety macros, and a system header may do so again.
 #include "lib/base/mutex.h"

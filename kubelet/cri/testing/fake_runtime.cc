@@ -1,4 +1,4 @@
-#include "kubelet/cri/fake.h"
+#include "kubelet/cri/testing/fake_runtime.h"
 
 #include <algorithm>
 

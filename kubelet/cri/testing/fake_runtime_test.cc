@@ -1,6 +1,6 @@
-#include "kubelet/cri/fake.h"
+#include "kubelet/cri/testing/fake_runtime.h"
 
-#include "kubelet/cri/runtime_conformance.h"
+#include "kubelet/cri/testing/runtime_conformance.h"
 
 namespace keelson::kubelet::cri {
 namespace {

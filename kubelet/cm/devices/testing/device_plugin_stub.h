@@ -9,10 +9,10 @@
 namespace keelson::kubelet::devices {
 
 // gRPC on a socket in the plugins' folder. Prefers the last of what is there; cannot set up "broken".
-class StandInPlugin {
+class DevicePluginStub {
  public:
-  explicit StandInPlugin(std::string socket);
-  ~StandInPlugin();  // as when it dies
+  explicit DevicePluginStub(std::string socket);
+  ~DevicePluginStub();  // as when it dies
 
   void SetDevices(DeviceMap devices);  // tells who watches
   // Asks the kubelet that serves on `kubelet_socket` to take it; the answer's text, empty when it did.

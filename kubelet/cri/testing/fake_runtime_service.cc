@@ -1,7 +1,7 @@
 // What the fake answers to the kubelet's calls.
 #include <algorithm>
 
-#include "kubelet/cri/fake.h"
+#include "kubelet/cri/testing/fake_runtime.h"
 
 namespace keelson::kubelet::cri {
 
